@@ -1,0 +1,72 @@
+// Package answer defines what every document of sentinel has in common: the
+// header and the list of values that could not be read.
+package answer
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"sentinel/internal/sanitize"
+	"sentinel/internal/version"
+)
+
+// A Header opens every document, success or failure.
+type Header struct {
+	Success   bool   `json:"success"`
+	Action    string `json:"action"`
+	Timestamp string `json:"timestamp"` // RFC 3339, UTC
+	Hostname  string `json:"hostname"`  // as the kernel has it, uname(2) nodename
+	Version   string `json:"version"`   // of sentinel
+}
+
+// NewHeader returns the header of a document about action, made now on this
+// host.
+func NewHeader(action string, success bool) Header {
+	name, _ := os.Hostname() //nolint:errcheck // an unnamed host has the empty name
+	return Header{
+		Success:   success,
+		Action:    action,
+		Timestamp: time.Now().UTC().Format(time.RFC3339),
+		Hostname:  sanitize.Text(name, 253),
+		Version:   version.Number,
+	}
+}
+
+// A Gap names a field that is absent from a document and why. Field is the
+// JSON path of the field with dots, such as "thermal" or "disks./srv".
+type Gap struct {
+	Field  string `json:"field"`
+	Reason string `json:"reason"`
+}
+
+// Gaps lists what a partial answer lacks. It is not safe for concurrent use.
+type Gaps []Gap
+
+// Add records that field is absent because of err. A nil err records nothing.
+func (g *Gaps) Add(field string, err error) {
+	if err != nil {
+		g.Note(field, Reason(err))
+	}
+}
+
+// Note records that field is absent for the given reason.
+func (g *Gaps) Note(field, reason string) {
+	*g = append(*g, Gap{Field: field, Reason: sanitize.Text(reason, 200)})
+}
+
+// Reason says in words for people why err left a value unknown.
+func Reason(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "not readable without root"
+	case errors.Is(err, fs.ErrNotExist):
+		return "not provided by this system"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "did not answer in time"
+	default:
+		return err.Error()
+	}
+}

@@ -1,0 +1,87 @@
+// Package fault is the error model of sentinel: a closed set of codes, each
+// with one exit status, one meaning and one default fix, and the document that
+// reports a failure.
+//
+// A code crosses every boundary unchanged: sentinel prints it, sentinel-mcp
+// hands it on, and a program tests for it. What is lost at the process boundary
+// is the chain of wrapped errors; only the sentence and the fix travel.
+package fault
+
+import (
+	"context"
+	"errors"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+)
+
+// An Error is a failure that a caller can act on.
+type Error struct {
+	Code    Code
+	Message string // one sentence, for people
+	Fix     string // what to do next; the code's own when empty
+	Err     error  // the cause, for errors.Is; not shown
+}
+
+// New returns an Error with the default fix of its code.
+func New(code Code, message string) *Error {
+	return &Error{Code: code, Message: message}
+}
+
+// Wrap returns an Error about cause. The cause's text becomes part of the
+// sentence.
+func Wrap(code Code, message string, cause error) *Error {
+	return &Error{Code: code, Message: message + ": " + cause.Error(), Err: cause}
+}
+
+// WithFix returns a copy of e that suggests fix.
+func (e *Error) WithFix(fix string) *Error {
+	changed := *e
+	changed.Fix = fix
+	return &changed
+}
+
+// Error returns the sentence.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause, or nil.
+func (e *Error) Unwrap() error { return e.Err }
+
+// From returns err as an Error: itself when it is one, CANCELLED or TIMEOUT when
+// a context ended, INTERNAL otherwise.
+func From(err error) *Error {
+	var known *Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, context.Canceled):
+		return &Error{Code: Cancelled, Message: "The request was cancelled before it finished.", Err: err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Code: Timeout, Message: "The operation did not finish within its time limit.", Err: err}
+	default:
+		return Wrap(Internal, "Something failed that sentinel did not expect", err)
+	}
+}
+
+// A Document reports a failed operation.
+type Document struct {
+	answer.Header
+	Error     string `json:"error"`
+	ErrorCode Code   `json:"error_code"`
+	Fix       string `json:"fix"`
+}
+
+// NewDocument returns the document that says that action failed with err.
+func NewDocument(action string, err error) Document {
+	e := From(err)
+	fix := e.Fix
+	if fix == "" {
+		fix = e.Code.info().Fix
+	}
+	return Document{
+		Header:    answer.NewHeader(action, false),
+		Error:     sanitize.Text(e.Message, 500),
+		ErrorCode: e.Code,
+		Fix:       sanitize.Text(fix, 500),
+	}
+}

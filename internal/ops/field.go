@@ -1,0 +1,134 @@
+package ops
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is the JSON type of a field.
+type Kind int
+
+// The kinds.
+const (
+	Integer Kind = iota
+	Text
+)
+
+// A Field is one argument of an operation.
+type Field struct {
+	Name        string // in JSON: "count"
+	Flag        string // on the command line: "top-count"
+	Kind        Kind
+	Description string
+	Min, Max    int64    // of an Integer, both inclusive
+	Enum        []string // of a Text
+	Default     any      // int64 or string
+}
+
+// An ArgumentError says which argument is wrong and what to send instead.
+type ArgumentError struct {
+	Message string
+	Fix     string
+}
+
+// Error returns the sentence.
+func (e *ArgumentError) Error() string { return e.Message }
+
+// fromText takes a value as typed on a command line. An integer is digits
+// only: no sign but minus, no leading zero, no other base, so that what is read is what a
+// person sees.
+func (f Field) fromText(name, text string) (any, error) {
+	if f.Kind == Text {
+		return f.checkText(name, text)
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != text {
+		return nil, f.wrong(name, shown(text))
+	}
+	return f.checkInteger(name, n, text)
+}
+
+// fromJSON takes a value as sent by a program. An integral number counts as an
+// integer however it is spelled (5, 5.0, 5e0), as in JSON Schema.
+func (f Field) fromJSON(raw json.RawMessage) (any, error) {
+	if f.Kind == Text {
+		var s string
+		if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+			return nil, f.wrong(f.Name, shown(string(raw)))
+		}
+		return f.checkText(f.Name, s)
+	}
+	n, ok := integral(string(raw))
+	if !ok {
+		return nil, f.wrong(f.Name, shown(string(raw)))
+	}
+	return f.checkInteger(f.Name, n, string(raw))
+}
+
+// integral parses a JSON number without a fraction. Beyond 2^53 a float no
+// longer names one integer, so only the plain spelling is taken there.
+func integral(text string) (int64, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
+		return 0, false
+	}
+	return int64(x), true
+}
+
+func (f Field) checkInteger(name string, n int64, text string) (any, error) {
+	if n < f.Min || n > f.Max {
+		return nil, f.wrong(name, shown(text))
+	}
+	return n, nil
+}
+
+func (f Field) checkText(name, text string) (any, error) {
+	if !slices.Contains(f.Enum, text) {
+		return nil, f.wrong(name, shown(strconv.Quote(text)))
+	}
+	return text, nil
+}
+
+func (f Field) wrong(name, got string) error {
+	return &ArgumentError{
+		Message: fmt.Sprintf("%s must be %s, not %s.", name, f.allowed(), got),
+		Fix:     fmt.Sprintf("Send %s as %s, or leave it out for %v.", name, f.allowed(), f.Default),
+	}
+}
+
+func (f Field) allowed() string {
+	if f.Kind == Integer {
+		return fmt.Sprintf("a whole number from %d to %d", f.Min, f.Max)
+	}
+	return "one of " + strings.Join(f.Enum, ", ")
+}
+
+// shown shortens a wrong value for an error message.
+func shown(text string) string {
+	const most = 40
+	if text == "" {
+		return "an empty value"
+	}
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}
+
+// schema returns the JSON Schema of the field.
+func (f Field) schema() map[string]any {
+	s := map[string]any{"description": f.Description, "default": f.Default}
+	if f.Kind == Integer {
+		s["type"], s["minimum"], s["maximum"] = "integer", f.Min, f.Max
+		return s
+	}
+	s["type"], s["enum"] = "string", f.Enum
+	return s
+}

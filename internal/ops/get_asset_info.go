@@ -1,0 +1,19 @@
+package ops
+
+import "time"
+
+var getAssetInfo = Operation{
+	Name:   "get_asset_info",
+	Action: "asset_info",
+	Flag:   "asset-info",
+	Title:  "Asset inventory",
+	Description: "Get complete system hardware/software inventory. Use when user asks about specs or for asset tracking. " +
+		"The serial number needs root; what could not be read is listed in unavailable. Changes nothing.",
+	Usage:      "hardware, operating system, interfaces and volumes",
+	Toolset:    DefaultToolset,
+	Effect:     Read,
+	Idempotent: true,
+	Privilege:  BetterRoot,
+	Deadline:   15 * time.Second,
+	Lists:      true,
+}

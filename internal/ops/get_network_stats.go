@@ -1,0 +1,20 @@
+package ops
+
+import "time"
+
+var getNetworkStats = Operation{
+	Name:   "get_network_stats",
+	Action: "network_stats",
+	Flag:   "network-stats",
+	Title:  "Network statistics",
+	Description: "Get network interface statistics and connection counts. Use for bandwidth monitoring or network troubleshooting. " +
+		"Counters run since boot, rates are measured over half a second; totals leave out loopback. " +
+		"connections counts TCP and UDP sockets, not Unix sockets. Changes nothing.",
+	Usage:      "traffic of each interface and connection counts",
+	Toolset:    DefaultToolset,
+	Effect:     Read,
+	Idempotent: true,
+	Privilege:  AnyUser,
+	Deadline:   15 * time.Second,
+	Lists:      true,
+}

@@ -1,0 +1,58 @@
+// Package sanitize makes text that came from the host safe to show.
+//
+// Process names, command lines, unit names and error texts are chosen by
+// whoever runs software on the machine, so they are hostile input: they may
+// hold terminal escapes, bidirectional overrides that reorder what a person
+// reads, megabytes, or somebody's password.
+package sanitize
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns s without control, format and bidirectional characters and
+// with at most limit runes. Characters that would move a cursor or reorder text
+// become U+FFFD, so that a reader sees that something was there; a cut text
+// ends with "…". Invalid UTF-8 becomes U+FFFD too.
+func Text(s string, limit int) string {
+	if plain(s) && len(s) <= limit {
+		return s
+	}
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n == limit-1 && n < utf8.RuneCountInString(s)-1 {
+			b.WriteRune('…')
+			break
+		}
+		b.WriteRune(visible(r))
+		n++
+	}
+	return b.String()
+}
+
+// plain reports whether s is printable ASCII, which needs no rewriting.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return false
+		}
+	}
+	return true
+}
+
+// visible maps a rune that cannot be shown safely to U+FFFD, and white space
+// to a blank. unicode.Cf holds the bidirectional controls, the zero-width
+// characters and the tag characters; Zl and Zp break lines.
+func visible(r rune) rune {
+	switch {
+	case r == '\t' || r == '\n' || r == '\r':
+		return ' '
+	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs):
+		return utf8.RuneError
+	default:
+		return r
+	}
+}
