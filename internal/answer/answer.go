@@ -57,12 +57,14 @@ func (g *Gaps) Note(field, reason string) {
 	*g = append(*g, Gap{Field: field, Reason: sanitize.Text(reason, 200)})
 }
 
-// Reason says in words for people why err left a value unknown.
+// Reason says in words for people why err left a value unknown. The text of a
+// missing or forbidden file would only show a path of the kernel's.
 func Reason(err error) string {
+	var file *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return "not readable without root"
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.As(err, &file) && errors.Is(err, fs.ErrNotExist):
 		return "not provided by this system"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "did not answer in time"

@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/trust"
 )
 
 // DefaultPath is where the configuration lives unless --config names another
@@ -57,7 +58,7 @@ func Load(path string, required bool) (Config, error) {
 // read returns the content of path after checking who could have written it.
 // The check is made on the opened file and on the folders above it.
 func read(path string) ([]byte, error) {
-	if err := trusted(path); err != nil {
+	if err := trust.RootOrSelf.Folders(path); err != nil {
 		return nil, err
 	}
 	f, err := os.Open(path)
@@ -72,7 +73,7 @@ func read(path string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it is not a regular file")
 	}
-	if err := safe(path, info); err != nil {
+	if err := trust.RootOrSelf.Info(path, info); err != nil {
 		return nil, err
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, maxSize+1))

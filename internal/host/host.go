@@ -2,9 +2,17 @@
 // It is the only package that imports platform packages.
 package host
 
-import "sentinel/internal/assets"
+import (
+	"sentinel/internal/firewall"
+	"sentinel/internal/health"
+	"sentinel/internal/network"
+	"sentinel/internal/procs"
+)
 
 // A Host gives the domains what they need from this operating system.
 type Host struct {
-	Assets assets.Source
+	Health    health.Sources
+	Processes procs.Source
+	Network   network.Source
+	Firewall  firewall.Source
 }

@@ -1,0 +1,149 @@
+// Package cli is the sentinel program: it turns a command line, or a request on
+// stdin, into one operation, runs it and prints one document.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"sentinel/internal/config"
+	"sentinel/internal/fault"
+	"sentinel/internal/host"
+	"sentinel/internal/identity"
+	"sentinel/internal/ops"
+	"sentinel/internal/version"
+)
+
+// Run executes sentinel with args, which exclude the program's name, and
+// returns its exit status. stdout receives exactly one document, JSON or the view for
+// people; everything else goes to stderr. When ctx ends the answer is CANCELLED.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := Program{
+		Open:       func() (*host.Host, error) { return host.Open("/") },
+		ConfigPath: config.DefaultPath,
+		StateDir:   identity.DefaultDir,
+		Root:       os.Geteuid() == 0,
+	}
+	return p.Run(ctx, args, stdin, stdout, stderr)
+}
+
+// A Program is sentinel with the parts that tests replace.
+type Program struct {
+	Open       func() (*host.Host, error)
+	ConfigPath string // read when it exists
+	StateDir   string
+	Root       bool // whether this run may keep state
+}
+
+// Run is [Run] for p.
+func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	call, err := parse(args)
+	out := newOutput(stdout, stderr, call.json)
+	if err != nil {
+		return out.fail("usage", err)
+	}
+	if call.text != nil {
+		return out.text(call.text())
+	}
+	if call.request {
+		if call, err = readRequest(call, stdin); err != nil {
+			return out.fail(call.op.Action, err)
+		}
+	}
+	doc, err := p.execute(ctx, call)
+	if err != nil {
+		return out.fail(call.op.Action, err)
+	}
+	return out.document(doc)
+}
+
+// execute runs the operation and gives up at its deadline even when it is stuck
+// in a read that cannot be interrupted: the process ends right after.
+func (p Program) execute(ctx context.Context, call invocation) (document, error) {
+	s, err := p.session(call)
+	if err != nil {
+		return nil, err
+	}
+	run, ok := runners()[call.op.Name]
+	if !ok {
+		return nil, fmt.Errorf("operation %s has no code", call.op.Name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, call.op.Deadline)
+	defer cancel()
+	type outcome struct {
+		doc document
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		doc, err := run(ctx, s, call)
+		done <- outcome{doc, err}
+	}()
+	select {
+	case o := <-done:
+		return o.doc, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// A session is what one run works with.
+type session struct {
+	host     *host.Host
+	config   config.Config
+	stateDir string
+	root     bool
+}
+
+func (p Program) session(call invocation) (session, error) {
+	path, named := p.ConfigPath, call.config != ""
+	if named {
+		path = call.config
+	}
+	c, err := config.Load(path, named)
+	if err != nil {
+		return session{}, err
+	}
+	h, err := p.Open()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return session{}, fault.New(fault.Unsupported, "sentinel does not run on "+runtime.GOOS+" yet.")
+	}
+	if err != nil {
+		return session{}, err
+	}
+	return session{host: h, config: c, stateDir: p.StateDir, root: p.Root}, nil
+}
+
+// readRequest replaces the arguments of call by those of the JSON object on
+// stdin.
+func readRequest(call invocation, stdin io.Reader) (invocation, error) {
+	raw, err := io.ReadAll(io.LimitReader(stdin, ops.MaxRequest+1))
+	if err != nil {
+		return call, fmt.Errorf("read the request: %w", err)
+	}
+	if len(raw) > ops.MaxRequest {
+		return call, fault.New(fault.InvalidArgument, fmt.Sprintf("The request is larger than %d KiB.", ops.MaxRequest>>10))
+	}
+	request, err := call.op.ParseRequest(raw)
+	if err != nil {
+		return call, argumentFault(err)
+	}
+	call.args = request.Arguments
+	return call, nil
+}
+
+func argumentFault(err error) error {
+	var wrong *ops.ArgumentError
+	if errors.As(err, &wrong) {
+		return fault.New(fault.InvalidArgument, wrong.Message).WithFix(wrong.Fix)
+	}
+	return err
+}
+
+func versionText() string {
+	return fmt.Sprintf("sentinel %s (%s/%s, %s)\n", version.Number, runtime.GOOS, runtime.GOARCH, runtime.Version())
+}

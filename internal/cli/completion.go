@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"sentinel/internal/ops"
+)
+
+// completions are the shells that --completion knows.
+func completions() map[string]func() string {
+	return map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
+}
+
+// A word is one flag to complete, with the values it takes. Values nil and
+// takes true mean that anything may follow.
+type word struct {
+	flag, about string
+	takes       bool
+	values      []string
+}
+
+func words() []word {
+	var list []word
+	var tools []string
+	for _, o := range ops.All() {
+		tools = append(tools, o.Name)
+		if o.Flag != "" {
+			list = append(list, word{flag: o.Flag, about: o.Usage})
+		}
+		for _, f := range o.Fields {
+			list = append(list, word{flag: f.Flag, about: f.Description, takes: true, values: f.Enum})
+		}
+	}
+	return append(list,
+		word{flag: "request", about: "run a tool with JSON on stdin", takes: true, values: tools},
+		word{flag: "completion", about: "print completions", takes: true, values: []string{"bash", "fish", "zsh"}},
+		word{flag: "json", about: "print JSON"},
+		word{flag: "limit", about: "rows of each list", takes: true, values: []string{"all"}},
+		word{flag: "config", about: "configuration file", takes: true},
+		word{flag: "version", about: "print the version"},
+		word{flag: "help", about: "print help"},
+	)
+}
+
+func bashCompletion() string {
+	var all []string
+	var cases strings.Builder
+	for _, w := range words() {
+		all = append(all, "--"+w.flag)
+		switch {
+		case len(w.values) > 0:
+			fmt.Fprintf(&cases, "    --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", w.flag, strings.Join(w.values, " "))
+		case w.takes:
+			fmt.Fprintf(&cases, "    --%s) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", w.flag)
+		}
+	}
+	return "# bash completion for sentinel\n_sentinel() {\n" +
+		"  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n" +
+		"  case $before in\n" + cases.String() + "  esac\n" +
+		"  COMPREPLY=($(compgen -W '" + strings.Join(all, " ") + "' -- \"$word\"))\n}\n" +
+		"complete -F _sentinel sentinel\n"
+}
+
+func zshCompletion() string {
+	var b strings.Builder
+	b.WriteString("#compdef sentinel\n_arguments \\\n")
+	for _, w := range words() {
+		value := ""
+		switch {
+		case len(w.values) > 0:
+			value = ":value:(" + strings.Join(w.values, " ") + ")"
+		case w.takes:
+			value = ":value:_files"
+		}
+		fmt.Fprintf(&b, "  '--%s[%s]%s' \\\n", w.flag, w.about, value)
+	}
+	return strings.TrimSuffix(b.String(), " \\\n") + "\n"
+}
+
+func fishCompletion() string {
+	var b strings.Builder
+	b.WriteString("# fish completion for sentinel\n")
+	for _, w := range words() {
+		extra := ""
+		switch {
+		case len(w.values) > 0:
+			extra = " -x -a '" + strings.Join(w.values, " ") + "'"
+		case w.takes:
+			extra = " -r"
+		}
+		fmt.Fprintf(&b, "complete -c sentinel -l %s -d '%s'%s\n", w.flag, w.about, extra)
+	}
+	return b.String()
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"sentinel/internal/ops"
+)
+
+// flags is the flag set of one run, built from the table of operations.
+type flags struct {
+	set *pflag.FlagSet
+}
+
+func newFlags() flags {
+	f := flags{pflag.NewFlagSet("sentinel", pflag.ContinueOnError)}
+	f.set.SetOutput(io.Discard) // errors are rendered as documents
+	f.set.Usage = func() {}
+	for _, o := range ops.All() {
+		if o.Flag != "" {
+			f.addSwitch(o.Flag, "")
+		}
+		for _, field := range o.Fields {
+			f.set.Var(&once{}, field.Flag, "")
+		}
+	}
+	for _, name := range []string{"json", "version"} {
+		f.addSwitch(name, "")
+	}
+	f.addSwitch("help", "h")
+	for _, name := range []string{"request", "limit", "config", "completion"} {
+		f.set.Var(&once{}, name, "")
+	}
+	return f
+}
+
+func (f flags) addSwitch(name, shorthand string) {
+	f.set.VarP(&once{isSwitch: true}, name, shorthand, "")
+	f.set.Lookup(name).NoOptDefVal = switchedOn
+}
+
+func (f flags) given(name string) bool { return f.set.Changed(name) }
+
+func (f flags) value(name string) string { return f.set.Lookup(name).Value.String() }
+
+// values returns the given flags with their values.
+func (f flags) values() map[string]string {
+	given := map[string]string{}
+	f.set.Visit(func(flag *pflag.Flag) { given[flag.Name] = flag.Value.String() })
+	return given
+}
+
+// switchedOn is what pflag hands to a switch without a value. No command line
+// can hold a NUL, so nobody can type it.
+const switchedOn = "\x00"
+
+// once is the value of a flag that may be given once, as text. pflag would let
+// the last of two win in silence, and take the next flag as a value.
+type once struct {
+	text     string
+	given    bool
+	isSwitch bool
+}
+
+// Set implements [pflag.Value].
+func (o *once) Set(text string) error {
+	switch {
+	case o.given:
+		return errors.New("is there twice")
+	case o.isSwitch && text != switchedOn:
+		return errors.New("takes no value")
+	case !o.isSwitch && text == "":
+		return errors.New("needs a value")
+	case strings.HasPrefix(text, "--"):
+		return errors.New("needs a value, and " + text + " is a flag")
+	}
+	o.text, o.given = text, true
+	return nil
+}
+
+// String implements [pflag.Value].
+func (o *once) String() string { return o.text }
+
+// Type implements [pflag.Value].
+func (o *once) Type() string { return "text" }

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"sentinel/internal/fault"
+)
+
+// A document is the answer of an operation: a struct that marshals to JSON and
+// can show itself to people.
+type document interface {
+	view(p *page)
+}
+
+// An output prints the one document of a run.
+type output struct {
+	stdout, stderr io.Writer
+	human          bool
+	indent         bool
+	width          int
+	colour         bool
+}
+
+// newOutput chooses the form: the view for people on a terminal, unless JSON
+// is asked for.
+func newOutput(stdout, stderr io.Writer, forceJSON bool) output {
+	o := output{stdout: stdout, stderr: stderr, width: defaultWidth}
+	file, ok := stdout.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return o
+	}
+	o.human, o.indent = !forceJSON, true
+	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+		o.width = width
+	}
+	o.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return o
+}
+
+// document prints doc and returns the exit status.
+func (o output) document(doc document) int {
+	if o.human {
+		p := newPage(o.width, o.colour)
+		doc.view(p)
+		return o.write(p.bytes(), fault.ExitOK)
+	}
+	return o.json(doc, fault.ExitOK)
+}
+
+// fail prints the document of a failure and returns its exit status.
+func (o output) fail(action string, err error) int {
+	e := fault.From(err)
+	doc := fault.NewDocument(action, e)
+	if o.human {
+		p := newPage(o.width, o.colour)
+		p.verdict(severe, "FAILED", doc.Error)
+		p.line("%s", doc.Fix)
+		return o.write(p.bytes(), e.Code.Exit())
+	}
+	return o.json(doc, e.Code.Exit())
+}
+
+func (o output) text(text string) int { return o.write([]byte(text), fault.ExitOK) }
+
+func (o output) json(doc any, status int) int {
+	raw, err := encode(doc, o.indent)
+	if err != nil {
+		raw, _ = encode(fault.NewDocument("internal", err), o.indent) //nolint:errcheck // strings alone always encode
+		status = fault.Internal.Exit()
+	}
+	return o.write(raw, status)
+}
+
+func (o output) write(raw []byte, status int) int {
+	if _, err := o.stdout.Write(raw); err != nil {
+		fmt.Fprintf(o.stderr, "sentinel: the answer could not be written: %v\n", err) //nolint:errcheck // nowhere left to say it
+		return fault.ExitFailed
+	}
+	return status
+}
+
+// encode renders a document as one line of JSON, or indented for a reader.
+func encode(doc any, indent bool) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if indent {
+		e.SetIndent("", "  ")
+	}
+	err := e.Encode(doc)
+	return b.Bytes(), err
+}

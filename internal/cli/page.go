@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"sentinel/internal/answer"
+)
+
+// Widths of the view in columns.
+const (
+	defaultWidth = 80
+	minWidth     = 40
+	maxWidth     = 120
+)
+
+// A tone colours a verdict.
+type tone int
+
+const (
+	calm tone = iota
+	warn
+	severe
+)
+
+// A page is a view for people under construction. Every text that came from
+// the host was made harmless when its document was built.
+type page struct {
+	b      bytes.Buffer
+	width  int
+	colour bool
+}
+
+func newPage(width int, colour bool) *page {
+	return &page{width: min(max(width, minWidth), maxWidth), colour: colour}
+}
+
+func (p *page) bytes() []byte { return p.b.Bytes() }
+
+// verdict writes the first line: one word, coloured where colour is wanted, and
+// one sentence.
+func (p *page) verdict(t tone, word, sentence string) {
+	shown := word
+	if p.colour {
+		shown = fmt.Sprintf("\x1b[1;%dm%s\x1b[0m", map[tone]int{calm: 32, warn: 33, severe: 31}[t], word)
+	}
+	lines := strings.Split(text.WrapSoft(word+"  "+sentence, p.width), "\n")
+	lines[0] = shown + strings.TrimPrefix(lines[0], word)
+	p.write(lines)
+}
+
+// line writes one paragraph, wrapped.
+func (p *page) line(format string, args ...any) {
+	p.write(strings.Split(text.WrapSoft(fmt.Sprintf(format, args...), p.width), "\n"))
+}
+
+func (p *page) write(lines []string) {
+	for _, l := range lines {
+		p.b.WriteString(strings.TrimRight(l, " ") + "\n")
+	}
+}
+
+// A column is one column of a table. Exactly one column of a wide table should
+// stretch: it gives way when the others need the room.
+type column struct {
+	title   string
+	right   bool
+	stretch bool
+}
+
+// table writes rows under a heading. An empty table writes nothing.
+func (p *page) table(heading string, columns []column, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	p.b.WriteString("\n")
+	if heading != "" {
+		p.line("%s", heading)
+	}
+	t := table.NewWriter()
+	t.SetStyle(plain())
+	header := table.Row{}
+	for _, c := range columns {
+		header = append(header, strings.ToUpper(c.title))
+	}
+	t.AppendHeader(header)
+	for _, r := range rows {
+		row := table.Row{}
+		for _, cell := range r {
+			row = append(row, cell)
+		}
+		t.AppendRow(row)
+	}
+	t.SetColumnConfigs(p.configs(columns, rows))
+	p.write(strings.Split(t.Render(), "\n"))
+}
+
+// gap is between columns.
+const gap = 2
+
+// configs aligns the columns and cuts the stretching one to what the others
+// leave.
+func (p *page) configs(columns []column, rows [][]string) []table.ColumnConfig {
+	left, stretched := p.width, 0
+	for i, c := range columns {
+		if c.stretch {
+			stretched++
+			continue
+		}
+		widest := text.StringWidthWithoutEscSequences(c.title)
+		for _, r := range rows {
+			widest = max(widest, text.StringWidthWithoutEscSequences(r[i]))
+		}
+		left -= widest
+	}
+	left -= gap * (len(columns) - 1)
+	var configs []table.ColumnConfig
+	for i, c := range columns {
+		config := table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
+		if c.right {
+			config.Align, config.AlignHeader = text.AlignRight, text.AlignRight
+		}
+		if c.stretch {
+			config.WidthMax = max(8, left/stretched)
+			config.WidthMaxEnforcer = snip
+		}
+		configs = append(configs, config)
+	}
+	return configs
+}
+
+func snip(s string, width int) string { return text.Snip(s, width, "…") }
+
+// plain is a table without lines: columns two blanks apart.
+func plain() table.Style {
+	s := table.StyleDefault
+	s.Options = table.OptionsNoBordersAndSeparators
+	s.Box.PaddingLeft, s.Box.PaddingRight = "", strings.Repeat(" ", gap)
+	s.Format.Header = text.FormatDefault
+	return s
+}
+
+// gaps writes what could not be read.
+func (p *page) gaps(list answer.Gaps) {
+	var rows [][]string
+	for _, g := range list {
+		rows = append(rows, []string{g.Field, g.Reason})
+	}
+	p.table("Not known here", []column{{title: "field"}, {title: "reason", stretch: true}}, rows)
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+)
+
+// Limits of rows, as asked for with --limit.
+const (
+	defaultRows = -1
+	allRows     = 0
+	maxRows     = 1_000_000
+)
+
+// An invocation is a command line that was understood.
+type invocation struct {
+	op      ops.Operation
+	args    ops.Arguments
+	request bool // the arguments are on stdin
+	json    bool
+	rows    int // of each list: defaultRows, allRows, or a number
+	config  string
+	text    func() string // prints instead of running: help, version, completion
+}
+
+// capped returns the rows of a list that normally has normal; 0 means all.
+func (i invocation) capped(normal int) int {
+	if i.rows == defaultRows {
+		return normal
+	}
+	return i.rows
+}
+
+// parse understands a command line. It returns what it could even with an
+// error, so that the error is shown in the form that was asked for.
+func parse(args []string) (invocation, error) {
+	f := newFlags()
+	call := invocation{rows: defaultRows}
+	err := f.set.Parse(args)
+	call.json = f.given("json")
+	if err != nil {
+		return call, flagFault(err)
+	}
+	if f.set.NArg() > 0 {
+		return call, usage(fmt.Sprintf("There is an argument too many: %q.", f.set.Arg(0)))
+	}
+	if call.text, err = f.textAction(); err != nil || call.text != nil {
+		return call, err
+	}
+	if call.op, call.request, err = f.action(); err != nil {
+		return call, err
+	}
+	if err := f.belong(call); err != nil {
+		return call, err
+	}
+	if call.rows, err = f.rows(); err != nil {
+		return call, err
+	}
+	call.config = f.value("config")
+	call.args, err = call.op.ParseFlags(f.values())
+	if err != nil {
+		return call, argumentFault(err)
+	}
+	return call, nil
+}
+
+// action finds the one operation that was asked for.
+func (f flags) action() (op ops.Operation, request bool, err error) {
+	var chosen []string
+	for _, o := range ops.All() {
+		if o.Flag == "" && len(chosen) == 0 {
+			op = o
+		}
+		if o.Flag != "" && f.given(o.Flag) {
+			op = o
+			chosen = append(chosen, "--"+o.Flag)
+		}
+	}
+	if f.given("request") {
+		request = true
+		chosen = append(chosen, "--request")
+		var known bool
+		if op, known = ops.ByName(f.value("request")); !known {
+			err = unknownTool(f.value("request"))
+		}
+	}
+	if len(chosen) > 1 {
+		return op, request, usage(strings.Join(chosen, " and ") + " are two actions; a run does one.")
+	}
+	return op, request, err
+}
+
+func unknownTool(name string) error {
+	var names []string
+	for _, o := range ops.All() {
+		names = append(names, o.Name)
+	}
+	return usage(fmt.Sprintf("There is no tool %q.", name)).WithFix("Use one of: " + strings.Join(names, ", "))
+}
+
+// belong refuses modifiers of other actions.
+func (f flags) belong(call invocation) error {
+	if f.given("limit") && (call.request || !call.op.Lists) {
+		return usage("--limit does not belong to this action.")
+	}
+	for _, o := range ops.All() {
+		for _, field := range o.Fields {
+			switch {
+			case !f.given(field.Flag):
+			case call.request:
+				return usage("--" + field.Flag + " does not belong to --request, which takes its arguments from stdin.")
+			case o.Name != call.op.Name:
+				return usage("--" + field.Flag + " belongs to --" + o.Flag + ".")
+			}
+		}
+	}
+	return nil
+}
+
+// rows reads --limit.
+func (f flags) rows() (int, error) {
+	text := f.value("limit")
+	switch {
+	case !f.given("limit"):
+		return defaultRows, nil
+	case text == "all":
+		return allRows, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || strconv.Itoa(n) != text || n < 1 || n > maxRows {
+		return 0, fault.New(fault.InvalidArgument, fmt.Sprintf("--limit must be all or a whole number from 1 to %d, not %q.", maxRows, text)).
+			WithFix("Use --limit all, or a number such as --limit 200.")
+	}
+	return n, nil
+}
+
+// flagFault turns an error of pflag into a sentence.
+func flagFault(err error) error {
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedName()
+		if shorthands := unknown.GetSpecifiedShortnames(); shorthands != "" {
+			return usage("There is no flag -" + name + ".")
+		}
+		return usage("There is no flag --" + name + ".")
+	case errors.As(err, &missing):
+		return usage("--" + missing.GetSpecifiedName() + " needs a value.")
+	case errors.As(err, &invalid):
+		return usage("--" + invalid.GetFlag().Name + " " + invalid.Unwrap().Error() + ".")
+	default:
+		return usage("The command line is not understood: " + err.Error() + ".")
+	}
+}
+
+func usage(message string) *fault.Error { return fault.New(fault.Usage, message) }

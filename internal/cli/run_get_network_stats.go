@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/network"
+)
+
+// A networkDocument answers get_network_stats.
+type networkDocument struct {
+	answer.Header
+	network.Report
+}
+
+func runNetworkStats(ctx context.Context, s session, call invocation) (document, error) {
+	report, err := network.Measure(ctx, s.host.Network, call.capped(network.DefaultRows))
+	if err != nil {
+		return nil, unavailable(ctx, "The network counters of this machine", err)
+	}
+	return networkDocument{answer.NewHeader(call.op.Action, true), report}, nil
+}
+
+func (d networkDocument) view(p *page) {
+	s := d.Stats
+	p.verdict(calm, "NETWORK", fmt.Sprintf("%s sent and %s received since the interfaces came up, loopback left out.",
+		bytesText(s.TotalBytesSent), bytesText(s.TotalBytesRecv)))
+	var rows [][]string
+	for _, i := range s.Interfaces {
+		rows = append(rows, []string{
+			i.Name, bytesText(i.BytesSent), bytesText(i.BytesRecv), rateText(i.SentPerSecond), rateText(i.RecvPerSecond),
+			fmt.Sprint(i.ErrorsIn + i.ErrorsOut), fmt.Sprint(i.DropsIn + i.DropsOut),
+		})
+	}
+	p.table(fmt.Sprintf("%d of %d interfaces, rates over %d ms", len(s.Interfaces), s.InterfacesTotal, s.WindowMS), []column{
+		{title: "name"}, {title: "sent", right: true}, {title: "received", right: true},
+		{title: "sent/s", right: true}, {title: "recv/s", right: true}, {title: "errors", right: true}, {title: "drops", right: true},
+	}, rows)
+	if c := s.Connections; c != nil {
+		p.table("Connections", []column{
+			{title: "total", right: true}, {title: "tcp", right: true}, {title: "udp", right: true}, {title: "established", right: true},
+			{title: "listen", right: true}, {title: "time wait", right: true}, {title: "close wait", right: true}, {title: "other", right: true},
+		}, [][]string{{
+			strconv.Itoa(c.Total), strconv.Itoa(c.TCP), strconv.Itoa(c.UDP), strconv.Itoa(c.Established),
+			strconv.Itoa(c.Listen), strconv.Itoa(c.TimeWait), strconv.Itoa(c.CloseWait), strconv.Itoa(c.Other),
+		}})
+	}
+	p.gaps(d.Unavailable)
+}
+
+func rateText(bytesPerSecond *int64) string {
+	if bytesPerSecond == nil {
+		return "-"
+	}
+	return bytesText(uint64(*bytesPerSecond)) + "/s" //nolint:gosec // never negative
+}

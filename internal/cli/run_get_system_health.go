@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/firewall"
+	"sentinel/internal/health"
+	"sentinel/internal/identity"
+	"sentinel/internal/network"
+	"sentinel/internal/procs"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/window"
+)
+
+// topRowsInHealth is how many processes a health document shows.
+const topRowsInHealth = 3
+
+// maxHealth bounds a default health document, in bytes.
+const maxHealth = 20_000
+
+// A healthDocument answers get_system_health. It is where the domains of
+// health, network, firewall and processes come together.
+type healthDocument struct {
+	answer.Header
+	health.Report
+	network.Connections
+	TopProcesses   []procs.Process `json:"top_processes"`
+	ProcessesTotal *int            `json:"processes_total,omitempty"`
+}
+
+// runSystemHealth reads everything that takes work first and measures CPU use
+// afterwards, so that the measurement sees the machine and not sentinel.
+func runSystemHealth(ctx context.Context, s session, call invocation) (document, error) {
+	gaps := answer.Gaps{}
+	sockets := make(chan socketAnswer, 1)
+	go func() { sockets <- collectSockets(ctx, s.host.Network, call.capped(network.DefaultRows)) }()
+	wall := make(chan firewall.Status, 1)
+	go func() { wall <- firewall.Assess(s.host.Firewall.Firewall(ctx)) }()
+
+	facts := health.Collect(ctx, s.host.Health, &gaps)
+	report := health.Build(facts, health.Options{Rows: call.rows}, &gaps)
+	d := &healthDocument{Report: report, TopProcesses: []procs.Process{}}
+	found, status := <-sockets, <-wall
+	d.Connections = found.connections
+	gaps = append(gaps, found.gaps...)
+	d.FirewallStatus, d.FirewallEvidence = status.State, sanitize.Text(status.Evidence, 120)
+
+	if err := d.measure(ctx, s, &gaps); err != nil {
+		return nil, err
+	}
+	d.identify(s, &gaps)
+	d.Judge(s.config.Thresholds)
+	d.Header = answer.NewHeader(call.op.Action, true)
+	d.Unavailable = gaps
+	if call.rows == defaultRows {
+		d.fit()
+	}
+	return d, nil
+}
+
+type socketAnswer struct {
+	connections network.Connections
+	gaps        answer.Gaps
+}
+
+func collectSockets(ctx context.Context, source network.Source, rows int) socketAnswer {
+	var a socketAnswer
+	var err error
+	if a.connections, err = network.Collect(ctx, source, rows, &a.gaps); err != nil {
+		a.connections = network.Connections{Flows: []network.Flow{}, Listening: []network.Listener{}}
+		a.gaps.Add("flows", err)
+	}
+	return a
+}
+
+// measure takes the two samples of cores and processes. Nothing at all to
+// measure means that there is no /proc, and no answer.
+func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Gaps) error {
+	before, processErr := s.host.Processes.Table(ctx)
+	cpuBefore, cpuErr := s.host.Health.CPU(ctx)
+	if processErr != nil && cpuErr != nil {
+		return unavailable(ctx, "The state of this machine", cpuErr)
+	}
+	began := time.Now()
+	if err := window.Wait(ctx); err != nil {
+		return err
+	}
+	if cpuErr == nil {
+		d.useCPU(ctx, s, cpuBefore, time.Since(began), gaps)
+	} else {
+		gaps.Add("cpu.percent", cpuErr)
+	}
+	if processErr != nil {
+		gaps.Add("top_processes", processErr)
+		return nil
+	}
+	after, err := s.host.Processes.Table(ctx)
+	if err != nil {
+		return unavailable(ctx, "The processes of this machine", err)
+	}
+	ranking := procs.Rank(s.host.Processes, before, after, procs.Options{Count: topRowsInHealth, Sort: "cpu"})
+	d.TopProcesses, d.ProcessesTotal = ranking.Processes, &ranking.ProcessesTotal
+	return nil
+}
+
+func (d *healthDocument) useCPU(ctx context.Context, s session, before health.CPUSample, elapsed time.Duration, gaps *answer.Gaps) {
+	after, err := s.host.Health.CPU(ctx)
+	if err != nil {
+		gaps.Add("cpu.percent", err)
+		return
+	}
+	d.UseCPU(before, after, elapsed.Milliseconds())
+}
+
+func (d *healthDocument) identify(s session, gaps *answer.Gaps) {
+	d.AgentID = s.config.AgentID
+	if d.AgentID == "" {
+		name, _ := os.Hostname() //nolint:errcheck // an unnamed host has the empty name
+		short, _, _ := strings.Cut(name, ".")
+		d.AgentID = "SENTINEL-" + sanitize.Text(short, 63)
+	}
+	id, err := identity.UUID(s.stateDir, s.root)
+	gaps.Add("agent_uuid", err)
+	d.AgentUUID = id
+}
+
+// fit shortens the two long lists until the document keeps its bound. Only
+// hosts with the longest addresses and names on every row come here.
+func (d *healthDocument) fit() {
+	for {
+		raw, err := encode(d, false)
+		if err != nil || len(raw) <= maxHealth || len(d.Flows)+len(d.Listening) == 0 {
+			return
+		}
+		if len(d.Flows) >= len(d.Listening) {
+			d.Flows, d.FlowsTruncated = d.Flows[:len(d.Flows)*9/10], true
+		} else {
+			d.Listening, d.ListeningTruncated = d.Listening[:len(d.Listening)*9/10], true
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/procs"
+)
+
+// A topDocument answers get_top_processes.
+type topDocument struct {
+	answer.Header
+	procs.Ranking
+}
+
+func runTopProcesses(ctx context.Context, s session, call invocation) (document, error) {
+	ranking, err := procs.Top(ctx, s.host.Processes, procs.Options{
+		Count: call.capped(call.args.Int("count")), Sort: call.args.Text("sort"),
+	})
+	if err != nil {
+		return nil, unavailable(ctx, "The processes of this machine", err)
+	}
+	return topDocument{answer.NewHeader(call.op.Action, true), ranking}, nil
+}
+
+func (d topDocument) view(p *page) {
+	if len(d.Processes) == 0 {
+		p.verdict(warn, "NONE", "No process can be seen.")
+		return
+	}
+	first := d.Processes[0]
+	p.verdict(calm, "TOP", fmt.Sprintf("%s (PID %d) uses the most: %.1f %% of a core and %.0f MiB.",
+		first.Name, first.PID, first.CPUPercent, first.MemoryMB))
+	p.table(fmt.Sprintf("%d of %d processes by %s, CPU over %d ms, 100 %% is one core",
+		len(d.Processes), d.ProcessesTotal, d.SortedBy, d.WindowMS), topColumns, topRows(d.Processes, true))
+	p.gaps(d.Unavailable)
+}
+
+var topColumns = []column{
+	{title: "pid", right: true}, {title: "name"}, {title: "cpu %", right: true}, {title: "mem MiB", right: true},
+	{title: "user"}, {title: "status"}, {title: "command", stretch: true},
+}
+
+func topRows(list []procs.Process, command bool) [][]string {
+	var rows [][]string
+	for _, r := range list {
+		row := []string{
+			pidText(r.PID), snip(r.Name, 20), fmt.Sprintf("%.1f", r.CPUPercent), fmt.Sprintf("%.1f", r.MemoryMB),
+			snip(known(r.User), 12), r.Status,
+		}
+		if command {
+			row = append(row, known(r.Command))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

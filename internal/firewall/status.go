@@ -1,0 +1,98 @@
+// Package firewall judges whether a firewall protects this machine.
+package firewall
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sentinel/internal/answer"
+)
+
+// The states of a firewall, by the specification.
+const (
+	Active   = "ACTIVE"
+	Disabled = "DISABLED"
+	Unknown  = "UNKNOWN"
+)
+
+// OwnTable is the table that holds addresses blocked by sentinel. Blocking a
+// few addresses is not a firewall, so it does not count.
+const OwnTable = "sentinel"
+
+// A Chain is a chain of packet filter rules as the kernel has it loaded.
+type Chain struct {
+	Table string
+	Name  string
+	// Input says that the kernel hands every packet for this host to the chain.
+	Input bool
+	// DropPolicy says that a packet no rule accepts is dropped.
+	DropPolicy bool
+	// Drops says that a rule of the chain itself drops or rejects.
+	Drops bool
+	// Jumps are the chains of the same table that rules continue in.
+	Jumps []string
+}
+
+// Facts are what the platform can tell about the firewall.
+type Facts struct {
+	// Managers are the tools that say they are on: ufw, firewalld.
+	Managers []string
+	// Chains are the loaded rules; only valid when Unreadable is nil.
+	Chains []Chain
+	// Unreadable is why the loaded rules could not be read.
+	Unreadable error
+}
+
+// A Source reads the facts.
+type Source interface {
+	Firewall(ctx context.Context) Facts
+}
+
+// A Status is the verdict.
+type Status struct {
+	State    string // Active, Disabled or Unknown
+	Evidence string // what the verdict rests on, a few words
+}
+
+// Assess judges the facts. What the kernel has loaded decides; a manager's own
+// word counts only where the rules cannot be read. Without either the answer is
+// Unknown, never Disabled.
+func Assess(f Facts) Status {
+	if f.Unreadable == nil {
+		return assessRules(f)
+	}
+	if len(f.Managers) > 0 {
+		return Status{Active, f.Managers[0] + " is on (its rules are " + answer.Reason(f.Unreadable) + ")"}
+	}
+	return Status{Unknown, "the rules are " + answer.Reason(f.Unreadable)}
+}
+
+func assessRules(f Facts) Status {
+	for _, c := range f.Chains {
+		if c.Input && c.Table != OwnTable && filters(f.Chains, c, nil) {
+			return Status{Active, fmt.Sprintf("chain %s of table %s filters what comes in", c.Name, c.Table)}
+		}
+	}
+	if len(f.Managers) > 0 {
+		return Status{Disabled, f.Managers[0] + " says it is on, but no rule that filters is loaded"}
+	}
+	return Status{Disabled, "no rule that filters what comes in is loaded"}
+}
+
+// filters says whether a packet that goes through c can be dropped there or in
+// a chain that c continues in. seen guards against loops, which the kernel
+// forbids but hostile facts may hold.
+func filters(all []Chain, c Chain, seen []string) bool {
+	if c.DropPolicy || c.Drops {
+		return true
+	}
+	seen = append(seen, c.Name)
+	for _, next := range all {
+		jumps := next.Table == c.Table && slices.Contains(c.Jumps, next.Name)
+		if jumps && !slices.Contains(seen, next.Name) && filters(all, next, seen) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,208 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+)
+
+// Options lift the caps of lists: 0 means all, less than 0 the defaults.
+type Options struct {
+	Rows int
+}
+
+func (o Options) cap(normal int) int {
+	switch {
+	case o.Rows < 0:
+		return normal
+	case o.Rows == 0:
+		return math.MaxInt
+	default:
+		return o.Rows
+	}
+}
+
+// Build turns facts into the report. What is missing is added to gaps unless it
+// is there already.
+func Build(f Facts, o Options, gaps *answer.Gaps) Report {
+	r := Report{Disks: []Disk{}, FailedUnits: []FailedUnit{}, ThreatReasons: []Reason{}}
+	r.cpu(f)
+	r.thermal(f, gaps)
+	r.memory(f)
+	r.disks(f, o.cap(maxDisks), gaps)
+	r.pressure(f)
+	r.units(f, o.cap(maxUnits))
+	if f.Uptime != nil {
+		seconds := int64(f.Uptime.Seconds())
+		r.UptimeSeconds = &seconds
+	}
+	r.OOMKills, r.RebootRequired = f.OOMKills, f.RebootRequired
+	return r
+}
+
+func (r *Report) cpu(f Facts) {
+	r.CPU = &CPU{}
+	if f.Load != nil {
+		r.CPULoad = strconv.FormatFloat(f.Load.One, 'f', 2, 64)
+		r.CPU.Load1, r.CPU.Load5, r.CPU.Load15 = &f.Load.One, &f.Load.Five, &f.Load.Fifteen
+	}
+	if f.Limits != nil {
+		r.CPU.Limit = round(f.Limits.CPUs, 2)
+	}
+}
+
+func (r *Report) thermal(f Facts, gaps *answer.Gaps) {
+	if f.Sensors == nil {
+		return
+	}
+	best, ok := pick(*f.Sensors)
+	if !ok {
+		gaps.Note("thermal", "this machine shows no CPU temperature sensor")
+		return
+	}
+	r.Thermal = &Thermal{Sensor: sanitize.Text(best.name(), 64), Celsius: round(best.Celsius, 1)}
+	r.Temperature = strconv.FormatFloat(math.Round(best.Celsius), 'f', 0, 64)
+}
+
+// memory shows the container's limit where there is one below the size of the
+// machine, since that is where its processes die.
+func (r *Report) memory(f Facts) {
+	if m := f.Memory; m != nil {
+		r.Memory = newMemory(m.Total, m.Total-m.Available)
+		used := m.SwapTotal - m.SwapFree
+		r.Swap = &Swap{TotalBytes: m.SwapTotal, UsedBytes: used, UsedPercent: percent(used, m.SwapTotal)}
+	}
+	limited := f.Limits != nil && f.Limits.MemoryMax > 0
+	if limited && (r.Memory == nil || f.Limits.MemoryMax < r.Memory.TotalBytes) {
+		r.Memory = newMemory(f.Limits.MemoryMax, min(f.Limits.MemoryUsed, f.Limits.MemoryMax))
+		r.Memory.LimitedBy = "cgroup"
+	}
+}
+
+func newMemory(total, used uint64) *Memory {
+	return &Memory{TotalBytes: total, UsedBytes: used, AvailableBytes: total - used, UsedPercent: percent(used, total)}
+}
+
+// disks lists the fullest first.
+func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
+	if f.Disks == nil {
+		return
+	}
+	for _, d := range *f.Disks {
+		if d.Err != nil {
+			gaps.Add("disks."+sanitize.Text(d.Mountpoint, 64), d.Err)
+			continue
+		}
+		r.Disks = append(r.Disks, newDisk(d))
+	}
+	slices.SortStableFunc(r.Disks, func(a, b Disk) int {
+		return cmp.Or(cmp.Compare(b.fullness(), a.fullness()), cmp.Compare(a.Mountpoint, b.Mountpoint))
+	})
+	r.DisksTotal = len(r.Disks)
+	r.Disks = r.Disks[:min(rows, len(r.Disks))]
+}
+
+func newDisk(d DiskFacts) Disk {
+	disk := Disk{
+		Mountpoint: sanitize.Text(d.Mountpoint, 128), Device: sanitize.Text(d.Device, 128), FileSystem: sanitize.Text(d.FileSystem, 32),
+		SizeBytes: d.Size, UsedBytes: d.Used, AvailableBytes: d.Available,
+		UsedPercent: percent(d.Used, d.Used+d.Available), ReadOnly: d.ReadOnly,
+	}
+	if d.Inodes > 0 {
+		p := percent(d.InodesUsed, d.Inodes)
+		disk.InodesUsedPercent = &p
+	}
+	return disk
+}
+
+// fullness is what runs out first, bytes or inodes. A read-only file system is
+// as full as it was made.
+func (d Disk) fullness() float64 {
+	if d.ReadOnly {
+		return 0
+	}
+	if d.InodesUsedPercent != nil {
+		return max(d.UsedPercent, *d.InodesUsedPercent)
+	}
+	return d.UsedPercent
+}
+
+func (r *Report) pressure(f Facts) {
+	if f.Pressure == nil {
+		return
+	}
+	r.Pressure = map[string]Pressure{}
+	for resource, p := range *f.Pressure {
+		var shown Pressure
+		if p.Some != nil {
+			shown.SomeAvg10, shown.SomeAvg60 = &p.Some.Avg10, &p.Some.Avg60
+		}
+		if p.Full != nil {
+			shown.FullAvg10, shown.FullAvg60 = &p.Full.Avg10, &p.Full.Avg60
+		}
+		r.Pressure[resource] = shown
+	}
+}
+
+func (r *Report) units(f Facts, rows int) {
+	if f.FailedUnits == nil {
+		return
+	}
+	total := len(*f.FailedUnits)
+	r.FailedUnitsTotal = &total
+	for _, u := range (*f.FailedUnits)[:min(rows, total)] {
+		r.FailedUnits = append(r.FailedUnits, FailedUnit{sanitize.Text(u.Name, 96), sanitize.Text(u.Description, 96)})
+	}
+}
+
+// UseCPU adds what was used between two samples, windowMS apart.
+func (r *Report) UseCPU(before, after CPUSample, windowMS int64) {
+	r.CPU.Cores = len(after.Cores)
+	r.CPU.WindowMS = windowMS
+	if p, ok := busy(before.All, after.All, ticks(after.Own-before.Own, after.Tick)); ok {
+		r.CPU.Percent = &p
+	}
+	if len(before.Cores) != len(after.Cores) {
+		return // a core went on- or offline; the rows no longer pair
+	}
+	for i := range after.Cores[:min(len(after.Cores), maxCores)] {
+		p, _ := busy(before.Cores[i], after.Cores[i], 0)
+		r.CPU.PerCore = append(r.CPU.PerCore, p)
+	}
+	r.CPU.Truncated = len(after.Cores) > maxCores
+}
+
+// busy is the share of time that was not idle, less what sentinel used itself:
+// looking must not make a quiet machine look busy.
+func busy(before, after CPUTimes, own float64) (float64, bool) {
+	if after.Total <= before.Total || after.Idle < before.Idle {
+		return 0, false
+	}
+	total := float64(after.Total - before.Total)
+	used := total - float64(after.Idle-before.Idle) - own
+	return round(min(100, max(0, 100*used/total)), 1), true
+}
+
+func percent(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return round(100*float64(part)/float64(whole), 1)
+}
+
+func round(x float64, places int) float64 {
+	scale := math.Pow10(places)
+	return math.Round(x*scale) / scale
+}
+
+func (s Sensor) name() string {
+	if s.Label == "" {
+		return s.Chip
+	}
+	return fmt.Sprintf("%s %s", s.Chip, s.Label)
+}

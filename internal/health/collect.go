@@ -1,0 +1,101 @@
+package health
+
+import (
+	"context"
+	"time"
+
+	"sentinel/internal/answer"
+)
+
+// factLimit is how long one fact may take before the answer goes without it.
+const factLimit = 3 * time.Second
+
+// Facts are what could be read; nil is unknown.
+type Facts struct {
+	Load           *Load
+	Memory         *MemoryFacts
+	Limits         *Limits
+	Sensors        *[]Sensor
+	Disks          *[]DiskFacts
+	Pressure       *map[string]PressureFacts
+	Uptime         *time.Duration
+	OOMKills       *uint64
+	FailedUnits    *[]Unit
+	RebootRequired *bool
+}
+
+// a reading is one fact on its way: which field of the document misses it, and
+// how to get it. get returns how to store it, so that a reader that was
+// abandoned can write nothing.
+type reading struct {
+	field string
+	get   func(context.Context) (store func(), err error)
+}
+
+func read[T any](field string, source func(context.Context) (T, error), to **T) reading {
+	return reading{field, func(ctx context.Context) (func(), error) {
+		value, err := bounded(ctx, source)
+		return func() { *to = &value }, err
+	}}
+}
+
+// Collect reads all facts but CPU times at once. What failed is in gaps, in a
+// fixed order.
+func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
+	var f Facts
+	readings := []reading{
+		read("cpu_load", s.Load, &f.Load),
+		read("memory", s.Memory, &f.Memory),
+		read("memory.limit", s.Limits, &f.Limits),
+		read("thermal", s.Sensors, &f.Sensors),
+		read("disks", s.Disks, &f.Disks),
+		read("pressure", s.Pressure, &f.Pressure),
+		read("uptime_seconds", s.Uptime, &f.Uptime),
+		read("oom_kills", s.OOMKills, &f.OOMKills),
+		read("failed_units", s.FailedUnits, &f.FailedUnits),
+		read("reboot_required", s.RebootRequired, &f.RebootRequired),
+	}
+	type outcome struct {
+		store func()
+		err   error
+	}
+	outcomes := make([]chan outcome, len(readings))
+	for i, r := range readings {
+		outcomes[i] = make(chan outcome, 1)
+		go func() {
+			store, err := r.get(ctx)
+			outcomes[i] <- outcome{store, err}
+		}()
+	}
+	for i, r := range readings {
+		if o := <-outcomes[i]; o.err == nil {
+			o.store()
+		} else {
+			gaps.Add(r.field, o.err)
+		}
+	}
+	return f
+}
+
+// bounded runs source with a limit and leaves it behind when it does not keep
+// it: a read of a dead disk cannot be interrupted.
+func bounded[T any](ctx context.Context, source func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, factLimit)
+	defer cancel()
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := source(ctx)
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var zero T
+		return zero, ctx.Err()
+	}
+}

@@ -1,0 +1,87 @@
+// Package health describes how this machine is doing and judges it.
+package health
+
+import (
+	"context"
+	"time"
+)
+
+// CPUTimes are the times of one core, or of all, since boot, in any unit.
+type CPUTimes struct {
+	Total, Idle uint64
+}
+
+// CPUSample is the state of all cores at one moment.
+type CPUSample struct {
+	All   CPUTimes
+	Cores []CPUTimes
+	Own   time.Duration // CPU time that sentinel itself has used
+	Tick  time.Duration // unit of the times
+}
+
+// Load is the load average over 1, 5 and 15 minutes.
+type Load struct {
+	One, Five, Fifteen float64
+}
+
+// MemoryFacts are sizes in bytes.
+type MemoryFacts struct {
+	Total, Available, SwapTotal, SwapFree uint64
+}
+
+// Limits are those of the container that sentinel runs in; zero means none.
+type Limits struct {
+	Version    int     // of control groups
+	MemoryMax  uint64  // bytes
+	MemoryUsed uint64  // bytes without reclaimable cache; only with MemoryMax
+	CPUs       float64 // cores
+}
+
+// A Sensor is one temperature reading.
+type Sensor struct {
+	Chip    string // driver or zone type: "coretemp", "acpitz"
+	Label   string // of the chip's sensor: "Package id 0"; may be empty
+	Celsius float64
+}
+
+// A DiskFacts is one mounted local file system.
+type DiskFacts struct {
+	Mountpoint, Device, FileSystem string
+	Size, Used, Available          uint64 // bytes
+	Inodes, InodesUsed             uint64 // 0 where the file system has no fixed number
+	ReadOnly                       bool
+	Err                            error // why its sizes are not known
+}
+
+// PressureFacts are stall percentages of one resource; Full is absent where the
+// kernel does not tell it.
+type PressureFacts struct {
+	Some, Full *Averages
+}
+
+// Averages are percentages over 10 and 60 seconds.
+type Averages struct {
+	Avg10, Avg60 float64
+}
+
+// A Unit is a service manager's unit.
+type Unit struct {
+	Name, Description string
+}
+
+// Sources read facts from the platform, one function a fact, so that one that
+// fails or hangs costs its own fact only. Each must return soon after its
+// context ends; one that does not is abandoned.
+type Sources struct {
+	CPU            func(context.Context) (CPUSample, error)
+	Load           func(context.Context) (Load, error)
+	Memory         func(context.Context) (MemoryFacts, error)
+	Limits         func(context.Context) (Limits, error)
+	Sensors        func(context.Context) ([]Sensor, error)
+	Disks          func(context.Context) ([]DiskFacts, error)
+	Pressure       func(context.Context) (map[string]PressureFacts, error) // by cpu, memory, io
+	Uptime         func(context.Context) (time.Duration, error)
+	OOMKills       func(context.Context) (uint64, error)
+	FailedUnits    func(context.Context) ([]Unit, error)
+	RebootRequired func(context.Context) (bool, error)
+}

@@ -1,0 +1,100 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sentinel/internal/config"
+)
+
+// ticks converts a duration to ticks.
+func ticks(d, tick time.Duration) float64 {
+	if tick <= 0 {
+		return 0
+	}
+	return float64(d) / float64(tick)
+}
+
+// Judge sets the threat level and its reasons. A value that is unknown is no
+// reason.
+func (r *Report) Judge(t config.Thresholds) {
+	r.ThreatReasons = []Reason{}
+	r.judgeCPU(t)
+	r.judgeMemory(t)
+	r.judgePressure(t)
+	for _, d := range r.Disks {
+		r.reach("DISK_FULL", t.Disk, d.fullness(),
+			fmt.Sprintf("The file system at %s is %.0f %% full.", d.Mountpoint, d.fullness()))
+	}
+	if r.FailedUnitsTotal != nil {
+		r.reach("FAILED_UNITS", t.FailedUnits, float64(*r.FailedUnitsTotal), fmt.Sprintf("Failed systemd units: %d.", *r.FailedUnitsTotal))
+	}
+	if r.OOMKills != nil {
+		r.reach("OOM_KILLS", t.OOMKills, float64(*r.OOMKills), fmt.Sprintf("Processes killed for want of memory since boot: %d.", *r.OOMKills))
+	}
+	r.judgeFirewall(t.FirewallDisabled)
+	r.ThreatLevel = Low
+	for _, reason := range r.ThreatReasons {
+		if r.ThreatLevel == Low || reason.Severity == Critical {
+			r.ThreatLevel = reason.Severity
+		}
+	}
+}
+
+func (r *Report) judgeCPU(t config.Thresholds) {
+	if r.Thermal != nil {
+		r.reach("TEMPERATURE_HIGH", t.Temperature, r.Thermal.Celsius, fmt.Sprintf("The processor is at %.0f °C.", r.Thermal.Celsius))
+	}
+	if r.CPU.Percent != nil {
+		r.reach("CPU_HIGH", t.CPU, *r.CPU.Percent, fmt.Sprintf("The processor is %.0f %% busy.", *r.CPU.Percent))
+	}
+	if r.CPU.Load5 != nil && r.CPU.Cores > 0 {
+		perCore := round(*r.CPU.Load5/float64(r.CPU.Cores), 2)
+		r.reach("LOAD_HIGH", t.LoadPerCore, perCore, fmt.Sprintf("The 5-minute load average is %.2f for each core.", perCore))
+	}
+}
+
+func (r *Report) judgeMemory(t config.Thresholds) {
+	if r.Memory != nil {
+		r.reach("MEMORY_LOW", t.Memory, r.Memory.UsedPercent, fmt.Sprintf("Memory is %.0f %% used.", r.Memory.UsedPercent))
+	}
+	if r.Swap != nil {
+		r.reach("SWAP_HIGH", t.Swap, r.Swap.UsedPercent, fmt.Sprintf("Swap space is %.0f %% used.", r.Swap.UsedPercent))
+	}
+}
+
+// judgePressure looks at the minute. For the processor some waiting counts; for
+// memory and disks only when everything waits.
+func (r *Report) judgePressure(t config.Thresholds) {
+	if p := r.Pressure["cpu"].SomeAvg60; p != nil {
+		r.reach("CPU_PRESSURE", t.PressureCPU, *p, fmt.Sprintf("Tasks waited for the processor %.0f %% of the last minute.", *p))
+	}
+	if p := r.Pressure["memory"].FullAvg60; p != nil {
+		r.reach("MEMORY_PRESSURE", t.PressureMemory, *p, fmt.Sprintf("All tasks waited for memory %.0f %% of the last minute.", *p))
+	}
+	if p := r.Pressure["io"].FullAvg60; p != nil {
+		r.reach("IO_PRESSURE", t.PressureIO, *p, fmt.Sprintf("All tasks waited for disks %.0f %% of the last minute.", *p))
+	}
+}
+
+// judgeFirewall knows only on and off; an unknown firewall is no reason.
+func (r *Report) judgeFirewall(severity string) {
+	if r.FirewallStatus == "DISABLED" && severity != "none" {
+		r.ThreatReasons = append(r.ThreatReasons, Reason{
+			Code: "FIREWALL_DISABLED", Severity: strings.ToUpper(severity), Message: "The firewall is off.",
+		})
+	}
+}
+
+// reach adds a reason when value is at a bound of level or above.
+func (r *Report) reach(code string, level config.Level, value float64, message string) {
+	reason := Reason{Code: code, Severity: Warning, Message: message, Value: value, Threshold: level.Warning}
+	switch {
+	case value >= level.Critical:
+		reason.Severity, reason.Threshold = Critical, level.Critical
+	case value < level.Warning:
+		return
+	}
+	r.ThreatReasons = append(r.ThreatReasons, reason)
+}

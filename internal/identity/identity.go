@@ -1,0 +1,88 @@
+// Package identity keeps the random id that tells this installation from every
+// other, also from one with the same host name.
+package identity
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// DefaultDir is where sentinel keeps its state.
+const DefaultDir = "/var/lib/sentinel"
+
+const file = "agent-id"
+
+// errNone says why there is no id; only root may make one.
+var errNone = errors.New("none yet: the first run as root makes it")
+
+// UUID returns the id kept in dir, a random UUID (RFC 9562, version 4). make
+// says that one may be made when there is none. Runs that start at the same time
+// agree on one id. A damaged file is an error and is left as it is.
+func UUID(dir string, make bool) (string, error) {
+	id, err := read(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return id, err
+	}
+	if !make {
+		return "", errNone
+	}
+	if err := create(dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("keep a new id: %w", err)
+	}
+	return read(dir)
+}
+
+func read(dir string) (string, error) {
+	f, err := os.Open(filepath.Join(dir, file))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	raw, err := io.ReadAll(io.LimitReader(f, 64))
+	if err != nil {
+		return "", err
+	}
+	id := strings.TrimSuffix(string(raw), "\n")
+	if !valid(id) {
+		return "", fmt.Errorf("%s holds no UUID; remove it to get a new one", f.Name())
+	}
+	return id, nil
+}
+
+func valid(id string) bool {
+	ok, err := regexp.MatchString(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, id)
+	return ok && err == nil
+}
+
+// create writes a new id aside and links it into place, which fails when
+// another run was faster, and which a crash cannot leave half done.
+func create(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the id is for everyone to read
+		return err
+	}
+	f, err := os.CreateTemp(dir, file+".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // left over at worst, with an id nobody uses
+	_, werr := fmt.Fprintln(f, newUUID())
+	if err := errors.Join(werr, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), filepath.Join(dir, file))
+}
+
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) //nolint:errcheck // documented never to fail
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
+}

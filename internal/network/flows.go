@@ -1,0 +1,181 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+)
+
+// DefaultRows is how many flows and how many listeners an answer shows.
+const DefaultRows = 50
+
+// A Flow is a connection.
+type Flow struct {
+	PID         int      `json:"pid,omitempty"`
+	ProcessName string   `json:"process_name,omitempty"`
+	Source      string   `json:"source"`      // host:port of this end
+	Destination string   `json:"destination"` // host:port of the other end
+	Status      State    `json:"status"`
+	Protocol    Protocol `json:"protocol"`
+}
+
+// A Listener is a socket that takes connections or packets from others.
+type Listener struct {
+	PID         int      `json:"pid,omitempty"`
+	ProcessName string   `json:"process_name,omitempty"`
+	Address     string   `json:"address"` // host:port
+	Protocol    Protocol `json:"protocol"`
+	// Exposed says that the address is not loopback, so that other hosts can
+	// reach it unless a firewall stands before it.
+	Exposed bool `json:"exposed"`
+}
+
+// Connections are the sockets of a health document.
+type Connections struct {
+	Flows              []Flow     `json:"flows"`
+	FlowsTotal         int        `json:"flows_total"`
+	FlowsTruncated     bool       `json:"flows_truncated"`
+	Listening          []Listener `json:"listening"`
+	ListeningTotal     int        `json:"listening_total"`
+	ListeningTruncated bool       `json:"listening_truncated"`
+}
+
+// Collect lists connections and listeners, at most rows of each (0 means all),
+// most telling first. What could not be found out is added to gaps.
+func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (Connections, error) {
+	flows := newTopList(rows, byInterest)
+	listening := newTopList(rows, byExposure)
+	err := source.Sockets(ctx, func(s Socket) {
+		if s.State == Listen {
+			listening.add(s)
+		} else {
+			flows.add(s)
+		}
+	})
+	if err != nil {
+		return Connections{}, err
+	}
+	owners := owned(ctx, source, slices.Concat(flows.sorted(), listening.sorted()), gaps)
+	return Connections{
+		Flows: each(flows.sorted(), owners, newFlow), FlowsTotal: flows.total, FlowsTruncated: flows.truncated(),
+		Listening: each(listening.sorted(), owners, newListener), ListeningTotal: listening.total, ListeningTruncated: listening.truncated(),
+	}, nil
+}
+
+// owned looks up the processes of the shown sockets only: finding an owner
+// means walking the file descriptors of processes, which is the dearest part of the
+// whole answer.
+func owned(ctx context.Context, source Source, shown []Socket, gaps *answer.Gaps) map[uint64]Owner {
+	var ids []uint64
+	for _, s := range shown {
+		if s.ID != 0 {
+			ids = append(ids, s.ID)
+		}
+	}
+	owners, denied, err := source.Owners(ctx, ids)
+	if err != nil {
+		gaps.Add("flows.pid", err)
+	} else if denied && len(owners) < len(ids) {
+		gaps.Note("flows.pid", "processes of other users are not readable without root")
+	}
+	return owners
+}
+
+func each[T any](sockets []Socket, owners map[uint64]Owner, build func(Socket, Owner) T) []T {
+	rows := make([]T, 0, len(sockets))
+	for _, s := range sockets {
+		rows = append(rows, build(s, owners[s.ID]))
+	}
+	return rows
+}
+
+func newFlow(s Socket, o Owner) Flow {
+	return Flow{
+		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Source: s.Local.String(), Destination: s.Remote.String(),
+		Status: s.State, Protocol: s.Protocol,
+	}
+}
+
+func newListener(s Socket, o Owner) Listener {
+	return Listener{
+		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Address: s.Local.String(),
+		Protocol: s.Protocol, Exposed: !s.Local.Addr().IsLoopback(),
+	}
+}
+
+// byInterest puts what a person asks about first: established connections, then
+// public addresses before private ones, then by address and port.
+func byInterest(a, b Socket) int {
+	return cmp.Or(
+		compareBool(a.State == Established, b.State == Established),
+		compareBool(public(a.Remote.Addr()), public(b.Remote.Addr())),
+		a.Remote.Compare(b.Remote), a.Local.Compare(b.Local), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.ID, b.ID),
+	)
+}
+
+// byExposure puts listeners that other hosts can reach first.
+func byExposure(a, b Socket) int {
+	return cmp.Or(
+		compareBool(!a.Local.Addr().IsLoopback(), !b.Local.Addr().IsLoopback()),
+		cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Local.Port(), b.Local.Port()),
+		a.Local.Compare(b.Local), cmp.Compare(a.ID, b.ID),
+	)
+}
+
+// compareBool puts true before false.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
+func public(a netip.Addr) bool {
+	return a.IsGlobalUnicast() && !a.IsPrivate()
+}
+
+// A topList keeps the first rows of an order out of any number of sockets, in
+// memory for at most twice as many. rows 0 keeps all.
+type topList struct {
+	rows  int
+	order func(a, b Socket) int
+	kept  []Socket
+	total int
+}
+
+func newTopList(rows int, order func(a, b Socket) int) *topList {
+	return &topList{rows: rows, order: order}
+}
+
+// add collects up to twice the rows and then throws the worse half away, so
+// that a socket costs a few comparisons however many there are.
+func (l *topList) add(s Socket) {
+	l.total++
+	l.kept = append(l.kept, s)
+	if l.rows > 0 && len(l.kept) >= 2*l.rows {
+		l.cut()
+	}
+}
+
+func (l *topList) cut() {
+	slices.SortFunc(l.kept, l.order)
+	if l.rows > 0 && len(l.kept) > l.rows {
+		l.kept = l.kept[:l.rows]
+	}
+}
+
+// sorted returns the rows in order. The list must not be added to afterwards.
+func (l *topList) sorted() []Socket {
+	l.cut()
+	return l.kept
+}
+
+func (l *topList) truncated() bool { return len(l.sorted()) < l.total }

@@ -1,0 +1,72 @@
+// Package network describes the connections, listeners and interfaces of this
+// machine.
+package network
+
+import (
+	"context"
+	"net/netip"
+)
+
+// A Protocol is a transport.
+type Protocol string
+
+// The protocols that are reported.
+const (
+	TCP Protocol = "tcp"
+	UDP Protocol = "udp"
+)
+
+// A State is the state of a socket, by the names of RFC 9293. An unconnected
+// UDP socket is Listen: it takes packets from anyone.
+type State string
+
+// The states.
+const (
+	Established State = "ESTABLISHED"
+	SynSent     State = "SYN_SENT"
+	SynReceived State = "SYN_RECEIVED"
+	FinWait1    State = "FIN_WAIT_1"
+	FinWait2    State = "FIN_WAIT_2"
+	TimeWait    State = "TIME_WAIT"
+	Closed      State = "CLOSED"
+	CloseWait   State = "CLOSE_WAIT"
+	LastAck     State = "LAST_ACK"
+	Listen      State = "LISTEN"
+	Closing     State = "CLOSING"
+)
+
+// A Socket is one TCP or UDP socket. Addresses that an IPv6 socket maps from
+// IPv4 are IPv4 here.
+type Socket struct {
+	Protocol Protocol
+	State    State
+	Local    netip.AddrPort
+	Remote   netip.AddrPort
+	ID       uint64 // finds the owner; 0 has none
+}
+
+// An Owner is the process behind a socket.
+type Owner struct {
+	PID  int
+	Name string
+}
+
+// An Interface holds the counters of one network interface since it came up.
+type Interface struct {
+	Name                                      string
+	Loopback                                  bool
+	BytesIn, PacketsIn, ErrorsIn, DropsIn     uint64
+	BytesOut, PacketsOut, ErrorsOut, DropsOut uint64
+}
+
+// A Source reads the network state of the platform.
+type Source interface {
+	// Sockets calls visit for every TCP and UDP socket in the caller's network
+	// namespace.
+	Sockets(ctx context.Context, visit func(Socket)) error
+	// Owners finds the processes behind the sockets with the given ids. denied
+	// says that some processes could not be looked at.
+	Owners(ctx context.Context, ids []uint64) (owners map[uint64]Owner, denied bool, err error)
+	// Interfaces reads the counters of all interfaces.
+	Interfaces(ctx context.Context) ([]Interface, error)
+}

@@ -1,0 +1,171 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/window"
+)
+
+// InterfaceStats are the counters and rates of one interface.
+type InterfaceStats struct {
+	Name        string `json:"name"`
+	BytesSent   uint64 `json:"bytes_sent"`
+	BytesRecv   uint64 `json:"bytes_recv"`
+	PacketsSent uint64 `json:"packets_sent"`
+	PacketsRecv uint64 `json:"packets_recv"`
+	ErrorsIn    uint64 `json:"errors_in"`
+	ErrorsOut   uint64 `json:"errors_out"`
+	DropsIn     uint64 `json:"drops_in"`
+	DropsOut    uint64 `json:"drops_out"`
+	Loopback    bool   `json:"loopback"` // not in the totals
+	// Rates over the window, in bytes a second; absent when the interface
+	// appeared or was reset within it.
+	SentPerSecond *int64 `json:"bytes_sent_per_second,omitempty"`
+	RecvPerSecond *int64 `json:"bytes_recv_per_second,omitempty"`
+}
+
+// ConnectionCounts count TCP and UDP sockets. Total is all of them; the states
+// are those of TCP.
+type ConnectionCounts struct {
+	Total       int `json:"total"`
+	TCP         int `json:"tcp"`
+	UDP         int `json:"udp"`
+	Established int `json:"established"`
+	Listen      int `json:"listen"`
+	TimeWait    int `json:"time_wait"`
+	CloseWait   int `json:"close_wait"`
+	Other       int `json:"other"` // TCP in any other state
+}
+
+// Stats are the numbers of get_network_stats.
+type Stats struct {
+	Interfaces      []InterfaceStats  `json:"interfaces"`
+	InterfacesTotal int               `json:"interfaces_total"`
+	Truncated       bool              `json:"truncated"`
+	Connections     *ConnectionCounts `json:"connections,omitempty"`
+	TotalBytesSent  uint64            `json:"total_bytes_sent"` // without loopback
+	TotalBytesRecv  uint64            `json:"total_bytes_recv"`
+	WindowMS        int64             `json:"window_ms"` // over which rates were measured
+}
+
+// A Report answers get_network_stats.
+type Report struct {
+	Stats       Stats        `json:"stats"`
+	Unavailable []answer.Gap `json:"unavailable"`
+}
+
+// Measure reads counters twice, one window apart, and counts sockets. At most
+// rows interfaces are listed (0 means all), busiest first.
+func Measure(ctx context.Context, source Source, rows int) (Report, error) {
+	before, err := source.Interfaces(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	began := time.Now()
+	if err := window.Wait(ctx); err != nil {
+		return Report{}, err
+	}
+	after, err := source.Interfaces(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	elapsed := time.Since(began)
+	gaps := answer.Gaps{}
+	counts, err := count(ctx, source)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Report{}, ctx.Err()
+		}
+		gaps.Add("stats.connections", err)
+		counts = nil
+	}
+	stats := interfaces(before, after, elapsed, rows)
+	stats.Connections = counts
+	return Report{Stats: stats, Unavailable: gaps}, nil
+}
+
+func count(ctx context.Context, source Source) (*ConnectionCounts, error) {
+	var c ConnectionCounts
+	err := source.Sockets(ctx, c.add)
+	return &c, err
+}
+
+func (c *ConnectionCounts) add(s Socket) {
+	c.Total++
+	if s.Protocol == UDP {
+		c.UDP++
+		return
+	}
+	c.TCP++
+	switch s.State {
+	case Established:
+		c.Established++
+	case Listen:
+		c.Listen++
+	case TimeWait:
+		c.TimeWait++
+	case CloseWait:
+		c.CloseWait++
+	default:
+		c.Other++
+	}
+}
+
+func interfaces(before, after []Interface, elapsed time.Duration, rows int) Stats {
+	earlier := make(map[string]Interface, len(before))
+	for _, i := range before {
+		earlier[i.Name] = i
+	}
+	s := Stats{Interfaces: []InterfaceStats{}, InterfacesTotal: len(after), WindowMS: elapsed.Milliseconds()}
+	for _, i := range after {
+		if !i.Loopback {
+			s.TotalBytesSent += i.BytesOut
+			s.TotalBytesRecv += i.BytesIn
+		}
+		first, known := earlier[i.Name]
+		s.Interfaces = append(s.Interfaces, describe(i, first, known, elapsed))
+	}
+	slices.SortStableFunc(s.Interfaces, busiest)
+	if rows > 0 && rows < len(s.Interfaces) {
+		s.Interfaces, s.Truncated = s.Interfaces[:rows], true
+	}
+	return s
+}
+
+func describe(i, first Interface, known bool, elapsed time.Duration) InterfaceStats {
+	d := InterfaceStats{
+		Name: sanitize.Text(i.Name, 32), Loopback: i.Loopback,
+		BytesSent: i.BytesOut, BytesRecv: i.BytesIn, PacketsSent: i.PacketsOut, PacketsRecv: i.PacketsIn,
+		ErrorsIn: i.ErrorsIn, ErrorsOut: i.ErrorsOut, DropsIn: i.DropsIn, DropsOut: i.DropsOut,
+	}
+	if known {
+		d.SentPerSecond = rate(first.BytesOut, i.BytesOut, elapsed)
+		d.RecvPerSecond = rate(first.BytesIn, i.BytesIn, elapsed)
+	}
+	return d
+}
+
+// rate returns bytes a second, or nil when a counter ran backwards: the
+// interface was reset, and no rate can be told.
+func rate(first, second uint64, elapsed time.Duration) *int64 {
+	if second < first || elapsed <= 0 {
+		return nil
+	}
+	r := int64(math.Round(float64(second-first) / elapsed.Seconds()))
+	return &r
+}
+
+// busiest puts real interfaces before loopback, then the one with most traffic.
+func busiest(a, b InterfaceStats) int {
+	return cmp.Or(
+		compareBool(!a.Loopback, !b.Loopback),
+		cmp.Compare(b.BytesSent+b.BytesRecv, a.BytesSent+a.BytesRecv),
+		cmp.Compare(a.Name, b.Name),
+	)
+}

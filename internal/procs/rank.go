@@ -1,0 +1,173 @@
+package procs
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/window"
+)
+
+// Top samples the processes twice, one window apart, and ranks them.
+func Top(ctx context.Context, source Source, o Options) (Ranking, error) {
+	before, err := source.Table(ctx)
+	if err != nil {
+		return Ranking{}, err
+	}
+	if err := window.Wait(ctx); err != nil {
+		return Ranking{}, err
+	}
+	after, err := source.Table(ctx)
+	if err != nil {
+		return Ranking{}, err
+	}
+	return Rank(source, before, after, o), nil
+}
+
+// usage is a process with what it used between two samples.
+type usage struct {
+	Sample
+	percent float64
+}
+
+// Rank orders the processes of after by what they used since before. Processes
+// that ended in between are left out.
+func Rank(source Source, before, after Table, o Options) Ranking {
+	used := measure(before, after)
+	slices.SortFunc(used, order(o.Sort))
+	shown := used
+	if o.Count > 0 && o.Count < len(used) {
+		shown = used[:o.Count]
+	}
+	r := Ranking{
+		Processes: make([]Process, 0, len(shown)), ProcessesTotal: len(used), Truncated: len(shown) < len(used),
+		SortedBy: o.Sort, WindowMS: span(before, after).Milliseconds(), Unavailable: []answer.Gap{},
+	}
+	if after.MemoryTotal == 0 {
+		r.Unavailable = append(r.Unavailable, answer.Gap{Field: "processes.mem_percent", Reason: "the size of memory is not readable"})
+	}
+	for _, u := range shown {
+		r.Processes = append(r.Processes, row(source, u, after.MemoryTotal))
+	}
+	return r
+}
+
+func span(before, after Table) time.Duration {
+	if len(before.Samples) == 0 || len(after.Samples) == 0 {
+		return 0
+	}
+	return after.Samples[0].Read.Sub(before.Samples[0].Read)
+}
+
+// identity tells a process from a later one that got the same PID.
+type identity struct {
+	pid   int
+	start string
+}
+
+// measure pairs the two samples of each process. One that began in between is
+// measured from the earlier sample of the table, since it used nothing before.
+func measure(before, after Table) []usage {
+	known := make(map[identity]Sample, len(before.Samples))
+	for _, s := range before.Samples {
+		known[identity{s.PID, s.Start}] = s
+	}
+	used := make([]usage, 0, len(after.Samples))
+	for _, s := range after.Samples {
+		first, ok := known[identity{s.PID, s.Start}]
+		if !ok && len(before.Samples) > 0 {
+			first = Sample{Read: before.Samples[0].Read}
+		}
+		used = append(used, usage{s, percent(first, s)})
+	}
+	return used
+}
+
+func percent(first, second Sample) float64 {
+	elapsed := second.Read.Sub(first.Read)
+	busy := second.CPU - first.CPU
+	if elapsed <= 0 || busy <= 0 || first.Read.IsZero() {
+		return 0
+	}
+	return round(100*float64(busy)/float64(elapsed), 1)
+}
+
+// order ranks by the key, then by the other, then by PID, so that equal rows
+// keep their place from one answer to the next.
+func order(key string) func(a, b usage) int {
+	byCPU := func(a, b usage) int { return cmp.Compare(b.percent, a.percent) }
+	byMemory := func(a, b usage) int { return cmp.Compare(b.MemoryBytes, a.MemoryBytes) }
+	first, second := byCPU, byMemory
+	if key == "memory" {
+		first, second = byMemory, byCPU
+	}
+	return func(a, b usage) int {
+		return cmp.Or(first(a, b), second(a, b), cmp.Compare(a.PID, b.PID))
+	}
+}
+
+func row(source Source, u usage, total uint64) Process {
+	// A process that ended since is still worth its row; its details are not
+	// there any more.
+	d, _ := source.Details(u.PID) //nolint:errcheck // absent fields say so
+	p := Process{
+		PID: u.PID, Name: sanitize.Text(fullName(u.Name, d.Arguments), 64), CPUPercent: u.percent,
+		MemoryMB: round(float64(u.MemoryBytes)/(1<<20), 1), User: sanitize.Text(d.User, 64),
+		Status: status(u.State), Command: sanitize.Command(d.Arguments, 160), StartID: u.Start,
+	}
+	if total > 0 {
+		share := round(100*float64(u.MemoryBytes)/float64(total), 1)
+		p.MemoryPercent = &share
+	}
+	return p
+}
+
+// maxKernelName is the length at which the kernel cuts a name (TASK_COMM_LEN
+// less the NUL).
+const maxKernelName = 15
+
+// fullName completes a name that the kernel cut from the first argument.
+func fullName(name string, arguments []string) string {
+	if len(name) < maxKernelName || len(arguments) == 0 {
+		return name
+	}
+	if base := path.Base(arguments[0]); strings.HasPrefix(base, name) {
+		return base
+	}
+	return name
+}
+
+// status spells out the state letters of proc_pid_stat(5).
+func status(state byte) string {
+	switch state {
+	case 'R':
+		return "running"
+	case 'S':
+		return "sleeping"
+	case 'D':
+		return "uninterruptible"
+	case 'Z':
+		return "zombie"
+	case 'T', 't':
+		return "stopped"
+	case 'I':
+		return "idle"
+	case 'X', 'x':
+		return "dead"
+	case 'P':
+		return "parked"
+	default:
+		return "unknown"
+	}
+}
+
+func round(x float64, places int) float64 {
+	scale := math.Pow10(places)
+	return math.Round(x*scale) / scale
+}

@@ -1,0 +1,60 @@
+// Package accounts names users by their ids from /etc/passwd (passwd(5)).
+package accounts
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// maxEntries bounds how many accounts are read.
+const maxEntries = 100_000
+
+// Names maps user ids to the first name that has them.
+type Names map[int]string
+
+// Read reads /etc/passwd below root. Users that a directory service knows are
+// not in it. A missing file is an empty map.
+func Read(root string) (Names, error) {
+	f, err := os.Open(filepath.Join(root, "etc", "passwd"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Names{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	return parse(f)
+}
+
+func parse(r io.Reader) (Names, error) {
+	names := Names{}
+	scan := bufio.NewScanner(r)
+	for scan.Scan() && len(names) < maxEntries {
+		fields := strings.SplitN(scan.Text(), ":", 4)
+		if len(fields) < 4 || fields[0] == "" {
+			continue
+		}
+		uid, err := strconv.ParseUint(fields[2], 10, 32)
+		if err != nil {
+			continue
+		}
+		if _, taken := names[int(uid)]; !taken {
+			names[int(uid)] = fields[0]
+		}
+	}
+	return names, scan.Err()
+}
+
+// Name returns the name of uid, or the number itself where it has none.
+func (n Names) Name(uid int) string {
+	if name, ok := n[uid]; ok {
+		return name
+	}
+	return strconv.Itoa(uid)
+}

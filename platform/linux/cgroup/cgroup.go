@@ -1,0 +1,158 @@
+// Package cgroup reads the limits that a container lives under.
+//
+// A container sees its own control group at the mount point of /sys/fs/cgroup
+// (by its cgroup namespace or a bind mount), while the real root group there has no
+// limit files (v2) or unlimited ones (v1). So the files at the mount point are
+// the limits of the container, and a machine has none.
+package cgroup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/health"
+)
+
+// ErrFormat reports a file that does not have the documented form.
+var ErrFormat = errors.New("cgroup: unexpected format")
+
+// unlimited is at or above what v1 shows without a limit: the largest page
+// aligned signed number.
+const unlimited = 1 << 62
+
+// Limits reads the limits below root. A machine without any has the zero
+// Limits and no error.
+func Limits(root string) (health.Limits, error) {
+	dir := filepath.Join(root, "sys", "fs", "cgroup")
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
+		return unified(dir)
+	}
+	return legacy(dir)
+}
+
+// unified reads control groups v2 (Documentation/admin-guide/cgroup-v2.rst).
+func unified(dir string) (health.Limits, error) {
+	l := health.Limits{Version: 2}
+	err := errors.Join(
+		read(dir, "memory.max", func(b []byte) error { return parseMax(b, &l.MemoryMax) }),
+		read(dir, "cpu.max", func(b []byte) error { return parseCPUMax(b, &l.CPUs) }),
+	)
+	if err != nil || l.MemoryMax == 0 {
+		return l, err
+	}
+	l.MemoryUsed, err = used(filepath.Join(dir, "memory.current"), filepath.Join(dir, "memory.stat"), "inactive_file")
+	return l, err
+}
+
+// legacy reads control groups v1 (Documentation/admin-guide/cgroup-v1/memory.rst).
+func legacy(dir string) (health.Limits, error) {
+	l := health.Limits{Version: 1}
+	var quota, period int64
+	err := errors.Join(
+		read(dir, "memory/memory.limit_in_bytes", func(b []byte) error { return parseMax(b, &l.MemoryMax) }),
+		read(dir, "cpu/cpu.cfs_quota_us", func(b []byte) error { return parseSigned(b, &quota) }),
+		read(dir, "cpu/cpu.cfs_period_us", func(b []byte) error { return parseSigned(b, &period) }),
+	)
+	if quota > 0 && period > 0 {
+		l.CPUs = float64(quota) / float64(period)
+	}
+	if err != nil || l.MemoryMax == 0 {
+		return l, err
+	}
+	memory := filepath.Join(dir, "memory")
+	l.MemoryUsed, err = used(filepath.Join(memory, "memory.usage_in_bytes"), filepath.Join(memory, "memory.stat"), "total_inactive_file")
+	return l, err
+}
+
+// read parses a file; one that is missing sets no limit.
+func read(dir, name string, parse func([]byte) error) error {
+	raw, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // below the root of /sys
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := parse(raw); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// used is what a limit leaves no room for: the usage less the file cache that
+// the kernel gives up first, as container tools show it.
+func used(current, stat, cacheKey string) (uint64, error) {
+	raw, err := os.ReadFile(current) //nolint:gosec // below the root of /sys
+	if err != nil {
+		return 0, err
+	}
+	total, err := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", current, ErrFormat)
+	}
+	raw, err = os.ReadFile(stat) //nolint:gosec // below the root of /sys
+	if err != nil {
+		return 0, err
+	}
+	return total - min(total, parseStat(raw, cacheKey)), nil
+}
+
+// parseStat finds one "key value" line; 0 when it is not there.
+func parseStat(b []byte, key string) uint64 {
+	for line := range bytes.Lines(b) {
+		name, value, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if name == key {
+			n, err := strconv.ParseUint(value, 10, 64)
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// parseMax parses a byte limit; "max" and the huge number of v1 are none.
+func parseMax(b []byte, to *uint64) error {
+	s := strings.TrimSpace(string(b))
+	if s == "max" {
+		return nil
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return ErrFormat
+	}
+	if n < unlimited {
+		*to = n
+	}
+	return nil
+}
+
+// parseCPUMax parses "QUOTA PERIOD" in microseconds; the quota may be "max".
+func parseCPUMax(b []byte, to *float64) error {
+	quota, period, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
+	if quota == "max" {
+		return nil
+	}
+	q, err := strconv.ParseUint(quota, 10, 63)
+	p, perr := strconv.ParseUint(period, 10, 63)
+	if err != nil || perr != nil || p == 0 {
+		return ErrFormat
+	}
+	*to = float64(q) / float64(p)
+	return nil
+}
+
+func parseSigned(b []byte, to *int64) error {
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil {
+		return ErrFormat
+	}
+	*to = n
+	return nil
+}

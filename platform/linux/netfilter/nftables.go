@@ -1,0 +1,138 @@
+//go:build linux
+
+// Package netfilter reads the packet filter rules that the kernel has loaded:
+// nftables (which iptables-nft writes too) over netlink, and the older x_tables.
+package netfilter
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/firewall"
+)
+
+// maxChains bounds how many chains are read; Kubernetes hosts have thousands,
+// but few that input continues in.
+const maxChains = 2000
+
+// Chains reads the filter chains that see incoming packets and those that
+// they continue in. It needs CAP_NET_ADMIN; without it the error is
+// fs.ErrPermission. A kernel without nftables has none.
+func Chains() ([]firewall.Chain, error) {
+	conn, err := nftables.New()
+	if err != nil {
+		return nil, readError(err)
+	}
+	all, err := conn.ListChains()
+	if err != nil {
+		if absent(err) {
+			return nil, nil
+		}
+		return nil, readError(err)
+	}
+	if len(all) > maxChains {
+		return nil, fmt.Errorf("there are more than %d chains", maxChains)
+	}
+	return reachable(conn, all)
+}
+
+// absent says that the kernel has no nftables at all, which is not the same as
+// not being allowed to look.
+func absent(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) ||
+		errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT)
+}
+
+func readError(err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("read nftables: %w", fs.ErrPermission)
+	}
+	return fmt.Errorf("read nftables: %w", err)
+}
+
+// reachable reads the rules of input chains and, as long as new ones turn up,
+// of the chains that they jump to.
+func reachable(conn *nftables.Conn, all []*nftables.Chain) ([]firewall.Chain, error) {
+	var list []firewall.Chain
+	queue := inputChains(all)
+	for at := 0; at < len(queue); at++ {
+		c := queue[at]
+		rules, err := conn.GetRules(c.Table, c)
+		if err != nil {
+			return nil, readError(err)
+		}
+		described := describe(c, rules)
+		list = append(list, described)
+		for _, name := range described.Jumps {
+			queue = appendChain(queue, all, c.Table, name)
+		}
+	}
+	return list, nil
+}
+
+// inputChains selects the base chains of type filter at the input hook. Those
+// of family bridge and netdev see frames, not what this host receives.
+func inputChains(all []*nftables.Chain) []*nftables.Chain {
+	var list []*nftables.Chain
+	for _, c := range all {
+		if isInput(c) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func isInput(c *nftables.Chain) bool {
+	family := c.Table.Family
+	return c.Hooknum != nil && *c.Hooknum == *nftables.ChainHookInput && c.Type == nftables.ChainTypeFilter &&
+		(family == nftables.TableFamilyINet || family == nftables.TableFamilyIPv4 || family == nftables.TableFamilyIPv6)
+}
+
+func appendChain(queue, all []*nftables.Chain, table *nftables.Table, name string) []*nftables.Chain {
+	for _, c := range queue {
+		if c.Name == name && *c.Table == *table {
+			return queue
+		}
+	}
+	for _, c := range all {
+		if c.Name == name && c.Table.Name == table.Name && c.Table.Family == table.Family {
+			return append(queue, c)
+		}
+	}
+	return queue
+}
+
+func describe(c *nftables.Chain, rules []*nftables.Rule) firewall.Chain {
+	d := firewall.Chain{
+		Table: c.Table.Name, Name: c.Name, Input: isInput(c),
+		DropPolicy: c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop,
+	}
+	for _, r := range rules {
+		for _, e := range r.Exprs {
+			d.Drops = d.Drops || drops(e)
+			if v, ok := e.(*expr.Verdict); ok && (v.Kind == expr.VerdictJump || v.Kind == expr.VerdictGoto) {
+				d.Jumps = append(d.Jumps, v.Chain)
+			}
+		}
+	}
+	return d
+}
+
+// drops says whether an expression ends a packet: drop, reject, and the targets
+// of the same meaning that iptables-nft leaves as x_tables extensions.
+func drops(e expr.Any) bool {
+	switch e := e.(type) {
+	case *expr.Verdict:
+		return e.Kind == expr.VerdictDrop
+	case *expr.Reject:
+		return true
+	case *expr.Target:
+		return e.Name == "REJECT" || e.Name == "DROP" || e.Name == "TARPIT"
+	}
+	return false
+}

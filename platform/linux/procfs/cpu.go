@@ -1,0 +1,71 @@
+package procfs
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// CPUTimes is one cpu line of /proc/stat, in clock ticks (100 a second) since
+// boot. Guest time is already inside User and Nice.
+type CPUTimes struct {
+	Total uint64 // all states
+	Idle  uint64 // idle and iowait
+}
+
+// CPU is the cpu lines of /proc/stat: the sum and each online core, in order.
+type CPU struct {
+	All   CPUTimes
+	Cores []CPUTimes
+}
+
+// CPU reads /proc/stat.
+func (fs FS) CPU() (CPU, error) { return readWith(fs, parseCPU, "stat") }
+
+func parseCPU(b []byte) (CPU, error) {
+	var c CPU
+	found := false
+	for line := range lines(b) {
+		name, rest, _ := bytes.Cut(line, []byte(" "))
+		core, isCPU := bytes.CutPrefix(name, []byte("cpu"))
+		if !isCPU {
+			continue
+		}
+		times, err := parseCPUTimes(rest)
+		if err != nil {
+			return CPU{}, fmt.Errorf("%s: %w", name, err)
+		}
+		if len(core) == 0 {
+			c.All, found = times, true
+		} else {
+			c.Cores = append(c.Cores, times)
+		}
+	}
+	if !found || len(c.Cores) == 0 {
+		return CPU{}, fmt.Errorf("cpu lines: %w", ErrFormat)
+	}
+	return c, nil
+}
+
+// parseCPUTimes reads user nice system idle iowait irq softirq steal; guest and
+// guest_nice follow and are left out, as they are counted in user and nice.
+func parseCPUTimes(b []byte) (CPUTimes, error) {
+	const states, idle, iowait = 8, 3, 4
+	var t CPUTimes
+	for i, field := range bytes.Fields(b) {
+		if i == states {
+			break
+		}
+		n, ok := number(field)
+		if !ok || n > 1<<60 {
+			return CPUTimes{}, ErrFormat
+		}
+		t.Total += n
+		if i == idle || i == iowait {
+			t.Idle += n
+		}
+	}
+	if t.Total == 0 {
+		return CPUTimes{}, ErrFormat
+	}
+	return t, nil
+}

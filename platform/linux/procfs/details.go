@@ -1,0 +1,68 @@
+package procfs
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+// maxCommand caps what is read of a command line, in bytes. Programs can make
+// theirs megabytes long.
+const maxCommand = 8 << 10
+
+// CommandLine reads the arguments of a process. A kernel thread and a zombie
+// have none. A process may have rewritten its own, so it proves nothing.
+func (fs FS) CommandLine(pid int) ([]string, error) {
+	f, err := os.Open(fs.path(strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	raw, err := io.ReadAll(io.LimitReader(f, maxCommand))
+	if err != nil {
+		return nil, err
+	}
+	return splitCommand(raw), nil
+}
+
+// splitCommand splits at the NUL after each argument. Processes that set their
+// own title (setproctitle) leave one long string and padding.
+func splitCommand(b []byte) []string {
+	b = bytes.TrimRight(b, "\x00")
+	if len(b) == 0 {
+		return nil
+	}
+	var args []string
+	for part := range bytes.SplitSeq(b, []byte{0}) {
+		args = append(args, string(part))
+	}
+	return args
+}
+
+// UID reads the real user id of a process from /proc/PID/status.
+func (fs FS) UID(pid int) (int, error) {
+	return readWith(fs, parseUID, strconv.Itoa(pid), "status")
+}
+
+func parseUID(b []byte) (int, error) {
+	for line := range lines(b) {
+		rest, ok := bytes.CutPrefix(line, []byte("Uid:"))
+		if !ok {
+			continue
+		}
+		if fields := bytes.Fields(rest); len(fields) == 4 {
+			if n, ok := number(fields[0]); ok && n < 1<<32 {
+				return int(n), nil
+			}
+		}
+		break
+	}
+	return 0, fmt.Errorf("uid: %w", ErrFormat)
+}
+
+// Process reads the stat file of one process.
+func (fs FS) Process(pid int) (ProcessStat, error) {
+	return readWith(fs, parseProcessStat, strconv.Itoa(pid), "stat")
+}

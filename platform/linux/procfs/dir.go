@@ -1,0 +1,82 @@
+//go:build linux
+
+package procfs
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A dirHandle is an open directory, read with raw system calls: os.File costs an
+// allocation, a finalizer and the poller for each of thousands of files.
+type dirHandle int
+
+func openDir(path string) (dirHandle, error) {
+	fd, err := retry(func() (int, error) {
+		return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return dirHandle(fd), nil
+}
+
+func (d dirHandle) close() { unix.Close(int(d)) } //nolint:errcheck // only read from
+
+// open opens the file or directory pid+name below d.
+func (d dirHandle) open(pid int, name string, flags int) (int, error) {
+	path := strconv.Itoa(pid) + name
+	return retry(func() (int, error) {
+		return unix.Openat(int(d), path, flags|unix.O_CLOEXEC, 0)
+	})
+}
+
+// numbers appends the entries of d whose names are decimal numbers.
+func (d dirHandle) numbers(to []int) ([]int, error) {
+	var buf [32 << 10]byte
+	for {
+		n, err := retry(func() (int, error) { return unix.Getdents(int(d), buf[:]) })
+		if err != nil || n == 0 {
+			return to, err
+		}
+		to = appendNumbers(to, buf[:n])
+	}
+}
+
+// appendNumbers walks the records of getdents64(2): 8 bytes inode, 8 bytes
+// offset, 2 bytes length, 1 byte type, name with a NUL.
+func appendNumbers(to []int, b []byte) []int {
+	const header = 19
+	for len(b) > header {
+		length := int(binary.NativeEndian.Uint16(b[16:18]))
+		if length <= header || length > len(b) {
+			return to
+		}
+		name := b[header:length]
+		for i, c := range name {
+			if c == 0 {
+				name = name[:i]
+				break
+			}
+		}
+		if n, ok := number(name); ok && n < 1<<31 {
+			to = append(to, int(n))
+		}
+		b = b[length:]
+	}
+	return to
+}
+
+// retry repeats a system call that a signal interrupted.
+func retry(call func() (int, error)) (int, error) {
+	for {
+		n, err := call()
+		if !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Package procfs reads the files under /proc that sentinel needs.
+//
+// Every file has a parser that takes its bytes and knows nothing of the file
+// system, and a method on [FS] that reads the file under a root, so that tests run on
+// trees of their own.
+package procfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// maxFile caps one read, in bytes. /proc/net/tcp of a busy host is the largest
+// file read here, and is read line by line instead.
+const maxFile = 1 << 20
+
+// ErrFormat reports content that does not have the form proc(5) documents.
+var ErrFormat = errors.New("unexpected format")
+
+// FS is a /proc below a root directory.
+type FS struct {
+	dir string
+}
+
+// New returns the /proc below root; root is "/" on a live system.
+func New(root string) FS { return FS{dir: filepath.Join(root, "proc")} }
+
+func (fs FS) path(parts ...string) string {
+	return filepath.Join(append([]string{fs.dir}, parts...)...)
+}
+
+func (fs FS) read(parts ...string) ([]byte, error) {
+	f, err := os.Open(fs.path(parts...))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	return io.ReadAll(io.LimitReader(f, maxFile))
+}
+
+// readWith reads a file and hands it to its parser. It is the whole of most
+// methods on FS.
+func readWith[T any](fs FS, parse func([]byte) (T, error), parts ...string) (T, error) {
+	raw, err := fs.read(parts...)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	value, err := parse(raw)
+	if err != nil {
+		return value, fmt.Errorf("%s: %w", fs.path(parts...), err)
+	}
+	return value, nil
+}
+
+// number parses an unsigned decimal number. Unlike strconv it takes bytes,
+// which keeps the process table free of allocations.
+func number(b []byte) (uint64, bool) {
+	if len(b) == 0 || len(b) > 20 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range b {
+		digit := uint64(c - '0')
+		if digit > 9 || n > (1<<64-1-digit)/10 {
+			return 0, false
+		}
+		n = n*10 + digit
+	}
+	return n, true
+}
+
+// float parses a finite decimal number that is not negative.
+func float(b []byte) (float64, bool) {
+	x, err := strconv.ParseFloat(string(b), 64)
+	return x, err == nil && x >= 0 && x < 1e300
+}
+
+// lines yields the lines of b without their ends.
+func lines(b []byte) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for line := range bytes.Lines(b) {
+			if !yield(bytes.TrimRight(line, "\n")) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package procfs
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// A ProcessStat holds the fields of /proc/PID/stat that sentinel needs
+// (proc_pid_stat(5)). Field numbers are those of the manual.
+type ProcessStat struct {
+	PID       int
+	Name      string // 2: comm, at most 15 bytes, may hold anything
+	State     byte   // 3
+	ParentPID int    // 4
+	Flags     uint64 // 9: PF_KTHREAD is 0x00200000
+	Ticks     uint64 // 14 + 15: user and system time in clock ticks (100 a second)
+	Threads   uint64 // 20
+	Start     uint64 // 22: clock ticks after boot
+	RSSPages  uint64 // 24
+}
+
+// fieldsAfterName is where the last field that is read stands, counted from
+// field 3.
+const fieldsAfterName = 24 - 3 + 1
+
+// parseProcessStat parses one /proc/PID/stat. The name stands in parentheses
+// and may itself hold parentheses, blanks and newlines, so it ends at the last
+// closing one.
+func parseProcessStat(b []byte) (ProcessStat, error) {
+	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
+	if open < 1 || end < open {
+		return ProcessStat{}, fmt.Errorf("process name: %w", ErrFormat)
+	}
+	pid, ok := number(bytes.TrimSpace(b[:open]))
+	if !ok || pid == 0 || pid > 1<<31-1 {
+		return ProcessStat{}, fmt.Errorf("pid: %w", ErrFormat)
+	}
+	var fields [fieldsAfterName][]byte
+	if !splitInto(fields[:], b[end+1:]) || len(fields[0]) != 1 {
+		return ProcessStat{}, fmt.Errorf("fields: %w", ErrFormat)
+	}
+	p := ProcessStat{PID: int(pid), Name: string(b[open+1 : end]), State: fields[0][0]}
+	return p, p.numbers(fields[:])
+}
+
+// numbers fills in the numeric fields; fields[0] is field 3.
+func (p *ProcessStat) numbers(fields [][]byte) error {
+	var parent, user, system uint64
+	for _, f := range []struct {
+		field int
+		to    *uint64
+	}{
+		{4, &parent}, {9, &p.Flags}, {14, &user}, {15, &system}, {20, &p.Threads}, {22, &p.Start}, {24, &p.RSSPages},
+	} {
+		n, ok := number(fields[f.field-3])
+		if !ok {
+			return fmt.Errorf("field %d: %w", f.field, ErrFormat)
+		}
+		*f.to = n
+	}
+	p.ParentPID = int(min(parent, 1<<31-1))
+	p.Ticks = user + system
+	return nil
+}
+
+// splitInto fills dst with the blank-separated words of b, without allocating.
+func splitInto(dst [][]byte, b []byte) bool {
+	for i := range dst {
+		b = bytes.TrimLeft(b, " ")
+		word := b
+		if end := bytes.IndexAny(b, " \n"); end >= 0 {
+			word = b[:end]
+		}
+		if len(word) == 0 {
+			return false
+		}
+		dst[i], b = word, b[len(word):]
+	}
+	return true
+}

@@ -1,0 +1,135 @@
+package procfs
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// LoadAverage holds the first three fields of /proc/loadavg: the average number
+// of runnable and uninterruptible tasks over 1, 5 and 15 minutes.
+type LoadAverage struct {
+	One, Five, Fifteen float64
+}
+
+// LoadAverage reads /proc/loadavg.
+func (fs FS) LoadAverage() (LoadAverage, error) { return readWith(fs, parseLoadAverage, "loadavg") }
+
+func parseLoadAverage(b []byte) (LoadAverage, error) {
+	fields := bytes.Fields(b)
+	if len(fields) < 3 {
+		return LoadAverage{}, ErrFormat
+	}
+	var l LoadAverage
+	for i, to := range []*float64{&l.One, &l.Five, &l.Fifteen} {
+		x, ok := float(fields[i])
+		if !ok {
+			return LoadAverage{}, fmt.Errorf("field %d: %w", i+1, ErrFormat)
+		}
+		*to = x
+	}
+	return l, nil
+}
+
+// Uptime reads the seconds since boot from /proc/uptime.
+func (fs FS) Uptime() (float64, error) { return readWith(fs, parseUptime, "uptime") }
+
+func parseUptime(b []byte) (float64, error) {
+	fields := bytes.Fields(b)
+	if len(fields) == 0 {
+		return 0, ErrFormat
+	}
+	x, ok := float(fields[0])
+	if !ok {
+		return 0, ErrFormat
+	}
+	return x, nil
+}
+
+// Memory holds the fields of /proc/meminfo that sentinel needs, in bytes.
+type Memory struct {
+	Total     uint64
+	Available uint64 // what can be had without swapping; kernel 3.14 and later
+	SwapTotal uint64
+	SwapFree  uint64
+}
+
+// Memory reads /proc/meminfo.
+func (fs FS) Memory() (Memory, error) { return readWith(fs, parseMemory, "meminfo") }
+
+// parseMemory demands every field it returns: a file that was cut off must not
+// read as a machine without memory.
+func parseMemory(b []byte) (Memory, error) {
+	var m Memory
+	wanted := map[string]*uint64{
+		"MemTotal": &m.Total, "MemAvailable": &m.Available, "SwapTotal": &m.SwapTotal, "SwapFree": &m.SwapFree,
+	}
+	for line := range lines(b) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		to, ok := wanted[string(name)]
+		fields := bytes.Fields(rest)
+		if !ok || len(fields) != 2 || string(fields[1]) != "kB" {
+			continue
+		}
+		n, ok := number(fields[0])
+		if !ok || n > 1<<53 {
+			return Memory{}, fmt.Errorf("%s: %w", name, ErrFormat)
+		}
+		*to = n << 10
+		delete(wanted, string(name))
+	}
+	if len(wanted) > 0 || m.Total == 0 || m.Available > m.Total || m.SwapFree > m.SwapTotal {
+		return Memory{}, ErrFormat
+	}
+	return m, nil
+}
+
+// OOMKills reads oom_kill from /proc/vmstat: processes the kernel killed for
+// want of memory since boot (kernel 4.13 and later).
+func (fs FS) OOMKills() (uint64, error) { return readWith(fs, parseOOMKills, "vmstat") }
+
+func parseOOMKills(b []byte) (uint64, error) {
+	for line := range lines(b) {
+		if value, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
+			if n, ok := number(value); ok {
+				return n, nil
+			}
+			break
+		}
+	}
+	return 0, fmt.Errorf("oom_kill: %w", ErrFormat)
+}
+
+// BootID reads the random id of this boot.
+func (fs FS) BootID() (string, error) {
+	return readWith(fs, parseBootID, "sys", "kernel", "random", "boot_id")
+}
+
+func parseBootID(b []byte) (string, error) {
+	id := string(bytes.TrimSpace(b))
+	if len(id) != 36 {
+		return "", ErrFormat
+	}
+	for i, c := range []byte(id) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		if dash != (c == '-') || !dash && !hex {
+			return "", ErrFormat
+		}
+	}
+	return id, nil
+}
+
+// KernelRelease reads the release of the running kernel, as uname -r shows it.
+func (fs FS) KernelRelease() (string, error) {
+	return readWith(fs, parseKernelRelease, "sys", "kernel", "osrelease")
+}
+
+// parseKernelRelease refuses what could not be part of a file name, since it is
+// used as one.
+func parseKernelRelease(b []byte) (string, error) {
+	release := string(bytes.TrimSpace(b))
+	if release == "" || len(release) > 64 || bytes.ContainsAny(b, "/\x00") {
+		return "", ErrFormat
+	}
+	return release, nil
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package procfs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Process is one row of the process table and the moment it was read.
+type Process struct {
+	ProcessStat
+	Read time.Time
+}
+
+// Processes reads the stat file of every process, in the order of their PIDs'
+// directory. Processes that end while it runs are left out. The cost is one open,
+// read and close a process (7 µs), so it is done with raw system calls.
+func (fs FS) Processes(ctx context.Context) ([]Process, error) {
+	dir, err := openDir(fs.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.close()
+	pids, err := dir.numbers(nil)
+	if err != nil {
+		return nil, err
+	}
+	table := make([]Process, 0, len(pids))
+	buf := make([]byte, 4096)
+	for i, pid := range pids {
+		if i%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if p, ok := dir.process(pid, buf); ok {
+			table = append(table, p)
+		}
+	}
+	if len(table) == 0 {
+		return nil, errNoProcesses
+	}
+	return table, nil
+}
+
+var errNoProcesses = errors.New("/proc holds no readable process: is it mounted, and without hidepid?")
+
+func (d dirHandle) process(pid int, buf []byte) (Process, bool) {
+	raw, err := d.readFile(pid, "/stat", buf)
+	if err != nil {
+		return Process{}, false
+	}
+	stat, err := parseProcessStat(raw)
+	if err != nil || stat.PID != pid {
+		return Process{}, false
+	}
+	return Process{ProcessStat: stat, Read: time.Now()}, true
+}
+
+// readFile reads pid+name below d with three system calls.
+func (d dirHandle) readFile(pid int, name string, buf []byte) ([]byte, error) {
+	fd, err := d.open(pid, name, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd) //nolint:errcheck // only read from
+	n, err := retry(func() (int, error) { return unix.Read(fd, buf) })
+	if err != nil {
+		return nil, err
+	}
+	return buf[:n], nil
+}

@@ -1,0 +1,84 @@
+//go:build linux
+
+package sockdiag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// bufferSize holds many replies; the kernel fills datagrams up to 32 KiB.
+const bufferSize = 64 << 10
+
+// replyLimit bounds the wait for one datagram. The kernel answers at once; the
+// limit is for a filter that swallows the reply.
+const replyLimit = 2 * time.Second
+
+// Dump calls visit for every TCP (protocol IPPROTO_TCP) or UDP (IPPROTO_UDP)
+// socket of both address families in the caller's network namespace. The list is
+// not a snapshot: sockets that open or close meanwhile may or may not be in it.
+func Dump(ctx context.Context, protocol uint8, visit func(Socket)) error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return fmt.Errorf("open sock_diag: %w", err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing was written that could be lost
+	limit := unix.NsecToTimeval(replyLimit.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
+		return fmt.Errorf("open sock_diag: %w", err)
+	}
+	buf := make([]byte, bufferSize)
+	for _, family := range []uint8{familyInet, familyInet6} {
+		if err := dumpFamily(ctx, fd, request(family, protocol), buf, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func dumpFamily(ctx context.Context, fd int, ask, buf []byte, visit func(Socket)) error {
+	if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return fmt.Errorf("ask sock_diag: %w", err)
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := receive(fd, buf)
+		if err != nil {
+			return err
+		}
+		done, err := parseReplies(buf[:n], visit)
+		var code kernelError
+		if errors.As(err, &code) {
+			return fmt.Errorf("sock_diag refuses: %w", unix.Errno(code))
+		}
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// receive reads one datagram and makes sure that it came from the kernel
+// (port 0): any process may send to a netlink socket.
+func receive(fd int, buf []byte) (int, error) {
+	for {
+		n, _, flags, from, err := unix.Recvmsg(fd, buf, nil, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("read sock_diag: %w", err)
+		}
+		if flags&unix.MSG_TRUNC != 0 {
+			return 0, ErrFormat
+		}
+		if peer, ok := from.(*unix.SockaddrNetlink); ok && peer.Pid == 0 {
+			return n, nil
+		}
+	}
+}
