@@ -137,8 +137,7 @@ func readRequest(call invocation, stdin io.Reader) (invocation, error) {
 }
 
 func argumentFault(err error) error {
-	var wrong *ops.ArgumentError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*ops.ArgumentError](err); ok {
 		return fault.New(fault.InvalidArgument, wrong.Message).WithFix(wrong.Fix)
 	}
 	return err

@@ -54,5 +54,5 @@ func rateText(bytesPerSecond *int64) string {
 	if bytesPerSecond == nil {
 		return "-"
 	}
-	return bytesText(uint64(*bytesPerSecond)) + "/s" //nolint:gosec // never negative
+	return bytesText(uint64(*bytesPerSecond)) + "/s"
 }

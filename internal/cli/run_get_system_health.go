@@ -28,7 +28,7 @@ type healthDocument struct {
 	answer.Header
 	health.Report
 	network.Connections
-	TopProcesses   []procs.Process `json:"top_processes"`
+	TopProcesses   []procs.Process `json:"top_processes" schema:"brief"`
 	ProcessesTotal *int            `json:"processes_total,omitempty"`
 }
 

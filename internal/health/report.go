@@ -96,24 +96,24 @@ type FailedUnit struct {
 type Report struct {
 	AgentID       string   `json:"agent_id"`
 	AgentUUID     string   `json:"agent_uuid,omitempty"`
-	ThreatLevel   string   `json:"threat_level"`
+	ThreatLevel   string   `json:"threat_level" enum:"LOW,WARNING,CRITICAL"`
 	ThreatReasons []Reason `json:"threat_reasons"`
 	CPULoad       string   `json:"cpu_load,omitempty"` // 1-minute load average, two decimals
 	CPU           *CPU     `json:"cpu,omitempty"`
 	// Temperature is in whole degrees Celsius.
 	Temperature      string              `json:"temperature,omitempty"`
 	Thermal          *Thermal            `json:"thermal,omitempty"`
-	FirewallStatus   string              `json:"firewall_status"`
+	FirewallStatus   string              `json:"firewall_status" enum:"ACTIVE,DISABLED,UNKNOWN"`
 	FirewallEvidence string              `json:"firewall_evidence"`
 	Memory           *Memory             `json:"memory,omitempty"`
-	Swap             *Swap               `json:"swap,omitempty"`
-	Disks            []Disk              `json:"disks"`
+	Swap             *Swap               `json:"swap,omitempty" schema:"brief"`
+	Disks            []Disk              `json:"disks" schema:"brief"`
 	DisksTotal       int                 `json:"disks_total"`
-	Pressure         map[string]Pressure `json:"pressure,omitempty"` // by cpu, memory, io
+	Pressure         map[string]Pressure `json:"pressure,omitempty" schema:"brief"` // by cpu, memory, io
 	UptimeSeconds    *int64              `json:"uptime_seconds,omitempty"`
-	FailedUnits      []FailedUnit        `json:"failed_units"`
+	FailedUnits      []FailedUnit        `json:"failed_units" schema:"brief"`
 	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"` // absent where unknown
 	OOMKills         *uint64             `json:"oom_kills,omitempty"`          // since boot
 	RebootRequired   *bool               `json:"reboot_required,omitempty"`
-	Unavailable      answer.Gaps         `json:"unavailable"`
+	Unavailable      answer.Gaps         `json:"unavailable" schema:"brief"`
 }

@@ -39,7 +39,7 @@ type Connections struct {
 	Flows              []Flow     `json:"flows"`
 	FlowsTotal         int        `json:"flows_total"`
 	FlowsTruncated     bool       `json:"flows_truncated"`
-	Listening          []Listener `json:"listening"`
+	Listening          []Listener `json:"listening" schema:"brief"`
 	ListeningTotal     int        `json:"listening_total"`
 	ListeningTruncated bool       `json:"listening_truncated"`
 }

@@ -33,7 +33,7 @@ const (
 	NeedsRoot                   // refused without root
 )
 
-// Toolsets group tools; a client gets DefaultToolset unless it asks for more.
+// DefaultToolset is the toolset that a client gets unless it asks for another.
 const DefaultToolset = "default"
 
 // An Operation is one entry of the table.

@@ -9,9 +9,9 @@ import (
 // Redacted stands where a secret was.
 const Redacted = "[redacted]"
 
-// secretName matches the names under which programs take secrets, as an
+// sensitive matches the names under which programs take secrets, as an
 // option (--db-password), a variable (PGPASSWORD) or a parameter (api_key).
-const secretName = `[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization)[\w.-]*`
+const sensitive = `[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization)[\w.-]*`
 
 type patterns struct {
 	assign, option, userinfo, auth *regexp.Regexp
@@ -21,8 +21,8 @@ type patterns struct {
 // start-up is part of every answer.
 var secrets = sync.OnceValue(func() patterns {
 	return patterns{
-		assign:   regexp.MustCompile(`(?i)(` + secretName + `\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s&;,]+)`),
-		option:   regexp.MustCompile(`(?i)^-{1,2}` + secretName + `$`),
+		assign:   regexp.MustCompile(`(?i)(` + sensitive + `\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s&;,]+)`),
+		option:   regexp.MustCompile(`(?i)^-{1,2}` + sensitive + `$`),
 		userinfo: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@]*@`),
 		auth:     regexp.MustCompile(`(?i)\b(basic|bearer|digest|negotiate)\s+[A-Za-z0-9+/=_.~-]{6,}`),
 	}

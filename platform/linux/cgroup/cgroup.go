@@ -72,7 +72,7 @@ func legacy(dir string) (health.Limits, error) {
 
 // read parses a file; one that is missing sets no limit.
 func read(dir, name string, parse func([]byte) error) error {
-	raw, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // below the root of /sys
+	raw, err := os.ReadFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -88,7 +88,7 @@ func read(dir, name string, parse func([]byte) error) error {
 // used is what a limit leaves no room for: the usage less the file cache that
 // the kernel gives up first, as container tools show it.
 func used(current, stat, cacheKey string) (uint64, error) {
-	raw, err := os.ReadFile(current) //nolint:gosec // below the root of /sys
+	raw, err := os.ReadFile(current)
 	if err != nil {
 		return 0, err
 	}
@@ -96,7 +96,7 @@ func used(current, stat, cacheKey string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", current, ErrFormat)
 	}
-	raw, err = os.ReadFile(stat) //nolint:gosec // below the root of /sys
+	raw, err = os.ReadFile(stat)
 	if err != nil {
 		return 0, err
 	}

@@ -158,7 +158,7 @@ func (s *Source) Interfaces(context.Context) ([]network.Interface, error) {
 // (include/uapi/linux/if_arp.h). /sys shows the network namespace it was mounted
 // in, so the name decides where it does not know the interface.
 func (s *Source) loopback(name string) bool {
-	raw, err := os.ReadFile(filepath.Join(s.root, "sys", "class", "net", filepath.Base(name), "type")) //nolint:gosec // a name from the kernel, without slashes
+	raw, err := os.ReadFile(filepath.Join(s.root, "sys", "class", "net", filepath.Base(name), "type"))
 	if err != nil {
 		return name == "lo"
 	}

@@ -58,7 +58,7 @@ func (s *Source) Firewall(ctx context.Context) firewall.Facts {
 
 // ufw reads ENABLED from ufw.conf, which everyone may read (ufw-framework(8)).
 func (s *Source) ufw() bool {
-	raw, err := os.ReadFile(filepath.Join(s.root, "etc", "ufw", "ufw.conf")) //nolint:gosec // a constant below the root
+	raw, err := os.ReadFile(filepath.Join(s.root, "etc", "ufw", "ufw.conf"))
 	if err != nil {
 		return false
 	}

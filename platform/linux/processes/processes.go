@@ -58,11 +58,11 @@ func (s *Source) Table(ctx context.Context) (procs.Table, error) {
 	if m, err := s.proc.Memory(); err == nil {
 		t.MemoryTotal = m.Total
 	}
-	boot, page := s.boot(), uint64(os.Getpagesize()) //nolint:gosec // positive
+	boot, page := s.boot(), uint64(os.Getpagesize())
 	for i, r := range rows {
 		t.Samples[i] = procs.Sample{
 			PID: r.PID, Name: r.Name, State: r.State,
-			CPU:         time.Duration(r.Ticks) * tick, //nolint:gosec // 2^63 ns are 292 years
+			CPU:         time.Duration(r.Ticks) * tick,
 			Start:       boot + "." + strconv.FormatUint(r.Start, 10),
 			MemoryBytes: r.RSSPages * page,
 			Read:        r.Read,

@@ -5,6 +5,8 @@ package procfs
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,12 +16,12 @@ import (
 // several processes share (a server and its forked workers) goes to the one with the lowest
 // position in /proc, in general the parent. Processes of other users are
 // skipped without root; denied says that some were.
-func (fs FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners map[uint64]int, denied bool, err error) {
+func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners map[uint64]int, denied bool, err error) {
 	owners = make(map[uint64]int, len(inodes))
 	if len(inodes) == 0 {
 		return owners, false, nil
 	}
-	dir, err := openDir(fs.dir)
+	dir, err := openDir(f.dir)
 	if err != nil {
 		return owners, false, err
 	}
@@ -51,7 +53,7 @@ type fdWalk struct {
 func (w *fdWalk) process(dir dirHandle, pid int) {
 	fd, err := dir.open(pid, "/fd", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		w.denied = w.denied || err == unix.EACCES || err == unix.EPERM
+		w.denied = w.denied || errors.Is(err, fs.ErrPermission)
 		return
 	}
 	defer unix.Close(fd) //nolint:errcheck // only read from

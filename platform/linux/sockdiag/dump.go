@@ -53,8 +53,7 @@ func dumpFamily(ctx context.Context, fd int, ask, buf []byte, visit func(Socket)
 			return err
 		}
 		done, err := parseReplies(buf[:n], visit)
-		var code kernelError
-		if errors.As(err, &code) {
+		if code, ok := errors.AsType[kernelError](err); ok {
 			return fmt.Errorf("sock_diag refuses: %w", unix.Errno(code))
 		}
 		if done || err != nil {

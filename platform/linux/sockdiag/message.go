@@ -87,7 +87,7 @@ func parseReply(b []byte, visit func(Socket)) (done bool, err error) {
 		if len(b) < headerSize+4 {
 			return more, ErrFormat
 		}
-		return more, kernelError(-int32(binary.NativeEndian.Uint32(b[headerSize:]))) //nolint:gosec // an errno
+		return more, kernelError(-int32(binary.NativeEndian.Uint32(b[headerSize:])))
 	case typeDiag:
 		s, err := parseSocket(b[headerSize:])
 		if err != nil {
