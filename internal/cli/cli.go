@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	call, err := parse(args)
 	out := newOutput(stdout, stderr, call.json)
 	if err != nil {
-		return out.fail("usage", err)
+		return out.fail(cmp.Or(call.op.Action, "usage"), err)
 	}
 	if call.text != nil {
 		return out.text(call.text())

@@ -54,15 +54,19 @@ func parse(args []string) (invocation, error) {
 	if call.text, err = f.textAction(); err != nil || call.text != nil {
 		return call, err
 	}
-	if call.op, call.request, err = f.action(); err != nil {
+	op, request, err := f.action()
+	if err != nil {
 		return call, err
 	}
+	call.op, call.request = op, request
 	if err := f.belong(call); err != nil {
 		return call, err
 	}
-	if call.rows, err = f.rows(); err != nil {
+	rows, err := f.rows()
+	if err != nil {
 		return call, err
 	}
+	call.rows = rows
 	call.config = f.value("config")
 	call.args, err = call.op.ParseFlags(f.values())
 	if err != nil {

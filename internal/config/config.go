@@ -13,6 +13,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -89,7 +91,7 @@ func parse(raw []byte) (Config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return Config{}, err
+		return Config{}, plain(err)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return Config{}, errors.New("it holds more than one YAML document")
@@ -98,6 +100,23 @@ func parse(raw []byte) (Config, error) {
 		return Config{}, err
 	}
 	return c, c.Thresholds.check()
+}
+
+// plain rewrites the errors of the YAML library, which name Go types, for
+// people who write configuration. The line stays.
+func plain(err error) error {
+	wrong, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return err
+	}
+	unknownKey := regexp.MustCompile(`field (\S+) not found in type \S+`)
+	var lines []string
+	for _, e := range wrong.Errors {
+		e = unknownKey.ReplaceAllString(e, "there is no setting $1")
+		e, _, _ = strings.Cut(e, " into ")
+		lines = append(lines, e)
+	}
+	return errors.New(strings.Join(lines, "; "))
 }
 
 // checkAgentID keeps the id usable as a label: it ends up in documents of

@@ -1,0 +1,190 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
+)
+
+func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
+	warm := Default()
+	warm.AgentID = "web-1"
+	warm.Thresholds.CPU.Warning = 50
+	warm.Thresholds.FirewallDisabled = "none"
+	for _, c := range []struct {
+		yaml string
+		want Config
+	}{
+		{"", Default()},
+		{"# nothing yet\n", Default()},
+		{"thresholds:\n", Default()},
+		{"thresholds: {}\n", Default()},
+		{"agent_id: web-1\nthresholds:\n  cpu: {warning: 50}\n  firewall_disabled: none\n", warm},
+	} {
+		got, err := parse([]byte(c.yaml))
+		if err != nil {
+			t.Errorf("%q: %v", c.yaml, err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q: -want +got\n%s", c.yaml, diff)
+		}
+	}
+}
+
+func TestParseRefusesWithTheLine(t *testing.T) {
+	for _, c := range []struct{ yaml, want string }{
+		{"agent_id: a\nagentid: b\n", "line 2: there is no setting agentid"},
+		{"thresholds:\n  cpu:\n    warn: 5\n", "line 3: there is no setting warn"},
+		{"agent_id: a\nagent_id: b\n", `line 2: mapping key "agent_id" already defined at line 1`},
+		{"thresholds:\n  cpu: hot\n", "line 2: cannot unmarshal !!str `hot`"},
+		{"thresholds:\n  cpu: {warning: many}\n", "line 2: cannot unmarshal !!str `many`"},
+		{"thresholds: {cpu: {warning: .nan}}\n", "thresholds.cpu holds NaN; a number above 0 and at most 1000000 is allowed"},
+		{"thresholds: {disk: {critical: .inf}}\n", "thresholds.disk holds +Inf"},
+		{"thresholds: {swap: {warning: 0}}\n", "thresholds.swap holds 0"},
+		{"thresholds: {memory: {warning: -1}}\n", "thresholds.memory holds -1"},
+		{"thresholds: {temperature: {warning: 90, critical: 80}}\n", "thresholds.temperature: warning 90 is above critical 80"},
+		{"thresholds: {firewall_disabled: maybe}\n", `thresholds.firewall_disabled is "maybe"; none, warning or critical are allowed`},
+		{"agent_id: 'a b'\n", "agent_id holds ' '"},
+		{"agent_id: \"a\\u202eb\"\n", "agent_id holds '\\u202e'"},
+		{"agent_id: " + strings.Repeat("a", 65) + "\n", "agent_id is longer than 64 characters"},
+		{"agent_id: a\n---\nagent_id: b\n", "it holds more than one YAML document"},
+		{"agent_id: [\n", "line 1: did not find expected node content"},
+		{"- a\n", "line 1: cannot unmarshal !!seq"},
+		{"\x00", "control characters are not allowed"},
+	} {
+		_, err := parse([]byte(c.yaml))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q\n got %v\nwant %s", c.yaml, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "config.") && !strings.Contains(c.want, "config.") {
+			t.Errorf("%q: the error names a Go type: %v", c.yaml, err)
+		}
+	}
+}
+
+func TestLoadTakesAMissingFileAsTheDefaultsUnlessItWasNamed(t *testing.T) {
+	path := filepath.Join(folder(t), "config.yaml")
+	got, err := Load(path, false)
+	if diff := cmp.Diff(Default(), got); diff != "" || err != nil {
+		t.Errorf("got %v\n%s", err, diff)
+	}
+	refused(t, path, "no such file")
+}
+
+func TestLoadRefusesAFileThatIsNoneOrTooLarge(t *testing.T) {
+	dir := folder(t)
+	refused(t, dir, "it is not a regular file")
+	large := filepath.Join(dir, "large.yaml")
+	write(t, large, strings.Repeat("#", maxSize+1))
+	refused(t, large, "it is larger than 64 KiB")
+}
+
+func TestLoadRefusesWhatOthersCanWrite(t *testing.T) {
+	dir := folder(t)
+	inner := filepath.Join(dir, "inner")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(inner, "config.yaml")
+	write(t, path, "agent_id: a\n")
+	if _, err := Load(path, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		mode os.FileMode
+	}{{path, 0o664}, {path, 0o646}, {inner, 0o775}, {inner, 0o757}, {inner, 0o777 | os.ModeSticky}} {
+		old, err := os.Stat(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chmod(t, c.name, c.mode)
+		_, err = Load(path, true)
+		if sticky := c.mode&os.ModeSticky != 0; sticky && os.Geteuid() == 0 {
+			// What root owns in a folder of root with the sticky bit stays root's.
+			if err != nil {
+				t.Errorf("%s with mode %v: %v", c.name, c.mode, err)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), "can be written by others") {
+			t.Errorf("%s with mode %v: got %v", c.name, c.mode, err)
+		}
+		chmod(t, c.name, old.Mode())
+	}
+}
+
+// A link in a safe folder may lead into one that is not.
+func TestLoadChecksWhereALinkLeads(t *testing.T) {
+	dir := folder(t)
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(open, "real.yaml"), "agent_id: a\n")
+	chmod(t, open, 0o777)
+	link := filepath.Join(dir, "config.yaml")
+	if err := os.Symlink(filepath.Join(open, "real.yaml"), link); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, link, "can be written by others")
+}
+
+func TestLoadRefusesAFileOfSomebodyElse(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	path := filepath.Join(folder(t), "config.yaml")
+	write(t, path, "agent_id: a\n")
+	if err := os.Chown(path, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, path, "belongs to user 65534")
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"", "agent_id: a\n", "thresholds:\n  cpu: {warning: 1, critical: 2}\n", "a: &a [*a]\n", "---\n---\n", "thresholds: {cpu: {warning: 1e308}}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		c, err := parse(raw)
+		if err == nil && (c.Thresholds.check() != nil || checkAgentID(c.AgentID) != nil) {
+			t.Fatalf("%q was taken as %+v", raw, c)
+		}
+	})
+}
+
+func refused(t *testing.T, path, want string) {
+	t.Helper()
+	_, err := Load(path, true)
+	if f := fault.From(err); err == nil || f.Code != fault.ConfigInvalid || !strings.Contains(f.Message, want) {
+		t.Errorf("got %v, want CONFIG_INVALID with %q", err, want)
+	}
+}
+
+// folder is a folder that only its owner can write.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "own")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,131 @@
+package ops
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestNoTwoOperationsShareANameAFlagOrAnAction(t *testing.T) {
+	seen := map[string]string{}
+	claim := func(what, value, op string) {
+		if other, taken := seen[what+value]; taken {
+			t.Errorf("%s %q belongs to %s and to %s", what, value, other, op)
+		}
+		seen[what+value] = op
+	}
+	for _, op := range All() {
+		claim("name ", op.Name, op.Name)
+		claim("action ", op.Action, op.Name)
+		claim("flag ", op.Flag, op.Name)
+		for _, f := range op.Fields {
+			claim("flag ", f.Flag, op.Name)
+		}
+	}
+}
+
+func TestEveryOperationIsComplete(t *testing.T) {
+	for _, op := range All() {
+		if op.Title == "" || op.Description == "" || op.Usage == "" || op.Toolset == "" {
+			t.Errorf("%s lacks a text", op.Name)
+		}
+		if op.Deadline <= 0 || op.Deadline.Seconds() > 45 {
+			t.Errorf("%s: deadline %v is not within the 45 s that clients wait", op.Name, op.Deadline)
+		}
+		if op.Effect == Read && !op.Idempotent {
+			t.Errorf("%s reads and is not idempotent", op.Name)
+		}
+		if !json.Valid(op.OutputSchema()) {
+			t.Errorf("%s has no output schema; run: make golden", op.Name)
+		}
+	}
+}
+
+func TestEveryDefaultIsAllowed(t *testing.T) {
+	for _, op := range All() {
+		for _, f := range op.Fields {
+			raw, err := json.Marshal(f.Default)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := f.fromJSON(raw); err != nil || got != f.Default {
+				t.Errorf("%s.%s: the default %s reads as %v, %v", op.Name, f.Name, raw, got, err)
+			}
+		}
+	}
+}
+
+// A new operation is one file and one line in All; this fails when the line is
+// missing.
+func TestEveryOperationInAFileIsInTheTable(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, op := range All() {
+		listed[op.Name] = true
+	}
+	found := 0
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range operationsIn(parsed) {
+			found++
+			if !listed[name] {
+				t.Errorf("%s declares %s, which is not in All", file, name)
+			}
+			if file != name+".go" {
+				t.Errorf("%s declares %s; it belongs into %s.go", file, name, name)
+			}
+		}
+	}
+	if found != len(listed) {
+		t.Errorf("found %d operations in files, %d in the table", found, len(listed))
+	}
+}
+
+// operationsIn returns the Name of each package variable that is an Operation.
+func operationsIn(file *ast.File) []string {
+	var names []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		literal, ok := n.(*ast.CompositeLit)
+		if !ok {
+			return true
+		}
+		if kind, ok := literal.Type.(*ast.Ident); !ok || kind.Name != "Operation" {
+			return true
+		}
+		for _, e := range literal.Elts {
+			pair, ok := e.(*ast.KeyValueExpr)
+			if !ok {
+				continue
+			}
+			if key, ok := pair.Key.(*ast.Ident); ok && key.Name == "Name" {
+				names = append(names, strings.Trim(pair.Value.(*ast.BasicLit).Value, `"`))
+			}
+		}
+		return false
+	})
+	return names
+}
+
+func TestInputSchemaStatesTheBounds(t *testing.T) {
+	op, _ := ByName("get_top_processes")
+	const want = `{"additionalProperties":false,"properties":{` +
+		`"count":{"default":10,"description":"Number of processes to return","maximum":100,"minimum":1,"type":"integer"},` +
+		`"sort":{"default":"cpu","description":"Rank by CPU or by resident memory","enum":["cpu","memory"],"type":"string"}},"type":"object"}`
+	if got := string(op.InputSchema()); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	empty, _ := ByName("get_system_health")
+	if got, want := string(empty.InputSchema()), `{"additionalProperties":false,"properties":{},"type":"object"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,167 @@
+package trust
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sentinel/internal/testenv"
+)
+
+// tree makes a folder of root that only root can replace, with bin/sentinel
+// in it. A temporary folder will not do: it lies under /tmp, which everyone may write.
+func tree(t *testing.T) string {
+	t.Helper()
+	testenv.Need(t, os.Geteuid() == 0, "root, to make files that belong to others")
+	dir, err := os.MkdirTemp("/var/lib", "sentinel-trust-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	chmod(t, dir, 0o755)
+	write(t, filepath.Join(dir, "bin", "sentinel"))
+	return dir
+}
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chown(t *testing.T, path string, uid int) {
+	t.Helper()
+	if err := os.Lchown(path, uid, uid); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t *testing.T, target, path string) string {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const stranger = 65534
+
+func TestFileIsTrustedOnlyWhenNobodyElseCanReplaceIt(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		prepare func(t *testing.T, dir string) string // returns the path to check
+		root    string                                // words in RootOnly's error, "" for none
+		self    string                                // the same for RootOrSelf, run as root
+	}{
+		{"all of root", func(_ *testing.T, dir string) string { return dir + "/bin/sentinel" }, "", ""},
+		{"file of a stranger", func(t *testing.T, dir string) string {
+			chown(t, dir+"/bin/sentinel", stranger)
+			return dir + "/bin/sentinel"
+		}, "belongs to user 65534", "belongs to user 65534"},
+		{"file others can write", func(t *testing.T, dir string) string {
+			chmod(t, dir+"/bin/sentinel", 0o757)
+			return dir + "/bin/sentinel"
+		}, "can be written by others", "can be written by others"},
+		{"file the group can write", func(t *testing.T, dir string) string {
+			chmod(t, dir+"/bin/sentinel", 0o775)
+			return dir + "/bin/sentinel"
+		}, "can be written by others", "can be written by others"},
+		{"folder of a stranger", func(t *testing.T, dir string) string {
+			chown(t, dir+"/bin", stranger)
+			return dir + "/bin/sentinel"
+		}, "/bin belongs to user 65534", "/bin belongs to user 65534"},
+		{"folder further up that others can write", func(t *testing.T, dir string) string {
+			chmod(t, dir, 0o777)
+			return dir + "/bin/sentinel"
+		}, "can be written by others", "can be written by others"},
+		{"sticky folder of root", func(t *testing.T, dir string) string {
+			chmod(t, dir, 0o777|os.ModeSticky)
+			return dir + "/bin/sentinel"
+		}, "can be written by others", ""},
+		{"sticky folder of a stranger", func(t *testing.T, dir string) string {
+			chmod(t, dir, 0o777|os.ModeSticky)
+			chown(t, dir, stranger)
+			return dir + "/bin/sentinel"
+		}, "belongs to user 65534", "belongs to user 65534"},
+		{"link of root to a file of root", func(t *testing.T, dir string) string {
+			return link(t, "bin/../bin/sentinel", dir+"/link")
+		}, "", ""},
+		{"link in a sticky folder that a stranger can turn", func(t *testing.T, dir string) string {
+			open := dir + "/open"
+			mkdir(t, open, 0o777|os.ModeSticky)
+			chown(t, link(t, dir+"/bin/sentinel", open+"/link"), stranger)
+			return open + "/link"
+		}, "can be written by others", "link belongs to user 65534"},
+		{"link through a folder of a stranger", func(t *testing.T, dir string) string {
+			mkdir(t, dir+"/theirs", 0o755)
+			link(t, dir+"/bin/sentinel", dir+"/theirs/second")
+			chown(t, dir+"/theirs", stranger)
+			return link(t, dir+"/theirs/second", dir+"/first")
+		}, "theirs belongs to user 65534", "theirs belongs to user 65534"},
+		{"linked folder with a stranger above it", func(t *testing.T, dir string) string {
+			mkdir(t, dir+"/theirs", 0o755)
+			mkdir(t, dir+"/theirs/bin", 0o755)
+			write(t, dir+"/theirs/bin/sentinel")
+			chown(t, dir+"/theirs", stranger)
+			return link(t, "theirs/bin", dir+"/linked") + "/sentinel"
+		}, "theirs belongs to user 65534", "theirs belongs to user 65534"},
+		{"loop of links", func(t *testing.T, dir string) string {
+			link(t, "two", dir+"/one")
+			return link(t, "one", dir+"/two")
+		}, "too many symbolic links", "too many symbolic links"},
+		{"missing file", func(_ *testing.T, dir string) string { return dir + "/bin/none" }, "no such file", "no such file"},
+		{"file in place of a folder", func(_ *testing.T, dir string) string { return dir + "/bin/sentinel/x" }, "not a directory", "not a directory"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := test.prepare(t, tree(t))
+			expect(t, "RootOnly", RootOnly.File(path), test.root)
+			expect(t, "RootOrSelf", RootOrSelf.File(path), test.self)
+		})
+	}
+}
+
+func mkdir(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	chmod(t, path, mode)
+}
+
+func expect(t *testing.T, rule string, err error, words string) {
+	t.Helper()
+	switch {
+	case words == "" && err != nil:
+		t.Errorf("%s: %v, want no error", rule, err)
+	case words != "" && (err == nil || !strings.Contains(err.Error(), words)):
+		t.Errorf("%s: error %v, want one with %q", rule, err, words)
+	}
+}
+
+func TestOwnFileIsTrustedForOneselfOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path)
+	chmod(t, path, 0o644)
+	if err := RootOrSelf.File(path); err != nil {
+		t.Errorf("RootOrSelf: %v", err)
+	}
+	if err := RootOnly.File(path); err == nil {
+		t.Error("RootOnly trusts a file under the temporary folder")
+	}
+}
