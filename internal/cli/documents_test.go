@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/host"
+	"sentinel/internal/ops"
+)
+
+// Every document, of this machine and of the fixture machines, is described by
+// the whole schema with nothing left over, and by the brief one that clients
+// check against.
+func TestEveryDocumentMatchesItsSchemas(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("telemetry is read on Linux")
+	}
+	machines, err := filepath.Glob(filepath.Join("..", "..", "testdata", "hosts", "*"))
+	if err != nil || len(machines) < 4 {
+		t.Fatalf("found %d fixture machines, %v", len(machines), err)
+	}
+	for _, root := range append(machines, "/") {
+		for _, op := range ops.All() {
+			t.Run(filepath.Base(root)+"/"+op.Name, func(t *testing.T) {
+				t.Parallel()
+				raw, status := run(t, root, "--request", op.Name)
+				if status != fault.ExitOK {
+					t.Fatalf("exit status %d: %s", status, raw)
+				}
+				for _, d := range []detail{brief, strict} {
+					validate(t, schemaOf(op, d), raw)
+				}
+				if len(raw) > 20_000 {
+					t.Errorf("a default answer has %d bytes", len(raw))
+				}
+				if bytes.Contains(raw, []byte(":null")) {
+					t.Errorf("an unknown value is null, not absent: %s", raw)
+				}
+			})
+		}
+	}
+}
+
+func TestEveryErrorDocumentMatchesItsSchemas(t *testing.T) {
+	for _, op := range ops.All() {
+		for _, info := range fault.All() {
+			raw, err := json.Marshal(fault.NewDocument(op.Action, fault.New(info.Code, "A sentence.")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range []detail{brief, strict} {
+				validate(t, schemaOf(op, d), raw)
+			}
+		}
+	}
+}
+
+// A schema that takes anything would make the tests above worthless.
+func TestTheSchemasRefuseWhatIsWrong(t *testing.T) {
+	op, _ := ops.ByName("get_system_health")
+	for _, wrong := range []string{`{}`, `{"success":"yes"}`, `{"success":true,"threat_level":"HIGH"}`, `{"success":true,"flows":[{"pid":"7"}]}`, `[]`} {
+		if check(t, schemaOf(op, brief), []byte(wrong)) == nil {
+			t.Errorf("the brief schema takes %s", wrong)
+		}
+	}
+	if check(t, schemaOf(op, strict), []byte(`{"success":true,"surprise":1}`)) == nil {
+		t.Error("the strict schema takes an unknown field")
+	}
+}
+
+// run executes sentinel over the machine below root and returns its document.
+func run(t *testing.T, root string, args ...string) ([]byte, int) {
+	t.Helper()
+	p := Program{
+		Open:       func() (*host.Host, error) { return host.Open(root) },
+		ConfigPath: filepath.Join(t.TempDir(), "none.yaml"),
+		StateDir:   t.TempDir(),
+	}
+	var out, errs bytes.Buffer
+	status := p.Run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	if errs.Len() > 0 {
+		t.Errorf("stderr: %s", errs.String())
+	}
+	return out.Bytes(), status
+}
+
+func validate(t *testing.T, schema map[string]any, raw []byte) {
+	t.Helper()
+	if err := check(t, schema, raw); err != nil {
+		t.Errorf("%v\n%s", err, raw)
+	}
+}
+
+func check(t *testing.T, schema map[string]any, raw []byte) error {
+	t.Helper()
+	text, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("document.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := c.Compile("document.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled.Validate(value)
+}
+
+// The three parts of a failure reach the caller whole, whatever went wrong.
+func TestFaultsKeepTheirMeaning(t *testing.T) {
+	for _, info := range fault.All() {
+		if info.Exit < 1 || info.Meaning == "" || info.Fix == "" {
+			t.Errorf("%s is not complete: %+v", info.Code, info)
+		}
+		if !slices.Contains([]int{1, 2, 3, 4, 130}, info.Exit) {
+			t.Errorf("%s ends with the undocumented status %d", info.Code, info.Exit)
+		}
+	}
+	unknown := fault.NewDocument("x", errors.New("boom"))
+	if unknown.ErrorCode != fault.Internal || !strings.Contains(unknown.Error, "boom") {
+		t.Errorf("an unexpected error became %+v", unknown)
+	}
+	if missing := fault.NewDocument("x", os.ErrNotExist); missing.Fix == "" {
+		t.Error("an unexpected error has no fix")
+	}
+}
