@@ -44,12 +44,11 @@ func (p *page) bytes() []byte { return p.b.Bytes() }
 // verdict writes the first line: one word, coloured where colour is wanted, and
 // one sentence.
 func (p *page) verdict(t tone, word, sentence string) {
-	shown := word
+	lines := strings.Split(text.WrapSoft(word+": "+sentence, p.width), "\n")
 	if p.colour {
-		shown = fmt.Sprintf("\x1b[1;%dm%s\x1b[0m", map[tone]int{calm: 32, warn: 33, severe: 31}[t], word)
+		colour := map[tone]int{calm: 32, warn: 33, severe: 31}[t]
+		lines[0] = fmt.Sprintf("\x1b[1;%dm%s\x1b[0m%s", colour, word, strings.TrimPrefix(lines[0], word))
 	}
-	lines := strings.Split(text.WrapSoft(word+"  "+sentence, p.width), "\n")
-	lines[0] = shown + strings.TrimPrefix(lines[0], word)
 	p.write(lines)
 }
 
@@ -64,12 +63,11 @@ func (p *page) write(lines []string) {
 	}
 }
 
-// A column is one column of a table. Exactly one column of a wide table should
-// stretch: it gives way when the others need the room.
+// A column is one column of a table. A column of numbers stands to the right
+// and is never cut; the others give way, widest first, when the page is full.
 type column struct {
-	title   string
-	right   bool
-	stretch bool
+	title string
+	right bool
 }
 
 // table writes rows under a heading. An empty table writes nothing.
@@ -99,38 +97,56 @@ func (p *page) table(heading string, columns []column, rows [][]string) {
 	p.write(strings.Split(t.Render(), "\n"))
 }
 
-// gap is between columns.
-const gap = 2
+// gap is between columns, and narrowest is what a column is never cut below.
+const (
+	gap       = 2
+	narrowest = 6
+)
 
-// configs aligns the columns and cuts the stretching one to what the others
-// leave.
+// configs aligns the columns and cuts those of text to what the page has room
+// for.
 func (p *page) configs(columns []column, rows [][]string) []table.ColumnConfig {
-	left, stretched := p.width, 0
-	for i, c := range columns {
-		if c.stretch {
-			stretched++
-			continue
+	configs := make([]table.ColumnConfig, len(columns))
+	for i, width := range p.widths(columns, rows) {
+		align := text.AlignLeft
+		if columns[i].right {
+			align = text.AlignRight
 		}
-		widest := text.StringWidthWithoutEscSequences(c.title)
-		for _, r := range rows {
-			widest = max(widest, text.StringWidthWithoutEscSequences(r[i]))
+		configs[i] = table.ColumnConfig{
+			Number: i + 1, Align: align, AlignHeader: align, WidthMax: width, WidthMaxEnforcer: snip,
 		}
-		left -= widest
-	}
-	left -= gap * (len(columns) - 1)
-	var configs []table.ColumnConfig
-	for i, c := range columns {
-		config := table.ColumnConfig{Number: i + 1, Align: text.AlignLeft, AlignHeader: text.AlignLeft}
-		if c.right {
-			config.Align, config.AlignHeader = text.AlignRight, text.AlignRight
-		}
-		if c.stretch {
-			config.WidthMax = max(8, left/stretched)
-			config.WidthMaxEnforcer = snip
-		}
-		configs = append(configs, config)
 	}
 	return configs
+}
+
+func (p *page) widths(columns []column, rows [][]string) []int {
+	widths := make([]int, len(columns))
+	total := gap * (len(columns) - 1)
+	for i, c := range columns {
+		widths[i] = text.StringWidth(c.title)
+		for _, r := range rows {
+			widths[i] = max(widths[i], text.StringWidth(r[i]))
+		}
+		total += widths[i]
+	}
+	for ; total > p.width; total-- {
+		at := widestText(columns, widths)
+		if widths[at] <= narrowest {
+			break
+		}
+		widths[at]--
+	}
+	return widths
+}
+
+func widestText(columns []column, widths []int) int {
+	at := 0
+	for i, c := range columns {
+		if !c.right && (columns[at].right || widths[i] > widths[at]) {
+			at = i
+		}
+	}
+	return at
 }
 
 func snip(s string, width int) string { return text.Snip(s, width, "…") }
@@ -150,5 +166,5 @@ func (p *page) gaps(list answer.Gaps) {
 	for _, g := range list {
 		rows = append(rows, []string{g.Field, g.Reason})
 	}
-	p.table("Not known here", []column{{title: "field"}, {title: "reason", stretch: true}}, rows)
+	p.table("Not known here", []column{{title: "field"}, {title: "reason"}}, rows)
 }

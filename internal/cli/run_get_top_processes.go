@@ -39,15 +39,15 @@ func (d topDocument) view(p *page) {
 
 var topColumns = []column{
 	{title: "pid", right: true}, {title: "name"}, {title: "cpu %", right: true}, {title: "mem MiB", right: true},
-	{title: "user"}, {title: "status"}, {title: "command", stretch: true},
+	{title: "user"}, {title: "status"}, {title: "command"},
 }
 
 func topRows(list []procs.Process, command bool) [][]string {
 	var rows [][]string
 	for _, r := range list {
 		row := []string{
-			pidText(r.PID), snip(r.Name, 20), fmt.Sprintf("%.1f", r.CPUPercent), fmt.Sprintf("%.1f", r.MemoryMB),
-			snip(known(r.User), 12), r.Status,
+			pidText(r.PID), r.Name, fmt.Sprintf("%.1f", r.CPUPercent), fmt.Sprintf("%.1f", r.MemoryMB),
+			known(r.User), r.Status,
 		}
 		if command {
 			row = append(row, known(r.Command))

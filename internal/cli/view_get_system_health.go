@@ -18,9 +18,9 @@ func (d *healthDocument) view(p *page) {
 	for _, r := range d.ThreatReasons {
 		p.line("  - %s", r.Message)
 	}
-	p.table("", []column{{title: "what"}, {title: "now", stretch: true}}, d.overview())
+	p.table("", []column{{title: "what"}, {title: "now"}}, d.overview())
 	p.table(shownOf("File systems", len(d.Disks), d.DisksTotal), []column{
-		{title: "mounted at", stretch: true}, {title: "type"}, {title: "size", right: true}, {title: "used", right: true}, {title: "full", right: true},
+		{title: "mounted at"}, {title: "type"}, {title: "size", right: true}, {title: "used", right: true}, {title: "full", right: true},
 	}, diskRows(d.Disks))
 	p.table("Busiest processes", topColumns[:6], topRows(d.TopProcesses, false))
 	d.viewSockets(p)
@@ -134,11 +134,11 @@ func (d *healthDocument) viewSockets(p *page) {
 		rows = append(rows, []string{pidText(f.PID), known(f.ProcessName), f.Source, f.Destination, string(f.Status)})
 	}
 	p.table(shownOf("Connections", len(flows), d.FlowsTotal), []column{
-		{title: "pid", right: true}, {title: "process"}, {title: "this end", stretch: true}, {title: "other end", stretch: true}, {title: "state"},
+		{title: "pid", right: true}, {title: "process"}, {title: "this end"}, {title: "other end"}, {title: "state"},
 	}, rows)
 	listeners := d.Listening[:min(viewRows, len(d.Listening))]
 	p.table(shownOf("Listening", len(listeners), d.ListeningTotal), []column{
-		{title: "pid", right: true}, {title: "process"}, {title: "address", stretch: true}, {title: "protocol"}, {title: "reachable from"},
+		{title: "pid", right: true}, {title: "process"}, {title: "address"}, {title: "protocol"}, {title: "reachable from"},
 	}, listenerRows(listeners))
 }
 

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/config"
+	"sentinel/internal/health"
+	"sentinel/internal/host"
+	"sentinel/internal/network"
+	"sentinel/internal/ops"
+	"sentinel/internal/procs"
+)
+
+// wide is as long as a document lets a text be, in letters two columns wide.
+func wide(n int) string { return strings.Repeat("漢", n) }
+
+func number[T any](v T) *T { return &v }
+
+// largest is a health document with every field at its longest.
+func largest() *healthDocument {
+	d := &healthDocument{Header: answer.NewHeader("system_health", true)}
+	d.CPU = &health.CPU{Percent: number(99.9), Cores: 512, Load1: number(1234.56), Load5: number(1234.56), Load15: number(1234.56)}
+	d.Thermal, d.Temperature = &health.Thermal{Sensor: wide(64), Celsius: 99.9}, "100"
+	d.Memory = &health.Memory{TotalBytes: 1 << 63, UsedBytes: 1 << 63, UsedPercent: 100}
+	d.Swap = &health.Swap{TotalBytes: 1 << 63, UsedBytes: 1 << 63, UsedPercent: 100}
+	d.Pressure = map[string]health.Pressure{"cpu": {SomeAvg60: number(99.9)}, "memory": {SomeAvg60: number(99.9)}, "io": {SomeAvg60: number(99.9)}}
+	d.FirewallStatus, d.FirewallEvidence = "UNKNOWN", wide(120)
+	d.UptimeSeconds, d.RebootRequired = number(int64(1<<40)), number(true)
+	d.FailedUnitsTotal = number(100)
+	d.OOMKills = number(uint64(5))
+	comm := strings.Repeat("\ufffd", 15) // 15 bytes that are no text
+	for range 10 {
+		d.FailedUnits = append(d.FailedUnits, health.FailedUnit{Name: wide(96)})
+		d.Disks = append(d.Disks, health.Disk{Mountpoint: wide(128), FileSystem: wide(32), SizeBytes: 1 << 62, UsedBytes: 1 << 62, UsedPercent: 100})
+		d.TopProcesses = append(d.TopProcesses, procs.Process{PID: 4194304, Name: wide(64), User: wide(64), Status: "uninterruptible", CPUPercent: 51200, MemoryMB: 1e7})
+		d.Flows = append(d.Flows, network.Flow{
+			PID: 4194304, ProcessName: comm, Source: "[2001:db8:1111:2222:3333:4444:5555:6666]:65535",
+			Destination: "[2001:db8:1111:2222:3333:4444:5555:6666]:65535", Status: network.SynReceived, Protocol: network.TCP,
+		})
+		d.Listening = append(d.Listening, network.Listener{PID: 4194304, ProcessName: comm, Address: "[2001:db8:1111:2222:3333:4444:5555:6666]:65535", Protocol: network.UDP, Exposed: true})
+		d.Unavailable.Note("disks."+wide(64), wide(200))
+	}
+	d.FlowsTotal, d.ListeningTotal, d.DisksTotal = 1e6, 1e6, 1e6
+	d.Judge(config.Default().Thresholds)
+	return d
+}
+
+func TestTheViewFitsTheTerminal(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		for name, doc := range map[string]document{
+			"health": largest(),
+			"top": topDocument{answer.NewHeader("top_processes", true), procs.Ranking{
+				SortedBy: "memory", ProcessesTotal: 1e6, WindowMS: 500, Processes: []procs.Process{{
+					PID: 4194304, Name: wide(64), User: wide(64), Status: "uninterruptible", Command: wide(160), CPUPercent: 51200, MemoryMB: 1e7,
+				}},
+			}},
+			"network": networkDocument{answer.NewHeader("network_stats", true), network.Report{Stats: network.Stats{
+				TotalBytesSent: 1 << 63, TotalBytesRecv: 1 << 63, Interfaces: []network.InterfaceStats{{
+					Name: wide(32), BytesSent: 1 << 63, BytesRecv: 1 << 63, ErrorsIn: 1 << 40, DropsIn: 1 << 40,
+					SentPerSecond: number(int64(1 << 40)), RecvPerSecond: number(int64(1 << 40)),
+				}}, Connections: &network.ConnectionCounts{Total: 1e6, TCP: 1e6, UDP: 1e6, Established: 1e6, Listen: 1e6, TimeWait: 1e6, CloseWait: 1e6, Other: 1e6},
+			}}},
+		} {
+			p := newPage(width, false)
+			doc.view(p)
+			for line := range strings.Lines(string(p.bytes())) {
+				if w := text.StringWidth(strings.TrimRight(line, "\n")); w > width {
+					t.Errorf("%s at %d: a line is %d wide: %s", name, width, w, line)
+				}
+			}
+		}
+	}
+}
+
+// ansi matches the colour of the verdict, the one escape sequence of a view.
+var ansi = regexp.MustCompile("^\x1b\\[1;3[123]m[A-Z]+\x1b\\[0m: ")
+
+func TestColourIsOnTheVerdictAlone(t *testing.T) {
+	p := newPage(80, true)
+	largest().view(p)
+	first, rest, _ := strings.Cut(string(p.bytes()), "\n")
+	if !ansi.MatchString(first) {
+		t.Errorf("the verdict is not coloured: %q", first)
+	}
+	if strings.ContainsRune(rest, '\x1b') {
+		t.Error("there is an escape after the verdict")
+	}
+}
+
+// On a real terminal of 80 columns every operation shows its view, and nothing
+// but the colour of the verdict could move the cursor.
+func TestATerminalGetsTheView(t *testing.T) {
+	for _, op := range ops.All() {
+		t.Run(op.Name, func(t *testing.T) {
+			var args []string
+			if op.Flag != "" {
+				args = []string{"--" + op.Flag}
+			}
+			shown := onTerminal(t, args)
+			if !ansi.MatchString(shown) {
+				t.Errorf("the first line is no verdict: %q", shown[:min(80, len(shown))])
+			}
+			for line := range strings.Lines(ansi.ReplaceAllString(shown, "")) {
+				line = strings.TrimRight(line, "\r\n")
+				if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {
+					t.Errorf("there is a control character in %q", line)
+				}
+				if w := text.StringWidth(line); w > 80 {
+					t.Errorf("a line is %d wide: %s", w, line)
+				}
+			}
+		})
+	}
+	if shown := onTerminal(t, []string{"--top", "--json"}); !strings.HasPrefix(shown, "{") {
+		t.Errorf("--json on a terminal shows %q", shown[:min(80, len(shown))])
+	}
+	if shown := onTerminal(t, []string{"--nope"}); !strings.Contains(shown, "There is no flag --nope.") || strings.HasPrefix(shown, "{") {
+		t.Errorf("an error on a terminal shows %q", shown)
+	}
+}
+
+// onTerminal runs sentinel with a pseudo-terminal as its stdout.
+func onTerminal(t *testing.T, args []string) string {
+	t.Helper()
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	master, terminal := openTerminal(t)
+	p := Program{
+		Open:       func() (*host.Host, error) { return host.Open("/") },
+		ConfigPath: t.TempDir() + "/none.yaml",
+		StateDir:   t.TempDir(),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.Run(t.Context(), args, strings.NewReader(""), terminal, os.Stderr)
+		terminal.Close()
+	}()
+	var shown strings.Builder
+	buf := make([]byte, 4096)
+	for {
+		n, err := master.Read(buf)
+		shown.Write(buf[:n])
+		if err != nil { // EIO when the last writer is gone
+			break
+		}
+	}
+	<-done
+	return shown.String()
+}
+
+func openTerminal(t *testing.T) (master, terminal *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return master, terminal
+}
+
+// The longest rows that a host can have still make a document within bounds.
+func TestTheLargestHealthDocumentIsCutToItsBound(t *testing.T) {
+	d := largest()
+	for range 4 {
+		d.Flows = append(d.Flows, d.Flows...)
+		d.Listening = append(d.Listening, d.Listening...)
+	}
+	d.Flows, d.Listening = d.Flows[:network.DefaultRows], d.Listening[:network.DefaultRows]
+	d.Disks, d.FailedUnits, d.Unavailable, d.TopProcesses = d.Disks[:3], d.FailedUnits[:3], d.Unavailable[:3], d.TopProcesses[:3]
+	d.fit()
+	raw, err := encode(d, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(raw) > maxHealth {
+		t.Errorf("the document has %d bytes", len(raw))
+	}
+	if !d.FlowsTruncated || !d.ListeningTruncated || d.FlowsTotal != 1e6 {
+		t.Errorf("the cut is not said: flows %v of %d, listening %v", d.FlowsTruncated, d.FlowsTotal, d.ListeningTruncated)
+	}
+	if len(d.Flows) < 10 || len(d.Listening) < 10 {
+		t.Errorf("only %d flows and %d listeners are left", len(d.Flows), len(d.Listening))
+	}
+}
+
+func TestUnitsForPeople(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 103 << 10: "103 KiB", 23<<30 + 1<<29: "23.5 GiB", 1 << 63: "8.0 EiB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("bytesText(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{0: "0 min", 59 * time.Minute: "59 min", 90 * time.Minute: "1 h 30 min", 50 * time.Hour: "2 d 2 h"} {
+		if got := durationText(int64(d.Seconds())); got != want {
+			t.Errorf("durationText(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
