@@ -25,11 +25,10 @@ func TestEveryDocumentMatchesItsSchemas(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("telemetry is read on Linux")
 	}
-	machines, err := filepath.Glob(filepath.Join("..", "..", "testdata", "hosts", "*"))
-	if err != nil || len(machines) < 4 {
-		t.Fatalf("found %d fixture machines, %v", len(machines), err)
-	}
-	for _, root := range append(machines, "/") {
+	hosts := filepath.Join("..", "..", "testdata", "hosts")
+	for _, root := range []string{
+		filepath.Join(hosts, "laptop"), filepath.Join(hosts, "vm"), filepath.Join(hosts, "container"), filepath.Join(hosts, "raspberrypi"), "/",
+	} {
 		for _, op := range ops.All() {
 			t.Run(filepath.Base(root)+"/"+op.Name, func(t *testing.T) {
 				t.Parallel()

@@ -27,9 +27,9 @@ const maxHealth = 20_000
 type healthDocument struct {
 	answer.Header
 	health.Report
-	network.Connections
-	TopProcesses   []procs.Process `json:"top_processes" schema:"brief"`
-	ProcessesTotal *int            `json:"processes_total,omitempty"`
+	*network.Connections                 // nil is unknown
+	TopProcesses         []procs.Process `json:"top_processes,omitzero" schema:"brief"` // nil is unknown
+	ProcessesTotal       *int            `json:"processes_total,omitempty"`
 }
 
 // runSystemHealth reads everything that takes work first and measures CPU use
@@ -43,7 +43,7 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 
 	facts := health.Collect(ctx, s.host.Health, &gaps)
 	report := health.Build(facts, health.Options{Rows: call.rows}, &gaps)
-	d := &healthDocument{Report: report, TopProcesses: []procs.Process{}}
+	d := &healthDocument{Report: report}
 	found, status := <-sockets, <-wall
 	d.Connections = found.connections
 	gaps = append(gaps, found.gaps...)
@@ -63,17 +63,18 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 }
 
 type socketAnswer struct {
-	connections network.Connections
+	connections *network.Connections // nil when they could not be read
 	gaps        answer.Gaps
 }
 
 func collectSockets(ctx context.Context, source network.Source, rows int) socketAnswer {
 	var a socketAnswer
-	var err error
-	if a.connections, err = network.Collect(ctx, source, rows, &a.gaps); err != nil {
-		a.connections = network.Connections{Flows: []network.Flow{}, Listening: []network.Listener{}}
+	found, err := network.Collect(ctx, source, rows, &a.gaps)
+	if err != nil {
 		a.gaps.Add("flows", err)
+		return a
 	}
+	a.connections = &found
 	return a
 }
 
@@ -100,10 +101,12 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 	}
 	after, err := s.host.Processes.Table(ctx)
 	if err != nil {
-		return unavailable(ctx, "The processes of this machine", err)
+		gaps.Add("top_processes", err)
+		return ctx.Err()
 	}
 	ranking := procs.Rank(s.host.Processes, before, after, procs.Options{Count: topRowsInHealth, Sort: "cpu"})
 	d.TopProcesses, d.ProcessesTotal = ranking.Processes, &ranking.ProcessesTotal
+	*gaps = append(*gaps, ranking.Unavailable...)
 	return nil
 }
 
@@ -131,7 +134,7 @@ func (d *healthDocument) identify(s session, gaps *answer.Gaps) {
 // fit shortens the two long lists until the document keeps its bound. Only
 // hosts with the longest addresses and names on every row come here.
 func (d *healthDocument) fit() {
-	for {
+	for d.Connections != nil {
 		raw, err := encode(d, false)
 		if err != nil || len(raw) <= maxHealth || len(d.Flows)+len(d.Listening) == 0 {
 			return

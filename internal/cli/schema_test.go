@@ -105,9 +105,13 @@ func (d detail) object(types ...reflect.Type) map[string]any {
 func (d detail) properties(t reflect.Type, properties map[string]any) {
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		embedded := field.Type
 		switch {
 		case field.Anonymous && name == "":
-			d.properties(field.Type, properties)
+			if embedded.Kind() == reflect.Pointer {
+				embedded = embedded.Elem()
+			}
+			d.properties(embedded, properties)
 		case name != "-" && field.IsExported():
 			schema := d.value(field.Type)
 			if d == brief && field.Tag.Get("schema") == "brief" {

@@ -28,7 +28,7 @@ func number[T any](v T) *T { return &v }
 
 // largest is a health document with every field at its longest.
 func largest() *healthDocument {
-	d := &healthDocument{Header: answer.NewHeader("system_health", true)}
+	d := &healthDocument{Header: answer.NewHeader("system_health", true), Connections: &network.Connections{}}
 	d.CPU = &health.CPU{Percent: number(99.9), Cores: 512, Load1: number(1234.56), Load5: number(1234.56), Load15: number(1234.56)}
 	d.Thermal, d.Temperature = &health.Thermal{Sensor: wide(64), Celsius: 99.9}, "100"
 	d.Memory = &health.Memory{TotalBytes: 1 << 63, UsedBytes: 1 << 63, UsedPercent: 100}
@@ -50,7 +50,7 @@ func largest() *healthDocument {
 		d.Listening = append(d.Listening, network.Listener{PID: 4194304, ProcessName: comm, Address: "[2001:db8:1111:2222:3333:4444:5555:6666]:65535", Protocol: network.UDP, Exposed: true})
 		d.Unavailable.Note("disks."+wide(64), wide(200))
 	}
-	d.FlowsTotal, d.ListeningTotal, d.DisksTotal = 1e6, 1e6, 1e6
+	d.FlowsTotal, d.ListeningTotal, d.DisksTotal = 1e6, 1e6, number(1000000)
 	d.Judge(config.Default().Thresholds)
 	return d
 }

@@ -30,7 +30,7 @@ func (o Options) cap(normal int) int {
 // Build turns facts into the report. What is missing is added to gaps unless it
 // is there already.
 func Build(f Facts, o Options, gaps *answer.Gaps) Report {
-	r := Report{Disks: []Disk{}, FailedUnits: []FailedUnit{}, ThreatReasons: []Reason{}}
+	r := Report{ThreatReasons: []Reason{}}
 	r.cpu(f)
 	r.thermal(f, gaps)
 	r.memory(f)
@@ -93,6 +93,7 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 	if f.Disks == nil {
 		return
 	}
+	r.Disks = []Disk{}
 	for _, d := range *f.Disks {
 		if d.Err != nil {
 			gaps.Add("disks."+sanitize.Text(d.Mountpoint, 64), d.Err)
@@ -103,7 +104,8 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 	slices.SortStableFunc(r.Disks, func(a, b Disk) int {
 		return cmp.Or(cmp.Compare(b.fullness(), a.fullness()), cmp.Compare(a.Mountpoint, b.Mountpoint))
 	})
-	r.DisksTotal = len(r.Disks)
+	total := len(*f.Disks)
+	r.DisksTotal = &total
 	r.Disks = r.Disks[:min(rows, len(r.Disks))]
 }
 
@@ -154,7 +156,7 @@ func (r *Report) units(f Facts, rows int) {
 		return
 	}
 	total := len(*f.FailedUnits)
-	r.FailedUnitsTotal = &total
+	r.FailedUnits, r.FailedUnitsTotal = []FailedUnit{}, &total
 	for _, u := range (*f.FailedUnits)[:min(rows, total)] {
 		r.FailedUnits = append(r.FailedUnits, FailedUnit{sanitize.Text(u.Name, 96), sanitize.Text(u.Description, 96)})
 	}

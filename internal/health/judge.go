@@ -89,10 +89,10 @@ func (r *Report) judgeFirewall(severity string) {
 
 // reach adds a reason when value is at a bound of level or above.
 func (r *Report) reach(code string, level config.Level, value float64, message string) {
-	reason := Reason{Code: code, Severity: Warning, Message: message, Value: value, Threshold: level.Warning}
+	reason := Reason{Code: code, Severity: Warning, Message: message, Value: &value, Threshold: &level.Warning}
 	switch {
 	case value >= level.Critical:
-		reason.Severity, reason.Threshold = Critical, level.Critical
+		reason.Severity, reason.Threshold = Critical, &level.Critical
 	case value < level.Warning:
 		return
 	}

@@ -21,11 +21,13 @@ const (
 
 // A Reason is why threat_level is above LOW.
 type Reason struct {
-	Code      string  `json:"code"`
-	Severity  string  `json:"severity"` // WARNING or CRITICAL
-	Message   string  `json:"message"`
-	Value     float64 `json:"value"`     // in the unit the message names
-	Threshold float64 `json:"threshold"` // the bound that Value reached
+	Code     string `json:"code"`
+	Severity string `json:"severity"` // WARNING or CRITICAL
+	Message  string `json:"message"`
+	// Value, in the unit the message names, and the bound that it reached; absent
+	// for what is only on or off.
+	Value     *float64 `json:"value,omitempty"`
+	Threshold *float64 `json:"threshold,omitempty"`
 }
 
 // CPU is the use of the processor.
@@ -107,13 +109,13 @@ type Report struct {
 	FirewallEvidence string              `json:"firewall_evidence"`
 	Memory           *Memory             `json:"memory,omitempty"`
 	Swap             *Swap               `json:"swap,omitempty" schema:"brief"`
-	Disks            []Disk              `json:"disks" schema:"brief"`
-	DisksTotal       int                 `json:"disks_total"`
+	Disks            []Disk              `json:"disks,omitzero" schema:"brief"` // nil is unknown
+	DisksTotal       *int                `json:"disks_total,omitempty"`
 	Pressure         map[string]Pressure `json:"pressure,omitempty" schema:"brief"` // by cpu, memory, io
 	UptimeSeconds    *int64              `json:"uptime_seconds,omitempty"`
-	FailedUnits      []FailedUnit        `json:"failed_units" schema:"brief"`
-	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"` // absent where unknown
-	OOMKills         *uint64             `json:"oom_kills,omitempty"`          // since boot
+	FailedUnits      []FailedUnit        `json:"failed_units,omitzero" schema:"brief"` // nil is unknown
+	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"`         // absent where unknown
+	OOMKills         *uint64             `json:"oom_kills,omitempty"`                  // since boot
 	RebootRequired   *bool               `json:"reboot_required,omitempty"`
 	Unavailable      answer.Gaps         `json:"unavailable" schema:"brief"`
 }

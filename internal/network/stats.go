@@ -56,8 +56,8 @@ type Stats struct {
 
 // A Report answers get_network_stats.
 type Report struct {
-	Stats       Stats        `json:"stats"`
-	Unavailable []answer.Gap `json:"unavailable"`
+	Stats       Stats       `json:"stats"`
+	Unavailable answer.Gaps `json:"unavailable"`
 }
 
 // Measure reads counters twice, one window apart, and counts sockets. At most

@@ -23,6 +23,7 @@ type Sample struct {
 type Table struct {
 	Samples     []Sample
 	MemoryTotal uint64 // bytes of the machine; 0 when it could not be read
+	Hidden      bool   // the system hides processes of other users from this one
 }
 
 // Details are what only shown rows need.
@@ -55,12 +56,12 @@ type Process struct {
 
 // A Ranking answers get_top_processes.
 type Ranking struct {
-	Processes      []Process    `json:"processes"`
-	ProcessesTotal int          `json:"processes_total"`
-	Truncated      bool         `json:"truncated"`
-	SortedBy       string       `json:"sorted_by"`
-	WindowMS       int64        `json:"window_ms"` // over which cpu_percent was measured
-	Unavailable    []answer.Gap `json:"unavailable"`
+	Processes      []Process   `json:"processes"`
+	ProcessesTotal int         `json:"processes_total"`
+	Truncated      bool        `json:"truncated"`
+	SortedBy       string      `json:"sorted_by"`
+	WindowMS       int64       `json:"window_ms"` // over which cpu_percent was measured
+	Unavailable    answer.Gaps `json:"unavailable"`
 }
 
 // Options choose the rows of a Ranking.

@@ -47,15 +47,28 @@ func Rank(source Source, before, after Table, o Options) Ranking {
 	}
 	r := Ranking{
 		Processes: make([]Process, 0, len(shown)), ProcessesTotal: len(used), Truncated: len(shown) < len(used),
-		SortedBy: o.Sort, WindowMS: span(before, after).Milliseconds(), Unavailable: []answer.Gap{},
-	}
-	if after.MemoryTotal == 0 {
-		r.Unavailable = append(r.Unavailable, answer.Gap{Field: "processes.mem_percent", Reason: "the size of memory is not readable"})
+		SortedBy: o.Sort, WindowMS: span(before, after).Milliseconds(),
 	}
 	for _, u := range shown {
 		r.Processes = append(r.Processes, row(source, u, after.MemoryTotal))
 	}
+	r.Unavailable = missing(after, r.Processes)
 	return r
+}
+
+// missing says what the rows lack.
+func missing(t Table, rows []Process) answer.Gaps {
+	gaps := answer.Gaps{}
+	if t.Hidden {
+		gaps.Note("processes", "the system hides processes of other users (hidepid)")
+	}
+	if t.MemoryTotal == 0 {
+		gaps.Note("processes.mem_percent", "the size of memory is not readable")
+	}
+	if slices.ContainsFunc(rows, func(p Process) bool { return p.User == "" }) {
+		gaps.Note("processes.user", "some processes ended before their user could be read")
+	}
+	return gaps
 }
 
 func span(before, after Table) time.Duration {

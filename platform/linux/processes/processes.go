@@ -6,6 +6,7 @@ package processes
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -59,6 +60,9 @@ func (s *Source) Table(ctx context.Context) (procs.Table, error) {
 		t.MemoryTotal = m.Total
 	}
 	boot, page := s.boot(), uint64(os.Getpagesize())
+	// Every PID namespace has a process 1; who cannot see it is kept from seeing
+	// others' processes (hidepid in proc(5)).
+	t.Hidden = !slices.ContainsFunc(rows, func(p procfs.Process) bool { return p.PID == 1 })
 	for i, r := range rows {
 		t.Samples[i] = procs.Sample{
 			PID: r.PID, Name: r.Name, State: r.State,
