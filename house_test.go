@@ -30,7 +30,7 @@ const (
 var domains = []string{"assets", "firewall", "health", "network", "procs"}
 
 // foundations may be imported by domains and by each other where a line says so.
-var foundations = []string{"answer", "config", "sanitize", "window"}
+var foundations = []string{"answer", "bound", "config", "sanitize", "window"}
 
 type goPackage struct {
 	ImportPath string

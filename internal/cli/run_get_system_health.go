@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/bound"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
 	"sentinel/internal/identity"
@@ -39,7 +40,7 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	sockets := make(chan socketAnswer, 1)
 	go func() { sockets <- collectSockets(ctx, s.host.Network, call.capped(network.DefaultRows)) }()
 	wall := make(chan firewall.Status, 1)
-	go func() { wall <- firewall.Assess(s.host.Firewall.Firewall(ctx)) }()
+	go func() { wall <- firewallStatus(ctx, s.host.Firewall) }()
 
 	facts := health.Collect(ctx, s.host.Health, &gaps)
 	report := health.Build(facts, health.Options{Rows: call.rows}, &gaps)
@@ -62,19 +63,37 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	return d, nil
 }
 
+// partLimit is how long connections, or the firewall, may take before the
+// answer goes without them.
+const partLimit = 5 * time.Second
+
+// firewallStatus judges the firewall; one that does not answer is unknown.
+func firewallStatus(ctx context.Context, source firewall.Source) firewall.Status {
+	facts, err := bound.Call(ctx, partLimit, func(ctx context.Context) (firewall.Facts, error) {
+		return source.Firewall(ctx), nil
+	})
+	if err != nil {
+		facts = firewall.Facts{Unreadable: err}
+	}
+	return firewall.Assess(facts)
+}
+
 type socketAnswer struct {
 	connections *network.Connections // nil when they could not be read
 	gaps        answer.Gaps
 }
 
 func collectSockets(ctx context.Context, source network.Source, rows int) socketAnswer {
-	var a socketAnswer
-	found, err := network.Collect(ctx, source, rows, &a.gaps)
+	a, err := bound.Call(ctx, partLimit, func(ctx context.Context) (socketAnswer, error) {
+		var a socketAnswer
+		found, err := network.Collect(ctx, source, rows, &a.gaps)
+		a.connections = &found
+		return a, err
+	})
 	if err != nil {
+		a.connections = nil
 		a.gaps.Add("flows", err)
-		return a
 	}
-	a.connections = &found
 	return a
 }
 

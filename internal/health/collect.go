@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/bound"
 )
 
 // factLimit is how long one fact may take before the answer goes without it.
@@ -24,7 +25,7 @@ type Facts struct {
 	RebootRequired *bool
 }
 
-// a reading is one fact on its way: which field of the document misses it, and
+// A reading is one fact on its way: which field of the document misses it, and
 // how to get it. get returns how to store it, so that a reader that was
 // abandoned can write nothing.
 type reading struct {
@@ -34,7 +35,7 @@ type reading struct {
 
 func read[T any](field string, source func(context.Context) (T, error), to **T) reading {
 	return reading{field, func(ctx context.Context) (func(), error) {
-		value, err := bounded(ctx, source)
+		value, err := bound.Call(ctx, factLimit, source)
 		return func() { *to = &value }, err
 	}}
 }
@@ -75,27 +76,4 @@ func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 		}
 	}
 	return f
-}
-
-// bounded runs source with a limit and leaves it behind when it does not keep
-// it: a read of a dead disk cannot be interrupted.
-func bounded[T any](ctx context.Context, source func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, factLimit)
-	defer cancel()
-	type outcome struct {
-		value T
-		err   error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		value, err := source(ctx)
-		done <- outcome{value, err}
-	}()
-	select {
-	case o := <-done:
-		return o.value, o.err
-	case <-ctx.Done():
-		var zero T
-		return zero, ctx.Err()
-	}
 }

@@ -1,0 +1,32 @@
+// Package bound keeps one slow read from holding up a whole answer.
+package bound
+
+import (
+	"context"
+	"time"
+)
+
+// Call runs read with a limit and leaves it behind when it does not keep it: a
+// read of a dead disk cannot be interrupted. The error is then that of the
+// context, context.DeadlineExceeded or context.Canceled, and what read returns
+// later is dropped.
+func Call[T any](ctx context.Context, limit time.Duration, read func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := read(ctx)
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var zero T
+		return zero, ctx.Err()
+	}
+}
