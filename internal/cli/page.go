@@ -44,7 +44,7 @@ func (p *page) bytes() []byte { return p.b.Bytes() }
 // verdict writes the first line: one word, coloured where colour is wanted, and
 // one sentence.
 func (p *page) verdict(t tone, word, sentence string) {
-	lines := strings.Split(text.WrapSoft(word+": "+sentence, p.width), "\n")
+	lines := p.wrap(word + ": " + sentence)
 	if p.colour {
 		colour := map[tone]int{calm: 32, warn: 33, severe: 31}[t]
 		lines[0] = fmt.Sprintf("\x1b[1;%dm%s\x1b[0m%s", colour, word, strings.TrimPrefix(lines[0], word))
@@ -54,7 +54,13 @@ func (p *page) verdict(t tone, word, sentence string) {
 
 // line writes one paragraph, wrapped.
 func (p *page) line(format string, args ...any) {
-	p.write(strings.Split(text.WrapSoft(fmt.Sprintf(format, args...), p.width), "\n"))
+	p.write(p.wrap(fmt.Sprintf(format, args...)))
+}
+
+// wrap leaves a column free: a character two columns wide that does not fit at
+// the end of a line is put there all the same.
+func (p *page) wrap(s string) []string {
+	return strings.Split(text.WrapSoft(s, p.width-1), "\n")
 }
 
 func (p *page) write(lines []string) {

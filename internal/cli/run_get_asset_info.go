@@ -2,13 +2,24 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/assets"
 )
 
-type assetDocument struct{ answer.Header }
+// An assetDocument answers get_asset_info.
+type assetDocument struct {
+	answer.Header
+	assets.Result
+}
 
-func runAssetInfo(_ context.Context, _ session, _ invocation) (document, error) {
-	return nil, errors.New("wip")
+func runAssetInfo(ctx context.Context, s session, call invocation) (document, error) {
+	status := firewallStatus(ctx, s.host.Firewall)
+	result, err := assets.Collect(ctx, s.host.Assets, assets.Options{
+		Limit: call.capped(assets.DefaultLimit), Firewall: status.State,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return assetDocument{answer.NewHeader(call.op.Action, true), result}, nil
 }

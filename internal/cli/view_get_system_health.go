@@ -19,7 +19,7 @@ func (d *healthDocument) view(p *page) {
 		p.line("  - %s", r.Message)
 	}
 	p.table("", []column{{title: "what"}, {title: "now"}}, d.overview())
-	p.table(shownOf("File systems", len(d.Disks), d.disksTotal()), []column{
+	p.table(shownOf("File systems", len(d.Disks), total(d.DisksTotal)), []column{
 		{title: "mounted at"}, {title: "type"}, {title: "size", right: true}, {title: "used", right: true}, {title: "full", right: true},
 	}, diskRows(d.Disks))
 	p.table("Busiest processes", topColumns[:6], topRows(d.TopProcesses, false))
@@ -125,13 +125,6 @@ func diskRows(disks []health.Disk) [][]string {
 		})
 	}
 	return rows
-}
-
-func (d *healthDocument) disksTotal() int {
-	if d.DisksTotal == nil {
-		return 0
-	}
-	return *d.DisksTotal
 }
 
 func (d *healthDocument) viewSockets(p *page) {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/assets"
 	"sentinel/internal/config"
 	"sentinel/internal/health"
 	"sentinel/internal/host"
@@ -64,6 +65,13 @@ func TestTheViewFitsTheTerminal(t *testing.T) {
 					PID: 4194304, Name: wide(64), User: wide(64), Status: "uninterruptible", Command: wide(160), CPUPercent: 51200, MemoryMB: 1e7,
 				}},
 			}},
+			"assets": assetDocument{answer.NewHeader("asset_info", true), assets.Result{Asset: assets.Asset{
+				AssetID: wide(36), Hostname: wide(100), SerialNumber: wide(100), Container: wide(100), Virtualization: wide(100),
+				Hardware: assets.Hardware{Model: wide(100), Vendor: wide(100), Chip: wide(100), Cores: number(512), CoresPhysical: number(256), MemoryBytes: number(uint64(1 << 63))},
+				OS:       assets.OS{Name: wide(100), Version: wide(100), Build: wide(100), Kernel: wide(100), Architecture: wide(100), Uptime: wide(100)},
+				Network:  assets.Network{Interfaces: []assets.Interface{{Name: wide(15), MAC: wide(20), State: "down", SpeedMbps: 400000, Addresses: []string{wide(43), wide(43)}}}},
+				Storage:  assets.Storage{Volumes: []assets.VolumeRow{{Device: wide(100), Mountpoint: wide(100), FileSystem: wide(100), SizeBytes: number(uint64(1 << 63))}}},
+			}}},
 			"network": networkDocument{answer.NewHeader("network_stats", true), network.Report{Stats: network.Stats{
 				TotalBytesSent: 1 << 63, TotalBytesRecv: 1 << 63, Interfaces: []network.InterfaceStats{{
 					Name: wide(32), BytesSent: 1 << 63, BytesRecv: 1 << 63, ErrorsIn: 1 << 40, DropsIn: 1 << 40,

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"sentinel/internal/assets"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
 	"sentinel/internal/network"
@@ -15,4 +16,5 @@ type Host struct {
 	Processes procs.Source
 	Network   network.Source
 	Firewall  firewall.Source
+	Assets    assets.Source
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"sentinel/internal/sysexec"
 	"sentinel/platform/linux/connections"
+	"sentinel/platform/linux/inventory"
 	"sentinel/platform/linux/netfilter"
 	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/vitals"
@@ -15,5 +16,6 @@ func Open(root string) (*Host, error) {
 		Processes: processes.New(root),
 		Network:   connections.New(root),
 		Firewall:  netfilter.New(root, sysexec.Host{}),
+		Assets:    inventory.New(root),
 	}, nil
 }

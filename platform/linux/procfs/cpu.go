@@ -51,10 +51,11 @@ func parseCPU(b []byte) (CPU, error) {
 func parseCPUTimes(b []byte) (CPUTimes, error) {
 	const states, idle, iowait = 8, 3, 4
 	var t CPUTimes
-	for i, field := range bytes.Fields(b) {
-		if i == states {
-			break
-		}
+	fields := bytes.Fields(b)
+	if len(fields) < states {
+		return CPUTimes{}, ErrFormat
+	}
+	for i, field := range fields[:states] {
 		n, ok := number(field)
 		if !ok || n > 1<<60 {
 			return CPUTimes{}, ErrFormat

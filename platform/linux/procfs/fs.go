@@ -75,17 +75,22 @@ func number(b []byte) (uint64, bool) {
 	return n, true
 }
 
+// maxFloat is above every load average, percentage and uptime (of 300 years).
+const maxFloat = 1e10
+
 // float parses a finite decimal number that is not negative.
 func float(b []byte) (float64, bool) {
 	x, err := strconv.ParseFloat(string(b), 64)
-	return x, err == nil && x >= 0 && x < 1e300
+	return x, err == nil && x >= 0 && x <= maxFloat
 }
 
-// lines yields the lines of b without their ends.
+// lines yields the lines of b without their ends. A last line without an end
+// was cut off, and so may be the number it ends with: it is left out.
 func lines(b []byte) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for line := range bytes.Lines(b) {
-			if !yield(bytes.TrimRight(line, "\n")) {
+			line, whole := bytes.CutSuffix(line, []byte("\n"))
+			if !whole || !yield(line) {
 				return
 			}
 		}

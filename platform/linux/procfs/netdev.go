@@ -52,7 +52,7 @@ func parseInterface(line []byte) (Interface, error) {
 	}
 	i := Interface{Name: string(bytes.TrimSpace(line[:colon]))}
 	fields := bytes.Fields(line[colon+1:])
-	if len(fields) < 16 {
+	if i.Name == "" || len(fields) < 16 {
 		return Interface{}, ErrFormat
 	}
 	for at, to := range map[int]*uint64{

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,8 +15,9 @@ import (
 // SocketOwners finds the processes that hold the sockets with the given inodes,
 // by walking /proc/PID/fd, and stops as soon as all are found. A socket that
 // several processes share (a server and its forked workers) goes to the one with the lowest
-// position in /proc, in general the parent. Processes of other users are
-// skipped without root; denied says that some were.
+// PID, in general the parent. Processes of other users are
+// skipped without root; denied says that some were, or that /proc does not even list
+// them: every PID namespace has a process 1, and hidepid (proc(5)) keeps it from view.
 func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners map[uint64]int, denied bool, err error) {
 	owners = make(map[uint64]int, len(inodes))
 	if len(inodes) == 0 {
@@ -30,7 +32,8 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners ma
 	if err != nil {
 		return owners, false, err
 	}
-	w := fdWalk{wanted: inodes, owners: owners}
+	slices.Sort(pids) // as the kernel lists them; other file systems do not
+	w := fdWalk{wanted: inodes, owners: owners, denied: !slices.Contains(pids, 1)}
 	for i, pid := range pids {
 		if i%64 == 0 && ctx.Err() != nil {
 			return owners, w.denied, ctx.Err()

@@ -43,6 +43,9 @@ func parseProcessStat(b []byte) (ProcessStat, error) {
 	return p, p.numbers(fields[:])
 }
 
+// maxTicks keeps the sum of two times from overflowing.
+const maxTicks = 1 << 60
+
 // numbers fills in the numeric fields; fields[0] is field 3.
 func (p *ProcessStat) numbers(fields [][]byte) error {
 	var parent, user, system uint64
@@ -58,23 +61,24 @@ func (p *ProcessStat) numbers(fields [][]byte) error {
 		}
 		*f.to = n
 	}
+	if user > maxTicks || system > maxTicks {
+		return fmt.Errorf("times: %w", ErrFormat)
+	}
 	p.ParentPID = int(min(parent, 1<<31-1))
 	p.Ticks = user + system
 	return nil
 }
 
 // splitInto fills dst with the blank-separated words of b, without allocating.
+// A word that nothing follows was cut off.
 func splitInto(dst [][]byte, b []byte) bool {
 	for i := range dst {
 		b = bytes.TrimLeft(b, " ")
-		word := b
-		if end := bytes.IndexAny(b, " \n"); end >= 0 {
-			word = b[:end]
-		}
-		if len(word) == 0 {
+		end := bytes.IndexAny(b, " \n")
+		if end <= 0 {
 			return false
 		}
-		dst[i], b = word, b[len(word):]
+		dst[i], b = b[:end], b[end:]
 	}
 	return true
 }

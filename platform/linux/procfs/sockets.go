@@ -46,7 +46,7 @@ func (fs FS) Sockets(table string, visit func(Socket)) error {
 // parseSocket parses "sl local rem st queues tr retrnsmt uid timeout inode".
 func parseSocket(line []byte) (Socket, error) {
 	fields := bytes.Fields(line)
-	if len(fields) < 10 {
+	if len(fields) < 11 { // one more than is read, so that the inode is whole
 		return Socket{}, ErrFormat
 	}
 	local, err := parseHexAddress(fields[1])

@@ -16,7 +16,7 @@ func (fs FS) LoadAverage() (LoadAverage, error) { return readWith(fs, parseLoadA
 
 func parseLoadAverage(b []byte) (LoadAverage, error) {
 	fields := bytes.Fields(b)
-	if len(fields) < 3 {
+	if len(fields) < 4 { // one more than is read, so that the third is whole
 		return LoadAverage{}, ErrFormat
 	}
 	var l LoadAverage
@@ -35,7 +35,7 @@ func (fs FS) Uptime() (float64, error) { return readWith(fs, parseUptime, "uptim
 
 func parseUptime(b []byte) (float64, error) {
 	fields := bytes.Fields(b)
-	if len(fields) == 0 {
+	if len(fields) < 2 { // one more than is read, so that the first is whole
 		return 0, ErrFormat
 	}
 	x, ok := float(fields[0])

@@ -35,14 +35,18 @@ const (
 	flagDumpIntr  = 0x10
 	familyInet    = 2
 	familyInet6   = 10
-	allStates     = 0xffffffff
 	noMore        = true
 	more          = false
 	dumpSequence  = 1
 	addressOffset = 8
+
+	// states asks for states 1 to 12. Bit 13, of Linux 6.8 and later, would add TCP
+	// sockets that have a port but neither listen nor connect: nothing reaches them,
+	// and neither ss nor /proc/net/tcp shows them.
+	states = 1<<13 - 1<<1
 )
 
-// request builds the message that asks for all sockets of a family and
+// request builds the message that asks for all live sockets of a family and
 // protocol.
 func request(family, protocol uint8) []byte {
 	b := make([]byte, requestSize)
@@ -51,14 +55,19 @@ func request(family, protocol uint8) []byte {
 	binary.NativeEndian.PutUint16(b[6:], flagRequest|flagDump)
 	binary.NativeEndian.PutUint32(b[8:], dumpSequence)
 	b[16], b[17] = family, protocol
-	binary.NativeEndian.PutUint32(b[20:], allStates)
+	binary.NativeEndian.PutUint32(b[20:], states)
 	return b
 }
 
-// A kernelError is the errno of an NLMSG_ERROR reply.
+// A kernelError is the errno of an NLMSG_ERROR or NLMSG_DONE reply.
 type kernelError int32
 
 func (e kernelError) Error() string { return fmt.Sprintf("sock_diag: errno %d", int32(e)) }
+
+// errno reads the negative number after the header.
+func errno(b []byte) kernelError {
+	return kernelError(-int32(binary.NativeEndian.Uint32(b[headerSize:])))
+}
 
 // parseReplies walks the netlink messages of one datagram. done says that the
 // dump is complete.
@@ -82,12 +91,18 @@ func parseReplies(b []byte, visit func(Socket)) (done bool, err error) {
 func parseReply(b []byte, visit func(Socket)) (done bool, err error) {
 	switch binary.NativeEndian.Uint16(b[4:]) {
 	case typeDone:
+		// A dump that broke off ends with what went wrong.
+		if len(b) >= headerSize+4 {
+			if code := errno(b); code > 0 {
+				return noMore, code
+			}
+		}
 		return noMore, nil
 	case typeError:
 		if len(b) < headerSize+4 {
 			return more, ErrFormat
 		}
-		return more, kernelError(-int32(binary.NativeEndian.Uint32(b[headerSize:])))
+		return more, errno(b)
 	case typeDiag:
 		s, err := parseSocket(b[headerSize:])
 		if err != nil {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assets
+
+import "encoding/json"
+
+// budget bounds the document that a caller gets who asked for no more than the
+// default, in bytes of compact JSON. A thousand characters are left for the header.
+const budget = 18_500
+
+// fit shortens the lists until the document is within its budget. Fifty rows of
+// an ordinary host are well below it; names that the host chose to be as long as they
+// can be are not. The list that takes more room loses its last row first.
+func fit(r *Result) {
+	n, s := &r.Asset.Network, &r.Asset.Storage
+	interfaces, volumes := sizes(n.Interfaces), sizes(s.Volumes)
+	left := budget - size(r)
+	for left < 0 && len(n.Interfaces)+len(s.Volumes) > 0 {
+		if sum(interfaces) >= sum(volumes) {
+			left += interfaces[len(interfaces)-1]
+			interfaces = interfaces[:len(interfaces)-1]
+			n.Interfaces, n.Truncated = n.Interfaces[:len(interfaces)], true
+		} else {
+			left += volumes[len(volumes)-1]
+			volumes = volumes[:len(volumes)-1]
+			s.Volumes, s.Truncated = s.Volumes[:len(volumes)], true
+		}
+	}
+}
+
+// sizes returns what each row takes, with its comma.
+func sizes[T any](rows []T) []int {
+	list := make([]int, len(rows))
+	for i := range rows {
+		list[i] = size(&rows[i]) + 1
+	}
+	return list
+}
+
+func size(v any) int {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return 0 // the types here always encode
+	}
+	return len(b)
+}
+
+func sum(list []int) int {
+	total := 0
+	for _, n := range list {
+		total += n
+	}
+	return total
+}

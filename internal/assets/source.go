@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package assets takes the inventory of this machine: hardware, operating
+// system, interfaces, protections and volumes.
+package assets
+
+import (
+	"context"
+	"time"
+)
+
+// A Fact is one value as the platform read it. Err says why there is none; a
+// zero Value without Err is one that the platform does not provide.
+type Fact[T comparable] struct {
+	Value T
+	Err   error
+}
+
+// A Source reads the machine. Each method may be called once per inventory, but
+// Inspect once per volume and from several goroutines.
+type Source interface {
+	// Machine reads the hardware, real or virtual.
+	Machine(ctx context.Context) Machine
+	// System reads the operating system.
+	System(ctx context.Context) System
+	// Protections reads how the system is protected.
+	Protections(ctx context.Context) Protections
+	// Interfaces lists the network interfaces in the platform's order. With an
+	// error, the list holds what is known all the same.
+	Interfaces(ctx context.Context) ([]Link, error)
+	// Volumes lists the local file systems, the root first; nothing with an
+	// error.
+	Volumes(ctx context.Context) ([]Volume, error)
+	// Inspect asks one volume how full it is and whether it is encrypted. It
+	// returns in bounded time even when the volume is dead.
+	Inspect(ctx context.Context, v Volume) VolumeState
+}
+
+// A Machine is what the inventory runs on.
+type Machine struct {
+	Model, Vendor   Fact[string]
+	Serial          Fact[string]
+	Chip            Fact[string]
+	Cores           Fact[int] // what runs one thread
+	CoresPhysical   Fact[int]
+	Sockets         Fact[int]
+	MemoryTotal     Fact[uint64] // bytes
+	MemoryAvailable Fact[uint64] // bytes that can be had without swapping
+	Container       string       // what runs this system as a container; "" for none
+	Virtualization  Fact[string] // hypervisor; "" without error on hardware
+}
+
+// A System is the operating system.
+type System struct {
+	Hostname     string
+	MachineID    Fact[[16]byte] // confidential: shown only as what is derived from it
+	Name         Fact[string]
+	Version      Fact[string]
+	Build        Fact[string]
+	Kernel       Fact[string]
+	Architecture Fact[string]
+	Uptime       Fact[time.Duration]
+}
+
+// Protections is how the system is protected, in the words of the platform.
+type Protections struct {
+	SecureBoot Fact[string]
+	AppArmor   Fact[string]
+	Profiles   *Profiles // of AppArmor; nil when it is not in force or ProfilesErr says why
+	// ProfilesErr says why the profiles of an AppArmor in force are unknown.
+	ProfilesErr error
+	SELinux     Fact[string]
+	Lockdown    Fact[string]
+}
+
+// Profiles counts loaded AppArmor profiles by what they do.
+type Profiles struct {
+	Enforcing, Complaining int
+}
+
+// A Link is one network interface.
+type Link struct {
+	Name      string
+	MAC       string // "" when it has none
+	MTU       int    // bytes; 0 when unknown
+	Up        bool   // carries traffic
+	Loopback  bool
+	SpeedMbps int      // 0 when unknown, as for most virtual interfaces
+	Addresses []string // with the length of their network: "192.0.2.5/24"
+}
+
+// A Volume is one mounted local file system.
+type Volume struct {
+	Device     string
+	Mountpoint string
+	FileSystem string
+	ReadOnly   bool
+	Number     string // of the device, as the platform writes it: "259:2"
+}
+
+// A VolumeState is what only asking a volume tells.
+type VolumeState struct {
+	Size, Used   uint64 // bytes
+	UsageErr     error  // why Size and Used are unknown
+	Encrypted    bool
+	EncryptedErr error // why Encrypted is unknown
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assets
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"sentinel/internal/sanitize"
+)
+
+const (
+	inspectors    = 8   // volumes asked at a time: a dead one holds up its own place only
+	maxVolumeGaps = 4   // volumes whose gaps are named one by one
+	maxMountpoint = 128 // characters shown
+)
+
+// volumes asks only the volumes that are shown, and the root for the verdict on
+// encryption.
+func (c *collector) volumes(ctx context.Context, src Source) {
+	volumes, err := src.Volumes(ctx)
+	if err != nil {
+		c.gaps.Add("storage.volumes", err)
+		c.gaps.Note("security.disk_encryption", "the volumes are not known")
+		return
+	}
+	s := &c.asset.Storage
+	total := len(volumes)
+	s.VolumesTotal = &total
+	if c.limit > 0 && len(volumes) > c.limit {
+		volumes, s.Truncated = volumes[:c.limit], true
+	}
+	states := inspect(ctx, src, volumes)
+	s.Volumes = make([]VolumeRow, 0, len(volumes))
+	for i, v := range volumes {
+		s.Volumes = append(s.Volumes, volumeRow(v, states[i]))
+	}
+	c.rootEncryption(volumes, states)
+	c.volumeGaps(volumes, states)
+}
+
+func inspect(ctx context.Context, src Source, volumes []Volume) []VolumeState {
+	states := make([]VolumeState, len(volumes))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(inspectors, len(volumes)) {
+		workers.Go(func() {
+			for i := range next {
+				states[i] = src.Inspect(ctx, volumes[i])
+			}
+		})
+	}
+	for i := range volumes {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return states
+}
+
+func volumeRow(v Volume, state VolumeState) VolumeRow {
+	r := VolumeRow{
+		Device:     sanitize.Text(v.Device, maxText),
+		Mountpoint: sanitize.Text(v.Mountpoint, maxMountpoint),
+		FileSystem: sanitize.Text(v.FileSystem, 32),
+		ReadOnly:   v.ReadOnly,
+	}
+	if state.UsageErr == nil {
+		r.SizeBytes, r.UsedBytes = &state.Size, &state.Used
+	}
+	if state.EncryptedErr == nil {
+		r.Encrypted = &state.Encrypted
+	}
+	return r
+}
+
+func (c *collector) rootEncryption(volumes []Volume, states []VolumeState) {
+	for i, v := range volumes {
+		if v.Mountpoint != "/" {
+			continue
+		}
+		c.gaps.Add("security.disk_encryption", states[i].EncryptedErr)
+		if states[i].EncryptedErr == nil {
+			c.asset.Security.DiskEncryption = &states[i].Encrypted
+		}
+		return
+	}
+	c.gaps.Note("security.disk_encryption", "the root file system is not in the list of volumes")
+}
+
+// volumeGaps names the first volumes that did not answer in full and counts the
+// others.
+func (c *collector) volumeGaps(volumes []Volume, states []VolumeState) {
+	incomplete := 0
+	for i, v := range volumes {
+		what, err := ".size_bytes", states[i].UsageErr
+		if err == nil {
+			what, err = ".encrypted", states[i].EncryptedErr
+		}
+		if err == nil {
+			continue
+		}
+		if incomplete++; incomplete <= maxVolumeGaps {
+			c.gaps.Add("storage.volumes."+sanitize.Text(v.Mountpoint, 60)+what, err)
+		}
+	}
+	if more := incomplete - maxVolumeGaps; more > 0 {
+		c.gaps.Note("storage.volumes", fmt.Sprintf("%d more volumes did not answer in full", more))
+	}
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hostfile reads small files of the host without trusting them.
+//
+// A file where an attribute is expected may turn out to be a FIFO nobody
+// writes to, a device, or gigabytes. Reading is bounded in size, never waits for a
+// writer, and refuses everything but regular files; those of /proc and /sys count as regular.
+package hostfile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxText caps an attribute, in bytes. One file of sysfs holds at most a page.
+const maxText = 4096
+
+// Errors of a file that exists and is not what was expected.
+var (
+	ErrNotRegular = errors.New("not a regular file")
+	ErrTooLarge   = errors.New("larger than expected")
+	ErrEmpty      = errors.New("empty")
+)
+
+// Read returns the content of a regular file of at most limit bytes, and
+// [ErrTooLarge] for a longer one.
+func Read(path string, limit int) ([]byte, error) {
+	b, err := Head(path, limit+1)
+	if err == nil && len(b) > limit {
+		return nil, &os.PathError{Op: "read", Path: path, Err: ErrTooLarge}
+	}
+	return b, err
+}
+
+// Head returns at most the first limit bytes of a regular file. The kernel
+// makes up files like /proc/cpuinfo while they are read, so what is not asked for costs
+// nothing.
+func Head(path string, limit int) ([]byte, error) {
+	fd, err := open(path)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd) //nolint:errcheck // only read from
+	b, err := readAll(fd, limit)
+	if err != nil {
+		return nil, &os.PathError{Op: "read", Path: path, Err: err}
+	}
+	return b, nil
+}
+
+// Text returns a one-line attribute without the white space and the NUL bytes
+// around it. An attribute with nothing else in it is [ErrEmpty].
+func Text(path string) (string, error) {
+	b, err := Read(path, maxText)
+	if err != nil {
+		return "", err
+	}
+	s := string(bytes.Trim(b, "\x00 \t\r\n"))
+	if s == "" {
+		return "", &os.PathError{Op: "read", Path: path, Err: ErrEmpty}
+	}
+	return s, nil
+}
+
+// Names returns the sorted names in a directory, at most limit of them; a
+// fuller one gives limit names and [ErrTooLarge].
+func Names(dir string, limit int) ([]string, error) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	names, err := f.Readdirnames(limit + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	sort.Strings(names)
+	if len(names) > limit {
+		return names[:limit], &os.PathError{Op: "read", Path: dir, Err: ErrTooLarge}
+	}
+	return names, nil
+}
+
+// Exists reports whether there is something at path, without opening it.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// Missing reports whether err says that a file is not there, as opposed to
+// unreadable. A path through something that is no directory is not there either.
+func Missing(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+}
+
+// Reason returns err without the operation and the path, which say nothing to
+// the reader of an answer.
+func Reason(err error) error {
+	if in, ok := errors.AsType[*os.PathError](err); ok {
+		return in.Err
+	}
+	return err
+}
+
+// open refuses anything that is not a regular file once it is open: a check by
+// name first would leave a gap. With O_NONBLOCK the open of a FIFO returns at once.
+func open(path string) (int, error) {
+	if strings.ContainsRune(path, 0) {
+		return -1, unix.EINVAL
+	}
+	fd, err := openRetry(path)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = ErrNotRegular
+	}
+	if err != nil {
+		unix.Close(fd) //nolint:errcheck // only read from
+		return -1, err
+	}
+	return fd, nil
+}
+
+func openRetry(path string) (int, error) {
+	for {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+func readAll(fd, limit int) ([]byte, error) {
+	b := make([]byte, 0, min(limit, maxText+1))
+	for len(b) < limit {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := unix.Read(fd, b[len(b):min(cap(b), limit)])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n == 0 {
+			return b, err
+		}
+		b = b[:len(b)+n]
+	}
+	return b, nil
+}

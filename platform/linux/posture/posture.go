@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package posture reads how the running kernel is protected: Secure Boot, the
+// mandatory access control in force, and lockdown.
+//
+// Every reader takes the root of the system, "/" on a live one. A mechanism that the
+// kernel does not have is told apart from one that cannot be seen from here, which
+// is common in containers.
+package posture
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sentinel/platform/linux/hostfile"
+)
+
+// Why a mechanism's state is not known.
+var (
+	ErrHidden = errors.New("hidden from this container")
+	ErrFormat = errors.New("unexpected format")
+
+	errNoSecurityFS = errors.New("securityfs is not mounted here")
+)
+
+// States that several mechanisms share.
+const (
+	Enabled     = "enabled"
+	Disabled    = "disabled"
+	Unsupported = "unsupported" // the kernel or the firmware does not have it
+)
+
+// Lockdown returns how far the kernel guards itself against root: "none",
+// "integrity" or "confidentiality" (kernel_lockdown(7)), or [Unsupported].
+func Lockdown(root string) (string, error) {
+	dir := filepath.Join(root, "sys/kernel/security")
+	raw, err := hostfile.Read(dir+"/lockdown", 256)
+	if err == nil {
+		return parseLockdown(string(raw))
+	}
+	if !hostfile.Missing(err) {
+		return "", err
+	}
+	modules, err := securityModules(dir)
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(modules, "lockdown") {
+		return "", ErrHidden
+	}
+	return Unsupported, nil
+}
+
+// parseLockdown takes the level in brackets: "none [integrity] confidentiality".
+func parseLockdown(s string) (string, error) {
+	_, rest, open := strings.Cut(s, "[")
+	level, _, closed := strings.Cut(rest, "]")
+	if !open || !closed {
+		return "", ErrFormat
+	}
+	switch level {
+	case "none", "integrity", "confidentiality":
+		return level, nil
+	default:
+		return "", ErrFormat
+	}
+}
+
+// securityModules lists the active security modules. The file is always there
+// when securityfs is mounted.
+func securityModules(dir string) ([]string, error) {
+	text, err := hostfile.Text(dir + "/lsm")
+	if hostfile.Missing(err) {
+		return nil, errNoSecurityFS
+	}
+	return strings.Split(text, ","), err
+}

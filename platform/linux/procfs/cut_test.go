@@ -1,0 +1,32 @@
+package procfs
+
+import (
+	"reflect"
+	"testing"
+)
+
+// wholeOrNothing parses every beginning of a file. A beginning either fails or
+// gives just what the file gives: a number that was cut off, or a zero for one that is
+// not there, would be a lie about the machine.
+func wholeOrNothing[T any](t *testing.T, file string, parse func([]byte) (T, error)) {
+	t.Helper()
+	beginnings(t, file, parse, func(got, want T) bool { return reflect.DeepEqual(got, want) })
+}
+
+// beginnings parses every beginning of a file; what is accepted must be like
+// the whole.
+func beginnings[T any](t *testing.T, file string, parse func([]byte) (T, error), like func(got, want T) bool) {
+	t.Helper()
+	want, err := parse([]byte(file))
+	if err != nil {
+		t.Fatalf("the whole file: %v", err)
+	}
+	for cut := range len(file) {
+		got, err := parse([]byte(file[:cut]))
+		if err == nil && !like(got, want) {
+			t.Errorf("the first %d bytes, up to %q, read as %+v; the file as %+v", cut, tail(file[:cut]), got, want)
+		}
+	}
+}
+
+func tail(s string) string { return s[max(0, len(s)-20):] }
