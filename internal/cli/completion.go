@@ -22,9 +22,7 @@ type word struct {
 
 func words() []word {
 	var list []word
-	var tools []string
 	for _, o := range ops.All() {
-		tools = append(tools, o.Name)
 		if o.Flag != "" {
 			list = append(list, word{flag: o.Flag, about: o.Usage})
 		}
@@ -32,15 +30,10 @@ func words() []word {
 			list = append(list, word{flag: f.Flag, about: f.Description, takes: true, values: f.Enum})
 		}
 	}
-	return append(list,
-		word{flag: "request", about: "run a tool with JSON on stdin", takes: true, values: tools},
-		word{flag: "completion", about: "print completions", takes: true, values: []string{"bash", "fish", "zsh"}},
-		word{flag: "json", about: "print JSON"},
-		word{flag: "limit", about: "rows of each list", takes: true, values: []string{"all"}},
-		word{flag: "config", about: "configuration file", takes: true},
-		word{flag: "version", about: "print the version"},
-		word{flag: "help", about: "print help"},
-	)
+	for _, o := range options() {
+		list = append(list, word{flag: o.name, about: o.about, takes: o.value != "", values: o.values})
+	}
+	return list
 }
 
 func bashCompletion() string {

@@ -93,14 +93,17 @@ func manPage() string {
 			manEntry(&b, "--"+f.Flag, placeholder(f), fmt.Sprintf("With --%s: %s (default %v).", o.Flag, f.Description, f.Default))
 		}
 	}
-	manEntry(&b, "--request", "TOOL", "Run the tool named; its arguments are a JSON object on standard input.")
-	manEntry(&b, "--completion", "SHELL", "Print completions for bash, zsh or fish.")
-	manEntry(&b, "--version", "", "Print the version.")
-	manEntry(&b, "--help", "", "Print a summary.")
+	for _, o := range options() {
+		if o.action {
+			manEntry(&b, "--"+o.name, o.value, o.about+".")
+		}
+	}
 	b.WriteString(".SH OPTIONS\n")
-	manEntry(&b, "--json", "", "Print JSON, also on a terminal.")
-	manEntry(&b, "--limit", "N|all", "Rows of each list, instead of the usual bounds.")
-	manEntry(&b, "--config", "FILE", "Configuration instead of /etc/sentinel/config.yaml.")
+	for _, o := range options() {
+		if !o.action {
+			manEntry(&b, "--"+o.name, o.value, o.about+".")
+		}
+	}
 	b.WriteString(".SH EXIT STATUS\n")
 	for _, line := range []string{"0 success", "1 the action failed", "2 usage, or a value that is not allowed", "130 interrupted or cancelled"} {
 		status, meaning, _ := strings.Cut(line, " ")

@@ -27,12 +27,12 @@ func newFlags() flags {
 			f.set.Var(&once{}, field.Flag, "")
 		}
 	}
-	for _, name := range []string{"json", "version"} {
-		f.addSwitch(name, "")
-	}
-	f.addSwitch("help", "h")
-	for _, name := range []string{"request", "limit", "config", "completion"} {
-		f.set.Var(&once{}, name, "")
+	for _, o := range options() {
+		if o.value == "" {
+			f.addSwitch(o.name, o.shorthand)
+		} else {
+			f.set.Var(&once{}, o.name, "")
+		}
 	}
 	return f
 }

@@ -42,8 +42,8 @@ func helpText() string {
 	var b strings.Builder
 	b.WriteString("sentinel shows how this machine is doing.\n\n" +
 		"Usage: sentinel [ACTION] [OPTIONS]\n\n" +
-		"Without an action it shows the health of this machine. On a terminal the answer is\n" +
-		"a view for people, otherwise one JSON document.\n\nActions:\n")
+		"Without an action it shows the health of this machine. On a terminal the answer\n" +
+		"is a view for people, otherwise one JSON document.\n\nActions:\n")
 	for _, o := range ops.All() {
 		if o.Flag != "" {
 			entry(&b, "--"+o.Flag, o.Usage)
@@ -52,20 +52,32 @@ func helpText() string {
 			entry(&b, "    --"+field.Flag+" "+placeholder(field), field.Description+fmt.Sprintf(" (default %v)", field.Default))
 		}
 	}
-	entry(&b, "--request TOOL", "run the tool named, arguments as a JSON object on stdin")
-	entry(&b, "--completion SHELL", "print completions for bash, zsh or fish")
-	entry(&b, "--version", "print the version")
-	entry(&b, "-h, --help", "print this")
+	for _, o := range options() {
+		if o.action {
+			entry(&b, o.spelled(), o.about)
+		}
+	}
 	b.WriteString("\nOptions:\n")
-	entry(&b, "--json", "print JSON, also on a terminal")
-	entry(&b, "--limit N|all", "rows of each list, instead of the usual bounds")
-	entry(&b, "--config FILE", "configuration instead of /etc/sentinel/config.yaml")
+	for _, o := range options() {
+		if !o.action {
+			entry(&b, o.spelled(), o.about)
+		}
+	}
 	b.WriteString("\nExit status: 0 success, 1 the action failed, 2 usage, 130 interrupted.\n")
 	return b.String()
 }
 
+// spelled is the option as a person types it.
+func (o option) spelled() string {
+	flag := strings.TrimSpace("--" + o.name + " " + o.value)
+	if o.shorthand != "" {
+		flag = "-" + o.shorthand + ", " + flag
+	}
+	return flag
+}
+
 func entry(b *strings.Builder, left, right string) {
-	fmt.Fprintf(b, "  %-28s %s\n", left, right)
+	fmt.Fprintf(b, "  %-26s %s\n", left, right)
 }
 
 func placeholder(f ops.Field) string {
