@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sentinel_test holds the code to the rules of the house: what may
 // import what, what every file and package carries, and what never links.
 package sentinel_test

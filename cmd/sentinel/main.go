@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command sentinel shows how this machine is doing, and mends it.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package answer defines what every document of sentinel has in common: the
 // header and the list of values that could not be read.
 package answer

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bound keeps one slow read from holding up a whole answer.
 package bound
 

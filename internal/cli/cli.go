@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cli is the sentinel program: it turns a command line, or a request on
 // stdin, into one operation, runs it and prints one document.
 package cli

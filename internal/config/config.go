@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package config reads the configuration of sentinel: one strict YAML file,
 // owned by root, with a documented default for every key.
 //

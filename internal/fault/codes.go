@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package fault
 
 // A Code names one kind of failure. The set is closed: a new code is a new

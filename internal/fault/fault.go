@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fault is the error model of sentinel: a closed set of codes, each
 // with one exit status, one meaning and one default fix, and the document that
 // reports a failure.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package firewall judges whether a firewall protects this machine.
 package firewall
 
@@ -38,9 +40,10 @@ type Chain struct {
 type Facts struct {
 	// Managers are the tools that say they are on: ufw, firewalld.
 	Managers []string
-	// Chains are the loaded rules; only valid when Unreadable is nil.
+	// Chains are the loaded rules that could be read; all of them when Unreadable
+	// is nil.
 	Chains []Chain
-	// Unreadable is why the loaded rules could not be read.
+	// Unreadable is why loaded rules could not be read.
 	Unreadable error
 }
 
@@ -56,41 +59,38 @@ type Status struct {
 }
 
 // Assess judges the facts. What the kernel has loaded decides; a manager's own
-// word counts only where the rules cannot be read. Without either the answer is
+// word counts only where rules cannot be read. Without either the answer is
 // Unknown, never Disabled.
 func Assess(f Facts) Status {
-	if f.Unreadable == nil {
-		return assessRules(f)
-	}
-	if len(f.Managers) > 0 {
-		return Status{Active, f.Managers[0] + " is on (its rules are " + answer.Reason(f.Unreadable) + ")"}
-	}
-	return Status{Unknown, "the rules are " + answer.Reason(f.Unreadable)}
-}
-
-func assessRules(f Facts) Status {
 	for _, c := range f.Chains {
-		if c.Input && c.Table != OwnTable && filters(f.Chains, c, nil) {
+		if c.Input && c.Table != OwnTable && filters(f.Chains, c, map[string]bool{}) {
 			return Status{Active, fmt.Sprintf("chain %s of table %s filters what comes in", c.Name, c.Table)}
 		}
 	}
-	if len(f.Managers) > 0 {
+	managed := len(f.Managers) > 0
+	switch {
+	case f.Unreadable != nil && managed:
+		return Status{Active, f.Managers[0] + " is on (its rules are " + answer.Reason(f.Unreadable) + ")"}
+	case f.Unreadable != nil:
+		return Status{Unknown, "the rules are " + answer.Reason(f.Unreadable)}
+	case managed:
 		return Status{Disabled, f.Managers[0] + " says it is on, but no rule that filters is loaded"}
+	default:
+		return Status{Disabled, "no rule that filters what comes in is loaded"}
 	}
-	return Status{Disabled, "no rule that filters what comes in is loaded"}
 }
 
 // filters says whether a packet that goes through c can be dropped there or in
-// a chain that c continues in. seen guards against loops, which the kernel
-// forbids but hostile facts may hold.
-func filters(all []Chain, c Chain, seen []string) bool {
+// a chain that c continues in. Each chain is looked at once: the kernel forbids loops,
+// but not a hundred chains that all continue in the next two.
+func filters(all []Chain, c Chain, seen map[string]bool) bool {
 	if c.DropPolicy || c.Drops {
 		return true
 	}
-	seen = append(seen, c.Name)
+	seen[c.Name] = true
 	for _, next := range all {
 		jumps := next.Table == c.Table && slices.Contains(c.Jumps, next.Name)
-		if jumps && !slices.Contains(seen, next.Name) && filters(all, next, seen) {
+		if jumps && !seen[next.Name] && filters(all, next, seen) {
 			return true
 		}
 	}

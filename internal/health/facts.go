@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package health describes how this machine is doing and judges it.
 package health
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package host assembles the platform behind the interfaces of the domains.
 // It is the only package that imports platform packages.
 package host

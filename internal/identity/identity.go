@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package identity keeps the random id that tells this installation from every
 // other, also from one with the same host name.
 package identity

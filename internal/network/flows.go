@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package network
 
 import (
@@ -148,6 +150,8 @@ type topList struct {
 	rows  int
 	order func(a, b Socket) int
 	kept  []Socket
+	last  Socket // the worst of the first rows, once there are so many
+	full  bool
 	total int
 }
 
@@ -155,10 +159,14 @@ func newTopList(rows int, order func(a, b Socket) int) *topList {
 	return &topList{rows: rows, order: order}
 }
 
-// add collects up to twice the rows and then throws the worse half away, so
-// that a socket costs a few comparisons however many there are.
+// add costs one comparison for most sockets: one that comes after the rows
+// that are kept can never be shown. The others collect up to twice the rows, and then the worse
+// half goes.
 func (l *topList) add(s Socket) {
 	l.total++
+	if l.full && l.order(s, l.last) >= 0 {
+		return
+	}
 	l.kept = append(l.kept, s)
 	if l.rows > 0 && len(l.kept) >= 2*l.rows {
 		l.cut()
@@ -169,6 +177,7 @@ func (l *topList) cut() {
 	slices.SortFunc(l.kept, l.order)
 	if l.rows > 0 && len(l.kept) > l.rows {
 		l.kept = l.kept[:l.rows]
+		l.last, l.full = l.kept[l.rows-1], true
 	}
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package network describes the connections, listeners and interfaces of this
 // machine.
 package network

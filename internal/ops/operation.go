@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ops is the table of everything sentinel can do.
 //
 // An operation is described once, here. The flags of sentinel, the tools of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package procs ranks the processes of this machine by what they use now.
 package procs
 

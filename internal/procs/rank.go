@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package procs
 
 import (
@@ -8,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
@@ -78,23 +81,20 @@ func span(before, after Table) time.Duration {
 	return after.Samples[0].Read.Sub(before.Samples[0].Read)
 }
 
-// identity tells a process from a later one that got the same PID.
-type identity struct {
-	pid   int
-	start string
-}
-
-// measure pairs the two samples of each process. One that began in between is
-// measured from the earlier sample of the table, since it used nothing before.
+// measure pairs the two samples of each process: the same PID may be another
+// process by now, with another start. One that began in between is measured from the
+// earlier sample of the table, since it used nothing before.
 func measure(before, after Table) []usage {
-	known := make(map[identity]Sample, len(before.Samples))
-	for _, s := range before.Samples {
-		known[identity{s.PID, s.Start}] = s
+	known := make(map[int]int, len(before.Samples))
+	for i := range before.Samples {
+		known[before.Samples[i].PID] = i
 	}
 	used := make([]usage, 0, len(after.Samples))
 	for _, s := range after.Samples {
-		first, ok := known[identity{s.PID, s.Start}]
-		if !ok && len(before.Samples) > 0 {
+		var first Sample
+		if i, ok := known[s.PID]; ok && before.Samples[i].Start == s.Start {
+			first = before.Samples[i]
+		} else if len(before.Samples) > 0 {
 			first = Sample{Read: before.Samples[0].Read}
 		}
 		used = append(used, usage{s, percent(first, s)})
@@ -145,15 +145,21 @@ func row(source Source, u usage, total uint64) Process {
 // less the NUL).
 const maxKernelName = 15
 
-// fullName completes a name that the kernel cut from the first argument.
+// fullName completes a name that the kernel cut from the first argument, up to
+// a blank: processes that set their own title put all of it there, options and
+// secrets included.
 func fullName(name string, arguments []string) string {
 	if len(name) < maxKernelName || len(arguments) == 0 {
 		return name
 	}
-	if base := path.Base(arguments[0]); strings.HasPrefix(base, name) {
-		return base
+	rest, ok := strings.CutPrefix(path.Base(arguments[0]), name)
+	if !ok {
+		return name
 	}
-	return name
+	if end := strings.IndexFunc(rest, unicode.IsSpace); end >= 0 {
+		rest = rest[:end]
+	}
+	return name + rest
 }
 
 // status spells out the state letters of proc_pid_stat(5).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sanitize makes text that came from the host safe to show.
 //
 // Process names, command lines, unit names and error texts are chosen by

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sysexec runs other programs. It is the only place that does.
 //
 // A program is named by its absolute path, gets a fixed environment and
@@ -19,8 +21,14 @@ import (
 // DefaultMaxOutput caps each output stream of a program, in bytes.
 const DefaultMaxOutput = 4 << 20
 
-// grace is how long a program may take to end after SIGTERM.
+// grace is how long a program may take to end after SIGTERM before it is
+// killed, and how long something it left behind may keep its output open.
 const grace = 5 * time.Second
+
+// DefaultPatience is how long Run waits for a program to end once its context
+// has ended. It is a little longer than the time until SIGKILL, so that only what not
+// even SIGKILL ends is given up: a process stuck in the kernel on dead storage.
+const DefaultPatience = grace + time.Second
 
 // environment is what every program gets. A fixed locale keeps outputs
 // parseable; nothing of the caller's environment is inherited.
@@ -40,6 +48,10 @@ type Command struct {
 	Stdin     []byte
 	MaxOutput int           // bytes of each stream; 0 means DefaultMaxOutput
 	Timeout   time.Duration // 0 means the context's deadline alone
+	// Patience is how long Run goes on waiting for the program once the
+	// context has ended; 0 means DefaultPatience. What happens to the program does
+	// not depend on it.
+	Patience time.Duration
 }
 
 // A Result is what a finished program left behind.
@@ -63,6 +75,12 @@ var _ Runner = Host{}
 // Run implements [Runner]. When ctx ends, the program's group is sent SIGTERM,
 // and SIGKILL five seconds later. sudo relays SIGTERM to its child but would leave
 // it running if it were killed itself.
+//
+// Run does not wait for ever. A program that is still there when the patience
+// of its command is over goes on alone and is reaped when it ends; one that may not be
+// signalled is left at once, because waiting cannot bring its end nearer. (The sudo of
+// Debian keeps the caller's real user id and can be signalled, kill(2); a program that
+// takes root's for that too cannot.) Either way the answer is the context's error.
 func (Host) Run(ctx context.Context, c Command) (Result, error) {
 	if !filepath.IsAbs(c.Path) {
 		return Result{}, fmt.Errorf("run %q: the path is not absolute", c.Path)
@@ -72,37 +90,109 @@ func (Host) Run(ctx context.Context, c Command) (Result, error) {
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-	out, errs := newCapped(c.MaxOutput), newCapped(c.MaxOutput)
-	cmd := prepare(ctx, c, out, errs)
-	err := cmd.Run()
-	return result(ctx, cmd, out, errs, err)
-}
-
-func prepare(ctx context.Context, c Command, out, errs *capped) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
-	cmd.Env = environment
-	cmd.Dir = "/"
-	cmd.Stdin = bytes.NewReader(c.Stdin)
-	cmd.Stdout, cmd.Stderr = out, errs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = grace
-	return cmd
-}
-
-func result(ctx context.Context, cmd *exec.Cmd, out, errs *capped, err error) (Result, error) {
-	r := Result{Stdout: out.Bytes(), Stderr: errs.Bytes()}
-	if ctx.Err() != nil {
-		return r, fmt.Errorf("run %s: %w", cmd.Path, ctx.Err())
+	if err := ctx.Err(); err != nil {
+		return Result{}, fmt.Errorf("run %s: %w", c.Path, err)
 	}
-	if out.overflow || errs.overflow {
-		return r, fmt.Errorf("run %s: %w", cmd.Path, ErrOutputTooLarge)
+	p, err := start(ctx, c)
+	if err != nil {
+		return Result{}, fmt.Errorf("run %s: %w", c.Path, err)
+	}
+	select {
+	case <-p.ended:
+		return p.result()
+	case <-ctx.Done():
+		p.stop(c.Patience)
+		return Result{}, fmt.Errorf("run %s: %w", c.Path, ctx.Err())
+	}
+}
+
+// A process is a program that was started. Its output and err may be read once
+// ended is closed.
+type process struct {
+	cmd       *exec.Cmd
+	out, errs *capped
+	ended     chan struct{}
+	err       error // of Wait
+}
+
+// start starts c. The life of the process is this package's to end, hence the
+// context that is never done: os/exec would kill the program alone, not its group.
+func start(ctx context.Context, c Command) (*process, error) {
+	p := &process{
+		cmd:   exec.CommandContext(context.WithoutCancel(ctx), c.Path, c.Args...), //nolint:gosec // running what the caller names is the purpose
+		out:   newCapped(c.MaxOutput),
+		errs:  newCapped(c.MaxOutput),
+		ended: make(chan struct{}),
+	}
+	p.cmd.Env = environment
+	p.cmd.Dir = "/"
+	p.cmd.Stdin = bytes.NewReader(c.Stdin)
+	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errs
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.WaitDelay = grace
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go p.wait()
+	return p, nil
+}
+
+// wait reaps the process. ErrWaitDelay means that it ended and left something
+// behind that holds its output open; that is ended as well.
+func (p *process) wait() {
+	p.err = p.cmd.Wait()
+	if errors.Is(p.err, exec.ErrWaitDelay) {
+		p.signal(syscall.SIGKILL) //nolint:errcheck // gone is as good
+	}
+	close(p.ended)
+}
+
+// stop asks the process to end and waits until it has, or patience is over. It
+// goes on in the background with what is left to do.
+func (p *process) stop(patience time.Duration) {
+	if err := p.signal(syscall.SIGTERM); errors.Is(err, syscall.EPERM) {
+		return
+	}
+	go p.insist()
+	if patience <= 0 {
+		patience = DefaultPatience
+	}
+	enough := time.NewTimer(patience)
+	defer enough.Stop()
+	select {
+	case <-p.ended:
+	case <-enough.C:
+	}
+}
+
+// insist kills the group when the program has ended or its grace is over: the
+// program may be gone and what it started not.
+func (p *process) insist() {
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	select {
+	case <-p.ended:
+	case <-over.C:
+	}
+	p.signal(syscall.SIGKILL) //nolint:errcheck // gone is as good
+}
+
+// signal sends s to the process group. The number of an ended group is not
+// given out again while a member is left, and not soon afterwards.
+func (p *process) signal(s syscall.Signal) error {
+	return syscall.Kill(-p.cmd.Process.Pid, s)
+}
+
+func (p *process) result() (Result, error) {
+	r := Result{Stdout: p.out.kept.Bytes(), Stderr: p.errs.kept.Bytes()}
+	if p.out.overflow || p.errs.overflow {
+		return r, fmt.Errorf("run %s: %w", p.cmd.Path, ErrOutputTooLarge)
 	}
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return r, fmt.Errorf("run %s: %w", cmd.Path, err)
+	if p.err != nil && !errors.As(p.err, &exit) {
+		return r, fmt.Errorf("run %s: %w", p.cmd.Path, p.err)
 	}
-	r.Exit = exitStatus(cmd)
+	r.Exit = exitStatus(p.cmd)
 	return r, nil
 }
 
@@ -112,28 +202,4 @@ func exitStatus(cmd *exec.Cmd) int {
 		return 128 + int(status.Signal())
 	}
 	return cmd.ProcessState.ExitCode()
-}
-
-// capped keeps the first bytes of a stream and drops the rest, so that a
-// program that floods its output is not blocked and does not fill memory.
-type capped struct {
-	bytes.Buffer
-	left     int
-	overflow bool
-}
-
-func newCapped(limit int) *capped {
-	if limit <= 0 {
-		limit = DefaultMaxOutput
-	}
-	return &capped{left: limit}
-}
-
-// Write implements [io.Writer].
-func (c *capped) Write(p []byte) (int, error) {
-	n := min(len(p), c.left)
-	c.left -= n
-	c.overflow = c.overflow || n < len(p)
-	c.Buffer.Write(p[:n]) //nolint:errcheck // a bytes.Buffer does not fail
-	return len(p), nil
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package testenv says what a test needs from the machine it runs on.
 package testenv
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package trust tells whether a file can be relied on: whether anyone but its
 // rightful owner could have written it or put another in its place.
 package trust

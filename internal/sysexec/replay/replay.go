@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package replay plays recorded runs of programs in tests.
 //
 // A transcript is a txtar file. Its comment names the command line, the exit

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package accounts names users by their ids from /etc/passwd (passwd(5)).
 package accounts
 

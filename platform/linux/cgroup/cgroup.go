@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cgroup reads the limits that a container lives under.
 //
 // A container sees its own control group at the mount point of /sys/fs/cgroup
@@ -100,21 +102,28 @@ func used(current, stat, cacheKey string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return total - min(total, parseStat(raw, cacheKey)), nil
+	cache, err := parseStat(raw, cacheKey)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", stat, err)
+	}
+	return total - min(total, cache), nil
 }
 
-// parseStat finds one "key value" line; 0 when it is not there.
-func parseStat(b []byte, key string) uint64 {
+// parseStat finds one "key value" line. Without the cache the usage would look
+// like twice what it is, so a missing key is an error.
+func parseStat(b []byte, key string) (uint64, error) {
 	for line := range bytes.Lines(b) {
-		name, value, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
-		if name == key {
-			n, err := strconv.ParseUint(value, 10, 64)
-			if err == nil {
-				return n
-			}
+		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		name, value, _ := strings.Cut(string(line), " ")
+		if name != key || !whole {
+			continue
 		}
+		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+			return n, nil
+		}
+		break
 	}
-	return 0
+	return 0, fmt.Errorf("%s: %w", key, ErrFormat)
 }
 
 // parseMax parses a byte limit; "max" and the huge number of v1 are none.

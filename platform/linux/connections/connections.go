@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 // Package connections gives the domains the sockets and interfaces of Linux:
@@ -92,8 +94,13 @@ func socket(protocol network.Protocol, local, remote netip.AddrPort, state uint8
 	}
 }
 
+// unmapped shows IPv4 addresses as such, and a zone, which is an index here, by
+// the name of its interface.
 func unmapped(a netip.AddrPort) netip.AddrPort {
 	ip := a.Addr().Unmap()
+	if ip.Zone() == "" {
+		return netip.AddrPortFrom(ip, a.Port())
+	}
 	if index, err := strconv.Atoi(ip.Zone()); err == nil {
 		if i, err := net.InterfaceByIndex(index); err == nil {
 			ip = ip.WithZone(i.Name)
@@ -129,10 +136,16 @@ func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.O
 	}
 	pids, denied, err := s.proc.SocketOwners(ctx, wanted)
 	owners := make(map[uint64]network.Owner, len(pids))
+	names := map[int]string{}
 	for inode, pid := range pids {
-		if stat, err := s.proc.Process(pid); err == nil {
-			owners[inode] = network.Owner{PID: pid, Name: stat.Name}
+		if _, known := names[pid]; !known {
+			stat, err := s.proc.Process(pid)
+			if err != nil {
+				continue
+			}
+			names[pid] = stat.Name
 		}
+		owners[inode] = network.Owner{PID: pid, Name: names[pid]}
 	}
 	return owners, denied, err
 }

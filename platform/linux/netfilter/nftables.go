@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 // Package netfilter reads the packet filter rules that the kernel has loaded:
@@ -8,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/bits"
+	"slices"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
@@ -38,7 +42,28 @@ func Chains() ([]firewall.Chain, error) {
 	if len(all) > maxChains {
 		return nil, fmt.Errorf("there are more than %d chains", maxChains)
 	}
-	return reachable(conn, all)
+	tables, err := conn.ListTables()
+	if err != nil {
+		return nil, readError(err)
+	}
+	return reachable(conn, awake(all, tables))
+}
+
+// awake leaves out the chains of dormant tables, which are loaded and not in
+// use (nft(8)).
+func awake(chains []*nftables.Chain, tables []*nftables.Table) []*nftables.Chain {
+	return slices.DeleteFunc(chains, func(c *nftables.Chain) bool {
+		return slices.ContainsFunc(tables, func(t *nftables.Table) bool {
+			return t.Name == c.Table.Name && t.Family == c.Table.Family && dormant(t)
+		})
+	})
+}
+
+// dormant looks for the flag in either byte order: the kernel sends that of the
+// network, and the library reads that of the machine.
+func dormant(t *nftables.Table) bool {
+	const flag = 1 // NFT_TABLE_F_DORMANT
+	return (t.Flags|bits.ReverseBytes32(t.Flags))&flag != 0
 }
 
 // absent says that the kernel has no nftables at all, which is not the same as
@@ -66,7 +91,11 @@ func reachable(conn *nftables.Conn, all []*nftables.Chain) ([]firewall.Chain, er
 		if err != nil {
 			return nil, readError(err)
 		}
-		described := describe(c, rules)
+		mapped, err := mapVerdicts(conn, c.Table, rules)
+		if err != nil {
+			return nil, readError(err)
+		}
+		described := describe(c, rules, mapped)
 		list = append(list, described)
 		for _, name := range described.Jumps {
 			queue = appendChain(queue, all, c.Table, name)
@@ -107,20 +136,29 @@ func appendChain(queue, all []*nftables.Chain, table *nftables.Table, name strin
 	return queue
 }
 
-func describe(c *nftables.Chain, rules []*nftables.Rule) firewall.Chain {
+// describe notes what can become of a packet in c; mapped are the verdicts of
+// the maps that its rules use.
+func describe(c *nftables.Chain, rules []*nftables.Rule, mapped []*expr.Verdict) firewall.Chain {
 	d := firewall.Chain{
 		Table: c.Table.Name, Name: c.Name, Input: isInput(c),
 		DropPolicy: c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop,
 	}
 	for _, r := range rules {
 		for _, e := range r.Exprs {
-			d.Drops = d.Drops || drops(e)
-			if v, ok := e.(*expr.Verdict); ok && (v.Kind == expr.VerdictJump || v.Kind == expr.VerdictGoto) {
-				d.Jumps = append(d.Jumps, v.Chain)
-			}
+			note(&d, e)
 		}
 	}
+	for _, v := range mapped {
+		note(&d, v)
+	}
 	return d
+}
+
+func note(d *firewall.Chain, e expr.Any) {
+	d.Drops = d.Drops || drops(e)
+	if v, ok := e.(*expr.Verdict); ok && (v.Kind == expr.VerdictJump || v.Kind == expr.VerdictGoto) {
+		d.Jumps = append(d.Jumps, v.Chain)
+	}
 }
 
 // drops says whether an expression ends a packet: drop, reject, and the targets

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package packages reads what the package managers of Linux left behind.
 package packages
 
@@ -13,10 +15,11 @@ import (
 // ErrUnknown says that nothing here tells whether a reboot is due.
 var ErrUnknown = errors.New("no package manager here says whether a reboot is due")
 
-// RebootRequired says whether updates wait for a reboot, by three signs: the
-// flag file that Debian's package hooks leave, a running kernel whose modules were
-// removed, and an installed kernel newer than the running one of the same
-// flavour. release is that of the running kernel, uname -r.
+// RebootRequired says whether updates wait for a reboot, by two signs: the flag
+// file that Debian's package hooks leave, and an installed kernel newer than the
+// running one of the same flavour. A running kernel that is neither in /boot nor has modules
+// here was removed, or came from elsewhere as in many virtual machines: nothing follows
+// from it. release is that of the running kernel, uname -r.
 func RebootRequired(root, release string) (bool, error) {
 	if exists(root, "run/reboot-required") || exists(root, "var/run/reboot-required") {
 		return true, nil
@@ -28,7 +31,7 @@ func RebootRequired(root, release string) (bool, error) {
 	known := false
 	for _, k := range installed {
 		known = known || k == release
-		if flavour(k) == flavour(release) && newer(k, release) {
+		if sameFlavour(k, release) && newer(k, release) {
 			return true, nil
 		}
 	}
@@ -77,6 +80,18 @@ func flavour(release string) string {
 		return ""
 	}
 	return release[at:]
+}
+
+// sameFlavour ignores what counts on within a flavour: a kernel of el9_4
+// follows one of el9_3, and one of fc40 one of fc39.
+func sameFlavour(a, b string) bool {
+	counts := func(r rune) rune {
+		if unicode.IsDigit(r) || r == '_' {
+			return -1
+		}
+		return r
+	}
+	return strings.Map(counts, flavour(a)) == strings.Map(counts, flavour(b))
 }
 
 // newer compares the runs of digits of two releases as numbers.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 package procfs
@@ -6,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,17 +30,21 @@ func (d dirHandle) close() { unix.Close(int(d)) } //nolint:errcheck // only read
 
 // open opens the file or directory pid+name below d.
 func (d dirHandle) open(pid int, name string, flags int) (int, error) {
-	path := strconv.Itoa(pid) + name
-	return retry(func() (int, error) {
-		return unix.Openat(int(d), path, flags|unix.O_CLOEXEC, 0)
-	})
+	return retry(func() (int, error) { return openat(int(d), pid, name, flags) })
 }
+
+// directoryBuffer holds the records of some thousand entries, in bytes.
+const directoryBuffer = 32 << 10
 
 // numbers appends the entries of d whose names are decimal numbers.
 func (d dirHandle) numbers(to []int) ([]int, error) {
-	var buf [32 << 10]byte
+	return d.numbersWith(make([]byte, directoryBuffer), to)
+}
+
+// numbersWith is numbers with a buffer that serves many directories.
+func (d dirHandle) numbersWith(buf []byte, to []int) ([]int, error) {
 	for {
-		n, err := retry(func() (int, error) { return unix.Getdents(int(d), buf[:]) })
+		n, err := retry(func() (int, error) { return unix.Getdents(int(d), buf) })
 		if err != nil || n == 0 {
 			return to, err
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package procfs reads the files under /proc that sentinel needs.
 //
 // Every file has a parser that takes its bytes and knows nothing of the file

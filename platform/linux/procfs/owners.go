@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 package procfs
@@ -7,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -14,9 +17,9 @@ import (
 
 // SocketOwners finds the processes that hold the sockets with the given inodes,
 // by walking /proc/PID/fd, and stops as soon as all are found. A socket that
-// several processes share (a server and its forked workers) goes to the one with the lowest
-// PID, in general the parent. Processes of other users are
-// skipped without root; denied says that some were, or that /proc does not even list
+// several processes share (a server and its forked workers) goes to the one of them with the
+// lowest PID that was seen; parents of owners are always looked at. Processes of other users
+// are skipped without root; denied says that some were, or that /proc does not even list
 // them: every PID namespace has a process 1, and hidepid (proc(5)) keeps it from view.
 func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners map[uint64]int, denied bool, err error) {
 	owners = make(map[uint64]int, len(inodes))
@@ -33,8 +36,11 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners ma
 		return owners, false, err
 	}
 	slices.Sort(pids) // as the kernel lists them; other file systems do not
-	w := fdWalk{wanted: inodes, owners: owners, denied: !slices.Contains(pids, 1)}
-	for i, pid := range pids {
+	w := fdWalk{
+		wanted: inodes, owners: owners, walked: map[int]bool{}, denied: !slices.Contains(pids, 1),
+		entries: make([]byte, directoryBuffer),
+	}
+	for i, pid := range dir.byOpenFiles(pids) {
 		if i%64 == 0 && ctx.Err() != nil {
 			return owners, w.denied, ctx.Err()
 		}
@@ -42,45 +48,67 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners ma
 			break
 		}
 	}
+	w.parents(dir)
 	return owners, w.denied, nil
 }
 
 type fdWalk struct {
-	wanted map[uint64]bool
-	owners map[uint64]int
-	denied bool
-	fds    []int
-	name   [64]byte
+	wanted  map[uint64]bool
+	owners  map[uint64]int
+	walked  map[int]bool
+	denied  bool
+	fds     []int
+	entries []byte
+	name    [64]byte
 }
 
-func (w *fdWalk) process(dir dirHandle, pid int) {
+// parents looks at the parents of owners, as far up as they hold a wanted
+// socket too. A server's workers may have more files open than itself and be found
+// first.
+func (w *fdWalk) parents(dir dirHandle) {
+	pids := slices.Sorted(maps.Values(w.owners))
+	for queue := slices.Compact(pids); len(queue) > 0; queue = queue[1:] {
+		child, ok := dir.process(queue[0], w.entries)
+		if parent := child.ParentPID; ok && parent > 0 && !w.walked[parent] && w.process(dir, parent) {
+			queue = append(queue, parent)
+		}
+	}
+}
+
+// process looks at the files of one process and says whether a wanted socket
+// is among them.
+func (w *fdWalk) process(dir dirHandle, pid int) (found bool) {
+	w.walked[pid] = true
 	fd, err := dir.open(pid, "/fd", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		w.denied = w.denied || errors.Is(err, fs.ErrPermission)
-		return
+		return false
 	}
 	defer unix.Close(fd) //nolint:errcheck // only read from
-	if w.fds, err = dirHandle(fd).numbers(w.fds[:0]); err != nil {
-		return
+	if w.fds, err = dirHandle(fd).numbersWith(w.entries, w.fds[:0]); err != nil {
+		return false
 	}
 	for _, n := range w.fds {
-		w.descriptor(fd, n, pid)
+		inode, ok := w.socket(fd, n)
+		if !ok || !w.wanted[inode] {
+			continue
+		}
+		found = true
+		if owner, taken := w.owners[inode]; !taken || pid < owner {
+			w.owners[inode] = pid
+		}
 	}
+	return found
 }
 
-// descriptor looks at one file descriptor. Its link reads "socket:[12345]".
-func (w *fdWalk) descriptor(dir, n, pid int) {
+// socket returns the inode of one file descriptor. Its link reads
+// "socket:[12345]".
+func (w *fdWalk) socket(dir, n int) (uint64, bool) {
 	length, err := readlinkat(dir, n, w.name[:])
 	if err != nil {
-		return
+		return 0, false
 	}
-	inode, ok := socketInode(w.name[:length])
-	if !ok || !w.wanted[inode] {
-		return
-	}
-	if _, taken := w.owners[inode]; !taken {
-		w.owners[inode] = pid
-	}
+	return socketInode(w.name[:length])
 }
 
 func socketInode(link []byte) (uint64, bool) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package procfs
 
 import (
@@ -72,13 +74,19 @@ func (p *ProcessStat) numbers(fields [][]byte) error {
 // splitInto fills dst with the blank-separated words of b, without allocating.
 // A word that nothing follows was cut off.
 func splitInto(dst [][]byte, b []byte) bool {
+	at := 0
 	for i := range dst {
-		b = bytes.TrimLeft(b, " ")
-		end := bytes.IndexAny(b, " \n")
-		if end <= 0 {
+		for at < len(b) && b[at] == ' ' {
+			at++
+		}
+		begin := at
+		for at < len(b) && b[at] != ' ' && b[at] != '\n' {
+			at++
+		}
+		if at == begin || at == len(b) {
 			return false
 		}
-		dst[i], b = b[:end], b[end:]
+		dst[i] = b[begin:at]
 	}
 	return true
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sockdiag lists sockets through NETLINK_SOCK_DIAG (sock_diag(7)), the
 // interface that ss(8) uses. It needs no root and reads tens of thousands of
 // sockets in milliseconds, where /proc/net/tcp has the kernel print each as text.

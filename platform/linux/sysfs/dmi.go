@@ -27,6 +27,7 @@ type DMI struct {
 	BoardVendor    string
 	BoardName      string
 	BIOSVendor     string
+	ChassisVendor  string // QEMU's own name, where a machine was made to look like another
 }
 
 // ReadDMI reads the identification that the firmware gives to everyone. It
@@ -51,6 +52,7 @@ func ReadDMI(root string) (DMI, error) {
 		BoardVendor:    field("board_vendor"),
 		BoardName:      field("board_name"),
 		BIOSVendor:     field("bios_vendor"),
+		ChassisVendor:  field("chassis_vendor"),
 	}, nil
 }
 

@@ -70,9 +70,10 @@ func TestDMIReadsEveryFieldAndDropsPlaceholders(t *testing.T) {
 	root := plant(t, map[string]string{
 		id + "sys_vendor": "Example Corp.\n", id + "product_name": "System Product Name\n", id + "product_version": "\n",
 		id + "board_vendor": "Example Boards\n", id + "board_name": "EX-1\n", id + "bios_vendor": "Example BIOS\n",
+		id + "chassis_vendor": "Example Cases\n",
 	})
 	got, err := ReadDMI(root)
-	want := DMI{SystemVendor: "Example Corp.", BoardVendor: "Example Boards", BoardName: "EX-1", BIOSVendor: "Example BIOS"}
+	want := DMI{SystemVendor: "Example Corp.", BoardVendor: "Example Boards", BoardName: "EX-1", BIOSVendor: "Example BIOS", ChassisVendor: "Example Cases"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}

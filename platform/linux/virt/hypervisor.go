@@ -15,10 +15,11 @@ var ErrUnnamed = errors.New("runs under a hypervisor that does not name itself")
 
 // Marks is what the firmware and the processor say about the machine.
 type Marks struct {
-	Vendor, Product, Board, BIOS string // DMI
-	Tree                         string // compatible of the device tree's hypervisor node
-	Boards                       string // compatible of the device tree's root
-	Virtual                      bool   // the processor's hypervisor flag
+	Vendor, Product, Board, BIOS, Chassis string // DMI
+
+	Tree    string // compatible of the device tree's hypervisor node
+	Boards  string // compatible of the device tree's root
+	Virtual bool   // the processor's hypervisor flag
 }
 
 // Hypervisor returns what this system runs under: "kvm", "vmware", "hyperv",
@@ -102,7 +103,7 @@ func fromFirmware(m Marks) string {
 	if m.Vendor == "Microsoft Corporation" && m.Product == "Virtual Machine" {
 		return "hyperv"
 	}
-	for _, text := range [...]string{m.Product, m.Vendor, m.Board, m.BIOS} {
+	for _, text := range [...]string{m.Product, m.Vendor, m.Board, m.BIOS, m.Chassis} {
 		for _, mark := range [...]struct{ prefix, name string }{
 			{"KVM", "kvm"}, {"OpenStack", "kvm"}, {"KubeVirt", "kvm"}, {"Amazon EC2", "kvm"},
 			{"Google Compute Engine", "kvm"}, {"DigitalOcean", "kvm"}, {"Hetzner vServer", "kvm"}, {"Droplet", "kvm"},

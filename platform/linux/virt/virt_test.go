@@ -74,6 +74,7 @@ func TestHypervisorsAreKnownByTheirMarks(t *testing.T) {
 	}{
 		{name: "hardware", marks: Marks{Vendor: "Dell Inc.", Product: "PowerEdge R640"}, files: map[string]string{clock: "tsc hpet acpi_pm"}},
 		{name: "QEMU", want: "qemu", marks: Marks{Vendor: "QEMU", Product: "Standard PC (Q35 + ICH9, 2009)", Virtual: true}},
+		{name: "QEMU made to look like another", want: "qemu", marks: Marks{Vendor: "Example", Product: "Station", Chassis: "QEMU"}},
 		{name: "KVM named in the product", want: "kvm", marks: Marks{Vendor: "Red Hat", Product: "KVM"}},
 		{name: "Amazon", want: "kvm", marks: Marks{Vendor: "Amazon EC2", Product: "m5.large", Virtual: true}},
 		{name: "Amazon without hypervisor", marks: Marks{Vendor: "Amazon EC2", Product: "m5.metal"}},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 package vitals
@@ -5,6 +7,7 @@ package vitals
 import (
 	"context"
 	"sync"
+	"time"
 
 	"sentinel/internal/health"
 	"sentinel/platform/linux/mounts"
@@ -14,8 +17,14 @@ import (
 // that hangs does not hold up the others and a thousand cost no thousand threads.
 const atOnce = 16
 
+// disksLimit is less than health allows the fact: however many file systems
+// are dead, those that answer are told.
+const disksLimit = 2 * time.Second
+
 // disks asks every local file system how full it is.
 func (v vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
+	ctx, cancel := context.WithTimeout(ctx, disksLimit)
+	defer cancel()
 	list, err := v.mounts.Local()
 	if err != nil {
 		return nil, err

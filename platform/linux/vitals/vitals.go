@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build linux
 
 // Package vitals gives the health domain its facts on Linux.
@@ -5,6 +7,7 @@ package vitals
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -28,9 +31,20 @@ type vitals struct {
 	mounts *mounts.FS
 }
 
-// Sources returns the readers for root.
+// errNotLive says that nobody can be asked how full a file system is.
+var errNotLive = errors.New("the tree is no live system")
+
+// Sources returns the readers for root. Another root has no kernel behind it,
+// so its file systems cannot be measured: the paths would be those of this machine.
 func Sources(root string) health.Sources {
 	v := vitals{root: root, proc: procfs.New(root), mounts: mounts.New(root)}
+	if root != "/" {
+		v.mounts = v.mounts.WithStatfs(func(string) (mounts.Usage, error) { return mounts.Usage{}, errNotLive })
+	}
+	return v.sources()
+}
+
+func (v vitals) sources() health.Sources {
 	return health.Sources{
 		CPU: v.cpu, Load: v.load, Memory: v.memory, Limits: v.limits, Sensors: v.sensors, Disks: v.disks,
 		Pressure: v.pressure, Uptime: v.uptime, OOMKills: v.oomKills, FailedUnits: v.failedUnits, RebootRequired: v.rebootRequired,

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sentinel-mcp offers sentinel to an assistant over the Model Context Protocol.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"sentinel/internal/mcpserver"
+)
+
+func main() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write to a client that is gone is an error then
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	status := mcpserver.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}

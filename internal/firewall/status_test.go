@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+func input(jumps ...string) Chain {
+	return Chain{Table: "filter", Name: "INPUT", Input: true, Jumps: jumps}
+}
+
+func chain(name string, drops bool, jumps ...string) Chain {
+	return Chain{Table: "filter", Name: name, Drops: drops, Jumps: jumps}
+}
+
+func TestVerdictRestsOnWhatTheKernelHasLoaded(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts Facts
+		want  string
+		says  string
+	}{
+		"nothing":           {Facts{}, Disabled, "no rule"},
+		"accepts all":       {Facts{Chains: []Chain{input()}}, Disabled, "no rule"},
+		"drop policy":       {Facts{Chains: []Chain{{Table: "t", Name: "in", Input: true, DropPolicy: true}}}, Active, "chain in of table t"},
+		"a rule that drops": {Facts{Chains: []Chain{{Table: "filter", Name: "INPUT", Input: true, Drops: true}}}, Active, "INPUT"},
+		"a drop two jumps away": {
+			Facts{Chains: []Chain{input("a"), chain("a", false, "b"), chain("b", true)}}, Active, "INPUT",
+		},
+		"a drop that nothing jumps to": {Facts{Chains: []Chain{input("a"), chain("a", false), chain("b", true)}}, Disabled, ""},
+		"a drop in a chain of output":  {Facts{Chains: []Chain{input(), {Table: "filter", Name: "OUTPUT", DropPolicy: true}}}, Disabled, ""},
+		"a jump into nowhere":          {Facts{Chains: []Chain{input("gone")}}, Disabled, ""},
+		"the same name in another table": {
+			Facts{Chains: []Chain{input("a"), {Table: "nat", Name: "a", Drops: true}}}, Disabled, "",
+		},
+		"a loop":                {Facts{Chains: []Chain{input("a"), chain("a", false, "b"), chain("b", false, "a", "INPUT")}}, Disabled, ""},
+		"a loop with a drop":    {Facts{Chains: []Chain{input("a"), chain("a", false, "a", "b"), chain("b", true, "a")}}, Active, ""},
+		"a chain onto itself":   {Facts{Chains: []Chain{input("INPUT")}}, Disabled, ""},
+		"own table":             {Facts{Chains: []Chain{{Table: OwnTable, Name: "input", Input: true, Drops: true}}}, Disabled, ""},
+		"own table and another": {Facts{Chains: []Chain{{Table: OwnTable, Name: "input", Input: true, Drops: true}, {Table: "t", Name: "in", Input: true, Drops: true}}}, Active, "table t"},
+		"a manager and its rules": {
+			Facts{Managers: []string{"ufw"}, Chains: []Chain{{Table: "filter", Name: "INPUT", Input: true, DropPolicy: true}}}, Active, "INPUT",
+		},
+		"a manager that loaded nothing": {Facts{Managers: []string{"ufw"}, Chains: []Chain{input()}}, Disabled, "ufw says it is on"},
+		"unreadable":                    {Facts{Unreadable: fs.ErrPermission}, Unknown, "not readable without root"},
+		"unreadable with a manager":     {Facts{Managers: []string{"firewalld"}, Unreadable: fs.ErrPermission}, Active, "firewalld is on"},
+		"unreadable with leftovers": {
+			Facts{Chains: []Chain{input()}, Unreadable: errors.New("cut off")}, Unknown, "cut off",
+		},
+		"a drop, and more that is unreadable": {
+			Facts{Chains: []Chain{{Table: "t", Name: "in", Input: true, Drops: true}}, Unreadable: fs.ErrPermission}, Active, "table t",
+		},
+	} {
+		got := Assess(c.facts)
+		if got.State != c.want || !strings.Contains(got.Evidence, c.says) || got.Evidence == "" {
+			t.Errorf("%s: got %+v, want %s with %q", name, got, c.want, c.says)
+		}
+	}
+}
+
+// Sixty layers of two chains that both continue in both of the next layer have
+// 2^60 ways through.
+func TestManyWaysThroughAreWalkedOnce(t *testing.T) {
+	chains := []Chain{input("a0", "b0")}
+	for i := range 60 {
+		next := []string{fmt.Sprintf("a%d", i+1), fmt.Sprintf("b%d", i+1)}
+		chains = append(chains, chain(fmt.Sprintf("a%d", i), false, next...), chain(fmt.Sprintf("b%d", i), false, next...))
+	}
+	if got := Assess(Facts{Chains: chains}); got.State != Disabled {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func FuzzAssess(f *testing.F) {
+	f.Add("INPUT>a a>b b>a b!", false)
+	f.Add("x>x y!", true)
+	f.Fuzz(func(t *testing.T, text string, unreadable bool) {
+		var facts Facts
+		for _, word := range strings.Fields(text) {
+			name, jump, _ := strings.Cut(word, ">")
+			facts.Chains = append(facts.Chains, Chain{
+				Table: "filter", Name: strings.TrimSuffix(name, "!"), Input: strings.HasPrefix(name, "I"), Drops: strings.HasSuffix(name, "!"), Jumps: []string{jump},
+			})
+		}
+		if unreadable {
+			facts.Unreadable = fs.ErrPermission
+		}
+		got := Assess(facts)
+		if unreadable && got.State == Disabled || !unreadable && got.State == Unknown {
+			t.Errorf("unreadable %v is %+v", unreadable, got)
+		}
+		if got.State == Active && !strings.Contains(text, "!") {
+			t.Errorf("active without a drop: %q", text)
+		}
+	})
+}

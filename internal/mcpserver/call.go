@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+	"sentinel/internal/sysexec"
+)
+
+// roomForContext is what "_context" may add to the arguments, in bytes: the
+// name of the client, every rune of it escaped in the longest way.
+const roomForContext = maxCaller*12 + 64
+
+// A bridge turns calls of tools into runs of sentinel.
+type bridge struct {
+	find  locator
+	gate  *gate
+	limit time.Duration
+	log   *slog.Logger
+}
+
+// handler returns the handler of the tool for op. It never fails: what goes
+// wrong becomes a failed document that the model can read.
+func (b *bridge) handler(op ops.Operation) server.ToolHandlerFunc {
+	return func(ctx context.Context, _ mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
+		began := time.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				b.log.Error("a call caused a panic", "tool", op.Name, "panic", p)
+				result = failed(op, fault.New(fault.Internal, "sentinel-mcp failed while it handled the call; its log has the details."))
+			}
+			b.log.Debug("call answered", "tool", op.Name, "failed", result.IsError, "took", time.Since(began))
+		}()
+		d, err := b.call(ctx, op, argumentsOf(ctx))
+		if err != nil {
+			return failed(op, err), nil
+		}
+		return d.result(), nil
+	}
+}
+
+func (b *bridge) call(ctx context.Context, op ops.Operation, arguments json.RawMessage) (document, error) {
+	if err := ctx.Err(); err != nil {
+		return document{}, b.ended(op, err, "did not begin")
+	}
+	stdin, err := compose(ctx, op, arguments)
+	if err != nil {
+		return document{}, err
+	}
+	path, err := b.find()
+	if err != nil {
+		return document{}, err
+	}
+	result, err := b.gate.run(ctx, op, path, stdin)
+	if err != nil {
+		return document{}, b.explain(ctx, op, err)
+	}
+	return readDocument(result)
+}
+
+// explain says in the terms of the contract why a run gave no result.
+func (b *bridge) explain(ctx context.Context, op ops.Operation, err error) error {
+	var start *fs.PathError
+	switch {
+	case ctx.Err() != nil:
+		return b.ended(op, ctx.Err(), "did not finish")
+	case errors.Is(err, sysexec.ErrOutputTooLarge):
+		return fault.New(fault.BadOutput, "sentinel printed more than any document holds.")
+	case errors.As(err, &start):
+		return fault.Wrap(fault.SentinelNotFound, "The sentinel binary cannot be started", err)
+	default:
+		return fault.Wrap(fault.BadOutput, "The run of sentinel did not end as it should", err)
+	}
+}
+
+// ended says why a call is over before it has a result.
+func (b *bridge) ended(op ops.Operation, err error, what string) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", op.Name, what, b.limit))
+	}
+	return fault.New(fault.Cancelled, fmt.Sprintf("%s was cancelled and %s.", op.Name, what))
+}
+
+// compose checks the arguments of a call and returns what sentinel reads from
+// stdin: the same arguments, letter for letter, and who is asking.
+func compose(ctx context.Context, op ops.Operation, arguments json.RawMessage) ([]byte, error) {
+	if string(arguments) == "null" { // some clients write it for "none"
+		arguments = nil
+	}
+	if len(arguments) > ops.MaxRequest-roomForContext {
+		return nil, invalid(&ops.ArgumentError{
+			Message: fmt.Sprintf("The arguments of %s are larger than %d KiB.", op.Name, ops.MaxRequest>>10),
+			Fix:     "Send only the arguments that the tool describes.",
+		})
+	}
+	if err := checkArguments(op, arguments); err != nil {
+		return nil, invalid(err)
+	}
+	members := map[string]json.RawMessage{}
+	if len(arguments) > 0 {
+		if err := json.Unmarshal(arguments, &members); err != nil {
+			return nil, fmt.Errorf("decode arguments that were checked: %w", err)
+		}
+	}
+	asking, err := json.Marshal(map[string]string{"caller": clientName(ctx)})
+	if err != nil {
+		return nil, fmt.Errorf("encode the caller: %w", err)
+	}
+	members[contextKey] = asking
+	return json.Marshal(members)
+}
+
+// contextKey is the member of a request that says who is asking. It is the
+// server's to fill: a model must not speak for somebody else.
+const contextKey = "_context"
+
+// checkArguments checks arguments as sentinel will, so that a wrong one costs
+// no run, and refuses the member that is not the model's.
+func checkArguments(op ops.Operation, arguments json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(arguments, &members) == nil {
+		if _, there := members[contextKey]; there {
+			return &ops.ArgumentError{
+				Message: fmt.Sprintf("%s has no argument %q.", op.Name, contextKey),
+				Fix:     "Leave it out: sentinel-mcp says itself who is asking.",
+			}
+		}
+	}
+	_, err := op.ParseRequest(arguments)
+	return err
+}
+
+func invalid(err error) error {
+	var wrong *ops.ArgumentError
+	if !errors.As(err, &wrong) {
+		return fault.Wrap(fault.InvalidArgument, "The arguments cannot be used", err)
+	}
+	return fault.New(fault.InvalidArgument, wrong.Message).WithFix(wrong.Fix)
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/sysexec"
+)
+
+// A document is one JSON object as sentinel printed it.
+type document struct {
+	raw     json.RawMessage
+	success bool
+}
+
+// parseDocument takes what sentinel printed. ok is false unless that is one
+// JSON object with a boolean "success".
+func parseDocument(stdout []byte) (d document, ok bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(stdout, &members) != nil {
+		return document{}, false
+	}
+	switch string(members["success"]) {
+	case "true":
+		d.success = true
+	case "false":
+	default:
+		return document{}, false
+	}
+	d.raw = bytes.TrimSpace(stdout)
+	return d, true
+}
+
+func isDocument(stdout []byte) bool {
+	_, ok := parseDocument(stdout)
+	return ok
+}
+
+// readDocument takes the document from a finished run. A success whose program
+// then reported a failure is none.
+func readDocument(r sysexec.Result) (document, error) {
+	d, ok := parseDocument(r.Stdout)
+	switch {
+	case !ok && len(bytes.TrimSpace(r.Stdout)) == 0:
+		return document{}, badOutput(r, "printed no document")
+	case !ok:
+		return document{}, badOutput(r, "printed something that is not one JSON document")
+	case d.success && r.Exit != 0:
+		return document{}, badOutput(r, "reported a success and then failed")
+	}
+	return d, nil
+}
+
+func badOutput(r sysexec.Result, what string) error {
+	sentence := fmt.Sprintf("sentinel %s (exit status %d).", what, r.Exit)
+	if line := firstLine(r.Stderr); line != "" {
+		sentence += " It said: " + line
+	}
+	return fault.New(fault.BadOutput, sentence)
+}
+
+// firstLine returns the first line of a program's output that is not blank,
+// made safe to show.
+func firstLine(output []byte) string {
+	const most = 200
+	line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
+	return sanitize.Text(strings.TrimSpace(line), most)
+}
+
+// result returns the document as the result of a call: as structured content,
+// untouched, and as text for clients that know only that.
+func (d document) result() *mcp.CallToolResult {
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{mcp.NewTextContent(string(d.raw))},
+		StructuredContent: d.raw,
+		IsError:           !d.success,
+	}
+}
+
+// failed returns err as the result of a call of op, in the form in which
+// sentinel reports a failure itself.
+func failed(op ops.Operation, err error) *mcp.CallToolResult {
+	raw, err := json.Marshal(fault.NewDocument(op.Action, err))
+	if err != nil {
+		panic("mcpserver: a failed document of plain fields cannot be encoded: " + err.Error())
+	}
+	return document{raw: raw}.result()
+}

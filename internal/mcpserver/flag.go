@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// once is the value of a flag that may be given one time. pflag lets the last
+// of two win silently, which hides a mistake in a long client configuration.
+type once struct {
+	kind  string
+	text  string
+	given bool
+	take  func(string) error
+}
+
+var _ pflag.Value = (*once)(nil)
+
+// Set implements [pflag.Value].
+func (o *once) Set(text string) error {
+	if o.given {
+		return errors.New("may be given only once")
+	}
+	o.given, o.text = true, text
+	return o.take(text)
+}
+
+// String implements [pflag.Value].
+func (o *once) String() string { return o.text }
+
+// Type implements [pflag.Value].
+func (o *once) Type() string { return o.kind }
+
+// each is the value of a flag that may be repeated.
+type each struct {
+	take func(string) error
+}
+
+var _ pflag.Value = (*each)(nil)
+
+// Set implements [pflag.Value].
+func (e *each) Set(text string) error { return e.take(text) }
+
+// String implements [pflag.Value].
+func (e *each) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (e *each) Type() string { return "name" }
+
+// rephrase makes one clear sentence of what pflag found.
+func rephrase(err error) error {
+	var value *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &value):
+		return fmt.Errorf("--%s %w", value.GetFlag().Name, value.Unwrap())
+	case errors.As(err, &missing):
+		return fmt.Errorf("--%s needs a value", missing.GetSpecifiedName())
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
+		return fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedShortnames())
+	case errors.As(err, &unknown):
+		return fmt.Errorf("there is no flag --%s", unknown.GetSpecifiedName())
+	default:
+		return err
+	}
+}

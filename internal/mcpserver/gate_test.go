@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/ops"
+	"sentinel/internal/sysexec"
+)
+
+// host plays sudo and sentinel: what sudo says to the question, and what comes
+// of a run with and without it.
+type host struct {
+	asked      sysexec.Result
+	raised     sysexec.Result
+	raisedErr  error
+	plain      sysexec.Result
+	untrusted  error
+	trustAsked int
+}
+
+func (h *host) do(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	switch {
+	case c.Path != sudo:
+		return h.plain, nil
+	case c.Args[1] == "-l":
+		return h.asked, nil
+	default:
+		return h.raised, h.raisedErr
+	}
+}
+
+func (h *host) trusted(string) error {
+	h.trustAsked++
+	return h.untrusted
+}
+
+func out(text string) sysexec.Result { return sysexec.Result{Stdout: []byte(text)} }
+
+const (
+	asRoot = `{"success":true,"as":"root"}`
+	asUser = `{"success":true,"as":"user"}`
+
+	askLine    = "/usr/bin/sudo -n -l " + binary + " --request tool"
+	raisedLine = "/usr/bin/sudo -n " + binary + " --request tool"
+	plainLine  = binary + " --request tool"
+)
+
+func operation(p ops.Privilege, e ops.Effect) ops.Operation {
+	return ops.Operation{Name: "tool", Action: "tool", Privilege: p, Effect: e}
+}
+
+func TestPrivilegeOfARun(t *testing.T) {
+	denied := sysexec.Result{Stderr: []byte("sudo: a password is required\n"), Exit: 1}
+	for _, test := range []struct {
+		name string
+		op   ops.Operation
+		root bool
+		host host
+		want []string // commands
+		says string   // stdout of the result
+	}{
+		{"any user needs no sudo", operation(ops.AnyUser, ops.Read), false,
+			host{plain: out(asUser)}, []string{plainLine}, asUser},
+		{"root needs no sudo", operation(ops.BetterRoot, ops.Read), true,
+			host{plain: out(asRoot)}, []string{plainLine}, asRoot},
+		{"allowed", operation(ops.BetterRoot, ops.Read), false,
+			host{raised: out(asRoot)}, []string{askLine, raisedLine}, asRoot},
+		{"refused", operation(ops.BetterRoot, ops.Read), false,
+			host{asked: denied, plain: out(asUser)}, []string{askLine, plainLine}, asUser},
+		{"someone else owns the binary", operation(ops.BetterRoot, ops.Read), false,
+			host{untrusted: errors.New("owner"), plain: out(asUser)}, []string{plainLine}, asUser},
+		{"allowed, then refused", operation(ops.BetterRoot, ops.Read), false,
+			host{raised: denied, plain: out(asUser)}, []string{askLine, raisedLine, plainLine}, asUser},
+		{"allowed, then not run", operation(ops.BetterRoot, ops.Read), false,
+			host{raisedErr: errors.New("start"), plain: out(asUser)}, []string{askLine, raisedLine, plainLine}, asUser},
+		{"a failed document is an answer", operation(ops.BetterRoot, ops.Read), false,
+			host{raised: sysexec.Result{Stdout: []byte(`{"success":false}`), Exit: 1}}, []string{askLine, raisedLine}, `{"success":false}`},
+		{"what changes something never runs twice", operation(ops.BetterRoot, ops.Write), false,
+			host{raised: sysexec.Result{Stdout: []byte("noise"), Exit: 1}}, []string{askLine, raisedLine}, "noise"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			runner := &fakeRunner{do: test.host.do}
+			g := newGate(runner, test.root, test.host.trusted, time.Now, quiet())
+			r, err := g.run(t.Context(), test.op, binary, []byte("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, runner.argv()); diff != "" {
+				t.Errorf("commands (-want +got):\n%s", diff)
+			}
+			if string(r.Stdout) != test.says {
+				t.Errorf("printed %q, want %q", r.Stdout, test.says)
+			}
+			for _, c := range runner.seen {
+				if ask := strings.Contains(strings.Join(c.Args, " "), "-l"); !ask && string(c.Stdin) != "{}" {
+					t.Errorf("%v got stdin %q", c.Args, c.Stdin)
+				}
+			}
+		})
+	}
+}
+
+func TestSudoIsAskedOnceInFiveMinutes(t *testing.T) {
+	for name, asked := range map[string]sysexec.Result{"allowed": {}, "refused": {Exit: 1}} {
+		t.Run(name, func(t *testing.T) {
+			h := host{asked: asked, raised: out(asRoot), plain: out(asUser)}
+			runner := &fakeRunner{do: h.do}
+			now := time.Unix(1000, 0)
+			g := newGate(runner, false, h.trusted, func() time.Time { return now }, quiet())
+			questions := func() (n int) {
+				t.Helper()
+				if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+					t.Fatal(err)
+				}
+				for _, line := range runner.argv() {
+					if line == askLine {
+						n++
+					}
+				}
+				return n
+			}
+			questions()
+			now = now.Add(askAgain - time.Second)
+			if got := questions(); got != 1 {
+				t.Errorf("%d questions within five minutes, want 1", got)
+			}
+			now = now.Add(time.Second)
+			if got := questions(); got != 2 {
+				t.Errorf("%d questions after five minutes, want 2", got)
+			}
+		})
+	}
+}
+
+func TestEveryToolIsAskedForItself(t *testing.T) {
+	h := host{raised: out(asRoot)}
+	runner := &fakeRunner{do: h.do}
+	g := newGate(runner, false, h.trusted, time.Now, quiet())
+	for _, name := range []string{"one", "two"} {
+		op := operation(ops.BetterRoot, ops.Read)
+		op.Name = name
+		if _, err := g.run(t.Context(), op, binary, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{
+		"/usr/bin/sudo -n -l " + binary + " --request one", "/usr/bin/sudo -n " + binary + " --request one",
+		"/usr/bin/sudo -n -l " + binary + " --request two", "/usr/bin/sudo -n " + binary + " --request two",
+	}
+	if diff := cmp.Diff(want, runner.argv()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestOwnerOfTheBinaryIsCheckedAtEveryRun(t *testing.T) {
+	h := host{raised: out(asRoot), plain: out(asUser)}
+	runner := &fakeRunner{do: h.do}
+	g := newGate(runner, false, h.trusted, time.Now, quiet())
+	op := operation(ops.BetterRoot, ops.Read)
+	if r, err := g.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
+		t.Fatalf("%s, %v", r.Stdout, err)
+	}
+	h.untrusted = errors.New("/opt can be written by others")
+	if r, err := g.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asUser {
+		t.Errorf("ran %s, %v although the binary is no longer safe", r.Stdout, err)
+	}
+}
+
+func TestRefusalAfterAYesIsRemembered(t *testing.T) {
+	h := host{raised: sysexec.Result{Exit: 1}, plain: out(asUser)}
+	runner := &fakeRunner{do: h.do}
+	g := newGate(runner, false, h.trusted, time.Now, quiet())
+	for range 2 {
+		if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{askLine, raisedLine, plainLine, plainLine}, runner.argv()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestCancelledQuestionIsNotRemembered(t *testing.T) {
+	h := host{raised: out(asRoot)}
+	runner := &fakeRunner{}
+	ctx, cancel := context.WithCancel(t.Context())
+	runner.do = func(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
+		if len(runner.seen) == 1 {
+			cancel()
+		}
+		if ctx.Err() != nil {
+			return sysexec.Result{}, ctx.Err()
+		}
+		return h.do(ctx, c)
+	}
+	g := newGate(runner, false, h.trusted, time.Now, quiet())
+	op := operation(ops.BetterRoot, ops.Read)
+	if _, err := g.run(ctx, op, binary, nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want Canceled", err)
+	}
+	if r, err := g.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
+		t.Errorf("the next call: %s, %v, want an answer as root", r.Stdout, err)
+	}
+}
+
+func TestCallsAtTheSameMomentAskOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := host{raised: out(asRoot)}
+		runner := &fakeRunner{do: func(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
+			<-time.After(time.Second)
+			return h.do(ctx, c)
+		}}
+		g := newGate(runner, false, func(string) error { return nil }, time.Now, quiet())
+		var calls sync.WaitGroup
+		for range 4 {
+			calls.Go(func() {
+				if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		g.mayUseSudo(ctx, operation(ops.BetterRoot, ops.Read), binary)
+		if took := time.Since(began); took != time.Millisecond {
+			t.Errorf("a call whose time is over waited %v for its turn to ask", took)
+		}
+		calls.Wait()
+		questions := 0
+		for _, line := range runner.argv() {
+			if line == askLine {
+				questions++
+			}
+		}
+		if questions != 1 {
+			t.Errorf("%d questions, want 1", questions)
+		}
+	})
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+func TestEndOfInputWaitsForRunningCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		p.send(call("1", "work", "a"), call("2", "work", "b"))
+		p.in.Close()
+		synctest.Wait()
+		if got := w.running.Load(); got != 2 {
+			t.Fatalf("%d calls run after the end of input, want 2", got)
+		}
+		w.release <- struct{}{}
+		w.release <- struct{}{}
+		got := []string{p.receive().short(), p.receive().short()}
+		if got[0] > got[1] {
+			got[0], got[1] = got[1], got[0]
+		}
+		if diff := cmp.Diff([]string{"1: done", "2: done"}, got); diff != "" {
+			t.Errorf("answers (-want +got):\n%s", diff)
+		}
+		if err := <-p.served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+func TestLastLineNeedsNoEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		if _, err := io.WriteString(p.in, ping("1")); err != nil {
+			t.Fatal(err)
+		}
+		p.in.Close()
+		p.expect("1: ok")
+	})
+}
+
+// TestCancelOnTheNextLineIsNeverLost is about the fault of mcp-go's own
+// transport, which loses a cancel that comes before a worker has begun.
+func TestCancelOnTheNextLineIsNeverLost(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWork()
+			p := connect(t, w)
+			p.send(call("1", "work", "a"), cancelOf("1"))
+			if got := p.receive().short(); got != "1: never ran: context canceled" && got != "1: stopped: context canceled" {
+				t.Errorf("answer %q, want one that says it was cancelled", got)
+			}
+		})
+	}
+}
+
+func TestAtMostFourCallsRunAndQueuedOnesCanBeCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		for i := range 120 { // more than mcp-go's own queue holds
+			p.send(call(fmt.Sprint(i), "work", fmt.Sprint(i)))
+		}
+		synctest.Wait()
+		if len(w.started) != maxCalls {
+			t.Fatalf("%d calls began, want %d", len(w.started), maxCalls)
+		}
+		ran := map[string]bool{}
+		for range maxCalls {
+			ran[<-w.started] = true
+		}
+		for i := range 120 {
+			if id := fmt.Sprint(i); !ran[id] {
+				p.send(cancelOf(id))
+				p.expect(id + ": never ran: context canceled")
+			}
+		}
+		for range maxCalls {
+			w.release <- struct{}{}
+			p.receive()
+		}
+		if len(w.started) != 0 || w.most.Load() != maxCalls {
+			t.Errorf("%d cancelled calls began, %d ran at once", len(w.started), w.most.Load())
+		}
+	})
+}
+
+func TestIDsOfNumberAndTextAreTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		p.send(call("7", "work", "number"), call(`"7"`, "work", "text"))
+		synctest.Wait()
+		p.send(cancelOf(`"7"`))
+		p.expect(`"7": stopped: context canceled`)
+		w.release <- struct{}{}
+		p.expect("7: done")
+	})
+}
+
+func TestRunningIDIsRefusedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		p.send(call("1", "work", "a"), call("1", "work", "b"))
+		p.expect("1: error -32600 " + idInUse)
+		synctest.Wait()
+		w.release <- struct{}{}
+		p.expect("1: done")
+		if <-w.started; len(w.started) != 0 {
+			t.Error("the second call ran")
+		}
+	})
+}
+
+func TestRunningCallEndsAtItsTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		began := time.Now()
+		p.send(call("1", "work", ""))
+		p.expect("1: stopped: context deadline exceeded")
+		if took := time.Since(began); took != testLimit {
+			t.Errorf("answered after %v, want %v", took, testLimit)
+		}
+	})
+}
+
+// TestTimeInTheQueueCounts has every slot taken by calls that do not end.
+func TestTimeInTheQueueCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		for i := range maxCalls {
+			p.send(call(fmt.Sprint(i), "stubborn", ""))
+		}
+		synctest.Wait()
+		began := time.Now()
+		p.send(call(`"queued"`, "work", ""))
+		p.expect(`"queued": never ran: context deadline exceeded`)
+		if took := time.Since(began); took != testLimit {
+			t.Errorf("answered after %v, want %v", took, testLimit)
+		}
+		for range maxCalls {
+			w.release <- struct{}{}
+			p.receive()
+		}
+	})
+}
+
+func TestPingIsAnsweredWhileCallsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		for i := range 10 {
+			p.send(call(fmt.Sprint(i), "work", ""))
+		}
+		p.send(ping(`"p"`))
+		p.expect(`"p": ok`)
+	})
+}
+
+func TestEndOfContextCancelsAndAnswersCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		p.send(call("1", "work", ""))
+		synctest.Wait()
+		p.cancel()
+		p.expect("1: stopped: context canceled")
+		if err := <-p.served; !errors.Is(err, context.Canceled) {
+			t.Errorf("serve: %v, want Canceled", err)
+		}
+	})
+}
+
+// brokenPipe is a client that has closed its reading end.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestClientThatReadsNoMoreEndsTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		s := server.NewMCPServer("test", "1")
+		s.AddTool(mcp.NewToolWithRawSchema("work", "", json.RawMessage(`{"type":"object"}`)), w.handle)
+		in, client := io.Pipe()
+		served := make(chan error, 1)
+		go func() { served <- newLink(s, brokenPipe{}, testLimit, quiet()).serve(t.Context(), in) }()
+		io.WriteString(client, call("1", "work", "")+"\n")
+		<-w.started
+		io.WriteString(client, ping("2")+"\n")
+		if err := <-served; !errors.Is(err, errClientGone) {
+			t.Errorf("serve: %v, want errClientGone", err)
+		}
+		synctest.Wait()
+		if w.running.Load() != 0 {
+			t.Error("the call still runs")
+		}
+		client.Close()
+	})
+}
+
+func TestBadLinesAreAnsweredAndTheNextRequestWorks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		for _, line := range []string{"nonsense", "[]", `{"id":null,"method":"ping"}`, `{"jsonrpc":"2.0"}`, strings.Repeat("x", 3*maxLine)} {
+			go io.WriteString(p.in, "\n \t\r\n"+line+"\n")
+			if r := p.receive(); r.Error == nil || string(r.ID) != "null" {
+				t.Errorf("%.30q: answer %s, want an error with id null", line, r.short())
+			}
+			p.send(ping("1"))
+			p.expect("1: ok")
+		}
+	})
+}
+
+func TestUnknownToolAndMethodAreErrorsOfTheProtocol(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		p.send(call("1", "nope", ""))
+		if r := p.receive(); r.Error == nil || r.Error.Code != -32602 {
+			t.Errorf("unknown tool: %s, want -32602", r.short())
+		}
+		p.send(`{"jsonrpc":"2.0","id":2,"method":"nope"}`)
+		if r := p.receive(); r.Error == nil || r.Error.Code != -32601 {
+			t.Errorf("unknown method: %s, want -32601", r.short())
+		}
+	})
+}
+
+func TestPanicIsAnsweredWithoutItsText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		p.send(call("1", "panic", ""))
+		p.expect("1: error -32603 A fault in sentinel-mcp; its log on stderr has the details")
+		p.send(ping("2"))
+		p.expect("2: ok")
+	})
+}
+
+func TestAnswerThatCannotBeEncodedIsStillAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		p.send(call("1", "odd", ""))
+		p.expect("1: error -32603 A fault in sentinel-mcp; its log on stderr has the details")
+	})
+}
+
+func TestNotificationsAndAnswersOfTheClientGetNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		p.send(
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+			`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"work"}}`,
+			`{"jsonrpc":"2.0","id":9,"result":{}}`,
+			cancelOf("99"), cancelOf("{}"),
+			ping("1"),
+		)
+		p.expect("1: ok")
+		if err := p.ended(); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+	`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+
+func TestSubscriptionIsAcknowledgedBeforeItsAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modern + `}}`)
+		p.expect("notifications/subscriptions/acknowledged", "1: ok")
+	})
+}
+
+// TestOpenSubscriptionDoesNotHoldTheEnd uses a server that does keep such a
+// request open, as ours will if its list of tools can ever change.
+func TestOpenSubscriptionDoesNotHoldTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connectTo(t, server.NewMCPServer("test", "1", server.WithToolCapabilities(true)))
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modern + `}}`)
+		go io.Copy(io.Discard, p.out)
+		if err := p.ended(); err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+func FuzzEveryLineGetsItsAnswer(f *testing.F) {
+	for _, seed := range []string{
+		ping("1"), call("1", "work", "x"), cancelOf("1"), "[]", "{}", "null", `{"id":1}`, "", "\r\n",
+		`{"jsonrpc":"2.0","ID":1,"Method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`,
+		`{"jsonrpc":"2.0","id":1e0,"method":"ping"}`, `{"id":1,"error":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	s := server.NewMCPServer("test", "1", server.WithToolCapabilities(false))
+	s.AddTool(mcp.NewToolWithRawSchema("work", "", json.RawMessage(`{"type":"object"}`)),
+		func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("done"), nil
+		})
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if bytes.ContainsRune(line, '\n') || len(line) > maxLine || strings.Contains(string(line), "subscriptions") {
+			return
+		}
+		var out bytes.Buffer
+		if err := newLink(s, &out, testLimit, quiet()).serve(t.Context(), bytes.NewReader(line)); err != nil {
+			t.Fatal(err)
+		}
+		// A notification is answered only when mcp-go finds it malformed.
+		least, most := 0, 1
+		switch m, refused := parseMessage(line); {
+		case blank(line):
+			most = 0
+		case refused != nil || m.id != "":
+			least = 1
+		}
+		if got := bytes.Count(out.Bytes(), []byte("\n")); got < least || got > most {
+			t.Errorf("%d answers to %q, want %d to %d: %s", got, line, least, most, out.String())
+		}
+		if out.Len() > 0 && !json.Valid(out.Bytes()) {
+			t.Errorf("the answer to %q is no JSON: %s", line, out.String())
+		}
+	})
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mcpserver is the program sentinel-mcp: it offers the operations of
+// sentinel as tools of the Model Context Protocol, over standard input and output.
+//
+// The server is thin and holds no privilege. A call of a tool becomes one run
+// of "sentinel --request TOOL" with the arguments as JSON on standard input, through
+// sudo where root sees more and the host allows it, and what sentinel prints becomes the
+// answer unchanged. A failure is a failed document too, in sentinel's words or,
+// when sentinel did not come to speak, in the same form. The protocol is mcp-go's; how
+// lines reach it and answers leave it is this package's own, see [link].
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/trust"
+	"sentinel/internal/version"
+)
+
+// Run runs sentinel-mcp with the arguments of its command line, without its
+// name, and returns its exit status: 0 when the client has closed stdin and every
+// request was answered, 1 when the client no longer reads answers, 2 for a wrong command
+// line, 130 when ctx ended. stdout carries nothing but the protocol.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	table := ops.All()
+	o, err := parseOptions(args, table)
+	switch {
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %s\nRun: %s --help\n", Name, sanitize.Text(err.Error(), 500), Name) //nolint:errcheck // nowhere to report to
+		return fault.ExitUsage
+	case o.help:
+		fmt.Fprintf(stdout, help, o.usage) //nolint:errcheck // nowhere to report to
+		return fault.ExitOK
+	case o.version:
+		fmt.Fprintf(stdout, "%s %s\n", Name, version.Number) //nolint:errcheck // nowhere to report to
+		return fault.ExitOK
+	}
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
+	b := &bridge{
+		find:  locate(o.sentinel),
+		gate:  newGate(sysexec.Host{}, os.Geteuid() == 0, trust.RootOnly.File, time.Now, log),
+		limit: o.timeout,
+		log:   log,
+	}
+	s := newServer(selected(table, o), b.handler)
+	return status(newLink(s, stdout, o.timeout, log).serve(ctx, stdin), log)
+}
+
+const help = `sentinel-mcp offers sentinel to an assistant over the Model Context Protocol.
+A client starts it and talks to it on standard input and output.
+
+Flags:
+%s
+Exit status: 0 end of input, 1 the client closed its end, 2 usage, 130 interrupted.
+`
+
+func status(err error, log *slog.Logger) int {
+	switch {
+	case err == nil:
+		return fault.ExitOK
+	case errors.Is(err, errClientGone):
+		log.Error("the client no longer reads answers; its calls were cancelled", "error", err)
+		return fault.ExitFailed
+	default:
+		log.Info("interrupted; running calls were cancelled", "cause", err)
+		return fault.ExitInterrupted
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"sentinel/internal/ops"
+)
+
+// The bounds of --timeout. The upper one is also the default: clients give up
+// after about a minute.
+const (
+	minTimeout = time.Second
+	maxTimeout = 45 * time.Second
+)
+
+// allToolsets is the name that stands for every toolset.
+const allToolsets = "all"
+
+// options is a checked command line.
+type options struct {
+	sentinel string // absolute; "" means beside the own executable
+	toolsets []string
+	readOnly bool
+	disabled []string
+	timeout  time.Duration
+	level    slog.Level
+	version  bool
+	help     bool
+	usage    string // of the flags, for help
+}
+
+// parseOptions checks the arguments of the command line, without the name of
+// the program, against the operations of table.
+func parseOptions(args []string, table []ops.Operation) (options, error) {
+	o := options{toolsets: []string{ops.DefaultToolset}, timeout: maxTimeout, level: slog.LevelWarn}
+	set := pflag.NewFlagSet(Name, pflag.ContinueOnError)
+	set.SortFlags = false
+	set.Usage = func() {}
+	o.define(set, table)
+	o.usage = set.FlagUsagesWrapped(80)
+	if err := set.Parse(args); err != nil {
+		return options{}, rephrase(err)
+	}
+	if set.NArg() > 0 {
+		return options{}, fmt.Errorf("%q is no flag; %s takes flags only", set.Arg(0), Name)
+	}
+	return o, nil
+}
+
+func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
+	text := func(name, kind, usage, initial string, take func(string) error) {
+		set.Var(&once{kind: kind, text: initial, take: take}, name, usage)
+	}
+	toggle := func(name, short, usage string, target *bool) {
+		set.VarP(&once{kind: "bool", text: "false", take: toggler(target)}, name, short, usage)
+		set.Lookup(name).NoOptDefVal = "true"
+	}
+	text("sentinel", "path", "the sentinel `path` to run, absolute; else the one beside sentinel-mcp", "", o.takeSentinel)
+	text("toolsets", "names", "toolset `names` to offer, separated by commas: "+strings.Join(toolsets(table), ", "),
+		ops.DefaultToolset, func(s string) error { return o.takeToolsets(s, toolsets(table)) })
+	toggle("read-only", "", "offer only tools that change nothing and send nothing out", &o.readOnly)
+	set.Var(&each{take: func(s string) error { return o.takeDisabled(s, table) }}, "disable-tool",
+		"`name` of a tool not to offer; may be repeated")
+	text("timeout", "duration", "longest `duration` of one call, 1s to 45s", maxTimeout.String(), o.takeTimeout)
+	text("log-level", "level", "`level` of the log on stderr: debug, info, warn or error", "warn", o.takeLevel)
+	toggle("version", "", "print the version and exit", &o.version)
+	toggle("help", "h", "print this help and exit", &o.help)
+}
+
+// toolsets lists the names that --toolsets takes: those with a tool, and all.
+func toolsets(table []ops.Operation) []string {
+	var names []string
+	for _, op := range table {
+		names = append(names, op.Toolset)
+	}
+	slices.Sort(names)
+	return append(slices.Compact(names), allToolsets)
+}
+
+func (o *options) takeSentinel(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("must be an absolute path, not %q", path)
+	}
+	if err := runnable(path); err != nil {
+		return fmt.Errorf("must name a program that can be run: %w", err)
+	}
+	o.sentinel = filepath.Clean(path)
+	return nil
+}
+
+// runnable reports why the file at path is no program, nil when it is one.
+func runnable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no file %q", path)
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%q is not a regular file", path)
+	case info.Mode().Perm()&0o111 == 0:
+		return fmt.Errorf("%q is not executable", path)
+	}
+	return nil
+}
+
+func (o *options) takeToolsets(list string, known []string) error {
+	names := strings.Split(list, ",")
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("has no toolset %q; known are %s", name, strings.Join(known, ", "))
+		}
+	}
+	o.toolsets = names
+	return nil
+}
+
+func (o *options) takeDisabled(name string, table []ops.Operation) error {
+	var known []string
+	for _, op := range table {
+		known = append(known, op.Name)
+	}
+	if !slices.Contains(known, name) {
+		return fmt.Errorf("has no tool %q; known are %s", name, strings.Join(known, ", "))
+	}
+	o.disabled = append(o.disabled, name)
+	return nil
+}
+
+func (o *options) takeTimeout(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < minTimeout || d > maxTimeout {
+		return fmt.Errorf("must be a duration from %v to %v such as 30s, not %q", minTimeout, maxTimeout, text)
+	}
+	o.timeout = d
+	return nil
+}
+
+func (o *options) takeLevel(text string) error {
+	levels := map[string]slog.Level{
+		"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+	}
+	level, ok := levels[text]
+	if !ok {
+		return fmt.Errorf("must be debug, info, warn or error, not %q", text)
+	}
+	o.level = level
+	return nil
+}
+
+func toggler(target *bool) func(string) error {
+	return func(text string) error {
+		if text != "true" && text != "false" {
+			return fmt.Errorf("takes no value, or true or false, not %q", text)
+		}
+		*target = text == "true"
+		return nil
+	}
+}

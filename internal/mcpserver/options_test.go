@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/ops"
+	"sentinel/internal/version"
+)
+
+// table is one operation of each effect, in two toolsets.
+func table() []ops.Operation {
+	return []ops.Operation{
+		{Name: "see", Toolset: "default", Effect: ops.Read},
+		{Name: "mend", Toolset: "default", Effect: ops.Write},
+		{Name: "end", Toolset: "default", Effect: ops.Destructive},
+		{Name: "call", Toolset: "diagnostics", Effect: ops.SendsOut},
+		{Name: "look", Toolset: "diagnostics", Effect: ops.Read},
+	}
+}
+
+func TestFlagsDecideWhichToolsAreOffered(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		want []string
+	}{
+		{"", []string{"see", "mend", "end"}},
+		{"--toolsets default", []string{"see", "mend", "end"}},
+		{"--toolsets diagnostics", []string{"call", "look"}},
+		{"--toolsets default,diagnostics", []string{"see", "mend", "end", "call", "look"}},
+		{"--toolsets=all", []string{"see", "mend", "end", "call", "look"}},
+		{"--read-only", []string{"see"}},
+		{"--read-only=true --toolsets all", []string{"see", "look"}},
+		{"--read-only=false", []string{"see", "mend", "end"}},
+		{"--disable-tool mend", []string{"see", "end"}},
+		{"--disable-tool mend --disable-tool=end --disable-tool end", []string{"see"}},
+		{"--disable-tool look", []string{"see", "mend", "end"}},
+	} {
+		o, err := parseOptions(strings.Fields(test.args), table())
+		if err != nil {
+			t.Errorf("%q: %v", test.args, err)
+			continue
+		}
+		var got []string
+		for _, op := range selected(table(), o) {
+			got = append(got, op.Name)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", test.args, diff)
+		}
+	}
+}
+
+func TestFlagsAreRead(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := parseOptions([]string{"--timeout", "1s", "--log-level=debug", "--sentinel", filepath.Dir(self) + "/./" + filepath.Base(self)}, table())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.timeout != time.Second || o.level != slog.LevelDebug || o.sentinel != self {
+		t.Errorf("timeout %v, level %v, sentinel %s", o.timeout, o.level, o.sentinel)
+	}
+	if o, err = parseOptions(nil, table()); err != nil || o.timeout != 45*time.Second || o.level != slog.LevelWarn || o.sentinel != "" {
+		t.Errorf("defaults: timeout %v, level %v, sentinel %q, %v", o.timeout, o.level, o.sentinel, err)
+	}
+}
+
+func TestWrongCommandLineIsAUsageErrorThatNamesTheFlag(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const bounds = "must be a duration from 1s to 45s"
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"stray"}, `"stray" is no flag`},
+		{[]string{"--read-only", "false"}, `"false" is no flag`},
+		{[]string{"--", "x"}, `"x" is no flag`},
+		{[]string{""}, `"" is no flag`},
+		{[]string{"--bogus"}, "there is no flag --bogus"},
+		{[]string{"--bogus=1"}, "there is no flag --bogus"},
+		{[]string{"-x"}, "there is no flag -x"},
+		{[]string{"--time", "3s"}, "there is no flag --time"},
+		{[]string{"--timeout"}, "--timeout needs a value"},
+		{[]string{"--timeout="}, "--timeout " + bounds},
+		{[]string{"--timeout", "0"}, "--timeout " + bounds},
+		{[]string{"--timeout", "-1"}, "--timeout " + bounds},
+		{[]string{"--timeout", "-1s"}, "--timeout " + bounds},
+		{[]string{"--timeout", "999ms"}, "--timeout " + bounds},
+		{[]string{"--timeout", "45.1s"}, "--timeout " + bounds},
+		{[]string{"--timeout", "30"}, "--timeout " + bounds},
+		{[]string{"--timeout", "soon"}, "--timeout " + bounds},
+		{[]string{"--timeout", "9999999999h"}, "--timeout " + bounds},
+		{[]string{"--timeout", "2s", "--timeout", "2s"}, "--timeout may be given only once"},
+		{[]string{"--toolsets"}, "--toolsets needs a value"},
+		{[]string{"--toolsets="}, `has no toolset ""; known are default, diagnostics, all`},
+		{[]string{"--toolsets", "default,"}, `has no toolset ""`},
+		{[]string{"--toolsets", "Default"}, `has no toolset "Default"`},
+		{[]string{"--toolsets", "0"}, `has no toolset "0"`},
+		{[]string{"--toolsets", "default, diagnostics"}, `has no toolset " diagnostics"`},
+		{[]string{"--toolsets", "all", "--toolsets", "all"}, "--toolsets may be given only once"},
+		{[]string{"--read-only=0"}, `--read-only takes no value, or true or false, not "0"`},
+		{[]string{"--read-only=-1"}, `not "-1"`},
+		{[]string{"--read-only="}, `not ""`},
+		{[]string{"--read-only=yes"}, `not "yes"`},
+		{[]string{"--read-only", "--read-only"}, "--read-only may be given only once"},
+		{[]string{"--disable-tool"}, "--disable-tool needs a value"},
+		{[]string{"--disable-tool="}, `has no tool ""; known are see, mend`},
+		{[]string{"--disable-tool", "0"}, `has no tool "0"`},
+		{[]string{"--disable-tool", "see,mend"}, `has no tool "see,mend"`},
+		{[]string{"--log-level="}, `must be debug, info, warn or error, not ""`},
+		{[]string{"--log-level", "0"}, `not "0"`},
+		{[]string{"--log-level", "-1"}, `not "-1"`},
+		{[]string{"--log-level", "WARN"}, `not "WARN"`},
+		{[]string{"--log-level", "info", "--log-level", "info"}, "--log-level may be given only once"},
+		{[]string{"--sentinel"}, "--sentinel needs a value"},
+		{[]string{"--sentinel="}, `must be an absolute path, not ""`},
+		{[]string{"--sentinel", "0"}, `must be an absolute path, not "0"`},
+		{[]string{"--sentinel", "bin/sentinel"}, "must be an absolute path"},
+		{[]string{"--sentinel", "/no/such/file"}, `there is no file "/no/such/file"`},
+		{[]string{"--sentinel", "/"}, "is not a regular file"},
+		{[]string{"--sentinel", plain}, "is not executable"},
+		{[]string{"--sentinel", "/dev/null"}, "is not a regular file"},
+		{[]string{"--version", "--version"}, "--version may be given only once"},
+		{[]string{"--version=2"}, "--version takes no value"},
+		{[]string{"--help=x"}, "--help takes no value"},
+	} {
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			if _, err := parseOptions(test.args, table()); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+			var stdout, stderr bytes.Buffer
+			if got := Run(t.Context(), test.args, strings.NewReader(""), &stdout, &stderr); got != 2 {
+				t.Errorf("exit status %d, want 2", got)
+			}
+			if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), "sentinel-mcp: ") {
+				t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
+			}
+		})
+	}
+}
+
+func TestHelpAndVersionGoToStdout(t *testing.T) {
+	for args, want := range map[string]string{
+		"--version":        "sentinel-mcp " + version.Number + "\n",
+		"--help":           "Flags:",
+		"-h":               "--disable-tool name",
+		"--help --version": "--timeout duration",
+	} {
+		var stdout, stderr bytes.Buffer
+		status := Run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr)
+		if status != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", args, status, stdout.String(), stderr.String())
+		}
+	}
+}

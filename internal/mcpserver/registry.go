@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"sync"
+)
+
+// maxInFlight is how many requests may wait for their answers at a time.
+const maxInFlight = 256
+
+// Why a request is not taken, as the client reads it.
+const (
+	idInUse    = "Invalid request: this id belongs to a request that is still running; every request needs its own"
+	tooMany    = "Too many requests are running: wait for an answer before sending the next one"
+	linkClosed = "The server is shutting down"
+)
+
+// A registry knows the requests that are running, so that each can be
+// cancelled by its id and all can be waited for. It is safe for concurrent use.
+type registry struct {
+	mu      sync.Mutex
+	closed  bool
+	cancels map[string]context.CancelFunc
+	counted sync.WaitGroup
+}
+
+func newRegistry() *registry {
+	return &registry{cancels: map[string]context.CancelFunc{}}
+}
+
+// add enters a request before any of its work begins: a cancellation that
+// arrives on the next line finds it. The caller removes it when it was answered.
+// Only counted requests are waited for. What add returns says why it did not
+// take the request, "" that it did.
+func (r *registry) add(key string, cancel context.CancelFunc, counted bool) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch _, used := r.cancels[key]; {
+	case r.closed:
+		return linkClosed
+	case used:
+		return idInUse
+	case len(r.cancels) >= maxInFlight:
+		return tooMany
+	}
+	r.cancels[key] = cancel
+	if counted {
+		r.counted.Add(1)
+	}
+	return ""
+}
+
+// remove ends what add began.
+func (r *registry) remove(key string, counted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.cancels, key)
+	if counted {
+		r.counted.Done()
+	}
+}
+
+// cancel cancels a running request. Cancelling one that is not there does
+// nothing: it was answered already.
+func (r *registry) cancel(key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel, ok := r.cancels[key]; ok {
+		cancel()
+	}
+}
+
+// close takes no more requests and returns a channel that is closed when all
+// counted ones were answered.
+func (r *registry) close() <-chan struct{} {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		r.counted.Wait()
+		close(idle)
+	}()
+	return idle
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"sentinel/internal/sanitize"
+)
+
+// maxCaller is the longest name of a client that is handed on, in runes. It is
+// the most that sentinel takes.
+const maxCaller = 200
+
+// A session is what mcp-go remembers of the client: who it is, and what the
+// server wants to tell it beside its answers.
+type session struct {
+	initialized   atomic.Bool
+	info          atomic.Pointer[mcp.Implementation]
+	capabilities  atomic.Pointer[mcp.ClientCapabilities]
+	notifications chan mcp.JSONRPCNotification
+}
+
+var _ server.SessionWithClientInfo = (*session)(nil)
+
+func newSession() *session {
+	return &session{notifications: make(chan mcp.JSONRPCNotification, 16)}
+}
+
+// SessionID implements [server.ClientSession]. There is one client.
+func (s *session) SessionID() string { return "stdio" }
+
+// Initialize implements [server.ClientSession].
+func (s *session) Initialize() { s.initialized.Store(true) }
+
+// Initialized implements [server.ClientSession].
+func (s *session) Initialized() bool { return s.initialized.Load() }
+
+// NotificationChannel implements [server.ClientSession].
+func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notifications }
+
+// GetClientInfo implements [server.SessionWithClientInfo].
+func (s *session) GetClientInfo() mcp.Implementation {
+	if info := s.info.Load(); info != nil {
+		return *info
+	}
+	return mcp.Implementation{}
+}
+
+// SetClientInfo implements [server.SessionWithClientInfo].
+func (s *session) SetClientInfo(info mcp.Implementation) { s.info.Store(&info) }
+
+// GetClientCapabilities implements [server.SessionWithClientInfo].
+func (s *session) GetClientCapabilities() mcp.ClientCapabilities {
+	if c := s.capabilities.Load(); c != nil {
+		return *c
+	}
+	return mcp.ClientCapabilities{}
+}
+
+// SetClientCapabilities implements [server.SessionWithClientInfo].
+func (s *session) SetClientCapabilities(c mcp.ClientCapabilities) { s.capabilities.Store(&c) }
+
+// clientName returns the name and version that the client claims. From
+// revision 2026-07-28 on every request brings them; before, the handshake did.
+func clientName(ctx context.Context) string {
+	var info mcp.Implementation
+	if request := server.RequestProtocolInfoFromContext(ctx); request != nil && request.Modern {
+		if request.ClientInfo != nil {
+			info = *request.ClientInfo
+		}
+	} else if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+		info = s.GetClientInfo()
+	}
+	name := info.Name
+	if name == "" {
+		name = "unnamed client"
+	}
+	if info.Version != "" {
+		name += "/" + info.Version
+	}
+	return sanitize.Text(name, maxCaller)
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/ops"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// listed returns the tools as the server lists them.
+func listed(t *testing.T) []map[string]json.RawMessage {
+	t.Helper()
+	var out bytes.Buffer
+	s := newServer(ops.All(), testBridge(printing("{}")).handler)
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	if err := newLink(s, &out, testLimit, quiet()).serve(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Result struct {
+			Tools []map[string]json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil {
+		t.Fatalf("%v in %s", err, out.String())
+	}
+	return answer.Result.Tools
+}
+
+func TestToolsListIsAsCommitted(t *testing.T) {
+	const golden = "testdata/tools_list.golden.json"
+	got, err := json.MarshalIndent(listed(t), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatalf("%v (make golden writes it)", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("tools/list; if this is wanted, run make golden (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryOperationIsATool(t *testing.T) {
+	got := map[string]bool{}
+	for _, tool := range listed(t) {
+		got[text(t, tool["name"])] = true
+		if text(t, tool["title"]) == "" || text(t, tool["description"]) == "" {
+			t.Errorf("%s has no title or no description", tool["name"])
+		}
+	}
+	for _, op := range ops.All() {
+		if !got[op.Name] {
+			t.Errorf("%s is no tool", op.Name)
+		}
+	}
+	if len(got) != len(ops.All()) {
+		t.Errorf("%d tools, %d operations", len(got), len(ops.All()))
+	}
+}
+
+func text(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return s
+}
+
+// TestEveryHintIsWrittenOut holds each tool to the hints of the contract. A
+// new tool needs a line here.
+func TestEveryHintIsWrittenOut(t *testing.T) {
+	const reader = "read-only true, destructive false, idempotent true, open world false"
+	want := map[string]string{
+		"get_system_health": reader,
+		"get_top_processes": reader,
+		"get_network_stats": reader,
+		"get_asset_info":    reader,
+	}
+	for _, tool := range listed(t) {
+		var a struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool }
+		if err := json.Unmarshal(tool["annotations"], &a); err != nil {
+			t.Fatal(err)
+		}
+		name := text(t, tool["name"])
+		if a.ReadOnlyHint == nil || a.DestructiveHint == nil || a.IdempotentHint == nil || a.OpenWorldHint == nil {
+			t.Errorf("%s leaves a hint out: %s", name, tool["annotations"])
+			continue
+		}
+		got := fmt.Sprintf("read-only %v, destructive %v, idempotent %v, open world %v",
+			*a.ReadOnlyHint, *a.DestructiveHint, *a.IdempotentHint, *a.OpenWorldHint)
+		if got != want[name] {
+			t.Errorf("%s: %s, want %s", name, got, want[name])
+		}
+	}
+}
+
+func TestHintsFollowTheEffect(t *testing.T) {
+	for effect, want := range map[ops.Effect][3]bool{
+		ops.Read:        {true, false, false},
+		ops.Write:       {false, false, false},
+		ops.Destructive: {false, true, false},
+		ops.SendsOut:    {false, false, true},
+	} {
+		for _, idempotent := range []bool{true, false} {
+			a := tool(ops.Operation{Name: "x", Effect: effect, Idempotent: idempotent}).Annotations
+			got := [3]bool{*a.ReadOnlyHint, *a.DestructiveHint, *a.OpenWorldHint}
+			if got != want || *a.IdempotentHint != idempotent {
+				t.Errorf("effect %d: read-only, destructive, open world %v, idempotent %v; want %v, %v",
+					effect, got, *a.IdempotentHint, want, idempotent)
+			}
+		}
+	}
+}
+
+func TestToolsAreSmall(t *testing.T) {
+	const mostInput, mostAll = 800, 3000 // bytes a tool, of a model's context
+	for _, tool := range listed(t) {
+		input := len(tool["description"]) + len(tool["inputSchema"])
+		whole, err := json.Marshal(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if input > mostInput || len(whole) > mostAll {
+			t.Errorf("%s: description and input schema %d bytes (at most %d), all %d (at most %d)",
+				tool["name"], input, mostInput, len(whole), mostAll)
+		}
+		if !bytes.Contains(tool["outputSchema"], []byte(`"success"`)) {
+			t.Errorf("%s: the output schema does not know success: %s", tool["name"], tool["outputSchema"])
+		}
+	}
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sysexec
+
+import "bytes"
+
+// capped keeps the first bytes of a stream and drops the rest, so that a
+// program that floods its output is not blocked and does not fill memory. The buffer
+// is not embedded: its ReadFrom, which io.Copy prefers to Write, knows no cap.
+type capped struct {
+	kept     bytes.Buffer
+	left     int
+	overflow bool
+}
+
+func newCapped(limit int) *capped {
+	if limit <= 0 {
+		limit = DefaultMaxOutput
+	}
+	return &capped{left: limit}
+}
+
+// Write implements [io.Writer].
+func (c *capped) Write(p []byte) (int, error) {
+	n := min(len(p), c.left)
+	c.left -= n
+	c.overflow = c.overflow || n < len(p)
+	c.kept.Write(p[:n])
+	return len(p), nil
+}

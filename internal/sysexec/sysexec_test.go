@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sysexec
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const shell = "/bin/sh"
+
+// script returns a command that runs text with the shell.
+func script(text string) Command { return Command{Path: shell, Args: []string{"-c", text}} }
+
+func run(t *testing.T, c Command) Result {
+	t.Helper()
+	r, err := Host{}.Run(t.Context(), c)
+	if err != nil {
+		t.Fatalf("run %v: %v", c.Args, err)
+	}
+	return r
+}
+
+func TestResultHoldsBothStreamsAndStatus(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		want       Result
+	}{
+		{"success", "echo out; echo err >&2", Result{Stdout: []byte("out\n"), Stderr: []byte("err\n")}},
+		{"failure is data", "echo no >&2; exit 3", Result{Stderr: []byte("no\n"), Exit: 3}},
+		{"ended by a signal", "kill -TERM $$", Result{Exit: 128 + 15}},
+		{"killed", "kill -KILL $$", Result{Exit: 128 + 9}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, run(t, script(test.text))); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRelativePathIsNeverRun(t *testing.T) {
+	for _, path := range []string{"sh", "./sh", ""} {
+		if _, err := (Host{}).Run(t.Context(), Command{Path: path}); err == nil {
+			t.Errorf("Path %q: no error", path)
+		}
+	}
+}
+
+func TestMissingProgramIsAnError(t *testing.T) {
+	_, err := Host{}.Run(t.Context(), Command{Path: filepath.Join(t.TempDir(), "none")})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want one that is ErrNotExist", err)
+	}
+}
+
+func TestEnvironmentIsFixed(t *testing.T) {
+	t.Setenv("LC_ALL", "de_DE.UTF-8")
+	t.Setenv("SENTINEL_CONFIG", "/tmp/evil")
+	got := strings.Fields(string(run(t, Command{Path: "/usr/bin/env"}).Stdout))
+	if diff := cmp.Diff(environment, got); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+}
+
+func TestProgramRunsInRootFolder(t *testing.T) {
+	if got := string(run(t, script("pwd")).Stdout); got != "/\n" {
+		t.Errorf("working folder %q, want /", got)
+	}
+}
+
+func TestStdinReachesProgramAndEnds(t *testing.T) {
+	c := Command{Path: "/bin/cat", Stdin: []byte(`{"count":5}`)}
+	if got := string(run(t, c).Stdout); got != `{"count":5}` {
+		t.Errorf("cat printed %q", got)
+	}
+	if got := string(run(t, Command{Path: "/bin/cat"}).Stdout); got != "" {
+		t.Errorf("cat of no stdin printed %q", got)
+	}
+}
+
+func TestProgramThatIgnoresStdinIsNoError(t *testing.T) {
+	c := script("exit 0")
+	c.Stdin = make([]byte, 1<<20)
+	if r := run(t, c); r.Exit != 0 {
+		t.Errorf("exit %d, want 0", r.Exit)
+	}
+}
+
+func TestOutputIsCutAtItsCap(t *testing.T) {
+	for _, stream := range []string{"", " >&2"} {
+		c := script("head -c 100000 /dev/zero" + stream)
+		c.MaxOutput = 1000
+		r, err := Host{}.Run(t.Context(), c)
+		if !errors.Is(err, ErrOutputTooLarge) {
+			t.Errorf("stream %q: error %v, want ErrOutputTooLarge", stream, err)
+		}
+		if got := max(len(r.Stdout), len(r.Stderr)); got != 1000 {
+			t.Errorf("stream %q: kept %d bytes, want 1000", stream, got)
+		}
+	}
+}
+
+func TestOutputOfExactlyItsCapIsWhole(t *testing.T) {
+	c := script("head -c 1000 /dev/zero")
+	c.MaxOutput = 1000
+	if got := len(run(t, c).Stdout); got != 1000 {
+		t.Errorf("kept %d bytes, want 1000", got)
+	}
+}
+
+func TestTimeoutEndsProgram(t *testing.T) {
+	c := script("exec sleep 60")
+	c.Timeout = 50 * time.Millisecond
+	began := time.Now()
+	_, err := Host{}.Run(t.Context(), c)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want DeadlineExceeded", err)
+	}
+	if took := time.Since(began); took > grace {
+		t.Errorf("took %v although the program ends at SIGTERM", took)
+	}
+}
+
+func TestDeadContextStartsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	mark := filepath.Join(t.TempDir(), "mark")
+	if _, err := (Host{}).Run(ctx, script("touch "+mark)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want Canceled", err)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the program ran")
+	}
+}
+
+// fifo makes a named pipe through which a program says something to the test.
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// heard returns what is written into the pipe until its last writer closes it.
+func heard(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// background runs c until the returned function is called, which gives Run's
+// error and how long it took to return after the call.
+func background(t *testing.T, c Command) func() (time.Duration, error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := Host{}.Run(ctx, c)
+		done <- err
+	}()
+	return func() (time.Duration, error) {
+		began := time.Now()
+		cancel()
+		err := <-done
+		return time.Since(began), err
+	}
+}
+
+func TestCancelSendsTermSoThatProgramCanFinish(t *testing.T) {
+	ready, last := fifo(t), fifo(t)
+	stop := background(t, script(`trap 'echo asked >`+last+`; exit 0' TERM
+		echo up >`+ready+`
+		while :; do sleep 1; done`))
+	heard(t, ready)
+	word := make(chan string, 1)
+	go func() { word <- heard(t, last) }()
+	if _, err := stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want Canceled", err)
+	}
+	if got := <-word; got != "asked" {
+		t.Errorf("the program said %q, want asked", got)
+	}
+}
+
+// TestCancelEndsGrandchildren starts a program whose child ignores SIGTERM and
+// holds a pipe open: the pipe ends when the child does.
+func TestCancelEndsGrandchildren(t *testing.T) {
+	t.Parallel()
+	ready, held := fifo(t), fifo(t)
+	stop := background(t, script(`(trap '' TERM; exec 3>`+held+`; echo up >`+ready+`; exec sleep 600) &
+		wait`))
+	ended := make(chan string, 1)
+	go func() { ended <- heard(t, held) }()
+	heard(t, ready)
+	if _, err := stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want Canceled", err)
+	}
+	<-ended
+}
+
+func TestCancelReturnsWhenPatienceIsOver(t *testing.T) {
+	ready := fifo(t)
+	c := script(`trap '' TERM; echo $$ >` + ready + `; while :; do sleep 1; done`)
+	c.Patience = 10 * time.Millisecond
+	stop := background(t, c)
+	pid, err := strconv.Atoi(heard(t, ready))
+	if err != nil {
+		t.Fatal(err)
+	}
+	took, err := stop()
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want Canceled", err)
+	}
+	if took >= grace {
+		t.Errorf("took %v, want less than the %v until SIGKILL", took, grace)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("the program was gone already (%v): the test shows nothing", err)
+	}
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProgramThatIgnoresTermIsKilled(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for the grace of five seconds")
+	}
+	ready := fifo(t)
+	stop := background(t, script(`trap '' TERM; echo up >`+ready+`; while :; do sleep 1; done`))
+	heard(t, ready)
+	took, err := stop()
+	if !errors.Is(err, context.Canceled) || took < grace || took >= DefaultPatience {
+		t.Errorf("error %v after %v, want Canceled between %v and %v", err, took, grace, DefaultPatience)
+	}
+}
+
+// TestLeftBehindChildDoesNotHoldRunForever protects against a program that
+// ends and leaves a child that keeps its output open.
+func TestLeftBehindChildDoesNotHoldRunForever(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for the grace of five seconds")
+	}
+	held := fifo(t)
+	ended := make(chan string, 1)
+	go func() { ended <- heard(t, held) }()
+	_, err := Host{}.Run(t.Context(), script(`(exec 3>`+held+`; exec sleep 600) & exit 0`))
+	if err == nil {
+		t.Error("no error although the output may be incomplete")
+	}
+	<-ended
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sysexec_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+// nobody is a user who owns nothing here.
+const nobody = 65534
+
+// TestMain lets the test binary play the two programs of
+// TestProgramThatMayNotBeSignalledIsLeftAtOnce.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 4 && os.Args[1] == "raised":
+		raised(os.Args[2], os.Args[3])
+	case len(os.Args) == 4 && os.Args[1] == "caller":
+		caller(os.Args[2], os.Args[3])
+	default:
+		m.Run()
+	}
+}
+
+// raised is a program with the set-user-ID bit that takes root's real user id
+// as well. It says its number and stays.
+func raised(up, held string) {
+	if err := syscall.Setreuid(0, 0); err != nil {
+		panic(err)
+	}
+	if _, err := os.OpenFile(held, os.O_WRONLY, 0); err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(up, fmt.Append(nil, os.Getpid()), 0); err != nil {
+		panic(err)
+	}
+	<-time.After(time.Minute)
+}
+
+// caller runs raised as an ordinary user, cancels it when it is up and says
+// how long Run took to come back.
+func caller(program, folder string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	up, held := filepath.Join(folder, "up"), filepath.Join(folder, "held")
+	go func() {
+		_, err := sysexec.Host{}.Run(ctx, sysexec.Command{Path: program, Args: []string{"raised", up, held}})
+		done <- err
+	}()
+	pid, err := os.ReadFile(up)
+	if err != nil {
+		panic(err)
+	}
+	number, err := strconv.Atoi(string(pid))
+	if err != nil {
+		panic(err)
+	}
+	if err := syscall.Kill(number, 0); !errors.Is(err, syscall.EPERM) {
+		panic(fmt.Sprintf("the program can be signalled (%v): the test shows nothing", err))
+	}
+	began := time.Now()
+	cancel()
+	err = <-done
+	fmt.Printf("%d %d %v", number, time.Since(began).Milliseconds(), err) //nolint:forbidigo // this is a program of its own
+}
+
+func TestProgramThatMayNotBeSignalledIsLeftAtOnce(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, to make a program with the set-user-ID bit")
+	// A temporary file system is often mounted without set-user-ID programs.
+	folder, err := os.MkdirTemp("/var/lib", "sentinel-sysexec-")
+	testenv.Need(t, err == nil, "a folder in /var/lib")
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plain, raising := copyOfTest(t, folder, "plain", 0o755), copyOfTest(t, folder, "raising", 0o755|os.ModeSetuid)
+	for _, name := range []string{"up", "held"} {
+		path := filepath.Join(folder, name)
+		if err := syscall.Mkfifo(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := os.ReadFile(filepath.Join(folder, "held"))
+		ended <- err
+	}()
+	cmd := exec.Command(plain, "caller", raising, folder)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	var pid, took int
+	if _, err := fmt.Sscan(string(out), &pid, &took); err != nil {
+		t.Fatalf("%v in %q", err, out)
+	}
+	if took > 1000 || !strings.HasSuffix(string(out), "context canceled") {
+		t.Errorf("%s; want Canceled at once", out)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("the program was gone already: %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func copyOfTest(t *testing.T, folder, name string, mode os.FileMode) string {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, raw, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

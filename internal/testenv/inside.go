@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sentinel/internal/sysexec"
+)
+
+// mark tells a process that Inside started from the one that started it.
+const mark = "SENTINEL_TEST_INSIDE"
+
+// insideLimit bounds what runs inside.
+const insideLimit = 2 * time.Minute
+
+// Nobody is the user and the group without any rights.
+const Nobody = 65534
+
+// Inside runs the calling test once more, behind a program such as "unshare
+// --net", and reports whether this is that second run. It is false in the first, which has
+// nothing left to do: it has failed, or been skipped, as the second was.
+func Inside(t *testing.T, behind ...string) bool {
+	t.Helper()
+	if os.Getenv(mark) == t.Name() {
+		return true
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--chdir=" + folder, mark + "=" + t.Name(), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
+	args = append(append(args, behind...), os.Args[0], "-test.run="+only(t.Name()), "-test.v", "-test.count=1")
+	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: insideLimit})
+	takeOver(t, r, err)
+	return false
+}
+
+// only is the pattern that selects one test.
+func only(name string) string {
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+func takeOver(t *testing.T, r sysexec.Result, err error) {
+	t.Helper()
+	said := fmt.Sprintf("%s%s", r.Stdout, r.Stderr)
+	switch {
+	case err != nil:
+		t.Fatalf("%v\n%s", err, said)
+	case r.Exit != 0:
+		t.Errorf("inside, status %d:\n%s", r.Exit, said)
+	case strings.Contains(said, "--- SKIP: "+t.Name()+" "):
+		t.Skip("inside: " + said)
+	case !strings.Contains(said, "--- PASS: "+t.Name()+" "):
+		t.Errorf("inside, the test did not run:\n%s", said)
+	}
+}
+
+// Become gives up root for good and for the whole process: only for what runs
+// Inside.
+func Become(t *testing.T, id int) {
+	t.Helper()
+	if os.Getenv(mark) != t.Name() {
+		t.Fatal("become another user only inside")
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setgid(id); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setuid(id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Namespaces skips the test unless it may make namespaces, which takes root
+// and a container that leaves root its rights.
+func Namespaces(t testing.TB) {
+	t.Helper()
+	Need(t, os.Geteuid() == 0, "root, to make namespaces")
+	unshare := Program(t, "unshare", "util-linux")
+	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: unshare, Args: []string{"--net", "--mount", "true"}, Timeout: insideLimit})
+	Need(t, err == nil && r.Exit == 0, "the right to make namespaces")
+}
+
+// Program skips the test unless a program is installed, and returns its path.
+func Program(t testing.TB, name, from string) string {
+	t.Helper()
+	for _, dir := range []string{"/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"} {
+		if info, err := os.Stat(dir + name); err == nil && info.Mode()&0o111 != 0 {
+			return dir + name
+		}
+	}
+	Need(t, false, name+", of the Debian package "+from)
+	return ""
+}

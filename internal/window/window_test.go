@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package window
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestWaitLastsOneLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		if err := Wait(t.Context()); err != nil || time.Since(start) != Length {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
+func TestWaitEndsWithItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		if err := Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/procs"
+	"sentinel/internal/testenv"
+)
+
+const hosts = "../../../testdata/hosts/"
+
+func table(t *testing.T, s *Source) (procs.Table, map[int]procs.Sample) {
+	t.Helper()
+	whole, err := s.Table(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	byPID := map[int]procs.Sample{}
+	for _, p := range whole.Samples {
+		byPID[p.PID] = p
+	}
+	return whole, byPID
+}
+
+func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
+	whole, byPID := table(t, New(hosts+"laptop"))
+	got := byPID[2107]
+	got.Read = time.Time{}
+	want := procs.Sample{
+		PID: 2107, Name: "firefox-esr", State: 'R', CPU: 242066 * 10 * time.Millisecond,
+		Start: "6b1f0c2e.3999", MemoryBytes: 161204 * uint64(os.Getpagesize()),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if whole.MemoryTotal != 16084712<<10 || whole.Hidden {
+		t.Errorf("memory %d, hidden %v", whole.MemoryTotal, whole.Hidden)
+	}
+}
+
+func TestDetailsNameTheUser(t *testing.T) {
+	s := New(hosts + "laptop")
+	for pid, want := range map[int]procs.Details{
+		2354: {Arguments: []string{"mysqldump", "--host=db.example", "-u", "backup", "-phunter2-glued", "--databases", "shop"}, User: "mira"},
+		2:    {User: "root"},
+		2353: {User: "mira"},
+	} {
+		got, err := s.Details(pid)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%d: %v\n%s", pid, err, diff)
+		}
+	}
+	if got, err := s.Details(99999); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a process that is gone: %+v, %v", got, err)
+	}
+}
+
+func TestUserWithoutANameIsANumber(t *testing.T) {
+	s := New(hosts + "reuse/first")
+	if got, err := s.Details(4242); got.User != "0" || err != nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestReusedPIDHasAnotherIdentity(t *testing.T) {
+	_, first := table(t, New(hosts+"reuse/first"))
+	_, second := table(t, New(hosts+"reuse/second"))
+	if first[4242].Start == second[4242].Start || first[1].Start != second[1].Start {
+		t.Errorf("4242 is %s and %s, 1 is %s and %s", first[4242].Start, second[4242].Start, first[1].Start, second[1].Start)
+	}
+}
+
+func TestHiddenProcessesAreNoticed(t *testing.T) {
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount") {
+		return
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, "hidepid=2"); err != nil {
+		t.Fatal(err)
+	}
+	if whole, _ := table(t, New("/")); whole.Hidden {
+		t.Error("root sees all and is told otherwise")
+	}
+	testenv.Become(t, testenv.Nobody)
+	if whole, byPID := table(t, New("/")); !whole.Hidden || byPID[os.Getpid()].PID == 0 {
+		t.Errorf("hidden %v, %d processes", whole.Hidden, len(whole.Samples))
+	}
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package procfs
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+)
+
+// A child is a process that ends when its input does, which needs no right to
+// signal it.
+type child struct {
+	pid int
+	end func()
+}
+
+// held starts children that all hold one listening socket, which this process
+// does not hold itself, and returns the socket's inode and the children.
+func held(t *testing.T, children int) (uint64, []child) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	var list []child
+	for range children {
+		list = append(list, start(t, file))
+	}
+	return st.Ino, list
+}
+
+func start(t *testing.T, holds *os.File) child {
+	t.Helper()
+	c := exec.Command("cat")
+	c.ExtraFiles = []*os.File{holds}
+	input, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := sync.OnceFunc(func() {
+		input.Close()
+		c.Wait()
+	})
+	t.Cleanup(end)
+	return child{c.Process.Pid, end}
+}
+
+func owners(t *testing.T, inodes ...uint64) map[uint64]int {
+	t.Helper()
+	wanted := map[uint64]bool{}
+	for _, i := range inodes {
+		wanted[i] = true
+	}
+	got, _, err := New("/").SocketOwners(t.Context(), wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestSharedSocketBelongsToTheOldestProcess(t *testing.T) {
+	inode, children := held(t, 3)
+	other, alone := held(t, 1)
+	lowest := min(children[0].pid, children[1].pid, children[2].pid)
+	if diff := cmp.Diff(map[uint64]int{inode: lowest, other: alone[0].pid}, owners(t, inode, other, 1<<40)); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range children {
+		c.end()
+	}
+	if got := owners(t, inode); len(got) != 0 {
+		t.Errorf("a socket that is gone belongs to %v", got)
+	}
+}
+
+func TestOwnersOfNothingReadNothing(t *testing.T) {
+	got, denied, err := New("/nonexistent").SocketOwners(t.Context(), nil)
+	if len(got) != 0 || denied || err != nil {
+		t.Errorf("got %v, %v, %v", got, denied, err)
+	}
+	if _, _, err := New("/nonexistent").SocketOwners(t.Context(), map[uint64]bool{1: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no /proc: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := New("/").SocketOwners(ctx, map[uint64]bool{1: true}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that left: %v", err)
+	}
+}
+
+func TestOthersSocketsAreDeniedAndNotUnowned(t *testing.T) {
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount") {
+		return
+	}
+	inode, _ := held(t, 1) // of root
+	testenv.Become(t, testenv.Nobody)
+	got, denied, err := New("/").SocketOwners(t.Context(), map[uint64]bool{inode: true})
+	if len(got) != 0 || !denied || err != nil {
+		t.Errorf("got %v, denied %v, %v", got, denied, err)
+	}
+}
+
+// With hidepid=2 the processes of others are not even listed.
+func TestHiddenProcessesAreDeniedAndNotAbsent(t *testing.T) {
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount") {
+		return
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, "hidepid=2"); err != nil {
+		t.Fatal(err)
+	}
+	inode, children := held(t, 1)
+	testenv.Become(t, testenv.Nobody)
+	got, denied, err := New("/").SocketOwners(t.Context(), map[uint64]bool{inode: true})
+	if len(got) != 0 || !denied || err != nil {
+		t.Errorf("got %v, denied %v, %v", got, denied, err)
+	}
+	list, err := New("/").Processes(t.Context())
+	if err != nil || len(list) != 1 || list[0].PID != os.Getpid() {
+		t.Errorf("got %+v, %v; want this process alone", list, err)
+	}
+	if _, err := New("/").Process(children[0].pid); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a hidden process: %v", err)
+	}
+}
