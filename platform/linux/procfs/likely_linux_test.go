@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package procfs
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+)
+
+// sleeper starts a process that holds file and so many others, and returns it.
+func sleeper(t *testing.T, file *os.File, others int) int {
+	t.Helper()
+	nothing, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nothing.Close()
+	c := exec.Command("sleep", "600")
+	c.ExtraFiles = append(slices.Repeat([]*os.File{nothing}, others), file)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	return c.Process.Pid
+}
+
+func socketFile(t *testing.T) (*os.File, uint64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	return file, st.Ino
+}
+
+func liveProc(t *testing.T) dirHandle {
+	t.Helper()
+	d, err := openDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.close)
+	return d
+}
+
+func TestProcessesWithManyFilesAreSearchedFirst(t *testing.T) {
+	d := liveProc(t)
+	testenv.Need(t, d.size("self/fd") > 0, "Linux before 6.2 does not tell how many files a process has open")
+	file, _ := socketFile(t)
+	few, many := sleeper(t, file, 2), sleeper(t, file, 200)
+	dead := exec.Command("true") // not waited for, so that it stays as a zombie without files
+	if err := dead.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dead.Wait() })
+	for state := byte(0); state != 'Z'; {
+		p, ok := d.process(dead.Process.Pid, make([]byte, 4096))
+		if !ok {
+			t.Fatal("the zombie is gone")
+		}
+		state = p.State
+	}
+	if diff := cmp.Diff([]int{many, few}, d.byOpenFiles([]int{few, dead.Process.Pid, many})); diff != "" {
+		t.Error(diff)
+	}
+	const gone = 1<<31 - 1
+	if diff := cmp.Diff([]int{few, gone}, d.byOpenFiles([]int{gone, few})); diff != "" {
+		t.Errorf("a process that does not tell was not kept for the end:\n%s", diff)
+	}
+}
+
+func TestSearchKeepsItsOrderWhereNobodyTells(t *testing.T) {
+	d, err := openDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.close)
+	if diff := cmp.Diff([]int{3, 1, 2}, d.byOpenFiles([]int{3, 1, 2})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The child has more files open than this process and is found first.
+func TestSharedSocketBelongsToTheServerNotItsBusiestWorker(t *testing.T) {
+	file, inode := socketFile(t)
+	worker := sleeper(t, file, 500)
+	if diff := cmp.Diff(map[uint64]int{inode: min(os.Getpid(), worker)}, owners(t, inode)); diff != "" {
+		t.Error(diff)
+	}
+}
