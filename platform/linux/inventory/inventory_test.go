@@ -16,8 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/assets"
+	"sentinel/platform/linux/cpuinfo"
 	"sentinel/platform/linux/links"
 	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/sysfs"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -154,6 +156,39 @@ func TestAnEmptySystemIsUnknownThroughout(t *testing.T) {
 	s := v.Inspect(t.Context(), assets.Volume{Mountpoint: "/", Number: "x"})
 	if !errors.Is(s.UsageErr, mounts.ErrNotLive) || !errors.Is(s.EncryptedErr, mounts.ErrFormat) {
 		t.Errorf("a volume: %v, %v", s.UsageErr, s.EncryptedErr)
+	}
+}
+
+func TestTheMachineIsNamedByTheBestWitness(t *testing.T) {
+	dmi := sysfs.DMI{SystemVendor: "D", ProductName: "dmi"}
+	tree := sysfs.DeviceTree{Model: "tree", Compatible: []string{"acme,board"}}
+	cpu := cpuinfo.Info{Board: "cpu"}
+	for want, got := range map[[2]string][2]string{
+		{"D", "dmi"}:     pair(identity(dmi, tree, cpu)),
+		{"acme", "tree"}: pair(identity(sysfs.DMI{}, tree, cpu)),
+		{"", "cpu"}:      pair(identity(sysfs.DMI{}, sysfs.DeviceTree{}, cpu)),
+		{"", ""}:         pair(identity(sysfs.DMI{}, sysfs.DeviceTree{}, cpuinfo.Info{})),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func pair(a, b string) [2]string { return [2]string{a, b} }
+
+func TestFirmwareThatSaysNothingIsNamedAsSuch(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "sys/class/dmi/id")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "product_name"), []byte("To Be Filled By O.E.M.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := New(root).Machine(t.Context())
+	if !errors.Is(m.Model.Err, sysfs.ErrPlaceholder) || !errors.Is(m.Vendor.Err, sysfs.ErrPlaceholder) {
+		t.Errorf("model: %v, vendor: %v", m.Model.Err, m.Vendor.Err)
 	}
 }
 

@@ -183,11 +183,13 @@ func TestUsageGivesUpOnADeadFileSystem(t *testing.T) {
 	if _, err := fs.Usage(t.Context(), "/dead"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want deadline exceeded", err)
 	}
-	fs.limit = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := fs.Usage(ctx, "/dead"); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+	fs = New("/").WithStatfs(func(string) (Usage, error) { cancel(); <-hang; return Usage{}, nil })
+	fs.limit = time.Hour
+	for _, when := range []string{"while it waits", "before it asks"} {
+		if _, err := fs.Usage(ctx, "/dead"); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled %s: %v", when, err)
+		}
 	}
 }
 
