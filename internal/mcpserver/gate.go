@@ -64,7 +64,7 @@ func (g *gate) run(ctx context.Context, op ops.Operation, path string, stdin []b
 		return g.runner.Run(ctx, plain)
 	}
 	raised := plain
-	raised.Path, raised.Args = sudo, append([]string{"-n", path}, plain.Args...)
+	raised.Path, raised.Args, raised.NoKill = sudo, append([]string{"-n", path}, plain.Args...), true
 	result, err := g.runner.Run(ctx, raised)
 	if op.Effect != ops.Read || ctx.Err() != nil || err == nil && isDocument(result.Stdout) {
 		return result, err

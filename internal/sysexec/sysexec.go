@@ -52,6 +52,9 @@ type Command struct {
 	// context has ended; 0 means DefaultPatience. What happens to the program does
 	// not depend on it.
 	Patience time.Duration
+	// NoKill spares the program SIGKILL: it is asked to end and then left. sudo
+	// relays SIGTERM to its child; killed, it would leave the child running as root.
+	NoKill bool
 }
 
 // A Result is what a finished program left behind.
@@ -73,8 +76,7 @@ type Host struct{}
 var _ Runner = Host{}
 
 // Run implements [Runner]. When ctx ends, the program's group is sent SIGTERM,
-// and SIGKILL five seconds later. sudo relays SIGTERM to its child but would leave
-// it running if it were killed itself.
+// and SIGKILL five seconds later unless the command spares it that.
 //
 // Run does not wait for ever. A program that is still there when the patience
 // of its command is over goes on alone and is reaped when it ends; one that may not be
@@ -101,7 +103,7 @@ func (Host) Run(ctx context.Context, c Command) (Result, error) {
 	case <-p.ended:
 		return p.result()
 	case <-ctx.Done():
-		p.stop(c.Patience)
+		p.stop(c.Patience, c.NoKill)
 		return Result{}, fmt.Errorf("run %s: %w", c.Path, ctx.Err())
 	}
 }
@@ -149,11 +151,13 @@ func (p *process) wait() {
 
 // stop asks the process to end and waits until it has, or patience is over. It
 // goes on in the background with what is left to do.
-func (p *process) stop(patience time.Duration) {
+func (p *process) stop(patience time.Duration, noKill bool) {
 	if err := p.signal(syscall.SIGTERM); errors.Is(err, syscall.EPERM) {
 		return
 	}
-	go p.insist()
+	if !noKill {
+		go p.insist()
+	}
 	if patience <= 0 {
 		patience = DefaultPatience
 	}

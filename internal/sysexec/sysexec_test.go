@@ -266,3 +266,30 @@ func TestLeftBehindChildDoesNotHoldRunForever(t *testing.T) {
 	}
 	<-ended
 }
+
+// TestProgramThatIsSparedOutlivesItsGrace protects sudo, whose child would go on
+// as root without it.
+func TestProgramThatIsSparedOutlivesItsGrace(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for the grace of five seconds")
+	}
+	ready := fifo(t)
+	c := script(`trap '' TERM; echo $$ >` + ready + `; while :; do sleep 1; done`)
+	c.NoKill = true
+	stop := background(t, c)
+	pid, err := strconv.Atoi(heard(t, ready))
+	if err != nil {
+		t.Fatal(err)
+	}
+	took, err := stop()
+	if !errors.Is(err, context.Canceled) || took < DefaultPatience {
+		t.Errorf("error %v after %v, want Canceled after %v", err, took, DefaultPatience)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("the program was killed (%v)", err)
+	}
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
