@@ -137,7 +137,7 @@ func (d *healthDocument) useCPU(ctx context.Context, s session, before health.CP
 		gaps.Add("cpu.percent", err)
 		return
 	}
-	d.UseCPU(before, after, elapsed.Milliseconds())
+	d.UseCPU(before, after, elapsed.Milliseconds(), gaps)
 }
 
 func (d *healthDocument) identify(s session, gaps *answer.Gaps) {

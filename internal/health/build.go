@@ -68,7 +68,7 @@ func (r *Report) thermal(f Facts, gaps *answer.Gaps) {
 		return
 	}
 	r.Thermal = &Thermal{Sensor: sanitize.Text(best.name(), 64), Celsius: round(best.Celsius, 1)}
-	r.Temperature = strconv.FormatFloat(math.Round(best.Celsius), 'f', 0, 64)
+	r.Temperature = strconv.Itoa(int(math.Round(best.Celsius)))
 }
 
 // memory shows the container's limit where there is one below the size of the
@@ -96,12 +96,20 @@ func (r *Report) disks(f Facts, rows int, gaps *answer.Gaps) {
 		return
 	}
 	r.Disks = []Disk{}
+	unknown := 0
 	for _, d := range *f.Disks {
-		if d.Err != nil {
+		switch {
+		case d.Err == nil:
+			r.Disks = append(r.Disks, newDisk(d))
+		case unknown < maxDisks:
 			gaps.Add("disks."+sanitize.Text(d.Mountpoint, 64), d.Err)
-			continue
+			unknown++
+		default:
+			unknown++
 		}
-		r.Disks = append(r.Disks, newDisk(d))
+	}
+	if unknown > maxDisks {
+		gaps.Note("disks", fmt.Sprintf("%d more could not be read", unknown-maxDisks))
 	}
 	slices.SortStableFunc(r.Disks, func(a, b Disk) int {
 		return cmp.Or(cmp.Compare(b.fullness(), a.fullness()), cmp.Compare(a.Mountpoint, b.Mountpoint))
@@ -164,32 +172,50 @@ func (r *Report) units(f Facts, rows int) {
 	}
 }
 
-// UseCPU adds what was used between two samples, windowMS apart.
-func (r *Report) UseCPU(before, after CPUSample, windowMS int64) {
+// UseCPU adds what was used between two samples, windowMS apart. What they do
+// not tell is added to gaps.
+func (r *Report) UseCPU(before, after CPUSample, windowMS int64, gaps *answer.Gaps) {
 	r.CPU.Cores = len(after.Cores)
 	r.CPU.WindowMS = windowMS
 	if p, ok := busy(before.All, after.All, ticks(after.Own-before.Own, after.Tick)); ok {
 		r.CPU.Percent = &p
+	} else {
+		gaps.Note("cpu.percent", "the kernel's counters did not move forward")
 	}
-	if len(before.Cores) != len(after.Cores) {
-		return // a core went on- or offline; the rows no longer pair
+	var ok bool
+	if r.CPU.PerCore, ok = perCore(before.Cores, after.Cores); !ok {
+		gaps.Note("cpu.per_core", "a core went on- or offline meanwhile")
 	}
-	for i := range after.Cores[:min(len(after.Cores), maxCores)] {
-		p, _ := busy(before.Cores[i], after.Cores[i], 0)
-		r.CPU.PerCore = append(r.CPU.PerCore, p)
+	r.CPU.Truncated = ok && len(after.Cores) > maxCores
+}
+
+// perCore pairs the rows of two samples. When one does not pair, none is told:
+// it is not known which.
+func perCore(before, after []CPUTimes) ([]float64, bool) {
+	if len(before) != len(after) {
+		return nil, false
 	}
-	r.CPU.Truncated = len(after.Cores) > maxCores
+	var list []float64
+	for i := range after[:min(len(after), maxCores)] {
+		p, ok := busy(before[i], after[i], 0)
+		if !ok {
+			return nil, false
+		}
+		list = append(list, p)
+	}
+	return list, true
 }
 
 // busy is the share of time that was not idle, less what sentinel used itself:
-// looking must not make a quiet machine look busy.
+// looking must not make a quiet machine look busy. Time spent waiting for disks may
+// run back a little (proc_stat(5)), on a core that is busy; more than that is another core.
 func busy(before, after CPUTimes, own float64) (float64, bool) {
-	if after.Total <= before.Total || after.Idle < before.Idle {
+	total := float64(after.Total) - float64(before.Total)
+	idle := float64(after.Idle) - float64(before.Idle)
+	if total <= 0 || idle < -total {
 		return 0, false
 	}
-	total := float64(after.Total - before.Total)
-	used := total - float64(after.Idle-before.Idle) - own
-	return round(min(100, max(0, 100*used/total)), 1), true
+	return round(min(100, max(0, 100*(total-idle-own)/total)), 1), true
 }
 
 func percent(part, whole uint64) float64 {

@@ -56,7 +56,7 @@ func ending(r sysexec.Result, err error) *fakeRunner {
 }
 
 const (
-	binary    = "/opt/sentinel/bin/sentinel"
+	binary  = "/opt/sentinel/bin/sentinel"
 	printed = `{"success":true,"action":"top_processes","big":12345678901234567890,"ratio":1.10,"text":"a<b&c"}`
 )
 

@@ -42,3 +42,19 @@ func TestFailedDocumentFitsEveryOutputSchema(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParseDocument(f *testing.F) {
+	for _, seed := range []string{printed, `{"success":false}`, "[]", `{"success":true}x`, `{"success":true,"success":1}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, stdout []byte) {
+		d, ok := parseDocument(stdout)
+		if !ok {
+			return
+		}
+		var members map[string]any
+		if err := json.Unmarshal(d.raw, &members); err != nil || members["success"] != d.success {
+			t.Errorf("%q: success %v, %v", stdout, d.success, err)
+		}
+	})
+}

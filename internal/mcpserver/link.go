@@ -25,8 +25,11 @@ const overloaded = -32000
 // settle is how long the answers to cancelled requests may take to go out.
 const settle = 2 * time.Second
 
-// errClientGone reports that the client no longer reads answers.
-var errClientGone = errors.New("the client closed its end")
+// Why a link ends before all is answered.
+var (
+	errClientGone = errors.New("the client closed its end")
+	errUnanswered = errors.New("calls did not end within their time limit")
+)
 
 // A link carries messages between one client and an mcp-go server, one a line.
 //
@@ -59,9 +62,9 @@ func newLink(s *server.MCPServer, stdout io.Writer, limit time.Duration, log *sl
 }
 
 // serve answers what stdin holds until it ends, and returns when every request
-// was answered: nil then, errClientGone when answers could not be delivered, the cause of
-// ctx when that ended first. Calls that are still running then are cancelled and
-// answered.
+// was answered: nil then, errClientGone when answers could not be delivered,
+// errUnanswered when calls outlived their time, the cause of ctx when that ended first.
+// Calls that are still running then are cancelled and answered.
 func (l *link) serve(ctx context.Context, stdin io.Reader) error {
 	ctx, stop := context.WithCancelCause(l.server.WithContext(ctx, l.session))
 	defer stop(nil)
@@ -73,12 +76,13 @@ func (l *link) serve(ctx context.Context, stdin io.Reader) error {
 		l.read(ctx, stdin)
 		close(ended)
 	}()
+	var err error
 	select {
 	case <-ended:
-		l.drain(ctx)
+		err = l.drain(ctx)
 	case <-ctx.Done():
+		err = context.Cause(ctx)
 	}
-	err := context.Cause(ctx)
 	stop(nil)
 	wait(l.calls.close(), settle)
 	if err == nil {
@@ -89,15 +93,17 @@ func (l *link) serve(ctx context.Context, stdin io.Reader) error {
 
 // drain waits for the calls that came before the end of input. Each has a
 // deadline of its own; the one here is for a fault in that.
-func (l *link) drain(ctx context.Context) {
+func (l *link) drain(ctx context.Context) error {
 	const spare = 5 * time.Second
 	over := time.NewTimer(l.limit + spare)
 	defer over.Stop()
 	select {
 	case <-l.calls.close():
+		return nil
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	case <-over.C:
-		l.log.Error("calls did not end within their time limit and are left")
+		return errUnanswered
 	}
 }
 

@@ -163,6 +163,40 @@ func TestTimeInTheQueueCounts(t *testing.T) {
 	})
 }
 
+// TestEndOfInputWaitsNoLongerThanCallsMayTake has a call that outlives its
+// time, which no handler of ours should.
+func TestEndOfInputWaitsNoLongerThanCallsMayTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		p.send(call("1", "stubborn", ""))
+		began := time.Now()
+		if err := p.ended(); !errors.Is(err, errUnanswered) {
+			t.Errorf("serve: %v, want errUnanswered", err)
+		}
+		if took := time.Since(began); took < testLimit || took > 2*testLimit {
+			t.Errorf("waited %v, want a little more than %v", took, testLimit)
+		}
+		w.release <- struct{}{}
+	})
+}
+
+func TestTooManyRequestsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		for i := range maxInFlight {
+			p.send(call(fmt.Sprint(i), "work", ""))
+		}
+		p.send(call(`"more"`, "work", ""))
+		p.expect(`"more": error -32000 ` + tooMany)
+		p.send(ping(`"p"`))
+		p.expect(`"p": ok`)
+		p.cancel()
+		go io.Copy(io.Discard, p.out)
+		<-p.served
+	})
+}
+
 func TestPingIsAnsweredWhileCallsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWork()

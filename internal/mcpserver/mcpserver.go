@@ -30,8 +30,8 @@ import (
 
 // Run runs sentinel-mcp with the arguments of its command line, without its
 // name, and returns its exit status: 0 when the client has closed stdin and every
-// request was answered, 1 when the client no longer reads answers, 2 for a wrong command
-// line, 130 when ctx ended. stdout carries nothing but the protocol.
+// request was answered, 1 when one could not be, 2 for a wrong command line, 130 when
+// ctx ended. stdout carries nothing but the protocol.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	table := ops.All()
 	o, err := parseOptions(args, table)
@@ -62,7 +62,7 @@ A client starts it and talks to it on standard input and output.
 
 Flags:
 %s
-Exit status: 0 end of input, 1 the client closed its end, 2 usage, 130 interrupted.
+Exit status: 0 end of input, 1 an answer could not be given, 2 usage, 130 interrupted.
 `
 
 func status(err error, log *slog.Logger) int {
@@ -71,6 +71,9 @@ func status(err error, log *slog.Logger) int {
 		return fault.ExitOK
 	case errors.Is(err, errClientGone):
 		log.Error("the client no longer reads answers; its calls were cancelled", "error", err)
+		return fault.ExitFailed
+	case errors.Is(err, errUnanswered):
+		log.Error("the input has ended and not every request was answered", "error", err)
 		return fault.ExitFailed
 	default:
 		log.Info("interrupted; running calls were cancelled", "cause", err)

@@ -97,17 +97,21 @@ func each[T any](sockets []Socket, owners map[uint64]Owner, build func(Socket, O
 
 func newFlow(s Socket, o Owner) Flow {
 	return Flow{
-		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Source: s.Local.String(), Destination: s.Remote.String(),
+		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Source: hostPort(s.Local), Destination: hostPort(s.Remote),
 		Status: s.State, Protocol: s.Protocol,
 	}
 }
 
 func newListener(s Socket, o Owner) Listener {
 	return Listener{
-		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Address: s.Local.String(),
+		PID: o.PID, ProcessName: sanitize.Text(o.Name, 64), Address: hostPort(s.Local),
 		Protocol: s.Protocol, Exposed: !s.Local.Addr().IsLoopback(),
 	}
 }
+
+// hostPort shows an end of a connection. Its zone is the name of an interface,
+// which whoever made the interface chose freely.
+func hostPort(a netip.AddrPort) string { return sanitize.Text(a.String(), 96) }
 
 // byInterest puts what a person asks about first: established connections, then
 // public addresses before private ones, then by address and port.

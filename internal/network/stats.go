@@ -153,13 +153,17 @@ func describe(i, first Interface, known bool, elapsed time.Duration) InterfaceSt
 	return d
 }
 
-// rate returns bytes a second, or nil when a counter ran backwards: the
-// interface was reset, and no rate can be told.
+// rate returns bytes a second, or nil when a counter ran backwards or jumped
+// beyond all reason: the interface was reset, and no rate can be told.
 func rate(first, second uint64, elapsed time.Duration) *int64 {
 	if second < first || elapsed <= 0 {
 		return nil
 	}
-	r := int64(math.Round(float64(second-first) / elapsed.Seconds()))
+	perSecond := math.Round(float64(second-first) / elapsed.Seconds())
+	if perSecond >= math.MaxInt64 {
+		return nil
+	}
+	r := int64(perSecond)
 	return &r
 }
 

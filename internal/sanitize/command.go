@@ -3,68 +3,140 @@
 package sanitize
 
 import (
-	"regexp"
+	"slices"
 	"strings"
-	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Redacted stands where a secret was.
 const Redacted = "[redacted]"
 
-// sensitive matches the names under which programs take secrets, as an
-// option (--db-password), a variable (PGPASSWORD) or a parameter (api_key).
-const sensitive = `[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|authorization)[\w.-]*`
-
-type patterns struct {
-	assign, option, userinfo, auth *regexp.Regexp
-}
-
-// secrets is compiled at first use: most runs show no command line, and
-// start-up is part of every answer.
-var secrets = sync.OnceValue(func() patterns {
-	return patterns{
-		assign:   regexp.MustCompile(`(?i)(` + sensitive + `\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s&;,]+)`),
-		option:   regexp.MustCompile(`(?i)^-{1,2}` + sensitive + `$`),
-		userinfo: regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@]*@`),
-		auth:     regexp.MustCompile(`(?i)\b(basic|bearer|digest|negotiate)\s+[A-Za-z0-9+/=_.~-]{6,}`),
-	}
-})
-
 // Command joins the arguments of a process into one line of at most limit
-// runes, with secrets replaced by [redacted]: values of options and variables
-// whose name says so (--password=x, --password x, token=x), user and password
-// in URLs, authorization headers, and the glued password of the MySQL and
-// PostgreSQL family (-pSECRET). It errs on the side of hiding.
+// runes, with secrets replaced by [redacted]: values of options, variables, parameters and
+// JSON members whose name says so (--password=x, --password x, DB_PASS=x, ?token=x), user and
+// password in URLs, authorization headers and cookies, tokens of a known form, and what
+// well-known programs take behind a short option (mysql -pSECRET, curl -u user:SECRET).
+// Arguments that are command lines themselves (sh -c, process titles) are treated alike.
+// It errs on the side of hiding.
 func Command(args []string, limit int) string {
-	out := make([]string, 0, len(args))
-	hide := false
-	for i, arg := range args {
-		switch {
-		case hide:
-			out = append(out, Redacted)
-		case i > 0 && gluedPassword(args[0], arg):
-			out = append(out, "-p"+Redacted)
-		default:
-			out = append(out, redact(arg))
+	var r redactor
+	var out strings.Builder
+	for i, runes := 0, 0; i < len(args) && runes <= limit; i++ { // Text cuts the rest off
+		shown := r.argument(args[i])
+		if i > 0 {
+			out.WriteByte(' ')
 		}
-		hide = secrets().option.MatchString(arg)
+		out.WriteString(shown)
+		runes += utf8.RuneCountInString(shown) + 1
 	}
-	return Text(strings.Join(out, " "), limit)
+	return Text(out.String(), limit)
 }
 
-func redact(arg string) string {
+// A redactor reads a command line word by word. What it saw decides about the
+// next word.
+type redactor struct {
+	script  bool    // words are those of a shell, with quotes
+	words   int     // read so far
+	program program // whose short options apply
+	hide    bool    // the next word is a secret
+	until   string  // a quote: all words up to the one that ends with it are secret
+}
+
+// maxExamined bounds how much of an argument is looked at, in bytes; far less
+// of it is shown.
+const maxExamined = 2 << 10
+
+// argument redacts one argument. One with blanks may be a command line.
+func (r *redactor) argument(arg string) string {
 	p := secrets()
-	arg = p.userinfo.ReplaceAllString(arg, "${1}"+Redacted+"@")
-	arg = p.auth.ReplaceAllString(arg, "${1} "+Redacted)
-	return p.assign.ReplaceAllString(arg, "${1}"+Redacted)
+	if len(arg) > maxExamined {
+		arg = p.cutURL.ReplaceAllString(arg[:maxExamined], "${1}"+Redacted)
+	}
+	if r.hide {
+		return r.word(arg)
+	}
+	if at := p.assignment(arg); at > 0 {
+		r.words++
+		return arg[:at] + Redacted
+	}
+	if strings.ContainsFunc(arg, unicode.IsSpace) {
+		r.words++
+		return shellWords(p.text(arg))
+	}
+	return r.word(arg)
 }
 
-// gluedPassword recognises -pSECRET of the MySQL clients and sshpass, where -p
-// takes its value without a blank.
-func gluedPassword(program, arg string) bool {
-	if len(arg) < 3 || !strings.HasPrefix(arg, "-p") {
+func shellWords(text string) string {
+	inner := redactor{script: true}
+	words := strings.Fields(text)
+	for i, w := range words {
+		words[i] = inner.word(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// word redacts one word and notes what it says about the next.
+func (r *redactor) word(w string) string {
+	r.words++
+	bare := w
+	if r.script {
+		bare = strings.Trim(w, `"'`)
+	}
+	if r.secret(w, bare) {
+		return Redacted
+	}
+	if known, ok := programNamed(bare, r.words == 1); ok {
+		r.program = known
+	}
+	if option, ok := r.program.secretIn(bare); ok {
+		return option + Redacted
+	}
+	r.hide = r.announces(w, bare)
+	if r.script {
+		return w // was redacted as a whole
+	}
+	return secrets().text(w)
+}
+
+// schemes stand between the name of a header and its secret.
+var schemes = []string{"basic", "bearer", "digest", "negotiate", "token"}
+
+// secret says whether w is one because of what came before it. It may announce
+// the next all the same: what was hidden may have been an option after all.
+func (r *redactor) secret(w, bare string) bool {
+	if r.until != "" {
+		if strings.HasSuffix(w, r.until) {
+			r.until = ""
+		}
+		return true
+	}
+	if !r.hide || strings.HasPrefix(bare, Redacted) { // done before
 		return false
 	}
-	name := program[strings.LastIndexByte(program, '/')+1:]
-	return name == "sshpass" || strings.HasPrefix(name, "mysql") || strings.HasPrefix(name, "mariadb")
+	r.hide = slices.Contains(schemes, strings.ToLower(bare)) || r.announces(w, bare)
+	if quote := w[:min(1, len(w))]; r.script && (quote == `"` || quote == `'`) && (len(w) == 1 || !strings.HasSuffix(w, quote)) {
+		r.until = quote
+	}
+	return true
+}
+
+// plainWords announce a secret without a dash, as in "nmcli ... password x" and
+// "ALTER USER ... PASSWORD 'x'".
+var plainWords = []string{"password", "passphrase", "psk"}
+
+// announces says whether the word after w is a secret; bare is w without
+// quotes.
+func (r *redactor) announces(w, bare string) bool {
+	p := secrets()
+	switch {
+	case strings.HasPrefix(bare, "-") && p.option.MatchString(bare):
+		return !p.flag.MatchString(bare)
+	case strings.HasSuffix(bare, "=") || strings.HasSuffix(bare, ":"):
+		return p.ends.MatchString(bare)
+	case r.program.announces(bare):
+		return true
+	default:
+		return r.words > 1 && slices.Contains(plainWords, strings.ToLower(w))
+	}
 }

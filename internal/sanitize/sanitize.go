@@ -15,12 +15,15 @@ import (
 )
 
 // Text returns s without control, format and bidirectional characters and
-// with at most limit runes. Characters that would move a cursor or reorder text
+// with at most limit runes, none when limit is 0. Characters that would move a cursor or reorder text
 // become U+FFFD, so that a reader sees that something was there; a cut text
 // ends with "…". Invalid UTF-8 becomes U+FFFD too.
 func Text(s string, limit int) string {
 	if plain(s) && len(s) <= limit {
 		return s
+	}
+	if limit <= 0 {
+		return ""
 	}
 	var b strings.Builder
 	n := 0
@@ -47,12 +50,14 @@ func plain(s string) bool {
 
 // visible maps a rune that cannot be shown safely to U+FFFD, and white space
 // to a blank. unicode.Cf holds the bidirectional controls, the zero-width
-// characters and the tag characters; Zl and Zp break lines.
+// characters and the tag characters; Zl and Zp break lines. The last two hold what is
+// not seen either, such as fillers and the variation selectors in which whole texts can hide.
 func visible(r rune) rune {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
 		return ' '
-	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs):
+	case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs,
+		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
 		return utf8.RuneError
 	default:
 		return r

@@ -81,6 +81,27 @@ func TestReusedPIDHasAnotherIdentity(t *testing.T) {
 	}
 }
 
+// The second tree is read half a second after the first, on paper.
+func TestReusedPIDIsMeasuredAsANewProcess(t *testing.T) {
+	source := New(hosts + "reuse/second")
+	before, _ := table(t, New(hosts+"reuse/first"))
+	after, _ := table(t, source)
+	began := time.Now()
+	for i := range before.Samples {
+		before.Samples[i].Read = began
+	}
+	for i := range after.Samples {
+		after.Samples[i].Read = began.Add(500 * time.Millisecond)
+	}
+	got := map[int]float64{}
+	for _, p := range procs.Rank(source, before, after, procs.Options{}).Processes {
+		got[p.PID] = p.CPUPercent
+	}
+	if diff := cmp.Diff(map[int]float64{4242: 24, 1: 10}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestHiddenProcessesAreNoticed(t *testing.T) {
 	testenv.Namespaces(t)
 	if !testenv.Inside(t, "unshare", "--mount") {

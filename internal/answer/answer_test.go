@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package answer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/version"
+)
+
+func TestHeaderSaysWhatWhenWhereAndWho(t *testing.T) {
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, success := range []bool{true, false} {
+		before := time.Now().Truncate(time.Second)
+		h := NewHeader("get_x", success)
+		at, err := time.Parse(time.RFC3339, h.Timestamp)
+		if err != nil || !strings.HasSuffix(h.Timestamp, "Z") || at.Before(before) || at.After(time.Now()) {
+			t.Errorf("timestamp %q, %v", h.Timestamp, err)
+		}
+		if h.Success != success || h.Action != "get_x" || h.Hostname != name || h.Version != version.Number {
+			t.Errorf("%+v", h)
+		}
+	}
+}
+
+func TestReasonIsForPeople(t *testing.T) {
+	missing := &fs.PathError{Op: "open", Path: "/proc/pressure/cpu", Err: syscall.ENOENT}
+	for want, errs := range map[string][]error{
+		"not readable without root":   {fs.ErrPermission, syscall.EACCES, syscall.EPERM, fmt.Errorf("x: %w", &fs.PathError{Err: syscall.EACCES})},
+		"not provided by this system": {missing, fmt.Errorf("x: %w", missing)},
+		"did not answer in time":      {context.DeadlineExceeded, fmt.Errorf("x: %w", context.DeadlineExceeded)},
+		"broken":                      {errors.New("broken")},
+	} {
+		for _, err := range errs {
+			if got := Reason(err); got != want {
+				t.Errorf("%v: %q, want %q", err, got, want)
+			}
+		}
+	}
+}
+
+func TestGapsKeepTheirOrderAndTameTheirText(t *testing.T) {
+	g := Gaps{}
+	g.Add("a", nil)
+	g.Add("b", fs.ErrPermission)
+	g.Note("c", "x\x1b[2J\n\u202e"+strings.Repeat("y", 500))
+	if len(g) != 2 || g[0] != (Gap{"b", "not readable without root"}) || g[1].Field != "c" {
+		t.Errorf("%v", g)
+	}
+	if r := g[1].Reason; strings.ContainsAny(r, "\x1b\n\u202e") || utf8.RuneCountInString(r) != 200 {
+		t.Errorf("%q", r)
+	}
+}
+
+func TestNoGapsAreAnEmptyList(t *testing.T) {
+	raw, err := json.Marshal(struct {
+		Unavailable Gaps `json:"unavailable"`
+	}{Gaps{}})
+	if diff := cmp.Diff(`{"unavailable":[]}`, string(raw)); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}

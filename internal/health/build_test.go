@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/config"
+)
+
+func built(f Facts, rows int) (Report, answer.Gaps) {
+	gaps := answer.Gaps{}
+	return Build(f, Options{Rows: rows}, &gaps), gaps
+}
+
+func TestNothingKnownIsNothingSaid(t *testing.T) {
+	got, gaps := built(Facts{}, -1)
+	if diff := cmp.Diff(Report{CPU: &CPU{}, ThreatReasons: []Reason{}}, got); diff != "" || len(gaps) != 0 {
+		t.Errorf("gaps %v\n%s", gaps, diff)
+	}
+}
+
+func TestLoadIsTextWithTwoDecimals(t *testing.T) {
+	for load, want := range map[float64]string{0: "0.00", 1.25: "1.25", 12.5: "12.50", 0.004: "0.00", 1234.567: "1234.57"} {
+		got, _ := built(Facts{Load: &Load{load, 2, 3}}, -1)
+		if got.CPULoad != want || *got.CPU.Load1 != load || *got.CPU.Load5 != 2 || *got.CPU.Load15 != 3 {
+			t.Errorf("%v: %q, %+v", load, got.CPULoad, got.CPU)
+		}
+	}
+}
+
+func TestMemoryIsThatOfTheContainerWhereThatIsSmaller(t *testing.T) {
+	machine := &MemoryFacts{Total: 1000, Available: 400, SwapTotal: 200, SwapFree: 50}
+	whole := &Memory{TotalBytes: 1000, UsedBytes: 600, AvailableBytes: 400, UsedPercent: 60}
+	limited := &Memory{TotalBytes: 500, UsedBytes: 100, AvailableBytes: 400, UsedPercent: 20, LimitedBy: "cgroup"}
+	for name, c := range map[string]struct {
+		memory *MemoryFacts
+		limits *Limits
+		want   *Memory
+	}{
+		"no container":            {machine, &Limits{}, whole},
+		"limits are not known":    {machine, nil, whole},
+		"a smaller limit":         {machine, &Limits{MemoryMax: 500, MemoryUsed: 100}, limited},
+		"a limit that limits not": {machine, &Limits{MemoryMax: 1000, MemoryUsed: 100}, whole},
+		"more used than allowed":  {machine, &Limits{MemoryMax: 500, MemoryUsed: 700}, &Memory{TotalBytes: 500, UsedBytes: 500, UsedPercent: 100, LimitedBy: "cgroup"}},
+		"the machine is unknown":  {nil, &Limits{MemoryMax: 500, MemoryUsed: 100}, limited},
+		"nothing is known":        {nil, nil, nil},
+	} {
+		got, _ := built(Facts{Memory: c.memory, Limits: c.limits}, -1)
+		if diff := cmp.Diff(c.want, got.Memory); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if (got.Swap != nil) != (c.memory != nil) || got.Swap != nil && (got.Swap.UsedBytes != 150 || got.Swap.UsedPercent != 75) {
+			t.Errorf("%s: swap %+v", name, got.Swap)
+		}
+	}
+}
+
+func TestCPULimitOfTheContainerIsShown(t *testing.T) {
+	if got, _ := built(Facts{Limits: &Limits{CPUs: 1.505}}, -1); got.CPU.Limit != 1.51 {
+		t.Errorf("got %v", got.CPU.Limit)
+	}
+}
+
+func disk(mountpoint string, used, inodes uint64) DiskFacts {
+	return DiskFacts{Mountpoint: mountpoint, Device: "/dev/sda1", FileSystem: "ext4", Size: 110, Used: used, Available: 100 - used, Inodes: 100, InodesUsed: inodes}
+}
+
+func TestFullestDiskComesFirst(t *testing.T) {
+	readOnly := disk("/ro", 100, 100)
+	readOnly.ReadOnly = true
+	noInodes := disk("/btrfs", 70, 0)
+	noInodes.Inodes = 0
+	list := []DiskFacts{disk("/b", 50, 1), readOnly, disk("/inodes", 5, 93), disk("/a", 50, 1), noInodes}
+	got, _ := built(Facts{Disks: &list}, -1)
+	var names []string
+	for _, d := range got.Disks {
+		names = append(names, fmt.Sprintf("%s %.0f%%", d.Mountpoint, d.UsedPercent))
+	}
+	if diff := cmp.Diff([]string{"/inodes 5%", "/btrfs 70%", "/a 50%", "/b 50%", "/ro 100%"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if got.Disks[1].InodesUsedPercent != nil || *got.Disks[0].InodesUsedPercent != 93 {
+		t.Errorf("inodes %v and %v", got.Disks[1].InodesUsedPercent, *got.Disks[0].InodesUsedPercent)
+	}
+	got.Judge(config.Thresholds{Disk: config.Level{Warning: 90, Critical: 99}})
+	if len(got.ThreatReasons) != 1 || *got.ThreatReasons[0].Value != 93 {
+		t.Errorf("a full read-only disk is a reason, or inodes are not: %+v", got.ThreatReasons)
+	}
+}
+
+func TestListsAreCutAndTheirTotalsAreNot(t *testing.T) {
+	var disks []DiskFacts
+	var units []Unit
+	for i := range 50 {
+		disks = append(disks, disk(fmt.Sprintf("/%02d", i), 50, 1))
+		units = append(units, Unit{fmt.Sprintf("%02d.service", i), "x"})
+	}
+	for rows, want := range map[int][2]int{-1: {maxDisks, maxUnits}, 0: {50, 50}, 7: {7, 7}, 99: {50, 50}} {
+		got, _ := built(Facts{Disks: &disks, FailedUnits: &units}, rows)
+		if len(got.Disks) != want[0] || len(got.FailedUnits) != want[1] || *got.DisksTotal != 50 || *got.FailedUnitsTotal != 50 {
+			t.Errorf("%d rows: %d of %d disks, %d of %d units", rows, len(got.Disks), *got.DisksTotal, len(got.FailedUnits), *got.FailedUnitsTotal)
+		}
+	}
+}
+
+func TestNoDisksAndNoFailedUnitsAreEmptyLists(t *testing.T) {
+	got, _ := built(Facts{Disks: &[]DiskFacts{}, FailedUnits: &[]Unit{}}, -1)
+	if got.Disks == nil || got.FailedUnits == nil || *got.DisksTotal != 0 || *got.FailedUnitsTotal != 0 {
+		t.Errorf("%v of %v, %v of %v", got.Disks, got.DisksTotal, got.FailedUnits, got.FailedUnitsTotal)
+	}
+}
+
+func TestDiskThatDoesNotAnswerIsAGapAndNotAnEmptyDisk(t *testing.T) {
+	list := []DiskFacts{{Mountpoint: "/dead", Err: fs.ErrPermission}, disk("/", 10, 1)}
+	got, gaps := built(Facts{Disks: &list}, -1)
+	if len(got.Disks) != 1 || *got.DisksTotal != 2 || len(gaps) != 1 || gaps[0].Field != "disks./dead" {
+		t.Errorf("%+v, gaps %v", got.Disks, gaps)
+	}
+}
+
+func TestGapsOfManyDeadDisksAreBounded(t *testing.T) {
+	var list []DiskFacts
+	for i := range 1000 {
+		list = append(list, DiskFacts{Mountpoint: fmt.Sprintf("/dead/%d", i), Err: errors.New("dead")})
+	}
+	if _, gaps := built(Facts{Disks: &list}, -1); len(gaps) != maxDisks+1 || gaps[maxDisks] != (answer.Gap{Field: "disks", Reason: "980 more could not be read"}) {
+		t.Errorf("%d gaps, the last %v", len(gaps), gaps[len(gaps)-1])
+	}
+}
+
+func TestPressureIsAbsentWhereTheKernelTellsNone(t *testing.T) {
+	if got, _ := built(Facts{}, -1); got.Pressure != nil {
+		t.Errorf("got %v", got.Pressure)
+	}
+	got, _ := built(Facts{Pressure: &map[string]PressureFacts{"cpu": {Some: &Averages{1, 2}}, "io": {Some: &Averages{3, 4}, Full: &Averages{5, 6}}}}, -1)
+	if cpu, io := got.Pressure["cpu"], got.Pressure["io"]; *cpu.SomeAvg10 != 1 || *cpu.SomeAvg60 != 2 || cpu.FullAvg10 != nil || *io.FullAvg60 != 6 {
+		t.Errorf("got %+v", got.Pressure)
+	}
+}
+
+func TestZeroIsAValue(t *testing.T) {
+	none, no, uptime := uint64(0), false, 0*time.Second
+	got, _ := built(Facts{OOMKills: &none, RebootRequired: &no, Uptime: &uptime}, -1)
+	if got.OOMKills == nil || got.RebootRequired == nil || got.UptimeSeconds == nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestHostileNamesAreTamed(t *testing.T) {
+	const evil = "/\x1b[2J%s%n%!\u202e\u200b" + "\n"
+	list := []DiskFacts{{Mountpoint: evil, Device: evil, FileSystem: evil, Size: 100, Used: 99, Available: 1}, {Mountpoint: evil + "dead", Err: errors.New(evil)}}
+	units := []Unit{{evil, evil}}
+	got, gaps := built(Facts{Disks: &list, FailedUnits: &units, Sensors: &[]Sensor{{"coretemp", "package id " + evil, 50}}}, -1)
+	got.Judge(config.Default().Thresholds)
+	texts := []string{got.Disks[0].Mountpoint, got.Disks[0].Device, got.Disks[0].FileSystem, got.FailedUnits[0].Name, got.FailedUnits[0].Description, got.Thermal.Sensor}
+	for _, g := range gaps {
+		texts = append(texts, g.Field, g.Reason)
+	}
+	for _, r := range got.ThreatReasons {
+		texts = append(texts, r.Message)
+	}
+	for _, text := range texts {
+		if strings.ContainsAny(text, "\x1b\n\u202e\u200b") {
+			t.Errorf("%q", text)
+		}
+	}
+	if want := "The file system at /�[2J%s%n%!��  is 99 % full."; got.ThreatReasons[0].Message != want {
+		t.Errorf("got %q, want %q", got.ThreatReasons[0].Message, want)
+	}
+}

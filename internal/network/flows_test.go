@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
+)
+
+// machine is a network source made of answers.
+type machine struct {
+	sockets    []Socket
+	owners     map[uint64]Owner
+	denied     bool
+	socketsErr error
+	ownersErr  error
+	asked      []uint64 // ids that owners were asked for
+	interfaces [][]Interface
+	calls      int
+}
+
+func (m *machine) Sockets(_ context.Context, visit func(Socket)) error {
+	for _, s := range m.sockets {
+		visit(s)
+	}
+	return m.socketsErr
+}
+
+func (m *machine) Owners(_ context.Context, ids []uint64) (map[uint64]Owner, bool, error) {
+	m.asked = append(m.asked, ids...)
+	return m.owners, m.denied, m.ownersErr
+}
+
+func (m *machine) Interfaces(context.Context) ([]Interface, error) {
+	m.calls++
+	if m.calls > len(m.interfaces) {
+		return nil, errors.New("no counters")
+	}
+	return m.interfaces[m.calls-1], nil
+}
+
+func socket(state State, local, remote string, id uint64) Socket {
+	return Socket{Protocol: TCP, State: state, Local: netip.MustParseAddrPort(local), Remote: netip.MustParseAddrPort(remote), ID: id}
+}
+
+func collected(t *testing.T, m *machine, rows int) (Connections, answer.Gaps) {
+	t.Helper()
+	gaps := answer.Gaps{}
+	c, err := Collect(t.Context(), m, rows, &gaps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, gaps
+}
+
+func TestFlowsAreOrderedByWhatAPersonAsksFirst(t *testing.T) {
+	m := &machine{sockets: []Socket{
+		socket(TimeWait, "192.0.2.1:1", "203.0.113.1:443", 0),
+		socket(Established, "192.0.2.1:2", "10.0.0.9:443", 2),
+		socket(Established, "127.0.0.1:3", "127.0.0.1:443", 3),
+		socket(Established, "192.0.2.1:9", "203.0.113.9:443", 4),
+		socket(Established, "192.0.2.1:4", "203.0.113.9:443", 5),
+		socket(Established, "192.0.2.1:5", "203.0.113.9:80", 6),
+		socket(Established, "[2001:db8::1]:6", "[2001:db8::9]:443", 7),
+		socket(SynSent, "192.0.2.1:7", "192.168.1.1:22", 8),
+		socket(Established, "[fe80::1%eth0]:8", "[fe80::2%eth0]:443", 9),
+		socket(Established, "192.0.2.1:8", "[fd00::1]:443", 10),
+	}}
+	want := []string{
+		"192.0.2.1:5 203.0.113.9:80", "192.0.2.1:4 203.0.113.9:443", "192.0.2.1:9 203.0.113.9:443", "[2001:db8::1]:6 [2001:db8::9]:443",
+		"192.0.2.1:2 10.0.0.9:443", "127.0.0.1:3 127.0.0.1:443", "192.0.2.1:8 [fd00::1]:443", "[fe80::1%eth0]:8 [fe80::2%eth0]:443",
+		"192.0.2.1:1 203.0.113.1:443", "192.0.2.1:7 192.168.1.1:22",
+	}
+	c, _ := collected(t, m, 0)
+	if diff := cmp.Diff(want, flows(c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func flows(c Connections) (list []string) {
+	for _, f := range c.Flows {
+		list = append(list, f.Source+" "+f.Destination)
+	}
+	return list
+}
+
+// Whatever order the kernel lists sockets in, the same are shown.
+func TestShownFlowsDoNotDependOnTheKernelsOrder(t *testing.T) {
+	m := &machine{}
+	for i := range 997 {
+		state := Established
+		if i%3 == 0 {
+			state = TimeWait
+		}
+		m.sockets = append(m.sockets, socket(state, "192.0.2.1:1", fmt.Sprintf("203.0.113.%d:%d", i%250, i), uint64(i+1)))
+	}
+	all, _ := collected(t, m, 0)
+	for range 20 {
+		rand.Shuffle(len(m.sockets), func(i, j int) { m.sockets[i], m.sockets[j] = m.sockets[j], m.sockets[i] })
+		for _, rows := range []int{1, 2, 50, 996, 997, 998} {
+			c, _ := collected(t, m, rows)
+			want := flows(all)[:min(rows, 997)]
+			if !slices.Equal(flows(c), want) || c.FlowsTotal != 997 || c.FlowsTruncated != (rows < 997) {
+				t.Fatalf("%d rows: total %d, truncated %v\n%s", rows, c.FlowsTotal, c.FlowsTruncated, cmp.Diff(want, flows(c)))
+			}
+		}
+	}
+}
+
+func TestListenersShowWhetherOthersReachThem(t *testing.T) {
+	udp := socket(Listen, "0.0.0.0:53", "0.0.0.0:0", 9)
+	udp.Protocol = UDP
+	m := &machine{
+		sockets: []Socket{
+			socket(Listen, "127.0.0.1:5432", "0.0.0.0:0", 1), socket(Listen, "[::1]:631", "[::]:0", 2), socket(Listen, "0.0.0.0:443", "0.0.0.0:0", 3),
+			socket(Listen, "[::]:22", "[::]:0", 4), socket(Listen, "192.0.2.1:22", "0.0.0.0:0", 5), socket(Listen, "127.8.9.1:25", "0.0.0.0:0", 6), udp,
+		},
+		owners: map[uint64]Owner{4: {PID: 802, Name: "sshd"}},
+	}
+	want := []Listener{
+		{Address: "192.0.2.1:22", Protocol: TCP, Exposed: true},
+		{PID: 802, ProcessName: "sshd", Address: "[::]:22", Protocol: TCP, Exposed: true},
+		{Address: "0.0.0.0:443", Protocol: TCP, Exposed: true},
+		{Address: "0.0.0.0:53", Protocol: UDP, Exposed: true},
+		{Address: "127.8.9.1:25", Protocol: TCP},
+		{Address: "[::1]:631", Protocol: TCP},
+		{Address: "127.0.0.1:5432", Protocol: TCP},
+	}
+	c, _ := collected(t, m, 0)
+	if diff := cmp.Diff(want, c.Listening); diff != "" || len(c.Flows) != 0 || c.Flows == nil {
+		t.Errorf("flows %v\n%s", c.Flows, diff)
+	}
+	if c, _ := collected(t, m, 3); len(c.Listening) != 3 || c.ListeningTotal != 7 || !c.ListeningTruncated || c.FlowsTruncated {
+		t.Errorf("three rows: %+v", c)
+	}
+}
+
+func TestOwnersAreLookedUpForShownRowsOnly(t *testing.T) {
+	m := &machine{}
+	for i := range 5000 {
+		m.sockets = append(m.sockets,
+			socket(Established, "192.0.2.1:1", fmt.Sprintf("203.0.113.%d:%d", i%250, i), uint64(i+1)),
+			socket(Listen, fmt.Sprintf("0.0.0.0:%d", i+1), "0.0.0.0:0", uint64(i+10001)),
+			socket(TimeWait, "192.0.2.1:1", fmt.Sprintf("203.0.113.%d:%d", i%250, i), 0))
+	}
+	collected(t, m, DefaultRows)
+	if len(m.asked) != 2*DefaultRows || slices.Contains(m.asked, 0) {
+		t.Errorf("asked for %d ids, 0 among them: %v", len(m.asked), slices.Contains(m.asked, 0))
+	}
+}
+
+func TestMissingOwnersAreGapsAndNotNobody(t *testing.T) {
+	list := []Socket{socket(Established, "192.0.2.1:1", "203.0.113.1:1", 1), socket(Established, "192.0.2.1:2", "203.0.113.1:2", 2), socket(TimeWait, "192.0.2.1:3", "203.0.113.1:3", 0)}
+	both := map[uint64]Owner{1: {PID: 1}, 2: {PID: 2}}
+	for name, c := range map[string]struct {
+		m    machine
+		want string
+	}{
+		"all found":              {machine{owners: both}, ""},
+		"all found, some denied": {machine{owners: both, denied: true}, ""},
+		"none, none denied":      {machine{}, ""},
+		"one missing, denied":    {machine{owners: map[uint64]Owner{1: {PID: 1}}, denied: true}, "without root"},
+		"no owners at all":       {machine{ownersErr: errors.New("no /proc")}, "no /proc"},
+	} {
+		c.m.sockets = list
+		got, gaps := collected(t, &c.m, 0)
+		if c.want == "" && len(gaps) != 0 || c.want != "" && (len(gaps) != 1 || gaps[0].Field != "flows.pid" || !strings.Contains(gaps[0].Reason, c.want)) {
+			t.Errorf("%s: gaps %v", name, gaps)
+		}
+		if got.Flows[2].PID != 0 {
+			t.Errorf("%s: a socket without a process belongs to %d", name, got.Flows[2].PID)
+		}
+	}
+}
+
+func TestSocketsThatCannotBeReadAreNoAnswer(t *testing.T) {
+	m := &machine{socketsErr: errors.New("half a list"), sockets: []Socket{socket(Established, "192.0.2.1:1", "203.0.113.1:1", 1)}}
+	gaps := answer.Gaps{}
+	if c, err := Collect(t.Context(), m, 0, &gaps); err == nil || len(m.asked) != 0 {
+		t.Errorf("got %+v, asked for %v", c, m.asked)
+	}
+}
+
+func TestNamesInConnectionsHoldNoEscapes(t *testing.T) {
+	m := &machine{
+		sockets: []Socket{
+			socket(Established, "[fe80::1%\x1b[31m\u202e]:1", "[fe80::2%a\nb]:2", 1), socket(Listen, "[fe80::1%\x07\u200b]:1", "[::]:0", 2),
+		},
+		owners: map[uint64]Owner{1: {PID: 1, Name: "\x1b[2Jx"}, 2: {PID: 2, Name: "a\nb" + strings.Repeat("c", 100)}},
+	}
+	c, _ := collected(t, m, 0)
+	for _, text := range []string{c.Flows[0].Source, c.Flows[0].Destination, c.Flows[0].ProcessName, c.Listening[0].Address, c.Listening[0].ProcessName} {
+		if strings.ContainsAny(text, "\x1b\x07\n\u202e\u200b") || len([]rune(text)) > 96 {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
+func FuzzTopList(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 1, 1, 9}, 2)
+	f.Fuzz(func(t *testing.T, ports []byte, rows int) {
+		rows = min(max(rows, 0), 20)
+		l := newTopList(rows, byInterest)
+		var all []Socket
+		for i, p := range ports {
+			s := socket(Established, "192.0.2.1:1", fmt.Sprintf("203.0.113.1:%d", p), uint64(i))
+			all = append(all, s)
+			l.add(s)
+		}
+		slices.SortFunc(all, byInterest)
+		if rows > 0 {
+			all = all[:min(rows, len(all))]
+		}
+		if !slices.Equal(l.sorted(), all) || l.total != len(ports) || l.truncated() != (len(all) < len(ports)) {
+			t.Errorf("%d rows of %v: %v", rows, ports, l.sorted())
+		}
+	})
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sanitize
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// secret stands in every command line below; none may show it.
+const secret = "hunter2"
+
+func TestCommandLinesShowNoSecret(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		// Options.
+		{[]string{"x", "--password=hunter2"}, "x --password=[redacted]"},
+		{[]string{"x", "--password", "hunter2", "--port", "80"}, "x --password [redacted] --port 80"},
+		{[]string{"x", "--password=hunter2 with blanks;&,"}, "x --password=[redacted]"},
+		{[]string{"x", "--password", "hunter2 with blanks"}, "x --password [redacted]"},
+		{[]string{"x", "--password", `"hunter2`, "--port", "80"}, "x --password [redacted] --port 80"},
+		{[]string{"x", "-password", "hunter2"}, "x -password [redacted]"},
+		{[]string{"x", "--pass", "hunter2"}, "x --pass [redacted]"},
+		{[]string{"x", "--db-passwd=hunter2"}, "x --db-passwd=[redacted]"},
+		{[]string{"x", "--passphrase", "hunter2"}, "x --passphrase [redacted]"},
+		{[]string{"x", "--api-key", "hunter2"}, "x --api-key [redacted]"},
+		{[]string{"x", "--apikey=hunter2"}, "x --apikey=[redacted]"},
+		{[]string{"x", "--authkey=hunter2"}, "x --authkey=[redacted]"},
+		{[]string{"x", "--token", "hunter2"}, "x --token [redacted]"},
+		{[]string{"x", "--client-secret", "hunter2"}, "x --client-secret [redacted]"},
+		{[]string{"java", "-Djavax.net.ssl.keyStorePassword=hunter2", "-jar", "a.jar"}, "java -Djavax.net.ssl.keyStorePassword=[redacted] -jar a.jar"},
+		{[]string{"openssl", "rsa", "-passin", "pass:hunter2"}, "openssl rsa -passin [redacted]"},
+		{[]string{"helm", "--set", "db.password=hunter2"}, "helm --set db.password=[redacted]"},
+		{[]string{"helm", "--set=db.password=hunter2,x=1"}, "helm --set=db.password=[redacted]"},
+		{[]string{"mount", "-o", "username=a,password=hunter2"}, "mount -o username=a,password=[redacted]"},
+		// Variables.
+		{[]string{"env", "PGPASSWORD=hunter2", "psql"}, "env PGPASSWORD=[redacted] psql"},
+		{[]string{"env", "AWS_SECRET_ACCESS_KEY=hunter2/a+b=="}, "env AWS_SECRET_ACCESS_KEY=[redacted]"},
+		{[]string{"docker", "run", "-e", "DB_PASS=hunter2", "-eMYSQL_PWD=hunter2"}, "docker run -e DB_PASS=[redacted] -eMYSQL_PWD=[redacted]"},
+		{[]string{"x", "token=hunter2"}, "x token=[redacted]"},
+		// URLs and connection strings.
+		{[]string{"x", "https://mira:hunter2@db.example/x"}, "x https://[redacted]@db.example/x"},
+		{[]string{"x", "https://hunter2@github.example/x"}, "x https://[redacted]@github.example/x"},
+		{[]string{"x", "postgres://u:hunter2@x@db.example/x"}, "x postgres://[redacted]@db.example/x"},
+		{[]string{"x", "redis://:hunter2@192.0.2.1:6379/0"}, "x redis://[redacted]@192.0.2.1:6379/0"},
+		{[]string{"x", "amqp://u:a/hunter2@mq.example"}, "x amqp://[redacted]@mq.example"},
+		{[]string{"x", "--url=mongodb+srv://u:hunter2@db.example/x"}, "x --url=mongodb+srv://[redacted]@db.example/x"},
+		{[]string{"x", "u:hunter2@tcp(db.example:3306)/x"}, "x [redacted]@tcp(db.example:3306)/x"},
+		{[]string{"x", "https://a.example/?token=hunter2&y=1#z"}, "x https://a.example/?token=[redacted]&y=1#z"},
+		{[]string{"x", "https://a.example/?y=1&api_key=hunter2&sig-password=hunter2"}, "x https://a.example/?y=1&api_key=[redacted]&sig-password=[redacted]"},
+		{[]string{"x", "https://s3.example/a?X-Amz-Signature=hunter2&y=1"}, "x https://s3.example/a?X-Amz-Signature=[redacted]&y=1"},
+		{[]string{"x", "host=h user=u password=hunter2 dbname=d"}, "x host=h user=u password=[redacted] dbname=d"},
+		{[]string{"x", "host=h password='hunter2 x' dbname=d"}, "x host=h password=[redacted] dbname=d"},
+		{[]string{"x", "Server=s;User Id=u;Password=hunter2;Encrypt=yes"}, "x Server=s;User Id=u;Password=[redacted];Encrypt=yes"},
+		{[]string{"x", "AccountName=a;AccountKey=hunter2==;y"}, "x AccountName=a;AccountKey=[redacted];y"},
+		{[]string{"x", "a password=a&hunter2&hunter2 b"}, "x a password=[redacted] b"},
+		{[]string{"x", "https://u:" + strings.Repeat("hunter2", 1000) + "@db.example"}, "x https://[redacted]"},
+		// Headers.
+		{[]string{"curl", "-H", "Authorization: Bearer hunter2"}, "curl -H Authorization:[redacted]"},
+		{[]string{"curl", "-H", "Authorization:", "Bearer", "hunter2"}, "curl -H Authorization: [redacted] [redacted]"},
+		{[]string{"curl", "-H", "X-Api-Key: hunter2"}, "curl -H X-Api-Key:[redacted]"},
+		{[]string{"curl", "-H", "Cookie: sid=hunter2; other=hunter2"}, "curl -H Cookie:[redacted]"},
+		{[]string{"curl", "--header=Authorization: Basic hunter2"}, "curl --header=Authorization: [redacted]"},
+		{[]string{"x", "bearer hunter2.a.b"}, "x bearer [redacted]"},
+		// JSON and other literals.
+		{[]string{"curl", "-d", `{"password":"hunter2"}`}, `curl -d {"password":[redacted]}`},
+		{[]string{"curl", "-d", `{"user":"a", "password" : "hunter2 \" hunter2", "n":1}`}, `curl -d {"user":"a", "password" : [redacted], "n":1}`},
+		{[]string{"curl", "-d", `{\"password\":\"hunter2\",\"n\":1}`}, `curl -d {\"password\":[redacted],\"n\":1}`},
+		{[]string{"curl", "-d", `{'apiKey': 'hunter2'}`}, `curl -d {'apiKey': [redacted]}`},
+		{[]string{"perl", "-e", `x(password => 'hunter2')`}, `perl -e x(password => [redacted])`},
+		{[]string{"x", `{"password":"hunter2 cut off`}, `x {"password":[redacted]`},
+		// Programs with a meaning of their own.
+		{[]string{"mysql", "-phunter2", "db"}, "mysql -p[redacted] db"},
+		{[]string{"/usr/bin/mysqldump", "-u", "root", "-phunter2"}, "/usr/bin/mysqldump -u root -p[redacted]"},
+		{[]string{"sudo", "mariadb-dump", "-phunter2"}, "sudo mariadb-dump -p[redacted]"},
+		{[]string{"mysqladmin", "password", "hunter2"}, "mysqladmin password [redacted]"},
+		{[]string{"sshpass", "-phunter2", "ssh", "-p", "22", "h"}, "sshpass -p[redacted] ssh -p 22 h"},
+		{[]string{"sshpass", "-p", "hunter2", "ssh", "-p22", "h"}, "sshpass -p [redacted] ssh -p22 h"},
+		{[]string{"curl", "-u", "u:hunter2", "https://a.example"}, "curl -u [redacted] https://a.example"},
+		{[]string{"curl", "-su", "u:hunter2"}, "curl -su [redacted]"},
+		{[]string{"curl", "--user=u:hunter2"}, "curl --user=[redacted]"},
+		{[]string{"redis-cli", "-a", "hunter2", "ping"}, "redis-cli -a [redacted] ping"},
+		{[]string{"ldapsearch", "-x", "-w", "hunter2"}, "ldapsearch -x -w [redacted]"},
+		{[]string{"mosquitto_sub", "-P", "hunter2", "-t", "a"}, "mosquitto_sub -P [redacted] -t a"},
+		{[]string{"docker", "login", "-u", "a", "-p", "hunter2"}, "docker login -u a -p [redacted]"},
+		{[]string{"7z", "x", "-phunter2", "a.7z"}, "7z x -p[redacted] a.7z"},
+		{[]string{"xfreerdp", "/u:a", "/p:hunter2"}, "xfreerdp /u:a /p:[redacted]"},
+		{[]string{"nmcli", "dev", "wifi", "connect", "a", "password", "hunter2"}, "nmcli dev wifi connect a password [redacted]"},
+		// Command lines inside of arguments.
+		{[]string{"sh", "-c", "mysqldump -u root -phunter2 db > x"}, "sh -c mysqldump -u root -p[redacted] db > x"},
+		{[]string{"sh", "-c", "x --password hunter2; y"}, "sh -c x --password [redacted] y"},
+		{[]string{"sh", "-c", `x --password "hunter2 and hunter2" y`}, "sh -c x --password [redacted] [redacted] [redacted] y"},
+		{[]string{"sh", "-c", "PGPASSWORD=hunter2 psql -h a"}, "sh -c PGPASSWORD=[redacted]"},
+		{[]string{"sh", "-c", "cd /x && PGPASSWORD=hunter2 psql -h a"}, "sh -c cd /x && PGPASSWORD=[redacted] psql -h a"},
+		{[]string{"sh", "-c", `curl -H "Authorization: Bearer hunter2" https://a.example`}, `sh -c curl -H "Authorization: [redacted]" https://a.example`},
+		{[]string{"sh", "-c", "curl -u a:hunter2 -d '{\"password\":\"hunter2\"}' https://a.example"}, `sh -c curl -u [redacted] -d '{"password":[redacted]}' https://a.example`},
+		{[]string{"psql", "-c", "ALTER USER a PASSWORD 'hunter2'"}, "psql -c ALTER USER a PASSWORD [redacted]"},
+		{[]string{"mysql", "-e", "CREATE USER a IDENTIFIED BY 'hunter2'"}, "mysql -e CREATE USER a IDENTIFIED BY [redacted]"},
+		{[]string{"gunicorn: master [shop --env DATABASE_URL=postgres://shop:hunter2@192.0.2.41/shop]"}, "gunicorn: master [shop --env DATABASE_URL=postgres://[redacted]@192.0.2.41/shop]"},
+	} {
+		got := Command(c.args, 400)
+		if got != c.want || strings.Contains(got, secret) {
+			t.Errorf("%q\n got %s\nwant %s", c.args, got, c.want)
+		}
+	}
+}
+
+func TestTokensAreKnownByTheirForm(t *testing.T) {
+	for _, token := range []string{
+		"ghp_" + strings.Repeat("a1", 18), "github_pat_" + strings.Repeat("a1", 20), "glpat-" + strings.Repeat("a1", 10), "xoxb-" + strings.Repeat("1", 12),
+		"sk-" + strings.Repeat("a1", 20), "sk_live_" + strings.Repeat("a1", 12), "hvs." + strings.Repeat("a1", 12), "npm_" + strings.Repeat("a1", 18),
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\n-----END",
+	} {
+		if got := Command([]string{"tool", "deploy", token, "now"}, 400); strings.Contains(got, token[len(token)-8:]) || !strings.Contains(got, Redacted) {
+			t.Errorf("%s: %s", token, got)
+		}
+	}
+}
+
+func TestOrdinaryCommandLinesStayReadable(t *testing.T) {
+	for _, line := range []string{
+		"ssh -p 22 host.example", "ssh -p22 host.example", "rsync -av --port 80 a@host.example:/srv /srv", "/usr/sbin/nginx -g daemon on;",
+		"sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups", "postgres: shop shop 192.0.2.40(51022) SELECT", "/sbin/init splash",
+		"docker run -p 80:80 nginx:1.27", "docker run -p 3306:3306 -v /a:/b mysql:8", "ps -p 1 -o pid,comm", "mkdir -p /srv/a", "cp -pr /a /b",
+		"python3 -m http.server --bind 192.0.2.1 8000", "git clone https://git.example/a/b.git", "scp a@host.example:/x /y", "http://127.0.0.1:4873/@scope/pkg",
+		"/usr/bin/dbus-daemon --system --address=systemd: --nofork --nopidfile --systemd-activation --syslog-only",
+		"java -Xmx384m -XX:+UseG1GC -jar /app/shop.jar", "curl -s -o /dev/null https://a.example/?page=1&sort=up", "systemd-ask-password-console",
+		"pg_dump -w --no-password shop", "docker login --password-stdin registry.example", "ansible-playbook --ask-pass site.yml",
+		"mysqld --port=3306 --pid-file=/run/mysqld.pid", "mysql -u root -h db.example shop", "mysql -P 3306 -p shop", "tar -xzpf a.tar.gz",
+		"train.py --tokenizer gpt2 --steps 10", "/bin/login -p --", "loginctl show-session 1 -p Type", "gpg-agent --supervised", "passwd mira",
+		"nc -l -p 8080", "/lib/systemd/systemd-logind", "tail -f /var/log/auth.log", "basic settings and tutorials", "vim notes about passengers: 3",
+		"kworker/0:1H", "socat TCP-LISTEN:80,fork TCP:192.0.2.1:80", "7z a -mx=9 out.7z in", "xfreerdp /v:host.example /u:mira",
+	} {
+		for name, args := range map[string][]string{"words": strings.Fields(line), "title": {line}} {
+			if got := Command(args, 400); got != line {
+				t.Errorf("%s: %s\nreads %s", name, line, got)
+			}
+		}
+	}
+}
+
+func TestCommandIsOneLineOfBoundedLength(t *testing.T) {
+	long := Command([]string{"x", strings.Repeat("word ", 2000), "--password", secret}, 160)
+	if utf8.RuneCountInString(long) != 160 || !strings.HasSuffix(long, "…") {
+		t.Errorf("%d runes: %s", utf8.RuneCountInString(long), long)
+	}
+	if got := Command([]string{"a\nb", "", "\x1b[2J", "c\td"}, 160); got != "a b  �[2J c d" {
+		t.Errorf("%q", got)
+	}
+	if got := Command(nil, 160); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestSecretAtTheCutIsNotShown(t *testing.T) {
+	for limit := range 60 {
+		got := Command([]string{"x", "--password", secret, "--token=" + secret, "https://a:" + secret + "@b.example"}, limit)
+		if strings.Contains(got, secret[:4]) || utf8.RuneCountInString(got) > limit {
+			t.Errorf("%d: %s", limit, got)
+		}
+	}
+}
+
+func FuzzCommand(f *testing.F) {
+	f.Add("x\x00--password\x00QZQZQZQZ\x00y")
+	f.Add("sh\x00-c\x00mysql -pQZQZQZQZ \"a b\"; curl -u 'a:b c'")
+	f.Add(`{"password":"a\"b"} 'token': \"x\" &api_key=1`)
+	f.Fuzz(func(t *testing.T, line string) {
+		got := Command(strings.Split(line, "\x00"), 160)
+		if utf8.RuneCountInString(got) > 160 || !utf8.ValidString(got) {
+			t.Errorf("%q", got)
+		}
+		for _, r := range got {
+			if r != visible(r) {
+				t.Errorf("%q holds %U", got, r)
+			}
+		}
+		if strings.ContainsAny(line, "\x00") {
+			return
+		}
+		for _, args := range [][]string{{line, "--password", "QZQZQZQZ"}, {line, "--password=QZQZQZQZ"}, {line, "https://u:QZQZQZQZ@h"}} {
+			if got := Command(args, 1<<20); strings.Contains(got, "QZQZQZQZ") && !strings.Contains(line, "QZ") {
+				t.Errorf("%q shows %q", args, got)
+			}
+		}
+	})
+}
+
+func TestEverySecretNameIsHiddenInEveryForm(t *testing.T) {
+	names := []string{
+		"password", "PASSWORD", "DbPassword", "db_passwd", "passphrase", "secret", "client_secret", "token", "access_token", "tokens", "api_key", "api-key",
+		"apiKey", "access_key", "private-key", "credential", "creds", "pass", "DB_PASS", "pwd", "psk", "jwt", "cookie", "auth_key", "encryption_key", "tokenid", "token_value",
+	}
+	var shown []string
+	for _, n := range names {
+		for _, args := range [][]string{
+			{"x", n + "=hunter2"}, {"x", "--" + n, "hunter2"}, {"x", "--" + n + "=hunter2"}, {"x", "-" + n, "hunter2"}, {"x", "a " + n + "=hunter2 b"},
+			{"x", "a " + n + ": hunter2"}, {"x", `{"` + n + `":"hunter2"}`}, {"x", "a --" + n + " hunter2 b"}, {"x", "/?a=1&" + n + "=hunter2"}, {"x", n + ":", "hunter2"},
+		} {
+			if got := Command(args, 400); strings.Contains(got, secret) {
+				shown = append(shown, got)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string(nil), shown); diff != "" {
+		t.Error(diff)
+	}
+}

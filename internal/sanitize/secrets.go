@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sanitize
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// name matches the names under which programs take secrets: of an option
+// (--db-password), a variable (PGPASSWORD), a parameter (api_key), a member (keyStorePassword).
+// What stands in the first two lines may have anything behind it; "pass" and the like must
+// end the name, and "tokenizer" is no token.
+const name = `[\w.-]*(?:(?:passw(?:or)?d|passwort|passphrase|passcode|secret|authorization|credential` +
+	`|(?:api|access|account|private|auth|encryption|signing|master|app|storage|shared|license|service)[_.-]?key)[\w.-]*` +
+	`|token(?:[a-hj-z0-9_.-][\w.-]*|i(?:[a-y0-9_.-][\w.-]*)?)?` +
+	`|pass|passin|passout|pwd|psk|creds?|jwt|bearer|cookies?|signature)`
+
+// value matches a value: quoted, quoted inside of quotes, or up to a blank,
+// semicolon or ampersand. A quote that is not closed was cut off.
+const value = `"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|\\+["'][^"']*(?:["']|$)|[^\s;"'&]+`
+
+// patterns find secrets in text.
+type patterns struct {
+	first      *regexp.Regexp // an argument that is an assignment: all the rest is the value
+	option     *regexp.Regexp // the next word is the value
+	flag       *regexp.Regexp // an option that takes no value
+	ends       *regexp.Regexp // the next word is the value of a header or an assignment
+	assign     *regexp.Regexp
+	parameter  *regexp.Regexp // ends the value before it, in a URL
+	rest       *regexp.Regexp // of a value, behind an ampersand that does not end it
+	cutURL     *regexp.Regexp // the end of a text that was cut, which may hold half a password
+	userinfo   *regexp.Regexp
+	oddInfo    *regexp.Regexp // a password with a slash in it
+	driver     *regexp.Regexp // user:password@tcp(...), as Go's MySQL driver has it
+	header     *regexp.Regexp
+	bearer     *regexp.Regexp
+	identified *regexp.Regexp // SQL
+	known      *regexp.Regexp // tokens that their form gives away
+}
+
+// secrets is compiled at first use: most runs show no command line, and
+// start-up is part of every answer.
+var secrets = sync.OnceValue(func() *patterns {
+	c := regexp.MustCompile
+	return &patterns{
+		first:      c(`(?i)^-{0,2}` + name + `\s*[=:]`),
+		option:     c(`(?i)^-{1,2}` + name + `$`),
+		flag:       c(`(?i)^-{1,2}(?:no|ask|prompt)[-_]|[-_](?:stdin|prompt)$`),
+		ends:       c(`(?i)` + name + `["']?[=:]$`),
+		assign:     c(`(?i)(` + name + `\\*["']?\s*(?:=>|:=|=|:)\s*)(` + value + `)`),
+		parameter:  c(`^&[\w.%-]{1,64}=`),
+		rest:       c(`^&[^\s;"'&]*`),
+		cutURL:     c(`([A-Za-z][\w+.-]*://)[^\s/]*$`),
+		userinfo:   c(`([A-Za-z][\w+.-]*://)[^/\s"']*@`),
+		oddInfo:    c(`([A-Za-z][\w+.-]*://)[^\s/@:]*:\d*[^\s/@\d][^\s@]*@`),
+		driver:     c(`[^\s:/@="']+:[^\s@/"']+(@(?:tcp|unix)\()`),
+		header:     c(`(?i)((?:authorization|cookie|x-[\w-]*(?:token|key|secret|auth)[\w-]*)\s*:\s*)[^"'\r\n]+`),
+		bearer:     c(`(?i)\b(bearer\s+)[^\s"']{6,}`),
+		identified: c(`(?i)\b(identified\s+by\s+)(?:` + value + `)`),
+		known: c(`\b(?:gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[srp]k_(?:live|test)_\w{10,}` +
+			`|sk-[\w-]{16,}|hf_\w{20,}|npm_\w{30,}|tskey-[\w-]{10,}|hvs\.[\w-]{16,}|AIza[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}` +
+			`|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*`),
+	}
+})
+
+// text redacts what can be recognised without the words around it. The plain
+// comparisons spare most arguments the regular expressions.
+func (p *patterns) text(s string) string {
+	if strings.Contains(s, "://") {
+		s = p.userinfo.ReplaceAllString(s, "${1}"+Redacted+"@")
+		s = p.oddInfo.ReplaceAllString(s, "${1}"+Redacted+"@")
+	}
+	if strings.Contains(s, "(") {
+		s = p.driver.ReplaceAllString(s, Redacted+"${1}")
+	}
+	if strings.ContainsAny(s, " \t\n") {
+		s = p.bearer.ReplaceAllString(s, "${1}"+Redacted)
+		s = p.identified.ReplaceAllString(s, "${1}"+Redacted)
+	}
+	if strings.ContainsAny(s, "=:") {
+		s = p.header.ReplaceAllString(s, "${1}"+Redacted)
+		s = p.assignments(s)
+	}
+	if len(s) > 16 {
+		s = p.known.ReplaceAllString(s, Redacted)
+	}
+	return s
+}
+
+// assignment returns where the value begins if all of an argument is one
+// assignment, or 0.
+func (p *patterns) assignment(arg string) int {
+	if !strings.ContainsAny(arg, "=:") {
+		return 0
+	}
+	at := p.first.FindStringIndex(arg)
+	if at == nil || at[1] == len(arg) {
+		return 0
+	}
+	return at[1]
+}
+
+// assignments hides values up to the next parameter of a URL. It goes through s
+// once, however many there are.
+func (p *patterns) assignments(s string) string {
+	var out strings.Builder
+	for {
+		at := p.assign.FindStringSubmatchIndex(s)
+		if at == nil {
+			return out.String() + s
+		}
+		out.WriteString(s[:at[3]] + Redacted)
+		s = s[at[1]:]
+		for strings.HasPrefix(s, "&") && !p.parameter.MatchString(s) {
+			s = s[len(p.rest.FindString(s)):]
+		}
+	}
+}
+
+// A program names the short options behind which it takes a secret.
+type program struct {
+	next  string   // letters whose secret is the next word: -u SECRET, -su SECRET
+	long  []string // the same for long options whose name does not say it
+	glued []string // beginnings of words that end with the secret: -pSECRET
+}
+
+// programs are found by the beginning of their names, the longest first.
+var programs = []struct {
+	begins string
+	program
+}{
+	{"mysql", program{glued: []string{"-p"}}},
+	{"mariadb", program{glued: []string{"-p"}}},
+	{"sshpass", program{next: "p", glued: []string{"-p"}}},
+	{"ssh-keygen", program{next: "NP"}},
+	{"ssh", program{}}, // after sshpass, -p is a port
+	{"curl", program{next: "uU", long: []string{"--user", "--proxy-user"}, glued: []string{"-u", "-U", "--user=", "--proxy-user="}}},
+	{"mongo", program{next: "p"}},
+	{"redis-cli", program{next: "a"}},
+	{"valkey-cli", program{next: "a"}},
+	{"ldap", program{next: "w", glued: []string{"-w"}}},
+	{"sqlcmd", program{next: "P", glued: []string{"-P"}}},
+	{"ipmitool", program{next: "P"}},
+	{"snmp", program{next: "cAX"}},
+	{"smbclient", program{next: "U", glued: []string{"-U"}}},
+	{"rpcclient", program{next: "U", glued: []string{"-U"}}},
+	{"mosquitto_", program{next: "P"}},
+	{"lftp", program{next: "u"}},
+	{"unzip", program{next: "P"}},
+	{"zip", program{next: "P"}},
+	{"7z", program{glued: []string{"-p"}}},
+	{"openssl", program{next: "kK"}},
+	{"rdesktop", program{next: "p"}},
+	{"xfreerdp", program{glued: []string{"/p:"}}},
+	{"useradd", program{next: "p"}},
+	{"usermod", program{next: "p"}},
+	{"login", program{next: "p"}}, // docker login, az login; not login(1), see below
+}
+
+// programNamed finds the program that a word names. login(1) itself, unlike
+// "docker login", has -p mean something else.
+func programNamed(word string, first bool) (program, bool) {
+	base := word[strings.LastIndexByte(word, '/')+1:]
+	for _, p := range programs {
+		if strings.HasPrefix(base, p.begins) && (p.begins != "login" || base == "login" && !first) {
+			return p.program, true
+		}
+	}
+	return program{}, false
+}
+
+// announces says whether w is an option with the secret behind it. Letters may
+// stand together, as in -su.
+func (p program) announces(w string) bool {
+	for _, l := range p.long {
+		if w == l {
+			return true
+		}
+	}
+	letters := len(w) > 1 && w[0] == '-' && w[1] != '-'
+	return letters && strings.IndexByte(p.next, w[len(w)-1]) >= 0
+}
+
+// port matches a mapping of ports, which is no password.
+var port = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+:\d+`) })
+
+// secretIn returns the option of a word that ends with its secret.
+func (p program) secretIn(w string) (option string, ok bool) {
+	for _, g := range p.glued {
+		if rest, found := strings.CutPrefix(w, g); found && rest != "" && !port().MatchString(rest) {
+			return g, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sentinel/internal/sysexec"
+)
+
+const (
+	buildLimit = 8 * time.Minute // of the root file system, which is made once
+	bootLimit  = time.Minute
+	// packages are what the container has beside Debian's smallest set.
+	packages = "systemd,systemd-sysv,dbus"
+	// rootName changes with what the container holds.
+	rootName = "debian-systemd-1"
+)
+
+// Booted runs the calling test once more, as root inside of a container in
+// which systemd has booted, with the given units in /etc/systemd/system; see [Inside]. The
+// root file system is made with debootstrap from the mirror of this machine and kept in the
+// user's cache. What the test changes is gone afterwards.
+func Booted(t *testing.T, units map[string]string) bool {
+	t.Helper()
+	if os.Getenv(mark) == t.Name() {
+		return true
+	}
+	Namespaces(t)
+	nspawn := Program(t, "systemd-nspawn", "systemd-container")
+	root, release := rootFS(t)
+	defer release()
+	folder := t.TempDir()
+	args := []string{
+		"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", nspawn, "--quiet", "--directory=" + root, "--volatile=overlay", "--register=no", "--keep-unit",
+		"--private-network", "--link-journal=no", "--console=pipe", fmt.Sprintf("--machine=sentinel-test-%d", os.Getpid()),
+		"--bind-ro=" + os.Args[0] + ":/sentinel.test", "--bind=" + folder + ":/result",
+	}
+	for name, content := range units {
+		args = append(args, bound(t, folder, name, content))
+	}
+	args = append(args, bound(t, folder, "inside.service", insideUnit(t.Name())), "--boot", "systemd.unit=inside.service")
+	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: bootLimit})
+	tidy(t)
+	said, rerr := os.ReadFile(filepath.Join(folder, "output"))
+	if rerr != nil {
+		t.Fatalf("the container did not run the test: %v, status %d\n%s%s", err, r.Exit, r.Stdout, r.Stderr)
+	}
+	r.Stdout, r.Stderr = said, nil
+	takeOver(t, r, err)
+	return false
+}
+
+// tidy removes the empty control groups that systemd-nspawn leaves below that of
+// this process.
+func tidy(t *testing.T) {
+	t.Helper()
+	raw, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) < 3 {
+			continue
+		}
+		for _, hierarchy := range []string{"", "unified", "systemd"} {
+			for _, left := range []string{"payload/init.scope", "payload", "supervisor"} {
+				os.Remove(filepath.Join("/sys/fs/cgroup", hierarchy, parts[2], left)) //nolint:errcheck // in use, or not there
+			}
+		}
+	}
+}
+
+// bound writes a unit and returns the option that shows it to the container.
+func bound(t *testing.T, folder, name, content string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil { //nolint:gosec // units are for everyone to read
+		t.Fatal(err)
+	}
+	return "--bind-ro=" + path + ":/etc/systemd/system/" + name
+}
+
+// insideUnit runs the test and ends the container with its status.
+func insideUnit(test string) string {
+	return `[Unit]
+Wants=dbus.socket
+After=dbus.socket
+SuccessAction=exit-force
+FailureAction=exit-force
+[Service]
+Type=oneshot
+Environment=` + mark + "=" + test + " SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL") + ` HOME=/root
+ExecStart=/sentinel.test "-test.run=` + strings.ReplaceAll(only(test), "$", "$$") + `" -test.v -test.count=1
+StandardOutput=file:/result/output
+StandardError=inherit
+`
+}
+
+// rootFS returns a root file system with systemd, locked until it is released.
+func rootFS(t *testing.T) (root string, release func()) {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = "/var/cache"
+	}
+	cache = filepath.Join(cache, "sentinel-test")
+	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // root file systems are for every user in them
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(filepath.Join(cache, rootName+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	root = filepath.Join(cache, rootName)
+	if _, err := os.Stat(root); err != nil {
+		build(t, root)
+	}
+	return root, func() { lock.Close() } //nolint:errcheck // only the lock goes with it
+}
+
+// build makes the root file system aside and moves it into place, so that one
+// that was interrupted is never used.
+func build(t *testing.T, root string) {
+	t.Helper()
+	tool := Program(t, "debootstrap", "debootstrap")
+	suite, mirror := debian()
+	Need(t, suite != "" && mirror != "", "Debian with its mirror in /etc/apt, to make a container")
+	aside := root + ".new"
+	if err := os.RemoveAll(aside); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"http_proxy=" + os.Getenv("http_proxy"), tool, "--variant=minbase", "--include=" + packages, suite, aside, mirror}
+	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: buildLimit})
+	Need(t, err == nil && r.Exit == 0, fmt.Sprintf("a container from %s: %v\n%s%s", mirror, err, tail(r.Stdout), tail(r.Stderr)))
+	if err := os.Rename(aside, root); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tail(b []byte) []byte { return b[max(0, len(b)-2000):] }
+
+// debian returns the release of this machine and a mirror to take packages
+// from; empty on another distribution.
+func debian() (suite, mirror string) {
+	raw, err := os.ReadFile("/etc/os-release")
+	if err != nil || !strings.Contains(string(raw), "\nID=debian\n") {
+		return "", ""
+	}
+	for line := range strings.Lines(string(raw)) {
+		if name, ok := strings.CutPrefix(line, "VERSION_CODENAME="); ok {
+			suite = strings.TrimSpace(name)
+		}
+	}
+	return suite, aptMirror()
+}
+
+// aptMirror returns the first plain Debian archive of the configuration of apt
+// (sources.list(5), both forms).
+func aptMirror() string {
+	lists := []string{"/etc/apt/sources.list"}
+	for _, pattern := range []string{"/etc/apt/sources.list.d/*.sources", "/etc/apt/sources.list.d/*.list"} {
+		if found, err := filepath.Glob(pattern); err == nil {
+			lists = append(lists, found...)
+		}
+	}
+	for _, list := range lists {
+		raw, err := os.ReadFile(list)
+		if err != nil {
+			continue
+		}
+		for _, word := range strings.Fields(string(raw)) {
+			if strings.HasPrefix(word, "http") && strings.HasSuffix(strings.TrimSuffix(word, "/"), "/debian") {
+				return word
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package systemd
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/health"
+	"sentinel/internal/testenv"
+)
+
+func TestTreeThatIsNotLiveHasNoSystemd(t *testing.T) {
+	for _, root := range []string{t.TempDir(), "../../../testdata/hosts/laptop"} {
+		if units, err := FailedUnits(t.Context(), root); !errors.Is(err, errNotRunning) || units != nil {
+			t.Errorf("%s: %v, %v", root, units, err)
+		}
+	}
+}
+
+const broken = `[Unit]
+Description=A unit that fails
+[Service]
+Type=oneshot
+ExecStart=/bin/false
+`
+
+func systemctl(t *testing.T, want bool, args string) {
+	t.Helper()
+	out, err := exec.Command("systemctl", strings.Fields(args)...).CombinedOutput()
+	if (err == nil) != want {
+		t.Fatalf("systemctl %s: %v: %s", args, err, out)
+	}
+}
+
+// failed returns the failed units that this test made.
+func failed(t *testing.T) []health.Unit {
+	t.Helper()
+	all, err := FailedUnits(t.Context(), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []health.Unit{}
+	for _, u := range all {
+		if strings.HasPrefix(u.Name, "broken") {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+func TestFailedUnitsOfABootedSystem(t *testing.T) {
+	if !testenv.Booted(t, map[string]string{"broken.service": broken}) {
+		return
+	}
+	want := []health.Unit{{Name: "broken.service", Description: "A unit that fails"}}
+	if diff := cmp.Diff([]health.Unit{}, failed(t)); diff != "" {
+		t.Errorf("before: %s", diff)
+	}
+	systemctl(t, false, "start broken.service")
+	if diff := cmp.Diff(want, failed(t)); diff != "" {
+		t.Errorf("as root: %s", diff)
+	}
+	systemctl(t, true, "stop dbus.socket dbus.service")
+	if diff := cmp.Diff(want, failed(t)); diff != "" {
+		t.Errorf("as root without the bus: %s", diff)
+	}
+	systemctl(t, true, "start dbus.socket")
+	testenv.Become(t, testenv.Nobody)
+	if diff := cmp.Diff(want, failed(t)); diff != "" {
+		t.Errorf("as nobody: %s", diff)
+	}
+}
+
+func TestBusThatIsDownIsAnErrorForOthers(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	systemctl(t, true, "stop dbus.socket dbus.service")
+	testenv.Become(t, testenv.Nobody)
+	if units, err := FailedUnits(t.Context(), "/"); err == nil || units != nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("%v, %v", units, err)
+	}
+}
+
+func TestMachineWithoutSystemdSaysSo(t *testing.T) {
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount", "sh", "-c", `mount -t tmpfs tmpfs /run && exec "$@"`, "sh") {
+		return
+	}
+	if units, err := FailedUnits(t.Context(), "/"); !errors.Is(err, errNotRunning) || units != nil {
+		t.Errorf("%v, %v", units, err)
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clients holds sentinel-mcp to what the clients that people use
+// expect: the official TypeScript SDK and the Inspector, both on Node.
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sentinel/internal/ops"
+	"sentinel/internal/testenv"
+)
+
+// observed is a sentinel that says in the pipe "up" that the real one was
+// started, and in "status" how it ended. A wait that the signal interrupts is waited
+// again.
+const observed = `#!/bin/sh
+trap : TERM
+exec 3<&0
+%s/sentinel "$@" <&3 &
+echo up >%s/up
+wait $!; status=$?
+[ $status -le 128 ] || { wait $!; status=$?; }
+echo $status >%s/status
+`
+
+// binaries builds both programs as they are shipped and returns their folder.
+func binaries(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"sentinel", "sentinel-mcp"} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), "./cmd/"+name)
+		cmd.Dir = "../.."
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v\n%s", name, err, out)
+		}
+	}
+	return dir
+}
+
+// installed fetches the clients named in package-lock.json, once.
+func installed(t *testing.T) {
+	t.Helper()
+	_, err := exec.LookPath("npm")
+	testenv.Need(t, err == nil, "the programs node and npm")
+	if _, err := os.Stat("node_modules/.package-lock.json"); err == nil {
+		return
+	}
+	out, err := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput()
+	testenv.Need(t, err == nil, fmt.Sprintf("what npm ci fetches from its registry: %v\n%s", err, out))
+}
+
+// recentNode returns a node that the Inspector runs on: the one that comes
+// with the clients, else the system's, which Debian 12 has too old.
+func recentNode(t *testing.T) string {
+	t.Helper()
+	architecture := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	shipped, err := filepath.Abs("node_modules/node-linux-" + architecture + "/bin/node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exec.Command(shipped, "--version").Run() == nil {
+		return shipped
+	}
+	out, err := exec.Command("node", "--version").Output()
+	var major, minor int
+	_, scanErr := fmt.Sscanf(string(out), "v%d.%d", &major, &minor)
+	recent := err == nil && scanErr == nil && (major > 22 || major == 22 && minor >= 19)
+	testenv.Need(t, recent, "node 22.19 or later")
+	return "node"
+}
+
+func TestTypeScriptSDK(t *testing.T) {
+	installed(t)
+	dir := binaries(t)
+	for name, node := range map[string]string{"system node": "node", "recent node": recentNode(t)} {
+		t.Run(name, func(t *testing.T) {
+			watch := t.TempDir()
+			script := fmt.Sprintf(observed, dir, watch, watch)
+			if err := os.WriteFile(filepath.Join(watch, "sentinel"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"up", "status"} {
+				if err := syscall.Mkfifo(filepath.Join(watch, name), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, err := exec.CommandContext(t.Context(), node, "sdk.mjs", dir, watch).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			want := []string{"instructions", "list", "wrong argument", "unknown tool", "side by side", "cancel"}
+			for _, op := range ops.All() {
+				if op.Effect == ops.Read {
+					want = append(want, "call "+op.Name)
+				}
+			}
+			for _, name := range want {
+				if !strings.Contains(string(out), "ok "+name+"\n") {
+					t.Errorf("%s did not run:\n%s", name, out)
+				}
+			}
+		})
+	}
+}
+
+// inspect runs the Inspector's command line and returns its exit status and
+// what it printed on both streams.
+func inspect(t *testing.T, server string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	const launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+	cmd := exec.CommandContext(t.Context(), recentNode(t), append([]string{launcher, "--cli", server}, args...)...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func TestInspector(t *testing.T) {
+	installed(t)
+	server := binaries(t) + "/sentinel-mcp"
+	for _, era := range []string{"legacy", "modern"} {
+		t.Run(era, func(t *testing.T) {
+			status, out, errs := inspect(t, server, "--protocol-era", era, "--method", "tools/list", "--strict")
+			if status != 0 || errs != "" {
+				t.Errorf("tools/list: status %d, %s", status, errs)
+			}
+			for _, op := range ops.All() {
+				if !strings.Contains(out, `"name": "`+op.Name+`"`) {
+					t.Errorf("tools/list has no %s", op.Name)
+				}
+				if op.Effect == ops.Read {
+					inspectCall(t, server, era, op.Name)
+				}
+			}
+			status, out, _ = inspect(t, server, "--protocol-era", era, "--method", "tools/call", "--tool-name", "get_top_processes", "--tool-arg", "count=0")
+			if status == 0 || !strings.Contains(out, `"error_code": "INVALID_ARGUMENT"`) {
+				t.Errorf("wrong argument: status %d, %s", status, out)
+			}
+		})
+	}
+}
+
+func inspectCall(t *testing.T, server, era, tool string) {
+	t.Helper()
+	status, out, errs := inspect(t, server, "--protocol-era", era, "--method", "tools/call", "--tool-name", tool)
+	var result struct {
+		StructuredContent struct{ Success bool }
+	}
+	if err := json.Unmarshal([]byte(out), &result); err != nil || status != 0 || !result.StructuredContent.Success {
+		t.Errorf("%s: status %d, %v, %s%s", tool, status, err, out, errs)
+	}
+}
