@@ -27,20 +27,18 @@ import (
 // wide is as long as a document lets a text be, in letters two columns wide.
 func wide(n int) string { return strings.Repeat("漢", n) }
 
-func number[T any](v T) *T { return &v }
-
 // largest is a health document with every field at its longest.
 func largest() *healthDocument {
 	d := &healthDocument{Header: answer.NewHeader("system_health", true), Connections: &network.Connections{}}
-	d.CPU = &health.CPU{Percent: number(99.9), Cores: 512, Load1: number(1234.56), Load5: number(1234.56), Load15: number(1234.56)}
+	d.CPU = &health.CPU{Percent: new(99.9), Cores: 512, Load1: new(1234.56), Load5: new(1234.56), Load15: new(1234.56)}
 	d.Thermal, d.Temperature = &health.Thermal{Sensor: wide(64), Celsius: 99.9}, "100"
 	d.Memory = &health.Memory{TotalBytes: 1 << 63, UsedBytes: 1 << 63, UsedPercent: 100}
 	d.Swap = &health.Swap{TotalBytes: 1 << 63, UsedBytes: 1 << 63, UsedPercent: 100}
-	d.Pressure = map[string]health.Pressure{"cpu": {SomeAvg60: number(99.9)}, "memory": {SomeAvg60: number(99.9)}, "io": {SomeAvg60: number(99.9)}}
+	d.Pressure = map[string]health.Pressure{"cpu": {SomeAvg60: new(99.9)}, "memory": {SomeAvg60: new(99.9)}, "io": {SomeAvg60: new(99.9)}}
 	d.FirewallStatus, d.FirewallEvidence = "UNKNOWN", wide(120)
-	d.UptimeSeconds, d.RebootRequired = number(int64(1<<40)), number(true)
-	d.FailedUnitsTotal = number(100)
-	d.OOMKills = number(uint64(5))
+	d.UptimeSeconds, d.RebootRequired = new(int64(1<<40)), new(true)
+	d.FailedUnitsTotal = new(100)
+	d.OOMKills = new(uint64(5))
 	comm := strings.Repeat("\ufffd", 15) // 15 bytes that are no text
 	for range 10 {
 		d.FailedUnits = append(d.FailedUnits, health.FailedUnit{Name: wide(96)})
@@ -53,7 +51,7 @@ func largest() *healthDocument {
 		d.Listening = append(d.Listening, network.Listener{PID: 4194304, ProcessName: comm, Address: "[2001:db8:1111:2222:3333:4444:5555:6666]:65535", Protocol: network.UDP, Exposed: true})
 		d.Unavailable.Note("disks."+wide(64), wide(200))
 	}
-	d.FlowsTotal, d.ListeningTotal, d.DisksTotal = 1e6, 1e6, number(1000000)
+	d.FlowsTotal, d.ListeningTotal, d.DisksTotal = 1e6, 1e6, new(1000000)
 	d.Judge(config.Default().Thresholds)
 	return d
 }
@@ -69,15 +67,15 @@ func TestTheViewFitsTheTerminal(t *testing.T) {
 			}},
 			"assets": assetDocument{answer.NewHeader("asset_info", true), assets.Result{Asset: assets.Asset{
 				AssetID: wide(36), Hostname: wide(100), SerialNumber: wide(100), Container: wide(100), Virtualization: wide(100),
-				Hardware: assets.Hardware{Model: wide(100), Vendor: wide(100), Chip: wide(100), Cores: number(512), CoresPhysical: number(256), MemoryBytes: number(uint64(1 << 63))},
+				Hardware: assets.Hardware{Model: wide(100), Vendor: wide(100), Chip: wide(100), Cores: new(512), CoresPhysical: new(256), MemoryBytes: new(uint64(1 << 63))},
 				OS:       assets.OS{Name: wide(100), Version: wide(100), Build: wide(100), Kernel: wide(100), Architecture: wide(100), Uptime: wide(100)},
 				Network:  assets.Network{Interfaces: []assets.Interface{{Name: wide(15), MAC: wide(20), State: "down", SpeedMbps: 400000, Addresses: []string{wide(43), wide(43)}}}},
-				Storage:  assets.Storage{Volumes: []assets.VolumeRow{{Device: wide(100), Mountpoint: wide(100), FileSystem: wide(100), SizeBytes: number(uint64(1 << 63))}}},
+				Storage:  assets.Storage{Volumes: []assets.VolumeRow{{Device: wide(100), Mountpoint: wide(100), FileSystem: wide(100), SizeBytes: new(uint64(1 << 63))}}},
 			}}},
 			"network": networkDocument{answer.NewHeader("network_stats", true), network.Report{Stats: network.Stats{
 				TotalBytesSent: 1 << 63, TotalBytesRecv: 1 << 63, Interfaces: []network.InterfaceStats{{
 					Name: wide(32), BytesSent: 1 << 63, BytesRecv: 1 << 63, ErrorsIn: 1 << 40, DropsIn: 1 << 40,
-					SentPerSecond: number(int64(1 << 40)), RecvPerSecond: number(int64(1 << 40)),
+					SentPerSecond: new(int64(1 << 40)), RecvPerSecond: new(int64(1 << 40)),
 				}}, Connections: &network.ConnectionCounts{Total: 1e6, TCP: 1e6, UDP: 1e6, Established: 1e6, Listen: 1e6, TimeWait: 1e6, CloseWait: 1e6, Other: 1e6},
 			}}},
 		} {

@@ -5,6 +5,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -248,4 +249,22 @@ func TestCallsAtTheSameMomentAskOnce(t *testing.T) {
 			t.Errorf("%d questions, want 1", questions)
 		}
 	})
+}
+
+// A killed sudo leaves its child running as root, so no run through it may ever
+// be killed; one without it may.
+func TestOnlyARunThroughSudoIsSparedTheKill(t *testing.T) {
+	h := &host{raised: out("no document"), plain: out(asUser)}
+	runner := &fakeRunner{do: h.do}
+	g := newGate(runner, false, h.trusted, time.Now, slog.New(slog.DiscardHandler))
+	if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+		t.Fatal(err)
+	}
+	var spared []bool
+	for _, c := range runner.seen[1:] {
+		spared = append(spared, c.NoKill)
+	}
+	if diff := cmp.Diff([]bool{true, false}, spared); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
 }
