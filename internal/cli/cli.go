@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 
+	"sentinel/internal/bound"
 	"sentinel/internal/config"
 	"sentinel/internal/fault"
 	"sentinel/internal/host"
@@ -45,28 +46,36 @@ type Program struct {
 // Run is [Run] for p.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	call, err := parse(args)
-	out := newOutput(stdout, stderr, call.json)
+	out := newOutput(ctx, stdout, stderr, call.json)
 	if err != nil {
 		return out.fail(cmp.Or(call.op.Action, "usage"), err)
 	}
 	if call.text != nil {
 		return out.text(call.text())
 	}
-	if call.request {
-		if call, err = readRequest(call, stdin); err != nil {
-			return out.fail(call.op.Action, err)
-		}
-	}
-	doc, err := p.execute(ctx, call)
+	doc, err := p.execute(ctx, call, stdin)
 	if err != nil {
 		return out.fail(call.op.Action, err)
 	}
 	return out.document(doc)
 }
 
-// execute runs the operation and gives up at its deadline even when it is stuck
-// in a read that cannot be interrupted: the process ends right after.
-func (p Program) execute(ctx context.Context, call invocation) (document, error) {
+// execute answers within the deadline of the operation even when it is stuck in
+// a read that cannot be interrupted, of a pipe nobody writes to or of a dead disk:
+// the process ends right after.
+func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
+	return bound.Call(ctx, call.op.Deadline, func(ctx context.Context) (document, error) {
+		return p.answer(ctx, call, stdin)
+	})
+}
+
+func (p Program) answer(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
+	if call.request {
+		var err error
+		if call, err = readRequest(call, stdin); err != nil {
+			return nil, err
+		}
+	}
 	s, err := p.session(call)
 	if err != nil {
 		return nil, err
@@ -75,23 +84,7 @@ func (p Program) execute(ctx context.Context, call invocation) (document, error)
 	if !ok {
 		return nil, fmt.Errorf("operation %s has no code", call.op.Name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, call.op.Deadline)
-	defer cancel()
-	type outcome struct {
-		doc document
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		doc, err := run(ctx, s, call)
-		done <- outcome{doc, err}
-	}()
-	select {
-	case o := <-done:
-		return o.doc, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return run(ctx, s, call)
 }
 
 // A session is what one run works with.

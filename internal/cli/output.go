@@ -4,10 +4,12 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 
@@ -27,12 +29,17 @@ type output struct {
 	indent         bool
 	width          int
 	colour         bool
+	giveUp         <-chan struct{} // closed a moment after the run was interrupted
 }
+
+// lastWord is how long an interrupted run may take to write its answer to
+// somebody who does not read.
+const lastWord = time.Second
 
 // newOutput chooses the form: the view for people on a terminal, unless JSON
 // is asked for.
-func newOutput(stdout, stderr io.Writer, forceJSON bool) output {
-	o := output{stdout: stdout, stderr: stderr, width: defaultWidth}
+func newOutput(ctx context.Context, stdout, stderr io.Writer, forceJSON bool) output {
+	o := output{stdout: stdout, stderr: stderr, width: defaultWidth, giveUp: afterwards(ctx, lastWord)}
 	file, ok := stdout.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return o
@@ -41,7 +48,8 @@ func newOutput(stdout, stderr io.Writer, forceJSON bool) output {
 	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
 		o.width = width
 	}
-	o.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	terminal := os.Getenv("TERM")
+	o.colour = os.Getenv("NO_COLOR") == "" && terminal != "" && terminal != "dumb"
 	return o
 }
 
@@ -79,12 +87,33 @@ func (o output) json(doc any, status int) int {
 	return o.write(raw, status)
 }
 
+// write writes the answer in one piece. It gives up only when the run was
+// interrupted while nobody reads.
 func (o output) write(raw []byte, status int) int {
-	if _, err := o.stdout.Write(raw); err != nil {
+	done := make(chan error, 1)
+	go func() {
+		_, err := o.stdout.Write(raw)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err == nil {
+			return status
+		}
 		fmt.Fprintf(o.stderr, "sentinel: the answer could not be written: %v\n", err) //nolint:errcheck // nowhere left to say it
 		return fault.ExitFailed
+	case <-o.giveUp:
+		return fault.ExitInterrupted
 	}
-	return status
+}
+
+// afterwards returns a channel that closes d after the end of ctx.
+func afterwards(ctx context.Context, d time.Duration) <-chan struct{} {
+	over := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(d, func() { close(over) })
+	})
+	return over
 }
 
 // encode renders a document as one line of JSON, or indented for a reader.

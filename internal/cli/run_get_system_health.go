@@ -3,9 +3,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
-	"strings"
 	"time"
 
 	"sentinel/internal/answer"
@@ -141,15 +141,15 @@ func (d *healthDocument) useCPU(ctx context.Context, s session, before health.CP
 }
 
 func (d *healthDocument) identify(s session, gaps *answer.Gaps) {
-	d.AgentID = s.config.AgentID
-	if d.AgentID == "" {
-		name, _ := os.Hostname() //nolint:errcheck // an unnamed host has the empty name
-		short, _, _ := strings.Cut(name, ".")
-		d.AgentID = "SENTINEL-" + sanitize.Text(short, 63)
-	}
+	d.AgentID = cmp.Or(s.config.AgentID, identity.AgentID(hostname()))
 	id, err := identity.UUID(s.stateDir, s.root)
 	gaps.Add("agent_uuid", err)
 	d.AgentUUID = id
+}
+
+func hostname() string {
+	name, _ := os.Hostname() //nolint:errcheck // an unnamed host has the empty name
+	return name
 }
 
 // fit shortens the two long lists until the document keeps its bound. Only

@@ -14,13 +14,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/identity"
 	"sentinel/internal/trust"
 )
 
@@ -28,8 +28,8 @@ import (
 // file.
 const DefaultPath = "/etc/sentinel/config.yaml"
 
-// maxSize is the largest configuration in bytes.
-const maxSize = 64 << 10
+// maxSize is the largest configuration, in KiB.
+const maxSize = 64
 
 // A Config is the whole configuration, defaults filled in.
 type Config struct {
@@ -45,7 +45,7 @@ func Default() Config { return Config{Thresholds: defaultThresholds()} }
 // Load reads the configuration at path. required says that somebody named the
 // file, so that its absence is an error. Every error is CONFIG_INVALID.
 func Load(path string, required bool) (Config, error) {
-	raw, err := read(path)
+	raw, err := trust.RootOrSelf.Read(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) && !required {
 		return Default(), nil
 	}
@@ -57,34 +57,6 @@ func Load(path string, required bool) (Config, error) {
 		return Config{}, invalid(path, err)
 	}
 	return c, nil
-}
-
-// read returns the content of path after checking who could have written it.
-// The check is made on the opened file and on the folders above it.
-func read(path string) ([]byte, error) {
-	if err := trust.RootOrSelf.Folders(path); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // only read from
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is not a regular file")
-	}
-	if err := trust.RootOrSelf.Info(path, info); err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(raw) > maxSize {
-		return nil, fmt.Errorf("it is larger than %d KiB", maxSize>>10)
-	}
-	return raw, err
 }
 
 // parse decodes and checks one YAML document. An empty one is the defaults.
@@ -115,28 +87,37 @@ func plain(err error) error {
 	var lines []string
 	for _, e := range wrong.Errors {
 		e = unknownKey.ReplaceAllString(e, "there is no setting $1")
-		e, _, _ = strings.Cut(e, " into ")
+		e, kind, _ := strings.Cut(e, " into ")
+		if strings.Contains(kind, "config.Level") {
+			e += "; write {warning: N, critical: N}"
+		}
 		lines = append(lines, e)
 	}
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// checkAgentID keeps the id usable as a label: it ends up in documents of
-// fleets, in file names and in headers.
+// checkAgentID keeps the id usable as a label.
 func checkAgentID(id string) error {
-	const most = 64
-	if len(id) > most {
-		return fmt.Errorf("agent_id is longer than %d characters", most)
+	if len(id) > identity.MaxAgentID {
+		return fmt.Errorf("agent_id is longer than %d characters", identity.MaxAgentID)
 	}
 	for _, r := range id {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !letter && r != '-' && r != '_' && r != '.' {
+		if !identity.Allowed(r) {
 			return fmt.Errorf("agent_id holds %q; letters, digits, '-', '_' and '.' are allowed", r)
 		}
 	}
 	return nil
 }
 
+// invalid says what is wrong with the file at path, and what would mend it.
 func invalid(path string, err error) error {
-	return fault.Wrap(fault.ConfigInvalid, "The configuration "+path+" cannot be used", err)
+	e := fault.Wrap(fault.ConfigInvalid, "The configuration "+path+" cannot be used", err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return e.WithFix("Create the file, or leave --config out to use the defaults.")
+	case errors.Is(err, fs.ErrPermission):
+		return e.WithFix("Let everyone read it: chmod 0644 " + path)
+	default:
+		return e
+	}
 }

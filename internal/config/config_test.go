@@ -45,7 +45,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"agent_id: a\nagent_id: b\n", `line 2: mapping key "agent_id" already defined at line 1`},
 		{"thresholds:\n  cpu: hot\n", "line 2: cannot unmarshal !!str `hot`"},
 		{"thresholds:\n  cpu: {warning: many}\n", "line 2: cannot unmarshal !!str `many`"},
-		{"thresholds: {cpu: {warning: .nan}}\n", "thresholds.cpu holds NaN; a number above 0 and at most 1000000 is allowed"},
+		{"thresholds: {cpu: {warning: .nan}}\n", "thresholds.cpu holds NaN; a number above 0 and at most 100 is allowed"},
 		{"thresholds: {disk: {critical: .inf}}\n", "thresholds.disk holds +Inf"},
 		{"thresholds: {swap: {warning: 0}}\n", "thresholds.swap holds 0"},
 		{"thresholds: {memory: {warning: -1}}\n", "thresholds.memory holds -1"},
@@ -82,7 +82,7 @@ func TestLoadRefusesAFileThatIsNoneOrTooLarge(t *testing.T) {
 	dir := folder(t)
 	refused(t, dir, "it is not a regular file")
 	large := filepath.Join(dir, "large.yaml")
-	write(t, large, strings.Repeat("#", maxSize+1))
+	write(t, large, strings.Repeat("#", maxSize<<10+1))
 	refused(t, large, "it is larger than 64 KiB")
 }
 

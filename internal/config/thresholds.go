@@ -50,16 +50,18 @@ func defaultThresholds() Thresholds {
 }
 
 func (t Thresholds) check() error {
+	const percent, degrees, count = 100, 150, 1e6
 	for _, l := range []struct {
 		name string
 		Level
+		most float64 // a bound that no value can reach would switch the reason off in silence
 	}{
-		{"temperature", t.Temperature}, {"cpu", t.CPU}, {"memory", t.Memory}, {"swap", t.Swap},
-		{"disk", t.Disk}, {"load_per_core", t.LoadPerCore}, {"pressure_cpu", t.PressureCPU},
-		{"pressure_memory", t.PressureMemory}, {"pressure_io", t.PressureIO},
-		{"failed_units", t.FailedUnits}, {"oom_kills", t.OOMKills},
+		{"temperature", t.Temperature, degrees}, {"cpu", t.CPU, percent}, {"memory", t.Memory, percent}, {"swap", t.Swap, percent},
+		{"disk", t.Disk, percent}, {"load_per_core", t.LoadPerCore, count}, {"pressure_cpu", t.PressureCPU, percent},
+		{"pressure_memory", t.PressureMemory, percent}, {"pressure_io", t.PressureIO, percent},
+		{"failed_units", t.FailedUnits, count}, {"oom_kills", t.OOMKills, count},
 	} {
-		if err := l.check(l.name); err != nil {
+		if err := l.check(l.name, l.most); err != nil {
 			return err
 		}
 	}
@@ -71,10 +73,10 @@ func (t Thresholds) check() error {
 	}
 }
 
-func (l Level) check(name string) error {
+func (l Level) check(name string, most float64) error {
 	for _, v := range []float64{l.Warning, l.Critical} {
-		if math.IsNaN(v) || v <= 0 || v > 1e6 {
-			return fmt.Errorf("thresholds.%s holds %v; a number above 0 and at most 1000000 is allowed", name, v)
+		if math.IsNaN(v) || v <= 0 || v > most {
+			return fmt.Errorf("thresholds.%s holds %v; a number above 0 and at most %.0f is allowed", name, v, most)
 		}
 	}
 	if l.Warning > l.Critical {

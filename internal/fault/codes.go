@@ -40,7 +40,7 @@ type Info struct {
 var table = []Info{
 	{Usage, ExitUsage, "The command line names no action, two actions, or a flag that does not belong to the action.", "Run: sentinel --help"},
 	{InvalidArgument, ExitUsage, "A value has the wrong type, is out of range or has an unknown name.", "Send a value that the message allows."},
-	{ConfigInvalid, ExitFailed, "The configuration file cannot be read, is not safe to trust, or holds something that sentinel does not know.", "Correct the file at the line named, or remove it to use the defaults."},
+	{ConfigInvalid, ExitFailed, "The configuration file cannot be read, is not safe to trust, or holds something that sentinel does not know.", "Correct what the message names, or remove the file to use the defaults."},
 	{Unsupported, ExitFailed, "This operating system or this machine cannot do what was asked.", "Run sentinel on a system that the documentation lists for this operation."},
 	{Unavailable, ExitFailed, "What the operation needs from the system is not there or does not answer.", "Check that /proc and /sys are mounted and readable, then try again."},
 	{Timeout, ExitFailed, "The operation did not finish within its time limit.", "Try again; if it happens again, look for a hung disk or network mount with: sentinel --json"},

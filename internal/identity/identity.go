@@ -8,12 +8,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"sentinel/internal/trust"
 )
 
 // DefaultDir is where sentinel keeps its state.
@@ -41,19 +42,18 @@ func UUID(dir string, make bool) (string, error) {
 	return read(dir)
 }
 
+// maxSize is more than an id needs, in KiB.
+const maxSize = 1
+
 func read(dir string) (string, error) {
-	f, err := os.Open(filepath.Join(dir, file))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // only read from
-	raw, err := io.ReadAll(io.LimitReader(f, 64))
-	if err != nil {
+	path := filepath.Join(dir, file)
+	raw, err := trust.RootOrSelf.Read(path, maxSize)
+	if err != nil && !errors.Is(err, trust.ErrTooLarge) {
 		return "", err
 	}
 	id := strings.TrimSuffix(string(raw), "\n")
 	if !valid(id) {
-		return "", fmt.Errorf("%s holds no UUID; remove it to get a new one", f.Name())
+		return "", fmt.Errorf("%s holds no UUID; remove it to get a new one", path)
 	}
 	return id, nil
 }
@@ -67,6 +67,9 @@ func valid(id string) bool {
 // another run was faster, and which a crash cannot leave half done.
 func create(dir string) error {
 	if err := folder(dir); err != nil {
+		return err
+	}
+	if err := trust.RootOrSelf.Folders(filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	f, err := os.CreateTemp(dir, file+".new-*")
