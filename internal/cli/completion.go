@@ -14,12 +14,11 @@ func completions() map[string]func() string {
 	return map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
 }
 
-// A word is one flag to complete, with the values it takes. Values nil and
-// takes true mean that anything may follow.
+// A word is one flag to complete, with what may follow it.
 type word struct {
 	flag, about string
-	takes       bool
-	values      []string
+	takes, file bool     // takes a value; the value is a file
+	values      []string // the only values, where there are few
 }
 
 func words() []word {
@@ -33,7 +32,7 @@ func words() []word {
 		}
 	}
 	for _, o := range options() {
-		list = append(list, word{flag: o.name, about: o.about, takes: o.value != "", values: o.values})
+		list = append(list, word{flag: o.name, about: o.about, takes: o.value != "", file: o.value == "FILE", values: o.values})
 	}
 	return list
 }
@@ -46,8 +45,10 @@ func bashCompletion() string {
 		switch {
 		case len(w.values) > 0:
 			fmt.Fprintf(&cases, "    --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", w.flag, strings.Join(w.values, " "))
-		case w.takes:
+		case w.file:
 			fmt.Fprintf(&cases, "    --%s) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", w.flag)
+		case w.takes:
+			fmt.Fprintf(&cases, "    --%s) COMPREPLY=(); return ;;\n", w.flag)
 		}
 	}
 	return "# bash completion for sentinel\n_sentinel() {\n" +
@@ -65,8 +66,10 @@ func zshCompletion() string {
 		switch {
 		case len(w.values) > 0:
 			value = ":value:(" + strings.Join(w.values, " ") + ")"
+		case w.file:
+			value = ":file:_files"
 		case w.takes:
-			value = ":value:_files"
+			value = ":value:"
 		}
 		fmt.Fprintf(&b, "  '--%s[%s]%s' \\\n", w.flag, w.about, value)
 	}
@@ -81,8 +84,10 @@ func fishCompletion() string {
 		switch {
 		case len(w.values) > 0:
 			extra = " -x -a '" + strings.Join(w.values, " ") + "'"
-		case w.takes:
+		case w.file:
 			extra = " -r"
+		case w.takes:
+			extra = " -x"
 		}
 		fmt.Fprintf(&b, "complete -c sentinel -l %s -d '%s'%s\n", w.flag, w.about, extra)
 	}

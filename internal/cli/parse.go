@@ -116,6 +116,9 @@ func (f flags) belong(call invocation) error {
 	if f.given("limit") && (call.request || !call.op.Lists) {
 		return usage("--limit does not belong to this action.")
 	}
+	if f.given("limit") && f.given("top-count") {
+		return usage("--limit and --top-count both say how many rows; a run takes one.")
+	}
 	for _, o := range ops.All() {
 		for _, field := range o.Fields {
 			switch {
@@ -155,8 +158,8 @@ func flagFault(err error) error {
 	switch {
 	case errors.As(err, &unknown):
 		name := unknown.GetSpecifiedName()
-		if shorthands := unknown.GetSpecifiedShortnames(); shorthands != "" {
-			return usage("There is no flag -" + name + ".")
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+			return usage("There is no flag -" + name + ".").WithFix("Flags have two dashes, as in --" + letters + ". Run: sentinel --help")
 		}
 		return usage("There is no flag --" + name + ".")
 	case errors.As(err, &missing):

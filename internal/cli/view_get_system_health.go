@@ -22,7 +22,7 @@ func (d *healthDocument) view(p *page) {
 	}
 	p.table("", []column{{title: "what"}, {title: "now"}}, d.overview())
 	p.table(shownOf("File systems", len(d.Disks), total(d.DisksTotal)), []column{
-		{title: "mounted at"}, {title: "type"}, {title: "size", right: true}, {title: "used", right: true}, {title: "full", right: true},
+		{title: "mounted at"}, {title: "type"}, {title: "size", right: true}, {title: "used", right: true}, {title: "avail", right: true}, {title: "full", right: true},
 	}, diskRows(d.Disks))
 	p.table("Busiest processes", topColumns[:6], topRows(d.TopProcesses, false))
 	d.viewSockets(p)
@@ -123,7 +123,7 @@ func diskRows(disks []health.Disk) [][]string {
 	var rows [][]string
 	for _, d := range disks {
 		rows = append(rows, []string{
-			d.Mountpoint, d.FileSystem, bytesText(d.SizeBytes), bytesText(d.UsedBytes), percentText(d.UsedPercent),
+			d.Mountpoint, d.FileSystem, bytesText(d.SizeBytes), bytesText(d.UsedBytes), bytesText(d.AvailableBytes), percentText(d.UsedPercent),
 		})
 	}
 	return rows

@@ -64,7 +64,7 @@ func (r *Report) thermal(f Facts, gaps *answer.Gaps) {
 	}
 	best, ok := pick(*f.Sensors)
 	if !ok {
-		gaps.Note("thermal", "this machine shows no CPU temperature sensor")
+		gaps.Note("temperature", "this machine shows no CPU temperature sensor")
 		return
 	}
 	r.Thermal = &Thermal{Sensor: sanitize.Text(best.name(), 64), Celsius: round(best.Celsius, 1)}

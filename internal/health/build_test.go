@@ -64,6 +64,13 @@ func TestMemoryIsThatOfTheContainerWhereThatIsSmaller(t *testing.T) {
 	}
 }
 
+func TestMachineWithoutSwapUsesNone(t *testing.T) {
+	got, _ := built(Facts{Memory: &MemoryFacts{Total: 3000, Available: 1000}}, -1)
+	if diff := cmp.Diff(&Swap{}, got.Swap); diff != "" || got.Memory.UsedPercent != 66.7 {
+		t.Errorf("memory %v %%\n%s", got.Memory.UsedPercent, diff)
+	}
+}
+
 func TestCPULimitOfTheContainerIsShown(t *testing.T) {
 	if got, _ := built(Facts{Limits: &Limits{CPUs: 1.505}}, -1); got.CPU.Limit != 1.51 {
 		t.Errorf("got %v", got.CPU.Limit)
@@ -131,6 +138,10 @@ func TestGapsOfManyDeadDisksAreBounded(t *testing.T) {
 	var list []DiskFacts
 	for i := range 1000 {
 		list = append(list, DiskFacts{Mountpoint: fmt.Sprintf("/dead/%d", i), Err: errors.New("dead")})
+	}
+	few := list[:maxDisks]
+	if _, gaps := built(Facts{Disks: &few}, -1); len(gaps) != maxDisks {
+		t.Errorf("%d gaps of %d disks", len(gaps), maxDisks)
 	}
 	if _, gaps := built(Facts{Disks: &list}, -1); len(gaps) != maxDisks+1 || gaps[maxDisks] != (answer.Gap{Field: "disks", Reason: "980 more could not be read"}) {
 		t.Errorf("%d gaps, the last %v", len(gaps), gaps[len(gaps)-1])

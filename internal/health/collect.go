@@ -50,7 +50,7 @@ func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 		read("cpu_load", s.Load, &f.Load),
 		read("memory", s.Memory, &f.Memory),
 		read("memory.limit", s.Limits, &f.Limits),
-		read("thermal", s.Sensors, &f.Sensors),
+		read("temperature", s.Sensors, &f.Sensors),
 		read("disks", s.Disks, &f.Disks),
 		read("pressure", s.Pressure, &f.Pressure),
 		read("uptime_seconds", s.Uptime, &f.Uptime),

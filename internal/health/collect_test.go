@@ -41,7 +41,7 @@ func facts(s *Sources) []struct {
 		field string
 		set   func(do func(context.Context) error)
 	}{
-		{"cpu_load", replace(&s.Load)}, {"memory", replace(&s.Memory)}, {"memory.limit", replace(&s.Limits)}, {"thermal", replace(&s.Sensors)},
+		{"cpu_load", replace(&s.Load)}, {"memory", replace(&s.Memory)}, {"memory.limit", replace(&s.Limits)}, {"temperature", replace(&s.Sensors)},
 		{"disks", replace(&s.Disks)}, {"pressure", replace(&s.Pressure)}, {"uptime_seconds", replace(&s.Uptime)}, {"oom_kills", replace(&s.OOMKills)},
 		{"failed_units", replace(&s.FailedUnits)}, {"reboot_required", replace(&s.RebootRequired)},
 	}
@@ -58,7 +58,7 @@ func replace[T any](source *func(context.Context) (T, error)) func(func(context.
 
 func known(f Facts) map[string]bool {
 	return map[string]bool{
-		"cpu_load": f.Load != nil, "memory": f.Memory != nil, "memory.limit": f.Limits != nil, "thermal": f.Sensors != nil, "disks": f.Disks != nil,
+		"cpu_load": f.Load != nil, "memory": f.Memory != nil, "memory.limit": f.Limits != nil, "temperature": f.Sensors != nil, "disks": f.Disks != nil,
 		"pressure": f.Pressure != nil, "uptime_seconds": f.Uptime != nil, "oom_kills": f.OOMKills != nil, "failed_units": f.FailedUnits != nil,
 		"reboot_required": f.RebootRequired != nil,
 	}

@@ -38,6 +38,7 @@ func TestCPUStaysBetweenNothingAndAll(t *testing.T) {
 		want  float64
 	}{
 		"idle":                          {sample(0, CPUTimes{1100, 900}, CPUTimes{1100, 900}), 0},
+		"a third":                       {sample(0, CPUTimes{1300, 1000}, CPUTimes{1300, 1000}), 33.3},
 		"busy":                          {sample(0, CPUTimes{1100, 800}, CPUTimes{1100, 800}), 100},
 		"less than sentinel used":       {sample(time.Second, CPUTimes{1100, 890}, CPUTimes{1100, 890}), 0},
 		"waiting ran back while busy":   {sample(0, CPUTimes{1090, 790}, CPUTimes{1090, 790}), 100},
@@ -79,6 +80,10 @@ func TestCoresAreCutAndCounted(t *testing.T) {
 	for range maxCores + 5 {
 		before.Cores = append(before.Cores, CPUTimes{10, 0})
 		after.Cores = append(after.Cores, CPUTimes{60, 25})
+	}
+	whole, _ := used(sample(0, CPUTimes{1000, 0}, before.Cores[:maxCores]...), sample(0, CPUTimes{2000, 0}, after.Cores[:maxCores]...))
+	if len(whole.PerCore) != maxCores || whole.Truncated {
+		t.Errorf("%d rows, truncated %v", len(whole.PerCore), whole.Truncated)
 	}
 	got, _ := used(before, after)
 	if got.Cores != maxCores+5 || len(got.PerCore) != maxCores || !got.Truncated || got.PerCore[0] != 50 {

@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -49,11 +50,30 @@ func (r *Report) judgeCPU(t config.Thresholds) {
 		r.reach("TEMPERATURE_HIGH", t.Temperature, r.Thermal.Celsius, fmt.Sprintf("The processor is at %.0f °C.", r.Thermal.Celsius))
 	}
 	if r.CPU.Percent != nil {
-		r.reach("CPU_HIGH", t.CPU, *r.CPU.Percent, fmt.Sprintf("The processor is %.0f %% busy.", *r.CPU.Percent))
+		level := t.CPU
+		if r.briefly(t) {
+			level.Critical = math.Inf(1)
+		}
+		r.reach("CPU_HIGH", level, *r.CPU.Percent, fmt.Sprintf("The processor is %.0f %% busy.", *r.CPU.Percent))
 	}
 	if r.CPU.Load5 != nil && r.CPU.Cores > 0 {
 		perCore := round(*r.CPU.Load5/float64(r.CPU.Cores), 2)
 		r.reach("LOAD_HIGH", t.LoadPerCore, perCore, fmt.Sprintf("The 5-minute load average is %.2f for each core.", perCore))
+	}
+}
+
+// briefly says that neither the load of the last minute nor the time that tasks
+// waited bears out a busy processor: half a second of work is nothing critical.
+func (r *Report) briefly(t config.Thresholds) bool {
+	waited := r.Pressure["cpu"].SomeAvg60
+	loadKnown := r.CPU.Load1 != nil && r.CPU.Cores > 0
+	switch {
+	case waited == nil && !loadKnown:
+		return false
+	case waited != nil && *waited >= t.PressureCPU.Warning:
+		return false
+	default:
+		return !loadKnown || *r.CPU.Load1/float64(r.CPU.Cores) < t.LoadPerCore.Warning
 	}
 }
 

@@ -37,7 +37,7 @@ func TestEveryThresholdJudges(t *testing.T) {
 	fields := reflect.ValueOf(defaults)
 	for i := range fields.NumField() {
 		name := fields.Type().Field(i).Name
-		level, isLevel := fields.Field(i).Interface().(config.Level)
+		level, isLevel := reflect.TypeAssert[config.Level](fields.Field(i))
 		if !isLevel {
 			if name != "FirewallDisabled" {
 				t.Errorf("nothing tests %s", name)
@@ -90,9 +90,9 @@ func TestThresholdsOfTheConfigurationAreTheOnesUsed(t *testing.T) {
 	for name, c := range conditions {
 		var changed config.Thresholds
 		all := reflect.ValueOf(&changed).Elem()
-		for i := range all.NumField() {
-			if all.Field(i).CanSet() && all.Field(i).Kind() == reflect.Struct {
-				all.Field(i).Set(reflect.ValueOf(config.Level{Warning: 1e6, Critical: 1e6}))
+		for _, field := range all.Fields() {
+			if field.Kind() == reflect.Struct {
+				field.Set(reflect.ValueOf(config.Level{Warning: 1e6, Critical: 1e6}))
 			}
 		}
 		level := config.Level{Warning: 2, Critical: 3}
@@ -108,6 +108,12 @@ func TestWhatIsNotKnownIsNoReason(t *testing.T) {
 	r.Judge(config.Default().Thresholds)
 	if r.ThreatLevel != Low || len(r.ThreatReasons) != 0 {
 		t.Errorf("%s, %+v", r.ThreatLevel, r.ThreatReasons)
+	}
+	busy := 3.0
+	r = Report{CPU: &CPU{Load5: &busy, Cores: 1}}
+	r.Judge(config.Default().Thresholds)
+	if len(r.ThreatReasons) != 1 {
+		t.Errorf("three tasks for one core: %+v", r.ThreatReasons)
 	}
 	load := 100.0
 	r = Report{CPU: &CPU{Load5: &load}}

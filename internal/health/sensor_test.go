@@ -39,7 +39,7 @@ func TestProcessorSensorsAreKnownByTheirNames(t *testing.T) {
 	}
 	for _, s := range []Sensor{
 		{"nvme", "Composite", 50}, {"iwlwifi_1", "", 50}, {"amdgpu", "edge", 50}, {"drivetemp", "", 50}, {"BAT0", "", 50}, {"pch_cannonlake", "", 50},
-		{"INT3400 Thermal", "", 50}, {"gpu-thermal", "", 50}, {"", "", 50}, {"jc42", "", 50},
+		{"INT3400 Thermal", "", 50}, {"gpu-thermal", "", 50}, {"", "", 50}, {"jc42", "", 50}, {"nvme", "Tdie", 50},
 	} {
 		if got, ok := pick([]Sensor{s}); ok {
 			t.Errorf("%v was taken for the processor's", got)
@@ -48,9 +48,16 @@ func TestProcessorSensorsAreKnownByTheirNames(t *testing.T) {
 }
 
 func TestHottestOfTwoPackagesIsPicked(t *testing.T) {
-	list := []Sensor{{"coretemp", "Package id 0", 60}, {"coretemp", "Package id 1", 71}, {"coretemp", "Core 3", 90}}
-	if got, _ := pick(list); got.Celsius != 71 {
-		t.Errorf("got %v", got)
+	for _, list := range [][]Sensor{
+		{{"coretemp", "Package id 0", 60}, {"coretemp", "Package id 1", 71}, {"coretemp", "Core 3", 90}},
+		{{"coretemp", "Package id 0", 71}, {"coretemp", "Package id 1", 60}, {"coretemp", "Core 3", 90}},
+	} {
+		if got, _ := pick(list); got.Celsius != 71 {
+			t.Errorf("got %v", got)
+		}
+	}
+	if got, _ := pick([]Sensor{{"k10temp", "Tccd1", 90}, {"cpu_thermal", "", 50.26}}); got.Chip != "cpu_thermal" {
+		t.Errorf("got %v before what shows the whole processor", got)
 	}
 }
 
@@ -69,7 +76,7 @@ func TestMachineWithoutSensorsHasNoTemperature(t *testing.T) {
 	for _, sensors := range []*[]Sensor{{}, {{"nvme", "", 50}}} {
 		gaps := answer.Gaps{}
 		r := Build(Facts{Sensors: sensors}, Options{Rows: -1}, &gaps)
-		if r.Thermal != nil || r.Temperature != "" || len(gaps) != 1 || gaps[0].Field != "thermal" {
+		if r.Thermal != nil || r.Temperature != "" || len(gaps) != 1 || gaps[0].Field != "temperature" {
 			t.Errorf("got %v %q, gaps %v", r.Thermal, r.Temperature, gaps)
 		}
 	}
@@ -79,7 +86,7 @@ func TestTemperatureIsInWholeDegrees(t *testing.T) {
 	for celsius, want := range map[float64]string{61.4: "61", 61.5: "62", -0.4: "0", 0: "0", -7.6: "-8"} {
 		gaps := answer.Gaps{}
 		r := Build(Facts{Sensors: &[]Sensor{{"coretemp", "Package id 0", celsius}}}, Options{}, &gaps)
-		if r.Temperature != want || r.Thermal.Sensor != "coretemp Package id 0" || len(gaps) != 0 {
+		if r.Temperature != want || r.Thermal.Celsius != celsius || r.Thermal.Sensor != "coretemp Package id 0" || len(gaps) != 0 {
 			t.Errorf("%v: %q, %+v, gaps %v", celsius, r.Temperature, r.Thermal, gaps)
 		}
 	}

@@ -35,8 +35,17 @@ const (
 	NeedsRoot                   // refused without root
 )
 
-// DefaultToolset is the toolset that a client gets unless it asks for another.
-const DefaultToolset = "default"
+// The toolsets.
+const (
+	// DefaultToolset is the one that a client gets unless it asks for another.
+	DefaultToolset = "default"
+	// DiagnosticsToolset is for looking into a problem.
+	DiagnosticsToolset = "diagnostics"
+)
+
+// Toolsets lists the names that an operation may have as its toolset. A client
+// may ask for each of them, also while no operation is in it.
+func Toolsets() []string { return []string{DefaultToolset, DiagnosticsToolset} }
 
 // An Operation is one entry of the table.
 type Operation struct {
