@@ -37,7 +37,9 @@ func TestOutputSchemasAreThoseOfTheResultTypes(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, filepath.Join("..", "ops", "schemas", op.Name+".json"), append(brief, '\n'))
-			whole, err := json.MarshalIndent(schemaOf(op, whole), "", "  ")
+			described := schemaOf(op, whole)
+			described["$schema"], described["title"] = "https://json-schema.org/draft/2020-12/schema", op.Title
+			whole, err := json.MarshalIndent(described, "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,6 +120,9 @@ func (d detail) properties(t reflect.Type, properties map[string]any) {
 			schema := d.value(field.Type)
 			if d == brief && field.Tag.Get("schema") == "brief" {
 				schema = map[string]any{"type": schema["type"]}
+			}
+			if text := comments()[t.PkgPath()+"."+t.Name()+"."+field.Name]; text != "" && d == whole {
+				schema["description"] = text
 			}
 			if enum := field.Tag.Get("enum"); enum != "" {
 				schema["enum"] = strings.Split(enum, ",")

@@ -111,11 +111,11 @@ type Report struct {
 	FirewallEvidence string              `json:"firewall_evidence"`
 	Memory           *Memory             `json:"memory,omitempty"`
 	Swap             *Swap               `json:"swap,omitempty" schema:"brief"`
-	Disks            []Disk              `json:"disks,omitzero" schema:"brief"` // nil is unknown
+	Disks            []Disk              `json:"disks,omitzero" schema:"brief"` // absent when unknown
 	DisksTotal       *int                `json:"disks_total,omitempty"`
 	Pressure         map[string]Pressure `json:"pressure,omitempty" schema:"brief"` // by cpu, memory, io
 	UptimeSeconds    *int64              `json:"uptime_seconds,omitempty"`
-	FailedUnits      []FailedUnit        `json:"failed_units,omitzero" schema:"brief"` // nil is unknown
+	FailedUnits      []FailedUnit        `json:"failed_units,omitzero" schema:"brief"` // absent when unknown
 	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"`         // absent where unknown
 	OOMKills         *uint64             `json:"oom_kills,omitempty"`                  // since boot
 	RebootRequired   *bool               `json:"reboot_required,omitempty"`

@@ -33,13 +33,13 @@ type InterfaceStats struct {
 }
 
 // ConnectionCounts count TCP and UDP sockets. Total is all of them; the states
-// are those of TCP.
+// are those of TCP alone.
 type ConnectionCounts struct {
-	Total       int `json:"total"`
+	Total       int `json:"total"` // TCP and UDP
 	TCP         int `json:"tcp"`
 	UDP         int `json:"udp"`
-	Established int `json:"established"`
-	Listen      int `json:"listen"`
+	Established int `json:"established"` // TCP alone, as are the states below
+	Listen      int `json:"listen"`      // TCP alone; UDP sockets that wait for packets are in udp
 	TimeWait    int `json:"time_wait"`
 	CloseWait   int `json:"close_wait"`
 	Other       int `json:"other"` // TCP in any other state
