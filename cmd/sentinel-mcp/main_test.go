@@ -59,13 +59,13 @@ const callLine = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name"
 // TestSpecificationCallIsAnsweredEveryTime is the specification's own test: a
 // call piped in, after which the input ends at once.
 func TestSpecificationCallIsAnsweredEveryTime(t *testing.T) {
-	path := fake(t, `echo '{"success":true}'`)
+	path := fake(t, `echo '{"success":true,"action":"top_processes"}'`)
 	for i := range 50 {
 		for _, in := range []string{callLine + "\n", callLine} {
 			cmd := exec.Command("sentinel-mcp", "--sentinel", path)
 			cmd.Stdin = strings.NewReader(in)
 			out, err := cmd.Output()
-			if err != nil || !strings.Contains(string(out), `"structuredContent":{"success":true}`) {
+			if err != nil || !strings.Contains(string(out), `"structuredContent":{"success":true,`) {
 				t.Fatalf("run %d, last line with end %v: %v, answer %q", i, strings.HasSuffix(in, "\n"), err, out)
 			}
 		}

@@ -33,8 +33,14 @@ type program struct {
 
 func start(t *testing.T, args ...string) *program {
 	t.Helper()
+	return startWith(t, "", args...)
+}
+
+// startWith starts a server whose sentinel does what prelude says first.
+func startWith(t *testing.T, prelude string, args ...string) *program {
+	t.Helper()
 	p := &program{t: t, up: pipe(t), held: pipe(t)}
-	sentinel := fake(t, "exec 3>"+p.held+"; echo up >"+p.up+"; exec sleep 600")
+	sentinel := fake(t, prelude+"exec 3>"+p.held+"; echo up >"+p.up+"; exec sleep 600")
 	p.cmd = exec.Command("sentinel-mcp", append([]string{"--sentinel", sentinel}, args...)...)
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -213,4 +219,34 @@ func TestLongLineCostsNoMemory(t *testing.T) {
 	}
 	p.in.Close()
 	p.status()
+}
+
+// TestProgramThatIgnoresTheSignalDoesNotOutliveTheServer matters because the
+// server is who kills it.
+func TestProgramThatIgnoresTheSignalDoesNotOutliveTheServer(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits for the grace of five seconds")
+	}
+	for name, end := range map[string]func(*program){
+		"end of input": func(p *program) {
+			p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+			p.receive()
+			p.in.Close()
+		},
+		"signal": func(p *program) { p.cmd.Process.Signal(syscall.SIGTERM) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startWith(t, "trap '' TERM;")
+			gone := p.call()
+			end(p)
+			p.status()
+			select {
+			case <-gone:
+			case <-time.After(time.Second):
+				t.Error("the program outlives the server")
+			}
+		})
+	}
 }

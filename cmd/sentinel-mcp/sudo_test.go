@@ -43,7 +43,7 @@ const silent = "Defaults:sentineltest !syslog, !mail_badpass, !mail_no_user, !ma
 // whoami is a sentinel that says who runs it.
 const whoami = `#!/bin/sh
 cat >/dev/null
-echo "{\"success\":true,\"tool\":\"$2\",\"uid\":$(id -u),\"sudo_uid\":\"$SUDO_UID\"}"
+echo "{\"success\":true,\"action\":\"${2#get_}\",\"tool\":\"$2\",\"uid\":$(id -u),\"sudo_uid\":\"$SUDO_UID\"}"
 `
 
 // onStage returns sentinel-mcp, not started, as the user sentineltest whom the
@@ -148,8 +148,8 @@ func TestBinaryThatOthersCanChangeNeverRunsAsRoot(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{"get_system_health": "12345"}, got); diff != "" {
 				t.Errorf("who ran the tool (-want +got):\n%s", diff)
 			}
-			if !strings.Contains(log, "level=WARN") || !strings.Contains(log, reason) {
-				t.Errorf("log %q, want a warning with %q", log, reason)
+			if !strings.Contains(log, "level=INFO msg=\"root is not used") || !strings.Contains(log, reason) {
+				t.Errorf("log %q, want a line with %q", log, reason)
 			}
 		})
 	}

@@ -41,10 +41,12 @@ func TestHeaderSaysWhatWhenWhereAndWho(t *testing.T) {
 func TestReasonIsForPeople(t *testing.T) {
 	missing := &fs.PathError{Op: "open", Path: "/proc/pressure/cpu", Err: syscall.ENOENT}
 	for want, errs := range map[string][]error{
-		"not readable without root":   {fs.ErrPermission, syscall.EACCES, syscall.EPERM, fmt.Errorf("x: %w", &fs.PathError{Err: syscall.EACCES})},
-		"not provided by this system": {missing, fmt.Errorf("x: %w", missing)},
-		"did not answer in time":      {context.DeadlineExceeded, fmt.Errorf("x: %w", context.DeadlineExceeded)},
-		"broken":                      {errors.New("broken")},
+		"not readable without root":     {fs.ErrPermission, syscall.EACCES, syscall.EPERM, fmt.Errorf("x: %w", &fs.PathError{Err: syscall.EACCES})},
+		"not provided by this system":   {missing, fmt.Errorf("x: %w", missing)},
+		"did not answer in time":        {context.DeadlineExceeded, fmt.Errorf("x: %w", context.DeadlineExceeded)},
+		"broken":                        {errors.New("broken")},
+		"no unit: file does not exist":  {fmt.Errorf("no unit: %w", fs.ErrNotExist)},
+		"statfs /x: input/output error": {&fs.PathError{Op: "statfs", Path: "/x", Err: syscall.EIO}},
 	} {
 		for _, err := range errs {
 			if got := Reason(err); got != want {

@@ -118,7 +118,7 @@ func TestWhatIsUnknownIsAbsentAndHasAReason(t *testing.T) {
 	}
 	const none = "not provided by this system"
 	want := map[string]string{
-		"asset_id": none, "serial_number": none, "hardware.model": none, "hardware.vendor": none, "hardware.chip": none, "hardware.cores": none,
+		"asset_id": none, "hostname": none, "serial_number": none, "hardware.model": none, "hardware.vendor": none, "hardware.chip": none, "hardware.cores": none,
 		"hardware.cores_physical": none, "hardware.sockets": none, "hardware.memory_bytes": none, "os.name": none, "os.version": none, "os.build": none,
 		"os.kernel": none, "os.architecture": none, "os.uptime_seconds": none, "security.secure_boot": none, "security.apparmor": none,
 		"security.selinux": none, "security.lockdown": none, "security.disk_encryption": "the root file system is not in the list of volumes",

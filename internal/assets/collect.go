@@ -105,6 +105,9 @@ func gibibytes(bytes uint64) *int {
 
 func (c *collector) system(s System) {
 	c.asset.Hostname = sanitize.Text(s.Hostname, 253)
+	if c.asset.Hostname == "" {
+		c.missing("hostname", nil)
+	}
 	if s.MachineID.Err != nil || s.MachineID.Value == [16]byte{} {
 		c.missing("asset_id", s.MachineID.Err)
 	} else {

@@ -5,8 +5,11 @@ package firewall
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
 
 	"sentinel/internal/answer"
 )
@@ -24,15 +27,18 @@ const OwnTable = "sentinel"
 
 // A Chain is a chain of packet filter rules as the kernel has it loaded.
 type Chain struct {
-	Table string
-	Name  string
+	// Family is what the table sees: "ip" (IPv4), "ip6", "inet" (both), or
+	// "netdev" (all that a network device receives).
+	Family string
+	Table  string
+	Name   string
 	// Input says that the kernel hands every packet for this host to the chain.
 	Input bool
 	// DropPolicy says that a packet no rule accepts is dropped.
 	DropPolicy bool
 	// Drops says that a rule of the chain itself drops or rejects.
 	Drops bool
-	// Jumps are the chains of the same table that rules continue in.
+	// Jumps are the chains of the same family and table that rules continue in.
 	Jumps []string
 }
 
@@ -62,21 +68,55 @@ type Status struct {
 // word counts only where rules cannot be read. Without either the answer is
 // Unknown, never Disabled.
 func Assess(f Facts) Status {
+	var found []Chain
 	for _, c := range f.Chains {
 		if c.Input && c.Table != OwnTable && filters(f.Chains, c, map[string]bool{}) {
-			return Status{Active, fmt.Sprintf("chain %s of table %s filters what comes in", c.Name, c.Table)}
+			found = append(found, c)
 		}
+	}
+	if len(found) > 0 {
+		return Status{Active, evidence(found, f.Unreadable == nil)}
 	}
 	managed := len(f.Managers) > 0
 	switch {
 	case f.Unreadable != nil && managed:
-		return Status{Active, f.Managers[0] + " is on (its rules are " + answer.Reason(f.Unreadable) + ")"}
+		return Status{Active, f.Managers[0] + " is on (its rules " + unread(f.Unreadable) + ")"}
 	case f.Unreadable != nil:
-		return Status{Unknown, "the rules are " + answer.Reason(f.Unreadable)}
+		return Status{Unknown, "the rules " + unread(f.Unreadable)}
 	case managed:
 		return Status{Disabled, f.Managers[0] + " says it is on, but no rule that filters is loaded"}
 	default:
 		return Status{Disabled, "no rule that filters what comes in is loaded"}
+	}
+}
+
+// evidence names the first chain that filters. Where it is known that all of
+// them see the same half of the traffic, it says which.
+func evidence(found []Chain, complete bool) string {
+	c := found[0]
+	text := fmt.Sprintf("chain %s of table %s filters what comes in", c.Name, strings.TrimSpace(c.Family+" "+c.Table))
+	other := func(o Chain) bool { return o.Family != c.Family }
+	switch {
+	case !complete || slices.ContainsFunc(found, other):
+		return text
+	case c.Family == "ip":
+		return text + ", IPv4 only"
+	case c.Family == "ip6":
+		return text + ", IPv6 only"
+	default:
+		return text
+	}
+}
+
+// unread ends a sentence that begins with "the rules".
+func unread(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "are " + answer.Reason(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return answer.Reason(err)
+	default:
+		return "could not be read: " + answer.Reason(err)
 	}
 }
 
@@ -89,7 +129,7 @@ func filters(all []Chain, c Chain, seen map[string]bool) bool {
 	}
 	seen[c.Name] = true
 	for _, next := range all {
-		jumps := next.Table == c.Table && slices.Contains(c.Jumps, next.Name)
+		jumps := next.Family == c.Family && next.Table == c.Table && slices.Contains(c.Jumps, next.Name)
 		if jumps && !seen[next.Name] && filters(all, next, seen) {
 			return true
 		}

@@ -3,6 +3,7 @@
 package firewall
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,6 +38,11 @@ func TestVerdictRestsOnWhatTheKernelHasLoaded(t *testing.T) {
 		"the same name in another table": {
 			Facts{Chains: []Chain{input("a"), {Table: "nat", Name: "a", Drops: true}}}, Disabled, "",
 		},
+		"the same name in another family": {
+			Facts{Chains: []Chain{
+				{Family: "ip", Table: "t", Name: "in", Input: true, Jumps: []string{"a"}}, {Family: "ip6", Table: "t", Name: "a", Drops: true},
+			}}, Disabled, "",
+		},
 		"a loop":                {Facts{Chains: []Chain{input("a"), chain("a", false, "b"), chain("b", false, "a", "INPUT")}}, Disabled, ""},
 		"a loop with a drop":    {Facts{Chains: []Chain{input("a"), chain("a", false, "a", "b"), chain("b", true, "a")}}, Active, ""},
 		"a chain onto itself":   {Facts{Chains: []Chain{input("INPUT")}}, Disabled, ""},
@@ -62,6 +68,43 @@ func TestVerdictRestsOnWhatTheKernelHasLoaded(t *testing.T) {
 	}
 }
 
+func TestEvidenceSaysWhichFamilyIsFiltered(t *testing.T) {
+	in := func(family string) Chain {
+		return Chain{Family: family, Table: "filter", Name: "INPUT", Input: true, DropPolicy: true}
+	}
+	open := Chain{Family: "ip6", Table: "filter", Name: "INPUT", Input: true}
+	const first = "chain INPUT of table ip filter filters what comes in"
+	for want, facts := range map[string]Facts{
+		first + ", IPv4 only": {Chains: []Chain{in("ip"), open}},
+		"chain INPUT of table ip6 filter filters what comes in, IPv6 only": {Chains: []Chain{in("ip6"), in("ip6")}},
+		first: {Chains: []Chain{in("ip"), in("ip6")}},
+		"chain INPUT of table inet filter filters what comes in":   {Chains: []Chain{in("inet"), in("ip")}},
+		"chain INPUT of table netdev filter filters what comes in": {Chains: []Chain{in("netdev")}},
+	} {
+		if got := Assess(facts); got != (Status{Active, want}) {
+			t.Errorf("got %+v, want %q", got, want)
+		}
+	}
+	if got := Assess(Facts{Chains: []Chain{in("ip")}, Unreadable: fs.ErrPermission}); got.Evidence != first {
+		t.Errorf("the other family could not be read: %+v", got)
+	}
+}
+
+func TestReasonsMakeSentences(t *testing.T) {
+	for err, want := range map[error]string{
+		fs.ErrPermission:         "are not readable without root",
+		context.DeadlineExceeded: "did not answer in time",
+		errors.New("cut off"):    "could not be read: cut off",
+	} {
+		if got := Assess(Facts{Unreadable: err}); got != (Status{Unknown, "the rules " + want}) {
+			t.Errorf("%v: %+v", err, got)
+		}
+		if got := Assess(Facts{Unreadable: err, Managers: []string{"ufw"}}); got != (Status{Active, "ufw is on (its rules " + want + ")"}) {
+			t.Errorf("%v: %+v", err, got)
+		}
+	}
+}
+
 // Sixty layers of two chains that both continue in both of the next layer have
 // 2^60 ways through.
 func TestManyWaysThroughAreWalkedOnce(t *testing.T) {
@@ -80,7 +123,7 @@ func FuzzAssess(f *testing.F) {
 	f.Add("x>x y!", true)
 	f.Fuzz(func(t *testing.T, text string, unreadable bool) {
 		var facts Facts
-		for _, word := range strings.Fields(text) {
+		for word := range strings.FieldsSeq(text) {
 			name, jump, _ := strings.Cut(word, ">")
 			facts.Chains = append(facts.Chains, Chain{
 				Table: "filter", Name: strings.TrimSuffix(name, "!"), Input: strings.HasPrefix(name, "I"), Drops: strings.HasSuffix(name, "!"), Jumps: []string{jump},

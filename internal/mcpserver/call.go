@@ -67,7 +67,7 @@ func (b *bridge) call(ctx context.Context, op ops.Operation, arguments json.RawM
 	if err != nil {
 		return document{}, b.explain(ctx, op, err)
 	}
-	return readDocument(result)
+	return readDocument(op, result)
 }
 
 // explain says in the terms of the contract why a run gave no result.

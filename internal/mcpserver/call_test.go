@@ -142,9 +142,9 @@ func TestDocumentPassesUnchanged(t *testing.T) {
 	for name, stdout := range map[string]string{
 		"success":           printed,
 		"with blanks":       "\n  " + printed + " \n",
-		"failure":           `{"success":false,"error_code":"UNAVAILABLE","error":"no /proc","fix":"mount it","n":1e400}`,
-		"failure, exit 1":   `{"success":false}`,
-		"odd order of keys": `{"z":1,"success":true,"a":[]}`,
+		"failure":           `{"success":false,"action":"top_processes","error_code":"UNAVAILABLE","error":"no /proc","fix":"mount it","n":1e400}`,
+		"failure, exit 1":   `{"success":false,"action":"top_processes"}`,
+		"odd order of keys": `{"z":1,"success":true,"a":[],"action":"top_processes"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			runner := printing(stdout)
@@ -252,7 +252,14 @@ func TestOutputThatIsNoDocumentIsBadOutput(t *testing.T) {
 		{"success in another case", sysexec.Result{Stdout: []byte(`{"Success":true}`)}, "not one JSON document"},
 		{"success as text", sysexec.Result{Stdout: []byte(`{"success":"true"}`)}, "not one JSON document"},
 		{"success as number", sysexec.Result{Stdout: []byte(`{"success":1}`)}, "not one JSON document"},
-		{"success, then a failure", sysexec.Result{Stdout: []byte(`{"success":true}`), Exit: 1}, "reported a success and then failed (exit status 1)"},
+		{"not UTF-8", sysexec.Result{Stdout: []byte("{\"success\":true,\"action\":\"top_processes\",\"x\":\"\xff\"}")}, "not one JSON document"},
+		{"success twice", sysexec.Result{Stdout: []byte(`{"success":false,"action":"top_processes","success":true}`)}, "not one JSON document"},
+		{"other key twice", sysexec.Result{Stdout: []byte(`{"success":true,"action":"top_processes","a":1,"\u0061":1}`)}, "not one JSON document"},
+		{"no action", sysexec.Result{Stdout: []byte(`{"success":true}`)}, `printed a document of the action "", not "top_processes"`},
+		{"another action", sysexec.Result{Stdout: []byte(`{"success":true,"action":"asset_info"}`)}, `of the action "asset_info"`},
+		{"failure of another action", sysexec.Result{Stdout: []byte(`{"success":false,"action":"usage"}`), Exit: 2}, `of the action "usage"`},
+		{"action that is no text", sysexec.Result{Stdout: []byte(`{"success":true,"action":5}`)}, "not one JSON document"},
+		{"success, then a failure", sysexec.Result{Stdout: []byte(`{"success":true,"action":"top_processes"}`), Exit: 1}, "reported a success and then failed (exit status 1)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := failure(t, callWith(t, testBridge(ending(test.result, nil)), `{}`))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -19,14 +20,30 @@ import (
 // A document is one JSON object as sentinel printed it.
 type document struct {
 	raw     json.RawMessage
+	action  string
 	success bool
 }
 
 // parseDocument takes what sentinel printed. ok is false unless that is one
-// JSON object with a boolean "success".
+// JSON object in UTF-8 with a boolean "success" and no key twice: clients differ in
+// which of two they take.
 func parseDocument(stdout []byte) (d document, ok bool) {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(stdout, &members) != nil {
+	var whole json.RawMessage
+	if !utf8.Valid(stdout) || json.Unmarshal(stdout, &whole) != nil {
+		return document{}, false
+	}
+	members := map[string]json.RawMessage{}
+	err := eachKey(whole, func(key string, value json.RawMessage) error {
+		if _, twice := members[key]; twice {
+			return fmt.Errorf("%q is there twice", key)
+		}
+		members[key] = value
+		return nil
+	})
+	if err != nil {
+		return document{}, false
+	}
+	if action := members["action"]; action != nil && json.Unmarshal(action, &d.action) != nil {
 		return document{}, false
 	}
 	switch string(members["success"]) {
@@ -45,15 +62,17 @@ func isDocument(stdout []byte) bool {
 	return ok
 }
 
-// readDocument takes the document from a finished run. A success whose program
-// then reported a failure is none.
-func readDocument(r sysexec.Result) (document, error) {
+// readDocument takes the document of op from a finished run. One of another
+// action is none, and neither is a success whose program then reported a failure.
+func readDocument(op ops.Operation, r sysexec.Result) (document, error) {
 	d, ok := parseDocument(r.Stdout)
 	switch {
 	case !ok && len(bytes.TrimSpace(r.Stdout)) == 0:
 		return document{}, badOutput(r, "printed no document")
 	case !ok:
 		return document{}, badOutput(r, "printed something that is not one JSON document")
+	case d.action != op.Action:
+		return document{}, badOutput(r, fmt.Sprintf("printed a document of the action %q, not %q", sanitize.Text(d.action, 64), op.Action))
 	case d.success && r.Exit != 0:
 		return document{}, badOutput(r, "reported a success and then failed")
 	}

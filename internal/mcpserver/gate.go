@@ -107,12 +107,14 @@ func (g *gate) mayUseSudo(ctx context.Context, op ops.Operation, path string) bo
 // not care who can write the program that it runs as root; that is checked first.
 func (g *gate) ask(ctx context.Context, op ops.Operation, path string) bool {
 	if err := g.trusted(path); err != nil {
-		g.log.Warn("sudo is not used: someone else could change what it runs as root", "error", err)
+		// Every ordinary user has this at every start, and need not do anything.
+		g.log.Info("root is not used: someone else could change what would run as root; "+
+			"installing both programs where only root can write, such as /usr/local/bin, allows it", "error", err)
 		return false
 	}
 	result, err := g.runner.Run(ctx, sysexec.Command{
 		Path: sudo, Args: append([]string{"-n", "-l", path}, request(op)...),
-		Timeout: askLimit, Patience: patience,
+		Timeout: askLimit, Patience: patience, NoKill: true,
 	})
 	if err != nil || result.Exit != 0 {
 		g.log.Info("sudo does not allow the tool; it runs without root", "tool", op.Name, "stderr", firstLine(result.Stderr), "error", err)

@@ -3,6 +3,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -251,9 +252,9 @@ func TestCallsAtTheSameMomentAskOnce(t *testing.T) {
 	})
 }
 
-// A killed sudo leaves its child running as root, so no run through it may ever
-// be killed; one without it may.
-func TestOnlyARunThroughSudoIsSparedTheKill(t *testing.T) {
+// A killed sudo leaves its child running as root, so neither a run through it
+// nor a question to it may ever be killed; a run without it may.
+func TestOnlyWhatRunsThroughSudoIsSparedTheKill(t *testing.T) {
 	h := &host{raised: out("no document"), plain: out(asUser)}
 	runner := &fakeRunner{do: h.do}
 	g := newGate(runner, false, h.trusted, time.Now, slog.New(slog.DiscardHandler))
@@ -261,10 +262,26 @@ func TestOnlyARunThroughSudoIsSparedTheKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	var spared []bool
-	for _, c := range runner.seen[1:] {
+	for _, c := range runner.seen {
 		spared = append(spared, c.NoKill)
 	}
-	if diff := cmp.Diff([]bool{true, false}, spared); diff != "" {
+	if diff := cmp.Diff([]bool{true, true, false}, spared); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// An ordinary user has the binary in a folder of his own, and must not be led to
+// give the folder away.
+func TestRootThatIsNotUsedIsNoWarningAndNamesTheWay(t *testing.T) {
+	var log bytes.Buffer
+	h := &host{untrusted: errors.New("/home/u belongs to user 1000"), plain: out(asUser)}
+	g := newGate(&fakeRunner{do: h.do}, false, h.trusted, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"level=INFO", "root is not used", "/usr/local/bin", "/home/u belongs to user 1000"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("log %q, want %q in it", log.String(), want)
+		}
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// maxCalls is how many tool calls run at a time.
+// maxCalls is how many tool calls run at a time. One whose program has yet to
+// end counts.
 const maxCalls = 4
 
 // overloaded is the JSON-RPC code for a request that the server will not take
@@ -24,6 +25,10 @@ const overloaded = -32000
 
 // settle is how long the answers to cancelled requests may take to go out.
 const settle = 2 * time.Second
+
+// spare is what is added to the time limit of calls where something else
+// should have ended before.
+const spare = 5 * time.Second
 
 // Why a link ends before all is answered.
 var (
@@ -53,7 +58,7 @@ func newLink(s *server.MCPServer, stdout io.Writer, limit time.Duration, log *sl
 	return &link{
 		server:  s,
 		session: newSession(),
-		out:     &output{w: stdout},
+		out:     &output{w: stdout, stall: limit + spare},
 		calls:   newRegistry(),
 		slots:   make(chan struct{}, maxCalls),
 		limit:   limit,
@@ -94,7 +99,6 @@ func (l *link) serve(ctx context.Context, stdin io.Reader) error {
 // drain waits for the calls that came before the end of input. Each has a
 // deadline of its own; the one here is for a fault in that.
 func (l *link) drain(ctx context.Context) error {
-	const spare = 5 * time.Second
 	over := time.NewTimer(l.limit + spare)
 	defer over.Stop()
 	select {
@@ -182,7 +186,9 @@ func (l *link) call(ctx context.Context, m message) {
 		defer cancel()
 		select {
 		case l.slots <- struct{}{}:
-			defer func() { <-l.slots }()
+			slot := &lease{free: func() { <-l.slots }}
+			defer slot.hold()()
+			ctx = context.WithValue(ctx, leaseKey{}, slot)
 		case <-ctx.Done():
 		}
 		l.answer(ctx, m)
@@ -257,7 +263,7 @@ func (l *link) handle(ctx context.Context, m message) (response any) {
 		}
 	}()
 	if r := l.server.HandleMessage(ctx, m.raw); r != nil {
-		return r
+		return l.explainUnknown(m, r)
 	}
 	return nil
 }

@@ -266,11 +266,13 @@ func TestBadLinesAreAnsweredAndTheNextRequestWorks(t *testing.T) {
 func TestUnknownToolAndMethodAreErrorsOfTheProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, newWork())
-		p.send(call("1", "nope", ""))
-		if r := p.receive(); r.Error == nil || r.Error.Code != -32602 {
-			t.Errorf("unknown tool: %s, want -32602", r.short())
-		}
-		p.send(`{"jsonrpc":"2.0","id":2,"method":"nope"}`)
+		p.send(call("1", "nope\u202e", ""))
+		p.expect("1: error -32602 There is no tool \"nope\uFFFD\". Tools: odd, panic, stubborn, work.")
+		p.send(call("2", "get_asset_info", ""))
+		p.expect("2: error -32602 The tool \"get_asset_info\" is turned off on this server.")
+		p.send(call("3", strings.Repeat("x", 1000), ""))
+		p.expect("3: error -32602 There is no tool \"" + strings.Repeat("x", 63) + "…\". Tools: odd, panic, stubborn, work.")
+		p.send(`{"jsonrpc":"2.0","id":4,"method":"nope"}`)
 		if r := p.receive(); r.Error == nil || r.Error.Code != -32601 {
 			t.Errorf("unknown method: %s, want -32601", r.short())
 		}

@@ -47,14 +47,17 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return fault.ExitOK
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
+	running := &programs{runner: sysexec.Host{}}
 	b := &bridge{
 		find:  locate(o.sentinel),
-		gate:  newGate(sysexec.Host{}, os.Geteuid() == 0, trust.RootOnly.File, time.Now, log),
+		gate:  newGate(running, os.Geteuid() == 0, trust.RootOnly.File, time.Now, log),
 		limit: o.timeout,
 		log:   log,
 	}
 	s := newServer(selected(table, o), b.handler)
-	return status(newLink(s, stdout, o.timeout, log).serve(ctx, stdin), log)
+	result := status(newLink(s, stdout, o.timeout, log).serve(ctx, stdin), log)
+	running.finish(sysexec.DefaultPatience, log)
+	return result
 }
 
 const help = `sentinel-mcp offers sentinel to an assistant over the Model Context Protocol.

@@ -44,7 +44,8 @@ func (r *refusal) response() any {
 }
 
 // envelope is what decides where a message goes. mcp-go decodes the same line
-// with the same rules of encoding/json, so both see the same message.
+// with the same rules of encoding/json, and keys that these rules take for each other are
+// refused, so all readers see the same message.
 type envelope struct {
 	ID     json.RawMessage `json:"id"`
 	Method any             `json:"method"`
@@ -68,6 +69,9 @@ func parseMessage(line []byte) (message, *refusal) {
 			"Invalid request: batches are not supported; send one request a line"}
 	default:
 		return message{}, &refusal{nil, mcp.INVALID_REQUEST, "Invalid request: a request is a JSON object"}
+	}
+	if sentence := ambiguousKey(raw, envelopeKeys); sentence != "" {
+		return message{}, &refusal{nil, mcp.INVALID_REQUEST, sentence}
 	}
 	var e envelope
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -94,6 +98,9 @@ func (e envelope) message(raw json.RawMessage) (message, *refusal) {
 		return message{}, &refusal{e.ID, mcp.INVALID_REQUEST, "Invalid request: method must be a text that names what to do"}
 	case e.Result != nil, e.Error != nil:
 		return message{}, &refusal{e.ID, mcp.INVALID_REQUEST, "Invalid request: it has a method and an answer at once"}
+	}
+	if sentence := ambiguousKey(e.Params, paramsKeys); sentence != "" {
+		return message{}, &refusal{e.ID, mcp.INVALID_REQUEST, sentence}
 	}
 	m.method = method
 	if m.id == "" && method == string(mcp.MethodNotificationCancelled) {

@@ -5,6 +5,7 @@ package mcpserver
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -74,6 +75,16 @@ func TestBadLineIsRefusedWithASentence(t *testing.T) {
 		{"number as method", `{"id":1,"method":5}`, "1", -32600, "method must be"},
 		{"request and answer", `{"id":"a","method":"ping","result":{}}`, `"a"`, -32600, "method and an answer"},
 		{"empty object", `{}`, "", -32600, "method must be"},
+		{"key twice", `{"id":1,"id":2,"method":"ping"}`, "", -32600, `the key "id" is there twice`},
+		{"key twice, escaped", `{"id":1,"\u0069d":2,"method":"ping"}`, "", -32600, `the key "id" is there twice`},
+		{"key twice in two cases", `{"id":1,"method":"ping","Method":"tools/call"}`, "", -32600, `the key "Method" is there twice`},
+		{"key in another case", `{"ID":1,"method":"ping"}`, "", -32600, `the key "ID" must be written "id"`},
+		{"key with a letter that folds", `{"id":1,"method":"ping","param\u017f":{}}`, "", -32600, `must be written "params"`},
+		{"unknown key twice", `{"id":1,"method":"ping","x":1,"X":1}`, "", -32600, `the key "X" is there twice`},
+		{"params: key twice", `{"id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`, "1", -32600, `the key "name" is there twice`},
+		{"params: key in another case", `{"id":1,"method":"tools/call","params":{"Name":"a"}}`, "1", -32600, `the key "Name" must be written "name"`},
+		{"params: arguments twice", `{"id":1,"method":"tools/call","params":{"name":"a","arguments":{},"ARGUMENTS":{}}}`, "1", -32600, "is there twice"},
+		{"params of a cancellation", `{"method":"notifications/cancelled","params":{"requestId":1,"requestid":2}}`, "", -32600, "is there twice"},
 		{"too deep", strings.Repeat("[", 20_000), "", -32700, "exactly one JSON object"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,4 +98,31 @@ func TestBadLineIsRefusedWithASentence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an argument is called is the business of its tool.
+func TestKeysBelowParamsAreNotJudged(t *testing.T) {
+	for _, line := range []string{
+		`{"id":1,"method":"tools/call","params":{"name":"a","arguments":{"Name":1,"name":2,"ID":3}}}`,
+		`{"id":1,"method":"ping","params":[1]}`, `{"id":1,"method":"ping","params":null}`, `{"id":1,"method":"ping","extra":{"a":1,"A":2}}`,
+	} {
+		if _, refused := parseMessage([]byte(line)); refused != nil {
+			t.Errorf("%s: %s", line, refused.sentence)
+		}
+	}
+}
+
+func FuzzFoldAgreesWithEqualFold(f *testing.F) {
+	f.Add("id", "ID")
+	f.Add("params", "param\u017f")
+	f.Add("\u212a", "k")
+	f.Add("stra\u00dfe", "STRASSE")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if !utf8.ValidString(a) || !utf8.ValidString(b) {
+			return
+		}
+		if got, want := fold(a) == fold(b), strings.EqualFold(a, b); got != want {
+			t.Errorf("%q and %q: %v, want %v", a, b, got, want)
+		}
+	})
 }

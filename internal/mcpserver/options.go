@@ -68,8 +68,8 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 		set.Lookup(name).NoOptDefVal = "true"
 	}
 	text("sentinel", "path", "the sentinel `path` to run, absolute; else the one beside sentinel-mcp", "", o.takeSentinel)
-	text("toolsets", "names", "toolset `names` to offer, separated by commas: "+strings.Join(toolsets(table), ", "),
-		ops.DefaultToolset, func(s string) error { return o.takeToolsets(s, toolsets(table)) })
+	text("toolsets", "names", "toolset `names` to offer, separated by commas: "+strings.Join(toolsets(), ", "),
+		ops.DefaultToolset, o.takeToolsets)
 	toggle("read-only", "", "offer only tools that change nothing and send nothing out", &o.readOnly)
 	set.Var(&each{take: func(s string) error { return o.takeDisabled(s, table) }}, "disable-tool",
 		"`name` of a tool not to offer; may be repeated")
@@ -79,15 +79,8 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 	toggle("help", "h", "print this help and exit", &o.help)
 }
 
-// toolsets lists the names that --toolsets takes: those with a tool, and all.
-func toolsets(table []ops.Operation) []string {
-	var names []string
-	for _, op := range table {
-		names = append(names, op.Toolset)
-	}
-	slices.Sort(names)
-	return append(slices.Compact(names), allToolsets)
-}
+// toolsets lists the names that --toolsets takes: every toolset, and all.
+func toolsets() []string { return append(ops.Toolsets(), allToolsets) }
 
 func (o *options) takeSentinel(path string) error {
 	if !filepath.IsAbs(path) {
@@ -116,7 +109,8 @@ func runnable(path string) error {
 	return nil
 }
 
-func (o *options) takeToolsets(list string, known []string) error {
+func (o *options) takeToolsets(list string) error {
+	known := toolsets()
 	names := strings.Split(list, ",")
 	for _, name := range names {
 		if !slices.Contains(known, name) {

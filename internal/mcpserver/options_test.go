@@ -7,11 +7,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"sentinel/internal/ops"
 	"sentinel/internal/version"
@@ -165,6 +168,42 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 		status := Run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr)
 		if status != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), want) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", args, status, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// A configuration that is written for a later version must not keep this one
+// from starting.
+func TestEveryToolsetIsKnownWithoutATool(t *testing.T) {
+	for _, name := range append(ops.Toolsets(), "default,diagnostics", "all") {
+		if _, err := parseOptions([]string{"--toolsets", name}, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, op := range ops.All() {
+		if !slices.Contains(ops.Toolsets(), op.Toolset) {
+			t.Errorf("%s is in the toolset %q, which nobody can ask for", op.Name, op.Toolset)
+		}
+	}
+}
+
+func TestManualHasEveryFlag(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/man/sentinel-mcp.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := pflag.NewFlagSet(Name, pflag.ContinueOnError)
+	new(options).define(set, ops.All())
+	flags := map[string]bool{}
+	set.VisitAll(func(f *pflag.Flag) {
+		flags[f.Name] = true
+		if !strings.Contains(string(raw), "\\fB\\-\\-"+strings.ReplaceAll(f.Name, "-", "\\-")+"\\fR") {
+			t.Errorf("the manual has no --%s", f.Name)
+		}
+	})
+	for _, m := range regexp.MustCompile(`(?m)^\\fB\\-\\-([a-z\\-]+)\\fR`).FindAllStringSubmatch(string(raw), -1) {
+		if name := strings.ReplaceAll(m[1], "\\", ""); !flags[name] {
+			t.Errorf("the manual has --%s, which is no flag", name)
 		}
 	}
 }

@@ -7,25 +7,32 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // An output writes whole lines to the client. It is safe for concurrent use.
 type output struct {
 	w      io.Writer
-	failed func(error) // called when a write fails for the first time
+	stall  time.Duration // how long one write may take
+	failed func(error)   // called when a write fails or takes too long
 	closed atomic.Bool
 	mu     sync.Mutex
 	fault  error
 }
 
 // write writes one line in one piece. After a write has failed, or after
-// close, it does nothing.
+// close, it does nothing. A client that neither reads nor goes away would hold it up for
+// ever, and with it the reader of requests, which would not see the end of its input.
 func (o *output) write(line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.fault != nil || o.closed.Load() {
 		return
 	}
+	late := time.AfterFunc(o.stall, func() {
+		o.failed(fmt.Errorf("%w: nothing could be written for %v", errClientGone, o.stall))
+	})
+	defer late.Stop()
 	if _, err := o.w.Write(line); err != nil {
 		o.fault = fmt.Errorf("%w: %w", errClientGone, err)
 		o.failed(o.fault)

@@ -61,7 +61,7 @@ func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (C
 	if err != nil {
 		return Connections{}, err
 	}
-	owners := owned(ctx, source, slices.Concat(flows.sorted(), listening.sorted()), gaps)
+	owners := owned(ctx, source, flows.sorted(), listening.sorted(), gaps)
 	return Connections{
 		Flows: each(flows.sorted(), owners, newFlow), FlowsTotal: flows.total, FlowsTruncated: flows.truncated(),
 		Listening: each(listening.sorted(), owners, newListener), ListeningTotal: listening.total, ListeningTruncated: listening.truncated(),
@@ -71,20 +71,35 @@ func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (C
 // owned looks up the processes of the shown sockets only: finding an owner
 // means walking the file descriptors of processes, which is the dearest part of the
 // whole answer.
-func owned(ctx context.Context, source Source, shown []Socket, gaps *answer.Gaps) map[uint64]Owner {
+func owned(ctx context.Context, source Source, flows, listening []Socket, gaps *answer.Gaps) map[uint64]Owner {
 	var ids []uint64
-	for _, s := range shown {
+	for _, s := range slices.Concat(flows, listening) {
 		if s.ID != 0 {
 			ids = append(ids, s.ID)
 		}
 	}
 	owners, denied, err := source.Owners(ctx, ids)
-	if err != nil {
-		gaps.Add("flows.pid", err)
-	} else if denied && len(owners) < len(ids) {
-		gaps.Note("flows.pid", "processes of other users are not readable without root")
+	for _, list := range []struct {
+		field   string
+		sockets []Socket
+	}{{"flows.pid", flows}, {"listening.pid", listening}} {
+		switch {
+		case !lacks(list.sockets, owners):
+		case err != nil:
+			gaps.Add(list.field, err)
+		case denied:
+			gaps.Note(list.field, "processes of other users are not readable without root (CAP_SYS_PTRACE)")
+		}
 	}
 	return owners
+}
+
+// lacks says that a socket which has an owner is shown without.
+func lacks(sockets []Socket, owners map[uint64]Owner) bool {
+	return slices.ContainsFunc(sockets, func(s Socket) bool {
+		_, found := owners[s.ID]
+		return s.ID != 0 && !found
+	})
 }
 
 func each[T any](sockets []Socket, owners map[uint64]Owner, build func(Socket, Owner) T) []T {

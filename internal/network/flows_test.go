@@ -169,7 +169,7 @@ func TestMissingOwnersAreGapsAndNotNobody(t *testing.T) {
 		"all found":              {machine{owners: both}, ""},
 		"all found, some denied": {machine{owners: both, denied: true}, ""},
 		"none, none denied":      {machine{}, ""},
-		"one missing, denied":    {machine{owners: map[uint64]Owner{1: {PID: 1}}, denied: true}, "without root"},
+		"one missing, denied":    {machine{owners: map[uint64]Owner{1: {PID: 1}}, denied: true}, "without root (CAP_SYS_PTRACE)"},
 		"no owners at all":       {machine{ownersErr: errors.New("no /proc")}, "no /proc"},
 	} {
 		c.m.sockets = list
@@ -179,6 +179,35 @@ func TestMissingOwnersAreGapsAndNotNobody(t *testing.T) {
 		}
 		if got.Flows[2].PID != 0 {
 			t.Errorf("%s: a socket without a process belongs to %d", name, got.Flows[2].PID)
+		}
+	}
+}
+
+func TestMissingOwnersAreNamedWhereTheyAreMissing(t *testing.T) {
+	list := []Socket{
+		socket(Established, "192.0.2.1:1", "203.0.113.1:1", 1), socket(TimeWait, "192.0.2.1:2", "203.0.113.1:2", 0),
+		socket(Listen, "192.0.2.1:3", "0.0.0.0:0", 2), socket(Listen, "192.0.2.1:4", "0.0.0.0:0", 0),
+	}
+	flow, listener := Owner{PID: 1}, Owner{PID: 2}
+	for name, c := range map[string]struct {
+		m    machine
+		want []string
+	}{
+		"a listener":            {machine{owners: map[uint64]Owner{1: flow}, denied: true}, []string{"listening.pid"}},
+		"a flow":                {machine{owners: map[uint64]Owner{2: listener}, denied: true}, []string{"flows.pid"}},
+		"both":                  {machine{denied: true}, []string{"flows.pid", "listening.pid"}},
+		"no /proc":              {machine{ownersErr: errors.New("no /proc")}, []string{"flows.pid", "listening.pid"}},
+		"a listener, cut short": {machine{owners: map[uint64]Owner{1: flow}, ownersErr: errors.New("late")}, []string{"listening.pid"}},
+		"none":                  {machine{owners: map[uint64]Owner{1: flow, 2: listener}, denied: true}, nil},
+	} {
+		c.m.sockets = list
+		_, gaps := collected(t, &c.m, 0)
+		var got []string
+		for _, g := range gaps {
+			got = append(got, g.Field)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

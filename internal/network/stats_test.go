@@ -24,8 +24,6 @@ func measured(t *testing.T, m *machine, rows int) (r Report) {
 	return r
 }
 
-func number(n int64) *int64 { return &n }
-
 func TestRatesAreMeasuredAndLoopbackIsNotCounted(t *testing.T) {
 	m := &machine{interfaces: [][]Interface{
 		{{Name: "lo", Loopback: true, BytesIn: 7, BytesOut: 7}, {Name: "eth0", BytesIn: 1000, BytesOut: 50}, {Name: "wlan0", BytesIn: 10, BytesOut: 10}},
@@ -38,12 +36,12 @@ func TestRatesAreMeasuredAndLoopbackIsNotCounted(t *testing.T) {
 	got := measured(t, m, 0).Stats
 	want := Stats{
 		Interfaces: []InterfaceStats{
-			{Name: "wlan0", BytesSent: 8000, BytesRecv: 10, SentPerSecond: number(15980), RecvPerSecond: number(0)},
+			{Name: "wlan0", BytesSent: 8000, BytesRecv: 10, SentPerSecond: new(int64(15980)), RecvPerSecond: new(int64(0))},
 			{
 				Name: "eth0", BytesSent: 100, BytesRecv: 2000, PacketsSent: 4, PacketsRecv: 3, ErrorsIn: 1, ErrorsOut: 5, DropsIn: 2, DropsOut: 6,
-				SentPerSecond: number(100), RecvPerSecond: number(2000),
+				SentPerSecond: new(int64(100)), RecvPerSecond: new(int64(2000)),
 			},
-			{Name: "lo", BytesSent: 9007, BytesRecv: 9007, Loopback: true, SentPerSecond: number(18000), RecvPerSecond: number(18000)},
+			{Name: "lo", BytesSent: 9007, BytesRecv: 9007, Loopback: true, SentPerSecond: new(int64(18000)), RecvPerSecond: new(int64(18000))},
 		},
 		InterfacesTotal: 3, Connections: &ConnectionCounts{}, TotalBytesSent: 8100, TotalBytesRecv: 2010, WindowMS: 500,
 	}

@@ -38,9 +38,10 @@ type Details struct {
 type Source interface {
 	// Table reads all processes once.
 	Table(ctx context.Context) (Table, error)
-	// Details reads more about one process. It fails when the process is gone
-	// or its details may not be read; what was read is returned all the same.
-	Details(pid int) (Details, error)
+	// Details reads more about the process that had this PID and this start when
+	// it was sampled. It fails when that process is gone or its details may not be
+	// read; what was read of it, and of no other, is returned all the same.
+	Details(pid int, start string) (Details, error)
 }
 
 // A Process is one row of an answer.

@@ -128,7 +128,7 @@ func order(key string) func(a, b usage) int {
 func row(source Source, u usage, total uint64) Process {
 	// A process that ended since is still worth its row; its details are not
 	// there any more.
-	d, _ := source.Details(u.PID) //nolint:errcheck // absent fields say so
+	d, _ := source.Details(u.PID, u.Start) //nolint:errcheck // absent fields say so
 	p := Process{
 		PID: u.PID, Name: sanitize.Text(fullName(u.Name, d.Arguments), 64), CPUPercent: u.percent,
 		MemoryMB: round(float64(u.MemoryBytes)/(1<<20), 1), User: sanitize.Text(d.User, 64),
@@ -145,9 +145,12 @@ func row(source Source, u usage, total uint64) Process {
 // less the NUL).
 const maxKernelName = 15
 
+// maxRest is how long the cut end of a name may be, in bytes.
+const maxRest = 64
+
 // fullName completes a name that the kernel cut from the first argument, up to
 // a blank: processes that set their own title put all of it there, options and
-// secrets included.
+// secrets included. What does not look like the end of a program's name is left out.
 func fullName(name string, arguments []string) string {
 	if len(name) < maxKernelName || len(arguments) == 0 {
 		return name
@@ -159,7 +162,15 @@ func fullName(name string, arguments []string) string {
 	if end := strings.IndexFunc(rest, unicode.IsSpace); end >= 0 {
 		rest = rest[:end]
 	}
+	if len(rest) > maxRest || strings.ContainsFunc(rest, notOfName) {
+		return name
+	}
 	return name + rest
+}
+
+// notOfName says that programs are not named with r.
+func notOfName(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._+:@-", r)
 }
 
 // status spells out the state letters of proc_pid_stat(5).

@@ -38,10 +38,11 @@ type source struct {
 	Source
 	details map[int]Details
 	asked   []int
+	starts  []string
 }
 
-func (s *source) Details(pid int) (Details, error) {
-	s.asked = append(s.asked, pid)
+func (s *source) Details(pid int, start string) (Details, error) {
+	s.asked, s.starts = append(s.asked, pid), append(s.starts, start)
 	d, ok := s.details[pid]
 	if !ok {
 		return Details{}, errors.New("gone")
@@ -98,6 +99,9 @@ func TestDetailsAreReadOnlyForShownRows(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 2}, s.asked); diff != "" {
 		t.Error(diff)
 	}
+	if diff := cmp.Diff([]string{"b.1", "b.2"}, s.starts); diff != "" {
+		t.Errorf("details of another process may be taken: %s", diff)
+	}
 }
 
 func TestPercentIsNeverNegativeOrAboveWhatTheWindowHolds(t *testing.T) {
@@ -118,6 +122,13 @@ func TestPercentIsNeverNegativeOrAboveWhatTheWindowHolds(t *testing.T) {
 		if len(got.Processes) != 1 || got.Processes[0].CPUPercent != c.want {
 			t.Errorf("%s: got %+v, want %v", name, got.Processes, c.want)
 		}
+	}
+}
+
+func TestFiguresHaveOneDecimal(t *testing.T) {
+	got := ranked(t, table(began, Sample{PID: 1}), table(began.Add(300*time.Millisecond), Sample{PID: 1, CPU: 10 * time.Millisecond, MemoryBytes: 13<<20 + 256<<10}), Options{}).Processes[0]
+	if got.CPUPercent != 3.3 || got.MemoryMB != 13.3 || *got.MemoryPercent != 1.3 {
+		t.Errorf("%v %%, %v MiB, %v %%", got.CPUPercent, got.MemoryMB, *got.MemoryPercent)
 	}
 }
 
@@ -205,7 +216,12 @@ func TestCutNameIsCompletedAndNoMore(t *testing.T) {
 		{"exactly-fifteen", []string{"/bin/other"}, "exactly-fifteen"},
 		{"exactly-fifteen", nil, "exactly-fifteen"},
 		{"exactly-fifteen", []string{""}, "exactly-fifteen"},
-		{strings.Repeat("n", 15), []string{strings.Repeat("n", 400)}, strings.Repeat("n", 63) + "…"},
+		{strings.Repeat("n", 15), []string{strings.Repeat("n", 400)}, strings.Repeat("n", 15)},
+		{strings.Repeat("n", 15), []string{strings.Repeat("n", 15+maxRest)}, strings.Repeat("n", 63) + "…"},
+		{strings.Repeat("n", 15), []string{strings.Repeat("n", 16+maxRest)}, strings.Repeat("n", 15)},
+		{"a-long-worker-n", []string{"a-long-worker-name=hunter2"}, "a-long-worker-n"},
+		{"a-long-worker-n", []string{"a-long-worker-name,hunter2 x"}, "a-long-worker-n"},
+		{"systemd-user-se", []string{"/lib/systemd-user-session@1000.c++_x:y"}, "systemd-user-session@1000.c++_x:y"},
 	} {
 		one := table(began, Sample{PID: 7, Name: c.name})
 		got := Rank(&source{details: map[int]Details{7: {Arguments: c.args}}}, one, one, Options{}).Processes[0].Name

@@ -86,7 +86,7 @@ func TestCommandLinesShowNoSecret(t *testing.T) {
 		{[]string{"curl", "--user=u:hunter2"}, "curl --user=[redacted]"},
 		{[]string{"redis-cli", "-a", "hunter2", "ping"}, "redis-cli -a [redacted] ping"},
 		{[]string{"ldapsearch", "-x", "-w", "hunter2"}, "ldapsearch -x -w [redacted]"},
-		{[]string{"mosquitto_sub", "-P", "hunter2", "-t", "a"}, "mosquitto_sub -P [redacted] -t a"},
+		{[]string{"mosquitto_sub", "-P", "hunter2", "-t", "a"}, "mosquitto_sub -P [redacted] -t a"}, //nolint:misspell // the name of a program
 		{[]string{"docker", "login", "-u", "a", "-p", "hunter2"}, "docker login -u a -p [redacted]"},
 		{[]string{"7z", "x", "-phunter2", "a.7z"}, "7z x -p[redacted] a.7z"},
 		{[]string{"xfreerdp", "/u:a", "/p:hunter2"}, "xfreerdp /u:a /p:[redacted]"},
@@ -133,7 +133,7 @@ func TestOrdinaryCommandLinesStayReadable(t *testing.T) {
 		"pg_dump -w --no-password shop", "docker login --password-stdin registry.example", "ansible-playbook --ask-pass site.yml",
 		"mysqld --port=3306 --pid-file=/run/mysqld.pid", "mysql -u root -h db.example shop", "mysql -P 3306 -p shop", "tar -xzpf a.tar.gz",
 		"train.py --tokenizer gpt2 --steps 10", "/bin/login -p --", "loginctl show-session 1 -p Type", "gpg-agent --supervised", "passwd mira",
-		"nc -l -p 8080", "/lib/systemd/systemd-logind", "tail -f /var/log/auth.log", "basic settings and tutorials", "vim notes about passengers: 3",
+		"password store", "curl -o - https://a.example", "nc -l -p 8080", "/lib/systemd/systemd-logind", "tail -f /var/log/auth.log", "basic settings and tutorials", "vim notes about passengers: 3",
 		"kworker/0:1H", "socat TCP-LISTEN:80,fork TCP:192.0.2.1:80", "7z a -mx=9 out.7z in", "xfreerdp /v:host.example /u:mira",
 	} {
 		for name, args := range map[string][]string{"words": strings.Fields(line), "title": {line}} {

@@ -4,6 +4,7 @@ package sanitize
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -146,7 +147,7 @@ var programs = []struct {
 	{"snmp", program{next: "cAX"}},
 	{"smbclient", program{next: "U", glued: []string{"-U"}}},
 	{"rpcclient", program{next: "U", glued: []string{"-U"}}},
-	{"mosquitto_", program{next: "P"}},
+	{"mosquitto_", program{next: "P"}}, //nolint:misspell // the name of a program
 	{"lftp", program{next: "u"}},
 	{"unzip", program{next: "P"}},
 	{"zip", program{next: "P"}},
@@ -174,13 +175,8 @@ func programNamed(word string, first bool) (program, bool) {
 // announces says whether w is an option with the secret behind it. Letters may
 // stand together, as in -su.
 func (p program) announces(w string) bool {
-	for _, l := range p.long {
-		if w == l {
-			return true
-		}
-	}
 	letters := len(w) > 1 && w[0] == '-' && w[1] != '-'
-	return letters && strings.IndexByte(p.next, w[len(w)-1]) >= 0
+	return slices.Contains(p.long, w) || letters && strings.IndexByte(p.next, w[len(w)-1]) >= 0
 }
 
 // port matches a mapping of ports, which is no password.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -55,6 +56,10 @@ type Command struct {
 	// NoKill spares the program SIGKILL: it is asked to end and then left. sudo
 	// relays SIGTERM to its child; killed, it would leave the child running as root.
 	NoKill bool
+	// OnEnd, if set, is called once when the program is gone: before Run
+	// returns, or later from another goroutine when Run did not wait that long. It is called
+	// as well when the program could not be started.
+	OnEnd func()
 }
 
 // A Result is what a finished program left behind.
@@ -64,8 +69,9 @@ type Result struct {
 }
 
 // A Runner runs commands. A program that ran and failed is a Result with its
-// exit status, not an error; an error means that it could not be started, ran out of
-// time, or printed too much. Run is safe for concurrent use.
+// exit status, not an error, and so is one that left something behind that kept its
+// output open; an error means that it could not be started, ran out of time, or printed
+// too much. Run is safe for concurrent use.
 type Runner interface {
 	Run(ctx context.Context, c Command) (Result, error)
 }
@@ -84,20 +90,13 @@ var _ Runner = Host{}
 // Debian keeps the caller's real user id and can be signalled, kill(2); a program that
 // takes root's for that too cannot.) Either way the answer is the context's error.
 func (Host) Run(ctx context.Context, c Command) (Result, error) {
-	if !filepath.IsAbs(c.Path) {
-		return Result{}, fmt.Errorf("run %q: the path is not absolute", c.Path)
-	}
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
-	if err := ctx.Err(); err != nil {
-		return Result{}, fmt.Errorf("run %s: %w", c.Path, err)
-	}
-	p, err := start(ctx, c)
+	p, ctx, cancel, err := launch(ctx, c)
+	defer cancel()
 	if err != nil {
-		return Result{}, fmt.Errorf("run %s: %w", c.Path, err)
+		if c.OnEnd != nil {
+			c.OnEnd()
+		}
+		return Result{}, err
 	}
 	select {
 	case <-p.ended:
@@ -108,6 +107,26 @@ func (Host) Run(ctx context.Context, c Command) (Result, error) {
 	}
 }
 
+// launch checks and starts c. The context it returns ends with the time limit
+// of c.
+func launch(ctx context.Context, c Command) (*process, context.Context, context.CancelFunc, error) {
+	cancel := func() {}
+	if !filepath.IsAbs(c.Path) {
+		return nil, ctx, cancel, fmt.Errorf("run %q: the path is not absolute", c.Path)
+	}
+	if c.Timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, ctx, cancel, fmt.Errorf("run %s: %w", c.Path, err)
+	}
+	p, err := start(ctx, c)
+	if err != nil {
+		return nil, ctx, cancel, fmt.Errorf("run %s: %w", c.Path, err)
+	}
+	return p, ctx, cancel, nil
+}
+
 // A process is a program that was started. Its output and err may be read once
 // ended is closed.
 type process struct {
@@ -115,6 +134,8 @@ type process struct {
 	out, errs *capped
 	ended     chan struct{}
 	err       error // of Wait
+	onEnd     func()
+	stopped   atomic.Bool // what the process leaves behind is to be killed
 }
 
 // start starts c. The life of the process is this package's to end, hence the
@@ -125,6 +146,7 @@ func start(ctx context.Context, c Command) (*process, error) {
 		out:   newCapped(c.MaxOutput),
 		errs:  newCapped(c.MaxOutput),
 		ended: make(chan struct{}),
+		onEnd: c.OnEnd,
 	}
 	p.cmd.Env = environment
 	p.cmd.Dir = "/"
@@ -139,12 +161,21 @@ func start(ctx context.Context, c Command) (*process, error) {
 	return p, nil
 }
 
-// wait reaps the process. ErrWaitDelay means that it ended and left something
-// behind that holds its output open; that is ended as well.
+// wait reaps the process. ErrWaitDelay means that it succeeded and left
+// something behind that holds its output open; that is ended as well. What the program
+// itself has done and printed stands: a write that succeeded must not be reported as
+// failed.
 func (p *process) wait() {
 	p.err = p.cmd.Wait()
 	if errors.Is(p.err, exec.ErrWaitDelay) {
 		p.signal(syscall.SIGKILL) //nolint:errcheck // gone is as good
+		p.err = nil
+	}
+	if p.stopped.Load() { // its caller may be gone before insist gets to it
+		p.signal(syscall.SIGKILL) //nolint:errcheck // gone is as good
+	}
+	if p.onEnd != nil {
+		p.onEnd()
 	}
 	close(p.ended)
 }
@@ -156,6 +187,7 @@ func (p *process) stop(patience time.Duration, noKill bool) {
 		return
 	}
 	if !noKill {
+		p.stopped.Store(true)
 		go p.insist()
 	}
 	if patience <= 0 {

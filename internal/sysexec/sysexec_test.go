@@ -260,11 +260,56 @@ func TestLeftBehindChildDoesNotHoldRunForever(t *testing.T) {
 	held := fifo(t)
 	ended := make(chan string, 1)
 	go func() { ended <- heard(t, held) }()
-	_, err := Host{}.Run(t.Context(), script(`(exec 3>`+held+`; exec sleep 600) & exit 0`))
-	if err == nil {
-		t.Error("no error although the output may be incomplete")
+	got := run(t, script(`(exec 3>`+held+`; exec sleep 600) & echo done; exit 0`))
+	if diff := cmp.Diff(Result{Stdout: []byte("done\n")}, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	<-ended
+}
+
+func TestEndIsReportedOnceHoweverARunEnds(t *testing.T) {
+	dead, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx context.Context
+		c   Command
+	}{
+		"ended":       {t.Context(), script("exit 3")},
+		"not started": {t.Context(), Command{Path: "/no/such/program"}},
+		"relative":    {t.Context(), Command{Path: "sh"}},
+		"too late":    {dead, script("exit 0")},
+	} {
+		calls := 0
+		test.c.OnEnd = func() { calls++ }
+		Host{}.Run(test.ctx, test.c)
+		if calls != 1 {
+			t.Errorf("%s: reported %d times, want once", name, calls)
+		}
+	}
+}
+
+// TestEndIsReportedWhenTheProgramIsGone has a program that outlives the
+// patience of its caller.
+func TestEndIsReportedWhenTheProgramIsGone(t *testing.T) {
+	ready := fifo(t)
+	gone := make(chan struct{})
+	c := script(`trap '' TERM; echo $$ >` + ready + `; while :; do sleep 1; done`)
+	c.Patience, c.OnEnd = 10*time.Millisecond, func() { close(gone) }
+	stop := background(t, c)
+	pid, err := strconv.Atoi(heard(t, ready))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	select {
+	case <-gone:
+		t.Error("reported while the program lives")
+	default:
+	}
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	<-gone
 }
 
 // TestProgramThatIsSparedOutlivesItsGrace protects sudo, whose child would go on

@@ -179,7 +179,7 @@ func aptMirror() string {
 		if err != nil {
 			continue
 		}
-		for _, word := range strings.Fields(string(raw)) {
+		for word := range strings.FieldsSeq(string(raw)) {
 			if strings.HasPrefix(word, "http") && strings.HasSuffix(strings.TrimSuffix(word, "/"), "/debian") {
 				return word
 			}

@@ -118,7 +118,7 @@ func (r Rule) Info(path string, info fs.FileInfo) error {
 	writable := info.Mode().Perm()&0o022 != 0
 	guarded := r == RootOrSelf && info.IsDir() && info.Mode()&fs.ModeSticky != 0 && owner(info) == 0
 	if writable && !guarded {
-		return fmt.Errorf("%s can be written by others (chmod go-w %s)", path, path)
+		return fmt.Errorf("%s can be written by others%s", path, advice("chmod go-w", path, info))
 	}
 	return nil
 }
@@ -130,8 +130,18 @@ func (r Rule) owner(path string, info fs.FileInfo) error {
 	case uid == 0, r == RootOrSelf && uid == os.Geteuid():
 		return nil
 	default:
-		return fmt.Errorf("%s belongs to user %d; it must belong to root (chown root %s)", path, uid, path)
+		return fmt.Errorf("%s belongs to user %d; it must belong to root%s", path, uid, advice("chown root", path, info))
 	}
+}
+
+// advice names the command that mends a file. It names none for a folder,
+// where others have their files too: "chmod go-w /tmp" would break the machine; nor for a
+// symbolic link, through which the command would reach another file.
+func advice(command, path string, info fs.FileInfo) string {
+	if !info.Mode().IsRegular() {
+		return ""
+	}
+	return fmt.Sprintf(" (%s %s)", command, path)
 }
 
 // owner returns the user id that info belongs to, or -1.

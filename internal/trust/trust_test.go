@@ -11,20 +11,18 @@ import (
 	"sentinel/internal/testenv"
 )
 
+// ownLib gives a test a /var/lib of its own, in a mount namespace.
+const ownLib = `mount -t tmpfs -o mode=755 tmpfs /var/lib && exec "$@"`
+
 // tree makes a folder of root that only root can replace, with bin/sentinel
 // in it. A temporary folder will not do: it lies under /tmp, which everyone may write.
+// The test runs inside of ownLib, so the machine keeps its /var/lib.
 func tree(t *testing.T) string {
 	t.Helper()
-	testenv.Need(t, os.Geteuid() == 0, "root, to make files that belong to others")
 	dir, err := os.MkdirTemp("/var/lib", "sentinel-trust-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +63,10 @@ func link(t *testing.T, target, path string) string {
 const stranger = 65534
 
 func TestFileIsTrustedOnlyWhenNobodyElseCanReplaceIt(t *testing.T) {
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount", "--propagation", "private", "sh", "-c", ownLib, "sh") {
+		return
+	}
 	for _, test := range []struct {
 		name    string
 		prepare func(t *testing.T, dir string) string // returns the path to check
@@ -165,5 +167,30 @@ func TestOwnFileIsTrustedForOneselfOnly(t *testing.T) {
 	}
 	if err := RootOnly.File(path); err == nil {
 		t.Error("RootOnly trusts a file under the temporary folder")
+	}
+}
+
+// A folder holds the files of others too, and a command on a link reaches
+// another file: following such advice would break more than it mends.
+func TestAdviceIsGivenForFilesAlone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	write(t, path)
+	for _, test := range []struct{ path, want string }{
+		{path, " (chmod go-w " + path + ")"},
+		{dir, ""},
+		{link(t, path, filepath.Join(dir, "link")), ""},
+	} {
+		info, err := os.Lstat(test.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := advice("chmod go-w", test.path, info); got != test.want {
+			t.Errorf("advice for %s is %q, want %q", info.Mode(), got, test.want)
+		}
+	}
+	chmod(t, dir, 0o777)
+	if err := RootOnly.Folders(path); err == nil || strings.Contains(err.Error(), "chmod") || strings.Contains(err.Error(), "chown") {
+		t.Errorf("error %v, want one without a command", err)
 	}
 }

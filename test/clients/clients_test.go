@@ -20,15 +20,20 @@ import (
 )
 
 // observed is a sentinel that says in the pipe "up" that the real one was
-// started, and in "status" how it ended. A wait that the signal interrupts is waited
-// again.
+// started, and in "status" how it ended. Before it has become sentinel, the child is a
+// copy of this shell with its trap, which SIGTERM would not end. A wait that the signal
+// interrupts is waited again.
 const observed = `#!/bin/sh
 trap : TERM
 exec 3<&0
 %s/sentinel "$@" <&3 &
+pid=$! tries=0
+until case $(readlink /proc/$pid/exe) in */sentinel) ;; *) [ $tries -ge 200 ] ;; esac; do
+	tries=$((tries + 1)); sleep 0.05
+done
 echo up >%s/up
-wait $!; status=$?
-[ $status -le 128 ] || { wait $!; status=$?; }
+wait $pid; status=$?
+[ $status -le 128 ] || { wait $pid; status=$?; }
 echo $status >%s/status
 `
 

@@ -145,14 +145,20 @@ func refusesWrongArguments(t *testing.T, s *mcp.ClientSession) {
 }
 
 // observed is a sentinel that says in one pipe that the real one was started,
-// and in another how it ended. A wait that the signal interrupts is waited again.
+// and in another how it ended. Before it has become sentinel, the child is a copy of this
+// shell with its trap, which SIGTERM would not end. A wait that the signal interrupts is
+// waited again.
 const observed = `#!/bin/sh
 trap : TERM
 exec 3<&0
 %s/sentinel "$@" <&3 &
+pid=$! tries=0
+until case $(readlink /proc/$pid/exe) in */sentinel) ;; *) [ $tries -ge 200 ] ;; esac; do
+	tries=$((tries + 1)); sleep 0.05
+done
 echo up >%s
-wait $!; status=$?
-[ $status -le 128 ] || { wait $!; status=$?; }
+wait $pid; status=$?
+[ $status -le 128 ] || { wait $pid; status=$?; }
 echo $status >%s
 `
 

@@ -5,17 +5,23 @@ package accounts
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"sentinel/platform/linux/hostfile"
 )
 
 // maxEntries bounds how many accounts are read.
 const maxEntries = 100_000
+
+// maxFile bounds how much of the file is read, in bytes: more than maxEntries
+// accounts take.
+const maxFile = 16 << 20
 
 // Names maps user ids to the first name that has them.
 type Names map[int]string
@@ -23,15 +29,14 @@ type Names map[int]string
 // Read reads /etc/passwd below root. Users that a directory service knows are
 // not in it. A missing file is an empty map.
 func Read(root string) (Names, error) {
-	f, err := os.Open(filepath.Join(root, "etc", "passwd"))
+	raw, err := hostfile.Head(filepath.Join(root, "etc", "passwd"), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Names{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read from
-	return parse(f)
+	return parse(bytes.NewReader(raw))
 }
 
 func parse(r io.Reader) (Names, error) {

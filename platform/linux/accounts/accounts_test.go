@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/platform/linux/hostfile"
 )
 
 const passwd = "root:x:0:0:root:/root:/bin/bash\ntoor:x:0:0::/root:/bin/sh\nmira:x:1000:1000:Mira,,,:/home/mira:/bin/bash\n" +
@@ -32,6 +35,14 @@ func TestAccountLinesThatAreNoneAreSkipped(t *testing.T) {
 	for _, bad := range []string{"", "\n\n", "root", "root:x", "root:x:0", ":x:0:0::/:/bin/sh", "+::::::", "a:x:-1:0::/:", "a:x:one:0::/:", "a:x:4294967296:0::/:", "# root:x:"} {
 		if got, err := parse(strings.NewReader(bad)); len(got) != 0 || err != nil {
 			t.Errorf("%q: got %v, %v", bad, got, err)
+		}
+	}
+}
+
+func TestBadAccountLineDoesNotHideTheNext(t *testing.T) {
+	for _, bad := range []string{"bad", "a:x:one:0::/:", ""} {
+		if got, err := parse(strings.NewReader(bad + "\n" + passwd)); len(got) != 4 || err != nil {
+			t.Errorf("after %q: %v, %v", bad, got, err)
 		}
 	}
 }
@@ -81,6 +92,20 @@ func TestAccountsFileMayBeMissingButNotForbidden(t *testing.T) {
 	got, err := Read("../../../testdata/hosts/laptop")
 	if err != nil || got.Name(1000) != "mira" || got.Name(0) != "root" {
 		t.Errorf("the laptop: %v, %v", got, err)
+	}
+}
+
+// Opening a FIFO that nobody writes to would wait for ever.
+func TestAccountsThatAreNoFileAreNotRead(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "etc"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(filepath.Join(root, "etc/passwd"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(root); got != nil || !errors.Is(err, hostfile.ErrNotRegular) {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 

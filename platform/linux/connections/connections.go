@@ -134,18 +134,10 @@ func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.O
 	for _, id := range ids {
 		wanted[id] = true
 	}
-	pids, denied, err := s.proc.SocketOwners(ctx, wanted)
-	owners := make(map[uint64]network.Owner, len(pids))
-	names := map[int]string{}
-	for inode, pid := range pids {
-		if _, known := names[pid]; !known {
-			stat, err := s.proc.Process(pid)
-			if err != nil {
-				continue
-			}
-			names[pid] = stat.Name
-		}
-		owners[inode] = network.Owner{PID: pid, Name: names[pid]}
+	holders, denied, err := s.proc.SocketOwners(ctx, wanted)
+	owners := make(map[uint64]network.Owner, len(holders))
+	for inode, h := range holders {
+		owners[inode] = network.Owner{PID: h.PID, Name: h.Name}
 	}
 	return owners, denied, err
 }

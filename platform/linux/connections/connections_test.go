@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,6 +151,56 @@ func TestOwnersOfFixtureSocketsAreNamed(t *testing.T) {
 	want := map[uint64]network.Owner{40112: {PID: 2107, Name: "firefox-esr"}, 40120: {PID: 2354, Name: "mysqldump"}, 20602: {PID: 802, Name: "sshd"}}
 	if diff := cmp.Diff(want, got); diff != "" || denied || err != nil {
 		t.Errorf("denied %v, %v\n%s", denied, err, diff)
+	}
+}
+
+// write makes files, and links where the content says so, below a new root.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if target, link := strings.CutPrefix(content, "-> "); link {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(content), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestOwnerThatEndedHidesNoOther(t *testing.T) {
+	files := map[string]string{"proc/1/fd/3": "-> socket:[1]"}
+	for pid := 10; pid < 20; pid++ {
+		files[fmt.Sprintf("proc/%d/fd/3", pid)] = fmt.Sprintf("-> socket:[%d]", pid)
+	}
+	files["proc/15/stat"] = "15 (left) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 0 100 0\n"
+	ids := []uint64{1}
+	for id := range uint64(10) {
+		ids = append(ids, 10+id)
+	}
+	got, _, err := New(write(t, files)).Owners(t.Context(), ids)
+	if diff := cmp.Diff(map[uint64]network.Owner{15: {PID: 15, Name: "left"}}, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestLoopbackIsKnownByItsTypeAndElseByItsName(t *testing.T) {
+	root := write(t, map[string]string{"sys/class/net/looks/type": "772\n", "sys/class/net/lo/type": "1\n", "sys/class/net/eth0/type": "1\n"})
+	for name, want := range map[string]bool{"looks": true, "lo": false, "eth0": false, "unknown": false, "../lo": false} {
+		if got := New(root).loopback(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if !New(t.TempDir()).loopback("lo") {
+		t.Error("lo is not loopback where /sys does not know it")
 	}
 }
 

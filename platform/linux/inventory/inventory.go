@@ -53,7 +53,10 @@ func (v *Inventory) System(context.Context) assets.System {
 	s.Kernel = fact(kernel.Release, kernelErr)
 	s.Architecture = fact(kernel.Architecture, nil)
 	name, err := v.release.OS()
-	s.Name = fact(osName(name), err)
+	s.Name = assets.Fact[string]{Err: plain(err)}
+	if err == nil {
+		s.Name.Value = osName(name)
+	}
 	s.Version = fact(osVersion(name), err)
 	s.Build = fact(v.release.Build(name, kernel), nil)
 	seconds, err := v.proc.Uptime()
@@ -61,7 +64,8 @@ func (v *Inventory) System(context.Context) assets.System {
 	return s
 }
 
-// osName is never empty: os-release(5) has "Linux" as the default.
+// osName is never empty: os-release(5) has "Linux" as the default of a file that
+// names nothing.
 func osName(o release.OS) string {
 	for _, name := range [...]string{o.Name, o.PrettyName, o.ID} {
 		if name != "" {

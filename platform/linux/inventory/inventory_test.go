@@ -17,6 +17,7 @@ import (
 
 	"sentinel/internal/assets"
 	"sentinel/platform/linux/cpuinfo"
+	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/links"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/sysfs"
@@ -211,5 +212,31 @@ func TestNamesFallBackInOrder(t *testing.T) {
 		if s.Name.Value != want[0] || s.Version.Value != want[1] {
 			t.Errorf("%q: %q %q, want %q", content, s.Name.Value, s.Version.Value, want)
 		}
+	}
+}
+
+// A container may have no /sys; /proc/cpuinfo is always there.
+func TestCoresAreCountedWithoutSysfs(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "proc"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "proc/cpuinfo"), []byte("processor\t: 0\n\nprocessor\t: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := New(root).Machine(t.Context())
+	if m.Cores != (assets.Fact[int]{Value: 2}) || !errors.Is(m.CoresPhysical.Err, os.ErrNotExist) {
+		t.Errorf("cores %+v, physical %+v", m.Cores, m.CoresPhysical)
+	}
+}
+
+func TestSystemWithoutAReadableReleaseHasNoName(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "etc/os-release"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := New(root).System(t.Context())
+	if s.Name.Value != "" || !errors.Is(s.Name.Err, hostfile.ErrNotRegular) || !errors.Is(s.Version.Err, hostfile.ErrNotRegular) {
+		t.Errorf("name %+v, version %+v", s.Name, s.Version)
 	}
 }

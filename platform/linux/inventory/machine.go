@@ -77,6 +77,9 @@ func (v *Inventory) virtualization(dmi sysfs.DMI, tree sysfs.DeviceTree, cpu cpu
 
 func (v *Inventory) count(m *assets.Machine) {
 	t, err := sysfs.ReadTopology(v.root)
+	if err != nil {
+		t.Logical, _ = cpuinfo.Count(v.root) //nolint:errcheck // the reason is that of sysfs
+	}
 	m.Cores, m.CoresPhysical, m.Sockets = fact(t.Logical, err), fact(t.Physical, err), fact(t.Sockets, err)
 	memory, err := v.proc.Memory()
 	m.MemoryTotal, m.MemoryAvailable = fact(memory.Total, err), fact(memory.Available, err)

@@ -7,7 +7,6 @@ package netfilter
 import (
 	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,7 +14,11 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/hostfile"
 )
+
+// maxConfiguration bounds ufw.conf, in bytes; it is about 300.
+const maxConfiguration = 64 << 10
 
 // A Source reads the firewall of the system below a root directory.
 type Source struct {
@@ -60,7 +63,7 @@ func (s *Source) Firewall(ctx context.Context) firewall.Facts {
 
 // ufw reads ENABLED from ufw.conf, which everyone may read (ufw-framework(8)).
 func (s *Source) ufw() bool {
-	raw, err := os.ReadFile(filepath.Join(s.root, "etc", "ufw", "ufw.conf"))
+	raw, err := hostfile.Read(filepath.Join(s.root, "etc", "ufw", "ufw.conf"), maxConfiguration)
 	if err != nil {
 		return false
 	}

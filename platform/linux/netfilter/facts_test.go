@@ -7,7 +7,10 @@ package netfilter
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sentinel/internal/firewall"
 )
@@ -24,6 +27,17 @@ func TestUFWIsOnWhenItsConfigurationSaysSo(t *testing.T) {
 	}
 	if New(t.TempDir(), &fake{}).ufw() {
 		t.Error("ufw is on where it is not installed")
+	}
+}
+
+// Opening a FIFO that nobody writes to would wait for ever.
+func TestUFWConfigurationThatIsNoFileIsNotRead(t *testing.T) {
+	root := machine(t, map[string]string{"etc/ufw/x": ""})
+	if err := unix.Mkfifo(filepath.Join(root, "etc/ufw/ufw.conf"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if New(root, &fake{}).ufw() {
+		t.Error("a FIFO says that ufw is on")
 	}
 }
 

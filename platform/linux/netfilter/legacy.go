@@ -30,13 +30,14 @@ type Legacy struct {
 
 // family is one protocol family of x_tables.
 type family struct {
+	name  string // as nftables calls it
 	names string // file below /proc/net with the tables that are loaded
 	tools []string
 }
 
 var families = []family{
-	{"ip_tables_names", []string{"/usr/sbin/iptables-legacy-save", "/sbin/iptables-save"}},
-	{"ip6_tables_names", []string{"/usr/sbin/ip6tables-legacy-save", "/sbin/ip6tables-save"}},
+	{"ip", "ip_tables_names", []string{"/usr/sbin/iptables-legacy-save", "/sbin/iptables-save"}},
+	{"ip6", "ip6_tables_names", []string{"/usr/sbin/ip6tables-legacy-save", "/sbin/ip6tables-save"}},
 }
 
 // Chains reads the filter tables of IPv4 and IPv6. A kernel without x_tables,
@@ -54,6 +55,9 @@ func (l Legacy) Chains(ctx context.Context) ([]firewall.Chain, error) {
 		chains, err := l.save(ctx, f.tools)
 		if err != nil {
 			return nil, err
+		}
+		for i := range chains {
+			chains[i].Family = f.name
 		}
 		all = append(all, chains...)
 	}

@@ -72,6 +72,25 @@ func TestFreeTextInARuleIsNoTarget(t *testing.T) {
 	}
 }
 
+func TestWordsKeepQuotedTextTogether(t *testing.T) {
+	for line, want := range map[string][]string{
+		"":                      nil,
+		"  a   b ":              {"a", "b"},
+		`a "b c" d`:             {"a", "b c", "d"},
+		`a "" b`:                {"a", "", "b"},
+		`a "b \" c" d`:          {"a", `b " c`, "d"},
+		`a b\ c d\\ e`:          {"a", "b c", `d\`, "e"},
+		`a "b\\" c`:             {"a", `b\`, "c"},
+		`a b"c d"e`:             {"a", "bc de"},
+		`a "not closed -j DROP`: {"a", "not closed -j DROP"},
+		"tab\tis no blank":      {"tab\tis", "no", "blank"},
+	} {
+		if got := words(line); !cmp.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+}
+
 // Rules that were cut off must not read as fewer rules.
 func TestCutSavedRulesAreAnError(t *testing.T) {
 	end := strings.Index(saved, "COMMIT") + len("COMMIT")
@@ -126,7 +145,9 @@ const (
 func TestOldRulesAreReadOnlyWhereTheirTableIsLoaded(t *testing.T) {
 	printed := sysexec.Result{Stdout: []byte("*filter\n:INPUT DROP [0:0]\nCOMMIT\n")}
 	failed := sysexec.Result{Exit: 3, Stderr: []byte("no permission")}
-	drop := firewall.Chain{Table: "filter", Name: "INPUT", Input: true, DropPolicy: true}
+	drop := firewall.Chain{Family: "ip", Table: "filter", Name: "INPUT", Input: true, DropPolicy: true}
+	drop6 := drop
+	drop6.Family = "ip6"
 	for name, c := range map[string]struct {
 		files  map[string]string
 		answer sysexec.Result
@@ -138,7 +159,7 @@ func TestOldRulesAreReadOnlyWhereTheirTableIsLoaded(t *testing.T) {
 		"no x_tables":          {nil, printed, nil, nil, 0, ""},
 		"nothing loaded":       {map[string]string{names4: "", names6: ""}, printed, nil, nil, 0, ""},
 		"another table loaded": {map[string]string{names4: "nat\nmangle\n", save4: ""}, printed, nil, nil, 0, ""},
-		"both families":        {map[string]string{names4: "filter\nnat\n", names6: "filter\n", save4: "", save6: ""}, printed, nil, []firewall.Chain{drop, drop}, 2, ""},
+		"both families":        {map[string]string{names4: "filter\nnat\n", names6: "filter\n", save4: "", save6: ""}, printed, nil, []firewall.Chain{drop, drop6}, 2, ""},
 		"only one name for it": {map[string]string{names4: "filter\n", "sbin/iptables-save": ""}, printed, nil, []firewall.Chain{drop}, 1, ""},
 		"no tool":              {map[string]string{names4: "filter\n"}, printed, nil, nil, 0, "not installed"},
 		"a tool that fails":    {map[string]string{names4: "filter\n", save4: ""}, failed, nil, nil, 1, "status 3"},

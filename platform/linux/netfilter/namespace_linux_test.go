@@ -27,7 +27,7 @@ func TestFirewallOfRealKernelRules(t *testing.T) {
 		"nft policy drop": {[]string{
 			"nft add table inet filter",
 			"nft add chain inet filter input { type filter hook input priority 0 ; policy drop ; }",
-		}, firewall.Active, "chain input of table filter"},
+		}, firewall.Active, "chain input of table inet filter filters what comes in"},
 		"nft accepts": {[]string{
 			"nft add table inet filter",
 			"nft add chain inet filter input { type filter hook input priority 0 ; }",
@@ -36,19 +36,32 @@ func TestFirewallOfRealKernelRules(t *testing.T) {
 		"nft drop behind a jump": {[]string{
 			"nft add table ip t", "nft add chain ip t in { type filter hook input priority 0 ; }", "nft add chain ip t next",
 			"nft add rule ip t in jump next", "nft add rule ip t next tcp dport 23 counter reject",
-		}, firewall.Active, "chain in of table t"},
+		}, firewall.Active, "chain in of table ip t filters what comes in, IPv4 only"},
 		"nft drop in a verdict map": {[]string{
 			"nft add table inet t", "nft add chain inet t in { type filter hook input priority 0 ; }",
 			"nft add rule inet t in ct state vmap { established : accept, invalid : drop }",
-		}, firewall.Active, "table t"},
+		}, firewall.Active, "table inet t"},
 		"nft jump in a named verdict map of ports": {[]string{
 			"nft add table inet t", "nft add chain inet t in { type filter hook input priority 0 ; }", "nft add chain inet t closed",
 			"nft add rule inet t closed drop", "nft add map inet t ports { type inet_service : verdict ; flags interval ; }",
 			"nft add element inet t ports { 1-1023 : jump closed }", "nft add rule inet t in tcp dport vmap @ports",
-		}, firewall.Active, "table t"},
+		}, firewall.Active, "table inet t"},
 		"nft set that only marks": {[]string{
 			"nft add table inet t", "nft add chain inet t in { type filter hook input priority 0 ; }",
 			"nft add rule inet t in meta mark set tcp dport map { 22 : 1, 80 : 2 }", "nft add rule inet t in tcp dport { 22, 80 } accept",
+		}, firewall.Disabled, "no rule"},
+		"nft drop before routing": {[]string{
+			"nft add table inet t", "nft add chain inet t early { type filter hook prerouting priority 0 ; }", "nft add rule inet t early tcp dport 23 drop",
+		}, firewall.Active, "chain early of table inet t"},
+		"nft drop at a device": {[]string{
+			"nft add table netdev t", "nft add chain netdev t dev { type filter hook ingress device lo priority 0 ; policy drop ; }",
+		}, firewall.Active, "chain dev of table netdev t"},
+		"nft drop at a device, family inet": {[]string{
+			"nft add table inet t", "nft add chain inet t dev { type filter hook ingress device lo priority 0 ; policy drop ; }",
+		}, firewall.Active, "chain dev of table inet t"},
+		"nft drop in the same table of another family": {[]string{
+			"nft add table ip t", "nft add chain ip t in { type filter hook input priority 0 ; }", "nft add chain ip t next", "nft add rule ip t in jump next",
+			"nft add table ip6 t", "nft add chain ip6 t next", "nft add rule ip6 t next drop",
 		}, firewall.Disabled, "no rule"},
 		"nft dormant": {[]string{
 			"nft add table inet t { flags dormant ; }", "nft add chain inet t in { type filter hook input priority 0 ; policy drop ; }",
@@ -65,17 +78,17 @@ func TestFirewallOfRealKernelRules(t *testing.T) {
 		}, firewall.Disabled, "no rule"},
 		"iptables over nft, drop": {[]string{
 			"iptables-nft -N ufw-user-input", "iptables-nft -A INPUT -j ufw-user-input", "iptables-nft -A ufw-user-input -p tcp --dport 23 -j DROP",
-		}, firewall.Active, "chain INPUT of table filter"},
+		}, firewall.Active, "chain INPUT of table ip filter"},
 		"iptables over nft, reject": {[]string{
 			"iptables-nft -N ufw-user-input", "iptables-nft -A INPUT -j ufw-user-input", "iptables-nft -A ufw-user-input -p tcp --dport 23 -j REJECT",
-		}, firewall.Active, "chain INPUT of table filter"},
+		}, firewall.Active, "chain INPUT of table ip filter"},
 		"iptables over nft, accept": {[]string{
 			"iptables-nft -A INPUT -p tcp --dport 22 -j ACCEPT",
 		}, firewall.Disabled, "no rule"},
-		"ip6tables over nft": {[]string{"ip6tables-nft -P INPUT DROP"}, firewall.Active, "INPUT"},
+		"ip6tables over nft": {[]string{"ip6tables-nft -P INPUT DROP"}, firewall.Active, "IPv6 only"},
 		"iptables-legacy": {[]string{
 			"iptables-legacy -N x", "iptables-legacy -A INPUT -j x", "iptables-legacy -A x -p tcp --dport 23 -j REJECT",
-		}, firewall.Active, "INPUT"},
+		}, firewall.Active, "table ip filter filters what comes in, IPv4 only"},
 		"iptables-legacy, accept": {[]string{"iptables-legacy -A INPUT -p tcp --dport 22 -j ACCEPT"}, firewall.Disabled, "no rule"},
 		"ip6tables-legacy":        {[]string{"ip6tables-legacy -P INPUT DROP"}, firewall.Active, "INPUT"},
 	} {
@@ -152,6 +165,29 @@ func TestFirewallIsUnknownWithoutTheRightToLook(t *testing.T) {
 	on.onBus = func(_ context.Context, name string) bool { return name == "org.fedoraproject.FirewallD1" }
 	if got := firewall.Assess(on.Firewall(t.Context())); got.State != firewall.Active || !strings.Contains(got.Evidence, "firewalld is on") {
 		t.Errorf("with firewalld: %+v", got)
+	}
+}
+
+// Anyone may ask who owns a name on the bus.
+func TestNamesOnTheBusAreSeenByNobody(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	testenv.Become(t, testenv.Nobody)
+	for name, want := range map[string]bool{"org.freedesktop.systemd1": true, "org.fedoraproject.FirewallD1": false, "not a name": false} {
+		if got := onSystemBus(t.Context(), name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestMachineWithoutABusHasNoNames(t *testing.T) {
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount", "sh", "-c", `mount -t tmpfs tmpfs /run && exec "$@"`, "sh") {
+		return
+	}
+	if onSystemBus(t.Context(), "org.freedesktop.systemd1") {
+		t.Error("a name without a bus")
 	}
 }
 

@@ -104,8 +104,9 @@ func reachable(conn *nftables.Conn, all []*nftables.Chain) ([]firewall.Chain, er
 	return list, nil
 }
 
-// inputChains selects the base chains of type filter at the input hook. Those
-// of family bridge and netdev see frames, not what this host receives.
+// inputChains selects the base chains of type filter that see what this host
+// receives: at the hooks input and prerouting, and at ingress, where the device hands it
+// over. Those of family bridge see the frames of bridges.
 func inputChains(all []*nftables.Chain) []*nftables.Chain {
 	var list []*nftables.Chain
 	for _, c := range all {
@@ -117,9 +118,40 @@ func inputChains(all []*nftables.Chain) []*nftables.Chain {
 }
 
 func isInput(c *nftables.Chain) bool {
-	family := c.Table.Family
-	return c.Hooknum != nil && *c.Hooknum == *nftables.ChainHookInput && c.Type == nftables.ChainTypeFilter &&
-		(family == nftables.TableFamilyINet || family == nftables.TableFamilyIPv4 || family == nftables.TableFamilyIPv6)
+	if c.Hooknum == nil || c.Type != nftables.ChainTypeFilter {
+		return false
+	}
+	hook := *c.Hooknum
+	switch c.Table.Family {
+	case nftables.TableFamilyNetdev:
+		return hook == *nftables.ChainHookIngress
+	case nftables.TableFamilyINet:
+		return hook == *nftables.ChainHookInput || hook == *nftables.ChainHookPrerouting || hook == inetIngress
+	case nftables.TableFamilyIPv4, nftables.TableFamilyIPv6:
+		return hook == *nftables.ChainHookInput || hook == *nftables.ChainHookPrerouting
+	default:
+		return false
+	}
+}
+
+// inetIngress is NF_INET_INGRESS (include/uapi/linux/netfilter.h): the hook of
+// a device has another number in family inet than in netdev.
+const inetIngress nftables.ChainHook = 5
+
+// familyName names a family as nft(8) does.
+func familyName(f nftables.TableFamily) string {
+	switch f {
+	case nftables.TableFamilyINet:
+		return "inet"
+	case nftables.TableFamilyIPv4:
+		return "ip"
+	case nftables.TableFamilyIPv6:
+		return "ip6"
+	case nftables.TableFamilyNetdev:
+		return "netdev"
+	default:
+		return "other"
+	}
 }
 
 func appendChain(queue, all []*nftables.Chain, table *nftables.Table, name string) []*nftables.Chain {
@@ -140,7 +172,7 @@ func appendChain(queue, all []*nftables.Chain, table *nftables.Table, name strin
 // the maps that its rules use.
 func describe(c *nftables.Chain, rules []*nftables.Rule, mapped []*expr.Verdict) firewall.Chain {
 	d := firewall.Chain{
-		Table: c.Table.Name, Name: c.Name, Input: isInput(c),
+		Family: familyName(c.Table.Family), Table: c.Table.Name, Name: c.Name, Input: isInput(c),
 		DropPolicy: c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop,
 	}
 	for _, r := range rules {

@@ -35,6 +35,8 @@ func TestChainIsDescribedByWhatItDoesToAPacket(t *testing.T) {
 		"drop":         {nil, []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}, nil, firewall.Chain{Input: true, Drops: true}},
 		"reject":       {nil, []expr.Any{&expr.Reject{}}, nil, firewall.Chain{Input: true, Drops: true}},
 		"old reject":   {nil, []expr.Any{&expr.Target{Name: "REJECT"}}, nil, firewall.Chain{Input: true, Drops: true}},
+		"old drop":     {nil, []expr.Any{&expr.Target{Name: "DROP"}}, nil, firewall.Chain{Input: true, Drops: true}},
+		"old tarpit":   {nil, []expr.Any{&expr.Target{Name: "TARPIT"}}, nil, firewall.Chain{Input: true, Drops: true}},
 		"old log":      {nil, []expr.Any{&expr.Target{Name: "LOG"}}, nil, firewall.Chain{Input: true}},
 		"jump and goto": {
 			nil, []expr.Any{&expr.Verdict{Kind: expr.VerdictJump, Chain: "a"}, &expr.Verdict{Kind: expr.VerdictGoto, Chain: "b"}}, nil,
@@ -44,20 +46,56 @@ func TestChainIsDescribedByWhatItDoesToAPacket(t *testing.T) {
 			nil, nil, []*expr.Verdict{{Kind: expr.VerdictAccept}, {Kind: expr.VerdictDrop}, {Kind: expr.VerdictJump, Chain: "c"}},
 			firewall.Chain{Input: true, Drops: true, Jumps: []string{"c"}},
 		},
-		"output":        {func(c *nftables.Chain) { c.Hooknum = nftables.ChainHookOutput }, nil, nil, firewall.Chain{}},
-		"nat":           {func(c *nftables.Chain) { c.Type = nftables.ChainTypeNAT }, nil, nil, firewall.Chain{}},
-		"no hook":       {func(c *nftables.Chain) { c.Hooknum = nil }, nil, nil, firewall.Chain{}},
-		"bridge frames": {func(c *nftables.Chain) { c.Table = &nftables.Table{Name: "filter", Family: nftables.TableFamilyBridge} }, nil, nil, firewall.Chain{}},
+		"output":      {func(c *nftables.Chain) { c.Hooknum = nftables.ChainHookOutput }, nil, nil, firewall.Chain{}},
+		"nat":         {func(c *nftables.Chain) { c.Type = nftables.ChainTypeNAT }, nil, nil, firewall.Chain{}},
+		"no hook":     {func(c *nftables.Chain) { c.Hooknum = nil }, nil, nil, firewall.Chain{}},
+		"prerouting":  {func(c *nftables.Chain) { c.Hooknum = nftables.ChainHookPrerouting }, nil, nil, firewall.Chain{Input: true}},
+		"forward":     {func(c *nftables.Chain) { c.Hooknum = nftables.ChainHookForward }, nil, nil, firewall.Chain{}},
+		"postrouting": {func(c *nftables.Chain) { c.Hooknum = nftables.ChainHookPostrouting }, nil, nil, firewall.Chain{}},
+		"ingress": {func(c *nftables.Chain) {
+			c.Hooknum, c.Table = nftables.ChainHookIngress, &nftables.Table{Name: "filter", Family: nftables.TableFamilyNetdev}
+		}, nil, nil, firewall.Chain{Family: "netdev", Input: true}},
+		"egress": {func(c *nftables.Chain) {
+			c.Hooknum, c.Table = nftables.ChainHookRef(1), &nftables.Table{Name: "filter", Family: nftables.TableFamilyNetdev}
+		}, nil, nil, firewall.Chain{Family: "netdev"}},
+		"prerouting of IPv4": {func(c *nftables.Chain) {
+			c.Hooknum, c.Table = nftables.ChainHookPrerouting, &nftables.Table{Name: "filter", Family: nftables.TableFamilyIPv4}
+		}, nil, nil, firewall.Chain{Family: "ip", Input: true}},
+		"output of IPv6": {func(c *nftables.Chain) {
+			c.Hooknum, c.Table = nftables.ChainHookOutput, &nftables.Table{Name: "filter", Family: nftables.TableFamilyIPv6}
+		}, nil, nil, firewall.Chain{Family: "ip6"}},
+		"bridge frames": {func(c *nftables.Chain) { c.Table = &nftables.Table{Name: "filter", Family: nftables.TableFamilyBridge} }, nil, nil, firewall.Chain{Family: "other"}},
 	} {
 		chain := base
 		if c.change != nil {
 			c.change(&chain)
 		}
 		c.want.Table, c.want.Name = "filter", "in"
+		if c.want.Family == "" {
+			c.want.Family = "inet"
+		}
 		got := describe(&chain, []*nftables.Rule{{Exprs: c.rules}}, c.mapped)
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+func TestChainsToReadAreQueuedOnceAndFromTheirTable(t *testing.T) {
+	here, there := &nftables.Table{Name: "t", Family: nftables.TableFamilyIPv4}, &nftables.Table{Name: "t", Family: nftables.TableFamilyIPv6}
+	all := []*nftables.Chain{{Table: there, Name: "x"}, {Table: here, Name: "x"}, {Table: here, Name: "y"}}
+	queue := appendChain(nil, all, here, "x")
+	if len(queue) != 1 || queue[0] != all[1] {
+		t.Fatalf("got %v", queue)
+	}
+	if again := appendChain(queue, all, here, "x"); len(again) != 1 {
+		t.Errorf("queued twice: %v", again)
+	}
+	if other := appendChain(queue, all, here, "y"); len(other) != 2 {
+		t.Errorf("not queued: %v", other)
+	}
+	if gone := appendChain(queue, all, here, "z"); len(gone) != 1 {
+		t.Errorf("a chain that is not there: %v", gone)
 	}
 }
 

@@ -65,6 +65,12 @@ func TestNewerIsAnOrder(t *testing.T) {
 	}
 }
 
+func TestLeadingZerosAreNoVersion(t *testing.T) {
+	if newer("6.010", "6.10") || newer("6.10", "6.010") || newer("6.9", "6.010") {
+		t.Error("zeros in front count")
+	}
+}
+
 func FuzzKernelReleases(f *testing.F) {
 	f.Add("6.1.0-18-amd64", "6.1.0-25-amd64")
 	f.Add("5.14.0-362.8.1.el9_3.x86_64", "00000.")

@@ -17,6 +17,8 @@ const maxProfiles = 2 << 20
 func AppArmor(root string) (string, error) {
 	text, err := hostfile.Text(filepath.Join(root, "sys/module/apparmor/parameters/enabled"))
 	switch {
+	case hostfile.Missing(err) && !mounted(root):
+		return "", errNoSysFS
 	case hostfile.Missing(err):
 		return Unsupported, nil
 	case err != nil:

@@ -22,6 +22,7 @@ var (
 	ErrHidden = errors.New("hidden from this container")
 	ErrFormat = errors.New("unexpected format")
 
+	errNoSysFS      = errors.New("sysfs is not mounted here")
 	errNoSecurityFS = errors.New("securityfs is not mounted here")
 )
 
@@ -31,6 +32,12 @@ const (
 	Disabled    = "disabled"
 	Unsupported = "unsupported" // the kernel or the firmware does not have it
 )
+
+// mounted says whether /sys holds a sysfs, which always has these folders. A
+// tree of tests may have one of them alone.
+func mounted(root string) bool {
+	return hostfile.Exists(filepath.Join(root, "sys/kernel")) || hostfile.Exists(filepath.Join(root, "sys/module"))
+}
 
 // Lockdown returns how far the kernel guards itself against root: "none",
 // "integrity" or "confidentiality" (kernel_lockdown(7)), or [Unsupported].

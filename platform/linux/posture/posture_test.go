@@ -89,7 +89,8 @@ func TestAppArmorStateAndAbsence(t *testing.T) {
 	check(t, AppArmor, []state{
 		{"on", map[string]string{file: "Y\n"}, Enabled, false},
 		{"off", map[string]string{file: "N\n"}, Disabled, false},
-		{"not in the kernel", nil, Unsupported, false},
+		{"not in the kernel", map[string]string{"sys/module/": ""}, Unsupported, false},
+		{"no sysfs", map[string]string{"sys/": ""}, "", true},
 		{"odd", map[string]string{file: "maybe\n"}, "", true},
 	})
 }
@@ -114,11 +115,16 @@ func TestProfilesAreCountedByMode(t *testing.T) {
 }
 
 func TestSELinuxModeIsTheKernels(t *testing.T) {
-	const file = "sys/fs/selinux/enforce"
+	const file, modules = "sys/fs/selinux/enforce", "sys/kernel/security/lsm"
 	check(t, SELinux, []state{
 		{"enforcing", map[string]string{file: "1"}, Enforcing, false},
 		{"permissive", map[string]string{file: "0"}, Permissive, false},
-		{"not there", nil, Disabled, false},
+		{"no sysfs", map[string]string{"sys/": "", "proc/cmdline": "selinux=0"}, "", true},
+		{"off, and no list of modules", map[string]string{"sys/kernel/": ""}, Disabled, false},
+		{"not in the kernel", map[string]string{modules: "capability,apparmor"}, Unsupported, false},
+		{"turned off while running", map[string]string{modules: "capability,selinux"}, Disabled, false},
+		{"turned off at boot", map[string]string{modules: "capability", "proc/cmdline": "quiet selinux=0\n"}, Disabled, false},
+		{"another parameter", map[string]string{modules: "capability", "proc/cmdline": "xselinux=0 selinux=01\n"}, Unsupported, false},
 		{"covered in a container", map[string]string{"sys/fs/selinux/": ""}, "", true},
 		{"odd", map[string]string{file: "2"}, "", true},
 	})

@@ -7,6 +7,7 @@ package processes
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -61,7 +62,7 @@ func (s *Source) Table(ctx context.Context) (procs.Table, error) {
 	if m, err := s.proc.Memory(); err == nil {
 		t.MemoryTotal = m.Total
 	}
-	boot, page := s.boot(), uint64(os.Getpagesize())
+	page := uint64(os.Getpagesize())
 	// Every PID namespace has a process 1; who cannot see it is kept from seeing
 	// others' processes (hidepid in proc(5)).
 	t.Hidden = !slices.ContainsFunc(rows, func(p procfs.Process) bool { return p.PID == 1 })
@@ -69,7 +70,7 @@ func (s *Source) Table(ctx context.Context) (procs.Table, error) {
 		t.Samples[i] = procs.Sample{
 			PID: r.PID, Name: r.Name, State: r.State,
 			CPU:         time.Duration(r.Ticks) * tick,
-			Start:       boot + "." + strconv.FormatUint(r.Start, 10),
+			Start:       s.start(r.ProcessStat),
 			MemoryBytes: r.RSSPages * page,
 			Read:        r.Read,
 		}
@@ -77,8 +78,29 @@ func (s *Source) Table(ctx context.Context) (procs.Table, error) {
 	return t, nil
 }
 
-// Details implements [procs.Source].
-func (s *Source) Details(pid int) (procs.Details, error) {
+// errReused says that a PID belongs to another process by now.
+var errReused = errors.New("the process ended, and another one has its PID")
+
+// Details implements [procs.Source]. Whose details were read is settled after
+// reading them: a process that has the PID and the start then had them all along.
+func (s *Source) Details(pid int, start string) (procs.Details, error) {
+	d, err := s.details(pid)
+	stat, statErr := s.proc.Process(pid)
+	switch {
+	case statErr != nil:
+		return procs.Details{}, statErr
+	case s.start(stat) != start:
+		return procs.Details{}, errReused
+	}
+	return d, err
+}
+
+// start is the identity of a process among all that have had its PID.
+func (s *Source) start(p procfs.ProcessStat) string {
+	return s.boot() + "." + strconv.FormatUint(p.Start, 10)
+}
+
+func (s *Source) details(pid int) (procs.Details, error) {
 	arguments, err := s.proc.CommandLine(pid)
 	if err != nil {
 		return procs.Details{}, err

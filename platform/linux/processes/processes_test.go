@@ -51,25 +51,36 @@ func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
 
 func TestDetailsNameTheUser(t *testing.T) {
 	s := New(hosts + "laptop")
+	_, byPID := table(t, s)
 	for pid, want := range map[int]procs.Details{
 		2354: {Arguments: []string{"mysqldump", "--host=db.example", "-u", "backup", "-phunter2-glued", "--databases", "shop"}, User: "mira"},
 		2:    {User: "root"},
 		2353: {User: "mira"},
 	} {
-		got, err := s.Details(pid)
+		got, err := s.Details(pid, byPID[pid].Start)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%d: %v\n%s", pid, err, diff)
 		}
 	}
-	if got, err := s.Details(99999); !errors.Is(err, fs.ErrNotExist) {
+	if got, err := s.Details(99999, "6b1f0c2e.1"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a process that is gone: %+v, %v", got, err)
 	}
 }
 
 func TestUserWithoutANameIsANumber(t *testing.T) {
 	s := New(hosts + "reuse/first")
-	if got, err := s.Details(4242); got.User != "0" || err != nil {
+	_, byPID := table(t, s)
+	if got, err := s.Details(4242, byPID[4242].Start); got.User != "0" || err != nil {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// The first process was sampled, and the second had its PID when it was asked.
+func TestDetailsAreNeverThoseOfAnotherProcess(t *testing.T) {
+	_, byPID := table(t, New(hosts+"reuse/first"))
+	got, err := New(hosts+"reuse/second").Details(4242, byPID[4242].Start)
+	if diff := cmp.Diff(procs.Details{}, got); diff != "" || !errors.Is(err, errReused) {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
 

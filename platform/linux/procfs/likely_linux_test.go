@@ -75,9 +75,9 @@ func TestProcessesWithManyFilesAreSearchedFirst(t *testing.T) {
 	}
 	t.Cleanup(func() { dead.Wait() })
 	for state := byte(0); state != 'Z'; {
-		p, ok := d.process(dead.Process.Pid, make([]byte, 4096))
-		if !ok {
-			t.Fatal("the zombie is gone")
+		p, err := d.process(dead.Process.Pid, make([]byte, 4096))
+		if err != nil {
+			t.Fatal("the zombie is gone:", err)
 		}
 		state = p.State
 	}

@@ -9,11 +9,16 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
+
+// A Holder is a process that holds a socket.
+type Holder struct {
+	PID  int
+	Name string // as in [ProcessStat]
+}
 
 // SocketOwners finds the processes that hold the sockets with the given inodes,
 // by walking /proc/PID/fd, and stops as soon as all are found. A socket that
@@ -21,8 +26,8 @@ import (
 // lowest PID that was seen; parents of owners are always looked at. Processes of other users
 // are skipped without root; denied says that some were, or that /proc does not even list
 // them: every PID namespace has a process 1, and hidepid (proc(5)) keeps it from view.
-func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners map[uint64]int, denied bool, err error) {
-	owners = make(map[uint64]int, len(inodes))
+func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners map[uint64]Holder, denied bool, err error) {
+	owners = make(map[uint64]Holder, len(inodes))
 	if len(inodes) == 0 {
 		return owners, false, nil
 	}
@@ -54,10 +59,11 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners ma
 
 type fdWalk struct {
 	wanted  map[uint64]bool
-	owners  map[uint64]int
+	owners  map[uint64]Holder
 	walked  map[int]bool
 	denied  bool
 	fds     []int
+	held    []int // those of fds that are wanted sockets
 	entries []byte
 	name    [64]byte
 }
@@ -66,10 +72,14 @@ type fdWalk struct {
 // socket too. A server's workers may have more files open than itself and be found
 // first.
 func (w *fdWalk) parents(dir dirHandle) {
-	pids := slices.Sorted(maps.Values(w.owners))
+	var pids []int
+	for _, owner := range w.owners {
+		pids = append(pids, owner.PID)
+	}
+	slices.Sort(pids)
 	for queue := slices.Compact(pids); len(queue) > 0; queue = queue[1:] {
-		child, ok := dir.process(queue[0], w.entries)
-		if parent := child.ParentPID; ok && parent > 0 && !w.walked[parent] && w.process(dir, parent) {
+		child, err := dir.process(queue[0], w.entries)
+		if parent := child.ParentPID; err == nil && parent > 0 && !w.walked[parent] && w.process(dir, parent) {
 			queue = append(queue, parent)
 		}
 	}
@@ -88,24 +98,43 @@ func (w *fdWalk) process(dir dirHandle, pid int) (found bool) {
 	if w.fds, err = dirHandle(fd).numbersWith(w.entries, w.fds[:0]); err != nil {
 		return false
 	}
+	w.held = w.held[:0]
 	for _, n := range w.fds {
+		if inode, ok := w.socket(fd, n); ok && w.wanted[inode] {
+			w.held = append(w.held, n)
+		}
+	}
+	return len(w.held) > 0 && w.own(dir, pid, fd)
+}
+
+// own names the process and notes it for the sockets of held that it holds
+// still. fd belongs to the process that was looked at, whatever has its PID by now, and
+// shows nothing once that process has ended; so what is left was held by who was named.
+func (w *fdWalk) own(dir dirHandle, pid, fd int) (found bool) {
+	p, err := dir.process(pid, w.entries)
+	if err != nil {
+		return false
+	}
+	for _, n := range w.held {
 		inode, ok := w.socket(fd, n)
 		if !ok || !w.wanted[inode] {
 			continue
 		}
 		found = true
-		if owner, taken := w.owners[inode]; !taken || pid < owner {
-			w.owners[inode] = pid
+		if owner, taken := w.owners[inode]; !taken || pid < owner.PID {
+			w.owners[inode] = Holder{pid, p.Name}
 		}
 	}
 	return found
 }
 
 // socket returns the inode of one file descriptor. Its link reads
-// "socket:[12345]".
+// "socket:[12345]". Root without CAP_SYS_PTRACE may list the files of others'
+// processes and not see what they are.
 func (w *fdWalk) socket(dir, n int) (uint64, bool) {
 	length, err := readlinkat(dir, n, w.name[:])
 	if err != nil {
+		w.denied = w.denied || errors.Is(err, fs.ErrPermission)
 		return 0, false
 	}
 	return socketInode(w.name[:length])

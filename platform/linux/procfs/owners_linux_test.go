@@ -5,6 +5,7 @@ package procfs
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -57,15 +58,32 @@ func start(t *testing.T, holds *os.File) child {
 	if err != nil {
 		t.Fatal(err)
 	}
+	output, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ready(t, input, output)
 	end := sync.OnceFunc(func() {
 		input.Close()
 		c.Wait()
 	})
 	t.Cleanup(end)
 	return child{c.Process.Pid, end}
+}
+
+// ready waits until a child echoes: by then it has closed the files that
+// starting it takes.
+func ready(t *testing.T, input io.Writer, output io.Reader) {
+	t.Helper()
+	if _, err := io.WriteString(input, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(output, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func owners(t *testing.T, inodes ...uint64) map[uint64]int {
@@ -78,7 +96,11 @@ func owners(t *testing.T, inodes ...uint64) map[uint64]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	pids := map[uint64]int{}
+	for inode, holder := range got {
+		pids[inode] = holder.PID
+	}
+	return pids
 }
 
 func TestSharedSocketBelongsToTheOldestProcess(t *testing.T) {

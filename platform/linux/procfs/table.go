@@ -7,6 +7,7 @@ package procfs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +38,11 @@ func (fs FS) Processes(ctx context.Context) ([]Process, error) {
 		if i%256 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if p, ok := dir.process(pid, buf); ok {
+		p, err := dir.process(pid, buf)
+		if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+			return nil, fmt.Errorf("read processes: %w", err)
+		}
+		if err == nil {
 			table = append(table, p)
 		}
 	}
@@ -49,16 +54,19 @@ func (fs FS) Processes(ctx context.Context) ([]Process, error) {
 
 var errNoProcesses = errors.New("/proc holds no readable process: is it mounted, and without hidepid?")
 
-func (d dirHandle) process(pid int, buf []byte) (Process, bool) {
+func (d dirHandle) process(pid int, buf []byte) (Process, error) {
 	raw, err := d.readFile(pid, "/stat", buf)
 	if err != nil {
-		return Process{}, false
+		return Process{}, err
 	}
 	stat, err := parseProcessStat(raw)
-	if err != nil || stat.PID != pid {
-		return Process{}, false
+	if err != nil {
+		return Process{}, err
 	}
-	return Process{ProcessStat: stat, Read: time.Now()}, true
+	if stat.PID != pid {
+		return Process{}, fmt.Errorf("pid: %w", ErrFormat)
+	}
+	return Process{ProcessStat: stat, Read: time.Now()}, nil
 }
 
 // readFile reads pid+name below d with three system calls.

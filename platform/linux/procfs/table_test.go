@@ -109,11 +109,11 @@ func TestDetailsOfEveryFixtureProcess(t *testing.T) {
 }
 
 func TestOwnersOfFixtureSockets(t *testing.T) {
-	for host, want := range map[string]map[uint64]int{
-		"laptop":      {40112: 2107, 40120: 2354, 20602: 802, 20411: 771},
-		"vm":          {9401: 810, 9403: 811, 9302: 733},
-		"container":   {70010: 8},
-		"raspberrypi": {5202: 620, 5302: 700},
+	for host, want := range map[string]map[uint64]Holder{
+		"laptop":      {40112: {2107, "firefox-esr"}, 40120: {2354, "mysqldump"}, 20602: {802, "sshd"}, 20411: {771, "NetworkManager"}},
+		"vm":          {9401: {810, "nginx"}, 9403: {811, "nginx"}, 9302: {733, "postgres"}},
+		"container":   {70010: {8, "java"}},
+		"raspberrypi": {5202: {620, "hass"}, 5302: {700, "mosquitto_sub"}}, //nolint:misspell // the name of the program
 	} {
 		wanted := map[uint64]bool{999999: true}
 		for inode := range want {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +71,47 @@ func loopback(t *testing.T) {
 			t.Fatalf("ip %s: %v: %s", args, err, out)
 		}
 	}
+	for _, address := range []string{"[fe80::53%lo]:0", "[2001:db8::53]:0"} {
+		reachable(t, address)
+	}
+}
+
+// reachable waits until a packet to a new address arrives: the kernel makes its
+// routes one after the other, a while after "ip" has ended.
+func reachable(t *testing.T, address string) {
+	t.Helper()
+	for late := time.Now().Add(20 * time.Second); ; {
+		err := arrives(t, address)
+		if err == nil {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("%s is not reachable: %v", address, err)
+		}
+	}
+}
+
+// arrives sends a packet to this process, and waits for it a moment.
+func arrives(t *testing.T, address string) error {
+	t.Helper()
+	p, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	c, err := net.Dial("udp", p.LocalAddr().String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := p.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte{1}); err != nil {
+		return err
+	}
+	_, _, err = p.ReadFrom(make([]byte, 1))
+	return err
 }
 
 // sockets opens one of each kind, and returns what must be seen of them by

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cpuinfo
+
+import (
+	"bytes"
+	"path/filepath"
+	"strconv"
+
+	"sentinel/platform/linux/hostfile"
+)
+
+// maxWhole bounds the whole file, in bytes: a processor takes some two
+// kilobytes, and the kernel's own bound is 8192 of them.
+const maxWhole = 32 << 20
+
+// Count counts the processors that are online, each of which has an entry in
+// /proc/cpuinfo. It reads the whole file, which is slow on x86.
+func Count(root string) (int, error) {
+	raw, err := hostfile.Read(filepath.Join(root, "proc/cpuinfo"), maxWhole)
+	if err != nil {
+		return 0, err
+	}
+	return parseCount(raw)
+}
+
+// parseCount counts lines like "processor : 0", or "processor 0: version = FF"
+// on s390. 32-bit ARM has a "Processor" with a name besides.
+func parseCount(b []byte) (int, error) {
+	n := 0
+	for line := range bytes.Lines(b) {
+		rest, ok := bytes.CutPrefix(line, []byte("processor"))
+		name, value, colon := bytes.Cut(rest, []byte(":"))
+		if ok && colon && (number(name) || len(bytes.TrimSpace(name)) == 0 && number(value)) {
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, ErrFormat
+	}
+	return n, nil
+}
+
+func number(b []byte) bool {
+	_, err := strconv.ParseUint(string(bytes.TrimSpace(b)), 10, 16)
+	return err == nil
+}
