@@ -16,7 +16,7 @@ import (
 const name = `[\w.-]*(?:(?:passw(?:or)?d|passwort|passphrase|passcode|secret|authorization|credential` +
 	`|(?:api|access|account|private|auth|encryption|signing|master|app|storage|shared|license|service)[_.-]?key)[\w.-]*` +
 	`|token(?:[a-hj-z0-9_.-][\w.-]*|i(?:[a-y0-9_.-][\w.-]*)?)?` +
-	`|pass|passin|passout|pwd|psk|creds?|jwt|bearer|cookies?|signature)`
+	`|pass|passin|passout|pw|pwd|psk|otp|pin|creds?|jwt|bearer|cookies?|sig|signature|mnemonic|seed[_-]?phrase|session[_-]?id)`
 
 // value matches a value: quoted, quoted inside of quotes, or up to a blank,
 // semicolon or ampersand. A quote that is not closed was cut off.
@@ -60,7 +60,7 @@ var secrets = sync.OnceValue(func() *patterns {
 		header:     c(`(?i)((?:authorization|cookie|x-[\w-]*(?:token|key|secret|auth)[\w-]*)\s*:\s*)[^"'\r\n]+`),
 		bearer:     c(`(?i)\b(bearer\s+)[^\s"']{6,}`),
 		identified: c(`(?i)\b(identified\s+by\s+)(?:` + value + `)`),
-		known: c(`\b(?:gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[srp]k_(?:live|test)_\w{10,}` +
+		known: c(`\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|dckr_pat_[\w-]{16,}|hooks\.slack\.com/services/[\w/]+|bot\d{6,}:[\w-]{20,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[srp]k_(?:live|test)_\w{10,}` +
 			`|sk-[\w-]{16,}|hf_\w{20,}|npm_\w{30,}|tskey-[\w-]{10,}|hvs\.[\w-]{16,}|AIza[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}` +
 			`|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*`),
 	}
