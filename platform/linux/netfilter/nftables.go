@@ -118,7 +118,7 @@ func inputChains(all []*nftables.Chain) []*nftables.Chain {
 }
 
 func isInput(c *nftables.Chain) bool {
-	if c.Hooknum == nil || c.Type != nftables.ChainTypeFilter {
+	if c.Hooknum == nil || c.Type != nftables.ChainTypeFilter || guardsContainers(c) {
 		return false
 	}
 	hook := *c.Hooknum
@@ -132,6 +132,14 @@ func isInput(c *nftables.Chain) bool {
 	default:
 		return false
 	}
+}
+
+// guardsContainers recognises the table raw of iptables, in which Docker (from
+// 28 on) drops packets for the addresses of containers alone. A host with nothing else has no
+// firewall; one that drops by policy there has.
+func guardsContainers(c *nftables.Chain) bool {
+	iptables := c.Table.Family == nftables.TableFamilyIPv4 || c.Table.Family == nftables.TableFamilyIPv6
+	return iptables && c.Table.Name == "raw" && (c.Policy == nil || *c.Policy == nftables.ChainPolicyAccept)
 }
 
 // inetIngress is NF_INET_INGRESS (include/uapi/linux/netfilter.h): the hook of
