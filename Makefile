@@ -28,9 +28,10 @@ build:
 	$(GO) build $(FLAGS) -o $(BIN)/sentinel ./cmd/sentinel
 	$(GO) build $(FLAGS) -o $(BIN)/sentinel-mcp ./cmd/sentinel-mcp
 
-## test: every test; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
+## test: every test, those that measure one after the other; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
 test:
-	$(GO) test ./...
+	$(GO) test $$($(GO) list ./... | grep -v /test/)
+	$(GO) test -p 1 ./test/...
 	cd test/interop && $(GO) test ./...
 
 ## race: every test with the race detector (needs a C compiler)

@@ -77,7 +77,7 @@ type Security struct {
 	AppArmor            string `json:"apparmor,omitempty" enum:"enabled,disabled,unsupported"`
 	AppArmorEnforcing   *int   `json:"apparmor_enforcing,omitempty"`   // profiles whose violations are refused; needs root
 	AppArmorComplaining *int   `json:"apparmor_complaining,omitempty"` // profiles whose violations are only logged; needs root
-	SELinux             string `json:"selinux,omitempty" enum:"enforcing,permissive,disabled,unsupported"`
+	SELinux             string `json:"selinux,omitempty" enum:"enforcing,permissive,disabled"`
 	Lockdown            string `json:"lockdown,omitempty" enum:"none,integrity,confidentiality,unsupported"` // kernel_lockdown(7)
 	DiskEncryption      *bool  `json:"disk_encryption,omitempty"`                                            // of the root file system, by dm-crypt
 }
