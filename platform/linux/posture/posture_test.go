@@ -121,7 +121,7 @@ func TestSELinuxModeIsTheKernels(t *testing.T) {
 		{"permissive", map[string]string{file: "0"}, Permissive, false},
 		{"no sysfs", map[string]string{"sys/": "", "proc/cmdline": "selinux=0"}, "", true},
 		{"off, and no list of modules", map[string]string{"sys/kernel/": ""}, Disabled, false},
-		{"not in the kernel", map[string]string{modules: "capability,apparmor"}, Unsupported, false},
+		{"not in force", map[string]string{modules: "capability,apparmor"}, Disabled, false},
 		{"covered in a container", map[string]string{"sys/fs/selinux/": ""}, "", true},
 		{"odd", map[string]string{file: "2"}, "", true},
 	})
@@ -132,7 +132,7 @@ func TestLockdownTakesTheLevelInForce(t *testing.T) {
 	check(t, Lockdown, []state{
 		{"none", map[string]string{file: "[none] integrity confidentiality\n"}, "none", false},
 		{"integrity", map[string]string{file: "none [integrity] confidentiality\n"}, "integrity", false},
-		{"not in force", map[string]string{modules: "capability,apparmor"}, Disabled, false},
+		{"not in the kernel", map[string]string{modules: "capability,apparmor"}, Unsupported, false},
 		{"in the kernel, not shown", map[string]string{modules: "lockdown,capability"}, "", true},
 		{"securityfs not mounted", map[string]string{"sys/kernel/security/": ""}, "", true},
 		{"odd", map[string]string{file: "none [weird]\n"}, "", true},
