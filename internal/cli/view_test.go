@@ -3,24 +3,18 @@
 package cli
 
 import (
-	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/assets"
 	"sentinel/internal/config"
 	"sentinel/internal/health"
-	"sentinel/internal/host"
 	"sentinel/internal/network"
-	"sentinel/internal/ops"
 	"sentinel/internal/procs"
 )
 
@@ -103,93 +97,6 @@ func TestColourIsOnTheVerdictAlone(t *testing.T) {
 	if strings.ContainsRune(rest, '\x1b') {
 		t.Error("there is an escape after the verdict")
 	}
-}
-
-// On a real terminal of 80 columns every operation shows its view, and nothing
-// but the colour of the verdict could move the cursor.
-func TestATerminalGetsTheView(t *testing.T) {
-	for _, op := range ops.All() {
-		t.Run(op.Name, func(t *testing.T) {
-			var args []string
-			if op.Flag != "" {
-				args = []string{"--" + op.Flag}
-			}
-			shown := onTerminal(t, args)
-			if !ansi.MatchString(shown) {
-				t.Errorf("the first line is no verdict: %q", shown[:min(80, len(shown))])
-			}
-			for line := range strings.Lines(ansi.ReplaceAllString(shown, "")) {
-				line = strings.TrimRight(line, "\r\n")
-				if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {
-					t.Errorf("there is a control character in %q", line)
-				}
-				if w := text.StringWidth(line); w > 80 {
-					t.Errorf("a line is %d wide: %s", w, line)
-				}
-			}
-		})
-	}
-	if shown := onTerminal(t, []string{"--top", "--json"}); !strings.HasPrefix(shown, "{") {
-		t.Errorf("--json on a terminal shows %q", shown[:min(80, len(shown))])
-	}
-	if shown := onTerminal(t, []string{"--nope"}); !strings.Contains(shown, "There is no flag --nope.") || strings.HasPrefix(shown, "{") {
-		t.Errorf("an error on a terminal shows %q", shown)
-	}
-}
-
-// onTerminal runs sentinel with a pseudo-terminal as its stdout.
-func onTerminal(t *testing.T, args []string) string {
-	t.Helper()
-	t.Setenv("NO_COLOR", "")
-	t.Setenv("TERM", "xterm")
-	master, terminal := openTerminal(t)
-	p := Program{
-		Open:       func() (*host.Host, error) { return host.Open("/") },
-		ConfigPath: t.TempDir() + "/none.yaml",
-		StateDir:   t.TempDir(),
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.Run(t.Context(), args, strings.NewReader(""), terminal, os.Stderr)
-		terminal.Close()
-	}()
-	var shown strings.Builder
-	buf := make([]byte, 4096)
-	for {
-		n, err := master.Read(buf)
-		shown.Write(buf[:n])
-		if err != nil { // EIO when the last writer is gone
-			break
-		}
-	}
-	<-done
-	return shown.String()
-}
-
-func openTerminal(t *testing.T) (master, terminal *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { master.Close() })
-	fd := int(master.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
-	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return master, terminal
 }
 
 // The longest rows that a host can have still make a document within bounds.

@@ -32,7 +32,7 @@ func records(names ...string) (b []byte) {
 }
 
 func TestDirectoryRecordsGiveNumbersOnly(t *testing.T) {
-	b := records(".", "..", "1", "self", "42", "007", "4294967295", "2147483647", "12a", "", "-5", "net")
+	b := records(".", "..", "1", "self", "42", "007", "4294967295", "2147483648", "2147483647", "12a", "", "-5", "net")
 	if got, want := appendNumbers(nil, b), []int{1, 42, 7, 2147483647}; !cmp.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

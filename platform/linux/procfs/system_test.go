@@ -22,6 +22,9 @@ func TestLoadAverageReadsTheFirstThreeFields(t *testing.T) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 	wholeOrNothing(t, file, parseLoadAverage)
+	if got, err := parseLoadAverage([]byte("0.00 0.00 0.00 1/2 3\n")); err != nil || got != (LoadAverage{}) {
+		t.Errorf("an idle machine: got %+v, %v", got, err)
+	}
 	for _, bad := range []string{"", "\n", "0.84 1.10 0.97", "x 1.10 0.97 2/1 3", "-0.5 1 1 2/1 3", "NaN 1 1 2/1 3", "1 +Inf 1 2/1 3", "1 1 1e300 2/1 3"} {
 		if got, err := parseLoadAverage([]byte(bad)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: got %+v, %v", bad, got, err)
