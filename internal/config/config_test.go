@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/testenv"
 )
 
 func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
@@ -136,9 +137,7 @@ func TestLoadChecksWhereALinkLeads(t *testing.T) {
 }
 
 func TestLoadRefusesAFileOfSomebodyElse(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give files away")
-	}
+	testenv.Need(t, os.Geteuid() == 0, "root, to give files away")
 	path := filepath.Join(folder(t), "config.yaml")
 	write(t, path, "agent_id: a\n")
 	if err := os.Chown(path, 65534, 65534); err != nil {

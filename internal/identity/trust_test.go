@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sentinel/internal/testenv"
 )
 
 // A pipe in place of the id must not hold up the answer.
@@ -28,9 +30,7 @@ func TestAFolderOthersCanWriteIsNotUsed(t *testing.T) {
 		"foreign":  func(dir string) error { return os.Chown(dir, 65534, 65534) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if os.Geteuid() != 0 {
-				t.Skip("only root can give folders away")
-			}
+			testenv.Need(t, os.Geteuid() == 0, "root, to give folders away")
 			parent := t.TempDir()
 			dir := filepath.Join(parent, "state")
 			if err := os.Mkdir(dir, 0o755); err != nil {

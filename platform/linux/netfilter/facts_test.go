@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/firewall"
+	"sentinel/internal/testenv"
 )
 
 func TestUFWIsOnWhenItsConfigurationSaysSo(t *testing.T) {
@@ -20,7 +21,7 @@ func TestUFWIsOnWhenItsConfigurationSaysSo(t *testing.T) {
 		"ENABLED=yes\n": true, "# comment\nENABLED=yes\nLOGLEVEL=low\n": true, "ENABLED=\"yes\"\n": true, "ENABLED='YES'\n": true, "  ENABLED=yes  \n": true,
 		"ENABLED=no\n": false, "#ENABLED=yes\n": false, "ENABLED=\n": false, "": false, "ENABLE": false, "XENABLED=yes\n": false, "ENABLED=yesterday\n": false,
 	} {
-		s := New(machine(t, map[string]string{"etc/ufw/ufw.conf": content}), &fake{})
+		s := New(testenv.Plant(t, map[string]string{"etc/ufw/ufw.conf": content}), &fake{})
 		if got := s.ufw(); got != want {
 			t.Errorf("%q: %v", content, got)
 		}
@@ -32,7 +33,7 @@ func TestUFWIsOnWhenItsConfigurationSaysSo(t *testing.T) {
 
 // Opening a FIFO that nobody writes to would wait for ever.
 func TestUFWConfigurationThatIsNoFileIsNotRead(t *testing.T) {
-	root := machine(t, map[string]string{"etc/ufw/x": ""})
+	root := testenv.Plant(t, map[string]string{"etc/ufw/x": ""})
 	if err := unix.Mkfifo(filepath.Join(root, "etc/ufw/ufw.conf"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestUFWConfigurationThatIsNoFileIsNotRead(t *testing.T) {
 }
 
 func TestTreeThatIsNotLiveHasUnreadableRules(t *testing.T) {
-	s := New(machine(t, map[string]string{"etc/ufw/ufw.conf": "ENABLED=yes\n"}), &fake{})
+	s := New(testenv.Plant(t, map[string]string{"etc/ufw/ufw.conf": "ENABLED=yes\n"}), &fake{})
 	f := s.Firewall(t.Context())
 	if !errors.Is(f.Unreadable, fs.ErrPermission) || len(f.Managers) != 1 || f.Chains != nil {
 		t.Errorf("got %+v", f)
@@ -51,7 +52,7 @@ func TestTreeThatIsNotLiveHasUnreadableRules(t *testing.T) {
 
 // A failure in the older rules must not leave the newer half as the answer.
 func TestHalfOfTheRulesIsUnreadable(t *testing.T) {
-	s := New(machine(t, map[string]string{names4: "filter\n"}), &fake{})
+	s := New(testenv.Plant(t, map[string]string{names4: "filter\n"}), &fake{})
 	s.nft = func() ([]firewall.Chain, error) { return []firewall.Chain{{Table: "t", Name: "in", Input: true}}, nil }
 	if got := firewall.Assess(s.Firewall(t.Context())); got.State != firewall.Unknown {
 		t.Errorf("got %+v", got)
@@ -60,7 +61,7 @@ func TestHalfOfTheRulesIsUnreadable(t *testing.T) {
 
 // What filters is known, whatever else cannot be read.
 func TestRulesThatFilterAreEnoughWhateverElseIsUnreadable(t *testing.T) {
-	s := New(machine(t, map[string]string{names4: "filter\n"}), &fake{})
+	s := New(testenv.Plant(t, map[string]string{names4: "filter\n"}), &fake{})
 	s.nft = func() ([]firewall.Chain, error) {
 		return []firewall.Chain{{Table: "t", Name: "in", Input: true, DropPolicy: true}}, nil
 	}

@@ -5,34 +5,10 @@ package posture
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
-)
 
-// plant writes files below a new root; a name that ends with a slash is an
-// empty folder.
-func plant(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		dir := filepath.Dir(path)
-		if name[len(name)-1] == '/' {
-			dir = path
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if dir == path {
-			continue
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
+	"sentinel/internal/testenv"
+)
 
 // A state is a tree and what a reader must say of it.
 type state struct {
@@ -45,7 +21,7 @@ type state struct {
 func check(t *testing.T, read func(string) (string, error), cases []state) {
 	t.Helper()
 	for _, c := range cases {
-		got, err := read(plant(t, c.files))
+		got, err := read(testenv.Plant(t, c.files))
 		if got != c.want || (err != nil) != c.wantErr {
 			t.Errorf("%s: %q, %v, want %q, error %v", c.name, got, err, c.want, c.wantErr)
 		}
@@ -105,7 +81,7 @@ func TestProfilesAreCountedByMode(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	root := plant(t, map[string]string{"sys/kernel/security/apparmor/profiles": "a (enforce)\n"})
+	root := testenv.Plant(t, map[string]string{"sys/kernel/security/apparmor/profiles": "a (enforce)\n"})
 	if got, err := AppArmorProfiles(root); err != nil || got.Enforcing != 1 {
 		t.Errorf("from the file: %+v, %v", got, err)
 	}

@@ -5,29 +5,18 @@ package release
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/hostfile"
 )
 
 func tree(t *testing.T, files map[string]string) FS {
 	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return New(root)
+	return New(testenv.Plant(t, files))
 }
 
 func TestOSReleaseIsReadAsTheShellWouldRead(t *testing.T) {

@@ -5,30 +5,14 @@ package sysfs
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/hostfile"
 )
-
-// plant writes files below a new root.
-func plant(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
 
 func TestFirmwarePlaceholdersAreNotData(t *testing.T) {
 	for _, s := range []string{
@@ -67,7 +51,7 @@ func TestModelIsTheNamePeopleKnow(t *testing.T) {
 
 func TestDMIReadsEveryFieldAndDropsPlaceholders(t *testing.T) {
 	const id = "sys/class/dmi/id/"
-	root := plant(t, map[string]string{
+	root := testenv.Plant(t, map[string]string{
 		id + "sys_vendor": "Example Corp.\n", id + "product_name": "System Product Name\n", id + "product_version": "\n",
 		id + "board_vendor": "Example Boards\n", id + "board_name": "EX-1\n", id + "bios_vendor": "Example BIOS\n",
 		id + "chassis_vendor": "Example Cases\n",
@@ -97,7 +81,7 @@ func TestSerialComesFromWhereTheMachineHasIt(t *testing.T) {
 		{"placeholder in the tree", "", map[string]string{tree: "0000000000000000\x00"}, ErrPlaceholder},
 		{"none", "", nil, os.ErrNotExist},
 	} {
-		got, err := ReadSerial(plant(t, c.files))
+		got, err := ReadSerial(testenv.Plant(t, c.files))
 		if got != c.want || !errors.Is(err, c.wantErr) {
 			t.Errorf("%s: %q, %v", c.name, got, err)
 		}
@@ -121,7 +105,7 @@ func TestDeviceTreeNamesBoardMakerAndChip(t *testing.T) {
 		}
 	}
 	const base = "sys/firmware/devicetree/base/"
-	got, err := ReadDeviceTree(plant(t, map[string]string{
+	got, err := ReadDeviceTree(testenv.Plant(t, map[string]string{
 		base + "model": "Example Board\x00", base + "compatible": "acme,board\x00acme,chip\x00", base + "hypervisor/compatible": "linux,kvm\x00",
 	}))
 	want := DeviceTree{Model: "Example Board", Compatible: []string{"acme,board", "acme,chip"}, Hypervisor: "linux,kvm"}

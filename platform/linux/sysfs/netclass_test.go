@@ -7,13 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/hostfile"
 )
 
 const netClass = "sys/class/net/"
 
 func TestNetDevicesAreReadWithoutNetlink(t *testing.T) {
-	root := plant(t, map[string]string{
+	root := testenv.Plant(t, map[string]string{
 		netClass + "eth0/ifindex": "2\n", netClass + "eth0/address": "00:00:5e:00:53:01\n", netClass + "eth0/mtu": "1500\n",
 		netClass + "eth0/flags": "0x1003\n", netClass + "eth0/operstate": "up\n",
 		netClass + "lo/ifindex": "1\n", netClass + "lo/address": "00:00:00:00:00:00\n", netClass + "lo/flags": "0x9\n",
@@ -33,7 +34,7 @@ func TestNetDevicesAreReadWithoutNetlink(t *testing.T) {
 }
 
 func TestLinkSpeedIsThatOfTheSameDevice(t *testing.T) {
-	root := plant(t, map[string]string{
+	root := testenv.Plant(t, map[string]string{
 		netClass + "eth0/ifindex": "2\n", netClass + "eth0/speed": "1000\n",
 		netClass + "down0/ifindex": "3\n", netClass + "down0/speed": "-1\n",
 		netClass + "odd0/ifindex": "4\n", netClass + "odd0/speed": "4294967295\n",

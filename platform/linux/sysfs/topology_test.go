@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/hostfile"
 )
 
@@ -35,7 +36,7 @@ func cpus(t *testing.T, online string, core, pkg []string, coreFile, pkgFile str
 		files[dir+coreFile] = core[i] + "\n"
 		files[dir+pkgFile] = pkg[i] + "\n"
 	}
-	return plant(t, files)
+	return testenv.Plant(t, files)
 }
 
 func TestTopologyCountsCoresAndSockets(t *testing.T) {

@@ -4,33 +4,10 @@ package virt
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
-)
 
-// plant writes files below a new root; a name that ends with a slash is an
-// empty folder.
-func plant(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		if name[len(name)-1] == '/' {
-			if err := os.MkdirAll(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
+	"sentinel/internal/testenv"
+)
 
 func TestContainersAreKnownByTheirMarks(t *testing.T) {
 	for _, c := range []struct {
@@ -57,7 +34,7 @@ func TestContainersAreKnownByTheirMarks(t *testing.T) {
 		{"a variable that only ends so", "", map[string]string{"proc/1/environ": "mycontainer=lxc\x00"}},
 		{"nothing at all", "", nil},
 	} {
-		if got := Container(plant(t, c.files)); got != c.want {
+		if got := Container(testenv.Plant(t, c.files)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -96,7 +73,7 @@ func TestHypervisorsAreKnownByTheirMarks(t *testing.T) {
 		{name: "ARM board of QEMU", want: "qemu", marks: Marks{Boards: "linux,dummy-virt"}},
 		{name: "no name", wantErr: ErrUnnamed, marks: Marks{Virtual: true}},
 	} {
-		got, err := Hypervisor(plant(t, c.files), c.marks)
+		got, err := Hypervisor(testenv.Plant(t, c.files), c.marks)
 		if got != c.want || !errors.Is(err, c.wantErr) {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
 		}

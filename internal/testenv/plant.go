@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Plant writes files below a new root folder and returns it: a small machine of
+// the test's own. A name that ends with a slash is an empty folder.
+func Plant(t testing.TB, files map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(root, name)
+		folder := filepath.Dir(path)
+		if strings.HasSuffix(name, "/") {
+			folder = path
+		}
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if folder == path {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // some stand for programs
+			t.Fatal(err)
+		}
+	}
+	return root
+}
