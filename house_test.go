@@ -29,10 +29,11 @@ const (
 )
 
 // domains own their types and rules; none knows another.
-var domains = []string{"assets", "firewall", "health", "network", "procs"}
+var domains = []string{"assets", "blocklist", "firewall", "health", "network", "procs", "services"}
 
-// foundations may be imported by domains and by each other where a line says so.
-var foundations = []string{"answer", "bound", "config", "sanitize", "window"}
+// foundations may be imported by domains and by each other where a line says
+// so. fault is one because a refusal is a rule of its domain and has a code.
+var foundations = []string{"answer", "bound", "config", "fault", "sanitize", "trust", "window"}
 
 type goPackage struct {
 	ImportPath string

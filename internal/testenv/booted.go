@@ -16,26 +16,31 @@ import (
 
 const (
 	buildLimit = 8 * time.Minute // of the root file system, which is made once
-	bootLimit  = time.Minute
-	// packages are what the container has beside Debian's smallest set.
-	packages = "systemd,systemd-sysv,dbus"
+	bootLimit  = 3 * time.Minute // with the test that runs in it
+	// packages are what the container has beside Debian's smallest set: a
+	// service manager, the firewalls, the shells of remote sessions and of root.
+	// debootstrap takes no alternatives: libpam-systemd is the logind that polkitd, and
+	// so firewalld, depends on.
+	packages = "systemd,systemd-sysv,libpam-systemd,dbus,iproute2,procps,sudo,iptables,nftables,conntrack,ufw,firewalld,openssh-server,openssh-client"
 	// rootName changes with what the container holds.
-	rootName = "debian-systemd-1"
+	rootName = "debian-systemd-2"
 )
 
 // Booted runs the calling test once more, as root inside of a container in
 // which systemd has booted, with the given units in /etc/systemd/system; see [Inside]. The
 // root file system is made with debootstrap from the mirror of this machine and kept in the
-// user's cache. What the test changes is gone afterwards.
+// user's cache. What the test changes is gone afterwards. A boot costs half a second:
+// several cases share one as subtests, which may run in parallel. What is not needed by
+// every test, such as sshd, is left to it to start with systemctl.
 func Booted(t *testing.T, units map[string]string) bool {
 	t.Helper()
 	if os.Getenv(mark) == t.Name() {
+		Alone(t)
 		return true
 	}
 	Namespaces(t)
 	nspawn := Program(t, "systemd-nspawn", "systemd-container")
-	root, release := rootFS(t)
-	defer release()
+	root := rootFS(t)
 	folder := t.TempDir()
 	args := []string{
 		"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", nspawn, "--quiet", "--directory=" + root, "--volatile=overlay", "--register=no", "--keep-unit",
@@ -45,7 +50,7 @@ func Booted(t *testing.T, units map[string]string) bool {
 	for name, content := range units {
 		args = append(args, bound(t, folder, name, content))
 	}
-	args = append(args, bound(t, folder, "inside.service", insideUnit(t.Name())), "--boot", "systemd.unit=inside.service")
+	args = append(args, bound(t, folder, "inside.service", insideUnit(t)), "--boot", "systemd.unit=inside.service")
 	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: bootLimit})
 	tidy(t)
 	said, rerr := os.ReadFile(filepath.Join(folder, "output"))
@@ -89,7 +94,8 @@ func bound(t *testing.T, folder, name, content string) string {
 }
 
 // insideUnit runs the test and ends the container with its status.
-func insideUnit(test string) string {
+func insideUnit(t *testing.T) string {
+	t.Helper()
 	return `[Unit]
 Wants=dbus.socket
 After=dbus.socket
@@ -97,15 +103,16 @@ SuccessAction=exit-force
 FailureAction=exit-force
 [Service]
 Type=oneshot
-Environment=` + mark + "=" + test + " SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL") + ` HOME=/root
-ExecStart=/sentinel.test "-test.run=` + strings.ReplaceAll(only(test), "$", "$$") + `" -test.v -test.count=1
+Environment=` + mark + "=" + t.Name() + ` "` + homeMark + "=" + home(t) + `" SENTINEL_REQUIRE_ALL=` + os.Getenv("SENTINEL_REQUIRE_ALL") + ` HOME=/root
+ExecStart=/sentinel.test "-test.run=` + strings.ReplaceAll(only(t.Name()), "$", "$$") + `" -test.v -test.count=1 -test.parallel=16
 StandardOutput=file:/result/output
 StandardError=inherit
 `
 }
 
-// rootFS returns a root file system with systemd, locked until it is released.
-func rootFS(t *testing.T) (root string, release func()) {
+// rootFS returns a root file system with systemd, locked until the test ends:
+// it boots once at a time.
+func rootFS(t *testing.T) (root string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -119,6 +126,7 @@ func rootFS(t *testing.T) (root string, release func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { lock.Close() }) //nolint:errcheck // only the lock goes with it
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +134,7 @@ func rootFS(t *testing.T) (root string, release func()) {
 	if _, err := os.Stat(root); err != nil {
 		build(t, root)
 	}
-	return root, func() { lock.Close() } //nolint:errcheck // only the lock goes with it
+	return root
 }
 
 // build makes the root file system aside and moves it into place, so that one

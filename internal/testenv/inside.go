@@ -35,7 +35,7 @@ func Inside(t *testing.T, behind ...string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--chdir=" + folder, mark + "=" + t.Name(), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
+	args := []string{"--chdir=" + folder, mark + "=" + t.Name(), homeMark + "=" + home(t), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
 	args = append(append(args, behind...), os.Args[0], "-test.run="+only(t.Name()), "-test.v", "-test.count=1")
 	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: insideLimit})
 	takeOver(t, r, err)
