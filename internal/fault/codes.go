@@ -11,6 +11,32 @@ type Code string
 const (
 	Usage            Code = "USAGE"
 	InvalidArgument  Code = "INVALID_ARGUMENT"
+	InvalidPID       Code = "INVALID_PID"
+	InvalidIP        Code = "INVALID_IP"
+	InvalidService   Code = "INVALID_SERVICE"
+	InvalidTarget    Code = "INVALID_TARGET"
+	InvalidPortRange Code = "INVALID_PORT_RANGE"
+	PermissionDenied Code = "PERMISSION_DENIED"
+	DisabledByPolicy Code = "DISABLED_BY_POLICY"
+	RateLimited      Code = "RATE_LIMITED"
+	ProtectedProcess Code = "PROTECTED_PROCESS"
+	ProtectedAddress Code = "PROTECTED_ADDRESS"
+	ProtectedService Code = "PROTECTED_SERVICE"
+	TargetNotAllowed Code = "TARGET_NOT_ALLOWED"
+	ProcessChanged   Code = "PROCESS_CHANGED"
+	ProcessNotFound  Code = "PROCESS_NOT_FOUND"
+	HostNotFound     Code = "HOST_NOT_FOUND"
+	StillRunning     Code = "STILL_RUNNING"
+	AlreadyBlocked   Code = "ALREADY_BLOCKED"
+	NotBlocked       Code = "NOT_BLOCKED"
+	FirewallFailed   Code = "FIREWALL_FAILED"
+	NoFirewall       Code = "FIREWALL_UNAVAILABLE"
+	ServiceNotFound  Code = "SERVICE_NOT_FOUND"
+	ServiceMasked    Code = "SERVICE_MASKED"
+	ServiceInactive  Code = "SERVICE_INACTIVE"
+	RestartFailed    Code = "RESTART_FAILED"
+	JournalFailed    Code = "JOURNAL_FAILED"
+	StateCorrupt     Code = "STATE_CORRUPT"
 	ConfigInvalid    Code = "CONFIG_INVALID"
 	Unsupported      Code = "UNSUPPORTED"
 	Unavailable      Code = "UNAVAILABLE"
@@ -26,6 +52,8 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1
 	ExitUsage       = 2
+	ExitPermission  = 3
+	ExitRefused     = 4
 	ExitInterrupted = 130
 )
 
@@ -40,6 +68,32 @@ type Info struct {
 var table = []Info{
 	{Usage, ExitUsage, "The command line names no action, two actions, or a flag that does not belong to the action.", "Run: sentinel --help"},
 	{InvalidArgument, ExitUsage, "A value has the wrong type, is out of range or has an unknown name.", "Send a value that the message allows."},
+	{InvalidPID, ExitUsage, "The process ID is not a decimal number from 1 to 4194304.", "Take the pid of a row of: sentinel --top"},
+	{InvalidIP, ExitUsage, "The address is not one IPv4 or IPv6 address in its usual form.", "Send one address such as 203.0.113.7 or 2001:db8::7, without port, zone, prefix length or leading zeros."},
+	{InvalidService, ExitUsage, "The name is not that of a service.", "Send the name of one service, such as nginx or nginx.service."},
+	{InvalidTarget, ExitUsage, "The target is neither one address nor a valid host name.", "Send one address such as 192.0.2.7 or 2001:db8::7, or a host name such as printer.example.net, without port, prefix length or scheme."},
+	{InvalidPortRange, ExitUsage, "The ports are not numbers from 1 to 65535, ranges of them, or all.", "Send ports such as 1-1024, 22,80,443, 22,8000-8100 or all."},
+	{PermissionDenied, ExitPermission, "The operation needs root, or the rules of sudo do not allow it.", "Run it with sudo, or allow the tool as packaging/sudoers.d/sentinel shows."},
+	{DisabledByPolicy, ExitRefused, "The configuration of this machine does not allow the operation to users of sudo.", "Ask the administrator of this machine, who decides it under policy in /etc/sentinel/config.yaml."},
+	{RateLimited, ExitRefused, "Too many destructive operations were asked for within a minute.", "Wait a minute, and find out what asks so often with: sudo sentinel --history"},
+	{ProtectedProcess, ExitRefused, "The process must not be ended: the system or this very call depends on it.", "Leave it running; to restart a service, use: sudo sentinel --restart-service NAME"},
+	{ProtectedAddress, ExitRefused, "The address must not be blocked: this machine, its network or its owner's session depends on it.", "Leave it reachable, or block another address."},
+	{ProtectedService, ExitRefused, "The service must not be restarted: the system or the owner's session depends on it.", "Restart it from a console of the machine if it has to be."},
+	{TargetNotAllowed, ExitRefused, "The target is neither this machine nor on a private network that it is attached to.", "Scan this machine or a private network of its own, or ask its administrator to add the network to scan.targets in /etc/sentinel/config.yaml."},
+	{ProcessChanged, ExitRefused, "The process is not the one that was expected: its name or its start is another.", "Look again with sentinel --top and send the start_id and the name that it shows now."},
+	{ProcessNotFound, ExitFailed, "There is no process with this ID.", "It may have ended by itself; look again with: sentinel --top"},
+	{HostNotFound, ExitFailed, "No address is known for the host, or the name does not exist.", "Check how the name is written, or send an address."},
+	{StillRunning, ExitFailed, "The process was signalled and is still there.", "It is stuck in the kernel, often on storage that does not answer; it ends when the kernel lets it, or at a reboot."},
+	{AlreadyBlocked, ExitFailed, "The address is blocked already.", "Nothing needs to be done; see when it ends with: sentinel --list-blocked"},
+	{NotBlocked, ExitFailed, "The address is not blocked by sentinel.", "See what is blocked with: sentinel --list-blocked"},
+	{FirewallFailed, ExitFailed, "The packet filter did not take the change, or does not show it.", "Nothing was kept of the change; see the message, then try again."},
+	{NoFirewall, ExitFailed, "This machine has no packet filter that sentinel can use.", "Install nftables, or iptables, and try again."},
+	{ServiceNotFound, ExitFailed, "There is no service with this name.", "List the services with: systemctl list-units --type=service"},
+	{ServiceMasked, ExitFailed, "The service is masked: its administrator has made starting it impossible.", "If it is meant to run, unmask it first with: systemctl unmask NAME"},
+	{ServiceInactive, ExitFailed, "The service is neither running nor failed nor enabled; restarting would start what is meant to be off.", "Start it by hand if it is wanted: systemctl start NAME"},
+	{RestartFailed, ExitFailed, "The service did not come back, or did not stay up.", "Look at its log lines in the message, mend what they say, then restart it."},
+	{JournalFailed, ExitFailed, "The journal cannot be written, or it was tampered with; without a record nothing is changed.", "Make /var/log/sentinel writable for root with room to spare, then check it with: sudo sentinel --verify-journal"},
+	{StateCorrupt, ExitFailed, "The list of blocked addresses is damaged; it was set aside and nothing was changed by it.", "Look at the file that the message names, then block again what is missing."},
 	{ConfigInvalid, ExitFailed, "The configuration file cannot be read, is not safe to trust, or holds something that sentinel does not know.", "Correct what the message names, or remove the file to use the defaults."},
 	{Unsupported, ExitFailed, "This operating system or this machine cannot do what was asked.", "Run sentinel on a system that the documentation lists for this operation."},
 	{Unavailable, ExitFailed, "What the operation needs from the system is not there or does not answer.", "Check that /proc and /sys are mounted and readable, then try again."},

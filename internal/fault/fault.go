@@ -10,7 +10,9 @@
 package fault
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"sentinel/internal/answer"
@@ -23,6 +25,10 @@ type Error struct {
 	Message string // one sentence, for people
 	Fix     string // what to do next; the code's own when empty
 	Err     error  // the cause, for errors.Is; not shown
+	// With is what is known of the object all the same, such as the name of a
+	// process that was not ended: a struct whose members stand in the document beside
+	// the error, under the names that the successful document has for them.
+	With any
 }
 
 // New returns an Error with the default fix of its code.
@@ -40,6 +46,13 @@ func Wrap(code Code, message string, cause error) *Error {
 func (e *Error) WithFix(fix string) *Error {
 	changed := *e
 	changed.Fix = fix
+	return &changed
+}
+
+// WithObject returns a copy of e that tells what is known of its object.
+func (e *Error) WithObject(object any) *Error {
+	changed := *e
+	changed.With = object
 	return &changed
 }
 
@@ -71,6 +84,31 @@ type Document struct {
 	Error     string `json:"error"`
 	ErrorCode Code   `json:"error_code"`
 	Fix       string `json:"fix"`
+
+	object any
+}
+
+// MarshalJSON puts the members of the object beside those of the document.
+func (d Document) MarshalJSON() ([]byte, error) {
+	type plain Document
+	own, err := encode(plain(d))
+	if err != nil || d.object == nil {
+		return own, err
+	}
+	object, err := encode(d.object)
+	if err != nil || len(object) <= len("{}") {
+		return own, err
+	}
+	return append(append(own[:len(own)-1], ','), object[1:]...), nil
+}
+
+// encode renders v without the escapes for HTML that nobody reads here.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // NewDocument returns the document that says that action failed with err.
@@ -85,5 +123,6 @@ func NewDocument(action string, err error) Document {
 		Error:     sanitize.Text(e.Message, 500),
 		ErrorCode: e.Code,
 		Fix:       sanitize.Text(fix, 500),
+		object:    e.With,
 	}
 }
