@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package pidfd holds on to processes (pidfd_open(2)).
+//
+// A PID belongs to another process as soon as the one that had it was collected
+// by its parent. A descriptor does not: it stays with its process for good.
+package pidfd
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// An FD is a process that is held.
+type FD int
+
+// Open takes hold of the process with the PID. The error is unix.ESRCH without
+// one, unix.ENOENT or, before Linux 6.9, unix.EINVAL for a thread, and unix.ENOSYS before
+// Linux 5.3.
+func Open(pid int) (FD, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	return FD(fd), err
+}
+
+// Signal sends a signal, 0 to learn whether it could be sent. The error is
+// unix.ESRCH once the process was collected by its parent, and unix.EPERM when this user may not.
+// A process that ended and was not collected takes every signal.
+func (f FD) Signal(s unix.Signal) error { return unix.PidfdSendSignal(int(f), s, nil, 0) }
+
+var errNotWatched = errors.New("the kernel does not watch the process")
+
+// Wait waits until every thread of the process has ended, whether the process
+// was collected or not, and is false when limit passes first.
+func (f FD) Wait(limit time.Duration) (ended bool, err error) {
+	deadline := time.Now().Add(limit)
+	for {
+		left := max(0, time.Until(deadline))
+		fds := []unix.PollFd{{Fd: int32(f), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, milliseconds(left))
+		switch {
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return false, fmt.Errorf("poll: %w", err)
+		case n > 0 && fds[0].Revents&unix.POLLIN == 0:
+			return false, errNotWatched
+		case n > 0:
+			return true, nil
+		case left == 0:
+			return false, nil
+		}
+	}
+}
+
+// milliseconds rounds up, so that the last round of a wait does not spin.
+func milliseconds(d time.Duration) int { return int((d + time.Millisecond - 1) / time.Millisecond) }
+
+// Collected waits until the parent of an ended process has collected it, and is
+// false when limit passes first. The kernel gives no notice of that before Linux 6.9, so it is asked
+// every half millisecond.
+func (f FD) Collected(limit time.Duration) bool {
+	deadline := time.Now().Add(limit)
+	for {
+		if errors.Is(f.Signal(0), unix.ESRCH) {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+		pause := unix.NsecToTimespec(int64(500 * time.Microsecond))
+		unix.Ppoll(nil, &pause, nil) //nolint:errcheck // it only passes the time
+	}
+}
+
+// Close lets go of the process.
+func (f FD) Close() error { return unix.Close(int(f)) }

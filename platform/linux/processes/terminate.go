@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/procs"
+	"sentinel/platform/linux/pidfd"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/linux/systemd"
+)
+
+// A Terminator holds and signals processes of the running system.
+type Terminator struct {
+	*Source
+	root string
+}
+
+var _ procs.TerminationSource = (*Terminator)(nil)
+
+// NewTerminator returns the Terminator for root. Only "/" has processes that can
+// be held.
+func NewTerminator(root string) *Terminator { return &Terminator{New(root), root} }
+
+var (
+	errNotLive       = errors.New("it is not a process of the running system")
+	errForeignProc   = errors.New("the /proc that is mounted here shows the processes of another PID namespace")
+	errMoved         = errors.New("they change while they are read")
+	errTooManyLevels = errors.New("there are too many of them")
+)
+
+// Pin implements [procs.TerminationSource].
+func (t *Terminator) Pin(pid int) (procs.Pinned, error) {
+	if t.root != "/" {
+		return nil, errNotLive
+	}
+	if here, err := t.proc.Self(); err != nil {
+		return nil, err
+	} else if here != os.Getpid() {
+		return nil, errForeignProc
+	}
+	fd, err := pidfd.Open(pid)
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return nil, procs.ErrNoProcess
+	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL):
+		return nil, t.notProcess(pid, err)
+	case err != nil:
+		return nil, fmt.Errorf("pidfd_open: %w", err)
+	}
+	return &held{t, pid, fd}, nil
+}
+
+// notProcess says what has an ID that is not that of a process.
+func (t *Terminator) notProcess(id int, cause error) error {
+	status, err := t.proc.Status(id)
+	switch {
+	case missing(err):
+		return procs.ErrNoProcess
+	case err != nil:
+		return err
+	case status.Process == id:
+		return fmt.Errorf("pidfd_open: %w", cause)
+	}
+	return &procs.ThreadError{Process: status.Process, Name: t.relative(status.Process).Name}
+}
+
+// missing tells a process that is gone, whose files are not there any more or
+// cannot be read (proc(5)), from one that keeps them to itself.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
+}
+
+// relative names another process; without a name it ended, or cannot be read.
+func (t *Terminator) relative(pid int) procs.Relative {
+	r := procs.Relative{PID: pid}
+	if stat, err := t.proc.Process(pid); err == nil {
+		r.Name = stat.Name
+	}
+	return r
+}
+
+// RestartPolicy implements [procs.TerminationSource].
+func (t *Terminator) RestartPolicy(ctx context.Context, unit string) (procs.RestartPolicy, error) {
+	return systemd.RestartPolicy(ctx, t.root, unit)
+}
+
+const (
+	maxLevels     = 4096 // of ancestors
+	lineageRounds = 5
+)
+
+// Lineage implements [procs.TerminationSource]. An ancestor may end while they
+// are read, and its children get another parent, so that it is done again then.
+func (t *Terminator) Lineage(ctx context.Context) (list []procs.Relative, err error) {
+	for range lineageRounds {
+		list, err = t.lineage(ctx)
+		if !missing(err) && !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	return list, err
+}
+
+// lineage walks up to the process without a parent in this PID namespace.
+func (t *Terminator) lineage(ctx context.Context) ([]procs.Relative, error) {
+	child, err := t.proc.Process(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	var list []procs.Relative
+	for child.ParentPID != 0 {
+		if len(list) == maxLevels {
+			return nil, errTooManyLevels
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		parent, err := t.proc.Process(child.ParentPID)
+		if err != nil {
+			return nil, err
+		}
+		if !older(parent, child) {
+			return nil, errMoved
+		}
+		list = append(list, procs.Relative{PID: parent.PID, Name: parent.Name})
+		child = parent
+	}
+	return list, nil
+}
+
+// older tells a parent from a process that has got its PID since.
+func older(parent, child procfs.ProcessStat) bool { return parent.Start <= child.Start }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/bound"
+	"sentinel/internal/procs"
+	"sentinel/platform/linux/pidfd"
+	"sentinel/platform/linux/procfs"
+)
+
+// kernelThread is PF_KTHREAD (include/linux/sched.h).
+const kernelThread = 0x00200000
+
+// argumentsLimit bounds the read of a command line, for which the kernel takes a
+// lock of the process; one that is stuck may never give it.
+const argumentsLimit = 100 * time.Millisecond
+
+// held is a process that is held by its pidfd. Its files are found by its PID.
+// What was read of them is true of it when it has not been collected by then, since no
+// other process could have had its PID before.
+type held struct {
+	from *Terminator
+	pid  int
+	fd   pidfd.FD
+}
+
+var _ procs.Pinned = (*held)(nil)
+
+// Facts implements [procs.Pinned].
+func (h *held) Facts(ctx context.Context) (procs.Facts, error) {
+	f, err := h.from.facts(ctx, h.pid)
+	if gone := h.Probe(); errors.Is(gone, procs.ErrNoProcess) {
+		return procs.Facts{}, gone
+	}
+	if err != nil {
+		return procs.Facts{}, err
+	}
+	f.Ended, err = h.fd.Wait(0)
+	return f, err
+}
+
+// facts reads what the process with the PID is. Only what the refusals cannot do
+// without must be there.
+func (t *Terminator) facts(ctx context.Context, pid int) (procs.Facts, error) {
+	stat, err := t.proc.Process(pid)
+	if err != nil {
+		return procs.Facts{}, err
+	}
+	status, err := t.proc.Status(pid)
+	if err != nil {
+		return procs.Facts{}, err
+	}
+	names, _ := t.names() //nolint:errcheck // a user without a name is a number
+	f := procs.Facts{
+		Name: stat.Name, Start: t.start(stat), Kernel: stat.Flags&kernelThread != 0, Nested: status.Nested,
+		UserID: status.UserID, User: names.Name(status.UserID),
+	}
+	if stat.ParentPID != 0 {
+		f.Parent = t.relative(stat.ParentPID)
+	}
+	t.more(ctx, pid, &f)
+	return f, ctx.Err()
+}
+
+// more adds what a process may keep to itself or has lost at its end.
+func (t *Terminator) more(ctx context.Context, pid int, f *procs.Facts) {
+	arguments, err := bound.Call(ctx, argumentsLimit, func(context.Context) ([]string, error) { return t.proc.CommandLine(pid) })
+	if err == nil {
+		f.Arguments = arguments
+	}
+	if path, err := t.proc.Executable(pid); err == nil {
+		f.Executable = path
+	}
+	if group, err := t.proc.ControlGroup(pid); err == nil {
+		f.Unit = unitOf(group)
+	}
+}
+
+// Probe implements [procs.Pinned].
+func (h *held) Probe() error { return h.signal(0) }
+
+// Signal implements [procs.Pinned].
+func (h *held) Signal(s procs.Signal) error {
+	if s == procs.SignalTerm {
+		return h.signal(unix.SIGTERM)
+	}
+	return h.signal(unix.SIGKILL)
+}
+
+func (h *held) signal(s unix.Signal) error {
+	err := h.fd.Signal(s)
+	if errors.Is(err, unix.ESRCH) {
+		return procs.ErrNoProcess
+	}
+	return err
+}
+
+// Wait implements [procs.Pinned].
+func (h *held) Wait(limit time.Duration) (bool, error) { return h.fd.Wait(limit) }
+
+// Collected implements [procs.Pinned].
+func (h *held) Collected(limit time.Duration) bool { return h.fd.Collected(limit) }
+
+// SystemFile implements [procs.Pinned].
+func (h *held) SystemFile() (bool, error) { return h.from.proc.SystemFile(h.pid) }
+
+// Close implements [procs.Pinned].
+func (h *held) Close() error { return h.fd.Close() }
+
+// Obstacle implements [procs.Pinned].
+func (h *held) Obstacle() procs.Obstacle {
+	var o procs.Obstacle
+	threads, _ := h.from.proc.Threads(h.pid) //nolint:errcheck // an obstacle that is not seen is not named
+	for _, t := range threads {
+		if t.State == 'D' {
+			o.Uninterruptible = true
+			o.Wait, _ = h.from.proc.WaitChannel(h.pid, t.PID) //nolint:errcheck // for root alone
+			break
+		}
+	}
+	o.Tracer = h.tracer(threads)
+	return o
+}
+
+// tracer returns the debugger of one of the threads, which holds on to all of
+// them (ptrace(2)).
+func (h *held) tracer(threads []procfs.ProcessStat) procs.Relative {
+	for _, t := range threads {
+		if status, err := h.from.proc.Status(t.PID); err == nil && status.Tracer != 0 {
+			return h.from.relative(status.Tracer)
+		}
+	}
+	return procs.Relative{}
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"slices"
+	"strings"
+
+	"sentinel/internal/procs"
+)
+
+// unitOf finds the unit in the path of a control group of systemd: the first part
+// that is not a slice. Below the manager of a user (user@1000.service) that is one of its own
+// units, found in the same way; what lies deeper belongs to the unit alone
+// (Control Group APIs and Delegation, systemd.io/CGROUP_DELEGATION).
+func unitOf(path string) procs.Unit {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	at := slices.IndexFunc(parts, notSlice)
+	if at < 0 || !unitName(unescaped(parts[at])) {
+		return procs.Unit{}
+	}
+	name := unescaped(parts[at])
+	if !strings.HasPrefix(name, "user@") {
+		return procs.Unit{Name: name}
+	}
+	below := parts[at+1:]
+	if at := slices.IndexFunc(below, notSlice); at >= 0 && unitName(unescaped(below[at])) && below[at] != "init.scope" {
+		return procs.Unit{Name: unescaped(below[at]), User: true}
+	}
+	return procs.Unit{Name: name}
+}
+
+func notSlice(part string) bool { return !strings.HasSuffix(part, ".slice") }
+
+// unescaped takes off the mark of a name that the kernel would take for one of
+// its own files (cg_escape in systemd).
+func unescaped(part string) string { return strings.TrimPrefix(part, "_") }
+
+// maxUnitName is UNIT_NAME_MAX of systemd, with the NUL.
+const maxUnitName = 256
+
+// unitName tells names of units that can hold processes from other folders
+// (systemd.unit(5)).
+func unitName(s string) bool {
+	dot := strings.LastIndexByte(s, '.')
+	if dot < 1 || len(s) >= maxUnitName {
+		return false
+	}
+	kinds := []string{"service", "scope", "socket", "mount", "swap"}
+	return slices.Contains(kinds, s[dot+1:]) && !strings.ContainsFunc(s, notOfUnit)
+}
+
+func notOfUnit(r rune) bool {
+	alphanumeric := r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+	return !alphanumeric && !strings.ContainsRune(`:-_.\@`, r)
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/procs"
+	"sentinel/internal/testenv"
+)
+
+func TestUnitOfAControlGroup(t *testing.T) {
+	for path, want := range map[string]procs.Unit{
+		"/system.slice/nginx.service":                                              {Name: "nginx.service"},
+		"/system.slice/nginx.service/worker":                                       {Name: "nginx.service"},
+		"/system.slice/system-getty.slice/getty@tty1.service":                      {Name: "getty@tty1.service"},
+		"/system.slice/_cpu.service":                                               {Name: "cpu.service"},
+		`/system.slice/srv-a\x2db.mount`:                                           {Name: `srv-a\x2db.mount`},
+		"/init.scope":                                                              {Name: "init.scope"},
+		"/user.slice/user-1000.slice/session-3.scope":                              {Name: "session-3.scope"},
+		"/user.slice/user-1000.slice/user@1000.service/init.scope":                 {Name: "user@1000.service"},
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/x.service":        {Name: "x.service", User: true},
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/a.slice/b.scope":  {Name: "b.scope", User: true},
+		"/user.slice/user-1000.slice/user@1000.service/nginx.service/ssh.service":  {Name: "nginx.service", User: true},
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/\x1b[31m.service": {Name: "user@1000.service"},
+		"/machine.slice/machine-a.scope/payload/system.slice/x.service":            {Name: "machine-a.scope"},
+		"/system.slice/docker-0123.scope":                                          {Name: "docker-0123.scope"},
+		"/docker/0123":                                                             {},
+		"/../../system.slice/nginx.service":                                        {},
+		"/":                                                                        {},
+		"":                                                                         {},
+		"/system.slice":                                                            {},
+		"/system.slice/.service":                                                   {},
+		"/system.slice/a b.service":                                                {},
+		"/system.slice/" + strings.Repeat("a", 248) + ".service":                   {},
+	} {
+		if got := unitOf(path); got != want {
+			t.Errorf("%q: %+v", path, got)
+		}
+	}
+}
+
+func FuzzUnitOf(f *testing.F) {
+	f.Add("/system.slice/nginx.service")
+	f.Add("/user.slice/user-1000.slice/user@1000.service/app.slice/x.service")
+	f.Fuzz(func(t *testing.T, path string) {
+		if u := unitOf(path); u.Name != "" && (!unitName(u.Name) || !strings.Contains(path, u.Name)) || u.Name == "" && u.User {
+			t.Errorf("%q: %+v", path, u)
+		}
+	})
+}
+
+const phoenix = `[Service]
+ExecStart=/bin/sleep 1000
+Restart=always
+RestartSec=100ms
+`
+
+const mortal = `[Service]
+ExecStart=/bin/sleep 1000
+`
+
+const workers = `[Service]
+ExecStart=/bin/sh -c 'sleep 1000 & sleep 1001 & wait'
+Restart=on-failure
+`
+
+func show(t *testing.T, unit, property string) string {
+	t.Helper()
+	out, err := exec.Command("systemctl", "show", "--value", "--property="+property, unit).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// started starts a unit and returns its main process.
+func started(t *testing.T, unit string) int {
+	t.Helper()
+	if out, err := exec.Command("systemctl", "start", unit).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return mainPID(t, unit)
+}
+
+func mainPID(t *testing.T, unit string) int {
+	t.Helper()
+	policy, err := NewTerminator("/").RestartPolicy(t.Context(), unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.MainPID
+}
+
+func TestAnswerSaysWhetherTheServiceComesBack(t *testing.T) {
+	if !testenv.Booted(t, map[string]string{"phoenix.service": phoenix, "mortal.service": mortal, "workers.service": workers}) {
+		return
+	}
+	first := started(t, "phoenix.service")
+	got := kill(t, procs.Target{PID: first})
+	if got.Unit != "phoenix.service" || got.WillRestart == nil || !*got.WillRestart ||
+		!strings.HasPrefix(got.RestartNote, "phoenix.service will start it again (Restart=always)") {
+		t.Errorf("%+v", got)
+	}
+	until(t, "restart", func() bool {
+		pid := mainPID(t, "phoenix.service")
+		return pid != 0 && pid != first && show(t, "phoenix.service", "ActiveState") == "active"
+	})
+
+	got = kill(t, procs.Target{PID: started(t, "mortal.service"), Graceful: true})
+	if got.Unit != "mortal.service" || got.WillRestart == nil || *got.WillRestart || got.RestartNote != "" || got.Signal != procs.SignalTerm {
+		t.Errorf("%+v", got)
+	}
+
+	shell := started(t, "workers.service")
+	worker := 0
+	until(t, "worker", func() bool {
+		whole, _ := table(t, New("/"))
+		for _, p := range whole.Samples {
+			if stat, err := New("/").proc.Process(p.PID); err == nil && stat.ParentPID == shell && stat.Name == "sleep" {
+				worker = p.PID
+			}
+		}
+		return worker != 0
+	})
+	got = kill(t, procs.Target{PID: worker})
+	if got.Unit != "workers.service" || got.WillRestart != nil || !strings.Contains(got.RestartNote, "whose main process may start another") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPartsOfSystemdAndTheBusAreRefused(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	for unit, why := range map[string]string{
+		"systemd-journald.service": "it is a part of systemd",
+		"dbus.service":             "the services of this machine talk to each other through it",
+		"systemd-logind.service":   "it is a part of systemd",
+		"ssh.service":              "people reach this machine through it",
+	} {
+		pid := started(t, unit)
+		refused(t, procs.Target{PID: pid}, fault.ProtectedProcess, why)
+		if v := planVerdict(procs.Target{PID: pid, Force: true}); v.Code != "" || v.Summary == "" {
+			t.Errorf("%s with force: %+v", unit, v)
+		}
+	}
+}
+
+// The machine that runs the tests must not be asked for another's tree.
+func TestTreeThatIsNotLiveHasNoProcessesToEnd(t *testing.T) {
+	source := NewTerminator(hosts + "laptop")
+	if p, err := source.Pin(1); p != nil || err == nil {
+		t.Errorf("%v, %v", p, err)
+	}
+	if _, err := source.RestartPolicy(t.Context(), "nginx.service"); err == nil {
+		t.Error("its service manager answered")
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package procfs
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Executable returns the path of the program that a process runs, as that
+// process sees it. One that was removed or replaced since keeps its path.
+func (fs FS) Executable(pid int) (string, error) {
+	path, err := os.Readlink(fs.path(strconv.Itoa(pid), "exe"))
+	return strings.TrimSuffix(path, " (deleted)"), err
+}
+
+// SystemFile tells whether the program that a process runs belongs to root and
+// cannot be written to by anyone else. It asks the file system of the program, which may not
+// answer.
+func (fs FS) SystemFile(pid int) (bool, error) {
+	var stat unix.Stat_t
+	path := fs.path(strconv.Itoa(pid), "exe")
+	if _, err := retry(func() (int, error) { return 0, unix.Stat(path, &stat) }); err != nil {
+		return false, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return stat.Uid == 0 && stat.Mode&0o022 == 0, nil
+}
+
+// Self returns the PID of this process in the PID namespace that the mounted
+// /proc shows, which need not be its own.
+func (fs FS) Self() (int, error) {
+	link, err := os.Readlink(fs.path("self"))
+	if err != nil {
+		return 0, err
+	}
+	n, ok := number([]byte(link))
+	if !ok || n >= 1<<31 {
+		return 0, &os.PathError{Op: "readlink", Path: fs.path("self"), Err: ErrFormat}
+	}
+	return int(n), nil
+}
+
+// maxThreads bounds how many threads of a process are looked at.
+const maxThreads = 4096
+
+// Threads reads the stat file of the threads of a process, at most 4096 of them.
+func (fs FS) Threads(pid int) ([]ProcessStat, error) {
+	dir, err := openDir(fs.path(strconv.Itoa(pid), "task"))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.close()
+	ids, err := dir.numbers(nil)
+	if err != nil {
+		return nil, err
+	}
+	var threads []ProcessStat
+	buf := make([]byte, 4096)
+	for _, id := range ids[:min(len(ids), maxThreads)] {
+		if t, err := dir.process(id, buf); err == nil {
+			threads = append(threads, t.ProcessStat)
+		}
+	}
+	return threads, nil
+}
+
+// WaitChannel returns the function of the kernel in which a thread sleeps, for
+// root (proc_pid_wchan(5)); empty when it does not sleep.
+func (fs FS) WaitChannel(pid, thread int) (string, error) {
+	raw, err := fs.read(filepath.Join(strconv.Itoa(pid), "task", strconv.Itoa(thread), "wchan"))
+	if err != nil || string(raw) == "0" {
+		return "", err
+	}
+	return string(raw), nil
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package systemd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+
+	"sentinel/internal/procs"
+)
+
+// RestartPolicy asks what happens when a service ends; see
+// [procs.TerminationSource]. root is "/" on a live system; another one has no systemd.
+func RestartPolicy(ctx context.Context, root, unit string) (procs.RestartPolicy, error) {
+	if root != "/" || !booted() {
+		return procs.RestartPolicy{}, errNotRunning
+	}
+	conn, err := connect(ctx)
+	if err != nil {
+		return procs.RestartPolicy{}, fmt.Errorf("systemd does not answer: %w", err)
+	}
+	defer conn.Close()
+	restart, err := serviceProperty[string](ctx, conn, unit, "Restart")
+	if err != nil {
+		return procs.RestartPolicy{}, err
+	}
+	main, err := serviceProperty[uint32](ctx, conn, unit, "MainPID")
+	return procs.RestartPolicy{Restart: restart, MainPID: int(main)}, err
+}
+
+// serviceProperty reads one property of a service
+// (org.freedesktop.systemd1(5), Service Unit Objects).
+func serviceProperty[T any](ctx context.Context, conn *dbus.Conn, unit, name string) (T, error) {
+	var zero T
+	p, err := conn.GetServicePropertyContext(ctx, unit, name)
+	if err != nil {
+		return zero, fmt.Errorf("read %s of %s: %w", name, unit, err)
+	}
+	value, ok := p.Value.Value().(T)
+	if !ok {
+		return zero, fmt.Errorf("read %s of %s: %s is not what was expected", name, unit, p.Value.Signature())
+	}
+	return value, nil
+}
