@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// outcomeRoom is what an intent sets aside on disk for the outcomes of this and
+// of other open intents, in bytes.
+const outcomeRoom = 64 << 10
+
+// append writes one record and returns its number.
+func (j *Journal) append(ctx context.Context, r Record, limit *Limit) (uint64, error) {
+	head, err := j.appendAlone(ctx, r, limit)
+	if err != nil {
+		return 0, j.failed(err)
+	}
+	if j.Announce != nil {
+		j.Announce(ctx, head)
+	}
+	return head.Seq, nil
+}
+
+func (j *Journal) appendAlone(ctx context.Context, r Record, limit *Limit) (Head, error) {
+	if err := ctx.Err(); err != nil {
+		return Head{}, err
+	}
+	if err := folder(j.dir, 0o700); err != nil {
+		return Head{}, err
+	}
+	if err := folder(j.headDir, 0o755); err != nil { // others read what else is there
+		return Head{}, err
+	}
+	release, err := j.lock(ctx)
+	if err != nil {
+		return Head{}, err
+	}
+	defer release()
+	s, err := j.load()
+	if err != nil {
+		return Head{}, err
+	}
+	defer s.close()
+	return j.appendTo(ctx, s, r, limit)
+}
+
+// appendTo does the steps of an append, each of which may be the last; see the table
+// of crashes. The lock is held. What serves an intent must succeed; an outcome is written even
+// if the head cannot be, because what it tells has happened.
+func (j *Journal) appendTo(ctx context.Context, s *state, r Record, limit *Limit) (Head, error) {
+	intent := r.Event == EventIntent
+	if s.behind {
+		if err := j.mendHead(s); err != nil && intent {
+			return Head{}, err
+		}
+	}
+	r.Time = j.now().UTC().Truncate(time.Millisecond)
+	if err := limit.judge(s, r.Time); err != nil {
+		return Head{}, err
+	}
+	if intent && s.current.size+maxLine > j.maxFile {
+		if err := j.rotate(s); err != nil {
+			return Head{}, err
+		}
+	}
+	line, err := s.follow(&r)
+	if err != nil {
+		return Head{}, err
+	}
+	if intent {
+		if err := reserve(s.current.file, s.current.size, int64(len(line))+outcomeRoom); err != nil {
+			return Head{}, fmt.Errorf("keep room for the outcome: %w", err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return Head{}, err
+	}
+	if err := j.put(s, line); err != nil {
+		return Head{}, err
+	}
+	head, drop := j.headAfter(s, r)
+	if err := j.writeHead(head); err != nil && intent {
+		return Head{}, fmt.Errorf("write the head: %w", errors.Join(err, s.takeBack()))
+	}
+	for _, o := range s.old[:drop] {
+		_ = os.Remove(o.path) //nolint:errcheck // the next append tries again
+	}
+	return head, nil
+}
+
+// follow gives r its place in the chain and returns its line.
+func (s *state) follow(r *Record) ([]byte, error) {
+	r.Seq = max(s.last.Seq, s.head.Seq) + 1
+	if r.Seq > maxSeq {
+		return nil, fmt.Errorf("%s has no number left for a record", s.current.path)
+	}
+	r.Prev, r.Damage = s.last.Hash, s.damage
+	if s.last.Seq == 0 {
+		r.Prev = s.head.Hash
+	}
+	line, hash, err := r.encode()
+	if err != nil {
+		return nil, err
+	}
+	if len(line) >= maxLine {
+		return nil, errors.New("the record is too long")
+	}
+	r.Hash = hash
+	if s.unended {
+		line = append([]byte("\n"), line...)
+	}
+	return append(line, '\n'), nil
+}
+
+// put appends the line in one write. When it fails, the file is as it was.
+func (j *Journal) put(s *state, line []byte) error {
+	_, err := s.current.file.WriteAt(line, s.current.size)
+	if err == nil {
+		err = s.current.file.Sync()
+	}
+	if err == nil && s.current.size == 0 { // its name may be new
+		err = syncDir(j.dir)
+	}
+	if err != nil {
+		return errors.Join(err, s.takeBack())
+	}
+	return nil
+}
+
+// takeBack cuts off what was appended.
+func (s *state) takeBack() error {
+	return errors.Join(s.current.file.Truncate(s.current.size), s.current.file.Sync())
+}
+
+// mendHead writes the head that a crash prevented. It comes before the next
+// record: a second crash would leave the head two behind, which nobody could tell from
+// one that was replaced.
+func (j *Journal) mendHead(s *state) error {
+	j.removeLeftovers()
+	head, _ := j.headAfter(s, s.last)
+	if err := j.writeHead(head); err != nil {
+		return fmt.Errorf("write the head: %w", err)
+	}
+	s.head = head
+	return nil
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
+)
+
+func TestIntentsAndOutcomesComeTogether(t *testing.T) {
+	j := fresh(t)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	j.now = func() time.Time { now = now.Add(time.Second); return now }
+	uid := 1000
+	intents := []Intent{block("done"), block("failed"), block("killed"), block("running"), block("pending")}
+	intents[0].Who = Who{UID: 0, User: "root", SudoUID: &uid, SudoUser: "alice"}
+	intents[3].Program = Program{PID: 77, StartID: "b.9"}
+	entries := make([]*Entry, len(intents))
+	for i, intent := range intents {
+		var err error
+		if entries[i], err = j.Begin(t.Context(), intent, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, o := range map[int]Outcome{4: {Result: Pending}, 0: {Result: Done, Detail: "until tomorrow"}, 1: {Result: Failed, Code: "FIREWALL_FAILED"}} {
+		if err := entries[i].Finish(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alive := func(p Program) bool { return p == Program{PID: 77, StartID: "b.9"} }
+	history, err := j.History(t.Context(), 10, alive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range history.Actions {
+		if ended := a.EndedAt != nil && a.EndedAt.After(a.Time); ended != (a.State != Running && a.State != Unknown) {
+			t.Errorf("%s ended at %v", a.Reason, a.EndedAt)
+		}
+		got = append(got, strings.TrimSpace(a.Reason+": "+a.State+" "+a.Code+a.Detail))
+	}
+	want := []string{"pending: pending", "running: running", "killed: unknown", "failed: failed FIREWALL_FAILED", "done: done until tomorrow"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	first := history.Actions[4]
+	first.EndedAt = nil
+	wantFirst := Action{
+		Seq: 1, Time: time.Date(2026, 3, 1, 12, 0, 1, 0, time.UTC), Tool: "block_ip_address", Arguments: map[string]any{"ip": "203.0.113.7", "ttl": 60.0},
+		Reason: "done", Who: intents[0].Who, State: Done, Detail: "until tomorrow",
+	}
+	if diff := cmp.Diff(wantFirst, first); diff != "" {
+		t.Error(diff)
+	}
+	if nobody, err := j.History(t.Context(), 10, nil); err != nil || nobody.Actions[1].State != Unknown {
+		t.Errorf("%+v, %v", nobody, err)
+	}
+}
+
+func TestTheLastOutcomeCounts(t *testing.T) {
+	j := fresh(t)
+	e := begin(t, j, "slow")
+	for _, result := range []string{Pending, Done} {
+		if _, err := j.append(t.Context(), Outcome{Result: result}.record(e.Seq()), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if h, err := j.History(t.Context(), 1, nil); err != nil || h.Actions[0].State != Done {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestHistoryIsCutAndSaysSo(t *testing.T) {
+	j := fresh(t)
+	j.maxFile = 20 << 10
+	act(t, j, 30)
+	begin(t, j, "open")
+	for _, test := range []struct{ last, want int }{{0, 0}, {-1, 0}, {1, 1}, {5, 5}, {30, 30}, {31, 31}, {500, 31}, {1 << 40, 31}} {
+		h, err := j.History(t.Context(), test.last, nil)
+		if err != nil || len(h.Actions) != test.want || h.Total != 31 || h.Truncated != (test.want < 31) {
+			t.Errorf("last %d: %d of %d, truncated %v, %v", test.last, len(h.Actions), h.Total, h.Truncated, err)
+		}
+	}
+}
+
+// What a caller wrote must not count as a record.
+func TestHistoryCountsRecordsAlone(t *testing.T) {
+	j := fresh(t)
+	intent := block("x")
+	intent.Tool = `,"event":"intent",`
+	e, err := j.Begin(t.Context(), intent, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Finish(t.Context(), Outcome{Result: `,"event":"intent",`, Code: `,"event":"intent",`}); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := j.History(t.Context(), 0, nil); err != nil || h.Total != 1 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+func TestHistorySaysHowMuchItCouldNotRead(t *testing.T) {
+	j := fresh(t)
+	act(t, j, 3)
+	raw := string(read(t, j.current()))
+	write0600(t, j.current(), []byte(strings.Replace(raw, "brute", "flute", 1)+"garbage\n"))
+	h, err := j.History(t.Context(), 10, nil)
+	if err != nil || h.Unreadable != 2 || h.Total != 2 || len(h.Actions) != 2 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := j.History(ctx, 10, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestOnlySoManyBeginWithinATime(t *testing.T) {
+	j := fresh(t)
+	j.maxFile = maxLine + 500 // the records that count are in several files
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	limit := &Limit{Most: 2, Within: time.Minute, Counts: func(r Record) bool { return r.Tool == "block_ip_address" }}
+	other := block("other")
+	other.Tool = "unblock_ip_address"
+	for _, step := range []struct {
+		at     time.Duration
+		intent Intent
+		limit  *Limit
+		wait   string // in the fix of a refusal, empty when it begins
+	}{
+		{0, block("first"), limit, ""},
+		{10 * time.Second, other, nil, ""},
+		{20 * time.Second, block("second"), limit, ""},
+		{30 * time.Second, block("third"), limit, "30 seconds"},
+		{30 * time.Second, other, limit, "30 seconds"}, // the limit is what counts, not what asks
+		{59500 * time.Millisecond, block("third"), limit, "1 seconds"},
+		{60 * time.Second, block("third"), limit, ""},
+		{61 * time.Second, block("fourth"), limit, "19 seconds"},
+		{61 * time.Second, block("without a limit"), nil, ""},
+		{-time.Hour, block("clock set back"), limit, ""},
+		{61 * time.Second, block("clock set right"), limit, "59 seconds"},
+		{time.Hour, block("later"), limit, ""},
+		{time.Hour, block("never"), &Limit{Most: 0, Within: time.Minute}, "60 seconds"},
+		{time.Hour, other, &Limit{Most: 2, Within: time.Minute}, ""}, // one has begun, and ended
+		{time.Hour, other, &Limit{Most: 1, Within: time.Minute}, "60 seconds"},
+	} {
+		j.now = func() time.Time { return start.Add(step.at) }
+		before := verify(t, j).Records
+		e, err := j.Begin(t.Context(), step.intent, step.limit)
+		if step.wait == "" {
+			if err != nil {
+				t.Fatalf("%v %s: %v", step.at, step.intent.Reason, err)
+			}
+			finish(t, e)
+			continue
+		}
+		var known *fault.Error
+		if !errors.As(err, &known) || known.Code != fault.RateLimited || !strings.Contains(known.Fix, step.wait) {
+			t.Errorf("%v %s: %+v", step.at, step.intent.Reason, err)
+		}
+		if after := verify(t, j).Records; after != before {
+			t.Errorf("%v %s: %d records became %d", step.at, step.intent.Reason, before, after)
+		}
+	}
+	sound(t, j)
+}

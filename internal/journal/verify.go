@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+)
+
+// maxProblems is how many problems a report lists.
+const maxProblems = 100
+
+// A Problem is a place where the journal is not what was written.
+type Problem struct {
+	File    string `json:"file"`           // its name in the folder of the journal; empty for what concerns all of it
+	Line    int    `json:"line,omitempty"` // from 1
+	Seq     uint64 `json:"seq,omitempty"`  // as far as it is known
+	Message string `json:"message"`
+}
+
+// A Report is what [Journal.Verify] found. A journal without problems holds every
+// record that was written since First, unless somebody who was root rewrote head and journal
+// together: compare LastHash with what syslog got.
+type Report struct {
+	Records       int        `json:"records"`
+	Files         int        `json:"files"`
+	FirstSeq      uint64     `json:"first_seq,omitempty"`
+	LastSeq       uint64     `json:"last_seq,omitempty"`
+	LastTime      *time.Time `json:"last_time,omitempty"` // UTC
+	LastHash      string     `json:"last_hash,omitempty"`
+	Torn          bool       `json:"torn,omitempty"` // a crash left part of a line, which the next write mends
+	Problems      []Problem  `json:"problems"`       // at most 100
+	ProblemsTotal int        `json:"problems_total"`
+}
+
+// Verify reads all of the journal and checks every line, the chain through all
+// files, and both its ends against the head. What is wrong is in the report; an error says that
+// the journal cannot be read or that others could have written it.
+func (j *Journal) Verify(ctx context.Context) (Report, error) {
+	s, err := j.snapshot(ctx)
+	if err != nil {
+		return Report{}, j.failed(err)
+	}
+	defer s.close()
+	c := checker{head: s.head, report: Report{Files: len(s.segments), Problems: []Problem{}}}
+	for i, seg := range s.segments {
+		if err := c.file(ctx, seg, i == len(s.segments)-1); err != nil {
+			return Report{}, j.failed(err)
+		}
+	}
+	c.end(s.badHead)
+	return c.report, nil
+}
+
+// A checker follows the chain.
+type checker struct {
+	head     Head
+	report   Report
+	name     string // of the file
+	line     int
+	expected uint64 // sequence number, 0 before the first record
+	before   string // hash of the record before, empty when it is not known
+	last     Record // the newest that is whole
+	torn     bool   // the newest file ends with part of a line
+}
+
+func (c *checker) problem(seq uint64, format string, values ...any) {
+	c.report.ProblemsTotal++
+	if len(c.report.Problems) < maxProblems {
+		c.report.Problems = append(c.report.Problems, Problem{File: c.name, Line: c.line, Seq: seq, Message: fmt.Sprintf(format, values...)})
+	}
+}
+
+// file reads one file line by line, never more than one of them in memory.
+func (c *checker) file(ctx context.Context, seg *segment, newest bool) error {
+	c.name, c.line = filepath.Base(seg.path), 0
+	lines := bufio.NewReaderSize(io.NewSectionReader(seg.file, 0, seg.size), maxLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, bufio.ErrBufferFull):
+			err = skipLine(lines)
+			line = nil // too long to be a record
+		case errors.Is(err, io.EOF):
+			c.unended(line, newest)
+			return nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		c.line++
+		c.record(line[:max(0, len(line)-1)], seg)
+	}
+}
+
+func skipLine(lines *bufio.Reader) error {
+	for {
+		if _, err := lines.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+// unended is what stands behind the last line end. Only in the newest file a
+// crash can have left it.
+func (c *checker) unended(rest []byte, newest bool) {
+	if len(rest) == 0 {
+		return
+	}
+	c.line++
+	if c.torn = newest && torn(rest); !c.torn {
+		c.problem(0, "the last line has no end")
+	}
+}
+
+func (c *checker) record(line []byte, seg *segment) {
+	r, err := parseLine(line)
+	if err != nil {
+		c.problem(r.Seq, "%v", err)
+	}
+	if errors.Is(err, errNoRecord) {
+		c.skip()
+		return
+	}
+	c.chain(r, seg)
+	if r.Damage != "" {
+		c.problem(r.Seq, "found when this record was written: %s", r.Damage)
+	}
+	c.report.Records++
+	c.expected, c.before = r.Seq+1, r.Hash
+	if err == nil {
+		c.last = r
+	}
+}
+
+// skip passes over a line that tells nothing about its place.
+func (c *checker) skip() {
+	if c.expected > 0 {
+		c.expected++
+	}
+	c.before = ""
+}
+
+func (c *checker) chain(r Record, seg *segment) {
+	if c.report.FirstSeq == 0 {
+		c.report.FirstSeq = r.Seq
+		if r.Seq > c.head.First && c.head.First > 0 {
+			c.problem(r.Seq, "records %d to %d are missing", c.head.First, r.Seq-1)
+		}
+	}
+	switch {
+	case c.expected == 0:
+	case r.Seq > c.expected:
+		c.problem(r.Seq, "records %d to %d are missing", c.expected, r.Seq-1)
+	case r.Seq < c.expected:
+		c.problem(r.Seq, "the record is out of its place: %d should be here", c.expected)
+	}
+	if c.before != "" && r.Prev != c.before || r.Seq == c.head.First && r.Prev != c.head.FirstPrev {
+		c.problem(r.Seq, "the record does not follow the one before it")
+	}
+	if c.line == 1 && seg.first > 0 && seg.first != r.Seq {
+		c.problem(r.Seq, "the file has the name of one that begins with record %d", seg.first)
+	}
+}
+
+// end compares the end of the journal with the head.
+func (c *checker) end(badHead error) {
+	c.report.LastSeq, c.report.LastHash = c.last.Seq, c.last.Hash
+	if c.last.Seq > 0 {
+		c.report.LastTime = &c.last.Time
+	}
+	_, damage := compare(c.last, c.head)
+	if badHead != nil {
+		damage = badHead.Error()
+	}
+	c.name, c.line = "", 0
+	if damage != "" {
+		c.problem(0, "%s", damage)
+	}
+	c.report.Torn = c.torn && damage == ""
+}
