@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sentinel/internal/fault"
+)
+
+// A Request asks for a block.
+type Request struct {
+	Address string
+	Reason  string
+	By      string        // who asks, in words
+	TTL     time.Duration // 0: until it is unblocked
+	// Force blocks what this machine depends on, but not what is itself.
+	Force bool
+}
+
+// A Blocking is a block that has passed every check.
+//
+// What a crash leaves, by the last step before it:
+//
+//	nothing written      nothing has happened
+//	file written         listed and not dropped: the list says so, and the next
+//	                     block of the address or Restore loads it
+//	kernel changed       blocked; only the answer is missing
+//
+// The file comes first, because a block that the kernel alone has is gone after a
+// reboot, and nobody knows who wanted it.
+type Blocking struct {
+	list    *List
+	wish    Request
+	entry   entry // as it will be listed
+	again   bool  // it is listed already, and not in force
+	backend Backend
+	known   content
+	before  sight
+	damage  *damage
+}
+
+// Blocked says what became of a block.
+type Blocked struct {
+	Row
+	Backend    string   `json:"backend"`    // the packet filter
+	Directions []string `json:"directions"` // in which packets are dropped: in, out, forward
+	// ConnectionsCut is how many open connections were ended; absent when that
+	// is not known.
+	ConnectionsCut *int `json:"connections_cut,omitempty"`
+	// Reapplied says that the address was on the list and not in force. Its
+	// reason, author and end are those of then.
+	Reapplied bool     `json:"reapplied,omitempty"`
+	Warnings  []string `json:"warnings"`
+}
+
+// PlanBlock checks everything about a block and changes nothing. It fails with
+// INVALID_IP, PROTECTED_ADDRESS, ALREADY_BLOCKED, FIREWALL_UNAVAILABLE, with STATE_CORRUPT for a
+// file that cannot be relied on and with UNAVAILABLE where a check could not be made. A
+// damaged file is no failure yet: Do sets it aside and reports it.
+func (l *List) PlanBlock(ctx context.Context, r Request) (*Blocking, error) {
+	a, err := ParseAddress(r.Address)
+	if err != nil {
+		return nil, err
+	}
+	b := &Blocking{list: l, wish: r, entry: entry{Address: a}}
+	if err := b.look(ctx); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// look checks everything and changes nothing. It is done twice: to answer, and
+// once more when nobody else can change the list.
+func (b *Blocking) look(ctx context.Context) error {
+	overruled, err := b.list.permit(ctx, b.entry.Address, b.wish.Force)
+	if err != nil {
+		return err
+	}
+	if b.backend, err = b.list.filter(); err != nil {
+		return err
+	}
+	b.damage = nil
+	b.known, err = b.list.survey(ctx, b.backend, b.known)
+	if errors.As(err, &b.damage) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if b.before, err = find(ctx, b.backend, b.entry.Address); err != nil {
+		return err
+	}
+	return b.decide(overruled)
+}
+
+// decide settles which entry will stand in the list. One that stands there
+// already and is not in force keeps its end: whoever asked for it was promised that.
+func (b *Blocking) decide(overruled bool) error {
+	now := b.list.now()
+	stored, listed := search(b.known.entries, b.entry.Address)
+	b.again = listed && !b.known.missing && !stored.over(now.Add(soon))
+	switch {
+	case b.again && stored.Suspended == "" && b.before.blocks():
+		return already(stored)
+	case b.again:
+		b.entry = stored
+		b.entry.Suspended, b.entry.Forced = "", stored.Forced || overruled
+	case len(current(b.known.entries, b.backend, now)) >= maxEntries:
+		return fault.New(fault.FirewallFailed, fmt.Sprintf("The list is full: it has %d addresses.", maxEntries)).
+			WithFix("Unblock addresses that need not be blocked any more, or block networks with the firewall of this machine.")
+	default:
+		b.entry = entry{
+			Address: b.entry.Address, Reason: tidy(b.wish.Reason), By: tidy(b.wish.By),
+			At: whole(now), Ends: ending(now, b.wish.TTL), Forced: overruled,
+		}
+	}
+	return nil
+}
+
+func already(e entry) error {
+	return fault.New(fault.AlreadyBlocked, fmt.Sprintf("%s is blocked already, by %s since %s, %s.",
+		e.Address, e.author(), e.At.Format(time.RFC3339), until(e.Ends))).
+		WithFix("Nothing needs to be done. To give it another end, unblock it and block it again.")
+}
+
+// Address returns the address as it was understood.
+func (b *Blocking) Address() string { return b.entry.Address.String() }
+
+// Summary says in a sentence what Do would do.
+func (b *Blocking) Summary() string {
+	where := fmt.Sprintf("%s with %s (%s)", b.entry.Address, b.backend.Name(), strings.Join(b.backend.Abilities().Directions, ", "))
+	switch {
+	case b.damage != nil:
+		return fmt.Sprintf("Would set the damaged list of blocked addresses aside, report it, and not block %s until asked again.", b.entry.Address)
+	case b.again:
+		return fmt.Sprintf("Would block %s again, which is listed and not in force, %s, and cut its open connections.", where, until(b.entry.Ends))
+	default:
+		return fmt.Sprintf("Would block %s %s, and cut its open connections.", where, until(b.entry.Ends))
+	}
+}
+
+// Do carries the block out and reads it back. Until the list is written it ends
+// with ctx; after that it finishes or takes back what it did. It checks again what PlanBlock
+// checked and fails in the same ways, with STATE_CORRUPT when it set a damaged file aside,
+// and with FIREWALL_FAILED when the packet filter does not do it.
+func (b *Blocking) Do(ctx context.Context) (Blocked, error) {
+	release, err := b.list.lock(ctx)
+	if err != nil {
+		return Blocked{}, err
+	}
+	defer release()
+	if err := b.look(ctx); err != nil {
+		return Blocked{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Blocked{}, err
+	}
+	if b.damage != nil {
+		return Blocked{}, b.list.setAside(b.damage)
+	}
+	ctx, cancel := finishing(ctx, doLimit)
+	defer cancel()
+	return b.carryOut(ctx)
+}
+
+func (b *Blocking) carryOut(ctx context.Context) (Blocked, error) {
+	l, a := b.list, b.entry.Address
+	entries := append(without(current(b.known.entries, b.backend, l.now()), a), b.entry)
+	if err := l.save(entries); err != nil {
+		return Blocked{}, unwritable(err)
+	}
+	// A peer learns that its connection is gone only while packets still leave.
+	// What it opens between here and the block is cut below.
+	first, _ := l.sever(ctx, b.entry) //nolint:errcheck // the second tells
+	if err := l.put(ctx, b.backend, b.entry); err != nil {
+		return Blocked{}, undone(err, l.rewind(ctx, b.backend, a, b.before, b.known.entries))
+	}
+	second, err := l.sever(ctx, b.entry)
+	return b.answer(ctx, entries, add(first, second), err), nil
+}
+
+// sever ends open connections with the address of e.
+func (l *List) sever(ctx context.Context, e entry) (*int, error) {
+	if l.cut == nil {
+		return nil, nil
+	}
+	n, err := l.cut.Cut(ctx, e.Address)
+	if err != nil {
+		return nil, err
+	}
+	return &n, nil
+}
+
+// add sums up two counts, of which the first may be unknown.
+func add(first, second *int) *int {
+	if first == nil || second == nil {
+		return second
+	}
+	sum := *first + *second
+	return &sum
+}
+
+func (b *Blocking) answer(ctx context.Context, entries []entry, cut *int, uncut error) Blocked {
+	can := b.backend.Abilities()
+	d := Blocked{
+		Row: row(b.entry), Backend: b.backend.Name(), Directions: can.Directions,
+		ConnectionsCut: cut, Reapplied: b.again, Warnings: crowded(b.backend, entries),
+	}
+	d.InKernel = new(true)
+	if uncut != nil {
+		d.warn("Open connections could not be ended, though their packets are dropped: " + uncut.Error())
+	}
+	if !can.Expires && !b.entry.Ends.IsZero() {
+		d.warn(b.backend.Name() + " cannot end a block by itself; the timer of sentinel does, within a minute.")
+	}
+	if n := len(entries) - 1; b.known.missing && n > 0 {
+		d.warn(fmt.Sprintf("There was no list, though the packet filter drops addresses: %d of them were taken over into a new one.", n))
+	}
+	if !b.before.effective && len(entries) > 1 {
+		d.warn(b.reload(ctx))
+	}
+	return d
+}
+
+// reload loads the other entries too where the packet filter had lost them all,
+// and says so.
+func (b *Blocking) reload(ctx context.Context) string {
+	r, err := b.list.reconcile(ctx, b.backend, content{}, doLimit)
+	if err != nil {
+		return "The packet filter had lost the list, and the other addresses could not be loaded: " + err.Error()
+	}
+	return fmt.Sprintf("The packet filter had lost the list; %d other addresses were loaded again.", r.Added)
+}
+
+func (d *Blocked) warn(text string) { d.Warnings = append(d.Warnings, warning(text)) }

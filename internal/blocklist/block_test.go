@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/fault"
+)
+
+func TestBlockIsListedAndInForce(t *testing.T) {
+	for _, ttl := range []time.Duration{0, day} {
+		m := newMachine()
+		l, a := m.on(t), netip.MustParseAddr("203.0.113.7")
+		m.open[a] = 3
+		got, err := block(t, l, Request{Address: "::ffff:203.0.113.7", Reason: "brute\x1b[31m force", By: "bob via sudo", TTL: ttl})
+		if err != nil || got.IP != "203.0.113.7" || got.Reason != "brute\ufffd[31m force" || got.BlockedBy != "bob via sudo" || got.BlockedAt != "2026-03-01T12:00:00Z" ||
+			got.Backend != "fake" || !*got.InKernel || *got.ConnectionsCut != 3 || got.Reapplied || len(got.Warnings) != 0 || got.Forced {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		if want := map[time.Duration]string{0: "", day: "2026-03-02T12:00:00Z"}[ttl]; got.ExpiresAt != want || got.Permanent != (ttl == 0) {
+			t.Errorf("ttl %v: ends %q, permanent %v", ttl, got.ExpiresAt, got.Permanent)
+		}
+		if end := m.held[a]; end.IsZero() != (ttl == 0) || !end.IsZero() && !end.Equal(began.Add(ttl)) {
+			t.Errorf("ttl %v: the kernel ends it at %v", ttl, end)
+		}
+		same(t, "list", listed(t, l), []string{"203.0.113.7"})
+		if info, err := os.Stat(l.path); err != nil || info.Mode() != 0o644 {
+			t.Errorf("the file: %v, %v", info.Mode(), err)
+		}
+		if info, err := os.Stat(l.lockPath()); err != nil || info.Mode() != 0o600 {
+			t.Errorf("the lock: %v, %v", info.Mode(), err)
+		}
+	}
+}
+
+func TestPlanningChangesNothing(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	b, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.7", TTL: day})
+	if err != nil || b.Summary() != "Would block 203.0.113.7 with fake (in, out, forward) until 2026-03-02T12:00:00Z, and cut its open connections." || b.Address() != "203.0.113.7" {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if slices.ContainsFunc(m.log, func(s string) bool { return s != "vital" && s != "loaded" }) {
+		t.Errorf("it did %v", m.log)
+	}
+	if _, err := os.Stat(l.path); err == nil {
+		t.Error("it wrote a file")
+	}
+	mustBlock(t, l, "203.0.113.7")
+	u, err := l.PlanUnblock(t.Context(), "203.0.113.7", false)
+	if err != nil || u.Summary() != "Would let 203.0.113.7 in again, which is blocked by bob until it is unblocked." || u.Address() != "203.0.113.7" {
+		t.Errorf("%+v, %v", u, err)
+	}
+	same(t, "kernel", m.addresses(), []string{"203.0.113.7"})
+}
+
+func TestWhatMustStayReachableIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		address, why string
+		always       bool
+	}{
+		{"127.0.0.1", "loopback", true}, {"127.9.9.9", "loopback", true}, {"::1", "loopback", true}, {"::ffff:127.0.0.1", "loopback", true},
+		{"0.0.0.0", "unspecified", true}, {"::", "unspecified", true}, {"::ffff:0.0.0.0", "unspecified", true},
+		{"224.0.0.1", "multicast", true}, {"ff02::1", "multicast", true}, {"192.0.2.9", "an address of this machine", true}, {"::ffff:192.0.2.9", "an address of this machine", true},
+		{"192.0.2.1", "the default gateway", false}, {"192.0.2.53", "a resolver", false}, {"fe80::1", "the default gateway", false},
+		{"255.255.255.255", "broadcast", false}, {"198.51.100.77", "allowlist of the configuration (198.51.100.0/24)", false},
+	} {
+		m := newMachine()
+		l := m.on(t)
+		_, err := block(t, l, Request{Address: c.address})
+		if code(err) != fault.ProtectedAddress || !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s: %v", c.address, err)
+		}
+		forced, err := block(t, l, Request{Address: c.address, Force: true})
+		if c.always && code(err) != fault.ProtectedAddress || !c.always && (err != nil || !forced.Forced) {
+			t.Errorf("%s by force: %+v, %v", c.address, forced, err)
+		}
+		if c.always == slices.Contains(m.log, "add") {
+			t.Errorf("%s: the kernel saw %v", c.address, m.log)
+		}
+	}
+}
+
+// An address can be two things at once. What force does not lift decides.
+func TestTheWorstDangerCounts(t *testing.T) {
+	m := newMachine()
+	m.vital = append([]Vital{{Prefix: netip.MustParsePrefix("192.0.2.0/24"), Why: "a network"}}, m.vital...)
+	if _, err := block(t, m.on(t), Request{Address: "192.0.2.9", Force: true}); code(err) != fault.ProtectedAddress {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestUnknownSurroundingsAreNoPermission(t *testing.T) {
+	m := newMachine()
+	m.unknown = errFake
+	l := m.on(t)
+	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.Unavailable || !errors.Is(err, errFake) {
+		t.Errorf("%v", err)
+	}
+	if _, err := block(t, l, Request{Address: "203.0.113.7", Force: true}); err != nil {
+		t.Errorf("by force: %v", err)
+	}
+}
+
+func TestAddressIsBlockedOnce(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	if _, err := block(t, l, Request{Address: "203.0.113.7", By: "bob", TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := block(t, l, Request{Address: "203.0.113.7", TTL: day})
+	if code(err) != fault.AlreadyBlocked || err.Error() != "203.0.113.7 is blocked already, by bob since 2026-03-01T12:00:00Z, until 2026-03-01T13:00:00Z." {
+		t.Errorf("%v", err)
+	}
+	m.now = began.Add(time.Hour)
+	if got, err := block(t, l, Request{Address: "203.0.113.7", By: "eve"}); err != nil || got.BlockedBy != "eve" || got.Reapplied {
+		t.Errorf("after its end: %+v, %v", got, err)
+	}
+	same(t, "list", listed(t, l), []string{"203.0.113.7"})
+}
+
+// A second run that was as fast finds the address blocked when its turn comes.
+func TestBlockIsCheckedAgainUnderTheLock(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	late, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateway, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBlock(t, l, "203.0.113.7")
+	if _, err := late.Do(t.Context()); code(err) != fault.AlreadyBlocked {
+		t.Errorf("%v", err)
+	}
+	m.vital = append(m.vital, Vital{Prefix: netip.MustParsePrefix("203.0.113.8/32"), Why: "the peer of a session"})
+	if _, err := gateway.Do(t.Context()); code(err) != fault.ProtectedAddress {
+		t.Errorf("%v", err)
+	}
+	same(t, "kernel", m.addresses(), []string{"203.0.113.7"})
+}
+
+func TestBlockThatTheKernelLostIsLoadedAgainAsItWas(t *testing.T) {
+	for name, lose := range map[string]func(m *machine){
+		"the address": func(m *machine) { clear(m.held) },
+		"the rules":   func(m *machine) { m.rules = false },
+		"all":         func(m *machine) { m.rules = false; clear(m.held) },
+	} {
+		m := newMachine()
+		l := m.on(t)
+		if _, err := block(t, l, Request{Address: "203.0.113.7", By: "bob", TTL: day}); err != nil {
+			t.Fatal(err)
+		}
+		mustBlock(t, l, "2001:db8::7")
+		lose(m)
+		m.now = began.Add(time.Hour)
+		got, err := block(t, l, Request{Address: "203.0.113.7", By: "eve", TTL: time.Hour})
+		if err != nil || !got.Reapplied || got.BlockedBy != "bob" || got.ExpiresAt != "2026-03-02T12:00:00Z" || !m.held[netip.MustParseAddr("203.0.113.7")].Equal(began.Add(day)) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		told := strings.Contains(strings.Join(got.Warnings, " "), "had lost the list")
+		if told != (name != "the address") || told && len(m.addresses()) != 2 {
+			t.Errorf("%s: told %v, the kernel has %v", name, got.Warnings, m.addresses())
+		}
+	}
+}
+
+func TestBlockOfWhatTheKernelAloneDropsIsTaken(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "2001:db8::7")
+	m.held[netip.MustParseAddr("203.0.113.7")] = began.Add(time.Minute)
+	got, err := block(t, l, Request{Address: "203.0.113.7", By: "bob"})
+	if err != nil || got.Reapplied || got.BlockedBy != "bob" || !m.held[netip.MustParseAddr("203.0.113.7")].IsZero() {
+		t.Errorf("%+v, %v", got, err)
+	}
+	same(t, "list", listed(t, l), []string{"2001:db8::7", "203.0.113.7"})
+}
+
+func TestFailedBlockLeavesNothingBehind(t *testing.T) {
+	for name, spoil := range map[string]func(m *machine){
+		"the kernel refuses":         func(m *machine) { m.failAt("add", 1) },
+		"it fails after the change":  func(m *machine) { m.failAt("added", 1) },
+		"it cannot be read back":     func(m *machine) { m.failAt("loaded", 3) },
+		"it does not show it":        func(m *machine) { m.lies = true },
+		"it lacks the rules":         func(m *machine) { m.bare = true },
+		"it ends it at another time": func(m *machine) { m.late = time.Hour },
+	} {
+		for _, held := range []bool{false, true} {
+			m := newMachine()
+			l, a := m.on(t), netip.MustParseAddr("203.0.113.7")
+			mustBlock(t, l, "2001:db8::7")
+			if held {
+				m.held[a] = began.Add(time.Minute)
+			}
+			kernel := m.addresses()
+			spoil(m)
+			if m.lies && held {
+				continue // it shows it all the same
+			}
+			if _, err := block(t, l, Request{Address: a.String(), TTL: day}); code(err) != fault.FirewallFailed {
+				t.Errorf("%s: %v", name, err)
+			}
+			same(t, name+", list", listed(t, l), []string{"2001:db8::7"})
+			same(t, name+", kernel", m.addresses(), kernel)
+			if end := m.held[a]; held && !end.Equal(began.Add(time.Minute+m.late)) {
+				t.Errorf("%s: it now ends at %v", name, end)
+			}
+		}
+	}
+}
+
+func TestFailureToUndoIsTold(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	m.at = func(step string) error {
+		if step == "added" || step == "remove" {
+			return errFake
+		}
+		return nil
+	}
+	_, err := block(t, l, Request{Address: "203.0.113.7"})
+	if e := fault.From(err); e.Code != fault.FirewallFailed || !strings.Contains(e.Message, "could not be taken back entirely, because of the packet filter: "+errFake.Error()) || !strings.Contains(e.Fix, "--restore-blocklist") {
+		t.Errorf("%v", err)
+	}
+	m.at = nil
+	if r := restore(t, l); r.Removed != 1 || len(m.addresses()) != 0 {
+		t.Errorf("restore: %+v", r)
+	}
+}
+
+func TestOpenConnectionsThatStayAreTold(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	m.at = func(step string) error {
+		if step == "cut" {
+			return errFake
+		}
+		return nil
+	}
+	if got, err := block(t, l, Request{Address: "203.0.113.7"}); err != nil || got.ConnectionsCut != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], errFake.Error()) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	l.cut = nil
+	if got, err := block(t, l, Request{Address: "203.0.113.8"}); err != nil || got.ConnectionsCut != nil {
+		t.Errorf("without a cutter: %+v, %v", got, err)
+	}
+}
+
+// The RST of a cut connection must get out, and one that was opened meanwhile
+// must go as well.
+func TestConnectionsAreCutBeforeAndAfter(t *testing.T) {
+	m := newMachine()
+	l, a := m.on(t), netip.MustParseAddr("203.0.113.7")
+	m.open[a] = 2
+	m.at = func(step string) error {
+		if step == "add" {
+			m.open[a]++
+		}
+		return nil
+	}
+	if got, err := block(t, l, Request{Address: "203.0.113.7"}); err != nil || *got.ConnectionsCut != 3 || m.open[a] != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if cut, added := slices.Index(m.log, "cut"), slices.Index(m.log, "add"); cut < 0 || cut > added {
+		t.Errorf("order %v", m.log)
+	}
+}
+
+func TestBlockStopsBeforeTheFirstWriteOnly(t *testing.T) {
+	for _, stop := range []string{"", "vital", "loaded", "cut", "add", "added"} {
+		m := newMachine()
+		l := m.on(t)
+		mustBlock(t, l, "203.0.113.1")
+		b, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		m.at = func(step string) error {
+			if step == stop {
+				cancel()
+			}
+			return nil
+		}
+		if stop == "" {
+			cancel()
+		}
+		_, err = b.Do(ctx)
+		cancel()
+		stopped := stop == "" || stop == "vital" || stop == "loaded"
+		if stopped != errors.Is(err, context.Canceled) || !stopped && err != nil {
+			t.Errorf("cancelled at %q: %v", stop, err)
+		}
+		if stopped == slices.Contains(m.addresses(), "203.0.113.7") || stopped != (len(listed(t, l)) == 1) {
+			t.Errorf("cancelled at %q: the kernel has %v, the list %v", stop, m.addresses(), listed(t, l))
+		}
+	}
+}
+
+func TestNoPacketFilterIsSaid(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	l.backend = func() (Backend, error) { return nil, errFake }
+	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.NoFirewall {
+		t.Errorf("%v", err)
+	}
+	l.backend = func() (Backend, error) { return nil, fault.New(fault.Unsupported, "No.") }
+	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.Unsupported {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAFinderIsAskedForOneAddress(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "2001:db8::7")
+	l.backend = func() (Backend, error) { return finder{m}, nil }
+	m.log = nil
+	mustBlock(t, l, "203.0.113.7")
+	if slices.Contains(m.log, "loaded") || !slices.Contains(m.log, "find") {
+		t.Errorf("it did %v", m.log)
+	}
+	if _, err := unblock(t, l, "203.0.113.7", false); err != nil || slices.Contains(m.log, "loaded") {
+		t.Errorf("%v, it did %v", err, m.log)
+	}
+}
+
+func TestWhatABackendCannotDoIsSaid(t *testing.T) {
+	m := newMachine()
+	m.can = Abilities{Directions: []string{"in", "out"}, Most: 1}
+	l := m.on(t)
+	got, err := block(t, l, Request{Address: "203.0.113.7", TTL: day})
+	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "cannot end a block by itself") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = block(t, l, Request{Address: "203.0.113.8"})
+	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "beyond 1") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestFullListTakesNoMore(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	raw, err := encode(many(maxEntries))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, string(raw))
+	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.FirewallFailed || !strings.Contains(err.Error(), "full") {
+		t.Errorf("%v", err)
+	}
+	m.now = began.Add(8 * day)
+	if _, err := block(t, l, Request{Address: "203.0.113.7"}); err != nil {
+		t.Errorf("when all have ended: %v", err)
+	}
+	same(t, "list", listed(t, l), []string{"203.0.113.7"})
+}
+
+// The end is told in whole seconds and is never before its time.
+func TestBlockLastsAsLongAsAskedFor(t *testing.T) {
+	m := newMachine()
+	m.now = began.Add(300 * time.Millisecond)
+	got, err := block(t, m.on(t), Request{Address: "203.0.113.7", TTL: time.Minute})
+	if err != nil || got.ExpiresAt != "2026-03-01T12:01:01Z" || m.held[netip.MustParseAddr("203.0.113.7")].Before(m.now.Add(time.Minute)) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A lost list does not make an address blocked of which nobody knows any more
+// for how long.
+func TestBlockWithoutAListIsNew(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7")
+	must(t, os.Remove(l.path))
+	if got, err := block(t, l, Request{Address: "203.0.113.7", By: "eve", TTL: day}); err != nil || got.BlockedBy != "eve" || got.Permanent || len(got.Warnings) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// Where only the timer ends blocks, the list keeps what the timer must take out
+// of the kernel.
+func TestListKeepsWhatTheTimerHasToEnd(t *testing.T) {
+	for _, expires := range []bool{false, true} {
+		m := newMachine()
+		m.can.Expires = expires
+		l := m.on(t)
+		if _, err := block(t, l, Request{Address: "203.0.113.7", TTL: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		m.now = began.Add(day)
+		mustBlock(t, l, "203.0.113.8")
+		if want := map[bool]int{false: 2, true: 1}[expires]; len(listed(t, l)) != want {
+			t.Errorf("expires %v: the list has %v", expires, listed(t, l))
+		}
+	}
+}
+
+func BenchmarkBlockBesideTwentyThousand(b *testing.B) {
+	m := newMachine()
+	l := m.on(b)
+	l.backend = func() (Backend, error) { return finder{m}, nil }
+	raw, err := encode(many(20_000))
+	must(b, err)
+	write(b, l, string(raw))
+	for b.Loop() {
+		mustBlock(b, l, "203.0.113.7")
+		b.StopTimer()
+		_, err := unblock(b, l, "203.0.113.7", false)
+		must(b, err)
+		b.StartTimer()
+	}
+}

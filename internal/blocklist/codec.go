@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+)
+
+// version is that of the file's form. A newer one is left alone: it may say
+// what this program does not understand.
+const version = 1
+
+// members are the names that an object of the file may hold, in their exact
+// spelling; encoding/json would take others for them.
+var members = map[string]bool{
+	"version": true, "entries": true, "ip": true, "reason": true, "blocked_by": true,
+	"blocked_at": true, "expires_at": true, "suspended": true, "forced": true,
+}
+
+var (
+	errNewer  = errors.New("it was written by a newer version of sentinel")
+	errTwice  = errors.New("an address is there twice")
+	errMember = errors.New("it has a repeated or unknown member")
+)
+
+// A form is the file as a whole.
+type form struct {
+	Version int     `json:"version"`
+	Entries []entry `json:"entries"`
+}
+
+// encode writes entries one to a line, so that people can search the file. It
+// writes what encoding/json would, several times faster: every block rewrites the file.
+func encode(entries []entry) ([]byte, error) {
+	raw := fmt.Appendf(make([]byte, 0, 64+usual*len(entries)), `{"version":%d,"entries":[`+"\n", version)
+	for i, e := range entries {
+		if i > 0 {
+			raw = append(raw, ",\n"...)
+		}
+		var err error
+		if raw, err = e.append(raw); err != nil {
+			return nil, err
+		}
+	}
+	if len(entries) > 0 {
+		raw = append(raw, '\n')
+	}
+	return append(raw, "]}\n"...), nil
+}
+
+// usual is how long a line is, in bytes.
+const usual = 200
+
+func (e entry) append(raw []byte) ([]byte, error) {
+	if !plain(e.Reason) || !plain(e.By) || !plain(e.Suspended) {
+		return appendAny(raw, e)
+	}
+	raw = e.Address.AppendTo(append(raw, `{"ip":"`...))
+	raw = append(append(raw, `","reason":"`...), e.Reason...)
+	raw = append(append(raw, `","blocked_by":"`...), e.By...)
+	raw = e.At.AppendFormat(append(raw, `","blocked_at":"`...), time.RFC3339)
+	if !e.Ends.IsZero() {
+		raw = e.Ends.AppendFormat(append(raw, `","expires_at":"`...), time.RFC3339)
+	}
+	if e.Suspended != "" {
+		raw = append(append(raw, `","suspended":"`...), e.Suspended...)
+	}
+	raw = append(raw, '"')
+	if e.Forced {
+		raw = append(raw, `,"forced":true`...)
+	}
+	return append(raw, '}'), nil
+}
+
+// appendAny writes an entry with texts that need escapes.
+func appendAny(raw []byte, e entry) ([]byte, error) {
+	var b bytes.Buffer
+	line := json.NewEncoder(&b)
+	line.SetEscapeHTML(false)
+	err := line.Encode(e)
+	return append(raw, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), err
+}
+
+// plain says that text stands in JSON as it is.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// decode reads the file strictly: nothing that encode would not write but for
+// blanks, the order of members and times in other zones.
+func decode(raw []byte) ([]entry, error) {
+	var f form
+	if err := unmarshal(raw, &f); err != nil {
+		var peek struct{ Version int }
+		if json.Unmarshal(raw, &peek) == nil && peek.Version > version {
+			return nil, errNewer
+		}
+		return nil, err
+	}
+	if f.Version > version {
+		return nil, errNewer
+	}
+	if f.Version != version || f.Entries == nil {
+		return nil, errors.New("it has no version or no entries")
+	}
+	if err := check(f.Entries); err != nil {
+		return nil, err
+	}
+	// What encode writes has no repeated members, and telling so by comparing is
+	// much faster than to look at each.
+	if own, err := encode(f.Entries); err != nil || !bytes.Equal(own, raw) {
+		return f.Entries, repeated(json.NewDecoder(bytes.NewReader(raw)))
+	}
+	return f.Entries, nil
+}
+
+func unmarshal(raw []byte, f *form) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(f); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the list")
+	}
+	return nil
+}
+
+// repeated looks for a member that is there twice in one object, which decoding
+// would settle in favour of the last.
+func repeated(d *json.Decoder) error {
+	token, err := d.Token()
+	if _, inner := token.(json.Delim); err != nil || !inner {
+		return err
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		if token == json.Delim('{') {
+			name, err := d.Token()
+			text, ok := name.(string)
+			if err != nil || !ok || seen[text] || !members[text] {
+				return errors.Join(errMember, err)
+			}
+			seen[text] = true
+		}
+		if err := repeated(d); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+// check looks for what no entry can be, and brings times into the form in which
+// they are written.
+func check(entries []entry) error {
+	if len(entries) > maxEntries {
+		return fmt.Errorf("it has more than %d entries", maxEntries)
+	}
+	known := make(map[netip.Addr]bool, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case !e.Address.IsValid() || e.Address.Zone() != "" || e.Address.Is4In6():
+			return errors.New("an entry has no address that can be blocked")
+		case known[e.Address]:
+			return errTwice
+		case e.At.IsZero() || !e.Ends.IsZero() && !e.Ends.After(e.At):
+			return fmt.Errorf("the times of %s cannot be", e.Address)
+		}
+		known[e.Address] = true
+		e.At, e.Ends = whole(e.At), whole(e.Ends)
+	}
+	return nil
+}
+
+// whole is t as it is written. The zero time stays what it is.
+func whole(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Second)
+}

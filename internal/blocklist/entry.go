@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// maxText bounds each text of an entry, in runes.
+const maxText = 200
+
+// maxEntries bounds the list: more would make every block slow.
+const maxEntries = 100_000
+
+// An entry is one block as the file keeps it. Times are whole seconds in UTC.
+type entry struct {
+	Address netip.Addr `json:"ip"`
+	Reason  string     `json:"reason"`
+	By      string     `json:"blocked_by"`
+	At      time.Time  `json:"blocked_at"`
+	Ends    time.Time  `json:"expires_at,omitzero"` // zero: never
+	// Suspended is why the address is not dropped although it is listed: this
+	// machine came to depend on it.
+	Suspended string `json:"suspended,omitempty"`
+	// Forced says that its owner blocked it knowing that this machine depends on
+	// it. It is not suspended for that.
+	Forced bool `json:"forced,omitempty"`
+}
+
+// over says that the block has ended at now.
+func (e entry) over(now time.Time) bool { return !e.Ends.IsZero() && !now.Before(e.Ends) }
+
+// left is how long the kernel shall still keep the block: 0 means for ever. A
+// clock that was set back never makes that longer than the block was meant to last.
+func (e entry) left(now time.Time) time.Duration {
+	if e.Ends.IsZero() {
+		return 0
+	}
+	return max(min(e.Ends.Sub(now), e.Ends.Sub(e.At)), time.Second)
+}
+
+// author says in words who asked for the block.
+func (e entry) author() string { return cmp.Or(tidy(e.By), "somebody") }
+
+// block is e as the kernel shall hold it.
+func (e entry) block(now time.Time) Block { return Block{e.Address, e.left(now)} }
+
+// ending returns when a block ends that begins now and lasts for ttl, not
+// before its time; 0 is never.
+func ending(now time.Time, ttl time.Duration) time.Time {
+	if ttl == 0 {
+		return time.Time{}
+	}
+	return now.Add(ttl + time.Second - 1).UTC().Truncate(time.Second)
+}
+
+// search returns the entry of an address.
+func search(entries []entry, a netip.Addr) (entry, bool) {
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.Address == a })
+	if i < 0 {
+		return entry{}, false
+	}
+	return entries[i], true
+}
+
+// without returns a copy of entries that lacks an address.
+func without(entries []entry, a netip.Addr) []entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.Address == a })
+}
+
+// newestFirst is the order of answers.
+func newestFirst(a, b entry) int {
+	return cmp.Or(b.At.Compare(a.At), a.Address.Compare(b.Address))
+}
+
+// adopt makes entries of what the kernel drops and no list knows: what is left
+// when the file was lost. Nobody knows any more why and since when.
+func adopt(blocks []Block, now time.Time) []entry {
+	entries := make([]entry, 0, len(blocks))
+	for _, b := range blocks {
+		e := entry{Address: b.Address, Reason: "found in the packet filter when the list was lost", By: "unknown", At: now.UTC().Truncate(time.Second)}
+		e.Ends = ending(now, b.Left)
+		entries = append(entries, e)
+	}
+	return entries
+}

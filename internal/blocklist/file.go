@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/trust"
+)
+
+// maxSize bounds the file, in KiB. A full list of the longest texts is larger;
+// one of usual texts is a third of it.
+const maxSize = 64 << 10
+
+// A content is the file at one moment.
+type content struct {
+	raw     []byte
+	entries []entry
+	// missing says that there is no file: none ever was, it was set aside, or
+	// somebody removed it.
+	missing bool
+}
+
+// A damage is a file that holds no list: cut off, overwritten, or changed by
+// something that does not know its form.
+type damage struct {
+	path  string
+	cause error
+}
+
+func (d *damage) Error() string { return fmt.Sprintf("%s is damaged: %v", d.path, d.cause) }
+
+func (d *damage) Unwrap() error { return d.cause }
+
+// As makes it STATE_CORRUPT for whoever does not set the file aside.
+func (d *damage) As(target any) bool {
+	e, ok := target.(**fault.Error)
+	if ok {
+		*e = fault.Wrap(fault.StateCorrupt, "The list of blocked addresses cannot be read", d).
+			WithFix("Set it aside, and keep what the packet filter blocks, by running this twice: sudo sentinel --restore-blocklist")
+	}
+	return ok
+}
+
+// read reads the file. The content known from before is taken where nothing
+// has changed. The error is a *damage for a file that can be set aside; one that others
+// could have written, or that is no file, is STATE_CORRUPT and stays where it is, for its
+// owner to look at.
+func (l *List) read(known content) (content, error) {
+	raw, err := l.raw()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return content{missing: true}, nil
+	case err != nil:
+		return content{}, l.unreadable(err)
+	case known.raw != nil && bytes.Equal(raw, known.raw):
+		return known, nil
+	}
+	entries, err := decode(raw)
+	if errors.Is(err, errNewer) {
+		return content{}, l.unreadable(err)
+	}
+	if err != nil {
+		return content{}, &damage{l.path, err}
+	}
+	return content{raw: raw, entries: entries}, nil
+}
+
+var errLink = errors.New("it is a symbolic link")
+
+func (l *List) raw() ([]byte, error) {
+	if info, err := os.Lstat(l.path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, errLink
+	}
+	return trust.RootOrSelf.Read(l.path, maxSize)
+}
+
+// unreadable tells a file that the system does not hand out from one that is
+// there and cannot be relied on.
+func (l *List) unreadable(err error) error {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, trust.ErrTooLarge):
+		return &damage{l.path, err}
+	case errors.Is(err, fs.ErrPermission):
+		return fault.Wrap(fault.PermissionDenied, "The list of blocked addresses is not readable without root", err)
+	case errors.As(err, &path):
+		return fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be read", err).
+			WithFix("Mend what the message names, then try again. Blocks in the packet filter stand.")
+	default:
+		return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses at "+l.path+" cannot be relied on", err).
+			WithFix("Nothing was changed. Find out who did that; then make it a file of root that nobody else can write, or move it away: what the packet filter blocks is taken over into a new list.")
+	}
+}
+
+// save replaces the file: after a crash at any moment it holds the old entries
+// or the new ones. Only one run at a time may be here, which the lock sees to; what a
+// crash leaves beside the file is removed by the next, so that it does not fill a disk.
+func (l *List) save(entries []entry) error {
+	raw, err := encode(entries)
+	if err == nil && len(raw) > maxSize<<10 {
+		err = trust.ErrTooLarge
+	}
+	if err != nil {
+		return err
+	}
+	next := l.path + ".new"
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := l.replace(next, raw); err != nil {
+		return errors.Join(err, ignoreMissing(os.Remove(next)))
+	}
+	return syncFolder(filepath.Dir(l.path))
+}
+
+func (l *List) replace(next string, raw []byte) error {
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next, l.path)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// syncFolder makes names in a folder last through a crash (fsync(2)).
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// unwritable says that the list could not be written, and so nothing was done.
+func unwritable(err error) error {
+	return fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be written", err).
+		WithFix("Nothing was changed. Make room for /var/lib/sentinel (see: df -h /var/lib/sentinel), or mend what the message names, then try again.")
+}
+
+// maxAside is how many damaged files are kept. Beyond that something is wrong
+// that setting aside one more would only hide.
+const maxAside = 10
+
+// setAside moves a damaged file away, never over another, and returns the error
+// that reports it. The next run finds no file and takes over what the kernel has. It must
+// hold the lock.
+func (l *List) setAside(d *damage) error {
+	if len(l.aside()) >= maxAside {
+		return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses was not set aside, because too many damaged ones lie beside it", d).
+			WithFix("Look at them, then remove them: " + l.path + asideMark + "*")
+	}
+	path := l.asideName()
+	if err := errors.Join(os.Rename(l.path, path), syncFolder(filepath.Dir(path))); err != nil {
+		return unwritable(err)
+	}
+	return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses was set aside as "+path+" because", d).
+		WithFix("Nothing else was changed. Run it again: what the packet filter blocks is taken over into a new list. Then look at " + path + " for what is missing there.")
+}
+
+// asideName returns a name that no file has. There are at most maxAside.
+func (l *List) asideName() string {
+	base := l.path + asideMark + l.now().UTC().Format("20060102T150405Z")
+	path := base
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || n > maxAside+1 {
+			return path
+		}
+		path = fmt.Sprintf("%s-%d", base, n)
+	}
+}
+
+// asideMark stands between the name of the list and the time at which it was
+// found damaged.
+const asideMark = ".corrupt-"
+
+// aside lists the damaged files that were set aside.
+func (l *List) aside() []string {
+	found, err := filepath.Glob(l.path + asideMark + "*")
+	if err != nil {
+		return nil
+	}
+	return found
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/netip"
+	"time"
+
+	"sentinel/internal/fault"
+)
+
+// DefaultPath is where the list is kept. It is readable by all, because whoever
+// wonders why an address is not reached need not be root.
+const DefaultPath = "/var/lib/sentinel/blocklist.json"
+
+const (
+	// patience is how long to wait for other runs. Each needs some milliseconds,
+	// or some tens on a slow disk, and there may be hundreds.
+	patience = 15 * time.Second
+	// glance is how long a listing waits for them.
+	glance = 3 * time.Second
+	// doLimit bounds a change, once begun, whatever becomes of its caller.
+	doLimit = 10 * time.Second
+	// undoLimit bounds taking it back, on top.
+	undoLimit = 5 * time.Second
+)
+
+// A List is the file, the packet filter and what stands between them. It is
+// safe for concurrent use, also by several processes.
+type List struct {
+	path     string
+	backend  func() (Backend, error)
+	around   Surroundings
+	cut      Cutter // nil where connections cannot be ended
+	allow    []netip.Prefix
+	now      func() time.Time
+	patience time.Duration
+}
+
+// New returns the list kept at path. backend is asked when the packet filter is
+// needed, and not before. allow holds what the configuration protects.
+func New(path string, backend func() (Backend, error), around Surroundings, cut Cutter, allow []netip.Prefix) *List {
+	return &List{path, backend, around, cut, allow, time.Now, patience}
+}
+
+// filter returns the packet filter.
+func (l *List) filter() (Backend, error) {
+	b, err := l.backend()
+	var known *fault.Error
+	if err != nil && !errors.As(err, &known) {
+		return nil, fault.Wrap(fault.NoFirewall, "No packet filter can be used", err)
+	}
+	return b, err
+}
+
+// A sight is what the kernel does with one address.
+type sight struct {
+	Block
+	found     bool
+	effective bool
+}
+
+// blocks says that packets of the address are dropped.
+func (s sight) blocks() bool { return s.found && s.effective }
+
+// find asks for one address, without reading all where the backend can do so.
+func find(ctx context.Context, b Backend, a netip.Addr) (sight, error) {
+	if f, ok := b.(Finder); ok {
+		block, found, effective, err := f.Find(ctx, a)
+		return sight{block, found, effective}, unread(ctx, err)
+	}
+	blocks, effective, err := b.Loaded(ctx)
+	s := sight{effective: effective}
+	for _, block := range blocks {
+		if block.Address == a {
+			s.Block, s.found = block, true
+		}
+	}
+	return s, unread(ctx, err)
+}
+
+// loaded reads all that the kernel drops.
+func loaded(ctx context.Context, b Backend) ([]Block, bool, error) {
+	blocks, effective, err := b.Loaded(ctx)
+	return blocks, effective, unread(ctx, err)
+}
+
+// unread is the failure to read the packet filter, or nil.
+func unread(ctx context.Context, err error) error {
+	var known *fault.Error
+	switch {
+	case err == nil, errors.As(err, &known):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, fs.ErrPermission):
+		return fault.Wrap(fault.PermissionDenied, "The packet filter is not readable without root", err)
+	default:
+		return fault.Wrap(fault.FirewallFailed, "The packet filter cannot be read", err)
+	}
+}
+
+// finishing returns a context for a change that has begun: it ends in time, but
+// not with its caller.
+func finishing(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
+}

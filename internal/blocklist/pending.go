@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+
+	"sentinel/internal/answer"
+)
+
+// Pending says what [List.Restore] would do now. It changes nothing. Its errors
+// are those of Restore, but for a damaged file, which it leaves where it is.
+func (l *List) Pending(ctx context.Context) (Restored, error) {
+	defer l.peek(ctx)()
+	b, err := l.filter()
+	if err != nil && l.nothingListed() {
+		return Restored{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
+	}
+	if err != nil {
+		return Restored{}, err
+	}
+	r := &restoring{list: l, backend: b}
+	if err := r.look(ctx); err != nil {
+		return Restored{}, err
+	}
+	r.judge(ctx)
+	r.changes(l.now())
+	return r.result, ctx.Err()
+}
+
+// Idle says that there is nothing to restore.
+func (r Restored) Idle() bool {
+	return r.Added+r.Corrected+r.Removed+r.Expired+r.Suspended+r.Resumed+r.Adopted == 0
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+// A danger is why an address must not be blocked.
+type danger struct {
+	why    string // ends the sentence "203.0.113.1 is ..."
+	always bool   // --force does not lift it: the block could only do harm
+}
+
+// judge returns the worst danger of blocking a, or nil.
+func (l *List) judge(a netip.Addr, vital []Vital) *danger {
+	if d := byItself(a); d != nil {
+		return d
+	}
+	var found *danger
+	for _, v := range vital {
+		if covers(v.Prefix, a) && (found == nil || v.Own) {
+			found = &danger{sanitize.Text(v.Why, maxText), v.Own}
+		}
+	}
+	for _, p := range l.allow {
+		if covers(p, a) && found == nil {
+			found = &danger{"on the allowlist of the configuration (" + p.String() + ")", false}
+		}
+	}
+	return found
+}
+
+// byItself judges an address by what it is on every machine (RFC 6890).
+func byItself(a netip.Addr) *danger {
+	switch {
+	case a.IsLoopback():
+		return &danger{"a loopback address, over which this machine talks to itself", true}
+	case a.IsUnspecified():
+		return &danger{"the unspecified address, which is no host", true}
+	case a.IsMulticast():
+		return &danger{"a multicast address, which no packet comes from", true}
+	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return &danger{"the broadcast address, which DHCP needs", false}
+	default:
+		return nil
+	}
+}
+
+// covers says whether a, which is no IPv4-mapped address, lies in p, which may
+// be written as one.
+func covers(p netip.Prefix, a netip.Addr) bool {
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p.Contains(a.WithZone(""))
+}
+
+// permit refuses to block a where this machine depends on it. What is unknown
+// is no permission either. overruled says that force alone made it possible.
+func (l *List) permit(ctx context.Context, a netip.Addr, force bool) (overruled bool, err error) {
+	vital, err := l.around.Vital(ctx)
+	d := l.judge(a, vital)
+	switch {
+	case d != nil && d.always:
+		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).
+			WithFix("Block another address; this one is refused even with --force.")
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case force:
+		return d != nil, nil
+	case d != nil:
+		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).WithFix("Leave it reachable, or " + byForce(a))
+	case err != nil:
+		return false, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", err).
+			WithFix("Mend what the message names, or " + byForce(a))
+	}
+	return false, nil
+}
+
+// byForce ends a fix with what somebody at the machine can do.
+func byForce(a netip.Addr) string {
+	return "block it at the console with: sudo sentinel --block-ip " + a.String() + " --force"
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"sentinel/internal/answer"
+)
+
+// How many addresses and how many entries an answer shows.
+const (
+	DefaultIPs     = 500
+	DefaultEntries = 50
+)
+
+// A Row is one block of an answer.
+type Row struct {
+	IP        string `json:"ip"`
+	Reason    string `json:"reason"`
+	BlockedBy string `json:"blocked_by"`
+	BlockedAt string `json:"blocked_at"` // RFC 3339, UTC
+	Permanent bool   `json:"permanent"`
+	ExpiresAt string `json:"expires_at,omitempty"` // RFC 3339, UTC; absent when permanent
+	// InKernel says that the packet filter drops the address now; absent when
+	// that could not be read.
+	InKernel *bool `json:"in_kernel,omitempty"`
+	// Suspended says that the address is listed and not dropped on purpose, and
+	// SuspendedBecause why: this machine came to depend on it.
+	Suspended        bool   `json:"suspended"`
+	SuspendedBecause string `json:"suspended_because,omitempty"`
+	// Forced says that it was blocked although this machine depends on it.
+	Forced bool `json:"forced,omitempty"`
+}
+
+func row(e entry) Row {
+	r := Row{
+		IP: e.Address.String(), Reason: tidy(e.Reason), BlockedBy: tidy(e.By), BlockedAt: e.At.Format(time.RFC3339),
+		Permanent: e.Ends.IsZero(), Suspended: e.Suspended != "", Forced: e.Forced,
+	}
+	if !r.Permanent {
+		r.ExpiresAt = e.Ends.Format(time.RFC3339)
+	}
+	if r.Suspended {
+		r.SuspendedBecause = tidy("it is " + e.Suspended)
+	}
+	return r
+}
+
+// A Listing answers list_blocked_ips.
+type Listing struct {
+	// IPs are the addresses that are blocked, newest first: those that the
+	// packet filter drops or, where it cannot be read, those of the list.
+	IPs              []string `json:"ips"`
+	IPsTotal         int      `json:"ips_total"`
+	Entries          []Row    `json:"entries"` // of the list, newest first
+	EntriesTotal     int      `json:"entries_total"`
+	Truncated        bool     `json:"truncated"`
+	Backend          string   `json:"backend,omitempty"`    // the packet filter
+	Directions       []string `json:"directions,omitempty"` // in which it drops packets
+	KernelEndsBlocks *bool    `json:"kernel_ends_blocks,omitempty"`
+	// InStep says that packet filter and list agree; absent when the packet
+	// filter could not be read.
+	InStep *bool `json:"in_step,omitempty"`
+	// Drift is how they differ; absent when they agree.
+	Drift       *Drift      `json:"drift,omitempty"`
+	Warnings    []string    `json:"warnings"`
+	Unavailable answer.Gaps `json:"unavailable"`
+}
+
+// A Drift is how the packet filter differs from the list.
+type Drift struct {
+	RulesInPlace bool `json:"rules_in_place"` // those that drop what is listed
+	// Missing are listed and not dropped; at most 50.
+	Missing      []string `json:"missing"`
+	MissingTotal int      `json:"missing_total"`
+	// Unlisted are held by the packet filter and not, or not any more, listed;
+	// at most 50.
+	Unlisted      []string `json:"unlisted"`
+	UnlistedTotal int      `json:"unlisted_total"`
+}
+
+// Read lists what is blocked, at most ips addresses and rows entries; 0 means
+// all. It changes nothing. Without root the packet filter is unavailable and the list
+// stands alone. A damaged file is STATE_CORRUPT.
+func (l *List) Read(ctx context.Context, ips, rows int) (Listing, error) {
+	defer l.peek(ctx)()
+	c, err := l.read(content{})
+	if err != nil {
+		return Listing{}, err
+	}
+	r := Listing{Warnings: l.lost(), Unavailable: answer.Gaps{}}
+	kernel, err := l.kernel(ctx, &r, c.entries)
+	if ctx.Err() != nil {
+		return Listing{}, ctx.Err()
+	}
+	r.Unavailable.Add("in_kernel", err)
+	r.Unavailable.Add("in_step", err)
+	r.fill(c.entries, kernel, l.now(), ips, rows)
+	return r, nil
+}
+
+// lost warns of lists that were set aside: somebody has to look at them.
+func (l *List) lost() []string {
+	found := l.aside()
+	if len(found) == 0 {
+		return []string{}
+	}
+	return []string{fmt.Sprintf("%d damaged lists lie beside this one, such as %s. Block again what is missing, then remove them.", len(found), warning(found[len(found)-1]))}
+}
+
+// A kernel is what the packet filter holds.
+type kernel struct {
+	left      map[netip.Addr]time.Duration
+	effective bool
+}
+
+// kernel reads the packet filter, nil when that is not possible.
+func (l *List) kernel(ctx context.Context, r *Listing, entries []entry) (*kernel, error) {
+	b, err := l.filter()
+	if err != nil {
+		return nil, err
+	}
+	can := b.Abilities()
+	r.Backend, r.Directions, r.KernelEndsBlocks = b.Name(), can.Directions, new(can.Expires)
+	r.Warnings = append(r.Warnings, crowded(b, entries)...)
+	blocks, effective, err := loaded(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return index(blocks, effective), nil
+}
+
+func index(blocks []Block, effective bool) *kernel {
+	k := &kernel{left: make(map[netip.Addr]time.Duration, len(blocks)), effective: effective}
+	for _, b := range blocks {
+		k.left[b.Address] = b.Left
+	}
+	return k
+}
+
+// drops says that packets of a are dropped now.
+func (k *kernel) drops(a netip.Addr) bool {
+	_, held := k.left[a]
+	return held && k.effective
+}
+
+// crowded warns of more addresses than a backend takes without slowing down
+// every packet.
+func crowded(b Backend, entries []entry) []string {
+	most := b.Abilities().Most
+	if most == 0 || len(entries) <= most {
+		return []string{}
+	}
+	return []string{fmt.Sprintf("%s looks through all %d addresses for every packet; beyond %d that slows the network down. nftables does not.", b.Name(), len(entries), most)}
+}
+
+func (r *Listing) fill(entries []entry, k *kernel, now time.Time, ips, rows int) {
+	sorted := slices.SortedFunc(slices.Values(entries), newestFirst)
+	r.IPs, r.Entries = []string{}, []Row{}
+	for _, e := range sorted {
+		if e.over(now) {
+			continue
+		}
+		r.EntriesTotal++
+		blocked := e.Suspended == ""
+		if k != nil {
+			blocked = k.drops(e.Address)
+		}
+		if blocked {
+			r.IPs = append(r.IPs, e.Address.String())
+		}
+		if rows == 0 || len(r.Entries) < rows {
+			r.Entries = append(r.Entries, seen(e, k))
+		}
+	}
+	if k != nil {
+		r.compare(sorted, k, now)
+	}
+	r.IPsTotal = len(r.IPs)
+	r.IPs = atMost(r.IPs, ips)
+	r.Truncated = len(r.IPs) < r.IPsTotal || len(r.Entries) < r.EntriesTotal
+}
+
+// seen is the row of an entry with what the kernel does about it.
+func seen(e entry, k *kernel) Row {
+	r := row(e)
+	if k != nil {
+		r.InKernel = new(k.drops(e.Address))
+	}
+	return r
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+)
+
+const (
+	// restoreLimit bounds a restore once it changes something.
+	restoreLimit = 30 * time.Second
+	// batch is how many addresses a backend takes at once.
+	batch = 1000
+)
+
+// Restored says what it took to make the packet filter match the list.
+type Restored struct {
+	Backend   string `json:"backend,omitempty"` // the packet filter; absent when there was nothing to do
+	Entries   int    `json:"entries"`           // on the list now
+	Added     int    `json:"added"`             // to the packet filter, missing there
+	Corrected int    `json:"corrected"`         // had another end there
+	Removed   int    `json:"removed"`           // from the packet filter, not to be dropped
+	Expired   int    `json:"expired"`           // off the list
+	// Suspended are listed and not loaded from now on, because this machine came
+	// to depend on them. Resumed were, and are loaded again.
+	Suspended int `json:"suspended"`
+	Resumed   int `json:"resumed"`
+	// Adopted were taken over from the packet filter, because the list was lost.
+	Adopted     int         `json:"adopted"`
+	Warnings    []string    `json:"warnings"`
+	Unavailable answer.Gaps `json:"unavailable"`
+}
+
+// Restore makes the packet filter match the list, at boot, when blocks end and
+// after another tool has flushed it. Every entry is judged again. What the packet filter holds and
+// the list does not is taken out, but only where there is a list: one that was lost is made
+// anew from what the packet filter holds, and a damaged one is set aside, which is
+// STATE_CORRUPT. It is idempotent.
+//
+// Connections that are open are not cut: their packets are dropped all the same, and with
+// thousands of addresses looking for them would take longer than the restore.
+func (l *List) Restore(ctx context.Context) (Restored, error) {
+	release, err := l.lock(ctx)
+	if err != nil {
+		return Restored{}, err
+	}
+	defer release()
+	known, err := l.read(content{})
+	if err != nil {
+		if d, ok := errors.AsType[*damage](err); ok && ctx.Err() == nil {
+			err = l.setAside(d)
+		}
+		return Restored{}, err
+	}
+	b, err := l.filter()
+	if err != nil && len(known.entries) == 0 { // and so nothing to load
+		return Restored{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
+	}
+	if err != nil {
+		return Restored{}, err
+	}
+	return l.reconcile(ctx, b, known, restoreLimit)
+}
+
+// nothingListed says that a machine without a packet filter needs none.
+func (l *List) nothingListed() bool {
+	c, err := l.read(content{})
+	return err == nil && len(c.entries) == 0
+}
+
+// A restoring is a restore under way.
+type restoring struct {
+	list    *List
+	backend Backend
+	known   content
+	kernel  *kernel
+	entries []entry // as they will be listed
+	result  Restored
+}
+
+// reconcile does the work of Restore. It must hold the lock.
+func (l *List) reconcile(ctx context.Context, b Backend, known content, limit time.Duration) (Restored, error) {
+	r := &restoring{list: l, backend: b, known: known}
+	if err := r.look(ctx); err != nil {
+		return Restored{}, err
+	}
+	r.judge(ctx)
+	if err := ctx.Err(); err != nil {
+		return Restored{}, err
+	}
+	ctx, cancel := finishing(ctx, limit)
+	defer cancel()
+	r.write()
+	if err := r.load(ctx); err != nil {
+		return Restored{}, err
+	}
+	r.result.Warnings = append(r.result.Warnings, crowded(b, r.entries)...)
+	return r.result, nil
+}
+
+func (r *restoring) look(ctx context.Context) (err error) {
+	r.result = Restored{Backend: r.backend.Name(), Warnings: r.list.lost(), Unavailable: answer.Gaps{}}
+	blocks, effective, err := loaded(ctx, r.backend)
+	if err != nil {
+		return err
+	}
+	r.kernel = index(blocks, effective)
+	if r.known, err = r.list.read(r.known); err != nil {
+		return err
+	}
+	if r.known.missing {
+		r.known.entries = adopt(blocks, r.list.now())
+		r.result.Adopted = len(blocks)
+	}
+	return nil
+}
+
+// judge drops what has ended and decides anew which addresses may be dropped.
+// Where it is not known what this machine depends on, nothing that was suspended comes back;
+// the others were judged when they were blocked.
+func (r *restoring) judge(ctx context.Context) {
+	vital, err := r.list.around.Vital(ctx)
+	r.result.Unavailable.Add("suspended", err)
+	now := r.list.now()
+	for _, e := range r.known.entries {
+		d := r.list.judge(e.Address, vital)
+		if d != nil && !d.always && e.Forced {
+			d = nil
+		}
+		switch {
+		case e.over(now):
+			r.result.Expired++
+			continue
+		case d != nil:
+			if e.Suspended == "" {
+				r.result.Suspended++
+			}
+			e.Suspended = d.why
+		case e.Suspended != "" && err == nil:
+			r.result.Resumed++
+			e.Suspended = ""
+		}
+		r.entries = append(r.entries, e)
+	}
+	r.result.Entries = len(r.entries)
+}
+
+// write keeps the list. The kernel gets it even where that fails, for a full
+// disk must not leave a machine open after a reboot.
+func (r *restoring) write() {
+	if slices.Equal(r.entries, r.known.entries) && (!r.known.missing || len(r.entries) == 0) {
+		return
+	}
+	if err := r.list.save(r.entries); err != nil {
+		r.result.Warnings = append(r.result.Warnings, warning("The list could not be written: "+err.Error()))
+	}
+}
+
+// load makes the kernel hold what is listed, and nothing else, and reads it
+// back.
+func (r *restoring) load(ctx context.Context) error {
+	now := r.list.now()
+	add, remove := r.changes(now)
+	if len(add)+len(remove) == 0 {
+		return nil
+	}
+	err := errors.Join(
+		batches(remove, func(part []netip.Addr) error { return r.backend.Remove(ctx, part) }),
+		batches(add, func(part []Block) error { return r.backend.Add(ctx, part) }))
+	if err != nil {
+		return refused("The packet filter did not take all of the list", err).WithFix(partly)
+	}
+	blocks, effective, err := loaded(ctx, r.backend)
+	if err != nil {
+		return refused("The packet filter took the list and cannot be read back", err).WithFix(partly)
+	}
+	r.kernel = index(blocks, effective)
+	if add, remove := r.changes(r.list.now()); len(add)+len(remove) > 0 {
+		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took the list, but %d addresses are missing there and %d are too many.", len(add), len(remove))).
+			WithFix(partly)
+	}
+	return nil
+}
+
+// partly is what to do about a list that is loaded in part.
+const partly = "The list itself is safe. See what is in force with: sudo sentinel --list-blocked, mend what the message names, then restore again."
+
+// changes finds what the kernel lacks and what it has too much of, and counts
+// it the first time.
+func (r *restoring) changes(now time.Time) (add []Block, remove []netip.Addr) {
+	extra := make(map[netip.Addr]bool, len(r.kernel.left))
+	for a := range r.kernel.left {
+		extra[a] = true
+	}
+	for _, e := range r.entries {
+		if e.Suspended != "" {
+			continue
+		}
+		delete(extra, e.Address)
+		if e.over(now.Add(slack)) {
+			continue
+		}
+		want := e.block(now)
+		switch left, held := r.kernel.left[e.Address]; {
+		case !held || !r.kernel.effective:
+			r.result.Added++
+			add = append(add, want)
+		case r.backend.Abilities().Expires && tooLong(left, want.Left):
+			r.result.Corrected++
+			add = append(add, want)
+		}
+	}
+	for a := range extra {
+		r.result.Removed++
+		remove = append(remove, a)
+	}
+	return add, remove
+}
+
+// tooLong says that the kernel would keep a block that ends for ever or beyond
+// its end, or end one that is for ever. An earlier end is left alone: a clock that was set back
+// must not make blocks longer, and one that was set forward is made good by the next
+// restore after the kernel has let go.
+func tooLong(left, want time.Duration) bool {
+	if want == 0 || left == 0 {
+		return left != want
+	}
+	return left > want+slack
+}
+
+// batches hands a list on in parts. A part that fails does not keep back the
+// others.
+func batches[T any](list []T, hand func([]T) error) error {
+	var failed error
+	for part := range slices.Chunk(list, batch) {
+		failed = errors.Join(failed, hand(part))
+	}
+	return failed
+}

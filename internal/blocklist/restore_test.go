@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/fault"
+)
+
+func TestRestoreLoadsTheListAfterABoot(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.1")
+	for a, ttl := range map[string]time.Duration{"203.0.113.2": time.Hour, "203.0.113.3": day} {
+		if _, err := block(t, l, Request{Address: a, TTL: ttl}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clear(m.held)
+	m.rules = false
+	m.now = began.Add(2 * time.Hour)
+	r := restore(t, l)
+	if r.Added != 2 || r.Expired != 1 || r.Entries != 2 || r.Removed+r.Suspended+r.Resumed+r.Adopted+r.Corrected != 0 || r.Backend != "fake" {
+		t.Errorf("%+v", r)
+	}
+	same(t, "kernel", m.addresses(), []string{"203.0.113.1", "203.0.113.3"})
+	if !m.rules || !m.held[netip.MustParseAddr("203.0.113.1")].IsZero() || !m.held[netip.MustParseAddr("203.0.113.3")].Equal(began.Add(day)) {
+		t.Errorf("the kernel: %v", m.held)
+	}
+	m.log = nil
+	if r := restore(t, l); r.Added+r.Removed+r.Expired != 0 || slices.Contains(m.log, "add") {
+		t.Errorf("once more: %+v, %v", r, m.log)
+	}
+}
+
+func TestRestoreWorksInBatches(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	raw, err := encode(many(2500))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, l, string(raw))
+	if r := restore(t, l); r.Added != 2500 || len(m.held) != 2500 {
+		t.Errorf("%+v", r)
+	}
+	// One part that fails does not keep back the rest, and is told.
+	clear(m.held)
+	first := true
+	m.at = func(step string) error {
+		if step == "add" && first {
+			first = false
+			return errFake
+		}
+		return nil
+	}
+	if _, err := l.Restore(t.Context()); code(err) != fault.FirewallFailed || len(m.held) != 1500 {
+		t.Errorf("%v, the kernel has %d", err, len(m.held))
+	}
+}
+
+func TestRestoreSuspendsWhatBecameVitalAndResumesIt(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7", "203.0.113.8")
+	vital := m.vital
+	m.vital = append(slices.Clone(vital), Vital{Prefix: netip.MustParsePrefix("203.0.113.7/32"), Why: "the default gateway"})
+	if r := restore(t, l); r.Suspended != 1 || r.Removed != 1 || r.Entries != 2 {
+		t.Errorf("%+v", r)
+	}
+	same(t, "kernel", m.addresses(), []string{"203.0.113.8"})
+	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.ProtectedAddress {
+		t.Errorf("%v", err)
+	}
+	if r := restore(t, l); r.Suspended != 0 || r.Resumed != 0 {
+		t.Errorf("once more: %+v", r)
+	}
+	m.unknown, m.vital = errFake, vital
+	if r := restore(t, l); r.Resumed != 0 || len(r.Unavailable) != 1 || len(m.held) != 1 {
+		t.Errorf("without knowing: %+v", r)
+	}
+	m.unknown = nil
+	if r := restore(t, l); r.Resumed != 1 || r.Added != 1 {
+		t.Errorf("%+v", r)
+	}
+	same(t, "kernel", m.addresses(), []string{"203.0.113.7", "203.0.113.8"})
+}
+
+func TestForcedBlockIsNotSuspendedButForItself(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	if _, err := block(t, l, Request{Address: "192.0.2.1", Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if r := restore(t, l); r.Suspended != 0 || len(m.held) != 1 {
+		t.Errorf("%+v", r)
+	}
+	m.vital[0].Own = true
+	if r := restore(t, l); r.Suspended != 1 || len(m.held) != 0 {
+		t.Errorf("as an own address: %+v", r)
+	}
+	m.vital = m.vital[1:]
+	if got, err := block(t, l, Request{Address: "192.0.2.1"}); err != nil || !got.Reapplied || got.Suspended {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// Force where nothing had to be overruled gives no licence for later.
+	if got, err := block(t, l, Request{Address: "203.0.113.7", Force: true}); err != nil || got.Forced {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestRestoreTakesOutWhatNobodyListed(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7")
+	m.held[netip.MustParseAddr("2001:db8::7")] = time.Time{}
+	if r := restore(t, l); r.Removed != 1 {
+		t.Errorf("%+v", r)
+	}
+	same(t, "kernel", m.addresses(), []string{"203.0.113.7"})
+}
+
+func TestLostListIsMadeFromTheKernel(t *testing.T) {
+	for _, how := range []string{"restore", "block"} {
+		m := newMachine()
+		l := m.on(t)
+		mustBlock(t, l, "203.0.113.7")
+		if _, err := block(t, l, Request{Address: "203.0.113.8", TTL: day}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(l.path); err != nil {
+			t.Fatal(err)
+		}
+		if got := listing(t, l); got.Drift.UnlistedTotal != 2 || len(got.IPs) != 2 {
+			t.Errorf("before: %+v", got)
+		}
+		want := []string{"203.0.113.7", "203.0.113.8"}
+		if how == "restore" {
+			if r := restore(t, l); r.Adopted != 2 || r.Removed != 0 {
+				t.Errorf("%+v", r)
+			}
+		} else {
+			want = append(want, "203.0.113.9")
+			got, err := block(t, l, Request{Address: "203.0.113.9"})
+			if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "taken over") {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+		if r := restore(t, l); r.Removed != 0 || r.Added != 0 {
+			t.Errorf("%s, then: %+v", how, r)
+		}
+		same(t, how+", list", listed(t, l), want)
+		same(t, how+", kernel", m.addresses(), want)
+		if got := listing(t, l); got.Entries[0].BlockedBy != "unknown" || !*got.InStep {
+			t.Errorf("%s: %+v", how, got)
+		}
+	}
+}
+
+func TestMachineWithoutAPacketFilterHasNothingToRestore(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	real := l.backend
+	l.backend = func() (Backend, error) { return nil, errFake }
+	if r := restore(t, l); r.Backend != "" || r.Warnings == nil || r.Unavailable == nil {
+		t.Errorf("%+v", r)
+	}
+	l.backend = real
+	mustBlock(t, l, "203.0.113.7")
+	l.backend = func() (Backend, error) { return nil, errFake }
+	if _, err := l.Restore(t.Context()); code(err) != fault.NoFirewall {
+		t.Errorf("with a list: %v", err)
+	}
+}
+
+func TestKernelGetsTheListThoughTheDiskIsFull(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7")
+	if _, err := block(t, l, Request{Address: "203.0.113.8", TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	clear(m.held)
+	m.now = began.Add(day)
+	mkdir(t, l.path+".new/x")
+	if r := restore(t, l); r.Added != 1 || r.Expired != 1 || len(r.Warnings) != 1 {
+		t.Errorf("%+v", r)
+	}
+	same(t, "kernel", m.addresses(), []string{"203.0.113.7"})
+	same(t, "list", listed(t, l), []string{"203.0.113.7", "203.0.113.8"})
+}
+
+// The kernel counts time by itself, whatever is done to the clock on the wall.
+func TestClockThatWasSetBackMakesNoBlockLonger(t *testing.T) {
+	m := newMachine()
+	l, a := m.on(t), netip.MustParseAddr("203.0.113.7")
+	if _, err := block(t, l, Request{Address: a.String(), TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	l.now = func() time.Time { return m.now.Add(-day) }
+	m.now = began.Add(30 * time.Minute)
+	if r := restore(t, l); r.Corrected != 0 || !m.held[a].Equal(began.Add(time.Hour)) {
+		t.Errorf("%+v, the kernel ends it at %v", r, m.held[a])
+	}
+	clear(m.held) // a reboot with a clock that is wrong
+	restore(t, l)
+	if left := m.held[a].Sub(m.now); left != time.Hour {
+		t.Errorf("loaded for %v", left)
+	}
+	l.now = func() time.Time { return m.now }
+	if r := restore(t, l); r.Corrected != 1 || !m.held[a].Equal(began.Add(time.Hour)) {
+		t.Errorf("when the clock is right: %+v, the kernel ends it at %v", r, m.held[a])
+	}
+}
+
+func TestRestoreCorrectsEnds(t *testing.T) {
+	for _, c := range []struct{ list, kernel, want time.Duration }{
+		{time.Hour, 0, time.Hour}, {0, time.Hour, 0}, {time.Hour, 2 * time.Hour, time.Hour},
+		{time.Hour, 30 * time.Minute, 30 * time.Minute}, {time.Hour, time.Hour + time.Second, time.Hour + time.Second},
+	} {
+		m := newMachine()
+		l, a := m.on(t), netip.MustParseAddr("203.0.113.7")
+		if _, err := block(t, l, Request{Address: a.String(), TTL: c.list}); err != nil {
+			t.Fatal(err)
+		}
+		m.held[a] = time.Time{}
+		if c.kernel > 0 {
+			m.held[a] = began.Add(c.kernel)
+		}
+		r := restore(t, l)
+		got := time.Duration(0)
+		if end := m.held[a]; !end.IsZero() {
+			got = end.Sub(began)
+		}
+		if got != c.want || (r.Corrected == 1) != (c.kernel != c.want) {
+			t.Errorf("%+v: ends after %v, %+v", c, got, r)
+		}
+	}
+}
+
+func TestRestoreSaysWhatTheKernelDidNotTake(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7")
+	clear(m.held)
+	m.lies = true
+	if _, err := l.Restore(t.Context()); code(err) != fault.FirewallFailed || !strings.Contains(err.Error(), "1 addresses are missing") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRestoreWaitsForTheOthers(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	release, err := l.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.under(l.path).Restore(t.Context()); code(err) != fault.Unavailable {
+		t.Errorf("%v", err)
+	}
+	release()
+	if _, err := m.under(filepath.Clean(l.path)).Restore(t.Context()); err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+func BenchmarkRestoreOfTwentyThousand(b *testing.B) {
+	m := newMachine()
+	l := m.on(b)
+	raw, err := encode(many(20_000))
+	must(b, err)
+	write(b, l, string(raw))
+	for b.Loop() {
+		clear(m.held)
+		if r := restore(b, l); r.Added != 20_000 {
+			b.Fatalf("%+v", r)
+		}
+	}
+}

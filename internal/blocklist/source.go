@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package blocklist keeps addresses from talking to this machine: the list of
+// them, why and until when, and that the packet filter has the same.
+//
+// The list lives in a file, the block in the kernel. Either can be lost without
+// the other (a reboot, another tool's flush, a crash between the two), so every operation
+// reads both, and the file decides what should be there.
+package blocklist
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// A Backend is a packet filter that can keep addresses out. Its rules stand in
+// a table of its own and touch nobody else's.
+type Backend interface {
+	// Name is that of the packet filter: "nftables" or "iptables".
+	Name() string
+	// Abilities says what the backend can do.
+	Abilities() Abilities
+	// Add makes sure that every address is dropped in all directions that the
+	// backend can. It makes what is missing of its own table, and an address that is
+	// there already gets the new end. It is idempotent, and all or nothing per 1,000.
+	Add(ctx context.Context, blocks []Block) error
+	// Remove makes sure that no address is dropped. One that is not there is no
+	// error.
+	Remove(ctx context.Context, addresses []netip.Addr) error
+	// Loaded reads back what the kernel drops now. effective says that the
+	// rules that use the list are all in place; without them the list blocks nothing.
+	Loaded(ctx context.Context) (blocks []Block, effective bool, err error)
+}
+
+// A Finder is a Backend that can look for one address without reading all of
+// them, which matters with thousands. Whoever implements it is asked instead of Loaded where
+// one address is enough.
+type Finder interface {
+	// Find reads back what the kernel does with address; found says that it is
+	// among those to be dropped. effective is as in Loaded.
+	Find(ctx context.Context, address netip.Addr) (block Block, found, effective bool, err error)
+}
+
+// Abilities are what a backend can and cannot do.
+type Abilities struct {
+	// Expires says that the kernel itself ends a block at its time. Without it
+	// the timer that runs --restore-blocklist does.
+	Expires bool
+	// Directions are those in which packets are dropped: "in", "out",
+	// "forward".
+	Directions []string
+	// Most is how many addresses the backend takes without slowing down every
+	// packet; 0 means that it has no such bound.
+	Most int
+}
+
+// A Block is one address as the kernel holds it.
+type Block struct {
+	Address netip.Addr
+	// Left is the time until the kernel ends the block; 0 means never.
+	Left time.Duration
+}
+
+// Surroundings tells what this machine must not lose contact with.
+type Surroundings interface {
+	// Vital lists addresses and networks with the reason why each must stay
+	// reachable. What could not be read is an error beside the rest: unknown is no
+	// permission.
+	Vital(ctx context.Context) ([]Vital, error)
+}
+
+// A Vital is an address or a network that must stay reachable.
+type Vital struct {
+	Prefix netip.Prefix
+	// Why ends the sentence "203.0.113.1 is ...": "the default gateway".
+	Why string
+	// Own says that it is an address of this machine itself, which is not
+	// blocked even by force.
+	Own bool
+}
+
+// A Cutter ends connections that are already open.
+type Cutter interface {
+	// Cut ends every connection of this machine with address and forgets those
+	// it forwards, so that no packet is let through as belonging to one. It returns
+	// how many sockets it closed. It is idempotent.
+	Cut(ctx context.Context, address netip.Addr) (int, error)
+}

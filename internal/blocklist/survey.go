@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+// soon is how close to its end a block is taken for ended, so that it does not
+// end between being loaded and being read back.
+const soon = 5 * time.Second
+
+// survey reads the file. Where there is none, what the kernel drops is the
+// list: it was lost, and a new one must not wipe out what it had.
+func (l *List) survey(ctx context.Context, b Backend, known content) (content, error) {
+	c, err := l.read(known)
+	if err != nil || !c.missing {
+		return c, err
+	}
+	blocks, _, err := loaded(ctx, b)
+	c.entries = adopt(blocks, l.now())
+	return c, err
+}
+
+// current returns the entries that have not ended. Where only the timer ends
+// blocks it keeps all: Restore needs to know what to take out of the kernel.
+func current(entries []entry, b Backend, now time.Time) []entry {
+	if !b.Abilities().Expires {
+		return slices.Clone(entries)
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.over(now) })
+}
+
+// put makes the kernel drop an entry's address and reads it back.
+func (l *List) put(ctx context.Context, b Backend, e entry) error {
+	want := e.block(l.now())
+	if err := b.Add(ctx, []Block{want}); err != nil {
+		return refused(fmt.Sprintf("The packet filter did not take %s", e.Address), err)
+	}
+	s, err := find(ctx, b, e.Address)
+	switch {
+	case err != nil:
+		return refused(fmt.Sprintf("The packet filter took %s and cannot be read back", e.Address), err)
+	case !s.found:
+		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took %s and does not show it.", e.Address))
+	case !s.effective:
+		return fault.New(fault.FirewallFailed, "The packet filter has the address, but not the rules that drop its packets.")
+	case b.Abilities().Expires && !ends(s.Left, want.Left):
+		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter shows another end for %s than was asked for.", e.Address))
+	}
+	return nil
+}
+
+// ends says that the kernel ends a block when it was asked to, give or take the
+// time that loading may take.
+func ends(left, want time.Duration) bool {
+	if want == 0 || left == 0 {
+		return want == left
+	}
+	return left <= want+time.Second && left >= want-doLimit-undoLimit
+}
+
+// rewind takes both sides back to where they were before a change of one address.
+func (l *List) rewind(ctx context.Context, b Backend, a netip.Addr, before sight, file []entry) error {
+	ctx, cancel := finishing(ctx, undoLimit)
+	defer cancel()
+	var kernel error
+	if before.found {
+		kernel = b.Add(ctx, []Block{before.Block})
+	} else {
+		kernel = b.Remove(ctx, []netip.Addr{a})
+	}
+	if err := l.save(file); err != nil {
+		return fmt.Errorf("the list: %w", err)
+	}
+	if kernel != nil {
+		return fmt.Errorf("the packet filter: %w", kernel)
+	}
+	return nil
+}
+
+// undone adds to cause what became of taking a change back.
+func undone(cause, undo error) error {
+	if undo == nil {
+		return cause
+	}
+	e := fault.From(cause)
+	return &fault.Error{
+		Code: e.Code, Err: e,
+		Message: e.Message + " It could not be taken back entirely, because of " + undo.Error(),
+		Fix:     "See what stands with: sudo sentinel --list-blocked. Then make both sides agree with: sudo sentinel --restore-blocklist",
+	}
+}
+
+// refused is the failure of the packet filter in the middle of a change. That
+// it took too long is one too: the change was taken back, and nothing is pending.
+func refused(what string, err error) *fault.Error {
+	if known, ok := errors.AsType[*fault.Error](err); ok {
+		return known
+	}
+	return fault.Wrap(fault.FirewallFailed, what, err)
+}
+
+// warning is a sentence for an answer, which may hold the text of an error.
+func warning(text string) string { return sanitize.Text(text, 500) }
+
+// tidy is text from a caller as it is kept and shown.
+func tidy(text string) string { return sanitize.Text(text, maxText) }

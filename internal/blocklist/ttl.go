@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+// The bounds of a block that ends. Below a minute the end comes before anyone
+// has read the answer; ten years are beyond any machine's clock drift and planning.
+const (
+	minTTL = time.Minute
+	maxTTL = 10 * 365 * day
+)
+
+const day = 24 * time.Hour
+
+// units are what a time is written in, longest first.
+var units = []struct {
+	letter byte
+	length time.Duration
+}{{'w', 7 * day}, {'d', day}, {'h', time.Hour}, {'m', time.Minute}, {'s', time.Second}}
+
+// ParseTTL reads how long a block lasts: whole numbers with their units from
+// the longest to the shortest, such as 30m, 24h, 7d or 1d12h. Nothing means that it does not
+// end by itself, which is 0. Everything else is INVALID_ARGUMENT.
+func ParseTTL(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	total, ok := duration(text)
+	if !ok {
+		return 0, wrongTTL(text, "is not a time")
+	}
+	if total < minTTL || total > maxTTL {
+		return 0, wrongTTL(text, "is out of range")
+	}
+	return total, nil
+}
+
+func wrongTTL(text, what string) error {
+	return fault.New(fault.InvalidArgument, fmt.Sprintf("The ttl %q %s.", sanitize.Text(text, 30), what)).
+		WithFix("Send a time from 1m to 3650d with the units w, d, h, m and s, such as 30m, 24h or 7d; leave it out for a block that does not end.")
+}
+
+// mostDigits keeps a number far from where a sum of the units overflows.
+const mostDigits = 9
+
+func duration(text string) (total time.Duration, ok bool) {
+	next := 0
+	for text != "" {
+		digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+		if digits == 0 || digits > mostDigits || digits == len(text) {
+			return 0, false
+		}
+		n, err := strconv.Atoi(text[:digits])
+		for next < len(units) && units[next].letter != text[digits] {
+			next++
+		}
+		if err != nil || next == len(units) || time.Duration(n) > maxTTL/units[next].length {
+			return 0, false
+		}
+		total += time.Duration(n) * units[next].length
+		text = text[digits+1:]
+		next++
+	}
+	return total, true
+}
+
+// until says in words when a block ends. The zero time is never.
+func until(ends time.Time) string {
+	if ends.IsZero() {
+		return "until it is unblocked"
+	}
+	return "until " + ends.UTC().Format(time.RFC3339)
+}

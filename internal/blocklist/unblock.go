@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"sentinel/internal/fault"
+)
+
+// An Unblocking is the end of a block, checked and about to come.
+//
+// What a crash leaves, by the last step before it:
+//
+//	nothing written      nothing has happened
+//	file written         dropped and not listed: the list says so, unblocking it
+//	                     again works, and Restore lifts it
+//	kernel changed       unblocked; only the answer is missing
+//
+// The file comes first here too: were it the kernel, the next Restore would bring
+// back a block that somebody wanted gone.
+type Unblocking struct {
+	list    *List
+	address netip.Addr
+	force   bool
+	stored  entry
+	listed  bool
+	backend Backend
+	known   content
+	before  sight
+	damage  *damage
+	// trouble is what force goes on without: the file.
+	trouble error
+}
+
+// Unblocked says what became of the end of a block.
+type Unblocked struct {
+	IP      string `json:"ip"`
+	Backend string `json:"backend"`
+	// Was is the block that was lifted; absent when only the packet filter knew
+	// of it.
+	Was      *Row     `json:"was,omitempty"`
+	Warnings []string `json:"warnings"`
+}
+
+// PlanUnblock checks everything about the end of a block and changes nothing.
+// An address that the kernel alone drops counts as blocked. It fails with INVALID_IP,
+// NOT_BLOCKED, FIREWALL_UNAVAILABLE, and with STATE_CORRUPT for a file that cannot be relied
+// on. force lifts the block in the kernel even where the list cannot be read or written.
+func (l *List) PlanUnblock(ctx context.Context, address string, force bool) (*Unblocking, error) {
+	a, err := ParseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	u := &Unblocking{list: l, address: a, force: force}
+	if err := u.look(ctx); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+func (u *Unblocking) look(ctx context.Context) (err error) {
+	if u.backend, err = u.list.filter(); err != nil {
+		return err
+	}
+	u.damage, u.stored, u.listed = nil, entry{}, false
+	u.known, err = u.list.survey(ctx, u.backend, u.known)
+	if errors.As(err, &u.damage) && u.trouble == nil {
+		return nil
+	}
+	if err != nil && !u.force {
+		return err
+	}
+	if err != nil {
+		u.trouble = err
+	}
+	if u.before, err = find(ctx, u.backend, u.address); err != nil {
+		return err
+	}
+	return u.decide()
+}
+
+func (u *Unblocking) decide() error {
+	u.stored, u.listed = search(u.known.entries, u.address)
+	u.listed = u.listed && !u.known.missing
+	switch {
+	case u.before.found, u.listed && !u.stored.over(u.list.now()):
+		return nil
+	case u.trouble != nil:
+		return u.trouble
+	default:
+		return fault.New(fault.NotBlocked, fmt.Sprintf("%s is not blocked by sentinel.", u.address)).
+			WithFix("See what is blocked with: sudo sentinel --list-blocked. Another firewall may block it too.")
+	}
+}
+
+// Address returns the address as it was understood.
+func (u *Unblocking) Address() string { return u.address.String() }
+
+// Summary says in a sentence what Do would do.
+func (u *Unblocking) Summary() string {
+	switch {
+	case u.damage != nil && !u.force:
+		return fmt.Sprintf("Would set the damaged list of blocked addresses aside, report it, and not unblock %s until asked again.", u.address)
+	case u.listed:
+		return fmt.Sprintf("Would let %s in again, which is blocked by %s %s.", u.address, u.stored.author(), until(u.stored.Ends))
+	default:
+		return fmt.Sprintf("Would let %s in again, which the packet filter drops.", u.address)
+	}
+}
+
+// Do carries it out and reads it back. Until the list is written it ends with
+// ctx; after that it finishes or takes back what it did.
+func (u *Unblocking) Do(ctx context.Context) (Unblocked, error) {
+	release, err := u.list.lock(ctx)
+	if err != nil && (!u.force || ctx.Err() != nil) {
+		return Unblocked{}, err
+	}
+	if err == nil {
+		defer release()
+	}
+	u.trouble = err
+	if err := u.ready(ctx); err != nil {
+		return Unblocked{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Unblocked{}, err
+	}
+	ctx, cancel := finishing(ctx, doLimit)
+	defer cancel()
+	return u.carryOut(ctx)
+}
+
+// ready looks once more. A damaged file is set aside, with which only force
+// goes on.
+func (u *Unblocking) ready(ctx context.Context) error {
+	if err := u.look(ctx); err != nil || u.damage == nil || u.trouble != nil {
+		return err
+	}
+	u.trouble = u.list.setAside(u.damage)
+	if !u.force {
+		return u.trouble
+	}
+	return u.look(ctx)
+}
+
+func (u *Unblocking) carryOut(ctx context.Context) (Unblocked, error) {
+	written, err := u.strike()
+	if err != nil && !u.force {
+		return Unblocked{}, unwritable(err)
+	}
+	if err != nil {
+		u.trouble = err
+	}
+	if err := u.lift(ctx); err != nil {
+		if written {
+			err = undone(err, u.list.rewind(ctx, u.backend, u.address, u.before, u.known.entries))
+		}
+		return Unblocked{}, err
+	}
+	return u.answer(written), nil
+}
+
+// strike takes the address off the list. Nothing is written where it is not on
+// it, nor without the lock.
+func (u *Unblocking) strike() (written bool, err error) {
+	if !u.listed || u.trouble != nil {
+		return false, nil
+	}
+	err = u.list.save(without(current(u.known.entries, u.backend, u.list.now()), u.address))
+	return err == nil, err
+}
+
+// lift takes the address out of the kernel and reads that back.
+func (u *Unblocking) lift(ctx context.Context) error {
+	if err := u.backend.Remove(ctx, []netip.Addr{u.address}); err != nil {
+		return refused(fmt.Sprintf("The packet filter did not let go of %s", u.address), err)
+	}
+	s, err := find(ctx, u.backend, u.address)
+	if err != nil {
+		return refused(fmt.Sprintf("The packet filter let go of %s and cannot be read back", u.address), err)
+	}
+	if s.found {
+		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter still shows %s.", u.address))
+	}
+	return nil
+}
+
+func (u *Unblocking) answer(written bool) Unblocked {
+	d := Unblocked{IP: u.address.String(), Backend: u.backend.Name(), Warnings: []string{}}
+	if u.listed {
+		d.Was = new(row(u.stored))
+	}
+	if u.trouble != nil {
+		d.Warnings = append(d.Warnings, warning("The list was not as it should be: "+u.trouble.Error()))
+	}
+	if u.listed && !written {
+		d.Warnings = append(d.Warnings, "The address is still on the list and comes back with the next --restore-blocklist or reboot; unblock it again when the list can be written.")
+	}
+	return d
+}

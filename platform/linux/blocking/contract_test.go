@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocking
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+// A kind is one way to block that the contract is checked for.
+type kind struct {
+	name string
+	// flush is what another tool does that loses the own rules.
+	flush []string
+	// overtake puts an accept of somebody else's before the own rules.
+	overtake []string
+	// clean removes all rules.
+	clean []string
+	// most is how many addresses are loaded at once.
+	most int
+	// pause is up to how long after its begin an Add is killed.
+	pause time.Duration
+	// each is how many addresses it adds.
+	each int
+}
+
+func backendOf(name string) blocklist.Backend {
+	if name == "nftables" {
+		return Nftables{}
+	}
+	return NewIptables(sysexec.Host{}, strings.TrimPrefix(name, "iptables-"))
+}
+
+func TestNftablesKeepsTheContract(t *testing.T) {
+	contract(t, kind{
+		name:     "nftables",
+		flush:    []string{"nft flush ruleset"},
+		overtake: []string{"nft insert rule inet sentinel input accept"},
+		clean:    []string{"nft flush ruleset"},
+		most:     20_000,
+		pause:    8 * time.Millisecond,
+		each:     2500,
+	})
+}
+
+func TestIptablesNftKeepsTheContract(t *testing.T) { contract(t, iptablesKind("nft")) }
+
+func TestIptablesLegacyKeepsTheContract(t *testing.T) { contract(t, iptablesKind("legacy")) }
+
+func iptablesKind(variant string) kind {
+	k := kind{name: "iptables-" + variant, most: most, pause: 60 * time.Millisecond, each: 40}
+	for _, program := range []string{"iptables-", "ip6tables-"} {
+		p := program + variant
+		k.flush = append(k.flush, p+" -F")
+		k.overtake = append(k.overtake, p+" -I INPUT 1 -j ACCEPT")
+		for _, command := range []string{" -F", " -X", " -t nat -F", " -P INPUT ACCEPT", " -P FORWARD ACCEPT"} {
+			k.clean = append(k.clean, p+command)
+		}
+	}
+	return k
+}
+
+// contract is what every blocklist.Backend promises, with real packets.
+func contract(t *testing.T, k kind) {
+	for _, program := range []string{"nft", "iptables", "iptables-legacy", "ip6tables-legacy", "conntrack", "ip", "sysctl"} {
+		testenv.Program(t, program, "nftables, iptables, conntrack, iproute2 or procps")
+	}
+	if !testenv.Isolated(t) {
+		return
+	}
+	b := backendOf(k.name)
+	w := newWorld(t)
+	w.open()
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, kind, blocklist.Backend, *world)
+	}{
+		{"nothing is loaded at first", testEmpty},
+		{"packets stop both ways", testPackets},
+		{"a list is what was asked for", testLists},
+		{"open connections are cut", testOpen},
+		{"blocks end", testEnds},
+		{"bad addresses are refused", testRefused},
+		{"many addresses", testMany},
+		{"another tool's flush", testFlush},
+		{"another tool's rule", testOvertaken},
+		{"beside other firewalls", testOthers},
+		{"many processes at once", testCrowd},
+		{"killed at any moment", testKilled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w.t = t
+			for _, command := range k.clean {
+				run(t, command)
+			}
+			c.test(t, k, b, w)
+		})
+	}
+}
+
+var peers = []netip.Addr{netip.MustParseAddr(peer4), netip.MustParseAddr(peer6)}
+
+func blocksOf(left time.Duration, addresses ...netip.Addr) []blocklist.Block {
+	var list []blocklist.Block
+	for _, a := range addresses {
+		list = append(list, blocklist.Block{Address: a, Left: left})
+	}
+	return list
+}
+
+func add(t *testing.T, b blocklist.Backend, left time.Duration, addresses ...netip.Addr) {
+	t.Helper()
+	if err := b.Add(t.Context(), blocksOf(left, addresses...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, b blocklist.Backend, addresses ...netip.Addr) {
+	t.Helper()
+	if err := b.Remove(t.Context(), addresses); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loaded checks what is loaded, and returns what is left of each.
+func loaded(t *testing.T, b blocklist.Backend, effective bool, want ...netip.Addr) map[netip.Addr]time.Duration {
+	t.Helper()
+	blocks, works, err := b.Loaded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[netip.Addr]time.Duration{}
+	for _, block := range blocks {
+		if _, twice := left[block.Address]; twice {
+			t.Errorf("%s is listed twice", block.Address)
+		}
+		left[block.Address] = block.Left
+	}
+	if works != effective || len(left) != len(want) || slices.ContainsFunc(want, func(a netip.Addr) bool { _, ok := left[a]; return !ok }) {
+		t.Errorf("loaded %d addresses, effective %v; want %d, %v", len(left), works, len(want), effective)
+	}
+	return left
+}
+
+// found checks that Find, where there is one, finds these addresses and no
+// stranger.
+func found(t *testing.T, b blocklist.Backend, effective bool, want ...netip.Addr) {
+	t.Helper()
+	f, ok := b.(blocklist.Finder)
+	if !ok {
+		return
+	}
+	strangers := []netip.Addr{netip.MustParseAddr(stranger4), netip.MustParseAddr(stranger6)}
+	for i, a := range append(want, strangers...) {
+		if a.Is4() {
+			a = netip.AddrFrom16(a.As16())
+		}
+		block, there, works, err := f.Find(t.Context(), a)
+		if err != nil || there != (i < len(want)) || works != effective || there && block.Address != a.Unmap() {
+			t.Errorf("%s: %v, found %v, effective %v, %v", a, block, there, works, err)
+		}
+	}
+}
+
+func testEmpty(t *testing.T, _ kind, b blocklist.Backend, _ *world) {
+	loaded(t, b, false)
+	remove(t, b, peers...)
+	loaded(t, b, false)
+	add(t, b, 0)
+	found(t, b, false)
+	loaded(t, b, false)
+}
+
+func testPackets(t *testing.T, _ kind, b blocklist.Backend, w *world) {
+	add(t, b, 0, peers...)
+	w.shut()
+	found(t, b, true, peers...)
+	remove(t, b, peers[1])
+	found(t, b, true, peers[0])
+	for _, p := range paths() {
+		if strings.Contains(p.to, ":") {
+			w.passes(p)
+		} else if w.delivered(p.place, p.from, p.to, 60*time.Millisecond) {
+			t.Errorf("a packet gets from %s to %s", p.from, p.to)
+		}
+	}
+	remove(t, b, peers...)
+	w.open()
+	loaded(t, b, true)
+}
+
+func testLists(t *testing.T, _ kind, b blocklist.Backend, _ *world) {
+	all := append(numbered(4, 3), numbered(6, 3)...)
+	add(t, b, time.Hour, all...)
+	add(t, b, time.Hour, all...)
+	if err := b.Add(t.Context(), append(blocksOf(time.Minute, all[0]), blocksOf(2*time.Hour, all[0])...)); err != nil {
+		t.Fatal(err)
+	}
+	add(t, b, 0, all[1], all[3])
+	left := loaded(t, b, true, all...)
+	want := map[netip.Addr]time.Duration{all[0]: 2 * time.Hour, all[1]: 0, all[2]: time.Hour, all[3]: 0, all[4]: time.Hour, all[5]: time.Hour}
+	for a, w := range want {
+		if !b.Abilities().Expires {
+			w = 0
+		}
+		if got := left[a]; got > w || got < w-time.Minute {
+			t.Errorf("%s has %v left, want %v", a, got, w)
+		}
+	}
+	found(t, b, true, all...)
+	mapped := netip.AddrFrom16(netip.MustParseAddr("192.0.2.77").As16())
+	add(t, b, 0, mapped)
+	loaded(t, b, true, append(all, netip.MustParseAddr("192.0.2.77"))...)
+	remove(t, b, mapped, all[0])
+	remove(t, b, all[0])
+	loaded(t, b, true, all[1:]...)
+}
+
+func testOpen(t *testing.T, _ kind, b blocklist.Backend, w *world) {
+	for network, to := range map[string]string{"tcp4": here4, "tcp6": here6, "tcp": "::"} {
+		block := peers[0]
+		if network == "tcp6" {
+			block = peers[1]
+		}
+		stays := w.connect(network, to)
+		add(t, b, time.Minute, block)
+		if stays.flows() {
+			t.Errorf("%s: an open connection goes on", network)
+		}
+		if n, err := (Cutter{}).Cut(t.Context(), block); n != 1 || err != nil {
+			t.Errorf("%s: cut %d, %v", network, n, err)
+		}
+		sees(t, stays.here, syscall.ECONNABORTED)
+		remove(t, b, block)
+
+		told := w.connect(network, to)
+		if n, err := (Cutter{}).Cut(t.Context(), block); n != 1 || err != nil {
+			t.Errorf("%s: cut %d, %v", network, n, err)
+		}
+		add(t, b, time.Minute, block)
+		sees(t, told.here, syscall.ECONNABORTED)
+		sees(t, told.there, syscall.ECONNRESET)
+		remove(t, b, block)
+	}
+}
+
+func testEnds(t *testing.T, _ kind, b blocklist.Backend, w *world) {
+	add(t, b, 1500*time.Millisecond, peers...)
+	w.shut()
+	ends := time.Now().Add(4 * time.Second)
+	for time.Now().Before(ends) && len(mustLoad(t, b)) > 0 {
+		pause(50 * time.Millisecond)
+	}
+	if b.Abilities().Expires {
+		w.open()
+		loaded(t, b, true)
+		add(t, b, -time.Second, peers...)
+		add(t, b, time.Nanosecond, peers...)
+		for time.Now().Before(ends) && len(mustLoad(t, b)) > 0 {
+			pause(5 * time.Millisecond)
+		}
+		loaded(t, b, true)
+		add(t, b, 250*365*24*time.Hour, peers...)
+		for a, left := range loaded(t, b, true, peers...) {
+			if left < 249*365*24*time.Hour {
+				t.Errorf("%s has %v left", a, left)
+			}
+		}
+		return
+	}
+	w.shut()
+	loaded(t, b, true, peers...)
+}
+
+func mustLoad(t *testing.T, b blocklist.Backend) []blocklist.Block {
+	t.Helper()
+	blocks, _, err := b.Loaded(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return blocks
+}
+
+func testRefused(t *testing.T, _ kind, b blocklist.Backend, _ *world) {
+	for _, bad := range []netip.Addr{{}, netip.MustParseAddr("fe80::1%p0")} {
+		if err := b.Add(t.Context(), blocksOf(0, peers[0], bad)); err == nil {
+			t.Errorf("%q is blocked", bad)
+		}
+		if err := b.Remove(t.Context(), []netip.Addr{bad}); err == nil {
+			t.Errorf("%q is unblocked", bad)
+		}
+	}
+	loaded(t, b, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Add(ctx, blocksOf(0, peers[0])); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled Add: %v", err)
+	}
+	loaded(t, b, false)
+}
+
+func testMany(t *testing.T, k kind, b blocklist.Backend, w *world) {
+	if m := b.Abilities().Most; m != 0 && k.most > m {
+		t.Errorf("%d are more than %d", k.most, m)
+	}
+	all := append(numbered(4, k.most/2), numbered(6, k.most-k.most/2)...)
+	began := time.Now()
+	add(t, b, time.Hour, all...)
+	t.Logf("add %d: %v", len(all), time.Since(began))
+	began = time.Now()
+	loaded(t, b, true, all...)
+	t.Logf("loaded: %v", time.Since(began))
+	began = time.Now()
+	add(t, b, time.Hour, peers...)
+	found(t, b, true, peers...)
+	t.Logf("two more, with proof: %v", time.Since(began))
+	w.shut()
+	remove(t, b, append(all, peers...)...)
+	loaded(t, b, true)
+}
+
+func testFlush(t *testing.T, k kind, b blocklist.Backend, w *world) {
+	add(t, b, 0, peers...)
+	for _, command := range k.flush {
+		run(t, command)
+	}
+	loaded(t, b, false)
+	w.open()
+	add(t, b, 0, peers...)
+	loaded(t, b, true, peers...)
+	w.shut()
+}
+
+func testOvertaken(t *testing.T, k kind, b blocklist.Backend, w *world) {
+	add(t, b, 0, peers...)
+	for _, command := range k.overtake {
+		run(t, command)
+	}
+	loaded(t, b, false, peers...)
+	add(t, b, 0, numbered(4, 1)...)
+	loaded(t, b, true, append(numbered(4, 1), peers...)...)
+	w.shut()
+}
+
+// otherFirewalls are the rules that matter of ufw, firewalld and Docker: they
+// accept what is established before anything else, at their own priorities, and forward what
+// is published by DNAT.
+var otherFirewalls = []string{
+	"nft add table inet firewalld",
+	"nft add chain inet firewalld filter_INPUT { type filter hook input priority filter + 10 ; policy accept ; }",
+	"nft add rule inet firewalld filter_INPUT ct state established,related accept",
+	"nft add chain inet firewalld mangle_PREROUTING { type filter hook prerouting priority mangle + 10 ; policy accept ; }",
+	"nft add rule inet firewalld mangle_PREROUTING accept",
+	"%s -N ufw-before-input", "%s -A INPUT -j ufw-before-input",
+	"%s -A ufw-before-input -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", "%s -A ufw-before-input -p udp -j ACCEPT",
+	"%s -N DOCKER", "%s -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT", "%s -A FORWARD -o f0 -j DOCKER", "%s -A DOCKER -j ACCEPT",
+	"%s -t nat -A PREROUTING -p udp --dport 7001 -j DNAT --to-destination :7000",
+}
+
+func testOthers(t *testing.T, k kind, b blocklist.Backend, w *world) {
+	variant := "-nft"
+	if k.name == "iptables-legacy" {
+		variant = "-legacy"
+	}
+	for _, rule := range otherFirewalls {
+		if !strings.HasPrefix(rule, "%s") {
+			run(t, rule)
+			continue
+		}
+		run(t, fmt.Sprintf(rule, "iptables"+variant))
+		run(t, fmt.Sprintf(rule, "ip6tables"+variant))
+	}
+	run(t, "iptables"+variant+" -t nat -A PREROUTING -d 198.51.100.1 -p tcp --dport 80 -j DNAT --to-destination 203.0.113.2:80")
+	w.open()
+	open := w.connect("tcp4", here4)
+	published := w.published()
+	add(t, b, 0, peers...)
+	loaded(t, b, true, peers...)
+	w.shut()
+	if open.flows() {
+		t.Error("an open connection goes on")
+	}
+	if published.flows() {
+		t.Error("an open connection to what is published goes on")
+	}
+	if n, err := (Cutter{}).Cut(t.Context(), peers[0]); n != 1 || err != nil {
+		t.Errorf("cut %d, %v", n, err)
+	}
+	if flows := run(t, "conntrack -L"); strings.Contains(flows, peer4+" ") {
+		t.Errorf("flows are left: %s", flows)
+	}
+}
+
+// numbered makes up n addresses of a family.
+func numbered(family, n int) []netip.Addr {
+	a := netip.MustParseAddr("10.0.0.1")
+	if family == 6 {
+		a = netip.MustParseAddr("2001:db8:ffff::1")
+	}
+	var list []netip.Addr
+	for range n {
+		list = append(list, a)
+		a = a.Next()
+	}
+	return list
+}
+
+// A child is this program once more, as a process that adds addresses: kind,
+// first and number of them.
+const childMark = "SENTINEL_TEST_BLOCKING_CHILD"
+
+func TestMain(m *testing.M) {
+	if words := strings.Fields(os.Getenv(childMark)); len(words) == 3 {
+		os.Exit(child(words))
+	}
+	os.Exit(m.Run())
+}
+
+func child(words []string) int {
+	n, err := strconv.Atoi(words[2])
+	if err != nil {
+		return 3
+	}
+	first := netip.MustParseAddr(words[1])
+	var blocks []blocklist.Block
+	for range n {
+		blocks = append(blocks, blocklist.Block{Address: first, Left: time.Hour})
+		first = first.Next()
+	}
+	os.Stdout.WriteString("ready\n")
+	io.ReadFull(os.Stdin, make([]byte, 1))
+	if err := backendOf(words[0]).Add(context.Background(), blocks); err != nil {
+		os.Stdout.WriteString(err.Error())
+		return 1
+	}
+	return 0
+}
+
+type running struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// ready starts a child and waits until only the word to begin is missing.
+func ready(t *testing.T, name string, first netip.Addr, n int) running {
+	t.Helper()
+	c := running{cmd: exec.Command(os.Args[0])}
+	c.cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", childMark, name, first, n))
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewReader(out)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := c.out.ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("a child says %q, %v", line, err)
+	}
+	return c
+}
+
+func (c running) begin() { c.in.Write([]byte("x")) }
+
+func testCrowd(t *testing.T, k kind, b blocklist.Backend, _ *world) {
+	const crowd, each = 16, 5
+	all := append(numbered(4, crowd/2*each), numbered(6, crowd/2*each)...)
+	var children []running
+	for i := range crowd {
+		children = append(children, ready(t, k.name, all[i*each], each))
+	}
+	for _, c := range children {
+		c.begin()
+	}
+	for _, c := range children {
+		said, _ := io.ReadAll(c.out)
+		if err := c.cmd.Wait(); err != nil {
+			t.Errorf("a child: %v: %s", err, said)
+		}
+	}
+	loaded(t, b, true, all...)
+	remove(t, b, all...)
+	loaded(t, b, true)
+}
+
+// testKilled ends an Add at random moments, some of the time of a table that
+// is yet to be made.
+func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *world) {
+	const rounds = 200
+	fresh := netip.MustParseAddr("10.1.0.1")
+	before, between, after, cut := 0, 0, 0, 0
+	for round := range rounds {
+		if round%4 == 0 {
+			for _, command := range k.flush {
+				run(t, command)
+			}
+		}
+		had := len(mustLoad(t, b))
+		c := ready(t, k.name, fresh, k.each)
+		c.begin()
+		pause(rand.N(k.pause))
+		c.cmd.Process.Kill()
+		c.cmd.Wait()
+		var blocks []blocklist.Block
+		effective := false
+		var err error
+		if blocks, effective, err = b.Loaded(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n := len(blocks) - had
+		switch {
+		case n != k.each && n%batch != 0:
+			t.Fatalf("round %d: %d of %d addresses are loaded", round, n, k.each)
+		case n > 0 && !effective:
+			t.Fatalf("round %d: addresses without rules", round)
+		case n == 0:
+			before++
+		case n == k.each:
+			after++
+		default:
+			between++
+		}
+		if c.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
+			cut++
+		}
+		if round%4 == 3 {
+			add(t, b, time.Hour, peers...)
+			if found(t, b, true, peers...); t.Failed() {
+				t.Fatalf("round %d: the next Add", round)
+			}
+			remove(t, b, peers...)
+		}
+		for range k.each {
+			fresh = fresh.Next()
+		}
+	}
+	t.Logf("killed %d of %d: %d before, %d between two thousands, %d after", cut, rounds, before, between, after)
+	if before == 0 || after == 0 {
+		t.Errorf("%d rounds before and %d after: the moments are badly chosen", before, after)
+	}
+}
