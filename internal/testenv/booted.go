@@ -34,6 +34,13 @@ const (
 // every test, such as sshd, is left to it to start with systemctl.
 func Booted(t *testing.T, units map[string]string) bool {
 	t.Helper()
+	return BootedWith(t, units, nil)
+}
+
+// BootedWith is [Booted] with files of this machine in the container as well,
+// read only: each by its path here and the one there.
+func BootedWith(t *testing.T, units, files map[string]string) bool {
+	t.Helper()
 	if os.Getenv(mark) == t.Name() {
 		Alone(t)
 		return true
@@ -46,6 +53,9 @@ func Booted(t *testing.T, units map[string]string) bool {
 		"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", nspawn, "--quiet", "--directory=" + root, "--volatile=overlay", "--register=no", "--keep-unit",
 		"--private-network", "--link-journal=no", "--console=pipe", fmt.Sprintf("--machine=sentinel-test-%d", os.Getpid()),
 		"--bind-ro=" + os.Args[0] + ":/sentinel.test", "--bind=" + folder + ":/result",
+	}
+	for from, to := range files {
+		args = append(args, "--bind-ro="+from+":"+to)
 	}
 	for name, content := range units {
 		args = append(args, bound(t, folder, name, content))

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sentinel/internal/fault"
+)
+
+// A fake is a service manager of tables. Its clock is that of the test.
+type fake struct {
+	units   map[string]Unit
+	caller  Caller
+	log     []string
+	openErr error
+	unitErr func() error
+	jobErr  error
+
+	job     string          // result, after jobIn
+	jobIn   time.Duration   // never when negative
+	life    []moment        // of the service after its restart, from the job on
+	started time.Time       // when the job ended
+	stops   time.Time       // when a service that is on is stopping, unless zero
+	read    int             // units read
+	calls   map[string]bool // what was called
+}
+
+// A moment is a unit from some time after its job on.
+type moment struct {
+	at   time.Duration
+	unit Unit
+}
+
+func (f *fake) called(what string) {
+	if f.calls == nil {
+		f.calls = map[string]bool{}
+	}
+	f.calls[what] = true
+}
+
+func (f *fake) Open(context.Context) (Manager, error) {
+	f.called("open")
+	return f, f.openErr
+}
+
+func (f *fake) fails(ctx context.Context) error {
+	if f.unitErr == nil {
+		return ctx.Err()
+	}
+	return errors.Join(ctx.Err(), f.unitErr())
+}
+
+func (f *fake) Unit(ctx context.Context, name string) (Unit, error) {
+	if err := f.fails(ctx); err != nil {
+		return Unit{}, err
+	}
+	f.read++
+	u, ok := f.units[name]
+	if !ok {
+		return Unit{Name: name, Load: "not-found", Active: "inactive"}, nil
+	}
+	if !f.stops.IsZero() && time.Now().After(f.stops) {
+		u.Active, u.Sub = "deactivating", "stop-sigterm"
+	}
+	for _, m := range f.life {
+		if !f.started.IsZero() && name == "nginx.service" && time.Since(f.started) >= m.at {
+			u = m.unit
+		}
+	}
+	return u, nil
+}
+
+func (f *fake) Names(context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(f.units)), nil
+}
+
+func (f *fake) Caller() (Caller, error) { return f.caller, nil }
+
+func (f *fake) Restart(ctx context.Context, _ string) (<-chan string, error) {
+	f.called("restart")
+	if f.jobErr != nil {
+		return nil, f.jobErr
+	}
+	done := make(chan string, 1)
+	if f.jobIn < 0 {
+		return done, ctx.Err()
+	}
+	go func() {
+		pause(ctx, f.jobIn)
+		f.started = time.Now()
+		done <- f.job
+	}()
+	return done, ctx.Err()
+}
+
+func (f *fake) Log(context.Context, string, time.Time, int) ([]string, error) { return f.log, nil }
+
+func (f *fake) Close() { f.called("close") }
+
+// running is a service that is on, and nothing besides.
+func running(name string) Unit {
+	return Unit{
+		Name: name, Names: []string{name}, Load: "loaded", Active: "active", Sub: "running", FileState: "enabled", Type: "simple",
+		Result: "success", MainPID: 812, Group: "/system.slice/" + name, Starts: []string{"sysinit.target", "system.slice"}, Stops: []string{"shutdown.target"},
+		Actions: []string{"none", "none"},
+	}
+}
+
+// with returns a unit with something changed.
+func with(u Unit, change func(*Unit)) Unit {
+	change(&u)
+	return u
+}
+
+// machine has some units besides nginx.
+func machine(nginx Unit, others ...Unit) *fake {
+	f := &fake{units: map[string]Unit{"nginx.service": nginx}, caller: Caller{PIDs: []int{900, 890}, Groups: []string{"/user.slice/a.scope", "/user.slice/a.scope"}}}
+	for _, u := range others {
+		f.units[u.Name] = u
+	}
+	return f
+}
+
+func code(err error) fault.Code {
+	if err == nil {
+		return ""
+	}
+	return fault.From(err).Code
+}
+
+func fix(err error) string { return fault.NewDocument("restart_service", err).Fix }
+
+func contains(text string, parts ...string) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+const (
+	sampleEvery = 250 * time.Millisecond
+	logLimit    = 3 * time.Second
+	logLines    = 10
+	logRunes    = 300
+	// logDelay lets the journal catch up with what a service wrote last.
+	logDelay = 200 * time.Millisecond
+)
+
+// Do restarts the service and waits until it has settled: until its job is done
+// and it has stayed up for a while. It fails with RESTART_FAILED, PERMISSION_DENIED,
+// UNAVAILABLE, or TIMEOUT when it has not settled within the limit and goes on without
+// being watched. When ctx ends before the job is queued nothing is changed; afterwards
+// systemd goes on by itself, and Do returns at once. What is known of the state is
+// returned with every error.
+func (r *Restart) Do(ctx context.Context) (Restarted, error) {
+	if err := ctx.Err(); err != nil {
+		return Restarted{}, err
+	}
+	began := time.Now()
+	done := Restarted{Label: r.unit.Name, RequestedName: r.asked, State: state(r.unit, 0)}
+	limited, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
+	job, err := r.manager.Restart(limited, r.unit.Name)
+	if err != nil {
+		done.Pending = limited.Err() != nil || errors.Is(err, context.DeadlineExceeded)
+		return done, r.rejected(err)
+	}
+	w, err := r.watch(limited, job)
+	done.State, done.TookMS = state(w.last, w.deaths), time.Since(began).Milliseconds()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		done.Pending = true
+		return done, ctx.Err()
+	case err == nil:
+		done.Message = r.message(w) + r.staleNote()
+		return done, nil
+	case errors.Is(err, context.DeadlineExceeded):
+		done.Pending = true
+		err = r.unsettled(w.last, time.Since(began))
+	}
+	done.Pending = done.Pending || errors.Is(err, errUnwatched)
+	done.Message = err.Error()
+	done.Log = r.log(ctx, began)
+	return done, err
+}
+
+// errUnwatched says that the manager stopped answering after it had taken the
+// job.
+var errUnwatched = errors.New("the restart could not be watched")
+
+// watch waits for the job and then for the service. What it saw last is
+// returned with every error.
+func (r *Restart) watch(ctx context.Context, job <-chan string) (*watch, error) {
+	w := &watch{before: r.unit, last: r.unit, settle: r.settle, grace: r.grace}
+	var result string
+	select {
+	case result = <-job:
+	case <-ctx.Done():
+		return w, r.lastLook(ctx, w)
+	}
+	for ticker := time.NewTicker(sampleEvery); ; {
+		u, err := r.manager.Unit(ctx, r.unit.Name)
+		if ctx.Err() != nil {
+			ticker.Stop()
+			return w, ctx.Err()
+		}
+		if err != nil {
+			ticker.Stop()
+			return w, fault.Wrap(fault.Unavailable, "systemd took the restart of "+r.unit.Name+" and does not answer since", fmt.Errorf("%w: %w", errUnwatched, err))
+		}
+		w.see(u, time.Now())
+		if settled, err := r.judge(ctx, w, result, time.Now()); settled || err != nil {
+			ticker.Stop()
+			return w, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// lastLook reads the state of a service whose job has not ended in time.
+func (r *Restart) lastLook(ctx context.Context, w *watch) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	if u, err := r.manager.Unit(context.WithoutCancel(ctx), r.unit.Name); err == nil {
+		w.see(u, time.Now())
+	}
+	return ctx.Err()
+}
+
+// rejected says why the manager did not queue the restart.
+func (r *Restart) rejected(err error) error {
+	name := r.unit.Name
+	switch {
+	case errors.Is(err, ErrDenied):
+		return fault.New(fault.PermissionDenied, "Restarting "+name+" needs root.").WithFix("Run: sudo sentinel --restart-service " + name)
+	case errors.Is(err, ErrNoUnit):
+		return fault.New(fault.ServiceNotFound, "There is no unit file of "+name+" any more; nothing was changed.")
+	case errors.Is(err, ErrMasked):
+		return fault.New(fault.ServiceMasked, name+" has been masked; nothing was changed.")
+	case errors.Is(err, ErrNoManual):
+		return refusal(name, "its unit file does not let it be started or stopped by hand", false)
+	case errors.Is(err, ErrBusy):
+		return fault.New(fault.RestartFailed, name+" cannot be restarted now: systemd has queued what that would undo, such as a shutdown. Nothing was changed.").
+			WithFix("See what is queued with: systemctl list-jobs")
+	case errors.Is(err, ErrRejected):
+		return fault.Wrap(fault.RestartFailed, "systemd does not restart "+name, err).WithFix("Find what is wrong with: systemd-analyze verify " + name)
+	}
+	return unavailable(err)
+}
+
+func (r *Restart) unsettled(u Unit, after time.Duration) error {
+	return fault.New(fault.Timeout, fmt.Sprintf("%s has not settled within %.0f s: it is %s (%s). systemd goes on by itself.", r.unit.Name, after.Seconds(), shown(u.Active), shown(u.Sub))).
+		WithFix("Look again in a minute with: systemctl status " + r.unit.Name)
+}
+
+// message tells of a service that has settled.
+func (r *Restart) message(w *watch) string {
+	u := w.last
+	switch {
+	case u.Active == "inactive":
+		return u.Name + " was run again and ended with success."
+	case u.Sub == "exited":
+		return u.Name + " was restarted; its work is done, and it counts as active."
+	case u.MainPID == 0:
+		return fmt.Sprintf("%s was restarted and is %s (%s).", u.Name, shown(u.Active), shown(u.Sub))
+	case w.deaths > 0:
+		return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d. It died at first: systemd has started it again since (%d×).", u.Name, shown(u.Active), shown(u.Sub), u.MainPID, w.deaths)
+	}
+	return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d.", u.Name, shown(u.Active), shown(u.Sub), u.MainPID)
+}
+
+// log reads what the service wrote last. It is worth less than the answer that
+// it belongs to: what cannot be read is left out.
+func (r *Restart) log(ctx context.Context, since time.Time) []string {
+	ctx, cancel := context.WithTimeout(ctx, logLimit)
+	defer cancel()
+	pause(ctx, logDelay)
+	lines, err := r.manager.Log(ctx, r.unit.Name, since, logLines)
+	if err != nil {
+		return nil
+	}
+	var shownLines []string
+	for _, line := range lines[max(0, len(lines)-logLines):] {
+		if line = strings.TrimSpace(sanitize.Command([]string{line}, logRunes)); line != "" {
+			shownLines = append(shownLines, line)
+		}
+	}
+	return shownLines
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package services restarts services, and refuses where a restart would start
+// what is meant to be off, cut the session of whoever asks, or end the system.
+package services
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Unit is one unit as its manager has it. Names are those of
+// org.freedesktop.systemd1(5); the fields from Type on are those of services alone.
+type Unit struct {
+	Name       string   // the real one, where it was asked for by an alias
+	Names      []string // all of them, aliases included
+	Load       string   // loaded, not-found, masked, bad-setting, error
+	Active     string   // active, reloading, inactive, failed, activating, deactivating
+	Sub        string   // running, exited, dead, auto-restart, ...
+	FileState  string   // enabled, disabled, static, generated, ...
+	Job        string   // what is queued for it: restart, stop, ...; "" for nothing
+	NeedReload bool     // its file is newer than what the manager has read
+	NotManual  bool     // the unit refuses to be started or stopped by hand
+	NoStart    bool     // the manager cannot start it
+	Unmet      bool     // a condition of its last start was not met
+
+	Starts      []string // what a start of it starts as well, a failure included
+	Stops       []string // what conflicts with it and is stopped by its start
+	Carries     []string // what is stopped and started along with it
+	WantedBy    []string // what starts it
+	TriggeredBy []string // sockets, timers and paths that start it
+	Actions     []string // what the manager does to the system when it ends: reboot, poweroff-force, ...
+
+	Invocation   string // opaque; another one for every start
+	Type         string // simple, notify, oneshot, ...
+	Result       string // why it ended; success while there is nothing to tell
+	Restarts     int    // by the manager itself, since it was last started by hand
+	MainPID      int    // 0 when there is none
+	ControlPID   int    // of a command beside the main process; 0 when there is none
+	ExitCode     int    // how the last main process ended: 1 exited, 2 killed, 3 dumped core (waitid(2)); 0 not yet
+	ExitStatus   int    // its status, or the signal
+	Group        string // control group; "" when it has none
+	SparesOthers bool   // stopping it signals its main process at most (KillMode=process, none)
+	Commands     [][]string
+}
+
+// A Caller is who asks for a restart: this process first, then its ancestors,
+// process 1 left out.
+type Caller struct {
+	PIDs   []int
+	Groups []string // control groups, in the same order; "" where one could not be read
+}
+
+// What a manager may answer. Anything else means that it could not be asked.
+var (
+	ErrNoUnit   = errors.New("there is no such unit")
+	ErrMasked   = errors.New("the unit is masked")
+	ErrDenied   = errors.New("the service manager does not allow it to this user")
+	ErrNoManual = errors.New("the unit may not be started or stopped by hand")
+	ErrBusy     = errors.New("the service manager has queued what a restart would undo, such as a shutdown")
+	ErrRejected = errors.New("the service manager cannot work out how to do it")
+)
+
+// A Source opens the service manager of the machine.
+type Source interface {
+	// Open connects. It fails with UNSUPPORTED where another program is the service
+	// manager. The Manager outlives ctx.
+	Open(ctx context.Context) (Manager, error)
+}
+
+// A Manager is an open service manager. Everything but Restart only reads. Each
+// call is bounded, also when the other side hangs.
+type Manager interface {
+	// Unit reads one unit by any of its names. One that does not exist has the
+	// load state not-found.
+	Unit(ctx context.Context, name string) (Unit, error)
+	// Names lists the services that there are, installed or loaded.
+	Names(ctx context.Context) ([]string, error)
+	// Caller says who asks.
+	Caller() (Caller, error)
+	// Restart queues a restart and returns at once. The channel tells how the job
+	// ended: done, failed, canceled, timeout, dependency, skipped, ...
+	Restart(ctx context.Context, name string) (<-chan string, error)
+	// Log returns at most lines of what the service wrote, and the manager about
+	// it, since then; the latest last. It is as hostile as it was written.
+	Log(ctx context.Context, name string, since time.Time, lines int) ([]string, error)
+	// Close ends the connection.
+	Close()
+}
+
+// A State is a service at one moment.
+type State struct {
+	Active     string `json:"active_state"`
+	Sub        string `json:"sub_state"`
+	Result     string `json:"result,omitempty"` // why it ended, when not with success
+	ExitStatus *int   `json:"exit_status,omitempty"`
+	Signal     string `json:"signal,omitempty"` // that ended it
+	MainPID    int    `json:"main_pid,omitempty"`
+	Restarts   int    `json:"restarts"` // by the service manager itself, since this restart
+}
+
+// A Restarted is the answer about a restart that was begun.
+type Restarted struct {
+	Label         string `json:"label"`
+	RequestedName string `json:"requested_name,omitempty"` // the alias that was asked for
+	Message       string `json:"message"`
+	State         State  `json:"state"`
+	TookMS        int64  `json:"took_ms"`
+	// Log holds the last lines about the service when the restart failed or has
+	// not settled.
+	Log []string `json:"log,omitempty"`
+	// Pending says that the service manager goes on by itself, or may do so: the
+	// outcome is not known.
+	Pending bool `json:"-"`
+}

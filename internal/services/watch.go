@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"sentinel/internal/fault"
+)
+
+// A watch follows a service after its restart.
+type watch struct {
+	before, last  Unit
+	first         time.Time     // when it was first seen
+	since         time.Time     // when it was first seen as it is now
+	base          int           // what the manager had counted before
+	deaths        int           // since the restart
+	settle, grace time.Duration // as in Restart
+}
+
+// see takes a sample. The manager counts its own restarts from the last start
+// by hand on, except that it goes on counting when it was just waiting to start the
+// service again (service_start of src/core/service.c).
+func (w *watch) see(u Unit, now time.Time) {
+	if w.first.IsZero() {
+		w.first = now
+		if u.Restarts >= w.before.Restarts {
+			w.base = w.before.Restarts
+		}
+	}
+	if u.Active != w.last.Active || u.Sub != w.last.Sub || u.MainPID != w.last.MainPID || u.Restarts != w.last.Restarts || w.since.IsZero() {
+		w.since = now
+	}
+	w.last = u
+	w.deaths = max(0, u.Restarts-w.base)
+	if waitsToRestart(u) {
+		w.deaths++
+	}
+}
+
+// waitsToRestart says whether a service has died and is to be started again.
+func waitsToRestart(u Unit) bool { return strings.HasPrefix(u.Sub, "auto-restart") }
+
+// judge says whether the service has settled, and how. result is that of its
+// job.
+func (r *Restart) judge(ctx context.Context, w *watch, result string, now time.Time) (settled bool, err error) {
+	u := w.last
+	switch {
+	case result != "done" && result != "failed":
+		return true, r.jobFailed(ctx, result)
+	case u.Active == "failed":
+		return true, r.died(w, result)
+	case u.Active == "inactive":
+		return true, r.ended(w, result)
+	case w.deaths > 1 && now.Sub(w.first) >= w.settle:
+		return true, r.loops(w)
+	case w.deaths > 0 && now.Sub(w.first) >= w.grace:
+		return true, r.loops(w)
+	case u.Active != "active" && u.Active != "reloading" && u.Active != "refreshing":
+		return false, nil
+	case result == "failed" && w.deaths == 0:
+		return true, r.failed("was not restarted: its job failed, and it is "+u.Active+" as before", "")
+	}
+	return oneshotIsDone(u) || now.Sub(w.since) >= w.settle, nil
+}
+
+// oneshotIsDone says that nothing is left that could die.
+func oneshotIsDone(u Unit) bool {
+	return u.Type == "oneshot" && u.Active == "active" && u.Sub == "exited" && u.MainPID == 0
+}
+
+// jobFailed tells of a job that did not get to start the service.
+func (r *Restart) jobFailed(ctx context.Context, result string) error {
+	switch result {
+	case "dependency":
+		return r.failed("was not started: what it needs could not be started"+r.guilty(ctx), "")
+	case "timeout":
+		return r.failed("was not restarted: its job ran out of time", "")
+	case "canceled":
+		return r.failed("was not restarted: its job was cancelled by another one", "See what is queued with: systemctl list-jobs")
+	case "assert":
+		return r.failed("was not started: an assertion of its unit file does not hold", "")
+	}
+	return r.failed("was not restarted: its job ended with "+shown(result), "")
+}
+
+// guilty names what failed of the units that the service needs.
+func (r *Restart) guilty(ctx context.Context) string {
+	var names []string
+	for _, name := range r.unit.Starts[:min(len(r.unit.Starts), maxReach)] {
+		if u, err := r.manager.Unit(ctx, name); err == nil && u.Active == "failed" {
+			names = append(names, shown(u.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names[:min(len(names), 3)], ", ") + ")"
+}
+
+// died tells of a service that systemd has given up, by the result of
+// org.freedesktop.systemd1(5).
+func (r *Restart) died(w *watch, result string) error {
+	reset := "Mend what its log lines say, then allow new starts with: systemctl reset-failed " + r.unit.Name
+	switch {
+	case w.deaths > 0:
+		return r.failed(fmt.Sprintf("died %d times since the restart%s, and systemd has given it up (start limit)", w.deaths+1, how(w.last)), reset)
+	case startLimitHit(w, result):
+		return r.failed("was not started: it was started too often and failed each time, and systemd does not try again (start limit)", reset)
+	}
+	switch u := w.last; u.Result {
+	case "timeout":
+		return r.failed("did not start or stop in time"+how(u), "")
+	case "watchdog":
+		return r.failed("stopped giving signs of life to its watchdog", "")
+	case "oom-kill":
+		return r.failed("was killed because memory ran out", "Find what uses the memory with: sentinel --top --sort memory")
+	case "resources":
+		return r.failed("could not be started: systemd could not set up what it needs", "")
+	case "protocol":
+		return r.failed("did not start as the type in its unit file says", "")
+	default:
+		if u.Type == "oneshot" {
+			return r.failed("was run again and failed"+how(u), "")
+		}
+		return r.failed("died right after the restart"+how(u), "")
+	}
+}
+
+// startLimitHit says whether systemd refused to start the service at all. The
+// result tells that only where nothing had gone wrong before.
+func startLimitHit(w *watch, result string) bool {
+	return w.last.Result == "start-limit-hit" || result == "failed" && w.before.Active == "failed" && w.last.Invocation == w.before.Invocation
+}
+
+// ended tells of a service that is off and has not failed. One that was off
+// before does its work and ends, as oneshot services do. systemd forgets how a unit ended
+// that nothing refers to any more; then only the log can tell.
+func (r *Restart) ended(w *watch, result string) error {
+	switch u := w.last; {
+	case u.Unmet:
+		return r.failed("was not started: a condition of its unit file is not met", "See which one with: systemctl status "+r.unit.Name)
+	case result != "done":
+		return r.failed("was not restarted, and is off", "")
+	case u.Type == "oneshot" || w.before.Active == "inactive":
+		return nil
+	case u.ExitCode != 0:
+		return r.failed("ended by itself right after the restart"+how(u), "")
+	default:
+		return r.failed("is off right after the restart: it ended by itself, or a condition of its unit file kept it from starting", "")
+	}
+}
+
+// loops tells of a service that systemd keeps starting.
+func (r *Restart) loops(w *watch) error {
+	if w.deaths == 1 {
+		return r.failed("died right after the restart"+how(w.last)+", and systemd waits to start it again", "")
+	}
+	return r.failed(fmt.Sprintf("keeps dying: it was seen to die %d times since the restart%s, and systemd starts it again and again", w.deaths, how(w.last)), "")
+}
+
+// failed returns RESTART_FAILED about the service.
+func (r *Restart) failed(what, fix string) error {
+	e := fault.New(fault.RestartFailed, r.unit.Name+" "+what+".")
+	if fix == "" {
+		fix = "Mend what its log lines say, then restart it again. More of them: journalctl --unit=" + r.unit.Name
+	}
+	return e.WithFix(fix)
+}
+
+// how tells how the last main process ended.
+func how(u Unit) string {
+	s := state(u, 0)
+	switch {
+	case s.Signal != "":
+		return " (" + s.Signal + ")"
+	case s.ExitStatus != nil:
+		return fmt.Sprintf(" (exit status %d)", *s.ExitStatus)
+	}
+	return ""
+}
+
+// state is what an answer shows of a unit.
+func state(u Unit, restarts int) State {
+	s := State{Active: shown(u.Active), Sub: shown(u.Sub), MainPID: u.MainPID, Restarts: restarts}
+	if u.Result != "success" {
+		s.Result = shown(u.Result)
+	}
+	if u.MainPID > 0 {
+		return s
+	}
+	switch u.ExitCode {
+	case 1:
+		s.ExitStatus = &u.ExitStatus
+	case 2, 3:
+		s.Signal = signalName(u.ExitStatus)
+	}
+	return s
+}
+
+// signalName names a signal of Linux (signal(7)), whatever this was built for.
+func signalName(n int) string {
+	names := map[int]string{
+		1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
+		10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+	}
+	if name, ok := names[n]; ok {
+		return name
+	}
+	return fmt.Sprintf("signal %d", n)
+}
