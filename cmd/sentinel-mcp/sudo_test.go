@@ -18,11 +18,19 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// stage makes the world of one test in a mount namespace of its own and hands
-// over to sentinel-mcp as an ordinary user. The host's files stay as they are: /opt is a new
-// file system there, and /etc a copy in it.
-const stage = `set -e
-mount -t tmpfs -o mode=755 tmpfs /opt
+// guard goes no further where what follows could reach the machine.
+const guard = `set -e
+for kind in net mnt pid; do
+	case " $MACHINE " in *" $(readlink /proc/self/ns/$kind) "*) echo "shares the $kind namespace of the machine" >&2; exit 99 ;; esac
+done
+`
+
+// stage makes the world of one test in namespaces of its own and hands over to
+// what the test runs. The machine stays as it is: /opt is a new file system there, /etc a copy
+// in it, and what sentinel keeps, the sockets of the system's services and its log lie below
+// empty folders.
+const stage = guard + `for dir in /opt /var/lib /var/log /run; do mount -t tmpfs -o mode=755 tmpfs $dir; done
+test ! -S /dev/log || mount --bind /dev/null /dev/log
 mkdir /opt/bin
 cp -a /etc /opt/etc
 echo 'sentineltest:x:12345:12345::/nonexistent:/bin/sh' >>/opt/etc/passwd
@@ -34,8 +42,11 @@ mount --bind /opt/etc /etc
 cp "$WORLD/sentinel" "$WORLD/sentinel-mcp" /opt/bin
 chmod 0755 /opt/bin/sentinel /opt/bin/sentinel-mcp
 %s
-exec setpriv --reuid 12345 --regid 12345 --clear-groups /opt/bin/sentinel-mcp --log-level info
+exec setpriv --reuid 12345 --regid 12345 --init-groups %s
 `
+
+// server is sentinel-mcp on the stage.
+const server = "/opt/bin/sentinel-mcp --log-level info"
 
 // silent keeps sudo from writing to the host's log and mail.
 const silent = "Defaults:sentineltest !syslog, !mail_badpass, !mail_no_user, !mail_no_perms, !mail_no_host\n"
@@ -50,12 +61,17 @@ echo "{\"success\":true,\"action\":\"${2#get_}\",\"tool\":\"$2\",\"uid\":$(id -u
 // given rules let use sudo. change is shell text for what else is different.
 func onStage(t *testing.T, rules, sentinel, change string) *exec.Cmd {
 	t.Helper()
-	testenv.Need(t, os.Geteuid() == 0, "root, to make a mount namespace")
-	for _, program := range []string{"sudo", "unshare", "setpriv"} {
-		_, err := exec.LookPath(program)
-		testenv.Need(t, err == nil, "the program "+program)
+	return staged(t, map[string]string{"sudoers": silent + rules, "sentinel": sentinel}, change, server)
+}
+
+// staged returns a program, not started, as the user sentineltest in a world
+// with the given files in $WORLD.
+func staged(t *testing.T, files map[string]string, change, program string) *exec.Cmd {
+	t.Helper()
+	testenv.Namespaces(t)
+	for name, from := range map[string]string{"sudo": "sudo", "setpriv": "util-linux"} {
+		testenv.Program(t, name, from)
 	}
-	testenv.Need(t, exec.Command("unshare", "-m", "true").Run() == nil, "permission to make a mount namespace")
 	world := t.TempDir()
 	own, err := exec.LookPath("sentinel-mcp")
 	if err != nil {
@@ -64,14 +80,50 @@ func onStage(t *testing.T, rules, sentinel, change string) *exec.Cmd {
 	if err := os.Symlink(own, filepath.Join(world, "sentinel-mcp")); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{"sudoers": silent + rules, "sentinel": sentinel} {
+	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(world, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("unshare", "-m", "--propagation", "private", "/bin/sh", "-c", fmt.Sprintf(stage, change))
-	cmd.Env = append(os.Environ(), "WORLD="+world)
+	cmd := exec.Command("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
+		"/bin/sh", "-c", fmt.Sprintf(stage, change, program))
+	cmd.Env = append(os.Environ(), "WORLD="+world, "MACHINE="+machine(t))
 	return cmd
+}
+
+// machine names the namespaces that nothing on a stage may share.
+func machine(t *testing.T) string {
+	t.Helper()
+	var names []string
+	for _, kind := range []string{"net", "mnt", "pid"} {
+		name, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestStageIsNotSetUpOnTheMachine(t *testing.T) {
+	testenv.Namespaces(t)
+	for shared, apart := range map[string][]string{
+		"net": {"--mount", "--pid", "--fork", "--mount-proc"},
+		"mnt": {"--net", "--pid", "--fork"},
+		"pid": {"--net", "--mount"},
+		"":    {"--net", "--mount", "--pid", "--fork", "--mount-proc"},
+	} {
+		cmd := exec.Command("unshare", append(apart, "/bin/sh", "-c", guard+"echo went on")...)
+		cmd.Env = append(os.Environ(), "MACHINE="+machine(t))
+		out, err := cmd.CombinedOutput()
+		want := "shares the " + shared + " namespace of the machine\n"
+		if shared == "" {
+			want = "went on\n"
+		}
+		if string(out) != want || (err == nil) != (shared == "") {
+			t.Errorf("sharing %q: %v, %q, want %q", shared, err, out, want)
+		}
+	}
 }
 
 func toolLine(id int, tool string) string {

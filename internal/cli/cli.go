@@ -18,6 +18,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/host"
 	"sentinel/internal/identity"
+	"sentinel/internal/journal"
 	"sentinel/internal/ops"
 	"sentinel/internal/version"
 )
@@ -30,7 +31,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Open:       func() (*host.Host, error) { return host.Open("/") },
 		ConfigPath: config.DefaultPath,
 		StateDir:   identity.DefaultDir,
+		Journal:    journal.New(journal.DefaultDir, journal.DefaultHeadDir),
 		Root:       os.Geteuid() == 0,
+		UID:        os.Getuid(),
+		Getenv:     os.Getenv,
 	}
 	return p.Run(ctx, args, stdin, stdout, stderr)
 }
@@ -40,7 +44,10 @@ type Program struct {
 	Open       func() (*host.Host, error)
 	ConfigPath string // read when it exists
 	StateDir   string
-	Root       bool // whether this run may keep state
+	Journal    *journal.Journal
+	Root       bool                // whether this run may change things and keep state
+	UID        int                 // of who runs it
+	Getenv     func(string) string // of the environment; nil is an empty one
 }
 
 // Run is [Run] for p.
@@ -62,29 +69,48 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 
 // execute answers within the deadline of the operation even when it is stuck in
 // a read that cannot be interrupted, of a pipe nobody writes to or of a dead disk:
-// the process ends right after.
+// the process ends right after. A change that has begun is not left behind.
 func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
-	return bound.Call(ctx, call.op.Deadline, func(ctx context.Context) (document, error) {
-		return p.answer(ctx, call, stdin)
+	ready, err := bound.Call(ctx, call.op.Deadline, func(ctx context.Context) (prepared, error) {
+		return p.prepare(ctx, call, stdin)
 	})
+	if err != nil || ready.answer != nil {
+		return ready.answer, err
+	}
+	return ready.session.commit(ctx, ready.call, ready.change)
 }
 
-func (p Program) answer(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
+// A prepared run has its answer, or a change to make.
+type prepared struct {
+	answer  document
+	session session
+	call    invocation
+	change  change
+}
+
+func (p Program) prepare(ctx context.Context, call invocation, stdin io.Reader) (ready prepared, err error) {
 	if call.request {
-		var err error
 		if call, err = readRequest(call, stdin); err != nil {
-			return nil, err
+			return prepared{}, err
 		}
 	}
-	s, err := p.session(call)
-	if err != nil {
-		return nil, err
+	ready.call = call
+	if ready.session, err = p.session(call); err != nil {
+		return prepared{}, err
+	}
+	if err := ready.session.permit(call); err != nil {
+		return prepared{}, err
+	}
+	if writes(call.op) {
+		ready.change, ready.answer, err = ready.session.plan(ctx, call)
+		return ready, err
 	}
 	run, ok := runners()[call.op.Name]
 	if !ok {
-		return nil, fmt.Errorf("operation %s has no code", call.op.Name)
+		return prepared{}, fmt.Errorf("operation %s has no code", call.op.Name)
 	}
-	return run(ctx, s, call)
+	ready.answer, err = run(ctx, ready.session, call)
+	return ready, err
 }
 
 // A session is what one run works with.
@@ -92,16 +118,22 @@ type session struct {
 	host     *host.Host
 	config   config.Config
 	stateDir string
-	root     bool
+	journal  *journal.Journal
+	who      journal.Who
+	root     bool // whether this run may keep state
 }
 
 func (p Program) session(call invocation) (session, error) {
+	who := p.whoAsks(call.caller)
+	if call.config != "" && limited(who) {
+		return session{}, fault.New(fault.DisabledByPolicy, author(who)+" may not choose another configuration through sudo.").WithFix("Leave --config out.")
+	}
 	path, named := p.ConfigPath, call.config != ""
 	if named {
 		path = call.config
 	}
 	c, err := config.Load(path, named)
-	if err != nil {
+	if err != nil && call.op.Name != "doctor" { // which says what is wrong with it
 		return session{}, err
 	}
 	h, err := p.Open()
@@ -111,7 +143,7 @@ func (p Program) session(call invocation) (session, error) {
 	if err != nil {
 		return session{}, err
 	}
-	return session{host: h, config: c, stateDir: p.StateDir, root: p.Root}, nil
+	return session{host: h, config: c, stateDir: p.StateDir, journal: p.Journal, who: who, root: p.Root}, nil
 }
 
 // readRequest replaces the arguments of call by those of the JSON object on
@@ -128,13 +160,13 @@ func readRequest(call invocation, stdin io.Reader) (invocation, error) {
 	if err != nil {
 		return call, argumentFault(err)
 	}
-	call.args = request.Arguments
+	call.args, call.caller = request.Arguments, request.Caller
 	return call, nil
 }
 
 func argumentFault(err error) error {
 	if wrong, ok := errors.AsType[*ops.ArgumentError](err); ok {
-		return fault.New(fault.InvalidArgument, wrong.Message).WithFix(wrong.Fix)
+		return fault.New(fault.Code(cmp.Or(wrong.Code, string(fault.InvalidArgument))), wrong.Message).WithFix(wrong.Fix)
 	}
 	return err
 }

@@ -23,12 +23,17 @@ type word struct {
 
 func words() []word {
 	var list []word
-	for _, o := range ops.All() {
+	seen := map[string]bool{}
+	for _, o := range ops.Actions() {
 		if o.Flag != "" {
-			list = append(list, word{flag: o.Flag, about: o.Usage})
+			list = append(list, word{flag: o.Flag, about: o.Usage, takes: object(o) != nil})
+			seen[o.Flag] = true
 		}
 		for _, f := range o.Fields {
-			list = append(list, word{flag: f.Flag, about: f.Description, takes: true, values: f.Enum})
+			if !seen[f.Flag] {
+				list = append(list, word{flag: f.Flag, about: f.Description, takes: f.Kind != ops.Boolean, values: f.Enum})
+			}
+			seen[f.Flag] = true
 		}
 	}
 	for _, o := range options() {

@@ -38,7 +38,7 @@ func toolsPage() string {
 	for _, o := range ops.All() {
 		command := "sentinel --json"
 		if o.Flag != "" {
-			command = "sentinel --" + o.Flag
+			command = "sentinel " + spelledAction(o)
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", o.Name, o.Description)
 		fmt.Fprintf(&b, "| | |\n|---|---|\n| command | `%s` |\n| effect | %s |\n| root | %s |\n| answers within | %s |\n| form | [schemas/%s.json](schemas/%s.json) |\n",
@@ -47,7 +47,7 @@ func toolsPage() string {
 			b.WriteString("\n| argument | flag | values | default | meaning |\n|---|---|---|---|---|\n")
 		}
 		for _, f := range o.Fields {
-			fmt.Fprintf(&b, "| `%s` | `--%s` | %s | `%v` | %s |\n", f.Name, f.Flag, valuesText(f), f.Default, f.Description)
+			fmt.Fprintf(&b, "| `%s` | `--%s` | %s | %s | %s |\n", f.Name, f.Flag, valuesText(f), defaultCell(f), f.Description)
 		}
 	}
 	return b.String()
@@ -62,10 +62,27 @@ func privilegeText(p ops.Privilege) string {
 }
 
 func valuesText(f ops.Field) string {
-	if f.Kind == ops.Integer {
+	switch {
+	case f.Kind == ops.Integer:
 		return fmt.Sprintf("%d to %d", f.Min, f.Max)
+	case f.Kind == ops.Boolean:
+		return "`true`, `false`"
+	case len(f.Enum) > 0:
+		return "`" + strings.Join(f.Enum, "`, `") + "`"
+	default:
+		return fmt.Sprintf("text, at most %d characters", f.MaxLength)
 	}
-	return "`" + strings.Join(f.Enum, "`, `") + "`"
+}
+
+func defaultCell(f ops.Field) string {
+	switch {
+	case f.Required:
+		return "required"
+	case f.Default == nil:
+		return "none"
+	default:
+		return fmt.Sprintf("`%v`", f.Default)
+	}
 }
 
 func errorsPage() string {
@@ -87,12 +104,13 @@ func manPage() string {
 		".SH SYNOPSIS\n.B sentinel\n[ACTION] [OPTIONS]\n.SH DESCRIPTION\n" +
 		"Without an action, sentinel shows the health of this machine. On a terminal the answer is a view for people, " +
 		"otherwise, or with \\fB\\-\\-json\\fR, exactly one JSON document on standard output.\n.SH ACTIONS\n")
-	for _, o := range ops.All() {
+	for _, o := range ops.Actions() {
 		if o.Flag != "" {
-			manEntry(&b, "--"+o.Flag, "", o.Usage+".")
+			flag, value, _ := strings.Cut(spelledAction(o), " ")
+			manEntry(&b, flag, value, o.Usage+".")
 		}
-		for _, f := range o.Fields {
-			manEntry(&b, "--"+f.Flag, placeholder(f), fmt.Sprintf("With --%s: %s (default %v).", o.Flag, f.Description, f.Default))
+		for _, f := range modifiers(o) {
+			manEntry(&b, "--"+f.Flag, placeholder(f), fmt.Sprintf("With --%s: %s%s.", o.Flag, f.Description, defaultText(f)))
 		}
 	}
 	for _, o := range options() {
@@ -107,12 +125,14 @@ func manPage() string {
 		}
 	}
 	b.WriteString(".SH EXIT STATUS\n")
-	for _, line := range []string{"0 success", "1 the action failed", "2 usage, or a value that is not allowed", "130 interrupted or cancelled"} {
+	for _, line := range []string{"0 success", "1 the action failed", "2 usage, or a value that is not allowed", "3 permission denied", "4 refused by a safety rule", "130 interrupted or cancelled"} {
 		status, meaning, _ := strings.Cut(line, " ")
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s.\n", status, meaning)
 	}
 	b.WriteString(".SH FILES\n.TP\n.I /etc/sentinel/config.yaml\nConfiguration, owned by root.\n" +
 		".TP\n.I /var/lib/sentinel/agent-id\nRandom id of this installation, made by the first run as root.\n" +
+		".TP\n.I /var/lib/sentinel/blocklist.json\nThe addresses that are blocked.\n" +
+		".TP\n.I /var/log/sentinel/journal.jsonl\nThe record of every change.\n" +
 		".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colour in the view for people.\n.SH SEE ALSO\n.BR sentinel-mcp (1)\n")
 	return b.String()
 }

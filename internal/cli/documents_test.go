@@ -18,6 +18,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/host"
 	"sentinel/internal/ops"
+	"sentinel/internal/testenv"
 )
 
 // Every document, of this machine and of the fixture machines, is described by
@@ -32,6 +33,9 @@ func TestEveryDocumentMatchesItsSchemas(t *testing.T) {
 		filepath.Join(hosts, "laptop"), filepath.Join(hosts, "vm"), filepath.Join(hosts, "container"), filepath.Join(hosts, "raspberrypi"), "/",
 	} {
 		for _, op := range ops.All() {
+			if op.Effect != ops.Read || op.Privilege == ops.NeedsRoot {
+				continue // has tests of its own, where it may do what it does
+			}
 			t.Run(filepath.Base(root)+"/"+op.Name, func(t *testing.T) {
 				t.Parallel()
 				raw, status := run(t, root, "--request", op.Name)
@@ -86,6 +90,8 @@ func run(t *testing.T, root string, args ...string) ([]byte, int) {
 		Open:       func() (*host.Host, error) { return host.Open(root) },
 		ConfigPath: filepath.Join(t.TempDir(), "none.yaml"),
 		StateDir:   t.TempDir(),
+		Journal:    quietJournal(t.TempDir()),
+		UID:        testenv.Nobody,
 	}
 	var out, errs bytes.Buffer
 	status := p.Run(t.Context(), args, strings.NewReader(""), &out, &errs)

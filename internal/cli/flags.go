@@ -21,12 +21,12 @@ func newFlags() flags {
 	f := flags{pflag.NewFlagSet("sentinel", pflag.ContinueOnError)}
 	f.set.SetOutput(io.Discard) // errors are rendered as documents
 	f.set.Usage = func() {}
-	for _, o := range ops.All() {
-		if o.Flag != "" {
-			f.addSwitch(o.Flag, "")
-		}
+	for _, o := range ops.Actions() {
 		for _, field := range o.Fields {
-			f.set.Var(&once{}, field.Flag, "")
+			f.addField(field)
+		}
+		if o.Flag != "" && f.set.Lookup(o.Flag) == nil {
+			f.addSwitch(o.Flag, "")
 		}
 	}
 	for _, o := range options() {
@@ -37,6 +37,17 @@ func newFlags() flags {
 		}
 	}
 	return f
+}
+
+// addField adds the flag of a field. Operations may share one.
+func (f flags) addField(field ops.Field) {
+	switch {
+	case f.set.Lookup(field.Flag) != nil:
+	case field.Kind == ops.Boolean:
+		f.addSwitch(field.Flag, "")
+	default:
+		f.set.Var(&once{}, field.Flag, "")
+	}
 }
 
 func (f flags) addSwitch(name, shorthand string) {

@@ -4,7 +4,10 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
@@ -28,7 +31,7 @@ func (f flags) textAction() (func() string, error) {
 		}
 		chosen, action = append(chosen, "--completion"), script
 	}
-	for _, o := range ops.All() {
+	for _, o := range ops.Actions() {
 		if len(chosen) > 0 && o.Flag != "" && f.given(o.Flag) {
 			chosen = append(chosen, "--"+o.Flag)
 		}
@@ -42,16 +45,16 @@ func (f flags) textAction() (func() string, error) {
 // helpText is the usage, laid out from the table of operations.
 func helpText() string {
 	var b strings.Builder
-	b.WriteString("sentinel shows how this machine is doing.\n\n" +
+	b.WriteString("sentinel shows how this machine is doing, and mends it.\n\n" +
 		"Usage: sentinel [ACTION] [OPTIONS]\n\n" +
 		"Without an action it shows the health of this machine. On a terminal the answer\n" +
 		"is a view for people, otherwise one JSON document.\n\nActions:\n")
-	for _, o := range ops.All() {
+	for _, o := range ops.Actions() {
 		if o.Flag != "" {
-			entry(&b, "--"+o.Flag, o.Usage)
+			entry(&b, spelledAction(o), o.Usage)
 		}
-		for _, field := range o.Fields {
-			entry(&b, "    --"+field.Flag+" "+placeholder(field), field.Description+fmt.Sprintf(" (default %v)", field.Default))
+		for _, field := range modifiers(o) {
+			entry(&b, "    "+spelledField(field), field.Description+defaultText(field))
 		}
 	}
 	for _, o := range options() {
@@ -65,7 +68,7 @@ func helpText() string {
 			entry(&b, o.spelled(), o.about)
 		}
 	}
-	b.WriteString("\nExit status: 0 success, 1 the action failed, 2 usage, 130 interrupted.\n")
+	b.WriteString("\nExit status: 0 success, 1 the action failed, 2 usage, 3 permission, 4 refused by\na safety rule, 130 interrupted.\n")
 	return b.String()
 }
 
@@ -78,13 +81,60 @@ func (o option) spelled() string {
 	return flag
 }
 
+// entry writes one line, or two where one would be wider than a terminal.
 func entry(b *strings.Builder, left, right string) {
-	fmt.Fprintf(b, "  %-26s %s\n", left, right)
+	const column, width = 26, 80
+	for i, line := range strings.Split(text.WrapSoft(right, width-column-4), "\n") {
+		if i > 0 {
+			left = ""
+		}
+		fmt.Fprintf(b, "  %-*s %s\n", column, left, strings.TrimRight(line, " "))
+	}
 }
 
-func placeholder(f ops.Field) string {
-	if f.Kind == ops.Text {
-		return strings.Join(f.Enum, "|")
+// object is the field that an action's own flag takes as its value: the PID in
+// --kill PID. An action that is a switch has none.
+func object(o ops.Operation) *ops.Field {
+	for _, f := range o.Fields {
+		if f.Flag == o.Flag {
+			return &f
+		}
 	}
-	return "N"
+	return nil
+}
+
+// modifiers are the fields with a flag of their own.
+func modifiers(o ops.Operation) []ops.Field {
+	return slices.DeleteFunc(slices.Clone(o.Fields), func(f ops.Field) bool { return f.Flag == o.Flag })
+}
+
+func spelledAction(o ops.Operation) string {
+	if f := object(o); f != nil {
+		return spelledField(*f)
+	}
+	return "--" + o.Flag
+}
+
+func spelledField(f ops.Field) string { return strings.TrimSpace("--" + f.Flag + " " + placeholder(f)) }
+
+func placeholder(f ops.Field) string {
+	switch {
+	case f.Placeholder != "":
+		return f.Placeholder
+	case f.Kind == ops.Boolean:
+		return ""
+	case len(f.Enum) > 0:
+		return strings.Join(f.Enum, "|")
+	case f.Kind == ops.Integer:
+		return "N"
+	default:
+		return "TEXT"
+	}
+}
+
+func defaultText(f ops.Field) string {
+	if f.Default == nil || f.Kind == ops.Boolean {
+		return ""
+	}
+	return fmt.Sprintf(" (default %v)", f.Default)
 }

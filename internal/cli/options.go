@@ -24,6 +24,8 @@ func options() []option {
 		{name: "completion", value: "SHELL", values: []string{"bash", "zsh", "fish"}, action: true, about: "print completions for bash, zsh or fish"},
 		{name: "version", action: true, about: "print the version"},
 		{name: "help", shorthand: "h", action: true, about: "print this"},
+		{name: "dry-run", about: "say what a change would do, and change nothing"},
+		{name: "force", about: "change it although a safety rule refuses, where the rule can be overridden"},
 		{name: "json", about: "print JSON, also on a terminal"},
 		{name: "limit", value: "N|all", values: []string{"all"}, about: "rows of each list, instead of the usual bounds"},
 		{name: "config", value: "FILE", about: "configuration instead of /etc/sentinel/config.yaml"},

@@ -5,6 +5,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +31,9 @@ type invocation struct {
 	json    bool
 	rows    int // of each list: defaultRows, allRows, or a number
 	config  string
+	dryRun  bool
+	force   bool
+	caller  string        // who asks, as claimed in a request
 	text    func() string // prints instead of running: help, version, completion
 }
 
@@ -70,6 +75,7 @@ func parse(args []string) (invocation, error) {
 	}
 	call.rows = rows
 	call.config = f.value("config")
+	call.dryRun, call.force = f.given("dry-run"), f.given("force")
 	call.args, err = call.op.ParseFlags(f.values())
 	if err != nil {
 		return call, argumentFault(err)
@@ -80,7 +86,7 @@ func parse(args []string) (invocation, error) {
 // action finds the one operation that was asked for.
 func (f flags) action() (op ops.Operation, request bool, err error) {
 	var chosen []string
-	for _, o := range ops.All() {
+	for _, o := range ops.Actions() {
 		if o.Flag == "" && len(chosen) == 0 {
 			op = o
 		}
@@ -119,15 +125,32 @@ func (f flags) belong(call invocation) error {
 	if f.given("limit") && f.given("top-count") {
 		return usage("--limit and --top-count both say how many rows; a run takes one.")
 	}
-	for _, o := range ops.All() {
+	for _, name := range []string{"dry-run", "force"} {
+		switch {
+		case !f.given(name):
+		case call.request:
+			return usage("--" + name + " does not belong to --request; it is for people at a command line.")
+		case call.op.Effect == ops.Read, name == "dry-run" && !writes(call.op):
+			return usage("--" + name + " does not belong to this action, which changes nothing.")
+		}
+	}
+	return f.fieldsBelong(call)
+}
+
+func (f flags) fieldsBelong(call invocation) error {
+	owners := map[string][]string{}
+	for _, o := range ops.Actions() {
 		for _, field := range o.Fields {
-			switch {
-			case !f.given(field.Flag):
-			case call.request:
-				return usage("--" + field.Flag + " does not belong to --request, which takes its arguments from stdin.")
-			case o.Name != call.op.Name:
-				return usage("--" + field.Flag + " belongs to --" + o.Flag + ".")
-			}
+			owners[field.Flag] = append(owners[field.Flag], "--"+o.Flag)
+		}
+	}
+	for _, flag := range slices.Sorted(maps.Keys(owners)) {
+		switch {
+		case !f.given(flag) || flag == call.op.Flag:
+		case call.request:
+			return usage("--" + flag + " does not belong to --request, which takes its arguments from stdin.")
+		case !slices.Contains(owners[flag], "--"+call.op.Flag):
+			return usage("--" + flag + " belongs to " + strings.Join(owners[flag], ", ") + ".")
 		}
 	}
 	return nil

@@ -16,10 +16,14 @@ type runner func(ctx context.Context, s session, call invocation) (document, err
 // runners has the code of each operation in the table of ops, by tool name.
 func runners() map[string]runner {
 	return map[string]runner{
-		"get_system_health": runSystemHealth,
-		"get_top_processes": runTopProcesses,
-		"get_network_stats": runNetworkStats,
-		"get_asset_info":    runAssetInfo,
+		"get_system_health":  runSystemHealth,
+		"get_top_processes":  runTopProcesses,
+		"get_network_stats":  runNetworkStats,
+		"get_asset_info":     runAssetInfo,
+		"get_action_history": runActionHistory,
+		"list_blocked_ips":   runListBlocked,
+		"verify_journal":     runVerifyJournal,
+		"doctor":             runDoctor,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
@@ -21,10 +22,17 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // results are the types of the documents of each operation.
 func results() map[string]any {
 	return map[string]any{
-		"get_system_health": healthDocument{},
-		"get_top_processes": topDocument{},
-		"get_network_stats": networkDocument{},
-		"get_asset_info":    assetDocument{},
+		"get_system_health":  healthDocument{},
+		"get_top_processes":  topDocument{},
+		"get_network_stats":  networkDocument{},
+		"get_asset_info":     assetDocument{},
+		"get_action_history": historyDocument{},
+		"terminate_process":  terminateDocument{},
+		"block_ip_address":   blockDocument{},
+		"unblock_ip_address": unblockDocument{},
+		"list_blocked_ips":   blockedDocument{},
+		"enable_firewall":    enableDocument{},
+		"restart_service":    restartDocument{},
 	}
 }
 
@@ -133,9 +141,16 @@ func (d detail) properties(t reflect.Type, properties map[string]any) {
 }
 
 func (d detail) value(t reflect.Type) map[string]any {
+	if t == reflect.TypeFor[time.Time]() {
+		return map[string]any{"type": "string", "format": "date-time"}
+	}
 	switch t.Kind() {
+	case reflect.Interface:
+		return map[string]any{}
 	case reflect.Pointer:
 		return d.value(t.Elem())
+	case reflect.Uint16:
+		return map[string]any{"type": "integer"}
 	case reflect.String:
 		return map[string]any{"type": "string"}
 	case reflect.Bool:

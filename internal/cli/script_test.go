@@ -17,6 +17,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sentinel/internal/host"
+	"sentinel/internal/journal"
+	"sentinel/internal/testenv"
 )
 
 // The scripts run the program of this package as "sentinel", on this machine
@@ -36,7 +38,10 @@ func scripted() Program {
 		Open:       func() (*host.Host, error) { return host.Open("/") },
 		ConfigPath: filepath.Join(work, "etc", "config.yaml"),
 		StateDir:   filepath.Join(work, "state"),
+		Journal:    quietJournal(work),
 		Root:       os.Getenv("AS_ROOT") != "",
+		UID:        uid(),
+		Getenv:     os.Getenv,
 	}
 	switch {
 	case os.Getenv("UNSUPPORTED") != "":
@@ -45,6 +50,21 @@ func scripted() Program {
 		p.Open = func() (*host.Host, error) { return host.Open(os.Getenv("HOST_ROOT")) }
 	}
 	return p
+}
+
+// uid is that of an ordinary user unless a script wants root's rights.
+func uid() int {
+	if os.Getenv("AS_ROOT") != "" {
+		return 0
+	}
+	return testenv.Nobody
+}
+
+// quietJournal is a journal of the test's own that syslog does not hear of.
+func quietJournal(dir string) *journal.Journal {
+	j := journal.New(filepath.Join(dir, "log"), filepath.Join(dir, "state"))
+	j.Announce = nil
+	return j
 }
 
 func TestScripts(t *testing.T) {

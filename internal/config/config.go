@@ -10,6 +10,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -37,10 +38,16 @@ type Config struct {
 	AgentID string `yaml:"agent_id"`
 	// Thresholds decide threat_level.
 	Thresholds Thresholds `yaml:"thresholds"`
+	// Policy limits callers who use sudo.
+	Policy Policy `yaml:"policy"`
+	// Protect names what must not be touched.
+	Protect Protect `yaml:"protect"`
 }
 
 // Default returns the configuration that holds without a file.
-func Default() Config { return Config{Thresholds: defaultThresholds()} }
+func Default() Config {
+	return Config{Thresholds: defaultThresholds(), Policy: defaultPolicy(), Protect: defaultProtect()}
+}
 
 // Load reads the configuration at path. required says that somebody named the
 // file, so that its absence is an error. Every error is CONFIG_INVALID.
@@ -73,7 +80,7 @@ func parse(raw []byte) (Config, error) {
 	if err := checkAgentID(c.AgentID); err != nil {
 		return Config{}, err
 	}
-	return c, c.Thresholds.check()
+	return c, cmp.Or(c.Thresholds.check(), c.Policy.check(), c.Protect.check())
 }
 
 // plain rewrites the errors of the YAML library, which name Go types, for

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,15 +15,27 @@ import (
 	"sentinel/internal/testenv"
 )
 
+// comparePrefixes lets cmp look at networks, which keep their fields to
+// themselves.
+var comparePrefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+
 func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
 	warm := Default()
 	warm.AgentID = "web-1"
 	warm.Thresholds.CPU.Warning = 50
 	warm.Thresholds.FirewallDisabled = "none"
+	guarded := Default()
+	guarded.Policy = Policy{ReadOnly: true, DisabledTools: []string{"terminate_process"}, DestructivePerMinute: 3}
+	guarded.Protect.Addresses = []Network{
+		{netip.MustParsePrefix("192.0.2.0/24")}, {netip.MustParsePrefix("2001:db8::1/128")}, {netip.MustParsePrefix("198.51.100.7/32")},
+	}
+	guarded.Protect.Services = []string{"nginx"}
 	for _, c := range []struct {
 		yaml string
 		want Config
 	}{
+		{"policy: {read_only: true, disabled_tools: [terminate_process], destructive_per_minute: 3}\n" +
+			"protect: {addresses: [192.0.2.77/24, '2001:db8::1', '::ffff:198.51.100.7'], services: [nginx]}\n", guarded},
 		{"", Default()},
 		{"# nothing yet\n", Default()},
 		{"thresholds:\n", Default()},
@@ -33,7 +46,7 @@ func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
 		if err != nil {
 			t.Errorf("%q: %v", c.yaml, err)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
+		if diff := cmp.Diff(c.want, got, comparePrefixes); diff != "" {
 			t.Errorf("%q: -want +got\n%s", c.yaml, diff)
 		}
 	}
@@ -52,6 +65,16 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"thresholds: {memory: {warning: -1}}\n", "thresholds.memory holds -1"},
 		{"thresholds: {temperature: {warning: 90, critical: 80}}\n", "thresholds.temperature: warning 90 is above critical 80"},
 		{"thresholds: {firewall_disabled: maybe}\n", `thresholds.firewall_disabled is "maybe"; none, warning or critical are allowed`},
+		{"policy: {disabled_tools: [get_sytem_health]}\n", `policy.disabled_tools names "get_sytem_health", and there is no such tool`},
+		{"policy: {disabled_tools: [verify_journal]}\n", "there is no such tool"},
+		{"policy: {destructive_per_minute: -1}\n", "policy.destructive_per_minute is -1; it must be from 0 to 1000"},
+		{"policy: {destructive_per_minute: 1001}\n", "it must be from 0 to 1000"},
+		{"policy: {read_only: perhaps}\n", "line 1: cannot unmarshal !!str `perhaps`"},
+		{"policy: {readonly: true}\n", "line 1: there is no setting readonly"},
+		{"protect: {addresses: [localhost]}\n", `"localhost" is neither an address nor a network`},
+		{"protect: {addresses: ['fe80::1%eth0']}\n", "is neither an address nor a network"},
+		{"protect: {addresses: [192.0.2.0/33]}\n", "is neither an address nor a network"},
+		{"protect: {services: ['']}\n", "protect holds an empty name"},
 		{"agent_id: 'a b'\n", "agent_id holds ' '"},
 		{"agent_id: \"a\\u202eb\"\n", "agent_id holds '\\u202e'"},
 		{"agent_id: " + strings.Repeat("a", 65) + "\n", "agent_id is longer than 64 characters"},
@@ -73,7 +96,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 func TestLoadTakesAMissingFileAsTheDefaultsUnlessItWasNamed(t *testing.T) {
 	path := filepath.Join(folder(t), "config.yaml")
 	got, err := Load(path, false)
-	if diff := cmp.Diff(Default(), got); diff != "" || err != nil {
+	if diff := cmp.Diff(Default(), got, comparePrefixes); diff != "" || err != nil {
 		t.Errorf("got %v\n%s", err, diff)
 	}
 	refused(t, path, "no such file")

@@ -93,7 +93,7 @@ var table = []Info{
 	{ServiceInactive, ExitFailed, "The service is neither running nor failed nor enabled; restarting would start what is meant to be off.", "Start it by hand if it is wanted: systemctl start NAME"},
 	{RestartFailed, ExitFailed, "The service did not come back, or did not stay up.", "Look at its log lines in the message, mend what they say, then restart it."},
 	{JournalFailed, ExitFailed, "The journal cannot be written, or it was tampered with; without a record nothing is changed.", "Make /var/log/sentinel writable for root with room to spare, then check it with: sudo sentinel --verify-journal"},
-	{StateCorrupt, ExitFailed, "The list of blocked addresses is damaged; it was set aside and nothing was changed by it.", "Look at the file that the message names, then block again what is missing."},
+	{StateCorrupt, ExitFailed, "The list of blocked addresses is damaged or not safe to trust; a damaged one is set aside, and nothing is changed by it.", "Look at the file that the message names, then block again what is missing."},
 	{ConfigInvalid, ExitFailed, "The configuration file cannot be read, is not safe to trust, or holds something that sentinel does not know.", "Correct what the message names, or remove the file to use the defaults."},
 	{Unsupported, ExitFailed, "This operating system or this machine cannot do what was asked.", "Run sentinel on a system that the documentation lists for this operation."},
 	{Unavailable, ExitFailed, "What the operation needs from the system is not there or does not answer.", "Check that /proc and /sys are mounted and readable, then try again."},

@@ -5,11 +5,15 @@
 package host
 
 import (
+	"context"
+
 	"sentinel/internal/assets"
+	"sentinel/internal/blocklist"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
 	"sentinel/internal/network"
 	"sentinel/internal/procs"
+	"sentinel/internal/services"
 )
 
 // A Host gives the domains what they need from this operating system.
@@ -19,4 +23,27 @@ type Host struct {
 	Network   network.Source
 	Firewall  firewall.Source
 	Assets    assets.Source
+
+	// Live says that this is the running system and not a picture of one: only
+	// that can be changed.
+	Live       bool
+	Terminator procs.TerminationSource
+	Services   services.Source
+	Wall       firewall.Wall
+	Blocking   Blocking
+	// StartID tells the process that has a PID now from all others that had it.
+	StartID func(pid int) (string, error)
+}
+
+// Blocking is what the blocklist needs of the platform.
+type Blocking struct {
+	// Backend finds the packet filter to use, or fails with FIREWALL_UNAVAILABLE.
+	Backend func(ctx context.Context) (blocklist.Backend, error)
+	Around  blocklist.Surroundings
+	Cut     blocklist.Cutter
+	// Baseline puts the rules of the firewall back that sentinel switched on
+	// itself, where it did, and says whether they were missing.
+	Baseline func(ctx context.Context) (restored bool, err error)
+	// BaselineMissing says whether Baseline has something to put back.
+	BaselineMissing func(ctx context.Context) (bool, error)
 }

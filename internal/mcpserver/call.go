@@ -3,6 +3,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,6 +65,13 @@ func (b *bridge) call(ctx context.Context, op ops.Operation, arguments json.RawM
 		return document{}, err
 	}
 	result, err := b.gate.run(ctx, op, path, stdin)
+	if err != nil && ctx.Err() != nil {
+		// What the program itself says of its end is worth more than that it was
+		// asked to end.
+		if d, none := readDocument(op, result); none == nil {
+			return d, nil
+		}
+	}
 	if err != nil {
 		return document{}, b.explain(ctx, op, err)
 	}
@@ -72,8 +80,14 @@ func (b *bridge) call(ctx context.Context, op ops.Operation, arguments json.RawM
 
 // explain says in the terms of the contract why a run gave no result.
 func (b *bridge) explain(ctx context.Context, op ops.Operation, err error) error {
+	var known *fault.Error
 	var start *fs.PathError
 	switch {
+	case errors.As(err, &known):
+		return known
+	case ctx.Err() != nil && changes(op):
+		return b.ended(op, ctx.Err(), "has not said yet what it did").
+			WithFix("sentinel finishes or takes back what it has begun. See what became of it with get_action_history, or sudo sentinel --history, before asking again.")
 	case ctx.Err() != nil:
 		return b.ended(op, ctx.Err(), "did not finish")
 	case errors.Is(err, sysexec.ErrOutputTooLarge):
@@ -86,7 +100,7 @@ func (b *bridge) explain(ctx context.Context, op ops.Operation, err error) error
 }
 
 // ended says why a call is over before it has a result.
-func (b *bridge) ended(op ops.Operation, err error, what string) error {
+func (b *bridge) ended(op ops.Operation, err error, what string) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", op.Name, what, b.limit))
 	}
@@ -147,5 +161,5 @@ func invalid(err error) error {
 	if !errors.As(err, &wrong) {
 		return fault.Wrap(fault.InvalidArgument, "The arguments cannot be used", err)
 	}
-	return fault.New(fault.InvalidArgument, wrong.Message).WithFix(wrong.Fix)
+	return fault.New(fault.Code(cmp.Or(wrong.Code, string(fault.InvalidArgument))), wrong.Message).WithFix(wrong.Fix)
 }

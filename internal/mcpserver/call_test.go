@@ -340,6 +340,42 @@ func TestEndOfContextIsCancelledOrTimeout(t *testing.T) {
 	}
 }
 
+// What a program that was asked to end says of it wins over the server's own
+// word, if it says it in time.
+func TestDocumentOfACancelledProgramIsTheAnswer(t *testing.T) {
+	kill, _ := ops.ByName("terminate_process")
+	for name, test := range map[string]struct {
+		said sysexec.Result
+		want string
+	}{
+		"finished all the same": {sysexec.Result{Stdout: []byte(`{"success":true,"action":"terminate_process","own":1}`)}, `"own":1`},
+		"rolled back":           {sysexec.Result{Stdout: []byte(`{"success":false,"action":"terminate_process","error_code":"CANCELLED","own":1}`), Exit: 130}, `"own":1`},
+		"nothing said":          {sysexec.Result{}, "get_action_history"},
+		"cut off":               {sysexec.Result{Stdout: []byte(`{"success":true,"action":"termin`)}, `"error_code":"CANCELLED"`},
+		"of another action":     {sysexec.Result{Stdout: []byte(`{"success":true,"action":"top_processes"}`)}, `"error_code":"CANCELLED"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			runner := &fakeRunner{do: func(ctx context.Context, _ sysexec.Command) (sysexec.Result, error) {
+				cancel()
+				return test.said, fmt.Errorf("run: %w", ctx.Err())
+			}}
+			ctx = context.WithValue(ctx, argumentsKey{}, json.RawMessage(`{"pid":4242}`))
+			r, err := testBridge(runner).handler(kill)(ctx, mcp.CallToolRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := r.Content[0].(mcp.TextContent)
+			if !strings.Contains(text.Text, test.want) {
+				t.Errorf("answer %s, want %s in it", text.Text, test.want)
+			}
+			if strings.Contains(test.want, "own") && len(runner.seen) != 1 {
+				t.Errorf("ran %v", runner.argv())
+			}
+		})
+	}
+}
+
 func TestPanicBecomesAFixedSentence(t *testing.T) {
 	b := testBridge(&fakeRunner{do: func(context.Context, sysexec.Command) (sysexec.Result, error) { panic("secret") }})
 	d := failure(t, callWith(t, b, `{}`))

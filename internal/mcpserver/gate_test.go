@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
 )
@@ -87,8 +90,16 @@ func TestPrivilegeOfARun(t *testing.T) {
 			host{raisedErr: errors.New("start"), plain: out(asUser)}, []string{askLine, raisedLine, plainLine}, asUser},
 		{"a failed document is an answer", operation(ops.BetterRoot, ops.Read), false,
 			host{raised: sysexec.Result{Stdout: []byte(`{"success":false}`), Exit: 1}}, []string{askLine, raisedLine}, `{"success":false}`},
-		{"what changes something never runs twice", operation(ops.BetterRoot, ops.Write), false,
+		{"what changes something never runs twice", operation(ops.NeedsRoot, ops.Write), false,
 			host{raised: sysexec.Result{Stdout: []byte("noise"), Exit: 1}}, []string{askLine, raisedLine}, "noise"},
+		{"nor what sends something out", operation(ops.BetterRoot, ops.SendsOut), false,
+			host{raised: sysexec.Result{Stdout: []byte("noise"), Exit: 1}}, []string{askLine, raisedLine}, "noise"},
+		{"a program that broke off was not refused", operation(ops.NeedsRoot, ops.Write), false,
+			host{raised: sysexec.Result{Stderr: []byte("panic: x\nsudo: \n"), Exit: 2}}, []string{askLine, raisedLine}, ""},
+		{"needed and refused: sentinel says so", operation(ops.NeedsRoot, ops.Destructive), false,
+			host{asked: denied, plain: out(asUser)}, []string{askLine, plainLine}, asUser},
+		{"a read that needs root, allowed and then refused", operation(ops.NeedsRoot, ops.Read), false,
+			host{raised: denied, plain: out(asUser)}, []string{askLine, raisedLine, plainLine}, asUser},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runner := &fakeRunner{do: test.host.do}
@@ -252,6 +263,56 @@ func TestCallsAtTheSameMomentAskOnce(t *testing.T) {
 	})
 }
 
+// sudo says yes to a rule that wants a password, and no to the run.
+func TestChangeThatSudoDoesNotRunIsDenied(t *testing.T) {
+	for name, test := range map[string]struct {
+		raised sysexec.Result
+		err    error
+		says   string
+	}{
+		"password":        {sysexec.Result{Stderr: []byte("sudo: a password is required\n"), Exit: 1}, nil, "sudo: a password is required"},
+		"behind a notice": {sysexec.Result{Stderr: []byte("/etc/sudoers.d/x:1:1: syntax error\nsudo: a password is required\n"), Exit: 1}, nil, "sudo: a password is required"},
+		"not a sudoer":    {sysexec.Result{Stderr: []byte("Sorry, user u may not run sudo on h.\n"), Exit: 1}, nil, "Sorry, user u"},
+		"sudo-rs":         {sysexec.Result{Stderr: []byte("sudo-rs: interactive authentication is required\n"), Exit: 1}, nil, "authentication is required"},
+		"sudo is gone":    {sysexec.Result{}, fmt.Errorf("run: %w", &fs.PathError{Op: "fork/exec", Path: sudo, Err: fs.ErrNotExist}), "cannot be started"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := host{raised: test.raised, raisedErr: test.err, plain: out(asUser)}
+			runner := &fakeRunner{do: h.do}
+			g := newGate(runner, false, h.trusted, time.Now, quiet())
+			_, err := g.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil)
+			var denied *fault.Error
+			if !errors.As(err, &denied) || denied.Code != fault.PermissionDenied || !strings.Contains(denied.Message, test.says) || !strings.Contains(denied.Fix, "visudo") {
+				t.Errorf("%v, want PERMISSION_DENIED with %q and a fix", err, test.says)
+			}
+			if diff := cmp.Diff([]string{askLine, raisedLine}, runner.argv()); diff != "" {
+				t.Errorf("commands (-want +got):\n%s", diff)
+			}
+			if r, err := g.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil); err != nil || string(r.Stdout) != asUser {
+				t.Errorf("the next call: %s, %v; the yes was not forgotten", r.Stdout, err)
+			}
+		})
+	}
+}
+
+// A run without root could only be denied, for a reason that is not the right
+// one.
+func TestWhatNeedsRootSaysWhichFileIsNotSafe(t *testing.T) {
+	for _, effect := range []ops.Effect{ops.Read, ops.Write, ops.Destructive} {
+		h := host{untrusted: errors.New("/opt/sentinel/bin can be written by others"), plain: out(asUser)}
+		runner := &fakeRunner{do: h.do}
+		g := newGate(runner, false, h.trusted, time.Now, quiet())
+		_, err := g.run(t.Context(), operation(ops.NeedsRoot, effect), binary, nil)
+		var denied *fault.Error
+		if !errors.As(err, &denied) || denied.Code != fault.PermissionDenied || !strings.Contains(denied.Message, "/opt/sentinel/bin can be written by others") {
+			t.Errorf("%v, want PERMISSION_DENIED that names the file", err)
+		}
+		if len(runner.seen) > 0 {
+			t.Errorf("ran %v", runner.argv())
+		}
+	}
+}
+
 // A killed sudo leaves its child running as root, so neither a run through it
 // nor a question to it may ever be killed; a run without it may.
 func TestOnlyWhatRunsThroughSudoIsSparedTheKill(t *testing.T) {
@@ -267,6 +328,26 @@ func TestOnlyWhatRunsThroughSudoIsSparedTheKill(t *testing.T) {
 	}
 	if diff := cmp.Diff([]bool{true, true, false}, spared); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// A change that is killed halfway is neither done nor taken back, so it may take
+// its time, as root without sudo too; what only reads may not.
+func TestChangeIsGivenTimeToEnd(t *testing.T) {
+	for effect, want := range map[ops.Effect]time.Duration{
+		ops.Read: patience, ops.SendsOut: patience, ops.Write: changePatience, ops.Destructive: changePatience,
+	} {
+		runner := printing(asRoot)
+		g := newGate(runner, true, nil, time.Now, quiet())
+		if _, err := g.run(t.Context(), operation(ops.NeedsRoot, effect), binary, nil); err != nil {
+			t.Fatal(err)
+		}
+		if c := runner.seen[0]; c.Patience != want || c.NoKill != (want == changePatience) {
+			t.Errorf("effect %d: patience %v, spared %v", effect, c.Patience, c.NoKill)
+		}
+	}
+	if changePatience >= spare {
+		t.Errorf("the server gives up after %v, before a change has had its %v", spare, changePatience)
 	}
 }
 

@@ -91,10 +91,17 @@ func text(t *testing.T, raw json.RawMessage) string {
 func TestEveryHintIsWrittenOut(t *testing.T) {
 	const reader = "read-only true, destructive false, idempotent true, open world false"
 	want := map[string]string{
-		"get_system_health": reader,
-		"get_top_processes": reader,
-		"get_network_stats": reader,
-		"get_asset_info":    reader,
+		"get_system_health":  reader,
+		"get_top_processes":  reader,
+		"get_network_stats":  reader,
+		"get_asset_info":     reader,
+		"list_blocked_ips":   reader,
+		"get_action_history": reader,
+		"terminate_process":  "read-only false, destructive true, idempotent false, open world false",
+		"restart_service":    "read-only false, destructive true, idempotent false, open world false",
+		"block_ip_address":   "read-only false, destructive true, idempotent true, open world false",
+		"unblock_ip_address": "read-only false, destructive false, idempotent true, open world false",
+		"enable_firewall":    "read-only false, destructive false, idempotent true, open world false",
 	}
 	for _, tool := range listed(t) {
 		var a struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool }

@@ -36,6 +36,12 @@ func (a Arguments) Text(name string) string {
 	return s
 }
 
+// Bool returns a Boolean argument.
+func (a Arguments) Bool(name string) bool {
+	b, _ := a[name].(bool)
+	return b
+}
+
 // A Request is a checked call as a program sends it: the arguments and, under
 // "_context", who is asking.
 type Request struct {
@@ -85,13 +91,20 @@ func (o Operation) ParseRequest(raw []byte) (Request, error) {
 			return Request{}, err
 		}
 	}
+	for _, f := range o.Fields {
+		if _, sent := members[f.Name]; f.Required && !sent {
+			return Request{}, f.missing()
+		}
+	}
 	return request, nil
 }
 
 func (o Operation) defaults() Arguments {
 	args := Arguments{}
 	for _, f := range o.Fields {
-		args[f.Name] = f.Default
+		if f.Default != nil {
+			args[f.Name] = f.Default
+		}
 	}
 	return args
 }
@@ -114,12 +127,18 @@ func (o Operation) field(name string) (Field, error) {
 // InputSchema returns the JSON Schema of the operation's arguments.
 func (o Operation) InputSchema() json.RawMessage {
 	properties := map[string]any{}
+	var required []string
 	for _, f := range o.Fields {
 		properties[f.Name] = f.schema()
+		if f.Required {
+			required = append(required, f.Name)
+		}
 	}
-	raw, err := json.Marshal(map[string]any{
-		"type": "object", "properties": properties, "additionalProperties": false,
-	})
+	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	raw, err := json.Marshal(schema)
 	if err != nil {
 		panic("ops: the table holds a default that is no JSON value: " + err.Error())
 	}
@@ -130,14 +149,14 @@ func (o Operation) InputSchema() json.RawMessage {
 func caller(raw json.RawMessage) (string, error) {
 	members, err := object(raw)
 	if err != nil {
-		return "", &ArgumentError{"_context must be an object.", `Send {"caller": "name"} or leave _context out.`}
+		return "", &ArgumentError{Message: "_context must be an object.", Fix: `Send {"caller": "name"} or leave _context out.`}
 	}
 	var name string
 	for key, value := range members {
 		if key != "caller" || json.Unmarshal(value, &name) != nil || utf8.RuneCountInString(name) > maxCaller {
 			return "", &ArgumentError{
-				fmt.Sprintf("_context holds only caller, a text of at most %d characters.", maxCaller),
-				`Send {"caller": "name"} or leave _context out.`,
+				Message: fmt.Sprintf("_context holds only caller, a text of at most %d characters.", maxCaller),
+				Fix:     `Send {"caller": "name"} or leave _context out.`,
 			}
 		}
 	}
@@ -183,7 +202,7 @@ func member(d *json.Decoder, members map[string]json.RawMessage) error {
 		return notObject("it is not valid JSON")
 	}
 	if _, twice := members[key]; twice {
-		return &ArgumentError{fmt.Sprintf("The argument %q is there twice.", shown(key)), "Send each argument once."}
+		return &ArgumentError{Message: fmt.Sprintf("The argument %q is there twice.", shown(key)), Fix: "Send each argument once."}
 	}
 	var value json.RawMessage
 	if err := d.Decode(&value); err != nil {

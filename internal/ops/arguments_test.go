@@ -103,6 +103,38 @@ func TestAWrongValueIsShortenedInTheSentence(t *testing.T) {
 	}
 }
 
+func TestRequiredArgumentsAreAskedFor(t *testing.T) {
+	op, _ := ByName("terminate_process")
+	for raw, want := range map[string]string{
+		`{}`:              "pid is missing.",
+		``:                "pid is missing.",
+		`{"reason":"x"}`:  "pid is missing.",
+		`{"pid":null}`:    "pid must be a whole number from 1 to 4194304, not null.",
+		`{"pid":4194305}`: "pid must be a whole number from 1 to 4194304, not 4194305.",
+		`{"pid":"7"}`:     `pid must be a whole number from 1 to 4194304, not "7".`,
+	} {
+		_, err := op.ParseRequest([]byte(raw))
+		wrong, ok := errors.AsType[*ArgumentError](err)
+		if !ok || wrong.Message != want || wrong.Code != "INVALID_PID" || wrong.Fix == "" {
+			t.Errorf("%s: %#v, want %q", raw, err, want)
+		}
+	}
+	for raw, want := range map[string]string{
+		`{"pid":7,"graceful":"yes"}`:                            `graceful must be true or false, not "yes".`,
+		`{"pid":7,"graceful":1}`:                                "graceful must be true or false, not 1.",
+		`{"pid":7,"reason":5}`:                                  "reason must be a text of at most 200 characters, not 5.",
+		`{"pid":7,"reason":"` + strings.Repeat("ä", 201) + `"}`: "reason must be a text of at most 200 characters, not 201.",
+	} {
+		if _, err := op.ParseRequest([]byte(raw)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+	got, err := op.ParseRequest([]byte(`{"pid":7,"graceful":true,"reason":"` + strings.Repeat("ä", 200) + `"}`))
+	if err != nil || got.Arguments.Int("pid") != 7 || !got.Arguments.Bool("graceful") || len(got.Arguments.Text("reason")) != 400 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestParseFlagsReadsNumbersAsPeopleWriteThem(t *testing.T) {
 	for _, c := range []struct {
 		text string

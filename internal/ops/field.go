@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind is the JSON type of a field.
@@ -18,23 +19,30 @@ type Kind int
 const (
 	Integer Kind = iota
 	Text
+	Boolean
 )
 
 // A Field is one argument of an operation.
 type Field struct {
 	Name        string // in JSON: "count"
-	Flag        string // on the command line: "top-count"
+	Flag        string // on the command line: "top-count"; that of the operation itself for its object, as in --kill PID
 	Kind        Kind
 	Description string
+	Placeholder string   // what stands for the value on the command line: "PID"
 	Min, Max    int64    // of an Integer, both inclusive
-	Enum        []string // of a Text
-	Default     any      // int64 or string
+	Enum        []string // the only values of a Text; empty for free text
+	MaxLength   int      // of free text, in runes
+	Default     any      // int64, string or bool; nil when leaving it out means none
+	Required    bool
+	Code        string // error code of a wrong value; "" is INVALID_ARGUMENT
+	Fix         string // what to send instead; "" is said from the bounds
 }
 
 // An ArgumentError says which argument is wrong and what to send instead.
 type ArgumentError struct {
 	Message string
 	Fix     string
+	Code    string // of package fault; "" is INVALID_ARGUMENT
 }
 
 // Error returns the sentence.
@@ -42,9 +50,12 @@ func (e *ArgumentError) Error() string { return e.Message }
 
 // fromText takes a value as typed on a command line. An integer is digits
 // only: no sign but minus, no leading zero, no other base, so that what is read is what a
-// person sees.
+// person sees. A boolean is a switch, on when it is there.
 func (f Field) fromText(name, text string) (any, error) {
-	if f.Kind == Text {
+	switch f.Kind {
+	case Boolean:
+		return true, nil
+	case Text:
 		return f.checkText(name, text)
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -57,7 +68,13 @@ func (f Field) fromText(name, text string) (any, error) {
 // fromJSON takes a value as sent by a program. An integral number counts as an
 // integer however it is spelled (5, 5.0, 5e0), as in JSON Schema.
 func (f Field) fromJSON(raw json.RawMessage) (any, error) {
-	if f.Kind == Text {
+	switch f.Kind {
+	case Boolean:
+		if text := string(raw); text == "true" || text == "false" {
+			return text == "true", nil
+		}
+		return nil, f.wrong(f.Name, shown(string(raw)))
+	case Text:
 		var s string
 		if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
 			return nil, f.wrong(f.Name, shown(string(raw)))
@@ -92,24 +109,51 @@ func (f Field) checkInteger(name string, n int64, text string) (any, error) {
 }
 
 func (f Field) checkText(name, text string) (any, error) {
-	if !slices.Contains(f.Enum, text) {
+	length := utf8.RuneCountInString(text)
+	switch {
+	case len(f.Enum) > 0 && !slices.Contains(f.Enum, text):
 		return nil, f.wrong(name, shown(strconv.Quote(text)))
+	case len(f.Enum) == 0 && length > f.MaxLength:
+		return nil, f.wrong(name, fmt.Sprintf("%d", length))
+	case f.Required && text == "":
+		return nil, f.wrong(name, "an empty text")
 	}
 	return text, nil
 }
 
+// missing says that a required argument is not there.
+func (f Field) missing() error {
+	return &ArgumentError{Message: f.Name + " is missing.", Fix: f.fix(f.Name), Code: f.Code}
+}
+
 func (f Field) wrong(name, got string) error {
-	return &ArgumentError{
-		Message: fmt.Sprintf("%s must be %s, not %s.", name, f.allowed(), got),
-		Fix:     fmt.Sprintf("Send %s as %s, or leave it out for %v.", name, f.allowed(), f.Default),
+	return &ArgumentError{Message: fmt.Sprintf("%s must be %s, not %s.", name, f.allowed(), got), Fix: f.fix(name), Code: f.Code}
+}
+
+func (f Field) fix(name string) string {
+	switch {
+	case f.Fix != "":
+		return f.Fix
+	case f.Default != nil:
+		return fmt.Sprintf("Send %s as %s, or leave it out for %v.", name, f.allowed(), f.Default)
+	case f.Required:
+		return fmt.Sprintf("Send %s as %s.", name, f.allowed())
+	default:
+		return fmt.Sprintf("Send %s as %s, or leave it out.", name, f.allowed())
 	}
 }
 
 func (f Field) allowed() string {
-	if f.Kind == Integer {
+	switch {
+	case f.Kind == Integer:
 		return fmt.Sprintf("a whole number from %d to %d", f.Min, f.Max)
+	case f.Kind == Boolean:
+		return "true or false"
+	case len(f.Enum) > 0:
+		return "one of " + strings.Join(f.Enum, ", ")
+	default:
+		return fmt.Sprintf("a text of at most %d characters", f.MaxLength)
 	}
-	return "one of " + strings.Join(f.Enum, ", ")
 }
 
 // shown shortens a wrong value for an error message.
@@ -126,11 +170,22 @@ func shown(text string) string {
 
 // schema returns the JSON Schema of the field.
 func (f Field) schema() map[string]any {
-	s := map[string]any{"description": f.Description, "default": f.Default}
-	if f.Kind == Integer {
-		s["type"], s["minimum"], s["maximum"] = "integer", f.Min, f.Max
-		return s
+	s := map[string]any{"description": f.Description}
+	if f.Default != nil {
+		s["default"] = f.Default
 	}
-	s["type"], s["enum"] = "string", f.Enum
+	switch f.Kind {
+	case Integer:
+		s["type"], s["minimum"], s["maximum"] = "integer", f.Min, f.Max
+	case Boolean:
+		s["type"] = "boolean"
+	case Text:
+		s["type"] = "string"
+		if len(f.Enum) > 0 {
+			s["enum"] = f.Enum
+		} else {
+			s["maxLength"] = f.MaxLength
+		}
+	}
 	return s
 }

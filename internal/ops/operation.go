@@ -55,7 +55,7 @@ type Operation struct {
 	Title       string // for people, a few words
 	Description string // for a model: what it gives, when to use it, what it refuses
 	Usage       string // for people, one line of --help
-	Toolset     string
+	Toolset     string // "" for what is no tool
 	Effect      Effect
 	Idempotent  bool // running it twice leaves the same state as once
 	Privilege   Privilege
@@ -64,13 +64,20 @@ type Operation struct {
 	Fields      []Field
 }
 
-// All lists the operations in the order of the documentation.
+// All lists the operations that are tools, in the order of the documentation.
 func All() []Operation {
 	return []Operation{
 		getSystemHealth,
 		getTopProcesses,
 		getNetworkStats,
 		getAssetInfo,
+		terminateProcess,
+		blockIPAddress,
+		unblockIPAddress,
+		listBlockedIPs,
+		enableFirewall,
+		restartService,
+		getActionHistory,
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestNoTwoOperationsShareANameAFlagOrAnAction(t *testing.T) {
@@ -20,28 +22,44 @@ func TestNoTwoOperationsShareANameAFlagOrAnAction(t *testing.T) {
 		}
 		seen[what+value] = op
 	}
-	for _, op := range All() {
+	shared := map[string]Field{}
+	for _, op := range Actions() {
 		claim("name ", op.Name, op.Name)
 		claim("action ", op.Action, op.Name)
 		claim("flag ", op.Flag, op.Name)
 		for _, f := range op.Fields {
-			claim("flag ", f.Flag, op.Name)
+			if first, again := shared[f.Flag]; again && cmp.Equal(first, f) {
+				continue // one flag that means the same everywhere, such as --reason
+			}
+			shared[f.Flag] = f
+			if f.Flag != op.Flag {
+				claim("flag ", f.Flag, op.Name)
+			}
 		}
 	}
 }
 
 func TestEveryOperationIsComplete(t *testing.T) {
-	for _, op := range All() {
-		if op.Title == "" || op.Description == "" || op.Usage == "" || op.Toolset == "" {
+	for _, op := range Actions() {
+		tool := op.Toolset != ""
+		if op.Title == "" || op.Usage == "" || tool != (op.Description != "") {
 			t.Errorf("%s lacks a text", op.Name)
+		}
+		if _, listed := ByName(op.Name); listed != tool {
+			t.Errorf("%s: a tool: %v, in All: %v", op.Name, tool, listed)
 		}
 		if op.Deadline <= 0 || op.Deadline.Seconds() > 45 {
 			t.Errorf("%s: deadline %v is not within the 45 s that clients wait", op.Name, op.Deadline)
 		}
+		for _, f := range op.Fields {
+			if f.Required != (f.Flag == op.Flag) {
+				t.Errorf("%s.%s: the value of the operation's own flag, and no other, is required", op.Name, f.Name)
+			}
+		}
 		if op.Effect == Read && !op.Idempotent {
 			t.Errorf("%s reads and is not idempotent", op.Name)
 		}
-		if !json.Valid(op.OutputSchema()) {
+		if tool && !json.Valid(op.OutputSchema()) {
 			t.Errorf("%s has no output schema; run: make golden", op.Name)
 		}
 	}
@@ -50,6 +68,9 @@ func TestEveryOperationIsComplete(t *testing.T) {
 func TestEveryDefaultIsAllowed(t *testing.T) {
 	for _, op := range All() {
 		for _, f := range op.Fields {
+			if f.Default == nil {
+				continue
+			}
 			raw, err := json.Marshal(f.Default)
 			if err != nil {
 				t.Fatal(err)
@@ -69,7 +90,7 @@ func TestEveryOperationInAFileIsInTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := map[string]bool{}
-	for _, op := range All() {
+	for _, op := range Actions() {
 		listed[op.Name] = true
 	}
 	found := 0
@@ -81,7 +102,7 @@ func TestEveryOperationInAFileIsInTheTable(t *testing.T) {
 		for _, name := range operationsIn(parsed) {
 			found++
 			if !listed[name] {
-				t.Errorf("%s declares %s, which is not in All", file, name)
+				t.Errorf("%s declares %s, which is in neither All nor Commands", file, name)
 			}
 			if file != name+".go" {
 				t.Errorf("%s declares %s; it belongs into %s.go", file, name, name)

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/ops"
+	"sentinel/internal/testenv"
+)
+
+// installed is where the shipped rules have sentinel.
+const installed = "/usr/local/bin/sentinel"
+
+// shippedRules returns the file that an administrator installs.
+func shippedRules(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../packaging/sudoers.d/sentinel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// raised lists the tools that root is of use to, those that only read or the
+// others.
+func raised(reading bool) []string {
+	var names []string
+	for _, op := range ops.All() {
+		if op.Privilege != ops.AnyUser && (op.Effect == ops.Read) == reading {
+			names = append(names, op.Name)
+		}
+	}
+	return names
+}
+
+func TestShippedRulesNameExactlyTheToolsThatRootIsOfUseTo(t *testing.T) {
+	var lines []string
+	for line := range strings.Lines(shippedRules(t)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	want := slices.Concat(
+		alias("SENTINEL_READ", raised(true)), alias("SENTINEL_WRITE", raised(false)),
+		[]string{"%sentinel ALL=(root) NOPASSWD: SENTINEL_READ, SENTINEL_WRITE"},
+	)
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("packaging/sudoers.d/sentinel (-want +got):\n%s", diff)
+	}
+}
+
+func alias(name string, tools []string) []string {
+	lines := []string{"Cmnd_Alias " + name + ` = \`}
+	for i, tool := range tools {
+		line := installed + " --request " + tool
+		if i < len(tools)-1 {
+			line += `, \`
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Wildcards, regular expressions and negations are what the rules of sudo are
+// got wrong with.
+func TestShippedRulesAreLiterals(t *testing.T) {
+	for line := range strings.Lines(shippedRules(t)) {
+		if !strings.HasPrefix(line, "#") && regexp.MustCompile(`[*?\[\]^$!"]`).MatchString(line) {
+			t.Errorf("%q is no list of literals", line)
+		}
+	}
+}
+
+func TestVisudoTakesTheShippedRules(t *testing.T) {
+	visudo := testenv.Program(t, "visudo", "sudo")
+	for name, rules := range map[string]string{"all": shippedRules(t), "reading alone": readingAlone(t)} {
+		path := t.TempDir() + "/sentinel"
+		if err := os.WriteFile(path, []byte(rules), 0o440); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(visudo, "-csf", path).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
+
+// readingAlone changes the rules as their comment says.
+func readingAlone(t *testing.T) string {
+	t.Helper()
+	whole := shippedRules(t)
+	less := strings.Replace(whole, "NOPASSWD: SENTINEL_READ, SENTINEL_WRITE", "NOPASSWD: SENTINEL_READ", 1)
+	if less == whole {
+		t.Fatal("the last line is not what the comment says")
+	}
+	return less
+}
+
+// telling is a sentinel that says who runs it as what, and its environment.
+const telling = `#!/bin/sh
+echo "ran $0 as $(id -u) with $*"
+env
+`
+
+// install puts what is on the stage where the shipped rules expect it.
+const install = `mount -t tmpfs -o mode=755 tmpfs /usr/local/bin
+cp -p /opt/bin/sentinel /usr/local/bin/sentinel
+cp -p /opt/bin/sentinel /opt/bin/other
+mkdir /opt/links
+ln -s /usr/local/bin/sentinel /opt/links/sentinel
+ln -s /usr/local/bin/sentinel /opt/links/guardian
+echo 'sentinel:x:12346:sentineltest' >>/etc/group
+install -o root -g root -m 0440 "$WORLD/rules" /etc/sudoers.d/sentinel
+cp "$WORLD/attempts" /opt/attempts
+`
+
+// attempts runs each command line as a member of the group sentinel, and returns
+// what each said and its exit status in the last line.
+func attempts(t *testing.T, rules string, lines []string) []string {
+	t.Helper()
+	return attemptsWith(t, rules, telling, lines)
+}
+
+func attemptsWith(t *testing.T, rules, sentinel string, lines []string) []string {
+	t.Helper()
+	var script strings.Builder
+	script.WriteString("#!/bin/sh\nexport SENTINEL_CONFIG=/tmp/evil LD_PRELOAD=/tmp/evil.so XDG_CONFIG_HOME=/tmp/evil BASH_ENV=/tmp/evil PYTHONPATH=/tmp/evil\nexport PATH=/opt/links:$PATH\n")
+	for _, line := range lines {
+		fmt.Fprintf(&script, "%s </dev/null 2>&1; echo \"exit $?\"; printf '\\036'\n", line)
+	}
+	files := map[string]string{"sudoers": silent, "rules": rules, "sentinel": sentinel, "attempts": script.String()}
+	cmd := staged(t, files, install, "/bin/sh /opt/attempts")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	said := strings.Split(string(out), "\x1e")
+	if err != nil || len(said) != len(lines)+1 {
+		t.Fatalf("%v: %d answers to %d attempts\n%s%s", err, len(said)-1, len(lines), out, stderr.String())
+	}
+	return said[:len(lines)]
+}
+
+func through(tool string) string { return "sudo -n " + installed + " --request " + tool }
+
+func TestShippedRulesLetTheirToolsThrough(t *testing.T) {
+	tools := append(raised(true), raised(false)...)
+	var lines []string
+	for _, tool := range tools {
+		lines = append(lines, through(tool))
+	}
+	for i, said := range attempts(t, shippedRules(t), lines) {
+		if want := "ran " + installed + " as 0 with --request " + tools[i] + "\n"; !strings.HasPrefix(said, want) || !strings.HasSuffix(said, "exit 0\n") {
+			t.Errorf("%s: %q, want %q", lines[i], said, want)
+		}
+		for line := range strings.Lines(said) {
+			if strings.Contains(line, "evil") || strings.HasPrefix(line, "SENTINEL") || strings.HasPrefix(line, "LD_") {
+				t.Errorf("%s: the caller's %s arrived", lines[i], line)
+			}
+		}
+	}
+}
+
+func TestShippedRulesLetNothingElseThrough(t *testing.T) {
+	var lines []string
+	for _, op := range ops.All() {
+		for _, more := range []string{" --force", " --dry-run", " extra", " ''", " --reason x", " --json", " --config /tmp/evil"} {
+			lines = append(lines, through(op.Name)+more)
+		}
+		lines = append(lines, "sudo -n "+installed+" --request="+op.Name, "sudo -n "+installed+" --json --request "+op.Name,
+			through(op.Name+"x"), through("'"+op.Name+" '"))
+		if op.Privilege == ops.AnyUser {
+			lines = append(lines, through(op.Name))
+		}
+	}
+	for _, arguments := range []string{
+		"", "''", "--json", "--kill 5", "--kill=5", "--block-ip 203.0.113.7", "--unblock-ip 203.0.113.7", "--fix-firewall", "--restart-service ssh",
+		"--doctor", "--history", "--verify-journal", "--restore-blocklist", "--list-blocked", "--request", "--request doctor", "--request restore_blocklist",
+		"--request '*'", "--request 'terminate_process;id'", "--request TERMINATE_PROCESS",
+	} {
+		lines = append(lines, "sudo -n "+installed+" "+arguments)
+	}
+	const tool = " --request terminate_process"
+	lines = append(lines,
+		"sudo -n -E "+installed+tool, "sudo -n --preserve-env=SENTINEL_CONFIG "+installed+tool, "sudo -n SENTINEL_CONFIG=/tmp/evil "+installed+tool,
+		"sudo -n LD_PRELOAD=/tmp/evil.so "+installed+tool, "sudo -n -u nobody "+installed+tool, "sudo -n -g root "+installed+tool,
+		"sudo -n -D /tmp "+installed+tool, "sudo -n -R /tmp "+installed+tool,
+		"sudo -n /opt/bin/other"+tool, "sudo -n /opt/bin/sentinel"+tool, "sudo -n /opt/links/guardian"+tool, "sudo -n guardian"+tool,
+		"sudo -n /usr/local/bin/../bin/other"+tool, "sudo -n -s", "sudo -n -i", "sudo -n sh -c id", "sudo -n id", "sudo -n -e /etc/sudoers",
+	)
+	for i, said := range attempts(t, shippedRules(t), lines) {
+		if strings.Contains(said, "ran ") || strings.Contains(said, "uid=") || !strings.HasSuffix(said, "exit 1\n") {
+			t.Errorf("%s: %q, want a refusal", lines[i], said)
+		}
+	}
+}
+
+// sudo takes a link for what it leads to; that is what runs then, and not what
+// the link is called.
+func TestLinkToTheBinaryRunsTheBinaryOfTheRule(t *testing.T) {
+	for i, said := range attempts(t, shippedRules(t), []string{
+		"sudo -n /opt/links/sentinel --request terminate_process", "sudo -n sentinel --request terminate_process",
+	}) {
+		if strings.Contains(said, "ran ") && !strings.HasPrefix(said, "ran "+installed+" as 0 ") {
+			t.Errorf("%d: %q", i, said)
+		}
+	}
+}
+
+func TestReadingCanBeGrantedAlone(t *testing.T) {
+	reading, writing := raised(true), raised(false)
+	var lines []string
+	for _, tool := range append(reading, writing...) {
+		lines = append(lines, through(tool))
+	}
+	for i, said := range attempts(t, readingAlone(t), lines) {
+		if ran := strings.HasPrefix(said, "ran "); ran != (i < len(reading)) {
+			t.Errorf("%s: %q", lines[i], said)
+		}
+	}
+}
+
+func TestWhoIsNotInTheGroupGetsNothing(t *testing.T) {
+	rules := strings.Replace(shippedRules(t), "%sentinel ALL", "%root ALL", 1)
+	for _, said := range attempts(t, rules, []string{through("get_system_health"), through("terminate_process")}) {
+		if strings.Contains(said, "ran ") || !strings.HasSuffix(said, "exit 1\n") {
+			t.Errorf("%q, want a refusal", said)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/bound"
+	"sentinel/internal/fault"
+	"sentinel/internal/journal"
+	"sentinel/internal/ops"
+)
+
+// A planner checks everything about a write and changes nothing. What it
+// refuses is neither recorded nor done.
+type planner func(ctx context.Context, s session, call invocation) (change, error)
+
+// A change is a write that has passed every check and has not happened yet.
+type change struct {
+	object map[string]any // what it acts on, for the journal, as it was understood
+	would  string         // what it would do, for a dry run: a sentence
+	// preview is what the answer would hold; may be nil.
+	preview any
+	do      func(ctx context.Context) (changed, error)
+	// goesOn says that the system carries the change on when nobody waits for it
+	// any more, as systemd does with a job that it has accepted.
+	goesOn bool
+	// already is the answer when there is nothing to do, and so nothing to record.
+	already document
+	close   func() // gives back what the plan holds; may be nil
+}
+
+// A changed document tells what was done.
+type changed interface {
+	document
+	// outcome is one sentence for the journal.
+	outcome() string
+	// note keeps what the journal has of it.
+	note(r record)
+}
+
+// A record ties a document to the journal. Documents of changes embed it.
+type record struct {
+	// JournalSeq is the number of the record in the journal.
+	JournalSeq  uint64      `json:"journal_seq,omitempty"`
+	Unavailable answer.Gaps `json:"unavailable,omitempty"`
+}
+
+func (r *record) note(n record) {
+	r.JournalSeq = n.JournalSeq
+	r.Unavailable = append(r.Unavailable, n.Unavailable...)
+}
+
+// planners has the code of each operation that changes something, by name.
+func planners() map[string]planner {
+	return map[string]planner{
+		"terminate_process":  planTermination,
+		"block_ip_address":   planBlock,
+		"unblock_ip_address": planUnblock,
+		"enable_firewall":    planFirewall,
+		"restart_service":    planRestart,
+		"restore_blocklist":  planRestore,
+	}
+}
+
+// lastResort is what a change may take beyond the time limit of its operation,
+// which it keeps itself. Only one that hangs in the kernel comes here.
+const lastResort = 10 * time.Second
+
+// commit records what is about to happen, does it, and records what came of
+// it. Once the intent is on disk the change is finished or rolled back, whatever happens to
+// the caller; ctx tells it to make haste.
+func (s session) commit(ctx context.Context, call invocation, c change) (document, error) {
+	if c.close != nil {
+		defer c.close()
+	}
+	if err := ctx.Err(); err != nil || c.already != nil {
+		return c.already, err
+	}
+	held, err := s.begin(ctx, call, c)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := bound.Call(context.WithoutCancel(ctx), call.op.Deadline+lastResort, func(context.Context) (changed, error) {
+		limit, cancel := context.WithTimeout(ctx, call.op.Deadline)
+		defer cancel()
+		return c.do(limit)
+	})
+	noted := held.finish(ctx, outcomeOf(c, doc, err))
+	if err != nil {
+		return nil, err
+	}
+	doc.note(noted)
+	return doc, nil
+}
+
+// A ticket is the intent of a change in the journal, or what kept it from
+// being there.
+type ticket struct {
+	journal *journal.Entry
+	gap     error
+}
+
+// begin records the intent. The one change that is made without a record is a
+// forced unblock at the console: somebody who is locked out must get back in although the
+// disk is full.
+func (s session) begin(ctx context.Context, call invocation, c change) (ticket, error) {
+	e, err := s.journal.Begin(ctx, journal.Intent{
+		Tool: call.op.Name, Arguments: c.object, Reason: call.args.Text("reason"), Who: s.who, Program: s.program(),
+	}, s.rateLimit(call.op))
+	if err != nil && s.mayGoUnrecorded(call, err) {
+		return ticket{gap: err}, nil
+	}
+	return ticket{journal: e}, err
+}
+
+// program names this process, so that its record is not taken for one that was
+// cut off while it is still at work.
+func (s session) program() journal.Program {
+	start, _ := s.host.StartID(os.Getpid()) //nolint:errcheck // without it the record shows as cut off until it has its outcome
+	return journal.Program{PID: os.Getpid(), StartID: start}
+}
+
+func (s session) mayGoUnrecorded(call invocation, err error) bool {
+	return call.op.Name == "unblock_ip_address" && call.force && s.root && !limited(s.who) && fault.From(err).Code == fault.JournalFailed
+}
+
+// finish records the outcome. What cannot be recorded any more has happened all
+// the same, and the document says so.
+func (t ticket) finish(ctx context.Context, o journal.Outcome) record {
+	r := record{}
+	if t.journal == nil {
+		r.Unavailable.Note("journal", "nothing was recorded: "+t.gap.Error())
+		return r
+	}
+	r.JournalSeq = t.journal.Seq()
+	if lost := t.journal.Finish(ctx, o); lost != nil {
+		r.Unavailable.Note("journal", "the outcome was not recorded: "+lost.Error())
+	}
+	return r
+}
+
+// outcomeOf says how a change ended. One that ran out of time did not happen,
+// or goes on without sentinel.
+func outcomeOf(c change, doc changed, err error) journal.Outcome {
+	if err == nil {
+		return journal.Outcome{Result: journal.Done, Detail: doc.outcome()}
+	}
+	e := fault.From(err)
+	o := journal.Outcome{Result: journal.Failed, Code: string(e.Code), Detail: e.Message}
+	if c.goesOn && (e.Code == fault.Timeout || e.Code == fault.Cancelled) {
+		o.Result = journal.Pending
+	}
+	return o
+}
+
+// A dryDocument answers --dry-run.
+type dryDocument struct {
+	answer.Header
+	DryRun  bool   `json:"dry_run"`
+	Details string `json:"details"`
+	// Preview is what the answer is expected to hold, where that is known.
+	Preview any `json:"preview,omitempty"`
+}
+
+func (d dryDocument) view(p *page) { p.verdict(calm, "DRY RUN", d.Details+" Nothing was changed.") }
+
+// plan checks a write. A dry run ends there, with an answer.
+func (s session) plan(ctx context.Context, call invocation) (change, document, error) {
+	plan, ok := planners()[call.op.Name]
+	if !ok {
+		return change{}, nil, errors.New("operation " + call.op.Name + " has no code")
+	}
+	if !s.host.Live {
+		return change{}, nil, fault.New(fault.Unsupported, "Only the running system can be changed.")
+	}
+	c, err := plan(ctx, s, call)
+	if err != nil || !call.dryRun {
+		return c, nil, err
+	}
+	if c.close != nil {
+		c.close()
+	}
+	return change{}, dryDocument{answer.NewHeader(call.op.Action, true), true, c.would, c.preview}, nil
+}
+
+// writes says that an operation goes through the journal.
+func writes(op ops.Operation) bool { return op.Effect == ops.Write || op.Effect == ops.Destructive }

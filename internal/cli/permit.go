@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"slices"
+	"time"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/journal"
+	"sentinel/internal/ops"
+)
+
+// permit refuses what the caller may not have done, before anything is looked
+// at: a refusal must not tell what only root can see.
+//
+// The policy is enforced here, as root, and not only where requests come from: a
+// caller who may use sudo can start sentinel without sentinel-mcp.
+func (s session) permit(call invocation) error {
+	op := call.op
+	switch {
+	case op.Privilege == ops.NeedsRoot && !s.root:
+		return fault.New(fault.PermissionDenied, op.Name+" needs root.").WithFix(permissionFix(call))
+	case !limited(s.who):
+		return nil
+	case slices.Contains(s.config.Policy.DisabledTools, op.Name):
+		return fault.New(fault.DisabledByPolicy, op.Name+" is switched off by policy.disabled_tools of this machine's configuration.")
+	case s.config.Policy.ReadOnly && op.Effect != ops.Read:
+		return fault.New(fault.DisabledByPolicy, op.Name+" is refused: policy.read_only of this machine's configuration allows reading alone.")
+	default:
+		return nil
+	}
+}
+
+// permissionFix names the command that would do it. An assistant cannot type
+// it; its user can, or can install the rules of sudo.
+func permissionFix(call invocation) string {
+	if call.request {
+		return "Allow the tool in sudoers: install packaging/sudoers.d/sentinel as /etc/sudoers.d/sentinel with visudo, then check with: sentinel --doctor"
+	}
+	return "Run it with sudo: sudo sentinel --" + call.op.Flag
+}
+
+// rateLimit bounds destructive calls of those whom the policy limits; nil is no
+// bound.
+func (s session) rateLimit(op ops.Operation) *journal.Limit {
+	if op.Effect != ops.Destructive || !limited(s.who) {
+		return nil
+	}
+	return &journal.Limit{Most: s.config.Policy.DestructivePerMinute, Within: time.Minute, Counts: countsAsDestructive}
+}
+
+func countsAsDestructive(r journal.Record) bool {
+	op, known := ops.ByName(r.Tool)
+	return known && op.Effect == ops.Destructive && r.Who != nil && limited(*r.Who)
+}

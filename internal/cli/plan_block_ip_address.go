@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/blocklist"
+	"sentinel/internal/sanitize"
+)
+
+// A blockDocument answers block_ip_address.
+type blockDocument struct {
+	answer.Header
+	blocklist.Blocked
+	record
+}
+
+// An addressObject names the address in the document of a failure.
+type addressObject struct {
+	IP string `json:"ip"`
+}
+
+func planBlock(ctx context.Context, s session, call invocation) (change, error) {
+	object := addressObject{sanitize.Text(call.args.Text("ip"), 45)}
+	ttl, err := blocklist.ParseTTL(call.args.Text("ttl"))
+	if err != nil {
+		return change{}, about(err, object)
+	}
+	plan, err := s.blocklist(ctx).PlanBlock(ctx, blocklist.Request{
+		Address: call.args.Text("ip"), Reason: call.args.Text("reason"), By: author(s.who), TTL: ttl, Force: call.force,
+	})
+	if err != nil {
+		return change{}, about(err, object)
+	}
+	return change{
+		object: map[string]any{"ip": plan.Address(), "ttl": call.args.Text("ttl"), "force": call.force},
+		would:  plan.Summary(),
+		do: func(ctx context.Context) (changed, error) {
+			done, err := plan.Do(ctx)
+			if err != nil {
+				return nil, about(err, object)
+			}
+			return &blockDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
+		},
+	}, nil
+}
+
+func (d *blockDocument) outcome() string {
+	return fmt.Sprintf("%s is dropped by %s (%s), %s", d.IP, d.Backend, strings.Join(d.Directions, ", "), untilText(d.ExpiresAt))
+}
+
+func (d *blockDocument) view(p *page) {
+	p.verdict(calm, "BLOCKED", fmt.Sprintf("%s is dropped by %s (%s), %s.", d.IP, d.Backend, strings.Join(d.Directions, ", "), untilText(d.ExpiresAt)))
+	if n := d.ConnectionsCut; n != nil {
+		p.line("Open connections that were cut: %d.", *n)
+	}
+	p.warnings(d.Warnings)
+	p.gaps(d.Unavailable)
+}
+
+// untilText says when a block ends.
+func untilText(ends string) string {
+	if ends == "" {
+		return "until it is unblocked"
+	}
+	return "until " + ends
+}
+
+// warnings writes what the person should know beside the verdict.
+func (p *page) warnings(list []string) {
+	for _, w := range list {
+		p.line("Note: %s", w)
+	}
+}

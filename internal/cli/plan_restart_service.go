@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/services"
+)
+
+// A restartDocument answers restart_service.
+type restartDocument struct {
+	answer.Header
+	services.Restarted
+	record
+}
+
+func planRestart(ctx context.Context, s session, call invocation) (change, error) {
+	name := call.args.Text("service")
+	plan, err := services.PlanRestart(ctx, s.host.Services, services.Options{
+		Name: name, Force: call.force, Protected: s.config.Protect.Services,
+	})
+	if err != nil {
+		return change{}, err
+	}
+	return change{
+		object: map[string]any{"service": plan.Name(), "force": call.force},
+		would:  plan.Summary(),
+		do: func(ctx context.Context) (changed, error) {
+			done, err := plan.Do(ctx)
+			if err != nil {
+				return nil, about(err, done)
+			}
+			return &restartDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
+		},
+		goesOn: true,
+		close:  plan.Close,
+	}, nil
+}
+
+func (d *restartDocument) outcome() string { return d.Message }
+
+func (d *restartDocument) view(p *page) {
+	p.verdict(calm, "RESTARTED", d.Message)
+	p.table("", []column{{title: "service"}, {title: "state"}, {title: "main pid", right: true}, {title: "took ms", right: true}}, [][]string{{
+		d.Label, fmt.Sprintf("%s (%s)", d.State.Active, d.State.Sub), pidText(d.State.MainPID), strconv.FormatInt(d.TookMS, 10),
+	}})
+	p.gaps(d.Unavailable)
+}

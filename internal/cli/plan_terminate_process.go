@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+	"sentinel/internal/procs"
+)
+
+// A terminateDocument answers terminate_process.
+type terminateDocument struct {
+	answer.Header
+	procs.Terminated
+	record
+}
+
+func planTermination(ctx context.Context, s session, call invocation) (change, error) {
+	target := procs.Target{
+		PID: call.args.Int("pid"), ExpectName: call.args.Text("expect_name"), ExpectStart: call.args.Text("expect_start"),
+		Graceful: call.args.Bool("graceful"), Force: call.force,
+	}
+	plan, err := procs.PlanTermination(ctx, s.host.Terminator, target, s.config.Protect.Processes)
+	if err != nil {
+		return change{}, about(err, struct {
+			PID int `json:"pid"`
+		}{target.PID})
+	}
+	subject := plan.Subject()
+	return change{
+		object: map[string]any{
+			"pid": subject.PID, "process_name": subject.ProcessName, "start_id": subject.StartID, "user": subject.User,
+			"graceful": target.Graceful, "force": target.Force,
+		},
+		would: plan.Summary(),
+		do: func(ctx context.Context) (changed, error) {
+			ended, err := plan.Do(ctx)
+			if err != nil {
+				return nil, about(err, subject)
+			}
+			return &terminateDocument{answer.NewHeader(call.op.Action, true), ended, record{}}, nil
+		},
+		close: plan.Close,
+	}, nil
+}
+
+// about lets the document of a failure tell what is known of its object.
+func about(err error, object any) error {
+	e := fault.From(err)
+	if e.With != nil {
+		return e
+	}
+	return e.WithObject(object)
+}
+
+func (d *terminateDocument) outcome() string {
+	return fmt.Sprintf("%s (PID %d) ended by %s after %.1f ms", d.ProcessName, d.PID, d.Signal, d.ExitedAfterMS)
+}
+
+func (d *terminateDocument) view(p *page) {
+	p.verdict(calm, "ENDED", fmt.Sprintf("%s (PID %d) ended by %s after %.0f ms.", d.ProcessName, d.PID, d.Signal, d.ExitedAfterMS))
+	if u := d.UncollectedBy; u != nil {
+		p.line("It stays in the process table as a zombie until its parent, %s (PID %d), collects it.", u.Name, u.PID)
+	}
+	if d.RestartNote != "" {
+		p.line("%s", d.RestartNote)
+	}
+	p.gaps(d.Unavailable)
+}

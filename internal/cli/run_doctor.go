@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/config"
+	"sentinel/internal/doctor"
+	"sentinel/internal/fault"
+	"sentinel/internal/firewall"
+	"sentinel/internal/journal"
+	"sentinel/internal/ops"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/trust"
+	"sentinel/internal/version"
+)
+
+// A doctorDocument answers --doctor. It is a success when everything was looked
+// at, whatever was found: problems counts what is wrong, and the exit status is 0.
+type doctorDocument struct {
+	answer.Header
+	doctor.Report
+}
+
+func runDoctor(ctx context.Context, s session, call invocation) (document, error) {
+	return doctorDocument{answer.NewHeader(call.op.Action, true), doctor.Examine(ctx, s.patient(call))}, nil
+}
+
+func (s session) patient(call invocation) doctor.Patient {
+	path := cmp.Or(call.config, config.DefaultPath)
+	_, err := config.Load(path, call.config != "")
+	return doctor.Patient{
+		Root: "/", OS: runtime.GOOS, Version: version.Number, User: s.user(), AsRoot: s.root,
+		Binary: ownBinary, Trusted: trust.RootOnly.File, Tools: raisedTools(),
+		ConfigPath: path, ConfigError: err, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
+		Programs: sysexec.Host{},
+		Journal:  s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
+		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe,
+	}
+}
+
+// user is who uses sentinel: the one behind sudo.
+func (s session) user() doctor.User {
+	if s.who.SudoUID != nil {
+		return doctor.User{UID: *s.who.SudoUID, Name: s.who.SudoUser}
+	}
+	return doctor.User{UID: s.who.UID}
+}
+
+// ownBinary returns the path of this program as sentinel-mcp names it to sudo.
+func ownBinary() (string, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(own)
+}
+
+// raisedTools lists the tools that root is of use to.
+func raisedTools() []doctor.Tool {
+	var tools []doctor.Tool
+	for _, op := range ops.All() {
+		if op.Privilege != ops.AnyUser {
+			tools = append(tools, doctor.Tool{Name: op.Name, Needs: op.Privilege == ops.NeedsRoot})
+		}
+	}
+	return tools
+}
+
+// journalProbe verifies the journal, which only root can read.
+func (s session) journalProbe(ctx context.Context) (string, error) {
+	if !s.root {
+		return "", os.ErrPermission
+	}
+	r, err := s.journal.Verify(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case r.ProblemsTotal > 0:
+		return "", fmt.Errorf("%d problems, the first: %s", r.ProblemsTotal, r.Problems[0].Message)
+	default:
+		return fmt.Sprintf("%d records in an unbroken chain", r.Records), nil
+	}
+}
+
+// blocklistProbe reads the list, and as root whether the packet filter agrees.
+func (s session) blocklistProbe(ctx context.Context) (string, error) {
+	listing, err := s.blocklist(ctx).Read(ctx, 1, 1)
+	switch {
+	case err != nil && fault.From(err).Code == fault.PermissionDenied:
+		return "", os.ErrPermission
+	case err != nil:
+		return "", err
+	case listing.InStep != nil && !*listing.InStep:
+		return "", fault.New(fault.FirewallFailed, "The packet filter does not drop what the list has.").WithFix("Run: sudo sentinel --restore-blocklist")
+	default:
+		return fmt.Sprintf("%d addresses are on the list", listing.EntriesTotal), nil
+	}
+}
+
+func (s session) packetFilterProbe(ctx context.Context) (string, error) {
+	backend, err := s.host.Blocking.Backend(ctx)
+	if err != nil {
+		return "", err
+	}
+	return backend.Name() + " can block addresses", nil
+}
+
+// firewallProbe tells whether a firewall is on, and what could be switched on.
+func (s session) firewallProbe(ctx context.Context) (string, error) {
+	status := firewall.Assess(s.host.Firewall.Firewall(ctx))
+	switch status.State {
+	case firewall.Active:
+		return "It is on: " + status.Evidence + ".", nil
+	case firewall.Unknown:
+		return "", os.ErrPermission
+	}
+	manager, err := s.host.Wall.Manager(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "", fault.New(fault.NoFirewall, "No firewall is on: "+status.Evidence+"; "+manager.Name()+" can be switched on.").
+		WithFix("Switch a firewall on with: sudo sentinel --fix-firewall")
+}
+
+func (s session) serviceManagerProbe(ctx context.Context) (string, error) {
+	manager, err := s.host.Services.Open(ctx)
+	if err != nil {
+		return "", errors.New(fault.From(err).Message) // its fix is one for restarting
+	}
+	manager.Close()
+	return "It answers.", nil
+}

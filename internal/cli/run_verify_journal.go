@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+	"sentinel/internal/journal"
+)
+
+// A verifyDocument answers --verify-journal.
+type verifyDocument struct {
+	answer.Header
+	journal.Report
+}
+
+// runVerifyJournal fails when something is wrong, so that a script notices.
+func runVerifyJournal(ctx context.Context, s session, call invocation) (document, error) {
+	report, err := s.journal.Verify(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(report.Problems) > 0 {
+		return nil, tampered(report)
+	}
+	return verifyDocument{answer.NewHeader(call.op.Action, true), report}, nil
+}
+
+func tampered(r journal.Report) error {
+	first := r.Problems[0]
+	at := first.File
+	if first.Line > 0 {
+		at += " line " + strconv.Itoa(first.Line)
+	}
+	return fault.New(fault.JournalFailed, fmt.Sprintf("The journal was damaged or tampered with, in %d places; the first: %s: %s", r.ProblemsTotal, at, first.Message)).
+		WithFix("Compare with what syslog kept (journalctl -t sentinel), keep a copy of /var/log/sentinel, and find out who was root.").
+		WithObject(r)
+}
+
+func (d verifyDocument) view(p *page) {
+	if d.Records == 0 {
+		p.verdict(calm, "EMPTY", "The journal has no records yet.")
+		return
+	}
+	p.verdict(calm, "INTACT", fmt.Sprintf("All %d records, %d to %d, are as they were written.", d.Records, d.FirstSeq, d.LastSeq))
+	p.line("The newest hash is %s; syslog has it too.", d.LastHash)
+}

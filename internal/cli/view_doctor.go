@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+
+	"sentinel/internal/doctor"
+)
+
+func (d doctorDocument) view(p *page) {
+	seen := fmt.Sprintf("%d checks, %s, %s.", len(d.Checks), counted(d.Problems, "problem"), counted(d.Warnings, "warning"))
+	switch {
+	case d.Problems > 0:
+		p.verdict(severe, "PROBLEM", seen)
+	case d.Warnings > 0:
+		p.verdict(warn, "WARNING", seen)
+	default:
+		p.verdict(calm, "WELL", seen)
+	}
+	var rows [][]string
+	for _, c := range d.Checks {
+		rows = append(rows, []string{c.Status, c.Name, c.Value})
+	}
+	p.table("", []column{{title: "status"}, {title: "what"}, {title: "seen"}}, rows)
+	d.fixes(p)
+}
+
+// fixes writes what to do in full: a command that was cut is of no use. One that
+// mends several things stands once.
+func (d doctorDocument) fixes(p *page) {
+	said := map[string]bool{}
+	for _, c := range d.Checks {
+		if c.Fix == "" || c.Status == doctor.OK || said[c.Fix] {
+			continue
+		}
+		said[c.Fix] = true
+		p.line("")
+		p.line("%s: %s", c.Name, c.Value)
+		p.line("%s", c.Fix)
+	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"strconv"
+
+	"sentinel/internal/journal"
+	"sentinel/internal/sanitize"
+)
+
+// maxName is the longest name of a user that is recorded, in runes.
+const maxName = 64
+
+// whoAsks tells on whose behalf this run acts: the user who started it and,
+// behind sudo, the one who started that. sudo sets SUDO_UID and SUDO_USER itself and keeps the
+// caller from setting them (sudo(8)); without it they mean nothing.
+func (p Program) whoAsks(caller string) journal.Who {
+	w := journal.Who{UID: p.UID, User: "uid " + strconv.Itoa(p.UID), Caller: sanitize.Text(caller, maxName)}
+	if p.UID == 0 {
+		w.User = "root"
+	}
+	if !p.Root || p.Getenv == nil {
+		return w
+	}
+	if uid, err := strconv.Atoi(p.Getenv("SUDO_UID")); err == nil {
+		w.SudoUID = &uid
+		w.SudoUser = sanitize.Text(p.Getenv("SUDO_USER"), maxName)
+	}
+	return w
+}
+
+// author names w in a list of what was done: the person behind sudo and, when
+// a program asked, what it calls itself.
+func author(w journal.Who) string {
+	name := cmp.Or(w.SudoUser, w.User)
+	if w.Caller == "" {
+		return name
+	}
+	return name + " through " + w.Caller
+}
+
+// limited says that the policy holds for w: it got here through sudo and is
+// not root itself.
+func limited(w journal.Who) bool { return w.SudoUID != nil && *w.SudoUID != 0 }

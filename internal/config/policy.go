@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"sentinel/internal/ops"
+)
+
+// A Policy limits who calls sentinel through sudo without being root: an
+// assistant, above all. Root itself is not limited.
+type Policy struct {
+	// ReadOnly refuses every tool that changes something or sends something out.
+	ReadOnly bool `yaml:"read_only"`
+	// DisabledTools are refused.
+	DisabledTools []string `yaml:"disabled_tools"`
+	// DestructivePerMinute is how many destructive calls all callers together
+	// may make within a minute, 0 to 1000.
+	DestructivePerMinute int `yaml:"destructive_per_minute"`
+}
+
+// Protect names what is refused to everyone, beside what sentinel protects by
+// itself. --force on the command line overrides it.
+type Protect struct {
+	// Addresses and networks that are never blocked: the allowlist.
+	Addresses []Network `yaml:"addresses"`
+	// Processes that are not ended, by name.
+	Processes []string `yaml:"processes"`
+	// Services that are not restarted.
+	Services []string `yaml:"services"`
+}
+
+// A Network is one address or a network in CIDR notation.
+type Network struct{ netip.Prefix }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (n *Network) UnmarshalText(text []byte) error {
+	if a, err := netip.ParseAddr(string(text)); err == nil && a.Zone() == "" {
+		a = a.Unmap()
+		n.Prefix = netip.PrefixFrom(a, a.BitLen())
+		return nil
+	}
+	p, err := netip.ParsePrefix(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is neither an address nor a network such as 192.0.2.0/24", text)
+	}
+	n.Prefix = p.Masked()
+	return nil
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (n Network) MarshalText() ([]byte, error) { return n.Prefix.MarshalText() }
+
+func defaultPolicy() Policy { return Policy{DisabledTools: []string{}, DestructivePerMinute: 10} }
+
+func defaultProtect() Protect {
+	return Protect{Addresses: []Network{}, Processes: []string{}, Services: []string{}}
+}
+
+// mostPerMinute bounds destructive_per_minute.
+const mostPerMinute = 1000
+
+func (p Policy) check() error {
+	if p.DestructivePerMinute < 0 || p.DestructivePerMinute > mostPerMinute {
+		return fmt.Errorf("policy.destructive_per_minute is %d; it must be from 0 to %d", p.DestructivePerMinute, mostPerMinute)
+	}
+	for _, name := range p.DisabledTools {
+		if _, known := ops.ByName(name); !known {
+			return fmt.Errorf("policy.disabled_tools names %q, and there is no such tool", name)
+		}
+	}
+	return nil
+}
+
+func (p Protect) check() error {
+	for _, list := range [][]string{p.Processes, p.Services} {
+		for _, name := range list {
+			if name == "" {
+				return errors.New("protect holds an empty name")
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// maxClient is the largest configuration of a client that is read, in bytes:
+// some keep their history in it.
+const maxClient = 8 << 20
+
+// A client is a program that can start sentinel-mcp, and where a user of it has
+// its configuration, below the home folder.
+type client struct{ id, name, path string }
+
+// known lists the clients whose configuration is looked for.
+func known() []client {
+	return []client{
+		{"claude_desktop", "Claude Desktop", ".config/Claude/claude_desktop_config.json"},
+		{"claude_code", "Claude Code", ".claude.json"},
+		{"cursor", "Cursor", ".cursor/mcp.json"},
+		{"vscode", "VS Code", ".config/Code/User/mcp.json"},
+		{"gemini_cli", "Gemini CLI", ".gemini/settings.json"},
+		{"copilot_cli", "Copilot CLI", ".copilot/mcp-config.json"},
+	}
+}
+
+func clients(_ context.Context, p Patient) []Finding {
+	who, err := p.account()
+	if err != nil {
+		return one(Unknown, "The home folder of the user is not known: "+err.Error(), "")
+	}
+	var all []Finding
+	for _, c := range known() {
+		raw, err := readOwn(filepath.Join(p.at(who.home), c.path))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+			continue
+		}
+		f := p.judge(raw, err)
+		f.ID, f.Name = "client."+c.id, c.name
+		all = append(all, f)
+	}
+	if len(all) == 0 {
+		return one(Unknown, "No configuration of a client that is known here is in "+who.home+".", "Have your MCP client start: /usr/local/bin/sentinel-mcp")
+	}
+	return all
+}
+
+// readOwn reads a file of an ordinary user, also as root: it follows no link at
+// its end, waits for no pipe, and what is in it is shown to nobody.
+func readOwn(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("it is not a regular file"))
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxClient+1))
+	if len(raw) > maxClient {
+		return nil, fmt.Errorf("it is larger than %d MiB", maxClient>>20)
+	}
+	return raw, err
+}
+
+func (p Patient) judge(raw []byte, err error) Finding {
+	if err != nil {
+		return Finding{Status: Unknown, Value: "Its configuration cannot be read: " + err.Error()}
+	}
+	commands, err := serverCommands(raw)
+	switch {
+	case err != nil:
+		return Finding{Status: Unknown, Value: "Its configuration is not plain JSON, which is all that is understood here."}
+	case len(commands) == 0:
+		return Finding{Status: OK, Value: "It is there and does not use sentinel-mcp."}
+	}
+	command := commands[0]
+	const fix = "Name the program by its whole path, such as /usr/local/bin/sentinel-mcp, then restart the client."
+	if !filepath.IsAbs(command) {
+		return Finding{Status: Problem, Value: "It starts " + command + " without a path; which program that is, the PATH of the client decides.", Fix: fix}
+	}
+	info, err := os.Stat(p.at(command))
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return Finding{Status: Unknown, Value: "It starts " + command + ", which cannot be looked at."}
+	case err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		return Finding{Status: Problem, Value: "It starts " + command + ", and there is no such program.", Fix: fix}
+	}
+	if err := p.Trusted(p.at(command)); err != nil {
+		return Finding{Status: Warning, Value: "It starts " + command + ", which someone else could change: " + err.Error(), Fix: installFix}
+	}
+	return Finding{Status: OK, Value: "It starts " + command + "."}
+}
+
+// serverCommands returns the commands of a configuration that are sentinel-mcp,
+// in the order of their names. All clients have an object with a member "command" for each
+// server, at different depths.
+func serverCommands(raw []byte) ([]string, error) {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, err
+	}
+	var found []string
+	walk(value, func(command string) {
+		if filepath.Base(command) == "sentinel-mcp" {
+			found = append(found, command)
+		}
+	})
+	return found, nil
+}
+
+func walk(value any, visit func(command string)) {
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			walk(e, visit)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if command, ok := v[name].(string); ok && name == "command" {
+				visit(command)
+				continue
+			}
+			walk(v[name], visit)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package doctor looks at everything that has to be right on a machine for
+// sentinel to do its work, and says what is not and how to mend it.
+//
+// Each check looks at one thing, changes nothing and is bounded: one that does
+// not come back is a finding of its own. A check that cannot tell says so; it is never ok.
+package doctor
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sentinel/internal/bound"
+	"sentinel/internal/sanitize"
+)
+
+// The statuses of a finding.
+const (
+	OK      = "ok"
+	Warning = "warning" // something works less well, or not for everyone
+	Problem = "problem" // something will fail, or is not safe
+	Unknown = "unknown" // cannot be told, often for want of root
+)
+
+// A Finding is what one check saw.
+type Finding struct {
+	ID     string `json:"id"` // stable: "binary", "sudo_rule.terminate_process"
+	Name   string `json:"name"`
+	Status string `json:"status"`        // [OK], [Warning], [Problem] or [Unknown]
+	Value  string `json:"value"`         // what was seen
+	Fix    string `json:"fix,omitempty"` // what to do, a command where there is one
+}
+
+// A Report is all that was found, in the order in which it is to be read.
+type Report struct {
+	Checks   []Finding `json:"checks"`
+	Problems int       `json:"problems"`
+	Warnings int       `json:"warnings"`
+}
+
+// limit bounds a check that names no other bound.
+const limit = 5 * time.Second
+
+// A check looks at one thing. Findings that have no id and name of their own
+// get those of the check.
+type check struct {
+	id, name string
+	system   string // GOOS where it applies; "" is everywhere
+	limit    time.Duration
+	look     func(context.Context, Patient) []Finding
+}
+
+// checks lists them in the order of the report.
+func checks() []check {
+	return []check{
+		{id: "system", name: "operating system", look: system},
+		{id: "binary", name: "sentinel", look: binary},
+		{id: "server", name: "sentinel-mcp", look: server},
+		{id: "sudo", name: "sudo", look: sudoProgram},
+		{id: "sudoers_file", name: "sudoers file", look: sudoersFile},
+		{id: "sudo_rules", name: "rules of sudo", limit: 2 * limit, look: sudoRules},
+		{id: "configuration", name: "configuration", look: configuration},
+		{id: "configuration_folder", name: "configuration folder", look: configurationFolder},
+		{id: "state_folder", name: "state folder", look: stateFolder},
+		{id: "journal_folder", name: "journal folder", look: journalFolder},
+		{id: "journal", name: "journal", limit: 3 * limit, look: journal},
+		{id: "blocklist", name: "blocklist", look: blocklist},
+		{id: "packet_filter", name: "packet filter", look: packetFilter},
+		{id: "firewall", name: "firewall", look: firewall},
+		{id: "service_manager", name: "service manager", look: serviceManager},
+		{id: "restore", name: "restoring of blocks", system: "linux", look: restore},
+		{id: "clients", name: "clients", look: clients},
+	}
+}
+
+// Examine runs every check side by side. It takes as long as the slowest, at
+// most fifteen seconds.
+func Examine(ctx context.Context, p Patient) Report {
+	list := checks()
+	found := make([][]Finding, len(list))
+	var all sync.WaitGroup
+	for i, c := range list {
+		all.Go(func() { found[i] = c.run(ctx, p) })
+	}
+	all.Wait()
+	r := Report{Checks: []Finding{}}
+	for _, findings := range found {
+		for _, f := range findings {
+			r.add(f)
+		}
+	}
+	return r
+}
+
+func (r *Report) add(f Finding) {
+	const most = 300
+	f.Value, f.Fix = sanitize.Text(f.Value, most), sanitize.Text(f.Fix, most)
+	switch f.Status {
+	case Problem:
+		r.Problems++
+	case Warning:
+		r.Warnings++
+	}
+	r.Checks = append(r.Checks, f)
+}
+
+func (c check) run(ctx context.Context, p Patient) []Finding {
+	if c.system != "" && c.system != p.OS {
+		return nil
+	}
+	if c.limit == 0 {
+		c.limit = limit
+	}
+	findings, err := bound.Call(ctx, c.limit, func(ctx context.Context) ([]Finding, error) { return c.look(ctx, p), nil })
+	if err != nil {
+		findings = one(Unknown, "It did not answer within "+c.limit.String()+".", "Look for a hung disk or directory service, then try again.")
+	}
+	for i := range findings {
+		if findings[i].ID == "" {
+			findings[i].ID, findings[i].Name = c.id, c.name
+		}
+	}
+	return findings
+}
+
+func one(status, value, fix string) []Finding {
+	return []Finding{{Status: status, Value: value, Fix: fix}}
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+// programs answers commands with do and keeps what it was asked.
+type programs struct {
+	seen []string
+	do   func(args string) sysexec.Result
+}
+
+func (p *programs) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	line := strings.Join(append([]string{c.Path}, c.Args...), " ")
+	p.seen = append(p.seen, line)
+	if !c.NoKill || c.Timeout == 0 {
+		return sysexec.Result{}, errors.New("sudo is to be bounded, and never killed")
+	}
+	return p.do(line), nil
+}
+
+const own = "/usr/local/bin/sentinel"
+
+// passwd has one ordinary user.
+const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann:/home/ann:/bin/sh\n"
+
+// well is a machine on which everything is as it should be.
+func well(t *testing.T, more map[string]string) Patient {
+	t.Helper()
+	files := map[string]string{
+		"proc/sys/kernel/osrelease": "6.1.0-18-amd64\n", "etc/os-release": "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
+		own[1:]: "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/passwd": passwd, "etc/sudoers.d/sentinel": "x",
+		"etc/sentinel/config.yaml": "", "var/lib/sentinel/": "", "var/log/sentinel/": "", "run/systemd/system/": "",
+		"etc/systemd/system/sentinel-restore.service": "", "etc/systemd/system/sentinel-restore.timer": "",
+		"etc/systemd/system/multi-user.target.wants/sentinel-restore.service": "", "etc/systemd/system/timers.target.wants/sentinel-restore.timer": "",
+		"home/ann/.claude.json": `{"mcpServers":{"sentinel":{"command":"/usr/local/bin/sentinel-mcp","args":[]}}}`,
+	}
+	maps.Copy(files, more)
+	root := testenv.Plant(t, files)
+	mode(t, filepath.Join(root, "usr/bin/sudo"), 0o755|fs.ModeSetuid)
+	mode(t, filepath.Join(root, "etc/sudoers.d/sentinel"), 0o440)
+	fine := func(context.Context) (string, error) { return "fine", nil }
+	return Patient{
+		Root: root, OS: "linux", Version: "1.2.3", User: User{UID: 1000},
+		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil },
+		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml",
+		StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
+		Programs: &programs{do: func(string) sysexec.Result { return sysexec.Result{} }},
+		Journal:  fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,
+	}
+}
+
+func mode(t *testing.T, path string, m fs.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func find(t *testing.T, r Report, id string) Finding {
+	t.Helper()
+	for _, f := range r.Checks {
+		if f.ID == id {
+			return f
+		}
+	}
+	t.Fatalf("no finding %s in %+v", id, r.Checks)
+	return Finding{}
+}
+
+func TestAHealthyMachineHasNothingToMend(t *testing.T) {
+	r := Examine(t.Context(), well(t, nil))
+	seen := map[string]bool{}
+	for _, f := range r.Checks {
+		if f.Status != OK || f.Value == "" || f.Name == "" || f.Fix != "" || seen[f.ID] {
+			t.Errorf("%+v", f)
+		}
+		seen[f.ID] = true
+	}
+	if r.Problems+r.Warnings > 0 || len(r.Checks) != len(checks())+1 { // two tools, one check
+		t.Errorf("%d findings, %d problems, %d warnings", len(r.Checks), r.Problems, r.Warnings)
+	}
+	if f := find(t, r, "system"); f.Value != "sentinel 1.2.3 on Debian GNU/Linux 12 (bookworm), Linux 6.1.0-18-amd64" {
+		t.Errorf("system: %q", f.Value)
+	}
+}
+
+// suspect says of every path that ends with one of these that it is not safe.
+func suspect(ends ...string) func(string) error {
+	return func(path string) error {
+		for _, end := range ends {
+			if strings.HasSuffix(path, end) {
+				return errors.New(end + " can be written by others")
+			}
+		}
+		return nil
+	}
+}
+
+func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
+	remove := func(path string) func(*testing.T, *Patient) {
+		return func(t *testing.T, p *Patient) {
+			t.Helper()
+			if err := os.RemoveAll(p.at(path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	distrust := func(path string) func(*testing.T, *Patient) {
+		return func(_ *testing.T, p *Patient) { p.Trusted = suspect(path) }
+	}
+	plant := func(path, content string) func(*testing.T, *Patient) {
+		return func(t *testing.T, p *Patient) {
+			t.Helper()
+			os.RemoveAll(p.at(path))
+			if err := os.WriteFile(p.at(path), []byte(content), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	claude := func(content string) func(*testing.T, *Patient) { return plant("/home/ann/.claude.json", content) }
+	for _, test := range []struct {
+		name   string
+		change func(*testing.T, *Patient)
+		id     string
+		status string
+		says   string
+		fix    string
+	}{
+		{"another system", func(_ *testing.T, p *Patient) { p.OS = "plan9" }, "system", Problem, "plan9", "Linux"},
+		{"old kernel", plant("/proc/sys/kernel/osrelease", "4.18.0-477.el8.x86_64\n"), "system", Warning, "4.18.0", "5.3"},
+		{"kernel without a version", plant("/proc/sys/kernel/osrelease", "six"), "system", Unknown, "does not say", "/proc"},
+		{"no name of a distribution", remove("/etc/os-release"), "system", OK, "unknown distribution", ""},
+		{"binary that others can change", distrust("/bin/sentinel"), "binary", Problem, "root is not used", "sudo install"},
+		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install"},
+		{"server that is no program", func(t *testing.T, p *Patient) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "no program", "sudo install"},
+		{"server that others can change", distrust("/sentinel-mcp"), "server", Problem, "root is not used", "sudo install"},
+		{"no sudo", remove("/usr/bin/sudo"), "sudo", Warning, "no /usr/bin/sudo", "Install"},
+		{"no sudo to ask", remove("/usr/bin/sudo"), "sudo_rules", Unknown, "no sudo", ""},
+		{"sudo that cannot become root", func(t *testing.T, p *Patient) { mode(t, p.at("/usr/bin/sudo"), 0o755) }, "sudo", Problem, "set-user-ID", "again"},
+		{"sudo that others can change", distrust("/usr/bin/sudo"), "sudo", Problem, "written by others", "again"},
+		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "no /etc/sudoers.d/sentinel", "visudo -csf"},
+		{"rules that others can change", distrust("/sudoers.d/sentinel"), "sudoers_file", Problem, "written by others", "0440"},
+		{"rules with another mode", func(t *testing.T, p *Patient) { mode(t, p.at("/etc/sudoers.d/sentinel"), 0o644) }, "sudoers_file", Warning, "0644", "chmod 0440"},
+		{"wrong configuration", func(_ *testing.T, p *Patient) { p.ConfigError = errors.New("line 3: no such key") }, "configuration", Problem, "line 3", "Correct"},
+		{"no configuration", remove("/etc/sentinel/config.yaml"), "configuration", OK, "defaults", ""},
+		{"configuration that others can change", distrust("/config.yaml"), "configuration", Problem, "written by others", "chown root"},
+		{"no folder of the configuration", remove("/etc/sentinel"), "configuration_folder", OK, "none is needed", ""},
+		{"folder of the configuration that others can change", distrust("/etc/sentinel"), "configuration_folder", Problem, "written by others", "chmod go-w /etc/sentinel"},
+		{"no state yet", remove("/var/lib/sentinel"), "state_folder", OK, "the first change makes it", ""},
+		{"nowhere to put the state", remove("/var/lib"), "state_folder", Warning, "neither", "mkdir"},
+		{"folder above the state that others can change", func(t *testing.T, p *Patient) { remove("/var/lib/sentinel")(t, p); p.Trusted = suspect("/var/lib") }, "state_folder", Problem, "cannot be made safely", "only root should"},
+		{"folder above the state's that others can change", func(_ *testing.T, p *Patient) {
+			p.Trusted = func(string) error { return errors.New("/var can be written by others") }
+		}, "state_folder", Problem, "/var can be written", "only root should"},
+		{"state that others can change", distrust("/var/lib/sentinel"), "state_folder", Problem, "written by others", "chown root"},
+		{"file in place of the journal's folder", plant("/var/log/sentinel", "x"), "journal_folder", Problem, "not a folder", "aside"},
+		{"broken journal", func(_ *testing.T, p *Patient) {
+			p.Journal = func(context.Context) (string, error) { return "", errors.New("2 problems") }
+		}, "journal", Problem, "2 problems", "--verify-journal"},
+		{"journal of root", func(_ *testing.T, p *Patient) {
+			p.Journal = func(context.Context) (string, error) { return "", &fs.PathError{Err: fs.ErrPermission} }
+		}, "journal", Unknown, "Only root", "sudo sentinel --doctor"},
+		{"damaged blocklist", func(_ *testing.T, p *Patient) {
+			p.Blocklist = func(context.Context) (string, error) {
+				return "", fault.New(fault.StateCorrupt, "damaged").WithFix("look")
+			}
+		}, "blocklist", Problem, "damaged", "look"},
+		{"no packet filter", func(_ *testing.T, p *Patient) {
+			p.PacketFilter = func(context.Context) (string, error) { return "", fault.New(fault.NoFirewall, "none") }
+		}, "packet_filter", Warning, "none", "nftables"},
+		{"no firewall", func(_ *testing.T, p *Patient) {
+			p.Firewall = func(context.Context) (string, error) { return "", errors.New("off") }
+		}, "firewall", Warning, "off", "--fix-firewall"},
+		{"nobody to ask", func(_ *testing.T, p *Patient) { p.ServiceManager = nil }, "service_manager", Unknown, "Not looked at", ""},
+		{"no unit", remove("/etc/systemd/system/sentinel-restore.service"), "restore", Warning, "not installed", "daemon-reload"},
+		{"unit that is not enabled", remove("/etc/systemd/system/timers.target.wants"), "restore", Warning, "sentinel-restore.timer is not enabled", "enable --now"},
+		{"no systemd", remove("/run/systemd"), "restore", Unknown, "does not run", "--restore-blocklist"},
+		{"no client", remove("/home/ann"), "clients", Unknown, "/home/ann", "sentinel-mcp"},
+		{"user of a directory service", func(_ *testing.T, p *Patient) { p.User.UID = 7 }, "clients", Unknown, "no user 7", ""},
+		{"client without sentinel", claude(`{"mcpServers":{"x":{"command":"npx"}},"history":["sentinel-mcp"]}`), "client.claude_code", OK, "does not use", ""},
+		{"client with a bare name", claude(`{"mcpServers":{"s":{"command":"sentinel-mcp"}}}`), "client.claude_code", Problem, "without a path", "whole path"},
+		{"client with a program that is gone", claude(`{"projects":{"/p":{"mcpServers":{"s":{"command":"/opt/sentinel-mcp"}}}}}`), "client.claude_code", Problem, "no such program", "whole path"},
+		{"client with a folder for a program", claude(`{"command":"/home/ann/sentinel-mcp/"}`), "client.claude_code", Problem, "no such program", "whole path"},
+		{"client with comments", claude("// mine\n{}"), "client.claude_code", Unknown, "not plain JSON", ""},
+		{"link in place of a configuration", func(t *testing.T, p *Patient) {
+			os.Remove(p.at("/home/ann/.claude.json"))
+			if err := os.Symlink("/etc/shadow", p.at("/home/ann/.claude.json")); err != nil {
+				t.Fatal(err)
+			}
+		}, "client.claude_code", Unknown, "cannot be read", ""},
+		{"folder in place of a configuration", func(t *testing.T, p *Patient) {
+			os.Remove(p.at("/home/ann/.claude.json"))
+			if err := os.Mkdir(p.at("/home/ann/.claude.json"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, "client.claude_code", Unknown, "not a regular file", ""},
+		{"client with a program that others can change", distrust("/sentinel-mcp"), "client.claude_code", Warning, "someone else could change", "sudo install"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := well(t, nil)
+			test.change(t, &p)
+			r := Examine(t.Context(), p)
+			f := find(t, r, test.id)
+			if f.Status != test.status || !strings.Contains(f.Value, test.says) || !strings.Contains(f.Fix, test.fix) {
+				t.Errorf("%+v, want %s, %q, fix %q", f, test.status, test.says, test.fix)
+			}
+			if want := map[string]bool{Problem: r.Problems > 0, Warning: r.Warnings > 0}; (f.Status == Problem || f.Status == Warning) && !want[f.Status] {
+				t.Errorf("%d problems and %d warnings are counted", r.Problems, r.Warnings)
+			}
+		})
+	}
+}
+
+// Every client is found at its own place.
+func TestEveryClientIsLookedFor(t *testing.T) {
+	more := map[string]string{}
+	for _, c := range known() {
+		more["home/ann/"+c.path] = `{"servers":{"s":{"type":"stdio","command":"/usr/local/bin/sentinel-mcp"}}}`
+	}
+	r := Examine(t.Context(), well(t, more))
+	for _, c := range known() {
+		if f := find(t, r, "client."+c.id); f.Status != OK || f.Name != c.name || f.Value != "It starts /usr/local/bin/sentinel-mcp." {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// Texts of others are shown to people and models.
+func TestHostileTextsAreTame(t *testing.T) {
+	r := Examine(t.Context(), well(t, map[string]string{
+		"home/ann/.claude.json": `{"command":"/x\u001b[2J\u202e` + strings.Repeat("y", 1000) + `/sentinel-mcp"}`,
+		"etc/os-release":        "PRETTY_NAME=\"\x1b]0;x\a\"\n",
+	}))
+	for _, f := range r.Checks {
+		if strings.ContainsAny(f.Value+f.Fix, "\x1b\a\u202e") || len(f.Value) > 1000 {
+			t.Errorf("%q", f)
+		}
+	}
+}
+
+func TestACheckThatHangsIsOneFindingAndHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := well(t, nil)
+		stuck := make(chan struct{})
+		p.Firewall = func(context.Context) (string, error) { <-stuck; return "", nil }
+		began := time.Now()
+		r := Examine(t.Context(), p)
+		if f := find(t, r, "firewall"); f.Status != Unknown || !strings.Contains(f.Value, "within 5s") || f.Name != "firewall" {
+			t.Errorf("%+v", f)
+		}
+		if took := time.Since(began); took != limit {
+			t.Errorf("took %v, want the limit of the one check, %v", took, limit)
+		}
+		if f := find(t, r, "journal"); f.Status != OK {
+			t.Errorf("%+v", f)
+		}
+		close(stuck)
+	})
+}
+
+// The longest checks leave room within the twenty seconds of the operation.
+func TestTheChecksTogetherAreBounded(t *testing.T) {
+	for _, c := range checks() {
+		if c.limit > 15*time.Second {
+			t.Errorf("%s may take %v", c.id, c.limit)
+		}
+	}
+}
+
+func TestAPipeInPlaceOfAClientsConfigurationIsNotWaitedFor(t *testing.T) {
+	p := well(t, nil)
+	path := p.at("/home/ann/.claude.json")
+	os.Remove(path)
+	if err := syscall.Mkfifo(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if f := find(t, Examine(t.Context(), p), "client.claude_code"); f.Status != Unknown || !strings.Contains(f.Value, "not a regular file") {
+		t.Errorf("%+v", f)
+	}
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var enableFirewall = Operation{
+	Name:   "enable_firewall",
+	Action: "enable_firewall",
+	Flag:   "fix-firewall",
+	Title:  "Enable firewall",
+	Description: "Enable the system firewall if it's disabled. Use when security audit shows firewall is off. " +
+		"First allows SSH where it listens and connections that are open, then switches on ufw, firewalld or an own set of rules; " +
+		"details says what was done and what it closes. Already on is a success.",
+	Usage:      "switch the firewall on",
+	Toolset:    DefaultToolset,
+	Effect:     Write,
+	Idempotent: true,
+	Privilege:  NeedsRoot,
+	Deadline:   42 * time.Second,
+}

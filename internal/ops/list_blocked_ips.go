@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var listBlockedIPs = Operation{
+	Name:   "list_blocked_ips",
+	Action: "list_blocked",
+	Flag:   "list-blocked",
+	Title:  "Blocked IP addresses",
+	Description: "List all IP addresses currently blocked by Sentinel, newest first, with reason, author and end. " +
+		"Use to show user what's blocked or before adding new blocks. " +
+		"in_kernel says whether the packet filter really drops it, which only root can see. Changes nothing.",
+	Usage:      "addresses that are kept out",
+	Toolset:    DefaultToolset,
+	Effect:     Read,
+	Idempotent: true,
+	Privilege:  BetterRoot,
+	Deadline:   15 * time.Second,
+	Lists:      true,
+}

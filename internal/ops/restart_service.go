@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var restartService = Operation{
+	Name:   "restart_service",
+	Action: "restart_service",
+	Flag:   "restart-service",
+	Title:  "Restart service",
+	Description: "Restart a system service (systemd on Linux). Use when a service needs to be restarted. " +
+		"Waits until it has settled; one that dies again is a failure with its last log lines. " +
+		"Refuses targets, units of the system itself, what the session depends on, and services that are meant to be off.",
+	Usage:     "restart a service and see that it stays up",
+	Toolset:   DefaultToolset,
+	Effect:    Destructive,
+	Privilege: NeedsRoot,
+	Deadline:  43 * time.Second,
+	Fields: []Field{
+		{
+			Name: "service", Flag: "restart-service", Placeholder: "NAME", Kind: Text, MaxLength: 255, Required: true, Code: "INVALID_SERVICE",
+			Fix:         "Send the name of one service, such as nginx or nginx.service.",
+			Description: "Unit name (Linux) or service label (macOS)",
+		},
+		reason,
+	},
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var terminateProcess = Operation{
+	Name:   "terminate_process",
+	Action: "terminate_process",
+	Flag:   "kill",
+	Title:  "Terminate process",
+	Description: "Kill a process by PID with SIGKILL. Use when user wants to stop a process or a runaway process is detected. " +
+		"expect_start (start_id of get_top_processes) keeps a reused PID safe. " +
+		"Success means it was seen to be gone. Refuses PID 1, kernel, critical and own parent processes.",
+	Usage:     "end a process",
+	Toolset:   DefaultToolset,
+	Effect:    Destructive,
+	Privilege: NeedsRoot,
+	Deadline:  20 * time.Second,
+	Fields: []Field{
+		{
+			Name: "pid", Flag: "kill", Placeholder: "PID", Kind: Integer, Min: 1, Max: maxPID, Required: true,
+			Code: "INVALID_PID", Fix: "Take the pid of a row of: sentinel --top",
+			Description: "Process ID to terminate",
+		},
+		reason,
+		{
+			Name: "graceful", Flag: "graceful", Kind: Boolean, Default: false,
+			Description: "SIGTERM first, SIGKILL 5 s later",
+		},
+		{
+			Name: "expect_name", Flag: "expect-name", Placeholder: "NAME", Kind: Text, MaxLength: 64,
+			Description: "Name it must have",
+		},
+		{
+			Name: "expect_start", Flag: "expect-start", Placeholder: "ID", Kind: Text, MaxLength: 40,
+			Description: "start_id it must have",
+		},
+	},
+}
+
+// maxPID is the largest PID of a 64-bit kernel (PID_MAX_LIMIT in
+// include/linux/threads.h).
+const maxPID = 4194304

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var unblockIPAddress = Operation{
+	Name:   "unblock_ip_address",
+	Action: "unblock_ip",
+	Flag:   "unblock-ip",
+	Title:  "Unblock IP address",
+	Description: "Remove an IP from the firewall blocklist. Use when a blocked IP should be allowed again. " +
+		"Only blocks made by Sentinel are removed.",
+	Usage:      "let a blocked address in again",
+	Toolset:    DefaultToolset,
+	Effect:     Write,
+	Idempotent: true,
+	Privilege:  NeedsRoot,
+	Deadline:   30 * time.Second,
+	Fields:     []Field{address("unblock-ip", "IP address to unblock"), reason},
+}

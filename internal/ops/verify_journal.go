@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var verifyJournal = Operation{
+	Name:       "verify_journal",
+	Action:     "verify_journal",
+	Flag:       "verify-journal",
+	Title:      "Verify journal",
+	Usage:      "check that no line of the journal was changed, removed or cut off",
+	Effect:     Read,
+	Idempotent: true,
+	Privilege:  NeedsRoot,
+	Deadline:   40 * time.Second,
+}

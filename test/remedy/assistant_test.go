@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package remedy
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// What the product is for: an assistant sees a problem, mends it, and the owner
+// can find out what it did.
+func TestAnAssistantMendsAMachine(t *testing.T) {
+	if !onMachine(t) {
+		return
+	}
+	install(t)
+	cable(t)
+	s := connect(t, "--toolsets", "all")
+	t.Run("blocks an address and lets it in again", func(t *testing.T) { s.t = t; blocks(t, s) })
+	t.Run("finds a flushed block and puts it back", func(t *testing.T) { s.t = t; restores(t, s) })
+	t.Run("ends a process", func(t *testing.T) { s.t = t; ends(t, s) })
+	t.Run("restarts a service", func(t *testing.T) { s.t = t; restarts(t, s) })
+	t.Run("switches the firewall on", func(t *testing.T) { s.t = t; switchesOn(t, s) })
+	verified(t)
+}
+
+func blocks(t *testing.T, s *session) {
+	address := echo(t)
+	open, err := fromPeer(t, address)
+	if err != nil || !talks(open) {
+		t.Fatalf("the peer cannot talk to the machine: %v", err)
+	}
+	defer open.Close()
+	d := s.call("", "block_ip_address", map[string]any{"ip": peer, "reason": "tried passwords", "ttl": "24h"})
+	if d.text("ip") != peer || d.text("expires_at") == "" || d["in_kernel"] != true || d["connections_cut"] != 1.0 {
+		t.Errorf("the answer is %v", d)
+	}
+	if talks(open) {
+		t.Error("an open connection goes on")
+	}
+	if reaches(t, address) {
+		t.Error("the peer still connects")
+	}
+	list := s.call("", "list_blocked_ips", map[string]any{})
+	if row := first(list, "entries"); row.text("ip") != peer || row["in_kernel"] != true || row.text("blocked_by") != "pat through remedy-test/1" {
+		t.Errorf("the list is %v", list)
+	}
+	s.call("ALREADY_BLOCKED", "block_ip_address", map[string]any{"ip": "::ffff:" + peer})
+	who(t, s, "block_ip_address", "tried passwords")
+	s.call("", "unblock_ip_address", map[string]any{"ip": peer, "reason": "was the owner"})
+	if !reaches(t, address) {
+		t.Error("the peer does not connect again")
+	}
+	who(t, s, "unblock_ip_address", "was the owner")
+}
+
+// who checks that the journal tells who did the last thing and why, to root
+// and to the assistant alike.
+func who(t *testing.T, s *session, tool, reason string) {
+	t.Helper()
+	shown := first(s.call("", "get_action_history", map[string]any{"last": 1}), "actions")
+	for _, a := range []map[string]any{history(t), shown} {
+		w, _ := a["who"].(map[string]any)
+		if a["tool"] != tool || a["reason"] != reason || a["state"] != "done" || w["sudo_user"] != "pat" || w["caller"] != "remedy-test/1" {
+			t.Errorf("the journal has %v", a)
+		}
+	}
+}
+
+func first(d document, list string) document {
+	rows, _ := d[list].([]any)
+	if len(rows) == 0 {
+		return nil
+	}
+	row, _ := rows[0].(map[string]any)
+	return row
+}
+
+func restores(t *testing.T, s *session) {
+	s.call("", "block_ip_address", map[string]any{"ip": peer})
+	do(t, "nft", "flush", "ruleset")
+	if d := s.call("", "list_blocked_ips", map[string]any{}); d["in_step"] != false || first(d, "entries")["in_kernel"] != false {
+		t.Errorf("the flush is not noticed: %v", d)
+	}
+	do(t, "systemctl", "start", "sentinel-restore.service")
+	if d := s.call("", "list_blocked_ips", map[string]any{}); d["in_step"] != true || first(d, "entries")["in_kernel"] != true {
+		t.Errorf("the block is not back: %v", d)
+	}
+	before := history(t)["seq"]
+	do(t, "systemctl", "start", "sentinel-restore.service")
+	if after := history(t)["seq"]; after != before {
+		t.Error("a restore with nothing to do left a record")
+	}
+	s.call("", "unblock_ip_address", map[string]any{"ip": peer})
+}
+
+func ends(t *testing.T, s *session) {
+	cmd := exec.Command("sleep", "infinity")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	top := s.call("", "get_top_processes", map[string]any{"count": 100, "sort": "memory"})
+	start := ""
+	for _, row := range top["processes"].([]any) {
+		if p := document(row.(map[string]any)); p["pid"] == float64(cmd.Process.Pid) {
+			start = p.text("start_id")
+		}
+	}
+	s.call("PROCESS_CHANGED", "terminate_process", map[string]any{"pid": cmd.Process.Pid, "expect_start": "1.1"})
+	d := s.call("", "terminate_process", map[string]any{"pid": cmd.Process.Pid, "expect_start": start, "expect_name": "sleep"})
+	if d.text("signal") != "SIGKILL" || d.text("process_name") != "sleep" {
+		t.Errorf("the answer is %v", d)
+	}
+	if t.Failed() {
+		return
+	}
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the process ended by %v", err)
+	}
+}
+
+func restarts(t *testing.T, s *session) {
+	do(t, "systemctl", "start", "good.service")
+	before := do(t, "systemctl", "show", "--property=MainPID", "good.service")
+	d := s.call("", "restart_service", map[string]any{"service": "good", "reason": "asked to"})
+	state, _ := d["state"].(map[string]any)
+	if d.text("label") != "good.service" || state["active_state"] != "active" {
+		t.Errorf("the answer is %v", d)
+	}
+	if after := do(t, "systemctl", "show", "--property=MainPID", "good.service"); after == before {
+		t.Error("it is still the same process")
+	}
+	do(t, "systemctl", "start", "crashing.service")
+	d = s.call("RESTART_FAILED", "restart_service", map[string]any{"service": "crashing"})
+	if raw, err := json.Marshal(d["log"]); err != nil || !strings.Contains(string(raw), "it hurts") {
+		t.Errorf("the failure does not show the log: %v", d)
+	}
+}
+
+func switchesOn(t *testing.T, s *session) {
+	do(t, "systemctl", "start", "ssh.service")
+	before := s.call("", "get_system_health", map[string]any{})
+	if before.text("firewall_status") != "DISABLED" {
+		t.Fatalf("the firewall is %v", before["firewall_status"])
+	}
+	d := s.call("", "enable_firewall", map[string]any{})
+	if d.text("firewall_status") != "ACTIVE" || d["changed"] != true || d.text("manager") != "firewalld" {
+		t.Errorf("the answer is %v", d)
+	}
+	if d = s.call("", "enable_firewall", map[string]any{}); d["changed"] != false {
+		t.Errorf("the second time: %v", d)
+	}
+	if after := s.call("", "get_system_health", map[string]any{}); after.text("firewall_status") != "ACTIVE" {
+		t.Errorf("health says %v", after["firewall_status"])
+	}
+}
+
+// Every code that a change can fail with reaches the assistant as sentinel gave
+// it, with what to do.
+func TestEveryRefusalReachesTheAssistant(t *testing.T) {
+	if !onMachine(t) {
+		return
+	}
+	install(t)
+	do(t, "systemctl", "start", "good.service", "crashing.service")
+	do(t, "systemctl", "mask", "--runtime", "masked.service")
+	s := connect(t, "--toolsets", "all")
+	for _, c := range []struct {
+		code, tool string
+		arguments  map[string]any
+	}{
+		{"INVALID_PID", "terminate_process", map[string]any{"pid": 0}},
+		{"INVALID_PID", "terminate_process", map[string]any{"pid": -1}},
+		{"INVALID_PID", "terminate_process", map[string]any{"pid": 4194305}},
+		{"INVALID_PID", "terminate_process", map[string]any{"pid": "1"}},
+		{"INVALID_PID", "terminate_process", map[string]any{}},
+		{"INVALID_ARGUMENT", "terminate_process", map[string]any{"pid": 4194304, "force": true}},
+		{"PROCESS_NOT_FOUND", "terminate_process", map[string]any{"pid": 4194304}},
+		{"PROTECTED_PROCESS", "terminate_process", map[string]any{"pid": 1}},
+		{"PROTECTED_PROCESS", "terminate_process", map[string]any{"pid": os.Getpid()}},
+		{"INVALID_IP", "block_ip_address", map[string]any{"ip": "1.2.3.4;rm"}},
+		{"INVALID_IP", "block_ip_address", map[string]any{"ip": "-j"}},
+		{"INVALID_IP", "block_ip_address", map[string]any{"ip": "localhost"}},
+		{"INVALID_IP", "block_ip_address", map[string]any{"ip": "fe80::1%eth0"}},
+		{"INVALID_IP", "block_ip_address", map[string]any{"ip": "192.0.2.010"}},
+		{"INVALID_IP", "block_ip_address", map[string]any{"ip": "0/0"}},
+		{"INVALID_IP", "block_ip_address", map[string]any{"ip": ""}},
+		{"INVALID_ARGUMENT", "block_ip_address", map[string]any{"ip": peer, "ttl": "soon"}},
+		{"PROTECTED_ADDRESS", "block_ip_address", map[string]any{"ip": "127.0.0.1"}},
+		{"PROTECTED_ADDRESS", "block_ip_address", map[string]any{"ip": "::ffff:127.0.0.1"}},
+		{"PROTECTED_ADDRESS", "block_ip_address", map[string]any{"ip": "0.0.0.0"}},
+		{"PROTECTED_ADDRESS", "block_ip_address", map[string]any{"ip": "224.0.0.251"}},
+		{"NOT_BLOCKED", "unblock_ip_address", map[string]any{"ip": peer}},
+		{"INVALID_SERVICE", "restart_service", map[string]any{"service": "../x"}},
+		{"INVALID_SERVICE", "restart_service", map[string]any{"service": "a b"}},
+		{"INVALID_SERVICE", "restart_service", map[string]any{"service": ""}},
+		{"SERVICE_NOT_FOUND", "restart_service", map[string]any{"service": "goood"}},
+		{"SERVICE_MASKED", "restart_service", map[string]any{"service": "masked"}},
+		{"SERVICE_INACTIVE", "restart_service", map[string]any{"service": "off"}},
+		{"PROTECTED_SERVICE", "restart_service", map[string]any{"service": "dbus"}},
+		{"PROTECTED_SERVICE", "restart_service", map[string]any{"service": "systemd-journald"}},
+		{"RESTART_FAILED", "restart_service", map[string]any{"service": "crashing"}},
+	} {
+		s.call(c.code, c.tool, c.arguments)
+	}
+	t.Run("configuration", func(t *testing.T) { s.t = t; refusedByConfiguration(t, s) })
+	t.Run("state", func(t *testing.T) { s.t = t; refusedByState(t, s) })
+	t.Run("privilege", refusedWithoutRules)
+	t.Run("packet filter", refusedWithoutFilter)
+	t.Run("time", timesOut)
+	verified(t)
+}
+
+func configure(t *testing.T, content string) {
+	t.Helper()
+	if err := os.MkdirAll("/etc/sentinel", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("/etc/sentinel/config.yaml", []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove("/etc/sentinel/config.yaml") })
+}
+
+func refusedByConfiguration(t *testing.T, s *session) {
+	configure(t, "no_such_setting: 1\n")
+	s.call("CONFIG_INVALID", "block_ip_address", map[string]any{"ip": peer})
+	configure(t, "policy: {disabled_tools: [restart_service]}\n")
+	s.call("DISABLED_BY_POLICY", "restart_service", map[string]any{"service": "good"})
+	configure(t, "policy: {read_only: true}\n")
+	s.call("DISABLED_BY_POLICY", "unblock_ip_address", map[string]any{"ip": peer})
+	s.call("", "list_blocked_ips", map[string]any{})
+	configure(t, "policy: {destructive_per_minute: 0}\n")
+	s.call("RATE_LIMITED", "block_ip_address", map[string]any{"ip": peer})
+	configure(t, "protect: {addresses: [198.51.100.0/24], services: [good]}\n")
+	s.call("PROTECTED_ADDRESS", "block_ip_address", map[string]any{"ip": peer})
+	s.call("PROTECTED_SERVICE", "restart_service", map[string]any{"service": "good"})
+}
+
+func refusedByState(t *testing.T, s *session) {
+	if err := os.WriteFile("/var/lib/sentinel/blocklist.json", []byte("garbage"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.call("STATE_CORRUPT", "list_blocked_ips", map[string]any{})
+	s.call("STATE_CORRUPT", "block_ip_address", map[string]any{"ip": peer})
+	s.call("", "block_ip_address", map[string]any{"ip": peer})
+	s.call("", "unblock_ip_address", map[string]any{"ip": peer})
+	do(t, "mount", "--bind", "/var/log/sentinel", "/var/log/sentinel")
+	do(t, "mount", "-o", "remount,bind,ro", "/var/log/sentinel")
+	s.call("JOURNAL_FAILED", "block_ip_address", map[string]any{"ip": peer})
+	do(t, "umount", "/var/log/sentinel")
+	if out := do(t, "nft", "list", "ruleset"); strings.Contains(out, peer) {
+		t.Errorf("blocked without a record: %s", out)
+	}
+}
+
+func refusedWithoutRules(t *testing.T) {
+	do(t, "mv", "/etc/sudoers.d/sentinel", "/root")
+	s := connect(t, "--toolsets", "all")
+	s.call("PERMISSION_DENIED", "block_ip_address", map[string]any{"ip": peer})
+	s.call("PERMISSION_DENIED", "get_action_history", map[string]any{})
+	s.call("", "get_system_health", map[string]any{})
+	do(t, "mv", "/root/sentinel", "/etc/sudoers.d")
+}
+
+// Without netlink the kernel seems to have no nftables.
+func refusedWithoutFilter(t *testing.T) {
+	out := do(t, "systemd-run", "--quiet", "--pipe", "--wait", "--property=RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6",
+		"--property=InaccessiblePaths=/usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi", "--property=SuccessExitStatus=1",
+		"/usr/local/bin/sentinel", "--block-ip", peer, "--force")
+	if !strings.Contains(out, `"error_code":"FIREWALL_UNAVAILABLE"`) {
+		t.Errorf("the answer is %s", out)
+	}
+}
+
+func timesOut(t *testing.T) {
+	do(t, "systemctl", "start", "stubborn.service")
+	s := connect(t, "--timeout", "3s")
+	s.call("TIMEOUT", "restart_service", map[string]any{"service": "stubborn"})
+	if state := do(t, "systemctl", "show", "--property=Job", "stubborn.service"); strings.TrimSpace(state) == "Job=" {
+		t.Error("the restart was given up, though systemd had accepted it")
+	}
+	if last := history(t); last["state"] != "pending" {
+		t.Errorf("the journal has %v", last)
+	}
+	// What still heeds no SIGTERM would hold up the end of the machine.
+	do(t, "systemctl", "stop", "--no-block", "stubborn.service")
+	do(t, "systemctl", "kill", "--signal=KILL", "stubborn.service")
+	eventually(t, "the end of the service", func() bool {
+		return strings.TrimSpace(do(t, "systemctl", "show", "--property=ActiveState", "stubborn.service")) != "ActiveState=deactivating"
+	})
+}
