@@ -17,6 +17,9 @@ import (
 // the service manager.
 const DefaultLimit = 40 * time.Second
 
+// planLimit bounds all checks together; they take milliseconds.
+const planLimit = 15 * time.Second
+
 // Options say what to restart.
 type Options struct {
 	Name      string
@@ -53,6 +56,8 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 	if r := ruleOf(name); r != nil && !r.lifts {
 		return nil, refusal(name, r.why, false)
 	}
+	ctx, cancel := context.WithTimeout(ctx, planLimit)
+	defer cancel()
 	manager, err := source.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -139,12 +144,15 @@ func (p *planner) notFound(ctx context.Context, name string) error {
 	return e
 }
 
-// checkLoaded refuses what the manager has not been able to read.
+// checkLoaded refuses what the manager has not been able to read, or does not
+// start and stop for anybody.
 func checkLoaded(u Unit) error {
 	switch {
 	case u.Load == "masked":
 		return fault.New(fault.ServiceMasked, u.Name+" is masked: its administrator has made starting it impossible.").
 			WithFix("If it is meant to run, unmask it first with: systemctl unmask " + u.Name)
+	case u.NotManual: // for systemd, such a unit cannot be started either
+		return refusal(u.Name, "its unit file does not let it be started or stopped by hand", false)
 	case u.Load != "loaded" || u.NoStart:
 		return fault.New(fault.RestartFailed, "The unit file of "+u.Name+" cannot be used ("+shown(u.Load)+"); nothing was changed.").
 			WithFix("Find what is wrong with: systemd-analyze verify " + u.Name)

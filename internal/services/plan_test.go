@@ -88,7 +88,7 @@ func TestPlansThatFail(t *testing.T) {
 		"cannot start":   {machine(with(nginx, func(u *Unit) { u.NoStart = true })), fault.RestartFailed, "cannot be used"},
 		"does not hear":  {&fake{unitErr: func() error { return errors.New("gone") }}, fault.Unavailable, "gone"},
 		"another kind":   {machine(with(nginx, func(u *Unit) { u.Name = "reboot.target" })), fault.ProtectedService, "another name of reboot.target"},
-		"only by others": {machine(with(nginx, func(u *Unit) { u.NotManual = true })), fault.ProtectedService, "by hand"},
+		"only by others": {machine(with(nginx, func(u *Unit) { u.NotManual, u.NoStart = true, true })), fault.ProtectedService, "by hand"},
 	} {
 		if name == "not there" {
 			c.source.units = map[string]Unit{"nginx2.service": nginx}

@@ -17,9 +17,6 @@ const maxReach = 64
 // checkReach refuses a service by what its restart does to others: the system
 // has no fewer names for its end than administrators give to their units.
 func (p *planner) checkReach(ctx context.Context, u Unit) error {
-	if u.NotManual {
-		return refusal(u.Name, "its unit file does not let it be started or stopped by hand", false)
-	}
 	if err := p.checkCaller(u); err != nil {
 		return err
 	}

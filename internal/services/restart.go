@@ -15,6 +15,7 @@ import (
 
 const (
 	sampleEvery = 250 * time.Millisecond
+	lookLimit   = time.Second // for the state of a service that has not settled
 	logLimit    = 3 * time.Second
 	logLines    = 10
 	logRunes    = 300
@@ -101,7 +102,9 @@ func (r *Restart) lastLook(ctx context.Context, w *watch) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	if u, err := r.manager.Unit(context.WithoutCancel(ctx), r.unit.Name); err == nil {
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
+	defer cancel()
+	if u, err := r.manager.Unit(look, r.unit.Name); err == nil {
 		w.see(u, time.Now())
 	}
 	return ctx.Err()

@@ -54,7 +54,7 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := time.AfterFunc(callLimit, end)
 	stopped := context.AfterFunc(ctx, end)
-	conn, err := subscribed(life)
+	conn, err := reach(life)
 	if !stop.Stop() || !stopped() || err != nil {
 		end()
 		if ctx.Err() != nil {
@@ -65,23 +65,15 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 	return &manager{conn: conn, end: end, procfs: procfs.New(s.root), runner: s.runner}, nil
 }
 
-// subscribed connects so that systemd tells of the end of a job. Over the bus it
-// tells only those who asked to be told.
-func subscribed(ctx context.Context) (*dbus.Conn, error) {
+// reach connects so that systemd tells of the end of a job. Over the bus it tells
+// everybody of a job whose owner is still there.
+func reach(ctx context.Context) (*dbus.Conn, error) {
 	if os.Geteuid() == 0 {
 		if conn, err := direct(ctx); err == nil {
 			return conn, nil
 		}
 	}
-	conn, err := dbus.NewSystemConnectionContext(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := conn.Subscribe(); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
+	return dbus.NewSystemConnectionContext(ctx)
 }
 
 // direct connects to systemd's private socket, as connect does, but once for
@@ -204,7 +196,7 @@ func known(err error) error {
 		return fmt.Errorf("%w: %w", services.ErrMasked, err)
 	case "OnlyByDependency":
 		return fmt.Errorf("%w: %w", services.ErrNoManual, err)
-	case "x":
+	case "AccessDenied", "InteractiveAuthorizationRequired":
 		return fmt.Errorf("%w: %w", services.ErrDenied, err)
 	case "TransactionIsDestructive", "ShuttingDown":
 		return fmt.Errorf("%w: %w", services.ErrBusy, err)

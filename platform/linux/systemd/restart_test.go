@@ -65,6 +65,7 @@ var inContainer = map[string]string{
 	"off.service":       sleeps + install,
 	"wanted.service":    sleeps + install,
 	"byhand.service":    "[Unit]\nRefuseManualStop=yes\n" + sleeps,
+	"nostart.service":   "[Unit]\nRefuseManualStart=yes\n" + sleeps,
 	"needed.service":    "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'test ! -e /run/broken'\n",
 	"needs.service":     "[Unit]\nRequires=needed.service\nAfter=needed.service\n" + sleeps,
 	"unmet.service":     "[Unit]\nConditionPathExists=!/run/unmet\n" + sleeps + install,
@@ -252,6 +253,7 @@ func TestRefusalsOfABootedSystem(t *testing.T) {
 		{"bad", fault.RestartFailed, "bad-setting", fault.RestartFailed},
 		{"sho-1", fault.ServiceNotFound, "no service sho-1.service", fault.ServiceNotFound},
 		{"byhand", protected, "by hand", protected},
+		{"nostart", protected, "by hand", protected},
 		{"debug-shell", protected, "shell of root", protected},
 		{"poweroff.target", protected, "state of the system", protected},
 		{"poweroff", protected, "ends the system", protected},
@@ -294,6 +296,9 @@ func TestRefusalsOfABootedSystem(t *testing.T) {
 	}
 	if _, err := plan(t, services.Options{Name: "sho-1"}); !strings.Contains(fault.NewDocument("", err).Fix, "shop-1.service") {
 		t.Errorf("no near name: %v", fault.NewDocument("", err).Fix)
+	}
+	if _, err := services.PlanRestart(t.Context(), NewServices(t.TempDir(), sysexec.Host{}), services.Options{Name: "polkit"}); code(err) != fault.Unsupported {
+		t.Errorf("a tree that is not live is answered for by this machine: %v", err)
 	}
 	if _, err := plan(t, services.Options{Name: "carries", Force: true, Protected: []string{"carr*"}}); err != nil {
 		t.Errorf("configured and forced: %v", err)
