@@ -26,9 +26,9 @@ type change struct {
 	// preview is what the answer would hold; may be nil.
 	preview any
 	do      func(ctx context.Context) (changed, error)
-	// goesOn says that the system carries the change on when nobody waits for it
-	// any more, as systemd does with a job that it has accepted.
-	goesOn bool
+	// pending says after a failed do that the system carries the change on by
+	// itself, as systemd does with a job that it has accepted; may be nil.
+	pending func() bool
 	// already is the answer when there is nothing to do, and so nothing to record.
 	already document
 	close   func() // gives back what the plan holds; may be nil
@@ -144,15 +144,14 @@ func (t ticket) finish(ctx context.Context, o journal.Outcome) record {
 	return r
 }
 
-// outcomeOf says how a change ended. One that ran out of time did not happen,
-// or goes on without sentinel.
+// outcomeOf says how a change ended.
 func outcomeOf(c change, doc changed, err error) journal.Outcome {
 	if err == nil {
 		return journal.Outcome{Result: journal.Done, Detail: doc.outcome()}
 	}
 	e := fault.From(err)
 	o := journal.Outcome{Result: journal.Failed, Code: string(e.Code), Detail: e.Message}
-	if c.goesOn && (e.Code == fault.Timeout || e.Code == fault.Cancelled) {
+	if c.pending != nil && c.pending() {
 		o.Result = journal.Pending
 	}
 	return o

@@ -29,7 +29,7 @@ type output struct {
 	indent         bool
 	width          int
 	colour         bool
-	giveUp         <-chan struct{} // closed a moment after the run was interrupted
+	giveUp         func() <-chan struct{} // closed a moment from now if the run was interrupted, else a moment after it is
 }
 
 // lastWord is how long an interrupted run may take to write its answer to
@@ -39,7 +39,7 @@ const lastWord = time.Second
 // newOutput chooses the form: the view for people on a terminal, unless JSON
 // is asked for.
 func newOutput(ctx context.Context, stdout, stderr io.Writer, forceJSON bool) output {
-	o := output{stdout: stdout, stderr: stderr, width: defaultWidth, giveUp: afterwards(ctx, lastWord)}
+	o := output{stdout: stdout, stderr: stderr, width: defaultWidth, giveUp: func() <-chan struct{} { return afterwards(ctx, lastWord) }}
 	file, ok := stdout.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return o
@@ -102,7 +102,7 @@ func (o output) write(raw []byte, status int) int {
 		}
 		fmt.Fprintf(o.stderr, "sentinel: the answer could not be written: %v\n", err) //nolint:errcheck // nowhere left to say it
 		return fault.ExitFailed
-	case <-o.giveUp:
+	case <-o.giveUp():
 		return fault.ExitInterrupted
 	}
 }

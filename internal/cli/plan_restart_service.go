@@ -26,18 +26,18 @@ func planRestart(ctx context.Context, s session, call invocation) (change, error
 	if err != nil {
 		return change{}, err
 	}
+	var done services.Restarted
 	return change{
 		object: map[string]any{"service": plan.Name(), "force": call.force},
 		would:  plan.Summary(),
 		do: func(ctx context.Context) (changed, error) {
-			done, err := plan.Do(ctx)
-			if err != nil {
+			if done, err = plan.Do(ctx); err != nil {
 				return nil, about(err, done)
 			}
 			return &restartDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
 		},
-		goesOn: true,
-		close:  plan.Close,
+		pending: func() bool { return done.Pending },
+		close:   plan.Close,
 	}, nil
 }
 

@@ -39,7 +39,7 @@ func (s session) patient(call invocation) doctor.Patient {
 	_, err := config.Load(path, call.config != "")
 	return doctor.Patient{
 		Root: "/", OS: runtime.GOOS, Version: version.Number, User: s.user(), AsRoot: s.root,
-		Binary: ownBinary, Trusted: trust.RootOnly.File, Tools: raisedTools(),
+		Binary: ownBinary, Trusted: trust.RootOnly.File, TrustedLog: trust.InLogs.File, Tools: raisedTools(),
 		ConfigPath: path, ConfigError: err, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: sysexec.Host{},
 		Journal:  s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,

@@ -58,7 +58,7 @@ func well(t *testing.T, more map[string]string) Patient {
 	fine := func(context.Context) (string, error) { return "fine", nil }
 	return Patient{
 		Root: root, OS: "linux", Version: "1.2.3", User: User{UID: 1000},
-		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil },
+		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
 		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml",
 		StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: &programs{do: func(string) sysexec.Result { return sysexec.Result{} }},

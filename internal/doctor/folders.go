@@ -63,16 +63,16 @@ func giveToRoot(dir string, why error) string {
 	return "Give it to root: sudo chown root " + dir + " && sudo chmod go-w " + dir
 }
 
-func stateFolder(_ context.Context, p Patient) []Finding { return p.kept(p.StateDir) }
+func stateFolder(_ context.Context, p Patient) []Finding { return p.kept(p.StateDir, p.Trusted) }
 
-func journalFolder(_ context.Context, p Patient) []Finding { return p.kept(p.JournalDir) }
+func journalFolder(_ context.Context, p Patient) []Finding { return p.kept(p.JournalDir, p.TrustedLog) }
 
 // kept judges a folder that sentinel writes to as root.
-func (p Patient) kept(dir string) []Finding {
+func (p Patient) kept(dir string, trusted func(string) error) []Finding {
 	info, err := os.Lstat(p.at(dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return p.toBeMade(dir)
+		return p.toBeMade(dir, trusted)
 	case errors.Is(err, fs.ErrPermission):
 		return one(Unknown, "Only root can look at "+dir+".", "Run: sudo sentinel --doctor")
 	case err != nil:
@@ -80,19 +80,19 @@ func (p Patient) kept(dir string) []Finding {
 	case !info.IsDir():
 		return one(Problem, dir+" is not a folder.", "Move it aside: sudo mv "+dir+" "+dir+".aside")
 	}
-	if err := p.Trusted(p.at(dir)); err != nil {
+	if err := trusted(p.at(dir)); err != nil {
 		return one(Problem, err.Error(), giveToRoot(dir, err))
 	}
 	return p.room(dir, dir+" belongs to root")
 }
 
 // toBeMade judges a folder that the first change makes.
-func (p Patient) toBeMade(dir string) []Finding {
+func (p Patient) toBeMade(dir string, trusted func(string) error) []Finding {
 	above := filepath.Dir(dir)
 	if _, err := os.Stat(p.at(above)); err != nil {
 		return one(Warning, "There is neither "+dir+" nor "+above+".", "sudo mkdir -p "+above)
 	}
-	if err := p.Trusted(p.at(above)); err != nil {
+	if err := trusted(p.at(above)); err != nil {
 		return one(Problem, dir+" cannot be made safely: "+err.Error(), shared)
 	}
 	return p.room(above, dir+" is not there yet; the first change makes it")

@@ -24,7 +24,9 @@ type Patient struct {
 	// Trusted says why somebody other than root could change what is at a path:
 	// [sentinel/internal/trust.RootOnly].
 	Trusted func(path string) error
-	Tools   []Tool
+	// TrustedLog is Trusted for the journal: [sentinel/internal/trust.InLogs].
+	TrustedLog func(path string) error
+	Tools      []Tool
 	// ConfigPath is the file of the configuration, and ConfigError why it cannot
 	// be used.
 	ConfigPath  string

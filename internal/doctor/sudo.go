@@ -92,7 +92,7 @@ func sudoRules(ctx context.Context, p Patient) []Finding {
 }
 
 func (p Patient) ruleOf(tool Tool, allowed, password bool) Finding {
-	fix := fmt.Sprintf("If it is wanted: sudo install -o root -g root -m 0440 packaging/sudoers.d/sentinel %s && sudo usermod -aG sentinel %s, then log in again", sudoers, p.User.Name)
+	fix := fmt.Sprintf("If it is wanted: sudo groupadd -f sentinel && sudo install -o root -g root -m 0440 packaging/sudoers.d/sentinel %s && sudo usermod -aG sentinel %s, then log in again", sudoers, p.User.Name)
 	without := "it answers without what only root can read"
 	if tool.Needs {
 		without = "it is denied"

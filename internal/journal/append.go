@@ -53,18 +53,14 @@ func (j *Journal) appendAlone(ctx context.Context, r Record, limit *Limit) (Head
 // of crashes. The lock is held. What serves an intent must succeed; an outcome is written even
 // if the head cannot be, because what it tells has happened.
 func (j *Journal) appendTo(ctx context.Context, s *state, r Record, limit *Limit) (Head, error) {
-	intent := r.Event == EventIntent
+	r.Time = j.now().UTC().Truncate(time.Millisecond)
 	if s.behind {
-		if err := j.mendHead(s); err != nil && intent {
+		if err := j.mendHead(s); err != nil && r.Event == EventIntent {
 			return Head{}, err
 		}
 	}
-	r.Time = j.now().UTC().Truncate(time.Millisecond)
-	if err := limit.judge(s, r.Time); err != nil {
-		return Head{}, err
-	}
-	if intent && s.current.size+maxLine > j.maxFile {
-		if err := j.rotate(s); err != nil {
+	if r.Event == EventIntent {
+		if err := j.admit(s, r.Time, limit); err != nil {
 			return Head{}, err
 		}
 	}
@@ -72,19 +68,37 @@ func (j *Journal) appendTo(ctx context.Context, s *state, r Record, limit *Limit
 	if err != nil {
 		return Head{}, err
 	}
-	if intent {
-		if err := reserve(s.current.file, s.current.size, int64(len(line))+outcomeRoom); err != nil {
-			return Head{}, fmt.Errorf("keep room for the outcome: %w", err)
-		}
-	}
 	if err := ctx.Err(); err != nil {
 		return Head{}, err
 	}
 	if err := j.put(s, line); err != nil {
 		return Head{}, err
 	}
+	return j.moveHead(s, r)
+}
+
+// admit judges an intent and finds room for it and for its outcome. Only an
+// intent begins a new file: the room that was kept for outcomes is in this one.
+func (j *Journal) admit(s *state, now time.Time, limit *Limit) error {
+	if err := limit.judge(s, now); err != nil {
+		return err
+	}
+	if s.current.size+maxLine > j.maxFile {
+		if err := j.rotate(s); err != nil {
+			return err
+		}
+	}
+	if err := reserve(s.current.file, s.current.size, maxLine+outcomeRoom); err != nil {
+		return fmt.Errorf("keep room for the outcome: %w", err)
+	}
+	return nil
+}
+
+// moveHead makes r, which was appended, the end of the journal, and removes the
+// files that are kept no longer.
+func (j *Journal) moveHead(s *state, r Record) (Head, error) {
 	head, drop := j.headAfter(s, r)
-	if err := j.writeHead(head); err != nil && intent {
+	if err := j.writeHead(head); err != nil && r.Event == EventIntent {
 		return Head{}, fmt.Errorf("write the head: %w", errors.Join(err, s.takeBack()))
 	}
 	for _, o := range s.old[:drop] {

@@ -32,7 +32,7 @@ var errLink = errors.New("it is a symbolic link")
 // folder makes dir if it is missing and checks that nobody but root (or who runs
 // this) can change what is in it.
 func folder(dir string, mode fs.FileMode) error {
-	err := trust.RootOrSelf.Folders(dir)
+	err := trust.InLogs.Folders(dir)
 	if errors.Is(err, fs.ErrNotExist) { // what is there of the path was found safe
 		err = makeFolder(dir, mode)
 	}
@@ -73,7 +73,7 @@ func checkFolder(dir string) error {
 	if err := trust.RootOrSelf.Info(dir, info); err != nil {
 		return err
 	}
-	return trust.RootOrSelf.Folders(dir)
+	return trust.InLogs.Folders(dir)
 }
 
 // openTrusted opens a file that is there or, with O_CREATE, makes it. It never

@@ -34,7 +34,7 @@ const patience = 200 * time.Millisecond
 // changePatience is that of a call that changes something: its program finishes
 // or takes back what it has begun, and its document is the only one that knows which. It stays
 // below spare, so that the answer is out before the server gives up waiting for it.
-const changePatience = 4 * time.Second
+const changePatience = 6 * time.Second
 
 // A gate runs sentinel with the privilege that an operation can make use of
 // and the host allows. It is safe for concurrent use.

@@ -28,7 +28,7 @@ const settle = 2 * time.Second
 
 // spare is what is added to the time limit of calls where something else
 // should have ended before.
-const spare = 5 * time.Second
+const spare = 8 * time.Second
 
 // Why a link ends before all is answered.
 var (

@@ -88,7 +88,8 @@ var _ Runner = Host{}
 // of its command is over goes on alone and is reaped when it ends; one that may not be
 // signalled is left at once, because waiting cannot bring its end nearer. (The sudo of
 // Debian keeps the caller's real user id and can be signalled, kill(2); a program that
-// takes root's for that too cannot.) Either way the answer is the context's error.
+// takes root's for that too cannot.) Either way the answer is the context's error, with
+// the result of a program that was gone in time.
 func (Host) Run(ctx context.Context, c Command) (Result, error) {
 	p, ctx, cancel, err := launch(ctx, c)
 	defer cancel()
@@ -103,7 +104,7 @@ func (Host) Run(ctx context.Context, c Command) (Result, error) {
 		return p.result()
 	case <-ctx.Done():
 		p.stop(c.Patience, c.NoKill)
-		return Result{}, fmt.Errorf("run %s: %w", c.Path, ctx.Err())
+		return p.lastWords(), fmt.Errorf("run %s: %w", c.Path, ctx.Err())
 	}
 }
 
@@ -230,6 +231,18 @@ func (p *process) result() (Result, error) {
 	}
 	r.Exit = exitStatus(p.cmd)
 	return r, nil
+}
+
+// lastWords is the result of a process that was stopped, the zero Result while
+// it is still there.
+func (p *process) lastWords() Result {
+	select {
+	case <-p.ended:
+		r, _ := p.result() //nolint:errcheck // the context's error says more
+		return r
+	default:
+		return Result{}
+	}
 }
 
 func exitStatus(cmd *exec.Cmd) int {

@@ -338,3 +338,16 @@ func TestProgramThatIsSparedOutlivesItsGrace(t *testing.T) {
 		t.Error(err)
 	}
 }
+func TestCancelledProgramHasItsLastWord(t *testing.T) {
+	ready := fifo(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	c := script(`trap 'echo "rolled back"; exit 3' TERM; echo up >` + ready + `; while :; do sleep 0.1; done`)
+	go func() {
+		heard(t, ready)
+		cancel()
+	}()
+	r, err := Host{}.Run(ctx, c)
+	if diff := cmp.Diff(Result{Stdout: []byte("rolled back\n"), Exit: 3}, r); !errors.Is(err, context.Canceled) || diff != "" {
+		t.Errorf("error %v, want Canceled; result (-want +got):\n%s", err, diff)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -31,7 +32,14 @@ const (
 	// sticky bit, such as /tmp: the kernel lets nobody rename or remove what
 	// belongs to somebody else there.
 	RootOrSelf
+	// InLogs is RootOrSelf for what lies below /var/log, which Ubuntu lets the
+	// group of its syslog write. That service could move a folder there away, not what is in
+	// it; who keeps a record there must notice that.
+	InLogs
 )
+
+// logs is the folder that InLogs is about, by its name on Linux and on macOS.
+var logs = []string{"/var/log", "/private/var/log"}
 
 // File checks the file at path and every folder that leads to it.
 func (r Rule) File(path string) error {
@@ -116,8 +124,9 @@ func (r Rule) Info(path string, info fs.FileInfo) error {
 		return err
 	}
 	writable := info.Mode().Perm()&0o022 != 0
-	guarded := r == RootOrSelf && info.IsDir() && info.Mode()&fs.ModeSticky != 0 && owner(info) == 0
-	if writable && !guarded {
+	sticky := r != RootOnly && info.IsDir() && info.Mode()&fs.ModeSticky != 0 && owner(info) == 0
+	shared := r == InLogs && slices.Contains(logs, path) && info.Mode().Perm()&0o002 == 0
+	if writable && !sticky && !shared {
 		return fmt.Errorf("%s can be written by others%s", path, advice("chmod go-w", path, info))
 	}
 	return nil
@@ -127,7 +136,7 @@ func (r Rule) owner(path string, info fs.FileInfo) error {
 	switch uid := owner(info); {
 	case uid < 0:
 		return errors.New(path + " has no owner that can be read")
-	case uid == 0, r == RootOrSelf && uid == os.Geteuid():
+	case uid == 0, r != RootOnly && uid == os.Geteuid():
 		return nil
 	default:
 		return fmt.Errorf("%s belongs to user %d; it must belong to root%s", path, uid, advice("chown root", path, info))
