@@ -61,9 +61,9 @@ func buildAndMeasure(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return errors.New("sentinel is measured as root, in namespaces that only root can make; run it with sudo")
 	}
-	for _, tool := range []string{"go", "ss", "ps", "sleep"} {
+	for _, tool := range []string{"go", "ss", "ps", "sleep", "nft"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("%w (Debian packages iproute2 and procps)", err)
+			return fmt.Errorf("%w (Debian packages iproute2, nftables and procps)", err)
 		}
 	}
 	dir, err := os.MkdirTemp("", "sentinel-bench-")

@@ -37,7 +37,7 @@ func measure(ctx context.Context, w io.Writer, p programs) error {
 	}
 	var table []row
 	for _, part := range []func(context.Context, programs) ([]row, error){
-		startRows, serverRows, crowdedRows, manySocketsRows,
+		startRows, serverRows, changeRows, crowdedRows, manySocketsRows,
 	} {
 		rows, err := part(ctx, p)
 		if err != nil {
