@@ -29,11 +29,13 @@ const (
 )
 
 // domains own their types and rules; none knows another.
-var domains = []string{"assets", "blocklist", "firewall", "health", "network", "procs", "services"}
+var domains = []string{
+	"assets", "audit", "blocklist", "firewall", "health", "netdiag", "network", "portscan", "procs", "services", "updates",
+}
 
 // foundations may be imported by domains and by each other where a line says
 // so. fault is one because a refusal is a rule of its domain and has a code.
-var foundations = []string{"answer", "bound", "config", "fault", "sanitize", "trust", "window"}
+var foundations = []string{"answer", "bound", "config", "fault", "sanitize", "target", "trust", "window"}
 
 type goPackage struct {
 	ImportPath string

@@ -25,6 +25,10 @@ const (
 // few addresses is not a firewall, so it does not count.
 const OwnTable = "sentinel"
 
+// OwnChain is where they are without nftables: a chain of the table filter of
+// iptables, which does not count either.
+const OwnChain = "SENTINEL"
+
 // A Chain is a chain of packet filter rules as the kernel has it loaded.
 type Chain struct {
 	// Family is what the table sees: "ip" (IPv4), "ip6", "inet" (both), or
@@ -124,6 +128,9 @@ func unread(err error) string {
 // a chain that c continues in. Each chain is looked at once: the kernel forbids loops,
 // but not a hundred chains that all continue in the next two.
 func filters(all []Chain, c Chain, seen map[string]bool) bool {
+	if c.Name == OwnChain && c.Table == "filter" {
+		return false
+	}
 	if c.DropPolicy || c.Drops {
 		return true
 	}

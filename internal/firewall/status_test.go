@@ -47,6 +47,8 @@ func TestVerdictRestsOnWhatTheKernelHasLoaded(t *testing.T) {
 		"a loop with a drop":    {Facts{Chains: []Chain{input("a"), chain("a", false, "a", "b"), chain("b", true, "a")}}, Active, ""},
 		"a chain onto itself":   {Facts{Chains: []Chain{input("INPUT")}}, Disabled, ""},
 		"own table":             {Facts{Chains: []Chain{{Table: OwnTable, Name: "input", Input: true, Drops: true}}}, Disabled, ""},
+		"own chain of iptables": {Facts{Chains: []Chain{input(OwnChain), chain(OwnChain, true)}}, Disabled, ""},
+		"own chain and a drop":  {Facts{Chains: []Chain{input(OwnChain, "a"), chain(OwnChain, true), chain("a", true)}}, Active, "INPUT"},
 		"own table and another": {Facts{Chains: []Chain{{Table: OwnTable, Name: "input", Input: true, Drops: true}, {Table: "t", Name: "in", Input: true, Drops: true}}}, Active, "table t"},
 		"a manager and its rules": {
 			Facts{Managers: []string{"ufw"}, Chains: []Chain{{Table: "filter", Name: "INPUT", Input: true, DropPolicy: true}}}, Active, "INPUT",

@@ -67,10 +67,11 @@ func dormant(t *nftables.Table) bool {
 }
 
 // absent says that the kernel has no nftables at all, which is not the same as
-// not being allowed to look.
+// not being allowed to look. nfnetlink answers EINVAL for a part of itself that is not there
+// (net/netfilter/nfnetlink.c).
 func absent(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPROTONOSUPPORT) ||
-		errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT)
+		errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EINVAL)
 }
 
 func readError(err error) error {
