@@ -65,7 +65,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"thresholds: {memory: {warning: -1}}\n", "thresholds.memory holds -1"},
 		{"thresholds: {temperature: {warning: 90, critical: 80}}\n", "thresholds.temperature: warning 90 is above critical 80"},
 		{"thresholds: {firewall_disabled: maybe}\n", `thresholds.firewall_disabled is "maybe"; none, warning or critical are allowed`},
-		{"policy: {disabled_tools: [get_sytem_health]}\n", `policy.disabled_tools names "get_sytem_health", and there is no such tool`},
+		{"policy: {disabled_tools: [get_system_helth]}\n", `policy.disabled_tools names "get_system_helth", and there is no such tool`},
 		{"policy: {disabled_tools: [verify_journal]}\n", "there is no such tool"},
 		{"policy: {destructive_per_minute: -1}\n", "policy.destructive_per_minute is -1; it must be from 0 to 1000"},
 		{"policy: {destructive_per_minute: 1001}\n", "it must be from 0 to 1000"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"sentinel/internal/ops"
 )
@@ -77,10 +78,8 @@ func (p Policy) check() error {
 
 func (p Protect) check() error {
 	for _, list := range [][]string{p.Processes, p.Services} {
-		for _, name := range list {
-			if name == "" {
-				return errors.New("protect holds an empty name")
-			}
+		if slices.Contains(list, "") {
+			return errors.New("protect holds an empty name")
 		}
 	}
 	return nil
