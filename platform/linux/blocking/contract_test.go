@@ -37,9 +37,7 @@ type kind struct {
 	clean []string
 	// most is how many addresses are loaded at once.
 	most int
-	// pause is up to how long after its begin an Add is killed.
-	pause time.Duration
-	// each is how many addresses it adds.
+	// each is how many addresses an Add has that is killed.
 	each int
 }
 
@@ -57,7 +55,6 @@ func TestNftablesKeepsTheContract(t *testing.T) {
 		overtake: []string{"nft insert rule inet sentinel input accept"},
 		clean:    []string{"nft flush ruleset"},
 		most:     20_000,
-		pause:    8 * time.Millisecond,
 		each:     2500,
 	})
 }
@@ -67,7 +64,7 @@ func TestIptablesNftKeepsTheContract(t *testing.T) { contract(t, iptablesKind("n
 func TestIptablesLegacyKeepsTheContract(t *testing.T) { contract(t, iptablesKind("legacy")) }
 
 func iptablesKind(variant string) kind {
-	k := kind{name: "iptables-" + variant, most: most, pause: 60 * time.Millisecond, each: 40}
+	k := kind{name: "iptables-" + variant, most: most, each: 40}
 	for _, program := range []string{"iptables-", "ip6tables-"} {
 		p := program + variant
 		k.flush = append(k.flush, p+" -F")
@@ -452,6 +449,7 @@ func child(words []string) int {
 		os.Stdout.WriteString(err.Error())
 		return 1
 	}
+	os.Stdout.WriteString("done\n")
 	return 0
 }
 
@@ -507,11 +505,34 @@ func testCrowd(t *testing.T, k kind, b blocklist.Backend, _ *world) {
 	loaded(t, b, true)
 }
 
+// undisturbed is how long an Add takes in a process of its own, at most of
+// three times.
+func undisturbed(t *testing.T, k kind, b blocklist.Backend, first netip.Addr) time.Duration {
+	t.Helper()
+	longest := time.Duration(0)
+	for range 3 {
+		c := ready(t, k.name, first, k.each)
+		began := time.Now()
+		c.begin()
+		line, err := c.out.ReadString('\n')
+		longest = max(longest, time.Since(began))
+		if err := errors.Join(err, c.cmd.Wait()); err != nil {
+			t.Fatalf("a child says %q, %v", line, err)
+		}
+		for _, command := range k.flush {
+			run(t, command)
+		}
+		loaded(t, b, false)
+	}
+	return longest
+}
+
 // testKilled ends an Add at random moments, some of the time of a table that
 // is yet to be made.
 func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *world) {
 	const rounds = 200
 	fresh := netip.MustParseAddr("10.1.0.1")
+	longest := undisturbed(t, k, b, fresh)
 	before, between, after, cut := 0, 0, 0, 0
 	for round := range rounds {
 		if round%4 == 0 {
@@ -522,7 +543,7 @@ func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *world) {
 		had := len(mustLoad(t, b))
 		c := ready(t, k.name, fresh, k.each)
 		c.begin()
-		pause(rand.N(k.pause))
+		pause(rand.N(longest * 3 / 2))
 		c.cmd.Process.Kill()
 		c.cmd.Wait()
 		var blocks []blocklist.Block

@@ -7,8 +7,10 @@ package blocking
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
+	"os"
 	"slices"
 	"time"
 
@@ -92,8 +94,8 @@ func (n Nftables) present(ctx context.Context, blocks []blocklist.Block) (map[ne
 	return there, err
 }
 
-// add is one transaction. When the table does not let itself be put right
-// twice, it is made anew as a whole.
+// add is one transaction. When the table does not let itself be put right three
+// times, it is made anew as a whole.
 func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[netip.Addr]bool, attempt int) error {
 	have, err := readLayout(ctx)
 	if err != nil {
@@ -325,6 +327,8 @@ func nftError(what string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%s: %w", what, context.DeadlineExceeded)
 	case errors.Is(err, fs.ErrPermission):
 		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
 	case errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT):

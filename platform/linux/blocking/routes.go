@@ -5,6 +5,7 @@
 package blocking
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -26,30 +27,68 @@ const dumps = 3
 // nextHopObject is RTA_NH_ID.
 const nextHopObject = 30
 
-// errNextHop says that the kernel was told not to say where a route with a
-// nexthop object leads (the sysctl net.ipv4.nexthop_compat_mode).
-var errNextHop = errors.New("the kernel does not tell the gateway of a default route")
+// errNextHop says that a route leads to a nexthop object and the kernel does
+// not tell where that is (the sysctl net.ipv4.nexthop_compat_mode).
+var errNextHop = errors.New("the gateway of a default route stands elsewhere")
 
 // routed reads the routes of all tables: which of them is used is for rules to
 // decide, and those can change. A router with the table of the whole Internet has a million;
 // none is kept.
 func routed(ctx context.Context) ([]blocklist.Vital, error) {
+	list, err := dumped(ctx, unix.RTM_GETROUTE, &nl.RtMsg{}, parseRoute)
+	if !errors.Is(err, errNextHop) {
+		return list, err
+	}
+	hops, err := dumped(ctx, unix.RTM_GETNEXTHOP, nextHop{}, parseNextHop)
+	return append(list, hops...), err
+}
+
+// dumped asks the kernel for a list and parses each answer.
+func dumped(ctx context.Context, what int, question nl.NetlinkRequestData, parse func([]byte) ([]blocklist.Vital, error)) ([]blocklist.Vital, error) {
 	var err error
 	for range dumps {
 		var list []blocklist.Vital
 		var bad error
-		ask := nl.NewNetlinkRequest(unix.RTM_GETROUTE, unix.NLM_F_DUMP)
-		ask.AddData(&nl.RtMsg{})
-		err = ask.ExecuteIter(unix.NETLINK_ROUTE, unix.RTM_NEWROUTE, func(b []byte) bool {
-			found, err := parseRoute(b)
-			list, bad = append(list, found...), errors.Join(bad, err)
+		ask := nl.NewNetlinkRequest(what, unix.NLM_F_DUMP)
+		ask.AddData(question)
+		err = ask.ExecuteIter(unix.NETLINK_ROUTE, 0, func(b []byte) bool {
+			found, err := parse(b)
+			list = append(list, found...)
+			if bad == nil {
+				bad = err
+			}
 			return ctx.Err() == nil
 		})
 		if !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return list, errors.Join(err, bad, ctx.Err())
+			return list, cmp.Or(err, ctx.Err(), bad)
 		}
 	}
 	return nil, err
+}
+
+// nextHop is an empty struct nhmsg of linux/nexthop.h, which asks for all.
+type nextHop struct{}
+
+// Len implements [nl.NetlinkRequestData].
+func (nextHop) Len() int { return unix.SizeofNhmsg }
+
+// Serialize implements [nl.NetlinkRequestData].
+func (nextHop) Serialize() []byte { return make([]byte, unix.SizeofNhmsg) }
+
+// parseNextHop parses one nexthop object. Those that no default route leads to
+// count as gateways too: there is no harm in it, and groups need not be followed.
+func parseNextHop(b []byte) ([]blocklist.Vital, error) {
+	if len(b) < unix.SizeofNhmsg {
+		return nil, errFormat
+	}
+	var list []blocklist.Vital
+	err := attributes(b[unix.SizeofNhmsg:], func(kind uint16, value []byte) error {
+		if kind != unix.NHA_GATEWAY {
+			return nil
+		}
+		return appendGateway(&list, unix.RTA_GATEWAY, value)
+	})
+	return list, err
 }
 
 // parseRoute parses a struct rtmsg with the attributes of linux/rtnetlink.h.

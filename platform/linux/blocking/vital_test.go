@@ -74,7 +74,12 @@ func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
 		"run/NetworkManager/no-stub-resolv.conf": "nameserver 192.0.2.54",
 		"run/dnsmasq/resolv.conf":                "nameserver ::ffff:192.0.2.55\n",
 	})
+	told := vitals(t, root)
+	run(t, "sysctl -qw net.ipv4.nexthop_compat_mode=0")
 	found := vitals(t, root)
+	if diff := cmp.Diff(told, found); diff != "" {
+		t.Errorf("what is vital depends on how the kernel tells nexthop objects: %s", diff)
+	}
 	const server = "a name server of this machine"
 	want := map[string]string{
 		"192.0.2.10/32": "an address of this machine", "2001:db8::10/128": "an address of this machine",
@@ -281,6 +286,18 @@ func TestRoutesAreParsed(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
+}
+
+func FuzzNextHop(f *testing.F) {
+	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x08\x00\x06\x00\xc0\x00\x02\x07"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, _ := parseNextHop(b)
+		for _, v := range list {
+			if !v.Prefix.IsSingleIP() || v.Why != gatewayWhy {
+				t.Errorf("%x is %v", b, v)
+			}
+		}
+	})
 }
 
 func FuzzRoute(f *testing.F) {
