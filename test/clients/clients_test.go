@@ -37,17 +37,31 @@ wait $pid; status=$?
 echo $status >%s/status
 `
 
+// aside is a server that keeps the id of its installation, which root's first
+// run makes, out of the machine that runs the tests.
+const aside = `#!/bin/sh
+[ "$(id -u)" = 0 ] || exec %[1]s "$@"
+exec unshare --mount --propagation private /bin/sh -c 'mount -t tmpfs -o mode=755 tmpfs /var/lib && exec "$0" "$@"' %[1]s "$@"
+`
+
 // binaries builds both programs as they are shipped and returns their folder.
 func binaries(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"sentinel", "sentinel-mcp"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), "./cmd/"+name)
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "real", name), "./cmd/"+name)
 		cmd.Dir = "../.."
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", name, err, out)
 		}
+	}
+	server := fmt.Sprintf(aside, filepath.Join(dir, "real", "sentinel-mcp"))
+	if err := os.WriteFile(filepath.Join(dir, "sentinel-mcp"), []byte(server), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("real", "sentinel"), filepath.Join(dir, "sentinel")); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
@@ -134,9 +148,20 @@ func inspect(t *testing.T, server string, args ...string) (status int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
+// everyTool is the server with all of its toolsets, as one word of a command
+// line.
+func everyTool(t *testing.T, dir string) string {
+	t.Helper()
+	path := filepath.Join(dir, "every-tool")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nexec "+dir+"/sentinel-mcp --toolsets all\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestInspector(t *testing.T) {
 	installed(t)
-	server := binaries(t) + "/sentinel-mcp"
+	server := everyTool(t, binaries(t))
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {
 			status, out, errs := inspect(t, server, "--protocol-era", era, "--method", "tools/list", "--strict")

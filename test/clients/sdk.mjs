@@ -22,7 +22,7 @@ async function passed(name, check) {
   console.log(`ok ${name}`);
 }
 
-const client = await connect();
+const client = await connect("--toolsets", "all");
 const { tools } = await client.listTools(); // from here on every result is checked against its output schema
 
 await passed("instructions", () => assert.match(client.getInstructions(), /not zero/));
