@@ -64,8 +64,9 @@ func invalid(text, why string) error {
 	return fault.New(fault.InvalidTarget, strconv.Quote(sanitize.Text(text, 80))+" "+why+".")
 }
 
-// wrong says why a name is not that of a host, by RFC 1123 section 2.1. A last label of digits would be read as an address by some programs and as
-// a name by others.
+// wrong says why a name is not that of a host, by RFC 1123 section 2.1. A last
+// label that is a number would be read as an address by some programs and as a name by
+// others.
 func wrong(name string) string {
 	if name == "" || len(name) > maxName {
 		return "is not a host name: it has to have 1 to 253 characters"
@@ -76,7 +77,8 @@ func wrong(name string) string {
 			return "is not a host name: each part has 1 to 63 letters, digits and hyphens, and neither begins nor ends with a hyphen"
 		}
 	}
-	if _, err := strconv.ParseUint(labels[len(labels)-1], 0, 64); err == nil {
+	last := labels[len(labels)-1]
+	if _, err := strconv.ParseUint(last, 0, 64); err == nil || strings.Trim(last, "0123456789-") == "" {
 		return "is neither an address nor a host name"
 	}
 	return ""

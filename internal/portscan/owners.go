@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package portscan
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"sentinel/internal/bound"
+	"sentinel/internal/sanitize"
+)
+
+// ownersLimit bounds the search for the processes behind open ports.
+const ownersLimit = 3 * time.Second
+
+type listeners struct {
+	list   []Listener
+	denied bool
+}
+
+// attribute tells which process stands behind each open port of this machine,
+// and at which address it listens.
+func (r *Report) attribute(ctx context.Context, m Machine, a netip.Addr) {
+	ports := make([]uint16, 0, len(r.Ports))
+	for _, p := range r.Ports {
+		ports = append(ports, uint16(p.Port))
+	}
+	if len(ports) == 0 {
+		return
+	}
+	found, err := bound.Call(ctx, ownersLimit, func(ctx context.Context) (listeners, error) {
+		list, denied, err := m.Listeners(ctx, ports)
+		return listeners{list, denied}, err
+	})
+	lacks := false
+	for i := range r.Ports {
+		p := &r.Ports[i]
+		if l, ok := behind(found.list, a, uint16(p.Port)); ok {
+			exposed := !l.Address.Addr().IsLoopback()
+			p.PID, p.ProcessName = l.PID, sanitize.Text(l.Name, 64)
+			p.Bind, p.Exposed = sanitize.Text(l.Address.Addr().String(), 64), &exposed
+		}
+		lacks = lacks || p.PID == 0
+	}
+	switch {
+	case err != nil:
+		r.Unavailable.Add("ports.pid", err)
+	case lacks && found.denied:
+		r.Unavailable.Note("ports.pid", "processes of other users are not readable without root (CAP_SYS_PTRACE)")
+	case lacks:
+		r.Unavailable.Note("ports.pid", "no process of this machine listens at some of the ports: the kernel or a firewall rule answers there")
+	}
+}
+
+// behind finds the listener that takes connections to a port of an address:
+// one at this very address before one at all of them. A listener at all IPv6 addresses
+// usually takes IPv4 as well (ipv6(7), IPV6_V6ONLY).
+func behind(list []Listener, a netip.Addr, port uint16) (best Listener, ok bool) {
+	rank := 0
+	for _, l := range list {
+		at := l.Address.Addr()
+		points := 0
+		switch {
+		case l.Address.Port() != port:
+		case at.WithZone("") == a:
+			points = 3
+		case at.IsUnspecified() && at.Is4() == a.Is4():
+			points = 2
+		case at.IsUnspecified() && a.Is4():
+			points = 1
+		}
+		if points > rank {
+			best, rank = l, points
+		}
+	}
+	return best, rank > 0
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package portscan
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/target"
+)
+
+// Sources are what a scan works with.
+type Sources struct {
+	Resolver target.Resolver
+	Machine  Machine
+	Engine   Engine
+}
+
+// A Request is what a caller asked for.
+type Request struct {
+	Target target.Host
+	Ports  Ports
+	Policy Policy
+	Rows   int           // open ports to show one by one, 0 means all
+	Limit  time.Duration // of the whole scan; 0 means TimeLimit
+	// Progress is told the percentage of ports that are done, once for each and
+	// never less than before; may be nil.
+	Progress func(percent int)
+}
+
+// Scan finds the address of the target, asks the policy, and tells the state
+// of the ports. A scan that ran out of time, or of what it needs from the system, answers
+// with what it has; one that found out nothing is an error.
+func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
+	start := time.Now()
+	limit := r.Limit
+	if limit == 0 {
+		limit = TimeLimit
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	aim, err := take(limited, s, r)
+	if err != nil {
+		return Report{}, ended(ctx, err)
+	}
+	ports := r.Ports.List()
+	result, err := s.Engine.Scan(limited, Job{Address: aim.address, Ports: ports, Local: aim.local, Progress: progress(r.Progress, len(ports))})
+	if ctx.Err() != nil {
+		return Report{}, ctx.Err()
+	}
+	report := newReport(aim, r, s.Engine.Name(), result, time.Since(start))
+	if err == nil && !report.Complete {
+		err = errUntold
+	}
+	if err != nil {
+		if err := report.cutShort(err); err != nil {
+			return Report{}, err
+		}
+	}
+	if aim.local {
+		report.attribute(ctx, s.Machine, aim.address)
+	}
+	report.fit(result.Open, r.Rows)
+	return report, nil
+}
+
+// errUntold is why ports have no state when an engine is content without.
+var errUntold = errors.New("the scanner did not tell")
+
+// ended keeps the meaning of the end of ctx.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// An aim is the one address that is scanned.
+type aim struct {
+	target  string
+	address netip.Addr
+	others  []netip.Addr
+	local   bool
+}
+
+func take(ctx context.Context, s Sources, r Request) (aim, error) {
+	networks, err := s.Machine.Networks(ctx)
+	if err != nil && !r.Policy.Force {
+		return aim{}, fault.Wrap(fault.Unavailable, "The networks of this machine cannot be read, which decide what may be scanned", err)
+	}
+	addrs, err := r.Target.Resolve(ctx, s.Resolver)
+	if err != nil {
+		return aim{}, err
+	}
+	j := judge{r.Policy, networks}
+	address, err := j.choose(r.Target.String(), addrs)
+	if err != nil {
+		return aim{}, err
+	}
+	others := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return a == address })
+	return aim{r.Target.String(), address, others, j.own(address)}, nil
+}
+
+// progress turns ports into percents.
+func progress(tell func(int), total int) func(int) {
+	if tell == nil {
+		return func(int) {}
+	}
+	told := 0
+	return func(done int) {
+		if percent := 100 * done / max(1, total); percent > told {
+			told = percent
+			tell(percent)
+		}
+	}
+}
+
+func newReport(a aim, r Request, engine string, result Result, took time.Duration) Report {
+	report := Report{
+		Target: a.target, Address: a.address.String(), Local: a.local, PortRange: shorten(r.Ports.String()), Engine: engine,
+		Ports: []Port{}, OpenRanges: []string{}, OpenCount: len(result.Open),
+		ClosedCount: result.Closed, FilteredCount: result.Filtered, Scanned: result.Known(), PortsTotal: r.Ports.Count(),
+		ScanTimeMS: strconv.FormatInt(took.Milliseconds(), 10), Unavailable: answer.Gaps{},
+	}
+	for _, other := range a.others {
+		report.OtherAddresses = append(report.OtherAddresses, other.String())
+	}
+	report.Complete = report.Scanned == report.PortsTotal
+	shown := result.Open
+	if r.Rows > 0 {
+		shown = shown[:min(len(shown), r.Rows)]
+	}
+	for _, p := range shown {
+		report.Ports = append(report.Ports, Port{Port: int(p), State: "open", Service: service(p), Protocol: "tcp"})
+	}
+	return report
+}
+
+// shorten cuts a list of ports that is longer than anybody reads.
+func shorten(ports string) string { return sanitize.Text(ports, 200) }
+
+// fit leaves out the rows that an answer has no room for, unless all were
+// asked for, and shows the ports without a row as ranges.
+func (r *Report) fit(open []uint16, rows int) {
+	if rows > 0 {
+		r.Ports = r.Ports[:fitting(r.Ports)]
+	}
+	ranges := SetOf(open[len(r.Ports):])
+	r.Truncated = len(ranges) > 0
+	for _, p := range ranges[:min(len(ranges), maxRanges)] {
+		r.OpenRanges = append(r.OpenRanges, p.String())
+	}
+	if len(ranges) > maxRanges {
+		r.Unavailable.Note("open_ranges", fmt.Sprintf("%d more ranges are left out", len(ranges)-maxRanges))
+	}
+}
+
+// fitting returns how many rows there is room for.
+func fitting(ports []Port) int {
+	size := 0
+	for i, p := range ports {
+		raw, _ := json.Marshal(p) //nolint:errcheck // numbers and texts alone
+		if size += len(raw) + 1; size > maxRowBytes {
+			return i
+		}
+	}
+	return len(ports)
+}
+
+// cutShort says why some ports have no state. When none has one, it returns the
+// failure instead.
+func (r *Report) cutShort(err error) error {
+	var known *fault.Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, ErrNoRoute) && r.Scanned == 0:
+		return fault.New(fault.Unavailable, "This machine knows no route to "+r.Address+".").
+			WithFix("Check the address, and the network of this machine with: ip route get " + r.Address)
+	case r.Scanned == 0 && !errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(fault.Unavailable, "The scan of "+r.Address+" could not be carried out", err).
+			WithFix("Check the network of this machine and how many files a process may open (ulimit -n), then try again.")
+	}
+	reason := answer.Reason(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		reason = "the time limit was reached; ask for fewer ports at a time"
+	}
+	r.Unavailable.Note("ports", fmt.Sprintf("%d of %d ports have no known state: %s", r.PortsTotal-r.Scanned, r.PortsTotal, reason))
+	return nil
+}

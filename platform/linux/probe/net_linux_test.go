@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+)
+
+func command(t testing.TB, words string) string {
+	t.Helper()
+	fields := strings.Fields(words)
+	out, err := exec.Command(testenv.Program(t, fields[0], fields[0]), fields[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", words, err, out)
+	}
+	return string(out)
+}
+
+// A host is another machine: a network namespace.
+type host struct {
+	t   testing.TB
+	pid int
+}
+
+// here is the machine that the test runs on.
+func here(t testing.TB) *host { return &host{t, os.Getpid()} }
+
+func newHost(t testing.TB) *host {
+	t.Helper()
+	testenv.Alone(t)
+	sleeper := exec.Command(testenv.Program(t, "unshare", "util-linux"), "--net", "sleep", "600")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if sleeper.Process.Kill() == nil { // who is root no more leaves it to the end of the namespace
+			sleeper.Wait()
+		}
+	})
+	h := &host{t, sleeper.Process.Pid}
+	own := namespace(t, os.Getpid())
+	for late := time.Now().Add(5 * time.Second); namespace(t, h.pid) == own; <-time.After(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("the other host has no network of its own")
+		}
+	}
+	h.run("ip link set lo up")
+	h.run("sysctl -q -w net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0") // or nobody answers for a second
+	h.run("sysctl -q -w net.ipv4.icmp_ratemask=0")                                          // every refusal is answered
+	h.run("sysctl -q -w net.ipv6.icmp.ratelimit=0")
+	return h
+}
+
+func namespace(t testing.TB, pid int) string {
+	t.Helper()
+	name, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func (h *host) run(words string) string {
+	h.t.Helper()
+	return command(h.t, fmt.Sprintf("nsenter -t %d -n %s", h.pid, words))
+}
+
+// rules loads rules of nft(8), which has its own file as input: they hold
+// blanks.
+func (h *host) rules(text string) {
+	h.t.Helper()
+	file := h.t.TempDir() + "/rules"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	testenv.Program(h.t, "nft", "nftables")
+	h.run("nft -f " + file)
+}
+
+// cable connects a to b over the networks 192.0.2.4n/30 and 2001:db8:n::/64: a
+// has the first address of each, b the second.
+func cable(a, b *host, n int) {
+	a.run("sysctl -q -w net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0")
+	left, right := fmt.Sprintf("left%d", n), fmt.Sprintf("right%d", n)
+	a.run(fmt.Sprintf("ip link add %s type veth peer name %s netns %d", left, right, b.pid))
+	for i, end := range []struct {
+		host *host
+		name string
+	}{{a, left}, {b, right}} {
+		end.host.run(fmt.Sprintf("ip addr add 192.0.2.%d/30 dev %s", 4*n+1+i, end.name))
+		end.host.run(fmt.Sprintf("ip addr add 2001:db8:%d::%d/64 dev %s nodad", n, 1+i, end.name))
+		end.host.run("ip link set " + end.name + " up")
+	}
+}
+
+// do runs f on the host. The thread it ran on is not used again.
+func (h *host) do(f func()) {
+	h.t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", h.pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Setns(fd, unix.CLONE_NEWNET)
+			unix.Close(fd)
+		}
+		if err == nil {
+			f()
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// listen takes connections at ports of all addresses of the host, and hands
+// them to serve, which closes them.
+func (h *host) listen(serve func(net.Conn), ports ...uint16) {
+	h.t.Helper()
+	for _, port := range ports {
+		var l net.Listener
+		var err error
+		h.do(func() { l, err = net.Listen("tcp", fmt.Sprintf(":%d", port)) })
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go serve(c)
+			}
+		}()
+	}
+}
+
+func hangUp(c net.Conn) { c.Close() }
+
+// wait keeps a connection and says nothing.
+func wait(c net.Conn) {
+	c.Read(make([]byte, 1))
+	c.Close()
+}
+
+// flood writes as long as somebody listens.
+func flood(c net.Conn) {
+	for b := make([]byte, 1<<16); ; {
+		if _, err := c.Write(b); err != nil {
+			c.Close()
+			return
+		}
+	}
+}
+
+// reset ends a connection as rudely as TCP knows.
+func reset(c net.Conn) {
+	c.(*net.TCPConn).SetLinger(0)
+	c.Close()
+}
+
+func loopback() netip.Addr { return netip.MustParseAddr("127.0.0.1") }
