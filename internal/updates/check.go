@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+)
+
+// DefaultLimit is how many rows each list holds unless the caller lengthens it.
+const DefaultLimit = 50
+
+// maxText caps a text from the host, in characters.
+const maxText = 100
+
+// Options adapt an answer.
+type Options struct {
+	Limit int       // rows of each list; 0 means all
+	Now   time.Time // what ages are counted to; the zero time means now
+}
+
+// Errors that leave the age of the lists unknown.
+var (
+	errNoTime = errors.New("nothing here says when the package lists were refreshed")
+	errFuture = errors.New("the package lists are dated in the future; the clock was wrong then, or is now")
+)
+
+// Check asks for the updates that this machine waits for. It fails where the
+// package manager cannot be asked at all; what else is missing is in Unavailable. Up to
+// DefaultLimit rows, the document stays under 20 KB: lists are cut further for that if they
+// must.
+func Check(ctx context.Context, source Source, o Options) (Report, error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	pending, err := source.Pending(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Manager: pending.Manager, Busy: pending.Busy, Unavailable: answer.Gaps{}}
+	r.pending(pending)
+	r.age(pending.Refreshed, o.Now)
+	r.reboot(source.Reboot(ctx))
+	r.version(source.OSVersion(ctx))
+	if err := ctx.Err(); err != nil {
+		return Report{}, err
+	}
+	r.cut(o.Limit)
+	return r, nil
+}
+
+func (r *Report) pending(p Pending) {
+	r.Unavailable = append(r.Unavailable, p.Gaps...)
+	if p.Unknown != nil {
+		r.Unavailable.Add("info.updates", p.Unknown)
+		return
+	}
+	r.updates(p.Updates)
+	if p.Security != nil {
+		r.security(p.Security)
+	}
+	if p.Withheld != nil {
+		r.withheld(p.Withheld)
+	}
+	if p.Extra != nil {
+		r.Installs, r.Removes = &p.Extra.Installs, &p.Extra.Removes
+	}
+}
+
+// updates lists what closes a hole first: that is what must not be cut.
+func (r *Report) updates(list []Package) {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b Package) int {
+		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), cmp.Compare(a.Name, b.Name))
+	})
+	r.UpdatesTotal = new(len(list))
+	r.Info.UpdatesAvailable = new(len(list) > 0)
+	r.Info.Updates, r.Packages = make([]string, len(list)), make([]Row, len(list))
+	for i, p := range list {
+		row := Row{
+			Name: sanitize.Text(p.Name, maxText), Security: p.Security, Origin: sanitize.Text(p.Origin, maxText),
+			Current: sanitize.Text(p.Current, maxText), Candidate: sanitize.Text(p.Candidate, maxText),
+		}
+		r.Packages[i], r.Info.Updates[i] = row, row.text()
+	}
+}
+
+func urgency(p Package) int {
+	if p.Security != nil && *p.Security {
+		return 0
+	}
+	return 1
+}
+
+func (r Row) text() string {
+	if r.Current == "" {
+		return r.Name + " → " + r.Candidate
+	}
+	return r.Name + " " + r.Current + " → " + r.Candidate
+}
+
+func (r *Report) security(names []string) {
+	r.SecurityTotal = new(len(names))
+	r.SecurityUpdates = make([]string, len(names))
+	for i, name := range names {
+		r.SecurityUpdates[i] = sanitize.Text(name, maxText)
+	}
+	slices.Sort(r.SecurityUpdates)
+}
+
+func (r *Report) withheld(list []Withheld) {
+	counts := map[string]int{}
+	r.Withheld = make([]WithheldRow, len(list))
+	for i, w := range list {
+		counts[w.Reason]++
+		r.Withheld[i] = WithheldRow{
+			Name: sanitize.Text(w.Name, maxText), Reason: w.Reason,
+			Current: sanitize.Text(w.Current, maxText), Candidate: sanitize.Text(w.Candidate, maxText),
+		}
+	}
+	slices.SortStableFunc(r.Withheld, func(a, b WithheldRow) int { return cmp.Compare(a.Name, b.Name) })
+	r.Held, r.Phased, r.KeptBack = new(counts[Held]), new(counts[Phased]), new(counts[KeptBack])
+}
+
+func (r *Report) age(refreshed, now time.Time) {
+	switch {
+	case refreshed.IsZero():
+		r.Unavailable.Add("info.last_checked", errNoTime)
+	case refreshed.After(now.Add(time.Minute)):
+		r.Unavailable.Add("info.last_checked", errFuture)
+	default:
+		r.Info.LastChecked = refreshed.UTC().Format(time.RFC3339)
+		r.ListAgeSeconds = new(max(0, int64(now.Sub(refreshed).Seconds())))
+	}
+}
+
+func (r *Report) reboot(b Reboot, err error) {
+	if err != nil {
+		r.Unavailable.Add("reboot_required", err)
+		return
+	}
+	r.RebootRequired = &b.Due
+	if b.Due {
+		r.RebootReason = sanitize.Text(b.Reason, 3*maxText)
+	}
+}
+
+func (r *Report) version(name string, err error) {
+	if err == nil && name == "" {
+		err = errors.New("not provided by this system")
+	}
+	r.Unavailable.Add("info.os_version", err)
+	r.Info.OSVersion = sanitize.Text(name, maxText)
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// A fake answers with what it holds.
+type fake struct {
+	pending    Pending
+	reboot     Reboot
+	os         string
+	err        error // of Pending
+	rebootErr  error
+	versionErr error
+}
+
+func (f fake) Pending(context.Context) (Pending, error)  { return f.pending, f.err }
+func (f fake) Reboot(context.Context) (Reboot, error)    { return f.reboot, f.rebootErr }
+func (f fake) OSVersion(context.Context) (string, error) { return f.os, f.versionErr }
+
+func check(t *testing.T, f fake, limit int) Report {
+	t.Helper()
+	r, err := Check(t.Context(), f, Options{Limit: limit, Now: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func full() fake {
+	return fake{
+		pending: Pending{
+			Manager: "apt",
+			Updates: []Package{
+				{Name: "bash", Current: "5.2-1", Candidate: "5.2-2", Security: new(false), Origin: "Debian:12.15/stable"},
+				{Name: "zlib1g", Current: "1.2", Candidate: "1.3", Security: new(true), Origin: "Debian-Security:12/stable-security"},
+				{Name: "apt", Current: "2.6.1", Candidate: "2.6.2", Security: new(false)},
+			},
+			Security: []string{"zlib1g"},
+			Withheld: []Withheld{
+				{"vim", "9.0", "9.1", Held}, {"curl", "8.0", "8.1", Phased}, {"gimp", "2", "3", KeptBack}, {"emacs", "29", "30", Held},
+			},
+			Extra: &Extra{Installs: 2, Removes: 1}, Refreshed: noon.Add(-90 * time.Minute), Busy: true,
+		},
+		reboot: Reboot{true, "Kernel 6.1.0-30 is installed, 6.1.0-25 is running."}, os: "Debian GNU/Linux 12 (bookworm)",
+	}
+}
+
+func TestReportSaysWhatIsPendingAndHowOldThatIs(t *testing.T) {
+	want := Report{
+		Info: Info{
+			UpdatesAvailable: new(true), LastChecked: "2026-11-21T10:30:00Z", OSVersion: "Debian GNU/Linux 12 (bookworm)",
+			Updates: []string{"zlib1g 1.2 → 1.3", "apt 2.6.1 → 2.6.2", "bash 5.2-1 → 5.2-2"},
+		},
+		Manager: "apt", UpdatesTotal: new(3), SecurityTotal: new(1), SecurityUpdates: []string{"zlib1g"},
+		Packages: []Row{
+			{"zlib1g", "1.2", "1.3", new(true), "Debian-Security:12/stable-security"},
+			{"apt", "2.6.1", "2.6.2", new(false), ""},
+			{"bash", "5.2-1", "5.2-2", new(false), "Debian:12.15/stable"},
+		},
+		Withheld: []WithheldRow{{"curl", "8.0", "8.1", Phased}, {"emacs", "29", "30", Held}, {"gimp", "2", "3", KeptBack}, {"vim", "9.0", "9.1", Held}},
+		Held:     new(2), Phased: new(1), KeptBack: new(1), Installs: new(2), Removes: new(1),
+		ListAgeSeconds: new(int64(5400)), Busy: true, RebootRequired: new(true), RebootReason: "Kernel 6.1.0-30 is installed, 6.1.0-25 is running.",
+		Unavailable: answer.Gaps{},
+	}
+	if diff := cmp.Diff(want, check(t, full(), DefaultLimit)); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnknownIsAbsentWithItsReason(t *testing.T) {
+	gap := errors.New("nothing tells")
+	for name, c := range map[string]struct {
+		change func(*fake)
+		field  string // of the gap
+		reason string
+		absent string // of the document
+	}{
+		"lists never fetched":   {func(f *fake) { f.pending = Pending{Manager: "apt", Unknown: gap} }, "info.updates", "nothing tells", `"updates_available":`},
+		"no time":               {func(f *fake) { f.pending.Refreshed = time.Time{} }, "info.last_checked", errNoTime.Error(), `"last_checked":`},
+		"no time, no age":       {func(f *fake) { f.pending.Refreshed = time.Time{} }, "info.last_checked", errNoTime.Error(), `"list_age_seconds":`},
+		"a time in the future":  {func(f *fake) { f.pending.Refreshed = noon.Add(time.Hour) }, "info.last_checked", errFuture.Error(), `"list_age_seconds":`},
+		"no sign of a reboot":   {func(f *fake) { f.rebootErr = gap }, "reboot_required", "nothing tells", `"reboot_required":`},
+		"no name of the system": {func(f *fake) { f.os = "" }, "info.os_version", "not provided by this system", `"os_version":`},
+		"os-release unreadable": {func(f *fake) { f.os, f.versionErr = "", fs.ErrPermission }, "info.os_version", "not readable without root", `"os_version":`},
+		"no advisories": {func(f *fake) {
+			f.pending.Security = nil
+			f.pending.Gaps.Note("security_updates", "none published")
+		}, "security_updates", "none published", `"security_total":`},
+	} {
+		f := full()
+		c.change(&f)
+		r := check(t, f, DefaultLimit)
+		if diff := cmp.Diff(answer.Gap{Field: c.field, Reason: c.reason}, r.Unavailable[0]); diff != "" {
+			t.Errorf("%s: gap (-want +got):\n%s", name, diff)
+		}
+		if raw := encoded(t, r); strings.Contains(raw, c.absent) {
+			t.Errorf("%s: %s is there: %s", name, c.absent, raw)
+		}
+	}
+}
+
+func encoded(t *testing.T, r Report) string {
+	t.Helper()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestNothingPendingIsKnownAndEmpty(t *testing.T) {
+	f := full()
+	f.pending.Updates, f.pending.Security, f.pending.Withheld = []Package{}, []string{}, []Withheld{}
+	raw := encoded(t, check(t, f, DefaultLimit))
+	for _, part := range []string{`"updates_available":false`, `"updates":[]`, `"updates_total":0`, `"security_total":0`, `"security_updates":[]`, `"packages":[]`, `"withheld":[]`, `"held":0`} {
+		if !strings.Contains(raw, part) {
+			t.Errorf("no %s in %s", part, raw)
+		}
+	}
+}
+
+func TestAgeIsNeverBelowZero(t *testing.T) {
+	f := full()
+	f.pending.Refreshed = noon.Add(30 * time.Second)
+	if r := check(t, f, DefaultLimit); r.ListAgeSeconds == nil || *r.ListAgeSeconds != 0 {
+		t.Errorf("age %v, want 0", r.ListAgeSeconds)
+	}
+}
+
+func TestManagerThatCannotAnswerFailsTheAnswer(t *testing.T) {
+	f := full()
+	f.err = fault.New(fault.Unsupported, "No package manager.")
+	if _, err := Check(t.Context(), f, Options{}); fault.From(err).Code != fault.Unsupported {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Check(ctx, full(), Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: error %v", err)
+	}
+}
+
+// many is a machine that waits for n updates whose names are as long as they can
+// be, every third for security.
+func many(n, length int) fake {
+	f := full()
+	f.pending.Updates, f.pending.Security, f.pending.Withheld = nil, []string{}, nil
+	for i := range n {
+		name := fmt.Sprintf("%04d%s", i, strings.Repeat("\u202e", length))
+		f.pending.Updates = append(f.pending.Updates, Package{name, name, name, new(i%3 == 0), name})
+		f.pending.Withheld = append(f.pending.Withheld, Withheld{name, name, name, KeptBack})
+		if i%3 == 0 {
+			f.pending.Security = append(f.pending.Security, name)
+		}
+	}
+	return f
+}
+
+func TestListsAreCutAndSaySo(t *testing.T) {
+	r := check(t, many(120, 0), DefaultLimit)
+	if len(r.Packages) != 50 || len(r.Info.Updates) != 50 || len(r.Withheld) != 50 || len(r.SecurityUpdates) != 40 || !r.Truncated {
+		t.Errorf("rows %d, %d, %d, %d, truncated %v", len(r.Packages), len(r.Info.Updates), len(r.Withheld), len(r.SecurityUpdates), r.Truncated)
+	}
+	if *r.UpdatesTotal != 120 || *r.SecurityTotal != 40 || *r.KeptBack != 120 {
+		t.Errorf("totals %d, %d, %d", *r.UpdatesTotal, *r.SecurityTotal, *r.KeptBack)
+	}
+	for i, row := range r.Packages {
+		if *row.Security != (i < 40) {
+			t.Errorf("row %d, %s: security %v", i, row.Name, *row.Security)
+		}
+	}
+}
+
+func TestDefaultAnswerStaysWithinItsBudget(t *testing.T) {
+	for _, length := range []int{0, 20, 5000} {
+		raw := encoded(t, check(t, many(3000, length), DefaultLimit))
+		if len(raw) > budget {
+			t.Errorf("names of %d: %d bytes", length, len(raw))
+		}
+		if strings.Contains(raw, "\u202e") {
+			t.Errorf("names of %d reorder what is read", length)
+		}
+	}
+}
+
+func TestLimitOfTheCallerIsKept(t *testing.T) {
+	if r := check(t, many(300, 100), 0); len(r.Packages) != 300 || r.Truncated {
+		t.Errorf("all: %d rows, truncated %v", len(r.Packages), r.Truncated)
+	}
+	if r := check(t, many(300, 100), 200); len(r.Packages) != 200 || !r.Truncated {
+		t.Errorf("200: %d rows, truncated %v", len(r.Packages), r.Truncated)
+	}
+	if r := check(t, many(300, 0), 3); len(r.Packages) != 3 || !r.Truncated {
+		t.Errorf("3: %d rows, truncated %v", len(r.Packages), r.Truncated)
+	}
+}

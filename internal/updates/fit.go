@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import "encoding/json"
+
+// budget bounds the document that a caller gets who asked for no more than the
+// default, in bytes of compact JSON. A thousand characters are left for the header.
+const budget = 18_500
+
+// cut shortens every list to limit rows, 0 for all, and further until the
+// document is within its budget: fifty rows of an ordinary host are, and names and
+// versions that a repository chose to be as long as they can be are not.
+func (r *Report) cut(limit int) {
+	if limit <= 0 {
+		return
+	}
+	r.shorten(limit)
+	for limit > 0 && limit <= DefaultLimit && r.size() > budget {
+		limit = limit * 9 / 10
+		r.shorten(limit)
+	}
+}
+
+func (r *Report) shorten(rows int) {
+	r.Info.Updates = first(r, r.Info.Updates, rows)
+	r.SecurityUpdates = first(r, r.SecurityUpdates, rows)
+	r.Packages = first(r, r.Packages, rows)
+	r.Withheld = first(r, r.Withheld, rows)
+}
+
+func first[T any](r *Report, list []T, rows int) []T {
+	if len(list) <= rows {
+		return list
+	}
+	r.Truncated = true
+	return list[:rows]
+}
+
+func (r *Report) size() int {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return 0 // the types here always encode
+	}
+	return len(b)
+}

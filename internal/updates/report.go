@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import "sentinel/internal/answer"
+
+// A Report answers check_updates. What is unknown is absent, and Unavailable
+// says why.
+type Report struct {
+	Info            Info          `json:"info"`
+	Manager         string        `json:"manager" enum:"apt,dnf,zypper,pacman,apk"`
+	UpdatesTotal    *int          `json:"updates_total,omitempty"`
+	SecurityTotal   *int          `json:"security_total,omitempty"`
+	SecurityUpdates []string      `json:"security_updates,omitzero"`        // packages, or advisories where the manager sorts by those; without what is withheld
+	Packages        []Row         `json:"packages,omitzero" schema:"brief"` // security updates first
+	Withheld        []WithheldRow `json:"withheld,omitzero" schema:"brief"` // newer versions that an update of everything would leave out
+	Held            *int          `json:"held,omitempty"`                   // somebody of this machine decided so
+	Phased          *int          `json:"phased,omitempty"`                 // handed out to some machines at a time, and not yet to this one
+	KeptBack        *int          `json:"kept_back,omitempty"`              // does not fit with what is installed
+	Installs        *int          `json:"installs,omitempty"`               // packages that an update of everything would add
+	Removes         *int          `json:"removes,omitempty"`                // packages that an update of everything would remove
+	Truncated       bool          `json:"truncated"`                        // some list is shorter than its total
+	ListAgeSeconds  *int64        `json:"list_age_seconds,omitempty"`       // since the package lists last changed or were found current
+	Busy            bool          `json:"busy"`                             // another program is using the package manager: the answer may be about to change
+	RebootRequired  *bool         `json:"reboot_required,omitempty"`        // by updates that are installed already
+	RebootReason    string        `json:"reboot_reason,omitempty"`          // why, when it is
+	Unavailable     answer.Gaps   `json:"unavailable" schema:"brief"`
+}
+
+// Info is the answer in short.
+type Info struct {
+	UpdatesAvailable *bool    `json:"updates_available,omitempty"`
+	Updates          []string `json:"updates,omitzero"`       // "openssl 3.0.15-1 → 3.0.17-1", in the order of packages
+	LastChecked      string   `json:"last_checked,omitempty"` // when the package lists were refreshed: RFC 3339, UTC
+	OSVersion        string   `json:"os_version,omitempty"`
+}
+
+// A Row is one update.
+type Row struct {
+	Name      string `json:"name"`
+	Current   string `json:"current,omitempty"`
+	Candidate string `json:"candidate"`
+	Security  *bool  `json:"security,omitempty"` // its candidate comes as a security update
+	Origin    string `json:"origin,omitempty"`
+}
+
+// A WithheldRow is one update that waits.
+type WithheldRow struct {
+	Name      string `json:"name"`
+	Current   string `json:"current,omitempty"`
+	Candidate string `json:"candidate,omitempty"`
+	Reason    string `json:"reason" enum:"held,phased,kept back"`
+}
