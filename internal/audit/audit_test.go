@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
+)
+
+// A list is checks with findings made up.
+type list []Check
+
+func (l list) Checks() []Check { return l }
+
+func about(id string, s Severity, weight int) About {
+	return About{ID: id, Name: "The " + id, Severity: s, Weight: weight, Reference: "CIS 1.1", Description: "It matters.", Formula: "PASS always."}
+}
+
+func finding(id string, s Severity, weight int, f Finding) Check {
+	return Check{About: about(id, s, weight), Run: func(context.Context) Finding { return f }}
+}
+
+func run(t *testing.T, source Source, o Options) Report {
+	t.Helper()
+	r, err := Run(t.Context(), source, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestScoreIsTheShareOfWhatWasEvaluated(t *testing.T) {
+	pass, warn, fail := Passed("on"), Warned("so", "mend", "where"), Failed("off", "mend", "where")
+	for _, c := range []struct {
+		name     string
+		findings []Finding // of weight 1, 2, 3, ... and severity medium, but for the first, high
+		want     Report
+	}{
+		{"all pass", []Finding{pass, pass}, Report{Overall: OverallPass, Score: 100, Coverage: 1, Evaluated: 2, Applicable: 2}},
+		{"a warning is half", []Finding{pass, warn}, Report{Overall: OverallWarning, Score: 66, Coverage: 1, Evaluated: 2, Applicable: 2}},
+		{"a failure is nothing", []Finding{pass, fail}, Report{Overall: OverallWarning, Score: 33, Coverage: 1, Evaluated: 2, Applicable: 2}},
+		{"a failure of severity high", []Finding{fail, pass, pass}, Report{Overall: OverallFail, Score: 83, Coverage: 1, Evaluated: 3, Applicable: 3}},
+		{"a warning of severity high", []Finding{warn, pass, pass}, Report{Overall: OverallWarning, Score: 91, Coverage: 1, Evaluated: 3, Applicable: 3}},
+		{"unseen lowers the coverage alone", []Finding{pass, Unseen("hidden"), Unread("x", errors.New("broken"))}, Report{Overall: OverallPass, Score: 100, Coverage: 0.33, Evaluated: 1, Applicable: 3}},
+		{"what does not apply counts nowhere", []Finding{pass, NotApplicable("none here")}, Report{Overall: OverallPass, Score: 100, Coverage: 1, Evaluated: 1, Applicable: 1}},
+	} {
+		var source list
+		for i, f := range c.findings {
+			source = append(source, finding(fmt.Sprintf("a.%d", i), []Severity{High, Medium}[min(i, 1)], i+1, f))
+		}
+		got := run(t, source, Options{})
+		got.Checks, got.Skipped, got.ChecksTotal = nil, nil, 0
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+func TestTheWorstComesFirstAndAPassIsBrief(t *testing.T) {
+	evidence := []string{"1", "2", "3", "4", "5", "6", "7"}
+	got := run(t, list{
+		finding("a.pass", High, 1, Finding{Status: Pass, Value: "on", Evidence: evidence, Fix: "none"}),
+		finding("a.warn", High, 1, Warned("so", "mend")),
+		finding("a.low", Low, 1, Failed("off", "mend")),
+		finding("a.skip", Low, 1, NotApplicable("none \x1b[31mhere")),
+		finding("a.high", High, 1, Failed("o\u202eff", "mend\n", evidence...)),
+	}, Options{})
+	want := []Result{
+		{ID: "a.high", Name: "The a.high", Status: Fail, Value: "o\ufffdff", Severity: High, Reference: "CIS 1.1", Description: "It matters.", Evidence: []string{"1", "2", "3", "4", "5", "and 2 more"}, Fix: "mend "},
+		{ID: "a.low", Name: "The a.low", Status: Fail, Value: "off", Severity: Low, Reference: "CIS 1.1", Description: "It matters.", Fix: "mend"},
+		{ID: "a.warn", Name: "The a.warn", Status: Warn, Value: "so", Severity: High, Reference: "CIS 1.1", Description: "It matters.", Fix: "mend"},
+		{ID: "a.pass", Name: "The a.pass", Status: Pass, Value: "on"},
+	}
+	if diff := cmp.Diff(want, got.Checks) + cmp.Diff([]Skipped{{"a.skip", "The a.skip", "none \ufffd[31mhere"}}, got.Skipped); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDocumentHasTheFieldsOfTheSpecification(t *testing.T) {
+	raw, err := json.Marshal(run(t, list{finding("a.b", Low, 1, Passed("on"))}, Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"overall_status":"PASS","score":100,"coverage":1,"evaluated":1,"applicable":1,"checks":[{"id":"a.b","name":"The a.b","status":"PASS","value":"on"}],"checks_total":1,"skipped":[]}`
+	if string(raw) != want {
+		t.Errorf("got %s\nwant %s", raw, want)
+	}
+}
+
+func TestExemptChecksAreNotRunAndCountNowhere(t *testing.T) {
+	ran := false
+	source := list{
+		finding("a.b", High, 1, Passed("on")),
+		{About: about("a.c", High, 1), Run: func(context.Context) Finding { ran = true; return Failed("off", "mend") }},
+	}
+	got := run(t, source, Options{Exempt: map[string]string{"a.c": "a lab machine"}})
+	if ran || got.Overall != OverallPass || got.Applicable != 1 || got.Coverage != 1 {
+		t.Errorf("ran %v, %+v", ran, got)
+	}
+	if diff := cmp.Diff([]Skipped{{"a.c", "The a.c", "exempt: a lab machine"}}, got.Skipped); diff != "" {
+		t.Error(diff)
+	}
+	for exempt, words := range map[string]string{"a.x": "no such check", "a.b": "no reason"} {
+		_, err := Run(t.Context(), source, Options{Exempt: map[string]string{exempt: " "}})
+		var f *fault.Error
+		if !errors.As(err, &f) || f.Code != fault.ConfigInvalid || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: %v", exempt, err)
+		}
+	}
+	if !KnownID(source, "a.b") || KnownID(source, "a") {
+		t.Error("ids are not known")
+	}
+}
+
+func TestNoVerdictAtAllIsAnError(t *testing.T) {
+	_, err := Run(t.Context(), list{finding("a.b", High, 1, Unseen("hidden"))}, Options{})
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != fault.Unavailable {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, list{finding("a.b", High, 1, Passed("on"))}, Options{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// A check that hangs, breaks off or takes its time must not cost the others.
+func TestOneBadCheckCostsItsOwnVerdictAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := make(chan struct{})
+		source := list{
+			{About: about("a.stuck", High, 1), Run: func(context.Context) Finding { <-stuck; return Passed("late") }},
+			{About: about("a.slow", High, 1), Limit: 20 * time.Second, Run: func(context.Context) Finding { <-time.After(15 * time.Second); return Passed("slow") }},
+			{About: about("a.broken", High, 1), Run: func(context.Context) Finding { panic("lost its way") }},
+			finding("a.good", High, 1, Passed("on")),
+		}
+		start := time.Now()
+		got := run(t, source, Options{})
+		close(stuck)
+		if took := time.Since(start); took != 15*time.Second {
+			t.Errorf("took %v", took)
+		}
+		want := []Skipped{{"a.stuck", "The a.stuck", "the check: did not answer in time"}, {"a.broken", "The a.broken", "the check: broke off with an error of its own: lost its way"}}
+		if diff := cmp.Diff(want, got.Skipped); diff != "" || got.Evaluated != 2 {
+			t.Errorf("%d evaluated, %s", got.Evaluated, diff)
+		}
+	})
+}
+
+func TestAllChecksTogetherKeepTheTotalLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := list{finding("a.good", High, 1, Passed("on"))}
+		for i := range 100 {
+			source = append(source, Check{About: about(fmt.Sprintf("a.%d", i), Low, 1), Run: func(ctx context.Context) Finding { <-ctx.Done(); return Unread("x", ctx.Err()) }})
+		}
+		start := time.Now()
+		got := run(t, source, Options{})
+		if took := time.Since(start); took != TotalLimit {
+			t.Errorf("took %v, want %v", took, TotalLimit)
+		}
+		if got.Evaluated != 1 || len(got.Skipped) != 100 {
+			t.Errorf("%d evaluated, %d skipped", got.Evaluated, len(got.Skipped))
+		}
+	})
+}
+
+func TestAnAnswerStaysShortWhateverFails(t *testing.T) {
+	var source list
+	long := strings.Repeat("a long text ", 40)
+	for i := range 120 {
+		source = append(source, finding(fmt.Sprintf("family.check_%d", i), Medium, 1, Failed(long, long, long, long, long, long, long, long)))
+	}
+	for _, n := range []int{5, 20, 60, 120} {
+		got := run(t, source[:n], Options{})
+		raw, err := json.Marshal(got)
+		if err != nil || len(raw) > maxAnswer {
+			t.Errorf("%d checks: %d bytes, %v", n, len(raw), err)
+		}
+		if got.ChecksTotal != n || got.Truncated != (n > 5) {
+			t.Errorf("%d checks: total %d, truncated %v", n, got.ChecksTotal, got.Truncated)
+		}
+		if n <= 60 && len(got.Checks) != n || got.Checks[0].Fix == "" {
+			t.Errorf("%d checks: %d left, the first %+v", n, len(got.Checks), got.Checks[0])
+		}
+	}
+	if whole := run(t, source, Options{Whole: true}); whole.Truncated || len(whole.Checks) != 120 || len(whole.Checks[119].Evidence) != 6 {
+		t.Errorf("whole: %d checks, truncated %v", len(whole.Checks), whole.Truncated)
+	}
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"cmp"
+	"slices"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+)
+
+// An Overall is the verdict on the machine.
+type Overall string
+
+// The verdicts, in the words of the specification.
+const (
+	OverallPass    Overall = "PASS"
+	OverallWarning Overall = "WARNING"
+	OverallFail    Overall = "FAIL"
+)
+
+// A Report is the outcome of an audit.
+type Report struct {
+	// Overall is FAIL when a check of severity high fails, WARNING when any check fails
+	// or warns, else PASS.
+	Overall Overall `json:"overall_status"`
+	// Score is the weighted share of what was evaluated, 0 to 100, rounded down; a
+	// warning counts half.
+	Score int `json:"score"`
+	// Coverage is evaluated / applicable, 0 to 1, two decimals, rounded down.
+	Coverage   float64 `json:"coverage"`
+	Evaluated  int     `json:"evaluated"`  // checks with a verdict
+	Applicable int     `json:"applicable"` // checks that have something to look at here
+	// Checks are those with a verdict, the worst first.
+	Checks      []Result `json:"checks"`
+	ChecksTotal int      `json:"checks_total"`
+	// Truncated says that texts or checks were left out to keep the answer short.
+	Truncated   bool        `json:"truncated,omitempty"`
+	Skipped     []Skipped   `json:"skipped"`
+	Changed     *Changed    `json:"changed,omitempty"`
+	Unavailable answer.Gaps `json:"unavailable,omitempty"`
+}
+
+// A Result is a check with its verdict. One that passes has only the first four.
+type Result struct {
+	ID          string   `json:"id"` // stable
+	Name        string   `json:"name"`
+	Status      Status   `json:"status"` // PASS, WARN or FAIL
+	Value       string   `json:"value"`
+	Severity    Severity `json:"severity,omitempty"`
+	Reference   string   `json:"reference,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Evidence    []string `json:"evidence,omitempty"` // where it was seen
+	Fix         string   `json:"fix,omitempty"`
+}
+
+// A Skipped is a check without a verdict.
+type Skipped struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// How long texts are, in runes, and how many pieces of evidence are shown.
+const (
+	maxValue    = 200
+	maxFix      = 300
+	maxReason   = 160
+	maxLine     = 160
+	maxEvidence = 5
+)
+
+// An outcome is a check and what came of it.
+type outcome struct {
+	About
+	Finding
+}
+
+// report sums up the outcomes, which come in the order of the list.
+func report(outcomes []outcome) Report {
+	r := Report{Checks: []Result{}, Skipped: []Skipped{}}
+	for _, o := range outcomes {
+		if o.Status == "" {
+			r.Skipped = append(r.Skipped, Skipped{o.ID, o.Name, sanitize.Text(o.Reason, maxReason)})
+		} else {
+			r.Checks = append(r.Checks, o.result())
+		}
+	}
+	r.score(outcomes)
+	worstFirst(r.Checks, outcomes)
+	r.ChecksTotal = len(r.Checks)
+	return r
+}
+
+func (o outcome) result() Result {
+	r := Result{ID: o.ID, Name: o.Name, Status: o.Status, Value: sanitize.Text(o.Value, maxValue)}
+	if o.Status == Pass {
+		return r
+	}
+	r.Severity, r.Reference, r.Description = o.Severity, o.Reference, o.Description
+	r.Fix = sanitize.Text(o.Fix, maxFix)
+	for i, line := range o.Evidence {
+		if i == maxEvidence {
+			r.Evidence = append(r.Evidence, more(len(o.Evidence)-maxEvidence))
+			break
+		}
+		r.Evidence = append(r.Evidence, sanitize.Text(line, maxLine))
+	}
+	return r
+}
+
+// worstFirst sorts by verdict, then by severity; equal ones keep the order of
+// the list.
+func worstFirst(results []Result, outcomes []outcome) {
+	rank := make(map[string]int, len(outcomes))
+	for _, o := range outcomes {
+		rank[o.ID] = 10*slices.Index([]Status{Fail, Warn, Pass}, o.Status) + slices.Index([]Severity{High, Medium, Low}, o.Severity)
+	}
+	slices.SortStableFunc(results, func(a, b Result) int { return cmp.Compare(rank[a.ID], rank[b.ID]) })
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"sentinel/internal/bound"
+	"sentinel/internal/fault"
+)
+
+const (
+	// DefaultLimit is how long one check may take.
+	DefaultLimit = 5 * time.Second
+	// TotalLimit is how long all of them may take together. The answer must reach
+	// a client before it gives up.
+	TotalLimit = 40 * time.Second
+	// workers is how many checks run at a time: most wait for a disk or a program.
+	workers = 4
+)
+
+// Options say how an audit is made.
+type Options struct {
+	// Exempt are checks that are not made, by ID, with the reason.
+	Exempt map[string]string
+	// State is where the verdicts are kept for the next run; "" keeps nothing and
+	// compares with nothing.
+	State string
+	// Whole leaves nothing out for the sake of a short answer.
+	Whole bool
+}
+
+// Run makes the checks of source and reports. The error is CONFIG_INVALID for an
+// exemption that is none, UNAVAILABLE when not one check came to a verdict, or that
+// of ctx.
+func Run(ctx context.Context, source Source, o Options) (Report, error) {
+	checks := source.Checks()
+	if err := CheckExempt(checks, o.Exempt); err != nil {
+		return Report{}, err
+	}
+	outcomes := runAll(ctx, checks, o.Exempt)
+	if err := ctx.Err(); err != nil {
+		return Report{}, err
+	}
+	r := report(outcomes)
+	if r.Evaluated == 0 {
+		return Report{}, fault.New(fault.Unavailable, "No check of the audit came to a verdict.").
+			WithFix("Run it as root, and see whether /proc and /etc can be read here.")
+	}
+	if o.State != "" {
+		r.remember(o.State, outcomes, time.Now())
+	}
+	if !o.Whole {
+		r.shorten(maxAnswer)
+	}
+	return r, nil
+}
+
+func runAll(ctx context.Context, checks []Check, exempt map[string]string) []outcome {
+	ctx, cancel := context.WithTimeout(ctx, TotalLimit)
+	defer cancel()
+	outcomes := make([]outcome, len(checks))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for i := range next {
+				outcomes[i] = checks[i].outcome(ctx, exempt)
+			}
+		})
+	}
+	for i := range checks {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return outcomes
+}
+
+func (c Check) outcome(ctx context.Context, exempt map[string]string) outcome {
+	if reason, is := exempt[c.ID]; is {
+		return outcome{About: c.About, Finding: NotApplicable("exempt: " + reason)}
+	}
+	if err := ctx.Err(); err != nil {
+		return outcome{About: c.About, Finding: Unread("the check", err)}
+	}
+	limit := c.Limit
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	f, err := bound.Call(ctx, limit, c.guarded)
+	if err != nil {
+		f = Unread("the check", err)
+	}
+	return outcome{About: c.About, Finding: f}
+}
+
+// guarded keeps what a check stumbles over from taking the other verdicts with
+// it.
+func (c Check) guarded(ctx context.Context) (f Finding, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("broke off with an error of its own: %v", r)
+		}
+	}()
+	return c.Run(ctx), nil
+}

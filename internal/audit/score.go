@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+// score sets the verdict on the machine and the figures. Exempt checks and
+// those that do not apply are in none of them.
+func (r *Report) score(outcomes []outcome) {
+	points, most := 0, 0
+	r.Overall = OverallPass
+	for _, o := range outcomes {
+		if o.Status == "" {
+			if o.Applies {
+				r.Applicable++
+			}
+			continue
+		}
+		r.Applicable++
+		r.Evaluated++
+		points += halves(o.Status) * o.Weight
+		most += 2 * o.Weight
+		r.Overall = worse(r.Overall, o)
+	}
+	if most > 0 {
+		r.Score = 100 * points / most
+		r.Coverage = float64(100*r.Evaluated/r.Applicable) / 100
+	}
+}
+
+// halves is what a verdict is worth, in halves of the weight.
+func halves(s Status) int {
+	switch s {
+	case Pass:
+		return 2
+	case Warn:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func worse(so Overall, o outcome) Overall {
+	switch {
+	case so == OverallFail || o.Status == Fail && o.Severity == High:
+		return OverallFail
+	case o.Status != Pass:
+		return OverallWarning
+	default:
+		return so
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package audit has the checks of the security audit on Linux.
+//
+// Each family of checks is a file. A check looks at files below a root folder and,
+// where only that tells, runs a program that reads; it changes nothing. What it may not or
+// cannot see, it says so of.
+package audit
+
+import (
+	"context"
+	"time"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/firewall"
+	"sentinel/internal/network"
+	"sentinel/internal/sysexec"
+)
+
+// Parts are what the checks look at the system with.
+type Parts struct {
+	Root     string         // "/" on a live system
+	Runner   sysexec.Runner // nil of a tree of files
+	Firewall firewall.Source
+	// Sockets are those of the running system; nil of a tree of files.
+	Sockets network.Source
+	// SecurityUpdates counts the updates that close security holes and wait to be
+	// installed; nil when no package manager can be asked.
+	SecurityUpdates func(ctx context.Context) (Waiting, error)
+	// Now is what ages are counted to; zero means the time of the check.
+	Now time.Time
+	// EUID is the user that sentinel runs as, 0 for root.
+	EUID int
+	// Owner is the user that files of the system must belong to: 0 on a live one.
+	Owner int
+}
+
+// A Source is the checks of one system. It is safe for concurrent use.
+type Source struct{ parts Parts }
+
+var _ audit.Source = (*Source)(nil)
+
+// New returns the checks of the system that p describes. Programs are run only
+// of a live one.
+func New(p Parts) *Source { return &Source{parts: p} }
+
+// Checks implements [audit.Source].
+func (s *Source) Checks() []audit.Check {
+	m := &machine{Parts: s.parts}
+	var all []audit.Check
+	for _, family := range families() {
+		for _, c := range family() {
+			all = append(all, audit.Check{About: c.About, Limit: c.limit, Run: func(ctx context.Context) audit.Finding { return c.run(ctx, m) }})
+		}
+	}
+	return all
+}
+
+// A check is one line of a family.
+type check struct {
+	audit.About
+	run   func(ctx context.Context, m *machine) audit.Finding
+	limit time.Duration // 0 means audit.DefaultLimit
+}

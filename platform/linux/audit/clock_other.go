@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package audit
+
+func clockSynchronised() (bool, error) { return false, errNotLive }

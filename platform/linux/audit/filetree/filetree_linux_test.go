@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package filetree
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+)
+
+// gather walks and returns every entry by its path.
+func gather(t testing.TB, ctx context.Context, tree Tree) (map[string]Entry, Sum) { //nolint:revive // the test comes first
+	t.Helper()
+	if tree.Entries == 0 {
+		tree.Entries = 1 << 40
+	}
+	seen := map[string]Entry{}
+	var lock sync.Mutex
+	sum := Walk(ctx, tree, func(dir, name string, e Entry) {
+		lock.Lock()
+		defer lock.Unlock()
+		path := dir
+		if name != "" {
+			path = join(dir, name)
+		}
+		if _, twice := seen[path]; twice {
+			t.Errorf("%q was seen twice", path)
+		}
+		seen[path] = e
+	})
+	return seen, sum
+}
+
+func paths(seen map[string]Entry) []string { return slices.Sorted(maps.Keys(seen)) }
+
+// What the standard library finds by opening and reading, one after the other,
+// is what this finds.
+func TestWalkSeesWhatFilepathSees(t *testing.T) {
+	want := map[string]Entry{}
+	var here syscall.Stat_t
+	if err := syscall.Lstat("/usr/share", &here); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir("/usr/share", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if ok && st.Dev == here.Dev && (info.IsDir() || info.Mode().IsRegular()) {
+			want[path] = Entry{st.Mode, st.Uid, st.Gid}
+		}
+		return nil
+	})
+	testenv.Need(t, err == nil, fmt.Sprintf("a readable /usr/share: %v", err))
+	got, sum := gather(t, t.Context(), Tree{Root: "/", Start: []string{"/usr/share"}})
+	if diff := cmp.Diff(want, got); diff != "" || !sum.Whole() || len(got) < 100 {
+		t.Errorf("%+v, %d seen\n%s", sum, len(got), diff)
+	}
+}
+
+// Links, pipes, sockets and devices stay untouched: opening one may block, or
+// lead elsewhere.
+func TestWalkOpensFoldersAlone(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"a/file": "x", "b/inner/file": "y"})
+	for _, link := range [][2]string{{"..", "a/up"}, {"/", "a/root"}, {"loop", "a/loop"}, {"file", "a/link"}} {
+		if err := os.Symlink(link[0], filepath.Join(root, link[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mkfifo(filepath.Join(root, "a", "pipe"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/", "/nowhere", "/a/file", "/a/up"}})
+	want := []string{"/", "/a", "/a/file", "/b", "/b/inner", "/b/inner/file"}
+	if diff := cmp.Diff(want, paths(got)); diff != "" || !sum.Whole() {
+		t.Errorf("%+v\n%s", sum, diff)
+	}
+}
+
+func TestWalkTellsModeAndOwner(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"su": "", "shared/": ""})
+	for name, mode := range map[string]fs.FileMode{"su": 0o755 | fs.ModeSetuid, "shared": 0o777 | fs.ModeSticky} {
+		if err := os.Chmod(filepath.Join(root, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _ := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
+	su, shared := got["/su"], got["/shared"]
+	if !su.Is(Regular) || su.Mode&0o7777 != 0o755|SetUID || int(su.UID) != os.Geteuid() {
+		t.Errorf("su: %+v", su)
+	}
+	if !shared.Is(Folder) || shared.Mode&0o7777 != 0o777|Sticky {
+		t.Errorf("shared: %+v", shared)
+	}
+}
+
+func TestWalkSkips(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"a/x": "", "b/y": "", "a/c/z": ""})
+	got, _ := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}, Skip: func(path string) bool { return path == "/a/c" || path == "/b" }})
+	if diff := cmp.Diff([]string{"/", "/a", "/a/x"}, paths(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A bound that is reached is said, and a walk that its bound just holds is
+// whole.
+func TestWalkStopsAtItsBound(t *testing.T) {
+	files := map[string]string{}
+	for i := range 100 {
+		files[fmt.Sprintf("d%d/file", i)] = ""
+	}
+	root := testenv.Plant(t, files)
+	for bound, cut := range map[int64]bool{1: true, 50: true, 200: true, 201: false, 1000: false} {
+		seen, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}, Entries: bound})
+		if sum.Cut != cut || sum.Entries != min(bound, 201) || int64(len(seen)) != min(bound, 201) {
+			t.Errorf("bound %d: %+v, %d seen", bound, sum, len(seen))
+		}
+	}
+}
+
+func TestWalkEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, sum := gather(t, ctx, Tree{Root: "/", Start: []string{"/usr"}}); !sum.Cut {
+		t.Errorf("a walk that was cancelled before: %+v", sum)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 2*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, sum := gather(t, ctx, Tree{Root: "/", Start: []string{"/usr"}})
+	if took := time.Since(start); took > 2*time.Second || ctx.Err() != nil && !sum.Cut && !sum.Whole() {
+		t.Errorf("a walk that was cancelled in the middle: %+v after %v", sum, took)
+	}
+}
+
+// A path longer than the kernel takes cannot be read; it must not pass for
+// seen.
+func TestWalkSaysWhatIsTooDeep(t *testing.T) {
+	root := t.TempDir()
+	name := strings.Repeat("d", 250)
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := dir.Mkdir(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		next, err := dir.OpenRoot(name)
+		dir.Close() //nolint:errcheck // only entered
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir = next
+	}
+	dir.Close() //nolint:errcheck // only entered
+	if _, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}}); sum.Unseen == 0 || sum.Whole() {
+		t.Errorf("%+v", sum)
+	}
+}
+
+func TestWalkSaysWhatItMayNotRead(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	root := inMemory(t)
+	for folder, mode := range map[string]fs.FileMode{"open": 0o755, "closed": 0o700} {
+		if err := os.Mkdir(filepath.Join(root, folder), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, folder, "x"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testenv.Become(t, testenv.Nobody)
+	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
+	if diff := cmp.Diff([]string{"/", "/closed", "/open", "/open/x"}, paths(got)); diff != "" || sum.Unseen != 1 || sum.Cut {
+		t.Errorf("%+v\n%s", sum, diff)
+	}
+}
+
+// inMemory returns an empty file system of the test's own, which ends with its
+// namespaces: who gave up root could not clear it away.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	if err := unix.Mount("tmpfs", "/srv", "tmpfs", 0, "mode=0755"); err != nil {
+		t.Fatal(err)
+	}
+	return "/srv"
+}
+
+// What is mounted below is another file system, also where it is the same one
+// once more.
+func TestWalkStaysOnItsFileSystem(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	root := inMemory(t)
+	for _, folder := range []string{"a/x", "memory", "again"} {
+		if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mount("tmpfs", filepath.Join(root, "memory"), "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "memory", "inner"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(filepath.Join(root, "a"), filepath.Join(root, "again"), "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	got, sum := gather(t, t.Context(), Tree{Root: root, Start: []string{"/"}})
+	if diff := cmp.Diff([]string{"/", "/a", "/a/x", "/again"}, paths(got)); diff != "" || !sum.Whole() {
+		t.Errorf("%+v\n%s", sum, diff)
+	}
+	got, sum = gather(t, t.Context(), Tree{Root: root, Start: []string{"/memory"}})
+	if diff := cmp.Diff([]string{"/memory", "/memory/inner"}, paths(got)); diff != "" || !sum.Whole() {
+		t.Errorf("from the mount: %+v\n%s", sum, diff)
+	}
+}
+
+// Folders that come and go while they are read are no fault.
+func TestWalkBearsChange(t *testing.T) {
+	root := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			folder := filepath.Join(root, fmt.Sprint(i%50), "inner")
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Error(err)
+			}
+			if err := os.RemoveAll(filepath.Dir(folder)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 300 {
+		var entries int64 = 1 << 30
+		if sum := Walk(ctx, Tree{Root: root, Start: []string{"/"}, Entries: entries}, func(string, string, Entry) {}); !sum.Whole() {
+			t.Errorf("%+v", sum)
+		}
+	}
+	cancel()
+	all.Wait()
+}
+
+func FuzzRecords(f *testing.F) {
+	f.Add([]byte("12345678abcdefgh\x18\x00\x08name\x00"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		w := &walk{Tree: Tree{Entries: 1000}, visit: func(string, string, Entry) {}}
+		w.more = sync.NewCond(&w.lock)
+		for _, found := range w.records(folder{&base{path: "/"}, "/"}, -1, raw, nil) {
+			t.Errorf("found %+v below no folder", found)
+		}
+	})
+}
+
+func BenchmarkWalk(b *testing.B) {
+	for b.Loop() {
+		sum := Walk(b.Context(), Tree{Root: "/", Start: []string{"/usr"}, Entries: 1 << 40}, func(string, string, Entry) {})
+		b.ReportMetric(float64(sum.Entries), "files")
+	}
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"encoding/xml"
+	"strings"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/firewall"
+	"sentinel/platform/linux/hostfile"
+)
+
+func firewallChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "firewall.active", Name: "Firewall", Severity: audit.High, Weight: 10,
+			Reference:   "CIS 4.1.1, Lynis FIRE-4590",
+			Description: "Without a packet filter every service that listens can be reached by everyone on the network.",
+			Formula:     "PASS when rules that filter what comes in are loaded, by the same reading as firewall_status. FAIL when none are. Skipped when they cannot be read, which takes root.",
+		}, run: firewallActive},
+		{About: audit.About{
+			ID: "firewall.default_deny", Name: "Firewall default policy", Severity: audit.Medium, Weight: 6,
+			Reference:   "CIS 4.2.7, CIS 4.3.8, Lynis FIRE-4508",
+			Description: "A filter that lets in what no rule names protects only against what somebody thought of.",
+			Formula:     "PASS when a chain that sees what comes in has the policy drop, for IPv4 and for IPv6. WARN when IPv4 or IPv6 has none. Skipped without root, and when no filter is loaded at all.",
+		}, run: firewallDefaultDeny},
+	}
+}
+
+const enableFirewall = "Switch it on: sudo sentinel --fix-firewall"
+
+func firewallActive(ctx context.Context, m *machine) audit.Finding {
+	if m.Firewall == nil {
+		return audit.Unread("packet filter", errNotLive)
+	}
+	s := firewall.Assess(m.Firewall.Firewall(ctx))
+	switch s.State {
+	case firewall.Active:
+		return audit.Passed("Active: " + s.Evidence)
+	case firewall.Disabled:
+		return audit.Failed("Disabled", enableFirewall, s.Evidence)
+	default:
+		return audit.Unseen(s.Evidence)
+	}
+}
+
+const defaultDeny = "Drop what no rule lets in: sudo sentinel --fix-firewall, or set the policy of the chain to drop once a rule lets you in."
+
+// firewallDefaultDeny takes the policy of the chains. What no policy decides, the
+// last rule of a chain may: then there is no verdict.
+func firewallDefaultDeny(ctx context.Context, m *machine) audit.Finding {
+	if m.Firewall == nil {
+		return audit.Unread("packet filter", errNotLive)
+	}
+	facts := m.Firewall.Firewall(ctx)
+	s := firewall.Assess(facts)
+	if s.State == firewall.Disabled {
+		return audit.NotApplicable("no filter is loaded")
+	}
+	if facts.Unreadable != nil {
+		return audit.Unread("rules of the packet filter", facts.Unreadable)
+	}
+	open, undecided := m.letsInByDefault(facts.Chains)
+	switch {
+	case len(open) == 0:
+		return audit.Passed("What no rule lets in is dropped")
+	case undecided != "":
+		return audit.Unseen("the chain " + undecided + " accepts by policy; whether its last rule drops the rest is not read")
+	default:
+		return audit.Warned("What no rule names is let in over "+strings.Join(open, " and "), defaultDeny, s.Evidence)
+	}
+}
+
+// letsInByDefault returns the protocols for which no chain has the policy drop,
+// and the name of a chain that may drop the rest by a rule of its own.
+func (m *machine) letsInByDefault(chains []firewall.Chain) (open []string, undecided string) {
+	for _, p := range []struct{ name, family string }{{"IPv4", "ip"}, {"IPv6", "ip6"}} {
+		if p.family == "ip6" && !m.exists("/proc/net/if_inet6") {
+			continue
+		}
+		denied := false
+		for _, c := range chains {
+			sees := c.Input && c.Table != firewall.OwnTable && (c.Family == p.family || c.Family == "inet" || c.Family == "netdev")
+			denied = denied || sees && (c.DropPolicy || m.firewalldDenies(c))
+			if sees && c.Drops {
+				undecided = c.Table + " " + c.Name
+			}
+		}
+		if !denied {
+			open = append(open, p.name)
+		}
+	}
+	return open, undecided
+}
+
+// firewalldDenies says whether c is the chain of firewalld, which rejects at its
+// end what no zone accepts, and the default zone does not accept everything
+// (firewalld.zone(5), target).
+func (m *machine) firewalldDenies(c firewall.Chain) bool {
+	if c.Table != "firewalld" || c.Family != "inet" || c.Name != "filter_INPUT" {
+		return false
+	}
+	zone := "public"
+	raw, err := m.read("/etc/firewalld/firewalld.conf")
+	if err != nil && !hostfile.Missing(err) {
+		return false
+	}
+	for line := range strings.Lines(string(raw)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "DefaultZone="); ok {
+			zone = strings.TrimSpace(name)
+		}
+	}
+	if zone == "" || strings.ContainsAny(zone, "/.") {
+		return false
+	}
+	for _, folder := range []string{"/etc/firewalld/zones/", "/usr/lib/firewalld/zones/"} {
+		raw, err := m.read(folder + zone + ".xml")
+		if hostfile.Missing(err) {
+			continue
+		}
+		return err == nil && !acceptsAll(raw)
+	}
+	return false
+}
+
+// acceptsAll says whether the target of a zone is ACCEPT. A file that is no XML
+// is taken for one that accepts.
+func acceptsAll(raw []byte) bool {
+	var zone struct {
+		Target string `xml:"target,attr"`
+	}
+	return xml.Unmarshal(raw, &zone) != nil || zone.Target == "ACCEPT"
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/testenv"
+)
+
+// filesOf returns the files that a machine has, by name.
+func filesOf(t *testing.T, root string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Whatever is in the place of the files that the checks read, each comes to an
+// end and none passes for what it could not read.
+func TestHostileFilesNeitherHangNorPass(t *testing.T) {
+	before := map[string]audit.Finding{}
+	for _, c := range source(t, "hardened").Checks() {
+		before[c.ID] = c.Run(t.Context())
+	}
+	for name, spoil := range map[string]func(path string) error{
+		"pipes":   func(path string) error { return syscall.Mkfifo(path, 0o644) },
+		"folders": func(path string) error { return os.Mkdir(path, 0o755) },
+		"huge":    func(path string) error { return huge(path) },
+		"loops":   func(path string) error { return os.Symlink(filepath.Base(path), path) },
+	} {
+		root := build(t, "hardened")
+		for _, path := range filesOf(t, root) {
+			if strings.HasSuffix(path, "usr/sbin/sshd") {
+				continue
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := spoil(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start := time.Now()
+		s := New(Parts{Root: root, Owner: os.Geteuid()})
+		for _, c := range s.Checks() {
+			f := c.Run(t.Context())
+			if f.Status == audit.Pass && before[c.ID].Status == audit.Pass && !byOwner(c.ID) {
+				t.Errorf("%s: %s passes: %+v", name, c.ID, f)
+			}
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+}
+
+// byOwner says of a check that it judges by who owns what is there, not by what
+// is in it.
+func byOwner(id string) bool {
+	return id == "ssh.config_permissions" || strings.HasPrefix(id, "files.")
+}
+
+// huge makes a file that is far too large and takes no room.
+func huge(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Truncate(1 << 40)
+}
+
+const nasty = "x\x1b]0;owned\x07\u202e\u200b$(reboot)`id`\xff"
+
+// Texts of the machine reach the answer without what could harm its reader.
+func TestHostileTextsAreMadeSafe(t *testing.T) {
+	root := build(t, "broken")
+	plant(t, filepath.Join(root, "etc/passwd"), []byte("root:x:0:0::/root:/bin/sh\n"+nasty+":x:0:0::/:/bin/"+nasty+"\nsys:x:5:5::/:/"+nasty+"\n"))
+	plant(t, filepath.Join(root, "etc/sudoers.d/90-cloud"), []byte(nasty+" ALL=NOPASSWD: ALL\n"))
+	plant(t, filepath.Join(root, "etc/ssh/sshd_config"), []byte("PermitRootLogin yes\nLogLevel "+nasty+"\nMatch User "+nasty+"\nX11Forwarding yes\n"))
+	plant(t, filepath.Join(root, "proc/sys/kernel/core_pattern"), []byte(nasty))
+	r, err := audit.Run(t.Context(), New(Parts{Root: root, Firewall: packetFilter{rules["broken"]}, Owner: os.Geteuid()}), audit.Options{Whole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"\\u001b", "\\u0007", "\\u202e", "\\u200b", "\u202e", "\u200b", "\x1b"} {
+		if strings.Contains(string(raw), bad) {
+			t.Errorf("the answer holds %q", bad)
+		}
+	}
+	for _, c := range r.Checks {
+		if strings.Contains(c.Fix, "reboot") {
+			t.Errorf("%s: text of the machine in a fix: %s", c.ID, c.Fix)
+		}
+	}
+}
+
+// Whatever fails, a default answer is short, and every check in it has a name
+// and a verdict.
+func TestAnswersStayShort(t *testing.T) {
+	for _, name := range machines {
+		r, err := audit.Run(t.Context(), source(t, name), audit.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(r)
+		if err != nil || len(raw) > 19_000 || len(r.Checks) != r.ChecksTotal {
+			t.Errorf("%s: %d bytes, %d checks of %d, %v", name, len(raw), len(r.Checks), r.ChecksTotal, err)
+		}
+		t.Logf("%s: %s, score %d, coverage %.2f, %d bytes, truncated %v", name, r.Overall, r.Score, r.Coverage, len(raw), r.Truncated)
+	}
+}
+
+// What a user may not read is named, and is no pass.
+func TestNotRootIsToldWhatItDoesNotSee(t *testing.T) {
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount", "--propagation", "private", "sh", "-c", `mount -t tmpfs tmpfs /mnt && exec "$@"`, "sh") {
+		return
+	}
+	const root = "/mnt" // is gone with the namespace: the user could not clear it away
+	fill(t, root, "hardened")
+	for _, secret := range []string{"etc/shadow", "etc/sudoers", "proc/sys/fs/protected_hardlinks", "sys/kernel/security/apparmor/profiles", "etc/ssh/sshd_config"} {
+		if err := os.Chmod(filepath.Join(root, secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testenv.Become(t, testenv.Nobody)
+	parts := Parts{Root: root, EUID: testenv.Nobody, Firewall: packetFilter{rules["container"]}}
+	hidden := map[string]bool{}
+	for _, c := range New(parts).Checks() {
+		if f := c.Run(t.Context()); f.Applies && f.Status == "" {
+			hidden[c.ID] = strings.Contains(f.Reason, "without root")
+		}
+	}
+	for _, id := range []string{"accounts.empty_passwords", "accounts.password_hashes", "sudo.nopasswd", "sudo.permissions", "sudo.use_pty", "ssh.root_login", "ssh.kex", "mac.enforcing", "mac.complaining", "kernel.protected_links", "firewall.active", "firewall.default_deny"} {
+		if !hidden[id] {
+			t.Errorf("%s is not among %v", id, slices.Sorted(maps.Keys(hidden)))
+		}
+	}
+	if hidden["accounts.uid_zero"] || hidden["ssh.config_permissions"] || hidden["kernel.aslr"] {
+		t.Errorf("what everyone sees is among %v", slices.Sorted(maps.Keys(hidden)))
+	}
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/hostfile"
+)
+
+func loggingChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "logging.service", Name: "System log", Severity: audit.Medium, Weight: 4,
+			Reference:   "CIS 6.1.1, Lynis LOGG-2130",
+			Description: "Without a log nobody learns what an intruder did, nor that there was one.",
+			Formula:     "PASS when systemd-journald, rsyslog, syslog-ng, syslogd, metalog or socklog runs. FAIL otherwise. Does not apply in a container without an init system.",
+		}, run: logService},
+		{About: audit.About{
+			ID: "logging.kept", Name: "Logs kept over a reboot", Severity: audit.Medium, Weight: 3,
+			Reference:   "CIS 6.1.1.4, CIS 6.1.2",
+			Description: "A log in memory is gone with the reboot that an intruder can force.",
+			Formula:     "PASS when a syslog service runs, or journald keeps its journal in /var/log/journal (Storage is persistent, or auto and the folder exists). WARN otherwise. Does not apply when neither runs.",
+		}, run: logKept},
+		{About: audit.About{
+			ID: "logging.permissions", Name: "Permissions of logs", Severity: audit.Medium, Weight: 3,
+			Reference:   "CIS 6.1.4, Lynis LOGG-2146",
+			Description: "Whoever can write a log removes the traces; some hold what only administrators should read.",
+			Formula:     "PASS when no file in /var/log and its folders one level down can be written by everyone, and those with logins, mail and audit records can be read by root and its groups alone. FAIL for a file that everyone can write, WARN for one that everyone can read.",
+		}, run: logPermissions},
+		{About: audit.About{
+			ID: "logging.audit", Name: "Audit service", Severity: audit.Low, Weight: 2,
+			Reference:   "CIS 6.2.1, Lynis ACCT-9628",
+			Description: "The kernel's audit shows who changed what as which user; without its service it goes nowhere.",
+			Formula:     "PASS when auditd (or laurel, go-audit, auditbeat) runs and its log is there. FAIL when auditd runs and its log is gone. WARN when none runs. Does not apply in a container.",
+		}, run: auditService},
+		{About: audit.About{
+			ID: "logging.audit_rules", Name: "Audit rules", Severity: audit.Low, Weight: 1,
+			Reference:   "CIS 6.2.3, Lynis ACCT-9630",
+			Description: "Without rules the audit service records logins and little else.",
+			Formula:     "PASS when /etc/audit/rules.d or /etc/audit/audit.rules hold a rule that watches something. WARN when they hold none. Skipped when they cannot be read. Does not apply without auditd.",
+		}, run: auditRules},
+	}
+}
+
+var syslogDaemons = []string{"rsyslogd", "syslog-ng", "syslogd", "metalog", "socklog", "busybox-syslogd"}
+
+func logService(ctx context.Context, m *machine) audit.Finding {
+	all, err := m.ps(ctx)
+	if err != nil {
+		return audit.Unread("/proc", err)
+	}
+	p, ok := all.daemon(m, append([]string{"systemd-journal"}, syslogDaemons...)...)
+	switch {
+	case ok:
+		return audit.Passed(p.name + " runs")
+	case !all.first:
+		return audit.Unseen("/proc does not show all processes")
+	case m.container():
+		return audit.NotApplicable("the log is that of the host of this container")
+	default:
+		return audit.Failed("Nothing writes a log", "Start one: sudo systemctl start systemd-journald, or sudo apt install rsyslog", "/proc: neither systemd-journald nor a syslog service runs")
+	}
+}
+
+func logKept(ctx context.Context, m *machine) audit.Finding {
+	all, err := m.ps(ctx)
+	if err != nil {
+		return audit.Unread("/proc", err)
+	}
+	if p, ok := all.daemon(m, syslogDaemons...); ok {
+		return audit.Passed(p.name + " writes to disk")
+	}
+	if _, ok := all.daemon(m, "systemd-journal"); !ok {
+		return audit.NotApplicable("no log service runs")
+	}
+	storage, where, err := m.iniSetting("Journal", "Storage", "/etc/systemd/journald.conf", "/usr/lib/systemd/journald.conf.d", "/etc/systemd/journald.conf.d")
+	if err != nil {
+		return audit.Unread("journald.conf", err)
+	}
+	folder := m.exists("/var/log/journal")
+	switch {
+	case storage == "persistent", folder && (storage == "auto" || storage == ""):
+		return audit.Passed("journald keeps its journal in /var/log/journal")
+	case storage == "":
+		where = at("/var/log/journal", 0, "is not there, and Storage is not set")
+	}
+	return audit.Warned("The journal is lost with a reboot", "Keep it: sudo mkdir -p /etc/systemd/journald.conf.d; write [Journal] and Storage=persistent into a file there that ends in .conf; then: sudo systemctl restart systemd-journald", where)
+}
+
+// iniSetting returns the last value of a key in a section of a configuration
+// file of systemd and its folders of additions, and where it stands.
+func (m *machine) iniSetting(section, key, file string, folders ...string) (value, where string, err error) {
+	files := []string{file}
+	for _, folder := range folders {
+		names, err := m.names(folder, maxNames)
+		if err != nil && !hostfile.Missing(err) {
+			return "", "", err
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, ".conf") {
+				files = append(files, path.Join(folder, name))
+			}
+		}
+	}
+	for _, file := range files {
+		text, err := m.optionalText(file)
+		if err != nil {
+			return "", "", err
+		}
+		if v, line := parseINI(text, section, key); line > 0 {
+			value, where = v, at(file, line, key+"="+v)
+		}
+	}
+	return value, where, nil
+}
+
+// parseINI returns the last value of a key in a section and its line; 0 without
+// one. Names of sections and keys are compared without case, as dnf and git do.
+func parseINI(text, section, key string) (value string, line int) {
+	in, n := false, 0
+	for one := range strings.Lines(text) {
+		n++
+		one = strings.TrimSpace(one)
+		if name, ok := strings.CutPrefix(one, "["); ok {
+			in = strings.EqualFold(strings.TrimSuffix(name, "]"), section)
+			continue
+		}
+		if k, v, ok := strings.Cut(one, "="); ok && in && strings.EqualFold(strings.TrimSpace(k), key) {
+			value, line = strings.TrimSpace(v), n
+		}
+	}
+	return value, line
+}
+
+// private are logs with logins, mail addresses or records of the audit.
+var private = []string{"auth.log", "secure", "audit", "btmp", "mail.log", "maillog", "syslog", "messages", "user.log", "debug", "sudo.log"}
+
+func logPermissions(_ context.Context, m *machine) audit.Finding {
+	var open, readable []string
+	v := verdictOn{}
+	names, err := m.names("/var/log", maxNames)
+	if hostfile.Missing(err) {
+		return audit.NotApplicable("there is no /var/log")
+	}
+	if err != nil {
+		return audit.Unread("/var/log", err)
+	}
+	judge := func(file, name string) {
+		v.look(m, file, func(f meta) bool {
+			switch {
+			case f.mode.Perm()&0o002 != 0:
+				open = append(open, at(file, 0, f.String()))
+			case f.mode.Perm()&0o004 != 0 && isPrivate(name):
+				readable = append(readable, at(file, 0, f.String()))
+			}
+			return true
+		})
+	}
+	for _, name := range names {
+		file := "/var/log/" + name
+		judge(file, name)
+		below, err := m.names(file, maxNames)
+		if err != nil && !hostfile.Missing(err) {
+			v.miss(file, err)
+		}
+		for _, inner := range below {
+			judge(file+"/"+inner, name)
+		}
+	}
+	switch fix := "Take the rights of others from each one that is named: sudo chmod o-rwx FILE; and see what creates it (logrotate, rsyslog's umask)."; {
+	case len(open) > 0:
+		return audit.Failed(count(len(open), "log", "logs")+" can be written by everyone", fix, open...)
+	case len(readable) > 0:
+		return audit.Warned(count(len(readable), "log", "logs")+" with logins can be read by everyone", fix, readable...)
+	case v.unread != nil:
+		return audit.Unread("/var/log", v.unread)
+	default:
+		return audit.Passed(count(v.seen, "log", "logs"))
+	}
+}
+
+// isPrivate takes rotated logs for the log they come from: "auth.log.1".
+func isPrivate(name string) bool {
+	for _, p := range private {
+		if name == p || strings.HasPrefix(name, p+".") || strings.HasPrefix(name, p+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+const auditLog = "/var/log/audit/audit.log"
+
+func auditService(ctx context.Context, m *machine) audit.Finding {
+	if m.container() {
+		return audit.NotApplicable("the kernel's audit belongs to the host of this container")
+	}
+	all, err := m.ps(ctx)
+	if err != nil {
+		return audit.Unread("/proc", err)
+	}
+	p, ok := all.daemon(m, "auditd", "laurel", "go-audit", "auditbeat", "auditbeat-god")
+	switch {
+	case !ok && !all.first:
+		return audit.Unseen("/proc does not show all processes")
+	case !ok:
+		return audit.Warned("No audit service runs", "Install it: sudo apt install auditd, or sudo dnf install audit; then add rules to /etc/audit/rules.d", "/proc: auditd does not run")
+	case p.name == "auditd":
+		return m.auditLog()
+	default:
+		return audit.Passed(p.name + " runs")
+	}
+}
+
+// auditLog looks for the log of auditd where its configuration says.
+func (m *machine) auditLog() audit.Finding {
+	const file = "/etc/audit/auditd.conf"
+	text, err := m.optionalText(file)
+	if err != nil {
+		return audit.Unread(file, err)
+	}
+	log, line := auditLog, 0
+	if v, n := parseINI("[auditd]\n"+text, "auditd", "log_file"); n > 0 {
+		log, line = v, n-1
+	}
+	_, err = m.stat(log)
+	if hostfile.Missing(err) {
+		return audit.Failed("auditd runs and its log is gone", "Look whether somebody removed it, then: sudo systemctl restart auditd", at(file, line, "log_file = "+log))
+	}
+	if err != nil {
+		return audit.Unread(log, err)
+	}
+	return audit.Passed("auditd runs")
+}
+
+func auditRules(_ context.Context, m *machine) audit.Finding {
+	if !m.exists("/etc/audit") {
+		return audit.NotApplicable("auditd is not installed")
+	}
+	files := []string{"/etc/audit/audit.rules"}
+	names, err := m.names("/etc/audit/rules.d", maxNames)
+	if err != nil && !hostfile.Missing(err) {
+		return audit.Unread("/etc/audit/rules.d", err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".rules") {
+			files = append(files, "/etc/audit/rules.d/"+name)
+		}
+	}
+	rules := 0
+	for _, file := range files {
+		text, err := m.optionalText(file)
+		if err != nil {
+			return audit.Unread(file, err)
+		}
+		rules += countRules(text)
+	}
+	if rules == 0 {
+		return audit.Warned("No rule watches anything", "Add rules, such as those in /usr/share/doc/auditd/examples, to /etc/audit/rules.d; then: sudo augenrules --load", at("/etc/audit/rules.d", 0, "no line with -w or -a"))
+	}
+	return audit.Passed(count(rules, "rule", "rules"))
+}
+
+// countRules counts the lines of auditctl(8) that watch a file or a system call.
+func countRules(text string) int {
+	n := 0
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 1 && (f[0] == "-w" || f[0] == "-a" || f[0] == "-A") {
+			n++
+		}
+	}
+	return n
+}

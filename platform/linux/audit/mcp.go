@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/audit/mcpconf"
+	"sentinel/platform/linux/audit/userdb"
+	"sentinel/platform/linux/hostfile"
+)
+
+func mcpChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "mcp.config", Name: "Configuration of MCP servers", Severity: audit.High, Weight: 6,
+			Reference:   "MITRE ATT&CK T1546",
+			Description: "Whoever can write the configuration of an AI assistant decides which programs it starts.",
+			Formula:     "PASS when the files of known MCP clients, system-wide and in the homes of users, belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply without such files.",
+		}, run: mcpConfigs},
+		{About: audit.About{
+			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6,
+			Reference:   "MITRE ATT&CK T1574",
+			Description: "Whoever can write the program of an MCP server runs it as the user of the assistant.",
+			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply when no server is configured with a path.",
+		}, run: mcpCommands},
+		{About: audit.About{
+			ID: "mcp.missing", Name: "MCP servers without a program", Severity: audit.Low, Weight: 2,
+			Reference:   "MITRE ATT&CK T1574",
+			Description: "An assistant that is told to start what is not there starts what somebody puts there.",
+			Formula:     "PASS when the program of each configured MCP server exists. WARN otherwise. Does not apply when no server is configured.",
+		}, run: mcpMissing},
+	}
+}
+
+// mcpFiles are the configurations of MCP clients in a home.
+var mcpFiles = []string{
+	".claude.json", ".claude/settings.json", ".config/Claude/claude_desktop_config.json", ".cursor/mcp.json", ".config/Code/User/mcp.json", ".config/Code/User/settings.json",
+	".vscode/mcp.json", ".codeium/windsurf/mcp_config.json", ".gemini/settings.json", ".config/zed/settings.json", ".lmstudio/mcp.json", ".continue/config.json",
+	".config/goose/config.json", ".aws/amazonq/mcp.json", ".kiro/settings/mcp.json", ".mcp.json",
+}
+
+// mcpSystemFiles are those for all users.
+var mcpSystemFiles = []string{"/etc/claude-code/managed-mcp.json", "/etc/claude-code/managed-settings.json"}
+
+// Bounds of what is read of users.
+const (
+	maxMCPFile    = 4 << 20
+	maxMCPServers = 500
+)
+
+// An mcpServer is one that a file configures.
+type mcpServer struct {
+	mcpconf.Server
+	file string // "/home/ana/.claude.json"
+	user userdb.User
+}
+
+// mcpServers is what the files say.
+type mcpServers struct {
+	list   []mcpServer
+	files  verdictOn
+	unread error // why there may be more
+}
+
+// mcp reads the configurations once.
+func (m *machine) mcp() (mcpServers, error) {
+	return m.servers.get(func() (mcpServers, error) {
+		who, err := m.who()
+		if err != nil {
+			return mcpServers{}, err
+		}
+		var all mcpServers
+		for _, file := range mcpSystemFiles {
+			all.take(m, who, userdb.User{Home: path.Dir(file), UID: m.Owner, GID: m.Owner}, path.Base(file))
+		}
+		root := userdb.User{Name: "root", UID: m.Owner, GID: m.Owner, Home: "/root"}
+		for i, u := range append([]userdb.User{root}, who.persons()...) {
+			if i > maxHomes {
+				all.unread = hostfile.ErrTooLarge
+				break
+			}
+			for _, file := range mcpFiles {
+				all.take(m, who, u, file)
+			}
+		}
+		return all, nil
+	})
+}
+
+// take reads one file below a home.
+func (all *mcpServers) take(m *machine, who people, u userdb.User, name string) {
+	file := path.Join(u.Home, name)
+	raw, f, err := readBelow(m.path(u.Home), name)
+	if hostfile.Missing(err) || u.Home == "/" {
+		return
+	}
+	if err != nil {
+		all.miss(file, err)
+		return
+	}
+	all.files.seen++
+	if f.uid != u.UID && f.uid != m.Owner || !m.hersAlone(who, u.GID, f) {
+		all.files.wrong = append(all.files.wrong, at(file, 0, f.String()))
+	}
+	servers, err := mcpconf.Parse(raw)
+	if err != nil {
+		all.miss(file, err)
+	}
+	for _, s := range servers {
+		if len(all.list) == maxMCPServers {
+			all.miss(file, hostfile.ErrTooLarge)
+			return
+		}
+		all.list = append(all.list, mcpServer{s, file, u})
+	}
+}
+
+func (all *mcpServers) miss(file string, err error) {
+	if all.unread == nil {
+		all.unread = &fs.PathError{Op: "read", Path: file, Err: hostfile.Reason(err)}
+	}
+}
+
+// readBelow reads a file of a user without leaving the home by a link: root must
+// not be led to what the user may not read. It never waits for a pipe.
+func readBelow(home, name string) ([]byte, meta, error) {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return nil, meta{}, err
+	}
+	defer root.Close() //nolint:errcheck // only read from
+	file, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, meta{}, err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	info, err := file.Stat()
+	f, err := metaOf(info, err)
+	if err != nil {
+		return nil, meta{}, err
+	}
+	if !f.mode.IsRegular() {
+		return nil, f, hostfile.ErrNotRegular
+	}
+	raw, err := io.ReadAll(io.LimitReader(file, maxMCPFile+1))
+	if err == nil && len(raw) > maxMCPFile {
+		err = hostfile.ErrTooLarge
+	}
+	return raw, f, err
+}
+
+func mcpConfigs(_ context.Context, m *machine) audit.Finding {
+	all, err := m.mcp()
+	if err != nil {
+		return audit.Unread("accounts", err)
+	}
+	v := all.files
+	v.pass, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
+	if all.unread != nil && len(v.wrong) == 0 {
+		return mcpUnread(all.unread)
+	}
+	return v.finding()
+}
+
+func mcpUnread(err error) audit.Finding {
+	if in, ok := errors.AsType[*fs.PathError](err); ok {
+		return audit.Unread(in.Path, in.Err)
+	}
+	return audit.Unread("configurations of MCP clients", err)
+}
+
+func mcpCommands(_ context.Context, m *machine) audit.Finding {
+	all, err := m.mcp()
+	if err != nil {
+		return audit.Unread("accounts", err)
+	}
+	who, err := m.who()
+	if err != nil {
+		return audit.Unread("accounts", err)
+	}
+	v := verdictOn{pass: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
+	for _, s := range all.list {
+		for _, file := range s.Paths() {
+			for _, one := range []string{file, path.Dir(file)} {
+				v.look(m, one, func(f meta) bool { return m.safeFor(who, s.user, f) })
+			}
+		}
+	}
+	if all.unread != nil && len(v.wrong) == 0 {
+		return mcpUnread(all.unread)
+	}
+	slices.Sort(v.wrong)
+	v.wrong = slices.Compact(v.wrong)
+	return v.finding()
+}
+
+// safeFor says whether only a user and root can change a file, or put another
+// into a folder in its place.
+func (m *machine) safeFor(who people, u userdb.User, f meta) bool {
+	if f.mode.IsDir() && f.mode&fs.ModeSticky != 0 && f.uid == m.Owner {
+		return true
+	}
+	return m.rootAlone(f) || f.uid == u.UID && m.hersAlone(who, u.GID, f) || f.uid == m.Owner && m.hersAlone(who, u.GID, f)
+}
+
+func mcpMissing(_ context.Context, m *machine) audit.Finding {
+	all, err := m.mcp()
+	if err != nil {
+		return audit.Unread("accounts", err)
+	}
+	var missing []string
+	for _, s := range all.list {
+		if s.Command != "" && !m.findable(s.user, s.Command) {
+			missing = append(missing, at(s.file, 0, s.Name+" runs "+s.Command))
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return audit.Warned(count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.", missing...)
+	case all.unread != nil:
+		return mcpUnread(all.unread)
+	case len(all.list) == 0:
+		return audit.NotApplicable("no MCP server is configured")
+	default:
+		return audit.Passed(count(len(all.list), "MCP server", "MCP servers"))
+	}
+}
+
+// findable says whether a command is there: by its path, or by its name in the
+// folders that users commonly search.
+func (m *machine) findable(u userdb.User, command string) bool {
+	if strings.HasPrefix(command, "/") {
+		return m.mayExist(command)
+	}
+	if strings.Contains(command, "/") || strings.HasPrefix(command, "~") || strings.Contains(command, "$") {
+		return true // from a folder that is not known here
+	}
+	folders := []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/snap/bin", "/opt/homebrew/bin"}
+	for _, own := range []string{".local/bin", "bin", ".cargo/bin", ".bun/bin", ".deno/bin", "go/bin", ".volta/bin", ".nvm", ".asdf", ".local/share/mise", ".pyenv", ".nix-profile/bin", "miniconda3", "anaconda3", ".npm-global/bin", ".local/share/fnm", ".local/share/pnpm"} {
+		folders = append(folders, path.Join(u.Home, own))
+	}
+	for i, folder := range folders {
+		manager := i >= 8 && !strings.HasSuffix(folder, "bin") // it keeps programs in folders of versions
+		if manager && m.mayExist(folder) || !manager && m.mayExist(path.Join(folder, command)) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayExist is true also for what cannot be looked at.
+func (m *machine) mayExist(file string) bool {
+	_, err := m.stat(file)
+	return !hostfile.Missing(err)
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mcpconf reads which MCP servers a client is configured to start.
+//
+// The clients agree on an object of servers by name, each with a command and
+// arguments, and differ in its name and in where it stands. Some allow comments and
+// trailing commas.
+package mcpconf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Bounds of a file.
+const (
+	maxServers = 200
+	maxDepth   = 8
+	maxText    = 4096 // bytes of a command or an argument
+)
+
+// ErrFormat says that a file is no JSON, nor JSON with comments.
+var ErrFormat = errors.New("is no JSON")
+
+// A Server is one that the client starts.
+type Server struct {
+	Name    string
+	Command string // a path, or a name to search for; "" for one reached by a URL
+	Args    []string
+}
+
+// Paths are the absolute paths that decide what runs: the program and the
+// arguments before which no option takes a value away.
+func (s Server) Paths() []string {
+	var list []string
+	for _, one := range append([]string{s.Command}, s.Args...) {
+		if strings.HasPrefix(one, "/") && len(one) > 1 && isProgram(one, one == s.Command) {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// isProgram tells scripts from data by their ending: a server is given folders
+// and files to work on as well.
+func isProgram(file string, command bool) bool {
+	name := file[strings.LastIndexByte(file, '/')+1:]
+	dot := strings.LastIndexByte(name, '.')
+	return command || dot > 0 && slices.Contains([]string{".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".rb", ".pl", ".php", ".jar", ".exe", ".dll", ".lua"}, name[dot:])
+}
+
+// keys are the names of the object of servers.
+var keys = []string{"mcpServers", "mcp_servers", "servers", "context_servers"}
+
+// Parse returns the servers in a file, wherever in it their object stands:
+// clients keep one for each project as well.
+func Parse(raw []byte) ([]Server, error) {
+	var document any
+	if err := json.Unmarshal(plain(raw), &document); err != nil {
+		return nil, ErrFormat
+	}
+	var list []Server
+	find(document, 0, &list)
+	slices.SortStableFunc(list, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func find(v any, depth int, list *[]Server) {
+	object, ok := v.(map[string]any)
+	if !ok || depth == maxDepth {
+		return
+	}
+	for key, inner := range object {
+		servers, isMap := inner.(map[string]any)
+		if !isMap {
+			continue
+		}
+		if !slices.Contains(keys, key) {
+			find(inner, depth+1, list)
+			continue
+		}
+		for name, s := range servers {
+			if one, ok := server(name, s); ok && len(*list) < maxServers {
+				*list = append(*list, one)
+			}
+		}
+	}
+}
+
+// server reads one entry. Zed keeps the path in an object of its own.
+func server(name string, v any) (Server, bool) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return Server{}, false
+	}
+	s := Server{Name: name}
+	args := object["args"]
+	switch c := object["command"].(type) {
+	case string:
+		s.Command = c
+	case map[string]any:
+		s.Command, _ = c["path"].(string)
+		args = c["args"]
+	case []any:
+		if len(c) > 0 {
+			s.Command, _ = c[0].(string)
+			args = c[1:]
+		}
+	}
+	if list, ok := args.([]any); ok {
+		for _, a := range list {
+			if text, ok := a.(string); ok && len(text) <= maxText {
+				s.Args = append(s.Args, text)
+			}
+		}
+	}
+	return s, s.Command != "" && len(s.Command) <= maxText
+}
+
+// plain blanks out comments and commas before a closing bracket, which the
+// editors among the clients allow, outside of strings.
+func plain(raw []byte) []byte {
+	out := slices.Clone(raw)
+	comma := -1 // the last one with nothing but blanks and comments after it
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case c == '"':
+			i = stringEnd(out, i)
+			comma = -1
+		case c == '/' && i+1 < len(out) && (out[i+1] == '/' || out[i+1] == '*'):
+			i = blankComment(out, i)
+		case c == ',':
+			comma = i
+		case (c == '}' || c == ']') && comma >= 0:
+			out[comma] = ' '
+			comma = -1
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			comma = -1
+		}
+	}
+	return out
+}
+
+// stringEnd returns the index of the quotation mark that ends the string which
+// begins at i.
+func stringEnd(b []byte, i int) int {
+	for i++; i < len(b) && b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}
+
+// blankComment overwrites the comment at i and returns the index of its last
+// byte.
+func blankComment(b []byte, i int) int {
+	ends := "\n"
+	if b[i+1] == '*' {
+		ends = "*/"
+	}
+	length := bytes.Index(b[i+2:], []byte(ends))
+	end := len(b)
+	if length >= 0 {
+		end = i + 2 + length + len(ends)
+	}
+	for k := i; k < end; k++ {
+		if b[k] != '\n' {
+			b[k] = ' '
+		}
+	}
+	return end - 1
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"strings"
+
+	"sentinel/internal/audit"
+)
+
+func mountChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "mounts.tmp", Name: "Mount options of /tmp", Severity: audit.Low, Weight: 2,
+			Reference:   "CIS 1.1.2.1, Lynis FILE-6374",
+			Description: "Everyone can write to /tmp, so nothing there should run, be a device or give the rights of its owner.",
+			Formula:     "PASS when /tmp is a file system of its own with nodev, nosuid and noexec. WARN otherwise. Does not apply to a container that was given none.",
+		}, run: separate("/tmp", "nodev", "nosuid", "noexec")},
+		{About: audit.About{
+			ID: "mounts.var_tmp", Name: "Mount options of /var/tmp", Severity: audit.Low, Weight: 1,
+			Reference:   "CIS 1.1.2.5, Lynis FILE-6374",
+			Description: "Everyone can write to /var/tmp, so nothing there should run, be a device or give the rights of its owner.",
+			Formula:     "PASS when /var/tmp is a file system of its own with nodev, nosuid and noexec. WARN otherwise. Does not apply to a container that was given none.",
+		}, run: separate("/var/tmp", "nodev", "nosuid", "noexec")},
+		{About: audit.About{
+			ID: "mounts.home", Name: "Mount options of /home", Severity: audit.Low, Weight: 1,
+			Reference:   "CIS 1.1.2.3, Lynis FILE-6374",
+			Description: "Users need no devices and no programs with the rights of others in their folders.",
+			Formula:     "PASS when /home is a file system of its own with nodev and nosuid. WARN otherwise. Does not apply when /home is empty or missing.",
+		}, run: homeOptions},
+		{About: audit.About{
+			ID: "mounts.shm", Name: "Mount options of /dev/shm", Severity: audit.Low, Weight: 2,
+			Reference:   "CIS 1.1.2.2, Lynis FILE-6374",
+			Description: "Shared memory that everyone can write is a favourite place to hide a program.",
+			Formula:     "PASS when /dev/shm is mounted with nodev, nosuid and noexec. WARN otherwise. Does not apply when nothing is mounted there.",
+		}, run: shmOptions},
+		{About: audit.About{
+			ID: "mounts.hidepid", Name: "Processes of others hidden", Severity: audit.Low, Weight: 1,
+			Reference:   "Lynis FILE-6344",
+			Description: "Users see the command lines of everyone, sometimes with a password in them.",
+			Formula:     "PASS when /proc is mounted with hidepid=1, 2, noaccess, invisible or ptraceable, or no account but root has a shell. WARN otherwise.",
+		}, run: hidePID},
+	}
+}
+
+// separate is a check that a path is a file system of its own with options.
+func separate(point string, want ...string) func(context.Context, *machine) audit.Finding {
+	return func(_ context.Context, m *machine) audit.Finding {
+		table, err := m.mounts()
+		if err != nil {
+			return audit.Unread("/proc/self/mountinfo", err)
+		}
+		t, ok := mountedAt(table, point)
+		if !ok && m.container() {
+			return audit.NotApplicable("the file systems are those that the host gives to this container")
+		}
+		if !ok {
+			return audit.Warned(point+" is not a file system of its own",
+				"Give "+point+" a file system of its own in /etc/fstab with the options "+strings.Join(want, ",")+".",
+				"/proc/self/mountinfo: nothing is mounted at "+point)
+		}
+		return judgeOptions(t, want)
+	}
+}
+
+func judgeOptions(t mount, want []string) audit.Finding {
+	var lacking []string
+	for _, option := range want {
+		if !t.has(option) {
+			lacking = append(lacking, option)
+		}
+	}
+	if len(lacking) == 0 {
+		return audit.Passed(t.point + " has " + strings.Join(want, ", "))
+	}
+	missing := strings.Join(lacking, ",")
+	return audit.Warned(t.point+" lacks "+strings.Join(lacking, ", "),
+		"Add "+missing+" to the options of "+t.point+" in /etc/fstab (or in its .mount unit), then run: sudo mount -o remount,"+missing+" "+t.point,
+		"/proc/self/mountinfo: "+t.fstype+" at "+t.point+" with "+strings.Join(t.options, ","))
+}
+
+func homeOptions(ctx context.Context, m *machine) audit.Finding {
+	names, err := m.names("/home", 1)
+	if len(names) == 0 && (err == nil || !m.exists("/home")) {
+		return audit.NotApplicable("no user has a folder in /home")
+	}
+	return separate("/home", "nodev", "nosuid")(ctx, m)
+}
+
+func shmOptions(_ context.Context, m *machine) audit.Finding {
+	table, err := m.mounts()
+	if err != nil {
+		return audit.Unread("/proc/self/mountinfo", err)
+	}
+	t, ok := mountedAt(table, "/dev/shm")
+	if !ok {
+		return audit.NotApplicable("nothing is mounted at /dev/shm")
+	}
+	return judgeOptions(t, []string{"nodev", "nosuid", "noexec"})
+}
+
+// hidePID reads /proc/mounts: hidepid is an option of the file system, not of
+// the mount.
+func hidePID(_ context.Context, m *machine) audit.Finding {
+	raw, err := m.readUpTo("/proc/self/mounts", 8<<20)
+	if err != nil {
+		return audit.Unread("/proc/self/mounts", err)
+	}
+	options, ok := procOptions(raw)
+	if !ok {
+		return audit.NotApplicable("/proc is not mounted by the kernel here")
+	}
+	if how := hidden(options); how != "" {
+		return audit.Passed("/proc has " + how)
+	}
+	p, err := m.who()
+	if err == nil && !p.fromDirectory && len(p.persons()) == 0 {
+		return audit.Passed("No account but root has a shell")
+	}
+	return audit.Warned("Every user sees all processes",
+		"Add hidepid=invisible to the options of /proc in /etc/fstab with gid= of a group for those who must see (systemd-logind and polkit need it), or accept it with an exemption.",
+		"/proc/self/mounts: proc at /proc with "+options)
+}
+
+// procOptions returns the options of the file system at /proc, of proc(5)'s
+// mounts.
+func procOptions(raw []byte) (options string, ok bool) {
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Fields(line); len(f) >= 4 && f[1] == "/proc" && f[2] == "proc" {
+			options, ok = f[3], true
+		}
+	}
+	return options, ok
+}
+
+func hidden(options string) string {
+	for option := range strings.SplitSeq(options, ",") {
+		switch option {
+		case "hidepid=1", "hidepid=2", "hidepid=4", "hidepid=noaccess", "hidepid=invisible", "hidepid=ptraceable":
+			return option
+		}
+	}
+	return ""
+}

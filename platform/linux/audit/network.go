@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/hostfile"
+)
+
+func networkChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "network.rp_filter", Name: "Forged source addresses dropped", Severity: audit.Medium, Weight: 3,
+			Reference:   "CIS 3.3.7, Lynis KRNL-6000",
+			Description: "Packets that cannot come from where they say they come from are let in.",
+			Formula:     "PASS when the larger of net.ipv4.conf.all.rp_filter and that of each interface but lo is 1 or 2. WARN when it is 0 for one; a rule of the packet filter may do the same.",
+		}, run: rpFilter},
+		{About: audit.About{
+			ID: "network.syncookies", Name: "SYN cookies", Severity: audit.Medium, Weight: 3,
+			Reference:   "CIS 3.3.10, Lynis KRNL-6000",
+			Description: "A flood of half-open connections locks everyone out.",
+			Formula:     "PASS when net.ipv4.tcp_syncookies is 1 or 2. FAIL when it is 0.",
+		}, run: sysctl{[]string{"net/ipv4/tcp_syncookies"}, from(1), audit.Fail, "net.ipv4.tcp_syncookies = 1"}.run},
+		{About: audit.About{
+			ID: "network.accept_redirects", Name: "ICMP redirects ignored", Severity: audit.Medium, Weight: 3,
+			Reference:   "CIS 3.3.5, Lynis KRNL-6000",
+			Description: "A neighbour can lead the traffic of this machine through his own.",
+			Formula:     "PASS when no interface accepts redirects, over IPv4 (all and the interface together, by the kernel's rule) or IPv6. WARN otherwise. Loopback does not count.",
+		}, run: acceptRedirects},
+		{About: audit.About{
+			ID: "network.send_redirects", Name: "No ICMP redirects sent", Severity: audit.Low, Weight: 1,
+			Reference:   "CIS 3.3.2, Lynis KRNL-6000",
+			Description: "Only a router has reason to redirect others.",
+			Formula:     "PASS when this machine does not forward (net.ipv4.ip_forward is 0), or when neither net.ipv4.conf.all.send_redirects nor that of an interface is 1. WARN otherwise.",
+		}, run: sendRedirects},
+		{About: audit.About{
+			ID: "network.source_route", Name: "Source routes refused", Severity: audit.Medium, Weight: 3,
+			Reference:   "CIS 3.3.8, Lynis KRNL-6000",
+			Description: "A sender who chooses the way of his packets passes filters on the usual way.",
+			Formula:     "PASS when no interface accepts them: for IPv4 all and the interface must both be 1, for IPv6 both above 0 (at 0 the kernel takes the header of Mobile IPv6 alone). FAIL otherwise. Loopback does not count.",
+		}, run: sourceRoute},
+		{About: audit.About{
+			ID: "network.promiscuous", Name: "No interface listens to all", Severity: audit.Low, Weight: 2,
+			Reference:   "Lynis NETW-3015",
+			Description: "Some program reads what is sent to other machines.",
+			Formula:     "PASS when no interface of /sys/class/net is promiscuous. WARN otherwise. Ports of a bridge or bond must be and do not count.",
+		}, run: promiscuous},
+	}
+}
+
+// A perInterface is a rule about a setting that the kernel joins from "all" and
+// from the interface (Documentation/networking/ip-sysctl.rst).
+type perInterface struct {
+	version string // "ipv4" or "ipv6"
+	name    string
+	// joined is the value in force on one interface.
+	joined func(all, own int) int
+	good   func(int) bool
+}
+
+func either(all, own int) int { return max(all, own) }
+func both(all, own int) int   { return min(all, own) }
+func alone(_, own int) int    { return own }
+
+// wrong returns the settings of interfaces that are not good, and how many
+// interfaces there are.
+func (p perInterface) wrong(m *machine) (list []setting, interfaces int, err error) {
+	base := "net/" + p.version + "/conf/"
+	all, err := m.settings(base + "all/" + p.name)
+	if err != nil || len(all) == 0 {
+		return nil, 0, err
+	}
+	own, err := m.settings(base + "*/" + p.name)
+	for _, s := range own {
+		if s.value = p.joined(all[0].value, s.value); !p.good(s.value) {
+			list = append(list, s)
+		}
+	}
+	return list, len(own), err
+}
+
+// interfaces judges rules about settings of interfaces together.
+func (m *machine) interfaces(bad audit.Status, set string, rules ...perInterface) audit.Finding {
+	var wrong []setting
+	interfaces := 0
+	for _, p := range rules {
+		list, n, err := p.wrong(m)
+		if err != nil {
+			return audit.Unread("/proc/sys/net", err)
+		}
+		wrong, interfaces = append(wrong, list...), max(interfaces, n)
+	}
+	switch {
+	case interfaces == 0:
+		return audit.NotApplicable("there is no interface but loopback")
+	case len(wrong) == 0:
+		return audit.Passed("On " + count(interfaces, "interface", "interfaces"))
+	}
+	var lines []string
+	for _, s := range wrong {
+		lines = append(lines, s.String())
+	}
+	return audit.Finding{Status: bad, Value: strings.Join(lines[:min(len(lines), 3)], ", "), Evidence: seen(lines), Fix: setWith(set)}
+}
+
+func rpFilter(_ context.Context, m *machine) audit.Finding {
+	return m.interfaces(audit.Warn, "net.ipv4.conf.all.rp_filter = 2",
+		perInterface{"ipv4", "rp_filter", either, from(1)})
+}
+
+// acceptRedirects joins as IN_DEV_RX_REDIRECTS does: an interface that forwards
+// needs both settings to accept, any other one of them.
+func acceptRedirects(_ context.Context, m *machine) audit.Finding {
+	joined := either
+	if forward, err := m.settings("net/ipv4/ip_forward"); err == nil && len(forward) > 0 && forward[0].value != 0 {
+		joined = both
+	}
+	return m.interfaces(audit.Warn, "net.ipv4.conf.all.accept_redirects = 0, and the same for default and each interface, and for ipv6",
+		perInterface{"ipv4", "accept_redirects", joined, is(0)},
+		perInterface{"ipv6", "accept_redirects", alone, is(0)})
+}
+
+func sendRedirects(_ context.Context, m *machine) audit.Finding {
+	forward, err := m.settings("net/ipv4/ip_forward")
+	if err != nil {
+		return audit.Unread("/proc/sys", err)
+	}
+	if len(forward) > 0 && forward[0].value == 0 {
+		return audit.Passed("This machine does not forward")
+	}
+	return m.interfaces(audit.Warn, "net.ipv4.conf.all.send_redirects = 0, and the same for default and each interface",
+		perInterface{"ipv4", "send_redirects", either, is(0)})
+}
+
+// iffPromisc is IFF_PROMISC (include/uapi/linux/if.h).
+const iffPromisc = 0x100
+
+func promiscuous(_ context.Context, m *machine) audit.Finding {
+	const folder = "/sys/class/net"
+	names, err := m.names(folder, maxInterfaces)
+	if hostfile.Missing(err) {
+		return audit.Unseen("sysfs is not mounted here")
+	}
+	if err != nil {
+		return audit.Unread(folder, err)
+	}
+	var open []string
+	for _, name := range names {
+		if m.exists(folder + "/" + name + "/master") {
+			continue
+		}
+		text, err := m.text(folder + "/" + name + "/flags")
+		if hostfile.Missing(err) { // gone since, or a file such as bonding_masters
+			continue
+		}
+		flags, parseErr := strconv.ParseUint(text, 0, 32)
+		switch err = cmp.Or(err, parseErr); {
+		case err != nil:
+			return audit.Unread(folder, err)
+		case flags&iffPromisc != 0:
+			open = append(open, at(folder+"/"+name+"/flags", 0, text))
+		}
+	}
+	if len(open) > 0 {
+		return audit.Warned(count(len(open), "interface is", "interfaces are")+" promiscuous", "Find out which program listens: sudo ss --packet --processes", open...)
+	}
+	return audit.Passed(fmt.Sprintf("None of %d", len(names)))
+}
+
+func sourceRoute(_ context.Context, m *machine) audit.Finding {
+	return m.interfaces(audit.Fail, "net.ipv4.conf.all.accept_source_route = 0 and net.ipv6.conf.all.accept_source_route = 0",
+		perInterface{"ipv4", "accept_source_route", both, is(0)},
+		perInterface{"ipv6", "accept_source_route", both, func(v int) bool { return v <= 0 }})
+}

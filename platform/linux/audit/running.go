@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/linux/virt"
+)
+
+func processChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "processes.deleted", Name: "Programs that run and are gone", Severity: audit.High, Weight: 6,
+			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
+			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
+			Formula:     "PASS when each running program is the file that it was started from. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
+		}, run: deletedPrograms},
+	}
+}
+
+// Bounds of the processes.
+const maxProcesses = 100_000
+
+// A process is one that runs.
+type process struct {
+	pid, uid int
+	name     string // comm of proc(5), which the process may choose
+	program  string // its path, or "" of a kernel thread
+}
+
+// processes are those that run.
+type processes struct {
+	list   []process
+	hidden int // whose program could not be seen
+	first  bool
+}
+
+// ps reads the processes once.
+func (m *machine) ps(ctx context.Context) (processes, error) {
+	return m.running.get(func() (processes, error) {
+		names, err := m.names("/proc", maxProcesses)
+		if err != nil {
+			return processes{}, err
+		}
+		var all processes
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return processes{}, err
+			}
+			if pid, err := strconv.Atoi(name); err == nil {
+				all.add(m, pid)
+			}
+		}
+		if len(all.list) == 0 {
+			return processes{}, errors.New("shows no process here")
+		}
+		return all, nil
+	})
+}
+
+// add reads one process, which may end at any moment.
+func (all *processes) add(m *machine, pid int) {
+	folder := "/proc/" + strconv.Itoa(pid)
+	owner, err := m.stat(folder)
+	if err != nil {
+		return
+	}
+	raw, err := m.readUpTo(folder+"/comm", 256)
+	if err != nil {
+		return
+	}
+	p := process{pid: pid, uid: owner.uid, name: strings.TrimRight(string(raw), "\n")}
+	p.program, err = os.Readlink(m.path(folder + "/exe"))
+	if errors.Is(err, fs.ErrPermission) {
+		all.hidden++
+	}
+	all.first = all.first || pid == 1
+	all.list = append(all.list, p)
+}
+
+// daemon returns the first process with one of the names that runs as a user of
+// the system: whoever logs in may call a process anything.
+func (all processes) daemon(m *machine, names ...string) (process, bool) {
+	for _, p := range all.list {
+		if slices.Contains(names, p.name) && (p.uid < 1000 || p.uid == m.Owner || dynamic(uint32(p.uid))) {
+			return p, true
+		}
+	}
+	return process{}, false
+}
+
+func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
+	all, err := m.ps(ctx)
+	if err != nil {
+		return audit.Unread("/proc", err)
+	}
+	var hiding, old []string
+	for _, p := range all.list {
+		file, gone := strings.CutSuffix(p.program, " (deleted)")
+		if !gone || strings.HasPrefix(file, "/memfd:runc_cloned:") { // a container is starting
+			continue
+		}
+		line := at("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, p.program+", called "+p.name)
+		switch {
+		case strings.HasPrefix(file, "/memfd:"), belowAny(file, []string{"/tmp", "/var/tmp", "/dev", "/run/user"}):
+			hiding = append(hiding, line)
+		case m.exists(file):
+			old = append(old, line+", replaced since")
+		default:
+			old = append(old, line)
+		}
+	}
+	const restart = "Restart what is named, so that it runs the new file: sudo sentinel --restart-service NAME; or reboot."
+	switch {
+	case len(hiding) > 0:
+		return audit.Failed(count(len(hiding), "program runs", "programs run")+" from memory or from a temporary file that was removed",
+			"Find out what it is before you end it: sudo ls -l /proc/PID/exe /proc/PID/fd; a copy: sudo cp /proc/PID/exe FILE", append(hiding, old...)...)
+	case len(old) > 0:
+		return audit.Warned(count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
+	case all.hidden > 0:
+		return audit.Unseen(count(all.hidden, "process", "processes") + " cannot be looked at without root")
+	case !all.first:
+		return audit.Unseen("/proc does not show all processes")
+	default:
+		return audit.Passed("None of " + count(len(all.list), "process", "processes"))
+	}
+}
+
+// container says whether this system is a container, whose clock, kernel log and
+// audit belong to the host.
+func (m *machine) container() bool { return virt.Container(m.Root) != "" }
+
+// enabled says whether something of systemd wants a unit at boot and nobody
+// masked it.
+func (m *machine) enabled(unit string) bool {
+	if to, err := os.Readlink(m.path("/etc/systemd/system/" + unit)); err == nil && to == "/dev/null" {
+		return false
+	}
+	for _, folder := range []string{"/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"} {
+		for _, target := range []string{"multi-user", "timers", "sysinit", "basic", "sockets"} {
+			if m.exists(folder + target + ".target.wants/" + unit) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// optionalText is the content of a file of settings; "" without one.
+func (m *machine) optionalText(name string) (string, error) {
+	raw, err := m.read(name)
+	if hostfile.Missing(err) {
+		return "", nil
+	}
+	return string(raw), err
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"path"
+	"strings"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/hostfile"
+)
+
+// secretFiles hold keys or passwords; a "*" stands for every name in a folder.
+var secretFiles = []string{
+	"/etc/ssl/private/*", "/etc/pki/tls/private/*", "/etc/wireguard/*", "/etc/krb5.keytab", "/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets",
+	"/etc/redis/redis.conf", "/etc/redis.conf", "/etc/mysql/debian.cnf", "/root/.my.cnf", "/root/.pgpass", "/etc/postgresql/*/main/pg_hba.conf", "/var/lib/pgsql/data/pg_hba.conf",
+	"/etc/snmp/snmpd.conf", "/etc/cups/ssl/server.key",
+}
+
+// notSecret are endings of what lies beside the secrets.
+var notSecret = []string{".pub", ".crt", ".pem.pub", "README", ".sh", "update-resolv-conf"}
+
+func secrets(_ context.Context, m *machine) audit.Finding {
+	v := verdictOn{pass: "none for everyone to read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
+	for _, pattern := range secretFiles {
+		for _, file := range m.matching(&v, pattern) {
+			v.look(m, file, func(f meta) bool { return f.mode.IsDir() || f.mode.Perm()&0o006 == 0 })
+		}
+	}
+	return v.finding()
+}
+
+// matching returns the files that a name with one "*" stands for.
+func (m *machine) matching(v *verdictOn, pattern string) []string {
+	before, after, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return []string{pattern}
+	}
+	folder := path.Clean(before)
+	names, err := m.names(folder, maxNames)
+	if err != nil && !hostfile.Missing(err) {
+		v.miss(folder, err)
+	}
+	var files []string
+	for _, name := range names {
+		if !endsAny(name, notSecret) {
+			files = append(files, before+name+after)
+		}
+	}
+	return files
+}
+
+func endsAny(name string, endings []string) bool {
+	for _, e := range endings {
+		if strings.HasSuffix(name, e) {
+			return true
+		}
+	}
+	return false
+}

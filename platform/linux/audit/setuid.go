@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/audit/filetree"
+)
+
+// setuid compares the programs that give away rights with what packages put
+// there.
+func setuid(ctx context.Context, m *machine) audit.Finding {
+	found, partly, err := m.givers(ctx)
+	if err != nil {
+		return audit.Unread("the files", err)
+	}
+	known, err := m.shipped(ctx, found)
+	if err != nil {
+		return audit.Unread("which packages they belong to", err)
+	}
+	var wrong []string
+	for _, s := range found {
+		if m.closed(s.path) {
+			continue
+		}
+		if why := objection(s, known[s.path]); why != "" {
+			wrong = append(wrong, s.String()+", "+why)
+		}
+	}
+	switch {
+	case len(wrong) > 0:
+		return audit.Failed(count(len(wrong), "program gives", "programs give")+" away rights and should not",
+			"Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE", wrong...)
+	case partly != "":
+		return audit.Unseen(partly)
+	default:
+		return audit.Passed(count(len(found), "program", "programs") + ", all as packages ship them")
+	}
+}
+
+// closed says whether only root gets to a file: a folder on the way is root's and
+// lets nobody else in. The systems that root keeps in such a folder are no doors.
+func (m *machine) closed(file string) bool {
+	for folder := path.Dir(file); folder != "/" && folder != "."; folder = path.Dir(folder) {
+		if f, err := m.lstat(folder); err == nil && f.uid == m.Owner && f.mode.Perm()&0o011 == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// givers returns the programs with the set-user-ID or set-group-ID bit that others may run, and why
+// there may be more.
+func (m *machine) givers(ctx context.Context) (found []sighting, partly string, err error) {
+	system, err := m.systemSightings(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	others, err := m.otherSightings(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	found = append(slices.Clone(system.setuid.sorted()), others.setuid.sorted()...)
+	switch {
+	case system.partly() != "":
+		partly = system.partly()
+	case others.partly() != "":
+		partly = "outside of the system: " + others.partly()
+	case system.setuid.total+others.setuid.total > len(found):
+		partly = "there are more than can be compared"
+	}
+	return found, partly, nil
+}
+
+// A shipment is what package data say of a file.
+type shipment struct {
+	packaged bool
+	mode     int // of the package; -1 where the data do not hold it
+	override bool
+}
+
+// objection says what is wrong with a program that gives away rights; "" when
+// nothing is.
+func objection(s sighting, of shipment) string {
+	const rights = filetree.SetUID | filetree.SetGID
+	switch {
+	case s.Mode&filetree.OthersW != 0:
+		return "which everyone can write"
+	case !of.packaged:
+		return "of no package"
+	case of.override && !opensAll(s.path):
+		return ""
+	case of.mode >= 0 && s.Mode&rights&^uint32(of.mode) != 0:
+		return "which its package ships without"
+	case of.mode < 0 && opensAll(s.path):
+		return "which gives a shell or writes any file"
+	default:
+		return ""
+	}
+}
+
+// opensAll says whether a program runs or writes whatever its caller wants, so
+// that no package ships it with rights of its own. Debian's package data hold no modes.
+func opensAll(file string) bool {
+	name := path.Base(file)
+	if cut := strings.IndexFunc(name, func(r rune) bool { return r == '.' || unicode.IsDigit(r) }); cut > 0 {
+		name = name[:cut]
+	}
+	return slices.Contains(allPowerful, strings.TrimSuffix(name, "-"))
+}
+
+var allPowerful = []string{
+	"ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "zsh", // shells
+	"awk", "expect", "gawk", "gdb", "lua", "mawk", "nawk", "node", "nodejs", "original-awk", "perl", "php", "python", "ruby", "tclsh", "wish", // interpreters
+	"ed", "emacs", "ex", "jed", "joe", "less", "man", "mcedit", "more", "nano", "pico", "rview", "rvim", "sed", "vi", "view", "vim", "vimdiff", // editors
+	"capsh", "chroot", "env", "find", "flock", "git", "ionice", "ltrace", "make", "nice", "nohup", "nsenter", "parallel", "run-parts", "script", "setarch",
+	"start-stop-daemon", "stdbuf", "strace", "systemctl", "systemd-run", "taskset", "timeout", "unshare", "watch", "xargs", // they run others
+	"ar", "base", "cat", "chgrp", "chmod", "chown", "cp", "cpio", "cut", "dd", "diff", "gzip", "head", "install", "ln", "mv", "od", "rsync", "sort",
+	"tac", "tail", "tar", "tee", "uniq", "unzip", "xxd", "xz", "zip", // they read and write files
+	"curl", "docker", "nc", "ncat", "nmap", "openssl", "podman", "scp", "socat", "ssh", "tcpdump", "wget", // they do both over the network
+	"apt", "apt-get", "dnf", "dpkg", "pip", "rpm", "snap", "yum", // they install
+}

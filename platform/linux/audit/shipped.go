@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/hostfile"
+)
+
+// Bounds of package data.
+const (
+	maxPackages = 50_000
+	maxFileList = 32 << 20 // bytes of the file list of one package, or of a whole data base
+)
+
+var errNoPackages = errors.New("no package manager that is known here")
+
+// shipped asks the package data of this system for files. It reads them all, so
+// it is asked once, for all of them.
+func (m *machine) shipped(ctx context.Context, files []sighting) (map[string]shipment, error) {
+	known := map[string]shipment{}
+	if len(files) == 0 {
+		return known, nil
+	}
+	switch {
+	case m.exists("/var/lib/dpkg/status"):
+		return known, m.shippedByDpkg(ctx, files, known)
+	case m.exists("/lib/apk/db/installed"):
+		return known, m.shippedByApk("/lib/apk/db/installed", files, known)
+	case m.exists("/usr/lib/apk/db/installed"):
+		return known, m.shippedByApk("/usr/lib/apk/db/installed", files, known)
+	case m.exists("/var/lib/pacman/local"):
+		return known, m.shippedByPacman(ctx, files, known)
+	case m.exists("/var/lib/rpm"), m.exists("/usr/lib/sysimage/rpm"):
+		return known, m.shippedByRPM(ctx, files, known)
+	default:
+		return nil, errNoPackages
+	}
+}
+
+// A sought maps each name that a file may have in package data to its path.
+type sought map[string]string
+
+// soughtIn takes both names of what the merge of /bin into /usr/bin made one
+// file, and the name before a diversion.
+func soughtIn(files []sighting, diverted map[string]string) sought {
+	w := sought{}
+	for _, f := range files {
+		for _, name := range []string{f.path, diverted[f.path]} {
+			if name == "" {
+				continue
+			}
+			w[name] = f.path
+			if short, ok := strings.CutPrefix(name, "/usr"); ok && ofSystem(short) {
+				w[short] = f.path
+			}
+		}
+	}
+	return w
+}
+
+// mark takes down the files of a list that has one path a line.
+func (w sought) mark(list []byte, prefix string, known map[string]shipment) {
+	for line := range bytes.Lines(list) {
+		if file, ok := w[prefix+string(bytes.TrimRight(line, "\r\n"))]; ok {
+			s := known[file]
+			s.packaged, s.mode = true, -1
+			known[file] = s
+		}
+	}
+}
+
+// shippedByDpkg reads the lists of deb(5) packages, which hold no modes, and what
+// dpkg-statoverride(1) and dpkg-divert(1) wrote down.
+func (m *machine) shippedByDpkg(ctx context.Context, files []sighting, known map[string]shipment) error {
+	const folder = "/var/lib/dpkg/"
+	diversions, err := m.optional(folder + "diversions")
+	if err != nil {
+		return err
+	}
+	overrides, err := m.optional(folder + "statoverride")
+	if err != nil {
+		return err
+	}
+	w := soughtIn(files, parseDiversions(diversions))
+	err = m.eachList(ctx, folder+"info", ".list", func(list []byte) { w.mark(list, "", known) })
+	for _, name := range parseOverrides(overrides) {
+		if file, ok := w[name]; ok {
+			known[file] = shipment{packaged: true, mode: -1, override: true}
+		}
+	}
+	return err
+}
+
+// optional reads a file that need not be there.
+func (m *machine) optional(name string) ([]byte, error) {
+	raw, err := m.readUpTo(name, maxFileList)
+	if hostfile.Missing(err) {
+		return nil, nil
+	}
+	return raw, err
+}
+
+// eachList reads what in folder ends like a file list.
+func (m *machine) eachList(ctx context.Context, folder, ending string, use func(list []byte)) error {
+	names, err := m.names(folder, 8*maxPackages)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !strings.HasSuffix(folder+"/"+name, ending) {
+			continue
+		}
+		list, err := m.readUpTo(folder+"/"+name, maxFileList)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		use(list)
+	}
+	return nil
+}
+
+// parseDiversions returns the original name of each file that was moved aside:
+// three lines each, from, to and the package.
+func parseDiversions(raw []byte) map[string]string {
+	lines := strings.Split(string(raw), "\n")
+	moved := map[string]string{}
+	for i := 0; i+2 < len(lines); i += 3 {
+		moved[lines[i+1]] = lines[i]
+	}
+	return moved
+}
+
+// parseOverrides returns the files to which the administrator gave a mode with a
+// right in it: "root crontab 2755 /usr/bin/crontab".
+func parseOverrides(raw []byte) []string {
+	var list []string
+	for line := range strings.Lines(string(raw)) {
+		f := strings.SplitN(strings.TrimRight(line, "\n"), " ", 4)
+		if len(f) != 4 {
+			continue
+		}
+		if mode, err := strconv.ParseUint(f[2], 8, 12); err == nil && mode&0o6000 != 0 {
+			list = append(list, f[3])
+		}
+	}
+	return list
+}
+
+// shippedByPacman reads the lists of pacman, which hold no modes.
+func (m *machine) shippedByPacman(ctx context.Context, files []sighting, known map[string]shipment) error {
+	const folder = "/var/lib/pacman/local"
+	w := soughtIn(files, nil)
+	names, err := m.names(folder, maxPackages)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		list, err := m.readUpTo(folder+"/"+name+"/files", maxFileList)
+		if hostfile.Missing(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.mark(list, "/", known)
+	}
+	return nil
+}
+
+// shippedByApk reads the data base of apk, which holds each mode that is not
+// 0755.
+func (m *machine) shippedByApk(file string, files []sighting, known map[string]shipment) error {
+	raw, err := m.readUpTo(file, 4*maxFileList)
+	if err != nil {
+		return err
+	}
+	w := soughtIn(files, nil)
+	parseApk(raw, func(name string, mode int) {
+		if path, ok := w[name]; ok {
+			known[path] = shipment{packaged: true, mode: mode}
+		}
+	})
+	return nil
+}
+
+// parseApk reads the lines F (folder), R (file in it) and a (owner:group:mode of
+// that file) of apk(5)'s installed.
+func parseApk(raw []byte, file func(name string, mode int)) {
+	folder, name, mode := "", "", 0o755
+	flush := func() {
+		if name != "" {
+			file("/"+strings.TrimPrefix(folder+"/"+name, "/"), mode)
+		}
+		name, mode = "", 0o755
+	}
+	for line := range bytes.Lines(raw) {
+		key, value, ok := strings.Cut(strings.TrimRight(string(line), "\n"), ":")
+		switch {
+		case !ok:
+			flush()
+		case key == "F":
+			flush()
+			folder = value
+		case key == "R":
+			flush()
+			name = value
+		case key == "a":
+			if n, err := strconv.ParseUint(value[strings.LastIndexByte(value, ':')+1:], 8, 12); err == nil {
+				mode = int(n)
+			}
+		}
+	}
+	flush()
+}
+
+// shippedByRPM asks rpm(8) for the modes of all files of the packages that hold
+// the ones in question. Every argument after the options begins with a slash.
+func (m *machine) shippedByRPM(ctx context.Context, files []sighting, known map[string]shipment) error {
+	args := []string{"-q", "--qf", "[%{FILEMODES:octal} %{FILENAMES}\n]", "-f"}
+	for _, f := range files {
+		args = append(args, f.path)
+	}
+	r, err := m.command(ctx, sysexec.Command{Path: "/usr/bin/rpm", Args: args, MaxOutput: maxFileList, Timeout: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	modes := parseRPM(r.Stdout)
+	if r.Exit != 0 && len(modes) == 0 {
+		return errors.New("rpm answers nothing")
+	}
+	w := soughtIn(files, nil)
+	for name, mode := range modes {
+		if path, ok := w[name]; ok {
+			known[path] = shipment{packaged: true, mode: mode}
+		}
+	}
+	return nil
+}
+
+// parseRPM reads lines of a mode with the kind of the file, and a name:
+// "0104755 /usr/bin/su". Those that say of a file that it is of no package have another
+// form.
+func parseRPM(out []byte) map[string]int {
+	modes := map[string]int{}
+	for line := range strings.Lines(string(out)) {
+		octal, name, ok := strings.Cut(strings.TrimRight(line, "\n"), " ")
+		mode, err := strconv.ParseUint(octal, 8, 32)
+		if ok && err == nil && strings.HasPrefix(name, "/") {
+			modes[name] = int(mode)
+		}
+	}
+	return modes
+}

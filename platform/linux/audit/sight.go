@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/platform/linux/audit/userdb"
+	"sentinel/platform/linux/hostfile"
+)
+
+// sight is what several checks of files, mounts and processes look at.
+type sight struct {
+	mountTable memo[[]mount]
+	people     memo[people]
+	systemTree memo[*sightings]
+	restOfTree memo[*sightings]
+	running    memo[processes]
+	listeners  memo[[]listener]
+	servers    memo[mcpServers]
+}
+
+// now is what ages are counted to.
+func (m *machine) now() time.Time {
+	if m.Now.IsZero() {
+		return time.Now()
+	}
+	return m.Now
+}
+
+// readUpTo is read with a bound of its own, for what the kernel makes long lists
+// in.
+func (m *machine) readUpTo(name string, limit int) ([]byte, error) {
+	return hostfile.Read(m.path(name), limit)
+}
+
+// people are the accounts and groups of the files in /etc.
+type people struct {
+	users         []userdb.User
+	groups        []userdb.Group
+	members       map[int][]string // of the groups, the users who have one as their own left out
+	uids, gids    map[uint32]bool
+	fromDirectory bool // more of them come from a directory service
+}
+
+// who reads the accounts once.
+func (m *machine) who() (people, error) {
+	return m.people.get(func() (people, error) {
+		p := people{uids: map[uint32]bool{uint32(m.Owner): true}, gids: map[uint32]bool{uint32(m.Owner): true}}
+		users, _, err := m.passwd()
+		if err != nil {
+			return people{}, err
+		}
+		groups, err := m.accounts("/etc/group")
+		if err != nil {
+			return people{}, err
+		}
+		p.users = users
+		p.groups, _ = userdb.Groups(groups)
+		p.members = parseMembers(groups)
+		for _, u := range p.users {
+			p.uids[uint32(u.UID)] = true
+		}
+		for _, g := range p.groups {
+			p.gids[uint32(g.GID)] = true
+		}
+		nss, err := m.read("/etc/nsswitch.conf")
+		if err != nil && !hostfile.Missing(err) {
+			return people{}, err
+		}
+		p.fromDirectory = fromDirectory(nss)
+		return p, nil
+	})
+}
+
+// parseMembers reads the lists of members in group(5).
+func parseMembers(raw []byte) map[int][]string {
+	members := map[int][]string{}
+	for line := range strings.Lines(string(raw)) {
+		f := strings.Split(strings.TrimRight(line, "\n"), ":")
+		if len(f) != 4 || f[3] == "" {
+			continue
+		}
+		if gid, err := strconv.ParseUint(f[2], 10, 32); err == nil {
+			members[int(gid)] = append(members[int(gid)], strings.Split(f[3], ",")...)
+		}
+	}
+	return members
+}
+
+// persons are the accounts with a home and a shell, one for each home, root left
+// out.
+func (p people) persons() []userdb.User {
+	var list []userdb.User
+	seen := map[string]bool{}
+	for _, u := range p.users {
+		shell := u.Shell[strings.LastIndexByte(u.Shell, '/')+1:]
+		if u.UID != 0 && strings.HasPrefix(u.Home, "/") && !slices.Contains([]string{"nologin", "false", "sync", "shutdown", "halt"}, shell) && !seen[u.Home] {
+			seen[u.Home] = true
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// fromDirectory says whether nsswitch.conf(5) names a source of users or groups
+// that is no file of this machine.
+func fromDirectory(raw []byte) bool {
+	for line := range strings.Lines(string(raw)) {
+		line, _, _ = strings.Cut(line, "#")
+		database, sources, ok := strings.Cut(line, ":")
+		if database = strings.TrimSpace(database); !ok || database != "passwd" && database != "group" {
+			continue
+		}
+		for source := range strings.FieldsSeq(sources) {
+			if !strings.HasPrefix(source, "[") && !strings.HasPrefix(source, "!") && !strings.HasSuffix(source, "]") &&
+				!slices.Contains([]string{"files", "compat", "systemd", "db", "altfiles"}, source) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/audit/aptconf"
+	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/linux/release"
+)
+
+// A sourceLine is a line of a file.
+type sourceLine struct {
+	file string
+	line int
+	text string
+}
+
+// linesIn returns the lines of a file, and of the files in a folder with one of
+// the endings.
+func (m *machine) linesIn(file, folder string, endings ...string) ([]sourceLine, error) {
+	files := []string{file}
+	names, err := m.names(folder, maxNames)
+	if err != nil && !hostfile.Missing(err) {
+		return nil, err
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) {
+			files = append(files, folder+"/"+name)
+		}
+	}
+	var list []sourceLine
+	for _, file := range files {
+		text, err := m.optionalText(file)
+		if err != nil {
+			return nil, err
+		}
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				list = append(list, sourceLine{file, n, line})
+			}
+		}
+	}
+	return list, nil
+}
+
+// aptOptions reads the options of apt, as far as files hold them.
+func (m *machine) aptOptions() (aptconf.Options, error) {
+	options := aptconf.Options{}
+	names, err := m.names("/etc/apt/apt.conf.d", maxNames)
+	if err != nil && !hostfile.Missing(err) {
+		return nil, err
+	}
+	files := []string{}
+	for _, name := range names {
+		if !strings.Contains(name, ".") || strings.HasSuffix(name, ".conf") {
+			files = append(files, "/etc/apt/apt.conf.d/"+name)
+		}
+	}
+	for _, file := range append(files, "/etc/apt/apt.conf") {
+		text, err := m.optionalText(file)
+		if err == nil {
+			err = options.Add([]byte(text))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return options, nil
+}
+
+func authenticated(_ context.Context, m *machine) audit.Finding {
+	p, ok := m.manager()
+	if !ok {
+		return audit.NotApplicable(noManager)
+	}
+	var wrong []string
+	var err error
+	switch p.name {
+	case "apt":
+		wrong, err = m.unsignedApt()
+	case "dnf":
+		wrong, err = m.unsigned("/etc/dnf/dnf.conf", "/etc/yum.repos.d", uncheckedRPM, ".repo")
+	case "zypper":
+		wrong, err = m.unsigned("/etc/zypp/zypp.conf", "/etc/zypp/repos.d", uncheckedRPM, ".repo")
+	case "pacman":
+		wrong, err = m.unsigned("/etc/pacman.conf", "/etc/pacman.d", uncheckedPacman, ".conf")
+	default:
+		return audit.NotApplicable(p.name + " has no setting that switches the check of signatures off")
+	}
+	switch {
+	case len(wrong) > 0:
+		return audit.Failed("Signatures are not checked", "Remove each setting that is named, and give the source its key (signed-by, gpgkey).", wrong...)
+	case err != nil:
+		return audit.Unread("sources of "+p.name, err)
+	default:
+		return audit.Passed(p.name + " checks signatures")
+	}
+}
+
+func (m *machine) unsigned(file, folder string, unchecked func(line string) bool, ending string) ([]string, error) {
+	list, err := m.linesIn(file, folder, ending)
+	var wrong []string
+	for _, l := range list {
+		if unchecked(l.text) {
+			wrong = append(wrong, at(l.file, l.line, l.text))
+		}
+	}
+	return wrong, err
+}
+
+func (m *machine) unsignedApt() ([]string, error) {
+	wrong, err := m.unsigned("/etc/apt/sources.list", "/etc/apt/sources.list.d", uncheckedApt, "")
+	if err != nil {
+		return wrong, err
+	}
+	options, err := m.aptOptions()
+	for _, name := range []string{"APT::Get::AllowUnauthenticated", "Acquire::AllowInsecureRepositories", "Acquire::AllowWeakRepositories", "Acquire::AllowDowngradeToInsecureRepositories"} {
+		if options.On(name) {
+			wrong = append(wrong, at("/etc/apt/apt.conf.d", 0, name+" is on"))
+		}
+	}
+	return wrong, err
+}
+
+// uncheckedApt reads a line of either form of sources.list(5).
+func uncheckedApt(line string) bool {
+	line = strings.ToLower(line)
+	if key, value, ok := strings.Cut(line, ":"); ok && slices.Contains([]string{"trusted", "allow-insecure", "allow-weak"}, key) {
+		return strings.TrimSpace(value) == "yes"
+	}
+	_, options, ok := strings.Cut(line, "[")
+	options, _, closed := strings.Cut(options, "]")
+	if !ok || !closed || !strings.HasPrefix(line, "deb") {
+		return false
+	}
+	return slices.ContainsFunc(strings.Fields(options), func(o string) bool {
+		return o == "trusted=yes" || o == "allow-insecure=yes" || o == "allow-weak=yes"
+	})
+}
+
+// uncheckedRPM reads a line of dnf.conf(5) and of a repository of zypper.
+func uncheckedRPM(line string) bool {
+	key, value, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(line, " ", "")), "=")
+	return slices.Contains([]string{"gpgcheck", "pkg_gpgcheck"}, key) && slices.Contains([]string{"0", "no", "false", "off"}, value)
+}
+
+// uncheckedPacman reads a line of pacman.conf(5).
+func uncheckedPacman(line string) bool {
+	key, value, _ := strings.Cut(line, "=")
+	return strings.TrimSpace(key) == "SigLevel" && slices.ContainsFunc(strings.Fields(value), func(v string) bool {
+		return v == "Never" || v == "PackageNever" || v == "TrustAll" || v == "PackageTrustAll"
+	})
+}
+
+func securitySource(_ context.Context, m *machine) audit.Finding {
+	system, err := release.New(m.Root).OS()
+	if err != nil {
+		return audit.Unread("os-release", err)
+	}
+	if system.ID != "debian" && system.ID != "ubuntu" || system.VersionID == "" {
+		return audit.NotApplicable("no release of Debian or Ubuntu")
+	}
+	list, err := m.linesIn("/etc/apt/sources.list", "/etc/apt/sources.list.d", ".list", ".sources")
+	if err != nil {
+		return audit.Unread("sources of apt", err)
+	}
+	for _, l := range list {
+		if strings.Contains(l.text, "-security") || strings.Contains(l.text, "security.debian.org") || strings.Contains(l.text, "/updates ") {
+			return audit.Passed(l.file)
+		}
+	}
+	return audit.Failed("No source of security updates", "Add one, for Debian 12: deb http://security.debian.org/debian-security bookworm-security main", at("/etc/apt/sources.list", 0, "no security archive here nor in sources.list.d"))
+}
+
+// supportEnds are the last days of security support, for releases whose
+// os-release does not say: Debian LTS (wiki.debian.org/LTS) and the standard support of Ubuntu LTS
+// (ubuntu.com/about/release-cycle).
+var supportEnds = map[string]string{
+	"debian 9": "2022-06-30", "debian 10": "2024-06-30", "debian 11": "2026-08-31", "debian 12": "2028-06-30", "debian 13": "2030-06-30",
+	"ubuntu 16.04": "2021-04-30", "ubuntu 18.04": "2023-05-31", "ubuntu 20.04": "2025-05-31", "ubuntu 22.04": "2027-06-01", "ubuntu 24.04": "2029-05-31",
+}
+
+func supported(_ context.Context, m *machine) audit.Finding {
+	system, err := release.New(m.Root).OS()
+	if err != nil {
+		return audit.Unread("os-release", err)
+	}
+	text, err := m.optionalText("/etc/os-release")
+	if err != nil {
+		return audit.Unread("os-release", err)
+	}
+	last, where := supportEnds[system.ID+" "+system.VersionID], "published date"
+	if said, line := supportEnd(text); line > 0 {
+		last, where = said, at("/etc/os-release", line, "SUPPORT_END="+said)
+	}
+	end, err := time.Parse(time.DateOnly, last)
+	if err != nil {
+		return audit.Unseen("the end of support of " + system.PrettyName + " is not known")
+	}
+	const fix = "Upgrade to a release that is supported, or buy extended support and exempt this check."
+	switch left := end.AddDate(0, 0, 1).Sub(m.now()); {
+	case left <= 0:
+		return audit.Failed(system.PrettyName+" is supported no more since "+last, fix, where)
+	case left < 60*24*time.Hour:
+		return audit.Warned(system.PrettyName+" is supported until "+last, fix, where)
+	default:
+		return audit.Passed("until " + last)
+	}
+}
+
+// supportEnd returns SUPPORT_END of os-release(5) and its line.
+func supportEnd(text string) (date string, line int) {
+	n := 0
+	for l := range strings.Lines(text) {
+		n++
+		if v, ok := strings.CutPrefix(strings.TrimSpace(l), "SUPPORT_END="); ok {
+			return strings.Trim(v, `"'`), n
+		}
+	}
+	return "", 0
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sshdconf reads the configuration of the OpenSSH server
+// (sshd_config(5)): from its files, with Include and Match, or as sshd -T prints it.
+package sshdconf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Bounds of one configuration. The depth is that of sshd (SERVCONF_MAX_DEPTH).
+const (
+	maxDepth    = 16
+	maxFiles    = 256
+	maxSettings = 10_000
+	maxLine     = 16 << 10
+)
+
+// Why a configuration was not read whole.
+var (
+	ErrTooMany = errors.New("the configuration has more files or lines than expected")
+	ErrSyntax  = errors.New("the configuration has a line that sshd does not take")
+	ErrPattern = errors.New("an Include has a wildcard in the name of a folder, which is not followed")
+)
+
+// A Setting is one line.
+type Setting struct {
+	Keyword string // lower case
+	Value   string // the arguments, separated by one blank
+	File    string // "" when it comes from sshd -T
+	Line    int
+	// Match is the condition of the block that it stands in, "" outside of one.
+	Match string
+}
+
+// String names the place and the line, for evidence.
+func (s Setting) String() string {
+	text := s.Keyword + " " + s.Value
+	if s.File == "" {
+		return "sshd -T: " + text
+	}
+	if s.Match != "" {
+		text += " (Match " + s.Match + ")"
+	}
+	return fmt.Sprintf("%s:%d: %s", s.File, s.Line, text)
+}
+
+// A Config is the settings that are in force.
+type Config struct {
+	// Global are the settings outside of Match blocks, by keyword. sshd takes
+	// the first one it meets, one under "Match all" included.
+	Global map[string]Setting
+	// Matched are the settings within Match blocks, in their order. They override the
+	// global ones for the connections that they match; "all" is every one.
+	Matched []Setting
+	// Hole is why a part of the configuration was not read: nothing that comes
+	// after it is in Global then, because what was missed may have come first.
+	Hole error
+}
+
+// A Tree is the files to read from, by absolute name.
+type Tree interface {
+	// Read returns a whole file.
+	Read(name string) ([]byte, error)
+	// Names returns the names in a folder, sorted; none where there is no folder.
+	Names(folder string) ([]string, error)
+}
+
+// Read reads the configuration that begins in the file at name. The error says
+// that this file could not be read; a problem further on is a Hole.
+func Read(tree Tree, name string) (Config, error) {
+	raw, err := tree.Read(name)
+	if err != nil {
+		return Config{}, err
+	}
+	r := reader{tree: tree, files: 1}
+	r.config.Global = map[string]Setting{}
+	r.file(name, raw, "", 0)
+	return r.config, nil
+}
+
+// Effective reads the output of sshd -T: one setting a line, all of them, in
+// lower case.
+func Effective(out []byte) (Config, error) {
+	c := Config{Global: map[string]Setting{}}
+	for line := range bytes.Lines(out) {
+		words, err := split(string(line))
+		if err != nil || len(c.Global) >= maxSettings {
+			return Config{}, ErrSyntax
+		}
+		if len(words) == 0 {
+			continue
+		}
+		s := Setting{Keyword: strings.ToLower(words[0]), Value: strings.Join(words[1:], " ")}
+		if _, set := c.Global[s.Keyword]; !set {
+			c.Global[s.Keyword] = s
+		}
+	}
+	if len(c.Global) == 0 {
+		return Config{}, ErrSyntax
+	}
+	return c, nil
+}
+
+type reader struct {
+	tree     Tree
+	config   Config
+	files    int
+	settings int
+}
+
+// file takes the lines of one file. A Match block ends with the file that it
+// stands in; match is the condition that the whole file is read under.
+func (r *reader) file(name string, raw []byte, match string, depth int) {
+	number := 0
+	for line := range bytes.Lines(raw) {
+		number++
+		words, err := split(string(line))
+		if err != nil {
+			r.miss(err)
+			continue
+		}
+		switch {
+		case len(words) == 0:
+		case strings.EqualFold(words[0], "match"):
+			match = strings.Join(words[1:], " ")
+		case strings.EqualFold(words[0], "include"):
+			for _, pattern := range words[1:] {
+				r.include(pattern, match, depth)
+			}
+		default:
+			r.take(Setting{strings.ToLower(words[0]), strings.Join(words[1:], " "), name, number, match})
+		}
+	}
+}
+
+func (r *reader) take(s Setting) {
+	if r.settings++; r.settings > maxSettings {
+		r.miss(ErrTooMany)
+		return
+	}
+	if s.Match != "" {
+		r.config.Matched = append(r.config.Matched, s)
+	}
+	if s.Match != "" && !strings.EqualFold(s.Match, "all") {
+		return
+	}
+	if _, set := r.config.Global[s.Keyword]; !set && r.config.Hole == nil {
+		r.config.Global[s.Keyword] = s
+	}
+}
+
+func (r *reader) miss(err error) {
+	if r.config.Hole == nil {
+		r.config.Hole = err
+	}
+}
+
+// include takes the files that a pattern names, in the order of their names.
+// That none matches is no error.
+func (r *reader) include(pattern, match string, depth int) {
+	if !path.IsAbs(pattern) {
+		pattern = path.Join("/etc/ssh", pattern)
+	}
+	names, err := r.matching(pattern)
+	if err != nil {
+		r.miss(err)
+		return
+	}
+	for _, name := range names {
+		if r.files++; r.files > maxFiles || depth+1 >= maxDepth {
+			r.miss(ErrTooMany)
+			return
+		}
+		raw, err := r.tree.Read(name)
+		if err != nil {
+			r.miss(fmt.Errorf("read %s: %w", name, err))
+			continue
+		}
+		r.file(name, raw, match, depth+1)
+	}
+}
+
+func (r *reader) matching(pattern string) ([]string, error) {
+	folder, last := path.Split(pattern)
+	if strings.ContainsAny(folder, "*?[") {
+		return nil, ErrPattern
+	}
+	names, err := r.tree.Names(path.Clean(folder))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", folder, err)
+	}
+	var list []string
+	for _, name := range names {
+		hidden := strings.HasPrefix(name, ".") && !strings.HasPrefix(last, ".") // glob(7)
+		if ok, err := path.Match(last, name); err != nil {
+			return nil, ErrSyntax
+		} else if ok && !hidden {
+			list = append(list, path.Join(folder, name))
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// split returns the words of a line: a keyword, blanks or one "=", and
+// arguments, which may be quoted. A "#" that begins a word ends the line.
+func split(line string) ([]string, error) {
+	line = strings.TrimRight(line, " \t\r\n\f")
+	if len(line) > maxLine || strings.ContainsRune(line, 0) {
+		return nil, ErrSyntax
+	}
+	line = strings.TrimLeft(line, " \t\r")
+	if line == "" || line[0] == '#' {
+		return nil, nil
+	}
+	keyword, rest := line, ""
+	if at := strings.IndexAny(line, " \t="); at >= 0 {
+		keyword, rest = line[:at], strings.TrimLeft(line[at:], " \t")
+	}
+	keyword = strings.Trim(keyword, `"`)
+	if keyword == "" || strings.ContainsFunc(keyword, unusual) {
+		return nil, ErrSyntax
+	}
+	words, err := arguments(strings.TrimPrefix(rest, "="))
+	return append([]string{keyword}, words...), err
+}
+
+// unusual says that no keyword has the character.
+func unusual(c rune) bool {
+	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
+}
+
+// arguments splits as argv_split of OpenSSH does: blanks between words, quotes
+// around or within them, backslash before a quote, a blank or a backslash.
+func arguments(s string) ([]string, error) {
+	var words []string
+	for i := 0; i < len(s); {
+		if s[i] == ' ' || s[i] == '\t' {
+			i++
+			continue
+		}
+		if s[i] == '#' {
+			break
+		}
+		word, next, err := word(s, i)
+		if err != nil {
+			return nil, err
+		}
+		words, i = append(words, word), next
+	}
+	return words, nil
+}
+
+func word(s string, i int) (string, int, error) {
+	var b strings.Builder
+	quote := byte(0)
+	for ; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '\\' && i+1 < len(s) && strings.IndexByte("\"'\\ ", s[i+1]) >= 0:
+			i++
+			b.WriteByte(s[i])
+		case quote == 0 && (c == ' ' || c == '\t'):
+			return b.String(), i, nil
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote != 0 && c == quote:
+			quote = 0
+		default:
+			b.WriteByte(c)
+		}
+	}
+	if quote != 0 {
+		return "", i, ErrSyntax
+	}
+	return b.String(), i, nil
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/audit/sshdconf"
+	"sentinel/platform/linux/hostfile"
+)
+
+// sshdPatience is how long sshd may take to print its settings; it takes some
+// ten milliseconds.
+const sshdPatience = 4 * time.Second
+
+// maxIncluded bounds the names in a folder that an Include names.
+const maxIncluded = 1024
+
+// errNoSSH says that there is no SSH server to judge.
+var errNoSSH = errors.New("no SSH server is installed")
+
+// An sshServer is what is known of the configuration of sshd.
+type sshServer struct {
+	files sshdconf.Config
+	// printed is what sshd -T says, which knows its defaults and what it was built
+	// with. It does not know of Match blocks. nil where it could not be asked.
+	printed map[string]sshdconf.Setting
+}
+
+// sshd returns the configuration of the server.
+func (m *machine) sshd(ctx context.Context) (sshServer, error) {
+	return m.server.get(func() (sshServer, error) { return m.readSSHD(ctx) })
+}
+
+func (m *machine) readSSHD(ctx context.Context) (sshServer, error) {
+	program := m.first("/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd")
+	if program == "" {
+		return sshServer{}, errNoSSH
+	}
+	file := m.first("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config")
+	if file == "" {
+		return sshServer{}, errors.New("there is a server and no sshd_config")
+	}
+	files, err := sshdconf.Read(tree{m}, file)
+	if err != nil {
+		return sshServer{}, err
+	}
+	return sshServer{files: files, printed: m.askSSHD(ctx, program)}, nil
+}
+
+// askSSHD returns what sshd itself says is in force, which only root may ask: it
+// reads the host keys. nil where it does not say.
+func (m *machine) askSSHD(ctx context.Context, program string) map[string]sshdconf.Setting {
+	if !m.privileged() {
+		return nil
+	}
+	r, err := m.command(ctx, sysexec.Command{Path: program, Args: []string{"-T"}, Timeout: sshdPatience})
+	if err != nil || r.Exit != 0 {
+		return nil
+	}
+	c, err := sshdconf.Effective(r.Stdout)
+	if err != nil {
+		return nil
+	}
+	return c.Global
+}
+
+// first returns the first of the names that exists, "" for none.
+func (m *machine) first(names ...string) string {
+	for _, name := range names {
+		if m.exists(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// A tree is the files of a machine, as sshdconf reads them.
+type tree struct{ m *machine }
+
+var _ sshdconf.Tree = tree{}
+
+// Read implements [sshdconf.Tree].
+func (t tree) Read(name string) ([]byte, error) { return t.m.read(name) }
+
+// Names implements [sshdconf.Tree].
+func (t tree) Names(folder string) ([]string, error) {
+	names, err := t.m.names(folder, maxIncluded)
+	if hostfile.Missing(err) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// setting returns what is in force outside of Match blocks. known is false when
+// what was not read may set it.
+func (s sshServer) setting(keyword string) (setting sshdconf.Setting, known bool) {
+	file, inFile := s.files.Global[keyword]
+	printed, said := s.printed[keyword]
+	switch {
+	case said && inFile:
+		file.Value = printed.Value
+		return file, true
+	case said:
+		return printed, true
+	case inFile:
+		return file, true
+	case s.printed == nil && s.files.Hole != nil:
+		return sshdconf.Setting{}, false
+	default:
+		return sshdconf.Setting{Keyword: keyword, Value: sshDefaults()[keyword], File: "default"}, true
+	}
+}
+
+// An sshRule is a rule about settings of sshd.
+type sshRule struct {
+	keywords []string // the first is the one that the rule is about
+	judge    func(keyword string, get valueOf) audit.Status
+	set      string // the line to write
+}
+
+func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
+	s, err := m.sshd(ctx)
+	if errors.Is(err, errNoSSH) {
+		return audit.NotApplicable(err.Error())
+	}
+	if err != nil {
+		return audit.Unread("sshd_config", err)
+	}
+	values := map[string]string{}
+	var shown, evidence []string
+	for _, keyword := range r.keywords {
+		setting, known := s.setting(keyword)
+		if !known {
+			return audit.Unread("sshd_config", s.files.Hole)
+		}
+		values[keyword] = strings.ToLower(setting.Value)
+		shown = append(shown, keyword+" "+setting.Value)
+		evidence = append(evidence, sshPlace(setting))
+	}
+	f := audit.Finding{Status: r.judge(r.keywords[0], lookup(values)), Value: strings.Join(shown, ", ")}
+	r.matched(s, values, &f, &evidence)
+	if f.Status == audit.Pass && s.files.Hole != nil {
+		return audit.Unread("sshd_config", s.files.Hole) // a Match block may undo it
+	}
+	if f.Status != audit.Pass {
+		f.Evidence, f.Fix = evidence, "Set "+r.set+" at the top of sshd_config; then run: sudo sshd -t && sudo systemctl reload ssh (sshd on Fedora and its kin)"
+	}
+	return f
+}
+
+// matched judges each Match block as if it held for everyone; for one that does
+// not, a failure is a warning.
+func (r sshRule) matched(s sshServer, values map[string]string, f *audit.Finding, evidence *[]string) {
+	outside := f.Status
+	for _, block := range blocks(s.files.Matched) {
+		inside, set := maps.Clone(values), map[string]bool{}
+		var lines []string
+		for _, setting := range block {
+			if _, ours := values[setting.Keyword]; ours && !set[setting.Keyword] {
+				inside[setting.Keyword], set[setting.Keyword] = strings.ToLower(setting.Value), true
+				lines = append(lines, setting.String())
+			}
+		}
+		verdict := r.judge(r.keywords[0], lookup(inside))
+		if len(lines) == 0 || worse(verdict, outside) == outside {
+			continue
+		}
+		if !strings.EqualFold(block[0].Match, "all") {
+			verdict = audit.Warn
+		}
+		f.Status = worse(f.Status, verdict)
+		f.Value = "otherwise in a Match block: " + lines[0]
+		*evidence = append(lines, *evidence...)
+	}
+}
+
+func lookup(values map[string]string) valueOf {
+	return func(keyword string) string { return values[keyword] }
+}
+
+// blocks splits settings where the condition or the file changes. The first
+// setting of a keyword within a block counts.
+func blocks(settings []sshdconf.Setting) [][]sshdconf.Setting {
+	var list [][]sshdconf.Setting
+	for i, s := range settings {
+		if i == 0 || s.Match != settings[i-1].Match || s.File != settings[i-1].File {
+			list = append(list, nil)
+		}
+		at := len(list) - 1
+		list[at] = append(list[at], s)
+	}
+	return list
+}
+
+func sshPlace(s sshdconf.Setting) string {
+	if s.File == "default" {
+		return "default of sshd: " + s.Keyword + " " + s.Value
+	}
+	return s.String()
+}
+
+// sshPermissions looks at the configuration of every server that is installed.
+func sshPermissions(_ context.Context, m *machine) audit.Finding {
+	var wrong []string
+	looked := 0
+	for _, name := range []string{"/etc/ssh", "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d", "/usr/etc/ssh/sshd_config"} {
+		list := []string{name}
+		if strings.HasSuffix(name, ".d") {
+			names, err := m.names(name, maxIncluded)
+			if err != nil && !hostfile.Missing(err) {
+				return audit.Unread(name, err)
+			}
+			for _, n := range names {
+				list = append(list, filepath.Join(name, n))
+			}
+		}
+		for _, file := range list {
+			f, err := m.stat(file)
+			if hostfile.Missing(err) {
+				continue
+			}
+			if err != nil {
+				return audit.Unread(file, err)
+			}
+			if looked++; f.uid != m.Owner || f.mode&0o022 != 0 {
+				wrong = append(wrong, at(file, 0, f.String()))
+			}
+		}
+	}
+	switch {
+	case m.first("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config") == "":
+		return audit.NotApplicable(errNoSSH.Error())
+	case len(wrong) > 0:
+		return audit.Failed("Others than root can write it", "Make each file root's alone: sudo chown root FILE && sudo chmod go-w FILE", wrong...)
+	default:
+		return audit.Passed(fmt.Sprintf("%d files and folders are root's alone", looked))
+	}
+}

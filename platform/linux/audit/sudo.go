@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/audit/sudoers"
+	"sentinel/platform/linux/hostfile"
+)
+
+func sudoChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "sudo.nopasswd", Name: "sudo asks for a password", Severity: audit.Medium, Weight: 6,
+			Reference:   "CIS 5.2.4, CIS 5.2.5",
+			Description: "Whoever gets into the account is root without knowing its password.",
+			Formula:     "PASS when no rule for another than root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count. WARN for single commands, or as another user than root. FAIL for all commands as root. A later rule that takes one back is not looked at.",
+		}, run: sudoNoPassword},
+		{About: audit.About{
+			ID: "sudo.permissions", Name: "Rules of sudo are root's", Severity: audit.High, Weight: 6,
+			Reference:   "Lynis AUTH-9252",
+			Description: "Whoever can write a rule can become root.",
+			Formula:     "PASS when sudoers, each file and folder that it includes, and the folder above belong to root and nobody else can write them. WARN when others can read a file. FAIL otherwise.",
+		}, run: sudoPermissions},
+		{About: audit.About{
+			ID: "sudo.use_pty", Name: "sudo gives commands their own terminal", Severity: audit.Low, Weight: 1,
+			Reference:   "CIS 5.2.2",
+			Description: "A command can put keystrokes into the terminal of the user who runs it, after it has ended.",
+			Formula:     "PASS when the last Defaults that name use_pty switch it on. WARN otherwise; sudo 1.9.14 and later do it without being told.",
+		}, run: sudoPTY},
+	}
+}
+
+// A sudoPolicy is what is known of the rules of sudo.
+type sudoPolicy struct {
+	sudoers.Policy
+	begins []string // the files that it begins in
+}
+
+// policy returns the rules; the error is fs.ErrNotExist where there are none.
+func (m *machine) policy() (sudoPolicy, error) {
+	return m.sudo.get(func() (sudoPolicy, error) {
+		return m.readPolicy()
+	})
+}
+
+// readPolicy reads what each of the two programs takes: sudo-rs prefers a file
+// of its own, and both may be installed.
+func (m *machine) readPolicy() (sudoPolicy, error) {
+	all := sudoPolicy{}
+	for _, file := range []string{m.first("/etc/sudoers", "/usr/etc/sudoers"), m.first("/etc/sudoers-rs")} {
+		if file == "" {
+			continue
+		}
+		all.begins = append(all.begins, file)
+		p, err := sudoers.Read(tree{m}, file)
+		if err != nil {
+			return all, err
+		}
+		all.Grants, all.Defaults = append(all.Grants, p.Grants...), append(all.Defaults, p.Defaults...)
+		all.Files = append(all.Files, p.Files...)
+		if all.Hole == nil {
+			all.Hole = p.Hole
+		}
+	}
+	if len(all.begins) == 0 {
+		return all, fs.ErrNotExist
+	}
+	return all, nil
+}
+
+const noSudo = "no rules of sudo are here"
+
+func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
+	p, err := m.policy()
+	if hostfile.Missing(err) {
+		return audit.NotApplicable(noSudo)
+	}
+	if err != nil {
+		return audit.Unread("sudoers", err)
+	}
+	all, some := p.open()
+	const fix = "Take NOPASSWD and !authenticate out of the lines that are named: sudo visudo -f FILE"
+	switch {
+	case len(all) > 0:
+		return audit.Failed("All commands as root without a password", fix, append(all, some...)...)
+	case len(some) > 0:
+		return audit.Warned(count(len(some), "command", "commands")+" without a password", fix, some...)
+	case p.Hole != nil:
+		return audit.Unread("sudoers", p.Hole)
+	default:
+		return audit.Passed("Always")
+	}
+}
+
+// open returns what the policy gives away without a password: everything as
+// root, and the rest.
+func (p sudoPolicy) open() (all, some []string) {
+	own := regexp.MustCompile(`^(/usr/local/bin|/usr/bin)/sentinel --request [a-z_]+$`)
+	for _, d := range p.Defaults {
+		if slices.Contains(d.Options, "!authenticate") {
+			line := at(d.File, d.Line, "Defaults"+d.Scope+" !authenticate")
+			if d.Scope == "" {
+				all = append(all, line)
+			} else {
+				some = append(some, line)
+			}
+		}
+	}
+	for _, g := range p.Grants {
+		user, _, _ := strings.Cut(g.Users, " ")
+		if !g.NoPassword || user == "root" || own.MatchString(g.Command) {
+			continue
+		}
+		line := at(g.File, g.Line, fmt.Sprintf("%s NOPASSWD: %s", g.Users, g.Command))
+		if g.Command == "ALL" && g.AsRoot() {
+			all = append(all, line)
+		} else {
+			some = append(some, line)
+		}
+	}
+	return all, some
+}
+
+// sudoPermissions looks at the files by their places: sudo itself reads no file
+// that others can write, but whoever can write the folder can put another one there.
+func sudoPermissions(_ context.Context, m *machine) audit.Finding {
+	p, err := m.policy()
+	if hostfile.Missing(err) {
+		return audit.NotApplicable(noSudo)
+	}
+	names := append(slices.Clone(p.begins), p.Files...)
+	included, listErr := m.names("/etc/sudoers.d", maxIncluded)
+	for _, name := range included {
+		names = append(names, path.Join("/etc/sudoers.d", name))
+	}
+	for _, name := range slices.Clone(names) {
+		names = append(names, path.Dir(name))
+	}
+	slices.Sort(names)
+	wrong, readable, statErr := m.othersCan(slices.Compact(names))
+	switch {
+	case len(wrong) > 0:
+		return audit.Failed("Others than root can write them", "Make each root's alone: sudo chown root:root FILE && sudo chmod 0440 FILE (0750 for a folder)", wrong...)
+	case err != nil:
+		return audit.Unread("sudoers", err)
+	case listErr != nil && !hostfile.Missing(listErr):
+		return audit.Unread("/etc/sudoers.d", listErr)
+	case statErr != nil:
+		return audit.Unread("sudoers", statErr)
+	case p.Hole != nil:
+		return audit.Unread("sudoers", p.Hole)
+	case len(readable) > 0:
+		return audit.Warned("Everyone can read them", "sudo chmod 0440 FILE", readable...)
+	default:
+		return audit.Passed(count(len(p.Files), "file", "files") + " of root alone")
+	}
+}
+
+// othersCan returns which files and folders others than root can write, and
+// which files others can read.
+func (m *machine) othersCan(names []string) (write, read []string, err error) {
+	for _, name := range names {
+		f, e := m.stat(name)
+		switch {
+		case e != nil:
+			err = e
+		case f.uid != m.Owner || f.mode&0o022 != 0:
+			write = append(write, at(name, 0, f.String()))
+		case f.mode.IsRegular() && f.mode&0o004 != 0:
+			read = append(read, at(name, 0, f.String()))
+		}
+	}
+	return write, read, err
+}
+
+func sudoPTY(_ context.Context, m *machine) audit.Finding {
+	p, err := m.policy()
+	if hostfile.Missing(err) {
+		return audit.NotApplicable(noSudo)
+	}
+	if err != nil {
+		return audit.Unread("sudoers", err)
+	}
+	on, where := false, at(p.begins[0], 0, "no Defaults use_pty")
+	for _, d := range p.Defaults {
+		for _, option := range d.Options {
+			if name := strings.TrimPrefix(option, "!"); name == "use_pty" && d.Scope == "" {
+				on, where = option == name, at(d.File, d.Line, option)
+			}
+		}
+	}
+	switch {
+	case on && p.Hole == nil:
+		return audit.Passed("use_pty")
+	case p.Hole != nil:
+		return audit.Unread("sudoers", p.Hole)
+	default:
+		return audit.Warned("They share that of the user", "Add the line Defaults use_pty: sudo visudo", where)
+	}
+}

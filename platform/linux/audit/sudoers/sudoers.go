@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sudoers reads who may run what as whom through sudo without being
+// asked for a password (sudoers(5)).
+package sudoers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Bounds of one policy.
+const (
+	maxDepth = 16
+	maxFiles = 256
+	maxRules = 10_000
+	maxLine  = 64 << 10
+	maxAlias = 16      // aliases within aliases
+	maxSteps = 100_000 // names looked up, for aliases that name each other
+)
+
+// Why a policy was not read whole.
+var (
+	ErrTooMany = errors.New("the policy has more files or rules than expected")
+	ErrSyntax  = errors.New("the policy has a line that sudo does not take")
+	ErrHost    = errors.New("the policy includes a file by the name of this host, which is not followed")
+)
+
+// A Grant is one command that a rule gives.
+type Grant struct {
+	Users      string // who, as written, with the hosts
+	RunAs      string // as whom, as written; "" means root
+	Command    string // "ALL", or a command line; aliases are resolved
+	NoPassword bool
+	File       string
+	Line       int
+}
+
+// AsRoot says whether the command runs as root.
+func (g Grant) AsRoot() bool {
+	users, _, _ := strings.Cut(g.RunAs, ":")
+	if strings.TrimSpace(users) == "" {
+		return g.RunAs == "" // (:group) runs as the user himself
+	}
+	return slices.ContainsFunc(strings.Split(users, ","), func(u string) bool {
+		u = strings.TrimSpace(u)
+		return u == "root" || u == "ALL" || u == "#0" || u == "%root" || isAlias(u)
+	})
+}
+
+// A Default is one Defaults line.
+type Default struct {
+	Scope   string // "", or what follows the word: ":mira", "@host", "!cmnd", ">root"
+	Options []string
+	File    string
+	Line    int
+}
+
+// A Policy is what was read.
+type Policy struct {
+	Grants   []Grant // in their order; commands that a rule takes back ("!") are left out
+	Defaults []Default
+	Files    []string // that were read
+	// Hole is why a part was not read. What was read stands.
+	Hole error
+}
+
+// A Tree is the files to read from, by absolute name.
+type Tree interface {
+	// Read returns a whole file.
+	Read(name string) ([]byte, error)
+	// Names returns the names in a folder, sorted; none where there is no folder.
+	Names(folder string) ([]string, error)
+}
+
+// Read reads the policy that begins in the file at name. The error says that
+// this file could not be read.
+func Read(tree Tree, name string) (Policy, error) {
+	raw, err := tree.Read(name)
+	if err != nil {
+		return Policy{}, err
+	}
+	r := reader{tree: tree, aliases: map[string][]string{}}
+	r.file(name, raw, 0)
+	r.resolve()
+	return r.policy, nil
+}
+
+type reader struct {
+	tree    Tree
+	policy  Policy
+	aliases map[string][]string // Cmnd_Alias
+	rules   int
+	steps   int
+}
+
+func (r *reader) miss(err error) {
+	if r.policy.Hole == nil {
+		r.policy.Hole = err
+	}
+}
+
+func (r *reader) file(name string, raw []byte, depth int) {
+	r.policy.Files = append(r.policy.Files, name)
+	number, first := 0, 0
+	whole := ""
+	for line := range bytes.Lines(raw) {
+		if number++; whole == "" {
+			first = number
+		}
+		text := strings.TrimRight(string(line), "\r\n")
+		if before, continued := strings.CutSuffix(text, `\`); continued && !strings.HasPrefix(strings.TrimSpace(whole+text), "#") {
+			if whole += before + " "; len(whole) > maxLine {
+				r.miss(ErrTooMany)
+				return
+			}
+			continue
+		}
+		r.line(name, first, strings.TrimSpace(whole+text), depth)
+		whole = ""
+	}
+	if whole != "" {
+		r.line(name, first, strings.TrimSpace(whole), depth)
+	}
+}
+
+func (r *reader) line(file string, number int, text string, depth int) {
+	if r.rules++; r.rules > maxRules || len(text) > maxLine {
+		r.miss(ErrTooMany)
+		return
+	}
+	word, rest := cutWord(text)
+	switch {
+	case text == "":
+	case word == "@include" || word == "#include":
+		r.include(file, rest, depth)
+	case word == "@includedir" || word == "#includedir":
+		r.includeFolder(file, rest, depth)
+	case text[0] == '#' && !isUID(text):
+	case strings.HasPrefix(word, "Defaults"):
+		r.defaults(file, number, uncomment(text))
+	case word == "Cmnd_Alias" || word == "Cmd_Alias":
+		r.alias(uncomment(rest))
+	case word == "User_Alias" || word == "Runas_Alias" || word == "Host_Alias":
+	default:
+		r.rule(file, number, uncomment(text))
+	}
+}
+
+// isUID tells a rule for a user id, "#1000 ALL=...", from a comment.
+func isUID(text string) bool {
+	return len(text) > 1 && text[1] >= '0' && text[1] <= '9' && strings.Contains(text, "=")
+}
+
+func cutWord(text string) (word, rest string) {
+	at := strings.IndexAny(text, " \t")
+	if at < 0 {
+		return text, ""
+	}
+	return text[:at], strings.TrimSpace(text[at:])
+}
+
+// uncomment cuts a comment off: a "#" that is neither quoted, escaped, nor the
+// beginning of an id.
+func uncomment(text string) string {
+	for i := 1; i < len(text); i++ {
+		digit := i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9'
+		if text[i] == '#' && text[i-1] != '\\' && !digit && strings.Count(text[:i], `"`)%2 == 0 {
+			return strings.TrimSpace(text[:i])
+		}
+	}
+	return text
+}
+
+func (r *reader) include(from, name string, depth int) {
+	name = strings.Trim(name, `"`)
+	switch {
+	case strings.Contains(name, "%h"):
+		r.miss(ErrHost)
+		return
+	case name == "" || depth+1 >= maxDepth || len(r.policy.Files) >= maxFiles:
+		r.miss(ErrTooMany)
+		return
+	case !path.IsAbs(name):
+		name = path.Join(path.Dir(from), name)
+	}
+	raw, err := r.tree.Read(name)
+	if err != nil {
+		r.miss(fmt.Errorf("read %s: %w", name, err))
+		return
+	}
+	r.file(name, raw, depth+1)
+}
+
+// includeFolder takes the files of a folder in the order of their names. sudo
+// passes over names with a dot in them or a tilde at their end.
+func (r *reader) includeFolder(from, folder string, depth int) {
+	folder = strings.Trim(folder, `"`)
+	if strings.Contains(folder, "%h") {
+		r.miss(ErrHost)
+		return
+	}
+	if !path.IsAbs(folder) {
+		folder = path.Join(path.Dir(from), folder)
+	}
+	names, err := r.tree.Names(folder)
+	if err != nil {
+		r.miss(fmt.Errorf("read %s: %w", folder, err))
+		return
+	}
+	for _, name := range names {
+		if !strings.Contains(name, ".") && !strings.HasSuffix(name, "~") {
+			r.include(from, path.Join(folder, name), depth)
+		}
+	}
+}
+
+func (r *reader) defaults(file string, number int, text string) {
+	word, rest := cutWord(text)
+	d := Default{Scope: strings.TrimPrefix(word, "Defaults"), File: file, Line: number}
+	for _, option := range split(rest, ',') {
+		d.Options = append(d.Options, strings.TrimSpace(option))
+	}
+	r.policy.Defaults = append(r.policy.Defaults, d)
+}
+
+// alias reads "NAME = a, b : NAME = c".
+func (r *reader) alias(text string) {
+	for _, one := range split(text, ':') {
+		name, list, ok := strings.Cut(one, "=")
+		if name = strings.TrimSpace(name); !ok || !isAlias(name) {
+			r.miss(ErrSyntax)
+			return
+		}
+		r.aliases[name] = split(list, ',')
+	}
+}
+
+// isAlias says whether a name has the form of an alias. ALL has it too and is
+// none.
+func isAlias(name string) bool {
+	return name != "" && name != "ALL" && name[0] >= 'A' && name[0] <= 'Z' &&
+		!strings.ContainsFunc(name, func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' })
+}
+
+// rule reads "users hosts = (as whom) TAG: command, command : hosts = ...".
+func (r *reader) rule(file string, number int, text string) {
+	at := find(text, '=')
+	if at < 0 {
+		r.miss(ErrSyntax)
+		return
+	}
+	g := Grant{Users: strings.Join(strings.Fields(text[:at]), " "), File: file, Line: number}
+	if !strings.Contains(g.Users, " ") {
+		r.miss(ErrSyntax) // users without hosts
+		return
+	}
+	for _, piece := range split(text[at+1:], ',') {
+		r.command(&g, piece)
+	}
+}
+
+// command reads one of the commands of a rule. As whom and tags hold for those
+// that follow too.
+func (r *reader) command(g *Grant, piece string) {
+	text := strings.TrimSpace(piece)
+	if rest, opened := strings.CutPrefix(text, "("); opened {
+		as, after, closed := strings.Cut(rest, ")")
+		if !closed {
+			r.miss(ErrSyntax)
+			return
+		}
+		if g.RunAs, text = strings.TrimSpace(as), strings.TrimSpace(after); g.RunAs == "" {
+			g.RunAs = ":" // () runs as the user himself
+		}
+	}
+	text = r.tags(g, text)
+	if at := find(text, ':'); at >= 0 {
+		r.next(*g, text[at+1:])
+		text = strings.TrimSpace(text[:at])
+	}
+	switch {
+	case text == "":
+		r.miss(ErrSyntax)
+	case text[0] == '!':
+	case len(r.policy.Grants) >= maxRules:
+		r.miss(ErrTooMany)
+	default:
+		one := *g
+		one.Command = text
+		r.policy.Grants = append(r.policy.Grants, one)
+	}
+}
+
+// next reads another part of a rule, for other hosts. It does not inherit tags.
+func (r *reader) next(g Grant, text string) {
+	if at := find(text, '='); at >= 0 {
+		r.command(&Grant{Users: g.Users, File: g.File, Line: g.Line}, text[at+1:])
+		return
+	}
+	r.miss(ErrSyntax)
+}
+
+// tags takes what may stand before a command: tags, options and digests.
+func (r *reader) tags(g *Grant, text string) string {
+	for {
+		word, rest, colon := strings.Cut(text, ":")
+		word = strings.TrimSpace(word)
+		name, value, option := strings.Cut(text, "=")
+		switch {
+		case colon && strings.HasPrefix(word, "sha") && !strings.ContainsAny(word, " /"):
+			_, text = cutWord(strings.TrimSpace(rest))
+		case colon && isAlias(word):
+			switch word {
+			case "NOPASSWD":
+				g.NoPassword = true
+			case "PASSWD":
+				g.NoPassword = false
+			}
+			text = strings.TrimSpace(rest)
+		case option && isAlias(strings.TrimSpace(name)):
+			_, text = cutWord(strings.TrimSpace(value))
+		default:
+			return text
+		}
+	}
+}
+
+// resolve replaces the names of aliases by their commands.
+func (r *reader) resolve() {
+	var list []Grant
+	for _, g := range r.policy.Grants {
+		for _, command := range r.expand(g.Command, maxAlias) {
+			g.Command = command
+			list = append(list, g)
+		}
+	}
+	if len(list) > maxRules {
+		r.miss(ErrTooMany)
+		list = list[:maxRules]
+	}
+	r.policy.Grants = list
+}
+
+func (r *reader) expand(command string, depth int) []string {
+	members, known := r.aliases[command]
+	if !known {
+		return []string{strings.Join(strings.Fields(command), " ")}
+	}
+	var list []string
+	for _, m := range members {
+		if r.steps++; depth == 0 || r.steps > maxSteps {
+			r.miss(ErrTooMany)
+			return list
+		}
+		if m = strings.TrimSpace(m); m != "" && m[0] != '!' {
+			list = append(list, r.expand(m, depth-1)...)
+		}
+	}
+	return list
+}
+
+// split cuts text at each separator that is neither escaped, quoted nor within
+// parentheses.
+func split(text string, separator byte) []string {
+	var list []string
+	for {
+		at := find(text, separator)
+		if at < 0 {
+			return append(list, text)
+		}
+		list = append(list, text[:at])
+		text = text[at+1:]
+	}
+}
+
+// find returns where c stands for itself in text, -1 for nowhere.
+func find(text string, c byte) int {
+	quoted, depth := false, 0
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case text[i] == '"':
+			quoted = !quoted
+		case quoted:
+		case text[i] == '(':
+			depth++
+		case text[i] == ')' && depth > 0:
+			depth--
+		case text[i] == c && depth == 0:
+			return i
+		}
+	}
+	return -1
+}

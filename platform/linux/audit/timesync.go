@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/hostfile"
+)
+
+func timeChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "time.service", Name: "Time synchronisation", Severity: audit.Medium, Weight: 4,
+			Reference:   "CIS 2.3.1, Lynis TIME-3104",
+			Description: "With a wrong clock certificates, logs and one-time passwords cannot be trusted.",
+			Formula:     "PASS when chrony, ntpd, openntpd or systemd-timesyncd runs, or a time service of the virtual machine. FAIL otherwise. Does not apply in a container, whose clock is the host's.",
+		}, run: timeService},
+		{About: audit.About{
+			ID: "time.synchronised", Name: "Clock in step", Severity: audit.Medium, Weight: 2,
+			Reference:   "Lynis TIME-3185",
+			Description: "A time service that reaches no server leaves the clock to itself.",
+			Formula:     "PASS when systemd-timesyncd set the clock within the last day, or, with another service, the kernel says that its clock is in step. WARN otherwise. Does not apply in a container or without a time service.",
+		}, run: inStep},
+	}
+}
+
+var timeDaemons = []string{"chronyd", "ntpd", "openntpd", "systemd-timesyn", "ntpsec", "ptp4l", "phc2sys", "VBoxService", "vmtoolsd"}
+
+func timeService(ctx context.Context, m *machine) audit.Finding {
+	if m.container() {
+		return audit.NotApplicable("the clock is that of the host of this container")
+	}
+	all, err := m.ps(ctx)
+	if err != nil {
+		return audit.Unread("/proc", err)
+	}
+	if p, ok := all.daemon(m, timeDaemons...); ok {
+		return audit.Passed(p.name + " runs")
+	}
+	if !all.first {
+		return audit.Unseen("/proc does not show all processes")
+	}
+	return audit.Failed("Nothing sets the clock", "Install one: sudo apt install systemd-timesyncd, or on Red Hat: sudo dnf install chrony; sudo systemctl enable --now chronyd",
+		"/proc: none of chronyd, ntpd, openntpd, systemd-timesyncd runs")
+}
+
+// timesyncStamp is touched each time that systemd-timesyncd sets the clock.
+const timesyncStamp = "/run/systemd/timesync/synchronized"
+
+func inStep(ctx context.Context, m *machine) audit.Finding {
+	if m.container() {
+		return audit.NotApplicable("the clock is that of the host of this container")
+	}
+	all, err := m.ps(ctx)
+	if err != nil {
+		return audit.Unread("/proc", err)
+	}
+	p, ok := all.daemon(m, timeDaemons...)
+	switch {
+	case !ok && !all.first:
+		return audit.Unseen("/proc does not show all processes")
+	case !ok:
+		return audit.NotApplicable("no time service runs")
+	case p.name == "systemd-timesyn":
+		return m.timesyncd()
+	case !m.live():
+		return audit.Unread("the kernel's clock", errNotLive)
+	}
+	return kernelClock(p.name)
+}
+
+func kernelClock(daemon string) audit.Finding {
+	synced, err := clockSynchronised()
+	switch {
+	case err != nil:
+		return audit.Unread("the kernel's clock", err)
+	case synced:
+		return audit.Passed("The kernel's clock is in step")
+	default:
+		return audit.Warned("The kernel's clock was not set by "+daemon, "See which servers it reaches: chronyc sources, or ntpq -p", "adjtimex(2): STA_UNSYNC")
+	}
+}
+
+// timesyncd goes by the stamp: the kernel forgets within a day that its clock
+// was set, and the service polls as seldom as every 34 minutes.
+func (m *machine) timesyncd() audit.Finding {
+	const fix = "See which servers it reaches: timedatectl timesync-status"
+	info, err := os.Stat(m.path(timesyncStamp))
+	if hostfile.Missing(err) {
+		return audit.Warned("The clock was not set since the service started", fix, at(timesyncStamp, 0, fs.ErrNotExist.Error()))
+	}
+	if err != nil {
+		return audit.Unread(timesyncStamp, err)
+	}
+	age := m.now().Sub(info.ModTime())
+	if age > 24*time.Hour {
+		return audit.Warned(fmt.Sprintf("The clock was last set %.0f hours ago", age.Hours()), fix, at(timesyncStamp, 0, info.ModTime().UTC().Format(time.RFC3339)))
+	}
+	return audit.Passed("systemd-timesyncd set the clock")
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/audit/filetree"
+)
+
+func treeChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "tree.world_writable", Name: "Files that everyone can write", Severity: audit.High, Weight: 7,
+			Reference:   "CIS 7.1.11, Lynis FILE-6362, Lynis BOOT-5184",
+			Description: "Whoever can change a file of the system decides what root and all other users run.",
+			Formula:     "PASS when no file and no folder without the sticky bit below /etc, /usr, /boot, /opt, /root and /var can be written by everyone. What is below /tmp, /var/tmp and the storage of containers does not count. FAIL otherwise. Skipped when not all of it could be looked at.",
+		}, run: worldWritable, limit: treeLimit},
+		{About: audit.About{
+			ID: "tree.unowned", Name: "Files without an owner", Severity: audit.Medium, Weight: 4,
+			Reference:   "CIS 7.1.12, Lynis FILE-6336",
+			Description: "Files of a number that is no user fall to the next account that gets the number.",
+			Formula:     "PASS when every file below /etc, /usr, /boot, /opt, /root and /var belongs to a user and a group that exist; the storage of containers and dynamic users of systemd do not count. WARN otherwise. Skipped when users come from a directory service, or not all could be looked at.",
+		}, run: unowned, limit: treeLimit},
+		{About: audit.About{
+			ID: "tree.setuid", Name: "Programs that give away rights", Severity: audit.High, Weight: 9,
+			Reference:   "CIS 7.1.13",
+			Description: "A program with the set-user-ID bit gives everyone the rights of its owner: the classic back door.",
+			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, on all local file systems that are not mounted nosuid, belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that writes files, and for a mode that the package does not have. Skipped without package data, or when not all could be looked at.",
+		}, run: setuid, limit: treeLimit},
+		{About: audit.About{
+			ID: "tree.programs", Name: "Owner of programs", Severity: audit.High, Weight: 8,
+			Reference:   "Lynis FILE-7524",
+			Description: "The owner of a program, or a group that can write it, decides what root and all others run.",
+			Formula:     "PASS when everything in /usr/bin, /usr/sbin and their like belongs to root and no group but that of root can write it. FAIL otherwise. /usr/local is left to the group staff, as Debian has it.",
+		}, run: programs, limit: treeLimit},
+	}
+}
+
+const (
+	// treeLimit is for a check that may be the one to walk.
+	treeLimit = 25 * time.Second
+	// walkLimit is for each of the two walks, so that both fit into treeLimit.
+	walkLimit = 9 * time.Second
+	// maxTree bounds the entries of each walk.
+	maxTree = 3_000_000
+	// maxSightings bounds what is kept of a kind. The rest is counted.
+	maxSightings = 500
+)
+
+// containerStorage holds whole systems of containers and machines, with users
+// and packages of their own.
+var containerStorage = []string{
+	"/var/lib/docker", "/var/lib/containerd", "/var/lib/containers", "/var/lib/lxc", "/var/lib/lxd", "/var/lib/incus", "/var/lib/machines",
+	"/var/lib/kubelet", "/var/lib/rancher", "/var/lib/flatpak", "/var/lib/snapd", "/var/lib/portables", "/var/lib/mock", "/var/lib/schroot", "/var/lib/sbuild", "/var/cache/pbuilder",
+	"/var/snap", "/snap",
+}
+
+// systemFolders hold what belongs to the system. The rest of the disk belongs to
+// users and services, whose files are their own business, but for programs that
+// give away rights.
+var systemFolders = []string{"bin", "boot", "etc", "lib", "lib32", "lib64", "libx32", "opt", "root", "sbin", "usr", "var"}
+
+func ofSystem(path string) bool {
+	top, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return slices.Contains(systemFolders, top)
+}
+
+// below says whether path is folder or in it.
+func below(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+func belowAny(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return below(path, f) })
+}
+
+// passing are what is not on a disk or comes and goes.
+var passing = []string{"/proc", "/sys", "/dev", "/run"}
+
+// A sighting is one file that a check may object to.
+type sighting struct {
+	path string
+	filetree.Entry
+}
+
+func (s sighting) String() string {
+	return fmt.Sprintf("%s: mode %04o, owner %d:%d", s.path, s.Mode&0o7777, s.UID, s.GID)
+}
+
+// A kept is a list of which only the first are kept.
+type kept struct {
+	list  []sighting
+	total int
+}
+
+func (k *kept) add(s sighting) {
+	if k.total++; len(k.list) < maxSightings {
+		k.list = append(k.list, s)
+	}
+}
+
+// sorted are the kept ones by path, which the walk finds in any order.
+func (k *kept) sorted() []sighting {
+	slices.SortFunc(k.list, func(a, b sighting) int { return strings.Compare(a.path, b.path) })
+	return k.list
+}
+
+// lines are evidence.
+func lines(list []sighting) []string {
+	var text []string
+	for _, s := range list {
+		text = append(text, s.String())
+	}
+	return text
+}
+
+// sightings are what came of a walk.
+type sightings struct {
+	lock                                 sync.Mutex
+	sum                                  filetree.Sum
+	writable, unowned, setuid, ownedElse kept
+}
+
+// partly says why a walk did not see everything; "" when it did.
+func (s *sightings) partly() string {
+	switch {
+	case s.sum.Cut:
+		return fmt.Sprintf("the walk ended at its bound, after %d files", s.sum.Entries)
+	case s.sum.Unseen > 0:
+		return fmt.Sprintf("%d folders or files could not be read", s.sum.Unseen)
+	default:
+		return ""
+	}
+}
+
+// systemSightings walks the folders of the system once.
+func (m *machine) systemSightings(ctx context.Context) (*sightings, error) {
+	return m.systemTree.get(func() (*sightings, error) { return m.walk(ctx, true) })
+}
+
+// otherSightings walks the rest of the local file systems once, for programs
+// that give away rights.
+func (m *machine) otherSightings(ctx context.Context) (*sightings, error) {
+	return m.restOfTree.get(func() (*sightings, error) { return m.walk(ctx, false) })
+}
+
+func (m *machine) walk(ctx context.Context, system bool) (*sightings, error) {
+	table, err := m.mounts()
+	if err != nil {
+		return nil, fmt.Errorf("mounts: %w", err)
+	}
+	p, err := m.who()
+	if err != nil {
+		return nil, fmt.Errorf("accounts: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, walkLimit)
+	defer cancel()
+	s := &sightings{}
+	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: startsOf(table, system), Skip: skipper(table, system), Entries: maxTree},
+		func(dir, name string, e filetree.Entry) { s.see(p, system, dir, name, e) })
+	return s, nil
+}
+
+// startsOf are the mount points of the file systems to walk: the root and what
+// else keeps files. A part of one that is mounted a second time is left out, and for the
+// rest also what gives away no rights.
+func startsOf(table []mount, system bool) []string {
+	starts := []string{"/"}
+	for _, t := range table {
+		visible, _ := mountedAt(table, t.point)
+		if t.point == "/" || visible.device != t.device || visible.root != t.root || !t.kept() || secondMount(table, t) ||
+			belowAny(t.point, passing) && !below(t.point, "/dev/shm") || belowAny(t.point, containerStorage) {
+			continue
+		}
+		if ofSystem(t.point) == system && (system || !t.has("nosuid")) && !slices.Contains(starts, t.point) {
+			starts = append(starts, t.point)
+		}
+	}
+	return starts
+}
+
+// secondMount says whether t shows a part of a file system, or again the whole,
+// that another mount before it shows.
+func secondMount(table []mount, t mount) bool {
+	for _, o := range table {
+		if o.device != t.device || !o.kept() {
+			continue
+		}
+		if o.point == t.point && o.root == t.root {
+			return false
+		}
+		if below(t.root, o.root) {
+			return true
+		}
+	}
+	return false
+}
+
+// skipper says which folders are not entered: other mounts, which start by
+// themselves or not at all, and what the other walk sees.
+func skipper(table []mount, system bool) func(path string) bool {
+	points := make(map[string]bool, len(table))
+	for _, t := range table {
+		points[t.point] = true
+	}
+	return func(path string) bool {
+		return points[path] || belowAny(path, passing) || ofSystem(path) != system || belowAny(path, containerStorage)
+	}
+}
+
+// see keeps what a check may object to.
+func (s *sightings) see(p people, system bool, dir, name string, e filetree.Entry) {
+	bits := e.Mode & 0o7777
+	file := e.Is(filetree.Regular)
+	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0
+	known := p.uids[e.UID] && p.gids[e.GID] || dynamic(e.UID) && (dynamic(e.GID) || p.gids[e.GID])
+	open := bits&filetree.OthersW != 0 && (file || bits&filetree.Sticky == 0)
+	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {
+		return
+	}
+	one := sighting{path: pathOf(dir, name), Entry: e}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if suid {
+		s.setuid.add(one)
+	}
+	if !system || belowAny(one.path, []string{"/var/tmp", "/var/lock", "/var/run"}) {
+		return
+	}
+	if open {
+		s.writable.add(one)
+	}
+	if !known {
+		s.unowned.add(one)
+	}
+	if slices.Contains(programFolders, dir) || slices.Contains(programFolders, one.path) {
+		s.ownedElse.add(one)
+	}
+}
+
+// programFolders are searched for commands, or are read by every program.
+var programFolders = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/local/bin", "/usr/local/sbin"}
+
+func pathOf(dir, name string) string {
+	if name == "" {
+		return dir
+	}
+	return strings.TrimSuffix(dir, "/") + "/" + name
+}
+
+// dynamic says whether an id is one that systemd gives to a service while it
+// runs (systemd's UIDS-GIDS.md); nobody else gets it.
+func dynamic(id uint32) bool {
+	return id >= 61184 && id <= 65519
+}
+
+// judge turns what a walk found into a finding. What was seen is a fault even
+// when not all was seen.
+func (s *sightings) judge(found []sighting, total int, fault func() audit.Finding, pass string) audit.Finding {
+	switch partly := s.partly(); {
+	case total > 0:
+		f := fault()
+		f.Evidence = lines(found)
+		return f
+	case partly != "":
+		return audit.Unseen(partly)
+	default:
+		return audit.Passed(pass)
+	}
+}
+
+func worldWritable(ctx context.Context, m *machine) audit.Finding {
+	s, err := m.systemSightings(ctx)
+	if err != nil {
+		return audit.Unread("the files", err)
+	}
+	return s.judge(s.writable.sorted(), s.writable.total, func() audit.Finding {
+		return audit.Failed(count(s.writable.total, "file or folder", "files and folders")+" of the system can be written by everyone",
+			"Take the right away from each one that is named: sudo chmod o-w FILE; a folder that must be shared gets the sticky bit: sudo chmod +t FOLDER")
+	}, "None")
+}
+
+func unowned(ctx context.Context, m *machine) audit.Finding {
+	p, err := m.who()
+	if err != nil {
+		return audit.Unread("accounts", err)
+	}
+	if p.fromDirectory {
+		return audit.Unseen("users come from a directory service as well (/etc/nsswitch.conf), which is not asked")
+	}
+	s, err := m.systemSightings(ctx)
+	if err != nil {
+		return audit.Unread("the files", err)
+	}
+	return s.judge(s.unowned.sorted(), s.unowned.total, func() audit.Finding {
+		return audit.Warned(count(s.unowned.total, "file belongs", "files belong")+" to a user or group that does not exist",
+			"Give each one that is named an owner, or remove it: sudo chown root:root FILE")
+	}, "None")
+}
+
+func programs(ctx context.Context, m *machine) audit.Finding {
+	s, err := m.systemSightings(ctx)
+	if err != nil {
+		return audit.Unread("the files", err)
+	}
+	var wrong []sighting
+	for _, one := range s.ownedElse.sorted() {
+		if m.othersDecide(one) {
+			wrong = append(wrong, one)
+		}
+	}
+	return s.judge(wrong, len(wrong), func() audit.Finding {
+		return audit.Failed(count(len(wrong), "program", "programs")+" can be changed by others than root",
+			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.")
+	}, "All belong to root")
+}
+
+// othersDecide says whether somebody but root can change a program. A program
+// that belongs to a user of a service alone, with the set-user-ID bit, is how at(1) and
+// others are shipped, and the setuid check's business.
+func (m *machine) othersDecide(s sighting) bool {
+	local := below(s.path, "/usr/local")
+	switch {
+	case s.Mode&filetree.SetUID != 0 && s.Is(filetree.Regular):
+		return s.Mode&0o022 != 0
+	case int(s.UID) != m.Owner && s.UID != 0:
+		return true
+	case s.Mode&0o020 != 0 && s.GID != 0 && int(s.GID) != m.Owner && !local:
+		return true
+	default:
+		return s.Mode&filetree.OthersW != 0 && s.Mode&filetree.Sticky == 0
+	}
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/linux/packages"
+)
+
+func updateChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "updates.security", Name: "Security updates", Severity: audit.High, Weight: 9,
+			Reference:   "CIS 1.2.2.1, Lynis PKGS-7392",
+			Description: "Holes that are known and closed elsewhere are the first ones that are tried.",
+			Formula:     "PASS when the package manager knows of no security update that waits. FAIL otherwise. Skipped where no package manager can be asked.",
+		}, run: securityUpdates, limit: 30 * time.Second},
+		{About: audit.About{
+			ID: "updates.list_age", Name: "Age of the package lists", Severity: audit.Medium, Weight: 4,
+			Reference:   "Lynis PKGS-7390",
+			Description: "With old package lists the machine does not learn of new updates.",
+			Formula:     "PASS when the lists of apt, dnf, zypper, pacman or apk were fetched within 7 days, WARN within 30 days, FAIL for older ones or none. Does not apply without one of them, and in a container.",
+		}, run: listAge},
+		{About: audit.About{
+			ID: "updates.automatic", Name: "Automatic updates", Severity: audit.Medium, Weight: 3,
+			Reference:   "Lynis PKGS-7420",
+			Description: "Security updates that wait for a person wait too long.",
+			Formula:     "PASS when unattended-upgrades (with its periodic settings and timers on) or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container. Skipped for other package managers.",
+		}, run: automaticUpdates},
+		{About: audit.About{
+			ID: "updates.authenticated", Name: "Signed packages", Severity: audit.High, Weight: 8,
+			Reference:   "CIS 1.2.1.1, Lynis PKGS-7387",
+			Description: "Packages whose signature is not checked can be replaced on the way, and root installs them.",
+			Formula:     "PASS when no source of apt, dnf, zypper or pacman and no option switches the check of signatures off. FAIL otherwise. Does not apply without one of them.",
+		}, run: authenticated},
+		{About: audit.About{
+			ID: "updates.security_source", Name: "Source of security updates", Severity: audit.High, Weight: 6,
+			Reference:   "Lynis PKGS-7388",
+			Description: "Without the archive of security updates none is ever offered.",
+			Formula:     "PASS when a source of apt names a security archive. FAIL otherwise. Applies to releases of Debian and Ubuntu alone.",
+		}, run: securitySource},
+		{About: audit.About{
+			ID: "updates.supported", Name: "Supported release", Severity: audit.High, Weight: 8,
+			Reference:   "Lynis GEN-0010",
+			Description: "A release past its end gets no security updates any more.",
+			Formula:     "PASS before the end of support, from SUPPORT_END of os-release or from the published dates of Debian (LTS included) and Ubuntu LTS (standard support). WARN in the last 60 days. FAIL after it. Skipped when the date is not known.",
+		}, run: supported},
+		{About: audit.About{
+			ID: "updates.reboot", Name: "Updates in force", Severity: audit.Medium, Weight: 4,
+			Reference:   "Lynis KRNL-5830",
+			Description: "Until the reboot the old kernel runs, with the holes that were closed on the disk.",
+			Formula:     "PASS when no package asks for a reboot and no newer kernel of the same flavour than the running one is installed. WARN otherwise. Does not apply in a container. Skipped where nothing tells.",
+		}, run: rebootDue},
+	}
+}
+
+// Why the checks of updates do not apply.
+const (
+	noManager = "no package manager that is known here"
+	renewed   = "a container is updated by a new image"
+)
+
+// Waiting is how many security updates wait to be installed.
+type Waiting struct {
+	Count int
+	Names []string // some of them
+}
+
+func securityUpdates(ctx context.Context, m *machine) audit.Finding {
+	if m.SecurityUpdates == nil {
+		return audit.Unseen("no package manager can be asked here")
+	}
+	w, err := m.SecurityUpdates(ctx)
+	if err != nil {
+		return audit.Unread("the package manager", err)
+	}
+	if w.Count == 0 {
+		return audit.Passed("None waits")
+	}
+	return audit.Failed(count(w.Count, "security update waits", "security updates wait"), "See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security", prefixed("package manager: ", w.Names, w.Count)...)
+}
+
+// prefixed are pieces of evidence; without names, their number.
+func prefixed(prefix string, names []string, n int) []string {
+	if len(names) == 0 {
+		return []string{fmt.Sprint(prefix, n)}
+	}
+	var list []string
+	for _, name := range names {
+		list = append(list, prefix+name)
+	}
+	return list
+}
+
+// A manager is a package manager and where it keeps what it fetched.
+type manager struct {
+	name    string
+	sign    string   // there where the manager is in use
+	lists   []string // files and folders that a fetch touches
+	folders []string // likewise, with everything in them
+	refresh string
+}
+
+var managers = []manager{
+	{"apt", "/var/lib/dpkg/status", []string{"/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists", "/var/lib/apt/lists/partial"}, nil, "sudo apt-get update"},
+	{"apk", "/lib/apk/db/installed", nil, []string{"/var/cache/apk", "/etc/apk/cache"}, "sudo apk update"},
+	{"pacman", "/var/lib/pacman/local", nil, []string{"/var/lib/pacman/sync"}, "sudo pacman -Syu"},
+	{"zypper", "/etc/zypp", nil, []string{"/var/cache/zypp/raw"}, "sudo zypper refresh"},
+	{"dnf", "/etc/dnf/dnf.conf", []string{"/var/cache/dnf/last_makecache"}, []string{"/var/cache/dnf", "/var/cache/libdnf5"}, "sudo dnf makecache"},
+}
+
+func (m *machine) manager() (manager, bool) {
+	for _, p := range managers {
+		if m.exists(p.sign) {
+			return p, true
+		}
+	}
+	return manager{}, false
+}
+
+func listAge(_ context.Context, m *machine) audit.Finding {
+	p, ok := m.manager()
+	switch {
+	case m.container():
+		return audit.NotApplicable(renewed)
+	case !ok:
+		return audit.NotApplicable(noManager)
+	}
+	fetched, where, err := m.newest(p)
+	if err != nil {
+		return audit.Unread("lists of "+p.name, err)
+	}
+	fix := "Fetch them: " + p.refresh + "; and see that it is done each day."
+	if fetched.IsZero() {
+		return audit.Failed("The lists were never fetched", fix, at("lists of "+p.name, 0, "there are none"))
+	}
+	age := m.now().Sub(fetched)
+	value := p.name + ", fetched " + count(max(0, int(age.Hours()/24)), "day", "days") + " ago"
+	evidence := at(where, 0, fetched.UTC().Format(time.RFC3339))
+	switch {
+	case age > 30*24*time.Hour:
+		return audit.Failed(value, fix, evidence)
+	case age > 7*24*time.Hour:
+		return audit.Warned(value, fix, evidence)
+	default:
+		return audit.Passed(value)
+	}
+}
+
+// newest returns when the lists of a manager were last touched; zero when there
+// are none. The folder of apt is there before the first fetch, so it counts with a list in it.
+func (m *machine) newest(p manager) (latest time.Time, where string, err error) {
+	files := p.lists
+	for _, folder := range p.folders {
+		names, err := m.names(folder, maxNames)
+		if err != nil && !hostfile.Missing(err) {
+			return time.Time{}, "", err
+		}
+		for _, name := range names {
+			files = append(files, folder+"/"+name)
+		}
+	}
+	if p.name == "apt" {
+		lists, err := m.aptLists()
+		if err != nil || !lists {
+			return time.Time{}, "", err
+		}
+	}
+	for _, file := range files {
+		info, err := os.Stat(m.path(file))
+		if hostfile.Missing(err) {
+			continue
+		}
+		if err != nil {
+			return time.Time{}, "", err
+		}
+		if info.ModTime().After(latest) {
+			latest, where = info.ModTime(), file
+		}
+	}
+	return latest, where, nil
+}
+
+func (m *machine) aptLists() (bool, error) {
+	names, err := m.names("/var/lib/apt/lists", maxNames)
+	if hostfile.Missing(err) {
+		return false, nil
+	}
+	for _, name := range names {
+		if strings.Contains(name, "_Packages") || strings.HasSuffix(name, "Release") {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+func automaticUpdates(_ context.Context, m *machine) audit.Finding {
+	p, ok := m.manager()
+	switch {
+	case m.container():
+		return audit.NotApplicable(renewed)
+	case !ok:
+		return audit.NotApplicable(noManager)
+	case p.name == "apt":
+		return m.unattendedUpgrades()
+	case p.name == "dnf":
+		return m.dnfAutomatic()
+	default:
+		return audit.Unseen("how " + p.name + " updates by itself is not known here")
+	}
+}
+
+func (m *machine) unattendedUpgrades() audit.Finding {
+	const fix = "Install and switch it on: sudo apt install unattended-upgrades; sudo dpkg-reconfigure -plow unattended-upgrades"
+	if !m.exists("/usr/bin/unattended-upgrade") {
+		return audit.Warned("unattended-upgrades is not installed", fix, at("/usr/bin/unattended-upgrade", 0, "is not there"))
+	}
+	options, err := m.aptOptions()
+	if err != nil {
+		return audit.Unread("/etc/apt/apt.conf.d", err)
+	}
+	for _, name := range []string{"APT::Periodic::Update-Package-Lists", "APT::Periodic::Unattended-Upgrade"} {
+		if !options.On(name) {
+			return audit.Warned("unattended-upgrades is switched off", fix, at("/etc/apt/apt.conf.d", 0, name+" is not set"))
+		}
+	}
+	if enable, set := options["apt::periodic::enable"]; set && enable == "0" {
+		return audit.Warned("unattended-upgrades is switched off", fix, at("/etc/apt/apt.conf.d", 0, `APT::Periodic::Enable "0"`))
+	}
+	if m.exists("/run/systemd/system") && !m.enabled("apt-daily-upgrade.timer") {
+		return audit.Warned("The timer of unattended-upgrades is off", "Switch it on: sudo systemctl enable --now apt-daily.timer apt-daily-upgrade.timer", at("apt-daily-upgrade.timer", 0, "is not enabled, or masked"))
+	}
+	return audit.Passed("unattended-upgrades")
+}
+
+func (m *machine) dnfAutomatic() audit.Finding {
+	const fix = "Install it, set apply_updates = yes in /etc/dnf/automatic.conf, and start it: sudo dnf install dnf-automatic; sudo systemctl enable --now dnf-automatic.timer"
+	if m.enabled("dnf-automatic-install.timer") {
+		return audit.Passed("dnf-automatic-install")
+	}
+	value, where, err := m.iniSetting("commands", "apply_updates", "/etc/dnf/automatic.conf")
+	if err != nil {
+		return audit.Unread("/etc/dnf/automatic.conf", err)
+	}
+	timer := m.enabled("dnf-automatic.timer") || m.enabled("dnf5-automatic.timer")
+	on := map[string]bool{"yes": true, "true": true, "1": true, "on": true}[strings.ToLower(value)]
+	switch {
+	case timer && on:
+		return audit.Passed("dnf-automatic")
+	case timer && where == "":
+		where = at("/etc/dnf/automatic.conf", 0, "apply_updates is not set")
+	case !timer:
+		where = at("dnf-automatic.timer", 0, "is not enabled")
+	}
+	return audit.Warned("Updates are not installed by themselves", fix, where)
+}
+
+func rebootDue(_ context.Context, m *machine) audit.Finding {
+	const fix = "Reboot when it suits: sudo systemctl reboot"
+	if m.container() {
+		return audit.NotApplicable("the kernel is that of the host of this container")
+	}
+	for _, flag := range []string{"/run/reboot-required", "/var/run/reboot-required"} {
+		if m.exists(flag) {
+			asked, err := m.optionalText(flag + ".pkgs")
+			if err != nil {
+				asked = ""
+			}
+			return audit.Warned("Updates wait for a reboot", fix, at(flag, 0, strings.Join(strings.Fields(asked), ", ")))
+		}
+	}
+	release, err := m.text("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return audit.Unread("the running kernel", err)
+	}
+	due, err := packages.RebootRequired(m.Root, release)
+	switch {
+	case err != nil:
+		return audit.Unread("the installed kernels", err)
+	case due:
+		return audit.Warned("A newer kernel than "+release+" is installed", fix, at(path.Join("/boot", "vmlinuz-"+release), 0, "is not the newest"))
+	default:
+		return audit.Passed(release + " runs")
+	}
+}
