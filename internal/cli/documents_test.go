@@ -36,6 +36,9 @@ func TestEveryDocumentMatchesItsSchemas(t *testing.T) {
 			if op.Effect != ops.Read || op.Privilege == ops.NeedsRoot {
 				continue // has tests of its own, where it may do what it does
 			}
+			if op.Name == "check_updates" && root != "/" {
+				continue // no package manager can be asked about a picture of a machine
+			}
 			t.Run(filepath.Base(root)+"/"+op.Name, func(t *testing.T) {
 				t.Parallel()
 				raw, status := run(t, root, "--request", op.Name)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/fault"
 	"sentinel/internal/services"
 )
 
@@ -32,13 +33,22 @@ func planRestart(ctx context.Context, s session, call invocation) (change, error
 		would:  plan.Summary(),
 		do: func(ctx context.Context) (changed, error) {
 			if done, err = plan.Do(ctx); err != nil {
-				return nil, about(err, done)
+				return nil, about(goingOn(err, done), done)
 			}
 			return &restartDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
 		},
 		pending: func() bool { return done.Pending },
 		close:   plan.Close,
 	}, nil
+}
+
+// goingOn says of a restart that nobody waits for any more what becomes of it.
+func goingOn(err error, done services.Restarted) error {
+	if e := fault.From(err); done.Pending && e.Code == fault.Cancelled {
+		return fault.New(fault.Cancelled, "The restart of "+done.Label+" was queued before the call was cancelled, and goes on.").
+			WithFix("See how it ended with: systemctl status " + done.Label)
+	}
+	return err
 }
 
 func (d *restartDocument) outcome() string { return d.Message }

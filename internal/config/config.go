@@ -42,11 +42,15 @@ type Config struct {
 	Policy Policy `yaml:"policy"`
 	// Protect names what must not be touched.
 	Protect Protect `yaml:"protect"`
+	// Scan says what scan_ports may scan.
+	Scan Scan `yaml:"scan"`
+	// Audit adapts security_audit.
+	Audit Audit `yaml:"audit"`
 }
 
 // Default returns the configuration that holds without a file.
 func Default() Config {
-	return Config{Thresholds: defaultThresholds(), Policy: defaultPolicy(), Protect: defaultProtect()}
+	return Config{Thresholds: defaultThresholds(), Policy: defaultPolicy(), Protect: defaultProtect(), Scan: defaultScan(), Audit: Audit{Exempt: []Exemption{}}}
 }
 
 // Load reads the configuration at path. required says that somebody named the
@@ -80,7 +84,7 @@ func parse(raw []byte) (Config, error) {
 	if err := checkAgentID(c.AgentID); err != nil {
 		return Config{}, err
 	}
-	return c, cmp.Or(c.Thresholds.check(), c.Policy.check(), c.Protect.check())
+	return c, cmp.Or(c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check())
 }
 
 // plain rewrites the errors of the YAML library, which name Go types, for

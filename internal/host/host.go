@@ -8,12 +8,16 @@ import (
 	"context"
 
 	"sentinel/internal/assets"
+	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
+	"sentinel/internal/netdiag"
 	"sentinel/internal/network"
+	"sentinel/internal/portscan"
 	"sentinel/internal/procs"
 	"sentinel/internal/services"
+	"sentinel/internal/updates"
 )
 
 // A Host gives the domains what they need from this operating system.
@@ -31,6 +35,11 @@ type Host struct {
 	Services   services.Source
 	Wall       firewall.Wall
 	Blocking   Blocking
+	Updates    updates.Source
+	Audit      audit.Source
+	Scan       Scan
+	Names      netdiag.Names // of dns_lookup
+	Ways       netdiag.Ways  // of traceroute
 	// StartID tells the process that has a PID now from all others that had it.
 	StartID func(pid int) (string, error)
 }
@@ -46,4 +55,18 @@ type Blocking struct {
 	Baseline func(ctx context.Context) (restored bool, err error)
 	// BaselineMissing says whether Baseline has something to put back.
 	BaselineMissing func(ctx context.Context) (bool, error)
+}
+
+// Scan is what scan_ports needs, with the engine that the configuration chooses.
+type Scan struct {
+	Sources portscan.Sources // with the engine that is built in
+	Nmap    portscan.Engine
+}
+
+// With returns the sources with the engine of that name.
+func (s Scan) With(engine string) portscan.Sources {
+	if engine == "nmap" {
+		s.Sources.Engine = s.Nmap
+	}
+	return s.Sources
 }

@@ -4,13 +4,25 @@ package host
 
 import (
 	"context"
+	"errors"
+	"net"
+	"os"
 
+	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
+	"sentinel/internal/firewall"
+	"sentinel/internal/netdiag"
+	"sentinel/internal/netdiag/wire"
+	"sentinel/internal/portscan"
+	"sentinel/internal/portscan/nmapscan"
 	"sentinel/internal/sysexec"
+	linuxaudit "sentinel/platform/linux/audit"
 	"sentinel/platform/linux/blocking"
 	"sentinel/platform/linux/connections"
 	"sentinel/platform/linux/inventory"
 	"sentinel/platform/linux/netfilter"
+	"sentinel/platform/linux/packages"
+	"sentinel/platform/linux/probe"
 	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/systemd"
 	"sentinel/platform/linux/vitals"
@@ -23,6 +35,8 @@ func Open(root string) (*Host, error) {
 	runner := sysexec.Host{}
 	rules := netfilter.New(root, runner)
 	front := wall.New(runner)
+	pending := packages.NewUpdates(root, runner)
+	resolver := &net.Resolver{PreferGo: true}
 	return &Host{
 		Health:    vitals.Sources(root),
 		Processes: table,
@@ -35,6 +49,14 @@ func Open(root string) (*Host, error) {
 		Terminator: processes.NewTerminator(root),
 		Services:   systemd.NewServices(root, runner),
 		Wall:       front,
+		Updates:    pending,
+		Audit:      posture(root, runner, rules, pending),
+		Scan: Scan{
+			Sources: portscan.Sources{Resolver: resolver, Machine: probe.NewMachine(root), Engine: probe.NewConnect(root)},
+			Nmap:    nmapscan.New(runner),
+		},
+		Names: netdiag.Names{Servers: probe.NameServers(root), Exchanger: wire.Client{}},
+		Ways:  netdiag.Ways{Resolver: resolver, Prober: probe.Prober{}, Names: resolver},
 		Blocking: Blocking{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return blocking.Choose(ctx, runner) },
 			Around:          blocking.NewSurroundings(root),
@@ -43,4 +65,29 @@ func Open(root string) (*Host, error) {
 			BaselineMissing: func(ctx context.Context) (bool, error) { return front.Missing(ctx, rules) },
 		},
 	}, nil
+}
+
+// posture returns the checks of the audit. A picture of a machine has neither
+// sockets nor programs to ask.
+func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *packages.Updates) audit.Source {
+	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: os.Geteuid()}
+	if root == "/" {
+		p.Runner, p.Sockets = runner, connections.New(root)
+		p.SecurityUpdates = func(ctx context.Context) (linuxaudit.Waiting, error) { return waiting(ctx, pending) }
+	}
+	return linuxaudit.New(p)
+}
+
+// waiting counts the security updates that wait.
+func waiting(ctx context.Context, pending *packages.Updates) (linuxaudit.Waiting, error) {
+	p, err := pending.Pending(ctx)
+	switch {
+	case err != nil:
+		return linuxaudit.Waiting{}, err
+	case p.Unknown != nil:
+		return linuxaudit.Waiting{}, p.Unknown
+	case p.Security == nil:
+		return linuxaudit.Waiting{}, errors.New("the package manager does not tell security updates apart")
+	}
+	return linuxaudit.Waiting{Count: len(p.Security), Names: p.Security}, nil
 }

@@ -77,6 +77,11 @@ func All() []Operation {
 		listBlockedIPs,
 		enableFirewall,
 		restartService,
+		checkUpdates,
+		securityAudit,
+		scanPorts,
+		dnsLookup,
+		traceroute,
 		getActionHistory,
 	}
 }

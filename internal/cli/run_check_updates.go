@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/updates"
+)
+
+// An updatesDocument answers check_updates.
+type updatesDocument struct {
+	answer.Header
+	updates.Report
+}
+
+func runCheckUpdates(ctx context.Context, s session, call invocation) (document, error) {
+	report, err := updates.Check(ctx, s.host.Updates, updates.Options{Limit: call.capped(updates.DefaultLimit)})
+	if err != nil {
+		return nil, err
+	}
+	return updatesDocument{answer.NewHeader(call.op.Action, true), report}, nil
+}
+
+func (d updatesDocument) view(p *page) {
+	switch {
+	case d.UpdatesTotal == nil:
+		p.verdict(warn, "UNKNOWN", "Which updates there are cannot be told.")
+	case *d.UpdatesTotal == 0:
+		p.verdict(calm, "CURRENT", d.Manager+" knows of no update."+d.ageText())
+	case total(d.SecurityTotal) > 0:
+		p.verdict(severe, "SECURITY", fmt.Sprintf("%d updates wait, %d of them for security.%s", *d.UpdatesTotal, *d.SecurityTotal, d.ageText()))
+	default:
+		p.verdict(warn, "UPDATES", fmt.Sprintf("%d updates wait.%s", *d.UpdatesTotal, d.ageText()))
+	}
+	if d.RebootRequired != nil && *d.RebootRequired {
+		p.line("A reboot is due: %s", d.RebootReason)
+	}
+	var rows [][]string
+	for _, u := range d.Packages {
+		rows = append(rows, []string{u.Name, known(u.Current), u.Candidate, yesNo(u.Security), known(u.Origin)})
+	}
+	p.table(shownOf("Updates", len(d.Packages), total(d.UpdatesTotal)), []column{
+		{title: "package"}, {title: "installed"}, {title: "candidate"}, {title: "security"}, {title: "origin"},
+	}, rows)
+	rows = nil
+	for _, w := range d.Withheld {
+		rows = append(rows, []string{w.Name, known(w.Current), known(w.Candidate), w.Reason})
+	}
+	p.table("Withheld", []column{{title: "package"}, {title: "installed"}, {title: "candidate"}, {title: "because"}}, rows)
+	p.gaps(d.Unavailable)
+}
+
+func (d updatesDocument) ageText() string {
+	if d.ListAgeSeconds == nil {
+		return " How old the package lists are is not known."
+	}
+	return fmt.Sprintf(" The package lists are %s old.", durationText(*d.ListAgeSeconds))
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/netdiag"
+)
+
+// A lookupDocument answers dns_lookup.
+type lookupDocument struct {
+	answer.Header
+	netdiag.Lookup
+}
+
+func runDNSLookup(ctx context.Context, s session, call invocation) (document, error) {
+	query, err := netdiag.ParseQuery(call.args.Text("name"), call.args.Text("record_type"))
+	if err != nil {
+		return nil, err
+	}
+	lookup, err := netdiag.Look(ctx, s.host.Names, query, call.capped(netdiag.DefaultRecords))
+	if err != nil {
+		return nil, err
+	}
+	return lookupDocument{answer.NewHeader(call.op.Action, true), lookup}, nil
+}
+
+func (d lookupDocument) view(p *page) {
+	verdict := fmt.Sprintf("%s has %d records, says %s after %.1f ms.", d.Name, d.RecordsTotal, d.Server, d.TimeMS)
+	if d.Authenticated {
+		verdict += " It checked the signatures."
+	}
+	p.verdict(calm, "DNS", verdict)
+	var rows [][]string
+	for _, r := range d.Records {
+		rows = append(rows, []string{r.Name, r.Type, strconv.FormatUint(r.TTL, 10), priorityText(r) + r.Value})
+	}
+	p.table(shownOf("Records", len(d.Records), d.RecordsTotal), []column{{title: "name"}, {title: "type"}, {title: "ttl", right: true}, {title: "value"}}, rows)
+	p.gaps(d.Unavailable)
+}
+
+// priorityText stands before the value, as in a zone file.
+func priorityText(r netdiag.Record) string {
+	text := ""
+	for _, n := range []*int{r.Priority, r.Weight, r.Port} {
+		if n != nil {
+			text += strconv.Itoa(*n) + " "
+		}
+	}
+	return text
+}

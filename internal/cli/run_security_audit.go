@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/audit"
+)
+
+// An auditDocument answers security_audit.
+type auditDocument struct {
+	answer.Header
+	audit.Report
+}
+
+// auditName is the file of the verdicts in the folder of state.
+const auditName = "audit.json"
+
+func runSecurityAudit(ctx context.Context, s session, call invocation) (document, error) {
+	options := audit.Options{Exempt: s.config.Audit.Reasons(), Whole: call.rows == allRows}
+	if s.root && s.host.Live {
+		options.State = filepath.Join(s.stateDir, auditName)
+	}
+	report, err := audit.Run(ctx, s.host.Audit, options)
+	if err != nil {
+		return nil, err
+	}
+	return auditDocument{answer.NewHeader(call.op.Action, true), report}, nil
+}
+
+func (d auditDocument) view(p *page) {
+	tone := map[audit.Overall]tone{audit.OverallPass: calm, audit.OverallWarning: warn, audit.OverallFail: severe}[d.Overall]
+	p.verdict(tone, string(d.Overall), fmt.Sprintf("Score %d of 100; %d of %d checks came to a verdict.", d.Score, d.Evaluated, d.Applicable))
+	var rows [][]string
+	for _, c := range d.Checks {
+		if c.Status != audit.Pass {
+			rows = append(rows, []string{string(c.Status), string(c.Severity), c.Name, c.Value})
+		}
+	}
+	p.table("To look at", []column{{title: "status"}, {title: "severity"}, {title: "check"}, {title: "seen"}}, rows)
+	d.fixes(p)
+	if n := d.ChecksTotal - len(rows); n > 0 {
+		p.line("")
+		p.line("%d checks pass; --json lists them.", n)
+	}
+	rows = nil
+	for _, s := range d.Skipped {
+		rows = append(rows, []string{s.Name, s.Reason})
+	}
+	p.table("Not checked", []column{{title: "check"}, {title: "because"}}, rows)
+	p.gaps(d.Unavailable)
+}
+
+// fixes writes what to do, the worst first.
+func (d auditDocument) fixes(p *page) {
+	said := map[string]bool{}
+	for _, c := range d.Checks {
+		if c.Fix == "" || said[c.Fix] {
+			continue
+		}
+		said[c.Fix] = true
+		p.line("")
+		p.line("%s: %s", c.Name, c.Fix)
+	}
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/netdiag"
+	"sentinel/internal/target"
+)
+
+// A routeDocument answers traceroute.
+type routeDocument struct {
+	answer.Header
+	netdiag.Route
+}
+
+func runTraceroute(ctx context.Context, s session, call invocation) (document, error) {
+	host, err := target.Parse(call.args.Text("host"))
+	if err != nil {
+		return nil, err
+	}
+	route, err := netdiag.Trace(ctx, s.host.Ways, host)
+	if err != nil {
+		return nil, err
+	}
+	return routeDocument{answer.NewHeader(call.op.Action, true), route}, nil
+}
+
+func (d routeDocument) view(p *page) {
+	if d.Reached {
+		p.verdict(calm, "REACHED", fmt.Sprintf("%s answers %d hops away.", d.Address, d.HopsTotal))
+	} else {
+		p.verdict(warn, "NOT REACHED", fmt.Sprintf("%s did not answer.", d.Address))
+	}
+	var rows [][]string
+	for _, h := range d.Hops {
+		rows = append(rows, []string{strconv.Itoa(h.Hop), known(strings.Join(h.Addresses, " ")), known(h.Name), latencyText(h.LatencyMS), strconv.Itoa(h.LossPercent), known(h.Note)})
+	}
+	p.table("", []column{{title: "hop", right: true}, {title: "address"}, {title: "name"}, {title: "ms"}, {title: "loss %", right: true}, {title: "note"}}, rows)
+	p.gaps(d.Unavailable)
+}
+
+func latencyText(list []float64) string {
+	var texts []string
+	for _, ms := range list {
+		texts = append(texts, strconv.FormatFloat(ms, 'f', 1, 64))
+	}
+	return known(strings.Join(texts, " "))
+}

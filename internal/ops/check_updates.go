@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var checkUpdates = Operation{
+	Name:   "check_updates",
+	Action: "check_updates",
+	Flag:   "check-updates",
+	Title:  "Available updates",
+	Description: "Check for available OS updates. Use for security compliance or when user asks about updates. " +
+		"Reads what the package manager knows already, without network; list_age_seconds says how old that is. " +
+		"Security updates are named apart; held and phased ones are not counted. Changes nothing.",
+	Usage:      "updates that wait to be installed",
+	Toolset:    DefaultToolset,
+	Effect:     Read,
+	Idempotent: true,
+	Privilege:  AnyUser,
+	Deadline:   40 * time.Second,
+	Lists:      true,
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var securityAudit = Operation{
+	Name:   "security_audit",
+	Action: "security_audit",
+	Flag:   "security-audit",
+	Title:  "Security audit",
+	Description: "Run a security posture assessment. Use when user asks \"Is my system secure?\" or for compliance checks. " +
+		"Each verdict has its evidence and a fix. skipped lists what was not checked and why; score counts only what was, and coverage says how much that is. " +
+		"changed compares with the audit before. Changes nothing.",
+	Usage:      "how well this machine is protected",
+	Toolset:    DefaultToolset,
+	Effect:     Read,
+	Idempotent: true,
+	Privilege:  BetterRoot,
+	Deadline:   44 * time.Second,
+	Lists:      true,
+}
