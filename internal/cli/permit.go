@@ -59,16 +59,26 @@ func objectWord(call invocation) string {
 	return " " + word
 }
 
-// rateLimit bounds destructive calls of those whom the policy limits; nil is no
-// bound.
+// writesPerMinute bounds what is not destructive: a caller could otherwise let
+// in every blocked address within seconds, and fill the journal.
+const writesPerMinute = 60
+
+// rateLimit bounds the changes of those whom the policy limits; nil is no bound.
 func (s session) rateLimit(op ops.Operation) *journal.Limit {
-	if op.Effect != ops.Destructive || !limited(s.who) {
+	switch {
+	case !limited(s.who):
 		return nil
+	case op.Effect == ops.Destructive:
+		return &journal.Limit{Most: s.config.Policy.DestructivePerMinute, Within: time.Minute, Counts: countsAs(ops.Destructive)}
+	default:
+		return &journal.Limit{Most: writesPerMinute, Within: time.Minute, Counts: countsAs(ops.Destructive, ops.Write)}
 	}
-	return &journal.Limit{Most: s.config.Policy.DestructivePerMinute, Within: time.Minute, Counts: countsAsDestructive}
 }
 
-func countsAsDestructive(r journal.Record) bool {
-	op, known := ops.ByName(r.Tool)
-	return known && op.Effect == ops.Destructive && r.Who != nil && limited(*r.Who)
+// countsAs counts what limited callers did of these effects.
+func countsAs(effects ...ops.Effect) func(journal.Record) bool {
+	return func(r journal.Record) bool {
+		op, known := ops.ByName(r.Tool)
+		return known && slices.Contains(effects, op.Effect) && r.Who != nil && limited(*r.Who)
+	}
 }

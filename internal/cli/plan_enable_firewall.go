@@ -23,6 +23,10 @@ func planFirewall(ctx context.Context, s session, call invocation) (change, erro
 	if err != nil {
 		return change{}, err
 	}
+	if plan.Idle() && !call.dryRun {
+		done, err := plan.Do(ctx)
+		return change{already: &enableDocument{answer.NewHeader(call.op.Action, true), done, record{}}}, err
+	}
 	preview := plan.Preview()
 	return change{
 		object:  map[string]any{"manager": preview.Manager, "allowed_ports": strings.Join(portTexts(preview.AllowedPorts), " "), "force": call.force},

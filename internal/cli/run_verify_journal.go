@@ -37,7 +37,7 @@ func tampered(r journal.Report) error {
 		at += " line " + strconv.Itoa(first.Line)
 	}
 	return fault.New(fault.JournalFailed, fmt.Sprintf("The journal was damaged or tampered with, in %d places; the first: %s: %s", r.ProblemsTotal, at, first.Message)).
-		WithFix("Compare with what syslog kept (journalctl -t sentinel), keep a copy of /var/log/sentinel, and find out who was root.").
+		WithFix("Compare with what syslog kept (journalctl -t sentinel _UID=0), keep a copy of /var/log/sentinel, and find out who was root.").
 		WithObject(r)
 }
 

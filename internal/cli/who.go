@@ -4,6 +4,7 @@ package cli
 
 import (
 	"cmp"
+	"math"
 	"strconv"
 
 	"sentinel/internal/journal"
@@ -24,12 +25,21 @@ func (p Program) whoAsks(caller string) journal.Who {
 	if !p.Root || p.Getenv == nil {
 		return w
 	}
-	if uid, err := strconv.Atoi(p.Getenv("SUDO_UID")); err == nil {
-		w.SudoUID = &uid
-		w.SudoUser = sanitize.Text(p.Getenv("SUDO_USER"), maxName)
+	text, user := p.Getenv("SUDO_UID"), p.Getenv("SUDO_USER")
+	if text == "" && user == "" {
+		return w
 	}
+	uid, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || uid < 0 || uid > maxUID {
+		uid = maxUID // somebody, and not root
+	}
+	w.SudoUID, w.SudoUser = new(int(uid)), sanitize.Text(user, maxName)
 	return w
 }
+
+// maxUID is the user id that no user has ((uid_t)-1), and where int has 32 bits
+// the largest that fits.
+const maxUID = min(1<<32-1, math.MaxInt)
 
 // author names w in a list of what was done: the person behind sudo and, when
 // a program asked, what it calls itself.

@@ -17,6 +17,6 @@ var checkUpdates = Operation{
 	Effect:     Read,
 	Idempotent: true,
 	Privilege:  AnyUser,
-	Deadline:   40 * time.Second,
+	Deadline:   43 * time.Second,
 	Lists:      true,
 }

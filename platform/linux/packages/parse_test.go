@@ -18,6 +18,7 @@ func TestInstLineOfApt(t *testing.T) {
 		"libc6:i386 [2.36-9] (2.36-10 Debian-Security:12/oldstable-security [i386]) [perl:amd64 ]":    {Name: "libc6:i386", Current: "2.36-9", Candidate: "2.36-10", Origin: "Debian-Security:12/oldstable-security", Security: yes},
 		"sudo [1.9.9-1] (1.9.9-2 Ubuntu:22.04/jammy-updates, Ubuntu:22.04/jammy-security [amd64]) []": {Name: "sudo", Current: "1.9.9-1", Candidate: "1.9.9-2", Origin: "Ubuntu:22.04/jammy-updates, Ubuntu:22.04/jammy-security", Security: yes},
 		"a [1] (2 UbuntuESM:22.04/jammy-infra-security [all])":                                        {Name: "a", Current: "1", Candidate: "2", Origin: "UbuntuESM:22.04/jammy-infra-security", Security: yes},
+		"a [1] (2 Debian-Security:10/oldstable [all])":                                                {Name: "a", Current: "1", Candidate: "2", Origin: "Debian-Security:10/oldstable", Security: yes},
 		"a [1] (2 Acme Inc. (EU):1/stable [all])":                                                     {Name: "a", Current: "1", Candidate: "2", Origin: "Acme Inc. (EU):1/stable", Security: no},
 		"a [1] (2 Security Tools:1/stable [all])":                                                     {Name: "a", Current: "1", Candidate: "2", Origin: "Security Tools:1/stable", Security: no},
 		"a [1] (2 Acme:security [all])":                                                               {Name: "a", Current: "1", Candidate: "2", Origin: "Acme:security", Security: yes},
