@@ -13,14 +13,15 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// settle gives the namespaces a /proc of their processes, loopback, and an
-// empty /var/lib, where sentinel keeps the id that it makes when root runs it.
-func settle() error {
+// settle gives the namespaces a /proc of their processes, loopback, and folders
+// of state and logs of their own: what is written there goes away with them.
+func settle(dir string) error {
 	// Files that this program inherited are not for its children: every one would
 	// be open in thousands of processes.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
@@ -32,10 +33,29 @@ func settle() error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
-	if err := unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755"); err != nil {
-		return fmt.Errorf("mount over /var/lib: %w", err)
+	for _, folder := range []string{"/var/lib", "/var/log"} {
+		if err := layOver(folder, filepath.Join(dir, "over", filepath.Base(folder))); err != nil {
+			return fmt.Errorf("mount over %s: %w", folder, err)
+		}
 	}
 	return raiseLoopback()
+}
+
+// layOver shows a folder as it is and keeps what is written to it in memory.
+func layOver(folder, in string) error {
+	if err := os.MkdirAll(in, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", in, "tmpfs", 0, "mode=755"); err != nil {
+		return err
+	}
+	upper, work := filepath.Join(in, "upper"), filepath.Join(in, "work")
+	for _, d := range []string{upper, work} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return err
+		}
+	}
+	return unix.Mount("overlay", folder, "overlay", 0, "lowerdir="+folder+",upperdir="+upper+",workdir="+work)
 }
 
 func raiseLoopback() error {

@@ -32,12 +32,12 @@ const (
 // measure is the first process of the namespaces. It measures the quiet
 // machine, then under load.
 func measure(ctx context.Context, w io.Writer, p programs) error {
-	if err := settle(); err != nil {
+	if err := settle(p.dir); err != nil {
 		return err
 	}
 	var table []row
 	for _, part := range []func(context.Context, programs) ([]row, error){
-		startRows, serverRows, changeRows, crowdedRows, manySocketsRows,
+		startRows, serverRows, changeRows, knowRows, crowdedRows, manySocketsRows,
 	} {
 		rows, err := part(ctx, p)
 		if err != nil {
