@@ -28,6 +28,7 @@ var cuts = []func(*Result){
 	func(r *Result) {
 		r.Reference, r.Value, r.Fix = "", sanitize.Text(r.Value, stubValue), sanitize.Text(r.Fix, stubFix)
 	},
+	func(r *Result) { r.Fix = "" },
 }
 
 // shorten cuts texts, those of the least bad checks first, and at last leaves

@@ -94,6 +94,31 @@ func TestARealDebianIsJudgedAndItsChangesAreSeen(t *testing.T) {
 	if info, err := os.Stat(audit.StatePath); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the state: %v, %v", info, err)
 	}
+	asNobody(t)
+}
+
+// asNobody is last: there is no way back. What it takes root to see is named,
+// and nothing of it passes.
+func asNobody(t *testing.T) {
+	t.Helper()
+	testenv.Become(t, testenv.Nobody)
+	parts := Parts{Root: "/", Runner: sysexec.Host{}, Firewall: netfilter.New("/", sysexec.Host{}), EUID: testenv.Nobody}
+	r, err := audit.Run(t.Context(), New(parts), audit.Options{Whole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := map[string]bool{}
+	for _, s := range r.Skipped {
+		hidden[s.ID] = strings.Contains(s.Reason, "without root")
+	}
+	for _, id := range []string{"firewall.active", "accounts.empty_passwords", "accounts.password_hashes", "sudo.nopasswd", "sudo.use_pty"} {
+		if !hidden[id] {
+			t.Errorf("%s is not hidden from nobody", id)
+		}
+	}
+	if r.Coverage == 1 || r.Changed != nil {
+		t.Errorf("coverage %v, changed %+v", r.Coverage, r.Changed)
+	}
 }
 
 // ours keeps the IDs that the test has its hands in; packages leave files about.

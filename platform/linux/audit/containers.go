@@ -37,7 +37,7 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := verdictOn{pass: "for root alone"}
+	v := verdictOn{well: "for root alone"}
 	var open, shared []string
 	for _, file := range containerSockets {
 		v.look(m, file, func(f meta) bool {

@@ -112,7 +112,7 @@ func (p permissions) run(_ context.Context, m *machine) audit.Finding {
 			}
 		}
 	}
-	v := verdictOn{pass: "root alone can change them"}
+	v := verdictOn{well: "root alone can change them"}
 	for _, file := range files {
 		v.look(m, file, func(f meta) bool { return p.keeps(m, f) })
 	}
@@ -155,7 +155,7 @@ type verdictOn struct {
 	seen   int
 	wrong  []string
 	unread error
-	pass   string
+	well   string
 	fix    string
 }
 
@@ -205,7 +205,7 @@ func (v *verdictOn) finding() audit.Finding {
 	case v.seen == 0:
 		return audit.NotApplicable("there are no such files here")
 	default:
-		return audit.Passed(count(v.seen, "file or folder", "files and folders") + ", " + v.pass)
+		return audit.Passed(count(v.seen, "file or folder", "files and folders") + ", " + v.well)
 	}
 }
 
@@ -216,7 +216,7 @@ func (m *machine) rootAlone(f meta) bool {
 }
 
 func cron(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{pass: "each in the right hands", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
+	v := verdictOn{well: "each in the right hands", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
 	v.look(m, "/etc/crontab", m.rootAlone)
 	v.look(m, "/etc/anacrontab", m.rootAlone)
 	for _, folder := range []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"} {
@@ -256,7 +256,7 @@ func (m *machine) crontabOf(who people, name string, f meta) bool {
 }
 
 func units(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{pass: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
+	v := verdictOn{well: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
 	for _, folder := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/init.d"} {
 		v.lookIn(m, folder, func(_ string, f meta) bool { return m.rootAlone(f) })
 	}
@@ -267,7 +267,7 @@ func units(_ context.Context, m *machine) audit.Finding {
 // bootFiles looks at what is started. /boot/efi is FAT, which has no owners: the
 // options of its mount stand for them.
 func bootFiles(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{pass: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. A FAT file system needs umask=0077 in /etc/fstab."}
+	v := verdictOn{well: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. A FAT file system needs umask=0077 in /etc/fstab."}
 	for _, file := range []string{"/boot/grub", "/boot/grub/grub.cfg", "/boot/grub/user.cfg", "/boot/grub2", "/boot/grub2/grub.cfg", "/boot/grub2/user.cfg", "/boot/loader/loader.conf", "/boot/efi", "/boot/efi/EFI", "/efi", "/etc/default/grub", "/etc/lilo.conf"} {
 		v.look(m, file, m.rootAlone)
 	}
@@ -318,7 +318,7 @@ func asksPassword(config string) bool {
 }
 
 func sharedFolders(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{pass: "all with the sticky bit", fix: "Set the owner and the bit again: sudo chown root:root FOLDER; sudo chmod 1777 FOLDER"}
+	v := verdictOn{well: "all with the sticky bit", fix: "Set the owner and the bit again: sudo chown root:root FOLDER; sudo chmod 1777 FOLDER"}
 	for _, folder := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
 		v.look(m, folder, func(f meta) bool {
 			return f.uid == m.Owner && (f.mode.Perm()&0o022 == 0 || f.mode&fs.ModeSticky != 0)
@@ -335,7 +335,7 @@ func homes(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := verdictOn{pass: "each in the hands of its user", fix: "Give each one that is named to its user and take the rights of others: sudo chown USER FILE; sudo chmod go-w FILE"}
+	v := verdictOn{well: "each in the hands of its user", fix: "Give each one that is named to its user and take the rights of others: sudo chown USER FILE; sudo chmod go-w FILE"}
 	for i, u := range who.persons() {
 		if i == maxHomes {
 			v.miss("/home", hostfile.ErrTooLarge)

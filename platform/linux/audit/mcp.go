@@ -166,7 +166,7 @@ func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("accounts", err)
 	}
 	v := all.files
-	v.pass, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
+	v.well, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
 	if all.unread != nil && len(v.wrong) == 0 {
 		return mcpUnread(all.unread)
 	}
@@ -189,7 +189,7 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := verdictOn{pass: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
+	v := verdictOn{well: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
 	for _, s := range all.list {
 		for _, file := range s.Paths() {
 			for _, one := range []string{file, path.Dir(file)} {

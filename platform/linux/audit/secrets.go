@@ -22,7 +22,7 @@ var secretFiles = []string{
 var notSecret = []string{".pub", ".crt", ".pem.pub", "README", ".sh", "update-resolv-conf"}
 
 func secrets(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{pass: "none for everyone to read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
+	v := verdictOn{well: "none for everyone to read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
 	for _, pattern := range secretFiles {
 		for _, file := range m.matching(&v, pattern) {
 			v.look(m, file, func(f meta) bool { return f.mode.IsDir() || f.mode.Perm()&0o006 == 0 })

@@ -6,6 +6,7 @@ package aptconf
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -51,7 +52,7 @@ func (o Options) Add(raw []byte) error {
 			return ErrFormat
 		}
 		if len(words) == 2 && len(o) < maxOptions {
-			o[strings.ToLower(strings.Join(append(scope[:len(scope):len(scope)], words[0]), "::"))] = words[1]
+			o[strings.ToLower(strings.Join(append(slices.Clip(scope), words[0]), "::"))] = words[1]
 		}
 		if end == '}' {
 			if len(scope) == 0 {

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/platform/linux/audit/filetree"
+)
+
+func TestMountsAreReadAsTheKernelWritesThem(t *testing.T) {
+	got, err := parseMounts([]byte("22 1 8:1 / / rw,relatime shared:1 master:2 - ext4 /dev/sda1 rw\n30 22 0:44 /sub\\040x /mnt/a\\040b ro,nosuid - btrfs  rw\n"))
+	want := []mount{
+		{device: "8:1", root: "/", point: "/", options: []string{"rw", "relatime"}, fstype: "ext4"},
+		{device: "0:44", root: "/sub x", point: "/mnt/a b", options: []string{"ro", "nosuid"}, fstype: "btrfs"},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mount{})); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+	for _, bad := range []string{"", "\n", "22 1 8:1 / / rw\n", "22 1 8:1 / relative rw - ext4 x rw\n", "22 1 8:1 / / rw - ext4\n"} {
+		if got, err := parseMounts([]byte(bad)); err == nil {
+			t.Errorf("%q: %v", bad, got)
+		}
+	}
+}
+
+// Each file system is walked once, from where its whole is seen.
+func TestWalksBeginOncePerFileSystem(t *testing.T) {
+	table, err := parseMounts([]byte(strings.Join([]string{
+		"1 0 8:1 / / rw - ext4 /dev/sda1 rw",
+		"2 1 0:5 / /proc rw - proc proc rw",
+		"3 1 8:2 / /usr rw - ext4 /dev/sda2 rw",
+		"4 1 8:3 / /home rw,nosuid - ext4 /dev/sda3 rw",
+		"5 1 8:4 / /srv rw - xfs /dev/sda4 rw",
+		"6 1 8:4 /data /var/data rw - xfs /dev/sda4 rw",
+		"7 1 0:9 / /mnt/net rw - nfs4 server:/ rw",
+		"8 1 0:10 / /tmp rw - tmpfs tmpfs rw",
+		"9 1 0:11 / /var/lib/docker/overlay2/x/merged rw - overlay overlay rw",
+		"10 1 0:12 /@ /mnt/btrfs rw - btrfs /dev/sdb rw",
+		"11 1 0:13 / /run/user/1000 rw - tmpfs tmpfs rw",
+		"12 1 7:0 / /snap/core/1 ro - squashfs /dev/loop0 ro",
+		"13 1 8:5 / /opt rw - ext4 /dev/sda5 rw",
+		"14 1 8:6 / /opt rw - ext4 /dev/sda6 rw",
+	}, "\n") + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/", "/usr", "/opt"}, startsOf(table, true)); diff != "" {
+		t.Errorf("of the system: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"/", "/srv", "/tmp", "/mnt/btrfs"}, startsOf(table, false)); diff != "" {
+		t.Errorf("the rest: %s", diff)
+	}
+	if top, ok := mountedAt(table, "/opt"); !ok || top.device != "8:6" {
+		t.Errorf("at /opt is %+v", top)
+	}
+	system, rest := skipper(table, true), skipper(table, false)
+	for path, want := range map[string][2]bool{
+		"/etc": {false, true}, "/home": {true, true}, "/root/x": {false, true}, "/data": {true, false}, "/usr": {true, true}, "/usr/bin": {false, true},
+		"/proc": {true, true}, "/procession": {true, false}, "/var/lib/docker": {true, true}, "/var/lib/dockery": {false, true}, "/dev": {true, true},
+	} {
+		if got := [2]bool{system(path), rest(path)}; got != want {
+			t.Errorf("%s: skipped by the two walks: %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestDirectoryServicesAreNoticed(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": false, "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\nhosts: files dns\n": false, "passwd:\tfiles sss\n": true,
+		"group: compat winbind # x": true, "# passwd: ldap\npasswd: files": false, "passwd: files [!UNAVAIL=return] ldap": true,
+	} {
+		if got := fromDirectory([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestPackageDataSayWhatIsShipped(t *testing.T) {
+	moved := parseDiversions([]byte("/bin/a\n/bin/a.distrib\npkg\n/bin/b\n/bin/b.old\n:\n/cut\n"))
+	if diff := cmp.Diff(map[string]string{"/bin/a.distrib": "/bin/a", "/bin/b.old": "/bin/b"}, moved); diff != "" {
+		t.Error(diff)
+	}
+	overrides := parseOverrides([]byte("root crontab 2755 /usr/bin/crontab\nroot root 0755 /usr/bin/plain\nroot mail 4755 /usr/lib/a b\nroot root x /y\nshort\n"))
+	if diff := cmp.Diff([]string{"/usr/bin/crontab", "/usr/lib/a b"}, overrides); diff != "" {
+		t.Error(diff)
+	}
+	apk := map[string]int{}
+	parseApk([]byte("P:a\nF:usr/bin\nR:su\na:0:0:4755\nR:ls\n\nP:b\nF:\nR:init\nF:etc\nM:0:0:1777\nR:x\na:0:0:bad\n"), func(name string, mode int) { apk[name] = mode })
+	if diff := cmp.Diff(map[string]int{"/usr/bin/su": 0o4755, "/usr/bin/ls": 0o755, "/init": 0o755, "/etc/x": 0o755}, apk); diff != "" {
+		t.Error(diff)
+	}
+	rpm := parseRPM([]byte("0104755 /usr/bin/su\n0100755 /usr/bin/a b\nfile /x is not owned by any package\n040755 relative\n"))
+	if diff := cmp.Diff(map[string]int{"/usr/bin/su": 0o104755, "/usr/bin/a b": 0o100755}, rpm); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestObjectionsAreToWhatNoPackageShips(t *testing.T) {
+	for name, c := range map[string]struct {
+		path string
+		mode uint32
+		of   shipment
+		want string
+	}{
+		"of no package":           {"/usr/bin/su", 0o4755, shipment{}, "of no package"},
+		"as Debian ships it":      {"/usr/bin/su", 0o4755, shipment{packaged: true, mode: -1}, ""},
+		"a shell of a package":    {"/usr/bin/dash", 0o4755, shipment{packaged: true, mode: -1}, "which gives a shell or writes any file"},
+		"a shell with a version":  {"/usr/bin/python3.11", 0o2755, shipment{packaged: true, mode: -1}, "which gives a shell or writes any file"},
+		"vim in a form":           {"/usr/bin/vim.basic", 0o4755, shipment{packaged: true, mode: -1}, "which gives a shell or writes any file"},
+		"an override":             {"/usr/bin/dumpcap", 0o4754, shipment{packaged: true, mode: -1, override: true}, ""},
+		"an override of a shell":  {"/bin/bash", 0o4755, shipment{packaged: true, mode: -1, override: true}, "which gives a shell or writes any file"},
+		"as the data have it":     {"/bin/bbsuid", 0o4111, shipment{packaged: true, mode: 0o4111}, ""},
+		"more than the data have": {"/bin/ping", 0o4755, shipment{packaged: true, mode: 0o755}, "which its package ships without"},
+		"another bit":             {"/bin/x", 0o6755, shipment{packaged: true, mode: 0o2755}, "which its package ships without"},
+		"writable":                {"/usr/bin/su", 0o4757, shipment{packaged: true, mode: -1}, "which everyone can write"},
+	} {
+		if got := objection(sighting{path: c.path, Entry: filetree.Entry{Mode: 0o100000 | c.mode}}, c.of); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestSettingsOfINIFiles(t *testing.T) {
+	const text = "# x\n[Journal]\nStorage = volatile\n#Storage=none\n[Other]\nStorage=x\n[ journal ]\n[Journal]\nstorage=persistent\n"
+	if value, line := parseINI(text, "Journal", "Storage"); value != "persistent" || line != 9 {
+		t.Errorf("%q in line %d", value, line)
+	}
+	if value, line := parseINI("Storage=x\n", "Journal", "Storage"); line != 0 {
+		t.Errorf("outside of its section: %q in line %d", value, line)
+	}
+}
+
+func TestOneLineParsers(t *testing.T) {
+	for line, want := range map[string]bool{
+		"deb http://x y main": false, "deb [trusted=yes] http://x y": true, "deb [arch=amd64 Trusted=Yes ] http://x y": true, "deb [ allow-insecure=yes ] x": true,
+		"trusted: yes": true, "Trusted: no": false, "deb [signed-by=/x] http://x/[trusted=yes] y": false, "Description: [trusted=yes]": false, "deb [trusted=yes": false,
+	} {
+		if got := uncheckedApt(line); got != want {
+			t.Errorf("apt: %q: %v", line, got)
+		}
+	}
+	for line, want := range map[string]bool{"gpgcheck=0": true, "gpgcheck = no": true, "gpgcheck=1": false, "repo_gpgcheck=0": false, "pkg_gpgcheck=off": true, "#gpgcheck=0": false} {
+		if got := uncheckedRPM(line); got != want {
+			t.Errorf("rpm: %q: %v", line, got)
+		}
+	}
+	for line, want := range map[string]bool{"SigLevel = Never": true, "SigLevel    = Required DatabaseOptional": false, "SigLevel = Optional TrustAll": true, "LocalFileSigLevel = Never": false} {
+		if got := uncheckedPacman(line); got != want {
+			t.Errorf("pacman: %q: %v", line, got)
+		}
+	}
+	for text, want := range map[string]bool{
+		"set superusers=\"root\"\npassword_pbkdf2 root grub.x\n": true, "set superusers=\"\"\npassword x y\n": false, "password_pbkdf2 root x\n": false, "set superusers=root\n": false,
+	} {
+		if got := asksPassword(text); got != want {
+			t.Errorf("GRUB: %q: %v", text, got)
+		}
+	}
+	for text, want := range map[string]int{"": 0, "# rocommunity public\n": 0, "rocommunity public\n": 1, "rocommunity secret\n": 0, "rwcommunity private 127.0.0.1\n": 0, "com2sec n default public\ncom2sec n localhost public\n": 1} {
+		if got := easyCommunities(text); len(got) != want {
+			t.Errorf("SNMP: %q: %v", text, got)
+		}
+	}
+	for text, want := range map[string]int{"": 0, "-D\n-b 1\n-w /etc/x -p wa\n  -a always,exit -S x\n-a\n#-w /x\n": 2} {
+		if got := countRules(text); got != want {
+			t.Errorf("audit rules: %q: %d", text, got)
+		}
+	}
+	for text, want := range map[string]string{"proc /proc proc rw 0 0\nproc /proc proc rw,hidepid=2 0 0\n": "hidepid=2", "x /y z hidepid=2 0 0\n": "", "proc /proc proc hidepid=0 0 0\n": ""} {
+		options, _ := procOptions([]byte(text))
+		if got := hidden(options); got != want {
+			t.Errorf("proc: %q: %q", text, got)
+		}
+	}
+}
+
+func TestDockerAddressesThatAnswerEveryone(t *testing.T) {
+	for text, want := range map[string]int{
+		`{}`: 0, `{"hosts": ["tcp://0.0.0.0:2375"]}`: 1, `{"hosts": ["tcp://0.0.0.0:2376"], "tlsverify": true}`: 0, `{"hosts": ["tcp://127.0.0.1:2375", "tcp://[::1]:2375", "fd://"]}`: 0, `{"hosts": ["tcp://192.0.2.1"], "tls": true}`: 1,
+	} {
+		if got, err := openHosts([]byte(text)); err != nil || len(got) != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	if got, err := openHosts([]byte("{")); err == nil {
+		t.Errorf("what is cut off: %v", got)
+	}
+}
+
+// What parsers of lines find stands in their input.
+func FuzzLines(f *testing.F) {
+	f.Add("22 1 8:1 / /a\\040b rw - ext4 /dev/sda1 rw\n")
+	f.Add("[Journal]\nStorage=x\nroot root 4755 /x\n/a\n/b\n:\n")
+	f.Add("F:bin\nR:su\na:0:0:4755\n0104755 /usr/bin/su\n")
+	f.Add("rocommunity public\nset superusers=x\npassword x\nproc /proc proc rw 0 0\nx:y:1:a,b\npasswd: ldap\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		raw := []byte(text)
+		mounts, err := parseMounts(raw)
+		if (err == nil) != (len(mounts) > 0) {
+			t.Errorf("%d mounts, %v", len(mounts), err)
+		}
+		for _, m := range mounts {
+			if !strings.HasPrefix(m.point, "/") || len(m.options) == 0 {
+				t.Errorf("mount %+v", m)
+			}
+		}
+		for _, name := range append(parseOverrides(raw), slices.Collect(maps.Values(parseDiversions(raw)))...) {
+			if !strings.Contains(text, name) {
+				t.Errorf("made up %q", name)
+			}
+		}
+		if value, line := parseINI(text, "Journal", "Storage"); line > strings.Count(text, "\n")+1 || !strings.Contains(text, value) {
+			t.Errorf("%q in line %d", value, line)
+		}
+		parseApk(raw, func(name string, mode int) {
+			if !strings.HasPrefix(name, "/") || mode&^0o7777 != 0 {
+				t.Errorf("%q has mode %o", name, mode)
+			}
+		})
+		for name := range parseRPM(raw) {
+			if !strings.HasPrefix(name, "/") {
+				t.Errorf("made up %q", name)
+			}
+		}
+		for gid, members := range parseMembers(raw) {
+			if gid < 0 || len(members) == 0 {
+				t.Errorf("%d: %v", gid, members)
+			}
+		}
+		fromDirectory(raw)
+		asksPassword(text)
+		easyCommunities(text)
+		countRules(text)
+		procOptions(raw)
+		supportEnd(text)
+		for line := range strings.Lines(text) {
+			uncheckedApt(line)
+			uncheckedRPM(line)
+			uncheckedPacman(line)
+		}
+		if hosts, err := openHosts(raw); err != nil && hosts != nil {
+			t.Errorf("%v, %v", hosts, err)
+		}
+	})
+}

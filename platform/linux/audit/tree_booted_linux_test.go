@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+// look makes one check of the running system.
+func look(t *testing.T, id string) audit.Finding {
+	t.Helper()
+	for _, c := range New(live()).Checks() {
+		if c.ID == id {
+			return c.Run(t.Context())
+		}
+	}
+	t.Fatalf("there is no check %s", id)
+	return audit.Finding{}
+}
+
+// named says whether a piece of evidence begins with one of the paths, and none
+// with another.
+func named(f audit.Finding, paths ...string) bool {
+	return len(f.Evidence) == len(paths) && !slices.ContainsFunc(paths, func(p string) bool {
+		return !slices.ContainsFunc(f.Evidence, func(e string) bool { return strings.HasPrefix(e, p+":") })
+	})
+}
+
+func copyOf(t *testing.T, program, to string, mode os.FileMode) {
+	t.Helper()
+	raw, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, raw, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(to, mode); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(to) })
+}
+
+// A Debian as it is installed passes, and each thing that is put into it is
+// found, there and nowhere else.
+func TestFindsWhatIsPutIntoARealSystem(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	t.Run("as installed", func(t *testing.T) {
+		for _, id := range []string{"tree.setuid", "tree.world_writable", "tree.unowned", "tree.programs", "files.shadow", "files.passwd", "files.ssh_host_keys", "files.cron", "files.units", "files.shared_folders", "files.homes", "logging.permissions", "logging.service"} {
+			if f := look(t, id); f.Status != audit.Pass {
+				t.Errorf("%s: %s", id, verdict(f))
+			}
+		}
+	})
+	t.Run("the same programs as find", sameAsFind)
+	t.Run("set-user-ID", func(t *testing.T) {
+		copyOf(t, "/bin/dash", "/srv/.hidden/dash", 0o755|os.ModeSetuid)
+		copyOf(t, "/bin/dash", "/root/private/dash", 0o755|os.ModeSetuid)
+		copyOf(t, "/bin/dash", "/usr/bin/find", 0o755|os.ModeSetuid)
+		if err := os.Chmod("/root", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if f := look(t, "tree.setuid"); f.Status != audit.Fail || !named(f, "/srv/.hidden/dash", "/usr/bin/find") {
+			t.Error(verdict(f))
+		}
+	})
+	t.Run("writable and unowned", func(t *testing.T) {
+		copyOf(t, "/etc/hostname", "/etc/a", 0o646)
+		copyOf(t, "/etc/hostname", "/usr/lib/b", 0o644)
+		if err := os.Chown("/usr/lib/b", 4242, 0); err != nil {
+			t.Fatal(err)
+		}
+		if f := look(t, "tree.world_writable"); f.Status != audit.Fail || !named(f, "/etc/a") {
+			t.Error(verdict(f))
+		}
+		if f := look(t, "tree.unowned"); f.Status != audit.Warn || !named(f, "/usr/lib/b") {
+			t.Error(verdict(f))
+		}
+		if f := look(t, "tree.programs"); f.Status != audit.Fail || !named(f, "/usr/lib/b") {
+			t.Error(verdict(f))
+		}
+	})
+	t.Run("deleted programs", deletedForReal)
+}
+
+func sameAsFind(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "/usr/bin/find", "/", "-xdev", "-type", "f", "-perm", "/6000")
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Fields(string(out))
+	found, partly, err := (&machine{Parts: live()}).givers(t.Context())
+	var got []string
+	for _, s := range found {
+		got = append(got, s.path)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if err != nil || partly != "" || len(want) < 5 || !slices.Equal(want, got) {
+		t.Errorf("%v, %q\n got %v\nwant %v", err, partly, got, want)
+	}
+}
+
+func deletedForReal(t *testing.T) {
+	for _, c := range []struct {
+		file    string
+		replace bool
+		want    audit.Status
+		says    string
+	}{{"/tmp/.x", false, audit.Fail, "/tmp/.x (deleted)"}, {"/usr/local/bin/old", true, audit.Warn, "replaced since"}, {"/opt/gone", false, audit.Warn, "/opt/gone (deleted)"}} {
+		copyOf(t, "/bin/sleep", c.file, 0o755)
+		running := exec.CommandContext(t.Context(), c.file, "60")
+		if err := running.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(c.file); err != nil {
+			t.Fatal(err)
+		}
+		if c.replace {
+			copyOf(t, "/bin/sleep", c.file, 0o755)
+		}
+		f := look(t, "processes.deleted")
+		if f.Status != c.want || len(f.Evidence) != 1 || !strings.Contains(f.Evidence[0], c.says) {
+			t.Errorf("%s: %s", c.file, verdict(f))
+		}
+		if err := running.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		if err := running.Wait(); err == nil {
+			t.Error("the program ended by itself")
+		}
+	}
+	if f := look(t, "processes.deleted"); f.Status != audit.Pass {
+		t.Error(verdict(f))
+	}
+}
+
+// What an ordinary user does not see is not taken for good.
+func TestOrdinaryUsersGetNoPassForWhatTheyDoNotSee(t *testing.T) {
+	testenv.Namespaces(t)
+	if !testenv.Inside(t, "unshare", "--mount", "--propagation", "private", "sh", "-c", `mount -t tmpfs -o mode=0755 tmpfs /mnt && exec "$@"`, "sh") {
+		return
+	}
+	const root = "/mnt" // is gone with the namespace: the user could not clear it away
+	fill(t, root, "hardened")
+	if err := os.Mkdir(filepath.Join(root, "srv"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"home/mira", "etc/ssl/private", "etc/audit/rules.d", "etc/docker", "etc/cron.d", "etc/apt/apt.conf.d"} {
+		if err := os.Chmod(filepath.Join(root, secret), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testenv.Become(t, testenv.Nobody)
+	found := map[string]audit.Finding{}
+	for _, c := range New(Parts{Root: root, EUID: testenv.Nobody, Now: today}).Checks() {
+		found[c.ID] = c.Run(t.Context())
+	}
+	for _, id := range []string{
+		"tree.world_writable", "tree.unowned", "tree.setuid", "tree.programs", "files.homes", "files.cron", "files.secrets", "files.boot_password", "files.boot_loader",
+		"logging.permissions", "logging.audit", "logging.audit_rules", "containers.network", "mcp.config", "mcp.command", "mcp.missing", "updates.automatic", "updates.security", "services.exposed", "services.snmp",
+	} {
+		if f := found[id]; f.Status != "" || !f.Applies {
+			t.Errorf("%s: %s", id, verdict(f))
+		}
+	}
+	for _, id := range []string{"files.shadow", "files.passwd", "mounts.tmp", "time.service", "updates.supported"} {
+		if f := found[id]; f.Status != audit.Pass {
+			t.Errorf("%s: %s", id, verdict(f))
+		}
+	}
+	if f := look(t, "processes.deleted"); f.Status == audit.Pass {
+		t.Errorf("processes.deleted of the running system: %s", verdict(f))
+	}
+}
+
+// Root is not led out of a home by a link in it.
+func TestConfigurationsOfUsersAreReadInTheirHomes(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/passwd": "mira:x:1000:1000::/home/mira:/bin/sh\n", "etc/group": "", "home/mira/": "", "home/mira/.cursor/": "",
+		"root/.claude.json": `{"mcpServers": {"secret": {"command": "/opt/secret"}}}`,
+	})
+	for _, link := range []string{"/root/.claude.json", "../../root/.claude.json"} {
+		path := filepath.Join(root, "home/mira/.claude.json")
+		os.Remove(path)
+		if err := os.Symlink(link, path); err != nil {
+			t.Fatal(err)
+		}
+		m := &machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}
+		all, err := m.mcp()
+		if err != nil || all.unread == nil || len(all.list) != 1 || all.list[0].user.Name != "root" {
+			t.Errorf("%s: %+v, %v", link, all.list, err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(root, "home/mira/.cursor/mcp.json"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := (&machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}).mcp(); err != nil || all.unread == nil {
+		t.Errorf("a pipe: %+v, %v", all, err)
+	}
+}
+
+// The whole audit of the machine that the benchmark runs on, which it only reads,
+// the package manager's own run left out.
+func BenchmarkAudit(b *testing.B) {
+	for b.Loop() {
+		r, err := audit.Run(b.Context(), New(surroundedByAll()), audit.Options{})
+		if err != nil || r.Evaluated < 40 {
+			b.Fatalf("%d verdicts, %v", r.Evaluated, err)
+		}
+	}
+}
+
+type rpmRunner struct {
+	t   *testing.T
+	out string
+	end int
+}
+
+func (r rpmRunner) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	if c.Path != "/usr/bin/rpm" || !slices.Equal(c.Args[3:], []string{"-f", "/usr/bin/su", "/usr/bin/-x"}) || c.Timeout == 0 {
+		r.t.Errorf("runs %s %q", c.Path, c.Args)
+	}
+	return sysexec.Result{Stdout: []byte(r.out), Exit: r.end}, nil
+}
+
+func TestOtherPackageManagersSayWhatTheyShip(t *testing.T) {
+	files := []sighting{{path: "/usr/bin/su"}, {path: "/usr/bin/-x"}}
+	known := map[string]shipment{}
+	m := &machine{Parts: Parts{Root: "/", Runner: rpmRunner{t, "0104755 /usr/bin/su\n0100755 /usr/bin/other\nfile /usr/bin/-x is not owned by any package\n", 1}}}
+	if err := m.shippedByRPM(t.Context(), files, known); err != nil || len(known) != 1 || known["/usr/bin/su"] != (shipment{packaged: true, mode: 0o104755}) {
+		t.Errorf("rpm: %v, %v", known, err)
+	}
+	m.Runner = rpmRunner{t, "", 1}
+	if err := m.shippedByRPM(t.Context(), files, known); err == nil {
+		t.Error("a data base that cannot be read is taken for an empty one")
+	}
+	root := testenv.Plant(t, map[string]string{"var/lib/pacman/local/shadow-4/files": "%FILES%\nusr/bin/\nusr/bin/su\n", "var/lib/pacman/local/ALPM_DB_VERSION": "9\n"})
+	known, err := (&machine{Parts: Parts{Root: root}}).shipped(t.Context(), files)
+	if err != nil || len(known) != 1 || known["/usr/bin/su"] != (shipment{packaged: true, mode: -1}) {
+		t.Errorf("pacman: %v, %v", known, err)
+	}
+	if known, err := (&machine{Parts: Parts{Root: t.TempDir()}}).shipped(t.Context(), files); !errors.Is(err, errNoPackages) {
+		t.Errorf("no manager: %v, %v", known, err)
+	}
+}
