@@ -60,7 +60,7 @@ cross:
 ## golden: rewrite the golden files, schemas and generated pages
 golden:
 	@test -z "$$CI" || { echo "golden files are not rewritten in CI"; exit 1; }
-	$(GO) test ./internal/cli ./internal/mcpserver ./platform/linux/inventory ./platform/linux/packages ./platform/linux/vitals -update
+	$(GO) test ./internal/cli ./internal/mcpserver ./platform/linux/audit ./platform/linux/inventory ./platform/linux/packages ./platform/linux/vitals -update
 
 ## fuzz: each fuzz target for FUZZTIME (15s)
 fuzz:
