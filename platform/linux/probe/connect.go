@@ -71,7 +71,7 @@ func (c Connect) Scan(ctx context.Context, job portscan.Job) (portscan.Result, e
 			return s.result(ctx, err)
 		}
 		todo, s.silent = s.silent, nil
-		s.window, s.late = min(smallWindow, s.most), 0
+		s.window = min(smallWindow, s.most)
 	}
 }
 
