@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,8 @@ const sshDefault = 22
 
 // EnableOptions change how the firewall is switched on.
 type EnableOptions struct {
-	// Force goes on where the way in could not be found out for certain.
+	// Force goes on where the way in could not be found out for certain, or where
+	// a rule of the owner shuts it.
 	Force bool
 }
 
@@ -40,16 +42,19 @@ type Enabled struct {
 	// Manager is [UFW], [Firewalld] or [Nftables]; absent when a firewall was on
 	// already that none of them has loaded.
 	Manager string `json:"manager,omitempty"`
-	// AllowedPorts are those of remote sessions, which were let in first.
-	AllowedPorts []Port `json:"allowed_ports"`
-	// Closes lists what other hosts could reach and now cannot; at most 30.
-	Closes          []Listener `json:"closes"`
-	ClosesTotal     int        `json:"closes_total"`
-	ClosesTruncated bool       `json:"closes_truncated"`
+	// AllowedPorts are those of remote sessions, which were let in first; absent,
+	// as are the other lists, when a firewall was on already: its rules are not looked at.
+	AllowedPorts []Port `json:"allowed_ports,omitzero"`
+	// Closes lists what other hosts could reach and now cannot; at most 30. It is
+	// empty when that is nothing, and then there is no total.
+	Closes          []Listener `json:"closes,omitzero"`
+	ClosesTotal     int        `json:"closes_total,omitempty"`
+	ClosesTruncated bool       `json:"closes_truncated,omitempty"`
 	// Persistent says whether the firewall comes back after a reboot; absent
 	// when that is not known.
-	Persistent *bool  `json:"persistent,omitempty"`
-	Details    string `json:"details"`
+	Persistent *bool `json:"persistent,omitempty"`
+	// Details says it in sentences; absent from a preview.
+	Details string `json:"details,omitempty"`
 }
 
 // An Enabling is a firewall that is about to be switched on, or one that is on.
@@ -58,17 +63,20 @@ type Enabling struct {
 	manager Manager // nil when a firewall is on that is not sentinel's own
 	before  Status
 	result  Enabled
-	note    string // a sentence about what could not be found out
+	force   bool
+	ports   []Port       // to be let in
+	peers   []netip.Addr // of open remote sessions
+	note    string       // sentences about what force has passed over
 }
 
 // PlanEnable finds out what would be done. It changes nothing. A firewall that
 // is on already is a plan that says so. It fails with FIREWALL_UNAVAILABLE when there is
-// nothing to switch on, and with UNAVAILABLE when that could lock the owner out because
-// the port of remote sessions is not known.
+// nothing to switch on, and when it could lock the owner out: with UNAVAILABLE because
+// the port of remote sessions is not known, with FIREWALL_FAILED because a rule shuts it.
 func PlanEnable(ctx context.Context, source Source, wall Wall, o EnableOptions) (*Enabling, error) {
 	facts := source.Firewall(ctx)
-	e := &Enabling{source: source, before: Assess(facts)}
-	e.result = Enabled{FirewallStatus: e.before.State, AllowedPorts: []Port{}, Closes: []Listener{}}
+	e := &Enabling{source: source, before: Assess(facts), force: o.Force}
+	e.result = Enabled{FirewallStatus: Active}
 	if e.before.State == Unknown {
 		return nil, fault.New(fault.Unavailable, "Whether a firewall is on cannot be told: "+e.before.Evidence+".").
 			WithFix("Run it as root: sudo sentinel --fix-firewall")
@@ -82,7 +90,8 @@ func PlanEnable(ctx context.Context, source Source, wall Wall, o EnableOptions) 
 		return nil, err
 	}
 	e.manager, e.result.Manager = manager, manager.Name()
-	if err := e.survey(ctx, wall, o); err != nil {
+	e.result.Changed = true
+	if err := e.survey(ctx, wall); err != nil {
 		return nil, err
 	}
 	return e, ctx.Err()
@@ -108,42 +117,60 @@ func (e *Enabling) alreadyOn(f Facts, manager Manager) {
 }
 
 // survey finds the ports to let in and what becomes unreachable.
-func (e *Enabling) survey(ctx context.Context, wall Wall, o EnableOptions) error {
+func (e *Enabling) survey(ctx context.Context, wall Wall) error {
 	doors, err := wall.Doors(ctx)
-	if err := e.ways(&doors, err, o); err != nil {
+	if err := e.ways(&doors, err); err != nil {
 		return err
 	}
-	rules, err := e.manager.Rules(ctx)
+	rules, err := e.manager.Rules(ctx, doors.Peers)
 	if err != nil {
 		return err
 	}
-	for _, p := range doors.Remote {
-		if rules(p) == Refused {
-			return fault.New(fault.FirewallFailed, fmt.Sprintf("A rule of %s refuses %s, the port of remote sessions, from everywhere.", e.manager.Name(), p)).
-				WithFix("Remove that rule first, for instance with: ufw delete deny " + p.String())
-		}
+	e.ports, e.peers = doors.Remote, doors.Peers
+	if err := e.admit(rules); err != nil {
+		return err
 	}
-	e.result.AllowedPorts = append(e.result.AllowedPorts, doors.Remote...)
+	closes := []Listener{}
 	for _, l := range distinct(doors.Listeners) {
-		if rules(l.Port) != Open && !contains(doors.Remote, l.Port) {
-			e.result.Closes = append(e.result.Closes, l)
+		if rules(l.Port).Verdict != Open && !contains(e.ports, l.Port) {
+			closes = append(closes, l)
 		}
 	}
-	e.result.ClosesTotal = len(e.result.Closes)
+	e.result.ClosesTotal = len(closes)
 	e.result.ClosesTruncated = e.result.ClosesTotal > maxCloses
-	e.result.Closes = e.result.Closes[:min(len(e.result.Closes), maxCloses)]
+	e.result.Closes = closes[:min(len(closes), maxCloses)]
+	return nil
+}
+
+// admit sorts out the ports of remote sessions that a rule of the owner shuts:
+// a firewall that is switched on over such a rule is a way to be locked out.
+func (e *Enabling) admit(rules Rules) error {
+	e.result.AllowedPorts = []Port{}
+	for _, p := range e.ports {
+		r := rules(p)
+		if r.Verdict != Refused {
+			e.result.AllowedPorts = append(e.result.AllowedPorts, p)
+			continue
+		}
+		said := sanitize.Text(fmt.Sprintf("%s shuts out new remote sessions by %s: %s", e.manager.Name(), p, r.Rule), 300) + "."
+		if !e.force {
+			return fault.New(fault.FirewallFailed, "Once it is on, "+said).
+				WithFix(sanitize.Text(r.Fix, 600) + " Or at a console of the machine run: sudo sentinel --fix-firewall --force")
+		}
+		e.note += " As its rules stand, " + said
+	}
 	return nil
 }
 
 // ways makes sure that the ways of remote sessions are known, or that the owner
 // has said that they do not matter.
-func (e *Enabling) ways(doors *Doors, err error, o EnableOptions) error {
+func (e *Enabling) ways(doors *Doors, err error) error {
 	slices.SortFunc(doors.Remote, Port.Compare)
 	doors.Remote = slices.Compact(doors.Remote)
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
-	case err != nil && !o.Force:
+	case err != nil && !e.force:
 		refusal := fault.Wrap(fault.Unavailable, "The port of remote sessions cannot be found out, and without it the firewall could lock you out", err)
 		return refusal.WithFix("Mend that, or at a console of the machine run: sudo sentinel --fix-firewall --force")
 	case err != nil:
@@ -158,17 +185,14 @@ func (e *Enabling) ways(doors *Doors, err error, o EnableOptions) error {
 // Summary says in one or two sentences what Do would do.
 func (e *Enabling) Summary() string {
 	if e.before.State == Active {
-		return "The firewall is on already: " + e.before.Evidence + ". Nothing would be changed."
+		return "The firewall is on already: " + e.before.Evidence + ". Nothing would be changed." + e.another()
 	}
 	return fmt.Sprintf("%s would be switched on. %s %s", e.name(), e.allowed("would be"), e.closing("would become")) + e.note
 }
 
-// Preview returns what Do is expected to return, with the status of now.
-func (e *Enabling) Preview() Enabled {
-	preview := e.result
-	preview.Details = sanitize.Text(e.Summary(), 900)
-	return preview
-}
+// Preview returns what Do is expected to return, less what is only known
+// afterwards.
+func (e *Enabling) Preview() Enabled { return e.result }
 
 // Do switches the firewall on, reads it back, and takes everything back when
 // it does not show or when it would shut out remote sessions (FIREWALL_FAILED). A
@@ -187,10 +211,9 @@ func (e *Enabling) Do(ctx context.Context) (Enabled, error) {
 		return Enabled{}, e.takeBack(ctx, err)
 	}
 	done := e.result
-	done.FirewallStatus, done.Changed = after.State, true
 	lasting, why := e.manager.Keep(ctx)
 	done.Persistent = &lasting
-	done.Details = sanitize.Text(fmt.Sprintf("%s was switched on: %s. %s %s %s", e.name(), after.Evidence, e.allowed("were"), e.closing("became"), e.outlook(lasting, why))+e.note, 900)
+	done.Details = sanitize.Text(fmt.Sprintf("%s was switched on: %s. %s%s %s %s", e.name(), after.Evidence, e.allowed("were"), e.note, e.closing("became"), e.outlook(lasting, why))+e.another(), 900)
 	return done, nil
 }
 
@@ -198,7 +221,7 @@ func (e *Enabling) Do(ctx context.Context) (Enabled, error) {
 // last if it does not yet.
 func (e *Enabling) stayOn(ctx context.Context) Enabled {
 	done := e.result
-	done.Details = "The firewall was on already: " + e.before.Evidence + ". Its rules were not touched."
+	done.Details = "The firewall was on already: " + e.before.Evidence + ". Its rules were not touched." + e.another()
 	if e.manager != nil {
 		lasting, why := e.manager.Keep(ctx)
 		done.Persistent = &lasting
@@ -209,16 +232,21 @@ func (e *Enabling) stayOn(ctx context.Context) Enabled {
 }
 
 // change switches on and reads back: that a firewall is in force, and that it
-// lets remote sessions in.
+// lets remote sessions in. Whoever forces it is only told when it does not.
 func (e *Enabling) change(ctx context.Context) (Status, error) {
-	if err := e.manager.Enable(ctx, e.result.AllowedPorts); err != nil {
+	if err := e.manager.Enable(ctx, e.ports); err != nil {
 		return Status{}, err
 	}
 	after := Assess(e.source.Firewall(ctx))
 	if after.State != Active {
 		return Status{}, errors.New(after.Evidence)
 	}
-	return after, e.manager.Admits(ctx, e.result.AllowedPorts)
+	err := e.manager.Admits(ctx, e.result.AllowedPorts, e.peers)
+	if err != nil && e.force {
+		e.note += " Remote sessions may be shut out: " + err.Error() + "."
+		return after, nil
+	}
+	return after, err
 }
 
 // takeBack undoes what was done, and says when not even that worked.
@@ -244,8 +272,11 @@ func (e *Enabling) name() string {
 
 // allowed is a sentence about the ports of remote sessions.
 func (e *Enabling) allowed(were string) string {
-	if len(e.result.AllowedPorts) == 0 {
+	if len(e.ports) == 0 {
 		return "No server for remote sessions was found, so no port is let in for one."
+	}
+	if len(e.result.AllowedPorts) == 0 {
+		return "No port of remote sessions is let in for everyone."
 	}
 	var names []string
 	for _, p := range e.result.AllowedPorts {
@@ -282,6 +313,22 @@ func (e *Enabling) outlook(lasting bool, why string) string {
 			" or remove the file and run sudo nft delete table inet " + BaselineTable + " to switch it off."
 	}
 	return text
+}
+
+// another is a sentence about letting one more port in with the owner's own tool.
+func (e *Enabling) another() string {
+	example := Port{Number: 8080, Protocol: "tcp"}
+	if len(e.result.Closes) > 0 {
+		example = e.result.Closes[0].Port
+	}
+	switch e.result.Manager {
+	case UFW:
+		return fmt.Sprintf(" To let another port in: sudo ufw allow %s.", example)
+	case Firewalld:
+		return fmt.Sprintf(" To let another port in: sudo firewall-cmd --permanent --add-port=%s, then sudo firewall-cmd --reload.", example)
+	default:
+		return ""
+	}
 }
 
 func contains(ports []Port, p Port) bool { return slices.Contains(ports, p) }

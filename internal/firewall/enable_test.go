@@ -4,9 +4,12 @@ package firewall
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +36,7 @@ type house struct {
 	undoErr   error
 	done      []string
 	during    func() // runs while it is switched on
+	told      []netip.Addr
 }
 
 func (h *house) Firewall(context.Context) Facts {
@@ -51,11 +55,23 @@ func (h *house) Manager(context.Context) (Manager, error) {
 	return h, nil
 }
 
-func (h *house) Doors(context.Context) (Doors, error) { return h.doors, h.doorsErr }
-func (h *house) Name() string                         { return h.name }
+func (h *house) Name() string { return h.name }
 
-func (h *house) Rules(context.Context) (Rules, error) {
-	return func(p Port) Verdict { return h.rules[p] }, h.rulesErr
+func (h *house) Doors(context.Context) (Doors, error) {
+	d := h.doors
+	d.Remote = slices.Clone(d.Remote)
+	return d, h.doorsErr
+}
+
+func (h *house) Rules(_ context.Context, peers []netip.Addr) (Rules, error) {
+	h.told = peers
+	return func(p Port) Ruling {
+		r := Ruling{Verdict: h.rules[p]}
+		if r.Verdict == Refused {
+			r.Rule, r.Fix = "there is deny "+p.String(), "Remove it: sudo undeny "+p.String()+"."
+		}
+		return r
+	}, h.rulesErr
 }
 
 func (h *house) Enable(ctx context.Context, ports []Port) error {
@@ -70,7 +86,8 @@ func (h *house) Enable(ctx context.Context, ports []Port) error {
 	return h.enableErr
 }
 
-func (h *house) Admits(_ context.Context, ports []Port) error {
+func (h *house) Admits(_ context.Context, ports []Port, peers []netip.Addr) error {
+	h.told = append(h.told, peers...)
 	h.done = append(h.done, fmt.Sprint("admits ", ports))
 	return h.admitsErr
 }
@@ -92,6 +109,7 @@ func newHouse() *house {
 	return &house{
 		name: UFW, lasting: true, rules: map[Port]Verdict{tcp(80): Open, tcp(25): Refused},
 		doors: Doors{
+			Peers:     []netip.Addr{netip.MustParseAddr("192.0.2.9")},
 			Remote:    []Port{tcp(2222), tcp(22), tcp(2222)},
 			Listeners: []Listener{{tcp(22), "sshd"}, {tcp(8080), "java"}, {tcp(8080), "java"}, {tcp(80), "nginx"}, {Port{5353, "udp"}, "a\x1b[31mb"}, {tcp(25), "exim"}},
 		},
@@ -114,7 +132,7 @@ func TestFirewallIsSwitchedOnWithTheWayInFirst(t *testing.T) {
 		t.Errorf("planning did %q", h.done)
 	}
 	p := e.Preview()
-	if p.Changed || p.FirewallStatus != Disabled || p.Manager != UFW || p.Persistent != nil || !strings.Contains(p.Details, "would be switched on") || p.Details != e.Summary() {
+	if !p.Changed || p.FirewallStatus != Active || p.Manager != UFW || p.Persistent != nil || p.Details != "" || !strings.Contains(e.Summary(), "would be switched on") {
 		t.Errorf("preview %+v", p)
 	}
 	got, err := e.Do(t.Context())
@@ -130,7 +148,14 @@ func TestFirewallIsSwitchedOnWithTheWayInFirst(t *testing.T) {
 	if want := []Listener{{tcp(25), "exim"}, {tcp(8080), "java"}, {Port{5353, "udp"}, "a\ufffd[31mb"}}; !slices.Equal(got.Closes, want) || got.ClosesTotal != 3 || got.ClosesTruncated {
 		t.Errorf("closes %+v", got.Closes)
 	}
-	for _, part := range []string{"ufw was switched on", "their_ufw", "22/tcp, 2222/tcp", "3 other services became unreachable", "It comes back"} {
+	p.Persistent, p.Details = got.Persistent, got.Details
+	if !reflect.DeepEqual(p, got) {
+		t.Errorf("previewed %+v, got %+v", p, got)
+	}
+	if peer := netip.MustParseAddr("192.0.2.9"); !slices.Equal(h.told, []netip.Addr{peer, peer}) {
+		t.Errorf("told of the peers %v", h.told)
+	}
+	for _, part := range []string{"ufw was switched on", "their_ufw", "22/tcp, 2222/tcp", "3 other services became unreachable", "It comes back", "sudo ufw allow 25/tcp."} {
 		if !strings.Contains(got.Details, part) {
 			t.Errorf("details lack %q: %s", part, got.Details)
 		}
@@ -165,8 +190,14 @@ func TestFirewallThatIsOnIsASuccessThatChangesNothing(t *testing.T) {
 		if err != nil || got.Changed || got.FirewallStatus != Active || got.Manager != c.manager || !slices.Equal(h.done, c.did) {
 			t.Errorf("%s: %+v, %v, did %q", name, got, err, h.done)
 		}
-		if (got.Persistent != nil) != (c.did != nil) || got.AllowedPorts == nil || got.Closes == nil {
+		if (got.Persistent != nil) != (c.did != nil) {
 			t.Errorf("%s: %+v", name, got)
+		}
+		if raw, err := json.Marshal(got); err != nil || strings.Contains(string(raw), "allowed_ports") || strings.Contains(string(raw), "closes") {
+			t.Errorf("%s: values that nobody has looked up: %s", name, raw)
+		}
+		if said := map[string]string{UFW: "sudo ufw allow 8080/tcp", Firewalld: "sudo firewall-cmd --permanent --add-port=8080/tcp"}[c.manager]; !strings.Contains(got.Details, said) {
+			t.Errorf("%s: %s", name, got.Details)
 		}
 	}
 }
@@ -182,7 +213,7 @@ func TestFirewallThatCouldLockOutIsRefused(t *testing.T) {
 		"status unknown":       {func(h *house) { h.blind = fs.ErrPermission }, fault.Unavailable, "without root", false},
 		"nothing to switch on": {func(h *house) { h.none = none }, fault.NoFirewall, "None.", false},
 		"doors unknown":        {func(h *house) { h.doorsErr = errors.New("sshd -T failed") }, fault.Unavailable, "sshd -T failed", true},
-		"a rule refuses":       {func(h *house) { h.rules[tcp(22)] = Refused }, fault.FirewallFailed, "22/tcp", false},
+		"a rule refuses":       {func(h *house) { h.rules[tcp(22)] = Refused }, fault.FirewallFailed, "ufw shuts out new remote sessions by 22/tcp: there is deny 22/tcp.", true},
 	} {
 		h := newHouse()
 		c.change(h)
@@ -206,6 +237,33 @@ func TestForceLetsTheUsualPortInWhenNoneIsKnown(t *testing.T) {
 	got, err := plan(t, h, EnableOptions{Force: true}).Do(t.Context())
 	if err != nil || !slices.Equal(got.AllowedPorts, []Port{tcp(22)}) || !strings.Contains(got.Details, "not readable") {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestForceSwitchesOnOverARuleThatRefuses(t *testing.T) {
+	h := newHouse()
+	h.rules[tcp(22)] = Refused
+	_, err := PlanEnable(t.Context(), h, h, EnableOptions{})
+	if fix := fault.NewDocument("x", err).Fix; fix != "Remove it: sudo undeny 22/tcp. Or at a console of the machine run: sudo sentinel --fix-firewall --force" {
+		t.Errorf("fix %q", fix)
+	}
+	h.admitsErr = errors.New("a rule drops 2222/tcp")
+	got, err := plan(t, h, EnableOptions{Force: true}).Do(t.Context())
+	if err != nil || !got.Changed || !slices.Equal(got.AllowedPorts, []Port{tcp(2222)}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, part := range []string{"(2222/tcp) were let in", "ufw shuts out new remote sessions by 22/tcp: there is deny 22/tcp.", "may be shut out: a rule drops 2222/tcp."} {
+		if !strings.Contains(got.Details, part) {
+			t.Errorf("details lack %q: %s", part, got.Details)
+		}
+	}
+	if want := []string{"enable [22/tcp 2222/tcp]", "admits [2222/tcp]", "keep"}; !slices.Equal(h.done, want) {
+		t.Errorf("did %q", h.done)
+	}
+	h = newHouse()
+	h.doors.Remote, h.rules[tcp(22)], h.rules[tcp(2222)] = []Port{tcp(22)}, Refused, Refused
+	if p := plan(t, h, EnableOptions{Force: true}); p.Preview().AllowedPorts == nil || !strings.Contains(p.Summary(), "No port of remote sessions is let in for everyone.") {
+		t.Errorf("%s", p.Summary())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 )
@@ -60,21 +61,31 @@ type Doors struct {
 	Remote []Port
 	// Listeners are all exposed sockets, those of Remote included.
 	Listeners []Listener
+	// Peers are the other ends of the remote sessions that are open.
+	Peers []netip.Addr
 }
 
-// A Verdict is what a firewall does with packets from anywhere to one port.
+// A Verdict is what a firewall does with new connections to one port.
 type Verdict int
 
-// The verdicts. Refused means that a rule of the owner names the port; what no
-// rule names is Closed too once the firewall is on.
+// The verdicts. Refused means that a rule of the owner shuts out some of those
+// that come in to the port, even when it is let in besides; what no rule names is
+// Closed, too, once the firewall is on.
 const (
 	Closed Verdict = iota
 	Open
 	Refused
 )
 
+// A Ruling is a verdict and where it comes from.
+type Ruling struct {
+	Verdict Verdict
+	Rule    string // what refuses, as its manager writes it; only with Refused
+	Fix     string // a sentence that says how to remove it
+}
+
 // Rules are those of the owner, which a firewall follows once it is on.
-type Rules func(Port) Verdict
+type Rules func(Port) Ruling
 
 // A Wall finds out what stands before a firewall. Its methods change nothing.
 type Wall interface {
@@ -89,14 +100,15 @@ type Wall interface {
 type Manager interface {
 	// Name is [UFW], [Firewalld] or [Nftables].
 	Name() string
-	// Rules reads what the manager will let in by itself. It changes nothing.
-	Rules(ctx context.Context) (Rules, error)
+	// Rules reads what the manager will let in by itself. It changes nothing. A
+	// rule that refuses certain addresses counts when one of peers is among them.
+	Rules(ctx context.Context, peers []netip.Addr) (Rules, error)
 	// Enable lets ports in and then switches the firewall on. What it has done
 	// when it fails, Undo takes back.
 	Enable(ctx context.Context, ports []Port) error
-	// Admits reads back whether the loaded rules let every port in from
-	// anywhere; the error names the first that they do not.
-	Admits(ctx context.Context, ports []Port) error
+	// Admits reads back whether the loaded rules let every port in from anywhere,
+	// and above all from peers; the error names the first that they do not.
+	Admits(ctx context.Context, ports []Port, peers []netip.Addr) error
 	// Keep makes the firewall come back after a reboot. why says in words what
 	// stands in the way when it does not. It is idempotent.
 	Keep(ctx context.Context) (lasting bool, why string)

@@ -110,7 +110,9 @@ func TestProtectedServices(t *testing.T) {
 	for name, lifts := range map[string]bool{
 		"ssh": true, "sshd": true, "ssh@1": true, "dbus": true, "dbus-broker": true, "systemd-logind": true, "NetworkManager": true, "systemd-networkd": true,
 		"networking": true, "wpa_supplicant": true, "wpa_supplicant@wlan0": true, "gdm": true, "gdm3": true, "sddm": true, "lightdm": true, "display-manager": true,
-		"systemd-resolved": true, "ifup@eth0": true,
+		"ifup@eth0": true, "systemd-resolved": false, "systemd-timesyncd": false,
+		"firewalld": true, "ufw": true, "nftables": true, "iptables": true, "ip6tables": true, "netfilter-persistent": true, "shorewall": true, "shorewall6": true, "ferm": true, "ipset": true,
+		"openvpn": true, "openvpn-client@office": true, "wg-quick@wg0": true, "tailscaled": true, "strongswan": true, "strongswan-starter": true, "ipsec": true,
 		"systemd-journald": false, "systemd-udevd": false, "systemd-poweroff": false, "systemd-x": false, "user@1000": false, "user-runtime-dir@0": false, "session-1": false,
 		"rescue": false, "emergency": false, "debug-shell": false, "reboot": false, "poweroff": false, "halt": false, "kexec-load": false, "dracut-shutdown": false,
 		"plymouth-quit": false, "initrd-switch-root": false, "soft-reboot": false, "hibernate": false,
@@ -136,7 +138,7 @@ func TestProtectedServices(t *testing.T) {
 			t.Errorf("nginx with the alias %s: %v", name, err)
 		}
 	}
-	for _, free := range []string{"nginx", "sshguard", "dbusx", "rebooter.x", "userd", "debugger", "haltx"} {
+	for _, free := range []string{"nginx", "sshguard", "dbusx", "rebooter.x", "userd", "debugger", "haltx", "nftablesx", "wg-quicker", "ufwd"} {
 		if r := ruleOf(free + suffix); r != nil && free != "rebooter.x" {
 			t.Errorf("%s is protected by %s", free, r.pattern)
 		}

@@ -18,6 +18,7 @@ type rule struct {
 }
 
 const (
+	filter  = "it decides who reaches this machine, and its start does not look after remote sessions"
 	session = "the session of whoever asks may depend on it"
 	ends    = "it ends the system, puts it to sleep or opens a shell of root on it"
 	people  = "it is the session of a person"
@@ -33,7 +34,9 @@ var rules = []rule{
 	{"NetworkManager", session, true}, {"systemd-networkd", session, true}, {"networking", session, true}, {"network", session, true},
 	{"wpa_supplicant*", session, true}, {"iwd", session, true}, {"dhcpcd*", session, true}, {"dhclient*", session, true}, {"ifup@*", session, true},
 	{"connman", session, true}, {"wicked*", session, true},
-	{"systemd-resolved", "the names of other machines are found through it", true}, {"systemd-timesyncd", "it sets the clock of the machine", true},
+	{"openvpn*", session, true}, {"wg-quick@*", session, true}, {"tailscaled", session, true}, {"strongswan*", session, true}, {"ipsec", session, true},
+	{"firewalld", filter, true}, {"ufw", filter, true}, {"nftables", filter, true}, {"iptables", filter, true}, {"ip6tables", filter, true},
+	{"netfilter-persistent", filter, true}, {"shorewall*", filter, true}, {"ferm", filter, true}, {"ipset", filter, true},
 	{"display-manager", session, true}, {"gdm", session, true}, {"gdm3", session, true}, {"sddm", session, true}, {"lightdm", session, true},
 	{"lxdm", session, true}, {"xdm", session, true}, {"wdm", session, true}, {"kdm", session, true}, {"nodm", session, true}, {"slim", session, true},
 	{"greetd", session, true}, {"ly", session, true},

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"sentinel/internal/firewall"
@@ -38,16 +39,16 @@ func (*baseline) Name() string { return firewall.Nftables }
 
 // Rules implements [firewall.Manager]. What the owner has added to the
 // definition stays open.
-func (b *baseline) Rules(context.Context) (firewall.Rules, error) {
+func (b *baseline) Rules(context.Context, []netip.Addr) (firewall.Rules, error) {
 	ports, _, err := b.w.state.read()
 	if err != nil {
 		return nil, err
 	}
-	return func(p firewall.Port) firewall.Verdict {
+	return func(p firewall.Port) firewall.Ruling {
 		if slices.Contains(ports, p) {
-			return firewall.Open
+			return firewall.Ruling{Verdict: firewall.Open}
 		}
-		return firewall.Closed
+		return firewall.Ruling{}
 	}, nil
 }
 
@@ -104,7 +105,7 @@ func carries(s network.Socket) bool {
 }
 
 // Admits implements [firewall.Manager].
-func (b *baseline) Admits(_ context.Context, ports []firewall.Port) error {
+func (b *baseline) Admits(_ context.Context, ports []firewall.Port, _ []netip.Addr) error {
 	rules, ok, err := loaded()
 	if err != nil {
 		return err

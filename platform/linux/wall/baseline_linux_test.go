@@ -102,7 +102,7 @@ func TestOwnRulesLetInOnlyWhatTheyMust(t *testing.T) {
 	if rules, _, _ := loaded(); rules != nil {
 		t.Error("planning has loaded rules")
 	}
-	if p := plan.Preview(); p.FirewallStatus != firewall.Disabled || p.Changed || !strings.Contains(p.Details, "2222/tcp") {
+	if p := plan.Preview(); p.FirewallStatus != firewall.Active || !p.Changed || !strings.Contains(plan.Summary(), "2222/tcp") {
 		t.Errorf("the plan: %+v", p)
 	}
 	done, err := plan.Do(t.Context())

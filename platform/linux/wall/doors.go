@@ -96,6 +96,7 @@ func (w *Wall) fromSockets(ctx context.Context, d *firewall.Doors) (serving bool
 			continue
 		}
 		d.Remote = append(d.Remote, firewall.Port{Number: s.Local.Port(), Protocol: "tcp"})
+		d.Peers = append(d.Peers, s.Remote.Addr().Unmap().WithZone(""))
 		if kind := w.sockets.tunnel(s.Local.Addr()); kind != noTunnel {
 			d.Remote = append(d.Remote, w.carriers(kind, listening, owners)...)
 		}

@@ -161,6 +161,21 @@ func TestWaysOfRemoteSessionsAreFound(t *testing.T) {
 	}
 }
 
+func TestOtherEndsOfRemoteSessionsAreFound(t *testing.T) {
+	mapped := session("192.0.2.1:22", 2)
+	mapped.Remote = netip.MustParseAddrPort("[::ffff:198.51.100.7]:50000")
+	local := session("192.0.2.1:22", 3)
+	local.Remote = netip.MustParseAddrPort("[fe80::1%eth0]:50000")
+	m := machine{
+		list:   []network.Socket{listener(network.TCP, "0.0.0.0:22", 1), session("192.0.2.1:22", 1), mapped, local, session("192.0.2.1:80", 4)},
+		owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 2: {PID: 10, Name: "sshd"}, 3: {PID: 10, Name: "sshd"}, 4: {PID: 11, Name: "nginx"}}, uids: map[int]int{10: 0, 11: 0},
+	}
+	want := []netip.Addr{netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("fe80::1")}
+	if d, err := m.wall().Doors(t.Context()); err != nil || !slices.Equal(d.Peers, want) {
+		t.Errorf("got %v, %v", d.Peers, err)
+	}
+}
+
 func TestWaysThatCannotBeFoundOutAreAnError(t *testing.T) {
 	sshd := []string{"/usr/sbin/sshd"}
 	broken := sysexec.Result{Exit: 255, Stderr: []byte("no hostkeys available -- exiting.\nmore\n")}

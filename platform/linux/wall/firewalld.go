@@ -8,21 +8,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
-	"strings"
 
 	"sentinel/internal/firewall"
 )
 
 const firewalldUnit = "firewalld.service"
 
-// maxServices bounds how many services of zones are looked up; each costs a run
-// of a Python program.
-const maxServices = 16
-
 // A firewalld switches firewalld on, and remembers what it did.
 type firewalld struct {
 	w       *Wall
+	before  snapshot // the rules of iptables that were loaded before
 	added   []opening
 	started bool
 	reload  bool // it ran before, with fewer rules
@@ -40,65 +37,6 @@ var _ firewall.Manager = (*firewalld)(nil)
 // Name implements [firewall.Manager].
 func (*firewalld) Name() string { return firewall.Firewalld }
 
-// zones returns those that packets can come in through: the default one, and
-// those that have interfaces or sources. program is the one that knows the permanent
-// ones or the one that asks the running daemon.
-func (f *firewalld) zones(ctx context.Context, program string) ([]zone, error) {
-	name, err := f.w.run(ctx, askLimit, program, "--get-default-zone")
-	if err != nil {
-		return nil, err
-	}
-	out, err := f.w.run(ctx, askLimit, program, "--list-all-zones")
-	if err != nil {
-		return nil, err
-	}
-	standard := strings.TrimSpace(string(name))
-	zones := slices.DeleteFunc(parseZones(out), func(z zone) bool {
-		return !plainName(z.name) || z.name != standard && !z.bound
-	})
-	if !slices.ContainsFunc(zones, func(z zone) bool { return z.name == standard }) {
-		return nil, fmt.Errorf("the default zone %q of firewalld is not there", standard)
-	}
-	return zones, f.services(ctx, zones)
-}
-
-// Rules implements [firewall.Manager]: a port counts as open when every zone
-// lets it in.
-func (f *firewalld) Rules(ctx context.Context) (firewall.Rules, error) {
-	zones, err := f.zones(ctx, offlineProgram)
-	if err != nil {
-		return nil, err
-	}
-	return func(p firewall.Port) firewall.Verdict {
-		for _, z := range zones {
-			if !z.admits(p) {
-				return firewall.Closed
-			}
-		}
-		return firewall.Open
-	}, nil
-}
-
-// services adds the ports of the services of each zone to the zone's own.
-func (f *firewalld) services(ctx context.Context, zones []zone) error {
-	known := map[string]spans{}
-	for i := range zones {
-		for _, name := range zones[i].services {
-			ports, ok := known[name]
-			if !ok && plainName(name) && len(known) < maxServices {
-				out, err := f.w.run(ctx, askLimit, offlineProgram, "--info-service="+name)
-				if err != nil {
-					return err
-				}
-				ports = parseService(out)
-				known[name] = ports
-			}
-			zones[i].ports = append(zones[i].ports, ports...)
-		}
-	}
-	return nil
-}
-
 // Enable implements [firewall.Manager]. The ports are let in while firewalld is
 // off, so that it never runs without them.
 func (f *firewalld) Enable(ctx context.Context, ports []firewall.Port) error {
@@ -109,7 +47,16 @@ func (f *firewalld) Enable(ctx context.Context, ports []firewall.Port) error {
 	if err != nil {
 		return err
 	}
-	f.reload = f.w.units.state(ctx, firewalldUnit).active
+	if f.before, err = f.w.snapshot(ctx); err != nil {
+		return err
+	}
+	u := f.w.units.state(ctx, firewalldUnit)
+	if u.starting { // somebody else has it started, and it is not ours to stop
+		if err := f.begin(ctx); err != nil {
+			return err
+		}
+	}
+	f.reload = u.active || u.starting
 	for _, z := range zones {
 		for _, p := range ports {
 			if err := f.open(ctx, z, p); err != nil {
@@ -122,12 +69,16 @@ func (f *firewalld) Enable(ctx context.Context, ports []firewall.Port) error {
 		return err
 	}
 	f.started = true
+	return f.begin(ctx)
+}
+
+// begin starts the daemon and waits. Its unit counts as started when the daemon
+// has its name on the bus. It loads the rules after that, and answers after those.
+func (f *firewalld) begin(ctx context.Context) error {
 	if err := f.w.units.start(ctx, firewalldUnit); err != nil {
 		return err
 	}
-	// The unit counts as started when the daemon has its name on the bus. It
-	// loads the rules after that, and answers after those.
-	_, err = f.w.run(ctx, changeLimit, clientProgram, "--state")
+	_, err := f.w.run(ctx, changeLimit, clientProgram, "--state")
 	return err
 }
 
@@ -151,14 +102,21 @@ func (f *firewalld) change(ctx context.Context, args ...string) ([]byte, error) 
 
 // Admits implements [firewall.Manager]. The zones of the running daemon can be
 // others than the permanent ones: NetworkManager binds interfaces to zones itself.
-// Such a zone gets the port now.
-func (f *firewalld) Admits(ctx context.Context, ports []firewall.Port) error {
+// Such a zone gets the port now. Direct rules are not in any zone but in iptables.
+func (f *firewalld) Admits(ctx context.Context, ports []firewall.Port, peers []netip.Addr) error {
 	zones, err := f.zones(ctx, clientProgram)
 	if err != nil {
 		return err
 	}
-	for _, z := range zones {
-		for _, p := range ports {
+	policies, err := f.policies(ctx, clientProgram)
+	if err != nil {
+		return err
+	}
+	for _, p := range ports {
+		if r, ok := refused(append(slices.Clone(policies), zones...), p, peers, ""); ok {
+			return fmt.Errorf("%s is shut out: %s", p, r.Rule)
+		}
+		for _, z := range zones {
 			if z.admits(p) {
 				continue
 			}
@@ -167,7 +125,11 @@ func (f *firewalld) Admits(ctx context.Context, ports []firewall.Port) error {
 			}
 		}
 	}
-	return nil
+	now, err := f.w.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	return now.admits(ports, peers, f.before)
 }
 
 // openNow lets a port into a zone both now and permanently, and asks whether it

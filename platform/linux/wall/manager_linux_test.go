@@ -36,6 +36,8 @@ func TestOwnersChoiceOfManagerIsFollowed(t *testing.T) {
 		"both, firewalld enabled":        {both, map[string]unit{ufwUnit: loadedUnit, firewalldUnit: enabled}, firewall.Firewalld},
 		"both, both as they were put in": {both, map[string]unit{ufwUnit: enabled, firewalldUnit: enabled}, firewall.Firewalld},
 		"both, firewalld masked":         {both, map[string]unit{ufwUnit: enabled, firewalldUnit: masked}, firewall.UFW},
+		"both, firewalld runs":           {both, map[string]unit{ufwUnit: enabled, firewalldUnit: {loaded: true, active: true}}, firewall.Firewalld},
+		"both, firewalld starts":         {both, map[string]unit{ufwUnit: enabled, firewalldUnit: {loaded: true, starting: true}}, firewall.Firewalld},
 		"both, both masked":              {both, map[string]unit{ufwUnit: masked, firewalldUnit: masked}, firewall.Nftables},
 	} {
 		m := machine{files: c.files, known: c.known}
@@ -121,8 +123,8 @@ func TestFirewalldThatRunsIsReloaded(t *testing.T) {
 	}}
 	s.booted, s.known = true, map[string]unit{firewalldUnit: {loaded: true, active: true}}
 	m := &firewalld{w: s.wall()}
-	rules, err := m.Rules(t.Context())
-	if err != nil || rules(tcp(22)) != firewall.Open || rules(tcp(2222)) != firewall.Closed {
+	rules, err := m.Rules(t.Context(), nil)
+	if err != nil || rules(tcp(22)).Verdict != firewall.Open || rules(tcp(2222)).Verdict != firewall.Closed || rules(tcp(80)).Verdict != firewall.Refused {
 		t.Errorf("rules: %v", err)
 	}
 	s.ran = nil
@@ -158,7 +160,7 @@ func TestZonesWithHostileNamesAreLeftOut(t *testing.T) {
 		}
 	}
 	s.said[offlineProgram+" --get-default-zone"] = "gone\n"
-	if _, err := m.Rules(t.Context()); err == nil {
+	if _, err := m.Rules(t.Context(), nil); err == nil {
 		t.Error("a default zone that is not there")
 	}
 }

@@ -3,103 +3,121 @@
 package wall
 
 import (
-	"bufio"
-	"bytes"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"sentinel/internal/firewall"
 )
 
-// A rule is one of ufw's that concerns packets from everywhere to one port, or
-// to all of them. Rules about one address, interface or direction are no rule for everyone.
+// A scope is whom a rule is about.
+type scope int
+
+const (
+	forEveryone scope = iota
+	forNetwork        // those with an address in it
+	forSome           // those that come by an interface, to an address, from a port
+)
+
+// A rule is one of ufw's about packets that come in.
 type rule struct {
-	ports  spans // nil means every port
-	accept bool  // allow and limit; deny and reject do not
+	text     string // as ufw takes it, without its comment: "deny 22/tcp"
+	accept   bool   // allow and limit; deny and reject do not
+	ports    spans  // nil means every port of the protocol
+	protocol string // empty means every one
+	app      string // the profile that has the ports; empty once they are known
+	scope    scope
+	from     netip.Prefix // with the scope forNetwork
 }
 
-// verdict returns what the first rule that covers p does, as ufw does: rules
-// are in order and the first decides.
-func verdict(rules []rule, p firewall.Port) firewall.Verdict {
-	for _, r := range rules {
+// covers says whether a rule is about a port. One whose ports are not known
+// could be.
+func (r rule) covers(p firewall.Port) bool {
+	if r.ports != nil {
+		return r.ports.has(p)
+	}
+	return r.protocol == "" || r.protocol == p.Protocol
+}
+
+// A decision is what the rules of ufw do with new connections to a port.
+type decision struct {
+	verdict firewall.Verdict
+	by      *rule // the one that refuses
+	// first says that only the last word of the owner, a rule that names no port,
+	// stands in the way of letting the port in, which a rule before it gets round.
+	first bool
+}
+
+// decide goes through rules as ufw does: they are in order and the first that
+// covers a packet decides. What the owner refuses to certain addresses is left to stand
+// unless one of peers is among them.
+func decide(rules []rule, p firewall.Port, peers []netip.Addr) decision {
+	kept := false
+	for i, r := range rules {
 		switch {
-		case r.ports != nil && !r.ports.has(p):
+		case !r.covers(p) || r.accept && (r.scope != forEveryone || r.app != ""):
 		case r.accept:
-			return firewall.Open
+			return decision{verdict: firewall.Open}
+		case r.scope == forNetwork && !within(r.from, peers):
+			kept = true
+		case r.scope == forEveryone && r.ports == nil && r.app == "" && !kept:
+			return decision{verdict: firewall.Closed, first: true}
 		default:
-			return firewall.Refused
+			return decision{verdict: firewall.Refused, by: &rules[i]}
 		}
 	}
-	return firewall.Closed
+	return decision{verdict: firewall.Closed}
+}
+
+// ruling is a decision in the words of ufw.
+func (d decision) ruling() firewall.Ruling {
+	if d.by == nil {
+		return firewall.Ruling{Verdict: d.verdict}
+	}
+	return firewall.Ruling{
+		Verdict: d.verdict, Rule: "there is the rule ufw " + d.by.text,
+		Fix: "Remove that rule first: sudo ufw delete " + d.by.text + ".",
+	}
 }
 
 // parseAdded parses "ufw show added": the rules of the owner as commands, one a
 // line, which ufw prints whether it is on or off (ufw(8)).
 func parseAdded(b []byte) []rule {
 	var rules []rule
-	scan := bufio.NewScanner(bytes.NewReader(b))
-	for scan.Scan() {
-		words := strings.Fields(scan.Text())
-		if len(words) < 3 || words[0] != "ufw" {
+	for line := range strings.Lines(string(b)) {
+		text, ok := strings.CutPrefix(strings.TrimSpace(line), "ufw ")
+		if !ok {
 			continue
 		}
-		if r, ok := parseRule(words[1], words[2:]); ok {
+		text, _, _ = strings.Cut(text, " comment '")
+		if r, ok := parseRule(text); ok {
 			rules = append(rules, r)
 		}
 	}
 	return rules
 }
 
-// parseRule reads the forms of a rule for everyone: "allow 22/tcp", "deny 80",
-// "deny in 80", "allow from any to any port 80 proto tcp".
-func parseRule(action string, rest []string) (rule, bool) {
-	accept, ok := decides(action)
-	if !ok {
+// parseRule reads the forms of a rule about what comes in: "allow 22/tcp", "deny
+// 80", "deny in on eth0 from 192.0.2.0/24 to any port 80 proto tcp".
+func parseRule(text string) (rule, bool) {
+	list := words(text)
+	if len(list) < 2 {
 		return rule{}, false
 	}
-	if at := slices.Index(rest, "comment"); at >= 0 {
-		rest = rest[:at]
+	accept, ok := decides(list[0])
+	rest := slices.DeleteFunc(list[1:], func(w string) bool { return w == "log" || w == "log-all" })
+	if !ok || len(rest) == 0 || rest[0] == "out" {
+		return rule{}, false
 	}
-	rest = slices.DeleteFunc(slices.Clone(rest), func(w string) bool { return w == "log" || w == "log-all" })
-	if len(rest) > 0 && rest[0] == "in" {
+	r := rule{text: text, accept: accept}
+	if rest[0] == "in" {
 		rest = rest[1:]
 	}
 	if len(rest) == 1 {
-		ports := parseSpans(rest[0])
-		return rule{ports: ports, accept: accept}, ports != nil
+		r.target(rest[0], "")
+		return r, true
 	}
-	return parseExtended(rest, accept)
-}
-
-// parseExtended reads the long form. Anything in it that narrows the rule down
-// makes it none for everyone.
-func parseExtended(words []string, accept bool) (rule, bool) {
-	protocol, port, side := "", "", ""
-	for len(words) >= 2 {
-		switch {
-		case (words[0] == "from" || words[0] == "to") && words[1] == "any":
-			side = words[0]
-		case words[0] == "port" && side == "to":
-			port = words[1]
-		case words[0] == "proto":
-			protocol = words[1]
-		default:
-			return rule{}, false
-		}
-		words = words[2:]
-	}
-	switch {
-	case len(words) > 0 || side == "":
-		return rule{}, false
-	case port == "" && protocol == "":
-		return rule{accept: accept}, true
-	case port == "":
-		return rule{}, false
-	case protocol != "":
-		port += "/" + protocol
-	}
-	ports := parseSpans(port)
-	return rule{ports: ports, accept: accept}, ports != nil
+	return r, r.extended(rest) && (r.ports != nil || ports(r.protocol))
 }
 
 func decides(action string) (accept, ok bool) {
@@ -112,70 +130,75 @@ func decides(action string) (accept, ok bool) {
 	return false, false
 }
 
-// A ufwStatus is what "ufw status verbose" shows.
-type ufwStatus struct {
-	active bool
-	open   bool // what no rule names is let in
-	v4, v6 []rule
-}
+// ports says whether a protocol of ufw's has ports that are of interest here.
+func ports(protocol string) bool { return protocol == "" || protocol == "tcp" || protocol == "udp" }
 
-// parseStatus parses the table of "ufw status verbose": target, action and
-// source in columns. "(v6)" marks the rows of IPv6, which have the same rules
-// again; a row with anything narrower than Anywhere is left out.
-func parseStatus(b []byte) ufwStatus {
-	var s ufwStatus
-	scan := bufio.NewScanner(bytes.NewReader(b))
-	for scan.Scan() {
-		table, _, _ := strings.Cut(scan.Text(), "#") // a comment of the owner follows
+// extended reads the long form, pair by pair. It says whether there is more of
+// the rule than a part of a pair.
+func (r *rule) extended(list []string) bool {
+	side, port := "", ""
+	for ; len(list) >= 2; list = list[2:] {
+		key, value := list[0], list[1]
 		switch {
-		case table == "Status: active":
-			s.active = true
-			continue
-		case strings.HasPrefix(table, "Default: allow (incoming)"):
-			s.open = true
-			continue
-		}
-		words := slices.DeleteFunc(strings.Fields(table), func(w string) bool { return w == "(v6)" })
-		r, ok := parseRow(words)
-		switch {
-		case !ok:
-		case strings.Contains(table, "(v6)"):
-			s.v6 = append(s.v6, r)
-		default:
-			s.v4 = append(s.v4, r)
+		case key == "from" || key == "to":
+			side = key
+			r.limit(key, value)
+		case key == "proto":
+			r.protocol = value
+		case side == "to" && (key == "port" || key == "app"):
+			port = value
+		default: // an interface, or the port of the other end
+			r.narrow()
 		}
 	}
-	return s
+	if port != "" {
+		r.target(port, r.protocol)
+	}
+	return len(list) == 0 && (side != "" || r.scope != forEveryone)
 }
 
-// admits says whether a port is let in from anywhere. Without rows for IPv6 ufw
-// is set up not to filter it.
-func (s ufwStatus) admits(p firewall.Port) bool {
-	return s.lets(s.v4, p) && (len(s.v6) == 0 || s.lets(s.v6, p))
+// limit notes an address. That of the other end says more than anything else
+// about whom the rule is for.
+func (r *rule) limit(side, value string) {
+	if value == "any" {
+		return
+	}
+	from, ok := parsePrefix(value)
+	if side == "from" && ok {
+		r.scope, r.from = forNetwork, from
+		return
+	}
+	r.narrow()
 }
 
-func (s ufwStatus) lets(rules []rule, p firewall.Port) bool {
-	v := verdict(rules, p)
-	return v == firewall.Open || v == firewall.Closed && s.open
+func (r *rule) narrow() {
+	if r.scope == forEveryone {
+		r.scope = forSome
+	}
 }
 
-// parseRow reads "22/tcp ALLOW IN Anywhere", also with the name of an
-// application in brackets behind its ports.
-func parseRow(words []string) (rule, bool) {
-	if len(words) > 2 && strings.HasPrefix(words[1], "(") {
-		at := slices.IndexFunc(words, func(w string) bool { return strings.HasSuffix(w, ")") })
-		words = append(words[:1:1], words[at+1:]...)
+// target notes ports, or the profile that has them.
+func (r *rule) target(value, protocol string) {
+	if protocol != "" {
+		value += "/" + protocol
 	}
-	if len(words) < 4 || words[2] != "IN" || words[3] != "Anywhere" {
-		return rule{}, false
+	if r.ports = parseSpans(value); r.ports == nil {
+		r.app = value
 	}
-	if len(words) > 4 && !strings.HasPrefix(words[4], "(log") {
-		return rule{}, false
+}
+
+// parseProfile takes the ports out of "ufw app info NAME": they are indented
+// below "Port:" or "Ports:".
+func parseProfile(b []byte) spans {
+	var all spans
+	below := false
+	for line := range strings.Lines(string(b)) {
+		text := strings.TrimSpace(line)
+		if below && strings.HasPrefix(line, " ") {
+			all = append(all, parseSpans(text)...)
+			continue
+		}
+		below = text == "Port:" || text == "Ports:"
 	}
-	accept, ok := decides(strings.ToLower(words[1]))
-	if words[0] == "Anywhere" {
-		return rule{accept: accept}, ok
-	}
-	ports := parseSpans(words[0])
-	return rule{ports: ports, accept: accept}, ok && ports != nil
+	return all
 }

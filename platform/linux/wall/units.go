@@ -17,6 +17,7 @@ import (
 // A unit is what systemd knows about one.
 type unit struct {
 	loaded, masked, enabled, active bool
+	starting                        bool // on the way to active
 }
 
 // units are what is needed of the service manager.
@@ -69,7 +70,7 @@ func (b bus) state(ctx context.Context, name string) unit {
 		p, err := conn.GetUnitPropertiesContext(ctx, name)
 		u = unit{
 			loaded: p["LoadState"] == "loaded", masked: p["LoadState"] == "masked",
-			active:  p["ActiveState"] == "active",
+			active: p["ActiveState"] == "active", starting: p["ActiveState"] == "activating",
 			enabled: p["UnitFileState"] == "enabled" || p["UnitFileState"] == "static",
 		}
 		return err

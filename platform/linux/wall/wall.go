@@ -59,8 +59,8 @@ func installed(path string) bool {
 }
 
 // Manager implements [firewall.Wall]. Where both ufw and firewalld are
-// installed, the one whose unit is enabled is the owner's choice. A masked unit
-// has been ruled out by the owner.
+// installed, a firewalld that runs or starts has been chosen; otherwise the one whose
+// unit is enabled is the owner's choice. A masked unit has been ruled out by the owner.
 func (w *Wall) Manager(ctx context.Context) (firewall.Manager, error) {
 	hasUFW, hasFirewalld := w.installed(ufwProgram), w.installed(offlineProgram) && w.installed(clientProgram)
 	var daemon, service unit
@@ -73,6 +73,8 @@ func (w *Wall) Manager(ctx context.Context) (firewall.Manager, error) {
 		hasUFW = !service.masked
 	}
 	switch {
+	case hasFirewalld && (daemon.active || daemon.starting):
+		return &firewalld{w: w}, nil
 	case hasUFW && (!hasFirewalld || !daemon.enabled || service.enabled && w.ufwEnabled()):
 		return &ufw{w: w}, nil
 	case hasFirewalld:
