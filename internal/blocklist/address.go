@@ -40,6 +40,10 @@ func mistake(text string) string {
 	switch {
 	case text == "":
 		return "it is empty"
+	case strings.Contains(text, "://"):
+		return "it is a URL; send the address of the host alone"
+	case strings.Contains(text, ",") || len(strings.Fields(text)) > 1:
+		return "one address is blocked at a time"
 	case strings.Contains(text, "/"):
 		return "only single addresses are blocked, no networks"
 	case strings.Contains(text, "%"):

@@ -131,6 +131,13 @@ func already(e entry) error {
 // Address returns the address as it was understood.
 func (b *Blocking) Address() string { return b.entry.Address.String() }
 
+// Again says of an address that is listed already, and only not in force, when
+// its block ends (RFC 3339, UTC; empty for never). Do does not change that.
+func (b *Blocking) Again() (ends string, again bool) { return row(b.entry).ExpiresAt, b.again }
+
+// Preview returns the block as it would be listed, where there would be one.
+func (b *Blocking) Preview() (expected Row, known bool) { return row(b.entry), b.damage == nil }
+
 // Summary says in a sentence what Do would do.
 func (b *Blocking) Summary() string {
 	where := fmt.Sprintf("%s with %s (%s)", b.entry.Address, b.backend.Name(), strings.Join(b.backend.Abilities().Directions, ", "))
@@ -212,6 +219,9 @@ func (b *Blocking) answer(ctx context.Context, entries []entry, cut *int, uncut 
 		ConnectionsCut: cut, Reapplied: b.again, Warnings: crowded(b.backend, entries),
 	}
 	d.InKernel = new(true)
+	if b.again {
+		d.warn("It was on the list already: its reason, author and end are those of then; to change them, unblock it and block it again.")
+	}
 	if uncut != nil {
 		d.warn("Open connections could not be ended, though their packets are dropped: " + uncut.Error())
 	}
@@ -219,7 +229,7 @@ func (b *Blocking) answer(ctx context.Context, entries []entry, cut *int, uncut 
 		d.warn(b.backend.Name() + " cannot end a block by itself; the timer of sentinel does, within a minute.")
 	}
 	if n := len(entries) - 1; b.known.missing && n > 0 {
-		d.warn(fmt.Sprintf("There was no list, though the packet filter drops addresses: %d of them were taken over into a new one.", n))
+		d.warn("There was no list, though the packet filter drops addresses; a new one was made, with " + addresses(n) + " taken over from it.")
 	}
 	if !b.before.effective && len(entries) > 1 {
 		d.warn(b.reload(ctx))
@@ -234,7 +244,7 @@ func (b *Blocking) reload(ctx context.Context) string {
 	if err != nil {
 		return "The packet filter had lost the list, and the other addresses could not be loaded: " + err.Error()
 	}
-	return fmt.Sprintf("The packet filter had lost the list; %d other addresses were loaded again.", r.Added)
+	return "The packet filter had lost the list; beside this one, " + addresses(r.Added) + " loaded again."
 }
 
 func (d *Blocked) warn(text string) { d.Warnings = append(d.Warnings, warning(text)) }

@@ -110,6 +110,61 @@ func TestUnknownSurroundingsAreNoPermission(t *testing.T) {
 	}
 }
 
+// What was asked for the second time is not what counts, and the caller has to
+// know.
+func TestBlockThatIsListedAlreadySaysThatItKeepsItsEnd(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	if _, err := block(t, l, Request{Address: "203.0.113.7", By: "bob", Reason: "first", TTL: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	clear(m.held) // another tool has flushed it
+	plan, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.7", Reason: "second", TTL: day})
+	must(t, err)
+	if end, again := plan.Again(); !again || end != "2026-03-01T13:00:00Z" {
+		t.Errorf("planned: ends %q, again %v", end, again)
+	}
+	if expected, known := plan.Preview(); !known || expected.ExpiresAt != "2026-03-01T13:00:00Z" || expected.Reason != "first" {
+		t.Errorf("preview: %+v, %v", expected, known)
+	}
+	got, err := plan.Do(t.Context())
+	must(t, err)
+	if !got.Reapplied || got.ExpiresAt != "2026-03-01T13:00:00Z" || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "are those of then") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Blocks of one second are listed in the order in which they were made.
+func TestTheLaterOfOneSecondIsTheNewer(t *testing.T) {
+	l := newMachine().on(t)
+	for _, a := range []string{"203.0.113.5", "203.0.113.9", "203.0.113.1"} {
+		mustBlock(t, l, a)
+	}
+	same(t, "ips", listing(t, l).IPs, []string{"203.0.113.1", "203.0.113.9", "203.0.113.5"})
+}
+
+// A restore lets in again what only the packet filter has. Whoever is told to
+// run it must know.
+func TestDriftSaysWhatARestoreWouldDo(t *testing.T) {
+	stray := netip.MustParseAddr("203.0.113.9")
+	for _, c := range []struct {
+		drift func(m *machine, l *List)
+		says  string
+	}{
+		{func(m *machine, _ *List) { m.held[stray] = time.Time{} }, "; 1 address that it alone drops would be let in again"},
+		{func(m *machine, _ *List) { clear(m.held) }, "drop the 1 address missing there"},
+		{func(_ *machine, l *List) { os.Remove(l.path) }, "makes one of the 1 address"},
+	} {
+		m := newMachine()
+		l := m.on(t)
+		mustBlock(t, l, "203.0.113.7")
+		c.drift(m, l)
+		if w := listing(t, l).Warnings; len(w) != 1 || !strings.Contains(w[0], c.says) || !strings.HasSuffix(w[0], ": sudo sentinel --restore-blocklist") {
+			t.Errorf("%q, want %q", w, c.says)
+		}
+	}
+}
+
 func TestAddressIsBlockedOnce(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
@@ -400,7 +455,7 @@ func TestListKeepsWhatTheTimerHasToEnd(t *testing.T) {
 		if _, err := block(t, l, Request{Address: "203.0.113.7", TTL: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
-		m.now = began.Add(day)
+		m.now = began.Add(time.Hour + grace)
 		mustBlock(t, l, "203.0.113.8")
 		if want := map[bool]int{false: 2, true: 1}[expires]; len(listed(t, l)) != want {
 			t.Errorf("expires %v: the list has %v", expires, listed(t, l))

@@ -3,6 +3,7 @@
 package blocklist
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -19,7 +20,7 @@ const slack = 2 * time.Second
 // compare sets what list and kernel differ in. An address that the kernel alone
 // holds is blocked too, so that it joins the addresses, after those whose age is known; one
 // whose block has ended does not, for it is only waiting for the timer.
-func (r *Listing) compare(entries []entry, k *kernel, now time.Time) {
+func (r *Listing) compare(entries []entry, missing bool, k *kernel, now time.Time) {
 	d := Drift{RulesInPlace: k.effective, Missing: []string{}, Unlisted: []string{}}
 	listed, known := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, e := range entries {
@@ -38,17 +39,40 @@ func (r *Listing) compare(entries []entry, k *kernel, now time.Time) {
 			r.IPs = append(r.IPs, a.String())
 		}
 	}
-	r.differ(d)
+	r.differ(d, missing)
 }
 
-func (r *Listing) differ(d Drift) {
+// differ notes the differences and what a restore would do about them. Where the
+// file is missing it takes over what is dropped.
+func (r *Listing) differ(d Drift, missing bool) {
 	d.MissingTotal, d.UnlistedTotal = len(d.Missing), len(d.Unlisted)
 	d.Missing, d.Unlisted = atMost(d.Missing, maxDrift), atMost(d.Unlisted, maxDrift)
 	r.InStep = new(d.MissingTotal+d.UnlistedTotal == 0)
 	if !*r.InStep {
 		r.Drift = &d
-		r.Warnings = append(r.Warnings, "List and packet filter differ; make the packet filter match the list with: sudo sentinel --restore-blocklist")
+		r.Warnings = append(r.Warnings, "List and packet filter differ. "+d.remedy(missing)+": sudo sentinel --restore-blocklist")
 	}
+}
+
+// remedy says what a restore would do: whoever runs it must know that it also
+// lets in again what only the packet filter has.
+func (d Drift) remedy(missing bool) string {
+	switch {
+	case missing:
+		return fmt.Sprintf("There is no list; this makes one of the %s that the packet filter drops", addresses(d.UnlistedTotal))
+	case d.UnlistedTotal == 0:
+		return fmt.Sprintf("This makes the packet filter drop the %s missing there", addresses(d.MissingTotal))
+	default:
+		return fmt.Sprintf("This makes the packet filter match the list; %s that it alone drops would be let in again (block first what is to stay out)", addresses(d.UnlistedTotal))
+	}
+}
+
+// addresses shows a number of addresses.
+func addresses(n int) string {
+	if n == 1 {
+		return "1 address"
+	}
+	return fmt.Sprintf("%d addresses", n)
 }
 
 // atMost returns the first n of a list; 0 means all.

@@ -71,9 +71,13 @@ func without(entries []entry, a netip.Addr) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.Address == a })
 }
 
-// newestFirst is the order of answers.
-func newestFirst(a, b entry) int {
-	return cmp.Or(b.At.Compare(a.At), a.Address.Compare(b.Address))
+// newestFirst returns a copy of entries in the order of answers. Of those of one
+// second the later in the file is the newer.
+func newestFirst(entries []entry) []entry {
+	sorted := slices.Clone(entries)
+	slices.Reverse(sorted)
+	slices.SortStableFunc(sorted, func(a, b entry) int { return b.At.Compare(a.At) })
+	return sorted
 }
 
 // adopt makes entries of what the kernel drops and no list knows: what is left

@@ -151,7 +151,7 @@ func syncFolder(path string) error {
 // unwritable says that the list could not be written, and so nothing was done.
 func unwritable(err error) error {
 	return fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be written", err).
-		WithFix("Nothing was changed. Make room for /var/lib/sentinel (see: df -h /var/lib/sentinel), or mend what the message names, then try again.")
+		WithFix("Nothing was changed. Mend what the message names, or make room: df -h /var/lib/sentinel")
 }
 
 // maxAside is how many damaged files are kept. Beyond that something is wrong

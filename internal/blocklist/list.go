@@ -20,8 +20,6 @@ const (
 	// patience is how long to wait for other runs. Each needs some milliseconds,
 	// or some tens on a slow disk, and there may be hundreds.
 	patience = 15 * time.Second
-	// glance is how long a listing waits for them.
-	glance = 3 * time.Second
 	// doLimit bounds a change, once begun, whatever becomes of its caller.
 	doLimit = 10 * time.Second
 	// undoLimit bounds taking it back, on top.
@@ -38,12 +36,13 @@ type List struct {
 	allow    []netip.Prefix
 	now      func() time.Time
 	patience time.Duration
+	apart    time.Duration // between two readings of the same
 }
 
 // New returns the list kept at path. backend is asked when the packet filter is
 // needed, and not before. allow holds what the configuration protects.
 func New(path string, backend func() (Backend, error), around Surroundings, cut Cutter, allow []netip.Prefix) *List {
-	return &List{path, backend, around, cut, allow, time.Now, patience}
+	return &List{path, backend, around, cut, allow, time.Now, patience, apart}
 }
 
 // filter returns the packet filter.

@@ -21,7 +21,24 @@ import (
 // between is how long to wait before asking for the lock again.
 const between = 2 * time.Millisecond
 
-var errBusy = errors.New("another run of sentinel has held it for too long")
+// A busyError says who has held the lock for too long.
+type busyError struct{ holder int } // a PID; 0 when that is not known
+
+// Error implements error.
+func (e busyError) Error() string {
+	if e.holder == 0 {
+		return "another run of sentinel has held it for too long"
+	}
+	return fmt.Sprintf("process %d, another run of sentinel, has held it for too long", e.holder)
+}
+
+// fix ends the holder. Whatever it was at, the next run mends it.
+func (e busyError) fix() string {
+	if e.holder == 0 {
+		return "Nothing was changed. Try again in a moment; if it happens again, look for a hung run with: pgrep -a sentinel"
+	}
+	return fmt.Sprintf("Nothing was changed. Try again in a moment; if it happens again, end the run that holds it, which is safe: sudo kill -9 %d", e.holder)
+}
 
 // lock keeps every other run from changing the list until release is called.
 // The lock file stays: removing it would let two in at once. Nobody but root may open it, for
@@ -33,43 +50,33 @@ func (l *List) lock(ctx context.Context) (release func(), err error) {
 	if err := trust.RootOrSelf.Folders(l.lockPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, l.unreadable(err)
 	}
-	held, err := l.await(ctx, os.O_CREATE|os.O_RDONLY, l.patience)
+	held, err := l.await(ctx)
+	var busy busyError
 	switch {
 	case err == nil:
 		return held, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.Is(err, errBusy):
-		return nil, fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be locked", err).
-			WithFix("Nothing was changed. Try again in a moment; if it happens again, look for a hung run with: pgrep -a sentinel")
+	case errors.As(err, &busy):
+		return nil, fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be locked", err).WithFix(busy.fix())
 	default:
 		return nil, unwritable(err)
 	}
 }
 
-// peek takes the lock for reading where there is one to take, so that a change
-// under way does not show as a difference. Nothing is made for it, and without it the answer
-// is still one.
-func (l *List) peek(ctx context.Context) (release func()) {
-	if held, err := l.await(ctx, os.O_RDONLY, glance); err == nil {
-		return held
-	}
-	return func() {}
-}
-
 func (l *List) lockPath() string { return l.path + ".lock" }
 
-func (l *List) await(ctx context.Context, flag int, patience time.Duration) (release func(), err error) {
+func (l *List) await(ctx context.Context) (release func(), err error) {
 	path := l.lockPath()
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w", path, trust.ErrNotRegular)
 	}
-	f := flock.New(path, flock.SetFlag(flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600))
-	limited, cancel := context.WithTimeoutCause(ctx, patience, errBusy)
+	f := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600))
+	limited, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
 	if _, err := f.TryLockContext(limited, between); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, context.Cause(limited)
+			return nil, busyError{trust.LockHolder(path)}
 		}
 		return nil, err
 	}

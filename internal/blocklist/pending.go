@@ -11,7 +11,6 @@ import (
 // Pending says what [List.Restore] would do now. It changes nothing. Its errors
 // are those of Restore, but for a damaged file, which it leaves where it is.
 func (l *List) Pending(ctx context.Context) (Restored, error) {
-	defer l.peek(ctx)()
 	b, err := l.filter()
 	if err != nil && l.nothingListed() {
 		return Restored{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
@@ -19,10 +18,15 @@ func (l *List) Pending(ctx context.Context) (Restored, error) {
 	if err != nil {
 		return Restored{}, err
 	}
-	r := &restoring{list: l, backend: b}
-	if err := r.look(ctx); err != nil {
+	known, err := l.read(content{})
+	if err != nil {
 		return Restored{}, err
 	}
+	r := &restoring{list: l, backend: b}
+	if r.known, r.kernel, err = l.observe(ctx, b, known); err != nil {
+		return Restored{}, err
+	}
+	r.begin()
 	r.judge(ctx)
 	r.changes(l.now())
 	return r.result, ctx.Err()

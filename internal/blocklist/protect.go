@@ -69,7 +69,7 @@ func (l *List) permit(ctx context.Context, a netip.Addr, force bool) (overruled 
 	switch {
 	case d != nil && d.always:
 		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).
-			WithFix("Block another address; this one is refused even with --force.")
+			WithFix("Block another address; nothing lifts this refusal.")
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case force:

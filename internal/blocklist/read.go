@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"sentinel/internal/answer"
@@ -21,7 +20,7 @@ const (
 // A Row is one block of an answer.
 type Row struct {
 	IP        string `json:"ip"`
-	Reason    string `json:"reason"`
+	Reason    string `json:"reason,omitempty"`
 	BlockedBy string `json:"blocked_by"`
 	BlockedAt string `json:"blocked_at"` // RFC 3339, UTC
 	Permanent bool   `json:"permanent"`
@@ -88,19 +87,18 @@ type Drift struct {
 // all. It changes nothing. Without root the packet filter is unavailable and the list
 // stands alone. A damaged file is STATE_CORRUPT.
 func (l *List) Read(ctx context.Context, ips, rows int) (Listing, error) {
-	defer l.peek(ctx)()
 	c, err := l.read(content{})
 	if err != nil {
 		return Listing{}, err
 	}
 	r := Listing{Warnings: l.lost(), Unavailable: answer.Gaps{}}
-	kernel, err := l.kernel(ctx, &r, c.entries)
+	c, kernel, err := l.kernel(ctx, &r, c)
 	if ctx.Err() != nil {
 		return Listing{}, ctx.Err()
 	}
 	r.Unavailable.Add("in_kernel", err)
 	r.Unavailable.Add("in_step", err)
-	r.fill(c.entries, kernel, l.now(), ips, rows)
+	r.fill(c, kernel, l.now(), ips, rows)
 	return r, nil
 }
 
@@ -110,7 +108,11 @@ func (l *List) lost() []string {
 	if len(found) == 0 {
 		return []string{}
 	}
-	return []string{fmt.Sprintf("%d damaged lists lie beside this one, such as %s. Block again what is missing, then remove them.", len(found), warning(found[len(found)-1]))}
+	last := warning(found[len(found)-1])
+	if len(found) == 1 {
+		return []string{"A damaged list lies beside this one: " + last + ". Block again what is missing, then remove it."}
+	}
+	return []string{fmt.Sprintf("%d damaged lists lie beside this one, such as %s. Block again what is missing, then remove them.", len(found), last)}
 }
 
 // A kernel is what the packet filter holds.
@@ -120,19 +122,17 @@ type kernel struct {
 }
 
 // kernel reads the packet filter, nil when that is not possible.
-func (l *List) kernel(ctx context.Context, r *Listing, entries []entry) (*kernel, error) {
+// It returns the file as it was then.
+func (l *List) kernel(ctx context.Context, r *Listing, c content) (content, *kernel, error) {
 	b, err := l.filter()
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	can := b.Abilities()
 	r.Backend, r.Directions, r.KernelEndsBlocks = b.Name(), can.Directions, new(can.Expires)
-	r.Warnings = append(r.Warnings, crowded(b, entries)...)
-	blocks, effective, err := loaded(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	return index(blocks, effective), nil
+	c, k, err := l.observe(ctx, b, c)
+	r.Warnings = append(r.Warnings, crowded(b, c.entries)...)
+	return c, k, err
 }
 
 func index(blocks []Block, effective bool) *kernel {
@@ -159,8 +159,8 @@ func crowded(b Backend, entries []entry) []string {
 	return []string{fmt.Sprintf("%s looks through all %d addresses for every packet; beyond %d that slows the network down. nftables does not.", b.Name(), len(entries), most)}
 }
 
-func (r *Listing) fill(entries []entry, k *kernel, now time.Time, ips, rows int) {
-	sorted := slices.SortedFunc(slices.Values(entries), newestFirst)
+func (r *Listing) fill(c content, k *kernel, now time.Time, ips, rows int) {
+	sorted := newestFirst(c.entries)
 	r.IPs, r.Entries = []string{}, []Row{}
 	for _, e := range sorted {
 		if e.over(now) {
@@ -179,7 +179,7 @@ func (r *Listing) fill(entries []entry, k *kernel, now time.Time, ips, rows int)
 		}
 	}
 	if k != nil {
-		r.compare(sorted, k, now)
+		r.compare(sorted, c.missing, k, now)
 	}
 	r.IPsTotal = len(r.IPs)
 	r.IPs = atMost(r.IPs, ips)

@@ -17,8 +17,6 @@ import (
 const (
 	// restoreLimit bounds a restore once it changes something.
 	restoreLimit = 30 * time.Second
-	// batch is how many addresses a backend takes at once.
-	batch = 1000
 )
 
 // Restored says what it took to make the packet filter match the list.
@@ -28,7 +26,7 @@ type Restored struct {
 	Added     int    `json:"added"`             // to the packet filter, missing there
 	Corrected int    `json:"corrected"`         // had another end there
 	Removed   int    `json:"removed"`           // from the packet filter, not to be dropped
-	Expired   int    `json:"expired"`           // off the list
+	Expired   int    `json:"expired"`           // off the list, a day after their end
 	// Suspended are listed and not loaded from now on, because this machine came
 	// to depend on them. Resumed were, and are loaded again.
 	Suspended int `json:"suspended"`
@@ -107,38 +105,53 @@ func (l *List) reconcile(ctx context.Context, b Backend, known content, limit ti
 }
 
 func (r *restoring) look(ctx context.Context) (err error) {
-	r.result = Restored{Backend: r.backend.Name(), Warnings: r.list.lost(), Unavailable: answer.Gaps{}}
-	blocks, effective, err := loaded(ctx, r.backend)
+	if r.known, err = r.list.read(r.known); err != nil {
+		return err
+	}
+	read := loaded
+	if r.known.missing {
+		read = r.list.steady
+	}
+	blocks, effective, err := read(ctx, r.backend)
 	if err != nil {
 		return err
 	}
 	r.kernel = index(blocks, effective)
-	if r.known, err = r.list.read(r.known); err != nil {
-		return err
-	}
-	if r.known.missing {
-		r.known.entries = adopt(blocks, r.list.now())
-		r.result.Adopted = len(blocks)
-	}
+	r.begin()
 	return nil
 }
 
-// judge drops what has ended and decides anew which addresses may be dropped.
+// begin starts the answer. A list that was lost is what the kernel holds.
+func (r *restoring) begin() {
+	r.result = Restored{Backend: r.backend.Name(), Warnings: r.list.lost(), Unavailable: answer.Gaps{}}
+	if !r.known.missing {
+		return
+	}
+	blocks := make([]Block, 0, len(r.kernel.left))
+	for a, left := range r.kernel.left {
+		blocks = append(blocks, Block{a, left})
+	}
+	slices.SortFunc(blocks, func(a, b Block) int { return a.Address.Compare(b.Address) })
+	r.known.entries = adopt(blocks, r.list.now())
+	r.result.Adopted = len(blocks)
+}
+
+// judge drops what ended long enough ago and decides anew which addresses may be dropped.
 // Where it is not known what this machine depends on, nothing that was suspended comes back;
 // the others were judged when they were blocked.
 func (r *restoring) judge(ctx context.Context) {
 	vital, err := r.list.around.Vital(ctx)
 	r.result.Unavailable.Add("suspended", err)
 	now := r.list.now()
-	for _, e := range r.known.entries {
+	stay := staying(r.known.entries, now)
+	r.result.Expired = len(r.known.entries) - len(stay)
+	for _, e := range stay {
 		d := r.list.judge(e.Address, vital)
 		if d != nil && !d.always && e.Forced {
 			d = nil
 		}
 		switch {
-		case e.over(now):
-			r.result.Expired++
-			continue
+		case e.over(now): // what it would be is judged should it come back
 		case d != nil:
 			if e.Suspended == "" {
 				r.result.Suspended++
@@ -148,9 +161,10 @@ func (r *restoring) judge(ctx context.Context) {
 			r.result.Resumed++
 			e.Suspended = ""
 		}
-		r.entries = append(r.entries, e)
+		if r.entries = append(r.entries, e); !e.over(now) {
+			r.result.Entries++
+		}
 	}
-	r.result.Entries = len(r.entries)
 }
 
 // write keeps the list. The kernel gets it even where that fails, for a full
@@ -172,26 +186,56 @@ func (r *restoring) load(ctx context.Context) error {
 	if len(add)+len(remove) == 0 {
 		return nil
 	}
-	err := errors.Join(
-		batches(remove, func(part []netip.Addr) error { return r.backend.Remove(ctx, part) }),
-		batches(add, func(part []Block) error { return r.backend.Add(ctx, part) }))
-	if err != nil {
+	if err := r.hand(ctx, add, remove); err != nil {
 		return refused("The packet filter did not take all of the list", err).WithFix(partly)
 	}
-	blocks, effective, err := loaded(ctx, r.backend)
+	add, remove, err := r.lacking(ctx)
 	if err != nil {
 		return refused("The packet filter took the list and cannot be read back", err).WithFix(partly)
 	}
-	r.kernel = index(blocks, effective)
-	if add, remove := r.changes(r.list.now()); len(add)+len(remove) > 0 {
-		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took the list, but %d addresses are missing there and %d are too many.", len(add), len(remove))).
+	if len(add)+len(remove) > 0 {
+		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took the list, but lacks %s of it and has %d too many.", addresses(len(add)), len(remove))).
 			WithFix(partly)
 	}
 	return nil
 }
 
+// hand gives the packet filter all of the changes at once: with each call it
+// reads what it holds.
+func (r *restoring) hand(ctx context.Context, add []Block, remove []netip.Addr) error {
+	var failed error
+	if len(remove) > 0 {
+		failed = r.backend.Remove(ctx, remove)
+	}
+	if len(add) > 0 {
+		failed = errors.Join(failed, r.backend.Add(ctx, add))
+	}
+	return failed
+}
+
+// lacking reads back what differs after a change. Right after thousands of
+// addresses the kernel may show a part of them, so that it is asked again.
+func (r *restoring) lacking(ctx context.Context) (add []Block, remove []netip.Addr, err error) {
+	counted := r.result
+	for n := range looks {
+		if n > 0 {
+			r.list.pause(ctx)
+		}
+		blocks, effective, err := loaded(ctx, r.backend)
+		if err != nil {
+			return nil, nil, err
+		}
+		r.kernel = index(blocks, effective)
+		add, remove = r.changes(r.list.now())
+		if r.result = counted; len(add)+len(remove) == 0 {
+			break
+		}
+	}
+	return add, remove, nil
+}
+
 // partly is what to do about a list that is loaded in part.
-const partly = "The list itself is safe. See what is in force with: sudo sentinel --list-blocked, mend what the message names, then restore again."
+const partly = "The list itself is safe. Mend what the message names, restore again, then see what is in force with: sudo sentinel --list-blocked"
 
 // changes finds what the kernel lacks and what it has too much of, and counts
 // it the first time.
@@ -201,7 +245,7 @@ func (r *restoring) changes(now time.Time) (add []Block, remove []netip.Addr) {
 		extra[a] = true
 	}
 	for _, e := range r.entries {
-		if e.Suspended != "" {
+		if e.Suspended != "" || e.over(now) {
 			continue
 		}
 		delete(extra, e.Address)
@@ -234,14 +278,4 @@ func tooLong(left, want time.Duration) bool {
 		return left != want
 	}
 	return left > want+slack
-}
-
-// batches hands a list on in parts. A part that fails does not keep back the
-// others.
-func batches[T any](list []T, hand func([]T) error) error {
-	var failed error
-	for part := range slices.Chunk(list, batch) {
-		failed = errors.Join(failed, hand(part))
-	}
-	return failed
 }

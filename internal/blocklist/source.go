@@ -23,7 +23,8 @@ type Backend interface {
 	Abilities() Abilities
 	// Add makes sure that every address is dropped in all directions that the
 	// backend can. It makes what is missing of its own table, and an address that is
-	// there already gets the new end. It is idempotent, and all or nothing per 1,000.
+	// there already gets the new end. It is idempotent, and all or nothing per 1,000; of
+	// more, a part that fails does not keep back the others.
 	Add(ctx context.Context, blocks []Block) error
 	// Remove makes sure that no address is dropped. One that is not there is no
 	// error.

@@ -25,18 +25,31 @@ func (l *List) survey(ctx context.Context, b Backend, known content) (content, e
 	if err != nil || !c.missing {
 		return c, err
 	}
-	blocks, _, err := loaded(ctx, b)
+	blocks, _, err := l.steady(ctx, b)
 	c.entries = adopt(blocks, l.now())
 	return c, err
 }
 
-// current returns the entries that have not ended. Where only the timer ends
-// blocks it keeps all: Restore needs to know what to take out of the kernel.
+// grace is how long an entry stays on the list after its end. A clock that is
+// far ahead, as it may be at boot, must not take blocks off for good.
+const grace = day
+
+// current returns the entries that stay on the list. Where only the timer ends
+// blocks those are all: Restore needs to know what to take out of the kernel. Elsewhere what
+// has ended goes after its grace, or at once where the list gets full of it.
 func current(entries []entry, b Backend, now time.Time) []entry {
 	if !b.Abilities().Expires {
 		return slices.Clone(entries)
 	}
-	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.over(now) })
+	return staying(entries, now)
+}
+
+func staying(entries []entry, now time.Time) []entry {
+	stay := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.over(now.Add(-grace)) })
+	if len(stay) < maxEntries/2 {
+		return stay
+	}
+	return slices.DeleteFunc(stay, func(e entry) bool { return e.over(now) })
 }
 
 // put makes the kernel drop an entry's address and reads it back.
@@ -96,7 +109,7 @@ func undone(cause, undo error) error {
 	return &fault.Error{
 		Code: e.Code, Err: e,
 		Message: e.Message + " It could not be taken back entirely, because of " + undo.Error(),
-		Fix:     "See what stands with: sudo sentinel --list-blocked. Then make both sides agree with: sudo sentinel --restore-blocklist",
+		Fix:     "Make both sides agree with: sudo sentinel --restore-blocklist",
 	}
 }
 
@@ -112,5 +125,6 @@ func refused(what string, err error) *fault.Error {
 // warning is a sentence for an answer, which may hold the text of an error.
 func warning(text string) string { return sanitize.Text(text, 500) }
 
-// tidy is text from a caller as it is kept and shown.
-func tidy(text string) string { return sanitize.Text(text, maxText) }
+// tidy is text from a caller as it is kept and shown. Everyone can read the
+// list, so that no secret may stand in it.
+func tidy(text string) string { return sanitize.Reason(text, maxText) }

@@ -4,6 +4,7 @@ package blocklist
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -49,24 +50,26 @@ func wrongTTL(text, what string) error {
 		WithFix("Send a time from 1m to 3650d with the units w, d, h, m and s, such as 30m, 24h or 7d; leave it out for a block that does not end.")
 }
 
-// mostDigits keeps a number far from where a sum of the units overflows.
-const mostDigits = 9
-
+// duration adds up the parts of text. One beyond the bound counts as a little
+// more than the bound, so that the sum cannot overflow.
 func duration(text string) (total time.Duration, ok bool) {
 	next := 0
 	for text != "" {
 		digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-		if digits == 0 || digits > mostDigits || digits == len(text) {
+		if digits == 0 || digits == len(text) {
 			return 0, false
 		}
-		n, err := strconv.Atoi(text[:digits])
+		n, err := strconv.ParseInt(text[:digits], 10, 64)
+		if err != nil { // more digits than it can have
+			n = math.MaxInt64
+		}
 		for next < len(units) && units[next].letter != text[digits] {
 			next++
 		}
-		if err != nil || next == len(units) || time.Duration(n) > maxTTL/units[next].length {
+		if next == len(units) {
 			return 0, false
 		}
-		total += time.Duration(n) * units[next].length
+		total += time.Duration(min(n, int64(maxTTL/units[next].length)+1)) * units[next].length
 		text = text[digits+1:]
 		next++
 	}

@@ -4,6 +4,7 @@ package blocklist
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,15 @@ func TestOtherTimesAreRefused(t *testing.T) {
 		_, err := ParseTTL(text)
 		e, ok := errors.AsType[*fault.Error](err)
 		if !ok || e.Code != fault.InvalidArgument || e.Fix == "" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// Ten thousand days are a time, only too long a one.
+func TestTooLongATimeIsOutOfRange(t *testing.T) {
+	for _, text := range []string{"10000d", "3651d", "18446747674s", "99999999999999999999h", "9999999999999999w9999999999999999d9999999999999999h9999999999999999m9999999999999999s", "59s"} {
+		if _, err := ParseTTL(text); err == nil || !strings.HasSuffix(err.Error(), " is out of range.") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

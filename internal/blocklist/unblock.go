@@ -93,12 +93,15 @@ func (u *Unblocking) decide() error {
 		return u.trouble
 	default:
 		return fault.New(fault.NotBlocked, fmt.Sprintf("%s is not blocked by sentinel.", u.address)).
-			WithFix("See what is blocked with: sudo sentinel --list-blocked. Another firewall may block it too.")
+			WithFix("Another firewall may block it. See what sentinel blocks with: sudo sentinel --list-blocked")
 	}
 }
 
 // Address returns the address as it was understood.
 func (u *Unblocking) Address() string { return u.address.String() }
+
+// Preview returns what Do is expected to return.
+func (u *Unblocking) Preview() Unblocked { return u.answer(true) }
 
 // Summary says in a sentence what Do would do.
 func (u *Unblocking) Summary() string {

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -55,6 +56,42 @@ func (r *record) note(n record) {
 	r.Unavailable = append(r.Unavailable, n.Unavailable...)
 }
 
+// on adds what the journal has of a change to the failure that it ended with.
+func (r record) on(err error) error {
+	e := fault.From(err)
+	return e.WithObject(failedChange{e.With, r})
+}
+
+// A failedChange is the object of a failure beside what the journal has of it.
+type failedChange struct {
+	object any // nil, or a struct
+	record record
+}
+
+// MarshalJSON puts the members of both into one object.
+func (f failedChange) MarshalJSON() ([]byte, error) {
+	noted, err := encode(f.record, false)
+	if err != nil || f.object == nil {
+		return noted, err
+	}
+	object, err := encode(f.object, false)
+	object, noted = bytes.TrimSpace(object), bytes.TrimSpace(noted)
+	if err != nil || len(noted) <= len("{}") {
+		return object, err
+	}
+	if len(object) <= len("{}") {
+		return noted, nil
+	}
+	return append(append(object[:len(object)-1], ','), noted[1:]...), nil
+}
+
+func (f failedChange) explain(p *page) {
+	if e, ok := f.object.(explained); ok {
+		e.explain(p)
+	}
+	p.gaps(f.record.Unavailable)
+}
+
 // planners has the code of each operation that changes something, by name.
 func planners() map[string]planner {
 	return map[string]planner{
@@ -92,7 +129,7 @@ func (s session) commit(ctx context.Context, call invocation, c change) (documen
 	})
 	noted := held.finish(ctx, outcomeOf(c, doc, err))
 	if err != nil {
-		return nil, err
+		return nil, noted.on(err)
 	}
 	doc.note(noted)
 	return doc, nil
@@ -166,7 +203,13 @@ type dryDocument struct {
 	Preview any `json:"preview,omitempty"`
 }
 
-func (d dryDocument) view(p *page) { p.verdict(calm, "DRY RUN", d.Details+" Nothing was changed.") }
+func (d dryDocument) view(p *page) {
+	p.verdict(calm, "DRY RUN", d.Details)
+	p.line("Nothing was changed.")
+	if e, ok := d.Preview.(explained); ok {
+		e.explain(p)
+	}
+}
 
 // plan checks a write. A dry run ends there, with an answer.
 func (s session) plan(ctx context.Context, call invocation) (change, document, error) {

@@ -35,6 +35,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Root:       os.Geteuid() == 0,
 		UID:        os.Getuid(),
 		Getenv:     os.Getenv,
+		Own:        ownBinary,
 	}
 	return p.Run(ctx, args, stdin, stdout, stderr)
 }
@@ -48,6 +49,9 @@ type Program struct {
 	Root       bool                // whether this run may change things and keep state
 	UID        int                 // of who runs it
 	Getenv     func(string) string // of the environment; nil is an empty one
+	// Own returns the absolute path of this program; nil where it is found by
+	// its name.
+	Own func() (string, error)
 }
 
 // Run is [Run] for p.
@@ -55,14 +59,14 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	call, err := parse(args)
 	out := newOutput(ctx, stdout, stderr, call.json)
 	if err != nil {
-		return out.fail(cmp.Or(call.op.Action, "usage"), err)
+		return out.fail(cmp.Or(call.op.Action, "usage"), p.worded(call, err))
 	}
 	if call.text != nil {
 		return out.text(call.text())
 	}
 	doc, err := p.execute(ctx, call, stdin)
 	if err != nil {
-		return out.fail(call.op.Action, err)
+		return out.fail(call.op.Action, p.worded(call, err))
 	}
 	return out.document(doc)
 }
@@ -121,6 +125,8 @@ type session struct {
 	journal  *journal.Journal
 	who      journal.Who
 	root     bool // whether this run may keep state
+	// named makes the commands in a text such that they can be pasted.
+	named func(string) string
 }
 
 func (p Program) session(call invocation) (session, error) {
@@ -143,7 +149,10 @@ func (p Program) session(call invocation) (session, error) {
 	if err != nil {
 		return session{}, err
 	}
-	return session{host: h, config: c, stateDir: p.StateDir, journal: p.Journal, who: who, root: p.Root}, nil
+	if limited(who) && h.Live {
+		h.Detach() //nolint:errcheck // where it cannot be done, locks that are waited for in vain are the worst of it
+	}
+	return session{host: h, config: c, stateDir: p.StateDir, journal: p.Journal, who: who, root: p.Root, named: p.named}, nil
 }
 
 // readRequest replaces the arguments of call by those of the JSON object on

@@ -41,7 +41,7 @@ func TestDoctorViewBeginsWithTheVerdictAndShowsEachFixOnce(t *testing.T) {
 		checks  []doctor.Finding
 		verdict string
 	}{
-		{[]doctor.Finding{fine}, "WELL: 1 checks, 0 problems, 0 warnings."},
+		{[]doctor.Finding{fine}, "WELL: 1 check, 0 problems, 0 warnings."},
 		{[]doctor.Finding{fine, poor, other}, "WARNING: 3 checks, 0 problems, 2 warnings."},
 		{[]doctor.Finding{fine, poor, other, bad}, "PROBLEM: 4 checks, 1 problem, 2 warnings."},
 	} {

@@ -59,6 +59,13 @@ func (f flags) given(name string) bool { return f.set.Changed(name) }
 
 func (f flags) value(name string) string { return f.set.Lookup(name).Value.String() }
 
+// names lists all flags there are.
+func (f flags) names() []string {
+	var all []string
+	f.set.VisitAll(func(flag *pflag.Flag) { all = append(all, flag.Name) })
+	return all
+}
+
 // values returns the given flags with their values.
 func (f flags) values() map[string]string {
 	given := map[string]string{}

@@ -22,6 +22,11 @@ type document interface {
 	view(p *page)
 }
 
+// An explained value shows people more than the sentence that it comes with.
+type explained interface {
+	explain(p *page)
+}
+
 // An output prints the one document of a run.
 type output struct {
 	stdout, stderr io.Writer
@@ -70,7 +75,10 @@ func (o output) fail(action string, err error) int {
 	if o.human {
 		p := newPage(o.width, o.colour)
 		p.verdict(severe, "FAILED", doc.Error)
-		p.line("%s", doc.Fix)
+		p.fix(doc.Fix)
+		if known, ok := e.With.(explained); ok {
+			known.explain(p)
+		}
 		return o.write(p.bytes(), e.Code.Exit())
 	}
 	return o.json(doc, e.Code.Exit())

@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -59,6 +60,30 @@ func (p *page) line(format string, args ...any) {
 	p.write(p.wrap(fmt.Sprintf(format, args...)))
 }
 
+// fix writes what to do next. A command at its end stands on a line of its own
+// and is not wrapped: in pieces it cannot be pasted.
+func (p *page) fix(text string) {
+	at := strings.LastIndex(text, ": ") + len(": ")
+	if at < len(": ") || !isCommand(text[at:]) {
+		at = 0
+	}
+	if at > 0 {
+		p.line("%s", text[:at-1])
+	}
+	if isCommand(text[at:]) {
+		p.write([]string{text[at:]})
+		return
+	}
+	p.line("%s", text[at:])
+}
+
+// isCommand says that text is what domains and this package write as a command
+// to be pasted.
+func isCommand(text string) bool {
+	first, _, _ := strings.Cut(text, " ")
+	return slices.Contains([]string{"sudo", "sentinel", "systemctl", "journalctl", "findmnt", "df", "nft"}, first) || strings.HasPrefix(first, "/") && !strings.HasSuffix(text, ".")
+}
+
 // wrap leaves a column free: a character two columns wide that does not fit at
 // the end of a line is put there all the same.
 func (p *page) wrap(s string) []string {
@@ -72,13 +97,18 @@ func (p *page) write(lines []string) {
 }
 
 // A column is one column of a table. A column of numbers stands to the right
-// and is never cut; the others give way, widest first, when the page is full.
+// and is never cut, nor is one that is worth nothing in part, such as an address; the others
+// give way, widest first, when the page is full.
 type column struct {
 	title string
 	right bool
+	whole bool // never cut
 }
 
-// table writes rows under a heading. An empty table writes nothing.
+func (c column) stays() bool { return c.right || c.whole }
+
+// table writes rows under a heading. An empty table writes nothing. Where the
+// page is too narrow even for what may be cut, each row becomes a paragraph.
 func (p *page) table(heading string, columns []column, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -86,6 +116,11 @@ func (p *page) table(heading string, columns []column, rows [][]string) {
 	p.b.WriteString("\n")
 	if heading != "" {
 		p.line("%s", heading)
+	}
+	widths := p.widths(columns, rows)
+	if full(widths) > p.width {
+		p.paragraphs(columns, rows)
+		return
 	}
 	t := table.NewWriter()
 	t.SetStyle(plain())
@@ -101,7 +136,7 @@ func (p *page) table(heading string, columns []column, rows [][]string) {
 		}
 		t.AppendRow(row)
 	}
-	t.SetColumnConfigs(p.configs(columns, rows))
+	t.SetColumnConfigs(configs(columns, widths))
 	p.write(strings.Split(t.Render(), "\n"))
 }
 
@@ -111,11 +146,22 @@ const (
 	narrowest = 6
 )
 
-// configs aligns the columns and cuts those of text to what the page has room
-// for.
-func (p *page) configs(columns []column, rows [][]string) []table.ColumnConfig {
+// paragraphs writes each row as lines of title and value.
+func (p *page) paragraphs(columns []column, rows [][]string) {
+	for i, row := range rows {
+		if i > 0 {
+			p.b.WriteString("\n")
+		}
+		for j, c := range columns {
+			p.line("%s: %s", c.title, row[j])
+		}
+	}
+}
+
+// configs aligns the columns and cuts those of text to their widths.
+func configs(columns []column, widths []int) []table.ColumnConfig {
 	configs := make([]table.ColumnConfig, len(columns))
-	for i, width := range p.widths(columns, rows) {
+	for i, width := range widths {
 		align := text.AlignLeft
 		if columns[i].right {
 			align = text.AlignRight
@@ -129,17 +175,15 @@ func (p *page) configs(columns []column, rows [][]string) []table.ColumnConfig {
 
 func (p *page) widths(columns []column, rows [][]string) []int {
 	widths := make([]int, len(columns))
-	total := gap * (len(columns) - 1)
 	for i, c := range columns {
 		widths[i] = text.StringWidth(c.title)
 		for _, r := range rows {
 			widths[i] = max(widths[i], text.StringWidth(r[i]))
 		}
-		total += widths[i]
 	}
-	for ; total > p.width; total-- {
+	for full(widths) > p.width {
 		at := widestText(columns, widths)
-		if widths[at] <= narrowest {
+		if columns[at].stays() || widths[at] <= narrowest {
 			break
 		}
 		widths[at]--
@@ -147,10 +191,19 @@ func (p *page) widths(columns []column, rows [][]string) []int {
 	return widths
 }
 
+// full is how much of the page columns of these widths take.
+func full(widths []int) int {
+	total := gap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	return total
+}
+
 func widestText(columns []column, widths []int) int {
 	at := 0
 	for i, c := range columns {
-		if !c.right && (columns[at].right || widths[i] > widths[at]) {
+		if !c.stays() && (columns[at].stays() || widths[i] > widths[at]) {
 			at = i
 		}
 	}

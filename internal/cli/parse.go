@@ -33,8 +33,9 @@ type invocation struct {
 	config  string
 	dryRun  bool
 	force   bool
-	caller  string        // who asks, as claimed in a request
-	text    func() string // prints instead of running: help, version, completion
+	given   map[string]string // the flags that were typed, with their values
+	caller  string            // who asks, as claimed in a request
+	text    func() string     // prints instead of running: help, version, completion
 }
 
 // capped returns the rows of a list that normally has normal; 0 means all.
@@ -53,7 +54,7 @@ func parse(args []string) (invocation, error) {
 	err := f.set.Parse(args)
 	call.json = f.given("json")
 	if err != nil {
-		return call, flagFault(err)
+		return call, f.fault(err)
 	}
 	if f.set.NArg() > 0 {
 		return call, usage(fmt.Sprintf("There is an argument too many: %q.", f.set.Arg(0)))
@@ -76,7 +77,8 @@ func parse(args []string) (invocation, error) {
 	call.rows = rows
 	call.config = f.value("config")
 	call.dryRun, call.force = f.given("dry-run"), f.given("force")
-	call.args, err = call.op.ParseFlags(f.values())
+	call.given = f.values()
+	call.args, err = call.op.ParseFlags(call.given)
 	if err != nil {
 		return call, argumentFault(err)
 	}
@@ -130,6 +132,8 @@ func (f flags) belong(call invocation) error {
 		case !f.given(name):
 		case call.request:
 			return usage("--" + name + " does not belong to --request; it is for people at a command line.")
+		case call.op.Flag == "":
+			return usage("--" + name + " needs an action that changes something, such as --kill PID.")
 		case call.op.Effect == ops.Read, name == "dry-run" && !writes(call.op):
 			return usage("--" + name + " does not belong to this action, which changes nothing.")
 		}
@@ -173,8 +177,8 @@ func (f flags) rows() (int, error) {
 	return n, nil
 }
 
-// flagFault turns an error of pflag into a sentence.
-func flagFault(err error) error {
+// fault turns an error of pflag into a sentence.
+func (f flags) fault(err error) error {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
@@ -184,7 +188,7 @@ func flagFault(err error) error {
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
 			return usage("There is no flag -" + name + ".").WithFix("Flags have two dashes, as in --" + letters + ". Run: sentinel --help")
 		}
-		return usage("There is no flag --" + name + ".")
+		return unknownFlag(name, f.names())
 	case errors.As(err, &missing):
 		return usage("--" + missing.GetSpecifiedName() + " needs a value.")
 	case errors.As(err, &invalid):
@@ -192,6 +196,47 @@ func flagFault(err error) error {
 	default:
 		return usage("The command line is not understood: " + err.Error() + ".")
 	}
+}
+
+// unknownFlag names the flag that may have been meant.
+func unknownFlag(name string, names []string) error {
+	e := usage("There is no flag --" + name + ".")
+	best, least := "", 3 // typing errors
+	for _, known := range names {
+		if d := distance(name, known); d < least && d < len(known)/2 {
+			best, least = known, d
+		}
+	}
+	if best == "" {
+		return e
+	}
+	return e.WithFix("Did you mean --" + best + "? All flags: sentinel --help")
+}
+
+// distance counts the letters to put in, take out or change to make b of a
+// (Levenshtein), of which more than a flag has is far away.
+func distance(a, b string) int {
+	const longest = 40
+	if len(a) > longest || len(b) > longest {
+		return longest
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := before
+			if a[i] != b[j] {
+				changed++
+			}
+			before = row[j+1]
+			row[j+1] = min(changed, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
 }
 
 func usage(message string) *fault.Error { return fault.New(fault.Usage, message) }

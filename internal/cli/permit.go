@@ -3,9 +3,7 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"sentinel/internal/fault"
@@ -40,23 +38,11 @@ func permissionFix(call invocation) string {
 	if call.request {
 		return "Allow the tool in sudoers: install packaging/sudoers.d/sentinel as /etc/sudoers.d/sentinel with visudo, then check with: sentinel --doctor"
 	}
-	return "Run it with sudo: sudo sentinel --" + call.op.Flag + objectWord(call)
-}
-
-// objectWord is the object of the action as it can be pasted into a shell, with
-// a blank before it; nothing where it could not.
-func objectWord(call invocation) string {
-	f := object(call.op)
-	if f == nil {
-		return ""
+	command := "sudo sentinel " + call.typed()
+	if call.force {
+		command += " --force"
 	}
-	word := fmt.Sprint(call.args[f.Name])
-	for _, r := range word {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:_@-", r) {
-			return " " + f.Placeholder
-		}
-	}
-	return " " + word
+	return "Run it with sudo: " + command
 }
 
 // writesPerMinute bounds what is not destructive: a caller could otherwise let

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -36,8 +37,9 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 	if err != nil {
 		return change{}, about(err, object)
 	}
-	return change{
-		object: map[string]any{"ip": plan.Address(), "ttl": call.args.Text("ttl"), "force": call.force},
+	expected, known := plan.Preview()
+	c := change{
+		object: blockArguments(plan, call),
 		would:  plan.Summary(),
 		do: func(ctx context.Context) (changed, error) {
 			done, err := plan.Do(ctx)
@@ -46,7 +48,23 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 			}
 			return &blockDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
 		},
-	}, nil
+	}
+	if known {
+		c.preview = expected
+	}
+	return c, nil
+}
+
+// blockArguments are those that take effect: a block that is on the list
+// already keeps its end.
+func blockArguments(plan *blocklist.Blocking, call invocation) map[string]any {
+	object := map[string]any{"ip": plan.Address(), "force": call.force}
+	if end, again := plan.Again(); again {
+		object["expires_at"] = cmp.Or(end, "never")
+	} else if ttl := call.args.Text("ttl"); ttl != "" {
+		object["ttl"] = ttl
+	}
+	return object
 }
 
 func (d *blockDocument) outcome() string {
@@ -73,6 +91,6 @@ func untilText(ends string) string {
 // warnings writes what the person should know beside the verdict.
 func (p *page) warnings(list []string) {
 	for _, w := range list {
-		p.line("Note: %s", w)
+		p.fix("Note: " + w)
 	}
 }

@@ -31,7 +31,7 @@ func planFirewall(ctx context.Context, s session, call invocation) (change, erro
 	return change{
 		object:  map[string]any{"manager": preview.Manager, "allowed_ports": strings.Join(portTexts(preview.AllowedPorts), " "), "force": call.force},
 		would:   plan.Summary(),
-		preview: preview,
+		preview: enablePreview{Enabled: preview},
 		do: func(ctx context.Context) (changed, error) {
 			done, err := plan.Do(ctx)
 			if err != nil {
@@ -54,11 +54,28 @@ func (d *enableDocument) outcome() string { return d.Details }
 
 func (d *enableDocument) view(p *page) {
 	p.verdict(calm, "FIREWALL "+d.FirewallStatus, d.Details)
-	var rows [][]string
-	for _, l := range d.Closes {
-		rows = append(rows, []string{l.String(), known(l.Process)})
-	}
-	heading := fmt.Sprintf("%d services that other hosts cannot reach any more", d.ClosesTotal)
-	p.table(heading, []column{{title: "port"}, {title: "process"}}, rows)
+	p.closes(d.Enabled, "cannot reach any more")
 	p.gaps(d.Unavailable)
 }
+
+// closes lists what a firewall shuts out.
+func (p *page) closes(e firewall.Enabled, lost string) {
+	var rows [][]string
+	for _, l := range e.Closes {
+		rows = append(rows, []string{l.String(), known(l.Process)})
+	}
+	heading := counted(len(rows), "service") + " that other hosts " + lost
+	if len(rows) < e.ClosesTotal {
+		heading = fmt.Sprintf("%d of %d services that other hosts %s", len(rows), e.ClosesTotal, lost)
+	}
+	p.table(heading, []column{{title: "port", whole: true}, {title: "process"}}, rows)
+}
+
+// An enablePreview is what enable_firewall would answer. Its sentence stands
+// beside it already.
+type enablePreview struct {
+	firewall.Enabled
+	Details string `json:"details,omitempty"`
+}
+
+func (e enablePreview) explain(p *page) { p.closes(e.Enabled, "could not reach any more") }

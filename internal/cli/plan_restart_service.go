@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
 	"sentinel/internal/services"
 )
 
@@ -19,21 +20,42 @@ type restartDocument struct {
 	record
 }
 
+// A serviceObject names the service in the document of a failure.
+type serviceObject struct {
+	Label string `json:"label"`
+}
+
+// A failedRestart is a restart that went wrong, with what the service wrote.
+type failedRestart struct{ services.Restarted }
+
+// explain shows the log lines, which are what the person has to look at.
+func (r failedRestart) explain(p *page) {
+	if len(r.Log) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Its last log lines:")
+	for _, l := range r.Log {
+		p.line("%s", l)
+	}
+}
+
 func planRestart(ctx context.Context, s session, call invocation) (change, error) {
 	name := call.args.Text("service")
 	plan, err := services.PlanRestart(ctx, s.host.Services, services.Options{
 		Name: name, Force: call.force, Protected: s.config.Protect.Services,
 	})
 	if err != nil {
-		return change{}, err
+		return change{}, about(err, serviceObject{sanitize.Text(name, 255)})
 	}
 	var done services.Restarted
 	return change{
-		object: map[string]any{"service": plan.Name(), "force": call.force},
-		would:  plan.Summary(),
+		object:  map[string]any{"service": plan.Name(), "force": call.force},
+		would:   plan.Summary(),
+		preview: serviceObject{plan.Name()},
 		do: func(ctx context.Context) (changed, error) {
 			if done, err = plan.Do(ctx); err != nil {
-				return nil, about(goingOn(err, done), done)
+				return nil, about(goingOn(err, done), failedRestart{done})
 			}
 			return &restartDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
 		},

@@ -21,6 +21,12 @@ type restoreDocument struct {
 	record
 }
 
+// A restorePreview has the members of a restoreDocument.
+type restorePreview struct {
+	Blocklist        blocklist.Restored `json:"blocklist"`
+	FirewallRestored bool               `json:"firewall_restored"`
+}
+
 // planRestore looks whether anything has to be put back. A timer runs it every
 // minute, so a run that changes nothing leaves no record.
 func planRestore(ctx context.Context, s session, call invocation) (change, error) {
@@ -34,6 +40,9 @@ func planRestore(ctx context.Context, s session, call invocation) (change, error
 		object: map[string]any{},
 		would:  restoreText(pending, rules),
 		do:     func(ctx context.Context) (changed, error) { return s.restore(ctx, call, list) },
+	}
+	if err == nil {
+		c.preview = restorePreview{pending, rules}
 	}
 	if err == nil && wallErr == nil && pending.Idle() && !rules && !call.dryRun {
 		c.already = &restoreDocument{Header: answer.NewHeader(call.op.Action, true), Blocklist: pending}
@@ -55,7 +64,7 @@ func (s session) restore(ctx context.Context, call invocation, list *blocklist.L
 }
 
 func restoreText(r blocklist.Restored, rules bool) string {
-	text := fmt.Sprintf("Would add %d addresses to the packet filter, correct %d, remove %d, and take %d off the list.", r.Added, r.Corrected, r.Removed, r.Expired)
+	text := fmt.Sprintf("Would add %s to the packet filter, correct %d, remove %d, and take %d off the list.", addresses(r.Added), r.Corrected, r.Removed, r.Expired)
 	if rules {
 		text += " Would put back the firewall that sentinel switched on."
 	}
@@ -70,7 +79,7 @@ func (d *restoreDocument) outcome() string {
 
 func (d *restoreDocument) view(p *page) {
 	b := d.Blocklist
-	p.verdict(calm, "RESTORED", fmt.Sprintf("%d addresses are on the list; %d were added to the packet filter, %d removed from it, %d ended.", b.Entries, b.Added, b.Removed, b.Expired))
+	p.verdict(calm, "RESTORED", fmt.Sprintf("%s on the list; %d added to the packet filter, %d removed from it, %d ended.", addresses(b.Entries), b.Added, b.Removed, b.Expired))
 	if d.FirewallRestored {
 		p.line("The firewall that sentinel had switched on was missing and is back.")
 	}

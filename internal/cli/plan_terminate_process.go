@@ -35,7 +35,8 @@ func planTermination(ctx context.Context, s session, call invocation) (change, e
 			"pid": subject.PID, "process_name": subject.ProcessName, "start_id": subject.StartID, "user": subject.User,
 			"graceful": target.Graceful, "force": target.Force,
 		},
-		would: plan.Summary(),
+		would:   plan.Summary(),
+		preview: subject,
 		do: func(ctx context.Context) (changed, error) {
 			ended, err := plan.Do(ctx)
 			if err != nil {

@@ -25,8 +25,9 @@ func planUnblock(ctx context.Context, s session, call invocation) (change, error
 		return change{}, about(err, object)
 	}
 	return change{
-		object: map[string]any{"ip": plan.Address(), "force": call.force},
-		would:  plan.Summary(),
+		object:  map[string]any{"ip": plan.Address(), "force": call.force},
+		would:   plan.Summary(),
+		preview: plan.Preview(),
 		do: func(ctx context.Context) (changed, error) {
 			done, err := plan.Do(ctx)
 			if err != nil {

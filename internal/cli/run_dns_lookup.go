@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/netdiag"
@@ -45,11 +46,11 @@ func (d lookupDocument) view(p *page) {
 
 // priorityText stands before the value, as in a zone file.
 func priorityText(r netdiag.Record) string {
-	text := ""
+	var text strings.Builder
 	for _, n := range []*int{r.Priority, r.Weight, r.Port} {
 		if n != nil {
-			text += strconv.Itoa(*n) + " "
+			text.WriteString(strconv.Itoa(*n) + " ")
 		}
 	}
-	return text
+	return text.String()
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -31,7 +30,11 @@ type doctorDocument struct {
 }
 
 func runDoctor(ctx context.Context, s session, call invocation) (document, error) {
-	return doctorDocument{answer.NewHeader(call.op.Action, true), doctor.Examine(ctx, s.patient(call))}, nil
+	report := doctor.Examine(ctx, s.patient(call))
+	for i := range report.Checks {
+		report.Checks[i].Fix = s.named(report.Checks[i].Fix)
+	}
+	return doctorDocument{answer.NewHeader(call.op.Action, true), report}, nil
 }
 
 func (s session) patient(call invocation) doctor.Patient {
@@ -43,7 +46,7 @@ func (s session) patient(call invocation) doctor.Patient {
 		ConfigPath: path, ConfigError: err, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: sysexec.Host{},
 		Journal:  s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
-		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe,
+		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState,
 	}
 }
 
@@ -85,9 +88,9 @@ func (s session) journalProbe(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case r.ProblemsTotal > 0:
-		return "", fmt.Errorf("%d problems, the first: %s", r.ProblemsTotal, r.Problems[0].Message)
+		return "", errors.New(counted(r.ProblemsTotal, "problem") + ", the first: " + r.Problems[0].Message)
 	default:
-		return fmt.Sprintf("%d records in an unbroken chain", r.Records), nil
+		return counted(r.Records, "record") + " in an unbroken chain", nil
 	}
 }
 
@@ -102,7 +105,7 @@ func (s session) blocklistProbe(ctx context.Context) (string, error) {
 	case listing.InStep != nil && !*listing.InStep:
 		return "", fault.New(fault.FirewallFailed, "The packet filter does not drop what the list has.").WithFix("Run: sudo sentinel --restore-blocklist")
 	default:
-		return fmt.Sprintf("%d addresses are on the list", listing.EntriesTotal), nil
+		return addresses(listing.EntriesTotal) + " on the list", nil
 	}
 }
 
@@ -129,6 +132,16 @@ func (s session) firewallProbe(ctx context.Context) (string, error) {
 	}
 	return "", fault.New(fault.NoFirewall, "No firewall is on: "+status.Evidence+"; "+manager.Name()+" can be switched on.").
 		WithFix("Switch a firewall on with: sudo sentinel --fix-firewall")
+}
+
+func (s session) unitState(ctx context.Context, unit string) (string, error) {
+	manager, err := s.host.Services.Open(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer manager.Close()
+	u, err := manager.Unit(ctx, unit)
+	return u.Active, err
 }
 
 func (s session) serviceManagerProbe(ctx context.Context) (string, error) {

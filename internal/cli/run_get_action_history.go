@@ -22,10 +22,12 @@ type historyDocument struct {
 	Actions []journal.Action `json:"actions" schema:"brief"`
 	// Total counts all actions in the journal that is kept.
 	Total     int  `json:"total"`
-	Truncated bool `json:"truncated,omitempty"`
+	Truncated bool `json:"truncated"`
 	// Unreadable counts lines of the journal that are damaged or were changed;
 	// --verify-journal names them.
 	Unreadable int `json:"unreadable_lines,omitempty"`
+	// Unavailable says that records were removed from the journal.
+	Unavailable answer.Gaps `json:"unavailable"`
 }
 
 func runActionHistory(ctx context.Context, s session, call invocation) (document, error) {
@@ -34,7 +36,10 @@ func runActionHistory(ctx context.Context, s session, call invocation) (document
 	if err != nil {
 		return nil, err
 	}
-	d := &historyDocument{answer.NewHeader(call.op.Action, true), h.Actions, h.Total, h.Truncated, h.Unreadable}
+	d := &historyDocument{answer.NewHeader(call.op.Action, true), h.Actions, h.Total, h.Truncated, h.Unreadable, answer.Gaps{}}
+	if h.Damage != "" {
+		d.Unavailable.Note("actions", h.Damage)
+	}
 	if call.request {
 		d.fit()
 	}
@@ -59,28 +64,55 @@ func (d *historyDocument) fit() {
 }
 
 func (d *historyDocument) view(p *page) {
-	if len(d.Actions) == 0 {
+	d.damage(p)
+	switch {
+	case len(d.Actions) == 0 && len(d.Unavailable)+d.Unreadable > 0:
+		p.line("No change is recorded any more.")
+	case len(d.Actions) == 0:
 		p.verdict(calm, "HISTORY", "Nothing was changed by sentinel on this machine.")
-		return
-	}
-	p.verdict(calm, "HISTORY", fmt.Sprintf("%d of %d changes, newest first.", len(d.Actions), d.Total))
-	if d.Unreadable > 0 {
-		p.verdict(severe, "DAMAGED", fmt.Sprintf("%d lines of the journal are no records any more. Run: sudo sentinel --verify-journal", d.Unreadable))
+	default:
+		p.verdict(calm, "HISTORY", fmt.Sprintf("%d of %s, newest first.", len(d.Actions), counted(d.Total, "change")))
 	}
 	var rows [][]string
 	for _, a := range d.Actions {
 		rows = append(rows, []string{
-			a.Time.Local().Format(time.DateTime), a.Tool, objectText(a), author(a.Who), known(a.Reason), cmp.Or(a.Code, a.State),
+			momentText(a.Time, time.Now()), a.Tool, objectText(a), p.whoText(a.Who), known(a.Reason), cmp.Or(a.Code, a.State),
 		})
 	}
-	p.table("", []column{{title: "when"}, {title: "what"}, {title: "object"}, {title: "who"}, {title: "why"}, {title: "ended"}}, rows)
+	p.table("", []column{{title: "when", whole: true}, {title: "what"}, {title: "object", whole: true}, {title: "who"}, {title: "why"}, {title: "ended"}}, rows)
+}
+
+// damage begins the page where the journal is not what was written.
+func (d *historyDocument) damage(p *page) {
+	for _, g := range d.Unavailable {
+		p.verdict(severe, "DAMAGED", "Changes are missing here: "+g.Reason+".")
+	}
+	if d.Unreadable > 0 {
+		p.verdict(severe, "DAMAGED", "The journal has "+counted(d.Unreadable, "line")+" that cannot be read as written.")
+	}
+	if len(d.Unavailable)+d.Unreadable > 0 {
+		p.fix("Look into it with: sudo sentinel --verify-journal")
+	}
+}
+
+// whoText names who did something, without the program in between where there is
+// no room for it.
+func (p *page) whoText(w journal.Who) string {
+	const roomy = 100
+	if p.width < roomy {
+		w.Caller = ""
+	}
+	return author(w)
 }
 
 // objectText names what an action was about.
 func objectText(a journal.Action) string {
-	for _, name := range []string{"pid", "ip", "service"} {
+	if ip, ok := a.Arguments["ip"]; ok {
+		return fmt.Sprint(ip)
+	}
+	for _, name := range []string{"pid", "service"} {
 		if v, ok := a.Arguments[name]; ok {
-			return fmt.Sprint(v)
+			return snip(fmt.Sprint(v), 20)
 		}
 	}
 	return "-"

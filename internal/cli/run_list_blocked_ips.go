@@ -5,6 +5,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
@@ -24,6 +26,9 @@ func runListBlocked(ctx context.Context, s session, call invocation) (document, 
 	listing, err := s.blocklist(ctx).Read(ctx, call.capped(blocklist.DefaultIPs), call.capped(blocklist.DefaultEntries))
 	if err != nil {
 		return nil, err
+	}
+	for i := range listing.Warnings {
+		listing.Warnings[i] = s.named(listing.Warnings[i])
 	}
 	d := &blockedDocument{answer.NewHeader(call.op.Action, true), listing}
 	if call.rows == defaultRows {
@@ -48,21 +53,64 @@ func (d *blockedDocument) fit() {
 func (d *blockedDocument) view(p *page) {
 	switch {
 	case d.EntriesTotal == 0 && d.IPsTotal == 0:
-		p.verdict(calm, "NONE", "No address is blocked.")
+		p.verdict(calm, "NONE", d.noneText())
 	case d.InStep == nil:
-		p.verdict(calm, "LISTED", fmt.Sprintf("%d addresses are on the list; whether the packet filter drops them cannot be seen here.", d.EntriesTotal))
+		p.verdict(calm, "LISTED", addresses(d.EntriesTotal)+" on the list; whether the packet filter drops them cannot be seen here.")
 	case *d.InStep:
-		p.verdict(calm, "BLOCKED", fmt.Sprintf("%d addresses are dropped by %s.", d.IPsTotal, d.Backend))
+		p.verdict(calm, "BLOCKED", fmt.Sprintf("%s dropped by %s.", addresses(d.IPsTotal), d.Backend))
 	default:
-		p.verdict(warn, "DRIFT", fmt.Sprintf("%s drops %d addresses and the list has %d. Run: sudo sentinel --restore-blocklist", d.Backend, d.IPsTotal, d.EntriesTotal))
+		p.verdict(warn, "DRIFT", fmt.Sprintf("%s drops %s, and the list has %d.", d.Backend, addresses(d.IPsTotal), d.EntriesTotal))
 	}
 	p.warnings(d.Warnings)
+	d.drift(p)
 	var rows [][]string
 	for _, e := range d.Entries {
-		rows = append(rows, []string{e.IP, stateText(e), known(e.ExpiresAt), known(e.BlockedBy), known(e.Reason)})
+		rows = append(rows, []string{e.IP, stateText(e), endText(e), known(e.BlockedBy), known(e.Reason)})
 	}
-	p.table("", []column{{title: "address"}, {title: "dropped"}, {title: "until"}, {title: "by"}, {title: "why"}}, rows)
+	p.table("", []column{{title: "address", whole: true}, {title: "dropped"}, {title: "until", whole: true}, {title: "by"}, {title: "why"}}, rows)
 	p.gaps(d.Unavailable)
+}
+
+// noneText does not say more than was read.
+func (d *blockedDocument) noneText() string {
+	if d.InStep == nil {
+		return "No address is on the list; whether the packet filter drops any cannot be seen here."
+	}
+	return "No address is blocked."
+}
+
+// drift names the addresses about which list and packet filter differ.
+func (d *blockedDocument) drift(p *page) {
+	if d.Drift == nil {
+		return
+	}
+	p.few("On the list and not dropped", d.Drift.Missing, d.Drift.MissingTotal)
+	p.few("Dropped and not on the list", d.Drift.Unlisted, d.Drift.UnlistedTotal)
+}
+
+// few writes the first of a list as one paragraph.
+func (p *page) few(what string, list []string, total int) {
+	const most = 10
+	switch shown := list[:min(most, len(list))]; {
+	case total == 0:
+	case len(shown) < total:
+		p.line("%s: %s and %d more (--json shows more)", what, strings.Join(shown, ", "), total-len(shown))
+	default:
+		p.line("%s: %s", what, strings.Join(shown, ", "))
+	}
+}
+
+// endText says when a block ends, in local time as the history does.
+func endText(e blocklist.Row) string {
+	ends, err := time.Parse(time.RFC3339, e.ExpiresAt)
+	switch {
+	case e.Permanent:
+		return "never"
+	case err != nil:
+		return known(e.ExpiresAt)
+	default:
+		return momentText(ends, time.Now())
+	}
 }
 
 func stateText(e blocklist.Row) string {

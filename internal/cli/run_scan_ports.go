@@ -5,11 +5,14 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 	"strings"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/portscan"
+	"sentinel/internal/progress"
 	"sentinel/internal/target"
 )
 
@@ -30,12 +33,24 @@ func runScanPorts(ctx context.Context, s session, call invocation) (document, er
 	}
 	report, err := portscan.Scan(ctx, s.host.Scan.With(s.config.Scan.Engine), portscan.Request{
 		Target: host, Ports: ports, Rows: call.capped(portscan.DefaultRows),
-		Policy: portscan.Policy{Allow: s.config.Scan.Allowed(), OnlyAllowed: s.config.Scan.OnlyTargets, Force: call.force},
+		Policy:   portscan.Policy{Allow: s.config.Scan.Allowed(), OnlyAllowed: s.config.Scan.OnlyTargets, Force: call.force},
+		Progress: call.progress(os.Stderr),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return scanDocument{answer.NewHeader(call.op.Action, true), report}, nil
+}
+
+// progress returns what tells the program that asked how far the run is; nil for
+// a command line, whose reader gets no use of it.
+func (i invocation) progress(stderr io.Writer) func(percent int) {
+	if !i.request {
+		return nil
+	}
+	return func(percent int) {
+		io.WriteString(stderr, progress.Line(percent)) //nolint:errcheck // the answer does not depend on who listens
+	}
 }
 
 func (d scanDocument) view(p *page) {

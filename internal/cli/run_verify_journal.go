@@ -32,12 +32,15 @@ func runVerifyJournal(ctx context.Context, s session, call invocation) (document
 
 func tampered(r journal.Report) error {
 	first := r.Problems[0]
-	at := first.File
-	if first.Line > 0 {
-		at += " line " + strconv.Itoa(first.Line)
+	at := ""
+	switch {
+	case first.Line > 0:
+		at = first.File + " line " + strconv.Itoa(first.Line) + ": "
+	case first.File != "":
+		at = first.File + ": "
 	}
-	return fault.New(fault.JournalFailed, fmt.Sprintf("The journal was damaged or tampered with, in %d places; the first: %s: %s", r.ProblemsTotal, at, first.Message)).
-		WithFix("Compare with what syslog kept (journalctl -t sentinel _UID=0), keep a copy of /var/log/sentinel, and find out who was root.").
+	return fault.New(fault.JournalFailed, "The journal was damaged or tampered with, in "+counted(r.ProblemsTotal, "place")+"; the first: "+at+first.Message).
+		WithFix("Keep a copy of /var/log/sentinel, find out who was root, and compare with what syslog kept: journalctl -t sentinel _UID=0").
 		WithObject(r)
 }
 
@@ -46,6 +49,6 @@ func (d verifyDocument) view(p *page) {
 		p.verdict(calm, "EMPTY", "The journal has no records yet.")
 		return
 	}
-	p.verdict(calm, "INTACT", fmt.Sprintf("All %d records, %d to %d, are as they were written.", d.Records, d.FirstSeq, d.LastSeq))
+	p.verdict(calm, "INTACT", fmt.Sprintf("%s, %d to %d, as written.", counted(d.Records, "record"), d.FirstSeq, d.LastSeq))
 	p.line("The newest hash is %s; syslog has it too.", d.LastHash)
 }

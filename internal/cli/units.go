@@ -59,3 +59,29 @@ func known(s string) string {
 	}
 	return s
 }
+
+// counted shows a number of things.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// addresses shows a number of addresses.
+func addresses(n int) string {
+	if n == 1 {
+		return "1 address"
+	}
+	return fmt.Sprintf("%d addresses", n)
+}
+
+// momentText shows a time of the past or the future in the time zone of this
+// machine, with its year only where that is not this one.
+func momentText(t, now time.Time) string {
+	t = t.Local()
+	if t.Year() == now.Local().Year() {
+		return t.Format("01-02 15:04")
+	}
+	return t.Format("2006-01-02 15:04")
+}

@@ -4,12 +4,13 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"sentinel/internal/doctor"
 )
 
 func (d doctorDocument) view(p *page) {
-	seen := fmt.Sprintf("%d checks, %s, %s.", len(d.Checks), counted(d.Problems, "problem"), counted(d.Warnings, "warning"))
+	seen := fmt.Sprintf("%s, %s, %s.", counted(len(d.Checks), "check"), counted(d.Problems, "problem"), counted(d.Warnings, "warning"))
 	switch {
 	case d.Problems > 0:
 		p.verdict(severe, "PROBLEM", seen)
@@ -37,13 +38,9 @@ func (d doctorDocument) fixes(p *page) {
 		said[c.Fix] = true
 		p.line("")
 		p.line("%s: %s", c.Name, c.Value)
-		p.line("%s", c.Fix)
+		if len(c.Tools) > 0 {
+			p.line("Tools: %s", strings.Join(c.Tools, ", "))
+		}
+		p.fix(c.Fix)
 	}
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -51,7 +51,7 @@ func largest() *healthDocument {
 }
 
 func TestTheViewFitsTheTerminal(t *testing.T) {
-	for _, width := range []int{80, 120} {
+	for _, width := range []int{40, 80, 120} {
 		for name, doc := range map[string]document{
 			"health": largest(),
 			"top": topDocument{answer.NewHeader("top_processes", true), procs.Ranking{

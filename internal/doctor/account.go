@@ -36,8 +36,8 @@ func (p Patient) account() (account, error) {
 	return account{}, fmt.Errorf("/etc/passwd has no user %d", p.User.UID)
 }
 
-// named returns p with a name of its user.
-func (p Patient) named() Patient {
+// withName returns p with a name of its user.
+func (p Patient) withName() Patient {
 	if p.User.Name != "" {
 		return p
 	}

@@ -99,7 +99,7 @@ func (p Patient) judge(raw []byte, err error) Finding {
 		return Finding{Status: Problem, Value: "It starts " + command + ", and there is no such program.", Fix: fix}
 	}
 	if err := p.Trusted(p.at(command)); err != nil {
-		return Finding{Status: Warning, Value: "It starts " + command + ", which someone else could change: " + err.Error(), Fix: installFix}
+		return Finding{Status: Warning, Value: "It starts " + command + ", which someone else could change: " + err.Error(), Fix: p.install()}
 	}
 	return Finding{Status: OK, Value: "It starts " + command + "."}
 }

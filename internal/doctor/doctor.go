@@ -26,11 +26,12 @@ const (
 
 // A Finding is what one check saw.
 type Finding struct {
-	ID     string `json:"id"` // stable: "binary", "sudo_rule.terminate_process"
-	Name   string `json:"name"`
-	Status string `json:"status"`        // [OK], [Warning], [Problem] or [Unknown]
-	Value  string `json:"value"`         // what was seen
-	Fix    string `json:"fix,omitempty"` // what to do, a command where there is one
+	ID     string   `json:"id"` // stable: "binary", "sudo_rules"
+	Name   string   `json:"name"`
+	Status string   `json:"status"`          // [OK], [Warning], [Problem] or [Unknown]
+	Value  string   `json:"value"`           // what was seen
+	Tools  []string `json:"tools,omitempty"` // that it is about
+	Fix    string   `json:"fix,omitempty"`   // what to do, a command where there is one
 }
 
 // A Report is all that was found, in the order in which it is to be read.

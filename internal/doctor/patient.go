@@ -41,6 +41,9 @@ type Patient struct {
 	PacketFilter   Probe // finds what can block addresses
 	Firewall       Probe // finds what can be switched on as a firewall, and whether it is
 	ServiceManager Probe // asks the service manager for a sign of life
+	// UnitState returns the active state of a unit, such as "failed"
+	// (systemctl(1)); nil where nobody can tell.
+	UnitState func(ctx context.Context, unit string) (string, error)
 }
 
 // A User is a person who uses sentinel.

@@ -18,7 +18,16 @@ import (
 // pidfd_open(2) came last.
 var oldestKernel = [2]int{5, 3}
 
-const installFix = "Install both programs where only root can write: sudo install -o root -g root -m 0755 sentinel sentinel-mcp /usr/local/bin"
+// install is how both programs get to where only root can write: from where
+// they run or, when they are there already, anew from where they were built.
+func (p Patient) install() string {
+	from := "bin"
+	if own, err := p.Binary(); err == nil && filepath.Dir(own) != filepath.Dir(named) && pasteable(own) {
+		from = filepath.Dir(own)
+	}
+	return "Install both programs where only root can write: sudo install -o root -g root -m 755 " +
+		from + "/sentinel " + from + "/sentinel-mcp " + filepath.Dir(named)
+}
 
 func system(_ context.Context, p Patient) []Finding {
 	if p.OS != "linux" {
@@ -82,7 +91,7 @@ func binary(_ context.Context, p Patient) []Finding {
 // installed judges a program that sentinel-mcp may have run as root.
 func (p Patient) installed(path string) []Finding {
 	if err := p.Trusted(p.at(path)); err != nil {
-		return one(Problem, "Someone else could change "+path+", so root is not used: "+err.Error(), installFix)
+		return one(Problem, "Someone else could change "+path+", so root is not used: "+err.Error(), p.install())
 	}
 	return one(OK, path+" belongs to root, and nobody else can write it", "")
 }
@@ -98,11 +107,11 @@ func server(_ context.Context, p Patient) []Finding {
 	info, err := os.Stat(p.at(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return one(Warning, "There is no "+path+".", installFix)
+		return one(Warning, "There is no "+path+".", p.install())
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return one(Problem, path+" is no program", installFix)
+		return one(Problem, path+" is no program", p.install())
 	default:
 		return p.installed(path)
 	}

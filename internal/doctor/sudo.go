@@ -18,6 +18,8 @@ import (
 const (
 	sudo    = "/usr/bin/sudo"
 	sudoers = "/etc/sudoers.d/sentinel"
+	// named is the program that the shipped rules and units name.
+	named = "/usr/local/bin/sentinel"
 )
 
 // askLimit bounds one question: sudo may have to ask a directory server.
@@ -43,7 +45,7 @@ func sudoProgram(_ context.Context, p Patient) []Finding {
 // sudoersFile looks at the file under its usual name. The rules may stand in
 // another one; what they allow is asked of sudo itself.
 func sudoersFile(_ context.Context, p Patient) []Finding {
-	const install = "/usr/sbin/visudo -csf packaging/sudoers.d/sentinel && sudo install -o root -g root -m 0440 packaging/sudoers.d/sentinel " + sudoers
+	const install = "sudo visudo -csf packaging/sudoers.d/sentinel && sudo install -o root -g root -m 0440 packaging/sudoers.d/sentinel " + sudoers
 	info, err := os.Lstat(p.at(sudoers))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -76,35 +78,52 @@ func sudoRules(ctx context.Context, p Patient) []Finding {
 	if _, err := os.Stat(p.at(sudo)); err != nil {
 		return one(Unknown, "There is no sudo to ask.", "")
 	}
-	p = p.named()
+	p = p.withName()
 	listing, listed := p.question(ctx)
-	var all []Finding
+	var refused []string
 	for _, tool := range p.Tools {
 		allowed := false
 		if listed {
 			_, allowed = p.question(ctx, path, "--request", tool.Name)
 		}
-		f := p.ruleOf(tool, allowed, asksPassword(listing, path+" --request "+tool.Name))
-		f.ID, f.Name = "sudo_rule."+tool.Name, "rule for "+tool.Name
-		all = append(all, f)
+		if !allowed || asksPassword(listing, path+" --request "+tool.Name) {
+			refused = append(refused, tool.Name)
+		}
 	}
-	return all
+	return p.ruled(path, refused)
 }
 
-func (p Patient) ruleOf(tool Tool, allowed, password bool) Finding {
-	fix := fmt.Sprintf("If it is wanted: sudo groupadd -f sentinel && sudo install -o root -g root -m 0440 packaging/sudoers.d/sentinel %s && sudo usermod -aG sentinel %s, then log in again", sudoers, p.User.Name)
-	without := "it answers without what only root can read"
-	if tool.Needs {
-		without = "it is denied"
+// ruled says what it means that sudo refuses some tools, all in one finding:
+// what mends one mends all.
+func (p Patient) ruled(path string, refused []string) []Finding {
+	if len(refused) == 0 {
+		return one(OK, fmt.Sprintf("sudo lets %s run all %d tools that root is of use to", p.User.Name, len(p.Tools)), "")
 	}
-	switch {
-	case !allowed:
-		return Finding{Status: Warning, Value: "sudo does not let " + p.User.Name + " run it without a password: " + without, Fix: fix}
-	case password:
-		return Finding{Status: Warning, Value: "sudo wants a password of " + p.User.Name + ", which sentinel-mcp cannot type: " + without, Fix: fix}
-	default:
-		return Finding{Status: OK, Value: "sudo lets " + p.User.Name + " run it"}
+	f := Finding{Status: Warning, Tools: refused, Fix: p.allow()}
+	f.Value = fmt.Sprintf("sudo does not let %s run %d of %d tools without a password, which sentinel-mcp cannot type: "+
+		"those that need root are denied, the others answer without what only root can read", p.User.Name, len(refused), len(p.Tools))
+	if path != named {
+		f.Value += "; the shipped rules name " + named + ", and this is " + path
+		f.Fix = p.install()
 	}
+	return []Finding{f}
+}
+
+// allow is how the user gets the rules.
+func (p Patient) allow() string {
+	name := p.User.Name
+	if !pasteable(name) {
+		name = "USER"
+	}
+	return "If it is wanted, which holds from the next login on: sudo groupadd --force --system sentinel && " +
+		"sudo install -o root -g root -m 440 packaging/sudoers.d/sentinel " + sudoers + " && sudo usermod --append --groups sentinel " + name
+}
+
+// pasteable says that a shell takes text for one word and a program for no
+// option.
+func pasteable(text string) bool {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-"
+	return text != "" && text[0] != '-' && strings.Trim(text, plain) == ""
 }
 
 // question asks "sudo -l" about one command line, or for all that is allowed.

@@ -3,7 +3,7 @@
 package doctor
 
 import (
-	"cmp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,27 +80,27 @@ func TestSudoIsAskedForEachTool(t *testing.T) {
 		user    User
 		asRoot  bool
 		do      func(string) sysexec.Result
-		want    map[string]string // status by tool
+		refused []string
 		asks    []string
 		nothing bool // no line for a tool
 	}{
 		{"member", User{UID: 1000}, false, func(string) sysexec.Result { return sysexec.Result{Stdout: []byte(shipped)} },
-			map[string]string{"get_system_health": OK, "terminate_process": OK},
+			nil,
 			[]string{list, list + " " + own + " --request get_system_health", list + " " + own + " --request terminate_process"}, false},
 		{"stranger, asked once", User{UID: 1000}, false, func(string) sysexec.Result { return refused },
-			map[string]string{"get_system_health": Warning, "terminate_process": Warning}, []string{list}, false},
+			[]string{"get_system_health", "terminate_process"}, []string{list}, false},
 		{"reading alone", User{UID: 1000}, false, func(line string) sysexec.Result {
 			if strings.HasSuffix(line, "terminate_process") {
 				return sysexec.Result{Exit: 1}
 			}
 			return sysexec.Result{}
-		}, map[string]string{"get_system_health": OK, "terminate_process": Warning},
+		}, []string{"terminate_process"},
 			[]string{list, list + " " + own + " --request get_system_health", list + " " + own + " --request terminate_process"}, false},
 		{"behind sudo", User{UID: 1000, Name: "ann"}, true, func(string) sysexec.Result { return sysexec.Result{} },
-			map[string]string{"get_system_health": OK, "terminate_process": OK},
+			nil,
 			[]string{list + " -U ann", list + " -U ann " + own + " --request get_system_health", list + " -U ann " + own + " --request terminate_process"}, false},
 		{"behind sudo with a name like an option", User{UID: 1000, Name: "-annrm"}, true, func(string) sysexec.Result { return sysexec.Result{} },
-			map[string]string{"terminate_process": Warning}, nil, false},
+			[]string{"get_system_health", "terminate_process"}, nil, false},
 		{"root itself", User{}, true, nil, nil, nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -111,14 +111,19 @@ func TestSudoIsAskedForEachTool(t *testing.T) {
 			if diff := gocmp.Diff(test.asks, asked.seen); diff != "" {
 				t.Errorf("questions (-want +got):\n%s", diff)
 			}
-			for tool, status := range test.want {
-				f := find(t, r, "sudo_rule."+tool)
-				if f.Status != status || !strings.Contains(f.Value, "ann") || f.Status == Warning && !strings.Contains(f.Fix, "usermod -aG sentinel "+cmp.Or(test.user.Name, "ann")) {
-					t.Errorf("%+v, want %s", f, status)
+			if test.nothing {
+				if f := find(t, r, "sudo_rules"); f.Status != OK {
+					t.Errorf("%+v", f)
 				}
+				return
 			}
-			if f := r.Checks[5]; test.nothing && (f.ID != "sudo_rules" || f.Status != OK) {
-				t.Errorf("%+v", f)
+			f := find(t, r, "sudo_rules")
+			if diff := gocmp.Diff(test.refused, f.Tools); diff != "" || (f.Status == OK) != (test.refused == nil) || !strings.Contains(f.Value, "ann") {
+				t.Errorf("%+v (tools -want +got)\n%s", f, diff)
+			}
+			name := map[bool]string{true: "USER", false: "ann"}[strings.HasPrefix(test.user.Name, "-")]
+			if f.Status == Warning && !strings.HasSuffix(f.Fix, " && sudo usermod --append --groups sentinel "+name) {
+				t.Errorf("the fix cannot be pasted: %q", f.Fix)
 			}
 		})
 	}
@@ -131,10 +136,20 @@ func TestRuleThatWantsAPasswordIsAWarning(t *testing.T) {
 		return sysexec.Result{Stdout: []byte("    (ALL : ALL) ALL\n    (root) NOPASSWD: " + own + " --request get_system_health\n")}
 	}}
 	r := Examine(t.Context(), p)
-	if f := find(t, r, "sudo_rule.get_system_health"); f.Status != OK {
+	if f := find(t, r, "sudo_rules"); f.Status != Warning || !slices.Equal(f.Tools, []string{"terminate_process"}) || !strings.Contains(f.Value, "without a password") || !strings.Contains(f.Value, "denied") {
 		t.Errorf("%+v", f)
 	}
-	if f := find(t, r, "sudo_rule.terminate_process"); f.Status != Warning || !strings.Contains(f.Value, "wants a password") || !strings.Contains(f.Value, "denied") {
+}
+
+// The shipped rules are of no use to a program in another place; one fix says
+// how it gets to theirs.
+func TestRulesForAProgramElsewhereNameTheirPlace(t *testing.T) {
+	p := well(t, map[string]string{"opt/s/sentinel": "x", "opt/s/sentinel-mcp": "x"})
+	p.Binary = func() (string, error) { return "/opt/s/sentinel", nil }
+	p.Programs = &programs{do: func(string) sysexec.Result { return sysexec.Result{Exit: 1} }}
+	f := find(t, Examine(t.Context(), p), "sudo_rules")
+	if !strings.HasSuffix(f.Value, "; the shipped rules name /usr/local/bin/sentinel, and this is /opt/s/sentinel") ||
+		!strings.HasSuffix(f.Fix, ": sudo install -o root -g root -m 755 /opt/s/sentinel /opt/s/sentinel-mcp /usr/local/bin") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -30,7 +30,10 @@ type Host struct {
 
 	// Live says that this is the running system and not a picture of one: only
 	// that can be changed.
-	Live       bool
+	Live bool
+	// Detach takes this process out of the control group of who started it, who
+	// could otherwise stop it while it holds a lock.
+	Detach     func() error
 	Terminator procs.TerminationSource
 	Services   services.Source
 	Wall       firewall.Wall

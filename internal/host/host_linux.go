@@ -18,6 +18,7 @@ import (
 	"sentinel/internal/sysexec"
 	linuxaudit "sentinel/platform/linux/audit"
 	"sentinel/platform/linux/blocking"
+	"sentinel/platform/linux/cgroup"
 	"sentinel/platform/linux/connections"
 	"sentinel/platform/linux/inventory"
 	"sentinel/platform/linux/netfilter"
@@ -46,6 +47,7 @@ func Open(root string) (*Host, error) {
 		Assets:    inventory.New(root),
 
 		Live:       root == "/",
+		Detach:     func() error { return cgroup.Leave(root) },
 		Terminator: processes.NewTerminator(root),
 		Services:   systemd.NewServices(root, runner),
 		Wall:       front,

@@ -176,7 +176,10 @@ func (j *Journal) failed(err error) error {
 		return err
 	}
 	e := fault.Wrap(fault.JournalFailed, "The journal cannot be used", err)
+	var busy busyError
 	switch {
+	case errors.As(err, &busy):
+		return e.WithFix(busy.fix())
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return e.WithFix(fmt.Sprintf("Make room on the file systems of %s and %s: df -h %[1]s %[2]s", j.dir, j.headDir))
 	case errors.Is(err, syscall.EROFS):

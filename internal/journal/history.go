@@ -37,8 +37,11 @@ type Action struct {
 type History struct {
 	Actions    []Action `json:"actions"` // newest first
 	Total      int      `json:"total"`   // all that the kept files hold
-	Truncated  bool     `json:"truncated,omitempty"`
+	Truncated  bool     `json:"truncated"`
 	Unreadable int      `json:"unreadable,omitempty"` // lines among those looked at that are no records, or were changed
+	// Damage is how the end of the journal differs from its head: what was
+	// removed is not among the actions. Empty when nothing was.
+	Damage string `json:"damage,omitempty"`
 }
 
 // maxOutcomes bounds the outcomes that wait for their intents while a journal is
@@ -47,7 +50,7 @@ const maxOutcomes = 10 * MaxHistory
 
 // History returns the last actions, newest first. alive says whether the program
 // that wrote an intent still runs; nil means that nobody knows. A journal that was never
-// written to has an empty history.
+// written to has an empty history, and so has one that was removed, with damage.
 func (j *Journal) History(ctx context.Context, last int, alive func(Program) bool) (History, error) {
 	s, err := j.snapshot(ctx)
 	if err != nil {
@@ -65,6 +68,10 @@ func (j *Journal) History(ctx context.Context, last int, alive func(Program) boo
 		m.take(line)
 	}
 	m.history.Truncated = len(m.history.Actions) < m.history.Total
+	_, m.history.Damage = compare(m.newest, s.head)
+	if s.badHead != nil {
+		m.history.Damage = s.badHead.Error()
+	}
 	return m.history, nil
 }
 
@@ -73,10 +80,16 @@ type merger struct {
 	last     int
 	alive    func(Program) bool
 	outcomes map[uint64]Record // by the number of their intent
+	newest   Record            // that is whole; Seq is 0 if there is none
 	history  History
 }
 
 func (m *merger) take(line []byte) {
+	if m.newest.Seq == 0 {
+		if r, err := parseLine(line); err == nil {
+			m.newest = r
+		}
+	}
 	if len(m.history.Actions) == m.last {
 		if isIntent(line) {
 			m.history.Total++

@@ -3,8 +3,10 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +122,51 @@ func TestHistorySaysHowMuchItCouldNotRead(t *testing.T) {
 	cancel()
 	if _, err := j.History(ctx, 10, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A journal that lost its end, or all of it, must not pass for one of a machine
+// where nothing was changed.
+func TestHistorySaysWhatIsMissing(t *testing.T) {
+	for name, c := range map[string]struct {
+		harm   func(t *testing.T, j *Journal, head []byte)
+		damage string
+	}{
+		"whole": {func(*testing.T, *Journal, []byte) {}, ""},
+		"removed": {func(t *testing.T, j *Journal, _ []byte) {
+			t.Helper()
+			os.Remove(j.current())
+		}, "record 4 was written"},
+		"folder removed": {func(t *testing.T, j *Journal, _ []byte) {
+			t.Helper()
+			os.RemoveAll(j.dir)
+		}, "record 4 was written"},
+		"cut": {func(t *testing.T, j *Journal, _ []byte) {
+			t.Helper()
+			raw := read(t, j.current())
+			write0600(t, j.current(), raw[:bytes.IndexByte(raw, '\n')+1])
+		}, "the journal ends with record 1, but record 4 was written"},
+		"head damaged": {func(t *testing.T, j *Journal, _ []byte) {
+			t.Helper()
+			write0600(t, j.headPath(), []byte("{}\n"))
+		}, "head of the journal"},
+		"crash before the head": {func(t *testing.T, j *Journal, head []byte) {
+			t.Helper()
+			write0600(t, j.headPath(), head)
+		}, ""},
+	} {
+		j := fresh(t)
+		act(t, j, 1)
+		e := begin(t, j, "second")
+		head := read(t, j.headPath())
+		finish(t, e)
+		c.harm(t, j, head)
+		for _, last := range []int{0, 1, 10} {
+			h, err := j.History(t.Context(), last, nil)
+			if err != nil || len(h.Actions) > last || (h.Damage == "") != (c.damage == "") || !strings.Contains(h.Damage, c.damage) {
+				t.Errorf("%s, last %d: %+v, %v; want damage %q", name, last, h, err, c.damage)
+			}
+		}
 	}
 }
 

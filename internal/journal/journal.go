@@ -27,8 +27,13 @@ const (
 )
 
 const (
-	maxFile  = 8 << 20 // bytes after which a file is set aside
-	maxKept  = 8       // files set aside that are kept
+	maxFile = 8 << 20 // bytes after which a file is set aside
+	// A file that was set aside goes when there are more than maxKept and it is older
+	// than keepFor, or all of them are larger than maxTotal: else whoever may make many
+	// records could push out those of what he did before.
+	maxKept  = 8
+	maxTotal = 256 << 20 // bytes
+	keepFor  = 30 * 24 * time.Hour
 	patience = 10 * time.Second
 )
 
@@ -43,6 +48,8 @@ type Journal struct {
 	now          func() time.Time
 	maxFile      int64
 	maxKept      int
+	maxTotal     int64
+	keepFor      time.Duration
 	patience     time.Duration // how long to wait for another process
 }
 
@@ -51,7 +58,7 @@ type Journal struct {
 func New(dir, headDir string) *Journal {
 	return &Journal{
 		Announce: toSyslog, dir: dir, headDir: headDir,
-		now: time.Now, maxFile: maxFile, maxKept: maxKept, patience: patience,
+		now: time.Now, maxFile: maxFile, maxKept: maxKept, maxTotal: maxTotal, keepFor: keepFor, patience: patience,
 	}
 }
 

@@ -219,7 +219,7 @@ func TestChainGoesThroughAllFilesAndTheOldestGo(t *testing.T) {
 		finish(t, begin(t, j, strings.Repeat("reason ", 60)))
 	}
 	r := sound(t, j)
-	if r.Files != 4 || r.LastSeq != 80 || r.FirstSeq == 1 || r.Records != int(r.LastSeq-r.FirstSeq)+1 {
+	if r.Files != 4 || r.LastSeq != 80 || r.FirstSeq == 1 || r.RotatedBefore != r.FirstSeq || r.Records != int(r.LastSeq-r.FirstSeq)+1 {
 		t.Errorf("%+v", r)
 	}
 	history, err := j.History(t.Context(), 1000, nil)
@@ -230,6 +230,44 @@ func TestChainGoesThroughAllFilesAndTheOldestGo(t *testing.T) {
 		if a.Seq != uint64(79-2*i) || a.State != Done {
 			t.Errorf("action %d: %+v", i, a)
 		}
+	}
+}
+
+// Whoever may make many records must not push out those of what he did.
+func TestYoungFilesStayWhileThereIsRoom(t *testing.T) {
+	j := fresh(t)
+	j.maxFile, j.maxKept, j.keepFor = 1, 2, keepFor
+	act(t, j, 10)
+	if r := sound(t, j); r.Files != 10 || r.FirstSeq != 1 || r.RotatedBefore != 0 {
+		t.Errorf("young ones: %+v", r)
+	}
+	month := j.now().Add(-keepFor)
+	for _, seq := range []uint64{1, 3} {
+		if err := os.Chtimes(j.oldPath(seq), month, month); err != nil {
+			t.Fatal(err)
+		}
+	}
+	act(t, j, 1)
+	if r := sound(t, j); r.Files != 9 || r.FirstSeq != 5 || r.RotatedBefore != 5 {
+		t.Errorf("old ones: %+v", r)
+	}
+	info, err := os.Stat(j.oldPath(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.maxTotal = 5 * info.Size()
+	act(t, j, 1)
+	if r := sound(t, j); r.Files > 6 || r.Files < 5 {
+		t.Errorf("too many bytes: %+v", r)
+	}
+}
+
+func TestSecretsInReasonsAreNotKept(t *testing.T) {
+	j := fresh(t)
+	finish(t, begin(t, j, "Authorization: Bearer hunter2abc --password hunter2 mysql -phunter2"))
+	finish(t, begin(t, j, "tested with --password hunter2"))
+	if raw := read(t, j.current()); bytes.Contains(raw, []byte("hunter2")) {
+		t.Errorf("kept: %s", raw)
 	}
 }
 

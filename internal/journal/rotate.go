@@ -39,7 +39,7 @@ func (j *Journal) rotate(s *state) error {
 // crash leaves a file too many, never one too few.
 func (j *Journal) headAfter(s *state, r Record) (head Head, drop int) {
 	head = Head{Seq: r.Seq, Hash: r.Hash, First: s.head.First, FirstPrev: s.head.FirstPrev}
-	drop = max(0, len(s.old)-j.maxKept)
+	drop = j.expendable(s.old)
 	if drop == 0 && head.First > 0 {
 		return head, 0
 	}
@@ -55,4 +55,29 @@ func (j *Journal) headAfter(s *state, r Record) (head Head, drop int) {
 		head.First, head.FirstPrev = r.Seq, r.Prev
 	}
 	return head, 0 // keep what cannot be read
+}
+
+// expendable counts the oldest files that need not be kept any longer; none
+// where one of them cannot be looked at.
+func (j *Journal) expendable(old []*segment) (drop int) {
+	if len(old) <= j.maxKept {
+		return 0
+	}
+	var total int64
+	infos := make([]fs.FileInfo, len(old))
+	for i, o := range old {
+		info, err := os.Lstat(o.path)
+		if err != nil {
+			return 0
+		}
+		infos[i], total = info, total+info.Size()
+	}
+	for _, info := range infos[:len(old)-j.maxKept] {
+		if total <= j.maxTotal && j.now().Sub(info.ModTime()) < j.keepFor {
+			break
+		}
+		total -= info.Size()
+		drop++
+	}
+	return drop
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"sentinel/internal/sanitize"
 )
@@ -51,14 +50,8 @@ func (i Intent) record() Record {
 	}
 }
 
-// text makes a text safe to keep. The search for secrets costs its own start-up,
-// which a text that can hold none does not pay.
-func text(s string, limit int) string {
-	if strings.ContainsAny(s, "=@") || strings.Contains(s, "//") {
-		return sanitize.Command([]string{s}, limit)
-	}
-	return sanitize.Text(s, limit)
-}
+// text makes a text safe to keep.
+func text(s string, limit int) string { return sanitize.Reason(s, limit) }
 
 // arguments returns what is kept of the arguments of a tool: numbers, switches
 // and short texts as they are, anything else as text.

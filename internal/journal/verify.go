@@ -30,6 +30,7 @@ type Report struct {
 	Records       int        `json:"records"`
 	Files         int        `json:"files"`
 	FirstSeq      uint64     `json:"first_seq,omitempty"`
+	RotatedBefore uint64     `json:"rotated_before,omitempty"` // records with lower numbers were removed for their age, by sentinel itself; absent when none were
 	LastSeq       uint64     `json:"last_seq,omitempty"`
 	LastTime      *time.Time `json:"last_time,omitempty"` // UTC
 	LastHash      string     `json:"last_hash,omitempty"`
@@ -173,6 +174,9 @@ func (c *checker) chain(r Record, seg *segment) {
 // end compares the end of the journal with the head.
 func (c *checker) end(badHead error) {
 	c.report.LastSeq, c.report.LastHash = c.last.Seq, c.last.Hash
+	if c.head.First > 1 {
+		c.report.RotatedBefore = c.head.First
+	}
 	if c.last.Seq > 0 {
 		c.report.LastTime = &c.last.Time
 	}

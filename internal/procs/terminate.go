@@ -239,8 +239,9 @@ func (r Relative) who() string {
 }
 
 // systemFile asks whether the program is a file of the system, for as long as a
-// disk that answers takes.
+// disk that answers takes. One that cannot be looked at counts as such: only the program of
+// a desktop is asked about, and what is not known does not end a session.
 func (p *Termination) systemFile(ctx context.Context) bool {
 	yes, err := bound.Call(ctx, managerPeriod, func(context.Context) (bool, error) { return p.pinned.SystemFile() })
-	return yes && err == nil
+	return yes || err != nil
 }

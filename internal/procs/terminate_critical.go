@@ -28,6 +28,16 @@ var criticalRules = []criticalRule{
 		why:   "people reach this machine through it",
 	},
 	{
+		names:    tunnelDaemons,
+		accounts: []string{"openvpn", "cloudflared", "nebula", "zerotier-one", "tinc", "ocserv", "netbird", "nobody"},
+		why:      "it carries the packets of a VPN, through which people may reach this machine",
+	},
+	{
+		names:    []string{"xrdp", "xrdp-sesman", "xrdp-chansrv", "login", "agetty", "getty", "mingetty"},
+		accounts: []string{"xrdp"},
+		why:      "people log in through it, and their sessions end with it",
+	},
+	{
 		names:    []string{"dbus-daemon", "dbus-broker", "dbus-broker-launch"},
 		accounts: []string{"messagebus", "dbus"},
 		why:      "the services of this machine talk to each other through it",
@@ -58,8 +68,9 @@ var criticalRules = []criticalRule{
 		why: "containers depend on it",
 	},
 	{
-		names: []string{"auditd", "firewalld"},
-		why:   "it guards this machine",
+		names:    []string{"auditd", "firewalld", "polkitd", "rsyslogd", "syslog-ng"},
+		accounts: []string{"polkitd", "syslog"},
+		why:      "it guards this machine, or keeps the record of what happens on it",
 	},
 	{
 		names: []string{"multipathd", "iscsid", "dmeventd"},
@@ -93,6 +104,9 @@ func (p *Termination) critical(ctx context.Context) string {
 		if f.ownedBy(rule.accounts) || rule.desktop && p.systemFile(ctx) {
 			return rule.why
 		}
+	}
+	if p.servesSession(ctx) {
+		return "it serves the SSH session of a person"
 	}
 	return ""
 }

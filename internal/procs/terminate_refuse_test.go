@@ -76,7 +76,23 @@ func TestCriticalProcesses(t *testing.T) {
 	}{
 		{"sshd of root", Facts{Name: "sshd", Executable: "/usr/sbin/sshd"}, true, true},
 		{"sshd by its program", Facts{Name: "listener", Executable: "/usr/sbin/sshd"}, true, true},
-		{"sshd of a user's session", Facts{Name: "sshd", UserID: 1000, Executable: "/usr/sbin/sshd"}, true, false},
+		{"an sshd that a user started", Facts{Name: "sshd", UserID: 1000, Executable: "/usr/sbin/sshd", Parent: Relative{2, "bash"}}, true, false},
+		{"an sshd below a user's own", Facts{Name: "sshd", UserID: 1000, Executable: "/usr/sbin/sshd", Parent: Relative{3, "sshd"}}, true, false},
+		{"sshd of a user's session", Facts{Name: "sshd", UserID: 1000, Executable: "/usr/sbin/sshd", Parent: Relative{4, "sshd"}}, true, true},
+		{"a newer one of a user's session", Facts{Name: "sshd-session", UserID: 1000, Executable: "/usr/lib/openssh/sshd-session", Parent: Relative{5, "sshd-session"}}, true, true},
+		{"an sshd whose parent cannot be seen", Facts{Name: "sshd", UserID: 1000, Parent: Relative{6, "sshd"}}, true, true},
+		{"an sshd whose parent has ended", Facts{Name: "sshd", UserID: 1000, Parent: Relative{7, "sshd"}}, true, false},
+		{"the shell of a session", Facts{Name: "bash", UserID: 1000, Executable: "/bin/bash", Parent: Relative{4, "sshd"}}, true, false},
+		{"a VPN that gave up root", Facts{Name: "openvpn", UserID: 65534, User: "nobody", Executable: "/usr/sbin/openvpn"}, true, true},
+		{"a VPN of root", Facts{Name: "tailscaled", Executable: "/usr/sbin/tailscaled"}, true, true},
+		{"a user's own VPN", Facts{Name: "openvpn", UserID: 1000, User: "bob", Executable: "/usr/sbin/openvpn"}, true, false},
+		{"a console", Facts{Name: "agetty", Executable: "/sbin/agetty"}, true, true},
+		{"a login at it", Facts{Name: "login", Executable: "/bin/login"}, true, true},
+		{"remote desktops", Facts{Name: "xrdp", UserID: 118, User: "xrdp", Executable: "/usr/sbin/xrdp"}, true, true},
+		{"their sessions", Facts{Name: "xrdp-sesman", Executable: "/usr/sbin/xrdp-sesman"}, true, true},
+		{"polkit", Facts{Name: "polkitd", UserID: 990, User: "polkitd", Executable: "/usr/lib/polkit-1/polkitd"}, true, true},
+		{"the log", Facts{Name: "rsyslogd", Executable: "/usr/sbin/rsyslogd"}, true, true},
+		{"the log of an account", Facts{Name: "rsyslogd", UserID: 107, User: "syslog", Executable: "/usr/sbin/rsyslogd"}, true, true},
 		{"a user's own sshd", Facts{Name: "sshd", UserID: 1000, Executable: "/home/bob/sshd"}, false, false},
 		{"an sshd in a container", Facts{Name: "sshd", Executable: "/usr/sbin/sshd", Nested: true}, true, false},
 		{"the bus", Facts{Name: "dbus-daemon", UserID: 104, User: "messagebus"}, true, true},
@@ -103,6 +119,11 @@ func TestCriticalProcesses(t *testing.T) {
 		v := killable()
 		v.systemFile = c.system
 		v.facts[0] = c.facts
+		v.parents = map[int]Pinned{
+			2: facts(func(f *Facts) { f.Name, f.UserID = "bash", 1000 }), 3: facts(func(f *Facts) { f.Name, f.UserID = "sshd", 1000 }),
+			4: facts(func(f *Facts) { f.Name, f.UserID = "sshd", 0 }), 5: facts(func(f *Facts) { f.Name, f.UserID = "sshd-session", 0 }),
+			6: &victim{facts: []Facts{{}}, factsErr: errTable}, 7: &victim{facts: []Facts{{}}, factsErr: ErrNoProcess},
+		}
 		_, _, err := do(t, v, Target{})
 		var known *fault.Error
 		if refused := errors.As(err, &known) && known.Code == fault.ProtectedProcess; refused != c.want || err != nil && !refused {
@@ -111,14 +132,13 @@ func TestCriticalProcesses(t *testing.T) {
 	}
 }
 
-// The file of a program may lie on a disk that does not answer, and such a
-// process is a likely one to be ended.
+// The file of a program may lie on a disk that does not answer. What is not
+// known is not ended, and soon.
 func TestDeadDiskDoesNotHoldUpARefusal(t *testing.T) {
 	v := killable()
 	v.diskHangs = true
 	v.facts[0].Name = "sway"
-	_, took, err := do(t, v, Target{})
-	if err != nil || took != 2*managerPeriod {
+	if _, took, err := do(t, v, Target{}); fault.From(err).Code != fault.ProtectedProcess || took != managerPeriod {
 		t.Errorf("%v after %v", err, took)
 	}
 }

@@ -37,13 +37,17 @@ type victim struct {
 	policy       RestartPolicy
 	policyErr    error
 	managerHangs bool
+	parents      map[int]Pinned
 
 	reads  int
 	sent   []Signal
 	closed int
 }
 
-func (v *victim) Pin(int) (Pinned, error) {
+func (v *victim) Pin(pid int) (Pinned, error) {
+	if parent, known := v.parents[pid]; known {
+		return parent, nil
+	}
 	if v.pinErr != nil {
 		return nil, v.pinErr
 	}
@@ -127,7 +131,7 @@ func do(t *testing.T, v *victim, target Target) (done Terminated, took time.Dura
 		defer func() { <-time.After(hang) }() // what was left behind ends
 		began := time.Now()
 		p, failed := PlanTermination(t.Context(), v, target, protected)
-		if failed != nil {
+		if took = time.Since(began); failed != nil {
 			err = failed
 			return
 		}

@@ -32,6 +32,10 @@ const (
 	// attempts bounds how often a transaction is built anew because another
 	// program changed the table since it was read.
 	attempts = 10
+	// readings bounds how often all addresses are read until they show twice the
+	// same, apart from each other.
+	readings = 10
+	apart    = 50 * time.Millisecond
 	// single is up to how many addresses are asked for one by one.
 	single = 64
 )
@@ -65,12 +69,13 @@ func (n Nftables) Add(ctx context.Context, blocks []blocklist.Block) error {
 	if err != nil {
 		return nftError("nftables could not be read", err)
 	}
+	var failed error
 	for part := range slices.Chunk(blocks, batch) {
 		if err := retry(ctx, func(attempt int) error { return n.add(ctx, part, there, attempt) }); err != nil {
-			return nftError("nftables did not take the change", err)
+			failed = errors.Join(failed, nftError("nftables did not take the change", err))
 		}
 	}
-	return nil
+	return failed
 }
 
 // present says which of the addresses are there now.
@@ -117,7 +122,7 @@ func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[n
 // rebuild replaces the table by a new one with the addresses of the old one,
 // plus blocks, less gone.
 func (Nftables) rebuild(ctx context.Context, conn *nftables.Conn, have layout, blocks []blocklist.Block, gone []netip.Addr) error {
-	old, err := readBlocks(ctx, have)
+	old, err := readWhole(ctx, have)
 	if err != nil {
 		return err
 	}

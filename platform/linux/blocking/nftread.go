@@ -60,10 +60,38 @@ func readBlocks(ctx context.Context, have layout) ([]blocklist.Block, error) {
 	return all, nil
 }
 
+// readWhole reads the elements of both sets until it gets the same twice. The
+// kernel shows a part of a large set, and does not say so, while it rearranges it, some
+// milliseconds after many elements were added.
+func readWhole(ctx context.Context, have layout) ([]blocklist.Block, error) {
+	blocks, err := readBlocks(ctx, have)
+	for n := 1; n < readings && err == nil && len(blocks) > 0; n++ {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(apart):
+		}
+		before := blocks
+		if blocks, err = readBlocks(ctx, have); err == nil && sameAddresses(before, blocks) {
+			break
+		}
+	}
+	return blocks, err
+}
+
+func sameAddresses(a, b []blocklist.Block) bool {
+	held := make(map[netip.Addr]bool, len(a))
+	for _, block := range a {
+		held[block.Address] = true
+	}
+	missing := slices.ContainsFunc(b, func(block blocklist.Block) bool { return !held[block.Address] })
+	return len(a) == len(b) && !missing
+}
+
 // readSome reads the elements of the addresses that are there.
 func readSome(ctx context.Context, have layout, addresses []netip.Addr) ([]blocklist.Block, error) {
 	if len(addresses) > single {
-		all, err := readBlocks(ctx, have)
+		all, err := readWhole(ctx, have)
 		wanted := make(map[netip.Addr]bool, len(addresses))
 		for _, a := range addresses {
 			wanted[a.Unmap()] = true

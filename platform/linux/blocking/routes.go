@@ -20,7 +20,7 @@ import (
 
 const gatewayWhy = "a default gateway of this machine"
 
-// dumps bounds how often a list of routes is asked for that changes while it
+// dumps bounds how often a list is asked for that changes while it
 // is read.
 const dumps = 3
 
@@ -44,10 +44,10 @@ func routed(ctx context.Context) ([]blocklist.Vital, error) {
 }
 
 // dumped asks the kernel for a list and parses each answer.
-func dumped(ctx context.Context, what int, question nl.NetlinkRequestData, parse func([]byte) ([]blocklist.Vital, error)) ([]blocklist.Vital, error) {
+func dumped[T any](ctx context.Context, what int, question nl.NetlinkRequestData, parse func([]byte) ([]T, error)) ([]T, error) {
 	var err error
 	for range dumps {
-		var list []blocklist.Vital
+		var list []T
 		var bad error
 		ask := nl.NewNetlinkRequest(what, unix.NLM_F_DUMP)
 		ask.AddData(question)

@@ -5,6 +5,7 @@
 package blocking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,30 +32,44 @@ const maxFiles = 4096
 // for sessions since 9.8 and one for logins since 10.0.
 var sshServers = []string{"sshd", "sshd-session", "sshd-auth", "dropbear"}
 
-// sessions lists the peers of SSH sessions: the other ends of the connections
+// A login is a connection over which somebody is logged in.
+type login struct{ local, remote netip.Addr }
+
+// ways lists the other ends of SSH sessions, and of what carries them.
+func (s *Surroundings) ways(ctx context.Context) ([]blocklist.Vital, error) {
+	open, err := s.sessions(ctx)
+	var list []blocklist.Vital
+	for _, o := range open {
+		list = append(list, vital(o.remote, "the other end of a live SSH session"))
+	}
+	carriers, unknown := s.carriers(ctx, open)
+	return append(list, carriers...), errors.Join(err, unknown)
+}
+
+// sessions lists the SSH sessions: the connections
 // that a server's processes hold. Neither the port nor SSH_CONNECTION can tell: the socket
 // may have been handed over by systemd, and sudo drops the environment.
 //
 // Who has not logged in yet has no session. Otherwise nobody who tries passwords could be
 // blocked, being connected almost all the time.
-func (s *Surroundings) sessions(ctx context.Context) ([]blocklist.Vital, error) {
-	peers := map[uint64]netip.Addr{}
+func (s *Surroundings) sessions(ctx context.Context) ([]login, error) {
+	peers := map[uint64]login{}
 	err := sockdiag.Dump(ctx, unix.IPPROTO_TCP, func(d sockdiag.Socket) {
 		if d.Inode != 0 && d.Remote.Port() != 0 {
-			peers[d.Inode] = d.Remote.Addr()
+			peers[d.Inode] = login{d.Local.Addr(), d.Remote.Addr()}
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	held, err := s.held(ctx, peers)
-	var list []blocklist.Vital
+	var list []login
 	for inode, holders := range held {
 		if isSession(holders) {
-			list = append(list, vital(peers[inode], "the other end of a live SSH session"))
+			list = append(list, peers[inode])
 		}
 	}
-	slices.SortFunc(list, func(a, b blocklist.Vital) int { return a.Prefix.Addr().Compare(b.Prefix.Addr()) })
+	slices.SortFunc(list, func(a, b login) int { return cmp.Or(a.remote.Compare(b.remote), a.local.Compare(b.local)) })
 	return slices.Compact(list), err
 }
 
@@ -93,7 +108,7 @@ func (h holder) waiting() bool {
 
 // held finds which of the connections are held by processes of SSH servers.
 // Processes that end meanwhile hold none.
-func (s *Surroundings) held(ctx context.Context, connections map[uint64]netip.Addr) (map[uint64][]holder, error) {
+func (s *Surroundings) held(ctx context.Context, connections map[uint64]login) (map[uint64][]holder, error) {
 	table, err := s.proc.Processes(ctx)
 	if err != nil {
 		return nil, err
@@ -108,7 +123,7 @@ func (s *Surroundings) held(ctx context.Context, connections map[uint64]netip.Ad
 		if err != nil && !gone(err) {
 			errs = append(errs, fmt.Errorf("process %d: %w", p.PID, err))
 		}
-		inodes = slices.DeleteFunc(inodes, func(i uint64) bool { return !connections[i].IsValid() })
+		inodes = slices.DeleteFunc(inodes, func(i uint64) bool { return !connections[i].remote.IsValid() })
 		if len(inodes) == 0 {
 			continue
 		}

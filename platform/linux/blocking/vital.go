@@ -17,7 +17,8 @@ import (
 )
 
 // Surroundings reads what this machine must not lose contact with: its own
-// addresses, its gateways and name servers, and who is logged in over SSH.
+// addresses, its gateways and name servers, who is logged in over SSH, and the other ends of
+// the tunnels that such a session may come through.
 type Surroundings struct {
 	root string
 	proc procfs.FS
@@ -42,7 +43,7 @@ func (s *Surroundings) Vital(ctx context.Context) ([]blocklist.Vital, error) {
 		{"addresses", ownAddresses},
 		{"routes", routed},
 		{"name servers", s.resolvers},
-		{"SSH sessions", s.sessions},
+		{"SSH sessions", s.ways},
 	} {
 		found, err := part.read(ctx)
 		all = append(all, found...)

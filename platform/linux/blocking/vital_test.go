@@ -200,7 +200,7 @@ func sessionPeers(t *testing.T) map[string]bool {
 	}
 	peers := map[string]bool{}
 	for _, v := range list {
-		peers[v.Prefix.Addr().String()] = true
+		peers[v.remote.String()] = true
 	}
 	return peers
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/trust"
+)
+
+// Whoever holds the lock and does not go on keeps no reader away, and is named
+// to those who have to wait.
+func TestHolderOfTheLockIsNamedAndKeepsNoReaderAway(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.7")
+	holder := exec.Command("/usr/bin/flock", l.lockPath(), "/bin/cat")
+	in, err := holder.StdinPipe()
+	must(t, err)
+	must(t, holder.Start())
+	t.Cleanup(func() { in.Close(); holder.Wait() })
+	for began := time.Now(); !trust.Locked(l.lockPath()) && time.Since(began) < 5*time.Second; {
+		<-time.After(time.Millisecond)
+	}
+	_, err = block(t, l, Request{Address: "203.0.113.8"})
+	e := fault.From(err)
+	if e.Code != fault.Unavailable || !strings.Contains(e.Message, fmt.Sprintf("process %d, another run", holder.Process.Pid)) ||
+		!strings.HasSuffix(e.Fix, fmt.Sprintf("which is safe: sudo kill -9 %d", holder.Process.Pid)) {
+		t.Errorf("%+v", e)
+	}
+	began := time.Now()
+	if got := listing(t, l); len(got.IPs) != 1 || !*got.InStep {
+		t.Errorf("%+v", got)
+	}
+	if r, err := l.Pending(t.Context()); err != nil || !r.Idle() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("reading took %v", took)
+	}
+}
+
+// A block that is being made is no difference between list and kernel.
+func TestListingWaitsForAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMachine()
+		l := m.on(t)
+		mustBlock(t, l, "203.0.113.1")
+		got := make(chan Listing, 1)
+		m.at = func(step string) error {
+			if step == "add" {
+				go func() {
+					r, err := l.Read(t.Context(), 0, 0)
+					must(t, err)
+					got <- r
+				}()
+				<-time.After(5 * l.apart)
+			}
+			return nil
+		}
+		mustBlock(t, l, "203.0.113.2")
+		if r := <-got; !*r.InStep || r.IPsTotal != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
+}

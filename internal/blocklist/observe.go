@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"sentinel/internal/trust"
+)
+
+// How often the kernel is read, and how long after each other, until what it
+// shows can be relied on.
+const (
+	looks = 10
+	apart = 50 * time.Millisecond
+)
+
+// observe reads the kernel and file as they are together; known is what the file
+// held before. It keeps nobody away with a lock, because a reader that was stopped in the
+// middle would keep everybody away until it goes on. Instead it reads both again while the
+// file changes or a change is under way. Without a change, what is not in step is believed
+// when it shows twice: while the kernel rearranges a large set, it shows a part of it.
+func (l *List) observe(ctx context.Context, b Backend, known content) (content, *kernel, error) {
+	var before *kernel
+	for range looks {
+		blocks, effective, err := loaded(ctx, b)
+		if err != nil {
+			return known, nil, err
+		}
+		k := index(blocks, effective)
+		again, err := l.read(known)
+		if err != nil { // it was damaged just now, of which the next run tells
+			return known, k, nil
+		}
+		calm := again.missing == known.missing && bytes.Equal(again.raw, known.raw) && !trust.Locked(l.lockPath())
+		known = again
+		if calm && (k.matches(known.entries, l.now()) || k.same(before)) {
+			return known, k, nil
+		}
+		before = k
+		l.pause(ctx)
+	}
+	return known, before, nil
+}
+
+// steady reads all that the kernel drops until it shows the same twice: what a
+// list is made of must be complete.
+func (l *List) steady(ctx context.Context, b Backend) ([]Block, bool, error) {
+	blocks, effective, err := loaded(ctx, b)
+	for n := 1; n < looks && err == nil && len(blocks) > 0; n++ {
+		before := index(blocks, effective)
+		l.pause(ctx)
+		blocks, effective, err = loaded(ctx, b)
+		if err == nil && index(blocks, effective).same(before) {
+			break
+		}
+	}
+	return blocks, effective, err
+}
+
+func (l *List) pause(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(l.apart):
+	}
+}
+
+// matches says that the kernel drops what is listed and holds nothing else.
+func (k *kernel) matches(entries []entry, now time.Time) bool {
+	wanted := 0
+	for _, e := range entries {
+		if e.Suspended != "" || e.over(now) {
+			continue
+		}
+		if !k.drops(e.Address) {
+			return false
+		}
+		wanted++
+	}
+	return wanted == len(k.left)
+}
+
+// same says that another reading shows the same addresses; nil is none.
+func (k *kernel) same(other *kernel) bool {
+	if other == nil || k.effective != other.effective || len(k.left) != len(other.left) {
+		return false
+	}
+	for a := range k.left {
+		if _, held := other.left[a]; !held {
+			return false
+		}
+	}
+	return true
+}

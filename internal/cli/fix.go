@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sentinel/internal/fault"
+)
+
+// personsOnly is what a program that asks is told in place of how to override a
+// rule: a model does what a fix says.
+const personsOnly = "Only a person at a console of this machine can override this. "
+
+// worded gives err the fix that fits whoever asked. Domains write "sudo sentinel
+// ... --force" where a person can override a refusal. A program must not be told so; a person
+// gets the command that was typed, with everything that makes it safe, and not a shorter one.
+func (p Program) worded(call invocation, err error) error {
+	e := fault.From(err)
+	fix := cmp.Or(e.Fix, usualFix(e.Code))
+	at := strings.LastIndex(fix, "sudo sentinel --")
+	switch {
+	case call.request && strings.Contains(fix, "--force"):
+		fix = personsOnly + usualFix(e.Code)
+	case at >= 0 && strings.HasSuffix(fix, " --force") && call.typed() != "":
+		fix = fix[:at] + "sudo sentinel " + call.typed() + " --force"
+	}
+	return e.WithFix(p.named(fix))
+}
+
+func usualFix(code fault.Code) string {
+	for _, i := range fault.All() {
+		if i.Code == code {
+			return i.Fix
+		}
+	}
+	return ""
+}
+
+// named puts the whole path of this program into the commands of a fix where
+// sudo would not find it by its name.
+func (p Program) named(fix string) string {
+	if p.Own == nil {
+		return fix
+	}
+	own, err := p.Own()
+	if err != nil || slices.Contains(securePath(), filepath.Dir(own)) || !pasteable(own) {
+		return fix
+	}
+	return strings.ReplaceAll(fix, " sentinel --", " "+own+" --")
+}
+
+// securePath are the folders in which sudo looks for a program, by the default
+// of the distributions (secure_path in sudoers(5)).
+func securePath() []string {
+	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+}
+
+// typed is what was typed behind the name of the program, the action first, in
+// a form that can be pasted into a shell. What a shell could take for something else has
+// its placeholder instead.
+func (i invocation) typed() string {
+	var words []string
+	add := func(flag, placeholder string) {
+		value, given := i.given[flag]
+		switch {
+		case !given || slices.Contains(words, "--"+flag):
+		case value == switchedOn:
+			words = append(words, "--"+flag)
+		case pasteable(value):
+			words = append(words, "--"+flag, value)
+		default:
+			words = append(words, "--"+flag, placeholder)
+		}
+	}
+	add(i.op.Flag, "")
+	if f := object(i.op); f != nil {
+		words = nil
+		add(f.Flag, placeholder(*f))
+	}
+	for _, f := range modifiers(i.op) {
+		add(f.Flag, placeholder(f))
+	}
+	for _, o := range options() {
+		if o.name != "force" { // stands at the end where it is to be there
+			add(o.name, o.value)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// pasteable says that a shell takes text for one word and for nothing else.
+func pasteable(text string) bool {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:_@%+,/-"
+	return text != "" && strings.Trim(text, plain) == ""
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/fault"
+)
+
+// Only the holder's end lets the others go on, and its owner may not be able to
+// end it.
+func TestBusyJournalNamesWhoHoldsIt(t *testing.T) {
+	j := fresh(t)
+	act(t, j, 1)
+	holder := exec.Command("/usr/bin/flock", filepath.Join(j.dir, lockName), "/bin/cat")
+	in, err := holder.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); holder.Wait() })
+	j.patience = 20 * time.Millisecond
+	var known *fault.Error
+	for began := time.Now(); known == nil && time.Since(began) < 5*time.Second; {
+		_, err = j.Begin(t.Context(), block("x"), nil)
+		errors.As(err, &known)
+	}
+	if known == nil || known.Code != fault.JournalFailed ||
+		!strings.Contains(known.Message, fmt.Sprintf("process %d, another run", holder.Process.Pid)) || !strings.HasSuffix(known.Fix, fmt.Sprintf("sudo kill -9 %d", holder.Process.Pid)) {
+		t.Errorf("%v", err)
+	}
+}

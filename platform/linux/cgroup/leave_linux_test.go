@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/testenv"
+)
+
+// stayMark makes the test binary a process that leaves its group when it is
+// told to, and says so over and over.
+const stayMark = "SENTINEL_TEST_LEAVE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(stayMark) == "" {
+		os.Exit(m.Run())
+	}
+	line := make([]byte, 1)
+	os.Stdin.Read(line)
+	if os.Getenv(stayMark) == "leave" {
+		if err := Leave("/"); err != nil {
+			os.Stderr.WriteString(err.Error())
+			os.Exit(1)
+		}
+	}
+	for range 1000 {
+		os.Stdout.WriteString("x")
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// Who owns a group can freeze what is in it, but not who has left.
+func TestFrozenGroupHoldsNobodyWhoLeft(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	const group = "/sys/fs/cgroup/of-somebody"
+	must(t, os.Mkdir(group, 0o755))
+	must(t, os.Chown(group, testenv.Nobody, testenv.Nobody))
+	for _, what := range []string{"stay", "leave"} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), stayMark+"="+what)
+		in, err := cmd.StdinPipe()
+		must(t, err)
+		out, err := os.CreateTemp(t.TempDir(), "")
+		must(t, err)
+		cmd.Stdout, cmd.Stderr = out, out
+		must(t, cmd.Start())
+		pid := []byte(strconv.Itoa(cmd.Process.Pid))
+		must(t, os.WriteFile(group+"/cgroup.procs", pid, 0))
+		in.Write([]byte("\n"))
+		size := func() int64 { info, err := out.Stat(); must(t, err); return info.Size() }
+		until(func() bool { return size() > 3 })
+		must(t, os.WriteFile(group+"/cgroup.freeze", []byte("1"), 0))
+		<-time.After(100 * time.Millisecond) // it takes effect
+		before := size()
+		until(func() bool { return what == "leave" && size() > before+5 })
+		if went := size() > before+5; went != (what == "leave") {
+			raw, _ := os.ReadFile(out.Name())
+			t.Errorf("%s: goes on %v: %.100s", what, went, raw)
+		}
+		cmd.Process.Kill()
+		must(t, os.WriteFile(group+"/cgroup.freeze", []byte("0"), 0))
+		cmd.Wait()
+	}
+	if raw, err := os.ReadFile("/proc/self/cgroup"); err != nil || strings.Contains(string(raw), ownGroup+"\n") {
+		t.Errorf("this process is in %q, %v", raw, err)
+	}
+	// This test runs in a service of root's, which nobody else can freeze.
+	before, _ := os.ReadFile("/proc/self/cgroup")
+	must(t, Leave("/"))
+	if after, _ := os.ReadFile("/proc/self/cgroup"); string(after) != string(before) {
+		t.Errorf("moved from %q to %q", before, after)
+	}
+}
+
+func TestLeaveWithoutTheUnifiedHierarchy(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"sys/fs/cgroup/freezer/": ""})
+	if err := Leave(root); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPathOfTheUnifiedHierarchyIsFound(t *testing.T) {
+	for text, want := range map[string]string{
+		"0::/user.slice/user-1000.slice\n": "/user.slice/user-1000.slice", "12:freezer:/x\n0::/\n": "/", "0::/../x\n": "", "1:name=systemd:/x\n": "", "": "", "0::\n": "",
+	} {
+		if got, ok := unifiedPath(text); ok && got != want || ok != (want != "") {
+			t.Errorf("%q: %q %v", text, got, ok)
+		}
+	}
+}
+
+func FuzzUnifiedPath(f *testing.F) {
+	f.Add("0::/a/b\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if path, ok := unifiedPath(text); ok && (!filepath.IsAbs(path) || strings.HasPrefix(path, "/..")) {
+			t.Errorf("%q", path)
+		}
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until waits a moment for something to happen.
+func until(happened func() bool) {
+	for began := time.Now(); !happened() && time.Since(began) < time.Second; {
+		<-time.After(5 * time.Millisecond)
+	}
+}
