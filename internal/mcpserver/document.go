@@ -81,7 +81,7 @@ func readDocument(op ops.Operation, r sysexec.Result) (document, error) {
 
 func badOutput(r sysexec.Result, what string) error {
 	sentence := fmt.Sprintf("sentinel %s (exit status %d).", what, r.Exit)
-	if line := firstLine(r.Stderr); line != "" {
+	if line := firstLine(withoutProgress(r.Stderr)); line != "" {
 		sentence += " It said: " + line
 	}
 	return fault.New(fault.BadOutput, sentence)

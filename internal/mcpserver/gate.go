@@ -70,6 +70,7 @@ func newGate(runner sysexec.Runner, root bool, trusted func(string) error, now f
 // own document what it could not read, or that it was denied.
 func (g *gate) run(ctx context.Context, op ops.Operation, path string, stdin []byte) (sysexec.Result, error) {
 	plain := command(op, path, stdin)
+	plain.OnStderrLine = trackerOf(ctx).listener(op)
 	if op.Privilege == ops.AnyUser || g.root {
 		return g.runner.Run(ctx, plain)
 	}

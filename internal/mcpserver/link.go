@@ -176,6 +176,7 @@ func (l *link) accept(ctx context.Context, line []byte) {
 // context that has ended, and the handler runs nothing then.
 func (l *link) call(ctx context.Context, m message) {
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
+	ctx = l.track(ctx, m.raw)
 	ctx, m.raw = splitCall(ctx, m.raw)
 	if !l.enter(m, cancel, true) {
 		cancel()
@@ -226,6 +227,7 @@ func (l *link) enter(m message, cancel context.CancelFunc, counted bool) bool {
 // answer has mcp-go handle a message and sends what comes of it.
 func (l *link) answer(ctx context.Context, m message) {
 	response := l.handle(ctx, m)
+	trackerOf(ctx).close()
 	l.notify()
 	if response == nil {
 		return

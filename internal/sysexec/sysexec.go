@@ -60,6 +60,11 @@ type Command struct {
 	// returns, or later from another goroutine when Run did not wait that long. It is called
 	// as well when the program could not be started.
 	OnEnd func()
+	// OnStderrLine, if set, is called with each line of stderr as it comes,
+	// without its end, by one goroutine; the last calls may follow the return of Run. It may
+	// block and does not hold the program up: of the lines that come meanwhile the last 16 are
+	// kept. Lines longer than 256 bytes are left out. Stderr is kept in the result all the same.
+	OnStderrLine func(line string)
 }
 
 // A Result is what a finished program left behind.
@@ -133,6 +138,7 @@ func launch(ctx context.Context, c Command) (*process, context.Context, context.
 type process struct {
 	cmd       *exec.Cmd
 	out, errs *capped
+	told      *told // stderr, when somebody listens
 	ended     chan struct{}
 	err       error // of Wait
 	onEnd     func()
@@ -153,13 +159,29 @@ func start(ctx context.Context, c Command) (*process, error) {
 	p.cmd.Dir = "/"
 	p.cmd.Stdin = bytes.NewReader(c.Stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errs
+	p.listen(c.OnStderrLine)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.WaitDelay = grace
 	if err := p.cmd.Start(); err != nil {
+		p.deafen()
 		return nil, err
 	}
 	go p.wait()
 	return p, nil
+}
+
+// listen has tell called with the lines of stderr, until deafen.
+func (p *process) listen(tell func(line string)) {
+	if tell != nil {
+		p.told = newTold(p.errs, tell)
+		p.cmd.Stderr = p.told
+	}
+}
+
+func (p *process) deafen() {
+	if p.told != nil {
+		p.told.close()
+	}
 }
 
 // wait reaps the process. ErrWaitDelay means that it succeeded and left
@@ -168,6 +190,7 @@ func start(ctx context.Context, c Command) (*process, error) {
 // failed.
 func (p *process) wait() {
 	p.err = p.cmd.Wait()
+	p.deafen()
 	if errors.Is(p.err, exec.ErrWaitDelay) {
 		p.signal(syscall.SIGKILL) //nolint:errcheck // gone is as good
 		p.err = nil

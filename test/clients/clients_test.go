@@ -38,10 +38,30 @@ echo $status >%s/status
 `
 
 // aside is a server that keeps the id of its installation, which root's first
-// run makes, out of the machine that runs the tests.
+// run makes, out of the machine that runs the tests. The rest of /var/lib stays in sight:
+// package managers have their data there.
 const aside = `#!/bin/sh
 [ "$(id -u)" = 0 ] || exec %[1]s "$@"
-exec unshare --mount --propagation private /bin/sh -c 'mount -t tmpfs -o mode=755 tmpfs /var/lib && exec "$0" "$@"' %[1]s "$@"
+exec unshare --mount --propagation private /bin/sh -c '
+	mount -t tmpfs tmpfs /mnt &&
+	mkdir /mnt/upper /mnt/work &&
+	mount -t overlay -o lowerdir=/var/lib,upperdir=/mnt/upper,workdir=/mnt/work overlay /var/lib &&
+	umount --lazy /mnt &&
+	exec "$0" "$@"' %[1]s "$@"
+`
+
+// lonely is a server on a machine of its own, whose one neighbour never answers:
+// what is sent to it goes to a port that nobody has.
+const lonely = `#!/bin/sh
+exec unshare --net --mount --propagation private /bin/sh -c '
+	mount -t tmpfs -o mode=755 tmpfs /var/lib &&
+	ip link set lo up &&
+	ip link add near0 type veth peer name far0 &&
+	ip addr add 10.9.8.1/24 dev near0 &&
+	ip link set near0 up &&
+	ip link set far0 up &&
+	ip neigh add 10.9.8.2 lladdr 02:00:00:00:00:02 dev near0 &&
+	exec "$0" "$@"' %s "$@"
 `
 
 // binaries builds both programs as they are shipped and returns their folder.
@@ -127,6 +147,25 @@ func TestTypeScriptSDK(t *testing.T) {
 				if !strings.Contains(string(out), "ok "+name+"\n") {
 					t.Errorf("%s did not run:\n%s", name, out)
 				}
+			}
+		})
+	}
+}
+
+func TestProgressInTheTypeScriptSDK(t *testing.T) {
+	installed(t)
+	testenv.Namespaces(t)
+	testenv.Program(t, "ip", "iproute2")
+	dir := binaries(t)
+	server := filepath.Join(dir, "lonely")
+	if err := os.WriteFile(server, []byte(fmt.Sprintf(lonely, filepath.Join(dir, "real", "sentinel-mcp"))), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, node := range map[string]string{"system node": "node", "recent node": recentNode(t)} {
+		t.Run(name, func(t *testing.T) {
+			out, err := exec.CommandContext(t.Context(), node, "progress.mjs", server).CombinedOutput()
+			if err != nil || !strings.HasSuffix(string(out), "ok none after the answer\n") {
+				t.Fatalf("%v\n%s", err, out)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -25,10 +26,30 @@ import (
 var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
 // aside is a server that keeps the id of its installation, which root's first
-// run makes, out of the machine that runs the tests.
+// run makes, out of the machine that runs the tests. The rest of /var/lib stays in sight:
+// package managers have their data there.
 const aside = `#!/bin/sh
 [ "$(id -u)" = 0 ] || exec %[1]s "$@"
-exec unshare --mount --propagation private /bin/sh -c 'mount -t tmpfs -o mode=755 tmpfs /var/lib && exec "$0" "$@"' %[1]s "$@"
+exec unshare --mount --propagation private /bin/sh -c '
+	mount -t tmpfs tmpfs /mnt &&
+	mkdir /mnt/upper /mnt/work &&
+	mount -t overlay -o lowerdir=/var/lib,upperdir=/mnt/upper,workdir=/mnt/work overlay /var/lib &&
+	umount --lazy /mnt &&
+	exec "$0" "$@"' %[1]s "$@"
+`
+
+// lonely is a server on a machine of its own, whose one neighbour never answers:
+// what is sent to it goes to a port that nobody has.
+const lonely = `#!/bin/sh
+exec unshare --net --mount --propagation private /bin/sh -c '
+	mount -t tmpfs -o mode=755 tmpfs /var/lib &&
+	ip link set lo up &&
+	ip link add near0 type veth peer name far0 &&
+	ip addr add 10.9.8.1/24 dev near0 &&
+	ip link set near0 up &&
+	ip link set far0 up &&
+	ip neigh add 10.9.8.2 lladdr 02:00:00:00:00:02 dev near0 &&
+	exec "$0" "$@"' %s "$@"
 `
 
 // binaries builds both programs as they are shipped and returns their folder.
@@ -55,7 +76,12 @@ func binaries(t *testing.T) string {
 
 func connect(t *testing.T, revision, program string, args ...string) *mcp.ClientSession {
 	t.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "interop", Version: "1"}, nil)
+	return connectWith(t, nil, revision, program, args...)
+}
+
+func connectWith(t *testing.T, options *mcp.ClientOptions, revision, program string, args ...string) *mcp.ClientSession {
+	t.Helper()
+	client := mcp.NewClient(&mcp.Implementation{Name: "interop", Version: "1"}, options)
 	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
@@ -210,6 +236,81 @@ func TestCancelByTheOfficialGoClient(t *testing.T) {
 				t.Errorf("close: %v", err)
 			}
 		})
+	}
+}
+
+// TestProgressInTheOfficialGoClient needs root for a machine of the server's own.
+func TestProgressInTheOfficialGoClient(t *testing.T) {
+	if err := exec.Command("unshare", "--net", "--mount", "ip", "link").Run(); err != nil {
+		if os.Getenv("SENTINEL_REQUIRE_ALL") != "" {
+			t.Fatalf("cannot make namespaces: %v", err)
+		}
+		t.Skipf("needs root, and the programs unshare and ip: %v", err)
+	}
+	dir := binaries(t)
+	server := filepath.Join(dir, "lonely")
+	if err := os.WriteFile(server, []byte(fmt.Sprintf(lonely, filepath.Join(dir, "real", "sentinel-mcp"))), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tokens := []any{"a token", 7}
+	for i, revision := range revisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			w := &watcher{}
+			s := connectWith(t, &mcp.ClientOptions{ProgressNotificationHandler: w.notice}, revision, server)
+			watchesScan(t, s, w, tokens[i%len(tokens)])
+			if err := s.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+}
+
+// A watcher keeps the progress that a client was told.
+type watcher struct {
+	mu    sync.Mutex
+	steps []*mcp.ProgressNotificationParams
+}
+
+func (w *watcher) notice(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.steps = append(w.steps, r.Params)
+}
+
+func (w *watcher) take() []*mcp.ProgressNotificationParams {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	steps := w.steps
+	w.steps = nil
+	return steps
+}
+
+// watchesScan scans with a token, and then without, which takes so long that
+// what came too late would be seen.
+func watchesScan(t *testing.T, s *mcp.ClientSession, w *watcher, token any) {
+	t.Helper()
+	params := &mcp.CallToolParams{Name: "scan_ports", Arguments: map[string]any{"target": "10.9.8.2", "port_range": "1-9000"}}
+	params.SetProgressToken(token)
+	if r, err := s.CallTool(t.Context(), params); err != nil || r.IsError {
+		t.Fatalf("scan: %v, %v", err, r)
+	}
+	steps, before := w.take(), -1.0
+	if len(steps) < 2 {
+		t.Errorf("%d notifications", len(steps))
+	}
+	for _, p := range steps {
+		if p.Progress <= before || p.Total != 100 || fmt.Sprint(p.ProgressToken) != fmt.Sprint(token) {
+			t.Errorf("after %v: %+v", before, p)
+		}
+		before = p.Progress
+	}
+	params = &mcp.CallToolParams{Name: "scan_ports", Arguments: map[string]any{"target": "10.9.8.2", "port_range": "1-100"}}
+	if r, err := s.CallTool(t.Context(), params); err != nil || r.IsError {
+		t.Fatalf("scan: %v, %v", err, r)
+	}
+	if late := w.take(); len(late) != 0 {
+		t.Errorf("nobody asked for %v", late)
 	}
 }
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestHolderOfALockIsFound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock")
+	if Locked(path) || LockHolder(path) != 0 {
+		t.Error("a file that is not there is locked")
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if Locked(path) || LockHolder(path) != 0 {
+		t.Error("a file that nobody locked is locked")
+	}
+	other := exec.Command("/usr/bin/flock", path, "/bin/sleep", "60")
+	other.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		syscall.Kill(-other.Process.Pid, syscall.SIGKILL) // sleep has the lock too
+		other.Wait()
+	})
+	for began := time.Now(); !Locked(path) && time.Since(began) < 5*time.Second; {
+		<-time.After(5 * time.Millisecond)
+	}
+	if got := LockHolder(path); got != other.Process.Pid {
+		t.Errorf("process %d holds it, want %d", got, other.Process.Pid)
+	}
+}
+
+func TestLocksAreParsed(t *testing.T) {
+	const text = `1: FLOCK  ADVISORY  WRITE 812 fe:01:131 0 EOF
+1: -> FLOCK  ADVISORY  WRITE 900 fe:01:131 0 EOF
+2: POSIX  ADVISORY  READ 7 fe:01:131 0 0
+3: FLOCK  ADVISORY  READ 813 00:2a:131 0 EOF
+4: FLOCK  ADVISORY  WRITE 814 fe:01:1131 0 EOF
+5: FLOCK  ADVISORY  WRITE -1 fe:01:131 0 EOF
+6: FLOCK  ADVISORY  WRITE 0 fe:01:131 0 EOF
+7: FLOCK  ADVISORY
+`
+	if got := parseLocks(text, 131); !slices.Equal(got, []int{812, 813}) {
+		t.Errorf("got %v", got)
+	}
+	if got := parseLocks("", 131); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
+
+func FuzzParseLocks(f *testing.F) {
+	f.Add("1: FLOCK  ADVISORY  WRITE 812 fe:01:131 0 EOF\n", uint64(131))
+	f.Fuzz(func(t *testing.T, text string, inode uint64) {
+		found := parseLocks(text, inode)
+		if len(found) > maxHolders || slices.ContainsFunc(found, func(pid int) bool { return pid < 1 }) {
+			t.Errorf("%v", found)
+		}
+	})
+}
