@@ -57,6 +57,7 @@ type Program struct {
 // Run is [Run] for p.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	call, err := parse(args)
+	call.stderr = stderr
 	out := newOutput(ctx, stdout, stderr, call.json)
 	if err != nil {
 		return out.fail(cmp.Or(call.op.Action, "usage"), p.worded(call, err))

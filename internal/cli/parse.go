@@ -5,6 +5,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ type invocation struct {
 	force   bool
 	given   map[string]string // the flags that were typed, with their values
 	caller  string            // who asks, as claimed in a request
+	stderr  io.Writer         // takes the progress of a request
 	text    func() string     // prints instead of running: help, version, completion
 }
 

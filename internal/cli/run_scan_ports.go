@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -34,7 +33,7 @@ func runScanPorts(ctx context.Context, s session, call invocation) (document, er
 	report, err := portscan.Scan(ctx, s.host.Scan.With(s.config.Scan.Engine), portscan.Request{
 		Target: host, Ports: ports, Rows: call.capped(portscan.DefaultRows),
 		Policy:   portscan.Policy{Allow: s.config.Scan.Allowed(), OnlyAllowed: s.config.Scan.OnlyTargets, Force: call.force},
-		Progress: call.progress(os.Stderr),
+		Progress: call.progress(call.stderr),
 	})
 	if err != nil {
 		return nil, err

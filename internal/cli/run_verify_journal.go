@@ -50,5 +50,8 @@ func (d verifyDocument) view(p *page) {
 		return
 	}
 	p.verdict(calm, "INTACT", fmt.Sprintf("%s, %d to %d, as written.", counted(d.Records, "record"), d.FirstSeq, d.LastSeq))
+	if d.RotatedBefore > 0 {
+		p.line("Records before %d were removed for their age.", d.RotatedBefore)
+	}
 	p.line("The newest hash is %s; syslog has it too.", d.LastHash)
 }

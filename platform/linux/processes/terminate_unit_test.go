@@ -5,6 +5,8 @@
 package processes
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -85,7 +87,12 @@ func started(t *testing.T, unit string) int {
 	if out, err := exec.Command("systemctl", "start", unit).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return mainPID(t, unit)
+	pid := mainPID(t, unit)
+	until(t, "the program of "+unit, func() bool { // until then the process is a child of systemd's
+		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		return err == nil && !strings.Contains(program, "systemd")
+	})
+	return pid
 }
 
 func mainPID(t *testing.T, unit string) int {

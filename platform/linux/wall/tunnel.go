@@ -13,6 +13,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
+	"sentinel/internal/procs"
 	"sentinel/platform/linux/hostfile"
 )
 
@@ -86,11 +87,9 @@ func otherKernelPort(port uint16) bool {
 // isTunnelDaemon recognises them by name and by a user who is none of the
 // people; some give up root.
 func (w *Wall) isTunnelDaemon(o network.Owner) bool {
-	switch o.Name {
-	case "openvpn", "ocserv", "ocserv-main", "tailscaled", "wireguard-go", "boringtun", "boringtun-cli",
-		"zerotier-one", "nebula", "tincd", "netbird":
-		uid, err := w.sockets.uid(o.PID)
-		return err == nil && (uid < 1000 || uid == 65534)
+	if !procs.IsTunnelDaemon(o.Name) {
+		return false
 	}
-	return false
+	uid, err := w.sockets.uid(o.PID)
+	return err == nil && (uid < 1000 || uid == 65534)
 }
