@@ -212,7 +212,10 @@ func examined(t *testing.T, rules, sentinel, change, words string) map[string]st
 	var d struct {
 		Success  bool
 		Problems int
-		Checks   []struct{ ID, Status string }
+		Checks   []struct {
+			ID, Status string
+			Tools      []string
+		}
 	}
 	if jerr := json.Unmarshal(out, &d); err != nil || jerr != nil || !d.Success {
 		t.Fatalf("%v, %v: %s%s", err, jerr, out, stderr.String())
@@ -220,6 +223,9 @@ func examined(t *testing.T, rules, sentinel, change, words string) map[string]st
 	found := map[string]string{"problems": strconv.Itoa(d.Problems)}
 	for _, c := range d.Checks {
 		found[c.ID] = c.Status
+		if len(c.Tools) > 0 {
+			found[c.ID] += ": " + strings.Join(c.Tools, " ")
+		}
 	}
 	return found
 }
@@ -230,6 +236,8 @@ func TestDoctorTellsWhatSudoAllows(t *testing.T) {
 		itself = "/usr/local/bin/sentinel --doctor"
 		admin  = "echo 'sentineltest ALL=(root) NOPASSWD: /usr/local/bin/sentinel --doctor' >>/etc/sudoers.d/sentineltest\n"
 		all    = "echo 'sentineltest ALL=(ALL) PASSWD: ALL' >/etc/sudoers.d/aaa\n"
+		// changing are the tools that a grant of reading leaves out.
+		changing = "terminate_process block_ip_address unblock_ip_address enable_firewall restart_service"
 	)
 	for _, test := range []struct {
 		name, rules, change, words string
@@ -237,12 +245,12 @@ func TestDoctorTellsWhatSudoAllows(t *testing.T) {
 	}{
 		{"all rules", shippedRules(t), "", itself, map[string]string{
 			"binary": "ok", "sudo": "ok", "sudoers_file": "ok", "configuration": "ok", "state_folder": "ok", "journal_folder": "ok", "journal": "unknown",
-			"sudo_rule.get_system_health": "ok", "sudo_rule.terminate_process": "ok", "problems": "0",
+			"sudo_rules": "ok", "problems": "0",
 		}},
-		{"reading alone", readingAlone(t), "", itself, map[string]string{"sudo_rule.get_system_health": "ok", "sudo_rule.terminate_process": "warning"}},
-		{"reading alone, the rest with a password", readingAlone(t), all, itself, map[string]string{"sudo_rule.get_system_health": "ok", "sudo_rule.terminate_process": "warning"}},
+		{"reading alone", readingAlone(t), "", itself, map[string]string{"sudo_rules": "warning: " + changing}},
+		{"reading alone, the rest with a password", readingAlone(t), all, itself, map[string]string{"sudo_rules": "warning: " + changing}},
 		{"behind sudo", readingAlone(t), admin, "sudo -n " + itself, map[string]string{
-			"sudo_rule.get_system_health": "ok", "sudo_rule.terminate_process": "warning", "journal": "ok", "problems": "0",
+			"sudo_rules": "warning: " + changing, "journal": "ok", "problems": "0",
 		}},
 		{"binary that others can change", shippedRules(t), "chmod 0777 /usr/local/bin/sentinel\n", itself, map[string]string{"binary": "problem"}},
 		{"configuration that others can change", shippedRules(t), "mkdir -p /etc/sentinel; touch /etc/sentinel/config.yaml; chmod 0666 /etc/sentinel/config.yaml\n", itself,

@@ -23,7 +23,7 @@ const (
 // file changes or a change is under way. Without a change, what is not in step is believed
 // when it shows twice: while the kernel rearranges a large set, it shows a part of it.
 func (l *List) observe(ctx context.Context, b Backend, known content) (content, *kernel, error) {
-	var before *kernel
+	var last, before *kernel // before is set when nothing was under way
 	for range looks {
 		blocks, effective, err := loaded(ctx, b)
 		if err != nil {
@@ -39,10 +39,13 @@ func (l *List) observe(ctx context.Context, b Backend, known content) (content, 
 		if calm && (k.matches(known.entries, l.now()) || k.same(before)) {
 			return known, k, nil
 		}
-		before = k
+		last, before = k, nil
+		if calm {
+			before = k
+		}
 		l.pause(ctx)
 	}
-	return known, before, nil
+	return known, last, nil
 }
 
 // steady reads all that the kernel drops until it shows the same twice: what a

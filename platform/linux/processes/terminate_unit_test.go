@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func started(t *testing.T, unit string) int {
 	pid := mainPID(t, unit)
 	until(t, "the program of "+unit, func() bool { // until then the process is a child of systemd's
 		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		return err == nil && !strings.Contains(program, "systemd")
+		return err == nil && filepath.Base(program) != "systemd" && filepath.Base(program) != "systemd-executor"
 	})
 	return pid
 }
