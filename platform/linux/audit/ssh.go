@@ -136,6 +136,9 @@ func within(least, most int) func(string, valueOf) audit.Status {
 	}
 }
 
+// mostSeconds is seventeen years, and fits twice into an int of 32 bits.
+const mostSeconds = 1 << 29
+
 // parseTime reads the TIME FORMATS of sshd_config(5), "2m" or "1h30m", into
 // seconds; a bare number is one too.
 func parseTime(text string) (int, bool) {
@@ -146,18 +149,18 @@ func parseTime(text string) (int, bool) {
 			end = len(text)
 		}
 		n, err := strconv.Atoi(text[:end])
-		if err != nil || n > 1<<31 {
+		if err != nil || n > mostSeconds {
 			return 0, false
 		}
 		text = text[end:]
 		if text != "" {
 			unit, ok := map[byte]int{'s': 1, 'm': 60, 'h': 3600, 'd': 86400, 'w': 604800}[text[0]]
-			if !ok {
+			if !ok || n > mostSeconds/unit {
 				return 0, false
 			}
 			n, text = n*unit, text[1:]
 		}
-		if total += n; total > 1<<40 {
+		if total += n; total > mostSeconds {
 			return 0, false
 		}
 	}
