@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
@@ -212,6 +213,11 @@ func TestFirewalldThatStartsIsNotOvertakenByUFW(t *testing.T) {
 	command(t, "systemctl disable firewalld.service")
 	shell(t, "mkdir -p /etc/systemd/system/firewalld.service.d && printf '[Service]\nExecStartPre=/bin/sleep 3\n' > /etc/systemd/system/firewalld.service.d/x.conf && systemctl daemon-reload")
 	command(t, "systemctl start --no-block firewalld.service")
+	for end := time.Now().Add(10 * time.Second); command(t, "systemctl show --property=ActiveState --value firewalld.service") != "activating\n"; {
+		if time.Now().After(end) {
+			t.Fatal("firewalld does not start")
+		}
+	}
 	done := enable(t, kernel(t), New(sysexec.Host{}))
 	if done.Manager != firewall.Firewalld || !done.Changed {
 		t.Errorf("got %+v", done)
