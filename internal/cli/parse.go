@@ -136,7 +136,7 @@ func (f flags) belong(call invocation) error {
 			return usage("--" + name + " does not belong to --request; it is for people at a command line.")
 		case call.op.Flag == "":
 			return usage("--" + name + " needs an action that changes something, such as --kill PID.")
-		case call.op.Effect == ops.Read, name == "dry-run" && !writes(call.op):
+		case call.op.Effect == ops.Read, !writes(call.op) && (name == "dry-run" || call.op.Name != "scan_ports"):
 			return usage("--" + name + " does not belong to this action, which changes nothing.")
 		}
 	}

@@ -68,7 +68,9 @@ func (b *bridge) call(ctx context.Context, op ops.Operation, arguments json.RawM
 	if err != nil && ctx.Err() != nil {
 		// What the program itself says of its end is worth more than that it was
 		// asked to end.
-		if d, none := readDocument(op, result); none == nil {
+		d, none := readDocument(op, result)
+		lateRead := errors.Is(ctx.Err(), context.DeadlineExceeded) && !changes(op) && !d.success // nobody cancelled it
+		if none == nil && !lateRead {
 			return d, nil
 		}
 	}

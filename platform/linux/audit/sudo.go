@@ -106,18 +106,20 @@ func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
 func (p sudoPolicy) open() (all, some []string) {
 	own := regexp.MustCompile(`^(/usr/local/bin|/usr/bin)/sentinel --request [a-z_]+$`)
 	for _, d := range p.Defaults {
-		if slices.Contains(d.Options, "!authenticate") {
-			line := at(d.File, d.Line, "Defaults"+d.Scope+" !authenticate")
-			if d.Scope == "" {
+		for _, option := range d.Options {
+			line := at(d.File, d.Line, "Defaults"+d.Scope+" "+option)
+			switch {
+			case option == "!authenticate" && d.Scope == "":
 				all = append(all, line)
-			} else {
+			case option == "!authenticate", strings.HasPrefix(option, "exempt_group"):
 				some = append(some, line)
 			}
 		}
 	}
 	for _, g := range p.Grants {
-		user, _, _ := strings.Cut(g.Users, " ")
-		if !g.NoPassword || user == "root" || own.MatchString(g.Command) {
+		user, others, _ := strings.Cut(g.Users, " ")
+		onlyRoot := user == "root" && !strings.HasPrefix(others, ",")
+		if !g.NoPassword || onlyRoot || own.MatchString(g.Command) {
 			continue
 		}
 		line := at(g.File, g.Line, fmt.Sprintf("%s NOPASSWD: %s", g.Users, g.Command))

@@ -222,10 +222,34 @@ func (r *reader) includeFolder(from, folder string, depth int) {
 func (r *reader) defaults(file string, number int, text string) {
 	word, rest := cutWord(text)
 	d := Default{Scope: strings.TrimPrefix(word, "Defaults"), File: file, Line: number}
+	for unfinished(d.Scope, rest) {
+		word, rest = cutWord(rest)
+		d.Scope += word
+	}
 	for _, option := range split(rest, ',') {
-		d.Options = append(d.Options, strings.TrimSpace(option))
+		name, negated := negations(option)
+		if negated {
+			name = "!" + name
+		}
+		d.Options = append(d.Options, name)
 	}
 	r.policy.Defaults = append(r.policy.Defaults, d)
+}
+
+// unfinished says that the list of whom defaults are for goes on: blanks may
+// stand around its marks.
+func unfinished(scope, rest string) bool {
+	return scope != "" && rest != "" && (len(scope) == 1 || strings.HasSuffix(scope, ",") || strings.HasPrefix(rest, ","))
+}
+
+// negations returns text without the marks before it, and whether they negate
+// it: two cancel each other.
+func negations(text string) (string, bool) {
+	odd := false
+	for text = strings.TrimSpace(text); strings.HasPrefix(text, "!"); text = strings.TrimSpace(text[1:]) {
+		odd = !odd
+	}
+	return text, odd
 }
 
 // alias reads "NAME = a, b : NAME = c".
@@ -279,27 +303,34 @@ func (r *reader) command(g *Grant, piece string) {
 		}
 	}
 	text = r.tags(g, text)
-	if at := find(text, ':'); at >= 0 {
-		r.next(*g, text[at+1:])
-		text = strings.TrimSpace(text[:at])
+	at := find(text, ':')
+	if at < 0 {
+		r.grant(*g, text)
+		return
 	}
+	r.grant(*g, text[:at])
+	r.next(g, text[at+1:])
+}
+
+func (r *reader) grant(g Grant, text string) {
+	text, negated := negations(text)
 	switch {
 	case text == "":
 		r.miss(ErrSyntax)
-	case text[0] == '!':
+	case negated:
 	case len(r.policy.Grants) >= maxRules:
 		r.miss(ErrTooMany)
 	default:
-		one := *g
-		one.Command = text
-		r.policy.Grants = append(r.policy.Grants, one)
+		g.Command = text
+		r.policy.Grants = append(r.policy.Grants, g)
 	}
 }
 
 // next reads another part of a rule, for other hosts. It does not inherit tags.
-func (r *reader) next(g Grant, text string) {
+func (r *reader) next(g *Grant, text string) {
 	if at := find(text, '='); at >= 0 {
-		r.command(&Grant{Users: g.Users, File: g.File, Line: g.Line}, text[at+1:])
+		*g = Grant{Users: g.Users, File: g.File, Line: g.Line}
+		r.command(g, text[at+1:])
 		return
 	}
 	r.miss(ErrSyntax)
@@ -357,7 +388,7 @@ func (r *reader) expand(command string, depth int) []string {
 			r.miss(ErrTooMany)
 			return list
 		}
-		if m = strings.TrimSpace(m); m != "" && m[0] != '!' {
+		if m, negated := negations(m); m != "" && !negated {
 			list = append(list, r.expand(m, depth-1)...)
 		}
 	}
