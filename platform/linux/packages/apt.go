@@ -46,6 +46,10 @@ func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
 		return updates.Pending{}, diagnose("apt", string(r.Stderr), aptComplaints())
 	}
 	plan := parseAptPlan(r.Stdout)
+	if len(plan.updates) == 0 && !anyInstalled(m) {
+		return updates.Pending{}, fault.New(fault.Unavailable, "The list of installed packages, /var/lib/dpkg/status, names none: it is damaged.").
+			WithFix("Put back /var/lib/dpkg/status-old, or a copy from /var/backups, then run: sudo dpkg --audit")
+	}
 	p := updates.Pending{
 		Manager: "apt", Updates: plan.updates, Security: secureNames(plan.updates), Extra: &plan.extra,
 		Busy: m.locked("var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock", aptLists+"/lock"),
@@ -60,6 +64,13 @@ func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	a.security(m, &p)
 	a.withheld(ctx, m, plan, &p)
 	return p, ctx.Err()
+}
+
+// anyInstalled says whether dpkg knows of any package that is installed. apt takes
+// a list that says nothing for a machine with nothing on it.
+func anyInstalled(m machine) bool {
+	raw, err := hostfile.Read(m.path(dpkgStatus), maxStatus)
+	return err != nil || bytes.Contains(raw, []byte(" ok installed\n"))
 }
 
 // security takes back that nothing is for security where none of the lists is

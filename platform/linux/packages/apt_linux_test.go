@@ -271,6 +271,7 @@ func aptFaults(t *testing.T) {
 		{"a list without names", list, strings.ReplaceAll(string(good), "Package:", "Pakage:"), good, filepath.Base(list), "apt-get update"},
 		{"a list that was cut", list, string(good[:strings.Index(string(good), "Version")+3]), good, "package lists are damaged: ", "apt-get update"},
 		{"a status file of noise", "/" + dpkgStatus, "\x00\xff", status, "installed packages is damaged: ", "dpkg.status"},
+		{"a status file of nothing installed", "/" + dpkgStatus, "Package: x\n\n", status, "names none: it is damaged", "status-old"},
 		{"sources that mean nothing", listFile, "deb nothing\n", sources, "list of sources: Malformed entry 1", "/etc/apt"},
 		{"unmet dependencies", "/" + dpkgStatus, string(status) + "Package: broken\nStatus: install ok installed\nMaintainer: x\nArchitecture: all\nVersion: 1\nDepends: nowhere\nDescription: x\n\n", status, "lack what they depend on", "--fix-broken"},
 	} {
