@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -341,9 +342,9 @@ func systemShells(_ context.Context, m *machine) audit.Finding {
 
 // logsIn says whether a shell lets anybody in. An empty one is /bin/sh.
 func logsIn(shell string) bool {
-	_, name, _ := strings.Cut("/"+shell, "/")
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	return !slices.Contains([]string{"nologin", "false", "sync", "halt", "shutdown"}, name)
+	folder, name := path.Split(shell)
+	ofSystem := slices.Contains([]string{"", "/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"}, folder)
+	return !ofSystem || !slices.Contains([]string{"nologin", "false", "sync", "halt", "shutdown"}, name)
 }
 
 func passwordAging(_ context.Context, m *machine) audit.Finding {

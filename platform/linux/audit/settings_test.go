@@ -141,6 +141,7 @@ func TestAccountsAreJudgedByTheirFiles(t *testing.T) {
 	judge(t, []verdictCase{
 		{"a bad line may hide root", "accounts.uid_zero", account("toor:x:00"), "", "line 2"},
 		{"no passwd", "accounts.uid_zero", map[string]string{"etc/": ""}, "", "not provided"},
+		{"a shell of the name elsewhere", "accounts.system_shells", account("db:x:50:50::/:/tmp/false"), audit.Warn, "1 system"},
 		{"an empty shell", "accounts.system_shells", account("db:x:50:50::/:"), audit.Warn, "1 system"},
 		{"nobody", "accounts.system_shells", account("nobody:x:65534:65534::/:/bin/sh"), audit.Warn, "1 system"},
 		{"a person", "accounts.system_shells", account("mira:x:1000:1000::/:/bin/sh"), audit.Pass, ""},
@@ -187,6 +188,8 @@ func TestSudoRulesAreJudgedByWhatTheyGive(t *testing.T) {
 		{"sentinel of somebody", "sudo.nopasswd", rule("%sentinel ALL=(root) NOPASSWD: /home/mira/sentinel --request block_ip_address"), audit.Warn, ""},
 		{"a syntax error", "sudo.nopasswd", rule("nonsense"), "", "does not take"},
 		{"a syntax error and a fault", "sudo.nopasswd", rule("nonsense\nmira ALL=NOPASSWD: ALL"), audit.Fail, ""},
+		{"rules of a directory", "sudo.nopasswd", map[string]string{"etc/sudoers": "root ALL=(ALL) ALL\n", "etc/nsswitch.conf": "sudoers: ldap files\n"}, "", "directory service"},
+		{"rules of files alone", "sudo.nopasswd", map[string]string{"etc/sudoers": "root ALL=(ALL) ALL\n", "etc/nsswitch.conf": "passwd: files ldap\nsudoers: files\n"}, audit.Pass, ""},
 		{"sudo-rs", "sudo.nopasswd", map[string]string{"etc/sudoers-rs": "mira ALL=NOPASSWD: ALL\n", "etc/sudoers": "mira ALL=ALL\n"}, audit.Fail, ""},
 		{"no sudo", "sudo.nopasswd", map[string]string{"etc/": ""}, "", "no rules"},
 		{"a terminal", "sudo.use_pty", rule("Defaults env_reset, use_pty"), audit.Pass, ""},

@@ -71,7 +71,7 @@ func (m *machine) who() (people, error) {
 		if err != nil && !hostfile.Missing(err) {
 			return people{}, err
 		}
-		p.fromDirectory = fromDirectory(nss)
+		p.fromDirectory = fromDirectory(nss, "passwd", "group")
 		return p, nil
 	})
 }
@@ -106,13 +106,13 @@ func (p people) persons() []userdb.User {
 	return list
 }
 
-// fromDirectory says whether nsswitch.conf(5) names a source of users or groups
-// that is no file of this machine.
-func fromDirectory(raw []byte) bool {
+// fromDirectory says whether nsswitch.conf(5) names a source of one of the
+// databases that is no file of this machine.
+func fromDirectory(raw []byte, databases ...string) bool {
 	for line := range strings.Lines(string(raw)) {
 		line, _, _ = strings.Cut(line, "#")
 		database, sources, ok := strings.Cut(line, ":")
-		if database = strings.TrimSpace(database); !ok || database != "passwd" && database != "group" {
+		if database = strings.TrimSpace(database); !ok || !slices.Contains(databases, database) {
 			continue
 		}
 		for source := range strings.FieldsSeq(sources) {

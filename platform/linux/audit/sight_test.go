@@ -75,7 +75,7 @@ func TestDirectoryServicesAreNoticed(t *testing.T) {
 		"": false, "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\nhosts: files dns\n": false, "passwd:\tfiles sss\n": true,
 		"group: compat winbind # x": true, "# passwd: ldap\npasswd: files": false, "passwd: files [!UNAVAIL=return] ldap": true,
 	} {
-		if got := fromDirectory([]byte(text)); got != want {
+		if got := fromDirectory([]byte(text), "passwd", "group"); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -52,6 +53,9 @@ func (m *machine) policy() (sudoPolicy, error) {
 	})
 }
 
+// errDirectory says that more rules than those of the files hold.
+var errDirectory = errors.New("rules come from a directory service as well (/etc/nsswitch.conf), which is not asked")
+
 // readPolicy reads what each of the two programs takes: sudo-rs prefers a file
 // of its own, and both may be installed.
 func (m *machine) readPolicy() (sudoPolicy, error) {
@@ -73,6 +77,10 @@ func (m *machine) readPolicy() (sudoPolicy, error) {
 	}
 	if len(all.begins) == 0 {
 		return all, fs.ErrNotExist
+	}
+	nss, err := m.read("/etc/nsswitch.conf")
+	if all.Hole == nil && err == nil && fromDirectory(nss, "sudoers") {
+		all.Hole = errDirectory
 	}
 	return all, nil
 }
