@@ -6,6 +6,7 @@ package remedy
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -213,6 +214,7 @@ func TestEveryRefusalReachesTheAssistant(t *testing.T) {
 	t.Run("state", func(t *testing.T) { s.t = t; refusedByState(t, s) })
 	t.Run("privilege", refusedWithoutRules)
 	t.Run("packet filter", refusedWithoutFilter)
+	t.Run("packet filter of another", func(t *testing.T) { s.t = t; refusedByFilter(t, s) })
 	t.Run("time limit of the server", runsOut)
 	verified(t)
 }
@@ -276,6 +278,27 @@ func refusedWithoutFilter(t *testing.T) {
 		"/usr/local/bin/sentinel", "--block-ip", peer, "--force")
 	if !strings.Contains(out, `"error_code":"FIREWALL_UNAVAILABLE"`) {
 		t.Errorf("the answer is %s", out)
+	}
+}
+
+// A table that another program owns takes no rule from anybody else (nft(8),
+// flags owner).
+func refusedByFilter(t *testing.T, s *session) {
+	do(t, "nft", "delete table inet sentinel")
+	owner := exec.Command("nft", "-i")
+	in, err := owner.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); owner.Wait() })
+	io.WriteString(in, "add table inet sentinel { flags owner; }\n")
+	eventually(t, "the table of another program", func() bool { return strings.Contains(do(t, "nft", "list tables"), "inet sentinel") })
+	s.call("FIREWALL_FAILED", "block_ip_address", map[string]any{"ip": peer})
+	if last := history(t); last["state"] != "failed" || last["code"] != "FIREWALL_FAILED" {
+		t.Errorf("the journal has %v", last)
 	}
 }
 
