@@ -66,7 +66,8 @@ func valid(id string) bool {
 // create writes a new id aside and links it into place, which fails when
 // another run was faster, and which a crash cannot leave half done.
 func create(dir string) error {
-	if err := folder(dir); err != nil {
+	// The id is not secret, and runs without root need it too.
+	if err := trust.MakeFolder(dir, 0o755); err != nil {
 		return err
 	}
 	if err := trust.RootOrSelf.Folders(filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -82,21 +83,6 @@ func create(dir string) error {
 		return err
 	}
 	return os.Link(f.Name(), filepath.Join(dir, file))
-}
-
-// folder makes dir readable for everyone, whatever the umask is: the id is not
-// secret, and runs without root need it too. One that is there stays as it is.
-func folder(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // see above
-		return err
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // see above
-		if errors.Is(err, fs.ErrExist) {
-			return nil
-		}
-		return err
-	}
-	return os.Chmod(dir, 0o755) //nolint:gosec // see above
 }
 
 func newUUID() string {

@@ -43,17 +43,10 @@ func folder(dir string, mode fs.FileMode) error {
 }
 
 func makeFolder(dir string, mode fs.FileMode) error {
-	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o755); err != nil { //nolint:gosec // /var/log is for everyone
+	if err := trust.MakeFolder(dir, mode); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := os.Chmod(dir, mode); err != nil { // whatever the umask is
-		return err
-	}
-	return syncDir(parent)
+	return syncDir(filepath.Dir(dir))
 }
 
 // checkFolder is stricter than the folders above need to be: this one is no
@@ -176,10 +169,10 @@ func (j *Journal) failed(err error) error {
 		return err
 	}
 	e := fault.Wrap(fault.JournalFailed, "The journal cannot be used", err)
-	var busy busyError
+	var busy trust.BusyError
 	switch {
 	case errors.As(err, &busy):
-		return e.WithFix(busy.fix())
+		return e.WithFix(busy.Fix())
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return e.WithFix(fmt.Sprintf("Make room on the file systems of %s and %s: df -h %[1]s %[2]s", j.dir, j.headDir))
 	case errors.Is(err, syscall.EROFS):

@@ -17,25 +17,6 @@ import (
 	"sentinel/internal/trust"
 )
 
-// A busyError says who has held the lock for too long.
-type busyError struct{ holder int } // a PID; 0 when that is not known
-
-// Error implements error.
-func (e busyError) Error() string {
-	if e.holder == 0 {
-		return "another run of sentinel has held it"
-	}
-	return fmt.Sprintf("process %d, another run of sentinel, has held it", e.holder)
-}
-
-// fix ends the holder. Whatever it was at, the next run mends it.
-func (e busyError) fix() string {
-	if e.holder == 0 {
-		return "Nothing was changed. Try again in a moment; if it happens again, look for a hung run with: pgrep -a sentinel"
-	}
-	return fmt.Sprintf("Nothing was changed. Try again in a moment; if it happens again, end the run that holds it, which is safe: sudo kill -9 %d", e.holder)
-}
-
 // lock keeps every other process away from the journal until release is called.
 // The file stays when it is released: removing it would let two in at once.
 func (j *Journal) lock(ctx context.Context) (release func(), err error) {
@@ -90,7 +71,7 @@ func (j *Journal) await(ctx context.Context, l *flock.Flock, wait func() error) 
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-limit.C:
-		err = fmt.Errorf("%s: %w for %v", l.Path(), busyError{trust.LockHolder(l.Path())}, j.patience)
+		err = fmt.Errorf("%s: %w for %v", l.Path(), trust.Busy(l.Path()), j.patience)
 	}
 	go func() {
 		if <-locked == nil {

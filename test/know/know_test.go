@@ -7,20 +7,17 @@
 package know
 
 import (
-	"bufio"
-	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
+	"sentinel/test/assistant"
 )
 
 // programs names the variable that holds the folder of the three programs.
@@ -44,22 +41,12 @@ func onMachine(t *testing.T) bool {
 	}
 	testenv.Namespaces(t)
 	dir, root := t.TempDir(), filepath.Join("..", "..")
-	build(t, root, dir, "./cmd/sentinel", "./cmd/sentinel-mcp")
-	build(t, filepath.Join(root, "test", "interop"), dir, "./client")
+	assistant.Build(t, root, dir, "./cmd/sentinel", "./cmd/sentinel-mcp")
+	assistant.Build(t, filepath.Join(root, "test", "interop"), dir, "./client")
 	ip := testenv.Program(t, "ip", "iproute2")
 	return testenv.Inside(t, programs+"="+dir,
 		testenv.Program(t, "unshare", "util-linux"), "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
 		"/bin/sh", "-c", ip+` link set lo up && exec "$@"`, "sh")
-}
-
-func build(t *testing.T, module, into string, packages ...string) {
-	t.Helper()
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-o", into + "/"}, packages...)...)
-	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %v: %v\n%s", packages, err, out)
-	}
 }
 
 // furnish gives the machine a network, and a configuration and a state that
@@ -135,132 +122,9 @@ func do(t *testing.T, words ...string) {
 
 func program(name string) string { return filepath.Join(os.Getenv(programs), name) }
 
-// A session is a client of sentinel-mcp.
-type session struct {
-	t   *testing.T
-	in  io.WriteCloser
-	out *bufio.Scanner
-}
-
-func connect(t *testing.T, options ...string) *session {
+func connect(t *testing.T, options ...string) *assistant.Session {
 	t.Helper()
-	return start(t, append([]string{program("client"), program("sentinel-mcp")}, options...)...)
-}
-
-func start(t *testing.T, words ...string) *session {
-	t.Helper()
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = "/"
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the client: %v", err)
-		}
-	})
-	s := &session{t: t, in: in, out: bufio.NewScanner(out)}
-	s.out.Buffer(nil, 1<<20)
-	return s
-}
-
-// An ask is a line to the client, and a reply its line back.
-type (
-	ask struct {
-		Tool      string         `json:"tool,omitempty"`
-		Arguments map[string]any `json:"arguments,omitempty"`
-		Progress  bool           `json:"progress,omitempty"`
-		CancelMS  int            `json:"cancel_after_ms,omitempty"`
-	}
-	reply struct {
-		IsError   bool     `json:"is_error"`
-		Document  document `json:"document"`
-		Cancelled bool     `json:"cancelled"`
-		Tools     []string `json:"tools"`
-		Progress  []struct {
-			Progress, Total float64
-			Message         string
-			Known           bool
-		} `json:"progress"`
-		took time.Duration
-	}
-)
-
-// A document is what the assistant gets.
-type document map[string]any
-
-func (d document) text(name string) string {
-	s, _ := d[name].(string)
-	return s
-}
-
-func (d document) number(name string) int {
-	n, _ := d[name].(float64)
-	return int(n)
-}
-
-func (d document) texts(name string) (texts []string) {
-	list, _ := d[name].([]any)
-	for _, one := range list {
-		text, _ := one.(string)
-		texts = append(texts, text)
-	}
-	return texts
-}
-
-// rows returns a list of the document.
-func (d document) rows(name string) (rows []document) {
-	list, _ := d[name].([]any)
-	for _, one := range list {
-		row, _ := one.(map[string]any)
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func (s *session) ask(a ask) (r reply) {
-	s.t.Helper()
-	line, err := json.Marshal(a)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	began := time.Now()
-	if _, err := s.in.Write(append(line, '\n')); err != nil {
-		s.t.Fatal(err)
-	}
-	if !s.out.Scan() {
-		s.t.Fatalf("%s: no answer: %v", line, s.out.Err())
-	}
-	r.took = time.Since(began)
-	if err := json.Unmarshal(s.out.Bytes(), &r); err != nil {
-		s.t.Fatalf("%v in %s", err, s.out.Text())
-	}
-	return r
-}
-
-// call calls a tool and returns its document. want is the error code that it
-// shall have, empty for a success.
-func (s *session) call(want, tool string, arguments map[string]any) document {
-	s.t.Helper()
-	r := s.ask(ask{Tool: tool, Arguments: arguments})
-	d := r.Document
-	if d.text("error_code") != want || r.IsError != (want != "") {
-		s.t.Errorf("%s %v: %v, want code %q", tool, arguments, d, want)
-	}
-	if want != "" && (d.text("error") == "" || d.text("fix") == "") {
-		s.t.Errorf("%s %v: a failure without a sentence or a fix: %v", tool, arguments, d)
-	}
-	return d
+	return assistant.Start(t, append([]string{program("client"), program("sentinel-mcp")}, options...)...)
 }
 
 // running counts the runs of sentinel in this process namespace that are not

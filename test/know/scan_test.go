@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sentinel/test/assistant"
 )
 
 func TestAScanTellsHowFarItIs(t *testing.T) {
@@ -16,13 +18,13 @@ func TestAScanTellsHowFarItIs(t *testing.T) {
 		return
 	}
 	s := connect(t)
-	long := ask{Tool: "scan_ports", Arguments: map[string]any{"target": silent, "port_range": "1-12000"}, Progress: true}
-	r := s.ask(long)
-	if r.IsError || r.Document["complete"] != true || r.Document.number("filtered_count") != 12000 {
+	long := assistant.Ask{Tool: "scan_ports", Arguments: map[string]any{"target": silent, "port_range": "1-12000"}, Progress: true}
+	r := s.Ask(long)
+	if r.IsError || r.Document["complete"] != true || r.Document.Number("filtered_count") != 12000 {
 		t.Errorf("the answer: %v", r.Document)
 	}
-	if len(r.Progress) < 2 || len(r.Progress) > 1+int(r.took/(250*time.Millisecond)) {
-		t.Errorf("%d notifications in %v", len(r.Progress), r.took)
+	if len(r.Progress) < 2 || len(r.Progress) > 1+int(r.Took/(250*time.Millisecond)) {
+		t.Errorf("%d notifications in %v", len(r.Progress), r.Took)
 	}
 	before := -1.0
 	for _, p := range r.Progress {
@@ -32,10 +34,10 @@ func TestAScanTellsHowFarItIs(t *testing.T) {
 		before = p.Progress
 	}
 	long.Arguments["port_range"], long.Progress = "1-2000", false
-	if r := s.ask(long); len(r.Progress) != 0 || r.IsError {
+	if r := s.Ask(long); len(r.Progress) != 0 || r.IsError {
 		t.Errorf("nobody asked for %v", r.Progress)
 	}
-	if r := s.ask(ask{Tool: "get_asset_info", Progress: true}); len(r.Progress) != 0 || r.IsError {
+	if r := s.Ask(assistant.Ask{Tool: "get_asset_info", Progress: true}); len(r.Progress) != 0 || r.IsError {
 		t.Errorf("a tool without progress: %+v", r)
 	}
 }
@@ -48,9 +50,9 @@ func TestACancelledScanEndsWithinASecond(t *testing.T) {
 	const after = 700 * time.Millisecond
 	s := connect(t)
 	for _, progress := range []bool{true, false} {
-		r := s.ask(ask{Tool: "scan_ports", Arguments: map[string]any{"target": silent, "port_range": "all"}, Progress: progress, CancelMS: int(after.Milliseconds())})
-		if !r.Cancelled || r.took > after+time.Second {
-			t.Errorf("cancelled %v after %v: %v", r.Cancelled, r.took, r.Document)
+		r := s.Ask(assistant.Ask{Tool: "scan_ports", Arguments: map[string]any{"target": silent, "port_range": "all"}, Progress: progress, CancelMS: int(after.Milliseconds())})
+		if !r.Cancelled || r.Took > after+time.Second {
+			t.Errorf("cancelled %v after %v: %v", r.Cancelled, r.Took, r.Document)
 		}
 		end := time.Now().Add(time.Second)
 		for running(t) > 0 {
@@ -60,7 +62,7 @@ func TestACancelledScanEndsWithinASecond(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	s.call("", "scan_ports", map[string]any{"target": own, "port_range": "22"}) // and progress that came late would be an error
+	s.Call("", "scan_ports", map[string]any{"target": own, "port_range": "22"}) // and progress that came late would be an error
 }
 
 // TestAScanThatServersGiveUp has a server with less time than sentinel takes.
@@ -69,9 +71,9 @@ func TestAScanThatServersGiveUp(t *testing.T) {
 	if !onMachine(t) {
 		return
 	}
-	r := connect(t, "--timeout", "1s").ask(ask{Tool: "scan_ports", Arguments: map[string]any{"target": silent, "port_range": "all"}})
-	if code := r.Document.text("error_code"); !r.IsError || code != "CANCELLED" && code != "TIMEOUT" || r.took > 2*time.Second {
-		t.Errorf("after %v: %v", r.took, r.Document)
+	r := connect(t, "--timeout", "1s").Ask(assistant.Ask{Tool: "scan_ports", Arguments: map[string]any{"target": silent, "port_range": "all"}})
+	if code := r.Document.Text("error_code"); !r.IsError || code != "CANCELLED" && code != "TIMEOUT" || r.Took > 2*time.Second {
+		t.Errorf("after %v: %v", r.Took, r.Document)
 	}
 }
 
@@ -85,16 +87,16 @@ func TestAScanOverItsDeadlineTellsWhatItHas(t *testing.T) {
 	if !onMachine(t) {
 		return
 	}
-	s := start(t, "prlimit", "--nofile=256:256", program("client"), program("sentinel-mcp"))
-	r := s.ask(ask{Tool: "scan_ports", Arguments: map[string]any{"target": silent, "port_range": "all"}, Progress: true})
+	s := assistant.Start(t, "prlimit", "--nofile=256:256", program("client"), program("sentinel-mcp"))
+	r := s.Ask(assistant.Ask{Tool: "scan_ports", Arguments: map[string]any{"target": silent, "port_range": "all"}, Progress: true})
 	d := r.Document
-	if r.IsError || d["complete"] != false || d.number("scanned") == 0 || d.number("scanned") >= d.number("ports_total") || d.number("ports_total") != 65535 {
+	if r.IsError || d["complete"] != false || d.Number("scanned") == 0 || d.Number("scanned") >= d.Number("ports_total") || d.Number("ports_total") != 65535 {
 		t.Errorf("the answer: %v", d)
 	}
-	if gaps := d.rows("unavailable"); len(gaps) == 0 || gaps[0].text("field") != "ports" || !strings.Contains(gaps[0].text("reason"), "time limit") {
+	if gaps := d.Rows("unavailable"); len(gaps) == 0 || gaps[0].Text("field") != "ports" || !strings.Contains(gaps[0].Text("reason"), "time limit") {
 		t.Errorf("the answer does not say why: %v", d["unavailable"])
 	}
-	if r.took > 45*time.Second || len(r.Progress) < 2 {
-		t.Errorf("took %v, with %d notifications", r.took, len(r.Progress))
+	if r.Took > 45*time.Second || len(r.Progress) < 2 {
+		t.Errorf("took %v, with %d notifications", r.Took, len(r.Progress))
 	}
 }

@@ -7,9 +7,11 @@ package know
 import (
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"testing"
+
+	"sentinel/internal/testenv"
+	"sentinel/test/assistant"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
@@ -31,7 +33,7 @@ func TestTheToolsOfLinuxAreListed(t *testing.T) {
 		{[]string{"--toolsets", "default,diagnostics"}, slices.Concat(usual, diagnostics)},
 		{[]string{"--toolsets", "all"}, slices.Concat(usual, diagnostics)},
 	} {
-		got := connect(t, c.options...).ask(ask{}).Tools
+		got := connect(t, c.options...).Ask(assistant.Ask{}).Tools
 		slices.Sort(got)
 		slices.Sort(c.want)
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -47,14 +49,14 @@ func TestAnAssistantKnowsAMachine(t *testing.T) {
 		return
 	}
 	s := connect(t, "--toolsets", "all")
-	t.Run("ports", func(t *testing.T) { s.t = t; knowsPorts(t, s) })
-	t.Run("names", func(t *testing.T) { s.t = t; knowsNames(t, s) })
-	t.Run("ways", func(t *testing.T) { s.t = t; knowsWays(t, s) })
-	t.Run("weaknesses", func(t *testing.T) { s.t = t; knowsWeaknesses(t, s) })
-	t.Run("updates", func(t *testing.T) { s.t = t; knowsUpdates(t, s) })
+	t.Run("ports", func(t *testing.T) { s.T = t; knowsPorts(t, s) })
+	t.Run("names", func(t *testing.T) { s.T = t; knowsNames(t, s) })
+	t.Run("ways", func(t *testing.T) { s.T = t; knowsWays(t, s) })
+	t.Run("weaknesses", func(t *testing.T) { s.T = t; knowsWeaknesses(t, s) })
+	t.Run("updates", func(t *testing.T) { s.T = t; knowsUpdates(t, s) })
 }
 
-func knowsPorts(t *testing.T, s *session) {
+func knowsPorts(t *testing.T, s *assistant.Session) {
 	for _, address := range []string{own + ":8080", "127.0.0.1:9090"} {
 		l, err := net.Listen("tcp4", address)
 		if err != nil {
@@ -62,18 +64,18 @@ func knowsPorts(t *testing.T, s *session) {
 		}
 		t.Cleanup(func() { l.Close() })
 	}
-	d := s.call("", "scan_ports", map[string]any{"target": own, "port_range": "all"})
-	if rows := d.rows("ports"); len(rows) != 1 || rows[0].number("port") != 8080 || rows[0].number("pid") != os.Getpid() || rows[0].text("bind") != own || rows[0]["exposed"] != true {
+	d := s.Call("", "scan_ports", map[string]any{"target": own, "port_range": "all"})
+	if rows := d.Rows("ports"); len(rows) != 1 || rows[0].Number("port") != 8080 || rows[0].Number("pid") != os.Getpid() || rows[0].Text("bind") != own || rows[0]["exposed"] != true {
 		t.Errorf("ports of %s: %v", own, d)
 	}
-	if d.number("open_count") != 1 || d.number("closed_count") != 65534 || d["complete"] != true || d["local"] != true || d.text("engine") != "connect" {
+	if d.Number("open_count") != 1 || d.Number("closed_count") != 65534 || d["complete"] != true || d["local"] != true || d.Text("engine") != "connect" {
 		t.Errorf("counts: %v", d)
 	}
-	d = s.call("", "scan_ports", map[string]any{"target": "localhost", "port_range": "8080,9000-9100"})
-	if rows := d.rows("ports"); d.text("address") == "127.0.0.1" && (len(rows) != 1 || rows[0].number("port") != 9090 || rows[0]["exposed"] != false) {
+	d = s.Call("", "scan_ports", map[string]any{"target": "localhost", "port_range": "8080,9000-9100"})
+	if rows := d.Rows("ports"); d.Text("address") == "127.0.0.1" && (len(rows) != 1 || rows[0].Number("port") != 9090 || rows[0]["exposed"] != false) {
 		t.Errorf("ports of localhost: %v", d)
 	}
-	if d := s.call("", "scan_ports", map[string]any{"target": silent, "port_range": "1-20"}); d.number("filtered_count") != 20 || d["local"] != false {
+	if d := s.Call("", "scan_ports", map[string]any{"target": silent, "port_range": "1-20"}); d.Number("filtered_count") != 20 || d["local"] != false {
 		t.Errorf("ports of the silent neighbour: %v", d)
 	}
 }
@@ -101,56 +103,54 @@ func names(t *testing.T) {
 	t.Cleanup(func() { conn.Close() })
 }
 
-func knowsNames(t *testing.T, s *session) {
+func knowsNames(t *testing.T, s *assistant.Session) {
 	names(t)
-	d := s.call("", "dns_lookup", map[string]any{"name": "www.example.net"})
-	if rows := d.rows("records"); len(rows) != 1 || rows[0].text("value") != "192.0.2.7" || rows[0].number("ttl") != 300 || d.text("server") != "127.0.0.1:53" {
+	d := s.Call("", "dns_lookup", map[string]any{"name": "www.example.net"})
+	if rows := d.Rows("records"); len(rows) != 1 || rows[0].Text("value") != "192.0.2.7" || rows[0].Number("ttl") != 300 || d.Text("server") != "127.0.0.1:53" {
 		t.Errorf("the lookup: %v", d)
 	}
 }
 
-func knowsWays(t *testing.T, s *session) {
+func knowsWays(t *testing.T, s *assistant.Session) {
 	for _, host := range []string{"127.0.0.1", "::1", own} {
-		d := s.call("", "traceroute", map[string]any{"host": host})
-		if hops := d.rows("hops"); d["reached"] != true || len(hops) != 1 || d.text("address") != host {
+		d := s.Call("", "traceroute", map[string]any{"host": host})
+		if hops := d.Rows("hops"); d["reached"] != true || len(hops) != 1 || d.Text("address") != host {
 			t.Errorf("the way to %s: %v", host, d)
 		}
 	}
-	if d := s.call("", "traceroute", map[string]any{"host": silent}); d["reached"] != false {
+	if d := s.Call("", "traceroute", map[string]any{"host": silent}); d["reached"] != false {
 		t.Errorf("the way to the silent neighbour: %v", d)
 	}
 }
 
-func knowsWeaknesses(t *testing.T, s *session) {
-	d := s.call("", "security_audit", map[string]any{})
-	checks, skipped := d.rows("checks"), d.rows("skipped")
+func knowsWeaknesses(t *testing.T, s *assistant.Session) {
+	d := s.Call("", "security_audit", map[string]any{})
+	checks, skipped := d.Rows("checks"), d.Rows("skipped")
 	if len(checks)+len(skipped) < 40 || d["score"] == nil || d["coverage"] == nil {
 		t.Errorf("%d checks and %d skipped, score %v, coverage %v", len(checks), len(skipped), d["score"], d["coverage"])
 	}
 	for _, c := range checks {
-		if status := c.text("status"); status != "PASS" && (len(c.texts("evidence")) == 0 || c.text("fix") == "") {
+		if status := c.Text("status"); status != "PASS" && (len(c.Texts("evidence")) == 0 || c.Text("fix") == "") {
 			t.Errorf("a verdict without evidence or fix: %v", c)
 		}
 	}
 	if len(checks) == 0 {
 		return
 	}
-	id := checks[0].text("id")
+	id := checks[0].Text("id")
 	configure(t, "audit: {exempt: [{id: "+id+", reason: tried in a test}]}\n")
-	d = s.call("", "security_audit", map[string]any{})
-	if slices.ContainsFunc(d.rows("checks"), func(c document) bool { return c.text("id") == id }) {
+	d = s.Call("", "security_audit", map[string]any{})
+	if slices.ContainsFunc(d.Rows("checks"), func(c assistant.Document) bool { return c.Text("id") == id }) {
 		t.Errorf("%s is exempt and was made", id)
 	}
 }
 
-func knowsUpdates(t *testing.T, s *session) {
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		t.Skip("needs apt")
-	}
-	d := s.call("", "check_updates", map[string]any{})
+func knowsUpdates(t *testing.T, s *assistant.Session) {
+	testenv.Program(t, "apt-get", "apt")
+	d := s.Call("", "check_updates", map[string]any{})
 	for _, field := range []string{"manager", "updates_total", "security_total", "security_updates", "list_age_seconds", "reboot_required"} {
-		unknown := func(gap document) bool { return gap.text("field") == field }
-		if d[field] == nil && !slices.ContainsFunc(d.rows("unavailable"), unknown) {
+		unknown := func(gap assistant.Document) bool { return gap.Text("field") == field }
+		if d[field] == nil && !slices.ContainsFunc(d.Rows("unavailable"), unknown) {
 			t.Errorf("%s is neither told nor unavailable", field)
 		}
 	}

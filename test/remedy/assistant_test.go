@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"sentinel/test/assistant"
 )
 
 // What the product is for: an assistant sees a problem, mends it, and the owner
@@ -22,23 +24,23 @@ func TestAnAssistantMendsAMachine(t *testing.T) {
 	install(t)
 	cable(t)
 	s := connect(t, "--toolsets", "all")
-	t.Run("blocks an address and lets it in again", func(t *testing.T) { s.t = t; blocks(t, s) })
-	t.Run("finds a flushed block and puts it back", func(t *testing.T) { s.t = t; restores(t, s) })
-	t.Run("ends a process", func(t *testing.T) { s.t = t; ends(t, s) })
-	t.Run("restarts a service", func(t *testing.T) { s.t = t; restarts(t, s) })
-	t.Run("switches the firewall on", func(t *testing.T) { s.t = t; switchesOn(t, s) })
+	t.Run("blocks an address and lets it in again", func(t *testing.T) { s.T = t; blocks(t, s) })
+	t.Run("finds a flushed block and puts it back", func(t *testing.T) { s.T = t; restores(t, s) })
+	t.Run("ends a process", func(t *testing.T) { s.T = t; ends(t, s) })
+	t.Run("restarts a service", func(t *testing.T) { s.T = t; restarts(t, s) })
+	t.Run("switches the firewall on", func(t *testing.T) { s.T = t; switchesOn(t, s) })
 	verified(t)
 }
 
-func blocks(t *testing.T, s *session) {
+func blocks(t *testing.T, s *assistant.Session) {
 	address := echo(t)
 	open, err := fromPeer(t, address)
 	if err != nil || !talks(open) {
 		t.Fatalf("the peer cannot talk to the machine: %v", err)
 	}
 	defer open.Close()
-	d := s.call("", "block_ip_address", map[string]any{"ip": peer, "reason": "tried passwords", "ttl": "24h"})
-	if d.text("ip") != peer || d.text("expires_at") == "" || d["in_kernel"] != true || d["connections_cut"] != 1.0 {
+	d := s.Call("", "block_ip_address", map[string]any{"ip": peer, "reason": "tried passwords", "ttl": "24h"})
+	if d.Text("ip") != peer || d.Text("expires_at") == "" || d["in_kernel"] != true || d["connections_cut"] != 1.0 {
 		t.Errorf("the answer is %v", d)
 	}
 	if talks(open) {
@@ -47,13 +49,13 @@ func blocks(t *testing.T, s *session) {
 	if reaches(t, address) {
 		t.Error("the peer still connects")
 	}
-	list := s.call("", "list_blocked_ips", map[string]any{})
-	if row := first(list, "entries"); row.text("ip") != peer || row["in_kernel"] != true || row.text("blocked_by") != "pat through remedy-test/1" {
+	list := s.Call("", "list_blocked_ips", map[string]any{})
+	if row := first(list, "entries"); row.Text("ip") != peer || row["in_kernel"] != true || row.Text("blocked_by") != "pat through remedy-test/1" {
 		t.Errorf("the list is %v", list)
 	}
-	s.call("ALREADY_BLOCKED", "block_ip_address", map[string]any{"ip": "::ffff:" + peer})
+	s.Call("ALREADY_BLOCKED", "block_ip_address", map[string]any{"ip": "::ffff:" + peer})
 	who(t, s, "block_ip_address", "tried passwords")
-	s.call("", "unblock_ip_address", map[string]any{"ip": peer, "reason": "was the owner"})
+	s.Call("", "unblock_ip_address", map[string]any{"ip": peer, "reason": "was the owner"})
 	if !reaches(t, address) {
 		t.Error("the peer does not connect again")
 	}
@@ -62,9 +64,9 @@ func blocks(t *testing.T, s *session) {
 
 // who checks that the journal tells who did the last thing and why, to root
 // and to the assistant alike.
-func who(t *testing.T, s *session, tool, reason string) {
+func who(t *testing.T, s *assistant.Session, tool, reason string) {
 	t.Helper()
-	shown := first(s.call("", "get_action_history", map[string]any{"last": 1}), "actions")
+	shown := first(s.Call("", "get_action_history", map[string]any{"last": 1}), "actions")
 	for _, a := range []map[string]any{history(t), shown} {
 		w, _ := a["who"].(map[string]any)
 		if a["tool"] != tool || a["reason"] != reason || a["state"] != "done" || w["sudo_user"] != "pat" || w["caller"] != "remedy-test/1" {
@@ -73,7 +75,7 @@ func who(t *testing.T, s *session, tool, reason string) {
 	}
 }
 
-func first(d document, list string) document {
+func first(d assistant.Document, list string) assistant.Document {
 	rows, _ := d[list].([]any)
 	if len(rows) == 0 {
 		return nil
@@ -82,14 +84,14 @@ func first(d document, list string) document {
 	return row
 }
 
-func restores(t *testing.T, s *session) {
-	s.call("", "block_ip_address", map[string]any{"ip": peer})
+func restores(t *testing.T, s *assistant.Session) {
+	s.Call("", "block_ip_address", map[string]any{"ip": peer})
 	do(t, "nft", "flush", "ruleset")
-	if d := s.call("", "list_blocked_ips", map[string]any{}); d["in_step"] != false || first(d, "entries")["in_kernel"] != false {
+	if d := s.Call("", "list_blocked_ips", map[string]any{}); d["in_step"] != false || first(d, "entries")["in_kernel"] != false {
 		t.Errorf("the flush is not noticed: %v", d)
 	}
 	do(t, "systemctl", "start", "sentinel-restore.service")
-	if d := s.call("", "list_blocked_ips", map[string]any{}); d["in_step"] != true || first(d, "entries")["in_kernel"] != true {
+	if d := s.Call("", "list_blocked_ips", map[string]any{}); d["in_step"] != true || first(d, "entries")["in_kernel"] != true {
 		t.Errorf("the block is not back: %v", d)
 	}
 	before := history(t)["seq"]
@@ -97,25 +99,25 @@ func restores(t *testing.T, s *session) {
 	if after := history(t)["seq"]; after != before {
 		t.Error("a restore with nothing to do left a record")
 	}
-	s.call("", "unblock_ip_address", map[string]any{"ip": peer})
+	s.Call("", "unblock_ip_address", map[string]any{"ip": peer})
 }
 
-func ends(t *testing.T, s *session) {
+func ends(t *testing.T, s *assistant.Session) {
 	cmd := exec.Command("sleep", "infinity")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
-	top := s.call("", "get_top_processes", map[string]any{"count": 100, "sort": "memory"})
+	top := s.Call("", "get_top_processes", map[string]any{"count": 100, "sort": "memory"})
 	start := ""
 	for _, row := range top["processes"].([]any) {
-		if p := document(row.(map[string]any)); p["pid"] == float64(cmd.Process.Pid) {
-			start = p.text("start_id")
+		if p := assistant.Document(row.(map[string]any)); p["pid"] == float64(cmd.Process.Pid) {
+			start = p.Text("start_id")
 		}
 	}
-	s.call("PROCESS_CHANGED", "terminate_process", map[string]any{"pid": cmd.Process.Pid, "expect_start": "1.1"})
-	d := s.call("", "terminate_process", map[string]any{"pid": cmd.Process.Pid, "expect_start": start, "expect_name": "sleep"})
-	if d.text("signal") != "SIGKILL" || d.text("process_name") != "sleep" {
+	s.Call("PROCESS_CHANGED", "terminate_process", map[string]any{"pid": cmd.Process.Pid, "expect_start": "1.1"})
+	d := s.Call("", "terminate_process", map[string]any{"pid": cmd.Process.Pid, "expect_start": start, "expect_name": "sleep"})
+	if d.Text("signal") != "SIGKILL" || d.Text("process_name") != "sleep" {
 		t.Errorf("the answer is %v", d)
 	}
 	if t.Failed() {
@@ -126,38 +128,38 @@ func ends(t *testing.T, s *session) {
 	}
 }
 
-func restarts(t *testing.T, s *session) {
+func restarts(t *testing.T, s *assistant.Session) {
 	do(t, "systemctl", "start", "good.service")
 	before := do(t, "systemctl", "show", "--property=MainPID", "good.service")
-	d := s.call("", "restart_service", map[string]any{"service": "good", "reason": "asked to"})
+	d := s.Call("", "restart_service", map[string]any{"service": "good", "reason": "asked to"})
 	state, _ := d["state"].(map[string]any)
-	if d.text("label") != "good.service" || state["active_state"] != "active" {
+	if d.Text("label") != "good.service" || state["active_state"] != "active" {
 		t.Errorf("the answer is %v", d)
 	}
 	if after := do(t, "systemctl", "show", "--property=MainPID", "good.service"); after == before {
 		t.Error("it is still the same process")
 	}
 	do(t, "systemctl", "start", "crashing.service")
-	d = s.call("RESTART_FAILED", "restart_service", map[string]any{"service": "crashing"})
+	d = s.Call("RESTART_FAILED", "restart_service", map[string]any{"service": "crashing"})
 	if raw, err := json.Marshal(d["log"]); err != nil || !strings.Contains(string(raw), "it hurts") {
 		t.Errorf("the failure does not show the log: %v", d)
 	}
 }
 
-func switchesOn(t *testing.T, s *session) {
+func switchesOn(t *testing.T, s *assistant.Session) {
 	do(t, "systemctl", "start", "ssh.service")
-	before := s.call("", "get_system_health", map[string]any{})
-	if before.text("firewall_status") != "DISABLED" {
+	before := s.Call("", "get_system_health", map[string]any{})
+	if before.Text("firewall_status") != "DISABLED" {
 		t.Fatalf("the firewall is %v", before["firewall_status"])
 	}
-	d := s.call("", "enable_firewall", map[string]any{})
-	if d.text("firewall_status") != "ACTIVE" || d["changed"] != true || d.text("manager") != "firewalld" {
+	d := s.Call("", "enable_firewall", map[string]any{})
+	if d.Text("firewall_status") != "ACTIVE" || d["changed"] != true || d.Text("manager") != "firewalld" {
 		t.Errorf("the answer is %v", d)
 	}
-	if d = s.call("", "enable_firewall", map[string]any{}); d["changed"] != false {
+	if d = s.Call("", "enable_firewall", map[string]any{}); d["changed"] != false {
 		t.Errorf("the second time: %v", d)
 	}
-	if after := s.call("", "get_system_health", map[string]any{}); after.text("firewall_status") != "ACTIVE" {
+	if after := s.Call("", "get_system_health", map[string]any{}); after.Text("firewall_status") != "ACTIVE" {
 		t.Errorf("health says %v", after["firewall_status"])
 	}
 }
@@ -208,13 +210,13 @@ func TestEveryRefusalReachesTheAssistant(t *testing.T) {
 		{"PROTECTED_SERVICE", "restart_service", map[string]any{"service": "systemd-journald"}},
 		{"RESTART_FAILED", "restart_service", map[string]any{"service": "crashing"}},
 	} {
-		s.call(c.code, c.tool, c.arguments)
+		s.Call(c.code, c.tool, c.arguments)
 	}
-	t.Run("configuration", func(t *testing.T) { s.t = t; refusedByConfiguration(t, s) })
-	t.Run("state", func(t *testing.T) { s.t = t; refusedByState(t, s) })
+	t.Run("configuration", func(t *testing.T) { s.T = t; refusedByConfiguration(t, s) })
+	t.Run("state", func(t *testing.T) { s.T = t; refusedByState(t, s) })
 	t.Run("privilege", refusedWithoutRules)
 	t.Run("packet filter", refusedWithoutFilter)
-	t.Run("packet filter of another", func(t *testing.T) { s.t = t; refusedByFilter(t, s) })
+	t.Run("packet filter of another", func(t *testing.T) { s.T = t; refusedByFilter(t, s) })
 	t.Run("time limit of the server", runsOut)
 	verified(t)
 }
@@ -230,32 +232,32 @@ func configure(t *testing.T, content string) {
 	t.Cleanup(func() { os.Remove("/etc/sentinel/config.yaml") })
 }
 
-func refusedByConfiguration(t *testing.T, s *session) {
+func refusedByConfiguration(t *testing.T, s *assistant.Session) {
 	configure(t, "no_such_setting: 1\n")
-	s.call("CONFIG_INVALID", "block_ip_address", map[string]any{"ip": peer})
+	s.Call("CONFIG_INVALID", "block_ip_address", map[string]any{"ip": peer})
 	configure(t, "policy: {disabled_tools: [restart_service]}\n")
-	s.call("DISABLED_BY_POLICY", "restart_service", map[string]any{"service": "good"})
+	s.Call("DISABLED_BY_POLICY", "restart_service", map[string]any{"service": "good"})
 	configure(t, "policy: {read_only: true}\n")
-	s.call("DISABLED_BY_POLICY", "unblock_ip_address", map[string]any{"ip": peer})
-	s.call("", "list_blocked_ips", map[string]any{})
+	s.Call("DISABLED_BY_POLICY", "unblock_ip_address", map[string]any{"ip": peer})
+	s.Call("", "list_blocked_ips", map[string]any{})
 	configure(t, "policy: {destructive_per_minute: 0}\n")
-	s.call("RATE_LIMITED", "block_ip_address", map[string]any{"ip": peer})
+	s.Call("RATE_LIMITED", "block_ip_address", map[string]any{"ip": peer})
 	configure(t, "protect: {addresses: [198.51.100.0/24], services: [good]}\n")
-	s.call("PROTECTED_ADDRESS", "block_ip_address", map[string]any{"ip": peer})
-	s.call("PROTECTED_SERVICE", "restart_service", map[string]any{"service": "good"})
+	s.Call("PROTECTED_ADDRESS", "block_ip_address", map[string]any{"ip": peer})
+	s.Call("PROTECTED_SERVICE", "restart_service", map[string]any{"service": "good"})
 }
 
-func refusedByState(t *testing.T, s *session) {
+func refusedByState(t *testing.T, s *assistant.Session) {
 	if err := os.WriteFile("/var/lib/sentinel/blocklist.json", []byte("garbage"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.call("STATE_CORRUPT", "list_blocked_ips", map[string]any{})
-	s.call("STATE_CORRUPT", "block_ip_address", map[string]any{"ip": peer})
-	s.call("", "block_ip_address", map[string]any{"ip": peer})
-	s.call("", "unblock_ip_address", map[string]any{"ip": peer})
+	s.Call("STATE_CORRUPT", "list_blocked_ips", map[string]any{})
+	s.Call("STATE_CORRUPT", "block_ip_address", map[string]any{"ip": peer})
+	s.Call("", "block_ip_address", map[string]any{"ip": peer})
+	s.Call("", "unblock_ip_address", map[string]any{"ip": peer})
 	do(t, "mount", "--bind", "/var/log/sentinel", "/var/log/sentinel")
 	do(t, "mount", "-o", "remount,bind,ro", "/var/log/sentinel")
-	s.call("JOURNAL_FAILED", "block_ip_address", map[string]any{"ip": peer})
+	s.Call("JOURNAL_FAILED", "block_ip_address", map[string]any{"ip": peer})
 	do(t, "umount", "/var/log/sentinel")
 	if out := do(t, "nft", "list", "ruleset"); strings.Contains(out, peer) {
 		t.Errorf("blocked without a record: %s", out)
@@ -265,9 +267,9 @@ func refusedByState(t *testing.T, s *session) {
 func refusedWithoutRules(t *testing.T) {
 	do(t, "mv", "/etc/sudoers.d/sentinel", "/root")
 	s := connect(t, "--toolsets", "all")
-	s.call("PERMISSION_DENIED", "block_ip_address", map[string]any{"ip": peer})
-	s.call("PERMISSION_DENIED", "get_action_history", map[string]any{})
-	s.call("", "get_system_health", map[string]any{})
+	s.Call("PERMISSION_DENIED", "block_ip_address", map[string]any{"ip": peer})
+	s.Call("PERMISSION_DENIED", "get_action_history", map[string]any{})
+	s.Call("", "get_system_health", map[string]any{})
 	do(t, "mv", "/root/sentinel", "/etc/sudoers.d")
 }
 
@@ -283,7 +285,7 @@ func refusedWithoutFilter(t *testing.T) {
 
 // A table that another program owns takes no rule from anybody else (nft(8),
 // flags owner).
-func refusedByFilter(t *testing.T, s *session) {
+func refusedByFilter(t *testing.T, s *assistant.Session) {
 	do(t, "nft", "delete table inet sentinel")
 	owner := exec.Command("nft", "-i")
 	in, err := owner.StdinPipe()
@@ -296,7 +298,7 @@ func refusedByFilter(t *testing.T, s *session) {
 	t.Cleanup(func() { in.Close(); owner.Wait() })
 	io.WriteString(in, "add table inet sentinel { flags owner; }\n")
 	eventually(t, "the table of another program", func() bool { return strings.Contains(do(t, "nft", "list tables"), "inet sentinel") })
-	s.call("FIREWALL_FAILED", "block_ip_address", map[string]any{"ip": peer})
+	s.Call("FIREWALL_FAILED", "block_ip_address", map[string]any{"ip": peer})
 	if last := history(t); last["state"] != "failed" || last["code"] != "FIREWALL_FAILED" {
 		t.Errorf("the journal has %v", last)
 	}
@@ -305,7 +307,7 @@ func refusedByFilter(t *testing.T, s *session) {
 func runsOut(t *testing.T) {
 	do(t, "systemctl", "start", "stubborn.service")
 	s := connect(t, "--timeout", "3s")
-	if d := s.call("CANCELLED", "restart_service", map[string]any{"service": "stubborn"}); !strings.Contains(d.text("error"), "and goes on") {
+	if d := s.Call("CANCELLED", "restart_service", map[string]any{"service": "stubborn"}); !strings.Contains(d.Text("error"), "and goes on") {
 		t.Errorf("the answer is %v", d)
 	}
 	if state := do(t, "systemctl", "show", "--property=Job", "stubborn.service"); strings.TrimSpace(state) == "Job=" {

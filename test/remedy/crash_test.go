@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sentinel/internal/testenv"
+	"sentinel/test/assistant"
 )
 
 // alone runs the test in namespaces of its own with empty folders for list and
@@ -26,7 +27,7 @@ func alone(t *testing.T) (sentinel string, ok bool) {
 	t.Helper()
 	dir := filepath.Dir(os.Args[0]) // the same inside
 	if os.Getenv("SENTINEL_TEST_INSIDE") != t.Name() {
-		build(t, filepath.Join("..", ".."), dir, "./cmd/sentinel")
+		assistant.Build(t, filepath.Join("..", ".."), dir, "./cmd/sentinel")
 	}
 	if !testenv.Isolated(t) {
 		return "", false
@@ -37,14 +38,14 @@ func alone(t *testing.T) (sentinel string, ok bool) {
 }
 
 // run runs sentinel to its end and returns its document.
-func run(t *testing.T, sentinel string, args ...string) document {
+func run(t *testing.T, sentinel string, args ...string) assistant.Document {
 	t.Helper()
 	out, err := exec.Command(sentinel, args...).Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	var d document
+	var d assistant.Document
 	if err := json.Unmarshal(out, &d); err != nil {
 		t.Fatalf("%v: %v in %q", args, err, out)
 	}
@@ -52,7 +53,7 @@ func run(t *testing.T, sentinel string, args ...string) document {
 }
 
 // succeed runs sentinel, which has to succeed.
-func succeed(t *testing.T, sentinel string, args ...string) document {
+func succeed(t *testing.T, sentinel string, args ...string) assistant.Document {
 	t.Helper()
 	d := run(t, sentinel, args...)
 	if d["success"] != true {
@@ -140,7 +141,7 @@ func TestTwoHundredBlocksAtOnceAllHold(t *testing.T) {
 		return
 	}
 	var group sync.WaitGroup
-	answers := make([]document, 200)
+	answers := make([]assistant.Document, 200)
 	for i := range answers {
 		group.Go(func() {
 			out, _ := exec.Command(sentinel, "--block-ip", fmt.Sprintf("203.0.113.%d", i+1)).Output()
@@ -172,17 +173,17 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 	do(t, "mount", "-t", "tmpfs", "-o", "mode=755,size=256k", "tmpfs", "/var/log")
 	succeed(t, sentinel, "--block-ip", "203.0.113.7")
 	os.WriteFile("/var/log/filler", make([]byte, 1<<20), 0o600) // as far as it goes
-	if d := run(t, sentinel, "--block-ip", "203.0.113.8"); d.text("error_code") != "JOURNAL_FAILED" {
+	if d := run(t, sentinel, "--block-ip", "203.0.113.8"); d.Text("error_code") != "JOURNAL_FAILED" {
 		t.Errorf("block: %v", d)
 	}
-	if d := run(t, sentinel, "--unblock-ip", "203.0.113.7"); d.text("error_code") != "JOURNAL_FAILED" {
+	if d := run(t, sentinel, "--unblock-ip", "203.0.113.7"); d.Text("error_code") != "JOURNAL_FAILED" {
 		t.Errorf("unblock: %v", d)
 	}
 	victim := exec.Command("sleep", "infinity")
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if d := run(t, sentinel, "--kill", fmt.Sprint(victim.Process.Pid)); d.text("error_code") != "JOURNAL_FAILED" {
+	if d := run(t, sentinel, "--kill", fmt.Sprint(victim.Process.Pid)); d.Text("error_code") != "JOURNAL_FAILED" {
 		t.Errorf("kill: %v", d)
 	}
 	if err := victim.Process.Kill(); err != nil {
@@ -211,7 +212,7 @@ func TestAJournalThatOthersCouldReplaceIsNotUsed(t *testing.T) {
 		if err := os.Chmod("/var/log", mode); err != nil {
 			t.Fatal(err)
 		}
-		if d := run(t, sentinel, "--block-ip", "203.0.113.7"); d.text("error_code") != "JOURNAL_FAILED" || !strings.Contains(d.text("error"), "/var/log can be written by others") {
+		if d := run(t, sentinel, "--block-ip", "203.0.113.7"); d.Text("error_code") != "JOURNAL_FAILED" || !strings.Contains(d.Text("error"), "/var/log can be written by others") {
 			t.Errorf("mode %o: %v", mode, d)
 		}
 	}
@@ -259,7 +260,7 @@ func TestAnInterruptedBlockIsWholeOrHasNotHappened(t *testing.T) {
 	}
 	list := succeed(t, sentinel, "--list-blocked", "--limit", "all")
 	for _, row := range list["entries"].([]any) {
-		a := document(row.(map[string]any)).text("ip")
+		a := assistant.Document(row.(map[string]any)).Text("ip")
 		if strings.HasPrefix(a, "203.0.114.") && !answered[a] {
 			t.Errorf("%s was said to be cancelled and is blocked", a)
 		}

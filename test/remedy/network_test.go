@@ -5,15 +5,12 @@
 package remedy
 
 import (
-	"context"
 	"io"
 	"net"
-	"os"
-	"runtime"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"sentinel/internal/testenv"
 )
 
 // The machine and its peer on the other end of a cable.
@@ -57,32 +54,12 @@ func echo(t *testing.T) (address string) {
 }
 
 // fromPeer connects to an address as the peer.
-func fromPeer(t *testing.T, address string) (net.Conn, error) {
+func fromPeer(t *testing.T, address string) (c net.Conn, err error) {
 	t.Helper()
-	type outcome struct {
-		conn net.Conn
-		err  error
-	}
-	done := make(chan outcome)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with the goroutine
-		conn, err := dialWithin(t.Context(), "/run/netns/peer", address)
-		done <- outcome{conn, err}
-	}()
-	o := <-done
-	return o.conn, o.err
-}
-
-func dialWithin(ctx context.Context, namespace, address string) (net.Conn, error) {
-	f, err := os.Open(namespace)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
-		return nil, err
-	}
-	return (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
+	testenv.Within(t, "/run/netns/peer", func() {
+		c, err = (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", address)
+	})
+	return c, err
 }
 
 // talks says whether what is sent over a connection comes back.

@@ -8,9 +8,7 @@
 package remedy
 
 import (
-	"bufio"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"sentinel/internal/testenv"
+	"sentinel/test/assistant"
 )
 
 // units are what there is to restart and to end.
@@ -42,8 +41,8 @@ func onMachine(t *testing.T) bool {
 	}
 	testenv.Namespaces(t)
 	dir, root := t.TempDir(), filepath.Join("..", "..")
-	build(t, root, dir, "./cmd/sentinel", "./cmd/sentinel-mcp")
-	build(t, filepath.Join(root, "test", "interop"), dir, "./client")
+	assistant.Build(t, root, dir, "./cmd/sentinel", "./cmd/sentinel-mcp")
+	assistant.Build(t, filepath.Join(root, "test", "interop"), dir, "./client")
 	files := map[string]string{}
 	for _, name := range []string{"sentinel", "sentinel-mcp", "client"} {
 		files[filepath.Join(dir, name)] = "/shipped/" + name
@@ -56,16 +55,6 @@ func onMachine(t *testing.T) bool {
 		files[path] = "/shipped/" + filepath.Base(filepath.Dir(name)) + "-" + filepath.Base(name)
 	}
 	return testenv.BootedWith(t, units, files)
-}
-
-func build(t *testing.T, module, into string, packages ...string) {
-	t.Helper()
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-o", into + "/"}, packages...)...)
-	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build %v: %v\n%s", packages, err, out)
-	}
 }
 
 // install puts sentinel where a package would, and makes the user who may use
@@ -95,78 +84,11 @@ func do(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// A session is a client of sentinel-mcp, as the user pat.
-type session struct {
-	t   *testing.T
-	in  io.WriteCloser
-	out *bufio.Scanner
-}
-
-func connect(t *testing.T, options ...string) *session {
+// connect starts a client of sentinel-mcp as the user pat.
+func connect(t *testing.T, options ...string) *assistant.Session {
 	t.Helper()
-	args := append([]string{"--reuid=pat", "--regid=pat", "--init-groups", "--reset-env", "/usr/local/bin/client", "/usr/local/bin/sentinel-mcp"}, options...)
-	cmd := exec.Command("setpriv", args...)
-	cmd.Dir = "/"
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the client: %v", err)
-		}
-	})
-	s := &session{t: t, in: in, out: bufio.NewScanner(out)}
-	s.out.Buffer(nil, 1<<20)
-	return s
-}
-
-// A document is what the assistant gets.
-type document map[string]any
-
-// call calls a tool and returns its document. want is the error code that it
-// shall have, empty for a success.
-func (s *session) call(want, tool string, arguments map[string]any) document {
-	s.t.Helper()
-	line, err := json.Marshal(map[string]any{"tool": tool, "arguments": arguments})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := s.in.Write(append(line, '\n')); err != nil {
-		s.t.Fatal(err)
-	}
-	if !s.out.Scan() {
-		s.t.Fatalf("%s: no answer: %v", tool, s.out.Err())
-	}
-	var answer struct {
-		IsError  bool     `json:"is_error"`
-		Document document `json:"document"`
-	}
-	if err := json.Unmarshal(s.out.Bytes(), &answer); err != nil {
-		s.t.Fatalf("%v in %s", err, s.out.Text())
-	}
-	d := answer.Document
-	if d.text("error_code") != want || answer.IsError != (want != "") {
-		s.t.Errorf("%s %s: %s, want code %q", tool, line, s.out.Text(), want)
-	}
-	if want != "" && (d.text("error") == "" || d.text("fix") == "") {
-		s.t.Errorf("%s: a failure without a sentence or a fix: %s", tool, s.out.Text())
-	}
-	return d
-}
-
-func (d document) text(name string) string {
-	s, _ := d[name].(string)
-	return s
+	words := []string{"setpriv", "--reuid=pat", "--regid=pat", "--init-groups", "--reset-env", "/usr/local/bin/client", "/usr/local/bin/sentinel-mcp"}
+	return assistant.Start(t, append(words, options...)...)
 }
 
 // eventually waits until check is true.

@@ -6,10 +6,12 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"sentinel/internal/firewall"
 )
 
 // OwnChain is the chain of iptables that holds the blocked addresses.
-const OwnChain = "SENTINEL"
+const OwnChain = firewall.OwnChain
 
 // builtIn are the chains of the table filter through which every packet of this
 // machine, or one that it forwards, passes.

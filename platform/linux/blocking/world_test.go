@@ -8,17 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
 )
@@ -91,21 +87,7 @@ func at(t testing.TB, place string, do func()) {
 		do()
 		return
 	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked, so that the thread ends with the goroutine
-		fd, err := os.Open("/run/netns/" + place)
-		if err == nil {
-			if err = unix.Setns(int(fd.Fd()), unix.CLONE_NEWNET); err == nil {
-				do()
-			}
-			fd.Close()
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	testenv.Within(t, "/run/netns/"+place, do)
 }
 
 func (w *world) listen(place, address string) {

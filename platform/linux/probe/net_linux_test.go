@@ -8,12 +8,9 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
 )
@@ -108,22 +105,7 @@ func cable(a, b *host, n int) {
 // do runs f on the host. The thread it ran on is not used again.
 func (h *host) do(f func()) {
 	h.t.Helper()
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", h.pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = unix.Setns(fd, unix.CLONE_NEWNET)
-			unix.Close(fd)
-		}
-		if err == nil {
-			f()
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		h.t.Fatal(err)
-	}
+	testenv.Within(h.t, fmt.Sprintf("/proc/%d/ns/net", h.pid), f)
 }
 
 // listen takes connections at ports of all addresses of the host, and hands

@@ -7,12 +7,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/testenv"
 )
@@ -91,22 +88,7 @@ func (h *neighbour) gateway6() string { return fmt.Sprintf("2001:db8:%d::1", h.n
 // do runs f on the other host. The thread it ran on is not used again.
 func (h *neighbour) do(f func()) {
 	h.t.Helper()
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		fd, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", h.pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = unix.Setns(fd, unix.CLONE_NEWNET)
-			unix.Close(fd)
-		}
-		if err == nil {
-			f()
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		h.t.Fatal(err)
-	}
+	testenv.Within(h.t, fmt.Sprintf("/proc/%d/ns/net", h.pid), f)
 }
 
 // dial connects from the other host.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import "fmt"
+
+// A BusyError says who holds a lock of sentinel that was waited for in vain.
+type BusyError struct{ Holder int } // a PID; 0 when that is not known
+
+// Busy returns the error about the lock on the file at path.
+func Busy(path string) BusyError { return BusyError{LockHolder(path)} }
+
+// Error implements error. How long it was held may follow.
+func (e BusyError) Error() string {
+	if e.Holder == 0 {
+		return "another run of sentinel has held it"
+	}
+	return fmt.Sprintf("process %d, another run of sentinel, has held it", e.Holder)
+}
+
+// Fix ends the holder. Whatever it was at, the next run mends it.
+func (e BusyError) Fix() string {
+	if e.Holder == 0 {
+		return "Nothing was changed. Try again in a moment; if it happens again, look for a hung run with: pgrep -a sentinel"
+	}
+	return fmt.Sprintf("Nothing was changed. Try again in a moment; if it happens again, end the run that holds it, which is safe: sudo kill -9 %d", e.Holder)
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// MakeFolder makes dir with mode, whatever the umask is, and the folders above it
+// for everyone to enter. One that is there stays as it is.
+func MakeFolder(dir string, mode fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // such as /var/lib
+		return err
+	}
+	if err := os.Mkdir(dir, mode); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	return os.Chmod(dir, mode)
+}
