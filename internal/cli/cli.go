@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/config"
 	"sentinel/internal/fault"
 	"sentinel/internal/host"
+	"sentinel/internal/host/local"
 	"sentinel/internal/identity"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
@@ -28,7 +29,7 @@ import (
 // people; everything else goes to stderr. When ctx ends the answer is CANCELLED.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := Program{
-		Open:       func() (*host.Host, error) { return host.Open("/") },
+		Open:       func() (*host.Host, error) { return local.Open("/") },
 		ConfigPath: config.DefaultPath,
 		StateDir:   identity.DefaultDir,
 		Journal:    journal.New(journal.DefaultDir, journal.DefaultHeadDir),

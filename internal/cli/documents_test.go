@@ -17,6 +17,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/host"
+	"sentinel/internal/host/local"
 	"sentinel/internal/ops"
 	"sentinel/internal/testenv"
 )
@@ -90,7 +91,7 @@ func TestTheSchemasRefuseWhatIsWrong(t *testing.T) {
 func run(t *testing.T, root string, args ...string) ([]byte, int) {
 	t.Helper()
 	p := Program{
-		Open:       func() (*host.Host, error) { return host.Open(root) },
+		Open:       func() (*host.Host, error) { return local.Open(root) },
 		ConfigPath: filepath.Join(t.TempDir(), "none.yaml"),
 		StateDir:   t.TempDir(),
 		Journal:    quietJournal(t.TempDir()),

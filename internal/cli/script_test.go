@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sentinel/internal/host"
+	"sentinel/internal/host/local"
 	"sentinel/internal/journal"
 	"sentinel/internal/testenv"
 )
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 func scripted() Program {
 	work := os.Getenv("WORK")
 	p := Program{
-		Open:       func() (*host.Host, error) { return host.Open("/") },
+		Open:       func() (*host.Host, error) { return local.Open("/") },
 		ConfigPath: filepath.Join(work, "etc", "config.yaml"),
 		StateDir:   filepath.Join(work, "state"),
 		Journal:    quietJournal(work),
@@ -47,7 +48,7 @@ func scripted() Program {
 	case os.Getenv("UNSUPPORTED") != "":
 		p.Open = func() (*host.Host, error) { return nil, errors.ErrUnsupported }
 	case os.Getenv("HOST_ROOT") != "":
-		p.Open = func() (*host.Host, error) { return host.Open(os.Getenv("HOST_ROOT")) }
+		p.Open = func() (*host.Host, error) { return local.Open(os.Getenv("HOST_ROOT")) }
 	}
 	return p
 }

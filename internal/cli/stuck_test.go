@@ -16,6 +16,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/host"
+	"sentinel/internal/host/local"
 )
 
 // nowhere is a program on a system that it does not support.
@@ -77,7 +78,7 @@ func TestAPipeInPlaceOfTheConfigurationIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	p := Program{Open: func() (*host.Host, error) { return host.Open("/") }}
+	p := Program{Open: func() (*host.Host, error) { return local.Open("/") }}
 	status := p.Run(t.Context(), []string{"--json", "--config", pipe}, strings.NewReader(""), &out, io.Discard)
 	if status != fault.ExitFailed || !strings.Contains(out.String(), "not a regular file") {
 		t.Errorf("status %d, printed %s", status, out.String())

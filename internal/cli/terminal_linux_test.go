@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/host"
+	"sentinel/internal/host/local"
 	"sentinel/internal/ops"
 )
 
@@ -55,7 +56,7 @@ func onTerminal(t *testing.T, args []string) string {
 	t.Setenv("TERM", "xterm")
 	master, terminal := openTerminal(t)
 	p := Program{
-		Open:       func() (*host.Host, error) { return host.Open("/") },
+		Open:       func() (*host.Host, error) { return local.Open("/") },
 		ConfigPath: t.TempDir() + "/none.yaml",
 		StateDir:   t.TempDir(),
 	}

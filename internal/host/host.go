@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package host assembles the platform behind the interfaces of the domains.
-// It is the only package that imports platform packages.
+// Package host says what the domains need from an operating system, in one
+// value. The packages below it make that value and are the only ones that import
+// platform packages: mac for macOS, local for the system this program was built for.
 package host
 
 import (

@@ -32,10 +32,13 @@ const grace = 5 * time.Second
 const DefaultPatience = grace + time.Second
 
 // environment is what every program gets. A fixed locale keeps outputs
-// parseable; nothing of the caller's environment is inherited.
+// parseable, and a fixed time zone (the form that tzset(3) needs no file for) makes
+// times that a program prints mean one moment; nothing of the caller's environment is
+// inherited.
 var environment = []string{
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	"LC_ALL=C",
+	"TZ=UTC0",
 	"HOME=/",
 }
 

@@ -45,6 +45,8 @@ type transcript struct {
 	file   string
 	argv   string
 	result sysexec.Result
+	// failure is why there is no result: "missing", "hang" or "flood".
+	failure string
 }
 
 // New returns a Runner over the named files. When the test ends, a transcript
@@ -106,6 +108,8 @@ func load(file string) (transcript, error) {
 		switch key {
 		case "argv":
 			one.argv = value
+		case "error":
+			one.failure = value
 		case "exit":
 			if one.result.Exit, err = strconv.Atoi(value); err != nil {
 				return transcript{}, fmt.Errorf("transcript %s: exit: %w", file, err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package host
+package local
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
 	"sentinel/internal/firewall"
+	"sentinel/internal/host"
 	"sentinel/internal/netdiag"
 	"sentinel/internal/netdiag/wire"
 	"sentinel/internal/portscan"
@@ -31,14 +32,14 @@ import (
 )
 
 // Open assembles Linux below root, "/" on a live system. Nothing is read yet.
-func Open(root string) (*Host, error) {
+func Open(root string) (*host.Host, error) {
 	table := processes.New(root)
 	runner := sysexec.Host{}
 	rules := netfilter.New(root, runner)
 	front := wall.New(runner)
 	pending := packages.NewUpdates(root, runner)
 	resolver := &net.Resolver{PreferGo: true}
-	return &Host{
+	return &host.Host{
 		Health:    vitals.Sources(root),
 		Processes: table,
 		StartID:   table.StartID,
@@ -53,13 +54,13 @@ func Open(root string) (*Host, error) {
 		Wall:       front,
 		Updates:    pending,
 		Audit:      posture(root, runner, rules, pending),
-		Scan: Scan{
+		Scan: host.Scan{
 			Sources: portscan.Sources{Resolver: resolver, Machine: probe.NewMachine(root), Engine: probe.NewConnect(root)},
 			Nmap:    nmapscan.New(runner),
 		},
 		Names: netdiag.Names{Servers: probe.NameServers(root), Exchanger: wire.Client{}},
 		Ways:  netdiag.Ways{Resolver: resolver, Prober: probe.Prober{}, Names: resolver},
-		Blocking: Blocking{
+		Blocking: host.Blocking{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return blocking.Choose(ctx, runner) },
 			Around:          blocking.NewSurroundings(root),
 			Cut:             blocking.Cutter{},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package host
+package local
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ import (
 	"sentinel/internal/procs"
 )
 
-const hosts = "../../testdata/hosts/"
+const hosts = "../../../testdata/hosts/"
 
 // secret stands in the command lines of every fixture machine.
 const secret = "hunter2"

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"sentinel/internal/host"
+	"sentinel/internal/host/mac"
+	"sentinel/internal/sysexec"
+)
+
+// Open assembles macOS below root, "/" on a live system. Nothing is read yet.
+func Open(root string) (*host.Host, error) {
+	return mac.Open(mac.System{
+		Root: root, Live: root == "/", Runner: sysexec.Host{}, Kill: syscall.Kill,
+		EUID: os.Geteuid(), PID: os.Getpid(), Now: time.Now,
+	}), nil
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux && !darwin
+
+package local
+
+import (
+	"errors"
+
+	"sentinel/internal/host"
+)
+
+// Open fails with errors.ErrUnsupported: nothing is built for this system.
+func Open(string) (*host.Host, error) { return nil, errors.ErrUnsupported }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"sentinel/internal/sysexec"
+)
+
+// A Machine answers for the programs of a whole machine, as often as they are
+// run. Where several transcripts have the same command line, they are played in the order
+// of their file names, and the last one stays.
+//
+// A transcript may name an error in its comment in place of an exit status:
+// "error: missing" for a program that is not there, "error: hang" for one that does not
+// end by itself, "error: flood" for one whose output is cut at its limit.
+type Machine struct {
+	// Unknown, if set, is told of each command without a transcript. It fails as a
+	// missing program does.
+	Unknown func(argv string)
+
+	mu    sync.Mutex
+	plays map[string][]transcript
+}
+
+var _ sysexec.Runner = (*Machine)(nil)
+
+// OpenMachine reads the transcripts, the files *.txtar, of all folders. Those of a
+// later folder take the place of all those of earlier ones with the same command line.
+func OpenMachine(folders ...string) (*Machine, error) {
+	m := &Machine{plays: map[string][]transcript{}}
+	for _, folder := range folders {
+		if err := m.add(folder); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func (m *Machine) add(folder string) error {
+	files, err := filepath.Glob(filepath.Join(folder, "*.txtar")) // sorted
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("no transcripts in %s", folder)
+	}
+	own := map[string][]transcript{}
+	for _, file := range files {
+		one, err := load(file)
+		if err != nil {
+			return err
+		}
+		own[one.argv] = append(own[one.argv], one)
+	}
+	maps.Copy(m.plays, own)
+	return nil
+}
+
+// Run implements [sysexec.Runner].
+func (m *Machine) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	if err := ctx.Err(); err != nil {
+		return sysexec.Result{}, fmt.Errorf("run %s: %w", c.Path, err)
+	}
+	argv := strings.Join(append([]string{c.Path}, c.Args...), " ")
+	one, ok := m.next(argv)
+	if !ok {
+		if m.Unknown != nil {
+			m.Unknown(argv)
+		}
+		one.failure = "missing"
+	}
+	switch one.failure {
+	case "missing":
+		return sysexec.Result{}, fmt.Errorf("run %s: %w", c.Path, fs.ErrNotExist)
+	case "hang":
+		<-ctx.Done()
+		return sysexec.Result{}, fmt.Errorf("run %s: %w", c.Path, ctx.Err())
+	case "flood":
+		return one.result, fmt.Errorf("run %s: %w", c.Path, sysexec.ErrOutputTooLarge)
+	}
+	return one.result, nil
+}
+
+func (m *Machine) next(argv string) (transcript, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := m.plays[argv]
+	if len(list) == 0 {
+		return transcript{}, false
+	}
+	if len(list) > 1 {
+		m.plays[argv] = list[1:]
+	}
+	return list[0], true
+}

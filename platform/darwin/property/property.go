@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package property decodes property lists as programs of macOS print them and
+// as its preference files hold them (plist(5)).
+package property
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"howett.net/plist"
+)
+
+// ErrNone says that there is no property list where one should be.
+var ErrNone = errors.New("there is no property list")
+
+// Decode stores the property list raw in value, a pointer. Only the XML and the
+// binary form are taken: the library reads nothing at all, or a message of a program,
+// as an old-style list without an error. What stands around an XML list, such as a
+// line of a log, is left out.
+func Decode(raw []byte, value any) error {
+	raw = document(raw)
+	if len(raw) == 0 {
+		return ErrNone
+	}
+	var format any
+	kind, err := plist.Unmarshal(raw, &format)
+	if err != nil {
+		return fmt.Errorf("read the property list: %w", err)
+	}
+	if kind != plist.XMLFormat && kind != plist.BinaryFormat {
+		return ErrNone
+	}
+	if _, err := plist.Unmarshal(raw, value); err != nil {
+		return fmt.Errorf("read the property list: %w", err)
+	}
+	return nil
+}
+
+// document cuts an XML list out of what is printed around it.
+func document(raw []byte) []byte {
+	raw = bytes.Trim(raw, "\x00")
+	if bytes.HasPrefix(raw, []byte("bplist")) {
+		return raw
+	}
+	begin := bytes.Index(raw, []byte("<?xml"))
+	if begin < 0 {
+		begin = bytes.Index(raw, []byte("<plist"))
+	}
+	end := bytes.LastIndex(raw, []byte("</plist>"))
+	if begin < 0 || end < begin {
+		return nil
+	}
+	return raw[begin : end+len("</plist>")]
+}
+
+// Split separates the lists that a program such as powermetrics(1) joins with
+// NUL. Empty parts are left out.
+func Split(raw []byte) [][]byte {
+	var lists [][]byte
+	for part := range bytes.SplitSeq(raw, []byte{0}) {
+		if part = bytes.TrimSpace(part); len(part) > 0 {
+			lists = append(lists, part)
+		}
+	}
+	return lists
+}
+
+// MaxFile is how much of a preference file is read, in bytes.
+const MaxFile = 4 << 20
+
+// Read decodes the list that r holds, at most [MaxFile] of it.
+func Read(r io.Reader, value any) error {
+	raw, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	if err != nil {
+		return err
+	}
+	if len(raw) > MaxFile {
+		return fmt.Errorf("the property list is larger than %d MiB", MaxFile>>20)
+	}
+	return Decode(raw, value)
+}
