@@ -14,8 +14,12 @@ import (
 
 // Open assembles macOS below root, "/" on a live system. Nothing is read yet.
 func Open(root string) (*host.Host, error) {
+	own, err := os.Executable()
+	if err != nil {
+		own = ""
+	}
 	return mac.Open(mac.System{
 		Root: root, Live: root == "/", Runner: sysexec.Host{}, Kill: syscall.Kill,
-		EUID: os.Geteuid(), PID: os.Getpid(), Now: time.Now,
+		EUID: os.Geteuid(), PID: os.Getpid(), Own: own, Now: time.Now,
 	}), nil
 }

@@ -22,6 +22,9 @@ type System struct {
 	Kill func(pid int, signal syscall.Signal) error
 	EUID int // effective user of this run
 	PID  int // of this run
+	// Own is the absolute path of this program, which runs itself again for
+	// what may crash; empty when it is not known.
+	Own string
 	Now  func() time.Time
 }
 
