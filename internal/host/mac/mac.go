@@ -25,7 +25,7 @@ type System struct {
 	// Own is the absolute path of this program, which runs itself again for
 	// what may crash; empty when it is not known.
 	Own string
-	Now  func() time.Time
+	Now func() time.Time
 }
 
 // Open assembles the Mac. Nothing is read yet.
