@@ -45,6 +45,8 @@ func scripted() Program {
 		Getenv:     os.Getenv,
 	}
 	switch {
+	case os.Getenv("MAC") != "":
+		p.Open = func() (*host.Host, error) { return scriptedMac(work) }
 	case os.Getenv("UNSUPPORTED") != "":
 		p.Open = func() (*host.Host, error) { return nil, errors.ErrUnsupported }
 	case os.Getenv("HOST_ROOT") != "":
@@ -73,12 +75,17 @@ func TestScripts(t *testing.T) {
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOSTS", filepath.Join(mustGetwd(t), "..", "..", "testdata", "hosts"))
+			e.Setenv("MACS", filepath.Join(mustGetwd(t), "..", "..", "testdata", "macs"))
+			e.Setenv("GOLDEN", filepath.Join(mustGetwd(t), "testdata", "mac"))
+			if *update {
+				e.Setenv("UPDATE", "yes")
+			}
 			// A folder that others can write is refused, and the one that
 			// testscript makes is open to nobody else.
 			return os.Chmod(e.WorkDir, 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exit": exits, "json": jsonField, "document": oneDocument,
+			"exit": exits, "json": jsonField, "document": oneDocument, "golden": goldenDocument,
 		},
 	})
 }
