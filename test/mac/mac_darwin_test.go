@@ -120,8 +120,8 @@ func TestMemoryIsThatOfTheKernel(t *testing.T) {
 	if _, err := fmt.Sscan(output(t, "/usr/sbin/sysctl", "-n", "hw.memsize"), &bytes); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := memory["total_mb"].(float64); !ok || got != float64(int64(bytes)>>20) {
-		t.Errorf("total_mb %v, hw.memsize %v", memory["total_mb"], bytes)
+	if got, ok := memory["total_bytes"].(float64); !ok || got != bytes {
+		t.Errorf("total_bytes %v, hw.memsize %v", memory["total_bytes"], bytes)
 	}
 }
 
