@@ -2,15 +2,17 @@
 
 GO       ?= go
 BIN      := bin
-FLAGS    := -trimpath -ldflags '-s -w'
+FLAGS    := -trimpath -buildvcs=false -ldflags '-s -w'
 BINARIES := $(BIN)/sentinel $(BIN)/sentinel-mcp
+VERSION  := $(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go)
+NFPM     := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 15s
 OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
 
-.PHONY: all run build test test-mac record-darwin race lint bench cross golden fuzz clients clean help
+.PHONY: all run build test test-mac record-darwin race lint bench cross golden fuzz clients install uninstall package dist clean help
 
 all: lint test build
 
@@ -86,9 +88,78 @@ fuzz:
 		done; \
 	done
 
+PREFIX     ?= /usr/local
+SYSCONFDIR ?= /etc
+UNITDIR    ?= $(PREFIX)/lib/systemd/system
+SHARE       = $(DESTDIR)$(PREFIX)/share
+AT_PREFIX   = sed 's|/usr/local/bin|$(PREFIX)/bin|g'
+PAGES      := README.md CHANGELOG.md LICENSE $(wildcard SECURITY.md docs/*.md) docs/config.default.yaml
+
+## install: both programs with man pages, completions, units, rules of sudo and configuration, below DESTDIR and PREFIX (/usr/local)
+install: build
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/doc/sentinel $(DESTDIR)$(UNITDIR)
+	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	install -d -m 750 $(DESTDIR)$(SYSCONFDIR)/sudoers.d
+	install -d $(DESTDIR)$(SYSCONFDIR)/sentinel
+	install -d -m 700 $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets
+	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 docs/man/*.1 $(SHARE)/man/man1
+	install -m 644 $(PAGES) $(SHARE)/doc/sentinel
+	$(HOST_SENTINEL) --completion bash > $(SHARE)/bash-completion/completions/sentinel
+	$(HOST_SENTINEL) --completion zsh > $(SHARE)/zsh/site-functions/_sentinel
+	$(HOST_SENTINEL) --completion fish > $(SHARE)/fish/vendor_completions.d/sentinel.fish
+	for unit in packaging/systemd/*; do $(AT_PREFIX) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} && chmod 644 $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
+	$(AT_PREFIX) packaging/sudoers.d/sentinel > $(DESTDIR)$(SYSCONFDIR)/sudoers.d/.sentinel.new
+	chmod 440 $(DESTDIR)$(SYSCONFDIR)/sudoers.d/.sentinel.new
+	mv $(DESTDIR)$(SYSCONFDIR)/sudoers.d/.sentinel.new $(DESTDIR)$(SYSCONFDIR)/sudoers.d/sentinel
+	test -e $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || install -m 644 packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
+
+## uninstall: remove what install put there; lists, journal, secrets and a configuration that was changed stay
+uninstall:
+	[ -n "$(DESTDIR)" ] || sh packaging/scripts/preremove.sh remove
+	rm -f $(DESTDIR)$(PREFIX)/bin/sentinel $(DESTDIR)$(PREFIX)/bin/sentinel-mcp $(SHARE)/man/man1/sentinel.1 $(SHARE)/man/man1/sentinel-mcp.1
+	rm -f $(SHARE)/bash-completion/completions/sentinel $(SHARE)/zsh/site-functions/_sentinel $(SHARE)/fish/vendor_completions.d/sentinel.fish
+	rm -f $(patsubst packaging/systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard packaging/systemd/*)) $(DESTDIR)$(SYSCONFDIR)/sudoers.d/sentinel
+	rm -rf $(SHARE)/doc/sentinel
+	! cmp -s packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || rm -f $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
+	rmdir $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets $(DESTDIR)$(SYSCONFDIR)/sentinel 2>/dev/null || true
+	[ -n "$(DESTDIR)" ] || sh packaging/scripts/postremove.sh purge
+
+DIST  := dist
+ARCH  ?= $(shell $(GO) env GOARCH)
+EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),0)
+
+# The program of this machine, which writes the completions when another is built for.
+HOST_SENTINEL ?= $(BIN)/sentinel
+
+## package: a .deb and an .rpm of ARCH (this machine's, amd64, arm64) into dist/
+package:
+	rm -rf $(DIST)/stage
+	$(MAKE) build BIN=$(DIST)/host
+	GOOS=linux GOARCH=$(ARCH) $(MAKE) install BIN=$(DIST)/linux-$(ARCH) HOST_SENTINEL=$(DIST)/host/sentinel DESTDIR=$(DIST)/stage PREFIX=/usr UNITDIR=/usr/lib/systemd/system
+	for kind in deb rpm; do \
+		ARCH=$(ARCH) VERSION=$(VERSION) SOURCE_DATE_EPOCH=$(EPOCH) $(RUN_NFPM) package --config packaging/nfpm.yaml --packager $$kind --target $(DIST)/ || exit 1; \
+	done
+	rm -rf $(DIST)/stage
+
+RUN_NFPM ?= $(GO) run $(NFPM)
+
+## dist: everything of a release: packages and archives for Linux and macOS, both architectures, with checksums
+dist:
+	rm -rf $(DIST)
+	$(MAKE) package ARCH=amd64
+	$(MAKE) package ARCH=arm64
+	for target in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do \
+		GOOS=$${target%-*} GOARCH=$${target#*-} $(MAKE) build BIN=$(DIST)/sentinel-$(VERSION)-$$target || exit 1; \
+		cp -r README.md LICENSE CHANGELOG.md docs packaging $(DIST)/sentinel-$(VERSION)-$$target/ || exit 1; \
+		tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w --mtime=@$(EPOCH) -cf - sentinel-$(VERSION)-$$target | gzip -9n > $(DIST)/sentinel-$(VERSION)-$$target.tar.gz || exit 1; \
+	done
+	rm -rf $(DIST)/host $(DIST)/*/
+	cd $(DIST) && sha256sum * > SHA256SUMS
+
 ## clean: remove what was built
 clean:
-	rm -rf $(BIN)
+	rm -rf $(BIN) $(DIST)
 
 ## help: list the targets
 help:
