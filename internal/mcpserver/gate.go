@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -107,12 +108,22 @@ func changes(op ops.Operation) bool { return op.Effect == ops.Write || op.Effect
 func (g *gate) runUntrusted(ctx context.Context, op ops.Operation, plain sysexec.Command, why error) (sysexec.Result, error) {
 	if op.Privilege == ops.NeedsRoot {
 		e := fault.Wrap(fault.PermissionDenied, op.Name+" needs root, and root is not used: someone else could change what would run as root", why)
-		return sysexec.Result{}, e.WithFix("Install both programs where only root can write, as with: sudo install -o root -g root -m 0755 sentinel sentinel-mcp /usr/local/bin")
+		return sysexec.Result{}, e.WithFix(placement(runtime.GOOS))
 	}
 	// Every ordinary user has this at every start, and need not do anything.
 	g.log.Info("root is not used: someone else could change what would run as root; "+
 		"installing both programs where only root can write, such as /usr/local/bin, allows it", "error", why)
 	return g.runner.Run(ctx, plain)
+}
+
+// placement is how both programs get to where only root can write. Homebrew on
+// an Intel Mac gives /usr/local/bin to the user who installed it, and needs it so; sentinel, which
+// can look at the folder, says what fits there.
+func placement(system string) string {
+	if system == "darwin" {
+		return "Install both programs where only root can write, which /usr/local/bin is not on a Mac where Homebrew has it; see what fits this Mac with: sentinel --doctor"
+	}
+	return "Install both programs where only root can write, as with: sudo install -o root -g root -m 0755 sentinel sentinel-mcp /usr/local/bin"
 }
 
 // refused handles a run through sudo that brought no document although sudo had

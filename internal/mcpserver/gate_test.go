@@ -366,3 +366,13 @@ func TestRootThatIsNotUsedIsNoWarningAndNamesTheWay(t *testing.T) {
 		}
 	}
 }
+
+// There is no group root on a Mac, and /usr/local/bin may be Homebrew's there.
+func TestTheFixForABinaryOfSomebodyElseFitsTheSystem(t *testing.T) {
+	if fix := placement("linux"); !strings.Contains(fix, "sudo install -o root -g root") {
+		t.Error(fix)
+	}
+	if fix := placement("darwin"); strings.Contains(fix, "-g root") || !strings.HasSuffix(fix, ": sentinel --doctor") {
+		t.Error(fix)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/trust"
 )
 
 // A locator returns the absolute path of the sentinel binary, or a
@@ -14,9 +15,14 @@ import (
 // before sentinel was installed heals by itself.
 type locator func() (string, error)
 
+// installed are the places of packages and of "make install", where root alone
+// writes.
+var installed = []string{"/usr/local/bin/sentinel", "/usr/bin/sentinel"}
+
 // locate returns the locator for the path given on the command line, or for
 // the folder of the own executable. PATH is not searched: the user's PATH must not decide what
-// is run as root.
+// is run as root. A sentinel that lies where its user can write, as in a bundle of a client, never
+// runs as root; the one that root has installed does more and comes first then.
 func locate(given string) locator {
 	return func() (string, error) {
 		path := given
@@ -26,11 +32,24 @@ func locate(given string) locator {
 				return "", fault.Wrap(fault.SentinelNotFound, "sentinel-mcp cannot tell where it is installed", err)
 			}
 		}
+		if better, ok := byRoot(); ok && given == "" && trust.RootOnly.File(path) != nil {
+			path = better
+		}
 		if err := runnable(path); err != nil {
 			return "", fault.Wrap(fault.SentinelNotFound, "The sentinel binary cannot be run", err)
 		}
 		return path, nil
 	}
+}
+
+// byRoot returns the sentinel that root has installed.
+func byRoot() (string, bool) {
+	for _, path := range installed {
+		if runnable(path) == nil && trust.RootOnly.File(path) == nil {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // beside returns the path of sentinel in the folder where the own executable

@@ -31,7 +31,8 @@ import (
 // Run runs sentinel-mcp with the arguments of its command line, without its
 // name, and returns its exit status: 0 when the client has closed stdin and every
 // request was answered, 1 when one could not be, 2 for a wrong command line, 130 when
-// ctx ended. stdout carries nothing but the protocol.
+// ctx ended. stdout carries nothing but the protocol. With --install or --uninstall it
+// configures a client instead, and says so there.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	table := ops.All()
 	o, err := parseOptions(args, table)
@@ -45,6 +46,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case o.version:
 		fmt.Fprintf(stdout, "%s %s\n", Name, version.Number) //nolint:errcheck // nowhere to report to
 		return fault.ExitOK
+	case o.manage.asked():
+		return o.manage.manage(ctx, stdout, stderr)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
 	running := &programs{runner: sysexec.Host{}}
@@ -65,7 +68,8 @@ A client starts it and talks to it on standard input and output.
 
 Flags:
 %s
-Exit status: 0 end of input, 1 an answer could not be given, 2 usage, 130 interrupted.
+Exit status: 0 end of input or done, 1 an answer could not be given or a client not be
+configured, 2 usage, 130 interrupted.
 `
 
 func status(err error, log *slog.Logger) int {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sentinel/internal/clients"
 	"sentinel/internal/ops"
 )
 
@@ -39,6 +40,7 @@ type options struct {
 	version  bool
 	help     bool
 	usage    string // of the flags, for help
+	manage   management
 }
 
 // parseOptions checks the arguments of the command line, without the name of
@@ -55,6 +57,9 @@ func parseOptions(args []string, table []ops.Operation) (options, error) {
 	}
 	if set.NArg() > 0 {
 		return options{}, fmt.Errorf("%q is no flag; %s takes flags only", set.Arg(0), Name)
+	}
+	if err := o.manage.check(set, o.disabled); err != nil {
+		return options{}, err
 	}
 	return o, nil
 }
@@ -75,6 +80,11 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 		"`name` of a tool not to offer; may be repeated")
 	text("timeout", "duration", "longest `duration` of one call, 1s to 45s", maxTimeout.String(), o.takeTimeout)
 	text("log-level", "level", "`level` of the log on stderr: debug, info, warn or error", "warn", o.takeLevel)
+	text("install", "client", "enter sentinel-mcp, with the flags above, into the configuration of a `client`: "+strings.Join(clients.IDs(), ", "),
+		"", known(&o.manage.install))
+	text("uninstall", "client", "take it out of the configuration of a `client` again", "", known(&o.manage.uninstall))
+	toggle("dry-run", "", "only show what --install or --uninstall would change", &o.manage.dryRun)
+	toggle("json", "", "report on --install or --uninstall as one JSON document", &o.manage.json)
 	toggle("version", "", "print the version and exit", &o.version)
 	toggle("help", "h", "print this help and exit", &o.help)
 }

@@ -138,6 +138,16 @@ func TestWrongCommandLineIsAUsageErrorThatNamesTheFlag(t *testing.T) {
 		{[]string{"--sentinel", "/"}, "is not a regular file"},
 		{[]string{"--sentinel", plain}, "is not executable"},
 		{[]string{"--sentinel", "/dev/null"}, "is not a regular file"},
+		{[]string{"--install"}, "--install needs a value"},
+		{[]string{"--install="}, `--install knows no client ""; known are claude-desktop, claude-code, cursor, vscode, gemini-cli, copilot-cli`},
+		{[]string{"--install", "Cursor"}, `knows no client "Cursor"`},
+		{[]string{"--install", "cursor", "--install", "vscode"}, "--install may be given only once"},
+		{[]string{"--uninstall", "../cursor"}, `--uninstall knows no client "../cursor"`},
+		{[]string{"--install", "cursor", "--uninstall", "cursor"}, "--install and --uninstall do not go together"},
+		{[]string{"--uninstall", "cursor", "--read-only"}, "--read-only does not go together with --uninstall"},
+		{[]string{"--uninstall", "cursor", "--timeout=3s"}, "--timeout does not go together with --uninstall"},
+		{[]string{"--dry-run"}, "--dry-run and --json belong to --install and --uninstall"},
+		{[]string{"--json", "--read-only"}, "--dry-run and --json belong to --install and --uninstall"},
 		{[]string{"--version", "--version"}, "--version may be given only once"},
 		{[]string{"--version=2"}, "--version takes no value"},
 		{[]string{"--help=x"}, "--help takes no value"},
@@ -154,6 +164,34 @@ func TestWrongCommandLineIsAUsageErrorThatNamesTheFlag(t *testing.T) {
 				t.Errorf("stdout %q, stderr %q", stdout.String(), stderr.String())
 			}
 		})
+	}
+}
+
+func TestFlagsOfTheServerArePassedOn(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string][]string{
+		"":                                       nil,
+		"--json --dry-run":                       nil,
+		"--read-only":                            {"--read-only"},
+		"--read-only=true":                       {"--read-only"},
+		"--read-only=false":                      {"--read-only=false"},
+		"--timeout 3s --toolsets all":            {"--toolsets=all", "--timeout=3s"},
+		"--log-level=debug":                      {"--log-level=debug"},
+		"--disable-tool end --disable-tool=mend": {"--disable-tool=end", "--disable-tool=mend"},
+		"--sentinel " + self:                     {"--sentinel=" + self},
+	} {
+		o, err := parseOptions(strings.Fields("--install cursor "+args), table())
+		if err != nil || !slices.Equal(o.manage.passed, want) {
+			t.Errorf("%q: %q, %v, want %q", args, o.manage.passed, err, want)
+		}
+		again, err := parseOptions(o.manage.passed, table())
+		if err != nil || again.readOnly != o.readOnly || again.timeout != o.timeout || again.sentinel != o.sentinel || again.level != o.level ||
+			!slices.Equal(again.toolsets, o.toolsets) || !slices.Equal(again.disabled, o.disabled) {
+			t.Errorf("%q: passed on it means %+v, %v", args, again, err)
+		}
 	}
 }
 

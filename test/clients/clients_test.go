@@ -91,11 +91,30 @@ func installed(t *testing.T) {
 	t.Helper()
 	_, err := exec.LookPath("npm")
 	testenv.Need(t, err == nil, "the programs node and npm")
-	if _, err := os.Stat("node_modules/.package-lock.json"); err == nil {
+	if complete(t) {
 		return
 	}
 	out, err := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput()
 	testenv.Need(t, err == nil, fmt.Sprintf("what npm ci fetches from its registry: %v\n%s", err, out))
+}
+
+// complete says whether what package.json names is there.
+func complete(t *testing.T) bool {
+	t.Helper()
+	raw, err := os.ReadFile("package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wanted struct{ Dependencies map[string]string }
+	if err := json.Unmarshal(raw, &wanted); err != nil {
+		t.Fatal(err)
+	}
+	for name := range wanted.Dependencies {
+		if _, err := os.Stat(filepath.Join("node_modules", name, "package.json")); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // recentNode returns a node that the Inspector runs on: the one that comes

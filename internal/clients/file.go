@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"sentinel/internal/fault"
+)
+
+// maxSize is the largest configuration that is edited, in bytes. Claude Code
+// keeps what was typed in the same file, which grows to some MiB.
+const maxSize = 32 << 20
+
+// backupSuffix names the backup: the configuration as it was before sentinel-mcp
+// came into it.
+const backupSuffix = ".before-sentinel"
+
+// A file is a configuration on disk.
+type file struct {
+	path string // as the client opens it
+	real string // symbolic links followed
+	link bool   // the last of path is one
+	raw  []byte
+	info fs.FileInfo // nil: not there yet
+}
+
+// open reads the configuration at path, which may not be there.
+func (u User) open(path string) (file, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return u.absent(path)
+	}
+	if err != nil {
+		return file{}, unreadable(path, err)
+	}
+	f := file{path: path, real: real}
+	if f.info, err = os.Lstat(real); err != nil {
+		return file{}, unreadable(path, err)
+	}
+	if asked, err := os.Lstat(path); err == nil {
+		f.link = asked.Mode()&fs.ModeSymlink != 0
+	}
+	if !f.info.Mode().IsRegular() {
+		return file{}, fault.New(fault.ConfigInvalid, real+" is no ordinary file.").WithFix("Put the client's configuration there, or remove it.")
+	}
+	if err := u.owns(real, f.info); err != nil {
+		return file{}, err
+	}
+	f.raw, err = read(real)
+	return f, err
+}
+
+// absent is a configuration that is still to be made.
+func (u User) absent(path string) (file, error) {
+	if target, err := os.Readlink(path); err == nil {
+		return file{}, fault.New(fault.ConfigInvalid, fmt.Sprintf("%s leads to %s, which is not there.", path, target)).
+			WithFix("Make the file that the link leads to, or remove the link.")
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		real, err := filepath.EvalSymlinks(dir)
+		if errors.Is(err, fs.ErrNotExist) && dir != "/" {
+			continue
+		}
+		if err != nil {
+			return file{}, unreadable(dir, err)
+		}
+		info, err := os.Stat(real)
+		if err != nil {
+			return file{}, unreadable(dir, err)
+		}
+		rest, err := filepath.Rel(dir, path)
+		if err != nil {
+			return file{}, unreadable(path, err)
+		}
+		return file{path: path, real: filepath.Join(real, rest)}, u.owns(real, info)
+	}
+}
+
+// owns refuses what belongs to somebody else: what is written would be theirs
+// to read, or no longer be theirs.
+func (u User) owns(path string, info fs.FileInfo) error {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if ok && int(stat.Uid) == u.UID {
+		return nil
+	}
+	e := fault.New(fault.PermissionDenied, path+" belongs to another user.")
+	if ok {
+		e = fault.New(fault.PermissionDenied, fmt.Sprintf("%s belongs to user %d, and this run is user %d's.", path, stat.Uid, u.UID))
+	}
+	return e.WithFix("Run the same command as the person who uses the client.")
+}
+
+func unreadable(path string, err error) error {
+	code := fault.Unavailable
+	if errors.Is(err, fs.ErrPermission) {
+		code = fault.PermissionDenied
+	}
+	return fault.Wrap(code, path+" cannot be read", err).WithFix("See who may read it with: ls -l '" + path + "'")
+}
+
+// read takes a file that is not larger than maxSize. It does not wait for one
+// that became a pipe meanwhile.
+func read(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	raw, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	if len(raw) > maxSize {
+		return nil, fault.New(fault.ConfigInvalid, fmt.Sprintf("%s is larger than %d MiB.", path, maxSize>>20)).WithFix("Let the client shorten it, or add the server by hand.")
+	}
+	return raw, nil
+}
+
+// writable refuses a file that its owner has closed. Replacing it would pass
+// over that.
+func (f file) writable() error {
+	if f.info != nil && f.info.Mode().Perm()&0o200 == 0 {
+		return fault.New(fault.PermissionDenied, f.real+" is read-only.").WithFix("If it is not made by another program, allow it with: chmod u+w '" + f.real + "'")
+	}
+	return nil
+}
+
+// replace puts raw in the place of the file, whole or not at all, with the same
+// mode and group.
+func (f file) replace(raw []byte) error {
+	mode, group := fs.FileMode(0o600), -1
+	if f.info != nil {
+		mode = f.info.Mode().Perm()
+		if stat, ok := f.info.Sys().(*syscall.Stat_t); ok {
+			group = int(stat.Gid)
+		}
+	}
+	return write(f.real, raw, mode, group)
+}
+
+func write(path string, raw []byte, mode fs.FileMode, group int) error {
+	p, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return unwritable(path, err)
+	}
+	defer p.Cleanup() //nolint:errcheck // gone after a success
+	if _, err := p.Write(raw); err != nil {
+		return unwritable(path, err)
+	}
+	if err := p.Chown(-1, group); err != nil {
+		mode &^= 0o070 // another group than the one it was meant for
+	}
+	if err := p.Chmod(mode); err != nil {
+		return unwritable(path, err)
+	}
+	if err := p.CloseAtomicallyReplace(); err != nil {
+		return unwritable(path, err)
+	}
+	return nil
+}
+
+func unwritable(path string, err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fault.Wrap(fault.PermissionDenied, path+" cannot be written", err).WithFix("Allow its folder to be written with: chmod u+w '" + filepath.Dir(path) + "'")
+	}
+	return fault.Wrap(fault.Unavailable, path+" cannot be written", err).WithFix("See whether the disk is full with: df -h '" + filepath.Dir(path) + "'")
+}
+
+// Waiting for another run of this program.
+const (
+	lockLimit = 5 * time.Second
+	lockPause = 20 * time.Millisecond
+)
+
+// lock keeps two runs from the same folder. It locks the folder itself, which
+// leaves no file behind (flock(2)); the lock ends with the process.
+func lock(ctx context.Context, dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, unreadable(dir, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lockLimit)
+	defer cancel()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return func() { f.Close() }, nil //nolint:errcheck // only locked
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+			f.Close() //nolint:errcheck // only locked
+			return func() {}, nil
+		}
+		select {
+		case <-ctx.Done():
+			f.Close() //nolint:errcheck // only locked
+			return nil, fault.New(fault.Timeout, "Another program has locked "+dir+".").WithFix("Nothing was changed. Try again in a moment.")
+		case <-time.After(lockPause):
+		}
+	}
+}

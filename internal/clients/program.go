@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sentinel/internal/fault"
+)
+
+// A Search finds the sentinel-mcp that a client shall start.
+type Search struct {
+	Own     string             // the running one
+	Trusted func(string) error // why a path could be changed by somebody else than root
+	Root    string             // "/" when live
+}
+
+// Program returns an absolute path that stays: the sentinel-mcp that root has
+// installed, else the running one under the name that outlives its next version.
+func (s Search) Program() (string, error) {
+	for _, dir := range []string{"/usr/local/bin", "/usr/bin"} {
+		path := filepath.Join(s.Root, dir, program)
+		if runs(path) && s.Trusted(path) == nil {
+			return path, nil
+		}
+	}
+	if passing(s.Own) {
+		return "", fault.New(fault.Unavailable, "This sentinel-mcp, "+s.Own+", lies where files do not stay, and none is installed.").
+			WithFix("Install both programs, as with: sudo install -o root -g root -m 0755 sentinel sentinel-mcp /usr/local/bin")
+	}
+	own, err := os.Stat(s.Own)
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, "sentinel-mcp cannot tell where it is installed", err)
+	}
+	// Homebrew keeps a program below its version and links to it.
+	for _, dir := range []string{"/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"} {
+		path := filepath.Join(s.Root, dir, program)
+		if linked, err := os.Stat(path); err == nil && os.SameFile(own, linked) {
+			return path, nil
+		}
+	}
+	return s.Own, nil
+}
+
+func runs(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}
+
+// passing says whether what lies at path may be gone tomorrow: a folder for
+// temporary files, or one that "go run" builds in.
+func passing(path string) bool {
+	if !filepath.IsAbs(path) || strings.Contains(path, "/go-build") || strings.Contains(path, "/AppTranslocation/") {
+		return true
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/run", "/var/folders", "/private/tmp", "/private/var/tmp", "/private/var/folders", os.TempDir()} {
+		if dir = filepath.Clean(dir); dir != "/" && strings.HasPrefix(path, dir+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exposition writes metrics in the text format of Prometheus, version
+// 0.0.4, as its servers and the textfile collector of node_exporter read it.
+package exposition
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Kind is what a metric is.
+type Kind string
+
+// The kinds.
+const (
+	Gauge   Kind = "gauge"
+	Counter Kind = "counter" // its name ends with _total
+)
+
+// A Label is one label of a sample. Values may be any text; what is no UTF-8 in one is
+// replaced.
+type Label struct{ Name, Value string }
+
+// Page collects metrics in the order in which they are first written.
+type Page struct {
+	order   []string
+	metrics map[string]*metric
+}
+
+type metric struct {
+	help    string
+	kind    Kind
+	samples []string
+	seen    map[string]bool
+}
+
+// Add adds a sample. The first one of a name says what the metric is. Labels without
+// a value are left out, and so is a sample whose labels another one of the metric has: two of
+// them would make the whole page unreadable.
+func (p *Page) Add(name, help string, kind Kind, value float64, labels ...Label) {
+	if p.metrics == nil {
+		p.metrics = map[string]*metric{}
+	}
+	m, ok := p.metrics[name]
+	if !ok {
+		m = &metric{help: help, kind: kind, seen: map[string]bool{}}
+		p.metrics[name] = m
+		p.order = append(p.order, name)
+	}
+	set := labelSet(labels)
+	if m.seen[set] {
+		return
+	}
+	m.seen[set] = true
+	m.samples = append(m.samples, name+set+" "+number(value))
+}
+
+func labelSet(labels []Label) string {
+	labels = slices.DeleteFunc(slices.Clone(labels), func(l Label) bool { return l.Value == "" })
+	if len(labels) == 0 {
+		return ""
+	}
+	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+	var parts []string
+	for _, l := range labels {
+		parts = append(parts, l.Name+`="`+escape.Replace(strings.ToValidUTF8(l.Value, "\uFFFD"))+`"`)
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+func number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "NaN"
+	case math.IsInf(v, 1):
+		return "+Inf"
+	case math.IsInf(v, -1):
+		return "-Inf"
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// Bytes is the page.
+func (p *Page) Bytes() []byte {
+	var b bytes.Buffer
+	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`)
+	for _, name := range p.order {
+		m := p.metrics[name]
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", name, escape.Replace(m.help), name, m.kind)
+		for _, s := range m.samples {
+			b.WriteString(s + "\n")
+		}
+	}
+	return b.Bytes()
+}

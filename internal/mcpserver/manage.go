@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/clients"
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/trust"
+)
+
+// management is the part of a command line that is about clients, not about
+// serving one.
+type management struct {
+	install, uninstall string // IDs of clients
+	dryRun, json       bool
+	passed             []string // flags of the server, for the client to start it with; nil for none
+}
+
+// asked says that a client is to be configured.
+func (m management) asked() bool { return m.install != "" || m.uninstall != "" }
+
+// own are the flags that are not passed on to the server.
+func own() []string {
+	return []string{"install", "uninstall", "dry-run", "json", "version", "help"}
+}
+
+// check refuses flags that do not belong together, and notes those that a
+// client shall pass to the server, in the order of --help.
+func (m *management) check(set *pflag.FlagSet, disabled []string) error {
+	set.VisitAll(func(f *pflag.Flag) {
+		switch {
+		case !f.Changed || slices.Contains(own(), f.Name):
+		case f.Name == "disable-tool":
+			for _, name := range disabled {
+				m.passed = append(m.passed, "--disable-tool="+name)
+			}
+		case f.NoOptDefVal == f.Value.String():
+			m.passed = append(m.passed, "--"+f.Name)
+		default:
+			m.passed = append(m.passed, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	switch {
+	case m.install != "" && m.uninstall != "":
+		return errors.New("--install and --uninstall do not go together")
+	case !m.asked() && (m.dryRun || m.json):
+		return errors.New("--dry-run and --json belong to --install and --uninstall")
+	case m.uninstall != "" && m.passed != nil:
+		name, _, _ := strings.Cut(m.passed[0], "=")
+		return fmt.Errorf("%s does not go together with --uninstall", name)
+	}
+	return nil
+}
+
+// known returns what takes the ID of a client.
+func known(target *string) func(string) error {
+	return func(id string) error {
+		if _, ok := clients.ByID(id); !ok {
+			return fmt.Errorf("knows no client %q; known are %s", id, strings.Join(clients.IDs(), ", "))
+		}
+		*target = id
+		return nil
+	}
+}
+
+// A clientDocument says what --install and --uninstall did, for programs.
+type clientDocument struct {
+	answer.Header
+	Client  string   `json:"client"`
+	Path    string   `json:"path"`
+	Changed bool     `json:"changed"`
+	DryRun  bool     `json:"dry_run"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	Backup  string   `json:"backup,omitempty"`
+	Change  string   `json:"change,omitempty"` // the lines that differ
+	Message string   `json:"message"`
+}
+
+// manage configures a client and returns the exit status.
+func (m management) manage(ctx context.Context, stdout, stderr io.Writer) int {
+	action := map[bool]string{true: "install_client", false: "uninstall_client"}[m.install != ""]
+	document, err := m.configure(ctx)
+	if err != nil {
+		return m.fail(fault.NewDocument(action, err), stdout, stderr)
+	}
+	document.Header = answer.NewHeader(action, true)
+	if m.json {
+		return emit(document, fault.ExitOK, stdout)
+	}
+	if m.dryRun && document.Change != "" {
+		fmt.Fprint(stdout, document.Change) //nolint:errcheck // nowhere to report to
+	}
+	fmt.Fprintln(stdout, document.Message) //nolint:errcheck // nowhere to report to
+	return fault.ExitOK
+}
+
+func (m management) fail(d fault.Document, stdout, stderr io.Writer) int {
+	if m.json {
+		return emit(d, fault.ExitFailed, stdout)
+	}
+	fmt.Fprintf(stderr, "%s: %s\n%s\n", Name, d.Error, d.Fix) //nolint:errcheck // nowhere to report to
+	return fault.ExitFailed
+}
+
+func emit(document any, status int, stdout io.Writer) int {
+	e := json.NewEncoder(stdout)
+	e.SetEscapeHTML(false)
+	if e.Encode(document) != nil {
+		return fault.ExitFailed
+	}
+	return status
+}
+
+func (m management) configure(ctx context.Context) (clientDocument, error) {
+	client, _ := clients.ByID(m.install + m.uninstall)
+	home, _ := os.UserHomeDir() //nolint:errcheck // an empty one is refused
+	user := clients.User{OS: runtime.GOOS, Home: home, Env: os.Getenv, UID: os.Geteuid()}
+	found := client.Found(user)
+	change, err := m.change(ctx, user, client)
+	if err != nil {
+		return clientDocument{}, err
+	}
+	d := clientDocument{
+		Client: client.ID, Path: change.Path, Changed: change.Changed, DryRun: m.dryRun,
+		Command: change.Entry.Command, Args: change.Entry.Args, Backup: change.Backup, Message: m.message(client, change, found),
+	}
+	if change.Changed {
+		d.Change = shown(change.String())
+	}
+	return d, nil
+}
+
+// shown cleans what was written by others and keeps its lines.
+func shown(text string) string {
+	const most, width = 100, 300
+	var b strings.Builder
+	n := 0
+	for line := range strings.Lines(text) {
+		if n++; n > most {
+			b.WriteString("...\n")
+			break
+		}
+		indent := line[:len(line)-len(strings.TrimLeft(line, "+- \t"))]
+		b.WriteString(strings.ReplaceAll(indent, "\t", "  ") + sanitize.Text(strings.TrimSpace(strings.TrimLeft(line, "+- \t")), width) + "\n")
+	}
+	return b.String()
+}
+
+func (m management) change(ctx context.Context, u clients.User, c clients.Client) (clients.Change, error) {
+	if m.uninstall != "" {
+		return clients.Uninstall(ctx, u, c, m.dryRun)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return clients.Change{}, fault.Wrap(fault.Unavailable, "sentinel-mcp cannot tell where it is installed", err)
+	}
+	program, err := clients.Search{Own: self, Trusted: trust.RootOnly.File, Root: "/"}.Program()
+	if err != nil {
+		return clients.Change{}, err
+	}
+	return clients.Install(ctx, u, c, clients.Entry{Command: program, Args: m.passed}, m.dryRun)
+}
+
+// message says in sentences for people what was done, or would be.
+func (m management) message(c clients.Client, change clients.Change, found bool) string {
+	var said []string
+	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	switch {
+	case m.install != "" && !change.Changed:
+		say("%s has sentinel-mcp already; nothing was changed in %s.", c.Name, change.Path)
+	case m.uninstall != "" && !change.Changed:
+		say("%s does not have sentinel-mcp; nothing was changed in %s.", c.Name, change.Path)
+	case m.dryRun:
+		say("Nothing was changed: this was a dry run.")
+	case m.install != "":
+		say("%s now has sentinel-mcp, in %s.", c.Name, change.Path)
+	default:
+		say("%s no longer has sentinel-mcp; it was taken out of %s.", c.Name, change.Path)
+	}
+	if change.Changed && !m.dryRun {
+		if change.Backup != "" {
+			say("What was there before is in %s.", change.Backup)
+		}
+		said = append(said, c.Then)
+	}
+	if m.install != "" && !found {
+		say("Nothing else of %s was found here; it reads this file once it is installed.", c.Name)
+	}
+	return strings.Join(said, "\n")
+}

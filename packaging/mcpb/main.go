@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command mcpb makes the bundles that Claude Desktop installs with one click
+// (MCP Bundles, manifest version 0.3): one for macOS, which runs on both of its
+// processors, and one for Linux on each.
+//
+// A bundle carries sentinel-mcp and a sentinel without privilege. What lies in a
+// bundle can be written by its user and never runs as root; sentinel-mcp runs the sentinel that
+// root has installed when there is one.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"sentinel/internal/version"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stderr)) } //nolint:forbidigo // the one place that ends it
+
+// run makes every bundle from the programs below the first argument, which lie
+// in a folder for each system such as linux-amd64, and writes them into the second.
+func run(args []string, stderr io.Writer) int {
+	if len(args) != 2 {
+		fmt.Fprintln(stderr, "usage: mcpb PROGRAMS BUNDLES") //nolint:errcheck // nowhere to report to
+		return 2
+	}
+	for _, b := range bundles() {
+		if err := b.make(args[0], args[1]); err != nil {
+			fmt.Fprintf(stderr, "mcpb: %v\n", err) //nolint:errcheck // nowhere to report to
+			return 1
+		}
+	}
+	return 0
+}
+
+// A bundle is made of the same two programs of one system or more.
+type bundle struct {
+	name     string   // in the name of its file
+	platform string   // as process.platform of Node has it
+	from     []string // folders of the programs
+}
+
+func bundles() []bundle {
+	return []bundle{
+		{"macos", "darwin", []string{"darwin-amd64", "darwin-arm64"}},
+		{"linux-amd64", "linux", []string{"linux-amd64"}},
+		{"linux-arm64", "linux", []string{"linux-arm64"}},
+	}
+}
+
+func (b bundle) make(programs, into string) error {
+	manifest, err := encode(newManifest(b.platform))
+	if err != nil {
+		return err
+	}
+	files := []entry{{"manifest.json", 0o644, manifest}}
+	for _, name := range []string{"sentinel", "sentinel-mcp"} {
+		program, err := b.program(programs, name)
+		if err != nil {
+			return err
+		}
+		files = append(files, entry{"server/" + name, 0o755, program})
+	}
+	licence, err := os.ReadFile("LICENSE")
+	if err != nil {
+		return err
+	}
+	files = append(files, entry{"LICENSE", 0o644, licence})
+	archive, err := zipped(files)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(into, "sentinel-"+version.Number+"-"+b.name+".mcpb"), archive, 0o644) //nolint:gosec // to be given away
+}
+
+// program reads one program, of several systems as one file.
+func (b bundle) program(programs, name string) ([]byte, error) {
+	var all [][]byte
+	for _, folder := range b.from {
+		raw, err := os.ReadFile(filepath.Join(programs, folder, name)) //nolint:gosec // named by who builds
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, raw)
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	joined, err := universal(all)
+	if err != nil {
+		return nil, fmt.Errorf("join %s: %w", name, err)
+	}
+	return joined, nil
+}
