@@ -41,7 +41,7 @@ type Source interface {
 	// Details reads more about the process that had this PID and this start when
 	// it was sampled. It fails when that process is gone or its details may not be
 	// read; what was read of it, and of no other, is returned all the same.
-	Details(pid int, start string) (Details, error)
+	Details(ctx context.Context, pid int, start string) (Details, error)
 }
 
 // A Process is one row of an answer.

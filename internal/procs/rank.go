@@ -30,7 +30,7 @@ func Top(ctx context.Context, source Source, o Options) (Ranking, error) {
 	if err != nil {
 		return Ranking{}, err
 	}
-	return Rank(source, before, after, o), nil
+	return Rank(ctx, source, before, after, o), nil
 }
 
 // usage is a process with what it used between two samples.
@@ -41,7 +41,7 @@ type usage struct {
 
 // Rank orders the processes of after by what they used since before. Processes
 // that ended in between are left out.
-func Rank(source Source, before, after Table, o Options) Ranking {
+func Rank(ctx context.Context, source Source, before, after Table, o Options) Ranking {
 	used := measure(before, after)
 	slices.SortFunc(used, order(o.Sort))
 	shown := used
@@ -53,7 +53,7 @@ func Rank(source Source, before, after Table, o Options) Ranking {
 		SortedBy: o.Sort, WindowMS: span(before, after).Milliseconds(),
 	}
 	for _, u := range shown {
-		r.Processes = append(r.Processes, row(source, u, after.MemoryTotal))
+		r.Processes = append(r.Processes, row(ctx, source, u, after.MemoryTotal))
 	}
 	r.Unavailable = missing(after, r.Processes)
 	return r
@@ -125,10 +125,10 @@ func order(key string) func(a, b usage) int {
 	}
 }
 
-func row(source Source, u usage, total uint64) Process {
+func row(ctx context.Context, source Source, u usage, total uint64) Process {
 	// A process that ended since is still worth its row; its details are not
 	// there any more.
-	d, _ := source.Details(u.PID, u.Start) //nolint:errcheck // absent fields say so
+	d, _ := source.Details(ctx, u.PID, u.Start) //nolint:errcheck // absent fields say so
 	p := Process{
 		PID: u.PID, Name: sanitize.Text(fullName(u.Name, d.Arguments), 64), CPUPercent: u.percent,
 		MemoryMB: round(float64(u.MemoryBytes)/(1<<20), 1), User: sanitize.Text(d.User, 64),

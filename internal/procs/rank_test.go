@@ -3,6 +3,7 @@
 package procs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -41,7 +42,7 @@ type source struct {
 	starts  []string
 }
 
-func (s *source) Details(pid int, start string) (Details, error) {
+func (s *source) Details(_ context.Context, pid int, start string) (Details, error) {
 	s.asked, s.starts = append(s.asked, pid), append(s.starts, start)
 	d, ok := s.details[pid]
 	if !ok {
@@ -52,7 +53,7 @@ func (s *source) Details(pid int, start string) (Details, error) {
 
 func ranked(t *testing.T, before, after Table, o Options) Ranking {
 	t.Helper()
-	return Rank(&source{}, before, after, o)
+	return Rank(t.Context(), &source{}, before, after, o)
 }
 
 func lines(r Ranking) (list []string) {
@@ -95,7 +96,7 @@ func TestRankingIsCutAndSaysSo(t *testing.T) {
 func TestDetailsAreReadOnlyForShownRows(t *testing.T) {
 	many := table(began, Sample{PID: 1, MemoryBytes: 3}, Sample{PID: 2, MemoryBytes: 2}, Sample{PID: 3, MemoryBytes: 1})
 	s := &source{}
-	Rank(s, many, many, Options{Count: 2})
+	Rank(t.Context(), s, many, many, Options{Count: 2})
 	if diff := cmp.Diff([]int{1, 2}, s.asked); diff != "" {
 		t.Error(diff)
 	}
@@ -168,7 +169,7 @@ func TestProcessThatEndedBeforeItsDetailsKeepsItsRow(t *testing.T) {
 func TestWhatIsNotKnownIsAbsentAndListed(t *testing.T) {
 	one := table(began, Sample{PID: 7, Name: "x"})
 	one.MemoryTotal, one.Hidden = 0, true
-	got := Rank(&source{details: map[int]Details{7: {User: "root"}}}, one, one, Options{})
+	got := Rank(t.Context(), &source{details: map[int]Details{7: {User: "root"}}}, one, one, Options{})
 	if got.Processes[0].MemoryPercent != nil {
 		t.Errorf("a share of an unknown memory: %v", *got.Processes[0].MemoryPercent)
 	}
@@ -180,7 +181,7 @@ func TestWhatIsNotKnownIsAbsentAndListed(t *testing.T) {
 		t.Error(diff)
 	}
 	known := table(began, Sample{PID: 7})
-	if got := Rank(&source{details: map[int]Details{7: {User: "root"}}}, known, known, Options{}); !cmp.Equal(got.Unavailable, answer.Gaps{}) {
+	if got := Rank(t.Context(), &source{details: map[int]Details{7: {User: "root"}}}, known, known, Options{}); !cmp.Equal(got.Unavailable, answer.Gaps{}) {
 		t.Errorf("gaps %#v where all is known", got.Unavailable)
 	}
 }
@@ -194,7 +195,7 @@ func TestNoProcessesAreAnEmptyList(t *testing.T) {
 
 func TestRowsHoldNoSecretAndNoEscape(t *testing.T) {
 	one := table(began, Sample{PID: 7, Name: "\x1b[31mx\n\u202e"})
-	got := Rank(&source{details: map[int]Details{7: {
+	got := Rank(t.Context(), &source{details: map[int]Details{7: {
 		Arguments: []string{"x", "--password", "hunter2", "--token=hunter2", "\x1b]0;owned\x07"}, User: "a\x1bb",
 	}}}, one, one, Options{}).Processes[0]
 	if got.Name != "�[31mx �" || got.User != "a�b" || got.Command != "x --password [redacted] --token=[redacted] �]0;owned�" {
@@ -224,7 +225,7 @@ func TestCutNameIsCompletedAndNoMore(t *testing.T) {
 		{"systemd-user-se", []string{"/lib/systemd-user-session@1000.c++_x:y"}, "systemd-user-session@1000.c++_x:y"},
 	} {
 		one := table(began, Sample{PID: 7, Name: c.name})
-		got := Rank(&source{details: map[int]Details{7: {Arguments: c.args}}}, one, one, Options{}).Processes[0].Name
+		got := Rank(t.Context(), &source{details: map[int]Details{7: {Arguments: c.args}}}, one, one, Options{}).Processes[0].Name
 		if got != c.want {
 			t.Errorf("%s of %q: got %q, want %q", c.name, c.args, got, c.want)
 		}

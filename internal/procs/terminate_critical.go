@@ -17,6 +17,7 @@ type criticalRule struct {
 	names    []string
 	accounts []string
 	desktop  bool
+	apple    bool // its programs count where Apple puts them, whoever runs them
 	why      string
 }
 
@@ -97,16 +98,29 @@ func (p *Termination) critical(ctx context.Context) string {
 	if f.partOfSystemd() {
 		return "it is a part of systemd"
 	}
-	for _, rule := range criticalRules {
-		if !f.is(rule.names...) {
-			continue
-		}
-		if f.ownedBy(rule.accounts) || rule.desktop && p.systemFile(ctx) {
-			return rule.why
-		}
+	if why := p.underRule(ctx); why != "" {
+		return why
 	}
 	if p.servesSession(ctx) {
 		return "it serves the SSH session of a person"
+	}
+	return ""
+}
+
+// underRule says which rule of the system the process is under. Programs of Apple
+// run as root, as accounts of their own and as people, and count where Apple puts them.
+func (p *Termination) underRule(ctx context.Context) string {
+	rules := criticalRules
+	if p.facts.Mac {
+		rules = macRules
+	}
+	for _, rule := range rules {
+		if !p.facts.is(rule.names...) {
+			continue
+		}
+		if !rule.apple && p.facts.ownedBy(rule.accounts) || (rule.desktop || rule.apple) && p.systemFile(ctx) {
+			return rule.why
+		}
 	}
 	return ""
 }

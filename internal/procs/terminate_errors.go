@@ -3,6 +3,7 @@
 package procs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,9 @@ func (p *Termination) notSignalled(err error) error {
 	switch {
 	case errors.Is(err, ErrNoProcess):
 		return noProcess(p.target.PID)
+	case errors.Is(err, ErrGuarded):
+		return p.protectedAs("macOS lets nobody signal it, root included (System Integrity Protection)").
+			WithFix("Leave it running; nothing lifts this protection while the system is up.")
 	case errors.Is(err, fs.ErrPermission):
 		return fault.New(fault.PermissionDenied, "This user may not end "+p.who()+".").
 			WithFix(fmt.Sprintf("Run it with sudo: sudo sentinel --kill %d", p.target.PID))
@@ -78,7 +82,7 @@ func (p *Termination) stillRunning() *fault.Error {
 	message := fmt.Sprintf("%s was sent SIGKILL and is still there %v later", p.who(), killPeriod)
 	switch {
 	case o.Uninterruptible:
-		message += ": it waits in the kernel and cannot be interrupted (state D"
+		message += ": it waits in the kernel and cannot be interrupted (state " + cmp.Or(o.State, "D")
 		if o.Wait != "" {
 			message += ", in " + sanitize.Text(o.Wait, maxName)
 		}

@@ -112,8 +112,8 @@ func TestCriticalProcesses(t *testing.T) {
 		{"what udevd runs", Facts{Name: "hang", Executable: "/bin/sh", Unit: Unit{Name: "systemd-udevd.service"}}, true, false},
 		{"a tool of systemd", Facts{Name: "systemd-inhibit", Executable: "/usr/bin/systemd-inhibit", Unit: Unit{Name: "session-3.scope"}}, true, false},
 		{"a user's own logind", Facts{Name: "systemd-logind", UserID: 1000, User: "bob", Executable: "/home/bob/lib/systemd/systemd-logind"}, false, false},
-		{"a user's own unit", Facts{Name: "systemd-x", UserID: 1000, User: "bob", Executable: "/tmp/systemd-x", Unit: Unit{"systemd-x.service", true}}, false, false},
-		{"a tool in a unit of root's own", Facts{Name: "systemd-run", Executable: "/usr/bin/systemd-run", Unit: Unit{"systemd-x.service", true}}, true, false},
+		{"a user's own unit", Facts{Name: "systemd-x", UserID: 1000, User: "bob", Executable: "/tmp/systemd-x", Unit: Unit{Name: "systemd-x.service", User: true}}, false, false},
+		{"a tool in a unit of root's own", Facts{Name: "systemd-run", Executable: "/usr/bin/systemd-run", Unit: Unit{Name: "systemd-x.service", User: true}}, true, false},
 		{"anything else of root", Facts{Name: "nginx", Executable: "/usr/sbin/nginx"}, true, false},
 	} {
 		v := killable()
@@ -228,4 +228,46 @@ func TestServiceManagerThatHangsIsNotWaitedFor(t *testing.T) {
 	if got, took, err := do(t, v, Target{}); err != nil || took != managerPeriod || got.WillRestart != nil || took > time.Second {
 		t.Errorf("%+v, %v after %v", got, err, took)
 	}
+}
+
+func TestRulesOfMacOSNameEveryProgramOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, rule := range macRules {
+		if rule.why == "" || len(rule.names) == 0 || rule.desktop {
+			t.Errorf("%+v", rule)
+		}
+		for _, name := range rule.names {
+			if seen[name] {
+				t.Errorf("%s has two rules", name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
+// Names of one system mean nothing on the other.
+func TestRulesAreThoseOfTheSystem(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		facts Facts
+		want  bool
+	}{
+		{"a program of Apple", Facts{Name: "logd", Executable: "/usr/libexec/logd", Mac: true}, true},
+		{"one that runs as an account", Facts{Name: "WindowServer", UserID: 88, Executable: "/System/Library/WindowServer", Mac: true}, true},
+		{"that name on Linux", Facts{Name: "logd", Executable: "/usr/libexec/logd"}, false},
+		{"a name of Linux on a Mac", Facts{Name: "polkitd", Executable: "/usr/lib/polkit-1/polkitd", Mac: true}, false},
+		{"an SSH server on a Mac", Facts{Name: "sshd", Executable: "/usr/sbin/sshd", Mac: true}, true},
+	} {
+		v := killable()
+		v.systemFile, v.facts[0] = true, c.facts
+		_, _, err := do(t, v, Target{})
+		if refused := err != nil && fault.From(err).Code == fault.ProtectedProcess; refused != c.want || err != nil && !refused {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+	v := facts(func(f *Facts) {
+		f.Name, f.Executable, f.Mac, f.Unit = "logd", "/usr/libexec/logd", true, Unit{Name: "com.apple.logd", Job: true}
+	})
+	v.systemFile = true
+	fails(t, v, Target{}, fault.ProtectedProcess, "keeps the record", "--restart-service system/com.apple.logd")
 }

@@ -4,7 +4,6 @@ package procs
 
 import (
 	"context"
-	"strings"
 
 	"sentinel/internal/bound"
 )
@@ -21,7 +20,7 @@ type restart struct {
 // does not say stays unknown.
 func askRestart(ctx context.Context, source TerminationSource, pid int, u Unit) restart {
 	r := restart{unit: u}
-	if u.User || !strings.HasSuffix(u.Name, ".service") {
+	if u.User || !u.service() {
 		return r
 	}
 	policy, err := bound.Call(ctx, managerPeriod, func(ctx context.Context) (RestartPolicy, error) {
@@ -39,7 +38,7 @@ func askRestart(ctx context.Context, source TerminationSource, pid int, u Unit) 
 func (r restart) after(s Signal) (*bool, string) {
 	name := r.unit.Name
 	switch {
-	case !strings.HasSuffix(name, ".service"):
+	case !r.unit.service():
 		return nil, ""
 	case r.unit.User:
 		return nil, name + " is run by the service manager of the user, which may start it again."
@@ -58,7 +57,20 @@ func (r restart) after(s Signal) (*bool, string) {
 	if will == nil {
 		verb = "may"
 	}
-	return will, name + " " + verb + " start it again (Restart=" + r.policy.Restart + "); to restart it, use restart_service, and to keep it off, systemctl stop " + name + "."
+	return will, name + " " + verb + " start it again " + r.means()
+}
+
+// means says why, and what to do about it.
+func (r restart) means() string {
+	name := r.unit.restartName()
+	keep := "; to restart it, use restart_service, and to keep it off, "
+	switch {
+	case !r.unit.Job:
+		return "(Restart=" + r.policy.Restart + ")" + keep + "systemctl stop " + name + "."
+	case r.policy.Restart == "":
+		return "when it is needed" + keep + "sudo launchctl bootout " + name + "."
+	}
+	return "(KeepAlive)" + keep + "sudo launchctl bootout " + name + "."
 }
 
 // willRestart is the table of systemd.service(5) under Restart=. SIGKILL is an

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,10 @@ const (
 // ErrNoProcess says that no process has the ID, or that the one that had it
 // ended and was collected by its parent.
 var ErrNoProcess = errors.New("there is no such process")
+
+// ErrGuarded says that the system lets nobody signal the process, root included,
+// as System Integrity Protection of macOS does.
+var ErrGuarded = errors.New("the system lets nobody signal it")
 
 // A ThreadError says that an ID is that of a thread.
 type ThreadError struct {
@@ -50,8 +55,8 @@ type TerminationSource interface {
 type Pinned interface {
 	// Facts reads what the process is now.
 	Facts(ctx context.Context) (Facts, error)
-	// Probe tells whether it may be signalled, and fails with fs.ErrPermission
-	// where it may not. It changes nothing.
+	// Probe tells whether it may be signalled, and fails with fs.ErrPermission or
+	// [ErrGuarded] where it may not. It changes nothing.
 	Probe() error
 	// Signal sends s, and fails as Probe does.
 	Signal(s Signal) error
@@ -72,12 +77,13 @@ type Pinned interface {
 
 // Facts are what a process is at one moment. What could not be read is empty.
 type Facts struct {
-	Name       string   // as the kernel has it, at most 15 bytes
+	Name       string   // as the kernel of Linux has it, at most 15 bytes; whole on a Mac
 	Arguments  []string // as the process shows them
 	Start      string   // as in [Sample]
 	Ended      bool     // all its threads; only its parent has not collected it
 	Kernel     bool     // a thread of the kernel
 	Nested     bool     // in a PID namespace below this one: it belongs to a container
+	Mac        bool     // of macOS, where other programs are critical
 	UserID     int      // the real one
 	User       string
 	Executable string // the path of the program as the process sees it
@@ -96,17 +102,30 @@ type Relative struct {
 type Unit struct {
 	Name string // such as nginx.service
 	User bool   // of a user's service manager, not of the system's
+	Job  bool   // of launchd, whose units all are services and are called by their labels
+}
+
+// service says whether the service manager starts and restarts the unit itself.
+func (u Unit) service() bool { return u.Job || strings.HasSuffix(u.Name, ".service") }
+
+// restartName is the name of the unit for restart_service.
+func (u Unit) restartName() string {
+	if u.Job {
+		return "system/" + u.Name
+	}
+	return u.Name
 }
 
 // A RestartPolicy is what the service manager does when a service ends.
 type RestartPolicy struct {
-	Restart string // as Restart= in systemd.service(5)
+	Restart string // as Restart= in systemd.service(5); empty when something else starts it
 	MainPID int    // of the process whose end counts; 0 when there is none
 }
 
 // An Obstacle is what keeps a process from ending.
 type Obstacle struct {
 	Uninterruptible bool     // a thread waits in state D of proc_pid_stat(5)
+	State           string   // that state in the words of the system; empty for D
 	Wait            string   // the function of the kernel in which it does; empty when unknown
 	Tracer          Relative // a debugger; PID 0 without one
 }

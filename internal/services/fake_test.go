@@ -15,6 +15,7 @@ import (
 
 // A fake is a service manager of tables. Its clock is that of the test.
 type fake struct {
+	house   House // systemd, unless set
 	units   map[string]Unit
 	caller  Caller
 	log     []string
@@ -42,6 +43,13 @@ func (f *fake) called(what string) {
 		f.calls = map[string]bool{}
 	}
 	f.calls[what] = true
+}
+
+func (f *fake) House() House {
+	if f.house != nil {
+		return f.house
+	}
+	return Systemd
 }
 
 func (f *fake) Open(context.Context) (Manager, error) {

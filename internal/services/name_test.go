@@ -113,7 +113,7 @@ func TestNearNames(t *testing.T) {
 		{"entirely-else.service", nil},
 		{"many.service", nil},
 	} {
-		if diff := cmp.Diff(c.want, near(c.asked, names)); diff != "" {
+		if diff := cmp.Diff(c.want, near(Systemd, c.asked, names)); diff != "" {
 			t.Errorf("%s: %s", c.asked, diff)
 		}
 	}

@@ -15,17 +15,18 @@ const (
 
 // near returns the names that somebody may have meant, the likeliest first.
 // Those that may never be restarted are not suggested.
-func near(asked string, names []string) []string {
+func near(h House, asked string, names []string) []string {
 	type candidate struct {
 		name string
 		away int
 	}
 	var found []candidate
-	wanted := strings.ToLower(strings.TrimSuffix(asked, suffix))
+	wanted := strings.ToLower(h.bare(asked))
 	for _, name := range names[:min(len(names), maxCandidates)] {
-		bare := strings.ToLower(strings.TrimSuffix(name, suffix))
-		if away, ok := distance(wanted, bare); ok && !final(name) && !strings.HasSuffix(bare, "@") {
-			found = append(found, candidate{name, away})
+		for _, form := range h.tails(name) {
+			if away, ok := distance(wanted, strings.ToLower(form)); ok && !final(h, name) {
+				found = append(found, candidate{name, away})
+			}
 		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int {

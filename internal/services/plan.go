@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +30,7 @@ type Options struct {
 // A Restart is one that may be done: every check has passed and nothing has
 // changed yet.
 type Restart struct {
+	house   House
 	manager Manager
 	unit    Unit
 	asked   string
@@ -40,6 +40,7 @@ type Restart struct {
 }
 
 type planner struct {
+	house   House
 	manager Manager
 	options Options
 }
@@ -49,11 +50,12 @@ type planner struct {
 // PROTECTED_SERVICE, RESTART_FAILED (its unit file cannot be used), UNSUPPORTED or
 // UNAVAILABLE. The caller closes what it returns.
 func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error) {
-	name, err := unitName(o.Name)
+	house := source.House()
+	name, err := house.complete(o.Name)
 	if err != nil {
 		return nil, err
 	}
-	if r := ruleOf(name); r != nil && !r.lifts {
+	if r := ruleOf(house, name); r != nil && !r.lifts {
 		return nil, refusal(name, r.why, false)
 	}
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
@@ -62,13 +64,13 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 	if err != nil {
 		return nil, err
 	}
-	p := planner{manager: manager, options: o}
+	p := planner{house: house, manager: manager, options: o}
 	unit, err := p.check(ctx, name)
 	if err != nil {
 		manager.Close()
 		return nil, err
 	}
-	r := &Restart{manager: manager, unit: unit, limit: o.Limit, settle: 2500 * time.Millisecond, grace: 10 * time.Second}
+	r := &Restart{house: house, manager: manager, unit: unit, limit: o.Limit, settle: 2500 * time.Millisecond, grace: house.grace()}
 	if r.limit == 0 {
 		r.limit = DefaultLimit
 	}
@@ -83,6 +85,9 @@ func (r *Restart) Close() { r.manager.Close() }
 
 // Name is the real name of the service.
 func (r *Restart) Name() string { return r.unit.Name }
+
+// Look is the command with which a person looks at the service.
+func (r *Restart) Look() string { return r.house.status(r.unit.Name) }
 
 // Summary says what would be done.
 func (r *Restart) Summary() string {
@@ -110,88 +115,46 @@ func (r *Restart) staleNote() string {
 func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 	u, err := p.manager.Unit(ctx, name)
 	if err != nil {
-		return Unit{}, unavailable(err)
+		return Unit{}, unavailable(p.house, err)
 	}
 	if u.Load == "not-found" {
 		return Unit{}, p.notFound(ctx, name)
 	}
-	if !strings.HasSuffix(u.Name, suffix) {
+	if !p.house.isService(u.Name) {
 		return Unit{}, refusal(name, "it is another name of "+shown(u.Name)+", which is not a service", false)
 	}
-	if err := protectNames(u, name, p.options); err != nil {
+	if err := protectNames(p.house, u, name, p.options); err != nil {
 		return Unit{}, err
 	}
-	if err := checkLoaded(u); err != nil {
+	if err := p.house.checkLoaded(u); err != nil {
 		return Unit{}, err
 	}
 	if err := p.checkReach(ctx, u); err != nil {
 		return Unit{}, err
 	}
-	return u, checkWanted(u)
+	return u, p.house.checkWanted(u)
 }
 
 // notFound names services that may have been meant. Without their list it only
 // says that there is none.
 func (p *planner) notFound(ctx context.Context, name string) error {
-	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".")
+	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".").WithFix("List the services with: " + p.house.loaded())
 	names, err := p.manager.Names(ctx)
 	if err != nil {
 		return e
 	}
-	if meant := near(name, names); len(meant) > 0 {
-		return e.WithFix("Did you mean " + strings.Join(meant, " or ") + "? All of them: systemctl list-unit-files --type=service")
+	if meant := near(p.house, name, names); len(meant) > 0 {
+		return e.WithFix("Did you mean " + strings.Join(meant, " or ") + "? All of them: " + p.house.all())
 	}
 	return e
 }
 
-// checkLoaded refuses what the manager has not been able to read, or does not
-// start and stop for anybody.
-func checkLoaded(u Unit) error {
-	switch {
-	case u.Load == "masked":
-		return fault.New(fault.ServiceMasked, u.Name+" is masked: its administrator has made starting it impossible.").
-			WithFix("If it is meant to run, unmask it first with: systemctl unmask " + u.Name)
-	case u.NotManual: // for systemd, such a unit cannot be started either
-		return refusal(u.Name, "its unit file does not let it be started or stopped by hand", false)
-	case u.Load != "loaded" || u.NoStart:
-		return fault.New(fault.RestartFailed, "The unit file of "+u.Name+" cannot be used ("+shown(u.Load)+"); nothing was changed.").
-			WithFix("Find what is wrong with: systemd-analyze verify " + u.Name)
-	}
-	return nil
-}
-
-// checkWanted refuses to start what is meant to be off. A unit that is not on
-// counts as wanted only when its administrator enabled it.
-func checkWanted(u Unit) error {
-	if on(u) || u.Active == "failed" || enabled(u) {
-		return nil
-	}
-	e := fault.New(fault.ServiceInactive, fmt.Sprintf("%s is not running (%s) and not enabled (%s); restarting would start what is meant to be off.",
-		u.Name, shown(u.Active), shown(u.FileState)))
-	if len(u.TriggeredBy) > 0 {
-		return e.WithFix("It is started when it is needed by " + shown(strings.Join(u.TriggeredBy, ", ")) + "; to start it now: systemctl start " + u.Name)
-	}
-	return e.WithFix("Start it by hand if it is wanted: systemctl start " + u.Name)
-}
-
-// enabled reads the state of a unit file (systemctl(1), is-enabled). What a
-// generator made, such as from a script of /etc/init.d, is enabled where the start of the
-// system wants it; static, indirect, linked and transient units are not.
-func enabled(u Unit) bool {
-	switch u.FileState {
-	case "enabled", "enabled-runtime":
-		return true
-	case "generated":
-		return slices.Contains(u.WantedBy, "multi-user.target") || slices.Contains(u.WantedBy, "graphical.target")
-	}
-	return false
-}
-
-// unavailable keeps the end of a context apart from a manager that does not
-// answer.
-func unavailable(err error) error {
-	if errors.Is(err, context.Canceled) {
+// unavailable keeps the end of a context, and what the manager could tell, apart
+// from a manager that does not answer.
+func unavailable(h House, err error) error {
+	var known *fault.Error
+	if errors.Is(err, context.Canceled) || errors.As(err, &known) {
 		return err
 	}
-	return fault.Wrap(fault.Unavailable, "systemd cannot be asked", err).WithFix("See whether it answers to: systemctl is-system-running")
+	return fault.Wrap(fault.Unavailable, h.word()+" cannot be asked", err).WithFix("See whether it answers to: " + h.alive())
 }

@@ -139,7 +139,7 @@ func TestProtectedServices(t *testing.T) {
 		}
 	}
 	for _, free := range []string{"nginx", "sshguard", "dbusx", "rebooter.x", "userd", "debugger", "haltx", "nftablesx", "wg-quicker", "ufwd"} {
-		if r := ruleOf(free + suffix); r != nil && free != "rebooter.x" {
+		if r := ruleOf(Systemd, free+suffix); r != nil && free != "rebooter.x" {
 			t.Errorf("%s is protected by %s", free, r.pattern)
 		}
 	}

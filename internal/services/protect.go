@@ -24,10 +24,10 @@ const (
 	people  = "it is the session of a person"
 )
 
-// rules are looked at in turn; the first that matches decides. What force lifts
+// systemdRules are looked at in turn; the first that matches decides. What force lifts
 // can cut a session; what it does not lift ends the system or belongs to its manager.
 // Those of systemd that force lifts come back by themselves and end nothing.
-var rules = []rule{
+var systemdRules = []rule{
 	{"ssh", session, true}, {"sshd", session, true}, {"ssh@*", session, true}, {"sshd@*", session, true}, {"sshd-unix-*", session, true}, {"sshd-vsock@*", session, true}, {"dropbear*", session, true},
 	{"dbus", session, true}, {"dbus-broker", session, true}, {"dbus-daemon", session, true}, {"messagebus", session, true},
 	{"systemd-logind", session, true}, {"elogind", session, true},
@@ -63,8 +63,8 @@ var endings = []string{
 var early = []string{"sysinit.target", "basic.target", "local-fs.target", "sockets.target", "paths.target", "timers.target", "slices.target", "swap.target", "cryptsetup.target"}
 
 // ruleOf returns the rule that protects a service, or nil.
-func ruleOf(name string) *rule {
-	bare := strings.TrimSuffix(name, suffix)
+func ruleOf(h House, name string) *rule {
+	bare, rules := h.bare(name), h.rules()
 	for i := range rules {
 		if matches(rules[i].pattern, bare) {
 			return &rules[i]
@@ -74,8 +74,8 @@ func ruleOf(name string) *rule {
 }
 
 // final says whether a service may never be restarted.
-func final(name string) bool {
-	r := ruleOf(name)
+func final(h House, name string) bool {
+	r := ruleOf(h, name)
 	return r != nil && !r.lifts
 }
 
@@ -88,7 +88,7 @@ func ending(name string) bool {
 	if !ok {
 		return false
 	}
-	if r := ruleOf(name); r != nil && r.why == ends {
+	if r := ruleOf(Systemd, name); r != nil && r.why == ends {
 		return true
 	}
 	bare, ok = strings.CutPrefix(bare, "systemd-")
@@ -113,13 +113,16 @@ func matches(pattern, name string) bool {
 
 // protectNames refuses by name. It looks at every name of the unit, so that an
 // alias protects no less than the real one.
-func protectNames(u Unit, asked string, o Options) error {
+func protectNames(h House, u Unit, asked string, o Options) error {
+	if u.Foreign && !o.Force {
+		return refusal(u.Name, "it is a service of another person", true)
+	}
 	for _, name := range append([]string{asked, u.Name}, u.Names...) {
-		if r := ruleOf(name); r != nil && (!r.lifts || !o.Force) {
+		if r := ruleOf(h, name); r != nil && (!r.lifts || !o.Force) {
 			return refusal(u.Name, r.why, r.lifts)
 		}
 		for _, pattern := range o.Protected {
-			if matches(strings.TrimSuffix(pattern, suffix), strings.TrimSuffix(name, suffix)) && !o.Force {
+			if matches(h.bare(pattern), h.bare(name)) && !o.Force {
 				return refusal(u.Name, "the configuration of this machine says so", true)
 			}
 		}

@@ -143,7 +143,7 @@ func (p *planner) started(ctx context.Context, service, name string, seen map[st
 	}
 	next, err := p.manager.Unit(ctx, name)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, unavailable(p.house, err)
 	}
 	if on(next) {
 		return nil, nil
@@ -165,7 +165,7 @@ func (p *planner) checkLost(ctx context.Context, service string, names []string,
 		}
 		other, err := p.manager.Unit(ctx, name)
 		if err != nil {
-			return unavailable(err)
+			return unavailable(p.house, err)
 		}
 		if !on(other) {
 			continue
@@ -187,12 +187,12 @@ func (p *planner) mustStay(u Unit, stops bool) (lifts, kept bool) {
 	if !strings.HasSuffix(u.Name, suffix) {
 		return false, stops && !strings.HasSuffix(u.Name, ".socket") && !strings.HasSuffix(u.Name, ".timer") && !strings.HasSuffix(u.Name, ".path")
 	}
-	if err := protectNames(u, u.Name, p.options); err == nil {
+	if err := protectNames(p.house, u, u.Name, p.options); err == nil {
 		return false, false
 	}
 	forced := p.options
 	forced.Force = true
-	return protectNames(u, u.Name, forced) == nil, true
+	return protectNames(p.house, u, u.Name, forced) == nil, true
 }
 
 // on says whether a unit runs or is about to. One that stops for a restart that

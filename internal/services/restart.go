@@ -27,14 +27,14 @@ const (
 // and it has stayed up for a while. It fails with RESTART_FAILED, PERMISSION_DENIED,
 // UNAVAILABLE, or TIMEOUT when it has not settled within the limit and goes on without
 // being watched. When ctx ends before the job is queued nothing is changed; afterwards
-// systemd goes on by itself, and Do returns at once. What is known of the state is
+// the manager goes on by itself, and Do returns at once. What is known of the state is
 // returned with every error.
 func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 	if err := ctx.Err(); err != nil {
 		return Restarted{}, err
 	}
 	began := time.Now()
-	done := Restarted{Label: r.unit.Name, RequestedName: r.asked, State: state(r.unit, 0)}
+	done := Restarted{Label: r.unit.Name, RequestedName: r.asked, State: r.state(r.unit, 0)}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	job, err := r.manager.Restart(limited, r.unit.Name)
@@ -43,7 +43,7 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 		return done, r.rejected(err)
 	}
 	w, err := r.watch(limited, job)
-	done.State, done.TookMS = state(w.last, w.deaths), time.Since(began).Milliseconds()
+	done.State, done.TookMS = r.state(w.last, w.deaths), time.Since(began).Milliseconds()
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		done.Pending = true
@@ -83,7 +83,7 @@ func (r *Restart) watch(ctx context.Context, job <-chan string) (*watch, error) 
 		}
 		if err != nil {
 			ticker.Stop()
-			return w, fault.Wrap(fault.Unavailable, "systemd took the restart of "+r.unit.Name+" and does not answer since", fmt.Errorf("%w: %w", errUnwatched, err))
+			return w, fault.Wrap(fault.Unavailable, r.house.word()+" took the restart of "+r.unit.Name+" and does not answer since", fmt.Errorf("%w: %w", errUnwatched, err))
 		}
 		w.see(u, time.Now())
 		if settled, err := r.judge(ctx, w, result, time.Now()); settled || err != nil {
@@ -113,27 +113,33 @@ func (r *Restart) lastLook(ctx context.Context, w *watch) error {
 // rejected says why the manager did not queue the restart.
 func (r *Restart) rejected(err error) error {
 	name := r.unit.Name
+	var guarded *GuardedError
 	switch {
 	case errors.Is(err, ErrDenied):
 		return fault.New(fault.PermissionDenied, "Restarting "+name+" needs root.").WithFix("Run: sudo sentinel --restart-service " + name)
 	case errors.Is(err, ErrNoUnit):
-		return fault.New(fault.ServiceNotFound, "There is no unit file of "+name+" any more; nothing was changed.")
+		return fault.New(fault.ServiceNotFound, r.house.gone(name)+"; nothing was changed.").
+			WithFix("List the services with: " + r.house.loaded())
+	case errors.As(err, &guarded):
+		return refusal(name, guarded.Why, false)
+	case errors.Is(err, ErrDisabled):
+		return r.house.checkLoaded(Unit{Name: name, Load: "disabled"})
 	case errors.Is(err, ErrMasked):
 		return fault.New(fault.ServiceMasked, name+" has been masked; nothing was changed.")
 	case errors.Is(err, ErrNoManual):
 		return refusal(name, "its unit file does not let it be started or stopped by hand", false)
 	case errors.Is(err, ErrBusy):
-		return fault.New(fault.RestartFailed, name+" cannot be restarted now: systemd has queued what that would undo, such as a shutdown. Nothing was changed.").
-			WithFix("See what is queued with: systemctl list-jobs")
+		return fault.New(fault.RestartFailed, name+" cannot be restarted now: "+r.house.word()+" has queued what that would undo, such as a shutdown. Nothing was changed.").
+			WithFix("See what is queued with: " + r.house.queue())
 	case errors.Is(err, ErrRejected):
-		return fault.Wrap(fault.RestartFailed, "systemd does not restart "+name, err).WithFix("Find what is wrong with: systemd-analyze verify " + name)
+		return fault.Wrap(fault.RestartFailed, r.house.word()+" does not restart "+name, err).WithFix("Find what is wrong with: " + r.house.verify(name))
 	}
-	return unavailable(err)
+	return unavailable(r.house, err)
 }
 
 func (r *Restart) unsettled(u Unit, after time.Duration) error {
-	return fault.New(fault.Timeout, fmt.Sprintf("%s has not settled within %.0f s: it is %s (%s). systemd goes on by itself.", r.unit.Name, after.Seconds(), shown(u.Active), shown(u.Sub))).
-		WithFix("Look again in a minute with: systemctl status " + r.unit.Name)
+	return fault.New(fault.Timeout, fmt.Sprintf("%s has not settled within %.0f s: it is %s (%s). %s goes on by itself.", r.unit.Name, after.Seconds(), shown(u.Active), shown(u.Sub), r.house.word())).
+		WithFix("Look again in a minute with: " + r.Look())
 }
 
 // message tells of a service that has settled.
@@ -147,7 +153,7 @@ func (r *Restart) message(w *watch) string {
 	case u.MainPID == 0:
 		return fmt.Sprintf("%s was restarted and is %s (%s).", u.Name, shown(u.Active), shown(u.Sub))
 	case w.deaths > 0:
-		return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d. It died at first: systemd has started it again since (%d×).", u.Name, shown(u.Active), shown(u.Sub), u.MainPID, w.deaths)
+		return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d. It died at first: %s has started it again since (%d×).", u.Name, shown(u.Active), shown(u.Sub), u.MainPID, r.house.word(), w.deaths)
 	}
 	return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d.", u.Name, shown(u.Active), shown(u.Sub), u.MainPID)
 }

@@ -11,18 +11,23 @@ import (
 )
 
 // A Unit is one unit as its manager has it. Names are those of
-// org.freedesktop.systemd1(5); the fields from Type on are those of services alone.
+// org.freedesktop.systemd1(5), which other managers translate their own to; the fields from
+// Type on are those of services alone.
 type Unit struct {
 	Name       string   // the real one, where it was asked for by an alias
 	Names      []string // all of them, aliases included
-	Load       string   // loaded, not-found, masked, bad-setting, error
+	Load       string   // loaded, not-found, masked, bad-setting, error; of launchd also disabled, unloaded
 	Active     string   // active, reloading, inactive, failed, activating, deactivating
-	Sub        string   // running, exited, dead, auto-restart, ...
+	Sub        string   // in the words of its manager: running, exited, dead, auto-restart, spawn scheduled, ...
+	Waits      bool     // it has died, and its manager waits to start it again
 	FileState  string   // enabled, disabled, static, generated, ...
 	Job        string   // what is queued for it: restart, stop, ...; "" for nothing
 	NeedReload bool     // its file is newer than what the manager has read
 	NotManual  bool     // the unit refuses to be started or stopped by hand
 	NoStart    bool     // the manager cannot start it
+	Foreign    bool     // of another person than who asks
+	File       string   // that says what it is, where that is of use to a person
+	Output     string   // the file that it writes to; empty for the log of the system
 	Unmet      bool     // a condition of its last start was not met
 
 	Starts      []string // what a start of it starts as well, a failure included
@@ -52,7 +57,8 @@ type Caller struct {
 	Groups []string // control groups, in the same order; "" where one could not be read
 }
 
-// What a manager may answer. Anything else means that it could not be asked.
+// What a manager may answer, besides a [GuardedError]. Anything else means that
+// it could not be asked, but for a [fault.Error], which says itself what it means.
 var (
 	ErrNoUnit   = errors.New("there is no such unit")
 	ErrMasked   = errors.New("the unit is masked")
@@ -60,10 +66,19 @@ var (
 	ErrNoManual = errors.New("the unit may not be started or stopped by hand")
 	ErrBusy     = errors.New("the service manager has queued what a restart would undo, such as a shutdown")
 	ErrRejected = errors.New("the service manager cannot work out how to do it")
+	ErrDisabled = errors.New("the service is disabled")
 )
+
+// A GuardedError says that the system itself lets nobody restart a service.
+type GuardedError struct{ Why string }
+
+// Error implements error.
+func (e *GuardedError) Error() string { return e.Why }
 
 // A Source opens the service manager of the machine.
 type Source interface {
+	// House says which one it is, without asking the machine.
+	House() House
 	// Open connects. It fails with UNSUPPORTED where another program is the service
 	// manager. The Manager outlives ctx.
 	Open(ctx context.Context) (Manager, error)
@@ -79,8 +94,9 @@ type Manager interface {
 	Names(ctx context.Context) ([]string, error)
 	// Caller says who asks.
 	Caller() (Caller, error)
-	// Restart queues a restart and returns at once. The channel tells how the job
-	// ended: done, failed, canceled, timeout, dependency, skipped, ...
+	// Restart queues a restart. It returns when the manager has taken or refused it,
+	// or ctx ends. The channel tells how the job ended: done, failed, canceled, timeout,
+	// dependency, skipped, ...
 	Restart(ctx context.Context, name string) (<-chan string, error)
 	// Log returns at most lines of what the service wrote, and the manager about
 	// it, since then; the latest last. It is as hostile as it was written.

@@ -42,7 +42,7 @@ func (w *watch) see(u Unit, now time.Time) {
 }
 
 // waitsToRestart says whether a service has died and is to be started again.
-func waitsToRestart(u Unit) bool { return strings.HasPrefix(u.Sub, "auto-restart") }
+func waitsToRestart(u Unit) bool { return u.Waits || strings.HasPrefix(u.Sub, "auto-restart") }
 
 // judge says whether the service has settled, and how. result is that of its
 // job.
@@ -80,7 +80,7 @@ func (r *Restart) jobFailed(ctx context.Context, result string) error {
 	case "timeout":
 		return r.failed("was not restarted: its job ran out of time", "")
 	case "canceled":
-		return r.failed("was not restarted: its job was cancelled by another one", "See what is queued with: systemctl list-jobs")
+		return r.failed("was not restarted: its job was cancelled by another one", "See what is queued with: "+r.house.queue())
 	case "assert":
 		return r.failed("was not started: an assertion of its unit file does not hold", "")
 	}
@@ -101,32 +101,32 @@ func (r *Restart) guilty(ctx context.Context) string {
 	return " (" + strings.Join(names[:min(len(names), 3)], ", ") + ")"
 }
 
-// died tells of a service that systemd has given up, by the result of
+// died tells of a service that its manager has given up, by the result of
 // org.freedesktop.systemd1(5).
 func (r *Restart) died(w *watch, result string) error {
-	reset := "Mend what its log lines say, then allow new starts with: systemctl reset-failed " + r.unit.Name
+	word, reset := r.house.word(), r.forgive()
 	switch {
 	case w.deaths > 0:
-		return r.failed(fmt.Sprintf("died %d times since the restart%s, and systemd has given it up (start limit)", w.deaths+1, how(w.last)), reset)
+		return r.failed(fmt.Sprintf("died %d times since the restart%s, and %s has given it up (start limit)", w.deaths+1, r.how(w.last), word), reset)
 	case startLimitHit(w, result):
-		return r.failed("was not started: it was started too often and failed each time, and systemd does not try again (start limit)", reset)
+		return r.failed("was not started: it was started too often and failed each time, and "+word+" does not try again (start limit)", reset)
 	}
 	switch u := w.last; u.Result {
 	case "timeout":
-		return r.failed("did not start or stop in time"+how(u), "")
+		return r.failed("did not start or stop in time"+r.how(u), "")
 	case "watchdog":
 		return r.failed("stopped giving signs of life to its watchdog", "")
 	case "oom-kill":
 		return r.failed("was killed because memory ran out", "Find what uses the memory with: sentinel --top --sort memory")
 	case "resources":
-		return r.failed("could not be started: systemd could not set up what it needs", "")
+		return r.failed("could not be started: "+word+" could not set up what it needs", "")
 	case "protocol":
 		return r.failed("did not start as the type in its unit file says", "")
 	default:
 		if u.Type == "oneshot" {
-			return r.failed("was run again and failed"+how(u), "")
+			return r.failed("was run again and failed"+r.how(u), "")
 		}
-		return r.failed("died right after the restart"+how(u), "")
+		return r.failed("died right after the restart"+r.how(u), "")
 	}
 }
 
@@ -142,38 +142,46 @@ func startLimitHit(w *watch, result string) bool {
 func (r *Restart) ended(w *watch, result string) error {
 	switch u := w.last; {
 	case u.Unmet:
-		return r.failed("was not started: a condition of its unit file is not met", "See which one with: systemctl status "+r.unit.Name)
+		return r.failed("was not started: a condition of its unit file is not met", "See which one with: "+r.Look())
 	case result != "done":
 		return r.failed("was not restarted, and is off", "")
 	case u.Type == "oneshot" || w.before.Active == "inactive":
 		return nil
 	case u.ExitCode != 0:
-		return r.failed("ended by itself right after the restart"+how(u), "")
+		return r.failed("ended by itself right after the restart"+r.how(u), "")
 	default:
 		return r.failed("is off right after the restart: it ended by itself, or a condition of its unit file kept it from starting", "")
 	}
 }
 
-// loops tells of a service that systemd keeps starting.
+// loops tells of a service that its manager keeps starting.
 func (r *Restart) loops(w *watch) error {
 	if w.deaths == 1 {
-		return r.failed("died right after the restart"+how(w.last)+", and systemd waits to start it again", "")
+		return r.failed("died right after the restart"+r.how(w.last)+", and "+r.house.word()+" waits to start it again", "")
 	}
-	return r.failed(fmt.Sprintf("keeps dying: it was seen to die %d times since the restart%s, and systemd starts it again and again", w.deaths, how(w.last)), "")
+	return r.failed(fmt.Sprintf("keeps dying: it was seen to die %d times since the restart%s, and %s starts it again and again", w.deaths, r.how(w.last), r.house.word()), "")
+}
+
+// forgive says how a service that was given up may be started again.
+func (r *Restart) forgive() string {
+	if command := r.house.forgive(r.unit.Name); command != "" {
+		return "Mend what its log lines say, then allow new starts with: " + command
+	}
+	return ""
 }
 
 // failed returns RESTART_FAILED about the service.
 func (r *Restart) failed(what, fix string) error {
 	e := fault.New(fault.RestartFailed, r.unit.Name+" "+what+".")
 	if fix == "" {
-		fix = "Mend what its log lines say, then restart it again. More of them: journalctl --unit=" + r.unit.Name
+		fix = "Mend what its log lines say, then restart it again. " + r.house.logs(r.unit)
 	}
 	return e.WithFix(fix)
 }
 
 // how tells how the last main process ended.
-func how(u Unit) string {
-	s := state(u, 0)
+func (r *Restart) how(u Unit) string {
+	s := r.state(u, 0)
 	switch {
 	case s.Signal != "":
 		return " (" + s.Signal + ")"
@@ -184,7 +192,7 @@ func how(u Unit) string {
 }
 
 // state is what an answer shows of a unit.
-func state(u Unit, restarts int) State {
+func (r *Restart) state(u Unit, restarts int) State {
 	s := State{Active: shown(u.Active), Sub: shown(u.Sub), MainPID: u.MainPID, Restarts: restarts}
 	if u.Result != "success" {
 		s.Result = shown(u.Result)
@@ -196,18 +204,14 @@ func state(u Unit, restarts int) State {
 	case 1:
 		s.ExitStatus = &u.ExitStatus
 	case 2, 3:
-		s.Signal = signalName(u.ExitStatus)
+		s.Signal = r.signalName(u.ExitStatus)
 	}
 	return s
 }
 
-// signalName names a signal of Linux (signal(7)), whatever this was built for.
-func signalName(n int) string {
-	names := map[int]string{
-		1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
-		10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
-	}
-	if name, ok := names[n]; ok {
+// signalName names a signal, or gives its number.
+func (r *Restart) signalName(n int) string {
+	if name := r.house.signal(n); name != "" {
 		return name
 	}
 	return fmt.Sprintf("signal %d", n)

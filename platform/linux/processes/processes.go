@@ -83,7 +83,7 @@ var errReused = errors.New("the process ended, and another one has its PID")
 
 // Details implements [procs.Source]. Whose details were read is settled after
 // reading them: a process that has the PID and the start then had them all along.
-func (s *Source) Details(pid int, start string) (procs.Details, error) {
+func (s *Source) Details(_ context.Context, pid int, start string) (procs.Details, error) {
 	d, err := s.details(pid)
 	stat, statErr := s.proc.Process(pid)
 	switch {

@@ -57,12 +57,12 @@ func TestDetailsNameTheUser(t *testing.T) {
 		2:    {User: "root"},
 		2353: {User: "mira"},
 	} {
-		got, err := s.Details(pid, byPID[pid].Start)
+		got, err := s.Details(t.Context(), pid, byPID[pid].Start)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%d: %v\n%s", pid, err, diff)
 		}
 	}
-	if got, err := s.Details(99999, "6b1f0c2e.1"); !errors.Is(err, fs.ErrNotExist) {
+	if got, err := s.Details(t.Context(), 99999, "6b1f0c2e.1"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a process that is gone: %+v, %v", got, err)
 	}
 }
@@ -70,7 +70,7 @@ func TestDetailsNameTheUser(t *testing.T) {
 func TestUserWithoutANameIsANumber(t *testing.T) {
 	s := New(hosts + "reuse/first")
 	_, byPID := table(t, s)
-	if got, err := s.Details(4242, byPID[4242].Start); got.User != "0" || err != nil {
+	if got, err := s.Details(t.Context(), 4242, byPID[4242].Start); got.User != "0" || err != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -78,7 +78,7 @@ func TestUserWithoutANameIsANumber(t *testing.T) {
 // The first process was sampled, and the second had its PID when it was asked.
 func TestDetailsAreNeverThoseOfAnotherProcess(t *testing.T) {
 	_, byPID := table(t, New(hosts+"reuse/first"))
-	got, err := New(hosts+"reuse/second").Details(4242, byPID[4242].Start)
+	got, err := New(hosts+"reuse/second").Details(t.Context(), 4242, byPID[4242].Start)
 	if diff := cmp.Diff(procs.Details{}, got); diff != "" || !errors.Is(err, errReused) {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -105,7 +105,7 @@ func TestReusedPIDIsMeasuredAsANewProcess(t *testing.T) {
 		after.Samples[i].Read = began.Add(500 * time.Millisecond)
 	}
 	got := map[int]float64{}
-	for _, p := range procs.Rank(source, before, after, procs.Options{}).Processes {
+	for _, p := range procs.Rank(t.Context(), source, before, after, procs.Options{}).Processes {
 		got[p.PID] = p.CPUPercent
 	}
 	if diff := cmp.Diff(map[int]float64{4242: 24, 1: 10}, got); diff != "" {

@@ -44,6 +44,9 @@ var (
 // asked yet.
 func NewServices(root string, runner sysexec.Runner) Services { return Services{root, runner} }
 
+// House implements [services.Source].
+func (Services) House() services.House { return services.Systemd }
+
 // Open implements [services.Source].
 func (s Services) Open(ctx context.Context) (services.Manager, error) {
 	if s.root != "/" || !booted() {

@@ -21,6 +21,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/services"
+	"sentinel/internal/services/servicestest"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
@@ -216,6 +217,35 @@ func TestRestartsOfABootedSystem(t *testing.T) {
 		}
 		outcome{"limited", nil, failed, "started too often", "failed exit-code"}.check(t)
 	})
+}
+
+// situations are the services of the contract, and what comes before each.
+var situations = map[string]outcome{
+	"stays up":                      {"good", []string{"start good"}, "", "", ""},
+	"is off and wanted":             {"wanted", []string{"enable --quiet wanted.service"}, "", "", ""},
+	"takes a while to stop":         {"ignores", []string{"start ignores"}, "", "", ""},
+	"does its work while it is off": {"once", []string{"enable --quiet once.service"}, "", "", ""},
+	"dies with status 3":            {"crash", []string{"start crash", "await /run/crash.service"}, "", "", ""},
+	"dies by SIGKILL":               {"signal", []string{"start signal", "await /run/signal.service"}, "", "", ""},
+	"ends with success":             {"ends", []string{"start ends", "await /run/ends.service"}, "", "", ""},
+	"keeps dying":                   {"loop", []string{"start loop", "await /run/loop.service"}, "", "", ""},
+	"does not stop":                 {"hangs", []string{"start hangs"}, "", "", ""},
+	"is off and not wanted":         {"off", nil, "", "", ""},
+	"is not there":                  {"sho-1", nil, "", "", ""},
+}
+
+func TestContractOfABootedSystem(t *testing.T) {
+	if !testenv.Booted(t, inContainer) {
+		return
+	}
+	t.Cleanup(func() { systemctl(t, true, "kill --signal=KILL ignores hangs") })
+	for _, s := range servicestest.Situations() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			prepare(t, situations[s.Name].before)
+			s.Check(t, NewServices("/", sysexec.Host{}), situations[s.Name].name)
+		})
+	}
 }
 
 // plan only plans, so that a rule that fails does not end the container.

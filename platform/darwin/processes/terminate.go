@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"sentinel/internal/procs"
+	"sentinel/internal/sysexec"
+	jobs "sentinel/platform/darwin/launchd"
+	"sentinel/platform/darwin/ps"
+)
+
+// A Mac is what a [Terminator] needs of the machine.
+type Mac struct {
+	Root   string // below which files are looked at; "/" on a real Mac
+	Runner sysexec.Runner
+	// Kill sends a signal to a process (kill(2)); signal 0 only checks.
+	Kill func(pid int, signal syscall.Signal) error
+	EUID int // effective user of this run
+	PID  int // of this run
+}
+
+// A Terminator holds and signals processes of macOS. That has no handles for
+// processes: one is held by its PID and the second in which it began, which are looked at again
+// right before each signal. What a process could do in the millisecond between the two is end,
+// be collected, and have its PID given to another one that began in the same second, after
+// all other PIDs have been given out.
+type Terminator struct{ mac Mac }
+
+var _ procs.TerminationSource = (*Terminator)(nil)
+
+// NewTerminator returns the Terminator of a Mac. Nothing is asked yet.
+func NewTerminator(m Mac) *Terminator { return &Terminator{m} }
+
+const (
+	// lookLimit bounds one look at processes.
+	lookLimit = 3 * time.Second
+	// maxLevels bounds how many ancestors there may be.
+	maxLevels = 4096
+)
+
+var (
+	errNoStart  = errors.New("ps does not say when it began")
+	errNotFound = errors.New("this run is not among the processes that ps lists")
+	errLevels   = errors.New("they go round in a circle")
+)
+
+// Pin implements [procs.TerminationSource].
+func (t *Terminator) Pin(pid int) (procs.Pinned, error) {
+	p, err := t.look(context.Background(), pid)
+	if err != nil {
+		return nil, err
+	}
+	if p.StartID() == "" {
+		return nil, errNoStart
+	}
+	return &held{from: t, pid: pid, start: p.StartID()}, nil
+}
+
+// look reads one process.
+func (t *Terminator) look(ctx context.Context, pid int) (ps.Process, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	found, err := ps.Lookup(ctx, t.mac.Runner, pid)
+	switch {
+	case err != nil:
+		return ps.Process{}, fmt.Errorf("look at process %d: %w", pid, err)
+	case len(found) == 0:
+		return ps.Process{}, procs.ErrNoProcess
+	}
+	return found[0], nil
+}
+
+// RestartPolicy implements [procs.TerminationSource].
+func (t *Terminator) RestartPolicy(ctx context.Context, unit string) (procs.RestartPolicy, error) {
+	return jobs.RestartPolicy(ctx, t.mac.Runner, unit)
+}
+
+// Lineage implements [procs.TerminationSource]. One listing has all of them.
+func (t *Terminator) Lineage(ctx context.Context) ([]procs.Relative, error) {
+	table, err := ps.Table(ctx, t.mac.Runner)
+	if err != nil {
+		return nil, err
+	}
+	byPID := make(map[int]ps.Process, len(table))
+	for _, p := range table {
+		byPID[p.PID] = p
+	}
+	return lineage(byPID, t.mac.PID)
+}
+
+// lineage walks up to launchd, whose parent is the kernel.
+func lineage(byPID map[int]ps.Process, pid int) ([]procs.Relative, error) {
+	child, found := byPID[pid]
+	if !found {
+		return nil, errNotFound
+	}
+	var list []procs.Relative
+	for child.PPID > 0 {
+		parent, found := byPID[child.PPID]
+		if !found {
+			return nil, fmt.Errorf("process %d, which is one of them, is not listed", child.PPID)
+		}
+		if len(list) == maxLevels {
+			return nil, errLevels
+		}
+		list = append(list, procs.Relative{PID: parent.PID, Name: parent.Name()})
+		child = parent
+	}
+	return list, nil
+}
