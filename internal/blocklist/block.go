@@ -84,6 +84,9 @@ func (b *Blocking) look(ctx context.Context) error {
 	if b.backend, err = b.list.filter(); err != nil {
 		return err
 	}
+	if err := ready(ctx, b.backend); err != nil {
+		return err
+	}
 	b.damage = nil
 	b.known, err = b.list.survey(ctx, b.backend, b.known)
 	if errors.As(err, &b.damage) {

@@ -478,3 +478,48 @@ func BenchmarkBlockBesideTwentyThousand(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+// A prover is a packet filter that may know beforehand that it has no effect.
+type prover struct {
+	*machine
+	err error
+}
+
+func (p prover) Ready(ctx context.Context) error { return errors.Join(p.step(ctx, "ready"), p.err) }
+
+func TestABlockWithoutEffectIsNotPlanned(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	p := prover{machine: m}
+	l.backend = func() (Backend, error) { return p, nil }
+	mustBlock(t, l, "203.0.113.7")
+	for _, c := range []struct {
+		err  error
+		want fault.Code
+	}{
+		{fault.New(fault.NoFirewall, "Packets get around."), fault.NoFirewall},
+		{os.ErrPermission, fault.PermissionDenied},
+		{errFake, fault.FirewallFailed},
+	} {
+		p.err = c.err
+		if _, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.8"}); fault.From(err).Code != c.want {
+			t.Errorf("%v: %v, want %s", c.err, err, c.want)
+		}
+	}
+	u, err := l.PlanUnblock(t.Context(), "203.0.113.7", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Do(t.Context()); err != nil {
+		t.Errorf("it cannot be unblocked either: %v", err)
+	}
+	p.err = nil
+	plan, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.err = fault.New(fault.NoFirewall, "Packets get around.")
+	if _, err := plan.Do(t.Context()); fault.From(err).Code != fault.NoFirewall || len(listed(t, l)) != 0 {
+		t.Errorf("what changed since the plan does not count: %v", err)
+	}
+}

@@ -81,6 +81,14 @@ func find(ctx context.Context, b Backend, a netip.Addr) (sight, error) {
 	return s, unread(ctx, err)
 }
 
+// ready asks the packet filter whether a block would be in force.
+func ready(ctx context.Context, b Backend) error {
+	if p, ok := b.(Prover); ok {
+		return unread(ctx, p.Ready(ctx))
+	}
+	return nil
+}
+
 // loaded reads all that the kernel drops.
 func loaded(ctx context.Context, b Backend) ([]Block, bool, error) {
 	blocks, effective, err := b.Loaded(ctx)

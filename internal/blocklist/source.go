@@ -17,7 +17,7 @@ import (
 // A Backend is a packet filter that can keep addresses out. Its rules stand in
 // a table of its own and touch nobody else's.
 type Backend interface {
-	// Name is that of the packet filter: "nftables" or "iptables".
+	// Name is that of the packet filter: "nftables", "iptables" or "pf".
 	Name() string
 	// Abilities says what the backend can do.
 	Abilities() Abilities
@@ -41,6 +41,14 @@ type Finder interface {
 	// Find reads back what the kernel does with address; found says that it is
 	// among those to be dropped. effective is as in Loaded.
 	Find(ctx context.Context, address netip.Addr) (block Block, found, effective bool, err error)
+}
+
+// A Prover is a Backend that can tell beforehand whether a block would be in
+// force. Whoever implements it is asked before anything is changed.
+type Prover interface {
+	// Ready says why no packet would be dropped even with the own rules in place,
+	// as an error with the code FIREWALL_UNAVAILABLE and what to do about it.
+	Ready(ctx context.Context) error
 }
 
 // Abilities are what a backend can and cannot do.

@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -19,8 +20,12 @@ const maxAccounts = 16 << 20
 type account struct{ name, home string }
 
 // account returns that of the user. The environment is root's behind sudo, so
-// the table is read (passwd(5)); users of a directory service are not in it.
-func (p Patient) account() (account, error) {
+// the table is read (passwd(5)); users of a directory service are not in it. Those of macOS
+// all are ones of such a service, and id(1) asks it.
+func (p Patient) account(ctx context.Context) (account, error) {
+	if p.mac() {
+		return p.macAccount(ctx)
+	}
 	f, err := os.Open(p.at("/etc/passwd"))
 	if err != nil {
 		return account{}, err
@@ -37,12 +42,12 @@ func (p Patient) account() (account, error) {
 }
 
 // withName returns p with a name of its user.
-func (p Patient) withName() Patient {
+func (p Patient) withName(ctx context.Context) Patient {
 	if p.User.Name != "" {
 		return p
 	}
 	p.User.Name = "user " + strconv.Itoa(p.User.UID)
-	if a, err := p.account(); err == nil {
+	if a, err := p.account(ctx); err == nil {
 		p.User.Name = a.name
 	}
 	return p

@@ -25,24 +25,28 @@ const maxClient = 8 << 20
 type client struct{ id, name, path string }
 
 // known lists the clients whose configuration is looked for.
-func known() []client {
+func (p Patient) known() []client {
+	settings := ".config" // of programs with a window
+	if p.mac() {
+		settings = "Library/Application Support"
+	}
 	return []client{
-		{"claude_desktop", "Claude Desktop", ".config/Claude/claude_desktop_config.json"},
+		{"claude_desktop", "Claude Desktop", settings + "/Claude/claude_desktop_config.json"},
 		{"claude_code", "Claude Code", ".claude.json"},
 		{"cursor", "Cursor", ".cursor/mcp.json"},
-		{"vscode", "VS Code", ".config/Code/User/mcp.json"},
+		{"vscode", "VS Code", settings + "/Code/User/mcp.json"},
 		{"gemini_cli", "Gemini CLI", ".gemini/settings.json"},
 		{"copilot_cli", "Copilot CLI", ".copilot/mcp-config.json"},
 	}
 }
 
-func clients(_ context.Context, p Patient) []Finding {
-	who, err := p.account()
+func clients(ctx context.Context, p Patient) []Finding {
+	who, err := p.account(ctx)
 	if err != nil {
 		return one(Unknown, "The home folder of the user is not known: "+err.Error(), "")
 	}
 	var all []Finding
-	for _, c := range known() {
+	for _, c := range p.known() {
 		raw, err := readOwn(filepath.Join(p.at(who.home), c.path))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue

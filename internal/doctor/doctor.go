@@ -71,7 +71,10 @@ func checks() []check {
 		{id: "packet_filter", name: "packet filter", look: packetFilter},
 		{id: "firewall", name: "firewall", look: firewall},
 		{id: "service_manager", name: "service manager", look: serviceManager},
-		{id: "restore", name: "restoring of blocks", system: "linux", look: restore},
+		{id: "restore", name: "restoring of blocks", look: restore},
+		{id: "full_disk_access", name: "full disk access", system: "darwin", look: fullDiskAccess},
+		{id: "quarantine", name: "quarantine", system: "darwin", look: quarantine},
+		{id: "programs", name: "programs of macOS", system: "darwin", look: macPrograms},
 		{id: "clients", name: "clients", look: clients},
 	}
 }
@@ -95,9 +98,14 @@ func Examine(ctx context.Context, p Patient) Report {
 	return r
 }
 
+// The longest texts of a finding, in characters. A fix that is cut is of no use.
+const (
+	maxValue = 300
+	maxFix   = 400
+)
+
 func (r *Report) add(f Finding) {
-	const most = 300
-	f.Value, f.Fix = sanitize.Text(f.Value, most), sanitize.Text(f.Fix, most)
+	f.Value, f.Fix = sanitize.Text(f.Value, maxValue), sanitize.Text(f.Fix, maxFix)
 	switch f.Status {
 	case Problem:
 		r.Problems++

@@ -86,9 +86,19 @@ func (p Patient) kept(dir string, trusted func(string) error) []Finding {
 	return p.room(dir, dir+" belongs to root")
 }
 
+// toHold is the folder above dir that has to be there. macOS has no /var/lib; it
+// is made with dir.
+func (p Patient) toHold(dir string) string {
+	above := filepath.Dir(dir)
+	if _, err := os.Stat(p.at(above)); p.mac() && errors.Is(err, fs.ErrNotExist) {
+		return filepath.Dir(above)
+	}
+	return above
+}
+
 // toBeMade judges a folder that the first change makes.
 func (p Patient) toBeMade(dir string, trusted func(string) error) []Finding {
-	above := filepath.Dir(dir)
+	above := p.toHold(dir)
 	if _, err := os.Stat(p.at(above)); err != nil {
 		return one(Warning, "There is neither "+dir+" nor "+above+".", "sudo mkdir -p "+above)
 	}
@@ -106,7 +116,7 @@ func (p Patient) room(dir, seen string) []Finding {
 	case err != nil:
 		return one(Unknown, seen+"; its file system does not answer: "+err.Error(), "")
 	case readOnly:
-		return one(Problem, seen+", on a file system that is mounted for reading only", "Mount it for writing: findmnt -T "+dir)
+		return one(Problem, seen+", on a file system that is mounted for reading only", p.either("Mount it for writing: findmnt -T "+dir, "See which one it is: df "+dir))
 	case free < leastRoom:
 		return one(Problem, fmt.Sprintf("%s, and only %d MiB are free there", seen, free>>20), "Make room: df -h "+dir)
 	default:

@@ -33,8 +33,11 @@ type Patient struct {
 	ConfigError error
 	StateDir    string
 	JournalDir  string
-	// Programs asks sudo what it allows.
+	// Programs asks sudo what it allows, and macOS what only its programs tell.
 	Programs sysexec.Runner
+	// OSVersion names the operating system with its version: "macOS 26.6 (25G72)".
+	// It is only asked on macOS.
+	OSVersion func(ctx context.Context) (string, error)
 
 	Journal        Probe // verifies the journal
 	Blocklist      Probe // reads the list of blocked addresses
@@ -86,6 +89,17 @@ func (probe Probe) ask(ctx context.Context, worst, fix string) []Finding {
 	}
 }
 
+// mac says that the machine is a Mac.
+func (p Patient) mac() bool { return p.OS == "darwin" }
+
+// either returns the one of two texts that fits the machine.
+func (p Patient) either(linux, mac string) string {
+	if p.mac() {
+		return mac
+	}
+	return linux
+}
+
 // at returns where a path of the machine is found.
 func (p Patient) at(path string) string { return filepath.Join(p.Root, path) }
 
@@ -98,7 +112,7 @@ func blocklist(ctx context.Context, p Patient) []Finding {
 }
 
 func packetFilter(ctx context.Context, p Patient) []Finding {
-	return p.PacketFilter.ask(ctx, Warning, "Install nftables; without it, or iptables, no address can be blocked.")
+	return p.PacketFilter.ask(ctx, Warning, p.either("Install nftables; without it, or iptables, no address can be blocked.", "Without pf no address can be blocked; see what it says with: sudo /sbin/pfctl -s info"))
 }
 
 func firewall(ctx context.Context, p Patient) []Finding {
@@ -106,5 +120,5 @@ func firewall(ctx context.Context, p Patient) []Finding {
 }
 
 func serviceManager(ctx context.Context, p Patient) []Finding {
-	return p.ServiceManager.ask(ctx, Warning, "Without systemd no service can be restarted through sentinel.")
+	return p.ServiceManager.ask(ctx, Warning, p.either("Without systemd no service can be restarted through sentinel.", "See what launchd says with: /bin/launchctl print system"))
 }

@@ -25,13 +25,20 @@ func (p Patient) install() string {
 	if own, err := p.Binary(); err == nil && filepath.Dir(own) != filepath.Dir(named) && pasteable(own) {
 		from = filepath.Dir(own)
 	}
+	if p.mac() {
+		return p.macInstall(from)
+	}
 	return "Install both programs where only root can write: sudo install -o root -g root -m 755 " +
 		from + "/sentinel " + from + "/sentinel-mcp " + filepath.Dir(named)
 }
 
-func system(_ context.Context, p Patient) []Finding {
-	if p.OS != "linux" {
-		return one(Problem, "sentinel "+p.Version+" on "+p.OS, "Use a system that sentinel supports: Linux.")
+func system(ctx context.Context, p Patient) []Finding {
+	switch p.OS {
+	case "darwin":
+		return p.macSystem(ctx)
+	case "linux":
+	default:
+		return one(Problem, "sentinel "+p.Version+" on "+p.OS, "Use a system that sentinel supports: Linux or macOS.")
 	}
 	seen := "sentinel " + p.Version + " on " + p.distribution()
 	raw, err := os.ReadFile(p.at("/proc/sys/kernel/osrelease"))

@@ -23,6 +23,9 @@ func unitFolders() []string {
 // restore looks for the units that bring blocked addresses back at boot and end
 // them in time. They are enabled when another unit wants them.
 func restore(ctx context.Context, p Patient) []Finding {
+	if p.mac() {
+		return p.macRestore(ctx)
+	}
 	const fix = "sudo install -m 0644 packaging/systemd/sentinel-restore.* /etc/systemd/system/ && sudo systemctl daemon-reload && sudo systemctl enable --now sentinel-restore.service sentinel-restore.timer"
 	if info, err := os.Lstat(p.at("/run/systemd/system")); err != nil || !info.IsDir() { // sd_booted(3)
 		return one(Unknown, "systemd does not run here.", "Have this machine run at boot and every minute: sentinel --restore-blocklist")

@@ -27,6 +27,7 @@ const askLimit = 5 * time.Second
 
 func sudoProgram(_ context.Context, p Patient) []Finding {
 	const fix = "Install sudo; without it only root itself can use what needs root."
+	again := p.either("Install sudo again with the package manager.", "sudo is a part of macOS: install macOS again over itself.")
 	info, err := os.Stat(p.at(sudo))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -34,10 +35,10 @@ func sudoProgram(_ context.Context, p Patient) []Finding {
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	case info.Mode()&fs.ModeSetuid == 0:
-		return one(Problem, sudo+" lacks the set-user-ID bit and cannot become root.", "Install sudo again with the package manager.")
+		return one(Problem, sudo+" lacks the set-user-ID bit and cannot become root.", again)
 	}
 	if err := p.Trusted(p.at(sudo)); err != nil {
-		return one(Problem, err.Error(), "Install sudo again with the package manager.")
+		return one(Problem, err.Error(), again)
 	}
 	return one(OK, sudo+" is there", "")
 }
@@ -45,7 +46,7 @@ func sudoProgram(_ context.Context, p Patient) []Finding {
 // sudoersFile looks at the file under its usual name. The rules may stand in
 // another one; what they allow is asked of sudo itself.
 func sudoersFile(_ context.Context, p Patient) []Finding {
-	const install = "sudo visudo -csf packaging/sudoers.d/sentinel && sudo install -o root -g root -m 0440 packaging/sudoers.d/sentinel " + sudoers
+	install := "sudo visudo -csf packaging/sudoers.d/sentinel && sudo install -o root -g " + p.rootGroup() + " -m 0440 packaging/sudoers.d/sentinel " + sudoers
 	info, err := os.Lstat(p.at(sudoers))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -78,7 +79,7 @@ func sudoRules(ctx context.Context, p Patient) []Finding {
 	if _, err := os.Stat(p.at(sudo)); err != nil {
 		return one(Unknown, "There is no sudo to ask.", "")
 	}
-	p = p.withName()
+	p = p.withName(ctx)
 	listing, listed := p.question(ctx)
 	var refused []string
 	for _, tool := range p.Tools {
@@ -114,6 +115,9 @@ func (p Patient) allow() string {
 	name := p.User.Name
 	if !pasteable(name) {
 		name = "USER"
+	}
+	if p.mac() {
+		return macAllow(name)
 	}
 	return "If it is wanted, which holds from the next login on: sudo groupadd --force --system sentinel && " +
 		"sudo install -o root -g root -m 440 packaging/sudoers.d/sentinel " + sudoers + " && sudo usermod --append --groups sentinel " + name

@@ -14,7 +14,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"sentinel/internal/blocklist"
+	"sentinel/internal/blocklist/blocklisttest"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
@@ -76,7 +76,8 @@ func iptablesKind(variant string) kind {
 	return k
 }
 
-// contract is what every blocklist.Backend promises, with real packets.
+// contract is what every blocklist.Backend promises, with real packets, and
+// what those of Linux promise beside that.
 func contract(t *testing.T, k kind) {
 	for _, program := range []string{"nft", "iptables", "iptables-legacy", "ip6tables-legacy", "conntrack", "ip", "sysctl"} {
 		testenv.Program(t, program, "nftables, iptables, conntrack, iproute2 or procps")
@@ -87,149 +88,60 @@ func contract(t *testing.T, k kind) {
 	b := backendOf(k.name)
 	w := newWorld(t)
 	w.open()
+	blocklisttest.Contract(t, blocklisttest.Subject{
+		Backend: b, Peers: peers, Strangers: strangers, Most: k.most,
+		Clean: func(t *testing.T) {
+			w.t = t
+			commands(k.clean)(t)
+		},
+		Flush: commands(k.flush), Overtake: commands(k.overtake),
+		Passes: w.passesFor, Stops: w.stopsFor,
+	})
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, kind, blocklist.Backend, *world)
 	}{
-		{"nothing is loaded at first", testEmpty},
-		{"packets stop both ways", testPackets},
-		{"a list is what was asked for", testLists},
 		{"open connections are cut", testOpen},
-		{"blocks end", testEnds},
-		{"bad addresses are refused", testRefused},
-		{"many addresses", testMany},
-		{"another tool's flush", testFlush},
-		{"another tool's rule", testOvertaken},
 		{"beside other firewalls", testOthers},
 		{"many processes at once", testCrowd},
 		{"killed at any moment", testKilled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w.t = t
-			for _, command := range k.clean {
-				run(t, command)
-			}
+			commands(k.clean)(t)
 			c.test(t, k, b, w)
 		})
 	}
 }
 
-var peers = []netip.Addr{netip.MustParseAddr(peer4), netip.MustParseAddr(peer6)}
+var (
+	peers     = []netip.Addr{netip.MustParseAddr(peer4), netip.MustParseAddr(peer6)}
+	strangers = []netip.Addr{netip.MustParseAddr(stranger4), netip.MustParseAddr(stranger6)}
+)
 
-func blocksOf(left time.Duration, addresses ...netip.Addr) []blocklist.Block {
-	var list []blocklist.Block
-	for _, a := range addresses {
-		list = append(list, blocklist.Block{Address: a, Left: left})
-	}
-	return list
-}
+// What the shared checks are made of is of use here too.
+var (
+	blocksOf = blocklisttest.Blocks
+	numbered = blocklisttest.Numbered
+	add      = blocklisttest.Add
+	remove   = blocklisttest.Remove
+	loaded   = blocklisttest.Loaded
+	mustLoad = blocklisttest.MustLoad
+)
 
-func add(t *testing.T, b blocklist.Backend, left time.Duration, addresses ...netip.Addr) {
-	t.Helper()
-	if err := b.Add(t.Context(), blocksOf(left, addresses...)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func remove(t *testing.T, b blocklist.Backend, addresses ...netip.Addr) {
-	t.Helper()
-	if err := b.Remove(t.Context(), addresses); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// loaded checks what is loaded, and returns what is left of each.
-func loaded(t *testing.T, b blocklist.Backend, effective bool, want ...netip.Addr) map[netip.Addr]time.Duration {
-	t.Helper()
-	blocks, works, err := b.Loaded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := map[netip.Addr]time.Duration{}
-	for _, block := range blocks {
-		if _, twice := left[block.Address]; twice {
-			t.Errorf("%s is listed twice", block.Address)
-		}
-		left[block.Address] = block.Left
-	}
-	if works != effective || len(left) != len(want) || slices.ContainsFunc(want, func(a netip.Addr) bool { _, ok := left[a]; return !ok }) {
-		t.Errorf("loaded %d addresses, effective %v; want %d, %v", len(left), works, len(want), effective)
-	}
-	return left
-}
-
-// found checks that Find, where there is one, finds these addresses and no
-// stranger.
 func found(t *testing.T, b blocklist.Backend, effective bool, want ...netip.Addr) {
 	t.Helper()
-	f, ok := b.(blocklist.Finder)
-	if !ok {
-		return
-	}
-	strangers := []netip.Addr{netip.MustParseAddr(stranger4), netip.MustParseAddr(stranger6)}
-	for i, a := range append(want, strangers...) {
-		if a.Is4() {
-			a = netip.AddrFrom16(a.As16())
-		}
-		block, there, works, err := f.Find(t.Context(), a)
-		if err != nil || there != (i < len(want)) || works != effective || there && block.Address != a.Unmap() {
-			t.Errorf("%s: %v, found %v, effective %v, %v", a, block, there, works, err)
-		}
-	}
+	blocklisttest.Found(t, b, strangers, effective, want...)
 }
 
-func testEmpty(t *testing.T, _ kind, b blocklist.Backend, _ *world) {
-	loaded(t, b, false)
-	remove(t, b, peers...)
-	loaded(t, b, false)
-	add(t, b, 0)
-	found(t, b, false)
-	loaded(t, b, false)
-}
-
-func testPackets(t *testing.T, _ kind, b blocklist.Backend, w *world) {
-	add(t, b, 0, peers...)
-	w.shut()
-	found(t, b, true, peers...)
-	remove(t, b, peers[1])
-	found(t, b, true, peers[0])
-	for _, p := range paths() {
-		if strings.Contains(p.to, ":") {
-			w.passes(p)
-		} else if w.delivered(p.place, p.from, p.to, 60*time.Millisecond) {
-			t.Errorf("a packet gets from %s to %s", p.from, p.to)
+// commands runs them one after the other.
+func commands(list []string) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Helper()
+		for _, command := range list {
+			run(t, command)
 		}
 	}
-	remove(t, b, peers...)
-	w.open()
-	loaded(t, b, true)
-}
-
-func testLists(t *testing.T, _ kind, b blocklist.Backend, _ *world) {
-	all := append(numbered(4, 3), numbered(6, 3)...)
-	add(t, b, time.Hour, all...)
-	add(t, b, time.Hour, all...)
-	if err := b.Add(t.Context(), append(blocksOf(time.Minute, all[0]), blocksOf(2*time.Hour, all[0])...)); err != nil {
-		t.Fatal(err)
-	}
-	add(t, b, 0, all[1], all[3])
-	left := loaded(t, b, true, all...)
-	want := map[netip.Addr]time.Duration{all[0]: 2 * time.Hour, all[1]: 0, all[2]: time.Hour, all[3]: 0, all[4]: time.Hour, all[5]: time.Hour}
-	for a, w := range want {
-		if !b.Abilities().Expires {
-			w = 0
-		}
-		if got := left[a]; got > w || got < w-time.Minute {
-			t.Errorf("%s has %v left, want %v", a, got, w)
-		}
-	}
-	found(t, b, true, all...)
-	mapped := netip.AddrFrom16(netip.MustParseAddr("192.0.2.77").As16())
-	add(t, b, 0, mapped)
-	loaded(t, b, true, append(all, netip.MustParseAddr("192.0.2.77"))...)
-	remove(t, b, mapped, all[0])
-	remove(t, b, all[0])
-	loaded(t, b, true, all[1:]...)
 }
 
 func testOpen(t *testing.T, _ kind, b blocklist.Backend, w *world) {
@@ -258,104 +170,6 @@ func testOpen(t *testing.T, _ kind, b blocklist.Backend, w *world) {
 		sees(t, told.there, syscall.ECONNRESET)
 		remove(t, b, block)
 	}
-}
-
-func testEnds(t *testing.T, _ kind, b blocklist.Backend, w *world) {
-	add(t, b, 1500*time.Millisecond, peers...)
-	w.shut()
-	ends := time.Now().Add(4 * time.Second)
-	for time.Now().Before(ends) && len(mustLoad(t, b)) > 0 {
-		pause(50 * time.Millisecond)
-	}
-	if b.Abilities().Expires {
-		w.open()
-		loaded(t, b, true)
-		add(t, b, -time.Second, peers...)
-		add(t, b, time.Nanosecond, peers...)
-		for time.Now().Before(ends) && len(mustLoad(t, b)) > 0 {
-			pause(5 * time.Millisecond)
-		}
-		loaded(t, b, true)
-		add(t, b, 250*365*24*time.Hour, peers...)
-		for a, left := range loaded(t, b, true, peers...) {
-			if left < 249*365*24*time.Hour {
-				t.Errorf("%s has %v left", a, left)
-			}
-		}
-		return
-	}
-	w.shut()
-	loaded(t, b, true, peers...)
-}
-
-func mustLoad(t *testing.T, b blocklist.Backend) []blocklist.Block {
-	t.Helper()
-	blocks, _, err := b.Loaded(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return blocks
-}
-
-func testRefused(t *testing.T, _ kind, b blocklist.Backend, _ *world) {
-	for _, bad := range []netip.Addr{{}, netip.MustParseAddr("fe80::1%p0")} {
-		if err := b.Add(t.Context(), blocksOf(0, peers[0], bad)); err == nil {
-			t.Errorf("%q is blocked", bad)
-		}
-		if err := b.Remove(t.Context(), []netip.Addr{bad}); err == nil {
-			t.Errorf("%q is unblocked", bad)
-		}
-	}
-	loaded(t, b, false)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := b.Add(ctx, blocksOf(0, peers[0])); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled Add: %v", err)
-	}
-	loaded(t, b, false)
-}
-
-func testMany(t *testing.T, k kind, b blocklist.Backend, w *world) {
-	if m := b.Abilities().Most; m != 0 && k.most > m {
-		t.Errorf("%d are more than %d", k.most, m)
-	}
-	all := append(numbered(4, k.most/2), numbered(6, k.most-k.most/2)...)
-	began := time.Now()
-	add(t, b, time.Hour, all...)
-	t.Logf("add %d: %v", len(all), time.Since(began))
-	began = time.Now()
-	loaded(t, b, true, all...)
-	t.Logf("loaded: %v", time.Since(began))
-	began = time.Now()
-	add(t, b, time.Hour, peers...)
-	found(t, b, true, peers...)
-	t.Logf("two more, with proof: %v", time.Since(began))
-	w.shut()
-	remove(t, b, append(all, peers...)...)
-	loaded(t, b, true)
-}
-
-func testFlush(t *testing.T, k kind, b blocklist.Backend, w *world) {
-	add(t, b, 0, peers...)
-	for _, command := range k.flush {
-		run(t, command)
-	}
-	loaded(t, b, false)
-	w.open()
-	add(t, b, 0, peers...)
-	loaded(t, b, true, peers...)
-	w.shut()
-}
-
-func testOvertaken(t *testing.T, k kind, b blocklist.Backend, w *world) {
-	add(t, b, 0, peers...)
-	for _, command := range k.overtake {
-		run(t, command)
-	}
-	loaded(t, b, false, peers...)
-	add(t, b, 0, numbered(4, 1)...)
-	loaded(t, b, true, append(numbered(4, 1), peers...)...)
-	w.shut()
 }
 
 // otherFirewalls are the rules that matter of ufw, firewalld and Docker: they
@@ -405,20 +219,6 @@ func testOthers(t *testing.T, k kind, b blocklist.Backend, w *world) {
 	if flows := run(t, "conntrack -L"); strings.Contains(flows, peer4+" ") {
 		t.Errorf("flows are left: %s", flows)
 	}
-}
-
-// numbered makes up n addresses of a family.
-func numbered(family, n int) []netip.Addr {
-	a := netip.MustParseAddr("10.0.0.1")
-	if family == 6 {
-		a = netip.MustParseAddr("2001:db8:ffff::1")
-	}
-	var list []netip.Addr
-	for range n {
-		list = append(list, a)
-		a = a.Next()
-	}
-	return list
 }
 
 // A child is this program once more, as a process that adds addresses: kind,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os/exec"
 	"strings"
 	"sync"
@@ -161,19 +162,55 @@ func (w *world) passes(p path) {
 	w.t.Errorf("%s: nothing gets from %s to %s", p.direction, p.from, p.to)
 }
 
+// of says that the peer at one end of the path has this address.
+func (p path) of(peer netip.Addr) bool { return p.from == peer.String() || p.to == peer.String() }
+
+func (w *world) passesFor(t *testing.T, peer netip.Addr) {
+	t.Helper()
+	for _, p := range paths() {
+		if p.of(peer) {
+			w.passes(p)
+		}
+	}
+}
+
+func (w *world) stopsFor(t *testing.T, peer netip.Addr) {
+	t.Helper()
+	for _, p := range paths() {
+		if p.of(peer) {
+			w.stops(p)
+		}
+	}
+	for _, p := range strangerPaths() {
+		if strings.Contains(p.from, ":") == peer.Is6() {
+			w.passes(p)
+		}
+	}
+}
+
+func (w *world) stops(p path) {
+	w.t.Helper()
+	if w.delivered(p.place, p.from, p.to, 60*time.Millisecond) {
+		w.t.Errorf("%s: a packet gets from %s to %s", p.direction, p.from, p.to)
+	}
+}
+
+// strangerPaths are those that no block is about.
+func strangerPaths() []path {
+	return []path{
+		{"in", "peer", stranger4, here4}, {"out", "", here4, stranger4}, {"forward", "peer", stranger4, far4},
+		{"in", "peer", stranger6, here6}, {"out", "", here6, stranger6}, {"forward", "far", far6, stranger6},
+	}
+}
+
 // shut checks that nothing passes on any path, and that others are not
 // touched.
 func (w *world) shut() {
 	w.t.Helper()
 	for _, p := range paths() {
-		if w.delivered(p.place, p.from, p.to, 60*time.Millisecond) {
-			w.t.Errorf("%s: a packet gets from %s to %s", p.direction, p.from, p.to)
-		}
+		w.stops(p)
 	}
-	for _, p := range []path{
-		{"in", "peer", stranger4, here4}, {"out", "", here4, stranger4}, {"forward", "peer", stranger4, far4},
-		{"in", "peer", stranger6, here6}, {"out", "", here6, stranger6}, {"forward", "far", far6, stranger6},
-	} {
+	for _, p := range strangerPaths() {
 		w.passes(p)
 	}
 }

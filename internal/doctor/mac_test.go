@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+// entry is what id(1) prints of an ordinary user.
+const entry = "ann:********:501:20::0:0:Ann Example:/Users/ann:/bin/zsh\n"
+
+// A mac plays the programs that the doctor asks, by the path of each.
+type mac map[string]sysexec.Result
+
+// Run implements [sysexec.Runner].
+func (m mac) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	r, ok := m[c.Path]
+	if !ok || c.Timeout == 0 {
+		return sysexec.Result{}, fs.ErrNotExist
+	}
+	return r, nil
+}
+
+func answers() mac {
+	return mac{
+		sudo: {}, "/usr/bin/id": {Stdout: []byte(entry)},
+		"/usr/bin/xattr": {Exit: 1, Stderr: []byte("xattr: " + own + ": No such xattr: com.apple.quarantine\n")},
+	}
+}
+
+// wellMac is a Mac on which everything is as it should be.
+func wellMac(t *testing.T, more map[string]string) Patient {
+	t.Helper()
+	files := map[string]string{
+		own[1:]: "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/sudoers.d/sentinel": "x", "etc/sentinel/config.yaml": "",
+		"var/lib/sentinel/": "", "var/log/sentinel/": "", "Users/ann/" + protected: "x",
+		"Users/ann/Library/Application Support/Claude/claude_desktop_config.json": `{"mcpServers":{"sentinel":{"command":"/usr/local/bin/sentinel-mcp"}}}`,
+	}
+	for _, path := range used() {
+		files[path[1:]] = "x"
+	}
+	maps.Copy(files, more)
+	root := testenv.Plant(t, files)
+	mode(t, root+"/usr/bin/sudo", 0o755|fs.ModeSetuid)
+	mode(t, root+"/etc/sudoers.d/sentinel", 0o440)
+	fine := func(context.Context) (string, error) { return "fine", nil }
+	return Patient{
+		Root: root, OS: "darwin", Version: "1.2.3", User: User{UID: 501},
+		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
+		Tools: []Tool{{"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
+		Programs: answers(), OSVersion: func(context.Context) (string, error) { return "macOS 26.6 (25G72)", nil },
+		Journal: fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,
+	}
+}
+
+func TestAHealthyMacHasNothingToMend(t *testing.T) {
+	r := Examine(t.Context(), wellMac(t, nil))
+	for _, f := range r.Checks {
+		if f.ID == "restore" {
+			continue // launchd's is judged elsewhere
+		}
+		if f.Status != OK || f.Value == "" || f.Name == "" || f.Fix != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(r.Checks) != applicable("darwin") {
+		t.Errorf("%d findings", len(r.Checks))
+	}
+	if f := find(t, r, "system"); f.Value != "sentinel 1.2.3 on macOS 26.6 (25G72)" {
+		t.Errorf("%q", f.Value)
+	}
+	if f := find(t, r, "client.claude_desktop"); f.Value != "It starts /usr/local/bin/sentinel-mcp." {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestWhatIsWrongOnAMacIsFoundAndHasAFix(t *testing.T) {
+	answer := func(path string, r sysexec.Result) func(*testing.T, *Patient) {
+		return func(_ *testing.T, p *Patient) {
+			m := answers()
+			m[path] = r
+			p.Programs = m
+		}
+	}
+	remove := func(path string) func(*testing.T, *Patient) {
+		return func(t *testing.T, p *Patient) {
+			t.Helper()
+			must(t, os.RemoveAll(p.at(path)))
+		}
+	}
+	version := func(name string) func(*testing.T, *Patient) {
+		return func(_ *testing.T, p *Patient) {
+			p.OSVersion = func(context.Context) (string, error) { return name, nil }
+		}
+	}
+	for _, test := range []struct {
+		name             string
+		change           func(*testing.T, *Patient)
+		id, status       string
+		says, fix, never string
+	}{
+		{"old macOS", version("macOS 11.7.10 (20G1427)"), "system", Warning, "11.7.10", "macOS 12", ""},
+		{"macOS of no version", version("macOS"), "system", Unknown, "unknown version", "sw_vers", ""},
+		{"nobody who knows the version", func(_ *testing.T, p *Patient) { p.OSVersion = nil }, "system", Unknown, "unknown version", "", ""},
+		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install -o root -g wheel -m 755 bin/sentinel", "install -d"},
+		{"Homebrew's folder", func(_ *testing.T, p *Patient) { p.Trusted = suspect("/usr/local/bin", "/bin/sentinel") }, "binary", Problem, "root is not used", "sudo install -d -o root -g wheel -m 755 /opt/sentinel /opt/sentinel/bin && sudo install", "-m 755 /usr/local/bin"},
+		{"no folder yet", func(t *testing.T, p *Patient) {
+			remove("/usr/local/bin")(t, p)
+			p.Binary = func() (string, error) { return "/Users/ann/bin/sentinel", nil }
+		}, "server", Warning, "no /Users/ann/bin/sentinel-mcp", "sudo install -d -o root -g wheel -m 755 /usr/local/bin && sudo install -o root -g wheel -m 755 /Users/ann/bin/sentinel", "-g root"},
+		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "There is no", "-g wheel", "-g root"},
+		{"sudo refuses", answer(sudo, sysexec.Result{Exit: 1}), "sudo_rules", Warning, "does not let ann run 1 of 1", "sudo dseditgroup -o edit -a ann -t user sentinel", "usermod"},
+		{"sudo that cannot become root", func(t *testing.T, p *Patient) { mode(t, p.at("/usr/bin/sudo"), 0o755) }, "sudo", Problem, "set-user-ID", "install macOS", "package manager"},
+		{"no /var/lib", remove("/var/lib"), "state_folder", OK, "the first change makes it", "", ""},
+		{"no user", answer("/usr/bin/id", sysexec.Result{Exit: 1, Stderr: []byte("id: 501: no such user\n")}), "clients", Unknown, "no user 501", "", ""},
+		{"another user", answer("/usr/bin/id", sysexec.Result{Stdout: []byte(strings.Replace(entry, "501", "502", 1))}), "clients", Unknown, "no user 501", "", ""},
+		{"no packet filter", func(_ *testing.T, p *Patient) {
+			p.PacketFilter = func(context.Context) (string, error) { return "", errors.New("off") }
+		}, "packet_filter", Warning, "off", "pfctl", "nftables"},
+		{"no launchd", func(_ *testing.T, p *Patient) {
+			p.ServiceManager = func(context.Context) (string, error) { return "", errors.New("off") }
+		}, "service_manager", Warning, "off", "launchctl", "systemd"},
+		{"a program is missing", remove("/sbin/pfctl"), "programs", Problem, "/sbin/pfctl", "part of macOS", ""},
+		{"both are marked", answer("/usr/bin/xattr", sysexec.Result{Stdout: []byte(own + ": 0083;5991b778;Safari;\n/usr/local/bin/sentinel-mcp: 0083;5991b778;Safari;\n")}), "quarantine", Warning, own + ", /usr/local/bin/sentinel-mcp", "sudo xattr -d com.apple.quarantine " + own + " /usr/local/bin/sentinel-mcp", ""},
+		{"one is marked", answer("/usr/bin/xattr", sysexec.Result{Exit: 1, Stdout: []byte("/usr/local/bin/sentinel-mcp: 0083;5991b778;Safari;\n")}), "quarantine", Warning, "sentinel-mcp", "quarantine /usr/local/bin/sentinel-mcp", own + " "},
+		{"no xattr", func(_ *testing.T, p *Patient) { m := answers(); delete(m, "/usr/bin/xattr"); p.Programs = m }, "quarantine", Unknown, "cannot be looked for", "", ""},
+		{"another language", answer("/usr/bin/xattr", sysexec.Result{Exit: 1, Stderr: []byte("Nicht erlaubt\n")}), "quarantine", Unknown, "does not tell", "", ""},
+		{"no protected file", remove("/Users/ann/Library/Application Support/com.apple.TCC"), "full_disk_access", Unknown, "cannot be opened", "", ""},
+		{"no protected file of the system", func(_ *testing.T, p *Patient) { p.AsRoot = true }, "full_disk_access", Unknown, "cannot be opened", "", ""},
+		{"no client", remove("/Users/ann/Library"), "clients", Unknown, "/Users/ann", "sentinel-mcp", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := wellMac(t, nil)
+			test.change(t, &p)
+			f := find(t, Examine(t.Context(), p), test.id)
+			if f.Status != test.status || !strings.Contains(f.Value, test.says) || !strings.Contains(f.Fix, test.fix) || test.never != "" && strings.Contains(f.Fix, test.never) {
+				t.Errorf("%+v, want %s, %q, fix %q without %q", f, test.status, test.says, test.fix, test.never)
+			}
+		})
+	}
+}
+
+// EPERM is the answer of TCC, also to root; EACCES that of owner and mode.
+func TestFullDiskAccessIsToldFromTheModeOfTheFile(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		status string
+		fix    string
+	}{
+		{nil, OK, ""}, {&fs.PathError{Err: syscall.EPERM}, Warning, "Full Disk Access"}, {&fs.PathError{Err: syscall.EACCES}, Unknown, "sudo sentinel --doctor"},
+		{&fs.PathError{Err: syscall.ENOENT}, Unknown, ""}, {&fs.PathError{Err: syscall.EIO}, Unknown, ""},
+	} {
+		f := Patient{OS: "darwin"}.judgeAccess(test.err)[0]
+		if f.Status != test.status || !strings.Contains(f.Fix, test.fix) || test.fix == "" && f.Fix != "" {
+			t.Errorf("%v: %+v", test.err, f)
+		}
+	}
+}
+
+// A fix that was cut cannot be pasted.
+func TestFixesOfAMacAreNotCut(t *testing.T) {
+	p := wellMac(t, nil)
+	p.Trusted = suspect("/usr/local/bin")
+	p.Binary = func() (string, error) { return "/Users/somebody.with.a.name/Downloads/sentinel", nil }
+	for _, fix := range []string{p.install(), macAllow("somebody.with.a.name"), p.judgeAccess(syscall.EPERM)[0].Fix} {
+		if len(fix) > maxFix {
+			t.Errorf("%d bytes: %s", len(fix), fix)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"howett.net/plist"
+
+	"sentinel/internal/fault"
+)
+
+const shippedDaemon = "../../packaging/launchd/com.sentinel.restore.plist"
+
+func shippedFile(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile(shippedDaemon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// The whole of the file is checked: launchd ignores what it does not know.
+func TestTheShippedDaemon(t *testing.T) {
+	var all map[string]any
+	format, err := plist.Unmarshal([]byte(shippedFile(t)), &all)
+	if err != nil || format != plist.XMLFormat {
+		t.Fatal(format, err)
+	}
+	want := map[string]any{
+		"Label": "com.sentinel.restore", "ProgramArguments": []any{"/usr/local/bin/sentinel", "--restore-blocklist"},
+		"RunAtLoad": true, "StartInterval": uint64(60), "ProcessType": "Background", "ExitTimeOut": uint64(60),
+	}
+	for key, value := range want {
+		if got, ok := all[key]; !ok || !equalValues(got, value) {
+			t.Errorf("%s is %#v, want %#v", key, got, value)
+		}
+		delete(all, key)
+	}
+	for key := range all {
+		t.Errorf("%s is not expected", key)
+	}
+}
+
+func equalValues(a, b any) bool {
+	list, ok := b.([]any)
+	if !ok {
+		return a == b
+	}
+	other, ok := a.([]any)
+	if !ok || len(list) != len(other) {
+		return false
+	}
+	for i := range list {
+		if list[i] != other[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func TestTheDaemonOfAMac(t *testing.T) {
+	good := shippedFile(t)
+	state := func(text string, err error) func(*Patient) {
+		return func(p *Patient) {
+			p.UnitState = func(_ context.Context, unit string) (string, error) {
+				if unit != "com.sentinel.restore" {
+					return "", errors.New(unit)
+				}
+				return text, err
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		file   string
+		change func(*Patient)
+		status string
+		says   string
+		fix    string
+	}{
+		"all is well":       {good, nil, OK, "is installed", ""},
+		"it waits":          {good, state("inactive", nil), OK, "is installed", ""},
+		"nobody can tell":   {good, state("", errors.New("no")), OK, "is installed", ""},
+		"nothing":           {"", nil, Warning, "not installed", "launchctl bootstrap system"},
+		"not loaded":        {good, state("", fault.New(fault.ServiceNotFound, "no")), Warning, "not loaded", "launchctl bootstrap system"},
+		"it fails":          {good, state("failed", nil), Problem, "has failed", "--restore-blocklist"},
+		"no property list":  {"garbage", nil, Problem, "no property list", "sudo install"},
+		"cut off":           {good[:len(good)-30], nil, Problem, "no property list", "sudo install"},
+		"another program":   {strings.Replace(good, "/usr/local/bin/sentinel", "/opt/none", 1), nil, Problem, "there is no such program", "sudo install"},
+		"no path":           {strings.Replace(good, "/usr/local/bin/sentinel", "sentinel", 1), nil, Problem, "without its whole path", "sudo install"},
+		"no program":        {strings.Replace(good, "/usr/local/bin/sentinel", "/etc/sudoers.d/sentinel", 1), nil, Problem, "is no program", "sudo install"},
+		"only at boot":      {strings.Replace(good, "StartInterval", "Umask", 1), nil, Warning, "at an interval", "sudo install"},
+		"not at boot":       {strings.Replace(good, "<true/>", "<false/>", 1), nil, Warning, "at boot", "sudo install"},
+		"something else":    {strings.Replace(good, "--restore-blocklist</string>", "--json</string>", 1), nil, Warning, "--restore-blocklist", "sudo install"},
+		"others can change": {good, func(p *Patient) { p.Trusted = suspect("restore.plist") }, Problem, "others than root", "sudo install"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			if c.file != "" {
+				files["Library/LaunchDaemons/com.sentinel.restore.plist"] = c.file
+			}
+			p := wellMac(t, files)
+			if c.change != nil {
+				c.change(&p)
+			}
+			f := find(t, Examine(t.Context(), p), "restore")
+			if f.Status != c.status || !strings.Contains(f.Value, c.says) || !strings.Contains(f.Fix, c.fix) {
+				t.Errorf("%+v, want %s, %q, fix %q", f, c.status, c.says, c.fix)
+			}
+		})
+	}
+}
