@@ -12,7 +12,7 @@ OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
 
-.PHONY: all run build test test-mac record-darwin race lint bench cross golden fuzz clients install uninstall package dist clean help
+.PHONY: all run build test test-mac record-darwin race lint bench cross golden fuzz clients install uninstall package dist mcpb clean help
 
 all: lint test build
 
@@ -77,7 +77,7 @@ cross:
 ## golden: rewrite the golden files, schemas and generated pages
 golden:
 	@test -z "$$CI" || { echo "golden files are not rewritten in CI"; exit 1; }
-	$(GO) test ./internal/cli ./internal/mcpserver ./platform/linux/audit ./platform/linux/inventory ./platform/linux/packages ./platform/linux/vitals -update
+	$(GO) test ./internal/cli ./internal/mcpserver ./packaging/mcpb ./internal/audit ./platform/darwin/audit ./platform/linux/audit ./platform/linux/inventory ./platform/linux/packages ./platform/linux/vitals -update
 
 ## fuzz: each fuzz target for FUZZTIME (15s)
 fuzz:
@@ -154,8 +154,17 @@ dist:
 		cp -r README.md LICENSE CHANGELOG.md docs packaging $(DIST)/sentinel-$(VERSION)-$$target/ || exit 1; \
 		tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w --mtime=@$(EPOCH) -cf - sentinel-$(VERSION)-$$target | gzip -9n > $(DIST)/sentinel-$(VERSION)-$$target.tar.gz || exit 1; \
 	done
-	rm -rf $(DIST)/host $(DIST)/*/
+	$(MAKE) mcpb
+	rm -rf $(DIST)/*/
 	cd $(DIST) && sha256sum * > SHA256SUMS
+
+## mcpb: bundles for one-click installation in Claude Desktop, for macOS and Linux, into dist/
+mcpb:
+	for target in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do \
+		GOOS=$${target%-*} GOARCH=$${target#*-} $(MAKE) build BIN=$(DIST)/mcpb/$$target || exit 1; \
+	done
+	$(GO) run ./packaging/mcpb $(DIST)/mcpb $(DIST)
+	rm -rf $(DIST)/mcpb
 
 ## clean: remove what was built
 clean:

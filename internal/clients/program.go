@@ -20,7 +20,7 @@ type Search struct {
 // Program returns an absolute path that stays: the sentinel-mcp that root has
 // installed, else the running one under the name that outlives its next version.
 func (s Search) Program() (string, error) {
-	for _, dir := range []string{"/usr/local/bin", "/usr/bin"} {
+	for _, dir := range []string{"/usr/local/bin", "/opt/sentinel/bin", "/usr/bin"} {
 		path := filepath.Join(s.Root, dir, program)
 		if runs(path) && s.Trusted(path) == nil {
 			return path, nil

@@ -17,7 +17,7 @@ type locator func() (string, error)
 
 // installed are the places of packages and of "make install", where root alone
 // writes.
-var installed = []string{"/usr/local/bin/sentinel", "/usr/bin/sentinel"}
+var installed = []string{"/usr/local/bin/sentinel", "/opt/sentinel/bin/sentinel", "/usr/bin/sentinel"}
 
 // locate returns the locator for the path given on the command line, or for
 // the folder of the own executable. PATH is not searched: the user's PATH must not decide what

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Installs sentinel on a Mac, from the folder of an unpacked release or a built
+# checkout, and puts nothing where anybody but root could change it:
+#
+#   sudo packaging/macos/install.sh
+#
+# Homebrew on Intel gives /usr/local/bin to a user, who could then put another program in
+# place of one that sudo runs as root. In that case, or with PREFIX=/opt/sentinel, everything goes below
+# /opt/sentinel, which is added to the paths of login shells. With DESTDIR the files are only staged there,
+# for a package; nothing is switched on.
+set -eu
+
+here=$(cd "$(dirname "$0")/../.." && pwd)
+destdir=${DESTDIR:-}
+die() { echo "install.sh: $*" >&2; exit 1; }
+
+[ -n "$destdir" ] || [ "$(id -u)" = 0 ] || die "root is needed; run: sudo $0"
+[ -n "$destdir" ] || [ "$(uname -s)" = Darwin ] || die "this is for macOS; on other systems use make install"
+
+bin=$here
+[ -x "$bin/sentinel" ] || bin=$here/bin
+for program in sentinel sentinel-mcp; do
+  [ -x "$bin/$program" ] || die "there is no $program in $here; run make build first"
+done
+
+# Whether root alone decides what a folder and those above it hold.
+ours() {
+  folder=$1
+  while :; do
+    [ ! -e "$folder" ] || [ -z "$(find "$folder" -prune \( ! -user root -o -perm -0020 -o -perm -0002 \) -print)" ] || return 1
+    [ "$folder" = / ] && return 0
+    folder=$(dirname "$folder")
+  done
+}
+
+prefix=${PREFIX:-/usr/local}
+if [ "$prefix" = /usr/local ] && ! ours /usr/local/bin; then
+  prefix=/opt/sentinel
+  echo "/usr/local/bin can be changed by others than root; installing below $prefix"
+fi
+[ -n "$destdir" ] || ours "$prefix/bin" || die "$prefix/bin can be changed by others than root; choose another PREFIX"
+
+put() { # mode, source, target
+  mkdir -p "$destdir$(dirname "$3")"
+  sed "s|/usr/local/bin|$prefix/bin|g" "$2" > "$destdir$3.new"
+  finish "$1" "$3"
+}
+copy() { # mode, source, target
+  mkdir -p "$destdir$(dirname "$3")"
+  cp "$2" "$destdir$3.new"
+  finish "$1" "$3"
+}
+finish() { # a file is never seen half-written or with other rights
+  [ "$(id -u)" != 0 ] || chown 0:0 "$destdir$2.new"
+  chmod "$1" "$destdir$2.new"
+  mv -f "$destdir$2.new" "$destdir$2"
+}
+
+umask 022
+for program in sentinel sentinel-mcp; do
+  copy 755 "$bin/$program" "$prefix/bin/$program"
+  copy 644 "$here/docs/man/$program.1" "$prefix/share/man/man1/$program.1"
+  [ -n "$destdir" ] || xattr -d com.apple.quarantine "$prefix/bin/$program" 2>/dev/null || true
+done
+for plist in "$here"/packaging/launchd/*.plist; do
+  put 644 "$plist" "/Library/LaunchDaemons/${plist##*/}"
+done
+if [ "$prefix" != /usr/local ]; then
+  mkdir -p "$destdir/etc/paths.d" "$destdir/etc/manpaths.d"
+  echo "$prefix/bin" > "$destdir/etc/paths.d/sentinel"
+  echo "$prefix/share/man" > "$destdir/etc/manpaths.d/sentinel"
+fi
+mkdir -p "$destdir/etc/sentinel"
+(umask 077 && mkdir -p "$destdir/etc/sentinel/secrets")
+[ -e "$destdir/etc/sentinel/config.yaml" ] || copy 644 "$here/packaging/config.yaml" /etc/sentinel/config.yaml
+put 755 "$here/packaging/macos/uninstall.sh" "$prefix/share/sentinel/uninstall.sh"
+put 440 "$here/packaging/sudoers.d/sentinel" "$prefix/share/sentinel/sudoers"
+
+[ -n "$destdir" ] || PREFIX=$prefix sh "$here/packaging/macos/postinstall"

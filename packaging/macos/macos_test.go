@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+// Package macos tests what the scripts for macOS put where, as far as another
+// system can show it.
+package macos
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/testenv"
+)
+
+// stage runs install.sh on a release of made-up programs and returns the modes of
+// the files that it stages.
+func stage(t *testing.T, prefix string) (root string, files map[string]fs.FileMode) {
+	t.Helper()
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := t.TempDir()
+	for _, folder := range []string{"docs", "packaging"} {
+		if err := os.CopyFS(filepath.Join(release, folder), os.DirFS(filepath.Join(checkout, folder))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, program := range []string{"sentinel", "sentinel-mcp"} {
+		if err := os.WriteFile(filepath.Join(release, program), []byte("program"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root = t.TempDir()
+	cmd := exec.Command("/bin/sh", filepath.Join(release, "packaging/macos/install.sh"))
+	cmd.Env = append(os.Environ(), "DESTDIR="+root, "PREFIX="+prefix)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	files = map[string]fs.FileMode{}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && d.Name() != "secrets" {
+			return err
+		}
+		info, err := d.Info()
+		files[strings.TrimPrefix(path, root)] = info.Mode().Perm()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root, files
+}
+
+func TestInstallStagesForRootAlone(t *testing.T) {
+	for _, prefix := range []string{"/usr/local", "/opt/sentinel"} {
+		root, got := stage(t, prefix)
+		want := map[string]fs.FileMode{
+			prefix + "/bin/sentinel": 0o755, prefix + "/bin/sentinel-mcp": 0o755,
+			prefix + "/share/man/man1/sentinel.1": 0o644, prefix + "/share/man/man1/sentinel-mcp.1": 0o644,
+			prefix + "/share/sentinel/uninstall.sh": 0o755, prefix + "/share/sentinel/sudoers": 0o440,
+			"/Library/LaunchDaemons/com.sentinel.restore.plist": 0o644, "/Library/LaunchDaemons/com.sentinel.report.plist": 0o644,
+			"/etc/sentinel/config.yaml": 0o644, "/etc/sentinel/secrets": 0o700,
+		}
+		if prefix != "/usr/local" {
+			want["/etc/paths.d/sentinel"], want["/etc/manpaths.d/sentinel"] = 0o644, 0o644
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", prefix, diff)
+		}
+		for _, file := range []string{prefix + "/share/sentinel/uninstall.sh", prefix + "/share/sentinel/sudoers", "/Library/LaunchDaemons/com.sentinel.restore.plist", "/Library/LaunchDaemons/com.sentinel.report.plist"} {
+			raw, err := os.ReadFile(filepath.Join(root, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if named := strings.Contains(string(raw), "/usr/local/bin"); !strings.Contains(string(raw), prefix+"/bin") || named != (prefix == "/usr/local") {
+				t.Errorf("%s does not name %s/bin, or another folder:\n%s", file, prefix, raw)
+			}
+		}
+		visudo := testenv.Program(t, "visudo", "sudo")
+		if out, err := exec.Command(visudo, "-csf", filepath.Join(root, prefix, "share/sentinel/sudoers")).CombinedOutput(); err != nil {
+			t.Errorf("visudo: %v\n%s", err, out)
+		}
+	}
+}
+
+func TestScriptsAreShell(t *testing.T) {
+	shellcheck := testenv.Program(t, "shellcheck", "shellcheck")
+	for _, pattern := range []string{"install.sh", "uninstall.sh", "build-pkg.sh", "postinstall", "../scripts/*.sh"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, files, err)
+		}
+		if out, err := exec.Command(shellcheck, files...).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}

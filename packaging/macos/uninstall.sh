@@ -1,0 +1,28 @@
+#!/bin/sh
+# Removes what install.sh put on this Mac. The lists in /var/lib/sentinel, the
+# journal in /var/log/sentinel, secrets and a configuration that was changed stay.
+set -eu
+[ "$(id -u)" = 0 ] || { echo "uninstall.sh: root is needed; run: sudo $0" >&2; exit 1; }
+bin=/usr/local/bin
+prefix=${bin%/bin}
+
+for job in com.sentinel.report com.sentinel.restore; do
+  /bin/launchctl bootout "system/$job" 2>/dev/null || true
+  rm -f "/Library/LaunchDaemons/$job.plist"
+done
+
+# Nobody could lift a block once sentinel is gone. The list stays, and holds again
+# after the next installation.
+/sbin/pfctl -a com.apple/000.Sentinel -F all 2>/dev/null || true
+token=$(sed -n 's/.*"token": *"\{0,1\}\([0-9]*\).*/\1/p' /var/lib/sentinel/pf-reference.json 2>/dev/null || true)
+[ -z "$token" ] || /sbin/pfctl -X "$token" 2>/dev/null || true
+rm -f /var/lib/sentinel/pf-reference.json
+
+rm -f "$bin/sentinel" "$bin/sentinel-mcp" "$prefix/share/man/man1/sentinel.1" "$prefix/share/man/man1/sentinel-mcp.1"
+rm -f /etc/paths.d/sentinel /etc/manpaths.d/sentinel /private/etc/sudoers.d/sentinel
+rm -rf "$prefix/share/sentinel"
+[ "$prefix" != /opt/sentinel ] || rmdir /opt/sentinel/bin /opt/sentinel/share/man/man1 /opt/sentinel/share/man /opt/sentinel/share /opt/sentinel 2>/dev/null || true
+rmdir /etc/sentinel/secrets 2>/dev/null || true
+/usr/sbin/dseditgroup -o delete sentinel 2>/dev/null || true
+/usr/sbin/pkgutil --forget com.sentinel.pkg >/dev/null 2>&1 || true
+echo "Removed. What was done to this Mac is still in /var/log/sentinel and /var/lib/sentinel."
