@@ -39,11 +39,12 @@ type EnableOptions struct {
 type Enabled struct {
 	FirewallStatus string `json:"firewall_status"` // as read back
 	Changed        bool   `json:"changed"`
-	// Manager is [UFW], [Firewalld] or [Nftables]; absent when a firewall was on
-	// already that none of them has loaded.
+	// Manager is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall]; absent when
+	// a firewall was on already that none of them has loaded.
 	Manager string `json:"manager,omitempty"`
-	// AllowedPorts are those of remote sessions, which were let in first; absent,
-	// as are the other lists, when a firewall was on already: its rules are not looked at.
+	// AllowedPorts are those of remote sessions, which were let in first unless the
+	// rules do that by themselves; absent, as are the other lists, when a firewall was on
+	// already: its rules are not looked at.
 	AllowedPorts []Port `json:"allowed_ports,omitzero"`
 	// Closes lists what other hosts could reach and now cannot; at most 30. It is
 	// empty when that is nothing, and then there is no total.
@@ -66,6 +67,7 @@ type Enabling struct {
 	force   bool
 	ports   []Port       // to be let in
 	peers   []netip.Addr // of open remote sessions
+	app     *Application // before; nil on other systems than macOS
 	note    string       // sentences about what force has passed over
 }
 
@@ -75,9 +77,12 @@ type Enabling struct {
 // the port of remote sessions is not known, with FIREWALL_FAILED because a rule shuts it.
 func PlanEnable(ctx context.Context, source Source, wall Wall, o EnableOptions) (*Enabling, error) {
 	facts := source.Firewall(ctx)
-	e := &Enabling{source: source, before: Assess(facts), force: o.Force}
+	e := &Enabling{source: source, before: Assess(facts), force: o.Force, app: facts.Application}
 	e.result = Enabled{FirewallStatus: Active}
 	if e.before.State == Unknown {
+		if known, ok := errors.AsType[*fault.Error](facts.unread()); ok {
+			return nil, known
+		}
 		return nil, fault.New(fault.Unavailable, "Whether a firewall is on cannot be told: "+e.before.Evidence+".").
 			WithFix("Run it as root: sudo sentinel --fix-firewall")
 	}
@@ -104,6 +109,8 @@ func (e *Enabling) alreadyOn(f Facts, manager Manager) {
 		return slices.ContainsFunc(f.Chains, func(c Chain) bool { return c.Table == name && c.Input })
 	}
 	switch {
+	case f.Application != nil:
+		e.result.Manager = ApplicationFirewall
 	case inTable(BaselineTable):
 		e.result.Manager = Nftables
 		if manager != nil && manager.Name() == Nftables {
@@ -259,15 +266,22 @@ func (e *Enabling) takeBack(ctx context.Context, cause error) error {
 		return failure.WithFix("Look at the firewall from a console of the machine: it may be half on.")
 	}
 	failure.Message += "; what was changed was taken back"
+	if known, ok := errors.AsType[*fault.Error](cause); ok && known.Fix != "" {
+		return failure.WithFix(known.Fix)
+	}
 	return failure
 }
 
 // name begins a sentence.
 func (e *Enabling) name() string {
-	if e.manager.Name() == Nftables {
+	switch e.manager.Name() {
+	case Nftables:
 		return "A rule set of sentinel's own in nftables"
+	case ApplicationFirewall:
+		return "The Application Firewall"
+	default:
+		return e.manager.Name()
 	}
-	return e.manager.Name()
 }
 
 // allowed is a sentence about the ports of remote sessions.
@@ -282,6 +296,9 @@ func (e *Enabling) allowed(were string) string {
 	for _, p := range e.result.AllowedPorts {
 		names = append(names, p.String())
 	}
+	if e.app != nil {
+		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", strings.Join(names, ", "))
+	}
 	open := "sessions"
 	if e.manager.Name() == Nftables {
 		open = "connections" // the others know only those that their rules let in anyway
@@ -289,8 +306,19 @@ func (e *Enabling) allowed(were string) string {
 	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", strings.Join(names, ", "), were, open)
 }
 
-// closing is a sentence about what becomes unreachable.
+// closing is a sentence about what becomes unreachable, and on macOS another
+// about what nobody can tell in advance.
 func (e *Enabling) closing(become string) string {
+	if e.app != nil {
+		if e.result.ClosesTotal == 0 {
+			return "No rule of it shuts a service out. " + e.app.unlisted()
+		}
+		return e.closed(become) + " " + e.app.unlisted()
+	}
+	return e.closed(become)
+}
+
+func (e *Enabling) closed(become string) string {
 	switch n := e.result.ClosesTotal; n {
 	case 0:
 		return "No other service loses its reach."
@@ -324,6 +352,8 @@ func (e *Enabling) another() string {
 	switch e.result.Manager {
 	case UFW:
 		return fmt.Sprintf(" To let another port in: sudo ufw allow %s.", example)
+	case ApplicationFirewall:
+		return " To let another program in: System Settings, Network, Firewall, Options."
 	case Firewalld:
 		return fmt.Sprintf(" To let another port in: sudo firewall-cmd --permanent --add-port=%s, then sudo firewall-cmd --reload.", example)
 	default:

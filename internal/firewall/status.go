@@ -55,6 +55,17 @@ type Facts struct {
 	Chains []Chain
 	// Unreadable is why loaded rules could not be read.
 	Unreadable error
+	// Application is the firewall of macOS, which all else here then says nothing
+	// about; nil on other systems.
+	Application *Application
+}
+
+// unread is why the facts are not all there, nil when they are.
+func (f Facts) unread() error {
+	if f.Application != nil {
+		return f.Application.Unreadable
+	}
+	return f.Unreadable
 }
 
 // A Source reads the facts.
@@ -72,6 +83,9 @@ type Status struct {
 // word counts only where rules cannot be read. Without either the answer is
 // Unknown, never Disabled.
 func Assess(f Facts) Status {
+	if f.Application != nil {
+		return f.Application.assess()
+	}
 	var found []Chain
 	for _, c := range f.Chains {
 		if c.Input && c.Table != OwnTable && filters(f.Chains, c, map[string]bool{}) {
@@ -84,9 +98,9 @@ func Assess(f Facts) Status {
 	managed := len(f.Managers) > 0
 	switch {
 	case f.Unreadable != nil && managed:
-		return Status{Active, f.Managers[0] + " is on (its rules " + unread(f.Unreadable) + ")"}
+		return Status{Active, f.Managers[0] + " is on (its rules " + unread(f.Unreadable, "are ") + ")"}
 	case f.Unreadable != nil:
-		return Status{Unknown, "the rules " + unread(f.Unreadable)}
+		return Status{Unknown, "the rules " + unread(f.Unreadable, "are ")}
 	case managed:
 		return Status{Disabled, f.Managers[0] + " says it is on, but no rule that filters is loaded"}
 	default:
@@ -112,11 +126,11 @@ func evidence(found []Chain, complete bool) string {
 	}
 }
 
-// unread ends a sentence that begins with "the rules".
-func unread(err error) string {
+// unread ends a sentence about what could not be read.
+func unread(err error, are string) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return "are " + answer.Reason(err)
+		return are + answer.Reason(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return answer.Reason(err)
 	default:

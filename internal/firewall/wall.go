@@ -17,6 +17,8 @@ const (
 	Firewalld = "firewalld"
 	// Nftables is the rule set of sentinel itself, for a machine without a manager.
 	Nftables = "nftables"
+	// ApplicationFirewall is that of macOS.
+	ApplicationFirewall = "application-firewall"
 )
 
 // BaselineTable is the table of family inet in which the rule set of sentinel
@@ -98,7 +100,7 @@ type Wall interface {
 
 // A Manager switches one kind of firewall on.
 type Manager interface {
-	// Name is [UFW], [Firewalld] or [Nftables].
+	// Name is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall].
 	Name() string
 	// Rules reads what the manager will let in by itself. It changes nothing. A
 	// rule that refuses certain addresses counts when one of peers is among them.

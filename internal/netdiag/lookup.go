@@ -64,10 +64,14 @@ type Lookup struct {
 
 // Names are where names are looked up.
 type Names struct {
-	// Servers lists the name servers of this machine, first choice first.
-	Servers   func(ctx context.Context) ([]netip.AddrPort, error)
+	// Servers lists the name servers that this machine asks about a name, first
+	// choice first. The name has no root's dot.
+	Servers   func(ctx context.Context, name string) ([]netip.AddrPort, error)
 	Exchanger Exchanger
 }
+
+// configured is where a machine tells its name servers.
+const configured = "/etc/resolv.conf (on macOS: scutil --dns)"
 
 // Look asks the name servers of this machine about a name, in their order, for
 // all types at once. It asks for the name as it stands: no domain is appended, and
@@ -77,9 +81,9 @@ func Look(ctx context.Context, n Names, q Query, rows int) (Lookup, error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	servers, err := n.Servers(limited)
+	servers, err := n.Servers(limited, q.Name)
 	if err != nil {
-		return Lookup{}, fault.Wrap(fault.Unavailable, "The name servers of this machine cannot be read", err).WithFix("Check /etc/resolv.conf.")
+		return Lookup{}, fault.Wrap(fault.Unavailable, "The name servers of this machine cannot be read", err).WithFix("Check " + configured + ".")
 	}
 	found := make([]finding, len(q.Types))
 	var asked sync.WaitGroup
@@ -251,11 +255,11 @@ func (l *Lookup) failure(found []finding) error {
 		return fault.New(fault.HostNotFound, "The name "+l.Name+" does not exist: "+l.Server+" answers NXDOMAIN.").WithObject(told(*l))
 	case l.Code != "":
 		return fault.New(fault.Unavailable, fmt.Sprintf("The name servers do not tell about %s: %s answers %s.", l.Name, l.Server, l.Code)).
-			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check /etc/resolv.conf.").
+			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check " + configured + ".").
 			WithObject(told(*l))
 	default:
 		return fault.New(fault.Unavailable, fmt.Sprintf("No name server answers about %s: %s.", l.Name, strings.Join(reasons(found), "; "))).
-			WithFix("Check /etc/resolv.conf and whether this machine reaches those servers.").WithObject(told(*l))
+			WithFix("Check " + configured + " and whether this machine reaches those servers.").WithObject(told(*l))
 	}
 }
 

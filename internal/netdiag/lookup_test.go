@@ -38,7 +38,7 @@ func (s *servers) Exchange(ctx context.Context, server netip.AddrPort, q Questio
 }
 
 func (s *servers) names() Names {
-	return Names{Exchanger: s, Servers: func(context.Context) ([]netip.AddrPort, error) {
+	return Names{Exchanger: s, Servers: func(context.Context, string) ([]netip.AddrPort, error) {
 		var list []netip.AddrPort
 		for n := byte(1); s.answers[n] != nil; n++ {
 			list = append(list, netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, n}), 53))
@@ -254,7 +254,7 @@ func TestALookupEndsWithItsCaller(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	none := Names{Servers: func(context.Context) ([]netip.AddrPort, error) { return nil, syscall.EACCES }}
+	none := Names{Servers: func(context.Context, string) ([]netip.AddrPort, error) { return nil, syscall.EACCES }}
 	if _, err := Look(t.Context(), none, Query{Types: []string{"A"}}, 0); fault.From(err).Code != fault.Unavailable {
 		t.Error(err)
 	}

@@ -28,6 +28,7 @@ const (
 	// sends six ICMP errors to one address at once and then one a second, icmp(7)).
 	atOnce     = 3
 	probeLimit = 1200 * time.Millisecond // for one answer
+	traceLimit = 17 * time.Second        // for a tracer, which leaves time for the names
 	routeLimit = 20 * time.Second        // for the whole
 	namesLimit = 2 * time.Second         // for the names of all hops
 )
@@ -75,6 +76,15 @@ type Prober interface {
 	Probe(ctx context.Context, to netip.Addr, hops []int, wait time.Duration) ([]Echo, error)
 }
 
+// A Tracer follows a whole way by itself, as traceroute(8) does: probes packets
+// for each hop, one after the other, until one comes to the target or hops have been looked
+// at. What comes back is listed by hop, the first of them hop 1, with one Echo for each
+// packet; with an error, as far as it came. It is an error of ctx when time ran out, and
+// wraps ErrNoRoute where there is no way.
+type Tracer interface {
+	Trace(ctx context.Context, to netip.Addr, hops, probes int) ([][]Echo, error)
+}
+
 // A Namer finds the names of an address; *[net.Resolver] is one.
 type Namer interface {
 	LookupAddr(ctx context.Context, address string) ([]string, error)
@@ -84,7 +94,8 @@ type Namer interface {
 type Ways struct {
 	Resolver target.Resolver
 	Prober   Prober
-	Names    Namer // nil shows no names
+	Tracer   Tracer // does what Prober is for, where it is set
+	Names    Namer  // nil shows no names
 }
 
 // Trace follows the way to a host: with one packet for each hop until the target
@@ -98,8 +109,12 @@ func Trace(ctx context.Context, w Ways, to target.Host) (Route, error) {
 	if err != nil {
 		return Route{}, err
 	}
-	t := trace{to: addrs[0], prober: w.Prober}
-	err = t.follow(limited)
+	t := trace{to: addrs[0], prober: w.Prober, looked: MaxHops}
+	if w.Tracer != nil {
+		err = t.leave(limited, w.Tracer)
+	} else {
+		err = t.follow(limited)
+	}
 	if ctx.Err() != nil {
 		return Route{}, ctx.Err()
 	}
@@ -117,7 +132,7 @@ func Trace(ctx context.Context, w Ways, to target.Host) (Route, error) {
 func unsent(to netip.Addr, err error) error {
 	if errors.Is(err, ErrNoRoute) {
 		return fault.New(fault.Unavailable, "This machine knows no route to "+to.String()+".").
-			WithFix("Check the address, and the network of this machine with: ip route get " + to.String())
+			WithFix("Check the address, and the network of this machine with: ip route get " + to.String() + " (on macOS: route -n get " + to.String() + ")")
 	}
 	return fault.Wrap(fault.Unavailable, "No packet could be sent to "+to.String(), err).
 		WithFix("Check the network and the firewall of this machine: packets over UDP to ports from 33434 on have to leave it.")
@@ -127,6 +142,7 @@ func unsent(to netip.Addr, err error) error {
 type trace struct {
 	to     netip.Addr
 	prober Prober
+	looked int     // how many hops were looked at
 	hops   []heard // the first is hop 1
 }
 
@@ -153,6 +169,25 @@ func (t *trace) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// leave lets a tracer follow the way.
+func (t *trace) leave(ctx context.Context, tracer Tracer) error {
+	ctx, cancel := context.WithTimeout(ctx, traceLimit)
+	defer cancel()
+	list, err := tracer.Trace(ctx, t.to, MaxHops, Probes)
+	for _, echoes := range list[:min(len(list), MaxHops)] {
+		h := heard{sent: len(echoes)}
+		for _, e := range echoes {
+			if e.From.IsValid() {
+				h.echoes = append(h.echoes, e)
+			}
+		}
+		t.hops = append(t.hops, h)
+	}
+	t.looked = len(t.hops)
+	t.trim()
+	return err
 }
 
 // ask sends one packet to each hop of a span.
@@ -197,7 +232,6 @@ func (t *trace) trim() {
 }
 
 func (t *trace) route() Route {
-	asked := len(t.hops)
 	t.trim()
 	r := Route{Address: t.to.String(), Protocol: "udp", Hops: []Hop{}, MaxHops: MaxHops, Unavailable: answer.Gaps{}}
 	for i, h := range t.hops {
@@ -206,7 +240,7 @@ func (t *trace) route() Route {
 	}
 	r.HopsTotal = len(r.Hops)
 	if !r.Reached {
-		r.Unavailable.Note("reached", fmt.Sprintf("nothing answered beyond hop %d of %d that were looked at; the target or a firewall may not answer UDP", len(t.hops), max(asked, MaxHops)))
+		r.Unavailable.Note("reached", fmt.Sprintf("nothing answered beyond hop %d of %d that were looked at; the target or a firewall may not answer UDP", len(t.hops), t.looked))
 	}
 	return r
 }

@@ -47,7 +47,7 @@ func (r *Report) attribute(ctx context.Context, m Machine, a netip.Addr) {
 	case err != nil:
 		r.Unavailable.Add("ports.pid", err)
 	case lacks && found.denied:
-		r.Unavailable.Note("ports.pid", "processes of other users are not readable without root (CAP_SYS_PTRACE)")
+		r.Unavailable.Note("ports.pid", "processes of other users are not readable without root (on Linux CAP_SYS_PTRACE)")
 	case lacks:
 		r.Unavailable.Note("ports.pid", "no process of this machine listens at some of the ports: the kernel or a firewall rule answers there")
 	}

@@ -185,7 +185,7 @@ func (r *Report) cutShort(err error) error {
 		return err
 	case errors.Is(err, ErrNoRoute) && r.Scanned == 0:
 		return fault.New(fault.Unavailable, "This machine knows no route to "+r.Address+".").
-			WithFix("Check the address, and the network of this machine with: ip route get " + r.Address)
+			WithFix("Check the address, and the network of this machine with: ip route get " + r.Address + " (on macOS: route -n get " + r.Address + "; System Settings, Privacy & Security, Local Network may keep this program from it)")
 	case r.Scanned == 0 && !errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(fault.Unavailable, "The scan of "+r.Address+" could not be carried out", err).
 			WithFix("Check the network of this machine and how many files a process may open (ulimit -n), then try again.")

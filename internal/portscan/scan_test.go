@@ -111,7 +111,7 @@ func TestScanOfThisMachineNamesWhoListens(t *testing.T) {
 			{84, "open", "unknown", "tcp", 0, "", "127.0.0.1", no()},
 		},
 		OpenCount: 5, OpenRanges: []string{}, ClosedCount: 75, Scanned: 80, PortsTotal: 80, Complete: true,
-		Unavailable: answer.Gaps{{Field: "ports.pid", Reason: "processes of other users are not readable without root (CAP_SYS_PTRACE)"}},
+		Unavailable: answer.Gaps{{Field: "ports.pid", Reason: "processes of other users are not readable without root (on Linux CAP_SYS_PTRACE)"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

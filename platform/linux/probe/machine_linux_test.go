@@ -138,16 +138,16 @@ func TestLookupsAskTheServerOfThisMachine(t *testing.T) {
 func TestNameServersOfAMachine(t *testing.T) {
 	for content, want := range map[string]string{"nameserver 192.0.2.53\n": "192.0.2.53:53", "": "127.0.0.1:53"} {
 		root := testenv.Plant(t, map[string]string{"etc/resolv.conf": content})
-		got, err := NameServers(root)(context.Background())
+		got, err := NameServers(root)(context.Background(), "")
 		if err != nil || len(got) != 1 || got[0].String() != want {
 			t.Errorf("%q: %v, %v", content, got, err)
 		}
 	}
-	if got, err := NameServers(t.TempDir())(context.Background()); err != nil || len(got) != 1 {
+	if got, err := NameServers(t.TempDir())(context.Background(), ""); err != nil || len(got) != 1 {
 		t.Errorf("without the file: %v, %v", got, err)
 	}
 	for _, bad := range []map[string]string{{"etc/resolv.conf/": ""}, {"etc/resolv.conf": strings.Repeat("#", maxResolvConf+1)}} {
-		if got, err := NameServers(testenv.Plant(t, bad))(context.Background()); err == nil {
+		if got, err := NameServers(testenv.Plant(t, bad))(context.Background(), ""); err == nil {
 			t.Errorf("%v", got)
 		}
 	}

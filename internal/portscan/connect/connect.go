@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package connect is a scan engine that any system can run: it connects to each
+// port and hangs up at once. It needs no privilege.
+package connect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sentinel/internal/portscan"
+)
+
+// rounds bounds how often ports that stayed silent are asked on a network that
+// was seen to lose packets.
+const rounds = 3
+
+// An Engine scans with the sockets of this system.
+type Engine struct {
+	dialer dialer
+}
+
+var _ portscan.Engine = Engine{}
+
+// New returns the Engine of this system.
+func New() Engine { return Engine{live{}} }
+
+// Name implements [portscan.Engine].
+func (Engine) Name() string { return "connect" }
+
+// Scan implements [portscan.Engine]. It needs one file for every connection
+// under way; when the system has no more of them, or of local ports, it goes on with fewer.
+func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, error) {
+	s := newSweep(e.dialer, job)
+	todo := job.Ports
+	for round := 1; ; round++ {
+		err := s.run(ctx, todo)
+		if err != nil || round == rounds || s.pace.late == 0 || len(s.silent) == 0 {
+			return s.result(ctx, err)
+		}
+		todo, s.silent = s.silent, nil
+		s.pace.window = smallWindow
+	}
+}
+
+// result counts. Ports that stayed silent are filtered, but where packets were
+// lost and there was no time to ask again they have no state.
+func (s *sweep) result(ctx context.Context, err error) (portscan.Result, error) {
+	filtered := s.filtered
+	if err == nil || s.pace.late == 0 {
+		filtered += len(s.silent)
+	}
+	if err == nil {
+		err = s.confirm(ctx)
+	}
+	return portscan.Result{Open: slices.Sorted(maps.Keys(s.open)), Closed: s.closed, Filtered: filtered}, err
+}
+
+// confirm asks again about ports where this scan may have met itself: a
+// connection to a port that the kernel chose as the local port of that connection, or of
+// another one that went the opposite way, succeeds although nobody listens (RFC 9293
+// section 3.5, simultaneous open).
+func (s *sweep) confirm(ctx context.Context) error {
+	const tries = 64
+	s.pace.window, s.pace.most = 1, 1
+	for try := 0; ; try++ {
+		var met []uint16
+		for port, local := range s.open {
+			if s.open[local] == port && s.job.Local {
+				met = append(met, port)
+			}
+		}
+		if len(met) == 0 {
+			return nil
+		}
+		for _, port := range met {
+			delete(s.open, port)
+		}
+		if try == tries { // nobody else ever answered
+			s.closed += len(met)
+			return nil
+		}
+		if err := s.run(ctx, met); err != nil {
+			return err
+		}
+	}
+}
+
+// describe names an error with what it means for the scan.
+func describe(err error) error {
+	return fmt.Errorf("%w (%s)", portscan.ErrNoRoute, strings.ToLower(number(err).Error()))
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package socketfilterfw asks the Application Firewall of macOS what it does and
+// switches it on and off, through socketfilterfw(8). The preference file of the firewall
+// is never read: macOS 15 and later do not keep it up to date.
+package socketfilterfw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"sentinel/internal/sanitize"
+	"sentinel/internal/sysexec"
+)
+
+// Program is the tool, at the same place since Mac OS X 10.5.
+const Program = "/usr/libexec/ApplicationFirewall/socketfilterfw"
+
+// Limits of one run: of asking, of changing, and of what is printed in bytes.
+const (
+	askLimit    = 4 * time.Second
+	changeLimit = 8 * time.Second
+	maxPrinted  = 1 << 20
+)
+
+// ErrManaged says that a configuration profile decides about the firewall. The
+// tool then prints so, with exit status 0, and changes nothing.
+var ErrManaged = errors.New("a configuration profile manages the firewall of this Mac")
+
+// ErrNotRoot says that the tool changes settings for root alone. It matches
+// fs.ErrPermission.
+var ErrNotRoot = fmt.Errorf("only root can change the settings of the Application Firewall: %w", fs.ErrPermission)
+
+// A Tool runs socketfilterfw. It is safe for concurrent use.
+type Tool struct {
+	runner sysexec.Runner
+}
+
+// New returns a Tool. Nothing is run yet.
+func New(runner sysexec.Runner) Tool { return Tool{runner} }
+
+// State asks for everything at once, and again one by one for what a version of
+// the tool has left out. It fails when the global state is not told; the other members are
+// nil when they are not known.
+func (t Tool) State(ctx context.Context) (State, error) {
+	printed, err := t.run(ctx, askLimit, "--getglobalstate", "--getblockall", "--getallowsigned", "--getstealthmode")
+	if err != nil {
+		return State{}, err
+	}
+	s := ParseState(printed)
+	for _, one := range []struct {
+		option  string
+		missing bool
+	}{
+		{"--getglobalstate", s.Global == GlobalUnknown},
+		{"--getblockall", s.BlockAll == nil},
+		{"--getallowsigned", s.AllowSigned == nil},
+		{"--getstealthmode", s.Stealth == nil},
+	} {
+		if !one.missing {
+			continue
+		}
+		if printed, err = t.run(ctx, askLimit, one.option); err == nil {
+			s = s.with(ParseState(printed))
+		} else if one.option == "--getglobalstate" {
+			return State{}, err
+		}
+	}
+	if s.Global == GlobalUnknown {
+		return State{}, errors.New("socketfilterfw does not tell the state of the Application Firewall")
+	}
+	return s, nil
+}
+
+// Apps lists the programs that the firewall has a rule for.
+func (t Tool) Apps(ctx context.Context) ([]App, error) {
+	printed, err := t.run(ctx, askLimit, "--listapps")
+	if err != nil {
+		return nil, err
+	}
+	return ParseApps(printed)
+}
+
+// Rule asks for the rule of one program, by its path. One that is not on the
+// list has [RuleUnknown].
+func (t Tool) Rule(ctx context.Context, program string) (Rule, error) {
+	if !strings.HasPrefix(program, "/") {
+		return RuleUnknown, fmt.Errorf("%q is no absolute path of a program", program)
+	}
+	printed, err := t.run(ctx, askLimit, "--getappblocked", program)
+	if err != nil {
+		return RuleUnknown, err
+	}
+	return ParseRule(printed), nil
+}
+
+// SetGlobal switches the firewall on or off. That it reports no error proves
+// nothing: macOS 26 prints nothing in either case, so the state has to be read back.
+func (t Tool) SetGlobal(ctx context.Context, on bool) error {
+	word := "off"
+	if on {
+		word = "on"
+	}
+	_, err := t.run(ctx, changeLimit, "--setglobalstate", word)
+	return err
+}
+
+// Admit adds a program to the list, if it is not there, and lets connections in
+// to it.
+func (t Tool) Admit(ctx context.Context, program string) error {
+	if err := t.change(ctx, "--add", program); err != nil {
+		return err
+	}
+	return t.change(ctx, "--unblockapp", program)
+}
+
+// Forget takes a program off the list.
+func (t Tool) Forget(ctx context.Context, program string) error {
+	return t.change(ctx, "--remove", program)
+}
+
+func (t Tool) change(ctx context.Context, option, program string) error {
+	if !strings.HasPrefix(program, "/") {
+		return fmt.Errorf("%q is no absolute path of a program", program)
+	}
+	_, err := t.run(ctx, changeLimit, option, program)
+	return err
+}
+
+// run returns stdout. A refusal is an error whatever the exit status says.
+func (t Tool) run(ctx context.Context, limit time.Duration, args ...string) ([]byte, error) {
+	r, err := t.runner.Run(ctx, sysexec.Command{Path: Program, Args: args, MaxOutput: maxPrinted, Timeout: limit})
+	if err != nil {
+		return nil, err
+	}
+	if err := refusal(r); err != nil {
+		return nil, err
+	}
+	if r.Exit != 0 {
+		return nil, fmt.Errorf("socketfilterfw %s ended with %d: %s", args[0], r.Exit, sanitize.Text(lastLine(r), 200))
+	}
+	return r.Stdout, nil
+}
+
+// refusal recognises what the tool says when it does not do what it is told.
+// Both are said on stdout or stderr, depending on the version.
+func refusal(r sysexec.Result) error {
+	for _, said := range [][]byte{r.Stdout, r.Stderr} {
+		text := strings.ToLower(string(said))
+		switch {
+		case strings.Contains(text, "cannot be modified from command line"):
+			return ErrManaged
+		case strings.Contains(text, "must be root"):
+			return ErrNotRoot
+		}
+	}
+	return nil
+}
+
+// lastLine is what a program said last, on stderr if there.
+func lastLine(r sysexec.Result) string {
+	said := strings.TrimSpace(string(r.Stderr))
+	if said == "" {
+		said = strings.TrimSpace(string(r.Stdout))
+	}
+	if said == "" {
+		return "no message"
+	}
+	return said[strings.LastIndexByte(said, '\n')+1:]
+}
