@@ -47,7 +47,8 @@ type About struct {
 	Severity Severity
 	Weight   int // in the score, 1 to MaxWeight
 	// Reference names the rule in a published catalogue: "CIS 5.1.20", "Lynis
-	// SSH-7408". CIS numbers are those of the Debian 12 benchmark 1.1.0.
+	// SSH-7408", "mSCP os_sip_enable". CIS numbers are those of the Debian 12 benchmark
+	// 1.1.0, mSCP ids those of the macOS Security Compliance Project.
 	Reference string
 	// Description says in one sentence what is at stake. It is shown with a check
 	// that does not pass.

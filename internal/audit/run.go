@@ -48,7 +48,7 @@ func Run(ctx context.Context, source Source, o Options) (Report, error) {
 	r := report(outcomes)
 	if r.Evaluated == 0 {
 		return Report{}, fault.New(fault.Unavailable, "No check of the audit came to a verdict.").
-			WithFix("Run it as root, and see whether /proc and /etc can be read here.")
+			WithFix("Run it as root, and see whether /etc can be read here.")
 	}
 	if o.State != "" {
 		r.remember(o.State, outcomes, time.Now())

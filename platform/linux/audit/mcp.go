@@ -15,9 +15,9 @@ import (
 	"syscall"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/audit/mcpconf"
 	"sentinel/platform/linux/audit/userdb"
 	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/mcpconf"
 )
 
 func mcpChecks() []check {

@@ -13,8 +13,8 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/linux/audit/sshdconf"
 	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/sshdconf"
 )
 
 // sshdPatience is how long sshd may take to print its settings; it takes some

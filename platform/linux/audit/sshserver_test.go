@@ -11,7 +11,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/audit/sshdconf"
+	"sentinel/platform/unix/sshdconf"
 )
 
 // ask runs one check on a tree of files, as root.

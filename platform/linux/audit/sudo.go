@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/audit/sudoers"
 	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/sudoers"
 )
 
 func sudoChecks() []check {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+
+	"sentinel/internal/audit"
+)
+
+func managementChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "management.enrollment", Name: "Device management", Severity: audit.Low, Weight: 2,
+			Reference:   "mSCP os_mdm_require",
+			Description: "Who manages the Mac can change it; an enrolment that nobody approved is one to look at.",
+			Formula:     "PASS when profiles says that a management server is enrolled through Apple's register or with the user's approval. WARN when one is enrolled without. Does not apply to a Mac that nobody manages.",
+		}, run: managed},
+		{About: audit.About{
+			ID: "management.certificates", Name: "Certificates that are trusted here", Severity: audit.Medium, Weight: 4,
+			Reference:   "mSCP os_certificate_authority_trust",
+			Description: "Whoever holds the key of such a certificate can pass for any site, or read what is sent to it.",
+			Formula:     "PASS when security lists no trust setting of the administrators beside Apple's. WARN otherwise, with the names.",
+		}, run: trusted},
+		{About: audit.About{
+			ID: "management.time", Name: "Time from the network", Severity: audit.Medium, Weight: 3,
+			Reference:   "mSCP system_settings_time_server_enforce",
+			Description: "With a wrong clock logs mislead, and expired certificates pass.",
+			Formula:     "PASS when systemsetup says that network time is on. WARN when it is off. Needs root.",
+		}, run: networkTime},
+	}
+}
+
+func managed(ctx context.Context, m *machine) audit.Finding {
+	r, err := m.ask(ctx, "/usr/bin/profiles", "status", "-type", "enrollment")
+	if err != nil {
+		return audit.Unread("profiles", err)
+	}
+	e, err := parseEnrollment(r.Stdout)
+	switch {
+	case err != nil:
+		return audit.Unread("profiles", err)
+	case !e.Managed:
+		return audit.NotApplicable("no management server is enrolled")
+	case e.Automatic:
+		return audit.Passed("Enrolled through Apple's register of devices")
+	case e.UserApproved:
+		return audit.Passed("Enrolled, and approved by the user")
+	default:
+		return audit.Warned("Enrolled without approval", "See who manages this Mac in System Settings, General, Device Management; approve or remove the profile there.", "profiles status -type enrollment: MDM enrollment: Yes, not approved by the user")
+	}
+}
+
+func trusted(ctx context.Context, m *machine) audit.Finding {
+	r, err := m.ask(ctx, "/usr/bin/security", "dump-trust-settings", "-d")
+	if err != nil {
+		return audit.Unread("security", err)
+	}
+	names, err := parseTrust(r)
+	switch {
+	case err != nil:
+		return audit.Unread("security", err)
+	case len(names) == 0:
+		return audit.Passed("None beside Apple's")
+	default:
+		return audit.Warned(count(len(names), "certificate was", "certificates were")+" added", "Remove what nobody knows in Keychain Access, System, Certificates.", prefixed("security dump-trust-settings -d: ", names)...)
+	}
+}
+
+func networkTime(ctx context.Context, m *machine) audit.Finding {
+	if !m.privileged() {
+		return needsRoot("systemsetup")
+	}
+	r, err := m.ask(ctx, "/usr/sbin/systemsetup", "-getusingnetworktime")
+	if err != nil {
+		return audit.Unread("systemsetup", err)
+	}
+	on, err := parseSetting(r, "Network Time")
+	switch {
+	case err != nil:
+		return audit.Unread("systemsetup", err)
+	case on:
+		return audit.Passed("On")
+	default:
+		return audit.Warned("Off", "sudo systemsetup -setusingnetworktime on", "systemsetup -getusingnetworktime: Network Time: Off")
+	}
+}

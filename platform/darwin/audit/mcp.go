@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/mcpconf"
+)
+
+func mcpChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "mcp.config", Name: "Configuration of MCP servers", Severity: audit.High, Weight: 6,
+			Reference:   "MITRE ATT&CK T1546",
+			Description: "Whoever can write the configuration of an AI assistant decides which programs it starts.",
+			Formula:     "PASS when the files of known MCP clients in the homes in /Users belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply without such files.",
+		}, run: mcpConfigs},
+		{About: audit.About{
+			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6,
+			Reference:   "MITRE ATT&CK T1574",
+			Description: "Whoever can write the program of an MCP server runs it as the user of the assistant.",
+			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them; administrators count as root. FAIL otherwise. Does not apply when no server is configured with a path.",
+		}, run: mcpCommands},
+	}
+}
+
+// mcpFiles are the configurations of MCP clients in a home.
+var mcpFiles = []string{
+	"Library/Application Support/Claude/claude_desktop_config.json", ".claude.json", ".claude/settings.json", ".cursor/mcp.json",
+	"Library/Application Support/Code/User/mcp.json", "Library/Application Support/Code/User/settings.json", ".vscode/mcp.json",
+	".codeium/windsurf/mcp_config.json", ".gemini/settings.json", ".config/zed/settings.json", ".lmstudio/mcp.json", ".continue/config.json",
+	".config/goose/config.json", ".aws/amazonq/mcp.json", ".kiro/settings/mcp.json", ".mcp.json",
+}
+
+// maxMCPServers bounds what is read of all users.
+const maxMCPServers = 500
+
+// An mcpServer is one that a file configures.
+type mcpServer struct {
+	mcpconf.Server
+	uid int
+}
+
+// mcpServers is what the files say.
+type mcpServers struct {
+	list   []mcpServer
+	files  int
+	wrong  []string
+	unread error // why there may be more
+}
+
+// mcp reads the configurations, once.
+func (m *machine) mcp() (mcpServers, error) {
+	return m.servers.get(func() (mcpServers, error) {
+		people, err := m.persons()
+		if err != nil {
+			return mcpServers{}, err
+		}
+		var all mcpServers
+		for _, p := range people {
+			for _, name := range mcpFiles {
+				all.take(m, p, name)
+			}
+		}
+		return all, nil
+	})
+}
+
+func (all *mcpServers) take(m *machine, p person, name string) {
+	file := path.Join(p.home, name)
+	raw, f, err := m.readBelow(p.home, name)
+	if missing(err) {
+		return
+	}
+	if err != nil {
+		all.miss(file, err)
+		return
+	}
+	all.files++
+	if !m.onlyOf(p.uid, f) {
+		all.wrong = append(all.wrong, at(file, 0, f.String()))
+	}
+	servers, err := mcpconf.Parse(raw)
+	if err != nil {
+		all.miss(file, err)
+	}
+	for _, s := range servers {
+		if len(all.list) == maxMCPServers {
+			all.miss(file, hostfile.ErrTooLarge)
+			return
+		}
+		all.list = append(all.list, mcpServer{s, p.uid})
+	}
+}
+
+func (all *mcpServers) miss(file string, err error) {
+	if all.unread == nil {
+		all.unread = &fs.PathError{Op: "read", Path: file, Err: hostfile.Reason(err)}
+	}
+}
+
+func mcpConfigs(_ context.Context, m *machine) audit.Finding {
+	all, err := m.mcp()
+	switch {
+	case err != nil:
+		return audit.Unread("/Users", err)
+	case len(all.wrong) > 0:
+		return audit.Failed(count(len(all.wrong), "file", "files")+" others can write", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", all.wrong...)
+	case all.unread != nil:
+		return m.unread("configurations of MCP clients", all.unread)
+	case all.files == 0:
+		return audit.NotApplicable("no MCP client is configured")
+	default:
+		return audit.Passed(count(all.files, "file", "files") + ", each in the hands of its user")
+	}
+}
+
+func mcpCommands(_ context.Context, m *machine) audit.Finding {
+	all, err := m.mcp()
+	if err != nil {
+		return audit.Unread("/Users", err)
+	}
+	var wrong []string
+	seen, unread := 0, all.unread
+	for _, s := range all.list {
+		for _, file := range s.Paths() {
+			for _, one := range []string{file, path.Dir(file)} {
+				f, err := m.stat(one)
+				if err != nil {
+					if !missing(err) {
+						unread = err
+					}
+					continue
+				}
+				if seen++; !m.onlyOf(s.uid, f) {
+					wrong = append(wrong, at(one, 0, f.String()))
+				}
+			}
+		}
+	}
+	slices.Sort(wrong)
+	wrong = slices.Compact(wrong)
+	switch {
+	case len(wrong) > 0:
+		return audit.Failed(count(len(wrong), "file or folder", "files and folders")+" others can write", "Take the rights of others from each one that is named: sudo chmod go-w FILE. Then read what is in it.", wrong...)
+	case unread != nil:
+		return m.unread("programs of MCP servers", unread)
+	case seen == 0:
+		return audit.NotApplicable("no MCP server is configured with a path")
+	default:
+		return audit.Passed("each in the hands of its user")
+	}
+}

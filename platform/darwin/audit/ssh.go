@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/sshdconf"
+)
+
+func sshChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "ssh.root_login", Name: "SSH login of root", Severity: audit.High, Weight: 6,
+			Reference:   "mSCP os_sshd_permit_root_login_configure",
+			Description: "An account whose name everybody knows is the first that is tried.",
+			Formula:     "PASS when PermitRootLogin is no, or lets keys in alone (prohibit-password, the default). FAIL when it is yes, WARN in a Match block. " + whenOn,
+		}, run: sshRule{"permitrootlogin", "prohibit-password", func(v string) bool { return v != "yes" }, "PermitRootLogin no"}.run},
+		{About: audit.About{
+			ID: "ssh.password_auth", Name: "SSH login with passwords", Severity: audit.Medium, Weight: 5,
+			Reference:   "mSCP auth_ssh_password_authentication_disable",
+			Description: "Passwords can be guessed from the network, and many are.",
+			Formula:     "PASS when PasswordAuthentication is no. WARN when it is yes, which is the default. " + whenOn,
+		}, run: sshRule{"passwordauthentication", "yes", func(v string) bool { return v == "no" }, "PasswordAuthentication no"}.warns},
+		{About: audit.About{
+			ID: "ssh.empty_passwords", Name: "SSH login without a password", Severity: audit.High, Weight: 7,
+			Reference:   "sshd_config(5): PermitEmptyPasswords",
+			Description: "An account without a password is open to everyone.",
+			Formula:     "PASS when PermitEmptyPasswords is no, the default. FAIL when it is yes, WARN in a Match block. " + whenOn,
+		}, run: sshRule{"permitemptypasswords", "no", func(v string) bool { return v == "no" }, "PermitEmptyPasswords no"}.run},
+		{About: audit.About{
+			ID: "ssh.max_auth_tries", Name: "SSH login attempts", Severity: audit.Low, Weight: 2,
+			Reference:   "sshd_config(5): MaxAuthTries",
+			Description: "Each connection may guess this often.",
+			Formula:     "PASS when MaxAuthTries is 6, the default, or less. WARN when it is more. " + whenOn,
+		}, run: sshRule{"maxauthtries", "6", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n <= 6 }, "MaxAuthTries 4"}.warns},
+	}
+}
+
+const whenOn = "As root sshd -T is asked, else the files are read. Does not apply while Remote Login is off."
+
+// errLoginOff says that there is no SSH server to judge.
+var errLoginOff = errors.New("nobody can log in from outside: Remote Login is off")
+
+// An sshServer is what is known of the configuration of sshd.
+type sshServer struct {
+	files   sshdconf.Config
+	printed map[string]sshdconf.Setting // by sshd -T; nil where it could not be asked
+}
+
+// sshd reads the configuration of the server, once.
+func (m *machine) sshd(ctx context.Context) (sshServer, error) {
+	return m.server.get(func() (sshServer, error) {
+		on, err := m.loaded(ctx, "com.openssh.sshd")
+		if err != nil {
+			return sshServer{}, fmt.Errorf("launchctl: %w", err)
+		}
+		if !on {
+			return sshServer{}, errLoginOff
+		}
+		s := sshServer{}
+		if s.files, err = sshdconf.Read(tree{m}, "/etc/ssh/sshd_config"); err != nil {
+			return sshServer{}, err
+		}
+		if m.privileged() {
+			s.printed = m.askSSHD(ctx)
+		}
+		return s, nil
+	})
+}
+
+// askSSHD returns what sshd itself says is in force, which only root may ask: it
+// reads the host keys.
+func (m *machine) askSSHD(ctx context.Context) map[string]sshdconf.Setting {
+	r, err := m.ask(ctx, "/usr/sbin/sshd", "-T")
+	if err != nil || r.Exit != 0 {
+		return nil
+	}
+	c, err := sshdconf.Effective(r.Stdout)
+	if err != nil {
+		return nil
+	}
+	return c.Global
+}
+
+// A tree is the files of a machine, as the readers of configurations want them.
+type tree struct{ m *machine }
+
+var _ sshdconf.Tree = tree{}
+
+// Read implements [sshdconf.Tree].
+func (t tree) Read(name string) ([]byte, error) { return t.m.read(name) }
+
+// Names implements [sshdconf.Tree].
+func (t tree) Names(folder string) ([]string, error) {
+	names, err := t.m.names(folder, maxNames)
+	if hostfile.Missing(err) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// An sshRule is a rule about one setting of sshd.
+type sshRule struct {
+	keyword, byDefault string
+	good               func(value string) bool
+	set                string // the line to write
+}
+
+func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
+	return r.judge(ctx, m, audit.Fail)
+}
+func (r sshRule) warns(ctx context.Context, m *machine) audit.Finding {
+	return r.judge(ctx, m, audit.Warn)
+}
+
+// judge takes what holds for everybody, and warns of a Match block that says
+// otherwise for some.
+func (r sshRule) judge(ctx context.Context, m *machine, bad audit.Status) audit.Finding {
+	s, err := m.sshd(ctx)
+	if errors.Is(err, errLoginOff) {
+		return audit.NotApplicable(err.Error())
+	}
+	if err != nil {
+		return audit.Unread("Remote Login", err)
+	}
+	value, place, known := s.setting(r.keyword, r.byDefault)
+	if !known {
+		return audit.Unread("sshd_config", s.files.Hole)
+	}
+	fix := "Write the line " + r.set + " into a file in /etc/ssh/sshd_config.d whose name sorts before the others; the next connection follows it."
+	if !r.good(value) {
+		return audit.Finding{Status: bad, Value: r.keyword + " " + value, Fix: fix, Evidence: []string{place}}
+	}
+	inBlock := slices.IndexFunc(s.files.Matched, func(one sshdconf.Setting) bool {
+		return one.Keyword == r.keyword && !r.good(strings.ToLower(one.Value))
+	})
+	switch {
+	case inBlock >= 0:
+		return audit.Warned("otherwise in a Match block: "+s.files.Matched[inBlock].Value, fix, s.files.Matched[inBlock].String())
+	case s.files.Hole != nil:
+		return audit.Unread("sshd_config", s.files.Hole) // a Match block may undo it
+	default:
+		return audit.Passed(r.keyword + " " + value)
+	}
+}
+
+// setting returns what is in force outside of Match blocks, and where it is
+// written. known is false when what was not read may set it.
+func (s sshServer) setting(keyword, byDefault string) (value, place string, known bool) {
+	printed, said := s.printed[keyword]
+	file, written := s.files.Global[keyword]
+	switch {
+	case said && written:
+		return strings.ToLower(printed.Value), file.String(), true
+	case said:
+		return strings.ToLower(printed.Value), printed.String(), true
+	case written:
+		return strings.ToLower(file.Value), file.String(), true
+	case s.files.Hole != nil:
+		return "", "", false
+	default:
+		return byDefault, "sshd_config: " + keyword + " is not set", true
+	}
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/audit"
+	"sentinel/platform/darwin/posture"
+	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/sudoers"
+)
+
+func sudoChecks() []check {
+	return []check{
+		{About: audit.About{
+			ID: "sudo.nopasswd", Name: "sudo asks for a password", Severity: audit.High, Weight: 6,
+			Reference:   "sudoers(5): NOPASSWD",
+			Description: "Whoever gets into such an account is root.",
+			Formula:     "PASS when no rule of sudo lets others than root run a command as root without a password. FAIL when one lets them run everything, WARN when it names commands. The lines for sentinel itself do not count. Needs root.",
+		}, run: sudoNoPassword},
+		{About: audit.About{
+			ID: "sudo.timestamp", Name: "How long sudo remembers", Severity: audit.Low, Weight: 2,
+			Reference:   "mSCP os_sudo_timeout_configure, os_sudoers_timestamp_type_configure",
+			Description: "A program that runs in the meantime becomes root without the password.",
+			Formula:     "PASS when timestamp_timeout is 5 minutes, the default, or less, and is kept for each terminal alone. WARN otherwise. Needs root.",
+		}, run: sudoTimestamp},
+	}
+}
+
+// A sudoPolicy is what is known of the rules of sudo.
+type sudoPolicy struct{ sudoers.Policy }
+
+// sudoPolicy reads the rules, once. macOS lets root alone read them.
+func (m *machine) sudoPolicy() (sudoPolicy, error) {
+	if !m.privileged() {
+		return sudoPolicy{}, posture.ErrRoot
+	}
+	return m.sudo.get(func() (sudoPolicy, error) {
+		p, err := sudoers.Read(tree{m}, "/etc/sudoers")
+		return sudoPolicy{p}, err
+	})
+}
+
+func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
+	p, err := m.sudoPolicy()
+	if err != nil {
+		return audit.Unread("sudoers", err)
+	}
+	all, some := p.open()
+	const fix = "Take NOPASSWD and !authenticate out of the lines that are named: sudo visudo -f FILE"
+	switch {
+	case len(all) > 0:
+		return audit.Failed("All commands as root without a password", fix, append(all, some...)...)
+	case len(some) > 0:
+		return audit.Warned(count(len(some), "command", "commands")+" without a password", fix, some...)
+	case p.Hole != nil:
+		return audit.Unread("sudoers", p.Hole)
+	default:
+		return audit.Passed("Always")
+	}
+}
+
+// open returns what the policy gives away without a password: everything as
+// root, and the rest.
+func (p sudoPolicy) open() (all, some []string) {
+	own := regexp.MustCompile(`^/usr/local/bin/sentinel --request [a-z_]+$`)
+	for _, d := range p.Defaults {
+		for _, option := range d.Options {
+			line := at(d.File, d.Line, "Defaults"+d.Scope+" "+option)
+			switch {
+			case option == "!authenticate" && d.Scope == "":
+				all = append(all, line)
+			case option == "!authenticate", strings.HasPrefix(option, "exempt_group"):
+				some = append(some, line)
+			}
+		}
+	}
+	for _, g := range p.Grants {
+		user, others, _ := strings.Cut(g.Users, " ")
+		onlyRoot := user == "root" && !strings.HasPrefix(others, ",")
+		if !g.NoPassword || onlyRoot || own.MatchString(g.Command) {
+			continue
+		}
+		line := at(g.File, g.Line, fmt.Sprintf("%s NOPASSWD: %s", g.Users, g.Command))
+		if g.Command == "ALL" && g.AsRoot() {
+			all = append(all, line)
+		} else {
+			some = append(some, line)
+		}
+	}
+	return all, some
+}
+
+// longestMemory is the default of sudo, in minutes.
+const longestMemory = 5
+
+func sudoTimestamp(_ context.Context, m *machine) audit.Finding {
+	p, err := m.sudoPolicy()
+	if err != nil {
+		return audit.Unread("sudoers", err)
+	}
+	wrong := p.remembered()
+	switch {
+	case len(wrong) > 0:
+		return audit.Warned("Longer than 5 minutes, or for all terminals", "Write Defaults timestamp_timeout=0 and Defaults timestamp_type=tty into a file of /etc/sudoers.d: sudo visudo -f FILE", wrong...)
+	case p.Hole != nil:
+		return audit.Unread("sudoers", p.Hole)
+	default:
+		return audit.Passed("At most 5 minutes, for each terminal")
+	}
+}
+
+// remembered returns the last line of each option that has sudo remember for
+// long, or for more than one terminal.
+func (p sudoPolicy) remembered() []string {
+	last, bad := map[string]string{}, map[string]bool{}
+	for _, d := range p.Defaults {
+		for _, option := range d.Options {
+			name, value, _ := strings.Cut(strings.ReplaceAll(option, " ", ""), "=")
+			name = strings.TrimPrefix(name, "!")
+			switch name {
+			case "timestamp_timeout":
+				n, err := strconv.ParseFloat(strings.Trim(value, `"`), 64)
+				bad[name] = err != nil || n < 0 || n > longestMemory
+			case "timestamp_type":
+				bad[name] = strings.Trim(value, `"`) == "global"
+			case "tty_tickets":
+				bad[name] = strings.HasPrefix(option, "!")
+			default:
+				continue
+			}
+			last[name] = at(d.File, d.Line, "Defaults"+d.Scope+" "+option)
+		}
+	}
+	var wrong []string
+	for _, name := range []string{"timestamp_timeout", "timestamp_type", "tty_tickets"} {
+		if bad[name] {
+			wrong = append(wrong, last[name])
+		}
+	}
+	return wrong
+}
+
+// missing says that a file is not there, whoever says so.
+func missing(err error) bool { return hostfile.Missing(err) || errors.Is(err, fs.ErrNotExist) }

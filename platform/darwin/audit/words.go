@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/posture"
+)
+
+// maxListed bounds lists that programs print.
+const maxListed = 500
+
+// parseSetting reads one line of systemsetup(8), "Remote Login: Off". Without
+// root it prints a sentence on stdout and ends with status 0, so the words alone decide.
+func parseSetting(r sysexec.Result, name string) (bool, error) {
+	if strings.Contains(string(r.Stdout), "need administrator access") {
+		return false, posture.ErrRoot
+	}
+	for line := range strings.Lines(string(r.Stdout)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+": "); ok {
+			return onOff(value, "On", "Off")
+		}
+	}
+	return false, errWords
+}
+
+func onOff(word, on, off string) (bool, error) {
+	switch strings.TrimSuffix(strings.TrimSpace(word), ".") {
+	case on:
+		return true, nil
+	case off:
+		return false, nil
+	default:
+		return false, errWords
+	}
+}
+
+// A screenLock is when the password is asked for after sleep or screen saver.
+type screenLock struct {
+	On    bool
+	Delay time.Duration
+}
+
+// parseScreenLock reads what sysadminctl -screenLock status prints, which is a
+// line of a log on stderr: time, program and process before the words.
+func parseScreenLock(stderr []byte) (screenLock, error) {
+	for line := range strings.Lines(string(stderr)) {
+		_, said, found := strings.Cut(strings.TrimSpace(line), "screenLock ")
+		delay, delayed := strings.CutPrefix(said, "delay is ")
+		switch {
+		case !found:
+		case said == "is off":
+			return screenLock{}, nil
+		case delayed && delay == "immediate":
+			return screenLock{On: true}, nil
+		case delayed:
+			n, err := strconv.ParseUint(strings.TrimSuffix(delay, " seconds"), 10, 31)
+			if err != nil || !strings.HasSuffix(delay, " seconds") {
+				return screenLock{}, errWords
+			}
+			return screenLock{On: true, Delay: time.Duration(n) * time.Second}, nil
+		}
+	}
+	return screenLock{}, errWords
+}
+
+// parseGuest reads what sysadminctl -guestAccount status prints on stderr,
+// "Guest account disabled.", after the prefix of a log.
+func parseGuest(stderr []byte) (bool, error) {
+	for line := range strings.Lines(string(stderr)) {
+		if _, said, found := strings.Cut(strings.TrimSpace(line), "Guest account "); found {
+			return onOff(strings.ToLower(said), "enabled", "disabled")
+		}
+	}
+	return false, errWords
+}
+
+// An enrollment is whether a management server decides about this Mac.
+type enrollment struct {
+	Automatic    bool // through Apple's register of devices
+	Managed      bool
+	UserApproved bool
+}
+
+// parseEnrollment reads what profiles status -type enrollment prints.
+func parseEnrollment(stdout []byte) (enrollment, error) {
+	var e enrollment
+	known := false
+	for line := range strings.Lines(string(stdout)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		word, more, _ := strings.Cut(value, " ")
+		is, err := onOff(word, "Yes", "No")
+		switch {
+		case err != nil:
+		case name == "Enrolled via DEP":
+			e.Automatic = is
+		case name == "MDM enrollment":
+			e.Managed, e.UserApproved, known = is, more == "(User Approved)", true
+		}
+	}
+	if !known {
+		return enrollment{}, errWords
+	}
+	return e, nil
+}
+
+// parseTrust reads the names of the certificates that security
+// dump-trust-settings -d lists. That there are none is a message, with status 0 on newer
+// systems and 1 on older ones.
+func parseTrust(r sysexec.Result) ([]string, error) {
+	said := string(r.Stdout) + "\n" + string(r.Stderr)
+	if strings.Contains(said, "No Trust Settings were found") {
+		return nil, nil
+	}
+	total := -1
+	var names []string
+	for line := range strings.Lines(string(r.Stdout)) {
+		line = strings.TrimSpace(line)
+		if n, ok := strings.CutPrefix(line, "Number of trusted certs = "); ok && total < 0 {
+			var err error
+			if total, err = strconv.Atoi(n); err != nil {
+				return nil, errWords
+			}
+		}
+		if name, ok := strings.CutPrefix(line, "Cert "+strconv.Itoa(len(names))+": "); ok && len(names) < maxListed {
+			names = append(names, name)
+		}
+	}
+	if total < 0 || r.Exit != 0 || min(total, maxListed) != len(names) {
+		return nil, errWords
+	}
+	return names, nil
+}
+
+// An extension is a system extension.
+type extension struct {
+	Team, Bundle, State string
+}
+
+// parseSystemExtensions reads what systemextensionsctl list prints: a count, and
+// for each kind of extension a heading and lines of six columns between tabs.
+func parseSystemExtensions(stdout []byte) ([]extension, error) {
+	var list []extension
+	total := -1
+	for line := range strings.Lines(string(stdout)) {
+		line = strings.TrimRight(line, "\r\n")
+		if n, counted := strings.CutSuffix(line, " extension(s)"); counted && total < 0 {
+			var err error
+			if total, err = strconv.Atoi(n); err != nil {
+				return nil, errWords
+			}
+		}
+		columns := strings.Split(line, "\t")
+		if len(columns) < 6 || columns[0] == "enabled" {
+			continue
+		}
+		bundle, _, _ := strings.Cut(columns[3], " (")
+		e := extension{columns[2], bundle, strings.Trim(columns[len(columns)-1], "[]")}
+		if len(list) < maxListed && !slices.Contains(list, e) { // one that is of two kinds is listed twice
+			list = append(list, e)
+		}
+	}
+	if total < 0 || total > 0 && len(list) == 0 {
+		return nil, errWords
+	}
+	return list, nil
+}
+
+func teams(list []extension) string {
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Team)
+	}
+	return "team " + strings.Join(distinct(names), ", ")
+}
+
+// distinct sorts and keeps one of each.
+func distinct(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// parseKernelExtensions returns the loaded extensions that are not Apple's, from
+// what kmutil showloaded --list-only prints: index, references, address, size, wired, name.
+func parseKernelExtensions(stdout []byte) ([]string, error) {
+	var others []string
+	seen := false
+	for line := range strings.Lines(string(stdout)) {
+		columns := strings.Fields(line)
+		if len(columns) < 6 || !strings.HasPrefix(columns[2], "0") {
+			continue
+		}
+		if _, err := strconv.Atoi(columns[0]); err != nil {
+			continue
+		}
+		seen = true
+		if !strings.HasPrefix(columns[5], "com.apple.") && len(others) < maxListed {
+			others = append(others, columns[5])
+		}
+	}
+	if !seen {
+		return nil, errWords
+	}
+	return distinct(others), nil
+}
+
+// A securityInfo is what the client of device management would tell its server.
+type securityInfo struct {
+	RemoteDesktop *bool // nil when it does not say
+}
+
+// parseSecurityInfo reads what mdmclient QuerySecurityInfo prints, an old-style
+// property list with words around it. Only the line that is needed is looked for.
+func parseSecurityInfo(stdout []byte) (securityInfo, error) {
+	var s securityInfo
+	known := false
+	for line := range strings.Lines(string(stdout)) {
+		line = strings.TrimSpace(line)
+		known = known || strings.HasPrefix(line, "SecurityInfo =")
+		if value, ok := strings.CutPrefix(line, "RemoteDesktopEnabled = "); ok && known {
+			if on, err := onOff(value, "1;", "0;"); err == nil {
+				s.RemoteDesktop = &on
+			}
+		}
+	}
+	if !known {
+		return securityInfo{}, errWords
+	}
+	return s, nil
+}
+
+// parseAuthority says whether an account has a password to log in with, from
+// what dscl prints of its AuthenticationAuthority.
+func parseAuthority(r sysexec.Result) (bool, error) {
+	said := string(r.Stdout) + "\n" + string(r.Stderr)
+	switch {
+	case strings.Contains(said, "No such key: AuthenticationAuthority"):
+		return false, nil
+	case r.Exit != 0 || !strings.HasPrefix(string(r.Stdout), "AuthenticationAuthority:"):
+		return false, errWords
+	default:
+		return !strings.Contains(said, ";DisabledUser;"), nil
+	}
+}
+
+// parseMembers reads the members of a group as dscl prints them.
+func parseMembers(r sysexec.Result) ([]string, error) {
+	list, found := strings.CutPrefix(string(r.Stdout), "GroupMembership:")
+	members := strings.Fields(list)
+	if !found || r.Exit != 0 || len(members) == 0 || len(members) > maxListed {
+		return nil, errWords
+	}
+	return distinct(members), nil
+}
+
+// parsePrinters reads from what cupsctl prints whether printers are shared.
+func parsePrinters(stdout []byte) (bool, error) {
+	for line := range strings.Lines(string(stdout)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "_share_printers="); ok {
+			return onOff(value, "1", "0")
+		}
+	}
+	return false, errWords
+}
+
+// parseSchedule reads what softwareupdate --schedule prints.
+func parseSchedule(r sysexec.Result) (bool, error) {
+	for line := range strings.Lines(string(r.Stdout) + "\n" + string(r.Stderr)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "Automatic checking for updates is turned "); ok {
+			return onOff(value, "on", "off")
+		}
+	}
+	return false, errWords
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package prefs reads the preference files of macOS that hold for all users, and
+// what a configuration profile sets over them.
+//
+// A key that is absent is not a setting that is off: it stands for a default that
+// differs between releases. Values are therefore always given together with whether they
+// are set.
+package prefs
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sentinel/platform/darwin/property"
+	"sentinel/platform/linux/hostfile"
+)
+
+// Folders of the preferences: of the machine, and those that profiles manage.
+const (
+	Local   = "/Library/Preferences"
+	Managed = "/Library/Managed Preferences"
+)
+
+// maxFile bounds a preference file, in bytes. The largest of the system have
+// some hundred kilobytes.
+const maxFile = 4 << 20
+
+// ErrDomain says that the name of a domain is none.
+var ErrDomain = errors.New("is no name of a preference domain")
+
+// A Domain is the settings of one part of the system, "com.apple.loginwindow".
+type Domain struct {
+	layers []layer // the one that wins first
+}
+
+type layer struct {
+	file   string
+	values map[string]any
+}
+
+// Read reads the settings of a domain below root, "/" on a live system. Files
+// that are not there set nothing. The error is that of a file that is there and cannot be
+// read: what it sets might win.
+func Read(root, domain string) (Domain, error) {
+	if domain == "" || strings.HasPrefix(domain, ".") || strings.Contains(domain, "..") || strings.ContainsRune(domain, 0) {
+		return Domain{}, fmt.Errorf("%q %w", domain, ErrDomain)
+	}
+	var d Domain
+	for _, folder := range []string{Managed, Local} {
+		if err := d.add(root, folder+"/"+domain+".plist"); err != nil {
+			return Domain{}, err
+		}
+	}
+	return d, nil
+}
+
+// ReadFile reads the settings in one file below root. It is an error that it is
+// not there.
+func ReadFile(root, file string) (Domain, error) {
+	var d Domain
+	if err := d.add(root, file); err != nil {
+		return Domain{}, err
+	}
+	if len(d.layers) == 0 {
+		_, err := hostfile.Read(filepath.Join(root, file), 1)
+		return Domain{}, err
+	}
+	return d, nil
+}
+
+func (d *Domain) add(root, file string) error {
+	raw, err := hostfile.Read(filepath.Join(root, file), maxFile)
+	if hostfile.Missing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	values, err := Parse(raw)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	d.layers = append(d.layers, layer{file, values})
+	return nil
+}
+
+// Parse reads a preference file.
+func Parse(raw []byte) (map[string]any, error) {
+	var values map[string]any
+	if err := property.Decode(raw, &values); err != nil {
+		return nil, err
+	}
+	return values, nil
+}
+
+// Set says whether any file holds the domain at all.
+func (d Domain) Set() bool { return len(d.layers) > 0 }
+
+// value returns what is in force for a key.
+func (d Domain) value(key string) (any, bool) {
+	for _, l := range d.layers {
+		if v, set := l.values[key]; set {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// Where names the file that sets a key, "" for none.
+func (d Domain) Where(key string) string {
+	for _, l := range d.layers {
+		if _, set := l.values[key]; set {
+			return l.file
+		}
+	}
+	return ""
+}
+
+// Bool returns a switch. Old tools write 1 or "YES" for it. set is false when it
+// is absent or something else.
+func (d Domain) Bool(key string) (on, set bool) {
+	v, _ := d.value(key)
+	switch v := v.(type) {
+	case bool:
+		return v, true
+	case string:
+		switch strings.ToLower(v) {
+		case "yes", "true", "1":
+			return true, true
+		case "no", "false", "0":
+			return false, true
+		}
+	default:
+		if n, is := number(v); is && (n == 0 || n == 1) {
+			return n == 1, true
+		}
+	}
+	return false, false
+}
+
+// Int returns a whole number. set is false when it is absent or something else.
+func (d Domain) Int(key string) (n int64, set bool) {
+	v, _ := d.value(key)
+	return number(v)
+}
+
+// number takes a whole number of any kind that a property list may hold.
+func number(v any) (int64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return n, true
+	case uint64:
+		return int64(n), n < 1<<63
+	case float64:
+		return int64(n), n == float64(int64(n))
+	default:
+		return 0, false
+	}
+}
+
+// Text returns a text. set is false when it is absent or something else.
+func (d Domain) Text(key string) (text string, set bool) {
+	v, _ := d.value(key)
+	text, set = v.(string)
+	return text, set
+}
+
+// Time returns a date. set is false when it is absent or something else.
+func (d Domain) Time(key string) (at time.Time, set bool) {
+	v, _ := d.value(key)
+	at, set = v.(time.Time)
+	return at, set
+}
+
+// Dict returns the settings within a setting. set is false when it is absent or
+// something else.
+func (d Domain) Dict(key string) (inner Domain, set bool) {
+	v, _ := d.value(key)
+	values, set := v.(map[string]any)
+	if !set {
+		return Domain{}, false
+	}
+	return Domain{[]layer{{d.Where(key), values}}}, true
+}
