@@ -237,7 +237,7 @@ func TestDoctorTellsWhatSudoAllows(t *testing.T) {
 		admin  = "echo 'sentineltest ALL=(root) NOPASSWD: /usr/local/bin/sentinel --doctor' >>/etc/sudoers.d/sentineltest\n"
 		all    = "echo 'sentineltest ALL=(ALL) PASSWD: ALL' >/etc/sudoers.d/aaa\n"
 		// changing are the tools that a grant of reading leaves out.
-		changing = "terminate_process block_ip_address unblock_ip_address enable_firewall restart_service"
+		changing = "terminate_process block_ip_address unblock_ip_address enable_firewall restart_service send_telemetry_webhook"
 	)
 	for _, test := range []struct {
 		name, rules, change, words string

@@ -10,9 +10,13 @@ import (
 	"syscall"
 
 	"sentinel/internal/cli"
+	"sentinel/internal/host/local"
 )
 
 func main() {
+	if local.Child(os.Args[1:], os.Stdout) {
+		return
+	}
 	// With a terminal, sudo hands Ctrl-Z on: a user could stop root's run while it
 	// holds a lock.
 	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)

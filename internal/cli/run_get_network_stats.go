@@ -33,7 +33,7 @@ func (d networkDocument) view(p *page) {
 	for _, i := range s.Interfaces {
 		rows = append(rows, []string{
 			i.Name, bytesText(i.BytesSent), bytesText(i.BytesRecv), rateText(i.SentPerSecond), rateText(i.RecvPerSecond),
-			fmt.Sprint(i.ErrorsIn + i.ErrorsOut), fmt.Sprint(i.DropsIn + i.DropsOut),
+			fmt.Sprint(i.ErrorsIn + i.ErrorsOut), dropsText(i),
 		})
 	}
 	p.table(fmt.Sprintf("%d of %d interfaces, rates over %d ms", len(s.Interfaces), s.InterfacesTotal, s.WindowMS), []column{
@@ -50,6 +50,20 @@ func (d networkDocument) view(p *page) {
 		}})
 	}
 	p.gaps(d.Unavailable)
+}
+
+// dropsText adds up the drops that are known.
+func dropsText(i network.InterfaceStats) string {
+	sum, known := uint64(0), false
+	for _, drops := range []*uint64{i.DropsIn, i.DropsOut} {
+		if drops != nil {
+			sum, known = sum+*drops, true
+		}
+	}
+	if !known {
+		return "-"
+	}
+	return strconv.FormatUint(sum, 10)
 }
 
 func rateText(bytesPerSecond *int64) string {

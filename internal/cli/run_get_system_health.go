@@ -125,7 +125,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 		gaps.Add("top_processes", err)
 		return ctx.Err()
 	}
-	ranking := procs.Rank(s.host.Processes, before, after, procs.Options{Count: topRowsInHealth, Sort: "cpu"})
+	ranking := procs.Rank(ctx, s.host.Processes, before, after, procs.Options{Count: topRowsInHealth, Sort: "cpu"})
 	d.TopProcesses, d.ProcessesTotal = ranking.Processes, &ranking.ProcessesTotal
 	*gaps = append(*gaps, ranking.Unavailable...)
 	return nil

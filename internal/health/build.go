@@ -59,6 +59,9 @@ func (r *Report) cpu(f Facts) {
 }
 
 func (r *Report) thermal(f Facts, gaps *answer.Gaps) {
+	if t := f.Thermal; t != nil && *t != (ThermalFacts{}) {
+		r.Thermal = &Thermal{PressureLevel: sanitize.Text(t.Level, 32), SpeedLimit: t.SpeedLimit}
+	}
 	if f.Sensors == nil {
 		return
 	}
@@ -67,7 +70,11 @@ func (r *Report) thermal(f Facts, gaps *answer.Gaps) {
 		gaps.Note("temperature", "this machine shows no CPU temperature sensor")
 		return
 	}
-	r.Thermal = &Thermal{Sensor: sanitize.Text(best.name(), 64), Celsius: round(best.Celsius, 1)}
+	if r.Thermal == nil {
+		r.Thermal = &Thermal{}
+	}
+	celsius := round(best.Celsius, 1)
+	r.Thermal.Sensor, r.Thermal.Celsius = sanitize.Text(best.name(), 64), &celsius
 	r.Temperature = strconv.Itoa(int(math.Round(best.Celsius)))
 }
 
@@ -77,7 +84,8 @@ func (r *Report) memory(f Facts) {
 	if m := f.Memory; m != nil {
 		r.Memory = newMemory(m.Total, m.Total-m.Available)
 		used := m.SwapTotal - m.SwapFree
-		r.Swap = &Swap{TotalBytes: m.SwapTotal, UsedBytes: used, UsedPercent: percent(used, m.SwapTotal)}
+		r.Memory.PressureLevel = m.Pressure
+		r.Swap = &Swap{TotalBytes: m.SwapTotal, UsedBytes: used, UsedPercent: percent(used, m.SwapTotal), Grows: m.SwapGrows}
 	}
 	limited := f.Limits != nil && f.Limits.MemoryMax > 0
 	if limited && (r.Memory == nil || f.Limits.MemoryMax < r.Memory.TotalBytes) {
@@ -175,6 +183,11 @@ func (r *Report) units(f Facts, rows int) {
 // UseCPU adds what was used between two samples, windowMS apart. What they do
 // not tell is added to gaps.
 func (r *Report) UseCPU(before, after CPUSample, windowMS int64, gaps *answer.Gaps) {
+	if share := after.Share; share != nil {
+		p := round(share.Percent, 1)
+		r.CPU.Percent, r.CPU.Cores, r.CPU.WindowMS = &p, share.Cores, share.Window.Milliseconds()
+		return
+	}
 	r.CPU.Cores = len(after.Cores)
 	r.CPU.WindowMS = windowMS
 	if p, ok := busy(before.All, after.All, ticks(after.Own-before.Own, after.Tick)); ok {

@@ -19,6 +19,7 @@ type Facts struct {
 	Memory         *MemoryFacts
 	Limits         *Limits
 	Sensors        *[]Sensor
+	Thermal        *ThermalFacts
 	Disks          *[]DiskFacts
 	Pressure       *map[string]PressureFacts
 	Uptime         *time.Duration
@@ -37,6 +38,9 @@ type reading struct {
 
 func read[T any](field string, source func(context.Context) (T, error), to **T) reading {
 	return reading{field, func(ctx context.Context) (func(), error) {
+		if source == nil {
+			return func() {}, nil
+		}
 		value, err := bound.Call(ctx, factLimit, source)
 		return func() { *to = &value }, err
 	}}
@@ -51,6 +55,7 @@ func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 		read("memory", s.Memory, &f.Memory),
 		read("memory.limit", s.Limits, &f.Limits),
 		read("temperature", s.Sensors, &f.Sensors),
+		read("thermal.pressure_level", s.Thermal, &f.Thermal),
 		read("disks", s.Disks, &f.Disks),
 		read("pressure", s.Pressure, &f.Pressure),
 		read("uptime_seconds", s.Uptime, &f.Uptime),

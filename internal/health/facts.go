@@ -19,6 +19,16 @@ type CPUSample struct {
 	Cores []CPUTimes
 	Own   time.Duration // CPU time that sentinel itself has used
 	Tick  time.Duration // unit of the times
+	// Share takes the place of the times in the second sample where the system
+	// tells no times.
+	Share *CPUShare
+}
+
+// A CPUShare is what the system itself measured between the two samples.
+type CPUShare struct {
+	Percent float64 // of all cores
+	Cores   int     // online; 0 when unknown
+	Window  time.Duration
 }
 
 // Load is the load average over 1, 5 and 15 minutes.
@@ -29,6 +39,28 @@ type Load struct {
 // MemoryFacts are sizes in bytes.
 type MemoryFacts struct {
 	Total, Available, SwapTotal, SwapFree uint64
+	// SwapGrows says that the system makes more swap space when it needs some.
+	SwapGrows bool
+	// Pressure is how short of memory the kernel finds itself, one of the
+	// constants; empty where it does not tell.
+	Pressure string
+}
+
+// Levels of memory pressure.
+const (
+	PressureNormal   = "normal"
+	PressureWarning  = "warning"
+	PressureCritical = "critical"
+)
+
+// A ThermalFacts is what the system does because of heat; what it does not tell
+// is zero.
+type ThermalFacts struct {
+	// Level is the thermal pressure of macOS: Nominal, Moderate, Heavy, Trapping
+	// or Sleeping.
+	Level string
+	// SpeedLimit is the percentage of its speed that the processor may use.
+	SpeedLimit int
 }
 
 // Limits are those of the container that sentinel runs in; zero means none.
@@ -73,13 +105,15 @@ type Unit struct {
 
 // Sources read facts from the platform, one function a fact, so that one that
 // fails or hangs costs its own fact only. Each must return soon after its
-// context ends; one that does not is abandoned.
+// context ends; one that does not is abandoned. A function that is nil is a fact which
+// this system does not have; it is absent without a gap.
 type Sources struct {
 	CPU            func(context.Context) (CPUSample, error)
 	Load           func(context.Context) (Load, error)
 	Memory         func(context.Context) (MemoryFacts, error)
 	Limits         func(context.Context) (Limits, error)
 	Sensors        func(context.Context) ([]Sensor, error)
+	Thermal        func(context.Context) (ThermalFacts, error)
 	Disks          func(context.Context) ([]DiskFacts, error)
 	Pressure       func(context.Context) (map[string]PressureFacts, error) // by cpu, memory, io
 	Uptime         func(context.Context) (time.Duration, error)

@@ -47,7 +47,7 @@ func (r *Report) Judge(t config.Thresholds) {
 
 func (r *Report) judgeCPU(t config.Thresholds) {
 	if r.Thermal != nil {
-		r.reach("TEMPERATURE_HIGH", t.Temperature, r.Thermal.Celsius, fmt.Sprintf("The processor is at %.0f °C.", r.Thermal.Celsius))
+		r.judgeHeat(t)
 	}
 	if r.CPU.Percent != nil {
 		level := t.CPU
@@ -59,6 +59,38 @@ func (r *Report) judgeCPU(t config.Thresholds) {
 	if r.CPU.Load5 != nil && r.CPU.Cores > 0 {
 		perCore := round(*r.CPU.Load5/float64(r.CPU.Cores), 2)
 		r.reach("LOAD_HIGH", t.LoadPerCore, perCore, fmt.Sprintf("The 5-minute load average is %.2f for each core.", perCore))
+	}
+}
+
+// thermalSeverity goes by the names of OSThermalNotificationLevel in
+// <libkern/OSThermalNotification.h>. Moderate is what a laptop without a fan does under work.
+func thermalSeverity(level string) string {
+	switch level {
+	case "Heavy":
+		return Warning
+	case "Trapping", "Sleeping":
+		return Critical
+	default:
+		return ""
+	}
+}
+
+// judgeHeat looks at the temperature and at what the system does because of it,
+// which is all that tells of heat where there is no sensor to read.
+func (r *Report) judgeHeat(t config.Thresholds) {
+	if c := r.Thermal.Celsius; c != nil {
+		r.reach("TEMPERATURE_HIGH", t.Temperature, *c, fmt.Sprintf("The processor is at %.0f °C.", *c))
+	}
+	if severity := thermalSeverity(r.Thermal.PressureLevel); severity != "" {
+		r.ThreatReasons = append(r.ThreatReasons, Reason{
+			Code: "THERMAL_PRESSURE", Severity: severity,
+			Message: fmt.Sprintf("The system is slowed down by heat: its thermal pressure is %s.", strings.ToLower(r.Thermal.PressureLevel)),
+		})
+	} else if limit := r.Thermal.SpeedLimit; limit > 0 && limit < 100 {
+		r.ThreatReasons = append(r.ThreatReasons, Reason{
+			Code: "THERMAL_PRESSURE", Severity: Warning,
+			Message: fmt.Sprintf("The processor is held to %d %% of its speed because of heat.", limit),
+		})
 	}
 }
 
@@ -81,8 +113,21 @@ func (r *Report) judgeMemory(t config.Thresholds) {
 	if r.Memory != nil {
 		r.reach("MEMORY_LOW", t.Memory, r.Memory.UsedPercent, fmt.Sprintf("Memory is %.0f %% used.", r.Memory.UsedPercent))
 	}
-	if r.Swap != nil {
+	if r.Memory != nil {
+		r.judgeMemoryLevel(r.Memory.PressureLevel)
+	}
+	if r.Swap != nil && !r.Swap.Grows {
 		r.reach("SWAP_HIGH", t.Swap, r.Swap.UsedPercent, fmt.Sprintf("Swap space is %.0f %% used.", r.Swap.UsedPercent))
+	}
+}
+
+// judgeMemoryLevel judges the kernel's own word for a lack of memory.
+func (r *Report) judgeMemoryLevel(level string) {
+	severity := map[string]string{PressureWarning: Warning, PressureCritical: Critical}[level]
+	if severity != "" {
+		r.ThreatReasons = append(r.ThreatReasons, Reason{
+			Code: "MEMORY_PRESSURE", Severity: severity, Message: fmt.Sprintf("The kernel is short of memory: its level is %s.", level),
+		})
 	}
 }
 

@@ -17,7 +17,7 @@ var conditions = map[string]struct {
 	code string
 	set  func(r *Report, value float64)
 }{
-	"Temperature":    {"TEMPERATURE_HIGH", func(r *Report, v float64) { r.Thermal = &Thermal{Celsius: v} }},
+	"Temperature":    {"TEMPERATURE_HIGH", func(r *Report, v float64) { r.Thermal = &Thermal{Celsius: &v} }},
 	"CPU":            {"CPU_HIGH", func(r *Report, v float64) { r.CPU.Percent = &v }},
 	"Memory":         {"MEMORY_LOW", func(r *Report, v float64) { r.Memory = &Memory{UsedPercent: v} }},
 	"Swap":           {"SWAP_HIGH", func(r *Report, v float64) { r.Swap = &Swap{UsedPercent: v} }},
@@ -138,7 +138,7 @@ func TestFirewallThatIsOffIsAReasonAsConfigured(t *testing.T) {
 
 func TestWorstReasonIsTheLevel(t *testing.T) {
 	hot, busy := 90.0, 91.0
-	r := Report{CPU: &CPU{Percent: &busy}, Thermal: &Thermal{Celsius: hot}, FirewallStatus: "DISABLED"}
+	r := Report{CPU: &CPU{Percent: &busy}, Thermal: &Thermal{Celsius: &hot}, FirewallStatus: "DISABLED"}
 	r.Judge(config.Default().Thresholds)
 	if r.ThreatLevel != Critical || len(r.ThreatReasons) != 3 {
 		t.Errorf("%s, %+v", r.ThreatLevel, r.ThreatReasons)

@@ -45,10 +45,13 @@ type CPU struct {
 	Truncated bool      `json:"per_core_truncated,omitempty"`
 }
 
-// Thermal is the temperature that the verdict rests on.
+// Thermal is the temperature that the verdict rests on, and what the system
+// does because of heat; each is absent where it is not told.
 type Thermal struct {
-	Sensor  string  `json:"sensor"`
-	Celsius float64 `json:"celsius"`
+	Sensor        string   `json:"sensor,omitempty"`
+	Celsius       *float64 `json:"celsius,omitempty"`
+	PressureLevel string   `json:"pressure_level,omitempty"`      // of macOS: Nominal, Moderate, Heavy, Trapping or Sleeping
+	SpeedLimit    int      `json:"speed_limit_percent,omitempty"` // of the processor's speed
 }
 
 // Memory is the use of memory. In a container with a limit it is that of the
@@ -58,14 +61,17 @@ type Memory struct {
 	UsedBytes      uint64  `json:"used_bytes"`
 	AvailableBytes uint64  `json:"available_bytes"`
 	UsedPercent    float64 `json:"used_percent"`
-	LimitedBy      string  `json:"limited_by,omitempty"` // "cgroup" in a container with a limit
+	LimitedBy      string  `json:"limited_by,omitempty"`     // "cgroup" in a container with a limit
+	PressureLevel  string  `json:"pressure_level,omitempty"` // of the kernel of macOS: normal, warning or critical
 }
 
-// Swap is the use of swap space; a machine without any has total_bytes 0.
+// Swap is the use of swap space; a machine without any has total_bytes 0. Where
+// it grows with the need, used_percent is not judged.
 type Swap struct {
 	TotalBytes  uint64  `json:"total_bytes"`
 	UsedBytes   uint64  `json:"used_bytes"`
 	UsedPercent float64 `json:"used_percent"`
+	Grows       bool    `json:"grows,omitempty"` // macOS adds some when it needs it: full means nothing
 }
 
 // A Disk is one mounted local file system.

@@ -86,7 +86,7 @@ func TestTemperatureIsInWholeDegrees(t *testing.T) {
 	for celsius, want := range map[float64]string{61.4: "61", 61.5: "62", -0.4: "0", 0: "0", -7.6: "-8"} {
 		gaps := answer.Gaps{}
 		r := Build(Facts{Sensors: &[]Sensor{{"coretemp", "Package id 0", celsius}}}, Options{}, &gaps)
-		if r.Temperature != want || r.Thermal.Celsius != celsius || r.Thermal.Sensor != "coretemp Package id 0" || len(gaps) != 0 {
+		if r.Temperature != want || *r.Thermal.Celsius != celsius || r.Thermal.Sensor != "coretemp Package id 0" || len(gaps) != 0 {
 			t.Errorf("%v: %q, %+v, gaps %v", celsius, r.Temperature, r.Thermal, gaps)
 		}
 	}

@@ -18,11 +18,16 @@ import (
 	"sentinel/internal/portscan"
 	"sentinel/internal/procs"
 	"sentinel/internal/services"
+	"sentinel/internal/sysexec"
 	"sentinel/internal/updates"
 )
 
 // A Host gives the domains what they need from this operating system.
 type Host struct {
+	OS       string         // as runtime.GOOS names it
+	Root     string         // below which the files of the machine are; "/" on a live system
+	Programs sysexec.Runner // runs those of the machine
+
 	Health    health.Sources
 	Processes procs.Source
 	Network   network.Source

@@ -59,6 +59,9 @@ type Interface struct {
 	Loopback                                  bool
 	BytesIn, PacketsIn, ErrorsIn, DropsIn     uint64
 	BytesOut, PacketsOut, ErrorsOut, DropsOut uint64
+	// NoDropsIn and NoDropsOut say that the system does not tell how many
+	// packets it dropped.
+	NoDropsIn, NoDropsOut bool
 }
 
 // A Source reads the network state of the platform.

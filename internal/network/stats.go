@@ -23,9 +23,11 @@ type InterfaceStats struct {
 	PacketsRecv uint64 `json:"packets_recv"`
 	ErrorsIn    uint64 `json:"errors_in"`
 	ErrorsOut   uint64 `json:"errors_out"`
-	DropsIn     uint64 `json:"drops_in"`
-	DropsOut    uint64 `json:"drops_out"`
-	Loopback    bool   `json:"loopback"` // not in the totals
+	// Drops are absent where the system does not tell them: macOS counts none on
+	// the way in.
+	DropsIn  *uint64 `json:"drops_in,omitempty"`
+	DropsOut *uint64 `json:"drops_out,omitempty"`
+	Loopback bool    `json:"loopback"` // not in the totals
 	// Rates over the window, in bytes a second; absent when the interface
 	// appeared or was reset within it.
 	SentPerSecond *int64 `json:"bytes_sent_per_second,omitempty"`
@@ -87,6 +89,9 @@ func Measure(ctx context.Context, source Source, rows int) (Report, error) {
 		gaps.Add("stats.connections", err)
 		counts = nil
 	}
+	if slices.ContainsFunc(after, func(i Interface) bool { return i.NoDropsIn }) {
+		gaps.Note("stats.interfaces.drops_in", "this system does not count packets that it drops on the way in")
+	}
 	stats := interfaces(before, after, elapsed, rows)
 	stats.Connections = counts
 	return Report{Stats: stats, Unavailable: gaps}, nil
@@ -144,7 +149,13 @@ func describe(i, first Interface, known bool, elapsed time.Duration) InterfaceSt
 	d := InterfaceStats{
 		Name: sanitize.Text(i.Name, 32), Loopback: i.Loopback,
 		BytesSent: i.BytesOut, BytesRecv: i.BytesIn, PacketsSent: i.PacketsOut, PacketsRecv: i.PacketsIn,
-		ErrorsIn: i.ErrorsIn, ErrorsOut: i.ErrorsOut, DropsIn: i.DropsIn, DropsOut: i.DropsOut,
+		ErrorsIn: i.ErrorsIn, ErrorsOut: i.ErrorsOut,
+	}
+	if !i.NoDropsIn {
+		d.DropsIn = &i.DropsIn
+	}
+	if !i.NoDropsOut {
+		d.DropsOut = &i.DropsOut
 	}
 	if known {
 		d.SentPerSecond = rate(first.BytesOut, i.BytesOut, elapsed)

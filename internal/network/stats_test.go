@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
 )
 
 func measured(t *testing.T, m *machine, rows int) (r Report) {
@@ -36,16 +38,29 @@ func TestRatesAreMeasuredAndLoopbackIsNotCounted(t *testing.T) {
 	got := measured(t, m, 0).Stats
 	want := Stats{
 		Interfaces: []InterfaceStats{
-			{Name: "wlan0", BytesSent: 8000, BytesRecv: 10, SentPerSecond: new(int64(15980)), RecvPerSecond: new(int64(0))},
+			{Name: "wlan0", BytesSent: 8000, BytesRecv: 10, DropsIn: new(uint64(0)), DropsOut: new(uint64(0)), SentPerSecond: new(int64(15980)), RecvPerSecond: new(int64(0))},
 			{
-				Name: "eth0", BytesSent: 100, BytesRecv: 2000, PacketsSent: 4, PacketsRecv: 3, ErrorsIn: 1, ErrorsOut: 5, DropsIn: 2, DropsOut: 6,
+				Name: "eth0", BytesSent: 100, BytesRecv: 2000, PacketsSent: 4, PacketsRecv: 3, ErrorsIn: 1, ErrorsOut: 5, DropsIn: new(uint64(2)), DropsOut: new(uint64(6)),
 				SentPerSecond: new(int64(100)), RecvPerSecond: new(int64(2000)),
 			},
-			{Name: "lo", BytesSent: 9007, BytesRecv: 9007, Loopback: true, SentPerSecond: new(int64(18000)), RecvPerSecond: new(int64(18000))},
+			{Name: "lo", BytesSent: 9007, BytesRecv: 9007, Loopback: true, DropsIn: new(uint64(0)), DropsOut: new(uint64(0)), SentPerSecond: new(int64(18000)), RecvPerSecond: new(int64(18000))},
 		},
 		InterfacesTotal: 3, Connections: &ConnectionCounts{}, TotalBytesSent: 8100, TotalBytesRecv: 2010, WindowMS: 500,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDropsThatTheSystemDoesNotTellAreAbsent(t *testing.T) {
+	one := []Interface{{Name: "en0", NoDropsIn: true, DropsOut: 3}, {Name: "fw0", NoDropsIn: true, NoDropsOut: true}}
+	got := measured(t, &machine{interfaces: [][]Interface{one, one}}, 0)
+	first, second := got.Stats.Interfaces[0], got.Stats.Interfaces[1]
+	if first.DropsIn != nil || first.DropsOut == nil || *first.DropsOut != 3 || second.DropsIn != nil || second.DropsOut != nil {
+		t.Errorf("%+v %+v", first, second)
+	}
+	want := answer.Gaps{{Field: "stats.interfaces.drops_in", Reason: "this system does not count packets that it drops on the way in"}}
+	if diff := cmp.Diff(want, got.Unavailable); diff != "" {
 		t.Error(diff)
 	}
 }

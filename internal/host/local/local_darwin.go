@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/host"
 	"sentinel/internal/host/mac"
+	"sentinel/internal/identity"
 	"sentinel/internal/sysexec"
 )
 
@@ -20,6 +21,6 @@ func Open(root string) (*host.Host, error) {
 	}
 	return mac.Open(mac.System{
 		Root: root, Live: root == "/", Runner: sysexec.Host{}, Kill: syscall.Kill,
-		EUID: os.Geteuid(), PID: os.Getpid(), Own: own, Now: time.Now,
+		EUID: os.Geteuid(), PID: os.Getpid(), Own: own, StateDir: identity.DefaultDir, Getenv: os.Getenv, Now: time.Now,
 	}), nil
 }

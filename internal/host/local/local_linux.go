@@ -40,6 +40,8 @@ func Open(root string) (*host.Host, error) {
 	pending := packages.NewUpdates(root, runner)
 	resolver := &net.Resolver{PreferGo: true}
 	return &host.Host{
+		OS: "linux", Root: root, Programs: runner,
+
 		Health:    vitals.Sources(root),
 		Processes: table,
 		StartID:   table.StartID,

@@ -6,11 +6,31 @@
 package mac
 
 import (
+	"context"
+	"errors"
+	"net"
 	"syscall"
 	"time"
 
+	"sentinel/internal/blocklist"
 	"sentinel/internal/host"
+	"sentinel/internal/netdiag"
+	"sentinel/internal/netdiag/wire"
+	"sentinel/internal/portscan"
+	"sentinel/internal/portscan/connect"
+	"sentinel/internal/portscan/nmapscan"
 	"sentinel/internal/sysexec"
+	macaudit "sentinel/platform/darwin/audit"
+	"sentinel/platform/darwin/blocking"
+	"sentinel/platform/darwin/connections"
+	"sentinel/platform/darwin/inventory"
+	"sentinel/platform/darwin/launchd"
+	"sentinel/platform/darwin/packages"
+	"sentinel/platform/darwin/pfctl"
+	"sentinel/platform/darwin/probe"
+	"sentinel/platform/darwin/processes"
+	"sentinel/platform/darwin/vitals"
+	"sentinel/platform/darwin/wall"
 )
 
 // A System is the Mac that is looked at.
@@ -24,14 +44,82 @@ type System struct {
 	PID  int // of this run
 	// Own is the absolute path of this program, which runs itself again for
 	// what may crash; empty when it is not known.
-	Own string
-	Now func() time.Time
+	Own      string
+	Owner    int    // user that files of the system belong to; 0 on a real Mac
+	StateDir string // where the reference that keeps pf on is remembered
+	// Getenv reads the environment, which tells who is behind sudo.
+	Getenv func(string) string
+	Now    func() time.Time
 }
 
 // Open assembles the Mac. Nothing is read yet.
 func Open(s System) *host.Host {
+	table := processes.New(s.Runner, s.PID, s.Now)
+	sockets := connections.New(s.Runner, s.EUID)
+	front := wall.New(s.Runner)
+	pending := packages.New(s.Root, s.Runner)
+	resolver := &net.Resolver{} // that of macOS, which knows the name servers of a VPN
 	return &host.Host{
-		Live:   s.Live,
-		Detach: func() error { return nil }, // macOS has no control groups to leave
+		OS: "darwin", Root: s.Root, Programs: s.Runner,
+
+		Health:    vitals.Sources(vitals.Mac{Runner: s.Runner, EUID: s.EUID, Own: s.Own, Now: s.Now}),
+		Processes: table,
+		StartID:   table.StartID,
+		Network:   sockets,
+		Firewall:  front,
+		Assets:    inventory.New(inventory.Parts{Root: s.Root, Runner: s.Runner, Now: s.Now}),
+
+		Live:       s.Live,
+		Detach:     func() error { return nil }, // macOS has no control groups to leave
+		Terminator: processes.NewTerminator(processes.Mac{Root: s.Root, Runner: s.Runner, Kill: s.Kill, EUID: s.EUID, PID: s.PID}),
+		Services: launchd.Services{
+			Root: s.Root, Runner: s.Runner, EUID: s.EUID, PID: s.PID, Asker: launchd.Asker(s.EUID, s.Getenv), Now: s.Now,
+		},
+		Wall:    front,
+		Updates: pending,
+		Audit:   posture(s, sockets, pending),
+		Scan: host.Scan{
+			Sources: portscan.Sources{Resolver: resolver, Machine: probe.NewMachine(s.Runner, s.EUID), Engine: connect.New()},
+			Nmap:    nmapscan.New(s.Runner),
+		},
+		Names:    netdiag.Names{Servers: probe.NameServers(s.Runner), Exchanger: wire.Client{}},
+		Ways:     netdiag.Ways{Resolver: resolver, Tracer: probe.NewTracer(s.Runner), Names: resolver},
+		Blocking: packetFilter(s),
 	}
+}
+
+// packetFilter returns what the blocklist needs. The Application Firewall, which
+// macOS keeps on by itself, has no rules that would have to be put back.
+func packetFilter(s System) host.Blocking {
+	parts := blocking.Parts{Runner: s.Runner, StateDir: s.StateDir, EUID: s.EUID}
+	nothing := func(context.Context) (bool, error) { return false, nil }
+	return host.Blocking{
+		Backend:         func(ctx context.Context) (blocklist.Backend, error) { return blocking.Choose(ctx, parts) },
+		Around:          blocking.NewSurroundings(s.Runner, s.EUID),
+		Cut:             blocking.Cutter{Tool: pfctl.New(s.Runner)},
+		Baseline:        nothing,
+		BaselineMissing: nothing,
+	}
+}
+
+// posture returns the checks of the audit.
+func posture(s System, sockets *connections.Source, pending *packages.Updates) *macaudit.Source {
+	return macaudit.New(macaudit.Parts{
+		Root: s.Root, Runner: s.Runner, Sockets: sockets, Now: s.Now(), EUID: s.EUID, Owner: s.Owner,
+		SecurityUpdates: func(ctx context.Context) (macaudit.Waiting, error) { return waiting(ctx, pending) },
+	})
+}
+
+// waiting counts the security updates that wait.
+func waiting(ctx context.Context, pending *packages.Updates) (macaudit.Waiting, error) {
+	p, err := pending.Pending(ctx)
+	switch {
+	case err != nil:
+		return macaudit.Waiting{}, err
+	case p.Unknown != nil:
+		return macaudit.Waiting{}, p.Unknown
+	case p.Security == nil:
+		return macaudit.Waiting{}, errors.New("Apple's list does not say which updates are for security")
+	}
+	return macaudit.Waiting{Count: len(p.Security), Names: p.Security}, nil
 }

@@ -120,8 +120,15 @@ func TestDetailsAreOfTheProcessThatWasSampled(t *testing.T) {
 	if d, err := s.Details(t.Context(), 1, "1"); !errors.Is(err, errGone) || d.User != "" {
 		t.Errorf("another start: %+v, %v", d, err)
 	}
+	if _, err := s.Table(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.arguments = "    1 Mon Sep  1 08:00:02 2025     /sbin/launchd\n"
+	if d, err := s.Details(t.Context(), 1, "1756713602"); err != nil || len(d.Arguments) != 1 {
+		t.Errorf("a listing from before the table: %+v, %v", d, err)
+	}
 	m.err = errors.New("no such file")
-	if d, err := s.Details(t.Context(), 1, "1756713602"); !errors.Is(err, errGone) {
+	if d, err := s.Details(t.Context(), 1, "1756713602"); err != nil {
 		t.Errorf("the listing was read again: %+v, %v", d, err)
 	}
 	if _, err := s.Table(t.Context()); !errors.Is(err, m.err) {

@@ -79,7 +79,7 @@ func (v vitals) load(context.Context) (health.Load, error) {
 
 func (v vitals) memory(context.Context) (health.MemoryFacts, error) {
 	m, err := v.proc.Memory()
-	return health.MemoryFacts(m), err
+	return health.MemoryFacts{Total: m.Total, Available: m.Available, SwapTotal: m.SwapTotal, SwapFree: m.SwapFree}, err
 }
 
 func (v vitals) limits(context.Context) (health.Limits, error) { return cgroup.Limits(v.root) }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package diskutil reads the disks and APFS containers of a Mac from the
+// property lists of diskutil(8).
+package diskutil
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/property"
+)
+
+const (
+	program = "/usr/sbin/diskutil"
+	// limit bounds one run: diskutil asks every disk, and one that spins up
+	// again takes seconds.
+	limit = 7 * time.Second
+	// patience is how long a run that was given up is waited for.
+	patience = 200 * time.Millisecond
+	// maxDisks bounds how many disks, partitions and volumes are looked at.
+	maxDisks = 4096
+)
+
+// ErrForm says that a property list is not what diskutil prints.
+var ErrForm = errors.New("diskutil printed a property list without disks")
+
+// A Refusal is what diskutil says in place of an answer. It says so in a
+// property list on its standard output.
+type Refusal struct{ Message string }
+
+// Error implements error.
+func (r Refusal) Error() string { return "diskutil: " + r.Message }
+
+// refusal is how diskutil reports an error with -plist.
+type refusal struct {
+	Error        bool   `plist:"Error"`
+	ErrorMessage string `plist:"ErrorMessage"`
+}
+
+// decode stores the property list printed in value, or returns its Refusal.
+func decode(printed []byte, value any) error {
+	var no refusal
+	if err := property.Decode(printed, &no); err == nil && (no.Error || no.ErrorMessage != "") {
+		return Refusal{no.ErrorMessage}
+	}
+	return property.Decode(printed, value)
+}
+
+// run returns what diskutil printed. An exit status alone is no error: what went
+// wrong stands in the property list.
+func run(ctx context.Context, runner sysexec.Runner, args ...string) ([]byte, error) {
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: limit, Patience: patience})
+	if err != nil {
+		return nil, err
+	}
+	if r.Exit != 0 && len(r.Stdout) == 0 {
+		return nil, fmt.Errorf("diskutil ended with %d", r.Exit)
+	}
+	return r.Stdout, nil
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package diskutil
+
+import (
+	"context"
+
+	"sentinel/internal/sysexec"
+)
+
+// A Volume is a mounted file system.
+type Volume struct {
+	Device     string // "disk3s5"; of the snapshot where one is mounted
+	Of         string // the volume that the snapshot at Device is of; else Device
+	Mountpoint string
+	Name       string
+	Content    string // kind of its partition, such as "Apple_HFS"; empty for APFS
+	Container  string // APFS container that it is in, such as "disk3"; empty for none
+	Size       uint64 // bytes; of the container for APFS
+	Internal   bool   // serves macOS itself, such as what it swaps to
+	Snapshot   bool   // can only be read, whatever the volume allows
+}
+
+// Volumes lists what is mounted of the disks of this machine, with the images of
+// disks. Shares of other machines are not among it.
+func Volumes(ctx context.Context, runner sysexec.Runner) ([]Volume, error) {
+	printed, err := run(ctx, runner, "list", "-plist")
+	if err != nil {
+		return nil, err
+	}
+	return ParseList(printed)
+}
+
+// list is what "diskutil list -plist" prints (macOS 11 to 26).
+type list struct {
+	All []disk `plist:"AllDisksAndPartitions"`
+}
+
+type disk struct {
+	Device     string `plist:"DeviceIdentifier"`
+	Content    string `plist:"Content"`
+	Mountpoint string `plist:"MountPoint"` // of one without partitions
+	Name       string `plist:"VolumeName"`
+	Size       uint64 `plist:"Size"`
+	Partitions []part `plist:"Partitions"`
+	Volumes    []part `plist:"APFSVolumes"`
+}
+
+type part struct {
+	Device     string     `plist:"DeviceIdentifier"`
+	Content    string     `plist:"Content"`
+	Mountpoint string     `plist:"MountPoint"`
+	Name       string     `plist:"VolumeName"`
+	Size       uint64     `plist:"Size"`
+	Internal   bool       `plist:"OSInternal"`
+	Snapshots  []snapshot `plist:"MountedSnapshots"`
+}
+
+type snapshot struct {
+	Device     string `plist:"SnapshotBSD"`
+	Mountpoint string `plist:"SnapshotMountPoint"`
+}
+
+// ParseList reads what "diskutil list -plist" prints.
+func ParseList(printed []byte) ([]Volume, error) {
+	var l list
+	if err := decode(printed, &l); err != nil {
+		return nil, err
+	}
+	if len(l.All) == 0 || len(l.All) > maxDisks {
+		return nil, ErrForm
+	}
+	var mounted []Volume
+	for _, d := range l.All {
+		whole := part{Device: d.Device, Content: d.Content, Mountpoint: d.Mountpoint, Name: d.Name, Size: d.Size}
+		mounted = append(mounted, whole.mounted("")...)
+		for _, p := range d.Partitions {
+			mounted = append(mounted, p.mounted("")...)
+		}
+		for _, p := range d.Volumes {
+			p.Content = ""
+			mounted = append(mounted, p.mounted(d.Device)...)
+		}
+		if len(mounted) > maxDisks {
+			return nil, ErrForm
+		}
+	}
+	return mounted, nil
+}
+
+// mounted lists where a volume and the snapshots of it are mounted.
+func (p part) mounted(container string) []Volume {
+	var list []Volume
+	v := Volume{
+		Device: p.Device, Of: p.Device, Mountpoint: p.Mountpoint, Name: p.Name, Content: p.Content,
+		Container: container, Size: p.Size, Internal: p.Internal,
+	}
+	if v.Mountpoint != "" && v.Device != "" {
+		list = append(list, v)
+	}
+	for _, s := range p.Snapshots {
+		if s.Mountpoint != "" && s.Device != "" {
+			v.Device, v.Mountpoint, v.Snapshot = s.Device, s.Mountpoint, true
+			list = append(list, v)
+		}
+	}
+	return list
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lsof reads the sockets of macOS and their processes from the field
+// output of one run of lsof(8).
+//
+// Without root lsof shows the sockets of one's own processes only and says nothing of
+// the others; as root too it leaves out sockets that no process has any more, such as those in
+// TIME_WAIT. What it prints is therefore the owners of sockets and not a list of all.
+package lsof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/network"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/inet"
+)
+
+// program is where macOS has lsof.
+const program = "/usr/sbin/lsof"
+
+const (
+	limit     = 5 * time.Second
+	patience  = 200 * time.Millisecond // a program that only prints is not worth waiting for
+	maxOutput = 16 << 20               // about a hundred thousand sockets
+)
+
+// arguments ask for numbers in place of names, for the command in its full
+// length, and for the fields process, command, file, type, device, protocol, name and state.
+var arguments = []string{"-nP", "+c", "0", "-iTCP", "-iUDP", "-FpcftdPnT"}
+
+// A Socket is one TCP or UDP socket of a process.
+type Socket struct {
+	PID      int
+	Command  string // name of the process, at most 32 bytes
+	Protocol network.Protocol
+	// State is empty for a TCP socket whose state was not printed. A UDP socket
+	// with another end is ESTABLISHED, one without is LISTEN.
+	State network.State
+	// Local may be a wildcard, 0.0.0.0 or [::], and its port 0 for a socket that
+	// is not bound. Remote is not valid where there is no other end.
+	Local, Remote netip.AddrPort
+	device        string // of the kernel's structure; equal for one socket in two processes
+}
+
+// Sockets returns the sockets that this user may see, each once for every
+// process that holds it.
+func Sockets(ctx context.Context, runner sysexec.Runner) ([]Socket, error) {
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, Patience: patience, MaxOutput: maxOutput})
+	if err != nil {
+		return nil, err
+	}
+	// Status 1 also means that nothing, or nothing of one protocol, was found.
+	if r.Exit > 1 || r.Exit == 1 && len(r.Stdout) == 0 && complains(r.Stderr) {
+		return nil, fmt.Errorf("lsof ended with status %d", r.Exit)
+	}
+	return parse(r.Stdout)
+}
+
+// complains says that lsof wrote something else than warnings.
+func complains(stderr []byte) bool {
+	for line := range strings.Lines(string(stderr)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "lsof: WARNING") {
+			return true
+		}
+	}
+	return false
+}
+
+var errFields = errors.New("lsof printed something else than fields")
+
+// A file is the fields of one file until the next begins.
+type file struct {
+	family, device, protocol, name, state string
+}
+
+// parse reads field output: one field a line, its letter first. A process has
+// files, and each begins with its descriptor, or with its type where that was not asked for.
+func parse(raw []byte) ([]Socket, error) {
+	var list []Socket
+	var owner Socket
+	var f file
+	seen := map[Socket]bool{}
+	end := func() {
+		s, ok := f.socket(owner)
+		if ok && (s.device == "" || !seen[s]) {
+			list = append(list, s)
+			seen[s] = true
+		}
+		f = file{}
+	}
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			continue
+		}
+		letter, value := line[0], line[1:]
+		switch letter {
+		case 'p':
+			end()
+			pid, err := strconv.Atoi(value)
+			if err != nil || pid < 0 {
+				return nil, errFields
+			}
+			owner = Socket{PID: pid}
+		case 'c':
+			owner.Command = unescaped(value)
+		case 'f':
+			end()
+		case 't', 'd', 'P', 'n', 'T':
+			if letter == 't' && f.family != "" {
+				end()
+			}
+			f.set(letter, value)
+		default:
+			return nil, errFields
+		}
+	}
+	end()
+	return list, nil
+}
+
+func (f *file) set(letter byte, value string) {
+	switch letter {
+	case 't':
+		f.family = value
+	case 'd':
+		f.device = value
+	case 'P':
+		f.protocol = value
+	case 'n':
+		f.name = value
+	case 'T':
+		if state, ok := strings.CutPrefix(value, "ST="); ok {
+			f.state = state
+		}
+	}
+}
+
+// socket is false for what is no socket with an address.
+func (f file) socket(owner Socket) (Socket, bool) {
+	s := owner
+	s.device = f.device
+	v6 := f.family == "IPv6"
+	local, remote, connected := strings.Cut(f.name, "->")
+	var ok bool
+	if s.Local, ok = address(local, v6); !ok || owner.PID == 0 {
+		return s, false
+	}
+	if connected {
+		if s.Remote, ok = address(remote, v6); !ok {
+			return s, false
+		}
+	}
+	switch f.protocol {
+	case "TCP":
+		s.Protocol = network.TCP
+		s.State, _ = inet.State(f.state)
+	case "UDP":
+		s.Protocol, s.State = network.UDP, network.Listen
+		if connected {
+			s.State = network.Established
+		}
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+func address(text string, v6 bool) (netip.AddrPort, bool) {
+	colon := strings.LastIndexByte(text, ':')
+	if colon < 0 {
+		return netip.AddrPort{}, false
+	}
+	return inet.Address(text[:colon], text[colon+1:], v6)
+}
+
+// unescaped undoes the form in which lsof writes blanks and other than ASCII
+// characters, \x20. Control characters stay as they are written.
+func unescaped(text string) string {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, `\x`)
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		text = rest
+		code, err := strconv.ParseUint(rest[:min(2, len(rest))], 16, 8)
+		if err != nil || len(rest) < 2 || code < ' ' || code == 0x7f {
+			out.WriteString(`\x`)
+			continue
+		}
+		out.WriteByte(byte(code))
+		text = rest[2:]
+	}
+}

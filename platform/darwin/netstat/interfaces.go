@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package netstat
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/sysexec"
+)
+
+// An Interface holds the counters of one network interface since it came up.
+type Interface struct {
+	Name                            string
+	PacketsIn, ErrorsIn, BytesIn    uint64
+	PacketsOut, ErrorsOut, BytesOut uint64
+	// DropsOut counts packets that the queue out had no room for. It is nil where
+	// netstat does not tell it; packets dropped on the way in it never tells.
+	DropsOut *uint64
+}
+
+// Interfaces returns all interfaces, those that are down as well. netstat reads
+// counters of 64 bits also where the kernel shows other programs only 32 (macOS 26).
+func Interfaces(ctx context.Context, runner sysexec.Runner) ([]Interface, error) {
+	raw, err := run(ctx, runner, "-ibdnW")
+	if err != nil {
+		return nil, err
+	}
+	return parseInterfaces(raw)
+}
+
+var (
+	errInterfaces = errors.New("netstat printed no table of interfaces with bytes")
+	errCounters   = errors.New("netstat printed counters that are no numbers")
+)
+
+// counters are the columns after the address, of which the last may be absent.
+var counters = []string{"Ipkts", "Ierrs", "Ibytes", "Opkts", "Oerrs", "Obytes", "Coll", "Drop"}
+
+// parseInterfaces reads the rows of interfaces themselves, which name a
+// "<Link#N>" as their network. The rows of their addresses repeat the counters.
+func parseInterfaces(raw []byte) ([]Interface, error) {
+	header, rows, _ := strings.Cut(string(raw), "\n")
+	names := strings.Fields(header)
+	address := slices.Index(names, "Address")
+	if address < 0 || !slices.Equal(names[address+1:], counters[:min(len(counters), len(names)-address-1)]) || len(names)-address-1 < len(counters)-1 {
+		return nil, errInterfaces
+	}
+	var list []Interface
+	for line := range strings.Lines(rows) {
+		fields := strings.Fields(line)
+		if len(fields) < 3 || !strings.HasPrefix(fields[2], "<Link#") {
+			continue
+		}
+		i, err := newInterface(fields[0], fields[3:])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, i)
+	}
+	if len(list) == 0 {
+		return nil, errInterfaces
+	}
+	return list, nil
+}
+
+// newInterface reads what follows the network: a hardware address, if there is
+// one, and the counters. A star after the name says that the interface is down.
+func newInterface(name string, fields []string) (Interface, error) {
+	i := Interface{Name: strings.TrimSuffix(name, "*")}
+	if len(fields) > 0 && strings.ContainsAny(fields[0], ":.") {
+		fields = fields[1:]
+	}
+	if len(fields) < len(counters)-1 || len(fields) > len(counters) || i.Name == "" {
+		return i, errCounters
+	}
+	numbers := make([]uint64, len(fields))
+	for n, field := range fields {
+		var err error
+		if numbers[n], err = strconv.ParseUint(field, 10, 64); err != nil {
+			return i, errCounters
+		}
+	}
+	i.PacketsIn, i.ErrorsIn, i.BytesIn = numbers[0], numbers[1], numbers[2]
+	i.PacketsOut, i.ErrorsOut, i.BytesOut = numbers[3], numbers[4], numbers[5]
+	if len(numbers) == len(counters) {
+		i.DropsOut = &numbers[7]
+	}
+	return i, nil
+}

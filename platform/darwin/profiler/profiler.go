@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package profiler reads what system_profiler(8) tells about the hardware and
+// the mounted volumes of a Mac.
+package profiler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/sysexec"
+)
+
+const (
+	program = "/usr/sbin/system_profiler"
+	// limit bounds the run. It takes a third of a second, and longer where a
+	// disk has to spin up.
+	limit    = 7 * time.Second
+	patience = 200 * time.Millisecond
+	// maxVolumes bounds how many volumes are looked at.
+	maxVolumes = 4096
+)
+
+// ErrNone says that there is no report where one should be.
+var ErrNone = errors.New("system_profiler printed no report")
+
+// A Report is what system_profiler found.
+type Report struct {
+	Hardware Hardware
+	Storage  []Volume
+}
+
+// Hardware is the data type SPHardwareDataType. What is not known is empty.
+type Hardware struct {
+	Name   string // "MacBook Pro"
+	Model  string // "MacBookPro18,3"
+	Chip   string // "Apple M1 Pro", "6-Core Intel Core i7"
+	Memory string // "16 GB"
+	Serial string
+	UUID   string // of the platform; confidential as a machine id is
+	Cores  Cores
+	// Packages is how many processors there are; 0 on Apple silicon, which says
+	// nothing of it.
+	Packages int
+}
+
+// Cores counts those of a machine. A number that is not known is 0.
+type Cores struct {
+	Total                   int
+	Performance, Efficiency int // 0 on Intel, and where more kinds than these two are told apart
+}
+
+// A Volume is one of the data type SPStorageDataType, which has mounted ones.
+type Volume struct {
+	Device     string // "disk4s1"
+	Mountpoint string
+	FileSystem string // "APFS", "MS-DOS FAT32"
+	Size, Free uint64 // bytes; Size is 0 where they are not known
+	ReadOnly   bool
+}
+
+// Read runs system_profiler once for all that is read here. What it prints on
+// standard error is left out: on macOS 26 that is a line of its log.
+func Read(ctx context.Context, runner sysexec.Runner) (Report, error) {
+	r, err := runner.Run(ctx, sysexec.Command{
+		Path: program, Args: []string{"-json", "SPHardwareDataType", "SPStorageDataType"}, Timeout: limit, Patience: patience,
+	})
+	if err != nil {
+		return Report{}, err
+	}
+	return Parse(r.Stdout)
+}
+
+// document is the JSON of system_profiler (macOS 10.15 to 26).
+type document struct {
+	Hardware []hardware `json:"SPHardwareDataType"`
+	Storage  []storage  `json:"SPStorageDataType"`
+}
+
+type hardware struct {
+	Name       text            `json:"machine_name"`
+	Model      text            `json:"machine_model"`
+	Chip       text            `json:"chip_type"`
+	Processor  text            `json:"cpu_type"` // Intel
+	Memory     text            `json:"physical_memory"`
+	Serial     text            `json:"serial_number"`
+	UUID       text            `json:"platform_UUID"`
+	Processors json.RawMessage `json:"number_processors"`
+	Packages   json.RawMessage `json:"packages"`
+}
+
+type storage struct {
+	Device     text   `json:"bsd_name"`
+	Mountpoint text   `json:"mount_point"`
+	FileSystem text   `json:"file_system"`
+	Size       number `json:"size_in_bytes"`
+	Free       number `json:"free_space_in_bytes"`
+	Writable   text   `json:"writable"`
+}
+
+// text takes a string and leaves anything else empty: a report must not be lost
+// for one value of another type.
+type text string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *text) UnmarshalJSON(raw []byte) error {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		*t = text(strings.TrimSpace(s))
+	}
+	return nil
+}
+
+// number likewise takes a whole number that is not negative.
+type number uint64
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *number) UnmarshalJSON(raw []byte) error {
+	if v, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
+		*n = number(v)
+	}
+	return nil
+}
+
+// Parse reads what "system_profiler -json" prints. Lines in front of the report
+// are passed over.
+func Parse(printed []byte) (Report, error) {
+	begin := bytes.IndexByte(printed, '{')
+	if begin < 0 {
+		return Report{}, ErrNone
+	}
+	var d document
+	if err := json.Unmarshal(printed[begin:], &d); err != nil {
+		return Report{}, fmt.Errorf("read the report of system_profiler: %w", err)
+	}
+	if len(d.Hardware) == 0 && len(d.Storage) == 0 {
+		return Report{}, ErrNone
+	}
+	var r Report
+	if len(d.Hardware) > 0 {
+		r.Hardware = d.Hardware[0].made()
+	}
+	for _, s := range d.Storage[:min(len(d.Storage), maxVolumes)] {
+		r.Storage = append(r.Storage, s.made())
+	}
+	return r, nil
+}
+
+func (h hardware) made() Hardware {
+	made := Hardware{
+		Name: string(h.Name), Model: string(h.Model), Chip: string(h.Chip), Memory: string(h.Memory),
+		Serial: string(h.Serial), UUID: string(h.UUID), Cores: cores(h.Processors),
+	}
+	if made.Chip == "" {
+		made.Chip = string(h.Processor)
+	}
+	made.Packages, _ = count(string(h.Packages))
+	return made
+}
+
+func (s storage) made() Volume {
+	v := Volume{
+		Device: string(s.Device), Mountpoint: string(s.Mountpoint), FileSystem: string(s.FileSystem),
+		Size: uint64(s.Size), Free: uint64(s.Free), ReadOnly: s.Writable == "no",
+	}
+	if v.Free > v.Size {
+		v.Size, v.Free = 0, 0
+	}
+	return v
+}
+
+// cores reads number_processors. It is a number on Intel and in virtual
+// machines, and "proc TOTAL:PERFORMANCE:EFFICIENCY" on Apple silicon. What the parts of one
+// with four stand for has changed between chips and releases ("proc 18:6:0:12" of an M5
+// Max, "proc 24:16:8:0" of an M2 Ultra, "proc 12:0:8:4" of an M2 Pro), so of those only
+// the total is taken.
+func cores(raw json.RawMessage) Cores {
+	var words string
+	if json.Unmarshal(raw, &words) != nil {
+		words = string(raw)
+	}
+	parts := strings.Split(strings.TrimPrefix(words, "proc "), ":")
+	numbers, sum := make([]int, len(parts)), 0
+	for i, part := range parts {
+		n, ok := count(part)
+		if !ok {
+			return Cores{}
+		}
+		if numbers[i] = n; i > 0 {
+			sum += n
+		}
+	}
+	switch {
+	case len(numbers) == 3 && sum == numbers[0]:
+		return Cores{Total: numbers[0], Performance: numbers[1], Efficiency: numbers[2]}
+	case len(numbers) == 1 || sum == numbers[0]:
+		return Cores{Total: numbers[0]}
+	default:
+		return Cores{}
+	}
+}
+
+// count reads a number of things that a machine can have.
+func count(word string) (int, bool) {
+	n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 12)
+	return int(n), err == nil
+}

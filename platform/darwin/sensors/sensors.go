@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sensors reads the temperature sensors of a Mac in a child process.
+//
+// macOS has no program that prints them on Apple silicon; they are read by calls into
+// its frameworks that no documentation covers and that crashed in the past. The child is this
+// program itself, so that a crash or a hang there costs the answer nothing but the temperature.
+package sensors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"sentinel/internal/sysexec"
+)
+
+// Argument makes this program the child that reads sensors, when it is the only
+// one.
+const Argument = "--read-sensors-as-child"
+
+const (
+	limit     = 1200 * time.Millisecond // of the three seconds that a fact may take
+	patience  = 50 * time.Millisecond   // a child that hangs is not waited for
+	maxOutput = 256 << 10
+)
+
+// A Reading is one sensor, by the name that the hardware gives it.
+type Reading struct {
+	Name    string  `json:"name"`
+	Celsius float64 `json:"celsius"`
+}
+
+// A report is what the child prints.
+type report struct {
+	Sensors []Reading `json:"sensors"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// Serve is the child: it prints what read returns.
+func Serve(out io.Writer, read func() ([]Reading, error)) error {
+	list, err := read()
+	r := report{Sensors: list}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return json.NewEncoder(out).Encode(r)
+}
+
+var errUnknown = errors.New("the path of this program is not known")
+
+// Read runs own, the absolute path of this program, as the child.
+func Read(ctx context.Context, runner sysexec.Runner, own string) ([]Reading, error) {
+	if own == "" {
+		return nil, errUnknown
+	}
+	r, err := runner.Run(ctx, sysexec.Command{
+		Path: own, Args: []string{Argument}, Timeout: limit, Patience: patience, MaxOutput: maxOutput,
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the sensors: %w", err)
+	case r.Exit != 0:
+		return nil, fmt.Errorf("the process that reads the sensors ended with status %d", r.Exit)
+	}
+	return parse(r.Stdout)
+}
+
+// parse reads what the child printed. Values are as the hardware has them.
+func parse(raw []byte) ([]Reading, error) {
+	var r report
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, errors.New("the process that reads the sensors printed something else")
+	}
+	if r.Error != "" {
+		return nil, errors.New("the sensors cannot be read: " + r.Error)
+	}
+	return r.Sensors, nil
+}

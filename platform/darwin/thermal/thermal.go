@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package thermal reads how hot a Mac is: the temperature of the processor's
+// die where a sensor tells it, and the thermal pressure, which is what macOS does because of heat.
+package thermal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/health"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/sensors"
+)
+
+// Where macOS has its programs.
+const (
+	powermetrics = "/usr/bin/powermetrics"
+	pmset        = "/usr/bin/pmset"
+)
+
+const (
+	// limit is less than half of the three seconds that a fact may take: after one
+	// source that hangs there is time for the next.
+	limit    = 1400 * time.Millisecond
+	patience = 50 * time.Millisecond
+	// maxOutput is room for a sample of powermetrics with all samplers.
+	maxOutput = 1 << 20
+)
+
+// A Reader asks the programs of a Mac.
+type Reader struct {
+	Runner sysexec.Runner
+	Own    string // path of this program; see package sensors
+	Root   bool   // powermetrics is for root alone
+	// AppleSilicon says which samplers powermetrics has.
+	AppleSilicon func(context.Context) bool
+}
+
+// Sensors returns the temperatures of the processor, none when no sensor tells
+// one. On Intel root can ask powermetrics where the sensors themselves cannot be read.
+func (r Reader) Sensors(ctx context.Context) ([]health.Sensor, error) {
+	readings, err := sensors.Read(ctx, r.Runner, r.Own)
+	list := ofProcessor(readings)
+	if len(list) > 0 || !r.Root || r.AppleSilicon(ctx) {
+		return list, err
+	}
+	raw, smcErr := r.run(ctx, powermetrics, "-n", "1", "-i", "200", "--samplers", "smc")
+	switch {
+	case smcErr != nil && err != nil:
+		return nil, fmt.Errorf("%w, and %w", err, smcErr)
+	case smcErr != nil:
+		return nil, smcErr
+	}
+	if celsius, ok := dieTemperature(raw); ok {
+		return []health.Sensor{{Chip: "CPU die", Celsius: celsius}}, nil
+	}
+	return nil, err
+}
+
+// A dead sensor reads as 0, -127 or thousands of degrees below or above.
+const (
+	minCelsius = -40
+	maxCelsius = 150
+)
+
+// ofProcessor picks the sensors of the processor and gives them the name by
+// which [health] knows one. A key of the SMC that a machine lacks reads as 0, and one of another
+// form as a whole number that means something else; the form that is read right has 256
+// parts of a degree, so that leaving whole numbers out loses little.
+func ofProcessor(readings []sensors.Reading) []health.Sensor {
+	var list []health.Sensor
+	for _, r := range readings {
+		chip, smc := place(r.Name)
+		sound := r.Celsius >= minCelsius && r.Celsius <= maxCelsius && r.Celsius != 0
+		if chip == "" || !sound || smc && r.Celsius == math.Trunc(r.Celsius) {
+			continue
+		}
+		list = append(list, health.Sensor{Chip: chip, Label: r.Name, Celsius: r.Celsius})
+	}
+	return list
+}
+
+// place says where a sensor is; it is empty outside of the processor. On Apple
+// silicon "PMU tdie1" and its like are on the die, and the M1 names its clusters of cores ("pACC
+// MTR Temp Sensor2"). On Intel the SMC names a CPU's diode TC0D and what lies on it TC0H and TC0P.
+func place(name string) (chip string, smc bool) {
+	smc = len(name) == 4 && name[0] == 'T'
+	switch {
+	case smc && strings.HasPrefix(name, "TC") && strings.HasSuffix(name, "D"):
+		return "CPU die", true
+	case smc && strings.HasPrefix(name, "TC"):
+		return "CPU", true
+	case strings.Contains(name, "tdie"), strings.HasPrefix(name, "pACC MTR Temp"), strings.HasPrefix(name, "eACC MTR Temp"):
+		return "CPU die", false
+	}
+	return "", smc
+}
+
+// Pressure returns the thermal pressure. On Apple silicon powermetrics tells it
+// to root; otherwise pmset tells how much of its speed an Intel processor may use. What is not told
+// stays zero.
+func (r Reader) Pressure(ctx context.Context) (health.ThermalFacts, error) {
+	if r.Root && r.AppleSilicon(ctx) {
+		raw, err := r.run(ctx, powermetrics, "-n", "1", "-i", "200", "-f", "plist", "--samplers", "thermal")
+		if err == nil {
+			var level string
+			if level, err = pressureLevel(raw); err == nil {
+				return health.ThermalFacts{Level: level}, nil
+			}
+		}
+	}
+	raw, err := r.run(ctx, pmset, "-g", "therm")
+	if err != nil {
+		return health.ThermalFacts{}, err
+	}
+	speed, err := speedLimit(raw)
+	return health.ThermalFacts{SpeedLimit: speed}, err
+}
+
+func (r Reader) run(ctx context.Context, path string, arguments ...string) ([]byte, error) {
+	result, err := r.Runner.Run(ctx, sysexec.Command{Path: path, Args: arguments, Timeout: limit, Patience: patience, MaxOutput: maxOutput})
+	if err != nil {
+		return nil, err
+	}
+	if result.Exit != 0 {
+		return nil, fmt.Errorf("%s ended with status %d", path[strings.LastIndexByte(path, '/')+1:], result.Exit)
+	}
+	return result.Stdout, nil
+}
+
+// dieTemperature finds "CPU die temperature: 76.93 C" in what the sampler smc
+// prints.
+func dieTemperature(raw []byte) (float64, bool) {
+	for line := range strings.Lines(string(raw)) {
+		value, ok := strings.CutPrefix(strings.TrimSpace(line), "CPU die temperature: ")
+		if !ok {
+			continue
+		}
+		celsius, err := strconv.ParseFloat(strings.TrimSuffix(value, " C"), 64)
+		return celsius, err == nil && celsius >= minCelsius && celsius <= maxCelsius && celsius != 0
+	}
+	return 0, false
+}
+
+var errNoLevel = errors.New("powermetrics told no thermal pressure")
+
+// pressureLevel takes the level of the last sample; there may be a NUL around
+// each.
+func pressureLevel(raw []byte) (string, error) {
+	samples := property.Split(raw)
+	if len(samples) == 0 {
+		return "", errNoLevel
+	}
+	var s struct {
+		Level string `plist:"thermal_pressure"`
+	}
+	if err := property.Decode(samples[len(samples)-1], &s); err != nil {
+		return "", err
+	}
+	if s.Level == "" {
+		return "", errNoLevel
+	}
+	return s.Level, nil
+}
+
+var errSpeed = errors.New("pmset told a speed limit that is no percentage")
+
+// speedLimit finds "CPU_Speed_Limit = 100". Apple silicon has none, which is 0.
+func speedLimit(raw []byte) (int, error) {
+	for line := range strings.Lines(string(raw)) {
+		name, value, found := strings.Cut(line, "=")
+		if !found || strings.TrimSpace(name) != "CPU_Speed_Limit" {
+			continue
+		}
+		percent, err := strconv.Atoi(strings.TrimSpace(value))
+		if err != nil || percent <= 0 || percent > 100 {
+			return 0, errSpeed
+		}
+		return percent, nil
+	}
+	return 0, nil
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package thermal
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/health"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/sysexec/replay"
+	"sentinel/internal/testenv"
+)
+
+const own = "/usr/local/bin/sentinel"
+
+func reader(runner sysexec.Runner, root, silicon bool) Reader {
+	return Reader{Runner: runner, Own: own, Root: root, AppleSilicon: func(context.Context) bool { return silicon }}
+}
+
+func TestSensors(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		files         []string
+		root, silicon bool
+		want          []health.Sensor
+		err           string
+	}{
+		{"die of Apple silicon", []string{"child"}, false, true, []health.Sensor{{Chip: "CPU die", Label: "PMU tdie1", Celsius: 48.25}, {Chip: "CPU die", Label: "PMU tdie2", Celsius: 51.5}}, ""},
+		{"Intel without the key of the die", []string{"child_intel"}, true, false, []health.Sensor{{Chip: "CPU", Label: "TC0P", Celsius: 58.125}}, ""},
+		{"Intel as root without sensors", []string{"child_none", "smc"}, true, false, []health.Sensor{{Chip: "CPU die", Celsius: 76.93}}, ""},
+		{"Intel as root after a crash", []string{"child_crash", "smc"}, true, false, []health.Sensor{{Chip: "CPU die", Celsius: 76.93}}, ""},
+		{"Intel, not root", []string{"child_none"}, false, false, nil, ""},
+		{"crash", []string{"child_crash"}, false, false, nil, "status 139"},
+		{"crash on Apple silicon", []string{"child_crash"}, true, true, nil, "status 139"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := reader(play(t, c.files...), c.root, c.silicon).Sensors(t.Context())
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%v, want %q", err, c.err)
+			}
+		})
+	}
+}
+
+func play(t *testing.T, files ...string) sysexec.Runner {
+	t.Helper()
+	paths := make([]string, len(files))
+	for i, file := range files {
+		paths[i] = "testdata/" + file + ".txtar"
+	}
+	return replay.New(t, paths...)
+}
+
+func TestPressure(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		files         []string
+		root, silicon bool
+		want          health.ThermalFacts
+	}{
+		{"root on Apple silicon", []string{"thermal"}, true, true, health.ThermalFacts{Level: "Heavy"}},
+		{"not root on Apple silicon", []string{"pmset_none"}, false, true, health.ThermalFacts{}},
+		{"Intel held back", []string{"pmset"}, true, false, health.ThermalFacts{SpeedLimit: 72}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := reader(play(t, c.files...), c.root, c.silicon).Pressure(t.Context())
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Error(diff, err)
+			}
+		})
+	}
+}
+
+// always answers every program alike.
+type always struct {
+	sysexec.Result
+	err error
+}
+
+func (a always) Run(context.Context, sysexec.Command) (sysexec.Result, error) { return a.Result, a.err }
+
+func TestFailures(t *testing.T) {
+	printed := func(text string) sysexec.Result { return sysexec.Result{Stdout: []byte(text)} }
+	for name, a := range map[string]always{
+		"missing": {err: errors.New("no such file")}, "hanging": {err: context.DeadlineExceeded},
+		"not root": {Result: sysexec.Result{Exit: 1, Stderr: []byte("powermetrics must be invoked as the superuser\n")}},
+		"noise":    {Result: printed("CPU_Speed_Limit = many\nCPU die temperature: hot\n")},
+		"no speed": {Result: printed("\tCPU_Speed_Limit \t= 0\n")},
+	} {
+		for _, silicon := range []bool{true, false} {
+			r := reader(a, true, silicon)
+			if got, err := r.Sensors(t.Context()); err == nil {
+				t.Errorf("%s: sensors %v without an error", name, got)
+			}
+			if got, err := r.Pressure(t.Context()); err == nil {
+				t.Errorf("%s: pressure %v without an error", name, got)
+			}
+		}
+	}
+	if got, err := (Reader{Runner: always{}}).Sensors(t.Context()); err == nil {
+		t.Errorf("without a program of its own: %v", got)
+	}
+}
+
+func TestNoTemperatureIsInvented(t *testing.T) {
+	for text, want := range map[string]bool{
+		"CPU die temperature: 64.88 C\n": true, "\nCPU die temperature: 0.00 C\n": false, "CPU die temperature: -127.00 C": false,
+		"GPU die temperature: 71.00 C\n": false, "CPU die temperature: 151.0 C\n": false, "": false, "CPU die temperature: NaN C": false,
+	} {
+		if celsius, ok := dieTemperature([]byte(text)); ok != want {
+			t.Errorf("%q is %v, %v", text, celsius, ok)
+		}
+	}
+}
+
+func TestRecordedOutputs(t *testing.T) {
+	celsius := map[string]float64{"smc-intel-15.3.txt": 76.93, "smc-intel-short.txt": 64.88}
+	for _, r := range testenv.RecordedOutputs(t, "powermetrics") {
+		got, ok := dieTemperature(r.Raw)
+		if want, known := celsius[r.Name]; ok != known || ok && got != want {
+			t.Errorf("%s: %v, %v", r.Name, got, ok)
+		}
+		level, err := pressureLevel(r.Raw)
+		if nominal := r.Name == "plist-m1-gpu-thermal.plist" || r.Name == "plist-thermal-m4-nominal.plist"; nominal != (level == "Nominal" && err == nil) || !nominal && err == nil {
+			t.Errorf("%s: %q, %v", r.Name, level, err)
+		}
+	}
+	for _, r := range testenv.RecordedOutputs(t, "pmset") {
+		got, err := speedLimit(r.Raw)
+		want := 0
+		if r.Name == "therm-intel-nominal.txt" {
+			want = 100
+		}
+		if got != want || err != nil {
+			t.Errorf("%s: %d, %v", r.Name, got, err)
+		}
+	}
+}
+
+func FuzzThermal(f *testing.F) {
+	f.Add("CPU die temperature: 64.88 C\n\tCPU_Speed_Limit \t= 72\n")
+	f.Add(`<plist version="1.0"><dict><key>thermal_pressure</key><string>Nominal</string></dict></plist>`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if celsius, ok := dieTemperature([]byte(text)); ok && (celsius < minCelsius || celsius > maxCelsius) {
+			t.Errorf("accepted %v", celsius)
+		}
+		if limit, err := speedLimit([]byte(text)); err == nil && (limit < 0 || limit > 100) {
+			t.Errorf("accepted %d", limit)
+		}
+		if level, err := pressureLevel([]byte(text)); err == nil && level == "" {
+			t.Error("accepted no level")
+		}
+	})
+}
