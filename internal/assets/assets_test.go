@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -312,12 +311,69 @@ func TestAssetIDIsDerivedAndNeverTheMachineID(t *testing.T) {
 	}
 }
 
-// The document on Linux has no fields of macOS.
+// A document holds what its system has, and neither a value nor a gap of what
+// only the other has.
 func TestNoFieldOfAnotherSystemIsThere(t *testing.T) {
-	for field := range reflect.TypeFor[Security]().Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if slices.Contains([]string{"sip_enabled", "gatekeeper", "filevault"}, name) {
-			t.Errorf("%s is there", name)
+	linux, apple := server(), server()
+	apple.protection = Protections{
+		SecureBoot: be("full"), Mac: &MacProtections{SIP: be(new(false)), Gatekeeper: be("enabled"), FileVault: be("encrypting")},
+	}
+	macFields := []string{"sip_enabled", "gatekeeper", "filevault"}
+	linuxFields := []string{"apparmor", "selinux", "lockdown"}
+	for _, test := range []struct {
+		f          fake
+		has, lacks []string
+	}{{linux, linuxFields, macFields}, {apple, macFields, linuxFields}} {
+		raw, err := json.Marshal(take(t, test.f, DefaultLimit))
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, name := range test.has {
+			if !strings.Contains(string(raw), `"`+name+`":`) {
+				t.Errorf("no %s in %s", name, raw)
+			}
+		}
+		for _, name := range test.lacks {
+			if strings.Contains(string(raw), name) {
+				t.Errorf("%s in %s", name, raw)
+			}
+		}
+	}
+	if s := take(t, apple, DefaultLimit).Asset.Security; s.SIPEnabled == nil || *s.SIPEnabled || s.FileVault != "encrypting" || s.SecureBoot != "full" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestProtectionsOfAMacThatAreUnknownHaveAReason(t *testing.T) {
+	f := server()
+	f.protection = Protections{SecureBoot: fail[string](fs.ErrPermission), Mac: &MacProtections{SIP: fail[*bool](errors.New("boom"))}}
+	r := take(t, f, DefaultLimit)
+	want := []answer.Gap{
+		{Field: "security.secure_boot", Reason: "not readable without root"}, {Field: "security.sip_enabled", Reason: "boom"},
+		{Field: "security.gatekeeper", Reason: "not provided by this system"}, {Field: "security.filevault", Reason: "not provided by this system"},
+	}
+	if diff := cmp.Diff(want, r.Unavailable); diff != "" {
+		t.Error(diff)
+	}
+	if s := r.Asset.Security; s.SIPEnabled != nil || s.Gatekeeper != "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestKindsOfCoresAndPoolsAreShown(t *testing.T) {
+	f := server()
+	f.machine.CoreKinds = []CoreKind{{"Performance", 4}, {"Efficiency\x1b", 6}}
+	f.volumes = []Volume{{Mountpoint: "/", Pool: "disk3"}, {Mountpoint: "/nix", Pool: "disk3"}}
+	a := take(t, f, DefaultLimit).Asset
+	if diff := cmp.Diff([]Cores{{"Performance", 4}, {"Efficiency\ufffd", 6}}, a.Hardware.CoreKinds); diff != "" {
+		t.Error(diff)
+	}
+	for _, v := range a.Storage.Volumes {
+		if v.Pool != "disk3" {
+			t.Errorf("%+v", v)
+		}
+	}
+	if raw, err := json.Marshal(take(t, server(), DefaultLimit)); err != nil || strings.Contains(string(raw), "core_kinds") || strings.Contains(string(raw), "pool") {
+		t.Errorf("%s, %v", raw, err)
 	}
 }

@@ -14,6 +14,9 @@ import (
 // DefaultLimit is how many rows each list holds unless the caller lengthens it.
 const DefaultLimit = 50
 
+// maxCoreKinds caps the kinds of cores. No processor has more than three.
+const maxCoreKinds = 8
+
 // maxText caps a text from the host, in characters.
 const maxText = 100
 
@@ -74,6 +77,9 @@ func (c *collector) machine(m Machine) {
 	c.asset.SerialNumber = c.text("serial_number", m.Serial)
 	h.Cores = known(c, "hardware.cores", m.Cores)
 	h.CoresPhysical = known(c, "hardware.cores_physical", m.CoresPhysical)
+	for _, k := range m.CoreKinds[:min(len(m.CoreKinds), maxCoreKinds)] {
+		h.CoreKinds = append(h.CoreKinds, Cores{sanitize.Text(k.Name, 32), k.Cores})
+	}
 	h.Sockets = known(c, "hardware.sockets", m.Sockets)
 	c.memory(m)
 	c.asset.Container = sanitize.Text(m.Container, maxText)
@@ -128,6 +134,10 @@ func (c *collector) system(s System) {
 func (c *collector) protections(p Protections) {
 	s := &c.asset.Security
 	s.SecureBoot = c.text("security.secure_boot", p.SecureBoot)
+	if p.Mac != nil {
+		c.mac(*p.Mac)
+		return
+	}
 	s.AppArmor = c.text("security.apparmor", p.AppArmor)
 	s.SELinux = c.text("security.selinux", p.SELinux)
 	s.Lockdown = c.text("security.lockdown", p.Lockdown)
@@ -135,6 +145,15 @@ func (c *collector) protections(p Protections) {
 		s.AppArmorEnforcing, s.AppArmorComplaining = &p.Profiles.Enforcing, &p.Profiles.Complaining
 	}
 	c.gaps.Add("security.apparmor_enforcing", p.ProfilesErr)
+}
+
+func (c *collector) mac(p MacProtections) {
+	s := &c.asset.Security
+	if sip := known(c, "security.sip_enabled", p.SIP); sip != nil {
+		s.SIPEnabled = *sip
+	}
+	s.Gatekeeper = c.text("security.gatekeeper", p.Gatekeeper)
+	s.FileVault = c.text("security.filevault", p.FileVault)
 }
 
 func (c *collector) text(field string, f Fact[string]) string {

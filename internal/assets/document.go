@@ -32,11 +32,18 @@ type Hardware struct {
 	Chip            string  `json:"chip,omitempty"`
 	Cores           *int    `json:"cores,omitempty"` // logical: what runs one thread
 	CoresPhysical   *int    `json:"cores_physical,omitempty"`
+	CoreKinds       []Cores `json:"core_kinds,omitempty" schema:"brief"` // where there are several
 	Sockets         *int    `json:"sockets,omitempty"`
 	MemoryGB        *int    `json:"memory_gb,omitempty"`         // GiB, rounded to the nearest
 	MemoryBytes     *uint64 `json:"memory_bytes,omitempty"`      // what the kernel manages
 	MemoryUsedGB    *int    `json:"memory_used_gb,omitempty"`    // GiB, rounded to the nearest
 	MemoryUsedBytes *uint64 `json:"memory_used_bytes,omitempty"` // what cannot be had without swapping
+}
+
+// Cores counts the cores of one kind.
+type Cores struct {
+	Name  string `json:"name"` // as the system has it: "Performance", "Efficiency"
+	Cores int    `json:"cores"`
 }
 
 // OS is the operating system.
@@ -70,20 +77,24 @@ type Interface struct {
 	Loopback       bool     `json:"loopback"`
 }
 
-// Security is how the system is protected.
+// Security is how the system is protected. Linux and macOS each have fields of
+// their own.
 type Security struct {
 	Firewall            string `json:"firewall,omitempty" enum:"ACTIVE,DISABLED,UNKNOWN"`
-	SecureBoot          string `json:"secure_boot,omitempty" enum:"enabled,disabled,setup mode,unsupported"`
+	SecureBoot          string `json:"secure_boot,omitempty" enum:"enabled,disabled,setup mode,unsupported,full,reduced,permissive,medium,none"` // from full to none: the levels of macOS
+	SIPEnabled          *bool  `json:"sip_enabled,omitempty"`                                                                                    // all of System Integrity Protection
+	Gatekeeper          string `json:"gatekeeper,omitempty" enum:"enabled,disabled"`
+	FileVault           string `json:"filevault,omitempty" enum:"on,off,encrypting,decrypting,deferred,restart"` // deferred: on at the next login or logout; restart: on after the next restart
 	AppArmor            string `json:"apparmor,omitempty" enum:"enabled,disabled,unsupported"`
 	AppArmorEnforcing   *int   `json:"apparmor_enforcing,omitempty"`   // profiles whose violations are refused; needs root
 	AppArmorComplaining *int   `json:"apparmor_complaining,omitempty"` // profiles whose violations are only logged; needs root
 	SELinux             string `json:"selinux,omitempty" enum:"enforcing,permissive,disabled"`
 	Lockdown            string `json:"lockdown,omitempty" enum:"none,integrity,confidentiality,unsupported"` // kernel_lockdown(7)
-	DiskEncryption      *bool  `json:"disk_encryption,omitempty"`                                            // of the root file system, by dm-crypt
+	DiskEncryption      *bool  `json:"disk_encryption,omitempty"`                                            // of the root file system, by dm-crypt or FileVault
 }
 
 // Storage lists the local file systems, the root first, shallow paths before
-// deep ones.
+// deep ones. Volumes of one pool share its space: sum their sizes once a pool.
 type Storage struct {
 	Volumes      []VolumeRow `json:"volumes,omitzero" schema:"brief"` // nil is unknown
 	VolumesTotal *int        `json:"volumes_total,omitempty"`
@@ -99,4 +110,5 @@ type VolumeRow struct {
 	UsedBytes  *uint64 `json:"used_bytes,omitempty"`
 	ReadOnly   bool    `json:"read_only"`
 	Encrypted  *bool   `json:"encrypted,omitempty"` // absent when unknown
+	Pool       string  `json:"pool,omitempty"`      // APFS container that it shares the sizes with
 }

@@ -43,11 +43,18 @@ type Machine struct {
 	Chip            Fact[string]
 	Cores           Fact[int] // what runs one thread
 	CoresPhysical   Fact[int]
+	CoreKinds       []CoreKind // where a machine has several; nil where it has one, or none is known
 	Sockets         Fact[int]
 	MemoryTotal     Fact[uint64] // bytes
 	MemoryAvailable Fact[uint64] // bytes that can be had without swapping
 	Container       string       // what runs this system as a container; "" for none
 	Virtualization  Fact[string] // hypervisor; "" without error on hardware
+}
+
+// A CoreKind counts the cores of one kind.
+type CoreKind struct {
+	Name  string // as the platform has it: "Performance"
+	Cores int
 }
 
 // A System is the operating system.
@@ -65,12 +72,22 @@ type System struct {
 // Protections is how the system is protected, in the words of the platform.
 type Protections struct {
 	SecureBoot Fact[string]
-	AppArmor   Fact[string]
-	Profiles   *Profiles // of AppArmor; nil when it is not in force or ProfilesErr says why
+	// Mac holds what only macOS has; nil on Linux, which has the rest.
+	Mac      *MacProtections
+	AppArmor Fact[string]
+	Profiles *Profiles // of AppArmor; nil when it is not in force or ProfilesErr says why
 	// ProfilesErr says why the profiles of an AppArmor in force are unknown.
 	ProfilesErr error
 	SELinux     Fact[string]
 	Lockdown    Fact[string]
+}
+
+// MacProtections is how macOS is protected.
+type MacProtections struct {
+	// SIP says that System Integrity Protection is on, all of it.
+	SIP        Fact[*bool]
+	Gatekeeper Fact[string] // "enabled" or "disabled"
+	FileVault  Fact[string] // "on", "off", "encrypting", "decrypting", "deferred" or "restart"
 }
 
 // Profiles counts loaded AppArmor profiles by what they do.
@@ -96,6 +113,7 @@ type Volume struct {
 	FileSystem string
 	ReadOnly   bool
 	Number     string // of the device, as the platform writes it: "259:2"
+	Pool       string // what it shares its space with others in, such as an APFS container; "" for none
 }
 
 // A VolumeState is what only asking a volume tells.

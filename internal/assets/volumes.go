@@ -65,6 +65,7 @@ func volumeRow(v Volume, state VolumeState) VolumeRow {
 		Mountpoint: sanitize.Text(v.Mountpoint, maxMountpoint),
 		FileSystem: sanitize.Text(v.FileSystem, 32),
 		ReadOnly:   v.ReadOnly,
+		Pool:       sanitize.Text(v.Pool, 32),
 	}
 	if state.UsageErr == nil {
 		r.SizeBytes, r.UsedBytes = &state.Size, &state.Used

@@ -28,7 +28,7 @@ func (s Search) Program() (string, error) {
 	}
 	if passing(s.Own) {
 		return "", fault.New(fault.Unavailable, "This sentinel-mcp, "+s.Own+", lies where files do not stay, and none is installed.").
-			WithFix("Install both programs, as with: sudo install -o root -g root -m 0755 sentinel sentinel-mcp /usr/local/bin")
+			WithFix("Install both programs, as with: sudo install -m 0755 sentinel sentinel-mcp /usr/local/bin")
 	}
 	own, err := os.Stat(s.Own)
 	if err != nil {

@@ -46,11 +46,16 @@ type Config struct {
 	Scan Scan `yaml:"scan"`
 	// Audit adapts security_audit.
 	Audit Audit `yaml:"audit"`
+	// Webhook says where telemetry goes.
+	Webhook Webhook `yaml:"webhook"`
 }
 
 // Default returns the configuration that holds without a file.
 func Default() Config {
-	return Config{Thresholds: defaultThresholds(), Policy: defaultPolicy(), Protect: defaultProtect(), Scan: defaultScan(), Audit: Audit{Exempt: []Exemption{}}}
+	return Config{
+		Thresholds: defaultThresholds(), Policy: defaultPolicy(), Protect: defaultProtect(), Scan: defaultScan(), Audit: Audit{Exempt: []Exemption{}},
+		Webhook: defaultWebhook(),
+	}
 }
 
 // Load reads the configuration at path. required says that somebody named the
@@ -84,7 +89,7 @@ func parse(raw []byte) (Config, error) {
 	if err := checkAgentID(c.AgentID); err != nil {
 		return Config{}, err
 	}
-	return c, cmp.Or(c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check())
+	return c, cmp.Or(c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), c.Webhook.check())
 }
 
 // plain rewrites the errors of the YAML library, which name Go types, for

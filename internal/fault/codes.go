@@ -16,6 +16,7 @@ const (
 	InvalidService   Code = "INVALID_SERVICE"
 	InvalidTarget    Code = "INVALID_TARGET"
 	InvalidPortRange Code = "INVALID_PORT_RANGE"
+	InvalidURL       Code = "INVALID_URL"
 	PermissionDenied Code = "PERMISSION_DENIED"
 	DisabledByPolicy Code = "DISABLED_BY_POLICY"
 	RateLimited      Code = "RATE_LIMITED"
@@ -30,11 +31,14 @@ const (
 	AlreadyBlocked   Code = "ALREADY_BLOCKED"
 	NotBlocked       Code = "NOT_BLOCKED"
 	FirewallFailed   Code = "FIREWALL_FAILED"
+	PFReloadFailed   Code = "PF_RELOAD_FAILED"
 	NoFirewall       Code = "FIREWALL_UNAVAILABLE"
 	ServiceNotFound  Code = "SERVICE_NOT_FOUND"
 	ServiceMasked    Code = "SERVICE_MASKED"
 	ServiceInactive  Code = "SERVICE_INACTIVE"
 	RestartFailed    Code = "RESTART_FAILED"
+	WebhookFailed    Code = "WEBHOOK_FAILED"
+	WebhookQueued    Code = "WEBHOOK_QUEUED"
 	JournalFailed    Code = "JOURNAL_FAILED"
 	StateCorrupt     Code = "STATE_CORRUPT"
 	ConfigInvalid    Code = "CONFIG_INVALID"
@@ -73,6 +77,7 @@ var table = []Info{
 	{InvalidService, ExitUsage, "The name is not that of a service.", "Send the name of one service, such as nginx or nginx.service."},
 	{InvalidTarget, ExitUsage, "The target is neither one address nor a valid host name.", "Send one address such as 192.0.2.7 or 2001:db8::7, or a host name such as printer.example.net, without port, prefix length or scheme."},
 	{InvalidPortRange, ExitUsage, "The ports are not numbers from 1 to 65535, ranges of them, or all.", "Send ports such as 1-1024, 22,80,443, 22,8000-8100 or all."},
+	{InvalidURL, ExitUsage, "The URL is not one that telemetry may be sent to.", "Send an https:// URL of a receiver, without user name and password; http:// only for this machine."},
 	{PermissionDenied, ExitPermission, "The operation needs root, or the rules of sudo do not allow it.", "Run it with sudo, or allow the tool as packaging/sudoers.d/sentinel shows."},
 	{DisabledByPolicy, ExitRefused, "The configuration of this machine does not allow the operation to users of sudo.", "Ask the administrator of this machine, who decides it under policy in /etc/sentinel/config.yaml."},
 	{RateLimited, ExitRefused, "Too many destructive operations were asked for within a minute.", "Wait a minute, and find out what asks so often with: sudo sentinel --history"},
@@ -87,16 +92,19 @@ var table = []Info{
 	{AlreadyBlocked, ExitFailed, "The address is blocked already.", "Nothing needs to be done; see when it ends with: sentinel --list-blocked"},
 	{NotBlocked, ExitFailed, "The address is not blocked by sentinel.", "See what is blocked with: sentinel --list-blocked"},
 	{FirewallFailed, ExitFailed, "The packet filter did not take the change, does not show it, or would shut out remote sessions.", "Nothing was kept of the change; see the message, then try again."},
-	{NoFirewall, ExitFailed, "This machine has no packet filter that sentinel can use.", "Install nftables, or iptables, and try again."},
-	{ServiceNotFound, ExitFailed, "There is no service with this name.", "List the services with: systemctl list-units --type=service"},
-	{ServiceMasked, ExitFailed, "The service is masked: its administrator has made starting it impossible.", "If it is meant to run, unmask it first with: systemctl unmask NAME"},
-	{ServiceInactive, ExitFailed, "The service is neither running nor failed nor enabled; restarting would start what is meant to be off.", "Start it by hand if it is wanted: systemctl start NAME"},
+	{PFReloadFailed, ExitFailed, "pf, the packet filter of macOS, did not load the rules of sentinel, or does not show them.", "Nothing was kept of the change; see what pf says with: sudo pfctl -s info"},
+	{NoFirewall, ExitFailed, "This machine has no packet filter that sentinel can use.", "Install nftables, or iptables; on macOS see that /etc/pf.conf has the line anchor \"com.apple/*\". Then try again."},
+	{ServiceNotFound, ExitFailed, "There is no service with this name.", "List the services with systemctl list-units --type=service, on macOS with sudo launchctl list."},
+	{ServiceMasked, ExitFailed, "The unit of systemd is masked: its administrator has made starting it impossible.", "If it is meant to run, unmask it first with: systemctl unmask NAME"},
+	{ServiceInactive, ExitFailed, "The service is neither running nor failed nor enabled; restarting would start what is meant to be off.", "If it is wanted, start it by hand with systemctl start NAME, on macOS with sudo launchctl kickstart DOMAIN/LABEL, enabled and loaded before."},
 	{RestartFailed, ExitFailed, "The service did not come back, or did not stay up.", "Look at its last log lines, in log, mend what they say, then restart it."},
+	{WebhookFailed, ExitFailed, "The telemetry was not delivered, and it is not kept.", "Look at what the message says of the receiver, then send it again."},
+	{WebhookQueued, ExitFailed, "The telemetry was not delivered yet; it is kept on this machine and sent next time, oldest first.", "Nothing is lost; once the receiver answers again, send what waits with: sudo sentinel --report"},
 	{JournalFailed, ExitFailed, "The journal cannot be written, or it was tampered with; without a record nothing is changed.", "Make /var/log/sentinel writable for root with room to spare, then check it with: sudo sentinel --verify-journal"},
 	{StateCorrupt, ExitFailed, "The list of blocked addresses is damaged or not safe to trust; a damaged one is set aside, and nothing is changed by it.", "Look at the file that the message names, then block again what is missing."},
 	{ConfigInvalid, ExitFailed, "The configuration file cannot be read, is not safe to trust, or holds something that sentinel does not know.", "Correct what the message names, or remove the file to use the defaults."},
 	{Unsupported, ExitFailed, "This operating system or this machine cannot do what was asked.", "Run sentinel on a system that the documentation lists for this operation."},
-	{Unavailable, ExitFailed, "What the operation needs from the system is not there or does not answer.", "Check that /proc and /sys are mounted and readable, then try again."},
+	{Unavailable, ExitFailed, "What the operation needs from the system is not there or does not answer.", "See to what the message names, on Linux also that /proc and /sys are mounted and readable, then try again."},
 	{Timeout, ExitFailed, "The operation did not finish within its time limit.", "Try again; if it happens again, look for a hung disk or network mount with: sentinel --json"},
 	{Cancelled, ExitInterrupted, "The caller cancelled the operation, or it was interrupted.", "Run it again if it is still wanted."},
 	{SentinelNotFound, ExitFailed, "sentinel-mcp cannot find or start the sentinel binary.", "Install sentinel beside sentinel-mcp, or start the server with --sentinel /absolute/path/to/sentinel"},

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +91,15 @@ func openTrusted(path string, flag int) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// mountFix names the file systems of two folders by a program that the system
+// has.
+func mountFix(system, dir, headDir string) string {
+	if system == "darwin" {
+		return fmt.Sprintf("Mount the file systems of %s and %s for writing: df -h %[1]s %[2]s", dir, headDir)
+	}
+	return fmt.Sprintf("Mount the file systems of %s and %s for writing: findmnt -T %[1]s -T %[2]s", dir, headDir)
 }
 
 func syncDir(dir string) error {
@@ -176,7 +186,7 @@ func (j *Journal) failed(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return e.WithFix(fmt.Sprintf("Make room on the file systems of %s and %s: df -h %[1]s %[2]s", j.dir, j.headDir))
 	case errors.Is(err, syscall.EROFS):
-		return e.WithFix(fmt.Sprintf("Mount the file systems of %s and %s for writing: findmnt -T %[1]s -T %[2]s", j.dir, j.headDir))
+		return e.WithFix(mountFix(runtime.GOOS, j.dir, j.headDir))
 	case errors.Is(err, fs.ErrPermission):
 		return e.WithFix("Run sentinel as root.")
 	default:

@@ -300,3 +300,13 @@ func TestEveryHeadIsAnnouncedOnceItIsWritten(t *testing.T) {
 		t.Errorf("%+v", seen)
 	}
 }
+
+// macOS has no findmnt(8).
+func TestTheFixForAReadOnlyJournalFitsTheSystem(t *testing.T) {
+	if fix := mountFix("linux", "/a", "/b"); !strings.HasSuffix(fix, ": findmnt -T /a -T /b") {
+		t.Error(fix)
+	}
+	if fix := mountFix("darwin", "/a", "/b"); !strings.HasSuffix(fix, "/a and /b for writing: df -h /a /b") {
+		t.Error(fix)
+	}
+}

@@ -6,6 +6,7 @@ package ops
 // request and no tool reaches it.
 func Commands() []Operation {
 	return []Operation{
+		report,
 		restoreBlocklist,
 		verifyJournal,
 		doctor,

@@ -10,7 +10,8 @@ var enableFirewall = Operation{
 	Flag:   "fix-firewall",
 	Title:  "Enable firewall",
 	Description: "Enable the system firewall if it's disabled. Use when security audit shows firewall is off. " +
-		"First allows SSH where it listens and connections that are open, then switches on ufw, firewalld or an own set of rules; " +
+		"On Linux first allows SSH where it listens and connections that are open, then switches on ufw, firewalld or an own set of rules; " +
+		"on macOS switches on the Application Firewall, unless it would shut out SSH. " +
 		"details says what was done and what it closes. Already on is a success.",
 	Usage:      "switch the firewall on",
 	Toolset:    DefaultToolset,

@@ -10,7 +10,7 @@ var getAssetInfo = Operation{
 	Flag:   "asset-info",
 	Title:  "Asset inventory",
 	Description: "Get complete system hardware/software inventory. Use when user asks about specs or for asset tracking. " +
-		"The serial number needs root; what could not be read is listed in unavailable. Changes nothing.",
+		"On Linux the serial number needs root; what could not be read is listed in unavailable. Changes nothing.",
 	Usage:      "hardware, operating system, interfaces and volumes",
 	Toolset:    DefaultToolset,
 	Effect:     Read,

@@ -57,6 +57,7 @@ type Operation struct {
 	Usage       string // for people, one line of --help
 	Toolset     string // "" for what is no tool
 	Effect      Effect
+	Recorded    bool // has a record in the journal when root does it, although it changes nothing here
 	Idempotent  bool // running it twice leaves the same state as once
 	Privilege   Privilege
 	Deadline    time.Duration // after which it answers TIMEOUT
@@ -80,6 +81,7 @@ func All() []Operation {
 		checkUpdates,
 		securityAudit,
 		scanPorts,
+		sendTelemetryWebhook,
 		dnsLookup,
 		traceroute,
 		getActionHistory,

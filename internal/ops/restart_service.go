@@ -9,7 +9,7 @@ var restartService = Operation{
 	Action: "restart_service",
 	Flag:   "restart-service",
 	Title:  "Restart service",
-	Description: "Restart a system service (systemd on Linux). Use when a service needs to be restarted. " +
+	Description: "Restart a system service (systemd on Linux, launchd on macOS). Use when a service needs to be restarted. " +
 		"Waits until it has settled; one that dies again is a failure with its last log lines. " +
 		"Refuses targets, units of the system itself, what the session depends on, and services that are meant to be off.",
 	Usage:     "restart a service and see that it stays up",
@@ -20,8 +20,8 @@ var restartService = Operation{
 	Fields: []Field{
 		{
 			Name: "service", Flag: "restart-service", Placeholder: "NAME", Kind: Text, MaxLength: 255, Required: true, Code: "INVALID_SERVICE",
-			Fix:         "Send the name of one service, such as nginx or nginx.service.",
-			Description: "Unit name (Linux) or service label (macOS)",
+			Fix:         "Send the name of one service, such as nginx or nginx.service, or com.example.server on a Mac.",
+			Description: "Unit name (Linux) or service label (macOS), with or without its domain: system/LABEL, gui/UID/LABEL",
 		},
 		reason,
 	},

@@ -86,6 +86,7 @@ func (r *Report) updates(list []Package) {
 		row := Row{
 			Name: sanitize.Text(p.Name, maxText), Security: p.Security, Origin: sanitize.Text(p.Origin, maxText),
 			Current: sanitize.Text(p.Current, maxText), Candidate: sanitize.Text(p.Candidate, maxText),
+			Label: sanitize.Text(p.Label, maxText), Restart: p.Restart,
 		}
 		r.Packages[i], r.Info.Updates[i] = row, row.text()
 	}
@@ -99,6 +100,9 @@ func urgency(p Package) int {
 }
 
 func (r Row) text() string {
+	if r.Candidate == "" {
+		return r.Name
+	}
 	if r.Current == "" {
 		return r.Name + " → " + r.Candidate
 	}

@@ -70,9 +70,9 @@ func TestReportSaysWhatIsPendingAndHowOldThatIs(t *testing.T) {
 		},
 		Manager: "apt", UpdatesTotal: new(3), SecurityTotal: new(1), SecurityUpdates: []string{"zlib1g"},
 		Packages: []Row{
-			{"zlib1g", "1.2", "1.3", new(true), "Debian-Security:12/stable-security"},
-			{"apt", "2.6.1", "2.6.2", new(false), ""},
-			{"bash", "5.2-1", "5.2-2", new(false), "Debian:12.15/stable"},
+			{Name: "zlib1g", Current: "1.2", Candidate: "1.3", Security: new(true), Origin: "Debian-Security:12/stable-security"},
+			{Name: "apt", Current: "2.6.1", Candidate: "2.6.2", Security: new(false)},
+			{Name: "bash", Current: "5.2-1", Candidate: "5.2-2", Security: new(false), Origin: "Debian:12.15/stable"},
 		},
 		Withheld: []WithheldRow{{"curl", "8.0", "8.1", Phased}, {"emacs", "29", "30", Held}, {"gimp", "2", "3", KeptBack}, {"vim", "9.0", "9.1", Held}},
 		Held:     new(2), Phased: new(1), KeptBack: new(1), Installs: new(2), Removes: new(1),
@@ -136,6 +136,27 @@ func TestNothingPendingIsKnownAndEmpty(t *testing.T) {
 	}
 }
 
+// macOS does not know the version of each update, and names an update otherwise
+// than its program does.
+func TestAnUpdateOfMacOSKeepsItsLabelAndItsRestart(t *testing.T) {
+	f := full()
+	f.pending.Updates = []Package{
+		{Name: "macOS Tahoe 26.7", Current: "26.6", Candidate: "26.7", Label: "macOS Tahoe 26.7-25G229", Restart: new(true)},
+		{Name: "Old Supplement", Label: "Old Supplement-", Restart: new(false)},
+	}
+	r := check(t, f, DefaultLimit)
+	if diff := cmp.Diff([]string{"Old Supplement", "macOS Tahoe 26.7 26.6 → 26.7"}, r.Info.Updates); diff != "" {
+		t.Error(diff)
+	}
+	want := []Row{
+		{Name: "Old Supplement", Label: "Old Supplement-", Restart: new(false)},
+		{Name: "macOS Tahoe 26.7", Current: "26.6", Candidate: "26.7", Label: "macOS Tahoe 26.7-25G229", Restart: new(true)},
+	}
+	if diff := cmp.Diff(want, r.Packages); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAgeIsNeverBelowZero(t *testing.T) {
 	f := full()
 	f.pending.Refreshed = noon.Add(30 * time.Second)
@@ -164,7 +185,7 @@ func many(n, length int) fake {
 	f.pending.Updates, f.pending.Security, f.pending.Withheld = nil, []string{}, nil
 	for i := range n {
 		name := fmt.Sprintf("%04d%s", i, strings.Repeat("\u202e", length))
-		f.pending.Updates = append(f.pending.Updates, Package{name, name, name, new(i%3 == 0), name})
+		f.pending.Updates = append(f.pending.Updates, Package{Name: name, Current: name, Candidate: name, Security: new(i%3 == 0), Origin: name, Label: name, Restart: new(true)})
 		f.pending.Withheld = append(f.pending.Withheld, Withheld{name, name, name, KeptBack})
 		if i%3 == 0 {
 			f.pending.Security = append(f.pending.Security, name)

@@ -8,10 +8,10 @@ import "sentinel/internal/answer"
 // says why.
 type Report struct {
 	Info            Info          `json:"info"`
-	Manager         string        `json:"manager" enum:"apt,dnf,zypper,pacman,apk"`
+	Manager         string        `json:"manager" enum:"apt,dnf,zypper,pacman,apk,softwareupdate"`
 	UpdatesTotal    *int          `json:"updates_total,omitempty"`
 	SecurityTotal   *int          `json:"security_total,omitempty"`
-	SecurityUpdates []string      `json:"security_updates,omitzero"`        // packages, or advisories where the manager sorts by those; without what is withheld
+	SecurityUpdates []string      `json:"security_updates,omitzero"`        // packages, or advisories where the manager sorts by those; without what is withheld; some may be missing where unavailable says so
 	Packages        []Row         `json:"packages,omitzero" schema:"brief"` // security updates first
 	Withheld        []WithheldRow `json:"withheld,omitzero" schema:"brief"` // newer versions that an update of everything would leave out
 	Held            *int          `json:"held,omitempty"`                   // somebody of this machine decided so
@@ -39,9 +39,11 @@ type Info struct {
 type Row struct {
 	Name      string `json:"name"`
 	Current   string `json:"current,omitempty"`
-	Candidate string `json:"candidate"`
+	Candidate string `json:"candidate,omitempty"`
 	Security  *bool  `json:"security,omitempty"` // its candidate comes as a security update
 	Origin    string `json:"origin,omitempty"`
+	Label     string `json:"label,omitempty"`   // its name to the manager, where that is another
+	Restart   *bool  `json:"restart,omitempty"` // installing it restarts the machine
 }
 
 // A WithheldRow is one update that waits.

@@ -30,7 +30,7 @@ type Source interface {
 
 // Pending is what a package manager would do, in its own words.
 type Pending struct {
-	Manager string // "apt"
+	Manager string // "apt"; "softwareupdate" on macOS
 	// Unknown says why the manager cannot tell what is pending although it
 	// works, such as lists that were never fetched. Everything below is then empty.
 	Unknown error
@@ -54,6 +54,8 @@ type Package struct {
 	Candidate string
 	Security  *bool  // nil is unknown
 	Origin    string // where the candidate comes from; "" when unknown
+	Label     string // what the manager is to be told to install it, where that is not the name
+	Restart   *bool  // installing it restarts the machine or shuts it down; nil is unknown
 }
 
 // The reasons why an update waits.

@@ -8,13 +8,19 @@ package install
 
 import (
 	"encoding/json"
+	"encoding/pem"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"sentinel/internal/testenv"
 	"sentinel/test/assistant"
@@ -98,12 +104,14 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	if !t.Run("everything is in place", inPlace) || !t.Run("an assistant uses it", assists) {
 		t.FailNow()
 	}
+	t.Run("everything is green once the firewall is on", allGreen)
+	t.Run("a receiver gets signed telemetry", reports)
 	t.Run("an upgrade keeps what was configured", upgrades)
 	t.Run("a removal cleans up", removes)
 	run(t, "apt-get", "purge", "--yes", "sentinel")
 	run(t, "userdel", "--remove", user)
 	for _, path := range tree(t) {
-		if !slices.Contains(before, path) && !strings.HasPrefix(path, "/var/lib/sentinel") && !strings.Contains(path, "/etc/group") && !strings.Contains(path, "/etc/gshadow") &&
+		if !slices.Contains(before, path) && !strings.HasPrefix(path, "/var/lib/sentinel") && !strings.HasPrefix(path, "/etc/sentinel") && !strings.Contains(path, "/etc/group") && !strings.Contains(path, "/etc/gshadow") &&
 			!strings.Contains(path, "/etc/passwd") && !strings.Contains(path, "/etc/shadow") && !strings.Contains(path, "/etc/sub") && path != "/etc/.pwd.lock" && path != "/var/lib" && path != "/var/mail/"+user {
 			t.Errorf("%s is left", path)
 		}
@@ -111,8 +119,8 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	if _, err := os.Stat("/var/log/sentinel/journal.jsonl"); err != nil {
 		t.Errorf("the journal did not stay: %v", err)
 	}
-	if _, err := os.Stat("/etc/sentinel"); err == nil {
-		t.Error("/etc/sentinel is left after a purge")
+	if _, err := os.Stat("/etc/sentinel/config.yaml"); err == nil {
+		t.Error("the configuration is left after a purge")
 	}
 }
 
@@ -128,16 +136,27 @@ func inPlace(t *testing.T) {
 	if fails("man", "--version") {
 		t.Log("man is not there; the pages are checked where they are made")
 	}
-	var d assistant.Document
-	if err := json.Unmarshal([]byte(run(t, "runuser", "-u", user, "--", "sentinel", "--doctor", "--json")), &d); err != nil {
-		t.Fatal(err)
-	}
-	for _, check := range d.Rows("checks") {
-		t.Logf("doctor: %v", check)
-		if status := check.Text("status"); status != "ok" && status != "OK" && status != "PASS" {
-			t.Errorf("the doctor says: %v", check)
+	run(t, "runuser", "-u", user, "--", "sentinel-mcp", "--install", "claude-code")
+	for who, words := range map[string][]string{user: {"runuser", "-u", user, "--", "sentinel"}, "root": {"sentinel"}} {
+		for _, check := range doctor(t, words...) {
+			// A bare Debian has no firewall, and root no client; the doctor says both.
+			if check.Text("status") != "ok" && check.Text("value") != "Only root can tell." && check.Text("id") != "firewall" && (who == user || check.Text("id") != "clients") {
+				t.Errorf("the doctor of %s says: %v", who, check)
+			}
 		}
 	}
+}
+
+func doctor(t *testing.T, words ...string) []assistant.Document {
+	t.Helper()
+	var d assistant.Document
+	if err := json.Unmarshal([]byte(run(t, append(words, "--doctor", "--json")...)), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Rows("checks")) < 10 {
+		t.Fatalf("the doctor looked at %d things", len(d.Rows("checks")))
+	}
+	return d.Rows("checks")
 }
 
 func connect(t *testing.T) *assistant.Session {
@@ -167,11 +186,78 @@ func assists(t *testing.T) {
 	}
 }
 
-func upgrades(t *testing.T) {
-	const own = "policy:\n  destructive_per_minute: 3\n"
-	if err := os.WriteFile("/etc/sentinel/config.yaml", []byte(own), 0o644); err != nil {
+// allGreen switches the firewall on as the doctor of a bare Debian advises; then
+// root's doctor has nothing left to say.
+func allGreen(t *testing.T) {
+	run(t, "systemctl", "start", "ssh")
+	run(t, "sentinel", "--fix-firewall", "--json")
+	for _, check := range doctor(t, "runuser", "-u", user, "--", "sentinel") {
+		if check.Text("status") != "ok" && check.Text("value") != "Only root can tell." {
+			t.Errorf("the doctor says: %v", check)
+		}
+	}
+	for _, check := range doctor(t, "sentinel") {
+		if check.Text("status") != "ok" && check.Text("id") != "clients" {
+			t.Errorf("root's doctor says: %v", check)
+		}
+	}
+}
+
+// reports sends to a receiver with a certificate of its own, by hand and by the
+// unit that the package brings.
+func reports(t *testing.T) {
+	const key = "whsec_c2VudGluZWwtdGVzdC1rZXktb2YtMzItYnl0ZXMhISE="
+	verifier, err := standardwebhooks.NewWebhook(key)
+	if err != nil {
 		t.Fatal(err)
 	}
+	got := make(chan assistant.Document, 10)
+	receiver := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		if err == nil {
+			err = verifier.Verify(body, r.Header)
+		}
+		var d assistant.Document
+		if err == nil {
+			err = json.Unmarshal(body, &d)
+		}
+		if err != nil {
+			t.Errorf("the receiver: %v", err)
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		got <- d
+	}))
+	defer receiver.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: receiver.Certificate().Raw})
+	write(t, "/etc/sentinel/secrets/ca.pem", string(ca), 0o600)
+	write(t, "/etc/sentinel/secrets/fleet.key", key+"\n", 0o600)
+	write(t, "/etc/sentinel/config.yaml", "webhook:\n  tags: {role: web}\n  endpoints:\n    - url: "+receiver.URL+"/telemetry\n      secret_file: fleet.key\n      ca_file: ca.pem\n", 0o644)
+	for _, words := range [][]string{{"sentinel", "--report"}, {"systemctl", "start", "sentinel-report.service"}} {
+		run(t, words...)
+		select {
+		case d := <-got:
+			if d.Text("threat_level") == "" || d.Text("firewall_status") != "ACTIVE" {
+				t.Errorf("%v sent %v", words, d)
+			}
+		default:
+			t.Errorf("%v sent nothing", words)
+		}
+	}
+	run(t, "systemctl", "enable", "--now", "sentinel-report.timer")
+	run(t, "systemctl", "is-active", "sentinel-report.timer")
+}
+
+func write(t *testing.T, path, content string, mode os.FileMode) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func upgrades(t *testing.T) {
+	const own = "policy:\n  destructive_per_minute: 3\n"
+	write(t, "/etc/sentinel/config.yaml", own, 0o644)
 	run(t, "systemctl", "disable", "--now", "sentinel-restore.timer")
 	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
 	if version := run(t, "dpkg-query", "--show", "--showformat=${Version}", "sentinel"); version != "0.1.1-1" {
@@ -196,8 +282,10 @@ func removes(t *testing.T) {
 			t.Errorf("%s is left", path)
 		}
 	}
-	if !fails("nft", "list", "table", "inet", "sentinel") {
-		t.Error("the packet filter still blocks, and nobody could lift it")
+	for _, table := range []string{"sentinel", "sentinel_firewall"} {
+		if !fails("nft", "list", "table", "inet", table) {
+			t.Errorf("the table %s is left in the packet filter, and nobody could take it out", table)
+		}
 	}
 	if failed := run(t, "systemctl", "--failed", "--no-legend", "--plain"); strings.Contains(failed, "sentinel") {
 		t.Errorf("failed units are left: %s", failed)

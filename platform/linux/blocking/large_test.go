@@ -5,6 +5,7 @@
 package blocking
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func TestLargeListIsRestoredAndTakenOverWhole(t *testing.T) {
 	}
 	const many = 50_000
 	path := filepath.Join(t.TempDir(), "blocklist.json")
-	list := blocklist.New(path, func() (blocklist.Backend, error) { return Nftables{}, nil }, NewSurroundings("/"), nil, nil)
+	list := blocklist.New(path, func(context.Context) (blocklist.Backend, error) { return Nftables{}, nil }, NewSurroundings("/"), nil, nil)
 	for range 4 {
 		must(t, os.WriteFile(path, []byte(listOf(many)), 0o644))
 		if out, err := try("nft flush ruleset"); err != nil {

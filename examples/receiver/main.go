@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command receiver takes what sentinel --report sends, over TLS, and keeps each
+// document once, in a file of its own: DIR/ID.json. It is an example to start from, complete
+// but small, and needs the standard library alone. docs/fleet.md shows how it is run.
+//
+// It checks the signature as Standard Webhooks has it (https://www.standardwebhooks.com), the
+// age of the request, and that the document is not there yet.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxBody = 1 << 20
+	// tolerance is how far the clocks of a host and of the receiver may be apart. A
+	// request that somebody recorded is of no use to them after that.
+	tolerance = 5 * time.Minute
+	slowest   = 10 * time.Second // of a request
+)
+
+func main() {
+	listen := flag.String("listen", ":443", "`address` to listen on")
+	certificate := flag.String("cert", "receiver.pem", "`file` with the certificate of this server and those that signed it")
+	key := flag.String("key", "receiver.key", "`file` with its key")
+	secret := flag.String("secret", "fleet.key", "`file` with the keys of the signature, one a line")
+	folder := flag.String("dir", ".", "`folder` for the documents")
+	flag.Parse()
+
+	keys, err := readKeys(*secret)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s := &http.Server{
+		Addr: *listen, Handler: &receiver{keys: keys, folder: *folder, now: time.Now},
+		ReadTimeout: slowest, WriteTimeout: slowest, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+	log.Fatal(s.ListenAndServeTLS(*certificate, *key))
+}
+
+// readKeys reads what sentinel reads as secret_file: whsec_ and base64, one a
+// line.
+func readKeys(path string) ([][]byte, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var keys [][]byte
+	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
+		text, found := strings.CutPrefix(strings.TrimSpace(lines.Text()), "whsec_")
+		key, err := base64.StdEncoding.DecodeString(text)
+		if !found || err != nil {
+			return nil, fmt.Errorf("%s: a line is not whsec_ and base64", path)
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s: no key", path)
+	}
+	return keys, nil
+}
+
+type receiver struct {
+	keys   [][]byte
+	folder string
+	now    func() time.Time
+}
+
+// ServeHTTP answers with 204 when the document is on the disk, and only then:
+// sentinel forgets it after that.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	if q.Method != http.MethodPost {
+		http.Error(w, "POST only", http.StatusMethodNotAllowed)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, maxBody))
+	if err != nil {
+		http.Error(w, "unreadable, or too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err := r.check(q.Header, body); err != nil {
+		log.Printf("%s: %v", q.RemoteAddr, err) //nolint:gosec // an address, and a reason without the words of the caller
+		http.Error(w, "not authentic", http.StatusUnauthorized)
+		return
+	}
+	if err := r.keep(q.Header.Get("Webhook-Id"), body); err != nil {
+		log.Print(err)
+		http.Error(w, "not kept", http.StatusInternalServerError) // sentinel sends it again
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// check says what is wrong with a request; nil when one of the keys has signed
+// it within the last minutes.
+func (r *receiver) check(header http.Header, body []byte) error {
+	id, stamp := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp")
+	if !isName(id) {
+		return errors.New("no id that can name a file")
+	}
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil {
+		return errors.New("no timestamp")
+	}
+	if age := r.now().Sub(time.Unix(seconds, 0)).Abs(); age > tolerance {
+		return fmt.Errorf("the timestamp is %v off", age.Round(time.Second))
+	}
+	for _, key := range r.keys {
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(id + "." + stamp + "."))
+		mac.Write(body)
+		want := mac.Sum(nil)
+		for given := range strings.FieldsSeq(header.Get("Webhook-Signature")) {
+			version, text, _ := strings.Cut(given, ",")
+			got, err := base64.StdEncoding.DecodeString(text)
+			if version == "v1" && err == nil && hmac.Equal(got, want) { // in constant time
+				return nil
+			}
+		}
+	}
+	return errors.New("no signature of a key that is known")
+}
+
+// isName says that an id, which is chosen by whoever calls, can be the name of a
+// file and leads nowhere else.
+func isName(id string) bool {
+	return id != "" && len(id) <= 100 && !strings.ContainsFunc(id, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'
+	})
+}
+
+// keep puts a document on the disk, whole or not at all. One that is there was
+// sent twice because an answer was lost, which is a success. The link makes it unique, also
+// for two requests at once and after a restart.
+func (r *receiver) keep(id string, body []byte) error {
+	file, err := os.CreateTemp(r.folder, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // a name that is left over begins with a dot
+	_, err = file.Write(body)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err != nil {
+		return err
+	}
+	err = os.Link(file.Name(), filepath.Join(r.folder, id+".json"))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	folder, err := os.Open(r.folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package privilege gives up root for a while.
+package privilege
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// nobody is the group without any rights, and the user where there is none to
+// become.
+const nobody = 65534
+
+// AsUser runs f with the rights of an ordinary user and of no group in
+// particular, and takes root back afterwards. The whole process gives them up: nothing else may
+// run meanwhile that needs them. The real user id stays root's, so that the user can neither
+// signal nor trace this process. Without root it only runs f. A uid that is root's, or none,
+// counts as nobody's.
+func AsUser(uid int, f func() error) error {
+	if os.Geteuid() != 0 {
+		return f()
+	}
+	if uid <= 0 || uid >= 1<<31-1 {
+		uid = nobody
+	}
+	groups, err := syscall.Getgroups()
+	if err != nil {
+		return fmt.Errorf("read the groups: %w", err)
+	}
+	group := os.Getegid()
+	if err := lower(uid); err != nil {
+		return errors.Join(fmt.Errorf("give up root: %w", err), raise(group, groups))
+	}
+	err = f()
+	if back := raise(group, groups); back != nil {
+		return errors.Join(err, fmt.Errorf("take root back: %w", back))
+	}
+	return err
+}
+
+func lower(uid int) error {
+	if err := syscall.Setgroups(nil); err != nil {
+		return err
+	}
+	if err := setegid(nobody); err != nil {
+		return err
+	}
+	if err := seteuid(uid); err != nil {
+		return err
+	}
+	if os.Geteuid() != uid || os.Getegid() != nobody {
+		return errors.New("the system did not do it")
+	}
+	return nil
+}
+
+func raise(group int, groups []int) error {
+	if err := seteuid(0); err != nil {
+		return err
+	}
+	return errors.Join(setegid(group), syscall.Setgroups(groups))
+}

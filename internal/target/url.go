@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+// MaxURL is the longest URL, in bytes.
+const MaxURL = 2048
+
+// A URL is an address of the web that something may be sent to: https, or http
+// on this machine alone.
+type URL struct {
+	host  Host
+	whole url.URL
+}
+
+// ParseURL reads a URL. Every error is INVALID_URL. That the host has a harmless
+// address is checked here only where it is written as one; see [Forbidden].
+func ParseURL(text string) (URL, error) {
+	if len(text) > MaxURL {
+		return URL{}, fault.New(fault.InvalidURL, fmt.Sprintf("The URL is longer than %d characters.", MaxURL))
+	}
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Opaque != "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' }) {
+		return URL{}, fault.New(fault.InvalidURL, "It is not a URL of plain characters.")
+	}
+	switch {
+	case parsed.Scheme != "https" && parsed.Scheme != "http":
+		return URL{}, fault.New(fault.InvalidURL, "The URL does not begin with https://.")
+	case parsed.User != nil || strings.Contains(parsed.Host, "@"):
+		return URL{}, fault.New(fault.InvalidURL, "The URL holds a user name or a password, which would end up in logs.").
+			WithFix("Leave them out. A configured endpoint takes them from a file: webhook.endpoints, authorization_file.")
+	case parsed.Fragment != "":
+		return URL{}, fault.New(fault.InvalidURL, "The URL has a part behind #, which is never sent.")
+	}
+	u := URL{whole: *parsed}
+	if err := u.place(); err != nil {
+		return URL{}, err
+	}
+	return u, nil
+}
+
+// place reads host and port, and judges the host.
+func (u *URL) place() error {
+	host, err := Parse(strings.TrimSuffix(u.whole.Hostname(), "."))
+	if err != nil {
+		return fault.New(fault.InvalidURL, "The host of the URL "+strings.TrimPrefix(err.Error(), `"" `))
+	}
+	port, err := strconv.ParseUint(u.whole.Port(), 10, 16)
+	if u.whole.Port() != "" && (err != nil || port == 0) || strings.HasSuffix(u.whole.Host, ":") {
+		return fault.New(fault.InvalidURL, "The port of the URL is not a number from 1 to 65535.")
+	}
+	u.host = host
+	switch why := u.forbidden(); {
+	case why != "":
+		return fault.New(fault.InvalidURL, "Nothing is sent to "+host.String()+": it "+why+".").
+			WithFix("Send it to a receiver of your own.")
+	case u.whole.Scheme == "http" && !u.local():
+		return fault.New(fault.InvalidURL, "http:// is for receivers on this machine alone; everybody on the way could read it.").
+			WithFix("Use https://, or http:// with 127.0.0.1, [::1] or localhost.")
+	}
+	u.whole.Host = u.Authority()
+	return nil
+}
+
+func (u *URL) forbidden() string {
+	if u.host.Addr.IsValid() {
+		return Forbidden(u.host.Addr)
+	}
+	if slices.Contains(metadataNames(), u.host.Name) {
+		return "is the metadata service of a cloud"
+	}
+	return ""
+}
+
+func (u *URL) local() bool {
+	return u.host.Addr.IsLoopback() || u.host.Name == "localhost"
+}
+
+// Plain says that it is sent without encryption, which may only go to this
+// machine.
+func (u *URL) Plain() bool { return u.whole.Scheme == "http" }
+
+// Authority returns host and port, the port where it is not that of the scheme.
+func (u *URL) Authority() string {
+	name, port := u.host.String(), u.whole.Port()
+	if port == map[string]string{"https": "443", "http": "80"}[u.whole.Scheme] {
+		port = ""
+	}
+	switch {
+	case port != "":
+		return net.JoinHostPort(name, port)
+	case u.host.Addr.Is6():
+		return "[" + name + "]"
+	default:
+		return name
+	}
+}
+
+// String returns the whole URL in one spelling, so that two that mean the same
+// are equal. It may hold secrets; see [URL.Shown].
+func (u *URL) String() string {
+	whole := u.whole
+	if whole.Path == "" {
+		whole.Path = "/"
+	}
+	return whole.String()
+}
+
+// Shown returns the URL for documents and logs: without its query, where keys
+// are, and without what looks like one in its path.
+func (u *URL) Shown() string {
+	text := u.whole.Scheme + "://" + u.Authority() + u.whole.EscapedPath()
+	text = sanitize.Reason(text, 300)
+	if u.whole.RawQuery != "" {
+		text += "?…"
+	}
+	return text
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	"sentinel/internal/sanitize"
+)
+
+// attempt sends a document once.
+func (c *Client) attempt(ctx context.Context, d Document) Result {
+	limited, cancel := context.WithTimeout(ctx, c.endpoint.timeout)
+	defer cancel()
+	request, err := c.request(limited, d)
+	if err != nil {
+		return Result{Verdict: Unreached, Reason: "cannot be asked: " + innermost(err).Error()}
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return c.failed(ctx, innermost(err))
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing of it is needed
+	enough := time.AfterFunc(bodyLimit, cancel)
+	defer enough.Stop()
+	io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) //nolint:errcheck // the status is the answer; a body that was read lets the connection be used again
+	return c.judge(response)
+}
+
+func (c *Client) request(ctx context.Context, d Document) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint.URL.String(), bytes.NewReader(d.Body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header = c.endpoint.header.Clone()
+	at := c.now()
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", c.agent)
+	r.Header.Set("Sentinel-Schema-Version", strconv.Itoa(SchemaVersion))
+	r.Header.Set("Webhook-Id", d.ID)
+	r.Header.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
+	if c.endpoint.Signed() {
+		r.Header.Set("Webhook-Signature", signature(c.endpoint.keys, d, at))
+	}
+	return r, nil
+}
+
+// judge reads the status. Which others than 429 and 5xx pass is nothing to wait
+// for: somebody has to change something first.
+func (c *Client) judge(r *http.Response) Result {
+	result := Result{Verdict: Unreached, Status: r.StatusCode, Reason: statusText(r.StatusCode)}
+	switch status := r.StatusCode; {
+	case status >= 200 && status < 300:
+		return Result{Verdict: Delivered, Status: status}
+	case status >= 300 && status < 400:
+		result.Reason += ", a redirect that is not followed"
+		result.Fix = "Use the URL that the receiver answers at itself; only 307 and 308 to the same host are followed."
+	case status == http.StatusTooManyRequests || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly:
+		result.RetryAfter, result.passing = retryAfter(r.Header.Get("Retry-After"), c.now()), true
+	case status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity:
+		result.Verdict, result.Fix = Refused, "Find out in the logs of the receiver what it does not like about the document."
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		result.Fix = "Check the secret_file, authorization_file and headers_file of the endpoint in webhook.endpoints, and the clock of this machine."
+	default:
+		result.Fix = "Check the path of the URL and what the receiver accepts."
+	}
+	return result
+}
+
+// maxRetryAfter bounds what a receiver can ask for.
+const maxRetryAfter = time.Hour
+
+// retryAfter reads the header of that name: seconds, or a date (RFC 9110,
+// section 10.2.3).
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	return min(max(0, at.Sub(now)), maxRetryAfter)
+}
+
+// failed says why there is no answer. ctx is that of the caller.
+func (c *Client) failed(ctx context.Context, err error) Result {
+	r := Result{Verdict: Unreached}
+	var (
+		forbidden   forbiddenError
+		certificate *tls.CertificateVerificationError
+		name        *net.DNSError
+		record      tls.RecordHeaderError
+	)
+	switch {
+	case ctx.Err() != nil:
+		r.Reason = "had not answered when the call ended"
+	case errors.As(err, &forbidden):
+		r.Reason = "leads to an address that nothing is sent to: " + forbidden.Error()
+		r.Fix = "Send it to a receiver of your own; if the name is yours, look at what it resolves to."
+	case errors.As(err, &certificate):
+		r.Reason = "has a certificate that does not hold: " + certificate.Err.Error()
+		r.Fix = "Mend the certificate of the receiver, or name the authority that signed it in ca_file of its endpoint."
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		r.Reason = "does not speak TLS"
+		r.Fix = "Check the port of the URL."
+	case errors.As(err, &name) && name.IsNotFound:
+		r.Reason = "has a name without any address"
+		r.Fix = "Check how the name is written."
+	case errors.As(err, &name):
+		r.Reason, r.passing = "has a name that the name servers do not answer for", true
+	default:
+		r.Reason, r.passing = c.network(err), true
+	}
+	r.Reason = sanitize.Text(r.Reason, 200)
+	return r
+}
+
+// network names the common errors of connections in words.
+func (c *Client) network(err error) string {
+	var slow net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "is not there (connection refused)"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "broke the connection off"
+	case errors.As(err, &slow) && slow.Timeout():
+		return fmt.Sprintf("did not answer within %v", c.endpoint.timeout)
+	default:
+		return "could not be talked to: " + err.Error()
+	}
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"sentinel/internal/target"
+)
+
+// Bounds of what a receiver may answer.
+const (
+	maxAnswer       = 64 << 10 // bytes of the body
+	maxAnswerHeader = 32 << 10
+	maxRedirects    = 2
+	bodyLimit       = time.Second // for the body, which nobody needs
+)
+
+// A Client delivers documents to one endpoint. It is safe for concurrent use.
+type Client struct {
+	endpoint Endpoint
+	agent    string
+	http     *http.Client
+	now      func() time.Time
+	wait     func(ctx context.Context, d time.Duration) error
+	jitter   func() float64 // from 0 to 1
+}
+
+// NewClient returns a client that calls itself agent to the receiver and finds
+// hosts with a resolver; nil is that of the system. Nothing is connected yet.
+func NewClient(e Endpoint, agent string, resolver *net.Resolver) *Client {
+	dialer := net.Dialer{Timeout: e.timeout, Resolver: resolver, Control: guard(e.URL.Plain())}
+	transport := &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        tlsConfig(e),
+		TLSHandshakeTimeout:    e.timeout,
+		ResponseHeaderTimeout:  e.timeout,
+		MaxResponseHeaderBytes: maxAnswerHeader,
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        time.Minute,
+		DisableCompression:     true,
+	}
+	if e.proxy != nil && !e.URL.Plain() {
+		transport.Proxy = http.ProxyURL(e.proxy)
+	}
+	return &Client{
+		endpoint: e, agent: agent, http: &http.Client{Transport: transport, CheckRedirect: sameHost},
+		now: time.Now, wait: pause, jitter: rand.Float64,
+	}
+}
+
+// Close gives back the connections that are kept open.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+func tlsConfig(e Endpoint) *tls.Config {
+	t := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: e.roots}
+	if t.RootCAs == nil && !e.URL.Plain() {
+		t.RootCAs = systemRoots()
+	}
+	if e.certificate != nil {
+		t.Certificates = []tls.Certificate{*e.certificate}
+	}
+	return t
+}
+
+// A forbiddenError is an address to which no connection is made.
+type forbiddenError struct{ address, why string }
+
+func (e forbiddenError) Error() string { return e.address + " " + e.why }
+
+// guard judges each address at the last moment before the connection is made to
+// it: a name may have led elsewhere when it was looked at before. What is not encrypted stays on
+// this machine.
+func guard(plain bool) func(network, address string, _ syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		if why := target.Forbidden(to.Addr()); why != "" {
+			return forbiddenError{to.Addr().String(), why}
+		}
+		if plain && !to.Addr().Unmap().IsLoopback() {
+			return forbiddenError{to.Addr().String(), "is not this machine, and http:// is for that alone"}
+		}
+		return nil
+	}
+}
+
+// sameHost follows a redirect that sends the same request to the same host (307
+// and 308, RFC 9110). Any other is an answer like any that is not a success: it would send the
+// document to somebody else, or nothing at all with GET.
+func sameHost(next *http.Request, before []*http.Request) error {
+	first := before[0].URL
+	if next.Method != http.MethodPost || next.URL.Scheme != first.Scheme || next.URL.Host != first.Host || next.URL.User != nil || len(before) > maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// innermost leaves out the wrapping that names the URL, which may hold secrets.
+func innermost(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sentinel/internal/config"
+	"sentinel/internal/fault"
+	"sentinel/internal/target"
+	"sentinel/internal/trust"
+)
+
+// An Endpoint is a receiver with all that is needed to reach it.
+type Endpoint struct {
+	URL         target.URL
+	keys        [][]byte // of the signature; none leaves it out
+	header      http.Header
+	roots       *x509.CertPool   // nil is those of the system
+	certificate *tls.Certificate // nil is none
+	proxy       *url.URL         // nil is none
+	timeout     time.Duration    // of one attempt
+}
+
+// Signed says that what is sent carries a signature.
+func (e Endpoint) Signed() bool { return len(e.keys) > 0 }
+
+// Unlisted returns a receiver that the configuration does not name: it gets no
+// signature, no header of ours and nothing through the proxy.
+func Unlisted(u target.URL, w config.Webhook) Endpoint {
+	return Endpoint{URL: u, header: http.Header{}, timeout: w.Timeout()}
+}
+
+// Listed returns a receiver that the configuration names, with what its files in
+// dir hold. What is wrong with them is CONFIG_INVALID; the error never shows what they hold.
+func Listed(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error) {
+	u, err := target.ParseURL(e.URL)
+	if err != nil {
+		return Endpoint{}, err
+	}
+	made := Unlisted(u, w)
+	if w.Proxy != "" {
+		if made.proxy, err = url.Parse(w.Proxy); err != nil {
+			return Endpoint{}, fault.Wrap(fault.ConfigInvalid, "webhook.proxy cannot be used", err)
+		}
+	}
+	folder := secrets(dir)
+	for _, part := range []struct {
+		name string
+		take func(raw []byte) error
+	}{
+		{e.SecretFile, made.takeKeys}, {e.AuthorizationFile, made.takeAuthorization}, {e.HeadersFile, made.takeHeaders}, {e.CAFile, made.takeRoots},
+	} {
+		if err := folder.use(part.name, part.take); err != nil {
+			return Endpoint{}, err
+		}
+	}
+	return made, folder.useCertificate(e, &made)
+}
+
+// secrets is the folder with the files of endpoints.
+type secrets string
+
+// maxFile bounds each file, in KiB.
+const maxFile = 256
+
+// use reads a file, where one is named, and hands it on.
+func (s secrets) use(name string, take func(raw []byte) error) error {
+	if name == "" {
+		return nil
+	}
+	raw, err := s.read(name)
+	if err == nil {
+		err = take(raw)
+	}
+	return s.invalid(name, err)
+}
+
+// read wants a file that nobody else can read: it may hold a secret.
+func (s secrets) read(name string) ([]byte, error) {
+	path := filepath.Join(string(s), name)
+	raw, err := trust.RootOrSelf.Read(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = errReadable
+	}
+	return raw, err
+}
+
+var errReadable = errors.New("others can read it")
+
+func (s secrets) invalid(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	path := filepath.Join(string(s), name)
+	e := fault.Wrap(fault.ConfigInvalid, path+" cannot be used", err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return e.WithFix("Create it with mode 0600, or take its name out of webhook.endpoints.")
+	case errors.Is(err, errReadable):
+		return e.WithFix("Keep it to root, and change the secret if somebody may have seen it: sudo chmod 0600 " + path)
+	default:
+		return e
+	}
+}
+
+// useCertificate reads the certificate of this client and its key.
+func (s secrets) useCertificate(e config.Endpoint, to *Endpoint) error {
+	if e.CertificateFile == "" {
+		return nil
+	}
+	chain, err := s.read(e.CertificateFile)
+	if err != nil {
+		return s.invalid(e.CertificateFile, err)
+	}
+	return s.use(e.KeyFile, func(key []byte) error {
+		pair, err := tls.X509KeyPair(chain, key)
+		if err != nil { // whose text may show what the file holds
+			return errors.New("it is no key (PEM) that belongs to the certificate in " + e.CertificateFile)
+		}
+		to.certificate = &pair
+		return nil
+	})
+}
+
+func (e *Endpoint) takeKeys(raw []byte) (err error) {
+	e.keys, err = parseKeys(raw)
+	return err
+}
+
+func (e *Endpoint) takeRoots(raw []byte) error {
+	e.roots = x509.NewCertPool()
+	if !e.roots.AppendCertsFromPEM(raw) {
+		return errors.New("it holds no certificate (PEM)")
+	}
+	return nil
+}
+
+func (e *Endpoint) takeAuthorization(raw []byte) error {
+	value := strings.TrimSpace(string(raw))
+	if err := checkValue(value); err != nil {
+		return err
+	}
+	e.header.Set("Authorization", value)
+	return nil
+}
+
+// Bounds of what a file of headers holds.
+const (
+	maxHeaders = 32
+	maxValue   = 4096 // characters
+)
+
+// takeHeaders reads lines of "Name: value". Lines that begin with # say
+// something to people.
+func (e *Endpoint) takeHeaders(raw []byte) error {
+	count := 0
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, value, found := strings.Cut(line, ":")
+		if !found || !isToken(name) {
+			return errors.New("a line is not NAME: VALUE")
+		}
+		value = strings.TrimSpace(value)
+		if own(name) {
+			return errors.New("the header " + name + " is not for this file")
+		}
+		if err := checkValue(value); err != nil {
+			return fmt.Errorf("the header %s: %w", name, err)
+		}
+		if count++; count > maxHeaders {
+			return fmt.Errorf("it holds more than %d headers", maxHeaders)
+		}
+		e.header.Add(name, value)
+	}
+	return nil
+}
+
+// own says that a header is set here, or by the protocol.
+func own(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "webhook-") || strings.HasPrefix(name, "sentinel-") || strings.HasPrefix(name, "proxy-") || slices.Contains([]string{
+		"authorization", "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
+		"expect", "user-agent",
+	}, name)
+}
+
+// isToken says that text can be the name of a header (RFC 9110, section 5.1).
+func isToken(text string) bool {
+	return text != "" && len(text) <= 64 && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+func checkValue(value string) error {
+	if value == "" || len(value) > maxValue || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return fmt.Errorf("the value is not one line of 1 to %d plain characters", maxValue)
+	}
+	return nil
+}

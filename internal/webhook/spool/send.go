@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spool
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/trust"
+	"sentinel/internal/webhook"
+)
+
+// A Deliverer sends one document; *[webhook.Client] is one.
+type Deliverer interface {
+	Deliver(ctx context.Context, d webhook.Document) webhook.Result
+}
+
+// Sent is what became of a document, and of those that waited before it.
+type Sent struct {
+	// Result is about the document itself or, where it could not be its turn, about
+	// the one in front of it.
+	webhook.Result
+	Kept     bool // it waits for the next time
+	ByOther  bool // another run has delivered it
+	Earlier  int  // documents from before that were delivered now
+	Waiting  int  // documents that wait now
+	Dropped  int  // that were too old, or too many
+	Damaged  int  // that were set aside, because they are not what was written
+	Unwanted int  // that were set aside, because the receiver refused them
+	Gaps     answer.Gaps
+}
+
+// between is how long to wait before asking for the lock again.
+const between = 10 * time.Millisecond
+
+// Send keeps a document, then delivers all that wait, oldest first. When the
+// document cannot be kept it is delivered all the same, and gone when that fails.
+func (s *Spool) Send(ctx context.Context, d webhook.Document, to Deliverer) Sent {
+	own, err := s.put(d)
+	if err != nil {
+		var sent Sent
+		sent.Gaps.Note("spool", "it cannot be used: "+err.Error())
+		sent.Result = to.Deliver(ctx, d)
+		return sent
+	}
+	release, err := s.lock(ctx)
+	if err != nil {
+		return s.leave(own, err)
+	}
+	defer release()
+	f := flushing{spool: s, own: own, document: d, to: to}
+	f.run(ctx)
+	return f.sent
+}
+
+// leave ends without the turn to send: another run is at it, and will come to
+// this document too if it has the time.
+func (s *Spool) leave(own entry, err error) Sent {
+	sent := Sent{Kept: true, Result: webhook.Result{Reason: "is being sent to by another run"}}
+	if busy := (trust.BusyError{}); !errors.As(err, &busy) {
+		sent.Reason = "was not asked, because the lock of the spool cannot be had: " + err.Error()
+	}
+	left, dropped, err := s.confine()
+	sent.Gaps.Add("spool", err)
+	sent.Dropped, sent.Waiting = dropped, len(left)
+	if err == nil && !holds(left, own) {
+		sent.Kept, sent.ByOther, sent.Result = false, true, webhook.Result{Verdict: webhook.Delivered}
+	}
+	return sent
+}
+
+// holds looks for a document by its ID: its file may have got another time.
+func holds(list []entry, own entry) bool {
+	return slices.ContainsFunc(list, func(e entry) bool { return e.id == own.id })
+}
+
+// lock keeps others from sending until release is called. Nobody but root may
+// open the file, for whoever can open it can lock it for ever (flock(2)).
+func (s *Spool) lock(ctx context.Context) (release func(), err error) {
+	path := filepath.Join(s.dir, lockName)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, trust.ErrNotRegular
+	}
+	f := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600))
+	limited, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	if _, err := f.TryLockContext(limited, between); err != nil {
+		if limited.Err() != nil {
+			return nil, trust.Busy(path)
+		}
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil //nolint:errcheck // the lock goes with the descriptor
+}
+
+// A flushing is one turn to send, with the lock held.
+type flushing struct {
+	spool    *Spool
+	own      entry
+	document webhook.Document
+	to       Deliverer
+	sent     Sent
+}
+
+func (f *flushing) run(ctx context.Context) {
+	s, sent := f.spool, &f.sent
+	sent.Gaps.Add("spool.leftovers", s.sweep())
+	before, err := s.list()
+	sent.Gaps.Add("spool", err)
+	if err == nil && !holds(before, f.own) {
+		sent.ByOther, sent.Result = true, webhook.Result{Verdict: webhook.Delivered}
+	}
+	waiting, dropped, err := s.confine()
+	sent.Gaps.Add("spool", err)
+	sent.Dropped = dropped
+	f.inOrder(ctx, waiting)
+	left, err := s.list()
+	sent.Gaps.Add("spool", err)
+	if !holds(left, f.own) && sent.Attempts == 0 && !sent.ByOther {
+		sent.Result = f.to.Deliver(ctx, f.document) // there was no room to keep it, or it was damaged
+	}
+	sent.Kept, sent.Waiting = holds(left, f.own), len(left)
+}
+
+// inOrder delivers what waits until the receiver does not answer.
+func (f *flushing) inOrder(ctx context.Context, waiting []entry) {
+	for _, e := range waiting {
+		d, err := f.spool.read(e)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			f.damaged(e, err)
+			continue
+		}
+		r := f.to.Deliver(ctx, d)
+		f.take(e, r)
+		if r.Verdict == webhook.Unreached {
+			if !f.sent.ByOther {
+				f.sent.Result = r
+			}
+			return
+		}
+	}
+}
+
+// damaged takes a file that is not what was written out of the line, so that it
+// does not hold up the others.
+func (f *flushing) damaged(e entry, err error) {
+	f.sent.Damaged++
+	f.sent.Gaps.Note("spool", e.name()+" was set aside: "+err.Error())
+	f.sent.Gaps.Add("spool", f.spool.setAside(e, corrupt))
+}
+
+// take takes an entry out of the line when its receiver has it, or does not
+// want it.
+func (f *flushing) take(e entry, r webhook.Result) {
+	mine := e.id == f.own.id
+	if mine {
+		f.sent.Result = r
+	}
+	switch r.Verdict {
+	case webhook.Delivered:
+		if !mine {
+			f.sent.Earlier++
+		}
+		f.sent.Gaps.Add("spool", f.spool.remove(e))
+	case webhook.Refused:
+		if !mine {
+			f.sent.Unwanted++
+		}
+		f.sent.Gaps.Add("spool", f.spool.setAside(e, refused))
+	}
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package spool keeps documents on disk until their receiver has them.
+//
+// A document is written before it is sent and removed when it has arrived, so that neither a
+// crash nor a receiver that is down loses one; whatever happens in between, it is sent again under
+// the same ID. One file is one document. Files have numbers, because the clock may be set:
+// the order is that of the numbers, and the clock decides about age alone.
+package spool
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/trust"
+	"sentinel/internal/webhook"
+)
+
+const (
+	suffix    = ".doc"
+	corrupt   = ".corrupt" // set aside: it is not what was written
+	refused   = ".refused" // set aside: the receiver does not want it
+	beginning = ".new"     // not whole yet
+	lockName  = "lock"
+
+	maxNames = 100_000 // in the folder; more are not this program's
+	maxFile  = 1 << 10 // KiB of one document
+	maxAside = 20      // files of each kind that are set aside
+	// stale is when a file that was not finished belongs to nobody any more.
+	stale = 10 * time.Minute
+	// ahead is how far in the future a document may have been written, by another
+	// run whose clock was read a moment later.
+	ahead = time.Minute
+)
+
+// A Spool keeps the documents for one receiver. Several processes may use it at
+// the same time.
+type Spool struct {
+	dir      string
+	maxBytes int64
+	maxAge   time.Duration
+	now      func() time.Time
+	patience time.Duration // how long to wait for another run that sends
+}
+
+// New returns the spool for the receiver at a URL, in a folder of its own below
+// dir. Nothing is made before the first use.
+func New(dir, url string, maxBytes int64, maxAge time.Duration) *Spool {
+	sum := sha256.Sum256([]byte(url))
+	return &Spool{dir: filepath.Join(dir, hex.EncodeToString(sum[:8])), maxBytes: maxBytes, maxAge: maxAge, now: time.Now, patience: 15 * time.Second}
+}
+
+// An entry is one file by its name: NUMBER-TIME-ID.doc, the time in seconds
+// since 1970.
+type entry struct {
+	number int64
+	at     time.Time
+	id     string
+	size   int64
+}
+
+func (e entry) name() string {
+	return fmt.Sprintf("%015d-%d-%s%s", e.number, e.at.Unix(), e.id, suffix)
+}
+
+// parseName reads the name of a file; others than documents are not entries.
+func parseName(name string) (entry, bool) {
+	text, found := strings.CutSuffix(name, suffix)
+	parts := strings.SplitN(text, "-", 3)
+	if !found || len(parts) < 3 {
+		return entry{}, false
+	}
+	number, err1 := strconv.ParseInt(parts[0], 10, 64)
+	at, err2 := strconv.ParseInt(parts[1], 10, 64)
+	e := entry{number: number, at: time.Unix(at, 0), id: parts[2]}
+	return e, err1 == nil && err2 == nil && number > 0 && e.name() == name
+}
+
+// open makes the folder where it is missing, and refuses one that somebody else
+// could have written to.
+func (s *Spool) open() error {
+	above := filepath.Dir(s.dir)
+	for _, dir := range []string{above, s.dir} {
+		if err := trust.MakeFolder(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := trust.RootOrSelf.Folders(s.dir); err != nil {
+		return err
+	}
+	for _, dir := range []string{above, s.dir} {
+		info, err := os.Lstat(dir)
+		switch {
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return fmt.Errorf("%s is not a folder", dir)
+		case info.Mode().Perm()&0o077 != 0:
+			return fmt.Errorf("%s is open to others; it holds what only root may see (chmod 0700 %[1]s)", dir)
+		}
+		if err := trust.RootOrSelf.Info(dir, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list returns what waits, oldest first.
+func (s *Spool) list() ([]entry, error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	var found []entry
+	for _, name := range names {
+		e, ok := parseName(name)
+		if !ok {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(s.dir, name)); err == nil { // else another run has sent it
+			e.size = info.Size()
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(a, b entry) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id)) })
+	return found, nil
+}
+
+func (s *Spool) names() ([]string, error) {
+	d, err := os.Open(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close() //nolint:errcheck // only read from
+	names, err := d.Readdirnames(maxNames)
+	if len(names) == maxNames {
+		return nil, fmt.Errorf("%s holds too many files", s.dir)
+	}
+	if err != nil && len(names) > 0 {
+		return nil, err
+	}
+	return names, nil
+}
+
+// put writes a document behind all others and returns its entry. It is whole
+// under its name, or not there.
+func (s *Spool) put(d webhook.Document) (entry, error) {
+	if err := s.open(); err != nil {
+		return entry{}, err
+	}
+	waiting, err := s.list()
+	if err != nil {
+		return entry{}, err
+	}
+	e := entry{number: 1, at: s.now(), id: d.ID}
+	if n := len(waiting); n > 0 {
+		e.number = waiting[n-1].number + 1
+	}
+	raw := encode(d)
+	if len(raw) > maxFile<<10 {
+		return entry{}, errors.New("the document is too large to be kept")
+	}
+	e.size = int64(len(raw))
+	return e, s.write(e, raw)
+}
+
+func (s *Spool) write(e entry, raw []byte) error {
+	path := filepath.Join(s.dir, e.name())
+	next := filepath.Join(s.dir, "."+e.id+beginning)
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	if err := os.Rename(next, path); err != nil {
+		return errors.Join(err, os.Remove(next))
+	}
+	return s.sync()
+}
+
+// sync makes the names in the folder last through a crash (fsync(2)).
+func (s *Spool) sync() error {
+	d, err := os.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// The first line of a file is the hash of the rest.
+const hashLength = 2 * sha256.Size
+
+func encode(d webhook.Document) []byte {
+	sum := sha256.Sum256(d.Body)
+	return append([]byte(hex.EncodeToString(sum[:])+"\n"), d.Body...)
+}
+
+// decode returns the body that a file holds.
+func decode(raw []byte) ([]byte, error) {
+	if len(raw) <= hashLength || raw[hashLength] != '\n' {
+		return nil, errors.New("it is cut off")
+	}
+	body := raw[hashLength+1:]
+	if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != string(raw[:hashLength]) {
+		return nil, errors.New("it was changed")
+	}
+	return body, nil
+}
+
+// read returns the document of an entry. The error is fs.ErrNotExist when
+// another run has removed it.
+func (s *Spool) read(e entry) (webhook.Document, error) {
+	path := filepath.Join(s.dir, e.name())
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return webhook.Document{}, trust.ErrNotRegular
+	}
+	raw, err := trust.RootOrSelf.Read(path, maxFile)
+	if err != nil {
+		return webhook.Document{}, err
+	}
+	body, err := decode(raw)
+	return webhook.Document{ID: e.id, Body: body}, err
+}
+
+func (s *Spool) remove(e entry) error {
+	err := os.Remove(filepath.Join(s.dir, e.name()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// setAside takes an entry out of the line under another name, for somebody to
+// look at. Only the newest of each kind are kept.
+func (s *Spool) setAside(e entry, kind string) error {
+	from := filepath.Join(s.dir, e.name())
+	if err := os.Rename(from, strings.TrimSuffix(from, suffix)+kind); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	old := s.aside(kind)
+	for len(old) > maxAside {
+		if err := os.Remove(filepath.Join(s.dir, old[0])); err != nil {
+			return err
+		}
+		old = old[1:]
+	}
+	return nil
+}
+
+// aside lists what was set aside, oldest first.
+func (s *Spool) aside(kind string) []string {
+	names, err := s.names()
+	if err != nil {
+		return nil
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, kind) })
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package spool
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/testenv"
+	"sentinel/internal/webhook"
+)
+
+// A receiver that a test drives.
+type fake struct {
+	down    bool
+	refuses string   // this id
+	got     []string // ids, in order
+	asked   int
+	during  func()
+}
+
+func (f *fake) Deliver(_ context.Context, d webhook.Document) webhook.Result {
+	f.asked++
+	if f.during != nil {
+		f.during()
+	}
+	switch {
+	case f.down:
+		return webhook.Result{Attempts: 4, Reason: "is down"}
+	case d.ID == f.refuses:
+		return webhook.Result{Verdict: webhook.Refused, Attempts: 1, Status: 400}
+	}
+	if string(d.Body) != "body of "+d.ID {
+		return webhook.Result{Attempts: 1, Reason: "got another body: " + string(d.Body)}
+	}
+	f.got = append(f.got, d.ID)
+	return webhook.Result{Verdict: webhook.Delivered, Attempts: 1, Status: 200}
+}
+
+var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// A stage is a spool with a clock and a receiver of its own.
+type stage struct {
+	*Spool
+	clock time.Time
+	to    *fake
+	n     int
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{Spool: New(filepath.Join(t.TempDir(), "spool"), "https://hooks.example.com/", 1<<20, 72*time.Hour), clock: began, to: &fake{}}
+	s.now = func() time.Time { return s.clock }
+	s.patience = 100 * time.Millisecond
+	return s
+}
+
+// report sends the next document, named after its number.
+func (s *stage) report(t *testing.T) Sent {
+	t.Helper()
+	s.n++
+	id := fmt.Sprintf("msg_%03d", s.n)
+	return s.Send(t.Context(), webhook.Document{ID: id, Body: []byte("body of " + id)}, s.to)
+}
+
+func (s *stage) files(t *testing.T, kind string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(s.dir, "*"+kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func TestWhatArrivesLeavesNothing(t *testing.T) {
+	s := newStage(t)
+	got := s.report(t)
+	if got.Verdict != webhook.Delivered || got.Kept || got.Waiting != 0 || len(got.Gaps) != 0 || got.Earlier != 0 {
+		t.Errorf("%+v", got)
+	}
+	same(t, "files", len(s.files(t, suffix)), 0)
+	for _, dir := range []string{s.dir, filepath.Dir(s.dir)} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
+		}
+	}
+}
+
+// The receiver is down for an hour while a timer reports every minute.
+func TestEveryDocumentOfAnHourWithoutReceiverArrivesOnceAndInOrder(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	for minute := range 60 {
+		s.clock = began.Add(time.Duration(minute) * time.Minute)
+		got := s.report(t)
+		if got.Verdict != webhook.Unreached || !got.Kept || got.Waiting != minute+1 || got.Attempts != 4 || got.Reason != "is down" {
+			t.Fatalf("minute %d: %+v", minute, got)
+		}
+		same(t, "asked", s.to.asked, minute+1) // the oldest alone
+	}
+	s.to.down, s.clock = false, began.Add(time.Hour)
+	got := s.report(t)
+	if got.Verdict != webhook.Delivered || got.Kept || got.Earlier != 60 || got.Waiting != 0 {
+		t.Errorf("%+v", got)
+	}
+	var want []string
+	for n := range 61 {
+		want = append(want, fmt.Sprintf("msg_%03d", n+1))
+	}
+	same(t, "arrived", s.to.got, want)
+	s.report(t)
+	same(t, "arrived later", len(s.to.got), 62)
+}
+
+// A clock that is set back, or was wrong, neither loses a document nor keeps it
+// for ever, and does not change the order.
+func TestTheClockMayBeSet(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	s.clock = began.AddDate(10, 0, 0)
+	s.report(t)
+	s.clock = began
+	if got := s.report(t); got.Waiting != 2 || got.Dropped != 0 {
+		t.Errorf("set back: %+v", got)
+	}
+	s.clock = began.Add(71 * time.Hour)
+	if got := s.report(t); got.Waiting != 3 || got.Dropped != 0 {
+		t.Errorf("within their age: %+v", got)
+	}
+	s.clock = began.Add(73 * time.Hour)
+	if got := s.report(t); got.Waiting != 2 || got.Dropped != 2 {
+		t.Errorf("beyond it: %+v", got)
+	}
+	s.to.down, s.clock = false, began.AddDate(-10, 0, 0)
+	s.report(t)
+	same(t, "arrived", s.to.got, []string{"msg_003", "msg_004", "msg_005"})
+}
+
+func TestAFullSpoolDropsTheOldestAndSaysSo(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	one := int64(len(encode(webhook.Document{Body: []byte("body of msg_001")})))
+	s.maxBytes = 3 * one
+	for range 3 {
+		same(t, "dropped", s.report(t).Dropped, 0)
+	}
+	if got := s.report(t); got.Dropped != 1 || got.Waiting != 3 || !got.Kept {
+		t.Errorf("%+v", got)
+	}
+	s.to.down = false
+	s.report(t) // and drops one more
+	same(t, "arrived", s.to.got, []string{"msg_003", "msg_004", "msg_005"})
+}
+
+// Where there is no room for a single document, it is sent all the same, and its
+// end is told as it was.
+func TestWithoutRoomItIsSentAndNotKept(t *testing.T) {
+	s := newStage(t)
+	s.maxBytes = 10
+	if got := s.report(t); got.Verdict != webhook.Delivered || got.Kept || got.ByOther {
+		t.Errorf("%+v", got)
+	}
+	s.to.down = true
+	if got := s.report(t); got.Verdict != webhook.Unreached || got.Kept || got.ByOther || got.Reason != "is down" {
+		t.Errorf("%+v", got)
+	}
+	same(t, "arrived", s.to.got, []string{"msg_001"})
+}
+
+func TestDamagedFilesAreSetAsideAndHoldNobodyUp(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"cut off":  func(p string) error { return os.Truncate(p, 20) },
+		"empty":    func(p string) error { return os.Truncate(p, 0) },
+		"changed":  func(p string) error { return write(p, func(b []byte) { b[len(b)-1]++ }) },
+		"hash":     func(p string) error { return write(p, func(b []byte) { b[0] = 'x' }) },
+		"folder":   func(p string) error { os.Remove(p); return os.Mkdir(p, 0o700) },
+		"link":     func(p string) error { os.Remove(p); return os.Symlink("/etc/passwd", p) },
+		"huge":     func(p string) error { return os.Truncate(p, maxFile<<10+1) },
+		"writable": func(p string) error { return os.Chmod(p, 0o666) },
+	} {
+		s := newStage(t)
+		s.maxBytes = 1 << 30
+		s.to.down = true
+		s.report(t)
+		s.report(t)
+		if err := spoil(s.files(t, suffix)[0]); err != nil {
+			t.Fatal(err)
+		}
+		s.to.down = false
+		got := s.report(t)
+		if got.Verdict != webhook.Delivered || got.Damaged != 1 || got.Earlier != 1 || len(got.Gaps) != 1 || !strings.Contains(got.Gaps[0].Reason, "set aside") {
+			t.Errorf("%s: %+v", name, got)
+		}
+		same(t, name+": arrived", s.to.got, []string{"msg_002", "msg_003"})
+		same(t, name+": aside", len(s.files(t, corrupt)), 1)
+		if got := s.report(t); got.Damaged != 0 {
+			t.Errorf("%s, again: %+v", name, got)
+		}
+	}
+}
+
+func write(path string, change func([]byte)) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	change(raw)
+	return os.WriteFile(path, raw, 0o600)
+}
+
+// Only so many files are set aside: a receiver that refuses all must not fill the
+// disk.
+func TestFilesAsideAreBounded(t *testing.T) {
+	s := newStage(t)
+	for range maxAside + 5 {
+		s.to.refuses = fmt.Sprintf("msg_%03d", s.n+1)
+		if got := s.report(t); got.Verdict != webhook.Refused || got.Kept || got.Unwanted != 0 {
+			t.Fatalf("%+v", got)
+		}
+	}
+	same(t, "aside", len(s.files(t, refused)), maxAside)
+}
+
+// A document that the receiver does not want does not hold up those behind it.
+func TestARefusedDocumentIsPassed(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	s.report(t)
+	s.report(t)
+	s.to.down, s.to.refuses = false, "msg_001"
+	if got := s.report(t); got.Verdict != webhook.Delivered || got.Unwanted != 1 || got.Earlier != 1 || got.Waiting != 0 {
+		t.Errorf("%+v", got)
+	}
+	same(t, "arrived", s.to.got, []string{"msg_002", "msg_003"})
+}
+
+func TestAFolderThatIsNotSafeIsNotUsed(t *testing.T) {
+	for name, spoil := range map[string]func(s *stage) error{
+		"open to others": func(s *stage) error { return os.Chmod(s.dir, 0o755) },
+		"written to":     func(s *stage) error { return os.Chmod(filepath.Dir(s.dir), 0o777) },
+		"a file":         func(s *stage) error { os.RemoveAll(s.dir); return os.WriteFile(s.dir, nil, 0o600) },
+		"a link": func(s *stage) error {
+			os.RemoveAll(s.dir)
+			return os.Symlink(os.TempDir(), s.dir)
+		},
+		"lock is a folder": func(s *stage) error { return os.Mkdir(filepath.Join(s.dir, lockName), 0o700) },
+	} {
+		s := newStage(t)
+		if err := s.open(); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(s); err != nil {
+			t.Fatal(err)
+		}
+		got := s.report(t)
+		if name == "lock is a folder" {
+			if !got.Kept || got.Verdict == webhook.Delivered || !strings.Contains(got.Reason, "lock") {
+				t.Errorf("%s: %+v", name, got)
+			}
+			continue
+		}
+		if got.Verdict != webhook.Delivered || got.Kept || len(got.Gaps) != 1 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		s.to.down = true
+		if got := s.report(t); got.Kept || got.Verdict != webhook.Unreached {
+			t.Errorf("%s, down: it promises to keep it: %+v", name, got)
+		}
+	}
+}
+
+func TestAFolderOfSomebodyElseIsNotUsed(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, to give folders away")
+	s := newStage(t)
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(s.dir, testenv.Nobody, testenv.Nobody); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.report(t); got.Kept || got.Verdict != webhook.Delivered || len(got.Gaps) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Whoever comes while another run sends leaves its document to it.
+func TestASecondRunWaitsOrLeavesItsDocument(t *testing.T) {
+	s := newStage(t)
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	release, err := s.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.report(t)
+	if !got.Kept || got.Waiting != 1 || got.Attempts != 0 || got.Reason != "is being sent to by another run" || s.to.asked != 0 {
+		t.Errorf("%+v", got)
+	}
+	release()
+	if got := s.report(t); got.Verdict != webhook.Delivered || got.Earlier != 1 {
+		t.Errorf("%+v", got)
+	}
+	same(t, "arrived", s.to.got, []string{"msg_001", "msg_002"})
+}
+
+// The other run has sent it while this one waited for its turn.
+func TestADocumentThatAnotherRunSentIsDelivered(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	s.report(t)
+	first := true
+	s.to.down = false
+	s.to.during = func() {
+		if !first {
+			return
+		}
+		first = false
+		for _, f := range s.files(t, suffix) { // as if the other had taken all
+			os.Remove(f)
+		}
+	}
+	got := s.report(t)
+	if got.Kept || got.Waiting != 0 || got.Verdict == webhook.Refused {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestLeftoversOfCrashesAreRemovedInTime(t *testing.T) {
+	s := newStage(t)
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{"old": time.Hour, "future": -time.Hour, "fresh": time.Second} {
+		path := filepath.Join(s.dir, "."+name+beginning)
+		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, s.clock.Add(-age), s.clock.Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.report(t)
+	left, err := filepath.Glob(filepath.Join(s.dir, ".*"+beginning))
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != ".fresh.new" {
+		t.Errorf("%v, %v", left, err)
+	}
+	same(t, "arrived", s.to.got, []string{"msg_001"})
+}
+
+func TestOnlyOwnNamesAreDocuments(t *testing.T) {
+	e := entry{number: 7, at: began, id: "msg_a-b"}
+	if got, ok := parseName(e.name()); !ok || got.number != 7 || !got.at.Equal(began) || got.id != "msg_a-b" {
+		t.Errorf("%+v", got)
+	}
+	for _, name := range []string{"", "x", ".doc", "1-2-x.doc", "000000000000007-1-x.corrupt", "000000000000000-1-x.doc", "-00000000000007-1-x.doc", "000000000000007-01-x.doc", "000000000000007-x-x.doc", lockName} {
+		if e, ok := parseName(name); ok {
+			t.Errorf("%q is %+v", name, e)
+		}
+	}
+}
+
+// What waits for a receiver that was taken out of the configuration gets old
+// like any other; when the receiver comes back in time, it is sent.
+func TestReceiversThatAreGoneKeepNothingForEver(t *testing.T) {
+	s := newStage(t)
+	s.clock = time.Now().Add(-time.Hour)
+	s.to.down = true
+	s.report(t)
+	dir := filepath.Dir(s.dir)
+	for _, c := range []struct {
+		urls []string
+		age  time.Duration
+		want int
+	}{{[]string{"https://hooks.example.com/"}, time.Minute, 0}, {nil, 2 * time.Hour, 0}, {[]string{"https://other.example.com/"}, time.Minute, 1}, {nil, time.Minute, 0}} {
+		if n, err := Prune(dir, c.urls, c.age); n != c.want || err != nil {
+			t.Errorf("%v, %v: %d, %v", c.urls, c.age, n, err)
+		}
+	}
+	if n, err := Prune(filepath.Join(dir, "none"), nil, 0); n != 0 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+func TestEndpointsDoNotShareAFolder(t *testing.T) {
+	a, b := New("/x", "https://a.example.com/", 1, 1), New("/x", "https://b.example.com/", 1, 1)
+	if a.dir == b.dir || filepath.Dir(a.dir) != "/x" || slices.Contains([]string{"/x", "/x/"}, a.dir) {
+		t.Errorf("%s and %s", a.dir, b.dir)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(encode(webhook.Document{Body: []byte("{}")}))
+	f.Add([]byte("x"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		body, err := decode(raw)
+		if err == nil && string(encode(webhook.Document{Body: body})) != string(raw) {
+			t.Errorf("%q is %q", raw, body)
+		}
+	})
+}
