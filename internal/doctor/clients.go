@@ -56,7 +56,7 @@ func clients(ctx context.Context, p Patient) []Finding {
 		all = append(all, f)
 	}
 	if len(all) == 0 {
-		return one(Unknown, "No configuration of a client that is known here is in "+who.home+".", "Have your MCP client start: /usr/local/bin/sentinel-mcp")
+		return one(Unknown, "No configuration of a client that is known here is in "+who.home+".", "Run as the user of the client: sentinel-mcp --install claude-desktop (or another client; see sentinel-mcp --help)")
 	}
 	return all
 }
