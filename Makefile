@@ -52,7 +52,7 @@ race:
 
 ## lint: formatting, vet for both systems, golangci-lint
 lint:
-	@test -z "$$(gofmt -l cmd internal platform test *.go)" || { gofmt -l cmd internal platform test *.go; exit 1; }
+	@test -z "$$(gofmt -l cmd examples internal packaging platform test *.go)" || { gofmt -l cmd examples internal packaging platform test *.go; exit 1; }
 	$(GO) vet ./...
 	GOOS=darwin $(GO) vet ./...
 	$(GO) run $(LINT) run ./...
@@ -90,40 +90,70 @@ fuzz:
 
 PREFIX     ?= /usr/local
 SYSCONFDIR ?= /etc
-UNITDIR    ?= $(PREFIX)/lib/systemd/system
+UNITDIR    ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDIR))/systemd/system
 SHARE       = $(DESTDIR)$(PREFIX)/share
-AT_PREFIX   = sed 's|/usr/local/bin|$(PREFIX)/bin|g'
+RULES       = $(DESTDIR)$(SYSCONFDIR)/sudoers.d
+AT_PREFIX   = umask 022 && sed 's|/usr/local/bin|$(PREFIX)/bin|g'
+COMPLETE    = umask 022 && $(HOST_SENTINEL) --completion
 PAGES      := README.md CHANGELOG.md LICENSE $(wildcard SECURITY.md docs/*.md) docs/config.default.yaml
+EMPTY       = $(SHARE)/bash-completion/completions $(SHARE)/bash-completion $(SHARE)/zsh/site-functions $(SHARE)/zsh $(SHARE)/fish/vendor_completions.d $(SHARE)/fish
+OWN_PREFIX  = $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man $(SHARE)/doc $(SHARE) $(DESTDIR)$(PREFIX)
 
+# What "make install" builds when it was not built before, or from other sources:
+# through sudo there is often no Go.
+$(BINARIES): $(shell find cmd internal platform -type f ! -name '*_test.go') go.mod go.sum
+	$(GO) build $(FLAGS) -o $@ ./cmd/$(@F)
+
+install uninstall: export FOLDERS = $(DESTDIR):$(PREFIX):$(SYSCONFDIR):$(UNITDIR)
+
+# The folders come into commands, units and rules of sudo as they are.
+CHECKED = case "$$FOLDERS" in *[!A-Za-z0-9/:._+-]* | *:[!/]* | *::* | *:) \
+	echo "PREFIX, SYSCONFDIR and UNITDIR begin with /, and they and DESTDIR have only letters, digits and / . _ + - in them" >&2; exit 1 ;; esac
+
+ifeq ($(shell uname -s)$(DESTDIR),Darwin)
+install: $(BINARIES)
+	sh packaging/macos/install.sh
+
+uninstall:
+	for prefix in /opt/sentinel /usr/local $(PREFIX); do [ ! -e $$prefix/share/sentinel/uninstall.sh ] || exec sh $$prefix/share/sentinel/uninstall.sh; done
+else
 ## install: both programs with man pages, completions, units, rules of sudo and configuration, below DESTDIR and PREFIX (/usr/local)
-install: build
+install: $(BINARIES)
+	@$(CHECKED)
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/rootonly.sh $(OWN_PREFIX) $(EMPTY) $(UNITDIR) $(SYSCONFDIR)/sudoers.d $(SYSCONFDIR)/sentinel
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/doc/sentinel $(DESTDIR)$(UNITDIR)
 	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	install -d -m 750 $(DESTDIR)$(SYSCONFDIR)/sudoers.d
+	[ -d $(RULES) ] || install -d -m 750 $(RULES)
 	install -d $(DESTDIR)$(SYSCONFDIR)/sentinel
 	install -d -m 700 $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 docs/man/*.1 $(SHARE)/man/man1
 	install -m 644 $(PAGES) $(SHARE)/doc/sentinel
-	$(HOST_SENTINEL) --completion bash > $(SHARE)/bash-completion/completions/sentinel
-	$(HOST_SENTINEL) --completion zsh > $(SHARE)/zsh/site-functions/_sentinel
-	$(HOST_SENTINEL) --completion fish > $(SHARE)/fish/vendor_completions.d/sentinel.fish
+	$(COMPLETE) bash > $(SHARE)/bash-completion/completions/sentinel
+	$(COMPLETE) zsh > $(SHARE)/zsh/site-functions/_sentinel
+	$(COMPLETE) fish > $(SHARE)/fish/vendor_completions.d/sentinel.fish
 	for unit in packaging/systemd/*; do $(AT_PREFIX) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} && chmod 644 $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
-	$(AT_PREFIX) packaging/sudoers.d/sentinel > $(DESTDIR)$(SYSCONFDIR)/sudoers.d/.sentinel.new
-	chmod 440 $(DESTDIR)$(SYSCONFDIR)/sudoers.d/.sentinel.new
-	mv $(DESTDIR)$(SYSCONFDIR)/sudoers.d/.sentinel.new $(DESTDIR)$(SYSCONFDIR)/sudoers.d/sentinel
+	$(AT_PREFIX) packaging/sudoers.d/sentinel > $(RULES)/.sentinel.new
+	chmod 440 $(RULES)/.sentinel.new
+	@if [ ! -e $(RULES)/sentinel ]; then mv $(RULES)/.sentinel.new $(RULES)/sentinel; else \
+		cmp -s $(RULES)/.sentinel.new $(RULES)/sentinel || echo "$(RULES)/sentinel differs from the rules of this version and stays as it is; compare it with packaging/sudoers.d/sentinel" >&2; \
+		rm -f $(RULES)/.sentinel.new; \
+	fi
 	test -e $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || install -m 644 packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
 
 ## uninstall: remove what install put there; lists, journal, secrets and a configuration that was changed stay
 uninstall:
-	[ -n "$(DESTDIR)" ] || sh packaging/scripts/preremove.sh remove
+	@$(CHECKED)
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/preremove.sh remove
 	rm -f $(DESTDIR)$(PREFIX)/bin/sentinel $(DESTDIR)$(PREFIX)/bin/sentinel-mcp $(SHARE)/man/man1/sentinel.1 $(SHARE)/man/man1/sentinel-mcp.1
 	rm -f $(SHARE)/bash-completion/completions/sentinel $(SHARE)/zsh/site-functions/_sentinel $(SHARE)/fish/vendor_completions.d/sentinel.fish
-	rm -f $(patsubst packaging/systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard packaging/systemd/*)) $(DESTDIR)$(SYSCONFDIR)/sudoers.d/sentinel
+	rm -f $(patsubst packaging/systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard packaging/systemd/*)) $(RULES)/sentinel
 	rm -rf $(SHARE)/doc/sentinel
 	! cmp -s packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || rm -f $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
-	rmdir $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets $(DESTDIR)$(SYSCONFDIR)/sentinel 2>/dev/null || true
-	[ -n "$(DESTDIR)" ] || sh packaging/scripts/postremove.sh purge
+	rmdir $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets $(DESTDIR)$(SYSCONFDIR)/sentinel $(EMPTY) 2>/dev/null || true
+	case $(PREFIX) in /usr | /usr/local) ;; *) rmdir $(OWN_PREFIX) 2>/dev/null || true ;; esac
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/postremove.sh purge
+endif
 
 DIST  := dist
 ARCH  ?= $(shell $(GO) env GOARCH)
@@ -136,7 +166,7 @@ HOST_SENTINEL ?= $(BIN)/sentinel
 package:
 	rm -rf $(DIST)/stage
 	$(MAKE) build BIN=$(DIST)/host
-	GOOS=linux GOARCH=$(ARCH) $(MAKE) install BIN=$(DIST)/linux-$(ARCH) HOST_SENTINEL=$(DIST)/host/sentinel DESTDIR=$(DIST)/stage PREFIX=/usr UNITDIR=/usr/lib/systemd/system
+	GOOS=linux GOARCH=$(ARCH) $(MAKE) build install BIN=$(DIST)/linux-$(ARCH) HOST_SENTINEL=$(DIST)/host/sentinel DESTDIR=$(DIST)/stage PREFIX=/usr UNITDIR=/usr/lib/systemd/system
 	for kind in deb rpm; do \
 		ARCH=$(ARCH) VERSION=$(VERSION) SOURCE_DATE_EPOCH=$(EPOCH) $(RUN_NFPM) package --config packaging/nfpm.yaml --packager $$kind --target $(DIST)/ || exit 1; \
 	done
@@ -152,11 +182,11 @@ dist:
 	for target in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do \
 		GOOS=$${target%-*} GOARCH=$${target#*-} $(MAKE) build BIN=$(DIST)/sentinel-$(VERSION)-$$target || exit 1; \
 		cp -r README.md LICENSE CHANGELOG.md docs packaging $(DIST)/sentinel-$(VERSION)-$$target/ || exit 1; \
-		tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w --mtime=@$(EPOCH) -cf - sentinel-$(VERSION)-$$target | gzip -9n > $(DIST)/sentinel-$(VERSION)-$$target.tar.gz || exit 1; \
+		tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime=@$(EPOCH) -cf - sentinel-$(VERSION)-$$target | gzip -9n > $(DIST)/sentinel-$(VERSION)-$$target.tar.gz || exit 1; \
 	done
 	$(MAKE) mcpb
 	rm -rf $(DIST)/*/
-	cd $(DIST) && sha256sum * > SHA256SUMS
+	cd $(DIST) && export LC_ALL=C && sha256sum * > SHA256SUMS
 
 ## mcpb: bundles for one-click installation in Claude Desktop, for macOS and Linux, into dist/
 mcpb:
