@@ -16,21 +16,29 @@ var macRules = []criticalRule{
 		why:      "it carries the packets of a VPN, through which people may reach this machine",
 	},
 	{
+		names: []string{"vpnagentd", "PanGPS", "mullvad-daemon", "nordvpnd", "CloudflareWARP", "warp-svc"},
+		why:   "it carries the packets of a VPN, through which people may reach this machine",
+	},
+	{
+		names: []string{"TeamViewer_Service", "AnyDesk", "vncserver", "remoting_me2me_host", "rustdesk"},
+		why:   "people reach this machine through it",
+	},
+	{
 		names: []string{"login"},
 		why:   "people log in through it, and their sessions end with it",
 	},
 	{
-		names: []string{"screensharingd", "ScreensharingAgent", "ARDAgent"},
+		names: []string{"screensharingd", "ScreensharingAgent", "AppleVNCServer", "ARDAgent"},
 		apple: true,
 		why:   "people reach this machine through it",
 	},
 	{
-		names: []string{"WindowServer", "loginwindow"},
+		names: []string{"WindowServer", "loginwindow", "logind"},
 		apple: true,
 		why:   "the sessions of everybody who is logged in end with it",
 	},
 	{
-		names: []string{"configd", "mDNSResponder", "airportd", "wifid", "nehelper", "nesessionmanager", "racoon", "pppd"},
+		names: []string{"configd", "mDNSResponder", "airportd", "wifid", "nehelper", "nesessionmanager", "racoon", "pppd", "eapolclient"},
 		apple: true,
 		why:   "the network of this machine depends on it",
 	},
@@ -40,7 +48,7 @@ var macRules = []criticalRule{
 		why:   "programs and people are let in by it",
 	},
 	{
-		names: []string{"logd", "syslogd", "auditd", "socketfilterfw", "XProtectService"},
+		names: []string{"logd", "syslogd", "auditd", "socketfilterfw", "XprotectService"},
 		apple: true,
 		why:   "it guards this machine, or keeps the record of what happens on it",
 	},
@@ -50,7 +58,7 @@ var macRules = []criticalRule{
 		why:   "the storage and the drivers of this machine depend on it",
 	},
 	{
-		names: []string{"notifyd", "UserEventAgent", "runningboardd", "coreservicesd", "powerd", "thermalmonitord"},
+		names: []string{"notifyd", "UserEventAgent", "runningboardd", "coreservicesd", "launchservicesd", "powerd", "thermalmonitord"},
 		apple: true,
 		why:   "programs are started, woken and told of events by it",
 	},

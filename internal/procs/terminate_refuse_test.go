@@ -254,6 +254,10 @@ func TestRulesAreThoseOfTheSystem(t *testing.T) {
 	}{
 		{"a program of Apple", Facts{Name: "logd", Executable: "/usr/libexec/logd", Mac: true}, true},
 		{"one that runs as an account", Facts{Name: "WindowServer", UserID: 88, Executable: "/System/Library/WindowServer", Mac: true}, true},
+		{"the scanner of programs", Facts{Name: "XprotectService", UserID: 501, Executable: "/System/Library/PrivateFrameworks/XprotectFramework.framework/Versions/A/XPCServices/XprotectService.xpc/Contents/MacOS/XprotectService", Mac: true}, true},
+		{"a VPN of root", Facts{Name: "mullvad-daemon", Executable: "/Applications/Mullvad VPN.app/Contents/Resources/mullvad-daemon", Mac: true}, true},
+		{"that name of a person", Facts{Name: "mullvad-daemon", UserID: 501, Executable: "/Users/ana/mullvad-daemon", Mac: true}, false},
+		{"the keeper of sessions", Facts{Name: "logind", Executable: "/System/Library/CoreServices/logind", Mac: true}, true},
 		{"that name on Linux", Facts{Name: "logd", Executable: "/usr/libexec/logd"}, false},
 		{"a name of Linux on a Mac", Facts{Name: "polkitd", Executable: "/usr/lib/polkit-1/polkitd", Mac: true}, false},
 		{"an SSH server on a Mac", Facts{Name: "sshd", Executable: "/usr/sbin/sshd", Mac: true}, true},

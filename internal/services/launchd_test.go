@@ -64,7 +64,7 @@ func TestProtectedJobs(t *testing.T) {
 		"com.apple.configd": true, "com.apple.mDNSResponder.reloaded": true, "com.apple.opendirectoryd": true, "com.apple.securityd": true, "com.apple.alf.agent": true,
 		"com.tailscale.tailscaled": true, "homebrew.mxcl.tailscale": true, "com.cloudflare.cloudflared": true, "org.openvpn.helper": true, "com.apple.pfctl": true,
 		"application.com.example.editor.123.456": false, "com.apple.xpc.launchd.oneshot.0x1.a": false, "com.apple.logd": false, "com.apple.diskarbitrationd": false,
-		"com.apple.watchdogd": false, "com.apple.UserEventAgent-System": false,
+		"com.apple.watchdogd": false, "com.apple.UserEventAgent-System": false, "com.apple.logind": true, "net.mullvad.daemon": true, "com.teamviewer.teamviewer_service": true, "org.chromium.chromoting": true, "com.apple.coreservices.launchservicesd": false,
 	} {
 		for _, asked := range []string{label, "system/" + label} {
 			_, err := PlanRestart(t.Context(), mac(aJob("system/"+label)), Options{Name: asked})

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"sentinel/internal/audit"
@@ -40,6 +41,30 @@ func (m *machine) readBelow(home, name string) ([]byte, meta, error) {
 		err = hostfile.ErrTooLarge
 	}
 	return raw, f, err
+}
+
+// namesBelow returns the sorted names in a folder of a user, at most limit; more
+// are an error. A link out of the home is one as well.
+func (m *machine) namesBelow(home, folder string, limit int) ([]string, error) {
+	root, err := os.OpenRoot(m.path(home))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // only read from
+	dir, err := root.OpenFile(filepath.FromSlash(folder), os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close() //nolint:errcheck // only read from
+	names, err := dir.Readdirnames(limit + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	slices.Sort(names)
+	if len(names) > limit {
+		return names[:limit], hostfile.ErrTooLarge
+	}
+	return names, nil
 }
 
 // unread is the finding of what could not be read of a file. Root itself is kept

@@ -334,4 +334,141 @@ func TestLinksOutOfAHomeAreNotFollowed(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
+	shared := filepath.Join(p.Root, "private/shared.plist")
+	if err := os.WriteFile(shared, []byte(`<plist version="1.0"><dict><key>PrefKeyServicesEnabled</key><true/></dict></plist>`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host := filepath.Join(p.Root, "Users/mira/Library/Preferences/ByHost")
+	if err := os.MkdirAll(host, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(shared, host+"/com.apple.Bluetooth.linked.plist"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range New(p).Checks() {
+		if f := c.Run(t.Context()); c.ID == "sharing.bluetooth" && (f.Status != "" || !f.Applies) {
+			t.Errorf("%+v", f)
+		}
+	}
 }
+
+// Nor does it tell what is in a folder that the user may not list.
+func TestFoldersOutOfAHomeAreNotListed(t *testing.T) {
+	p := parts(t, "m4-26")
+	hidden := filepath.Join(p.Root, "private/hidden")
+	if err := os.Mkdir(hidden, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"com.example.secret.plist", "com.apple.Bluetooth.secret.plist"} {
+		if err := os.WriteFile(filepath.Join(hidden, name), agent("/opt/secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, link := range []string{"Users/mira/Library/LaunchAgents", "Users/mira/Library/Preferences/ByHost"} {
+		path := filepath.Join(p.Root, link)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(hidden, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range New(p).Checks() {
+		f := c.Run(t.Context())
+		raw, err := json.Marshal(f)
+		if err != nil || strings.Contains(string(raw), "secret") {
+			t.Errorf("%s: %s %v", c.ID, raw, err)
+		}
+		if (strings.HasPrefix(c.ID, "startup.") || c.ID == "sharing.bluetooth") && f.Status == audit.Pass {
+			t.Errorf("%s passes", c.ID)
+		}
+	}
+}
+
+// agent is a property list that starts a program.
+func agent(program string) []byte {
+	return []byte(`<plist version="1.0"><dict><key>Program</key><string>` + program + `</string></dict></plist>`)
+}
+
+// A user chooses the names of programs. None of them may pass for what codesign
+// says about another one, nor for a file of the system.
+func TestNamesOfProgramsVouchForNobody(t *testing.T) {
+	for what, program := range map[string]string{
+		"lines of codesign": "/Users/mira/a\nExecutable=/Users/mira/evil\nAuthority=Developer ID Application: Good (TEAM)",
+		"the data volume":   "/System/Volumes/Data/Users/mira/evil",
+		"back out":          "/System/Volumes/Preboot/../Data/Users/mira/evil",
+	} {
+		p := parts(t, "m4-26")
+		folder := filepath.Join(p.Root, "Users/mira/Library/LaunchAgents")
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, one := range map[string]string{"a.plist": program, "b.plist": "/Users/mira/evil"} {
+			if err := os.WriteFile(filepath.Join(folder, name), agent(one), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := 0
+		p.Runner = runner(func(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+			asked = len(c.Args) - 2
+			var said strings.Builder
+			for _, file := range c.Args[2:] {
+				said.WriteString("Executable=" + file + "\nSignature=adhoc\n")
+			}
+			return sysexec.Result{Stderr: []byte(said.String())}, nil
+		})
+		for _, c := range New(p).Checks() {
+			if c.ID != "startup.signed" {
+				continue
+			}
+			f := c.Run(t.Context())
+			if said := strings.Join(f.Evidence, "; "); asked == 0 || f.Status != audit.Warn || !strings.Contains(said, "a.plist") || !strings.Contains(said, "b.plist") {
+				t.Errorf("%s: %d are asked about, %+v", what, asked, f)
+			}
+		}
+	}
+}
+
+// Whoever can write a folder on the way to a program can put another one there,
+// and what one user may write is no matter of another.
+func TestFoldersOnTheWayAreLookedAt(t *testing.T) {
+	for what, c := range map[string]struct {
+		spoiled string
+		mode    fs.FileMode
+	}{
+		"the folder":  {"opt/tool/bin", 0o777},
+		"one above":   {"opt/tool", 0o777},
+		"the program": {"opt/tool/bin/run", 0o757},
+		"none":        {"opt/tool", 0o755},
+	} {
+		p := parts(t, "m4-26")
+		program := filepath.Join(p.Root, "opt/tool/bin/run")
+		if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for path, raw := range map[string][]byte{program: nil, filepath.Join(p.Root, "Library/LaunchDaemons/a.plist"): agent("/opt/tool/bin/run")} {
+			if err := os.WriteFile(path, raw, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chmod(filepath.Join(p.Root, c.spoiled), c.mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, check := range New(p).Checks() {
+			if check.ID != "startup.writable" {
+				continue
+			}
+			f := check.Run(t.Context())
+			if found := strings.Contains(strings.Join(f.Evidence, ""), "/"+c.spoiled+" is"); found != (what != "none") {
+				t.Errorf("%s: %+v", what, f)
+			}
+		}
+	}
+}
+
+type runner func(context.Context, sysexec.Command) (sysexec.Result, error)
+
+func (r runner) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) { return r(ctx, c) }

@@ -4,10 +4,10 @@ package audit
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/darwin/prefs"
 	"sentinel/platform/linux/hostfile"
 )
 
@@ -75,7 +75,8 @@ func sharingChecks() []check {
 const notFound = 113
 
 // loaded asks launchd whether it has a service in the system domain. The words
-// of launchctl print are not meant to be read; the exit status is.
+// of launchctl print are not meant to be read; the exit status is, with the label that the
+// answer begins with.
 func (m *machine) loaded(ctx context.Context, label string) (bool, error) {
 	r, err := m.ask(ctx, "/bin/launchctl", "print", "system/"+label)
 	switch {
@@ -83,7 +84,7 @@ func (m *machine) loaded(ctx context.Context, label string) (bool, error) {
 		return false, err
 	case r.Exit == notFound:
 		return false, nil
-	case r.Exit == 0 && len(r.Stdout) > 0:
+	case r.Exit == 0 && strings.Contains(string(r.Stdout), label+" = {"):
 		return true, nil
 	default:
 		return false, errWords
@@ -205,7 +206,7 @@ func bluetoothSharing(_ context.Context, m *machine) audit.Finding {
 			unread = err
 		}
 		for _, file := range files {
-			d, err := prefs.ReadFile(m.Root, file)
+			d, err := m.readByHost(p, file)
 			if err != nil {
 				unread = err
 				continue
@@ -213,7 +214,7 @@ func bluetoothSharing(_ context.Context, m *machine) audit.Finding {
 			if is, set := d.Bool(key); set {
 				seen++
 				if is {
-					on = append(on, at(file, 0, key+" is on"))
+					on = append(on, at(d.Where(key), 0, key+" is on"))
 				}
 			}
 		}

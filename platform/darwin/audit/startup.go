@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"sentinel/internal/audit"
 	"sentinel/platform/darwin/property"
@@ -29,7 +30,7 @@ func startupChecks() []check {
 			ID: "startup.writable", Name: "Rights on what starts by itself", Severity: audit.High, Weight: 8,
 			Reference:   "MITRE ATT&CK T1574.010",
 			Description: "Whoever can write the file or the program of a launch daemon runs as root at the next start.",
-			Formula:     "PASS when only root, and for an agent in a home its user, can write the property lists, the programs and scripts that they name, and the folders of those. FAIL otherwise.",
+			Formula:     "PASS when only root, and for an agent in a home its user, can write the property lists, the programs and scripts that they name, and the folders that lead there. FAIL otherwise.",
 		}, run: startupWritable},
 		{About: audit.About{
 			ID: "startup.missing", Name: "Programs that start and are not there", Severity: audit.Low, Weight: 2,
@@ -86,7 +87,7 @@ func (s *startup) miss(file string, err error) {
 
 // take reads the property lists of one folder below a home, or below the root.
 func (s *startup) take(m *machine, home, folder string, uid int) {
-	names, err := m.names(path.Join(home, folder), maxNames)
+	names, err := m.itemNames(home, folder)
 	if missing(err) {
 		return
 	}
@@ -112,6 +113,13 @@ func (s *startup) take(m *machine, home, folder string, uid int) {
 		}
 		s.list = append(s.list, one)
 	}
+}
+
+func (m *machine) itemNames(home, folder string) ([]string, error) {
+	if home == "/" {
+		return m.names(path.Join(home, folder), maxNames)
+	}
+	return m.namesBelow(home, folder, maxNames)
 }
 
 // readItem reads one property list. Only root can put links into the folders of
@@ -156,15 +164,25 @@ func absolute(file string) bool {
 // systemFolders are on the sealed volume, or protected with it.
 var systemFolders = []string{"/System/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/libexec/", "/usr/lib/"}
 
+// dataVolumes are below a folder of the system, and what is on them is anybody's:
+// a home is also /System/Volumes/Data/Users/NAME.
+const dataVolumes = "/System/Volumes/"
+
 func ofSystem(file string) bool {
-	return slices.ContainsFunc(systemFolders, func(folder string) bool { return strings.HasPrefix(path.Clean(file), folder) })
+	file = path.Clean(file) + "/"
+	return !strings.HasPrefix(file, dataVolumes) && slices.ContainsFunc(systemFolders, func(folder string) bool { return strings.HasPrefix(file, folder) })
 }
 
-// programs are those of others than Apple, each once.
+// printable says that a name cannot break the lines of what codesign prints. Any
+// user can have an agent with a name in which stands what is printed of another program.
+func printable(name string) bool { return !strings.ContainsFunc(name, unicode.IsControl) }
+
+// programs are those of others than Apple, each once, that codesign can be asked
+// about.
 func (s startup) programs() []string {
 	var list []string
 	for _, one := range s.list {
-		if one.program != "" && !ofSystem(one.program) {
+		if one.program != "" && !ofSystem(one.program) && printable(one.program) {
 			list = append(list, one.program)
 		}
 	}
@@ -186,6 +204,8 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 		sign, told := signers[one.program]
 		switch {
 		case one.program == "" || ofSystem(one.program) || sign.missing:
+		case !printable(one.program):
+			odd = append(odd, at(one.file, 0, fmt.Sprintf("%s has control characters in its name", one.program)))
 		case !told:
 			unknown = one.program
 		case sign.by == "":
@@ -270,20 +290,40 @@ func parseSignatures(stderr []byte, programs []string) map[string]signature {
 	return known
 }
 
+// A placeOf is a file or folder that is asked about for a user: who may write it
+// differs.
+type placeOf struct {
+	path string
+	uid  int
+}
+
+// upwards are a file and the folders that lead to it: whoever can write one of
+// them can put another in the place of all below.
+func upwards(file string) []string {
+	if file == "" {
+		return nil
+	}
+	list := []string{path.Clean(file)}
+	for folder := path.Dir(list[0]); len(folder) > 1; folder = path.Dir(folder) {
+		list = append(list, folder)
+	}
+	return list
+}
+
 func startupWritable(_ context.Context, m *machine) audit.Finding {
 	s, err := m.startup()
 	if err != nil {
 		return m.unread("launch items", err)
 	}
 	var wrong []string
-	unread, seen := error(nil), map[string]bool{}
+	unread, seen := error(nil), map[placeOf]bool{}
 	for _, one := range s.list {
 		for _, file := range append([]string{one.file, one.program}, one.scripts...) {
-			for _, place := range []string{file, path.Dir(file)} {
-				if file == "" || ofSystem(place+"/") || seen[place] {
+			for _, place := range upwards(file) {
+				if ofSystem(place) || seen[placeOf{place, one.uid}] {
 					continue
 				}
-				seen[place] = true
+				seen[placeOf{place, one.uid}] = true
 				f, err := m.stat(place)
 				switch {
 				case missing(err):

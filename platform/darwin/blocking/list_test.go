@@ -35,8 +35,8 @@ func newList(t *testing.T, f *fakePF) *blocklist.List {
 	t.Helper()
 	w := whole{f, mac()}
 	dir := filepath.Join(t.TempDir(), "sentinel")
-	backend := func() (blocklist.Backend, error) {
-		return Choose(context.Background(), Parts{Runner: w, StateDir: dir})
+	backend := func(ctx context.Context) (blocklist.Backend, error) {
+		return Choose(ctx, Parts{Runner: w, StateDir: dir})
 	}
 	return blocklist.New(filepath.Join(dir, "blocklist.json"), backend, NewSurroundings(w, 0), Cutter{pfctl.New(w)}, nil)
 }

@@ -28,6 +28,10 @@ var sshServers = []string{"sshd", "sshd-session", "sshd-auth"}
 // A login is a connection over which somebody is logged in.
 type login struct{ local, remote netip.Addr }
 
+// A connection has both ends alone. One end is not enough: anybody can connect
+// to where somebody else's session comes from.
+type connection struct{ local, remote netip.AddrPort }
+
 // ways lists the other ends of SSH sessions, and of the tunnels that carry them.
 func (s Surroundings) ways(ctx context.Context, interfaces []routing.Interface) ([]blocklist.Vital, error) {
 	if s.euid != 0 {
@@ -53,18 +57,17 @@ func (s Surroundings) ways(ctx context.Context, interfaces []routing.Interface) 
 // Who has not logged in yet has no session. Otherwise nobody who tries passwords could be
 // blocked, being connected almost all the time.
 func (s Surroundings) sessions(ctx context.Context, sockets []lsof.Socket) ([]login, error) {
-	held := map[netip.AddrPort]map[int]bool{} // by the other end, which a connection has alone
-	local := map[netip.AddrPort]netip.Addr{}
+	held := map[connection]map[int]bool{}
 	var pids []int
 	for _, k := range sockets {
 		if k.Protocol != network.TCP || !k.Remote.IsValid() || !slices.Contains(sshServers, k.Command) {
 			continue
 		}
-		if held[k.Remote] == nil {
-			held[k.Remote] = map[int]bool{}
+		c := connection{k.Local, k.Remote}
+		if held[c] == nil {
+			held[c] = map[int]bool{}
 		}
-		held[k.Remote][k.PID] = true
-		local[k.Remote] = k.Local.Addr()
+		held[c][k.PID] = true
 		pids = append(pids, k.PID)
 	}
 	if len(pids) == 0 {
@@ -73,9 +76,9 @@ func (s Surroundings) sessions(ctx context.Context, sockets []lsof.Socket) ([]lo
 	slices.Sort(pids)
 	holders, err := s.holders(ctx, slices.Compact(pids))
 	var list []login
-	for remote, of := range held {
+	for c, of := range held {
 		if isSession(of, holders) {
-			list = append(list, login{local[remote], remote.Addr()})
+			list = append(list, login{c.local.Addr(), c.remote.Addr()})
 		}
 	}
 	slices.SortFunc(list, func(a, b login) int { return cmp.Or(a.remote.Compare(b.remote), a.local.Compare(b.local)) })

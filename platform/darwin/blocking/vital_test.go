@@ -123,7 +123,8 @@ func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
 }
 
 func TestWithoutNetworkAndSessionsThereIsLittle(t *testing.T) {
-	p := mac().with("/usr/sbin/scutil", "No DNS configuration available\n").with("/usr/sbin/lsof", "")
+	p := mac().with("/usr/sbin/scutil", "No DNS configuration available\n")
+	p["/usr/sbin/lsof"] = sysexec.Result{Exit: 1} // found nothing
 	none := sysexec.Result{Exit: 1, Stderr: []byte("route: writing to routing socket: not in table\n")}
 	p["-inet default"], p["-inet6 default"] = none, none
 	found, err := vitals(t, p, 0)
@@ -203,5 +204,20 @@ func TestTunnelsThatCarrySessions(t *testing.T) {
 	}
 	if found["127.0.0.1/32"] != "an address of this machine, on lo0" {
 		t.Errorf("%v", found)
+	}
+}
+
+// A user of this machine can connect to where an administrator comes from, and
+// call the program what a server is called that still waits for a login.
+func TestOthersDoNotHideASession(t *testing.T) {
+	foreign := "p900\ncsshd\nf3\ntIPv4\nd0x9\nPTCP\nn192.0.2.10:60000->203.0.113.20:50000\nTST=SYN_SENT\n"
+	p := mac().with("/usr/sbin/lsof", sockets+foreign)
+	for key, row := range map[string]string{
+		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": psRow(900, 501, "sshd: admin [net]"), "-o pid,lstart,args": psLine(900, "sshd: admin [net]"),
+	} {
+		p = p.with(key, string(p[key].Stdout)+row)
+	}
+	if found, err := vitals(t, p, 0); err != nil || found["203.0.113.20/32"] != sessionWhy {
+		t.Errorf("%v, %v", found, err)
 	}
 }

@@ -18,7 +18,7 @@ func TestMachines(t *testing.T) {
 	want := []string{
 		"935 Google Chrome 192.0.2.20:64161 203.0.113.95:443 ESTABLISHED",
 		"935 Google Chrome 192.0.2.20:59739 203.0.113.109:443 ESTABLISHED",
-		"1801 zsh [2001:db8::20]:49152 [2001:db8:1::9]:22 ESTABLISHED",
+		"1803 ssh [2001:db8::20]:49152 [2001:db8:1::9]:22 ESTABLISHED",
 		"0  192.0.2.20:59740 203.0.113.109:443 TIME_WAIT",
 		"1 launchd tcp [::]:22", "812 web tcp 192.0.2.20:8080", "298 mDNSResponder udp 0.0.0.0:5353", "298 mDNSResponder udp [::]:5353", "1 launchd tcp 127.0.0.1:631",
 	}

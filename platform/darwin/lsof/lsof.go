@@ -9,6 +9,7 @@
 package lsof
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,9 @@ func Sockets(ctx context.Context, runner sysexec.Runner) ([]Socket, error) {
 	if r.Exit > 1 || r.Exit == 1 && len(r.Stdout) == 0 && complains(r.Stderr) {
 		return nil, fmt.Errorf("lsof ended with status %d", r.Exit)
 	}
+	if r.Exit == 0 && len(bytes.TrimSpace(r.Stdout)) == 0 { // which is no answer: that there is none has status 1
+		return nil, errNothing
+	}
 	return parse(r.Stdout)
 }
 
@@ -73,7 +77,10 @@ func complains(stderr []byte) bool {
 	return false
 }
 
-var errFields = errors.New("lsof printed something else than fields")
+var (
+	errFields  = errors.New("lsof printed something else than fields")
+	errNothing = errors.New("lsof printed nothing and reported success")
+)
 
 // A file is the fields of one file until the next begins.
 type file struct {

@@ -70,6 +70,7 @@ func TestNothingFoundIsNoFailure(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for name, p := range map[string]printing{
 		"missing": {err: errors.New("no such file")}, "hanging": {err: context.DeadlineExceeded},
+		"silent": printed("", "", 0), "blank": printed("\n", "lsof: WARNING: x\n", 0),
 		"refused": printed("", "lsof: illegal option -- F\n", 1), "killed": printed(one, "", 137),
 		"table": printed("COMMAND PID USER\nsshd 1 root\n", "", 0), "bad PID": printed("px\n", "", 0), "noise": printed("2026-01-01 noise\n"+one, "", 0),
 	} {

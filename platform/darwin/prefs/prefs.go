@@ -72,6 +72,15 @@ func ReadFile(root, file string) (Domain, error) {
 	return d, nil
 }
 
+// Of returns the settings in the content of one file.
+func Of(file string, raw []byte) (Domain, error) {
+	values, err := Parse(raw)
+	if err != nil {
+		return Domain{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	return Domain{[]layer{{file, values}}}, nil
+}
+
 func (d *Domain) add(root, file string) error {
 	raw, err := hostfile.Read(filepath.Join(root, file), maxFile)
 	if hostfile.Missing(err) {
@@ -80,12 +89,9 @@ func (d *Domain) add(root, file string) error {
 	if err != nil {
 		return err
 	}
-	values, err := Parse(raw)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", file, err)
-	}
-	d.layers = append(d.layers, layer{file, values})
-	return nil
+	one, err := Of(file, raw)
+	d.layers = append(d.layers, one.layers...)
+	return err
 }
 
 // Parse reads a preference file.

@@ -92,8 +92,10 @@ func TestDomainsThatCannotBeRead(t *testing.T) {
 		"empty":     func(path string) error { return os.WriteFile(path, nil, 0o644) },
 		"old style": func(path string) error { return os.WriteFile(path, []byte("{ AutomaticCheckEnabled = 1; }"), 0o644) },
 		"list":      func(path string) error { return os.WriteFile(path, []byte("<plist><array/></plist>"), 0o644) },
-		"cut":       func(path string) error { return os.WriteFile(path, []byte("<?xml version=\"1.0\"?><plist><dict><key>A</key>"), 0o644) },
-		"large":     func(path string) error { return os.WriteFile(path, make([]byte, maxFile+1), 0o644) },
+		"cut": func(path string) error {
+			return os.WriteFile(path, []byte("<?xml version=\"1.0\"?><plist><dict><key>A</key>"), 0o644)
+		},
+		"large": func(path string) error { return os.WriteFile(path, make([]byte, maxFile+1), 0o644) },
 	} {
 		if err := spoil(filepath.Join(folder, name+".plist")); err != nil {
 			t.Fatal(err)

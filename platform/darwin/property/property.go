@@ -20,11 +20,21 @@ var ErrNone = errors.New("there is no property list")
 // binary form are taken: the library reads nothing at all, or a message of a program,
 // as an old-style list without an error. What stands around an XML list, such as a
 // line of a log, is left out.
-func Decode(raw []byte, value any) error {
+//
+// Lists that unfold to far more than their size, or are nested without end, are refused.
+func Decode(raw []byte, value any) (err error) {
 	raw = document(raw)
 	if len(raw) == 0 {
 		return ErrNone
 	}
+	if err := bounded(raw); err != nil {
+		return err
+	}
+	defer func() {
+		if recover() != nil { // the library does so over some damaged lists
+			err = errBinary
+		}
+	}()
 	var format any
 	kind, err := plist.Unmarshal(raw, &format)
 	if err != nil {

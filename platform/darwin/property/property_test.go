@@ -73,6 +73,8 @@ func TestSplit(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(list))
 	f.Add([]byte("bplist00"))
+	f.Add(unfolding(3))
+	f.Add(nested(3))
 	f.Fuzz(func(_ *testing.T, raw []byte) {
 		var value any
 		Decode(raw, &value) // that it returns is the property

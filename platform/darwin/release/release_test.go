@@ -35,7 +35,7 @@ func TestTheMacsOfTheTestsAreKnown(t *testing.T) {
 		kernel Kernel
 	}{
 		"m4-26":    {OS{"macOS", "26.6", "", "25G72"}, Kernel{"mbp.example.com", "25.6.0", "arm64"}},
-		"intel-12": {OS{"macOS", "12.7.6", "", "21H1320"}, Kernel{"imac.example.com", "21.6.0", "x86_64"}},
+		"intel-12": {OS{"macOS", "12.7.6", "", "21H1320"}, Kernel{"mbp16.example.com", "21.6.0", "x86_64"}},
 	} {
 		m, err := replay.OpenMachine(macs + name + "/exec")
 		if err != nil {

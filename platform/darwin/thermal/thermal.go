@@ -107,11 +107,13 @@ func place(name string) (chip string, smc bool) {
 // to root; otherwise pmset tells how much of its speed an Intel processor may use. What is not told
 // stays zero.
 func (r Reader) Pressure(ctx context.Context) (health.ThermalFacts, error) {
+	var untold error
 	if r.Root && r.AppleSilicon(ctx) {
-		raw, err := r.run(ctx, powermetrics, "-n", "1", "-i", "200", "-f", "plist", "--samplers", "thermal")
-		if err == nil {
+		var raw []byte
+		raw, untold = r.run(ctx, powermetrics, "-n", "1", "-i", "200", "-f", "plist", "--samplers", "thermal")
+		if untold == nil {
 			var level string
-			if level, err = pressureLevel(raw); err == nil {
+			if level, untold = pressureLevel(raw); untold == nil {
 				return health.ThermalFacts{Level: level}, nil
 			}
 		}
@@ -121,6 +123,9 @@ func (r Reader) Pressure(ctx context.Context) (health.ThermalFacts, error) {
 		return health.ThermalFacts{}, err
 	}
 	speed, err := speedLimit(raw)
+	if err == nil && speed == 0 {
+		err = untold
+	}
 	return health.ThermalFacts{SpeedLimit: speed}, err
 }
 
@@ -170,6 +175,8 @@ func pressureLevel(raw []byte) (string, error) {
 	return s.Level, nil
 }
 
+var errTherm = errors.New("pmset told nothing about heat")
+
 var errSpeed = errors.New("pmset told a speed limit that is no percentage")
 
 // speedLimit finds "CPU_Speed_Limit = 100". Apple silicon has none, which is 0.
@@ -184,6 +191,9 @@ func speedLimit(raw []byte) (int, error) {
 			return 0, errSpeed
 		}
 		return percent, nil
+	}
+	if !strings.Contains(string(raw), "Note: ") && !strings.Contains(string(raw), "CPU Power notify") {
+		return 0, errTherm
 	}
 	return 0, nil
 }

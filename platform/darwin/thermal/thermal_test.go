@@ -139,7 +139,8 @@ func TestRecordedOutputs(t *testing.T) {
 		if r.Name == "therm-intel-nominal.txt" {
 			want = 100
 		}
-		if got != want || err != nil {
+		heat := strings.HasPrefix(r.Name, "therm-") // the others are about the battery
+		if got != want || heat != (err == nil) {
 			t.Errorf("%s: %d, %v", r.Name, got, err)
 		}
 	}

@@ -48,6 +48,9 @@ func (v *vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
 		return nil, err
 	}
 	mounts := parseMount(table)
+	if len(mounts) == 0 {
+		return nil, errMount
+	}
 	var facts []health.DiskFacts
 	for _, d := range list {
 		m, known := mounts[place{d.Device, d.Mountpoint}]
@@ -107,6 +110,7 @@ func withoutSnapshot(list []health.DiskFacts) []health.DiskFacts {
 var (
 	errDF    = errors.New("df printed no table in blocks")
 	errNoRow = errors.New("df printed no disk")
+	errMount = errors.New("mount printed no file system")
 )
 
 // parseDF reads the rows of disks; what has no device of its own (devfs,
