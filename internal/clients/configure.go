@@ -54,7 +54,7 @@ func Uninstall(ctx context.Context, u User, c Client, dry bool) (Change, error) 
 			return draft{raw: f.raw}, err
 		}
 		e, _ := entryOf(f.raw, c)
-		if old, err := u.open(f.path + backupSuffix); err == nil && old.info != nil && leadsTo(old.raw, c, e, f.raw) {
+		if old, err := u.open(f.path + backupSuffix); err == nil && old.info != nil && !old.link && leadsTo(old.raw, c, e, f.raw) {
 			return draft{raw: old.raw, entry: e, restored: old.real}, nil
 		}
 		if !f.link && leadsTo(nil, c, e, f.raw) {
@@ -184,7 +184,7 @@ func (f file) keep(u User) error {
 			return err
 		}
 	}
-	return write(path, f.raw, 0o600, -1)
+	return write(path, f.raw, 0o600, -1, nil)
 }
 
 // compare says what a draft changes: the lines that differ, or where a whole

@@ -137,19 +137,20 @@ func (f file) writable() error {
 }
 
 // replace puts raw in the place of the file, whole or not at all, with the same
-// mode and group.
+// mode, group and access control list.
 func (f file) replace(raw []byte) error {
-	mode, group := fs.FileMode(0o600), -1
+	mode, group, list := fs.FileMode(0o600), -1, []byte(nil)
 	if f.info != nil {
 		mode = f.info.Mode().Perm()
 		if stat, ok := f.info.Sys().(*syscall.Stat_t); ok {
 			group = int(stat.Gid)
 		}
+		list = accessList(f.real)
 	}
-	return write(f.real, raw, mode, group)
+	return write(f.real, raw, mode, group, list)
 }
 
-func write(path string, raw []byte, mode fs.FileMode, group int) error {
+func write(path string, raw []byte, mode fs.FileMode, group int, list []byte) error {
 	p, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
 	if err != nil {
 		return unwritable(path, err)
@@ -160,6 +161,9 @@ func write(path string, raw []byte, mode fs.FileMode, group int) error {
 	}
 	if err := p.Chown(-1, group); err != nil {
 		mode &^= 0o070 // another group than the one it was meant for
+	}
+	if err := setAccessList(p.Name(), list); err != nil {
+		mode &^= 0o070 // without the list these bits would be the group's
 	}
 	if err := p.Chmod(mode); err != nil {
 		return unwritable(path, err)

@@ -397,6 +397,28 @@ func TestBackupWithOurEntryIsNotPutBack(t *testing.T) {
 	}
 }
 
+func TestFileBehindALinkInPlaceOfTheBackupIsNotRemoved(t *testing.T) {
+	u, c := person(t, "linux", nil), client(t, "cursor")
+	put(t, c.File(u), "{}\n")
+	if _, err := Install(t.Context(), u, c, example, false); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(u.Home, "other.json")
+	if err := os.Rename(c.File(u)+backupSuffix, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(other, c.File(u)+backupSuffix); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Uninstall(t.Context(), u, c, true); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Uninstall(t.Context(), u, c, false)
+	if got := content(t, other); got != "{}\n" {
+		t.Errorf("%v, the file behind the link is %q", err, got)
+	}
+}
+
 func TestFileBehindALinkIsNotRemoved(t *testing.T) {
 	u, c := person(t, "linux", nil), client(t, "cursor")
 	only, err := install(nil, c, example)

@@ -119,7 +119,12 @@ func runnable(path string) error {
 	return nil
 }
 
+// takeToolsets takes nothing for the default: clients that ask their user for the
+// names pass on an empty field.
 func (o *options) takeToolsets(list string) error {
+	if list == "" {
+		return nil
+	}
 	known := toolsets()
 	names := strings.Split(list, ",")
 	for _, name := range names {

@@ -25,9 +25,9 @@ class Sentinel < Formula
       Reading works at once. To change the system, install the root-owned programs
       and their rules besides, from the source of this release:
 
-        sudo make install
+        make build && sudo make install
 
-      sentinel-mcp then runs the sentinel in /usr/local/bin by itself.
+      sentinel-mcp then runs the sentinel that root has installed by itself.
       To connect a client: sentinel-mcp --install claude-desktop
     TEXT
   end

@@ -18,6 +18,8 @@ trap 'rm -rf "$work"' EXIT
 DESTDIR=$work/root PREFIX=/opt/sentinel sh "$here/packaging/macos/install.sh"
 # The installer replaces /etc by what a package holds there; it is a link on a Mac.
 mkdir -p "$work/root/private" && mv "$work/root/etc" "$work/root/private/etc"
-mkdir -p "$work/scripts" && cp "$here/packaging/macos/postinstall" "$work/scripts/postinstall" && chmod 755 "$work/scripts/postinstall"
+# It would replace a configuration as well; postinstall puts one where there is none.
+rm "$work/root/private/etc/sentinel/config.yaml"
+mkdir -p "$work/scripts" && cp "$here/packaging/macos/postinstall" "$here/packaging/scripts/rootonly.sh" "$work/scripts/" && chmod 755 "$work/scripts/"*
 set -- --root "$work/root" --scripts "$work/scripts" --identifier com.sentinel.pkg --version "$version" --ownership recommended --install-location / ${2:+--sign "$2"}
 pkgbuild "$@" "sentinel-$version.pkg"

@@ -4,11 +4,12 @@
 #
 #   sudo packaging/macos/install.sh
 #
-# Homebrew on Intel gives /usr/local/bin to a user, who could then put another program in
-# place of one that sudo runs as root. In that case, or with PREFIX=/opt/sentinel, everything goes below
-# /opt/sentinel, which is added to the paths of login shells. With DESTDIR the files are only staged there,
-# for a package; nothing is switched on.
+# Homebrew on Intel gives /usr/local to a user, also when it comes later, who could then put
+# another program in place of one that sudo runs as root. On Intel, where others than root can change
+# /usr/local, or with PREFIX=/opt/sentinel, everything goes below /opt/sentinel, which is added to the
+# paths of login shells. With DESTDIR the files are only staged there, for a package; nothing is switched on.
 set -eu
+PATH=/usr/bin:/bin:/usr/sbin:/sbin # sudo on a Mac keeps the user's
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
 destdir=${DESTDIR:-}
@@ -17,28 +18,28 @@ die() { echo "install.sh: $*" >&2; exit 1; }
 [ -n "$destdir" ] || [ "$(id -u)" = 0 ] || die "root is needed; run: sudo $0"
 [ -n "$destdir" ] || [ "$(uname -s)" = Darwin ] || die "this is for macOS; on other systems use make install"
 
+# Everything that is written as root: through a link that a user put there, root
+# would write anywhere.
+ours() { sh "$here/packaging/scripts/rootonly.sh" "$1/bin" "$1/share/man/man1" "$1/share/sentinel"; }
+
+prefix=${PREFIX:-}
+if [ -z "$prefix" ]; then
+  prefix=/usr/local
+  if [ "$(uname -m)" = x86_64 ] || ! ours /usr/local 2>/dev/null; then
+    prefix=/opt/sentinel
+    echo "Others than root can change /usr/local, or could once Homebrew is there; installing below $prefix"
+  fi
+fi
+case $prefix in
+  *[!A-Za-z0-9/._+-]* | [!/]*) die "PREFIX begins with / and has only letters, digits and / . _ + - in it, not $prefix" ;;
+esac
+[ -n "$destdir" ] || ours "$prefix" || exit 1
+
 bin=$here
 [ -x "$bin/sentinel" ] || bin=$here/bin
 for program in sentinel sentinel-mcp; do
   [ -x "$bin/$program" ] || die "there is no $program in $here; run make build first"
 done
-
-# Whether root alone decides what a folder and those above it hold.
-ours() {
-  folder=$1
-  while :; do
-    [ ! -e "$folder" ] || [ -z "$(find "$folder" -prune \( ! -user root -o -perm -0020 -o -perm -0002 \) -print)" ] || return 1
-    [ "$folder" = / ] && return 0
-    folder=$(dirname "$folder")
-  done
-}
-
-prefix=${PREFIX:-/usr/local}
-if [ "$prefix" = /usr/local ] && ! ours /usr/local/bin; then
-  prefix=/opt/sentinel
-  echo "/usr/local/bin can be changed by others than root; installing below $prefix"
-fi
-[ -n "$destdir" ] || ours "$prefix/bin" || die "$prefix/bin can be changed by others than root; choose another PREFIX"
 
 put() { # mode, source, target
   mkdir -p "$destdir$(dirname "$3")"
@@ -73,6 +74,7 @@ fi
 mkdir -p "$destdir/etc/sentinel"
 (umask 077 && mkdir -p "$destdir/etc/sentinel/secrets")
 [ -e "$destdir/etc/sentinel/config.yaml" ] || copy 644 "$here/packaging/config.yaml" /etc/sentinel/config.yaml
+copy 644 "$here/packaging/config.yaml" "$prefix/share/sentinel/config.yaml"
 put 755 "$here/packaging/macos/uninstall.sh" "$prefix/share/sentinel/uninstall.sh"
 put 440 "$here/packaging/sudoers.d/sentinel" "$prefix/share/sentinel/sudoers"
 

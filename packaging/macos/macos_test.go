@@ -19,9 +19,8 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// stage runs install.sh on a release of made-up programs and returns the modes of
-// the files that it stages.
-func stage(t *testing.T, prefix string) (root string, files map[string]fs.FileMode) {
+// release lays out a release of made-up programs.
+func release(t *testing.T) string {
 	t.Helper()
 	checkout, err := filepath.Abs("../..")
 	if err != nil {
@@ -38,14 +37,21 @@ func stage(t *testing.T, prefix string) (root string, files map[string]fs.FileMo
 			t.Fatal(err)
 		}
 	}
+	return release
+}
+
+// stage runs install.sh on a release and returns the modes of the files that it
+// stages.
+func stage(t *testing.T, prefix string) (root string, files map[string]fs.FileMode) {
+	t.Helper()
 	root = t.TempDir()
-	cmd := exec.Command("/bin/sh", filepath.Join(release, "packaging/macos/install.sh"))
+	cmd := exec.Command("/bin/sh", filepath.Join(release(t), "packaging/macos/install.sh"))
 	cmd.Env = append(os.Environ(), "DESTDIR="+root, "PREFIX="+prefix)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	files = map[string]fs.FileMode{}
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && d.Name() != "secrets" {
 			return err
 		}
@@ -66,6 +72,7 @@ func TestInstallStagesForRootAlone(t *testing.T) {
 			prefix + "/bin/sentinel": 0o755, prefix + "/bin/sentinel-mcp": 0o755,
 			prefix + "/share/man/man1/sentinel.1": 0o644, prefix + "/share/man/man1/sentinel-mcp.1": 0o644,
 			prefix + "/share/sentinel/uninstall.sh": 0o755, prefix + "/share/sentinel/sudoers": 0o440,
+			prefix + "/share/sentinel/config.yaml":              0o644,
 			"/Library/LaunchDaemons/com.sentinel.restore.plist": 0o644, "/Library/LaunchDaemons/com.sentinel.report.plist": 0o644,
 			"/etc/sentinel/config.yaml": 0o644, "/etc/sentinel/secrets": 0o700,
 		}
@@ -87,6 +94,57 @@ func TestInstallStagesForRootAlone(t *testing.T) {
 		visudo := testenv.Program(t, "visudo", "sudo")
 		if out, err := exec.Command(visudo, "-csf", filepath.Join(root, prefix, "share/sentinel/sudoers")).CombinedOutput(); err != nil {
 			t.Errorf("visudo: %v\n%s", err, out)
+		}
+	}
+}
+
+// pkgbuild, in the place of Apple's, shows the files and scripts of the package.
+const pkgbuild = `#!/bin/sh
+while [ $# -gt 1 ]; do
+  case $1 in --root | --scripts) echo "$1"; (cd "$2" && find . -type f | sort) ;; esac
+  shift
+done
+`
+
+func TestPackageReplacesNoConfiguration(t *testing.T) {
+	tools := t.TempDir()
+	if err := os.WriteFile(filepath.Join(tools, "pkgbuild"), []byte(pkgbuild), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", filepath.Join(release(t), "packaging/macos/build-pkg.sh"), "1.2.3")
+	cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"))
+	out, err := cmd.Output()
+	want := `--root
+./Library/LaunchDaemons/com.sentinel.report.plist
+./Library/LaunchDaemons/com.sentinel.restore.plist
+./opt/sentinel/bin/sentinel
+./opt/sentinel/bin/sentinel-mcp
+./opt/sentinel/share/man/man1/sentinel-mcp.1
+./opt/sentinel/share/man/man1/sentinel.1
+./opt/sentinel/share/sentinel/config.yaml
+./opt/sentinel/share/sentinel/sudoers
+./opt/sentinel/share/sentinel/uninstall.sh
+./private/etc/manpaths.d/sentinel
+./private/etc/paths.d/sentinel
+--scripts
+./postinstall
+./rootonly.sh
+`
+	if diff := cmp.Diff(want, string(out)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestPrefixThatWouldBreakTheRulesIsRefused(t *testing.T) {
+	for _, prefix := range []string{"/opt/my tools", "/opt/a|b", "/opt/a&b", "opt", "/opt/a,b", "/opt/$(id)", "/opt/\nALL"} {
+		root := t.TempDir()
+		cmd := exec.Command("/bin/sh", "install.sh")
+		cmd.Env = append(os.Environ(), "DESTDIR="+root, "PREFIX="+prefix)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "PREFIX begins with /") {
+			t.Errorf("%q is not refused:\n%s", prefix, out)
+		}
+		if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+			t.Errorf("%q: %v, %v", prefix, left, err)
 		}
 	}
 }

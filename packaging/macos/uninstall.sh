@@ -2,6 +2,7 @@
 # Removes what install.sh put on this Mac. The lists in /var/lib/sentinel, the
 # journal in /var/log/sentinel, secrets and a configuration that was changed stay.
 set -eu
+PATH=/usr/bin:/bin:/usr/sbin:/sbin # sudo on a Mac keeps the user's
 [ "$(id -u)" = 0 ] || { echo "uninstall.sh: root is needed; run: sudo $0" >&2; exit 1; }
 bin=/usr/local/bin
 prefix=${bin%/bin}
@@ -20,9 +21,10 @@ rm -f /var/lib/sentinel/pf-reference.json
 
 rm -f "$bin/sentinel" "$bin/sentinel-mcp" "$prefix/share/man/man1/sentinel.1" "$prefix/share/man/man1/sentinel-mcp.1"
 rm -f /etc/paths.d/sentinel /etc/manpaths.d/sentinel /private/etc/sudoers.d/sentinel
+! cmp -s "$prefix/share/sentinel/config.yaml" /etc/sentinel/config.yaml || rm -f /etc/sentinel/config.yaml
 rm -rf "$prefix/share/sentinel"
 [ "$prefix" != /opt/sentinel ] || rmdir /opt/sentinel/bin /opt/sentinel/share/man/man1 /opt/sentinel/share/man /opt/sentinel/share /opt/sentinel 2>/dev/null || true
-rmdir /etc/sentinel/secrets 2>/dev/null || true
+rmdir /etc/sentinel/secrets /etc/sentinel 2>/dev/null || true
 /usr/sbin/dseditgroup -o delete sentinel 2>/dev/null || true
 /usr/sbin/pkgutil --forget com.sentinel.pkg >/dev/null 2>&1 || true
 echo "Removed. What was done to this Mac is still in /var/log/sentinel and /var/lib/sentinel."

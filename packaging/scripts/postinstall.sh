@@ -1,14 +1,37 @@
 #!/bin/sh
 # After the files of the package are in place. dpkg calls it with "configure" and
-# the version before, if any; rpm with how many versions are installed then.
+# the version that was configured last, if any, which may have been removed since; rpm with how
+# many versions are installed then.
 set -e
-
-getent group sentinel >/dev/null || groupadd --system sentinel
-
-[ -d /run/systemd/system ] || exit 0
-systemctl daemon-reload
+noted=/var/lib/sentinel/units # what preremove.sh switched off
+first=
 case "$1 $2" in
-  "configure " | "1 ") # not an upgrade, which leaves what the administrator switched off
-    systemctl enable --now sentinel-restore.service sentinel-restore.timer
-    ;;
+  "configure " | "1 ") first=yes ;;
+  configure\ * | abort-remove\ * | [0-9]*) ;;
+  *) exit 0 ;;
 esac
+
+group=$(getent group sentinel || true)
+if [ -z "$group" ]; then
+  groupadd --force --system sentinel
+elif [ -n "$first" ]; then
+  gid=$(echo "$group" | cut -d: -f3)
+  members=$(echo "$group" | cut -d: -f4)$(awk -F: -v gid="$gid" '$4 == gid { printf " %s", $1 }' /etc/passwd || true)
+  [ -z "$members" ] || echo "sentinel: the group sentinel was there before. Its members may now change this machine through sudo: $members" >&2
+fi
+
+# An upgrade leaves what the administrator switched off, and so does an installation
+# after a removal. Without systemd running, as in an image that is being made, the units
+# start with it.
+if [ -n "$first" ]; then
+  units="sentinel-restore.service sentinel-restore.timer"
+else
+  units=$(cat "$noted" 2>/dev/null || true)
+fi
+rm -f "$noted"
+command -v systemctl >/dev/null || exit 0
+[ ! -d /run/systemd/system ] || systemctl daemon-reload || true
+for unit in $units; do
+  systemctl enable "$unit" || echo "sentinel: $unit is not switched on; see: sentinel --doctor" >&2
+  [ ! -d /run/systemd/system ] || systemctl start "$unit" || echo "sentinel: $unit does not start; see: sentinel --doctor" >&2
+done

@@ -1,13 +1,23 @@
 #!/bin/sh
-# Before the files of the package are removed, or replaced by those of another
-# version ("upgrade" of dpkg, 1 of rpm), which changes nothing here.
+# Before the files of the package are removed. When those of another version take
+# their place, which dpkg and rpm call in other words, nothing changes here.
 set -e
+umask 022
 case "$1" in
-  upgrade | 1) exit 0 ;;
+  remove | 0) ;;
+  *) exit 0 ;;
 esac
 
-if [ -d /run/systemd/system ]; then
-  systemctl disable --now sentinel-restore.timer sentinel-restore.service sentinel-report.timer
+# Nothing below may keep the package from being removed. Units that are on are noted,
+# because the next installation cannot know what the administrator had switched off.
+if command -v systemctl >/dev/null; then
+  mkdir -p /var/lib/sentinel
+  : > /var/lib/sentinel/units
+  for unit in sentinel-restore.timer sentinel-restore.service sentinel-report.timer; do
+    [ "$(systemctl is-enabled "$unit" 2>/dev/null)" != enabled ] || echo "$unit" >> /var/lib/sentinel/units
+    [ ! -d /run/systemd/system ] || systemctl stop "$unit" 2>/dev/null || true
+    systemctl disable "$unit" 2>/dev/null || rm -f /etc/systemd/system/*.wants/"$unit"
+  done
 fi
 
 # Nobody could lift a block once sentinel is gone. The list of blocked addresses
@@ -16,6 +26,8 @@ if command -v nft >/dev/null; then
   for table in sentinel sentinel_firewall; do
     nft delete table inet "$table" 2>/dev/null || true
   done
+elif grep -q '"ip"' /var/lib/sentinel/blocklist.json 2>/dev/null; then
+  echo "sentinel: there is no nft to take blocked addresses out of the kernel; they stay blocked until the next start of this machine" >&2
 fi
 for program in iptables ip6tables; do
   command -v "$program" >/dev/null || continue
@@ -23,6 +35,6 @@ for program in iptables ip6tables; do
   for chain in INPUT OUTPUT FORWARD; do
     while "$program" -w 5 -D "$chain" -j SENTINEL 2>/dev/null; do :; done
   done
-  "$program" -w 5 -F SENTINEL
-  "$program" -w 5 -X SENTINEL
+  "$program" -w 5 -F SENTINEL || true
+  "$program" -w 5 -X SENTINEL || echo "sentinel: the chain SENTINEL of $program, which is empty now, is used by another one and stays" >&2
 done

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func build(t *testing.T) map[string]string {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("make package: %v\n%s", err, out)
 		}
-		found, err := filepath.Glob("../../dist/sentinel_" + version + "*.deb")
+		found, err := filepath.Glob("../../dist/sentinel_" + version + "-*_" + runtime.GOARCH + ".deb")
 		if err != nil || len(found) != 1 {
 			t.Fatalf("packages %v, %v", found, err)
 		}
@@ -108,6 +109,8 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	t.Run("a receiver gets signed telemetry", reports)
 	t.Run("an upgrade keeps what was configured", upgrades)
 	t.Run("a removal cleans up", removes)
+	t.Run("what was removed comes back as it was", comesBack)
+	t.Run("an upgrade gets past a broken version", mends)
 	run(t, "apt-get", "purge", "--yes", "sentinel")
 	run(t, "userdel", "--remove", user)
 	for _, path := range tree(t) {
@@ -295,4 +298,38 @@ func removes(t *testing.T) {
 			t.Errorf("%s did not stay: %v", path, err)
 		}
 	}
+}
+
+// comesBack installs what was removed and not purged. dpkg calls that by the same
+// words as an upgrade.
+func comesBack(t *testing.T) {
+	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
+	run(t, "systemctl", "is-active", "sentinel-restore.timer", "sentinel-report.timer")
+	if set := run(t, "nft", "list", "table", "inet", "sentinel"); !strings.Contains(set, "203.0.113.7") {
+		t.Errorf("the block did not come back:\n%s", set)
+	}
+	run(t, "systemctl", "disable", "--now", "sentinel-report.timer")
+	// One unit less, or one that failed, keeps no package from being removed.
+	write(t, "/etc/sentinel/config.yaml", "{", 0o644)
+	if !fails("systemctl", "start", "sentinel-restore.service") {
+		t.Error("a broken configuration does not fail")
+	}
+	if err := os.Remove("/usr/lib/systemd/system/sentinel-report.timer"); err != nil {
+		t.Fatal(err)
+	}
+	removes(t)
+	write(t, "/etc/sentinel/config.yaml", "", 0o644)
+	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
+	run(t, "systemctl", "is-active", "sentinel-restore.timer")
+	if !fails("systemctl", "is-enabled", "sentinel-report.timer") {
+		t.Error("the installation switched on what the administrator had switched off")
+	}
+}
+
+// mends upgrades from a version that cannot be upgraded; dpkg then asks the new one.
+func mends(t *testing.T) {
+	write(t, "/var/lib/dpkg/info/sentinel.prerm", "#!/bin/sh\nexit 1\n", 0o755)
+	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
+	run(t, "systemctl", "is-active", "sentinel-restore.timer")
+	run(t, "nft", "list", "table", "inet", "sentinel")
 }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"errors"
+	"syscall"
+)
+
+// aclName is where Linux keeps the access control list of a file (acl(5),
+// xattr(7)). A file with one has the most that it grants anybody in the place of its group's mode.
+const aclName = "system.posix_acl_access"
+
+// maxACL is the largest list that is kept, in bytes, some 4,000 entries.
+const maxACL = 32 << 10
+
+// accessList returns the access control list of the file at path as the kernel
+// has it, nil when there is none.
+func accessList(path string) []byte {
+	list := make([]byte, maxACL)
+	n, err := syscall.Getxattr(path, aclName, list)
+	if err != nil {
+		return nil
+	}
+	return list[:n]
+}
+
+// setAccessList gives the file at path that list and no other: a new file has
+// what its folder hands down.
+func setAccessList(path string, list []byte) error {
+	if list != nil {
+		return syscall.Setxattr(path, aclName, list, 0)
+	}
+	err := syscall.Removexattr(path, aclName)
+	if errors.Is(err, syscall.ENODATA) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
+}
