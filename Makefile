@@ -95,7 +95,7 @@ SHARE       = $(DESTDIR)$(PREFIX)/share
 RULES       = $(DESTDIR)$(SYSCONFDIR)/sudoers.d
 AT_PREFIX   = umask 022 && sed 's|/usr/local/bin|$(PREFIX)/bin|g'
 COMPLETE    = umask 022 && $(HOST_SENTINEL) --completion
-PAGES      := README.md CHANGELOG.md LICENSE $(wildcard SECURITY.md docs/*.md) docs/config.default.yaml
+PAGES      := README.md CHANGELOG.md LICENSE SECURITY.md CONTRIBUTING.md
 EMPTY       = $(SHARE)/bash-completion/completions $(SHARE)/bash-completion $(SHARE)/zsh/site-functions $(SHARE)/zsh $(SHARE)/fish/vendor_completions.d $(SHARE)/fish
 OWN_PREFIX  = $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man $(SHARE)/doc $(SHARE) $(DESTDIR)$(PREFIX)
 
@@ -129,6 +129,9 @@ install: $(BINARIES)
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 docs/man/*.1 $(SHARE)/man/man1
 	install -m 644 $(PAGES) $(SHARE)/doc/sentinel
+	for folder in docs docs/img docs/schemas docs/decisions; do \
+		install -d $(SHARE)/doc/sentinel/$$folder && find $$folder -maxdepth 1 -type f -exec install -m 644 {} $(SHARE)/doc/sentinel/$$folder \; || exit 1; \
+	done
 	$(COMPLETE) bash > $(SHARE)/bash-completion/completions/sentinel
 	$(COMPLETE) zsh > $(SHARE)/zsh/site-functions/_sentinel
 	$(COMPLETE) fish > $(SHARE)/fish/vendor_completions.d/sentinel.fish
