@@ -81,7 +81,7 @@ func (b *Blocking) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.backend, err = b.list.filter(); err != nil {
+	if b.backend, err = b.list.filter(ctx); err != nil {
 		return err
 	}
 	if err := ready(ctx, b.backend); err != nil {

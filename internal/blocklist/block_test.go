@@ -366,11 +366,11 @@ func TestBlockStopsBeforeTheFirstWriteOnly(t *testing.T) {
 func TestNoPacketFilterIsSaid(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
-	l.backend = func() (Backend, error) { return nil, errFake }
+	l.backend = func(context.Context) (Backend, error) { return nil, errFake }
 	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.NoFirewall {
 		t.Errorf("%v", err)
 	}
-	l.backend = func() (Backend, error) { return nil, fault.New(fault.Unsupported, "No.") }
+	l.backend = func(context.Context) (Backend, error) { return nil, fault.New(fault.Unsupported, "No.") }
 	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.Unsupported {
 		t.Errorf("%v", err)
 	}
@@ -380,7 +380,7 @@ func TestAFinderIsAskedForOneAddress(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	mustBlock(t, l, "2001:db8::7")
-	l.backend = func() (Backend, error) { return finder{m}, nil }
+	l.backend = func(context.Context) (Backend, error) { return finder{m}, nil }
 	m.log = nil
 	mustBlock(t, l, "203.0.113.7")
 	if slices.Contains(m.log, "loaded") || !slices.Contains(m.log, "find") {
@@ -466,7 +466,7 @@ func TestListKeepsWhatTheTimerHasToEnd(t *testing.T) {
 func BenchmarkBlockBesideTwentyThousand(b *testing.B) {
 	m := newMachine()
 	l := m.on(b)
-	l.backend = func() (Backend, error) { return finder{m}, nil }
+	l.backend = func(context.Context) (Backend, error) { return finder{m}, nil }
 	raw, err := encode(many(20_000))
 	must(b, err)
 	write(b, l, string(raw))
@@ -491,7 +491,7 @@ func TestABlockWithoutEffectIsNotPlanned(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	p := prover{machine: m}
-	l.backend = func() (Backend, error) { return p, nil }
+	l.backend = func(context.Context) (Backend, error) { return p, nil }
 	mustBlock(t, l, "203.0.113.7")
 	for _, c := range []struct {
 		err  error

@@ -211,7 +211,7 @@ func (m *machine) on(t testing.TB) *List {
 }
 
 func (m *machine) under(path string) *List {
-	l := New(path, func() (Backend, error) { return m, nil }, m, m, []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")})
+	l := New(path, func(context.Context) (Backend, error) { return m, nil }, m, m, []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")})
 	l.now = func() time.Time { return m.now }
 	l.patience, l.apart = 50*time.Millisecond, time.Millisecond
 	return l

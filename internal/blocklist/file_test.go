@@ -3,6 +3,7 @@
 package blocklist
 
 import (
+	"context"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -172,7 +173,7 @@ func TestLeftoverOfACrashIsRemoved(t *testing.T) {
 func TestListIsReadableForAllWhateverTheMask(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	m := newMachine()
-	l := New(filepath.Join(t.TempDir(), "state", "blocklist.json"), func() (Backend, error) { return m, nil }, m, m, nil)
+	l := New(filepath.Join(t.TempDir(), "state", "blocklist.json"), func(context.Context) (Backend, error) { return m, nil }, m, m, nil)
 	mustBlock(t, l, "203.0.113.7")
 	for path, want := range map[string]os.FileMode{l.path: 0o644, filepath.Dir(l.path): 0o755 | os.ModeDir} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != want {

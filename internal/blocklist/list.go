@@ -30,7 +30,7 @@ const (
 // safe for concurrent use, also by several processes.
 type List struct {
 	path     string
-	backend  func() (Backend, error)
+	backend  func(context.Context) (Backend, error)
 	around   Surroundings
 	cut      Cutter // nil where connections cannot be ended
 	allow    []netip.Prefix
@@ -41,13 +41,13 @@ type List struct {
 
 // New returns the list kept at path. backend is asked when the packet filter is
 // needed, and not before. allow holds what the configuration protects.
-func New(path string, backend func() (Backend, error), around Surroundings, cut Cutter, allow []netip.Prefix) *List {
+func New(path string, backend func(context.Context) (Backend, error), around Surroundings, cut Cutter, allow []netip.Prefix) *List {
 	return &List{path, backend, around, cut, allow, time.Now, patience, apart}
 }
 
 // filter returns the packet filter.
-func (l *List) filter() (Backend, error) {
-	b, err := l.backend()
+func (l *List) filter(ctx context.Context) (Backend, error) {
+	b, err := l.backend(ctx)
 	var known *fault.Error
 	if err != nil && !errors.As(err, &known) {
 		return nil, fault.Wrap(fault.NoFirewall, "No packet filter can be used", err)

@@ -3,6 +3,7 @@
 package blocklist
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -38,7 +39,7 @@ func TestNothingThatWasAcknowledgedIsLost(t *testing.T) {
 		m := newMachine()
 		tr := &trial{t: t, r: rand.New(rand.NewPCG(seed, 7)), m: m, l: m.on(t), beliefs: map[string]belief{}}
 		if seed%2 == 1 {
-			tr.l.backend = func() (Backend, error) { return finder{m}, nil }
+			tr.l.backend = func(context.Context) (Backend, error) { return finder{m}, nil }
 		}
 		for range 40 {
 			tr.disturb()

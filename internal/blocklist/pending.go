@@ -11,7 +11,7 @@ import (
 // Pending says what [List.Restore] would do now. It changes nothing. Its errors
 // are those of Restore, but for a damaged file, which it leaves where it is.
 func (l *List) Pending(ctx context.Context) (Restored, error) {
-	b, err := l.filter()
+	b, err := l.filter(ctx)
 	if err != nil && l.nothingListed() {
 		return Restored{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
 	}

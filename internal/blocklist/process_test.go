@@ -82,7 +82,7 @@ func (f folder) Loaded(context.Context) ([]Block, bool, error) {
 
 func shared(dir string) *List {
 	quiet := newMachine()
-	return New(filepath.Join(dir, "state", "blocklist.json"), func() (Backend, error) { return folder(filepath.Join(dir, "kernel")), nil }, quiet, nil, nil)
+	return New(filepath.Join(dir, "state", "blocklist.json"), func(context.Context) (Backend, error) { return folder(filepath.Join(dir, "kernel")), nil }, quiet, nil, nil)
 }
 
 func sharedDir(t *testing.T) string {

@@ -124,7 +124,7 @@ type kernel struct {
 // kernel reads the packet filter, nil when that is not possible.
 // It returns the file as it was then.
 func (l *List) kernel(ctx context.Context, r *Listing, c content) (content, *kernel, error) {
-	b, err := l.filter()
+	b, err := l.filter(ctx)
 	if err != nil {
 		return c, nil, err
 	}

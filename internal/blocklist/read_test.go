@@ -3,6 +3,7 @@
 package blocklist
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -80,7 +81,7 @@ func TestListStandsAloneWithoutRoot(t *testing.T) {
 		deny func()
 	}{
 		{"not readable without root", func() { m.at = func(string) error { return &fs.PathError{Op: "netlink", Err: fs.ErrPermission} } }},
-		{"No packet filter", func() { l.backend = func() (Backend, error) { return nil, errFake } }},
+		{"No packet filter", func() { l.backend = func(context.Context) (Backend, error) { return nil, errFake } }},
 	} {
 		c.deny()
 		got := listing(t, l)

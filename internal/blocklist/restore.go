@@ -58,7 +58,7 @@ func (l *List) Restore(ctx context.Context) (Restored, error) {
 		}
 		return Restored{}, err
 	}
-	b, err := l.filter()
+	b, err := l.filter(ctx)
 	if err != nil && len(known.entries) == 0 { // and so nothing to load
 		return Restored{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
 	}

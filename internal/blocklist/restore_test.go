@@ -3,6 +3,7 @@
 package blocklist
 
 import (
+	"context"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -168,13 +169,13 @@ func TestMachineWithoutAPacketFilterHasNothingToRestore(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	real := l.backend
-	l.backend = func() (Backend, error) { return nil, errFake }
+	l.backend = func(context.Context) (Backend, error) { return nil, errFake }
 	if r := restore(t, l); r.Backend != "" || r.Warnings == nil || r.Unavailable == nil {
 		t.Errorf("%+v", r)
 	}
 	l.backend = real
 	mustBlock(t, l, "203.0.113.7")
-	l.backend = func() (Backend, error) { return nil, errFake }
+	l.backend = func(context.Context) (Backend, error) { return nil, errFake }
 	if _, err := l.Restore(t.Context()); code(err) != fault.NoFirewall {
 		t.Errorf("with a list: %v", err)
 	}

@@ -63,7 +63,7 @@ func (l *List) PlanUnblock(ctx context.Context, address string, force bool) (*Un
 }
 
 func (u *Unblocking) look(ctx context.Context) (err error) {
-	if u.backend, err = u.list.filter(); err != nil {
+	if u.backend, err = u.list.filter(ctx); err != nil {
 		return err
 	}
 	u.damage, u.stored, u.listed = nil, entry{}, false

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"context"
 	"net/netip"
 	"path/filepath"
 
@@ -15,12 +14,11 @@ const blocklistName = "blocklist.json"
 
 // blocklist returns the list of blocked addresses of this machine. Nothing is
 // read yet.
-func (s session) blocklist(ctx context.Context) *blocklist.List {
+func (s session) blocklist() *blocklist.List {
 	var allow []netip.Prefix
 	for _, n := range s.config.Protect.Addresses {
 		allow = append(allow, n.Prefix)
 	}
 	b := s.host.Blocking
-	backend := func() (blocklist.Backend, error) { return b.Backend(ctx) }
-	return blocklist.New(filepath.Join(s.stateDir, blocklistName), backend, b.Around, b.Cut, allow)
+	return blocklist.New(filepath.Join(s.stateDir, blocklistName), b.Backend, b.Around, b.Cut, allow)
 }

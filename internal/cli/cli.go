@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"sentinel/internal/bound"
@@ -60,6 +61,7 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	call, err := parse(args)
 	call.stderr = stderr
 	out := newOutput(ctx, stdout, stderr, call.json)
+	out.metrics = call.metrics
 	if err != nil {
 		return out.fail(cmp.Or(call.op.Action, "usage"), p.worded(call, err))
 	}
@@ -124,9 +126,11 @@ type session struct {
 	host     *host.Host
 	config   config.Config
 	stateDir string
+	secrets  string // folder with the files of endpoints
 	journal  *journal.Journal
 	who      journal.Who
-	root     bool // whether this run may keep state
+	root     bool                   // whether this run may keep state
+	own      func() (string, error) // path of this program
 	// named makes the commands in a text such that they can be pasted.
 	named func(string) string
 }
@@ -154,7 +158,7 @@ func (p Program) session(call invocation) (session, error) {
 	if limited(who) && h.Live {
 		h.Detach() //nolint:errcheck // where it cannot be done, locks that are waited for in vain are the worst of it
 	}
-	return session{host: h, config: c, stateDir: p.StateDir, journal: p.Journal, who: who, root: p.Root, named: p.named}, nil
+	return session{host: h, config: c, stateDir: p.StateDir, secrets: filepath.Join(filepath.Dir(p.ConfigPath), "secrets"), journal: p.Journal, who: who, root: p.Root, own: p.Own, named: p.named}, nil
 }
 
 // readRequest replaces the arguments of call by those of the JSON object on

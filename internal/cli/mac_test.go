@@ -6,10 +6,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -27,47 +30,171 @@ import (
 // macNow is the moment at which all Macs of the tests are looked at.
 var macNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// scriptedMac is a Mac made of transcripts and files. A script describes it in its
-// environment:
+// macPID is this program among the processes of the transcripts.
+const macPID = 2002
+
+// macOwn is where it is installed.
+const macOwn = "/usr/local/bin/sentinel"
+
+// A testMac is a Mac made of transcripts and files. Nothing of this machine is
+// read or changed.
+type testMac struct {
+	folders []string          // with its transcripts and files; a later one overrides programs of an earlier one
+	work    string            // folder for all that is written, its tree of files among them
+	fails   map[string]string // programs that fail, and how
+	root    bool
+	denied  bool              // nobody may signal a process
+	gentle  bool              // processes end when they are asked to
+	ran     func(path string) // is told of each program that is run; may be nil
+}
+
+// scriptedMac is the Mac that a script describes in its environment:
 //
-//	MAC      folders below $MACS, or absolute ones, with colons between; a later one
-//	         overrides the programs of an earlier one
-//	MAC_ROOT the tree of its files; without it the folder root of the first of MAC
+//	MAC      folders below $MACS, or absolute ones, with colons between
 //	FAIL     programs that fail and how, such as "/usr/sbin/lsof=hang,/sbin/pfctl=missing"
 //
-// Commands without a transcript are appended to $WORK/unexpected, and signals to
-// $WORK/signals. Nothing of this machine is read or changed.
+// Its files are below $WORK/mac, where a script may change them. Commands without a transcript are
+// appended to $WORK/unexpected, and signals to $WORK/signals.
 func scriptedMac(work string) (*host.Host, error) {
-	var folders []string
+	m := testMac{work: work, fails: map[string]string{}, root: uid() == 0, denied: os.Getenv("KILL_DENIED") != "", gentle: os.Getenv("GENTLE") != ""}
 	for name := range strings.SplitSeq(os.Getenv("MAC"), ":") {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(os.Getenv("MACS"), name)
 		}
-		folders = append(folders, name)
+		m.folders = append(m.folders, name)
 	}
-	root := os.Getenv("MAC_ROOT")
-	if root == "" {
-		root = filepath.Join(folders[0], "root")
+	for one := range strings.SplitSeq(os.Getenv("FAIL"), ",") {
+		program, failure, _ := strings.Cut(one, "=")
+		m.fails[program] = failure
 	}
-	for i := range folders {
-		folders[i] = filepath.Join(folders[i], "exec")
+	return m.open()
+}
+
+func (m testMac) open() (*host.Host, error) {
+	root := filepath.Join(m.work, "mac", filepath.Base(m.folders[0]))
+	if err := layOut(m.folders[0], root); err != nil {
+		return nil, err
 	}
-	machine, err := replay.OpenMachine(folders...)
+	var execs []string
+	for _, folder := range m.folders {
+		execs = append(execs, filepath.Join(folder, "exec"))
+	}
+	if err := provide(execs, root); err != nil {
+		return nil, err
+	}
+	machine, err := replay.OpenMachine(execs...)
 	if err != nil {
 		return nil, err
 	}
-	machine.Unknown = func(argv string) { note(filepath.Join(work, "unexpected"), argv) }
+	machine.Unknown = func(argv string) { note(filepath.Join(m.work, "unexpected"), argv) }
+	euid := 501 // the first that a Mac has
+	if m.root {
+		euid = 0
+	}
 	return mac.Open(mac.System{
-		Root: root, Live: true, Runner: brokenMac{machine, failures()}, EUID: uid(), PID: os.Getpid(), Own: "/usr/local/bin/sentinel",
-		Now: func() time.Time { return macNow },
-		Kill: func(pid int, signal syscall.Signal) error {
-			note(filepath.Join(work, "signals"), fmt.Sprintf("%d %d", pid, signal))
-			if os.Getenv("KILL_DENIED") != "" {
-				return syscall.EPERM
-			}
-			return nil
-		},
+		Root: root, Live: true, Runner: brokenMac{changingMac{machine, filepath.Join(m.work, "firewalls.json"), m.root}, m},
+		EUID: euid, PID: macPID, Own: macOwn, Owner: os.Geteuid(), StateDir: filepath.Join(m.work, "state"), Getenv: os.Getenv, Now: clock(),
+		Kill: (&killer{testMac: m}).kill,
 	}), nil
+}
+
+// clock goes on from macNow: usage of the CPU is measured between two looks.
+func clock() func() time.Time {
+	began := time.Now()
+	return func() time.Time { return macNow.Add(time.Since(began)) }
+}
+
+// A killer keeps account of signals.
+type killer struct {
+	testMac
+	gone map[int]bool
+}
+
+func (k *killer) kill(pid int, signal syscall.Signal) error {
+	switch {
+	case k.gone[pid]:
+		return syscall.ESRCH
+	case k.denied:
+		return syscall.EPERM
+	case signal == 0:
+		return nil
+	}
+	note(filepath.Join(k.work, "signals"), fmt.Sprintf("%d %d", pid, signal))
+	if signal == syscall.SIGKILL || k.gentle {
+		k.gone = map[int]bool{pid: true}
+	}
+	return nil
+}
+
+// layOut copies the tree of files of a Mac, because what is checked out has the
+// modes and days of whoever did; its list "modes" has what matters of them. A tree that is there
+// is left as it is.
+func layOut(folder, root string) error {
+	if _, err := os.Stat(root); err == nil {
+		return nil
+	}
+	from := filepath.Join(folder, "root")
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(root, strings.TrimPrefix(path, from))
+		if d.IsDir() {
+			return errors.Join(os.MkdirAll(to, 0o755), os.Chmod(to, 0o755))
+		}
+		raw, err := os.ReadFile(path)
+		return errors.Join(err, os.WriteFile(to, raw, 0o644), os.Chmod(to, 0o644))
+	})
+	for _, name := range []string{"etc", "var", "tmp"} { // links on every Mac
+		private := filepath.Join("private", name)
+		err = errors.Join(err, os.MkdirAll(filepath.Join(root, private), 0o755), os.Symlink(private, filepath.Join(root, name)))
+	}
+	list, readErr := os.ReadFile(filepath.Join(folder, "modes"))
+	if err = errors.Join(err, readErr); err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(list)) {
+		if err := arrange(root, strings.TrimSpace(line)); err != nil {
+			return fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	return nil
+}
+
+// provide puts an empty file where each program is that has a transcript.
+func provide(execs []string, root string) error {
+	sudo := filepath.Join(root, "usr", "bin", "sudo") // is there, and nobody plays it
+	err := errors.Join(os.MkdirAll(filepath.Dir(sudo), 0o755), os.WriteFile(sudo, nil, 0o755))
+	for _, folder := range execs {
+		files, globErr := filepath.Glob(filepath.Join(folder, "*.txtar"))
+		err = errors.Join(err, globErr)
+		for _, file := range files {
+			raw, readErr := os.ReadFile(file)
+			line, _, _ := strings.Cut(strings.TrimPrefix(string(raw), "argv: "), "\n")
+			program, _, _ := strings.Cut(line, " ")
+			path := filepath.Join(root, program)
+			if _, statErr := os.Stat(path); statErr == nil {
+				continue
+			}
+			err = errors.Join(err, readErr, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755))
+		}
+	}
+	return err
+}
+
+// arrange follows a line such as "0700 Users/ana" or "dated 2026-10-20 Library".
+func arrange(root, line string) error {
+	what, rest, _ := strings.Cut(line, " ")
+	if what == "dated" {
+		text, path, _ := strings.Cut(rest, " ")
+		day, err := time.Parse(time.DateOnly, text)
+		return errors.Join(err, os.Chtimes(filepath.Join(root, path), day, day))
+	}
+	if what == "#" || what == "" {
+		return nil
+	}
+	mode, err := strconv.ParseUint(what, 8, 12)
+	return errors.Join(err, os.Chmod(filepath.Join(root, rest), fs.FileMode(mode)))
 }
 
 // note appends a line to a file.
@@ -82,33 +209,37 @@ func note(file, line string) {
 	}
 }
 
-func failures() map[string]string {
-	how := map[string]string{}
-	for one := range strings.SplitSeq(os.Getenv("FAIL"), ",") {
-		program, failure, _ := strings.Cut(one, "=")
-		how[program] = failure
-	}
-	return how
-}
-
 // A brokenMac makes some programs of a machine fail.
 type brokenMac struct {
 	sysexec.Runner
-	how map[string]string
+	testMac
 }
 
 // Run implements [sysexec.Runner].
 func (f brokenMac) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
-	switch f.how[c.Path] {
+	if f.ran != nil {
+		f.ran(c.Path)
+	}
+	if last := len(c.Args) - 1; last >= 0 && c.Args[last] == strconv.Itoa(os.Getpid()) { // the journal asks who it is
+		c.Args = append(slices.Clone(c.Args[:last]), strconv.Itoa(macPID))
+	}
+	switch f.fails[c.Path] {
 	case "":
 		return f.Runner.Run(ctx, c)
+	case "managed":
+		if !changesFirewall(c.Args) {
+			return f.Runner.Run(ctx, c)
+		}
+		return sysexec.Result{Stdout: []byte("Firewall settings cannot be modified from command line on managed Mac computers.\n")}, nil
 	case "missing":
 		return sysexec.Result{}, fmt.Errorf("run %s: %w", c.Path, fs.ErrNotExist)
 	case "hang":
-		limited, cancel := context.WithTimeout(ctx, min(c.Timeout, time.Second))
+		limited, cancel := context.WithTimeout(ctx, min(c.Timeout, 50*time.Millisecond)) // nobody waits for the whole of it
 		defer cancel()
 		<-limited.Done()
 		return sysexec.Result{}, fmt.Errorf("run %s: %w", c.Path, context.DeadlineExceeded)
+	case "other":
+		return sysexec.Result{Stdout: []byte("Das ist nicht erlaubt.\n")}, nil
 	case "empty":
 		return sysexec.Result{}, nil
 	case "cut":
@@ -119,7 +250,7 @@ func (f brokenMac) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, 
 		r, err := f.Runner.Run(ctx, c)
 		r.Stderr = append([]byte("2026-11-20 12:00:00.000 tool[123:456] hw.cpufamily: 0x1\n"), r.Stderr...)
 		return r, err
-	default:
+	default: // refused, in another language
 		return sysexec.Result{Stderr: []byte("Das ist nicht erlaubt.\n"), Exit: 1}, nil
 	}
 }
@@ -138,7 +269,8 @@ func goldenDocument(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%v\n%s", err, raw)
 		}
 	}
-	got := scrubbed(ts, raw)
+	got := bytes.ReplaceAll(scrubbed(ts, raw), []byte(ts.Getenv("WORK")), []byte("$WORK"))
+	got = bytes.ReplaceAll(got, fmt.Appendf(nil, " of user %d", os.Geteuid()), []byte(" of user 0")) // the files are whose run this is
 	file := filepath.Join(ts.Getenv("GOLDEN"), args[1])
 	if ts.Getenv("UPDATE") != "" {
 		ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
@@ -153,7 +285,8 @@ func goldenDocument(ts *testscript.TestScript, _ bool, args []string) {
 
 // volatile are the members that differ from run to run.
 var volatile = map[string]bool{
-	"timestamp": true, "hostname": true, "version": true, "agent_id": true, "took_ms": true, "window_ms": true, "cpu_percent": true, "scan_time_ms": true, "last_checked": true,
+	"timestamp": true, "uptime": true, "agent_id": true, "agent_uuid": true, "last_updated": true, "journal_seq": true, "exited_after_ms": true, "uptime_seconds": true, "time_ms": true,
+	"bytes_sent_per_second": true, "bytes_recv_per_second": true, "time": true, "ended_at": true, "blocked_at": true, "generated_at": true, "list_age_seconds": true, "took_ms": true, "window_ms": true, "cpu_percent": true, "scan_time_ms": true, "last_checked": true,
 }
 
 // scrubbed is the document in lines, with a word in place of what is volatile.
@@ -170,20 +303,83 @@ func scrubbed(ts *testscript.TestScript, raw []byte) []byte {
 	return out.Bytes()
 }
 
-func scrub(value any) any {
+// scrub replaces in a whole document what is volatile; hostname and version are so
+// at its top alone, where they are those of this machine and of sentinel.
+func scrub(document any) any {
+	if top, ok := document.(map[string]any); ok {
+		top["hostname"], top["version"] = "(volatile)", "(volatile)"
+	}
+	return scrubValue(document)
+}
+
+func scrubValue(value any) any {
 	switch v := value.(type) {
 	case []any:
 		for i := range v {
-			v[i] = scrub(v[i])
+			v[i] = scrubValue(v[i])
 		}
 	case map[string]any:
 		for name := range v {
 			if volatile[name] {
 				v[name] = "(volatile)"
 			} else {
-				v[name] = scrub(v[name])
+				v[name] = scrubValue(v[name])
 			}
 		}
 	}
 	return value
+}
+
+// expectedOf runs "expected COMMAND...": every command line that had no transcript
+// since the last time begins with one of these.
+func expectedOf(ts *testscript.TestScript, _ bool, args []string) {
+	raw, err := os.ReadFile(filepath.Join(ts.Getenv("WORK"), "unexpected"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	ts.Check(err)
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimSpace(line)
+		if !slices.ContainsFunc(args, func(prefix string) bool { return strings.HasPrefix(line, prefix) }) {
+			ts.Fatalf("no transcript for %q", line)
+		}
+	}
+	ts.Check(os.Remove(filepath.Join(ts.Getenv("WORK"), "unexpected")))
+}
+
+// findingOf runs "finding ID STATUS": the last --doctor found that.
+func findingOf(ts *testscript.TestScript, _ bool, args []string) {
+	var d doctorDocument
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &d))
+	for _, c := range d.Checks {
+		if c.ID == args[0] {
+			if c.Status != args[1] {
+				ts.Fatalf("%+v, want %s", c, args[1])
+			}
+			return
+		}
+	}
+	ts.Fatalf("no finding %s", args[0])
+}
+
+// transcript runs "transcript FOLDER ARGV STATUS [FILE]": in that folder of a Mac
+// stands a transcript, with stdout from a file. A status that is no number is an error.
+func transcript(ts *testscript.TestScript, _ bool, args []string) {
+	status := "error: " + args[2]
+	if _, err := strconv.Atoi(args[2]); err == nil {
+		status = "exit: " + args[2]
+	}
+	text := "argv: " + args[1] + "\n" + status + "\n-- stdout --\n"
+	if len(args) > 3 {
+		text += ts.ReadFile(args[3])
+	}
+	folder := ts.MkAbs(filepath.Join(args[0], "exec"))
+	ts.Check(os.MkdirAll(folder, 0o755))
+	name := strings.Map(func(r rune) rune {
+		if r == '/' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, args[1])
+	ts.Check(os.WriteFile(filepath.Join(folder, name+".txtar"), []byte(text), 0o600))
 }

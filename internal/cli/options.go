@@ -27,6 +27,7 @@ func options() []option {
 		{name: "dry-run", about: "say what a change would do, and change nothing"},
 		{name: "force", about: "change it although a safety rule refuses, where the rule can be overridden"},
 		{name: "json", about: "print JSON, also on a terminal"},
+		{name: "output", value: "FORMAT", values: []string{"json", "prometheus"}, about: "print JSON, or health as metrics for Prometheus"},
 		{name: "limit", value: "N|all", values: []string{"all"}, about: "rows of each list, instead of the usual bounds"},
 		{name: "config", value: "FILE", about: "configuration instead of /etc/sentinel/config.yaml"},
 	}

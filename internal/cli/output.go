@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"sentinel/internal/exposition"
 	"sentinel/internal/fault"
 )
 
@@ -31,6 +32,7 @@ type explained interface {
 type output struct {
 	stdout, stderr io.Writer
 	human          bool
+	metrics        bool // of Prometheus, where the document has some
 	indent         bool
 	width          int
 	colour         bool
@@ -60,6 +62,11 @@ func newOutput(ctx context.Context, stdout, stderr io.Writer, forceJSON bool) ou
 
 // document prints doc and returns the exit status.
 func (o output) document(doc document) int {
+	if m, ok := doc.(metered); ok && o.metrics {
+		var p exposition.Page
+		m.metrics(&p)
+		return o.write(p.Bytes(), fault.ExitOK)
+	}
 	if o.human {
 		p := newPage(o.width, o.colour)
 		doc.view(p)

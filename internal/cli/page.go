@@ -81,7 +81,7 @@ func (p *page) fix(text string) {
 // to be pasted.
 func isCommand(text string) bool {
 	first, _, _ := strings.Cut(text, " ")
-	return slices.Contains([]string{"sudo", "sentinel", "systemctl", "journalctl", "findmnt", "df", "nft"}, first) || strings.HasPrefix(first, "/") && !strings.HasSuffix(text, ".")
+	return slices.Contains([]string{"sudo", "sentinel", "systemctl", "journalctl", "launchctl", "log", "findmnt", "df", "nft"}, first) || strings.HasPrefix(first, "/") && !strings.HasSuffix(text, ".")
 }
 
 // wrap leaves a column free: a character two columns wide that does not fit at

@@ -30,7 +30,8 @@ type invocation struct {
 	args    ops.Arguments
 	request bool // the arguments are on stdin
 	json    bool
-	rows    int // of each list: defaultRows, allRows, or a number
+	metrics bool // print those of Prometheus
+	rows    int  // of each list: defaultRows, allRows, or a number
 	config  string
 	dryRun  bool
 	force   bool
@@ -54,7 +55,7 @@ func parse(args []string) (invocation, error) {
 	f := newFlags()
 	call := invocation{rows: defaultRows}
 	err := f.set.Parse(args)
-	call.json = f.given("json")
+	call.json = f.given("json") || f.given("output")
 	if err != nil {
 		return call, f.fault(err)
 	}
@@ -70,6 +71,9 @@ func parse(args []string) (invocation, error) {
 	}
 	call.op, call.request = op, request
 	if err := f.belong(call); err != nil {
+		return call, err
+	}
+	if call.metrics, err = f.metrics(call); err != nil {
 		return call, err
 	}
 	rows, err := f.rows()
@@ -136,6 +140,8 @@ func (f flags) belong(call invocation) error {
 			return usage("--" + name + " does not belong to --request; it is for people at a command line.")
 		case call.op.Flag == "":
 			return usage("--" + name + " needs an action that changes something, such as --kill PID.")
+		case name == "force" && call.op.Recorded:
+			return usage("--force does not belong to this action, which has no rule that can be overridden.")
 		case call.op.Effect == ops.Read, !writes(call.op) && (name == "dry-run" || call.op.Name != "scan_ports"):
 			return usage("--" + name + " does not belong to this action, which changes nothing.")
 		}
@@ -160,6 +166,22 @@ func (f flags) fieldsBelong(call invocation) error {
 		}
 	}
 	return nil
+}
+
+// metrics reads --output.
+func (f flags) metrics(call invocation) (bool, error) {
+	format := f.value("output")
+	switch {
+	case !f.given("output") || format == "json":
+		return false, nil
+	case format != "prometheus":
+		return false, fault.New(fault.InvalidArgument, fmt.Sprintf("--output must be json or prometheus, not %q.", format)).WithFix("Use --output prometheus, or --json.")
+	case f.given("json"):
+		return false, usage("--json and --output prometheus are two forms; an answer has one.")
+	case call.request || call.op.Name != "get_system_health":
+		return false, usage("--output prometheus belongs to health alone, which sentinel shows without an action.")
+	}
+	return true, nil
 }
 
 // rows reads --limit.

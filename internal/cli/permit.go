@@ -49,6 +49,9 @@ func permissionFix(call invocation) string {
 // in every blocked address within seconds, and fill the journal.
 const writesPerMinute = 60
 
+// sendsPerMinute bounds what is sent out on behalf of root.
+const sendsPerMinute = 60
+
 // rateLimit bounds the changes of those whom the policy limits; nil is no bound.
 func (s session) rateLimit(op ops.Operation) *journal.Limit {
 	switch {
@@ -56,6 +59,8 @@ func (s session) rateLimit(op ops.Operation) *journal.Limit {
 		return nil
 	case op.Effect == ops.Destructive:
 		return &journal.Limit{Most: s.config.Policy.DestructivePerMinute, Within: time.Minute, Counts: countsAs(ops.Destructive)}
+	case op.Effect == ops.SendsOut:
+		return &journal.Limit{Most: sendsPerMinute, Within: time.Minute, Counts: countsAs(ops.SendsOut)}
 	default:
 		return &journal.Limit{Most: writesPerMinute, Within: time.Minute, Counts: countsAs(ops.Destructive, ops.Write)}
 	}

@@ -31,7 +31,7 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 	if err != nil {
 		return change{}, about(err, object)
 	}
-	plan, err := s.blocklist(ctx).PlanBlock(ctx, blocklist.Request{
+	plan, err := s.blocklist().PlanBlock(ctx, blocklist.Request{
 		Address: call.args.Text("ip"), Reason: call.args.Text("reason"), By: author(s.who), TTL: ttl, Force: call.force,
 	})
 	if err != nil {

@@ -55,7 +55,7 @@ func planRestart(ctx context.Context, s session, call invocation) (change, error
 		preview: serviceObject{plan.Name()},
 		do: func(ctx context.Context) (changed, error) {
 			if done, err = plan.Do(ctx); err != nil {
-				return nil, about(goingOn(err, done), failedRestart{done})
+				return nil, about(goingOn(err, done, plan.Look()), failedRestart{done})
 			}
 			return &restartDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
 		},
@@ -64,11 +64,12 @@ func planRestart(ctx context.Context, s session, call invocation) (change, error
 	}, nil
 }
 
-// goingOn says of a restart that nobody waits for any more what becomes of it.
-func goingOn(err error, done services.Restarted) error {
+// goingOn says of a restart that nobody waits for any more what becomes of it, and
+// how to look at it.
+func goingOn(err error, done services.Restarted, look string) error {
 	if e := fault.From(err); done.Pending && e.Code == fault.Cancelled {
 		return fault.New(fault.Cancelled, "The restart of "+done.Label+" was queued before the call was cancelled, and goes on.").
-			WithFix("See how it ended with: systemctl status " + done.Label)
+			WithFix("See how it ended with: " + look)
 	}
 	return err
 }

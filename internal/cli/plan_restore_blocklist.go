@@ -30,7 +30,7 @@ type restorePreview struct {
 // planRestore looks whether anything has to be put back. A timer runs it every
 // minute, so a run that changes nothing leaves no record.
 func planRestore(ctx context.Context, s session, call invocation) (change, error) {
-	list := s.blocklist(ctx)
+	list := s.blocklist()
 	pending, err := list.Pending(ctx)
 	if err != nil && fault.From(err).Code != fault.StateCorrupt {
 		return change{}, err

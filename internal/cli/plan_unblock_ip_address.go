@@ -20,7 +20,7 @@ type unblockDocument struct {
 
 func planUnblock(ctx context.Context, s session, call invocation) (change, error) {
 	object := addressObject{sanitize.Text(call.args.Text("ip"), 45)}
-	plan, err := s.blocklist(ctx).PlanUnblock(ctx, call.args.Text("ip"), call.force)
+	plan, err := s.blocklist().PlanUnblock(ctx, call.args.Text("ip"), call.force)
 	if err != nil {
 		return change{}, about(err, object)
 	}

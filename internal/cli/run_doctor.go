@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/config"
@@ -17,7 +16,6 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
-	"sentinel/internal/sysexec"
 	"sentinel/internal/trust"
 	"sentinel/internal/version"
 )
@@ -41,11 +39,11 @@ func (s session) patient(call invocation) doctor.Patient {
 	path := cmp.Or(call.config, config.DefaultPath)
 	_, err := config.Load(path, call.config != "")
 	return doctor.Patient{
-		Root: "/", OS: runtime.GOOS, Version: version.Number, User: s.user(), AsRoot: s.root,
-		Binary: ownBinary, Trusted: trust.RootOnly.File, TrustedLog: trust.InLogs.File, Tools: raisedTools(),
+		Root: s.host.Root, OS: s.host.OS, Version: version.Number, User: s.user(), AsRoot: s.root,
+		Binary: s.binary, Trusted: trust.RootOnly.File, TrustedLog: trust.InLogs.File, Tools: raisedTools(),
 		ConfigPath: path, ConfigError: err, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
-		Programs: sysexec.Host{},
-		Journal:  s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
+		Programs: s.host.Programs, OSVersion: s.osVersion,
+		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
 		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState,
 	}
 }
@@ -56,6 +54,13 @@ func (s session) user() doctor.User {
 		return doctor.User{UID: *s.who.SudoUID, Name: s.who.SudoUser}
 	}
 	return doctor.User{UID: s.who.UID}
+}
+
+func (s session) binary() (string, error) {
+	if s.own == nil {
+		return ownBinary()
+	}
+	return s.own()
 }
 
 // ownBinary returns the path of this program as sentinel-mcp names it to sudo.
@@ -96,7 +101,7 @@ func (s session) journalProbe(ctx context.Context) (string, error) {
 
 // blocklistProbe reads the list, and as root whether the packet filter agrees.
 func (s session) blocklistProbe(ctx context.Context) (string, error) {
-	listing, err := s.blocklist(ctx).Read(ctx, 1, 1)
+	listing, err := s.blocklist().Read(ctx, 1, 1)
 	switch {
 	case err != nil && fault.From(err).Code == fault.PermissionDenied:
 		return "", os.ErrPermission
@@ -132,6 +137,13 @@ func (s session) firewallProbe(ctx context.Context) (string, error) {
 	}
 	return "", fault.New(fault.NoFirewall, "No firewall is on: "+status.Evidence+"; "+manager.Name()+" can be switched on.").
 		WithFix("Switch a firewall on with: sudo sentinel --fix-firewall")
+}
+
+func (s session) osVersion(ctx context.Context) (string, error) {
+	if s.host.Updates == nil {
+		return "", errors.ErrUnsupported
+	}
+	return s.host.Updates.OSVersion(ctx)
 }
 
 func (s session) unitState(ctx context.Context, unit string) (string, error) {

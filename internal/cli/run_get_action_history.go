@@ -52,6 +52,15 @@ func (s session) alive(p journal.Program) bool {
 	return err == nil && start == p.StartID
 }
 
+// told counts the actions that the list stands for.
+func (d *historyDocument) told() int {
+	n := len(d.Actions)
+	for _, a := range d.Actions {
+		n += a.Repeated
+	}
+	return n
+}
+
 // fit leaves out the oldest actions until the document keeps its bound.
 func (d *historyDocument) fit() {
 	for len(d.Actions) > 0 {
@@ -71,12 +80,12 @@ func (d *historyDocument) view(p *page) {
 	case len(d.Actions) == 0:
 		p.verdict(calm, "HISTORY", "Nothing was changed by sentinel on this machine.")
 	default:
-		p.verdict(calm, "HISTORY", fmt.Sprintf("%d of %s, newest first.", len(d.Actions), counted(d.Total, "change")))
+		p.verdict(calm, "HISTORY", fmt.Sprintf("%d of %s, newest first.", d.told(), counted(d.Total, "change")))
 	}
 	var rows [][]string
 	for _, a := range d.Actions {
 		rows = append(rows, []string{
-			momentText(a.Time, time.Now()), a.Tool, objectText(a), p.whoText(a.Who), known(a.Reason), cmp.Or(a.Code, a.State),
+			momentText(a.Time, time.Now()), timesText(a), objectText(a), p.whoText(a.Who), known(a.Reason), cmp.Or(a.Code, a.State),
 		})
 	}
 	p.table("", []column{{title: "when", whole: true}, {title: "what"}, {title: "object", whole: true}, {title: "who"}, {title: "why"}, {title: "ended"}}, rows)
@@ -103,6 +112,14 @@ func (p *page) whoText(w journal.Who) string {
 		w.Caller = ""
 	}
 	return author(w)
+}
+
+// timesText names an action that stands for several.
+func timesText(a journal.Action) string {
+	if a.Repeated == 0 {
+		return a.Tool
+	}
+	return fmt.Sprintf("%s, %d times", a.Tool, a.Repeated+1)
 }
 
 // objectText names what an action was about.

@@ -23,7 +23,7 @@ type blockedDocument struct {
 const maxBlocked = 19_000
 
 func runListBlocked(ctx context.Context, s session, call invocation) (document, error) {
-	listing, err := s.blocklist(ctx).Read(ctx, call.capped(blocklist.DefaultIPs), call.capped(blocklist.DefaultEntries))
+	listing, err := s.blocklist().Read(ctx, call.capped(blocklist.DefaultIPs), call.capped(blocklist.DefaultEntries))
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func unavailable(ctx context.Context, what string, err error) error {
 	}
 	e := fault.Wrap(fault.Unavailable, what+" cannot be read", err)
 	if errors.Is(err, fs.ErrPermission) {
-		return e.WithFix("Run it as a user who may read /proc, or as root with sudo.")
+		return e.WithFix("Run it as a user who may see it, on Linux one who may read /proc, or as root with sudo.")
 	}
 	return e
 }

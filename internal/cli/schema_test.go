@@ -38,6 +38,8 @@ func results() map[string]any {
 		"list_blocked_ips":   blockedDocument{},
 		"enable_firewall":    enableDocument{},
 		"restart_service":    restartDocument{},
+
+		"send_telemetry_webhook": webhookDocument{},
 	}
 }
 

@@ -47,6 +47,7 @@ func scripted() Program {
 	switch {
 	case os.Getenv("MAC") != "":
 		p.Open = func() (*host.Host, error) { return scriptedMac(work) }
+		p.Own = func() (string, error) { return macOwn, nil }
 	case os.Getenv("UNSUPPORTED") != "":
 		p.Open = func() (*host.Host, error) { return nil, errors.ErrUnsupported }
 	case os.Getenv("HOST_ROOT") != "":
@@ -59,6 +60,9 @@ func scripted() Program {
 func uid() int {
 	if os.Getenv("AS_ROOT") != "" {
 		return 0
+	}
+	if os.Getenv("MAC") != "" {
+		return 501 // the first that a Mac has
 	}
 	return testenv.Nobody
 }
@@ -74,6 +78,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {
+			e.Values[receiverKey("all")] = map[string]*scriptReceiver{}
 			e.Setenv("HOSTS", filepath.Join(mustGetwd(t), "..", "..", "testdata", "hosts"))
 			e.Setenv("MACS", filepath.Join(mustGetwd(t), "..", "..", "testdata", "macs"))
 			e.Setenv("GOLDEN", filepath.Join(mustGetwd(t), "testdata", "mac"))
@@ -85,7 +90,8 @@ func TestScripts(t *testing.T) {
 			return os.Chmod(e.WorkDir, 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exit": exits, "json": jsonField, "document": oneDocument, "golden": goldenDocument,
+			"exit": exits, "json": jsonField, "document": oneDocument, "golden": goldenDocument, "expected": expectedOf, "finding": findingOf, "transcript": transcript,
+			"receiver": receives, "requests": requests, "signed": verifies, "expand": expand, "spoil": spoil,
 		},
 	})
 }

@@ -30,6 +30,9 @@ func machineText(a assets.Asset) string {
 	case a.Container != "":
 		return "a container (" + a.Container + ")"
 	case model != "":
+		if strings.ContainsAny(model[:1], "AEIOaeio") { // Apple Inc., Intel
+			return "an " + model
+		}
 		return "a " + model
 	case a.Virtualization != "":
 		return "a virtual machine (" + a.Virtualization + ")"
@@ -59,6 +62,11 @@ func assetOverview(a assets.Asset) [][]string {
 	add("virtual on", a.Virtualization)
 	add("firewall", strings.ToLower(a.Security.Firewall))
 	add("secure boot", a.Security.SecureBoot)
+	if sip := a.Security.SIPEnabled; sip != nil {
+		add("integrity protection", yesNo(sip))
+	}
+	add("Gatekeeper", a.Security.Gatekeeper)
+	add("FileVault", a.Security.FileVault)
 	add("AppArmor", a.Security.AppArmor)
 	add("SELinux", a.Security.SELinux)
 	if e := a.Security.DiskEncryption; e != nil {
@@ -71,6 +79,12 @@ func coresText(h assets.Hardware) string {
 	switch {
 	case h.Cores == nil:
 		return ""
+	case len(h.CoreKinds) > 0:
+		var kinds []string
+		for _, k := range h.CoreKinds {
+			kinds = append(kinds, fmt.Sprintf("%d %s", k.Cores, strings.ToLower(k.Name)))
+		}
+		return fmt.Sprintf("%d (%s)", *h.Cores, strings.Join(kinds, ", "))
 	case h.CoresPhysical == nil:
 		return strconv.Itoa(*h.Cores)
 	default:

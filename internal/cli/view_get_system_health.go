@@ -50,14 +50,17 @@ func (d *healthDocument) overview() [][]string {
 		}
 	}
 	add("processor", d.cpuText())
-	if d.Thermal != nil {
-		add("temperature", fmt.Sprintf("%s °C (%s)", d.Temperature, d.Thermal.Sensor))
+	if t := d.Thermal; t != nil {
+		if t.Celsius != nil {
+			add("temperature", fmt.Sprintf("%s °C (%s)", d.Temperature, t.Sensor))
+		}
+		add("heat", heatText(*t))
 	}
 	if m := d.Memory; m != nil {
-		add("memory", usedText(m.UsedBytes, m.TotalBytes, m.UsedPercent))
+		add("memory", memoryText(*m))
 	}
 	if s := d.Swap; s != nil && s.TotalBytes > 0 {
-		add("swap", usedText(s.UsedBytes, s.TotalBytes, s.UsedPercent))
+		add("swap", swapText(*s))
 	}
 	add("waiting", pressureText(d.Pressure))
 	add("firewall", strings.ToLower(d.FirewallStatus)+": "+d.FirewallEvidence)
@@ -85,6 +88,34 @@ func (d *healthDocument) cpuText() string {
 		parts = append(parts, fmt.Sprintf("load %.2f %.2f %.2f", *d.CPU.Load1, *d.CPU.Load5, *d.CPU.Load15))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// heatText says what the system does because of heat.
+func heatText(t health.Thermal) string {
+	var parts []string
+	if t.PressureLevel != "" {
+		parts = append(parts, "pressure "+strings.ToLower(t.PressureLevel))
+	}
+	if t.SpeedLimit > 0 && t.SpeedLimit < 100 {
+		parts = append(parts, fmt.Sprintf("processor held to %d %% of its speed", t.SpeedLimit))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func memoryText(m health.Memory) string {
+	text := usedText(m.UsedBytes, m.TotalBytes, m.UsedPercent)
+	if m.PressureLevel != "" {
+		text += ", pressure " + m.PressureLevel
+	}
+	return text
+}
+
+// swapText leaves the share out where the whole grows with the need.
+func swapText(s health.Swap) string {
+	if s.Grows {
+		return fmt.Sprintf("%s used, more is made when needed", bytesText(s.UsedBytes))
+	}
+	return usedText(s.UsedBytes, s.TotalBytes, s.UsedPercent)
 }
 
 func usedText(used, total uint64, percent float64) string {

@@ -25,7 +25,7 @@ func wide(n int) string { return strings.Repeat("漢", n) }
 func largest() *healthDocument {
 	d := &healthDocument{Header: answer.NewHeader("system_health", true), Connections: &network.Connections{}}
 	d.CPU = &health.CPU{Percent: new(99.9), Cores: 512, Load1: new(1234.56), Load5: new(1234.56), Load15: new(1234.56)}
-	d.Thermal, d.Temperature = &health.Thermal{Sensor: wide(64), Celsius: 99.9}, "100"
+	d.Thermal, d.Temperature = &health.Thermal{Sensor: wide(64), Celsius: new(99.9), PressureLevel: wide(32), SpeedLimit: 72}, "100"
 	d.Memory = &health.Memory{TotalBytes: 1 << 63, UsedBytes: 1 << 63, UsedPercent: 100}
 	d.Swap = &health.Swap{TotalBytes: 1 << 63, UsedBytes: 1 << 63, UsedPercent: 100}
 	d.Pressure = map[string]health.Pressure{"cpu": {SomeAvg60: new(99.9)}, "memory": {SomeAvg60: new(99.9)}, "io": {SomeAvg60: new(99.9)}}
@@ -68,7 +68,7 @@ func TestTheViewFitsTheTerminal(t *testing.T) {
 			}}},
 			"network": networkDocument{answer.NewHeader("network_stats", true), network.Report{Stats: network.Stats{
 				TotalBytesSent: 1 << 63, TotalBytesRecv: 1 << 63, Interfaces: []network.InterfaceStats{{
-					Name: wide(32), BytesSent: 1 << 63, BytesRecv: 1 << 63, ErrorsIn: 1 << 40, DropsIn: 1 << 40,
+					Name: wide(32), BytesSent: 1 << 63, BytesRecv: 1 << 63, ErrorsIn: 1 << 40, DropsIn: new(uint64(1 << 40)),
 					SentPerSecond: new(int64(1 << 40)), RecvPerSecond: new(int64(1 << 40)),
 				}}, Connections: &network.ConnectionCounts{Total: 1e6, TCP: 1e6, UDP: 1e6, Established: 1e6, Listen: 1e6, TimeWait: 1e6, CloseWait: 1e6, Other: 1e6},
 			}}},

@@ -162,7 +162,7 @@ func quarantine(ctx context.Context, p Patient) []Finding {
 	switch {
 	case len(marked) > 0:
 		return one(Warning, "Marked as downloaded, so that macOS may refuse to start it: "+strings.Join(marked, ", "), "sudo xattr -d com.apple.quarantine "+strings.Join(marked, " "))
-	case r.Exit != 0 && !strings.Contains(string(r.Stderr), "No such xattr"):
+	case r.Exit == 0 || !strings.Contains(string(r.Stderr), "No such xattr"):
 		return one(Unknown, "xattr does not tell whether the programs are marked as downloaded.", "")
 	default:
 		return one(OK, "Neither program is marked as downloaded", "")

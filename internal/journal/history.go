@@ -30,6 +30,21 @@ type Action struct {
 	Code      string         `json:"code,omitempty"`
 	Detail    string         `json:"detail,omitempty"`
 	EndedAt   *time.Time     `json:"ended_at,omitempty"` // UTC
+	// Repeated counts how often the same was done right before, with the same end;
+	// only reports, which a timer makes, are put together so. Since is when the first of these began,
+	// UTC.
+	Repeated int        `json:"repeated,omitempty"`
+	Since    *time.Time `json:"since,omitempty"`
+}
+
+// routine is what a timer does all day: one by one its actions would leave no
+// room for any other.
+const routine = "report"
+
+// continues says that an older action is the same as a, with the same end.
+func (a *Action) continues(older Action) bool {
+	return a.Tool == routine && older.Tool == routine && a.State == older.State && a.Code == older.Code && a.Reason == older.Reason &&
+		a.Who.User == older.Who.User && a.Who.SudoUser == older.Who.SudoUser && a.Who.Caller == older.Who.Caller
 }
 
 // A History is the newest actions. Actions without an outcome are unknown until
@@ -67,7 +82,7 @@ func (j *Journal) History(ctx context.Context, last int, alive func(Program) boo
 		}
 		m.take(line)
 	}
-	m.history.Truncated = len(m.history.Actions) < m.history.Total
+	m.history.Truncated = m.told < m.history.Total
 	_, m.history.Damage = compare(m.newest, s.head)
 	if s.badHead != nil {
 		m.history.Damage = s.badHead.Error()
@@ -81,6 +96,8 @@ type merger struct {
 	alive    func(Program) bool
 	outcomes map[uint64]Record // by the number of their intent
 	newest   Record            // that is whole; Seq is 0 if there is none
+	told     int               // actions that are in the history, or counted there as repeated
+	full     bool
 	history  History
 }
 
@@ -90,7 +107,7 @@ func (m *merger) take(line []byte) {
 			m.newest = r
 		}
 	}
-	if len(m.history.Actions) == m.last {
+	if m.full || m.last == 0 {
 		if isIntent(line) {
 			m.history.Total++
 		}
@@ -102,7 +119,7 @@ func (m *merger) take(line []byte) {
 		m.history.Unreadable++
 	case r.Event == EventIntent:
 		m.history.Total++
-		m.history.Actions = append(m.history.Actions, m.action(r))
+		m.add(m.action(r))
 	default:
 		if _, later := m.outcomes[r.Of]; !later && len(m.outcomes) < maxOutcomes {
 			m.outcomes[r.Of] = r
@@ -114,6 +131,23 @@ func (m *merger) take(line []byte) {
 // wrote.
 func isIntent(line []byte) bool {
 	return bytes.Contains(line[:min(len(line), 100)], []byte(`,"event":"`+EventIntent+`",`))
+}
+
+// add appends an action, or counts it where it is the same as the one after it.
+// The last one is complete when another follows.
+func (m *merger) add(a Action) {
+	n := len(m.history.Actions)
+	switch {
+	case n > 0 && m.history.Actions[n-1].continues(a):
+		same := &m.history.Actions[n-1]
+		same.Repeated, same.Since = same.Repeated+1, &a.Time
+		m.told++
+		return
+	case n < m.last:
+		m.history.Actions = append(m.history.Actions, a)
+		m.told++
+	}
+	m.full = n >= m.last || n+1 == m.last && a.Tool != routine
 }
 
 func (m *merger) action(r Record) Action {

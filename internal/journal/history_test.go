@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -218,4 +219,53 @@ func TestOnlySoManyBeginWithinATime(t *testing.T) {
 		}
 	}
 	sound(t, j)
+}
+
+// A timer reports every five minutes; what somebody did must not be lost among
+// that.
+func TestReportsByTheTimerAreOneAction(t *testing.T) {
+	j := fresh(t)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	j.now = func() time.Time { now = now.Add(time.Second); return now }
+	act := func(tool string, o Outcome) {
+		e, err := j.Begin(t.Context(), Intent{Tool: tool, Who: Who{User: "root"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Finish(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		act("report", Outcome{Result: Done})
+	}
+	act("restart_service", Outcome{Result: Done})
+	act("restart_service", Outcome{Result: Done})
+	for range 30 {
+		act("report", Outcome{Result: Done})
+	}
+	act("report", Outcome{Result: Pending, Code: "WEBHOOK_QUEUED"})
+	act("report", Outcome{Result: Pending, Code: "WEBHOOK_QUEUED"})
+	for last, want := range map[int]string{
+		10: "report pending+1 report done+29 restart_service done+0 restart_service done+0 report done+2 ",
+		4:  "report pending+1 report done+29 restart_service done+0 restart_service done+0 ",
+		2:  "report pending+1 report done+29 ",
+		1:  "report pending+1 ",
+		0:  "",
+	} {
+		h, err := j.History(t.Context(), last, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, a := range h.Actions {
+			got += fmt.Sprintf("%s %s+%d ", a.Tool, a.State, a.Repeated)
+			if (a.Since != nil) != (a.Repeated > 0) || a.Since != nil && !a.Since.Before(a.Time) {
+				t.Errorf("since %v, at %v", a.Since, a.Time)
+			}
+		}
+		if got != want || h.Total != 37 || h.Truncated != (last < 10) {
+			t.Errorf("%d: %s, %d in all, truncated: %v; want %s", last, got, h.Total, h.Truncated, want)
+		}
+	}
 }

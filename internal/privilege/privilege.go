@@ -19,7 +19,7 @@ const nobody = 65534
 // run meanwhile that needs them. The real user id stays root's, so that the user can neither
 // signal nor trace this process. Without root it only runs f. A uid that is root's, or none,
 // counts as nobody's.
-func AsUser(uid int, f func() error) error {
+func AsUser(uid int, f func() error) (err error) {
 	if os.Geteuid() != 0 {
 		return f()
 	}
@@ -31,14 +31,15 @@ func AsUser(uid int, f func() error) error {
 		return fmt.Errorf("read the groups: %w", err)
 	}
 	group := os.Getegid()
+	defer func() {
+		if back := raise(group, groups); back != nil {
+			err = errors.Join(err, fmt.Errorf("take root back: %w", back))
+		}
+	}()
 	if err := lower(uid); err != nil {
-		return errors.Join(fmt.Errorf("give up root: %w", err), raise(group, groups))
+		return fmt.Errorf("give up root: %w", err)
 	}
-	err = f()
-	if back := raise(group, groups); back != nil {
-		return errors.Join(err, fmt.Errorf("take root back: %w", back))
-	}
-	return err
+	return f()
 }
 
 func lower(uid int) error {

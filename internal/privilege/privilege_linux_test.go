@@ -5,6 +5,7 @@ package privilege
 import (
 	"errors"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,6 +66,59 @@ func TestRootIsGivenUpAndTakenBack(t *testing.T) {
 		if after, groups, caps := ids(t); after != before || groups != groupsBefore || caps != capsBefore {
 			t.Errorf("%d: afterwards ids %q, groups %q, capabilities %q; before %q, %q, %q", given, after, groups, caps, before, groupsBefore, capsBefore)
 		}
+	}
+}
+
+// Each thread has ids of its own in the kernel; the work of f may run on any.
+func TestNoThreadStaysRoot(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, to give it up")
+	if !testenv.Inside(t, "env") {
+		return
+	}
+	const n = 8
+	ready, look, seen, done := make(chan bool), make(chan bool), make(chan string), make(chan bool)
+	for range n {
+		go func() {
+			runtime.LockOSThread() // and with it a thread that is there before
+			ready <- true
+			<-look
+			uids, groups, caps := ids(t)
+			seen <- uids + "; " + groups + "; " + strings.Trim(caps, "0")
+			<-done
+		}()
+		<-ready
+	}
+	err := AsUser(1000, func() error {
+		close(look)
+		for range n {
+			if got := <-seen; got != "0 1000 0 1000; ; " {
+				t.Errorf("a thread has %q", got)
+			}
+		}
+		return nil
+	})
+	close(done)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRootIsTakenBackAfterAPanic(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, to give it up")
+	if !testenv.Inside(t, "env") {
+		return
+	}
+	before, groupsBefore, capsBefore := ids(t)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was kept back")
+			}
+		}()
+		AsUser(1000, func() error { panic("x") })
+	}()
+	if after, groups, caps := ids(t); after != before || groups != groupsBefore || caps != capsBefore {
+		t.Errorf("afterwards ids %q, groups %q, capabilities %q; before %q, %q, %q", after, groups, caps, before, groupsBefore, capsBefore)
 	}
 }
 

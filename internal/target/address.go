@@ -20,25 +20,24 @@ func Forbidden(addr netip.Addr) string {
 		return "is no address"
 	case addr.Zone() != "" || addr.IsLinkLocalUnicast():
 		return "is of one link alone, as the metadata services of clouds are"
-	case slices.Contains(metadataAddresses(), addr.String()):
+	case isMetadata(addr):
 		return "is the metadata service of a cloud"
 	case addr.IsUnspecified() || addr.IsMulticast() || within(addr, "0.0.0.0/8", "240.0.0.0/4", "fec0::/10", "2001::/32", "100::/64"):
 		return "is not the address of one host"
 	}
-	inner, wrapped := carried(addr)
-	if !wrapped {
-		return ""
-	}
-	if inner.IsLoopback() || Forbidden(inner) != "" {
-		return "carries " + inner.String() + " inside of it"
+	for _, inner := range carried(addr) {
+		if inner.IsLoopback() || Forbidden(inner) != "" {
+			return "carries " + inner.String() + " inside of it"
+		}
 	}
 	return ""
 }
 
-// metadataAddresses are those of metadata services that are not of one link:
-// Amazon (IPv6), Google (IPv6), Alibaba, Oracle, and the host of Azure's.
-func metadataAddresses() []string {
-	return []string{"fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"}
+// isMetadata knows the metadata services that are not of one link: all local
+// services of Amazon, and those of Google, Alibaba, Oracle (two), Scaleway and Linode, and the
+// host of Azure's.
+func isMetadata(addr netip.Addr) bool {
+	return within(addr, "fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "fd00:c1::a9fe:a9fe/128", "fd00:42::42/128", "fd00:a9fe:a9fe::1/128", "168.63.129.16/32")
 }
 
 // metadataNames are the names by which the same services are known inside of
@@ -50,23 +49,36 @@ func metadataNames() []string {
 	}
 }
 
-// carried returns the IPv4 address inside of an IPv6 address, where it has the
-// form of one that carries another.
-func carried(addr netip.Addr) (inner netip.Addr, wrapped bool) {
+// carried returns the IPv4 addresses that may be inside of an IPv6 address, where
+// it has the form of one that carries another.
+func carried(addr netip.Addr) []netip.Addr {
 	if !addr.Is6() || addr == netip.IPv6Loopback() {
-		return netip.Addr{}, false
+		return nil
 	}
 	b := addr.As16()
 	switch {
-	case within(addr, "64:ff9b::/96", "64:ff9b:1::/48", "::/96"):
-		return netip.AddrFrom4([4]byte(b[12:])), true
+	case within(addr, "64:ff9b:1::/48"):
+		return translated(b)
+	case within(addr, "64:ff9b::/96", "::/96", "::ffff:0:0:0/96"):
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:]))}
 	case within(addr, "2002::/16"):
-		return netip.AddrFrom4([4]byte(b[2:6])), true
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
 	case b[10] == 0x5e && b[11] == 0xfe && b[8]&^2 == 0 && b[9] == 0: // ISATAP, whatever its prefix
-		return netip.AddrFrom4([4]byte(b[12:])), true
+		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:]))}
 	default:
-		return netip.Addr{}, false
+		return nil
 	}
+}
+
+// translated returns what local translators (RFC 8215) may take for the IPv4
+// address: it depends on the length of their prefix, 48, 56, 64 or 96 bits (RFC 6052, section
+// 2.2). What is no metadata service is left out, because three of the four are made of other bits.
+func translated(b [16]byte) []netip.Addr {
+	places := []netip.Addr{
+		netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}), netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
+		netip.AddrFrom4([4]byte(b[9:13])), netip.AddrFrom4([4]byte(b[12:])),
+	}
+	return slices.DeleteFunc(places, func(a netip.Addr) bool { return !a.IsLinkLocalUnicast() && !isMetadata(a) })
 }
 
 func within(addr netip.Addr, networks ...string) bool {

@@ -120,10 +120,37 @@ func (u *URL) String() string {
 // Shown returns the URL for documents and logs: without its query, where keys
 // are, and without what looks like one in its path.
 func (u *URL) Shown() string {
-	text := u.whole.Scheme + "://" + u.Authority() + u.whole.EscapedPath()
+	text := u.whole.Scheme + "://" + u.Authority() + shownPath(u.whole.EscapedPath())
 	text = sanitize.Reason(text, 300)
 	if u.whole.RawQuery != "" {
 		text += "?…"
 	}
 	return text
+}
+
+// Bounds above which a part of a path is a key rather than a word.
+const (
+	wordLength = 16
+	wordDigits = 4
+)
+
+// shownPath replaces the parts that many receivers hand out as the key to
+// themselves: long ones of letters and digits.
+func shownPath(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		letters, digits := 0, 0
+		for _, c := range []byte(part) {
+			switch {
+			case letter(c):
+				letters++
+			case c >= '0' && c <= '9':
+				digits++
+			}
+		}
+		if letters > 0 && digits >= wordDigits && letters+digits >= wordLength {
+			parts[i] = "…"
+		}
+	}
+	return strings.Join(parts, "/")
 }

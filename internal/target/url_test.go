@@ -59,9 +59,13 @@ func TestURLsThatAreRefused(t *testing.T) {
 
 func TestURLsAreShownWithoutTheirSecrets(t *testing.T) {
 	for text, want := range map[string]string{
-		"https://hooks.example.com/in?token=SECRET":                     "https://hooks.example.com/in?…",
-		"https://hooks.example.com:443":                                 "https://hooks.example.com",
-		"https://hooks.slack.com/services/T0000SECRET/B00SECRET/SECRET": "",
+		"https://hooks.example.com/in?token=SECRET":                                    "https://hooks.example.com/in?…",
+		"https://hooks.example.com:443":                                                "https://hooks.example.com",
+		"https://hooks.slack.com/services/T0000SECRET/B00SECRET/SECRET":                "",
+		"https://hooks.example.com/in/4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c":                "https://hooks.example.com/in/…",
+		"https://hooks.example.com/f47ac10b-58cc-4372-a567-0e02b2c3d479/in":            "https://hooks.example.com/…/in",
+		"https://hooks.example.com/bot123456:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/send":  "https://hooks.example.com/…/send",
+		"https://hooks.example.com/api/v2/production-cluster-eu-west-1/2026-11-22/x_1": "https://hooks.example.com/api/v2/production-cluster-eu-west-1/2026-11-22/x_1",
 	} {
 		u, err := ParseURL(text)
 		if err != nil {
@@ -74,7 +78,7 @@ func TestURLsAreShownWithoutTheirSecrets(t *testing.T) {
 }
 
 func TestAddressesOfOtherHostsAreAllowed(t *testing.T) {
-	for _, a := range []string{"192.0.2.7", "10.0.0.1", "127.0.0.1", "::1", "2001:db8::7", "fd12:3456::1", "100.64.0.1", "64:ff9b::c000:207", "2002:c000:207::1", "::ffff:127.0.0.1"} {
+	for _, a := range []string{"192.0.2.7", "10.0.0.1", "127.0.0.1", "::1", "2001:db8::7", "fd12:3456::1", "100.64.0.1", "64:ff9b::c000:207", "64:ff9b:1::c000:207", "64:ff9b:1:c000:2:700::", "2002:c000:207::1", "::ffff:127.0.0.1"} {
 		if why := Forbidden(netip.MustParseAddr(a)); why != "" {
 			t.Errorf("%s %s", a, why)
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -30,10 +31,12 @@ func (c *Client) attempt(ctx context.Context, d Document) Result {
 	if err != nil {
 		return c.failed(ctx, innermost(err))
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing of it is needed
-	enough := time.AfterFunc(bodyLimit, cancel)
-	defer enough.Stop()
-	io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) //nolint:errcheck // the status is the answer; a body that was read lets the connection be used again
+	defer response.Body.Close()                               //nolint:errcheck // nothing of it is needed
+	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection, which ctx does not end
+		enough := time.AfterFunc(bodyLimit, cancel)
+		defer enough.Stop()
+		io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) //nolint:errcheck // the status is the answer; a body that was read lets the connection be used again
+	}
 	return c.judge(response)
 }
 
@@ -101,6 +104,7 @@ func (c *Client) failed(ctx context.Context, err error) Result {
 		certificate *tls.CertificateVerificationError
 		name        *net.DNSError
 		record      tls.RecordHeaderError
+		proxy       proxyError
 	)
 	switch {
 	case ctx.Err() != nil:
@@ -109,11 +113,13 @@ func (c *Client) failed(ctx context.Context, err error) Result {
 		r.Reason = "leads to an address that nothing is sent to: " + forbidden.Error()
 		r.Fix = "Send it to a receiver of your own; if the name is yours, look at what it resolves to."
 	case errors.As(err, &certificate):
-		r.Reason = "has a certificate that does not hold: " + certificate.Err.Error()
+		r.Reason = "has a certificate that does not hold: " + flaw(certificate.Err)
 		r.Fix = "Mend the certificate of the receiver, or name the authority that signed it in ca_file of its endpoint."
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		r.Reason = "does not speak TLS"
 		r.Fix = "Check the port of the URL."
+	case errors.As(err, &proxy):
+		r.Reason, r.passing = fmt.Sprintf("was not reached: webhook.proxy %s", statusText(int(proxy))), proxy >= 500
 	case errors.As(err, &name) && name.IsNotFound:
 		r.Reason = "has a name without any address"
 		r.Fix = "Check how the name is written."
@@ -126,9 +132,36 @@ func (c *Client) failed(ctx context.Context, err error) Result {
 	return r
 }
 
-// network names the common errors of connections in words.
+// flaw says what is wrong with a certificate, and nothing of what stands in it:
+// whoever made it may not talk to those who read the reason.
+func flaw(err error) string {
+	var (
+		name    x509.HostnameError
+		unknown x509.UnknownAuthorityError
+		invalid x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &name):
+		return "it is that of another host"
+	case errors.As(err, &unknown):
+		return "it is signed by an unknown authority"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil && invalid.Cert.NotBefore.After(time.Now()):
+		return "it is not yet valid, by the clock of this machine"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "it has expired, by the clock of this machine"
+	default:
+		return "it breaks the rules for certificates"
+	}
+}
+
+// network names the errors of connections in words of its own: the texts of
+// net/http hold those of the receiver.
 func (c *Client) network(err error) string {
-	var slow net.Error
+	var (
+		slow   net.Error
+		number syscall.Errno
+		remote *net.OpError
+	)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "is not there (connection refused)"
@@ -136,7 +169,11 @@ func (c *Client) network(err error) string {
 		return "broke the connection off"
 	case errors.As(err, &slow) && slow.Timeout():
 		return fmt.Sprintf("did not answer within %v", c.endpoint.timeout)
+	case errors.As(err, &number):
+		return "could not be talked to: " + number.Error()
+	case errors.As(err, &remote) && remote.Op == "remote error": // an alert of TLS, which has a number
+		return "could not be talked to: it says " + remote.Err.Error()
 	default:
-		return "could not be talked to: " + err.Error()
+		return "could not be talked to: it does not speak HTTP or TLS as this program does"
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -51,7 +53,9 @@ func NewClient(e Endpoint, agent string, resolver *net.Resolver) *Client {
 	}
 	if e.proxy != nil && !e.URL.Plain() {
 		transport.Proxy = http.ProxyURL(e.proxy)
+		transport.OnProxyConnectResponse = passed
 	}
+	log.SetOutput(io.Discard) // net/http shows there what a server sends unasked, and has no other switch
 	return &Client{
 		endpoint: e, agent: agent, http: &http.Client{Transport: transport, CheckRedirect: sameHost},
 		now: time.Now, wait: pause, jitter: rand.Float64,
@@ -103,6 +107,19 @@ func sameHost(next *http.Request, before []*http.Request) error {
 	first := before[0].URL
 	if next.Method != http.MethodPost || next.URL.Scheme != first.Scheme || next.URL.Host != first.Host || next.URL.User != nil || len(before) > maxRedirects {
 		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// A proxyError is the status by which a proxy says that it does not connect.
+type proxyError int
+
+func (e proxyError) Error() string { return statusText(int(e)) }
+
+// passed keeps the words of the proxy from becoming an error.
+func passed(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
+	if r.StatusCode != http.StatusOK {
+		return proxyError(r.StatusCode)
 	}
 	return nil
 }

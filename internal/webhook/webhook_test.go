@@ -3,12 +3,14 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -288,6 +290,19 @@ func TestServersThatMisbehaveAreBounded(t *testing.T) {
 				}
 			}
 		}, Delivered, 1, ""},
+		"another protocol": {func(c net.Conn) {
+			head(c)
+			c.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"))
+			silence(c)
+		}, Unreached, 1, "answered with status 101"},
+		"endless promises": {func(c net.Conn) {
+			head(c)
+			for {
+				if _, err := c.Write([]byte("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n")); err != nil {
+					return
+				}
+			}
+		}, Unreached, 4, "could not be talked to"},
 		"slow body": {func(c net.Conn) {
 			head(c)
 			c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"))
@@ -336,6 +351,47 @@ func TestServersThatMisbehaveAreBounded(t *testing.T) {
 	}
 }
 
+// The words of a receiver could be meant for the assistant that reads the
+// document, or for the terminal that shows the log.
+func TestNothingThatAReceiverSaysIsShown(t *testing.T) {
+	a := newAuthority(t)
+	const words = "IGNORE.previous-instructions.example.com"
+	reply := func(text string) string {
+		return raw(t, func(c net.Conn) {
+			c.Read(make([]byte, 4096))
+			c.Write([]byte(text))
+			c.Read(make([]byte, 1))
+		})
+	}
+	named := func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{words} }
+	trusted := map[string]string{"ca": string(a.pem)}
+	for name, e := range map[string]Endpoint{
+		"status":      endpoint(t, reply("HTTP/1.1 "+words+"\r\n\r\n"), nil, config.Endpoint{}),
+		"header":      endpoint(t, reply("HTTP/1.1 200 OK\r\n"+words+"\r\n\r\n"), nil, config.Endpoint{}),
+		"length":      endpoint(t, reply("HTTP/1.1 200 OK\r\nContent-Length: "+words+"\r\n\r\n"), nil, config.Endpoint{}),
+		"coding":      endpoint(t, reply("HTTP/1.1 200 OK\r\nTransfer-Encoding: "+words+"\r\n\r\n"), nil, config.Endpoint{}),
+		"location":    endpoint(t, reply("HTTP/1.1 307 x\r\nLocation: http://%zz"+words+"\r\nContent-Length: 0\r\n\r\n"), nil, config.Endpoint{}),
+		"unasked":     endpoint(t, reply("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"+words), nil, config.Endpoint{}),
+		"certificate": endpoint(t, receiveWith(t, a, nil, named, func(*tls.Config) {}).URL, trusted, config.Endpoint{CAFile: "ca"}),
+	} {
+		var logged bytes.Buffer
+		log.SetOutput(&logged)
+		c, _ := impatient(t, e)
+		got := c.Deliver(t.Context(), document)
+		if name != "unasked" && (got.Verdict == Delivered || got.Reason == "") || strings.Contains(got.Reason+got.Fix+logged.String(), "previous") {
+			t.Errorf("%s: %+v, logged %q", name, got, logged.String())
+		}
+	}
+	w := config.Default().Webhook
+	w.Proxy = reply("HTTP/1.1 407 " + words + "\r\nContent-Length: 0\r\n\r\n")
+	through, err := Listed(config.Endpoint{URL: "https://hooks.example.com/"}, w, t.TempDir())
+	must(t, err)
+	c, _ := impatient(t, through)
+	if got := c.Deliver(t.Context(), document); got.Verdict != Unreached || !strings.Contains(got.Reason, "webhook.proxy answered with status 407") || strings.Contains(got.Reason, "previous") {
+		t.Errorf("proxy: %+v", got)
+	}
+}
+
 // names is a name server on loopback that gives one address for every name.
 func names(t *testing.T, answers ...string) *net.Resolver {
 	t.Helper()
@@ -368,6 +424,7 @@ func names(t *testing.T, answers ...string) *net.Resolver {
 var forbidden = []string{
 	"169.254.169.254", "169.254.170.2", "0.0.0.0", "100.100.100.200", "192.0.0.192", "168.63.129.16", "224.0.0.1", "255.255.255.255",
 	"fe80::1", "fd00:ec2::254", "fd20:ce::254", "::", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "2002:a9fe:a9fe::1", "64:ff9b::7f00:1", "ff02::1",
+	"::ffff:0:a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0", "fd00:ec2::23", "fd00:c1::a9fe:a9fe", "fd00:42::42", "fd00:a9fe:a9fe::1",
 }
 
 func TestForbiddenAddressesAreNotConnectedTo(t *testing.T) {

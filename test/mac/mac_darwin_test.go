@@ -204,7 +204,7 @@ func TestEnableFirewall(t *testing.T) {
 	writes(t)
 	const tool = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 	before := output(t, tool, "--getglobalstate")
-	must(t, "--fix-firewall", "--reason", "test")
+	must(t, "--fix-firewall")
 	if now := output(t, tool, "--getglobalstate"); !strings.Contains(now, "enabled") {
 		t.Errorf("the firewall is %q", now)
 	}

@@ -9,7 +9,7 @@ import (
 
 // readers are the programs that only read, whatever follows them.
 var readers = []string{
-	"/bin/df", "/bin/ps", "/sbin/ifconfig", "/sbin/mount", "/usr/bin/csrutil", "/usr/bin/sw_vers", "/usr/bin/uname", "/usr/bin/vm_stat",
+	"/bin/df", "/bin/ps", "/sbin/ifconfig", "/sbin/mount", "/usr/bin/csrutil", "/usr/bin/id", "/usr/bin/sw_vers", "/usr/bin/uname", "/usr/bin/vm_stat",
 	"/usr/bin/who", "/usr/sbin/ioreg", "/usr/sbin/lsof", "/usr/sbin/netstat", "/usr/sbin/system_profiler", "/usr/sbin/sysctl",
 }
 
@@ -20,7 +20,11 @@ var words = map[string]struct{ need, never []string }{
 	"/sbin/route":                  {need: []string{"get"}, never: []string{"add", "delete", "change", "flush"}},
 	"/usr/bin/fdesetup":            {need: []string{"status"}},
 	"/usr/bin/pmset":               {need: []string{"-g"}},
-	"/usr/bin/powermetrics":        {need: []string{"plist"}, never: []string{"-o", "-u", "--output-file"}},
+	"/usr/bin/codesign":            {need: []string{"-d"}, never: []string{"-s", "--sign", "-f", "--force", "--remove-signature", "--extract-certificates", "--file-list", "--entitlements"}},
+	"/usr/bin/dscl":                {need: []string{"-read"}, never: []string{"-create", "-append", "-merge", "-delete", "-change", "-changei", "-passwd"}},
+	"/usr/bin/top":                 {need: []string{"-l"}},
+	"/usr/bin/xattr":               {need: []string{"-p"}, never: []string{"-w", "-d", "-c"}},
+	"/usr/bin/powermetrics":        {need: []string{"plist", "smc"}, never: []string{"-o", "-u", "--output-file"}},
 	"/usr/bin/profiles":            {need: []string{"status", "list", "show"}, never: []string{"remove", "install", "renew"}},
 	"/usr/sbin/profiles":           {need: []string{"status", "list", "show"}, never: []string{"remove", "install", "renew"}},
 	"/usr/bin/security":            {need: []string{"dump-trust-settings"}},
@@ -36,12 +40,21 @@ var words = map[string]struct{ need, never []string }{
 	"/usr/sbin/nvram":              {need: []string{"-p", "boot-args", "-xp"}, never: []string{"-d", "-c"}},
 }
 
+// whole are command lines that only read as they are.
+var whole = []string{
+	"/usr/bin/kmutil showloaded --list-only", "/usr/libexec/mdmclient QuerySecurityInfo", "/usr/sbin/cupsctl", "/usr/sbin/firmwarepasswd -check",
+	"/usr/sbin/nvram 94b73556-2197-4702-82a8-3e1337dafbfb:AppleSecureBootPolicy", "/usr/sbin/sshd -T",
+}
+
 // readsOnly says that running argv changes nothing. What it does not know is taken
 // for something that does.
 func readsOnly(argv string) bool {
 	fields := strings.Fields(argv)
-	if len(fields) == 0 || strings.ContainsAny(argv, "=") && fields[0] != "/bin/ps" {
+	if len(fields) == 0 || strings.Contains(argv, "=") && fields[0] != "/bin/ps" && fields[0] != "/usr/bin/codesign" {
 		return false
+	}
+	if slices.Contains(whole, argv) {
+		return true
 	}
 	if slices.Contains(readers, fields[0]) {
 		return !slices.Contains(fields, "-w") // sysctl -w

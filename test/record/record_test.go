@@ -35,6 +35,8 @@ func TestOnlyWhatReadsIsRun(t *testing.T) {
 		"/usr/libexec/ApplicationFirewall/socketfilterfw --setglobalstate on": false,
 		"/usr/sbin/softwareupdate --list --no-scan":                           true, "/usr/sbin/softwareupdate --install --all": false,
 		"/usr/sbin/sysctl -n hw.memsize": true, "/usr/sbin/sysctl kern.maxproc=5": false, "/usr/sbin/sysctl -w kern.maxproc": false,
+		"/usr/sbin/cupsctl": true, "/usr/sbin/cupsctl --share-printers": false, "/usr/bin/xattr -d com.apple.quarantine /x": false,
+		"/usr/bin/dscl . -read /Users/root": true, "/usr/bin/dscl . -delete /Users/root -read": false, "/usr/bin/codesign -d -f -s x /y": false,
 		"/bin/rm -rf /": false, "/usr/local/bin/sentinel --whatever": false, "/usr/sbin/systemsetup -setremotelogin on": false, "": false,
 	} {
 		if got := readsOnly(argv); got != want {

@@ -119,7 +119,7 @@ func waiting(ctx context.Context, pending *packages.Updates) (macaudit.Waiting, 
 	case p.Unknown != nil:
 		return macaudit.Waiting{}, p.Unknown
 	case p.Security == nil:
-		return macaudit.Waiting{}, errors.New("Apple's list does not say which updates are for security")
+		return macaudit.Waiting{}, errors.New("the list of Apple does not say which updates are for security")
 	}
 	return macaudit.Waiting{Count: len(p.Security), Names: p.Security}, nil
 }

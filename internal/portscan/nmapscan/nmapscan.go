@@ -20,6 +20,7 @@ import (
 	"sentinel/internal/portscan"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sysexec"
+	"sentinel/internal/trust"
 )
 
 // places are where nmap is looked for: never in the PATH of the caller, who may
@@ -62,15 +63,24 @@ func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, er
 	return parse(r.Stdout)
 }
 
+// locate leaves out a program that others than root and whoever runs this could
+// change: Homebrew's belongs to a user, and root must not run that.
 func (e Engine) locate() (string, error) {
+	var distrust error
 	for _, path := range e.places {
 		info, err := os.Stat(path)
 		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path, nil
+			if distrust = trust.RootOrSelf.File(path); distrust == nil {
+				return path, nil
+			}
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", fmt.Errorf("look for nmap: %w", err)
 		}
+	}
+	if distrust != nil {
+		return "", fault.Wrap(fault.Unavailable, "nmap is installed where somebody else could change it", distrust).
+			WithFix("Scan as the user to whom that nmap belongs, or set scan.engine to connect in /etc/sentinel/config.yaml.")
 	}
 	return "", &fault.Error{
 		Code: fault.Unavailable, Err: nmap.ErrNmapNotInstalled,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -13,12 +14,14 @@ import (
 // together are too large. It returns what is left and how many it dropped.
 //
 // A document from the future was written before the clock was set back. It counts
-// as written now: else it would stay until the clock has caught up, which may be never.
-func (s *Spool) confine() (left []entry, dropped int, err error) {
+// as written now: else it would stay until the clock has caught up, which may be never. own is the
+// document that was just written, if there is one; see forgive.
+func (s *Spool) confine(own entry) (left []entry, dropped int, err error) {
 	all, err := s.list()
 	if err != nil {
 		return nil, 0, err
 	}
+	s.forgive(all, own)
 	now, total := s.now(), int64(0)
 	for _, e := range all {
 		total += e.size
@@ -37,6 +40,20 @@ func (s *Spool) confine() (left []entry, dropped int, err error) {
 		left = append(left, e)
 	}
 	return left, dropped, nil
+}
+
+// forgive lets documents wait anew when all but the own one are too old at once.
+// Then the clock was set forward, as on a machine that learns the time from the network, or
+// nobody reported for that long; their age does not say that the receiver had its chance.
+func (s *Spool) forgive(all []entry, own entry) {
+	if own.id == "" || slices.ContainsFunc(all, func(e entry) bool { return e.id != own.id && s.now().Sub(e.at) <= s.maxAge }) {
+		return
+	}
+	for i, e := range all {
+		if e.id != own.id {
+			all[i] = s.restamp(e)
+		}
+	}
 }
 
 // restamp gives an entry the time it is now. Its number stays, and with it its

@@ -47,10 +47,7 @@ const between = 10 * time.Millisecond
 func (s *Spool) Send(ctx context.Context, d webhook.Document, to Deliverer) Sent {
 	own, err := s.put(d)
 	if err != nil {
-		var sent Sent
-		sent.Gaps.Note("spool", "it cannot be used: "+err.Error())
-		sent.Result = to.Deliver(ctx, d)
-		return sent
+		return s.unkept(ctx, d, to, err)
 	}
 	release, err := s.lock(ctx)
 	if err != nil {
@@ -62,6 +59,20 @@ func (s *Spool) Send(ctx context.Context, d webhook.Document, to Deliverer) Sent
 	return f.sent
 }
 
+// unkept delivers a document that cannot be kept. On a full disk what waits goes
+// first as always: that makes room.
+func (s *Spool) unkept(ctx context.Context, d webhook.Document, to Deliverer, why error) Sent {
+	f := flushing{spool: s, document: d, to: to}
+	f.sent.Gaps.Note("spool", "it cannot be used: "+why.Error())
+	if errors.Is(why, syscall.ENOSPC) || errors.Is(why, syscall.EDQUOT) {
+		f.drain(ctx)
+	}
+	if f.sent.Reason == "" { // what waits has not failed
+		f.sent.Result = to.Deliver(ctx, d)
+	}
+	return f.sent
+}
+
 // leave ends without the turn to send: another run is at it, and will come to
 // this document too if it has the time.
 func (s *Spool) leave(own entry, err error) Sent {
@@ -69,12 +80,14 @@ func (s *Spool) leave(own entry, err error) Sent {
 	if busy := (trust.BusyError{}); !errors.As(err, &busy) {
 		sent.Reason = "was not asked, because the lock of the spool cannot be had: " + err.Error()
 	}
-	left, dropped, err := s.confine()
+	all, err := s.list()
 	sent.Gaps.Add("spool", err)
-	sent.Dropped, sent.Waiting = dropped, len(left)
-	if err == nil && !holds(left, own) {
+	if err == nil && !holds(all, own) {
 		sent.Kept, sent.ByOther, sent.Result = false, true, webhook.Result{Verdict: webhook.Delivered}
 	}
+	left, dropped, err := s.confine(own)
+	sent.Gaps.Add("spool", err)
+	sent.Dropped, sent.Waiting = dropped, len(left)
 	return sent
 }
 
@@ -111,6 +124,24 @@ type flushing struct {
 	sent     Sent
 }
 
+// drain sends what waits, before a document that cannot wait.
+func (f *flushing) drain(ctx context.Context) {
+	release, err := f.spool.lock(ctx)
+	if err != nil {
+		f.sent.Gaps.Add("spool", err)
+		return
+	}
+	defer release()
+	waiting, err := f.spool.list()
+	f.sent.Gaps.Add("spool", err)
+	f.inOrder(ctx, waiting)
+	left, err := f.spool.list()
+	f.sent.Gaps.Add("spool", err)
+	f.sent.Waiting = len(left)
+}
+
+// run keeps the bounds at its end: what is too old, or too much, is sent all the
+// same where the receiver takes it.
 func (f *flushing) run(ctx context.Context) {
 	s, sent := f.spool, &f.sent
 	sent.Gaps.Add("spool.leftovers", s.sweep())
@@ -119,12 +150,10 @@ func (f *flushing) run(ctx context.Context) {
 	if err == nil && !holds(before, f.own) {
 		sent.ByOther, sent.Result = true, webhook.Result{Verdict: webhook.Delivered}
 	}
-	waiting, dropped, err := s.confine()
+	f.inOrder(ctx, before)
+	left, dropped, err := s.confine(f.own)
 	sent.Gaps.Add("spool", err)
 	sent.Dropped = dropped
-	f.inOrder(ctx, waiting)
-	left, err := s.list()
-	sent.Gaps.Add("spool", err)
 	if !holds(left, f.own) && sent.Attempts == 0 && !sent.ByOther {
 		sent.Result = f.to.Deliver(ctx, f.document) // there was no room to keep it, or it was damaged
 	}
@@ -145,7 +174,7 @@ func (f *flushing) inOrder(ctx context.Context, waiting []entry) {
 		r := f.to.Deliver(ctx, d)
 		f.take(e, r)
 		if r.Verdict == webhook.Unreached {
-			if !f.sent.ByOther {
+			if f.sent.Verdict == webhook.Unreached { // else the own document was before this one
 				f.sent.Result = r
 			}
 			return

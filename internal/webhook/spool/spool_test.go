@@ -161,8 +161,10 @@ func TestAFullSpoolDropsTheOldestAndSaysSo(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.to.down = false
-	s.report(t) // and drops one more
-	same(t, "arrived", s.to.got, []string{"msg_003", "msg_004", "msg_005"})
+	if got := s.report(t); got.Dropped != 0 || got.Earlier != 3 {
+		t.Errorf("%+v", got)
+	}
+	same(t, "arrived", s.to.got, []string{"msg_002", "msg_003", "msg_004", "msg_005"})
 }
 
 // Where there is no room for a single document, it is sent all the same, and its
@@ -411,4 +413,67 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%q is %q", raw, body)
 		}
 	})
+}
+
+// A clock that is set forward, or that was wrong until the network set it, makes
+// everything look too old at once. The first document says that nothing was lost.
+func TestAClockThatIsSetForwardLosesNothing(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	s.report(t)
+	s.report(t)
+	s.clock = began.AddDate(10, 0, 0)
+	if got := s.report(t); got.Waiting != 3 || got.Dropped != 0 {
+		t.Errorf("set forward: %+v", got)
+	}
+	s.clock = began.Add(time.Hour)
+	if got := s.report(t); got.Waiting != 4 || got.Dropped != 0 {
+		t.Errorf("and back: %+v", got)
+	}
+	s.clock = began.Add(72 * time.Hour)
+	s.report(t)
+	s.clock = began.Add(74 * time.Hour)
+	if got := s.report(t); got.Waiting != 2 || got.Dropped != 4 {
+		t.Errorf("they stay for ever: %+v", got)
+	}
+}
+
+// What is too old, or too much, is sent all the same when the receiver is back.
+func TestNothingIsDroppedThatTheReceiverTakes(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	s.report(t)
+	s.clock = began.Add(71 * time.Hour)
+	s.report(t)
+	s.to.down, s.clock, s.maxBytes = false, began.Add(73*time.Hour), 100
+	if got := s.report(t); got.Dropped != 0 || got.Earlier != 2 || got.Verdict != webhook.Delivered {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Another run put a document behind the own one, and the receiver goes down
+// between the two.
+func TestWhatHappensToALaterDocumentIsNotToldOfTheOwn(t *testing.T) {
+	s := newStage(t)
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	release, err := s.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.to.during = func() { s.to.down = s.to.asked > 1 }
+	s.patience = 5 * time.Second
+	done := make(chan Sent)
+	go func() { done <- s.report(t) }()
+	for end := time.Now().Add(5 * time.Second); len(s.files(t, suffix)) == 0 && time.Now().Before(end); {
+		<-time.After(time.Millisecond)
+	}
+	if _, err := s.put(webhook.Document{ID: "msg_later", Body: []byte("body of msg_later")}); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if got := <-done; got.Verdict != webhook.Delivered || got.Kept || got.Waiting != 1 {
+		t.Errorf("%+v", got)
+	}
 }

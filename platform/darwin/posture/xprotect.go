@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sentinel/platform/darwin/property"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // An XProtect is the list of known malware that macOS keeps.

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"sentinel/platform/darwin/property"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // Folders of the preferences: of the machine, and those that profiles manage.

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+	"sentinel/internal/webhook"
+	"sentinel/internal/webhook/spool"
+)
+
+// A reportDocument answers --report.
+type reportDocument struct {
+	answer.Header
+	Details string `json:"details"`
+	reportObject
+	record
+}
+
+// A reportObject has what became of the report at each endpoint, in the order
+// of the configuration.
+type reportObject struct {
+	Endpoints []delivery `json:"endpoints"`
+	// Notes say what became of documents for endpoints of former configurations.
+	Notes []string `json:"notes,omitempty"`
+}
+
+func planReport(ctx context.Context, s session, call invocation) (change, error) {
+	ways, err := s.endpoints()
+	if err != nil {
+		return change{}, err
+	}
+	var last reportObject
+	c := change{
+		object:  map[string]any{"endpoints": targets(ways)},
+		do:      func(ctx context.Context) (changed, error) { return s.report(ctx, call, ways, &last) },
+		pending: func() bool { return last.code() == fault.WebhookQueued },
+	}
+	if call.dryRun {
+		c.would, c.preview, err = s.wouldReport(ctx, ways)
+	}
+	return c, err
+}
+
+// endpoints returns the routes of the configuration.
+func (s session) endpoints() ([]route, error) {
+	var ways []route
+	for _, e := range s.config.Webhook.Endpoints {
+		way, err := s.listed(e)
+		if err != nil {
+			return nil, err
+		}
+		ways = append(ways, way)
+	}
+	if len(ways) == 0 {
+		return nil, fault.New(fault.ConfigInvalid, "There is nobody to report to: webhook.endpoints is empty.").
+			WithFix("Name the receiver in /etc/sentinel/config.yaml: webhook: {endpoints: [{url: https://…, secret_file: NAME}]}")
+	}
+	return ways, nil
+}
+
+func targets(ways []route) string {
+	var list []string
+	for _, w := range ways {
+		list = append(list, w.endpoint.URL.Shown())
+	}
+	return strings.Join(list, " ")
+}
+
+func (s session) wouldReport(ctx context.Context, ways []route) (string, reportObject, error) {
+	var all reportObject
+	var texts []string
+	for _, way := range ways {
+		would, t, err := s.wouldSend(ctx, way)
+		if err != nil {
+			return "", reportObject{}, err
+		}
+		texts = append(texts, would)
+		all.Endpoints = append(all.Endpoints, t)
+	}
+	return strings.Join(texts, " "), all, nil
+}
+
+// report sends one document to all endpoints at the same time: one that hangs
+// must not keep the others from theirs.
+func (s session) report(ctx context.Context, call invocation, ways []route, last *reportObject) (changed, error) {
+	d, err := s.telemetry(ctx)
+	if err != nil {
+		return nil, err
+	}
+	debug.FreeOSMemory() // what collecting took; sending takes as much again
+	limited, cancel := early(ctx)
+	defer cancel()
+	last.Endpoints = sendAll(limited, d, ways)
+	last.Notes = s.prune(ways)
+	if code := last.code(); code != "" {
+		return nil, about(fault.New(code, last.details()).WithFix(last.fix()), *last)
+	}
+	return &reportDocument{answer.NewHeader(call.op.Action, true), last.details(), *last, record{}}, nil
+}
+
+// prune lets what waits for endpoints of former configurations get old, and says
+// so when it is gone.
+func (s session) prune(ways []route) (notes []string) {
+	var urls []string
+	for _, w := range ways {
+		urls = append(urls, w.endpoint.URL.String())
+	}
+	dropped, err := spool.Prune(filepath.Join(s.stateDir, spoolName), urls, s.config.Webhook.Spool.MaxAge())
+	if dropped > 0 {
+		notes = append(notes, counted(dropped, "document")+" had to be dropped as too old: webhook.endpoints does not name the receiver any more.")
+	}
+	if err != nil {
+		notes = append(notes, "The spool of former endpoints: "+err.Error())
+	}
+	return notes
+}
+
+func sendAll(ctx context.Context, d webhook.Document, ways []route) []delivery {
+	told := make([]delivery, len(ways))
+	var all sync.WaitGroup
+	for i, way := range ways {
+		all.Go(func() { told[i] = way.send(ctx, d) })
+	}
+	all.Wait()
+	return told
+}
+
+// code is that of the worst delivery; empty when all arrived.
+func (r reportObject) code() fault.Code {
+	var code fault.Code
+	for _, t := range r.Endpoints {
+		switch t.State {
+		case stateFailed:
+			return fault.WebhookFailed
+		case stateQueued:
+			code = fault.WebhookQueued
+		}
+	}
+	return code
+}
+
+func (r reportObject) details() string {
+	arrived := 0
+	var rest []string
+	for _, t := range r.Endpoints {
+		if err := t.failure(); err != nil {
+			rest = append(rest, err.Error())
+		} else {
+			arrived++
+		}
+	}
+	text := fmt.Sprintf("%d of %s have the report.", arrived, counted(len(r.Endpoints), "endpoint"))
+	return strings.Join(append([]string{text}, rest...), " ")
+}
+
+// fix is that of the first delivery that has one.
+func (r reportObject) fix() string {
+	for _, t := range r.Endpoints {
+		if t.State != stateDelivered && t.fix != "" {
+			return t.fix
+		}
+	}
+	return ""
+}
+
+func (d *reportDocument) outcome() string { return d.Details }
+
+func (d *reportDocument) view(p *page) {
+	p.verdict(calm, "REPORTED", d.Details)
+	d.explain(p)
+	p.gaps(d.Unavailable)
+}
+
+func (r reportObject) explain(p *page) {
+	var rows [][]string
+	for _, t := range r.Endpoints {
+		rows = append(rows, []string{t.Target, t.State, fmt.Sprint(t.EarlierSent), fmt.Sprint(t.Waiting), known(t.Reason)})
+	}
+	p.table("", []column{{title: "receiver"}, {title: "state", whole: true}, {title: "earlier", right: true}, {title: "waiting", right: true}, {title: "why"}}, rows)
+	for _, t := range r.Endpoints {
+		p.warnings(t.Notes)
+	}
+	p.warnings(r.Notes)
+}

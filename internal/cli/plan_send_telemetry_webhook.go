@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/target"
+	"sentinel/internal/webhook"
+	"sentinel/internal/webhook/spool"
+)
+
+// A webhookDocument answers send_telemetry_webhook.
+type webhookDocument struct {
+	answer.Header
+	Details string `json:"details"`
+	delivery
+	record
+}
+
+// lastMoments is what of the time of a run is left for its answer.
+const lastMoments = 2 * time.Second
+
+func planWebhook(ctx context.Context, s session, call invocation) (change, error) {
+	u, err := target.ParseURL(call.args.Text("url"))
+	if err != nil {
+		return change{}, about(err, targetObject{sanitize.Reason(call.args.Text("url"), 200)})
+	}
+	way, err := s.route(u)
+	if err != nil {
+		return change{}, err
+	}
+	var last delivery
+	c := change{
+		object:  map[string]any{"url": u.Shown(), "configured": way.spool != nil},
+		do:      func(ctx context.Context) (changed, error) { return s.sendTo(ctx, call, way, &last) },
+		pending: func() bool { return last.State == stateQueued },
+	}
+	if call.dryRun {
+		c.would, c.preview, err = s.wouldSend(ctx, way)
+	}
+	return c, err
+}
+
+// A targetObject names the receiver in the document of a failure.
+type targetObject struct {
+	Target string `json:"target"`
+}
+
+// wouldSend makes the document and does not send it.
+func (s session) wouldSend(ctx context.Context, way route) (string, delivery, error) {
+	var d webhook.Document
+	err := s.with(way, func(s session) (err error) {
+		d, err = s.telemetry(ctx)
+		return err
+	})
+	if err != nil {
+		return "", delivery{}, err
+	}
+	t := way.told(d, spool.Sent{})
+	t.DeliveryID, t.State = "", ""
+	return fmt.Sprintf("Would send %d bytes to %s, %s.", t.Bytes, t.Target, way.manner()), t, nil
+}
+
+// manner says how a document goes.
+func (r route) manner() string {
+	signed := "not signed"
+	if r.endpoint.Signed() {
+		signed = "signed"
+	}
+	if r.spool == nil {
+		return signed + ", with what an ordinary user can see, because the configuration does not name it"
+	}
+	return signed + ", kept and sent later if it does not answer"
+}
+
+// sendTo collects and sends, both with the rights that go with the receiver.
+func (s session) sendTo(ctx context.Context, call invocation, way route, last *delivery) (changed, error) {
+	err := s.with(way, func(s session) error {
+		d, err := s.telemetry(ctx)
+		if err != nil {
+			return err
+		}
+		limited, cancel := early(ctx)
+		defer cancel()
+		*last = way.send(limited, d)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := last.failure(); err != nil {
+		if ctx.Err() != nil && last.State == stateFailed {
+			err = ctx.Err()
+		}
+		return nil, about(err, *last)
+	}
+	return &webhookDocument{answer.NewHeader(call.op.Action, true), last.details(), *last, record{}}, nil
+}
+
+// early returns a context that ends in time for an answer.
+func early(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(ctx, end.Add(-lastMoments))
+	}
+	return context.WithCancel(ctx)
+}
+
+func (t delivery) details() string {
+	text := fmt.Sprintf("%d bytes were taken by %s", t.Bytes, t.Target)
+	if t.Attempts == 0 {
+		text = t.Target + " has got the document from another run of sentinel"
+	}
+	if t.EarlierSent > 0 {
+		text += ", after " + counted(t.EarlierSent, "document") + " from before"
+	}
+	if !t.Configured {
+		text += "; it holds what an ordinary user can see, because the configuration does not name this receiver"
+	}
+	return text + "."
+}
+
+func (d *webhookDocument) outcome() string { return d.Details }
+
+func (d *webhookDocument) view(p *page) {
+	p.verdict(calm, "SENT", d.Details)
+	d.explain(p)
+	p.gaps(d.Unavailable)
+}
+
+// explain shows what the sentence leaves out.
+func (t delivery) explain(p *page) {
+	if t.HTTPStatus > 0 {
+		p.line("Status %d, %s, %s.", t.HTTPStatus, counted(t.Attempts, "attempt"), map[bool]string{true: "signed", false: "not signed"}[t.Signed])
+	}
+	if t.RetryAfterSeconds > 0 {
+		p.line("The receiver wants to be asked again in %d seconds.", t.RetryAfterSeconds)
+	}
+	p.warnings(t.Notes)
+}

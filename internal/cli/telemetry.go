@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"sentinel/internal/config"
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+	"sentinel/internal/privilege"
+	"sentinel/internal/target"
+	"sentinel/internal/version"
+	"sentinel/internal/webhook"
+	"sentinel/internal/webhook/spool"
+)
+
+// A telemetryDocument is what receivers get: the health document, and what it
+// takes to sort it in.
+type telemetryDocument struct {
+	*healthDocument
+	// SchemaVersion is the version of this form. Members are added without a new
+	// one.
+	SchemaVersion int `json:"schema_version"`
+	// DeliveryID is the same each time this document is sent.
+	DeliveryID string `json:"delivery_id"`
+	// Tags are those of the configuration.
+	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// telemetry makes a document to be sent, with all that this session may see.
+func (s session) telemetry(ctx context.Context) (webhook.Document, error) {
+	op, known := ops.ByName("get_system_health")
+	if !known {
+		return webhook.Document{}, errors.New("there is no health document")
+	}
+	made, err := runSystemHealth(ctx, s, invocation{op: op, rows: defaultRows})
+	if err != nil {
+		return webhook.Document{}, err
+	}
+	health, ok := made.(*healthDocument)
+	if !ok {
+		return webhook.Document{}, errors.New("the health document is another")
+	}
+	d := webhook.Document{ID: webhook.NewID()}
+	d.Body, err = encode(telemetryDocument{health, webhook.SchemaVersion, d.ID, s.config.Webhook.Tags}, false)
+	return d, err
+}
+
+// spoolName is the folder of what waits, in the folder of state.
+const spoolName = "spool"
+
+// A route is a receiver and the way to it.
+type route struct {
+	endpoint webhook.Endpoint
+	spool    *spool.Spool // nil keeps nothing: the receiver is not in the configuration
+}
+
+// listed returns the route to a receiver that the configuration names.
+func (s session) listed(e config.Endpoint) (route, error) {
+	w := s.config.Webhook
+	endpoint, err := webhook.Listed(e, w, s.secrets)
+	if err != nil {
+		return route{}, err
+	}
+	return route{endpoint, spool.New(filepath.Join(s.stateDir, spoolName), endpoint.URL.String(), w.Spool.MaxBytes(), w.Spool.MaxAge())}, nil
+}
+
+// route returns the way to a URL. Only as root is it that of the configuration:
+// nobody else can read the keys.
+func (s session) route(u target.URL) (route, error) {
+	if e, known := s.config.Webhook.Endpoint(u); known && s.root {
+		return s.listed(e)
+	}
+	return route{endpoint: webhook.Unlisted(u, s.config.Webhook)}, nil
+}
+
+// with runs f with the rights that the receiver may profit from: those of root
+// for one of the configuration, of an ordinary user for any other. f gets the session that
+// goes with them.
+func (s session) with(r route, f func(s session) error) error {
+	if r.spool != nil {
+		return f(s)
+	}
+	plain := s
+	plain.root = false
+	uid := 0
+	if s.who.SudoUID != nil {
+		uid = *s.who.SudoUID
+	}
+	return privilege.AsUser(uid, func() error { return f(plain) })
+}
+
+// A delivery is what became of a document at one receiver.
+type delivery struct {
+	// Target is the URL without its query.
+	Target string `json:"target"`
+	// State is queued when the document waits on this machine to be sent again.
+	State      string `json:"state,omitempty" enum:"delivered,queued,failed"`
+	DeliveryID string `json:"delivery_id,omitempty"`
+	// HTTPStatus is that of the last answer; absent without one.
+	HTTPStatus int `json:"http_status,omitempty"`
+	// Attempts is absent when another run of sentinel had its turn.
+	Attempts int `json:"attempts,omitempty"`
+	// Bytes is the size of the document.
+	Bytes  int  `json:"bytes,omitempty"`
+	Signed bool `json:"signed"`
+	// Configured says that the receiver is in the configuration and gets the whole
+	// document.
+	Configured bool `json:"configured"`
+	// EarlierSent counts documents from before that were delivered in this run.
+	EarlierSent int `json:"earlier_sent,omitempty"`
+	// Waiting counts documents that wait for this receiver.
+	Waiting int `json:"waiting,omitempty"`
+	// Dropped counts documents that were too old or too many to be kept.
+	Dropped int `json:"dropped,omitempty"`
+	// SetAside counts documents that were damaged, or refused by the receiver.
+	SetAside int `json:"set_aside,omitempty"`
+	// RetryAfterSeconds is when the receiver wants to be asked again.
+	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
+	// Reason is why it was not delivered.
+	Reason string `json:"reason,omitempty"`
+	// Notes say what became of documents that waited, and what is wrong with
+	// where they are kept.
+	Notes []string `json:"notes,omitempty"`
+
+	fix string
+}
+
+// States of a delivery.
+const (
+	stateDelivered = "delivered"
+	stateQueued    = "queued"
+	stateFailed    = "failed"
+)
+
+// send sends a document on its way and tells what became of it.
+func (r route) send(ctx context.Context, d webhook.Document) delivery {
+	client := webhook.NewClient(r.endpoint, "sentinel/"+version.Number, nil)
+	defer client.Close()
+	var sent spool.Sent
+	if r.spool == nil {
+		sent.Result = client.Deliver(ctx, d)
+	} else {
+		sent = r.spool.Send(ctx, d, client)
+	}
+	return r.told(d, sent)
+}
+
+func (r route) told(d webhook.Document, sent spool.Sent) delivery {
+	t := delivery{
+		Target: r.endpoint.URL.Shown(), State: stateFailed, DeliveryID: d.ID, Bytes: len(d.Body), Signed: r.endpoint.Signed(), Configured: r.spool != nil,
+		HTTPStatus: sent.Status, Attempts: sent.Attempts, EarlierSent: sent.Earlier, Waiting: sent.Waiting, Dropped: sent.Dropped, SetAside: sent.Damaged + sent.Unwanted,
+		RetryAfterSeconds: int(sent.RetryAfter / time.Second), Reason: sent.Reason, fix: sent.Fix,
+	}
+	switch {
+	case sent.Verdict == webhook.Delivered:
+		t.State = stateDelivered
+	case sent.Kept:
+		t.State = stateQueued
+	}
+	t.remark(sent)
+	return t
+}
+
+// remark says what the owner should know of the spool.
+func (t *delivery) remark(sent spool.Sent) {
+	if sent.Dropped > 0 {
+		t.Notes = append(t.Notes, counted(sent.Dropped, "document")+" that waited had to be dropped, the oldest first, to keep the bounds of webhook.spool.")
+	}
+	if sent.Unwanted > 0 {
+		t.Notes = append(t.Notes, counted(sent.Unwanted, "document")+" that waited was set aside, because the receiver refused it.")
+	}
+	for _, g := range sent.Gaps {
+		t.Notes = append(t.Notes, "The "+g.Field+": "+g.Reason)
+	}
+}
+
+// failure says what became of a document that did not arrive; nil when it did.
+func (t delivery) failure() error {
+	switch t.State {
+	case stateDelivered:
+		return nil
+	case stateQueued:
+		e := fault.New(fault.WebhookQueued, fmt.Sprintf("Not delivered yet, and kept: the receiver %s %s; %s.", t.Target, t.Reason, waiting(t.Waiting)))
+		return e.WithFix(t.fix)
+	case stateFailed:
+		e := fault.New(fault.WebhookFailed, fmt.Sprintf("Not delivered, and not kept: the receiver %s %s.", t.Target, t.Reason))
+		return e.WithFix(t.fix)
+	default:
+		return errors.New("a delivery ended as " + t.State)
+	}
+}
+
+func waiting(n int) string {
+	if n == 1 {
+		return "1 document waits"
+	}
+	return counted(n, "document") + " wait"
+}
