@@ -38,7 +38,7 @@ var domains = []string{
 var foundations = []string{"answer", "bound", "config", "fault", "sanitize", "target", "trust", "window"}
 
 // forTests are the packages that nothing but tests imports.
-var forTests = []string{"internal/testenv", "internal/sysexec/replay", "internal/blocklist/blocklisttest", "internal/services/servicestest"}
+var forTests = []string{"internal/testenv", "internal/sysexec/replay", "internal/audit/audittest", "internal/blocklist/blocklisttest", "internal/services/servicestest"}
 
 type goPackage struct {
 	ImportPath string

@@ -19,43 +19,43 @@ func accountChecks() []check {
 			Reference:   "mSCP system_settings_screensaver_ask_for_password_delay_enforce",
 			Description: "Whoever finds the Mac unattended goes on as its user.",
 			Formula:     "PASS when the password is asked for within 5 seconds after sleep or screen saver, by a profile or by what sysadminctl says of the user who asks. WARN within 15 minutes, FAIL later or never. Skipped for root without a profile: it is a setting of each user.",
-		}, run: screenLocked},
+		}, Run: screenLocked},
 		{About: audit.About{
 			ID: "accounts.auto_login", Name: "Automatic login", Severity: audit.High, Weight: 8,
 			Reference:   "mSCP system_settings_automatic_login_disable",
 			Description: "Whoever switches the Mac on is its user.",
 			Formula:     "PASS when com.apple.loginwindow names no autoLoginUser and /etc/kcpassword is not there. FAIL otherwise: macOS takes an absent name for nobody.",
-		}, run: autoLogin},
+		}, Run: autoLogin},
 		{About: audit.About{
 			ID: "accounts.guest", Name: "Guest account", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_guest_account_disable",
 			Description: "Anybody at the keyboard can run programs, and look for holes from within.",
 			Formula:     "PASS when GuestEnabled is off, or sysadminctl says so where the key is absent. FAIL when it is on.",
-		}, run: guestAccount},
+		}, Run: guestAccount},
 		{About: audit.About{
 			ID: "accounts.hints", Name: "Password hints", Severity: audit.Low, Weight: 1,
 			Reference:   "mSCP system_settings_password_hints_disable",
 			Description: "A hint helps whoever guesses as well.",
 			Formula:     "PASS when RetriesUntilHint is 0. WARN when it is more. " + absentIsSkipped,
-		}, run: passwordHints},
+		}, Run: passwordHints},
 		{About: audit.About{
 			ID: "accounts.root", Name: "Login of root", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP os_root_disable",
 			Description: "macOS needs no login of root; who has its password leaves no name behind.",
 			Formula:     "PASS when root has no AuthenticationAuthority, or a disabled one. FAIL otherwise.",
-		}, run: rootLogin},
+		}, Run: rootLogin},
 		{About: audit.About{
 			ID: "accounts.admins", Name: "Administrators", Severity: audit.Low, Weight: 3,
 			Reference:   "NIST 800-53 AC-6",
 			Description: "Each administrator can become root, and so can whoever takes over the account.",
 			Formula:     "PASS when at most two accounts beside root and those of macOS itself are in the group admin. WARN otherwise.",
-		}, run: administrators},
+		}, Run: administrators},
 		{About: audit.About{
 			ID: "accounts.homes", Name: "Home folders", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP os_home_folders_secure",
 			Description: "Who can write a home can run programs as its user; who can list it sees what is in it.",
 			Formula:     "PASS when no home in /Users lets others list or write it. WARN when others can list one, FAIL when others can write one.",
-		}, run: homes},
+		}, Run: homes},
 	}
 }
 
@@ -117,7 +117,7 @@ func (m *machine) managedLock() (lock screenLock, where string, err error) {
 
 // loginPrefs reads the preferences of the login window, once.
 func (m *machine) loginPrefs() (prefs.Domain, error) {
-	return m.login.get(func() (prefs.Domain, error) { return m.prefs(loginWindow) })
+	return m.login.Get(func() (prefs.Domain, error) { return m.prefs(loginWindow) })
 }
 
 const loginWindow = "com.apple.loginwindow"
@@ -127,7 +127,7 @@ func autoLogin(_ context.Context, m *machine) audit.Finding {
 	user, set := d.Text("autoLoginUser")
 	var evidence []string
 	if set && user != "" {
-		evidence = append(evidence, at(d.Where("autoLoginUser"), 0, "autoLoginUser "+user))
+		evidence = append(evidence, audit.At(d.Where("autoLoginUser"), 0, "autoLoginUser "+user))
 	}
 	if m.exists("/etc/kcpassword") {
 		evidence = append(evidence, "/etc/kcpassword: the password is kept for it")
@@ -148,7 +148,7 @@ func guestAccount(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread(loginWindow, err)
 	}
 	on, set := d.Bool("GuestEnabled")
-	where := at(d.Where("GuestEnabled"), 0, "GuestEnabled is on")
+	where := audit.At(d.Where("GuestEnabled"), 0, "GuestEnabled is on")
 	if !set {
 		r, err := m.ask(ctx, "/usr/sbin/sysadminctl", "-guestAccount", "status")
 		if err != nil {
@@ -175,7 +175,7 @@ func passwordHints(_ context.Context, m *machine) audit.Finding {
 	case !set:
 		return audit.Unseen(key + " is not set; the default of this release holds")
 	case n > 0:
-		return audit.Warned("Shown after some attempts", "sudo defaults write /Library/Preferences/com.apple.loginwindow RetriesUntilHint -int 0", at(d.Where(key), 0, key+" is more than 0"))
+		return audit.Warned("Shown after some attempts", "sudo defaults write /Library/Preferences/com.apple.loginwindow RetriesUntilHint -int 0", audit.At(d.Where(key), 0, key+" is more than 0"))
 	default:
 		return audit.Passed("Not shown")
 	}
@@ -210,7 +210,7 @@ func administrators(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("dscl", err)
 	}
 	members = slices.DeleteFunc(members, func(name string) bool { return name == "root" || strings.HasPrefix(name, "_") })
-	value := count(len(members), "account", "accounts")
+	value := audit.Count(len(members), "account", "accounts")
 	if len(members) > maxAdmins {
 		return audit.Warned(value, "Take those who need not be out of the group: sudo dseditgroup -o edit -d NAME -t user admin", "dscl . -read /Groups/admin: "+strings.Join(members, " "))
 	}
@@ -228,21 +228,21 @@ func homes(_ context.Context, m *machine) audit.Finding {
 		switch {
 		case err != nil:
 			return audit.Unread(p.home, err)
-		case f.mode&0o022 != 0:
-			writable = append(writable, at(p.home, 0, f.String()))
-		case f.mode&0o044 != 0:
-			listed = append(listed, at(p.home, 0, f.String()))
+		case f.Mode&0o022 != 0:
+			writable = append(writable, audit.At(p.home, 0, f.String()))
+		case f.Mode&0o044 != 0:
+			listed = append(listed, audit.At(p.home, 0, f.String()))
 		}
 	}
 	const fix = "sudo chmod 700 FOLDER, or 711 where others look into its folder Public"
 	switch {
 	case len(writable) > 0:
-		return audit.Failed("Others can write "+count(len(writable), "home", "homes"), fix, append(writable, listed...)...)
+		return audit.Failed("Others can write "+audit.Count(len(writable), "home", "homes"), fix, append(writable, listed...)...)
 	case len(listed) > 0:
-		return audit.Warned("Others can list "+count(len(listed), "home", "homes"), fix, listed...)
+		return audit.Warned("Others can list "+audit.Count(len(listed), "home", "homes"), fix, listed...)
 	case len(people) == 0:
 		return audit.NotApplicable("there is no home in /Users")
 	default:
-		return audit.Passed(count(len(people), "home", "homes") + ", each of its user alone")
+		return audit.Passed(audit.Count(len(people), "home", "homes") + ", each of its user alone")
 	}
 }

@@ -49,20 +49,7 @@ var _ audit.Source = (*Source)(nil)
 func New(p Parts) *Source { return &Source{parts: p} }
 
 // Checks implements [audit.Source].
-func (s *Source) Checks() []audit.Check {
-	m := &machine{Parts: s.parts}
-	var all []audit.Check
-	for _, family := range families() {
-		for _, c := range family() {
-			all = append(all, audit.Check{About: c.About, Limit: c.limit, Run: func(ctx context.Context) audit.Finding { return c.run(ctx, m) }})
-		}
-	}
-	return all
-}
+func (s *Source) Checks() []audit.Check { return audit.Bind(&machine{Parts: s.parts}, families()) }
 
 // A check is one line of a family.
-type check struct {
-	audit.About
-	run   func(ctx context.Context, m *machine) audit.Finding
-	limit time.Duration // 0 means audit.DefaultLimit
-}
+type check = audit.CheckOf[*machine]

@@ -18,31 +18,31 @@ func firewallChecks() []check {
 			Reference:   "mSCP system_settings_firewall_enable",
 			Description: "Without it every program that listens can be reached by everyone on the network.",
 			Formula:     "PASS when socketfilterfw says that the firewall is on, or blocks all. FAIL when it is off. Whether pf filters as well is in firewall.packet_filter.",
-		}, run: firewallActive},
+		}, Run: firewallActive},
 		{About: audit.About{
 			ID: "firewall.stealth", Name: "Stealth mode", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_firewall_stealth_mode_enable",
 			Description: "A Mac that answers probes can be found by whoever searches the network.",
 			Formula:     "PASS when stealth mode is on. WARN when it is off. Does not apply while the firewall is off.",
-		}, run: firewallStealth},
+		}, Run: firewallStealth},
 		{About: audit.About{
 			ID: "firewall.signed", Name: "Programs that are let in unasked", Severity: audit.Low, Weight: 1,
 			Reference:   "mSCP os_firewall_default_deny_require",
 			Description: "Any signed program that was downloaded may take connections without a question.",
 			Formula:     "PASS when the firewall blocks all, or does not let downloaded programs in because they are signed. WARN when it does, which is the default. Does not apply while the firewall is off.",
-		}, run: firewallSigned},
+		}, Run: firewallSigned},
 		{About: audit.About{
 			ID: "firewall.packet_filter", Name: "Packet filter pf", Severity: audit.Low, Weight: 1,
 			Reference:   "mSCP supplemental_firewall_pf",
 			Description: "The Application Firewall knows programs; only pf drops packets by their address.",
 			Formula:     "PASS when pfctl says that pf is enabled. WARN when it is not, which is the default of macOS. Needs root.",
-		}, run: packetFilter},
+		}, Run: packetFilter},
 	}
 }
 
 // applicationFirewall reads its state, once.
 func (m *machine) applicationFirewall(ctx context.Context) (socketfilterfw.State, error) {
-	return m.filter.get(func() (socketfilterfw.State, error) {
+	return m.filter.Get(func() (socketfilterfw.State, error) {
 		if m.Runner == nil {
 			return socketfilterfw.State{}, posture.ErrNotLive
 		}

@@ -5,14 +5,9 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"sentinel/internal/audit"
@@ -20,7 +15,7 @@ import (
 	"sentinel/platform/darwin/posture"
 	"sentinel/platform/darwin/prefs"
 	"sentinel/platform/darwin/socketfilterfw"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // Bounds of what is read.
@@ -35,47 +30,19 @@ const (
 // A machine is what the checks of one run look at.
 type machine struct {
 	Parts
-	boot       memo[posture.Boot]
-	filter     memo[socketfilterfw.State]
-	updating   memo[prefs.Domain]
-	login      memo[prefs.Domain]
-	server     memo[sshServer]
-	security   memo[securityInfo]
-	sudo       memo[sudoPolicy]
-	people     memo[[]person]
-	items      memo[startup]
-	signatures memo[map[string]signature]
-	servers    memo[mcpServers]
-	listeners  memo[[]listener]
+	boot       audit.Memo[posture.Boot]
+	filter     audit.Memo[socketfilterfw.State]
+	updating   audit.Memo[prefs.Domain]
+	login      audit.Memo[prefs.Domain]
+	server     audit.Memo[sshServer]
+	security   audit.Memo[securityInfo]
+	sudo       audit.Memo[sudoPolicy]
+	people     audit.Memo[[]person]
+	items      audit.Memo[startup]
+	signatures audit.Memo[map[string]signature]
+	servers    audit.Memo[mcpServers]
+	listeners  audit.Memo[[]listener]
 }
-
-// A memo keeps what several checks ask for. The first one to ask reads, within
-// its own limit, and the others wait for it.
-type memo[T any] struct {
-	mu    sync.Mutex
-	done  chan struct{} // nil until somebody asks
-	value T
-	err   error
-}
-
-func (m *memo[T]) get(read func() (T, error)) (T, error) {
-	m.mu.Lock()
-	first := m.done == nil
-	if first {
-		m.done = make(chan struct{})
-	}
-	m.mu.Unlock()
-	if !first {
-		<-m.done
-		return m.value, m.err
-	}
-	defer close(m.done)
-	m.err = errBroken // stays when read panics: nothing read must not look like something
-	m.value, m.err = read()
-	return m.value, m.err
-}
-
-var errBroken = errors.New("was not read to its end")
 
 // privileged says whether sentinel runs as root.
 func (m *machine) privileged() bool { return m.EUID == 0 }
@@ -110,31 +77,16 @@ func (m *machine) names(folder string, limit int) ([]string, error) {
 	return hostfile.Names(m.path(folder), limit)
 }
 
+// tree is what the readers of configurations see of the Mac.
+func (m *machine) tree() hostfile.Tree {
+	return hostfile.Tree{Path: m.path, MaxFile: maxFile, MaxNames: maxNames}
+}
+
 // prefs returns the settings of a domain.
 func (m *machine) prefs(domain string) (prefs.Domain, error) { return prefs.Read(m.Root, domain) }
 
-// A meta is who owns a file and what the mode lets whom do.
-type meta struct {
-	mode     fs.FileMode
-	uid, gid int
-}
-
-// String is the mode and the owner: "-rw-r--r-- of user 0".
-func (f meta) String() string { return fmt.Sprintf("%v of user %d", f.mode, f.uid) }
-
 // stat looks at a file, through symbolic links.
-func (m *machine) stat(name string) (meta, error) { return metaOf(os.Stat(m.path(name))) }
-
-func metaOf(info fs.FileInfo, err error) (meta, error) {
-	if err != nil {
-		return meta{}, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return meta{}, errors.New("has no owner that can be read")
-	}
-	return meta{mode: info.Mode(), uid: int(st.Uid), gid: int(st.Gid)}, nil
-}
+func (m *machine) stat(name string) (hostfile.Meta, error) { return hostfile.Stat(m.path(name)) }
 
 // Groups whose members can become root anyway (wheel and admin of macOS). Every
 // other one may hold all users, as staff does.
@@ -145,12 +97,12 @@ const (
 
 // onlyOf says that only the user and root can change a file. In a folder with
 // the sticky bit nobody can replace what others put there.
-func (m *machine) onlyOf(uid int, f meta) bool {
-	if f.mode.IsDir() && f.mode&fs.ModeSticky != 0 && f.uid == m.Owner {
+func (m *machine) onlyOf(uid int, f hostfile.Meta) bool {
+	if f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0 && f.UID == m.Owner {
 		return true
 	}
-	trusted := f.gid == wheel || f.gid == admin
-	return (f.uid == m.Owner || f.uid == uid) && f.mode&0o002 == 0 && (f.mode&0o020 == 0 || trusted)
+	trusted := f.GID == wheel || f.GID == admin
+	return (f.UID == m.Owner || f.UID == uid) && f.Mode&0o002 == 0 && (f.Mode&0o020 == 0 || trusted)
 }
 
 // ask runs a program of macOS with the limit of most.
@@ -171,21 +123,6 @@ var errWords = errors.New("answered in words that are not known here")
 // needsRoot is the finding of what only root may ask.
 func needsRoot(what string) audit.Finding { return audit.Unread(what, posture.ErrRoot) }
 
-// at is a piece of evidence: a line of a file.
-func at(file string, line int, text string) string {
-	if line == 0 {
-		return file + ": " + text
-	}
-	return fmt.Sprintf("%s:%d: %s", file, line, text)
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
-
 // A person is somebody with a home below /Users.
 type person struct {
 	name string
@@ -196,7 +133,7 @@ type person struct {
 // persons lists the homes in /Users. Shared is for all; names that begin with a
 // dot are of the system.
 func (m *machine) persons() ([]person, error) {
-	return m.people.get(func() ([]person, error) {
+	return m.people.Get(func() ([]person, error) {
 		names, err := m.names("/Users", maxHomes)
 		if err != nil {
 			return nil, err
@@ -205,10 +142,10 @@ func (m *machine) persons() ([]person, error) {
 		for _, name := range names {
 			home := "/Users/" + name
 			f, err := m.stat(home)
-			if name == "Shared" || name == "Guest" || strings.HasPrefix(name, ".") || err != nil || !f.mode.IsDir() {
+			if name == "Shared" || name == "Guest" || strings.HasPrefix(name, ".") || err != nil || !f.Mode.IsDir() {
 				continue
 			}
-			list = append(list, person{name, home, f.uid})
+			list = append(list, person{name, home, f.UID})
 		}
 		return list, nil
 	})

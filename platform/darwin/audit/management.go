@@ -15,19 +15,19 @@ func managementChecks() []check {
 			Reference:   "mSCP os_mdm_require",
 			Description: "Who manages the Mac can change it; an enrolment that nobody approved is one to look at.",
 			Formula:     "PASS when profiles says that a management server is enrolled through Apple's register or with the user's approval. WARN when one is enrolled without. Does not apply to a Mac that nobody manages.",
-		}, run: managed},
+		}, Run: managed},
 		{About: audit.About{
 			ID: "management.certificates", Name: "Certificates that are trusted here", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP os_certificate_authority_trust",
 			Description: "Whoever holds the key of such a certificate can pass for any site, or read what is sent to it.",
 			Formula:     "PASS when security lists no trust setting of the administrators beside Apple's. WARN otherwise, with the names.",
-		}, run: trusted},
+		}, Run: trusted},
 		{About: audit.About{
 			ID: "management.time", Name: "Time from the network", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_time_server_enforce",
 			Description: "With a wrong clock logs mislead, and expired certificates pass.",
 			Formula:     "PASS when systemsetup says that network time is on. WARN when it is off. Needs root.",
-		}, run: networkTime},
+		}, Run: networkTime},
 	}
 }
 
@@ -63,7 +63,7 @@ func trusted(ctx context.Context, m *machine) audit.Finding {
 	case len(names) == 0:
 		return audit.Passed("None beside Apple's")
 	default:
-		return audit.Warned(count(len(names), "certificate was", "certificates were")+" added", "Remove what nobody knows in Keychain Access, System, Certificates.", prefixed("security dump-trust-settings -d: ", names)...)
+		return audit.Warned(audit.Count(len(names), "certificate was", "certificates were")+" added", "Remove what nobody knows in Keychain Access, System, Certificates.", prefixed("security dump-trust-settings -d: ", names)...)
 	}
 }
 

@@ -4,12 +4,10 @@ package audit
 
 import (
 	"context"
-	"io/fs"
 	"path"
 	"slices"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/unix/mcpconf"
 )
 
@@ -20,13 +18,13 @@ func mcpChecks() []check {
 			Reference:   "MITRE ATT&CK T1546",
 			Description: "Whoever can write the configuration of an AI assistant decides which programs it starts.",
 			Formula:     "PASS when the files of known MCP clients in the homes in /Users belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply without such files.",
-		}, run: mcpConfigs},
+		}, Run: mcpConfigs},
 		{About: audit.About{
 			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "Whoever can write the program of an MCP server runs it as the user of the assistant.",
 			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them; administrators count as root. FAIL otherwise. Does not apply when no server is configured with a path.",
-		}, run: mcpCommands},
+		}, Run: mcpCommands},
 	}
 }
 
@@ -38,26 +36,16 @@ var mcpFiles = []string{
 	".config/goose/config.json", ".aws/amazonq/mcp.json", ".kiro/settings/mcp.json", ".mcp.json",
 }
 
-// maxMCPServers bounds what is read of all users.
-const maxMCPServers = 500
-
-// An mcpServer is one that a file configures.
-type mcpServer struct {
-	mcpconf.Server
-	uid int
-}
-
 // mcpServers is what the files say.
 type mcpServers struct {
-	list   []mcpServer
-	files  int
-	wrong  []string
-	unread error // why there may be more
+	mcpconf.Survey[person]
+	files int
+	wrong []string
 }
 
 // mcp reads the configurations, once.
 func (m *machine) mcp() (mcpServers, error) {
-	return m.servers.get(func() (mcpServers, error) {
+	return m.servers.Get(func() (mcpServers, error) {
 		people, err := m.persons()
 		if err != nil {
 			return mcpServers{}, err
@@ -65,44 +53,28 @@ func (m *machine) mcp() (mcpServers, error) {
 		var all mcpServers
 		for _, p := range people {
 			for _, name := range mcpFiles {
-				all.take(m, p, name)
+				all.add(m, p, name)
 			}
 		}
 		return all, nil
 	})
 }
 
-func (all *mcpServers) take(m *machine, p person, name string) {
+func (all *mcpServers) add(m *machine, p person, name string) {
 	file := path.Join(p.home, name)
 	raw, f, err := m.readBelow(p.home, name)
 	if missing(err) {
 		return
 	}
 	if err != nil {
-		all.miss(file, err)
+		all.Miss(file, err)
 		return
 	}
 	all.files++
 	if !m.onlyOf(p.uid, f) {
-		all.wrong = append(all.wrong, at(file, 0, f.String()))
+		all.wrong = append(all.wrong, audit.At(file, 0, f.String()))
 	}
-	servers, err := mcpconf.Parse(raw)
-	if err != nil {
-		all.miss(file, err)
-	}
-	for _, s := range servers {
-		if len(all.list) == maxMCPServers {
-			all.miss(file, hostfile.ErrTooLarge)
-			return
-		}
-		all.list = append(all.list, mcpServer{s, p.uid})
-	}
-}
-
-func (all *mcpServers) miss(file string, err error) {
-	if all.unread == nil {
-		all.unread = &fs.PathError{Op: "read", Path: file, Err: hostfile.Reason(err)}
-	}
+	all.Take(file, raw, p)
 }
 
 func mcpConfigs(_ context.Context, m *machine) audit.Finding {
@@ -111,13 +83,13 @@ func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 	case err != nil:
 		return audit.Unread("/Users", err)
 	case len(all.wrong) > 0:
-		return audit.Failed(count(len(all.wrong), "file", "files")+" others can write", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", all.wrong...)
-	case all.unread != nil:
-		return m.unread("configurations of MCP clients", all.unread)
+		return audit.Failed(audit.Count(len(all.wrong), "file", "files")+" others can write", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", all.wrong...)
+	case all.Unread != nil:
+		return m.unread("configurations of MCP clients", all.Unread)
 	case all.files == 0:
 		return audit.NotApplicable("no MCP client is configured")
 	default:
-		return audit.Passed(count(all.files, "file", "files") + ", each in the hands of its user")
+		return audit.Passed(audit.Count(all.files, "file", "files") + ", each in the hands of its user")
 	}
 }
 
@@ -127,8 +99,8 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("/Users", err)
 	}
 	var wrong []string
-	seen, unread := 0, all.unread
-	for _, s := range all.list {
+	seen, unread := 0, all.Unread
+	for _, s := range all.Servers {
 		for _, file := range s.Paths() {
 			for _, one := range []string{file, path.Dir(file)} {
 				f, err := m.stat(one)
@@ -138,8 +110,8 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 					}
 					continue
 				}
-				if seen++; !m.onlyOf(s.uid, f) {
-					wrong = append(wrong, at(one, 0, f.String()))
+				if seen++; !m.onlyOf(s.User.uid, f) {
+					wrong = append(wrong, audit.At(one, 0, f.String()))
 				}
 			}
 		}
@@ -148,7 +120,7 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	wrong = slices.Compact(wrong)
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(count(len(wrong), "file or folder", "files and folders")+" others can write", "Take the rights of others from each one that is named: sudo chmod go-w FILE. Then read what is in it.", wrong...)
+		return audit.Failed(audit.Count(len(wrong), "file or folder", "files and folders")+" others can write", "Take the rights of others from each one that is named: sudo chmod go-w FILE. Then read what is in it.", wrong...)
 	case unread != nil:
 		return m.unread("programs of MCP servers", unread)
 	case seen == 0:

@@ -17,7 +17,7 @@ func privacyChecks() []check {
 			Reference:   "Apple Platform Deployment: privacy preferences",
 			Description: "Such a program reads the mail, messages and backups of everybody, and so does what it starts.",
 			Formula:     "PASS when no grant of full-disk access is in force, or only for programs of Apple. WARN otherwise, with the names. Skipped without full-disk access of its own, which root does not have by itself.",
-		}, run: fullDisk},
+		}, Run: fullDisk},
 	}
 }
 
@@ -42,7 +42,7 @@ func fullDisk(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("sqlite3", errWords)
 	}
 	if len(clients) > 0 {
-		return audit.Warned(count(len(clients), "program has", "programs have")+" it", "Take it from those that need not have it: System Settings, Privacy & Security, Full Disk Access.", prefixed("TCC.db: ", clients)...)
+		return audit.Warned(audit.Count(len(clients), "program has", "programs have")+" it", "Take it from those that need not have it: System Settings, Privacy & Security, Full Disk Access.", prefixed("TCC.db: ", clients)...)
 	}
 	return audit.Passed("No program but Apple's")
 }

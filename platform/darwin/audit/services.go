@@ -20,13 +20,13 @@ func serviceChecks() []check {
 			Reference:   "Lynis NETW-3012",
 			Description: "Each service that others can reach is a door; those nobody needs should be shut.",
 			Formula:     "PASS when nothing but SSH, AirDrop, AirPlay, Bonjour and DHCP listens below port 49152 on an address that is not loopback. WARN otherwise. Whether a firewall lets it in is not considered. Needs root, without which only own processes are seen.",
-		}, run: exposedServices},
+		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services shut off", Severity: audit.High, Weight: 8,
 			Reference:   "Lynis DBS-1882",
 			Description: "Data bases, caches and control interfaces trust whoever reaches them, or nearly.",
 			Formula:     "PASS when no well-known port of a data base, cache, container or model server listens on an address that is not loopback. FAIL otherwise. Needs root for a pass.",
-		}, run: internalServices},
+		}, Run: internalServices},
 	}
 }
 
@@ -47,7 +47,7 @@ type listener struct {
 
 // reachable lists the sockets that other hosts reach, once.
 func (m *machine) reachable(ctx context.Context) ([]listener, error) {
-	return m.listeners.get(func() ([]listener, error) {
+	return m.listeners.Get(func() ([]listener, error) {
 		if m.Sockets == nil {
 			return nil, posture.ErrNotLive
 		}
@@ -110,7 +110,7 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 	ports = slices.Compact(ports)
 	switch {
 	case len(others) > 0:
-		return audit.Warned(count(len(ports), "port", "ports")+": "+strings.Join(ports[:min(len(ports), 10)], ", "), "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", others...)
+		return audit.Warned(audit.Count(len(ports), "port", "ports")+": "+strings.Join(ports[:min(len(ports), 10)], ", "), "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", others...)
 	case !m.privileged():
 		return needsRoot("sockets of other users")
 	default:
@@ -138,7 +138,7 @@ func internalServices(ctx context.Context, m *machine) audit.Finding {
 	switch {
 	case len(names) > 0:
 		names = distinct(names)
-		return audit.Failed(count(len(names), "internal service listens", "internal services listen")+": "+strings.Join(names, ", "), "Bind each to 127.0.0.1.", evidence...)
+		return audit.Failed(audit.Count(len(names), "internal service listens", "internal services listen")+": "+strings.Join(names, ", "), "Bind each to 127.0.0.1.", evidence...)
 	case !m.privileged():
 		return needsRoot("sockets of other users")
 	default:

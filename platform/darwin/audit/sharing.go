@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func sharingChecks() []check {
@@ -18,55 +18,55 @@ func sharingChecks() []check {
 			Reference:   "mSCP system_settings_ssh_disable",
 			Description: "Whoever learns a password, or has a key, gets a shell from anywhere.",
 			Formula:     "PASS when launchd does not have com.openssh.sshd. WARN when it has; then the ssh checks look at its settings.",
-		}, run: shared("com.openssh.sshd", "sudo systemsetup -setremotelogin off")},
+		}, Run: shared("com.openssh.sshd", "sudo systemsetup -setremotelogin off")},
 		{About: audit.About{
 			ID: "sharing.screen", Name: "Screen Sharing", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_screen_sharing_disable",
 			Description: "Others see this screen and work the keyboard.",
 			Formula:     "PASS when launchd does not have com.apple.screensharing. WARN when it has.",
-		}, run: shared("com.apple.screensharing", "sudo launchctl disable system/com.apple.screensharing && sudo launchctl bootout system/com.apple.screensharing")},
+		}, Run: shared("com.apple.screensharing", "sudo launchctl disable system/com.apple.screensharing && sudo launchctl bootout system/com.apple.screensharing")},
 		{About: audit.About{
 			ID: "sharing.files", Name: "File Sharing", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_smbd_disable",
 			Description: "Shared folders can be read, and often written, from the network.",
 			Formula:     "PASS when launchd does not have com.apple.smbd. WARN when it has.",
-		}, run: shared("com.apple.smbd", "sudo launchctl disable system/com.apple.smbd && sudo launchctl bootout system/com.apple.smbd")},
+		}, Run: shared("com.apple.smbd", "sudo launchctl disable system/com.apple.smbd && sudo launchctl bootout system/com.apple.smbd")},
 		{About: audit.About{
 			ID: "sharing.guest", Name: "File Sharing with guests", Severity: audit.High, Weight: 5,
 			Reference:   "mSCP system_settings_guest_access_smb_disable",
 			Description: "Guests reach shared folders without a password.",
 			Formula:     "PASS when AllowGuestAccess of the file server is off. FAIL when it is on. Skipped when the key is absent. Does not apply while File Sharing is off.",
-		}, run: guestShares},
+		}, Run: guestShares},
 		{About: audit.About{
 			ID: "sharing.management", Name: "Remote Management", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_remote_management_disable",
 			Description: "Apple Remote Desktop sees the screen and runs commands as root.",
 			Formula:     "PASS when mdmclient says that remote desktop is off. WARN when it is on. Needs root.",
-		}, run: remoteManagement, limit: 10 * time.Second},
+		}, Run: remoteManagement, Limit: 10 * time.Second},
 		{About: audit.About{
 			ID: "sharing.apple_events", Name: "Remote Apple Events", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_rae_disable",
 			Description: "Programs on other computers steer those on this one.",
 			Formula:     "PASS when launchd does not have com.apple.AEServer. WARN when it has.",
-		}, run: shared("com.apple.AEServer", "sudo systemsetup -setremoteappleevents off")},
+		}, Run: shared("com.apple.AEServer", "sudo systemsetup -setremoteappleevents off")},
 		{About: audit.About{
 			ID: "sharing.printers", Name: "Printer Sharing", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_printer_sharing_disable",
 			Description: "The print server takes jobs from the network, and has had its share of holes.",
 			Formula:     "PASS when cupsctl says that printers are not shared. WARN when they are.",
-		}, run: sharedPrinters},
+		}, Run: sharedPrinters},
 		{About: audit.About{
 			ID: "sharing.internet", Name: "Internet Sharing", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_internet_sharing_disable",
 			Description: "This Mac lets others into the network that it is in.",
 			Formula:     "PASS when com.apple.nat says that it is off, or was never written: System Settings writes it when Internet Sharing is first set up. WARN when it is on.",
-		}, run: internetSharing},
+		}, Run: internetSharing},
 		{About: audit.About{
 			ID: "sharing.bluetooth", Name: "Bluetooth Sharing", Severity: audit.Low, Weight: 1,
 			Reference:   "mSCP system_settings_bluetooth_sharing_disable",
 			Description: "Files come in from devices nearby.",
 			Formula:     "PASS when every user who has set it has it off. WARN when one has it on. Skipped when nobody has set it, or no home can be read.",
-		}, run: bluetoothSharing},
+		}, Run: bluetoothSharing},
 	}
 }
 
@@ -123,7 +123,7 @@ func guestShares(ctx context.Context, m *machine) audit.Finding {
 	case !set:
 		return audit.Unseen(key + " is not set; the default of this release holds")
 	case guests:
-		return audit.Failed("On", "sudo sysadminctl -smbGuestAccess off", at(d.Where(key), 0, key+" is on"))
+		return audit.Failed("On", "sudo sysadminctl -smbGuestAccess off", audit.At(d.Where(key), 0, key+" is on"))
 	default:
 		return audit.Passed("Off")
 	}
@@ -131,7 +131,7 @@ func guestShares(ctx context.Context, m *machine) audit.Finding {
 
 // security asks the client of device management, once.
 func (m *machine) securityInfo(ctx context.Context) (securityInfo, error) {
-	return m.security.get(func() (securityInfo, error) {
+	return m.security.Get(func() (securityInfo, error) {
 		r, err := m.askWithin(ctx, 8*time.Second, "/usr/libexec/mdmclient", "QuerySecurityInfo")
 		if err != nil {
 			return securityInfo{}, err
@@ -187,7 +187,7 @@ func internetSharing(_ context.Context, m *machine) audit.Finding {
 	case !set || !known:
 		return audit.Unseen("com.apple.nat does not say")
 	case on:
-		return audit.Warned("On", "Switch it off in System Settings, General, Sharing.", at(d.Where("NAT"), 0, "NAT Enabled is on"))
+		return audit.Warned("On", "Switch it off in System Settings, General, Sharing.", audit.At(d.Where("NAT"), 0, "NAT Enabled is on"))
 	default:
 		return audit.Passed("Off")
 	}
@@ -214,7 +214,7 @@ func bluetoothSharing(_ context.Context, m *machine) audit.Finding {
 			if is, set := d.Bool(key); set {
 				seen++
 				if is {
-					on = append(on, at(d.Where(key), 0, key+" is on"))
+					on = append(on, audit.At(d.Where(key), 0, key+" is on"))
 				}
 			}
 		}

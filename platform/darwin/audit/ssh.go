@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/unix/sshdconf"
 )
 
@@ -22,25 +21,25 @@ func sshChecks() []check {
 			Reference:   "mSCP os_sshd_permit_root_login_configure",
 			Description: "An account whose name everybody knows is the first that is tried.",
 			Formula:     "PASS when PermitRootLogin is no, or lets keys in alone (prohibit-password, the default). FAIL when it is yes, WARN in a Match block. " + whenOn,
-		}, run: sshRule{"permitrootlogin", "prohibit-password", func(v string) bool { return v != "yes" }, "PermitRootLogin no"}.run},
+		}, Run: sshRule{"permitrootlogin", "prohibit-password", func(v string) bool { return v != "yes" }, "PermitRootLogin no"}.run},
 		{About: audit.About{
 			ID: "ssh.password_auth", Name: "SSH login with passwords", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP auth_ssh_password_authentication_disable",
 			Description: "Passwords can be guessed from the network, and many are.",
 			Formula:     "PASS when PasswordAuthentication is no. WARN when it is yes, which is the default. " + whenOn,
-		}, run: sshRule{"passwordauthentication", "yes", func(v string) bool { return v == "no" }, "PasswordAuthentication no"}.warns},
+		}, Run: sshRule{"passwordauthentication", "yes", func(v string) bool { return v == "no" }, "PasswordAuthentication no"}.warns},
 		{About: audit.About{
 			ID: "ssh.empty_passwords", Name: "SSH login without a password", Severity: audit.High, Weight: 7,
 			Reference:   "sshd_config(5): PermitEmptyPasswords",
 			Description: "An account without a password is open to everyone.",
 			Formula:     "PASS when PermitEmptyPasswords is no, the default. FAIL when it is yes, WARN in a Match block. " + whenOn,
-		}, run: sshRule{"permitemptypasswords", "no", func(v string) bool { return v == "no" }, "PermitEmptyPasswords no"}.run},
+		}, Run: sshRule{"permitemptypasswords", "no", func(v string) bool { return v == "no" }, "PermitEmptyPasswords no"}.run},
 		{About: audit.About{
 			ID: "ssh.max_auth_tries", Name: "SSH login attempts", Severity: audit.Low, Weight: 2,
 			Reference:   "sshd_config(5): MaxAuthTries",
 			Description: "Each connection may guess this often.",
 			Formula:     "PASS when MaxAuthTries is 6, the default, or less. WARN when it is more. " + whenOn,
-		}, run: sshRule{"maxauthtries", "6", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n <= 6 }, "MaxAuthTries 4"}.warns},
+		}, Run: sshRule{"maxauthtries", "6", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n <= 6 }, "MaxAuthTries 4"}.warns},
 	}
 }
 
@@ -57,7 +56,7 @@ type sshServer struct {
 
 // sshd reads the configuration of the server, once.
 func (m *machine) sshd(ctx context.Context) (sshServer, error) {
-	return m.server.get(func() (sshServer, error) {
+	return m.server.Get(func() (sshServer, error) {
 		on, err := m.loaded(ctx, "com.openssh.sshd")
 		if err != nil {
 			return sshServer{}, fmt.Errorf("launchctl: %w", err)
@@ -66,7 +65,7 @@ func (m *machine) sshd(ctx context.Context) (sshServer, error) {
 			return sshServer{}, errLoginOff
 		}
 		s := sshServer{}
-		if s.files, err = sshdconf.Read(tree{m}, "/etc/ssh/sshd_config"); err != nil {
+		if s.files, err = sshdconf.Read(m.tree(), "/etc/ssh/sshd_config"); err != nil {
 			return sshServer{}, err
 		}
 		if m.privileged() {
@@ -88,23 +87,6 @@ func (m *machine) askSSHD(ctx context.Context) map[string]sshdconf.Setting {
 		return nil
 	}
 	return c.Global
-}
-
-// A tree is the files of a machine, as the readers of configurations want them.
-type tree struct{ m *machine }
-
-var _ sshdconf.Tree = tree{}
-
-// Read implements [sshdconf.Tree].
-func (t tree) Read(name string) ([]byte, error) { return t.m.read(name) }
-
-// Names implements [sshdconf.Tree].
-func (t tree) Names(folder string) ([]string, error) {
-	names, err := t.m.names(folder, maxNames)
-	if hostfile.Missing(err) {
-		return nil, nil
-	}
-	return names, err
 }
 
 // An sshRule is a rule about one setting of sshd.

@@ -15,7 +15,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/platform/darwin/property"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func startupChecks() []check {
@@ -25,19 +25,19 @@ func startupChecks() []check {
 			Reference:   "MITRE ATT&CK T1543.001, T1543.004",
 			Description: "What starts by itself outlives a restart; without a signer nobody answers for it.",
 			Formula:     "PASS when codesign names a certificate for the program of each launch daemon and agent in /Library and in the homes in /Users. WARN for one that is not signed, or only by itself (ad hoc). Programs of macOS on the system volume count as signed. Skipped when the signature of one cannot be told.",
-		}, run: startupSigned, limit: 20 * time.Second},
+		}, Run: startupSigned, Limit: 20 * time.Second},
 		{About: audit.About{
 			ID: "startup.writable", Name: "Rights on what starts by itself", Severity: audit.High, Weight: 8,
 			Reference:   "MITRE ATT&CK T1574.010",
 			Description: "Whoever can write the file or the program of a launch daemon runs as root at the next start.",
 			Formula:     "PASS when only root, and for an agent in a home its user, can write the property lists, the programs and scripts that they name, and the folders that lead there. FAIL otherwise.",
-		}, run: startupWritable},
+		}, Run: startupWritable},
 		{About: audit.About{
 			ID: "startup.missing", Name: "Programs that start and are not there", Severity: audit.Low, Weight: 2,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "What is told to start and is not there starts what somebody puts there.",
 			Formula:     "PASS when the program of each launch daemon and agent in /Library and in the homes exists. WARN otherwise. Does not apply when there are none.",
-		}, run: startupMissing},
+		}, Run: startupMissing},
 	}
 }
 
@@ -63,7 +63,7 @@ type startup struct {
 
 // startup reads the property lists, once.
 func (m *machine) startup() (startup, error) {
-	return m.items.get(func() (startup, error) {
+	return m.items.Get(func() (startup, error) {
 		var s startup
 		for _, folder := range []string{"/Library/LaunchDaemons", "/Library/LaunchAgents"} {
 			s.take(m, "/", strings.TrimPrefix(folder, "/"), m.Owner)
@@ -205,18 +205,18 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 		switch {
 		case one.program == "" || ofSystem(one.program) || sign.missing:
 		case !printable(one.program):
-			odd = append(odd, at(one.file, 0, fmt.Sprintf("%s has control characters in its name", one.program)))
+			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s has control characters in its name", one.program)))
 		case !told:
 			unknown = one.program
 		case sign.by == "":
-			odd = append(odd, at(one.file, 0, fmt.Sprintf("%s is %s", one.program, sign.fault)))
+			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s is %s", one.program, sign.fault)))
 		default:
 			names = append(names, sign.by)
 		}
 	}
 	switch {
 	case len(odd) > 0:
-		return audit.Warned(count(len(odd), "item", "items")+" without a signer", "Remove each that nobody knows: sudo launchctl bootout system FILE (gui/UID for an agent), then delete the file.", odd...)
+		return audit.Warned(audit.Count(len(odd), "item", "items")+" without a signer", "Remove each that nobody knows: sudo launchctl bootout system FILE (gui/UID for an agent), then delete the file.", odd...)
 	case s.unread != nil:
 		return m.unread("launch items", s.unread)
 	case unknown != "":
@@ -224,13 +224,13 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	case len(names) == 0:
 		return audit.Passed("None that is not of macOS")
 	default:
-		return audit.Passed(count(len(s.list), "item", "items") + ", signed by " + strings.Join(distinct(names), "; "))
+		return audit.Passed(audit.Count(len(s.list), "item", "items") + ", signed by " + strings.Join(distinct(names), "; "))
 	}
 }
 
 // signers asks codesign about all programs at once.
 func (m *machine) signers(ctx context.Context, s startup) (map[string]signature, error) {
-	return m.signatures.get(func() (map[string]signature, error) {
+	return m.signatures.Get(func() (map[string]signature, error) {
 		programs := s.programs()
 		if len(programs) == 0 {
 			return nil, nil
@@ -330,14 +330,14 @@ func startupWritable(_ context.Context, m *machine) audit.Finding {
 				case err != nil:
 					unread = err
 				case !m.onlyOf(one.uid, f):
-					wrong = append(wrong, at(one.file, 0, place+" is "+f.String()))
+					wrong = append(wrong, audit.At(one.file, 0, place+" is "+f.String()))
 				}
 			}
 		}
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(count(len(wrong), "file or folder", "files and folders")+" others can write", "Make each root's alone: sudo chown root:wheel FILE && sudo chmod go-w FILE (for an agent in a home, its user's). Then read what it starts.", wrong...)
+		return audit.Failed(audit.Count(len(wrong), "file or folder", "files and folders")+" others can write", "Make each root's alone: sudo chown root:wheel FILE && sudo chmod go-w FILE (for an agent in a home, its user's). Then read what it starts.", wrong...)
 	case s.unread != nil:
 		return m.unread("launch items", s.unread)
 	case unread != nil:
@@ -345,7 +345,7 @@ func startupWritable(_ context.Context, m *machine) audit.Finding {
 	case len(s.list) == 0:
 		return audit.Passed("None that is not of macOS")
 	default:
-		return audit.Passed(count(len(s.list), "item", "items"))
+		return audit.Passed(audit.Count(len(s.list), "item", "items"))
 	}
 }
 
@@ -363,19 +363,19 @@ func startupMissing(_ context.Context, m *machine) audit.Finding {
 		_, err := m.stat(one.program)
 		switch {
 		case missing(err):
-			gone = append(gone, at(one.file, 0, one.program+" is not there"))
+			gone = append(gone, audit.At(one.file, 0, one.program+" is not there"))
 		case err != nil:
 			unread = err
 		}
 	}
 	switch {
 	case len(gone) > 0:
-		return audit.Warned(count(len(gone), "program is", "programs are")+" not there", "Remove the property list of what was taken off this Mac.", gone...)
+		return audit.Warned(audit.Count(len(gone), "program is", "programs are")+" not there", "Remove the property list of what was taken off this Mac.", gone...)
 	case unread != nil:
 		return m.unread("launch items", unread)
 	case len(s.list) == 0:
 		return audit.NotApplicable("nothing but macOS starts by itself")
 	default:
-		return audit.Passed(count(len(s.list), "item", "items"))
+		return audit.Passed(audit.Count(len(s.list), "item", "items"))
 	}
 }

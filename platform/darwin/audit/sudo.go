@@ -5,7 +5,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"regexp"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/platform/darwin/posture"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/sudoers"
 )
 
@@ -24,13 +23,13 @@ func sudoChecks() []check {
 			Reference:   "sudoers(5): NOPASSWD",
 			Description: "Whoever gets into such an account is root.",
 			Formula:     "PASS when no rule of sudo lets others than root run a command as root without a password. FAIL when one lets them run everything, WARN when it names commands. The lines for sentinel itself do not count. Needs root.",
-		}, run: sudoNoPassword},
+		}, Run: sudoNoPassword},
 		{About: audit.About{
 			ID: "sudo.timestamp", Name: "How long sudo remembers", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP os_sudo_timeout_configure, os_sudoers_timestamp_type_configure",
 			Description: "A program that runs in the meantime becomes root without the password.",
 			Formula:     "PASS when timestamp_timeout is 5 minutes, the default, or less, and is kept for each terminal alone. WARN otherwise. Needs root.",
-		}, run: sudoTimestamp},
+		}, Run: sudoTimestamp},
 	}
 }
 
@@ -42,8 +41,8 @@ func (m *machine) sudoPolicy() (sudoPolicy, error) {
 	if !m.privileged() {
 		return sudoPolicy{}, posture.ErrRoot
 	}
-	return m.sudo.get(func() (sudoPolicy, error) {
-		p, err := sudoers.Read(tree{m}, "/etc/sudoers")
+	return m.sudo.Get(func() (sudoPolicy, error) {
+		p, err := sudoers.Read(m.tree(), "/etc/sudoers")
 		return sudoPolicy{p}, err
 	})
 }
@@ -53,49 +52,7 @@ func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("sudoers", err)
 	}
-	all, some := p.open()
-	const fix = "Take NOPASSWD and !authenticate out of the lines that are named: sudo visudo -f FILE"
-	switch {
-	case len(all) > 0:
-		return audit.Failed("All commands as root without a password", fix, append(all, some...)...)
-	case len(some) > 0:
-		return audit.Warned(count(len(some), "command", "commands")+" without a password", fix, some...)
-	case p.Hole != nil:
-		return audit.Unread("sudoers", p.Hole)
-	default:
-		return audit.Passed("Always")
-	}
-}
-
-// open returns what the policy gives away without a password: everything as
-// root, and the rest.
-func (p sudoPolicy) open() (all, some []string) {
-	own := regexp.MustCompile(`^/usr/local/bin/sentinel --request [a-z_]+$`)
-	for _, d := range p.Defaults {
-		for _, option := range d.Options {
-			line := at(d.File, d.Line, "Defaults"+d.Scope+" "+option)
-			switch {
-			case option == "!authenticate" && d.Scope == "":
-				all = append(all, line)
-			case option == "!authenticate", strings.HasPrefix(option, "exempt_group"):
-				some = append(some, line)
-			}
-		}
-	}
-	for _, g := range p.Grants {
-		user, others, _ := strings.Cut(g.Users, " ")
-		onlyRoot := user == "root" && !strings.HasPrefix(others, ",")
-		if !g.NoPassword || onlyRoot || own.MatchString(g.Command) {
-			continue
-		}
-		line := at(g.File, g.Line, fmt.Sprintf("%s NOPASSWD: %s", g.Users, g.Command))
-		if g.Command == "ALL" && g.AsRoot() {
-			all = append(all, line)
-		} else {
-			some = append(some, line)
-		}
-	}
-	return all, some
+	return p.NoPassword(regexp.MustCompile(`^/usr/local/bin/sentinel --request [a-z_]+$`))
 }
 
 // longestMemory is the default of sudo, in minutes.
@@ -136,7 +93,7 @@ func (p sudoPolicy) remembered() []string {
 			default:
 				continue
 			}
-			last[name] = at(d.File, d.Line, "Defaults"+d.Scope+" "+option)
+			last[name] = audit.At(d.File, d.Line, "Defaults"+d.Scope+" "+option)
 		}
 	}
 	var wrong []string

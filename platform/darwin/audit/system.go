@@ -22,55 +22,55 @@ func systemChecks() []check {
 			Reference:   "mSCP os_sip_enable",
 			Description: "Without it whoever becomes root can change macOS itself, and keep what was changed from being seen.",
 			Formula:     "PASS when csrutil says enabled, or lists a custom configuration with every protection on. WARN when some protections are off, FAIL when all are.",
-		}, run: integrity},
+		}, Run: integrity},
 		{About: audit.About{
 			ID: "system.sealed", Name: "Sealed system volume", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP os_authenticated_root_enable",
 			Description: "The seal proves at every start that macOS is as Apple shipped it.",
 			Formula:     "PASS when csrutil says that the authenticated root is enabled. FAIL when it is disabled. Skipped before macOS 11, which has none.",
-		}, run: sealed},
+		}, Run: sealed},
 		{About: audit.About{
 			ID: "system.gatekeeper", Name: "Gatekeeper", Severity: audit.High, Weight: 8,
 			Reference:   "mSCP os_gatekeeper_enable",
 			Description: "Without Gatekeeper a downloaded program runs without a look at who signed it.",
 			Formula:     "PASS when spctl says that assessments are enabled. FAIL when they are disabled.",
-		}, run: gatekeeper},
+		}, Run: gatekeeper},
 		{About: audit.About{
 			ID: "system.filevault", Name: "FileVault", Severity: audit.High, Weight: 10,
 			Reference:   "mSCP system_settings_filevault_enforce",
 			Description: "Whoever has an unencrypted disk in hand reads everything on it.",
 			Formula:     "PASS when FileVault is on. WARN while it still encrypts, and when it will be switched on at the next restart or login. FAIL when it is off or decrypts.",
-		}, run: fileVault},
+		}, Run: fileVault},
 		{About: audit.About{
 			ID: "system.secure_boot", Name: "Secure Boot", Severity: audit.Medium, Weight: 6,
 			Reference:   "mSCP os_secure_boot_verify",
 			Description: "A lower level lets older or changed systems start, with holes that were closed since.",
 			Formula:     "PASS at Full Security. WARN at Reduced Security (Apple silicon) or Medium Security (T2). FAIL at Permissive Security or No Security. Does not apply to an Intel Mac without a T2 chip. As root bputil is asked where system_profiler does not say.",
-		}, run: secureBoot, limit: profilerLimit},
+		}, Run: secureBoot, Limit: profilerLimit},
 		{About: audit.About{
 			ID: "system.firmware_password", Name: "Firmware password", Severity: audit.Low, Weight: 3,
 			Reference:   "mSCP os_firmware_password_require",
 			Description: "Without one anybody at the keyboard starts an Intel Mac from another disk.",
 			Formula:     "PASS when firmwarepasswd says that a password is set. WARN when none is. Does not apply to Apple silicon, which has no such password. Needs root.",
-		}, run: firmwarePassword, limit: profilerLimit},
+		}, Run: firmwarePassword, Limit: profilerLimit},
 		{About: audit.About{
 			ID: "system.xprotect", Name: "XProtect", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP os_anti_virus_installed",
 			Description: "macOS recognises known malware by a list; with an old list it misses what is new.",
 			Formula:     "PASS when the contents of the newest XProtect bundle were made within 60 days. WARN within 180 days, FAIL when they are older. Skipped when there is no bundle. What is the newest list is not asked of Apple.",
-		}, run: xprotect},
+		}, Run: xprotect},
 		{About: audit.About{
 			ID: "system.kernel_extensions", Name: "Kernel extensions of others", Severity: audit.Medium, Weight: 4,
 			Reference:   "Apple Platform Security: kernel extensions",
 			Description: "What runs in the kernel has all rights, and a fault in it takes the Mac down.",
 			Formula:     "PASS when kmutil lists only extensions whose names begin with com.apple. WARN otherwise.",
-		}, run: kernelExtensions},
+		}, Run: kernelExtensions},
 		{About: audit.About{
 			ID: "system.extensions", Name: "System extensions", Severity: audit.Low, Weight: 2,
 			Reference:   "Apple Platform Deployment: system extensions",
 			Description: "System extensions see files, network or input of every program.",
 			Formula:     "PASS when each one that systemextensionsctl lists is of a named team and none waits for approval. WARN otherwise.",
-		}, run: systemExtensions},
+		}, Run: systemExtensions},
 	}
 }
 
@@ -153,7 +153,7 @@ func done(v posture.FileVault) string {
 
 // policy reads how the Mac starts, once.
 func (m *machine) policy(ctx context.Context) (posture.Boot, error) {
-	return m.boot.get(func() (posture.Boot, error) { return posture.ReadBoot(ctx, m.Runner) })
+	return m.boot.Get(func() (posture.Boot, error) { return posture.ReadBoot(ctx, m.Runner) })
 }
 
 func secureBoot(ctx context.Context, m *machine) audit.Finding {
@@ -223,7 +223,7 @@ func xprotect(_ context.Context, m *machine) audit.Finding {
 		return audit.Passed("Version " + x.Version + ", " + days(age))
 	}
 	f := audit.Warned("Version "+x.Version+", "+days(age), "Let macOS install security responses and system files by itself (System Settings, General, Software Update), then run: sudo softwareupdate --background",
-		at(x.Path, 0, "its contents are of "+x.Date.UTC().Format(time.DateOnly)))
+		audit.At(x.Path, 0, "its contents are of "+x.Date.UTC().Format(time.DateOnly)))
 	if age > staleList {
 		f.Status = audit.Fail
 	}
@@ -231,7 +231,7 @@ func xprotect(_ context.Context, m *machine) audit.Finding {
 }
 
 func days(age time.Duration) string {
-	return count(max(0, int(age/day)), "day", "days") + " old"
+	return audit.Count(max(0, int(age/day)), "day", "days") + " old"
 }
 
 func kernelExtensions(ctx context.Context, m *machine) audit.Finding {
@@ -246,7 +246,7 @@ func kernelExtensions(ctx context.Context, m *machine) audit.Finding {
 	case len(others) == 0:
 		return audit.Passed("None")
 	default:
-		return audit.Warned(count(len(others), "extension is", "extensions are")+" loaded", "Ask the maker of each for a version without a kernel extension, and remove what nobody needs.", prefixed("kmutil showloaded: ", others)...)
+		return audit.Warned(audit.Count(len(others), "extension is", "extensions are")+" loaded", "Ask the maker of each for a version without a kernel extension, and remove what nobody needs.", prefixed("kmutil showloaded: ", others)...)
 	}
 }
 
@@ -267,11 +267,11 @@ func systemExtensions(ctx context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(odd) > 0:
-		return audit.Warned(count(len(odd), "extension waits or names no team", "extensions wait or name no team"), "Approve or remove each in System Settings, General, Login Items & Extensions.", odd...)
+		return audit.Warned(audit.Count(len(odd), "extension waits or names no team", "extensions wait or name no team"), "Approve or remove each in System Settings, General, Login Items & Extensions.", odd...)
 	case len(list) == 0:
 		return audit.Passed("None")
 	default:
-		return audit.Passed(count(len(list), "extension", "extensions") + " of " + teams(list))
+		return audit.Passed(audit.Count(len(list), "extension", "extensions") + " of " + teams(list))
 	}
 }
 

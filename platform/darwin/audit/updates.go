@@ -27,49 +27,49 @@ func updateChecks() []check {
 			Reference:   "mSCP system_settings_softwareupdate_current",
 			Description: "Holes that are known and closed elsewhere are the first ones that are tried.",
 			Formula:     "PASS when softwareupdate, or its answer that was kept, names no update that closes security holes. FAIL otherwise. Skipped when it cannot be asked.",
-		}, run: securityUpdates, limit: scanLimit},
+		}, Run: securityUpdates, Limit: scanLimit},
 		{About: audit.About{
 			ID: "updates.check", Name: "Automatic check for updates", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_software_update_enforce",
 			Description: "A Mac that does not look for updates does not learn of them.",
 			Formula:     "PASS when AutomaticCheckEnabled is on, or softwareupdate --schedule says so where the key is absent. FAIL when it is off.",
-		}, run: updatesChecked},
+		}, Run: updatesChecked},
 		{About: audit.About{
 			ID: "updates.download", Name: "Automatic download of updates", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_software_update_download_enforce",
 			Description: "What is downloaded already can be installed at once.",
 			Formula:     "PASS when AutomaticDownload is on. WARN when it is off. " + absentIsSkipped,
-		}, run: updateKey(softwareUpdate, "AutomaticDownload", audit.Warn)},
+		}, Run: updateKey(softwareUpdate, "AutomaticDownload", audit.Warn)},
 		{About: audit.About{
 			ID: "updates.install", Name: "Automatic installation of macOS", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_install_macos_updates_enforce",
 			Description: "Updates that wait for a person wait too long.",
 			Formula:     "PASS when AutomaticallyInstallMacOSUpdates is on. WARN when it is off. " + absentIsSkipped,
-		}, run: updateKey(softwareUpdate, "AutomaticallyInstallMacOSUpdates", audit.Warn)},
+		}, Run: updateKey(softwareUpdate, "AutomaticallyInstallMacOSUpdates", audit.Warn)},
 		{About: audit.About{
 			ID: "updates.critical", Name: "Automatic security responses", Severity: audit.High, Weight: 6,
 			Reference:   "mSCP system_settings_critical_update_install_enforce",
 			Description: "Security responses close holes between the updates of macOS.",
 			Formula:     "PASS when CriticalUpdateInstall is on. FAIL when it is off. " + absentIsSkipped,
-		}, run: updateKey(softwareUpdate, "CriticalUpdateInstall", audit.Fail)},
+		}, Run: updateKey(softwareUpdate, "CriticalUpdateInstall", audit.Fail)},
 		{About: audit.About{
 			ID: "updates.data", Name: "Automatic system data files", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP os_config_data_install_enforce",
 			Description: "The lists of known malware and revoked certificates come this way.",
 			Formula:     "PASS when ConfigDataInstall is on. FAIL when it is off. " + absentIsSkipped,
-		}, run: updateKey(softwareUpdate, "ConfigDataInstall", audit.Fail)},
+		}, Run: updateKey(softwareUpdate, "ConfigDataInstall", audit.Fail)},
 		{About: audit.About{
 			ID: "updates.apps", Name: "Automatic updates of applications", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_software_update_app_update_enforce",
 			Description: "Applications have holes as well as the system has.",
 			Formula:     "PASS when AutoUpdate of the App Store is on. WARN when it is off. " + absentIsSkipped,
-		}, run: updateKey(commerce, "AutoUpdate", audit.Warn)},
+		}, Run: updateKey(commerce, "AutoUpdate", audit.Warn)},
 		{About: audit.About{
 			ID: "updates.last_check", Name: "Last check for updates", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_softwareupdate_current",
 			Description: "Old knowledge of updates says nothing about what is missing today.",
 			Formula:     "PASS when the last check that succeeded, LastFullSuccessfulDate or LastSuccessfulDate, is within 7 days. WARN within 30 days, FAIL when it is older. Skipped when no date is kept.",
-		}, run: lastCheck},
+		}, Run: lastCheck},
 	}
 }
 
@@ -90,12 +90,12 @@ func securityUpdates(ctx context.Context, m *machine) audit.Finding {
 	if len(evidence) == 0 {
 		evidence = []string{fmt.Sprint("softwareupdate: ", w.Count)}
 	}
-	return audit.Failed(count(w.Count, "security update waits", "security updates wait"), "See them: sentinel --check-updates; then install them in System Settings, General, Software Update, or: sudo softwareupdate --install --all --restart", evidence...)
+	return audit.Failed(audit.Count(w.Count, "security update waits", "security updates wait"), "See them: sentinel --check-updates; then install them in System Settings, General, Software Update, or: sudo softwareupdate --install --all --restart", evidence...)
 }
 
 // updating reads the preferences of Software Update, once.
 func (m *machine) updatePrefs() (prefs.Domain, error) {
-	return m.updating.get(func() (prefs.Domain, error) { return m.prefs(softwareUpdate) })
+	return m.updating.Get(func() (prefs.Domain, error) { return m.prefs(softwareUpdate) })
 }
 
 const updateSettings = "Switch it on in System Settings, General, Software Update, Automatic Updates (the button with the i)."
@@ -107,7 +107,7 @@ func updatesChecked(ctx context.Context, m *machine) audit.Finding {
 	}
 	const key = "AutomaticCheckEnabled"
 	on, set := d.Bool(key)
-	where := at(d.Where(key), 0, key)
+	where := audit.At(d.Where(key), 0, key)
 	if !set {
 		r, err := m.ask(ctx, "/usr/sbin/softwareupdate", "--schedule")
 		if err != nil {
@@ -142,7 +142,7 @@ func updateKey(domain, key string, bad audit.Status) func(context.Context, *mach
 		case on:
 			return audit.Passed("On")
 		default:
-			return audit.Finding{Status: bad, Value: "Off", Fix: updateSettings, Evidence: []string{at(d.Where(key), 0, key+" is off")}}
+			return audit.Finding{Status: bad, Value: "Off", Fix: updateSettings, Evidence: []string{audit.At(d.Where(key), 0, key+" is off")}}
 		}
 	}
 }
@@ -155,7 +155,7 @@ func lastCheck(_ context.Context, m *machine) audit.Finding {
 	last, where := time.Time{}, ""
 	for _, key := range []string{"LastFullSuccessfulDate", "LastSuccessfulDate", "LastBackgroundSuccessfulDate"} {
 		if when, set := d.Time(key); set && when.After(last) {
-			last, where = when, at(d.Where(key), 0, key+" "+when.UTC().Format(time.DateOnly))
+			last, where = when, audit.At(d.Where(key), 0, key+" "+when.UTC().Format(time.DateOnly))
 		}
 	}
 	age := m.now().Sub(last)

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxEntries bounds how many accounts are read.

@@ -12,7 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/platform/linux/audit/userdb"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func accountChecks() []check {
@@ -22,49 +22,49 @@ func accountChecks() []check {
 			Reference:   "CIS 5.4.2.1, Lynis AUTH-9204",
 			Description: "A second account with user id 0 is root under a name that nobody watches.",
 			Formula:     "PASS when root alone has user id 0 in /etc/passwd. FAIL otherwise.",
-		}, run: uidZero},
+		}, Run: uidZero},
 		{About: audit.About{
 			ID: "accounts.empty_passwords", Name: "No account without a password", Severity: audit.High, Weight: 10,
 			Reference:   "CIS 7.2.2, Lynis AUTH-9283",
 			Description: "Everyone who reaches a login prompt gets in.",
 			Formula:     "PASS when no password field of /etc/passwd and /etc/shadow is empty. FAIL otherwise. Skipped when /etc/shadow cannot be read, which takes root.",
-		}, run: emptyPasswords},
+		}, Run: emptyPasswords},
 		{About: audit.About{
 			ID: "accounts.password_hashes", Name: "Stored passwords", Severity: audit.Medium, Weight: 6,
 			Reference:   "CIS 5.4.1.4, CIS 7.2.1, Lynis AUTH-9229",
 			Description: "Whoever gets hold of weak hashes has the passwords within hours.",
 			Formula:     "PASS when all are yescrypt, scrypt, bcrypt, SHA-512 or SHA-256, or locked. FAIL for DES, MD5, SHA-1 or NT, and for any hash in /etc/passwd, which everyone reads. WARN for an unknown form. Skipped without root.",
-		}, run: passwordHashes},
+		}, Run: passwordHashes},
 		{About: audit.About{
 			ID: "accounts.hash_method", Name: "Method for new passwords", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 5.3.3.4.3, CIS 5.4.1.4, Lynis AUTH-9229",
 			Description: "New passwords are stored so that they can be guessed fast.",
 			Formula:     "PASS when pam_unix in the password stack, or else ENCRYPT_METHOD of login.defs, names yescrypt, gost_yescrypt, bcrypt or blowfish, sha512 or sha256. FAIL for another. Where neither names one, shadow's default is DES: FAIL.",
-		}, run: hashMethod},
+		}, Run: hashMethod},
 		{About: audit.About{
 			ID: "accounts.duplicates", Name: "Accounts and groups are unique", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 7.2.5, CIS 7.2.6, CIS 7.2.7, CIS 7.2.8, Lynis AUTH-9208, Lynis AUTH-9222, Lynis AUTH-9228",
 			Description: "Two accounts that the system cannot tell apart share their files and their blame.",
 			Formula:     "PASS when no name and no id is there twice in /etc/passwd and /etc/group, and each line has the form of one. FAIL otherwise. A second user id 0 is counted by accounts.uid_zero.",
-		}, run: duplicates},
+		}, Run: duplicates},
 		{About: audit.About{
 			ID: "accounts.system_shells", Name: "System accounts cannot log in", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 5.4.2.7",
 			Description: "A service that was taken over has a shell to work with.",
 			Formula:     "PASS when every account from 1 below UID_MIN of login.defs (1000 without), and nobody, has nologin, false, sync, halt or shutdown for a shell. WARN otherwise.",
-		}, run: systemShells},
+		}, Run: systemShells},
 		{About: audit.About{
 			ID: "accounts.password_aging", Name: "Passwords expire", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 5.4.1.1, Lynis AUTH-9286",
 			Description: "A password that leaked works for ever. NIST SP 800-63B advises against expiry without cause; exempt the check if you follow it.",
 			Formula:     "PASS when PASS_MAX_DAYS of login.defs is 1 to 365. WARN otherwise.",
-		}, run: passwordAging},
+		}, Run: passwordAging},
 		{About: audit.About{
 			ID: "accounts.umask", Name: "Default umask", Severity: audit.Low, Weight: 2,
 			Reference:   "CIS 5.4.3.3, Lynis AUTH-9328",
 			Description: "Every user reads the new files of all others.",
 			Formula:     "PASS when UMASK of login.defs takes all from others and writing from the group (027, 077). WARN when others may read. FAIL when the group or others may write, or when it is no mask.",
-		}, run: umask},
+		}, Run: umask},
 	}
 }
 
@@ -95,12 +95,12 @@ func uidZero(_ context.Context, m *machine) audit.Finding {
 	var wrong []string
 	for _, u := range users {
 		if u.UID == 0 && u.Name != "root" {
-			wrong = append(wrong, at(passwdFile, u.Line, u.Name+" has user id 0"))
+			wrong = append(wrong, audit.At(passwdFile, u.Line, u.Name+" has user id 0"))
 		}
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(count(len(wrong), "other account has", "other accounts have")+" user id 0", "Find out who made it; then give it another id (usermod -u) or remove it", wrong...)
+		return audit.Failed(audit.Count(len(wrong), "other account has", "other accounts have")+" user id 0", "Find out who made it; then give it another id (usermod -u) or remove it", wrong...)
 	case len(bad) > 0:
 		return unformed(passwdFile, bad)
 	default:
@@ -114,13 +114,6 @@ func unformed(file string, bad []int) audit.Finding {
 }
 
 // count puts a number before a noun.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
-
 // A field is the password of one account, and where it stands.
 type field struct {
 	name, hash, file string
@@ -161,12 +154,12 @@ func emptyPasswords(_ context.Context, m *machine) audit.Finding {
 	var wrong []string
 	for _, f := range fields {
 		if userdb.Judge(f.hash) == userdb.Empty {
-			wrong = append(wrong, at(f.file, f.line, f.name+" has no password"))
+			wrong = append(wrong, audit.At(f.file, f.line, f.name+" has no password"))
 		}
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(count(len(wrong), "account has", "accounts have")+" no password", "Lock each account that is named: sudo passwd -l NAME", wrong...)
+		return audit.Failed(audit.Count(len(wrong), "account has", "accounts have")+" no password", "Lock each account that is named: sudo passwd -l NAME", wrong...)
 	case whole != nil:
 		return audit.Unread("/etc/shadow", whole)
 	default:
@@ -181,9 +174,9 @@ func passwordHashes(_ context.Context, m *machine) audit.Finding {
 	for _, f := range fields {
 		switch s := userdb.Judge(f.hash); {
 		case s == userdb.Weak, s == userdb.Strong && f.file == passwdFile:
-			weak = append(weak, at(f.file, f.line, f.name+" has a weak hash, or one that everyone can read"))
+			weak = append(weak, audit.At(f.file, f.line, f.name+" has a weak hash, or one that everyone can read"))
 		case s == userdb.Unknown:
-			odd = append(odd, at(f.file, f.line, f.name+" has a hash of an unknown form"))
+			odd = append(odd, audit.At(f.file, f.line, f.name+" has a hash of an unknown form"))
 		case s == userdb.Strong:
 			strong++
 		}
@@ -191,13 +184,13 @@ func passwordHashes(_ context.Context, m *machine) audit.Finding {
 	const fix = "Set ENCRYPT_METHOD YESCRYPT in /etc/login.defs (and in PAM); then have each account that is named set a new password: sudo passwd NAME"
 	switch {
 	case len(weak) > 0:
-		return audit.Failed(count(len(weak), "password is", "passwords are")+" stored weakly", fix, weak...)
+		return audit.Failed(audit.Count(len(weak), "password is", "passwords are")+" stored weakly", fix, weak...)
 	case whole != nil:
 		return audit.Unread("/etc/shadow", whole)
 	case len(odd) > 0:
-		return audit.Warned(count(len(odd), "password is", "passwords are")+" stored in an unknown form", fix, odd...)
+		return audit.Warned(audit.Count(len(odd), "password is", "passwords are")+" stored in an unknown form", fix, odd...)
 	default:
-		return audit.Passed(count(strong, "password", "passwords") + ", all stored well")
+		return audit.Passed(audit.Count(strong, "password", "passwords") + ", all stored well")
 	}
 }
 
@@ -227,7 +220,7 @@ func (m *machine) hashMethod() (method, where string, err error) {
 			return "", "", err
 		}
 		if method, line := pamMethod(string(raw)); method != "" {
-			return method, at(file, line, "pam_unix "+method), nil
+			return method, audit.At(file, line, "pam_unix "+method), nil
 		}
 	}
 	defs, err := m.loginDefs()
@@ -235,9 +228,9 @@ func (m *machine) hashMethod() (method, where string, err error) {
 		return "", "", err
 	}
 	if d, set := defs["ENCRYPT_METHOD"]; set {
-		return d.Value, at(loginDefs, d.Line, "ENCRYPT_METHOD "+d.Value), nil
+		return d.Value, audit.At(loginDefs, d.Line, "ENCRYPT_METHOD "+d.Value), nil
 	}
-	return "DES, which is the default", at(loginDefs, 0, "no ENCRYPT_METHOD"), nil
+	return "DES, which is the default", audit.At(loginDefs, 0, "no ENCRYPT_METHOD"), nil
 }
 
 // pamMethod returns the option of pam_unix(8) that names a method in the
@@ -285,27 +278,27 @@ func duplicates(_ context.Context, m *machine) audit.Finding {
 	names, ids := map[string]bool{}, map[int]bool{}
 	for _, u := range users {
 		if names[u.Name] || ids[u.UID] && u.UID != 0 {
-			wrong = append(wrong, at(passwdFile, u.Line, fmt.Sprintf("the name %s or the id %d is there before", u.Name, u.UID)))
+			wrong = append(wrong, audit.At(passwdFile, u.Line, fmt.Sprintf("the name %s or the id %d is there before", u.Name, u.UID)))
 		}
 		names[u.Name], ids[u.UID] = true, true
 	}
 	names, ids = map[string]bool{}, map[int]bool{}
 	for _, g := range groups {
 		if names[g.Name] || ids[g.GID] {
-			wrong = append(wrong, at("/etc/group", g.Line, fmt.Sprintf("the name %s or the id %d is there before", g.Name, g.GID)))
+			wrong = append(wrong, audit.At("/etc/group", g.Line, fmt.Sprintf("the name %s or the id %d is there before", g.Name, g.GID)))
 		}
 		names[g.Name], ids[g.GID] = true, true
 	}
 	if len(wrong) > 0 {
-		return audit.Failed(count(len(wrong), "line is", "lines are")+" wrong", "Look at the lines with: sudo pwck -r && sudo grpck -r; then give each account a name and an id of its own", wrong...)
+		return audit.Failed(audit.Count(len(wrong), "line is", "lines are")+" wrong", "Look at the lines with: sudo pwck -r && sudo grpck -r; then give each account a name and an id of its own", wrong...)
 	}
-	return audit.Passed(count(len(users), "account", "accounts") + ", " + count(len(groups), "group", "groups"))
+	return audit.Passed(audit.Count(len(users), "account", "accounts") + ", " + audit.Count(len(groups), "group", "groups"))
 }
 
 func formless(file string, bad []int) []string {
 	var lines []string
 	for _, line := range bad {
-		lines = append(lines, at(file, line, "the line has not the form of one"))
+		lines = append(lines, audit.At(file, line, "the line has not the form of one"))
 	}
 	return lines
 }
@@ -327,12 +320,12 @@ func systemShells(_ context.Context, m *machine) audit.Finding {
 	var wrong []string
 	for _, u := range users {
 		if system := u.UID > 0 && u.UID < people || u.Name == "nobody"; system && logsIn(u.Shell) {
-			wrong = append(wrong, at(passwdFile, u.Line, u.Name+" has the shell "+u.Shell))
+			wrong = append(wrong, audit.At(passwdFile, u.Line, u.Name+" has the shell "+u.Shell))
 		}
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Warned(count(len(wrong), "system account has", "system accounts have")+" a shell", "Give each account that is named no shell, unless somebody needs it: sudo usermod -s /usr/sbin/nologin NAME", wrong...)
+		return audit.Warned(audit.Count(len(wrong), "system account has", "system accounts have")+" a shell", "Give each account that is named no shell, unless somebody needs it: sudo usermod -s /usr/sbin/nologin NAME", wrong...)
 	case len(bad) > 0:
 		return unformed(passwdFile, bad)
 	default:
@@ -358,13 +351,13 @@ func passwordAging(_ context.Context, m *machine) audit.Finding {
 	d, set := defs["PASS_MAX_DAYS"]
 	days, err := strconv.Atoi(d.Value)
 	if err == nil && days >= 1 && days <= 365 {
-		return audit.Passed("after " + count(days, "day", "days"))
+		return audit.Passed("after " + audit.Count(days, "day", "days"))
 	}
 	value := "They do not expire"
 	if set {
 		value += ": PASS_MAX_DAYS " + d.Value
 	}
-	return audit.Warned(value, "Set PASS_MAX_DAYS 365 in /etc/login.defs; for accounts that exist: sudo chage -M 365 NAME", at(loginDefs, d.Line, "PASS_MAX_DAYS "+d.Value))
+	return audit.Warned(value, "Set PASS_MAX_DAYS 365 in /etc/login.defs; for accounts that exist: sudo chage -M 365 NAME", audit.At(loginDefs, d.Line, "PASS_MAX_DAYS "+d.Value))
 }
 
 func umask(_ context.Context, m *machine) audit.Finding {
@@ -380,7 +373,7 @@ func umask(_ context.Context, m *machine) audit.Finding {
 		d.Value = "022"
 	}
 	mask, err := strconv.ParseUint(d.Value, 8, 12)
-	evidence := at(loginDefs, d.Line, "UMASK "+d.Value)
+	evidence := audit.At(loginDefs, d.Line, "UMASK "+d.Value)
 	const fix = "Set UMASK 027 in /etc/login.defs"
 	switch {
 	case err != nil || mask&0o022 != 0o022:

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/posture"
+	"sentinel/platform/unix/hostfile"
 )
 
 func bootChecks() []check {
@@ -20,25 +20,25 @@ func bootChecks() []check {
 			Reference:   "Lynis BOOT-5116",
 			Description: "Whoever can write the disk can start another kernel, or one that was changed.",
 			Formula:     "PASS when the firmware verified what it booted. WARN when it is off, FAIL in setup mode, in which anyone enrols keys. Does not apply without UEFI. Skipped where the firmware is hidden, as in containers.",
-		}, run: secureBoot},
+		}, Run: secureBoot},
 		{About: audit.About{
 			ID: "boot.lockdown", Name: "Kernel lockdown", Severity: audit.Low, Weight: 2,
 			Reference:   "kernel_lockdown(7)",
 			Description: "Root, or whoever became root, can change the running kernel.",
 			Formula:     "PASS when it is integrity or confidentiality. WARN when it is none. Does not apply to a kernel without it.",
-		}, run: lockdown},
+		}, Run: lockdown},
 		{About: audit.About{
 			ID: "boot.taint", Name: "Kernel is unchanged", Severity: audit.Low, Weight: 2,
 			Reference:   "Kernel documentation: admin-guide/tainted-kernels",
 			Description: "Modules that nobody signed, or that were forced in, run with all rights.",
 			Formula:     "PASS when /proc/sys/kernel/tainted has none of these bits: proprietary (1), out of tree (4096), unsigned (8192), overridden ACPI table (256). WARN for one of them, FAIL for a module that was forced in (2).",
-		}, run: taint},
+		}, Run: taint},
 		{About: audit.About{
 			ID: "boot.cpu_mitigations", Name: "CPU flaws are mitigated", Severity: audit.Medium, Weight: 4,
 			Reference:   "Kernel documentation: admin-guide/hw-vuln",
 			Description: "Programs read what others and the kernel hold in memory.",
 			Formula:     "PASS when no file of /sys/devices/system/cpu/vulnerabilities begins with Vulnerable. WARN otherwise.",
-		}, run: cpuMitigations},
+		}, Run: cpuMitigations},
 	}
 }
 
@@ -128,7 +128,7 @@ func cpuMitigations(_ context.Context, m *machine) audit.Finding {
 			return audit.Unread(vulnerabilities, err)
 		}
 		if strings.HasPrefix(text, "Vulnerable") {
-			open = append(open, at(vulnerabilities+"/"+name, 0, text))
+			open = append(open, audit.At(vulnerabilities+"/"+name, 0, text))
 		}
 	}
 	switch {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func containerChecks() []check {
@@ -20,13 +20,13 @@ func containerChecks() []check {
 			Reference:   "CIS Docker 3.16, Lynis CONT-8108",
 			Description: "Whoever may talk to Docker is root: a container can have the whole disk.",
 			Formula:     "PASS when the sockets of docker, containerd, podman and CRI-O belong to root, not everyone can write them, and the group that may has no members. FAIL when everyone can write one or its owner is not root. WARN when users are in the group. Does not apply without a socket.",
-		}, run: containerSocket},
+		}, Run: containerSocket},
 		{About: audit.About{
 			ID: "containers.network", Name: "Control of containers over the network", Severity: audit.High, Weight: 8,
 			Reference:   "CIS Docker 2.7",
 			Description: "A control port of Docker without client certificates makes everyone who reaches it root.",
 			Formula:     "PASS when /etc/docker/daemon.json names no tcp:// address but of loopback, or demands client certificates (tlsverify). FAIL otherwise. Does not apply without that file.",
-		}, run: containerNetwork},
+		}, Run: containerNetwork},
 	}
 }
 
@@ -40,12 +40,12 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	v := verdictOn{well: "for root alone"}
 	var open, shared []string
 	for _, file := range containerSockets {
-		v.look(m, file, func(f meta) bool {
+		v.look(m, file, func(f hostfile.Meta) bool {
 			switch {
-			case f.uid != m.Owner || f.mode.Perm()&0o002 != 0:
-				open = append(open, at(file, 0, f.String()))
-			case f.mode.Perm()&0o020 != 0 && len(who.members[f.gid]) > 0:
-				shared = append(shared, at("/etc/group", 0, strings.Join(who.members[f.gid], ", ")+" may use "+file))
+			case f.UID != m.Owner || f.Mode.Perm()&0o002 != 0:
+				open = append(open, audit.At(file, 0, f.String()))
+			case f.Mode.Perm()&0o020 != 0 && len(who.members[f.GID]) > 0:
+				shared = append(shared, audit.At("/etc/group", 0, strings.Join(who.members[f.GID], ", ")+" may use "+file))
 			}
 			return true
 		})
@@ -95,7 +95,7 @@ func openHosts(raw []byte) ([]string, error) {
 		address, tcp := strings.CutPrefix(host, "tcp://")
 		local := slices.ContainsFunc([]string{"127.", "localhost", "[::1]"}, func(l string) bool { return strings.HasPrefix(address, l) })
 		if tcp && !local && !config.TLSVerify {
-			open = append(open, at(dockerConfig, 0, host))
+			open = append(open, audit.At(dockerConfig, 0, host))
 		}
 	}
 	return open, nil

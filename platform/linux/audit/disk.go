@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/mounts"
+	"sentinel/platform/unix/hostfile"
 )
 
 func diskChecks() []check {
@@ -22,13 +22,13 @@ func diskChecks() []check {
 			Reference:   "Lynis CRYP-7930",
 			Description: "Whoever gets hold of the disk reads everything on it, passwords and keys included.",
 			Formula:     "PASS when all that / stores goes through dm-crypt, whatever lies between. WARN when it does not. Skipped where the devices below / cannot be seen, as in containers, and for zfs and bcachefs. Disks that encrypt by themselves do not count.",
-		}, run: rootEncrypted},
+		}, Run: rootEncrypted},
 		{About: audit.About{
 			ID: "disk.swap", Name: "Swap encryption", Severity: audit.Low, Weight: 2,
 			Reference:   "crypttab(5)",
 			Description: "What was in memory, keys included, is left on the disk.",
 			Formula:     "PASS when each area of /proc/swaps is zram, or goes through dm-crypt, itself or the file system it lies in. WARN otherwise. Does not apply without swap.",
-		}, run: swapEncrypted},
+		}, Run: swapEncrypted},
 	}
 }
 
@@ -93,13 +93,13 @@ func swapEncrypted(_ context.Context, m *machine) audit.Finding {
 			return audit.Unread("swap", hostfile.Reason(err))
 		}
 		if !encrypted {
-			clear = append(clear, at("/proc/swaps", 0, a.name))
+			clear = append(clear, audit.At("/proc/swaps", 0, a.name))
 		}
 	}
 	if len(clear) > 0 {
-		return audit.Warned(count(len(clear), "area", "areas")+" in the clear", "Put it on an encrypted device with a key made anew at each boot: the option swap of crypttab(5); or use zram", clear...)
+		return audit.Warned(audit.Count(len(clear), "area", "areas")+" in the clear", "Put it on an encrypted device with a key made anew at each boot: the option swap of crypttab(5); or use zram", clear...)
 	}
-	return audit.Passed(count(len(areas), "area", "areas"))
+	return audit.Passed(audit.Count(len(areas), "area", "areas"))
 }
 
 // A swapArea is one line of /proc/swaps.

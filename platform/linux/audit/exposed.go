@@ -20,25 +20,25 @@ func serviceChecks() []check {
 			Reference:   "CIS 2.1.22, Lynis NETW-3012",
 			Description: "Each service that others can reach is a door; those nobody needs should be shut.",
 			Formula:     "PASS when nothing but SSH and the clients of DHCP and time listens on an address that is not loopback. WARN otherwise. Whether the packet filter lets it in is not considered.",
-		}, run: exposedServices},
+		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services shut off", Severity: audit.High, Weight: 8,
 			Reference:   "CIS 2.1, Lynis DBS-1882",
 			Description: "Data bases, caches and control interfaces trust whoever reaches them, or nearly.",
 			Formula:     "PASS when no well-known port of a data base, cache, cluster or container control interface listens on an address that is not loopback. FAIL otherwise.",
-		}, run: knownPorts(internalPorts, "internal service listens", "internal services listen", "Bind each to 127.0.0.1, or let the packet filter admit only who needs it")},
+		}, Run: knownPorts(internalPorts, "internal service listens", "internal services listen", "Bind each to 127.0.0.1, or let the packet filter admit only who needs it")},
 		{About: audit.About{
 			ID: "services.cleartext", Name: "Services without encryption", Severity: audit.High, Weight: 7,
 			Reference:   "CIS 2.1, Lynis INSE-8000",
 			Description: "What these protocols carry, passwords included, can be read and changed on the way.",
 			Formula:     "PASS when no port of telnet, rlogin, rsh, rexec, FTP, TFTP, finger, NIS or X11 listens on an address that is not loopback. FAIL otherwise.",
-		}, run: knownPorts(cleartextPorts, "service without encryption listens", "services without encryption listen", "Replace each by SSH or a protocol with TLS, and remove it")},
+		}, Run: knownPorts(cleartextPorts, "service without encryption listens", "services without encryption listen", "Replace each by SSH or a protocol with TLS, and remove it")},
 		{About: audit.About{
 			ID: "services.snmp", Name: "SNMP community", Severity: audit.High, Weight: 4,
 			Reference:   "CIS 2.1.15, Lynis SNMP-3306",
 			Description: "The communities public and private are the first that everyone tries; the latter often lets them change settings.",
 			Formula:     "PASS when /etc/snmp/snmpd.conf names no community public or private for others than this host. FAIL otherwise. Does not apply without that file.",
-		}, run: snmpCommunity},
+		}, Run: snmpCommunity},
 	}
 }
 
@@ -82,7 +82,7 @@ func outside(a netip.Addr) bool { return !a.IsLoopback() }
 // owner. Ports above those of services are left out for UDP: they are of clients that wait for
 // an answer.
 func (m *machine) reachable(ctx context.Context) ([]listener, error) {
-	return m.listeners.get(func() ([]listener, error) { return m.readListeners(ctx) })
+	return m.listeners.Get(func() ([]listener, error) { return m.readListeners(ctx) })
 }
 
 func (m *machine) readListeners(ctx context.Context) ([]listener, error) {
@@ -156,7 +156,7 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 	if len(others) == 0 {
 		return audit.Passed("Nothing but SSH")
 	}
-	return audit.Warned(count(len(ports), "port", "ports")+" beside SSH: "+first(ports),
+	return audit.Warned(audit.Count(len(ports), "port", "ports")+" beside SSH: "+first(ports),
 		"Stop each service that nobody needs (sudo systemctl disable --now NAME), bind it to 127.0.0.1, or accept it with an exemption.", others...)
 }
 
@@ -200,6 +200,6 @@ func knownPorts(known map[port]string, one, many, fix string) func(context.Conte
 		}
 		slices.Sort(names)
 		names = slices.Compact(names)
-		return audit.Failed(count(len(names), one, many)+": "+strings.Join(names, ", "), fix+".", evidence...)
+		return audit.Failed(audit.Count(len(names), one, many)+": "+strings.Join(names, ", "), fix+".", evidence...)
 	}
 }

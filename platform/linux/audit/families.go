@@ -16,7 +16,7 @@ package audit
 //     and stay below the root. Programs run through machine.command, which only a live
 //     system has. Lists are cut where they are read.
 //   - What several checks need is read once: a memo field of machine.
-//   - Evidence names the place: at("/etc/passwd", line, text), or "COMMAND: text". Texts need not
+//   - Evidence names the place: audit.At("/etc/passwd", line, text), or "COMMAND: text". Texts need not
 //     be cleaned, but no text of the machine goes into a fix: people run it.
 //   - A parser is a function of its own, pure and bounded, with a fuzz target; a large one is a
 //     package below this folder.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func fileChecks() []check {
@@ -21,7 +21,7 @@ func fileChecks() []check {
 			Reference:   "CIS 7.1.5, Lynis FILE-7524",
 			Description: "Whoever can read the hashes can guess passwords at leisure; whoever can write them sets their own.",
 			Formula:     "PASS when /etc/shadow, /etc/gshadow and their backups belong to root and the group root or shadow, and nobody else can read or write them. FAIL otherwise.",
-		}, run: permissions{
+		}, Run: permissions{
 			files: []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-"},
 			most:  0o640, group: "shadow", fix: "sudo chown root:shadow FILE; sudo chmod 0640 FILE",
 		}.run},
@@ -30,7 +30,7 @@ func fileChecks() []check {
 			Reference:   "CIS 7.1.1, Lynis FILE-7524",
 			Description: "Whoever can write /etc/passwd or /etc/group is root.",
 			Formula:     "PASS when /etc/passwd, /etc/group and their backups belong to root and only root can write them. FAIL otherwise.",
-		}, run: permissions{
+		}, Run: permissions{
 			files: []string{"/etc/passwd", "/etc/passwd-", "/etc/group", "/etc/group-", "/etc/subuid", "/etc/subgid", "/etc/shells", "/etc/nsswitch.conf"},
 			most:  0o644, fix: "sudo chown root:root FILE; sudo chmod 0644 FILE",
 		}.run},
@@ -39,7 +39,7 @@ func fileChecks() []check {
 			Reference:   "CIS 5.1.2",
 			Description: "Whoever can read the private key of this host can pretend to be it.",
 			Formula:     "PASS when each /etc/ssh/ssh_host_*_key belongs to root and nobody else can read it, but for the group ssh_keys of Red Hat. FAIL otherwise. Does not apply without such keys.",
-		}, run: permissions{
+		}, Run: permissions{
 			folder: "/etc/ssh", match: "ssh_host_*_key", most: 0o640, group: "ssh_keys", groupOnly: true,
 			fix: "sudo chown root:root FILE; sudo chmod 0600 FILE; then make new keys if somebody may have read it",
 		}.run},
@@ -48,43 +48,43 @@ func fileChecks() []check {
 			Reference:   "CIS 2.4.1, Lynis SCHD-7704",
 			Description: "Whoever can write a task that root runs is root.",
 			Formula:     "PASS when /etc/crontab and everything in /etc/cron.* belongs to root and only root can write it, and each crontab of a user belongs to that user or root. FAIL otherwise. Does not apply without cron. Skipped when the crontabs of users cannot be seen.",
-		}, run: cron},
+		}, Run: cron},
 		{About: audit.About{
 			ID: "files.units", Name: "Permissions of service definitions", Severity: audit.High, Weight: 7,
 			Reference:   "Lynis BOOT-5184",
 			Description: "Whoever can write the definition of a service decides what root runs at boot.",
 			Formula:     "PASS when everything in /etc/systemd/system, /usr/lib/systemd/system, /etc/init.d and /etc/rc.local belongs to root and only root can write it. FAIL otherwise.",
-		}, run: units},
+		}, Run: units},
 		{About: audit.About{
 			ID: "files.boot_loader", Name: "Permissions of the boot loader", Severity: audit.High, Weight: 5,
 			Reference:   "CIS 1.4.2, Lynis BOOT-5121",
 			Description: "Whoever can write the configuration of the boot loader or a kernel decides what is started.",
 			Formula:     "PASS when the configuration of the boot loader, the kernels and the initial file systems in /boot belong to root and only root can write them. FAIL otherwise. Does not apply without them.",
-		}, run: bootFiles},
+		}, Run: bootFiles},
 		{About: audit.About{
 			ID: "files.boot_password", Name: "Password of the boot loader", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.4.1, Lynis BOOT-5122",
 			Description: "Whoever is at the console can start the machine as root without a password.",
 			Formula:     "PASS when GRUB asks for a password (a superuser is set), WARN when it does not. Does not apply without GRUB. Skipped when its configuration cannot be read.",
-		}, run: bootPassword},
+		}, Run: bootPassword},
 		{About: audit.About{
 			ID: "files.shared_folders", Name: "Sticky bit of shared folders", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis FILE-6362",
 			Description: "Without the sticky bit everyone can replace the temporary files of everyone, root included.",
 			Formula:     "PASS when those of /tmp, /var/tmp and /dev/shm that everyone can write belong to root and have the sticky bit. FAIL otherwise.",
-		}, run: sharedFolders},
+		}, Run: sharedFolders},
 		{About: audit.About{
 			ID: "files.secrets", Name: "Permissions of keys and passwords", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis DBS-1882",
 			Description: "Keys and passwords of services, once read, open what they protect from anywhere.",
 			Formula:     "PASS when nobody but the owner and the group can read private keys (/etc/ssl/private, WireGuard, Kerberos) and the files with passwords of Redis, PostgreSQL, MySQL, SNMP and PPP. FAIL otherwise. Does not apply without them.",
-		}, run: secrets},
+		}, Run: secrets},
 		{About: audit.About{
 			ID: "files.homes", Name: "Permissions of home folders", Severity: audit.High, Weight: 6,
 			Reference:   "CIS 7.2.9, CIS 7.2.10, Lynis HOME-9304",
 			Description: "Whoever can write to the home of a user, or to the list of keys in it, can log in as that user.",
 			Formula:     "PASS when the home folder of each account with a shell, its .ssh and its authorized_keys belong to that account or root and nobody else can write them. FAIL otherwise. Skipped when they cannot be seen.",
-		}, run: homes},
+		}, Run: homes},
 	}
 }
 
@@ -114,22 +114,22 @@ func (p permissions) run(_ context.Context, m *machine) audit.Finding {
 	}
 	v := verdictOn{well: "root alone can change them"}
 	for _, file := range files {
-		v.look(m, file, func(f meta) bool { return p.keeps(m, f) })
+		v.look(m, file, func(f hostfile.Meta) bool { return p.keeps(m, f) })
 	}
 	v.fix = "Give each file that is named its permissions back: " + p.fix
 	return v.finding()
 }
 
 // keeps says whether a file follows the rule.
-func (p permissions) keeps(m *machine, f meta) bool {
-	perm := f.mode.Perm()
-	if f.uid != m.Owner || perm&^p.most != 0 {
+func (p permissions) keeps(m *machine, f hostfile.Meta) bool {
+	perm := f.Mode.Perm()
+	if f.UID != m.Owner || perm&^p.most != 0 {
 		return false
 	}
-	if p.group == "" || perm&0o070 == 0 || f.gid == 0 && !p.groupOnly {
+	if p.group == "" || perm&0o070 == 0 || f.GID == 0 && !p.groupOnly {
 		return true
 	}
-	return m.isGroup(f.gid, p.group)
+	return m.isGroup(f.GID, p.group)
 }
 
 // isGroup says whether a group has a name. The group of the user that owns the
@@ -161,7 +161,7 @@ type verdictOn struct {
 
 // look judges a file through links, as the one who uses it follows them. One
 // that is not there is no fault.
-func (v *verdictOn) look(m *machine, file string, good func(meta) bool) {
+func (v *verdictOn) look(m *machine, file string, good func(hostfile.Meta) bool) {
 	f, err := m.stat(file)
 	switch {
 	case hostfile.Missing(err), errors.Is(err, fs.ErrNotExist):
@@ -171,13 +171,13 @@ func (v *verdictOn) look(m *machine, file string, good func(meta) bool) {
 		v.seen++
 	default:
 		v.seen++
-		v.wrong = append(v.wrong, at(file, 0, f.String()))
+		v.wrong = append(v.wrong, audit.At(file, 0, f.String()))
 	}
 }
 
 // lookIn judges a folder and what is in it.
-func (v *verdictOn) lookIn(m *machine, folder string, good func(name string, f meta) bool) {
-	v.look(m, folder, func(f meta) bool { return good("", f) })
+func (v *verdictOn) lookIn(m *machine, folder string, good func(name string, f hostfile.Meta) bool) {
+	v.look(m, folder, func(f hostfile.Meta) bool { return good("", f) })
 	names, err := m.names(folder, maxNames)
 	if hostfile.Missing(err) {
 		return
@@ -186,7 +186,7 @@ func (v *verdictOn) lookIn(m *machine, folder string, good func(name string, f m
 		v.miss(folder, err)
 	}
 	for _, name := range names {
-		v.look(m, folder+"/"+name, func(f meta) bool { return good(name, f) })
+		v.look(m, folder+"/"+name, func(f hostfile.Meta) bool { return good(name, f) })
 	}
 }
 
@@ -199,20 +199,20 @@ func (v *verdictOn) miss(file string, err error) {
 func (v *verdictOn) finding() audit.Finding {
 	switch {
 	case len(v.wrong) > 0:
-		return audit.Failed(count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", v.fix, v.wrong...)
+		return audit.Failed(audit.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", v.fix, v.wrong...)
 	case v.unread != nil:
 		return audit.Unread(v.unread.(*fs.PathError).Path, v.unread) //nolint:errorlint,forcetypeassert // miss alone sets it
 	case v.seen == 0:
 		return audit.NotApplicable("there are no such files here")
 	default:
-		return audit.Passed(count(v.seen, "file or folder", "files and folders") + ", " + v.well)
+		return audit.Passed(audit.Count(v.seen, "file or folder", "files and folders") + ", " + v.well)
 	}
 }
 
 // rootAlone says that only root can change a file. /dev/null stands for a
 // service that is masked.
-func (m *machine) rootAlone(f meta) bool {
-	return f.mode&fs.ModeCharDevice != 0 || f.uid == m.Owner && (f.mode.Perm()&0o022 == 0 || f.mode.Perm()&0o002 == 0 && f.gid == m.Owner)
+func (m *machine) rootAlone(f hostfile.Meta) bool {
+	return f.Mode&fs.ModeCharDevice != 0 || f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Mode.Perm()&0o002 == 0 && f.GID == m.Owner)
 }
 
 func cron(_ context.Context, m *machine) audit.Finding {
@@ -220,7 +220,7 @@ func cron(_ context.Context, m *machine) audit.Finding {
 	v.look(m, "/etc/crontab", m.rootAlone)
 	v.look(m, "/etc/anacrontab", m.rootAlone)
 	for _, folder := range []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"} {
-		v.lookIn(m, folder, func(_ string, f meta) bool { return m.rootAlone(f) })
+		v.lookIn(m, folder, func(_ string, f hostfile.Meta) bool { return m.rootAlone(f) })
 	}
 	if v.seen == 0 && v.unread == nil {
 		return audit.NotApplicable("cron is not here")
@@ -235,7 +235,7 @@ func cron(_ context.Context, m *machine) audit.Finding {
 			v.miss(folder, err)
 		}
 		for _, name := range names {
-			v.look(m, folder+"/"+name, func(f meta) bool { return f.mode.IsDir() || m.crontabOf(who, name, f) })
+			v.look(m, folder+"/"+name, func(f hostfile.Meta) bool { return f.Mode.IsDir() || m.crontabOf(who, name, f) })
 		}
 	}
 	return v.finding()
@@ -243,22 +243,22 @@ func cron(_ context.Context, m *machine) audit.Finding {
 
 // crontabOf says whether a crontab is in the hands of the user it is named
 // after.
-func (m *machine) crontabOf(who people, name string, f meta) bool {
-	if f.mode.Perm()&0o022 != 0 {
+func (m *machine) crontabOf(who people, name string, f hostfile.Meta) bool {
+	if f.Mode.Perm()&0o022 != 0 {
 		return false
 	}
 	for _, u := range who.users {
-		if u.Name == name && u.UID == f.uid {
+		if u.Name == name && u.UID == f.UID {
 			return true
 		}
 	}
-	return f.uid == m.Owner
+	return f.UID == m.Owner
 }
 
 func units(_ context.Context, m *machine) audit.Finding {
 	v := verdictOn{well: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
 	for _, folder := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/init.d"} {
-		v.lookIn(m, folder, func(_ string, f meta) bool { return m.rootAlone(f) })
+		v.lookIn(m, folder, func(_ string, f hostfile.Meta) bool { return m.rootAlone(f) })
 	}
 	v.look(m, "/etc/rc.local", m.rootAlone)
 	return v.finding()
@@ -271,7 +271,7 @@ func bootFiles(_ context.Context, m *machine) audit.Finding {
 	for _, file := range []string{"/boot/grub", "/boot/grub/grub.cfg", "/boot/grub/user.cfg", "/boot/grub2", "/boot/grub2/grub.cfg", "/boot/grub2/user.cfg", "/boot/loader/loader.conf", "/boot/efi", "/boot/efi/EFI", "/efi", "/etc/default/grub", "/etc/lilo.conf"} {
 		v.look(m, file, m.rootAlone)
 	}
-	v.lookIn(m, "/boot", func(name string, f meta) bool {
+	v.lookIn(m, "/boot", func(name string, f hostfile.Meta) bool {
 		started := strings.HasPrefix(name, "vmlinuz") || strings.HasPrefix(name, "initr") || strings.HasPrefix(name, "config-") || name == ""
 		return !started || m.rootAlone(f)
 	})
@@ -298,7 +298,7 @@ func bootPassword(_ context.Context, m *machine) audit.Finding {
 		if asksPassword(string(raw)) || strings.Contains(string(user), "GRUB2_PASSWORD=grub.pbkdf2") {
 			return audit.Passed("GRUB asks for a password")
 		}
-		return audit.Warned("GRUB asks for no password", fix, at(file, 0, "no superuser with a password"))
+		return audit.Warned("GRUB asks for no password", fix, audit.At(file, 0, "no superuser with a password"))
 	}
 	return audit.NotApplicable("GRUB is not here")
 }
@@ -320,8 +320,8 @@ func asksPassword(config string) bool {
 func sharedFolders(_ context.Context, m *machine) audit.Finding {
 	v := verdictOn{well: "all with the sticky bit", fix: "Set the owner and the bit again: sudo chown root:root FOLDER; sudo chmod 1777 FOLDER"}
 	for _, folder := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-		v.look(m, folder, func(f meta) bool {
-			return f.uid == m.Owner && (f.mode.Perm()&0o022 == 0 || f.mode&fs.ModeSticky != 0)
+		v.look(m, folder, func(f hostfile.Meta) bool {
+			return f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Mode&fs.ModeSticky != 0)
 		})
 	}
 	return v.finding()
@@ -345,7 +345,7 @@ func homes(_ context.Context, m *machine) audit.Finding {
 			continue
 		}
 		for _, file := range []string{"", "/.ssh", "/.ssh/authorized_keys"} {
-			v.look(m, path.Clean(u.Home)+file, func(f meta) bool { return (f.uid == u.UID || f.uid == m.Owner) && m.hersAlone(who, u.GID, f) })
+			v.look(m, path.Clean(u.Home)+file, func(f hostfile.Meta) bool { return (f.UID == u.UID || f.UID == m.Owner) && m.hersAlone(who, u.GID, f) })
 		}
 	}
 	for _, file := range []string{"/root", "/root/.ssh", "/root/.ssh/authorized_keys"} {
@@ -356,18 +356,18 @@ func homes(_ context.Context, m *machine) audit.Finding {
 
 // hersAlone says whether nobody else can write: a group may, when it is the
 // user's own and nobody else's, as distributions make one for each user.
-func (m *machine) hersAlone(who people, gid int, f meta) bool {
-	if f.mode.Perm()&0o002 != 0 {
+func (m *machine) hersAlone(who people, gid int, f hostfile.Meta) bool {
+	if f.Mode.Perm()&0o002 != 0 {
 		return false
 	}
-	if f.mode.Perm()&0o020 == 0 {
+	if f.Mode.Perm()&0o020 == 0 {
 		return true
 	}
 	users := 0
 	for _, u := range who.users {
-		if u.GID == f.gid {
+		if u.GID == f.GID {
 			users++
 		}
 	}
-	return f.gid == gid && users == 1 && len(who.members[gid]) == 0
+	return f.GID == gid && users == 1 && len(who.members[gid]) == 0
 }

@@ -9,7 +9,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/firewall"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func firewallChecks() []check {
@@ -19,13 +19,13 @@ func firewallChecks() []check {
 			Reference:   "CIS 4.1.1, Lynis FIRE-4590",
 			Description: "Without a packet filter every service that listens can be reached by everyone on the network.",
 			Formula:     "PASS when rules that filter what comes in are loaded, by the same reading as firewall_status. FAIL when none are. Skipped when they cannot be read, which takes root.",
-		}, run: firewallActive},
+		}, Run: firewallActive},
 		{About: audit.About{
 			ID: "firewall.default_deny", Name: "Firewall default policy", Severity: audit.Medium, Weight: 6,
 			Reference:   "CIS 4.2.7, CIS 4.3.8, Lynis FIRE-4508",
 			Description: "A filter that lets in what no rule names protects only against what somebody thought of.",
 			Formula:     "PASS when a chain that sees what comes in has the policy drop, for IPv4 and for IPv6. WARN when IPv4 or IPv6 has none. Skipped without root, and when no filter is loaded at all.",
-		}, run: firewallDefaultDeny},
+		}, Run: firewallDefaultDeny},
 	}
 }
 

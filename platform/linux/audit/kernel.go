@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/posture"
+	"sentinel/platform/unix/hostfile"
 )
 
 func kernelChecks() []check {
@@ -20,79 +20,79 @@ func kernelChecks() []check {
 			Reference:   "CIS 1.5.1, Lynis KRNL-6000",
 			Description: "Memory at known places makes a flaw in any program easy to use.",
 			Formula:     "PASS when kernel.randomize_va_space is 2. FAIL otherwise.",
-		}, run: sysctl{[]string{"kernel/randomize_va_space"}, is(2), audit.Fail, "kernel.randomize_va_space = 2"}.run},
+		}, Run: sysctl{[]string{"kernel/randomize_va_space"}, is(2), audit.Fail, "kernel.randomize_va_space = 2"}.run},
 		{About: audit.About{
 			ID: "kernel.kptr_restrict", Name: "Kernel addresses hidden", Severity: audit.Low, Weight: 2,
 			Reference:   "Lynis KRNL-6000",
 			Description: "Addresses of the kernel help to take it over.",
 			Formula:     "PASS when kernel.kptr_restrict is 1 or 2. WARN when it is 0.",
-		}, run: sysctl{[]string{"kernel/kptr_restrict"}, from(1), audit.Warn, "kernel.kptr_restrict = 1"}.run},
+		}, Run: sysctl{[]string{"kernel/kptr_restrict"}, from(1), audit.Warn, "kernel.kptr_restrict = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.dmesg_restrict", Name: "Kernel log for root alone", Severity: audit.Low, Weight: 2,
 			Reference:   "Lynis KRNL-6000",
 			Description: "The kernel's log tells every user about hardware, addresses and crashes.",
 			Formula:     "PASS when kernel.dmesg_restrict is 1. WARN when it is 0.",
-		}, run: sysctl{[]string{"kernel/dmesg_restrict"}, from(1), audit.Warn, "kernel.dmesg_restrict = 1"}.run},
+		}, Run: sysctl{[]string{"kernel/dmesg_restrict"}, from(1), audit.Warn, "kernel.dmesg_restrict = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.ptrace_scope", Name: "Tracing of processes restricted", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 1.5.2",
 			Description: "A program that was taken over can read the passwords in all other programs of its user.",
 			Formula:     "PASS when kernel.yama.ptrace_scope is 1, 2 or 3. WARN when it is 0. Does not apply to a kernel without Yama.",
-		}, run: sysctl{[]string{"kernel/yama/ptrace_scope"}, from(1), audit.Warn, "kernel.yama.ptrace_scope = 1"}.run},
+		}, Run: sysctl{[]string{"kernel/yama/ptrace_scope"}, from(1), audit.Warn, "kernel.yama.ptrace_scope = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.suid_dumpable", Name: "No core dumps of privileged programs", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 1.5.3, Lynis KRNL-6000",
 			Description: "The memory of a program with more rights than its user may hold what the user must not see.",
 			Formula:     "PASS when fs.suid_dumpable is 0, or 2 with a core_pattern that is a pipe or an absolute path. FAIL when it is 1, WARN for 2 with a relative pattern.",
-		}, run: suidDumpable},
+		}, Run: suidDumpable},
 		{About: audit.About{
 			ID: "kernel.core_pattern", Name: "Core dumps kept safe", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.5.3, Lynis KRNL-5820",
 			Description: "A core dump in the folder of the program holds its secrets, and nobody clears it away.",
 			Formula:     "PASS when kernel.core_pattern is a pipe to a program that nobody but root can write, an absolute path, or empty. WARN for a relative pattern. FAIL for a program that others can write: the kernel runs it as root.",
-		}, run: corePattern},
+		}, Run: corePattern},
 		{About: audit.About{
 			ID: "kernel.protected_links", Name: "Links in shared folders guarded", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis KRNL-6000",
 			Description: "A link in /tmp makes a program of root write where an attacker wants.",
 			Formula:     "PASS when fs.protected_symlinks and fs.protected_hardlinks are 1. FAIL when one is 0.",
-		}, run: sysctl{[]string{"fs/protected_symlinks", "fs/protected_hardlinks"}, from(1), audit.Fail, "fs.protected_symlinks = 1 and fs.protected_hardlinks = 1"}.run},
+		}, Run: sysctl{[]string{"fs/protected_symlinks", "fs/protected_hardlinks"}, from(1), audit.Fail, "fs.protected_symlinks = 1 and fs.protected_hardlinks = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.protected_files", Name: "Files and pipes in shared folders guarded", Severity: audit.Low, Weight: 2,
 			Reference:   "Lynis KRNL-6000",
 			Description: "A file or a pipe that somebody put into /tmp before takes what a program of root writes.",
 			Formula:     "PASS when fs.protected_fifos and fs.protected_regular are 1 or 2. WARN when one is 0.",
-		}, run: sysctl{[]string{"fs/protected_fifos", "fs/protected_regular"}, from(1), audit.Warn, "fs.protected_fifos = 1 and fs.protected_regular = 2"}.run},
+		}, Run: sysctl{[]string{"fs/protected_fifos", "fs/protected_regular"}, from(1), audit.Warn, "fs.protected_fifos = 1 and fs.protected_regular = 2"}.run},
 		{About: audit.About{
 			ID: "kernel.sysrq", Name: "Magic SysRq key restricted", Severity: audit.Low, Weight: 1,
 			Reference:   "Lynis KRNL-6000",
 			Description: "Whoever reaches the keyboard can read the memory of the kernel out to the console or end every process.",
 			Formula:     "PASS when kernel.sysrq allows neither all (1) nor debugging dumps (8) nor signals to processes (64). WARN otherwise. Debian's 438 holds none of 8 and 64.",
-		}, run: sysctl{[]string{"kernel/sysrq"}, sysrqSafe, audit.Warn, "kernel.sysrq = 176"}.run},
+		}, Run: sysctl{[]string{"kernel/sysrq"}, sysrqSafe, audit.Warn, "kernel.sysrq = 176"}.run},
 		{About: audit.About{
 			ID: "kernel.kexec", Name: "Loading another kernel disabled", Severity: audit.Low, Weight: 1,
 			Reference:   "Lynis KRNL-6000",
 			Description: "Root, or whoever became root, can start another kernel without the checks of the boot.",
 			Formula:     "PASS when kernel.kexec_load_disabled is 1, or lockdown is in force, which checks what is loaded. WARN otherwise.",
-		}, run: kexec},
+		}, Run: kexec},
 		{About: audit.About{
 			ID: "kernel.modules", Name: "Loading of kernel modules", Severity: audit.Low, Weight: 1,
 			Reference:   "Lynis KRNL-6000",
 			Description: "Whoever became root can load a module that hides everything from you.",
 			Formula:     "PASS when kernel.modules_disabled is 1, when the kernel takes only signed modules (module.sig_enforce), or when lockdown is in force. WARN otherwise.",
-		}, run: modules},
+		}, Run: modules},
 		{About: audit.About{
 			ID: "kernel.unprivileged_bpf", Name: "BPF for root alone", Severity: audit.Medium, Weight: 3,
 			Reference:   "Lynis KRNL-6000",
 			Description: "Programs that users load into the kernel have often been the way to become root.",
 			Formula:     "PASS when kernel.unprivileged_bpf_disabled is 1 or 2. WARN when it is 0.",
-		}, run: sysctl{[]string{"kernel/unprivileged_bpf_disabled"}, from(1), audit.Warn, "kernel.unprivileged_bpf_disabled = 1"}.run},
+		}, Run: sysctl{[]string{"kernel/unprivileged_bpf_disabled"}, from(1), audit.Warn, "kernel.unprivileged_bpf_disabled = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.user_namespaces", Name: "User namespaces restricted", Severity: audit.Low, Weight: 1,
 			Reference:   "user_namespaces(7)",
 			Description: "A user namespace shows every user parts of the kernel that were written for root; browsers and rootless containers need it all the same.",
 			Formula:     "PASS when kernel.unprivileged_userns_clone is 0, user.max_user_namespaces is 0, or AppArmor restricts them (kernel.apparmor_restrict_unprivileged_userns is 1). WARN otherwise.",
-		}, run: userNamespaces},
+		}, Run: userNamespaces},
 	}
 }
 
@@ -176,9 +176,9 @@ func (m *machine) lends(name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		sticky := f.mode.IsDir() && f.mode&fs.ModeSticky != 0
-		if f.uid != m.Owner || f.mode&0o022 != 0 && !sticky {
-			return at(next, 0, f.String()), nil
+		sticky := f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0
+		if f.UID != m.Owner || f.Mode&0o022 != 0 && !sticky {
+			return audit.At(next, 0, f.String()), nil
 		}
 		if next == "/" {
 			return "", nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func loggingChecks() []check {
@@ -18,31 +18,31 @@ func loggingChecks() []check {
 			Reference:   "CIS 6.1.1, Lynis LOGG-2130",
 			Description: "Without a log nobody learns what an intruder did, nor that there was one.",
 			Formula:     "PASS when systemd-journald, rsyslog, syslog-ng, syslogd, metalog or socklog runs. FAIL otherwise. Does not apply in a container without an init system.",
-		}, run: logService},
+		}, Run: logService},
 		{About: audit.About{
 			ID: "logging.kept", Name: "Logs kept over a reboot", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 6.1.1.4, CIS 6.1.2",
 			Description: "A log in memory is gone with the reboot that an intruder can force.",
 			Formula:     "PASS when a syslog service runs, or journald keeps its journal in /var/log/journal (Storage is persistent, or auto and the folder exists). WARN otherwise. Does not apply when neither runs.",
-		}, run: logKept},
+		}, Run: logKept},
 		{About: audit.About{
 			ID: "logging.permissions", Name: "Permissions of logs", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 6.1.4, Lynis LOGG-2146",
 			Description: "Whoever can write a log removes the traces; some hold what only administrators should read.",
 			Formula:     "PASS when no file in /var/log and its folders one level down can be written by everyone, and those with logins, mail and audit records can be read by root and its groups alone. FAIL for a file that everyone can write, WARN for one that everyone can read.",
-		}, run: logPermissions},
+		}, Run: logPermissions},
 		{About: audit.About{
 			ID: "logging.audit", Name: "Audit service", Severity: audit.Low, Weight: 2,
 			Reference:   "CIS 6.2.1, Lynis ACCT-9628",
 			Description: "The kernel's audit shows who changed what as which user; without its service it goes nowhere.",
 			Formula:     "PASS when auditd (or laurel, go-audit, auditbeat) runs and its log is there. FAIL when auditd runs and its log is gone. WARN when none runs. Does not apply in a container.",
-		}, run: auditService},
+		}, Run: auditService},
 		{About: audit.About{
 			ID: "logging.audit_rules", Name: "Audit rules", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 6.2.3, Lynis ACCT-9630",
 			Description: "Without rules the audit service records logins and little else.",
 			Formula:     "PASS when /etc/audit/rules.d or /etc/audit/audit.rules hold a rule that watches something. WARN when they hold none. Skipped when they cannot be read. Does not apply without auditd.",
-		}, run: auditRules},
+		}, Run: auditRules},
 	}
 }
 
@@ -86,7 +86,7 @@ func logKept(ctx context.Context, m *machine) audit.Finding {
 	case storage == "persistent", folder && (storage == "auto" || storage == ""):
 		return audit.Passed("journald keeps its journal in /var/log/journal")
 	case storage == "":
-		where = at("/var/log/journal", 0, "is not there, and Storage is not set")
+		where = audit.At("/var/log/journal", 0, "is not there, and Storage is not set")
 	}
 	return audit.Warned("The journal is lost with a reboot", "Keep it: sudo mkdir -p /etc/systemd/journald.conf.d; write [Journal] and Storage=persistent into a file there that ends in .conf; then: sudo systemctl restart systemd-journald", where)
 }
@@ -112,7 +112,7 @@ func (m *machine) iniSetting(section, key, file string, folders ...string) (valu
 			return "", "", err
 		}
 		if v, line := parseINI(text, section, key); line > 0 {
-			value, where = v, at(file, line, key+"="+v)
+			value, where = v, audit.At(file, line, key+"="+v)
 		}
 	}
 	return value, where, nil
@@ -150,12 +150,12 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("/var/log", err)
 	}
 	judge := func(file, name string) {
-		v.look(m, file, func(f meta) bool {
+		v.look(m, file, func(f hostfile.Meta) bool {
 			switch {
-			case f.mode.Perm()&0o002 != 0:
-				open = append(open, at(file, 0, f.String()))
-			case f.mode.Perm()&0o004 != 0 && isPrivate(name):
-				readable = append(readable, at(file, 0, f.String()))
+			case f.Mode.Perm()&0o002 != 0:
+				open = append(open, audit.At(file, 0, f.String()))
+			case f.Mode.Perm()&0o004 != 0 && isPrivate(name):
+				readable = append(readable, audit.At(file, 0, f.String()))
 			}
 			return true
 		})
@@ -173,13 +173,13 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 	}
 	switch fix := "Take the rights of others from each one that is named: sudo chmod o-rwx FILE; and see what creates it (logrotate, rsyslog's umask)."; {
 	case len(open) > 0:
-		return audit.Failed(count(len(open), "log", "logs")+" can be written by everyone", fix, open...)
+		return audit.Failed(audit.Count(len(open), "log", "logs")+" can be written by everyone", fix, open...)
 	case len(readable) > 0:
-		return audit.Warned(count(len(readable), "log", "logs")+" with logins can be read by everyone", fix, readable...)
+		return audit.Warned(audit.Count(len(readable), "log", "logs")+" with logins can be read by everyone", fix, readable...)
 	case v.unread != nil:
 		return audit.Unread("/var/log", v.unread)
 	default:
-		return audit.Passed(count(v.seen, "log", "logs"))
+		return audit.Passed(audit.Count(v.seen, "log", "logs"))
 	}
 }
 
@@ -229,7 +229,7 @@ func (m *machine) auditLog() audit.Finding {
 	}
 	_, err = m.stat(log)
 	if hostfile.Missing(err) {
-		return audit.Failed("auditd runs and its log is gone", "Look whether somebody removed it, then: sudo systemctl restart auditd", at(file, line, "log_file = "+log))
+		return audit.Failed("auditd runs and its log is gone", "Look whether somebody removed it, then: sudo systemctl restart auditd", audit.At(file, line, "log_file = "+log))
 	}
 	if err != nil {
 		return audit.Unread(log, err)
@@ -260,9 +260,9 @@ func auditRules(_ context.Context, m *machine) audit.Finding {
 		rules += countRules(text)
 	}
 	if rules == 0 {
-		return audit.Warned("No rule watches anything", "Add rules, such as those in /usr/share/doc/auditd/examples, to /etc/audit/rules.d; then: sudo augenrules --load", at("/etc/audit/rules.d", 0, "no line with -w or -a"))
+		return audit.Warned("No rule watches anything", "Add rules, such as those in /usr/share/doc/auditd/examples, to /etc/audit/rules.d; then: sudo augenrules --load", audit.At("/etc/audit/rules.d", 0, "no line with -w or -a"))
 	}
-	return audit.Passed(count(rules, "rule", "rules"))
+	return audit.Passed(audit.Count(rules, "rule", "rules"))
 }
 
 // countRules counts the lines of auditctl(8) that watch a file or a system call.

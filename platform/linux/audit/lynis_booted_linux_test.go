@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/audit/audittest"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/connections"
@@ -128,7 +129,7 @@ func TestWhatLynisWarnsOfIsFoundOrNamed(t *testing.T) {
 func said(findings map[string]audit.Finding, ids []string) []string {
 	var list []string
 	for _, id := range ids {
-		list = append(list, id+" "+verdict(findings[id]))
+		list = append(list, id+" "+audittest.Verdict(findings[id]))
 	}
 	return list
 }
@@ -203,7 +204,7 @@ func runOurs(t *testing.T) (map[string]audit.Finding, time.Duration) {
 	}
 	took := time.Since(start)
 	for _, id := range slices.Sorted(maps.Keys(findings)) {
-		line, err := json.Marshal(verdict(findings[id]))
+		line, err := json.Marshal(audittest.Verdict(findings[id]))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/posture"
+	"sentinel/platform/unix/hostfile"
 )
 
 func macChecks() []check {
@@ -19,13 +19,13 @@ func macChecks() []check {
 			Reference:   "CIS 1.3.1.1, CIS 1.3.1.2, Lynis MACF-6208, Lynis MACF-6234",
 			Description: "A service that was taken over can do all that its user can.",
 			Formula:     "PASS when SELinux is enforcing, or AppArmor is on and enforces at least one profile. WARN when SELinux is permissive, or will be after the next boot, or AppArmor enforces none. FAIL when neither is on. Skipped when it cannot be seen; AppArmor shows its profiles to root alone.",
-		}, run: macEnforcing},
+		}, Run: macEnforcing},
 		{About: audit.About{
 			ID: "mac.complaining", Name: "AppArmor profiles enforce", Severity: audit.Low, Weight: 2,
 			Reference:   "CIS 1.3.1.3, CIS 1.3.1.4, Lynis MACF-6208",
 			Description: "A profile that only complains stops nothing.",
 			Formula:     "PASS when no loaded profile is in complain mode. WARN otherwise. Does not apply without AppArmor or profiles.",
-		}, run: macComplaining},
+		}, Run: macComplaining},
 	}
 }
 
@@ -61,7 +61,7 @@ func (m *machine) appArmorEnforces() audit.Finding {
 	case p.Enforcing == 0:
 		return audit.Warned("AppArmor is on and enforces nothing", "Install profiles and load them; on Debian and Ubuntu: sudo apt install apparmor-profiles && sudo systemctl reload apparmor", appArmorProfiles+": none in enforce mode")
 	default:
-		return audit.Passed(fmt.Sprintf("AppArmor enforces %s", count(p.Enforcing, "profile", "profiles")))
+		return audit.Passed(fmt.Sprintf("AppArmor enforces %s", audit.Count(p.Enforcing, "profile", "profiles")))
 	}
 }
 
@@ -77,7 +77,7 @@ func (m *machine) selinuxStays() audit.Finding {
 	if line == 0 || mode == posture.Enforcing {
 		return audit.Passed("SELinux is enforcing")
 	}
-	return audit.Warned("SELinux is enforcing until the next boot", "Set SELINUX=enforcing in "+file, at(file, line, "SELINUX="+mode))
+	return audit.Warned("SELinux is enforcing until the next boot", "Set SELINUX=enforcing in "+file, audit.At(file, line, "SELINUX="+mode))
 }
 
 // selinuxAtBoot returns the mode that selinux_config(5) asks for, and its line; 0
@@ -106,10 +106,10 @@ func macComplaining(_ context.Context, m *machine) audit.Finding {
 	case err != nil:
 		return audit.Unread("AppArmor profiles", err)
 	case p.Complaining > 0:
-		return audit.Warned(count(p.Complaining, "profile only complains", "profiles only complain"), "Enforce what does its work: sudo aa-enforce PROFILE", appArmorProfiles+": "+count(p.Complaining, "profile", "profiles")+" in complain mode")
+		return audit.Warned(audit.Count(p.Complaining, "profile only complains", "profiles only complain"), "Enforce what does its work: sudo aa-enforce PROFILE", appArmorProfiles+": "+audit.Count(p.Complaining, "profile", "profiles")+" in complain mode")
 	case p.Enforcing == 0:
 		return audit.NotApplicable("no profile is loaded")
 	default:
-		return audit.Passed(count(p.Enforcing, "profile enforces", "profiles enforce"))
+		return audit.Passed(audit.Count(p.Enforcing, "profile enforces", "profiles enforce"))
 	}
 }

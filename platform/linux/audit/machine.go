@@ -5,15 +5,11 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"sync"
-	"syscall"
 
+	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxFile caps a configuration file, in bytes. One that is larger is not read in
@@ -23,22 +19,9 @@ const maxFile = 1 << 20
 // A machine is what the checks of one run look at.
 type machine struct {
 	Parts
-	server memo[sshServer]
+	server audit.Memo[sshServer]
 	sight
-	sudo memo[sudoPolicy]
-}
-
-// A memo keeps what several checks ask for. The first one to ask reads, within
-// its own limit.
-type memo[T any] struct {
-	once  sync.Once
-	value T
-	err   error
-}
-
-func (m *memo[T]) get(read func() (T, error)) (T, error) {
-	m.once.Do(func() { m.value, m.err = read() })
-	return m.value, m.err
+	sudo audit.Memo[sudoPolicy]
 }
 
 // privileged says whether sentinel runs as root.
@@ -63,31 +46,16 @@ func (m *machine) names(folder string, limit int) ([]string, error) {
 	return hostfile.Names(m.path(folder), limit)
 }
 
-// A meta is who owns a file and what the mode lets whom do.
-type meta struct {
-	mode     fs.FileMode
-	uid, gid int
+// tree is what the readers of configurations see of the system.
+func (m *machine) tree() hostfile.Tree {
+	return hostfile.Tree{Path: m.path, MaxFile: maxFile, MaxNames: maxIncluded}
 }
-
-// String is the mode and the owner: "-rw-r--r-- of user 0".
-func (f meta) String() string { return fmt.Sprintf("%v of user %d", f.mode, f.uid) }
 
 // stat looks at a file, through symbolic links.
-func (m *machine) stat(name string) (meta, error) { return metaOf(os.Stat(m.path(name))) }
+func (m *machine) stat(name string) (hostfile.Meta, error) { return hostfile.Stat(m.path(name)) }
 
 // lstat looks at a file, or at the symbolic link itself.
-func (m *machine) lstat(name string) (meta, error) { return metaOf(os.Lstat(m.path(name))) }
-
-func metaOf(info fs.FileInfo, err error) (meta, error) {
-	if err != nil {
-		return meta{}, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return meta{}, errors.New("has no owner that can be read")
-	}
-	return meta{mode: info.Mode(), uid: int(st.Uid), gid: int(st.Gid)}, nil
-}
+func (m *machine) lstat(name string) (hostfile.Meta, error) { return hostfile.Lstat(m.path(name)) }
 
 // errNotLive says why no program is run.
 var errNotLive = errors.New("only a running system can be asked")
@@ -98,12 +66,4 @@ func (m *machine) command(ctx context.Context, c sysexec.Command) (sysexec.Resul
 		return sysexec.Result{}, errNotLive
 	}
 	return m.Runner.Run(ctx, c)
-}
-
-// at is a piece of evidence: a line of a file.
-func at(file string, line int, text string) string {
-	if line == 0 {
-		return file + ": " + text
-	}
-	return fmt.Sprintf("%s:%d: %s", file, line, text)
 }

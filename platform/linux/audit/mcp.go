@@ -5,18 +5,14 @@ package audit
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"sentinel/internal/audit"
 	"sentinel/platform/linux/audit/userdb"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/mcpconf"
 )
 
@@ -27,19 +23,19 @@ func mcpChecks() []check {
 			Reference:   "MITRE ATT&CK T1546",
 			Description: "Whoever can write the configuration of an AI assistant decides which programs it starts.",
 			Formula:     "PASS when the files of known MCP clients, system-wide and in the homes of users, belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply without such files.",
-		}, run: mcpConfigs},
+		}, Run: mcpConfigs},
 		{About: audit.About{
 			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "Whoever can write the program of an MCP server runs it as the user of the assistant.",
 			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply when no server is configured with a path.",
-		}, run: mcpCommands},
+		}, Run: mcpCommands},
 		{About: audit.About{
 			ID: "mcp.missing", Name: "MCP servers without a program", Severity: audit.Low, Weight: 2,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "An assistant that is told to start what is not there starts what somebody puts there.",
 			Formula:     "PASS when the program of each configured MCP server exists. WARN otherwise. Does not apply when no server is configured.",
-		}, run: mcpMissing},
+		}, Run: mcpMissing},
 	}
 }
 
@@ -53,111 +49,56 @@ var mcpFiles = []string{
 // mcpSystemFiles are those for all users.
 var mcpSystemFiles = []string{"/etc/claude-code/managed-mcp.json", "/etc/claude-code/managed-settings.json"}
 
-// Bounds of what is read of users.
-const (
-	maxMCPFile    = 4 << 20
-	maxMCPServers = 500
-)
-
-// An mcpServer is one that a file configures.
-type mcpServer struct {
-	mcpconf.Server
-	file string // "/home/ana/.claude.json"
-	user userdb.User
-}
+// maxMCPFile bounds what is read of a file of a user, in bytes.
+const maxMCPFile = 4 << 20
 
 // mcpServers is what the files say.
 type mcpServers struct {
-	list   []mcpServer
-	files  verdictOn
-	unread error // why there may be more
+	mcpconf.Survey[userdb.User]
+	files verdictOn
 }
 
 // mcp reads the configurations once.
 func (m *machine) mcp() (mcpServers, error) {
-	return m.servers.get(func() (mcpServers, error) {
+	return m.servers.Get(func() (mcpServers, error) {
 		who, err := m.who()
 		if err != nil {
 			return mcpServers{}, err
 		}
 		var all mcpServers
 		for _, file := range mcpSystemFiles {
-			all.take(m, who, userdb.User{Home: path.Dir(file), UID: m.Owner, GID: m.Owner}, path.Base(file))
+			all.add(m, who, userdb.User{Home: path.Dir(file), UID: m.Owner, GID: m.Owner}, path.Base(file))
 		}
 		root := userdb.User{Name: "root", UID: m.Owner, GID: m.Owner, Home: "/root"}
 		for i, u := range append([]userdb.User{root}, who.persons()...) {
 			if i > maxHomes {
-				all.unread = hostfile.ErrTooLarge
+				all.Unread = hostfile.ErrTooLarge
 				break
 			}
 			for _, file := range mcpFiles {
-				all.take(m, who, u, file)
+				all.add(m, who, u, file)
 			}
 		}
 		return all, nil
 	})
 }
 
-// take reads one file below a home.
-func (all *mcpServers) take(m *machine, who people, u userdb.User, name string) {
+// add reads one file below a home.
+func (all *mcpServers) add(m *machine, who people, u userdb.User, name string) {
 	file := path.Join(u.Home, name)
-	raw, f, err := readBelow(m.path(u.Home), name)
+	raw, f, err := hostfile.ReadBelow(m.path(u.Home), name, maxMCPFile)
 	if hostfile.Missing(err) || u.Home == "/" {
 		return
 	}
 	if err != nil {
-		all.miss(file, err)
+		all.Miss(file, err)
 		return
 	}
 	all.files.seen++
-	if f.uid != u.UID && f.uid != m.Owner || !m.hersAlone(who, u.GID, f) {
-		all.files.wrong = append(all.files.wrong, at(file, 0, f.String()))
+	if f.UID != u.UID && f.UID != m.Owner || !m.hersAlone(who, u.GID, f) {
+		all.files.wrong = append(all.files.wrong, audit.At(file, 0, f.String()))
 	}
-	servers, err := mcpconf.Parse(raw)
-	if err != nil {
-		all.miss(file, err)
-	}
-	for _, s := range servers {
-		if len(all.list) == maxMCPServers {
-			all.miss(file, hostfile.ErrTooLarge)
-			return
-		}
-		all.list = append(all.list, mcpServer{s, file, u})
-	}
-}
-
-func (all *mcpServers) miss(file string, err error) {
-	if all.unread == nil {
-		all.unread = &fs.PathError{Op: "read", Path: file, Err: hostfile.Reason(err)}
-	}
-}
-
-// readBelow reads a file of a user without leaving the home by a link: root must
-// not be led to what the user may not read. It never waits for a pipe.
-func readBelow(home, name string) ([]byte, meta, error) {
-	root, err := os.OpenRoot(home)
-	if err != nil {
-		return nil, meta{}, err
-	}
-	defer root.Close() //nolint:errcheck // only read from
-	file, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, meta{}, err
-	}
-	defer file.Close() //nolint:errcheck // only read from
-	info, err := file.Stat()
-	f, err := metaOf(info, err)
-	if err != nil {
-		return nil, meta{}, err
-	}
-	if !f.mode.IsRegular() {
-		return nil, f, hostfile.ErrNotRegular
-	}
-	raw, err := io.ReadAll(io.LimitReader(file, maxMCPFile+1))
-	if err == nil && len(raw) > maxMCPFile {
-		err = hostfile.ErrTooLarge
-	}
-	return raw, f, err
+	all.Take(file, raw, u)
 }
 
 func mcpConfigs(_ context.Context, m *machine) audit.Finding {
@@ -167,8 +108,8 @@ func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 	}
 	v := all.files
 	v.well, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
-	if all.unread != nil && len(v.wrong) == 0 {
-		return mcpUnread(all.unread)
+	if all.Unread != nil && len(v.wrong) == 0 {
+		return mcpUnread(all.Unread)
 	}
 	return v.finding()
 }
@@ -190,15 +131,15 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("accounts", err)
 	}
 	v := verdictOn{well: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
-	for _, s := range all.list {
+	for _, s := range all.Servers {
 		for _, file := range s.Paths() {
 			for _, one := range []string{file, path.Dir(file)} {
-				v.look(m, one, func(f meta) bool { return m.safeFor(who, s.user, f) })
+				v.look(m, one, func(f hostfile.Meta) bool { return m.safeFor(who, s.User, f) })
 			}
 		}
 	}
-	if all.unread != nil && len(v.wrong) == 0 {
-		return mcpUnread(all.unread)
+	if all.Unread != nil && len(v.wrong) == 0 {
+		return mcpUnread(all.Unread)
 	}
 	slices.Sort(v.wrong)
 	v.wrong = slices.Compact(v.wrong)
@@ -207,11 +148,11 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 
 // safeFor says whether only a user and root can change a file, or put another
 // into a folder in its place.
-func (m *machine) safeFor(who people, u userdb.User, f meta) bool {
-	if f.mode.IsDir() && f.mode&fs.ModeSticky != 0 && f.uid == m.Owner {
+func (m *machine) safeFor(who people, u userdb.User, f hostfile.Meta) bool {
+	if f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0 && f.UID == m.Owner {
 		return true
 	}
-	return m.rootAlone(f) || f.uid == u.UID && m.hersAlone(who, u.GID, f) || f.uid == m.Owner && m.hersAlone(who, u.GID, f)
+	return m.rootAlone(f) || f.UID == u.UID && m.hersAlone(who, u.GID, f) || f.UID == m.Owner && m.hersAlone(who, u.GID, f)
 }
 
 func mcpMissing(_ context.Context, m *machine) audit.Finding {
@@ -220,20 +161,20 @@ func mcpMissing(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("accounts", err)
 	}
 	var missing []string
-	for _, s := range all.list {
-		if s.Command != "" && !m.findable(s.user, s.Command) {
-			missing = append(missing, at(s.file, 0, s.Name+" runs "+s.Command))
+	for _, s := range all.Servers {
+		if s.Command != "" && !m.findable(s.User, s.Command) {
+			missing = append(missing, audit.At(s.File, 0, s.Name+" runs "+s.Command))
 		}
 	}
 	switch {
 	case len(missing) > 0:
-		return audit.Warned(count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.", missing...)
-	case all.unread != nil:
-		return mcpUnread(all.unread)
-	case len(all.list) == 0:
+		return audit.Warned(audit.Count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.", missing...)
+	case all.Unread != nil:
+		return mcpUnread(all.Unread)
+	case len(all.Servers) == 0:
 		return audit.NotApplicable("no MCP server is configured")
 	default:
-		return audit.Passed(count(len(all.list), "MCP server", "MCP servers"))
+		return audit.Passed(audit.Count(len(all.Servers), "MCP server", "MCP servers"))
 	}
 }
 

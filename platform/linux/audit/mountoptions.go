@@ -16,31 +16,31 @@ func mountChecks() []check {
 			Reference:   "CIS 1.1.2.1, Lynis FILE-6374",
 			Description: "Everyone can write to /tmp, so nothing there should run, be a device or give the rights of its owner.",
 			Formula:     "PASS when /tmp is a file system of its own with nodev, nosuid and noexec. WARN otherwise. Does not apply to a container that was given none.",
-		}, run: separate("/tmp", "nodev", "nosuid", "noexec")},
+		}, Run: separate("/tmp", "nodev", "nosuid", "noexec")},
 		{About: audit.About{
 			ID: "mounts.var_tmp", Name: "Mount options of /var/tmp", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.1.2.5, Lynis FILE-6374",
 			Description: "Everyone can write to /var/tmp, so nothing there should run, be a device or give the rights of its owner.",
 			Formula:     "PASS when /var/tmp is a file system of its own with nodev, nosuid and noexec. WARN otherwise. Does not apply to a container that was given none.",
-		}, run: separate("/var/tmp", "nodev", "nosuid", "noexec")},
+		}, Run: separate("/var/tmp", "nodev", "nosuid", "noexec")},
 		{About: audit.About{
 			ID: "mounts.home", Name: "Mount options of /home", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.1.2.3, Lynis FILE-6374",
 			Description: "Users need no devices and no programs with the rights of others in their folders.",
 			Formula:     "PASS when /home is a file system of its own with nodev and nosuid. WARN otherwise. Does not apply when /home is empty or missing.",
-		}, run: homeOptions},
+		}, Run: homeOptions},
 		{About: audit.About{
 			ID: "mounts.shm", Name: "Mount options of /dev/shm", Severity: audit.Low, Weight: 2,
 			Reference:   "CIS 1.1.2.2, Lynis FILE-6374",
 			Description: "Shared memory that everyone can write is a favourite place to hide a program.",
 			Formula:     "PASS when /dev/shm is mounted with nodev, nosuid and noexec. WARN otherwise. Does not apply when nothing is mounted there.",
-		}, run: shmOptions},
+		}, Run: shmOptions},
 		{About: audit.About{
 			ID: "mounts.hidepid", Name: "Processes of others hidden", Severity: audit.Low, Weight: 1,
 			Reference:   "Lynis FILE-6344",
 			Description: "Users see the command lines of everyone, sometimes with a password in them.",
 			Formula:     "PASS when /proc is mounted with hidepid=1, 2, noaccess, invisible or ptraceable, or no account but root has a shell. WARN otherwise.",
-		}, run: hidePID},
+		}, Run: hidePID},
 	}
 }
 

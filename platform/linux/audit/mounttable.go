@@ -36,7 +36,7 @@ var errMounts = errors.New("does not have the form of proc(5)")
 
 // mounts reads the mounts that this process sees, in their order.
 func (m *machine) mounts() ([]mount, error) {
-	return m.mountTable.get(func() ([]mount, error) {
+	return m.mountTable.Get(func() ([]mount, error) {
 		raw, err := m.readUpTo("/proc/self/mountinfo", 8<<20)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func networkChecks() []check {
@@ -20,37 +20,37 @@ func networkChecks() []check {
 			Reference:   "CIS 3.3.7, Lynis KRNL-6000",
 			Description: "Packets that cannot come from where they say they come from are let in.",
 			Formula:     "PASS when the larger of net.ipv4.conf.all.rp_filter and that of each interface but lo is 1 or 2. WARN when it is 0 for one; a rule of the packet filter may do the same.",
-		}, run: rpFilter},
+		}, Run: rpFilter},
 		{About: audit.About{
 			ID: "network.syncookies", Name: "SYN cookies", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 3.3.10, Lynis KRNL-6000",
 			Description: "A flood of half-open connections locks everyone out.",
 			Formula:     "PASS when net.ipv4.tcp_syncookies is 1 or 2. FAIL when it is 0.",
-		}, run: sysctl{[]string{"net/ipv4/tcp_syncookies"}, from(1), audit.Fail, "net.ipv4.tcp_syncookies = 1"}.run},
+		}, Run: sysctl{[]string{"net/ipv4/tcp_syncookies"}, from(1), audit.Fail, "net.ipv4.tcp_syncookies = 1"}.run},
 		{About: audit.About{
 			ID: "network.accept_redirects", Name: "ICMP redirects ignored", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 3.3.5, Lynis KRNL-6000",
 			Description: "A neighbour can lead the traffic of this machine through his own.",
 			Formula:     "PASS when no interface accepts redirects, over IPv4 (all and the interface together, by the kernel's rule) or IPv6. WARN otherwise. Loopback does not count.",
-		}, run: acceptRedirects},
+		}, Run: acceptRedirects},
 		{About: audit.About{
 			ID: "network.send_redirects", Name: "No ICMP redirects sent", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 3.3.2, Lynis KRNL-6000",
 			Description: "Only a router has reason to redirect others.",
 			Formula:     "PASS when this machine does not forward (net.ipv4.ip_forward is 0), or when neither net.ipv4.conf.all.send_redirects nor that of an interface is 1. WARN otherwise.",
-		}, run: sendRedirects},
+		}, Run: sendRedirects},
 		{About: audit.About{
 			ID: "network.source_route", Name: "Source routes refused", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 3.3.8, Lynis KRNL-6000",
 			Description: "A sender who chooses the way of his packets passes filters on the usual way.",
 			Formula:     "PASS when no interface accepts them: for IPv4 all and the interface must both be 1, for IPv6 both above 0 (at 0 the kernel takes the header of Mobile IPv6 alone). FAIL otherwise. Loopback does not count.",
-		}, run: sourceRoute},
+		}, Run: sourceRoute},
 		{About: audit.About{
 			ID: "network.promiscuous", Name: "No interface listens to all", Severity: audit.Low, Weight: 2,
 			Reference:   "Lynis NETW-3015",
 			Description: "Some program reads what is sent to other machines.",
 			Formula:     "PASS when no interface of /sys/class/net is promiscuous. WARN otherwise. Ports of a bridge or bond must be and do not count.",
-		}, run: promiscuous},
+		}, Run: promiscuous},
 	}
 }
 
@@ -100,7 +100,7 @@ func (m *machine) interfaces(bad audit.Status, set string, rules ...perInterface
 	case interfaces == 0:
 		return audit.NotApplicable("there is no interface but loopback")
 	case len(wrong) == 0:
-		return audit.Passed("On " + count(interfaces, "interface", "interfaces"))
+		return audit.Passed("On " + audit.Count(interfaces, "interface", "interfaces"))
 	}
 	var lines []string
 	for _, s := range wrong {
@@ -164,11 +164,11 @@ func promiscuous(_ context.Context, m *machine) audit.Finding {
 		case err != nil:
 			return audit.Unread(folder, err)
 		case flags&iffPromisc != 0:
-			open = append(open, at(folder+"/"+name+"/flags", 0, text))
+			open = append(open, audit.At(folder+"/"+name+"/flags", 0, text))
 		}
 	}
 	if len(open) > 0 {
-		return audit.Warned(count(len(open), "interface is", "interfaces are")+" promiscuous", "Find out which program listens: sudo ss --packet --processes", open...)
+		return audit.Warned(audit.Count(len(open), "interface is", "interfaces are")+" promiscuous", "Find out which program listens: sudo ss --packet --processes", open...)
 	}
 	return audit.Passed(fmt.Sprintf("None of %d", len(names)))
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/virt"
+	"sentinel/platform/unix/hostfile"
 )
 
 func processChecks() []check {
@@ -23,7 +23,7 @@ func processChecks() []check {
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
 			Formula:     "PASS when each running program is the file that it was started from. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
-		}, run: deletedPrograms},
+		}, Run: deletedPrograms},
 	}
 }
 
@@ -46,7 +46,7 @@ type processes struct {
 
 // ps reads the processes once.
 func (m *machine) ps(ctx context.Context) (processes, error) {
-	return m.running.get(func() (processes, error) {
+	return m.running.Get(func() (processes, error) {
 		names, err := m.names("/proc", maxProcesses)
 		if err != nil {
 			return processes{}, err
@@ -78,7 +78,7 @@ func (all *processes) add(m *machine, pid int) {
 	if err != nil {
 		return
 	}
-	p := process{pid: pid, uid: owner.uid, name: strings.TrimRight(string(raw), "\n")}
+	p := process{pid: pid, uid: owner.UID, name: strings.TrimRight(string(raw), "\n")}
 	p.program, err = os.Readlink(m.path(folder + "/exe"))
 	if errors.Is(err, fs.ErrPermission) {
 		all.hidden++
@@ -109,7 +109,7 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 		if !gone || strings.HasPrefix(file, "/memfd:runc_cloned:") { // a container is starting
 			continue
 		}
-		line := at("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, p.program+", called "+p.name)
+		line := audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, p.program+", called "+p.name)
 		switch {
 		case strings.HasPrefix(file, "/memfd:"), belowAny(file, []string{"/tmp", "/var/tmp", "/dev", "/run/user"}):
 			hiding = append(hiding, line)
@@ -122,16 +122,16 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 	const restart = "Restart what is named, so that it runs the new file: sudo sentinel --restart-service NAME; or reboot."
 	switch {
 	case len(hiding) > 0:
-		return audit.Failed(count(len(hiding), "program runs", "programs run")+" from memory or from a temporary file that was removed",
+		return audit.Failed(audit.Count(len(hiding), "program runs", "programs run")+" from memory or from a temporary file that was removed",
 			"Find out what it is before you end it: sudo ls -l /proc/PID/exe /proc/PID/fd; a copy: sudo cp /proc/PID/exe FILE", append(hiding, old...)...)
 	case len(old) > 0:
-		return audit.Warned(count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
+		return audit.Warned(audit.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
 	case all.hidden > 0:
-		return audit.Unseen(count(all.hidden, "process", "processes") + " cannot be looked at without root")
+		return audit.Unseen(audit.Count(all.hidden, "process", "processes") + " cannot be looked at without root")
 	case !all.first:
 		return audit.Unseen("/proc does not show all processes")
 	default:
-		return audit.Passed("None of " + count(len(all.list), "process", "processes"))
+		return audit.Passed("None of " + audit.Count(len(all.list), "process", "processes"))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // secretFiles hold keys or passwords; a "*" stands for every name in a folder.
@@ -25,7 +25,7 @@ func secrets(_ context.Context, m *machine) audit.Finding {
 	v := verdictOn{well: "none for everyone to read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
 	for _, pattern := range secretFiles {
 		for _, file := range m.matching(&v, pattern) {
-			v.look(m, file, func(f meta) bool { return f.mode.IsDir() || f.mode.Perm()&0o006 == 0 })
+			v.look(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || f.Mode.Perm()&0o006 == 0 })
 		}
 	}
 	return v.finding()

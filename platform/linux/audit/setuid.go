@@ -33,12 +33,12 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(count(len(wrong), "program gives", "programs give")+" away rights and should not",
+		return audit.Failed(audit.Count(len(wrong), "program gives", "programs give")+" away rights and should not",
 			"Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE", wrong...)
 	case partly != "":
 		return audit.Unseen(partly)
 	default:
-		return audit.Passed(count(len(found), "program", "programs") + ", all as packages ship them")
+		return audit.Passed(audit.Count(len(found), "program", "programs") + ", all as packages ship them")
 	}
 }
 
@@ -46,7 +46,7 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 // lets nobody else in. The systems that root keeps in such a folder are no doors.
 func (m *machine) closed(file string) bool {
 	for folder := path.Dir(file); folder != "/" && folder != "."; folder = path.Dir(folder) {
-		if f, err := m.lstat(folder); err == nil && f.uid == m.Owner && f.mode.Perm()&0o011 == 0 {
+		if f, err := m.lstat(folder); err == nil && f.UID == m.Owner && f.Mode.Perm()&0o011 == 0 {
 			return true
 		}
 	}

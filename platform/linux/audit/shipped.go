@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"sentinel/internal/sysexec"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // Bounds of package data.

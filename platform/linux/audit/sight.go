@@ -8,19 +8,20 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/audit"
 	"sentinel/platform/linux/audit/userdb"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // sight is what several checks of files, mounts and processes look at.
 type sight struct {
-	mountTable memo[[]mount]
-	people     memo[people]
-	systemTree memo[*sightings]
-	restOfTree memo[*sightings]
-	running    memo[processes]
-	listeners  memo[[]listener]
-	servers    memo[mcpServers]
+	mountTable audit.Memo[[]mount]
+	people     audit.Memo[people]
+	systemTree audit.Memo[*sightings]
+	restOfTree audit.Memo[*sightings]
+	running    audit.Memo[processes]
+	listeners  audit.Memo[[]listener]
+	servers    audit.Memo[mcpServers]
 }
 
 // now is what ages are counted to.
@@ -48,7 +49,7 @@ type people struct {
 
 // who reads the accounts once.
 func (m *machine) who() (people, error) {
-	return m.people.get(func() (people, error) {
+	return m.people.Get(func() (people, error) {
 		p := people{uids: map[uint32]bool{uint32(m.Owner): true}, gids: map[uint32]bool{uint32(m.Owner): true}}
 		users, _, err := m.passwd()
 		if err != nil {

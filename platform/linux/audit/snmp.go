@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 const snmpConfig = "/etc/snmp/snmpd.conf"
@@ -46,7 +46,7 @@ func easyCommunities(text string) []string {
 			community, source = f[len(f)-1], strings.Join(f[1:len(f)-1], " ")
 		}
 		if (community == "public" || community == "private") && !strings.Contains(source, "localhost") && !strings.Contains(source, "127.0.0.1") {
-			wrong = append(wrong, at(snmpConfig, n, strings.TrimSpace(line)))
+			wrong = append(wrong, audit.At(snmpConfig, n, strings.TrimSpace(line)))
 		}
 	}
 	return wrong

@@ -10,8 +10,8 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/platform/linux/audit/aptconf"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/release"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A sourceLine is a line of a file.
@@ -110,7 +110,7 @@ func (m *machine) unsigned(file, folder string, unchecked func(line string) bool
 	var wrong []string
 	for _, l := range list {
 		if unchecked(l.text) {
-			wrong = append(wrong, at(l.file, l.line, l.text))
+			wrong = append(wrong, audit.At(l.file, l.line, l.text))
 		}
 	}
 	return wrong, err
@@ -124,7 +124,7 @@ func (m *machine) unsignedApt() ([]string, error) {
 	options, err := m.aptOptions()
 	for _, name := range []string{"APT::Get::AllowUnauthenticated", "Acquire::AllowInsecureRepositories", "Acquire::AllowWeakRepositories", "Acquire::AllowDowngradeToInsecureRepositories"} {
 		if options.On(name) {
-			wrong = append(wrong, at("/etc/apt/apt.conf.d", 0, name+" is on"))
+			wrong = append(wrong, audit.At("/etc/apt/apt.conf.d", 0, name+" is on"))
 		}
 	}
 	return wrong, err
@@ -177,7 +177,7 @@ func securitySource(_ context.Context, m *machine) audit.Finding {
 			return audit.Passed(l.file)
 		}
 	}
-	return audit.Failed("No source of security updates", "Add one, for Debian 12: deb http://security.debian.org/debian-security bookworm-security main", at("/etc/apt/sources.list", 0, "no security archive here nor in sources.list.d"))
+	return audit.Failed("No source of security updates", "Add one, for Debian 12: deb http://security.debian.org/debian-security bookworm-security main", audit.At("/etc/apt/sources.list", 0, "no security archive here nor in sources.list.d"))
 }
 
 // supportEnds are the last days of security support, for releases whose
@@ -199,7 +199,7 @@ func supported(_ context.Context, m *machine) audit.Finding {
 	}
 	last, where := supportEnds[system.ID+" "+system.VersionID], "published date"
 	if said, line := supportEnd(text); line > 0 {
-		last, where = said, at("/etc/os-release", line, "SUPPORT_END="+said)
+		last, where = said, audit.At("/etc/os-release", line, "SUPPORT_END="+said)
 	}
 	end, err := time.Parse(time.DateOnly, last)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/sshdconf"
 )
 
@@ -37,7 +37,7 @@ type sshServer struct {
 
 // sshd returns the configuration of the server.
 func (m *machine) sshd(ctx context.Context) (sshServer, error) {
-	return m.server.get(func() (sshServer, error) { return m.readSSHD(ctx) })
+	return m.server.Get(func() (sshServer, error) { return m.readSSHD(ctx) })
 }
 
 func (m *machine) readSSHD(ctx context.Context) (sshServer, error) {
@@ -49,7 +49,7 @@ func (m *machine) readSSHD(ctx context.Context) (sshServer, error) {
 	if file == "" {
 		return sshServer{}, errors.New("there is a server and no sshd_config")
 	}
-	files, err := sshdconf.Read(tree{m}, file)
+	files, err := sshdconf.Read(m.tree(), file)
 	if err != nil {
 		return sshServer{}, err
 	}
@@ -81,23 +81,6 @@ func (m *machine) first(names ...string) string {
 		}
 	}
 	return ""
-}
-
-// A tree is the files of a machine, as sshdconf reads them.
-type tree struct{ m *machine }
-
-var _ sshdconf.Tree = tree{}
-
-// Read implements [sshdconf.Tree].
-func (t tree) Read(name string) ([]byte, error) { return t.m.read(name) }
-
-// Names implements [sshdconf.Tree].
-func (t tree) Names(folder string) ([]string, error) {
-	names, err := t.m.names(folder, maxIncluded)
-	if hostfile.Missing(err) {
-		return nil, nil
-	}
-	return names, err
 }
 
 // setting returns what is in force outside of Match blocks. known is false when
@@ -231,8 +214,8 @@ func sshPermissions(_ context.Context, m *machine) audit.Finding {
 			if err != nil {
 				return audit.Unread(file, err)
 			}
-			if looked++; f.uid != m.Owner || f.mode&0o022 != 0 {
-				wrong = append(wrong, at(file, 0, f.String()))
+			if looked++; f.UID != m.Owner || f.Mode&0o022 != 0 {
+				wrong = append(wrong, audit.At(file, 0, f.String()))
 			}
 		}
 	}

@@ -5,7 +5,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
@@ -13,7 +12,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/sudoers"
 )
 
@@ -24,19 +23,19 @@ func sudoChecks() []check {
 			Reference:   "CIS 5.2.4, CIS 5.2.5",
 			Description: "Whoever gets into the account is root without knowing its password.",
 			Formula:     "PASS when no rule for another than root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count. WARN for single commands, or as another user than root. FAIL for all commands as root. A later rule that takes one back is not looked at.",
-		}, run: sudoNoPassword},
+		}, Run: sudoNoPassword},
 		{About: audit.About{
 			ID: "sudo.permissions", Name: "Rules of sudo are root's", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis AUTH-9252",
 			Description: "Whoever can write a rule can become root.",
 			Formula:     "PASS when sudoers, each file and folder that it includes, and the folder above belong to root and nobody else can write them. WARN when others can read a file. FAIL otherwise.",
-		}, run: sudoPermissions},
+		}, Run: sudoPermissions},
 		{About: audit.About{
 			ID: "sudo.use_pty", Name: "sudo gives commands their own terminal", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 5.2.2",
 			Description: "A command can put keystrokes into the terminal of the user who runs it, after it has ended.",
 			Formula:     "PASS when the last Defaults that name use_pty switch it on. WARN otherwise; sudo 1.9.14 and later do it without being told.",
-		}, run: sudoPTY},
+		}, Run: sudoPTY},
 	}
 }
 
@@ -48,7 +47,7 @@ type sudoPolicy struct {
 
 // policy returns the rules; the error is fs.ErrNotExist where there are none.
 func (m *machine) policy() (sudoPolicy, error) {
-	return m.sudo.get(func() (sudoPolicy, error) {
+	return m.sudo.Get(func() (sudoPolicy, error) {
 		return m.readPolicy()
 	})
 }
@@ -65,7 +64,7 @@ func (m *machine) readPolicy() (sudoPolicy, error) {
 			continue
 		}
 		all.begins = append(all.begins, file)
-		p, err := sudoers.Read(tree{m}, file)
+		p, err := sudoers.Read(m.tree(), file)
 		if err != nil {
 			return all, err
 		}
@@ -95,49 +94,7 @@ func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("sudoers", err)
 	}
-	all, some := p.open()
-	const fix = "Take NOPASSWD and !authenticate out of the lines that are named: sudo visudo -f FILE"
-	switch {
-	case len(all) > 0:
-		return audit.Failed("All commands as root without a password", fix, append(all, some...)...)
-	case len(some) > 0:
-		return audit.Warned(count(len(some), "command", "commands")+" without a password", fix, some...)
-	case p.Hole != nil:
-		return audit.Unread("sudoers", p.Hole)
-	default:
-		return audit.Passed("Always")
-	}
-}
-
-// open returns what the policy gives away without a password: everything as
-// root, and the rest.
-func (p sudoPolicy) open() (all, some []string) {
-	own := regexp.MustCompile(`^(/usr/local/bin|/usr/bin)/sentinel --request [a-z_]+$`)
-	for _, d := range p.Defaults {
-		for _, option := range d.Options {
-			line := at(d.File, d.Line, "Defaults"+d.Scope+" "+option)
-			switch {
-			case option == "!authenticate" && d.Scope == "":
-				all = append(all, line)
-			case option == "!authenticate", strings.HasPrefix(option, "exempt_group"):
-				some = append(some, line)
-			}
-		}
-	}
-	for _, g := range p.Grants {
-		user, others, _ := strings.Cut(g.Users, " ")
-		onlyRoot := user == "root" && !strings.HasPrefix(others, ",")
-		if !g.NoPassword || onlyRoot || own.MatchString(g.Command) {
-			continue
-		}
-		line := at(g.File, g.Line, fmt.Sprintf("%s NOPASSWD: %s", g.Users, g.Command))
-		if g.Command == "ALL" && g.AsRoot() {
-			all = append(all, line)
-		} else {
-			some = append(some, line)
-		}
-	}
-	return all, some
+	return p.NoPassword(regexp.MustCompile(`^(/usr/local/bin|/usr/bin)/sentinel --request [a-z_]+$`))
 }
 
 // sudoPermissions looks at the files by their places: sudo itself reads no file
@@ -171,7 +128,7 @@ func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	case len(readable) > 0:
 		return audit.Warned("Everyone can read them", "sudo chmod 0440 FILE", readable...)
 	default:
-		return audit.Passed(count(len(p.Files), "file", "files") + " of root alone")
+		return audit.Passed(audit.Count(len(p.Files), "file", "files") + " of root alone")
 	}
 }
 
@@ -183,10 +140,10 @@ func (m *machine) othersCan(names []string) (write, read []string, err error) {
 		switch {
 		case e != nil:
 			err = e
-		case f.uid != m.Owner || f.mode&0o022 != 0:
-			write = append(write, at(name, 0, f.String()))
-		case f.mode.IsRegular() && f.mode&0o004 != 0:
-			read = append(read, at(name, 0, f.String()))
+		case f.UID != m.Owner || f.Mode&0o022 != 0:
+			write = append(write, audit.At(name, 0, f.String()))
+		case f.Mode.IsRegular() && f.Mode&0o004 != 0:
+			read = append(read, audit.At(name, 0, f.String()))
 		}
 	}
 	return write, read, err
@@ -200,11 +157,11 @@ func sudoPTY(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("sudoers", err)
 	}
-	on, where := false, at(p.begins[0], 0, "no Defaults use_pty")
+	on, where := false, audit.At(p.begins[0], 0, "no Defaults use_pty")
 	for _, d := range p.Defaults {
 		for _, option := range d.Options {
 			if name := strings.TrimPrefix(option, "!"); name == "use_pty" && d.Scope == "" {
-				on, where = option == name, at(d.File, d.Line, option)
+				on, where = option == name, audit.At(d.File, d.Line, option)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A sysctl is a rule about settings of the running kernel: files below

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func timeChecks() []check {
@@ -20,13 +20,13 @@ func timeChecks() []check {
 			Reference:   "CIS 2.3.1, Lynis TIME-3104",
 			Description: "With a wrong clock certificates, logs and one-time passwords cannot be trusted.",
 			Formula:     "PASS when chrony, ntpd, openntpd or systemd-timesyncd runs, or a time service of the virtual machine. FAIL otherwise. Does not apply in a container, whose clock is the host's.",
-		}, run: timeService},
+		}, Run: timeService},
 		{About: audit.About{
 			ID: "time.synchronised", Name: "Clock in step", Severity: audit.Medium, Weight: 2,
 			Reference:   "Lynis TIME-3185",
 			Description: "A time service that reaches no server leaves the clock to itself.",
 			Formula:     "PASS when systemd-timesyncd set the clock within the last day, or, with another service, the kernel says that its clock is in step. WARN otherwise. Does not apply in a container or without a time service.",
-		}, run: inStep},
+		}, Run: inStep},
 	}
 }
 
@@ -93,14 +93,14 @@ func (m *machine) timesyncd() audit.Finding {
 	const fix = "See which servers it reaches: timedatectl timesync-status"
 	info, err := os.Stat(m.path(timesyncStamp))
 	if hostfile.Missing(err) {
-		return audit.Warned("The clock was not set since the service started", fix, at(timesyncStamp, 0, fs.ErrNotExist.Error()))
+		return audit.Warned("The clock was not set since the service started", fix, audit.At(timesyncStamp, 0, fs.ErrNotExist.Error()))
 	}
 	if err != nil {
 		return audit.Unread(timesyncStamp, err)
 	}
 	age := m.now().Sub(info.ModTime())
 	if age > 24*time.Hour {
-		return audit.Warned(fmt.Sprintf("The clock was last set %.0f hours ago", age.Hours()), fix, at(timesyncStamp, 0, info.ModTime().UTC().Format(time.RFC3339)))
+		return audit.Warned(fmt.Sprintf("The clock was last set %.0f hours ago", age.Hours()), fix, audit.At(timesyncStamp, 0, info.ModTime().UTC().Format(time.RFC3339)))
 	}
 	return audit.Passed("systemd-timesyncd set the clock")
 }

@@ -21,25 +21,25 @@ func treeChecks() []check {
 			Reference:   "CIS 7.1.11, Lynis FILE-6362, Lynis BOOT-5184",
 			Description: "Whoever can change a file of the system decides what root and all other users run.",
 			Formula:     "PASS when no file and no folder without the sticky bit below /etc, /usr, /boot, /opt, /root and /var can be written by everyone. What is below /tmp, /var/tmp and the storage of containers does not count. FAIL otherwise. Skipped when not all of it could be looked at.",
-		}, run: worldWritable, limit: treeLimit},
+		}, Run: worldWritable, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.unowned", Name: "Files without an owner", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 7.1.12, Lynis FILE-6336",
 			Description: "Files of a number that is no user fall to the next account that gets the number.",
 			Formula:     "PASS when every file below /etc, /usr, /boot, /opt, /root and /var belongs to a user and a group that exist; the storage of containers and dynamic users of systemd do not count. WARN otherwise. Skipped when users come from a directory service, or not all could be looked at.",
-		}, run: unowned, limit: treeLimit},
+		}, Run: unowned, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.setuid", Name: "Programs that give away rights", Severity: audit.High, Weight: 9,
 			Reference:   "CIS 7.1.13",
 			Description: "A program with the set-user-ID bit gives everyone the rights of its owner: the classic back door.",
 			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, on all local file systems that are not mounted nosuid, belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that writes files, and for a mode that the package does not have. Skipped without package data, or when not all could be looked at.",
-		}, run: setuid, limit: treeLimit},
+		}, Run: setuid, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.programs", Name: "Owner of programs", Severity: audit.High, Weight: 8,
 			Reference:   "Lynis FILE-7524",
 			Description: "The owner of a program, or a group that can write it, decides what root and all others run.",
 			Formula:     "PASS when everything in /usr/bin, /usr/sbin and their like belongs to root and no group but that of root can write it. FAIL otherwise. /usr/local is left to the group staff, as Debian has it.",
-		}, run: programs, limit: treeLimit},
+		}, Run: programs, Limit: treeLimit},
 	}
 }
 
@@ -142,13 +142,13 @@ func (s *sightings) partly() string {
 
 // systemSightings walks the folders of the system once.
 func (m *machine) systemSightings(ctx context.Context) (*sightings, error) {
-	return m.systemTree.get(func() (*sightings, error) { return m.walk(ctx, true) })
+	return m.systemTree.Get(func() (*sightings, error) { return m.walk(ctx, true) })
 }
 
 // otherSightings walks the rest of the local file systems once, for programs
 // that give away rights.
 func (m *machine) otherSightings(ctx context.Context) (*sightings, error) {
-	return m.restOfTree.get(func() (*sightings, error) { return m.walk(ctx, false) })
+	return m.restOfTree.Get(func() (*sightings, error) { return m.walk(ctx, false) })
 }
 
 func (m *machine) walk(ctx context.Context, system bool) (*sightings, error) {
@@ -282,7 +282,7 @@ func worldWritable(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("the files", err)
 	}
 	return s.judge(s.writable.sorted(), s.writable.total, func() audit.Finding {
-		return audit.Failed(count(s.writable.total, "file or folder", "files and folders")+" of the system can be written by everyone",
+		return audit.Failed(audit.Count(s.writable.total, "file or folder", "files and folders")+" of the system can be written by everyone",
 			"Take the right away from each one that is named: sudo chmod o-w FILE; a folder that must be shared gets the sticky bit: sudo chmod +t FOLDER")
 	}, "None")
 }
@@ -300,7 +300,7 @@ func unowned(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("the files", err)
 	}
 	return s.judge(s.unowned.sorted(), s.unowned.total, func() audit.Finding {
-		return audit.Warned(count(s.unowned.total, "file belongs", "files belong")+" to a user or group that does not exist",
+		return audit.Warned(audit.Count(s.unowned.total, "file belongs", "files belong")+" to a user or group that does not exist",
 			"Give each one that is named an owner, or remove it: sudo chown root:root FILE")
 	}, "None")
 }
@@ -317,13 +317,13 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 		}
 	}
 	return s.judge(wrong, len(wrong), func() audit.Finding {
-		return audit.Failed(count(len(wrong), "program", "programs")+" can be changed by others than root",
+		return audit.Failed(audit.Count(len(wrong), "program", "programs")+" can be changed by others than root",
 			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.")
 	}, "All belong to root")
 }
 
 // othersDecide says whether somebody but root can change a program. A program
-// that belongs to a user of a service alone, with the set-user-ID bit, is how at(1) and
+// that belongs to a user of a service alone, with the set-user-ID bit, is how audit.At(1) and
 // others are shipped, and the setuid check's business.
 func (m *machine) othersDecide(s sighting) bool {
 	local := below(s.path, "/usr/local")

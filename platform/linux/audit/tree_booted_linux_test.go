@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/audit/audittest"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
@@ -65,7 +66,7 @@ func TestFindsWhatIsPutIntoARealSystem(t *testing.T) {
 	t.Run("as installed", func(t *testing.T) {
 		for _, id := range []string{"tree.setuid", "tree.world_writable", "tree.unowned", "tree.programs", "files.shadow", "files.passwd", "files.ssh_host_keys", "files.cron", "files.units", "files.shared_folders", "files.homes", "logging.permissions", "logging.service"} {
 			if f := look(t, id); f.Status != audit.Pass {
-				t.Errorf("%s: %s", id, verdict(f))
+				t.Errorf("%s: %s", id, audittest.Verdict(f))
 			}
 		}
 	})
@@ -78,7 +79,7 @@ func TestFindsWhatIsPutIntoARealSystem(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f := look(t, "tree.setuid"); f.Status != audit.Fail || !named(f, "/srv/.hidden/dash", "/usr/bin/find") {
-			t.Error(verdict(f))
+			t.Error(audittest.Verdict(f))
 		}
 	})
 	t.Run("writable and unowned", func(t *testing.T) {
@@ -88,13 +89,13 @@ func TestFindsWhatIsPutIntoARealSystem(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f := look(t, "tree.world_writable"); f.Status != audit.Fail || !named(f, "/etc/a") {
-			t.Error(verdict(f))
+			t.Error(audittest.Verdict(f))
 		}
 		if f := look(t, "tree.unowned"); f.Status != audit.Warn || !named(f, "/usr/lib/b") {
-			t.Error(verdict(f))
+			t.Error(audittest.Verdict(f))
 		}
 		if f := look(t, "tree.programs"); f.Status != audit.Fail || !named(f, "/usr/lib/b") {
-			t.Error(verdict(f))
+			t.Error(audittest.Verdict(f))
 		}
 	})
 	t.Run("deleted programs", deletedForReal)
@@ -139,7 +140,7 @@ func deletedForReal(t *testing.T) {
 		}
 		f := look(t, "processes.deleted")
 		if f.Status != c.want || len(f.Evidence) != 1 || !strings.Contains(f.Evidence[0], c.says) {
-			t.Errorf("%s: %s", c.file, verdict(f))
+			t.Errorf("%s: %s", c.file, audittest.Verdict(f))
 		}
 		if err := running.Process.Kill(); err != nil {
 			t.Error(err)
@@ -149,7 +150,7 @@ func deletedForReal(t *testing.T) {
 		}
 	}
 	if f := look(t, "processes.deleted"); f.Status != audit.Pass {
-		t.Error(verdict(f))
+		t.Error(audittest.Verdict(f))
 	}
 }
 
@@ -179,16 +180,16 @@ func TestOrdinaryUsersGetNoPassForWhatTheyDoNotSee(t *testing.T) {
 		"logging.permissions", "logging.audit", "logging.audit_rules", "containers.network", "mcp.config", "mcp.command", "mcp.missing", "updates.automatic", "updates.security", "services.exposed", "services.snmp",
 	} {
 		if f := found[id]; f.Status != "" || !f.Applies {
-			t.Errorf("%s: %s", id, verdict(f))
+			t.Errorf("%s: %s", id, audittest.Verdict(f))
 		}
 	}
 	for _, id := range []string{"files.shadow", "files.passwd", "mounts.tmp", "time.service", "updates.supported"} {
 		if f := found[id]; f.Status != audit.Pass {
-			t.Errorf("%s: %s", id, verdict(f))
+			t.Errorf("%s: %s", id, audittest.Verdict(f))
 		}
 	}
 	if f := look(t, "processes.deleted"); f.Status == audit.Pass {
-		t.Errorf("processes.deleted of the running system: %s", verdict(f))
+		t.Errorf("processes.deleted of the running system: %s", audittest.Verdict(f))
 	}
 }
 
@@ -206,14 +207,14 @@ func TestConfigurationsOfUsersAreReadInTheirHomes(t *testing.T) {
 		}
 		m := &machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}
 		all, err := m.mcp()
-		if err != nil || all.unread == nil || len(all.list) != 1 || all.list[0].user.Name != "root" {
-			t.Errorf("%s: %+v, %v", link, all.list, err)
+		if err != nil || all.Unread == nil || len(all.Servers) != 1 || all.Servers[0].User.Name != "root" {
+			t.Errorf("%s: %+v, %v", link, all.Servers, err)
 		}
 	}
 	if err := syscall.Mkfifo(filepath.Join(root, "home/mira/.cursor/mcp.json"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := (&machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}).mcp(); err != nil || all.unread == nil {
+	if all, err := (&machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}).mcp(); err != nil || all.Unread == nil {
 		t.Errorf("a pipe: %+v, %v", all, err)
 	}
 }

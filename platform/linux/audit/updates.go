@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/packages"
+	"sentinel/platform/unix/hostfile"
 )
 
 func updateChecks() []check {
@@ -22,43 +22,43 @@ func updateChecks() []check {
 			Reference:   "CIS 1.2.2.1, Lynis PKGS-7392",
 			Description: "Holes that are known and closed elsewhere are the first ones that are tried.",
 			Formula:     "PASS when the package manager knows of no security update that waits. FAIL otherwise. Skipped where no package manager can be asked.",
-		}, run: securityUpdates, limit: 30 * time.Second},
+		}, Run: securityUpdates, Limit: 30 * time.Second},
 		{About: audit.About{
 			ID: "updates.list_age", Name: "Age of the package lists", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis PKGS-7390",
 			Description: "With old package lists the machine does not learn of new updates.",
 			Formula:     "PASS when the lists of apt, dnf, zypper, pacman or apk were fetched within 7 days, WARN within 30 days, FAIL for older ones or none. Does not apply without one of them, and in a container.",
-		}, run: listAge},
+		}, Run: listAge},
 		{About: audit.About{
 			ID: "updates.automatic", Name: "Automatic updates", Severity: audit.Medium, Weight: 3,
 			Reference:   "Lynis PKGS-7420",
 			Description: "Security updates that wait for a person wait too long.",
 			Formula:     "PASS when unattended-upgrades (with its periodic settings and timers on) or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container. Skipped for other package managers.",
-		}, run: automaticUpdates},
+		}, Run: automaticUpdates},
 		{About: audit.About{
 			ID: "updates.authenticated", Name: "Signed packages", Severity: audit.High, Weight: 8,
 			Reference:   "CIS 1.2.1.1, Lynis PKGS-7387",
 			Description: "Packages whose signature is not checked can be replaced on the way, and root installs them.",
 			Formula:     "PASS when no source of apt, dnf, zypper or pacman and no option switches the check of signatures off. FAIL otherwise. Does not apply without one of them.",
-		}, run: authenticated},
+		}, Run: authenticated},
 		{About: audit.About{
 			ID: "updates.security_source", Name: "Source of security updates", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis PKGS-7388",
 			Description: "Without the archive of security updates none is ever offered.",
 			Formula:     "PASS when a source of apt names a security archive. FAIL otherwise. Applies to releases of Debian and Ubuntu alone.",
-		}, run: securitySource},
+		}, Run: securitySource},
 		{About: audit.About{
 			ID: "updates.supported", Name: "Supported release", Severity: audit.High, Weight: 8,
 			Reference:   "Lynis GEN-0010",
 			Description: "A release past its end gets no security updates any more.",
 			Formula:     "PASS before the end of support, from SUPPORT_END of os-release or from the published dates of Debian (LTS included) and Ubuntu LTS (standard support). WARN in the last 60 days. FAIL after it. Skipped when the date is not known.",
-		}, run: supported},
+		}, Run: supported},
 		{About: audit.About{
 			ID: "updates.reboot", Name: "Updates in force", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis KRNL-5830",
 			Description: "Until the reboot the old kernel runs, with the holes that were closed on the disk.",
 			Formula:     "PASS when no package asks for a reboot and no newer kernel of the same flavour than the running one is installed. WARN otherwise. Does not apply in a container. Skipped where nothing tells.",
-		}, run: rebootDue},
+		}, Run: rebootDue},
 	}
 }
 
@@ -85,7 +85,7 @@ func securityUpdates(ctx context.Context, m *machine) audit.Finding {
 	if w.Count == 0 {
 		return audit.Passed("None waits")
 	}
-	return audit.Failed(count(w.Count, "security update waits", "security updates wait"), "See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security", prefixed("package manager: ", w.Names, w.Count)...)
+	return audit.Failed(audit.Count(w.Count, "security update waits", "security updates wait"), "See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security", prefixed("package manager: ", w.Names, w.Count)...)
 }
 
 // prefixed are pieces of evidence; without names, their number.
@@ -140,11 +140,11 @@ func listAge(_ context.Context, m *machine) audit.Finding {
 	}
 	fix := "Fetch them: " + p.refresh + "; and see that it is done each day."
 	if fetched.IsZero() {
-		return audit.Failed("The lists were never fetched", fix, at("lists of "+p.name, 0, "there are none"))
+		return audit.Failed("The lists were never fetched", fix, audit.At("lists of "+p.name, 0, "there are none"))
 	}
 	age := m.now().Sub(fetched)
-	value := p.name + ", fetched " + count(max(0, int(age.Hours()/24)), "day", "days") + " ago"
-	evidence := at(where, 0, fetched.UTC().Format(time.RFC3339))
+	value := p.name + ", fetched " + audit.Count(max(0, int(age.Hours()/24)), "day", "days") + " ago"
+	evidence := audit.At(where, 0, fetched.UTC().Format(time.RFC3339))
 	switch {
 	case age > 30*24*time.Hour:
 		return audit.Failed(value, fix, evidence)
@@ -221,7 +221,7 @@ func automaticUpdates(_ context.Context, m *machine) audit.Finding {
 func (m *machine) unattendedUpgrades() audit.Finding {
 	const fix = "Install and switch it on: sudo apt install unattended-upgrades; sudo dpkg-reconfigure -plow unattended-upgrades"
 	if !m.exists("/usr/bin/unattended-upgrade") {
-		return audit.Warned("unattended-upgrades is not installed", fix, at("/usr/bin/unattended-upgrade", 0, "is not there"))
+		return audit.Warned("unattended-upgrades is not installed", fix, audit.At("/usr/bin/unattended-upgrade", 0, "is not there"))
 	}
 	options, err := m.aptOptions()
 	if err != nil {
@@ -229,14 +229,14 @@ func (m *machine) unattendedUpgrades() audit.Finding {
 	}
 	for _, name := range []string{"APT::Periodic::Update-Package-Lists", "APT::Periodic::Unattended-Upgrade"} {
 		if !options.On(name) {
-			return audit.Warned("unattended-upgrades is switched off", fix, at("/etc/apt/apt.conf.d", 0, name+" is not set"))
+			return audit.Warned("unattended-upgrades is switched off", fix, audit.At("/etc/apt/apt.conf.d", 0, name+" is not set"))
 		}
 	}
 	if enable, set := options["apt::periodic::enable"]; set && enable == "0" {
-		return audit.Warned("unattended-upgrades is switched off", fix, at("/etc/apt/apt.conf.d", 0, `APT::Periodic::Enable "0"`))
+		return audit.Warned("unattended-upgrades is switched off", fix, audit.At("/etc/apt/apt.conf.d", 0, `APT::Periodic::Enable "0"`))
 	}
 	if m.exists("/run/systemd/system") && !m.enabled("apt-daily-upgrade.timer") {
-		return audit.Warned("The timer of unattended-upgrades is off", "Switch it on: sudo systemctl enable --now apt-daily.timer apt-daily-upgrade.timer", at("apt-daily-upgrade.timer", 0, "is not enabled, or masked"))
+		return audit.Warned("The timer of unattended-upgrades is off", "Switch it on: sudo systemctl enable --now apt-daily.timer apt-daily-upgrade.timer", audit.At("apt-daily-upgrade.timer", 0, "is not enabled, or masked"))
 	}
 	return audit.Passed("unattended-upgrades")
 }
@@ -256,9 +256,9 @@ func (m *machine) dnfAutomatic() audit.Finding {
 	case timer && on:
 		return audit.Passed("dnf-automatic")
 	case timer && where == "":
-		where = at("/etc/dnf/automatic.conf", 0, "apply_updates is not set")
+		where = audit.At("/etc/dnf/automatic.conf", 0, "apply_updates is not set")
 	case !timer:
-		where = at("dnf-automatic.timer", 0, "is not enabled")
+		where = audit.At("dnf-automatic.timer", 0, "is not enabled")
 	}
 	return audit.Warned("Updates are not installed by themselves", fix, where)
 }
@@ -274,7 +274,7 @@ func rebootDue(_ context.Context, m *machine) audit.Finding {
 			if err != nil {
 				asked = ""
 			}
-			return audit.Warned("Updates wait for a reboot", fix, at(flag, 0, strings.Join(strings.Fields(asked), ", ")))
+			return audit.Warned("Updates wait for a reboot", fix, audit.At(flag, 0, strings.Join(strings.Fields(asked), ", ")))
 		}
 	}
 	release, err := m.text("/proc/sys/kernel/osrelease")
@@ -286,7 +286,7 @@ func rebootDue(_ context.Context, m *machine) audit.Finding {
 	case err != nil:
 		return audit.Unread("the installed kernels", err)
 	case due:
-		return audit.Warned("A newer kernel than "+release+" is installed", fix, at(path.Join("/boot", "vmlinuz-"+release), 0, "is not the newest"))
+		return audit.Warned("A newer kernel than "+release+" is installed", fix, audit.At(path.Join("/boot", "vmlinuz-"+release), 0, "is not the newest"))
 	default:
 		return audit.Passed(release + " runs")
 	}

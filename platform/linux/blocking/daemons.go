@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/sanitize"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/sockdiag"
+	"sentinel/platform/unix/hostfile"
 )
 
 // tunDevice is what a program opens to carry the packets of an interface. Of an

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"sentinel/internal/blocklist"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxResolvers bounds one file, in bytes.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxWhole bounds the whole file, in bytes: a processor takes some two

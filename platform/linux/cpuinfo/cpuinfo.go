@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxHead is how much of the file is read, in bytes: the first processors of

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"sentinel/internal/assets"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/links"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/release"
+	"sentinel/platform/unix/hostfile"
 )
 
 // errIPv4 stands in for the addresses that only netlink knows.

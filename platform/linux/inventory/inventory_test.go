@@ -17,10 +17,10 @@ import (
 
 	"sentinel/internal/assets"
 	"sentinel/platform/linux/cpuinfo"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/links"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/sysfs"
+	"sentinel/platform/unix/hostfile"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxIfInet6 caps the list of addresses, in bytes: some 70,000 of them.

@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // Why it is not known whether a file system is encrypted.

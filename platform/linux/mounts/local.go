@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxMountinfo caps the mount table, in bytes: some 50,000 mounts.

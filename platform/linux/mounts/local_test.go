@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // points returns what of a mount table is kept, as "mountpoint device".

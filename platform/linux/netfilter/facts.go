@@ -14,7 +14,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxConfiguration bounds ufw.conf, in bytes; it is about 300.

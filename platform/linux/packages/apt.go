@@ -11,7 +11,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/updates"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // Where apt and dpkg keep their data. Other places can be configured and are not

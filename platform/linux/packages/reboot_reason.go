@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxAsking bounds how many packages are named that ask for a reboot.

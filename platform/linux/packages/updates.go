@@ -13,9 +13,9 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/updates"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/release"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxPlan caps what a package manager may print, in bytes: a machine that waits

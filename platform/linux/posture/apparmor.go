@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"path/filepath"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxProfiles caps the list of profiles, in bytes: some 20,000 of them.

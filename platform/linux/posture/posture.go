@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // Why a mechanism's state is not known.

@@ -5,7 +5,7 @@ package posture
 import (
 	"path/filepath"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // globalVariable is the vendor of the variables that the UEFI specification

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // SELinux modes, in the words of getenforce(8) but lower case.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/portscan"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 const (

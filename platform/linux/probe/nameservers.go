@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"sentinel/internal/netdiag"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxResolvConf bounds the file, in bytes.

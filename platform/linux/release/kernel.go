@@ -3,7 +3,7 @@
 package release
 
 import (
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A Kernel is what uname(2) tells. What could not be read is empty.

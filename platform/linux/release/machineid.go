@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // ErrNoMachineID reports that this installation was not given an id yet: a

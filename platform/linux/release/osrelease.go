@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxFile caps each file read here, in bytes. os-release is about 300.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxProperty caps a property of the device tree, in bytes.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // ErrPlaceholder reports a firmware field that its manufacturer never filled

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxInterfaces bounds the list of interfaces.

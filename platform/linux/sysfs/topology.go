@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxCPUs bounds a list of processors; the kernel's own bound is 8192.

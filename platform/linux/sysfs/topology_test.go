@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 func TestProcessorListsAreReadAsTheKernelWritesThem(t *testing.T) {

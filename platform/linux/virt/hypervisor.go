@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // ErrUnnamed reports a virtual machine whose hypervisor leaves no name.

@@ -17,8 +17,8 @@ import (
 	"sentinel/internal/network"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/linux/connections"
-	"sentinel/platform/linux/hostfile"
 	"sentinel/platform/linux/procfs"
+	"sentinel/platform/unix/hostfile"
 )
 
 // maxSockets bounds how many sockets are looked at, of the exposed ones and of

@@ -14,7 +14,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
 	"sentinel/internal/procs"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 // A tunnelKind is what carries the packets of an interface. Those of a tunnel

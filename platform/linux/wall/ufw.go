@@ -15,7 +15,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/linux/hostfile"
+	"sentinel/platform/unix/hostfile"
 )
 
 const (

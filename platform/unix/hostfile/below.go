@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hostfile
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReadBelow reads a file of a user, of at most limit bytes, without leaving the
+// folder home by a link: root must not be led to what the user may not read. It never waits
+// for a pipe. The file is [ErrNotRegular] or [ErrTooLarge] where it is not what was
+// expected; the Meta is that of the file that was opened.
+func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
+	file, err := openBelow(home, name, os.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, Meta{}, err
+	}
+	defer file.Close() //nolint:errcheck // only read from
+	f, err := metaOf(file.Stat())
+	if err != nil {
+		return nil, Meta{}, err
+	}
+	if !f.Mode.IsRegular() {
+		return nil, f, ErrNotRegular
+	}
+	raw, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	if err == nil && len(raw) > limit {
+		err = ErrTooLarge
+	}
+	return raw, f, err
+}
+
+// NamesBelow returns the sorted names in a folder of a user, at most limit; more
+// are [ErrTooLarge]. A link out of the folder home is an error as well.
+func NamesBelow(home, folder string, limit int) ([]string, error) {
+	dir, err := openBelow(home, folder, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close() //nolint:errcheck // only read from
+	names, err := dir.Readdirnames(limit + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	slices.Sort(names)
+	if len(names) > limit {
+		return names[:limit], ErrTooLarge
+	}
+	return names, nil
+}
+
+func openBelow(home, name string, flags int) (*os.File, error) {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // only read from
+	return root.OpenFile(filepath.FromSlash(name), flags, 0)
+}

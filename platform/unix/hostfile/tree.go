@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hostfile
+
+// A Tree is the files of a machine by their absolute names there, as the readers
+// of configurations that include other files want them.
+type Tree struct {
+	Path     func(name string) string // where a file of the machine is
+	MaxFile  int                      // bytes of a file
+	MaxNames int                      // in a folder
+}
+
+// Read returns a whole file; a longer one is [ErrTooLarge].
+func (t Tree) Read(name string) ([]byte, error) { return Read(t.Path(name), t.MaxFile) }
+
+// Names returns the sorted names in a folder, none where there is no folder.
+// More than MaxNames are [ErrTooLarge].
+func (t Tree) Names(folder string) ([]string, error) {
+	names, err := Names(t.Path(folder), t.MaxNames)
+	if Missing(err) {
+		return nil, nil
+	}
+	return names, err
+}
