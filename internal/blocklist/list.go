@@ -19,7 +19,7 @@ const DefaultPath = "/var/lib/sentinel/blocklist.json"
 const (
 	// patience is how long to wait for other runs. Each needs some milliseconds,
 	// or some tens on a slow disk, and there may be hundreds.
-	patience = 15 * time.Second
+	patience = 25 * time.Second
 	// doLimit bounds a change, once begun, whatever becomes of its caller.
 	doLimit = 10 * time.Second
 	// undoLimit bounds taking it back, on top.
