@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/testenv"
 )
 
 const plain = "{\n  \"mcpServers\": {\n    \"b\": {}\n  }\n}\n"
@@ -80,9 +81,8 @@ func TestModeIsKeptAndTheBackupIsForItsOwnerAlone(t *testing.T) {
 func TestGroupIsKept(t *testing.T) {
 	u, c := person(t, "linux", nil), client(t, "claude-code")
 	put(t, c.File(u), plain)
-	if err := os.Chown(c.File(u), -1, 12345); err != nil {
-		t.Skip("only root may give a file to a group it is not in")
-	}
+	err := os.Chown(c.File(u), -1, 12345)
+	testenv.Need(t, err == nil, "root, to give a file to a group it is not in")
 	if _, err := Install(t.Context(), u, c, example, false); err != nil {
 		t.Fatal(err)
 	}
@@ -187,9 +187,7 @@ func TestSomebodyElsesFilesAreRefused(t *testing.T) {
 	_, err := Install(t.Context(), other, c, example, false)
 	refused(t, err, fault.PermissionDenied, u.Home+" belongs to user "+strconv.Itoa(u.UID), "as the person who uses the client")
 
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file away")
-	}
+	testenv.Need(t, os.Geteuid() == 0, "root, to give a file away")
 	put(t, c.File(u), plain)
 	if err := os.Chown(c.File(u), 12345, 12345); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sentinel/internal/portscan"
+	"sentinel/internal/testenv"
 )
 
 func ports(t testing.TB, text string) []uint16 {
@@ -35,9 +36,7 @@ func listen(t testing.TB, address string, n int) []uint16 {
 	var list []uint16
 	for range n {
 		l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
-		if err != nil {
-			t.Skipf("this machine has no %s: %v", address, err)
-		}
+		testenv.Need(t, err == nil, fmt.Sprintf("a socket that listens at %s: %v", address, err))
 		t.Cleanup(func() { l.Close() })
 		list = append(list, uint16(l.Addr().(*net.TCPAddr).Port))
 	}

@@ -71,10 +71,12 @@ func TestManySilentPorts(t *testing.T) {
 	if r, err := New().Scan(t.Context(), job); err != nil || r.Filtered != 51 || r.Closed != 2001 {
 		t.Errorf("with 60 files: %+v, %v", r, err)
 	}
+	// With so few files all the silent ports take many seconds.
+	job.Ports = ports(t, "2000-6999")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	start = time.Now()
-	if r, err := New().Scan(ctx, job); !errors.Is(err, context.DeadlineExceeded) || r.Known() > len(job.Ports) || time.Since(start) > 2*time.Second {
+	if r, err := New().Scan(ctx, job); !errors.Is(err, context.DeadlineExceeded) || r.Known() >= len(job.Ports) || time.Since(start) > 2*time.Second {
 		t.Errorf("stopped: %+v, %v after %v", r, err, time.Since(start))
 	}
 }
