@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/trust"
+	"sentinel/internal/lockfile"
 )
 
 // Whoever holds the lock and does not go on keeps no reader away, and is named
@@ -25,7 +25,7 @@ func TestHolderOfTheLockIsNamedAndKeepsNoReaderAway(t *testing.T) {
 	must(t, err)
 	must(t, holder.Start())
 	t.Cleanup(func() { in.Close(); holder.Wait() })
-	for began := time.Now(); !trust.Locked(l.lockPath()) && time.Since(began) < 5*time.Second; {
+	for began := time.Now(); !lockfile.Locked(l.lockPath()) && time.Since(began) < 5*time.Second; {
 		<-time.After(time.Millisecond)
 	}
 	_, err = block(t, l, Request{Address: "203.0.113.8"})

@@ -5,25 +5,15 @@ package blocklist
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"syscall"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
 	"sentinel/internal/trust"
 )
 
-// between is how long to wait before asking for the lock again.
-const between = 2 * time.Millisecond
-
 // lock keeps every other run from changing the list until release is called.
-// The lock file stays: removing it would let two in at once. Nobody but root may open it, for
-// whoever can open a file can lock it for ever (flock(2)).
 func (l *List) lock(ctx context.Context) (release func(), err error) {
 	// The folder is for everyone to read, because the list is.
 	if err := trust.MakeFolder(filepath.Dir(l.path), 0o755); err != nil {
@@ -32,11 +22,11 @@ func (l *List) lock(ctx context.Context) (release func(), err error) {
 	if err := trust.RootOrSelf.Folders(l.lockPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, l.unreadable(err)
 	}
-	held, err := l.await(ctx)
-	var busy trust.BusyError
+	release, err = lockfile.Exclude(ctx, l.lockPath(), l.patience)
+	var busy lockfile.BusyError
 	switch {
 	case err == nil:
-		return held, nil
+		return release, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &busy):
@@ -47,20 +37,3 @@ func (l *List) lock(ctx context.Context) (release func(), err error) {
 }
 
 func (l *List) lockPath() string { return l.path + ".lock" }
-
-func (l *List) await(ctx context.Context) (release func(), err error) {
-	path := l.lockPath()
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w", path, trust.ErrNotRegular)
-	}
-	f := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600))
-	limited, cancel := context.WithTimeout(ctx, l.patience)
-	defer cancel()
-	if _, err := f.TryLockContext(limited, between); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, fmt.Errorf("%w for too long", trust.Busy(path))
-		}
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil //nolint:errcheck // the lock goes with the descriptor
-}

@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"sentinel/internal/trust"
+	"sentinel/internal/lockfile"
 )
 
 // How often the kernel is read, and how long after each other, until what it
@@ -34,7 +34,7 @@ func (l *List) observe(ctx context.Context, b Backend, known content) (content, 
 		if err != nil { // it was damaged just now, of which the next run tells
 			return known, k, nil
 		}
-		calm := again.missing == known.missing && bytes.Equal(again.raw, known.raw) && !trust.Locked(l.lockPath())
+		calm := again.missing == known.missing && bytes.Equal(again.raw, known.raw) && !lockfile.Locked(l.lockPath())
 		known = again
 		if calm && (k.matches(known.entries, l.now()) || k.same(before)) {
 			return known, k, nil

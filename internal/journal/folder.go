@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
 	"sentinel/internal/trust"
 )
 
@@ -179,7 +180,7 @@ func (j *Journal) failed(err error) error {
 		return err
 	}
 	e := fault.Wrap(fault.JournalFailed, "The journal cannot be used", err)
-	var busy trust.BusyError
+	var busy lockfile.BusyError
 	switch {
 	case errors.As(err, &busy):
 		return e.WithFix(busy.Fix())

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package trust
+package lockfile
 
 import "fmt"
 
 // A BusyError says who holds a lock of sentinel that was waited for in vain.
 type BusyError struct{ Holder int } // a PID; 0 when that is not known
 
-// Busy returns the error about the lock on the file at path.
-func Busy(path string) BusyError { return BusyError{LockHolder(path)} }
+func busy(path string) BusyError { return BusyError{holderOf(path)} }
 
-// Error implements error. How long it was held may follow.
+// Error implements error.
 func (e BusyError) Error() string {
 	if e.Holder == 0 {
-		return "another run of sentinel has held it"
+		return "another run of sentinel has held it for too long"
 	}
-	return fmt.Sprintf("process %d, another run of sentinel, has held it", e.Holder)
+	return fmt.Sprintf("process %d, another run of sentinel, has held it for too long", e.Holder)
 }
 
 // Fix ends the holder. Whatever it was at, the next run mends it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package trust
+package lockfile
 
 import (
 	"fmt"
@@ -23,9 +23,9 @@ const (
 // one, show none.
 func Locked(path string) bool { return len(holders(path)) > 0 }
 
-// LockHolder returns the process that holds a lock of flock(2) on the file at
+// holderOf returns the process that holds a lock of flock(2) on the file at
 // path, or 0 when that is not sure. It takes root to look into the processes of root.
-func LockHolder(path string) int {
+func holderOf(path string) int {
 	file, err := os.Stat(path)
 	if err != nil {
 		return 0

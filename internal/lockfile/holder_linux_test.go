@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package trust
+package lockfile
 
 import (
 	"os"
@@ -14,13 +14,13 @@ import (
 
 func TestHolderOfALockIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
-	if Locked(path) || LockHolder(path) != 0 {
+	if Locked(path) || holderOf(path) != 0 {
 		t.Error("a file that is not there is locked")
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if Locked(path) || LockHolder(path) != 0 {
+	if Locked(path) || holderOf(path) != 0 {
 		t.Error("a file that nobody locked is locked")
 	}
 	other := exec.Command("/usr/bin/flock", path, "/bin/sleep", "60")
@@ -35,7 +35,7 @@ func TestHolderOfALockIsFound(t *testing.T) {
 	for began := time.Now(); !Locked(path) && time.Since(began) < 5*time.Second; {
 		<-time.After(5 * time.Millisecond)
 	}
-	if got := LockHolder(path); got != other.Process.Pid {
+	if got := holderOf(path); got != other.Process.Pid {
 		t.Errorf("process %d holds it, want %d", got, other.Process.Pid)
 	}
 }

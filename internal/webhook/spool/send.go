@@ -6,16 +6,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
-
-	"github.com/gofrs/flock"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/trust"
+	"sentinel/internal/lockfile"
 	"sentinel/internal/webhook"
 )
 
@@ -38,9 +34,6 @@ type Sent struct {
 	Unwanted int  // that were set aside, because the receiver refused them
 	Gaps     answer.Gaps
 }
-
-// between is how long to wait before asking for the lock again.
-const between = 10 * time.Millisecond
 
 // Send keeps a document, then delivers all that wait, oldest first. When the
 // document cannot be kept it is delivered all the same, and gone when that fails.
@@ -77,7 +70,7 @@ func (s *Spool) unkept(ctx context.Context, d webhook.Document, to Deliverer, wh
 // this document too if it has the time.
 func (s *Spool) leave(own entry, err error) Sent {
 	sent := Sent{Kept: true, Result: webhook.Result{Reason: "is being sent to by another run"}}
-	if busy := (trust.BusyError{}); !errors.As(err, &busy) {
+	if busy := (lockfile.BusyError{}); !errors.As(err, &busy) {
 		sent.Reason = "was not asked, because the lock of the spool cannot be had: " + err.Error()
 	}
 	all, err := s.list()
@@ -96,23 +89,9 @@ func holds(list []entry, own entry) bool {
 	return slices.ContainsFunc(list, func(e entry) bool { return e.id == own.id })
 }
 
-// lock keeps others from sending until release is called. Nobody but root may
-// open the file, for whoever can open it can lock it for ever (flock(2)).
+// lock keeps others from sending until release is called.
 func (s *Spool) lock(ctx context.Context) (release func(), err error) {
-	path := filepath.Join(s.dir, lockName)
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, trust.ErrNotRegular
-	}
-	f := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600))
-	limited, cancel := context.WithTimeout(ctx, s.patience)
-	defer cancel()
-	if _, err := f.TryLockContext(limited, between); err != nil {
-		if limited.Err() != nil {
-			return nil, trust.Busy(path)
-		}
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil //nolint:errcheck // the lock goes with the descriptor
+	return lockfile.Exclude(ctx, filepath.Join(s.dir, lockName), s.patience)
 }
 
 // A flushing is one turn to send, with the lock held.

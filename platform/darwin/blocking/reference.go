@@ -11,11 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
-	"github.com/gofrs/flock"
-
+	"sentinel/internal/lockfile"
 	"sentinel/internal/trust"
 	"sentinel/platform/darwin/pfctl"
 )
@@ -26,8 +24,6 @@ const (
 	// patience is how long to wait for other runs: each needs some tens of
 	// milliseconds.
 	patience = 8 * time.Second
-	// between is how long to wait before asking for the lock again.
-	between = 2 * time.Millisecond
 )
 
 // A keeper remembers the reference that keeps pf on. It is lost with a reboot,
@@ -43,8 +39,7 @@ type reference struct {
 	Token uint64 `json:"token,string"` // beyond what a number of JSON is sure to hold
 }
 
-// lock keeps every other run from changing pf until release is called. Nobody
-// but root may open the file, for whoever can open a file can lock it for ever (flock(2)).
+// lock keeps every other run from changing pf until release is called.
 func (k keeper) lock(ctx context.Context) (release func(), err error) {
 	if err := trust.MakeFolder(filepath.Dir(k.path), 0o755); err != nil {
 		return nil, err
@@ -52,16 +47,7 @@ func (k keeper) lock(ctx context.Context) (release func(), err error) {
 	if err := trust.RootOrSelf.Folders(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f := flock.New(k.lockPath, flock.SetFlag(os.O_CREATE|os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600))
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if _, err := f.TryLockContext(limited, between); err != nil {
-		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			return nil, errors.New(trust.Busy(k.lockPath).Error() + " for too long")
-		}
-		return nil, err
-	}
-	return func() { _ = f.Close() }, nil //nolint:errcheck // the lock goes with the descriptor
+	return lockfile.Exclude(ctx, k.lockPath, patience)
 }
 
 // read returns the token; known is false where none is remembered. A file that

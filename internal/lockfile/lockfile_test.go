@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lockfile
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"sentinel/internal/trust"
+)
+
+const (
+	long  = time.Minute
+	short = 20 * time.Millisecond
+)
+
+type lock = func(context.Context, string, time.Duration) (release func(), err error)
+
+// had takes a lock that can be had.
+func had(t *testing.T, take lock, path string) (release func()) {
+	t.Helper()
+	release, err := take(t.Context(), path, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return release
+}
+
+func TestOneExcludesOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock")
+	release := had(t, Exclude, path)
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v: others could hold it for ever", info.Mode(), err)
+	}
+	for name, take := range map[string]lock{"Exclude": Exclude, "Share": Share} {
+		if _, err := take(t.Context(), path, short); !errors.As(err, new(BusyError)) {
+			t.Errorf("%s: %v, want a BusyError", name, err)
+		}
+	}
+	release()
+	// Those who gave up have asked for it before, and let go of it.
+	had(t, Exclude, path)()
+}
+
+func TestSharersShare(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock")
+	had(t, Exclude, path)()
+	first := had(t, Share, path)
+	second := had(t, Share, path)
+	if _, err := Exclude(t.Context(), path, short); !errors.As(err, new(BusyError)) {
+		t.Errorf("%v, want a BusyError", err)
+	}
+	first()
+	second()
+	had(t, Exclude, path)()
+}
+
+func TestAWaitEndsWithItsCaller(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock")
+	defer had(t, Exclude, path)()
+	ctx, cancel := context.WithTimeout(t.Context(), short)
+	defer cancel()
+	if _, err := Exclude(ctx, path, long); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while waiting: %v", err)
+	}
+	other := filepath.Join(t.TempDir(), "b.lock")
+	if _, err := Exclude(ctx, other, long); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("before: %v", err)
+	}
+	if _, err := os.Lstat(other); err == nil {
+		t.Error("a run that has ended makes a file")
+	}
+}
+
+func TestOnlyAFileIsLocked(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Share(t.Context(), filepath.Join(dir, "none"), long); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("none: %v", err)
+	}
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(filepath.Join(dir, "target"), link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, link, dir} {
+		if _, err := Exclude(t.Context(), path, long); !errors.Is(err, trust.ErrNotRegular) {
+			t.Errorf("%s: %v, want ErrNotRegular", path, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "target")); err == nil {
+		t.Error("it was made through a link")
+	}
+}
