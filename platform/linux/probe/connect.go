@@ -107,34 +107,15 @@ func (s *sweep) result(ctx context.Context, err error) (portscan.Result, error) 
 	return r, err
 }
 
-// confirm asks again about ports where this scan may have met itself: a
-// connection to a port that the kernel chose as the local port of that connection, or of
-// another one that went the opposite way, succeeds although nobody listens (RFC 9293
-// section 3.5, simultaneous open).
+// confirm asks again where a scan of this machine may have met itself.
 func (s *sweep) confirm(ctx context.Context) error {
-	const tries = 64
-	s.window, s.most = 1, 1
-	for try := 0; ; try++ {
-		var met []uint16
-		for port, local := range s.open {
-			if s.open[local] == port && s.job.Local {
-				met = append(met, port)
-			}
-		}
-		if len(met) == 0 {
-			return nil
-		}
-		for _, port := range met {
-			delete(s.open, port)
-		}
-		if try == tries { // nobody else ever answered
-			s.closed += len(met)
-			return nil
-		}
-		if err := s.run(ctx, met); err != nil {
-			return err
-		}
+	if !s.job.Local {
+		return nil
 	}
+	s.window, s.most = 1, 1
+	closed, err := portscan.Confirm(s.open, func(ports []uint16) error { return s.run(ctx, ports) })
+	s.closed += closed
+	return err
 }
 
 // number returns what a system call said, 0 for success.
