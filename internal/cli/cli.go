@@ -131,6 +131,7 @@ type session struct {
 	who      journal.Who
 	root     bool                   // whether this run may keep state
 	own      func() (string, error) // path of this program
+	getenv   func(string) string    // nil is an empty environment
 	// named makes the commands in a text such that they can be pasted.
 	named func(string) string
 }
@@ -158,7 +159,7 @@ func (p Program) session(call invocation) (session, error) {
 	if limited(who) && h.Live {
 		h.Detach() //nolint:errcheck // where it cannot be done, locks that are waited for in vain are the worst of it
 	}
-	return session{host: h, config: c, stateDir: p.StateDir, secrets: filepath.Join(filepath.Dir(p.ConfigPath), "secrets"), journal: p.Journal, who: who, root: p.Root, own: p.Own, named: p.named}, nil
+	return session{host: h, config: c, stateDir: p.StateDir, secrets: filepath.Join(filepath.Dir(p.ConfigPath), "secrets"), journal: p.Journal, who: who, root: p.Root, own: p.Own, getenv: p.Getenv, named: p.named}, nil
 }
 
 // readRequest replaces the arguments of call by those of the JSON object on

@@ -74,19 +74,27 @@ func TestDoctorDocumentNamesItsMembers(t *testing.T) {
 	}
 }
 
-// Behind sudo the machine is looked at for the person who is there.
+// Behind sudo the machine is looked at for the person who is there, whose
+// environment nobody knows.
 func TestDoctorLooksForWhoIsBehindSudo(t *testing.T) {
 	uid := 1000
 	for _, test := range []struct {
-		who  journal.Who
-		want doctor.User
+		who       journal.Who
+		wantUID   int
+		wantName  string
+		wantPlace string
 	}{
-		{journal.Who{UID: 1000, User: "uid 1000"}, doctor.User{UID: 1000}},
-		{journal.Who{UID: 0, User: "root"}, doctor.User{}},
-		{journal.Who{UID: 0, User: "root", SudoUID: &uid, SudoUser: "ann"}, doctor.User{UID: 1000, Name: "ann"}},
+		{journal.Who{UID: 1000, User: "uid 1000"}, 1000, "", "/conf"},
+		{journal.Who{UID: 0, User: "root"}, 0, "", "/conf"},
+		{journal.Who{UID: 0, User: "root", SudoUID: &uid, SudoUser: "ann"}, 1000, "ann", ""},
 	} {
-		if got := (session{who: test.who}).user(); got != test.want {
-			t.Errorf("%+v: %+v, want %+v", test.who, got, test.want)
+		got := session{who: test.who, getenv: func(string) string { return "/conf" }}.user()
+		place := ""
+		if got.Env != nil {
+			place = got.Env("XDG_CONFIG_HOME")
+		}
+		if got.UID != test.wantUID || got.Name != test.wantName || place != test.wantPlace {
+			t.Errorf("%+v: %d, %q, %q, want %+v", test.who, got.UID, got.Name, place, test)
 		}
 	}
 }

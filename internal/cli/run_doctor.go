@@ -48,12 +48,13 @@ func (s session) patient(call invocation) doctor.Patient {
 	}
 }
 
-// user is who uses sentinel: the one behind sudo.
+// user is who uses sentinel: the one behind sudo, whose environment is not the
+// one of this run.
 func (s session) user() doctor.User {
 	if s.who.SudoUID != nil {
 		return doctor.User{UID: *s.who.SudoUID, Name: s.who.SudoUser}
 	}
-	return doctor.User{UID: s.who.UID}
+	return doctor.User{UID: s.who.UID, Env: s.getenv}
 }
 
 func (s session) binary() (string, error) {

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clients knows the MCP clients that people use and enters sentinel-mcp
-// into their configuration.
-//
-// A configuration belongs to its user and holds other servers, their keys and comments.
-// It is edited as text: what is not ours keeps every byte. A text that the client itself could not
-// read is refused untouched, a backup lies beside it before it changes, and the new one replaces it
-// whole or not at all.
+// Package clients knows the MCP clients that people use, and where each has its
+// configuration.
 package clients
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"sentinel/internal/fault"
 )
 
 // A User is the person whose clients are configured.
@@ -34,11 +25,12 @@ type Client struct {
 	Syntax Syntax
 	Then   string // what makes it read a changed configuration, a sentence
 
-	servers string // the member of the configuration that holds the servers
-	kind    string // value of "type" in a server; "" has none
-	tools   bool   // a server names the tools that may be used
-	file    func(User) string
-	signs   func(User) []string // any of them shows that the client is there
+	Servers string // the member of the configuration that holds the servers
+	Kind    string // value of "type" in a server; "" has none
+	Tools   bool   // a server names the tools that may be used
+
+	file  func(User) string
+	signs func(User) []string // any of them shows that the client is there
 }
 
 // A Syntax is what a client takes for JSON.
@@ -58,7 +50,7 @@ const (
 func All() []Client {
 	return []Client{
 		{
-			ID: "claude-desktop", Name: "Claude Desktop", servers: "mcpServers",
+			ID: "claude-desktop", Name: "Claude Desktop", Servers: "mcpServers",
 			Then: "Quit Claude Desktop and start it again; closing its window is not enough.",
 			file: func(u User) string { return filepath.Join(u.applications("Claude"), "claude_desktop_config.json") },
 			signs: func(u User) []string {
@@ -66,7 +58,7 @@ func All() []Client {
 			},
 		},
 		{
-			ID: "claude-code", Name: "Claude Code", servers: "mcpServers", kind: "stdio",
+			ID: "claude-code", Name: "Claude Code", Servers: "mcpServers", Kind: "stdio",
 			Then: "Start claude again, and look at /mcp there.",
 			file: func(u User) string { return filepath.Join(u.folder("CLAUDE_CONFIG_DIR", u.Home), ".claude.json") },
 			signs: func(u User) []string {
@@ -74,25 +66,25 @@ func All() []Client {
 			},
 		},
 		{
-			ID: "cursor", Name: "Cursor", Syntax: Lenient, servers: "mcpServers",
+			ID: "cursor", Name: "Cursor", Syntax: Lenient, Servers: "mcpServers",
 			Then:  "Cursor takes it up by itself; see its settings, under MCP.",
 			file:  func(u User) string { return filepath.Join(u.Home, ".cursor", "mcp.json") },
 			signs: func(u User) []string { return []string{filepath.Join(u.Home, ".cursor")} },
 		},
 		{
-			ID: "vscode", Name: "VS Code", Syntax: Lenient, servers: "servers", kind: "stdio",
+			ID: "vscode", Name: "VS Code", Syntax: Lenient, Servers: "servers", Kind: "stdio",
 			Then:  "VS Code takes it up by itself; see its command MCP: List Servers.",
 			file:  func(u User) string { return filepath.Join(u.applications("Code"), "User", "mcp.json") },
 			signs: func(u User) []string { return []string{u.applications("Code")} },
 		},
 		{
-			ID: "gemini-cli", Name: "Gemini CLI", Syntax: Comments, servers: "mcpServers",
+			ID: "gemini-cli", Name: "Gemini CLI", Syntax: Comments, Servers: "mcpServers",
 			Then:  "Start gemini again, and look at /mcp there.",
 			file:  func(u User) string { return filepath.Join(u.Home, ".gemini", "settings.json") },
 			signs: func(u User) []string { return []string{filepath.Join(u.Home, ".gemini")} },
 		},
 		{
-			ID: "copilot-cli", Name: "GitHub Copilot CLI", Syntax: Lenient, servers: "mcpServers", kind: "local", tools: true,
+			ID: "copilot-cli", Name: "GitHub Copilot CLI", Syntax: Lenient, Servers: "mcpServers", Kind: "local", Tools: true,
 			Then:  "Start copilot again, and look at /mcp show there.",
 			file:  func(u User) string { return filepath.Join(u.copilot(), "mcp-config.json") },
 			signs: func(u User) []string { return []string{u.copilot()} },
@@ -153,31 +145,10 @@ func (u User) folder(variable, usual string) string {
 	return usual
 }
 
-// Check refuses a user whose clients cannot be meant: root in the place of
-// somebody else, or one without a home.
-func (u User) Check() error {
-	if u.OS != "linux" && u.OS != "darwin" {
-		return fault.New(fault.Unsupported, "Where clients keep their configuration is not known on "+u.OS+".")
-	}
-	if u.UID == 0 && u.Env("SUDO_UID") != "" && u.Env("SUDO_UID") != "0" {
-		return fault.New(fault.PermissionDenied, "The configuration of a client belongs to the person who uses it, and this run is root's.").
-			WithFix("Run the same command as yourself, without sudo.")
-	}
-	if !filepath.IsAbs(u.Home) {
-		return fault.New(fault.Unavailable, "There is no home folder: HOME is not set to an absolute path.").
-			WithFix("Run it in a session of the person who uses the client, or set HOME.")
-	}
-	info, err := os.Stat(u.Home)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fault.New(fault.Unavailable, "The home folder "+u.Home+" is not there.").WithFix("Set HOME to the folder of the person who uses the client.")
-	case err != nil:
-		return fault.Wrap(fault.Unavailable, "The home folder cannot be read", err)
-	}
-	return u.owns(u.Home, info)
-}
+// Program is the name of our server's binary.
+const Program = "sentinel-mcp"
 
-// isOurs says whether a command is sentinel-mcp, wherever it lies.
-func isOurs(command string) bool {
-	return strings.TrimSuffix(filepath.Base(command), ".exe") == program
+// IsOurs says whether a command is our server, wherever it lies.
+func IsOurs(command string) bool {
+	return strings.TrimSuffix(filepath.Base(command), ".exe") == Program
 }

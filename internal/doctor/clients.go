@@ -13,46 +13,29 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
+
+	"sentinel/internal/clients"
 )
 
 // maxClient is the largest configuration of a client that is read, in bytes:
 // some keep their history in it.
 const maxClient = 8 << 20
 
-// A client is a program that can start sentinel-mcp, and where a user of it has
-// its configuration, below the home folder.
-type client struct{ id, name, path string }
-
-// known lists the clients whose configuration is looked for.
-func (p Patient) known() []client {
-	settings := ".config" // of programs with a window
-	if p.mac() {
-		settings = "Library/Application Support"
-	}
-	return []client{
-		{"claude_desktop", "Claude Desktop", settings + "/Claude/claude_desktop_config.json"},
-		{"claude_code", "Claude Code", ".claude.json"},
-		{"cursor", "Cursor", ".cursor/mcp.json"},
-		{"vscode", "VS Code", settings + "/Code/User/mcp.json"},
-		{"gemini_cli", "Gemini CLI", ".gemini/settings.json"},
-		{"copilot_cli", "Copilot CLI", ".copilot/mcp-config.json"},
-	}
-}
-
-func clients(ctx context.Context, p Patient) []Finding {
+func clientPrograms(ctx context.Context, p Patient) []Finding {
 	who, err := p.account(ctx)
 	if err != nil {
 		return one(Unknown, "The home folder of the user is not known: "+err.Error(), "")
 	}
 	var all []Finding
-	for _, c := range p.known() {
-		raw, err := readOwn(filepath.Join(p.at(who.home), c.path))
+	for _, c := range clients.All() {
+		raw, err := readOwn(p.at(c.File(clients.User{OS: p.OS, Home: who.home, Env: p.User.env})))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
 		f := p.judge(raw, err)
-		f.ID, f.Name = "client."+c.id, c.name
+		f.ID, f.Name = "client."+strings.ReplaceAll(c.ID, "-", "_"), c.Name
 		all = append(all, f)
 	}
 	if len(all) == 0 {
@@ -118,7 +101,7 @@ func serverCommands(raw []byte) ([]string, error) {
 	}
 	var found []string
 	walk(value, func(command string) {
-		if filepath.Base(command) == "sentinel-mcp" {
+		if clients.IsOurs(command) {
 			found = append(found, command)
 		}
 	})

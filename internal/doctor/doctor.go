@@ -75,7 +75,7 @@ func checks() []check {
 		{id: "full_disk_access", name: "full disk access", system: "darwin", look: fullDiskAccess},
 		{id: "quarantine", name: "quarantine", system: "darwin", look: quarantine},
 		{id: "programs", name: "programs of macOS", system: "darwin", look: macPrograms},
-		{id: "clients", name: "clients", look: clients},
+		{id: "clients", name: "clients", look: clientPrograms},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sentinel/internal/clients"
 	"sentinel/internal/fault"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
@@ -258,16 +259,21 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 	}
 }
 
-// Every client is found at its own place.
+// Every client is found at its own place, and where the environment moves it.
 func TestEveryClientIsLookedFor(t *testing.T) {
-	more := map[string]string{}
-	for _, c := range (Patient{}).known() {
-		more["home/ann/"+c.path] = `{"servers":{"s":{"type":"stdio","command":"/usr/local/bin/sentinel-mcp"}}}`
-	}
-	r := Examine(t.Context(), well(t, more))
-	for _, c := range (Patient{}).known() {
-		if f := find(t, r, "client."+c.id); f.Status != OK || f.Name != c.name || f.Value != "It starts /usr/local/bin/sentinel-mcp." {
-			t.Errorf("%+v", f)
+	for _, moved := range []map[string]string{nil, {"XDG_CONFIG_HOME": "/mnt/conf", "CLAUDE_CONFIG_DIR": "/mnt/claude", "COPILOT_HOME": "/mnt/copilot"}} {
+		env := func(name string) string { return moved[name] }
+		ann, more := clients.User{OS: "linux", Home: "/home/ann", Env: env}, map[string]string{}
+		for _, c := range clients.All() {
+			more[c.File(ann)] = `{"servers":{"s":{"type":"stdio","command":"/usr/local/bin/sentinel-mcp"}}}`
+		}
+		p := well(t, more)
+		p.User.Env = env
+		r := Examine(t.Context(), p)
+		for _, c := range clients.All() {
+			if f := find(t, r, "client."+strings.ReplaceAll(c.ID, "-", "_")); f.Status != OK || f.Name != c.Name || f.Value != "It starts /usr/local/bin/sentinel-mcp." {
+				t.Errorf("%v: %+v", moved, f)
+			}
 		}
 	}
 }

@@ -53,6 +53,16 @@ type Patient struct {
 type User struct {
 	UID  int    // behind sudo, of who started it
 	Name string // as sudo has it; "" is looked up
+	// Env reads the user's environment as os.Getenv does; nil where it is not
+	// known, as behind sudo.
+	Env func(string) string
+}
+
+func (u User) env(name string) string {
+	if u.Env == nil {
+		return ""
+	}
+	return u.Env(name)
 }
 
 // A Tool is one that root is of use to.

@@ -17,6 +17,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/clients"
+	"sentinel/internal/clients/edit"
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/trust"
@@ -161,23 +162,23 @@ func shown(text string) string {
 	return b.String()
 }
 
-func (m management) change(ctx context.Context, u clients.User, c clients.Client) (clients.Change, error) {
+func (m management) change(ctx context.Context, u clients.User, c clients.Client) (edit.Change, error) {
 	if m.uninstall != "" {
-		return clients.Uninstall(ctx, u, c, m.dryRun)
+		return edit.Uninstall(ctx, u, c, m.dryRun)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return clients.Change{}, fault.Wrap(fault.Unavailable, "sentinel-mcp cannot tell where it is installed", err)
+		return edit.Change{}, fault.Wrap(fault.Unavailable, "sentinel-mcp cannot tell where it is installed", err)
 	}
-	program, err := clients.Search{Own: self, Trusted: trust.RootOnly.File, Root: "/"}.Program()
+	program, err := edit.Search{Own: self, Trusted: trust.RootOnly.File, Root: "/"}.Program()
 	if err != nil {
-		return clients.Change{}, err
+		return edit.Change{}, err
 	}
-	return clients.Install(ctx, u, c, clients.Entry{Command: program, Args: m.passed}, m.dryRun)
+	return edit.Install(ctx, u, c, edit.Entry{Command: program, Args: m.passed}, m.dryRun)
 }
 
 // message says in sentences for people what was done, or would be.
-func (m management) message(c clients.Client, change clients.Change, found bool) string {
+func (m management) message(c clients.Client, change edit.Change, found bool) string {
 	var said []string
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	switch {

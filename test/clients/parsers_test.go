@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sentinel/internal/clients"
+	"sentinel/internal/clients/edit"
 )
 
 // layouts are what people write, with SERVERS for the member of the servers.
@@ -76,14 +77,14 @@ func entered(t *testing.T, id, before string) string {
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clients.Install(t.Context(), u, c, clients.Entry{Command: "/usr/local/bin/sentinel-mcp"}, false); err != nil {
+	if _, err := edit.Install(t.Context(), u, c, edit.Entry{Command: "/usr/local/bin/sentinel-mcp"}, false); err != nil {
 		t.Fatalf("%s: %v in %q", id, err, before)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clients.Uninstall(t.Context(), u, c, false); err != nil {
+	if _, err := edit.Uninstall(t.Context(), u, c, false); err != nil {
 		t.Fatalf("%s: %v in %q", id, err, raw)
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != before {

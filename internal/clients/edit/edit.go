@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package clients
+package edit
 
 import (
 	"fmt"
@@ -9,14 +9,12 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"sentinel/internal/clients"
 	"sentinel/internal/fault"
 )
 
 // name is what our server is called in every client.
 const name = "sentinel"
-
-// program is the name of the binary that an entry of ours runs.
-const program = "sentinel-mcp"
 
 const blank = " \t\r\n"
 
@@ -48,19 +46,19 @@ func spliced(raw string, all []splice) string {
 
 // install returns the configuration with the entry in it, and the same when it
 // is in there already.
-func install(raw []byte, c Client, e Entry) ([]byte, error) {
+func install(raw []byte, c clients.Client, e Entry) ([]byte, error) {
 	t, err := parse(raw, c.Syntax)
 	if err != nil {
 		return nil, err
 	}
-	at, servers, err := t.servers(c.servers)
+	at, servers, err := t.servers(c.Servers)
 	if err != nil {
 		return nil, err
 	}
 	var all []splice
 	if style := t.style(); at == nil {
 		entry := style.pair(name, style.entry(c, e, style.unit+style.unit))
-		all = style.add(t.raw, t.root, t.at, style.object(style.unit, []string{entry}), c.servers)
+		all = style.add(t.raw, t.root, t.at, style.object(style.unit, []string{entry}), c.Servers)
 	} else if all, err = t.enter(servers, at.Value.StartOffset, c, e, style); err != nil {
 		return nil, err
 	}
@@ -70,7 +68,7 @@ func install(raw []byte, c Client, e Entry) ([]byte, error) {
 }
 
 // enter puts the entry among the servers, or brings ours up to date.
-func (t text) enter(servers *hujson.Object, at int, c Client, e Entry, s style) ([]splice, error) {
+func (t text) enter(servers *hujson.Object, at int, c clients.Client, e Entry, s style) ([]splice, error) {
 	ours, err := t.member(servers, name)
 	if err != nil {
 		return nil, err
@@ -86,7 +84,7 @@ func (t text) enter(servers *hujson.Object, at int, c Client, e Entry, s style) 
 	if err != nil {
 		return nil, err
 	}
-	if command == nil || !isOurs(literal(command.Value)) {
+	if command == nil || !clients.IsOurs(literal(command.Value)) {
 		return nil, t.foreign(ours)
 	}
 	return t.update(object, ours.Value.StartOffset, command, e, s)
@@ -115,19 +113,19 @@ func (t text) update(object *hujson.Object, at int, command *hujson.ObjectMember
 // would miss it.
 func (t text) foreign(m *hujson.ObjectMember) error {
 	return flaw{
-		what: fmt.Sprintf("line %d has a server named %q that does not run %s", lineOf(t.raw, m.Name.StartOffset), name, program),
+		what: fmt.Sprintf("line %d has a server named %q that does not run %s", lineOf(t.raw, m.Name.StartOffset), name, clients.Program),
 		fix:  "Rename or remove that server, then run the same command again.",
 	}
 }
 
 // remove returns the configuration without our entry, and the same when there
 // is none.
-func remove(raw []byte, c Client) ([]byte, error) {
+func remove(raw []byte, c clients.Client) ([]byte, error) {
 	t, err := parse(raw, c.Syntax)
 	if err != nil {
 		return nil, err
 	}
-	at, servers, err := t.servers(c.servers)
+	at, servers, err := t.servers(c.Servers)
 	if at == nil || err != nil {
 		return raw, err
 	}
@@ -178,7 +176,7 @@ func (t text) newline(from, to int) string {
 
 // changed does the splices and makes sure that they did what they are for and
 // nothing else. A configuration is not written on trust in the lines above.
-func (t text) changed(all []splice, c Client, want func(e Entry, ours bool) bool) ([]byte, error) {
+func (t text) changed(all []splice, c clients.Client, want func(e Entry, ours bool) bool) ([]byte, error) {
 	if len(all) == 0 {
 		return []byte(t.mark + t.raw), nil
 	}
@@ -188,7 +186,7 @@ func (t text) changed(all []splice, c Client, want func(e Entry, ours bool) bool
 		return nil, fault.Wrap(fault.Internal, "The change would have damaged the configuration", err)
 	}
 	entry, ours := entryOf([]byte(after), c)
-	if !want(entry, ours) || !slices.Equal(t.rest(c.servers, name), result.rest(c.servers, name)) {
+	if !want(entry, ours) || !slices.Equal(t.rest(c.Servers, name), result.rest(c.Servers, name)) {
 		return nil, fault.New(fault.Internal, "The change would have done something else to the configuration than it should.")
 	}
 	return []byte(after), nil
@@ -220,12 +218,12 @@ func texts(v hujson.Value) []string {
 }
 
 // entryOf reads our entry back, false when there is none of ours.
-func entryOf(raw []byte, c Client) (Entry, bool) {
+func entryOf(raw []byte, c clients.Client) (Entry, bool) {
 	t, err := parse(raw, c.Syntax)
 	if err != nil {
 		return Entry{}, false
 	}
-	_, servers, err := t.servers(c.servers)
+	_, servers, err := t.servers(c.Servers)
 	if servers == nil || err != nil {
 		return Entry{}, false
 	}
@@ -244,5 +242,5 @@ func entryOf(raw []byte, c Client) (Entry, bool) {
 	if m, err := t.member(object, "args"); m != nil && err == nil {
 		e.Args = texts(m.Value)
 	}
-	return e, isOurs(e.Command)
+	return e, clients.IsOurs(e.Command)
 }

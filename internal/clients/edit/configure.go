@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package clients
+// Package edit enters sentinel-mcp into the configuration of a client.
+//
+// A configuration belongs to its user and holds other servers, their keys and comments.
+// It is edited as text: what is not ours keeps every byte. A text that the client itself could not
+// read is refused untouched, a backup lies beside it before it changes, and the new one replaces it
+// whole or not at all.
+package edit
 
 import (
 	"bytes"
@@ -12,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sentinel/internal/clients"
 	"sentinel/internal/fault"
 )
 
@@ -33,7 +40,7 @@ type Change struct {
 
 // Install enters e into the configuration of c, or only says what it would
 // change. A second time changes nothing.
-func Install(ctx context.Context, u User, c Client, e Entry, dry bool) (Change, error) {
+func Install(ctx context.Context, u clients.User, c clients.Client, e Entry, dry bool) (Change, error) {
 	return configure(ctx, u, c, dry, func(f file) (draft, error) {
 		after, err := install(f.raw, c, e)
 		if err != nil {
@@ -47,14 +54,14 @@ func Install(ctx context.Context, u User, c Client, e Entry, dry bool) (Change, 
 
 // Uninstall takes our entry out of the configuration of c. What Install changed
 // and nobody since is put back to the byte.
-func Uninstall(ctx context.Context, u User, c Client, dry bool) (Change, error) {
+func Uninstall(ctx context.Context, u clients.User, c clients.Client, dry bool) (Change, error) {
 	return configure(ctx, u, c, dry, func(f file) (draft, error) {
 		after, err := remove(f.raw, c)
 		if err != nil || bytes.Equal(after, f.raw) {
 			return draft{raw: f.raw}, err
 		}
 		e, _ := entryOf(f.raw, c)
-		if old, err := u.open(f.path + backupSuffix); err == nil && old.info != nil && !old.link && leadsTo(old.raw, c, e, f.raw) {
+		if old, err := open(u, f.path+backupSuffix); err == nil && old.info != nil && !old.link && leadsTo(old.raw, c, e, f.raw) {
 			return draft{raw: old.raw, entry: e, restored: old.real}, nil
 		}
 		if !f.link && leadsTo(nil, c, e, f.raw) {
@@ -66,7 +73,7 @@ func Uninstall(ctx context.Context, u User, c Client, dry bool) (Change, error) 
 
 // leadsTo says whether entering e into before gives after, so that after holds
 // nothing that is not in before.
-func leadsTo(before []byte, c Client, e Entry, after []byte) bool {
+func leadsTo(before []byte, c clients.Client, e Entry, after []byte) bool {
 	if _, ours := entryOf(before, c); ours {
 		return false
 	}
@@ -83,8 +90,8 @@ type draft struct {
 	deleted  bool   // no file at all
 }
 
-func configure(ctx context.Context, u User, c Client, dry bool, plan func(file) (draft, error)) (Change, error) {
-	if err := u.Check(); err != nil {
+func configure(ctx context.Context, u clients.User, c clients.Client, dry bool, plan func(file) (draft, error)) (Change, error) {
+	if err := check(u); err != nil {
 		return Change{}, err
 	}
 	for range attempts {
@@ -114,8 +121,8 @@ func complete(err error, path string) error {
 
 // once plans and does one change. again says that the file was changed by
 // somebody else meanwhile.
-func once(ctx context.Context, u User, c Client, dry bool, plan func(file) (draft, error)) (change Change, again bool, err error) {
-	f, err := u.open(c.File(u))
+func once(ctx context.Context, u clients.User, c clients.Client, dry bool, plan func(file) (draft, error)) (change Change, again bool, err error) {
+	f, err := open(u, c.File(u))
 	if err != nil {
 		return Change{}, false, err
 	}
@@ -135,7 +142,7 @@ func once(ctx context.Context, u User, c Client, dry bool, plan func(file) (draf
 }
 
 // apply writes the draft unless the file is no longer what was planned with.
-func (f file) apply(ctx context.Context, u User, d draft) (again bool, err error) {
+func (f file) apply(ctx context.Context, u clients.User, d draft) (again bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(f.real), 0o700); err != nil {
 		return false, unwritable(f.real, err)
 	}
@@ -144,7 +151,7 @@ func (f file) apply(ctx context.Context, u User, d draft) (again bool, err error
 		return false, err
 	}
 	defer unlock()
-	now, err := u.open(f.path)
+	now, err := open(u, f.path)
 	if err != nil {
 		return false, err
 	}
@@ -170,7 +177,7 @@ func (f file) apply(ctx context.Context, u User, d draft) (again bool, err error
 
 // keep writes the backup. It may hold keys of other servers, so only its owner
 // reads it, whoever may read the configuration.
-func (f file) keep(u User) error {
+func (f file) keep(u clients.User) error {
 	path := f.path + backupSuffix
 	info, err := os.Lstat(path)
 	switch {
@@ -180,7 +187,7 @@ func (f file) keep(u User) error {
 	case !info.Mode().IsRegular():
 		return fault.New(fault.Unavailable, path+" is no ordinary file, and the backup belongs there.").WithFix("Move it away.")
 	default:
-		if err := u.owns(path, info); err != nil {
+		if err := owns(u, path, info); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package clients
+package edit
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"sentinel/internal/clients"
 
 	"github.com/tailscale/hujson"
 )
@@ -30,7 +32,7 @@ type text struct {
 
 // parse reads a configuration as a client with the given syntax does. An empty
 // one is one without members, which every client starts with.
-func parse(raw []byte, syntax Syntax) (text, error) {
+func parse(raw []byte, syntax clients.Syntax) (text, error) {
 	t := text{raw: string(raw)}
 	if rest, ok := strings.CutPrefix(t.raw, bom); ok {
 		t.mark, t.raw = bom, rest
@@ -96,12 +98,12 @@ func place(err error) string {
 
 // departure says where a value uses more than the syntax allows, "" when it
 // does not. A client that does not know comments ignores a file that has one.
-func departure(value hujson.Value, raw string, syntax Syntax) string {
-	if syntax == Lenient || value.IsStandard() {
+func departure(value hujson.Value, raw string, syntax clients.Syntax) string {
+	if syntax == clients.Lenient || value.IsStandard() {
 		return ""
 	}
 	for v := range value.All() {
-		if at := comment(v); at >= 0 && syntax == Strict {
+		if at := comment(v); at >= 0 && syntax == clients.Strict {
 			return fmt.Sprintf("line %d has a comment, which this client does not read", lineOf(raw, at))
 		}
 		if at, ok := trailingComma(v); ok {

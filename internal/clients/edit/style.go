@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package clients
+package edit
 
 import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"sentinel/internal/clients"
 
 	"github.com/tailscale/hujson"
 )
@@ -56,13 +58,13 @@ func (s style) object(indent string, members []string) string {
 }
 
 // entry renders the server for c in a line with the given indentation.
-func (s style) entry(c Client, e Entry, indent string) string {
+func (s style) entry(c clients.Client, e Entry, indent string) string {
 	var members []string
-	if c.kind != "" {
-		members = append(members, s.pair("type", quote(c.kind)))
+	if c.Kind != "" {
+		members = append(members, s.pair("type", quote(c.Kind)))
 	}
 	members = append(members, s.pair("command", quote(e.Command)), s.pair("args", list(e.Args)))
-	if c.tools {
+	if c.Tools {
 		members = append(members, s.pair("tools", list([]string{"*"})))
 	}
 	return s.object(indent, members)

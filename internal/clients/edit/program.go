@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package clients
+package edit
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 
+	"sentinel/internal/clients"
 	"sentinel/internal/fault"
 )
 
@@ -21,7 +22,7 @@ type Search struct {
 // installed, else the running one under the name that outlives its next version.
 func (s Search) Program() (string, error) {
 	for _, dir := range []string{"/usr/local/bin", "/opt/sentinel/bin", "/usr/bin"} {
-		path := filepath.Join(s.Root, dir, program)
+		path := filepath.Join(s.Root, dir, clients.Program)
 		if runs(path) && s.Trusted(path) == nil {
 			return path, nil
 		}
@@ -36,7 +37,7 @@ func (s Search) Program() (string, error) {
 	}
 	// Homebrew keeps a program below its version and links to it.
 	for _, dir := range []string{"/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"} {
-		path := filepath.Join(s.Root, dir, program)
+		path := filepath.Join(s.Root, dir, clients.Program)
 		if linked, err := os.Stat(path); err == nil && os.SameFile(own, linked) {
 			return path, nil
 		}

@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package clients
+package edit
 
 // accessList returns nothing: only Linux lets the list and the mode of a group
 // stand in one place, so that the one without the other grants more.

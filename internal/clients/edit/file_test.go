@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package clients
+package edit
 
 import (
 	"context"
@@ -308,23 +308,6 @@ func TestBackupOfAnEarlierTimeIsNotPutBack(t *testing.T) {
 	}
 	if want := strings.Replace(plain, `"b"`, `"new"`, 1); content(t, c.File(u)) != want {
 		t.Errorf("%s, want %s", content(t, c.File(u)), want)
-	}
-}
-
-func TestClientIsFoundByItsFolder(t *testing.T) {
-	for _, goos := range []string{"linux", "darwin"} {
-		for _, c := range All() {
-			u := person(t, goos, nil)
-			if c.Found(u) {
-				t.Errorf("%s is found in an empty home", c.ID)
-			}
-			if err := os.MkdirAll(c.signs(u)[0], 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if !c.Found(u) {
-				t.Errorf("%s is not found by %s", c.ID, c.signs(u)[0])
-			}
-		}
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package clients
+package edit
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"sentinel/internal/clients"
 	"sentinel/internal/fault"
 )
 
@@ -36,10 +37,10 @@ type file struct {
 }
 
 // open reads the configuration at path, which may not be there.
-func (u User) open(path string) (file, error) {
+func open(u clients.User, path string) (file, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return u.absent(path)
+		return absent(u, path)
 	}
 	if err != nil {
 		return file{}, unreadable(path, err)
@@ -54,7 +55,7 @@ func (u User) open(path string) (file, error) {
 	if !f.info.Mode().IsRegular() {
 		return file{}, fault.New(fault.ConfigInvalid, real+" is no ordinary file.").WithFix("Put the client's configuration there, or remove it.")
 	}
-	if err := u.owns(real, f.info); err != nil {
+	if err := owns(u, real, f.info); err != nil {
 		return file{}, err
 	}
 	f.raw, err = read(real)
@@ -62,7 +63,7 @@ func (u User) open(path string) (file, error) {
 }
 
 // absent is a configuration that is still to be made.
-func (u User) absent(path string) (file, error) {
+func absent(u clients.User, path string) (file, error) {
 	if target, err := os.Readlink(path); err == nil {
 		return file{}, fault.New(fault.ConfigInvalid, fmt.Sprintf("%s leads to %s, which is not there.", path, target)).
 			WithFix("Make the file that the link leads to, or remove the link.")
@@ -83,13 +84,37 @@ func (u User) absent(path string) (file, error) {
 		if err != nil {
 			return file{}, unreadable(path, err)
 		}
-		return file{path: path, real: filepath.Join(real, rest)}, u.owns(real, info)
+		return file{path: path, real: filepath.Join(real, rest)}, owns(u, real, info)
 	}
+}
+
+// check refuses a user whose clients cannot be meant: root in the place of
+// somebody else, or one without a home.
+func check(u clients.User) error {
+	if u.OS != "linux" && u.OS != "darwin" {
+		return fault.New(fault.Unsupported, "Where clients keep their configuration is not known on "+u.OS+".")
+	}
+	if u.UID == 0 && u.Env("SUDO_UID") != "" && u.Env("SUDO_UID") != "0" {
+		return fault.New(fault.PermissionDenied, "The configuration of a client belongs to the person who uses it, and this run is root's.").
+			WithFix("Run the same command as yourself, without sudo.")
+	}
+	if !filepath.IsAbs(u.Home) {
+		return fault.New(fault.Unavailable, "There is no home folder: HOME is not set to an absolute path.").
+			WithFix("Run it in a session of the person who uses the client, or set HOME.")
+	}
+	info, err := os.Stat(u.Home)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.New(fault.Unavailable, "The home folder "+u.Home+" is not there.").WithFix("Set HOME to the folder of the person who uses the client.")
+	case err != nil:
+		return fault.Wrap(fault.Unavailable, "The home folder cannot be read", err)
+	}
+	return owns(u, u.Home, info)
 }
 
 // owns refuses what belongs to somebody else: what is written would be theirs
 // to read, or no longer be theirs.
-func (u User) owns(path string, info fs.FileInfo) error {
+func owns(u clients.User, path string, info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if ok && int(stat.Uid) == u.UID {
 		return nil
