@@ -59,7 +59,14 @@ func TestPrometheusHasWhatSentinelSaw(t *testing.T) {
 	apart(t, page, exported)
 
 	start(t, folder, server, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:9090")
-	listens(t, "127.0.0.1:9090")
+	until(t, "Prometheus is ready, which it is later than it listens", func() bool {
+		r, err := http.Get("http://127.0.0.1:9090/-/ready")
+		if err != nil {
+			return false
+		}
+		r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	})
 	until(t, "Prometheus has scraped", func() bool { return query(t, "sentinel_cpu_cores") != nil })
 	known(t, page)
 	if got := query(t, "node_textfile_scrape_error"); !slices.Equal(got, []float64{0}) {
