@@ -38,6 +38,7 @@ func within(t *testing.T, program string) string {
 }
 
 func TestOfficialToolTakesTheBundlesAndAClientRunsThem(t *testing.T) {
+	t.Parallel()
 	installed(t)
 	testenv.Program(t, "make", "make")
 	into := t.TempDir()
@@ -92,6 +93,7 @@ exec "$@" --cli --config "$HOME/$file" --server sentinel --method tools/list
 // The clients cannot run here; a program that reads the same form can. VS Code
 // keeps its servers under another name, which the Inspector does not know.
 func TestInspectorReadsWhatInstallWrites(t *testing.T) {
+	t.Parallel()
 	installed(t)
 	testenv.Namespaces(t)
 	programs := filepath.Join(binaries(t), "real")

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -89,6 +90,8 @@ func binaries(t *testing.T) string {
 // installed fetches the clients named in package-lock.json, once.
 func installed(t *testing.T) {
 	t.Helper()
+	fetching.Lock()
+	defer fetching.Unlock()
 	_, err := exec.LookPath("npm")
 	testenv.Need(t, err == nil, "the programs node and npm")
 	if complete(t) {
@@ -97,6 +100,9 @@ func installed(t *testing.T) {
 	out, err := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput()
 	testenv.Need(t, err == nil, fmt.Sprintf("what npm ci fetches from its registry: %v\n%s", err, out))
 }
+
+// fetching keeps others from looking at half of what npm writes.
+var fetching sync.Mutex
 
 // complete says whether what package.json names is there.
 func complete(t *testing.T) bool {
@@ -138,6 +144,7 @@ func recentNode(t *testing.T) string {
 }
 
 func TestTypeScriptSDK(t *testing.T) {
+	t.Parallel()
 	installed(t)
 	dir := binaries(t)
 	for name, node := range map[string]string{"system node": "node", "recent node": recentNode(t)} {
@@ -172,6 +179,7 @@ func TestTypeScriptSDK(t *testing.T) {
 }
 
 func TestProgressInTheTypeScriptSDK(t *testing.T) {
+	t.Parallel()
 	installed(t)
 	testenv.Namespaces(t)
 	testenv.Program(t, "ip", "iproute2")
@@ -218,6 +226,7 @@ func everyTool(t *testing.T, dir string) string {
 }
 
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	installed(t)
 	server := everyTool(t, binaries(t))
 	for _, era := range []string{"legacy", "modern"} {

@@ -16,6 +16,7 @@ import (
 // Every code that these tools can fail with reaches the assistant as sentinel
 // gave it, with what to do.
 func TestEveryRefusalReachesTheAssistant(t *testing.T) {
+	t.Parallel()
 	if !onMachine(t) {
 		return
 	}

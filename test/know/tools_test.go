@@ -48,6 +48,7 @@ func TestTheToolsAreListed(t *testing.T) {
 // What the tools are for: an assistant is asked what is open, what is weak,
 // what is out of date and whether a name and a way are in order.
 func TestAnAssistantKnowsAMachine(t *testing.T) {
+	t.Parallel()
 	if !onMachine(t) {
 		return
 	}
