@@ -39,9 +39,17 @@ func clientPrograms(ctx context.Context, p Patient) []Finding {
 		all = append(all, f)
 	}
 	if len(all) == 0 {
-		return one(Unknown, "No configuration of a client that is known here is in "+who.home+".", "Run as the user of the client: sentinel-mcp --install claude-desktop (or another client; see sentinel-mcp --help)")
+		return one(Unknown, "No configuration of a client that is known here is in "+who.home+p.unseen(), "Run as the user of the client: sentinel-mcp --install claude-desktop (or another client; see sentinel-mcp --help)")
 	}
 	return all
+}
+
+// unseen ends a sentence about where the clients of the user are.
+func (p Patient) unseen() string {
+	if p.User.Env == nil {
+		return "; where else the user's environment may have them is not known here."
+	}
+	return "."
 }
 
 // readOwn reads a file of an ordinary user, also as root: it follows no link at

@@ -278,6 +278,27 @@ func TestEveryClientIsLookedFor(t *testing.T) {
 	}
 }
 
+// Behind sudo the user's environment is not seen, which nobody should have to
+// guess.
+func TestWhereClientsWereNotLookedForIsSaid(t *testing.T) {
+	for _, test := range []struct {
+		env  func(string) string
+		want string
+	}{
+		{nil, "No configuration of a client that is known here is in /home/ann; where else the user's environment may have them is not known here."},
+		{func(string) string { return "" }, "No configuration of a client that is known here is in /home/ann."},
+	} {
+		p := well(t, nil)
+		if err := os.Remove(p.at("/home/ann/.claude.json")); err != nil {
+			t.Fatal(err)
+		}
+		p.User.Env = test.env
+		if f := find(t, Examine(t.Context(), p), "clients"); f.Status != Unknown || f.Value != test.want {
+			t.Errorf("%+v, want %q", f, test.want)
+		}
+	}
+}
+
 // Texts of others are shown to people and models.
 func TestHostileTextsAreTame(t *testing.T) {
 	r := Examine(t.Context(), well(t, map[string]string{

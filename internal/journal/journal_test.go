@@ -310,3 +310,16 @@ func TestTheFixForAReadOnlyJournalFitsTheSystem(t *testing.T) {
 		t.Error(fix)
 	}
 }
+
+// Whoever removes the lock takes nothing from those who read.
+func TestAJournalWithoutItsLockIsRead(t *testing.T) {
+	j := fresh(t)
+	act(t, j, 3)
+	if err := os.Remove(j.lockPath()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := j.Verify(t.Context())
+	if err != nil || v.ProblemsTotal != 0 || v.Records != 6 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

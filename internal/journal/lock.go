@@ -5,7 +5,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -16,23 +15,15 @@ func (j *Journal) lockPath() string { return filepath.Join(j.dir, lockName) }
 
 // lock keeps every other process away from the journal until release is called.
 func (j *Journal) lock(ctx context.Context) (release func(), err error) {
-	return j.named(lockfile.Exclude(ctx, j.lockPath(), j.patience))
+	return lockfile.Exclude(ctx, j.lockPath(), j.patience)
 }
 
 // share keeps writers away. A journal that nobody has written to, or that cannot
 // be written, has none.
 func (j *Journal) share(ctx context.Context) (release func(), err error) {
-	release, err = j.named(lockfile.Share(ctx, j.lockPath(), j.patience))
+	release, err = lockfile.Share(ctx, j.lockPath(), j.patience)
 	if errors.Is(err, fs.ErrNotExist) {
 		return func() {}, nil
-	}
-	return release, err
-}
-
-// named says which lock nobody let go of.
-func (j *Journal) named(release func(), err error) (func(), error) {
-	if busy := (lockfile.BusyError{}); errors.As(err, &busy) {
-		return nil, fmt.Errorf("%s: %w", j.lockPath(), err)
 	}
 	return release, err
 }

@@ -5,16 +5,20 @@ package lockfile
 import "fmt"
 
 // A BusyError says who holds a lock of sentinel that was waited for in vain.
-type BusyError struct{ Holder int } // a PID; 0 when that is not known
+type BusyError struct {
+	Path   string
+	Holder int // a PID; 0 when that is not known
+}
 
-func busy(path string) BusyError { return BusyError{holderOf(path)} }
+func busy(path string) BusyError { return BusyError{path, holderOf(path)} }
 
 // Error implements error.
 func (e BusyError) Error() string {
-	if e.Holder == 0 {
-		return "another run of sentinel has held it for too long"
+	who := "another run of sentinel"
+	if e.Holder != 0 {
+		who = fmt.Sprintf("process %d, another run of sentinel,", e.Holder)
 	}
-	return fmt.Sprintf("process %d, another run of sentinel, has held it for too long", e.Holder)
+	return who + " has held " + e.Path + " for too long"
 }
 
 // Fix ends the holder. Whatever it was at, the next run mends it.

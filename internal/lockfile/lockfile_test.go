@@ -5,12 +5,15 @@ package lockfile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"sentinel/internal/trust"
 )
@@ -70,8 +73,10 @@ func TestAWaitEndsWithItsCaller(t *testing.T) {
 		t.Errorf("while waiting: %v", err)
 	}
 	other := filepath.Join(t.TempDir(), "b.lock")
-	if _, err := Exclude(ctx, other, long); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("before: %v", err)
+	for range 100 { // a file would be made aside
+		if _, err := Exclude(ctx, other, long); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before: %v", err)
+		}
 	}
 	if _, err := os.Lstat(other); err == nil {
 		t.Error("a run that has ended makes a file")
@@ -94,5 +99,29 @@ func TestOnlyAFileIsLocked(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "target")); err == nil {
 		t.Error("it was made through a link")
+	}
+}
+
+func TestASignalEndsNoWait(t *testing.T) {
+	asked := 0
+	err := uninterrupted(nil, func(*flock.Flock) error {
+		if asked++; asked < 3 {
+			return fmt.Errorf("flock: %w", syscall.EINTR)
+		}
+		return syscall.ENOLCK
+	})
+	if asked != 3 || !errors.Is(err, syscall.ENOLCK) {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+}
+
+func TestABusyLockIsNamedWithItsHolder(t *testing.T) {
+	for e, want := range map[BusyError]string{
+		{"/x.lock", 7}: "process 7, another run of sentinel, has held /x.lock for too long",
+		{"/x.lock", 0}: "another run of sentinel has held /x.lock for too long",
+	} {
+		if e.Error() != want {
+			t.Errorf("%s, want %s", e, want)
+		}
 	}
 }

@@ -70,7 +70,11 @@ func (s *Spool) unkept(ctx context.Context, d webhook.Document, to Deliverer, wh
 // this document too if it has the time.
 func (s *Spool) leave(own entry, err error) Sent {
 	sent := Sent{Kept: true, Result: webhook.Result{Reason: "is being sent to by another run"}}
-	if busy := (lockfile.BusyError{}); !errors.As(err, &busy) {
+	switch busy := (lockfile.BusyError{}); {
+	case errors.As(err, &busy):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		sent.Reason = "was not asked before this run was stopped"
+	default:
 		sent.Reason = "was not asked, because the lock of the spool cannot be had: " + err.Error()
 	}
 	all, err := s.list()

@@ -319,6 +319,25 @@ func TestASecondRunWaitsOrLeavesItsDocument(t *testing.T) {
 	same(t, "arrived", s.to.got, []string{"msg_001", "msg_002"})
 }
 
+func TestARunThatIsStoppedWhileItWaitsSaysSo(t *testing.T) {
+	s := newStage(t)
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	release, err := s.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	s.patience = time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	got := s.Send(ctx, webhook.Document{ID: "msg_001", Body: []byte("body of msg_001")}, s.to)
+	if !got.Kept || got.Waiting != 1 || got.Attempts != 0 || got.Reason != "was not asked before this run was stopped" || s.to.asked != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // The other run has sent it while this one waited for its turn.
 func TestADocumentThatAnotherRunSentIsDelivered(t *testing.T) {
 	s := newStage(t)

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/pfctl"
 )
@@ -274,9 +275,12 @@ func distinct(addresses []netip.Addr) ([]netip.Addr, error) {
 // failure gives a failure its code.
 func (p *PF) failure(what string, err error) error {
 	var known *fault.Error
+	var busy lockfile.BusyError
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%s: %w", what, err)
+	case errors.As(err, &busy):
+		return fault.Wrap(fault.Unavailable, what, err).WithFix(busy.Fix())
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, fs.ErrPermission) && p.euid != 0:

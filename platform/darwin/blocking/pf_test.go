@@ -21,6 +21,7 @@ import (
 	"sentinel/internal/blocklist"
 	"sentinel/internal/blocklist/blocklisttest"
 	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/pfctl"
 )
@@ -604,4 +605,11 @@ func rulesOf(f *fakePF) map[string][]string {
 		all[path] = a.rules
 	}
 	return all
+}
+
+func TestAHungRunIsNamedWithWhatEndsIt(t *testing.T) {
+	e := fault.From((&PF{}).failure("The state of pf could not be locked", lockfile.BusyError{Path: "/x/pf.lock", Holder: 7}))
+	if e.Code != fault.Unavailable || !strings.Contains(e.Message, "process 7, another run of sentinel, has held /x/pf.lock") || !strings.HasSuffix(e.Fix, "sudo kill -9 7") {
+		t.Errorf("%+v", e)
+	}
 }
