@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"sentinel/internal/config"
-	"sentinel/internal/host/local"
 	"sentinel/internal/webhook"
 )
 
@@ -169,16 +167,7 @@ func TestWhatBreaksReadersIsSeen(t *testing.T) {
 // something or has another type does not.
 func TestWhatIsDeliveredFitsThePublishedSchema(t *testing.T) {
 	for _, machine := range []string{"laptop", "container", "vm", "raspberrypi"} {
-		h, err := local.Open(filepath.Join("..", "..", "testdata", "hosts", machine))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := session{host: h, config: config.Default(), stateDir: t.TempDir()}
-		s.config.Webhook.Tags = map[string]string{"role": "web"}
-		d, err := s.telemetry(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := telemetryOf(t, machine)
 		validate(t, publishedSchema(), d.Body)
 		var changed map[string]any
 		if err := json.Unmarshal(d.Body, &changed); err != nil {

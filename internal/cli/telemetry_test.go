@@ -17,18 +17,25 @@ import (
 	"sentinel/internal/webhook/spool"
 )
 
+// telemetryOf returns the document that a made-up machine with a tag sends.
+func telemetryOf(t *testing.T, machine string) webhook.Document {
+	t.Helper()
+	h, err := local.Open(filepath.Join("..", "..", "testdata", "hosts", machine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session{host: h, config: config.Default(), stateDir: t.TempDir()}
+	s.config.Webhook.Tags = map[string]string{"role": "web"}
+	d, err := s.telemetry(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func TestTelemetryIsTheHealthDocumentWithItsVersion(t *testing.T) {
 	for _, name := range []string{"laptop", "container"} {
-		h, err := local.Open(filepath.Join("..", "..", "testdata", "hosts", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := session{host: h, config: config.Default(), stateDir: t.TempDir()}
-		s.config.Webhook.Tags = map[string]string{"role": "web"}
-		d, err := s.telemetry(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := telemetryOf(t, name)
 		validate(t, strict.object(reflect.TypeFor[telemetryDocument]()), d.Body)
 		var got struct {
 			SchemaVersion int               `json:"schema_version"`

@@ -50,19 +50,7 @@ func stage(t *testing.T, prefix string) (root string, files map[string]fs.FileMo
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	files = map[string]fs.FileMode{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && d.Name() != "secrets" {
-			return err
-		}
-		info, err := d.Info()
-		files[strings.TrimPrefix(path, root)] = info.Mode().Perm()
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root, files
+	return root, testenv.Modes(t, root)
 }
 
 func TestInstallStagesForRootAlone(t *testing.T) {

@@ -4,6 +4,7 @@ package scripts
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,18 +37,8 @@ func made(t *testing.T, args ...string) (string, error) {
 // files lists what is below root with its modes, without the pages.
 func files(t *testing.T, root string) map[string]fs.FileMode {
 	t.Helper()
-	all := map[string]fs.FileMode{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && d.Name() != "secrets" || strings.Contains(path, "/doc/") {
-			return err
-		}
-		info, err := d.Info()
-		all[strings.TrimPrefix(path, root)] = info.Mode().Perm()
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Modes(t, root)
+	maps.DeleteFunc(all, func(path string, _ fs.FileMode) bool { return strings.Contains(path, "/doc/") })
 	return all
 }
 

@@ -35,13 +35,13 @@ func (Engine) Name() string { return "connect" }
 // under way; when the system has no more of them, or of local ports, it goes on with fewer.
 func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, error) {
 	s := newSweep(e.dialer, job)
-	todo := job.Ports
+	due := job.Ports
 	for round := 1; ; round++ {
-		err := s.run(ctx, todo)
+		err := s.run(ctx, due)
 		if err != nil || round == rounds || s.pace.late == 0 || len(s.silent) == 0 {
 			return s.result(ctx, err)
 		}
-		todo, s.silent = s.silent, nil
+		due, s.silent = s.silent, nil
 		s.pace.window = smallWindow
 	}
 }

@@ -64,9 +64,26 @@ func newStage(t *testing.T) *stage {
 // report sends the next document, named after its number.
 func (s *stage) report(t *testing.T) Sent {
 	t.Helper()
+	return s.reportWithin(t.Context())
+}
+
+func (s *stage) reportWithin(ctx context.Context) Sent {
 	s.n++
 	id := fmt.Sprintf("msg_%03d", s.n)
-	return s.Send(t.Context(), webhook.Document{ID: id, Body: []byte("body of " + id)}, s.to)
+	return s.Send(ctx, webhook.Document{ID: id, Body: []byte("body of " + id)}, s.to)
+}
+
+// occupied has another run send until release is called.
+func (s *stage) occupied(t *testing.T) (release func()) {
+	t.Helper()
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	release, err := s.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return release
 }
 
 func (s *stage) files(t *testing.T, kind string) []string {
@@ -301,13 +318,7 @@ func TestAFolderOfSomebodyElseIsNotUsed(t *testing.T) {
 // Whoever comes while another run sends leaves its document to it.
 func TestASecondRunWaitsOrLeavesItsDocument(t *testing.T) {
 	s := newStage(t)
-	if err := s.open(); err != nil {
-		t.Fatal(err)
-	}
-	release, err := s.lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := s.occupied(t)
 	got := s.report(t)
 	if !got.Kept || got.Waiting != 1 || got.Attempts != 0 || got.Reason != "is being sent to by another run" || s.to.asked != 0 {
 		t.Errorf("%+v", got)
@@ -321,18 +332,11 @@ func TestASecondRunWaitsOrLeavesItsDocument(t *testing.T) {
 
 func TestARunThatIsStoppedWhileItWaitsSaysSo(t *testing.T) {
 	s := newStage(t)
-	if err := s.open(); err != nil {
-		t.Fatal(err)
-	}
-	release, err := s.lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
+	defer s.occupied(t)()
 	s.patience = time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	got := s.Send(ctx, webhook.Document{ID: "msg_001", Body: []byte("body of msg_001")}, s.to)
+	got := s.reportWithin(ctx)
 	if !got.Kept || got.Waiting != 1 || got.Attempts != 0 || got.Reason != "was not asked before this run was stopped" || s.to.asked != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -474,13 +478,7 @@ func TestNothingIsDroppedThatTheReceiverTakes(t *testing.T) {
 // between the two.
 func TestWhatHappensToALaterDocumentIsNotToldOfTheOwn(t *testing.T) {
 	s := newStage(t)
-	if err := s.open(); err != nil {
-		t.Fatal(err)
-	}
-	release, err := s.lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := s.occupied(t)
 	s.to.during = func() { s.to.down = s.to.asked > 1 }
 	s.patience = 5 * time.Second
 	done := make(chan Sent)

@@ -61,16 +61,16 @@ func (c Connect) Scan(ctx context.Context, job portscan.Job) (portscan.Result, e
 		return portscan.Result{}, err
 	}
 	defer s.close()
-	todo := job.Ports
+	due := job.Ports
 	for round := 1; ; round++ {
-		err := s.run(ctx, todo)
+		err := s.run(ctx, due)
 		if round > 1 { // what was not asked again stays silent
 			s.filtered += len(job.Ports) - s.known()
 		}
 		if err != nil || round == rounds || s.late == 0 || len(s.silent) == 0 {
 			return s.result(ctx, err)
 		}
-		todo, s.silent = s.silent, nil
+		due, s.silent = s.silent, nil
 		s.window = min(smallWindow, s.most)
 	}
 }

@@ -3,11 +3,9 @@
 package hostfile
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,15 +42,7 @@ func NamesBelow(home, folder string, limit int) ([]string, error) {
 		return nil, err
 	}
 	defer dir.Close() //nolint:errcheck // only read from
-	names, err := dir.Readdirnames(limit + 1)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	slices.Sort(names)
-	if len(names) > limit {
-		return names[:limit], ErrTooLarge
-	}
-	return names, nil
+	return namesIn(dir, limit)
 }
 
 func openBelow(home, name string, flags int) (*os.File, error) {

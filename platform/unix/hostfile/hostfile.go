@@ -12,7 +12,7 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -76,13 +76,17 @@ func Names(dir string, limit int) ([]string, error) {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	names, err := f.Readdirnames(limit + 1)
+	return namesIn(f, limit)
+}
+
+func namesIn(dir *os.File, limit int) ([]string, error) {
+	names, err := dir.Readdirnames(limit + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	if len(names) > limit {
-		return names[:limit], &os.PathError{Op: "read", Path: dir, Err: ErrTooLarge}
+		return names[:limit], &os.PathError{Op: "read", Path: dir.Name(), Err: ErrTooLarge}
 	}
 	return names, nil
 }
