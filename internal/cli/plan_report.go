@@ -75,13 +75,14 @@ func targets(ways []route) string {
 }
 
 func (s session) wouldReport(ctx context.Context, ways []route) (string, reportObject, error) {
+	d, err := s.telemetry(ctx)
+	if err != nil {
+		return "", reportObject{}, err
+	}
 	var all reportObject
 	var texts []string
 	for _, way := range ways {
-		would, t, err := s.wouldSend(ctx, way)
-		if err != nil {
-			return "", reportObject{}, err
-		}
+		would, t := way.would(d)
 		texts = append(texts, would)
 		all.Endpoints = append(all.Endpoints, t)
 	}

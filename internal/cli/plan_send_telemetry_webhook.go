@@ -61,9 +61,15 @@ func (s session) wouldSend(ctx context.Context, way route) (string, delivery, er
 	if err != nil {
 		return "", delivery{}, err
 	}
-	t := way.told(d, spool.Sent{})
+	would, t := way.would(d)
+	return would, t, nil
+}
+
+// would says how a document would go.
+func (r route) would(d webhook.Document) (string, delivery) {
+	t := r.told(d, spool.Sent{})
 	t.DeliveryID, t.State = "", ""
-	return fmt.Sprintf("Would send %d bytes to %s, %s.", t.Bytes, t.Target, way.manner()), t, nil
+	return fmt.Sprintf("Would send %d bytes to %s, %s.", t.Bytes, t.Target, r.manner()), t
 }
 
 // manner says how a document goes.

@@ -173,7 +173,7 @@ func (t *delivery) remark(sent spool.Sent) {
 		t.Notes = append(t.Notes, counted(sent.Dropped, "document")+" that waited had to be dropped, the oldest first, to keep the bounds of webhook.spool.")
 	}
 	if sent.Unwanted > 0 {
-		t.Notes = append(t.Notes, counted(sent.Unwanted, "document")+" that waited was set aside, because the receiver refused it.")
+		t.Notes = append(t.Notes, counted(sent.Unwanted, "document")+" that waited had to be set aside, because the receiver did not want it.")
 	}
 	for _, g := range sent.Gaps {
 		t.Notes = append(t.Notes, "The "+g.Field+": "+g.Reason)
