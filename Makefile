@@ -77,7 +77,7 @@ cross:
 ## golden: rewrite the golden files, schemas and generated pages
 golden:
 	@test -z "$$CI" || { echo "golden files are not rewritten in CI"; exit 1; }
-	$(GO) test ./internal/cli ./internal/mcpserver ./packaging/mcpb ./internal/audit ./platform/darwin/audit ./platform/linux/audit ./platform/linux/inventory ./platform/linux/packages ./platform/linux/vitals -update
+	$(GO) test ./internal/cli ./internal/mcpserver ./packaging/mcpb ./internal/audit ./platform/darwin/audit ./platform/linux/audit ./platform/linux/assets ./platform/linux/updates ./platform/linux/health -update
 
 ## fuzz: each fuzz target for FUZZTIME (15s)
 fuzz:

@@ -79,11 +79,11 @@ func TestTheReferenceNamesTheCodesOfTheSource(t *testing.T) {
 		}
 	}
 	for _, s := range []struct{ folders, actions string }{
-		{"internal/procs", "terminate_process"},
-		{"internal/blocklist platform/linux/blocking platform/darwin/blocking", "block_ip unblock_ip list_blocked restore_blocklist"},
-		{"internal/firewall platform/linux/wall platform/darwin/wall", "enable_firewall"},
-		{"internal/services platform/linux/systemd platform/darwin/launchd", "restart_service"},
-		{"internal/portscan internal/target internal/netdiag", "scan_ports webhook dns_lookup traceroute report"},
+		{"internal/processes", "terminate_process"},
+		{"internal/blocklist platform/linux/blocklist platform/darwin/blocklist", "block_ip unblock_ip list_blocked restore_blocklist"},
+		{"internal/firewall platform/linux/firewall platform/darwin/firewall", "enable_firewall"},
+		{"internal/services platform/linux/services platform/linux/systemd platform/darwin/services", "restart_service"},
+		{"internal/portscan internal/target internal/dnslookup internal/traceroute", "scan_ports webhook dns_lookup traceroute report"},
 		{"internal/health internal/network internal/assets internal/audit internal/updates internal/webhook", ""},
 	} {
 		source := namedIn(t, strings.Fields(s.folders))

@@ -8,22 +8,22 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 )
 
 // A terminateDocument answers terminate_process.
 type terminateDocument struct {
 	answer.Header
-	procs.Terminated
+	processes.Terminated
 	record
 }
 
 func planTermination(ctx context.Context, s session, call invocation) (change, error) {
-	target := procs.Target{
+	target := processes.Target{
 		PID: call.args.Int("pid"), ExpectName: call.args.Text("expect_name"), ExpectStart: call.args.Text("expect_start"),
 		Graceful: call.args.Bool("graceful"), Force: call.force,
 	}
-	plan, err := procs.PlanTermination(ctx, s.host.Terminator, target, s.config.Protect.Processes)
+	plan, err := processes.PlanTermination(ctx, s.host.Terminator, target, s.config.Protect.Processes)
 	if err != nil {
 		return change{}, about(err, struct {
 			PID int `json:"pid"`

@@ -9,21 +9,21 @@ import (
 	"strings"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/netdiag"
+	"sentinel/internal/dnslookup"
 )
 
 // A lookupDocument answers dns_lookup.
 type lookupDocument struct {
 	answer.Header
-	netdiag.Lookup
+	dnslookup.Lookup
 }
 
 func runDNSLookup(ctx context.Context, s session, call invocation) (document, error) {
-	query, err := netdiag.ParseQuery(call.args.Text("name"), call.args.Text("record_type"))
+	query, err := dnslookup.ParseQuery(call.args.Text("name"), call.args.Text("record_type"))
 	if err != nil {
 		return nil, err
 	}
-	lookup, err := netdiag.Look(ctx, s.host.Names, query, call.capped(netdiag.DefaultRecords))
+	lookup, err := dnslookup.Look(ctx, s.host.Names, query, call.capped(dnslookup.DefaultRecords))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (d lookupDocument) view(p *page) {
 }
 
 // priorityText stands before the value, as in a zone file.
-func priorityText(r netdiag.Record) string {
+func priorityText(r dnslookup.Record) string {
 	var text strings.Builder
 	for _, n := range []*int{r.Priority, r.Weight, r.Port} {
 		if n != nil {

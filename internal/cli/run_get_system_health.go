@@ -14,7 +14,7 @@ import (
 	"sentinel/internal/health"
 	"sentinel/internal/identity"
 	"sentinel/internal/network"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/window"
 )
@@ -30,9 +30,9 @@ const maxHealth = 20_000
 type healthDocument struct {
 	answer.Header
 	health.Report
-	*network.Connections                 // nil is unknown
-	TopProcesses         []procs.Process `json:"top_processes,omitzero" schema:"brief"` // nil is unknown
-	ProcessesTotal       *int            `json:"processes_total,omitempty"`
+	*network.Connections                     // nil is unknown
+	TopProcesses         []processes.Process `json:"top_processes,omitzero" schema:"brief"` // nil is unknown
+	ProcessesTotal       *int                `json:"processes_total,omitempty"`
 }
 
 // runSystemHealth reads everything that takes work first and measures CPU use
@@ -125,7 +125,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 		gaps.Add("top_processes", err)
 		return ctx.Err()
 	}
-	ranking := procs.Rank(ctx, s.host.Processes, before, after, procs.Options{Count: topRowsInHealth, Sort: "cpu"})
+	ranking := processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "cpu"})
 	d.TopProcesses, d.ProcessesTotal = ranking.Processes, &ranking.ProcessesTotal
 	*gaps = append(*gaps, ranking.Unavailable...)
 	return nil

@@ -7,17 +7,17 @@ import (
 	"fmt"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 )
 
 // A topDocument answers get_top_processes.
 type topDocument struct {
 	answer.Header
-	procs.Ranking
+	processes.Ranking
 }
 
 func runTopProcesses(ctx context.Context, s session, call invocation) (document, error) {
-	ranking, err := procs.Top(ctx, s.host.Processes, procs.Options{
+	ranking, err := processes.Top(ctx, s.host.Processes, processes.Options{
 		Count: call.capped(call.args.Int("count")), Sort: call.args.Text("sort"),
 	})
 	if err != nil {
@@ -44,7 +44,7 @@ var topColumns = []column{
 	{title: "user"}, {title: "status"}, {title: "command"},
 }
 
-func topRows(list []procs.Process, command bool) [][]string {
+func topRows(list []processes.Process, command bool) [][]string {
 	var rows [][]string
 	for _, r := range list {
 		row := []string{

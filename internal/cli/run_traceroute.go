@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/netdiag"
 	"sentinel/internal/target"
+	"sentinel/internal/traceroute"
 )
 
 // A routeDocument answers traceroute.
 type routeDocument struct {
 	answer.Header
-	netdiag.Route
+	traceroute.Route
 }
 
 func runTraceroute(ctx context.Context, s session, call invocation) (document, error) {
@@ -24,7 +24,7 @@ func runTraceroute(ctx context.Context, s session, call invocation) (document, e
 	if err != nil {
 		return nil, err
 	}
-	route, err := netdiag.Trace(ctx, s.host.Ways, host)
+	route, err := traceroute.Trace(ctx, s.host.Ways, host)
 	if err != nil {
 		return nil, err
 	}

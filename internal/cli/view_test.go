@@ -15,7 +15,7 @@ import (
 	"sentinel/internal/config"
 	"sentinel/internal/health"
 	"sentinel/internal/network"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 )
 
 // wide is as long as a document lets a text be, in letters two columns wide.
@@ -37,7 +37,7 @@ func largest() *healthDocument {
 	for range 10 {
 		d.FailedUnits = append(d.FailedUnits, health.FailedUnit{Name: wide(96)})
 		d.Disks = append(d.Disks, health.Disk{Mountpoint: wide(128), FileSystem: wide(32), SizeBytes: 1 << 62, UsedBytes: 1 << 62, UsedPercent: 100})
-		d.TopProcesses = append(d.TopProcesses, procs.Process{PID: 4194304, Name: wide(64), User: wide(64), Status: "uninterruptible", CPUPercent: 51200, MemoryMB: 1e7})
+		d.TopProcesses = append(d.TopProcesses, processes.Process{PID: 4194304, Name: wide(64), User: wide(64), Status: "uninterruptible", CPUPercent: 51200, MemoryMB: 1e7})
 		d.Flows = append(d.Flows, network.Flow{
 			PID: 4194304, ProcessName: comm, Source: "[2001:db8:1111:2222:3333:4444:5555:6666]:65535",
 			Destination: "[2001:db8:1111:2222:3333:4444:5555:6666]:65535", Status: network.SynReceived, Protocol: network.TCP,
@@ -54,8 +54,8 @@ func TestTheViewFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{40, 80, 120} {
 		for name, doc := range map[string]document{
 			"health": largest(),
-			"top": topDocument{answer.NewHeader("top_processes", true), procs.Ranking{
-				SortedBy: "memory", ProcessesTotal: 1e6, WindowMS: 500, Processes: []procs.Process{{
+			"top": topDocument{answer.NewHeader("top_processes", true), processes.Ranking{
+				SortedBy: "memory", ProcessesTotal: 1e6, WindowMS: 500, Processes: []processes.Process{{
 					PID: 4194304, Name: wide(64), User: wide(64), Status: "uninterruptible", Command: wide(160), CPUPercent: 51200, MemoryMB: 1e7,
 				}},
 			}},

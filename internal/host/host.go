@@ -11,14 +11,15 @@ import (
 	"sentinel/internal/assets"
 	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
+	"sentinel/internal/dnslookup"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
-	"sentinel/internal/netdiag"
 	"sentinel/internal/network"
 	"sentinel/internal/portscan"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
+	"sentinel/internal/traceroute"
 	"sentinel/internal/updates"
 )
 
@@ -29,7 +30,7 @@ type Host struct {
 	Programs sysexec.Runner // runs those of the machine
 
 	Health    health.Sources
-	Processes procs.Source
+	Processes processes.Source
 	Network   network.Source
 	Firewall  firewall.Source
 	Assets    assets.Source
@@ -40,15 +41,15 @@ type Host struct {
 	// Detach takes this process out of the control group of who started it, who
 	// could otherwise stop it while it holds a lock.
 	Detach     func() error
-	Terminator procs.TerminationSource
+	Terminator processes.TerminationSource
 	Services   services.Source
 	Wall       firewall.Wall
 	Blocking   Blocking
 	Updates    updates.Source
 	Audit      audit.Source
 	Scan       Scan
-	Names      netdiag.Names // of dns_lookup
-	Ways       netdiag.Ways  // of traceroute
+	Names      dnslookup.Names // of dns_lookup
+	Ways       traceroute.Ways // of traceroute
 	// StartID tells the process that has a PID now from all others that had it.
 	StartID func(pid int) (string, error)
 }

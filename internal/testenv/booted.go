@@ -5,6 +5,7 @@ package testenv
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -204,4 +205,14 @@ func aptMirror() string {
 		}
 	}
 	return ""
+}
+
+// Systemctl runs systemctl with args, split at blanks. want says whether it
+// shall succeed.
+func Systemctl(t *testing.T, want bool, args string) {
+	t.Helper()
+	out, err := exec.Command(Program(t, "systemctl", "systemd"), strings.Fields(args)...).CombinedOutput()
+	if (err == nil) != want {
+		t.Fatalf("systemctl %s: %v: %s", args, err, out)
+	}
 }

@@ -17,7 +17,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
 	"sentinel/internal/network"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 )
 
 const hosts = "../../../testdata/hosts/"
@@ -35,7 +35,7 @@ func documents(t *testing.T, root string) map[string]any {
 	}
 	made := map[string]any{}
 	synctest.Test(t, func(t *testing.T) {
-		ranking, err := procs.Top(t.Context(), h.Processes, procs.Options{Sort: "memory"})
+		ranking, err := processes.Top(t.Context(), h.Processes, processes.Options{Sort: "memory"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestDocumentsOfHostileMachinesAreTame(t *testing.T) {
 				tame(t, host, name, text)
 				redacted += strings.Count(text, "[redacted]")
 			})
-			if r, ok := document.(procs.Ranking); ok && (r.ProcessesTotal != commands || len(r.Processes) != commands) {
+			if r, ok := document.(processes.Ranking); ok && (r.ProcessesTotal != commands || len(r.Processes) != commands) {
 				t.Errorf("%s: %d of %d processes, want %d", host, len(r.Processes), r.ProcessesTotal, commands)
 			}
 		}

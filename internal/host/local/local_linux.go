@@ -10,62 +10,64 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
+	"sentinel/internal/dnslookup"
+	"sentinel/internal/dnslookup/wire"
 	"sentinel/internal/firewall"
 	"sentinel/internal/host"
-	"sentinel/internal/netdiag"
-	"sentinel/internal/netdiag/wire"
 	"sentinel/internal/portscan"
 	"sentinel/internal/portscan/nmapscan"
 	"sentinel/internal/sysexec"
+	"sentinel/internal/traceroute"
+	"sentinel/platform/linux/assets"
 	linuxaudit "sentinel/platform/linux/audit"
-	"sentinel/platform/linux/blocking"
+	linuxblocklist "sentinel/platform/linux/blocklist"
 	"sentinel/platform/linux/cgroup"
-	"sentinel/platform/linux/connections"
-	"sentinel/platform/linux/inventory"
-	"sentinel/platform/linux/netfilter"
-	"sentinel/platform/linux/packages"
-	"sentinel/platform/linux/probe"
+	linuxdns "sentinel/platform/linux/dnslookup"
+	linuxfirewall "sentinel/platform/linux/firewall"
+	"sentinel/platform/linux/health"
+	"sentinel/platform/linux/network"
+	linuxscan "sentinel/platform/linux/portscan"
 	"sentinel/platform/linux/processes"
-	"sentinel/platform/linux/systemd"
-	"sentinel/platform/linux/vitals"
-	"sentinel/platform/linux/wall"
+	"sentinel/platform/linux/services"
+	linuxtrace "sentinel/platform/linux/traceroute"
+	"sentinel/platform/linux/updates"
 )
 
 // Open assembles Linux below root, "/" on a live system. Nothing is read yet.
 func Open(root string) (*host.Host, error) {
 	table := processes.New(root)
 	runner := sysexec.Host{}
-	rules := netfilter.New(root, runner)
-	front := wall.New(runner)
-	pending := packages.NewUpdates(root, runner)
+	rules := linuxfirewall.NewSource(root, runner)
+	front := linuxfirewall.New(runner)
+	pending := updates.NewUpdates(root, runner)
 	resolver := &net.Resolver{PreferGo: true}
 	return &host.Host{
 		OS: "linux", Root: root, Programs: runner,
 
-		Health:    vitals.Sources(root),
+		Health:    health.Sources(root),
 		Processes: table,
 		StartID:   table.StartID,
-		Network:   connections.New(root),
+		Network:   network.New(root),
 		Firewall:  rules,
-		Assets:    inventory.New(root),
+		Assets:    assets.New(root),
 
 		Live:       root == "/",
 		Detach:     func() error { return cgroup.Leave(root) },
 		Terminator: processes.NewTerminator(root),
-		Services:   systemd.NewServices(root, runner),
+		Services:   services.NewServices(root, runner),
 		Wall:       front,
 		Updates:    pending,
 		Audit:      posture(root, runner, rules, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: probe.NewMachine(root), Engine: probe.NewConnect(root)},
+			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: linuxscan.NewConnect(root)},
 			Nmap:    nmapscan.New(runner),
 		},
-		Names: netdiag.Names{Servers: probe.NameServers(root), Exchanger: wire.Client{}},
-		Ways:  netdiag.Ways{Resolver: resolver, Prober: probe.Prober{}, Names: resolver},
+		Names: dnslookup.Names{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}},
+		Ways:  traceroute.Ways{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver},
 		Blocking: host.Blocking{
-			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return blocking.Choose(ctx, runner) },
-			Around:          blocking.NewSurroundings(root),
-			Cut:             blocking.Cutter{},
+			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.Choose(ctx, runner) },
+			Around:          linuxblocklist.NewSurroundings(root),
+			Cut:             linuxblocklist.Cutter{},
 			Baseline:        func(ctx context.Context) (bool, error) { return front.Restore(ctx, rules) },
 			BaselineMissing: func(ctx context.Context) (bool, error) { return front.Missing(ctx, rules) },
 		},
@@ -74,17 +76,17 @@ func Open(root string) (*host.Host, error) {
 
 // posture returns the checks of the audit. A picture of a machine has neither
 // sockets nor programs to ask.
-func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *packages.Updates) audit.Source {
+func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *updates.Updates) audit.Source {
 	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: os.Geteuid()}
 	if root == "/" {
-		p.Runner, p.Sockets = runner, connections.New(root)
+		p.Runner, p.Sockets = runner, network.New(root)
 		p.SecurityUpdates = func(ctx context.Context) (linuxaudit.Waiting, error) { return waiting(ctx, pending) }
 	}
 	return linuxaudit.New(p)
 }
 
 // waiting counts the security updates that wait.
-func waiting(ctx context.Context, pending *packages.Updates) (linuxaudit.Waiting, error) {
+func waiting(ctx context.Context, pending *updates.Updates) (linuxaudit.Waiting, error) {
 	p, err := pending.Pending(ctx)
 	switch {
 	case err != nil:

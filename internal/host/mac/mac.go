@@ -13,24 +13,27 @@ import (
 	"time"
 
 	"sentinel/internal/blocklist"
+	"sentinel/internal/dnslookup"
+	"sentinel/internal/dnslookup/wire"
 	"sentinel/internal/host"
-	"sentinel/internal/netdiag"
-	"sentinel/internal/netdiag/wire"
 	"sentinel/internal/portscan"
 	"sentinel/internal/portscan/connect"
 	"sentinel/internal/portscan/nmapscan"
 	"sentinel/internal/sysexec"
+	"sentinel/internal/traceroute"
+	"sentinel/platform/darwin/assets"
 	macaudit "sentinel/platform/darwin/audit"
-	"sentinel/platform/darwin/blocking"
-	"sentinel/platform/darwin/connections"
-	"sentinel/platform/darwin/inventory"
-	"sentinel/platform/darwin/launchd"
-	"sentinel/platform/darwin/packages"
+	macblocklist "sentinel/platform/darwin/blocklist"
+	macdns "sentinel/platform/darwin/dnslookup"
+	"sentinel/platform/darwin/firewall"
+	"sentinel/platform/darwin/health"
+	"sentinel/platform/darwin/network"
 	"sentinel/platform/darwin/pfctl"
-	"sentinel/platform/darwin/probe"
+	macscan "sentinel/platform/darwin/portscan"
 	"sentinel/platform/darwin/processes"
-	"sentinel/platform/darwin/vitals"
-	"sentinel/platform/darwin/wall"
+	"sentinel/platform/darwin/services"
+	mactrace "sentinel/platform/darwin/traceroute"
+	"sentinel/platform/darwin/updates"
 )
 
 // A System is the Mac that is looked at.
@@ -55,35 +58,35 @@ type System struct {
 // Open assembles the Mac. Nothing is read yet.
 func Open(s System) *host.Host {
 	table := processes.New(s.Runner, s.PID, s.Now)
-	sockets := connections.New(s.Runner, s.EUID)
-	front := wall.New(s.Runner)
-	pending := packages.New(s.Root, s.Runner)
+	sockets := network.New(s.Runner, s.EUID)
+	front := firewall.New(s.Runner)
+	pending := updates.New(s.Root, s.Runner)
 	resolver := &net.Resolver{} // that of macOS, which knows the name servers of a VPN
 	return &host.Host{
 		OS: "darwin", Root: s.Root, Programs: s.Runner,
 
-		Health:    vitals.Sources(vitals.Mac{Runner: s.Runner, EUID: s.EUID, Own: s.Own, Now: s.Now}),
+		Health:    health.Sources(health.Mac{Runner: s.Runner, EUID: s.EUID, Own: s.Own, Now: s.Now}),
 		Processes: table,
 		StartID:   table.StartID,
 		Network:   sockets,
 		Firewall:  front,
-		Assets:    inventory.New(inventory.Parts{Root: s.Root, Runner: s.Runner, Now: s.Now}),
+		Assets:    assets.New(assets.Parts{Root: s.Root, Runner: s.Runner, Now: s.Now}),
 
 		Live:       s.Live,
 		Detach:     func() error { return nil }, // macOS has no control groups to leave
 		Terminator: processes.NewTerminator(processes.Mac{Root: s.Root, Runner: s.Runner, Kill: s.Kill, EUID: s.EUID, PID: s.PID}),
-		Services: launchd.Services{
-			Root: s.Root, Runner: s.Runner, EUID: s.EUID, PID: s.PID, Asker: launchd.Asker(s.EUID, s.Getenv), Now: s.Now,
+		Services: services.Services{
+			Root: s.Root, Runner: s.Runner, EUID: s.EUID, PID: s.PID, Asker: services.Asker(s.EUID, s.Getenv), Now: s.Now,
 		},
 		Wall:    front,
 		Updates: pending,
 		Audit:   posture(s, sockets, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: probe.NewMachine(s.Runner, s.EUID), Engine: connect.New()},
+			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connect.New()},
 			Nmap:    nmapscan.New(s.Runner),
 		},
-		Names:    netdiag.Names{Servers: probe.NameServers(s.Runner), Exchanger: wire.Client{}},
-		Ways:     netdiag.Ways{Resolver: resolver, Tracer: probe.NewTracer(s.Runner), Names: resolver},
+		Names:    dnslookup.Names{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}},
+		Ways:     traceroute.Ways{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver},
 		Blocking: packetFilter(s),
 	}
 }
@@ -91,19 +94,19 @@ func Open(s System) *host.Host {
 // packetFilter returns what the blocklist needs. The Application Firewall, which
 // macOS keeps on by itself, has no rules that would have to be put back.
 func packetFilter(s System) host.Blocking {
-	parts := blocking.Parts{Runner: s.Runner, StateDir: s.StateDir, EUID: s.EUID}
+	parts := macblocklist.Parts{Runner: s.Runner, StateDir: s.StateDir, EUID: s.EUID}
 	nothing := func(context.Context) (bool, error) { return false, nil }
 	return host.Blocking{
-		Backend:         func(ctx context.Context) (blocklist.Backend, error) { return blocking.Choose(ctx, parts) },
-		Around:          blocking.NewSurroundings(s.Runner, s.EUID),
-		Cut:             blocking.Cutter{Tool: pfctl.New(s.Runner)},
+		Backend:         func(ctx context.Context) (blocklist.Backend, error) { return macblocklist.Choose(ctx, parts) },
+		Around:          macblocklist.NewSurroundings(s.Runner, s.EUID),
+		Cut:             macblocklist.Cutter{Tool: pfctl.New(s.Runner)},
 		Baseline:        nothing,
 		BaselineMissing: nothing,
 	}
 }
 
 // posture returns the checks of the audit.
-func posture(s System, sockets *connections.Source, pending *packages.Updates) *macaudit.Source {
+func posture(s System, sockets *network.Source, pending *updates.Updates) *macaudit.Source {
 	return macaudit.New(macaudit.Parts{
 		Root: s.Root, Runner: s.Runner, Sockets: sockets, Now: s.Now(), EUID: s.EUID, Owner: s.Owner,
 		SecurityUpdates: func(ctx context.Context) (macaudit.Waiting, error) { return waiting(ctx, pending) },
@@ -111,7 +114,7 @@ func posture(s System, sockets *connections.Source, pending *packages.Updates) *
 }
 
 // waiting counts the security updates that wait.
-func waiting(ctx context.Context, pending *packages.Updates) (macaudit.Waiting, error) {
+func waiting(ctx context.Context, pending *updates.Updates) (macaudit.Waiting, error) {
 	p, err := pending.Pending(ctx)
 	switch {
 	case err != nil:

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/ps"
 	"sentinel/platform/darwin/sysctl"
@@ -35,7 +35,7 @@ type commandLines struct {
 	err   error
 }
 
-var _ procs.Source = (*Source)(nil)
+var _ processes.Source = (*Source)(nil)
 
 // New returns the Source. pid is that of this run, and now is read when a table
 // was taken.
@@ -43,22 +43,22 @@ func New(runner sysexec.Runner, pid int, now func() time.Time) *Source {
 	return &Source{runner: runner, own: pid, now: now}
 }
 
-// Table implements [procs.Source]. The programs that this run starts to look at
+// Table implements [processes.Source]. The programs that this run starts to look at
 // the machine are left out: they are gone when the answer is read.
-func (s *Source) Table(ctx context.Context) (procs.Table, error) {
+func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 	list, err := ps.Table(ctx, s.runner)
 	if err != nil {
-		return procs.Table{}, err
+		return processes.Table{}, err
 	}
 	read := s.now()
-	t := procs.Table{MemoryTotal: s.memoryTotal(ctx)}
+	t := processes.Table{MemoryTotal: s.memoryTotal(ctx)}
 	rows := make(map[int]ps.Process, len(list))
 	for _, p := range list {
 		if p.PPID == s.own {
 			continue
 		}
 		rows[p.PID] = p
-		t.Samples = append(t.Samples, procs.Sample{
+		t.Samples = append(t.Samples, processes.Sample{
 			PID: p.PID, Name: p.Name(), State: state(p.State), CPU: p.CPU, Start: p.StartID(), MemoryBytes: p.RSS, Read: read,
 		})
 	}
@@ -91,16 +91,16 @@ func state(letter byte) byte {
 // errGone says that a process ended, or never was in the table.
 var errGone = errors.New("the process ended")
 
-// Details implements [procs.Source]. The command lines of all processes are
+// Details implements [processes.Source]. The command lines of all processes are
 // read with the first one that is asked for after a table; the user is that of the table.
-func (s *Source) Details(ctx context.Context, pid int, start string) (procs.Details, error) {
+func (s *Source) Details(ctx context.Context, pid int, start string) (processes.Details, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.rows[pid]
 	if !ok || p.StartID() != start {
-		return procs.Details{}, errGone
+		return processes.Details{}, errGone
 	}
-	d := procs.Details{User: p.User}
+	d := processes.Details{User: p.User}
 	if s.lines == nil {
 		s.lines = readLines(ctx, s.runner)
 	}

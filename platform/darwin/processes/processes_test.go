@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/ps"
 )
@@ -83,14 +83,14 @@ func TestRanking(t *testing.T) {
 		t.Fatal(err)
 	}
 	share := func(x float64) *float64 { return &x }
-	want := []procs.Process{
+	want := []processes.Process{
 		// 500 is another process by now, which began within the window: what it used, it used in it.
 		{PID: 500, Name: "other", CPUPercent: 19800, MemoryPercent: share(6.3), MemoryMB: 1, User: "ana", Status: "sleeping", StartID: "1758662399"},
 		{PID: 1733, Name: "Google Chrome", CPUPercent: 50, MemoryPercent: share(25), MemoryMB: 4, User: "ana", Status: "uninterruptible", StartID: "1758662049",
 			Command: "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome --type=renderer --password=[redacted]"},
 		{PID: 1, Name: "launchd", MemoryPercent: share(12.5), MemoryMB: 2, User: "root", Status: "sleeping", Command: "/sbin/launchd", StartID: "1756713602"},
 	}
-	got := procs.Rank(t.Context(), s, first, second, procs.Options{Sort: "cpu"})
+	got := processes.Rank(t.Context(), s, first, second, processes.Options{Sort: "cpu"})
 	if diff := cmp.Diff(want, got.Processes); diff != "" {
 		t.Error(diff)
 	}

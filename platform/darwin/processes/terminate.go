@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"time"
 
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/sysexec"
-	jobs "sentinel/platform/darwin/launchd"
 	"sentinel/platform/darwin/ps"
+	jobs "sentinel/platform/darwin/services"
 )
 
 // A Mac is what a [Terminator] needs of the machine.
@@ -32,7 +32,7 @@ type Mac struct {
 // all other PIDs have been given out.
 type Terminator struct{ mac Mac }
 
-var _ procs.TerminationSource = (*Terminator)(nil)
+var _ processes.TerminationSource = (*Terminator)(nil)
 
 // NewTerminator returns the Terminator of a Mac. Nothing is asked yet.
 func NewTerminator(m Mac) *Terminator { return &Terminator{m} }
@@ -50,8 +50,8 @@ var (
 	errLevels   = errors.New("they go round in a circle")
 )
 
-// Pin implements [procs.TerminationSource].
-func (t *Terminator) Pin(pid int) (procs.Pinned, error) {
+// Pin implements [processes.TerminationSource].
+func (t *Terminator) Pin(pid int) (processes.Pinned, error) {
 	p, err := t.look(context.Background(), pid)
 	if err != nil {
 		return nil, err
@@ -71,18 +71,18 @@ func (t *Terminator) look(ctx context.Context, pid int) (ps.Process, error) {
 	case err != nil:
 		return ps.Process{}, fmt.Errorf("look at process %d: %w", pid, err)
 	case len(found) == 0:
-		return ps.Process{}, procs.ErrNoProcess
+		return ps.Process{}, processes.ErrNoProcess
 	}
 	return found[0], nil
 }
 
-// RestartPolicy implements [procs.TerminationSource].
-func (t *Terminator) RestartPolicy(ctx context.Context, unit string) (procs.RestartPolicy, error) {
+// RestartPolicy implements [processes.TerminationSource].
+func (t *Terminator) RestartPolicy(ctx context.Context, unit string) (processes.RestartPolicy, error) {
 	return jobs.RestartPolicy(ctx, t.mac.Runner, unit)
 }
 
-// Lineage implements [procs.TerminationSource]. One listing has all of them.
-func (t *Terminator) Lineage(ctx context.Context) ([]procs.Relative, error) {
+// Lineage implements [processes.TerminationSource]. One listing has all of them.
+func (t *Terminator) Lineage(ctx context.Context) ([]processes.Relative, error) {
 	table, err := ps.Table(ctx, t.mac.Runner)
 	if err != nil {
 		return nil, err
@@ -95,12 +95,12 @@ func (t *Terminator) Lineage(ctx context.Context) ([]procs.Relative, error) {
 }
 
 // lineage walks up to launchd, whose parent is the kernel.
-func lineage(byPID map[int]ps.Process, pid int) ([]procs.Relative, error) {
+func lineage(byPID map[int]ps.Process, pid int) ([]processes.Relative, error) {
 	child, found := byPID[pid]
 	if !found {
 		return nil, errNotFound
 	}
-	var list []procs.Relative
+	var list []processes.Relative
 	for child.PPID > 0 {
 		parent, found := byPID[child.PPID]
 		if !found {
@@ -109,7 +109,7 @@ func lineage(byPID map[int]ps.Process, pid int) ([]procs.Relative, error) {
 		if len(list) == maxLevels {
 			return nil, errLevels
 		}
-		list = append(list, procs.Relative{PID: parent.PID, Name: parent.Name()})
+		list = append(list, processes.Relative{PID: parent.PID, Name: parent.Name()})
 		child = parent
 	}
 	return list, nil

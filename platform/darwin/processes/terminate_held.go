@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"sentinel/internal/procs"
-	jobs "sentinel/platform/darwin/launchd"
+	"sentinel/internal/processes"
 	"sentinel/platform/darwin/ps"
+	jobs "sentinel/platform/darwin/services"
 )
 
 const (
@@ -31,7 +31,7 @@ type held struct {
 	start string
 }
 
-var _ procs.Pinned = (*held)(nil)
+var _ processes.Pinned = (*held)(nil)
 
 // look reads the process, and no other that has its PID.
 func (h *held) look(ctx context.Context) (ps.Process, error) {
@@ -40,20 +40,20 @@ func (h *held) look(ctx context.Context) (ps.Process, error) {
 		return p, err
 	}
 	if p.StartID() != h.start {
-		return ps.Process{}, procs.ErrNoProcess
+		return ps.Process{}, processes.ErrNoProcess
 	}
 	return p, nil
 }
 
-// Facts implements [procs.Pinned].
-func (h *held) Facts(ctx context.Context) (procs.Facts, error) {
+// Facts implements [processes.Pinned].
+func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 	p, err := h.look(ctx)
 	if err != nil {
-		return procs.Facts{}, err
+		return processes.Facts{}, err
 	}
-	f := procs.Facts{
+	f := processes.Facts{
 		Name: p.Name(), Arguments: []string{p.Comm}, Start: p.StartID(), Ended: p.State == 'Z', Kernel: p.PID == 0, Mac: true,
-		UserID: p.UID, User: p.User, Executable: executable(p), Parent: procs.Relative{PID: p.PPID},
+		UserID: p.UID, User: p.User, Executable: executable(p), Parent: processes.Relative{PID: p.PPID},
 	}
 	if parent, err := h.from.look(ctx, p.PPID); err == nil {
 		f.Parent.Name = parent.Name()
@@ -66,7 +66,7 @@ func (h *held) Facts(ctx context.Context) (procs.Facts, error) {
 
 // unit asks launchd. A process whose job is not known has none, as far as anybody
 // can say.
-func (h *held) unit(ctx context.Context) procs.Unit {
+func (h *held) unit(ctx context.Context) processes.Unit {
 	ctx, cancel := context.WithTimeout(ctx, unitLimit)
 	defer cancel()
 	u, _ := jobs.Of(ctx, h.from.mac.Runner, h.pid, h.from.mac.EUID == 0) //nolint:errcheck // see above
@@ -83,12 +83,12 @@ func executable(p ps.Process) string {
 	return program
 }
 
-// Probe implements [procs.Pinned].
+// Probe implements [processes.Pinned].
 func (h *held) Probe() error { return h.signal(0) }
 
-// Signal implements [procs.Pinned].
-func (h *held) Signal(s procs.Signal) error {
-	if s == procs.SignalTerm {
+// Signal implements [processes.Pinned].
+func (h *held) Signal(s processes.Signal) error {
+	if s == processes.SignalTerm {
 		return h.signal(syscall.SIGTERM)
 	}
 	return h.signal(syscall.SIGKILL)
@@ -103,28 +103,28 @@ func (h *held) signal(s syscall.Signal) error {
 	err := h.from.mac.Kill(h.pid, s)
 	switch {
 	case errors.Is(err, syscall.ESRCH):
-		return procs.ErrNoProcess
+		return processes.ErrNoProcess
 	case errors.Is(err, fs.ErrPermission) && h.from.mac.EUID == 0:
-		return procs.ErrGuarded
+		return processes.ErrGuarded
 	}
 	return err
 }
 
-// Wait implements [procs.Pinned]. The kernel says for little when the PID is free;
+// Wait implements [processes.Pinned]. The kernel says for little when the PID is free;
 // only ps tells a process that has ended and was not collected, or another that has the PID.
 func (h *held) Wait(limit time.Duration) (bool, error) {
 	return h.await(limit, func(p ps.Process, err error) (bool, error) {
-		if errors.Is(err, procs.ErrNoProcess) {
+		if errors.Is(err, processes.ErrNoProcess) {
 			return true, nil
 		}
 		return p.State == 'Z', err
 	})
 }
 
-// Collected implements [procs.Pinned].
+// Collected implements [processes.Pinned].
 func (h *held) Collected(limit time.Duration) bool {
 	gone, err := h.await(limit, func(_ ps.Process, err error) (bool, error) {
-		return errors.Is(err, procs.ErrNoProcess), nil
+		return errors.Is(err, processes.ErrNoProcess), nil
 	})
 	return gone && err == nil
 }
@@ -153,19 +153,19 @@ func (h *held) await(limit time.Duration, enough func(ps.Process, error) (bool, 
 // glance asks the kernel before it runs ps.
 func (h *held) glance() (ps.Process, error) {
 	if errors.Is(h.from.mac.Kill(h.pid, 0), syscall.ESRCH) {
-		return ps.Process{}, procs.ErrNoProcess
+		return ps.Process{}, processes.ErrNoProcess
 	}
 	return h.look(context.Background())
 }
 
-// Obstacle implements [procs.Pinned]. Who traces a process is not told by ps.
-func (h *held) Obstacle() procs.Obstacle {
+// Obstacle implements [processes.Pinned]. Who traces a process is not told by ps.
+func (h *held) Obstacle() processes.Obstacle {
 	p, err := h.look(context.Background())
 	if err != nil || p.State != 'U' {
-		return procs.Obstacle{}
+		return processes.Obstacle{}
 	}
-	return procs.Obstacle{Uninterruptible: true, State: "U"}
+	return processes.Obstacle{Uninterruptible: true, State: "U"}
 }
 
-// Close implements [procs.Pinned].
+// Close implements [processes.Pinned].
 func (h *held) Close() error { return nil }

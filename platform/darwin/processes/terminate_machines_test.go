@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/sysexec/replay"
 	"sentinel/internal/testenv"
 )
@@ -51,8 +51,8 @@ func TestMachines(t *testing.T) {
 				return nil
 			}
 			synctest.Test(t, func(t *testing.T) {
-				var got procs.Terminated
-				p, err := procs.PlanTermination(t.Context(), NewTerminator(Mac{Root: t.TempDir(), Runner: m, Kill: kill, PID: 900}), procs.Target{PID: c.pid}, nil)
+				var got processes.Terminated
+				p, err := processes.PlanTermination(t.Context(), NewTerminator(Mac{Root: t.TempDir(), Runner: m, Kill: kill, PID: 900}), processes.Target{PID: c.pid}, nil)
 				if err == nil {
 					got, err = p.Do(t.Context())
 					p.Close()

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/sysexec/replay"
 	"sentinel/internal/testenv"
 )
@@ -25,14 +25,14 @@ import (
 const app = 4242
 
 // end plans and ends a process of the world, on the clock of the test.
-func end(t *testing.T, w *world, target procs.Target) (done procs.Terminated, err error) {
+func end(t *testing.T, w *world, target processes.Target) (done processes.Terminated, err error) {
 	t.Helper()
 	if target.PID == 0 {
 		target.PID = app
 	}
 	synctest.Test(t, func(t *testing.T) {
-		var p *procs.Termination
-		if p, err = procs.PlanTermination(t.Context(), w.terminator(), target, nil); err == nil {
+		var p *processes.Termination
+		if p, err = processes.PlanTermination(t.Context(), w.terminator(), target, nil); err == nil {
 			if len(w.sent) > 0 {
 				t.Errorf("planning sent %v", w.sent)
 			}
@@ -44,7 +44,7 @@ func end(t *testing.T, w *world, target procs.Target) (done procs.Terminated, er
 	return done, err
 }
 
-func refused(t *testing.T, w *world, target procs.Target, code fault.Code, why, fix string) {
+func refused(t *testing.T, w *world, target processes.Target, code fault.Code, why, fix string) {
 	t.Helper()
 	done, err := end(t, w, target)
 	if err == nil || fault.From(err).Code != code || !strings.Contains(err.Error(), why) {
@@ -58,8 +58,8 @@ func refused(t *testing.T, w *world, target procs.Target, code fault.Code, why, 
 
 func TestKillEndsAProcess(t *testing.T) {
 	w := newWorld()
-	got, err := end(t, w, procs.Target{ExpectName: "My App", ExpectStart: "1767333845"})
-	want := procs.Terminated{Subject: procs.Subject{PID: app, ProcessName: "My App", StartID: "1767333845", User: "ana"}, Signal: procs.SignalKill}
+	got, err := end(t, w, processes.Target{ExpectName: "My App", ExpectStart: "1767333845"})
+	want := processes.Terminated{Subject: processes.Subject{PID: app, ProcessName: "My App", StartID: "1767333845", User: "ana"}, Signal: processes.SignalKill}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || w.all[app] != nil || !slices.Equal(w.sent, []syscall.Signal{syscall.SIGKILL}) {
 		t.Errorf("%v, sent %v: %s", err, w.sent, diff)
 	}
@@ -67,13 +67,13 @@ func TestKillEndsAProcess(t *testing.T) {
 
 func TestGracefulSaysWhichSignalEndedIt(t *testing.T) {
 	w := newWorld()
-	if got, err := end(t, w, procs.Target{Graceful: true}); err != nil || got.Signal != procs.SignalTerm || got.ExitedAfterMS > 100 {
+	if got, err := end(t, w, processes.Target{Graceful: true}); err != nil || got.Signal != processes.SignalTerm || got.ExitedAfterMS > 100 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	w = newWorld()
 	w.all[app].stubborn = true
-	got, err := end(t, w, procs.Target{Graceful: true})
-	if err != nil || got.Signal != procs.SignalKill || got.ExitedAfterMS < 5000 || got.ExitedAfterMS > 5400 || !slices.Equal(w.sent, []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}) {
+	got, err := end(t, w, processes.Target{Graceful: true})
+	if err != nil || got.Signal != processes.SignalKill || got.ExitedAfterMS < 5000 || got.ExitedAfterMS > 5400 || !slices.Equal(w.sent, []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}) {
 		t.Errorf("%+v, %v, sent %v", got, err, w.sent)
 	}
 	if w.looks > 60 {
@@ -93,7 +93,7 @@ func TestReusedPIDIsNeverSignalled(t *testing.T) {
 				given = true
 			}
 		}
-		_, err := end(t, w, procs.Target{ExpectStart: "1767333845"})
+		_, err := end(t, w, processes.Target{ExpectStart: "1767333845"})
 		if !given { // it was ended before that
 			if err != nil {
 				t.Errorf("at look %d: %v", at, err)
@@ -128,8 +128,8 @@ func TestReusedPIDIsNotKilledAfterSIGTERM(t *testing.T) {
 				w.reuse(app)
 			}
 		}
-		got, err := end(t, w, procs.Target{Graceful: true})
-		if err != nil || got.Signal != procs.SignalTerm || !slices.Equal(w.sent, []syscall.Signal{syscall.SIGTERM}) || w.all[app].user != "bob" {
+		got, err := end(t, w, processes.Target{Graceful: true})
+		if err != nil || got.Signal != processes.SignalTerm || !slices.Equal(w.sent, []syscall.Signal{syscall.SIGTERM}) || w.all[app].user != "bob" {
 			t.Errorf("after %d: %+v, %v, sent %v", after, got, err, w.sent)
 		}
 	}
@@ -141,27 +141,27 @@ func TestReusedPIDIsNotKilledAfterSIGTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reuse(app)
-	if err := h.Signal(procs.SignalKill); !errors.Is(err, procs.ErrNoProcess) || len(w.sent) > 0 {
+	if err := h.Signal(processes.SignalKill); !errors.Is(err, processes.ErrNoProcess) || len(w.sent) > 0 {
 		t.Errorf("%v, sent %v", err, w.sent)
 	}
 }
 
 func TestProcessesThatEndByThemselves(t *testing.T) {
-	refused(t, newWorld(), procs.Target{PID: 4243}, fault.ProcessNotFound, "There is no process with the ID 4243", "")
+	refused(t, newWorld(), processes.Target{PID: 4243}, fault.ProcessNotFound, "There is no process with the ID 4243", "")
 	w := newWorld()
 	w.before = func(w *world) {
 		if w.looks == 7 {
 			delete(w.all, app)
 		}
 	}
-	refused(t, w, procs.Target{}, fault.ProcessNotFound, "ended by itself before it was signalled", "Nothing needs to be done")
+	refused(t, w, processes.Target{}, fault.ProcessNotFound, "ended by itself before it was signalled", "Nothing needs to be done")
 	w = newWorld()
 	w.all[app].state, w.all[app].comm = "Z", "(My App)"
-	refused(t, w, procs.Target{}, fault.ProcessNotFound, "My App (PID 4242) has ended already and is a zombie: its parent launchd (PID 1)", "")
+	refused(t, w, processes.Target{}, fault.ProcessNotFound, "My App (PID 4242) has ended already and is a zombie: its parent launchd (PID 1)", "")
 	w = newWorld()
 	w.all[app].stays = true
-	got, err := end(t, w, procs.Target{})
-	if diff := cmp.Diff(&procs.Relative{PID: 1, Name: "launchd"}, got.UncollectedBy); err != nil || diff != "" {
+	got, err := end(t, w, processes.Target{})
+	if diff := cmp.Diff(&processes.Relative{PID: 1, Name: "launchd"}, got.UncollectedBy); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 }
@@ -169,32 +169,32 @@ func TestProcessesThatEndByThemselves(t *testing.T) {
 func TestProcessesThatStay(t *testing.T) {
 	w := newWorld()
 	w.all[app].stuck = true
-	refused(t, w, procs.Target{}, fault.StillRunning, "was sent SIGKILL and is still there 3s later, though", "sentinel --top")
+	refused(t, w, processes.Target{}, fault.StillRunning, "was sent SIGKILL and is still there 3s later, though", "sentinel --top")
 	w = newWorld()
 	w.all[app].stuck, w.all[app].state = true, "U"
-	refused(t, w, procs.Target{}, fault.StillRunning, "it waits in the kernel and cannot be interrupted (state U)", "reboot")
+	refused(t, w, processes.Target{}, fault.StillRunning, "it waits in the kernel and cannot be interrupted (state U)", "reboot")
 }
 
 func TestPermission(t *testing.T) {
 	w := newWorld()
 	w.root, w.all[app].uid, w.all[app].user = false, 502, "bob"
-	refused(t, w, procs.Target{}, fault.PermissionDenied, "This user may not end My App (PID 4242)", "sudo sentinel --kill 4242")
+	refused(t, w, processes.Target{}, fault.PermissionDenied, "This user may not end My App (PID 4242)", "sudo sentinel --kill 4242")
 	w = newWorld()
 	w.guarded = true
-	refused(t, w, procs.Target{Force: true}, fault.ProtectedProcess, "macOS lets nobody signal it, root included", "Leave it running")
+	refused(t, w, processes.Target{Force: true}, fault.ProtectedProcess, "macOS lets nobody signal it, root included", "Leave it running")
 }
 
 func TestExpectations(t *testing.T) {
-	refused(t, newWorld(), procs.Target{ExpectStart: "1"}, fault.ProcessChanged, "its start_id is 1767333845, not 1", "")
-	refused(t, newWorld(), procs.Target{ExpectName: "Other"}, fault.ProcessChanged, "its name is My App, not Other", "")
+	refused(t, newWorld(), processes.Target{ExpectStart: "1"}, fault.ProcessChanged, "its start_id is 1767333845, not 1", "")
+	refused(t, newWorld(), processes.Target{ExpectName: "Other"}, fault.ProcessChanged, "its name is My App, not Other", "")
 	w := newWorld()
 	w.all[app].comm = "/opt/com.example.helper"
-	refused(t, w, procs.Target{ExpectName: "com.example.helper-two"}, fault.ProcessChanged, "not com.example.helper-two", "")
+	refused(t, w, processes.Target{ExpectName: "com.example.helper-two"}, fault.ProcessChanged, "not com.example.helper-two", "")
 }
 
 func TestOwnAncestorsAreRefused(t *testing.T) {
 	for pid, why := range map[int]string{700: "the parent of this sentinel run", 611: "2 levels up", 610: "3 levels up", 600: "4 levels up", 1: "every other process"} {
-		refused(t, newWorld(), procs.Target{PID: pid}, fault.ProtectedProcess, why, "")
+		refused(t, newWorld(), processes.Target{PID: pid}, fault.ProtectedProcess, why, "")
 	}
 	for name, change := range map[string]func(*world){
 		"not listed":    func(w *world) { delete(w.all, 900) },
@@ -206,7 +206,7 @@ func TestOwnAncestorsAreRefused(t *testing.T) {
 		if _, err := w.terminator().Lineage(t.Context()); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		refused(t, w, procs.Target{}, fault.Unavailable, "The ancestors of this sentinel run cannot be read", "")
+		refused(t, w, processes.Target{}, fault.Unavailable, "The ancestors of this sentinel run cannot be read", "")
 	}
 }
 
@@ -214,8 +214,8 @@ func TestSessionsOfOthersAreRefused(t *testing.T) {
 	w := newWorld()
 	w.all[620] = &person{parent: 600, user: "root", start: boot.Add(time.Hour), state: "Ss", comm: "sshd-session: bob [priv]"}
 	w.all[621] = &person{parent: 620, uid: 502, user: "bob", start: boot.Add(time.Hour), state: "S", comm: "sshd-session: bob@ttys002"}
-	refused(t, w, procs.Target{PID: 620}, fault.ProtectedProcess, "people reach this machine through it", "--force")
-	refused(t, w, procs.Target{PID: 621}, fault.ProtectedProcess, "it serves the SSH session of a person", "--force")
+	refused(t, w, processes.Target{PID: 620}, fault.ProtectedProcess, "people reach this machine through it", "--force")
+	refused(t, w, processes.Target{PID: 621}, fault.ProtectedProcess, "it serves the SSH session of a person", "--force")
 }
 
 // What Apple's programs are called counts where Apple puts them.
@@ -251,7 +251,7 @@ func TestProgramsOfApple(t *testing.T) {
 		terminator := w.terminator()
 		terminator.mac.Root = root
 		synctest.Test(t, func(t *testing.T) {
-			p, err := procs.PlanTermination(t.Context(), terminator, procs.Target{PID: app}, nil)
+			p, err := processes.PlanTermination(t.Context(), terminator, processes.Target{PID: app}, nil)
 			if err == nil {
 				p.Close()
 			}
@@ -279,7 +279,7 @@ func TestJobsThatComeBack(t *testing.T) {
 		w := newWorld()
 		w.all[app].comm, w.all[app].user, w.all[app].uid = "/usr/local/bin/web", "_www", 70
 		w.jobs, w.print = "4242\t0\tcom.example.web\n-\t0\tcom.example.other\n", c.print
-		got, err := end(t, w, procs.Target{})
+		got, err := end(t, w, processes.Target{})
 		if err != nil || got.Unit != "com.example.web" || cmp.Diff(c.will, got.WillRestart) != "" || !strings.HasPrefix(got.RestartNote, c.note) && !strings.Contains(got.RestartNote, c.note) || c.note == "" && got.RestartNote != "" {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -287,13 +287,13 @@ func TestJobsThatComeBack(t *testing.T) {
 	// Who has another parent than launchd is none of its jobs.
 	child := newWorld()
 	child.all[app].parent, child.jobs = 700, "4242\t0\tcom.example.web\n"
-	if got, err := end(t, child, procs.Target{}); err != nil || got.Unit != "" {
+	if got, err := end(t, child, processes.Target{}); err != nil || got.Unit != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	w := newWorld()
 	w.root = false
 	w.jobs = "4242\t0\tcom.example.agent\n"
-	if got, err := end(t, w, procs.Target{}); err != nil || got.WillRestart != nil || !strings.Contains(got.RestartNote, "run by the service manager of the user") {
+	if got, err := end(t, w, processes.Target{}); err != nil || got.WillRestart != nil || !strings.Contains(got.RestartNote, "run by the service manager of the user") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -301,11 +301,11 @@ func TestJobsThatComeBack(t *testing.T) {
 func TestMachineWithoutPS(t *testing.T) {
 	w := newWorld()
 	w.psFails = true
-	refused(t, w, procs.Target{}, fault.Unavailable, "Process 4242 cannot be held", "")
+	refused(t, w, processes.Target{}, fault.Unavailable, "Process 4242 cannot be held", "")
 	w = newWorld()
 	w.before = func(w *world) { w.psFails = len(w.sent) > 0 }
 	w.all[app].stuck = true
-	if _, err := end(t, w, procs.Target{}); fault.From(err).Code != fault.Unavailable || !strings.Contains(err.Error(), "was sent SIGKILL, and cannot be watched") {
+	if _, err := end(t, w, processes.Target{}); fault.From(err).Code != fault.Unavailable || !strings.Contains(err.Error(), "was sent SIGKILL, and cannot be watched") {
 		t.Errorf("%v", err)
 	}
 }
@@ -321,7 +321,7 @@ func TestPSThatHangsIsGivenUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			terminator := NewTerminator(Mac{Runner: m, Kill: newWorld().kill, PID: 900})
-			if _, err := procs.PlanTermination(t.Context(), terminator, procs.Target{PID: app}, nil); fault.From(err).Code != fault.Unavailable || time.Since(began) > lookLimit {
+			if _, err := processes.PlanTermination(t.Context(), terminator, processes.Target{PID: app}, nil); fault.From(err).Code != fault.Unavailable || time.Since(began) > lookLimit {
 				t.Errorf("%s: after %v: %v", failure, time.Since(began), err)
 			}
 		})
@@ -331,20 +331,20 @@ func TestPSThatHangsIsGivenUp(t *testing.T) {
 func TestNamesThatAreHostile(t *testing.T) {
 	w := newWorld()
 	w.all[app].comm = "/tmp/\x1b[2Jevil\u202e"
-	got, err := end(t, w, procs.Target{})
+	got, err := end(t, w, processes.Target{})
 	if err != nil || strings.ContainsAny(got.ProcessName, "\x1b\u202e") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	w = newWorld()
 	w.all[app].comm = "a\n    1     0     0 Ss     0:01.00   1292 root             Fri Jan  2 03:04:05 2026     /sbin/launchd"
-	if _, err := end(t, w, procs.Target{}); fault.From(err).Code != fault.Unavailable || len(w.sent) > 0 {
+	if _, err := end(t, w, processes.Target{}); fault.From(err).Code != fault.Unavailable || len(w.sent) > 0 {
 		t.Errorf("%v, sent %v", err, w.sent)
 	}
 }
 
 func TestCancelBeforeTheSignal(t *testing.T) {
 	w := newWorld()
-	p, err := procs.PlanTermination(t.Context(), w.terminator(), procs.Target{PID: app}, nil)
+	p, err := processes.PlanTermination(t.Context(), w.terminator(), processes.Target{PID: app}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

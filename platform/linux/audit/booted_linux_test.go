@@ -13,7 +13,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/netfilter"
+	"sentinel/platform/linux/firewall"
 )
 
 // debianSays are verdicts on a fresh Debian that do not depend on the kernel
@@ -38,7 +38,7 @@ func shell(t *testing.T, commands ...string) {
 
 func whole(t *testing.T) audit.Report {
 	t.Helper()
-	parts := Parts{Root: "/", Runner: sysexec.Host{}, Firewall: netfilter.New("/", sysexec.Host{})}
+	parts := Parts{Root: "/", Runner: sysexec.Host{}, Firewall: firewall.NewSource("/", sysexec.Host{})}
 	r, err := audit.Run(t.Context(), New(parts), audit.Options{Whole: true, State: audit.StatePath})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestARealDebianIsJudgedAndItsChangesAreSeen(t *testing.T) {
 func asNobody(t *testing.T) {
 	t.Helper()
 	testenv.Become(t, testenv.Nobody)
-	parts := Parts{Root: "/", Runner: sysexec.Host{}, Firewall: netfilter.New("/", sysexec.Host{}), EUID: testenv.Nobody}
+	parts := Parts{Root: "/", Runner: sysexec.Host{}, Firewall: firewall.NewSource("/", sysexec.Host{}), EUID: testenv.Nobody}
 	r, err := audit.Run(t.Context(), New(parts), audit.Options{Whole: true})
 	if err != nil {
 		t.Fatal(err)

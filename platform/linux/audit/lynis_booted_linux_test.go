@@ -17,8 +17,8 @@ import (
 	"sentinel/internal/audit/audittest"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/connections"
-	"sentinel/platform/linux/netfilter"
+	"sentinel/platform/linux/firewall"
+	"sentinel/platform/linux/network"
 )
 
 // docs is where docs/audit.md names what is not found, and why.
@@ -191,7 +191,7 @@ func runLynis(t *testing.T) ([]lynisWarning, time.Duration) {
 // package manager excepted.
 func surroundedByAll() Parts {
 	parts := live()
-	parts.Sockets, parts.Firewall = connections.New("/"), netfilter.New("/", parts.Runner)
+	parts.Sockets, parts.Firewall = network.New("/"), firewall.NewSource("/", parts.Runner)
 	return parts
 }
 

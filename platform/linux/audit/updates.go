@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/packages"
+	"sentinel/platform/linux/updates"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -281,7 +281,7 @@ func rebootDue(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("the running kernel", err)
 	}
-	due, err := packages.RebootRequired(m.Root, release)
+	due, err := updates.RebootRequired(m.Root, release)
 	switch {
 	case err != nil:
 		return audit.Unread("the installed kernels", err)

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/platform/linux/accounts"
 	"sentinel/platform/linux/procfs"
 )
@@ -30,7 +30,7 @@ type Source struct {
 	boot  func() string
 }
 
-var _ procs.Source = (*Source)(nil)
+var _ processes.Source = (*Source)(nil)
 
 // New returns the Source for root; "/" is the live system.
 func New(root string) *Source {
@@ -52,13 +52,13 @@ func bootMark(fs procfs.FS) string {
 	return id[:8]
 }
 
-// Table implements [procs.Source].
-func (s *Source) Table(ctx context.Context) (procs.Table, error) {
+// Table implements [processes.Source].
+func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 	rows, err := s.proc.Processes(ctx)
 	if err != nil {
-		return procs.Table{}, err
+		return processes.Table{}, err
 	}
-	t := procs.Table{Samples: make([]procs.Sample, len(rows))}
+	t := processes.Table{Samples: make([]processes.Sample, len(rows))}
 	if m, err := s.proc.Memory(); err == nil {
 		t.MemoryTotal = m.Total
 	}
@@ -67,7 +67,7 @@ func (s *Source) Table(ctx context.Context) (procs.Table, error) {
 	// others' processes (hidepid in proc(5)).
 	t.Hidden = !slices.ContainsFunc(rows, func(p procfs.Process) bool { return p.PID == 1 })
 	for i, r := range rows {
-		t.Samples[i] = procs.Sample{
+		t.Samples[i] = processes.Sample{
 			PID: r.PID, Name: r.Name, State: r.State,
 			CPU:         time.Duration(r.Ticks) * tick,
 			Start:       s.start(r.ProcessStat),
@@ -81,16 +81,16 @@ func (s *Source) Table(ctx context.Context) (procs.Table, error) {
 // errReused says that a PID belongs to another process by now.
 var errReused = errors.New("the process ended, and another one has its PID")
 
-// Details implements [procs.Source]. Whose details were read is settled after
+// Details implements [processes.Source]. Whose details were read is settled after
 // reading them: a process that has the PID and the start then had them all along.
-func (s *Source) Details(_ context.Context, pid int, start string) (procs.Details, error) {
+func (s *Source) Details(_ context.Context, pid int, start string) (processes.Details, error) {
 	d, err := s.details(pid)
 	stat, statErr := s.proc.Process(pid)
 	switch {
 	case statErr != nil:
-		return procs.Details{}, statErr
+		return processes.Details{}, statErr
 	case s.start(stat) != start:
-		return procs.Details{}, errReused
+		return processes.Details{}, errReused
 	}
 	return d, err
 }
@@ -100,12 +100,12 @@ func (s *Source) start(p procfs.ProcessStat) string {
 	return s.boot() + "." + strconv.FormatUint(p.Start, 10)
 }
 
-func (s *Source) details(pid int) (procs.Details, error) {
+func (s *Source) details(pid int) (processes.Details, error) {
 	arguments, err := s.proc.CommandLine(pid)
 	if err != nil {
-		return procs.Details{}, err
+		return processes.Details{}, err
 	}
-	d := procs.Details{Arguments: arguments}
+	d := processes.Details{Arguments: arguments}
 	uid, err := s.proc.UID(pid)
 	if err != nil {
 		return d, err

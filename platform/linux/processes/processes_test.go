@@ -14,19 +14,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
 )
 
 const hosts = "../../../testdata/hosts/"
 
-func table(t *testing.T, s *Source) (procs.Table, map[int]procs.Sample) {
+func table(t *testing.T, s *Source) (processes.Table, map[int]processes.Sample) {
 	t.Helper()
 	whole, err := s.Table(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	byPID := map[int]procs.Sample{}
+	byPID := map[int]processes.Sample{}
 	for _, p := range whole.Samples {
 		byPID[p.PID] = p
 	}
@@ -37,7 +37,7 @@ func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
 	whole, byPID := table(t, New(hosts+"laptop"))
 	got := byPID[2107]
 	got.Read = time.Time{}
-	want := procs.Sample{
+	want := processes.Sample{
 		PID: 2107, Name: "firefox-esr", State: 'R', CPU: 242066 * 10 * time.Millisecond,
 		Start: "6b1f0c2e.3999", MemoryBytes: 161204 * uint64(os.Getpagesize()),
 	}
@@ -52,7 +52,7 @@ func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
 func TestDetailsNameTheUser(t *testing.T) {
 	s := New(hosts + "laptop")
 	_, byPID := table(t, s)
-	for pid, want := range map[int]procs.Details{
+	for pid, want := range map[int]processes.Details{
 		2354: {Arguments: []string{"mysqldump", "--host=db.example", "-u", "backup", "-phunter2-glued", "--databases", "shop"}, User: "mira"},
 		2:    {User: "root"},
 		2353: {User: "mira"},
@@ -79,7 +79,7 @@ func TestUserWithoutANameIsANumber(t *testing.T) {
 func TestDetailsAreNeverThoseOfAnotherProcess(t *testing.T) {
 	_, byPID := table(t, New(hosts+"reuse/first"))
 	got, err := New(hosts+"reuse/second").Details(t.Context(), 4242, byPID[4242].Start)
-	if diff := cmp.Diff(procs.Details{}, got); diff != "" || !errors.Is(err, errReused) {
+	if diff := cmp.Diff(processes.Details{}, got); diff != "" || !errors.Is(err, errReused) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }
@@ -105,7 +105,7 @@ func TestReusedPIDIsMeasuredAsANewProcess(t *testing.T) {
 		after.Samples[i].Read = began.Add(500 * time.Millisecond)
 	}
 	got := map[int]float64{}
-	for _, p := range procs.Rank(t.Context(), source, before, after, procs.Options{}).Processes {
+	for _, p := range processes.Rank(t.Context(), source, before, after, processes.Options{}).Processes {
 		got[p.PID] = p.CPUPercent
 	}
 	if diff := cmp.Diff(map[int]float64{4242: 24, 1: 10}, got); diff != "" {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/platform/linux/pidfd"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/systemd"
@@ -25,7 +25,7 @@ type Terminator struct {
 	root string
 }
 
-var _ procs.TerminationSource = (*Terminator)(nil)
+var _ processes.TerminationSource = (*Terminator)(nil)
 
 // NewTerminator returns the Terminator for root. Only "/" has processes that can
 // be held.
@@ -38,8 +38,8 @@ var (
 	errTooManyLevels = errors.New("there are too many of them")
 )
 
-// Pin implements [procs.TerminationSource].
-func (t *Terminator) Pin(pid int) (procs.Pinned, error) {
+// Pin implements [processes.TerminationSource].
+func (t *Terminator) Pin(pid int) (processes.Pinned, error) {
 	if t.root != "/" {
 		return nil, errNotLive
 	}
@@ -51,7 +51,7 @@ func (t *Terminator) Pin(pid int) (procs.Pinned, error) {
 	fd, err := pidfd.Open(pid)
 	switch {
 	case errors.Is(err, unix.ESRCH):
-		return nil, procs.ErrNoProcess
+		return nil, processes.ErrNoProcess
 	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL):
 		return nil, t.notProcess(pid, err)
 	case err != nil:
@@ -65,13 +65,13 @@ func (t *Terminator) notProcess(id int, cause error) error {
 	status, err := t.proc.Status(id)
 	switch {
 	case missing(err):
-		return procs.ErrNoProcess
+		return processes.ErrNoProcess
 	case err != nil:
 		return err
 	case status.Process == id:
 		return fmt.Errorf("pidfd_open: %w", cause)
 	}
-	return &procs.ThreadError{Process: status.Process, Name: t.relative(status.Process).Name}
+	return &processes.ThreadError{Process: status.Process, Name: t.relative(status.Process).Name}
 }
 
 // missing tells a process that is gone, whose files are not there any more or
@@ -81,16 +81,16 @@ func missing(err error) bool {
 }
 
 // relative names another process; without a name it ended, or cannot be read.
-func (t *Terminator) relative(pid int) procs.Relative {
-	r := procs.Relative{PID: pid}
+func (t *Terminator) relative(pid int) processes.Relative {
+	r := processes.Relative{PID: pid}
 	if stat, err := t.proc.Process(pid); err == nil {
 		r.Name = stat.Name
 	}
 	return r
 }
 
-// RestartPolicy implements [procs.TerminationSource].
-func (t *Terminator) RestartPolicy(ctx context.Context, unit string) (procs.RestartPolicy, error) {
+// RestartPolicy implements [processes.TerminationSource].
+func (t *Terminator) RestartPolicy(ctx context.Context, unit string) (processes.RestartPolicy, error) {
 	return systemd.RestartPolicy(ctx, t.root, unit)
 }
 
@@ -99,9 +99,9 @@ const (
 	lineageRounds = 5
 )
 
-// Lineage implements [procs.TerminationSource]. An ancestor may end while they
+// Lineage implements [processes.TerminationSource]. An ancestor may end while they
 // are read, and its children get another parent, so that it is done again then.
-func (t *Terminator) Lineage(ctx context.Context) (list []procs.Relative, err error) {
+func (t *Terminator) Lineage(ctx context.Context) (list []processes.Relative, err error) {
 	for range lineageRounds {
 		list, err = t.lineage(ctx)
 		if !missing(err) && !errors.Is(err, errMoved) {
@@ -112,12 +112,12 @@ func (t *Terminator) Lineage(ctx context.Context) (list []procs.Relative, err er
 }
 
 // lineage walks up to the process without a parent in this PID namespace.
-func (t *Terminator) lineage(ctx context.Context) ([]procs.Relative, error) {
+func (t *Terminator) lineage(ctx context.Context) ([]processes.Relative, error) {
 	child, err := t.proc.Process(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
-	var list []procs.Relative
+	var list []processes.Relative
 	for child.ParentPID != 0 {
 		if len(list) == maxLevels {
 			return nil, errTooManyLevels
@@ -132,7 +132,7 @@ func (t *Terminator) lineage(ctx context.Context) ([]procs.Relative, error) {
 		if !older(parent, child) {
 			return nil, errMoved
 		}
-		list = append(list, procs.Relative{PID: parent.PID, Name: parent.Name})
+		list = append(list, processes.Relative{PID: parent.PID, Name: parent.Name})
 		child = parent
 	}
 	return list, nil

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 )
 
 // childMark makes this test binary one of the processes that tests need.
@@ -99,11 +99,11 @@ func planningChild() {
 	if err != nil {
 		panic(err)
 	}
-	json.NewEncoder(os.Stdout).Encode(planVerdict(procs.Target{PID: pid, Force: len(os.Args) > 2}))
+	json.NewEncoder(os.Stdout).Encode(planVerdict(processes.Target{PID: pid, Force: len(os.Args) > 2}))
 }
 
-func planVerdict(target procs.Target) verdict {
-	p, err := procs.PlanTermination(context.Background(), NewTerminator("/"), target, nil)
+func planVerdict(target processes.Target) verdict {
+	p, err := processes.PlanTermination(context.Background(), NewTerminator("/"), target, nil)
 	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return verdict{Code: known.Code, Message: known.Message}
 	}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/bound"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/platform/linux/pidfd"
 	"sentinel/platform/linux/procfs"
 )
@@ -33,16 +33,16 @@ type held struct {
 	fd   pidfd.FD
 }
 
-var _ procs.Pinned = (*held)(nil)
+var _ processes.Pinned = (*held)(nil)
 
-// Facts implements [procs.Pinned].
-func (h *held) Facts(ctx context.Context) (procs.Facts, error) {
+// Facts implements [processes.Pinned].
+func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 	f, err := h.from.facts(ctx, h.pid)
-	if gone := h.Probe(); errors.Is(gone, procs.ErrNoProcess) {
-		return procs.Facts{}, gone
+	if gone := h.Probe(); errors.Is(gone, processes.ErrNoProcess) {
+		return processes.Facts{}, gone
 	}
 	if err != nil {
-		return procs.Facts{}, err
+		return processes.Facts{}, err
 	}
 	f.Ended, err = h.fd.Wait(0)
 	return f, err
@@ -50,17 +50,17 @@ func (h *held) Facts(ctx context.Context) (procs.Facts, error) {
 
 // facts reads what the process with the PID is. Only what the refusals cannot do
 // without must be there.
-func (t *Terminator) facts(ctx context.Context, pid int) (procs.Facts, error) {
+func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error) {
 	stat, err := t.proc.Process(pid)
 	if err != nil {
-		return procs.Facts{}, err
+		return processes.Facts{}, err
 	}
 	status, err := t.proc.Status(pid)
 	if err != nil {
-		return procs.Facts{}, err
+		return processes.Facts{}, err
 	}
 	names, _ := t.names() //nolint:errcheck // a user without a name is a number
-	f := procs.Facts{
+	f := processes.Facts{
 		Name: stat.Name, Start: t.start(stat), Kernel: stat.Flags&kernelThread != 0, Nested: status.Nested,
 		UserID: status.UserID, User: names.Name(status.UserID),
 	}
@@ -72,7 +72,7 @@ func (t *Terminator) facts(ctx context.Context, pid int) (procs.Facts, error) {
 }
 
 // more adds what a process may keep to itself or has lost at its end.
-func (t *Terminator) more(ctx context.Context, pid int, f *procs.Facts) {
+func (t *Terminator) more(ctx context.Context, pid int, f *processes.Facts) {
 	arguments, err := bound.Call(ctx, argumentsLimit, func(context.Context) ([]string, error) { return t.proc.CommandLine(pid) })
 	if err == nil {
 		f.Arguments = arguments
@@ -85,12 +85,12 @@ func (t *Terminator) more(ctx context.Context, pid int, f *procs.Facts) {
 	}
 }
 
-// Probe implements [procs.Pinned].
+// Probe implements [processes.Pinned].
 func (h *held) Probe() error { return h.signal(0) }
 
-// Signal implements [procs.Pinned].
-func (h *held) Signal(s procs.Signal) error {
-	if s == procs.SignalTerm {
+// Signal implements [processes.Pinned].
+func (h *held) Signal(s processes.Signal) error {
+	if s == processes.SignalTerm {
 		return h.signal(unix.SIGTERM)
 	}
 	return h.signal(unix.SIGKILL)
@@ -99,26 +99,26 @@ func (h *held) Signal(s procs.Signal) error {
 func (h *held) signal(s unix.Signal) error {
 	err := h.fd.Signal(s)
 	if errors.Is(err, unix.ESRCH) {
-		return procs.ErrNoProcess
+		return processes.ErrNoProcess
 	}
 	return err
 }
 
-// Wait implements [procs.Pinned].
+// Wait implements [processes.Pinned].
 func (h *held) Wait(limit time.Duration) (bool, error) { return h.fd.Wait(limit) }
 
-// Collected implements [procs.Pinned].
+// Collected implements [processes.Pinned].
 func (h *held) Collected(limit time.Duration) bool { return h.fd.Collected(limit) }
 
-// SystemFile implements [procs.Pinned].
+// SystemFile implements [processes.Pinned].
 func (h *held) SystemFile() (bool, error) { return h.from.proc.SystemFile(h.pid) }
 
-// Close implements [procs.Pinned].
+// Close implements [processes.Pinned].
 func (h *held) Close() error { return h.fd.Close() }
 
-// Obstacle implements [procs.Pinned].
-func (h *held) Obstacle() procs.Obstacle {
-	var o procs.Obstacle
+// Obstacle implements [processes.Pinned].
+func (h *held) Obstacle() processes.Obstacle {
+	var o processes.Obstacle
 	threads, _ := h.from.proc.Threads(h.pid) //nolint:errcheck // an obstacle that is not seen is not named
 	for _, t := range threads {
 		if t.State == 'D' {
@@ -133,11 +133,11 @@ func (h *held) Obstacle() procs.Obstacle {
 
 // tracer returns the debugger of one of the threads, which holds on to all of
 // them (ptrace(2)).
-func (h *held) tracer(threads []procfs.ProcessStat) procs.Relative {
+func (h *held) tracer(threads []procfs.ProcessStat) processes.Relative {
 	for _, t := range threads {
 		if status, err := h.from.proc.Status(t.PID); err == nil && status.Tracer != 0 {
 			return h.from.relative(status.Tracer)
 		}
 	}
-	return procs.Relative{}
+	return processes.Relative{}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
 )
 
@@ -34,7 +34,7 @@ func planted(t *testing.T, list ...ancestor) *Terminator {
 func TestLineageGoesUpToTheFirstProcess(t *testing.T) {
 	source := planted(t, ancestor{os.Getpid(), 50, 900}, ancestor{50, 40, 900}, ancestor{40, 1, 300}, ancestor{1, 0, 2})
 	got, err := source.Lineage(t.Context())
-	if diff := cmp.Diff([]procs.Relative{{PID: 50, Name: "p50"}, {PID: 40, Name: "p40"}, {PID: 1, Name: "p1"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]processes.Relative{{PID: 50, Name: "p50"}, {PID: 40, Name: "p40"}, {PID: 1, Name: "p1"}}, got); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
 	}
 }

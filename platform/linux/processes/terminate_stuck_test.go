@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
 )
 
@@ -80,7 +80,7 @@ func TestProcessThatWaitsForDeadStorageIsStillRunning(t *testing.T) {
 		t.Fatal("the mount was not asked")
 	}
 	began := time.Now()
-	_, err := plan(t, procs.Target{PID: pid, ExpectName: "stat"}).Do(t.Context())
+	_, err := plan(t, processes.Target{PID: pid, ExpectName: "stat"}).Do(t.Context())
 	var known *fault.Error
 	if !errors.As(err, &known) || known.Code != fault.StillRunning || !strings.Contains(known.Message, "state D, in ") || !alive(pid) {
 		t.Errorf("%v, alive %v", err, alive(pid))
@@ -97,7 +97,7 @@ func TestTracedProcessNamesItsTracer(t *testing.T) {
 		return
 	}
 	pid := sleeper(t)
-	if got := (&held{from: NewTerminator("/"), pid: pid}).Obstacle(); got != (procs.Obstacle{}) {
+	if got := (&held{from: NewTerminator("/"), pid: pid}).Obstacle(); got != (processes.Obstacle{}) {
 		t.Errorf("a process that is free: %+v", got)
 	}
 	tracer := make(chan error)

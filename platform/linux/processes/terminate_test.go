@@ -26,7 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/procfs"
 )
@@ -64,9 +64,9 @@ func child(t *testing.T, kind string) (pid int, said string) {
 
 func sleeper(t *testing.T) int { return run(t, exec.Command("sleep", "60")) }
 
-func plan(t *testing.T, target procs.Target) *procs.Termination {
+func plan(t *testing.T, target processes.Target) *processes.Termination {
 	t.Helper()
-	p, err := procs.PlanTermination(t.Context(), NewTerminator("/"), target, nil)
+	p, err := processes.PlanTermination(t.Context(), NewTerminator("/"), target, nil)
 	if err != nil {
 		t.Fatalf("%+v: %v", target, err)
 	}
@@ -75,7 +75,7 @@ func plan(t *testing.T, target procs.Target) *procs.Termination {
 }
 
 // kill plans and does.
-func kill(t *testing.T, target procs.Target) procs.Terminated {
+func kill(t *testing.T, target processes.Target) processes.Terminated {
 	t.Helper()
 	done, err := plan(t, target).Do(t.Context())
 	if err != nil {
@@ -114,7 +114,7 @@ func state(pid int) byte {
 }
 
 // refused checks that the process is not to be ended, why, and that it lives.
-func refused(t *testing.T, target procs.Target, code fault.Code, why string) {
+func refused(t *testing.T, target processes.Target, code fault.Code, why string) {
 	t.Helper()
 	v := planVerdict(target)
 	if v.Code != code || !strings.Contains(v.Message, why) {
@@ -127,10 +127,10 @@ func TestKillEndsASleepingProcess(t *testing.T) {
 		return
 	}
 	pid := sleeper(t)
-	want := procs.Terminated{Subject: procs.Subject{PID: pid, ProcessName: "sleep", User: "root"}, Signal: procs.SignalKill}
+	want := processes.Terminated{Subject: processes.Subject{PID: pid, ProcessName: "sleep", User: "root"}, Signal: processes.SignalKill}
 	_, byPID := table(t, New("/"))
 	want.StartID = byPID[pid].Start
-	p := plan(t, procs.Target{PID: pid, ExpectName: "sleep", ExpectStart: want.StartID})
+	p := plan(t, processes.Target{PID: pid, ExpectName: "sleep", ExpectStart: want.StartID})
 	if got := p.Summary(); got != fmt.Sprintf("sleep (PID %d, user root) would be sent SIGKILL.", pid) {
 		t.Error(got)
 	}
@@ -152,17 +152,17 @@ func TestGracefulSaysWhichSignalEndedIt(t *testing.T) {
 		return
 	}
 	pid := sleeper(t)
-	if got := kill(t, procs.Target{PID: pid, Graceful: true}); got.Signal != procs.SignalTerm || got.ExitedAfterMS > 1000 {
+	if got := kill(t, processes.Target{PID: pid, Graceful: true}); got.Signal != processes.SignalTerm || got.ExitedAfterMS > 1000 {
 		t.Errorf("a process that heeds SIGTERM: %+v", got)
 	}
 	pid, _ = child(t, "stubborn")
-	if got := kill(t, procs.Target{PID: pid, Graceful: true, Grace: 200 * time.Millisecond}); got.Signal != procs.SignalKill || got.ExitedAfterMS < 200 {
+	if got := kill(t, processes.Target{PID: pid, Graceful: true, Grace: 200 * time.Millisecond}); got.Signal != processes.SignalKill || got.ExitedAfterMS < 200 {
 		t.Errorf("a process that ignores SIGTERM: %+v", got)
 	}
 	pid = sleeper(t)
 	unix.Kill(pid, unix.SIGSTOP)
 	until(t, "stopped", func() bool { return state(pid) == 'T' })
-	if got := kill(t, procs.Target{PID: pid, Graceful: true, Grace: 200 * time.Millisecond}); got.Signal != procs.SignalKill {
+	if got := kill(t, processes.Target{PID: pid, Graceful: true, Grace: 200 * time.Millisecond}); got.Signal != processes.SignalKill {
 		t.Errorf("a process that is stopped: %+v", got)
 	}
 }
@@ -174,8 +174,8 @@ func TestGraceIsFiveSecondsAndSurvivesACancel(t *testing.T) {
 	pid, _ := child(t, "stubborn")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	got, err := plan(t, procs.Target{PID: pid, Graceful: true}).Do(ctx)
-	if err != nil || alive(pid) || got.Signal != procs.SignalKill || got.ExitedAfterMS < 5000 || got.ExitedAfterMS > 7000 {
+	got, err := plan(t, processes.Target{PID: pid, Graceful: true}).Do(ctx)
+	if err != nil || alive(pid) || got.Signal != processes.SignalKill || got.ExitedAfterMS < 5000 || got.ExitedAfterMS > 7000 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -187,7 +187,7 @@ func TestCancelBeforeTheSignalLeavesTheProcess(t *testing.T) {
 	pid := sleeper(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := plan(t, procs.Target{PID: pid}).Do(ctx); !errors.Is(err, context.Canceled) || !alive(pid) {
+	if _, err := plan(t, processes.Target{PID: pid}).Do(ctx); !errors.Is(err, context.Canceled) || !alive(pid) {
 		t.Errorf("%v, alive %v", err, alive(pid))
 	}
 }
@@ -199,21 +199,21 @@ func TestKillEndsWhatIsStoppedHeadlessOrInAContainer(t *testing.T) {
 	pid := sleeper(t)
 	unix.Kill(pid, unix.SIGSTOP)
 	until(t, "stopped", func() bool { return state(pid) == 'T' })
-	kill(t, procs.Target{PID: pid})
+	kill(t, processes.Target{PID: pid})
 
 	pid, _ = child(t, "headless")
 	until(t, "headless", func() bool { return state(pid) == 'Z' })
 	if !alive(pid) {
 		t.Fatal("its threads have ended")
 	}
-	if got := kill(t, procs.Target{PID: pid, ExpectName: filepath.Base(os.Args[0])}); got.Signal != procs.SignalKill {
+	if got := kill(t, processes.Target{PID: pid, ExpectName: filepath.Base(os.Args[0])}); got.Signal != processes.SignalKill {
 		t.Errorf("%+v", got)
 	}
 
 	outer := run(t, exec.Command("unshare", "--pid", "--fork", "sleep", "60"))
 	inner := onlyChild(t, outer)
 	until(t, "sleep runs", func() bool { return New("/").nameOf(inner) == "sleep" })
-	if got := kill(t, procs.Target{PID: inner, ExpectName: "sleep"}); got.ProcessName != "sleep" {
+	if got := kill(t, processes.Target{PID: inner, ExpectName: "sleep"}); got.ProcessName != "sleep" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -249,12 +249,12 @@ func TestThreadsAndNumbersWithoutAProcessAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, procs.Target{PID: id, Force: true}, fault.InvalidPID, fmt.Sprintf("thread of %s (PID %d)", filepath.Base(os.Args[0]), pid))
-	refused(t, procs.Target{PID: 4194304}, fault.ProcessNotFound, "4194304")
-	refused(t, procs.Target{PID: 0}, fault.InvalidPID, "0 is not")
-	refused(t, procs.Target{PID: -1, Force: true}, fault.InvalidPID, "-1 is not")
-	refused(t, procs.Target{PID: 4194305, Force: true}, fault.InvalidPID, "4194305 is not")
-	refused(t, procs.Target{PID: 1, Force: true}, fault.ProtectedProcess, "every other process")
+	refused(t, processes.Target{PID: id, Force: true}, fault.InvalidPID, fmt.Sprintf("thread of %s (PID %d)", filepath.Base(os.Args[0]), pid))
+	refused(t, processes.Target{PID: 4194304}, fault.ProcessNotFound, "4194304")
+	refused(t, processes.Target{PID: 0}, fault.InvalidPID, "0 is not")
+	refused(t, processes.Target{PID: -1, Force: true}, fault.InvalidPID, "-1 is not")
+	refused(t, processes.Target{PID: 4194305, Force: true}, fault.InvalidPID, "4194305 is not")
+	refused(t, processes.Target{PID: 1, Force: true}, fault.ProtectedProcess, "every other process")
 	if !alive(pid) {
 		t.Error("the process whose thread was named has ended")
 	}
@@ -266,7 +266,7 @@ func TestKernelThreadsAreRefused(t *testing.T) {
 	for _, pid := range []int{2, 3} {
 		stat, err := NewTerminator("/").proc.Process(pid)
 		testenv.Need(t, err == nil && stat.Flags&kernelThread != 0, "the kernel threads of the machine")
-		refused(t, procs.Target{PID: pid, Force: true}, fault.ProtectedProcess, "it is a thread of the kernel")
+		refused(t, processes.Target{PID: pid, Force: true}, fault.ProtectedProcess, "it is a thread of the kernel")
 	}
 }
 
@@ -277,7 +277,7 @@ func TestZombieIsDeadAlready(t *testing.T) {
 	parent := run(t, exec.Command("sh", "-c", "/bin/true & exec sleep 60"))
 	pid := onlyChild(t, parent)
 	until(t, "zombie", func() bool { return state(pid) == 'Z' && New("/").nameOf(parent) == "sleep" })
-	refused(t, procs.Target{PID: pid}, fault.ProcessNotFound, fmt.Sprintf("its parent sleep (PID %d) has not collected it", parent))
+	refused(t, processes.Target{PID: pid}, fault.ProcessNotFound, fmt.Sprintf("its parent sleep (PID %d) has not collected it", parent))
 }
 
 func TestEndThatNobodyCollectsIsSaid(t *testing.T) {
@@ -287,8 +287,8 @@ func TestEndThatNobodyCollectsIsSaid(t *testing.T) {
 	parent := run(t, exec.Command("sh", "-c", "sleep 60 & exec sleep 61"))
 	pid := onlyChild(t, parent)
 	until(t, "exec", func() bool { return New("/").nameOf(parent) == "sleep" && New("/").nameOf(pid) == "sleep" })
-	got := kill(t, procs.Target{PID: pid})
-	if diff := cmp.Diff(&procs.Relative{PID: parent, Name: "sleep"}, got.UncollectedBy); diff != "" {
+	got := kill(t, processes.Target{PID: pid})
+	if diff := cmp.Diff(&processes.Relative{PID: parent, Name: "sleep"}, got.UncollectedBy); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -323,12 +323,12 @@ func TestRecycledPIDIsAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pinned.Close()
-	held := plan(t, procs.Target{PID: pid})
+	held := plan(t, processes.Target{PID: pid})
 	reuse(t, pid)
-	if f, err := pinned.Facts(t.Context()); !errors.Is(err, procs.ErrNoProcess) || f.Name != "" {
+	if f, err := pinned.Facts(t.Context()); !errors.Is(err, processes.ErrNoProcess) || f.Name != "" {
 		t.Errorf("facts of the process after it: %+v, %v", f, err)
 	}
-	refused(t, procs.Target{PID: pid, ExpectStart: start, Force: true}, fault.ProcessChanged, "its start_id is")
+	refused(t, processes.Target{PID: pid, ExpectStart: start, Force: true}, fault.ProcessChanged, "its start_id is")
 	var known *fault.Error
 	if _, err := held.Do(t.Context()); !errors.As(err, &known) || known.Code != fault.ProcessNotFound || !strings.Contains(known.Message, "ended by itself") {
 		t.Errorf("a plan for the process before: %v", err)
@@ -350,8 +350,8 @@ func TestNamesAreComparedAsTheyAreShown(t *testing.T) {
 		path := filepath.Join(t.TempDir(), name)
 		copyFile(t, "/bin/sleep", path)
 		pid := run(t, exec.Command(path, "60"))
-		refused(t, procs.Target{PID: pid, ExpectName: "sleep"}, fault.ProcessChanged, "its name is "+shown+", not sleep")
-		if got := kill(t, procs.Target{PID: pid, ExpectName: shown}); got.ProcessName != shown {
+		refused(t, processes.Target{PID: pid, ExpectName: "sleep"}, fault.ProcessChanged, "its name is "+shown+", not sleep")
+		if got := kill(t, processes.Target{PID: pid, ExpectName: shown}); got.ProcessName != shown {
 			t.Errorf("%q is shown as %q", name, got.ProcessName)
 		}
 	}
@@ -419,13 +419,13 @@ func TestNameOfADaemonProtectsRootsAlone(t *testing.T) {
 		os.Chown(path, testenv.Nobody, testenv.Nobody)
 		others := exec.Command(path, "60")
 		others.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: testenv.Nobody, Gid: testenv.Nobody}}
-		kill(t, procs.Target{PID: run(t, others)})
+		kill(t, processes.Target{PID: run(t, others)})
 		if name == "systemd-logind" {
 			continue // which counts where systemd keeps it
 		}
 		roots := run(t, exec.Command(path, "60"))
-		refused(t, procs.Target{PID: roots}, fault.ProtectedProcess, name+" (PID ")
-		kill(t, procs.Target{PID: roots, Force: true})
+		refused(t, processes.Target{PID: roots}, fault.ProtectedProcess, name+" (PID ")
+		kill(t, processes.Target{PID: roots, Force: true})
 	}
 }
 
@@ -435,7 +435,7 @@ func TestUserMayNotEndOthers(t *testing.T) {
 	}
 	roots := sleeper(t)
 	testenv.Become(t, testenv.Nobody)
-	refused(t, procs.Target{PID: roots}, fault.PermissionDenied, "may not end sleep")
+	refused(t, processes.Target{PID: roots}, fault.PermissionDenied, "may not end sleep")
 	if !alive(roots) {
 		t.Error("it has ended")
 	}
@@ -480,7 +480,7 @@ func TestNothingButTheProcessEnds(t *testing.T) {
 		if some := slices.Collect(maps.Keys(before)); rand.IntN(4) == 0 {
 			pid = some[rand.IntN(len(some))]
 		}
-		p, err := procs.PlanTermination(t.Context(), NewTerminator("/"), procs.Target{PID: pid, Force: rand.IntN(2) == 0}, nil)
+		p, err := processes.PlanTermination(t.Context(), NewTerminator("/"), processes.Target{PID: pid, Force: rand.IntN(2) == 0}, nil)
 		if err == nil {
 			_, err = p.Do(t.Context())
 			p.Close()
@@ -518,7 +518,7 @@ func TestKillIsQuick(t *testing.T) {
 	for range 51 {
 		pid := sleeper(t)
 		began := time.Now()
-		kill(t, procs.Target{PID: pid})
+		kill(t, processes.Target{PID: pid})
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)

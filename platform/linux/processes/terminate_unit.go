@@ -8,28 +8,28 @@ import (
 	"slices"
 	"strings"
 
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 )
 
 // unitOf finds the unit in the path of a control group of systemd: the first part
 // that is not a slice. Below the manager of a user (user@1000.service) that is one of its own
 // units, found in the same way; what lies deeper belongs to the unit alone
 // (Control Group APIs and Delegation, systemd.io/CGROUP_DELEGATION).
-func unitOf(path string) procs.Unit {
+func unitOf(path string) processes.Unit {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	at := slices.IndexFunc(parts, notSlice)
 	if at < 0 || !unitName(unescaped(parts[at])) {
-		return procs.Unit{}
+		return processes.Unit{}
 	}
 	name := unescaped(parts[at])
 	if !strings.HasPrefix(name, "user@") {
-		return procs.Unit{Name: name}
+		return processes.Unit{Name: name}
 	}
 	below := parts[at+1:]
 	if at := slices.IndexFunc(below, notSlice); at >= 0 && unitName(unescaped(below[at])) && below[at] != "init.scope" {
-		return procs.Unit{Name: unescaped(below[at]), User: true}
+		return processes.Unit{Name: unescaped(below[at]), User: true}
 	}
-	return procs.Unit{Name: name}
+	return processes.Unit{Name: name}
 }
 
 func notSlice(part string) bool { return !strings.HasSuffix(part, ".slice") }

@@ -13,12 +13,12 @@ import (
 	"testing"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
 )
 
 func TestUnitOfAControlGroup(t *testing.T) {
-	for path, want := range map[string]procs.Unit{
+	for path, want := range map[string]processes.Unit{
 		"/system.slice/nginx.service":                                              {Name: "nginx.service"},
 		"/system.slice/nginx.service/worker":                                       {Name: "nginx.service"},
 		"/system.slice/system-getty.slice/getty@tty1.service":                      {Name: "getty@tty1.service"},
@@ -110,7 +110,7 @@ func TestAnswerSaysWhetherTheServiceComesBack(t *testing.T) {
 		return
 	}
 	first := started(t, "phoenix.service")
-	got := kill(t, procs.Target{PID: first})
+	got := kill(t, processes.Target{PID: first})
 	if got.Unit != "phoenix.service" || got.WillRestart == nil || !*got.WillRestart ||
 		!strings.HasPrefix(got.RestartNote, "phoenix.service will start it again (Restart=always)") {
 		t.Errorf("%+v", got)
@@ -120,8 +120,8 @@ func TestAnswerSaysWhetherTheServiceComesBack(t *testing.T) {
 		return pid != 0 && pid != first && show(t, "phoenix.service", "ActiveState") == "active"
 	})
 
-	got = kill(t, procs.Target{PID: started(t, "mortal.service"), Graceful: true})
-	if got.Unit != "mortal.service" || got.WillRestart == nil || *got.WillRestart || got.RestartNote != "" || got.Signal != procs.SignalTerm {
+	got = kill(t, processes.Target{PID: started(t, "mortal.service"), Graceful: true})
+	if got.Unit != "mortal.service" || got.WillRestart == nil || *got.WillRestart || got.RestartNote != "" || got.Signal != processes.SignalTerm {
 		t.Errorf("%+v", got)
 	}
 
@@ -136,7 +136,7 @@ func TestAnswerSaysWhetherTheServiceComesBack(t *testing.T) {
 		}
 		return worker != 0
 	})
-	got = kill(t, procs.Target{PID: worker})
+	got = kill(t, processes.Target{PID: worker})
 	if got.Unit != "workers.service" || got.WillRestart != nil || !strings.Contains(got.RestartNote, "whose main process may start another") {
 		t.Errorf("%+v", got)
 	}
@@ -153,8 +153,8 @@ func TestPartsOfSystemdAndTheBusAreRefused(t *testing.T) {
 		"ssh.service":              "people reach this machine through it",
 	} {
 		pid := started(t, unit)
-		refused(t, procs.Target{PID: pid}, fault.ProtectedProcess, why)
-		if v := planVerdict(procs.Target{PID: pid, Force: true}); v.Code != "" || v.Summary == "" {
+		refused(t, processes.Target{PID: pid}, fault.ProtectedProcess, why)
+		if v := planVerdict(processes.Target{PID: pid, Force: true}); v.Code != "" || v.Summary == "" {
 			t.Errorf("%s with force: %+v", unit, v)
 		}
 	}

@@ -16,14 +16,14 @@ import (
 	"sentinel/internal/health"
 )
 
-// errNotRunning says that another program is the service manager (sd_booted(3)).
-var errNotRunning = errors.New("systemd does not run here")
+// ErrNotRunning says that another program is the service manager (sd_booted(3)).
+var ErrNotRunning = errors.New("systemd does not run here")
 
 // FailedUnits lists the units in state failed. root is "/" on a live system;
 // another one has no systemd, and must not be answered for by this machine's.
 func FailedUnits(ctx context.Context, root string) ([]health.Unit, error) {
-	if root != "/" || !booted() {
-		return nil, errNotRunning
+	if root != "/" || !Booted() {
+		return nil, ErrNotRunning
 	}
 	conn, err := connect(ctx)
 	if err != nil {
@@ -41,7 +41,8 @@ func FailedUnits(ctx context.Context, root string) ([]health.Unit, error) {
 	return units, nil
 }
 
-func booted() bool {
+// Booted says whether systemd is the service manager (sd_booted(3)).
+func Booted() bool {
 	info, err := os.Lstat("/run/systemd/system")
 	return err == nil && info.IsDir()
 }

@@ -6,7 +6,6 @@ package systemd
 
 import (
 	"errors"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -18,7 +17,7 @@ import (
 
 func TestTreeThatIsNotLiveHasNoSystemd(t *testing.T) {
 	for _, root := range []string{t.TempDir(), "../../../testdata/hosts/laptop"} {
-		if units, err := FailedUnits(t.Context(), root); !errors.Is(err, errNotRunning) || units != nil {
+		if units, err := FailedUnits(t.Context(), root); !errors.Is(err, ErrNotRunning) || units != nil {
 			t.Errorf("%s: %v, %v", root, units, err)
 		}
 	}
@@ -30,14 +29,6 @@ Description=A unit that fails
 Type=oneshot
 ExecStart=/bin/false
 `
-
-func systemctl(t *testing.T, want bool, args string) {
-	t.Helper()
-	out, err := exec.Command("systemctl", strings.Fields(args)...).CombinedOutput()
-	if (err == nil) != want {
-		t.Fatalf("systemctl %s: %v: %s", args, err, out)
-	}
-}
 
 // failed returns the failed units that this test made.
 func failed(t *testing.T) []health.Unit {
@@ -63,15 +54,15 @@ func TestFailedUnitsOfABootedSystem(t *testing.T) {
 	if diff := cmp.Diff([]health.Unit{}, failed(t)); diff != "" {
 		t.Errorf("before: %s", diff)
 	}
-	systemctl(t, false, "start broken.service")
+	testenv.Systemctl(t, false, "start broken.service")
 	if diff := cmp.Diff(want, failed(t)); diff != "" {
 		t.Errorf("as root: %s", diff)
 	}
-	systemctl(t, true, "stop dbus.socket dbus.service")
+	testenv.Systemctl(t, true, "stop dbus.socket dbus.service")
 	if diff := cmp.Diff(want, failed(t)); diff != "" {
 		t.Errorf("as root without the bus: %s", diff)
 	}
-	systemctl(t, true, "start dbus.socket")
+	testenv.Systemctl(t, true, "start dbus.socket")
 	testenv.Become(t, testenv.Nobody)
 	if diff := cmp.Diff(want, failed(t)); diff != "" {
 		t.Errorf("as nobody: %s", diff)
@@ -82,7 +73,7 @@ func TestBusThatIsDownIsAnErrorForOthers(t *testing.T) {
 	if !testenv.Booted(t, nil) {
 		return
 	}
-	systemctl(t, true, "stop dbus.socket dbus.service")
+	testenv.Systemctl(t, true, "stop dbus.socket dbus.service")
 	testenv.Become(t, testenv.Nobody)
 	if units, err := FailedUnits(t.Context(), "/"); err == nil || units != nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("%v, %v", units, err)
@@ -94,7 +85,7 @@ func TestMachineWithoutSystemdSaysSo(t *testing.T) {
 	if !testenv.Inside(t, "unshare", "--mount", "sh", "-c", `mount -t tmpfs tmpfs /run && exec "$@"`, "sh") {
 		return
 	}
-	if units, err := FailedUnits(t.Context(), "/"); !errors.Is(err, errNotRunning) || units != nil {
+	if units, err := FailedUnits(t.Context(), "/"); !errors.Is(err, ErrNotRunning) || units != nil {
 		t.Errorf("%v, %v", units, err)
 	}
 }

@@ -10,26 +10,26 @@ import (
 
 	"github.com/coreos/go-systemd/v22/dbus"
 
-	"sentinel/internal/procs"
+	"sentinel/internal/processes"
 )
 
 // RestartPolicy asks what happens when a service ends; see
-// [procs.TerminationSource]. root is "/" on a live system; another one has no systemd.
-func RestartPolicy(ctx context.Context, root, unit string) (procs.RestartPolicy, error) {
-	if root != "/" || !booted() {
-		return procs.RestartPolicy{}, errNotRunning
+// [processes.TerminationSource]. root is "/" on a live system; another one has no systemd.
+func RestartPolicy(ctx context.Context, root, unit string) (processes.RestartPolicy, error) {
+	if root != "/" || !Booted() {
+		return processes.RestartPolicy{}, ErrNotRunning
 	}
 	conn, err := connect(ctx)
 	if err != nil {
-		return procs.RestartPolicy{}, fmt.Errorf("systemd does not answer: %w", err)
+		return processes.RestartPolicy{}, fmt.Errorf("systemd does not answer: %w", err)
 	}
 	defer conn.Close()
 	restart, err := serviceProperty[string](ctx, conn, unit, "Restart")
 	if err != nil {
-		return procs.RestartPolicy{}, err
+		return processes.RestartPolicy{}, err
 	}
 	main, err := serviceProperty[uint32](ctx, conn, unit, "MainPID")
-	return procs.RestartPolicy{Restart: restart, MainPID: int(main)}, err
+	return processes.RestartPolicy{Restart: restart, MainPID: int(main)}, err
 }
 
 // serviceProperty reads one property of a service

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dnslookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+// Limits of one lookup: for one answer, for how often a silent server is asked,
+// and for the whole.
+const (
+	answerLimit = 2 * time.Second
+	attempts    = 2
+	lookupLimit = 11 * time.Second
+)
+
+// DefaultRecords is how many records an answer shows, as far as maxRecordBytes of
+// text hold them.
+const (
+	DefaultRecords = 50
+	maxRecordBytes = 12 << 10
+)
+
+// A Record is one resource record.
+type Record struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	TTL   uint64 `json:"ttl"`   // seconds that the answer may still be kept
+	Value string `json:"value"` // an address, a name, a text, or the fields of RFC 1035 in their order
+	// Priority of MX and SRV: lower comes first.
+	Priority *int `json:"priority,omitempty"`
+	Weight   *int `json:"weight,omitempty"` // of SRV, among equal priorities
+	Port     *int `json:"port,omitempty"`   // of SRV
+}
+
+// A Lookup answers dns_lookup.
+type Lookup struct {
+	Name    string   `json:"name"`    // that was asked for
+	Types   []string `json:"types"`   // of records that were asked for
+	Server  string   `json:"server"`  // host:port of the name server that answered
+	Code    string   `json:"rcode"`   // what it said: NOERROR, NXDOMAIN, SERVFAIL ...
+	Records []Record `json:"records"` // aliases on the way included
+	// RecordsTotal counts the records of the answer that belong to the question.
+	RecordsTotal int  `json:"records_total"`
+	Truncated    bool `json:"truncated"` // records does not show all
+	// Authenticated says that the name server claims to have checked the
+	// signatures of DNSSEC. It is as good as the way to that server is.
+	Authenticated bool        `json:"authenticated"`
+	Transport     string      `json:"transport"` // "udp", or "tcp" when an answer was too long
+	TimeMS        float64     `json:"time_ms"`   // until the last answer
+	Unavailable   answer.Gaps `json:"unavailable"`
+}
+
+// Names are where names are looked up.
+type Names struct {
+	// Servers lists the name servers that this machine asks about a name, first
+	// choice first. The name has no root's dot.
+	Servers   func(ctx context.Context, name string) ([]netip.AddrPort, error)
+	Exchanger Exchanger
+}
+
+// configured is where a machine tells its name servers.
+const configured = "/etc/resolv.conf (on macOS: scutil --dns)"
+
+// Look asks the name servers of this machine about a name, in their order, for
+// all types at once. It asks for the name as it stands: no domain is appended, and
+// /etc/hosts is not looked at. A name that does not exist is HOST_NOT_FOUND; servers that
+// do not answer, or refuse, are UNAVAILABLE. At most rows records are shown, 0 means all.
+func Look(ctx context.Context, n Names, q Query, rows int) (Lookup, error) {
+	start := time.Now()
+	limited, cancel := context.WithTimeout(ctx, lookupLimit)
+	defer cancel()
+	servers, err := n.Servers(limited, q.Name)
+	if err != nil {
+		return Lookup{}, fault.Wrap(fault.Unavailable, "The name servers of this machine cannot be read", err).WithFix("Check " + configured + ".")
+	}
+	found := make([]finding, len(q.Types))
+	var asked sync.WaitGroup
+	for i, kind := range q.Types {
+		asked.Go(func() { found[i] = ask(limited, n.Exchanger, servers, Question{q.Name, kind}) })
+	}
+	asked.Wait()
+	if ctx.Err() != nil {
+		return Lookup{}, ctx.Err()
+	}
+	l := newLookup(q, found, rows, time.Since(start))
+	return l, l.failure(found)
+}
+
+// A finding is what became of one question.
+type finding struct {
+	question Question
+	server   netip.AddrPort // that gave the reply
+	reply    Reply
+	err      error          // nobody gave one
+	silent   []serverFailed // before
+}
+
+type serverFailed struct {
+	server netip.AddrPort
+	err    error
+}
+
+func (f finding) settled() bool {
+	return f.err == nil && (f.reply.Code == noError || f.reply.Code == nxDomain)
+}
+
+var errNobody = errors.New("no name server gave an answer")
+
+// ask goes through the servers. One that says it cannot tell is not asked
+// again; one that is silent is.
+func ask(ctx context.Context, e Exchanger, servers []netip.AddrPort, q Question) finding {
+	f := finding{question: q, err: errNobody}
+	told := map[netip.AddrPort]bool{}
+	for range attempts {
+		for _, server := range servers {
+			if told[server] || ctx.Err() != nil {
+				continue
+			}
+			reply, err := exchange(ctx, e, server, q)
+			if err != nil {
+				f.silent = append(f.silent, serverFailed{server, err})
+				continue
+			}
+			told[server] = true
+			f.server, f.reply, f.err = server, reply, nil
+			if f.settled() {
+				return f
+			}
+			f.silent = append(f.silent, serverFailed{server, fmt.Errorf("answered %s", sanitize.Text(reply.Code, 20))})
+		}
+	}
+	return f
+}
+
+func exchange(ctx context.Context, e Exchanger, server netip.AddrPort, q Question) (Reply, error) {
+	limited, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	reply, err := e.Exchange(limited, server, q)
+	if err != nil && limited.Err() != nil {
+		return Reply{}, context.DeadlineExceeded
+	}
+	return reply, err
+}
+
+// newLookup puts the findings together. One type that was settled speaks for
+// the name.
+func newLookup(q Query, found []finding, rows int, took time.Duration) Lookup {
+	l := Lookup{
+		Name: q.Shown, Types: q.Types, Records: []Record{}, Transport: "udp", Unavailable: answer.Gaps{},
+		TimeMS: float64(took.Microseconds()) / 1000,
+	}
+	best := found[0]
+	for _, f := range found {
+		if rank(f) > rank(best) {
+			best = f
+		}
+	}
+	if best.err == nil {
+		l.Server, l.Code = best.server.String(), sanitize.Text(best.reply.Code, 20)
+	}
+	l.Authenticated = true
+	for _, f := range found {
+		l.take(f)
+	}
+	l.note(found)
+	l.cut(rows)
+	return l
+}
+
+func rank(f finding) int {
+	switch {
+	case f.err != nil:
+		return 0
+	case f.reply.Code == noError:
+		return 3
+	case f.reply.Code == nxDomain:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// take adds the records of one type. Aliases come with every type, and count
+// once.
+func (l *Lookup) take(f finding) {
+	l.Authenticated = l.Authenticated && f.settled() && f.reply.Authentic
+	if f.err == nil && f.reply.TCP {
+		l.Transport = "tcp"
+	}
+	if !f.settled() {
+		return
+	}
+	records, why := chain(f.reply.Records, f.question)
+	if why != "" {
+		l.Unavailable.Note("records."+f.question.Type, why)
+	}
+	for _, r := range records {
+		if r.Type != "CNAME" || !slices.ContainsFunc(l.Records, func(o Record) bool { return o.Type == r.Type && o.Name == r.Name && o.Value == r.Value }) {
+			l.Records = append(l.Records, r)
+		}
+	}
+}
+
+// note says which servers did not help, once each, and which types nobody
+// answered for.
+func (l *Lookup) note(found []finding) {
+	noted := map[netip.AddrPort]bool{}
+	for _, f := range found {
+		for _, s := range f.silent {
+			if !noted[s.server] {
+				noted[s.server] = true
+				l.Unavailable.Add("server."+s.server.String(), s.err)
+			}
+		}
+		if !f.settled() {
+			l.Unavailable.Note("records."+f.question.Type, "no name server gave an answer")
+		}
+	}
+}
+
+// cut makes the records safe to show, and leaves out those that there is no
+// room for.
+func (l *Lookup) cut(rows int) {
+	l.RecordsTotal = len(l.Records)
+	size := 0
+	for i := range l.Records {
+		r := &l.Records[i]
+		r.Name, r.Value = sanitize.Text(r.Name, 260), sanitize.Text(r.Value, 2000)
+		size += len(r.Name) + len(r.Value)
+		if rows > 0 && (i == rows || size > maxRecordBytes) {
+			l.Records, l.Truncated = l.Records[:i], true
+			return
+		}
+	}
+}
+
+// failure is what a lookup without any answer ends with.
+func (l *Lookup) failure(found []finding) error {
+	switch {
+	case l.Code == noError:
+		return nil
+	case l.Code == nxDomain:
+		return fault.New(fault.HostNotFound, "The name "+l.Name+" does not exist: "+l.Server+" answers NXDOMAIN.").WithObject(told(*l))
+	case l.Code != "":
+		return fault.New(fault.Unavailable, fmt.Sprintf("The name servers do not tell about %s: %s answers %s.", l.Name, l.Server, l.Code)).
+			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check " + configured + ".").
+			WithObject(told(*l))
+	default:
+		return fault.New(fault.Unavailable, fmt.Sprintf("No name server answers about %s: %s.", l.Name, strings.Join(reasons(found), "; "))).
+			WithFix("Check " + configured + " and whether this machine reaches those servers.").WithObject(told(*l))
+	}
+}
+
+// An outcome is what a failed lookup tells of itself.
+type outcome struct {
+	Name        string      `json:"name"`
+	Types       []string    `json:"types"`
+	Server      string      `json:"server,omitempty"`
+	Code        string      `json:"rcode,omitempty"`
+	Unavailable answer.Gaps `json:"unavailable"`
+}
+
+func told(l Lookup) outcome { return outcome{l.Name, l.Types, l.Server, l.Code, l.Unavailable} }
+
+func reasons(found []finding) []string {
+	list := []string{}
+	for _, s := range found[0].silent {
+		if text := s.server.String() + " " + answer.Reason(s.err); !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}

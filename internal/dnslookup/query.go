@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dnslookup
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+// Bounds of a name without the root's dot, RFC 1035 section 2.3.4.
+const (
+	maxName  = 253
+	maxLabel = 63
+)
+
+// Types lists the types of records that can be asked for.
+func Types() []string {
+	return []string{"A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"}
+}
+
+// A Query is a lookup that was understood.
+type Query struct {
+	Shown string // what was asked for: the name, or the address of a PTR query
+	Name  string // to ask for, without the root's dot
+	Types []string
+}
+
+// ParseQuery reads a name, or an address to find the names of, and a type of
+// record. Without a type a name is asked for its addresses, and an address for its names. Errors
+// are INVALID_TARGET for the name and INVALID_ARGUMENT for the type.
+func ParseQuery(name, kind string) (Query, error) {
+	kind = strings.ToUpper(kind)
+	if kind != "" && !slices.Contains(Types(), kind) {
+		return Query{}, fault.New(fault.InvalidArgument, strconv.Quote(sanitize.Text(kind, 20))+" is not a type of record that can be asked for.").
+			WithFix("Send one of " + strings.Join(Types(), ", ") + ".")
+	}
+	if a, err := netip.ParseAddr(name); err == nil {
+		return parseReverse(a, kind)
+	}
+	if why := wrong(name); why != "" {
+		return Query{}, fault.New(fault.InvalidTarget, strconv.Quote(sanitize.Text(name, 80))+" "+why+".").
+			WithFix("Send a name such as www.example.net, with letters outside of ASCII in their xn-- form, or an address to find its names.")
+	}
+	plain := strings.ToLower(strings.TrimSuffix(name, "."))
+	q := Query{Shown: plain, Name: plain, Types: []string{kind}}
+	if plain == "" {
+		q.Shown = "."
+	}
+	switch {
+	case kind == "":
+		q.Types = []string{"A", "AAAA"}
+	case kind == "PTR" && !strings.HasSuffix(plain, ".arpa"):
+		return Query{}, fault.New(fault.InvalidArgument, "PTR records are found by an address, and "+plain+" is a name.").
+			WithFix("Send an address such as 192.0.2.7, or ask for another type.")
+	}
+	return q, nil
+}
+
+func parseReverse(a netip.Addr, kind string) (Query, error) {
+	if a.Zone() != "" {
+		return Query{}, fault.New(fault.InvalidTarget, strconv.Quote(sanitize.Text(a.String(), 80))+" names an interface; send the address alone.")
+	}
+	a = a.Unmap()
+	if kind != "" && kind != "PTR" {
+		return Query{}, fault.New(fault.InvalidArgument, "An address has PTR records only, and "+kind+" was asked for.").
+			WithFix("Leave the type out, or send a name.")
+	}
+	return Query{Shown: a.String(), Name: reverse(a), Types: []string{"PTR"}}, nil
+}
+
+// reverse returns the name below which an address has its names, RFC 1035
+// section 3.5 and RFC 3596 section 2.5.
+func reverse(a netip.Addr) string {
+	bytes := a.AsSlice()
+	slices.Reverse(bytes)
+	var b strings.Builder
+	for _, n := range bytes {
+		if a.Is4() {
+			fmt.Fprintf(&b, "%d.", n)
+		} else {
+			fmt.Fprintf(&b, "%x.%x.", n&15, n>>4)
+		}
+	}
+	if a.Is4() {
+		return b.String() + "in-addr.arpa"
+	}
+	return b.String() + "ip6.arpa"
+}
+
+// wrong says why a name cannot be asked for. Names of records are freer than
+// those of hosts (RFC 2181 section 11): services have underscores and wildcards an asterisk.
+func wrong(name string) string {
+	plain := strings.TrimSuffix(name, ".")
+	switch {
+	case name == ".":
+		return ""
+	case plain == "" || len(plain) > maxName:
+		return "is not a name: it has to have 1 to 253 characters"
+	case name[0] == '-':
+		return "is not a name: it begins with a hyphen"
+	}
+	for i, label := range strings.Split(plain, ".") {
+		if !recordLabel(label) && (i > 0 || label != "*") {
+			return "is not a name: each part has 1 to 63 letters, digits, hyphens and underscores"
+		}
+	}
+	return ""
+}
+
+func recordLabel(label string) bool {
+	if label == "" || len(label) > maxLabel {
+		return false
+	}
+	for _, c := range []byte(label) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dnslookup
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
+)
+
+func TestParseQuery(t *testing.T) {
+	for _, c := range []struct {
+		name, kind string
+		want       Query
+	}{
+		{"WWW.Example.net.", "", Query{"www.example.net", "www.example.net", []string{"A", "AAAA"}}},
+		{"_dmarc.example.net", "txt", Query{"_dmarc.example.net", "_dmarc.example.net", []string{"TXT"}}},
+		{"*.example.net", "A", Query{"*.example.net", "*.example.net", []string{"A"}}},
+		{".", "NS", Query{".", "", []string{"NS"}}},
+		{"192.0.2.7", "", Query{"192.0.2.7", "7.2.0.192.in-addr.arpa", []string{"PTR"}}},
+		{"::ffff:192.0.2.7", "PTR", Query{"192.0.2.7", "7.2.0.192.in-addr.arpa", []string{"PTR"}}},
+		{"2001:DB8::7", "ptr", Query{"2001:db8::7", "7.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa", []string{"PTR"}}},
+		{"7.2.0.192.in-addr.arpa", "PTR", Query{"7.2.0.192.in-addr.arpa", "7.2.0.192.in-addr.arpa", []string{"PTR"}}},
+	} {
+		got, err := ParseQuery(c.name, c.kind)
+		if err != nil || !cmp.Equal(got, c.want) {
+			t.Errorf("%q %q: %+v, %v", c.name, c.kind, got, err)
+		}
+	}
+	for _, c := range []struct {
+		name, kind string
+		code       fault.Code
+	}{
+		{"", "", fault.InvalidTarget}, {"-oN", "", fault.InvalidTarget}, {"a..b", "", fault.InvalidTarget}, {"..", "", fault.InvalidTarget}, {"a b", "", fault.InvalidTarget},
+		{"bücher.example", "", fault.InvalidTarget}, {"a.*.b", "", fault.InvalidTarget}, {"\u212a.example", "", fault.InvalidTarget}, {"192.0.2.0/24", "", fault.InvalidTarget},
+		{strings.Repeat("a", 64), "", fault.InvalidTarget}, {strings.Repeat("a.", 150), "", fault.InvalidTarget}, {"fe80::1%eth0", "", fault.InvalidTarget}, {"a\\.b", "", fault.InvalidTarget},
+		{"a.example", "ANY", fault.InvalidArgument}, {"a.example", "AXFR", fault.InvalidArgument}, {"a.example", "-x", fault.InvalidArgument},
+		{"a.example", "PTR", fault.InvalidArgument}, {"192.0.2.7", "A", fault.InvalidArgument},
+	} {
+		if got, err := ParseQuery(c.name, c.kind); err == nil || fault.From(err).Code != c.code || got.Types != nil {
+			t.Errorf("%q %q: %+v, %v", c.name, c.kind, got, err)
+		}
+	}
+}
+
+func FuzzParseQuery(f *testing.F) {
+	f.Add("a.example", "A")
+	f.Add("2001:db8::7", "")
+	f.Add("*.é", "TXT")
+	f.Fuzz(func(t *testing.T, name, kind string) {
+		q, err := ParseQuery(name, kind)
+		if err != nil {
+			return
+		}
+		if len(q.Name) > maxName || strings.HasPrefix(q.Shown, "-") || strings.Trim(q.Name, "abcdefghijklmnopqrstuvwxyz0123456789-_.*") != "" || len(q.Types) == 0 {
+			t.Errorf("%q %q: %+v", name, kind, q)
+		}
+		for _, kind := range q.Types {
+			if !slices.Contains(Types(), kind) {
+				t.Errorf("%q", kind)
+			}
+		}
+	})
+}
+
+func TestParseServers(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "127.0.0.1:53",
+		"# nameserver 192.0.2.1\nsearch a.example\nnameserver 192.0.2.53\n nameserver\t2001:db8::53 # second\noptions edns0\nnameserver fe80::1%eth0": "192.0.2.53:53 [2001:db8::53]:53 [fe80::1%eth0]:53",
+		"nameserver\nnameserver ns.example\nNAMESERVER 192.0.2.1\nnameserver ::ffff:192.0.2.9\n":                                                      "192.0.2.9:53",
+		strings.Repeat("nameserver 192.0.2.1\n", 100):                                                                                                 strings.TrimSpace(strings.Repeat("192.0.2.1:53 ", maxServers)),
+	} {
+		var got []string
+		for _, s := range ParseServers(text) {
+			got = append(got, s.String())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+func FuzzParseServers(f *testing.F) {
+	f.Add("nameserver 192.0.2.53\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		servers := ParseServers(text)
+		if len(servers) == 0 || len(servers) > maxServers || slices.ContainsFunc(servers, func(s netip.AddrPort) bool { return !s.IsValid() || s.Port() != dnsPort }) {
+			t.Errorf("%q: %v", text, servers)
+		}
+	})
+}

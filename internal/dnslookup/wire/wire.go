@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire speaks the protocol of name servers, RFC 1035: UDP first, TCP
+// when the answer does not fit. It takes nothing for an answer that does not carry the number
+// and the question of what was asked.
+package wire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"sentinel/internal/dnslookup"
+)
+
+// udpSize is how long an answer over UDP may be, in bytes: what passes every
+// network in one piece (DNS Flag Day 2020).
+const udpSize = 1232
+
+// afterNoise is how long a true answer is waited for after something else came
+// from the server's address: anybody may forge that, but a server that talks nonsense must not
+// use up the time of the next.
+const afterNoise = 300 * time.Millisecond
+
+// Errors of a server that does answer.
+var (
+	ErrGarbage = errors.New("answered with something that is not DNS")
+	ErrForeign = errors.New("answered another question")
+)
+
+// A Client asks name servers.
+type Client struct{}
+
+var _ dnslookup.Exchanger = Client{}
+
+// Exchange implements [dnslookup.Exchanger]. The question asks for recursion, and
+// by the AD bit to be told whether the signatures were checked (RFC 6840 section 5.7). Servers
+// that do not understand extensions are asked again without.
+func (c Client) Exchange(ctx context.Context, server netip.AddrPort, q dnslookup.Question) (dnslookup.Reply, error) {
+	kind, ok := dns.StringToType[q.Type]
+	if !ok {
+		return dnslookup.Reply{}, fmt.Errorf("there is no type %s", q.Type)
+	}
+	ask := new(dns.Msg).SetQuestion(dns.Fqdn(q.Name), kind)
+	ask.AuthenticatedData = true
+	got, tcp, err := exchange(ctx, server, ask.SetEdns0(udpSize, false))
+	if err == nil && (got.Rcode == dns.RcodeFormatError || got.Rcode == dns.RcodeNotImplemented || got.Rcode == dns.RcodeBadVers) {
+		ask.Extra = nil
+		ask.Id = dns.Id()
+		got, tcp, err = exchange(ctx, server, ask)
+	}
+	if err != nil {
+		return dnslookup.Reply{}, err
+	}
+	return reply(got, tcp), nil
+}
+
+func exchange(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (got *dns.Msg, tcp bool, err error) {
+	got, err = overUDP(ctx, server, ask)
+	if err != nil || !got.Truncated {
+		return got, false, err
+	}
+	got, err = overTCP(ctx, server, ask)
+	return got, true, err
+}
+
+// dial connects; the connection is of no more use once ctx has ended.
+func dial(ctx context.Context, network string, server netip.AddrPort) (conn net.Conn, done func(), err error) {
+	conn, err = new(net.Dialer).DialContext(ctx, network, server.String())
+	if err != nil {
+		return nil, nil, plain(err)
+	}
+	if end, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(end); err != nil {
+			return nil, nil, errors.Join(err, conn.Close())
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // what waits fails either way
+	return conn, func() {
+		stop()
+		conn.Close() //nolint:errcheck // nothing is lost with it
+	}, nil
+}
+
+func overUDP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg, error) {
+	conn, done, err := dial(ctx, "udp", server)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	packed, err := ask.Pack()
+	if err != nil {
+		return nil, fmt.Errorf("write the question: %w", err)
+	}
+	if _, err := conn.Write(packed); err != nil {
+		return nil, plain(err)
+	}
+	buffer := make([]byte, dns.MaxMsgSize)
+	var noise error
+	for {
+		n, err := conn.Read(buffer)
+		if err != nil && noise != nil && ctx.Err() == nil {
+			return nil, noise
+		}
+		if err != nil {
+			return nil, plain(err)
+		}
+		got, err := parse(buffer[:n], ask)
+		if err == nil {
+			return got, nil
+		}
+		if noise == nil {
+			noise = err
+			if err := conn.SetReadDeadline(soonest(ctx, time.Now().Add(afterNoise))); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+func soonest(ctx context.Context, at time.Time) time.Time {
+	if end, ok := ctx.Deadline(); ok && end.Before(at) {
+		return end
+	}
+	return at
+}
+
+// overTCP reads one message, which its length precedes (RFC 1035 section 4.2.2).
+func overTCP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg, error) {
+	conn, done, err := dial(ctx, "tcp", server)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	packed, err := ask.Pack()
+	if err != nil {
+		return nil, fmt.Errorf("write the question: %w", err)
+	}
+	if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(packed))), packed...)); err != nil {
+		return nil, plain(err)
+	}
+	var length [2]byte
+	if _, err := io.ReadFull(conn, length[:]); err != nil {
+		return nil, plain(err)
+	}
+	message := make([]byte, binary.BigEndian.Uint16(length[:]))
+	if _, err := io.ReadFull(conn, message); err != nil {
+		return nil, plain(err)
+	}
+	return parse(message, ask)
+}
+
+// parse reads an answer to ask. A server may leave the question out of an error,
+// and an answer that was cut off may end anywhere: what it says beside being cut off does not
+// count.
+func parse(message []byte, ask *dns.Msg) (*dns.Msg, error) {
+	got := new(dns.Msg)
+	err := got.Unpack(message)
+	if got.Id != ask.Id || !got.Response {
+		if err == nil {
+			err = ErrForeign
+		}
+		return nil, kindOf(err)
+	}
+	if got.Truncated && asked(got, ask) {
+		return got, nil
+	}
+	if err != nil {
+		return nil, ErrGarbage
+	}
+	if !asked(got, ask) && (got.Rcode == dns.RcodeSuccess || len(got.Question) > 0) {
+		return nil, ErrForeign
+	}
+	return got, nil
+}
+
+func kindOf(err error) error {
+	if errors.Is(err, ErrForeign) {
+		return err
+	}
+	return ErrGarbage
+}
+
+func asked(got, ask *dns.Msg) bool {
+	return len(got.Question) == 1 && got.Question[0].Qtype == ask.Question[0].Qtype && got.Question[0].Qclass == ask.Question[0].Qclass &&
+		strings.EqualFold(got.Question[0].Name, ask.Question[0].Name)
+}
+
+// plain shortens the errors of the net package, which name both ends of a
+// connection, to what went wrong. Time runs out when ctx ends, for whatever reason.
+func plain(err error) error {
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
+		return context.DeadlineExceeded
+	}
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return number
+	}
+	return err
+}

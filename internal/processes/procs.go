@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package procs ranks the processes of this machine by what they use now.
+package processes
+
+import (
+	"context"
+	"time"
+
+	"sentinel/internal/answer"
+)
+
+// A Sample is one process at one moment.
+type Sample struct {
+	PID         int
+	Name        string
+	State       byte          // as in proc_pid_stat(5): R, S, D, Z, T, I, ...
+	CPU         time.Duration // user and system time since the process began
+	Start       string        // opaque; equal only for the same process
+	MemoryBytes uint64        // resident
+	Read        time.Time     // when, on the monotonic clock
+}
+
+// A Table is every process at one moment.
+type Table struct {
+	Samples     []Sample
+	MemoryTotal uint64 // bytes of the machine; 0 when it could not be read
+	Hidden      bool   // the system hides processes of other users from this one
+}
+
+// Details are what only shown rows need.
+type Details struct {
+	Arguments []string
+	User      string
+}
+
+// A Source reads processes from the platform.
+type Source interface {
+	// Table reads all processes once.
+	Table(ctx context.Context) (Table, error)
+	// Details reads more about the process that had this PID and this start when
+	// it was sampled. It fails when that process is gone or its details may not be
+	// read; what was read of it, and of no other, is returned all the same.
+	Details(ctx context.Context, pid int, start string) (Details, error)
+}
+
+// A Process is one row of an answer.
+type Process struct {
+	PID           int      `json:"pid"`
+	Name          string   `json:"name"`
+	CPUPercent    float64  `json:"cpu_percent"`           // over the window; 100 is one core
+	MemoryPercent *float64 `json:"mem_percent,omitempty"` // of the machine's memory
+	MemoryMB      float64  `json:"mem_mb"`                // resident, MiB
+	User          string   `json:"user,omitempty"`
+	Status        string   `json:"status"`
+	Command       string   `json:"command,omitempty"` // redacted; absent for kernel threads
+	StartID       string   `json:"start_id"`          // hand back as expect_start
+}
+
+// A Ranking answers get_top_processes.
+type Ranking struct {
+	Processes      []Process   `json:"processes"`
+	ProcessesTotal int         `json:"processes_total"`
+	Truncated      bool        `json:"truncated"`
+	SortedBy       string      `json:"sorted_by"`
+	WindowMS       int64       `json:"window_ms"` // over which cpu_percent was measured
+	Unavailable    answer.Gaps `json:"unavailable"`
+}
+
+// Options choose the rows of a Ranking.
+type Options struct {
+	Count int    // rows; 0 means all
+	Sort  string // "cpu" or "memory"
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/window"
+)
+
+// Top samples the processes twice, one window apart, and ranks them.
+func Top(ctx context.Context, source Source, o Options) (Ranking, error) {
+	before, err := source.Table(ctx)
+	if err != nil {
+		return Ranking{}, err
+	}
+	if err := window.Wait(ctx); err != nil {
+		return Ranking{}, err
+	}
+	after, err := source.Table(ctx)
+	if err != nil {
+		return Ranking{}, err
+	}
+	return Rank(ctx, source, before, after, o), nil
+}
+
+// usage is a process with what it used between two samples.
+type usage struct {
+	Sample
+	percent float64
+}
+
+// Rank orders the processes of after by what they used since before. Processes
+// that ended in between are left out.
+func Rank(ctx context.Context, source Source, before, after Table, o Options) Ranking {
+	used := measure(before, after)
+	slices.SortFunc(used, order(o.Sort))
+	shown := used
+	if o.Count > 0 && o.Count < len(used) {
+		shown = used[:o.Count]
+	}
+	r := Ranking{
+		Processes: make([]Process, 0, len(shown)), ProcessesTotal: len(used), Truncated: len(shown) < len(used),
+		SortedBy: o.Sort, WindowMS: span(before, after).Milliseconds(),
+	}
+	for _, u := range shown {
+		r.Processes = append(r.Processes, row(ctx, source, u, after.MemoryTotal))
+	}
+	r.Unavailable = missing(after, r.Processes)
+	return r
+}
+
+// missing says what the rows lack.
+func missing(t Table, rows []Process) answer.Gaps {
+	gaps := answer.Gaps{}
+	if t.Hidden {
+		gaps.Note("processes", "the system hides processes of other users (hidepid)")
+	}
+	if t.MemoryTotal == 0 {
+		gaps.Note("processes.mem_percent", "the size of memory is not readable")
+	}
+	if slices.ContainsFunc(rows, func(p Process) bool { return p.User == "" }) {
+		gaps.Note("processes.user", "some processes ended before their user could be read")
+	}
+	return gaps
+}
+
+func span(before, after Table) time.Duration {
+	if len(before.Samples) == 0 || len(after.Samples) == 0 {
+		return 0
+	}
+	return after.Samples[0].Read.Sub(before.Samples[0].Read)
+}
+
+// measure pairs the two samples of each process: the same PID may be another
+// process by now, with another start. One that began in between is measured from the
+// earlier sample of the table, since it used nothing before.
+func measure(before, after Table) []usage {
+	known := make(map[int]int, len(before.Samples))
+	for i := range before.Samples {
+		known[before.Samples[i].PID] = i
+	}
+	used := make([]usage, 0, len(after.Samples))
+	for _, s := range after.Samples {
+		var first Sample
+		if i, ok := known[s.PID]; ok && before.Samples[i].Start == s.Start {
+			first = before.Samples[i]
+		} else if len(before.Samples) > 0 {
+			first = Sample{Read: before.Samples[0].Read}
+		}
+		used = append(used, usage{s, percent(first, s)})
+	}
+	return used
+}
+
+func percent(first, second Sample) float64 {
+	elapsed := second.Read.Sub(first.Read)
+	busy := second.CPU - first.CPU
+	if elapsed <= 0 || busy <= 0 || first.Read.IsZero() {
+		return 0
+	}
+	return round(100*float64(busy)/float64(elapsed), 1)
+}
+
+// order ranks by the key, then by the other, then by PID, so that equal rows
+// keep their place from one answer to the next.
+func order(key string) func(a, b usage) int {
+	byCPU := func(a, b usage) int { return cmp.Compare(b.percent, a.percent) }
+	byMemory := func(a, b usage) int { return cmp.Compare(b.MemoryBytes, a.MemoryBytes) }
+	first, second := byCPU, byMemory
+	if key == "memory" {
+		first, second = byMemory, byCPU
+	}
+	return func(a, b usage) int {
+		return cmp.Or(first(a, b), second(a, b), cmp.Compare(a.PID, b.PID))
+	}
+}
+
+func row(ctx context.Context, source Source, u usage, total uint64) Process {
+	// A process that ended since is still worth its row; its details are not
+	// there any more.
+	d, _ := source.Details(ctx, u.PID, u.Start) //nolint:errcheck // absent fields say so
+	p := Process{
+		PID: u.PID, Name: sanitize.Text(fullName(u.Name, d.Arguments), 64), CPUPercent: u.percent,
+		MemoryMB: round(float64(u.MemoryBytes)/(1<<20), 1), User: sanitize.Text(d.User, 64),
+		Status: status(u.State), Command: sanitize.Command(d.Arguments, 160), StartID: u.Start,
+	}
+	if total > 0 {
+		share := round(100*float64(u.MemoryBytes)/float64(total), 1)
+		p.MemoryPercent = &share
+	}
+	return p
+}
+
+// maxKernelName is the length at which the kernel cuts a name (TASK_COMM_LEN
+// less the NUL).
+const maxKernelName = 15
+
+// maxRest is how long the cut end of a name may be, in bytes.
+const maxRest = 64
+
+// fullName completes a name that the kernel cut from the first argument, up to
+// a blank: processes that set their own title put all of it there, options and
+// secrets included. What does not look like the end of a program's name is left out.
+func fullName(name string, arguments []string) string {
+	if len(name) < maxKernelName || len(arguments) == 0 {
+		return name
+	}
+	rest, ok := strings.CutPrefix(path.Base(arguments[0]), name)
+	if !ok {
+		return name
+	}
+	if end := strings.IndexFunc(rest, unicode.IsSpace); end >= 0 {
+		rest = rest[:end]
+	}
+	if len(rest) > maxRest || strings.ContainsFunc(rest, notOfName) {
+		return name
+	}
+	return name + rest
+}
+
+// notOfName says that programs are not named with r.
+func notOfName(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._+:@-", r)
+}
+
+// status spells out the state letters of proc_pid_stat(5).
+func status(state byte) string {
+	switch state {
+	case 'R':
+		return "running"
+	case 'S':
+		return "sleeping"
+	case 'D':
+		return "uninterruptible"
+	case 'Z':
+		return "zombie"
+	case 'T', 't':
+		return "stopped"
+	case 'I':
+		return "idle"
+	case 'X', 'x':
+		return "dead"
+	case 'P':
+		return "parked"
+	default:
+		return "unknown"
+	}
+}
+
+func round(x float64, places int) float64 {
+	scale := math.Pow10(places)
+	return math.Round(x*scale) / scale
+}

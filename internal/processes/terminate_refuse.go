@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+// refuseNumber refuses the IDs that are never to be ended, before anything is
+// asked about them.
+func refuseNumber(pid int) error {
+	switch {
+	case pid < 1 || pid > maxPID:
+		return fault.New(fault.InvalidPID, fmt.Sprintf("%d is not a process ID; those go from 1 to %d.", pid, maxPID))
+	case pid == 1:
+		return fault.New(fault.ProtectedProcess, "Process 1 must not be ended: every other process would end with it.").
+			WithFix("Restart the machine, or the container, if that is what is wanted.")
+	case pid == os.Getpid():
+		return fault.New(fault.ProtectedProcess, fmt.Sprintf("Process %d must not be ended: it is this sentinel run itself.", pid)).
+			WithFix("Nothing needs to be done; it ends when it has answered.")
+	}
+	return nil
+}
+
+// expect compares the process with what the caller believes. Its start comes
+// first: only if that is right, it matters what became of the process. Names are compared as they
+// are shown, since that is all the caller has seen.
+func (p *Termination) expect() error {
+	if want := p.target.ExpectStart; want != "" && want != p.facts.Start {
+		return p.changed("start_id", p.facts.Start, want)
+	}
+	if p.facts.Ended {
+		return p.zombie()
+	}
+	if want := p.target.ExpectName; want != "" && !p.hasName(sanitize.Text(want, maxName)) {
+		return p.changed("name", p.name(), want)
+	}
+	return nil
+}
+
+// hasName accepts the name as get_top_processes shows it and as the kernel has
+// it. The end of one that the kernel cut is not known when the arguments are not.
+func (p *Termination) hasName(want string) bool {
+	kernel := sanitize.Text(p.facts.Name, maxName)
+	cut := len(p.facts.Name) >= maxKernelName && len(p.facts.Arguments) == 0
+	return want == p.name() || want == kernel || cut && strings.HasPrefix(want, kernel)
+}
+
+func (p *Termination) changed(what, is, want string) *fault.Error {
+	return fault.New(fault.ProcessChanged, fmt.Sprintf("Process %d is not the one that was expected: its %s is %s, not %s.",
+		p.target.PID, what, sanitize.Text(is, maxName), sanitize.Text(want, maxName)))
+}
+
+// refuse applies the rules. Only the first cannot be lifted by force.
+func (p *Termination) refuse(ctx context.Context) error {
+	if p.facts.Kernel {
+		return p.protectedAs("it is a thread of the kernel, which no signal ends").
+			WithFix("Find what keeps the kernel busy: a device, a file system or the network.")
+	}
+	if p.target.Force {
+		return nil
+	}
+	lineage, err := p.source.Lineage(ctx)
+	if err != nil {
+		return unavailable(ctx, "The ancestors of this sentinel run cannot be read, and must not be ended", err)
+	}
+	if at := slices.IndexFunc(lineage, func(r Relative) bool { return r.PID == p.target.PID }); at >= 0 {
+		return p.protectedAs(kinship(at)).
+			WithFix("End it from another session, or add --force on the command line.")
+	}
+	if p.facts.is(p.protected...) {
+		return p.protectedAs("the configuration protects processes of this name").
+			WithFix("Take the name out of protect.processes in /etc/sentinel/config.yaml, or add --force on the command line.")
+	}
+	if why := p.critical(ctx); why != "" {
+		return p.protectedAs(why).WithFix(p.instead())
+	}
+	return nil
+}
+
+func (p *Termination) protectedAs(why string) *fault.Error {
+	return fault.New(fault.ProtectedProcess, p.who()+" must not be ended: "+why+".")
+}
+
+// kinship says what the ancestor at a place of the lineage is to this run.
+func kinship(at int) string {
+	if at == 0 {
+		return "it is the parent of this sentinel run, and ending it ends the call"
+	}
+	return fmt.Sprintf("it is an ancestor of this sentinel run, %d levels up, and ending it ends the call or its session", at+1)
+}
+
+// instead is what to do about a critical process.
+func (p *Termination) instead() string {
+	const force = "add --force on the command line to end it all the same."
+	if u := p.facts.Unit; !u.User && u.service() {
+		return "Restart its service, if sentinel lets you: sudo sentinel --restart-service " + u.restartName() + "; or " + force
+	}
+	return "Leave it running, or " + force
+}

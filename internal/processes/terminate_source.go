@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Signal asks a process to end, or ends it.
+type Signal string
+
+// The signals that sentinel sends (signal(7)).
+const (
+	SignalTerm Signal = "SIGTERM"
+	SignalKill Signal = "SIGKILL"
+)
+
+// ErrNoProcess says that no process has the ID, or that the one that had it
+// ended and was collected by its parent.
+var ErrNoProcess = errors.New("there is no such process")
+
+// ErrGuarded says that the system lets nobody signal the process, root included,
+// as System Integrity Protection of macOS does.
+var ErrGuarded = errors.New("the system lets nobody signal it")
+
+// A ThreadError says that an ID is that of a thread.
+type ThreadError struct {
+	Process int    // whose thread it is
+	Name    string // of that process, as the kernel has it
+}
+
+// Error implements error.
+func (e *ThreadError) Error() string { return fmt.Sprintf("a thread of process %d", e.Process) }
+
+// A TerminationSource takes hold of processes of the platform.
+type TerminationSource interface {
+	// Pin takes hold of a process, so that what is read and signalled afterwards
+	// is that process and no other that gets its PID. It fails with [ErrNoProcess],
+	// with a [*ThreadError], and with errors.ErrUnsupported where the system cannot do it.
+	Pin(pid int) (Pinned, error)
+	// Lineage returns the ancestors of this run, its parent first. It fails when
+	// it cannot see all of them.
+	Lineage(ctx context.Context) ([]Relative, error)
+	// RestartPolicy asks the service manager of the system what it does when a
+	// service ends.
+	RestartPolicy(ctx context.Context, unit string) (RestartPolicy, error)
+}
+
+// A Pinned process stays the same process. Its methods fail with [ErrNoProcess]
+// once its parent has collected it.
+type Pinned interface {
+	// Facts reads what the process is now.
+	Facts(ctx context.Context) (Facts, error)
+	// Probe tells whether it may be signalled, and fails with fs.ErrPermission or
+	// [ErrGuarded] where it may not. It changes nothing.
+	Probe() error
+	// Signal sends s, and fails as Probe does.
+	Signal(s Signal) error
+	// Wait waits until all threads of the process have ended, and is false when
+	// limit passes first.
+	Wait(limit time.Duration) (ended bool, err error)
+	// Collected waits until the parent has collected the ended process, and is
+	// false when limit passes first.
+	Collected(limit time.Duration) bool
+	// SystemFile tells whether the program that runs is a file of the system: it
+	// belongs to root, and nobody else may write to it. It may wait for the disk.
+	SystemFile() (bool, error)
+	// Obstacle looks for what keeps a process that got SIGKILL from ending.
+	Obstacle() Obstacle
+	// Close lets go of the process.
+	Close() error
+}
+
+// Facts are what a process is at one moment. What could not be read is empty.
+type Facts struct {
+	Name       string   // as the kernel of Linux has it, at most 15 bytes; whole on a Mac
+	Arguments  []string // as the process shows them
+	Start      string   // as in [Sample]
+	Ended      bool     // all its threads; only its parent has not collected it
+	Kernel     bool     // a thread of the kernel
+	Nested     bool     // in a PID namespace below this one: it belongs to a container
+	Mac        bool     // of macOS, where other programs are critical
+	UserID     int      // the real one
+	User       string
+	Executable string // the path of the program as the process sees it
+	Parent     Relative
+	Unit       Unit
+}
+
+// A Relative is a process that another descends from.
+type Relative struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name,omitempty"`
+}
+
+// A Unit is what a service manager runs a process as; its name is empty where
+// none does.
+type Unit struct {
+	Name string // such as nginx.service
+	User bool   // of a user's service manager, not of the system's
+	Job  bool   // of launchd, whose units all are services and are called by their labels
+}
+
+// service says whether the service manager starts and restarts the unit itself.
+func (u Unit) service() bool { return u.Job || strings.HasSuffix(u.Name, ".service") }
+
+// restartName is the name of the unit for restart_service.
+func (u Unit) restartName() string {
+	if u.Job {
+		return "system/" + u.Name
+	}
+	return u.Name
+}
+
+// A RestartPolicy is what the service manager does when a service ends.
+type RestartPolicy struct {
+	Restart string // as Restart= in systemd.service(5); empty when something else starts it
+	MainPID int    // of the process whose end counts; 0 when there is none
+}
+
+// An Obstacle is what keeps a process from ending.
+type Obstacle struct {
+	Uninterruptible bool     // a thread waits in state D of proc_pid_stat(5)
+	State           string   // that state in the words of the system; empty for D
+	Wait            string   // the function of the kernel in which it does; empty when unknown
+	Tracer          Relative // a debugger; PID 0 without one
+}

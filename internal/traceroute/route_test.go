@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package traceroute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/target"
+)
+
+// A path answers as routers would: hop n is 192.0.2.n, silent where it says so.
+type path struct {
+	length  int // where the target stands; 0 is nowhere
+	silent  []int
+	ended   map[int]string
+	err     error
+	volleys [][]int
+}
+
+func (p *path) Probe(ctx context.Context, to netip.Addr, hops []int, wait time.Duration) ([]Echo, error) {
+	p.volleys = append(p.volleys, hops)
+	echoes := make([]Echo, len(hops))
+	if p.err != nil {
+		return nil, p.err
+	}
+	missing := false
+	for i, h := range hops {
+		last := p.length > 0 && h >= p.length
+		switch {
+		case slices.Contains(p.silent, h) || p.length == 0 && len(p.ended) == 0:
+			missing = true
+		case last:
+			echoes[i] = Echo{From: to, Took: time.Duration(p.length) * time.Millisecond, Reached: true}
+		default:
+			echoes[i] = Echo{From: netip.AddrFrom4([4]byte{192, 0, 2, byte(h)}), Took: time.Duration(h) * time.Millisecond, Ended: p.ended[h]}
+		}
+	}
+	if missing {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	return echoes, nil
+}
+
+type namer map[string]string
+
+func (n namer) LookupAddr(ctx context.Context, address string) ([]string, error) {
+	if n[address] == "stuck" {
+		<-ctx.Done()
+	}
+	if n[address] == "" {
+		return nil, errors.New("no name")
+	}
+	return []string{n[address]}, nil
+}
+
+func far() target.Host { return target.Host{Addr: netip.MustParseAddr("198.51.100.7")} }
+
+func TestAWayIsFollowedToTheTarget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &path{length: 5, silent: []int{2}}
+		names := namer{"192.0.2.1": "gateway.example.", "192.0.2.3": "evil\x1b[2J.example.", "192.0.2.4": "stuck"}
+		start := time.Now()
+		got, err := Trace(t.Context(), Ways{Prober: p, Names: names}, far())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ms := func(n float64) []float64 { return []float64{n, n, n} }
+		want := []Hop{
+			{1, []string{"192.0.2.1"}, "gateway.example", 3, 0, ms(1), ""},
+			{2, []string{}, "", 3, 100, []float64{}, ""},
+			{3, []string{"192.0.2.3"}, "evil�[2J.example", 3, 0, ms(3), ""},
+			{4, []string{"192.0.2.4"}, "", 3, 0, ms(4), ""},
+			{5, []string{"198.51.100.7"}, "", 3, 0, ms(5), ""},
+		}
+		if !cmp.Equal(got.Hops, want) || !got.Reached || got.HopsTotal != 5 || got.MaxHops != MaxHops || len(got.Unavailable) != 0 {
+			t.Errorf("%+v\n%s", got, cmp.Diff(want, got.Hops))
+		}
+		if want := [][]int{{1, 2, 3}, {4, 5, 6}, {1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}}; !cmp.Equal(p.volleys, want) {
+			t.Errorf("%v", p.volleys)
+		}
+		if took := time.Since(start); took != 3*probeLimit+namesLimit {
+			t.Error(took)
+		}
+	})
+}
+
+func TestWaysThatEndEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			path   *path
+			hops   int
+			note   string
+			reason string
+		}{
+			{&path{ended: map[int]string{2: "forbidden by a firewall"}}, 2, "forbidden by a firewall", "nothing answered beyond hop 2 of 30 that were looked at; the target or a firewall may not answer UDP"},
+			{&path{length: 0}, 0, "", "nothing answered beyond hop 0 of 30 that were looked at; the target or a firewall may not answer UDP"},
+			{&path{length: 99, silent: []int{29, 30}}, 28, "", "nothing answered beyond hop 28 of 30 that were looked at; the target or a firewall may not answer UDP"},
+		} {
+			start := time.Now()
+			got, err := Trace(t.Context(), Ways{Prober: c.path}, far())
+			if err != nil || got.Reached || len(got.Hops) != c.hops || got.Unavailable[0].Reason != c.reason || time.Since(start) > routeLimit {
+				t.Errorf("%+v, %v after %v", got, err, time.Since(start))
+			}
+			if c.hops > 0 && (got.Hops[c.hops-1].Note != c.note || len(c.path.volleys[len(c.path.volleys)-1]) != c.hops) {
+				t.Errorf("%+v, %v", got.Hops, c.path.volleys)
+			}
+		}
+	})
+}
+
+func TestRoutesThatCannotBeFollowed(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		message string
+	}{
+		{fmt.Errorf("%w (unreachable)", ErrNoRoute), "This machine knows no route to 198.51.100.7."},
+		{errors.New("operation not permitted"), "No packet could be sent to 198.51.100.7: operation not permitted"},
+	} {
+		_, err := Trace(t.Context(), Ways{Prober: &path{err: c.err}}, far())
+		if known := fault.From(err); known.Code != fault.Unavailable || known.Message != c.message {
+			t.Errorf("%+v", known)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := Trace(ctx, Ways{Prober: &path{}}, far()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}

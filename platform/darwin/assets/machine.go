@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package assets
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/assets"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/profiler"
+	"sentinel/platform/darwin/sysctl"
+)
+
+// errUnnamed says that a hypervisor hides its name.
+var errUnnamed = errors.New("a hypervisor runs this machine and does not give its name")
+
+// maxLevels is how many kinds of cores are asked for.
+const maxLevels = 3
+
+// readValues asks the kernel for all that is wanted of it. What every Mac has
+// comes first: some versions of sysctl(8) stop at a name that they do not know.
+func readValues(ctx context.Context, runner sysexec.Runner) (sysctl.Values, error) {
+	names := []string{
+		"hw.model", "hw.memsize", "hw.logicalcpu", "hw.physicalcpu", "hw.packages", "kern.boottime", "machdep.cpu.brand_string", "kern.hv_vmm_present",
+	}
+	for level := range maxLevels {
+		names = append(names, levelName(level, "name"), levelName(level, "physicalcpu"))
+	}
+	return sysctl.Read(ctx, runner, names...)
+}
+
+// levelName names a value of a kind of cores: those of level 0 are the fastest.
+func levelName(level int, value string) string {
+	return "hw.perflevel" + strconv.Itoa(level) + "." + value
+}
+
+// Machine implements [assets.Source].
+func (v *Inventory) Machine(ctx context.Context) assets.Machine {
+	v.begin(ctx)
+	report, reportErr := v.report()
+	values, err := v.values()
+	memory, memoryErr := v.memory()
+	h := report.Hardware
+	m := assets.Machine{
+		Model:          fact(model(h, values), reportErr),
+		Serial:         fact(h.Serial, reportErr),
+		Chip:           fact(chip(h, values), reportErr),
+		Cores:          fact(number(values, "hw.logicalcpu"), err),
+		CoresPhysical:  fact(number(values, "hw.physicalcpu"), err),
+		CoreKinds:      kinds(h.Cores, values),
+		Sockets:        fact(number(values, "hw.packages"), err),
+		Virtualization: hypervisor(values, err),
+	}
+	total, totalErr := values.Number("hw.memsize")
+	m.MemoryTotal = fact(total, cmp.Or(err, totalErr))
+	m.MemoryAvailable.Err = memoryErr
+	if memoryErr == nil {
+		m.MemoryAvailable.Value = total - min(memory.Used(), total)
+	}
+	if m.Cores.Value == 0 {
+		m.Cores = fact(h.Cores.Total, m.Cores.Err)
+	}
+	if name := m.Virtualization; name.Err == nil && (name.Value == "" || name.Value == "apple") {
+		m.Vendor = fact("Apple Inc.", nil)
+	}
+	return m
+}
+
+// model is what Apple sells the machine as, with the identifier that tells its
+// years apart: "MacBook Pro (Mac16,1)".
+func model(h profiler.Hardware, values sysctl.Values) string {
+	id := h.Model
+	if id == "" {
+		id = values["hw.model"]
+	}
+	switch {
+	case h.Name == "" || h.Name == id:
+		return id
+	case id == "":
+		return h.Name
+	default:
+		return h.Name + " (" + id + ")"
+	}
+}
+
+// chip prefers the name that the kernel has: system_profiler shortens that of
+// Intel's.
+func chip(h profiler.Hardware, values sysctl.Values) string {
+	if brand := strings.Join(strings.Fields(values["machdep.cpu.brand_string"]), " "); brand != "" {
+		return brand
+	}
+	return h.Chip
+}
+
+// number is 0 where the kernel does not tell it.
+func number(values sysctl.Values, name string) int {
+	n, err := values.Number(name)
+	if err != nil || n > 1<<16 {
+		return 0
+	}
+	return int(n)
+}
+
+// kinds lists the kinds of cores, the fastest first. Their names are those of
+// the kernel: "Performance" and "Efficiency", and on an M5 Pro "Super" and "Performance".
+func kinds(c profiler.Cores, values sysctl.Values) []assets.CoreKind {
+	var list []assets.CoreKind
+	for level := range maxLevels {
+		name, n := values[levelName(level, "name")], number(values, levelName(level, "physicalcpu"))
+		if name != "" && n > 0 {
+			list = append(list, assets.CoreKind{Name: name, Cores: n})
+		}
+	}
+	switch {
+	case len(list) > 1:
+		return list
+	case len(list) == 0 && c.Performance > 0 && c.Efficiency > 0:
+		return []assets.CoreKind{{Name: "Performance", Cores: c.Performance}, {Name: "Efficiency", Cores: c.Efficiency}}
+	default:
+		return nil
+	}
+}
+
+// hypervisor names what runs a virtual machine, by the model that it plays.
+func hypervisor(values sysctl.Values, err error) assets.Fact[string] {
+	if err != nil {
+		return assets.Fact[string]{Err: err}
+	}
+	present, known := values["kern.hv_vmm_present"]
+	model := values["hw.model"]
+	switch {
+	case strings.HasPrefix(model, "VirtualMac"):
+		return assets.Fact[string]{Value: "apple"}
+	case strings.HasPrefix(model, "VMware"):
+		return assets.Fact[string]{Value: "vmware"}
+	case strings.HasPrefix(model, "Parallels"):
+		return assets.Fact[string]{Value: "parallels"}
+	case !known:
+		return assets.Fact[string]{Err: sysctl.ErrAbsent}
+	case present != "0":
+		return assets.Fact[string]{Err: errUnnamed}
+	default:
+		return assets.Fact[string]{}
+	}
+}

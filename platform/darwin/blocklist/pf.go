@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/pfctl"
+)
+
+// The own anchor and the table in it. The stock /etc/pf.conf has packets meet
+// every anchor right below com.apple, in the order of their names, so that a filter rule there
+// is in force without a change to that file; the digits make ours the first. An anchor of its
+// own beside com.apple would be loaded and never looked at.
+const (
+	anchor = "com.apple/000.Sentinel"
+	table  = "sentinel"
+)
+
+// ownRules make up the anchor. Without a direction a rule is for both, and what
+// is forwarded is seen twice. A table that is declared without addresses keeps those it has.
+const ownRules = "table <sentinel> persist\n" +
+	"block drop quick from <sentinel> to any\n" +
+	"block drop quick from any to <sentinel>\n"
+
+// batch is how many addresses one change takes.
+const batch = 1000
+
+// Parts are what the backend is made of.
+type Parts struct {
+	Runner sysexec.Runner
+	// StateDir is the folder of state, where the reference that keeps pf on is
+	// remembered.
+	StateDir string
+	EUID     int // effective user of this run
+}
+
+// PF is the backend over pfctl(8). It is safe for concurrent use, by several
+// processes too: changes wait for each other.
+//
+// pf has neither an end for an address nor transactions over anchors and references. Every
+// change is in an order in which a crash leaves too little rather than a rule without use: pf
+// on, then the rules, then the addresses; and the other way round.
+type PF struct {
+	tool  pfctl.Tool
+	keeps keeper
+	euid  int
+}
+
+var (
+	_ blocklist.Backend = (*PF)(nil)
+	_ blocklist.Prover  = (*PF)(nil)
+)
+
+// Choose returns the backend. Without pfctl the error is FIREWALL_UNAVAILABLE.
+// It runs one program and changes nothing. Whether packets meet the own anchor is for
+// [PF.Ready] to say: what is blocked can be unblocked also where they do not.
+func Choose(ctx context.Context, p Parts) (blocklist.Backend, error) {
+	b := NewPF(p)
+	_, err := b.tool.Enabled(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, noPF(err)
+	}
+	return b, ctx.Err() // the first operation says what else is wrong
+}
+
+// NewPF returns the backend without asking whether there is pf.
+func NewPF(p Parts) *PF {
+	return &PF{tool: pfctl.New(p.Runner), keeps: newKeeper(p.StateDir), euid: p.EUID}
+}
+
+// Name implements [blocklist.Backend].
+func (*PF) Name() string { return "pf" }
+
+// Abilities implements [blocklist.Backend].
+func (*PF) Abilities() blocklist.Abilities {
+	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}}
+}
+
+// Ready implements [blocklist.Prover].
+func (p *PF) Ready(ctx context.Context) error {
+	why, err := p.bypass(ctx)
+	if err != nil {
+		return p.failure("pf could not be read", err)
+	}
+	return why.fault()
+}
+
+// Add implements [blocklist.Backend]. The time that a block has left is not
+// kept.
+func (p *PF) Add(ctx context.Context, blocks []blocklist.Block) error {
+	addresses := make([]netip.Addr, len(blocks))
+	for i, b := range blocks {
+		addresses[i] = b.Address
+	}
+	addresses, err := distinct(addresses)
+	if err != nil || len(addresses) == 0 {
+		return err
+	}
+	if err := p.Ready(ctx); err != nil {
+		return err
+	}
+	release, err := p.keeps.lock(ctx)
+	if err != nil {
+		return p.failure("The state of pf could not be locked", err)
+	}
+	defer release()
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	var failed error
+	for part := range slices.Chunk(addresses, batch) {
+		if err := p.tool.AddTo(ctx, anchor, table, part); err != nil {
+			failed = errors.Join(failed, p.failure("pf did not take the addresses", err))
+		}
+	}
+	return failed
+}
+
+// prepare makes sure that pf is on and has the own rules, and reads both back.
+func (p *PF) prepare(ctx context.Context) error {
+	if err := p.hold(ctx); err != nil {
+		return p.failure("pf could not be switched on", err)
+	}
+	on, err := p.tool.Enabled(ctx)
+	if err != nil {
+		return p.failure("pf could not be read", err)
+	}
+	if !on {
+		return fault.New(fault.FirewallFailed, "pf was switched on and is off.").
+			WithFix("Another program may switch it off. Look at: sudo pfctl -s References")
+	}
+	return p.mend(ctx)
+}
+
+// mend loads the own rules where they are missing or changed.
+func (p *PF) mend(ctx context.Context) error {
+	rules, err := p.tool.Rules(ctx, anchor)
+	if err != nil {
+		return p.failure("pf could not be read", err)
+	}
+	_, err = p.tool.Table(ctx, anchor, table)
+	if err != nil && !errors.Is(err, pfctl.ErrMissing) {
+		return p.failure("pf could not be read", err)
+	}
+	if err == nil && inPlace(rules) {
+		return nil
+	}
+	if err := p.tool.Load(ctx, anchor, ownRules); err != nil {
+		return p.unloaded(err)
+	}
+	if rules, err = p.tool.Rules(ctx, anchor); err != nil {
+		return p.failure("pf could not be read back", err)
+	}
+	if !inPlace(rules) {
+		return fault.New(fault.PFReloadFailed, "pf took the rules and does not show them.")
+	}
+	return nil
+}
+
+// unloaded gives the failure to load the rules its code.
+func (p *PF) unloaded(err error) error {
+	if _, ok := errors.AsType[*pfctl.Error](err); ok {
+		return fault.Wrap(fault.PFReloadFailed, "pf did not take the rules", err)
+	}
+	return p.failure("pf did not take the rules", err)
+}
+
+// Remove implements [blocklist.Backend]. With the last address go the rules and
+// the reference that kept pf on.
+func (p *PF) Remove(ctx context.Context, addresses []netip.Addr) error {
+	addresses, err := distinct(addresses)
+	if err != nil || len(addresses) == 0 {
+		return err
+	}
+	release, err := p.keeps.lock(ctx)
+	if err != nil {
+		return p.failure("The state of pf could not be locked", err)
+	}
+	defer release()
+	for part := range slices.Chunk(addresses, batch) {
+		if err := p.tool.DeleteFrom(ctx, anchor, table, part); err != nil {
+			return p.failure("pf did not let go of the addresses", err)
+		}
+	}
+	left, err := p.tool.Table(ctx, anchor, table)
+	missing := errors.Is(err, pfctl.ErrMissing)
+	if err != nil && !missing {
+		return p.failure("pf could not be read back", err)
+	}
+	if len(left) > 0 {
+		return nil
+	}
+	return p.leave(ctx, !missing)
+}
+
+// leave gives up what is of no use without addresses.
+func (p *PF) leave(ctx context.Context, loaded bool) error {
+	if err := p.release(ctx); err != nil {
+		return p.failure("The reference that keeps pf on could not be given back", err)
+	}
+	if !loaded {
+		return nil
+	}
+	if err := p.tool.FlushRules(ctx, anchor); err != nil {
+		return p.failure("The rules could not be removed from pf", err)
+	}
+	if err := p.tool.FlushTables(ctx, anchor); err != nil {
+		return p.failure("The table could not be removed from pf", err)
+	}
+	return nil
+}
+
+// Loaded implements [blocklist.Backend].
+func (p *PF) Loaded(ctx context.Context) ([]blocklist.Block, bool, error) {
+	addresses, err := p.tool.Table(ctx, anchor, table)
+	if errors.Is(err, pfctl.ErrMissing) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, p.failure("pf could not be read", err)
+	}
+	effective, err := p.effective(ctx)
+	if err != nil {
+		return nil, false, p.failure("pf could not be read", err)
+	}
+	blocks := make([]blocklist.Block, len(addresses))
+	for i, a := range addresses {
+		blocks[i].Address = a
+	}
+	return blocks, effective, nil
+}
+
+// effective says that pf is on, packets meet the own anchor, and its rules
+// stand in it.
+func (p *PF) effective(ctx context.Context) (bool, error) {
+	on, err := p.tool.Enabled(ctx)
+	if err != nil || !on {
+		return false, err
+	}
+	rules, err := p.tool.Rules(ctx, anchor)
+	if err != nil || !inPlace(rules) {
+		return false, err
+	}
+	why, err := p.bypass(ctx)
+	return why.none(), err
+}
+
+// distinct checks the addresses, writes IPv4 as such, and leaves out what is
+// there twice.
+func distinct(addresses []netip.Addr) ([]netip.Addr, error) {
+	seen := make(map[netip.Addr]bool, len(addresses))
+	var list []netip.Addr
+	for _, a := range addresses {
+		if !a.IsValid() || a.Zone() != "" {
+			return nil, fault.New(fault.InvalidIP, "A packet filter blocks whole addresses, without a zone.")
+		}
+		if a = a.Unmap(); !seen[a] {
+			seen[a] = true
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+// failure gives a failure its code.
+func (p *PF) failure(what string, err error) error {
+	var known *fault.Error
+	var busy lockfile.BusyError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w", what, err)
+	case errors.As(err, &busy):
+		return fault.Wrap(fault.Unavailable, what, err).WithFix(busy.Fix())
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, fs.ErrPermission) && p.euid != 0:
+		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
+	case errors.Is(err, fs.ErrPermission):
+		return fault.Wrap(fault.FirewallFailed, "The system lets not even root use pf here", err).
+			WithFix("A configuration profile or a sandbox may forbid it. See what is said to: sudo pfctl -s info")
+	case errors.Is(err, fs.ErrNotExist):
+		return noPF(err)
+	default:
+		return fault.Wrap(fault.FirewallFailed, what, err)
+	}
+}
+
+func noPF(err error) error {
+	return fault.Wrap(fault.NoFirewall, "pf cannot be used", err).
+		WithFix("macOS brings pf and " + pfctl.Program + " along; repair the system if they are missing.")
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"sentinel/internal/lockfile"
+	"sentinel/internal/trust"
+	"sentinel/platform/darwin/pfctl"
+)
+
+const (
+	// maxReference bounds the file of the reference, in KiB.
+	maxReference = 4
+	// patience is how long to wait for other runs: each needs some tens of
+	// milliseconds.
+	patience = 8 * time.Second
+)
+
+// A keeper remembers the reference that keeps pf on. It is lost with a reboot,
+// and the file is not: pf itself tells whether it still counts.
+type keeper struct{ path, lockPath string }
+
+func newKeeper(dir string) keeper {
+	return keeper{filepath.Join(dir, "pf-reference.json"), filepath.Join(dir, "pf.lock")}
+}
+
+// A reference is the content of the file.
+type reference struct {
+	Token uint64 `json:"token,string"` // beyond what a number of JSON is sure to hold
+}
+
+// lock keeps every other run from changing pf until release is called.
+func (k keeper) lock(ctx context.Context) (release func(), err error) {
+	if err := trust.MakeFolder(filepath.Dir(k.path), 0o755); err != nil {
+		return nil, err
+	}
+	if err := trust.RootOrSelf.Folders(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return lockfile.Exclude(ctx, k.lockPath, patience)
+}
+
+// read returns the token; known is false where none is remembered. A file that
+// holds something else is as good as none.
+func (k keeper) read() (token uint64, known bool, err error) {
+	raw, err := trust.RootOrSelf.Read(k.path, maxReference)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, trust.ErrTooLarge):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("%s: %w", k.path, err)
+	}
+	var r reference
+	if json.Unmarshal(raw, &r) != nil {
+		return 0, false, nil
+	}
+	return r.Token, true, nil
+}
+
+// write replaces the file: after a crash it holds the old token or the new one.
+func (k keeper) write(token uint64) error {
+	raw, err := json.Marshal(reference{token})
+	if err != nil {
+		return err
+	}
+	next := k.path + ".new"
+	if err := k.remove(next); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, k.remove(next))
+	}
+	return errors.Join(os.Rename(next, k.path), k.sync())
+}
+
+func (k keeper) forget() error { return errors.Join(k.remove(k.path), k.sync()) }
+
+func (keeper) remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// sync makes the name of the file last through a crash (fsync(2)).
+func (k keeper) sync() error {
+	f, err := os.Open(filepath.Dir(k.path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// hold makes sure that a reference of our own keeps pf on, whoever else holds
+// one: theirs may go at any time. One that cannot be remembered is given back. A crash
+// between the two leaves one that nobody can tell from those of others, until the next boot.
+func (p *PF) hold(ctx context.Context) error {
+	token, known, err := p.keeps.read()
+	if err != nil {
+		return err
+	}
+	if known {
+		held, err := p.tool.References(ctx)
+		if err != nil || slices.Contains(held, token) {
+			return err
+		}
+	}
+	if token, err = p.tool.Enable(ctx); err != nil {
+		return err
+	}
+	if err := p.keeps.write(token); err != nil {
+		return errors.Join(fmt.Errorf("remember its reference: %w", err), p.tool.Release(context.WithoutCancel(ctx), token))
+	}
+	return nil
+}
+
+// release gives the reference back. pf stays on where others hold one, and one
+// of an earlier boot is gone already.
+func (p *PF) release(ctx context.Context) error {
+	token, known, err := p.keeps.read()
+	if err != nil || !known {
+		return err
+	}
+	if err := p.tool.Release(ctx, token); err != nil && !errors.Is(err, pfctl.ErrNotHeld) {
+		return err
+	}
+	return p.keeps.forget()
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"sentinel/internal/firewall"
+	"sentinel/internal/sanitize"
+	"sentinel/platform/darwin/socketfilterfw"
+)
+
+const (
+	// settle is how long the firewall may take until it shows that it is on, and
+	// step how often it is asked meanwhile.
+	settle = 3 * time.Second
+	step   = 200 * time.Millisecond
+)
+
+// An application is the Application Firewall as a manager.
+type application struct {
+	w        *Wall
+	began    bool     // it was told to go on, and may have
+	admitted []string // programs that were put on its list
+}
+
+var _ firewall.Manager = (*application)(nil)
+
+// Name implements [firewall.Manager].
+func (*application) Name() string { return firewall.ApplicationFirewall }
+
+// Rules implements [firewall.Manager]. No rule of this firewall is about
+// addresses, so peers do not matter.
+func (a *application) Rules(ctx context.Context, _ []netip.Addr) (firewall.Rules, error) {
+	v, err := a.w.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.ruling, nil
+}
+
+// Enable implements [firewall.Manager]. Programs of macOS need a rule only where
+// the owner has taken away that they are let in without one.
+func (a *application) Enable(ctx context.Context, ports []firewall.Port) error {
+	v, err := a.w.look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range ports {
+		front := v.service(p).front
+		if v.ruling(p).Verdict != firewall.Closed || front == "" || slices.Contains(a.admitted, front) {
+			continue
+		}
+		a.admitted = append(a.admitted, front)
+		if err := a.w.tool.Admit(ctx, front); err != nil {
+			return fmt.Errorf("let %s in: %w", front, explain(err))
+		}
+	}
+	return a.switchOn(ctx)
+}
+
+// switchOn waits for the firewall to show. That it did not is for the caller to
+// find, who reads it back.
+func (a *application) switchOn(ctx context.Context) error {
+	err := a.w.tool.SetGlobal(ctx, true)
+	refused := errors.Is(err, socketfilterfw.ErrManaged) || errors.Is(err, socketfilterfw.ErrNotRoot)
+	a.began = !refused
+	if err != nil {
+		return explain(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
+	for {
+		if s, err := a.w.tool.State(ctx); err == nil && s.On() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(step):
+		}
+	}
+}
+
+// Admits implements [firewall.Manager].
+func (a *application) Admits(ctx context.Context, ports []firewall.Port, _ []netip.Addr) error {
+	v, err := a.w.look(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range ports {
+		switch r := v.ruling(p); r.Verdict {
+		case firewall.Open:
+		case firewall.Refused:
+			return fmt.Errorf("it shuts out new remote sessions by %s: %s", p, r.Rule)
+		default:
+			return fmt.Errorf("it does not say that it lets new remote sessions in by %s", p)
+		}
+	}
+	return nil
+}
+
+// Keep implements [firewall.Manager]. macOS keeps the setting by itself.
+func (*application) Keep(context.Context) (lasting bool, why string) { return true, "" }
+
+// Undo implements [firewall.Manager]. The firewall was off before.
+func (a *application) Undo(ctx context.Context) error {
+	var problems []error
+	if a.began {
+		problems = append(problems, a.w.switchOff(ctx))
+	}
+	for _, program := range a.admitted {
+		problems = append(problems, a.w.tool.Forget(ctx, program))
+	}
+	return errors.Join(problems...)
+}
+
+// switchOff reads back as well: an undo that is not seen is none.
+func (w *Wall) switchOff(ctx context.Context) error {
+	if err := w.tool.SetGlobal(ctx, false); err != nil {
+		return err
+	}
+	s, err := w.tool.State(ctx)
+	if err == nil && s.On() {
+		err = errors.New("the Application Firewall is on still")
+	}
+	return err
+}
+
+// A view is what the firewall and the sockets were at one time.
+type view struct {
+	state     socketfilterfw.State
+	apps      []socketfilterfw.App
+	blind     error                      // why apps is not known
+	listeners map[firewall.Port][]string // the programs that listen
+}
+
+// look reads all that a ruling needs. The list of programs may be unknown: that
+// is a ruling of its own, which the owner can override.
+func (w *Wall) look(ctx context.Context) (view, error) {
+	v := view{listeners: map[firewall.Port][]string{}}
+	var err error
+	if v.state, err = w.tool.State(ctx); err != nil {
+		return view{}, explain(err)
+	}
+	if v.apps, v.blind = w.tool.Apps(ctx); v.blind == nil {
+		w.complete(ctx, v.apps)
+	}
+	sockets, err := w.sockets(ctx)
+	if err != nil && ctx.Err() != nil {
+		return view{}, ctx.Err()
+	}
+	for _, s := range sockets {
+		if isListener(s) {
+			p := firewall.Port{Number: s.Local.Port(), Protocol: protocol(s)}
+			v.listeners[p] = append(v.listeners[p], s.Command)
+		}
+	}
+	return v, nil
+}
+
+// complete asks for the rules of the programs that matter where the short list
+// does not tell them. One that nobody tells stays unknown.
+func (w *Wall) complete(ctx context.Context, apps []socketfilterfw.App) {
+	for _, v := range services() {
+		for _, program := range v.programs {
+			same := func(app socketfilterfw.App) bool {
+				return app.Rule == socketfilterfw.RuleUnknown && base(app.Name) == base(program)
+			}
+			at := slices.IndexFunc(apps, same)
+			if at < 0 || program[0] != '/' {
+				continue
+			}
+			if rule, err := w.tool.Rule(ctx, program); err == nil {
+				apps[at].Rule = rule
+			}
+		}
+	}
+}
+
+// service finds what people come in to at a port. A port that nobody listens at
+// is one of a session, which came by ssh.
+func (v view) service(p firewall.Port) service {
+	for _, command := range v.listeners[p] {
+		if s, ok := servedBy(command); ok {
+			return s
+		}
+		for _, s := range services() {
+			if command == "launchd" && s.port == p.Number {
+				return s
+			}
+		}
+	}
+	if len(v.listeners[p]) == 0 {
+		return services()[0]
+	}
+	return service{}
+}
+
+// ruling implements [firewall.Rules].
+func (v view) ruling(p firewall.Port) firewall.Ruling {
+	programs := append(slices.Clone(v.listeners[p]), v.service(p).programs...)
+	if v.state.BlocksAll() {
+		return firewall.Ruling{
+			Verdict: firewall.Refused, Rule: "it is set to block all incoming connections",
+			Fix: "Change that: sudo " + socketfilterfw.Program + " --setblockall off.",
+		}
+	}
+	if v.blind != nil {
+		return firewall.Ruling{
+			Verdict: firewall.Refused, Rule: "its list of programs cannot be read (" + v.blind.Error() + ")",
+			Fix: "Look for sshd in System Settings, Network, Firewall, Options.",
+		}
+	}
+	listed := false
+	for _, app := range v.apps {
+		if !slices.ContainsFunc(programs, func(p string) bool { return base(p) == base(app.Name) }) {
+			continue
+		}
+		if app.Rule == socketfilterfw.RuleBlock {
+			return blocked(app)
+		}
+		listed = listed || app.Rule == socketfilterfw.RuleAllow
+	}
+	if listed || v.unlisted(p) {
+		return firewall.Ruling{Verdict: firewall.Open}
+	}
+	return firewall.Ruling{Verdict: firewall.Closed}
+}
+
+// unlisted says whether a program without a rule is let in. Who comes with macOS
+// is known of the services alone; the others count as let in unless nothing signed is.
+func (v view) unlisted(p firewall.Port) bool {
+	if len(v.service(p).programs) > 0 {
+		return yes(v.state.AllowSigned)
+	}
+	return v.state.AllowSigned == nil || v.state.AllowSignedApp == nil || yes(v.state.AllowSigned) || yes(v.state.AllowSignedApp)
+}
+
+// blocked shows a name in a command only where that is safe to copy.
+func blocked(app socketfilterfw.App) firewall.Ruling {
+	name := sanitize.Text(app.Name, 120)
+	r := firewall.Ruling{
+		Verdict: firewall.Refused, Rule: "its list blocks " + name,
+		Fix: "Let it in: System Settings, Network, Firewall, Options.",
+	}
+	if plain(name) {
+		r.Fix = "Let it in: sudo " + socketfilterfw.Program + " --unblockapp " + name + "."
+	}
+	return r
+}
+
+func yes(b *bool) bool { return b != nil && *b }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"sentinel/internal/firewall"
+	"sentinel/internal/network"
+	"sentinel/platform/darwin/lsof"
+)
+
+// firstEphemeral is where macOS begins to take the ports of clients from, unless
+// the owner has changed it (net.inet.ip.portrange.first).
+const firstEphemeral = 49152
+
+// A service is a way in for people.
+type service struct {
+	port uint16 // at which launchd listens for it
+	// programs take its connections. Those that the firewall has rules for are
+	// named by their path in macOS.
+	programs []string
+	// front is the program that macOS itself has a rule for.
+	front string
+}
+
+// services lists the ways in: Remote Login, whose sessions have programs of
+// their own since OpenSSH 9.8, and Screen Sharing with Remote Management.
+func services() []service {
+	const wrapper = "/usr/libexec/sshd-keygen-wrapper"
+	return []service{
+		{22, []string{wrapper, "/usr/sbin/sshd", "/usr/libexec/sshd-session", "/usr/libexec/sshd-auth"}, wrapper},
+		{5900, []string{"screensharingd", "AppleVNCServer"}, ""},
+	}
+}
+
+// Doors implements [firewall.Wall]. launchd listens for Remote Login and hands
+// its connections over, so that its socket counts as much as those of the servers.
+func (w *Wall) Doors(ctx context.Context) (firewall.Doors, error) {
+	var d firewall.Doors
+	sockets, err := w.sockets(ctx)
+	if err != nil {
+		return d, fmt.Errorf("read the sockets: %w", err)
+	}
+	ports := listening(sockets)
+	for _, s := range sockets {
+		p := firewall.Port{Number: s.Local.Port(), Protocol: protocol(s)}
+		switch {
+		case outer(s.Local) && isListener(s):
+			d.Listeners = append(d.Listeners, firewall.Listener{Port: p, Process: s.Command})
+			if serves(s) {
+				d.Remote = append(d.Remote, p)
+			}
+		case outer(s.Remote) && isSession(s, ports):
+			d.Remote = append(d.Remote, p)
+			d.Peers = append(d.Peers, s.Remote.Addr().Unmap().WithZone(""))
+		}
+	}
+	return d, nil
+}
+
+// outer says that an address is one that other hosts can reach.
+func outer(a netip.AddrPort) bool { return a.IsValid() && !a.Addr().Unmap().IsLoopback() }
+
+// isListener leaves out the UDP sockets of clients, which wait for an answer at
+// a port of the kernel's choice.
+func isListener(s lsof.Socket) bool {
+	if s.Protocol == network.TCP {
+		return s.State == network.Listen
+	}
+	return !s.Remote.IsValid() && s.Local.Port() != 0 && s.Local.Port() < firstEphemeral
+}
+
+func listening(sockets []lsof.Socket) map[uint16]bool {
+	ports := map[uint16]bool{}
+	for _, s := range sockets {
+		if s.Protocol == network.TCP && s.State == network.Listen {
+			ports[s.Local.Port()] = true
+		}
+	}
+	return ports
+}
+
+// isSession leaves out the connections that a session has opened itself, such
+// as one that forwards ports.
+func isSession(s lsof.Socket, listening map[uint16]bool) bool {
+	_, known := servedBy(s.Command)
+	p := s.Local.Port()
+	return known && s.Protocol == network.TCP && s.State == network.Established && (listening[p] || p < firstEphemeral)
+}
+
+// serves says whether a listener is one for people.
+func serves(s lsof.Socket) bool {
+	if s.Protocol != network.TCP {
+		return false
+	}
+	if s.Command == "launchd" {
+		return slices.ContainsFunc(services(), func(v service) bool { return v.port == s.Local.Port() })
+	}
+	_, known := servedBy(s.Command)
+	return known
+}
+
+// servedBy finds the service that a program belongs to.
+func servedBy(command string) (service, bool) {
+	for _, v := range services() {
+		if slices.ContainsFunc(v.programs, func(p string) bool { return base(p) == command }) {
+			return v, true
+		}
+	}
+	return service{}, false
+}

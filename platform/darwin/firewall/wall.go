@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wall says whether the Application Firewall of macOS is on, and switches
+// it on without shutting out remote sessions. The firewall knows programs and no ports, so
+// that the question of every port is which program takes its connections.
+package firewall
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+	"sentinel/internal/firewall"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/lsof"
+	"sentinel/platform/darwin/pfctl"
+	"sentinel/platform/darwin/socketfilterfw"
+)
+
+// besideLimit bounds the look at pf, which is only told beside.
+const besideLimit = 3 * time.Second
+
+// A Wall is the firewall of a Mac. It is safe for concurrent use.
+type Wall struct {
+	tool    socketfilterfw.Tool
+	pf      pfctl.Tool
+	sockets func(ctx context.Context) ([]lsof.Socket, error)
+}
+
+var (
+	_ firewall.Source = (*Wall)(nil)
+	_ firewall.Wall   = (*Wall)(nil)
+)
+
+// New returns the Wall of the Mac that runner runs programs on. Nothing is run
+// yet.
+func New(runner sysexec.Runner) *Wall {
+	return &Wall{
+		tool: socketfilterfw.New(runner), pf: pfctl.New(runner),
+		sockets: func(ctx context.Context) ([]lsof.Socket, error) { return lsof.Sockets(ctx, runner) },
+	}
+}
+
+// Firewall implements [firewall.Source]. The Application Firewall decides; pf is
+// told beside it.
+func (w *Wall) Firewall(ctx context.Context) firewall.Facts {
+	s, err := w.tool.State(ctx)
+	a := firewall.Application{
+		On: s.On(), BlocksAll: s.BlocksAll(), AllowSigned: s.AllowSigned, AllowSignedApp: s.AllowSignedApp,
+		Beside: w.beside(ctx), Unreadable: explain(err),
+	}
+	return firewall.Facts{Application: &a}
+}
+
+// beside says what is known of pf.
+func (w *Wall) beside(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, besideLimit)
+	defer cancel()
+	switch on, err := w.pf.Enabled(ctx); {
+	case errors.Is(err, fs.ErrPermission):
+		return "pf is " + answer.Reason(err)
+	case err != nil:
+		return "pf could not be read"
+	case on:
+		return "pf is enabled"
+	default:
+		return "pf is disabled"
+	}
+}
+
+// explain gives an error the fix that it has.
+func explain(err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, fs.ErrPermission):
+		return err
+	case errors.Is(err, socketfilterfw.ErrManaged):
+		return managed()
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.New(fault.NoFirewall, "There is no "+socketfilterfw.Program).
+			WithFix("This is part of macOS. Look at the firewall in System Settings, Network, Firewall.")
+	default:
+		return fault.Wrap(fault.Unavailable, "The Application Firewall does not tell", err).
+			WithFix("Look at the firewall in System Settings, Network, Firewall.")
+	}
+}
+
+// managed is the refusal of a Mac whose owner is an organisation.
+func managed() error {
+	return fault.New(fault.FirewallFailed, "A configuration profile (com.apple.security.firewall) manages the firewall of this Mac, and it can only be changed there").
+		WithFix("Change the profile with the device management (MDM) that has installed it. System Settings, General, Device Management shows it, and so does: sudo profiles show -type configuration")
+}
+
+// Manager implements [firewall.Wall]. Every Mac has this one.
+func (w *Wall) Manager(context.Context) (firewall.Manager, error) {
+	return &application{w: w}, nil
+}

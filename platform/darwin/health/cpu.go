@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/health"
+	"sentinel/internal/sysexec"
+)
+
+// top is asked for two samples, a second apart, without processes: the first
+// covers no time of its own. Without C the counters of the cores cannot be read, so that this is
+// the share of all cores, and that of each is not known.
+const (
+	topProgram = "/usr/bin/top"
+	topWindow  = time.Second
+	topLimit   = 5 * time.Second
+)
+
+var topArguments = []string{"-l", "2", "-n", "0", "-s", "1"}
+
+type share struct {
+	value health.CPUShare
+	err   error
+}
+
+// cpu starts top with the first sample and waits for it with the second, so
+// that what top measures is the time between them and a little more.
+func (v *vitals) cpu(ctx context.Context) (health.CPUSample, error) {
+	first := false
+	v.topOnce.Do(func() {
+		first = true
+		v.share = make(chan share, 1)
+		go func() { v.share <- v.measure(ctx) }()
+	})
+	if first {
+		return health.CPUSample{}, nil
+	}
+	select {
+	case s := <-v.share:
+		v.share <- s
+		return health.CPUSample{Share: &s.value}, s.err
+	case <-ctx.Done():
+		return health.CPUSample{}, ctx.Err()
+	}
+}
+
+func (v *vitals) measure(ctx context.Context) share {
+	r, err := v.Runner.Run(ctx, sysexec.Command{Path: topProgram, Args: topArguments, Timeout: topLimit, Patience: patience})
+	if err != nil {
+		return share{err: err}
+	}
+	if r.Exit != 0 {
+		return share{err: failed("top", r)}
+	}
+	percent, err := busy(r.Stdout)
+	return share{health.CPUShare{Percent: percent, Cores: v.cores(ctx), Window: topWindow}, err}
+}
+
+var errBusy = errors.New("top told no use of the processor")
+
+// busy takes the last "CPU usage: 67.43% user, 6.56% sys, 25.99% idle" of two.
+func busy(raw []byte) (float64, error) {
+	samples, percent := 0, 0.0
+	for line := range strings.Lines(string(raw)) {
+		rest, ok := strings.CutPrefix(line, "CPU usage: ")
+		if !ok {
+			continue
+		}
+		idle, ok := idleShare(rest)
+		if !ok {
+			return 0, errBusy
+		}
+		samples++
+		percent = 100 - idle
+	}
+	if samples < 2 {
+		return 0, errBusy
+	}
+	return percent, nil
+}
+
+func idleShare(text string) (float64, bool) {
+	for part := range strings.SplitSeq(text, ",") {
+		number, ok := strings.CutSuffix(strings.TrimSpace(part), "% idle")
+		if !ok {
+			continue
+		}
+		idle, err := strconv.ParseFloat(number, 64)
+		// Rounded shares may add up to a little more than all.
+		return min(100, idle), err == nil && !math.IsNaN(idle) && idle >= 0 && idle <= 101
+	}
+	return 0, false
+}

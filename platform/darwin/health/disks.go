@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/health"
+	"sentinel/internal/sysexec"
+)
+
+const (
+	dfProgram    = "/bin/df"
+	mountProgram = "/sbin/mount"
+	// diskLimit is less than half of what the fact may take: there are two runs.
+	diskLimit = 1400 * time.Millisecond
+	patience  = 50 * time.Millisecond
+)
+
+// A mounted is what mount(8) says of a file system.
+type mounted struct {
+	kind     string
+	readOnly bool
+}
+
+// A place is where a device is mounted.
+type place struct{ device, mountpoint string }
+
+// disks lists the local volumes that fill. Left out are what is read-only by
+// its nature (the sealed system volume, disk images) and the volumes that macOS keeps for
+// itself. All volumes of an APFS container share its free space, so that each shows the same
+// available bytes; where the data volume of the system is apart, it stands for both.
+func (v *vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
+	table, err := v.print(ctx, mountProgram)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := v.print(ctx, dfProgram, "-kl")
+	if err != nil {
+		return nil, err
+	}
+	list, err := parseDF(sizes)
+	if err != nil {
+		return nil, err
+	}
+	mounts := parseMount(table)
+	if len(mounts) == 0 {
+		return nil, errMount
+	}
+	var facts []health.DiskFacts
+	for _, d := range list {
+		m, known := mounts[place{d.Device, d.Mountpoint}]
+		if !known || m.readOnly || ofSystem(d.Mountpoint) {
+			continue
+		}
+		d.FileSystem = m.kind
+		facts = append(facts, d)
+	}
+	return withoutSnapshot(facts), nil
+}
+
+func (v *vitals) print(ctx context.Context, program string, arguments ...string) ([]byte, error) {
+	r, err := v.Runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: diskLimit, Patience: patience})
+	if err != nil {
+		return nil, err
+	}
+	// df ends with 1 when one of the file systems did not answer; it prints the rest.
+	if r.Exit > 1 || r.Exit == 1 && len(r.Stdout) == 0 {
+		return nil, failed(program, r)
+	}
+	return r.Stdout, nil
+}
+
+const dataVolume = "/System/Volumes/Data"
+
+// ofSystem says that macOS keeps a volume for itself: memory that was swapped
+// out, what the machine starts with, updates, simulators and recovery.
+func ofSystem(mountpoint string) bool {
+	if mountpoint == dataVolume {
+		return false
+	}
+	for _, folder := range []string{"/System/Volumes/", "/private/var/vm", "/private/var/folders/", "/Library/Developer/CoreSimulator/"} {
+		if strings.HasPrefix(mountpoint, folder) {
+			return true
+		}
+	}
+	return mountpoint == "/Volumes/Recovery"
+}
+
+// withoutSnapshot leaves "/" out where the data volume is apart: what is
+// mounted there is small, sealed and in the same container.
+func withoutSnapshot(list []health.DiskFacts) []health.DiskFacts {
+	var kept []health.DiskFacts
+	apart := false
+	for _, d := range list {
+		apart = apart || d.Mountpoint == dataVolume
+	}
+	for _, d := range list {
+		if !apart || d.Mountpoint != "/" {
+			kept = append(kept, d)
+		}
+	}
+	return kept
+}
+
+var (
+	errDF    = errors.New("df printed no table in blocks")
+	errNoRow = errors.New("df printed no disk")
+	errMount = errors.New("mount printed no file system")
+)
+
+// parseDF reads the rows of disks; what has no device of its own (devfs,
+// automounts, snapshots, wrappers of applications) is left out. The blocks of the header are
+// 512 or 1024 bytes. A free space is that for ordinary users, and the numbers of files are left
+// out: APFS has no fixed one.
+func parseDF(raw []byte) ([]health.DiskFacts, error) {
+	header, rows, _ := strings.Cut(string(raw), "\n")
+	names := strings.Fields(header)
+	if len(names) < 9 || names[0] != "Filesystem" {
+		return nil, errDF
+	}
+	block := map[string]uint64{"512-blocks": 512, "1024-blocks": 1024}[names[1]]
+	if block == 0 {
+		return nil, errDF
+	}
+	var list []health.DiskFacts
+	for line := range strings.Lines(rows) {
+		if d, ok := newDisk(strings.TrimRight(line, "\r\n"), block); ok {
+			list = append(list, d)
+		}
+	}
+	if len(list) == 0 {
+		return nil, errNoRow
+	}
+	return list, nil
+}
+
+// newDisk reads a row: device, blocks, used, available, capacity, three columns
+// of files, and the mount point, which may hold blanks.
+func newDisk(line string, block uint64) (health.DiskFacts, bool) {
+	d := health.DiskFacts{}
+	if !strings.HasPrefix(line, "/dev/disk") {
+		return d, false
+	}
+	var columns [8]string
+	rest := line
+	for i := range columns {
+		columns[i], rest, _ = strings.Cut(strings.TrimLeft(rest, " "), " ")
+	}
+	d.Device, d.Mountpoint = columns[0], strings.TrimLeft(rest, " ")
+	for i, to := range []*uint64{&d.Size, &d.Used, &d.Available} {
+		blocks, err := strconv.ParseUint(columns[1+i], 10, 50)
+		if err != nil {
+			return d, false
+		}
+		*to = blocks * block
+	}
+	return d, strings.HasSuffix(columns[4], "%") && strings.HasPrefix(d.Mountpoint, "/")
+}
+
+// parseMount reads "/dev/disk1s1 on /Volumes/My disk (apfs, local, read-only)".
+func parseMount(raw []byte) map[place]mounted {
+	mounts := map[place]mounted{}
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimRight(line, "\r\n")
+		device, rest, found := strings.Cut(line, " on ")
+		begin := strings.LastIndex(rest, " (")
+		options, closed := strings.CutSuffix(rest[max(begin, 0):], ")")
+		if !found || begin < 0 || !closed {
+			continue
+		}
+		words := strings.Split(strings.TrimPrefix(options, " ("), ", ")
+		m := mounted{kind: words[0]}
+		for _, word := range words[1:] {
+			m.readOnly = m.readOnly || word == "read-only"
+		}
+		mounts[place{device, rest[:begin]}] = m
+	}
+	return mounts
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package connections gives the domains the sockets and interfaces of macOS.
+//
+// netstat(1) lists all sockets for everybody, those that no process has any more as
+// well, and mostly the process that last used each. One run of lsof(8) tells the processes that
+// hold sockets, and their whole names; without root those of one's own processes only. When
+// netstat cannot be read, the sockets are what lsof shows.
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"sentinel/internal/network"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/lsof"
+	"sentinel/platform/darwin/netstat"
+)
+
+// A Source reads sockets and interfaces by the programs of a runner.
+type Source struct {
+	runner sysexec.Runner
+	root   bool
+
+	mu   sync.Mutex
+	rows []netstat.Socket // of the last Sockets; an id is an index and one
+}
+
+var _ network.Source = (*Source)(nil)
+
+// New returns the Source. euid is the effective user of this run.
+func New(runner sysexec.Runner, euid int) *Source { return &Source{runner: runner, root: euid == 0} }
+
+// Sockets implements [network.Source]. Sockets that are not bound to a port are
+// left out: nothing reaches them.
+func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error {
+	rows, err := s.all(ctx)
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r netstat.Socket) bool { return r.Local.Port() == 0 })
+	s.mu.Lock()
+	s.rows = rows
+	s.mu.Unlock()
+	for i, r := range rows {
+		visit(network.Socket{Protocol: r.Protocol, State: r.State, Local: r.Local, Remote: other(r), ID: id(i, r)})
+	}
+	return nil
+}
+
+// other is the other end. Where there is none it is that of Linux: any host of
+// the same family.
+func other(r netstat.Socket) netip.AddrPort {
+	if r.Remote.IsValid() {
+		return r.Remote
+	}
+	if r.Local.Addr().Is4() {
+		return netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
+}
+
+// id is 0 for a socket that its process has closed.
+func id(index int, r netstat.Socket) uint64 {
+	if r.State == network.TimeWait {
+		return 0
+	}
+	return uint64(index) + 1
+}
+
+func (s *Source) all(ctx context.Context) ([]netstat.Socket, error) {
+	var rows []netstat.Socket
+	for _, protocol := range []network.Protocol{network.TCP, network.UDP} {
+		list, err := netstat.Sockets(ctx, s.runner, protocol)
+		if err != nil {
+			return s.held(ctx, err)
+		}
+		rows = append(rows, list...)
+	}
+	if len(rows) == 0 {
+		return s.held(ctx, errNone)
+	}
+	return rows, nil
+}
+
+// errNone says that netstat is not to be believed: mDNSResponder alone has
+// sockets on every Mac.
+var errNone = errors.New("netstat lists no socket at all")
+
+// errOwnOnly says that a list of lsof alone is no list of all.
+var errOwnOnly = errors.New("sockets of other users' processes are seen as root alone")
+
+// held lists the sockets that lsof shows, each once. Without root that is no
+// answer, since the others would be missing from every count.
+func (s *Source) held(ctx context.Context, cause error) ([]netstat.Socket, error) {
+	if !s.root {
+		return nil, fmt.Errorf("%w, and %w", cause, errOwnOnly)
+	}
+	list, err := lsof.Sockets(ctx, s.runner)
+	if err != nil {
+		return nil, fmt.Errorf("%w, and %w", cause, err)
+	}
+	var rows []netstat.Socket
+	for _, h := range list {
+		rows = append(rows, netstat.Socket{Protocol: h.Protocol, State: h.State, Local: h.Local, Remote: h.Remote, PID: h.PID, Command: h.Command})
+	}
+	return rows, nil
+}
+
+// Owners implements [network.Source]; ids are of the last Sockets. denied is
+// never said: without root, netstat tells processes of other users too.
+func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
+	owners := make(map[uint64]network.Owner, len(ids))
+	if len(ids) == 0 {
+		return owners, false, nil
+	}
+	holders, err := s.holders(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if id == 0 || id > uint64(len(s.rows)) {
+			continue
+		}
+		if o, ok := s.owner(s.rows[id-1], holders); ok {
+			owners[id] = o
+		} else if err == nil && !s.root {
+			err = errOwnOnly
+		}
+	}
+	return owners, false, err
+}
+
+// An end is what netstat and lsof both tell of a socket. The zone of an
+// address, which lsof does not print, is left out.
+type end struct {
+	protocol      network.Protocol
+	local, remote netip.AddrPort
+}
+
+func endOf(protocol network.Protocol, local, remote netip.AddrPort) end {
+	return end{protocol, zoneless(local), zoneless(remote)}
+}
+
+func zoneless(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
+}
+
+func (s *Source) holders(ctx context.Context) (map[end][]network.Owner, error) {
+	list, err := lsof.Sockets(ctx, s.runner)
+	holders := make(map[end][]network.Owner, len(list))
+	for _, h := range list {
+		key := endOf(h.Protocol, h.Local, h.Remote)
+		holders[key] = append(holders[key], network.Owner{PID: h.PID, Name: h.Command})
+	}
+	return holders, err
+}
+
+// owner finds the process of a socket. Several sockets may have the same ends:
+// then the one that netstat names decides, and where it names none each holder is taken once.
+// As root all holders are known, so that a process which only passed a socket on does not
+// count as its owner.
+func (s *Source) owner(r netstat.Socket, holders map[end][]network.Owner) (network.Owner, bool) {
+	key := endOf(r.Protocol, r.Local, r.Remote)
+	list := holders[key]
+	if i := slices.IndexFunc(list, func(o network.Owner) bool { return o.PID == r.PID }); i >= 0 {
+		return list[i], true
+	}
+	if len(list) > 0 && (s.root || r.PID == 0) {
+		if len(list) > 1 {
+			holders[key] = list[1:]
+		}
+		return list[0], true
+	}
+	return network.Owner{PID: r.PID, Name: r.Command}, r.PID > 0
+}
+
+// Interfaces implements [network.Source].
+func (s *Source) Interfaces(ctx context.Context) ([]network.Interface, error) {
+	rows, err := netstat.Interfaces(ctx, s.runner)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]network.Interface, len(rows))
+	for n, r := range rows {
+		list[n] = network.Interface{
+			Name: r.Name, Loopback: loopback(r.Name),
+			BytesIn: r.BytesIn, PacketsIn: r.PacketsIn, ErrorsIn: r.ErrorsIn, NoDropsIn: true,
+			BytesOut: r.BytesOut, PacketsOut: r.PacketsOut, ErrorsOut: r.ErrorsOut, NoDropsOut: r.DropsOut == nil,
+		}
+		if r.DropsOut != nil {
+			list[n].DropsOut = *r.DropsOut
+		}
+	}
+	return list, nil
+}
+
+// loopback knows the interface by its name, lo and a number: only the kernel
+// names interfaces.
+func loopback(name string) bool {
+	number, ok := strings.CutPrefix(name, "lo")
+	return ok && strings.Trim(number, "0123456789") == ""
+}

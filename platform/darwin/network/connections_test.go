@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/network"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/sysexec/replay"
+)
+
+func play(t *testing.T, files ...string) sysexec.Runner {
+	t.Helper()
+	paths := make([]string, len(files))
+	for i, file := range files {
+		paths[i] = "testdata/" + file + ".txtar"
+	}
+	return replay.New(t, paths...)
+}
+
+func lines(c network.Connections) (list []string) {
+	for _, f := range c.Flows {
+		list = append(list, fmt.Sprintf("%d %s %s %s %s", f.PID, f.ProcessName, f.Source, f.Destination, f.Status))
+	}
+	for _, l := range c.Listening {
+		list = append(list, fmt.Sprintf("%d %s %s %s", l.PID, l.ProcessName, l.Protocol, l.Address))
+	}
+	return list
+}
+
+func TestConnections(t *testing.T) {
+	want := []string{
+		"935 Brave Browser Helper 192.0.2.105:59739 198.51.100.109:993 ESTABLISHED",
+		"0  192.0.2.105:59740 198.51.100.109:993 TIME_WAIT",
+		"936 ssh [fe80::1%en0]:49152 [fe80::9%en0]:22 CLOSE_WAIT",
+		"1 launchd tcp 0.0.0.0:22",
+		"298 mDNSResponder udp [::]:5353",
+		"1733 Google Chrome Helper udp [::]:5353",
+	}
+	var gaps answer.Gaps
+	got, err := network.Collect(t.Context(), New(play(t, "tcp", "udp", "lsof"), 501), 0, &gaps)
+	if diff := cmp.Diff(want, lines(got)); diff != "" || err != nil || len(gaps) != 0 {
+		t.Error(diff, err, gaps)
+	}
+}
+
+func TestRootBelievesTheHolderOfASocket(t *testing.T) {
+	source := New(play(t, "tcp", "udp", "lsof"), 0)
+	var ids []uint64
+	err := source.Sockets(t.Context(), func(s network.Socket) { ids = append(ids, s.ID) })
+	if err != nil || len(ids) != 6 {
+		t.Fatal(ids, err)
+	}
+	owners, denied, err := source.Owners(t.Context(), append(ids, 4711))
+	if denied || err != nil || owners[5] != (network.Owner{PID: 1733, Name: "Google Chrome Helper"}) || owners[4] != (network.Owner{}) {
+		t.Errorf("%v, %v, %v", owners, denied, err)
+	}
+}
+
+func TestCountsNeedNoOwners(t *testing.T) {
+	var counts, bound int
+	source := New(play(t, "tcp", "udp"), 501)
+	err := source.Sockets(t.Context(), func(s network.Socket) {
+		counts++
+		if s.State == network.Listen && s.Remote.IsValid() {
+			bound++
+		}
+	})
+	if owners, denied, ownersErr := source.Owners(t.Context(), nil); err != nil || ownersErr != nil || denied || len(owners) != 0 || counts != 6 || bound != 3 {
+		t.Errorf("%d sockets, %d bound, %v, %v", counts, bound, owners, err)
+	}
+}
+
+func TestWithoutLsofTheOwnersOfNetstatAreLeft(t *testing.T) {
+	var gaps answer.Gaps
+	source := New(without{play(t, "tcp", "udp"), "/usr/sbin/lsof"}, 501)
+	got, err := network.Collect(t.Context(), source, 0, &gaps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(lines(got), "\n"); !strings.Contains(all, "935 Brave Browser He 192.0.2.105") || !strings.Contains(all, "0  [fe80::1%en0]") {
+		t.Error(all)
+	}
+	if len(gaps) != 1 || gaps[0].Field != "flows.pid" {
+		t.Errorf("%v", gaps)
+	}
+}
+
+// without is a machine that lacks a program.
+type without struct {
+	sysexec.Runner
+	program string
+}
+
+func (w without) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
+	if c.Path == w.program {
+		return sysexec.Result{}, errors.New("no such file")
+	}
+	return w.Runner.Run(ctx, c)
+}
+
+func TestWithoutNetstatRootUsesLsofAndOthersSayWhy(t *testing.T) {
+	var n int
+	if err := New(play(t, "refused", "lsof"), 0).Sockets(t.Context(), func(network.Socket) { n++ }); err != nil || n != 3 {
+		t.Errorf("root: %d sockets, %v", n, err)
+	}
+	err := New(play(t, "refused"), 501).Sockets(t.Context(), func(network.Socket) { t.Error("half a list") })
+	if !errors.Is(err, errOwnOnly) {
+		t.Error(err)
+	}
+	if err := New(without{play(t, "refused"), "/usr/sbin/lsof"}, 0).Sockets(t.Context(), nil); err == nil {
+		t.Error("nothing to read is no error")
+	}
+}
+
+func TestInterfaces(t *testing.T) {
+	got, err := New(play(t, "interfaces"), 0).Interfaces(t.Context())
+	want := []network.Interface{
+		{Name: "lo0", Loopback: true, BytesIn: 11, PacketsIn: 10, ErrorsIn: 1, BytesOut: 13, PacketsOut: 12, ErrorsOut: 2, NoDropsIn: true},
+		{Name: "en0", BytesIn: 18228234970, PacketsIn: 20, ErrorsIn: 3, BytesOut: 23, PacketsOut: 22, ErrorsOut: 4, DropsOut: 31, NoDropsIn: true},
+		{Name: "lom0", NoDropsIn: true, NoDropsOut: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if _, err := New(without{nil, "/usr/sbin/netstat"}, 0).Interfaces(t.Context()); err == nil {
+		t.Error("a missing program is no error")
+	}
+}

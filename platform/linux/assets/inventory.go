@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inventory gives the assets domain its facts on Linux. It runs no
+// program and needs no root, though root sees more.
+package assets
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"sentinel/internal/assets"
+	"sentinel/platform/linux/links"
+	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/linux/release"
+	"sentinel/platform/unix/hostfile"
+)
+
+// errIPv4 stands in for the addresses that only netlink knows.
+var errIPv4 = errors.New("IPv4 addresses are known to netlink alone, which did not answer")
+
+// An Inventory reads one system. Its methods read anew on each call and are safe
+// for concurrent use.
+type Inventory struct {
+	root    string
+	proc    procfs.FS
+	release release.FS
+	mounts  *mounts.FS
+	links   func() ([]links.Link, error)
+}
+
+var _ assets.Source = (*Inventory)(nil)
+
+// New returns the system below root; root is "/" on a live system. Of a tree
+// that is no live system, interfaces come from its files alone.
+func New(root string) *Inventory {
+	list := links.List
+	if root != "/" {
+		list = func() ([]links.Link, error) { return nil, errors.ErrUnsupported }
+	}
+	return &Inventory{root: root, proc: procfs.New(root), release: release.New(root), mounts: mounts.New(root), links: list}
+}
+
+// System implements [assets.Source].
+func (v *Inventory) System(context.Context) assets.System {
+	s := assets.System{}
+	id, err := v.release.MachineID()
+	s.MachineID = fact([16]byte(id), err)
+	kernel, kernelErr := v.release.Kernel()
+	s.Hostname = kernel.Hostname
+	s.Kernel = fact(kernel.Release, kernelErr)
+	s.Architecture = fact(kernel.Architecture, nil)
+	name, err := v.release.OS()
+	s.Name = assets.Fact[string]{Err: plain(err)}
+	if err == nil {
+		s.Name.Value = osName(name)
+	}
+	s.Version = fact(osVersion(name), err)
+	s.Build = fact(v.release.Build(name, kernel), nil)
+	seconds, err := v.proc.Uptime()
+	s.Uptime = fact(time.Duration(seconds*float64(time.Second)), err)
+	return s
+}
+
+// osName is never empty: os-release(5) has "Linux" as the default of a file that
+// names nothing.
+func osName(o release.OS) string {
+	for _, name := range [...]string{o.Name, o.PrettyName, o.ID} {
+		if name != "" {
+			return name
+		}
+	}
+	return "Linux"
+}
+
+// osVersion is empty for rolling releases.
+func osVersion(o release.OS) string {
+	if o.VersionID != "" {
+		return o.VersionID
+	}
+	return o.Version
+}
+
+// fact joins a value and its error; a value that was read in spite of an error
+// counts.
+func fact[T comparable](value T, err error) assets.Fact[T] {
+	var none T
+	if value != none {
+		return assets.Fact[T]{Value: value}
+	}
+	return assets.Fact[T]{Err: plain(err)}
+}
+
+// plain drops the path from an error, but for the two kinds that the domain
+// tells people about in words of its own.
+func plain(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return hostfile.Reason(err)
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/fault"
+	"sentinel/internal/sysexec"
+)
+
+// Choose returns the backend for this kernel: [Nftables] where it has nftables,
+// else [Iptables] where its programs are installed. Without either the error is
+// FIREWALL_UNAVAILABLE. It asks the kernel one question and changes nothing.
+func Choose(ctx context.Context, runner sysexec.Runner) (blocklist.Backend, error) {
+	_, err := open(ctx).ListTablesOfFamily(ownTable().Family)
+	if !absent(err) {
+		return Nftables{}, nil // or the caller may not look, which its first operation will say
+	}
+	return fallback(NewIptables(runner, ""))
+}
+
+// fallback is for a kernel without nftables.
+func fallback(tables *Iptables) (blocklist.Backend, error) {
+	if _, err := tables.program(xfamilies[0], ""); err != nil {
+		return nil, fault.New(fault.NoFirewall, "The kernel has no nftables, and iptables is not installed.")
+	}
+	return tables, nil
+}
+
+// absent says that the kernel does not know nftables. nfnetlink answers EINVAL
+// for a part of itself that is not there.
+func absent(err error) bool {
+	return slices.ContainsFunc([]error{
+		unix.EINVAL, unix.EOPNOTSUPP, unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT,
+	}, func(e error) bool { return errors.Is(err, e) })
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocklist
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-iptables/iptables"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/sysexec"
+)
+
+const (
+	// patience is how long the programs wait for the lock of x_tables, in
+	// seconds. It is long enough for a firewall to load its rules.
+	patience = 5
+	// restoreLimit bounds one change.
+	restoreLimit = 10 * time.Second
+	// most addresses add less than 15 µs to a packet; every rule is compared with it.
+	most = 300
+)
+
+// Iptables is the backend over the programs of iptables(8): an own chain, to
+// which the built-in ones jump first. Every change is one run of iptables-restore, which
+// does all of it in one family or nothing. Two at once may leave a rule twice, never lose one.
+type Iptables struct {
+	runner  sysexec.Runner
+	variant string
+	folders []string
+}
+
+var _ blocklist.Backend = (*Iptables)(nil)
+
+// NewIptables returns the backend of a variant: "nft" and "legacy" name the
+// programs iptables-nft and iptables-legacy, the empty one is the system's choice.
+func NewIptables(runner sysexec.Runner, variant string) *Iptables {
+	return &Iptables{runner: runner, variant: variant, folders: []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"}}
+}
+
+// xfamily is one protocol family of x_tables, each with programs of its own.
+type xfamily struct {
+	program  string
+	protocol iptables.Protocol
+	bits     int
+	name     string
+}
+
+var xfamilies = []xfamily{
+	{"iptables", iptables.ProtocolIPv4, 32, "IPv4"},
+	{"ip6tables", iptables.ProtocolIPv6, 128, "IPv6"},
+}
+
+// errMissing says that the programs of a family are not installed.
+var errMissing = errors.New("not installed")
+
+// Name implements [blocklist.Backend].
+func (*Iptables) Name() string { return "iptables" }
+
+// Abilities implements [blocklist.Backend].
+func (*Iptables) Abilities() blocklist.Abilities {
+	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}, Most: most}
+}
+
+// Add implements [blocklist.Backend]. The time that a block has left is not
+// kept, and each family is a step of its own.
+func (x *Iptables) Add(ctx context.Context, blocks []blocklist.Block) error {
+	blocks, err := distinct(blocks)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(blocks, batch) {
+		if err := x.each(ctx, part, true, (*xtables).add); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove implements [blocklist.Backend].
+func (x *Iptables) Remove(ctx context.Context, addresses []netip.Addr) error {
+	blocks := make([]blocklist.Block, len(addresses))
+	for i, a := range addresses {
+		blocks[i].Address = a
+	}
+	blocks, err := distinct(blocks)
+	if err != nil {
+		return err
+	}
+	return x.each(ctx, blocks, false, (*xtables).remove)
+}
+
+// each does the same in both families, each with its own addresses. Add makes
+// the chains of both, so that an effective list is one whatever is in it. needed says that an
+// address of a family that cannot be filtered here is an error; to remove it, nothing needs
+// to be done.
+func (x *Iptables) each(ctx context.Context, blocks []blocklist.Block, needed bool, do func(*xtables, context.Context, []netip.Addr) error) error {
+	type job struct {
+		tables    *xtables
+		addresses []netip.Addr
+	}
+	var jobs []job
+	for _, f := range xfamilies {
+		own := f.of(blocks)
+		tables, err := x.open(f)
+		if (len(own) == 0 || !needed) && (errors.Is(err, errMissing) || errors.Is(err, errNoFamily)) {
+			continue
+		}
+		if err != nil {
+			return unavailable(f, err)
+		}
+		jobs = append(jobs, job{tables, own})
+	}
+	// What is there of the family without addresses comes first: interrupted
+	// in between, the list is not longer than it is effective.
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(len(a.addresses), len(b.addresses)) })
+	for _, j := range jobs {
+		if err := retryAll(ctx, func() error { return do(j.tables, ctx, j.addresses) }); err != nil {
+			return xError(j.tables.xfamily, err)
+		}
+	}
+	return nil
+}
+
+// of selects the addresses of the family.
+func (f xfamily) of(blocks []blocklist.Block) []netip.Addr {
+	var own []netip.Addr
+	for _, b := range blocks {
+		if b.Address.BitLen() == f.bits {
+			own = append(own, b.Address)
+		}
+	}
+	return own
+}
+
+// Loaded implements [blocklist.Backend].
+func (x *Iptables) Loaded(context.Context) ([]blocklist.Block, bool, error) {
+	var blocks []blocklist.Block
+	effective, families := true, 0
+	for _, f := range xfamilies {
+		tables, err := x.open(f)
+		if errors.Is(err, errMissing) || errors.Is(err, errNoFamily) {
+			continue
+		}
+		if err != nil {
+			return nil, false, unavailable(f, err)
+		}
+		have, err := tables.read()
+		if err != nil {
+			return nil, false, xError(f, err)
+		}
+		for _, a := range have.addresses() {
+			blocks = append(blocks, blocklist.Block{Address: a})
+		}
+		effective = effective && have.effective()
+		families++
+	}
+	return blocks, effective && families > 0, nil
+}
+
+// program returns the path of one of a family's programs: "" is the one for
+// single rules, "-restore" the one for many.
+func (x *Iptables) program(f xfamily, suffix string) (string, error) {
+	name := f.program
+	if x.variant != "" {
+		name += "-" + x.variant
+	}
+	for _, folder := range x.folders {
+		path := filepath.Join(folder, name+suffix)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s%s: %w", name, suffix, errMissing)
+}
+
+// errNoFamily says that the kernel has the family switched off.
+var errNoFamily = errors.New("switched off in the kernel")
+
+// open finds the programs of a family and asks for their version.
+func (x *Iptables) open(f xfamily) (*xtables, error) {
+	if f.bits == 128 {
+		if _, err := os.Stat("/proc/net/if_inet6"); errors.Is(err, os.ErrNotExist) {
+			return nil, errNoFamily
+		}
+	}
+	path, err := x.program(f, "")
+	if err != nil {
+		return nil, err
+	}
+	restore, err := x.program(f, "-restore")
+	if err != nil {
+		return nil, err
+	}
+	single, err := iptables.New(iptables.Path(path), iptables.IPFamily(f.protocol), iptables.Timeout(patience))
+	if err != nil {
+		return nil, err
+	}
+	return &xtables{xfamily: f, single: single, restore: restore, runner: x.runner}, nil
+}
+
+// xtables are the rules of one family.
+type xtables struct {
+	xfamily
+	single  *iptables.IPTables
+	restore string
+	runner  sysexec.Runner
+}
+
+// read lists the own chain and those that jump to it.
+func (x *xtables) read() (ruleset, error) {
+	have := newRuleset()
+	var err error
+	if have.exists, err = x.single.ChainExists("filter", OwnChain); err != nil {
+		return have, err
+	}
+	for _, chain := range builtIn {
+		lines, err := x.single.List("filter", chain)
+		if err != nil {
+			return have, err
+		}
+		have.noteJumps(chain, lines)
+	}
+	if !have.exists {
+		return have, nil
+	}
+	lines, err := x.single.List("filter", OwnChain)
+	if err != nil {
+		return have, err
+	}
+	have.noteRules(lines)
+	return have, nil
+}
+
+func (x *xtables) add(ctx context.Context, addresses []netip.Addr) error {
+	have, err := x.read()
+	if err != nil {
+		return err
+	}
+	return x.change(ctx, have.adding(addresses))
+}
+
+func (x *xtables) remove(ctx context.Context, addresses []netip.Addr) error {
+	have, err := x.read()
+	if err != nil {
+		return err
+	}
+	return x.change(ctx, have.removing(addresses))
+}
+
+// change runs commands as one step.
+func (x *xtables) change(ctx context.Context, commands []string) error {
+	if len(commands) == 0 {
+		return nil
+	}
+	script := "*filter\n" + strings.Join(commands, "\n") + "\nCOMMIT\n"
+	args := []string{"--noflush"}
+	if x.waits() {
+		args = append(args, "--wait", strconv.Itoa(patience))
+	}
+	r, err := x.runner.Run(ctx, sysexec.Command{Path: x.restore, Args: args, Stdin: []byte(script), Timeout: restoreLimit})
+	if err != nil {
+		return err
+	}
+	if r.Exit != 0 {
+		return fmt.Errorf("%w: %s ended with status %d: %s", errRefused, filepath.Base(x.restore), r.Exit, sanitize.Text(string(r.Stderr), 200))
+	}
+	return nil
+}
+
+// errRefused says that iptables-restore changed nothing. Another program may
+// have changed the rules that it was to change.
+var errRefused = errors.New("refused")
+
+// waits says whether iptables-restore knows --wait, which is of version 1.6.2.
+func (x *xtables) waits() bool {
+	a, b, c := x.single.GetIptablesVersion()
+	return slices.Compare([]int{a, b, c}, []int{1, 6, 2}) >= 0
+}
+
+// retryAll repeats what failed, as iptables does not tell a passing failure
+// from another.
+func retryAll(ctx context.Context, do func() error) error {
+	var err error
+	for range attempts {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var program *iptables.Error
+		if err = do(); err == nil || !errors.Is(err, errRefused) && !errors.As(err, &program) {
+			return err
+		}
+	}
+	return err
+}
+
+func unavailable(f xfamily, err error) error {
+	if errors.Is(err, errMissing) || errors.Is(err, errNoFamily) {
+		return fault.New(fault.NoFirewall, f.name+" cannot be filtered here: "+err.Error()+".").WithFix("Install nftables, or iptables with " + f.program + ".")
+	}
+	return xError(f, err)
+}
+
+// xError gives a failure its code.
+func xError(f xfamily, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	case os.Geteuid() != 0:
+		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
+	default:
+		return fault.Wrap(fault.FirewallFailed, f.program+" did not do what was asked", err)
+	}
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocklist
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/testenv"
+)
+
+// Right after it took tens of thousands of addresses the kernel shows a part of
+// them, which is neither a failure nor all that there is.
+func TestLargeListIsRestoredAndTakenOverWhole(t *testing.T) {
+	testenv.Program(t, "nft", "nftables")
+	if !testenv.Isolated(t) {
+		return
+	}
+	const many = 50_000
+	path := filepath.Join(t.TempDir(), "blocklist.json")
+	list := blocklist.New(path, func(context.Context) (blocklist.Backend, error) { return Nftables{}, nil }, NewSurroundings("/"), nil, nil)
+	for range 4 {
+		must(t, os.WriteFile(path, []byte(listOf(many)), 0o644))
+		if out, err := try("nft flush ruleset"); err != nil {
+			t.Fatal(out)
+		}
+		began := time.Now()
+		r, err := list.Restore(t.Context())
+		if err != nil || r.Added != many {
+			t.Errorf("%d added, %v", r.Added, err)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("restored in %v", took)
+		}
+		must(t, os.Remove(path))
+		if r, err := list.Restore(t.Context()); err != nil || r.Adopted != many || r.Removed != 0 {
+			t.Errorf("%d taken over, %d removed, %v", r.Adopted, r.Removed, err)
+		}
+		must(t, os.Remove(path))
+	}
+}
+
+// listOf is a file with n addresses.
+func listOf(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"version":1,"entries":[` + "\n")
+	for i := range n {
+		if i > 0 {
+			b.WriteString(",\n")
+		}
+		fmt.Fprintf(&b, `{"ip":"10.%d.%d.%d","reason":"x","blocked_by":"root","blocked_at":"2026-03-01T12:00:00Z"}`, i>>16, i>>8&255, i&255)
+	}
+	return b.String() + "\n]}\n"
+}

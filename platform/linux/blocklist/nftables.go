@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/fault"
+)
+
+const (
+	// batch is how many addresses one transaction takes. The kernel refuses a
+	// message that does not fit into the buffer of the socket.
+	batch = 1000
+	// exchange bounds one question or transaction. The kernel answers within
+	// milliseconds.
+	exchange = 10 * time.Second
+	// attempts bounds how often a transaction is built anew because another
+	// program changed the table since it was read.
+	attempts = 10
+	// readings bounds how often all addresses are read until they show twice the
+	// same, apart from each other.
+	readings = 10
+	apart    = 50 * time.Millisecond
+	// single is up to how many addresses are asked for one by one.
+	single = 64
+)
+
+// Nftables is the backend over netlink: sets with a time limit for each
+// element, looked up by base chains that come before those of every firewall. It is safe for
+// concurrent use, by several processes too: whatever belongs together is one transaction.
+type Nftables struct{}
+
+var (
+	_ blocklist.Backend = Nftables{}
+	_ blocklist.Finder  = Nftables{}
+)
+
+// Name implements [blocklist.Backend].
+func (Nftables) Name() string { return "nftables" }
+
+// Abilities implements [blocklist.Backend].
+func (Nftables) Abilities() blocklist.Abilities {
+	return blocklist.Abilities{Expires: true, Directions: []string{"in", "out", "forward"}}
+}
+
+// Add implements [blocklist.Backend]. A table that lost or gained rules is put
+// right in the same transaction.
+func (n Nftables) Add(ctx context.Context, blocks []blocklist.Block) error {
+	blocks, err := distinct(blocks)
+	if err != nil {
+		return err
+	}
+	there, err := n.present(ctx, blocks)
+	if err != nil {
+		return nftError("nftables could not be read", err)
+	}
+	var failed error
+	for part := range slices.Chunk(blocks, batch) {
+		if err := retry(ctx, func(attempt int) error { return n.add(ctx, part, there, attempt) }); err != nil {
+			failed = errors.Join(failed, nftError("nftables did not take the change", err))
+		}
+	}
+	return failed
+}
+
+// present says which of the addresses are there now.
+func (n Nftables) present(ctx context.Context, blocks []blocklist.Block) (map[netip.Addr]bool, error) {
+	addresses := make([]netip.Addr, len(blocks))
+	for i, b := range blocks {
+		addresses[i] = b.Address
+	}
+	var found []blocklist.Block
+	err := retry(ctx, func(int) error {
+		have, err := readLayout(ctx)
+		if err == nil {
+			found, err = readSome(ctx, have, addresses)
+		}
+		return err
+	})
+	there := make(map[netip.Addr]bool, len(found))
+	for _, b := range found {
+		there[b.Address] = true
+	}
+	return there, err
+}
+
+// add is one transaction. When the table does not let itself be put right three
+// times, it is made anew as a whole.
+func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[netip.Addr]bool, attempt int) error {
+	have, err := readLayout(ctx)
+	if err != nil {
+		return err
+	}
+	conn := open(ctx)
+	if have.spoilt() || attempt > 2 && !have.effective() {
+		return n.rebuild(ctx, conn, have, blocks, nil)
+	}
+	if err := have.mend(conn); err != nil {
+		return err
+	}
+	if err := put(conn, blocks, there); err != nil {
+		return err
+	}
+	return conn.Flush()
+}
+
+// rebuild replaces the table by a new one with the addresses of the old one,
+// plus blocks, less gone.
+func (Nftables) rebuild(ctx context.Context, conn *nftables.Conn, have layout, blocks []blocklist.Block, gone []netip.Addr) error {
+	old, err := readWhole(ctx, have)
+	if err != nil {
+		return err
+	}
+	whole := make(map[netip.Addr]blocklist.Block, len(old)+len(blocks))
+	for _, b := range append(old, blocks...) {
+		whole[b.Address] = b
+	}
+	for _, a := range gone {
+		delete(whole, a)
+	}
+	table := ownTable()
+	conn.AddTable(table) // deleting what is not there would fail
+	conn.DelTable(table)
+	if err := (layout{}).mend(conn); err != nil {
+		return err
+	}
+	var list []blocklist.Block
+	for _, b := range whole {
+		list = append(list, b)
+	}
+	for part := range slices.Chunk(list, batch) {
+		if err := put(conn, part, nil); err != nil {
+			return err
+		}
+	}
+	return conn.Flush()
+}
+
+// Remove implements [blocklist.Backend].
+func (n Nftables) Remove(ctx context.Context, addresses []netip.Addr) error {
+	blocks := make([]blocklist.Block, len(addresses))
+	for i, a := range addresses {
+		blocks[i].Address = a
+	}
+	blocks, err := distinct(blocks)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(blocks, batch) {
+		if err := retry(ctx, func(int) error { return n.remove(ctx, part) }); err != nil {
+			return nftError("nftables did not take the change", err)
+		}
+	}
+	return nil
+}
+
+func (n Nftables) remove(ctx context.Context, blocks []blocklist.Block) error {
+	have, err := readLayout(ctx)
+	if err != nil {
+		return err
+	}
+	conn := open(ctx)
+	if have.spoilt() {
+		var gone []netip.Addr
+		for _, b := range blocks {
+			gone = append(gone, b.Address)
+		}
+		return n.rebuild(ctx, conn, have, nil, gone)
+	}
+	for _, f := range families {
+		elements := f.elements(blocks)
+		if len(elements) == 0 || have.sets[f.set] == nil {
+			continue
+		}
+		if err := drop(conn, f.ownSet(), elements); err != nil {
+			return err
+		}
+	}
+	return conn.Flush()
+}
+
+// Loaded implements [blocklist.Backend].
+func (Nftables) Loaded(ctx context.Context) ([]blocklist.Block, bool, error) {
+	var blocks []blocklist.Block
+	effective := false
+	err := retry(ctx, func(int) error {
+		have, err := readLayout(ctx)
+		if err != nil {
+			return err
+		}
+		effective = have.effective()
+		blocks, err = readBlocks(ctx, have)
+		return err
+	})
+	if err != nil {
+		return nil, false, nftError("nftables could not be read", err)
+	}
+	return blocks, effective, nil
+}
+
+// Find implements [blocklist.Finder]. Its cost does not grow with the list.
+func (Nftables) Find(ctx context.Context, address netip.Addr) (block blocklist.Block, found, effective bool, err error) {
+	err = retry(ctx, func(int) error {
+		have, err := readLayout(ctx)
+		if err != nil {
+			return err
+		}
+		effective = have.effective()
+		block, found, err = readBlock(ctx, have, address.Unmap())
+		return err
+	})
+	if err != nil {
+		return blocklist.Block{}, false, false, nftError("nftables could not be read", err)
+	}
+	return block, found, effective, nil
+}
+
+// put adds blocks and renews those that are there. Before Linux 6.12, adding an
+// element again does not change its end; deleting one that has ended meanwhile fails. So
+// these are added, deleted and added, which from outside is one step. It is not done to all,
+// because the kernel lets a transaction wait until what an earlier one deleted is out of use,
+// some 10 ms.
+func put(conn *nftables.Conn, blocks []blocklist.Block, there map[netip.Addr]bool) error {
+	old := slices.DeleteFunc(slices.Clone(blocks), func(b blocklist.Block) bool { return !there[b.Address] })
+	for _, f := range families {
+		if elements := f.elements(old); len(elements) > 0 {
+			if err := drop(conn, f.ownSet(), elements); err != nil {
+				return err
+			}
+		}
+		if elements := f.elements(blocks); len(elements) > 0 {
+			if err := conn.SetAddElements(f.ownSet(), elements); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// drop deletes elements whether they are there or not.
+func drop(conn *nftables.Conn, set *nftables.Set, elements []nftables.SetElement) error {
+	if err := conn.SetAddElements(set, elements); err != nil {
+		return err
+	}
+	return conn.SetDeleteElements(set, elements)
+}
+
+// distinct checks the addresses, writes IPv4 as such, and keeps the last of
+// several blocks of one address.
+func distinct(blocks []blocklist.Block) ([]blocklist.Block, error) {
+	at := make(map[netip.Addr]int, len(blocks))
+	var list []blocklist.Block
+	for _, b := range blocks {
+		if !b.Address.IsValid() || b.Address.Zone() != "" {
+			return nil, fault.New(fault.InvalidIP, "A packet filter blocks whole addresses, without a zone.")
+		}
+		b.Address = b.Address.Unmap()
+		if i, again := at[b.Address]; again {
+			list[i] = b
+			continue
+		}
+		at[b.Address] = len(list)
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+// retry repeats what failed because another program changed the table in
+// between.
+func retry(ctx context.Context, do func(attempt int) error) error {
+	var err error
+	for attempt := range attempts {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err = do(attempt); err == nil || !passing(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func passing(err error) bool {
+	return slices.ContainsFunc([]error{
+		unix.ENOENT, unix.EEXIST, unix.EBUSY, unix.EINTR, unix.EAGAIN, unix.EINVAL, unix.EOPNOTSUPP, errInterrupted,
+	}, func(e error) bool { return errors.Is(err, e) })
+}
+
+// open returns a connection that waits no longer than ctx and exchange allow.
+// Transactions of a whole table need a large buffer.
+func open(ctx context.Context) *nftables.Conn {
+	conn, _ := nftables.New(nftables.WithSockOptions(func(c *netlink.Conn) error { //nolint:errcheck // only a lasting connection can fail
+		return prepare(ctx, c)
+	}))
+	return conn
+}
+
+const sendBuffer = 32 << 20 // bytes, some 250,000 addresses
+
+func prepare(ctx context.Context, c *netlink.Conn) error {
+	deadline := time.Now().Add(exchange)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	if err := c.SetDeadline(deadline); err != nil {
+		return err
+	}
+	// Refusals would carry the whole message back.
+	if err := c.SetOption(netlink.CapAcknowledge, true); err != nil {
+		return err
+	}
+	return c.SetWriteBuffer(sendBuffer)
+}
+
+// nftError gives a failure its code.
+func nftError(what string, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%s: %w", what, context.DeadlineExceeded)
+	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
+		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
+	case errors.Is(err, fs.ErrPermission):
+		return fault.New(fault.FirewallFailed, "The kernel lets not even root change the packet filter here.").
+			WithFix("Another program may own the table inet sentinel, which ends with it, or this container lacks CAP_NET_ADMIN. Look at: sudo nft list tables")
+	case errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT):
+		return fault.New(fault.NoFirewall, "The kernel has no nftables for IPv4 and IPv6.").WithFix("Load it with: modprobe nf_tables")
+	default:
+		return fault.Wrap(fault.FirewallFailed, what, err)
+	}
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocklist
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/firewall"
+)
+
+// A family is one of the two kinds of addresses.
+type family struct {
+	set    string
+	key    nftables.SetDatatype
+	number byte   // NFPROTO_IPV4 or NFPROTO_IPV6
+	source uint32 // where the header holds the source; the destination follows
+	size   uint32 // of an address, in bytes
+}
+
+// families are both, with the offsets of RFC 791 and RFC 8200.
+var families = []family{
+	{"blocked4", nftables.TypeIPAddr, unix.NFPROTO_IPV4, 12, 4},
+	{"blocked6", nftables.TypeIP6Addr, unix.NFPROTO_IPV6, 8, 16},
+}
+
+func (f family) of(a netip.Addr) bool { return a.BitLen() == int(f.size)*8 }
+
+// A hook is one of the own base chains and the ends of a packet it looks at.
+type hook struct {
+	chain        string
+	number       *nftables.ChainHook
+	sources, dst bool
+}
+
+// hooks are all places where a packet of this machine, or one that it
+// forwards, passes. What Docker publishes is forwarded.
+func hooks() []hook {
+	return []hook{
+		{"input", nftables.ChainHookInput, true, false},
+		{"output", nftables.ChainHookOutput, false, true},
+		{"forward", nftables.ChainHookForward, true, true},
+	}
+}
+
+func ownTable() *nftables.Table {
+	return &nftables.Table{Name: firewall.OwnTable, Family: nftables.TableFamilyINet}
+}
+
+func (f family) ownSet() *nftables.Set {
+	return &nftables.Set{Table: ownTable(), Name: f.set, KeyType: f.key, HasTimeout: true}
+}
+
+// ownChain comes before conntrack, NAT and every firewall, so that an
+// established connection is cut as well.
+func (h hook) ownChain() *nftables.Chain {
+	accept := nftables.ChainPolicyAccept
+	return &nftables.Chain{
+		Name: h.chain, Table: ownTable(), Type: nftables.ChainTypeFilter,
+		Hooknum: h.number, Priority: nftables.ChainPriorityRaw, Policy: &accept,
+	}
+}
+
+// rules are those of the chain, in order: "ip saddr @blocked4 counter drop".
+func (h hook) rules() [][]expr.Any {
+	var list [][]expr.Any
+	for _, f := range families {
+		if h.sources {
+			list = append(list, f.rule(f.source))
+		}
+		if h.dst {
+			list = append(list, f.rule(f.source+f.size))
+		}
+	}
+	return list
+}
+
+func (f family) rule(offset uint32) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{f.number}},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: f.size},
+		&expr.Lookup{SourceRegister: 1, SetName: f.set},
+		&expr.Counter{},
+		&expr.Verdict{Kind: expr.VerdictDrop},
+	}
+}
+
+// elements turns the blocks of the family into set elements.
+func (f family) elements(blocks []blocklist.Block) []nftables.SetElement {
+	var list []nftables.SetElement
+	for _, b := range blocks {
+		if f.of(b.Address) {
+			list = append(list, nftables.SetElement{Key: b.Address.AsSlice(), Timeout: limit(b.Left)})
+		}
+	}
+	return list
+}
+
+// limit rounds up to milliseconds: a limit of 0 would be none, and what is over
+// ends at once.
+func limit(left time.Duration) time.Duration {
+	if left == 0 {
+		return 0
+	}
+	return max(time.Millisecond, (left + time.Millisecond - 1).Truncate(time.Millisecond))
+}
+
+// A layout is what is there of the own table.
+type layout struct {
+	table  *nftables.Table // nil: nothing is
+	sets   map[string]*nftables.Set
+	chains map[string]*nftables.Chain
+	rules  map[string][]*nftables.Rule
+}
+
+// spoilt says that the table cannot be put right piece by piece: a set of its
+// name is of another kind.
+func (l layout) spoilt() bool {
+	return slices.ContainsFunc(families, func(f family) bool { s := l.sets[f.set]; return s != nil && !f.fits(s) })
+}
+
+// fits says whether a set can take the addresses. A time limit of the set would
+// end permanent blocks, a size refuse some.
+func (f family) fits(s *nftables.Set) bool {
+	return f.single(s) && s.HasTimeout && s.Timeout == 0 && s.Size == 0
+}
+
+// single says whether the elements of a set are single addresses.
+func (f family) single(s *nftables.Set) bool {
+	return s.KeyType.Name == f.key.Name && s.KeyType.Bytes == f.size && !s.Interval && !s.IsMap && !s.Constant && !s.Concatenation
+}
+
+// holds says whether there is a set of addresses of the family, fit or not.
+func (l layout) holds(f family) bool {
+	s := l.sets[f.set]
+	return s != nil && f.single(s)
+}
+
+// effective says that the table blocks what is in its sets.
+func (l layout) effective() bool {
+	if l.table == nil || dormant(l.table) || l.spoilt() {
+		return false
+	}
+	missing := slices.ContainsFunc(families, func(f family) bool { return l.sets[f.set] == nil })
+	return !missing && !slices.ContainsFunc(hooks(), func(h hook) bool { return !l.based(h) || !l.intact(h) })
+}
+
+// dormant looks for the flag in either byte order, as the library reads the
+// wrong one.
+func dormant(t *nftables.Table) bool {
+	const flag = 1 // NFT_TABLE_F_DORMANT
+	return (t.Flags|bits.ReverseBytes32(t.Flags))&flag != 0
+}
+
+// based says whether the chain hangs where it should.
+func (l layout) based(h hook) bool {
+	c, want := l.chains[h.chain], h.ownChain()
+	return c != nil && c.Type == want.Type && c.Hooknum != nil && *c.Hooknum == *want.Hooknum &&
+		c.Priority != nil && *c.Priority == *want.Priority
+}
+
+// intact says whether the chain has the own rules and no other: an accept
+// before them would let through what they block.
+func (l layout) intact(h hook) bool {
+	want, have := h.rules(), l.rules[h.chain]
+	policy := l.chains[h.chain].Policy
+	if policy == nil || *policy != nftables.ChainPolicyAccept {
+		return false
+	}
+	return slices.EqualFunc(have, want, func(r *nftables.Rule, w []expr.Any) bool { return same(r.Exprs, w) })
+}
+
+func same(have, want []expr.Any) bool {
+	return slices.EqualFunc(have, want, func(a, b expr.Any) bool {
+		switch a := a.(type) {
+		case *expr.Counter:
+			_, counter := b.(*expr.Counter)
+			return counter
+		case *expr.Lookup:
+			b, lookup := b.(*expr.Lookup)
+			return lookup && a.SourceRegister == b.SourceRegister && a.SetName == b.SetName && !a.Invert && !a.IsDestRegSet
+		default:
+			return reflect.DeepEqual(a, b)
+		}
+	})
+}
+
+// mend adds to the transaction what makes the table effective. Chains keep
+// their place and sets their addresses: in no moment does a packet find less than before.
+func (l layout) mend(conn *nftables.Conn) error {
+	if l.effective() {
+		return nil
+	}
+	conn.AddTable(ownTable()) // wakes one that is dormant
+	for _, f := range families {
+		if l.sets[f.set] == nil {
+			if err := conn.AddSet(f.ownSet(), nil); err != nil {
+				return err
+			}
+		}
+	}
+	for _, h := range hooks() {
+		l.mendChain(conn, h)
+	}
+	return nil
+}
+
+func (l layout) mendChain(conn *nftables.Conn, h hook) {
+	chain, based := h.ownChain(), l.based(h)
+	if based && l.intact(h) {
+		return
+	}
+	if l.chains[h.chain] != nil && !based {
+		conn.FlushChain(chain)
+		conn.DelChain(chain)
+	}
+	conn.AddChain(chain)
+	conn.FlushChain(chain) // another process may have made it meanwhile
+	for _, r := range h.rules() {
+		conn.AddRule(&nftables.Rule{Table: chain.Table, Chain: chain, Exprs: r})
+	}
+}
+
+// readLayout reads the own table without the elements of its sets.
+func readLayout(ctx context.Context) (layout, error) {
+	l := layout{sets: map[string]*nftables.Set{}, chains: map[string]*nftables.Chain{}, rules: map[string][]*nftables.Rule{}}
+	conn, own := open(ctx), ownTable()
+	tables, err := conn.ListTablesOfFamily(own.Family)
+	if err != nil {
+		return l, err
+	}
+	at := slices.IndexFunc(tables, func(t *nftables.Table) bool { return t.Name == own.Name })
+	if at < 0 {
+		return l, nil
+	}
+	l.table = tables[at]
+	sets, err := conn.GetSets(own)
+	if err != nil {
+		return l, vanished(err)
+	}
+	for _, s := range sets {
+		l.sets[s.Name] = s
+	}
+	return l, l.readChains(conn)
+}
+
+func (l layout) readChains(conn *nftables.Conn) error {
+	own := ownTable()
+	chains, err := conn.ListChainsOfTableFamily(own.Family)
+	if err != nil {
+		return err
+	}
+	for _, c := range chains {
+		if c.Table.Name != own.Name {
+			continue
+		}
+		l.chains[c.Name] = c
+		if !slices.ContainsFunc(hooks(), func(h hook) bool { return h.chain == c.Name }) {
+			continue
+		}
+		if l.rules[c.Name], err = conn.GetRules(own, c); err != nil {
+			return vanished(err)
+		}
+	}
+	return nil
+}
+
+// vanished marks the failure to read something that was there a moment ago.
+// The library hands the kernel's error on as text alone.
+func vanished(err error) error { return fmt.Errorf("%w: %w", errInterrupted, err) }

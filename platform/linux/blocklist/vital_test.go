@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocklist
+
+import (
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/testenv"
+)
+
+// vitals reads what is vital below root, by prefix.
+func vitals(t *testing.T, root string) map[string]string {
+	t.Helper()
+	list, err := NewSurroundings(root).Vital(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, v := range list {
+		if old := found[v.Prefix.String()]; old == "" || v.Why < old {
+			found[v.Prefix.String()] = v.Why
+		}
+		if v.Own != strings.HasPrefix(v.Why, "an address of this machine") {
+			t.Errorf("%s is %s, own %v", v.Prefix, v.Why, v.Own)
+		}
+	}
+	return found
+}
+
+func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
+	testenv.Program(t, "ip", "iproute2")
+	if !testenv.Isolated(t) {
+		return
+	}
+	for _, command := range []string{
+		"ip link add d0 type veth peer name p0", "ip link set d0 up", "ip link set p0 up", "ip link add d1 type veth peer name p1",
+		"ip addr add 192.0.2.10/24 dev d0", "ip addr add 2001:db8::10/64 dev d0 nodad",
+		"ip addr add 198.51.100.10/31 dev d1", "ip addr add 2001:db8:9::1/64 dev d1", // which is down
+		"ip route add default via 192.0.2.1 metric 10",
+		"ip route add default nexthop via 192.0.2.2 nexthop via 192.0.2.3",
+		"ip route add 128.0.0.0/1 via 192.0.2.4",
+		"ip -4 route add 0.0.0.0/0 via inet6 fe80::4 dev d0 metric 20",
+		"ip route add default via 192.0.2.5 table 1000",
+		"ip route add 203.0.113.0/24 via 192.0.2.6",
+		"ip route add local 203.0.113.128/25 dev lo table local",
+		"ip route add local default dev lo table 100", "ip route add local 203.0.113.0/26 dev lo table 100",
+		"ip nexthop add id 7 via 192.0.2.7 dev d0", "ip route add default nhid 7 metric 30",
+		"ip -6 route add default via fe80::1 dev d0", "ip -6 route add default via 2001:db8::1 table 1000",
+		"ip -6 route add default metric 5000 nexthop via 2001:db8::2 dev d0 nexthop via fe80::3 dev d0",
+	} {
+		run(t, command)
+	}
+	root := testenv.Plant(t, map[string]string{
+		"proc/1/stat":                            "1 (init) S 0 1 1 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 0 0 0\n",
+		"etc/resolv.conf":                        "# made by hand\nnameserver 127.0.0.53\nnameserver 2001:db8::53\nnameserver fe80::53%d0\noptions edns0\nsearch nameserver 192.0.2.99\nsortlist 192.0.2.98\n",
+		"run/systemd/resolve/resolv.conf":        "nameserver 192.0.2.53\nnameserver\nnameserver example.org\n",
+		"run/NetworkManager/no-stub-resolv.conf": "nameserver 192.0.2.54",
+		"run/dnsmasq/resolv.conf":                "nameserver ::ffff:192.0.2.55\n",
+	})
+	told := vitals(t, root)
+	run(t, "sysctl -qw net.ipv4.nexthop_compat_mode=0")
+	found := vitals(t, root)
+	if diff := cmp.Diff(told, found); diff != "" {
+		t.Errorf("what is vital depends on how the kernel tells nexthop objects: %s", diff)
+	}
+	const server = "a name server of this machine"
+	want := map[string]string{
+		"192.0.2.10/32": "an address of this machine", "2001:db8::10/128": "an address of this machine",
+		"198.51.100.10/32": "an address of this machine", "2001:db8:9::1/128": "an address of this machine, on d1", "192.0.2.255/32": "a broadcast address of a network of this machine",
+		"192.0.2.1/32": gatewayWhy, "192.0.2.2/32": gatewayWhy, "192.0.2.3/32": gatewayWhy, "192.0.2.4/32": gatewayWhy,
+		"192.0.2.5/32": gatewayWhy, "192.0.2.7/32": gatewayWhy, "fe80::4/128": gatewayWhy, "203.0.113.128/25": "an address of this machine",
+		"fe80::1/128": gatewayWhy, "2001:db8::1/128": gatewayWhy, "2001:db8::2/128": gatewayWhy, "fe80::3/128": gatewayWhy,
+		"127.0.0.53/32": server, "2001:db8::53/128": server, "fe80::53/128": server, "192.0.2.53/32": server, "192.0.2.54/32": server, "192.0.2.55/32": server,
+		"127.0.0.0/8": "an address of this machine", "127.0.0.1/32": "an address of this machine", "::1/128": "an address of this machine",
+	}
+	for prefix, why := range want {
+		if found[prefix] != why {
+			t.Errorf("%s is %q, want %q", prefix, found[prefix], why)
+		}
+		delete(found, prefix)
+	}
+	for prefix, why := range found {
+		// Made by the kernel: link-local addresses, and broadcasts of older kernels.
+		if !strings.HasPrefix(prefix, "fe80::") && !strings.HasSuffix(prefix, ".0/32") && prefix != "127.255.255.255/32" {
+			t.Errorf("%s is %s", prefix, why)
+		}
+	}
+}
+
+func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"etc/resolv.conf/": "", "run/systemd/resolve/resolv.conf": "nameserver 192.0.2.53\n"})
+	list, err := NewSurroundings(root).Vital(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "name servers: /etc/resolv.conf: not a regular file") || !strings.Contains(err.Error(), "SSH sessions: ") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if !slices.Contains(list, vital(netip.MustParseAddr("192.0.2.53"), "a name server of this machine")) {
+		t.Errorf("the rest is lost: %v", list)
+	}
+}
+
+func TestSessionIsWhoLoggedIn(t *testing.T) {
+	line := func(name, title string, uid int) holder { return holder{name, strings.Fields(title), uid} }
+	for name, c := range map[string]struct {
+		holders []holder
+		want    bool
+	}{
+		"a user":                 {[]holder{line("sshd", "sshd: ann [priv]", 0), line("sshd", "sshd: ann@pts/0", 1000)}, true},
+		"root":                   {[]holder{line("sshd", "sshd: root@pts/0", 0)}, true},
+		"without a terminal":     {[]holder{line("sshd", "sshd: ann [priv]", 0), line("sshd", "sshd: ann@notty", 1000)}, true},
+		"a newer sshd":           {[]holder{line("sshd-session", "sshd-session: ann [priv]", 0), line("sshd-session", "sshd-session: ann@pts/0", 1000)}, true},
+		"dropbear":               {[]holder{line("dropbear", "/usr/sbin/dropbear -R -p 22", 0)}, true},
+		"waiting":                {[]holder{line("sshd", "sshd: root [priv]", 0), line("sshd", "sshd: root [net]", 105)}, false},
+		"waiting as nobody":      {[]holder{line("sshd", "sshd: unknown [priv]", 0), line("sshd", "sshd: unknown [net]", 105)}, false},
+		"just accepted":          {[]holder{line("sshd", "sshd: [accepted]", 0), line("sshd", "sshd: [net]", 105)}, false},
+		"just begun":             {[]holder{line("sshd", "/usr/sbin/sshd -D -R", 0)}, false},
+		"just begun, activated":  {[]holder{line("sshd", "sshd -i", 0)}, false},
+		"in the server":          {[]holder{line("sshd", "sshd: /usr/sbin/sshd -D [listener] 1 of 10-100 startups", 0)}, false},
+		"waiting in a newer one": {[]holder{line("sshd-session", "sshd-session: root [priv]", 0), line("sshd-auth", "sshd-auth: root [net]", 105)}, false},
+		"somebody's process of that name": {
+			[]holder{line("sshd", "sshd: root@pts/0", 1000)}, false,
+		},
+		"a title that cannot be read": {[]holder{line("sshd", "", 0)}, true},
+	} {
+		if got := isSession(c.holders); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// sshUnits make a server that listens by itself, and one behind a socket of
+// systemd as Debian has it.
+var sshUnits = map[string]string{
+	"plain-ssh.service":   "[Service]\nExecStart=/usr/sbin/sshd -D -o Port=2201 -o PidFile=none -o UsePAM=no -o PermitRootLogin=yes -o StrictModes=no -o AuthorizedKeysFile=/tmp/key.pub\nRuntimeDirectory=sshd\nRuntimeDirectoryPreserve=yes\n",
+	"socket-ssh.socket":   "[Socket]\nListenStream=2202\nAccept=yes\n",
+	"socket-ssh@.service": "[Service]\nExecStart=-/usr/sbin/sshd -i -o UsePAM=no -o PermitRootLogin=yes -o StrictModes=no -o AuthorizedKeysFile=/tmp/key.pub\nStandardInput=socket\nRuntimeDirectory=sshd\nRuntimeDirectoryPreserve=yes\n",
+}
+
+// Real servers and real sessions; who has only connected is none.
+func TestSSHSessionsAreFound(t *testing.T) {
+	if !testenv.Booted(t, sshUnits) {
+		return
+	}
+	const here, ann, root, eve = "192.0.2.1", "192.0.2.21", "192.0.2.22", "192.0.2.66"
+	for _, command := range []string{
+		"ip link add d0 type veth peer name p0", "ip link set d0 up",
+		"ip addr add " + here + "/24 dev d0", "ip addr add " + ann + "/24 dev d0", "ip addr add " + root + "/24 dev d0", "ip addr add " + eve + "/24 dev d0",
+		"ssh-keygen -A", "useradd -m -p * ann", "ssh-keygen -q -t ed25519 -N  -f /tmp/key",
+	} {
+		words := strings.Split(command, " ")
+		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
+	}
+	os.Chmod("/tmp/key.pub", 0o644)
+	run(t, "systemctl start --no-block plain-ssh.service socket-ssh.socket")
+	want := map[string]bool{}
+	for port, user := range map[string]string{"2201": "ann", "2202": "root"} {
+		from := map[string]string{"ann": ann, "root": root}[user]
+		session(t, from, here, port, user)
+		want[from] = true
+		for range 2 {
+			knock(t, eve, net.JoinHostPort(here, port))
+		}
+	}
+	peers := map[string]bool{}
+	for began := time.Now(); time.Since(began) < 5*time.Second && len(peers) < len(want); pause(20 * time.Millisecond) {
+		peers = sessionPeers(t)
+	}
+	if diff := cmp.Diff(want, peers); diff != "" {
+		out, _ := try("ps -eo pid,user,comm,args")
+		t.Errorf("sessions: %s\n%s", diff, out)
+	}
+	if peers[eve] {
+		t.Error("who has not logged in has a session")
+	}
+}
+
+func sessionPeers(t *testing.T) map[string]bool {
+	t.Helper()
+	list, err := NewSurroundings("/").sessions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	peers := map[string]bool{}
+	for _, v := range list {
+		peers[v.remote.String()] = true
+	}
+	return peers
+}
+
+// session logs in and stays until the test ends.
+func session(t *testing.T, from, to, port, user string) {
+	t.Helper()
+	for began := time.Now(); ; pause(50 * time.Millisecond) {
+		cmd := exec.Command("ssh", "-b", from, "-p", port, "-i", "/tmp/key", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes",
+			user+"@"+to, "echo in && exec sleep 60")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		word := make([]byte, 2)
+		if n, _ := out.Read(word); n == 2 && string(word) == "in" {
+			t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+			return
+		}
+		cmd.Wait()
+		if time.Since(began) > 20*time.Second {
+			logs, _ := try("journalctl -n 30 --no-pager")
+			t.Fatalf("%s cannot log in at port %s: %s", user, port, logs)
+		}
+	}
+}
+
+// knock connects, waits for the server's greeting, and goes no further.
+func knock(t *testing.T, from, to string) {
+	t.Helper()
+	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.Dial("tcp", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := conn.Read(make([]byte, 4)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Write([]byte("SSH-2.0-knock\r\n"))
+}
+
+func TestRoutesAreParsed(t *testing.T) {
+	route := func(text string) []byte {
+		b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	gateway := func(a string) []blocklist.Vital { return []blocklist.Vital{vital(netip.MustParseAddr(a), gatewayWhy)} }
+	for name, c := range map[string]struct {
+		message string
+		want    []blocklist.Vital
+		err     error
+	}{
+		"a default route":        {"02000000 fe040001 00000000 08000500 c0000201", gateway("192.0.2.1"), nil},
+		"into a tunnel":          {"02000000 fe04fd01 00000000 08000400 03000000", nil, nil},
+		"a network":              {"02180000 fe040001 00000000 08000100 c6336400 08000500 c0000201", nil, nil},
+		"unreachable":            {"02000000 fe040007 00000000", nil, nil},
+		"of MPLS":                {"1c000000 fe040001 00000000", nil, nil},
+		"by an object":           {"02000000 fe040001 00000000 08001e00 07000000", nil, errNextHop},
+		"by an object, told":     {"02000000 fe040001 00000000 08001e00 07000000 08000500 c0000201", gateway("192.0.2.1"), nil},
+		"no gateway yet":         {"02000000 fe040001 00000000 08000500 00000000", nil, nil},
+		"short":                  {"02000000 fe04", nil, errFormat},
+		"an odd gateway":         {"02000000 fe040001 00000000 07000500 c0000200", nil, errFormat},
+		"an attribute too long":  {"02000000 fe040001 00000000 09000500 c0000201", nil, errFormat},
+		"a hop too long":         {"02000000 fe040001 00000000 0c000900 09000000 03000000", nil, errFormat},
+		"a prefix too long":      {"02210000 ff00fe02 00000000 08000100 c0000201", nil, errFormat},
+		"half of the Internet":   {"02010000 fe040001 00000000 08000100 80000000 08000500 c0000204", gateway("192.0.2.4"), nil},
+		"local in another table": {"02000000 64000002 00000000", nil, nil},
+		"local":                  {"02200000 ff00fe02 00000000 08000100 c000020a", []blocklist.Vital{{Prefix: netip.MustParsePrefix("192.0.2.10/32"), Why: "an address of this machine", Own: true}}, nil},
+	} {
+		got, err := parseRoute(route(c.message))
+		if !errors.Is(err, c.err) || (c.err == nil) != (err == nil) {
+			t.Errorf("%s: %v, want %v", name, err, c.err)
+		}
+		if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func FuzzNextHop(f *testing.F) {
+	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x08\x00\x06\x00\xc0\x00\x02\x07"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, _ := parseNextHop(b)
+		for _, v := range list {
+			if !v.Prefix.IsSingleIP() || v.Why != gatewayWhy {
+				t.Errorf("%x is %v", b, v)
+			}
+		}
+	})
+}
+
+func FuzzRoute(f *testing.F) {
+	f.Add([]byte("\x02\x00\x00\x00\xfe\x04\x00\x01\x00\x00\x00\x00\x08\x00\x05\x00\xc0\x00\x02\x01"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, _ := parseRoute(b)
+		for _, v := range list {
+			if !v.Prefix.IsValid() || v.Why == "" || v.Prefix.Addr().IsUnspecified() && v.Why == gatewayWhy {
+				t.Errorf("%x is %v", b, v)
+			}
+		}
+	})
+}
+
+func FuzzResolvers(f *testing.F) {
+	f.Add("nameserver 192.0.2.1\nnameserver fe80::1%eth0\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, a := range parseResolvers(text) {
+			if !a.IsValid() || !strings.Contains(text, "nameserver") {
+				t.Errorf("%q names %v", text, a)
+			}
+		}
+	})
+}
+
+func TestSocketsOfAProcessAreFound(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"proc/9/fd/": "", "proc/8/fd/": ""})
+	for name, target := range map[string]string{"0": "/dev/null", "3": "socket:[12]", "4": "pipe:[13]", "5": "socket:[14]", "6": "socket:[x]", "7": "12"} {
+		if err := os.Symlink(target, filepath.Join(root, "proc", "9", "fd", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := NewSurroundings(root)
+	got, err := s.sockets(9)
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, []uint64{12, 14}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := s.sockets(8); err != nil || len(got) != 0 {
+		t.Errorf("nothing open: %v, %v", got, err)
+	}
+	if _, err := s.sockets(7); !gone(err) {
+		t.Errorf("ended: %v", err)
+	}
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/firewall"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+// quiet is a machine without systemd.
+type quiet struct{}
+
+func (quiet) running() bool                                      { return false }
+func (quiet) state(context.Context, string) unit                 { return unit{} }
+func (quiet) listen(context.Context, []string) ([]string, error) { return nil, nil }
+func (quiet) enable(context.Context, string) error               { return errors.New("no systemd") }
+func (quiet) disable(context.Context, string) error              { return errors.New("no systemd") }
+func (quiet) start(context.Context, string) error                { return errors.New("no systemd") }
+func (quiet) stop(context.Context, string) error                 { return errors.New("no systemd") }
+
+// A plain wall has no manager installed and its SSH server on port 2222, which
+// a test cannot have in a namespace without it.
+type plain struct{ *Wall }
+
+func newPlain(t *testing.T) plain {
+	t.Helper()
+	if err := unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755"); err != nil {
+		t.Fatal(err)
+	}
+	w := New(sysexec.Host{})
+	w.units, w.installed = quiet{}, func(string) bool { return false }
+	return plain{w}
+}
+
+var ssh = firewall.Port{Number: 2222, Protocol: "tcp"}
+
+func (p plain) Doors(ctx context.Context) (firewall.Doors, error) {
+	d, err := p.Wall.Doors(ctx)
+	d.Remote = []firewall.Port{ssh}
+	return d, err
+}
+
+func kernel(t *testing.T) firewall.Source {
+	t.Helper()
+	return NewSource("/", sysexec.Host{})
+}
+
+func enable(t *testing.T, source firewall.Source, w firewall.Wall) firewall.Enabled {
+	t.Helper()
+	plan, err := firewall.PlanEnable(t.Context(), source, w, firewall.EnableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := plan.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func TestOwnRulesLetInOnlyWhatTheyMust(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	w, source := newPlain(t), kernel(t)
+	here, beyond := newNeighbour(t, 1), newNeighbour(t, 2)
+	os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
+	for _, port := range []string{"2222", "8080"} {
+		serve(t, port)
+		here.reaches(port, true)
+	}
+	beyond.do(func() {
+		l, err := net.Listen("tcp", ":8080")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		echoAll(t, l)
+	})
+	before4, before6 := open8080(t, here, here.gateway()), open8080(t, here, here.gateway6())
+
+	plan, err := firewall.PlanEnable(t.Context(), source, w, firewall.EnableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rules, _, _ := loaded(); rules != nil {
+		t.Error("planning has loaded rules")
+	}
+	if p := plan.Preview(); p.FirewallStatus != firewall.Active || !p.Changed || !strings.Contains(plan.Summary(), "2222/tcp") {
+		t.Errorf("the plan: %+v", p)
+	}
+	done, err := plan.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done.FirewallStatus != firewall.Active || !done.Changed || done.Manager != firewall.Nftables || *done.Persistent ||
+		!slices.Equal(done.AllowedPorts, []firewall.Port{ssh}) || !strings.Contains(done.Details, "systemd does not run here") {
+		t.Errorf("got %+v", done)
+	}
+	if len(done.Closes) != 1 || done.Closes[0].String() != "8080/tcp" || !strings.HasPrefix(done.Closes[0].Process, "wall.test") {
+		t.Errorf("closes %+v", done.Closes)
+	}
+	here.reaches("2222", true)
+	here.reaches("8080", false)
+	echo(t, "IPv4 connection from before", before4)
+	echo(t, "IPv6 connection from before", before6)
+	serve(t, "8081")
+	here.reaches("8081", false)
+	command(t, fmt.Sprintf("nsenter -t %d -n ip neigh flush all", here.pid))
+	command(t, "ip neigh flush all")
+	here.pings("ip4:icmp", here.gateway(), 8, 0)
+	here.pings("ip6:ipv6-icmp", here.gateway6(), 128, 129)
+	outgoing(t, here)
+	if c, err := here.dial(net.JoinHostPort(beyond.address(), "8080"), patience); err != nil {
+		t.Errorf("forwarding: %v", err)
+	} else {
+		echo(t, "forwarded", c)
+	}
+
+	again := enable(t, source, w)
+	if again.Changed || again.FirewallStatus != firewall.Active || again.Manager != firewall.Nftables || !strings.Contains(again.Details, "already") {
+		t.Errorf("again: %+v", again)
+	}
+	flush(t)
+	here.reaches("8080", true)
+	for _, want := range []bool{true, false} {
+		if restored, err := w.Restore(t.Context(), source); restored != want || err != nil {
+			t.Errorf("restored %v, %v; want %v", restored, err, want)
+		}
+		here.reaches("8080", false)
+		here.reaches("2222", true)
+	}
+	echo(t, "connection from before the flush", before4)
+}
+
+func open8080(t *testing.T, from *neighbour, host string) net.Conn {
+	t.Helper()
+	c, err := from.dial(net.JoinHostPort(host, "8080"), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	echo(t, "before", c)
+	return c
+}
+
+// outgoing asserts that this host still reaches others.
+func outgoing(t *testing.T, to *neighbour) {
+	t.Helper()
+	to.do(func() {
+		l, err := net.Listen("tcp", ":7070")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		echoAll(t, l)
+	})
+	c, err := net.DialTimeout("tcp", net.JoinHostPort(to.address(), "7070"), patience)
+	if err != nil {
+		t.Errorf("this host does not reach others: %v", err)
+		return
+	}
+	defer c.Close()
+	echo(t, "outgoing", c)
+}
+
+func flush(t *testing.T) {
+	t.Helper()
+	conn, err := nftables.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.FlushRuleset()
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forgetful shows the rules until the second look.
+type forgetful struct {
+	firewall.Source
+	looks int
+}
+
+func (f *forgetful) Firewall(ctx context.Context) firewall.Facts {
+	f.looks++
+	if f.looks > 1 {
+		return firewall.Facts{}
+	}
+	return f.Source.Firewall(ctx)
+}
+
+func TestOwnRulesThatDoNotShowAreTakenBack(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	w := newPlain(t)
+	plan, err := firewall.PlanEnable(t.Context(), &forgetful{Source: kernel(t)}, w, firewall.EnableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = plan.Do(t.Context())
+	var failed *fault.Error
+	if !errors.As(err, &failed) || failed.Code != fault.FirewallFailed || !strings.Contains(failed.Message, "taken back") {
+		t.Errorf("got %v", err)
+	}
+	if out := command(t, "nft list ruleset"); out != "" {
+		t.Errorf("left behind:\n%s", out)
+	}
+	if _, err := os.Stat(StatePath); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the state file: %v", err)
+	}
+}
+
+func TestDamagedOwnRulesAreSeenAndMended(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	w, source := newPlain(t), kernel(t)
+	enable(t, source, w)
+	const chain = " inet sentinel_firewall input "
+	first := strings.Fields(strings.Split(command(t, "nft -a list chain"+chain), "handle ")[2])[0]
+	for _, damage := range []string{
+		"nft flush chain" + chain, "nft insert rule" + chain + "tcp dport 2222 drop", "nft delete table inet sentinel_firewall",
+		"nft insert rule" + chain + "reject", "nft delete rule" + chain + "handle " + first,
+	} {
+		if strings.Contains(damage, "handle") {
+			first = strings.Fields(strings.Split(command(t, "nft -a list chain"+chain), "handle ")[2])[0]
+			damage = "nft delete rule" + chain + "handle " + first
+		}
+		command(t, damage)
+		if restored, err := w.Restore(t.Context(), source); !restored || err != nil {
+			t.Errorf("%s: restored %v, %v", damage, restored, err)
+		}
+		rules, ok, err := loaded()
+		if !ok || err != nil || !whole(rules, []firewall.Port{ssh}) {
+			t.Errorf("%s: not mended: %v %v", damage, ok, err)
+		}
+	}
+	for _, harmless := range []string{"nft insert rule" + chain + "tcp dport 443 accept", "nft add rule" + chain + "tcp dport 80 accept"} {
+		command(t, harmless)
+		if restored, err := w.Restore(t.Context(), source); restored || err != nil {
+			t.Errorf("%s: restored %v, %v", harmless, restored, err)
+		}
+	}
+}
+
+func TestRestoreLeavesOthersTheirFirewall(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	w, source := newPlain(t), kernel(t)
+	if restored, err := w.Restore(t.Context(), source); restored || err != nil {
+		t.Errorf("never switched on: %v, %v", restored, err)
+	}
+	enable(t, source, w)
+	flush(t)
+	command(t, "nft add table inet theirs")
+	command(t, "nft add chain inet theirs in { type filter hook input priority 0 ; policy accept ; }")
+	command(t, "nft add rule inet theirs in tcp dport 23 drop")
+	if restored, err := w.Restore(t.Context(), source); restored || err != nil {
+		t.Errorf("beside another firewall: %v, %v", restored, err)
+	}
+	flush(t)
+	for content, want := range map[string]fault.Code{"{": fault.StateCorrupt, `{"version":1,"allow":[]}`: "", `{"version":1}`: fault.StateCorrupt} {
+		if err := os.WriteFile(StatePath, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.Restore(t.Context(), source)
+		var known *fault.Error
+		if errors.As(err, &known) != (want != "") || known != nil && known.Code != want {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+	os.Chmod(StatePath, 0o666)
+	if _, err := w.Restore(t.Context(), source); err == nil {
+		t.Error("a definition that everyone can write was believed")
+	}
+}
+
+func TestDefinitionThatItsOwnerEditsTakesEffect(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	w, source := newPlain(t), kernel(t)
+	here := newNeighbour(t, 1)
+	enable(t, source, w)
+	serve(t, "2222")
+	serve(t, "8080")
+	for _, step := range []struct {
+		allow    string
+		ssh, web bool
+	}{{`["2222/tcp","8080/tcp"]`, true, true}, {`["2222/tcp"]`, true, false}, {`["8080/tcp","53/udp"]`, false, true}} {
+		if err := os.WriteFile(StatePath, []byte(`{"version":1,"allow":`+step.allow+`}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if missing, err := w.Missing(t.Context(), source); !missing || err != nil {
+			t.Errorf("%s: missing %v, %v", step.allow, missing, err)
+		}
+		if restored, err := w.Restore(t.Context(), source); !restored || err != nil {
+			t.Errorf("%s: restored %v, %v", step.allow, restored, err)
+		}
+		if missing, err := w.Missing(t.Context(), source); missing || err != nil {
+			t.Errorf("%s, afterwards: missing %v, %v", step.allow, missing, err)
+		}
+		here.reaches("2222", step.ssh)
+		here.reaches("8080", step.web)
+	}
+	os.WriteFile(StatePath, []byte(`{"version":1,"allow":["443/tcp"]}`), 0o644)
+	flush(t)
+	again := enable(t, source, w)
+	if raw, err := os.ReadFile(StatePath); err != nil || string(raw) != `{"version":1,"allow":["443/tcp","2222/tcp"]}`+"\n" || !again.Changed {
+		t.Errorf("switched on again, the definition is %s, %v", raw, err)
+	}
+	if rules, _, _ := loaded(); whole(rules, []firewall.Port{tcp(443), ssh, tcp(80)}) || !whole(rules, []firewall.Port{tcp(443), ssh}) {
+		t.Error("rules are whole that lack a port, or are not that have all")
+	}
+}
+
+func TestManyOpenConnectionsFitIntoOneTransaction(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	for set, prefix := range map[string]string{"before4": "198.51.100.1", "before6": "2001:db8::1"} {
+		var flows []flow
+		for n := range maxFlows {
+			flows = append(flows, flow{netip.AddrPortFrom(netip.MustParseAddr(prefix), uint16(1000+n)), 8080})
+		}
+		if err := load([]firewall.Port{ssh}, append(flows, flows[0])); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(command(t, "nft list set inet sentinel_firewall "+set), prefix+" . "); got != maxFlows {
+			t.Errorf("%s holds %d of %d", set, got, maxFlows)
+		}
+	}
+	if out := command(t, "nft list ruleset"); strings.Count(out, "table ") != 1 || strings.Count(out, "let in") != 1 {
+		t.Errorf("loading twice left more than one rule set:\n%.3000s", out)
+	}
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package firewall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/firewall"
+	"sentinel/internal/network"
+	"sentinel/internal/sysexec"
+	linuxnetwork "sentinel/platform/linux/network"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/unix/hostfile"
+)
+
+// maxSockets bounds how many sockets are looked at, of the exposed ones and of
+// the established ones each.
+const maxSockets = 50000
+
+// sockets are what is needed of the machine to find the ways in.
+type sockets struct {
+	network   network.Source
+	uid       func(pid int) (int, error) // real user id of a process
+	process   func(pid int) (procfs.ProcessStat, error)
+	ephemeral func() (low, high uint16)         // ports that clients get by themselves
+	tunnel    func(local netip.Addr) tunnelKind // of the interface with the address
+}
+
+func liveSockets() sockets {
+	proc := procfs.New("/")
+	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, process: proc.Process, ephemeral: ephemeral, tunnel: tunnel}
+}
+
+// Doors implements [firewall.Wall]. The ports of remote sessions come from
+// four places, because each alone misses some: sockets that an SSH server of root listens
+// on, sessions that are open (their port may be served by inetd, or the listener may have
+// been changed since), the socket units of systemd, and the configuration of sshd.
+func (w *Wall) Doors(ctx context.Context) (firewall.Doors, error) {
+	var d firewall.Doors
+	serving, problems := w.fromSockets(ctx, &d)
+	if err := ctx.Err(); err != nil {
+		return d, err
+	}
+	addresses, err := w.units.listen(ctx, []string{"ssh.socket", "sshd.socket", "dropbear.socket"})
+	if err != nil {
+		problems = append(problems, err)
+	}
+	for _, a := range addresses {
+		if p, ok := exposedPort(a); ok {
+			d.Remote = append(d.Remote, p)
+			serving = true
+		}
+	}
+	ports, err := w.fromConfiguration(ctx)
+	d.Remote = append(d.Remote, ports...)
+	if err != nil && !serving && w.startsLater(ctx) {
+		problems = append(problems, err)
+	}
+	return d, errors.Join(problems...)
+}
+
+// fromSockets reads listeners and sessions. serving says that an SSH server
+// listens now.
+func (w *Wall) fromSockets(ctx context.Context, d *firewall.Doors) (serving bool, problems []error) {
+	listening, sessions, err := w.exposed(ctx)
+	if err != nil {
+		return false, []error{fmt.Errorf("read the sockets: %w", err)}
+	}
+	owners, denied, err := w.sockets.network.Owners(ctx, ids(listening, sessions))
+	if err == nil && denied {
+		err = errors.New("not every process can be looked at")
+	}
+	if err != nil {
+		problems = append(problems, fmt.Errorf("find the programs behind the sockets: %w", err))
+	}
+	for _, s := range listening {
+		owner := owners[s.ID]
+		p := firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}
+		if s.Protocol == network.TCP && w.isSSH(owner) {
+			d.Remote, serving = append(d.Remote, p), true
+		}
+		if !w.transient(s, owner) && owner.Name != dockerProxy {
+			d.Listeners = append(d.Listeners, firewall.Listener{Port: p, Process: owner.Name})
+		}
+	}
+	for _, s := range sessions {
+		if !w.isSSH(owners[s.ID]) {
+			continue
+		}
+		d.Remote = append(d.Remote, firewall.Port{Number: s.Local.Port(), Protocol: "tcp"})
+		d.Peers = append(d.Peers, s.Remote.Addr().Unmap().WithZone(""))
+		if kind := w.sockets.tunnel(s.Local.Addr()); kind != noTunnel {
+			d.Remote = append(d.Remote, w.carriers(kind, listening, owners)...)
+		}
+	}
+	return serving, problems
+}
+
+// dockerProxy holds the ports of containers, whose packets Docker forwards
+// before they could come in here.
+const dockerProxy = "docker-proxy"
+
+// exposed returns the listeners and the established TCP sockets that are not on
+// loopback.
+func (w *Wall) exposed(ctx context.Context) (listening, established []network.Socket, err error) {
+	err = w.sockets.network.Sockets(ctx, func(s network.Socket) {
+		switch {
+		case s.Local.Addr().IsLoopback() || s.Remote.Addr().IsLoopback():
+		case s.State == network.Listen && len(listening) < maxSockets:
+			listening = append(listening, s)
+		case s.Protocol == network.TCP && s.State == network.Established && len(established) < maxSockets:
+			established = append(established, s)
+		}
+	})
+	return listening, w.incoming(listening, established), err
+}
+
+// incoming leaves out connections that this host has opened itself, from a port
+// of the kernel's choice: sshd does so for sessions that forward ports.
+func (w *Wall) incoming(listening, established []network.Socket) []network.Socket {
+	served := map[uint16]bool{}
+	for _, s := range listening {
+		served[s.Local.Port()] = true
+	}
+	low, high := w.sockets.ephemeral()
+	var list []network.Socket
+	for _, s := range established {
+		if p := s.Local.Port(); served[p] || p < low || p > high {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+func ids(lists ...[]network.Socket) []uint64 {
+	var all []uint64
+	for _, list := range lists {
+		for _, s := range list {
+			if s.ID != 0 {
+				all = append(all, s.ID)
+			}
+		}
+	}
+	return all
+}
+
+// isSSH recognises the servers of remote sessions by name and by their user:
+// any user can call a program sshd and have a port opened that way. A session
+// that has become its user's is the child of one that is root's.
+func (w *Wall) isSSH(o network.Owner) bool {
+	if !serverName(o.Name) {
+		return false
+	}
+	if w.isRoot(o.PID) {
+		return true
+	}
+	p, err := w.sockets.process(o.PID)
+	if err != nil {
+		return false
+	}
+	parent, err := w.sockets.process(p.ParentPID)
+	return err == nil && serverName(parent.Name) && w.isRoot(p.ParentPID)
+}
+
+// serverName knows OpenSSH, whose sessions have names of their own from 9.8 on,
+// and Dropbear.
+func serverName(name string) bool {
+	return name == "sshd" || name == "sshd-session" || name == "sshd-auth" || name == "dropbear"
+}
+
+func (w *Wall) isRoot(pid int) bool {
+	uid, err := w.sockets.uid(pid)
+	return err == nil && uid == 0
+}
+
+// transient recognises the UDP socket of a client, which waits for an answer at
+// a port of the kernel's choice; the answer will still come in. Sockets without
+// a process, such as those of WireGuard, are servers.
+func (w *Wall) transient(s network.Socket, o network.Owner) bool {
+	low, high := w.sockets.ephemeral()
+	return s.Protocol == network.UDP && o.PID != 0 && s.Local.Port() >= low && s.Local.Port() <= high
+}
+
+// fromConfiguration asks sshd for its effective configuration. No sshd has
+// none.
+func (w *Wall) fromConfiguration(ctx context.Context) ([]firewall.Port, error) {
+	for _, path := range []string{"/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd"} {
+		if !w.installed(path) {
+			continue
+		}
+		r, err := w.runner.Run(ctx, sysexec.Command{Path: path, Args: []string{"-T"}, Timeout: askLimit, MaxOutput: maxPrinted})
+		if err != nil {
+			return nil, err
+		}
+		ports := parseSSHD(r.Stdout)
+		if r.Exit != 0 || ports == nil {
+			return ports, fmt.Errorf("%s -T ended with status %d: %s", path, r.Exit, firstLine(r.Stderr))
+		}
+		return ports, nil
+	}
+	return nil, nil
+}
+
+// startsLater says whether an SSH server that does not run now may do so
+// later, at a port that is not known.
+func (w *Wall) startsLater(ctx context.Context) bool {
+	if !w.units.running() {
+		return true
+	}
+	for _, name := range []string{"ssh.service", "sshd.service", "ssh.socket", "sshd.socket"} {
+		if u := w.units.state(ctx, name); u.enabled || u.active {
+			return true
+		}
+	}
+	return false
+}
+
+func firstLine(b []byte) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte("\n"))
+	return string(line[:min(len(line), 200)])
+}
+
+// ephemeral reads the range that the kernel takes ports of clients from
+// (ip(7), ip_local_port_range).
+func ephemeral() (low, high uint16) {
+	raw, err := hostfile.Text("/proc/sys/net/ipv4/ip_local_port_range")
+	fields := strings.Fields(raw)
+	if err != nil || len(fields) != 2 {
+		return 32768, 60999
+	}
+	from, err := strconv.ParseUint(fields[0], 10, 16)
+	to, err2 := strconv.ParseUint(fields[1], 10, 16)
+	if err != nil || err2 != nil {
+		return 32768, 60999
+	}
+	return uint16(from), uint16(to)
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"sentinel/internal/firewall"
+	"sentinel/internal/network"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/procfs"
+)
+
+// A machine is made of answers.
+type machine struct {
+	quiet
+	list       []network.Socket
+	owners     map[uint64]network.Owner
+	uids       map[int]int
+	parents    map[int]int
+	tunnels    map[string]tunnelKind
+	denied     bool
+	socketsErr error
+	ownersErr  error
+	booted     bool
+	streams    []string
+	streamsErr error
+	known      map[string]unit
+	files      []string
+	sshd       sysexec.Result
+	sshdErr    error
+}
+
+func (m *machine) Sockets(_ context.Context, visit func(network.Socket)) error {
+	for _, s := range m.list {
+		visit(s)
+	}
+	return m.socketsErr
+}
+
+func (m *machine) Owners(_ context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
+	return m.owners, m.denied, m.ownersErr
+}
+
+func (m *machine) Interfaces(context.Context) ([]network.Interface, error) { return nil, nil }
+
+func (m *machine) running() bool { return m.booted }
+
+func (m *machine) state(_ context.Context, name string) unit { return m.known[name] }
+
+func (m *machine) listen(context.Context, []string) ([]string, error) { return m.streams, m.streamsErr }
+
+func (m *machine) Run(context.Context, sysexec.Command) (sysexec.Result, error) {
+	return m.sshd, m.sshdErr
+}
+
+func (m *machine) uid(pid int) (int, error) {
+	if uid, ok := m.uids[pid]; ok {
+		return uid, nil
+	}
+	return 0, errors.New("no such process")
+}
+
+func (m *machine) process(pid int) (procfs.ProcessStat, error) {
+	for _, o := range m.owners {
+		if o.PID == pid {
+			return procfs.ProcessStat{PID: pid, Name: o.Name, ParentPID: m.parents[pid]}, nil
+		}
+	}
+	return procfs.ProcessStat{PID: pid, Name: "sshd"}, nil
+}
+
+func (m *machine) wall() *Wall {
+	return &Wall{
+		runner: m, units: m, usable: func() error { return nil },
+		installed: func(path string) bool { return slices.Contains(m.files, path) },
+		sockets: sockets{
+			network: m, uid: m.uid, process: m.process,
+			ephemeral: func() (uint16, uint16) { return 32768, 60999 },
+			tunnel:    func(a netip.Addr) tunnelKind { return m.tunnels[a.String()] },
+		},
+	}
+}
+
+func listener(protocol network.Protocol, local string, id uint64) network.Socket {
+	return network.Socket{Protocol: protocol, State: network.Listen, Local: netip.MustParseAddrPort(local), ID: id}
+}
+
+func session(local string, id uint64) network.Socket {
+	return network.Socket{
+		Protocol: network.TCP, State: network.Established, ID: id,
+		Local: netip.MustParseAddrPort(local), Remote: netip.MustParseAddrPort("203.0.113.9:50000"),
+	}
+}
+
+func TestWaysOfRemoteSessionsAreFound(t *testing.T) {
+	root := map[int]int{10: 0, 11: 0, 20: 1000, 30: 1000}
+	for name, c := range map[string]struct {
+		m    machine
+		want []firewall.Port
+	}{
+		"a server of root": {machine{
+			list: []network.Socket{listener(network.TCP, "[::]:2222", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root,
+		}, []firewall.Port{tcp(2222)}},
+		"dropbear": {machine{
+			list: []network.Socket{listener(network.TCP, "0.0.0.0:22", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "dropbear"}}, uids: root,
+		}, []firewall.Port{tcp(22)}},
+		"a user's program called sshd": {machine{
+			list: []network.Socket{listener(network.TCP, "0.0.0.0:4444", 1)}, owners: map[uint64]network.Owner{1: {PID: 20, Name: "sshd"}}, uids: root,
+			parents: map[int]int{20: 99},
+		}, nil},
+		"on loopback alone": {machine{
+			list: []network.Socket{listener(network.TCP, "127.0.0.1:22", 1), listener(network.TCP, "[::1]:22", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root,
+		}, nil},
+		"a session without a listener": {machine{
+			list: []network.Socket{session("192.0.2.1:2200", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd-session"}}, uids: root,
+		}, []firewall.Port{tcp(2200)}},
+		"a session that is its user's by now": {machine{
+			list: []network.Socket{session("192.0.2.1:22", 1)}, owners: map[uint64]network.Owner{1: {PID: 20, Name: "sshd"}, 2: {PID: 11, Name: "sshd"}}, uids: root,
+			parents: map[int]int{20: 11},
+		}, []firewall.Port{tcp(22)}},
+		"a port that a session of root forwards": {machine{
+			list: []network.Socket{session("192.0.2.1:45000", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root,
+		}, nil},
+		"a server on a port of clients": {machine{
+			list:   []network.Socket{session("192.0.2.1:45000", 1), listener(network.TCP, "0.0.0.0:45000", 2)},
+			owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 2: {PID: 1, Name: "systemd"}}, uids: root,
+		}, []firewall.Port{tcp(45000)}},
+		"a socket of systemd": {machine{booted: true, streams: []string{"[::]:2223", "/run/x", "127.0.0.1:9"}}, []firewall.Port{tcp(2223)}},
+		"the configuration":   {machine{files: []string{"/usr/sbin/sshd"}, sshd: sysexec.Result{Stdout: []byte("port 22\nport 2224\n")}}, []firewall.Port{tcp(22), tcp(2224)}},
+		"a session over WireGuard": {machine{
+			list: []network.Socket{
+				listener(network.TCP, "0.0.0.0:22", 1), session("198.51.100.1:22", 1), listener(network.UDP, "0.0.0.0:51820", 3),
+				listener(network.UDP, "0.0.0.0:4789", 4), listener(network.UDP, "0.0.0.0:53", 5),
+			},
+			owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 5: {PID: 11, Name: "named"}}, uids: root, tunnels: map[string]tunnelKind{"198.51.100.1": wireGuard},
+		}, []firewall.Port{tcp(22), udp(51820)}},
+		"WireGuard without a session": {machine{
+			list:   []network.Socket{listener(network.TCP, "0.0.0.0:22", 1), session("192.0.2.1:22", 1), listener(network.UDP, "0.0.0.0:51820", 3)},
+			owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root, tunnels: map[string]tunnelKind{"198.51.100.1": wireGuard},
+		}, []firewall.Port{tcp(22)}},
+		"a session over OpenVPN": {machine{
+			list: []network.Socket{
+				listener(network.TCP, "0.0.0.0:22", 1), session("198.51.100.1:22", 1), listener(network.UDP, "0.0.0.0:1194", 3),
+				listener(network.UDP, "0.0.0.0:1195", 4), listener(network.UDP, "0.0.0.0:51820", 5),
+			},
+			owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 3: {PID: 11, Name: "openvpn"}, 4: {PID: 30, Name: "openvpn"}}, uids: root,
+			tunnels: map[string]tunnelKind{"198.51.100.1": userSpace},
+		}, []firewall.Port{tcp(22), udp(1194)}},
+		"no server at all": {machine{list: []network.Socket{listener(network.TCP, "0.0.0.0:80", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "nginx"}}, uids: root}, nil},
+	} {
+		d, err := c.m.wall().Doors(t.Context())
+		if err != nil || !slices.Equal(union(d.Remote, nil), c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, d.Remote, err, c.want)
+		}
+	}
+}
+
+func TestOtherEndsOfRemoteSessionsAreFound(t *testing.T) {
+	mapped := session("192.0.2.1:22", 2)
+	mapped.Remote = netip.MustParseAddrPort("[::ffff:198.51.100.7]:50000")
+	local := session("192.0.2.1:22", 3)
+	local.Remote = netip.MustParseAddrPort("[fe80::1%eth0]:50000")
+	m := machine{
+		list:   []network.Socket{listener(network.TCP, "0.0.0.0:22", 1), session("192.0.2.1:22", 1), mapped, local, session("192.0.2.1:80", 4)},
+		owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 2: {PID: 10, Name: "sshd"}, 3: {PID: 10, Name: "sshd"}, 4: {PID: 11, Name: "nginx"}}, uids: map[int]int{10: 0, 11: 0},
+	}
+	want := []netip.Addr{netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("fe80::1")}
+	if d, err := m.wall().Doors(t.Context()); err != nil || !slices.Equal(d.Peers, want) {
+		t.Errorf("got %v, %v", d.Peers, err)
+	}
+}
+
+func TestWaysThatCannotBeFoundOutAreAnError(t *testing.T) {
+	sshd := []string{"/usr/sbin/sshd"}
+	broken := sysexec.Result{Exit: 255, Stderr: []byte("no hostkeys available -- exiting.\nmore\n")}
+	for name, c := range map[string]struct {
+		m    machine
+		says string
+	}{
+		"sockets":                    {machine{socketsErr: errors.New("no netlink")}, "no netlink"},
+		"processes":                  {machine{ownersErr: errors.New("no proc")}, "no proc"},
+		"some processes":             {machine{denied: true}, "not every process"},
+		"systemd":                    {machine{booted: true, streamsErr: errors.New("hung")}, "hung"},
+		"configuration, no systemd":  {machine{files: sshd, sshd: broken}, "no hostkeys available -- exiting."},
+		"configuration, starts":      {machine{booted: true, files: sshd, sshd: broken, known: map[string]unit{"ssh.service": {enabled: true}}}, "status 255"},
+		"configuration that is late": {machine{files: sshd, sshdErr: context.DeadlineExceeded}, "deadline"},
+		"no port in it":              {machine{files: sshd}, "status 0"},
+	} {
+		if _, err := c.m.wall().Doors(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	off := machine{booted: true, files: sshd, sshd: broken}
+	if d, err := off.wall().Doors(t.Context()); err != nil || d.Remote != nil {
+		t.Errorf("a server that is switched off: %v, %v", d.Remote, err)
+	}
+	serving := machine{
+		files: sshd, sshd: broken, list: []network.Socket{listener(network.TCP, "0.0.0.0:22", 1)},
+		owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: map[int]int{10: 0},
+	}
+	if d, err := serving.wall().Doors(t.Context()); err != nil || !slices.Equal(d.Remote, []firewall.Port{tcp(22)}) {
+		t.Errorf("a server that listens tells its port itself: %v, %v", d.Remote, err)
+	}
+}
+
+func TestListenersThatOthersReach(t *testing.T) {
+	m := machine{
+		list: []network.Socket{
+			listener(network.TCP, "0.0.0.0:80", 1), listener(network.TCP, "127.0.0.1:5432", 2), listener(network.UDP, "0.0.0.0:40000", 3),
+			listener(network.UDP, "0.0.0.0:51820", 4), listener(network.UDP, "[::]:53", 5), listener(network.TCP, "0.0.0.0:8080", 6), session("192.0.2.1:80", 1),
+		},
+		owners: map[uint64]network.Owner{1: {PID: 1, Name: "nginx"}, 2: {PID: 2, Name: "postgres"}, 3: {PID: 3, Name: "firefox"}, 5: {PID: 5, Name: "named"}, 6: {PID: 6, Name: "docker-proxy"}},
+	}
+	d, err := m.wall().Doors(t.Context())
+	want := []firewall.Listener{{Port: tcp(80), Process: "nginx"}, {Port: udp(51820)}, {Port: udp(53), Process: "named"}}
+	if err != nil || !slices.Equal(d.Listeners, want) {
+		t.Errorf("got %+v, %v", d.Listeners, err)
+	}
+}
+
+func TestSocketUnitsListenOnStreams(t *testing.T) {
+	value := [][]any{{"Stream", "[::]:22"}, {"Datagram", "[::]:23"}, {"Stream"}, {"Stream", 24}, {"Stream", "192.0.2.1:25"}}
+	if got := streams(value); !slices.Equal(got, []string{"[::]:22", "192.0.2.1:25"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := streams("22"); got != nil {
+		t.Errorf("another type: %q", got)
+	}
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package firewall
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/bits"
+	"strings"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/google/nftables/userdata"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/firewall"
+)
+
+// maxRules bounds how many rules of the own chain are read.
+const maxRules = 4096
+
+// nftUsable says whether the kernel has nftables and lets this process use it.
+func nftUsable() error {
+	conn, err := nftables.New()
+	if err == nil {
+		_, err = conn.ListTables()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
+		return fault.New(fault.PermissionDenied, "Switching the firewall on needs root.")
+	default:
+		return noFirewall(err)
+	}
+}
+
+// load puts the whole rule set in place, in one transaction: packets see all of
+// the old one or all of the new one.
+func load(ports []firewall.Port, flows []flow) error {
+	conn, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	t := table()
+	conn.AddTable(t) // there has to be one to delete
+	conn.DelTable(t)
+	conn.AddTable(t)
+	for _, v6 := range []bool{false, true} {
+		var elements []nftables.SetElement
+		for _, f := range flows {
+			if f.remote.Addr().Is6() == v6 {
+				elements = append(elements, f.element())
+			}
+		}
+		if err := conn.AddSet(liveSet(t, v6), elements); err != nil {
+			return err
+		}
+	}
+	c := conn.AddChain(chain(t))
+	for _, l := range lines(ports) {
+		conn.AddRule(&nftables.Rule{Table: t, Chain: c, Exprs: l.exprs, UserData: comment(l.comment)})
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("load the rules into nftables: %w", err)
+	}
+	return nil
+}
+
+// unload removes the table. One that is not there is no error.
+func unload() error {
+	conn, err := nftables.New()
+	if err != nil {
+		return err
+	}
+	conn.DelTable(table())
+	if err := conn.Flush(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the rules from nftables: %w", err)
+	}
+	return nil
+}
+
+// loaded reads the rules of the own chain. ok is false when the table or the
+// chain is not there, sleeps, or is not hooked in as it should be.
+func loaded() (rules []*nftables.Rule, ok bool, err error) {
+	conn, err := nftables.New()
+	if err != nil {
+		return nil, false, err
+	}
+	t, c, err := find(conn)
+	if err != nil || c == nil {
+		return nil, false, err
+	}
+	rules, err = conn.GetRules(t, c)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the rules of %s: %w", t.Name, err)
+	}
+	if len(rules) > maxRules {
+		return nil, false, fmt.Errorf("there are more than %d rules in %s", maxRules, t.Name)
+	}
+	return rules, true, nil
+}
+
+// find returns a nil chain when it is not there as it should be.
+func find(conn *nftables.Conn) (*nftables.Table, *nftables.Chain, error) {
+	tables, err := conn.ListTablesOfFamily(nftables.TableFamilyINet)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the tables of nftables: %w", err)
+	}
+	for _, t := range tables {
+		if t.Name != firewall.BaselineTable {
+			continue
+		}
+		chains, err := conn.ListChainsOfTableFamily(nftables.TableFamilyINet)
+		if err != nil {
+			return nil, nil, fmt.Errorf("list the chains of nftables: %w", err)
+		}
+		for _, c := range chains {
+			if c.Table.Name == t.Name && c.Name == chainName && hooked(c) && !sleeps(t) {
+				return t, c, nil
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
+func hooked(c *nftables.Chain) bool {
+	return c.Hooknum != nil && *c.Hooknum == *nftables.ChainHookInput && c.Type == nftables.ChainTypeFilter &&
+		c.Priority != nil && *c.Priority == *nftables.ChainPriorityFilter && c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop
+}
+
+// sleeps looks for NFT_TABLE_F_DORMANT in either byte order: the library reads
+// in the machine's what the kernel sends in the network's.
+func sleeps(t *nftables.Table) bool {
+	return (t.Flags|bits.ReverseBytes32(t.Flags))&1 != 0
+}
+
+// whole says whether the rules for ports are all there, in order, and nothing
+// between them drops. Rules that the owner has added to accept more are his.
+func whole(rules []*nftables.Rule, ports []firewall.Port) bool {
+	wanted := lines(ports)
+	for _, r := range rules {
+		switch {
+		case len(wanted) == 0:
+			return true
+		case same(r.Exprs, wanted[0].exprs):
+			wanted = wanted[1:]
+		case ends(r.Exprs):
+			return false
+		}
+	}
+	return len(wanted) == 0
+}
+
+// same compares what the kernel would be sent.
+func same(a, b []expr.Any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		x, err := expr.Marshal(byte(nftables.TableFamilyINet), a[i])
+		y, err2 := expr.Marshal(byte(nftables.TableFamilyINet), b[i])
+		if err != nil || err2 != nil || !bytes.Equal(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// ends says whether a rule can end a packet or lead it elsewhere.
+func ends(exprs []expr.Any) bool {
+	for _, e := range exprs {
+		switch e := e.(type) {
+		case *expr.Verdict:
+			if e.Kind != expr.VerdictAccept && e.Kind != expr.VerdictContinue {
+				return true
+			}
+		case *expr.Reject:
+			return true
+		}
+	}
+	return false
+}
+
+// allowedBy reads the ports back out of the comments of the rules.
+func allowedBy(rules []*nftables.Rule) []firewall.Port {
+	var ports []firewall.Port
+	for _, r := range rules {
+		text, ok := userdata.GetString(r.UserData, userdata.TypeComment)
+		text, cut := strings.CutPrefix(text, allowComment)
+		if p, err := firewall.ParsePort(text); ok && cut && err == nil && same(r.Exprs, open(p)) {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}

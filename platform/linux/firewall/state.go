@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package firewall
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/firewall"
+	"sentinel/internal/trust"
+)
+
+// StatePath is where the ports of the own rule set are kept for the next boot.
+const StatePath = "/var/lib/sentinel/firewall.json"
+
+// Bounds of the state file.
+const (
+	maxState = 64 // KiB
+	maxPorts = 1000
+)
+
+// A stateFile holds the definition of the own rule set: which ports it lets in.
+// The owner may edit it.
+type stateFile struct {
+	path string
+}
+
+// A definition is the content.
+type definition struct {
+	Version int      `json:"version"` // 1
+	Allow   []string `json:"allow"`   // "22/tcp"
+}
+
+// read returns the ports. present is false when there is no file. A file that
+// is damaged or that others can write is an error, never an empty list: it would
+// lock the owner out.
+func (s stateFile) read() (ports []firewall.Port, present bool, err error) {
+	raw, err := trust.RootOnly.Read(s.path, maxState)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err == nil {
+		ports, err = parseState(raw)
+	}
+	if err != nil {
+		return nil, true, fault.Wrap(fault.StateCorrupt, "The definition of the firewall in "+s.path+" cannot be relied on", err).
+			WithFix("Look at " + s.path + " and correct or remove it, then run: sudo sentinel --fix-firewall")
+	}
+	return ports, true, nil
+}
+
+func parseState(raw []byte) ([]firewall.Port, error) {
+	var d definition
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&d); err != nil {
+		return nil, err
+	}
+	if strict.More() || d.Version != 1 || d.Allow == nil || len(d.Allow) > maxPorts {
+		return nil, errors.New("it does not have the form {\"version\":1,\"allow\":[\"22/tcp\"]}")
+	}
+	var ports []firewall.Port
+	for _, text := range d.Allow {
+		p, err := firewall.ParsePort(text)
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, p)
+	}
+	return ports, nil
+}
+
+// write replaces the file. It is atomic.
+func (s stateFile) write(ports []firewall.Port) error {
+	d := definition{Version: 1, Allow: []string{}}
+	for _, p := range ports {
+		d.Allow = append(d.Allow, p.String())
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(s.path)
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // the folder is for everyone to look into
+		return err
+	}
+	if err := trust.RootOnly.File(folder); err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(s.path, append(raw, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// remove takes the file away. None is no error.
+func (s stateFile) remove() error {
+	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"slices"
+	"strings"
+
+	"sentinel/internal/firewall"
+)
+
+// A zone is one of firewalld's: a set of rules, and what it is for. A policy has
+// the same form.
+type zone struct {
+	name     string
+	bound    bool // interfaces or sources belong to it; a policy is about this host
+	target   string
+	ports    spans
+	services []string
+	forwards []string // "port=22:proto=tcp:toport=2200:toaddr="
+	rich     []rich
+	policy   bool
+	early    bool // a policy that comes before the zones: its priority is below 0
+}
+
+// parseZones parses "firewall-offline-cmd --list-all-zones": the name of a zone
+// alone in a line, perhaps with "(default, active)", then its properties,
+// indented. Forwarded ports and rich rules have a line each, indented with a tab.
+func parseZones(b []byte) []zone {
+	var zones []zone
+	key := ""
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, "\r\n")
+		text := strings.TrimSpace(line)
+		switch {
+		case text == "":
+		case line[0] != ' ' && line[0] != '\t':
+			zones = append(zones, zone{name: strings.Fields(line)[0]})
+			key = ""
+		case len(zones) == 0:
+		case line[0] == '\t':
+			zones[len(zones)-1].set(key, text)
+		default:
+			name, value, ok := strings.Cut(text, ":")
+			if ok {
+				key = name
+				zones[len(zones)-1].set(key, strings.TrimSpace(value))
+			}
+		}
+	}
+	return zones
+}
+
+// set notes one property. The rest of a zone can only let more in.
+func (z *zone) set(key, text string) {
+	values := strings.Fields(text)
+	switch key {
+	case "interfaces", "sources":
+		z.bound = z.bound || len(values) > 0
+	case "egress-zones":
+		z.policy, z.bound = true, slices.Contains(values, "HOST")
+	case "priority":
+		z.early = strings.HasPrefix(text, "-")
+	case "target":
+		z.target = text
+	case "services":
+		z.services = values
+	case "ports":
+		for _, v := range values {
+			z.ports = append(z.ports, parseSpans(v)...)
+		}
+	case "forward-ports":
+		z.forwards = append(z.forwards, values...)
+	case "rich rules":
+		if text != "" {
+			z.rich = append(z.rich, parseRich(text))
+		}
+	}
+}
+
+// admits says whether a zone lets a port in.
+func (z zone) admits(p firewall.Port) bool { return z.target == "ACCEPT" || z.ports.has(p) }
+
+// parseService takes the ports out of "--info-service=NAME", which has the form
+// of a zone.
+func parseService(b []byte) spans {
+	var all spans
+	for _, z := range parseZones(b) {
+		all = append(all, z.ports...)
+	}
+	return all
+}
+
+// plainName says whether a name is of the form that firewalld gives zones and
+// services; another one is not handed to a program.
+func plainName(name string) bool {
+	if name == "" || len(name) > 64 || name[0] == '-' {
+		return false
+	}
+	for _, c := range name {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && c != '-' && c != '_' && c != '/' && c != '.' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package health
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"sentinel/internal/health"
+	"sentinel/platform/linux/mounts"
+)
+
+// atOnce bounds how many file systems are asked at the same time, so that one
+// that hangs does not hold up the others and a thousand cost no thousand threads.
+const atOnce = 16
+
+// disksLimit is less than health allows the fact: however many file systems
+// are dead, those that answer are told.
+const disksLimit = 2 * time.Second
+
+// disks asks every local file system how full it is.
+func (v vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
+	ctx, cancel := context.WithTimeout(ctx, disksLimit)
+	defer cancel()
+	list, err := v.mounts.Local()
+	if err != nil {
+		return nil, err
+	}
+	facts := make([]health.DiskFacts, len(list))
+	free := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, m := range list {
+		free <- struct{}{}
+		all.Go(func() {
+			facts[i] = disk(ctx, v.mounts, m)
+			<-free
+		})
+	}
+	all.Wait()
+	return facts, nil
+}
+
+func disk(ctx context.Context, fs *mounts.FS, m mounts.Mount) health.DiskFacts {
+	u, err := fs.Usage(ctx, m.Mountpoint)
+	return health.DiskFacts{
+		Mountpoint: m.Mountpoint, Device: m.Source, FileSystem: m.Type, ReadOnly: m.ReadOnly,
+		Size: u.Size, Used: u.Used, Available: u.Available, Inodes: u.Inodes, InodesUsed: u.InodesUsed, Err: err,
+	}
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package health
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/config"
+	"sentinel/internal/health"
+	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/procfs"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+const hosts = "../../../testdata/hosts/"
+
+// on returns the sources of a fixture machine whose file systems answer as
+// given.
+func on(root string, ask func(mountpoint string) (mounts.Usage, error)) health.Sources {
+	v := vitals{root: root, proc: procfs.New(root), mounts: mounts.New(root).WithStatfs(ask)}
+	return v.sources()
+}
+
+// usage makes up how full file systems are: by the length of their path, so
+// that each differs.
+func usage(mountpoint string) (mounts.Usage, error) {
+	if strings.Contains(mountpoint, "Stick") {
+		return mounts.Usage{}, fs.ErrPermission
+	}
+	const size = 500 << 30
+	used := uint64(size / 100 * (10 + 4*len(mountpoint)))
+	return mounts.Usage{Size: size, Used: used, Available: size - used, Inodes: 1 << 20, InodesUsed: 1 << 17}, nil
+}
+
+func TestHealthOfFixtureMachines(t *testing.T) {
+	for _, host := range []string{"laptop", "vm", "container", "container-v1", "raspberrypi"} {
+		gaps := answer.Gaps{}
+		facts := health.Collect(t.Context(), on(hosts+host, usage), &gaps)
+		report := health.Build(facts, health.Options{Rows: -1}, &gaps)
+		report.Judge(config.Default().Thresholds)
+		report.Unavailable = gaps
+		golden(t, host, report)
+	}
+}
+
+func golden(t *testing.T, name string, value any) {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name+".golden.json")
+	if *update {
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s (run with -update when it is meant): %s", name, diff)
+	}
+}
+
+func TestCPUSampleHasEveryCore(t *testing.T) {
+	for host, cores := range map[string]int{"laptop": 8, "vm": 2, "container": 16, "raspberrypi": 4} {
+		got, err := on(hosts+host, usage).CPU(t.Context())
+		if err != nil || len(got.Cores) != cores || got.Tick != 10*time.Millisecond || got.Own <= 0 || got.All.Total == 0 {
+			t.Errorf("%s: %d cores, tick %v, own %v, %v", host, len(got.Cores), got.Tick, got.Own, err)
+		}
+	}
+}
+
+func TestTreeThatIsNotLiveIsNotAnsweredForByThisMachine(t *testing.T) {
+	s := Sources(hosts + "laptop")
+	disks, err := s.Disks(t.Context())
+	if err != nil || len(disks) == 0 {
+		t.Fatalf("%v, %v", disks, err)
+	}
+	for _, d := range disks {
+		if !errors.Is(d.Err, errNotLive) || d.Size != 0 {
+			t.Errorf("%s: size %d, %v", d.Mountpoint, d.Size, d.Err)
+		}
+	}
+	if units, err := s.FailedUnits(t.Context()); err == nil {
+		t.Errorf("units %v", units)
+	}
+}
+
+func TestContainerReadsItsOwnPressureAndNotTheMachines(t *testing.T) {
+	got, err := on(hosts+"container", usage).Pressure(t.Context())
+	if err != nil || got["cpu"].Some.Avg60 != 18.11 || got["cpu"].Full.Avg10 != 20.11 {
+		t.Errorf("got %+v, %v", got["cpu"], err)
+	}
+	if got, err := on(hosts+"raspberrypi", usage).Pressure(t.Context()); !errors.Is(err, fs.ErrNotExist) || got != nil {
+		t.Errorf("a kernel without PSI: %v, %v", got, err)
+	}
+}
+
+// Forty dead disks take sixteen threads and two seconds, and hide no disk that
+// answers before.
+func TestDeadDisksCostTheirOwnRowsOnly(t *testing.T) {
+	root := t.TempDir()
+	var table strings.Builder
+	table.WriteString("1 0 8:1 / / rw - ext4 /dev/sda1 rw\n")
+	for i := range 40 {
+		fmt.Fprintf(&table, "%d 1 9:%d / /dead/%d rw - ext4 /dev/x%d rw\n", 100+i, i, i, i)
+	}
+	if err := os.MkdirAll(filepath.Join(root, "proc", "self"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "proc", "self", "mountinfo"), []byte(table.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		mended := make(chan struct{})
+		defer close(mended)
+		s := on(root, func(mountpoint string) (mounts.Usage, error) {
+			if strings.HasPrefix(mountpoint, "/dead/") {
+				<-mended
+			}
+			return mounts.Usage{Size: 100, Used: 50, Available: 50}, nil
+		})
+		began := time.Now()
+		disks, err := s.Disks(t.Context())
+		if took := time.Since(began); err != nil || took > disksLimit || len(disks) != 41 {
+			t.Fatalf("%d disks after %v, %v", len(disks), took, err)
+		}
+		for _, d := range disks {
+			if dead := d.Mountpoint != "/"; dead != errors.Is(d.Err, context.DeadlineExceeded) || dead == (d.Size == 100) {
+				t.Errorf("%s: %+v", d.Mountpoint, d)
+			}
+		}
+	})
+}

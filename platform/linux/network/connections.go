@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package connections gives the domains the sockets and interfaces of Linux:
+// from sock_diag, and from /proc/net where that is not allowed.
+package network
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/network"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/linux/sockdiag"
+)
+
+// A Source reads sockets of the caller's network namespace and processes below
+// a root directory.
+type Source struct {
+	root string
+	proc procfs.FS
+	// dump is sockdiag.Dump; a tree that is not the live system has no kernel
+	// behind it, and reads its /proc/net.
+	dump func(ctx context.Context, protocol uint8, visit func(sockdiag.Socket)) error
+}
+
+var _ network.Source = (*Source)(nil)
+
+// New returns the Source for root; "/" is the live system.
+func New(root string) *Source {
+	s := &Source{root: root, proc: procfs.New(root)}
+	if root == "/" {
+		s.dump = sockdiag.Dump
+	}
+	return s
+}
+
+type transport struct {
+	protocol network.Protocol
+	number   uint8
+	tables   []string // below /proc/net
+}
+
+var transports = []transport{
+	{network.TCP, unix.IPPROTO_TCP, []string{"tcp", "tcp6"}},
+	{network.UDP, unix.IPPROTO_UDP, []string{"udp", "udp6"}},
+}
+
+// Sockets implements [network.Source].
+func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error {
+	for _, t := range transports {
+		if err := s.sockets(ctx, t, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sockets falls back to /proc/net only when sock_diag delivered nothing: half a
+// list from each would count sockets twice.
+func (s *Source) sockets(ctx context.Context, t transport, visit func(network.Socket)) error {
+	if s.dump != nil {
+		seen := false
+		err := s.dump(ctx, t.number, func(d sockdiag.Socket) {
+			seen = true
+			visit(socket(t.protocol, d.Local, d.Remote, d.State, d.Inode))
+		})
+		if err == nil || seen || ctx.Err() != nil {
+			return err
+		}
+	}
+	for _, table := range t.tables {
+		if err := s.proc.Sockets(table, func(p procfs.Socket) {
+			visit(socket(t.protocol, p.Local, p.Remote, p.State, p.Inode))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func socket(protocol network.Protocol, local, remote netip.AddrPort, state uint8, inode uint64) network.Socket {
+	return network.Socket{
+		Protocol: protocol, State: stateOf(protocol, state), ID: inode,
+		Local: unmapped(local), Remote: unmapped(remote),
+	}
+}
+
+// unmapped shows IPv4 addresses as such, and a zone, which is an index here, by
+// the name of its interface.
+func unmapped(a netip.AddrPort) netip.AddrPort {
+	ip := a.Addr().Unmap()
+	if ip.Zone() == "" {
+		return netip.AddrPortFrom(ip, a.Port())
+	}
+	if index, err := strconv.Atoi(ip.Zone()); err == nil {
+		if i, err := net.InterfaceByIndex(index); err == nil {
+			ip = ip.WithZone(i.Name)
+		}
+	}
+	return netip.AddrPortFrom(ip, a.Port())
+}
+
+// states are the TCP states of include/net/tcp_states.h from 1 on. 12 is a
+// half-open connection, which the kernel keeps apart from SYN_RECV.
+var states = [...]network.State{
+	1: network.Established, 2: network.SynSent, 3: network.SynReceived, 4: network.FinWait1,
+	5: network.FinWait2, 6: network.TimeWait, 7: network.Closed, 8: network.CloseWait,
+	9: network.LastAck, 10: network.Listen, 11: network.Closing, 12: network.SynReceived,
+}
+
+// stateOf names a state. An unconnected UDP socket is in state CLOSE.
+func stateOf(protocol network.Protocol, state uint8) network.State {
+	if int(state) >= len(states) || state == 0 {
+		return network.Closed
+	}
+	if protocol == network.UDP && state == 7 {
+		return network.Listen
+	}
+	return states[state]
+}
+
+// Owners implements [network.Source].
+func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
+	wanted := make(map[uint64]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = true
+	}
+	holders, denied, err := s.proc.SocketOwners(ctx, wanted)
+	owners := make(map[uint64]network.Owner, len(holders))
+	for inode, h := range holders {
+		owners[inode] = network.Owner{PID: h.PID, Name: h.Name}
+	}
+	return owners, denied, err
+}
+
+// Interfaces implements [network.Source].
+func (s *Source) Interfaces(context.Context) ([]network.Interface, error) {
+	rows, err := s.proc.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]network.Interface, len(rows))
+	for n, r := range rows {
+		list[n] = network.Interface{
+			Name: r.Name, Loopback: s.loopback(r.Name),
+			BytesIn: r.BytesIn, PacketsIn: r.PacketsIn, ErrorsIn: r.ErrorsIn, DropsIn: r.DropsIn,
+			BytesOut: r.BytesOut, PacketsOut: r.PacketsOut, ErrorsOut: r.ErrorsOut, DropsOut: r.DropsOut,
+		}
+	}
+	return list, nil
+}
+
+// loopback reads the hardware type, ARPHRD_LOOPBACK being 772
+// (include/uapi/linux/if_arp.h). /sys shows the network namespace it was mounted
+// in, so the name decides where it does not know the interface.
+func (s *Source) loopback(name string) bool {
+	raw, err := os.ReadFile(filepath.Join(s.root, "sys", "class", "net", filepath.Base(name), "type"))
+	if err != nil {
+		return name == "lo"
+	}
+	return strings.TrimSpace(string(raw)) == "772"
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package services restarts services through systemd, over D-Bus
+// (org.freedesktop.systemd1(5)).
+package services
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+	godbus "github.com/godbus/dbus/v5"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/services"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/linux/systemd"
+)
+
+const (
+	// callLimit bounds one call; systemd answers in milliseconds, or, while it
+	// reloads its units, in a few seconds.
+	callLimit = 10 * time.Second
+	// maxAncestors bounds how far up the parents of this process are followed.
+	maxAncestors = 64
+)
+
+// Services restarts services through systemd.
+type Services struct {
+	root   string
+	runner sysexec.Runner
+}
+
+var (
+	_ services.Source  = Services{}
+	_ services.Manager = (*manager)(nil)
+)
+
+// NewServices returns the services below root, "/" on a live system. Nothing is
+// asked yet.
+func NewServices(root string, runner sysexec.Runner) Services { return Services{root, runner} }
+
+// House implements [services.Source].
+func (Services) House() services.House { return services.Systemd }
+
+// Open implements [services.Source].
+func (s Services) Open(ctx context.Context) (services.Manager, error) {
+	if s.root != "/" || !systemd.Booted() {
+		return nil, s.unsupported()
+	}
+	// The connection ends with its context, and must outlive that of the caller: what
+	// systemd does after a cancel has to be told.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := time.AfterFunc(callLimit, end)
+	stopped := context.AfterFunc(ctx, end)
+	conn, err := reach(life)
+	if !stop.Stop() || !stopped() || err != nil {
+		end()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fault.New(fault.Unavailable, "systemd does not answer.").WithFix("See whether it answers to: systemctl is-system-running")
+	}
+	return &manager{conn: conn, end: end, procfs: procfs.New(s.root), runner: s.runner}, nil
+}
+
+// reach connects so that systemd tells of the end of a job. Over the bus it tells
+// everybody of a job whose owner is still there.
+func reach(ctx context.Context) (*dbus.Conn, error) {
+	if os.Geteuid() == 0 {
+		if conn, err := direct(ctx); err == nil {
+			return conn, nil
+		}
+	}
+	return dbus.NewSystemConnectionContext(ctx)
+}
+
+// direct connects to systemd's private socket, as connect does, but once for
+// calls and signals alike. The library wants two connections because of subscriptions
+// to units, which call from where signals are handled; there are none here, and a second
+// connection takes as long as the restart of a small service.
+func direct(ctx context.Context) (*dbus.Conn, error) {
+	conn, err := godbus.Dial("unix:path=/run/systemd/private", godbus.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Auth([]godbus.Auth{godbus.AuthExternal(strconv.Itoa(os.Getuid()))}); err != nil {
+		conn.Close() //nolint:errcheck // given up
+		return nil, err
+	}
+	return dbus.NewConnection(func() (*godbus.Conn, error) { return conn, nil })
+}
+
+// unsupported names the service manager that runs instead, by what it leaves in
+// /run, and how to restart a service with it.
+func (s Services) unsupported() error {
+	for _, other := range []struct{ mark, name, fix string }{
+		{"run/openrc", "OpenRC", "rc-service NAME restart"},
+		{"run/s6-rc", "s6-rc", "s6-rc -d change NAME, then s6-rc -u change NAME"},
+		{"run/runit", "runit", "sv restart NAME"},
+		{"run/dinitctl", "dinit", "dinitctl restart NAME"},
+	} {
+		if _, err := os.Stat(strings.TrimSuffix(s.root, "/") + "/" + other.mark); err == nil {
+			return fault.New(fault.Unsupported, "The services of this machine are run by "+other.name+", and sentinel restarts those of systemd alone.").
+				WithFix("Restart it with: " + other.fix)
+		}
+	}
+	return fault.New(fault.Unsupported, "systemd does not run here, and sentinel restarts services through systemd alone.").
+		WithFix("Restart it with what runs the services of this machine, such as: service NAME restart")
+}
+
+// A manager is a connection to systemd.
+type manager struct {
+	conn   *dbus.Conn
+	end    context.CancelFunc
+	procfs procfs.FS
+	runner sysexec.Runner
+}
+
+// Close implements [services.Manager].
+func (m *manager) Close() {
+	m.conn.Close()
+	m.end()
+}
+
+// Restart implements [services.Manager]. The mode is that of systemctl: other
+// jobs that a restart conflicts with are replaced, but for those that may not be, such as a
+// shutdown.
+func (m *manager) Restart(ctx context.Context, name string) (<-chan string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	done := make(chan string, 1)
+	if _, err := m.conn.RestartUnitContext(ctx, name, "replace", done); err != nil {
+		return nil, known(err)
+	}
+	return done, nil
+}
+
+// Names implements [services.Manager]. Templates are among them.
+func (m *manager) Names(ctx context.Context) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	files, err := m.conn.ListUnitFilesByPatternsContext(ctx, nil, []string{"*.service"})
+	if err != nil {
+		return nil, known(err)
+	}
+	loaded, err := m.conn.ListUnitsByPatternsContext(ctx, nil, []string{"*.service"})
+	if err != nil {
+		return nil, known(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Path[strings.LastIndexByte(f.Path, '/')+1:])
+	}
+	for _, u := range loaded {
+		if u.LoadState != "not-found" {
+			names = append(names, u.Name)
+		}
+	}
+	return names, nil
+}
+
+// Caller implements [services.Manager].
+func (m *manager) Caller() (services.Caller, error) {
+	var who services.Caller
+	for pid := os.Getpid(); pid > 1 && len(who.PIDs) < maxAncestors; {
+		process, err := m.procfs.Process(pid)
+		if err != nil && len(who.PIDs) == 0 {
+			return services.Caller{}, err
+		}
+		if err != nil {
+			break // an ancestor that has ended holds nothing any more
+		}
+		group, err := m.procfs.ControlGroup(pid)
+		if err != nil && len(who.PIDs) == 0 {
+			return services.Caller{}, err
+		}
+		who.PIDs, who.Groups = append(who.PIDs, pid), append(who.Groups, group)
+		pid = process.ParentPID
+	}
+	return who, nil
+}
+
+// known translates the errors of systemd by their names
+// (src/libsystemd/sd-bus/bus-common-errors.h).
+func known(err error) error {
+	name, ok := errorName(err)
+	if !ok {
+		return err
+	}
+	switch strings.TrimPrefix(strings.TrimPrefix(name, "org.freedesktop.systemd1."), "org.freedesktop.DBus.Error.") {
+	case "NoSuchUnit":
+		return fmt.Errorf("%w: %w", services.ErrNoUnit, err)
+	case "UnitMasked":
+		return fmt.Errorf("%w: %w", services.ErrMasked, err)
+	case "OnlyByDependency":
+		return fmt.Errorf("%w: %w", services.ErrNoManual, err)
+	case "AccessDenied", "InteractiveAuthorizationRequired":
+		return fmt.Errorf("%w: %w", services.ErrDenied, err)
+	case "TransactionIsDestructive", "ShuttingDown":
+		return fmt.Errorf("%w: %w", services.ErrBusy, err)
+	case "LoadFailed", "BadUnitSetting", "JobTypeNotApplicable", "TransactionJobsConflicting", "TransactionOrderIsCyclic", "InvalidArgs":
+		return fmt.Errorf("%w: %w", services.ErrRejected, err)
+	}
+	return err
+}

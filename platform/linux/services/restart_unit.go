@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package services
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/godbus/dbus/v5"
+
+	"sentinel/internal/services"
+)
+
+// properties are those of one unit (org.freedesktop.systemd1(5)). One that this
+// version of systemd does not have is the zero value.
+type properties map[string]any
+
+// Unit implements [services.Manager]. systemd loads a unit when its properties
+// are read, which changes nothing. What services have besides is asked for at the same
+// time: a call takes long by the way there and back.
+func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	var besides properties
+	var failed error
+	var asked sync.WaitGroup
+	if strings.HasSuffix(name, ".service") {
+		asked.Go(func() { besides, failed = m.conn.GetUnitTypePropertiesContext(ctx, name, "Service") })
+	}
+	p, err := m.conn.GetUnitPropertiesContext(ctx, name)
+	asked.Wait()
+	if err != nil {
+		return services.Unit{}, known(err)
+	}
+	u := common(p)
+	if u.Job, err = m.job(ctx, p); err != nil {
+		return services.Unit{}, known(err)
+	}
+	if !strings.HasSuffix(u.Name, ".service") { // an alias of another kind of unit
+		return u, nil
+	}
+	if failed != nil {
+		return services.Unit{}, known(failed)
+	}
+	service(besides, &u)
+	return u, nil
+}
+
+// job returns the type of the job that is queued for a unit, "" for none. Its
+// number is a property of the unit; its type is one of the job's own.
+func (m *manager) job(ctx context.Context, p properties) (string, error) {
+	queued := value[[]any](p, "Job")
+	if len(queued) == 0 || queued[0] == uint32(0) {
+		return "", nil
+	}
+	jobs, err := m.conn.ListJobsContext(ctx)
+	for _, j := range jobs {
+		if j.Id == queued[0] {
+			return j.JobType, nil
+		}
+	}
+	return "", err
+}
+
+// common takes what units of every kind have.
+func common(p properties) services.Unit {
+	return services.Unit{
+		Name: value[string](p, "Id"), Names: value[[]string](p, "Names"), Load: value[string](p, "LoadState"), Active: value[string](p, "ActiveState"),
+		Sub: value[string](p, "SubState"), FileState: value[string](p, "UnitFileState"), NeedReload: value[bool](p, "NeedDaemonReload"),
+		NotManual: value[bool](p, "RefuseManualStart") || value[bool](p, "RefuseManualStop"),
+		NoStart:   p["CanStart"] == false,
+		Unmet:     p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0,
+		// Requisite starts nothing, but what it names is as good as needed.
+		Starts:      lists(p, "Requires", "Requisite", "Wants", "BindsTo", "Upholds", "OnFailure", "OnSuccess"),
+		Stops:       lists(p, "Conflicts", "ConflictedBy"),
+		Carries:     lists(p, "RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"),
+		WantedBy:    lists(p, "WantedBy", "RequiredBy"),
+		TriggeredBy: value[[]string](p, "TriggeredBy"),
+		Actions:     actions(p),
+		Invocation:  string(value[[]byte](p, "InvocationID")),
+	}
+}
+
+// service takes what services have besides.
+func service(p properties, u *services.Unit) {
+	u.Type, u.Result, u.Group = value[string](p, "Type"), value[string](p, "Result"), value[string](p, "ControlGroup")
+	u.Restarts, u.MainPID, u.ControlPID = int(value[uint32](p, "NRestarts")), int(value[uint32](p, "MainPID")), int(value[uint32](p, "ControlPID"))
+	u.ExitCode, u.ExitStatus = int(value[int32](p, "ExecMainCode")), int(value[int32](p, "ExecMainStatus"))
+	kill := value[string](p, "KillMode")
+	u.SparesOthers = kill == "process" || kill == "none"
+	u.Actions = append(u.Actions, actions(p)...)
+	for _, name := range []string{"ExecStartPre", "ExecStart", "ExecStartPost", "ExecStop", "ExecStopPost"} {
+		u.Commands = append(u.Commands, commands(p[name])...)
+	}
+}
+
+// actions are what systemd does to the system when a unit ends. Before version
+// 236 they belonged to services.
+func actions(p properties) []string {
+	var found []string
+	for _, name := range []string{"SuccessAction", "FailureAction", "StartLimitAction", "JobTimeoutAction"} {
+		if action := value[string](p, name); action != "" {
+			found = append(found, action)
+		}
+	}
+	return found
+}
+
+// commands reads an array of commands, each of which begins with the path of
+// the program and its arguments.
+func commands(list any) [][]string {
+	var found [][]string
+	// A unit without the property has no commands.
+	entries, _ := list.([][]any)
+	for _, entry := range entries {
+		if len(entry) < 2 {
+			continue
+		}
+		program, ok := entry[0].(string)
+		arguments, alike := entry[1].([]string)
+		if ok && alike {
+			found = append(found, append([]string{program}, arguments[min(1, len(arguments)):]...))
+		}
+	}
+	return found
+}
+
+// lists joins lists of units, without those that repeat.
+func lists(p properties, names ...string) []string {
+	var all []string
+	for _, name := range names {
+		for _, unit := range value[[]string](p, name) {
+			if !slices.Contains(all, unit) {
+				all = append(all, unit)
+			}
+		}
+	}
+	return all
+}
+
+// value reads a property, the zero value where it is absent.
+func value[T any](p properties, name string) T {
+	v, _ := p[name].(T)
+	return v
+}
+
+// errorName returns the name of an error that came over D-Bus. The library
+// returns it by value or by reference.
+func errorName(err error) (string, bool) {
+	if e, ok := errors.AsType[dbus.Error](err); ok {
+		return e.Name, true
+	}
+	if e, ok := errors.AsType[*dbus.Error](err); ok {
+		return e.Name, true
+	}
+	return "", false
+}

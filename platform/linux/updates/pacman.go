@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import (
+	"bytes"
+	"context"
+	"strings"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/updates"
+)
+
+// pacman is the package manager of Arch Linux.
+type pacman struct{}
+
+func (pacman) present(m machine) bool {
+	return m.exists("usr/bin/pacman") && m.exists("var/lib/pacman/local")
+}
+
+// pending asks what the databases that were synchronised last have newer,
+// pacman(8) -Qu. It ends with status 1 when there is nothing, and when it fails as well.
+func (pacman) pending(ctx context.Context, m machine) (updates.Pending, error) {
+	fetched := m.glob("var/lib/pacman/sync/*.db")
+	if len(fetched) == 0 {
+		return updates.Pending{Manager: "pacman", Unknown: neverFetched("sudo pacman -Sy")}, nil
+	}
+	r, err := m.plan(ctx, "/usr/bin/pacman", "-Qu", "--color", "never")
+	if err != nil {
+		return updates.Pending{}, err
+	}
+	complaints := string(r.Stderr)
+	failed := strings.Contains(complaints, "error: ")
+	p := updates.Pending{Manager: "pacman", Refreshed: newest(m.path("var/lib/pacman/sync")), Busy: m.exists("var/lib/pacman/db.lck")}
+	p.Updates, p.Withheld = parsePacman(r.Stdout)
+	if failed && len(p.Updates)+len(p.Withheld) == 0 {
+		return updates.Pending{}, diagnose("pacman", complaints, pacmanComplaints())
+	}
+	if failed {
+		p.Gaps.Note("info.updates", "pacman could not read everything: "+said(complaints))
+	}
+	if strings.Contains(complaints, "does not exist (use '-Sy'") {
+		p.Gaps.Note("info.updates", "a database was never fetched; fetch it with: sudo pacman -Sy")
+	}
+	p.Gaps.Note("security_updates", "pacman does not say which updates close security holes")
+	return p, ctx.Err()
+}
+
+// parsePacman reads "name 1.0-1 -> 1.1-1", with "[ignored]" after what the
+// configuration holds back.
+func parsePacman(out []byte) ([]updates.Package, []updates.Withheld) {
+	list, withheld := []updates.Package{}, []updates.Withheld{}
+	for line := range bytes.Lines(out) {
+		f := strings.Fields(string(line))
+		switch {
+		case len(f) < 4 || f[2] != "->":
+		case len(f) > 4 && strings.HasPrefix(f[4], "["):
+			withheld = append(withheld, updates.Withheld{Name: f[0], Current: f[1], Candidate: f[3], Reason: updates.Held})
+		default:
+			list = append(list, updates.Package{Name: f[0], Current: f[1], Candidate: f[3]})
+		}
+	}
+	return list, withheld
+}
+
+func pacmanComplaints() []complaint {
+	again := "Fetch them anew with: sudo pacman -Syy"
+	return []complaint{
+		{"ermission denied", fault.PermissionDenied, "pacman may not read its data without root", "Run: sudo sentinel --check-updates"},
+		{"config file", fault.Unavailable, "pacman cannot read its configuration", "Correct /etc/pacman.conf."},
+		{"could not open file /var/lib/pacman/sync/", fault.Unavailable, "The package lists are damaged", again},
+		{"from db '", fault.Unavailable, "The package lists are damaged", again},
+		{"is not valid", fault.Unavailable, "The package lists are damaged", again},
+	}
+}

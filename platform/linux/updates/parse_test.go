@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/updates"
+)
+
+func TestInstLineOfApt(t *testing.T) {
+	no, yes := new(false), new(true)
+	for line, want := range map[string]updates.Package{
+		"bash [5.2-1] (5.2-2 Debian:12.15/oldstable [amd64])":                                         {Name: "bash", Current: "5.2-1", Candidate: "5.2-2", Origin: "Debian:12.15/oldstable", Security: no},
+		"libc6:i386 [2.36-9] (2.36-10 Debian-Security:12/oldstable-security [i386]) [perl:amd64 ]":    {Name: "libc6:i386", Current: "2.36-9", Candidate: "2.36-10", Origin: "Debian-Security:12/oldstable-security", Security: yes},
+		"sudo [1.9.9-1] (1.9.9-2 Ubuntu:22.04/jammy-updates, Ubuntu:22.04/jammy-security [amd64]) []": {Name: "sudo", Current: "1.9.9-1", Candidate: "1.9.9-2", Origin: "Ubuntu:22.04/jammy-updates, Ubuntu:22.04/jammy-security", Security: yes},
+		"a [1] (2 UbuntuESM:22.04/jammy-infra-security [all])":                                        {Name: "a", Current: "1", Candidate: "2", Origin: "UbuntuESM:22.04/jammy-infra-security", Security: yes},
+		"a [1] (2 Debian-Security:10/oldstable [all])":                                                {Name: "a", Current: "1", Candidate: "2", Origin: "Debian-Security:10/oldstable", Security: yes},
+		"a [1] (2 Acme Inc. (EU):1/stable [all])":                                                     {Name: "a", Current: "1", Candidate: "2", Origin: "Acme Inc. (EU):1/stable", Security: no},
+		"a [1] (2 Security Tools:1/stable [all])":                                                     {Name: "a", Current: "1", Candidate: "2", Origin: "Security Tools:1/stable", Security: no},
+		"a [1] (2 Acme:security [all])":                                                               {Name: "a", Current: "1", Candidate: "2", Origin: "Acme:security", Security: yes},
+		"a [1] (2 localhost [all])":                                                                   {Name: "a", Current: "1", Candidate: "2", Origin: "localhost", Security: no},
+		"a [1] (2 [all])":                                                                             {Name: "a", Current: "1", Candidate: "2", Security: no},
+		"a (2 Debian:12/stable [all])":                                                                {Name: "a", Candidate: "2", Origin: "Debian:12/stable", Security: no},
+	} {
+		got, ok := parseInst(line)
+		if diff := cmp.Diff(want, got); diff != "" || !ok {
+			t.Errorf("%s: %v\n%s", line, ok, diff)
+		}
+	}
+	for _, line := range []string{"", "a", "a [1]", "a [1] ", "a [1", "a (2", "a [1] 2)", "a [1] ()", " [1] (2 x [all])", "a )("} {
+		if got, ok := parseInst(line); ok {
+			t.Errorf("%q was taken for %+v", line, got)
+		}
+	}
+}
+
+const simulated = `NOTE: This is only a simulation!
+      apt-get needs root privileges for real execution.
+Reading package lists...
+Building dependency tree...
+Calculating upgrade...
+The following packages will be REMOVED:
+   oldlib (1.0)
+The following NEW packages will be installed:
+   newlib (2.0)
+The following packages have been kept back:
+   vim (2:9.0-1 => 2:9.1-1)
+   gimp
+The following upgrades have been deferred due to phasing:
+   curl (8.0-1 => 8.1-1)
+The following packages will be upgraded:
+   bash (5.2-1 => 5.2-2)
+1 upgraded, 1 newly installed, 1 to remove and 3 not upgraded.
+Remv oldlib [1.0]
+Inst newlib (2.0 Debian:12/stable [amd64])
+Inst bash [5.2-1] (5.2-2 Debian:12/stable [amd64])
+Conf newlib (2.0 Debian:12/stable [amd64])
+Conf bash (5.2-2 Debian:12/stable [amd64])
+`
+
+func TestPlanOfApt(t *testing.T) {
+	want := aptPlan{
+		updates: []updates.Package{{Name: "bash", Current: "5.2-1", Candidate: "5.2-2", Origin: "Debian:12/stable", Security: new(false)}},
+		extra:   updates.Extra{Installs: 1, Removes: 1},
+		kept: []updates.Withheld{
+			{Name: "vim", Current: "2:9.0-1", Candidate: "2:9.1-1", Reason: updates.KeptBack}, {Name: "gimp", Reason: updates.KeptBack},
+		},
+		phased: []updates.Withheld{{Name: "curl", Current: "8.0-1", Candidate: "8.1-1", Reason: updates.Phased}},
+	}
+	if diff := cmp.Diff(want, parseAptPlan([]byte(simulated)), cmp.AllowUnexported(aptPlan{})); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+}
+
+func TestPolicyOfAptNamesPhasedCandidates(t *testing.T) {
+	policy := `curl:
+  Installed: 8.0-1
+  Candidate: 8.1-1
+  Version table:
+     8.1-1 500 (phased 10%)
+        500 https://deb.example.org stable/main amd64 Packages
+ *** 8.0-1 100
+        100 /var/lib/dpkg/status
+gimp:
+  Installed: 2
+  Candidate: 3
+  Version table:
+     4 1 (phased 0%)
+     3 500
+`
+	if diff := cmp.Diff(map[string]string{"curl": "8.1-1"}, parseAptPolicy([]byte(policy))); diff != "" {
+		t.Errorf("phased (-want +got):\n%s", diff)
+	}
+}
+
+func TestHoldsOfDpkg(t *testing.T) {
+	status := "Package: vim\nStatus: hold ok installed\nArchitecture: amd64\nDescription: an editor\n Status: hold the line\n\n" +
+		"Package: bash\nStatus: install ok installed\nArchitecture: amd64\n\nPackage: libc6\nStatus: hold ok installed\nPriority: optional\nArchitecture: i386\n"
+	want := map[string]bool{"vim": true, "vim:amd64": true, "libc6": true, "libc6:i386": true}
+	if diff := cmp.Diff(want, parseHeld([]byte(status))); diff != "" {
+		t.Errorf("held (-want +got):\n%s", diff)
+	}
+	if got := parseHeld([]byte("Package: a\nStatus: install ok installed\n")); len(got) != 0 {
+		t.Errorf("held %v", got)
+	}
+}
+
+func TestOnlyNamesOfPackagesReachAnotherProgram(t *testing.T) {
+	for name, want := range map[string]bool{
+		"g++-12": true, "libc6:i386": true, "0ad": true, "xz": true, "": false, "a": false, "-o": false, "--help": false, "+x": false,
+		"a b": false, "a/b": false, "a=1": false, "Ab": false, "a\n": false, "ä1": false, "a*": false,
+	} {
+		if got := isPackageName(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+func TestListOfDNF(t *testing.T) {
+	want := []updates.Package{
+		{Name: "audit.x86_64", Candidate: "2.7-1.fc25", Origin: "updates"},
+		{Name: "a-name-that-is-too-long-for-its-column.noarch", Candidate: "1:2.0-1", Origin: "base"},
+		{Name: "python3.11.x86_64", Candidate: "3.11.2-1.el9", Origin: "@commandline"},
+	}
+	for generation, out := range map[string]string{
+		"4": "Last metadata expiration check: 0:07:38 ago on Sat Nov 21 20:46:13 2026.\n\n" +
+			"audit.x86_64       2.7-1.fc25    updates\na-name-that-is-too-long-for-its-column.noarch\n                   1:2.0-1       base\n" +
+			"python3.11.x86_64  3.11.2-1.el9  @commandline\nSecurity: kernel-core-6.1-1.x86_64 is an installed security update\n" +
+			"Obsoleting Packages\nnew.x86_64  2-1  base\n    old.x86_64  1-1  @System\n",
+		"5": "Updating and loading repositories:\nRepositories loaded.\nUpgrades\naudit.x86_64 2.7-1.fc25 updates\n" +
+			"a-name-that-is-too-long-for-its-column.noarch 1:2.0-1 base\npython3.11.x86_64 3.11.2-1.el9 @commandline\n\n" +
+			"Obsoleting packages\nnew.x86_64 2-1 base\n    old.x86_64 1-1 @System\n",
+	} {
+		if diff := cmp.Diff(want, parseDNF([]byte(out))); diff != "" {
+			t.Errorf("dnf %s (-want +got):\n%s", generation, diff)
+		}
+	}
+	if got := parseDNF([]byte("Error: Failed to download metadata for repo 'base': all mirrors were tried\n")); len(got) != 0 {
+		t.Errorf("an error was taken for %v", got)
+	}
+}
+
+func TestVersionInstalledLastIsTheCurrentOne(t *testing.T) {
+	out := "100 kernel.x86_64 0:6.1-1\n300 kernel.x86_64 6.3-1\n200 kernel.x86_64 6.2-1\n5 bash.x86_64 1:5.2-1\nx gone.x86_64 1-1\nwarning: something\n"
+	want := map[string]string{"kernel.x86_64": "6.3-1", "bash.x86_64": "1:5.2-1"}
+	if diff := cmp.Diff(want, parseInstalled([]byte(out))); diff != "" {
+		t.Errorf("installed (-want +got):\n%s", diff)
+	}
+}
+
+func TestListOfPacman(t *testing.T) {
+	list, withheld := parsePacman([]byte("bash 5.2-1 -> 5.3-1\nlinux 6.1-1 -> 6.2-1 [ignored]\nerror: no such thing\n"))
+	if diff := cmp.Diff([]updates.Package{{Name: "bash", Current: "5.2-1", Candidate: "5.3-1"}}, list); diff != "" {
+		t.Errorf("updates (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]updates.Withheld{{Name: "linux", Current: "6.1-1", Candidate: "6.2-1", Reason: updates.Held}}, withheld); diff != "" {
+		t.Errorf("withheld (-want +got):\n%s", diff)
+	}
+}
+
+func TestListOfAPK(t *testing.T) {
+	out := "WARNING: opening a repository\nmusl-1.2.5-r23 x86_64 {musl} (MIT) [upgradable from: musl-1.2.5-r21]\n" +
+		"ca-certificates-bundle-20260413-r0 x86_64 {ca-certificates} (MPL-2.0 AND MIT) [upgradable from: ca-certificates-bundle-20251003-r0]\n" +
+		"zlib-1.3 x86_64 {zlib} (Zlib) [installed]\n"
+	want := []updates.Package{
+		{Name: "musl", Current: "1.2.5-r21", Candidate: "1.2.5-r23", Origin: "musl"},
+		{Name: "ca-certificates-bundle", Current: "20251003-r0", Candidate: "20260413-r0", Origin: "ca-certificates"},
+	}
+	if diff := cmp.Diff(want, parseAPK([]byte(out))); diff != "" {
+		t.Errorf("updates (-want +got):\n%s", diff)
+	}
+}
+
+const stream = `<?xml version='1.0'?>
+<stream>
+<progress id="2" name="Building repository &apos;OSS&apos; cache" done="1"/>
+<message type="info">Loading repository data...</message>
+<message type="error">Some of the repositories
+have not been refreshed.</message>
+<update-status version="0.6">
+<update-list>
+<update kind="package" name="at" edition="3.1.14-8.3.1" arch="x86_64" edition-old="3.1.14-7.3"><summary>x</summary><source url="https://download.example.org/" alias="Updates"/></update><update kind="package" name="x"/><update kind="patch" name="SUSE-2026-7" edition="1" arch="noarch" category="security"><summary>t</summary></update></update-list>
+</update-status>
+</stream>
+`
+
+func TestStreamOfZypper(t *testing.T) {
+	a, err := parseZypper([]byte(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []updates.Package{{Name: "at.x86_64", Current: "3.1.14-7.3", Candidate: "3.1.14-8.3.1", Origin: "Updates"}}
+	if diff := cmp.Diff(want, a.packages()); diff != "" {
+		t.Errorf("updates (-want +got):\n%s", diff)
+	}
+	if len(a.updates) != 3 || a.updates[2].Name != "SUSE-2026-7" || a.complaints != "Some of the repositories have not been refreshed.\n" {
+		t.Errorf("%+v", a)
+	}
+	for _, bad := range []string{"", "no", "<stream>", stream[:len(stream)/2], "<a></a>", strings.TrimSuffix(stream, "</stream>\n")} {
+		if _, err := parseZypper([]byte(bad)); err == nil {
+			t.Errorf("no error for %q", bad)
+		}
+	}
+}
+
+func TestLocksOfTheKernel(t *testing.T) {
+	raw := "1: POSIX  ADVISORY  WRITE 115 fe:00:99 0 EOF\n2: POSIX  ADVISORY  READ 115 fe:00:98 0 EOF\n" +
+		"3: FLOCK  ADVISORY  WRITE 1 fe:00:97 0 EOF\n1: -> POSIX  ADVISORY  WRITE 116 fe:00:96 0 EOF\n4: POSIX\n"
+	if diff := cmp.Diff(map[string]bool{"fe:00:99": true}, lockedFiles([]byte(raw))); diff != "" {
+		t.Errorf("locked (-want +got):\n%s", diff)
+	}
+}
+
+func TestErrorsThatAreRepeated(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "",
+		"what now\nelse\n":                  "what now",
+		"NOTE\nE: one\nW: no\nE: two\nE: 3": "one; two",
+		"warning: x\nerror: could not open": "could not open",
+	} {
+		if got := said(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// sound says that what was parsed can be shown: nothing without a name.
+func sound(t *testing.T, list []updates.Package, withheld []updates.Withheld) {
+	t.Helper()
+	for _, p := range list {
+		if p.Name == "" || p.Candidate == "" {
+			t.Errorf("an update without a name or a version: %+v", p)
+		}
+	}
+	for _, w := range withheld {
+		if w.Name == "" || w.Reason == "" {
+			t.Errorf("a package that waits without a name or a reason: %+v", w)
+		}
+	}
+}
+
+func FuzzPlanOfApt(f *testing.F) {
+	f.Add([]byte(simulated))
+	f.Add([]byte("Inst a [1] (2 x [all])\nInst )(\nThe following packages have been kept back:\n  ( => )\n"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		plan := parseAptPlan(out)
+		sound(t, plan.updates, append(plan.kept, plan.phased...))
+		parseAptPolicy(out)
+		parseHeld(out)
+		lockedFiles(out)
+	})
+}
+
+func FuzzListsOfOtherManagers(f *testing.F) {
+	f.Add([]byte("bash 5.2-1 -> 5.3-1\nlinux 6.1-1 -> 6.2-1 [ignored]\n"))
+	f.Add([]byte("audit.x86_64 2.7-1 updates\nlong.noarch\n  1-1 base\nObsoleting packages\n"))
+	f.Add([]byte("musl-1.2.5-r23 x86_64 {musl} (MIT) [upgradable from: musl-1.2.5-r21]\n"))
+	f.Add([]byte("100 kernel.x86_64 0:6.1-1\n"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		sound(t, parseDNF(out), nil)
+		sound(t, parseAPK(out), nil)
+		list, withheld := parsePacman(out)
+		sound(t, list, withheld)
+		parseInstalled(out)
+		said(string(out))
+	})
+}
+
+func FuzzStreamOfZypper(f *testing.F) {
+	f.Add([]byte(stream))
+	f.Add([]byte("<stream><update/><message>x"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		a, _ := parseZypper(out)
+		sound(t, a.packages(), nil)
+	})
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import (
+	"path/filepath"
+	"strings"
+
+	"sentinel/platform/unix/hostfile"
+)
+
+// maxAsking bounds how many packages are named that ask for a reboot.
+const maxAsking = 8
+
+// rebootReason says which of the signs of [RebootRequired] is there.
+func rebootReason(root, running string) string {
+	if exists(root, "run/reboot-required") || exists(root, "var/run/reboot-required") {
+		if who := asking(root); who != "" {
+			return "Updated packages ask for it: " + who + "."
+		}
+		return "An updated package asks for it."
+	}
+	latest := running
+	for _, k := range kernels(root) {
+		if sameFlavour(k, running) && newer(k, latest) {
+			latest = k
+		}
+	}
+	return "Kernel " + latest + " is installed, " + running + " is running."
+}
+
+// asking names the packages that wrote Debian's flag file.
+func asking(root string) string {
+	raw, err := hostfile.Head(filepath.Join(root, "run/reboot-required.pkgs"), 4096)
+	if err != nil {
+		return ""
+	}
+	seen := map[string]bool{}
+	var names []string
+	for name := range strings.FieldsSeq(string(raw)) {
+		if !seen[name] && len(names) < maxAsking {
+			names = append(names, name)
+		}
+		seen[name] = true
+	}
+	if len(seen) > len(names) {
+		names = append(names, "and others")
+	}
+	return strings.Join(names, ", ")
+}

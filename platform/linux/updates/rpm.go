@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/updates"
+)
+
+// rpmFormat prints when a package was installed, its name and its version, one
+// package a line: rpm(8), query options.
+const rpmFormat = `%{INSTALLTIME} %{NAME}.%{ARCH} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\n`
+
+// installed returns the version of each installed package by "name.arch".
+func (m machine) installed(ctx context.Context) (map[string]string, error) {
+	r, err := m.aside(ctx, "/usr/bin/rpm", "-qa", "--qf", rpmFormat)
+	if err != nil {
+		return nil, err
+	}
+	return parseInstalled(r.Stdout), nil
+}
+
+// parseInstalled keeps the version that was installed last of a package of
+// which there are several, as of the kernel.
+func parseInstalled(out []byte) map[string]string {
+	versions, times := map[string]string{}, map[string]int64{}
+	for line := range bytes.Lines(out) {
+		f := strings.Fields(string(line))
+		if len(f) != 3 {
+			continue
+		}
+		at, err := strconv.ParseInt(f[0], 10, 64)
+		if err != nil || at < times[f[1]] {
+			continue
+		}
+		versions[f[1]], times[f[1]] = strings.TrimPrefix(f[2], "0:"), at
+	}
+	return versions
+}
+
+// fill adds the versions that are installed now to updates named "name.arch".
+func fill(list []updates.Package, installed map[string]string) {
+	for i := range list {
+		list[i].Current = installed[list[i].Name]
+	}
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package updates
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"strings"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/updates"
+)
+
+// Exit statuses of zypper(8).
+const (
+	zypperLocked  = 7
+	zypperSkipped = 106 // it answers without some repositories
+)
+
+// zypper is the package manager of SUSE.
+type zypper struct{}
+
+func (zypper) present(m machine) bool {
+	return m.exists("usr/bin/zypper") && (m.exists("etc/products.d") || len(m.glob("etc/zypp/repos.d/*.repo")) > 0)
+}
+
+// pending asks for packages and then for patches: a patch is an advisory over
+// several packages, and zypper does not say over which. Without any metadata zypper would go
+// and fetch it.
+func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error) {
+	fetched := m.glob("var/cache/zypp/raw/*/repodata/repomd.xml", "var/cache/zypp/raw/*/cookie")
+	if len(fetched) == 0 {
+		return updates.Pending{Manager: "zypper", Unknown: neverFetched("sudo zypper refresh")}, nil
+	}
+	answer, err := z.ask(ctx, m.plan, "list-updates")
+	if err != nil {
+		return updates.Pending{}, err
+	}
+	p := updates.Pending{Manager: "zypper", Updates: answer.packages(), Refreshed: newest(fetched...)}
+	if answer.skipped && len(p.Updates) == 0 {
+		return updates.Pending{}, zypperFault(zypperSkipped, answer.complaints)
+	}
+	if answer.skipped {
+		p.Gaps.Note("info.updates", "zypper leaves out a repository: "+said(answer.complaints))
+	}
+	z.patches(ctx, m, &p)
+	p.Gaps.Note("withheld", "zypper does not say what it holds back")
+	return p, ctx.Err()
+}
+
+func (z zypper) patches(ctx context.Context, m machine, p *updates.Pending) {
+	if len(m.glob("var/cache/zypp/raw/*/repodata/*updateinfo*")) == 0 {
+		p.Gaps.Note("security_updates", "no repository of this machine publishes advisories")
+		return
+	}
+	answer, err := z.ask(ctx, m.aside, "list-patches", "--category", "security")
+	if err != nil {
+		p.Gaps.Add("security_updates", err)
+		return
+	}
+	p.Security = []string{}
+	for _, u := range answer.updates {
+		if u.Kind == "patch" {
+			p.Security = append(p.Security, u.Name)
+		}
+	}
+}
+
+// An asker is [machine.plan] or [machine.aside].
+type asker func(ctx context.Context, path string, args ...string) (sysexec.Result, error)
+
+func (zypper) ask(ctx context.Context, run asker, what ...string) (zypperAnswer, error) {
+	r, err := run(ctx, "/usr/bin/zypper", append([]string{"--non-interactive", "--no-refresh", "--xmlout"}, what...)...)
+	if err != nil {
+		return zypperAnswer{}, err
+	}
+	answer, err := parseZypper(r.Stdout)
+	if r.Exit != 0 && r.Exit != zypperSkipped {
+		return answer, zypperFault(r.Exit, answer.complaints+string(r.Stderr))
+	}
+	if err != nil {
+		return answer, fault.Wrap(fault.Unavailable, "zypper answers in a form that sentinel does not know", err).
+			WithFix("See what is there with: zypper list-updates")
+	}
+	answer.skipped = r.Exit == zypperSkipped
+	return answer, nil
+}
+
+type zypperAnswer struct {
+	updates    []zypperUpdate
+	complaints string // its messages of errors, one a line
+	skipped    bool
+}
+
+type zypperUpdate struct {
+	Kind    string `xml:"kind,attr"`
+	Name    string `xml:"name,attr"`
+	Arch    string `xml:"arch,attr"`
+	Edition string `xml:"edition,attr"`
+	Old     string `xml:"edition-old,attr"`
+	Source  struct {
+		Alias string `xml:"alias,attr"`
+	} `xml:"source"`
+}
+
+func (a zypperAnswer) packages() []updates.Package {
+	list := []updates.Package{}
+	for _, u := range a.updates {
+		if u.Kind == "package" && u.Name != "" && u.Edition != "" {
+			list = append(list, updates.Package{Name: u.Name + "." + u.Arch, Current: u.Old, Candidate: u.Edition, Origin: u.Source.Alias})
+		}
+	}
+	return list
+}
+
+var errNoStream = errors.New("no XML of zypper")
+
+// parseZypper reads the output of zypper --xmlout. What was read before an
+// error is returned with it.
+func parseZypper(out []byte) (zypperAnswer, error) {
+	var a zypperAnswer
+	decoder := xml.NewDecoder(bytes.NewReader(out))
+	inStream := false
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			if decoder.InputOffset() >= int64(len(out)) && inStream && strings.HasSuffix(strings.TrimSpace(string(out)), "</stream>") {
+				return a, nil
+			}
+			return a, errors.Join(errNoStream, err)
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		inStream = inStream || start.Name.Local == "stream"
+		if err := a.element(decoder, start); err != nil {
+			return a, err
+		}
+	}
+}
+
+func (a *zypperAnswer) element(decoder *xml.Decoder, start xml.StartElement) error {
+	switch start.Name.Local {
+	case "update":
+		var u zypperUpdate
+		if err := decoder.DecodeElement(&u, &start); err != nil {
+			return err
+		}
+		a.updates = append(a.updates, u)
+	case "message":
+		var m struct {
+			Type string `xml:"type,attr"`
+			Text string `xml:",chardata"`
+		}
+		if err := decoder.DecodeElement(&m, &start); err != nil {
+			return err
+		}
+		if m.Type != "info" {
+			a.complaints += strings.Join(strings.Fields(m.Text), " ") + "\n"
+		}
+	}
+	return nil
+}
+
+func zypperFault(exit int, text string) error {
+	if exit == zypperLocked {
+		return explain(complaint{
+			code: fault.Unavailable, means: "Another program is using zypper", fix: "Wait until it is done, then ask again.",
+		}, said(text))
+	}
+	return diagnose("zypper", text, []complaint{
+		{"as root to do this", fault.PermissionDenied, "zypper has not digested its lists yet, which takes root", "Run: sudo zypper refresh"},
+		{"Error building the cache", fault.Unavailable, "The package lists are damaged", "Fetch them anew with: sudo zypper refresh --force"},
+		{"Target initialization failed", fault.Unavailable, "The list of installed packages is damaged", "Mend it with: sudo rpm --rebuilddb"},
+	})
+}
