@@ -28,7 +28,7 @@ done
 // stage makes the world of one test in namespaces of its own and hands over to
 // what the test runs. The machine stays as it is: /opt is a new file system there, /etc a copy
 // in it, and what sentinel keeps, the sockets of the system's services and its log lie below
-// empty folders.
+// empty directories.
 const stage = guard + `for dir in /opt /var/lib /var/log /run; do mount -t tmpfs -o mode=755 tmpfs $dir; done
 test ! -S /dev/log || mount --bind /dev/null /dev/log
 mkdir /opt/bin

@@ -41,7 +41,7 @@ func main() {
 	certificate := flag.String("cert", "receiver.pem", "`file` with the certificate of this server and those that signed it")
 	key := flag.String("key", "receiver.key", "`file` with its key")
 	secret := flag.String("secret", "fleet.key", "`file` with the keys of the signature, one a line")
-	folder := flag.String("dir", ".", "`folder` for the documents")
+	dir := flag.String("dir", ".", "`folder` for the documents")
 	flag.Parse()
 
 	keys, err := readKeys(*secret)
@@ -49,7 +49,7 @@ func main() {
 		log.Fatal(err)
 	}
 	s := &http.Server{
-		Addr: *listen, Handler: &receiver{keys: keys, folder: *folder, now: time.Now},
+		Addr: *listen, Handler: &receiver{keys: keys, dir: *dir, now: time.Now},
 		ReadTimeout: slowest, WriteTimeout: slowest, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	log.Fatal(s.ListenAndServeTLS(*certificate, *key))
@@ -78,9 +78,9 @@ func readKeys(path string) ([][]byte, error) {
 }
 
 type receiver struct {
-	keys   [][]byte
-	folder string
-	now    func() time.Time
+	keys [][]byte
+	dir  string
+	now  func() time.Time
 }
 
 // ServeHTTP answers with 204 when the document is on the disk, and only then:
@@ -150,7 +150,7 @@ func isName(id string) bool {
 // sent twice because an answer was lost, which is a success. The link makes it unique, also
 // for two requests at once and after a restart.
 func (r *receiver) keep(id string, body []byte) error {
-	file, err := os.CreateTemp(r.folder, ".new-")
+	file, err := os.CreateTemp(r.dir, ".new-")
 	if err != nil {
 		return err
 	}
@@ -160,13 +160,13 @@ func (r *receiver) keep(id string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	err = os.Link(file.Name(), filepath.Join(r.folder, id+".json"))
+	err = os.Link(file.Name(), filepath.Join(r.dir, id+".json"))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	folder, err := os.Open(r.folder)
+	dir, err := os.Open(r.dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return errors.Join(dir.Sync(), dir.Close())
 }

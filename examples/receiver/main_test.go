@@ -53,7 +53,7 @@ func newReceiver(t *testing.T, now time.Time, keys ...string) *receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &receiver{keys: read, folder: t.TempDir(), now: func() time.Time { return now }}
+	return &receiver{keys: read, dir: t.TempDir(), now: func() time.Time { return now }}
 }
 
 func (r *receiver) status(q *http.Request) int {
@@ -95,7 +95,7 @@ func TestWhatIsTakenAndWhatIsNot(t *testing.T) {
 			if got := r.status(c.q); got != c.want {
 				t.Errorf("status %d, want %d", got, c.want)
 			}
-			files, err := os.ReadDir(r.folder)
+			files, err := os.ReadDir(r.dir)
 			if err != nil || (len(files) == 1) != (c.want == 204) {
 				t.Errorf("kept %v, %v", files, err)
 			}
@@ -111,11 +111,11 @@ func TestADocumentThatComesTwiceIsKeptOnce(t *testing.T) {
 			t.Errorf("time %d: status %d", i, got)
 		}
 	}
-	files, err := os.ReadDir(r.folder)
+	files, err := os.ReadDir(r.dir)
 	if err != nil || len(files) != 1 || files[0].Name() != "msg_1.json" {
 		t.Fatalf("kept %v, %v", files, err)
 	}
-	if raw, err := os.ReadFile(filepath.Join(r.folder, "msg_1.json")); err != nil || string(raw) != body {
+	if raw, err := os.ReadFile(filepath.Join(r.dir, "msg_1.json")); err != nil || string(raw) != body {
 		t.Errorf("kept %q, %v", raw, err)
 	}
 }
@@ -124,7 +124,7 @@ func TestADocumentThatComesTwiceIsKeptOnce(t *testing.T) {
 func TestWhatCannotBeKeptIsNotTaken(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	r := newReceiver(t, now, newKey)
-	r.folder = filepath.Join(r.folder, "gone")
+	r.dir = filepath.Join(r.dir, "gone")
 	if got := r.status(request(t, "msg_1", now, body, newKey)); got != 500 {
 		t.Errorf("status %d", got)
 	}

@@ -68,17 +68,17 @@ func parseState(raw []byte) (State, error) {
 }
 
 // Save replaces the state at path: after a crash it is the old one or the new
-// one. The folder is made when it is missing.
+// one. The directory is made when it is missing.
 func Save(path string, s State) error {
 	raw, err := json.Marshal(stateFile{Version: 1, State: s})
 	if err != nil {
 		return err
 	}
-	folder := filepath.Dir(path)
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // the folder is for everyone to enter; the file is not
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the directory is for everyone to enter; the file is not
 		return err
 	}
-	if err := trust.RootOrSelf.File(folder); err != nil {
+	if err := trust.RootOrSelf.File(dir); err != nil {
 		return err
 	}
 	return replace(path, append(raw, '\n'))

@@ -204,7 +204,7 @@ func (m finder) Find(ctx context.Context, a netip.Addr) (Block, bool, bool, erro
 	return b, found, m.rules, nil
 }
 
-// on returns a list that stands on m, in a folder of its own.
+// on returns a list that stands on m, in a directory of its own.
 func (m *machine) on(t testing.TB) *List {
 	t.Helper()
 	return m.under(filepath.Join(t.TempDir(), "state", "blocklist.json"))

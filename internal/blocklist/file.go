@@ -117,7 +117,7 @@ func (l *List) save(entries []entry) error {
 	if err := l.replace(next, raw); err != nil {
 		return errors.Join(err, ignoreMissing(os.Remove(next)))
 	}
-	return syncFolder(filepath.Dir(l.path))
+	return syncDir(filepath.Dir(l.path))
 }
 
 func (l *List) replace(next string, raw []byte) error {
@@ -139,8 +139,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// syncFolder makes names in a folder last through a crash (fsync(2)).
-func syncFolder(path string) error {
+// syncDirectory makes names in a directory last through a crash (fsync(2)).
+func syncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (l *List) setAside(d *damage) error {
 			WithFix("Look at them, then remove them: " + l.path + asideMark + "*")
 	}
 	path := l.asideName()
-	if err := errors.Join(os.Rename(l.path, path), syncFolder(filepath.Dir(path))); err != nil {
+	if err := errors.Join(os.Rename(l.path, path), syncDir(filepath.Dir(path))); err != nil {
 		return unwritable(err)
 	}
 	return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses was set aside as "+path+" because", d).

@@ -15,11 +15,11 @@ import (
 
 // lock keeps every other run from changing the list until release is called.
 func (l *List) lock(ctx context.Context) (release func(), err error) {
-	// The folder is for everyone to read, because the list is.
-	if err := trust.MakeFolder(filepath.Dir(l.path), 0o755); err != nil {
+	// The directory is for everyone to read, because the list is.
+	if err := trust.MakeDir(filepath.Dir(l.path), 0o755); err != nil {
 		return nil, unwritable(err)
 	}
-	if err := trust.RootOrSelf.Folders(l.lockPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := trust.RootOrSelf.Dirs(l.lockPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, l.unreadable(err)
 	}
 	release, err = lockfile.Exclude(ctx, l.lockPath(), l.patience)

@@ -23,17 +23,17 @@ import (
 	"sentinel/internal/fault"
 )
 
-// A folder stands for a kernel that several processes share: a file for each
+// A directory stands for a kernel that several processes share: a file for each
 // address, with the time of its end.
-type folder string
+type directory string
 
-func (f folder) Name() string { return "folder" }
+func (f directory) Name() string { return "folder" }
 
-func (f folder) Abilities() Abilities {
+func (f directory) Abilities() Abilities {
 	return Abilities{Expires: true, Directions: []string{"in"}}
 }
 
-func (f folder) Add(_ context.Context, blocks []Block) error {
+func (f directory) Add(_ context.Context, blocks []Block) error {
 	for _, b := range blocks {
 		end := int64(0)
 		if b.Left > 0 {
@@ -50,7 +50,7 @@ func (f folder) Add(_ context.Context, blocks []Block) error {
 	return nil
 }
 
-func (f folder) Remove(_ context.Context, addresses []netip.Addr) error {
+func (f directory) Remove(_ context.Context, addresses []netip.Addr) error {
 	for _, a := range addresses {
 		if err := os.Remove(filepath.Join(string(f), a.String())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -59,7 +59,7 @@ func (f folder) Remove(_ context.Context, addresses []netip.Addr) error {
 	return nil
 }
 
-func (f folder) Loaded(context.Context) ([]Block, bool, error) {
+func (f directory) Loaded(context.Context) ([]Block, bool, error) {
 	found, err := os.ReadDir(string(f))
 	var blocks []Block
 	for _, file := range found {
@@ -82,7 +82,7 @@ func (f folder) Loaded(context.Context) ([]Block, bool, error) {
 
 func shared(dir string) *List {
 	quiet := newMachine()
-	return New(filepath.Join(dir, "state", "blocklist.json"), func(context.Context) (Backend, error) { return folder(filepath.Join(dir, "kernel")), nil }, quiet, nil, nil)
+	return New(filepath.Join(dir, "state", "blocklist.json"), func(context.Context) (Backend, error) { return directory(filepath.Join(dir, "kernel")), nil }, quiet, nil, nil)
 }
 
 func sharedDir(t *testing.T) string {
@@ -280,7 +280,7 @@ func settle(t *testing.T, dir, open string, state map[string]outcome) {
 		t.Error(err)
 		return
 	}
-	blocks, _, err := folder(filepath.Join(dir, "kernel")).Loaded(t.Context())
+	blocks, _, err := directory(filepath.Join(dir, "kernel")).Loaded(t.Context())
 	if err != nil {
 		t.Error(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"sentinel/internal/blocklist"
 )
 
-// blocklistName is the file of the list in the folder of state.
+// blocklistName is the file of the list in the directory of state.
 const blocklistName = "blocklist.json"
 
 // blocklist returns the list of blocked addresses of this machine. Nothing is

@@ -126,7 +126,7 @@ type session struct {
 	host     *host.Host
 	config   config.Config
 	stateDir string
-	secrets  string // folder with the files of endpoints
+	secrets  string // directory with the files of endpoints
 	journal  *journal.Journal
 	who      journal.Who
 	root     bool                   // whether this run may keep state

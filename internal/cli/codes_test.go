@@ -78,7 +78,7 @@ func TestTheReferenceNamesTheCodesOfTheSource(t *testing.T) {
 			t.Errorf("no action of the reference has %s", i.Code)
 		}
 	}
-	for _, s := range []struct{ folders, actions string }{
+	for _, s := range []struct{ dirs, actions string }{
 		{"internal/processes", "terminate_process"},
 		{"internal/blocklist platform/linux/blocklist platform/darwin/blocklist", "block_ip unblock_ip list_blocked restore_blocklist"},
 		{"internal/firewall platform/linux/firewall platform/darwin/firewall", "enable_firewall"},
@@ -86,29 +86,29 @@ func TestTheReferenceNamesTheCodesOfTheSource(t *testing.T) {
 		{"internal/portscan internal/target internal/dnslookup internal/traceroute", "scan_ports webhook dns_lookup traceroute report"},
 		{"internal/health internal/network internal/assets internal/audit internal/updates internal/webhook", ""},
 	} {
-		source := namedIn(t, strings.Fields(s.folders))
+		source := namedIn(t, strings.Fields(s.dirs))
 		for c := range source {
 			if !shared[c] && !slices.ContainsFunc(strings.Fields(s.actions), func(a string) bool { return slices.Contains(own[a], c) }) {
-				t.Errorf("%s name %s, and the reference of %q does not", s.folders, c, s.actions)
+				t.Errorf("%s name %s, and the reference of %q does not", s.dirs, c, s.actions)
 			}
 		}
 		for a := range strings.FieldsSeq(s.actions) {
 			for _, c := range own[a] {
 				if !source[c] && !namedIn(t, []string{"internal/cli"})[c] {
-					t.Errorf("the reference says that %s fails with %s, and %s do not name it", a, c, s.folders)
+					t.Errorf("the reference says that %s fails with %s, and %s do not name it", a, c, s.dirs)
 				}
 			}
 		}
 	}
 }
 
-// namedIn returns the codes that the source below folders names.
-func namedIn(t *testing.T, folders []string) map[fault.Code]bool {
+// namedIn returns the codes that the source below directories names.
+func namedIn(t *testing.T, dirs []string) map[fault.Code]bool {
 	t.Helper()
 	codes := constants(t)
 	found := map[fault.Code]bool{}
-	for _, folder := range folders {
-		walkGo(t, filepath.Join("..", "..", folder), func(file *ast.File) {
+	for _, directory := range dirs {
+		walkGo(t, filepath.Join("..", "..", directory), func(file *ast.File) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				s, ok := n.(*ast.SelectorExpr)
 				if !ok {
@@ -141,14 +141,14 @@ func constants(t *testing.T) map[string]fault.Code {
 	return names
 }
 
-// walkGo hands on each file of a folder that is no test.
-func walkGo(t *testing.T, folder string, visit func(*ast.File)) {
+// walkGo hands on each file of a directory that is no test.
+func walkGo(t *testing.T, directory string, visit func(*ast.File)) {
 	t.Helper()
-	err := fs.WalkDir(os.DirFS(folder), ".", func(path string, _ fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(directory), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(folder, path), nil, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(directory, path), nil, 0)
 		if err == nil {
 			visit(file)
 		}

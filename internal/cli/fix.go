@@ -53,7 +53,7 @@ func (p Program) named(fix string) string {
 	return strings.ReplaceAll(fix, " sentinel --", " "+own+" --")
 }
 
-// securePath are the folders in which sudo looks for a program, by the default
+// securePath are the directories in which sudo looks for a program, by the default
 // of the distributions (secure_path in sudoers(5)).
 func securePath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}

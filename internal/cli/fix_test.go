@@ -50,7 +50,7 @@ func TestAPersonGetsTheTypedCommandWithForce(t *testing.T) {
 	}
 }
 
-// sudo does not find a program in a folder of its own.
+// sudo does not find a program in a directory of its own.
 func TestAFixNamesAProgramThatSudoDoesNotFind(t *testing.T) {
 	for own, want := range map[string]string{
 		"/usr/local/bin/sentinel":   "Run it with sudo: sudo sentinel --kill 5",

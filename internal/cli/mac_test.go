@@ -39,18 +39,18 @@ const macOwn = "/usr/local/bin/sentinel"
 // A testMac is a Mac made of transcripts and files. Nothing of this machine is
 // read or changed.
 type testMac struct {
-	folders []string          // with its transcripts and files; a later one overrides programs of an earlier one
-	work    string            // folder for all that is written, its tree of files among them
-	fails   map[string]string // programs that fail, and how
-	root    bool
-	denied  bool              // nobody may signal a process
-	gentle  bool              // processes end when they are asked to
-	ran     func(path string) // is told of each program that is run; may be nil
+	dirs   []string          // with its transcripts and files; a later one overrides programs of an earlier one
+	work   string            // directory for all that is written, its tree of files among them
+	fails  map[string]string // programs that fail, and how
+	root   bool
+	denied bool              // nobody may signal a process
+	gentle bool              // processes end when they are asked to
+	ran    func(path string) // is told of each program that is run; may be nil
 }
 
 // scriptedMac is the Mac that a script describes in its environment:
 //
-//	MAC      folders below $MACS, or absolute ones, with colons between
+//	MAC      directories below $MACS, or absolute ones, with colons between
 //	FAIL     programs that fail and how, such as "/usr/sbin/lsof=hang,/sbin/pfctl=missing"
 //
 // Its files are below $WORK/mac, where a script may change them. Commands without a transcript are
@@ -61,7 +61,7 @@ func scriptedMac(work string) (*host.Host, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(os.Getenv("MACS"), name)
 		}
-		m.folders = append(m.folders, name)
+		m.dirs = append(m.dirs, name)
 	}
 	for one := range strings.SplitSeq(os.Getenv("FAIL"), ",") {
 		program, failure, _ := strings.Cut(one, "=")
@@ -71,13 +71,13 @@ func scriptedMac(work string) (*host.Host, error) {
 }
 
 func (m testMac) open() (*host.Host, error) {
-	root := filepath.Join(m.work, "mac", filepath.Base(m.folders[0]))
-	if err := layOut(m.folders[0], root); err != nil {
+	root := filepath.Join(m.work, "mac", filepath.Base(m.dirs[0]))
+	if err := layOut(m.dirs[0], root); err != nil {
 		return nil, err
 	}
 	var execs []string
-	for _, folder := range m.folders {
-		execs = append(execs, filepath.Join(folder, "exec"))
+	for _, directory := range m.dirs {
+		execs = append(execs, filepath.Join(directory, "exec"))
 	}
 	if err := provide(execs, root); err != nil {
 		return nil, err
@@ -129,11 +129,11 @@ func (k *killer) kill(pid int, signal syscall.Signal) error {
 // layOut copies the tree of files of a Mac, because what is checked out has the
 // modes and days of whoever did; its list "modes" has what matters of them. A tree that is there
 // is left as it is.
-func layOut(folder, root string) error {
+func layOut(directory, root string) error {
 	if _, err := os.Stat(root); err == nil {
 		return nil
 	}
-	from := filepath.Join(folder, "root")
+	from := filepath.Join(directory, "root")
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func layOut(folder, root string) error {
 		private := filepath.Join("private", name)
 		err = errors.Join(err, os.MkdirAll(filepath.Join(root, private), 0o755), os.Symlink(private, filepath.Join(root, name)))
 	}
-	list, readErr := os.ReadFile(filepath.Join(folder, "modes"))
+	list, readErr := os.ReadFile(filepath.Join(directory, "modes"))
 	if err = errors.Join(err, readErr); err != nil {
 		return err
 	}
@@ -165,8 +165,8 @@ func layOut(folder, root string) error {
 func provide(execs []string, root string) error {
 	sudo := filepath.Join(root, "usr", "bin", "sudo") // is there, and nobody plays it
 	err := errors.Join(os.MkdirAll(filepath.Dir(sudo), 0o755), os.WriteFile(sudo, nil, 0o755))
-	for _, folder := range execs {
-		files, globErr := filepath.Glob(filepath.Join(folder, "*.txtar"))
+	for _, directory := range execs {
+		files, globErr := filepath.Glob(filepath.Join(directory, "*.txtar"))
 		err = errors.Join(err, globErr)
 		for _, file := range files {
 			raw, readErr := os.ReadFile(file)
@@ -362,7 +362,7 @@ func findingOf(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no finding %s", args[0])
 }
 
-// transcript runs "transcript FOLDER ARGV STATUS [FILE]": in that folder of a Mac
+// transcript runs "transcript FOLDER ARGV STATUS [FILE]": in that directory of a Mac
 // stands a transcript, with stdout from a file. A status that is no number is an error.
 func transcript(ts *testscript.TestScript, _ bool, args []string) {
 	status := "error: " + args[2]
@@ -373,13 +373,13 @@ func transcript(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 3 {
 		text += ts.ReadFile(args[3])
 	}
-	folder := ts.MkAbs(filepath.Join(args[0], "exec"))
-	ts.Check(os.MkdirAll(folder, 0o755))
+	directory := ts.MkAbs(filepath.Join(args[0], "exec"))
+	ts.Check(os.MkdirAll(directory, 0o755))
 	name := strings.Map(func(r rune) rune {
 		if r == '/' || r == ' ' {
 			return '_'
 		}
 		return r
 	}, args[1])
-	ts.Check(os.WriteFile(filepath.Join(folder, name+".txtar"), []byte(text), 0o600))
+	ts.Check(os.WriteFile(filepath.Join(directory, name+".txtar"), []byte(text), 0o600))
 }

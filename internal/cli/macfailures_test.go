@@ -43,7 +43,7 @@ type told struct {
 // runMac runs sentinel on a Mac.
 func runMac(t *testing.T, m testMac, line string) told {
 	t.Helper()
-	if err := os.Chmod(m.work, 0o755); err != nil { // a folder that others can write is refused
+	if err := os.Chmod(m.work, 0o755); err != nil { // a directory that others can write is refused
 		t.Error(err)
 	}
 	p := Program{
@@ -69,11 +69,11 @@ func runMac(t *testing.T, m testMac, line string) told {
 }
 
 // programsOf finds which programs an operation runs on a Mac.
-func programsOf(t *testing.T, folders []string, line string) []string {
+func programsOf(t *testing.T, dirs []string, line string) []string {
 	t.Helper()
 	var programs []string
 	var mu sync.Mutex
-	m := testMac{folders: folders, work: t.TempDir(), root: true, ran: func(path string) {
+	m := testMac{dirs: dirs, work: t.TempDir(), root: true, ran: func(path string) {
 		mu.Lock()
 		defer mu.Unlock()
 		programs = append(programs, path)
@@ -89,15 +89,15 @@ func TestMacsWithAProgramThatFails(t *testing.T) {
 	room := make(chan struct{}, 64) // most of the time they wait for a second look
 	var all sync.WaitGroup
 	for _, name := range []string{"m4-26", "intel-12"} {
-		folders := []string{filepath.Join("..", "..", "testdata", "macs", name)}
+		dirs := []string{filepath.Join("..", "..", "testdata", "macs", name)}
 		for tool, line := range macLines {
-			whole := runMac(t, testMac{folders: folders, work: t.TempDir(), root: true}, line)
-			for _, program := range programsOf(t, folders, line) {
+			whole := runMac(t, testMac{dirs: dirs, work: t.TempDir(), root: true}, line)
+			for _, program := range programsOf(t, dirs, line) {
 				for i, how := range macFailures {
 					if name != "m4-26" && i%2 == 1 {
 						continue // half of it is enough for another Mac
 					}
-					m := testMac{folders: folders, work: t.TempDir(), root: true, fails: map[string]string{program: how}}
+					m := testMac{dirs: dirs, work: t.TempDir(), root: true, fails: map[string]string{program: how}}
 					room <- struct{}{}
 					all.Go(func() {
 						judgeFailure(t, tool, program, how, whole, runMac(t, m, line))

@@ -17,7 +17,7 @@ type auditDocument struct {
 	audit.Report
 }
 
-// auditName is the file of the verdicts in the folder of state.
+// auditName is the file of the verdicts in the directory of state.
 const auditName = "audit.json"
 
 func runSecurityAudit(ctx context.Context, s session, call invocation) (document, error) {

@@ -23,7 +23,7 @@ import (
 )
 
 // The scripts run the program of this package as "sentinel", on this machine
-// but with a state folder and a configuration of their own, so that no test leaves
+// but with a state directory and a configuration of their own, so that no test leaves
 // anything on the host.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sentinel": func() {
@@ -85,7 +85,7 @@ func TestScripts(t *testing.T) {
 			if *update {
 				e.Setenv("UPDATE", "yes")
 			}
-			// A folder that others can write is refused, and the one that
+			// A directory that others can write is refused, and the one that
 			// testscript makes is open to nobody else.
 			return os.Chmod(e.WorkDir, 0o755)
 		},

@@ -51,7 +51,7 @@ func (s session) telemetry(ctx context.Context) (webhook.Document, error) {
 	return d, err
 }
 
-// spoolName is the folder of what waits, in the folder of state.
+// spoolName is the directory of what waits, in the directory of state.
 const spoolName = "spool"
 
 // A route is a receiver and the way to it.

@@ -60,9 +60,9 @@ func All() []Client {
 		{
 			ID: "claude-code", Name: "Claude Code", Servers: "mcpServers", Kind: "stdio",
 			Then: "Start claude again, and look at /mcp there.",
-			file: func(u User) string { return filepath.Join(u.folder("CLAUDE_CONFIG_DIR", u.Home), ".claude.json") },
+			file: func(u User) string { return filepath.Join(u.directory("CLAUDE_CONFIG_DIR", u.Home), ".claude.json") },
 			signs: func(u User) []string {
-				return []string{u.folder("CLAUDE_CONFIG_DIR", filepath.Join(u.Home, ".claude"))}
+				return []string{u.directory("CLAUDE_CONFIG_DIR", filepath.Join(u.Home, ".claude"))}
 			},
 		},
 		{
@@ -114,7 +114,7 @@ func ByID(id string) (Client, bool) {
 // File returns the path of the configuration that c reads for u.
 func (c Client) File(u User) string { return c.file(u) }
 
-// Found says whether anything shows that u has the client: its own folder, made
+// Found says whether anything shows that u has the client: its own directory, made
 // at its first start.
 func (c Client) Found(u User) bool {
 	for _, path := range append(c.signs(u), c.file(u)) {
@@ -125,20 +125,20 @@ func (c Client) Found(u User) bool {
 	return false
 }
 
-// applications is the folder of a program built on Electron, which both
+// applications is the directory of a program built on Electron, which both
 // desktop clients are (Electron, app.getPath, appData).
 func (u User) applications(name string) string {
 	if u.OS == "darwin" {
 		return filepath.Join(u.Home, "Library", "Application Support", name)
 	}
-	return filepath.Join(u.folder("XDG_CONFIG_HOME", filepath.Join(u.Home, ".config")), name)
+	return filepath.Join(u.directory("XDG_CONFIG_HOME", filepath.Join(u.Home, ".config")), name)
 }
 
-func (u User) copilot() string { return u.folder("COPILOT_HOME", filepath.Join(u.Home, ".copilot")) }
+func (u User) copilot() string { return u.directory("COPILOT_HOME", filepath.Join(u.Home, ".copilot")) }
 
-// folder returns what the variable names, or usual. A relative path means
+// directory returns what the variable names, or usual. A relative path means
 // nothing to a client that is started elsewhere.
-func (u User) folder(variable, usual string) string {
+func (u User) directory(variable, usual string) string {
 	if dir := u.Env(variable); filepath.IsAbs(dir) {
 		return filepath.Clean(dir)
 	}

@@ -63,7 +63,7 @@ func TestManualNamesEveryClientAndItsFile(t *testing.T) {
 	}
 }
 
-func TestClientIsFoundByItsFolder(t *testing.T) {
+func TestClientIsFoundByItsDir(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin"} {
 		for _, c := range All() {
 			u := User{OS: goos, Home: t.TempDir(), Env: nobody}

@@ -98,7 +98,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 }
 
 func TestLoadTakesAMissingFileAsTheDefaultsUnlessItWasNamed(t *testing.T) {
-	path := filepath.Join(folder(t), "config.yaml")
+	path := filepath.Join(directory(t), "config.yaml")
 	got, err := Load(path, false)
 	if diff := cmp.Diff(Default(), got, comparePrefixes); diff != "" || err != nil {
 		t.Errorf("got %v\n%s", err, diff)
@@ -107,7 +107,7 @@ func TestLoadTakesAMissingFileAsTheDefaultsUnlessItWasNamed(t *testing.T) {
 }
 
 func TestLoadRefusesAFileThatIsNoneOrTooLarge(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	refused(t, dir, "it is not a regular file")
 	large := filepath.Join(dir, "large.yaml")
 	write(t, large, strings.Repeat("#", maxSize<<10+1))
@@ -115,7 +115,7 @@ func TestLoadRefusesAFileThatIsNoneOrTooLarge(t *testing.T) {
 }
 
 func TestLoadRefusesWhatOthersCanWrite(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	inner := filepath.Join(dir, "inner")
 	if err := os.Mkdir(inner, 0o755); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestLoadRefusesWhatOthersCanWrite(t *testing.T) {
 		chmod(t, c.name, c.mode)
 		_, err = Load(path, true)
 		if sticky := c.mode&os.ModeSticky != 0; sticky && os.Geteuid() == 0 {
-			// What root owns in a folder of root with the sticky bit stays root's.
+			// What root owns in a directory of root with the sticky bit stays root's.
 			if err != nil {
 				t.Errorf("%s with mode %v: %v", c.name, c.mode, err)
 			}
@@ -147,9 +147,9 @@ func TestLoadRefusesWhatOthersCanWrite(t *testing.T) {
 	}
 }
 
-// A link in a safe folder may lead into one that is not.
+// A link in a safe directory may lead into one that is not.
 func TestLoadChecksWhereALinkLeads(t *testing.T) {
-	dir := folder(t)
+	dir := directory(t)
 	open := filepath.Join(dir, "open")
 	if err := os.Mkdir(open, 0o755); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestLoadChecksWhereALinkLeads(t *testing.T) {
 
 func TestLoadRefusesAFileOfSomebodyElse(t *testing.T) {
 	testenv.Need(t, os.Geteuid() == 0, "root, to give files away")
-	path := filepath.Join(folder(t), "config.yaml")
+	path := filepath.Join(directory(t), "config.yaml")
 	write(t, path, "agent_id: a\n")
 	if err := os.Chown(path, 65534, 65534); err != nil {
 		t.Fatal(err)
@@ -193,8 +193,8 @@ func refused(t *testing.T, path, want string) {
 	}
 }
 
-// folder is a folder that only its owner can write.
-func folder(t *testing.T) string {
+// directory is a directory that only its owner can write.
+func directory(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "own")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -31,7 +31,7 @@ type Webhook struct {
 	Spool Spool `yaml:"spool"`
 }
 
-// An Endpoint is one receiver. Its files are in the folder secrets beside the
+// An Endpoint is one receiver. Its files are in the directory secrets beside the
 // configuration.
 type Endpoint struct {
 	URL               string `yaml:"url"`
@@ -121,7 +121,7 @@ func (w Webhook) checkEndpoints() error {
 }
 
 // check keeps the names of files such that they cannot lead out of their
-// folder.
+// directory.
 func (e Endpoint) check() error {
 	for _, name := range []string{e.SecretFile, e.AuthorizationFile, e.HeadersFile, e.CAFile, e.CertificateFile, e.KeyFile} {
 		if name != "" && (strings.ContainsAny(name, "/\x00") || name[0] == '.') {

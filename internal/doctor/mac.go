@@ -57,7 +57,7 @@ func (p Patient) ask(ctx context.Context, path string, args ...string) (sysexec.
 }
 
 // macAccount asks id(1) for the entry of the user in the form of
-// master.passwd(5): ten fields, the home folder last but one.
+// master.passwd(5): ten fields, the home directory last but one.
 func (p Patient) macAccount(ctx context.Context) (account, error) {
 	r, err := p.ask(ctx, "/usr/bin/id", "-P", strconv.Itoa(p.User.UID))
 	if err != nil {
@@ -73,12 +73,12 @@ func (p Patient) macAccount(ctx context.Context) (account, error) {
 // rootGroup is the group of what belongs to root.
 func (p Patient) rootGroup() string { return p.either("root", "wheel") }
 
-// aside is where both programs go when the usual folder belongs to somebody:
+// aside is where both programs go when the usual directory belongs to somebody:
 // Homebrew on Intel gives /usr/local/bin to the user who installed it.
 const aside = "/opt/sentinel/bin"
 
-// macInstall is how both programs get from a folder to where only root can
-// write. Only a folder that is missing is made: to give one that Homebrew has to root would
+// macInstall is how both programs get from a directory to where only root can
+// write. Only a directory that is missing is made: to give one that Homebrew has to root would
 // break Homebrew.
 func (p Patient) macInstall(from string) string {
 	to := filepath.Dir(named)
@@ -104,7 +104,7 @@ func macAllow(name string) string {
 }
 
 // protected is a file that macOS shows only to who has full disk access (TCC,
-// macOS 10.14 and later): the list of those, of the system for root and below the home folder
+// macOS 10.14 and later): the list of those, of the system for root and below the home directory
 // for everyone else.
 const protected = "Library/Application Support/com.apple.TCC/TCC.db"
 
@@ -112,15 +112,15 @@ const protected = "Library/Application Support/com.apple.TCC/TCC.db"
 // of owner or mode, and not even root may: what counts is the application that this run
 // comes from.
 func fullDiskAccess(ctx context.Context, p Patient) []Finding {
-	folder := "/"
+	directory := "/"
 	if !p.AsRoot {
 		who, err := p.account(ctx)
 		if err != nil {
 			return one(Unknown, "The home folder of the user is not known: "+err.Error(), "")
 		}
-		folder = who.home
+		directory = who.home
 	}
-	f, err := os.OpenFile(p.at(filepath.Join(folder, protected)), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, err := os.OpenFile(p.at(filepath.Join(directory, protected)), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err == nil {
 		err = f.Close()
 	}

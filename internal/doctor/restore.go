@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// unitFolders are where systemd finds units, those of the administrator first
+// unitDirectories are where systemd finds units, those of the administrator first
 // (systemd.unit(5)).
-func unitFolders() []string {
+func unitDirs() []string {
 	return []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 }
 
@@ -31,7 +31,7 @@ func restore(ctx context.Context, p Patient) []Finding {
 		return one(Unknown, "systemd does not run here.", "Have this machine run at boot and every minute: sentinel --restore-blocklist")
 	}
 	for _, unit := range []string{"sentinel-restore.service", "sentinel-restore.timer"} {
-		if !p.anyFile(unitFolders(), unit) {
+		if !p.anyFile(unitDirs(), unit) {
 			return one(Warning, unit+" is not installed; blocks do not come back after a reboot.", fix)
 		}
 		if !p.anyFile([]string{"/etc/systemd/system/*.wants", "/usr/lib/systemd/system/*.wants", "/lib/systemd/system/*.wants"}, unit) {
@@ -87,7 +87,7 @@ func (p Patient) started(unit string) string {
 // unitFiles returns the file of a unit that counts and those that add to it.
 func (p Patient) unitFiles(unit string) []string {
 	var files, more []string
-	for _, dir := range unitFolders() {
+	for _, dir := range unitDirs() {
 		path := filepath.Join(p.at(dir), unit)
 		if _, err := os.Lstat(path); err == nil && len(files) == 0 {
 			files = append(files, path)
@@ -110,8 +110,8 @@ func readUnit(path string) (string, error) {
 	return string(raw), err
 }
 
-func (p Patient) anyFile(folders []string, name string) bool {
-	for _, dir := range folders {
+func (p Patient) anyFile(dirs []string, name string) bool {
+	for _, dir := range dirs {
 		found, err := filepath.Glob(filepath.Join(p.at(dir), name))
 		if err == nil && len(found) > 0 {
 			return true

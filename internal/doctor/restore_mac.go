@@ -16,7 +16,7 @@ import (
 )
 
 // The daemon of launchd that brings blocked addresses back at boot and ends
-// them in time, and its file, which launchd finds by its folder (launchd.plist(5)).
+// them in time, and its file, which launchd finds by its directory (launchd.plist(5)).
 const (
 	restoreLabel = "com.sentinel.restore"
 	restorePlist = "/Library/LaunchDaemons/" + restoreLabel + ".plist"

@@ -67,10 +67,10 @@ func valid(id string) bool {
 // another run was faster, and which a crash cannot leave half done.
 func create(dir string) error {
 	// The id is not secret, and runs without root need it too.
-	if err := trust.MakeFolder(dir, 0o755); err != nil {
+	if err := trust.MakeDir(dir, 0o755); err != nil {
 		return err
 	}
-	if err := trust.RootOrSelf.Folders(filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := trust.RootOrSelf.Dirs(filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	f, err := os.CreateTemp(dir, file+".new-*")

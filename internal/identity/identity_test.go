@@ -17,8 +17,8 @@ import (
 
 const sample = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
-// folderWith makes a folder whose id file holds content.
-func folderWith(t *testing.T, content string) string {
+// directoryWith makes a directory whose id file holds content.
+func dirWith(t *testing.T, content string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
@@ -89,7 +89,7 @@ func TestDamagedIDIsAnErrorAndStays(t *testing.T) {
 		"capitals": strings.ToUpper(sample), "another version": strings.Replace(sample, "-4", "-1", 1), "another variant": strings.Replace(sample, "-a", "-c", 1),
 		"megabytes": strings.Repeat("a", 1<<20), "escapes": "\x1b[31m" + sample, "NULs": strings.Repeat("\x00", 36), "CRLF": sample + "\r\n",
 	} {
-		dir := folderWith(t, content)
+		dir := dirWith(t, content)
 		for _, make := range []bool{false, true} {
 			if id, err := UUID(dir, make); id != "" || err == nil || !strings.Contains(err.Error(), "remove it") {
 				t.Errorf("%s: %q, %v", name, id, err)
@@ -103,7 +103,7 @@ func TestDamagedIDIsAnErrorAndStays(t *testing.T) {
 
 func TestIDWithoutALineEndIsRead(t *testing.T) {
 	for _, content := range []string{sample, sample + "\n"} {
-		if id, err := UUID(folderWith(t, content), false); id != sample || err != nil {
+		if id, err := UUID(dirWith(t, content), false); id != sample || err != nil {
 			t.Errorf("%q: %q, %v", content, id, err)
 		}
 	}
@@ -140,7 +140,7 @@ func TestIDIsReadableForEveryoneWhateverTheUmask(t *testing.T) {
 	}
 }
 
-func TestFolderOfTheAdministratorKeepsItsMode(t *testing.T) {
+func TestDirOfTheAdministratorKeepsItsMode(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -153,8 +153,8 @@ func TestFolderOfTheAdministratorKeepsItsMode(t *testing.T) {
 	}
 }
 
-func TestFolderThatCannotBeMadeIsAnError(t *testing.T) {
-	dir := folderWith(t, sample)
+func TestDirThatCannotBeMadeIsAnError(t *testing.T) {
+	dir := dirWith(t, sample)
 	for _, below := range []string{filepath.Join(dir, file), filepath.Join(dir, file, "deeper")} {
 		if id, err := UUID(below, true); id != "" || err == nil {
 			t.Errorf("%s: %q", below, id)
@@ -166,7 +166,7 @@ func FuzzIdentityFile(f *testing.F) {
 	f.Add([]byte(sample + "\n"))
 	f.Add([]byte(sample[:35]))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		id, err := UUID(folderWith(t, string(content)), true)
+		id, err := UUID(dirWith(t, string(content)), true)
 		if (err == nil) != valid(id) || err == nil && !strings.HasPrefix(string(content), id) {
 			t.Errorf("%q is %q, %v", content, id, err)
 		}

@@ -24,7 +24,7 @@ func TestAPipeInPlaceOfTheIDIsAnError(t *testing.T) {
 }
 
 // What others can write is neither believed nor written to.
-func TestAFolderOthersCanWriteIsNotUsed(t *testing.T) {
+func TestADirOthersCanWriteIsNotUsed(t *testing.T) {
 	for name, spoil := range map[string]func(dir string) error{
 		"writable": func(dir string) error { return os.Chmod(dir, 0o777) },
 		"foreign":  func(dir string) error { return os.Chown(dir, 65534, 65534) },

@@ -30,10 +30,10 @@ func (j *Journal) appendAlone(ctx context.Context, r Record, limit *Limit) (Head
 	if err := ctx.Err(); err != nil {
 		return Head{}, err
 	}
-	if err := folder(j.dir, 0o700); err != nil {
+	if err := directory(j.dir, 0o700); err != nil {
 		return Head{}, err
 	}
-	if err := folder(j.headDir, 0o755); err != nil { // others read what else is there
+	if err := directory(j.headDir, 0o755); err != nil { // others read what else is there
 		return Head{}, err
 	}
 	release, err := j.lock(ctx)

@@ -6,7 +6,7 @@
 //
 // Each record is one line of JSON that carries the SHA-256 hash of the line
 // before it and its own, so that a line that was changed, moved, put in or taken out is found.
-// The newest sequence number and hash, the head, are kept in another folder and sent to syslog:
+// The newest sequence number and hash, the head, are kept in another directory and sent to syslog:
 // without them nobody would notice that the end was cut off. Whoever is root can rewrite journal
 // and head together; only what syslog sent to another machine shows that.
 //

@@ -21,7 +21,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// fresh returns a journal below a folder of the test that tells syslog nothing.
+// fresh returns a journal below a directory of the test that tells syslog nothing.
 func fresh(t testing.TB) *Journal {
 	t.Helper()
 	root := t.TempDir()

@@ -20,8 +20,8 @@ import (
 	"sentinel/internal/fault"
 )
 
-// writerMark holds, for a process of its own, what it is to write: folder,
-// folder of the head, size of a file, number of actions, limit or 0.
+// writerMark holds, for a process of its own, what it is to write: directory,
+// directory of the head, size of a file, number of actions, limit or 0.
 const writerMark = "SENTINEL_TEST_JOURNAL_WRITER"
 
 func TestMain(m *testing.M) {

@@ -30,7 +30,7 @@ import (
 // tailSize holds the newest record even with an unfinished line behind it.
 const tailSize = 3 * maxLine
 
-// A state is what the folder holds, as found under the lock.
+// A state is what the directory holds, as found under the lock.
 type state struct {
 	current *segment
 	old     []*segment

@@ -21,7 +21,7 @@ type snapshot struct {
 
 func (j *Journal) snapshot(ctx context.Context) (*snapshot, error) {
 	var s snapshot
-	err := checkFolder(j.dir)
+	err := checkDir(j.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (j *Journal) snapshot(ctx context.Context) (*snapshot, error) {
 
 // checkedHead reads a head that nobody else could have put there.
 func (j *Journal) checkedHead() (Head, error) {
-	if err := checkFolder(j.headDir); errors.Is(err, fs.ErrNotExist) {
+	if err := checkDir(j.headDir); errors.Is(err, fs.ErrNotExist) {
 		return Head{}, nil
 	} else if err != nil {
 		return Head{}, err

@@ -38,7 +38,7 @@ func TestWhatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 		return make(path)
 	}
 	fifo := func(path string) error { return unix.Mkfifo(path, 0o600) }
-	folder := func(path string) error { return os.Mkdir(path, 0o700) }
+	directory := func(path string) error { return os.Mkdir(path, 0o700) }
 	link := func(path string) error {
 		if err := os.Rename(path, path+".real"); err != nil {
 			return err
@@ -59,7 +59,7 @@ func TestWhatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 		}, "not a directory"},
 		"file is a link":               {func(j *Journal) error { return link(j.current()) }, "symbolic link"},
 		"file is a pipe":               {func(j *Journal) error { return replace(j.current(), fifo) }, "not a regular file"},
-		"file is a folder":             {func(j *Journal) error { return replace(j.current(), folder) }, "is a directory"},
+		"file is a folder":             {func(j *Journal) error { return replace(j.current(), directory) }, "is a directory"},
 		"file of a stranger":           {func(j *Journal) error { return os.Chown(j.current(), testenv.Nobody, 0) }, "belongs to user 65534"},
 		"file others can write":        {func(j *Journal) error { return os.Chmod(j.current(), 0o622) }, "can be written by others"},
 		"head is a link":               {func(j *Journal) error { return link(j.headPath()) }, "symbolic link"},
@@ -90,7 +90,7 @@ func TestWhatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 	}
 }
 
-func TestAFolderFullOfFilesIsRefused(t *testing.T) {
+func TestADirFullOfFilesIsRefused(t *testing.T) {
 	j := fresh(t)
 	act(t, j, 1)
 	for i := range maxNames {
@@ -100,7 +100,7 @@ func TestAFolderFullOfFilesIsRefused(t *testing.T) {
 }
 
 // small mounts a file system of its own of the given size below a journal's
-// folder; the test runs in a mount namespace.
+// directory; the test runs in a mount namespace.
 func small(t *testing.T, size string) *Journal {
 	t.Helper()
 	testenv.Alone(t)
@@ -207,7 +207,7 @@ func TestAPartOfALineIsTakenBack(t *testing.T) {
 	}
 	j := small(t, "64k")
 	act(t, j, 0)
-	if err := folder(j.dir, 0o700); err != nil {
+	if err := directory(j.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	s, err := j.load()

@@ -17,7 +17,7 @@ const maxProblems = 100
 
 // A Problem is a place where the journal is not what was written.
 type Problem struct {
-	File    string `json:"file"`           // its name in the folder of the journal; empty for what concerns all of it
+	File    string `json:"file"`           // its name in the directory of the journal; empty for what concerns all of it
 	Line    int    `json:"line,omitempty"` // from 1
 	Seq     uint64 `json:"seq,omitempty"`  // as far as it is known
 	Message string `json:"message"`

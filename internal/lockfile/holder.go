@@ -92,8 +92,8 @@ func parseLocks(text string, inode uint64) []int {
 
 // hasOpen says whether a process has a file open.
 func hasOpen(pid int, file os.FileInfo) bool {
-	folder := filepath.Join("/proc", strconv.Itoa(pid), "fd")
-	dir, err := os.Open(folder)
+	directory := filepath.Join("/proc", strconv.Itoa(pid), "fd")
+	dir, err := os.Open(directory)
 	if err != nil {
 		return false
 	}
@@ -103,7 +103,7 @@ func hasOpen(pid int, file os.FileInfo) bool {
 		return false
 	}
 	for _, name := range names {
-		if info, err := os.Stat(filepath.Join(folder, name)); err == nil && os.SameFile(info, file) {
+		if info, err := os.Stat(filepath.Join(directory, name)); err == nil && os.SameFile(info, file) {
 			return true
 		}
 	}

@@ -118,7 +118,7 @@ func (g *gate) runUntrusted(ctx context.Context, op ops.Operation, plain sysexec
 
 // placement is how both programs get to where only root can write. Homebrew on
 // an Intel Mac gives /usr/local/bin to the user who installed it, and needs it so; sentinel, which
-// can look at the folder, says what fits there.
+// can look at the directory, says what fits there.
 func placement(system string) string {
 	if system == "darwin" {
 		return "Install both programs where only root can write, which /usr/local/bin is not on a Mac where Homebrew has it; see what fits this Mac with: sentinel --doctor"

@@ -351,8 +351,8 @@ func TestChangeIsGivenTimeToEnd(t *testing.T) {
 	}
 }
 
-// An ordinary user has the binary in a folder of his own, and must not be led to
-// give the folder away.
+// An ordinary user has the binary in a directory of his own, and must not be led to
+// give the directory away.
 func TestRootThatIsNotUsedIsNoWarningAndNamesTheWay(t *testing.T) {
 	var log bytes.Buffer
 	h := &host{untrusted: errors.New("/home/u belongs to user 1000"), plain: out(asUser)}

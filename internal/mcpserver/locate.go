@@ -20,7 +20,7 @@ type locator func() (string, error)
 var installed = []string{"/usr/local/bin/sentinel", "/opt/sentinel/bin/sentinel", "/usr/bin/sentinel"}
 
 // locate returns the locator for the path given on the command line, or for
-// the folder of the own executable. PATH is not searched: the user's PATH must not decide what
+// the directory of the own executable. PATH is not searched: the user's PATH must not decide what
 // is run as root. A sentinel that lies where its user can write, as in a bundle of a client, never
 // runs as root; the one that root has installed does more and comes first then.
 func locate(given string) locator {
@@ -52,7 +52,7 @@ func byRoot() (string, bool) {
 	return "", false
 }
 
-// beside returns the path of sentinel in the folder where the own executable
+// beside returns the path of sentinel in the directory where the own executable
 // really lies, symbolic links followed.
 func beside() (string, error) {
 	own, err := os.Executable()

@@ -149,7 +149,7 @@ func (f Facts) ownedBy(accounts []string) bool {
 // systemdPrefix begins the names of systemd's programs, units and accounts.
 const systemdPrefix = "systemd-"
 
-// partOfSystemd tells its daemons, which live in a folder of their own or run in
+// partOfSystemd tells its daemons, which live in a directory of their own or run in
 // units of that name, from its tools such as systemd-run, and from what its units run.
 func (f Facts) partOfSystemd() bool {
 	named := strings.HasPrefix(f.Name, systemdPrefix) || strings.HasPrefix(f.program(), systemdPrefix) || f.program() == "udevadm"

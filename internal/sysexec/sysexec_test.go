@@ -72,7 +72,7 @@ func TestEnvironmentIsFixed(t *testing.T) {
 	}
 }
 
-func TestProgramRunsInRootFolder(t *testing.T) {
+func TestProgramRunsInRootDir(t *testing.T) {
 	if got := string(run(t, script("pwd")).Stdout); got != "/\n" {
 		t.Errorf("working folder %q, want /", got)
 	}

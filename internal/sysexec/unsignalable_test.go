@@ -52,10 +52,10 @@ func raised(up, held string) {
 
 // caller runs raised as an ordinary user, cancels it when it is up and says
 // how long Run took to come back.
-func caller(program, folder string) {
+func caller(program, dir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	up, held := filepath.Join(folder, "up"), filepath.Join(folder, "held")
+	up, held := filepath.Join(dir, "up"), filepath.Join(dir, "held")
 	go func() {
 		_, err := sysexec.Host{}.Run(ctx, sysexec.Command{Path: program, Args: []string{"raised", up, held}})
 		done <- err
@@ -80,15 +80,15 @@ func caller(program, folder string) {
 func TestProgramThatMayNotBeSignalledIsLeftAtOnce(t *testing.T) {
 	testenv.Need(t, os.Geteuid() == 0, "root, to make a program with the set-user-ID bit")
 	// A temporary file system is often mounted without set-user-ID programs.
-	folder, err := os.MkdirTemp("/var/lib", "sentinel-sysexec-")
+	dir, err := os.MkdirTemp("/var/lib", "sentinel-sysexec-")
 	testenv.Need(t, err == nil, "a folder in /var/lib")
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	if err := os.Chmod(folder, 0o755); err != nil {
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	plain, raising := copyOfTest(t, folder, "plain", 0o755), copyOfTest(t, folder, "raising", 0o755|os.ModeSetuid)
+	plain, raising := copyOfTest(t, dir, "plain", 0o755), copyOfTest(t, dir, "raising", 0o755|os.ModeSetuid)
 	for _, name := range []string{"up", "held"} {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(dir, name)
 		if err := syscall.Mkfifo(path, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -98,10 +98,10 @@ func TestProgramThatMayNotBeSignalledIsLeftAtOnce(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := os.ReadFile(filepath.Join(folder, "held"))
+		_, err := os.ReadFile(filepath.Join(dir, "held"))
 		ended <- err
 	}()
-	cmd := exec.Command(plain, "caller", raising, folder)
+	cmd := exec.Command(plain, "caller", raising, dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -124,7 +124,7 @@ func TestProgramThatMayNotBeSignalledIsLeftAtOnce(t *testing.T) {
 	}
 }
 
-func copyOfTest(t *testing.T, folder, name string, mode os.FileMode) string {
+func copyOfTest(t *testing.T, dir, name string, mode os.FileMode) string {
 	t.Helper()
 	own, err := os.Executable()
 	if err != nil {
@@ -134,7 +134,7 @@ func copyOfTest(t *testing.T, folder, name string, mode os.FileMode) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(folder, name)
+	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, raw, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -49,22 +49,22 @@ func BootedWith(t *testing.T, units, files map[string]string) bool {
 	Namespaces(t)
 	nspawn := Program(t, "systemd-nspawn", "systemd-container")
 	root := rootFS(t)
-	folder := t.TempDir()
+	directory := t.TempDir()
 	args := []string{
 		"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", nspawn, "--quiet", "--directory=" + root, "--volatile=overlay", "--register=no", "--keep-unit",
 		"--private-network", "--link-journal=no", "--console=pipe", fmt.Sprintf("--machine=sentinel-test-%d", os.Getpid()),
-		"--bind-ro=" + os.Args[0] + ":/sentinel.test", "--bind=" + folder + ":/result",
+		"--bind-ro=" + os.Args[0] + ":/sentinel.test", "--bind=" + directory + ":/result",
 	}
 	for from, to := range files {
 		args = append(args, "--bind-ro="+from+":"+to)
 	}
 	for name, content := range units {
-		args = append(args, bound(t, folder, name, content))
+		args = append(args, bound(t, directory, name, content))
 	}
-	args = append(args, bound(t, folder, "inside.service", insideUnit(t)), "--boot", "systemd.unit=inside.service")
+	args = append(args, bound(t, directory, "inside.service", insideUnit(t)), "--boot", "systemd.unit=inside.service")
 	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: bootLimit})
 	tidy(t)
-	said, rerr := os.ReadFile(filepath.Join(folder, "output"))
+	said, rerr := os.ReadFile(filepath.Join(directory, "output"))
 	if rerr != nil {
 		t.Fatalf("the container did not run the test: %v, status %d\n%s%s", err, r.Exit, r.Stdout, r.Stderr)
 	}
@@ -95,9 +95,9 @@ func tidy(t *testing.T) {
 }
 
 // bound writes a unit and returns the option that shows it to the container.
-func bound(t *testing.T, folder, name, content string) string {
+func bound(t *testing.T, directory, name, content string) string {
 	t.Helper()
-	path := filepath.Join(folder, name)
+	path := filepath.Join(directory, name)
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil { //nolint:gosec // units are for everyone to read
 		t.Fatal(err)
 	}

@@ -31,11 +31,11 @@ func Inside(t *testing.T, behind ...string) bool {
 	if os.Getenv(mark) == t.Name() {
 		return true
 	}
-	folder, err := os.Getwd()
+	directory, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--chdir=" + folder, mark + "=" + t.Name(), homeMark + "=" + home(t), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
+	args := []string{"--chdir=" + directory, mark + "=" + t.Name(), homeMark + "=" + home(t), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
 	args = append(append(args, behind...), os.Args[0], "-test.run="+only(t.Name()), "-test.v", "-test.count=1")
 	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: insideLimit})
 	takeOver(t, r, err)

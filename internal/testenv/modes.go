@@ -10,7 +10,7 @@ import (
 )
 
 // Modes lists the files below root with their modes, by their names there, and of
-// the folders those called "secrets".
+// the directories those called "secrets".
 func Modes(t testing.TB, root string) map[string]fs.FileMode {
 	t.Helper()
 	all := map[string]fs.FileMode{}

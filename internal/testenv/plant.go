@@ -9,21 +9,21 @@ import (
 	"testing"
 )
 
-// Plant writes files below a new root folder and returns it: a small machine of
-// the test's own. A name that ends with a slash is an empty folder.
+// Plant writes files below a new root directory and returns it: a small machine of
+// the test's own. A name that ends with a slash is an empty directory.
 func Plant(t testing.TB, files map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(root, name)
-		folder := filepath.Dir(path)
+		directory := filepath.Dir(path)
 		if strings.HasSuffix(name, "/") {
-			folder = path
+			directory = path
 		}
-		if err := os.MkdirAll(folder, 0o700); err != nil {
+		if err := os.MkdirAll(directory, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if folder == path {
+		if directory == path {
 			continue
 		}
 		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // some stand for programs

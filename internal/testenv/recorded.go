@@ -14,7 +14,7 @@ type Recorded struct {
 	Raw  []byte
 }
 
-// RecordedOutputs returns every output of a command of macOS below the folder
+// RecordedOutputs returns every output of a command of macOS below the directory
 // that SENTINEL_TRANSCRIPTS names, laid out as darwin/COMMAND/CASE, none where it is not
 // set. They are not part of this repository because their licences differ.
 func RecordedOutputs(t testing.TB, command string) []Recorded {

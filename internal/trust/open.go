@@ -17,10 +17,10 @@ var (
 )
 
 // Read returns the content of the file at path, at most limit KiB, after
-// checking the folders that lead to it and then the file that was opened. It never
+// checking the directories that lead to it and then the file that was opened. It never
 // waits: a pipe in place of the file is an error.
 func (r Rule) Read(path string, limit int) ([]byte, error) {
-	if err := r.Folders(path); err != nil {
+	if err := r.Dirs(path); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)

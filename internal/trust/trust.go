@@ -19,7 +19,7 @@ import (
 // kernel (path_resolution(7)).
 const maxLinks = 40
 
-// A Rule says who may own a file and the folders above it.
+// A Rule says who may own a file and the directories above it.
 type Rule int
 
 // The rules.
@@ -28,22 +28,22 @@ const (
 	// decides what it is.
 	RootOnly Rule = iota
 	// RootOrSelf is for what serves the user who chose it. It accepts that user
-	// as an owner, and a folder that everyone may write when root owns it and it has the
+	// as an owner, and a directory that everyone may write when root owns it and it has the
 	// sticky bit, such as /tmp: the kernel lets nobody rename or remove what
 	// belongs to somebody else there.
 	RootOrSelf
 	// InLogs is RootOrSelf for what lies below /var/log, which Ubuntu lets the
-	// group of its syslog write. That service could move a folder there away, not what is in
+	// group of its syslog write. That service could move a directory there away, not what is in
 	// it; who keeps a record there must notice that.
 	InLogs
 )
 
-// logs is the folder that InLogs is about, by its name on Linux and on macOS.
+// logs is the directory that InLogs is about, by its name on Linux and on macOS.
 var logs = []string{"/var/log", "/private/var/log"}
 
-// File checks the file at path and every folder that leads to it.
+// File checks the file at path and every directory that leads to it.
 func (r Rule) File(path string) error {
-	if err := r.Folders(path); err != nil {
+	if err := r.Dirs(path); err != nil {
 		return err
 	}
 	info, err := os.Stat(path)
@@ -53,17 +53,17 @@ func (r Rule) File(path string) error {
 	return r.Info(path, info)
 }
 
-// Folders checks every folder that leads to path, not the file itself. It
+// Directories checks every directory that leads to path, not the file itself. It
 // follows symbolic links one by one, because whoever can replace one of them decides
 // where the path ends.
-func (r Rule) Folders(path string) error {
+func (r Rule) Dirs(path string) error {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
 	at, rest, links := "/", parts(absolute), 0
 	for len(rest) > 0 {
-		if err := r.folder(at); err != nil {
+		if err := r.directory(at); err != nil {
 			return err
 		}
 		next := filepath.Join(at, rest[0])
@@ -86,8 +86,8 @@ func (r Rule) Folders(path string) error {
 	return nil
 }
 
-// follow returns where the symbolic link at path, which lies in the folder at,
-// goes on. Its owner counts: in a sticky folder the owner can replace it.
+// follow returns where the symbolic link at path, which lies in the directory at,
+// goes on. Its owner counts: in a sticky directory the owner can replace it.
 func (r Rule) follow(at, path string, info fs.FileInfo, rest []string) (string, []string, error) {
 	if err := r.owner(path, info); err != nil {
 		return "", nil, err
@@ -107,7 +107,7 @@ func parts(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }
 
-func (r Rule) folder(path string) error {
+func (r Rule) directory(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (r Rule) folder(path string) error {
 	return r.Info(path, info)
 }
 
-// Info checks one file or folder. path is for the message.
+// Info checks one file or directory. path is for the message.
 func (r Rule) Info(path string, info fs.FileInfo) error {
 	if err := r.owner(path, info); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (r Rule) owner(path string, info fs.FileInfo) error {
 	}
 }
 
-// advice names the command that mends a file. It names none for a folder,
+// advice names the command that mends a file. It names none for a directory,
 // where others have their files too: "chmod go-w /tmp" would break the machine; nor for a
 // symbolic link, through which the command would reach another file.
 func advice(command, path string, info fs.FileInfo) string {

@@ -14,8 +14,8 @@ import (
 // ownLib gives a test a /var/lib of its own, in a mount namespace.
 const ownLib = `mount -t tmpfs -o mode=755 tmpfs /var/lib && exec "$@"`
 
-// tree makes a folder of root that only root can replace, with bin/sentinel
-// in it. A temporary folder will not do: it lies under /tmp, which everyone may write.
+// tree makes a directory of root that only root can replace, with bin/sentinel
+// in it. A temporary directory will not do: it lies under /tmp, which everyone may write.
 // The test runs inside of ownLib, so the machine keeps its /var/lib.
 func tree(t *testing.T) string {
 	t.Helper()
@@ -170,7 +170,7 @@ func TestOwnFileIsTrustedForOneselfOnly(t *testing.T) {
 	}
 }
 
-// A folder holds the files of others too, and a command on a link reaches
+// A directory holds the files of others too, and a command on a link reaches
 // another file: following such advice would break more than it mends.
 func TestAdviceIsGivenForFilesAlone(t *testing.T) {
 	dir := t.TempDir()
@@ -190,7 +190,7 @@ func TestAdviceIsGivenForFilesAlone(t *testing.T) {
 		}
 	}
 	chmod(t, dir, 0o777)
-	if err := RootOnly.Folders(path); err == nil || strings.Contains(err.Error(), "chmod") || strings.Contains(err.Error(), "chown") {
+	if err := RootOnly.Dirs(path); err == nil || strings.Contains(err.Error(), "chmod") || strings.Contains(err.Error(), "chown") {
 		t.Errorf("error %v, want one without a command", err)
 	}
 }

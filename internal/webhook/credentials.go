@@ -55,21 +55,21 @@ func Listed(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error) {
 			return Endpoint{}, fault.Wrap(fault.ConfigInvalid, "webhook.proxy cannot be used", err)
 		}
 	}
-	folder := secrets(dir)
+	directory := secrets(dir)
 	for _, part := range []struct {
 		name string
 		take func(raw []byte) error
 	}{
 		{e.SecretFile, made.takeKeys}, {e.AuthorizationFile, made.takeAuthorization}, {e.HeadersFile, made.takeHeaders}, {e.CAFile, made.takeRoots},
 	} {
-		if err := folder.use(part.name, part.take); err != nil {
+		if err := directory.use(part.name, part.take); err != nil {
 			return Endpoint{}, err
 		}
 	}
-	return made, folder.useCertificate(e, &made)
+	return made, directory.useCertificate(e, &made)
 }
 
-// secrets is the folder with the files of endpoints.
+// secrets is the directory with the files of endpoints.
 type secrets string
 
 // maxFile bounds each file, in KiB.

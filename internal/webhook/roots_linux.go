@@ -9,7 +9,7 @@ import (
 )
 
 // systemRoots reads the authorities that this system trusts from its one file of
-// them. What crypto/x509 would do by itself reads a folder with each of them once more, at
+// them. What crypto/x509 would do by itself reads a directory with each of them once more, at
 // three times the memory, and goes where the environment says. nil leaves it to that, where
 // there is no such file. All clients share one pool: it takes half a megabyte, several while it
 // is read.

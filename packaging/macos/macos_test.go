@@ -27,8 +27,8 @@ func release(t *testing.T) string {
 		t.Fatal(err)
 	}
 	release := t.TempDir()
-	for _, folder := range []string{"docs", "packaging"} {
-		if err := os.CopyFS(filepath.Join(release, folder), os.DirFS(filepath.Join(checkout, folder))); err != nil {
+	for _, dir := range []string{"docs", "packaging"} {
+		if err := os.CopyFS(filepath.Join(release, dir), os.DirFS(filepath.Join(checkout, dir))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) } //nolint:forbidigo // the one place that ends it
 
 // run makes every bundle from the programs below the first argument, which lie
-// in a folder for each system such as linux-amd64, and writes them into the second.
+// in a directory for each system such as linux-amd64, and writes them into the second.
 func run(args []string, stderr io.Writer) int {
 	if len(args) != 2 {
 		fmt.Fprintln(stderr, "usage: mcpb PROGRAMS BUNDLES") //nolint:errcheck // nowhere to report to
@@ -40,7 +40,7 @@ func run(args []string, stderr io.Writer) int {
 type bundle struct {
 	name     string   // in the name of its file
 	platform string   // as process.platform of Node has it
-	from     []string // folders of the programs
+	from     []string // directories of the programs
 }
 
 func bundles() []bundle {
@@ -79,8 +79,8 @@ func (b bundle) make(programs, into string) error {
 // program reads one program, of several systems as one file.
 func (b bundle) program(programs, name string) ([]byte, error) {
 	var all [][]byte
-	for _, folder := range b.from {
-		raw, err := os.ReadFile(filepath.Join(programs, folder, name)) //nolint:gosec // named by who builds
+	for _, directory := range b.from {
+		raw, err := os.ReadFile(filepath.Join(programs, directory, name)) //nolint:gosec // named by who builds
 		if err != nil {
 			return nil, err
 		}

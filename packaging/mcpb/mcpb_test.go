@@ -101,14 +101,14 @@ func TestUniversalRefusesWhatIsNoProgramOfMacOS(t *testing.T) {
 func programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for folder, raw := range map[string][]byte{
+	for directory, raw := range map[string][]byte{
 		"darwin-amd64": built(t, "amd64"), "darwin-arm64": built(t, "arm64"), "linux-amd64": []byte("amd64"), "linux-arm64": []byte("arm64"),
 	} {
 		for _, name := range []string{"sentinel", "sentinel-mcp"} {
-			if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			if err := os.MkdirAll(filepath.Join(dir, directory), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, folder, name), raw, 0o700); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, directory, name), raw, 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -21,13 +21,13 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestFolderOfRootAloneIsToldFromOthers(t *testing.T) {
+func TestDirOfRootAloneIsToldFromOthers(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
 	must(t, unix.Mount("tmpfs", "/mnt", "tmpfs", 0, "mode=755"))
-	for _, folder := range []string{"own/bin", "user/bin", "group/bin", "everyone/bin", "links"} {
-		must(t, os.MkdirAll(filepath.Join("/mnt", folder), 0o755))
+	for _, dir := range []string{"own/bin", "user/bin", "group/bin", "everyone/bin", "links"} {
+		must(t, os.MkdirAll(filepath.Join("/mnt", dir), 0o755))
 	}
 	must(t, os.Chown("/mnt/user", 1000, 0))
 	must(t, os.Chmod("/mnt/group", 0o775))

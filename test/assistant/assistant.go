@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Build builds packages of a module as they are shipped, into a folder.
+// Build builds packages of a module as they are shipped, into a directory.
 func Build(t *testing.T, module, into string, packages ...string) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-o", into + "/"}, packages...)...)

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// programs are the binaries in a folder.
+// programs are the binaries in a directory.
 type programs struct {
 	dir string
 }

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle gives the namespaces a /proc of their processes, loopback, and folders
+// settle gives the namespaces a /proc of their processes, loopback, and directories
 // of state and logs of their own: what is written there goes away with them.
 func settle(dir string) error {
 	// Files that this program inherited are not for its children: every one would
@@ -33,16 +33,16 @@ func settle(dir string) error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
-	for _, folder := range []string{"/var/lib", "/var/log"} {
-		if err := layOver(folder, filepath.Join(dir, "over", filepath.Base(folder))); err != nil {
-			return fmt.Errorf("mount over %s: %w", folder, err)
+	for _, directory := range []string{"/var/lib", "/var/log"} {
+		if err := layOver(directory, filepath.Join(dir, "over", filepath.Base(directory))); err != nil {
+			return fmt.Errorf("mount over %s: %w", directory, err)
 		}
 	}
 	return raiseLoopback()
 }
 
-// layOver shows a folder as it is and keeps what is written to it in memory.
-func layOver(folder, in string) error {
+// layOver shows a directory as it is and keeps what is written to it in memory.
+func layOver(directory, in string) error {
 	if err := os.MkdirAll(in, 0o755); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func layOver(folder, in string) error {
 			return err
 		}
 	}
-	return unix.Mount("overlay", folder, "overlay", 0, "lowerdir="+folder+",upperdir="+upper+",workdir="+work)
+	return unix.Mount("overlay", directory, "overlay", 0, "lowerdir="+directory+",upperdir="+upper+",workdir="+work)
 }
 
 func raiseLoopback() error {

@@ -49,7 +49,7 @@ func changeRows(ctx context.Context, p programs) ([]row, error) {
 	return table, nil
 }
 
-// onDisk puts folders of the disk where sentinel keeps its list and journal.
+// onDisk puts directories of the disk where sentinel keeps its list and journal.
 func onDisk(p programs) (release func(), err error) {
 	var mounted []string
 	release = func() {

@@ -65,7 +65,7 @@ exec unshare --net --mount --propagation private /bin/sh -c '
 	exec "$0" "$@"' %s "$@"
 `
 
-// binaries builds both programs as they are shipped and returns their folder.
+// binaries builds both programs as they are shipped and returns their directory.
 func binaries(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -40,10 +40,10 @@ func luggage(t *testing.T) map[string]string {
 	if os.Getenv("SENTINEL_TEST_INSIDE") != "" {
 		return nil
 	}
-	folder := t.TempDir()
-	checkout := filepath.Join(folder, "checkout")
+	dir := t.TempDir()
+	checkout := filepath.Join(dir, "checkout")
 	copyTree(t, root, checkout)
-	answers := filepath.Join(folder, "apt.conf")
+	answers := filepath.Join(dir, "apt.conf")
 	write(t, answers, "APT::Get::Assume-Yes \"true\";\nAPT::Install-Recommends \"false\";\n")
 	fetch(t)
 	return map[string]string{
@@ -124,8 +124,8 @@ func run(t *testing.T, words ...string) {
 
 // An account is the person's, in the container.
 type account struct {
-	folder string // where the next line is typed
-	env    []string
+	dir string // where the next line is typed
+	env []string
 }
 
 // arrive makes the container a machine of a person who may use sudo, with a
@@ -144,17 +144,17 @@ func arrive(t *testing.T) *account {
 		run(t, strings.Fields(words)...)
 	}
 	answer(t)
-	return &account{folder: home, env: []string{
+	return &account{dir: home, env: []string{
 		"HOME=" + home, "USER=" + person, "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin",
 		"GOCACHE=/compiled", "GOMODCACHE=/modules", "GOPROXY=file:///modules/cache/download", "GOSUMDB=off", "GOTOOLCHAIN=local",
 	}}
 }
 
-// writable puts a layer that the person may write over a folder of the host,
+// writable puts a layer that the person may write over a directory of the host,
 // which stays as it is.
-func writable(t *testing.T, folder string) {
+func writable(t *testing.T, dir string) {
 	t.Helper()
-	layer := "/run/layers" + folder
+	layer := "/run/layers" + dir
 	over, work := filepath.Join(layer, "over"), filepath.Join(layer, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		t.Fatal(err)
@@ -162,11 +162,11 @@ func writable(t *testing.T, folder string) {
 	if err := os.MkdirAll(over, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries { // a folder of the upper layer decides who owns the merged one
+	for _, e := range entries { // a directory of the upper layer decides who owns the merged one
 		if !e.IsDir() {
 			continue
 		}
@@ -175,7 +175,7 @@ func writable(t *testing.T, folder string) {
 		}
 	}
 	run(t, "chown", "-R", person+":", over)
-	run(t, "mount", "-t", "overlay", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", folder, over, work), folder)
+	run(t, "mount", "-t", "overlay", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dir, over, work), dir)
 }
 
 // answer is a name server that knows one host.
@@ -245,10 +245,10 @@ func runaway(t *testing.T) {
 func (a *account) types(line string) (string, error) {
 	const stayed = home + "/.where"
 	cmd := exec.Command("runuser", "-u", person, "--", "bash", "-c", "trap 'pwd > "+stayed+"' EXIT\nset -euo pipefail\n"+line)
-	cmd.Dir, cmd.Env = a.folder, a.env
+	cmd.Dir, cmd.Env = a.dir, a.env
 	out, err := cmd.CombinedOutput()
 	if raw, rerr := os.ReadFile(stayed); rerr == nil {
-		a.folder = strings.TrimSpace(string(raw))
+		a.dir = strings.TrimSpace(string(raw))
 	}
 	return string(out), err
 }

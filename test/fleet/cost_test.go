@@ -38,8 +38,8 @@ func TestWhatAReportCosts(t *testing.T) {
 	if !isolated(t, "./cmd/sentinel", "./examples/receiver") {
 		return
 	}
-	folder := fleetOf(t)
-	receiver := start(t, folder, "/usr/local/bin/receiver", "-listen", "127.0.0.1:8443", "-cert", "receiver.pem", "-key", "receiver.key", "-secret", "fleet.key", "-dir", ".")
+	dir := fleetOf(t)
+	receiver := start(t, dir, "/usr/local/bin/receiver", "-listen", "127.0.0.1:8443", "-cert", "receiver.pem", "-key", "receiver.key", "-secret", "fleet.key", "-dir", ".")
 	listens(t, "127.0.0.1:8443")
 	line := count(t, "127.0.0.1:443", "127.0.0.1:8443")
 
@@ -51,13 +51,13 @@ func TestWhatAReportCosts(t *testing.T) {
 		peaks, cpus = append(peaks, peak), append(cpus, cpu.Microseconds())
 		ups, downs = append(ups, after[0]-before[0]), append(downs, after[1]-before[1])
 	}
-	document := newest(t, folder)
+	document := newest(t, dir)
 	sizes = append(sizes, int64(len(document)))
-	perDocument, perLargest := load(t, folder, receiver, document), load(t, folder, receiver, bytes.Repeat([]byte("x"), maxDocument))
-	handUp, handDown := handshake(t, folder, line)
+	perDocument, perLargest := load(t, dir, receiver, document), load(t, dir, receiver, bytes.Repeat([]byte("x"), maxDocument))
+	handUp, handDown := handshake(t, dir, line)
 	// Without ca_file all authorities of the system are read.
 	write(t, "/etc/sentinel/config.yaml", strings.Replace(part(t, guide, "file: config.yaml"), "ca_file:", "#", 1), 0o644)
-	shell(t, folder, "cat fleet-ca.pem >> /etc/ssl/certs/ca-certificates.crt")
+	shell(t, dir, "cat fleet-ca.pem >> /etc/ssl/certs/ca-certificates.crt")
 	systemPeak, systemCPU := report(t)
 
 	tell(t, "document: %d bytes", sizes[0])
@@ -78,16 +78,16 @@ func TestWhatAReportCosts(t *testing.T) {
 }
 
 // fleetOf sets this host and its receiver up as the guide does, and returns the
-// folder of the receiver.
+// directory of the receiver.
 func fleetOf(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
-	certify(t, folder, "hooks.example.com")
+	dir := t.TempDir()
+	certify(t, dir, "hooks.example.com")
 	named(t, "hooks.example.com")
-	shell(t, folder, part(t, guide, "run: key"))
-	shell(t, folder, strings.ReplaceAll(part(t, guide, "run: secrets"), "sudo ", ""))
+	shell(t, dir, part(t, guide, "run: key"))
+	shell(t, dir, strings.ReplaceAll(part(t, guide, "run: secrets"), "sudo ", ""))
 	write(t, "/etc/sentinel/config.yaml", part(t, guide, "file: config.yaml"), 0o644)
-	return folder
+	return dir
 }
 
 // report runs sentinel --report to its end and returns its highest resident
@@ -133,9 +133,9 @@ func highWater(pid int) int64 {
 	return 0
 }
 
-func newest(t *testing.T, folder string) []byte {
+func newest(t *testing.T, dir string) []byte {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "msg_*.json"))
+	files, err := filepath.Glob(filepath.Join(dir, "msg_*.json"))
 	if err != nil || len(files) != 9 {
 		t.Fatalf("the receiver has %v, %v", files, err)
 	}
@@ -148,15 +148,15 @@ func newest(t *testing.T, folder string) []byte {
 
 // load sends documents, each over a connection of its own as hosts do, and
 // returns the CPU time that the receiver took for each.
-func load(t *testing.T, folder string, receiver *exec.Cmd, document []byte) time.Duration {
+func load(t *testing.T, dir string, receiver *exec.Cmd, document []byte) time.Duration {
 	t.Helper()
 	const documents = 500
-	key := strings.TrimSpace(shell(t, folder, "cat fleet.key"))
+	key := strings.TrimSpace(shell(t, dir, "cat fleet.key"))
 	signer, err := standardwebhooks.NewWebhook(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: trusting(t, folder)}}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: trusting(t, dir)}}
 	before := used(t, receiver.Process.Pid)
 	for i := range documents {
 		id, now := fmt.Sprintf("msg_load_%d_%d", len(document), i), time.Now()
@@ -181,18 +181,18 @@ func load(t *testing.T, folder string, receiver *exec.Cmd, document []byte) time
 	return (used(t, receiver.Process.Pid) - before) / documents
 }
 
-func trusting(t *testing.T, folder string) *tls.Config {
+func trusting(t *testing.T, dir string) *tls.Config {
 	t.Helper()
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(shell(t, folder, "cat fleet-ca.pem")))
+	roots.AppendCertsFromPEM([]byte(shell(t, dir, "cat fleet-ca.pem")))
 	return &tls.Config{RootCAs: roots, ServerName: "hooks.example.com"}
 }
 
 // handshake connects as sentinel does, and sends nothing.
-func handshake(t *testing.T, folder string, line *counter) (up, down int64) {
+func handshake(t *testing.T, dir string, line *counter) (up, down int64) {
 	t.Helper()
 	before := line.total()
-	c, err := tls.Dial("tcp", "127.0.0.1:443", trusting(t, folder))
+	c, err := tls.Dial("tcp", "127.0.0.1:443", trusting(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}

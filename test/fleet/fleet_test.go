@@ -47,19 +47,19 @@ func part(t *testing.T, guide, mark string) string {
 	return block + "\n"
 }
 
-// shell types commands into a shell in a folder and returns what they print.
-func shell(t *testing.T, folder, commands string) string {
+// shell types commands into a shell in a directory and returns what they print.
+func shell(t *testing.T, dir, commands string) string {
 	t.Helper()
-	out, err := typed(folder, commands)
+	out, err := typed(dir, commands)
 	if err != nil {
 		t.Fatalf("%s\n%v\n%s", commands, err, out)
 	}
 	return out
 }
 
-func typed(folder, commands string) (string, error) {
+func typed(dir, commands string) (string, error) {
 	cmd := exec.Command("/bin/sh", "-e", "-c", commands)
-	cmd.Dir = folder
+	cmd.Dir = dir
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -86,10 +86,10 @@ func until(t *testing.T, what string, met func() bool) {
 }
 
 // start runs a program until the test ends.
-func start(t *testing.T, folder string, words ...string) *exec.Cmd {
+func start(t *testing.T, dir string, words ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Dir = folder
+	cmd.Dir = dir
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func listens(t *testing.T, address string) {
 	})
 }
 
-// isolated runs the test in namespaces of its own, in which the folders that
+// isolated runs the test in namespaces of its own, in which the directories that
 // sentinel and the guide write to are not those of this machine, with programs of this
 // repository where an installation has them.
 func isolated(t *testing.T, programs ...string) bool {
@@ -195,7 +195,7 @@ func build(t *testing.T, programs ...string) {
 
 // certify writes an authority of the fleet and the certificate and key of a
 // server that it signed, under the names of the guide.
-func certify(t *testing.T, folder, host string) {
+func certify(t *testing.T, dir, host string) {
 	t.Helper()
 	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "fleet"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	server := &x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{host}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
@@ -212,13 +212,13 @@ func certify(t *testing.T, folder, host string) {
 			t.Fatal(err)
 		}
 		name := map[*x509.Certificate]string{authority: "fleet-ca.pem", server: "receiver.pem"}[c]
-		write(t, filepath.Join(folder, name), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), 0o644)
+		write(t, filepath.Join(dir, name), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), 0o644)
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(keys[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(folder, "receiver.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), 0o600)
+	write(t, filepath.Join(dir, "receiver.key"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), 0o600)
 }
 
 // named leads the host of the guide to this machine.

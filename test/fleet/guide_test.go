@@ -33,11 +33,11 @@ func TestTheGuideAsItStands(t *testing.T) {
 		return
 	}
 	shell(t, "/", "install /shipped/sentinel /usr/local/bin/ && install -m 644 /shipped/sentinel-report.* /etc/systemd/system/ && systemctl daemon-reload")
-	folder := t.TempDir()
-	certify(t, folder, "hooks.example.com")
+	dir := t.TempDir()
+	certify(t, dir, "hooks.example.com")
 	named(t, "hooks.example.com")
-	shell(t, folder, "install /shipped/receiver .")
-	f := &follower{T: t, folder: folder}
+	shell(t, dir, "install /shipped/receiver .")
+	f := &follower{T: t, dir: dir}
 	f.types("run: key")
 	f.types("run: secrets")
 	if modes := shell(t, "/etc/sentinel", "stat -c %a%U secrets secrets/*"); modes != "700root\n600root\n600root\n" {
@@ -68,24 +68,24 @@ func shipped(t *testing.T) map[string]string {
 	return files
 }
 
-// A follower does what the guide says, in a folder of its own.
+// A follower does what the guide says, in a directory of its own.
 type follower struct {
 	*testing.T
-	folder   string
+	dir      string
 	receiver *exec.Cmd
 	has      int // documents that the receiver had when it was looked at last
 }
 
 func (f *follower) types(mark string) string {
 	f.Helper()
-	return shell(f.T, f.folder, part(f.T, shippedGuide, mark))
+	return shell(f.T, f.dir, part(f.T, shippedGuide, mark))
 }
 
 // receive starts the receiver with a file of keys, in place of the one before.
 func (f *follower) receive(secret string) {
 	f.Helper()
 	f.deafen()
-	f.receiver = start(f.T, f.folder, "/bin/sh", "-c", strings.Replace(part(f.T, shippedGuide, "run: receiver"), "-secret fleet.key", "-secret "+secret, 1))
+	f.receiver = start(f.T, f.dir, "/bin/sh", "-c", strings.Replace(part(f.T, shippedGuide, "run: receiver"), "-secret fleet.key", "-secret "+secret, 1))
 	listens(f.T, "127.0.0.1:443")
 }
 
@@ -99,7 +99,7 @@ func (f *follower) deafen() {
 // the names of all.
 func (f *follower) got(t *testing.T, more int) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(f.folder, "documents", "*.json"))
+	files, err := filepath.Glob(filepath.Join(f.dir, "documents", "*.json"))
 	if err != nil || len(files)-f.has != more {
 		t.Fatalf("the receiver had %d documents and has %v, %v; want %d more", f.has, files, err, more)
 	}
@@ -243,7 +243,7 @@ func nextReport(t *testing.T) time.Duration {
 
 func (f *follower) authorizes(t *testing.T) {
 	for mark, want := range map[string]string{"run: token": "Bearer secret", "run: basic": "Basic c2VudGluZWw6c2VjcmV0"} {
-		shell(t, f.folder, "FLEET_TOKEN=secret FLEET_PASSWORD=secret\n"+part(t, shippedGuide, mark))
+		shell(t, f.dir, "FLEET_TOKEN=secret FLEET_PASSWORD=secret\n"+part(t, shippedGuide, mark))
 		name := map[string]string{"run: token": "fleet.token", "run: basic": "fleet.basic"}[mark]
 		if got := shell(t, "/etc/sentinel/secrets", "stat -c %a%U "+name+"; cat "+name); got != "600root\n"+want+"\n" {
 			t.Errorf("%s holds %s", name, got)

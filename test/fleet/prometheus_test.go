@@ -47,18 +47,18 @@ func TestPrometheusHasWhatSentinelSaw(t *testing.T) {
 		t.Errorf("promtool check metrics: %v\n%s", err, said)
 	}
 
-	folder := t.TempDir()
+	dir := t.TempDir()
 	config := part(t, guide, "file: prometheus.yml")
-	write(t, filepath.Join(folder, "prometheus.yml"), strings.ReplaceAll(config, "1m", "1s"), 0o644)
-	write(t, filepath.Join(folder, "sentinel.rules.yml"), part(t, guide, "file: sentinel.rules.yml"), 0o644)
-	shell(t, folder, promtool+" check config prometheus.yml")
+	write(t, filepath.Join(dir, "prometheus.yml"), strings.ReplaceAll(config, "1m", "1s"), 0o644)
+	write(t, filepath.Join(dir, "sentinel.rules.yml"), part(t, guide, "file: sentinel.rules.yml"), 0o644)
+	shell(t, dir, promtool+" check config prometheus.yml")
 
-	start(t, folder, exporter, "--collector.textfile.directory="+textfiles, "--web.listen-address=127.0.0.1:9100")
+	start(t, dir, exporter, "--collector.textfile.directory="+textfiles, "--web.listen-address=127.0.0.1:9100")
 	listens(t, "127.0.0.1:9100")
 	exported := get(t, "http://127.0.0.1:9100/metrics")
 	apart(t, page, exported)
 
-	start(t, folder, server, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:9090")
+	start(t, dir, server, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:9090")
 	until(t, "Prometheus is ready, which it is later than it listens", func() bool {
 		r, err := http.Get("http://127.0.0.1:9090/-/ready")
 		if err != nil {

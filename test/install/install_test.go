@@ -36,7 +36,7 @@ func build(t *testing.T) map[string]string {
 	if os.Getenv("SENTINEL_TEST_INSIDE") != "" {
 		return nil
 	}
-	folder := t.TempDir()
+	dir := t.TempDir()
 	files := map[string]string{}
 	for _, version := range []string{"0.1.0", "0.1.1"} {
 		cmd := exec.Command("make", "package", "VERSION="+version)
@@ -54,8 +54,8 @@ func build(t *testing.T) map[string]string {
 		}
 		files[path] = "/packages/" + version + ".deb"
 	}
-	assistant.Build(t, "../interop", folder, "./client")
-	files[filepath.Join(folder, "client")] = "/packages/client"
+	assistant.Build(t, "../interop", dir, "./client")
+	files[filepath.Join(dir, "client")] = "/packages/client"
 	return files
 }
 

@@ -20,7 +20,7 @@ import (
 	"sentinel/test/assistant"
 )
 
-// programs names the variable that holds the folder of the three programs.
+// programs names the variable that holds the directory of the three programs.
 const programs = "SENTINEL_TEST_PROGRAMS"
 
 // own is the address of the machine in its one network, and silent a neighbour
@@ -64,15 +64,15 @@ func furnish(t *testing.T) {
 	}
 	aside := t.TempDir()
 	do(t, "mount", "-t", "tmpfs", "tmpfs", aside)
-	for _, folder := range []string{"/etc", "/var/lib", "/var/log"} {
-		overlay(t, folder, filepath.Join(aside, folder))
+	for _, directory := range []string{"/etc", "/var/lib", "/var/log"} {
+		overlay(t, directory, filepath.Join(aside, directory))
 	}
 	do(t, "umount", "--lazy", aside) // the overlays keep it
 	resolve(t, "127.0.0.1")
 }
 
-// overlay lets a folder be written to without a change to what is below it.
-func overlay(t *testing.T, folder, aside string) {
+// overlay lets a directory be written to without a change to what is below it.
+func overlay(t *testing.T, directory, aside string) {
 	t.Helper()
 	upper, work := filepath.Join(aside, "upper"), filepath.Join(aside, "work")
 	for _, path := range []string{upper, work} {
@@ -80,10 +80,10 @@ func overlay(t *testing.T, folder, aside string) {
 			t.Fatal(err)
 		}
 	}
-	do(t, "mount", "-t", "overlay", "overlay", "-o", "lowerdir="+folder+",upperdir="+upper+",workdir="+work, folder)
+	do(t, "mount", "-t", "overlay", "overlay", "-o", "lowerdir="+directory+",upperdir="+upper+",workdir="+work, directory)
 	var s unix.Statfs_t
-	if err := unix.Statfs(folder, &s); err != nil || s.Type != unix.OVERLAYFS_SUPER_MAGIC {
-		t.Fatalf("%s is not set aside: %v", folder, err)
+	if err := unix.Statfs(directory, &s); err != nil || s.Type != unix.OVERLAYFS_SUPER_MAGIC {
+		t.Fatalf("%s is not set aside: %v", directory, err)
 	}
 }
 

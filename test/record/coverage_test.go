@@ -36,14 +36,14 @@ func TestEveryRecordedCommandIsReadOrNeedNotBe(t *testing.T) {
 	if root == "" {
 		t.Skip("SENTINEL_TRANSCRIPTS names no folder of recorded outputs")
 	}
-	folders, err := os.ReadDir(filepath.Join(root, "darwin"))
+	dirs, err := os.ReadDir(filepath.Join(root, "darwin"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	tests := testsOfRecorded(t)
-	for _, folder := range folders {
-		name := folder.Name()
-		if !folder.IsDir() {
+	for _, dir := range dirs {
+		name := dir.Name()
+		if !dir.IsDir() {
 			continue
 		}
 		read := strings.Contains(tests, `"`+name+`"`)

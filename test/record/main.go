@@ -46,13 +46,13 @@ func record(ctx context.Context, from, out string) error {
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(out, "exec")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	dir := filepath.Join(out, "exec")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	scrub, system := newScrubber(identity()), version(ctx)
 	for _, argv := range lines {
-		if err := one(ctx, argv, system, folder, scrub); err != nil {
+		if err := one(ctx, argv, system, dir, scrub); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func commandLines(from string) ([]string, error) {
 
 // one runs a command line and writes its transcript. A program that is not there
 // or does not end is a transcript, too.
-func one(ctx context.Context, argv, system, folder string, scrub func([]byte) []byte) error {
+func one(ctx context.Context, argv, system, dir string, scrub func([]byte) []byte) error {
 	fields := strings.Fields(argv)
 	result, err := sysexec.Host{}.Run(ctx, sysexec.Command{Path: fields[0], Args: fields[1:], Timeout: time.Minute})
 	status := fmt.Sprintf("exit: %d", result.Exit)
@@ -102,7 +102,7 @@ func one(ctx context.Context, argv, system, folder string, scrub func([]byte) []
 		Files:   []txtar.File{{Name: "stdout", Data: scrub(result.Stdout)}, {Name: "stderr", Data: scrub(result.Stderr)}},
 	}
 	fmt.Println(status, argv)
-	return os.WriteFile(filepath.Join(folder, fileName(argv)), txtar.Format(&archive), 0o644)
+	return os.WriteFile(filepath.Join(dir, fileName(argv)), txtar.Format(&archive), 0o644)
 }
 
 // fileName makes a name of a command line.

@@ -21,7 +21,7 @@ import (
 	"sentinel/test/assistant"
 )
 
-// alone runs the test in namespaces of its own with empty folders for list and
+// alone runs the test in namespaces of its own with empty directories for list and
 // journal, and returns the program; ok is false in the run that has nothing to do.
 func alone(t *testing.T) (sentinel string, ok bool) {
 	t.Helper()

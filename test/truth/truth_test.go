@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// builtVar names the folder of the binary, so that a test inside namespaces
+// builtVar names the directory of the binary, so that a test inside namespaces
 // finds what was built outside.
 const builtVar = "SENTINEL_TRUTH_BUILT"
 

@@ -26,7 +26,7 @@ func accessList(path string) []byte {
 }
 
 // setAccessList gives the file at path that list and no other: a new file has
-// what its folder hands down.
+// what its directory hands down.
 func setAccessList(path string, list []byte) error {
 	if list != nil {
 		return syscall.Setxattr(path, aclName, list, 0)

@@ -53,7 +53,7 @@ func TestAccessListIsKept(t *testing.T) {
 	}
 }
 
-func TestAccessListOfTheFolderIsNotTakenOver(t *testing.T) {
+func TestAccessListOfTheDirIsNotTakenOver(t *testing.T) {
 	u, c := person(t, "linux", nil), client(t, "cursor")
 	path := c.File(u)
 	put(t, path, "{}")

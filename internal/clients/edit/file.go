@@ -212,7 +212,7 @@ const (
 	lockPause = 20 * time.Millisecond
 )
 
-// lock keeps two runs from the same folder. It locks the folder itself, which
+// lock keeps two runs from the same directory. It locks the directory itself, which
 // leaves no file behind (flock(2)); the lock ends with the process.
 func lock(ctx context.Context, dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)

@@ -107,7 +107,7 @@ func TestLinkIsFollowedAndStays(t *testing.T) {
 		t.Fatalf("%+v, %v", change, err)
 	}
 	if names := entries(t, filepath.Dir(real)); len(names) != 1 {
-		t.Errorf("beside the real file: %v", names) // a folder that may be published
+		t.Errorf("beside the real file: %v", names) // a directory that may be published
 	}
 	if _, err := os.Readlink(c.File(u)); err != nil {
 		t.Error(err)
@@ -120,7 +120,7 @@ func TestLinkIsFollowedAndStays(t *testing.T) {
 	}
 }
 
-func TestFolderThatIsALinkIsFollowed(t *testing.T) {
+func TestDirThatIsALinkIsFollowed(t *testing.T) {
 	u, c := person(t, "linux", nil), client(t, "cursor")
 	if err := os.Mkdir(filepath.Join(u.Home, "real"), 0o700); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestWhatIsNoConfigurationIsRefused(t *testing.T) {
 	}
 }
 
-func TestFileInPlaceOfTheFolderIsRefused(t *testing.T) {
+func TestFileInPlaceOfTheDirIsRefused(t *testing.T) {
 	u, c := person(t, "linux", nil), client(t, "cursor")
 	put(t, filepath.Join(u.Home, ".cursor"), "")
 	_, err := Install(t.Context(), u, c, example, false)
@@ -323,7 +323,7 @@ func TestClientStartsTheProgramThatStays(t *testing.T) {
 		}
 		return path
 	}
-	t.Setenv("TMPDIR", "/no/tmp") // the home of this test lies in a folder for temporary files
+	t.Setenv("TMPDIR", "/no/tmp") // the home of this test lies in a directory for temporary files
 	find := func(own string, trust func(string) error) (string, error) {
 		return Search{Own: own, Trusted: trust, Root: root}.Program()
 	}

@@ -50,7 +50,7 @@ func runs(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// passing says whether what lies at path may be gone tomorrow: a folder for
+// passing says whether what lies at path may be gone tomorrow: a directory for
 // temporary files, or one that "go run" builds in.
 func passing(path string) bool {
 	if !filepath.IsAbs(path) || strings.Contains(path, "/go-build") || strings.Contains(path, "/AppTranslocation/") {

@@ -32,25 +32,25 @@ type Machine struct {
 
 var _ sysexec.Runner = (*Machine)(nil)
 
-// OpenMachine reads the transcripts, the files *.txtar, of all folders. Those of a
-// later folder take the place of all those of earlier ones with the same command line.
-func OpenMachine(folders ...string) (*Machine, error) {
+// OpenMachine reads the transcripts, the files *.txtar, of all directories. Those of a
+// later directory take the place of all those of earlier ones with the same command line.
+func OpenMachine(dirs ...string) (*Machine, error) {
 	m := &Machine{plays: map[string][]transcript{}}
-	for _, folder := range folders {
-		if err := m.add(folder); err != nil {
+	for _, dir := range dirs {
+		if err := m.add(dir); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
 }
 
-func (m *Machine) add(folder string) error {
-	files, err := filepath.Glob(filepath.Join(folder, "*.txtar")) // sorted
+func (m *Machine) add(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.txtar")) // sorted
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("no transcripts in %s", folder)
+		return fmt.Errorf("no transcripts in %s", dir)
 	}
 	own := map[string][]transcript{}
 	for _, file := range files {

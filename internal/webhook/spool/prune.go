@@ -20,12 +20,12 @@ func Prune(dir string, urls []string, maxAge time.Duration) (dropped int, err er
 	for _, url := range urls {
 		known = append(known, New(dir, url, 0, 0).dir)
 	}
-	folders, err := os.ReadDir(dir)
+	dirs, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
 	var errs []error
-	for _, f := range folders {
+	for _, f := range dirs {
 		s := &Spool{dir: filepath.Join(dir, f.Name()), maxBytes: math.MaxInt64, maxAge: maxAge, now: time.Now}
 		if !f.IsDir() || slices.Contains(known, s.dir) {
 			continue

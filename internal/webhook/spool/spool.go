@@ -33,7 +33,7 @@ const (
 	beginning = ".new"     // not whole yet
 	lockName  = "lock"
 
-	maxNames = 100_000 // in the folder; more are not this program's
+	maxNames = 100_000 // in the directory; more are not this program's
 	maxFile  = 1 << 10 // KiB of one document
 	maxAside = 20      // files of each kind that are set aside
 	// stale is when a file that was not finished belongs to nobody any more.
@@ -53,7 +53,7 @@ type Spool struct {
 	patience time.Duration // how long to wait for another run that sends
 }
 
-// New returns the spool for the receiver at a URL, in a folder of its own below
+// New returns the spool for the receiver at a URL, in a directory of its own below
 // dir. Nothing is made before the first use.
 func New(dir, url string, maxBytes int64, maxAge time.Duration) *Spool {
 	sum := sha256.Sum256([]byte(url))
@@ -86,16 +86,16 @@ func parseName(name string) (entry, bool) {
 	return e, err1 == nil && err2 == nil && number > 0 && e.name() == name
 }
 
-// open makes the folder where it is missing, and refuses one that somebody else
+// open makes the directory where it is missing, and refuses one that somebody else
 // could have written to.
 func (s *Spool) open() error {
 	above := filepath.Dir(s.dir)
 	for _, dir := range []string{above, s.dir} {
-		if err := trust.MakeFolder(dir, 0o700); err != nil {
+		if err := trust.MakeDir(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	if err := trust.RootOrSelf.Folders(s.dir); err != nil {
+	if err := trust.RootOrSelf.Dirs(s.dir); err != nil {
 		return err
 	}
 	for _, dir := range []string{above, s.dir} {
@@ -191,7 +191,7 @@ func (s *Spool) write(e entry, raw []byte) error {
 	return s.sync()
 }
 
-// sync makes the names in the folder last through a crash (fsync(2)).
+// sync makes the names in the directory last through a crash (fsync(2)).
 func (s *Spool) sync() error {
 	d, err := os.Open(s.dir)
 	if err != nil {

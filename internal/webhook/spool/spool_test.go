@@ -266,7 +266,7 @@ func TestARefusedDocumentIsPassed(t *testing.T) {
 	same(t, "arrived", s.to.got, []string{"msg_002", "msg_003"})
 }
 
-func TestAFolderThatIsNotSafeIsNotUsed(t *testing.T) {
+func TestADirThatIsNotSafeIsNotUsed(t *testing.T) {
 	for name, spoil := range map[string]func(s *stage) error{
 		"open to others": func(s *stage) error { return os.Chmod(s.dir, 0o755) },
 		"written to":     func(s *stage) error { return os.Chmod(filepath.Dir(s.dir), 0o777) },
@@ -301,7 +301,7 @@ func TestAFolderThatIsNotSafeIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestAFolderOfSomebodyElseIsNotUsed(t *testing.T) {
+func TestADirOfSomebodyElseIsNotUsed(t *testing.T) {
 	testenv.Need(t, os.Geteuid() == 0, "root, to give folders away")
 	s := newStage(t)
 	if err := s.open(); err != nil {
@@ -420,7 +420,7 @@ func TestReceiversThatAreGoneKeepNothingForEver(t *testing.T) {
 	}
 }
 
-func TestEndpointsDoNotShareAFolder(t *testing.T) {
+func TestEndpointsDoNotShareADir(t *testing.T) {
 	a, b := New("/x", "https://a.example.com/", 1, 1), New("/x", "https://b.example.com/", 1, 1)
 	if a.dir == b.dir || filepath.Dir(a.dir) != "/x" || slices.Contains([]string{"/x", "/x/"}, a.dir) {
 		t.Errorf("%s and %s", a.dir, b.dir)

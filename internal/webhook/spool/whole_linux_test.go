@@ -18,7 +18,7 @@ import (
 )
 
 // A document appears under its name when it is whole and is never written to
-// there: whoever kills this program, or reads the folder, can find no half of one. The kernel tells
+// there: whoever kills this program, or reads the directory, can find no half of one. The kernel tells
 // what happens to each name (inotify(7)).
 func TestADocumentIsWholeFromTheFirstMoment(t *testing.T) {
 	s := newStage(t)

@@ -2,7 +2,7 @@
 
 // Package audit has the checks of the security audit on macOS.
 //
-// Each family of checks is a file. A check reads files below a root folder and
+// Each family of checks is a file. A check reads files below a root directory and
 // runs programs of macOS that only tell; it changes nothing and never asks for anything on
 // the screen. What it may not or cannot see, it says so of: a sentence that is not
 // understood, because a later macOS or another language words it otherwise, is no verdict.

@@ -15,14 +15,14 @@ func (m *machine) readBelow(home, name string) ([]byte, hostfile.Meta, error) {
 	return hostfile.ReadBelow(m.path(home), name, maxFile)
 }
 
-// namesBelow returns the sorted names in a folder of a user, at most limit; more
+// namesBelow returns the sorted names in a directory of a user, at most limit; more
 // are an error. A link out of the home is one as well.
-func (m *machine) namesBelow(home, folder string, limit int) ([]string, error) {
-	return hostfile.NamesBelow(m.path(home), folder, limit)
+func (m *machine) namesBelow(home, dir string, limit int) ([]string, error) {
+	return hostfile.NamesBelow(m.path(home), dir, limit)
 }
 
 // unread is the finding of what could not be read of a file. Root itself is kept
-// from some folders: macOS asks for a grant of its own.
+// from some directories: macOS asks for a grant of its own.
 func (m *machine) unread(what string, err error) audit.Finding {
 	if in, ok := errors.AsType[*fs.PathError](err); ok {
 		what = in.Path

@@ -314,8 +314,8 @@ func TestLinksOutOfAHomeAreNotFollowed(t *testing.T) {
 	}
 }
 
-// Nor does it tell what is in a folder that the user may not list.
-func TestFoldersOutOfAHomeAreNotListed(t *testing.T) {
+// Nor does it tell what is in a directory that the user may not list.
+func TestDirsOutOfAHomeAreNotListed(t *testing.T) {
 	p := parts(t, "m4-26")
 	hidden := filepath.Join(p.Root, "private/hidden")
 	if err := os.Mkdir(hidden, 0o700); err != nil {
@@ -364,12 +364,12 @@ func TestNamesOfProgramsVouchForNobody(t *testing.T) {
 		"back out":          "/System/Volumes/Preboot/../Data/Users/mira/evil",
 	} {
 		p := parts(t, "m4-26")
-		folder := filepath.Join(p.Root, "Users/mira/Library/LaunchAgents")
-		if err := os.MkdirAll(folder, 0o755); err != nil {
+		dir := filepath.Join(p.Root, "Users/mira/Library/LaunchAgents")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		for name, one := range map[string]string{"a.plist": program, "b.plist": "/Users/mira/evil"} {
-			if err := os.WriteFile(filepath.Join(folder, name), agent(one), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, name), agent(one), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -394,9 +394,9 @@ func TestNamesOfProgramsVouchForNobody(t *testing.T) {
 	}
 }
 
-// Whoever can write a folder on the way to a program can put another one there,
+// Whoever can write a directory on the way to a program can put another one there,
 // and what one user may write is no matter of another.
-func TestFoldersOnTheWayAreLookedAt(t *testing.T) {
+func TestDirsOnTheWayAreLookedAt(t *testing.T) {
 	for what, c := range map[string]struct {
 		spoiled string
 		mode    fs.FileMode

@@ -21,7 +21,7 @@ import (
 // Bounds of what is read.
 const (
 	maxFile   = 1 << 20   // bytes of a configuration file
-	maxNames  = 1024      // in a folder
+	maxNames  = 1024      // in a directory
 	maxHomes  = 64        // of users
 	maxOutput = 512 << 10 // bytes that a program prints
 	askLimit  = 4 * time.Second
@@ -55,11 +55,11 @@ func (m *machine) now() time.Time {
 	return m.Now
 }
 
-// path is where a file of the Mac is. /etc, /var and /tmp are links to folders
+// path is where a file of the Mac is. /etc, /var and /tmp are links to directories
 // of /private, which a tree of files need not have.
 func (m *machine) path(name string) string {
-	for _, folder := range []string{"/etc", "/var", "/tmp"} {
-		if name == folder || strings.HasPrefix(name, folder+"/") {
+	for _, dir := range []string{"/etc", "/var", "/tmp"} {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
 			name = "/private" + name
 		}
 	}
@@ -72,9 +72,9 @@ func (m *machine) read(name string) ([]byte, error) { return hostfile.Read(m.pat
 // exists says whether there is something at name.
 func (m *machine) exists(name string) bool { return hostfile.Exists(m.path(name)) }
 
-// names returns the sorted names in a folder, at most limit; more are an error.
-func (m *machine) names(folder string, limit int) ([]string, error) {
-	return hostfile.Names(m.path(folder), limit)
+// names returns the sorted names in a directory, at most limit; more are an error.
+func (m *machine) names(dir string, limit int) ([]string, error) {
+	return hostfile.Names(m.path(dir), limit)
 }
 
 // tree is what the readers of configurations see of the Mac.
@@ -95,7 +95,7 @@ const (
 	admin = 80
 )
 
-// onlyOf says that only the user and root can change a file. In a folder with
+// onlyOf says that only the user and root can change a file. In a directory with
 // the sticky bit nobody can replace what others put there.
 func (m *machine) onlyOf(uid int, f hostfile.Meta) bool {
 	if f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0 && f.UID == m.Owner {

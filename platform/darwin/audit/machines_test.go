@@ -18,7 +18,7 @@ import (
 	"sentinel/internal/sysexec/replay"
 )
 
-// macs is the folder of the fixture Macs that the tests of the whole program use
+// macs is the directory of the fixture Macs that the tests of the whole program use
 // as well. Each has a tree of files, a list of what the tree cannot hold, and the runs of
 // programs; own has what is for this package alone.
 const (
@@ -29,7 +29,7 @@ const (
 // A mac is one machine that every check is put to.
 type mac struct {
 	root  string   // its tree of files
-	execs []string // folders of transcripts; a later one takes the place of earlier ones
+	execs []string // directories of transcripts; a later one takes the place of earlier ones
 	euid  int
 	// waiting are its security updates, nil where they cannot be asked.
 	waiting []string
@@ -98,10 +98,10 @@ func parts(t testing.TB, name string) Parts {
 
 // build copies the tree of files of a machine, because what is checked out has
 // the modes and dates of whoever did.
-func build(t testing.TB, folder string) (root string) {
+func build(t testing.TB, dir string) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	from := filepath.Join(folder, "root")
+	from := filepath.Join(dir, "root")
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func build(t testing.TB, folder string) (root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrange(t, root, filepath.Join(folder, "modes"))
+	arrange(t, root, filepath.Join(dir, "modes"))
 	return root
 }
 

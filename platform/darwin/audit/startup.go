@@ -65,8 +65,8 @@ type startup struct {
 func (m *machine) startup() (startup, error) {
 	return m.items.Get(func() (startup, error) {
 		var s startup
-		for _, folder := range []string{"/Library/LaunchDaemons", "/Library/LaunchAgents"} {
-			s.take(m, "/", strings.TrimPrefix(folder, "/"), m.Owner)
+		for _, dir := range []string{"/Library/LaunchDaemons", "/Library/LaunchAgents"} {
+			s.take(m, "/", strings.TrimPrefix(dir, "/"), m.Owner)
 		}
 		people, err := m.persons()
 		if err != nil && !missing(err) {
@@ -85,26 +85,26 @@ func (s *startup) miss(file string, err error) {
 	}
 }
 
-// take reads the property lists of one folder below a home, or below the root.
-func (s *startup) take(m *machine, home, folder string, uid int) {
-	names, err := m.itemNames(home, folder)
+// take reads the property lists of one directory below a home, or below the root.
+func (s *startup) take(m *machine, home, dir string, uid int) {
+	names, err := m.itemNames(home, dir)
 	if missing(err) {
 		return
 	}
 	if err != nil {
-		s.miss(path.Join(home, folder), err)
+		s.miss(path.Join(home, dir), err)
 	}
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".plist") {
 			continue
 		}
-		file := path.Join(home, folder, name)
+		file := path.Join(home, dir, name)
 		if len(s.list) == maxItems {
 			s.miss(file, hostfile.ErrTooLarge)
 			return
 		}
 		one := item{file: file, uid: uid}
-		raw, err := m.readItem(home, folder, name)
+		raw, err := m.readItem(home, dir, name)
 		if err == nil {
 			one.program, one.scripts, err = parseItem(raw)
 		}
@@ -115,20 +115,20 @@ func (s *startup) take(m *machine, home, folder string, uid int) {
 	}
 }
 
-func (m *machine) itemNames(home, folder string) ([]string, error) {
+func (m *machine) itemNames(home, dir string) ([]string, error) {
 	if home == "/" {
-		return m.names(path.Join(home, folder), maxNames)
+		return m.names(path.Join(home, dir), maxNames)
 	}
-	return m.namesBelow(home, folder, maxNames)
+	return m.namesBelow(home, dir, maxNames)
 }
 
-// readItem reads one property list. Only root can put links into the folders of
+// readItem reads one property list. Only root can put links into the directories of
 // the machine, so those are followed.
-func (m *machine) readItem(home, folder, name string) ([]byte, error) {
+func (m *machine) readItem(home, dir, name string) ([]byte, error) {
 	if home == "/" {
-		return m.read(path.Join(home, folder, name))
+		return m.read(path.Join(home, dir, name))
 	}
-	raw, _, err := m.readBelow(home, path.Join(folder, name))
+	raw, _, err := m.readBelow(home, path.Join(dir, name))
 	return raw, err
 }
 
@@ -161,16 +161,16 @@ func absolute(file string) bool {
 	return strings.HasPrefix(file, "/") && len(file) > 1 && len(file) <= 1024 && !strings.ContainsRune(file, 0)
 }
 
-// systemFolders are on the sealed volume, or protected with it.
-var systemFolders = []string{"/System/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/libexec/", "/usr/lib/"}
+// systemDirectories are on the sealed volume, or protected with it.
+var systemDirs = []string{"/System/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/libexec/", "/usr/lib/"}
 
-// dataVolumes are below a folder of the system, and what is on them is anybody's:
+// dataVolumes are below a directory of the system, and what is on them is anybody's:
 // a home is also /System/Volumes/Data/Users/NAME.
 const dataVolumes = "/System/Volumes/"
 
 func ofSystem(file string) bool {
 	file = path.Clean(file) + "/"
-	return !strings.HasPrefix(file, dataVolumes) && slices.ContainsFunc(systemFolders, func(folder string) bool { return strings.HasPrefix(file, folder) })
+	return !strings.HasPrefix(file, dataVolumes) && slices.ContainsFunc(systemDirs, func(dir string) bool { return strings.HasPrefix(file, dir) })
 }
 
 // printable says that a name cannot break the lines of what codesign prints. Any
@@ -290,22 +290,22 @@ func parseSignatures(stderr []byte, programs []string) map[string]signature {
 	return known
 }
 
-// A placeOf is a file or folder that is asked about for a user: who may write it
+// A placeOf is a file or directory that is asked about for a user: who may write it
 // differs.
 type placeOf struct {
 	path string
 	uid  int
 }
 
-// upwards are a file and the folders that lead to it: whoever can write one of
+// upwards are a file and the directories that lead to it: whoever can write one of
 // them can put another in the place of all below.
 func upwards(file string) []string {
 	if file == "" {
 		return nil
 	}
 	list := []string{path.Clean(file)}
-	for folder := path.Dir(list[0]); len(folder) > 1; folder = path.Dir(folder) {
-		list = append(list, folder)
+	for dir := path.Dir(list[0]); len(dir) > 1; dir = path.Dir(dir) {
+		list = append(list, dir)
 	}
 	return list
 }

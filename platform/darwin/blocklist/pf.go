@@ -38,7 +38,7 @@ const batch = 1000
 // Parts are what the backend is made of.
 type Parts struct {
 	Runner sysexec.Runner
-	// StateDir is the folder of state, where the reference that keeps pf on is
+	// StateDir is the directory of state, where the reference that keeps pf on is
 	// remembered.
 	StateDir string
 	EUID     int // effective user of this run

@@ -41,10 +41,10 @@ type reference struct {
 
 // lock keeps every other run from changing pf until release is called.
 func (k keeper) lock(ctx context.Context) (release func(), err error) {
-	if err := trust.MakeFolder(filepath.Dir(k.path), 0o755); err != nil {
+	if err := trust.MakeDir(filepath.Dir(k.path), 0o755); err != nil {
 		return nil, err
 	}
-	if err := trust.RootOrSelf.Folders(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := trust.RootOrSelf.Dirs(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	return lockfile.Exclude(ctx, k.lockPath, patience)

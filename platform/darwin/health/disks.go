@@ -83,8 +83,8 @@ func ofSystem(mountpoint string) bool {
 	if mountpoint == dataVolume {
 		return false
 	}
-	for _, folder := range []string{"/System/Volumes/", "/private/var/vm", "/private/var/folders/", "/Library/Developer/CoreSimulator/"} {
-		if strings.HasPrefix(mountpoint, folder) {
+	for _, dir := range []string{"/System/Volumes/", "/private/var/vm", "/private/var/folders/", "/Library/Developer/CoreSimulator/"} {
+		if strings.HasPrefix(mountpoint, dir) {
 			return true
 		}
 	}

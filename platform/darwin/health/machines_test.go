@@ -17,13 +17,13 @@ import (
 func TestMachines(t *testing.T) {
 	const macs = "../../../testdata/macs/"
 	for _, c := range []struct {
-		name    string
-		folders []string
-		euid    int
-		gaps    int
-		heat    health.Thermal
-		sensor  float64
-		disks   int
+		name   string
+		dirs   []string
+		euid   int
+		gaps   int
+		heat   health.Thermal
+		sensor float64
+		disks  int
 	}{
 		{"M4, root", []string{macs + "m4-26/exec"}, 0, 0, health.Thermal{PressureLevel: "Nominal"}, 51.5, 2},
 		{"M4, user", []string{macs + "m4-26/exec", macs + "m4-26-user/exec"}, 501, 0, health.Thermal{}, 51.5, 2},
@@ -31,7 +31,7 @@ func TestMachines(t *testing.T) {
 		{"Intel, user", []string{macs + "intel-12/exec"}, 501, 1, health.Thermal{SpeedLimit: 100}, 0, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			runner, err := replay.OpenMachine(c.folders...)
+			runner, err := replay.OpenMachine(c.dirs...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,9 +20,9 @@ import (
 	"sentinel/internal/testenv"
 )
 
-func mac(t *testing.T, folders ...string) *vitals {
+func mac(t *testing.T, dirs ...string) *vitals {
 	t.Helper()
-	runner, err := replay.OpenMachine(folders...)
+	runner, err := replay.OpenMachine(dirs...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,17 +23,17 @@ func TestMachines(t *testing.T) {
 		"1 launchd tcp [::]:22", "812 web tcp 192.0.2.20:8080", "298 mDNSResponder udp 0.0.0.0:5353", "298 mDNSResponder udp [::]:5353", "1 launchd tcp 127.0.0.1:631",
 	}
 	for name, c := range map[string]struct {
-		folders []string
-		euid    int
+		dirs []string
+		euid int
 	}{
 		"M4, root": {[]string{"m4-26/exec"}, 0}, "M4, user": {[]string{"m4-26/exec", "m4-26-user/exec"}, 501}, "Intel, root": {[]string{"intel-12/exec"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var folders []string
-			for _, f := range c.folders {
-				folders = append(folders, macs+f)
+			var dirs []string
+			for _, f := range c.dirs {
+				dirs = append(dirs, macs+f)
 			}
-			runner, err := replay.OpenMachine(folders...)
+			runner, err := replay.OpenMachine(dirs...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ import (
 // An XProtect is the list of known malware that macOS keeps.
 type XProtect struct {
 	Version string // "5322"
-	// Date is when its contents were made; zero when it is not known. The folders
+	// Date is when its contents were made; zero when it is not known. The directories
 	// above them have older dates.
 	Date time.Time
 	Path string // of the bundle
@@ -59,8 +59,8 @@ func ReadXProtect(root string) (XProtect, error) {
 }
 
 func readBundle(root, path string) (XProtect, error) {
-	folder := filepath.Join(root, path, "Contents")
-	raw, err := hostfile.Read(filepath.Join(folder, "Info.plist"), maxInfo)
+	dir := filepath.Join(root, path, "Contents")
+	raw, err := hostfile.Read(filepath.Join(dir, "Info.plist"), maxInfo)
 	if err != nil {
 		return XProtect{}, err
 	}
@@ -68,7 +68,7 @@ func readBundle(root, path string) (XProtect, error) {
 	if x.Version, err = ParseBundleVersion(raw); err != nil {
 		return XProtect{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	if info, err := os.Stat(filepath.Join(folder, "Resources")); err == nil {
+	if info, err := os.Stat(filepath.Join(dir, "Resources")); err == nil {
 		x.Date = info.ModTime()
 	}
 	return x, nil

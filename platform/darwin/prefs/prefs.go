@@ -19,7 +19,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Folders of the preferences: of the machine, and those that profiles manage.
+// Directories of the preferences: of the machine, and those that profiles manage.
 const (
 	Local   = "/Library/Preferences"
 	Managed = "/Library/Managed Preferences"
@@ -50,8 +50,8 @@ func Read(root, domain string) (Domain, error) {
 		return Domain{}, fmt.Errorf("%q %w", domain, ErrDomain)
 	}
 	var d Domain
-	for _, folder := range []string{Managed, Local} {
-		if err := d.add(root, folder+"/"+domain+".plist"); err != nil {
+	for _, dir := range []string{Managed, Local} {
+		if err := d.add(root, dir+"/"+domain+".plist"); err != nil {
 			return Domain{}, err
 		}
 	}

@@ -82,8 +82,8 @@ func TestDomainsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	folder := filepath.Join(root, Local)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	dir := filepath.Join(root, Local)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(path string) error{
@@ -97,7 +97,7 @@ func TestDomainsThatCannotBeRead(t *testing.T) {
 		},
 		"large": func(path string) error { return os.WriteFile(path, make([]byte, maxFile+1), 0o644) },
 	} {
-		if err := spoil(filepath.Join(folder, name+".plist")); err != nil {
+		if err := spoil(filepath.Join(dir, name+".plist")); err != nil {
 			t.Fatal(err)
 		}
 		if d, err := Read(root, name); err == nil {

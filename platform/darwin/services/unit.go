@@ -203,9 +203,9 @@ func (m *manager) absent(ctx context.Context, name string) (services.Unit, error
 	return services.Unit{Name: name, Load: "not-found", Active: "inactive"}, ctx.Err()
 }
 
-// folders are where the jobs of a domain are installed, less those of macOS, which
+// directories are where the jobs of a domain are installed, less those of macOS, which
 // are many that are meant to be off (launchd.plist(5)).
-func (m *manager) folders(domain string) []string {
+func (m *manager) dirs(domain string) []string {
 	if domain == "system" {
 		return []string{"Library/LaunchDaemons"}
 	}
@@ -215,14 +215,14 @@ func (m *manager) folders(domain string) []string {
 // file is the property list that a job is installed by, "" when there is none.
 // It is called after the label by custom.
 func (m *manager) file(domain, label string) string {
-	for _, folder := range m.folders(domain) {
-		found, err := filepath.Glob(filepath.Join(m.Root, folder, "*.plist"))
+	for _, dir := range m.dirs(domain) {
+		found, err := filepath.Glob(filepath.Join(m.Root, dir, "*.plist"))
 		if err != nil {
 			continue
 		}
 		for _, path := range found {
 			if filepath.Base(path) == label+".plist" {
-				return "/" + folder + "/" + label + ".plist"
+				return "/" + dir + "/" + label + ".plist"
 			}
 		}
 	}
@@ -236,8 +236,8 @@ func (m *manager) Names(ctx context.Context) ([]string, error) {
 	for _, e := range entries {
 		names = append(names, e.Label)
 	}
-	for _, folder := range []string{"Library/LaunchDaemons", "Library/LaunchAgents"} {
-		found, _ := filepath.Glob(filepath.Join(m.Root, folder, "*.plist")) //nolint:errcheck // the pattern is a good one
+	for _, dir := range []string{"Library/LaunchDaemons", "Library/LaunchAgents"} {
+		found, _ := filepath.Glob(filepath.Join(m.Root, dir, "*.plist")) //nolint:errcheck // the pattern is a good one
 		for _, path := range found {
 			names = append(names, strings.TrimSuffix(filepath.Base(path), ".plist"))
 		}

@@ -218,12 +218,12 @@ func TestTheMacsOfTheTestsWaitForWhatTheySay(t *testing.T) {
 		updates, security int
 		os                string
 	}{"m4-26": {3, 1, "macOS 26.6 (25G72)"}, "intel-12": {0, 0, "macOS 12.7.6 (21H1320)"}} {
-		folder := "../../../testdata/macs/" + name
-		machine, err := replay.OpenMachine(folder + "/exec")
+		dir := "../../../testdata/macs/" + name
+		machine, err := replay.OpenMachine(dir + "/exec")
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := New(folder+"/root", machine)
+		u := New(dir+"/root", machine)
 		p, err := u.Pending(t.Context())
 		if err != nil || len(p.Updates) != want.updates || len(p.Security) != want.security || p.Refreshed.IsZero() {
 			t.Errorf("%s: %+v, %v", name, p, err)

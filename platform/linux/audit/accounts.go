@@ -335,8 +335,8 @@ func systemShells(_ context.Context, m *machine) audit.Finding {
 
 // logsIn says whether a shell lets anybody in. An empty one is /bin/sh.
 func logsIn(shell string) bool {
-	folder, name := path.Split(shell)
-	ofSystem := slices.Contains([]string{"", "/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"}, folder)
+	directory, name := path.Split(shell)
+	ofSystem := slices.Contains([]string{"", "/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"}, directory)
 	return !ofSystem || !slices.Contains([]string{"nologin", "false", "sync", "halt", "shutdown"}, name)
 }
 

@@ -2,7 +2,7 @@
 
 // Package audit has the checks of the security audit on Linux.
 //
-// Each family of checks is a file. A check looks at files below a root folder and,
+// Each family of checks is a file. A check looks at files below a root directory and,
 // where only that tells, runs a program that reads; it changes nothing. What it may not or
 // cannot see, it says so of.
 package audit

@@ -19,7 +19,7 @@ package audit
 //   - Evidence names the place: audit.At("/etc/passwd", line, text), or "COMMAND: text". Texts need not
 //     be cleaned, but no text of the machine goes into a fix: people run it.
 //   - A parser is a function of its own, pure and bounded, with a fuzz target; a large one is a
-//     package below this folder.
+//     package below this directory.
 //   - Each check gets its verdicts in the fixtures of testdata, and passes in one and does
 //     not in another. docs/audit.md is made from this list: go test ./internal/audit -update.
 func families() []func() []check {

@@ -40,7 +40,7 @@ func fileChecks() []check {
 			Description: "Whoever can read the private key of this host can pretend to be it.",
 			Formula:     "PASS when each /etc/ssh/ssh_host_*_key belongs to root and nobody else can read it, but for the group ssh_keys of Red Hat. FAIL otherwise. Does not apply without such keys.",
 		}, Run: permissions{
-			folder: "/etc/ssh", match: "ssh_host_*_key", most: 0o640, group: "ssh_keys", groupOnly: true,
+			directory: "/etc/ssh", match: "ssh_host_*_key", most: 0o640, group: "ssh_keys", groupOnly: true,
 			fix: "sudo chown root:root FILE; sudo chmod 0600 FILE; then make new keys if somebody may have read it",
 		}.run},
 		{About: audit.About{
@@ -72,7 +72,7 @@ func fileChecks() []check {
 			Reference:   "Lynis FILE-6362",
 			Description: "Without the sticky bit everyone can replace the temporary files of everyone, root included.",
 			Formula:     "PASS when those of /tmp, /var/tmp and /dev/shm that everyone can write belong to root and have the sticky bit. FAIL otherwise.",
-		}, Run: sharedFolders},
+		}, Run: sharedDirs},
 		{About: audit.About{
 			ID: "files.secrets", Name: "Permissions of keys and passwords", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis DBS-1882",
@@ -91,24 +91,24 @@ func fileChecks() []check {
 // permissions are a rule for files: each belongs to root, and has no more mode
 // bits than most. The group bits of most count only for root's group and for group.
 type permissions struct {
-	files         []string
-	folder, match string // or the names in a folder
-	most          fs.FileMode
-	group         string // which may have the group's bits
-	groupOnly     bool   // root's group may not
-	fix           string
+	files            []string
+	directory, match string // or the names in a directory
+	most             fs.FileMode
+	group            string // which may have the group's bits
+	groupOnly        bool   // root's group may not
+	fix              string
 }
 
 func (p permissions) run(_ context.Context, m *machine) audit.Finding {
 	files := p.files
-	if p.folder != "" {
-		names, err := m.names(p.folder, maxNames)
+	if p.directory != "" {
+		names, err := m.names(p.directory, maxNames)
 		if err != nil && !hostfile.Missing(err) {
-			return audit.Unread(p.folder, err)
+			return audit.Unread(p.directory, err)
 		}
 		for _, name := range names {
 			if ok, err := path.Match(p.match, name); ok && err == nil {
-				files = append(files, p.folder+"/"+name)
+				files = append(files, p.directory+"/"+name)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func (m *machine) isGroup(gid int, name string) bool {
 	return false
 }
 
-// maxNames bounds how many files of a folder are looked at.
+// maxNames bounds how many files of a directory are looked at.
 const maxNames = 4096
 
 // A verdictOn gathers what files deserve.
@@ -175,18 +175,18 @@ func (v *verdictOn) look(m *machine, file string, good func(hostfile.Meta) bool)
 	}
 }
 
-// lookIn judges a folder and what is in it.
-func (v *verdictOn) lookIn(m *machine, folder string, good func(name string, f hostfile.Meta) bool) {
-	v.look(m, folder, func(f hostfile.Meta) bool { return good("", f) })
-	names, err := m.names(folder, maxNames)
+// lookIn judges a directory and what is in it.
+func (v *verdictOn) lookIn(m *machine, directory string, good func(name string, f hostfile.Meta) bool) {
+	v.look(m, directory, func(f hostfile.Meta) bool { return good("", f) })
+	names, err := m.names(directory, maxNames)
 	if hostfile.Missing(err) {
 		return
 	}
 	if err != nil {
-		v.miss(folder, err)
+		v.miss(directory, err)
 	}
 	for _, name := range names {
-		v.look(m, folder+"/"+name, func(f hostfile.Meta) bool { return good(name, f) })
+		v.look(m, directory+"/"+name, func(f hostfile.Meta) bool { return good(name, f) })
 	}
 }
 
@@ -219,8 +219,8 @@ func cron(_ context.Context, m *machine) audit.Finding {
 	v := verdictOn{well: "each in the right hands", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
 	v.look(m, "/etc/crontab", m.rootAlone)
 	v.look(m, "/etc/anacrontab", m.rootAlone)
-	for _, folder := range []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"} {
-		v.lookIn(m, folder, func(_ string, f hostfile.Meta) bool { return m.rootAlone(f) })
+	for _, directory := range []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"} {
+		v.lookIn(m, directory, func(_ string, f hostfile.Meta) bool { return m.rootAlone(f) })
 	}
 	if v.seen == 0 && v.unread == nil {
 		return audit.NotApplicable("cron is not here")
@@ -229,13 +229,13 @@ func cron(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	for _, folder := range []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/var/spool/anacron"} {
-		names, err := m.names(folder, maxNames)
+	for _, directory := range []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/var/spool/anacron"} {
+		names, err := m.names(directory, maxNames)
 		if err != nil && !hostfile.Missing(err) {
-			v.miss(folder, err)
+			v.miss(directory, err)
 		}
 		for _, name := range names {
-			v.look(m, folder+"/"+name, func(f hostfile.Meta) bool { return f.Mode.IsDir() || m.crontabOf(who, name, f) })
+			v.look(m, directory+"/"+name, func(f hostfile.Meta) bool { return f.Mode.IsDir() || m.crontabOf(who, name, f) })
 		}
 	}
 	return v.finding()
@@ -257,8 +257,8 @@ func (m *machine) crontabOf(who people, name string, f hostfile.Meta) bool {
 
 func units(_ context.Context, m *machine) audit.Finding {
 	v := verdictOn{well: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
-	for _, folder := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/init.d"} {
-		v.lookIn(m, folder, func(_ string, f hostfile.Meta) bool { return m.rootAlone(f) })
+	for _, directory := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/init.d"} {
+		v.lookIn(m, directory, func(_ string, f hostfile.Meta) bool { return m.rootAlone(f) })
 	}
 	v.look(m, "/etc/rc.local", m.rootAlone)
 	return v.finding()
@@ -317,10 +317,10 @@ func asksPassword(config string) bool {
 	return user && password
 }
 
-func sharedFolders(_ context.Context, m *machine) audit.Finding {
+func sharedDirs(_ context.Context, m *machine) audit.Finding {
 	v := verdictOn{well: "all with the sticky bit", fix: "Set the owner and the bit again: sudo chown root:root FOLDER; sudo chmod 1777 FOLDER"}
-	for _, folder := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-		v.look(m, folder, func(f hostfile.Meta) bool {
+	for _, directory := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+		v.look(m, directory, func(f hostfile.Meta) bool {
 			return f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Mode&fs.ModeSticky != 0)
 		})
 	}

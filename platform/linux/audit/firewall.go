@@ -115,8 +115,8 @@ func (m *machine) firewalldDenies(c firewall.Chain) bool {
 	if zone == "" || strings.ContainsAny(zone, "/.") {
 		return false
 	}
-	for _, folder := range []string{"/etc/firewalld/zones/", "/usr/lib/firewalld/zones/"} {
-		raw, err := m.read(folder + zone + ".xml")
+	for _, directory := range []string{"/etc/firewalld/zones/", "/usr/lib/firewalld/zones/"} {
+		raw, err := m.read(directory + zone + ".xml")
 		if hostfile.Missing(err) {
 			continue
 		}

@@ -168,7 +168,7 @@ func (m *machine) coreProgram(command, evidence string) audit.Finding {
 	}
 }
 
-// lends returns the first of the folders that lead to a file, or the file, that
+// lends returns the first of the directories that lead to a file, or the file, that
 // somebody other than root can write; "" when there is none.
 func (m *machine) lends(name string) (string, error) {
 	for next := filepath.Clean(name); ; next = filepath.Dir(next) {

@@ -81,9 +81,9 @@ func logKept(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("journald.conf", err)
 	}
-	folder := m.exists("/var/log/journal")
+	directory := m.exists("/var/log/journal")
 	switch {
-	case storage == "persistent", folder && (storage == "auto" || storage == ""):
+	case storage == "persistent", directory && (storage == "auto" || storage == ""):
 		return audit.Passed("journald keeps its journal in /var/log/journal")
 	case storage == "":
 		where = audit.At("/var/log/journal", 0, "is not there, and Storage is not set")
@@ -92,17 +92,17 @@ func logKept(ctx context.Context, m *machine) audit.Finding {
 }
 
 // iniSetting returns the last value of a key in a section of a configuration
-// file of systemd and its folders of additions, and where it stands.
-func (m *machine) iniSetting(section, key, file string, folders ...string) (value, where string, err error) {
+// file of systemd and its directories of additions, and where it stands.
+func (m *machine) iniSetting(section, key, file string, dirs ...string) (value, where string, err error) {
 	files := []string{file}
-	for _, folder := range folders {
-		names, err := m.names(folder, maxNames)
+	for _, directory := range dirs {
+		names, err := m.names(directory, maxNames)
 		if err != nil && !hostfile.Missing(err) {
 			return "", "", err
 		}
 		for _, name := range names {
 			if strings.HasSuffix(name, ".conf") {
-				files = append(files, path.Join(folder, name))
+				files = append(files, path.Join(directory, name))
 			}
 		}
 	}

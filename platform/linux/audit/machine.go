@@ -41,9 +41,9 @@ func (m *machine) text(name string) (string, error) { return hostfile.Text(m.pat
 // exists says whether there is something at name.
 func (m *machine) exists(name string) bool { return hostfile.Exists(m.path(name)) }
 
-// names returns the sorted names in a folder, at most limit; more are an error.
-func (m *machine) names(folder string, limit int) ([]string, error) {
-	return hostfile.Names(m.path(folder), limit)
+// names returns the sorted names in a directory, at most limit; more are an error.
+func (m *machine) names(directory string, limit int) ([]string, error) {
+	return hostfile.Names(m.path(directory), limit)
 }
 
 // tree is what the readers of configurations see of the system.

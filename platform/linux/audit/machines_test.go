@@ -25,12 +25,12 @@ import (
 //
 //	mode 0640 etc/shadow
 //	link usr/bin/awk -> mawk
-//	folder 1777 tmp
+//	directory 1777 tmp
 //	bytes 0600000001 sys/firmware/efi/efivars/x
 //	dated 2026-01-02 var/lib/apt/lists
 //	owner 4242 opt/left (which takes root)
 //
-// A file without a mode has 0644, a folder 0755.
+// A file without a mode has 0644, a directory 0755.
 var machines = []string{"hardened", "debian", "broken", "container"}
 
 // rules are the loaded packet filters of the machines, which are not files.
@@ -46,7 +46,7 @@ var rules = map[string]firewall.Facts{
 
 type packetFilter struct{ facts firewall.Facts }
 
-// build writes the files of a machine below a new root folder.
+// build writes the files of a machine below a new root directory.
 func build(t testing.TB, name string) (root string) {
 	t.Helper()
 	root = t.TempDir()

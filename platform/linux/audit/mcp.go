@@ -147,7 +147,7 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 }
 
 // safeFor says whether only a user and root can change a file, or put another
-// into a folder in its place.
+// into a directory in its place.
 func (m *machine) safeFor(who people, u userdb.User, f hostfile.Meta) bool {
 	if f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0 && f.UID == m.Owner {
 		return true
@@ -179,21 +179,21 @@ func mcpMissing(_ context.Context, m *machine) audit.Finding {
 }
 
 // findable says whether a command is there: by its path, or by its name in the
-// folders that users commonly search.
+// directories that users commonly search.
 func (m *machine) findable(u userdb.User, command string) bool {
 	if strings.HasPrefix(command, "/") {
 		return m.mayExist(command)
 	}
 	if strings.Contains(command, "/") || strings.HasPrefix(command, "~") || strings.Contains(command, "$") {
-		return true // from a folder that is not known here
+		return true // from a directory that is not known here
 	}
-	folders := []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/snap/bin", "/opt/homebrew/bin"}
+	dirs := []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/snap/bin", "/opt/homebrew/bin"}
 	for _, own := range []string{".local/bin", "bin", ".cargo/bin", ".bun/bin", ".deno/bin", "go/bin", ".volta/bin", ".nvm", ".asdf", ".local/share/mise", ".pyenv", ".nix-profile/bin", "miniconda3", "anaconda3", ".npm-global/bin", ".local/share/fnm", ".local/share/pnpm"} {
-		folders = append(folders, path.Join(u.Home, own))
+		dirs = append(dirs, path.Join(u.Home, own))
 	}
-	for i, folder := range folders {
-		manager := i >= 8 && !strings.HasSuffix(folder, "bin") // it keeps programs in folders of versions
-		if manager && m.mayExist(folder) || !manager && m.mayExist(path.Join(folder, command)) {
+	for i, directory := range dirs {
+		manager := i >= 8 && !strings.HasSuffix(directory, "bin") // it keeps programs in directories of versions
+		if manager && m.mayExist(directory) || !manager && m.mayExist(path.Join(directory, command)) {
 			return true
 		}
 	}

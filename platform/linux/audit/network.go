@@ -142,29 +142,29 @@ func sendRedirects(_ context.Context, m *machine) audit.Finding {
 const iffPromisc = 0x100
 
 func promiscuous(_ context.Context, m *machine) audit.Finding {
-	const folder = "/sys/class/net"
-	names, err := m.names(folder, maxInterfaces)
+	const directory = "/sys/class/net"
+	names, err := m.names(directory, maxInterfaces)
 	if hostfile.Missing(err) {
 		return audit.Unseen("sysfs is not mounted here")
 	}
 	if err != nil {
-		return audit.Unread(folder, err)
+		return audit.Unread(directory, err)
 	}
 	var open []string
 	for _, name := range names {
-		if m.exists(folder + "/" + name + "/master") {
+		if m.exists(directory + "/" + name + "/master") {
 			continue
 		}
-		text, err := m.text(folder + "/" + name + "/flags")
+		text, err := m.text(directory + "/" + name + "/flags")
 		if hostfile.Missing(err) { // gone since, or a file such as bonding_masters
 			continue
 		}
 		flags, parseErr := strconv.ParseUint(text, 0, 32)
 		switch err = cmp.Or(err, parseErr); {
 		case err != nil:
-			return audit.Unread(folder, err)
+			return audit.Unread(directory, err)
 		case flags&iffPromisc != 0:
-			open = append(open, audit.At(folder+"/"+name+"/flags", 0, text))
+			open = append(open, audit.At(directory+"/"+name+"/flags", 0, text))
 		}
 	}
 	if len(open) > 0 {

@@ -69,17 +69,17 @@ func (m *machine) ps(ctx context.Context) (processes, error) {
 
 // add reads one process, which may end at any moment.
 func (all *processes) add(m *machine, pid int) {
-	folder := "/proc/" + strconv.Itoa(pid)
-	owner, err := m.stat(folder)
+	directory := "/proc/" + strconv.Itoa(pid)
+	owner, err := m.stat(directory)
 	if err != nil {
 		return
 	}
-	raw, err := m.readUpTo(folder+"/comm", 256)
+	raw, err := m.readUpTo(directory+"/comm", 256)
 	if err != nil {
 		return
 	}
 	p := process{pid: pid, uid: owner.UID, name: strings.TrimRight(string(raw), "\n")}
-	p.program, err = os.Readlink(m.path(folder + "/exe"))
+	p.program, err = os.Readlink(m.path(directory + "/exe"))
 	if errors.Is(err, fs.ErrPermission) {
 		all.hidden++
 	}
@@ -145,9 +145,9 @@ func (m *machine) enabled(unit string) bool {
 	if to, err := os.Readlink(m.path("/etc/systemd/system/" + unit)); err == nil && to == "/dev/null" {
 		return false
 	}
-	for _, folder := range []string{"/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"} {
+	for _, directory := range []string{"/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"} {
 		for _, target := range []string{"multi-user", "timers", "sysinit", "basic", "sockets"} {
-			if m.exists(folder + target + ".target.wants/" + unit) {
+			if m.exists(directory + target + ".target.wants/" + unit) {
 				return true
 			}
 		}

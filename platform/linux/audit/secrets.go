@@ -11,7 +11,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// secretFiles hold keys or passwords; a "*" stands for every name in a folder.
+// secretFiles hold keys or passwords; a "*" stands for every name in a directory.
 var secretFiles = []string{
 	"/etc/ssl/private/*", "/etc/pki/tls/private/*", "/etc/wireguard/*", "/etc/krb5.keytab", "/etc/ppp/chap-secrets", "/etc/ppp/pap-secrets",
 	"/etc/redis/redis.conf", "/etc/redis.conf", "/etc/mysql/debian.cnf", "/root/.my.cnf", "/root/.pgpass", "/etc/postgresql/*/main/pg_hba.conf", "/var/lib/pgsql/data/pg_hba.conf",
@@ -37,10 +37,10 @@ func (m *machine) matching(v *verdictOn, pattern string) []string {
 	if !wild {
 		return []string{pattern}
 	}
-	folder := path.Clean(before)
-	names, err := m.names(folder, maxNames)
+	directory := path.Clean(before)
+	names, err := m.names(directory, maxNames)
 	if err != nil && !hostfile.Missing(err) {
-		v.miss(folder, err)
+		v.miss(directory, err)
 	}
 	var files []string
 	for _, name := range names {

@@ -42,11 +42,11 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-// closed says whether only root gets to a file: a folder on the way is root's and
-// lets nobody else in. The systems that root keeps in such a folder are no doors.
+// closed says whether only root gets to a file: a directory on the way is root's and
+// lets nobody else in. The systems that root keeps in such a directory are no doors.
 func (m *machine) closed(file string) bool {
-	for folder := path.Dir(file); folder != "/" && folder != "."; folder = path.Dir(folder) {
-		if f, err := m.lstat(folder); err == nil && f.UID == m.Owner && f.Mode.Perm()&0o011 == 0 {
+	for directory := path.Dir(file); directory != "/" && directory != "."; directory = path.Dir(directory) {
+		if f, err := m.lstat(directory); err == nil && f.UID == m.Owner && f.Mode.Perm()&0o011 == 0 {
 			return true
 		}
 	}

@@ -81,17 +81,17 @@ func (w sought) mark(list []byte, prefix string, known map[string]shipment) {
 // shippedByDpkg reads the lists of deb(5) packages, which hold no modes, and what
 // dpkg-statoverride(1) and dpkg-divert(1) wrote down.
 func (m *machine) shippedByDpkg(ctx context.Context, files []sighting, known map[string]shipment) error {
-	const folder = "/var/lib/dpkg/"
-	diversions, err := m.optional(folder + "diversions")
+	const directory = "/var/lib/dpkg/"
+	diversions, err := m.optional(directory + "diversions")
 	if err != nil {
 		return err
 	}
-	overrides, err := m.optional(folder + "statoverride")
+	overrides, err := m.optional(directory + "statoverride")
 	if err != nil {
 		return err
 	}
 	w := soughtIn(files, parseDiversions(diversions))
-	err = m.eachList(ctx, folder+"info", ".list", func(list []byte) { w.mark(list, "", known) })
+	err = m.eachList(ctx, directory+"info", ".list", func(list []byte) { w.mark(list, "", known) })
 	for _, name := range parseOverrides(overrides) {
 		if file, ok := w[name]; ok {
 			known[file] = shipment{packaged: true, mode: -1, override: true}
@@ -109,9 +109,9 @@ func (m *machine) optional(name string) ([]byte, error) {
 	return raw, err
 }
 
-// eachList reads what in folder ends like a file list.
-func (m *machine) eachList(ctx context.Context, folder, ending string, use func(list []byte)) error {
-	names, err := m.names(folder, 8*maxPackages)
+// eachList reads what in directory ends like a file list.
+func (m *machine) eachList(ctx context.Context, directory, ending string, use func(list []byte)) error {
+	names, err := m.names(directory, 8*maxPackages)
 	if err != nil {
 		return err
 	}
@@ -119,10 +119,10 @@ func (m *machine) eachList(ctx context.Context, folder, ending string, use func(
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !strings.HasSuffix(folder+"/"+name, ending) {
+		if !strings.HasSuffix(directory+"/"+name, ending) {
 			continue
 		}
-		list, err := m.readUpTo(folder+"/"+name, maxFileList)
+		list, err := m.readUpTo(directory+"/"+name, maxFileList)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -160,9 +160,9 @@ func parseOverrides(raw []byte) []string {
 
 // shippedByPacman reads the lists of pacman, which hold no modes.
 func (m *machine) shippedByPacman(ctx context.Context, files []sighting, known map[string]shipment) error {
-	const folder = "/var/lib/pacman/local"
+	const directory = "/var/lib/pacman/local"
 	w := soughtIn(files, nil)
-	names, err := m.names(folder, maxPackages)
+	names, err := m.names(directory, maxPackages)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (m *machine) shippedByPacman(ctx context.Context, files []sighting, known m
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		list, err := m.readUpTo(folder+"/"+name+"/files", maxFileList)
+		list, err := m.readUpTo(directory+"/"+name+"/files", maxFileList)
 		if hostfile.Missing(err) {
 			continue
 		}
@@ -198,13 +198,13 @@ func (m *machine) shippedByApk(file string, files []sighting, known map[string]s
 	return nil
 }
 
-// parseApk reads the lines F (folder), R (file in it) and a (owner:group:mode of
+// parseApk reads the lines F (directory), R (file in it) and a (owner:group:mode of
 // that file) of apk(5)'s installed.
 func parseApk(raw []byte, file func(name string, mode int)) {
-	folder, name, mode := "", "", 0o755
+	directory, name, mode := "", "", 0o755
 	flush := func() {
 		if name != "" {
-			file("/"+strings.TrimPrefix(folder+"/"+name, "/"), mode)
+			file("/"+strings.TrimPrefix(directory+"/"+name, "/"), mode)
 		}
 		name, mode = "", 0o755
 	}
@@ -215,7 +215,7 @@ func parseApk(raw []byte, file func(name string, mode int)) {
 			flush()
 		case key == "F":
 			flush()
-			folder = value
+			directory = value
 		case key == "R":
 			flush()
 			name = value

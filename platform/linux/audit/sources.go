@@ -21,17 +21,17 @@ type sourceLine struct {
 	text string
 }
 
-// linesIn returns the lines of a file, and of the files in a folder with one of
+// linesIn returns the lines of a file, and of the files in a directory with one of
 // the endings.
-func (m *machine) linesIn(file, folder string, endings ...string) ([]sourceLine, error) {
+func (m *machine) linesIn(file, directory string, endings ...string) ([]sourceLine, error) {
 	files := []string{file}
-	names, err := m.names(folder, maxNames)
+	names, err := m.names(directory, maxNames)
 	if err != nil && !hostfile.Missing(err) {
 		return nil, err
 	}
 	for _, name := range names {
 		if slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) {
-			files = append(files, folder+"/"+name)
+			files = append(files, directory+"/"+name)
 		}
 	}
 	var list []sourceLine
@@ -105,8 +105,8 @@ func authenticated(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-func (m *machine) unsigned(file, folder string, unchecked func(line string) bool, ending string) ([]string, error) {
-	list, err := m.linesIn(file, folder, ending)
+func (m *machine) unsigned(file, directory string, unchecked func(line string) bool, ending string) ([]string, error) {
+	list, err := m.linesIn(file, directory, ending)
 	var wrong []string
 	for _, l := range list {
 		if unchecked(l.text) {

@@ -21,7 +21,7 @@ import (
 // ten milliseconds.
 const sshdPatience = 4 * time.Second
 
-// maxIncluded bounds the names in a folder that an Include names.
+// maxIncluded bounds the names in a directory that an Include names.
 const maxIncluded = 1024
 
 // errNoSSH says that there is no SSH server to judge.

@@ -98,7 +98,7 @@ func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
 }
 
 // sudoPermissions looks at the files by their places: sudo itself reads no file
-// that others can write, but whoever can write the folder can put another one there.
+// that others can write, but whoever can write the directory can put another one there.
 func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	p, err := m.policy()
 	if hostfile.Missing(err) {
@@ -132,7 +132,7 @@ func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// othersCan returns which files and folders others than root can write, and
+// othersCan returns which files and directories others than root can write, and
 // which files others can read.
 func (m *machine) othersCan(names []string) (write, read []string, err error) {
 	for _, name := range names {

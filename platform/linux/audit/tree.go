@@ -62,23 +62,23 @@ var containerStorage = []string{
 	"/var/snap", "/snap",
 }
 
-// systemFolders hold what belongs to the system. The rest of the disk belongs to
+// systemDirectories hold what belongs to the system. The rest of the disk belongs to
 // users and services, whose files are their own business, but for programs that
 // give away rights.
-var systemFolders = []string{"bin", "boot", "etc", "lib", "lib32", "lib64", "libx32", "opt", "root", "sbin", "usr", "var"}
+var systemDirs = []string{"bin", "boot", "etc", "lib", "lib32", "lib64", "libx32", "opt", "root", "sbin", "usr", "var"}
 
 func ofSystem(path string) bool {
 	top, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return slices.Contains(systemFolders, top)
+	return slices.Contains(systemDirs, top)
 }
 
-// below says whether path is folder or in it.
-func below(path, folder string) bool {
-	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+// below says whether path is directory or in it.
+func below(path, directory string) bool {
+	return path == directory || strings.HasPrefix(path, strings.TrimSuffix(directory, "/")+"/")
 }
 
-func belowAny(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return below(path, f) })
+func belowAny(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(f string) bool { return below(path, f) })
 }
 
 // passing are what is not on a disk or comes and goes.
@@ -140,7 +140,7 @@ func (s *sightings) partly() string {
 	}
 }
 
-// systemSightings walks the folders of the system once.
+// systemSightings walks the directories of the system once.
 func (m *machine) systemSightings(ctx context.Context) (*sightings, error) {
 	return m.systemTree.Get(func() (*sightings, error) { return m.walk(ctx, true) })
 }
@@ -203,7 +203,7 @@ func secondMount(table []mount, t mount) bool {
 	return false
 }
 
-// skipper says which folders are not entered: other mounts, which start by
+// skipper says which directories are not entered: other mounts, which start by
 // themselves or not at all, and what the other walk sees.
 func skipper(table []mount, system bool) func(path string) bool {
 	points := make(map[string]bool, len(table))
@@ -240,13 +240,13 @@ func (s *sightings) see(p people, system bool, dir, name string, e filetree.Entr
 	if !known {
 		s.unowned.add(one)
 	}
-	if slices.Contains(programFolders, dir) || slices.Contains(programFolders, one.path) {
+	if slices.Contains(programDirs, dir) || slices.Contains(programDirs, one.path) {
 		s.ownedElse.add(one)
 	}
 }
 
-// programFolders are searched for commands, or are read by every program.
-var programFolders = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/local/bin", "/usr/local/sbin"}
+// programDirectories are searched for commands, or are read by every program.
+var programDirs = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/local/bin", "/usr/local/sbin"}
 
 func pathOf(dir, name string) string {
 	if name == "" {

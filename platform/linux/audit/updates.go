@@ -104,8 +104,8 @@ func prefixed(prefix string, names []string, n int) []string {
 type manager struct {
 	name    string
 	sign    string   // there where the manager is in use
-	lists   []string // files and folders that a fetch touches
-	folders []string // likewise, with everything in them
+	lists   []string // files and directories that a fetch touches
+	dirs    []string // likewise, with everything in them
 	refresh string
 }
 
@@ -156,16 +156,16 @@ func listAge(_ context.Context, m *machine) audit.Finding {
 }
 
 // newest returns when the lists of a manager were last touched; zero when there
-// are none. The folder of apt is there before the first fetch, so it counts with a list in it.
+// are none. The directory of apt is there before the first fetch, so it counts with a list in it.
 func (m *machine) newest(p manager) (latest time.Time, where string, err error) {
 	files := p.lists
-	for _, folder := range p.folders {
-		names, err := m.names(folder, maxNames)
+	for _, directory := range p.dirs {
+		names, err := m.names(directory, maxNames)
 		if err != nil && !hostfile.Missing(err) {
 			return time.Time{}, "", err
 		}
 		for _, name := range names {
-			files = append(files, folder+"/"+name)
+			files = append(files, directory+"/"+name)
 		}
 	}
 	if p.name == "apt" {

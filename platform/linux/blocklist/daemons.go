@@ -51,8 +51,8 @@ func (s *Surroundings) tunHolders(ctx context.Context, name string) ([]int, erro
 }
 
 func (s *Surroundings) carries(pid int, name string) (bool, error) {
-	folder := filepath.Join(s.root, "proc", strconv.Itoa(pid))
-	dir, err := os.Open(filepath.Join(folder, "fd"))
+	directory := filepath.Join(s.root, "proc", strconv.Itoa(pid))
+	dir, err := os.Open(filepath.Join(directory, "fd"))
 	if err != nil {
 		return false, err
 	}
@@ -62,11 +62,11 @@ func (s *Surroundings) carries(pid int, name string) (bool, error) {
 		return false, err
 	}
 	for _, fd := range names {
-		link, err := os.Readlink(filepath.Join(folder, "fd", fd))
+		link, err := os.Readlink(filepath.Join(directory, "fd", fd))
 		if err != nil || !strings.HasPrefix(link, tunDevice) {
 			continue
 		}
-		raw, err := hostfile.Read(filepath.Join(folder, "fdinfo", fd), 4096)
+		raw, err := hostfile.Read(filepath.Join(directory, "fdinfo", fd), 4096)
 		if err == nil && slices.Contains(strings.Split(string(raw), "\n"), "iff:\t"+name) {
 			return true, nil
 		}

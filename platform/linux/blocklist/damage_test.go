@@ -255,14 +255,14 @@ func TestMissingProgramsAreSaid(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	folder := t.TempDir()
+	directory := t.TempDir()
 	for _, name := range []string{"iptables-nft", "iptables-nft-restore"} {
-		if err := os.Symlink(testenv.Program(t, name, "iptables"), filepath.Join(folder, name)); err != nil {
+		if err := os.Symlink(testenv.Program(t, name, "iptables"), filepath.Join(directory, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	x := NewIptables(sysexec.Host{}, "nft")
-	x.folders = []string{folder}
+	x.dirs = []string{directory}
 	add(t, x, 0, peers[0])
 	loaded(t, x, true, peers[0])
 	err := x.Add(t.Context(), blocksOf(0, numbered(4, 1)[0], peers[1]))
@@ -272,7 +272,7 @@ func TestMissingProgramsAreSaid(t *testing.T) {
 	loaded(t, x, true, peers[0])
 	remove(t, x, peers...)
 	loaded(t, x, true)
-	x.folders = nil
+	x.dirs = nil
 	if err := x.Add(t.Context(), blocksOf(0, peers[0])); fault.From(err).Code != fault.NoFirewall {
 		t.Errorf("nothing installed: %v", err)
 	}
@@ -323,8 +323,8 @@ func TestKernelWithoutNftablesIsRecognised(t *testing.T) {
 			t.Errorf("%v: %v", err, !want)
 		}
 	}
-	for folder, want := range map[string]string{"/usr/sbin": "iptables", "/nowhere": ""} {
-		b, err := fallback(&Iptables{folders: []string{folder}})
+	for directory, want := range map[string]string{"/usr/sbin": "iptables", "/nowhere": ""} {
+		b, err := fallback(&Iptables{dirs: []string{directory}})
 		if want == "" {
 			if fault.From(err).Code != fault.NoFirewall {
 				t.Errorf("without anything: %v, %v", b, err)

@@ -41,7 +41,7 @@ const (
 type Iptables struct {
 	runner  sysexec.Runner
 	variant string
-	folders []string
+	dirs    []string
 }
 
 var _ blocklist.Backend = (*Iptables)(nil)
@@ -49,7 +49,7 @@ var _ blocklist.Backend = (*Iptables)(nil)
 // NewIptables returns the backend of a variant: "nft" and "legacy" name the
 // programs iptables-nft and iptables-legacy, the empty one is the system's choice.
 func NewIptables(runner sysexec.Runner, variant string) *Iptables {
-	return &Iptables{runner: runner, variant: variant, folders: []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"}}
+	return &Iptables{runner: runner, variant: variant, dirs: []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"}}
 }
 
 // xfamily is one protocol family of x_tables, each with programs of its own.
@@ -179,8 +179,8 @@ func (x *Iptables) program(f xfamily, suffix string) (string, error) {
 	if x.variant != "" {
 		name += "-" + x.variant
 	}
-	for _, folder := range x.folders {
-		path := filepath.Join(folder, name+suffix)
+	for _, directory := range x.dirs {
+		path := filepath.Join(directory, name+suffix)
 		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
 			return path, nil
 		}

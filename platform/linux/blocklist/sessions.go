@@ -151,8 +151,8 @@ func (s *Surroundings) holder(p procfs.Process) holder {
 // sockets lists the inodes of the sockets that a process has open. Their links
 // read "socket:[12345]".
 func (s *Surroundings) sockets(pid int) ([]uint64, error) {
-	folder := filepath.Join(s.root, "proc", strconv.Itoa(pid), "fd")
-	dir, err := os.Open(folder)
+	directory := filepath.Join(s.root, "proc", strconv.Itoa(pid), "fd")
+	dir, err := os.Open(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (s *Surroundings) sockets(pid int) ([]uint64, error) {
 	}
 	var inodes []uint64
 	for _, name := range names {
-		link, err := os.Readlink(filepath.Join(folder, name))
+		link, err := os.Readlink(filepath.Join(directory, name))
 		if err != nil && !gone(err) {
 			return inodes, err
 		}

@@ -90,11 +90,11 @@ func (s stateFile) write(ports []firewall.Port) error {
 	if err != nil {
 		return err
 	}
-	folder := filepath.Dir(s.path)
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // the folder is for everyone to look into
+	directory := filepath.Dir(s.path)
+	if err := os.MkdirAll(directory, 0o755); err != nil { //nolint:gosec // the directory is for everyone to look into
 		return err
 	}
-	if err := trust.RootOnly.File(folder); err != nil {
+	if err := trust.RootOnly.File(directory); err != nil {
 		return err
 	}
 	if err := renameio.WriteFile(s.path, append(raw, '\n'), 0o644); err != nil {

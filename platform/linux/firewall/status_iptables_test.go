@@ -163,7 +163,7 @@ func TestOldRulesAreReadOnlyWhereTheirTableIsLoaded(t *testing.T) {
 }
 
 func TestForbiddenTableNamesAreNotNoTables(t *testing.T) {
-	root := testenv.Plant(t, map[string]string{names4 + "/x": ""}) // reading a folder fails like reading a secret file: with another error than "not there"
+	root := testenv.Plant(t, map[string]string{names4 + "/x": ""}) // reading a directory fails like reading a secret file: with another error than "not there"
 	if got, err := (Legacy{Root: root, Runner: &fake{}}).Chains(t.Context()); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -128,7 +128,7 @@ func run(t *testing.T, commands []string) {
 	}
 }
 
-// empty makes a folder that every user may read.
+// empty makes a directory that every user may read.
 func empty(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sentinel-netfilter-")

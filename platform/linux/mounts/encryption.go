@@ -29,7 +29,7 @@ const (
 
 // Encrypted reports whether everything that m stores goes through dm-crypt (LUKS,
 // plain, BitLocker or TrueCrypt volumes) on its way to the disk. A disk that
-// encrypts by itself (OPAL) and encryption of single folders (fscrypt) do not count. An error
+// encrypts by itself (OPAL) and encryption of single directories (fscrypt) do not count. An error
 // means that it is not known.
 func (fs *FS) Encrypted(m Mount) (bool, error) {
 	switch m.Type {
@@ -83,7 +83,7 @@ func (fs *FS) blockName(source string) (string, error) {
 	return fs.mapNamed(name)
 }
 
-// mapNamed finds a device map by the name that its folder /dev/mapper shows.
+// mapNamed finds a device map by the name that its directory /dev/mapper shows.
 func (fs *FS) mapNamed(want string) (string, error) {
 	blocks, err := hostfile.Names(fs.path("sys/block"), maxBlocks)
 	if err != nil && !errors.Is(err, hostfile.ErrTooLarge) {
@@ -105,7 +105,7 @@ type walk struct {
 	left int // devices it may still look at
 }
 
-// device walks down from one block device. node is its folder in sysfs, often a
+// device walks down from one block device. node is its directory in sysfs, often a
 // symbolic link: ".." after it is resolved by the kernel and must not be cleaned away.
 func (w *walk) device(node string, depth int) (bool, error) {
 	w.left--

@@ -134,7 +134,7 @@ func plumbing(mountpoint string) bool {
 }
 
 // byImportance puts the mount that stands for its device first: the root
-// directory, a mount of the whole file system rather than of a folder in it, the shortest
+// directory, a mount of the whole file system rather than of a directory in it, the shortest
 // path.
 func byImportance(a, b entry) int {
 	return cmp.Or(

@@ -53,7 +53,7 @@ func (t tree) visible(e *entry) bool {
 	return false
 }
 
-// containing returns the mount that the folder above path belongs to, nil at
+// containing returns the mount that the directory above path belongs to, nil at
 // the top of the tree.
 func (t tree) containing(path string) *entry {
 	for path != "/" && path != "" {

@@ -33,7 +33,7 @@ const (
 	Unsupported = "unsupported" // the kernel or the firmware does not have it
 )
 
-// mounted says whether /sys holds a sysfs, which always has these folders. A
+// mounted says whether /sys holds a sysfs, which always has these directories. A
 // tree of tests may have one of them alone.
 func mounted(root string) bool {
 	return hostfile.Exists(filepath.Join(root, "sys/kernel")) || hostfile.Exists(filepath.Join(root, "sys/module"))

@@ -37,7 +37,7 @@ func SELinux(root string) (string, error) {
 }
 
 // withoutSELinuxFS tells why there is no mode to read. The kernel makes the
-// folder for it whenever SELinux is in force; whether a kernel without has it built in cannot
+// directory for it whenever SELinux is in force; whether a kernel without has it built in cannot
 // be seen, so that getenforce(8) says Disabled of both.
 func withoutSELinuxFS(root, dir string) (string, error) {
 	switch {

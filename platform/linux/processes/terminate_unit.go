@@ -41,7 +41,7 @@ func unescaped(part string) string { return strings.TrimPrefix(part, "_") }
 // maxUnitName is UNIT_NAME_MAX of systemd, with the NUL.
 const maxUnitName = 256
 
-// unitName tells names of units that can hold processes from other folders
+// unitName tells names of units that can hold processes from other directories
 // (systemd.unit(5)).
 func unitName(s string) bool {
 	dot := strings.LastIndexByte(s, '.')

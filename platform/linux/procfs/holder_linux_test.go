@@ -125,7 +125,7 @@ func TestTooManyOpenFilesAreNotAMissingProc(t *testing.T) {
 		}
 		last = fd
 	}
-	unix.Close(last) // for the folder itself
+	unix.Close(last) // for the directory itself
 	if list, err := New("/").Processes(t.Context()); !errors.Is(err, unix.EMFILE) || list != nil {
 		t.Errorf("%d processes, %v", len(list), err)
 	}

@@ -86,7 +86,7 @@ func (apt) security(m machine, p *updates.Pending) {
 	p.Gaps.Note("security_updates", "none of the package lists here is one of a security archive")
 }
 
-// fetched says whether there is any list of packages. The folder of the lists
+// fetched says whether there is any list of packages. The directory of the lists
 // changes when one of them does, and the stamps are written by the hooks and timers of apt
 // after a refresh that succeeded; a refresh by hand that found nothing new leaves no
 // trace that a failed one would not leave as well.

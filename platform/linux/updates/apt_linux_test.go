@@ -23,7 +23,7 @@ import (
 	"sentinel/internal/updates"
 )
 
-// ownFiles puts a private layer over the folders that package managers write
+// ownFiles puts a private layer over the directories that package managers write
 // to. What is written there is gone with the mount namespace of the test.
 func ownFiles(t *testing.T) {
 	t.Helper()
@@ -44,14 +44,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// write writes a file with its folders.
+// write writes a file with its directories.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
-// empty leaves the folder and nothing in it.
+// empty leaves the directory and nothing in it.
 func empty(t *testing.T, path string) {
 	t.Helper()
 	must(t, os.RemoveAll(path))
@@ -107,7 +107,7 @@ func expect(t *testing.T, what string, want, got any) {
 }
 
 const (
-	archive  = "/mnt/archive" // with a folder for each suite
+	archive  = "/mnt/archive" // with a directory for each suite
 	listFile = "/etc/apt/sources.list"
 )
 
@@ -146,13 +146,13 @@ func install(t *testing.T, packages ...string) {
 func aptMachine(t *testing.T) {
 	t.Helper()
 	ownFiles(t)
-	for _, folder := range []string{"/etc/apt", "/var/lib/dpkg", "/var/lib/apt", "/var/cache/apt"} {
-		empty(t, folder)
+	for _, dir := range []string{"/etc/apt", "/var/lib/dpkg", "/var/lib/apt", "/var/cache/apt"} {
+		empty(t, dir)
 	}
 	// The kernel names the files of this layer otherwise than it shows them.
 	must(t, syscall.Mount("none", "/var/lib/dpkg", "tmpfs", 0, ""))
-	for _, folder := range []string{"/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/var/lib/dpkg/updates", "/var/lib/dpkg/info", "/var/lib/apt/lists/partial", "/var/cache/apt/archives/partial"} {
-		must(t, os.MkdirAll(folder, 0o755))
+	for _, dir := range []string{"/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/var/lib/dpkg/updates", "/var/lib/dpkg/info", "/var/lib/apt/lists/partial", "/var/cache/apt/archives/partial"} {
+		must(t, os.MkdirAll(dir, 0o755))
 	}
 	write(t, "/etc/machine-id", "00000000000000000000000000000001\n")
 	write(t, listFile, "deb [trusted=yes] file://"+archive+"/stable ./\ndeb [trusted=yes] file://"+archive+"/stable-security ./\n")

@@ -46,16 +46,16 @@ func rpmMachine(t *testing.T) {
 	repository(t, rpms+"/1.1", "secure")
 }
 
-func repository(t *testing.T, folder, secure string) {
+func repository(t *testing.T, dir, secure string) {
 	t.Helper()
-	command(t, "createrepo_c", "-q", folder)
+	command(t, "createrepo_c", "-q", dir)
 	write(t, rpms+"/updateinfo.xml", `<updates><update from="x@example.org" status="stable" type="security" version="1"><id>TEST-2026:1</id><title>t</title>`+
 		`<issued date="2026-11-01 00:00:00"/><severity>Important</severity><references/><description>d</description><pkglist><collection short="x"><name>x</name>`+
 		`<package name="`+secure+`" version="1.1" release="1" epoch="2" arch="noarch" src="x.src.rpm"><filename>x.rpm</filename></package></collection></pkglist></update></updates>`)
-	command(t, "modifyrepo_c", rpms+"/updateinfo.xml", folder+"/repodata")
+	command(t, "modifyrepo_c", rpms+"/updateinfo.xml", dir+"/repodata")
 	for _, file := range []string{"/etc/yum.repos.d/local.repo", "/etc/zypp/repos.d/local.repo"} {
 		empty(t, filepath.Dir(file))
-		write(t, file, "[local]\nname=Local ü\nbaseurl=file://"+folder+"\ngpgcheck=0\nenabled=1\nautorefresh=0\n")
+		write(t, file, "[local]\nname=Local ü\nbaseurl=file://"+dir+"\ngpgcheck=0\nenabled=1\nautorefresh=0\n")
 	}
 }
 

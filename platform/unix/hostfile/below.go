@@ -11,7 +11,7 @@ import (
 )
 
 // ReadBelow reads a file of a user, of at most limit bytes, without leaving the
-// folder home by a link: root must not be led to what the user may not read. It never waits
+// directory home by a link: root must not be led to what the user may not read. It never waits
 // for a pipe. The file is [ErrNotRegular] or [ErrTooLarge] where it is not what was
 // expected; the Meta is that of the file that was opened.
 func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
@@ -34,10 +34,10 @@ func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
 	return raw, f, err
 }
 
-// NamesBelow returns the sorted names in a folder of a user, at most limit; more
-// are [ErrTooLarge]. A link out of the folder home is an error as well.
-func NamesBelow(home, folder string, limit int) ([]string, error) {
-	dir, err := openBelow(home, folder, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK)
+// NamesBelow returns the sorted names in a directory of a user, at most limit; more
+// are [ErrTooLarge]. A link out of the directory home is an error as well.
+func NamesBelow(home, directory string, limit int) ([]string, error) {
+	dir, err := openBelow(home, directory, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}

@@ -12,76 +12,76 @@ import (
 	"testing"
 )
 
-// home is a folder with what a user may put into it, and a secret beside it.
+// home is a directory with what a user may put into it, and a secret beside it.
 func home(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	folder := filepath.Join(root, "mira")
+	directory := filepath.Join(root, "mira")
 	for _, err := range []error{
-		os.MkdirAll(filepath.Join(folder, "many"), 0o755),
+		os.MkdirAll(filepath.Join(directory, "many"), 0o755),
 		os.WriteFile(filepath.Join(root, "secret"), []byte("s"), 0o600),
-		os.WriteFile(filepath.Join(folder, "four"), []byte("1234"), 0o640),
-		os.WriteFile(filepath.Join(folder, "many", "b"), nil, 0o644),
-		os.WriteFile(filepath.Join(folder, "many", "a"), nil, 0o644),
-		os.Symlink("../secret", filepath.Join(folder, "out")),
-		os.Symlink("four", filepath.Join(folder, "within")),
-		os.Symlink("..", filepath.Join(folder, "up")),
-		syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o644),
+		os.WriteFile(filepath.Join(directory, "four"), []byte("1234"), 0o640),
+		os.WriteFile(filepath.Join(directory, "many", "b"), nil, 0o644),
+		os.WriteFile(filepath.Join(directory, "many", "a"), nil, 0o644),
+		os.Symlink("../secret", filepath.Join(directory, "out")),
+		os.Symlink("four", filepath.Join(directory, "within")),
+		os.Symlink("..", filepath.Join(directory, "up")),
+		syscall.Mkfifo(filepath.Join(directory, "pipe"), 0o644),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return folder
+	return directory
 }
 
 func TestReadBelowStaysInTheHome(t *testing.T) {
-	folder := home(t)
+	directory := home(t)
 	for name, want := range map[string]error{"four": nil, "within": nil, "pipe": ErrNotRegular, "many": ErrNotRegular, "none": os.ErrNotExist} {
-		raw, f, err := ReadBelow(folder, name, 4)
+		raw, f, err := ReadBelow(directory, name, 4)
 		if !errors.Is(err, want) || want == nil && (string(raw) != "1234" || f.Mode != 0o640 || f.UID != os.Geteuid()) {
 			t.Errorf("%s: %q, %v, %v", name, raw, f, err)
 		}
 	}
 	for _, name := range []string{"out", "up/secret", "../secret", "/etc/passwd"} {
-		if raw, _, err := ReadBelow(folder, name, 4); err == nil || len(raw) > 0 {
+		if raw, _, err := ReadBelow(directory, name, 4); err == nil || len(raw) > 0 {
 			t.Errorf("%s: %q, %v", name, raw, err)
 		}
 	}
-	if _, _, err := ReadBelow(folder, "four", 3); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := ReadBelow(directory, "four", 3); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a file of 4 bytes where 3 are allowed: %v", err)
 	}
 }
 
 func TestNamesBelowStaysInTheHome(t *testing.T) {
-	folder := home(t)
-	if names, err := NamesBelow(folder, "many", 2); err != nil || !slices.Equal(names, []string{"a", "b"}) {
+	directory := home(t)
+	if names, err := NamesBelow(directory, "many", 2); err != nil || !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("%v, %v", names, err)
 	}
-	if names, err := NamesBelow(folder, "many", 1); !errors.Is(err, ErrTooLarge) || len(names) != 1 {
+	if names, err := NamesBelow(directory, "many", 1); !errors.Is(err, ErrTooLarge) || len(names) != 1 {
 		t.Errorf("two names where one is allowed: %v, %v", names, err)
 	}
 	for _, name := range []string{"up", "..", "four", "pipe", "none"} {
-		if names, err := NamesBelow(folder, name, 9); err == nil {
+		if names, err := NamesBelow(directory, name, 9); err == nil {
 			t.Errorf("%s: %v", name, names)
 		}
 	}
 }
 
 func TestStatLooksThroughLinksAndLstatAtThem(t *testing.T) {
-	folder := home(t)
-	through, err := Stat(filepath.Join(folder, "within"))
+	directory := home(t)
+	through, err := Stat(filepath.Join(directory, "within"))
 	if want := fmt.Sprintf("-rw-r----- of user %d", os.Geteuid()); err != nil || through.String() != want {
 		t.Errorf("%v, %v, want %s", through, err, want)
 	}
-	if link, err := Lstat(filepath.Join(folder, "within")); err != nil || link.Mode&os.ModeSymlink == 0 {
+	if link, err := Lstat(filepath.Join(directory, "within")); err != nil || link.Mode&os.ModeSymlink == 0 {
 		t.Errorf("%v, %v", link, err)
 	}
 }
 
-func TestTreeHasNoNamesWhereThereIsNoFolder(t *testing.T) {
-	folder := home(t)
-	tree := Tree{Path: func(name string) string { return filepath.Join(folder, name) }, MaxFile: 4, MaxNames: 1}
+func TestTreeHasNoNamesWhereThereIsNoDir(t *testing.T) {
+	directory := home(t)
+	tree := Tree{Path: func(name string) string { return filepath.Join(directory, name) }, MaxFile: 4, MaxNames: 1}
 	if raw, err := tree.Read("/four"); err != nil || string(raw) != "1234" {
 		t.Errorf("%q, %v", raw, err)
 	}

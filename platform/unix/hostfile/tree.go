@@ -7,16 +7,16 @@ package hostfile
 type Tree struct {
 	Path     func(name string) string // where a file of the machine is
 	MaxFile  int                      // bytes of a file
-	MaxNames int                      // in a folder
+	MaxNames int                      // in a directory
 }
 
 // Read returns a whole file; a longer one is [ErrTooLarge].
 func (t Tree) Read(name string) ([]byte, error) { return Read(t.Path(name), t.MaxFile) }
 
-// Names returns the sorted names in a folder, none where there is no folder.
+// Names returns the sorted names in a directory, none where there is no directory.
 // More than MaxNames are [ErrTooLarge].
-func (t Tree) Names(folder string) ([]string, error) {
-	names, err := Names(t.Path(folder), t.MaxNames)
+func (t Tree) Names(directory string) ([]string, error) {
+	names, err := Names(t.Path(directory), t.MaxNames)
 	if Missing(err) {
 		return nil, nil
 	}

@@ -44,7 +44,7 @@ func (s Server) Paths() []string {
 	return list
 }
 
-// isProgram tells scripts from data by their ending: a server is given folders
+// isProgram tells scripts from data by their ending: a server is given directories
 // and files to work on as well.
 func isProgram(file string, command bool) bool {
 	name := file[strings.LastIndexByte(file, '/')+1:]

@@ -67,8 +67,8 @@ type Config struct {
 type Tree interface {
 	// Read returns a whole file.
 	Read(name string) ([]byte, error)
-	// Names returns the names in a folder, sorted; none where there is no folder.
-	Names(folder string) ([]string, error)
+	// Names returns the names in a directory, sorted; none where there is no directory.
+	Names(dir string) ([]string, error)
 }
 
 // Read reads the configuration that begins in the file at name. The error says
@@ -187,13 +187,13 @@ func (r *reader) include(pattern, match string, depth int) {
 }
 
 func (r *reader) matching(pattern string) ([]string, error) {
-	folder, last := path.Split(pattern)
-	if strings.ContainsAny(folder, "*?[") {
+	dir, last := path.Split(pattern)
+	if strings.ContainsAny(dir, "*?[") {
 		return nil, ErrPattern
 	}
-	names, err := r.tree.Names(path.Clean(folder))
+	names, err := r.tree.Names(path.Clean(dir))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", folder, err)
+		return nil, fmt.Errorf("read %s: %w", dir, err)
 	}
 	var list []string
 	for _, name := range names {
@@ -201,7 +201,7 @@ func (r *reader) matching(pattern string) ([]string, error) {
 		if ok, err := path.Match(last, name); err != nil {
 			return nil, ErrSyntax
 		} else if ok && !hidden {
-			list = append(list, path.Join(folder, name))
+			list = append(list, path.Join(dir, name))
 		}
 	}
 	slices.Sort(list)

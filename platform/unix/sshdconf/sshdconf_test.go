@@ -28,10 +28,10 @@ func (t tree) Read(name string) ([]byte, error) {
 	}
 }
 
-func (t tree) Names(folder string) ([]string, error) {
+func (t tree) Names(dir string) ([]string, error) {
 	var names []string
 	for name := range t {
-		if path.Dir(name) == folder {
+		if path.Dir(name) == dir {
 			names = append(names, path.Base(name))
 		}
 	}

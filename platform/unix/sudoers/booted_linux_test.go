@@ -19,8 +19,8 @@ type disk struct{}
 
 func (disk) Read(name string) ([]byte, error) { return os.ReadFile(name) }
 
-func (disk) Names(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
+func (disk) Names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -80,7 +80,7 @@ func TestRulesAreReadAsSudoReadsThem(t *testing.T) {
 	}
 }
 
-// more makes a folder of rules, of which sudo takes one.
+// more makes a directory of rules, of which sudo takes one.
 func more(t *testing.T) {
 	t.Helper()
 	if err := os.MkdirAll("/etc/more", 0o755); err != nil {

@@ -73,8 +73,8 @@ type Policy struct {
 type Tree interface {
 	// Read returns a whole file.
 	Read(name string) ([]byte, error)
-	// Names returns the names in a folder, sorted; none where there is no folder.
-	Names(folder string) ([]string, error)
+	// Names returns the names in a directory, sorted; none where there is no directory.
+	Names(dir string) ([]string, error)
 }
 
 // Read reads the policy that begins in the file at name. The error says that
@@ -139,7 +139,7 @@ func (r *reader) line(file string, number int, text string, depth int) {
 	case word == "@include" || word == "#include":
 		r.include(file, rest, depth)
 	case word == "@includedir" || word == "#includedir":
-		r.includeFolder(file, rest, depth)
+		r.includeDir(file, rest, depth)
 	case text[0] == '#' && !isUID(text):
 	case strings.HasPrefix(word, "Defaults"):
 		r.defaults(file, number, uncomment(text))
@@ -196,25 +196,25 @@ func (r *reader) include(from, name string, depth int) {
 	r.file(name, raw, depth+1)
 }
 
-// includeFolder takes the files of a folder in the order of their names. sudo
+// includeDirectory takes the files of a directory in the order of their names. sudo
 // passes over names with a dot in them or a tilde at their end.
-func (r *reader) includeFolder(from, folder string, depth int) {
-	folder = strings.Trim(folder, `"`)
-	if strings.Contains(folder, "%h") {
+func (r *reader) includeDir(from, dir string, depth int) {
+	dir = strings.Trim(dir, `"`)
+	if strings.Contains(dir, "%h") {
 		r.miss(ErrHost)
 		return
 	}
-	if !path.IsAbs(folder) {
-		folder = path.Join(path.Dir(from), folder)
+	if !path.IsAbs(dir) {
+		dir = path.Join(path.Dir(from), dir)
 	}
-	names, err := r.tree.Names(folder)
+	names, err := r.tree.Names(dir)
 	if err != nil {
-		r.miss(fmt.Errorf("read %s: %w", folder, err))
+		r.miss(fmt.Errorf("read %s: %w", dir, err))
 		return
 	}
 	for _, name := range names {
 		if !strings.Contains(name, ".") && !strings.HasSuffix(name, "~") {
-			r.include(from, path.Join(folder, name), depth)
+			r.include(from, path.Join(dir, name), depth)
 		}
 	}
 }

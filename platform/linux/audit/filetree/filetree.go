@@ -2,7 +2,7 @@
 
 // Package filetree looks at every file of a file system, fast and without
 // touching any of them: names by getdents64(2), the rest by fstatat(2). It follows no
-// link, leaves no file system, opens nothing but folders, and stops at a bound of
+// link, leaves no file system, opens nothing but directories, and stops at a bound of
 // time and of entries.
 package filetree
 
@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 )
 
-// An Entry is what is known of a file or folder. Symbolic links are not looked
+// An Entry is what is known of a file or directory. Symbolic links are not looked
 // at: their mode means nothing.
 type Entry struct {
 	Mode     uint32 // st_mode of inode(7)
@@ -23,35 +23,35 @@ type Entry struct {
 
 // The bits of st_mode that matter here, inode(7).
 const (
-	KindMask = 0o170000
-	Folder   = 0o040000
-	Regular  = 0o100000
-	SetUID   = 0o4000
-	SetGID   = 0o2000
-	Sticky   = 0o1000
-	OthersW  = 0o0002
+	KindMask  = 0o170000
+	Directory = 0o040000
+	Regular   = 0o100000
+	SetUID    = 0o4000
+	SetGID    = 0o2000
+	Sticky    = 0o1000
+	OthersW   = 0o0002
 )
 
-// Is says whether the entry is of a kind, Folder or Regular.
+// Is says whether the entry is of a kind, Directory or Regular.
 func (e Entry) Is(kind uint32) bool { return e.Mode&KindMask == kind }
 
 // A Tree says where to look and how far.
 type Tree struct {
-	// Root is the folder that the paths of Start are below; "/" on a live system.
+	// Root is the directory that the paths of Start are below; "/" on a live system.
 	Root string
-	// Start are folders, "/usr". Each is followed on its own file system alone.
+	// Start are directories, "/usr". Each is followed on its own file system alone.
 	Start []string
-	// Skip says of a folder below a start that nothing in it is to be looked at; it is
+	// Skip says of a directory below a start that nothing in it is to be looked at; it is
 	// not even opened. It is called from several goroutines.
 	Skip func(path string) bool
-	// Entries bounds how many files and folders are looked at.
+	// Entries bounds how many files and directories are looked at.
 	Entries int64
 }
 
 // A Sum says how much was seen.
 type Sum struct {
 	Entries int64
-	// Unseen are the folders and files that could not be read.
+	// Unseen are the directories and files that could not be read.
 	Unseen int64
 	// Cut says that a bound of time or of entries was reached.
 	Cut bool
@@ -60,9 +60,9 @@ type Sum struct {
 // Whole says whether everything was seen.
 func (s Sum) Whole() bool { return s.Unseen == 0 && !s.Cut }
 
-// Walk calls visit for each file and folder of t, the starting folders
+// Walk calls visit for each file and directory of t, the starting directories
 // included, from several goroutines at once and in no order. dir and name are the path:
-// "/usr/bin" and "su"; name is empty for a starting folder. It ends with ctx.
+// "/usr/bin" and "su"; name is empty for a starting directory. It ends with ctx.
 func Walk(ctx context.Context, t Tree, visit func(dir, name string, e Entry)) Sum {
 	w := &walk{Tree: t, visit: visit}
 	w.more = sync.NewCond(&w.lock)
@@ -83,13 +83,13 @@ func Walk(ctx context.Context, t Tree, visit func(dir, name string, e Entry)) Su
 // workers is two a processor: one waits for the disk while the other works.
 func workers() int { return min(2*runtime.GOMAXPROCS(0), 16) }
 
-// A folder waits to be read.
-type folder struct {
+// A directory waits to be read.
+type directory struct {
 	base *base
 	path string // below the root
 }
 
-// A base is an open starting folder.
+// A base is an open starting directory.
 type base struct {
 	fd   int
 	path string
@@ -97,7 +97,7 @@ type base struct {
 }
 
 // relative is the path from the base: "." for the base itself.
-func (f folder) relative() string {
+func (f directory) relative() string {
 	rest := strings.TrimPrefix(strings.TrimPrefix(f.path, f.base.path), "/")
 	if rest == "" {
 		return "."
@@ -111,8 +111,8 @@ type walk struct {
 	bases           []*base
 	lock            sync.Mutex
 	more            *sync.Cond
-	waiting         []folder // under lock, the deepest last: the list stays short
-	busy            int      // workers that may add to it
+	waiting         []directory // under lock, the deepest last: the list stays short
+	busy            int         // workers that may add to it
 	stopped         atomic.Bool
 	entries, unseen atomic.Int64
 }
@@ -124,7 +124,7 @@ func (w *walk) cut() {
 	w.more.Broadcast()
 }
 
-func (w *walk) push(found []folder) {
+func (w *walk) push(found []directory) {
 	if len(found) == 0 {
 		return
 	}
@@ -134,15 +134,15 @@ func (w *walk) push(found []folder) {
 	w.more.Broadcast()
 }
 
-// next waits for a folder; it is false when there will be none any more.
-func (w *walk) next() (folder, bool) {
+// next waits for a directory; it is false when there will be none any more.
+func (w *walk) next() (directory, bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for len(w.waiting) == 0 && w.busy > 0 && !w.stopped.Load() {
 		w.more.Wait()
 	}
 	if len(w.waiting) == 0 || w.stopped.Load() {
-		return folder{}, false
+		return directory{}, false
 	}
 	last := len(w.waiting) - 1
 	f := w.waiting[last]

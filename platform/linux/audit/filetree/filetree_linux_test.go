@@ -78,7 +78,7 @@ func TestWalkSeesWhatFilepathSees(t *testing.T) {
 
 // Links, pipes, sockets and devices stay untouched: opening one may block, or
 // lead elsewhere.
-func TestWalkOpensFoldersAlone(t *testing.T) {
+func TestWalkOpensDirsAlone(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"a/file": "x", "b/inner/file": "y"})
 	for _, link := range [][2]string{{"..", "a/up"}, {"/", "a/root"}, {"loop", "a/loop"}, {"file", "a/link"}} {
 		if err := os.Symlink(link[0], filepath.Join(root, link[1])); err != nil {
@@ -107,7 +107,7 @@ func TestWalkTellsModeAndOwner(t *testing.T) {
 	if !su.Is(Regular) || su.Mode&0o7777 != 0o755|SetUID || int(su.UID) != os.Geteuid() {
 		t.Errorf("su: %+v", su)
 	}
-	if !shared.Is(Folder) || shared.Mode&0o7777 != 0o777|Sticky {
+	if !shared.Is(Directory) || shared.Mode&0o7777 != 0o777|Sticky {
 		t.Errorf("shared: %+v", shared)
 	}
 }
@@ -182,11 +182,11 @@ func TestWalkSaysWhatItMayNotRead(t *testing.T) {
 		return
 	}
 	root := inMemory(t)
-	for folder, mode := range map[string]fs.FileMode{"open": 0o755, "closed": 0o700} {
-		if err := os.Mkdir(filepath.Join(root, folder), mode); err != nil {
+	for directory, mode := range map[string]fs.FileMode{"open": 0o755, "closed": 0o700} {
+		if err := os.Mkdir(filepath.Join(root, directory), mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(root, folder, "x"), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(root, directory, "x"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -214,8 +214,8 @@ func TestWalkStaysOnItsFileSystem(t *testing.T) {
 		return
 	}
 	root := inMemory(t)
-	for _, folder := range []string{"a/x", "memory", "again"} {
-		if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
+	for _, directory := range []string{"a/x", "memory", "again"} {
+		if err := os.MkdirAll(filepath.Join(root, directory), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -238,18 +238,18 @@ func TestWalkStaysOnItsFileSystem(t *testing.T) {
 	}
 }
 
-// Folders that come and go while they are read are no fault.
+// Directories that come and go while they are read are no fault.
 func TestWalkBearsChange(t *testing.T) {
 	root := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			folder := filepath.Join(root, fmt.Sprint(i%50), "inner")
-			if err := os.MkdirAll(folder, 0o755); err != nil {
+			directory := filepath.Join(root, fmt.Sprint(i%50), "inner")
+			if err := os.MkdirAll(directory, 0o755); err != nil {
 				t.Error(err)
 			}
-			if err := os.RemoveAll(filepath.Dir(folder)); err != nil {
+			if err := os.RemoveAll(filepath.Dir(directory)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -270,7 +270,7 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		w := &walk{Tree: Tree{Entries: 1000}, visit: func(string, string, Entry) {}}
 		w.more = sync.NewCond(&w.lock)
-		for _, found := range w.records(folder{&base{path: "/"}, "/"}, -1, raw, nil) {
+		for _, found := range w.records(directory{&base{path: "/"}, "/"}, -1, raw, nil) {
 			t.Errorf("found %+v below no folder", found)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 // bufferSize holds the records of some thousand names, in bytes.
 const bufferSize = 64 << 10
 
-// begin opens a starting folder. One that is not there, or is a link, is passed
+// begin opens a starting directory. One that is not there, or is a link, is passed
 // over: what the link leads to starts elsewhere.
 func (w *walk) begin(start string) {
 	fd, err := retry(func() (int, error) {
@@ -35,7 +35,7 @@ func (w *walk) begin(start string) {
 	w.bases = append(w.bases, b)
 	if w.count() {
 		w.visit(start, "", entryOf(&st))
-		w.push([]folder{{b, start}})
+		w.push([]directory{{b, start}})
 	}
 }
 
@@ -45,9 +45,9 @@ func (w *walk) closeBases() {
 	}
 }
 
-// read looks at everything in f and returns the folders in it. A folder that is
+// read looks at everything in f and returns the directories in it. A directory that is
 // gone by now was not there to be seen.
-func (w *walk) read(f folder, buf []byte) (found []folder) {
+func (w *walk) read(f directory, buf []byte) (found []directory) {
 	fd, err := openBeneath(f.base.fd, f.relative())
 	switch {
 	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ELOOP):
@@ -72,7 +72,7 @@ func (w *walk) read(f folder, buf []byte) (found []folder) {
 	}
 }
 
-// openBeneath opens a folder below base without a link on the way and without
+// openBeneath opens a directory below base without a link on the way and without
 // entering another file system, which also keeps automounts asleep.
 func openBeneath(base int, name string) (int, error) {
 	how := unix.OpenHow{
@@ -89,7 +89,7 @@ func openBeneath(base int, name string) (int, error) {
 
 // records walks the records of getdents64(2): 8 bytes inode, 8 bytes offset, 2
 // bytes length, 1 byte type, name with a NUL.
-func (w *walk) records(f folder, fd int, b []byte, found []folder) []folder {
+func (w *walk) records(f directory, fd int, b []byte, found []directory) []directory {
 	const header = 19
 	for len(b) > header {
 		length := int(binary.NativeEndian.Uint16(b[16:18]))
@@ -112,9 +112,9 @@ func (w *walk) records(f folder, fd int, b []byte, found []folder) []folder {
 	return found
 }
 
-// look judges one name and adds it to found when it is a folder to enter. What is
+// look judges one name and adds it to found when it is a directory to enter. What is
 // to be skipped is not touched: a dead server below it would never answer.
-func (w *walk) look(f folder, fd int, name string, kind uint8, found []folder) []folder {
+func (w *walk) look(f directory, fd int, name string, kind uint8, found []directory) []directory {
 	path := ""
 	if kind != unix.DT_REG {
 		if path = join(f.path, name); w.Skip != nil && w.Skip(path) {
@@ -133,9 +133,9 @@ func (w *walk) look(f folder, fd int, name string, kind uint8, found []folder) [
 	switch {
 	case e.Is(Regular):
 		w.visit(f.path, name, e)
-	case e.Is(Folder) && st.Dev == f.base.dev:
+	case e.Is(Directory) && st.Dev == f.base.dev:
 		w.visit(f.path, name, e)
-		return append(found, folder{f.base, path})
+		return append(found, directory{f.base, path})
 	}
 	return found
 }

@@ -11,4 +11,4 @@ func (w *walk) begin(string) { w.unseen.Add(1) }
 
 func (w *walk) closeBases() {}
 
-func (w *walk) read(folder, []byte) []folder { return nil }
+func (w *walk) read(directory, []byte) []directory { return nil }

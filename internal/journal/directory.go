@@ -26,34 +26,34 @@ const (
 	lockName    = "journal.lock"
 	oldPrefix   = "journal-"
 	oldSuffix   = ".jsonl"
-	maxNames    = 1000 // in the folder
+	maxNames    = 1000 // in the directory
 )
 
 var errLink = errors.New("it is a symbolic link")
 
-// folder makes dir if it is missing and checks that nobody but root (or who runs
+// directory makes dir if it is missing and checks that nobody but root (or who runs
 // this) can change what is in it.
-func folder(dir string, mode fs.FileMode) error {
-	err := trust.InLogs.Folders(dir)
+func directory(dir string, mode fs.FileMode) error {
+	err := trust.InLogs.Dirs(dir)
 	if errors.Is(err, fs.ErrNotExist) { // what is there of the path was found safe
-		err = makeFolder(dir, mode)
+		err = makeDir(dir, mode)
 	}
 	if err != nil {
 		return err
 	}
-	return checkFolder(dir)
+	return checkDir(dir)
 }
 
-func makeFolder(dir string, mode fs.FileMode) error {
-	if err := trust.MakeFolder(dir, mode); err != nil {
+func makeDir(dir string, mode fs.FileMode) error {
+	if err := trust.MakeDir(dir, mode); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(dir))
 }
 
-// checkFolder is stricter than the folders above need to be: this one is no
+// checkDirectory is stricter than the directories above need to be: this one is no
 // link, and others cannot write to it even under a sticky bit.
-func checkFolder(dir string) error {
+func checkDir(dir string) error {
 	info, err := os.Lstat(dir)
 	switch {
 	case err != nil:
@@ -68,7 +68,7 @@ func checkFolder(dir string) error {
 	if err := trust.RootOrSelf.Info(dir, info); err != nil {
 		return err
 	}
-	return trust.InLogs.Folders(dir)
+	return trust.InLogs.Dirs(dir)
 }
 
 // openTrusted opens a file that is there or, with O_CREATE, makes it. It never
@@ -94,7 +94,7 @@ func openTrusted(path string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-// mountFix names the file systems of two folders by a program that the system
+// mountFix names the file systems of two directories by a program that the system
 // has.
 func mountFix(system, dir, headDir string) string {
 	if system == "darwin" {

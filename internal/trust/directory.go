@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// MakeFolder makes dir with mode, whatever the umask is, and the folders above it
+// MakeDirectory makes dir with mode, whatever the umask is, and the directories above it
 // for everyone to enter. One that is there stays as it is.
-func MakeFolder(dir string, mode fs.FileMode) error {
+func MakeDir(dir string, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // such as /var/lib
 		return err
 	}

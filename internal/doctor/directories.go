@@ -33,9 +33,9 @@ func configuration(_ context.Context, p Patient) []Finding {
 	return one(OK, p.ConfigPath+" is understood and belongs to root", "")
 }
 
-// configurationFolder is looked at even without a configuration: who can write
+// configurationDirectory is looked at even without a configuration: who can write
 // it can put one there.
-func configurationFolder(_ context.Context, p Patient) []Finding {
+func configurationDir(_ context.Context, p Patient) []Finding {
 	dir := filepath.Dir(p.ConfigPath)
 	_, err := os.Stat(p.at(dir))
 	switch {
@@ -50,11 +50,11 @@ func configurationFolder(_ context.Context, p Patient) []Finding {
 	return one(OK, dir+" belongs to root", "")
 }
 
-// shared is what to do about a folder that others have their files in, too: a
+// shared is what to do about a directory that others have their files in, too: a
 // command could break what they do.
 const shared = "Find out why others may write to the folder that is named; only root should."
 
-// giveToRoot mends a folder of sentinel's own. What is wrong may be a folder
+// giveToRoot mends a directory of sentinel's own. What is wrong may be a directory
 // above it.
 func giveToRoot(dir string, why error) string {
 	if !strings.Contains(why.Error(), dir+" ") {
@@ -63,11 +63,11 @@ func giveToRoot(dir string, why error) string {
 	return "Give it to root: sudo chown root " + dir + " && sudo chmod go-w " + dir
 }
 
-func stateFolder(_ context.Context, p Patient) []Finding { return p.kept(p.StateDir, p.Trusted) }
+func stateDir(_ context.Context, p Patient) []Finding { return p.kept(p.StateDir, p.Trusted) }
 
-func journalFolder(_ context.Context, p Patient) []Finding { return p.kept(p.JournalDir, p.TrustedLog) }
+func journalDir(_ context.Context, p Patient) []Finding { return p.kept(p.JournalDir, p.TrustedLog) }
 
-// kept judges a folder that sentinel writes to as root.
+// kept judges a directory that sentinel writes to as root.
 func (p Patient) kept(dir string, trusted func(string) error) []Finding {
 	info, err := os.Lstat(p.at(dir))
 	switch {
@@ -86,7 +86,7 @@ func (p Patient) kept(dir string, trusted func(string) error) []Finding {
 	return p.room(dir, dir+" belongs to root")
 }
 
-// toHold is the folder above dir that has to be there. macOS has no /var/lib; it
+// toHold is the directory above dir that has to be there. macOS has no /var/lib; it
 // is made with dir.
 func (p Patient) toHold(dir string) string {
 	above := filepath.Dir(dir)
@@ -96,7 +96,7 @@ func (p Patient) toHold(dir string) string {
 	return above
 }
 
-// toBeMade judges a folder that the first change makes.
+// toBeMade judges a directory that the first change makes.
 func (p Patient) toBeMade(dir string, trusted func(string) error) []Finding {
 	above := p.toHold(dir)
 	if _, err := os.Stat(p.at(above)); err != nil {
@@ -108,7 +108,7 @@ func (p Patient) toBeMade(dir string, trusted func(string) error) []Finding {
 	return p.room(above, dir+" is not there yet; the first change makes it")
 }
 
-// room looks at the file system of a folder: a change that cannot be recorded is
+// room looks at the file system of a directory: a change that cannot be recorded is
 // not made.
 func (p Patient) room(dir, seen string) []Finding {
 	free, readOnly, err := fileSystem(p.at(dir))
