@@ -92,7 +92,7 @@ func TestWhatMustStayReachableIsRefused(t *testing.T) {
 // An address can be two things at once. What force does not lift decides.
 func TestTheWorstDangerCounts(t *testing.T) {
 	m := newMachine()
-	m.vital = append([]Vital{{Prefix: netip.MustParsePrefix("192.0.2.0/24"), Why: "a network"}}, m.vital...)
+	m.vital = append([]ProtectedAddr{{Prefix: netip.MustParsePrefix("192.0.2.0/24"), Why: "a network"}}, m.vital...)
 	if _, err := block(t, m.on(t), Request{Address: "192.0.2.9", Force: true}); code(err) != fault.ProtectedAddress {
 		t.Errorf("%v", err)
 	}
@@ -198,7 +198,7 @@ func TestBlockIsCheckedAgainUnderTheLock(t *testing.T) {
 	if _, err := late.Do(t.Context()); code(err) != fault.AlreadyBlocked {
 		t.Errorf("%v", err)
 	}
-	m.vital = append(m.vital, Vital{Prefix: netip.MustParsePrefix("203.0.113.8/32"), Why: "the peer of a session"})
+	m.vital = append(m.vital, ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.8/32"), Why: "the peer of a session"})
 	if _, err := gateway.Do(t.Context()); code(err) != fault.ProtectedAddress {
 		t.Errorf("%v", err)
 	}

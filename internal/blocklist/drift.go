@@ -47,8 +47,8 @@ func (r *Listing) compare(entries []entry, missing bool, k *kernel, now time.Tim
 func (r *Listing) differ(d Drift, missing bool) {
 	d.MissingTotal, d.UnlistedTotal = len(d.Missing), len(d.Unlisted)
 	d.Missing, d.Unlisted = atMost(d.Missing, maxDrift), atMost(d.Unlisted, maxDrift)
-	r.InStep = new(d.MissingTotal+d.UnlistedTotal == 0)
-	if !*r.InStep {
+	r.InSync = new(d.MissingTotal+d.UnlistedTotal == 0)
+	if !*r.InSync {
 		r.Drift = &d
 		r.Warnings = append(r.Warnings, "List and packet filter differ. "+d.remedy(missing)+": sudo sentinel --restore-blocklist")
 	}

@@ -27,7 +27,7 @@ type machine struct {
 	held    map[netip.Addr]time.Time // when the kernel lets go; zero: never
 	rules   bool
 	can     Abilities
-	vital   []Vital
+	vital   []ProtectedAddr
 	unknown error // of Vital
 	now     time.Time
 	lies    bool          // what is added is not there
@@ -44,7 +44,7 @@ func newMachine() *machine {
 	return &machine{
 		held: map[netip.Addr]time.Time{}, now: began, open: map[netip.Addr]int{},
 		can: Abilities{Expires: true, Directions: []string{"in", "out", "forward"}},
-		vital: []Vital{
+		vital: []ProtectedAddr{
 			{Prefix: netip.MustParsePrefix("192.0.2.1/32"), Why: "the default gateway"},
 			{Prefix: netip.MustParsePrefix("192.0.2.9/32"), Why: "an address of this machine", Own: true},
 			{Prefix: netip.MustParsePrefix("::ffff:192.0.2.53/128"), Why: "a resolver"},
@@ -162,7 +162,7 @@ func (m *machine) expire() {
 	maps.DeleteFunc(m.held, func(_ netip.Addr, end time.Time) bool { return !end.IsZero() && !end.After(m.now) })
 }
 
-func (m *machine) Vital(ctx context.Context) ([]Vital, error) {
+func (m *machine) Vital(ctx context.Context) ([]ProtectedAddr, error) {
 	if err := m.step(ctx, "vital"); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func TestHolderOfTheLockIsNamedAndKeepsNoReaderAway(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	began := time.Now()
-	if got := listing(t, l); len(got.IPs) != 1 || !*got.InStep {
+	if got := listing(t, l); len(got.IPs) != 1 || !*got.InSync {
 		t.Errorf("%+v", got)
 	}
 	if r, err := l.Pending(t.Context()); err != nil || !r.Idle() {
@@ -65,7 +65,7 @@ func TestListingWaitsForAChange(t *testing.T) {
 			return nil
 		}
 		mustBlock(t, l, "203.0.113.2")
-		if r := <-got; !*r.InStep || r.IPsTotal != 2 {
+		if r := <-got; !*r.InSync || r.IPsTotal != 2 {
 			t.Errorf("%+v", r)
 		}
 	})

@@ -31,8 +31,8 @@ const (
 type List struct {
 	path     string
 	backend  func(context.Context) (Backend, error)
-	around   Surroundings
-	cut      Cutter // nil where connections cannot be ended
+	around   HostContext
+	cut      ConnKiller // nil where connections cannot be ended
 	allow    []netip.Prefix
 	now      func() time.Time
 	patience time.Duration
@@ -41,7 +41,7 @@ type List struct {
 
 // New returns the list kept at path. backend is asked when the packet filter is
 // needed, and not before. allow holds what the configuration protects.
-func New(path string, backend func(context.Context) (Backend, error), around Surroundings, cut Cutter, allow []netip.Prefix) *List {
+func New(path string, backend func(context.Context) (Backend, error), around HostContext, cut ConnKiller, allow []netip.Prefix) *List {
 	return &List{path, backend, around, cut, allow, time.Now, patience, apart}
 }
 
@@ -83,7 +83,7 @@ func find(ctx context.Context, b Backend, a netip.Addr) (sight, error) {
 
 // ready asks the packet filter whether a block would be in force.
 func ready(ctx context.Context, b Backend) error {
-	if p, ok := b.(Prover); ok {
+	if p, ok := b.(Preflighter); ok {
 		return unread(ctx, p.Ready(ctx))
 	}
 	return nil

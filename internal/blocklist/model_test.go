@@ -155,7 +155,7 @@ func (tr *trial) check() {
 	restore(tr.t, tr.l)
 	tr.agrees("list", listed(tr.t, tr.l))
 	tr.agrees("kernel", tr.m.addresses())
-	if got := listing(tr.t, tr.l); !*got.InStep {
+	if got := listing(tr.t, tr.l); !*got.InSync {
 		tr.t.Errorf("after a restore: %+v", got.Drift)
 	}
 }

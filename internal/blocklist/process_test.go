@@ -152,7 +152,7 @@ func TestTwoHundredBlocksAtOnce(t *testing.T) {
 		t.Errorf("statuses %v", count)
 	}
 	l := shared(dir)
-	if got := listing(t, l); got.EntriesTotal != 180 || got.IPsTotal != 180 || !*got.InStep {
+	if got := listing(t, l); got.EntriesTotal != 180 || got.IPsTotal != 180 || !*got.InSync {
 		t.Errorf("%d listed, %d in force, %+v", got.EntriesTotal, got.IPsTotal, got.Drift)
 	}
 }
@@ -225,7 +225,7 @@ func TestKilledAtAnyMomentNothingIsLost(t *testing.T) {
 	got := listing(t, l)
 	slices.Sort(got.IPs)
 	same(t, "kernel", got.IPs, want)
-	if !*got.InStep || len(l.aside()) != 0 || len(got.Warnings) != 0 {
+	if !*got.InSync || len(l.aside()) != 0 || len(got.Warnings) != 0 {
 		t.Errorf("%+v", got)
 	}
 	t.Logf("%d addresses; %+v", len(want), r)

@@ -11,42 +11,42 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// A danger is why an address must not be blocked.
-type danger struct {
+// A denyReason is why an address must not be blocked.
+type denyReason struct {
 	why    string // ends the sentence "203.0.113.1 is ..."
 	always bool   // --force does not lift it: the block could only do harm
 }
 
 // judge returns the worst danger of blocking a, or nil.
-func (l *List) judge(a netip.Addr, vital []Vital) *danger {
+func (l *List) judge(a netip.Addr, vital []ProtectedAddr) *denyReason {
 	if d := byItself(a); d != nil {
 		return d
 	}
-	var found *danger
+	var found *denyReason
 	for _, v := range vital {
 		if covers(v.Prefix, a) && (found == nil || v.Own) {
-			found = &danger{sanitize.Text(v.Why, maxText), v.Own}
+			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own}
 		}
 	}
 	for _, p := range l.allow {
 		if covers(p, a) && found == nil {
-			found = &danger{"on the allowlist of the configuration (" + p.String() + ")", false}
+			found = &denyReason{"on the allowlist of the configuration (" + p.String() + ")", false}
 		}
 	}
 	return found
 }
 
 // byItself judges an address by what it is on every machine (RFC 6890).
-func byItself(a netip.Addr) *danger {
+func byItself(a netip.Addr) *denyReason {
 	switch {
 	case a.IsLoopback():
-		return &danger{"a loopback address, over which this machine talks to itself", true}
+		return &denyReason{"a loopback address, over which this machine talks to itself", true}
 	case a.IsUnspecified():
-		return &danger{"the unspecified address, which is no host", true}
+		return &denyReason{"the unspecified address, which is no host", true}
 	case a.IsMulticast():
-		return &danger{"a multicast address, which no packet comes from", true}
+		return &denyReason{"a multicast address, which no packet comes from", true}
 	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return &danger{"the broadcast address, which DHCP needs", false}
+		return &denyReason{"the broadcast address, which DHCP needs", false}
 	default:
 		return nil
 	}

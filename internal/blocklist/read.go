@@ -62,9 +62,9 @@ type Listing struct {
 	Backend          string   `json:"backend,omitempty"`    // the packet filter
 	Directions       []string `json:"directions,omitempty"` // in which it drops packets
 	KernelEndsBlocks *bool    `json:"kernel_ends_blocks,omitempty"`
-	// InStep says that packet filter and list agree; absent when the packet
+	// InSync says that packet filter and list agree; absent when the packet
 	// filter could not be read.
-	InStep *bool `json:"in_step,omitempty"`
+	InSync *bool `json:"in_sync,omitempty"`
 	// Drift is how they differ; absent when they agree.
 	Drift       *Drift      `json:"drift,omitempty"`
 	Warnings    []string    `json:"warnings"`
@@ -97,7 +97,7 @@ func (l *List) Read(ctx context.Context, ips, rows int) (Listing, error) {
 		return Listing{}, ctx.Err()
 	}
 	r.Unavailable.Add("in_kernel", err)
-	r.Unavailable.Add("in_step", err)
+	r.Unavailable.Add("in_sync", err)
 	r.fill(c, kernel, l.now(), ips, rows)
 	return r, nil
 }

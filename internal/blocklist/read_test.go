@@ -19,7 +19,7 @@ func TestListingOfNothing(t *testing.T) {
 	m := newMachine()
 	raw, err := json.Marshal(listing(t, m.on(t)))
 	want := `{"ips":[],"ips_total":0,"entries":[],"entries_total":0,"truncated":false,"backend":"fake","directions":["in","out","forward"],` +
-		`"kernel_ends_blocks":true,"in_step":true,"warnings":[],"unavailable":[]}`
+		`"kernel_ends_blocks":true,"in_sync":true,"warnings":[],"unavailable":[]}`
 	if err != nil || string(raw) != want {
 		t.Errorf("got %s, %v", raw, err)
 	}
@@ -34,15 +34,15 @@ func TestListingIsNewestFirstAndSaysWhatTheKernelDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.now = began.Add(90 * time.Minute)                                                              // .2 has ended
-	delete(m.held, netip.MustParseAddr("203.0.113.3"))                                               // lost
-	m.vital = append(m.vital, Vital{Prefix: netip.MustParsePrefix("203.0.113.4/32"), Why: "a peer"}) // will be suspended
-	m.held[netip.MustParseAddr("2001:db8::7")] = time.Time{}                                         // of nobody
+	m.now = began.Add(90 * time.Minute)                                                                      // .2 has ended
+	delete(m.held, netip.MustParseAddr("203.0.113.3"))                                                       // lost
+	m.vital = append(m.vital, ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.4/32"), Why: "a peer"}) // will be suspended
+	m.held[netip.MustParseAddr("2001:db8::7")] = time.Time{}                                                 // of nobody
 	before := listing(t, l)
 	same(t, "ips", before.IPs, []string{"203.0.113.4", "203.0.113.1", "2001:db8::7"})
 	same(t, "missing", before.Drift.Missing, []string{"203.0.113.3"})
 	same(t, "unlisted", before.Drift.Unlisted, []string{"2001:db8::7"})
-	if *before.InStep || before.IPsTotal != 3 || before.EntriesTotal != 3 || !before.Drift.RulesInPlace || len(before.Warnings) != 1 {
+	if *before.InSync || before.IPsTotal != 3 || before.EntriesTotal != 3 || !before.Drift.RulesInPlace || len(before.Warnings) != 1 {
 		t.Errorf("%+v", before)
 	}
 	restore(t, l)
@@ -57,7 +57,7 @@ func TestListingIsNewestFirstAndSaysWhatTheKernelDoes(t *testing.T) {
 		"203.0.113.3 false 2026-03-01T14:02:00Z true false \n",
 		"203.0.113.1 true  true false \n",
 	})
-	if !*after.InStep || after.Drift != nil || len(after.Warnings) != 0 {
+	if !*after.InSync || after.Drift != nil || len(after.Warnings) != 0 {
 		t.Errorf("%+v", after)
 	}
 }
@@ -67,7 +67,7 @@ func TestWithoutItsRulesTheKernelBlocksNothing(t *testing.T) {
 	l := m.on(t)
 	mustBlock(t, l, "203.0.113.7")
 	m.rules = false
-	if got := listing(t, l); len(got.IPs) != 0 || *got.Entries[0].InKernel || *got.InStep || got.Drift.RulesInPlace || got.Drift.MissingTotal != 1 {
+	if got := listing(t, l); len(got.IPs) != 0 || *got.Entries[0].InKernel || *got.InSync || got.Drift.RulesInPlace || got.Drift.MissingTotal != 1 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -85,7 +85,7 @@ func TestListStandsAloneWithoutRoot(t *testing.T) {
 	} {
 		c.deny()
 		got := listing(t, l)
-		if len(got.IPs) != 2 || got.Entries[0].InKernel != nil || got.InStep != nil || got.Drift != nil || len(got.Unavailable) != 2 || !strings.Contains(got.Unavailable[0].Reason, c.name) {
+		if len(got.IPs) != 2 || got.Entries[0].InKernel != nil || got.InSync != nil || got.Drift != nil || len(got.Unavailable) != 2 || !strings.Contains(got.Unavailable[0].Reason, c.name) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
@@ -104,7 +104,7 @@ func TestListingIsBoundedUnlessAskedForAll(t *testing.T) {
 		t.Errorf("%d addresses, %d of %d entries, %+v", len(got.IPs), len(got.Entries), got.EntriesTotal, got.Drift)
 	}
 	restore(t, l)
-	if got := listing(t, l); len(got.IPs) != 500 || got.IPsTotal != 1200 || !got.Truncated || !*got.InStep {
+	if got := listing(t, l); len(got.IPs) != 500 || got.IPsTotal != 1200 || !got.Truncated || !*got.InSync {
 		t.Errorf("%d of %d addresses, %+v", len(got.IPs), got.IPsTotal, got.Drift)
 	}
 	all, err := l.Read(t.Context(), 0, 0)
@@ -150,7 +150,7 @@ func TestBlockAboutToEndIsNoDifference(t *testing.T) {
 	}
 	m.held[netip.MustParseAddr("203.0.113.7")] = began.Add(time.Hour + time.Second)
 	m.now = began.Add(time.Hour)
-	if got := listing(t, l); !*got.InStep || len(got.IPs) != 0 {
+	if got := listing(t, l); !*got.InSync || len(got.IPs) != 0 {
 		t.Errorf("%+v, %+v", got, got.Drift)
 	}
 }

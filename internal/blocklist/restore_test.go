@@ -72,7 +72,7 @@ func TestRestoreSuspendsWhatBecameVitalAndResumesIt(t *testing.T) {
 	l := m.on(t)
 	mustBlock(t, l, "203.0.113.7", "203.0.113.8")
 	vital := m.vital
-	m.vital = append(slices.Clone(vital), Vital{Prefix: netip.MustParsePrefix("203.0.113.7/32"), Why: "the default gateway"})
+	m.vital = append(slices.Clone(vital), ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.7/32"), Why: "the default gateway"})
 	if r := restore(t, l); r.Suspended != 1 || r.Removed != 1 || r.Entries != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -159,7 +159,7 @@ func TestLostListIsMadeFromTheKernel(t *testing.T) {
 		}
 		same(t, how+", list", listed(t, l), want)
 		same(t, how+", kernel", m.addresses(), want)
-		if got := listing(t, l); got.Entries[len(got.Entries)-1].BlockedBy != "unknown" || !*got.InStep {
+		if got := listing(t, l); got.Entries[len(got.Entries)-1].BlockedBy != "unknown" || !*got.InSync {
 			t.Errorf("%s: %+v", how, got)
 		}
 	}
@@ -253,7 +253,7 @@ func TestAReadingInPartIsNotBelieved(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	m.partial = 1
-	if got := listing(t, l); !*got.InStep {
+	if got := listing(t, l); !*got.InSync {
 		t.Errorf("listing: %+v", got.Drift)
 	}
 	m.partial = 1

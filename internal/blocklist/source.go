@@ -43,9 +43,9 @@ type Finder interface {
 	Find(ctx context.Context, address netip.Addr) (block Block, found, effective bool, err error)
 }
 
-// A Prover is a Backend that can tell beforehand whether a block would be in
+// A Preflighter is a Backend that can tell beforehand whether a block would be in
 // force. Whoever implements it is asked before anything is changed.
-type Prover interface {
+type Preflighter interface {
 	// Ready says why no packet would be dropped even with the own rules in place,
 	// as an error with the code FIREWALL_UNAVAILABLE and what to do about it.
 	Ready(ctx context.Context) error
@@ -71,16 +71,16 @@ type Block struct {
 	Left time.Duration
 }
 
-// Surroundings tells what this machine must not lose contact with.
-type Surroundings interface {
-	// Vital lists addresses and networks with the reason why each must stay
+// HostContext tells what this machine must not lose contact with.
+type HostContext interface {
+	// ProtectedAddr lists addresses and networks with the reason why each must stay
 	// reachable. What could not be read is an error beside the rest: unknown is no
 	// permission.
-	Vital(ctx context.Context) ([]Vital, error)
+	Vital(ctx context.Context) ([]ProtectedAddr, error)
 }
 
-// A Vital is an address or a network that must stay reachable.
-type Vital struct {
+// A ProtectedAddr is an address or a network that must stay reachable.
+type ProtectedAddr struct {
 	Prefix netip.Prefix
 	// Why ends the sentence "203.0.113.1 is ...": "the default gateway".
 	Why string
@@ -89,8 +89,8 @@ type Vital struct {
 	Own bool
 }
 
-// A Cutter ends connections that are already open.
-type Cutter interface {
+// A ConnKiller ends connections that are already open.
+type ConnKiller interface {
 	// Cut ends every connection of this machine with address and forgets those
 	// it forwards, so that no packet is let through as belonging to one. It returns
 	// how many sockets it closed. It is idempotent.

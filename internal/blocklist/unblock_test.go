@@ -37,7 +37,7 @@ func TestWhatIsBlockedOnOneSideCanBeUnblocked(t *testing.T) {
 		"rules lost":   func(m *machine, l *List) { mustBlock(t, l, a.String()); m.rules = false },
 		"suspended": func(m *machine, l *List) {
 			mustBlock(t, l, a.String())
-			m.vital = append(m.vital, Vital{Prefix: netip.PrefixFrom(a, 32), Why: "the default gateway"})
+			m.vital = append(m.vital, ProtectedAddr{Prefix: netip.PrefixFrom(a, 32), Why: "the default gateway"})
 			restore(t, l)
 		},
 		"ended in the list alone": func(m *machine, l *List) {

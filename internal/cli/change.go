@@ -138,9 +138,9 @@ func (s session) commit(ctx context.Context, call invocation, c change) (documen
 	return doc, nil
 }
 
-// A ticket is the intent of a change in the journal, or what kept it from
+// A journalEntry is the intent of a change in the journal, or what kept it from
 // being there; neither for what is not recorded.
-type ticket struct {
+type journalEntry struct {
 	journal *journal.Entry
 	gap     error
 }
@@ -148,17 +148,17 @@ type ticket struct {
 // begin records the intent. The one change that is made without a record is a
 // forced unblock at the console: somebody who is locked out must get back in although the
 // disk is full.
-func (s session) begin(ctx context.Context, call invocation, c change) (ticket, error) {
+func (s session) begin(ctx context.Context, call invocation, c change) (journalEntry, error) {
 	if !s.root && call.op.Privilege != ops.NeedsRoot {
-		return ticket{}, nil // an ordinary user has no journal, and nothing to answer for in it
+		return journalEntry{}, nil // an ordinary user has no journal, and nothing to answer for in it
 	}
 	e, err := s.journal.Begin(ctx, journal.Intent{
 		Tool: call.op.Name, Arguments: c.object, Reason: call.args.Text("reason"), Who: s.who, Program: s.program(),
 	}, s.rateLimit(call.op))
 	if err != nil && s.mayGoUnrecorded(call, err) {
-		return ticket{gap: err}, nil
+		return journalEntry{gap: err}, nil
 	}
-	return ticket{journal: e}, err
+	return journalEntry{journal: e}, err
 }
 
 // program names this process, so that its record is not taken for one that was
@@ -180,7 +180,7 @@ func (s session) mayGoUnrecorded(call invocation, err error) bool {
 
 // finish records the outcome. What cannot be recorded any more has happened all
 // the same, and the document says so.
-func (t ticket) finish(ctx context.Context, o journal.Outcome) record {
+func (t journalEntry) finish(ctx context.Context, o journal.Outcome) record {
 	r := record{}
 	if t.journal == nil && t.gap == nil {
 		return r

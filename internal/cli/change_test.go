@@ -174,7 +174,7 @@ func TestTheListShowsAddressesAndEndsInFull(t *testing.T) {
 	const address = "2001:db8:1111:2222:3333:4444:5555:6666"
 	ends := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	d := &blockedDocument{answer.NewHeader("list_blocked", true), blocklist.Listing{
-		EntriesTotal: 2, IPsTotal: 1, Backend: "nftables", InStep: new(false), Warnings: []string{"Differs: sudo sentinel --restore-blocklist"},
+		EntriesTotal: 2, IPsTotal: 1, Backend: "nftables", InSync: new(false), Warnings: []string{"Differs: sudo sentinel --restore-blocklist"},
 		Drift: &blocklist.Drift{Missing: []string{address}, MissingTotal: 1, Unlisted: []string{"203.0.113.9"}, UnlistedTotal: 2},
 		Entries: []blocklist.Row{
 			{IP: address, BlockedBy: "ann", Reason: strings.Repeat("why ", 50), ExpiresAt: ends.Format(time.RFC3339)},
@@ -201,9 +201,9 @@ func TestTheListShowsAddressesAndEndsInFull(t *testing.T) {
 
 // Without root nobody knows what the packet filter drops.
 func TestAnEmptyListIsNoWordAboutThePacketFilter(t *testing.T) {
-	for inStep, want := range map[*bool]string{nil: "NONE: No address is on the list; whether", new(true): "NONE: No address is blocked."} {
+	for inSync, want := range map[*bool]string{nil: "NONE: No address is on the list; whether", new(true): "NONE: No address is blocked."} {
 		p := newPage(120, false)
-		(&blockedDocument{answer.NewHeader("list_blocked", true), blocklist.Listing{InStep: inStep}}).view(p)
+		(&blockedDocument{answer.NewHeader("list_blocked", true), blocklist.Listing{InSync: inSync}}).view(p)
 		if !strings.HasPrefix(string(p.bytes()), want) {
 			t.Errorf("%q, want %q", p.bytes(), want)
 		}

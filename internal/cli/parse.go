@@ -70,7 +70,7 @@ func parse(args []string) (invocation, error) {
 		return call, err
 	}
 	call.op, call.request = op, request
-	if err := f.belong(call); err != nil {
+	if err := f.validateModifiers(call); err != nil {
 		return call, err
 	}
 	if call.metrics, err = f.metrics(call); err != nil {
@@ -125,8 +125,8 @@ func unknownTool(name string) error {
 	return usage(fmt.Sprintf("There is no tool %q.", name)).WithFix("Use one of: " + strings.Join(names, ", "))
 }
 
-// belong refuses modifiers of other actions.
-func (f flags) belong(call invocation) error {
+// validateModifiers refuses modifiers of other actions.
+func (f flags) validateModifiers(call invocation) error {
 	if f.given("limit") && (call.request || !call.op.Lists) {
 		return usage("--limit does not belong to this action.")
 	}

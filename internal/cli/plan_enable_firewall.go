@@ -19,7 +19,7 @@ type enableDocument struct {
 }
 
 func planFirewall(ctx context.Context, s session, call invocation) (change, error) {
-	plan, err := firewall.PlanEnable(ctx, s.host.Firewall, s.host.Wall, firewall.EnableOptions{Force: call.force})
+	plan, err := firewall.PlanEnable(ctx, s.host.Firewall, s.host.FirewallManager, firewall.EnableOptions{Force: call.force})
 	if err != nil {
 		return change{}, err
 	}

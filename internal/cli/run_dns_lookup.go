@@ -23,7 +23,7 @@ func runDNSLookup(ctx context.Context, s session, call invocation) (document, er
 	if err != nil {
 		return nil, err
 	}
-	lookup, err := dnslookup.Look(ctx, s.host.Names, query, call.capped(dnslookup.DefaultRecords))
+	lookup, err := dnslookup.Resolve(ctx, s.host.DNS, query, call.capped(dnslookup.DefaultRecords))
 	if err != nil {
 		return nil, err
 	}

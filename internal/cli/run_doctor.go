@@ -35,10 +35,10 @@ func runDoctor(ctx context.Context, s session, call invocation) (document, error
 	return doctorDocument{answer.NewHeader(call.op.Action, true), report}, nil
 }
 
-func (s session) patient(call invocation) doctor.Patient {
+func (s session) patient(call invocation) doctor.Target {
 	path := cmp.Or(call.config, config.DefaultPath)
 	_, err := config.Load(path, call.config != "")
-	return doctor.Patient{
+	return doctor.Target{
 		Root: s.host.Root, OS: s.host.OS, Version: version.Number, User: s.user(), AsRoot: s.root,
 		Binary: s.binary, Trusted: trust.RootOnly.File, TrustedLog: trust.InLogs.File, Tools: raisedTools(),
 		ConfigPath: path, ConfigError: err, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
@@ -108,7 +108,7 @@ func (s session) blocklistProbe(ctx context.Context) (string, error) {
 		return "", os.ErrPermission
 	case err != nil:
 		return "", err
-	case listing.InStep != nil && !*listing.InStep:
+	case listing.InSync != nil && !*listing.InSync:
 		return "", fault.New(fault.FirewallFailed, "The packet filter does not drop what the list has.").WithFix("Run: sudo sentinel --restore-blocklist")
 	default:
 		return addresses(listing.EntriesTotal) + " on the list", nil
@@ -132,7 +132,7 @@ func (s session) firewallProbe(ctx context.Context) (string, error) {
 	case firewall.Unknown:
 		return "", os.ErrPermission
 	}
-	manager, err := s.host.Wall.Manager(ctx)
+	manager, err := s.host.FirewallManager.Backend(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -54,9 +54,9 @@ func (d *blockedDocument) view(p *page) {
 	switch {
 	case d.EntriesTotal == 0 && d.IPsTotal == 0:
 		p.verdict(calm, "NONE", d.noneText())
-	case d.InStep == nil:
+	case d.InSync == nil:
 		p.verdict(calm, "LISTED", addresses(d.EntriesTotal)+" on the list; whether the packet filter drops them cannot be seen here.")
-	case *d.InStep:
+	case *d.InSync:
 		p.verdict(calm, "BLOCKED", fmt.Sprintf("%s dropped by %s.", addresses(d.IPsTotal), d.Backend))
 	default:
 		p.verdict(warn, "DRIFT", fmt.Sprintf("%s drops %s, and the list has %d.", d.Backend, addresses(d.IPsTotal), d.EntriesTotal))
@@ -73,7 +73,7 @@ func (d *blockedDocument) view(p *page) {
 
 // noneText does not say more than was read.
 func (d *blockedDocument) noneText() string {
-	if d.InStep == nil {
+	if d.InSync == nil {
 		return "No address is on the list; whether the packet filter drops any cannot be seen here."
 	}
 	return "No address is blocked."

@@ -24,7 +24,7 @@ func runTraceroute(ctx context.Context, s session, call invocation) (document, e
 	if err != nil {
 		return nil, err
 	}
-	route, err := traceroute.Trace(ctx, s.host.Ways, host)
+	route, err := traceroute.Trace(ctx, s.host.Traceroute, host)
 	if err != nil {
 		return nil, err
 	}

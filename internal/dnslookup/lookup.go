@@ -62,8 +62,8 @@ type Lookup struct {
 	Unavailable   answer.Gaps `json:"unavailable"`
 }
 
-// Names are where names are looked up.
-type Names struct {
+// Sources are where names are looked up.
+type Sources struct {
 	// Servers lists the name servers that this machine asks about a name, first
 	// choice first. The name has no root's dot.
 	Servers   func(ctx context.Context, name string) ([]netip.AddrPort, error)
@@ -73,11 +73,11 @@ type Names struct {
 // configured is where a machine tells its name servers.
 const configured = "/etc/resolv.conf (on macOS: scutil --dns)"
 
-// Look asks the name servers of this machine about a name, in their order, for
+// Resolve asks the name servers of this machine about a name, in their order, for
 // all types at once. It asks for the name as it stands: no domain is appended, and
 // /etc/hosts is not looked at. A name that does not exist is HOST_NOT_FOUND; servers that
 // do not answer, or refuse, are UNAVAILABLE. At most rows records are shown, 0 means all.
-func Look(ctx context.Context, n Names, q Query, rows int) (Lookup, error) {
+func Resolve(ctx context.Context, n Sources, q Query, rows int) (Lookup, error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()

@@ -37,8 +37,8 @@ func (s *servers) Exchange(ctx context.Context, server netip.AddrPort, q Questio
 	return s.answers[last](ctx, q)
 }
 
-func (s *servers) names() Names {
-	return Names{Exchanger: s, Servers: func(context.Context, string) ([]netip.AddrPort, error) {
+func (s *servers) names() Sources {
+	return Sources{Exchanger: s, Servers: func(context.Context, string) ([]netip.AddrPort, error) {
 		var list []netip.AddrPort
 		for n := byte(1); s.answers[n] != nil; n++ {
 			list = append(list, netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, n}), 53))
@@ -79,7 +79,7 @@ func look(t *testing.T, s *servers, name, kind string) (Lookup, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Look(t.Context(), s.names(), q, DefaultRecords)
+	l, err := Resolve(t.Context(), s.names(), q, DefaultRecords)
 	l.TimeMS = 0
 	return l, err
 }
@@ -236,7 +236,7 @@ func TestWhatServersSayIsMadeSafe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Look(t.Context(), (&servers{answers: map[byte]answerer{1: byType(many...)}}).names(), q, 0)
+	all, err := Resolve(t.Context(), (&servers{answers: map[byte]answerer{1: byType(many...)}}).names(), q, 0)
 	if err != nil || len(all.Records) != 1000 || all.Truncated {
 		t.Errorf("%d, %v", len(all.Records), err)
 	}
@@ -250,12 +250,12 @@ func TestALookupEndsWithItsCaller(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := Look(ctx, (&servers{answers: map[byte]answerer{1: silent}}).names(), q, 0); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Resolve(ctx, (&servers{answers: map[byte]answerer{1: silent}}).names(), q, 0); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	})
-	none := Names{Servers: func(context.Context, string) ([]netip.AddrPort, error) { return nil, syscall.EACCES }}
-	if _, err := Look(t.Context(), none, Query{Types: []string{"A"}}, 0); fault.From(err).Code != fault.Unavailable {
+	none := Sources{Servers: func(context.Context, string) ([]netip.AddrPort, error) { return nil, syscall.EACCES }}
+	if _, err := Resolve(t.Context(), none, Query{Types: []string{"A"}}, 0); fault.From(err).Code != fault.Unavailable {
 		t.Error(err)
 	}
 }

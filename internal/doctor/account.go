@@ -22,7 +22,7 @@ type account struct{ name, home string }
 // account returns that of the user. The environment is root's behind sudo, so
 // the table is read (passwd(5)); users of a directory service are not in it. Those of macOS
 // all are ones of such a service, and id(1) asks it.
-func (p Patient) account(ctx context.Context) (account, error) {
+func (p Target) account(ctx context.Context) (account, error) {
 	if p.mac() {
 		return p.macAccount(ctx)
 	}
@@ -42,7 +42,7 @@ func (p Patient) account(ctx context.Context) (account, error) {
 }
 
 // withName returns p with a name of its user.
-func (p Patient) withName(ctx context.Context) Patient {
+func (p Target) withName(ctx context.Context) Target {
 	if p.User.Name != "" {
 		return p
 	}

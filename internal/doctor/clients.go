@@ -23,7 +23,7 @@ import (
 // some keep their history in it.
 const maxClient = 8 << 20
 
-func clientPrograms(ctx context.Context, p Patient) []Finding {
+func clientPrograms(ctx context.Context, p Target) []Finding {
 	who, err := p.account(ctx)
 	if err != nil {
 		return one(Unknown, "The home folder of the user is not known: "+err.Error(), "")
@@ -45,7 +45,7 @@ func clientPrograms(ctx context.Context, p Patient) []Finding {
 }
 
 // unseen ends a sentence about where the clients of the user are.
-func (p Patient) unseen() string {
+func (p Target) unseen() string {
 	if p.User.Env == nil {
 		return "; where else the user's environment may have them is not known here."
 	}
@@ -70,7 +70,7 @@ func readOwn(path string) ([]byte, error) {
 	return raw, err
 }
 
-func (p Patient) judge(raw []byte, err error) Finding {
+func (p Target) judge(raw []byte, err error) Finding {
 	if err != nil {
 		return Finding{Status: Unknown, Value: "Its configuration cannot be read: " + err.Error()}
 	}

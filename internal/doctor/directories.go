@@ -16,7 +16,7 @@ import (
 // bytes: some files of the journal.
 const leastRoom = 32 << 20
 
-func configuration(_ context.Context, p Patient) []Finding {
+func configuration(_ context.Context, p Target) []Finding {
 	if p.ConfigError != nil {
 		return one(Problem, p.ConfigError.Error(), "Correct what is named, or remove the file to use the defaults.")
 	}
@@ -35,7 +35,7 @@ func configuration(_ context.Context, p Patient) []Finding {
 
 // configurationDirectory is looked at even without a configuration: who can write
 // it can put one there.
-func configurationDir(_ context.Context, p Patient) []Finding {
+func configurationDir(_ context.Context, p Target) []Finding {
 	dir := filepath.Dir(p.ConfigPath)
 	_, err := os.Stat(p.at(dir))
 	switch {
@@ -63,12 +63,12 @@ func giveToRoot(dir string, why error) string {
 	return "Give it to root: sudo chown root " + dir + " && sudo chmod go-w " + dir
 }
 
-func stateDir(_ context.Context, p Patient) []Finding { return p.kept(p.StateDir, p.Trusted) }
+func stateDir(_ context.Context, p Target) []Finding { return p.kept(p.StateDir, p.Trusted) }
 
-func journalDir(_ context.Context, p Patient) []Finding { return p.kept(p.JournalDir, p.TrustedLog) }
+func journalDir(_ context.Context, p Target) []Finding { return p.kept(p.JournalDir, p.TrustedLog) }
 
 // kept judges a directory that sentinel writes to as root.
-func (p Patient) kept(dir string, trusted func(string) error) []Finding {
+func (p Target) kept(dir string, trusted func(string) error) []Finding {
 	info, err := os.Lstat(p.at(dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -88,7 +88,7 @@ func (p Patient) kept(dir string, trusted func(string) error) []Finding {
 
 // toHold is the directory above dir that has to be there. macOS has no /var/lib; it
 // is made with dir.
-func (p Patient) toHold(dir string) string {
+func (p Target) toHold(dir string) string {
 	above := filepath.Dir(dir)
 	if _, err := os.Stat(p.at(above)); p.mac() && errors.Is(err, fs.ErrNotExist) {
 		return filepath.Dir(above)
@@ -97,7 +97,7 @@ func (p Patient) toHold(dir string) string {
 }
 
 // toBeMade judges a directory that the first change makes.
-func (p Patient) toBeMade(dir string, trusted func(string) error) []Finding {
+func (p Target) toBeMade(dir string, trusted func(string) error) []Finding {
 	above := p.toHold(dir)
 	if _, err := os.Stat(p.at(above)); err != nil {
 		return one(Warning, "There is neither "+dir+" nor "+above+".", "sudo mkdir -p "+above)
@@ -110,7 +110,7 @@ func (p Patient) toBeMade(dir string, trusted func(string) error) []Finding {
 
 // room looks at the file system of a directory: a change that cannot be recorded is
 // not made.
-func (p Patient) room(dir, seen string) []Finding {
+func (p Target) room(dir, seen string) []Finding {
 	free, readOnly, err := fileSystem(p.at(dir))
 	switch {
 	case err != nil:

@@ -50,7 +50,7 @@ type check struct {
 	id, name string
 	system   string // GOOS where it applies; "" is everywhere
 	limit    time.Duration
-	look     func(context.Context, Patient) []Finding
+	look     func(context.Context, Target) []Finding
 }
 
 // checks lists them in the order of the report.
@@ -81,7 +81,7 @@ func checks() []check {
 
 // Examine runs every check side by side. It takes as long as the slowest, at
 // most fifteen seconds.
-func Examine(ctx context.Context, p Patient) Report {
+func Examine(ctx context.Context, p Target) Report {
 	list := checks()
 	found := make([][]Finding, len(list))
 	var all sync.WaitGroup
@@ -115,7 +115,7 @@ func (r *Report) add(f Finding) {
 	r.Checks = append(r.Checks, f)
 }
 
-func (c check) run(ctx context.Context, p Patient) []Finding {
+func (c check) run(ctx context.Context, p Target) []Finding {
 	if c.system != "" && c.system != p.OS {
 		return nil
 	}

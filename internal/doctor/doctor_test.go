@@ -42,7 +42,7 @@ const own = "/usr/local/bin/sentinel"
 const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann:/home/ann:/bin/sh\n"
 
 // well is a machine on which everything is as it should be.
-func well(t *testing.T, more map[string]string) Patient {
+func well(t *testing.T, more map[string]string) Target {
 	t.Helper()
 	files := map[string]string{
 		"proc/sys/kernel/osrelease": "6.1.0-18-amd64\n", "etc/os-release": "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
@@ -57,7 +57,7 @@ func well(t *testing.T, more map[string]string) Patient {
 	mode(t, filepath.Join(root, "usr/bin/sudo"), 0o755|fs.ModeSetuid)
 	mode(t, filepath.Join(root, "etc/sudoers.d/sentinel"), 0o440)
 	fine := func(context.Context) (string, error) { return "fine", nil }
-	return Patient{
+	return Target{
 		Root: root, OS: "linux", Version: "1.2.3", User: User{UID: 1000},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
 		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml",
@@ -133,19 +133,19 @@ func suspect(ends ...string) func(string) error {
 }
 
 func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
-	remove := func(path string) func(*testing.T, *Patient) {
-		return func(t *testing.T, p *Patient) {
+	remove := func(path string) func(*testing.T, *Target) {
+		return func(t *testing.T, p *Target) {
 			t.Helper()
 			if err := os.RemoveAll(p.at(path)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	distrust := func(path string) func(*testing.T, *Patient) {
-		return func(_ *testing.T, p *Patient) { p.Trusted = suspect(path) }
+	distrust := func(path string) func(*testing.T, *Target) {
+		return func(_ *testing.T, p *Target) { p.Trusted = suspect(path) }
 	}
-	plant := func(path, content string) func(*testing.T, *Patient) {
-		return func(t *testing.T, p *Patient) {
+	plant := func(path, content string) func(*testing.T, *Target) {
+		return func(t *testing.T, p *Target) {
 			t.Helper()
 			os.RemoveAll(p.at(path))
 			if err := os.WriteFile(p.at(path), []byte(content), 0o755); err != nil {
@@ -153,90 +153,90 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			}
 		}
 	}
-	claude := func(content string) func(*testing.T, *Patient) { return plant("/home/ann/.claude.json", content) }
+	claude := func(content string) func(*testing.T, *Target) { return plant("/home/ann/.claude.json", content) }
 	for _, test := range []struct {
 		name   string
-		change func(*testing.T, *Patient)
+		change func(*testing.T, *Target)
 		id     string
 		status string
 		says   string
 		fix    string
 	}{
-		{"another system", func(_ *testing.T, p *Patient) { p.OS = "plan9" }, "system", Problem, "plan9", "Linux"},
+		{"another system", func(_ *testing.T, p *Target) { p.OS = "plan9" }, "system", Problem, "plan9", "Linux"},
 		{"old kernel", plant("/proc/sys/kernel/osrelease", "4.18.0-477.el8.x86_64\n"), "system", Warning, "4.18.0", "5.3"},
 		{"kernel without a version", plant("/proc/sys/kernel/osrelease", "six"), "system", Unknown, "does not say", "/proc"},
 		{"no name of a distribution", remove("/etc/os-release"), "system", OK, "unknown distribution", ""},
 		{"binary that others can change", distrust("/bin/sentinel"), "binary", Problem, "root is not used", "sudo install"},
 		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install"},
-		{"server that is no program", func(t *testing.T, p *Patient) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "no program", "sudo install"},
+		{"server that is no program", func(t *testing.T, p *Target) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "no program", "sudo install"},
 		{"server that others can change", distrust("/sentinel-mcp"), "server", Problem, "root is not used", "sudo install"},
 		{"no sudo", remove("/usr/bin/sudo"), "sudo", Warning, "no /usr/bin/sudo", "Install"},
 		{"no sudo to ask", remove("/usr/bin/sudo"), "sudo_rules", Unknown, "no sudo", ""},
-		{"sudo that cannot become root", func(t *testing.T, p *Patient) { mode(t, p.at("/usr/bin/sudo"), 0o755) }, "sudo", Problem, "set-user-ID", "again"},
+		{"sudo that cannot become root", func(t *testing.T, p *Target) { mode(t, p.at("/usr/bin/sudo"), 0o755) }, "sudo", Problem, "set-user-ID", "again"},
 		{"sudo that others can change", distrust("/usr/bin/sudo"), "sudo", Problem, "written by others", "again"},
 		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "no /etc/sudoers.d/sentinel", "visudo -csf"},
 		{"rules that others can change", distrust("/sudoers.d/sentinel"), "sudoers_file", Problem, "written by others", "0440"},
-		{"rules with another mode", func(t *testing.T, p *Patient) { mode(t, p.at("/etc/sudoers.d/sentinel"), 0o644) }, "sudoers_file", Warning, "0644", "chmod 0440"},
-		{"wrong configuration", func(_ *testing.T, p *Patient) { p.ConfigError = errors.New("line 3: no such key") }, "configuration", Problem, "line 3", "Correct"},
+		{"rules with another mode", func(t *testing.T, p *Target) { mode(t, p.at("/etc/sudoers.d/sentinel"), 0o644) }, "sudoers_file", Warning, "0644", "chmod 0440"},
+		{"wrong configuration", func(_ *testing.T, p *Target) { p.ConfigError = errors.New("line 3: no such key") }, "configuration", Problem, "line 3", "Correct"},
 		{"no configuration", remove("/etc/sentinel/config.yaml"), "configuration", OK, "defaults", ""},
 		{"configuration that others can change", distrust("/config.yaml"), "configuration", Problem, "written by others", "chown root"},
 		{"no folder of the configuration", remove("/etc/sentinel"), "configuration_folder", OK, "none is needed", ""},
 		{"folder of the configuration that others can change", distrust("/etc/sentinel"), "configuration_folder", Problem, "written by others", "chmod go-w /etc/sentinel"},
 		{"no state yet", remove("/var/lib/sentinel"), "state_folder", OK, "the first change makes it", ""},
 		{"nowhere to put the state", remove("/var/lib"), "state_folder", Warning, "neither", "mkdir"},
-		{"folder above the state that others can change", func(t *testing.T, p *Patient) { remove("/var/lib/sentinel")(t, p); p.Trusted = suspect("/var/lib") }, "state_folder", Problem, "cannot be made safely", "only root should"},
-		{"folder above the state's that others can change", func(_ *testing.T, p *Patient) {
+		{"folder above the state that others can change", func(t *testing.T, p *Target) { remove("/var/lib/sentinel")(t, p); p.Trusted = suspect("/var/lib") }, "state_folder", Problem, "cannot be made safely", "only root should"},
+		{"folder above the state's that others can change", func(_ *testing.T, p *Target) {
 			p.Trusted = func(string) error { return errors.New("/var can be written by others") }
 		}, "state_folder", Problem, "/var can be written", "only root should"},
 		{"state that others can change", distrust("/var/lib/sentinel"), "state_folder", Problem, "written by others", "chown root"},
 		{"file in place of the journal's folder", plant("/var/log/sentinel", "x"), "journal_folder", Problem, "not a folder", "aside"},
-		{"broken journal", func(_ *testing.T, p *Patient) {
+		{"broken journal", func(_ *testing.T, p *Target) {
 			p.Journal = func(context.Context) (string, error) { return "", errors.New("2 problems") }
 		}, "journal", Problem, "2 problems", "--verify-journal"},
-		{"journal of root", func(_ *testing.T, p *Patient) {
+		{"journal of root", func(_ *testing.T, p *Target) {
 			p.Journal = func(context.Context) (string, error) { return "", &fs.PathError{Err: fs.ErrPermission} }
 		}, "journal", Unknown, "Only root", "sudo sentinel --doctor"},
-		{"damaged blocklist", func(_ *testing.T, p *Patient) {
+		{"damaged blocklist", func(_ *testing.T, p *Target) {
 			p.Blocklist = func(context.Context) (string, error) {
 				return "", fault.New(fault.StateCorrupt, "damaged").WithFix("look")
 			}
 		}, "blocklist", Problem, "damaged", "look"},
-		{"no packet filter", func(_ *testing.T, p *Patient) {
+		{"no packet filter", func(_ *testing.T, p *Target) {
 			p.PacketFilter = func(context.Context) (string, error) { return "", fault.New(fault.NoFirewall, "none") }
 		}, "packet_filter", Warning, "none", "nftables"},
-		{"no firewall", func(_ *testing.T, p *Patient) {
+		{"no firewall", func(_ *testing.T, p *Target) {
 			p.Firewall = func(context.Context) (string, error) { return "", errors.New("off") }
 		}, "firewall", Warning, "off", "--fix-firewall"},
-		{"nobody to ask", func(_ *testing.T, p *Patient) { p.ServiceManager = nil }, "service_manager", Unknown, "Not looked at", ""},
+		{"nobody to ask", func(_ *testing.T, p *Target) { p.ServiceManager = nil }, "service_manager", Unknown, "Not looked at", ""},
 		{"no unit", remove("/etc/systemd/system/sentinel-restore.service"), "restore", Warning, "not installed", "daemon-reload"},
 		{"unit that is not enabled", remove("/etc/systemd/system/timers.target.wants"), "restore", Warning, "sentinel-restore.timer is not enabled", "enable --now"},
 		{"unit that starts what is not there", plant("/etc/systemd/system/sentinel-restore.service", "[Service]\nExecStart=/opt/sentinel --restore-blocklist\n"), "restore", Problem, "starts /opt/sentinel", "sudo install"},
-		{"unit that starts what is no program", func(t *testing.T, p *Patient) { mode(t, p.at(own), 0o644) }, "restore", Problem, "no program", "sudo install"},
-		{"unit that is changed beside its file", func(t *testing.T, p *Patient) {
+		{"unit that starts what is no program", func(t *testing.T, p *Target) { mode(t, p.at(own), 0o644) }, "restore", Problem, "no program", "sudo install"},
+		{"unit that is changed beside its file", func(t *testing.T, p *Target) {
 			must(t, os.MkdirAll(p.at("/etc/systemd/system/sentinel-restore.service.d"), 0o755))
 			must(t, os.WriteFile(p.at("/etc/systemd/system/sentinel-restore.service.d/a.conf"), []byte("[Service]\nExecStart=\nExecStart=-/opt/sentinel\n"), 0o644))
 		}, "restore", Problem, "starts /opt/sentinel,", "sudo install"},
 		{"masked unit", plant("/etc/systemd/system/sentinel-restore.service", ""), "restore", Problem, "masked", "systemctl cat"},
-		{"unit that has failed", func(_ *testing.T, p *Patient) {
+		{"unit that has failed", func(_ *testing.T, p *Target) {
 			p.UnitState = func(_ context.Context, unit string) (string, error) {
 				return map[string]string{"sentinel-restore.service": "failed"}[unit], nil
 			}
 		}, "restore", Problem, "has failed", "systemctl status sentinel-restore.service"},
 		{"no systemd", remove("/run/systemd"), "restore", Unknown, "does not run", "--restore-blocklist"},
 		{"no client", remove("/home/ann"), "clients", Unknown, "/home/ann", "sentinel-mcp"},
-		{"user of a directory service", func(_ *testing.T, p *Patient) { p.User.UID = 7 }, "clients", Unknown, "no user 7", ""},
+		{"user of a directory service", func(_ *testing.T, p *Target) { p.User.UID = 7 }, "clients", Unknown, "no user 7", ""},
 		{"client without sentinel", claude(`{"mcpServers":{"x":{"command":"npx"}},"history":["sentinel-mcp"]}`), "client.claude_code", OK, "does not use", ""},
 		{"client with a bare name", claude(`{"mcpServers":{"s":{"command":"sentinel-mcp"}}}`), "client.claude_code", Problem, "without a path", "whole path"},
 		{"client with a program that is gone", claude(`{"projects":{"/p":{"mcpServers":{"s":{"command":"/opt/sentinel-mcp"}}}}}`), "client.claude_code", Problem, "no such program", "whole path"},
 		{"client with a folder for a program", claude(`{"command":"/home/ann/sentinel-mcp/"}`), "client.claude_code", Problem, "no such program", "whole path"},
 		{"client with comments", claude("// mine\n{}"), "client.claude_code", Unknown, "not plain JSON", ""},
-		{"link in place of a configuration", func(t *testing.T, p *Patient) {
+		{"link in place of a configuration", func(t *testing.T, p *Target) {
 			os.Remove(p.at("/home/ann/.claude.json"))
 			if err := os.Symlink("/etc/shadow", p.at("/home/ann/.claude.json")); err != nil {
 				t.Fatal(err)
 			}
 		}, "client.claude_code", Unknown, "cannot be read", ""},
-		{"folder in place of a configuration", func(t *testing.T, p *Patient) {
+		{"folder in place of a configuration", func(t *testing.T, p *Target) {
 			os.Remove(p.at("/home/ann/.claude.json"))
 			if err := os.Mkdir(p.at("/home/ann/.claude.json"), 0o755); err != nil {
 				t.Fatal(err)

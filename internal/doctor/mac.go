@@ -21,7 +21,7 @@ import (
 const oldestMac = 12
 
 // macSystem judges the version of macOS.
-func (p Patient) macSystem(ctx context.Context) []Finding {
+func (p Target) macSystem(ctx context.Context) []Finding {
 	if p.OSVersion == nil {
 		return one(Unknown, "sentinel "+p.Version+" on macOS of an unknown version", "")
 	}
@@ -50,15 +50,15 @@ func majorVersion(name string) (int, bool) {
 }
 
 // ask runs a program of macOS that only tells something.
-func (p Patient) ask(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
+func (p Target) ask(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
 	return p.Programs.Run(ctx, sysexec.Command{
-		Path: path, Args: args, Timeout: askLimit, Patience: 200 * time.Millisecond, MaxOutput: 64 << 10,
+		Path: path, Args: args, Timeout: askLimit, WaitDelay: 200 * time.Millisecond, MaxOutput: 64 << 10,
 	})
 }
 
 // macAccount asks id(1) for the entry of the user in the form of
 // master.passwd(5): ten fields, the home directory last but one.
-func (p Patient) macAccount(ctx context.Context) (account, error) {
+func (p Target) macAccount(ctx context.Context) (account, error) {
 	r, err := p.ask(ctx, "/usr/bin/id", "-P", strconv.Itoa(p.User.UID))
 	if err != nil {
 		return account{}, err
@@ -71,7 +71,7 @@ func (p Patient) macAccount(ctx context.Context) (account, error) {
 }
 
 // rootGroup is the group of what belongs to root.
-func (p Patient) rootGroup() string { return p.either("root", "wheel") }
+func (p Target) rootGroup() string { return p.either("root", "wheel") }
 
 // aside is where both programs go when the usual directory belongs to somebody:
 // Homebrew on Intel gives /usr/local/bin to the user who installed it.
@@ -80,7 +80,7 @@ const aside = "/opt/sentinel/bin"
 // macInstall is how both programs get from a directory to where only root can
 // write. Only a directory that is missing is made: to give one that Homebrew has to root would
 // break Homebrew.
-func (p Patient) macInstall(from string) string {
+func (p Target) macInstall(from string) string {
 	to := filepath.Dir(named)
 	copied := from + "/sentinel " + from + "/sentinel-mcp "
 	const owned = " -o root -g wheel -m 755 "
@@ -111,7 +111,7 @@ const protected = "Library/Application Support/com.apple.TCC/TCC.db"
 // fullDiskAccess tries to open a protected file. That macOS refuses is no matter
 // of owner or mode, and not even root may: what counts is the application that this run
 // comes from.
-func fullDiskAccess(ctx context.Context, p Patient) []Finding {
+func fullDiskAccess(ctx context.Context, p Target) []Finding {
 	directory := "/"
 	if !p.AsRoot {
 		who, err := p.account(ctx)
@@ -127,7 +127,7 @@ func fullDiskAccess(ctx context.Context, p Patient) []Finding {
 	return p.judgeAccess(err)
 }
 
-func (p Patient) judgeAccess(err error) []Finding {
+func (p Target) judgeAccess(err error) []Finding {
 	switch {
 	case err == nil:
 		return one(OK, "What macOS keeps from programs can be read here", "")
@@ -143,7 +143,7 @@ func (p Patient) judgeAccess(err error) []Finding {
 
 // quarantine looks for the mark that a browser leaves on what it downloads: macOS
 // asks about a program with it at its first start, which nobody answers when a client starts it.
-func quarantine(ctx context.Context, p Patient) []Finding {
+func quarantine(ctx context.Context, p Target) []Finding {
 	own, err := p.Binary()
 	if err != nil {
 		return one(Unknown, "sentinel cannot tell where it is installed: "+err.Error(), "")
@@ -181,7 +181,7 @@ func used() []string {
 
 // macPrograms looks whether what sentinel asks is there. All of it is a part of
 // macOS.
-func macPrograms(_ context.Context, p Patient) []Finding {
+func macPrograms(_ context.Context, p Target) []Finding {
 	var missing []string
 	for _, path := range used() {
 		if info, err := os.Stat(p.at(path)); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {

@@ -39,7 +39,7 @@ func answers() mac {
 }
 
 // wellMac is a Mac on which everything is as it should be.
-func wellMac(t *testing.T, more map[string]string) Patient {
+func wellMac(t *testing.T, more map[string]string) Target {
 	t.Helper()
 	files := map[string]string{
 		own[1:]: "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/sudoers.d/sentinel": "x", "etc/sentinel/config.yaml": "",
@@ -54,7 +54,7 @@ func wellMac(t *testing.T, more map[string]string) Patient {
 	mode(t, root+"/usr/bin/sudo", 0o755|fs.ModeSetuid)
 	mode(t, root+"/etc/sudoers.d/sentinel", 0o440)
 	fine := func(context.Context) (string, error) { return "fine", nil }
-	return Patient{
+	return Target{
 		Root: root, OS: "darwin", Version: "1.2.3", User: User{UID: 501},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
 		Tools: []Tool{{"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
@@ -85,58 +85,58 @@ func TestAHealthyMacHasNothingToMend(t *testing.T) {
 }
 
 func TestWhatIsWrongOnAMacIsFoundAndHasAFix(t *testing.T) {
-	answer := func(path string, r sysexec.Result) func(*testing.T, *Patient) {
-		return func(_ *testing.T, p *Patient) {
+	answer := func(path string, r sysexec.Result) func(*testing.T, *Target) {
+		return func(_ *testing.T, p *Target) {
 			m := answers()
 			m[path] = r
 			p.Programs = m
 		}
 	}
-	remove := func(path string) func(*testing.T, *Patient) {
-		return func(t *testing.T, p *Patient) {
+	remove := func(path string) func(*testing.T, *Target) {
+		return func(t *testing.T, p *Target) {
 			t.Helper()
 			must(t, os.RemoveAll(p.at(path)))
 		}
 	}
-	version := func(name string) func(*testing.T, *Patient) {
-		return func(_ *testing.T, p *Patient) {
+	version := func(name string) func(*testing.T, *Target) {
+		return func(_ *testing.T, p *Target) {
 			p.OSVersion = func(context.Context) (string, error) { return name, nil }
 		}
 	}
 	for _, test := range []struct {
 		name             string
-		change           func(*testing.T, *Patient)
+		change           func(*testing.T, *Target)
 		id, status       string
 		says, fix, never string
 	}{
 		{"old macOS", version("macOS 11.7.10 (20G1427)"), "system", Warning, "11.7.10", "macOS 12", ""},
 		{"macOS of no version", version("macOS"), "system", Unknown, "unknown version", "sw_vers", ""},
-		{"nobody who knows the version", func(_ *testing.T, p *Patient) { p.OSVersion = nil }, "system", Unknown, "unknown version", "", ""},
+		{"nobody who knows the version", func(_ *testing.T, p *Target) { p.OSVersion = nil }, "system", Unknown, "unknown version", "", ""},
 		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install -o root -g wheel -m 755 bin/sentinel", "install -d"},
-		{"Homebrew's folder", func(_ *testing.T, p *Patient) { p.Trusted = suspect("/usr/local/bin", "/bin/sentinel") }, "binary", Problem, "root is not used", "sudo install -d -o root -g wheel -m 755 /opt/sentinel /opt/sentinel/bin && sudo install", "-m 755 /usr/local/bin"},
-		{"no folder yet", func(t *testing.T, p *Patient) {
+		{"Homebrew's folder", func(_ *testing.T, p *Target) { p.Trusted = suspect("/usr/local/bin", "/bin/sentinel") }, "binary", Problem, "root is not used", "sudo install -d -o root -g wheel -m 755 /opt/sentinel /opt/sentinel/bin && sudo install", "-m 755 /usr/local/bin"},
+		{"no folder yet", func(t *testing.T, p *Target) {
 			remove("/usr/local/bin")(t, p)
 			p.Binary = func() (string, error) { return "/Users/ann/bin/sentinel", nil }
 		}, "server", Warning, "no /Users/ann/bin/sentinel-mcp", "sudo install -d -o root -g wheel -m 755 /usr/local/bin && sudo install -o root -g wheel -m 755 /Users/ann/bin/sentinel", "-g root"},
 		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "There is no", "-g wheel", "-g root"},
 		{"sudo refuses", answer(sudo, sysexec.Result{Exit: 1}), "sudo_rules", Warning, "does not let ann run 1 of 1", "sudo dseditgroup -o edit -a ann -t user sentinel", "usermod"},
-		{"sudo that cannot become root", func(t *testing.T, p *Patient) { mode(t, p.at("/usr/bin/sudo"), 0o755) }, "sudo", Problem, "set-user-ID", "install macOS", "package manager"},
+		{"sudo that cannot become root", func(t *testing.T, p *Target) { mode(t, p.at("/usr/bin/sudo"), 0o755) }, "sudo", Problem, "set-user-ID", "install macOS", "package manager"},
 		{"no /var/lib", remove("/var/lib"), "state_folder", OK, "the first change makes it", "", ""},
 		{"no user", answer("/usr/bin/id", sysexec.Result{Exit: 1, Stderr: []byte("id: 501: no such user\n")}), "clients", Unknown, "no user 501", "", ""},
 		{"another user", answer("/usr/bin/id", sysexec.Result{Stdout: []byte(strings.Replace(entry, "501", "502", 1))}), "clients", Unknown, "no user 501", "", ""},
-		{"no packet filter", func(_ *testing.T, p *Patient) {
+		{"no packet filter", func(_ *testing.T, p *Target) {
 			p.PacketFilter = func(context.Context) (string, error) { return "", errors.New("off") }
 		}, "packet_filter", Warning, "off", "pfctl", "nftables"},
-		{"no launchd", func(_ *testing.T, p *Patient) {
+		{"no launchd", func(_ *testing.T, p *Target) {
 			p.ServiceManager = func(context.Context) (string, error) { return "", errors.New("off") }
 		}, "service_manager", Warning, "off", "launchctl", "systemd"},
 		{"a program is missing", remove("/sbin/pfctl"), "programs", Problem, "/sbin/pfctl", "part of macOS", ""},
 		{"both are marked", answer("/usr/bin/xattr", sysexec.Result{Stdout: []byte(own + ": 0083;5991b778;Safari;\n/usr/local/bin/sentinel-mcp: 0083;5991b778;Safari;\n")}), "quarantine", Warning, own + ", /usr/local/bin/sentinel-mcp", "sudo xattr -d com.apple.quarantine " + own + " /usr/local/bin/sentinel-mcp", ""},
 		{"one is marked", answer("/usr/bin/xattr", sysexec.Result{Exit: 1, Stdout: []byte("/usr/local/bin/sentinel-mcp: 0083;5991b778;Safari;\n")}), "quarantine", Warning, "sentinel-mcp", "quarantine /usr/local/bin/sentinel-mcp", own + " "},
-		{"no xattr", func(_ *testing.T, p *Patient) { m := answers(); delete(m, "/usr/bin/xattr"); p.Programs = m }, "quarantine", Unknown, "cannot be looked for", "", ""},
+		{"no xattr", func(_ *testing.T, p *Target) { m := answers(); delete(m, "/usr/bin/xattr"); p.Programs = m }, "quarantine", Unknown, "cannot be looked for", "", ""},
 		{"another language", answer("/usr/bin/xattr", sysexec.Result{Exit: 1, Stderr: []byte("Nicht erlaubt\n")}), "quarantine", Unknown, "does not tell", "", ""},
 		{"no protected file", remove("/Users/ann/Library/Application Support/com.apple.TCC"), "full_disk_access", Unknown, "cannot be opened", "", ""},
-		{"no protected file of the system", func(_ *testing.T, p *Patient) { p.AsRoot = true }, "full_disk_access", Unknown, "cannot be opened", "", ""},
+		{"no protected file of the system", func(_ *testing.T, p *Target) { p.AsRoot = true }, "full_disk_access", Unknown, "cannot be opened", "", ""},
 		{"no client", remove("/Users/ann/Library"), "clients", Unknown, "/Users/ann", "sentinel-mcp", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestFullDiskAccessIsToldFromTheModeOfTheFile(t *testing.T) {
 		{nil, OK, ""}, {&fs.PathError{Err: syscall.EPERM}, Warning, "Full Disk Access"}, {&fs.PathError{Err: syscall.EACCES}, Unknown, "sudo sentinel --doctor"},
 		{&fs.PathError{Err: syscall.ENOENT}, Unknown, ""}, {&fs.PathError{Err: syscall.EIO}, Unknown, ""},
 	} {
-		f := Patient{OS: "darwin"}.judgeAccess(test.err)[0]
+		f := Target{OS: "darwin"}.judgeAccess(test.err)[0]
 		if f.Status != test.status || !strings.Contains(f.Fix, test.fix) || test.fix == "" && f.Fix != "" {
 			t.Errorf("%v: %+v", test.err, f)
 		}

@@ -20,7 +20,7 @@ var oldestKernel = [2]int{5, 3}
 
 // install is how both programs get to where only root can write: from where
 // they run or, when they are there already, anew from where they were built.
-func (p Patient) install() string {
+func (p Target) install() string {
 	from := "bin"
 	if own, err := p.Binary(); err == nil && filepath.Dir(own) != filepath.Dir(named) && pasteable(own) {
 		from = filepath.Dir(own)
@@ -32,7 +32,7 @@ func (p Patient) install() string {
 		from + "/sentinel " + from + "/sentinel-mcp " + filepath.Dir(named)
 }
 
-func system(ctx context.Context, p Patient) []Finding {
+func system(ctx context.Context, p Target) []Finding {
 	switch p.OS {
 	case "darwin":
 		return p.macSystem(ctx)
@@ -55,7 +55,7 @@ func system(ctx context.Context, p Patient) []Finding {
 }
 
 // distribution names the distribution as os-release(5) has it.
-func (p Patient) distribution() string {
+func (p Target) distribution() string {
 	f, err := os.Open(p.at("/etc/os-release"))
 	if err != nil {
 		return "Linux of an unknown distribution"
@@ -87,7 +87,7 @@ func kernelVersion(release string) (version [2]int, ok bool) {
 	return version, true
 }
 
-func binary(_ context.Context, p Patient) []Finding {
+func binary(_ context.Context, p Target) []Finding {
 	path, err := p.Binary()
 	if err != nil {
 		return one(Unknown, "sentinel cannot tell where it is installed: "+err.Error(), "")
@@ -96,7 +96,7 @@ func binary(_ context.Context, p Patient) []Finding {
 }
 
 // installed judges a program that sentinel-mcp may have run as root.
-func (p Patient) installed(path string) []Finding {
+func (p Target) installed(path string) []Finding {
 	if err := p.Trusted(p.at(path)); err != nil {
 		return one(Problem, "Someone else could change "+path+", so root is not used: "+err.Error(), p.install())
 	}
@@ -105,7 +105,7 @@ func (p Patient) installed(path string) []Finding {
 
 // server looks for sentinel-mcp beside sentinel, from where it finds sentinel by
 // itself.
-func server(_ context.Context, p Patient) []Finding {
+func server(_ context.Context, p Target) []Finding {
 	path, err := p.Binary()
 	if err != nil {
 		return one(Unknown, "sentinel cannot tell where it is installed: "+err.Error(), "")

@@ -22,7 +22,7 @@ func unitDirs() []string {
 
 // restore looks for the units that bring blocked addresses back at boot and end
 // them in time. They are enabled when another unit wants them.
-func restore(ctx context.Context, p Patient) []Finding {
+func restore(ctx context.Context, p Target) []Finding {
 	if p.mac() {
 		return p.macRestore(ctx)
 	}
@@ -42,7 +42,7 @@ func restore(ctx context.Context, p Patient) []Finding {
 }
 
 // restores looks whether the units that are enabled can do their work.
-func (p Patient) restores(ctx context.Context) []Finding {
+func (p Target) restores(ctx context.Context) []Finding {
 	const service, timer = "sentinel-restore.service", "sentinel-restore.timer"
 	program := p.started(service)
 	info, err := os.Stat(p.at(program))
@@ -67,7 +67,7 @@ func (p Patient) restores(ctx context.Context) []Finding {
 
 // started returns the program that a service starts: that of its last ExecStart=,
 // in its file or in what stands beside it (systemd.service(5), systemd.unit(5)).
-func (p Patient) started(unit string) string {
+func (p Target) started(unit string) string {
 	program := ""
 	for _, path := range p.unitFiles(unit) {
 		raw, err := readUnit(path)
@@ -85,7 +85,7 @@ func (p Patient) started(unit string) string {
 }
 
 // unitFiles returns the file of a unit that counts and those that add to it.
-func (p Patient) unitFiles(unit string) []string {
+func (p Target) unitFiles(unit string) []string {
 	var files, more []string
 	for _, dir := range unitDirs() {
 		path := filepath.Join(p.at(dir), unit)
@@ -110,7 +110,7 @@ func readUnit(path string) (string, error) {
 	return string(raw), err
 }
 
-func (p Patient) anyFile(dirs []string, name string) bool {
+func (p Target) anyFile(dirs []string, name string) bool {
 	for _, dir := range dirs {
 		found, err := filepath.Glob(filepath.Join(p.at(dir), name))
 		if err == nil && len(found) > 0 {

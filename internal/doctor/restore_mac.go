@@ -41,7 +41,7 @@ func (d daemon) program() string {
 }
 
 // macRestore looks for that daemon and whether it can do its work.
-func (p Patient) macRestore(ctx context.Context) []Finding {
+func (p Target) macRestore(ctx context.Context) []Finding {
 	const (
 		load    = "sudo launchctl bootstrap system " + restorePlist
 		install = "sudo install -o root -g wheel -m 0644 packaging/launchd/" + restoreLabel + ".plist /Library/LaunchDaemons/ && " + load
@@ -64,7 +64,7 @@ func (p Patient) macRestore(ctx context.Context) []Finding {
 	return p.macRestores(ctx, d.program(), load)
 }
 
-func (p Patient) macRestores(ctx context.Context, program, load string) []Finding {
+func (p Target) macRestores(ctx context.Context, program, load string) []Finding {
 	info, err := os.Stat(p.at(program))
 	switch {
 	case !filepath.IsAbs(program):

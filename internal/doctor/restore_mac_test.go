@@ -66,8 +66,8 @@ func equalValues(a, b any) bool {
 
 func TestTheDaemonOfAMac(t *testing.T) {
 	good := shippedFile(t)
-	state := func(text string, err error) func(*Patient) {
-		return func(p *Patient) {
+	state := func(text string, err error) func(*Target) {
+		return func(p *Target) {
 			p.UnitState = func(_ context.Context, unit string) (string, error) {
 				if unit != "com.sentinel.restore" {
 					return "", errors.New(unit)
@@ -78,7 +78,7 @@ func TestTheDaemonOfAMac(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		file   string
-		change func(*Patient)
+		change func(*Target)
 		status string
 		says   string
 		fix    string
@@ -97,7 +97,7 @@ func TestTheDaemonOfAMac(t *testing.T) {
 		"only at boot":      {strings.Replace(good, "StartInterval", "Umask", 1), nil, Warning, "at an interval", "sudo install"},
 		"not at boot":       {strings.Replace(good, "<true/>", "<false/>", 1), nil, Warning, "at boot", "sudo install"},
 		"something else":    {strings.Replace(good, "--restore-blocklist</string>", "--json</string>", 1), nil, Warning, "--restore-blocklist", "sudo install"},
-		"others can change": {good, func(p *Patient) { p.Trusted = suspect("restore.plist") }, Problem, "others than root", "sudo install"},
+		"others can change": {good, func(p *Target) { p.Trusted = suspect("restore.plist") }, Problem, "others than root", "sudo install"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}

@@ -25,7 +25,7 @@ const (
 // askLimit bounds one question: sudo may have to ask a directory server.
 const askLimit = 5 * time.Second
 
-func sudoProgram(_ context.Context, p Patient) []Finding {
+func sudoProgram(_ context.Context, p Target) []Finding {
 	const fix = "Install sudo; without it only root itself can use what needs root."
 	again := p.either("Install sudo again with the package manager.", "sudo is a part of macOS: install macOS again over itself.")
 	info, err := os.Stat(p.at(sudo))
@@ -45,7 +45,7 @@ func sudoProgram(_ context.Context, p Patient) []Finding {
 
 // sudoersFile looks at the file under its usual name. The rules may stand in
 // another one; what they allow is asked of sudo itself.
-func sudoersFile(_ context.Context, p Patient) []Finding {
+func sudoersFile(_ context.Context, p Target) []Finding {
 	install := "sudo visudo -csf packaging/sudoers.d/sentinel && sudo install -o root -g " + p.rootGroup() + " -m 0440 packaging/sudoers.d/sentinel " + sudoers
 	info, err := os.Lstat(p.at(sudoers))
 	switch {
@@ -68,7 +68,7 @@ func sudoersFile(_ context.Context, p Patient) []Finding {
 // sudoRules asks sudo what the user may run. Every question is a line in the
 // log of the machine, and a refused one may be a mail to its administrator; so the list comes
 // first, and where sudo does not even show that, no tool is asked for.
-func sudoRules(ctx context.Context, p Patient) []Finding {
+func sudoRules(ctx context.Context, p Target) []Finding {
 	path, err := p.Binary()
 	switch {
 	case err != nil:
@@ -96,7 +96,7 @@ func sudoRules(ctx context.Context, p Patient) []Finding {
 
 // ruled says what it means that sudo refuses some tools, all in one finding:
 // what mends one mends all.
-func (p Patient) ruled(path string, refused []string) []Finding {
+func (p Target) ruled(path string, refused []string) []Finding {
 	if len(refused) == 0 {
 		return one(OK, fmt.Sprintf("sudo lets %s run all %d tools that root is of use to", p.User.Name, len(p.Tools)), "")
 	}
@@ -111,7 +111,7 @@ func (p Patient) ruled(path string, refused []string) []Finding {
 }
 
 // allow is how the user gets the rules.
-func (p Patient) allow() string {
+func (p Target) allow() string {
 	name := p.User.Name
 	if !pasteable(name) {
 		name = "USER"
@@ -132,7 +132,7 @@ func pasteable(text string) bool {
 
 // question asks "sudo -l" about one command line, or for all that is allowed.
 // Root asks on behalf of the user who is behind sudo.
-func (p Patient) question(ctx context.Context, command ...string) (said string, yes bool) {
+func (p Target) question(ctx context.Context, command ...string) (said string, yes bool) {
 	args := []string{"-n", "-l"}
 	if p.AsRoot {
 		if strings.HasPrefix(p.User.Name, "-") {
@@ -141,7 +141,7 @@ func (p Patient) question(ctx context.Context, command ...string) (said string, 
 		args = append(args, "-U", p.User.Name)
 	}
 	r, err := p.Programs.Run(ctx, sysexec.Command{
-		Path: sudo, Args: append(args, command...), Timeout: askLimit, Patience: 200 * time.Millisecond, NoKill: true,
+		Path: sudo, Args: append(args, command...), Timeout: askLimit, WaitDelay: 200 * time.Millisecond, NoKill: true,
 	})
 	return string(r.Stdout), err == nil && r.Exit == 0
 }

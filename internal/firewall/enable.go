@@ -39,7 +39,7 @@ type EnableOptions struct {
 type Enabled struct {
 	FirewallStatus string `json:"firewall_status"` // as read back
 	Changed        bool   `json:"changed"`
-	// Manager is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall]; absent when
+	// Backend is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall]; absent when
 	// a firewall was on already that none of them has loaded.
 	Manager string `json:"manager,omitempty"`
 	// AllowedPorts are those of remote sessions, which were let in first unless the
@@ -61,7 +61,7 @@ type Enabled struct {
 // An Enabling is a firewall that is about to be switched on, or one that is on.
 type Enabling struct {
 	source  Source
-	manager Manager // nil when a firewall is on that is not sentinel's own
+	manager Backend // nil when a firewall is on that is not sentinel's own
 	before  Status
 	result  Enabled
 	force   bool
@@ -75,7 +75,7 @@ type Enabling struct {
 // is on already is a plan that says so. It fails with FIREWALL_UNAVAILABLE when there is
 // nothing to switch on, and when it could lock the owner out: with UNAVAILABLE because
 // the port of remote sessions is not known, with FIREWALL_FAILED because a rule shuts it.
-func PlanEnable(ctx context.Context, source Source, wall Wall, o EnableOptions) (*Enabling, error) {
+func PlanEnable(ctx context.Context, source Source, wall Manager, o EnableOptions) (*Enabling, error) {
 	facts := source.Firewall(ctx)
 	e := &Enabling{source: source, before: Assess(facts), force: o.Force, app: facts.Application}
 	e.result = Enabled{FirewallStatus: Active}
@@ -86,7 +86,7 @@ func PlanEnable(ctx context.Context, source Source, wall Wall, o EnableOptions) 
 		return nil, fault.New(fault.Unavailable, "Whether a firewall is on cannot be told: "+e.before.Evidence+".").
 			WithFix("Run it as root: sudo sentinel --fix-firewall")
 	}
-	manager, err := wall.Manager(ctx)
+	manager, err := wall.Backend(ctx)
 	if e.before.State == Active {
 		e.alreadyOn(facts, manager)
 		return e, ctx.Err()
@@ -104,7 +104,7 @@ func PlanEnable(ctx context.Context, source Source, wall Wall, o EnableOptions) 
 
 // alreadyOn notes whose firewall it is. Only that of sentinel itself is looked
 // after further: manager, which could be switched on, need not be the one that is.
-func (e *Enabling) alreadyOn(f Facts, manager Manager) {
+func (e *Enabling) alreadyOn(f Facts, manager Backend) {
 	inTable := func(name string) bool {
 		return slices.ContainsFunc(f.Chains, func(c Chain) bool { return c.Table == name && c.Input })
 	}
@@ -124,8 +124,8 @@ func (e *Enabling) alreadyOn(f Facts, manager Manager) {
 }
 
 // survey finds the ports to let in and what becomes unreachable.
-func (e *Enabling) survey(ctx context.Context, wall Wall) error {
-	doors, err := wall.Doors(ctx)
+func (e *Enabling) survey(ctx context.Context, wall Manager) error {
+	doors, err := wall.OpenPorts(ctx)
 	if err := e.ways(&doors, err); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (e *Enabling) admit(rules Rules) error {
 
 // ways makes sure that the ways of remote sessions are known, or that the owner
 // has said that they do not matter.
-func (e *Enabling) ways(doors *Doors, err error) error {
+func (e *Enabling) ways(doors *OpenPorts, err error) error {
 	slices.SortFunc(doors.Remote, Port.Compare)
 	doors.Remote = slices.Compact(doors.Remote)
 	switch {

@@ -23,7 +23,7 @@ type house struct {
 	on        bool
 	facts     Facts // beside the own rules
 	blind     error
-	doors     Doors
+	doors     OpenPorts
 	doorsErr  error
 	none      error // no manager
 	rules     map[Port]Verdict
@@ -48,7 +48,7 @@ func (h *house) Firewall(context.Context) Facts {
 	return f
 }
 
-func (h *house) Manager(context.Context) (Manager, error) {
+func (h *house) Backend(context.Context) (Backend, error) {
 	if h.none != nil {
 		return nil, h.none
 	}
@@ -57,7 +57,7 @@ func (h *house) Manager(context.Context) (Manager, error) {
 
 func (h *house) Name() string { return h.name }
 
-func (h *house) Doors(context.Context) (Doors, error) {
+func (h *house) OpenPorts(context.Context) (OpenPorts, error) {
 	d := h.doors
 	d.Remote = slices.Clone(d.Remote)
 	return d, h.doorsErr
@@ -108,7 +108,7 @@ func tcp(n uint16) Port { return Port{Number: n, Protocol: "tcp"} }
 func newHouse() *house {
 	return &house{
 		name: UFW, lasting: true, rules: map[Port]Verdict{tcp(80): Open, tcp(25): Refused},
-		doors: Doors{
+		doors: OpenPorts{
 			Peers:     []netip.Addr{netip.MustParseAddr("192.0.2.9")},
 			Remote:    []Port{tcp(2222), tcp(22), tcp(2222)},
 			Listeners: []Listener{{tcp(22), "sshd"}, {tcp(8080), "java"}, {tcp(8080), "java"}, {tcp(80), "nginx"}, {Port{5353, "udp"}, "a\x1b[31mb"}, {tcp(25), "exim"}},

@@ -40,16 +40,16 @@ type Host struct {
 	Live bool
 	// Detach takes this process out of the control group of who started it, who
 	// could otherwise stop it while it holds a lock.
-	Detach     func() error
-	Terminator processes.TerminationSource
-	Services   services.Source
-	Wall       firewall.Wall
-	Blocking   Blocking
-	Updates    updates.Source
-	Audit      audit.Source
-	Scan       Scan
-	Names      dnslookup.Names // of dns_lookup
-	Ways       traceroute.Ways // of traceroute
+	Detach          func() error
+	Terminator      processes.TerminationSource
+	Services        services.Source
+	FirewallManager firewall.Manager
+	Blocking        Blocking
+	Updates         updates.Source
+	Audit           audit.Source
+	Scan            Scan
+	DNS             dnslookup.Sources  // of dns_lookup
+	Traceroute      traceroute.Sources // of traceroute
 	// StartID tells the process that has a PID now from all others that had it.
 	StartID func(pid int) (string, error)
 }
@@ -58,8 +58,8 @@ type Host struct {
 type Blocking struct {
 	// Backend finds the packet filter to use, or fails with FIREWALL_UNAVAILABLE.
 	Backend func(ctx context.Context) (blocklist.Backend, error)
-	Around  blocklist.Surroundings
-	Cut     blocklist.Cutter
+	Around  blocklist.HostContext
+	Cut     blocklist.ConnKiller
 	// Baseline puts the rules of the firewall back that sentinel switched on
 	// itself, where it did, and says whether they were missing.
 	Baseline func(ctx context.Context) (restored bool, err error)

@@ -55,7 +55,7 @@ func (j *Journal) appendAlone(ctx context.Context, r Record, limit *Limit) (Head
 func (j *Journal) appendTo(ctx context.Context, s *state, r Record, limit *Limit) (Head, error) {
 	r.Time = j.now().UTC().Truncate(time.Millisecond)
 	if s.behind {
-		if err := j.mendHead(s); err != nil && r.Event == EventIntent {
+		if err := j.repairHead(s); err != nil && r.Event == EventIntent {
 			return Head{}, err
 		}
 	}
@@ -151,10 +151,10 @@ func (s *state) takeBack() error {
 	return errors.Join(s.current.file.Truncate(s.current.size), s.current.file.Sync())
 }
 
-// mendHead writes the head that a crash prevented. It comes before the next
+// repairHead writes the head that a crash prevented. It comes before the next
 // record: a second crash would leave the head two behind, which nobody could tell from
 // one that was replaced.
-func (j *Journal) mendHead(s *state) error {
+func (j *Journal) repairHead(s *state) error {
 	j.removeLeftovers()
 	head, _ := j.headAfter(s, s.last)
 	if err := j.writeHead(head); err != nil {

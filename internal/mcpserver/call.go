@@ -24,17 +24,17 @@ import (
 // name of the client, every rune of it escaped in the longest way.
 const roomForContext = maxCaller*12 + 64
 
-// A bridge turns calls of tools into runs of sentinel.
-type bridge struct {
+// A handler turns calls of tools into runs of sentinel.
+type handler struct {
 	find  locator
-	gate  *gate
+	gate  *sudoRunner
 	limit time.Duration
 	log   *slog.Logger
 }
 
 // handler returns the handler of the tool for op. It never fails: what goes
 // wrong becomes a failed document that the model can read.
-func (b *bridge) handler(op ops.Operation) server.ToolHandlerFunc {
+func (b *handler) handler(op ops.Operation) server.ToolHandlerFunc {
 	return func(ctx context.Context, _ mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
 		began := time.Now()
 		defer func() {
@@ -52,7 +52,7 @@ func (b *bridge) handler(op ops.Operation) server.ToolHandlerFunc {
 	}
 }
 
-func (b *bridge) call(ctx context.Context, op ops.Operation, arguments json.RawMessage) (document, error) {
+func (b *handler) call(ctx context.Context, op ops.Operation, arguments json.RawMessage) (document, error) {
 	if err := ctx.Err(); err != nil {
 		return document{}, b.ended(op, err, "did not begin")
 	}
@@ -81,7 +81,7 @@ func (b *bridge) call(ctx context.Context, op ops.Operation, arguments json.RawM
 }
 
 // explain says in the terms of the contract why a run gave no result.
-func (b *bridge) explain(ctx context.Context, op ops.Operation, err error) error {
+func (b *handler) explain(ctx context.Context, op ops.Operation, err error) error {
 	var known *fault.Error
 	var start *fs.PathError
 	switch {
@@ -102,7 +102,7 @@ func (b *bridge) explain(ctx context.Context, op ops.Operation, err error) error
 }
 
 // ended says why a call is over before it has a result.
-func (b *bridge) ended(op ops.Operation, err error, what string) *fault.Error {
+func (b *handler) ended(op ops.Operation, err error, what string) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", op.Name, what, b.limit))
 	}

@@ -60,10 +60,10 @@ const (
 	printed = `{"success":true,"action":"top_processes","big":12345678901234567890,"ratio":1.10,"text":"a<b&c"}`
 )
 
-func testBridge(runner sysexec.Runner) *bridge {
-	return &bridge{
+func testHandler(runner sysexec.Runner) *handler {
+	return &handler{
 		find:  func() (string, error) { return binary, nil },
-		gate:  newGate(runner, true, func(string) error { return nil }, time.Now, quiet()),
+		gate:  newSudoRunner(runner, true, func(string) error { return nil }, time.Now, quiet()),
 		limit: testLimit,
 		log:   quiet(),
 	}
@@ -86,12 +86,12 @@ type toolResult struct {
 }
 
 // callTool calls get_top_processes through a whole server.
-func callTool(t *testing.T, b *bridge, params string) toolResult {
+func callTool(t *testing.T, b *handler, params string) toolResult {
 	t.Helper()
 	s := newServer(ops.All(), b.handler)
 	var out bytes.Buffer
 	line := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
-	if err := newLink(s, &out, testLimit, quiet()).serve(t.Context(), strings.NewReader(line)); err != nil {
+	if err := newTransport(s, &out, testLimit, quiet()).serve(t.Context(), strings.NewReader(line)); err != nil {
 		t.Fatal(err)
 	}
 	var answer struct {
@@ -104,7 +104,7 @@ func callTool(t *testing.T, b *bridge, params string) toolResult {
 	return answer.Result
 }
 
-func callWith(t *testing.T, b *bridge, arguments string) toolResult {
+func callWith(t *testing.T, b *handler, arguments string) toolResult {
 	t.Helper()
 	return callTool(t, b, `{"name":"get_top_processes","arguments":`+arguments+`}`)
 }
@@ -151,7 +151,7 @@ func TestDocumentPassesUnchanged(t *testing.T) {
 			if name == "failure, exit 1" {
 				runner = ending(sysexec.Result{Stdout: []byte(stdout), Exit: 1}, nil)
 			}
-			r := callWith(t, testBridge(runner), `{}`)
+			r := callWith(t, testHandler(runner), `{}`)
 			if diff := cmp.Diff(strings.TrimSpace(stdout), compact(t, r.StructuredContent)); diff != "" {
 				t.Errorf("structured content (-want +got):\n%s", diff)
 			}
@@ -167,7 +167,7 @@ func TestDocumentPassesUnchanged(t *testing.T) {
 
 func TestRunIsOneLiteralCommandWithArgumentsOnStdin(t *testing.T) {
 	runner := printing(printed)
-	callWith(t, testBridge(runner), `{"sort":"memory","count":5.0}`)
+	callWith(t, testHandler(runner), `{"sort":"memory","count":5.0}`)
 	if diff := cmp.Diff([]string{binary + " --request get_top_processes"}, runner.argv()); diff != "" {
 		t.Errorf("command (-want +got):\n%s", diff)
 	}
@@ -185,7 +185,7 @@ func TestCallWithoutArgumentsRuns(t *testing.T) {
 		`{"name":"get_top_processes"}`, `{"name":"get_top_processes","arguments":null}`, `{"name":"get_top_processes","arguments":{}}`,
 	} {
 		runner := printing(printed)
-		if r := callTool(t, testBridge(runner), params); r.IsError {
+		if r := callTool(t, testHandler(runner), params); r.IsError {
 			t.Errorf("%s: %s", params, r.StructuredContent)
 		}
 		if got := string(runner.seen[0].Stdin); got != `{"_context":{"caller":"unnamed client"}}` {
@@ -223,7 +223,7 @@ func TestWrongArgumentsAreRefusedWithASentenceAndRunNothing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runner := printing(printed)
-			d := failure(t, callWith(t, testBridge(runner), test.arguments))
+			d := failure(t, callWith(t, testHandler(runner), test.arguments))
 			if d.ErrorCode != fault.InvalidArgument || !strings.Contains(d.Error, test.sentence) {
 				t.Errorf("%s: %q, want INVALID_ARGUMENT with %q", d.ErrorCode, d.Error, test.sentence)
 			}
@@ -262,7 +262,7 @@ func TestOutputThatIsNoDocumentIsBadOutput(t *testing.T) {
 		{"success, then a failure", sysexec.Result{Stdout: []byte(`{"success":true,"action":"top_processes"}`), Exit: 1}, "reported a success and then failed (exit status 1)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := failure(t, callWith(t, testBridge(ending(test.result, nil)), `{}`))
+			d := failure(t, callWith(t, testHandler(ending(test.result, nil)), `{}`))
 			if d.ErrorCode != fault.BadOutput || !strings.Contains(d.Error, test.sentence) {
 				t.Errorf("%s: %q, want BAD_OUTPUT with %q", d.ErrorCode, d.Error, test.sentence)
 			}
@@ -282,7 +282,7 @@ func TestRunThatFailsHasItsCode(t *testing.T) {
 		{"left something behind", errors.New("run: WaitDelay expired"), fault.BadOutput},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := failure(t, callWith(t, testBridge(ending(sysexec.Result{}, test.err)), `{}`))
+			d := failure(t, callWith(t, testHandler(ending(sysexec.Result{}, test.err)), `{}`))
 			if d.ErrorCode != test.want {
 				t.Errorf("%s (%s), want %s", d.ErrorCode, d.Error, test.want)
 			}
@@ -291,7 +291,7 @@ func TestRunThatFailsHasItsCode(t *testing.T) {
 }
 
 func TestMissingBinaryIsSaidInEveryCall(t *testing.T) {
-	b := testBridge(printing(printed))
+	b := testHandler(printing(printed))
 	b.find = locate(t.TempDir() + "/sentinel")
 	d := failure(t, callWith(t, b, `{}`))
 	if d.ErrorCode != fault.SentinelNotFound || !strings.Contains(d.Fix, "--sentinel") {
@@ -300,7 +300,7 @@ func TestMissingBinaryIsSaidInEveryCall(t *testing.T) {
 }
 
 func TestEndOfContextIsCancelledOrTimeout(t *testing.T) {
-	b := testBridge(&fakeRunner{do: func(ctx context.Context, _ sysexec.Command) (sysexec.Result, error) {
+	b := testHandler(&fakeRunner{do: func(ctx context.Context, _ sysexec.Command) (sysexec.Result, error) {
 		<-ctx.Done()
 		return sysexec.Result{}, ctx.Err()
 	}})
@@ -361,7 +361,7 @@ func TestDocumentOfACancelledProgramIsTheAnswer(t *testing.T) {
 				return test.said, fmt.Errorf("run: %w", ctx.Err())
 			}}
 			ctx = context.WithValue(ctx, argumentsKey{}, json.RawMessage(`{"pid":4242}`))
-			r, err := testBridge(runner).handler(kill)(ctx, mcp.CallToolRequest{})
+			r, err := testHandler(runner).handler(kill)(ctx, mcp.CallToolRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,7 +377,7 @@ func TestDocumentOfACancelledProgramIsTheAnswer(t *testing.T) {
 }
 
 func TestPanicBecomesAFixedSentence(t *testing.T) {
-	b := testBridge(&fakeRunner{do: func(context.Context, sysexec.Command) (sysexec.Result, error) { panic("secret") }})
+	b := testHandler(&fakeRunner{do: func(context.Context, sysexec.Command) (sysexec.Result, error) { panic("secret") }})
 	d := failure(t, callWith(t, b, `{}`))
 	if d.ErrorCode != fault.Internal || strings.Contains(d.Error, "secret") {
 		t.Errorf("%s: %q", d.ErrorCode, d.Error)
@@ -397,9 +397,9 @@ func TestCallerIsWhoTheClientSaysItIs(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runner := printing(printed)
-			s := newServer(ops.All(), testBridge(runner).handler)
+			s := newServer(ops.All(), testHandler(runner).handler)
 			in := strings.ReplaceAll(test.in, `"arguments":{"name":""}`, `"arguments":{}`)
-			if err := newLink(s, new(bytes.Buffer), testLimit, quiet()).serve(t.Context(), strings.NewReader(in)); err != nil {
+			if err := newTransport(s, new(bytes.Buffer), testLimit, quiet()).serve(t.Context(), strings.NewReader(in)); err != nil {
 				t.Fatal(err)
 			}
 			if len(runner.seen) != 1 {

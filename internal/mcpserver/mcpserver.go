@@ -8,7 +8,7 @@
 // sudo where root sees more and the host allows it, and what sentinel prints becomes the
 // answer unchanged. A failure is a failed document too, in sentinel's words or,
 // when sentinel did not come to speak, in the same form. The protocol is mcp-go's; how
-// lines reach it and answers leave it is this package's own, see [link].
+// lines reach it and answers leave it is this package's own, see [transport].
 package mcpserver
 
 import (
@@ -51,15 +51,15 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
 	running := &programs{runner: sysexec.Host{}}
-	b := &bridge{
+	b := &handler{
 		find:  locate(o.sentinel),
-		gate:  newGate(running, os.Geteuid() == 0, trust.RootOnly.File, time.Now, log),
+		gate:  newSudoRunner(running, os.Geteuid() == 0, trust.RootOnly.File, time.Now, log),
 		limit: o.timeout,
 		log:   log,
 	}
 	s := newServer(selected(table, o), b.handler)
-	result := status(newLink(s, stdout, o.timeout, log).serve(ctx, stdin), log)
-	running.finish(sysexec.DefaultPatience, log)
+	result := status(newTransport(s, stdout, o.timeout, log).serve(ctx, stdin), log)
+	running.finish(sysexec.DefaultWaitDelay, log)
 	return result
 }
 

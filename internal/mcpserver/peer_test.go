@@ -89,7 +89,7 @@ func connectTo(t *testing.T, s *server.MCPServer) *peer {
 	outR, outW := io.Pipe()
 	p := &peer{t: t, in: inW, out: bufio.NewReader(outR), served: make(chan error, 1), cancel: cancel}
 	go func() {
-		p.served <- newLink(s, outW, testLimit, quiet()).serve(ctx, inR)
+		p.served <- newTransport(s, outW, testLimit, quiet()).serve(ctx, inR)
 		outW.Close()
 	}()
 	t.Cleanup(func() {

@@ -15,7 +15,7 @@ import (
 // holdLimit is how long a program that outlives its call keeps the call's
 // slot. By then it was sent SIGKILL; what lives on is stuck in the kernel or was spared, and
 // four of those must not stop the server for good.
-const holdLimit = sysexec.DefaultPatience
+const holdLimit = sysexec.DefaultWaitDelay
 
 // programs runs programs and knows which of them are not gone yet. A call that
 // is cancelled is answered while its program still ends; the program keeps the slot of

@@ -51,7 +51,7 @@ type tracker struct {
 
 // track puts a tracker into ctx when the call raw asks for one with a progress
 // token, which is a text or a whole number (MCP, "Progress").
-func (l *link) track(ctx context.Context, raw json.RawMessage) context.Context {
+func (l *transport) track(ctx context.Context, raw json.RawMessage) context.Context {
 	var call struct {
 		Params struct {
 			Meta map[string]json.RawMessage `json:"_meta"`

@@ -56,7 +56,7 @@ func (s *talker) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, er
 
 func connectScanner(t *testing.T, s *talker) *peer {
 	t.Helper()
-	return connectTo(t, newServer(ops.All(), testBridge(s).handler))
+	return connectTo(t, newServer(ops.All(), testHandler(s).handler))
 }
 
 // scan is a call of scan_ports with id 1 and what stands in its _meta.
@@ -232,7 +232,7 @@ func TestCallsSideBySideHaveTheirOwnTokens(t *testing.T) {
 
 func TestProgressIsNoReasonForAFailure(t *testing.T) {
 	r := sysexec.Result{Stderr: []byte("progress 1\nprogress 2\npanic: boom\nprogress 3\n"), Exit: 2}
-	d := failure(t, callWith(t, testBridge(ending(r, nil)), `{}`))
+	d := failure(t, callWith(t, testHandler(ending(r, nil)), `{}`))
 	if d.ErrorCode != fault.BadOutput || !strings.HasSuffix(d.Error, "(exit status 2). It said: panic: boom") {
 		t.Errorf("%s: %q", d.ErrorCode, d.Error)
 	}

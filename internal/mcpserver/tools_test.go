@@ -22,9 +22,9 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func listed(t *testing.T) []map[string]json.RawMessage {
 	t.Helper()
 	var out bytes.Buffer
-	s := newServer(ops.All(), testBridge(printing("{}")).handler)
+	s := newServer(ops.All(), testHandler(printing("{}")).handler)
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	if err := newLink(s, &out, testLimit, quiet()).serve(t.Context(), in); err != nil {
+	if err := newTransport(s, &out, testLimit, quiet()).serve(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	var answer struct {

@@ -18,7 +18,7 @@ import (
 
 // explainUnknown puts a sentence that a model can act on in the place of what
 // mcp-go says about a tool that it does not have.
-func (l *link) explainUnknown(m message, answer mcp.JSONRPCMessage) mcp.JSONRPCMessage {
+func (l *transport) explainUnknown(m message, answer mcp.JSONRPCMessage) mcp.JSONRPCMessage {
 	e, ok := answer.(mcp.JSONRPCError)
 	if !ok || m.method != string(mcp.MethodToolsCall) || !strings.HasSuffix(e.Error.Message, server.ErrToolNotFound.Error()) {
 		return answer

@@ -76,7 +76,7 @@ func oneshotIsDone(u Unit) bool {
 func (r *Restart) jobFailed(ctx context.Context, result string) error {
 	switch result {
 	case "dependency":
-		return r.failed("was not started: what it needs could not be started"+r.guilty(ctx), "")
+		return r.failed("was not started: what it needs could not be started"+r.failedDependency(ctx), "")
 	case "timeout":
 		return r.failed("was not restarted: its job ran out of time", "")
 	case "canceled":
@@ -87,8 +87,8 @@ func (r *Restart) jobFailed(ctx context.Context, result string) error {
 	return r.failed("was not restarted: its job ended with "+shown(result), "")
 }
 
-// guilty names what failed of the units that the service needs.
-func (r *Restart) guilty(ctx context.Context) string {
+// failedDependency names what failed of the units that the service needs.
+func (r *Restart) failedDependency(ctx context.Context) string {
 	var names []string
 	for _, name := range r.unit.Starts[:min(len(r.unit.Starts), maxReach)] {
 		if u, err := r.manager.Unit(ctx, name); err == nil && u.Active == "failed" {

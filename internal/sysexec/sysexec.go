@@ -26,10 +26,10 @@ const DefaultMaxOutput = 4 << 20
 // killed, and how long something it left behind may keep its output open.
 const grace = 5 * time.Second
 
-// DefaultPatience is how long Run waits for a program to end once its context
+// DefaultWaitDelay is how long Run waits for a program to end once its context
 // has ended. It is a little longer than the time until SIGKILL, so that only what not
 // even SIGKILL ends is given up: a process stuck in the kernel on dead storage.
-const DefaultPatience = grace + time.Second
+const DefaultWaitDelay = grace + time.Second
 
 // environment is what every program gets. A fixed locale keeps outputs
 // parseable, and a fixed time zone (the form that tzset(3) needs no file for) makes
@@ -55,7 +55,7 @@ type Command struct {
 	// Patience is how long Run goes on waiting for the program once the
 	// context has ended; 0 means DefaultPatience. What happens to the program does
 	// not depend on it.
-	Patience time.Duration
+	WaitDelay time.Duration
 	// NoKill spares the program SIGKILL: it is asked to end and then left. sudo
 	// relays SIGTERM to its child; killed, it would leave the child running as root.
 	NoKill bool
@@ -111,7 +111,7 @@ func (Host) Run(ctx context.Context, c Command) (Result, error) {
 	case <-p.ended:
 		return p.result()
 	case <-ctx.Done():
-		p.stop(c.Patience, c.NoKill)
+		p.stop(c.WaitDelay, c.NoKill)
 		return p.lastWords(), fmt.Errorf("run %s: %w", c.Path, ctx.Err())
 	}
 }
@@ -141,7 +141,7 @@ func launch(ctx context.Context, c Command) (*process, context.Context, context.
 type process struct {
 	cmd       *exec.Cmd
 	out, errs *capped
-	told      *told // stderr, when somebody listens
+	told      *lineWriter // stderr, when somebody listens
 	ended     chan struct{}
 	err       error // of Wait
 	onEnd     func()
@@ -176,7 +176,7 @@ func start(ctx context.Context, c Command) (*process, error) {
 // listen has tell called with the lines of stderr, until deafen.
 func (p *process) listen(tell func(line string)) {
 	if tell != nil {
-		p.told = newTold(p.errs, tell)
+		p.told = newLineWriter(p.errs, tell)
 		p.cmd.Stderr = p.told
 	}
 }
@@ -218,7 +218,7 @@ func (p *process) stop(patience time.Duration, noKill bool) {
 		go p.insist()
 	}
 	if patience <= 0 {
-		patience = DefaultPatience
+		patience = DefaultWaitDelay
 	}
 	enough := time.NewTimer(patience)
 	defer enough.Stop()

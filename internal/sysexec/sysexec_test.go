@@ -215,7 +215,7 @@ func TestCancelEndsGrandchildren(t *testing.T) {
 func TestCancelReturnsWhenPatienceIsOver(t *testing.T) {
 	ready := fifo(t)
 	c := script(`trap '' TERM; echo $$ >` + ready + `; while :; do sleep 1; done`)
-	c.Patience = 10 * time.Millisecond
+	c.WaitDelay = 10 * time.Millisecond
 	stop := background(t, c)
 	pid, err := strconv.Atoi(heard(t, ready))
 	if err != nil {
@@ -245,8 +245,8 @@ func TestProgramThatIgnoresTermIsKilled(t *testing.T) {
 	stop := background(t, script(`trap '' TERM; echo up >`+ready+`; while :; do sleep 1; done`))
 	heard(t, ready)
 	took, err := stop()
-	if !errors.Is(err, context.Canceled) || took < grace || took >= DefaultPatience {
-		t.Errorf("error %v after %v, want Canceled between %v and %v", err, took, grace, DefaultPatience)
+	if !errors.Is(err, context.Canceled) || took < grace || took >= DefaultWaitDelay {
+		t.Errorf("error %v after %v, want Canceled between %v and %v", err, took, grace, DefaultWaitDelay)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestEndIsReportedWhenTheProgramIsGone(t *testing.T) {
 	ready := fifo(t)
 	gone := make(chan struct{})
 	c := script(`trap '' TERM; echo $$ >` + ready + `; while :; do sleep 1; done`)
-	c.Patience, c.OnEnd = 10*time.Millisecond, func() { close(gone) }
+	c.WaitDelay, c.OnEnd = 10*time.Millisecond, func() { close(gone) }
 	stop := background(t, c)
 	pid, err := strconv.Atoi(heard(t, ready))
 	if err != nil {
@@ -328,8 +328,8 @@ func TestProgramThatIsSparedOutlivesItsGrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	took, err := stop()
-	if !errors.Is(err, context.Canceled) || took < DefaultPatience {
-		t.Errorf("error %v after %v, want Canceled after %v", err, took, DefaultPatience)
+	if !errors.Is(err, context.Canceled) || took < DefaultWaitDelay {
+		t.Errorf("error %v after %v, want Canceled after %v", err, took, DefaultWaitDelay)
 	}
 	if err := syscall.Kill(pid, 0); err != nil {
 		t.Errorf("the program was killed (%v)", err)

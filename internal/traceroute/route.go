@@ -92,8 +92,8 @@ type Namer interface {
 	LookupAddr(ctx context.Context, address string) ([]string, error)
 }
 
-// Ways are where routes are followed.
-type Ways struct {
+// Sources are where routes are followed.
+type Sources struct {
 	Resolver target.Resolver
 	Prober   Prober
 	Tracer   Tracer // does what Prober is for, where it is set
@@ -103,7 +103,7 @@ type Ways struct {
 // Trace follows the way to a host: with one packet for each hop until the target
 // answers, and then with the others for every hop at once. Out of time, it answers with what
 // it has.
-func Trace(ctx context.Context, w Ways, to target.Host) (Route, error) {
+func Trace(ctx context.Context, w Sources, to target.Host) (Route, error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, routeLimit)
 	defer cancel()

@@ -73,7 +73,7 @@ func TestAWayIsFollowedToTheTarget(t *testing.T) {
 		p := &path{length: 5, silent: []int{2}}
 		names := namer{"192.0.2.1": "gateway.example.", "192.0.2.3": "evil\x1b[2J.example.", "192.0.2.4": "stuck"}
 		start := time.Now()
-		got, err := Trace(t.Context(), Ways{Prober: p, Names: names}, far())
+		got, err := Trace(t.Context(), Sources{Prober: p, Names: names}, far())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestWaysThatEndEarly(t *testing.T) {
 			{&path{length: 99, silent: []int{29, 30}}, 28, "", "nothing answered beyond hop 28 of 30 that were looked at; the target or a firewall may not answer UDP"},
 		} {
 			start := time.Now()
-			got, err := Trace(t.Context(), Ways{Prober: c.path}, far())
+			got, err := Trace(t.Context(), Sources{Prober: c.path}, far())
 			if err != nil || got.Reached || len(got.Hops) != c.hops || got.Unavailable[0].Reason != c.reason || time.Since(start) > routeLimit {
 				t.Errorf("%+v, %v after %v", got, err, time.Since(start))
 			}
@@ -129,7 +129,7 @@ func TestRoutesThatCannotBeFollowed(t *testing.T) {
 		{fmt.Errorf("%w (unreachable)", ErrNoRoute), "This machine knows no route to 198.51.100.7."},
 		{errors.New("operation not permitted"), "No packet could be sent to 198.51.100.7: operation not permitted"},
 	} {
-		_, err := Trace(t.Context(), Ways{Prober: &path{err: c.err}}, far())
+		_, err := Trace(t.Context(), Sources{Prober: &path{err: c.err}}, far())
 		if known := fault.From(err); known.Code != fault.Unavailable || known.Message != c.message {
 			t.Errorf("%+v", known)
 		}
@@ -137,7 +137,7 @@ func TestRoutesThatCannotBeFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := Trace(ctx, Ways{Prober: &path{}}, far()); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := Trace(ctx, Sources{Prober: &path{}}, far()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	})

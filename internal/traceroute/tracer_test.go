@@ -44,7 +44,7 @@ func walk(t *testing.T, w walker) (Route, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Trace(t.Context(), Ways{Tracer: w}, host)
+	return Trace(t.Context(), Sources{Tracer: w}, host)
 }
 
 func TestWayOfATracer(t *testing.T) {

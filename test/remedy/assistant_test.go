@@ -87,11 +87,11 @@ func first(d assistant.Document, list string) assistant.Document {
 func restores(t *testing.T, s *assistant.Session) {
 	s.Call("", "block_ip_address", map[string]any{"ip": peer})
 	do(t, "nft", "flush", "ruleset")
-	if d := s.Call("", "list_blocked_ips", map[string]any{}); d["in_step"] != false || first(d, "entries")["in_kernel"] != false {
+	if d := s.Call("", "list_blocked_ips", map[string]any{}); d["in_sync"] != false || first(d, "entries")["in_kernel"] != false {
 		t.Errorf("the flush is not noticed: %v", d)
 	}
 	do(t, "systemctl", "start", "sentinel-restore.service")
-	if d := s.Call("", "list_blocked_ips", map[string]any{}); d["in_step"] != true || first(d, "entries")["in_kernel"] != true {
+	if d := s.Call("", "list_blocked_ips", map[string]any{}); d["in_sync"] != true || first(d, "entries")["in_kernel"] != true {
 		t.Errorf("the block is not back: %v", d)
 	}
 	before := history(t)["seq"]

@@ -62,12 +62,12 @@ func succeed(t *testing.T, sentinel string, args ...string) assistant.Document {
 	return d
 }
 
-// inStep checks that list and packet filter agree and that every address is
+// inSync checks that list and packet filter agree and that every address is
 // dropped, and that the journal is whole.
-func inStep(t *testing.T, sentinel string, addresses map[string]bool) {
+func inSync(t *testing.T, sentinel string, addresses map[string]bool) {
 	t.Helper()
 	d := succeed(t, sentinel, "--list-blocked", "--limit", "all")
-	if d["in_step"] != true {
+	if d["in_sync"] != true {
 		t.Fatalf("list and packet filter differ: %v", d["drift"])
 	}
 	dropped := map[string]bool{}
@@ -116,7 +116,7 @@ func TestBlocksKilledAtRandomMomentsLoseNothing(t *testing.T) {
 		}
 		if i%100 == 99 {
 			succeed(t, sentinel, "--restore-blocklist")
-			inStep(t, sentinel, answered)
+			inSync(t, sentinel, answered)
 		}
 	}
 	t.Logf("%d of %d runs were killed", killed, rounds)
@@ -156,7 +156,7 @@ func TestTwoHundredBlocksAtOnceAllHold(t *testing.T) {
 		}
 		blocked[fmt.Sprintf("203.0.113.%d", i+1)] = true
 	}
-	inStep(t, sentinel, blocked)
+	inSync(t, sentinel, blocked)
 	h := succeed(t, sentinel, "--history", "--last", "500")
 	if h["total"] != 200.0 {
 		t.Errorf("the journal has %v changes", h["total"])
@@ -189,16 +189,16 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 	if err := victim.Process.Kill(); err != nil {
 		t.Errorf("the process is gone: %v", err)
 	}
-	inStepOnly(t, sentinel, "203.0.113.7")
+	inSyncOnly(t, sentinel, "203.0.113.7")
 	if d := succeed(t, sentinel, "--unblock-ip", "203.0.113.7", "--force"); !strings.Contains(fmt.Sprint(d["unavailable"]), "nothing was recorded") {
 		t.Errorf("a forced unblock does not say that it has no record: %v", d)
 	}
-	inStepOnly(t, sentinel)
+	inSyncOnly(t, sentinel)
 	if err := os.Remove("/var/log/filler"); err != nil {
 		t.Fatal(err)
 	}
 	succeed(t, sentinel, "--block-ip", "203.0.113.8")
-	inStep(t, sentinel, map[string]bool{"203.0.113.8": true})
+	inSync(t, sentinel, map[string]bool{"203.0.113.8": true})
 }
 
 // Where anybody could put another journal in the place of this one, nothing is
@@ -222,12 +222,12 @@ func TestAJournalThatOthersCouldReplaceIsNotUsed(t *testing.T) {
 	succeed(t, sentinel, "--block-ip", "203.0.113.7")
 }
 
-// inStepOnly checks that exactly these addresses are dropped.
-func inStepOnly(t *testing.T, sentinel string, addresses ...string) {
+// inSyncOnly checks that exactly these addresses are dropped.
+func inSyncOnly(t *testing.T, sentinel string, addresses ...string) {
 	t.Helper()
 	d := succeed(t, sentinel, "--list-blocked")
-	if d["in_step"] != true || fmt.Sprint(d["ips"]) != fmt.Sprint(addresses) {
-		t.Errorf("dropped are %v, want %v (in step: %v)", d["ips"], addresses, d["in_step"])
+	if d["in_sync"] != true || fmt.Sprint(d["ips"]) != fmt.Sprint(addresses) {
+		t.Errorf("dropped are %v, want %v (in step: %v)", d["ips"], addresses, d["in_sync"])
 	}
 }
 
@@ -265,5 +265,5 @@ func TestAnInterruptedBlockIsWholeOrHasNotHappened(t *testing.T) {
 			t.Errorf("%s was said to be cancelled and is blocked", a)
 		}
 	}
-	inStep(t, sentinel, answered)
+	inSync(t, sentinel, answered)
 }

@@ -35,9 +35,9 @@ type Subject struct {
 	// lets packets through before them. Kept says that the addresses survive a flush.
 	Flush, Overtake func(t *testing.T)
 	Kept            bool
-	// Mend undoes either where the backend must not do that itself: then Add fails
+	// Repair undoes either where the backend must not do that itself: then Add fails
 	// with FIREWALL_UNAVAILABLE before. nil says that Add mends all.
-	Mend func(t *testing.T)
+	Repair func(t *testing.T)
 }
 
 // Contract is what every blocklist.Backend promises.
@@ -216,7 +216,7 @@ func testFlush(t *testing.T, s Subject) {
 	}
 	Loaded(t, b, false, kept...)
 	s.open(t)
-	s.mend(t)
+	s.repair(t)
 	Add(t, b, 0, s.Peers...)
 	Loaded(t, b, true, s.Peers...)
 	s.shut(t)
@@ -227,22 +227,22 @@ func testOvertaken(t *testing.T, s Subject) {
 	Add(t, b, 0, s.Peers...)
 	s.Overtake(t)
 	Loaded(t, b, false, s.Peers...)
-	s.mend(t)
+	s.repair(t)
 	Add(t, b, 0, Numbered(4, 1)...)
 	Loaded(t, b, true, append(Numbered(4, 1), s.Peers...)...)
 	s.shut(t)
 }
 
-// mend checks that a backend which must not mend what others changed says so,
+// repair checks that a backend which must not mend what others changed says so,
 // and then does it in its place.
-func (s Subject) mend(t *testing.T) {
+func (s Subject) repair(t *testing.T) {
 	t.Helper()
-	if s.Mend == nil {
+	if s.Repair == nil {
 		return
 	}
 	err := s.Backend.Add(t.Context(), Blocks(0, s.Peers...))
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.NoFirewall || f.Fix == "" {
 		t.Errorf("Add where nothing can be in force: %v", err)
 	}
-	s.Mend(t)
+	s.Repair(t)
 }

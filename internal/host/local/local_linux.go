@@ -38,7 +38,7 @@ func Open(root string) (*host.Host, error) {
 	table := processes.New(root)
 	runner := sysexec.Host{}
 	rules := linuxfirewall.NewSource(root, runner)
-	front := linuxfirewall.New(runner)
+	front := linuxfirewall.NewManager(runner)
 	pending := updates.NewUpdates(root, runner)
 	resolver := &net.Resolver{PreferGo: true}
 	return &host.Host{
@@ -51,23 +51,23 @@ func Open(root string) (*host.Host, error) {
 		Firewall:  rules,
 		Assets:    assets.New(root),
 
-		Live:       root == "/",
-		Detach:     func() error { return cgroup.Leave(root) },
-		Terminator: processes.NewTerminator(root),
-		Services:   services.NewServices(root, runner),
-		Wall:       front,
-		Updates:    pending,
-		Audit:      posture(root, runner, rules, pending),
+		Live:            root == "/",
+		Detach:          func() error { return cgroup.Leave(root) },
+		Terminator:      processes.NewTerminator(root),
+		Services:        services.NewServices(root, runner),
+		FirewallManager: front,
+		Updates:         pending,
+		Audit:           posture(root, runner, rules, pending),
 		Scan: host.Scan{
 			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: linuxscan.NewConnect(root)},
 			Nmap:    nmapscan.New(runner),
 		},
-		Names: dnslookup.Names{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}},
-		Ways:  traceroute.Ways{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver},
+		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}},
+		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver},
 		Blocking: host.Blocking{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.Choose(ctx, runner) },
-			Around:          linuxblocklist.NewSurroundings(root),
-			Cut:             linuxblocklist.Cutter{},
+			Around:          linuxblocklist.NewHostContext(root),
+			Cut:             linuxblocklist.ConnKiller{},
 			Baseline:        func(ctx context.Context) (bool, error) { return front.Restore(ctx, rules) },
 			BaselineMissing: func(ctx context.Context) (bool, error) { return front.Missing(ctx, rules) },
 		},

@@ -78,16 +78,16 @@ func Open(s System) *host.Host {
 		Services: services.Services{
 			Root: s.Root, Runner: s.Runner, EUID: s.EUID, PID: s.PID, Asker: services.Asker(s.EUID, s.Getenv), Now: s.Now,
 		},
-		Wall:    front,
-		Updates: pending,
-		Audit:   posture(s, sockets, pending),
+		FirewallManager: front,
+		Updates:         pending,
+		Audit:           posture(s, sockets, pending),
 		Scan: host.Scan{
 			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connect.New()},
 			Nmap:    nmapscan.New(s.Runner),
 		},
-		Names:    dnslookup.Names{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}},
-		Ways:     traceroute.Ways{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver},
-		Blocking: packetFilter(s),
+		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}},
+		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver},
+		Blocking:   packetFilter(s),
 	}
 }
 
@@ -98,8 +98,8 @@ func packetFilter(s System) host.Blocking {
 	nothing := func(context.Context) (bool, error) { return false, nil }
 	return host.Blocking{
 		Backend:         func(ctx context.Context) (blocklist.Backend, error) { return macblocklist.Choose(ctx, parts) },
-		Around:          macblocklist.NewSurroundings(s.Runner, s.EUID),
-		Cut:             macblocklist.Cutter{Tool: pfctl.New(s.Runner)},
+		Around:          macblocklist.NewHostContext(s.Runner, s.EUID),
+		Cut:             macblocklist.ConnKiller{Tool: pfctl.New(s.Runner)},
 		Baseline:        nothing,
 		BaselineMissing: nothing,
 	}

@@ -10,17 +10,17 @@ import (
 	"sentinel/platform/darwin/pfctl"
 )
 
-// A Cutter makes pf forget the connections with an address. pf compares the
+// A ConnKiller makes pf forget the connections with an address. pf compares the
 // packets of a connection that it knows with no rule, so that a block would not end it.
 //
 // macOS has no means to close the sockets of other programs: these wait, cut off, until
 // their own time limits. A connection that pf never knew of, as with the stock rules,
 // which pass without keeping state, is cut off by the block alone and not counted.
-type Cutter struct{ Tool pfctl.Tool }
+type ConnKiller struct{ Tool pfctl.Tool }
 
-var _ blocklist.Cutter = Cutter{}
+var _ blocklist.ConnKiller = ConnKiller{}
 
-// Cut implements [blocklist.Cutter]. The count is of connections that pf knew.
-func (c Cutter) Cut(ctx context.Context, address netip.Addr) (int, error) {
+// Cut implements [blocklist.ConnKiller]. The count is of connections that pf knew.
+func (c ConnKiller) Cut(ctx context.Context, address netip.Addr) (int, error) {
 	return c.Tool.Kill(ctx, address)
 }

@@ -38,7 +38,7 @@ func newList(t *testing.T, f *fakePF) *blocklist.List {
 	backend := func(ctx context.Context) (blocklist.Backend, error) {
 		return Choose(ctx, Parts{Runner: w, StateDir: dir})
 	}
-	return blocklist.New(filepath.Join(dir, "blocklist.json"), backend, NewSurroundings(w, 0), Cutter{pfctl.New(w)}, nil)
+	return blocklist.New(filepath.Join(dir, "blocklist.json"), backend, NewHostContext(w, 0), ConnKiller{pfctl.New(w)}, nil)
 }
 
 func block(t *testing.T, l *blocklist.List, address string, ttl time.Duration) (blocklist.Blocked, error) {
@@ -72,7 +72,7 @@ func TestTheLifeOfABlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	listing, err := l.Read(t.Context(), 0, 0)
-	if err != nil || listing.IPsTotal != 2 || listing.InStep == nil || !*listing.InStep || *listing.KernelEndsBlocks {
+	if err != nil || listing.IPsTotal != 2 || listing.InSync == nil || !*listing.InSync || *listing.KernelEndsBlocks {
 		t.Errorf("%+v, %v", listing, err)
 	}
 
@@ -81,7 +81,7 @@ func TestTheLifeOfABlock(t *testing.T) {
 		f.both(t, p, true)
 	}
 	listing, err = l.Read(t.Context(), 0, 0)
-	if err != nil || *listing.InStep || listing.Drift.MissingTotal != 2 || listing.Drift.RulesInPlace {
+	if err != nil || *listing.InSync || listing.Drift.MissingTotal != 2 || listing.Drift.RulesInPlace {
 		t.Errorf("after a reboot: %+v, %v", listing, err)
 	}
 	restored, err := l.Restore(t.Context())
@@ -109,7 +109,7 @@ func TestTheLifeOfABlock(t *testing.T) {
 		t.Errorf("on %v, references %v, %v", f.on, f.refs, f.untouched())
 	}
 	listing, err = l.Read(t.Context(), 0, 0)
-	if err != nil || listing.IPsTotal != 0 || !*listing.InStep || len(listing.Warnings) != 0 {
+	if err != nil || listing.IPsTotal != 0 || !*listing.InSync || len(listing.Warnings) != 0 {
 		t.Errorf("%+v, %v", listing, err)
 	}
 	if pending, err := l.Pending(t.Context()); err != nil || !pending.Idle() {

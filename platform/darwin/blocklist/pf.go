@@ -57,8 +57,8 @@ type PF struct {
 }
 
 var (
-	_ blocklist.Backend = (*PF)(nil)
-	_ blocklist.Prover  = (*PF)(nil)
+	_ blocklist.Backend     = (*PF)(nil)
+	_ blocklist.Preflighter = (*PF)(nil)
 )
 
 // Choose returns the backend. Without pfctl the error is FIREWALL_UNAVAILABLE.
@@ -86,7 +86,7 @@ func (*PF) Abilities() blocklist.Abilities {
 	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}}
 }
 
-// Ready implements [blocklist.Prover].
+// Ready implements [blocklist.Preflighter].
 func (p *PF) Ready(ctx context.Context) error {
 	why, err := p.bypass(ctx)
 	if err != nil {
@@ -139,11 +139,11 @@ func (p *PF) prepare(ctx context.Context) error {
 		return fault.New(fault.FirewallFailed, "pf was switched on and is off.").
 			WithFix("Another program may switch it off. Look at: sudo pfctl -s References")
 	}
-	return p.mend(ctx)
+	return p.repair(ctx)
 }
 
-// mend loads the own rules where they are missing or changed.
-func (p *PF) mend(ctx context.Context) error {
+// repair loads the own rules where they are missing or changed.
+func (p *PF) repair(ctx context.Context) error {
 	rules, err := p.tool.Rules(ctx, anchor)
 	if err != nil {
 		return p.failure("pf could not be read", err)

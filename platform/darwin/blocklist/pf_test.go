@@ -74,7 +74,7 @@ func subject(b blocklist.Backend, f *fakePF) blocklisttest.Subject {
 		Overtake: func(*testing.T) {
 			f.rules = slices.Insert(slices.Clone(stock), 1, "pass quick all flags S/SA keep state")
 		},
-		Mend: func(*testing.T) { f.rules = slices.Clone(stock) },
+		Repair: func(*testing.T) { f.rules = slices.Clone(stock) },
 	}
 }
 
@@ -557,7 +557,7 @@ func TestCut(t *testing.T) {
 	f := newFakePF(t)
 	f.on = true
 	f.states = []fakeState{{peers[0], here4}, {here4, peers[0]}, {here6, peers[1]}, {strangers[0], here4}}
-	cutter := Cutter{pfctl.New(f)}
+	cutter := ConnKiller{pfctl.New(f)}
 	for _, c := range []struct {
 		address netip.Addr
 		want    int

@@ -59,7 +59,7 @@ func TestPFOfThisMacKeepsTheContract(t *testing.T) {
 			}
 			pf(t, "-f", file)
 		},
-		Mend: reload,
+		Repair: reload,
 	})
 }
 

@@ -33,7 +33,7 @@ type login struct{ local, remote netip.Addr }
 type connection struct{ local, remote netip.AddrPort }
 
 // ways lists the other ends of SSH sessions, and of the tunnels that carry them.
-func (s Surroundings) ways(ctx context.Context, interfaces []routing.Interface) ([]blocklist.Vital, error) {
+func (s HostContext) ways(ctx context.Context, interfaces []routing.Interface) ([]blocklist.ProtectedAddr, error) {
 	if s.euid != 0 {
 		return nil, fmt.Errorf("the sockets of other users are for root to see: %w", fs.ErrPermission)
 	}
@@ -42,7 +42,7 @@ func (s Surroundings) ways(ctx context.Context, interfaces []routing.Interface) 
 		return nil, err
 	}
 	open, err := s.sessions(ctx, sockets)
-	var list []blocklist.Vital
+	var list []blocklist.ProtectedAddr
 	for _, o := range open {
 		list = append(list, vital(o.remote, "the other end of a live SSH session"))
 	}
@@ -56,7 +56,7 @@ func (s Surroundings) ways(ctx context.Context, interfaces []routing.Interface) 
 //
 // Who has not logged in yet has no session. Otherwise nobody who tries passwords could be
 // blocked, being connected almost all the time.
-func (s Surroundings) sessions(ctx context.Context, sockets []lsof.Socket) ([]login, error) {
+func (s HostContext) sessions(ctx context.Context, sockets []lsof.Socket) ([]login, error) {
 	held := map[connection]map[int]bool{}
 	var pids []int
 	for _, k := range sockets {
@@ -94,7 +94,7 @@ type holder struct {
 
 // holders describes processes. One that is not told about is taken for root's
 // and logged in; one that has ended meanwhile holds nothing, and that is the same.
-func (s Surroundings) holders(ctx context.Context, pids []int) (map[int]holder, error) {
+func (s HostContext) holders(ctx context.Context, pids []int) (map[int]holder, error) {
 	rows, err := ps.Lookup(ctx, s.runner, pids...)
 	if err != nil {
 		return nil, err
@@ -149,14 +149,16 @@ func (h holder) waiting() bool {
 // ones talk. Where a session comes through a tunnel whose other end is not known, any address
 // might be it, which is an error: the extensions that make the tunnels of most VPN
 // programs show no other end.
-func carriers(interfaces []routing.Interface, sockets []lsof.Socket, open []login) ([]blocklist.Vital, error) {
-	var list []blocklist.Vital
+func carriers(interfaces []routing.Interface, sockets []lsof.Socket, open []login) ([]blocklist.ProtectedAddr, error) {
+	var list []blocklist.ProtectedAddr
 	for _, k := range sockets {
 		if processes.IsTunnelDaemon(k.Command) && k.Remote.IsValid() && !k.Remote.Addr().IsLoopback() {
 			list = append(list, vital(k.Remote.Addr(), "whom "+sanitize.Text(k.Command, 32)+" has its tunnel with"))
 		}
 	}
-	slices.SortFunc(list, func(a, b blocklist.Vital) int { return cmp.Or(a.Prefix.Compare(b.Prefix), cmp.Compare(a.Why, b.Why)) })
+	slices.SortFunc(list, func(a, b blocklist.ProtectedAddr) int {
+		return cmp.Or(a.Prefix.Compare(b.Prefix), cmp.Compare(a.Why, b.Why))
+	})
 	list = slices.Compact(list)
 	for _, i := range interfaces {
 		if i.PointToPoint() && carries(i, open) && !i.Tunnel.IsValid() && len(list) == 0 {

@@ -53,7 +53,7 @@ func decode(printed []byte, value any) error {
 // run returns what diskutil printed. An exit status alone is no error: what went
 // wrong stands in the property list.
 func run(ctx context.Context, runner sysexec.Runner, args ...string) ([]byte, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: limit, Patience: patience})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: limit, WaitDelay: patience})
 	if err != nil {
 		return nil, err
 	}

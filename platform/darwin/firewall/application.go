@@ -24,17 +24,17 @@ const (
 
 // An application is the Application Firewall as a manager.
 type application struct {
-	w        *Wall
+	w        *Manager
 	began    bool     // it was told to go on, and may have
 	admitted []string // programs that were put on its list
 }
 
-var _ firewall.Manager = (*application)(nil)
+var _ firewall.Backend = (*application)(nil)
 
-// Name implements [firewall.Manager].
+// Name implements [firewall.Backend].
 func (*application) Name() string { return firewall.ApplicationFirewall }
 
-// Rules implements [firewall.Manager]. No rule of this firewall is about
+// Rules implements [firewall.Backend]. No rule of this firewall is about
 // addresses, so peers do not matter.
 func (a *application) Rules(ctx context.Context, _ []netip.Addr) (firewall.Rules, error) {
 	v, err := a.w.look(ctx)
@@ -44,7 +44,7 @@ func (a *application) Rules(ctx context.Context, _ []netip.Addr) (firewall.Rules
 	return v.ruling, nil
 }
 
-// Enable implements [firewall.Manager]. Programs of macOS need a rule only where
+// Enable implements [firewall.Backend]. Programs of macOS need a rule only where
 // the owner has taken away that they are let in without one.
 func (a *application) Enable(ctx context.Context, ports []firewall.Port) error {
 	v, err := a.w.look(ctx)
@@ -87,7 +87,7 @@ func (a *application) switchOn(ctx context.Context) error {
 	}
 }
 
-// Admits implements [firewall.Manager].
+// Admits implements [firewall.Backend].
 func (a *application) Admits(ctx context.Context, ports []firewall.Port, _ []netip.Addr) error {
 	v, err := a.w.look(ctx)
 	if err != nil {
@@ -105,10 +105,10 @@ func (a *application) Admits(ctx context.Context, ports []firewall.Port, _ []net
 	return nil
 }
 
-// Keep implements [firewall.Manager]. macOS keeps the setting by itself.
+// Keep implements [firewall.Backend]. macOS keeps the setting by itself.
 func (*application) Keep(context.Context) (lasting bool, why string) { return true, "" }
 
-// Undo implements [firewall.Manager]. The firewall was off before.
+// Undo implements [firewall.Backend]. The firewall was off before.
 func (a *application) Undo(ctx context.Context) error {
 	var problems []error
 	if a.began {
@@ -121,7 +121,7 @@ func (a *application) Undo(ctx context.Context) error {
 }
 
 // switchOff reads back as well: an undo that is not seen is none.
-func (w *Wall) switchOff(ctx context.Context) error {
+func (w *Manager) switchOff(ctx context.Context) error {
 	if err := w.tool.SetGlobal(ctx, false); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ type view struct {
 
 // look reads all that a ruling needs. The list of programs may be unknown: that
 // is a ruling of its own, which the owner can override.
-func (w *Wall) look(ctx context.Context) (view, error) {
+func (w *Manager) look(ctx context.Context) (view, error) {
 	v := view{listeners: map[firewall.Port][]string{}}
 	var err error
 	if v.state, err = w.tool.State(ctx); err != nil {
@@ -166,7 +166,7 @@ func (w *Wall) look(ctx context.Context) (view, error) {
 
 // complete asks for the rules of the programs that matter where the short list
 // does not tell them. One that nobody tells stays unknown.
-func (w *Wall) complete(ctx context.Context, apps []socketfilterfw.App) {
+func (w *Manager) complete(ctx context.Context, apps []socketfilterfw.App) {
 	for _, v := range services() {
 		for _, program := range v.programs {
 			same := func(app socketfilterfw.App) bool {

@@ -52,7 +52,7 @@ func (v *vitals) cpu(ctx context.Context) (health.CPUSample, error) {
 }
 
 func (v *vitals) measure(ctx context.Context) share {
-	r, err := v.Runner.Run(ctx, sysexec.Command{Path: topProgram, Args: topArguments, Timeout: topLimit, Patience: patience})
+	r, err := v.Runner.Run(ctx, sysexec.Command{Path: topProgram, Args: topArguments, Timeout: topLimit, WaitDelay: patience})
 	if err != nil {
 		return share{err: err}
 	}

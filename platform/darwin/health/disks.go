@@ -64,7 +64,7 @@ func (v *vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
 }
 
 func (v *vitals) print(ctx context.Context, program string, arguments ...string) ([]byte, error) {
-	r, err := v.Runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: diskLimit, Patience: patience})
+	r, err := v.Runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: diskLimit, WaitDelay: patience})
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ type Socket struct {
 // Sockets returns the sockets that this user may see, each once for every
 // process that holds it.
 func Sockets(ctx context.Context, runner sysexec.Runner) ([]Socket, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, Patience: patience, MaxOutput: maxOutput})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
 	if err != nil {
 		return nil, err
 	}

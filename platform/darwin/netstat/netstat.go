@@ -51,7 +51,7 @@ func Sockets(ctx context.Context, runner sysexec.Runner, protocol network.Protoc
 }
 
 func run(ctx context.Context, runner sysexec.Runner, arguments ...string) ([]byte, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, Patience: patience, MaxOutput: maxOutput})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
 	if err != nil {
 		return nil, err
 	}

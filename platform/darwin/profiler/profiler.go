@@ -69,7 +69,7 @@ type Volume struct {
 // standard error is left out: on macOS 26 that is a line of its log.
 func Read(ctx context.Context, runner sysexec.Runner) (Report, error) {
 	r, err := runner.Run(ctx, sysexec.Command{
-		Path: program, Args: []string{"-json", "SPHardwareDataType", "SPStorageDataType"}, Timeout: limit, Patience: patience,
+		Path: program, Args: []string{"-json", "SPHardwareDataType", "SPStorageDataType"}, Timeout: limit, WaitDelay: patience,
 	})
 	if err != nil {
 		return Report{}, err

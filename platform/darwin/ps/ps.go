@@ -160,7 +160,7 @@ func list(pids []int) string {
 // run returns nil output when ps found none of the processes: it ends with
 // status 1 then, having printed at most its header.
 func run(ctx context.Context, runner sysexec.Runner, arguments ...string) ([]byte, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, Patience: patience, MaxOutput: maxOutput})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
 	if err != nil {
 		return nil, err
 	}

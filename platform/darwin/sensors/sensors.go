@@ -58,7 +58,7 @@ func Read(ctx context.Context, runner sysexec.Runner, own string) ([]Reading, er
 		return nil, errUnknown
 	}
 	r, err := runner.Run(ctx, sysexec.Command{
-		Path: own, Args: []string{Argument}, Timeout: limit, Patience: patience, MaxOutput: maxOutput,
+		Path: own, Args: []string{Argument}, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput,
 	})
 	switch {
 	case err != nil:

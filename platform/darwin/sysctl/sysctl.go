@@ -30,7 +30,7 @@ type Values map[string]string
 // Read returns the values of names. Which names exist differs between releases
 // and processors, so an unknown one is no error; it is one when none is known.
 func Read(ctx context.Context, runner sysexec.Runner, names ...string) (Values, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: names, Timeout: limit, Patience: patience})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: names, Timeout: limit, WaitDelay: patience})
 	if err != nil {
 		return nil, err
 	}

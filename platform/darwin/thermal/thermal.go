@@ -130,7 +130,7 @@ func (r Reader) Pressure(ctx context.Context) (health.ThermalFacts, error) {
 }
 
 func (r Reader) run(ctx context.Context, path string, arguments ...string) ([]byte, error) {
-	result, err := r.Runner.Run(ctx, sysexec.Command{Path: path, Args: arguments, Timeout: limit, Patience: patience, MaxOutput: maxOutput})
+	result, err := r.Runner.Run(ctx, sysexec.Command{Path: path, Args: arguments, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (t Tracer) run(ctx context.Context, to netip.Addr, hops, probes, wait int) 
 		Path: program,
 		Args: []string{"-n", "-q", strconv.Itoa(probes), "-w", strconv.Itoa(wait), "-m", strconv.Itoa(hops), to.String()},
 		// It is left at once: what it has printed by then is all there is.
-		Timeout: limit, Patience: lastWords, MaxOutput: maxTrace,
+		Timeout: limit, WaitDelay: lastWords, MaxOutput: maxTrace,
 	})
 }
 

@@ -74,7 +74,7 @@ func (u *Updates) Pending(ctx context.Context) (updates.Pending, error) {
 // list has softwareupdate list what it knows.
 func (u *Updates) list(ctx context.Context) ([]entry, error) {
 	r, err := u.runner.Run(ctx, sysexec.Command{
-		Path: program, Args: []string{"--list", "--no-scan"}, Timeout: limit, Patience: patience, MaxOutput: maxOutput,
+		Path: program, Args: []string{"--list", "--no-scan"}, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput,
 	})
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (m Memory) Used() uint64 {
 
 // Read asks vm_stat once.
 func Read(ctx context.Context, runner sysexec.Runner) (Memory, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Timeout: limit, Patience: patience})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Timeout: limit, WaitDelay: patience})
 	if err != nil {
 		return Memory{}, err
 	}

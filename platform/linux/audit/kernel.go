@@ -155,7 +155,7 @@ func (m *machine) coreProgram(command, evidence string) audit.Finding {
 	if !strings.HasPrefix(program, "/") {
 		return audit.Failed("The program that dumps go to is not named by its whole path", setWith("kernel.core_pattern = |/bin/false"), evidence)
 	}
-	open, err := m.lends(program)
+	open, err := m.firstWritable(program)
 	switch {
 	case hostfile.Missing(err):
 		return audit.Passed("Dumps go to a program that is not here, so they are lost")
@@ -168,9 +168,9 @@ func (m *machine) coreProgram(command, evidence string) audit.Finding {
 	}
 }
 
-// lends returns the first of the directories that lead to a file, or the file, that
+// firstWritable returns the first of the directories that lead to a file, or the file, that
 // somebody other than root can write; "" when there is none.
-func (m *machine) lends(name string) (string, error) {
+func (m *machine) firstWritable(name string) (string, error) {
 	for next := filepath.Clean(name); ; next = filepath.Dir(next) {
 		f, err := m.stat(next)
 		if err != nil {

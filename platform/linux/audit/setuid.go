@@ -21,7 +21,7 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("the files", err)
 	}
 	found = slices.DeleteFunc(found, func(s sighting) bool { return m.closed(s.path) })
-	known, err := m.shipped(ctx, found)
+	known, err := m.packageOwners(ctx, found)
 	if err != nil {
 		return audit.Unread("which packages they belong to", err)
 	}

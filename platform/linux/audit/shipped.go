@@ -23,9 +23,9 @@ const (
 
 var errNoPackages = errors.New("no package manager that is known here")
 
-// shipped asks the package data of this system for files. It reads them all, so
+// packageOwners asks the package data of this system for files. It reads them all, so
 // it is asked once, for all of them.
-func (m *machine) shipped(ctx context.Context, files []sighting) (map[string]shipment, error) {
+func (m *machine) packageOwners(ctx context.Context, files []sighting) (map[string]shipment, error) {
 	known := map[string]shipment{}
 	if len(files) == 0 {
 		return known, nil
@@ -46,13 +46,13 @@ func (m *machine) shipped(ctx context.Context, files []sighting) (map[string]shi
 	}
 }
 
-// A sought maps each name that a file may have in package data to its path.
-type sought map[string]string
+// A wanted maps each name that a file may have in package data to its path.
+type wanted map[string]string
 
 // soughtIn takes both names of what the merge of /bin into /usr/bin made one
 // file, and the name before a diversion.
-func soughtIn(files []sighting, diverted map[string]string) sought {
-	w := sought{}
+func soughtIn(files []sighting, diverted map[string]string) wanted {
+	w := wanted{}
 	for _, f := range files {
 		for _, name := range []string{f.path, diverted[f.path]} {
 			if name == "" {
@@ -68,7 +68,7 @@ func soughtIn(files []sighting, diverted map[string]string) sought {
 }
 
 // mark takes down the files of a list that has one path a line.
-func (w sought) mark(list []byte, prefix string, known map[string]shipment) {
+func (w wanted) mark(list []byte, prefix string, known map[string]shipment) {
 	for line := range bytes.Lines(list) {
 		if file, ok := w[prefix+string(bytes.TrimRight(line, "\r\n"))]; ok {
 			s := known[file]

@@ -26,7 +26,7 @@ func timeChecks() []check {
 			Reference:   "Lynis TIME-3185",
 			Description: "A time service that reaches no server leaves the clock to itself.",
 			Formula:     "PASS when systemd-timesyncd set the clock within the last day, or, with another service, the kernel says that its clock is in step. WARN otherwise. Does not apply in a container or without a time service.",
-		}, Run: inStep},
+		}, Run: synchronized},
 	}
 }
 
@@ -53,7 +53,7 @@ func timeService(ctx context.Context, m *machine) audit.Finding {
 // timesyncStamp is touched each time that systemd-timesyncd sets the clock.
 const timesyncStamp = "/run/systemd/timesync/synchronized"
 
-func inStep(ctx context.Context, m *machine) audit.Finding {
+func synchronized(ctx context.Context, m *machine) audit.Finding {
 	if m.container() {
 		return audit.NotApplicable("the clock is that of the host of this container")
 	}

@@ -255,11 +255,11 @@ func TestOtherPackageManagersSayWhatTheyShip(t *testing.T) {
 		t.Error("a data base that cannot be read is taken for an empty one")
 	}
 	root := testenv.Plant(t, map[string]string{"var/lib/pacman/local/shadow-4/files": "%FILES%\nusr/bin/\nusr/bin/su\n", "var/lib/pacman/local/ALPM_DB_VERSION": "9\n"})
-	known, err := (&machine{Parts: Parts{Root: root}}).shipped(t.Context(), files)
+	known, err := (&machine{Parts: Parts{Root: root}}).packageOwners(t.Context(), files)
 	if err != nil || len(known) != 1 || known["/usr/bin/su"] != (shipment{packaged: true, mode: -1}) {
 		t.Errorf("pacman: %v, %v", known, err)
 	}
-	if known, err := (&machine{Parts: Parts{Root: t.TempDir()}}).shipped(t.Context(), files); !errors.Is(err, errNoPackages) {
+	if known, err := (&machine{Parts: Parts{Root: t.TempDir()}}).packageOwners(t.Context(), files); !errors.Is(err, errNoPackages) {
 		t.Errorf("no manager: %v, %v", known, err)
 	}
 }

@@ -21,20 +21,20 @@ import (
 // that open connections end only when their own programs give up.
 var ErrCannotClose = errors.New("this kernel cannot close the connections of other programs")
 
-// A Cutter closes sockets through sock_diag(7), as "ss --kill" does, and
+// A ConnKiller closes sockets through sock_diag(7), as "ss --kill" does, and
 // deletes the flows that connection tracking remembers.
 //
 // A program whose connection is cut reads ECONNABORTED. The peer is sent a reset, which
 // does not leave this machine once the address is blocked: cut before the block to let
 // it know, and after it for what was opened in between.
-type Cutter struct{}
+type ConnKiller struct{}
 
-var _ blocklist.Cutter = Cutter{}
+var _ blocklist.ConnKiller = ConnKiller{}
 
-// Cut implements [blocklist.Cutter] for TCP and connected UDP sockets of the
+// Cut implements [blocklist.ConnKiller] for TCP and connected UDP sockets of the
 // caller's network namespace. The error may be [ErrCannotClose]; the flows are deleted
 // nevertheless.
-func (Cutter) Cut(ctx context.Context, address netip.Addr) (int, error) {
+func (ConnKiller) Cut(ctx context.Context, address netip.Addr) (int, error) {
 	address = address.Unmap()
 	closed, err := closeSockets(ctx, address)
 	return closed, errors.Join(err, forget(ctx, address))

@@ -32,7 +32,7 @@ import (
 const tunDevice = "/dev/net/tun"
 
 // tunHolders lists the processes that carry the packets of an interface.
-func (s *Surroundings) tunHolders(ctx context.Context, name string) ([]int, error) {
+func (s *HostContext) tunHolders(ctx context.Context, name string) ([]int, error) {
 	table, err := s.proc.Processes(ctx)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (s *Surroundings) tunHolders(ctx context.Context, name string) ([]int, erro
 	return pids, nil
 }
 
-func (s *Surroundings) carries(pid int, name string) (bool, error) {
+func (s *HostContext) carries(pid int, name string) (bool, error) {
 	directory := filepath.Join(s.root, "proc", strconv.Itoa(pid))
 	dir, err := os.Open(filepath.Join(directory, "fd"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Surroundings) carries(pid int, name string) (bool, error) {
 
 // talksWith lists the addresses with which processes talk. A UDP socket that is
 // not connected does not tell; connection tracking may. What it does not know of is an error.
-func (s *Surroundings) talksWith(ctx context.Context, t tunnel, pids []int) ([]netip.Addr, error) {
+func (s *HostContext) talksWith(ctx context.Context, t tunnel, pids []int) ([]netip.Addr, error) {
 	held := map[uint64]bool{}
 	for _, pid := range pids {
 		inodes, err := s.sockets(pid)

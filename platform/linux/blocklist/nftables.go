@@ -107,10 +107,10 @@ func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[n
 		return err
 	}
 	conn := open(ctx)
-	if have.spoilt() || attempt > 2 && !have.effective() {
+	if have.incompatible() || attempt > 2 && !have.effective() {
 		return n.rebuild(ctx, conn, have, blocks, nil)
 	}
-	if err := have.mend(conn); err != nil {
+	if err := have.repair(conn); err != nil {
 		return err
 	}
 	if err := put(conn, blocks, there); err != nil {
@@ -136,7 +136,7 @@ func (Nftables) rebuild(ctx context.Context, conn *nftables.Conn, have layout, b
 	table := ownTable()
 	conn.AddTable(table) // deleting what is not there would fail
 	conn.DelTable(table)
-	if err := (layout{}).mend(conn); err != nil {
+	if err := (layout{}).repair(conn); err != nil {
 		return err
 	}
 	var list []blocklist.Block
@@ -175,7 +175,7 @@ func (n Nftables) remove(ctx context.Context, blocks []blocklist.Block) error {
 		return err
 	}
 	conn := open(ctx)
-	if have.spoilt() {
+	if have.incompatible() {
 		var gone []netip.Addr
 		for _, b := range blocks {
 			gone = append(gone, b.Address)

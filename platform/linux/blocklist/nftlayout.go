@@ -126,9 +126,9 @@ type layout struct {
 	rules  map[string][]*nftables.Rule
 }
 
-// spoilt says that the table cannot be put right piece by piece: a set of its
+// incompatible says that the table cannot be put right piece by piece: a set of its
 // name is of another kind.
-func (l layout) spoilt() bool {
+func (l layout) incompatible() bool {
 	return slices.ContainsFunc(families, func(f family) bool { s := l.sets[f.set]; return s != nil && !f.fits(s) })
 }
 
@@ -151,7 +151,7 @@ func (l layout) holds(f family) bool {
 
 // effective says that the table blocks what is in its sets.
 func (l layout) effective() bool {
-	if l.table == nil || dormant(l.table) || l.spoilt() {
+	if l.table == nil || dormant(l.table) || l.incompatible() {
 		return false
 	}
 	missing := slices.ContainsFunc(families, func(f family) bool { return l.sets[f.set] == nil })
@@ -198,9 +198,9 @@ func same(have, want []expr.Any) bool {
 	})
 }
 
-// mend adds to the transaction what makes the table effective. Chains keep
+// repair adds to the transaction what makes the table effective. Chains keep
 // their place and sets their addresses: in no moment does a packet find less than before.
-func (l layout) mend(conn *nftables.Conn) error {
+func (l layout) repair(conn *nftables.Conn) error {
 	if l.effective() {
 		return nil
 	}
@@ -213,12 +213,12 @@ func (l layout) mend(conn *nftables.Conn) error {
 		}
 	}
 	for _, h := range hooks() {
-		l.mendChain(conn, h)
+		l.repairChain(conn, h)
 	}
 	return nil
 }
 
-func (l layout) mendChain(conn *nftables.Conn, h hook) {
+func (l layout) repairChain(conn *nftables.Conn, h hook) {
 	chain, based := h.ownChain(), l.based(h)
 	if based && l.intact(h) {
 		return

@@ -28,8 +28,8 @@ var resolverFiles = []string{
 	"run/dnsmasq/resolv.conf",
 }
 
-func (s *Surroundings) resolvers(context.Context) ([]blocklist.Vital, error) {
-	var list []blocklist.Vital
+func (s *HostContext) resolvers(context.Context) ([]blocklist.ProtectedAddr, error) {
+	var list []blocklist.ProtectedAddr
 	var errs []error
 	for _, name := range resolverFiles {
 		raw, err := hostfile.Read(filepath.Join(s.root, name), maxResolvers)

@@ -34,7 +34,7 @@ var errNextHop = errors.New("the gateway of a default route stands elsewhere")
 // routed reads the routes of all tables: which of them is used is for rules to
 // decide, and those can change. A router with the table of the whole Internet has a million;
 // none is kept.
-func routed(ctx context.Context) ([]blocklist.Vital, error) {
+func routed(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	list, err := dumped(ctx, unix.RTM_GETROUTE, &nl.RtMsg{}, parseRoute)
 	if !errors.Is(err, errNextHop) {
 		return list, err
@@ -77,11 +77,11 @@ func (nextHop) Serialize() []byte { return make([]byte, unix.SizeofNhmsg) }
 
 // parseNextHop parses one nexthop object. Those that no default route leads to
 // count as gateways too: there is no harm in it, and groups need not be followed.
-func parseNextHop(b []byte) ([]blocklist.Vital, error) {
+func parseNextHop(b []byte) ([]blocklist.ProtectedAddr, error) {
 	if len(b) < unix.SizeofNhmsg {
 		return nil, errFormat
 	}
-	var list []blocklist.Vital
+	var list []blocklist.ProtectedAddr
 	err := attributes(b[unix.SizeofNhmsg:], func(kind uint16, value []byte) error {
 		if kind != unix.NHA_GATEWAY {
 			return nil
@@ -96,7 +96,7 @@ func parseNextHop(b []byte) ([]blocklist.Vital, error) {
 // broadcasts stand (another table may call the whole Internet local, for a transparent proxy),
 // and where default routes lead. The halves of the default route, with which a VPN overrides
 // it, count as one.
-func parseRoute(b []byte) ([]blocklist.Vital, error) {
+func parseRoute(b []byte) ([]blocklist.ProtectedAddr, error) {
 	if len(b) < unix.SizeofRtMsg {
 		return nil, errFormat
 	}
@@ -121,7 +121,7 @@ func parseRoute(b []byte) ([]blocklist.Vital, error) {
 	if err != nil || !prefix.IsValid() {
 		return nil, err
 	}
-	return []blocklist.Vital{{Prefix: prefix, Why: why, Own: own}}, nil
+	return []blocklist.ProtectedAddr{{Prefix: prefix, Why: why, Own: own}}, nil
 }
 
 func parseDestination(b []byte, length int) (netip.Prefix, error) {
@@ -141,8 +141,8 @@ func parseDestination(b []byte, length int) (netip.Prefix, error) {
 
 // parseGateways returns where a default route leads. Without a gateway it leads
 // into a tunnel or a line with one other end.
-func parseGateways(b []byte) ([]blocklist.Vital, error) {
-	var list []blocklist.Vital
+func parseGateways(b []byte) ([]blocklist.ProtectedAddr, error) {
+	var list []blocklist.ProtectedAddr
 	object := false
 	err := attributes(b, func(kind uint16, value []byte) error {
 		switch kind {
@@ -165,8 +165,8 @@ func parseGateways(b []byte) ([]blocklist.Vital, error) {
 
 // parseHops walks struct rtnexthop: length, flags and weight, interface, and
 // attributes again.
-func parseHops(b []byte) ([]blocklist.Vital, error) {
-	var list []blocklist.Vital
+func parseHops(b []byte) ([]blocklist.ProtectedAddr, error) {
+	var list []blocklist.ProtectedAddr
 	for len(b) >= unix.SizeofRtNexthop {
 		length := int(binary.NativeEndian.Uint16(b))
 		if length < unix.SizeofRtNexthop || length > len(b) {
@@ -184,7 +184,7 @@ func parseHops(b []byte) ([]blocklist.Vital, error) {
 
 // appendGateway takes an address, or a struct rtvia, whose address may be of
 // the other family.
-func appendGateway(to *[]blocklist.Vital, kind uint16, value []byte) error {
+func appendGateway(to *[]blocklist.ProtectedAddr, kind uint16, value []byte) error {
 	switch {
 	case kind == unix.RTA_VIA && len(value) > 2:
 		value = value[2:]

@@ -36,9 +36,9 @@ var sshServers = []string{"sshd", "sshd-session", "sshd-auth", "dropbear"}
 type login struct{ local, remote netip.Addr }
 
 // ways lists the other ends of SSH sessions, and of what carries them.
-func (s *Surroundings) ways(ctx context.Context) ([]blocklist.Vital, error) {
+func (s *HostContext) ways(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	open, err := s.sessions(ctx)
-	var list []blocklist.Vital
+	var list []blocklist.ProtectedAddr
 	for _, o := range open {
 		list = append(list, vital(o.remote, "the other end of a live SSH session"))
 	}
@@ -52,7 +52,7 @@ func (s *Surroundings) ways(ctx context.Context) ([]blocklist.Vital, error) {
 //
 // Who has not logged in yet has no session. Otherwise nobody who tries passwords could be
 // blocked, being connected almost all the time.
-func (s *Surroundings) sessions(ctx context.Context) ([]login, error) {
+func (s *HostContext) sessions(ctx context.Context) ([]login, error) {
 	peers := map[uint64]login{}
 	err := sockdiag.Dump(ctx, unix.IPPROTO_TCP, func(d sockdiag.Socket) {
 		if d.Inode != 0 && d.Remote.Port() != 0 {
@@ -108,7 +108,7 @@ func (h holder) waiting() bool {
 
 // held finds which of the connections are held by processes of SSH servers.
 // Processes that end meanwhile hold none.
-func (s *Surroundings) held(ctx context.Context, connections map[uint64]login) (map[uint64][]holder, error) {
+func (s *HostContext) held(ctx context.Context, connections map[uint64]login) (map[uint64][]holder, error) {
 	table, err := s.proc.Processes(ctx)
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (s *Surroundings) held(ctx context.Context, connections map[uint64]login) (
 
 // holder describes a process. One whose user cannot be read is taken for
 // root's.
-func (s *Surroundings) holder(p procfs.Process) holder {
+func (s *HostContext) holder(p procfs.Process) holder {
 	h := holder{name: p.Name}
 	if uid, err := s.proc.UID(p.PID); err == nil {
 		h.uid = uid
@@ -150,7 +150,7 @@ func (s *Surroundings) holder(p procfs.Process) holder {
 
 // sockets lists the inodes of the sockets that a process has open. Their links
 // read "socket:[12345]".
-func (s *Surroundings) sockets(pid int) ([]uint64, error) {
+func (s *HostContext) sockets(pid int) ([]uint64, error) {
 	directory := filepath.Join(s.root, "proc", strconv.Itoa(pid), "fd")
 	dir, err := os.Open(directory)
 	if err != nil {

@@ -60,14 +60,14 @@ func remoteOf(kind string) (attributes []uint16, known bool) {
 // carriers lists the other ends of all tunnels of the kernel, and of those of
 // programs that a session comes through. Where a session comes through a tunnel and its other
 // end is not known, any address might be it, which is an error.
-func (s *Surroundings) carriers(ctx context.Context, open []login) ([]blocklist.Vital, error) {
+func (s *HostContext) carriers(ctx context.Context, open []login) ([]blocklist.ProtectedAddr, error) {
 	tunnels, err := kernelTunnels(ctx)
 	if err != nil || len(tunnels) == 0 {
 		return nil, err
 	}
 	through, err := linksOf(open)
 	errs := []error{err}
-	var list []blocklist.Vital
+	var list []blocklist.ProtectedAddr
 	for _, t := range tunnels {
 		used := through[t.index]
 		if t.kind == kindTUN && (used || through[t.master]) {
@@ -302,7 +302,7 @@ func linksOf(open []login) (map[int]bool, error) {
 // daemonEnds finds with whom the program talks that carries the packets of t.
 // Without required only programs that are known for tunnels count: the ports of a bridge are
 // virtual machines too.
-func (s *Surroundings) daemonEnds(ctx context.Context, t tunnel, required bool) ([]netip.Addr, error) {
+func (s *HostContext) daemonEnds(ctx context.Context, t tunnel, required bool) ([]netip.Addr, error) {
 	pids, err := s.tunHolders(ctx, t.name)
 	if err != nil {
 		return nil, err

@@ -46,12 +46,12 @@ func TestOtherEndsOfKernelTunnelsAreVital(t *testing.T) {
 	for _, o := range []login{
 		{netip.MustParseAddr("::ffff:198.51.100.1"), netip.MustParseAddr("203.0.113.1")}, {netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("198.51.100.2")},
 	} {
-		list, err := NewSurroundings("/").carriers(t.Context(), []login{o})
+		list, err := NewHostContext("/").carriers(t.Context(), []login{o})
 		if err == nil || !strings.Contains(err.Error(), "the other end of the tunnel vx2 is not known") || len(list) != 2 {
 			t.Errorf("%v: %v, %v", o, list, err)
 		}
 	}
-	if _, err := NewSurroundings("/").carriers(t.Context(), []login{{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.7")}}); err != nil {
+	if _, err := NewHostContext("/").carriers(t.Context(), []login{{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.7")}}); err != nil {
 		t.Errorf("beside the tunnel: %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestOtherEndsOfAProgramsTunnelAreVital(t *testing.T) {
 	run(t, "ip link set tun7 up")
 	through := []login{{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("198.51.100.2")}}
 	carriers := func(open []login) ([]string, error) {
-		list, err := NewSurroundings("/").carriers(t.Context(), open)
+		list, err := NewHostContext("/").carriers(t.Context(), open)
 		var all []string
 		for _, v := range list {
 			all = append(all, v.Prefix.Addr().String())

@@ -36,13 +36,13 @@ func TestLookupsAskTheServerOfThisMachine(t *testing.T) {
 	})}
 	go server.ActivateAndServe()
 	root := testenv.Plant(t, map[string]string{"etc/resolv.conf": "nameserver 127.0.0.9\nnameserver 127.0.0.1\n"})
-	names := dnslookup.Names{Servers: NameServers(root), Exchanger: wire.Client{}}
+	names := dnslookup.Sources{Servers: NameServers(root), Exchanger: wire.Client{}}
 	look := func(name string) (dnslookup.Lookup, error) {
 		q, err := dnslookup.ParseQuery(name, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return dnslookup.Look(t.Context(), names, q, 0)
+		return dnslookup.Resolve(t.Context(), names, q, 0)
 	}
 	got, err := look("a.example")
 	want := []dnslookup.Record{{Name: "a.example", Type: "A", TTL: 60, Value: "192.0.2.7"}}

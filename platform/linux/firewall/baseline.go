@@ -24,7 +24,7 @@ const maxFlows = 1000
 
 // A baseline is the rule set of sentinel itself, in nftables.
 type baseline struct {
-	w       *Wall
+	w       *Manager
 	loaded  bool
 	written bool
 	before  []firewall.Port // of the state file
@@ -32,12 +32,12 @@ type baseline struct {
 	unit    bool            // enabled at boot by us
 }
 
-var _ firewall.Manager = (*baseline)(nil)
+var _ firewall.Backend = (*baseline)(nil)
 
-// Name implements [firewall.Manager].
+// Name implements [firewall.Backend].
 func (*baseline) Name() string { return firewall.Nftables }
 
-// Rules implements [firewall.Manager]. What the owner has added to the
+// Rules implements [firewall.Backend]. What the owner has added to the
 // definition stays open.
 func (b *baseline) Rules(context.Context, []netip.Addr) (firewall.Rules, error) {
 	ports, _, err := b.w.state.read()
@@ -52,7 +52,7 @@ func (b *baseline) Rules(context.Context, []netip.Addr) (firewall.Rules, error) 
 	}, nil
 }
 
-// Enable implements [firewall.Manager].
+// Enable implements [firewall.Backend].
 func (b *baseline) Enable(ctx context.Context, ports []firewall.Port) error {
 	kept, had, err := b.w.state.read()
 	if err != nil {
@@ -78,7 +78,7 @@ func union(a, b []firewall.Port) []firewall.Port {
 }
 
 // flows lists open TCP connections with other hosts.
-func (w *Wall) flows(ctx context.Context) ([]flow, error) {
+func (w *Manager) flows(ctx context.Context) ([]flow, error) {
 	var list []flow
 	seen := map[flow]bool{}
 	err := w.sockets.network.Sockets(ctx, func(s network.Socket) {
@@ -104,7 +104,7 @@ func carries(s network.Socket) bool {
 	return false
 }
 
-// Admits implements [firewall.Manager].
+// Admits implements [firewall.Backend].
 func (b *baseline) Admits(_ context.Context, ports []firewall.Port, _ []netip.Addr) error {
 	rules, ok, err := loaded()
 	if err != nil {
@@ -116,7 +116,7 @@ func (b *baseline) Admits(_ context.Context, ports []firewall.Port, _ []netip.Ad
 	return nil
 }
 
-// Keep implements [firewall.Manager]. It writes down the ports that the loaded
+// Keep implements [firewall.Backend]. It writes down the ports that the loaded
 // rules let in.
 func (b *baseline) Keep(ctx context.Context) (bool, string) {
 	rules, ok, err := loaded()
@@ -156,7 +156,7 @@ func (b *baseline) atBoot(ctx context.Context) (bool, string) {
 	return true, ""
 }
 
-// Undo implements [firewall.Manager].
+// Undo implements [firewall.Backend].
 func (b *baseline) Undo(ctx context.Context) error {
 	var failed []error
 	if b.loaded {

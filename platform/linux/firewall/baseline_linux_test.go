@@ -35,22 +35,22 @@ func (quiet) stop(context.Context, string) error                 { return errors
 
 // A plain wall has no manager installed and its SSH server on port 2222, which
 // a test cannot have in a namespace without it.
-type plain struct{ *Wall }
+type plain struct{ *Manager }
 
 func newPlain(t *testing.T) plain {
 	t.Helper()
 	if err := unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755"); err != nil {
 		t.Fatal(err)
 	}
-	w := New(sysexec.Host{})
+	w := NewManager(sysexec.Host{})
 	w.units, w.installed = quiet{}, func(string) bool { return false }
 	return plain{w}
 }
 
 var ssh = firewall.Port{Number: 2222, Protocol: "tcp"}
 
-func (p plain) Doors(ctx context.Context) (firewall.Doors, error) {
-	d, err := p.Wall.Doors(ctx)
+func (p plain) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
+	d, err := p.Manager.OpenPorts(ctx)
 	d.Remote = []firewall.Port{ssh}
 	return d, err
 }
@@ -60,7 +60,7 @@ func kernel(t *testing.T) firewall.Source {
 	return NewSource("/", sysexec.Host{})
 }
 
-func enable(t *testing.T, source firewall.Source, w firewall.Wall) firewall.Enabled {
+func enable(t *testing.T, source firewall.Source, w firewall.Manager) firewall.Enabled {
 	t.Helper()
 	plan, err := firewall.PlanEnable(t.Context(), source, w, firewall.EnableOptions{})
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 type snapshot map[string]tables
 
 // snapshot reads the rules of both families. Without iptables there are none.
-func (w *Wall) snapshot(ctx context.Context) (snapshot, error) {
+func (w *Manager) snapshot(ctx context.Context) (snapshot, error) {
 	s := snapshot{}
 	for _, program := range []string{saveProgram, saveProgram6} {
 		if !w.installed(program) {

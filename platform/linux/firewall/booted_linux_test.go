@@ -43,7 +43,7 @@ func remote(t *testing.T) *neighbour {
 
 // switchOn asserts what holds for every manager: the SSH port is found and
 // reachable afterwards, another port is not, and a second run changes nothing.
-func switchOn(t *testing.T, h *neighbour, w *Wall, manager string) {
+func switchOn(t *testing.T, h *neighbour, w *Manager, manager string) {
 	t.Helper()
 	source := kernel(t)
 	session := openSession(t, h)
@@ -102,7 +102,7 @@ func TestUFWIsSwitchedOnWithTheSSHPortOpen(t *testing.T) {
 	h := remote(t)
 	command(t, "systemctl disable firewalld.service ufw.service")
 	command(t, "ufw limit 22/tcp")
-	w := New(sysexec.Host{})
+	w := NewManager(sysexec.Host{})
 	switchOn(t, h, w, firewall.UFW)
 	if out := command(t, "ufw show added"); !strings.Contains(out, "ufw limit 22/tcp\nufw allow 2222/tcp\n") {
 		t.Errorf("rules:\n%s", out)
@@ -119,7 +119,7 @@ func TestUFWThatWouldShutOutSSHIsRefusedOrTakenBack(t *testing.T) {
 	h := remote(t)
 	command(t, "systemctl disable firewalld.service")
 	command(t, "ufw deny 2222")
-	w, source := New(sysexec.Host{}), kernel(t)
+	w, source := NewManager(sysexec.Host{}), kernel(t)
 	_, err := firewall.PlanEnable(t.Context(), source, w, firewall.EnableOptions{})
 	var refused *fault.Error
 	if !errors.As(err, &refused) || refused.Code != fault.FirewallFailed || !strings.Contains(refused.Message, "2222/tcp") {
@@ -152,7 +152,7 @@ func TestFirewalldIsSwitchedOnWithTheSSHPortOpen(t *testing.T) {
 	command(t, "systemctl start dbus.service")
 	command(t, "systemctl disable ufw.service")
 	command(t, "firewall-offline-cmd --zone=drop --add-interface=wall1")
-	w := New(sysexec.Host{})
+	w := NewManager(sysexec.Host{})
 	switchOn(t, h, w, firewall.Firewalld)
 	for _, zone := range []string{"public", "drop"} {
 		if out := command(t, "firewall-cmd --permanent --zone="+zone+" --list-ports"); out != "2222/tcp\n" {
@@ -175,7 +175,7 @@ func TestFirewalldThatDoesNotStartIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	command(t, "systemctl daemon-reload")
-	plan, err := firewall.PlanEnable(t.Context(), kernel(t), New(sysexec.Host{}), firewall.EnableOptions{})
+	plan, err := firewall.PlanEnable(t.Context(), kernel(t), NewManager(sysexec.Host{}), firewall.EnableOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestOwnRulesOfABootedSystemComeBack(t *testing.T) {
 		return
 	}
 	h := remote(t)
-	w := New(sysexec.Host{})
+	w := NewManager(sysexec.Host{})
 	w.installed = func(path string) bool { return path == "/usr/sbin/sshd" }
 	command(t, "systemctl disable firewalld.service ufw.service")
 	switchOn(t, h, w, firewall.Nftables)
@@ -228,15 +228,15 @@ func TestSSHPortsOfABootedSystem(t *testing.T) {
 		return
 	}
 	h := remote(t)
-	w := New(sysexec.Host{})
-	if d, err := w.Doors(t.Context()); err != nil || !slices.Equal(distinct(d.Remote), []firewall.Port{ssh}) {
+	w := NewManager(sysexec.Host{})
+	if d, err := w.OpenPorts(t.Context()); err != nil || !slices.Equal(distinct(d.Remote), []firewall.Port{ssh}) {
 		t.Errorf("a server that listens: %v, %v", d.Remote, err)
 	}
 	session := openSession(t, h)
 	os.WriteFile("/etc/ssh/sshd_config.d/port.conf", []byte("Port 3333\nPort 4444\n"), 0o600)
 	command(t, "systemctl restart ssh.service")
 	want := []firewall.Port{ssh, {Number: 3333, Protocol: "tcp"}, {Number: 4444, Protocol: "tcp"}}
-	if d, err := w.Doors(t.Context()); err != nil || !slices.Equal(distinct(d.Remote), want) {
+	if d, err := w.OpenPorts(t.Context()); err != nil || !slices.Equal(distinct(d.Remote), want) {
 		t.Errorf("a session from before the ports were changed: %v, %v", d.Remote, err)
 	}
 	session.Close()
@@ -245,7 +245,7 @@ func TestSSHPortsOfABootedSystem(t *testing.T) {
 	os.WriteFile("/etc/systemd/system/ssh.socket.d/x.conf", []byte("[Socket]\nListenStream=\nListenStream=2223\n"), 0o600)
 	command(t, "systemctl daemon-reload")
 	command(t, "systemctl start ssh.socket")
-	if d, err := w.Doors(t.Context()); err != nil || !slices.Contains(d.Remote, firewall.Port{Number: 2223, Protocol: "tcp"}) {
+	if d, err := w.OpenPorts(t.Context()); err != nil || !slices.Contains(d.Remote, firewall.Port{Number: 2223, Protocol: "tcp"}) {
 		t.Errorf("a socket of systemd: %v, %v", d.Remote, err)
 	}
 	command(t, "systemctl stop ssh.socket")
@@ -257,7 +257,7 @@ func TestSSHPortsOfABootedSystem(t *testing.T) {
 		t.Errorf("forced: %v", err)
 	}
 	command(t, "systemctl disable ssh.service ssh.socket")
-	if d, err := w.Doors(t.Context()); err != nil || len(d.Remote) != 0 {
+	if d, err := w.OpenPorts(t.Context()); err != nil || len(d.Remote) != 0 {
 		t.Errorf("no server: %v, %v", d.Remote, err)
 	}
 }

@@ -18,7 +18,7 @@ const firewalldUnit = "firewalld.service"
 
 // A firewalld switches firewalld on, and remembers what it did.
 type firewalld struct {
-	w       *Wall
+	w       *Manager
 	before  snapshot // the rules of iptables that were loaded before
 	added   []opening
 	started bool
@@ -32,12 +32,12 @@ type opening struct {
 	port firewall.Port
 }
 
-var _ firewall.Manager = (*firewalld)(nil)
+var _ firewall.Backend = (*firewalld)(nil)
 
-// Name implements [firewall.Manager].
+// Name implements [firewall.Backend].
 func (*firewalld) Name() string { return firewall.Firewalld }
 
-// Enable implements [firewall.Manager]. The ports are let in while firewalld is
+// Enable implements [firewall.Backend]. The ports are let in while firewalld is
 // off, so that it never runs without them.
 func (f *firewalld) Enable(ctx context.Context, ports []firewall.Port) error {
 	if !f.w.units.running() {
@@ -100,7 +100,7 @@ func (f *firewalld) change(ctx context.Context, args ...string) ([]byte, error) 
 	return f.w.run(ctx, changeLimit, offlineProgram, args...)
 }
 
-// Admits implements [firewall.Manager]. The zones of the running daemon can be
+// Admits implements [firewall.Backend]. The zones of the running daemon can be
 // others than the permanent ones: NetworkManager binds interfaces to zones itself.
 // Such a zone gets the port now. Direct rules are not in any zone but in iptables.
 func (f *firewalld) Admits(ctx context.Context, ports []firewall.Port, peers []netip.Addr) error {
@@ -148,7 +148,7 @@ func (f *firewalld) openNow(ctx context.Context, zone string, p firewall.Port) e
 	return nil
 }
 
-// Keep implements [firewall.Manager].
+// Keep implements [firewall.Backend].
 func (f *firewalld) Keep(ctx context.Context) (bool, string) {
 	if f.w.units.state(ctx, firewalldUnit).enabled {
 		return true, ""
@@ -160,7 +160,7 @@ func (f *firewalld) Keep(ctx context.Context) (bool, string) {
 	return true, ""
 }
 
-// Undo implements [firewall.Manager].
+// Undo implements [firewall.Backend].
 func (f *firewalld) Undo(ctx context.Context) error {
 	var failed []error
 	if f.started {

@@ -60,7 +60,7 @@ func (f *firewalld) policies(ctx context.Context, program string) ([]zone, error
 	return list, f.services(ctx, list)
 }
 
-// Rules implements [firewall.Manager]: a port counts as open when every zone
+// Rules implements [firewall.Backend]: a port counts as open when every zone
 // lets it in.
 func (f *firewalld) Rules(ctx context.Context, peers []netip.Addr) (firewall.Rules, error) {
 	zones, err := f.zones(ctx, offlineProgram)
@@ -90,7 +90,7 @@ func (f *firewalld) Rules(ctx context.Context, peers []netip.Addr) (firewall.Rul
 // the owner removes it with.
 func refused(zones []zone, p firewall.Port, peers []netip.Addr, tool string) (firewall.Ruling, bool) {
 	for _, z := range zones {
-		text, option := z.shuts(p, peers)
+		text, option := z.denies(p, peers)
 		if text == "" {
 			continue
 		}

@@ -121,7 +121,7 @@ func find(conn *nftables.Conn) (*nftables.Table, *nftables.Chain, error) {
 			return nil, nil, fmt.Errorf("list the chains of nftables: %w", err)
 		}
 		for _, c := range chains {
-			if c.Table.Name == t.Name && c.Name == chainName && hooked(c) && !sleeps(t) {
+			if c.Table.Name == t.Name && c.Name == chainName && hooked(c) && !dormantTable(t) {
 				return t, c, nil
 			}
 		}
@@ -134,9 +134,9 @@ func hooked(c *nftables.Chain) bool {
 		c.Priority != nil && *c.Priority == *nftables.ChainPriorityFilter && c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop
 }
 
-// sleeps looks for NFT_TABLE_F_DORMANT in either byte order: the library reads
+// dormantTable looks for NFT_TABLE_F_DORMANT in either byte order: the library reads
 // in the machine's what the kernel sends in the network's.
-func sleeps(t *nftables.Table) bool {
+func dormantTable(t *nftables.Table) bool {
 	return (t.Flags|bits.ReverseBytes32(t.Flags))&1 != 0
 }
 

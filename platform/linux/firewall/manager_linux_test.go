@@ -41,7 +41,7 @@ func TestOwnersChoiceOfManagerIsFollowed(t *testing.T) {
 		"both, both masked":              {both, map[string]unit{ufwUnit: masked, firewalldUnit: masked}, firewall.Nftables},
 	} {
 		m := machine{files: c.files, known: c.known}
-		got, err := m.wall().Manager(t.Context())
+		got, err := m.wall().Backend(t.Context())
 		if err != nil || got.Name() != c.want {
 			t.Errorf("%s: %v, %v; want %s", name, got, err, c.want)
 		}
@@ -51,7 +51,7 @@ func TestOwnersChoiceOfManagerIsFollowed(t *testing.T) {
 func TestKernelWithoutNftablesHasNoFirewall(t *testing.T) {
 	w := (&machine{}).wall()
 	w.usable = func() error { return noFirewall(unix.EPROTONOSUPPORT) }
-	_, err := w.Manager(t.Context())
+	_, err := w.Backend(t.Context())
 	var known *fault.Error
 	if !errors.As(err, &known) || known.Code != fault.NoFirewall || known.Fix == "" {
 		t.Errorf("got %v", err)
@@ -88,7 +88,7 @@ func (s *script) stop(_ context.Context, name string) error {
 	return nil
 }
 
-func (s *script) wall() *Wall {
+func (s *script) wall() *Manager {
 	w := s.machine.wall()
 	w.runner, w.units = s, s
 	return w

@@ -230,7 +230,7 @@ func TestRulesOfAZoneThatShutAPort(t *testing.T) {
 	} {
 		z := zone{rich: []rich{parseRich(text)}}
 		for _, p := range [][]netip.Addr{nil, peers} {
-			got, option := z.shuts(tcp(22), p)
+			got, option := z.denies(tcp(22), p)
 			if (got != "") != (p == nil && want.alone || p != nil && want.withPeer) || got != "" && option != "--remove-rich-rule='"+text+"'" {
 				t.Errorf("%s, peers %v: %q %s", text, p, got, option)
 			}
@@ -240,10 +240,10 @@ func TestRulesOfAZoneThatShutAPort(t *testing.T) {
 
 func TestForwardedPortsOfAZoneShutThem(t *testing.T) {
 	z := parseZones([]byte(zoneList))[1]
-	if by, _ := z.shuts(tcp(22), nil); by != "" {
+	if by, _ := z.denies(tcp(22), nil); by != "" {
 		t.Errorf("port 22: %s", by)
 	}
-	if by, option := z.shuts(tcp(80), nil); !strings.Contains(by, "elsewhere") || option != "--remove-forward-port='port=80:proto=tcp:toport=8080:toaddr='" {
+	if by, option := z.denies(tcp(80), nil); !strings.Contains(by, "elsewhere") || option != "--remove-forward-port='port=80:proto=tcp:toport=8080:toaddr='" {
 		t.Errorf("port 80: %q %s", by, option)
 	}
 }
@@ -287,7 +287,7 @@ func TestPoliciesThatShutAPort(t *testing.T) {
 		}
 		by := ""
 		for _, z := range list {
-			if found, _ := z.shuts(tcp(22), nil); found != "" {
+			if found, _ := z.denies(tcp(22), nil); found != "" {
 				by = found
 			}
 		}
@@ -316,7 +316,7 @@ func FuzzZones(f *testing.F) {
 	f.Add("lock\n  priority: -1\n  egress-zones: HOST\n  rich rules: \n\trule priority=\"5\" source NOT address=\"192.0.2.1\" service name=\"ssh\" log prefix=\"a: b\" drop\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, z := range parseZones([]byte(text)) {
-			z.shuts(tcp(22), nil)
+			z.denies(tcp(22), nil)
 			if z.name == "" || strings.ContainsAny(z.name, " \t\n") {
 				t.Errorf("%+v", z)
 			}

@@ -28,7 +28,7 @@ func shell(t *testing.T, line string) {
 // returns the command that the fix names.
 func refusedPlan(t *testing.T, what, says string) string {
 	t.Helper()
-	_, err := firewall.PlanEnable(t.Context(), kernel(t), New(sysexec.Host{}), firewall.EnableOptions{})
+	_, err := firewall.PlanEnable(t.Context(), kernel(t), NewManager(sysexec.Host{}), firewall.EnableOptions{})
 	var refused *fault.Error
 	if !errors.As(err, &refused) || refused.Code != fault.FirewallFailed || !strings.Contains(refused.Message, says) {
 		t.Errorf("%s: %v", what, err)
@@ -46,7 +46,7 @@ func refusedPlan(t *testing.T, what, says string) string {
 // reason for it.
 func forced(t *testing.T, h *neighbour, what string) {
 	t.Helper()
-	plan, err := firewall.PlanEnable(t.Context(), kernel(t), New(sysexec.Host{}), firewall.EnableOptions{Force: true})
+	plan, err := firewall.PlanEnable(t.Context(), kernel(t), NewManager(sysexec.Host{}), firewall.EnableOptions{Force: true})
 	if err != nil {
 		t.Errorf("%s, forced: %v", what, err)
 		return
@@ -97,7 +97,7 @@ func TestFirewalldOverARuleThatRefusesIsRefused(t *testing.T) {
 	shell(t, refusedPlan(t, peer, "reject"))
 	goesOn(t, session)
 	session.Close()
-	switchOn(t, h, New(sysexec.Host{}), firewall.Firewalld)
+	switchOn(t, h, NewManager(sysexec.Host{}), firewall.Firewalld)
 }
 
 func TestDirectRuleOfFirewalldThatShutsOutSSHIsTakenBack(t *testing.T) {
@@ -117,7 +117,7 @@ func TestDirectRuleOfFirewalldThatShutsOutSSHIsTakenBack(t *testing.T) {
 // sessions, and switched off again.
 func takenBack(t *testing.T, h *neighbour, says string) {
 	t.Helper()
-	plan, err := firewall.PlanEnable(t.Context(), kernel(t), New(sysexec.Host{}), firewall.EnableOptions{})
+	plan, err := firewall.PlanEnable(t.Context(), kernel(t), NewManager(sysexec.Host{}), firewall.EnableOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestUFWOverARuleThatRefusesIsRefused(t *testing.T) {
 	goesOn(t, session)
 	session.Close()
 	shell(t, "ufw deny from 203.0.113.0/24 to any port 2222 && ufw allow 443 && ufw allow 'Odd SSH' && ufw delete allow 'Odd SSH' && ufw deny to any proto udp")
-	switchOn(t, h, New(sysexec.Host{}), firewall.UFW)
+	switchOn(t, h, NewManager(sysexec.Host{}), firewall.UFW)
 }
 
 func TestUFWWithALastWordOfTheOwnerLetsSSHInBeforeIt(t *testing.T) {
@@ -166,7 +166,7 @@ func TestUFWWithALastWordOfTheOwnerLetsSSHInBeforeIt(t *testing.T) {
 	h := remote(t)
 	command(t, "systemctl disable firewalld.service")
 	shell(t, "ufw allow 443 && ufw deny to any")
-	switchOn(t, h, New(sysexec.Host{}), firewall.UFW)
+	switchOn(t, h, NewManager(sysexec.Host{}), firewall.UFW)
 	if out := command(t, "ufw show added"); !strings.Contains(out, "ufw allow 2222/tcp\nufw allow 443\nufw deny to any\n") {
 		t.Errorf("rules:\n%s", out)
 	}
@@ -218,7 +218,7 @@ func TestFirewalldThatStartsIsNotOvertakenByUFW(t *testing.T) {
 			t.Fatal("firewalld does not start")
 		}
 	}
-	done := enable(t, kernel(t), New(sysexec.Host{}))
+	done := enable(t, kernel(t), NewManager(sysexec.Host{}))
 	if done.Manager != firewall.Firewalld || !done.Changed {
 		t.Errorf("got %+v", done)
 	}

@@ -14,7 +14,7 @@ import (
 // Restore puts the own rule set in place again, at boot or after another
 // program has flushed it, and says whether it had to. It does nothing when the owner has
 // never switched it on, or has another firewall by now, and leaves alone what is whole.
-func (w *Wall) Restore(ctx context.Context, source firewall.Source) (restored bool, err error) {
+func (w *Manager) Restore(ctx context.Context, source firewall.Source) (restored bool, err error) {
 	ports, missing, err := w.missing(ctx, source)
 	if err != nil || !missing {
 		return false, err
@@ -22,16 +22,16 @@ func (w *Wall) Restore(ctx context.Context, source firewall.Source) (restored bo
 	return true, load(ports, nil)
 }
 
-// Missing says whether [Wall.Restore] would put the own rule set back. It
+// Missing says whether [Manager.Restore] would put the own rule set back. It
 // changes nothing.
-func (w *Wall) Missing(ctx context.Context, source firewall.Source) (bool, error) {
+func (w *Manager) Missing(ctx context.Context, source firewall.Source) (bool, error) {
 	_, missing, err := w.missing(ctx, source)
 	return missing, err
 }
 
 // missing returns the ports that the definition lets in, and whether the kernel
 // has other rules.
-func (w *Wall) missing(ctx context.Context, source firewall.Source) ([]firewall.Port, bool, error) {
+func (w *Manager) missing(ctx context.Context, source firewall.Source) ([]firewall.Port, bool, error) {
 	ports, present, err := w.state.read()
 	if err != nil || !present || w.superseded(ctx, source) {
 		return nil, false, err
@@ -45,7 +45,7 @@ func (w *Wall) missing(ctx context.Context, source firewall.Source) ([]firewall.
 
 // superseded says that another firewall has taken over, whose openings the own
 // rule set would close.
-func (w *Wall) superseded(ctx context.Context, source firewall.Source) bool {
+func (w *Manager) superseded(ctx context.Context, source firewall.Source) bool {
 	if w.ufwEnabled() && w.installed(ufwProgram) {
 		return true
 	}

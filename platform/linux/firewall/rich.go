@@ -72,7 +72,7 @@ func (r *rich) set(part, key, value string) {
 }
 
 // shuts says whether the rule keeps new connections from a port.
-func (r rich) shuts(p firewall.Port, peers []netip.Addr) bool {
+func (r rich) denies(p firewall.Port, peers []netip.Addr) bool {
 	if !r.forwards && (!r.refuses || r.priority > 0) {
 		return false
 	}
@@ -112,14 +112,14 @@ func (r rich) concerns(peers []netip.Addr) bool {
 
 // shuts returns what of a zone or a policy keeps new connections from a port,
 // and the option that removes it; empty when nothing does.
-func (z zone) shuts(p firewall.Port, peers []netip.Addr) (text, option string) {
+func (z zone) denies(p firewall.Port, peers []netip.Addr) (text, option string) {
 	for _, f := range z.forwards {
 		if parseForward(f).has(p) {
 			return "it sends the port elsewhere: " + f, "--remove-forward-port='" + f + "'"
 		}
 	}
 	for _, r := range z.rich {
-		if r.shuts(p, peers) && (r.forwards || !z.policy || z.early) {
+		if r.denies(p, peers) && (r.forwards || !z.policy || z.early) {
 			return r.text, "--remove-rich-rule='" + r.text + "'"
 		}
 	}

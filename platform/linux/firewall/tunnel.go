@@ -62,7 +62,7 @@ func holds(addresses []net.Addr, local netip.Addr) bool {
 
 // carriers are the exposed ports that packets of a tunnel may come in by. A
 // tunnel without one was opened from here, and its packets are answers.
-func (w *Wall) carriers(kind tunnelKind, listening []network.Socket, owners map[uint64]network.Owner) []firewall.Port {
+func (w *Manager) carriers(kind tunnelKind, listening []network.Socket, owners map[uint64]network.Owner) []firewall.Port {
 	var ports []firewall.Port
 	for _, s := range listening {
 		owner, owned := owners[s.ID]
@@ -86,7 +86,7 @@ func otherKernelPort(port uint16) bool {
 
 // isTunnelDaemon recognises them by name and by a user who is none of the
 // people; some give up root.
-func (w *Wall) isTunnelDaemon(o network.Owner) bool {
+func (w *Manager) isTunnelDaemon(o network.Owner) bool {
 	if !processes.IsTunnelDaemon(o.Name) {
 		return false
 	}

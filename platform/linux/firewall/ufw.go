@@ -29,19 +29,19 @@ const maxProfiles = 16
 
 // A ufw switches ufw on, and remembers what it did.
 type ufw struct {
-	w       *Wall
+	w       *Manager
 	before  snapshot // the rules that were loaded before
 	added   []firewall.Port
 	enabled bool // switched on by us
 	unit    bool // enabled at boot by us
 }
 
-var _ firewall.Manager = (*ufw)(nil)
+var _ firewall.Backend = (*ufw)(nil)
 
-// Name implements [firewall.Manager].
+// Name implements [firewall.Backend].
 func (*ufw) Name() string { return firewall.UFW }
 
-// Rules implements [firewall.Manager]. Where ufw is not to filter IPv6 it drops
+// Rules implements [firewall.Backend]. Where ufw is not to filter IPv6 it drops
 // all of it, so peers that use it are shut out.
 func (u *ufw) Rules(ctx context.Context, peers []netip.Addr) (firewall.Rules, error) {
 	rules, err := u.rules(ctx)
@@ -98,7 +98,7 @@ func (u *ufw) profiles(ctx context.Context, rules []rule) {
 	}
 }
 
-// Enable implements [firewall.Manager]. A port that is let in already keeps its
+// Enable implements [firewall.Backend]. A port that is let in already keeps its
 // rule: "ufw allow" would replace a "limit" of the owner, and a "deny" as well.
 func (u *ufw) Enable(ctx context.Context, ports []firewall.Port) error {
 	rules, err := u.rules(ctx)
@@ -132,7 +132,7 @@ func (u *ufw) allow(ctx context.Context, p firewall.Port, first bool) error {
 	return err
 }
 
-// Admits implements [firewall.Manager]. It asks the kernel: there is more to ufw
+// Admits implements [firewall.Backend]. It asks the kernel: there is more to ufw
 // than the rules that it shows, such as /etc/ufw/before.rules.
 func (u *ufw) Admits(ctx context.Context, ports []firewall.Port, peers []netip.Addr) error {
 	out, err := u.w.run(ctx, askLimit, ufwProgram, "status")
@@ -152,7 +152,7 @@ func (u *ufw) Admits(ctx context.Context, ports []firewall.Port, peers []netip.A
 	return now.verified(ports, peers, u.before)
 }
 
-// Keep implements [firewall.Manager]. "ufw enable" notes in its configuration
+// Keep implements [firewall.Backend]. "ufw enable" notes in its configuration
 // that it is on; its unit loads the rules at boot.
 func (u *ufw) Keep(ctx context.Context) (bool, string) {
 	switch {
@@ -170,7 +170,7 @@ func (u *ufw) Keep(ctx context.Context) (bool, string) {
 	return true, ""
 }
 
-// Undo implements [firewall.Manager].
+// Undo implements [firewall.Backend].
 func (u *ufw) Undo(ctx context.Context) error {
 	var failed []error
 	if u.enabled {
@@ -187,11 +187,11 @@ func (u *ufw) Undo(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-func (w *Wall) ufwEnabled() bool { return w.ufwSetting(ufwConfiguration, "ENABLED") == "yes" }
+func (w *Manager) ufwEnabled() bool { return w.ufwSetting(ufwConfiguration, "ENABLED") == "yes" }
 
 // ufwSetting reads an assignment from a file of ufw, in lower case
 // (ufw-framework(8)); empty when it is not there.
-func (w *Wall) ufwSetting(path, key string) string {
+func (w *Manager) ufwSetting(path, key string) string {
 	raw, err := hostfile.Read(path, 64<<10)
 	if err != nil {
 		return ""
@@ -207,7 +207,7 @@ func (w *Wall) ufwSetting(path, key string) string {
 
 // run runs a manager and returns what it printed; ending with another status
 // than 0 is an error with its own words.
-func (w *Wall) run(ctx context.Context, limit time.Duration, program string, args ...string) ([]byte, error) {
+func (w *Manager) run(ctx context.Context, limit time.Duration, program string, args ...string) ([]byte, error) {
 	r, err := w.runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: limit, MaxOutput: maxPrinted})
 	if err != nil {
 		return nil, err

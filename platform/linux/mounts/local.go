@@ -121,10 +121,10 @@ func holdsData(e *entry) bool {
 	case "btrfs", "zfs", "bcachefs":
 		return true
 	}
-	return e.device.Major != 0 && (e.root == "/" || !plumbing(e.mountpoint))
+	return e.device.Major != 0 && (e.root == "/" || !isPseudoMount(e.mountpoint))
 }
 
-func plumbing(mountpoint string) bool {
+func isPseudoMount(mountpoint string) bool {
 	for _, dir := range [...]string{"/etc/", "/dev/", "/proc/", "/sys/", "/run/", "/usr/", "/var/run/"} {
 		if strings.HasPrefix(mountpoint+"/", dir) {
 			return true

@@ -38,15 +38,15 @@ func (Prober) Probe(ctx context.Context, to netip.Addr, hops []int, wait time.Du
 		return nil, fmt.Errorf("open a socket: %w", err)
 	}
 	defer unix.Close(fd) //nolint:errcheck // nothing is lost with it
-	v := volley{fd: fd, to: to, hops: hops, sent: make([]time.Time, len(hops)), echoes: make([]traceroute.Echo, len(hops))}
+	v := probeSet{fd: fd, to: to, hops: hops, sent: make([]time.Time, len(hops)), echoes: make([]traceroute.Echo, len(hops))}
 	if err := v.send(); err != nil {
 		return nil, err
 	}
 	return v.echoes, v.listen(ctx, wait)
 }
 
-// A volley is some packets under way.
-type volley struct {
+// A probeSet is some packets under way.
+type probeSet struct {
 	fd     int
 	to     netip.Addr
 	hops   []int
@@ -55,7 +55,7 @@ type volley struct {
 	heard  int
 }
 
-func (v *volley) send() error {
+func (v *probeSet) send() error {
 	level, option := unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS
 	if v.to.Is4() {
 		level, option = unix.IPPROTO_IP, unix.IP_TTL
@@ -78,7 +78,7 @@ var payload [32]byte
 
 // sendTo tries again when the kernel reports the answer to an earlier packet in
 // place of sending this one.
-func (v *volley) sendTo(to unix.Sockaddr) error {
+func (v *probeSet) sendTo(to unix.Sockaddr) error {
 	const tries = 8
 	var err error
 	for range tries {
@@ -96,7 +96,7 @@ func (v *volley) sendTo(to unix.Sockaddr) error {
 }
 
 // listen takes answers until all are there or wait is over.
-func (v *volley) listen(ctx context.Context, wait time.Duration) error {
+func (v *probeSet) listen(ctx context.Context, wait time.Duration) error {
 	for end := time.Now().Add(wait); v.heard < len(v.hops); {
 		left := time.Until(end)
 		if left <= 0 {
@@ -120,12 +120,12 @@ const mostAtOnce = 256
 
 // drain takes the answers that are there, and returns how many messages it
 // took.
-func (v *volley) drain() int {
+func (v *probeSet) drain() int {
 	now := time.Now()
 	return v.errors(now) + v.replies(now)
 }
 
-func (v *volley) errors(now time.Time) (n int) {
+func (v *probeSet) errors(now time.Time) (n int) {
 	for ; n < mostAtOnce; n++ {
 		e, err := errqueue.Read(v.fd)
 		if err == nil {
@@ -138,7 +138,7 @@ func (v *volley) errors(now time.Time) (n int) {
 }
 
 // replies are data: a service answered, and so the target did.
-func (v *volley) replies(now time.Time) (n int) {
+func (v *probeSet) replies(now time.Time) (n int) {
 	var data [1]byte
 	for ; n < mostAtOnce; n++ {
 		_, from, err := unix.Recvfrom(v.fd, data[:], unix.MSG_DONTWAIT)
@@ -153,7 +153,7 @@ func (v *volley) replies(now time.Time) (n int) {
 }
 
 // take notes the first answer to the packet that was sent to a port.
-func (v *volley) take(to netip.AddrPort, e traceroute.Echo, now time.Time) {
+func (v *probeSet) take(to netip.AddrPort, e traceroute.Echo, now time.Time) {
 	for i, hop := range v.hops {
 		if firstPort+hop-1 != int(to.Port()) || v.echoes[i].From.IsValid() || !e.From.IsValid() {
 			continue

@@ -67,7 +67,7 @@ func follow(t *testing.T, address string) traceroute.Route {
 	if err != nil {
 		t.Fatal(err)
 	}
-	route, err := traceroute.Trace(t.Context(), traceroute.Ways{Resolver: net.DefaultResolver, Prober: Prober{}}, to)
+	route, err := traceroute.Trace(t.Context(), traceroute.Sources{Resolver: net.DefaultResolver, Prober: Prober{}}, to)
 	if err != nil {
 		t.Fatal(err)
 	}

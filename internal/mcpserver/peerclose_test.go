@@ -15,7 +15,7 @@ func TestClosedReaderIsNoticedWithoutAWrite(t *testing.T) {
 	}
 	defer w.Close()
 	gone := make(chan struct{})
-	stop := watchHangup(w, func() { close(gone) })
+	stop := watchPeerClose(w, func() { close(gone) })
 	defer stop()
 	select {
 	case <-gone:
@@ -33,7 +33,7 @@ func TestWatchEndsWithoutACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := watchHangup(w, func() { t.Error("gone although only the watch was ended") })
+	stop := watchPeerClose(w, func() { t.Error("gone although only the watch was ended") })
 	stop()
 	// Closing a file waits for those who use its descriptor: the watch has let go.
 	if err := w.Close(); err != nil {
@@ -50,8 +50,8 @@ func TestWhatIsNoPipeIsNotWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	never := func() { t.Error("a file hung up") }
-	watchHangup(file, never)()
-	watchHangup(new(bytes.Buffer), never)()
+	watchPeerClose(file, never)()
+	watchPeerClose(new(bytes.Buffer), never)()
 	if err := file.Close(); err != nil {
 		t.Error(err)
 	}

@@ -234,7 +234,7 @@ func TestClientThatReadsNoMoreEndsTheLink(t *testing.T) {
 		s.AddTool(mcp.NewToolWithRawSchema("work", "", json.RawMessage(`{"type":"object"}`)), w.handle)
 		in, client := io.Pipe()
 		served := make(chan error, 1)
-		go func() { served <- newLink(s, brokenPipe{}, testLimit, quiet()).serve(t.Context(), in) }()
+		go func() { served <- newTransport(s, brokenPipe{}, testLimit, quiet()).serve(t.Context(), in) }()
 		io.WriteString(client, call("1", "work", "")+"\n")
 		<-w.started
 		io.WriteString(client, ping("2")+"\n")
@@ -356,7 +356,7 @@ func FuzzEveryLineGetsItsAnswer(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if err := newLink(s, &out, testLimit, quiet()).serve(t.Context(), bytes.NewReader(line)); err != nil {
+		if err := newTransport(s, &out, testLimit, quiet()).serve(t.Context(), bytes.NewReader(line)); err != nil {
 			t.Fatal(err)
 		}
 		// A notification is answered only when mcp-go finds it malformed.

@@ -7,22 +7,22 @@ import "bytes"
 // Bounds of what is told of a stream while its program runs: the longest line
 // in bytes, and the lines that may wait to be told.
 const (
-	maxToldLine = 256
-	maxWaiting  = 16
+	maxLine    = 256
+	maxWaiting = 16
 )
 
-// told keeps a stream as capped does, and tells its lines as they come. The
+// lineWriter keeps a stream as capped does, and tells its lines as they come. The
 // telling has a goroutine of its own and never holds the program up: when it falls
 // behind, the oldest lines are left out.
-type told struct {
+type lineWriter struct {
 	kept    *capped
 	waiting chan string
 	partial []byte
 	long    bool // the line that has begun is left out
 }
 
-func newTold(kept *capped, tell func(line string)) *told {
-	s := &told{kept: kept, waiting: make(chan string, maxWaiting)}
+func newLineWriter(kept *capped, tell func(line string)) *lineWriter {
+	s := &lineWriter{kept: kept, waiting: make(chan string, maxWaiting)}
 	go func() {
 		for line := range s.waiting {
 			tell(line)
@@ -32,7 +32,7 @@ func newTold(kept *capped, tell func(line string)) *told {
 }
 
 // Write implements [io.Writer].
-func (s *told) Write(p []byte) (int, error) {
+func (s *lineWriter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte("\n"))
 		s.add(line)
@@ -44,20 +44,20 @@ func (s *told) Write(p []byte) (int, error) {
 	return s.kept.Write(p)
 }
 
-func (s *told) add(part []byte) {
-	if s.long = s.long || len(s.partial)+len(part) > maxToldLine; !s.long {
+func (s *lineWriter) add(part []byte) {
+	if s.long = s.long || len(s.partial)+len(part) > maxLine; !s.long {
 		s.partial = append(s.partial, part...)
 	}
 }
 
-func (s *told) end() {
+func (s *lineWriter) end() {
 	if !s.long {
 		s.queue(string(s.partial))
 	}
 	s.partial, s.long = s.partial[:0], false
 }
 
-func (s *told) queue(line string) {
+func (s *lineWriter) queue(line string) {
 	for {
 		select {
 		case s.waiting <- line:
@@ -73,4 +73,4 @@ func (s *told) queue(line string) {
 
 // close says that no more is written. A last line without an end is not told:
 // who was killed while writing it may have meant another.
-func (s *told) close() { close(s.waiting) }
+func (s *lineWriter) close() { close(s.waiting) }

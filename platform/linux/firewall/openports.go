@@ -39,12 +39,12 @@ func liveSockets() sockets {
 	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, process: proc.Process, ephemeral: ephemeral, tunnel: tunnel}
 }
 
-// Doors implements [firewall.Wall]. The ports of remote sessions come from
+// Doors implements [firewall.Manager]. The ports of remote sessions come from
 // four places, because each alone misses some: sockets that an SSH server of root listens
 // on, sessions that are open (their port may be served by inetd, or the listener may have
 // been changed since), the socket units of systemd, and the configuration of sshd.
-func (w *Wall) Doors(ctx context.Context) (firewall.Doors, error) {
-	var d firewall.Doors
+func (w *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
+	var d firewall.OpenPorts
 	serving, problems := w.fromSockets(ctx, &d)
 	if err := ctx.Err(); err != nil {
 		return d, err
@@ -69,7 +69,7 @@ func (w *Wall) Doors(ctx context.Context) (firewall.Doors, error) {
 
 // fromSockets reads listeners and sessions. serving says that an SSH server
 // listens now.
-func (w *Wall) fromSockets(ctx context.Context, d *firewall.Doors) (serving bool, problems []error) {
+func (w *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (serving bool, problems []error) {
 	listening, sessions, err := w.exposed(ctx)
 	if err != nil {
 		return false, []error{fmt.Errorf("read the sockets: %w", err)}
@@ -110,7 +110,7 @@ const dockerProxy = "docker-proxy"
 
 // exposed returns the listeners and the established TCP sockets that are not on
 // loopback.
-func (w *Wall) exposed(ctx context.Context) (listening, established []network.Socket, err error) {
+func (w *Manager) exposed(ctx context.Context) (listening, established []network.Socket, err error) {
 	err = w.sockets.network.Sockets(ctx, func(s network.Socket) {
 		switch {
 		case s.Local.Addr().IsLoopback() || s.Remote.Addr().IsLoopback():
@@ -125,7 +125,7 @@ func (w *Wall) exposed(ctx context.Context) (listening, established []network.So
 
 // incoming leaves out connections that this host has opened itself, from a port
 // of the kernel's choice: sshd does so for sessions that forward ports.
-func (w *Wall) incoming(listening, established []network.Socket) []network.Socket {
+func (w *Manager) incoming(listening, established []network.Socket) []network.Socket {
 	served := map[uint16]bool{}
 	for _, s := range listening {
 		served[s.Local.Port()] = true
@@ -155,7 +155,7 @@ func ids(lists ...[]network.Socket) []uint64 {
 // isSSH recognises the servers of remote sessions by name and by their user:
 // any user can call a program sshd and have a port opened that way. A session
 // that has become its user's is the child of one that is root's.
-func (w *Wall) isSSH(o network.Owner) bool {
+func (w *Manager) isSSH(o network.Owner) bool {
 	if !serverName(o.Name) {
 		return false
 	}
@@ -176,7 +176,7 @@ func serverName(name string) bool {
 	return name == "sshd" || name == "sshd-session" || name == "sshd-auth" || name == "dropbear"
 }
 
-func (w *Wall) isRoot(pid int) bool {
+func (w *Manager) isRoot(pid int) bool {
 	uid, err := w.sockets.uid(pid)
 	return err == nil && uid == 0
 }
@@ -184,14 +184,14 @@ func (w *Wall) isRoot(pid int) bool {
 // transient recognises the UDP socket of a client, which waits for an answer at
 // a port of the kernel's choice; the answer will still come in. Sockets without
 // a process, such as those of WireGuard, are servers.
-func (w *Wall) transient(s network.Socket, o network.Owner) bool {
+func (w *Manager) transient(s network.Socket, o network.Owner) bool {
 	low, high := w.sockets.ephemeral()
 	return s.Protocol == network.UDP && o.PID != 0 && s.Local.Port() >= low && s.Local.Port() <= high
 }
 
 // fromConfiguration asks sshd for its effective configuration. No sshd has
 // none.
-func (w *Wall) fromConfiguration(ctx context.Context) ([]firewall.Port, error) {
+func (w *Manager) fromConfiguration(ctx context.Context) ([]firewall.Port, error) {
 	for _, path := range []string{"/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd"} {
 		if !w.installed(path) {
 			continue
@@ -211,7 +211,7 @@ func (w *Wall) fromConfiguration(ctx context.Context) ([]firewall.Port, error) {
 
 // startsLater says whether an SSH server that does not run now may do so
 // later, at a port that is not known.
-func (w *Wall) startsLater(ctx context.Context) bool {
+func (w *Manager) startsLater(ctx context.Context) bool {
 	if !w.units.running() {
 		return true
 	}

@@ -33,8 +33,8 @@ const (
 	maxPrinted = 1 << 20
 )
 
-// A Wall finds and switches on the firewall of the live system.
-type Wall struct {
+// A Manager finds and switches on the firewall of the live system.
+type Manager struct {
 	runner    sysexec.Runner
 	units     units
 	sockets   sockets
@@ -43,11 +43,11 @@ type Wall struct {
 	state     stateFile
 }
 
-var _ firewall.Wall = (*Wall)(nil)
+var _ firewall.Manager = (*Manager)(nil)
 
-// New returns the Wall of the live system. Nothing is read yet.
-func New(runner sysexec.Runner) *Wall {
-	return &Wall{
+// NewManager returns the Wall of the live system. Nothing is read yet.
+func NewManager(runner sysexec.Runner) *Manager {
+	return &Manager{
 		runner: runner, units: bus{}, sockets: liveSockets(), installed: installed, usable: nftUsable,
 		state: stateFile{path: StatePath},
 	}
@@ -58,10 +58,10 @@ func installed(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// Manager implements [firewall.Wall]. Where both ufw and firewalld are
+// Manager implements [firewall.Manager]. Where both ufw and firewalld are
 // installed, a firewalld that runs or starts has been chosen; otherwise the one whose
 // unit is enabled is the owner's choice. A masked unit has been ruled out by the owner.
-func (w *Wall) Manager(ctx context.Context) (firewall.Manager, error) {
+func (w *Manager) Backend(ctx context.Context) (firewall.Backend, error) {
 	hasUFW, hasFirewalld := w.installed(ufwProgram), w.installed(offlineProgram) && w.installed(clientProgram)
 	var daemon, service unit
 	if hasFirewalld {

@@ -16,29 +16,29 @@ import (
 	"sentinel/platform/linux/procfs"
 )
 
-// Surroundings reads what this machine must not lose contact with: its own
+// HostContext reads what this machine must not lose contact with: its own
 // addresses, its gateways and name servers, who is logged in over SSH, and the other ends of
 // the tunnels that such a session may come through.
-type Surroundings struct {
+type HostContext struct {
 	root string
 	proc procfs.FS
 }
 
-var _ blocklist.Surroundings = (*Surroundings)(nil)
+var _ blocklist.HostContext = (*HostContext)(nil)
 
-// NewSurroundings returns the Surroundings below root; "/" is the live system.
+// NewHostContext returns the Surroundings below root; "/" is the live system.
 // Addresses and routes are always those of the caller's network namespace.
-func NewSurroundings(root string) *Surroundings {
-	return &Surroundings{root: root, proc: procfs.New(root)}
+func NewHostContext(root string) *HostContext {
+	return &HostContext{root: root, proc: procfs.New(root)}
 }
 
-// Vital implements [blocklist.Surroundings].
-func (s *Surroundings) Vital(ctx context.Context) ([]blocklist.Vital, error) {
-	var all []blocklist.Vital
+// Vital implements [blocklist.HostContext].
+func (s *HostContext) Vital(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+	var all []blocklist.ProtectedAddr
 	var errs []error
 	for _, part := range []struct {
 		what string
-		read func(context.Context) ([]blocklist.Vital, error)
+		read func(context.Context) ([]blocklist.ProtectedAddr, error)
 	}{
 		{"addresses", ownAddresses},
 		{"routes", routed},
@@ -56,12 +56,12 @@ func (s *Surroundings) Vital(ctx context.Context) ([]blocklist.Vital, error) {
 
 // ownAddresses lists those of the interfaces. One of IPv6 has no route while
 // its interface is down.
-func ownAddresses(context.Context) ([]blocklist.Vital, error) {
+func ownAddresses(context.Context) ([]blocklist.ProtectedAddr, error) {
 	interfaces, err := links.List()
 	if err != nil {
 		return nil, err
 	}
-	var list []blocklist.Vital
+	var list []blocklist.ProtectedAddr
 	for _, l := range interfaces {
 		for _, p := range l.Addresses {
 			v := vital(p.Addr(), "an address of this machine, on "+sanitize.Text(l.Name, 15))
@@ -74,7 +74,7 @@ func ownAddresses(context.Context) ([]blocklist.Vital, error) {
 
 // vital is about one address. A zone has no meaning here: what is blocked is
 // blocked on every interface.
-func vital(a netip.Addr, why string) blocklist.Vital {
+func vital(a netip.Addr, why string) blocklist.ProtectedAddr {
 	a = a.Unmap().WithZone("")
-	return blocklist.Vital{Prefix: netip.PrefixFrom(a, a.BitLen()), Why: why}
+	return blocklist.ProtectedAddr{Prefix: netip.PrefixFrom(a, a.BitLen()), Why: why}
 }

@@ -103,7 +103,7 @@ func TestPrivilegeOfARun(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runner := &fakeRunner{do: test.host.do}
-			g := newGate(runner, test.root, test.host.trusted, time.Now, quiet())
+			g := newSudoRunner(runner, test.root, test.host.trusted, time.Now, quiet())
 			r, err := g.run(t.Context(), test.op, binary, []byte("{}"))
 			if err != nil {
 				t.Fatal(err)
@@ -129,7 +129,7 @@ func TestSudoIsAskedOnceInFiveMinutes(t *testing.T) {
 			h := host{asked: asked, raised: out(asRoot), plain: out(asUser)}
 			runner := &fakeRunner{do: h.do}
 			now := time.Unix(1000, 0)
-			g := newGate(runner, false, h.trusted, func() time.Time { return now }, quiet())
+			g := newSudoRunner(runner, false, h.trusted, func() time.Time { return now }, quiet())
 			questions := func() (n int) {
 				t.Helper()
 				if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
@@ -158,7 +158,7 @@ func TestSudoIsAskedOnceInFiveMinutes(t *testing.T) {
 func TestEveryToolIsAskedForItself(t *testing.T) {
 	h := host{raised: out(asRoot)}
 	runner := &fakeRunner{do: h.do}
-	g := newGate(runner, false, h.trusted, time.Now, quiet())
+	g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
 	for _, name := range []string{"one", "two"} {
 		op := operation(ops.BetterRoot, ops.Read)
 		op.Name = name
@@ -178,7 +178,7 @@ func TestEveryToolIsAskedForItself(t *testing.T) {
 func TestOwnerOfTheBinaryIsCheckedAtEveryRun(t *testing.T) {
 	h := host{raised: out(asRoot), plain: out(asUser)}
 	runner := &fakeRunner{do: h.do}
-	g := newGate(runner, false, h.trusted, time.Now, quiet())
+	g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
 	op := operation(ops.BetterRoot, ops.Read)
 	if r, err := g.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
 		t.Fatalf("%s, %v", r.Stdout, err)
@@ -192,7 +192,7 @@ func TestOwnerOfTheBinaryIsCheckedAtEveryRun(t *testing.T) {
 func TestRefusalAfterAYesIsRemembered(t *testing.T) {
 	h := host{raised: sysexec.Result{Exit: 1}, plain: out(asUser)}
 	runner := &fakeRunner{do: h.do}
-	g := newGate(runner, false, h.trusted, time.Now, quiet())
+	g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
 	for range 2 {
 		if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
 			t.Fatal(err)
@@ -216,7 +216,7 @@ func TestCancelledQuestionIsNotRemembered(t *testing.T) {
 		}
 		return h.do(ctx, c)
 	}
-	g := newGate(runner, false, h.trusted, time.Now, quiet())
+	g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
 	op := operation(ops.BetterRoot, ops.Read)
 	if _, err := g.run(ctx, op, binary, nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v, want Canceled", err)
@@ -233,7 +233,7 @@ func TestCallsAtTheSameMomentAskOnce(t *testing.T) {
 			<-time.After(time.Second)
 			return h.do(ctx, c)
 		}}
-		g := newGate(runner, false, func(string) error { return nil }, time.Now, quiet())
+		g := newSudoRunner(runner, false, func(string) error { return nil }, time.Now, quiet())
 		var calls sync.WaitGroup
 		for range 4 {
 			calls.Go(func() {
@@ -279,7 +279,7 @@ func TestChangeThatSudoDoesNotRunIsDenied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := host{raised: test.raised, raisedErr: test.err, plain: out(asUser)}
 			runner := &fakeRunner{do: h.do}
-			g := newGate(runner, false, h.trusted, time.Now, quiet())
+			g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
 			_, err := g.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil)
 			var denied *fault.Error
 			if !errors.As(err, &denied) || denied.Code != fault.PermissionDenied || !strings.Contains(denied.Message, test.says) || !strings.Contains(denied.Fix, "visudo") {
@@ -301,7 +301,7 @@ func TestWhatNeedsRootSaysWhichFileIsNotSafe(t *testing.T) {
 	for _, effect := range []ops.Effect{ops.Read, ops.Write, ops.Destructive} {
 		h := host{untrusted: errors.New("/opt/sentinel/bin can be written by others"), plain: out(asUser)}
 		runner := &fakeRunner{do: h.do}
-		g := newGate(runner, false, h.trusted, time.Now, quiet())
+		g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
 		_, err := g.run(t.Context(), operation(ops.NeedsRoot, effect), binary, nil)
 		var denied *fault.Error
 		if !errors.As(err, &denied) || denied.Code != fault.PermissionDenied || !strings.Contains(denied.Message, "/opt/sentinel/bin can be written by others") {
@@ -318,7 +318,7 @@ func TestWhatNeedsRootSaysWhichFileIsNotSafe(t *testing.T) {
 func TestOnlyWhatRunsThroughSudoIsSparedTheKill(t *testing.T) {
 	h := &host{raised: out("no document"), plain: out(asUser)}
 	runner := &fakeRunner{do: h.do}
-	g := newGate(runner, false, h.trusted, time.Now, slog.New(slog.DiscardHandler))
+	g := newSudoRunner(runner, false, h.trusted, time.Now, slog.New(slog.DiscardHandler))
 	if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -338,12 +338,12 @@ func TestChangeIsGivenTimeToEnd(t *testing.T) {
 		ops.Read: patience, ops.SendsOut: patience, ops.Write: changePatience, ops.Destructive: changePatience,
 	} {
 		runner := printing(asRoot)
-		g := newGate(runner, true, nil, time.Now, quiet())
+		g := newSudoRunner(runner, true, nil, time.Now, quiet())
 		if _, err := g.run(t.Context(), operation(ops.NeedsRoot, effect), binary, nil); err != nil {
 			t.Fatal(err)
 		}
-		if c := runner.seen[0]; c.Patience != want || c.NoKill != (want == changePatience) {
-			t.Errorf("effect %d: patience %v, spared %v", effect, c.Patience, c.NoKill)
+		if c := runner.seen[0]; c.WaitDelay != want || c.NoKill != (want == changePatience) {
+			t.Errorf("effect %d: patience %v, spared %v", effect, c.WaitDelay, c.NoKill)
 		}
 	}
 	if changePatience >= spare {
@@ -356,7 +356,7 @@ func TestChangeIsGivenTimeToEnd(t *testing.T) {
 func TestRootThatIsNotUsedIsNoWarningAndNamesTheWay(t *testing.T) {
 	var log bytes.Buffer
 	h := &host{untrusted: errors.New("/home/u belongs to user 1000"), plain: out(asUser)}
-	g := newGate(&fakeRunner{do: h.do}, false, h.trusted, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	g := newSudoRunner(&fakeRunner{do: h.do}, false, h.trusted, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
 	if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -23,22 +23,22 @@ import (
 // besideLimit bounds the look at pf, which is only told beside.
 const besideLimit = 3 * time.Second
 
-// A Wall is the firewall of a Mac. It is safe for concurrent use.
-type Wall struct {
+// A Manager is the firewall of a Mac. It is safe for concurrent use.
+type Manager struct {
 	tool    socketfilterfw.Tool
 	pf      pfctl.Tool
 	sockets func(ctx context.Context) ([]lsof.Socket, error)
 }
 
 var (
-	_ firewall.Source = (*Wall)(nil)
-	_ firewall.Wall   = (*Wall)(nil)
+	_ firewall.Source  = (*Manager)(nil)
+	_ firewall.Manager = (*Manager)(nil)
 )
 
 // New returns the Wall of the Mac that runner runs programs on. Nothing is run
 // yet.
-func New(runner sysexec.Runner) *Wall {
-	return &Wall{
+func New(runner sysexec.Runner) *Manager {
+	return &Manager{
 		tool: socketfilterfw.New(runner), pf: pfctl.New(runner),
 		sockets: func(ctx context.Context) ([]lsof.Socket, error) { return lsof.Sockets(ctx, runner) },
 	}
@@ -46,7 +46,7 @@ func New(runner sysexec.Runner) *Wall {
 
 // Firewall implements [firewall.Source]. The Application Firewall decides; pf is
 // told beside it.
-func (w *Wall) Firewall(ctx context.Context) firewall.Facts {
+func (w *Manager) Firewall(ctx context.Context) firewall.Facts {
 	s, err := w.tool.State(ctx)
 	a := firewall.Application{
 		On: s.On(), BlocksAll: s.BlocksAll(), AllowSigned: s.AllowSigned, AllowSignedApp: s.AllowSignedApp,
@@ -56,7 +56,7 @@ func (w *Wall) Firewall(ctx context.Context) firewall.Facts {
 }
 
 // beside says what is known of pf.
-func (w *Wall) beside(ctx context.Context) string {
+func (w *Manager) beside(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, besideLimit)
 	defer cancel()
 	switch on, err := w.pf.Enabled(ctx); {
@@ -93,7 +93,7 @@ func managed() error {
 		WithFix("Change the profile with the device management (MDM) that has installed it. System Settings, General, Device Management shows it, and so does: sudo profiles show -type configuration")
 }
 
-// Manager implements [firewall.Wall]. Every Mac has this one.
-func (w *Wall) Manager(context.Context) (firewall.Manager, error) {
+// Manager implements [firewall.Manager]. Every Mac has this one.
+func (w *Manager) Backend(context.Context) (firewall.Backend, error) {
 	return &application{w: w}, nil
 }

@@ -12,8 +12,8 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// A Patient is the machine that is looked at and the run that looks.
-type Patient struct {
+// A Target is the machine that is looked at and the run that looks.
+type Target struct {
 	Root    string // files are looked for below it; "/" on a live system
 	OS      string // as runtime.GOOS has it
 	Version string // of sentinel
@@ -100,10 +100,10 @@ func (probe Probe) ask(ctx context.Context, worst, fix string) []Finding {
 }
 
 // mac says that the machine is a Mac.
-func (p Patient) mac() bool { return p.OS == "darwin" }
+func (p Target) mac() bool { return p.OS == "darwin" }
 
 // either returns the one of two texts that fits the machine.
-func (p Patient) either(linux, mac string) string {
+func (p Target) either(linux, mac string) string {
 	if p.mac() {
 		return mac
 	}
@@ -111,24 +111,24 @@ func (p Patient) either(linux, mac string) string {
 }
 
 // at returns where a path of the machine is found.
-func (p Patient) at(path string) string { return filepath.Join(p.Root, path) }
+func (p Target) at(path string) string { return filepath.Join(p.Root, path) }
 
-func journal(ctx context.Context, p Patient) []Finding {
+func journal(ctx context.Context, p Target) []Finding {
 	return p.Journal.ask(ctx, Problem, "See what is wrong with: sudo sentinel --verify-journal")
 }
 
-func blocklist(ctx context.Context, p Patient) []Finding {
+func blocklist(ctx context.Context, p Target) []Finding {
 	return p.Blocklist.ask(ctx, Problem, "See what is blocked with: sudo sentinel --list-blocked")
 }
 
-func packetFilter(ctx context.Context, p Patient) []Finding {
+func packetFilter(ctx context.Context, p Target) []Finding {
 	return p.PacketFilter.ask(ctx, Warning, p.either("Install nftables; without it, or iptables, no address can be blocked.", "Without pf no address can be blocked; see what it says with: sudo /sbin/pfctl -s info"))
 }
 
-func firewall(ctx context.Context, p Patient) []Finding {
+func firewall(ctx context.Context, p Target) []Finding {
 	return p.Firewall.ask(ctx, Warning, "Switch a firewall on with: sudo sentinel --fix-firewall")
 }
 
-func serviceManager(ctx context.Context, p Patient) []Finding {
+func serviceManager(ctx context.Context, p Target) []Finding {
 	return p.ServiceManager.ask(ctx, Warning, p.either("Without systemd no service can be restarted through sentinel.", "See what launchd says with: /bin/launchctl print system"))
 }

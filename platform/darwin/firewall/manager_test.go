@@ -60,11 +60,11 @@ func TestStatusIsThatOfTheApplicationFirewall(t *testing.T) {
 }
 
 func TestDoorsAreThoseOfPeople(t *testing.T) {
-	got, err := New(newMac()).Doors(t.Context())
+	got, err := New(newMac()).OpenPorts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := firewall.Doors{
+	want := firewall.OpenPorts{
 		Remote: []firewall.Port{tcp(22), tcp(22), tcp(22)},
 		Peers:  []netip.Addr{netip.MustParseAddr("192.0.2.9")},
 		Listeners: []firewall.Listener{
@@ -78,7 +78,7 @@ func TestDoorsAreThoseOfPeople(t *testing.T) {
 	}
 	m := newMac()
 	m.lsof = context.DeadlineExceeded
-	if _, err := New(m).Doors(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := New(m).OpenPorts(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 }

@@ -33,7 +33,7 @@ func listened(t *testing.T, text string, n int) ([]string, Result) {
 }
 
 func TestLinesOfStderrAreTold(t *testing.T) {
-	long := strings.Repeat("x", maxToldLine)
+	long := strings.Repeat("x", maxLine)
 	for _, c := range []struct {
 		name, text string
 		want       []string
@@ -109,15 +109,15 @@ func TestStderrIsCutWhileItIsToldOn(t *testing.T) {
 
 func FuzzTold(f *testing.F) {
 	f.Add("one\ntwo\n", uint8(3))
-	f.Add(strings.Repeat("x", maxToldLine+1)+"\nend\n", uint8(7))
+	f.Add(strings.Repeat("x", maxLine+1)+"\nend\n", uint8(7))
 	f.Fuzz(func(t *testing.T, text string, step uint8) {
 		var want []string
 		for line := range strings.Lines(text) {
-			if rest, ended := strings.CutSuffix(line, "\n"); ended && len(rest) <= maxToldLine {
+			if rest, ended := strings.CutSuffix(line, "\n"); ended && len(rest) <= maxLine {
 				want = append(want, rest)
 			}
 		}
-		s := &told{kept: newCapped(0), waiting: make(chan string, len(want)+1)}
+		s := &lineWriter{kept: newCapped(0), waiting: make(chan string, len(want)+1)}
 		for rest := []byte(text); len(rest) > 0; {
 			n := min(len(rest), max(1, int(step)))
 			s.Write(rest[:n])

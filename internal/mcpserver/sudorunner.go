@@ -37,9 +37,9 @@ const patience = 200 * time.Millisecond
 // below spare, so that the answer is out before the server gives up waiting for it.
 const changePatience = 6 * time.Second
 
-// A gate runs sentinel with the privilege that an operation can make use of
+// A sudoRunner runs sentinel with the privilege that an operation can make use of
 // and the host allows. It is safe for concurrent use.
-type gate struct {
+type sudoRunner struct {
 	runner  sysexec.Runner
 	root    bool               // this process is root already
 	trusted func(string) error // why a file must not be run as root
@@ -57,8 +57,8 @@ type verdict struct {
 	until   time.Time
 }
 
-func newGate(runner sysexec.Runner, root bool, trusted func(string) error, now func() time.Time, log *slog.Logger) *gate {
-	return &gate{
+func newSudoRunner(runner sysexec.Runner, root bool, trusted func(string) error, now func() time.Time, log *slog.Logger) *sudoRunner {
+	return &sudoRunner{
 		runner: runner, root: root, trusted: trusted, now: now, log: log,
 		turn: make(chan struct{}, 1), verdict: map[string]verdict{},
 	}
@@ -69,7 +69,7 @@ func newGate(runner sysexec.Runner, root bool, trusted func(string) error, now f
 //
 // An operation that sudo does not allow runs without root: sentinel says in its
 // own document what it could not read, or that it was denied.
-func (g *gate) run(ctx context.Context, op ops.Operation, path string, stdin []byte) (sysexec.Result, error) {
+func (g *sudoRunner) run(ctx context.Context, op ops.Operation, path string, stdin []byte) (sysexec.Result, error) {
 	plain := command(op, path, stdin)
 	plain.OnStderrLine = trackerOf(ctx).listener(op)
 	if op.Privilege == ops.AnyUser || g.root {
@@ -93,9 +93,9 @@ func (g *gate) run(ctx context.Context, op ops.Operation, path string, stdin []b
 // command is a run of op without sudo. One that changes something is never
 // killed: it ends at its own deadline, with nothing left half done.
 func command(op ops.Operation, path string, stdin []byte) sysexec.Command {
-	c := sysexec.Command{Path: path, Args: request(op), Stdin: stdin, Patience: patience}
+	c := sysexec.Command{Path: path, Args: request(op), Stdin: stdin, WaitDelay: patience}
 	if changes(op) {
-		c.Patience, c.NoKill = changePatience, true
+		c.WaitDelay, c.NoKill = changePatience, true
 	}
 	return c
 }
@@ -105,7 +105,7 @@ func changes(op ops.Operation) bool { return op.Effect == ops.Write || op.Effect
 
 // runUntrusted handles a binary that somebody else could change. sudo does not
 // care who can write the program that it runs as root, so it is not used.
-func (g *gate) runUntrusted(ctx context.Context, op ops.Operation, plain sysexec.Command, why error) (sysexec.Result, error) {
+func (g *sudoRunner) runUntrusted(ctx context.Context, op ops.Operation, plain sysexec.Command, why error) (sysexec.Result, error) {
 	if op.Privilege == ops.NeedsRoot {
 		e := fault.Wrap(fault.PermissionDenied, op.Name+" needs root, and root is not used: someone else could change what would run as root", why)
 		return sysexec.Result{}, e.WithFix(placement(runtime.GOOS))
@@ -129,7 +129,7 @@ func placement(system string) string {
 // refused handles a run through sudo that brought no document although sudo had
 // said yes. It says yes to rules that want a password too, and only the run shows that. A read
 // can be tried again without root; anything else could happen twice.
-func (g *gate) refused(ctx context.Context, op ops.Operation, plain sysexec.Command, result sysexec.Result, err error) (sysexec.Result, error) {
+func (g *sudoRunner) refused(ctx context.Context, op ops.Operation, plain sysexec.Command, result sysexec.Result, err error) (sysexec.Result, error) {
 	said := words(result, err)
 	if op.Effect == ops.Read || said != "" {
 		g.log.Warn("sudo allowed the tool but did not run it", "tool", op.Name, "exit", result.Exit, "stderr", firstLine(result.Stderr), "error", err)
@@ -171,7 +171,7 @@ func words(result sysexec.Result, err error) string {
 func request(op ops.Operation) []string { return []string{"--request", op.Name} }
 
 // mayUseSudo reports whether op may run through sudo.
-func (g *gate) mayUseSudo(ctx context.Context, op ops.Operation, path string) bool {
+func (g *sudoRunner) mayUseSudo(ctx context.Context, op ops.Operation, path string) bool {
 	select {
 	case g.turn <- struct{}{}:
 		defer func() { <-g.turn }()
@@ -190,10 +190,10 @@ func (g *gate) mayUseSudo(ctx context.Context, op ops.Operation, path string) bo
 
 // ask finds out whether a rule of sudo lets op run, without a password or with
 // one.
-func (g *gate) ask(ctx context.Context, op ops.Operation, path string) bool {
+func (g *sudoRunner) ask(ctx context.Context, op ops.Operation, path string) bool {
 	result, err := g.runner.Run(ctx, sysexec.Command{
 		Path: sudo, Args: append([]string{"-n", "-l", path}, request(op)...),
-		Timeout: askLimit, Patience: patience, NoKill: true,
+		Timeout: askLimit, WaitDelay: patience, NoKill: true,
 	})
 	if err != nil || result.Exit != 0 {
 		g.log.Info("sudo does not allow the tool; it runs without root", "tool", op.Name, "stderr", firstLine(result.Stderr), "error", err)
@@ -202,14 +202,14 @@ func (g *gate) ask(ctx context.Context, op ops.Operation, path string) bool {
 	return true
 }
 
-func (g *gate) recall(op ops.Operation, path string) (allowed, ok bool) {
+func (g *sudoRunner) recall(op ops.Operation, path string) (allowed, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v, ok := g.verdict[op.Name+" "+path]
 	return v.allowed, ok && g.now().Before(v.until)
 }
 
-func (g *gate) remember(op ops.Operation, path string, allowed bool) {
+func (g *sudoRunner) remember(op ops.Operation, path string, allowed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.verdict[op.Name+" "+path] = verdict{allowed, g.now().Add(askAgain)}

@@ -14,33 +14,33 @@ import (
 	"sentinel/platform/darwin/routing"
 )
 
-// Surroundings reads what this machine must not lose contact with: its own
+// HostContext reads what this machine must not lose contact with: its own
 // addresses, its gateways and name servers, who is logged in over SSH, and the other ends of
 // the tunnels that such a session may come through.
-type Surroundings struct {
+type HostContext struct {
 	runner sysexec.Runner
 	euid   int
 }
 
-var _ blocklist.Surroundings = Surroundings{}
+var _ blocklist.HostContext = HostContext{}
 
-// NewSurroundings returns the Surroundings that programs of runner tell, for an
+// NewHostContext returns the Surroundings that programs of runner tell, for an
 // effective user: who is logged in is for root to see.
-func NewSurroundings(runner sysexec.Runner, euid int) Surroundings {
-	return Surroundings{runner, euid}
+func NewHostContext(runner sysexec.Runner, euid int) HostContext {
+	return HostContext{runner, euid}
 }
 
-// Vital implements [blocklist.Surroundings].
-func (s Surroundings) Vital(ctx context.Context) ([]blocklist.Vital, error) {
+// Vital implements [blocklist.HostContext].
+func (s HostContext) Vital(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	interfaces, err := routing.Interfaces(ctx, s.runner)
 	all, errs := ofInterfaces(interfaces), []error{named("addresses", err)}
 	for _, part := range []struct {
 		what string
-		read func(context.Context) ([]blocklist.Vital, error)
+		read func(context.Context) ([]blocklist.ProtectedAddr, error)
 	}{
 		{"routes", s.gateways},
 		{"name servers", s.resolvers},
-		{"SSH sessions", func(ctx context.Context) ([]blocklist.Vital, error) { return s.ways(ctx, interfaces) }},
+		{"SSH sessions", func(ctx context.Context) ([]blocklist.ProtectedAddr, error) { return s.ways(ctx, interfaces) }},
 	} {
 		found, err := part.read(ctx)
 		all = append(all, found...)
@@ -58,8 +58,8 @@ func named(what string, err error) error {
 
 // ofInterfaces lists the own addresses, the broadcasts of their networks, the
 // machine at the other end of a line, and the far ends of the kernel's tunnels.
-func ofInterfaces(interfaces []routing.Interface) []blocklist.Vital {
-	var list []blocklist.Vital
+func ofInterfaces(interfaces []routing.Interface) []blocklist.ProtectedAddr {
+	var list []blocklist.ProtectedAddr
 	for _, i := range interfaces {
 		name := sanitize.Text(i.Name, 15)
 		for _, a := range i.Addresses {
@@ -94,8 +94,8 @@ func broadcast(p netip.Prefix) (netip.Addr, bool) {
 
 // gateways lists where the default routes lead. Those of other interfaces than
 // the first, which only programs bound to them use, are not seen.
-func (s Surroundings) gateways(ctx context.Context) ([]blocklist.Vital, error) {
-	var list []blocklist.Vital
+func (s HostContext) gateways(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+	var list []blocklist.ProtectedAddr
 	var errs []error
 	for _, f := range []routing.Family{routing.IPv4, routing.IPv6} {
 		r, err := routing.Default(ctx, s.runner, f)
@@ -109,9 +109,9 @@ func (s Surroundings) gateways(ctx context.Context) ([]blocklist.Vital, error) {
 	return list, errors.Join(errs...)
 }
 
-func (s Surroundings) resolvers(ctx context.Context) ([]blocklist.Vital, error) {
+func (s HostContext) resolvers(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	resolvers, err := routing.Resolvers(ctx, s.runner)
-	var list []blocklist.Vital
+	var list []blocklist.ProtectedAddr
 	seen := map[netip.Addr]bool{}
 	for _, r := range resolvers {
 		for _, a := range r.Servers {
@@ -126,7 +126,7 @@ func (s Surroundings) resolvers(ctx context.Context) ([]blocklist.Vital, error) 
 
 // vital is about one address. A zone has no meaning here: what is blocked is
 // blocked on every interface.
-func vital(a netip.Addr, why string) blocklist.Vital {
+func vital(a netip.Addr, why string) blocklist.ProtectedAddr {
 	a = a.Unmap().WithZone("")
-	return blocklist.Vital{Prefix: netip.PrefixFrom(a, a.BitLen()), Why: why}
+	return blocklist.ProtectedAddr{Prefix: netip.PrefixFrom(a, a.BitLen()), Why: why}
 }

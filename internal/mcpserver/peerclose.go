@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchHangup calls gone when the reader at the other end of w closes it. A
+// watchPeerClose calls gone when the reader at the other end of w closes it. A
 // write would tell too, but only when there is something to write, and until then
 // programs would go on working for nobody. The returned function ends the watch. A w
 // that is no pipe or socket is never closed that way.
-func watchHangup(w io.Writer, gone func()) (stop func()) {
+func watchPeerClose(w io.Writer, gone func()) (stop func()) {
 	file, ok := w.(*os.File)
 	if !ok {
 		return func() {}
@@ -30,7 +30,7 @@ func watchHangup(w io.Writer, gone func()) (stop func()) {
 	go func() {
 		defer quit.Close() //nolint:errcheck // nothing was written
 		hungUp := false
-		err := conn.Control(func(fd uintptr) { hungUp = hangup(fd, quit.Fd()) })
+		err := conn.Control(func(fd uintptr) { hungUp = waitPeerClose(fd, quit.Fd()) })
 		if err == nil && hungUp {
 			gone()
 		}
@@ -38,9 +38,9 @@ func watchHangup(w io.Writer, gone func()) (stop func()) {
 	return func() { end.Close() } //nolint:errcheck // closing is the message
 }
 
-// hangup waits until the other end of file or of quit is closed, and reports
+// waitPeerClose waits until the other end of file or of quit is closed, and reports
 // whether it was that of file. poll(2) reports both without being asked.
-func hangup(file, quit uintptr) bool {
+func waitPeerClose(file, quit uintptr) bool {
 	fds := []unix.PollFd{{Fd: int32(file)}, {Fd: int32(quit)}}
 	for {
 		_, err := unix.Poll(fds, -1)

@@ -28,7 +28,7 @@ import (
 // vitals reads what is vital below root, by prefix.
 func vitals(t *testing.T, root string) map[string]string {
 	t.Helper()
-	list, err := NewSurroundings(root).Vital(t.Context())
+	list, err := NewHostContext(root).Vital(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
 
 func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"etc/resolv.conf/": "", "run/systemd/resolve/resolv.conf": "nameserver 192.0.2.53\n"})
-	list, err := NewSurroundings(root).Vital(t.Context())
+	list, err := NewHostContext(root).Vital(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "name servers: /etc/resolv.conf: not a regular file") || !strings.Contains(err.Error(), "SSH sessions: ") || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -194,7 +194,7 @@ func TestSSHSessionsAreFound(t *testing.T) {
 
 func sessionPeers(t *testing.T) map[string]bool {
 	t.Helper()
-	list, err := NewSurroundings("/").sessions(t.Context())
+	list, err := NewHostContext("/").sessions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,10 +255,12 @@ func TestRoutesAreParsed(t *testing.T) {
 		}
 		return b
 	}
-	gateway := func(a string) []blocklist.Vital { return []blocklist.Vital{vital(netip.MustParseAddr(a), gatewayWhy)} }
+	gateway := func(a string) []blocklist.ProtectedAddr {
+		return []blocklist.ProtectedAddr{vital(netip.MustParseAddr(a), gatewayWhy)}
+	}
 	for name, c := range map[string]struct {
 		message string
-		want    []blocklist.Vital
+		want    []blocklist.ProtectedAddr
 		err     error
 	}{
 		"a default route":        {"02000000 fe040001 00000000 08000500 c0000201", gateway("192.0.2.1"), nil},
@@ -276,7 +278,7 @@ func TestRoutesAreParsed(t *testing.T) {
 		"a prefix too long":      {"02210000 ff00fe02 00000000 08000100 c0000201", nil, errFormat},
 		"half of the Internet":   {"02010000 fe040001 00000000 08000100 80000000 08000500 c0000204", gateway("192.0.2.4"), nil},
 		"local in another table": {"02000000 64000002 00000000", nil, nil},
-		"local":                  {"02200000 ff00fe02 00000000 08000100 c000020a", []blocklist.Vital{{Prefix: netip.MustParsePrefix("192.0.2.10/32"), Why: "an address of this machine", Own: true}}, nil},
+		"local":                  {"02200000 ff00fe02 00000000 08000100 c000020a", []blocklist.ProtectedAddr{{Prefix: netip.MustParsePrefix("192.0.2.10/32"), Why: "an address of this machine", Own: true}}, nil},
 	} {
 		got, err := parseRoute(route(c.message))
 		if !errors.Is(err, c.err) || (c.err == nil) != (err == nil) {
@@ -330,7 +332,7 @@ func TestSocketsOfAProcessAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := NewSurroundings(root)
+	s := NewHostContext(root)
 	got, err := s.sockets(9)
 	slices.Sort(got)
 	if err != nil || !slices.Equal(got, []uint64{12, 14}) {

@@ -75,8 +75,8 @@ func (m *machine) process(pid int) (procfs.ProcessStat, error) {
 	return procfs.ProcessStat{PID: pid, Name: "sshd"}, nil
 }
 
-func (m *machine) wall() *Wall {
-	return &Wall{
+func (m *machine) wall() *Manager {
+	return &Manager{
 		runner: m, units: m, usable: func() error { return nil },
 		installed: func(path string) bool { return slices.Contains(m.files, path) },
 		sockets: sockets{
@@ -154,7 +154,7 @@ func TestWaysOfRemoteSessionsAreFound(t *testing.T) {
 		}, []firewall.Port{tcp(22), udp(1194)}},
 		"no server at all": {machine{list: []network.Socket{listener(network.TCP, "0.0.0.0:80", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "nginx"}}, uids: root}, nil},
 	} {
-		d, err := c.m.wall().Doors(t.Context())
+		d, err := c.m.wall().OpenPorts(t.Context())
 		if err != nil || !slices.Equal(union(d.Remote, nil), c.want) {
 			t.Errorf("%s: %v, %v; want %v", name, d.Remote, err, c.want)
 		}
@@ -171,7 +171,7 @@ func TestOtherEndsOfRemoteSessionsAreFound(t *testing.T) {
 		owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 2: {PID: 10, Name: "sshd"}, 3: {PID: 10, Name: "sshd"}, 4: {PID: 11, Name: "nginx"}}, uids: map[int]int{10: 0, 11: 0},
 	}
 	want := []netip.Addr{netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("fe80::1")}
-	if d, err := m.wall().Doors(t.Context()); err != nil || !slices.Equal(d.Peers, want) {
+	if d, err := m.wall().OpenPorts(t.Context()); err != nil || !slices.Equal(d.Peers, want) {
 		t.Errorf("got %v, %v", d.Peers, err)
 	}
 }
@@ -192,19 +192,19 @@ func TestWaysThatCannotBeFoundOutAreAnError(t *testing.T) {
 		"configuration that is late": {machine{files: sshd, sshdErr: context.DeadlineExceeded}, "deadline"},
 		"no port in it":              {machine{files: sshd}, "status 0"},
 	} {
-		if _, err := c.m.wall().Doors(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := c.m.wall().OpenPorts(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	off := machine{booted: true, files: sshd, sshd: broken}
-	if d, err := off.wall().Doors(t.Context()); err != nil || d.Remote != nil {
+	if d, err := off.wall().OpenPorts(t.Context()); err != nil || d.Remote != nil {
 		t.Errorf("a server that is switched off: %v, %v", d.Remote, err)
 	}
 	serving := machine{
 		files: sshd, sshd: broken, list: []network.Socket{listener(network.TCP, "0.0.0.0:22", 1)},
 		owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: map[int]int{10: 0},
 	}
-	if d, err := serving.wall().Doors(t.Context()); err != nil || !slices.Equal(d.Remote, []firewall.Port{tcp(22)}) {
+	if d, err := serving.wall().OpenPorts(t.Context()); err != nil || !slices.Equal(d.Remote, []firewall.Port{tcp(22)}) {
 		t.Errorf("a server that listens tells its port itself: %v, %v", d.Remote, err)
 	}
 }
@@ -217,7 +217,7 @@ func TestListenersThatOthersReach(t *testing.T) {
 		},
 		owners: map[uint64]network.Owner{1: {PID: 1, Name: "nginx"}, 2: {PID: 2, Name: "postgres"}, 3: {PID: 3, Name: "firefox"}, 5: {PID: 5, Name: "named"}, 6: {PID: 6, Name: "docker-proxy"}},
 	}
-	d, err := m.wall().Doors(t.Context())
+	d, err := m.wall().OpenPorts(t.Context())
 	want := []firewall.Listener{{Port: tcp(80), Process: "nginx"}, {Port: udp(51820)}, {Port: udp(53), Process: "named"}}
 	if err != nil || !slices.Equal(d.Listeners, want) {
 		t.Errorf("got %+v, %v", d.Listeners, err)

@@ -36,7 +36,7 @@ var (
 	errUnanswered = errors.New("calls did not end within their time limit")
 )
 
-// A link carries messages between one client and an mcp-go server, one a line.
+// A transport carries messages between one client and an mcp-go server, one a line.
 //
 // It takes the place of mcp-go's StdioServer, which at the end of its input
 // drops or cancels requests that it has read, loses a cancellation that arrives before a
@@ -44,7 +44,7 @@ var (
 // last line without an end and reads lines of any length. Here a request is entered in
 // the registry before the next line is read, and the end of input means only
 // that no more requests come. What the messages say stays the business of mcp-go.
-type link struct {
+type transport struct {
 	server  *server.MCPServer
 	session *session
 	out     *output
@@ -54,8 +54,8 @@ type link struct {
 	log     *slog.Logger
 }
 
-func newLink(s *server.MCPServer, stdout io.Writer, limit time.Duration, log *slog.Logger) *link {
-	return &link{
+func newTransport(s *server.MCPServer, stdout io.Writer, limit time.Duration, log *slog.Logger) *transport {
+	return &transport{
 		server:  s,
 		session: newSession(),
 		out:     &output{w: stdout, stall: limit + spare},
@@ -70,12 +70,12 @@ func newLink(s *server.MCPServer, stdout io.Writer, limit time.Duration, log *sl
 // was answered: nil then, errClientGone when answers could not be delivered,
 // errUnanswered when calls outlived their time, the cause of ctx when that ended first.
 // Calls that are still running then are cancelled and answered.
-func (l *link) serve(ctx context.Context, stdin io.Reader) error {
+func (l *transport) serve(ctx context.Context, stdin io.Reader) error {
 	ctx, stop := context.WithCancelCause(l.server.WithContext(ctx, l.session))
 	defer stop(nil)
 	l.out.failed = stop
 	defer l.out.close()
-	defer watchHangup(l.out.w, func() { stop(errClientGone) })()
+	defer watchPeerClose(l.out.w, func() { stop(errClientGone) })()
 	ended := make(chan struct{})
 	go func() {
 		l.read(ctx, stdin)
@@ -98,7 +98,7 @@ func (l *link) serve(ctx context.Context, stdin io.Reader) error {
 
 // drain waits for the calls that came before the end of input. Each has a
 // deadline of its own; the one here is for a fault in that.
-func (l *link) drain(ctx context.Context) error {
+func (l *transport) drain(ctx context.Context) error {
 	over := time.NewTimer(l.limit + spare)
 	defer over.Stop()
 	select {
@@ -121,7 +121,7 @@ func wait(done <-chan struct{}, most time.Duration) {
 }
 
 // read takes one line after the other until the input or ctx ends.
-func (l *link) read(ctx context.Context, stdin io.Reader) {
+func (l *transport) read(ctx context.Context, stdin io.Reader) {
 	in := newLines(stdin)
 	for ctx.Err() == nil {
 		line, err := in.next()
@@ -152,7 +152,7 @@ func blank(line []byte) bool {
 // accept acts on one line. A call of a tool goes on by itself; everything else
 // is quick and is answered before the next line is read, so that what the handshake
 // says holds for the call behind it.
-func (l *link) accept(ctx context.Context, line []byte) {
+func (l *transport) accept(ctx context.Context, line []byte) {
 	m, refused := parseMessage(line)
 	switch {
 	case refused != nil:
@@ -174,7 +174,7 @@ func (l *link) accept(ctx context.Context, line []byte) {
 // call starts a tool call. Its time begins to run now, in the queue already:
 // the client's does too. One that is cancelled while it waits reaches its handler with a
 // context that has ended, and the handler runs nothing then.
-func (l *link) call(ctx context.Context, m message) {
+func (l *transport) call(ctx context.Context, m message) {
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	ctx = l.track(ctx, m.raw)
 	ctx, m.raw = splitCall(ctx, m.raw)
@@ -198,7 +198,7 @@ func (l *link) call(ctx context.Context, m message) {
 
 // listen starts a request that the protocol lets last as long as the client
 // likes. The end of input does not wait for it.
-func (l *link) listen(ctx context.Context, m message) {
+func (l *transport) listen(ctx context.Context, m message) {
 	ctx, cancel := context.WithCancel(ctx)
 	if !l.enter(m, cancel, false) {
 		cancel()
@@ -211,7 +211,7 @@ func (l *link) listen(ctx context.Context, m message) {
 	}()
 }
 
-func (l *link) enter(m message, cancel context.CancelFunc, counted bool) bool {
+func (l *transport) enter(m message, cancel context.CancelFunc, counted bool) bool {
 	sentence := l.calls.add(m.id, cancel, counted)
 	switch sentence {
 	case "":
@@ -225,7 +225,7 @@ func (l *link) enter(m message, cancel context.CancelFunc, counted bool) bool {
 }
 
 // answer has mcp-go handle a message and sends what comes of it.
-func (l *link) answer(ctx context.Context, m message) {
+func (l *transport) answer(ctx context.Context, m message) {
 	response := l.handle(ctx, m)
 	trackerOf(ctx).close()
 	l.notify()
@@ -241,7 +241,7 @@ func (l *link) answer(ctx context.Context, m message) {
 // notify sends what the server has to say beside its answers. It comes before
 // an answer goes out: a notification that belongs to a request is lost on some
 // clients when it follows the answer.
-func (l *link) notify() {
+func (l *transport) notify() {
 	for {
 		select {
 		case n := <-l.session.notifications:
@@ -254,7 +254,7 @@ func (l *link) notify() {
 	}
 }
 
-func (l *link) handle(ctx context.Context, m message) (response any) {
+func (l *transport) handle(ctx context.Context, m message) (response any) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.log.Error("a request caused a panic", "method", m.method, "panic", p)
@@ -274,7 +274,7 @@ func internalError(m message) *refusal {
 	return &refusal{m.rawID, mcp.INTERNAL_ERROR, "A fault in sentinel-mcp; its log on stderr has the details"}
 }
 
-func (l *link) refuse(r *refusal) {
+func (l *transport) refuse(r *refusal) {
 	if err := l.send(r.response()); err != nil {
 		l.log.Error("a refusal cannot be encoded", "error", err)
 	}
@@ -282,7 +282,7 @@ func (l *link) refuse(r *refusal) {
 
 // send writes one message. The error is about encoding it; one about the
 // client ends the whole link.
-func (l *link) send(v any) error {
+func (l *transport) send(v any) error {
 	line, err := json.Marshal(v)
 	if err == nil {
 		l.out.write(append(line, '\n'))

@@ -37,10 +37,10 @@ func services() []service {
 	}
 }
 
-// Doors implements [firewall.Wall]. launchd listens for Remote Login and hands
+// Doors implements [firewall.Manager]. launchd listens for Remote Login and hands
 // its connections over, so that its socket counts as much as those of the servers.
-func (w *Wall) Doors(ctx context.Context) (firewall.Doors, error) {
-	var d firewall.Doors
+func (w *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
+	var d firewall.OpenPorts
 	sockets, err := w.sockets(ctx)
 	if err != nil {
 		return d, fmt.Errorf("read the sockets: %w", err)

@@ -56,8 +56,8 @@ type Listener struct {
 	Process string `json:"process,omitempty"` // absent when the kernel itself listens
 }
 
-// Doors are the ways into this machine.
-type Doors struct {
+// OpenPorts are the ways into this machine.
+type OpenPorts struct {
 	// Remote are the ports that remote sessions come in by, or would: those of
 	// SSH servers, and that of a tunnel which carries a live session.
 	Remote []Port
@@ -89,17 +89,17 @@ type Ruling struct {
 // Rules are those of the owner, which a firewall follows once it is on.
 type Rules func(Port) Ruling
 
-// A Wall finds out what stands before a firewall. Its methods change nothing.
-type Wall interface {
-	// Manager returns what switches the firewall on here, or an error with code
+// A Manager finds out what stands before a firewall. Its methods change nothing.
+type Manager interface {
+	// Backend returns what switches the firewall on here, or an error with code
 	// FIREWALL_UNAVAILABLE when nothing can.
-	Manager(ctx context.Context) (Manager, error)
-	// Doors lists the ways in. An error means that some could be missing.
-	Doors(ctx context.Context) (Doors, error)
+	Backend(ctx context.Context) (Backend, error)
+	// OpenPorts lists the ways in. An error means that some could be missing.
+	OpenPorts(ctx context.Context) (OpenPorts, error)
 }
 
-// A Manager switches one kind of firewall on.
-type Manager interface {
+// A Backend switches one kind of firewall on.
+type Backend interface {
 	// Name is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall].
 	Name() string
 	// Rules reads what the manager will let in by itself. It changes nothing. A
