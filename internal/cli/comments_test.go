@@ -15,7 +15,7 @@ import (
 // "import/path.Type.Field": units and meanings are written once, there.
 var comments = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
-	for _, name := range []string{"answer", "assets", "cli", "fault", "health", "network", "procs"} {
+	for _, name := range []string{"answer", "assets", "cli", "fault", "health", "network", "processes"} {
 		files, _ := filepath.Glob(filepath.Join("..", name, "*.go"))
 		for _, file := range files {
 			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)

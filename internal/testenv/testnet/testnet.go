@@ -18,6 +18,8 @@ import (
 	"sentinel/internal/testenv"
 )
 
+// Command runs a program with arguments that hold no blanks, and returns what it
+// printed. It fails the test when the program fails.
 func Command(t testing.TB, words string) string {
 	t.Helper()
 	fields := strings.Fields(words)
@@ -37,6 +39,7 @@ type Host struct {
 // Here is the machine that the test runs on.
 func Here(t testing.TB) *Host { return &Host{t, os.Getpid()} }
 
+// NewHost makes a host that ends with the test.
 func NewHost(t testing.TB) *Host {
 	t.Helper()
 	testenv.Alone(t)
@@ -72,6 +75,7 @@ func namespace(t testing.TB, pid int) string {
 	return name
 }
 
+// Run is [Command] on the host.
 func (h *Host) Run(words string) string {
 	h.t.Helper()
 	return Command(h.t, fmt.Sprintf("nsenter -t %d -n %s", h.pid, words))
@@ -135,6 +139,7 @@ func (h *Host) Listen(serve func(net.Conn), ports ...uint16) {
 	}
 }
 
+// HangUp ends a connection.
 func HangUp(c net.Conn) { c.Close() }
 
 // Wait keeps a connection and says nothing.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inventory gives the assets domain its facts on macOS. Only the level of
+// Package assets gives the assets domain its facts on macOS. Only the level of
 // Secure Boot of some Macs needs root.
 package assets
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package dnslookup lists the name servers that macOS asks.
 package dnslookup
 
 import (

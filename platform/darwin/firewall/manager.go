@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wall says whether the Application Firewall of macOS is on, and switches
+// Package firewall says whether the Application Firewall of macOS is on, and switches
 // it on without shutting out remote sessions. The firewall knows programs and no ports, so
 // that the question of every port is which program takes its connections.
 package firewall

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vitals gives the health domain its facts on macOS. What macOS does
+// Package health gives the health domain its facts on macOS. What macOS does
 // not have (pressure stall information, a count of processes killed for want of memory, control
 // groups, a list of failed services) has no source and is absent from the answer.
 package health

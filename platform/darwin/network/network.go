@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connections gives the domains the sockets and interfaces of macOS.
+// Package network gives the domains the sockets and interfaces of macOS.
 //
 // netstat(1) lists all sockets for everybody, those that no process has any more as
 // well, and mostly the process that last used each. One run of lsof(8) tells the processes that

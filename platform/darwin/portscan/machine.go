@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe tells a scan about the Mac that it starts from, lists the name
-// servers that macOS asks, and follows routes with the traceroute of macOS, which needs no
-// privilege.
+// Package portscan tells a scan about the Mac that it starts from.
 package portscan
 
 import (

@@ -18,7 +18,7 @@ var applePlaces = []string{"/System/", "/sbin/", "/bin/", "/usr/libexec/", "/usr
 // from 501 on.
 const lastAccount = 500
 
-// SystemFile implements [procs.Pinned]. It goes by what the process shows: one that
+// SystemFile implements [processes.Pinned]. It goes by what the process shows: one that
 // does not show the path of its program counts when it runs as an account of the system.
 func (h *held) SystemFile() (bool, error) {
 	p, err := h.look(context.Background())

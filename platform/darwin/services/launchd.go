@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package launchd gives the domains the service manager of macOS: it restarts jobs,
+// Package services gives the domains the service manager of macOS: it restarts jobs,
 // and says what becomes of one whose process is ended.
 package services
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package traceroute follows routes with the traceroute of macOS, which needs no
+// privilege.
 package traceroute
 
 import (

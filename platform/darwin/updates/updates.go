@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packages says which updates of macOS wait, by softwareupdate(8).
+// Package updates says which updates of macOS wait, by softwareupdate(8).
 package updates
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inventory gives the assets domain its facts on Linux. It runs no
+// Package assets gives the assets domain its facts on Linux. It runs no
 // program and needs no root, though root sees more.
 package assets
 

@@ -2,6 +2,7 @@
 
 //go:build linux
 
+// Package dnslookup lists the name servers that programs on Linux ask.
 package dnslookup
 
 import (

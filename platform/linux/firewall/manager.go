@@ -2,9 +2,9 @@
 
 //go:build linux
 
-// Package wall switches the firewall of Linux on: ufw, else firewalld, else a
-// rule set of its own in nftables, and finds the ports of remote sessions that have to
-// stay reachable.
+// Package firewall reads which packet filter rules Linux has loaded, and switches a
+// firewall on: ufw, else firewalld, else a rule set of its own in nftables. It finds the
+// ports of remote sessions that have to stay reachable.
 package firewall
 
 import (

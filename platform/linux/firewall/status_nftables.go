@@ -2,8 +2,6 @@
 
 //go:build linux
 
-// Package netfilter reads the packet filter rules that the kernel has loaded:
-// nftables (which iptables-nft writes too) over netlink, and the older x_tables.
 package firewall
 
 import (

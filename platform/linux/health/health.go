@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package vitals gives the health domain its facts on Linux.
+// Package health gives the health domain its facts on Linux.
 package health
 
 import (

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package connections gives the domains the sockets and interfaces of Linux:
+// Package network gives the domains the sockets and interfaces of Linux:
 // from sock_diag, and from /proc/net where that is not allowed.
 package network
 

@@ -2,6 +2,9 @@
 
 //go:build linux
 
+// Package portscan finds out which TCP ports take connections, with connect(2) on
+// one thread and epoll(7), and tells a scan about the machine that it starts from. It needs no
+// privilege.
 package portscan
 
 import (

@@ -2,6 +2,8 @@
 
 //go:build linux
 
+// Package traceroute finds the routers that a packet goes through, with UDP and
+// the error queue of its socket (ip(7), IP_RECVERR). It needs no privilege.
 package traceroute
 
 import (

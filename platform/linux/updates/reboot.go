@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packages reads what the package managers of Linux left behind.
+// Package updates reads what the package managers of Linux left behind.
 package updates
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package procs ranks the processes of this machine by what they use now.
+// Package processes ranks the processes of this machine by what they use now.
 package processes
 
 import (
