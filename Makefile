@@ -8,6 +8,7 @@ VERSION  := $(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/ve
 NFPM     := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 15s
+GOTEST   ?= $(GO) test
 OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
@@ -31,11 +32,13 @@ build:
 	$(GO) build $(FLAGS) -o $(BIN)/sentinel ./cmd/sentinel
 	$(GO) build $(FLAGS) -o $(BIN)/sentinel-mcp ./cmd/sentinel-mcp
 
-## test: every test, those that measure one after the other; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
+## test: every test, whatever failed before, those that measure one after the other; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
 test:
-	$(GO) test $$($(GO) list ./... | grep -v /test/)
-	$(GO) test -p 1 ./test/...
-	cd test/interop && $(GO) test ./...
+	failed=0; \
+	$(GOTEST) $$($(GO) list ./... | grep -v /test/) || failed=1; \
+	$(GOTEST) -p 1 ./test/... || failed=1; \
+	(cd test/interop && $(GOTEST) ./...) || failed=1; \
+	exit $$failed
 
 ## test-mac: the tests that make sense on a Mac, for real; SENTINEL_MAC_WRITES=yes as root lets them change it
 test-mac:
