@@ -140,6 +140,32 @@ func goFiles(t *testing.T) []string {
 	return files
 }
 
+// Who runs this is asked in one place, so that no two answers differ while root
+// is given up. What serves tests alone may ask for itself.
+func TestUserIDsAreAskedInOnePlace(t *testing.T) {
+	asks := map[string]bool{"Geteuid": true, "Getuid": true}
+	for _, file := range goFiles(t) {
+		dir := filepath.ToSlash(filepath.Dir(file))
+		if strings.HasSuffix(file, "_test.go") || strings.HasPrefix(dir, "test/") || slices.Contains(forTests, dir) || dir == "internal/privilege" {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			call, ok := n.(*ast.SelectorExpr)
+			if !ok || !asks[call.Sel.Name] {
+				return true
+			}
+			if from, ok := call.X.(*ast.Ident); ok && slices.Contains([]string{"os", "syscall", "unix"}, from.Name) {
+				t.Errorf("%s calls %s.%s: ask internal/privilege", file, from.Name, call.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
 func TestEveryFileNamesItsLicence(t *testing.T) {
 	for _, file := range goFiles(t) {
 		raw, err := os.ReadFile(file)

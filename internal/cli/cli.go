@@ -22,6 +22,7 @@ import (
 	"sentinel/internal/identity"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
+	"sentinel/internal/privilege"
 	"sentinel/internal/version"
 )
 
@@ -34,8 +35,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		ConfigPath: config.DefaultPath,
 		StateDir:   identity.DefaultDir,
 		Journal:    journal.New(journal.DefaultDir, journal.DefaultHeadDir),
-		Root:       os.Geteuid() == 0,
-		UID:        os.Getuid(),
+		Root:       privilege.IsRoot(),
+		UID:        privilege.RealUID(),
 		Getenv:     os.Getenv,
 		Own:        ownBinary,
 	}

@@ -19,6 +19,7 @@ import (
 	"sentinel/internal/clients"
 	"sentinel/internal/clients/edit"
 	"sentinel/internal/fault"
+	"sentinel/internal/privilege"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/trust"
 )
@@ -130,7 +131,7 @@ func emit(document any, status int, stdout io.Writer) int {
 func (m management) configure(ctx context.Context) (clientDocument, error) {
 	client, _ := clients.ByID(m.install + m.uninstall)
 	home, _ := os.UserHomeDir() //nolint:errcheck // an empty one is refused
-	user := clients.User{OS: runtime.GOOS, Home: home, Env: os.Getenv, UID: os.Geteuid()}
+	user := clients.User{OS: runtime.GOOS, Home: home, Env: os.Getenv, UID: privilege.EffectiveUID()}
 	found := client.Found(user)
 	change, err := m.change(ctx, user, client)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
+	"sentinel/internal/privilege"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/trust"
@@ -53,7 +53,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	running := &programs{runner: sysexec.Host{}}
 	b := &handler{
 		find:  locate(o.sentinel),
-		gate:  newSudoRunner(running, os.Geteuid() == 0, trust.RootOnly.File, time.Now, log),
+		gate:  newSudoRunner(running, privilege.IsRoot(), trust.RootOnly.File, time.Now, log),
 		limit: o.timeout,
 		log:   log,
 	}

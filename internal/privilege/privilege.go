@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package privilege gives up root for a while.
+// Package privilege says whose rights this process has, and gives up root for a
+// while. It is the one place that asks the system for user ids.
 package privilege
 
 import (
@@ -20,7 +21,7 @@ const nobody = 65534
 // signal nor trace this process. Without root it only runs f. A uid that is root's, or none,
 // counts as nobody's.
 func AsUser(uid int, f func() error) (err error) {
-	if os.Geteuid() != 0 {
+	if !IsRoot() {
 		return f()
 	}
 	if uid <= 0 || uid >= 1<<31-1 {
@@ -52,7 +53,7 @@ func lower(uid int) error {
 	if err := seteuid(uid); err != nil {
 		return err
 	}
-	if os.Geteuid() != uid || os.Getegid() != nobody {
+	if EffectiveUID() != uid || os.Getegid() != nobody {
 		return errors.New("the system did not do it")
 	}
 	return nil

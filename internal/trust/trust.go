@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"sentinel/internal/privilege"
 )
 
 // maxLinks is how many symbolic links one path may lead through, as in the
@@ -136,7 +138,7 @@ func (r Rule) owner(path string, info fs.FileInfo) error {
 	switch uid := owner(info); {
 	case uid < 0:
 		return errors.New(path + " has no owner that can be read")
-	case uid == 0, r != RootOnly && uid == os.Geteuid():
+	case uid == 0, r != RootOnly && uid == privilege.EffectiveUID():
 		return nil
 	default:
 		return fmt.Errorf("%s belongs to user %d; it must belong to root%s", path, uid, advice("chown root", path, info))

@@ -10,6 +10,7 @@ import (
 	"sentinel/internal/host"
 	"sentinel/internal/host/mac"
 	"sentinel/internal/identity"
+	"sentinel/internal/privilege"
 	"sentinel/internal/sysexec"
 )
 
@@ -21,6 +22,6 @@ func Open(root string) (*host.Host, error) {
 	}
 	return mac.Open(mac.System{
 		Root: root, Live: root == "/", Runner: sysexec.Host{}, Kill: syscall.Kill,
-		EUID: os.Geteuid(), PID: os.Getpid(), Own: own, StateDir: identity.DefaultDir, Getenv: os.Getenv, Now: time.Now,
+		EUID: privilege.EffectiveUID(), PID: os.Getpid(), Own: own, StateDir: identity.DefaultDir, Getenv: os.Getenv, Now: time.Now,
 	}), nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
@@ -16,6 +15,7 @@ import (
 	"sentinel/internal/host"
 	"sentinel/internal/portscan"
 	"sentinel/internal/portscan/nmapscan"
+	"sentinel/internal/privilege"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/traceroute"
 	"sentinel/platform/linux/assets"
@@ -77,7 +77,7 @@ func Open(root string) (*host.Host, error) {
 // posture returns the checks of the audit. A picture of a machine has neither
 // sockets nor programs to ask.
 func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *updates.Updates) audit.Source {
-	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: os.Geteuid()}
+	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: privilege.EffectiveUID()}
 	if root == "/" {
 		p.Runner, p.Sockets = runner, network.New(root)
 		p.SecurityUpdates = func(ctx context.Context) (linuxaudit.Waiting, error) { return waiting(ctx, pending) }

@@ -21,6 +21,7 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/fault"
+	"sentinel/internal/privilege"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sysexec"
 )
@@ -320,7 +321,7 @@ func xError(f xfamily, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
-	case os.Geteuid() != 0:
+	case !privilege.IsRoot():
 		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
 	default:
 		return fault.Wrap(fault.FirewallFailed, f.program+" did not do what was asked", err)

@@ -20,6 +20,7 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/fault"
+	"sentinel/internal/privilege"
 )
 
 const (
@@ -334,7 +335,7 @@ func nftError(what string, err error) error {
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%s: %w", what, context.DeadlineExceeded)
-	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
+	case errors.Is(err, fs.ErrPermission) && !privilege.IsRoot():
 		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
 	case errors.Is(err, fs.ErrPermission):
 		return fault.New(fault.FirewallFailed, "The kernel lets not even root change the packet filter here.").

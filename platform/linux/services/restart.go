@@ -18,6 +18,7 @@ import (
 	godbus "github.com/godbus/dbus/v5"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/privilege"
 	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/linux/procfs"
@@ -74,7 +75,7 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 // reach connects so that systemd tells of the end of a job. Over the bus it tells
 // everybody of a job whose owner is still there.
 func reach(ctx context.Context) (*dbus.Conn, error) {
-	if os.Geteuid() == 0 {
+	if privilege.IsRoot() {
 		if conn, err := direct(ctx); err == nil {
 			return conn, nil
 		}
@@ -91,7 +92,7 @@ func direct(ctx context.Context) (*dbus.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.Auth([]godbus.Auth{godbus.AuthExternal(strconv.Itoa(os.Getuid()))}); err != nil {
+	if err := conn.Auth([]godbus.Auth{godbus.AuthExternal(strconv.Itoa(privilege.EffectiveUID()))}); err != nil {
 		conn.Close() //nolint:errcheck // given up
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/coreos/go-systemd/v22/dbus"
 
 	"sentinel/internal/health"
+	"sentinel/internal/privilege"
 )
 
 // ErrNotRunning says that another program is the service manager (sd_booted(3)).
@@ -50,7 +51,7 @@ func Booted() bool {
 // connect prefers, as root, systemd's private socket: it works while the bus
 // daemon is down, which is when failed units matter most.
 func connect(ctx context.Context) (*dbus.Conn, error) {
-	if os.Geteuid() == 0 {
+	if privilege.IsRoot() {
 		if conn, err := dbus.NewSystemdConnectionContext(ctx); err == nil {
 			return conn, nil
 		}

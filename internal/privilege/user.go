@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package privilege
+
+import "os"
+
+// EffectiveUID returns the user whose rights the kernel checks. [AsUser] changes
+// it for a while.
+func EffectiveUID() int { return os.Geteuid() }
+
+// RealUID returns the user who started this process. A set-user-ID bit does not
+// change it.
+func RealUID() int { return os.Getuid() }
+
+// IsRoot reports whether this process has root's rights now.
+func IsRoot() bool { return EffectiveUID() == 0 }
