@@ -66,7 +66,7 @@ func list(t *testing.T, goos string, args ...string) []goPackage {
 	}
 }
 
-func TestImportsFollowTheHouse(t *testing.T) {
+func TestImportsFollowTheArchitecture(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin"} {
 		for _, p := range list(t, goos, "./...") {
 			name := strings.TrimPrefix(p.ImportPath, module+"/")
