@@ -10,11 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
+
 	"sentinel/platform/unix/hostfile"
 )
-
-// maxMountinfo caps the mount table, in bytes: some 50,000 mounts.
-const maxMountinfo = 8 << 20
 
 // DefaultLimit is how long one file system may take to say how full it is.
 const DefaultLimit = time.Second
@@ -64,64 +63,64 @@ func (fs *FS) WithStatfs(ask func(mountpoint string) (Usage, error)) *FS {
 // a device and mounts that others hide are left out. The root comes first, then the shallow
 // paths before the deep.
 func (fs *FS) Local() ([]Mount, error) {
-	raw, err := hostfile.Read(fs.path("proc/self/mountinfo"), maxMountinfo)
+	table, err := fs.Table()
 	if err != nil {
 		return nil, err
 	}
-	entries, err := parseMountinfo(raw)
-	if err != nil {
-		return nil, err
+	list := local(table)
+	for i := range list {
+		list[i].Source = fs.sourceOf(list[i])
 	}
-	return fs.named(local(entries)), nil
+	return list, nil
 }
 
 func (fs *FS) path(name string) string { return filepath.Join(fs.root, name) }
 
-func local(entries []entry) []entry {
-	t := newTree(entries)
-	kept := make([]entry, 0, 16)
-	for i := range entries {
-		if e := &entries[i]; holdsData(e) && t.visible(e) {
-			kept = append(kept, *e)
+func local(table []*mountinfo.Info) []Mount {
+	t := newTree(table)
+	kept := make([]*mountinfo.Info, 0, 16)
+	for _, m := range table {
+		if holdsData(m) && t.visible(m) {
+			kept = append(kept, m)
 		}
 	}
 	slices.SortStableFunc(kept, byImportance)
-	kept = oneEach(kept)
-	slices.SortStableFunc(kept, byPath)
-	return kept
+	list := oneEach(kept)
+	slices.SortStableFunc(list, byPath)
+	return list
 }
 
 // oneEach keeps the first mount of each device. It counts as read-only when
 // none of the others lets anyone write either.
-func oneEach(list []entry) []entry {
-	at := make(map[Device]int, len(list))
-	kept := list[:0]
-	for _, e := range list {
-		i, again := at[e.device]
-		if !again {
-			at[e.device] = len(kept)
-			kept = append(kept, e)
+func oneEach(table []*mountinfo.Info) []Mount {
+	at := make(map[Device]int, len(table))
+	list := make([]Mount, 0, len(table))
+	for _, m := range table {
+		device, readOnly := DeviceOf(m), HasOption(m.Options, "ro") || HasOption(m.VFSOptions, "ro")
+		if i, again := at[device]; again {
+			list[i].ReadOnly = list[i].ReadOnly && readOnly
 			continue
 		}
-		kept[i].readOnly = kept[i].readOnly && e.readOnly
+		at[device] = len(list)
+		list = append(list, Mount{Source: m.Source, Mountpoint: m.Mountpoint, Type: m.FSType, Device: device, ReadOnly: readOnly})
 	}
-	return kept
+	return list
 }
 
 // holdsData tells file systems that can fill up from the kernel's own, from
 // images that are full by nature, and from the files that a container runtime
 // binds into place (/etc/hosts and its like).
-func holdsData(e *entry) bool {
-	if e.mountpoint == "/" {
+func holdsData(m *mountinfo.Info) bool {
+	if m.Mountpoint == "/" {
 		return true
 	}
-	switch e.fstype {
+	switch m.FSType {
 	case "squashfs", "erofs", "cramfs", "romfs", "iso9660":
 		return false
 	case "btrfs", "zfs", "bcachefs":
 		return true
 	}
-	return e.device.Major != 0 && (e.root == "/" || !isPseudoMount(e.mountpoint))
+	return m.Major != 0 && (m.Root == "/" || !isPseudoMount(m.Mountpoint))
 }
 
 func isPseudoMount(mountpoint string) bool {
@@ -136,20 +135,20 @@ func isPseudoMount(mountpoint string) bool {
 // byImportance puts the mount that stands for its device first: the root
 // directory, a mount of the whole file system rather than of a directory in it, the shortest
 // path.
-func byImportance(a, b entry) int {
+func byImportance(a, b *mountinfo.Info) int {
 	return cmp.Or(
-		first(a.mountpoint == "/", b.mountpoint == "/"),
-		first(a.root == "/", b.root == "/"),
-		cmp.Compare(len(a.mountpoint), len(b.mountpoint)),
-		cmp.Compare(a.mountpoint, b.mountpoint),
+		first(a.Mountpoint == "/", b.Mountpoint == "/"),
+		first(a.Root == "/", b.Root == "/"),
+		cmp.Compare(len(a.Mountpoint), len(b.Mountpoint)),
+		cmp.Compare(a.Mountpoint, b.Mountpoint),
 	)
 }
 
-func byPath(a, b entry) int {
+func byPath(a, b Mount) int {
 	return cmp.Or(
-		first(a.mountpoint == "/", b.mountpoint == "/"),
-		cmp.Compare(strings.Count(a.mountpoint, "/"), strings.Count(b.mountpoint, "/")),
-		cmp.Compare(a.mountpoint, b.mountpoint),
+		first(a.Mountpoint == "/", b.Mountpoint == "/"),
+		cmp.Compare(strings.Count(a.Mountpoint, "/"), strings.Count(b.Mountpoint, "/")),
+		cmp.Compare(a.Mountpoint, b.Mountpoint),
 	)
 }
 
@@ -164,33 +163,22 @@ func first(a, b bool) int {
 	}
 }
 
-// named turns entries into mounts. The kernel calls the device it booted from
-// /dev/root where nothing renamed it; sysfs knows its name.
-func (fs *FS) named(entries []entry) []Mount {
-	list := make([]Mount, 0, len(entries))
-	for _, e := range entries {
-		m := Mount{Source: e.source, Mountpoint: e.mountpoint, Type: e.fstype, Device: e.device, ReadOnly: e.readOnly}
-		if name := fs.deviceName(e); name != "" {
-			m.Source = name
-		}
-		list = append(list, m)
+// sourceOf returns the device as sysfs names it where the mount table has a name
+// that nothing else uses: /dev/root, which the kernel calls the device it booted from, or a link
+// in /dev/disk.
+func (fs *FS) sourceOf(m Mount) string {
+	named := strings.HasPrefix(m.Source, "/dev/") && m.Source != "/dev/root" && !strings.HasPrefix(m.Source, "/dev/disk/")
+	if m.Device.Major == 0 || named {
+		return m.Source
 	}
-	return list
-}
-
-func (fs *FS) deviceName(e entry) string {
-	plain := strings.HasPrefix(e.source, "/dev/") && e.source != "/dev/root" && !strings.HasPrefix(e.source, "/dev/disk/")
-	if e.device.Major == 0 || plain {
-		return ""
-	}
-	raw, err := hostfile.Read(fs.path("sys/dev/block/"+e.device.String()+"/uevent"), 4096)
+	raw, err := hostfile.Read(fs.path("sys/dev/block/"+m.Device.String()+"/uevent"), 4096)
 	if err != nil {
-		return ""
+		return m.Source
 	}
 	for line := range strings.Lines(string(raw)) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "DEVNAME="); ok {
 			return "/dev/" + name
 		}
 	}
-	return ""
+	return m.Source
 }

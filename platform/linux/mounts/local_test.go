@@ -19,13 +19,13 @@ import (
 // points returns what of a mount table is kept, as "mountpoint device".
 func points(t *testing.T, table string) []string {
 	t.Helper()
-	entries, err := parseMountinfo([]byte(strings.TrimPrefix(table, "\n")))
+	list, err := parseTable([]byte(strings.TrimPrefix(table, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := []string{}
-	for _, e := range local(entries) {
-		got = append(got, e.mountpoint+" "+e.device.String())
+	for _, m := range local(list) {
+		got = append(got, m.Mountpoint+" "+m.Device.String())
 	}
 	return got
 }
@@ -91,11 +91,11 @@ func TestADeviceIsWritableWhenOneOfItsMountsIs(t *testing.T) {
 		"27 1 8:1 / /a rw - ext4 x rw\n28 1 8:1 /b /b ro - ext4 x rw\n": false,
 		"27 1 8:1 / /a ro - ext4 x rw\n28 1 8:1 /b /b rw - ext4 x ro\n": true,
 	} {
-		entries, err := parseMountinfo([]byte(table))
+		list, err := parseTable([]byte(table))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := local(entries); len(got) != 1 || got[0].mountpoint != "/a" || got[0].readOnly != want {
+		if got := local(list); len(got) != 1 || got[0].Mountpoint != "/a" || got[0].ReadOnly != want {
 			t.Errorf("%q: %+v, want read-only %v", table, got, want)
 		}
 	}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mounts lists the local file systems that are mounted, how full they
-// are, and whether their devices are encrypted.
+// Package mounts lists the file systems that are mounted: the whole mount table,
+// and of it the local ones that hold data, with how full they are and whether
+// their devices are encrypted.
 //
 // Everything comes from /proc/self/mountinfo, statfs(2) and /sys/dev/block.
 // Nothing here opens a device or needs root.
@@ -10,10 +11,18 @@ package mounts
 import (
 	"bytes"
 	"errors"
-	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/moby/sys/mountinfo"
+
+	"sentinel/platform/unix/hostfile"
 )
+
+// maxMountinfo caps the mount table, in bytes: some 50,000 mounts.
+const maxMountinfo = 8 << 20
 
 // ErrFormat reports content that does not have the form proc(5) documents.
 var ErrFormat = errors.New("unexpected format")
@@ -29,64 +38,6 @@ func (d Device) String() string {
 	return strconv.FormatUint(uint64(d.Major), 10) + ":" + strconv.FormatUint(uint64(d.Minor), 10)
 }
 
-// An entry is one line of mountinfo.
-type entry struct {
-	id, parent int
-	device     Device
-	root       string // of the mount within its file system
-	mountpoint string
-	fstype     string
-	source     string
-	readOnly   bool
-}
-
-// parseMountinfo reads /proc/self/mountinfo. One damaged line spoils the whole:
-// a list with a hole would pass for complete.
-func parseMountinfo(b []byte) ([]entry, error) {
-	entries := make([]entry, 0, bytes.Count(b, []byte("\n"))+1)
-	for line := range bytes.Lines(b) {
-		line = bytes.TrimRight(line, "\n")
-		if len(line) == 0 {
-			continue
-		}
-		e, err := parseEntry(line)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", len(entries)+1, err)
-		}
-		entries = append(entries, e)
-	}
-	return entries, nil
-}
-
-// parseEntry splits on single blanks: fields may be empty (a source may be ""),
-// and blanks within them are escaped. After the six fixed fields come any
-// number of optional ones, a lone dash, and three more.
-func parseEntry(line []byte) (entry, error) {
-	fields := bytes.Split(line, []byte(" "))
-	dash := 6
-	for dash < len(fields) && string(fields[dash]) != "-" {
-		dash++
-	}
-	if len(fields) < dash+4 {
-		return entry{}, ErrFormat
-	}
-	e := entry{
-		root:       unescape(fields[3]),
-		mountpoint: unescape(fields[4]),
-		fstype:     unescape(fields[dash+1]),
-		source:     unescape(fields[dash+2]),
-		readOnly:   hasOption(fields[5], "ro") || hasOption(fields[dash+3], "ro"),
-	}
-	var err [3]error
-	e.id, err[0] = strconv.Atoi(string(fields[0]))
-	e.parent, err[1] = strconv.Atoi(string(fields[1]))
-	e.device, err[2] = ParseDevice(string(fields[2]))
-	if errors.Join(err[:]...) != nil || e.mountpoint == "" {
-		return entry{}, ErrFormat
-	}
-	return e, nil
-}
-
 // ParseDevice is the inverse of [Device.String].
 func ParseDevice(s string) (Device, error) {
 	major, minor, ok := strings.Cut(s, ":")
@@ -98,43 +49,44 @@ func ParseDevice(s string) (Device, error) {
 	return Device{Major: uint32(x), Minor: uint32(y)}, nil
 }
 
-// unescape undoes the octal escapes of seq_path in the kernel: blank, tab, line
-// feed, backslash and number sign are written as \040 and so on.
-func unescape(b []byte) string {
-	if bytes.IndexByte(b, '\\') < 0 {
-		return string(b)
-	}
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		if c, ok := octal(b[i:]); ok {
-			out = append(out, c)
-			i += 3
-			continue
-		}
-		out = append(out, b[i])
-	}
-	return string(out)
+// DeviceOf returns the number of the device that m is on.
+func DeviceOf(m *mountinfo.Info) Device {
+	return Device{Major: uint32(m.Major), Minor: uint32(m.Minor)}
 }
 
-func octal(b []byte) (byte, bool) {
-	if len(b) < 4 || b[0] != '\\' || b[1] > '3' {
-		return 0, false
-	}
-	var c byte
-	for _, digit := range b[1:4] {
-		if digit < '0' || digit > '7' {
-			return 0, false
-		}
-		c = c<<3 | (digit - '0')
-	}
-	return c, true
+// HasOption reports whether list, the Options of a mount or the VFSOptions of its
+// file system, names an option: "ro", "hidepid=2".
+func HasOption(list, option string) bool {
+	return slices.Contains(strings.Split(list, ","), option)
 }
 
-func hasOption(options []byte, want string) bool {
-	for option := range bytes.SplitSeq(options, []byte(",")) {
-		if string(option) == want {
-			return true
+// Table returns every mount that this process sees, hidden ones included, in the
+// order of the kernel: of two at one place the later one is on top. Every
+// mount point is an absolute path. A table with one damaged line is [ErrFormat],
+// because a list with a hole would pass for complete; one of more than 8 MiB is
+// [hostfile.ErrTooLarge].
+func (fs *FS) Table() ([]*mountinfo.Info, error) {
+	raw, err := hostfile.Read(fs.path("proc/self/mountinfo"), maxMountinfo)
+	if err != nil {
+		return nil, err
+	}
+	return parseTable(raw)
+}
+
+// parseTable drops the library's error, which quotes the line: that is text of the host.
+// The library takes a number that is none for 0, and a line of more than 64 KiB
+// (an overlay of hundreds of layers with long names) for an error.
+func parseTable(raw []byte) ([]*mountinfo.Info, error) {
+	table, err := readTable(bytes.NewReader(raw))
+	if err != nil {
+		return nil, ErrFormat
+	}
+	for _, m := range table {
+		if !strings.HasPrefix(m.Mountpoint, "/") || !deviceNumber(m.Major) || !deviceNumber(m.Minor) {
+			return nil, ErrFormat
 		}
 	}
-	return false
+	return table, nil
 }
+
+func deviceNumber(n int) bool { return n >= 0 && uint64(n) <= math.MaxUint32 }

@@ -2,7 +2,11 @@
 
 package mounts
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+)
 
 // maxNesting bounds the walk from a mount to the root of the tree.
 const maxNesting = 64
@@ -11,72 +15,72 @@ const maxNesting = 64
 // what is mounted at the same place and below it; mountinfo lists both, and
 // asking a hidden one by its path would answer for another file system.
 type tree struct {
-	byID    map[int]*entry
-	topmost map[string]*entry
+	byID    map[int]*mountinfo.Info
+	topmost map[string]*mountinfo.Info
 }
 
-func newTree(entries []entry) tree {
-	t := tree{byID: make(map[int]*entry, len(entries)), topmost: make(map[string]*entry, len(entries))}
+func newTree(table []*mountinfo.Info) tree {
+	t := tree{byID: make(map[int]*mountinfo.Info, len(table)), topmost: make(map[string]*mountinfo.Info, len(table))}
 	covered := make(map[int]bool)
-	for i := range entries {
-		t.byID[entries[i].id] = &entries[i]
+	for _, m := range table {
+		t.byID[m.ID] = m
 	}
-	for _, e := range entries {
-		if below, ok := t.byID[e.parent]; ok && e.id != e.parent && below.mountpoint == e.mountpoint {
-			covered[e.parent] = true
+	for _, m := range table {
+		if below, ok := t.byID[m.Parent]; ok && m.ID != m.Parent && below.Mountpoint == m.Mountpoint {
+			covered[m.Parent] = true
 		}
 	}
-	for i := range entries {
-		if !covered[entries[i].id] {
-			t.topmost[entries[i].mountpoint] = &entries[i]
+	for _, m := range table {
+		if !covered[m.ID] {
+			t.topmost[m.Mountpoint] = m
 		}
 	}
 	return t
 }
 
-// visible reports whether the path of e leads to e: nothing lies on top of it,
+// visible reports whether the path of m leads to m: nothing lies on top of it,
 // and the same holds for each mount on the way down.
-func (t tree) visible(e *entry) bool {
+func (t tree) visible(m *mountinfo.Info) bool {
 	for range maxNesting {
-		if t.topmost[e.mountpoint] != e {
+		if t.topmost[m.Mountpoint] != m {
 			return false
 		}
-		above := t.containing(e.mountpoint)
+		above := t.containing(m.Mountpoint)
 		if above == nil {
 			return true
 		}
-		if t.base(e) != above.id {
+		if t.base(m) != above.ID {
 			return false
 		}
-		e = above
+		m = above
 	}
 	return false
 }
 
 // containing returns the mount that the directory above path belongs to, nil at
 // the top of the tree.
-func (t tree) containing(path string) *entry {
+func (t tree) containing(path string) *mountinfo.Info {
 	for path != "/" && path != "" {
 		path = path[:max(strings.LastIndexByte(path, '/'), 0)]
 		if path == "" {
 			path = "/"
 		}
-		if e := t.topmost[path]; e != nil {
-			return e
+		if m := t.topmost[path]; m != nil {
+			return m
 		}
 	}
 	return nil
 }
 
-// base returns the id of the mount that e's place is in. Of several mounts
+// base returns the id of the mount that m was mounted on. Of several mounts
 // stacked at one place only the lowest has it as its parent.
-func (t tree) base(e *entry) int {
+func (t tree) base(m *mountinfo.Info) int {
 	for range maxNesting {
-		below, ok := t.byID[e.parent]
-		if !ok || below.mountpoint != e.mountpoint || below == e {
+		below, ok := t.byID[m.Parent]
+		if !ok || below.Mountpoint != m.Mountpoint || below == m {
 			break
 		}
-		e = below
+		m = below
 	}
-	return e.parent
+	return m.Parent
 }

@@ -4,6 +4,13 @@
 
 package mounts
 
-import "errors"
+import (
+	"errors"
+	"io"
+
+	"github.com/moby/sys/mountinfo"
+)
 
 func statfs(string) (Usage, error) { return Usage{}, errors.ErrUnsupported }
+
+func readTable(io.Reader) ([]*mountinfo.Info, error) { return nil, errors.ErrUnsupported }
