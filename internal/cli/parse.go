@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"sentinel/internal/editdistance"
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 )
@@ -227,7 +228,10 @@ func unknownFlag(name string, names []string) error {
 	e := usage("There is no flag --" + name + ".")
 	best, least := "", 3 // typing errors
 	for _, known := range names {
-		if d := distance(name, known); d < least && d < len(known)/2 {
+		if len(name) > len(known)+least {
+			continue
+		}
+		if d := editdistance.Between(name, known); d < least && d < len(known)/2 {
 			best, least = known, d
 		}
 	}
@@ -235,32 +239,6 @@ func unknownFlag(name string, names []string) error {
 		return e
 	}
 	return e.WithFix("Did you mean --" + best + "? All flags: sentinel --help")
-}
-
-// distance counts the letters to put in, take out or change to make b of a
-// (Levenshtein), of which more than a flag has is far away.
-func distance(a, b string) int {
-	const longest = 40
-	if len(a) > longest || len(b) > longest {
-		return longest
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := before
-			if a[i] != b[j] {
-				changed++
-			}
-			before = row[j+1]
-			row[j+1] = min(changed, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func usage(message string) *fault.Error { return fault.New(fault.Usage, message) }

@@ -118,14 +118,3 @@ func TestNearNames(t *testing.T) {
 		}
 	}
 }
-
-func TestEdits(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"abcd", "bcda", 2}, {"ca", "abc", 3}, {"nginx", "ngnix", 1}} {
-		if got, back := edits(c.a, c.b), edits(c.b, c.a); got != c.want || back != c.want {
-			t.Errorf("%q %q: %d and %d, want %d", c.a, c.b, got, back, c.want)
-		}
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"sentinel/internal/editdistance"
 )
 
 const (
@@ -51,30 +53,6 @@ func distance(a, b string) (away int, near bool) {
 	if min(len(a), len(b)) < longer-2 {
 		return 0, false
 	}
-	away = edits(a, b)
+	away = editdistance.Between(a, b)
 	return away, away <= 2 && away*3 <= longer
-}
-
-// edits counts the bytes to insert, remove, replace or swap with their
-// neighbour to make b of a.
-func edits(a, b string) int {
-	before, last, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		next[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			next[j] = min(last[j]+1, next[j-1]+1, last[j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				next[j] = min(next[j], before[j-2]+1)
-			}
-		}
-		before, last, next = last, next, before
-	}
-	return last[len(b)]
 }
