@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sentinel/internal/blocklist"
 	"sentinel/internal/blocklist/blocklisttest"
 	"sentinel/internal/sysexec"
@@ -327,10 +329,29 @@ func undisturbed(t *testing.T, k kind, b blocklist.Backend, first netip.Addr) ti
 	return longest
 }
 
+// reapOrphans waits until what a killed child has started is over. An
+// iptables-restore goes on without it, and would add its addresses to a chain that the
+// next round has flushed meanwhile.
+func reapOrphans(t *testing.T) {
+	t.Helper()
+	for {
+		_, err := unix.Wait4(-1, nil, 0, nil)
+		if errors.Is(err, unix.ECHILD) {
+			return
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // testKilled ends an Add at random moments, some of the time of a table that
 // is yet to be made.
 func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *world) {
 	const rounds = 200
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
 	fresh := netip.MustParseAddr("10.1.0.1")
 	longest := undisturbed(t, k, b, fresh)
 	before, between, after, cut := 0, 0, 0, 0
@@ -346,6 +367,7 @@ func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *world) {
 		pause(rand.N(longest * 3 / 2))
 		c.cmd.Process.Kill()
 		c.cmd.Wait()
+		reapOrphans(t)
 		var blocks []blocklist.Block
 		effective := false
 		var err error
