@@ -3,7 +3,6 @@
 package dnslookup
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -64,33 +63,6 @@ func FuzzParseQuery(f *testing.F) {
 			if !slices.Contains(Types(), kind) {
 				t.Errorf("%q", kind)
 			}
-		}
-	})
-}
-
-func TestParseServers(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "127.0.0.1:53",
-		"# nameserver 192.0.2.1\nsearch a.example\nnameserver 192.0.2.53\n nameserver\t2001:db8::53 # second\noptions edns0\nnameserver fe80::1%eth0": "192.0.2.53:53 [2001:db8::53]:53 [fe80::1%eth0]:53",
-		"nameserver\nnameserver ns.example\nNAMESERVER 192.0.2.1\nnameserver ::ffff:192.0.2.9\n":                                                      "192.0.2.9:53",
-		strings.Repeat("nameserver 192.0.2.1\n", 100):                                                                                                 strings.TrimSpace(strings.Repeat("192.0.2.1:53 ", maxServers)),
-	} {
-		var got []string
-		for _, s := range ParseServers(text) {
-			got = append(got, s.String())
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %q", text, got)
-		}
-	}
-}
-
-func FuzzParseServers(f *testing.F) {
-	f.Add("nameserver 192.0.2.53\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		servers := ParseServers(text)
-		if len(servers) == 0 || len(servers) > maxServers || slices.ContainsFunc(servers, func(s netip.AddrPort) bool { return !s.IsValid() || s.Port() != dnsPort }) {
-			t.Errorf("%q: %v", text, servers)
 		}
 	})
 }

@@ -314,17 +314,6 @@ func FuzzRoute(f *testing.F) {
 	})
 }
 
-func FuzzResolvers(f *testing.F) {
-	f.Add("nameserver 192.0.2.1\nnameserver fe80::1%eth0\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, a := range parseResolvers(text) {
-			if !a.IsValid() || !strings.Contains(text, "nameserver") {
-				t.Errorf("%q names %v", text, a)
-			}
-		}
-	})
-}
-
 func TestSocketsOfAProcessAreFound(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"proc/9/fd/": "", "proc/8/fd/": ""})
 	for name, target := range map[string]string{"0": "/dev/null", "3": "socket:[12]", "4": "pipe:[13]", "5": "socket:[14]", "6": "socket:[x]", "7": "12"} {

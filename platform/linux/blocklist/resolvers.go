@@ -8,16 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"path/filepath"
-	"strings"
 
 	"sentinel/internal/blocklist"
+	"sentinel/platform/linux/resolvconf"
 	"sentinel/platform/unix/hostfile"
 )
-
-// maxResolvers bounds one file, in bytes.
-const maxResolvers = 64 << 10
 
 // resolverFiles name the name servers: those of programs, and those that the
 // servers on this machine ask in turn.
@@ -32,7 +28,7 @@ func (s *HostContext) resolvers(context.Context) ([]blocklist.ProtectedAddr, err
 	var list []blocklist.ProtectedAddr
 	var errs []error
 	for _, name := range resolverFiles {
-		raw, err := hostfile.Read(filepath.Join(s.root, name), maxResolvers)
+		servers, err := resolvconf.Servers(filepath.Join(s.root, name))
 		if hostfile.Missing(err) {
 			continue
 		}
@@ -40,25 +36,9 @@ func (s *HostContext) resolvers(context.Context) ([]blocklist.ProtectedAddr, err
 			errs = append(errs, fmt.Errorf("/%s: %w", name, hostfile.Reason(err)))
 			continue
 		}
-		for _, a := range parseResolvers(string(raw)) {
+		for _, a := range servers {
 			list = append(list, vital(a, "a name server of this machine"))
 		}
 	}
 	return list, errors.Join(errs...)
-}
-
-// parseResolvers parses resolv.conf(5). A name server that is no address is one
-// that the C library does not ask either.
-func parseResolvers(text string) []netip.Addr {
-	var list []netip.Addr
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "nameserver" {
-			continue
-		}
-		if a, err := netip.ParseAddr(fields[1]); err == nil {
-			list = append(list, a)
-		}
-	}
-	return list
 }

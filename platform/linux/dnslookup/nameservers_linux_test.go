@@ -3,7 +3,6 @@
 package dnslookup
 
 import (
-	"context"
 	"net"
 	"strings"
 	"testing"
@@ -56,18 +55,27 @@ func TestLookupsAskTheServerOfThisMachine(t *testing.T) {
 }
 
 func TestNameServersOfAMachine(t *testing.T) {
-	for content, want := range map[string]string{"nameserver 192.0.2.53\n": "192.0.2.53:53", "": "127.0.0.1:53"} {
+	for content, want := range map[string]string{
+		"nameserver 192.0.2.53\n": "192.0.2.53:53", "": "127.0.0.1:53", "nameserver ns.example\n": "127.0.0.1:53",
+		"nameserver 192.0.2.53\nnameserver 2001:db8::53\nnameserver fe80::1%eth0\n": "192.0.2.53:53 [2001:db8::53]:53 [fe80::1%eth0]:53",
+		"nameserver ::ffff:192.0.2.9\n":               "192.0.2.9:53",
+		strings.Repeat("nameserver 192.0.2.1\n", 100): strings.TrimSpace(strings.Repeat("192.0.2.1:53 ", maxServers)),
+	} {
 		root := testenv.Plant(t, map[string]string{"etc/resolv.conf": content})
-		got, err := NameServers(root)(context.Background(), "")
-		if err != nil || len(got) != 1 || got[0].String() != want {
+		servers, err := NameServers(root)(t.Context(), "")
+		var got []string
+		for _, s := range servers {
+			got = append(got, s.String())
+		}
+		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%q: %v, %v", content, got, err)
 		}
 	}
-	if got, err := NameServers(t.TempDir())(context.Background(), ""); err != nil || len(got) != 1 {
+	if got, err := NameServers(t.TempDir())(t.Context(), ""); err != nil || len(got) != 1 {
 		t.Errorf("without the file: %v, %v", got, err)
 	}
-	for _, bad := range []map[string]string{{"etc/resolv.conf/": ""}, {"etc/resolv.conf": strings.Repeat("#", maxResolvConf+1)}} {
-		if got, err := NameServers(testenv.Plant(t, bad))(context.Background(), ""); err == nil {
+	for _, bad := range []map[string]string{{"etc/resolv.conf/": ""}, {"etc/resolv.conf": strings.Repeat("#", 64<<10)}} {
+		if got, err := NameServers(testenv.Plant(t, bad))(t.Context(), ""); err == nil {
 			t.Errorf("%v", got)
 		}
 	}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package resolvconf reads the name servers of a resolv.conf(5).
+package resolvconf
+
+import (
+	"bytes"
+	"net/netip"
+
+	"github.com/miekg/dns"
+
+	"sentinel/platform/unix/hostfile"
+)
+
+// maxFile bounds a file, in bytes. The library drops what follows a line of 64
+// KiB or more without a word; a file below that has no such line.
+const maxFile = 64<<10 - 1
+
+// Servers returns the name servers in the file at path, in their order. Those
+// that are no address are left out: the C library does not ask them either.
+func Servers(path string) ([]netip.Addr, error) {
+	raw, err := hostfile.Read(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	return parse(raw)
+}
+
+func parse(raw []byte) ([]netip.Addr, error) {
+	config, err := dns.ClientConfigFromReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	var servers []netip.Addr
+	for _, text := range config.Servers {
+		if a, err := netip.ParseAddr(text); err == nil {
+			servers = append(servers, a)
+		}
+	}
+	return servers, nil
+}
