@@ -9,11 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
+	"sentinel/internal/atomicfile"
 	"sentinel/internal/trust"
 )
 
@@ -63,26 +63,17 @@ func valid(id string) bool {
 	return ok && err == nil
 }
 
-// create writes a new id aside and links it into place, which fails when
-// another run was faster, and which a crash cannot leave half done.
+// create makes the file with a new id, unless another run was faster.
 func create(dir string) error {
 	// The id is not secret, and runs without root need it too.
 	if err := trust.MakeDir(dir, 0o755); err != nil {
 		return err
 	}
-	if err := trust.RootOrSelf.Dirs(filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(dir, file)
+	if err := trust.RootOrSelf.Dirs(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := os.CreateTemp(dir, file+".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) //nolint:errcheck // left over at worst, with an id nobody uses
-	_, werr := fmt.Fprintln(f, newUUID())
-	if err := errors.Join(werr, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Link(f.Name(), filepath.Join(dir, file))
+	return atomicfile.Create(path, []byte(newUUID()+"\n"), 0o644)
 }
 
 func newUUID() string {

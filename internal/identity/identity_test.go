@@ -112,7 +112,7 @@ func TestIDWithoutALineEndIsRead(t *testing.T) {
 // A run that was killed leaves its file aside, which nobody takes for the id.
 func TestLeftoversOfACrashAreNoID(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, file+".new-123"), []byte(sample[:10]), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "."+file+"6129484611666145821"), []byte(sample[:10]), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := UUID(dir, false); !errors.Is(err, errNone) {

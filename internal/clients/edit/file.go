@@ -13,8 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"sentinel/internal/atomicfile"
 	"sentinel/internal/clients"
 	"sentinel/internal/fault"
 )
@@ -176,24 +175,13 @@ func (f file) replace(raw []byte) error {
 }
 
 func write(path string, raw []byte, mode fs.FileMode, group int, list []byte) error {
-	p, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
+	err := atomicfile.WriteFunc(path, raw, func(f *os.File) error {
+		if err := errors.Join(f.Chown(-1, group), setAccessList(f.Name(), list)); err != nil {
+			mode &^= 0o070 // for another group, or without the list, these bits would grant more
+		}
+		return f.Chmod(mode)
+	})
 	if err != nil {
-		return unwritable(path, err)
-	}
-	defer p.Cleanup() //nolint:errcheck // gone after a success
-	if _, err := p.Write(raw); err != nil {
-		return unwritable(path, err)
-	}
-	if err := p.Chown(-1, group); err != nil {
-		mode &^= 0o070 // another group than the one it was meant for
-	}
-	if err := setAccessList(p.Name(), list); err != nil {
-		mode &^= 0o070 // without the list these bits would be the group's
-	}
-	if err := p.Chmod(mode); err != nil {
-		return unwritable(path, err)
-	}
-	if err := p.CloseAtomicallyReplace(); err != nil {
 		return unwritable(path, err)
 	}
 	return nil

@@ -75,7 +75,7 @@ func (s *Spool) sweep() error {
 	}
 	var errs []error
 	for _, name := range names {
-		if !strings.HasSuffix(name, beginning) {
+		if !strings.HasPrefix(name, partial) {
 			continue
 		}
 		path := filepath.Join(s.dir, name)

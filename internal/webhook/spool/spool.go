@@ -22,16 +22,17 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/atomicfile"
 	"sentinel/internal/trust"
 	"sentinel/internal/webhook"
 )
 
 const (
-	suffix    = ".doc"
-	corrupt   = ".corrupt" // set aside: it is not what was written
-	refused   = ".refused" // set aside: the receiver does not want it
-	beginning = ".new"     // not whole yet
-	lockName  = "lock"
+	suffix   = ".doc"
+	corrupt  = ".corrupt" // set aside: it is not what was written
+	refused  = ".refused" // set aside: the receiver does not want it
+	partial  = "."        // how the name of a file begins that is not whole yet
+	lockName = "lock"
 
 	maxNames = 100_000 // in the directory; more are not this program's
 	maxFile  = 1 << 10 // KiB of one document
@@ -171,33 +172,7 @@ func (s *Spool) put(d webhook.Document) (entry, error) {
 		return entry{}, errors.New("the document is too large to be kept")
 	}
 	e.size = int64(len(raw))
-	return e, s.write(e, raw)
-}
-
-func (s *Spool) write(e entry, raw []byte) error {
-	path := filepath.Join(s.dir, e.name())
-	next := filepath.Join(s.dir, "."+e.id+beginning)
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	if err := os.Rename(next, path); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	return s.sync()
-}
-
-// sync makes the names in the directory last through a crash (fsync(2)).
-func (s *Spool) sync() error {
-	d, err := os.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return e, atomicfile.Write(filepath.Join(s.dir, e.name()), raw, 0o600)
 }
 
 // The first line of a file is the hash of the rest.

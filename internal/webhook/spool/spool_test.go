@@ -370,7 +370,7 @@ func TestLeftoversOfCrashesAreRemovedInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, age := range map[string]time.Duration{"old": time.Hour, "future": -time.Hour, "fresh": time.Second} {
-		path := filepath.Join(s.dir, "."+name+beginning)
+		path := filepath.Join(s.dir, partial+name+suffix)
 		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -379,8 +379,8 @@ func TestLeftoversOfCrashesAreRemovedInTime(t *testing.T) {
 		}
 	}
 	s.report(t)
-	left, err := filepath.Glob(filepath.Join(s.dir, ".*"+beginning))
-	if err != nil || len(left) != 1 || filepath.Base(left[0]) != ".fresh.new" {
+	left, err := filepath.Glob(filepath.Join(s.dir, partial+"*"))
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != ".fresh.doc" {
 		t.Errorf("%v, %v", left, err)
 	}
 	same(t, "arrived", s.to.got, []string{"msg_001"})
