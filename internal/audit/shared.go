@@ -70,6 +70,15 @@ func At(file string, line int, text string) string {
 	return fmt.Sprintf("%s:%d: %s", file, line, text)
 }
 
+// Prefixed puts the source of a finding before each of its lines of evidence.
+func Prefixed(source string, texts []string) []string {
+	list := make([]string, 0, len(texts))
+	for _, text := range texts {
+		list = append(list, source+text)
+	}
+	return list
+}
+
 // Count is a number with what is counted, in the words for one or for many.
 func Count(n int, one, many string) string {
 	if n == 1 {

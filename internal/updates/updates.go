@@ -10,6 +10,7 @@ package updates
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"sentinel/internal/answer"
@@ -80,4 +81,19 @@ type Extra struct {
 type Reboot struct {
 	Due    bool
 	Reason string // a sentence when due
+}
+
+// SecurityNames returns the updates that close security holes, as [Pending] names
+// them. It is an error when that is not known.
+func SecurityNames(ctx context.Context, source Source) ([]string, error) {
+	p, err := source.Pending(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Unknown != nil:
+		return nil, p.Unknown
+	case p.Security == nil:
+		return nil, fmt.Errorf("%s does not say which updates close security holes", p.Manager)
+	}
+	return p.Security, nil
 }

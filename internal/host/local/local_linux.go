@@ -4,7 +4,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"net"
 
 	"sentinel/internal/audit"
@@ -18,6 +17,7 @@ import (
 	"sentinel/internal/privilege"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/traceroute"
+	"sentinel/internal/updates"
 	"sentinel/platform/linux/assets"
 	linuxaudit "sentinel/platform/linux/audit"
 	linuxblocklist "sentinel/platform/linux/blocklist"
@@ -30,7 +30,7 @@ import (
 	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/services"
 	linuxtrace "sentinel/platform/linux/traceroute"
-	"sentinel/platform/linux/updates"
+	linuxupdates "sentinel/platform/linux/updates"
 )
 
 // Open assembles Linux below root, "/" on a live system. Nothing is read yet.
@@ -39,7 +39,7 @@ func Open(root string) (*host.Host, error) {
 	runner := sysexec.Host{}
 	rules := linuxfirewall.NewSource(root, runner)
 	front := linuxfirewall.NewManager(runner)
-	pending := updates.NewUpdates(root, runner)
+	pending := linuxupdates.NewUpdates(root, runner)
 	resolver := &net.Resolver{PreferGo: true}
 	return &host.Host{
 		OS: "linux", Root: root, Programs: runner,
@@ -76,25 +76,11 @@ func Open(root string) (*host.Host, error) {
 
 // posture returns the checks of the audit. A picture of a machine has neither
 // sockets nor programs to ask.
-func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *updates.Updates) audit.Source {
+func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *linuxupdates.Updates) audit.Source {
 	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: privilege.EffectiveUID()}
 	if root == "/" {
 		p.Runner, p.Sockets = runner, network.New(root)
-		p.SecurityUpdates = func(ctx context.Context) (linuxaudit.Waiting, error) { return waiting(ctx, pending) }
+		p.SecurityUpdates = func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending) }
 	}
 	return linuxaudit.New(p)
-}
-
-// waiting counts the security updates that wait.
-func waiting(ctx context.Context, pending *updates.Updates) (linuxaudit.Waiting, error) {
-	p, err := pending.Pending(ctx)
-	switch {
-	case err != nil:
-		return linuxaudit.Waiting{}, err
-	case p.Unknown != nil:
-		return linuxaudit.Waiting{}, p.Unknown
-	case p.Security == nil:
-		return linuxaudit.Waiting{}, errors.New("the package manager does not tell security updates apart")
-	}
-	return linuxaudit.Waiting{Count: len(p.Security), Names: p.Security}, nil
 }

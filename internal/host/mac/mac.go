@@ -7,7 +7,6 @@ package mac
 
 import (
 	"context"
-	"errors"
 	"net"
 	"syscall"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"sentinel/internal/portscan/nmapscan"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/traceroute"
+	"sentinel/internal/updates"
 	"sentinel/platform/darwin/assets"
 	macaudit "sentinel/platform/darwin/audit"
 	macblocklist "sentinel/platform/darwin/blocklist"
@@ -33,7 +33,7 @@ import (
 	"sentinel/platform/darwin/processes"
 	"sentinel/platform/darwin/services"
 	mactrace "sentinel/platform/darwin/traceroute"
-	"sentinel/platform/darwin/updates"
+	macupdates "sentinel/platform/darwin/updates"
 )
 
 // A System is the Mac that is looked at.
@@ -60,7 +60,7 @@ func Open(s System) *host.Host {
 	table := processes.New(s.Runner, s.PID, s.Now)
 	sockets := network.New(s.Runner, s.EUID)
 	front := firewall.New(s.Runner)
-	pending := updates.New(s.Root, s.Runner)
+	pending := macupdates.New(s.Root, s.Runner)
 	resolver := &net.Resolver{} // that of macOS, which knows the name servers of a VPN
 	return &host.Host{
 		OS: "darwin", Root: s.Root, Programs: s.Runner,
@@ -106,23 +106,9 @@ func packetFilter(s System) host.Blocking {
 }
 
 // posture returns the checks of the audit.
-func posture(s System, sockets *network.Source, pending *updates.Updates) *macaudit.Source {
+func posture(s System, sockets *network.Source, pending *macupdates.Updates) *macaudit.Source {
 	return macaudit.New(macaudit.Parts{
 		Root: s.Root, Runner: s.Runner, Sockets: sockets, Now: s.Now(), EUID: s.EUID, Owner: s.Owner,
-		SecurityUpdates: func(ctx context.Context) (macaudit.Waiting, error) { return waiting(ctx, pending) },
+		SecurityUpdates: func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending) },
 	})
-}
-
-// waiting counts the security updates that wait.
-func waiting(ctx context.Context, pending *updates.Updates) (macaudit.Waiting, error) {
-	p, err := pending.Pending(ctx)
-	switch {
-	case err != nil:
-		return macaudit.Waiting{}, err
-	case p.Unknown != nil:
-		return macaudit.Waiting{}, p.Unknown
-	case p.Security == nil:
-		return macaudit.Waiting{}, errors.New("the list of Apple does not say which updates are for security")
-	}
-	return macaudit.Waiting{Count: len(p.Security), Names: p.Security}, nil
 }

@@ -25,19 +25,13 @@ type Parts struct {
 	Sockets network.Source
 	// SecurityUpdates counts the updates that wait to be installed and close
 	// security holes; nil when it cannot be asked.
-	SecurityUpdates func(ctx context.Context) (Waiting, error)
+	SecurityUpdates func(ctx context.Context) ([]string, error)
 	// Now is what ages are counted to; zero means the time of the check.
 	Now time.Time
 	// EUID is the user that sentinel runs as, 0 for root.
 	EUID int
 	// Owner is the user that files of the system must belong to: 0 on a live one.
 	Owner int
-}
-
-// Waiting is how many security updates wait to be installed.
-type Waiting struct {
-	Count int
-	Names []string // some of them
 }
 
 // A Source is the checks of one Mac. It is safe for concurrent use.

@@ -16,6 +16,7 @@ import (
 	"sentinel/platform/darwin/prefs"
 	"sentinel/platform/darwin/socketfilterfw"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/listeners"
 )
 
 // Bounds of what is read.
@@ -41,7 +42,7 @@ type machine struct {
 	items      audit.Memo[startup]
 	signatures audit.Memo[map[string]signature]
 	servers    audit.Memo[mcpServers]
-	listeners  audit.Memo[[]listener]
+	listeners  audit.Memo[[]listeners.Listener]
 }
 
 // privileged says whether sentinel runs as root.

@@ -91,7 +91,7 @@ func parts(t testing.TB, name string) Parts {
 	}
 	p := Parts{Root: build(t, one.root), Runner: runner, Sockets: one.sockets, Now: now, EUID: one.euid, Owner: os.Geteuid()}
 	if one.waiting != nil {
-		p.SecurityUpdates = func(context.Context) (Waiting, error) { return Waiting{len(one.waiting), one.waiting}, nil }
+		p.SecurityUpdates = func(context.Context) ([]string, error) { return one.waiting, nil }
 	}
 	return p
 }

@@ -63,7 +63,7 @@ func trusted(ctx context.Context, m *machine) audit.Finding {
 	case len(names) == 0:
 		return audit.Passed("None beside Apple's")
 	default:
-		return audit.Warned(audit.Count(len(names), "certificate was", "certificates were")+" added", "Remove what nobody knows in Keychain Access, System, Certificates.", prefixed("security dump-trust-settings -d: ", names)...)
+		return audit.Warned(audit.Count(len(names), "certificate was", "certificates were")+" added", "Remove what nobody knows in Keychain Access, System, Certificates.", audit.Prefixed("security dump-trust-settings -d: ", names)...)
 	}
 }
 

@@ -42,7 +42,7 @@ func fullDisk(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("sqlite3", errWords)
 	}
 	if len(clients) > 0 {
-		return audit.Warned(audit.Count(len(clients), "program has", "programs have")+" it", "Take it from those that need not have it: System Settings, Privacy & Security, Full Disk Access.", prefixed("TCC.db: ", clients)...)
+		return audit.Warned(audit.Count(len(clients), "program has", "programs have")+" it", "Take it from those that need not have it: System Settings, Privacy & Security, Full Disk Access.", audit.Prefixed("TCC.db: ", clients)...)
 	}
 	return audit.Passed("No program but Apple's")
 }

@@ -4,13 +4,12 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/network"
 	"sentinel/platform/darwin/posture"
+	"sentinel/platform/unix/listeners"
 )
 
 func serviceChecks() []check {
@@ -34,83 +33,32 @@ func serviceChecks() []check {
 // services without a number of their own (net.inet.ip.portrange.first).
 const firstClientPort = 49152
 
-// maxListeners bounds how many sockets are judged.
-const maxListeners = 10_000
-
-// A listener is a socket that others can reach.
-type listener struct {
-	protocol network.Protocol
-	port     uint16
-	text     string
-	owner    string // "" when it is not known
-}
-
-// reachable lists the sockets that other hosts reach, once.
-func (m *machine) reachable(ctx context.Context) ([]listener, error) {
-	return m.listeners.Get(func() ([]listener, error) {
-		if m.Sockets == nil {
-			return nil, posture.ErrNotLive
-		}
-		var found []network.Socket
-		err := m.Sockets.Sockets(ctx, func(s network.Socket) {
-			if s.State == network.Listen && !s.Local.Addr().IsLoopback() && len(found) < maxListeners {
-				found = append(found, s)
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		return m.named(ctx, found)
+// reachable lists the sockets that other hosts can reach, once.
+func (m *machine) reachable(ctx context.Context) ([]listeners.Listener, error) {
+	if m.Sockets == nil {
+		return nil, posture.ErrNotLive
+	}
+	return m.listeners.Get(func() ([]listeners.Listener, error) {
+		return listeners.Reachable(ctx, m.Sockets, func(network.Socket) bool { return true }, "")
 	})
 }
 
-func (m *machine) named(ctx context.Context, found []network.Socket) ([]listener, error) {
-	var ids []uint64
-	for _, s := range found {
-		ids = append(ids, s.ID)
-	}
-	owners, _, err := m.Sockets.Owners(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	var list []listener
-	for _, s := range found {
-		l := listener{protocol: s.Protocol, port: s.Local.Port(), text: fmt.Sprintf("%s %s: its process cannot be seen", s.Protocol, s.Local)}
-		if o, ok := owners[s.ID]; ok {
-			l.owner, l.text = o.Name, fmt.Sprintf("%s %s: %s (process %d)", s.Protocol, s.Local, o.Name, o.PID)
-		}
-		list = append(list, l)
-	}
-	slices.SortFunc(list, func(a, b listener) int {
-		if a.port != b.port {
-			return int(a.port) - int(b.port)
-		}
-		return strings.Compare(a.text, b.text)
-	})
-	return slices.Compact(list), nil
-}
-
-// ofApple are the ports of services that every Mac has: SSH, which a check of
-// its own looks at, DHCP, Bonjour and time, AirPlay and the AirDrop family.
-var ofApple = map[uint16]bool{22: true, 67: true, 68: true, 123: true, 137: true, 138: true, 500: true, 546: true, 547: true, 3722: true, 4500: true, 5000: true, 5353: true, 7000: true}
+// ofMacOS are the ports of services that every Mac has: SSH, which has a check
+// of its own, DHCP, Bonjour and time, AirPlay and the AirDrop family.
+var ofMacOS = []uint16{22, 67, 68, 123, 137, 138, 500, 546, 547, 3722, 4500, 5000, 5353, 7000}
 
 func exposedServices(ctx context.Context, m *machine) audit.Finding {
 	list, err := m.reachable(ctx)
 	if err != nil {
 		return audit.Unread("sockets", err)
 	}
-	var others, ports []string
-	for _, l := range list {
-		if ofApple[l.port] || l.port >= firstClientPort || l.port == 0 {
-			continue
-		}
-		others = append(others, l.text)
-		ports = append(ports, fmt.Sprintf("%d/%s", l.port, l.protocol))
-	}
-	ports = slices.Compact(ports)
-	switch {
-	case len(others) > 0:
-		return audit.Warned(audit.Count(len(ports), "port", "ports")+": "+strings.Join(ports[:min(len(ports), 10)], ", "), "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", others...)
+	exposed := slices.DeleteFunc(slices.Clone(list), func(l listeners.Listener) bool {
+		port := l.Local.Port()
+		return slices.Contains(ofMacOS, port) || port >= firstClientPort || port == 0
+	})
+	switch count, ports := listeners.Ports(exposed); {
+	case count > 0:
+		return audit.Warned(audit.Count(count, "port", "ports")+": "+ports, "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
 	case !m.privileged():
 		return needsRoot("sockets of other users")
 	default:
@@ -118,30 +66,21 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-// internalPorts are those of services that are not meant for the network.
-var internalPorts = map[uint16]string{
-	1433: "SQL Server", 2375: "Docker without TLS", 2379: "etcd", 3306: "MySQL", 5432: "PostgreSQL", 5984: "CouchDB", 6379: "Redis", 7860: "Gradio", 8500: "Consul",
-	8888: "Jupyter", 9042: "Cassandra", 9200: "Elasticsearch", 10250: "kubelet", 11211: "memcached", 11434: "Ollama", 1234: "LM Studio", 27017: "MongoDB",
-}
+// internalPorts are those of services that developers run on a Mac.
+var internalPorts = map[listeners.Port]string{listeners.TCP(1234): "LM Studio", listeners.TCP(7860): "Gradio", listeners.TCP(8888): "Jupyter"}
 
 func internalServices(ctx context.Context, m *machine) audit.Finding {
 	list, err := m.reachable(ctx)
 	if err != nil {
 		return audit.Unread("sockets", err)
 	}
-	var names, evidence []string
-	for _, l := range list {
-		if name, known := internalPorts[l.port]; known && l.protocol == network.TCP {
-			names, evidence = append(names, name), append(evidence, l.text)
-		}
+	rule := listeners.PortRule{
+		Ports: []map[listeners.Port]string{listeners.InternalPorts, internalPorts}, One: "internal service listens", Many: "internal services listen",
+		Fix: "Bind each to 127.0.0.1.",
 	}
-	switch {
-	case len(names) > 0:
-		names = distinct(names)
-		return audit.Failed(audit.Count(len(names), "internal service listens", "internal services listen")+": "+strings.Join(names, ", "), "Bind each to 127.0.0.1.", evidence...)
-	case !m.privileged():
+	f := rule.Judge(list)
+	if f.Status == audit.Pass && !m.privileged() {
 		return needsRoot("sockets of other users")
-	default:
-		return audit.Passed("None")
 	}
+	return f
 }

@@ -246,7 +246,7 @@ func kernelExtensions(ctx context.Context, m *machine) audit.Finding {
 	case len(others) == 0:
 		return audit.Passed("None")
 	default:
-		return audit.Warned(audit.Count(len(others), "extension is", "extensions are")+" loaded", "Ask the maker of each for a version without a kernel extension, and remove what nobody needs.", prefixed("kmutil showloaded: ", others)...)
+		return audit.Warned(audit.Count(len(others), "extension is", "extensions are")+" loaded", "Ask the maker of each for a version without a kernel extension, and remove what nobody needs.", audit.Prefixed("kmutil showloaded: ", others)...)
 	}
 }
 
@@ -273,13 +273,4 @@ func systemExtensions(ctx context.Context, m *machine) audit.Finding {
 	default:
 		return audit.Passed(audit.Count(len(list), "extension", "extensions") + " of " + teams(list))
 	}
-}
-
-// prefixed are pieces of evidence.
-func prefixed(prefix string, texts []string) []string {
-	list := make([]string, 0, len(texts))
-	for _, text := range texts {
-		list = append(list, prefix+text)
-	}
-	return list
 }

@@ -4,7 +4,6 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"sentinel/internal/audit"
@@ -76,21 +75,8 @@ func updateChecks() []check {
 const absentIsSkipped = "Skipped when the key is absent, which is the default of the release and not off."
 
 func securityUpdates(ctx context.Context, m *machine) audit.Finding {
-	if m.SecurityUpdates == nil {
-		return audit.Unseen("softwareupdate cannot be asked here")
-	}
-	w, err := m.SecurityUpdates(ctx)
-	if err != nil {
-		return audit.Unread("softwareupdate", err)
-	}
-	if w.Count == 0 {
-		return audit.Passed("None waits")
-	}
-	evidence := prefixed("softwareupdate: ", w.Names)
-	if len(evidence) == 0 {
-		evidence = []string{fmt.Sprint("softwareupdate: ", w.Count)}
-	}
-	return audit.Failed(audit.Count(w.Count, "security update waits", "security updates wait"), "See them: sentinel --check-updates; then install them in System Settings, General, Software Update, or: sudo softwareupdate --install --all --restart", evidence...)
+	return audit.SecurityUpdates(ctx, m.SecurityUpdates, "softwareupdate",
+		"See them: sentinel --check-updates; then install them in System Settings, General, Software Update, or: sudo softwareupdate --install --all --restart")
 }
 
 // updating reads the preferences of Software Update, once.

@@ -26,7 +26,7 @@ type Parts struct {
 	Sockets network.Source
 	// SecurityUpdates counts the updates that close security holes and wait to be
 	// installed; nil when no package manager can be asked.
-	SecurityUpdates func(ctx context.Context) (Waiting, error)
+	SecurityUpdates func(ctx context.Context) ([]string, error)
 	// Now is what ages are counted to; zero means the time of the check.
 	Now time.Time
 	// EUID is the user that sentinel runs as, 0 for root.

@@ -11,6 +11,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/platform/linux/audit/userdb"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/listeners"
 )
 
 // sight is what several checks of files, mounts and processes look at.
@@ -20,7 +21,7 @@ type sight struct {
 	systemTree audit.Memo[*sightings]
 	restOfTree audit.Memo[*sightings]
 	running    audit.Memo[processes]
-	listeners  audit.Memo[[]listener]
+	listeners  audit.Memo[[]listeners.Listener]
 	servers    audit.Memo[mcpServers]
 }
 

@@ -21,17 +21,17 @@ var doors = map[string][]door{
 }
 
 // waiting are the security updates of the machines.
-var waiting = map[string]Waiting{
+var waiting = map[string][]string{
 	"hardened": {},
-	"debian":   {Count: 0},
-	"broken":   {Count: 12, Names: []string{"openssl", "libc6"}},
+	"debian":   {},
+	"broken":   {"openssl", "libc6"},
 }
 
 // surround adds what is not in the files of a machine.
 func surround(name string, p Parts) Parts {
 	p.Now = today
 	if w, ok := waiting[name]; ok {
-		p.SecurityUpdates = func(context.Context) (Waiting, error) { return w, nil }
+		p.SecurityUpdates = func(context.Context) ([]string, error) { return w, nil }
 		p.Sockets = doorway(doors[name])
 	}
 	return p

@@ -4,7 +4,6 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path"
 	"strings"
@@ -68,36 +67,9 @@ const (
 	renewed   = "a container is updated by a new image"
 )
 
-// Waiting is how many security updates wait to be installed.
-type Waiting struct {
-	Count int
-	Names []string // some of them
-}
-
 func securityUpdates(ctx context.Context, m *machine) audit.Finding {
-	if m.SecurityUpdates == nil {
-		return audit.Unseen("no package manager can be asked here")
-	}
-	w, err := m.SecurityUpdates(ctx)
-	if err != nil {
-		return audit.Unread("the package manager", err)
-	}
-	if w.Count == 0 {
-		return audit.Passed("None waits")
-	}
-	return audit.Failed(audit.Count(w.Count, "security update waits", "security updates wait"), "See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security", prefixed("package manager: ", w.Names, w.Count)...)
-}
-
-// prefixed are pieces of evidence; without names, their number.
-func prefixed(prefix string, names []string, n int) []string {
-	if len(names) == 0 {
-		return []string{fmt.Sprint(prefix, n)}
-	}
-	var list []string
-	for _, name := range names {
-		list = append(list, prefix+name)
-	}
-	return list
+	return audit.SecurityUpdates(ctx, m.SecurityUpdates, "the package manager",
+		"See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security")
 }
 
 // A manager is a package manager and where it keeps what it fetched.
