@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filetree looks at every file of a file system, fast and without
-// touching any of them: names by getdents64(2), the rest by fstatat(2). It follows no
-// link, leaves no file system, opens nothing but directories, and stops at a bound of
-// time and of entries.
+// Package filetree visits every file of a file system without touching any of
+// them: directories are opened and listed, everything else is only looked at with
+// fstatat(2). The walk follows no symbolic link, stays on its file system, and stops at a
+// bound of time and of entries. docs/decisions/0024-tree-walk.md says why this is not
+// filepath.WalkDir.
 package filetree
 
 import (
 	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
-// An Entry is what is known of a file or directory. Symbolic links are not looked
-// at: their mode means nothing.
+// An Entry is what is known of a regular file or a directory. Other kinds of
+// files are not reported.
 type Entry struct {
 	Mode     uint32 // st_mode of inode(7)
 	UID, GID uint32
@@ -41,8 +48,10 @@ type Tree struct {
 	Root string
 	// Start are directories, "/usr". Each is followed on its own file system alone.
 	Start []string
-	// Skip says of a directory below a start that nothing in it is to be looked at; it is
-	// not even opened. It is called from several goroutines.
+	// Skip says of a directory below a start that it is left out. Such a directory is not
+	// even stat'ed: what is mounted there may be a server that never answers. It must name
+	// the other mounts of a file system, which have its device number. It is called from
+	// several goroutines.
 	Skip func(path string) bool
 	// Entries bounds how many files and directories are looked at.
 	Entries int64
@@ -51,7 +60,7 @@ type Tree struct {
 // A Sum says how much was seen.
 type Sum struct {
 	Entries int64
-	// Unseen are the directories and files that could not be read.
+	// Unseen counts the directories and files that could not be read.
 	Unseen int64
 	// Cut says that a bound of time or of entries was reached.
 	Cut bool
@@ -60,132 +69,164 @@ type Sum struct {
 // Whole says whether everything was seen.
 func (s Sum) Whole() bool { return s.Unseen == 0 && !s.Cut }
 
-// Walk calls visit for each file and directory of t, the starting directories
+// Walk calls visit for each regular file and directory of t, the starting directories
 // included, from several goroutines at once and in no order. dir and name are the path:
 // "/usr/bin" and "su"; name is empty for a starting directory. It ends with ctx.
 func Walk(ctx context.Context, t Tree, visit func(dir, name string, e Entry)) Sum {
-	w := &walk{Tree: t, visit: visit}
-	w.more = sync.NewCond(&w.lock)
-	stop := context.AfterFunc(ctx, w.cut)
-	defer stop()
-	defer w.closeBases()
+	// Two goroutines a processor: one waits for the disk while the other works.
+	w := &walk{Tree: t, visit: visit, slots: make(chan struct{}, min(2*runtime.GOMAXPROCS(0), 16))}
 	for _, start := range t.Start {
-		w.begin(start)
+		w.start(ctx, start)
 	}
-	var all sync.WaitGroup
-	for range workers() {
-		all.Go(w.work)
-	}
-	all.Wait()
-	return Sum{Entries: min(w.entries.Load(), t.Entries), Unseen: w.unseen.Load(), Cut: w.stopped.Load()}
-}
-
-// workers is two a processor: one waits for the disk while the other works.
-func workers() int { return min(2*runtime.GOMAXPROCS(0), 16) }
-
-// A directory waits to be read.
-type directory struct {
-	base *base
-	path string // below the root
-}
-
-// A base is an open starting directory.
-type base struct {
-	fd   int
-	path string
-	dev  uint64
-}
-
-// relative is the path from the base: "." for the base itself.
-func (f directory) relative() string {
-	rest := strings.TrimPrefix(strings.TrimPrefix(f.path, f.base.path), "/")
-	if rest == "" {
-		return "."
-	}
-	return rest
+	w.running.Wait()
+	return Sum{Entries: min(w.entries.Load(), t.Entries), Unseen: w.unseen.Load(), Cut: w.cut.Load()}
 }
 
 type walk struct {
 	Tree
 	visit           func(dir, name string, e Entry)
-	bases           []*base
-	lock            sync.Mutex
-	more            *sync.Cond
-	waiting         []directory // under lock, the deepest last: the list stays short
-	busy            int         // workers that may add to it
-	stopped         atomic.Bool
+	slots           chan struct{} // one is taken by each goroutine
+	running         sync.WaitGroup
 	entries, unseen atomic.Int64
+	cut             atomic.Bool
 }
 
-func (w *walk) cut() {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	w.stopped.Store(true)
-	w.more.Broadcast()
+// A directory is to be read.
+type directory struct {
+	path string // below the root
+	stat unix.Stat_t
 }
 
-func (w *walk) push(found []directory) {
-	if len(found) == 0 {
-		return
-	}
-	w.lock.Lock()
-	w.waiting = append(w.waiting, found...)
-	w.lock.Unlock()
-	w.more.Broadcast()
-}
-
-// next waits for a directory; it is false when there will be none any more.
-func (w *walk) next() (directory, bool) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	for len(w.waiting) == 0 && w.busy > 0 && !w.stopped.Load() {
-		w.more.Wait()
-	}
-	if len(w.waiting) == 0 || w.stopped.Load() {
-		return directory{}, false
-	}
-	last := len(w.waiting) - 1
-	f := w.waiting[last]
-	w.waiting = w.waiting[:last]
-	w.busy++
-	return f, true
-}
-
-func (w *walk) done() {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if w.busy--; w.busy == 0 && len(w.waiting) == 0 {
-		w.more.Broadcast()
+// start begins at a directory. One that does not exist, or is a symbolic link, is
+// passed over: what the link leads to is on some other start's list.
+func (w *walk) start(ctx context.Context, path string) {
+	d := directory{path: path}
+	err := ignoringEINTR(func() error { return unix.Lstat(filepath.Join(w.Root, path), &d.stat) })
+	e := entryOf(&d.stat)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !e.Is(Directory):
+	case err != nil:
+		w.unseen.Add(1)
+	case w.count(ctx):
+		w.visit(path, "", e)
+		w.descend(ctx, d)
 	}
 }
 
-func (w *walk) work() {
-	buf := make([]byte, bufferSize)
-	for {
-		f, ok := w.next()
-		if !ok {
-			return
-		}
-		w.push(w.read(f, buf))
-		w.done()
+// descend reads d and everything below it, in a goroutine of its own while there is
+// a free slot.
+func (w *walk) descend(ctx context.Context, d directory) {
+	select {
+	case w.slots <- struct{}{}:
+		w.running.Go(func() {
+			defer func() { <-w.slots }()
+			w.below(ctx, d)
+		})
+	default:
+		w.below(ctx, d)
+	}
+}
+
+func (w *walk) below(ctx context.Context, d directory) {
+	for _, sub := range w.read(ctx, d) {
+		w.descend(ctx, sub)
 	}
 }
 
 // count says whether one more entry may be looked at.
-func (w *walk) count() bool {
-	if w.stopped.Load() {
+func (w *walk) count(ctx context.Context) bool {
+	if w.cut.Load() {
 		return false
 	}
-	if w.entries.Add(1) > w.Entries {
-		w.cut()
+	if ctx.Err() != nil || w.entries.Add(1) > w.Entries {
+		w.cut.Store(true)
 		return false
 	}
 	return true
 }
 
-func join(dir, name string) string {
-	if dir == "/" {
-		return "/" + name
+// batch is how many names are read at a time.
+const batch = 1024
+
+// read looks at everything in d and returns the directories in it.
+func (w *walk) read(ctx context.Context, d directory) (found []directory) {
+	f, err := w.open(d)
+	if err != nil {
+		w.unseen.Add(1)
 	}
-	return dir + "/" + name
+	if f == nil {
+		return nil
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	fd := int(f.Fd())
+	for {
+		list, err := f.ReadDir(batch) // an error, or the end, comes with an empty list
+		for _, one := range list {
+			if !w.count(ctx) {
+				return nil
+			}
+			if one.IsDir() || one.Type().IsRegular() {
+				found = w.look(d, fd, one, found)
+			}
+		}
+		if len(list) == 0 {
+			if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, fs.ErrNotExist) {
+				w.unseen.Add(1)
+			}
+			return found
+		}
+	}
+}
+
+// open opens a directory. It returns nil for one that is gone by now, or that
+// somebody replaced on the way to it since it was seen: root must not be led elsewhere.
+func (w *walk) open(d directory) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(w.Root, d.path), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Dev != d.stat.Dev || st.Ino != d.stat.Ino {
+		return nil, f.Close()
+	}
+	return f, nil
+}
+
+// look judges one name in the directory that is open as fd, and adds it to found when it is a
+// directory to enter.
+func (w *walk) look(d directory, fd int, one fs.DirEntry, found []directory) []directory {
+	path := ""
+	if one.IsDir() {
+		if path = filepath.Join(d.path, one.Name()); w.Skip != nil && w.Skip(path) {
+			return found
+		}
+	}
+	var st unix.Stat_t
+	err := ignoringEINTR(func() error { return unix.Fstatat(fd, one.Name(), &st, unix.AT_SYMLINK_NOFOLLOW) })
+	switch e := entryOf(&st); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		w.unseen.Add(1)
+	case e.Is(Regular):
+		w.visit(d.path, one.Name(), e)
+	case e.Is(Directory) && path != "" && st.Dev == d.stat.Dev:
+		w.visit(d.path, one.Name(), e)
+		return append(found, directory{path, st})
+	}
+	return found
+}
+
+func entryOf(st *unix.Stat_t) Entry {
+	return Entry{Mode: uint32(st.Mode), UID: st.Uid, GID: st.Gid} //nolint:unconvert // 16 bits on macOS
+}
+
+func ignoringEINTR(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
