@@ -3,25 +3,22 @@
 package doctor
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
+
+	"sentinel/internal/userdb"
 )
 
-// maxAccounts is how much of the table of users is read, in bytes.
-const maxAccounts = 16 << 20
-
-// An account is a line of the table of users.
+// An account is the name and the home directory of a user.
 type account struct{ name, home string }
 
-// account returns that of the user. The environment is root's behind sudo, so
-// the table is read (passwd(5)); users of a directory service are not in it. Those of macOS
-// all are ones of such a service, and id(1) asks it.
+// account looks up the user. Behind sudo the environment is root's, so
+// /etc/passwd is read; users of a directory service are not in it. On macOS all users come from
+// such a service, and id(1) asks it.
 func (p Target) account(ctx context.Context) (account, error) {
 	if p.mac() {
 		return p.macAccount(ctx)
@@ -31,11 +28,14 @@ func (p Target) account(ctx context.Context) (account, error) {
 		return account{}, err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	lines := bufio.NewScanner(io.LimitReader(f, maxAccounts))
-	for lines.Scan() {
-		fields := strings.Split(lines.Text(), ":")
-		if len(fields) == 7 && fields[2] == strconv.Itoa(p.User.UID) && filepath.IsAbs(fields[5]) {
-			return account{fields[0], fields[5]}, nil
+	raw, err := io.ReadAll(io.LimitReader(f, userdb.MaxFile))
+	if err != nil {
+		return account{}, err
+	}
+	users, _ := userdb.Passwd(raw)
+	for _, u := range users {
+		if u.UID == p.User.UID && filepath.IsAbs(u.Home) {
+			return account{u.Name, u.Home}, nil
 		}
 	}
 	return account{}, fmt.Errorf("/etc/passwd has no user %d", p.User.UID)

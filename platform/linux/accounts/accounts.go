@@ -4,58 +4,40 @@
 package accounts
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"strconv"
-	"strings"
 
+	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 )
-
-// maxEntries bounds how many accounts are read.
-const maxEntries = 100_000
-
-// maxFile bounds how much of the file is read, in bytes: more than maxEntries
-// accounts take.
-const maxFile = 16 << 20
 
 // Names maps user ids to the first name that has them.
 type Names map[int]string
 
-// Read reads /etc/passwd below root. Users that a directory service knows are
-// not in it. A missing file is an empty map.
+// Read reads /etc/passwd below root. Users that only a directory service knows
+// are not in it. A missing file is an empty map.
 func Read(root string) (Names, error) {
-	raw, err := hostfile.Head(filepath.Join(root, "etc", "passwd"), maxFile)
+	raw, err := hostfile.Head(filepath.Join(root, "etc", "passwd"), userdb.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Names{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return parse(bytes.NewReader(raw))
+	return namesIn(raw), nil
 }
 
-func parse(r io.Reader) (Names, error) {
-	names := Names{}
-	scan := bufio.NewScanner(r)
-	for scan.Scan() && len(names) < maxEntries {
-		fields := strings.SplitN(scan.Text(), ":", 4)
-		if len(fields) < 4 || fields[0] == "" {
-			continue
-		}
-		uid, err := strconv.ParseUint(fields[2], 10, 32)
-		if err != nil {
-			continue
-		}
-		if _, taken := names[int(uid)]; !taken {
-			names[int(uid)] = fields[0]
+func namesIn(passwd []byte) Names {
+	users, _ := userdb.Passwd(passwd)
+	names := make(Names, len(users))
+	for _, u := range users {
+		if _, taken := names[u.UID]; !taken {
+			names[u.UID] = u.Name
 		}
 	}
-	return names, scan.Err()
+	return names
 }
 
 // Name returns the name of uid, or the number itself where it has none.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/audit/userdb"
+	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -68,12 +68,8 @@ func accountChecks() []check {
 	}
 }
 
-// maxAccounts caps passwd, shadow and group, in bytes: some 200,000 accounts.
-const maxAccounts = 16 << 20
-
-func (m *machine) accounts(name string) ([]byte, error) {
-	return hostfile.Read(m.path(name), maxAccounts)
-}
+// accounts reads passwd, shadow or group.
+func (m *machine) accounts(name string) ([]byte, error) { return m.readUpTo(name, userdb.MaxFile) }
 
 // passwd returns the local accounts.
 func (m *machine) passwd() ([]userdb.User, []int, error) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/audit/userdb"
+	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/mcpconf"
 )

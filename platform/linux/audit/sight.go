@@ -4,12 +4,11 @@ package audit
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"sentinel/internal/audit"
-	"sentinel/platform/linux/audit/userdb"
+	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/listeners"
 )
@@ -51,7 +50,7 @@ type people struct {
 // who reads the accounts once.
 func (m *machine) who() (people, error) {
 	return m.people.Get(func() (people, error) {
-		p := people{uids: map[uint32]bool{uint32(m.Owner): true}, gids: map[uint32]bool{uint32(m.Owner): true}}
+		p := people{uids: map[uint32]bool{uint32(m.Owner): true}, gids: map[uint32]bool{uint32(m.Owner): true}, members: map[int][]string{}}
 		users, _, err := m.passwd()
 		if err != nil {
 			return people{}, err
@@ -62,12 +61,12 @@ func (m *machine) who() (people, error) {
 		}
 		p.users = users
 		p.groups, _ = userdb.Groups(groups)
-		p.members = parseMembers(groups)
 		for _, u := range p.users {
 			p.uids[uint32(u.UID)] = true
 		}
 		for _, g := range p.groups {
 			p.gids[uint32(g.GID)] = true
+			p.members[g.GID] = append(p.members[g.GID], g.Members...)
 		}
 		nss, err := m.read("/etc/nsswitch.conf")
 		if err != nil && !hostfile.Missing(err) {
@@ -76,21 +75,6 @@ func (m *machine) who() (people, error) {
 		p.fromDirectory = fromDirectory(nss, "passwd", "group")
 		return p, nil
 	})
-}
-
-// parseMembers reads the lists of members in group(5).
-func parseMembers(raw []byte) map[int][]string {
-	members := map[int][]string{}
-	for line := range strings.Lines(string(raw)) {
-		f := strings.Split(strings.TrimRight(line, "\n"), ":")
-		if len(f) != 4 || f[3] == "" {
-			continue
-		}
-		if gid, err := strconv.ParseUint(f[2], 10, 32); err == nil {
-			members[int(gid)] = append(members[int(gid)], strings.Split(f[3], ",")...)
-		}
-	}
-	return members
 }
 
 // persons are the accounts with a home and a shell, one for each home, root left

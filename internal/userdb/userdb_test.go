@@ -4,6 +4,7 @@ package userdb
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,8 +22,19 @@ func TestAccountsAreReadLineByLine(t *testing.T) {
 		t.Error(diff)
 	}
 	groups, bad := Groups([]byte("root:x:0:\nmira:x:1000:a,b\nx:y\n"))
-	if diff := cmp.Diff([]Group{{"root", 0, 1}, {"mira", 1000, 2}}, groups) + cmp.Diff([]int{3}, bad); diff != "" {
+	if diff := cmp.Diff([]Group{{"root", 0, []string{}, 1}, {"mira", 1000, []string{"a", "b"}, 2}}, groups) + cmp.Diff([]int{3}, bad); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAccountsAreBounded(t *testing.T) {
+	raw := bytes.Repeat([]byte("u:x:1:0::/:\n"), maxLines+10)
+	users, bad := Passwd(raw)
+	if diff := cmp.Diff([]int{maxLines + 1}, bad); diff != "" || len(users) != maxLines {
+		t.Errorf("%d accounts, malformed lines: %s", len(users), diff)
+	}
+	if users, bad := Passwd(bytes.Repeat([]byte("x"), 1<<20)); len(users) != 0 || len(bad) != 1 {
+		t.Errorf("an endless line: %d accounts, malformed lines %v", len(users), bad)
 	}
 }
 
@@ -71,7 +83,12 @@ func FuzzShadow(f *testing.F) {
 				t.Errorf("%q", s.Hash)
 			}
 		}
-		Groups(raw)
+		groups, _ := Groups(raw)
+		for _, g := range groups {
+			if g.GID < 0 || slices.Contains(g.Members, "") {
+				t.Errorf("%+v", g)
+			}
+		}
 	})
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package userdb reads the files that hold the local accounts: passwd(5),
-// shadow(5), group(5) and login.defs(5).
+// Package userdb parses the files that hold the local accounts: passwd(5),
+// shadow(5), group(5) and login.defs(5). Accounts that only a directory service or
+// systemd-userdbd knows are in none of them.
 package userdb
 
 import (
@@ -10,7 +11,11 @@ import (
 	"strings"
 )
 
-// maxLines bounds how many accounts are read.
+// MaxFile bounds how much of one file is worth reading, in bytes: more than
+// maxLines accounts take.
+const MaxFile = 16 << 20
+
+// maxLines bounds how many accounts are parsed.
 const maxLines = 200_000
 
 // A User is one line of passwd.
@@ -32,13 +37,14 @@ type Secret struct {
 
 // A Group is one line of group.
 type Group struct {
-	Name string
-	GID  int
-	Line int
+	Name    string
+	GID     int
+	Members []string // users whose own group is another one
+	Line    int
 }
 
-// Passwd returns the accounts, and the numbers of the lines that have not the
-// form of one. Lines of NIS ("+", "-") and comments are neither.
+// Passwd returns the accounts, and the numbers of the lines that are malformed.
+// Lines of NIS ("+", "-") and comments are neither.
 func Passwd(raw []byte) (users []User, bad []int) {
 	return lines(raw, 7, func(f []string, line int) (User, bool) {
 		uid, ok1 := number(f[2])
@@ -47,23 +53,23 @@ func Passwd(raw []byte) (users []User, bad []int) {
 	})
 }
 
-// Shadow returns the passwords, and the numbers of bad lines.
+// Shadow returns the passwords, and the numbers of the malformed lines.
 func Shadow(raw []byte) (secrets []Secret, bad []int) {
 	return lines(raw, 9, func(f []string, line int) (Secret, bool) {
 		return Secret{f[0], f[1], line}, true
 	})
 }
 
-// Groups returns the groups, and the numbers of bad lines.
+// Groups returns the groups, and the numbers of the malformed lines.
 func Groups(raw []byte) (groups []Group, bad []int) {
 	return lines(raw, 4, func(f []string, line int) (Group, bool) {
 		gid, ok := number(f[2])
-		return Group{f[0], gid, line}, ok
+		return Group{f[0], gid, strings.FieldsFunc(f[3], func(r rune) bool { return r == ',' }), line}, ok
 	})
 }
 
-// lines reads lines of fields with colons between.
-func lines[T any](raw []byte, fields int, read func(f []string, line int) (T, bool)) (list []T, bad []int) {
+// lines parses lines of so many fields, separated by colons.
+func lines[T any](raw []byte, fields int, parse func(f []string, line int) (T, bool)) (list []T, bad []int) {
 	number := 0
 	for line := range bytes.Lines(raw) {
 		if number++; number > maxLines {
@@ -78,7 +84,7 @@ func lines[T any](raw []byte, fields int, read func(f []string, line int) (T, bo
 			bad = append(bad, number)
 			continue
 		}
-		one, ok := read(f, number)
+		one, ok := parse(f, number)
 		if !ok {
 			bad = append(bad, number)
 			continue
