@@ -13,7 +13,7 @@ OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
 
-.PHONY: all run build test test-mac record-darwin race lint bench cross golden fuzz clients install uninstall package dist mcpb clean help
+.PHONY: all run build test test-mac record-darwin race lint bench cross generate golden fuzz clients install uninstall package dist mcpb clean help
 
 all: lint test build
 
@@ -77,10 +77,14 @@ cross:
 		GOOS=darwin GOARCH=$$arch $(GO) test -vet=off -exec true ./... >/dev/null || exit 1; \
 	done
 
-## golden: rewrite the golden files, schemas and generated pages
+## generate: write the schemas, pages, manual page and default configuration that follow from tables and types
+generate:
+	$(GO) generate ./internal/...
+
+## golden: rewrite the golden files of tests
 golden:
 	@test -z "$$CI" || { echo "golden files are not rewritten in CI"; exit 1; }
-	$(GO) test ./internal/cli ./internal/mcpserver ./packaging/mcpb ./internal/audit ./platform/darwin/audit ./platform/linux/audit ./platform/linux/assets ./platform/linux/updates ./platform/linux/health -update
+	$(GO) test ./internal/cli ./internal/gen ./internal/mcpserver ./packaging/mcpb ./platform/darwin/audit ./platform/linux/audit ./platform/linux/assets ./platform/linux/updates ./platform/linux/health -update
 
 ## fuzz: each fuzz target for FUZZTIME (15s)
 fuzz:

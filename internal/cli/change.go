@@ -5,7 +5,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"os"
 	"time"
 
@@ -15,10 +14,6 @@ import (
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
 )
-
-// A planner checks everything about a write and changes nothing. What it
-// refuses is neither recorded nor done.
-type planner func(ctx context.Context, s session, call invocation) (change, error)
 
 // A change is a write that has passed every check and has not happened yet.
 type change struct {
@@ -90,21 +85,6 @@ func (f failedChange) explain(p *page) {
 		e.explain(p)
 	}
 	p.gaps(f.record.Unavailable)
-}
-
-// planners has the code of each operation that changes something, by name.
-func planners() map[string]planner {
-	return map[string]planner{
-		"terminate_process":  planTermination,
-		"block_ip_address":   planBlock,
-		"unblock_ip_address": planUnblock,
-		"enable_firewall":    planFirewall,
-		"restart_service":    planRestart,
-		"restore_blocklist":  planRestore,
-
-		"send_telemetry_webhook": planWebhook,
-		"report":                 planReport,
-	}
 }
 
 // lastResort is what a change may take beyond the time limit of its operation,
@@ -227,11 +207,7 @@ func (d dryDocument) view(p *page) {
 }
 
 // plan checks a write. A dry run ends there, with an answer.
-func (s session) plan(ctx context.Context, call invocation) (change, document, error) {
-	plan, ok := planners()[call.op.Name]
-	if !ok {
-		return change{}, nil, errors.New("operation " + call.op.Name + " has no code")
-	}
+func (s session) plan(ctx context.Context, call invocation, plan planner) (change, document, error) {
 	if !s.host.Live && call.op.Effect != ops.SendsOut {
 		return change{}, nil, fault.New(fault.Unsupported, "Only the running system can be changed.")
 	}

@@ -110,15 +110,14 @@ func (p Program) prepare(ctx context.Context, call invocation, stdin io.Reader) 
 	if err := ready.session.permit(call); err != nil {
 		return prepared{}, err
 	}
-	if writes(call.op) {
-		ready.change, ready.answer, err = ready.session.plan(ctx, call)
-		return ready, err
+	switch code := operations()[call.op.Name]; {
+	case code.plan != nil:
+		ready.change, ready.answer, err = ready.session.plan(ctx, call, code.plan)
+	case code.run != nil:
+		ready.answer, err = code.run(ctx, ready.session, call)
+	default:
+		err = fmt.Errorf("operation %s has no code", call.op.Name)
 	}
-	run, ok := runners()[call.op.Name]
-	if !ok {
-		return prepared{}, fmt.Errorf("operation %s has no code", call.op.Name)
-	}
-	ready.answer, err = run(ctx, ready.session, call)
 	return ready, err
 }
 

@@ -26,7 +26,7 @@ func words() []word {
 	seen := map[string]bool{}
 	for _, o := range ops.Actions() {
 		if o.Flag != "" {
-			list = append(list, word{flag: o.Flag, about: o.Usage, takes: object(o) != nil})
+			list = append(list, word{flag: o.Flag, about: o.Usage, takes: o.Object() != nil})
 			seen[o.Flag] = true
 		}
 		for _, f := range o.Fields {
@@ -36,8 +36,8 @@ func words() []word {
 			seen[f.Flag] = true
 		}
 	}
-	for _, o := range options() {
-		list = append(list, word{flag: o.name, about: o.about, takes: o.value != "", file: o.value == "FILE", values: o.values})
+	for _, o := range ops.Options() {
+		list = append(list, word{flag: o.Name, about: o.Usage, takes: o.Value != "", file: o.Value == "FILE", values: o.Values})
 	}
 	return list
 }

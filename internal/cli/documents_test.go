@@ -19,6 +19,7 @@ import (
 	"sentinel/internal/host"
 	"sentinel/internal/host/local"
 	"sentinel/internal/ops"
+	"sentinel/internal/schema"
 	"sentinel/internal/testenv"
 )
 
@@ -46,7 +47,7 @@ func TestEveryDocumentMatchesItsSchemas(t *testing.T) {
 				if status != fault.ExitOK {
 					t.Fatalf("exit status %d: %s", status, raw)
 				}
-				for _, d := range []detail{brief, strict} {
+				for _, d := range []schema.Form{schema.Brief, schema.Strict} {
 					validate(t, schemaOf(op, d), raw)
 				}
 				if len(raw) > 20_000 {
@@ -67,7 +68,7 @@ func TestEveryErrorDocumentMatchesItsSchemas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, d := range []detail{brief, strict} {
+			for _, d := range []schema.Form{schema.Brief, schema.Strict} {
 				validate(t, schemaOf(op, d), raw)
 			}
 		}
@@ -78,11 +79,11 @@ func TestEveryErrorDocumentMatchesItsSchemas(t *testing.T) {
 func TestTheSchemasRefuseWhatIsWrong(t *testing.T) {
 	op, _ := ops.ByName("get_system_health")
 	for _, wrong := range []string{`{}`, `{"success":"yes"}`, `{"success":true,"threat_level":"HIGH"}`, `{"success":true,"flows":[{"pid":"7"}]}`, `[]`} {
-		if conforms(schemaOf(op, brief), []byte(wrong)) == nil {
+		if conforms(schemaOf(op, schema.Brief), []byte(wrong)) == nil {
 			t.Errorf("the brief schema takes %s", wrong)
 		}
 	}
-	if conforms(schemaOf(op, strict), []byte(`{"success":true,"surprise":1}`)) == nil {
+	if conforms(schemaOf(op, schema.Strict), []byte(`{"success":true,"surprise":1}`)) == nil {
 		t.Error("the strict schema takes an unknown field")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/ops"
 )
 
 // personsOnly is what a program that asks is told in place of how to override a
@@ -77,16 +78,16 @@ func (i invocation) typed() string {
 		}
 	}
 	add(i.op.Flag, "")
-	if f := object(i.op); f != nil {
+	if f := i.op.Object(); f != nil {
 		words = nil
-		add(f.Flag, placeholder(*f))
+		add(f.Flag, f.ValueName())
 	}
-	for _, f := range modifiers(i.op) {
-		add(f.Flag, placeholder(f))
+	for _, f := range i.op.Modifiers() {
+		add(f.Flag, f.ValueName())
 	}
-	for _, o := range options() {
-		if o.name != "force" { // stands at the end where it is to be there
-			add(o.name, o.value)
+	for _, o := range ops.Options() {
+		if o.Name != "force" { // goes last, where the fix has it
+			add(o.Name, o.Value)
 		}
 	}
 	return strings.Join(words, " ")

@@ -29,11 +29,11 @@ func newFlags() flags {
 			f.addSwitch(o.Flag, "")
 		}
 	}
-	for _, o := range options() {
-		if o.value == "" {
-			f.addSwitch(o.name, o.shorthand)
+	for _, o := range ops.Options() {
+		if o.Value == "" {
+			f.addSwitch(o.Name, o.Shorthand)
 		} else {
-			f.set.Var(&once{}, o.name, "")
+			f.set.Var(&once{}, o.Name, "")
 		}
 	}
 	return f

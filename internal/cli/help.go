@@ -4,7 +4,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -51,34 +50,33 @@ func helpText() string {
 		"is a view for people, otherwise one JSON document.\n\nActions:\n")
 	for _, o := range ops.Actions() {
 		if o.Flag != "" {
-			entry(&b, spelledAction(o), o.Usage)
+			entry(&b, o.Spelled(), o.Usage)
 		}
-		for _, field := range modifiers(o) {
-			entry(&b, "    "+spelledField(field), field.Description+defaultText(field))
+		for _, field := range o.Modifiers() {
+			entry(&b, "    "+field.Spelled(), field.Description+field.DefaultText())
 		}
 	}
-	for _, o := range options() {
-		if o.action {
-			entry(&b, o.spelled(), o.about)
+	for _, o := range ops.Options() {
+		if o.Action {
+			entry(&b, shownOption(o), o.Usage)
 		}
 	}
 	b.WriteString("\nOptions:\n")
-	for _, o := range options() {
-		if !o.action {
-			entry(&b, o.spelled(), o.about)
+	for _, o := range ops.Options() {
+		if !o.Action {
+			entry(&b, shownOption(o), o.Usage)
 		}
 	}
 	b.WriteString("\nExit status: 0 success, 1 the action failed, 2 usage, 3 permission, 4 refused by\na safety rule, 130 interrupted.\n")
 	return b.String()
 }
 
-// spelled is the option as a person types it.
-func (o option) spelled() string {
-	flag := strings.TrimSpace("--" + o.name + " " + o.value)
-	if o.shorthand != "" {
-		flag = "-" + o.shorthand + ", " + flag
+// shownOption is the option as a person types it, with its short form.
+func shownOption(o ops.Option) string {
+	if o.Shorthand != "" {
+		return "-" + o.Shorthand + ", " + o.Spelled()
 	}
-	return flag
+	return o.Spelled()
 }
 
 // entry writes one line, or two where one would be wider than a terminal.
@@ -90,51 +88,4 @@ func entry(b *strings.Builder, left, right string) {
 		}
 		fmt.Fprintf(b, "  %-*s %s\n", column, left, strings.TrimRight(line, " "))
 	}
-}
-
-// object is the field that an action's own flag takes as its value: the PID in
-// --kill PID. An action that is a switch has none.
-func object(o ops.Operation) *ops.Field {
-	for _, f := range o.Fields {
-		if f.Flag == o.Flag {
-			return &f
-		}
-	}
-	return nil
-}
-
-// modifiers are the fields with a flag of their own.
-func modifiers(o ops.Operation) []ops.Field {
-	return slices.DeleteFunc(slices.Clone(o.Fields), func(f ops.Field) bool { return f.Flag == o.Flag })
-}
-
-func spelledAction(o ops.Operation) string {
-	if f := object(o); f != nil {
-		return spelledField(*f)
-	}
-	return "--" + o.Flag
-}
-
-func spelledField(f ops.Field) string { return strings.TrimSpace("--" + f.Flag + " " + placeholder(f)) }
-
-func placeholder(f ops.Field) string {
-	switch {
-	case f.Placeholder != "":
-		return f.Placeholder
-	case f.Kind == ops.Boolean:
-		return ""
-	case len(f.Enum) > 0:
-		return strings.Join(f.Enum, "|")
-	case f.Kind == ops.Integer:
-		return "N"
-	default:
-		return "TEXT"
-	}
-}
-
-func defaultText(f ops.Field) string {
-	if f.Default == nil || f.Kind == ops.Boolean {
-		return ""
-	}
-	return fmt.Sprintf(" (default %v)", f.Default)
 }

@@ -23,6 +23,7 @@ import (
 	"sentinel/internal/host"
 	"sentinel/internal/host/mac"
 	"sentinel/internal/ops"
+	"sentinel/internal/schema"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/sysexec/replay"
 )
@@ -264,7 +265,7 @@ func goldenDocument(ts *testscript.TestScript, _ bool, args []string) {
 	if !ok {
 		ts.Fatalf("no tool %s", args[0])
 	}
-	for _, d := range []detail{brief, strict} {
+	for _, d := range []schema.Form{schema.Brief, schema.Strict} {
 		if err := conforms(schemaOf(op, d), raw); err != nil {
 			ts.Fatalf("%v\n%s", err, raw)
 		}

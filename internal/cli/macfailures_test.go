@@ -17,6 +17,7 @@ import (
 
 	"sentinel/internal/host"
 	"sentinel/internal/ops"
+	"sentinel/internal/schema"
 )
 
 // macLines are the operations of a Mac that are put to every failure, by their
@@ -128,7 +129,7 @@ func judgeFailure(t *testing.T, tool, program, how string, whole, got told) {
 	t.Helper()
 	what := tool + ": " + program + " " + how
 	op, known := ops.ByName(tool) // what is for the command line alone has no schema
-	for _, d := range []detail{brief, strict} {
+	for _, d := range []schema.Form{schema.Brief, schema.Strict} {
 		if !known {
 			break
 		}

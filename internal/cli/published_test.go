@@ -8,178 +8,44 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"sentinel/internal/webhook"
 )
 
-// alwaysSent are the members that every delivered document has, whatever could
-// not be read.
-var alwaysSent = []string{"schema_version", "delivery_id", "success", "action", "timestamp", "hostname", "version", "agent_id", "threat_level", "threat_reasons", "firewall_status", "unavailable"}
-
-// publishedSchema is what receivers check documents against. Members may be added
-// within a version, so what it does not name is allowed.
-func publishedSchema() map[string]any {
-	schema := whole.object(reflect.TypeFor[telemetryDocument]())
-	properties := schema["properties"].(map[string]any)
-	properties["action"] = map[string]any{"const": "system_health"}
-	properties["schema_version"] = map[string]any{"const": webhook.SchemaVersion, "description": "The version of this form. Members are added without a new one."}
-	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	schema["$id"] = fmt.Sprintf("urn:sentinel:schema:webhook:%d", webhook.SchemaVersion)
-	schema["title"] = fmt.Sprintf("What sentinel --report and --webhook deliver, version %d", webhook.SchemaVersion)
-	schema["required"] = alwaysSent
-	return schema
-}
-
-func publishedFile(name string) string {
-	return fmt.Sprintf(name, webhook.SchemaVersion)
-}
-
-func TestTheSchemaOfWhatIsDeliveredIsPublished(t *testing.T) {
-	raw, err := json.MarshalIndent(publishedSchema(), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, filepath.Join("..", "..", "docs", "schemas", publishedFile("webhook-v%d.json")), append(raw, '\n'))
-}
-
-// The members of a version, with their types, are frozen: whoever reads them
-// goes on to be able to. -update adds members that are new, and nothing else; what goes or
-// changes needs a new webhook.SchemaVersion, and so a new file.
-func TestAMemberNeverGoesOrChangesWithinAVersion(t *testing.T) {
-	file := filepath.Join("testdata", publishedFile("webhook-v%d.members"))
-	now := map[string]string{}
-	members("", publishedSchema(), now)
-	frozen, err := readMembers(file)
-	if err != nil && !*update {
-		t.Fatal(err)
-	}
-	for _, broken := range breaks(frozen, now) {
-		t.Errorf("%s: that needs a new webhook.SchemaVersion", broken)
-	}
-	if *update && !t.Failed() {
-		writeMembers(t, file, now)
-		return
-	}
-	for name := range now {
-		if frozen[name] == "" {
-			t.Errorf("%s is new; run: make golden", name)
-		}
-	}
-}
-
-// breaks lists what readers of the frozen form would miss.
-func breaks(frozen, now map[string]string) (list []string) {
-	for _, name := range slices.Sorted(maps.Keys(frozen)) {
-		switch is := now[name]; is {
-		case frozen[name]:
-		case "":
-			list = append(list, name+" is gone")
-		default:
-			list = append(list, fmt.Sprintf("%s was %s and is %s", name, frozen[name], is))
-		}
-	}
-	return list
-}
-
-// members adds each member below a schema by its path, with its type, its values
-// where they are a closed set, and whether it is always there.
-func members(path string, schema map[string]any, into map[string]string) {
-	if items, ok := schema["items"].(map[string]any); ok {
-		member(path+"[]", items, false, into)
-	}
-	if values, ok := schema["additionalProperties"].(map[string]any); ok {
-		member(path+".*", values, false, into)
-	}
-	properties, _ := schema["properties"].(map[string]any)
-	required, _ := schema["required"].([]string)
-	for name, one := range properties {
-		member(strings.TrimPrefix(path+"."+name, "."), one.(map[string]any), slices.Contains(required, name), into)
-	}
-}
-
-func member(path string, schema map[string]any, always bool, into map[string]string) {
-	text := fmt.Sprint(schema["type"])
-	if value, ok := schema["const"]; ok {
-		text = fmt.Sprintf("%T %v", value, value)
-	}
-	if values, ok := schema["enum"].([]string); ok {
-		text += " " + strings.Join(values, "|")
-	}
-	if format, ok := schema["format"].(string); ok {
-		text += " " + format
-	}
-	if always {
-		text += ", always"
-	}
-	into[path] = text
-	members(path, schema, into)
-}
-
-func readMembers(file string) (map[string]string, error) {
-	raw, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	list := map[string]string{}
-	for line := range strings.Lines(string(raw)) {
-		name, kind, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		list[name] = kind
-	}
-	return list, nil
-}
-
-func writeMembers(t *testing.T, file string, list map[string]string) {
+// published is the schema that receivers check documents against.
+func published(t *testing.T) map[string]any {
 	t.Helper()
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(list)) {
-		fmt.Fprintf(&b, "%s: %s\n", name, list[name])
-	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "schemas", fmt.Sprintf("webhook-v%d.json", webhook.SchemaVersion)))
+	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestWhatBreaksReadersIsSeen(t *testing.T) {
-	now := map[string]string{}
-	members("", publishedSchema(), now)
-	for name, kind := range map[string]string{
-		"schema_version": "int 1, always", "delivery_id": "string, always", "tags.*": "string", "cpu.per_core[]": "number", "disks[].mountpoint": "string",
-		"firewall_status": "string ACTIVE|DISABLED|UNKNOWN, always", "threat_reasons[].code": "string", "timestamp": "string, always",
-	} {
-		if now[name] != kind {
-			t.Errorf("%s is %q, want %q", name, now[name], kind)
-		}
+	var schema map[string]any
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		t.Fatal(err)
 	}
-	frozen := maps.Clone(now)
-	frozen["was_here"], frozen["cpu.percent"], frozen["agent_uuid"] = "string", "string", "string, always"
-	delete(frozen, "tags")
-	want := []string{"agent_uuid was string, always and is string", "cpu.percent was string and is number", "was_here is gone"}
-	if got := breaks(frozen, now); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	return schema
 }
 
 // Every delivered document fits the published schema, and one that lacks
 // something or has another type does not.
 func TestWhatIsDeliveredFitsThePublishedSchema(t *testing.T) {
+	schema := published(t)
 	for _, machine := range []string{"laptop", "container", "vm", "raspberrypi"} {
 		d := telemetryOf(t, machine)
-		validate(t, publishedSchema(), d.Body)
+		validate(t, schema, d.Body)
 		var changed map[string]any
 		if err := json.Unmarshal(d.Body, &changed); err != nil {
 			t.Fatal(err)
 		}
 		for name, value := range maps.Clone(changed) {
-			if changed[name] = ofAnotherType(value); fits(t, changed) {
+			if changed[name] = ofAnotherType(value); fits(t, schema, changed) {
 				t.Errorf("%s: %s of another type fits", machine, name)
 			}
 			delete(changed, name)
-			if fits(t, changed) == slices.Contains(alwaysSent, name) {
-				t.Errorf("%s: without %s it fits: %v", machine, name, !slices.Contains(alwaysSent, name))
+			if fits(t, schema, changed) == slices.Contains(schema["required"].([]any), any(name)) {
+				t.Errorf("%s: without %s it fits: %v", machine, name, !slices.Contains(schema["required"].([]any), any(name)))
 			}
 			changed[name] = value
 		}
@@ -193,11 +59,11 @@ func ofAnotherType(value any) any {
 	return []any{}
 }
 
-func fits(t *testing.T, document map[string]any) bool {
+func fits(t *testing.T, schema, document map[string]any) bool {
 	t.Helper()
 	raw, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return conforms(publishedSchema(), raw) == nil
+	return conforms(schema, raw) == nil
 }

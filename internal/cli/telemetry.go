@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"sentinel/internal/config"
@@ -31,6 +32,9 @@ type telemetryDocument struct {
 	// Tags are those of the configuration.
 	Tags map[string]string `json:"tags,omitempty"`
 }
+
+// Telemetry is the type of the documents that receivers get.
+func Telemetry() reflect.Type { return reflect.TypeFor[telemetryDocument]() }
 
 // telemetry makes a document to be sent, with all that this session may see.
 func (s session) telemetry(ctx context.Context) (webhook.Document, error) {

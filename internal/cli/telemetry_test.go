@@ -6,13 +6,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
 	"sentinel/internal/config"
 	"sentinel/internal/fault"
 	"sentinel/internal/host/local"
+	"sentinel/internal/schema"
 	"sentinel/internal/webhook"
 	"sentinel/internal/webhook/spool"
 )
@@ -36,7 +36,7 @@ func telemetryOf(t *testing.T, machine string) webhook.Document {
 func TestTelemetryIsTheHealthDocumentWithItsVersion(t *testing.T) {
 	for _, name := range []string{"laptop", "container"} {
 		d := telemetryOf(t, name)
-		validate(t, strict.object(reflect.TypeFor[telemetryDocument]()), d.Body)
+		validate(t, schema.Strict.Object(Telemetry()), d.Body)
 		var got struct {
 			SchemaVersion int               `json:"schema_version"`
 			DeliveryID    string            `json:"delivery_id"`

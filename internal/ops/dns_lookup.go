@@ -18,6 +18,7 @@ var dnsLookup = Operation{
 	Idempotent: true,
 	Privilege:  AnyUser,
 	Deadline:   15 * time.Second,
+	Codes:      []string{"INVALID_TARGET", "HOST_NOT_FOUND"},
 	Lists:      true,
 	Fields: []Field{
 		{

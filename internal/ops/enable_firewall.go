@@ -19,4 +19,5 @@ var enableFirewall = Operation{
 	Idempotent: true,
 	Privilege:  NeedsRoot,
 	Deadline:   42 * time.Second,
+	Codes:      []string{"FIREWALL_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 }

@@ -17,6 +17,7 @@ var getActionHistory = Operation{
 	Idempotent: true,
 	Privilege:  NeedsRoot,
 	Deadline:   15 * time.Second,
+	Codes:      []string{"JOURNAL_FAILED"},
 	Fields: []Field{
 		{
 			Name: "last", Flag: "last", Kind: Integer, Min: 1, Max: 500, Default: int64(20),

@@ -18,5 +18,6 @@ var listBlockedIPs = Operation{
 	Idempotent: true,
 	Privilege:  BetterRoot,
 	Deadline:   15 * time.Second,
+	Codes:      []string{"STATE_CORRUPT"},
 	Lists:      true,
 }

@@ -61,6 +61,7 @@ type Operation struct {
 	Idempotent  bool // running it twice leaves the same state as once
 	Privilege   Privilege
 	Deadline    time.Duration // after which it answers TIMEOUT
+	Codes       []string      // error codes, of package fault, that not every operation has
 	Lists       bool          // has lists that --limit can lengthen
 	Fields      []Field
 }
@@ -102,7 +103,7 @@ func ByName(name string) (Operation, bool) {
 var schemas embed.FS
 
 // OutputSchema returns the JSON Schema of the operation's documents. It is
-// generated from the result types by `make golden`; an operation without one is a
+// generated from the result types by `make generate`; an operation without one is a
 // fault of the build that a test catches.
 func (o Operation) OutputSchema() json.RawMessage {
 	raw, err := schemas.ReadFile("schemas/" + o.Name + ".json")

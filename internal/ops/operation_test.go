@@ -60,7 +60,7 @@ func TestEveryOperationIsComplete(t *testing.T) {
 			t.Errorf("%s reads and is not idempotent", op.Name)
 		}
 		if tool && !json.Valid(op.OutputSchema()) {
-			t.Errorf("%s has no output schema; run: make golden", op.Name)
+			t.Errorf("%s has no output schema; run: make generate", op.Name)
 		}
 	}
 }

@@ -14,4 +14,5 @@ var report = Operation{
 	Recorded:  true,
 	Privilege: NeedsRoot,
 	Deadline:  45 * time.Second,
+	Codes:     []string{"WEBHOOK_FAILED", "WEBHOOK_QUEUED"},
 }

@@ -17,6 +17,7 @@ var restartService = Operation{
 	Effect:    Destructive,
 	Privilege: NeedsRoot,
 	Deadline:  43 * time.Second,
+	Codes:     []string{"INVALID_SERVICE", "SERVICE_NOT_FOUND", "SERVICE_MASKED", "SERVICE_INACTIVE", "PROTECTED_SERVICE", "RESTART_FAILED"},
 	Fields: []Field{
 		{
 			Name: "service", Flag: "restart-service", Placeholder: "NAME", Kind: Text, MaxLength: 255, Required: true, Code: "INVALID_SERVICE",

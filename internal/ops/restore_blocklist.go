@@ -13,4 +13,5 @@ var restoreBlocklist = Operation{
 	Effect:    Write,
 	Privilege: NeedsRoot,
 	Deadline:  40 * time.Second,
+	Codes:     packetFilterCodes,
 }

@@ -18,6 +18,7 @@ var sendTelemetryWebhook = Operation{
 	Recorded:  true,
 	Privilege: BetterRoot,
 	Deadline:  40 * time.Second,
+	Codes:     []string{"INVALID_URL", "WEBHOOK_FAILED", "WEBHOOK_QUEUED"},
 	Fields: []Field{
 		{
 			Name: "url", Flag: "webhook", Placeholder: "URL", Kind: Text, MaxLength: 2048, Required: true, Code: "INVALID_URL",

@@ -17,6 +17,7 @@ var terminateProcess = Operation{
 	Effect:    Destructive,
 	Privilege: NeedsRoot,
 	Deadline:  20 * time.Second,
+	Codes:     []string{"INVALID_PID", "PROCESS_NOT_FOUND", "PROCESS_CHANGED", "PROTECTED_PROCESS", "STILL_RUNNING"},
 	Fields: []Field{
 		{
 			Name: "pid", Flag: "kill", Placeholder: "PID", Kind: Integer, Min: 1, Max: maxPID, Required: true,

@@ -18,6 +18,7 @@ var traceroute = Operation{
 	Idempotent: true,
 	Privilege:  AnyUser,
 	Deadline:   25 * time.Second,
+	Codes:      []string{"INVALID_TARGET", "HOST_NOT_FOUND"},
 	Fields: []Field{
 		{
 			Name: "host", Flag: "traceroute", Placeholder: "HOST", Kind: Text, MaxLength: 254, Required: true,

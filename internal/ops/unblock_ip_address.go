@@ -17,5 +17,6 @@ var unblockIPAddress = Operation{
 	Idempotent: true,
 	Privilege:  NeedsRoot,
 	Deadline:   30 * time.Second,
+	Codes:      append([]string{"INVALID_IP", "NOT_BLOCKED"}, packetFilterCodes...),
 	Fields:     []Field{address("unblock-ip", "IP address to unblock"), reason},
 }

@@ -14,4 +14,5 @@ var verifyJournal = Operation{
 	Idempotent: true,
 	Privilege:  NeedsRoot,
 	Deadline:   40 * time.Second,
+	Codes:      []string{"JOURNAL_FAILED"},
 }

@@ -14,7 +14,7 @@ package audit
 //     Unseen, unless what it stands for is documented and the formula says so.
 //   - A parser takes words of English that are known. Anything else is errWords.
 //   - Each check gets its verdicts on the fixture Macs, and passes on one and does not on
-//     another. docs/audit.md is made from this list: go test ./internal/audit -update.
+//     another. docs/audit.md is made from this list: make generate.
 func families() []func() []check {
 	return []func() []check{
 		systemChecks,

@@ -21,7 +21,7 @@ package audit
 //   - A parser is a function of its own, pure and bounded, with a fuzz target; a large one is a
 //     package below this directory.
 //   - Each check gets its verdicts in the fixtures of testdata, and passes in one and does
-//     not in another. docs/audit.md is made from this list: go test ./internal/audit -update.
+//     not in another. docs/audit.md is made from this list: make generate.
 func families() []func() []check {
 	return []func() []check{
 		firewallChecks,

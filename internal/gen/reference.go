@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package main
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ func referencePage() string {
 		"- [Codes that every action has](#codes-that-every-action-has)\n\n## Tools\n\n" +
 		"| tool | flag | effect | root | answers within |\n|---|---|---|---|---|\n")
 	for _, o := range ops.All() {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s |\n", o.Name, o.Name, cell(spelledCommand(o)), effectText(o.Effect), privilegeText(o.Privilege), o.Deadline)
+		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s |\n", o.Name, o.Name, cell(commandText(o)), effectText(o.Effect), privilegeText(o.Privilege), o.Deadline)
 	}
 	b.WriteString("\n" + strings.Join(namesIn(ops.DiagnosticsToolset), ", ") + " are in the toolset `diagnostics`, which a client gets when `sentinel-mcp` runs with `--toolsets all`; the others are in `default`. " +
 		"A deadline holds from the start of `sentinel` on; `sentinel-mcp` gives up after 45 s (`--timeout`) whatever happens.\n")
@@ -29,21 +29,21 @@ func referencePage() string {
 	}
 	b.WriteString("\n## Commands\n\nNo request and no tool reaches them.\n\n| command | what it does | root | answers within | error codes of its own |\n|---|---|---|---|---|\n")
 	for _, o := range ops.Commands() {
-		fmt.Fprintf(&b, "| `sentinel --%s` | %s | %s | %s | %s |\n", o.Flag, o.Usage, privilegeText(o.Privilege), o.Deadline, codesText(ownCodes()[o.Action]))
+		fmt.Fprintf(&b, "| `sentinel --%s` | %s | %s | %s | %s |\n", o.Flag, o.Usage, privilegeText(o.Privilege), o.Deadline, codesText(o.Codes))
 	}
-	for _, o := range options() {
-		if o.action {
+	for _, o := range ops.Options() {
+		if o.Action {
 			root := "not needed"
-			if o.name == "request" {
+			if o.Name == "request" {
 				root = "as the tool"
 			}
-			fmt.Fprintf(&b, "| `sentinel %s` | %s | %s | | |\n", cell(spelledOption(o)), o.about, root)
+			fmt.Fprintf(&b, "| `sentinel %s` | %s | %s | | |\n", cell(o.Spelled()), o.Usage, root)
 		}
 	}
 	b.WriteString("\n## Options\n\n| option | meaning |\n|---|---|\n")
-	for _, o := range options() {
-		if !o.action {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", cell(spelledOption(o)), o.about)
+	for _, o := range ops.Options() {
+		if !o.Action {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", cell(o.Spelled()), o.Usage)
 		}
 	}
 	b.WriteString("\n`--dry-run` belongs to what changes something or sends telemetry, `--force` to changes that a rule of safety may refuse and to `--scan-ports`, `--limit` to what answers with lists, " +
@@ -54,7 +54,7 @@ func referencePage() string {
 	}
 	b.WriteString("\nWhich code has which status: [errors.md](errors.md).\n\n## Codes that every action has\n\n")
 	for _, g := range sharedCodes() {
-		fmt.Fprintf(&b, "- %s: %s\n", g.who, codesText(g.codes))
+		fmt.Fprintf(&b, "- %s: %s\n", g.who, codesText(texts(g.codes)))
 	}
 	return b.String()
 }
@@ -62,13 +62,13 @@ func referencePage() string {
 func toolSection(b *strings.Builder, o ops.Operation) {
 	fmt.Fprintf(b, "\n### %s\n\n%s\n\n", o.Name, o.Description)
 	rows := [][2]string{
-		{"command", "`sentinel " + cell(spelledCommand(o)) + "`"},
+		{"command", "`sentinel " + cell(commandText(o)) + "`"},
 		{"toolset", "`" + o.Toolset + "`"},
 		{"effect", effectText(o.Effect)},
 		{"annotations", annotationsText(o)},
 		{"root", privilegeText(o.Privilege)},
 		{"answers within", o.Deadline.String()},
-		{"error codes of its own", codesText(ownCodes()[o.Action])},
+		{"error codes of its own", codesText(o.Codes)},
 		{"form", fmt.Sprintf("[schemas/%s.json](schemas/%s.json)", o.Name, o.Name)},
 	}
 	b.WriteString("| | |\n|---|---|\n")
@@ -101,27 +101,25 @@ func namesIn(toolset string) []string {
 // cell keeps a bar from ending a cell of a table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-func spelledCommand(o ops.Operation) string {
+func commandText(o ops.Operation) string {
 	if o.Flag == "" {
 		return "--json"
 	}
-	return spelledAction(o)
+	return o.Spelled()
 }
-
-func spelledOption(o option) string { return strings.TrimSpace("--" + o.name + " " + o.value) }
 
 func annotationsText(o ops.Operation) string {
 	return fmt.Sprintf("readOnlyHint %t, destructiveHint %t, idempotentHint %t, openWorldHint %t",
 		o.Effect == ops.Read, o.Effect == ops.Destructive, o.Idempotent, o.Effect == ops.SendsOut)
 }
 
-func codesText(codes []fault.Code) string {
+func codesText(codes []string) string {
 	if len(codes) == 0 {
 		return "none"
 	}
 	var quoted []string
 	for _, c := range codes {
-		quoted = append(quoted, "`"+string(c)+"`")
+		quoted = append(quoted, "`"+c+"`")
 	}
 	return strings.Join(quoted, ", ")
 }

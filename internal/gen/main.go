@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command gen writes the files that follow from tables and types: schemas, pages
+// of the documentation, the manual page and the default configuration. A test compares what is
+// committed with what it makes. Neither program links it.
+package main
+
+import (
+	"log"
+	"os"
+	"path/filepath"
+)
+
+//go:generate go run .
+
+// root of the module, seen from this directory, where go generate runs.
+var root = filepath.Join("..", "..")
+
+func main() {
+	log.SetFlags(0)
+	files, err := generate()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for path, content := range files {
+		if err := os.WriteFile(filepath.Join(root, path), content, 0o644); err != nil { //nolint:gosec // everyone reads documentation
+			log.Fatal(err)
+		}
+	}
+}
+
+// generate returns every generated file by its path below the root.
+func generate() (map[string][]byte, error) {
+	files := map[string][]byte{
+		"docs/reference.md":   []byte(referencePage()),
+		"docs/errors.md":      []byte(errorsPage()),
+		"docs/man/sentinel.1": []byte(manPage()),
+	}
+	for _, add := range []func(map[string][]byte) error{addConfig, addAudit, addSchemas} {
+		if err := add(files); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}

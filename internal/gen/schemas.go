@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"sentinel/internal/cli"
+	"sentinel/internal/ops"
+	"sentinel/internal/schema"
+	"sentinel/internal/webhook"
+)
+
+const dialect = "https://json-schema.org/draft/2020-12/schema"
+
+// addSchemas adds the schemas of each tool, the brief one that clients get and
+// the whole one that is published, and that of what receivers of webhooks get.
+func addSchemas(files map[string][]byte) error {
+	results, source := cli.Results(), schema.NewSource(root)
+	for _, op := range ops.All() {
+		result, ok := results[op.Name]
+		if !ok {
+			return fmt.Errorf("%s has no result type", op.Name)
+		}
+		if result.Kind() == reflect.Pointer {
+			result = result.Elem()
+		}
+		brief, err := json.Marshal(schema.Brief.Document(op, result))
+		if err != nil {
+			return err
+		}
+		files["internal/ops/schemas/"+op.Name+".json"] = append(brief, '\n')
+		described := schema.Whole(source).Document(op, result)
+		described["$schema"], described["title"] = dialect, op.Title
+		if err := addJSON(files, "docs/schemas/"+op.Name+".json", described); err != nil {
+			return err
+		}
+	}
+	if err := addJSON(files, fmt.Sprintf("docs/schemas/webhook-v%d.json", webhook.SchemaVersion), deliveredSchema(source)); err != nil {
+		return err
+	}
+	return nil
+}
+
+func addJSON(files map[string][]byte, path string, value any) error {
+	raw, err := json.MarshalIndent(value, "", "  ")
+	files[path] = append(raw, '\n')
+	return err
+}
+
+// alwaysSent are the members that every delivered document has, whatever could
+// not be read.
+var alwaysSent = []string{"schema_version", "delivery_id", "success", "action", "timestamp", "hostname", "version", "agent_id", "threat_level", "threat_reasons", "firewall_status", "unavailable"}
+
+// deliveredSchema is what receivers check documents against. Members may be added
+// within a version, so what it does not name is allowed.
+func deliveredSchema(source *schema.Source) map[string]any {
+	s := schema.Whole(source).Object(cli.Telemetry())
+	properties := s["properties"].(map[string]any)
+	properties["action"] = map[string]any{"const": "system_health"}
+	properties["schema_version"] = map[string]any{"const": webhook.SchemaVersion, "description": "The version of this form. Members are added without a new one."}
+	s["$schema"] = dialect
+	s["$id"] = fmt.Sprintf("urn:sentinel:schema:webhook:%d", webhook.SchemaVersion)
+	s["title"] = fmt.Sprintf("What sentinel --report and --webhook deliver, version %d", webhook.SchemaVersion)
+	s["required"] = alwaysSent
+	return s
+}

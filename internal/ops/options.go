@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "strings"
+
+// An Option is a flag of sentinel that no operation owns. Flag set, help,
+// completions and man page follow from the list.
+type Option struct {
+	Name, Shorthand string
+	Value           string   // placeholder of its value; "" is a switch
+	Values          []string // the only values, where there are few
+	Usage           string
+	Action          bool // it is what the run does
+}
+
+// Options lists them in the order of the help.
+func Options() []Option {
+	var tools []string
+	for _, o := range All() {
+		tools = append(tools, o.Name)
+	}
+	return []Option{
+		{Name: "request", Value: "TOOL", Values: tools, Action: true, Usage: "run a tool, its arguments as JSON on stdin"},
+		{Name: "completion", Value: "SHELL", Values: []string{"bash", "zsh", "fish"}, Action: true, Usage: "print completions for bash, zsh or fish"},
+		{Name: "version", Action: true, Usage: "print the version"},
+		{Name: "help", Shorthand: "h", Action: true, Usage: "print this"},
+		{Name: "dry-run", Usage: "say what a change would do, and change nothing"},
+		{Name: "force", Usage: "change it although a safety rule refuses, where the rule can be overridden"},
+		{Name: "json", Usage: "print JSON, also on a terminal"},
+		{Name: "output", Value: "FORMAT", Values: []string{"json", "prometheus"}, Usage: "print JSON, or health as metrics for Prometheus"},
+		{Name: "limit", Value: "N|all", Values: []string{"all"}, Usage: "rows of each list, instead of the usual bounds"},
+		{Name: "config", Value: "FILE", Usage: "configuration instead of /etc/sentinel/config.yaml"},
+	}
+}
+
+// Spelled is the option as a person types it.
+func (o Option) Spelled() string { return strings.TrimSpace("--" + o.Name + " " + o.Value) }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Object is the field that the operation's own flag takes as its value: the PID
+// in --kill PID. An operation that is a switch has none.
+func (o Operation) Object() *Field {
+	for _, f := range o.Fields {
+		if f.Flag == o.Flag {
+			return &f
+		}
+	}
+	return nil
+}
+
+// Modifiers are the fields with a flag of their own.
+func (o Operation) Modifiers() []Field {
+	return slices.DeleteFunc(slices.Clone(o.Fields), func(f Field) bool { return f.Flag == o.Flag })
+}
+
+// Spelled is the operation's flag as a person types it, with the placeholder of
+// its value.
+func (o Operation) Spelled() string {
+	if f := o.Object(); f != nil {
+		return f.Spelled()
+	}
+	return "--" + o.Flag
+}
+
+// Spelled is the flag of the field as a person types it.
+func (f Field) Spelled() string { return strings.TrimSpace("--" + f.Flag + " " + f.ValueName()) }
+
+// ValueName stands for the value in help texts; "" for a switch.
+func (f Field) ValueName() string {
+	switch {
+	case f.Placeholder != "":
+		return f.Placeholder
+	case f.Kind == Boolean:
+		return ""
+	case len(f.Enum) > 0:
+		return strings.Join(f.Enum, "|")
+	case f.Kind == Integer:
+		return "N"
+	default:
+		return "TEXT"
+	}
+}
+
+// DefaultText is what follows a field's description: " (default 10)", or nothing.
+func (f Field) DefaultText() string {
+	if f.Default == nil || f.Kind == Boolean {
+		return ""
+	}
+	return fmt.Sprintf(" (default %v)", f.Default)
+}
