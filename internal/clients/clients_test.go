@@ -51,7 +51,7 @@ func TestManualNamesEveryClientAndItsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range All() {
+	for _, c := range Installable() {
 		var files []string
 		for _, goos := range []string{"linux", "darwin"} {
 			u := User{OS: goos, Home: "/home/alice", Env: nobody}
@@ -65,16 +65,16 @@ func TestManualNamesEveryClientAndItsFile(t *testing.T) {
 
 func TestClientIsFoundByItsDir(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin"} {
-		for _, c := range All() {
+		for _, c := range Installable() {
 			u := User{OS: goos, Home: t.TempDir(), Env: nobody}
 			if c.Found(u) {
 				t.Errorf("%s is found in an empty home", c.ID)
 			}
-			if err := os.MkdirAll(c.signs(u)[0], 0o700); err != nil {
+			if err := os.MkdirAll(c.traces[0].of(u), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			if !c.Found(u) {
-				t.Errorf("%s is not found by %s", c.ID, c.signs(u)[0])
+				t.Errorf("%s is not found by %s", c.ID, c.traces[0].of(u))
 			}
 		}
 	}

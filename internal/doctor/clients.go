@@ -4,12 +4,10 @@ package doctor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,10 +16,6 @@ import (
 
 	"sentinel/internal/clients"
 )
-
-// maxClient is the largest configuration of a client that is read, in bytes:
-// some keep their history in it.
-const maxClient = 8 << 20
 
 func clientPrograms(ctx context.Context, p Target) []Finding {
 	who, err := p.account(ctx)
@@ -34,7 +28,7 @@ func clientPrograms(ctx context.Context, p Target) []Finding {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 			continue
 		}
-		f := p.judge(raw, err)
+		f := p.judge(c, raw, err)
 		f.ID, f.Name = "client."+strings.ReplaceAll(c.ID, "-", "_"), c.Name
 		all = append(all, f)
 	}
@@ -63,25 +57,26 @@ func readOwn(path string) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(err, errors.New("it is not a regular file"))
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxClient+1))
-	if len(raw) > maxClient {
-		return nil, fmt.Errorf("it is larger than %d MiB", maxClient>>20)
+	raw, err := io.ReadAll(io.LimitReader(f, clients.MaxFile+1))
+	if len(raw) > clients.MaxFile {
+		return nil, fmt.Errorf("it is larger than %d MiB", clients.MaxFile>>20)
 	}
 	return raw, err
 }
 
-func (p Target) judge(raw []byte, err error) Finding {
+func (p Target) judge(c clients.Client, raw []byte, err error) Finding {
 	if err != nil {
 		return Finding{Status: Unknown, Value: "Its configuration cannot be read: " + err.Error()}
 	}
-	commands, err := serverCommands(raw)
-	switch {
-	case err != nil:
-		return Finding{Status: Unknown, Value: "Its configuration is not plain JSON, which is all that is understood here."}
-	case len(commands) == 0:
+	servers, err := c.Parse(raw)
+	if err != nil {
+		return Finding{Status: Unknown, Value: "Its configuration is not JSON that " + c.Name + " can read."}
+	}
+	ours := slices.IndexFunc(servers, func(s clients.Server) bool { return clients.IsOurs(s.Command) })
+	if ours < 0 {
 		return Finding{Status: OK, Value: "It is there and does not use sentinel-mcp."}
 	}
-	command := commands[0]
+	command := servers[ours].Command
 	const fix = "Name the program by its whole path, such as /usr/local/bin/sentinel-mcp, then restart the client."
 	if !filepath.IsAbs(command) {
 		return Finding{Status: Problem, Value: "It starts " + command + " without a path; which program that is, the PATH of the client decides.", Fix: fix}
@@ -97,38 +92,4 @@ func (p Target) judge(raw []byte, err error) Finding {
 		return Finding{Status: Warning, Value: "It starts " + command + ", which someone else could change: " + err.Error(), Fix: p.install()}
 	}
 	return Finding{Status: OK, Value: "It starts " + command + "."}
-}
-
-// serverCommands returns the commands of a configuration that are sentinel-mcp,
-// in the order of their names. All clients have an object with a member "command" for each
-// server, at different depths.
-func serverCommands(raw []byte) ([]string, error) {
-	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
-		return nil, err
-	}
-	var found []string
-	walk(value, func(command string) {
-		if clients.IsOurs(command) {
-			found = append(found, command)
-		}
-	})
-	return found, nil
-}
-
-func walk(value any, visit func(command string)) {
-	switch v := value.(type) {
-	case []any:
-		for _, e := range v {
-			walk(e, visit)
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if command, ok := v[name].(string); ok && name == "command" {
-				visit(command)
-				continue
-			}
-			walk(v[name], visit)
-		}
-	}
 }

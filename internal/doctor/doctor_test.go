@@ -228,8 +228,12 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"client without sentinel", claude(`{"mcpServers":{"x":{"command":"npx"}},"history":["sentinel-mcp"]}`), "client.claude_code", OK, "does not use", ""},
 		{"client with a bare name", claude(`{"mcpServers":{"s":{"command":"sentinel-mcp"}}}`), "client.claude_code", Problem, "without a path", "whole path"},
 		{"client with a program that is gone", claude(`{"projects":{"/p":{"mcpServers":{"s":{"command":"/opt/sentinel-mcp"}}}}}`), "client.claude_code", Problem, "no such program", "whole path"},
-		{"client with a folder for a program", claude(`{"command":"/home/ann/sentinel-mcp/"}`), "client.claude_code", Problem, "no such program", "whole path"},
-		{"client with comments", claude("// mine\n{}"), "client.claude_code", Unknown, "not plain JSON", ""},
+		{"client with a folder for a program", claude(`{"mcpServers":{"s":{"command":"/home/ann/sentinel-mcp/"}}}`), "client.claude_code", Problem, "no such program", "whole path"},
+		{"client with comments that it cannot read", claude("// mine\n{}"), "client.claude_code", Unknown, "not JSON that Claude Code can read", ""},
+		{"client with comments", func(t *testing.T, p *Target) {
+			must(t, os.MkdirAll(p.at("/home/ann/.cursor"), 0o755))
+			must(t, os.WriteFile(p.at("/home/ann/.cursor/mcp.json"), []byte("// mine\n{\"mcpServers\": {\"s\": {\"command\": \"/opt/sentinel-mcp\"},},}"), 0o644))
+		}, "client.cursor", Problem, "no such program", "whole path"},
 		{"link in place of a configuration", func(t *testing.T, p *Target) {
 			os.Remove(p.at("/home/ann/.claude.json"))
 			if err := os.Symlink("/etc/shadow", p.at("/home/ann/.claude.json")); err != nil {

@@ -60,18 +60,6 @@ func FuzzAsksPassword(f *testing.F) {
 	})
 }
 
-func FuzzServerCommands(f *testing.F) {
-	f.Add([]byte(`{"mcpServers":{"a":{"command":"/x/sentinel-mcp"}},"b":[{"command":7}]}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		commands, err := serverCommands(raw)
-		for _, c := range commands {
-			if err != nil || !strings.Contains(c, "sentinel-mcp") {
-				t.Errorf("%q, %v", c, err)
-			}
-		}
-	})
-}
-
 func TestSudoIsAskedForEachTool(t *testing.T) {
 	const list = "/usr/bin/sudo -n -l"
 	refused := sysexec.Result{Exit: 1, Stderr: []byte("sudo: a password is required\n")}

@@ -198,7 +198,7 @@ func (m management) message(c clients.Client, change edit.Change, found bool) st
 		if change.Backup != "" {
 			say("What was there before is in %s.", change.Backup)
 		}
-		said = append(said, c.Then)
+		said = append(said, c.Install.Reload)
 	}
 	if m.install != "" && !found {
 		say("Nothing else of %s was found here; it reads this file once it is installed.", c.Name)

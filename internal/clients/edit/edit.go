@@ -47,7 +47,7 @@ func spliced(raw string, all []splice) string {
 // install returns the configuration with the entry in it, and the same when it
 // is in there already.
 func install(raw []byte, c clients.Client, e Entry) ([]byte, error) {
-	t, err := parse(raw, c.Syntax)
+	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (t text) foreign(m *hujson.ObjectMember) error {
 // remove returns the configuration without our entry, and the same when there
 // is none.
 func remove(raw []byte, c clients.Client) ([]byte, error) {
-	t, err := parse(raw, c.Syntax)
+	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (t text) changed(all []splice, c clients.Client, want func(e Entry, ours bo
 		return []byte(t.mark + t.raw), nil
 	}
 	after := t.mark + spliced(t.raw, all)
-	result, err := parse([]byte(after), c.Syntax)
+	result, err := parse([]byte(after), c.Install.Syntax)
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal, "The change would have damaged the configuration", err)
 	}
@@ -219,7 +219,7 @@ func texts(v hujson.Value) []string {
 
 // entryOf reads our entry back, false when there is none of ours.
 func entryOf(raw []byte, c clients.Client) (Entry, bool) {
-	t, err := parse(raw, c.Syntax)
+	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
 		return Entry{}, false
 	}

@@ -122,7 +122,7 @@ func TestNewConfigurationIsLaidOutForPeople(t *testing.T) {
 
 func TestWhatIsThereBeforeComesBackToTheByte(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin"} {
-		for _, c := range clients.All() {
+		for _, c := range clients.Installable() {
 			for name, before := range corpus(c) {
 				t.Run(goos+" "+c.ID+" "+name, func(t *testing.T) {
 					u := person(t, goos, nil)
@@ -220,7 +220,7 @@ func corpus(c clients.Client) map[string]string {
 		"mixed lines":      "{\"a\": 1,\n\"SERVERS\": {\"b\": {}, \"c\": {}}, \"d\": 2}\n",
 		"first in line":    "{ \"SERVERS\": { \"b\": {},\n    \"c\": {} } }\n",
 	}
-	if c.Syntax >= clients.Comments {
+	if c.Install.Syntax >= clients.Comments {
 		maps.Copy(all, map[string]string{
 			"comments":              "// head\n{\n  // servers\n  \"SERVERS\": {\n    // one\n    \"b\": {\"x\": 1} // behind b\n    // below b\n  } /* behind */\n  // end\n}\n// tail",
 			"comment alone":         "{\n  // nothing yet\n}\n",
@@ -235,7 +235,7 @@ func corpus(c clients.Client) map[string]string {
 			"address in text":       "{\n  \"a\": \"http://example.com\"\n}\n",
 		})
 	}
-	if c.Syntax >= clients.Lenient {
+	if c.Install.Syntax >= clients.Lenient {
 		maps.Copy(all, map[string]string{
 			"trailing comma":             "{\n  \"SERVERS\": {\n    \"b\": {\"x\": [1,],},\n  },\n}\n",
 			"trailing comma, comment":    "{\n  \"SERVERS\": {\n    \"b\": {}, // b\n    // \"c\": {},\n  },\n}\n",
@@ -255,7 +255,7 @@ func corpus(c clients.Client) map[string]string {
 // Without the backup, and when the client has written the file since, our entry
 // goes and nothing else.
 func TestEntryIsTakenOutOfAChangedConfiguration(t *testing.T) {
-	for _, c := range clients.All() {
+	for _, c := range clients.Installable() {
 		for name, before := range corpus(c) {
 			t.Run(c.ID+" "+name, func(t *testing.T) {
 				after, err := install([]byte(before), c, example)
@@ -405,7 +405,7 @@ func TestWhatCannotBeEditedIsLeftWithAReason(t *testing.T) {
 }
 
 func FuzzInstall(f *testing.F) {
-	for _, c := range clients.All() {
+	for _, c := range clients.Installable() {
 		for _, text := range corpus(c) {
 			f.Add(text, c.ID, "/usr/local/bin/sentinel-mcp", "--read-only")
 		}
@@ -491,7 +491,7 @@ func TestEntryLooksLikeTheRestOfTheFile(t *testing.T) {
 func TestEditThatTouchesOthersIsNotDone(t *testing.T) {
 	c := client(t, "cursor")
 	raw := `{"mcpServers":{"b":{"x":1},"sentinel":{"command":"/u/sentinel-mcp"}},"z":2}`
-	parsed, err := parse([]byte(raw), c.Syntax)
+	parsed, err := parse([]byte(raw), c.Install.Syntax)
 	if err != nil {
 		t.Fatal(err)
 	}

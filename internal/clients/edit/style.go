@@ -60,11 +60,11 @@ func (s style) object(indent string, members []string) string {
 // entry renders the server for c in a line with the given indentation.
 func (s style) entry(c clients.Client, e Entry, indent string) string {
 	var members []string
-	if c.Kind != "" {
-		members = append(members, s.pair("type", quote(c.Kind)))
+	if c.Install.Type != "" {
+		members = append(members, s.pair("type", quote(c.Install.Type)))
 	}
 	members = append(members, s.pair("command", quote(e.Command)), s.pair("args", list(e.Args)))
-	if c.Tools {
+	if c.Install.Tools {
 		members = append(members, s.pair("tools", list([]string{"*"})))
 	}
 	return s.object(indent, members)

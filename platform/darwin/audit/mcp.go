@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/clients"
+	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/mcpconf"
 )
 
@@ -28,14 +30,6 @@ func mcpChecks() []check {
 	}
 }
 
-// mcpFiles are the configurations of MCP clients in a home.
-var mcpFiles = []string{
-	"Library/Application Support/Claude/claude_desktop_config.json", ".claude.json", ".claude/settings.json", ".cursor/mcp.json",
-	"Library/Application Support/Code/User/mcp.json", "Library/Application Support/Code/User/settings.json", ".vscode/mcp.json",
-	".codeium/windsurf/mcp_config.json", ".gemini/settings.json", ".config/zed/settings.json", ".lmstudio/mcp.json", ".continue/config.json",
-	".config/goose/config.json", ".aws/amazonq/mcp.json", ".kiro/settings/mcp.json", ".mcp.json",
-}
-
 // mcpServers is what the files say.
 type mcpServers struct {
 	mcpconf.Survey[person]
@@ -51,8 +45,9 @@ func (m *machine) mcp() (mcpServers, error) {
 			return mcpServers{}, err
 		}
 		var all mcpServers
+		files := clients.HomeFiles("darwin")
 		for _, p := range people {
-			for _, name := range mcpFiles {
+			for _, name := range files {
 				all.add(m, p, name)
 			}
 		}
@@ -62,7 +57,7 @@ func (m *machine) mcp() (mcpServers, error) {
 
 func (all *mcpServers) add(m *machine, p person, name string) {
 	file := path.Join(p.home, name)
-	raw, f, err := m.readBelow(p.home, name)
+	raw, f, err := hostfile.ReadBelow(m.path(p.home), name, clients.MaxFile)
 	if missing(err) {
 		return
 	}

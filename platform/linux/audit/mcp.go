@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/clients"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/mcpconf"
@@ -39,19 +40,6 @@ func mcpChecks() []check {
 	}
 }
 
-// mcpFiles are the configurations of MCP clients in a home.
-var mcpFiles = []string{
-	".claude.json", ".claude/settings.json", ".config/Claude/claude_desktop_config.json", ".cursor/mcp.json", ".config/Code/User/mcp.json", ".config/Code/User/settings.json",
-	".vscode/mcp.json", ".codeium/windsurf/mcp_config.json", ".gemini/settings.json", ".config/zed/settings.json", ".lmstudio/mcp.json", ".continue/config.json",
-	".config/goose/config.json", ".aws/amazonq/mcp.json", ".kiro/settings/mcp.json", ".mcp.json",
-}
-
-// mcpSystemFiles are those for all users.
-var mcpSystemFiles = []string{"/etc/claude-code/managed-mcp.json", "/etc/claude-code/managed-settings.json"}
-
-// maxMCPFile bounds what is read of a file of a user, in bytes.
-const maxMCPFile = 4 << 20
-
 // mcpServers is what the files say.
 type mcpServers struct {
 	mcpconf.Survey[userdb.User]
@@ -66,16 +54,17 @@ func (m *machine) mcp() (mcpServers, error) {
 			return mcpServers{}, err
 		}
 		var all mcpServers
-		for _, file := range mcpSystemFiles {
+		for _, file := range clients.ManagedFiles("linux") {
 			all.add(m, who, userdb.User{Home: path.Dir(file), UID: m.Owner, GID: m.Owner}, path.Base(file))
 		}
+		files := clients.HomeFiles("linux")
 		root := userdb.User{Name: "root", UID: m.Owner, GID: m.Owner, Home: "/root"}
 		for i, u := range append([]userdb.User{root}, who.persons()...) {
 			if i > maxHomes {
 				all.Unread = hostfile.ErrTooLarge
 				break
 			}
-			for _, file := range mcpFiles {
+			for _, file := range files {
 				all.add(m, who, u, file)
 			}
 		}
@@ -86,7 +75,7 @@ func (m *machine) mcp() (mcpServers, error) {
 // add reads one file below a home.
 func (all *mcpServers) add(m *machine, who people, u userdb.User, name string) {
 	file := path.Join(u.Home, name)
-	raw, f, err := hostfile.ReadBelow(m.path(u.Home), name, maxMCPFile)
+	raw, f, err := hostfile.ReadBelow(m.path(u.Home), name, clients.MaxFile)
 	if hostfile.Missing(err) || u.Home == "/" {
 		return
 	}

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package mcpconf gathers the MCP servers that many users have configured.
 package mcpconf
 
 import (
 	"io/fs"
 
+	"sentinel/internal/clients"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -14,7 +16,7 @@ const maxConfigured = 500
 // A Configured is a server, with the file that configures it and the user who
 // starts it.
 type Configured[U any] struct {
-	Server
+	clients.Server
 	File string // "/home/mira/.claude.json"
 	User U
 }
@@ -27,7 +29,7 @@ type Survey[U any] struct {
 
 // Take reads the servers in a file of a user.
 func (s *Survey[U]) Take(file string, raw []byte, user U) {
-	servers, err := Parse(raw)
+	servers, err := clients.Parse(raw)
 	if err != nil {
 		s.Miss(file, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sentinel/internal/clients"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -21,7 +22,7 @@ func TestSurveyNamesTheFileAndTheUserOfEachServer(t *testing.T) {
 		t.Errorf("%+v", s.Servers)
 	}
 	first, ok := errors.AsType[*fs.PathError](s.Unread)
-	if !ok || first.Path != "/home/ana/.mcp.json" || !errors.Is(s.Unread, ErrFormat) {
+	if !ok || first.Path != "/home/ana/.mcp.json" || !errors.Is(s.Unread, clients.ErrFormat) {
 		t.Errorf("%v", s.Unread)
 	}
 }

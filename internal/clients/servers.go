@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mcpconf reads which MCP servers a client is configured to start.
-//
-// The clients agree on an object of servers by name, each with a command and
-// arguments, and differ in its name and in where it stands. Some allow comments and
-// trailing commas.
-package mcpconf
+package clients
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -35,13 +31,13 @@ type Server struct {
 // Paths are the absolute paths that decide what runs: the program and the
 // arguments before which no option takes a value away.
 func (s Server) Paths() []string {
-	var list []string
+	var paths []string
 	for _, one := range append([]string{s.Command}, s.Args...) {
 		if strings.HasPrefix(one, "/") && len(one) > 1 && isProgram(one, one == s.Command) {
-			list = append(list, one)
+			paths = append(paths, one)
 		}
 	}
-	return list
+	return paths
 }
 
 // isProgram tells scripts from data by their ending: a server is given directories
@@ -52,39 +48,55 @@ func isProgram(file string, command bool) bool {
 	return command || dot > 0 && slices.Contains([]string{".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".rb", ".pl", ".php", ".jar", ".exe", ".dll", ".lua"}, name[dot:])
 }
 
-// keys are the names of the object of servers.
-var keys = []string{"mcpServers", "mcp_servers", "servers", "context_servers"}
-
-// Parse returns the servers in a file, wherever in it their object stands:
-// clients keep one for each project as well.
-func Parse(raw []byte) ([]Server, error) {
-	var document any
-	if err := json.Unmarshal(plain(raw), &document); err != nil {
-		return nil, ErrFormat
-	}
-	var list []Server
-	find(document, 0, &list)
-	slices.SortStableFunc(list, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
+// isServers says whether a member of that name holds servers. mcp_servers is of
+// programs that are not in the list.
+func isServers(name string) bool {
+	return name == "mcp_servers" || slices.ContainsFunc(list, func(c Client) bool { return c.Servers == name })
 }
 
-func find(v any, depth int, list *[]Server) {
+// Parse returns the servers in a configuration of c. The error is [ErrFormat]
+// for one that c itself cannot read.
+func (c Client) Parse(raw []byte) ([]Server, error) {
+	if c.Install != nil && c.Install.Syntax == Strict && !json.Valid(withoutMark(raw)) {
+		return nil, ErrFormat
+	}
+	return Parse(raw)
+}
+
+// Parse returns the servers in a file of any client, wherever in it their object
+// is: clients keep one for each project as well.
+func Parse(raw []byte) ([]Server, error) {
+	var document any
+	if err := json.Unmarshal(plain(withoutMark(raw)), &document); err != nil {
+		return nil, ErrFormat
+	}
+	var found []Server
+	find(document, 0, &found)
+	slices.SortStableFunc(found, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+// withoutMark drops the byte order mark with which some editors begin a file.
+func withoutMark(raw []byte) []byte { return bytes.TrimPrefix(raw, []byte("\ufeff")) }
+
+func find(v any, depth int, found *[]Server) {
 	object, ok := v.(map[string]any)
 	if !ok || depth == maxDepth {
 		return
 	}
-	for key, inner := range object {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		inner := object[key]
 		servers, isMap := inner.(map[string]any)
 		if !isMap {
 			continue
 		}
-		if !slices.Contains(keys, key) {
-			find(inner, depth+1, list)
+		if !isServers(key) {
+			find(inner, depth+1, found)
 			continue
 		}
-		for name, s := range servers {
-			if one, ok := server(name, s); ok && len(*list) < maxServers {
-				*list = append(*list, one)
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			if one, ok := server(name, servers[name]); ok && len(*found) < maxServers {
+				*found = append(*found, one)
 			}
 		}
 	}
@@ -110,8 +122,8 @@ func server(name string, v any) (Server, bool) {
 			args = c[1:]
 		}
 	}
-	if list, ok := args.([]any); ok {
-		for _, a := range list {
+	if all, ok := args.([]any); ok {
+		for _, a := range all {
 			if text, ok := a.(string); ok && len(text) <= maxText {
 				s.Args = append(s.Args, text)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mcpconf
+package clients
 
 import (
 	"encoding/json"
@@ -16,16 +16,17 @@ func TestParseFindsServersWhereverTheyStand(t *testing.T) {
 		text string
 		want []Server
 	}{
-		"Claude Desktop": {`{"mcpServers": {"b": {"command": "npx", "args": ["-y", "x"]}, "a": {"command": "/bin/a"}}}`, []Server{{Name: "a", Command: "/bin/a"}, {Name: "b", Command: "npx", Args: []string{"-y", "x"}}}},
-		"projects":       {`{"projects": {"/x": {"mcpServers": {"a": {"command": "a"}}}, "/y": {"mcpServers": {"b": {"command": "b"}}}}}`, []Server{{Name: "a", Command: "a"}, {Name: "b", Command: "b"}}},
-		"VS Code":        {"{\n// servers\n\"servers\": {\"a\": {\"type\": \"stdio\", \"command\": \"a\", /* none */ \"args\": [\"x//y\",],},},}", []Server{{Name: "a", Command: "a", Args: []string{"x//y"}}}},
-		"Zed":            {`{"context_servers": {"a": {"command": {"path": "/bin/a", "args": ["1"]}}}}`, []Server{{Name: "a", Command: "/bin/a", Args: []string{"1"}}}},
-		"one list":       {`{"mcp": {"servers": {"a": {"command": ["/bin/a", "1"]}}}}`, []Server{{Name: "a", Command: "/bin/a", Args: []string{"1"}}}},
-		"by URL":         {`{"mcpServers": {"a": {"url": "https://mcp.example"}}}`, nil},
-		"odd types":      {`{"mcpServers": {"a": 1, "b": {"command": 2}, "c": {"command": "c", "args": ["x", 1, null]}, "d": []}, "servers": []}`, []Server{{Name: "c", Command: "c", Args: []string{"x"}}}},
-		"no object":      {`[{"mcpServers": {"a": {"command": "a"}}}]`, nil},
-		"too deep":       {strings.Repeat(`{"x":`, 9) + `{"mcpServers": {"a": {"command": "a"}}}` + strings.Repeat("}", 9), nil},
-		"long command":   {`{"mcpServers": {"a": {"command": "` + strings.Repeat("x", maxText+1) + `"}}}`, nil},
+		"Claude Desktop":  {`{"mcpServers": {"b": {"command": "npx", "args": ["-y", "x"]}, "a": {"command": "/bin/a"}}}`, []Server{{Name: "a", Command: "/bin/a"}, {Name: "b", Command: "npx", Args: []string{"-y", "x"}}}},
+		"projects":        {`{"projects": {"/x": {"mcpServers": {"a": {"command": "a"}}}, "/y": {"mcpServers": {"b": {"command": "b"}}}}}`, []Server{{Name: "a", Command: "a"}, {Name: "b", Command: "b"}}},
+		"VS Code":         {"{\n// servers\n\"servers\": {\"a\": {\"type\": \"stdio\", \"command\": \"a\", /* none */ \"args\": [\"x//y\",],},},}", []Server{{Name: "a", Command: "a", Args: []string{"x//y"}}}},
+		"Zed":             {`{"context_servers": {"a": {"command": {"path": "/bin/a", "args": ["1"]}}}}`, []Server{{Name: "a", Command: "/bin/a", Args: []string{"1"}}}},
+		"one list":        {`{"mcp": {"servers": {"a": {"command": ["/bin/a", "1"]}}}}`, []Server{{Name: "a", Command: "/bin/a", Args: []string{"1"}}}},
+		"byte order mark": {"\ufeff{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}", []Server{{Name: "a", Command: "a"}}},
+		"by URL":          {`{"mcpServers": {"a": {"url": "https://mcp.example"}}}`, nil},
+		"odd types":       {`{"mcpServers": {"a": 1, "b": {"command": 2}, "c": {"command": "c", "args": ["x", 1, null]}, "d": []}, "servers": []}`, []Server{{Name: "c", Command: "c", Args: []string{"x"}}}},
+		"no object":       {`[{"mcpServers": {"a": {"command": "a"}}}]`, nil},
+		"too deep":        {strings.Repeat(`{"x":`, 9) + `{"mcpServers": {"a": {"command": "a"}}}` + strings.Repeat("}", 9), nil},
+		"long command":    {`{"mcpServers": {"a": {"command": "` + strings.Repeat("x", maxText+1) + `"}}}`, nil},
 	} {
 		got, err := Parse([]byte(c.text))
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
@@ -69,6 +70,7 @@ func TestPathsAreThoseThatDecideWhatRuns(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a": {"command": "a", "args": ["b"]}}} // c`))
 	f.Add([]byte("{/* */ \"servers\": {\"a\": {\"command\": {\"path\": \"x\"}},},}"))
+	f.Add([]byte(`{"mcpServers":{"a":{"command":"/x/sentinel-mcp"}},"b":[{"command":7}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		before := string(raw)
 		servers, err := Parse(raw)

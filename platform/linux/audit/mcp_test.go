@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sentinel/internal/clients"
+	"sentinel/internal/clients/edit"
+	"sentinel/internal/testenv"
+)
+
+const homeOfMira = "/home/mira"
+
+// mira has no environment that moves a configuration.
+func mira(root string) clients.User {
+	return clients.User{OS: "linux", Home: filepath.Join(root, homeOfMira), Env: func(string) string { return "" }, UID: os.Geteuid()}
+}
+
+// foundFor says that the audit of the machine below root finds one server, in the
+// configuration of c, that starts command.
+func foundFor(t *testing.T, root string, c clients.Client, command string) {
+	t.Helper()
+	m := &machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}
+	all, err := m.mcp()
+	if err != nil || all.Unread != nil || len(all.Servers) != 1 {
+		t.Errorf("%s: %+v, %v, %v", c.ID, all.Servers, all.Unread, err)
+		return
+	}
+	want := strings.TrimPrefix(c.File(mira(root)), root)
+	if s := all.Servers[0]; s.Command != command || s.File != want || s.User.Name != "mira" {
+		t.Errorf("%s: %+v, want %s in %s of mira", c.ID, s, command, want)
+	}
+}
+
+func TestServerThatInstallEnteredIsFound(t *testing.T) {
+	for _, c := range clients.Installable() {
+		root := testenv.Plant(t, map[string]string{"etc/passwd": "mira:x:1000:1000::/home/mira:/bin/sh\n", "etc/group": "", "home/mira/": ""})
+		e := edit.Entry{Command: "/usr/local/bin/sentinel-mcp", Args: []string{"--read-only"}}
+		if _, err := edit.Install(t.Context(), mira(root), c, e, false); err != nil {
+			t.Fatal(err)
+		}
+		foundFor(t, root, c, e.Command)
+	}
+}
+
+func TestServersOfEveryClientAreFound(t *testing.T) {
+	for _, c := range clients.All() {
+		raw, err := json.Marshal(map[string]any{c.Servers: map[string]any{"s": map[string]string{"command": "/opt/s"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(c.File(mira("/")), "/")
+		foundFor(t, testenv.Plant(t, map[string]string{"etc/passwd": "mira:x:1000:1000::/home/mira:/bin/sh\n", "etc/group": "", "home/mira/": "", name: string(raw)}), c, "/opt/s")
+	}
+}
