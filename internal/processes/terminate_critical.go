@@ -7,6 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"sentinel/internal/sshserver"
+	"sentinel/internal/vpn"
 )
 
 // A criticalRule names programs that a machine or its owner's session depends
@@ -25,11 +28,11 @@ type criticalRule struct {
 // have a rule of their own.
 var criticalRules = []criticalRule{
 	{
-		names: []string{"sshd", "sshd-session", "sshd-auth", "dropbear"},
+		names: sshserver.Names(),
 		why:   "people reach this machine through it",
 	},
 	{
-		names:    tunnelDaemons,
+		names:    vpn.Daemons(),
 		accounts: []string{"openvpn", "cloudflared", "nebula", "zerotier-one", "tinc", "ocserv", "netbird", "nobody"},
 		why:      "it carries the packets of a VPN, through which people may reach this machine",
 	},

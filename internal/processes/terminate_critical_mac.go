@@ -2,16 +2,21 @@
 
 package processes
 
+import (
+	"sentinel/internal/sshserver"
+	"sentinel/internal/vpn"
+)
+
 // macRules are those of macOS. launchd is process 1 and the kernel process 0, which
 // have no rule because they have no PID to be ended by. What Apple starts again at once and
 // nobody notices, such as cfprefsd, is not among them.
 var macRules = []criticalRule{
 	{
-		names: []string{"sshd", "sshd-session", "sshd-auth", "dropbear"},
+		names: sshserver.Names(),
 		why:   "people reach this machine through it",
 	},
 	{
-		names:    tunnelDaemons,
+		names:    vpn.Daemons(),
 		accounts: []string{"nobody"},
 		why:      "it carries the packets of a VPN, through which people may reach this machine",
 	},

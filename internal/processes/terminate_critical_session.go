@@ -5,17 +5,15 @@ package processes
 import (
 	"context"
 	"errors"
-)
 
-// sessionServers are the programs of OpenSSH that serve one session. The process
-// that does so for a person runs as that person, below one of root.
-var sessionServers = []string{"sshd", "sshd-session", "sshd-auth"}
+	"sentinel/internal/sshserver"
+)
 
 // servesSession says that the process is what an SSH server of root has made for
 // a session, whoever it runs as. What a person calls sshd has another parent; where the
 // parent cannot be looked at, it counts as root's.
 func (p *Termination) servesSession(ctx context.Context) bool {
-	if !p.facts.is(sessionServers...) || p.facts.Parent.PID < 1 {
+	if !p.facts.is(sshserver.Names()...) || p.facts.Parent.PID < 1 {
 		return false
 	}
 	parent, err := p.source.Pin(p.facts.Parent.PID)
@@ -27,5 +25,5 @@ func (p *Termination) servesSession(ctx context.Context) bool {
 	if err != nil {
 		return !errors.Is(err, ErrNoProcess)
 	}
-	return facts.UserID == 0 && facts.is(sessionServers...)
+	return facts.UserID == 0 && facts.is(sshserver.Names()...)
 }

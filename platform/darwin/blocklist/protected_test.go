@@ -179,6 +179,7 @@ func TestSessionIsWhoLoggedIn(t *testing.T) {
 		"a helper":       {[]holder{line("sshd-session", "sshd-session: a [priv]", 0), line("sshd-auth", "sshd-auth: a", 75)}, false},
 		"the server":     {[]holder{line("sshd", "sshd: /usr/sbin/sshd [listener] 0 of 10-100 startups", 0)}, false},
 		"anybody's sshd": {[]holder{line("sshd", "sshd: a [priv]", 501)}, false},
+		"dropbear":       {[]holder{line("dropbear", "/opt/homebrew/sbin/dropbear -R -p 22", 0)}, true},
 		"no title":       {[]holder{{}}, true},
 	} {
 		of, holders := map[int]bool{}, map[int]holder{}
@@ -188,6 +189,19 @@ func TestSessionIsWhoLoggedIn(t *testing.T) {
 		if got := isSession(of, holders); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+func TestDropbearSessionIsProtected(t *testing.T) {
+	p := mac().with("/usr/sbin/lsof", sockets+"p800\ncdropbear\nf4\ntIPv4\nd0x8\nPTCP\nn192.0.2.10:22->203.0.113.80:50008\nTST=ESTABLISHED\n")
+	for key, row := range map[string]string{
+		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": psRow(800, 0, "/opt/homebrew/sbin/dropbear"),
+		"-o pid,lstart,args":                              psLine(800, "/opt/homebrew/sbin/dropbear -R -p 22"),
+	} {
+		p = p.with(key, string(p[key].Stdout)+row)
+	}
+	if found, err := vitals(t, p, 0); err != nil || found["203.0.113.80/32"] != sessionWhy {
+		t.Errorf("%v, %v", found, err)
 	}
 }
 

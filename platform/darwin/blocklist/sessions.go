@@ -14,16 +14,13 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/network"
-	"sentinel/internal/processes"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/sshserver"
+	"sentinel/internal/vpn"
 	"sentinel/platform/darwin/lsof"
 	"sentinel/platform/darwin/ps"
 	"sentinel/platform/darwin/routing"
 )
-
-// sshServers are the names of processes that serve SSH. OpenSSH has a program
-// for sessions since 9.8 (macOS 15) and one for logins since 10.0 (macOS 26).
-var sshServers = []string{"sshd", "sshd-session", "sshd-auth"}
 
 // A login is a connection over which somebody is logged in.
 type login struct{ local, remote netip.Addr }
@@ -60,7 +57,7 @@ func (s HostContext) sessions(ctx context.Context, sockets []lsof.Socket) ([]log
 	held := map[connection]map[int]bool{}
 	var pids []int
 	for _, k := range sockets {
-		if k.Protocol != network.TCP || !k.Remote.IsValid() || !slices.Contains(sshServers, k.Command) {
+		if k.Protocol != network.TCP || !k.Remote.IsValid() || !sshserver.Is(k.Command) {
 			continue
 		}
 		c := connection{k.Local, k.Remote}
@@ -126,24 +123,8 @@ func isSession(of map[int]bool, holders map[int]holder) bool {
 	return root
 }
 
-// waiting says that a process of sshd(8) serves somebody who has not logged in.
-// Its title ends with "[net]" in the process without rights that talks to the peer, which
-// there is only until then, and with "[accepted]" or still has the options -R or -i before.
-// "[listener]" is the server itself, which hands the connection on.
-func (h holder) waiting() bool {
-	title := strings.TrimSpace(h.title)
-	words := strings.Fields(title)
-	if h.name == "sshd-auth" || strings.HasPrefix(title, "sshd-auth") {
-		return true
-	}
-	for _, mark := range []string{"[net]", "[accepted]", "[preauth]"} {
-		if strings.HasSuffix(title, mark) {
-			return true
-		}
-	}
-	starting := len(words) > 1 && (slices.Contains(words[1:], "-R") || slices.Contains(words[1:], "-i"))
-	return starting || strings.Contains(title, "[listener]")
-}
+// waiting says that the client of the process has not logged in yet.
+func (h holder) waiting() bool { return sshserver.AwaitsLogin(h.name, strings.Fields(h.title)) }
 
 // carriers lists the other ends of the tunnels of programs: with whom the known
 // ones talk. Where a session comes through a tunnel whose other end is not known, any address
@@ -152,7 +133,7 @@ func (h holder) waiting() bool {
 func carriers(interfaces []routing.Interface, sockets []lsof.Socket, open []login) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
 	for _, k := range sockets {
-		if processes.IsTunnelDaemon(k.Command) && k.Remote.IsValid() && !k.Remote.Addr().IsLoopback() {
+		if vpn.IsDaemon(k.Command) && k.Remote.IsValid() && !k.Remote.Addr().IsLoopback() {
 			list = append(list, vital(k.Remote.Addr(), "whom "+sanitize.Text(k.Command, 32)+" has its tunnel with"))
 		}
 	}

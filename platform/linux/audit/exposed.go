@@ -8,6 +8,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/network"
+	"sentinel/internal/sshserver"
 	"sentinel/platform/unix/listeners"
 )
 
@@ -96,7 +97,7 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 // isSSH goes by the name of the process, and by the port where that is not
 // known: sshd itself, or systemd, which starts it for each connection.
 func isSSH(l listeners.Listener) bool {
-	return l.Protocol == network.TCP && (l.Process == "sshd" || l.Process == "dropbear" || l.Local.Port() == 22)
+	return l.Protocol == network.TCP && (sshserver.Listens(l.Process) || l.Local.Port() == 22)
 }
 
 // noneOf is a check that none of some ports can be reached.

@@ -21,16 +21,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/blocklist"
+	"sentinel/internal/sshserver"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sockdiag"
 )
 
 // maxFiles bounds how many open files of a server's process are looked at.
 const maxFiles = 4096
-
-// sshServers are the names of processes that serve SSH. OpenSSH has a program
-// for sessions since 9.8 and one for logins since 10.0.
-var sshServers = []string{"sshd", "sshd-session", "sshd-auth", "dropbear"}
 
 // A login is a connection over which somebody is logged in.
 type login struct{ local, remote netip.Addr }
@@ -88,23 +85,8 @@ func isSession(holders []holder) bool {
 	return root && !slices.ContainsFunc(holders, holder.waiting)
 }
 
-// waiting says that a process of sshd(8) serves somebody who has not logged in.
-// Its title ends with "[net]" in the process without rights that talks to the peer, which
-// there is only until then, and with "[accepted]" or still has the options -R or -i before.
-// "[listener]" is the server itself, which hands the connection on.
-func (h holder) waiting() bool {
-	if h.name == "sshd-auth" {
-		return true
-	}
-	title := strings.Join(h.title, " ")
-	for _, mark := range []string{"[net]", "[accepted]", "[preauth]"} {
-		if strings.HasSuffix(title, mark) {
-			return true
-		}
-	}
-	starting := len(h.title) > 1 && (slices.Contains(h.title, "-R") || slices.Contains(h.title, "-i"))
-	return strings.HasPrefix(h.name, "sshd") && (starting || strings.Contains(title, "[listener]"))
-}
+// waiting says that the client of the process has not logged in yet.
+func (h holder) waiting() bool { return sshserver.AwaitsLogin(h.name, h.title) }
 
 // held finds which of the connections are held by processes of SSH servers.
 // Processes that end meanwhile hold none.
@@ -116,7 +98,7 @@ func (s *HostContext) held(ctx context.Context, connections map[uint64]login) (m
 	held := map[uint64][]holder{}
 	var errs []error
 	for _, p := range table {
-		if !slices.Contains(sshServers, p.Name) {
+		if !sshserver.Is(p.Name) {
 			continue
 		}
 		inodes, err := s.sockets(p.PID)

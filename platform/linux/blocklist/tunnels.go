@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/blocklist"
-	"sentinel/internal/processes"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/vpn"
 	"sentinel/platform/linux/links"
 )
 
@@ -310,7 +310,7 @@ func (s *HostContext) daemonEnds(ctx context.Context, t tunnel, required bool) (
 	if !required {
 		pids = slices.DeleteFunc(pids, func(pid int) bool {
 			p, err := s.proc.Process(pid)
-			return err == nil && !processes.IsTunnelDaemon(p.Name)
+			return err == nil && !vpn.IsDaemon(p.Name)
 		})
 	}
 	if len(pids) == 0 && !required {

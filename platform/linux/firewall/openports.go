@@ -15,6 +15,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
+	"sentinel/internal/sshserver"
 	"sentinel/internal/sysexec"
 	linuxnetwork "sentinel/platform/linux/network"
 	"sentinel/platform/linux/procfs"
@@ -156,7 +157,7 @@ func ids(lists ...[]network.Socket) []uint64 {
 // any user can call a program sshd and have a port opened that way. A session
 // that has become its user's is the child of one that is root's.
 func (w *Manager) isSSH(o network.Owner) bool {
-	if !serverName(o.Name) {
+	if !sshserver.Is(o.Name) {
 		return false
 	}
 	if w.isRoot(o.PID) {
@@ -167,13 +168,7 @@ func (w *Manager) isSSH(o network.Owner) bool {
 		return false
 	}
 	parent, err := w.sockets.process(p.ParentPID)
-	return err == nil && serverName(parent.Name) && w.isRoot(p.ParentPID)
-}
-
-// serverName knows OpenSSH, whose sessions have names of their own from 9.8 on,
-// and Dropbear.
-func serverName(name string) bool {
-	return name == "sshd" || name == "sshd-session" || name == "sshd-auth" || name == "dropbear"
+	return err == nil && sshserver.Is(parent.Name) && w.isRoot(p.ParentPID)
 }
 
 func (w *Manager) isRoot(pid int) bool {

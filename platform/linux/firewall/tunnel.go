@@ -13,7 +13,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
-	"sentinel/internal/processes"
+	"sentinel/internal/vpn"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -87,7 +87,7 @@ func otherKernelPort(port uint16) bool {
 // isTunnelDaemon recognises them by name and by a user who is none of the
 // people; some give up root.
 func (w *Manager) isTunnelDaemon(o network.Owner) bool {
-	if !processes.IsTunnelDaemon(o.Name) {
+	if !vpn.IsDaemon(o.Name) {
 		return false
 	}
 	uid, err := w.sockets.uid(o.PID)
