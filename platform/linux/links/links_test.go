@@ -9,29 +9,25 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/mdlayher/netlink"
+	"github.com/mdlayher/netlink/nltest"
 )
 
-// attr and message build what the kernel sends.
+// attr builds what the kernel sends.
 func attr(kind uint16, value []byte) []byte {
-	b := binary.NativeEndian.AppendUint16(nil, uint16(len(value)+attributeLen))
+	b := binary.NativeEndian.AppendUint16(nil, uint16(len(value)+4))
 	b = binary.NativeEndian.AppendUint16(b, kind)
 	b = append(b, value...)
-	return append(b, make([]byte, align(len(b))-len(b))...)
+	return append(b, make([]byte, -len(b)&3)...)
 }
 
-func message(kind uint16, body ...[]byte) []byte {
-	var all []byte
-	for _, part := range body {
-		all = append(all, part...)
-	}
-	b := binary.NativeEndian.AppendUint32(nil, uint32(len(all)+headerLen))
-	b = binary.NativeEndian.AppendUint16(b, kind)
-	b = append(b, make([]byte, headerLen-6)...)
-	return append(b, all...)
+func message(kind netlink.HeaderType, body ...[]byte) netlink.Message {
+	return netlink.Message{Header: netlink.Header{Type: kind}, Data: slices.Concat(body...)}
 }
 
 func ifinfo(index, flags uint32) []byte {
@@ -52,57 +48,160 @@ func u32(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 
 func bytesOf(address string) []byte { return netip.MustParseAddr(address).AsSlice() }
 
+// tunnel is the link information of a tunnel with one attribute of its own.
+func tunnel(kind string, attribute uint16, value []byte) []byte {
+	return attr(linkInfo, slices.Concat(attr(infoKind, []byte(kind+"\x00")), attr(infoData|0x8000, attr(attribute, value))))
+}
+
 var (
 	mac       = []byte{0, 0, 0x5e, 0, 0x53, 1}
-	linkReply = append(
-		message(newLink, ifinfo(7, FlagUp), attr(linkName, []byte("veth0\x00")),
-			attr(linkInfo|0x8000, attr(linkInfoKind, []byte("veth\x00"))), attr(linkOperState, []byte{2}), attr(99, []byte("?"))),
+	linkReply = []netlink.Message{
+		message(newLink, ifinfo(7, FlagUp), attr(linkName, []byte("veth0\x00")), attr(linkMaster, u32(2)),
+			attr(linkInfo|0x8000, attr(infoKind, []byte("veth\x00"))), attr(linkOperState, []byte{2}), attr(99, []byte("?"))),
 		message(newLink, ifinfo(2, FlagUp|FlagLowerUp), attr(linkName, []byte("eth0\x00")), attr(linkAddress, mac),
-			attr(linkMTU, u32(1500)), attr(linkOperState, []byte{OperUp}))...,
-	)
-	addressReply = append(append(append(
+			attr(linkMTU, u32(1500)), attr(linkOperState, []byte{OperUp})),
+		message(newLink, ifinfo(9, 0), attr(linkName, []byte("gre1\x00")), tunnel("erspan", 7, bytesOf("192.0.2.9"))),
+	}
+	addressReply = []netlink.Message{
 		message(newAddress, ifaddr(familyIPv4, 24, 2), attr(ifaAddress, bytesOf("192.0.2.1")), attr(ifaLocal, bytesOf("192.0.2.5"))),
-		message(newAddress, ifaddr(familyIPv6, 64, 2), attr(ifaAddress, bytesOf("2001:db8::1")))...),
-		message(newAddress, ifaddr(familyIPv4, 32, 9), attr(ifaLocal, bytesOf("198.51.100.1")))...),
-		message(newAddress, ifaddr(7, 0, 2))...)
-	done = message(messageDone)
+		message(newAddress, ifaddr(familyIPv6, 64, 2), attr(ifaAddress, bytesOf("2001:db8::1"))),
+		message(newAddress, ifaddr(familyIPv4, 32, 11), attr(ifaLocal, bytesOf("198.51.100.1"))),
+		message(newAddress, ifaddr(7, 0, 2)),
+	}
 )
 
+// kernel answers the dump of links and the one of addresses.
+func kernel(t *testing.T, links, addresses func() []netlink.Message) *netlink.Conn {
+	conn := nltest.Dial(func(asked []netlink.Message) ([]netlink.Message, error) {
+		answer := links
+		if asked[0].Header.Type == getAddress {
+			answer = addresses
+		}
+		replies := append(slices.Clone(answer()), netlink.Message{})
+		for i := range replies {
+			replies[i].Header.Sequence, replies[i].Header.PID = asked[0].Header.Sequence, asked[0].Header.PID
+		}
+		if len(replies) == 1 {
+			replies[0].Header.Type = netlink.Done
+		}
+		return nltest.Multipart(replies)
+	})
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func always(replies []netlink.Message) func() []netlink.Message {
+	return func() []netlink.Message { return replies }
+}
+
 func TestLinksAndAddressesAreJoined(t *testing.T) {
-	got, err := parse(append(linkReply, done...), append(addressReply, done...))
+	got, err := list(kernel(t, always(linkReply), always(addressReply)))
 	want := []Link{
 		{
 			Index: 2, Name: "eth0", MAC: mac, MTU: 1500, Flags: FlagUp | FlagLowerUp, OperState: OperUp,
 			Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.5/24"), netip.MustParsePrefix("2001:db8::1/64")},
 		},
-		{Index: 7, Name: "veth0", Flags: FlagUp, OperState: 2, Kind: "veth"},
+		{Index: 7, Master: 2, Name: "veth0", Flags: FlagUp, OperState: 2, Kind: "veth"},
+		{Index: 9, Name: "gre1", Kind: "erspan", Remote: netip.MustParseAddr("192.0.2.9")},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); err != nil || diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
 }
 
+// A dump during which something changed may lack interfaces. It is repeated, but not
+// for ever.
+func TestInterruptedDumpsAreRepeated(t *testing.T) {
+	asked, interruptions := 0, 0
+	links := func() []netlink.Message {
+		replies := slices.Clone(linkReply[:1])
+		if asked++; asked > interruptions {
+			return linkReply
+		}
+		replies[0].Header.Flags |= netlink.DumpInterrupted
+		return replies
+	}
+	interruptions = attempts - 1
+	if got, err := list(kernel(t, links, always(nil))); err != nil || len(got) != 3 || asked != attempts {
+		t.Errorf("asked %d times: %d links, %v", asked, len(got), err)
+	}
+	asked, interruptions = 0, 1000
+	if got, err := list(kernel(t, links, always(nil))); !errors.Is(err, ErrInterrupted) || asked != attempts {
+		t.Errorf("asked %d times: %d links, %v", asked, len(got), err)
+	}
+}
+
+func TestRefusedDumpsAreErrors(t *testing.T) {
+	conn := nltest.Dial(func(asked []netlink.Message) ([]netlink.Message, error) {
+		return nltest.Error(int(syscall.EPERM), asked)
+	})
+	t.Cleanup(func() { conn.Close() })
+	if got, err := list(conn); !errors.Is(err, syscall.EPERM) {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
 func TestDamagedMessagesAreRefused(t *testing.T) {
-	short := message(newLink, make([]byte, linkLen-1))
-	badAttr := message(newLink, ifinfo(1, 0), []byte{3, 0, 3, 0})
-	longAttr := message(newLink, ifinfo(1, 0), []byte{99, 0, 3, 0})
-	for name, b := range map[string][]byte{
-		"short body": short, "attribute below its header": badAttr, "attribute beyond the message": longAttr,
-		"an error": message(messageError, u32(1)), "cut": linkReply[:len(linkReply)-4], "trailing bytes": append(slices.Clip(linkReply), 1, 2),
-		"length below the header": {1, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+	for name, m := range map[string]netlink.Message{
+		"short body":                   message(newLink, make([]byte, linkLen-1)),
+		"attribute below its header":   message(newLink, ifinfo(1, 0), []byte{3, 0, 3, 0}),
+		"attribute beyond the message": message(newLink, ifinfo(1, 0), []byte{99, 0, 3, 0}),
+		"trailing bytes":               message(newLink, ifinfo(1, 0), []byte{1, 2}),
+		"an MTU of two bytes":          message(newLink, ifinfo(1, 0), attr(linkMTU, []byte{5, 0})),
+		"an empty state":               message(newLink, ifinfo(1, 0), attr(linkOperState, nil)),
+		"a far end of five bytes":      message(newLink, ifinfo(1, 0), tunnel("gre", 7, []byte("12345"))),
+		"link information cut off":     message(newLink, ifinfo(1, 0), attr(linkInfo, []byte{40, 0, 1, 0})),
 	} {
-		if _, err := parse(b, nil); !errors.Is(err, ErrFormat) {
+		if _, err := join([]netlink.Message{m}, nil); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, b := range map[string][]byte{
+	for name, m := range map[string]netlink.Message{
 		"short body":           message(newAddress, []byte{familyIPv4}),
 		"no address":           message(newAddress, ifaddr(familyIPv4, 24, 2)),
 		"five bytes":           message(newAddress, ifaddr(familyIPv4, 24, 2), attr(ifaLocal, []byte("12345"))),
 		"a network of 33 bits": message(newAddress, ifaddr(familyIPv4, 33, 2), attr(ifaLocal, bytesOf("192.0.2.5"))),
 	} {
-		if _, err := parse(linkReply, b); !errors.Is(err, ErrFormat) {
+		if _, err := join(linkReply, []netlink.Message{m}); !errors.Is(err, ErrFormat) {
 			t.Errorf("address, %s: %v", name, err)
+		}
+	}
+}
+
+func TestTunnelsHaveTheirFarEnds(t *testing.T) {
+	four, six := bytesOf("192.0.2.9"), bytesOf("2001:db8::9")
+	for _, c := range []struct {
+		kind      string
+		attribute uint16
+		value     []byte
+		tunnel    bool
+		remote    string
+	}{
+		{"vxlan", 2, four, true, "192.0.2.9"},
+		{"vxlan", 16, six, true, "2001:db8::9"},
+		{"geneve", 2, four, true, "192.0.2.9"},
+		{"geneve", 7, six, true, "2001:db8::9"},
+		{"gre", 7, four, true, "192.0.2.9"},
+		{"gretap", 7, four, true, "192.0.2.9"},
+		{"erspan", 7, four, true, "192.0.2.9"},
+		{"ip6gre", 7, six, true, "2001:db8::9"},
+		{"ip6gretap", 7, six, true, "2001:db8::9"},
+		{"ip6erspan", 7, six, true, "2001:db8::9"},
+		{"ipip", 3, four, true, "192.0.2.9"},
+		{"sit", 3, four, true, "192.0.2.9"},
+		{"ip6tnl", 3, six, true, "2001:db8::9"},
+		{"vti", 5, four, true, "192.0.2.9"},
+		{"vti6", 5, six, true, "2001:db8::9"},
+		{"gre", 7, bytesOf("0.0.0.0"), true, "invalid IP"},
+		{"gre", 6, four, true, "invalid IP"},
+		{"tun", 7, four, true, "invalid IP"},
+		{"wireguard", 7, four, true, "invalid IP"},
+		{"veth", 7, []byte("12345"), false, "invalid IP"},
+		{"", 7, four, false, "invalid IP"},
+	} {
+		l, err := parseLink(slices.Concat(ifinfo(7, 0), tunnel(c.kind, c.attribute, c.value)))
+		if err != nil || l.Tunnel() != c.tunnel || l.Remote.String() != c.remote || l.Kind != c.kind {
+			t.Errorf("%s with attribute %d: %+v, %v", c.kind, c.attribute, l, err)
 		}
 	}
 }
@@ -156,14 +255,17 @@ func TestIPv6AddressesAreReadWithoutNetlink(t *testing.T) {
 }
 
 func FuzzLinks(f *testing.F) {
-	f.Add(linkReply, addressReply)
-	f.Add(append(slices.Clip(linkReply), done...), []byte{})
-	f.Fuzz(func(t *testing.T, links, addresses []byte) {
-		list, err := parse(links, addresses)
+	f.Add(linkReply[0].Data, addressReply[0].Data)
+	f.Add(linkReply[2].Data, addressReply[1].Data)
+	f.Fuzz(func(t *testing.T, link, address []byte) {
+		list, err := join([]netlink.Message{message(newLink, link)}, []netlink.Message{message(newAddress, address)})
 		if err != nil {
 			return
 		}
 		for _, l := range list {
+			if !l.Tunnel() && l.Remote.IsValid() {
+				t.Errorf("a far end of no tunnel in %+v", l)
+			}
 			for _, a := range l.Addresses {
 				if !a.IsValid() {
 					t.Errorf("an invalid address in %+v", l)
