@@ -27,13 +27,13 @@ func ParseAddress(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(text)
 	if len(text) > longestAddress || err != nil || address.Zone() != "" {
 		return netip.Addr{}, fault.New(fault.InvalidIP,
-			fmt.Sprintf("%q is not one IPv4 or IPv6 address: %s.", sanitize.Text(text, 60), mistake(text)))
+			fmt.Sprintf("%q is not one IPv4 or IPv6 address: %s.", sanitize.Text(text, 60), addressProblem(text)))
 	}
 	return address.Unmap(), nil
 }
 
-// mistake says what is wrong with text, which is not an address.
-func mistake(text string) string {
+// addressProblem says what is wrong with text, which is not an address.
+func addressProblem(text string) string {
 	_, socket := netip.ParseAddrPort(text)
 	_, bare := netip.ParseAddr(strings.Trim(text, "[]"))
 	_, trimmed := netip.ParseAddr(strings.TrimSpace(text))

@@ -22,7 +22,7 @@ type Request struct {
 	Force bool
 }
 
-// A Blocking is a block that has passed every check.
+// A BlockPlan is a block that has passed every check.
 //
 // What a crash leaves, by the last step before it:
 //
@@ -33,19 +33,19 @@ type Request struct {
 //
 // The file comes first, because a block that the kernel alone has is gone after a
 // reboot, and nobody knows who wanted it.
-type Blocking struct {
-	list    *List
-	wish    Request
-	entry   entry // as it will be listed
-	again   bool  // it is listed already, and not in force
-	backend Backend
-	known   content
-	before  sight
-	damage  *damage
+type BlockPlan struct {
+	list      *List
+	request   Request
+	entry     entry // as it will be listed
+	reapplies bool  // it is listed already, and not in force
+	backend   Backend
+	known     fileContent
+	before    addrState
+	damage    *damagedError
 }
 
-// Blocked says what became of a block.
-type Blocked struct {
+// BlockResult says what became of a block.
+type BlockResult struct {
 	Row
 	Backend    string   `json:"backend"`    // the packet filter
 	Directions []string `json:"directions"` // in which packets are dropped: in, out, forward
@@ -62,13 +62,13 @@ type Blocked struct {
 // INVALID_IP, PROTECTED_ADDRESS, ALREADY_BLOCKED, FIREWALL_UNAVAILABLE, with STATE_CORRUPT for a
 // file that cannot be relied on and with UNAVAILABLE where a check could not be made. A
 // damaged file is no failure yet: Do sets it aside and reports it.
-func (l *List) PlanBlock(ctx context.Context, r Request) (*Blocking, error) {
+func (l *List) PlanBlock(ctx context.Context, r Request) (*BlockPlan, error) {
 	a, err := ParseAddress(r.Address)
 	if err != nil {
 		return nil, err
 	}
-	b := &Blocking{list: l, wish: r, entry: entry{Address: a}}
-	if err := b.look(ctx); err != nil {
+	b := &BlockPlan{list: l, request: r, entry: entry{Address: a}}
+	if err := b.check(ctx); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -76,8 +76,8 @@ func (l *List) PlanBlock(ctx context.Context, r Request) (*Blocking, error) {
 
 // look checks everything and changes nothing. It is done twice: to answer, and
 // once more when nobody else can change the list.
-func (b *Blocking) look(ctx context.Context) error {
-	overruled, err := b.list.permit(ctx, b.entry.Address, b.wish.Force)
+func (b *BlockPlan) check(ctx context.Context) error {
+	overruled, err := b.list.checkAllowed(ctx, b.entry.Address, b.request.Force)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (b *Blocking) look(ctx context.Context) error {
 		return err
 	}
 	b.damage = nil
-	b.known, err = b.list.survey(ctx, b.backend, b.known)
+	b.known, err = b.list.readOrAdopt(ctx, b.backend, b.known)
 	if errors.As(err, &b.damage) {
 		return nil
 	}
@@ -103,14 +103,14 @@ func (b *Blocking) look(ctx context.Context) error {
 
 // decide settles which entry will stand in the list. One that stands there
 // already and is not in force keeps its end: whoever asked for it was promised that.
-func (b *Blocking) decide(overruled bool) error {
+func (b *BlockPlan) decide(overruled bool) error {
 	now := b.list.now()
 	stored, listed := search(b.known.entries, b.entry.Address)
-	b.again = listed && !b.known.missing && !stored.over(now.Add(soon))
+	b.reapplies = listed && !b.known.missing && !stored.over(now.Add(expiryMargin))
 	switch {
-	case b.again && stored.Suspended == "" && b.before.blocks():
+	case b.reapplies && stored.Suspended == "" && b.before.inForce():
 		return already(stored)
-	case b.again:
+	case b.reapplies:
 		b.entry = stored
 		b.entry.Suspended, b.entry.Forced = "", stored.Forced || overruled
 	case len(current(b.known.entries, b.backend, now)) >= maxEntries:
@@ -118,8 +118,8 @@ func (b *Blocking) decide(overruled bool) error {
 			WithFix("Unblock addresses that need not be blocked any more, or block networks with the firewall of this machine.")
 	default:
 		b.entry = entry{
-			Address: b.entry.Address, Reason: tidy(b.wish.Reason), By: tidy(b.wish.By),
-			At: whole(now), Ends: ending(now, b.wish.TTL), Forced: overruled,
+			Address: b.entry.Address, Reason: cleanText(b.request.Reason), By: cleanText(b.request.By),
+			At: inSeconds(now), Ends: ending(now, b.request.TTL), Forced: overruled,
 		}
 	}
 	return nil
@@ -132,22 +132,22 @@ func already(e entry) error {
 }
 
 // Address returns the address as it was understood.
-func (b *Blocking) Address() string { return b.entry.Address.String() }
+func (b *BlockPlan) Address() string { return b.entry.Address.String() }
 
 // Again says of an address that is listed already, and only not in force, when
 // its block ends (RFC 3339, UTC; empty for never). Do does not change that.
-func (b *Blocking) Again() (ends string, again bool) { return row(b.entry).ExpiresAt, b.again }
+func (b *BlockPlan) Reapplies() (ends string, again bool) { return row(b.entry).ExpiresAt, b.reapplies }
 
 // Preview returns the block as it would be listed, where there would be one.
-func (b *Blocking) Preview() (expected Row, known bool) { return row(b.entry), b.damage == nil }
+func (b *BlockPlan) Preview() (expected Row, known bool) { return row(b.entry), b.damage == nil }
 
 // Summary says in a sentence what Do would do.
-func (b *Blocking) Summary() string {
+func (b *BlockPlan) Summary() string {
 	where := fmt.Sprintf("%s with %s (%s)", b.entry.Address, b.backend.Name(), strings.Join(b.backend.Abilities().Directions, ", "))
 	switch {
 	case b.damage != nil:
 		return fmt.Sprintf("Would set the damaged list of blocked addresses aside, report it, and not block %s until asked again.", b.entry.Address)
-	case b.again:
+	case b.reapplies:
 		return fmt.Sprintf("Would block %s again, which is listed and not in force, %s, and cut its open connections.", where, until(b.entry.Ends))
 	default:
 		return fmt.Sprintf("Would block %s %s, and cut its open connections.", where, until(b.entry.Ends))
@@ -158,48 +158,48 @@ func (b *Blocking) Summary() string {
 // with ctx; after that it finishes or takes back what it did. It checks again what PlanBlock
 // checked and fails in the same ways, with STATE_CORRUPT when it set a damaged file aside,
 // and with FIREWALL_FAILED when the packet filter does not do it.
-func (b *Blocking) Do(ctx context.Context) (Blocked, error) {
+func (b *BlockPlan) Do(ctx context.Context) (BlockResult, error) {
 	release, err := b.list.lock(ctx)
 	if err != nil {
-		return Blocked{}, err
+		return BlockResult{}, err
 	}
 	defer release()
-	if err := b.look(ctx); err != nil {
-		return Blocked{}, err
+	if err := b.check(ctx); err != nil {
+		return BlockResult{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return Blocked{}, err
+		return BlockResult{}, err
 	}
 	if b.damage != nil {
-		return Blocked{}, b.list.setAside(b.damage)
+		return BlockResult{}, b.list.quarantine(b.damage)
 	}
-	ctx, cancel := finishing(ctx, doLimit)
+	ctx, cancel := detached(ctx, doLimit)
 	defer cancel()
-	return b.carryOut(ctx)
+	return b.apply(ctx)
 }
 
-func (b *Blocking) carryOut(ctx context.Context) (Blocked, error) {
+func (b *BlockPlan) apply(ctx context.Context) (BlockResult, error) {
 	l, a := b.list, b.entry.Address
 	entries := append(without(current(b.known.entries, b.backend, l.now()), a), b.entry)
 	if err := l.save(entries); err != nil {
-		return Blocked{}, unwritable(err)
+		return BlockResult{}, notWritten(err)
 	}
 	// A peer learns that its connection is gone only while packets still leave.
 	// What it opens between here and the block is cut below.
-	first, _ := l.sever(ctx, b.entry) //nolint:errcheck // the second tells
+	first, _ := l.killConns(ctx, b.entry) //nolint:errcheck // the second tells
 	if err := l.put(ctx, b.backend, b.entry); err != nil {
-		return Blocked{}, undone(err, l.rewind(ctx, b.backend, a, b.before, b.known.entries))
+		return BlockResult{}, withRollback(err, l.rollBack(ctx, b.backend, a, b.before, b.known.entries))
 	}
-	second, err := l.sever(ctx, b.entry)
+	second, err := l.killConns(ctx, b.entry)
 	return b.answer(ctx, entries, add(first, second), err), nil
 }
 
 // sever ends open connections with the address of e.
-func (l *List) sever(ctx context.Context, e entry) (*int, error) {
-	if l.cut == nil {
+func (l *List) killConns(ctx context.Context, e entry) (*int, error) {
+	if l.killer == nil {
 		return nil, nil
 	}
-	n, err := l.cut.Cut(ctx, e.Address)
+	n, err := l.killer.Kill(ctx, e.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -215,14 +215,14 @@ func add(first, second *int) *int {
 	return &sum
 }
 
-func (b *Blocking) answer(ctx context.Context, entries []entry, cut *int, uncut error) Blocked {
+func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut error) BlockResult {
 	can := b.backend.Abilities()
-	d := Blocked{
+	d := BlockResult{
 		Row: row(b.entry), Backend: b.backend.Name(), Directions: can.Directions,
-		ConnectionsCut: cut, Reapplied: b.again, Warnings: crowded(b.backend, entries),
+		ConnectionsCut: cut, Reapplied: b.reapplies, Warnings: sizeWarnings(b.backend, entries),
 	}
 	d.InKernel = new(true)
-	if b.again {
+	if b.reapplies {
 		d.warn("It was on the list already: its reason, author and end are those of then; to change them, unblock it and block it again.")
 	}
 	if uncut != nil {
@@ -242,12 +242,12 @@ func (b *Blocking) answer(ctx context.Context, entries []entry, cut *int, uncut 
 
 // reload loads the other entries too where the packet filter had lost them all,
 // and says so.
-func (b *Blocking) reload(ctx context.Context) string {
-	r, err := b.list.reconcile(ctx, b.backend, content{}, doLimit)
+func (b *BlockPlan) reload(ctx context.Context) string {
+	r, err := b.list.reconcile(ctx, b.backend, fileContent{}, doLimit)
 	if err != nil {
 		return "The packet filter had lost the list, and the other addresses could not be loaded: " + err.Error()
 	}
 	return "The packet filter had lost the list; beside this one, " + addresses(r.Added) + " loaded again."
 }
 
-func (d *Blocked) warn(text string) { d.Warnings = append(d.Warnings, warning(text)) }
+func (d *BlockResult) warn(text string) { d.Warnings = append(d.Warnings, warning(text)) }

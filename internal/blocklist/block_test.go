@@ -121,7 +121,7 @@ func TestBlockThatIsListedAlreadySaysThatItKeepsItsEnd(t *testing.T) {
 	clear(m.held) // another tool has flushed it
 	plan, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.7", Reason: "second", TTL: day})
 	must(t, err)
-	if end, again := plan.Again(); !again || end != "2026-03-01T13:00:00Z" {
+	if end, again := plan.Reapplies(); !again || end != "2026-03-01T13:00:00Z" {
 		t.Errorf("planned: ends %q, again %v", end, again)
 	}
 	if expected, known := plan.Preview(); !known || expected.ExpiresAt != "2026-03-01T13:00:00Z" || expected.Reason != "first" {
@@ -306,7 +306,7 @@ func TestOpenConnectionsThatStayAreTold(t *testing.T) {
 	if got, err := block(t, l, Request{Address: "203.0.113.7"}); err != nil || got.ConnectionsCut != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], errFake.Error()) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	l.cut = nil
+	l.killer = nil
 	if got, err := block(t, l, Request{Address: "203.0.113.8"}); err != nil || got.ConnectionsCut != nil {
 		t.Errorf("without a cutter: %+v, %v", got, err)
 	}

@@ -29,8 +29,8 @@ var (
 	errMember = errors.New("it has a repeated or unknown member")
 )
 
-// A form is the file as a whole.
-type form struct {
+// A fileFormat is the file as a whole.
+type fileFormat struct {
 	Version int     `json:"version"`
 	Entries []entry `json:"entries"`
 }
@@ -100,7 +100,7 @@ func plain(text string) bool {
 // decode reads the file strictly: nothing that encode would not write but for
 // blanks, the order of members and times in other zones.
 func decode(raw []byte) ([]entry, error) {
-	var f form
+	var f fileFormat
 	if err := unmarshal(raw, &f); err != nil {
 		var peek struct{ Version int }
 		if json.Unmarshal(raw, &peek) == nil && peek.Version > version {
@@ -125,7 +125,7 @@ func decode(raw []byte) ([]entry, error) {
 	return f.Entries, nil
 }
 
-func unmarshal(raw []byte, f *form) error {
+func unmarshal(raw []byte, f *fileFormat) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(f); err != nil {
@@ -180,13 +180,13 @@ func check(entries []entry) error {
 			return fmt.Errorf("the times of %s cannot be", e.Address)
 		}
 		known[e.Address] = true
-		e.At, e.Ends = whole(e.At), whole(e.Ends)
+		e.At, e.Ends = inSeconds(e.At), inSeconds(e.Ends)
 	}
 	return nil
 }
 
-// whole is t as it is written. The zero time stays what it is.
-func whole(t time.Time) time.Time {
+// inSeconds is t as it is written. The zero time stays what it is.
+func inSeconds(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
 	}

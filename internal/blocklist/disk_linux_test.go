@@ -113,7 +113,7 @@ func TestListIsReadWithoutRoot(t *testing.T) {
 	chmod(t, filepath.Dir(dir), 0o755)
 	m := newMachine()
 	l := m.under(filepath.Join(dir, "state", "blocklist.json"))
-	l.patience = patience
+	l.lockTimeout = lockTimeout
 	mustBlock(t, l, "203.0.113.7")
 	release, err := l.lock(t.Context())
 	must(t, err)

@@ -43,7 +43,7 @@ func (e entry) left(now time.Time) time.Duration {
 }
 
 // author says in words who asked for the block.
-func (e entry) author() string { return cmp.Or(tidy(e.By), "somebody") }
+func (e entry) author() string { return cmp.Or(cleanText(e.By), "somebody") }
 
 // block is e as the kernel shall hold it.
 func (e entry) block(now time.Time) Block { return Block{e.Address, e.left(now)} }

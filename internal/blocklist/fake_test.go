@@ -162,14 +162,14 @@ func (m *machine) expire() {
 	maps.DeleteFunc(m.held, func(_ netip.Addr, end time.Time) bool { return !end.IsZero() && !end.After(m.now) })
 }
 
-func (m *machine) Vital(ctx context.Context) ([]ProtectedAddr, error) {
+func (m *machine) ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error) {
 	if err := m.step(ctx, "vital"); err != nil {
 		return nil, err
 	}
 	return m.vital, m.unknown
 }
 
-func (m *machine) Cut(ctx context.Context, a netip.Addr) (int, error) {
+func (m *machine) Kill(ctx context.Context, a netip.Addr) (int, error) {
 	if err := m.step(ctx, "cut"); err != nil {
 		return 0, err
 	}
@@ -213,15 +213,15 @@ func (m *machine) on(t testing.TB) *List {
 func (m *machine) under(path string) *List {
 	l := New(path, func(context.Context) (Backend, error) { return m, nil }, m, m, []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")})
 	l.now = func() time.Time { return m.now }
-	l.patience, l.apart = 50*time.Millisecond, time.Millisecond
+	l.lockTimeout, l.readInterval = 50*time.Millisecond, time.Millisecond
 	return l
 }
 
-func block(t testing.TB, l *List, r Request) (Blocked, error) {
+func block(t testing.TB, l *List, r Request) (BlockResult, error) {
 	t.Helper()
 	b, err := l.PlanBlock(t.Context(), r)
 	if err != nil {
-		return Blocked{}, err
+		return BlockResult{}, err
 	}
 	return b.Do(t.Context())
 }
@@ -235,16 +235,16 @@ func mustBlock(t testing.TB, l *List, addresses ...string) {
 	}
 }
 
-func unblock(t testing.TB, l *List, address string, force bool) (Unblocked, error) {
+func unblock(t testing.TB, l *List, address string, force bool) (UnblockResult, error) {
 	t.Helper()
 	u, err := l.PlanUnblock(t.Context(), address, force)
 	if err != nil {
-		return Unblocked{}, err
+		return UnblockResult{}, err
 	}
 	return u.Do(t.Context())
 }
 
-func restore(t testing.TB, l *List) Restored {
+func restore(t testing.TB, l *List) RestoreResult {
 	t.Helper()
 	r, err := l.Restore(t.Context())
 	if err != nil {
@@ -265,7 +265,7 @@ func listing(t testing.TB, l *List) Listing {
 // listed returns what the file holds, as text and sorted.
 func listed(t testing.TB, l *List) []string {
 	t.Helper()
-	c, err := l.read(content{})
+	c, err := l.read(fileContent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 // one of usual texts is a third of it.
 const maxSize = 64 << 10
 
-// A content is the file at one moment.
-type content struct {
+// A fileContent is the file at one moment.
+type fileContent struct {
 	raw     []byte
 	entries []entry
 	// missing says that there is no file: none ever was, it was set aside, or
@@ -27,19 +27,19 @@ type content struct {
 	missing bool
 }
 
-// A damage is a file that holds no list: cut off, overwritten, or changed by
+// A damagedError is a file that holds no list: cut off, overwritten, or changed by
 // something that does not know its form.
-type damage struct {
+type damagedError struct {
 	path  string
 	cause error
 }
 
-func (d *damage) Error() string { return fmt.Sprintf("%s is damaged: %v", d.path, d.cause) }
+func (d *damagedError) Error() string { return fmt.Sprintf("%s is damaged: %v", d.path, d.cause) }
 
-func (d *damage) Unwrap() error { return d.cause }
+func (d *damagedError) Unwrap() error { return d.cause }
 
 // As makes it STATE_CORRUPT for whoever does not set the file aside.
-func (d *damage) As(target any) bool {
+func (d *damagedError) As(target any) bool {
 	e, ok := target.(**fault.Error)
 	if ok {
 		*e = fault.Wrap(fault.StateCorrupt, "The list of blocked addresses cannot be read", d).
@@ -52,24 +52,24 @@ func (d *damage) As(target any) bool {
 // has changed. The error is a *damage for a file that can be set aside; one that others
 // could have written, or that is no file, is STATE_CORRUPT and stays where it is, for its
 // owner to look at.
-func (l *List) read(known content) (content, error) {
+func (l *List) read(known fileContent) (fileContent, error) {
 	raw, err := l.raw()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return content{missing: true}, nil
+		return fileContent{missing: true}, nil
 	case err != nil:
-		return content{}, l.unreadable(err)
+		return fileContent{}, l.unreadable(err)
 	case known.raw != nil && bytes.Equal(raw, known.raw):
 		return known, nil
 	}
 	entries, err := decode(raw)
 	if errors.Is(err, errNewer) {
-		return content{}, l.unreadable(err)
+		return fileContent{}, l.unreadable(err)
 	}
 	if err != nil {
-		return content{}, &damage{l.path, err}
+		return fileContent{}, &damagedError{l.path, err}
 	}
-	return content{raw: raw, entries: entries}, nil
+	return fileContent{raw: raw, entries: entries}, nil
 }
 
 var errLink = errors.New("it is a symbolic link")
@@ -87,7 +87,7 @@ func (l *List) unreadable(err error) error {
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, trust.ErrTooLarge):
-		return &damage{l.path, err}
+		return &damagedError{l.path, err}
 	case errors.Is(err, fs.ErrPermission):
 		return fault.Wrap(fault.PermissionDenied, "The list of blocked addresses is not readable without root", err)
 	case errors.As(err, &path):
@@ -148,51 +148,51 @@ func syncDir(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// unwritable says that the list could not be written, and so nothing was done.
-func unwritable(err error) error {
+// notWritten says that the list could not be written, and so nothing was done.
+func notWritten(err error) error {
 	return fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be written", err).
 		WithFix("Nothing was changed. Mend what the message names, or make room: df -h /var/lib/sentinel")
 }
 
-// maxAside is how many damaged files are kept. Beyond that something is wrong
+// maxQuarantined is how many damaged files are kept. Beyond that something is wrong
 // that setting aside one more would only hide.
-const maxAside = 10
+const maxQuarantined = 10
 
 // setAside moves a damaged file away, never over another, and returns the error
 // that reports it. The next run finds no file and takes over what the kernel has. It must
 // hold the lock.
-func (l *List) setAside(d *damage) error {
-	if len(l.aside()) >= maxAside {
+func (l *List) quarantine(d *damagedError) error {
+	if len(l.quarantined()) >= maxQuarantined {
 		return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses was not set aside, because too many damaged ones lie beside it", d).
-			WithFix("Look at them, then remove them: " + l.path + asideMark + "*")
+			WithFix("Look at them, then remove them: " + l.path + quarantineMark + "*")
 	}
-	path := l.asideName()
+	path := l.quarantinePath()
 	if err := errors.Join(os.Rename(l.path, path), syncDir(filepath.Dir(path))); err != nil {
-		return unwritable(err)
+		return notWritten(err)
 	}
 	return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses was set aside as "+path+" because", d).
 		WithFix("Nothing else was changed. Run it again: what the packet filter blocks is taken over into a new list. Then look at " + path + " for what is missing there.")
 }
 
 // asideName returns a name that no file has. There are at most maxAside.
-func (l *List) asideName() string {
-	base := l.path + asideMark + l.now().UTC().Format("20060102T150405Z")
+func (l *List) quarantinePath() string {
+	base := l.path + quarantineMark + l.now().UTC().Format("20060102T150405Z")
 	path := base
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || n > maxAside+1 {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || n > maxQuarantined+1 {
 			return path
 		}
 		path = fmt.Sprintf("%s-%d", base, n)
 	}
 }
 
-// asideMark stands between the name of the list and the time at which it was
+// quarantineMark stands between the name of the list and the time at which it was
 // found damaged.
-const asideMark = ".corrupt-"
+const quarantineMark = ".corrupt-"
 
 // aside lists the damaged files that were set aside.
-func (l *List) aside() []string {
-	found, err := filepath.Glob(l.path + asideMark + "*")
+func (l *List) quarantined() []string {
+	found, err := filepath.Glob(l.path + quarantineMark + "*")
 	if err != nil {
 		return nil
 	}

@@ -62,34 +62,34 @@ func TestPlanTellsOfADamagedListAndLeavesIt(t *testing.T) {
 	if _, err := l.Pending(t.Context()); code(err) != fault.StateCorrupt {
 		t.Errorf("%v", err)
 	}
-	if err != nil || !strings.Contains(u.Summary(), "damaged") || len(l.aside()) != 0 {
-		t.Errorf("%v, %v, %v", u, err, l.aside())
+	if err != nil || !strings.Contains(u.Summary(), "damaged") || len(l.quarantined()) != 0 {
+		t.Errorf("%v, %v, %v", u, err, l.quarantined())
 	}
 }
 
 func TestSetAsideListsAreNeverOverwrittenAndBounded(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
-	for n := range maxAside {
+	for n := range maxQuarantined {
 		write(t, l, strings.Repeat("x", n+1))
 		if _, err := l.Restore(t.Context()); code(err) != fault.StateCorrupt {
 			t.Fatal(err)
 		}
 	}
 	sizes := 0
-	for _, path := range l.aside() {
+	for _, path := range l.quarantined() {
 		info, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sizes += int(info.Size())
 	}
-	if len(l.aside()) != maxAside || sizes != maxAside*(maxAside+1)/2 {
-		t.Errorf("kept %v with %d bytes", l.aside(), sizes)
+	if len(l.quarantined()) != maxQuarantined || sizes != maxQuarantined*(maxQuarantined+1)/2 {
+		t.Errorf("kept %v with %d bytes", l.quarantined(), sizes)
 	}
 	write(t, l, "one more")
 	_, err := l.Restore(t.Context())
-	if raw, rerr := os.ReadFile(l.path); code(err) != fault.StateCorrupt || rerr != nil || string(raw) != "one more" || len(l.aside()) != maxAside {
+	if raw, rerr := os.ReadFile(l.path); code(err) != fault.StateCorrupt || rerr != nil || string(raw) != "one more" || len(l.quarantined()) != maxQuarantined {
 		t.Errorf("%v; the list is %q, %v", err, raw, rerr)
 	}
 }
@@ -138,7 +138,7 @@ func TestListThatCannotBeReliedOnStaysForItsOwner(t *testing.T) {
 			}
 		}
 		after, err := os.Lstat(l.path)
-		if err != nil || !os.SameFile(before, after) || after.Mode() != before.Mode() || len(l.aside()) != 0 {
+		if err != nil || !os.SameFile(before, after) || after.Mode() != before.Mode() || len(l.quarantined()) != 0 {
 			t.Errorf("%s: it was touched: %v, %v", name, after, err)
 		}
 		same(t, name+", kernel", m.addresses(), []string{"203.0.113.7"})

@@ -60,7 +60,7 @@ func TestListingWaitsForAChange(t *testing.T) {
 					must(t, err)
 					got <- r
 				}()
-				<-time.After(5 * l.apart)
+				<-time.After(5 * l.readInterval)
 			}
 			return nil
 		}

@@ -17,9 +17,9 @@ import (
 const DefaultPath = "/var/lib/sentinel/blocklist.json"
 
 const (
-	// patience is how long to wait for other runs. Each needs some milliseconds,
+	// lockTimeout is how long to wait for other runs. Each needs some milliseconds,
 	// or some tens on a slow disk, and there may be hundreds.
-	patience = 25 * time.Second
+	lockTimeout = 25 * time.Second
 	// doLimit bounds a change, once begun, whatever becomes of its caller.
 	doLimit = 10 * time.Second
 	// undoLimit bounds taking it back, on top.
@@ -29,20 +29,20 @@ const (
 // A List is the file, the packet filter and what stands between them. It is
 // safe for concurrent use, also by several processes.
 type List struct {
-	path     string
-	backend  func(context.Context) (Backend, error)
-	around   HostContext
-	cut      ConnKiller // nil where connections cannot be ended
-	allow    []netip.Prefix
-	now      func() time.Time
-	patience time.Duration
-	apart    time.Duration // between two readings of the same
+	path         string
+	backend      func(context.Context) (Backend, error)
+	hostContext  HostContext
+	killer       ConnKiller // nil where connections cannot be ended
+	allow        []netip.Prefix
+	now          func() time.Time
+	lockTimeout  time.Duration
+	readInterval time.Duration // between two readings of the same
 }
 
 // New returns the list kept at path. backend is asked when the packet filter is
 // needed, and not before. allow holds what the configuration protects.
 func New(path string, backend func(context.Context) (Backend, error), around HostContext, cut ConnKiller, allow []netip.Prefix) *List {
-	return &List{path, backend, around, cut, allow, time.Now, patience, apart}
+	return &List{path, backend, around, cut, allow, time.Now, lockTimeout, readInterval}
 }
 
 // filter returns the packet filter.
@@ -55,36 +55,36 @@ func (l *List) filter(ctx context.Context) (Backend, error) {
 	return b, err
 }
 
-// A sight is what the kernel does with one address.
-type sight struct {
+// A addrState is what the kernel does with one address.
+type addrState struct {
 	Block
 	found     bool
 	effective bool
 }
 
 // blocks says that packets of the address are dropped.
-func (s sight) blocks() bool { return s.found && s.effective }
+func (s addrState) inForce() bool { return s.found && s.effective }
 
 // find asks for one address, without reading all where the backend can do so.
-func find(ctx context.Context, b Backend, a netip.Addr) (sight, error) {
+func find(ctx context.Context, b Backend, a netip.Addr) (addrState, error) {
 	if f, ok := b.(Finder); ok {
 		block, found, effective, err := f.Find(ctx, a)
-		return sight{block, found, effective}, unread(ctx, err)
+		return addrState{block, found, effective}, readError(ctx, err)
 	}
 	blocks, effective, err := b.Loaded(ctx)
-	s := sight{effective: effective}
+	s := addrState{effective: effective}
 	for _, block := range blocks {
 		if block.Address == a {
 			s.Block, s.found = block, true
 		}
 	}
-	return s, unread(ctx, err)
+	return s, readError(ctx, err)
 }
 
 // ready asks the packet filter whether a block would be in force.
 func ready(ctx context.Context, b Backend) error {
 	if p, ok := b.(Preflighter); ok {
-		return unread(ctx, p.Ready(ctx))
+		return readError(ctx, p.Ready(ctx))
 	}
 	return nil
 }
@@ -92,11 +92,11 @@ func ready(ctx context.Context, b Backend) error {
 // loaded reads all that the kernel drops.
 func loaded(ctx context.Context, b Backend) ([]Block, bool, error) {
 	blocks, effective, err := b.Loaded(ctx)
-	return blocks, effective, unread(ctx, err)
+	return blocks, effective, readError(ctx, err)
 }
 
-// unread is the failure to read the packet filter, or nil.
-func unread(ctx context.Context, err error) error {
+// readError is the failure to read the packet filter, or nil.
+func readError(ctx context.Context, err error) error {
 	var known *fault.Error
 	switch {
 	case err == nil, errors.As(err, &known):
@@ -110,8 +110,8 @@ func unread(ctx context.Context, err error) error {
 	}
 }
 
-// finishing returns a context for a change that has begun: it ends in time, but
+// detached returns a context for a change that has begun: it ends in time, but
 // not with its caller.
-func finishing(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+func detached(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }

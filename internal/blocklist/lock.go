@@ -17,12 +17,12 @@ import (
 func (l *List) lock(ctx context.Context) (release func(), err error) {
 	// The directory is for everyone to read, because the list is.
 	if err := trust.MakeDir(filepath.Dir(l.path), 0o755); err != nil {
-		return nil, unwritable(err)
+		return nil, notWritten(err)
 	}
 	if err := trust.RootOrSelf.Dirs(l.lockPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, l.unreadable(err)
 	}
-	release, err = lockfile.Exclude(ctx, l.lockPath(), l.patience)
+	release, err = lockfile.Exclude(ctx, l.lockPath(), l.lockTimeout)
 	var busy lockfile.BusyError
 	switch {
 	case err == nil:
@@ -32,7 +32,7 @@ func (l *List) lock(ctx context.Context) (release func(), err error) {
 	case errors.As(err, &busy):
 		return nil, fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be locked", err).WithFix(busy.Fix())
 	default:
-		return nil, unwritable(err)
+		return nil, notWritten(err)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // How often the kernel is read, and how long after each other, until what it
 // shows can be relied on.
 const (
-	looks = 10
-	apart = 50 * time.Millisecond
+	maxReads     = 10
+	readInterval = 50 * time.Millisecond
 )
 
 // observe reads the kernel and file as they are together; known is what the file
@@ -22,9 +22,9 @@ const (
 // middle would keep everybody away until it goes on. Instead it reads both again while the
 // file changes or a change is under way. Without a change, what is not in step is believed
 // when it shows twice: while the kernel rearranges a large set, it shows a part of it.
-func (l *List) observe(ctx context.Context, b Backend, known content) (content, *kernel, error) {
+func (l *List) observe(ctx context.Context, b Backend, known fileContent) (fileContent, *kernel, error) {
 	var last, before *kernel // before is set when nothing was under way
-	for range looks {
+	for range maxReads {
 		blocks, effective, err := loaded(ctx, b)
 		if err != nil {
 			return known, nil, err
@@ -50,9 +50,9 @@ func (l *List) observe(ctx context.Context, b Backend, known content) (content, 
 
 // steady reads all that the kernel drops until it shows the same twice: what a
 // list is made of must be complete.
-func (l *List) steady(ctx context.Context, b Backend) ([]Block, bool, error) {
+func (l *List) readTwice(ctx context.Context, b Backend) ([]Block, bool, error) {
 	blocks, effective, err := loaded(ctx, b)
-	for n := 1; n < looks && err == nil && len(blocks) > 0; n++ {
+	for n := 1; n < maxReads && err == nil && len(blocks) > 0; n++ {
 		before := index(blocks, effective)
 		l.pause(ctx)
 		blocks, effective, err = loaded(ctx, b)
@@ -66,7 +66,7 @@ func (l *List) steady(ctx context.Context, b Backend) ([]Block, bool, error) {
 func (l *List) pause(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(l.apart):
+	case <-time.After(l.readInterval):
 	}
 }
 

@@ -10,29 +10,29 @@ import (
 
 // Pending says what [List.Restore] would do now. It changes nothing. Its errors
 // are those of Restore, but for a damaged file, which it leaves where it is.
-func (l *List) Pending(ctx context.Context) (Restored, error) {
+func (l *List) Pending(ctx context.Context) (RestoreResult, error) {
 	b, err := l.filter(ctx)
 	if err != nil && l.nothingListed() {
-		return Restored{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
+		return RestoreResult{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
 	}
 	if err != nil {
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
-	known, err := l.read(content{})
+	known, err := l.read(fileContent{})
 	if err != nil {
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
-	r := &restoring{list: l, backend: b}
+	r := &restoreRun{list: l, backend: b}
 	if r.known, r.kernel, err = l.observe(ctx, b, known); err != nil {
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
 	r.begin()
-	r.judge(ctx)
+	r.review(ctx)
 	r.changes(l.now())
 	return r.result, ctx.Err()
 }
 
 // Idle says that there is nothing to restore.
-func (r Restored) Idle() bool {
+func (r RestoreResult) Idle() bool {
 	return r.Added+r.Corrected+r.Removed+r.Expired+r.Suspended+r.Resumed+r.Adopted == 0
 }

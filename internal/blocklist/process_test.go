@@ -225,7 +225,7 @@ func TestKilledAtAnyMomentNothingIsLost(t *testing.T) {
 	got := listing(t, l)
 	slices.Sort(got.IPs)
 	same(t, "kernel", got.IPs, want)
-	if !*got.InSync || len(l.aside()) != 0 || len(got.Warnings) != 0 {
+	if !*got.InSync || len(l.quarantined()) != 0 || len(got.Warnings) != 0 {
 		t.Errorf("%+v", got)
 	}
 	t.Logf("%d addresses; %+v", len(want), r)
@@ -275,7 +275,7 @@ func heed(t *testing.T, line, open string, state map[string]outcome) string {
 // open for its outcome.
 func settle(t *testing.T, dir, open string, state map[string]outcome) {
 	l := shared(dir)
-	c, err := l.read(content{})
+	c, err := l.read(fileContent{})
 	if err != nil {
 		t.Error(err)
 		return

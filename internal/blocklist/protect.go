@@ -13,13 +13,13 @@ import (
 
 // A denyReason is why an address must not be blocked.
 type denyReason struct {
-	why    string // ends the sentence "203.0.113.1 is ..."
+	why    string // sameExpiry the sentence "203.0.113.1 is ..."
 	always bool   // --force does not lift it: the block could only do harm
 }
 
 // judge returns the worst danger of blocking a, or nil.
-func (l *List) judge(a netip.Addr, vital []ProtectedAddr) *denyReason {
-	if d := byItself(a); d != nil {
+func (l *List) denyReason(a netip.Addr, vital []ProtectedAddr) *denyReason {
+	if d := specialAddress(a); d != nil {
 		return d
 	}
 	var found *denyReason
@@ -36,8 +36,8 @@ func (l *List) judge(a netip.Addr, vital []ProtectedAddr) *denyReason {
 	return found
 }
 
-// byItself judges an address by what it is on every machine (RFC 6890).
-func byItself(a netip.Addr) *denyReason {
+// specialAddress judges an address by what it is on every machine (RFC 6890).
+func specialAddress(a netip.Addr) *denyReason {
 	switch {
 	case a.IsLoopback():
 		return &denyReason{"a loopback address, over which this machine talks to itself", true}
@@ -63,9 +63,9 @@ func covers(p netip.Prefix, a netip.Addr) bool {
 
 // permit refuses to block a where this machine depends on it. What is unknown
 // is no permission either. overruled says that force alone made it possible.
-func (l *List) permit(ctx context.Context, a netip.Addr, force bool) (overruled bool, err error) {
-	vital, err := l.around.Vital(ctx)
-	d := l.judge(a, vital)
+func (l *List) checkAllowed(ctx context.Context, a netip.Addr, force bool) (overruled bool, err error) {
+	vital, err := l.hostContext.ProtectedAddrs(ctx)
+	d := l.denyReason(a, vital)
 	switch {
 	case d != nil && d.always:
 		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).

@@ -38,14 +38,14 @@ type Row struct {
 
 func row(e entry) Row {
 	r := Row{
-		IP: e.Address.String(), Reason: tidy(e.Reason), BlockedBy: tidy(e.By), BlockedAt: e.At.Format(time.RFC3339),
+		IP: e.Address.String(), Reason: cleanText(e.Reason), BlockedBy: cleanText(e.By), BlockedAt: e.At.Format(time.RFC3339),
 		Permanent: e.Ends.IsZero(), Suspended: e.Suspended != "", Forced: e.Forced,
 	}
 	if !r.Permanent {
 		r.ExpiresAt = e.Ends.Format(time.RFC3339)
 	}
 	if r.Suspended {
-		r.SuspendedBecause = tidy("it is " + e.Suspended)
+		r.SuspendedBecause = cleanText("it is " + e.Suspended)
 	}
 	return r
 }
@@ -87,7 +87,7 @@ type Drift struct {
 // all. It changes nothing. Without root the packet filter is unavailable and the list
 // stands alone. A damaged file is STATE_CORRUPT.
 func (l *List) Read(ctx context.Context, ips, rows int) (Listing, error) {
-	c, err := l.read(content{})
+	c, err := l.read(fileContent{})
 	if err != nil {
 		return Listing{}, err
 	}
@@ -104,7 +104,7 @@ func (l *List) Read(ctx context.Context, ips, rows int) (Listing, error) {
 
 // lost warns of lists that were set aside: somebody has to look at them.
 func (l *List) lost() []string {
-	found := l.aside()
+	found := l.quarantined()
 	if len(found) == 0 {
 		return []string{}
 	}
@@ -123,7 +123,7 @@ type kernel struct {
 
 // kernel reads the packet filter, nil when that is not possible.
 // It returns the file as it was then.
-func (l *List) kernel(ctx context.Context, r *Listing, c content) (content, *kernel, error) {
+func (l *List) kernel(ctx context.Context, r *Listing, c fileContent) (fileContent, *kernel, error) {
 	b, err := l.filter(ctx)
 	if err != nil {
 		return c, nil, err
@@ -131,7 +131,7 @@ func (l *List) kernel(ctx context.Context, r *Listing, c content) (content, *ker
 	can := b.Abilities()
 	r.Backend, r.Directions, r.KernelEndsBlocks = b.Name(), can.Directions, new(can.Expires)
 	c, k, err := l.observe(ctx, b, c)
-	r.Warnings = append(r.Warnings, crowded(b, c.entries)...)
+	r.Warnings = append(r.Warnings, sizeWarnings(b, c.entries)...)
 	return c, k, err
 }
 
@@ -149,9 +149,9 @@ func (k *kernel) drops(a netip.Addr) bool {
 	return held && k.effective
 }
 
-// crowded warns of more addresses than a backend takes without slowing down
+// sizeWarnings warns of more addresses than a backend takes without slowing down
 // every packet.
-func crowded(b Backend, entries []entry) []string {
+func sizeWarnings(b Backend, entries []entry) []string {
 	most := b.Abilities().Most
 	if most == 0 || len(entries) <= most {
 		return []string{}
@@ -159,7 +159,7 @@ func crowded(b Backend, entries []entry) []string {
 	return []string{fmt.Sprintf("%s looks through all %d addresses for every packet; beyond %d that slows the network down. nftables does not.", b.Name(), len(entries), most)}
 }
 
-func (r *Listing) fill(c content, k *kernel, now time.Time, ips, rows int) {
+func (r *Listing) fill(c fileContent, k *kernel, now time.Time, ips, rows int) {
 	sorted := newestFirst(c.entries)
 	r.IPs, r.Entries = []string{}, []Row{}
 	for _, e := range sorted {

@@ -118,8 +118,8 @@ func TestDamagedListIsNotListedAsEmpty(t *testing.T) {
 	l := m.on(t)
 	write(t, l, golden[:150])
 	_, err := l.Read(t.Context(), DefaultIPs, DefaultEntries)
-	if code(err) != fault.StateCorrupt || len(l.aside()) != 0 {
-		t.Errorf("%v, set aside %v", err, l.aside())
+	if code(err) != fault.StateCorrupt || len(l.quarantined()) != 0 {
+		t.Errorf("%v, set aside %v", err, l.quarantined())
 	}
 }
 

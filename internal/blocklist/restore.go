@@ -19,8 +19,8 @@ const (
 	restoreLimit = 30 * time.Second
 )
 
-// Restored says what it took to make the packet filter match the list.
-type Restored struct {
+// RestoreResult says what it took to make the packet filter match the list.
+type RestoreResult struct {
 	Backend   string `json:"backend,omitempty"` // the packet filter; absent when there was nothing to do
 	Entries   int    `json:"entries"`           // on the list now
 	Added     int    `json:"added"`             // to the packet filter, missing there
@@ -45,72 +45,72 @@ type Restored struct {
 //
 // Connections that are open are not cut: their packets are dropped all the same, and with
 // thousands of addresses looking for them would take longer than the restore.
-func (l *List) Restore(ctx context.Context) (Restored, error) {
+func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
 	release, err := l.lock(ctx)
 	if err != nil {
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
 	defer release()
-	known, err := l.read(content{})
+	known, err := l.read(fileContent{})
 	if err != nil {
-		if d, ok := errors.AsType[*damage](err); ok && ctx.Err() == nil {
-			err = l.setAside(d)
+		if d, ok := errors.AsType[*damagedError](err); ok && ctx.Err() == nil {
+			err = l.quarantine(d)
 		}
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
 	b, err := l.filter(ctx)
 	if err != nil && len(known.entries) == 0 { // and so nothing to load
-		return Restored{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
+		return RestoreResult{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
 	}
 	if err != nil {
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
 	return l.reconcile(ctx, b, known, restoreLimit)
 }
 
 // nothingListed says that a machine without a packet filter needs none.
 func (l *List) nothingListed() bool {
-	c, err := l.read(content{})
+	c, err := l.read(fileContent{})
 	return err == nil && len(c.entries) == 0
 }
 
-// A restoring is a restore under way.
-type restoring struct {
+// A restoreRun is a restore under way.
+type restoreRun struct {
 	list    *List
 	backend Backend
-	known   content
+	known   fileContent
 	kernel  *kernel
 	entries []entry // as they will be listed
-	result  Restored
+	result  RestoreResult
 }
 
 // reconcile does the work of Restore. It must hold the lock.
-func (l *List) reconcile(ctx context.Context, b Backend, known content, limit time.Duration) (Restored, error) {
-	r := &restoring{list: l, backend: b, known: known}
-	if err := r.look(ctx); err != nil {
-		return Restored{}, err
+func (l *List) reconcile(ctx context.Context, b Backend, known fileContent, limit time.Duration) (RestoreResult, error) {
+	r := &restoreRun{list: l, backend: b, known: known}
+	if err := r.readState(ctx); err != nil {
+		return RestoreResult{}, err
 	}
-	r.judge(ctx)
+	r.review(ctx)
 	if err := ctx.Err(); err != nil {
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
-	ctx, cancel := finishing(ctx, limit)
+	ctx, cancel := detached(ctx, limit)
 	defer cancel()
 	r.write()
 	if err := r.load(ctx); err != nil {
-		return Restored{}, err
+		return RestoreResult{}, err
 	}
-	r.result.Warnings = append(r.result.Warnings, crowded(b, r.entries)...)
+	r.result.Warnings = append(r.result.Warnings, sizeWarnings(b, r.entries)...)
 	return r.result, nil
 }
 
-func (r *restoring) look(ctx context.Context) (err error) {
+func (r *restoreRun) readState(ctx context.Context) (err error) {
 	if r.known, err = r.list.read(r.known); err != nil {
 		return err
 	}
 	read := loaded
 	if r.known.missing {
-		read = r.list.steady
+		read = r.list.readTwice
 	}
 	blocks, effective, err := read(ctx, r.backend)
 	if err != nil {
@@ -122,8 +122,8 @@ func (r *restoring) look(ctx context.Context) (err error) {
 }
 
 // begin starts the answer. A list that was lost is what the kernel holds.
-func (r *restoring) begin() {
-	r.result = Restored{Backend: r.backend.Name(), Warnings: r.list.lost(), Unavailable: answer.Gaps{}}
+func (r *restoreRun) begin() {
+	r.result = RestoreResult{Backend: r.backend.Name(), Warnings: r.list.lost(), Unavailable: answer.Gaps{}}
 	if !r.known.missing {
 		return
 	}
@@ -139,14 +139,14 @@ func (r *restoring) begin() {
 // judge drops what ended long enough ago and decides anew which addresses may be dropped.
 // Where it is not known what this machine depends on, nothing that was suspended comes back;
 // the others were judged when they were blocked.
-func (r *restoring) judge(ctx context.Context) {
-	vital, err := r.list.around.Vital(ctx)
+func (r *restoreRun) review(ctx context.Context) {
+	vital, err := r.list.hostContext.ProtectedAddrs(ctx)
 	r.result.Unavailable.Add("suspended", err)
 	now := r.list.now()
 	stay := staying(r.known.entries, now)
 	r.result.Expired = len(r.known.entries) - len(stay)
 	for _, e := range stay {
-		d := r.list.judge(e.Address, vital)
+		d := r.list.denyReason(e.Address, vital)
 		if d != nil && !d.always && e.Forced {
 			d = nil
 		}
@@ -169,7 +169,7 @@ func (r *restoring) judge(ctx context.Context) {
 
 // write keeps the list. The kernel gets it even where that fails, for a full
 // disk must not leave a machine open after a reboot.
-func (r *restoring) write() {
+func (r *restoreRun) write() {
 	if slices.Equal(r.entries, r.known.entries) && (!r.known.missing || len(r.entries) == 0) {
 		return
 	}
@@ -180,18 +180,18 @@ func (r *restoring) write() {
 
 // load makes the kernel hold what is listed, and nothing else, and reads it
 // back.
-func (r *restoring) load(ctx context.Context) error {
+func (r *restoreRun) load(ctx context.Context) error {
 	now := r.list.now()
 	add, remove := r.changes(now)
 	if len(add)+len(remove) == 0 {
 		return nil
 	}
-	if err := r.hand(ctx, add, remove); err != nil {
-		return refused("The packet filter did not take all of the list", err).WithFix(partly)
+	if err := r.apply(ctx, add, remove); err != nil {
+		return backendError("The packet filter did not take all of the list", err).WithFix(partly)
 	}
-	add, remove, err := r.lacking(ctx)
+	add, remove, err := r.readBack(ctx)
 	if err != nil {
-		return refused("The packet filter took the list and cannot be read back", err).WithFix(partly)
+		return backendError("The packet filter took the list and cannot be read back", err).WithFix(partly)
 	}
 	if len(add)+len(remove) > 0 {
 		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took the list, but lacks %s of it and has %d too many.", addresses(len(add)), len(remove))).
@@ -202,7 +202,7 @@ func (r *restoring) load(ctx context.Context) error {
 
 // hand gives the packet filter all of the changes at once: with each call it
 // reads what it holds.
-func (r *restoring) hand(ctx context.Context, add []Block, remove []netip.Addr) error {
+func (r *restoreRun) apply(ctx context.Context, add []Block, remove []netip.Addr) error {
 	var failed error
 	if len(remove) > 0 {
 		failed = r.backend.Remove(ctx, remove)
@@ -215,9 +215,9 @@ func (r *restoring) hand(ctx context.Context, add []Block, remove []netip.Addr) 
 
 // lacking reads back what differs after a change. Right after thousands of
 // addresses the kernel may show a part of them, so that it is asked again.
-func (r *restoring) lacking(ctx context.Context) (add []Block, remove []netip.Addr, err error) {
+func (r *restoreRun) readBack(ctx context.Context) (add []Block, remove []netip.Addr, err error) {
 	counted := r.result
-	for n := range looks {
+	for n := range maxReads {
 		if n > 0 {
 			r.list.pause(ctx)
 		}
@@ -239,7 +239,7 @@ const partly = "The list itself is safe. Mend what the message names, restore ag
 
 // changes finds what the kernel lacks and what it has too much of, and counts
 // it the first time.
-func (r *restoring) changes(now time.Time) (add []Block, remove []netip.Addr) {
+func (r *restoreRun) changes(now time.Time) (add []Block, remove []netip.Addr) {
 	extra := make(map[netip.Addr]bool, len(r.kernel.left))
 	for a := range r.kernel.left {
 		extra[a] = true

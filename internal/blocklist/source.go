@@ -76,7 +76,7 @@ type HostContext interface {
 	// ProtectedAddr lists addresses and networks with the reason why each must stay
 	// reachable. What could not be read is an error beside the rest: unknown is no
 	// permission.
-	Vital(ctx context.Context) ([]ProtectedAddr, error)
+	ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error)
 }
 
 // A ProtectedAddr is an address or a network that must stay reachable.
@@ -94,5 +94,5 @@ type ConnKiller interface {
 	// Cut ends every connection of this machine with address and forgets those
 	// it forwards, so that no packet is let through as belonging to one. It returns
 	// how many sockets it closed. It is idempotent.
-	Cut(ctx context.Context, address netip.Addr) (int, error)
+	Kill(ctx context.Context, address netip.Addr) (int, error)
 }

@@ -14,18 +14,18 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// soon is how close to its end a block is taken for ended, so that it does not
+// expiryMargin is how close to its end a block is taken for ended, so that it does not
 // end between being loaded and being read back.
-const soon = 5 * time.Second
+const expiryMargin = 5 * time.Second
 
 // survey reads the file. Where there is none, what the kernel drops is the
 // list: it was lost, and a new one must not wipe out what it had.
-func (l *List) survey(ctx context.Context, b Backend, known content) (content, error) {
+func (l *List) readOrAdopt(ctx context.Context, b Backend, known fileContent) (fileContent, error) {
 	c, err := l.read(known)
 	if err != nil || !c.missing {
 		return c, err
 	}
-	blocks, _, err := l.steady(ctx, b)
+	blocks, _, err := l.readTwice(ctx, b)
 	c.entries = adopt(blocks, l.now())
 	return c, err
 }
@@ -56,25 +56,25 @@ func staying(entries []entry, now time.Time) []entry {
 func (l *List) put(ctx context.Context, b Backend, e entry) error {
 	want := e.block(l.now())
 	if err := b.Add(ctx, []Block{want}); err != nil {
-		return refused(fmt.Sprintf("The packet filter did not take %s", e.Address), err)
+		return backendError(fmt.Sprintf("The packet filter did not take %s", e.Address), err)
 	}
 	s, err := find(ctx, b, e.Address)
 	switch {
 	case err != nil:
-		return refused(fmt.Sprintf("The packet filter took %s and cannot be read back", e.Address), err)
+		return backendError(fmt.Sprintf("The packet filter took %s and cannot be read back", e.Address), err)
 	case !s.found:
 		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took %s and does not show it.", e.Address))
 	case !s.effective:
 		return fault.New(fault.FirewallFailed, "The packet filter has the address, but not the rules that drop its packets.")
-	case b.Abilities().Expires && !ends(s.Left, want.Left):
+	case b.Abilities().Expires && !sameExpiry(s.Left, want.Left):
 		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter shows another end for %s than was asked for.", e.Address))
 	}
 	return nil
 }
 
-// ends says that the kernel ends a block when it was asked to, give or take the
+// sameExpiry says that the kernel ends a block when it was asked to, give or take the
 // time that loading may take.
-func ends(left, want time.Duration) bool {
+func sameExpiry(left, want time.Duration) bool {
 	if want == 0 || left == 0 {
 		return want == left
 	}
@@ -82,8 +82,8 @@ func ends(left, want time.Duration) bool {
 }
 
 // rewind takes both sides back to where they were before a change of one address.
-func (l *List) rewind(ctx context.Context, b Backend, a netip.Addr, before sight, file []entry) error {
-	ctx, cancel := finishing(ctx, undoLimit)
+func (l *List) rollBack(ctx context.Context, b Backend, a netip.Addr, before addrState, file []entry) error {
+	ctx, cancel := detached(ctx, undoLimit)
 	defer cancel()
 	var kernel error
 	if before.found {
@@ -100,8 +100,8 @@ func (l *List) rewind(ctx context.Context, b Backend, a netip.Addr, before sight
 	return nil
 }
 
-// undone adds to cause what became of taking a change back.
-func undone(cause, undo error) error {
+// withRollback adds to cause what became of taking a change back.
+func withRollback(cause, undo error) error {
 	if undo == nil {
 		return cause
 	}
@@ -113,9 +113,9 @@ func undone(cause, undo error) error {
 	}
 }
 
-// refused is the failure of the packet filter in the middle of a change. That
+// backendError is the failure of the packet filter in the middle of a change. That
 // it took too long is one too: the change was taken back, and nothing is pending.
-func refused(what string, err error) *fault.Error {
+func backendError(what string, err error) *fault.Error {
 	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return known
 	}
@@ -125,6 +125,6 @@ func refused(what string, err error) *fault.Error {
 // warning is a sentence for an answer, which may hold the text of an error.
 func warning(text string) string { return sanitize.Text(text, 500) }
 
-// tidy is text from a caller as it is kept and shown. Everyone can read the
+// cleanText is text from a caller as it is kept and shown. Everyone can read the
 // list, so that no secret may stand in it.
-func tidy(text string) string { return sanitize.Reason(text, maxText) }
+func cleanText(text string) string { return sanitize.Reason(text, maxText) }

@@ -11,7 +11,7 @@ import (
 	"sentinel/internal/fault"
 )
 
-// An Unblocking is the end of a block, checked and about to come.
+// An UnblockPlan is the end of a block, checked and about to come.
 //
 // What a crash leaves, by the last step before it:
 //
@@ -22,22 +22,22 @@ import (
 //
 // The file comes first here too: were it the kernel, the next Restore would bring
 // back a block that somebody wanted gone.
-type Unblocking struct {
+type UnblockPlan struct {
 	list    *List
 	address netip.Addr
 	force   bool
 	stored  entry
 	listed  bool
 	backend Backend
-	known   content
-	before  sight
-	damage  *damage
+	known   fileContent
+	before  addrState
+	damage  *damagedError
 	// trouble is what force goes on without: the file.
-	trouble error
+	listErr error
 }
 
-// Unblocked says what became of the end of a block.
-type Unblocked struct {
+// UnblockResult says what became of the end of a block.
+type UnblockResult struct {
 	IP      string `json:"ip"`
 	Backend string `json:"backend"`
 	// Was is the block that was lifted; absent when only the packet filter knew
@@ -50,32 +50,32 @@ type Unblocked struct {
 // An address that the kernel alone drops counts as blocked. It fails with INVALID_IP,
 // NOT_BLOCKED, FIREWALL_UNAVAILABLE, and with STATE_CORRUPT for a file that cannot be relied
 // on. force lifts the block in the kernel even where the list cannot be read or written.
-func (l *List) PlanUnblock(ctx context.Context, address string, force bool) (*Unblocking, error) {
+func (l *List) PlanUnblock(ctx context.Context, address string, force bool) (*UnblockPlan, error) {
 	a, err := ParseAddress(address)
 	if err != nil {
 		return nil, err
 	}
-	u := &Unblocking{list: l, address: a, force: force}
-	if err := u.look(ctx); err != nil {
+	u := &UnblockPlan{list: l, address: a, force: force}
+	if err := u.check(ctx); err != nil {
 		return nil, err
 	}
 	return u, nil
 }
 
-func (u *Unblocking) look(ctx context.Context) (err error) {
+func (u *UnblockPlan) check(ctx context.Context) (err error) {
 	if u.backend, err = u.list.filter(ctx); err != nil {
 		return err
 	}
 	u.damage, u.stored, u.listed = nil, entry{}, false
-	u.known, err = u.list.survey(ctx, u.backend, u.known)
-	if errors.As(err, &u.damage) && u.trouble == nil {
+	u.known, err = u.list.readOrAdopt(ctx, u.backend, u.known)
+	if errors.As(err, &u.damage) && u.listErr == nil {
 		return nil
 	}
 	if err != nil && !u.force {
 		return err
 	}
 	if err != nil {
-		u.trouble = err
+		u.listErr = err
 	}
 	if u.before, err = find(ctx, u.backend, u.address); err != nil {
 		return err
@@ -83,14 +83,14 @@ func (u *Unblocking) look(ctx context.Context) (err error) {
 	return u.decide()
 }
 
-func (u *Unblocking) decide() error {
+func (u *UnblockPlan) decide() error {
 	u.stored, u.listed = search(u.known.entries, u.address)
 	u.listed = u.listed && !u.known.missing
 	switch {
 	case u.before.found, u.listed && !u.stored.over(u.list.now()):
 		return nil
-	case u.trouble != nil:
-		return u.trouble
+	case u.listErr != nil:
+		return u.listErr
 	default:
 		return fault.New(fault.NotBlocked, fmt.Sprintf("%s is not blocked by sentinel.", u.address)).
 			WithFix("Another firewall may block it. See what sentinel blocks with: sudo sentinel --list-blocked")
@@ -98,13 +98,13 @@ func (u *Unblocking) decide() error {
 }
 
 // Address returns the address as it was understood.
-func (u *Unblocking) Address() string { return u.address.String() }
+func (u *UnblockPlan) Address() string { return u.address.String() }
 
 // Preview returns what Do is expected to return.
-func (u *Unblocking) Preview() Unblocked { return u.answer(true) }
+func (u *UnblockPlan) Preview() UnblockResult { return u.answer(true) }
 
 // Summary says in a sentence what Do would do.
-func (u *Unblocking) Summary() string {
+func (u *UnblockPlan) Summary() string {
 	switch {
 	case u.damage != nil && !u.force:
 		return fmt.Sprintf("Would set the damaged list of blocked addresses aside, report it, and not unblock %s until asked again.", u.address)
@@ -117,60 +117,60 @@ func (u *Unblocking) Summary() string {
 
 // Do carries it out and reads it back. Until the list is written it ends with
 // ctx; after that it finishes or takes back what it did.
-func (u *Unblocking) Do(ctx context.Context) (Unblocked, error) {
+func (u *UnblockPlan) Do(ctx context.Context) (UnblockResult, error) {
 	release, err := u.list.lock(ctx)
 	if err != nil && (!u.force || ctx.Err() != nil) {
-		return Unblocked{}, err
+		return UnblockResult{}, err
 	}
 	if err == nil {
 		defer release()
 	}
-	u.trouble = err
+	u.listErr = err
 	if err := u.ready(ctx); err != nil {
-		return Unblocked{}, err
+		return UnblockResult{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return Unblocked{}, err
+		return UnblockResult{}, err
 	}
-	ctx, cancel := finishing(ctx, doLimit)
+	ctx, cancel := detached(ctx, doLimit)
 	defer cancel()
-	return u.carryOut(ctx)
+	return u.apply(ctx)
 }
 
 // ready looks once more. A damaged file is set aside, with which only force
 // goes on.
-func (u *Unblocking) ready(ctx context.Context) error {
-	if err := u.look(ctx); err != nil || u.damage == nil || u.trouble != nil {
+func (u *UnblockPlan) ready(ctx context.Context) error {
+	if err := u.check(ctx); err != nil || u.damage == nil || u.listErr != nil {
 		return err
 	}
-	u.trouble = u.list.setAside(u.damage)
+	u.listErr = u.list.quarantine(u.damage)
 	if !u.force {
-		return u.trouble
+		return u.listErr
 	}
-	return u.look(ctx)
+	return u.check(ctx)
 }
 
-func (u *Unblocking) carryOut(ctx context.Context) (Unblocked, error) {
-	written, err := u.strike()
+func (u *UnblockPlan) apply(ctx context.Context) (UnblockResult, error) {
+	written, err := u.delist()
 	if err != nil && !u.force {
-		return Unblocked{}, unwritable(err)
+		return UnblockResult{}, notWritten(err)
 	}
 	if err != nil {
-		u.trouble = err
+		u.listErr = err
 	}
-	if err := u.lift(ctx); err != nil {
+	if err := u.removeFromBackend(ctx); err != nil {
 		if written {
-			err = undone(err, u.list.rewind(ctx, u.backend, u.address, u.before, u.known.entries))
+			err = withRollback(err, u.list.rollBack(ctx, u.backend, u.address, u.before, u.known.entries))
 		}
-		return Unblocked{}, err
+		return UnblockResult{}, err
 	}
 	return u.answer(written), nil
 }
 
 // strike takes the address off the list. Nothing is written where it is not on
 // it, nor without the lock.
-func (u *Unblocking) strike() (written bool, err error) {
-	if !u.listed || u.trouble != nil {
+func (u *UnblockPlan) delist() (written bool, err error) {
+	if !u.listed || u.listErr != nil {
 		return false, nil
 	}
 	err = u.list.save(without(current(u.known.entries, u.backend, u.list.now()), u.address))
@@ -178,13 +178,13 @@ func (u *Unblocking) strike() (written bool, err error) {
 }
 
 // lift takes the address out of the kernel and reads that back.
-func (u *Unblocking) lift(ctx context.Context) error {
+func (u *UnblockPlan) removeFromBackend(ctx context.Context) error {
 	if err := u.backend.Remove(ctx, []netip.Addr{u.address}); err != nil {
-		return refused(fmt.Sprintf("The packet filter did not let go of %s", u.address), err)
+		return backendError(fmt.Sprintf("The packet filter did not let go of %s", u.address), err)
 	}
 	s, err := find(ctx, u.backend, u.address)
 	if err != nil {
-		return refused(fmt.Sprintf("The packet filter let go of %s and cannot be read back", u.address), err)
+		return backendError(fmt.Sprintf("The packet filter let go of %s and cannot be read back", u.address), err)
 	}
 	if s.found {
 		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter still shows %s.", u.address))
@@ -192,13 +192,13 @@ func (u *Unblocking) lift(ctx context.Context) error {
 	return nil
 }
 
-func (u *Unblocking) answer(written bool) Unblocked {
-	d := Unblocked{IP: u.address.String(), Backend: u.backend.Name(), Warnings: []string{}}
+func (u *UnblockPlan) answer(written bool) UnblockResult {
+	d := UnblockResult{IP: u.address.String(), Backend: u.backend.Name(), Warnings: []string{}}
 	if u.listed {
 		d.Was = new(row(u.stored))
 	}
-	if u.trouble != nil {
-		d.Warnings = append(d.Warnings, warning("The list was not as it should be: "+u.trouble.Error()))
+	if u.listErr != nil {
+		d.Warnings = append(d.Warnings, warning("The list was not as it should be: "+u.listErr.Error()))
 	}
 	if u.listed && !written {
 		d.Warnings = append(d.Warnings, "The address is still on the list and comes back with the next --restore-blocklist or reboot; unblock it again when the list can be written.")

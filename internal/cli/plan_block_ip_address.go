@@ -16,7 +16,7 @@ import (
 // A blockDocument answers block_ip_address.
 type blockDocument struct {
 	answer.Header
-	blocklist.Blocked
+	blocklist.BlockResult
 	record
 }
 
@@ -57,9 +57,9 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 
 // blockArguments are those that take effect: a block that is on the list
 // already keeps its end.
-func blockArguments(plan *blocklist.Blocking, call invocation) map[string]any {
+func blockArguments(plan *blocklist.BlockPlan, call invocation) map[string]any {
 	object := map[string]any{"ip": plan.Address(), "force": call.force}
-	if end, again := plan.Again(); again {
+	if end, again := plan.Reapplies(); again {
 		object["expires_at"] = cmp.Or(end, "never")
 	} else if ttl := call.args.Text("ttl"); ttl != "" {
 		object["ttl"] = ttl

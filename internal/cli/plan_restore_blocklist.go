@@ -14,7 +14,7 @@ import (
 // A restoreDocument answers --restore-blocklist.
 type restoreDocument struct {
 	answer.Header
-	Blocklist blocklist.Restored `json:"blocklist"`
+	Blocklist blocklist.RestoreResult `json:"blocklist"`
 	// FirewallRestored says that the rules of the firewall which sentinel had
 	// switched on were missing and are back.
 	FirewallRestored bool `json:"firewall_restored"`
@@ -23,8 +23,8 @@ type restoreDocument struct {
 
 // A restorePreview has the members of a restoreDocument.
 type restorePreview struct {
-	Blocklist        blocklist.Restored `json:"blocklist"`
-	FirewallRestored bool               `json:"firewall_restored"`
+	Blocklist        blocklist.RestoreResult `json:"blocklist"`
+	FirewallRestored bool                    `json:"firewall_restored"`
 }
 
 // planRestore looks whether anything has to be put back. A timer runs it every
@@ -63,7 +63,7 @@ func (s session) restore(ctx context.Context, call invocation, list *blocklist.L
 	return d, nil
 }
 
-func restoreText(r blocklist.Restored, rules bool) string {
+func restoreText(r blocklist.RestoreResult, rules bool) string {
 	text := fmt.Sprintf("Would add %s to the packet filter, correct %d, remove %d, and take %d off the list.", addresses(r.Added), r.Corrected, r.Removed, r.Expired)
 	if rules {
 		text += " Would put back the firewall that sentinel switched on."

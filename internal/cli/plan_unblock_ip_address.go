@@ -14,7 +14,7 @@ import (
 // An unblockDocument answers unblock_ip_address.
 type unblockDocument struct {
 	answer.Header
-	blocklist.Unblocked
+	blocklist.UnblockResult
 	record
 }
 

@@ -21,6 +21,6 @@ type ConnKiller struct{ Tool pfctl.Tool }
 var _ blocklist.ConnKiller = ConnKiller{}
 
 // Cut implements [blocklist.ConnKiller]. The count is of connections that pf knew.
-func (c ConnKiller) Cut(ctx context.Context, address netip.Addr) (int, error) {
+func (c ConnKiller) Kill(ctx context.Context, address netip.Addr) (int, error) {
 	return c.Tool.Kill(ctx, address)
 }

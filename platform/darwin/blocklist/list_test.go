@@ -41,11 +41,11 @@ func newList(t *testing.T, f *fakePF) *blocklist.List {
 	return blocklist.New(filepath.Join(dir, "blocklist.json"), backend, NewHostContext(w, 0), ConnKiller{pfctl.New(w)}, nil)
 }
 
-func block(t *testing.T, l *blocklist.List, address string, ttl time.Duration) (blocklist.Blocked, error) {
+func block(t *testing.T, l *blocklist.List, address string, ttl time.Duration) (blocklist.BlockResult, error) {
 	t.Helper()
 	plan, err := l.PlanBlock(t.Context(), blocklist.Request{Address: address, Reason: "a test", By: "root", TTL: ttl})
 	if err != nil {
-		return blocklist.Blocked{}, err
+		return blocklist.BlockResult{}, err
 	}
 	return plan.Do(t.Context())
 }

@@ -562,7 +562,7 @@ func TestCut(t *testing.T) {
 		address netip.Addr
 		want    int
 	}{{netip.AddrFrom16(peers[0].As16()), 2}, {peers[0], 0}, {peers[1], 1}, {netip.MustParseAddr("192.0.2.1"), 0}} {
-		if n, err := cutter.Cut(t.Context(), c.address); n != c.want || err != nil {
+		if n, err := cutter.Kill(t.Context(), c.address); n != c.want || err != nil {
 			t.Errorf("%s: %d, %v; want %d", c.address, n, err, c.want)
 		}
 	}
@@ -574,7 +574,7 @@ func TestCut(t *testing.T) {
 		t.Error(diff)
 	}
 	f.missing = true
-	if _, err := cutter.Cut(t.Context(), peers[0]); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := cutter.Kill(t.Context(), peers[0]); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }

@@ -31,7 +31,7 @@ func NewHostContext(runner sysexec.Runner, euid int) HostContext {
 }
 
 // Vital implements [blocklist.HostContext].
-func (s HostContext) Vital(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+func (s HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	interfaces, err := routing.Interfaces(ctx, s.runner)
 	all, errs := ofInterfaces(interfaces), []error{named("addresses", err)}
 	for _, part := range []struct {

@@ -90,7 +90,7 @@ func (p programs) without(key string) programs {
 // vitals sums up what is vital, by prefix.
 func vitals(t *testing.T, p programs, euid int) (map[string]string, error) {
 	t.Helper()
-	list, err := NewHostContext(p, euid).Vital(t.Context())
+	list, err := NewHostContext(p, euid).ProtectedAddrs(t.Context())
 	found := map[string]string{}
 	for _, v := range list {
 		found[v.Prefix.String()] = v.Why

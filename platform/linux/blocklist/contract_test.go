@@ -157,14 +157,14 @@ func testOpen(t *testing.T, _ kind, b blocklist.Backend, w *world) {
 		if stays.flows() {
 			t.Errorf("%s: an open connection goes on", network)
 		}
-		if n, err := (ConnKiller{}).Cut(t.Context(), block); n != 1 || err != nil {
+		if n, err := (ConnKiller{}).Kill(t.Context(), block); n != 1 || err != nil {
 			t.Errorf("%s: cut %d, %v", network, n, err)
 		}
 		sees(t, stays.here, syscall.ECONNABORTED)
 		remove(t, b, block)
 
 		told := w.connect(network, to)
-		if n, err := (ConnKiller{}).Cut(t.Context(), block); n != 1 || err != nil {
+		if n, err := (ConnKiller{}).Kill(t.Context(), block); n != 1 || err != nil {
 			t.Errorf("%s: cut %d, %v", network, n, err)
 		}
 		add(t, b, time.Minute, block)
@@ -215,7 +215,7 @@ func testOthers(t *testing.T, k kind, b blocklist.Backend, w *world) {
 	if published.flows() {
 		t.Error("an open connection to what is published goes on")
 	}
-	if n, err := (ConnKiller{}).Cut(t.Context(), peers[0]); n != 1 || err != nil {
+	if n, err := (ConnKiller{}).Kill(t.Context(), peers[0]); n != 1 || err != nil {
 		t.Errorf("cut %d, %v", n, err)
 	}
 	if flows := run(t, "conntrack -L"); strings.Contains(flows, peer4+" ") {

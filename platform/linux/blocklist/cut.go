@@ -34,7 +34,7 @@ var _ blocklist.ConnKiller = ConnKiller{}
 // Cut implements [blocklist.ConnKiller] for TCP and connected UDP sockets of the
 // caller's network namespace. The error may be [ErrCannotClose]; the flows are deleted
 // nevertheless.
-func (ConnKiller) Cut(ctx context.Context, address netip.Addr) (int, error) {
+func (ConnKiller) Kill(ctx context.Context, address netip.Addr) (int, error) {
 	address = address.Unmap()
 	closed, err := closeSockets(ctx, address)
 	return closed, errors.Join(err, forget(ctx, address))

@@ -199,7 +199,7 @@ func TestConnectedUDPIsCut(t *testing.T) {
 		address netip.Addr
 		want    int
 	}{{peers[0], 2}, {peers[0], 0}, {netip.AddrFrom16(peers[0].As16()), 0}, {peers[1], 1}, {netip.MustParseAddr("192.0.2.1"), 0}} {
-		if n, err := (ConnKiller{}).Cut(t.Context(), c.address); n != c.want || err != nil {
+		if n, err := (ConnKiller{}).Kill(t.Context(), c.address); n != c.want || err != nil {
 			t.Errorf("%s: cut %d, %v; want %d", c.address, n, err, c.want)
 		}
 	}
@@ -231,7 +231,7 @@ func TestListenersStay(t *testing.T) {
 	}
 	defer l.Close()
 	for _, a := range []netip.Addr{netip.MustParseAddr("0.0.0.0"), netip.MustParseAddr("::"), netip.MustParseAddr(here4)} {
-		if n, err := (ConnKiller{}).Cut(t.Context(), a); n != 0 || err != nil {
+		if n, err := (ConnKiller{}).Kill(t.Context(), a); n != 0 || err != nil {
 			t.Errorf("%s: cut %d, %v", a, n, err)
 		}
 	}

@@ -33,7 +33,7 @@ func NewHostContext(root string) *HostContext {
 }
 
 // Vital implements [blocklist.HostContext].
-func (s *HostContext) Vital(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	var all []blocklist.ProtectedAddr
 	var errs []error
 	for _, part := range []struct {

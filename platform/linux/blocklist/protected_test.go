@@ -28,7 +28,7 @@ import (
 // vitals reads what is vital below root, by prefix.
 func vitals(t *testing.T, root string) map[string]string {
 	t.Helper()
-	list, err := NewHostContext(root).Vital(t.Context())
+	list, err := NewHostContext(root).ProtectedAddrs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
 
 func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"etc/resolv.conf/": "", "run/systemd/resolve/resolv.conf": "nameserver 192.0.2.53\n"})
-	list, err := NewHostContext(root).Vital(t.Context())
+	list, err := NewHostContext(root).ProtectedAddrs(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "name servers: /etc/resolv.conf: not a regular file") || !strings.Contains(err.Error(), "SSH sessions: ") || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
