@@ -98,14 +98,14 @@ func uidZero(_ context.Context, m *machine) audit.Finding {
 	case len(wrong) > 0:
 		return audit.Failed(audit.Count(len(wrong), "other account has", "other accounts have")+" user id 0", "Find out who made it; then give it another id (usermod -u) or remove it", wrong...)
 	case len(bad) > 0:
-		return unformed(passwdFile, bad)
+		return malformed(passwdFile, bad)
 	default:
 		return audit.Passed("root alone")
 	}
 }
 
-// unformed is the finding of a check that met lines which it cannot read.
-func unformed(file string, bad []int) audit.Finding {
+// malformed is the finding of a check that met lines which it cannot read.
+func malformed(file string, bad []int) audit.Finding {
 	return audit.Unseen(fmt.Sprintf("line %d of %s has not the form of one", bad[0], file))
 }
 
@@ -118,7 +118,7 @@ type field struct {
 
 // passwords returns the password fields of both files. Those of passwd that
 // refer to shadow are left out. whole is why there may be more.
-func (m *machine) passwords() (fields []field, whole error) {
+func (m *machine) passwordFields() (fields []field, whole error) {
 	users, bad, err := m.passwd()
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (m *machine) passwords() (fields []field, whole error) {
 }
 
 func emptyPasswords(_ context.Context, m *machine) audit.Finding {
-	fields, whole := m.passwords()
+	fields, whole := m.passwordFields()
 	var wrong []string
 	for _, f := range fields {
 		if userdb.Judge(f.hash) == userdb.Empty {
@@ -164,7 +164,7 @@ func emptyPasswords(_ context.Context, m *machine) audit.Finding {
 }
 
 func passwordHashes(_ context.Context, m *machine) audit.Finding {
-	fields, whole := m.passwords()
+	fields, whole := m.passwordFields()
 	var weak, odd []string
 	strong := 0
 	for _, f := range fields {
@@ -270,7 +270,7 @@ func duplicates(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("/etc/group", err)
 	}
 	groups, badGroups := userdb.Groups(raw)
-	wrong := append(formless(passwdFile, bad), formless("/etc/group", badGroups)...)
+	wrong := append(malformedLines(passwdFile, bad), malformedLines("/etc/group", badGroups)...)
 	names, ids := map[string]bool{}, map[int]bool{}
 	for _, u := range users {
 		if names[u.Name] || ids[u.UID] && u.UID != 0 {
@@ -291,7 +291,7 @@ func duplicates(_ context.Context, m *machine) audit.Finding {
 	return audit.Passed(audit.Count(len(users), "account", "accounts") + ", " + audit.Count(len(groups), "group", "groups"))
 }
 
-func formless(file string, bad []int) []string {
+func malformedLines(file string, bad []int) []string {
 	var lines []string
 	for _, line := range bad {
 		lines = append(lines, audit.At(file, line, "the line has not the form of one"))
@@ -323,7 +323,7 @@ func systemShells(_ context.Context, m *machine) audit.Finding {
 	case len(wrong) > 0:
 		return audit.Warned(audit.Count(len(wrong), "system account has", "system accounts have")+" a shell", "Give each account that is named no shell, unless somebody needs it: sudo usermod -s /usr/sbin/nologin NAME", wrong...)
 	case len(bad) > 0:
-		return unformed(passwdFile, bad)
+		return malformed(passwdFile, bad)
 	default:
 		return audit.Passed("None has a shell")
 	}

@@ -33,14 +33,14 @@ func containerChecks() []check {
 var containerSockets = []string{"/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock"}
 
 func containerSocket(_ context.Context, m *machine) audit.Finding {
-	who, err := m.who()
+	who, err := m.users()
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := verdictOn{well: "for root alone"}
+	v := fileVerdict{passValue: "for root alone"}
 	var open, shared []string
 	for _, file := range containerSockets {
-		v.look(m, file, func(f hostfile.Meta) bool {
+		v.check(m, file, func(f hostfile.Meta) bool {
 			switch {
 			case f.UID != m.Owner || f.Mode.Perm()&0o002 != 0:
 				open = append(open, audit.At(file, 0, f.String()))

@@ -40,7 +40,7 @@ func rootEncrypted(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("list of mounts", err)
 	}
-	top := holding(list, "/")
+	top := mountHolding(list, "/")
 	if top == nil {
 		return audit.Unread("root file system", mounts.ErrNoDevice)
 	}
@@ -55,9 +55,9 @@ func rootEncrypted(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// holding returns the mount that holds a path, nil when it is none that lies on
+// mountHolding returns the mount that holds a path, nil when it is none that lies on
 // this machine.
-func holding(list []mounts.Mount, name string) *mounts.Mount {
+func mountHolding(list []mounts.Mount, name string) *mounts.Mount {
 	for {
 		for i := range list {
 			if list[i].Mountpoint == name {
@@ -129,7 +129,7 @@ func (m *machine) swapEncrypted(a swapArea) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if below := holding(list, path.Clean(a.name)); below != nil {
+		if below := mountHolding(list, path.Clean(a.name)); below != nil {
 			return file.Encrypted(*below)
 		}
 		return false, mounts.ErrNoDevice

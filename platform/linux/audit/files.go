@@ -22,8 +22,8 @@ func fileChecks() []check {
 			Description: "Whoever can read the hashes can guess passwords at leisure; whoever can write them sets their own.",
 			Formula:     "PASS when /etc/shadow, /etc/gshadow and their backups belong to root and the group root or shadow, and nobody else can read or write them. FAIL otherwise.",
 		}, Run: permissions{
-			files: []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-"},
-			most:  0o640, group: "shadow", fix: "sudo chown root:shadow FILE; sudo chmod 0640 FILE",
+			files:   []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-"},
+			maxMode: 0o640, group: "shadow", fix: "sudo chown root:shadow FILE; sudo chmod 0640 FILE",
 		}.run},
 		{About: audit.About{
 			ID: "files.passwd", Name: "Permissions of the account files", Severity: audit.High, Weight: 8,
@@ -31,8 +31,8 @@ func fileChecks() []check {
 			Description: "Whoever can write /etc/passwd or /etc/group is root.",
 			Formula:     "PASS when /etc/passwd, /etc/group and their backups belong to root and only root can write them. FAIL otherwise.",
 		}, Run: permissions{
-			files: []string{"/etc/passwd", "/etc/passwd-", "/etc/group", "/etc/group-", "/etc/subuid", "/etc/subgid", "/etc/shells", "/etc/nsswitch.conf"},
-			most:  0o644, fix: "sudo chown root:root FILE; sudo chmod 0644 FILE",
+			files:   []string{"/etc/passwd", "/etc/passwd-", "/etc/group", "/etc/group-", "/etc/subuid", "/etc/subgid", "/etc/shells", "/etc/nsswitch.conf"},
+			maxMode: 0o644, fix: "sudo chown root:root FILE; sudo chmod 0644 FILE",
 		}.run},
 		{About: audit.About{
 			ID: "files.ssh_host_keys", Name: "Permissions of the SSH host keys", Severity: audit.High, Weight: 7,
@@ -40,7 +40,7 @@ func fileChecks() []check {
 			Description: "Whoever can read the private key of this host can pretend to be it.",
 			Formula:     "PASS when each /etc/ssh/ssh_host_*_key belongs to root and nobody else can read it, but for the group ssh_keys of Red Hat. FAIL otherwise. Does not apply without such keys.",
 		}, Run: permissions{
-			directory: "/etc/ssh", match: "ssh_host_*_key", most: 0o640, group: "ssh_keys", groupOnly: true,
+			directory: "/etc/ssh", match: "ssh_host_*_key", maxMode: 0o640, group: "ssh_keys", groupOnly: true,
 			fix: "sudo chown root:root FILE; sudo chmod 0600 FILE; then make new keys if somebody may have read it",
 		}.run},
 		{About: audit.About{
@@ -48,19 +48,19 @@ func fileChecks() []check {
 			Reference:   "CIS 2.4.1, Lynis SCHD-7704",
 			Description: "Whoever can write a task that root runs is root.",
 			Formula:     "PASS when /etc/crontab and everything in /etc/cron.* belongs to root and only root can write it, and each crontab of a user belongs to that user or root. FAIL otherwise. Does not apply without cron. Skipped when the crontabs of users cannot be seen.",
-		}, Run: cron},
+		}, Run: cronPermissions},
 		{About: audit.About{
 			ID: "files.units", Name: "Permissions of service definitions", Severity: audit.High, Weight: 7,
 			Reference:   "Lynis BOOT-5184",
 			Description: "Whoever can write the definition of a service decides what root runs at boot.",
 			Formula:     "PASS when everything in /etc/systemd/system, /usr/lib/systemd/system, /etc/init.d and /etc/rc.local belongs to root and only root can write it. FAIL otherwise.",
-		}, Run: units},
+		}, Run: unitPermissions},
 		{About: audit.About{
 			ID: "files.boot_loader", Name: "Permissions of the boot loader", Severity: audit.High, Weight: 5,
 			Reference:   "CIS 1.4.2, Lynis BOOT-5121",
 			Description: "Whoever can write the configuration of the boot loader or a kernel decides what is started.",
 			Formula:     "PASS when the configuration of the boot loader, the kernels and the initial file systems in /boot belong to root and only root can write them. FAIL otherwise. Does not apply without them.",
-		}, Run: bootFiles},
+		}, Run: bootPermissions},
 		{About: audit.About{
 			ID: "files.boot_password", Name: "Password of the boot loader", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.4.1, Lynis BOOT-5122",
@@ -72,19 +72,19 @@ func fileChecks() []check {
 			Reference:   "Lynis FILE-6362",
 			Description: "Without the sticky bit everyone can replace the temporary files of everyone, root included.",
 			Formula:     "PASS when those of /tmp, /var/tmp and /dev/shm that everyone can write belong to root and have the sticky bit. FAIL otherwise.",
-		}, Run: sharedDirs},
+		}, Run: stickyBits},
 		{About: audit.About{
 			ID: "files.secrets", Name: "Permissions of keys and passwords", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis DBS-1882",
 			Description: "Keys and passwords of services, once read, open what they protect from anywhere.",
 			Formula:     "PASS when nobody but the owner and the group can read private keys (/etc/ssl/private, WireGuard, Kerberos) and the files with passwords of Redis, PostgreSQL, MySQL, SNMP and PPP. FAIL otherwise. Does not apply without them.",
-		}, Run: secrets},
+		}, Run: secretPermissions},
 		{About: audit.About{
 			ID: "files.homes", Name: "Permissions of home folders", Severity: audit.High, Weight: 6,
 			Reference:   "CIS 7.2.9, CIS 7.2.10, Lynis HOME-9304",
 			Description: "Whoever can write to the home of a user, or to the list of keys in it, can log in as that user.",
 			Formula:     "PASS when the home folder of each account with a shell, its .ssh and its authorized_keys belong to that account or root and nobody else can write them. FAIL otherwise. Skipped when they cannot be seen.",
-		}, Run: homes},
+		}, Run: homePermissions},
 	}
 }
 
@@ -93,7 +93,7 @@ func fileChecks() []check {
 type permissions struct {
 	files            []string
 	directory, match string // or the names in a directory
-	most             fs.FileMode
+	maxMode          fs.FileMode
 	group            string // which may have the group's bits
 	groupOnly        bool   // root's group may not
 	fix              string
@@ -112,18 +112,18 @@ func (p permissions) run(_ context.Context, m *machine) audit.Finding {
 			}
 		}
 	}
-	v := verdictOn{well: "root alone can change them"}
+	v := fileVerdict{passValue: "root alone can change them"}
 	for _, file := range files {
-		v.look(m, file, func(f hostfile.Meta) bool { return p.keeps(m, f) })
+		v.check(m, file, func(f hostfile.Meta) bool { return p.allows(m, f) })
 	}
 	v.fix = "Give each file that is named its permissions back: " + p.fix
 	return v.finding()
 }
 
 // keeps says whether a file follows the rule.
-func (p permissions) keeps(m *machine, f hostfile.Meta) bool {
+func (p permissions) allows(m *machine, f hostfile.Meta) bool {
 	perm := f.Mode.Perm()
-	if f.UID != m.Owner || perm&^p.most != 0 {
+	if f.UID != m.Owner || perm&^p.maxMode != 0 {
 		return false
 	}
 	if p.group == "" || perm&0o070 == 0 || f.GID == 0 && !p.groupOnly {
@@ -135,7 +135,7 @@ func (p permissions) keeps(m *machine, f hostfile.Meta) bool {
 // isGroup says whether a group has a name. The group of the user that owns the
 // system's files stands for root's.
 func (m *machine) isGroup(gid int, name string) bool {
-	who, err := m.who()
+	who, err := m.users()
 	if err != nil {
 		return false
 	}
@@ -150,23 +150,23 @@ func (m *machine) isGroup(gid int, name string) bool {
 // maxNames bounds how many files of a directory are looked at.
 const maxNames = 4096
 
-// A verdictOn gathers what files deserve.
-type verdictOn struct {
-	seen   int
-	wrong  []string
-	unread error
-	well   string
-	fix    string
+// A fileVerdict gathers what files deserve.
+type fileVerdict struct {
+	seen      int
+	wrong     []string
+	unread    error
+	passValue string
+	fix       string
 }
 
 // look judges a file through links, as the one who uses it follows them. One
 // that is not there is no fault.
-func (v *verdictOn) look(m *machine, file string, good func(hostfile.Meta) bool) {
+func (v *fileVerdict) check(m *machine, file string, good func(hostfile.Meta) bool) {
 	f, err := m.stat(file)
 	switch {
 	case hostfile.Missing(err), errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		v.miss(file, err)
+		v.noteUnread(file, err)
 	case good(f):
 		v.seen++
 	default:
@@ -176,27 +176,27 @@ func (v *verdictOn) look(m *machine, file string, good func(hostfile.Meta) bool)
 }
 
 // lookIn judges a directory and what is in it.
-func (v *verdictOn) lookIn(m *machine, directory string, good func(name string, f hostfile.Meta) bool) {
-	v.look(m, directory, func(f hostfile.Meta) bool { return good("", f) })
+func (v *fileVerdict) checkDir(m *machine, directory string, good func(name string, f hostfile.Meta) bool) {
+	v.check(m, directory, func(f hostfile.Meta) bool { return good("", f) })
 	names, err := m.names(directory, maxNames)
 	if hostfile.Missing(err) {
 		return
 	}
 	if err != nil {
-		v.miss(directory, err)
+		v.noteUnread(directory, err)
 	}
 	for _, name := range names {
-		v.look(m, directory+"/"+name, func(f hostfile.Meta) bool { return good(name, f) })
+		v.check(m, directory+"/"+name, func(f hostfile.Meta) bool { return good(name, f) })
 	}
 }
 
-func (v *verdictOn) miss(file string, err error) {
+func (v *fileVerdict) noteUnread(file string, err error) {
 	if v.unread == nil {
 		v.unread = &fs.PathError{Op: "look at", Path: file, Err: hostfile.Reason(err)}
 	}
 }
 
-func (v *verdictOn) finding() audit.Finding {
+func (v *fileVerdict) finding() audit.Finding {
 	switch {
 	case len(v.wrong) > 0:
 		return audit.Failed(audit.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", v.fix, v.wrong...)
@@ -205,37 +205,37 @@ func (v *verdictOn) finding() audit.Finding {
 	case v.seen == 0:
 		return audit.NotApplicable("there are no such files here")
 	default:
-		return audit.Passed(audit.Count(v.seen, "file or folder", "files and folders") + ", " + v.well)
+		return audit.Passed(audit.Count(v.seen, "file or folder", "files and folders") + ", " + v.passValue)
 	}
 }
 
 // rootAlone says that only root can change a file. /dev/null stands for a
 // service that is masked.
-func (m *machine) rootAlone(f hostfile.Meta) bool {
+func (m *machine) onlyRootWrites(f hostfile.Meta) bool {
 	return f.Mode&fs.ModeCharDevice != 0 || f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Mode.Perm()&0o002 == 0 && f.GID == m.Owner)
 }
 
-func cron(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{well: "each in the right hands", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
-	v.look(m, "/etc/crontab", m.rootAlone)
-	v.look(m, "/etc/anacrontab", m.rootAlone)
+func cronPermissions(_ context.Context, m *machine) audit.Finding {
+	v := fileVerdict{passValue: "each in the right hands", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
+	v.check(m, "/etc/crontab", m.onlyRootWrites)
+	v.check(m, "/etc/anacrontab", m.onlyRootWrites)
 	for _, directory := range []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"} {
-		v.lookIn(m, directory, func(_ string, f hostfile.Meta) bool { return m.rootAlone(f) })
+		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
 	}
 	if v.seen == 0 && v.unread == nil {
 		return audit.NotApplicable("cron is not here")
 	}
-	who, err := m.who()
+	who, err := m.users()
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
 	for _, directory := range []string{"/var/spool/cron/crontabs", "/var/spool/cron/tabs", "/var/spool/cron", "/var/spool/anacron"} {
 		names, err := m.names(directory, maxNames)
 		if err != nil && !hostfile.Missing(err) {
-			v.miss(directory, err)
+			v.noteUnread(directory, err)
 		}
 		for _, name := range names {
-			v.look(m, directory+"/"+name, func(f hostfile.Meta) bool { return f.Mode.IsDir() || m.crontabOf(who, name, f) })
+			v.check(m, directory+"/"+name, func(f hostfile.Meta) bool { return f.Mode.IsDir() || m.ownsCrontab(who, name, f) })
 		}
 	}
 	return v.finding()
@@ -243,7 +243,7 @@ func cron(_ context.Context, m *machine) audit.Finding {
 
 // crontabOf says whether a crontab is in the hands of the user it is named
 // after.
-func (m *machine) crontabOf(who people, name string, f hostfile.Meta) bool {
+func (m *machine) ownsCrontab(who localUsers, name string, f hostfile.Meta) bool {
 	if f.Mode.Perm()&0o022 != 0 {
 		return false
 	}
@@ -255,25 +255,25 @@ func (m *machine) crontabOf(who people, name string, f hostfile.Meta) bool {
 	return f.UID == m.Owner
 }
 
-func units(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{well: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
+func unitPermissions(_ context.Context, m *machine) audit.Finding {
+	v := fileVerdict{passValue: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
 	for _, directory := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/init.d"} {
-		v.lookIn(m, directory, func(_ string, f hostfile.Meta) bool { return m.rootAlone(f) })
+		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
 	}
-	v.look(m, "/etc/rc.local", m.rootAlone)
+	v.check(m, "/etc/rc.local", m.onlyRootWrites)
 	return v.finding()
 }
 
-// bootFiles looks at what is started. /boot/efi is FAT, which has no owners: the
+// bootPermissions looks at what is started. /boot/efi is FAT, which has no owners: the
 // options of its mount stand for them.
-func bootFiles(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{well: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. A FAT file system needs umask=0077 in /etc/fstab."}
+func bootPermissions(_ context.Context, m *machine) audit.Finding {
+	v := fileVerdict{passValue: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. A FAT file system needs umask=0077 in /etc/fstab."}
 	for _, file := range []string{"/boot/grub", "/boot/grub/grub.cfg", "/boot/grub/user.cfg", "/boot/grub2", "/boot/grub2/grub.cfg", "/boot/grub2/user.cfg", "/boot/loader/loader.conf", "/boot/efi", "/boot/efi/EFI", "/efi", "/etc/default/grub", "/etc/lilo.conf"} {
-		v.look(m, file, m.rootAlone)
+		v.check(m, file, m.onlyRootWrites)
 	}
-	v.lookIn(m, "/boot", func(name string, f hostfile.Meta) bool {
+	v.checkDir(m, "/boot", func(name string, f hostfile.Meta) bool {
 		started := strings.HasPrefix(name, "vmlinuz") || strings.HasPrefix(name, "initr") || strings.HasPrefix(name, "config-") || name == ""
-		return !started || m.rootAlone(f)
+		return !started || m.onlyRootWrites(f)
 	})
 	if v.seen < 2 && len(v.wrong) == 0 && v.unread == nil {
 		return audit.NotApplicable("nothing is booted from here")
@@ -291,7 +291,7 @@ func bootPassword(_ context.Context, m *machine) audit.Finding {
 		if err != nil {
 			return audit.Unread(file, err)
 		}
-		user, err := m.optional(path.Dir(file) + "/user.cfg")
+		user, err := m.readOptional(path.Dir(file) + "/user.cfg")
 		if err != nil {
 			return audit.Unread(path.Dir(file)+"/user.cfg", err)
 		}
@@ -317,10 +317,10 @@ func asksPassword(config string) bool {
 	return user && password
 }
 
-func sharedDirs(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{well: "all with the sticky bit", fix: "Set the owner and the bit again: sudo chown root:root FOLDER; sudo chmod 1777 FOLDER"}
+func stickyBits(_ context.Context, m *machine) audit.Finding {
+	v := fileVerdict{passValue: "all with the sticky bit", fix: "Set the owner and the bit again: sudo chown root:root FOLDER; sudo chmod 1777 FOLDER"}
 	for _, directory := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
-		v.look(m, directory, func(f hostfile.Meta) bool {
+		v.check(m, directory, func(f hostfile.Meta) bool {
 			return f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Mode&fs.ModeSticky != 0)
 		})
 	}
@@ -330,33 +330,35 @@ func sharedDirs(_ context.Context, m *machine) audit.Finding {
 // maxHomes bounds how many homes are looked at.
 const maxHomes = 2000
 
-func homes(_ context.Context, m *machine) audit.Finding {
-	who, err := m.who()
+func homePermissions(_ context.Context, m *machine) audit.Finding {
+	who, err := m.users()
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := verdictOn{well: "each in the hands of its user", fix: "Give each one that is named to its user and take the rights of others: sudo chown USER FILE; sudo chmod go-w FILE"}
-	for i, u := range who.persons() {
+	v := fileVerdict{passValue: "each in the hands of its user", fix: "Give each one that is named to its user and take the rights of others: sudo chown USER FILE; sudo chmod go-w FILE"}
+	for i, u := range who.loginUsers() {
 		if i == maxHomes {
-			v.miss("/home", hostfile.ErrTooLarge)
+			v.noteUnread("/home", hostfile.ErrTooLarge)
 			break
 		}
 		if u.Home == "/" || slices.Contains([]string{"/nonexistent", "/dev/null"}, u.Home) {
 			continue
 		}
 		for _, file := range []string{"", "/.ssh", "/.ssh/authorized_keys"} {
-			v.look(m, path.Clean(u.Home)+file, func(f hostfile.Meta) bool { return (f.UID == u.UID || f.UID == m.Owner) && m.hersAlone(who, u.GID, f) })
+			v.check(m, path.Clean(u.Home)+file, func(f hostfile.Meta) bool {
+				return (f.UID == u.UID || f.UID == m.Owner) && m.onlyUserWrites(who, u.GID, f)
+			})
 		}
 	}
 	for _, file := range []string{"/root", "/root/.ssh", "/root/.ssh/authorized_keys"} {
-		v.look(m, file, m.rootAlone)
+		v.check(m, file, m.onlyRootWrites)
 	}
 	return v.finding()
 }
 
 // hersAlone says whether nobody else can write: a group may, when it is the
 // user's own and nobody else's, as distributions make one for each user.
-func (m *machine) hersAlone(who people, gid int, f hostfile.Meta) bool {
+func (m *machine) onlyUserWrites(who localUsers, gid int, f hostfile.Meta) bool {
 	if f.Mode.Perm()&0o002 != 0 {
 		return false
 	}

@@ -20,25 +20,25 @@ func kernelChecks() []check {
 			Reference:   "CIS 1.5.1, Lynis KRNL-6000",
 			Description: "Memory at known places makes a flaw in any program easy to use.",
 			Formula:     "PASS when kernel.randomize_va_space is 2. FAIL otherwise.",
-		}, Run: sysctl{[]string{"kernel/randomize_va_space"}, is(2), audit.Fail, "kernel.randomize_va_space = 2"}.run},
+		}, Run: sysctl{[]string{"kernel/randomize_va_space"}, equalTo(2), audit.Fail, "kernel.randomize_va_space = 2"}.run},
 		{About: audit.About{
 			ID: "kernel.kptr_restrict", Name: "Kernel addresses hidden", Severity: audit.Low, Weight: 2,
 			Reference:   "Lynis KRNL-6000",
 			Description: "Addresses of the kernel help to take it over.",
 			Formula:     "PASS when kernel.kptr_restrict is 1 or 2. WARN when it is 0.",
-		}, Run: sysctl{[]string{"kernel/kptr_restrict"}, from(1), audit.Warn, "kernel.kptr_restrict = 1"}.run},
+		}, Run: sysctl{[]string{"kernel/kptr_restrict"}, atLeast(1), audit.Warn, "kernel.kptr_restrict = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.dmesg_restrict", Name: "Kernel log for root alone", Severity: audit.Low, Weight: 2,
 			Reference:   "Lynis KRNL-6000",
 			Description: "The kernel's log tells every user about hardware, addresses and crashes.",
 			Formula:     "PASS when kernel.dmesg_restrict is 1. WARN when it is 0.",
-		}, Run: sysctl{[]string{"kernel/dmesg_restrict"}, from(1), audit.Warn, "kernel.dmesg_restrict = 1"}.run},
+		}, Run: sysctl{[]string{"kernel/dmesg_restrict"}, atLeast(1), audit.Warn, "kernel.dmesg_restrict = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.ptrace_scope", Name: "Tracing of processes restricted", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 1.5.2",
 			Description: "A program that was taken over can read the passwords in all other programs of its user.",
 			Formula:     "PASS when kernel.yama.ptrace_scope is 1, 2 or 3. WARN when it is 0. Does not apply to a kernel without Yama.",
-		}, Run: sysctl{[]string{"kernel/yama/ptrace_scope"}, from(1), audit.Warn, "kernel.yama.ptrace_scope = 1"}.run},
+		}, Run: sysctl{[]string{"kernel/yama/ptrace_scope"}, atLeast(1), audit.Warn, "kernel.yama.ptrace_scope = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.suid_dumpable", Name: "No core dumps of privileged programs", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 1.5.3, Lynis KRNL-6000",
@@ -56,13 +56,13 @@ func kernelChecks() []check {
 			Reference:   "Lynis KRNL-6000",
 			Description: "A link in /tmp makes a program of root write where an attacker wants.",
 			Formula:     "PASS when fs.protected_symlinks and fs.protected_hardlinks are 1. FAIL when one is 0.",
-		}, Run: sysctl{[]string{"fs/protected_symlinks", "fs/protected_hardlinks"}, from(1), audit.Fail, "fs.protected_symlinks = 1 and fs.protected_hardlinks = 1"}.run},
+		}, Run: sysctl{[]string{"fs/protected_symlinks", "fs/protected_hardlinks"}, atLeast(1), audit.Fail, "fs.protected_symlinks = 1 and fs.protected_hardlinks = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.protected_files", Name: "Files and pipes in shared folders guarded", Severity: audit.Low, Weight: 2,
 			Reference:   "Lynis KRNL-6000",
 			Description: "A file or a pipe that somebody put into /tmp before takes what a program of root writes.",
 			Formula:     "PASS when fs.protected_fifos and fs.protected_regular are 1 or 2. WARN when one is 0.",
-		}, Run: sysctl{[]string{"fs/protected_fifos", "fs/protected_regular"}, from(1), audit.Warn, "fs.protected_fifos = 1 and fs.protected_regular = 2"}.run},
+		}, Run: sysctl{[]string{"fs/protected_fifos", "fs/protected_regular"}, atLeast(1), audit.Warn, "fs.protected_fifos = 1 and fs.protected_regular = 2"}.run},
 		{About: audit.About{
 			ID: "kernel.sysrq", Name: "Magic SysRq key restricted", Severity: audit.Low, Weight: 1,
 			Reference:   "Lynis KRNL-6000",
@@ -86,7 +86,7 @@ func kernelChecks() []check {
 			Reference:   "Lynis KRNL-6000",
 			Description: "Programs that users load into the kernel have often been the way to become root.",
 			Formula:     "PASS when kernel.unprivileged_bpf_disabled is 1 or 2. WARN when it is 0.",
-		}, Run: sysctl{[]string{"kernel/unprivileged_bpf_disabled"}, from(1), audit.Warn, "kernel.unprivileged_bpf_disabled = 1"}.run},
+		}, Run: sysctl{[]string{"kernel/unprivileged_bpf_disabled"}, atLeast(1), audit.Warn, "kernel.unprivileged_bpf_disabled = 1"}.run},
 		{About: audit.About{
 			ID: "kernel.user_namespaces", Name: "User namespaces restricted", Severity: audit.Low, Weight: 1,
 			Reference:   "user_namespaces(7)",
@@ -116,9 +116,9 @@ func suidDumpable(_ context.Context, m *machine) audit.Finding {
 		if strings.HasPrefix(pattern, "|") || strings.HasPrefix(pattern, "/") {
 			return audit.Passed(v.String() + ", dumps go to a safe place")
 		}
-		return audit.Warned(v.String()+" with a core_pattern that is relative", setWith(fix), "sysctl: kernel.core_pattern = "+pattern)
+		return audit.Warned(v.String()+" with a core_pattern that is relative", sysctlFix(fix), "sysctl: kernel.core_pattern = "+pattern)
 	default:
-		return audit.Failed(v.String(), setWith(fix), "sysctl: "+v.String())
+		return audit.Failed(v.String(), sysctlFix(fix), "sysctl: "+v.String())
 	}
 }
 
@@ -144,7 +144,7 @@ func corePattern(_ context.Context, m *machine) audit.Finding {
 	case pattern == "" || strings.HasPrefix(pattern, "/"):
 		return audit.Passed(evidence)
 	default:
-		return audit.Warned("Dumps are written to the folder of the program", setWith("kernel.core_pattern = |/bin/false"), evidence)
+		return audit.Warned("Dumps are written to the folder of the program", sysctlFix("kernel.core_pattern = |/bin/false"), evidence)
 	}
 }
 
@@ -153,7 +153,7 @@ func corePattern(_ context.Context, m *machine) audit.Finding {
 func (m *machine) coreProgram(command, evidence string) audit.Finding {
 	program, _, _ := strings.Cut(strings.TrimSpace(command), " ")
 	if !strings.HasPrefix(program, "/") {
-		return audit.Failed("The program that dumps go to is not named by its whole path", setWith("kernel.core_pattern = |/bin/false"), evidence)
+		return audit.Failed("The program that dumps go to is not named by its whole path", sysctlFix("kernel.core_pattern = |/bin/false"), evidence)
 	}
 	open, err := m.firstWritable(program)
 	switch {
@@ -196,7 +196,7 @@ func kexec(ctx context.Context, m *machine) audit.Finding {
 	if m.lockedDown() {
 		return audit.Passed("Lockdown is in force: only signed kernels are loaded")
 	}
-	return sysctl{[]string{"kernel/kexec_load_disabled"}, from(1), audit.Warn, "kernel.kexec_load_disabled = 1"}.run(ctx, m)
+	return sysctl{[]string{"kernel/kexec_load_disabled"}, atLeast(1), audit.Warn, "kernel.kexec_load_disabled = 1"}.run(ctx, m)
 }
 
 func modules(ctx context.Context, m *machine) audit.Finding {
@@ -206,7 +206,7 @@ func modules(ctx context.Context, m *machine) audit.Finding {
 	if text, err := m.text("/sys/module/module/parameters/sig_enforce"); err == nil && text == "Y" {
 		return audit.Passed("Only signed modules are loaded")
 	}
-	f := sysctl{[]string{"kernel/modules_disabled"}, from(1), audit.Warn, ""}.run(ctx, m)
+	f := sysctl{[]string{"kernel/modules_disabled"}, atLeast(1), audit.Warn, ""}.run(ctx, m)
 	if f.Fix != "" { // set at boot, it would keep out the modules that the boot needs
 		f.Fix = "Boot with module.sig_enforce=1, or switch Secure Boot on; where no module is ever added: sudo sysctl kernel.modules_disabled=1 once the machine is up"
 	}
@@ -233,5 +233,5 @@ func userNamespaces(_ context.Context, m *machine) audit.Finding {
 		}
 		lines = append(lines, s.String())
 	}
-	return audit.Warned("Every user can make them", setWith("user.max_user_namespaces = 0")+". Browsers and rootless containers stop working.", seen(lines)...)
+	return audit.Warned("Every user can make them", sysctlFix("user.max_user_namespaces = 0")+". Browsers and rootless containers stop working.", sysctlEvidence(lines)...)
 }

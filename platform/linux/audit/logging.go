@@ -49,7 +49,7 @@ func loggingChecks() []check {
 var syslogDaemons = []string{"rsyslogd", "syslog-ng", "syslogd", "metalog", "socklog", "busybox-syslogd"}
 
 func logService(ctx context.Context, m *machine) audit.Finding {
-	all, err := m.ps(ctx)
+	all, err := m.processTable(ctx)
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
@@ -57,7 +57,7 @@ func logService(ctx context.Context, m *machine) audit.Finding {
 	switch {
 	case ok:
 		return audit.Passed(p.name + " runs")
-	case !all.first:
+	case !all.sawInit:
 		return audit.Unseen("/proc does not show all processes")
 	case m.container():
 		return audit.NotApplicable("the log is that of the host of this container")
@@ -67,7 +67,7 @@ func logService(ctx context.Context, m *machine) audit.Finding {
 }
 
 func logKept(ctx context.Context, m *machine) audit.Finding {
-	all, err := m.ps(ctx)
+	all, err := m.processTable(ctx)
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
@@ -136,12 +136,12 @@ func parseINI(text, section, key string) (value string, line int) {
 	return value, line
 }
 
-// private are logs with logins, mail addresses or records of the audit.
-var private = []string{"auth.log", "secure", "audit", "btmp", "mail.log", "maillog", "syslog", "messages", "user.log", "debug", "sudo.log"}
+// privateLogs are logs with logins, mail addresses or records of the audit.
+var privateLogs = []string{"auth.log", "secure", "audit", "btmp", "mail.log", "maillog", "syslog", "messages", "user.log", "debug", "sudo.log"}
 
 func logPermissions(_ context.Context, m *machine) audit.Finding {
 	var open, readable []string
-	v := verdictOn{}
+	v := fileVerdict{}
 	names, err := m.names("/var/log", maxNames)
 	if hostfile.Missing(err) {
 		return audit.NotApplicable("there is no /var/log")
@@ -150,7 +150,7 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("/var/log", err)
 	}
 	judge := func(file, name string) {
-		v.look(m, file, func(f hostfile.Meta) bool {
+		v.check(m, file, func(f hostfile.Meta) bool {
 			switch {
 			case f.Mode.Perm()&0o002 != 0:
 				open = append(open, audit.At(file, 0, f.String()))
@@ -165,7 +165,7 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 		judge(file, name)
 		below, err := m.names(file, maxNames)
 		if err != nil && !hostfile.Missing(err) {
-			v.miss(file, err)
+			v.noteUnread(file, err)
 		}
 		for _, inner := range below {
 			judge(file+"/"+inner, name)
@@ -185,7 +185,7 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 
 // isPrivate takes rotated logs for the log they come from: "auth.log.1".
 func isPrivate(name string) bool {
-	for _, p := range private {
+	for _, p := range privateLogs {
 		if name == p || strings.HasPrefix(name, p+".") || strings.HasPrefix(name, p+"-") {
 			return true
 		}
@@ -199,13 +199,13 @@ func auditService(ctx context.Context, m *machine) audit.Finding {
 	if m.container() {
 		return audit.NotApplicable("the kernel's audit belongs to the host of this container")
 	}
-	all, err := m.ps(ctx)
+	all, err := m.processTable(ctx)
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
 	p, ok := all.daemon(m, "auditd", "laurel", "go-audit", "auditbeat", "auditbeat-god")
 	switch {
-	case !ok && !all.first:
+	case !ok && !all.sawInit:
 		return audit.Unseen("/proc does not show all processes")
 	case !ok:
 		return audit.Warned("No audit service runs", "Install it: sudo apt install auditd, or sudo dnf install audit; then add rules to /etc/audit/rules.d", "/proc: auditd does not run")

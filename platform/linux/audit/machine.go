@@ -6,39 +6,62 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/listeners"
 )
 
-// maxFile caps a configuration file, in bytes. One that is larger is not read in
-// part: what it says at its end may undo the rest.
+// maxFile bounds a configuration file, in bytes. A longer one is not read at all:
+// its end may undo what its beginning says.
 const maxFile = 1 << 20
 
 // A machine is what the checks of one run look at.
 type machine struct {
 	Parts
-	server audit.Memo[sshServer]
-	sight
-	sudo audit.Memo[sudoPolicy]
+
+	// What several checks look at is read once.
+	mountTable audit.Memo[[]mount]
+	localUsers audit.Memo[localUsers]
+	systemWalk audit.Memo[*walkResult]
+	restWalk   audit.Memo[*walkResult]
+	processes  audit.Memo[processTable]
+	listeners  audit.Memo[[]listeners.Listener]
+	mcpServers audit.Memo[mcpServers]
+	sshServer  audit.Memo[sshServer]
+	sudoPolicy audit.Memo[sudoPolicy]
 }
 
 // privileged says whether sentinel runs as root.
 func (m *machine) privileged() bool { return m.EUID == 0 }
 
-// live says whether this is the running system and not a tree of files.
+// live says whether this is the running system, not a tree of files.
 func (m *machine) live() bool { return m.Root == "/" }
 
 func (m *machine) path(name string) string { return filepath.Join(m.Root, name) }
 
+// now is what ages are counted to.
+func (m *machine) now() time.Time {
+	if m.Now.IsZero() {
+		return time.Now()
+	}
+	return m.Now
+}
+
 // read returns a whole file of the system, "/etc/passwd".
-func (m *machine) read(name string) ([]byte, error) { return hostfile.Read(m.path(name), maxFile) }
+func (m *machine) read(name string) ([]byte, error) { return m.readUpTo(name, maxFile) }
+
+// readUpTo is read with a bound of its own, for files that may be longer.
+func (m *machine) readUpTo(name string, limit int) ([]byte, error) {
+	return hostfile.Read(m.path(name), limit)
+}
 
 // text returns an attribute of one line.
 func (m *machine) text(name string) (string, error) { return hostfile.Text(m.path(name)) }
 
-// exists says whether there is something at name.
+// exists says whether there is anything at name.
 func (m *machine) exists(name string) bool { return hostfile.Exists(m.path(name)) }
 
 // names returns the sorted names in a directory, at most limit; more are an error.
@@ -46,7 +69,7 @@ func (m *machine) names(directory string, limit int) ([]string, error) {
 	return hostfile.Names(m.path(directory), limit)
 }
 
-// tree is what the readers of configurations see of the system.
+// tree gives the parsers of configurations the files that they include.
 func (m *machine) tree() hostfile.Tree {
 	return hostfile.Tree{Path: m.path, MaxFile: maxFile, MaxNames: maxIncluded}
 }
@@ -57,7 +80,7 @@ func (m *machine) stat(name string) (hostfile.Meta, error) { return hostfile.Sta
 // lstat looks at a file, or at the symbolic link itself.
 func (m *machine) lstat(name string) (hostfile.Meta, error) { return hostfile.Lstat(m.path(name)) }
 
-// errNotLive says why no program is run.
+// errNotLive says why no program was run.
 var errNotLive = errors.New("only a running system can be asked")
 
 // command runs a program of the live system.

@@ -43,13 +43,13 @@ func mcpChecks() []check {
 // mcpServers is what the files say.
 type mcpServers struct {
 	mcpconf.Survey[userdb.User]
-	files verdictOn
+	files fileVerdict
 }
 
 // mcp reads the configurations once.
 func (m *machine) mcp() (mcpServers, error) {
-	return m.servers.Get(func() (mcpServers, error) {
-		who, err := m.who()
+	return m.mcpServers.Get(func() (mcpServers, error) {
+		who, err := m.users()
 		if err != nil {
 			return mcpServers{}, err
 		}
@@ -59,7 +59,7 @@ func (m *machine) mcp() (mcpServers, error) {
 		}
 		files := clients.HomeFiles("linux")
 		root := userdb.User{Name: "root", UID: m.Owner, GID: m.Owner, Home: "/root"}
-		for i, u := range append([]userdb.User{root}, who.persons()...) {
+		for i, u := range append([]userdb.User{root}, who.loginUsers()...) {
 			if i > maxHomes {
 				all.Unread = hostfile.ErrTooLarge
 				break
@@ -73,7 +73,7 @@ func (m *machine) mcp() (mcpServers, error) {
 }
 
 // add reads one file below a home.
-func (all *mcpServers) add(m *machine, who people, u userdb.User, name string) {
+func (all *mcpServers) add(m *machine, who localUsers, u userdb.User, name string) {
 	file := path.Join(u.Home, name)
 	raw, f, err := hostfile.ReadBelow(m.path(u.Home), name, clients.MaxFile)
 	if hostfile.Missing(err) || u.Home == "/" {
@@ -84,7 +84,7 @@ func (all *mcpServers) add(m *machine, who people, u userdb.User, name string) {
 		return
 	}
 	all.files.seen++
-	if f.UID != u.UID && f.UID != m.Owner || !m.hersAlone(who, u.GID, f) {
+	if f.UID != u.UID && f.UID != m.Owner || !m.onlyUserWrites(who, u.GID, f) {
 		all.files.wrong = append(all.files.wrong, audit.At(file, 0, f.String()))
 	}
 	all.Take(file, raw, u)
@@ -96,7 +96,7 @@ func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("accounts", err)
 	}
 	v := all.files
-	v.well, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
+	v.passValue, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
 	if all.Unread != nil && len(v.wrong) == 0 {
 		return mcpUnread(all.Unread)
 	}
@@ -115,15 +115,15 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	who, err := m.who()
+	who, err := m.users()
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := verdictOn{well: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
+	v := fileVerdict{passValue: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
 	for _, s := range all.Servers {
 		for _, file := range s.Paths() {
 			for _, one := range []string{file, path.Dir(file)} {
-				v.look(m, one, func(f hostfile.Meta) bool { return m.safeFor(who, s.User, f) })
+				v.check(m, one, func(f hostfile.Meta) bool { return m.safeFor(who, s.User, f) })
 			}
 		}
 	}
@@ -137,11 +137,11 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 
 // safeFor says whether only a user and root can change a file, or put another
 // into a directory in its place.
-func (m *machine) safeFor(who people, u userdb.User, f hostfile.Meta) bool {
+func (m *machine) safeFor(who localUsers, u userdb.User, f hostfile.Meta) bool {
 	if f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0 && f.UID == m.Owner {
 		return true
 	}
-	return m.rootAlone(f) || f.UID == u.UID && m.hersAlone(who, u.GID, f) || f.UID == m.Owner && m.hersAlone(who, u.GID, f)
+	return m.onlyRootWrites(f) || f.UID == u.UID && m.onlyUserWrites(who, u.GID, f) || f.UID == m.Owner && m.onlyUserWrites(who, u.GID, f)
 }
 
 func mcpMissing(_ context.Context, m *machine) audit.Finding {

@@ -26,7 +26,7 @@ func networkChecks() []check {
 			Reference:   "CIS 3.3.10, Lynis KRNL-6000",
 			Description: "A flood of half-open connections locks everyone out.",
 			Formula:     "PASS when net.ipv4.tcp_syncookies is 1 or 2. FAIL when it is 0.",
-		}, Run: sysctl{[]string{"net/ipv4/tcp_syncookies"}, from(1), audit.Fail, "net.ipv4.tcp_syncookies = 1"}.run},
+		}, Run: sysctl{[]string{"net/ipv4/tcp_syncookies"}, atLeast(1), audit.Fail, "net.ipv4.tcp_syncookies = 1"}.run},
 		{About: audit.About{
 			ID: "network.accept_redirects", Name: "ICMP redirects ignored", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 3.3.5, Lynis KRNL-6000",
@@ -64,9 +64,9 @@ type perInterface struct {
 	good   func(int) bool
 }
 
-func either(all, own int) int { return max(all, own) }
-func both(all, own int) int   { return min(all, own) }
-func alone(_, own int) int    { return own }
+func largest(all, own int) int     { return max(all, own) }
+func smallest(all, own int) int    { return min(all, own) }
+func interfaceOnly(_, own int) int { return own }
 
 // wrong returns the settings of interfaces that are not good, and how many
 // interfaces there are.
@@ -106,24 +106,24 @@ func (m *machine) interfaces(bad audit.Status, set string, rules ...perInterface
 	for _, s := range wrong {
 		lines = append(lines, s.String())
 	}
-	return audit.Finding{Status: bad, Value: strings.Join(lines[:min(len(lines), 3)], ", "), Evidence: seen(lines), Fix: setWith(set)}
+	return audit.Finding{Status: bad, Value: strings.Join(lines[:min(len(lines), 3)], ", "), Evidence: sysctlEvidence(lines), Fix: sysctlFix(set)}
 }
 
 func rpFilter(_ context.Context, m *machine) audit.Finding {
 	return m.interfaces(audit.Warn, "net.ipv4.conf.all.rp_filter = 2",
-		perInterface{"ipv4", "rp_filter", either, from(1)})
+		perInterface{"ipv4", "rp_filter", largest, atLeast(1)})
 }
 
 // acceptRedirects joins as IN_DEV_RX_REDIRECTS does: an interface that forwards
 // needs both settings to accept, any other one of them.
 func acceptRedirects(_ context.Context, m *machine) audit.Finding {
-	joined := either
+	joined := largest
 	if forward, err := m.settings("net/ipv4/ip_forward"); err == nil && len(forward) > 0 && forward[0].value != 0 {
-		joined = both
+		joined = smallest
 	}
 	return m.interfaces(audit.Warn, "net.ipv4.conf.all.accept_redirects = 0, and the same for default and each interface, and for ipv6",
-		perInterface{"ipv4", "accept_redirects", joined, is(0)},
-		perInterface{"ipv6", "accept_redirects", alone, is(0)})
+		perInterface{"ipv4", "accept_redirects", joined, equalTo(0)},
+		perInterface{"ipv6", "accept_redirects", interfaceOnly, equalTo(0)})
 }
 
 func sendRedirects(_ context.Context, m *machine) audit.Finding {
@@ -135,7 +135,7 @@ func sendRedirects(_ context.Context, m *machine) audit.Finding {
 		return audit.Passed("This machine does not forward")
 	}
 	return m.interfaces(audit.Warn, "net.ipv4.conf.all.send_redirects = 0, and the same for default and each interface",
-		perInterface{"ipv4", "send_redirects", either, is(0)})
+		perInterface{"ipv4", "send_redirects", largest, equalTo(0)})
 }
 
 // iffPromisc is IFF_PROMISC (include/uapi/linux/if.h).
@@ -175,6 +175,6 @@ func promiscuous(_ context.Context, m *machine) audit.Finding {
 
 func sourceRoute(_ context.Context, m *machine) audit.Finding {
 	return m.interfaces(audit.Fail, "net.ipv4.conf.all.accept_source_route = 0 and net.ipv6.conf.all.accept_source_route = 0",
-		perInterface{"ipv4", "accept_source_route", both, is(0)},
-		perInterface{"ipv6", "accept_source_route", both, func(v int) bool { return v <= 0 }})
+		perInterface{"ipv4", "accept_source_route", smallest, equalTo(0)},
+		perInterface{"ipv6", "accept_source_route", smallest, func(v int) bool { return v <= 0 }})
 }

@@ -32,7 +32,7 @@ func sshChecks() []check {
 			Reference:   "CIS 5.1.19, Lynis SSH-7408",
 			Description: "Accounts without a password are open to the network.",
 			Formula:     "PASS when PermitEmptyPasswords is no. FAIL when it is yes.",
-		}, Run: sshRule{[]string{"permitemptypasswords"}, must("no", audit.Fail), "PermitEmptyPasswords no"}.run},
+		}, Run: sshRule{[]string{"permitemptypasswords"}, equals("no", audit.Fail), "PermitEmptyPasswords no"}.run},
 		{About: audit.About{
 			ID: "ssh.max_auth_tries", Name: "SSH attempts per connection", Severity: audit.Low, Weight: 2,
 			Reference:   "CIS 5.1.16, Lynis SSH-7408",
@@ -56,7 +56,7 @@ func sshChecks() []check {
 			Reference:   "CIS 5.1.8, Lynis SSH-7408",
 			Description: "Whoever controls this machine can watch the screen of those who log in to it with X11.",
 			Formula:     "PASS when X11Forwarding is no. WARN when it is yes.",
-		}, Run: sshRule{[]string{"x11forwarding"}, must("no", audit.Warn), "X11Forwarding no"}.run},
+		}, Run: sshRule{[]string{"x11forwarding"}, equals("no", audit.Warn), "X11Forwarding no"}.run},
 		{About: audit.About{
 			ID: "ssh.user_environment", Name: "SSH environment set by users", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 5.1.21, Lynis SSH-7408",
@@ -74,7 +74,7 @@ func sshChecks() []check {
 			Reference:   "Lynis SSH-7408",
 			Description: "A user can add his key to another one's whose home he can write.",
 			Formula:     "PASS when StrictModes is yes. FAIL when it is no.",
-		}, Run: sshRule{[]string{"strictmodes"}, must("yes", audit.Fail), "StrictModes yes"}.run},
+		}, Run: sshRule{[]string{"strictmodes"}, equals("yes", audit.Fail), "StrictModes yes"}.run},
 		{About: audit.About{
 			ID: "ssh.log_level", Name: "SSH logging", Severity: audit.Medium, Weight: 2,
 			Reference:   "CIS 5.1.14, Lynis SSH-7408",
@@ -86,7 +86,7 @@ func sshChecks() []check {
 			Reference:   "Lynis SSH-7408",
 			Description: "Version 1 of the protocol is broken.",
 			Formula:     "PASS when Protocol is not set or is 2. FAIL when it names 1.",
-		}, Run: sshRule{[]string{"protocol"}, must("2", audit.Fail), "Protocol 2, or leave the line out"}.run},
+		}, Run: sshRule{[]string{"protocol"}, equals("2", audit.Fail), "Protocol 2, or leave the line out"}.run},
 		{About: audit.About{
 			ID: "ssh.ciphers", Name: "SSH ciphers", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 5.1.6",
@@ -117,7 +117,7 @@ func sshChecks() []check {
 // A valueOf returns the value of a keyword, in lower case.
 type valueOf func(keyword string) string
 
-func must(value string, otherwise audit.Status) func(string, valueOf) audit.Status {
+func equals(value string, otherwise audit.Status) func(string, valueOf) audit.Status {
 	return func(keyword string, get valueOf) audit.Status {
 		if get(keyword) == value {
 			return audit.Pass

@@ -42,28 +42,28 @@ func sudoChecks() []check {
 // A sudoPolicy is what is known of the rules of sudo.
 type sudoPolicy struct {
 	sudoers.Policy
-	begins []string // the files that it begins in
+	mainFiles []string // the files that it begins in
 }
 
 // policy returns the rules; the error is fs.ErrNotExist where there are none.
 func (m *machine) policy() (sudoPolicy, error) {
-	return m.sudo.Get(func() (sudoPolicy, error) {
+	return m.sudoPolicy.Get(func() (sudoPolicy, error) {
 		return m.readPolicy()
 	})
 }
 
-// errDirectory says that more rules than those of the files hold.
-var errDirectory = errors.New("rules come from a directory service as well (/etc/nsswitch.conf), which is not asked")
+// errDirectoryService says that more rules than those of the files hold.
+var errDirectoryService = errors.New("rules come from a directory service as well (/etc/nsswitch.conf), which is not asked")
 
 // readPolicy reads what each of the two programs takes: sudo-rs prefers a file
 // of its own, and both may be installed.
 func (m *machine) readPolicy() (sudoPolicy, error) {
 	all := sudoPolicy{}
-	for _, file := range []string{m.first("/etc/sudoers", "/usr/etc/sudoers"), m.first("/etc/sudoers-rs")} {
+	for _, file := range []string{m.firstExisting("/etc/sudoers", "/usr/etc/sudoers"), m.firstExisting("/etc/sudoers-rs")} {
 		if file == "" {
 			continue
 		}
-		all.begins = append(all.begins, file)
+		all.mainFiles = append(all.mainFiles, file)
 		p, err := sudoers.Read(m.tree(), file)
 		if err != nil {
 			return all, err
@@ -74,12 +74,12 @@ func (m *machine) readPolicy() (sudoPolicy, error) {
 			all.Hole = p.Hole
 		}
 	}
-	if len(all.begins) == 0 {
+	if len(all.mainFiles) == 0 {
 		return all, fs.ErrNotExist
 	}
 	nss, err := m.read("/etc/nsswitch.conf")
-	if all.Hole == nil && err == nil && fromDirectory(nss, "sudoers") {
-		all.Hole = errDirectory
+	if all.Hole == nil && err == nil && namesDirectoryService(nss, "sudoers") {
+		all.Hole = errDirectoryService
 	}
 	return all, nil
 }
@@ -104,7 +104,7 @@ func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	if hostfile.Missing(err) {
 		return audit.NotApplicable(noSudo)
 	}
-	names := append(slices.Clone(p.begins), p.Files...)
+	names := append(slices.Clone(p.mainFiles), p.Files...)
 	included, listErr := m.names("/etc/sudoers.d", maxIncluded)
 	for _, name := range included {
 		names = append(names, path.Join("/etc/sudoers.d", name))
@@ -157,7 +157,7 @@ func sudoPTY(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("sudoers", err)
 	}
-	on, where := false, audit.At(p.begins[0], 0, "no Defaults use_pty")
+	on, where := false, audit.At(p.mainFiles[0], 0, "no Defaults use_pty")
 	for _, d := range p.Defaults {
 		for _, option := range d.Options {
 			if name := strings.TrimPrefix(option, "!"); name == "use_pty" && d.Scope == "" {

@@ -30,8 +30,8 @@ type sysctl struct {
 // maxInterfaces bounds what a "*" stands for.
 const maxInterfaces = 512
 
-func is(want int) func(int) bool    { return func(v int) bool { return v == want } }
-func from(least int) func(int) bool { return func(v int) bool { return v >= least } }
+func equalTo(want int) func(int) bool  { return func(v int) bool { return v == want } }
+func atLeast(least int) func(int) bool { return func(v int) bool { return v >= least } }
 
 // sysrqSafe reads the bits of Documentation/admin-guide/sysrq.rst.
 func sysrqSafe(v int) bool { return v != 1 && v&(8|64) == 0 }
@@ -69,10 +69,10 @@ func (s sysctl) judge(settings []setting) audit.Finding {
 	if len(wrong) == 0 {
 		return audit.Passed(strings.Join(all[:min(len(all), 3)], ", "))
 	}
-	return audit.Finding{Status: s.bad, Value: strings.Join(wrong[:min(len(wrong), 3)], ", "), Evidence: seen(wrong), Fix: setWith(s.set)}
+	return audit.Finding{Status: s.bad, Value: strings.Join(wrong[:min(len(wrong), 3)], ", "), Evidence: sysctlEvidence(wrong), Fix: sysctlFix(s.set)}
 }
 
-func seen(settings []string) []string {
+func sysctlEvidence(settings []string) []string {
 	var lines []string
 	for _, s := range settings {
 		lines = append(lines, "sysctl: "+s)
@@ -80,8 +80,8 @@ func seen(settings []string) []string {
 	return lines
 }
 
-// setWith is the fix for settings.
-func setWith(setting string) string {
+// sysctlFix is the fix for settings.
+func sysctlFix(setting string) string {
 	return "Write " + setting + " into /etc/sysctl.d/60-hardening.conf, then run: sudo sysctl --system"
 }
 

@@ -48,10 +48,10 @@ const (
 	treeLimit = 25 * time.Second
 	// walkLimit is for each of the two walks, so that both fit into treeLimit.
 	walkLimit = 9 * time.Second
-	// maxTree bounds the entries of each walk.
-	maxTree = 3_000_000
-	// maxSightings bounds what is kept of a kind. The rest is counted.
-	maxSightings = 500
+	// maxWalkEntries bounds the entries of each walk.
+	maxWalkEntries = 3_000_000
+	// maxFound bounds what is kept of a kind. The rest is counted.
+	maxFound = 500
 )
 
 // containerStorage holds whole systems of containers and machines, with users
@@ -67,53 +67,53 @@ var containerStorage = []string{
 // give away rights.
 var systemDirs = []string{"bin", "boot", "etc", "lib", "lib32", "lib64", "libx32", "opt", "root", "sbin", "usr", "var"}
 
-func ofSystem(path string) bool {
+func isSystemPath(path string) bool {
 	top, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return slices.Contains(systemDirs, top)
 }
 
-// below says whether path is directory or in it.
-func below(path, directory string) bool {
+// isBelow says whether path is directory or in it.
+func isBelow(path, directory string) bool {
 	return path == directory || strings.HasPrefix(path, strings.TrimSuffix(directory, "/")+"/")
 }
 
-func belowAny(path string, dirs []string) bool {
-	return slices.ContainsFunc(dirs, func(f string) bool { return below(path, f) })
+func isBelowAny(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(f string) bool { return isBelow(path, f) })
 }
 
-// passing are what is not on a disk or comes and goes.
-var passing = []string{"/proc", "/sys", "/dev", "/run"}
+// volatileDirs are what is not on a disk or comes and goes.
+var volatileDirs = []string{"/proc", "/sys", "/dev", "/run"}
 
-// A sighting is one file that a check may object to.
-type sighting struct {
+// A foundFile is one file that a check may object to.
+type foundFile struct {
 	path string
 	filetree.Entry
 }
 
-func (s sighting) String() string {
+func (s foundFile) String() string {
 	return fmt.Sprintf("%s: mode %04o, owner %d:%d", s.path, s.Mode&0o7777, s.UID, s.GID)
 }
 
-// A kept is a list of which only the first are kept.
-type kept struct {
-	list  []sighting
+// A fileList is a list of which only the first are kept.
+type fileList struct {
+	list  []foundFile
 	total int
 }
 
-func (k *kept) add(s sighting) {
-	if k.total++; len(k.list) < maxSightings {
+func (k *fileList) add(s foundFile) {
+	if k.total++; len(k.list) < maxFound {
 		k.list = append(k.list, s)
 	}
 }
 
 // sorted are the kept ones by path, which the walk finds in any order.
-func (k *kept) sorted() []sighting {
-	slices.SortFunc(k.list, func(a, b sighting) int { return strings.Compare(a.path, b.path) })
+func (k *fileList) sorted() []foundFile {
+	slices.SortFunc(k.list, func(a, b foundFile) int { return strings.Compare(a.path, b.path) })
 	return k.list
 }
 
-// lines are evidence.
-func lines(list []sighting) []string {
+// evidenceOf are evidence.
+func evidenceOf(list []foundFile) []string {
 	var text []string
 	for _, s := range list {
 		text = append(text, s.String())
@@ -121,15 +121,15 @@ func lines(list []sighting) []string {
 	return text
 }
 
-// sightings are what came of a walk.
-type sightings struct {
-	lock                                 sync.Mutex
-	sum                                  filetree.Sum
-	writable, unowned, setuid, ownedElse kept
+// walkResult are what came of a walk.
+type walkResult struct {
+	lock                                sync.Mutex
+	sum                                 filetree.Sum
+	writable, unowned, setuid, programs fileList
 }
 
 // partly says why a walk did not see everything; "" when it did.
-func (s *sightings) partly() string {
+func (s *walkResult) incomplete() string {
 	switch {
 	case s.sum.Cut:
 		return fmt.Sprintf("the walk ended at its bound, after %d files", s.sum.Entries)
@@ -141,97 +141,97 @@ func (s *sightings) partly() string {
 }
 
 // systemSightings walks the directories of the system once.
-func (m *machine) systemSightings(ctx context.Context) (*sightings, error) {
-	return m.systemTree.Get(func() (*sightings, error) { return m.walk(ctx, true) })
+func (m *machine) walkSystem(ctx context.Context) (*walkResult, error) {
+	return m.systemWalk.Get(func() (*walkResult, error) { return m.walk(ctx, true) })
 }
 
 // otherSightings walks the rest of the local file systems once, for programs
 // that give away rights.
-func (m *machine) otherSightings(ctx context.Context) (*sightings, error) {
-	return m.restOfTree.Get(func() (*sightings, error) { return m.walk(ctx, false) })
+func (m *machine) walkRest(ctx context.Context) (*walkResult, error) {
+	return m.restWalk.Get(func() (*walkResult, error) { return m.walk(ctx, false) })
 }
 
-func (m *machine) walk(ctx context.Context, system bool) (*sightings, error) {
+func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 	table, err := m.mounts()
 	if err != nil {
 		return nil, fmt.Errorf("mounts: %w", err)
 	}
-	p, err := m.who()
+	p, err := m.users()
 	if err != nil {
 		return nil, fmt.Errorf("accounts: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, walkLimit)
 	defer cancel()
-	s := &sightings{}
-	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: startsOf(table, system), Skip: skipper(table, system), Entries: maxTree},
-		func(dir, name string, e filetree.Entry) { s.see(p, system, dir, name, e) })
+	s := &walkResult{}
+	s.sum = filetree.Walk(ctx, filetree.Tree{Root: m.Root, Start: walkStarts(table, system), Skip: walkSkips(table, system), Entries: maxWalkEntries},
+		func(dir, name string, e filetree.Entry) { s.record(p, system, dir, name, e) })
 	return s, nil
 }
 
-// startsOf are the mount points of the file systems to walk: the root and what
+// walkStarts are the mount points of the file systems to walk: the root and what
 // else keeps files. A part of one that is mounted a second time is left out, and for the
 // rest also what gives away no rights.
-func startsOf(table []mount, system bool) []string {
+func walkStarts(table []mount, system bool) []string {
 	starts := []string{"/"}
 	for _, t := range table {
 		visible, _ := mountedAt(table, t.point)
-		if t.point == "/" || visible.device != t.device || visible.root != t.root || !t.kept() || secondMount(table, t) ||
-			belowAny(t.point, passing) && !below(t.point, "/dev/shm") || belowAny(t.point, containerStorage) {
+		if t.point == "/" || visible.device != t.device || visible.root != t.root || !t.keepsFiles() || isSecondMount(table, t) ||
+			isBelowAny(t.point, volatileDirs) && !isBelow(t.point, "/dev/shm") || isBelowAny(t.point, containerStorage) {
 			continue
 		}
-		if ofSystem(t.point) == system && (system || !t.has("nosuid")) && !slices.Contains(starts, t.point) {
+		if isSystemPath(t.point) == system && (system || !t.has("nosuid")) && !slices.Contains(starts, t.point) {
 			starts = append(starts, t.point)
 		}
 	}
 	return starts
 }
 
-// secondMount says whether t shows a part of a file system, or again the whole,
+// isSecondMount says whether t shows a part of a file system, or again the whole,
 // that another mount before it shows.
-func secondMount(table []mount, t mount) bool {
+func isSecondMount(table []mount, t mount) bool {
 	for _, o := range table {
-		if o.device != t.device || !o.kept() {
+		if o.device != t.device || !o.keepsFiles() {
 			continue
 		}
 		if o.point == t.point && o.root == t.root {
 			return false
 		}
-		if below(t.root, o.root) {
+		if isBelow(t.root, o.root) {
 			return true
 		}
 	}
 	return false
 }
 
-// skipper says which directories are not entered: other mounts, which start by
+// walkSkips says which directories are not entered: other mounts, which start by
 // themselves or not at all, and what the other walk sees.
-func skipper(table []mount, system bool) func(path string) bool {
+func walkSkips(table []mount, system bool) func(path string) bool {
 	points := make(map[string]bool, len(table))
 	for _, t := range table {
 		points[t.point] = true
 	}
 	return func(path string) bool {
-		return points[path] || belowAny(path, passing) || ofSystem(path) != system || belowAny(path, containerStorage)
+		return points[path] || isBelowAny(path, volatileDirs) || isSystemPath(path) != system || isBelowAny(path, containerStorage)
 	}
 }
 
 // see keeps what a check may object to.
-func (s *sightings) see(p people, system bool, dir, name string, e filetree.Entry) {
+func (s *walkResult) record(p localUsers, system bool, dir, name string, e filetree.Entry) {
 	bits := e.Mode & 0o7777
 	file := e.Is(filetree.Regular)
 	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0
-	known := p.uids[e.UID] && p.gids[e.GID] || dynamic(e.UID) && (dynamic(e.GID) || p.gids[e.GID])
+	known := p.uids[e.UID] && p.gids[e.GID] || isDynamicID(e.UID) && (isDynamicID(e.GID) || p.gids[e.GID])
 	open := bits&filetree.OthersW != 0 && (file || bits&filetree.Sticky == 0)
 	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {
 		return
 	}
-	one := sighting{path: pathOf(dir, name), Entry: e}
+	one := foundFile{path: joinPath(dir, name), Entry: e}
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if suid {
 		s.setuid.add(one)
 	}
-	if !system || belowAny(one.path, []string{"/var/tmp", "/var/lock", "/var/run"}) {
+	if !system || isBelowAny(one.path, []string{"/var/tmp", "/var/lock", "/var/run"}) {
 		return
 	}
 	if open {
@@ -241,33 +241,33 @@ func (s *sightings) see(p people, system bool, dir, name string, e filetree.Entr
 		s.unowned.add(one)
 	}
 	if slices.Contains(programDirs, dir) || slices.Contains(programDirs, one.path) {
-		s.ownedElse.add(one)
+		s.programs.add(one)
 	}
 }
 
 // programDirectories are searched for commands, or are read by every program.
 var programDirs = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/local/bin", "/usr/local/sbin"}
 
-func pathOf(dir, name string) string {
+func joinPath(dir, name string) string {
 	if name == "" {
 		return dir
 	}
 	return strings.TrimSuffix(dir, "/") + "/" + name
 }
 
-// dynamic says whether an id is one that systemd gives to a service while it
+// isDynamicID says whether an id is one that systemd gives to a service while it
 // runs (systemd's UIDS-GIDS.md); nobody else gets it.
-func dynamic(id uint32) bool {
+func isDynamicID(id uint32) bool {
 	return id >= 61184 && id <= 65519
 }
 
 // judge turns what a walk found into a finding. What was seen is a fault even
 // when not all was seen.
-func (s *sightings) judge(found []sighting, total int, fault func() audit.Finding, pass string) audit.Finding {
-	switch partly := s.partly(); {
+func (s *walkResult) judge(found []foundFile, total int, fault func() audit.Finding, pass string) audit.Finding {
+	switch partly := s.incomplete(); {
 	case total > 0:
 		f := fault()
-		f.Evidence = lines(found)
+		f.Evidence = evidenceOf(found)
 		return f
 	case partly != "":
 		return audit.Unseen(partly)
@@ -277,7 +277,7 @@ func (s *sightings) judge(found []sighting, total int, fault func() audit.Findin
 }
 
 func worldWritable(ctx context.Context, m *machine) audit.Finding {
-	s, err := m.systemSightings(ctx)
+	s, err := m.walkSystem(ctx)
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
@@ -288,14 +288,14 @@ func worldWritable(ctx context.Context, m *machine) audit.Finding {
 }
 
 func unowned(ctx context.Context, m *machine) audit.Finding {
-	p, err := m.who()
+	p, err := m.users()
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	if p.fromDirectory {
+	if p.directoryService {
 		return audit.Unseen("users come from a directory service as well (/etc/nsswitch.conf), which is not asked")
 	}
-	s, err := m.systemSightings(ctx)
+	s, err := m.walkSystem(ctx)
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
@@ -306,13 +306,13 @@ func unowned(ctx context.Context, m *machine) audit.Finding {
 }
 
 func programs(ctx context.Context, m *machine) audit.Finding {
-	s, err := m.systemSightings(ctx)
+	s, err := m.walkSystem(ctx)
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
-	var wrong []sighting
-	for _, one := range s.ownedElse.sorted() {
-		if m.othersDecide(one) {
+	var wrong []foundFile
+	for _, one := range s.programs.sorted() {
+		if m.othersCanChange(one) {
 			wrong = append(wrong, one)
 		}
 	}
@@ -325,8 +325,8 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 // othersDecide says whether somebody but root can change a program. A program
 // that belongs to a user of a service alone, with the set-user-ID bit, is how audit.At(1) and
 // others are shipped, and the setuid check's business.
-func (m *machine) othersDecide(s sighting) bool {
-	local := below(s.path, "/usr/local")
+func (m *machine) othersCanChange(s foundFile) bool {
+	local := isBelow(s.path, "/usr/local")
 	switch {
 	case s.Mode&filetree.SetUID != 0 && s.Is(filetree.Regular):
 		return s.Mode&0o022 != 0

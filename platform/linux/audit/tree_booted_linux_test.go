@@ -108,7 +108,7 @@ func sameAsFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Fields(string(out))
-	found, partly, err := (&machine{Parts: live()}).givers(t.Context())
+	found, partly, err := (&machine{Parts: live()}).setuidPrograms(t.Context())
 	var got []string
 	for _, s := range found {
 		got = append(got, s.path)
@@ -244,22 +244,22 @@ func (r rpmRunner) Run(_ context.Context, c sysexec.Command) (sysexec.Result, er
 }
 
 func TestOtherPackageManagersSayWhatTheyShip(t *testing.T) {
-	files := []sighting{{path: "/usr/bin/su"}, {path: "/usr/bin/-x"}}
-	known := map[string]shipment{}
+	files := []foundFile{{path: "/usr/bin/su"}, {path: "/usr/bin/-x"}}
+	known := map[string]packagedFile{}
 	m := &machine{Parts: Parts{Root: "/", Runner: rpmRunner{t, "0104755 /usr/bin/su\n0100755 /usr/bin/other\nfile /usr/bin/-x is not owned by any package\n", 1}}}
-	if err := m.shippedByRPM(t.Context(), files, known); err != nil || len(known) != 1 || known["/usr/bin/su"] != (shipment{packaged: true, mode: 0o104755}) {
+	if err := m.rpmFiles(t.Context(), files, known); err != nil || len(known) != 1 || known["/usr/bin/su"] != (packagedFile{packaged: true, mode: 0o104755}) {
 		t.Errorf("rpm: %v, %v", known, err)
 	}
 	m.Runner = rpmRunner{t, "", 1}
-	if err := m.shippedByRPM(t.Context(), files, known); err == nil {
+	if err := m.rpmFiles(t.Context(), files, known); err == nil {
 		t.Error("a data base that cannot be read is taken for an empty one")
 	}
 	root := testenv.Plant(t, map[string]string{"var/lib/pacman/local/shadow-4/files": "%FILES%\nusr/bin/\nusr/bin/su\n", "var/lib/pacman/local/ALPM_DB_VERSION": "9\n"})
-	known, err := (&machine{Parts: Parts{Root: root}}).packageOwners(t.Context(), files)
-	if err != nil || len(known) != 1 || known["/usr/bin/su"] != (shipment{packaged: true, mode: -1}) {
+	known, err := (&machine{Parts: Parts{Root: root}}).packagedFiles(t.Context(), files)
+	if err != nil || len(known) != 1 || known["/usr/bin/su"] != (packagedFile{packaged: true, mode: -1}) {
 		t.Errorf("pacman: %v, %v", known, err)
 	}
-	if known, err := (&machine{Parts: Parts{Root: t.TempDir()}}).packageOwners(t.Context(), files); !errors.Is(err, errNoPackages) {
+	if known, err := (&machine{Parts: Parts{Root: t.TempDir()}}).packagedFiles(t.Context(), files); !errors.Is(err, errNoPackages) {
 		t.Errorf("no manager: %v, %v", known, err)
 	}
 }

@@ -39,7 +39,7 @@ func updateChecks() []check {
 			Reference:   "CIS 1.2.1.1, Lynis PKGS-7387",
 			Description: "Packages whose signature is not checked can be replaced on the way, and root installs them.",
 			Formula:     "PASS when no source of apt, dnf, zypper or pacman and no option switches the check of signatures off. FAIL otherwise. Does not apply without one of them.",
-		}, Run: authenticated},
+		}, Run: signaturesChecked},
 		{About: audit.About{
 			ID: "updates.security_source", Name: "Source of security updates", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis PKGS-7388",
@@ -63,8 +63,8 @@ func updateChecks() []check {
 
 // Why the checks of updates do not apply.
 const (
-	noManager = "no package manager that is known here"
-	renewed   = "a container is updated by a new image"
+	noPackageManager = "no package manager that is known here"
+	containerRenewed = "a container is updated by a new image"
 )
 
 func securityUpdates(ctx context.Context, m *machine) audit.Finding {
@@ -72,16 +72,16 @@ func securityUpdates(ctx context.Context, m *machine) audit.Finding {
 		"See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security")
 }
 
-// A manager is a package manager and where it keeps what it fetched.
-type manager struct {
+// A packageManager is a package manager and where it keeps what it fetched.
+type packageManager struct {
 	name    string
-	sign    string   // there where the manager is in use
+	marker  string   // there where the manager is in use
 	lists   []string // files and directories that a fetch touches
 	dirs    []string // likewise, with everything in them
 	refresh string
 }
 
-var managers = []manager{
+var packageManagers = []packageManager{
 	{"apt", "/var/lib/dpkg/status", []string{"/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists", "/var/lib/apt/lists/partial"}, nil, "sudo apt-get update"},
 	{"apk", "/lib/apk/db/installed", nil, []string{"/var/cache/apk", "/etc/apk/cache"}, "sudo apk update"},
 	{"pacman", "/var/lib/pacman/local", nil, []string{"/var/lib/pacman/sync"}, "sudo pacman -Syu"},
@@ -89,24 +89,24 @@ var managers = []manager{
 	{"dnf", "/etc/dnf/dnf.conf", []string{"/var/cache/dnf/last_makecache"}, []string{"/var/cache/dnf", "/var/cache/libdnf5"}, "sudo dnf makecache"},
 }
 
-func (m *machine) manager() (manager, bool) {
-	for _, p := range managers {
-		if m.exists(p.sign) {
+func (m *machine) packageManager() (packageManager, bool) {
+	for _, p := range packageManagers {
+		if m.exists(p.marker) {
 			return p, true
 		}
 	}
-	return manager{}, false
+	return packageManager{}, false
 }
 
 func listAge(_ context.Context, m *machine) audit.Finding {
-	p, ok := m.manager()
+	p, ok := m.packageManager()
 	switch {
 	case m.container():
-		return audit.NotApplicable(renewed)
+		return audit.NotApplicable(containerRenewed)
 	case !ok:
-		return audit.NotApplicable(noManager)
+		return audit.NotApplicable(noPackageManager)
 	}
-	fetched, where, err := m.newest(p)
+	fetched, where, err := m.lastFetch(p)
 	if err != nil {
 		return audit.Unread("lists of "+p.name, err)
 	}
@@ -129,7 +129,7 @@ func listAge(_ context.Context, m *machine) audit.Finding {
 
 // newest returns when the lists of a manager were last touched; zero when there
 // are none. The directory of apt is there before the first fetch, so it counts with a list in it.
-func (m *machine) newest(p manager) (latest time.Time, where string, err error) {
+func (m *machine) lastFetch(p packageManager) (latest time.Time, where string, err error) {
 	files := p.lists
 	for _, directory := range p.dirs {
 		names, err := m.names(directory, maxNames)
@@ -175,12 +175,12 @@ func (m *machine) aptLists() (bool, error) {
 }
 
 func automaticUpdates(_ context.Context, m *machine) audit.Finding {
-	p, ok := m.manager()
+	p, ok := m.packageManager()
 	switch {
 	case m.container():
-		return audit.NotApplicable(renewed)
+		return audit.NotApplicable(containerRenewed)
 	case !ok:
-		return audit.NotApplicable(noManager)
+		return audit.NotApplicable(noPackageManager)
 	case p.name == "apt":
 		return m.unattendedUpgrades()
 	case p.name == "dnf":
@@ -207,7 +207,7 @@ func (m *machine) unattendedUpgrades() audit.Finding {
 	if enable, set := options["apt::periodic::enable"]; set && enable == "0" {
 		return audit.Warned("unattended-upgrades is switched off", fix, audit.At("/etc/apt/apt.conf.d", 0, `APT::Periodic::Enable "0"`))
 	}
-	if m.exists("/run/systemd/system") && !m.enabled("apt-daily-upgrade.timer") {
+	if m.exists("/run/systemd/system") && !m.unitEnabled("apt-daily-upgrade.timer") {
 		return audit.Warned("The timer of unattended-upgrades is off", "Switch it on: sudo systemctl enable --now apt-daily.timer apt-daily-upgrade.timer", audit.At("apt-daily-upgrade.timer", 0, "is not enabled, or masked"))
 	}
 	return audit.Passed("unattended-upgrades")
@@ -215,14 +215,14 @@ func (m *machine) unattendedUpgrades() audit.Finding {
 
 func (m *machine) dnfAutomatic() audit.Finding {
 	const fix = "Install it, set apply_updates = yes in /etc/dnf/automatic.conf, and start it: sudo dnf install dnf-automatic; sudo systemctl enable --now dnf-automatic.timer"
-	if m.enabled("dnf-automatic-install.timer") {
+	if m.unitEnabled("dnf-automatic-install.timer") {
 		return audit.Passed("dnf-automatic-install")
 	}
 	value, where, err := m.iniSetting("commands", "apply_updates", "/etc/dnf/automatic.conf")
 	if err != nil {
 		return audit.Unread("/etc/dnf/automatic.conf", err)
 	}
-	timer := m.enabled("dnf-automatic.timer") || m.enabled("dnf5-automatic.timer")
+	timer := m.unitEnabled("dnf-automatic.timer") || m.unitEnabled("dnf5-automatic.timer")
 	on := map[string]bool{"yes": true, "true": true, "1": true, "on": true}[strings.ToLower(value)]
 	switch {
 	case timer && on:

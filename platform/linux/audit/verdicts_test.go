@@ -17,7 +17,7 @@ func (p packetFilter) Firewall(context.Context) firewall.Facts { return p.facts 
 // source is the checks of a machine, as root.
 func source(t testing.TB, name string) *Source {
 	t.Helper()
-	return New(surround(name, Parts{Root: build(t, name), Firewall: packetFilter{rules[name]}, Owner: os.Geteuid()}))
+	return New(withHostState(name, Parts{Root: build(t, name), Firewall: packetFilter{rules[name]}, Owner: os.Geteuid()}))
 }
 
 // Every check has a verdict, or the reason why there is none, on every machine:

@@ -4,4 +4,4 @@
 
 package audit
 
-func clockSynchronised() (bool, error) { return false, errNotLive }
+func kernelClockSynchronized() (bool, error) { return false, errNotLive }

@@ -50,16 +50,16 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"/", "/usr", "/opt"}, startsOf(table, true)); diff != "" {
+	if diff := cmp.Diff([]string{"/", "/usr", "/opt"}, walkStarts(table, true)); diff != "" {
 		t.Errorf("of the system: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"/", "/srv", "/tmp", "/mnt/btrfs"}, startsOf(table, false)); diff != "" {
+	if diff := cmp.Diff([]string{"/", "/srv", "/tmp", "/mnt/btrfs"}, walkStarts(table, false)); diff != "" {
 		t.Errorf("the rest: %s", diff)
 	}
 	if top, ok := mountedAt(table, "/opt"); !ok || top.device != "8:6" {
 		t.Errorf("at /opt is %+v", top)
 	}
-	system, rest := skipper(table, true), skipper(table, false)
+	system, rest := walkSkips(table, true), walkSkips(table, false)
 	for path, want := range map[string][2]bool{
 		"/etc": {false, true}, "/home": {true, true}, "/root/x": {false, true}, "/data": {true, false}, "/usr": {true, true}, "/usr/bin": {false, true},
 		"/proc": {true, true}, "/procession": {true, false}, "/var/lib/docker": {true, true}, "/var/lib/dockery": {false, true}, "/dev": {true, true},
@@ -75,7 +75,7 @@ func TestDirectoryServicesAreNoticed(t *testing.T) {
 		"": false, "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\nhosts: files dns\n": false, "passwd:\tfiles sss\n": true,
 		"group: compat winbind # x": true, "# passwd: ldap\npasswd: files": false, "passwd: files [!UNAVAIL=return] ldap": true,
 	} {
-		if got := fromDirectory([]byte(text), "passwd", "group"); got != want {
+		if got := namesDirectoryService([]byte(text), "passwd", "group"); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -105,22 +105,22 @@ func TestObjectionsAreToWhatNoPackageShips(t *testing.T) {
 	for name, c := range map[string]struct {
 		path string
 		mode uint32
-		of   shipment
+		of   packagedFile
 		want string
 	}{
-		"of no package":           {"/usr/bin/su", 0o4755, shipment{}, "of no package"},
-		"as Debian ships it":      {"/usr/bin/su", 0o4755, shipment{packaged: true, mode: -1}, ""},
-		"a shell of a package":    {"/usr/bin/dash", 0o4755, shipment{packaged: true, mode: -1}, "which gives a shell or writes any file"},
-		"a shell with a version":  {"/usr/bin/python3.11", 0o2755, shipment{packaged: true, mode: -1}, "which gives a shell or writes any file"},
-		"vim in a form":           {"/usr/bin/vim.basic", 0o4755, shipment{packaged: true, mode: -1}, "which gives a shell or writes any file"},
-		"an override":             {"/usr/bin/dumpcap", 0o4754, shipment{packaged: true, mode: -1, override: true}, ""},
-		"an override of a shell":  {"/bin/bash", 0o4755, shipment{packaged: true, mode: -1, override: true}, "which gives a shell or writes any file"},
-		"as the data have it":     {"/bin/bbsuid", 0o4111, shipment{packaged: true, mode: 0o4111}, ""},
-		"more than the data have": {"/bin/ping", 0o4755, shipment{packaged: true, mode: 0o755}, "which its package ships without"},
-		"another bit":             {"/bin/x", 0o6755, shipment{packaged: true, mode: 0o2755}, "which its package ships without"},
-		"writable":                {"/usr/bin/su", 0o4757, shipment{packaged: true, mode: -1}, "which everyone can write"},
+		"of no package":           {"/usr/bin/su", 0o4755, packagedFile{}, "of no package"},
+		"as Debian ships it":      {"/usr/bin/su", 0o4755, packagedFile{packaged: true, mode: -1}, ""},
+		"a shell of a package":    {"/usr/bin/dash", 0o4755, packagedFile{packaged: true, mode: -1}, "which gives a shell or writes any file"},
+		"a shell with a version":  {"/usr/bin/python3.11", 0o2755, packagedFile{packaged: true, mode: -1}, "which gives a shell or writes any file"},
+		"vim in a form":           {"/usr/bin/vim.basic", 0o4755, packagedFile{packaged: true, mode: -1}, "which gives a shell or writes any file"},
+		"an override":             {"/usr/bin/dumpcap", 0o4754, packagedFile{packaged: true, mode: -1, override: true}, ""},
+		"an override of a shell":  {"/bin/bash", 0o4755, packagedFile{packaged: true, mode: -1, override: true}, "which gives a shell or writes any file"},
+		"as the data have it":     {"/bin/bbsuid", 0o4111, packagedFile{packaged: true, mode: 0o4111}, ""},
+		"more than the data have": {"/bin/ping", 0o4755, packagedFile{packaged: true, mode: 0o755}, "which its package ships without"},
+		"another bit":             {"/bin/x", 0o6755, packagedFile{packaged: true, mode: 0o2755}, "which its package ships without"},
+		"writable":                {"/usr/bin/su", 0o4757, packagedFile{packaged: true, mode: -1}, "which everyone can write"},
 	} {
-		if got := objection(sighting{path: c.path, Entry: filetree.Entry{Mode: 0o100000 | c.mode}}, c.of); got != c.want {
+		if got := setuidFault(foundFile{path: c.path, Entry: filetree.Entry{Mode: 0o100000 | c.mode}}, c.of); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -174,7 +174,7 @@ func TestOneLineParsers(t *testing.T) {
 	}
 	for text, want := range map[string]string{"proc /proc proc rw 0 0\nproc /proc proc rw,hidepid=2 0 0\n": "hidepid=2", "x /y z hidepid=2 0 0\n": "", "proc /proc proc hidepid=0 0 0\n": ""} {
 		options, _ := procOptions([]byte(text))
-		if got := hidden(options); got != want {
+		if got := hidePIDOption(options); got != want {
 			t.Errorf("proc: %q: %q", text, got)
 		}
 	}
@@ -228,7 +228,7 @@ func FuzzLines(f *testing.F) {
 				t.Errorf("made up %q", name)
 			}
 		}
-		fromDirectory(raw)
+		namesDirectoryService(raw)
 		asksPassword(text)
 		easyCommunities(text)
 		countRules(text)

@@ -21,18 +21,18 @@ var secretFiles = []string{
 // notSecret are endings of what lies beside the secrets.
 var notSecret = []string{".pub", ".crt", ".pem.pub", "README", ".sh", "update-resolv-conf"}
 
-func secrets(_ context.Context, m *machine) audit.Finding {
-	v := verdictOn{well: "none for everyone to read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
+func secretPermissions(_ context.Context, m *machine) audit.Finding {
+	v := fileVerdict{passValue: "none for everyone to read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
 	for _, pattern := range secretFiles {
 		for _, file := range m.matching(&v, pattern) {
-			v.look(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || f.Mode.Perm()&0o006 == 0 })
+			v.check(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || f.Mode.Perm()&0o006 == 0 })
 		}
 	}
 	return v.finding()
 }
 
 // matching returns the files that a name with one "*" stands for.
-func (m *machine) matching(v *verdictOn, pattern string) []string {
+func (m *machine) matching(v *fileVerdict, pattern string) []string {
 	before, after, wild := strings.Cut(pattern, "*")
 	if !wild {
 		return []string{pattern}
@@ -40,7 +40,7 @@ func (m *machine) matching(v *verdictOn, pattern string) []string {
 	directory := path.Clean(before)
 	names, err := m.names(directory, maxNames)
 	if err != nil && !hostfile.Missing(err) {
-		v.miss(directory, err)
+		v.noteUnread(directory, err)
 	}
 	var files []string
 	for _, name := range names {

@@ -26,7 +26,7 @@ func timeChecks() []check {
 			Reference:   "Lynis TIME-3185",
 			Description: "A time service that reaches no server leaves the clock to itself.",
 			Formula:     "PASS when systemd-timesyncd set the clock within the last day, or, with another service, the kernel says that its clock is in step. WARN otherwise. Does not apply in a container or without a time service.",
-		}, Run: synchronized},
+		}, Run: clockSynchronized},
 	}
 }
 
@@ -36,14 +36,14 @@ func timeService(ctx context.Context, m *machine) audit.Finding {
 	if m.container() {
 		return audit.NotApplicable("the clock is that of the host of this container")
 	}
-	all, err := m.ps(ctx)
+	all, err := m.processTable(ctx)
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
 	if p, ok := all.daemon(m, timeDaemons...); ok {
 		return audit.Passed(p.name + " runs")
 	}
-	if !all.first {
+	if !all.sawInit {
 		return audit.Unseen("/proc does not show all processes")
 	}
 	return audit.Failed("Nothing sets the clock", "Install one: sudo apt install systemd-timesyncd, or on Red Hat: sudo dnf install chrony; sudo systemctl enable --now chronyd",
@@ -53,17 +53,17 @@ func timeService(ctx context.Context, m *machine) audit.Finding {
 // timesyncStamp is touched each time that systemd-timesyncd sets the clock.
 const timesyncStamp = "/run/systemd/timesync/synchronized"
 
-func synchronized(ctx context.Context, m *machine) audit.Finding {
+func clockSynchronized(ctx context.Context, m *machine) audit.Finding {
 	if m.container() {
 		return audit.NotApplicable("the clock is that of the host of this container")
 	}
-	all, err := m.ps(ctx)
+	all, err := m.processTable(ctx)
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
 	p, ok := all.daemon(m, timeDaemons...)
 	switch {
-	case !ok && !all.first:
+	case !ok && !all.sawInit:
 		return audit.Unseen("/proc does not show all processes")
 	case !ok:
 		return audit.NotApplicable("no time service runs")
@@ -76,7 +76,7 @@ func synchronized(ctx context.Context, m *machine) audit.Finding {
 }
 
 func kernelClock(daemon string) audit.Finding {
-	synced, err := clockSynchronised()
+	synced, err := kernelClockSynchronized()
 	switch {
 	case err != nil:
 		return audit.Unread("the kernel's clock", err)

@@ -17,9 +17,9 @@ import (
 	"sentinel/platform/unix/sshdconf"
 )
 
-// sshdPatience is how long sshd may take to print its settings; it takes some
+// sshdTimeout is how long sshd may take to print its settings; it takes some
 // ten milliseconds.
-const sshdPatience = 4 * time.Second
+const sshdTimeout = 4 * time.Second
 
 // maxIncluded bounds the names in a directory that an Include names.
 const maxIncluded = 1024
@@ -37,15 +37,15 @@ type sshServer struct {
 
 // sshd returns the configuration of the server.
 func (m *machine) sshd(ctx context.Context) (sshServer, error) {
-	return m.server.Get(func() (sshServer, error) { return m.readSSHD(ctx) })
+	return m.sshServer.Get(func() (sshServer, error) { return m.readSSHD(ctx) })
 }
 
 func (m *machine) readSSHD(ctx context.Context) (sshServer, error) {
-	program := m.first("/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd")
+	program := m.firstExisting("/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd")
 	if program == "" {
 		return sshServer{}, errNoSSH
 	}
-	file := m.first("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config")
+	file := m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config")
 	if file == "" {
 		return sshServer{}, errors.New("there is a server and no sshd_config")
 	}
@@ -62,7 +62,7 @@ func (m *machine) askSSHD(ctx context.Context, program string) map[string]sshdco
 	if !m.privileged() {
 		return nil
 	}
-	r, err := m.command(ctx, sysexec.Command{Path: program, Args: []string{"-T"}, Timeout: sshdPatience})
+	r, err := m.command(ctx, sysexec.Command{Path: program, Args: []string{"-T"}, Timeout: sshdTimeout})
 	if err != nil || r.Exit != 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (m *machine) askSSHD(ctx context.Context, program string) map[string]sshdco
 }
 
 // first returns the first of the names that exists, "" for none.
-func (m *machine) first(names ...string) string {
+func (m *machine) firstExisting(names ...string) string {
 	for _, name := range names {
 		if m.exists(name) {
 			return name
@@ -127,10 +127,10 @@ func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
 		}
 		values[keyword] = strings.ToLower(setting.Value)
 		shown = append(shown, keyword+" "+setting.Value)
-		evidence = append(evidence, sshPlace(setting))
+		evidence = append(evidence, sshEvidence(setting))
 	}
 	f := audit.Finding{Status: r.judge(r.keywords[0], lookup(values)), Value: strings.Join(shown, ", ")}
-	r.matched(s, values, &f, &evidence)
+	r.judgeMatchBlocks(s, values, &f, &evidence)
 	if f.Status == audit.Pass && s.files.Hole != nil {
 		return audit.Unread("sshd_config", s.files.Hole) // a Match block may undo it
 	}
@@ -142,9 +142,9 @@ func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
 
 // matched judges each Match block as if it held for everyone; for one that does
 // not, a failure is a warning.
-func (r sshRule) matched(s sshServer, values map[string]string, f *audit.Finding, evidence *[]string) {
+func (r sshRule) judgeMatchBlocks(s sshServer, values map[string]string, f *audit.Finding, evidence *[]string) {
 	outside := f.Status
-	for _, block := range blocks(s.files.Matched) {
+	for _, block := range matchBlocks(s.files.Matched) {
 		inside, set := maps.Clone(values), map[string]bool{}
 		var lines []string
 		for _, setting := range block {
@@ -170,9 +170,9 @@ func lookup(values map[string]string) valueOf {
 	return func(keyword string) string { return values[keyword] }
 }
 
-// blocks splits settings where the condition or the file changes. The first
+// matchBlocks splits settings where the condition or the file changes. The first
 // setting of a keyword within a block counts.
-func blocks(settings []sshdconf.Setting) [][]sshdconf.Setting {
+func matchBlocks(settings []sshdconf.Setting) [][]sshdconf.Setting {
 	var list [][]sshdconf.Setting
 	for i, s := range settings {
 		if i == 0 || s.Match != settings[i-1].Match || s.File != settings[i-1].File {
@@ -184,7 +184,7 @@ func blocks(settings []sshdconf.Setting) [][]sshdconf.Setting {
 	return list
 }
 
-func sshPlace(s sshdconf.Setting) string {
+func sshEvidence(s sshdconf.Setting) string {
 	if s.File == "default" {
 		return "default of sshd: " + s.Keyword + " " + s.Value
 	}
@@ -220,7 +220,7 @@ func sshPermissions(_ context.Context, m *machine) audit.Finding {
 		}
 	}
 	switch {
-	case m.first("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config") == "":
+	case m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config") == "":
 		return audit.NotApplicable(errNoSSH.Error())
 	case len(wrong) > 0:
 		return audit.Failed("Others than root can write it", "Make each file root's alone: sudo chown root FILE && sudo chmod go-w FILE", wrong...)

@@ -76,10 +76,10 @@ func (m *machine) aptOptions() (aptconf.Options, error) {
 	return options, nil
 }
 
-func authenticated(_ context.Context, m *machine) audit.Finding {
-	p, ok := m.manager()
+func signaturesChecked(_ context.Context, m *machine) audit.Finding {
+	p, ok := m.packageManager()
 	if !ok {
-		return audit.NotApplicable(noManager)
+		return audit.NotApplicable(noPackageManager)
 	}
 	var wrong []string
 	var err error

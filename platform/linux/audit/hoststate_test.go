@@ -13,8 +13,8 @@ import (
 // today is the day on which the machines are looked at.
 var today = time.Date(2026, 5, 31, 12, 0, 0, 0, time.UTC)
 
-// doors are the sockets of the machines.
-var doors = map[string][]door{
+// testListeners are the sockets of the machines.
+var testListeners = map[string][]testListener{
 	"hardened": {{network.TCP, "0.0.0.0:22", "sshd"}, {network.TCP, "[::]:22", "systemd"}, {network.TCP, "127.0.0.1:5432", "postgres"}, {network.UDP, "0.0.0.0:68", "dhclient"}, {network.UDP, "[::]:45123", "dig"}},
 	"debian":   {{network.TCP, "0.0.0.0:22", "sshd"}, {network.TCP, "[::]:80", "nginx"}, {network.TCP, "0.0.0.0:80", "nginx"}},
 	"broken":   {{network.TCP, "0.0.0.0:23", "inetd"}, {network.TCP, "[::]:6379", "redis-server"}, {network.TCP, "192.0.2.4:3306", ""}, {network.UDP, "0.0.0.0:69", "in.tftpd"}},
@@ -27,25 +27,25 @@ var waiting = map[string][]string{
 	"broken":   {"openssl", "libc6"},
 }
 
-// surround adds what is not in the files of a machine.
-func surround(name string, p Parts) Parts {
+// withHostState adds what is not in the files of a machine.
+func withHostState(name string, p Parts) Parts {
 	p.Now = today
 	if w, ok := waiting[name]; ok {
 		p.SecurityUpdates = func(context.Context) ([]string, error) { return w, nil }
-		p.Sockets = doorway(doors[name])
+		p.Sockets = testSockets(testListeners[name])
 	}
 	return p
 }
 
-type door struct {
+type testListener struct {
 	protocol network.Protocol
 	address  string
 	owner    string
 }
 
-type doorway []door
+type testSockets []testListener
 
-func (d doorway) Sockets(_ context.Context, visit func(network.Socket)) error {
+func (d testSockets) Sockets(_ context.Context, visit func(network.Socket)) error {
 	for i, one := range d {
 		visit(network.Socket{Protocol: one.protocol, State: network.Listen, Local: netip.MustParseAddrPort(one.address), ID: uint64(i + 1)})
 		visit(network.Socket{Protocol: one.protocol, State: network.Established, Local: netip.MustParseAddrPort(one.address), ID: 99})
@@ -53,7 +53,7 @@ func (d doorway) Sockets(_ context.Context, visit func(network.Socket)) error {
 	return nil
 }
 
-func (d doorway) Owners(_ context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
+func (d testSockets) Owners(_ context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
 	owners := map[uint64]network.Owner{}
 	for _, id := range ids {
 		if one := d[id-1]; one.owner != "" {
@@ -63,4 +63,4 @@ func (d doorway) Owners(_ context.Context, ids []uint64) (map[uint64]network.Own
 	return owners, false, nil
 }
 
-func (d doorway) Interfaces(context.Context) ([]network.Interface, error) { return nil, nil }
+func (d testSockets) Interfaces(context.Context) ([]network.Interface, error) { return nil, nil }

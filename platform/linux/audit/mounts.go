@@ -16,13 +16,13 @@ func mountChecks() []check {
 			Reference:   "CIS 1.1.2.1, Lynis FILE-6374",
 			Description: "Everyone can write to /tmp, so nothing there should run, be a device or give the rights of its owner.",
 			Formula:     "PASS when /tmp is a file system of its own with nodev, nosuid and noexec. WARN otherwise. Does not apply to a container that was given none.",
-		}, Run: separate("/tmp", "nodev", "nosuid", "noexec")},
+		}, Run: ownFileSystem("/tmp", "nodev", "nosuid", "noexec")},
 		{About: audit.About{
 			ID: "mounts.var_tmp", Name: "Mount options of /var/tmp", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.1.2.5, Lynis FILE-6374",
 			Description: "Everyone can write to /var/tmp, so nothing there should run, be a device or give the rights of its owner.",
 			Formula:     "PASS when /var/tmp is a file system of its own with nodev, nosuid and noexec. WARN otherwise. Does not apply to a container that was given none.",
-		}, Run: separate("/var/tmp", "nodev", "nosuid", "noexec")},
+		}, Run: ownFileSystem("/var/tmp", "nodev", "nosuid", "noexec")},
 		{About: audit.About{
 			ID: "mounts.home", Name: "Mount options of /home", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.1.2.3, Lynis FILE-6374",
@@ -44,8 +44,8 @@ func mountChecks() []check {
 	}
 }
 
-// separate is a check that a path is a file system of its own with options.
-func separate(point string, want ...string) func(context.Context, *machine) audit.Finding {
+// ownFileSystem is a check that a path is a file system of its own with options.
+func ownFileSystem(point string, want ...string) func(context.Context, *machine) audit.Finding {
 	return func(_ context.Context, m *machine) audit.Finding {
 		table, err := m.mounts()
 		if err != nil {
@@ -85,7 +85,7 @@ func homeOptions(ctx context.Context, m *machine) audit.Finding {
 	if len(names) == 0 && (err == nil || !m.exists("/home")) {
 		return audit.NotApplicable("no user has a folder in /home")
 	}
-	return separate("/home", "nodev", "nosuid")(ctx, m)
+	return ownFileSystem("/home", "nodev", "nosuid")(ctx, m)
 }
 
 func shmOptions(_ context.Context, m *machine) audit.Finding {
@@ -111,11 +111,11 @@ func hidePID(_ context.Context, m *machine) audit.Finding {
 	if !ok {
 		return audit.NotApplicable("/proc is not mounted by the kernel here")
 	}
-	if how := hidden(options); how != "" {
+	if how := hidePIDOption(options); how != "" {
 		return audit.Passed("/proc has " + how)
 	}
-	p, err := m.who()
-	if err == nil && !p.fromDirectory && len(p.persons()) == 0 {
+	p, err := m.users()
+	if err == nil && !p.directoryService && len(p.loginUsers()) == 0 {
 		return audit.Passed("No account but root has a shell")
 	}
 	return audit.Warned("Every user sees all processes",
@@ -134,7 +134,7 @@ func procOptions(raw []byte) (options string, ok bool) {
 	return options, ok
 }
 
-func hidden(options string) string {
+func hidePIDOption(options string) string {
 	for option := range strings.SplitSeq(options, ",") {
 		switch option {
 		case "hidepid=1", "hidepid=2", "hidepid=4", "hidepid=noaccess", "hidepid=invisible", "hidepid=ptraceable":

@@ -21,9 +21,9 @@ type mount struct {
 
 func (t mount) has(option string) bool { return slices.Contains(t.options, option) }
 
-// kept says whether the file system keeps files of this machine: on a disk or in
+// keepsFiles says whether the file system keeps files of this machine: on a disk or in
 // memory, not on a server, in an image or made up by the kernel.
-func (t mount) kept() bool {
+func (t mount) keepsFiles() bool {
 	return slices.Contains([]string{
 		"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs", "zfs", "jfs", "reiserfs", "overlay", "tmpfs", "ramfs",
 	}, t.fstype)
@@ -56,7 +56,7 @@ func parseMounts(raw []byte) ([]mount, error) {
 		if dash < 6 || len(f) < dash+4 || len(list) == maxMounts {
 			return nil, errMounts
 		}
-		t := mount{device: f[2], root: plain(f[3]), point: plain(f[4]), options: strings.Split(f[5], ","), fstype: f[dash+1]}
+		t := mount{device: f[2], root: unescape(f[3]), point: unescape(f[4]), options: strings.Split(f[5], ","), fstype: f[dash+1]}
 		if !strings.HasPrefix(t.point, "/") {
 			return nil, errMounts
 		}
@@ -68,8 +68,8 @@ func parseMounts(raw []byte) ([]mount, error) {
 	return list, nil
 }
 
-// plain undoes the escapes of seq_path in the kernel: a blank is \040.
-func plain(s string) string {
+// unescape undoes the escapes of seq_path in the kernel: a blank is \040.
+func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}

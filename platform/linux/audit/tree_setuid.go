@@ -16,18 +16,18 @@ import (
 // setuid compares the programs that give away rights with what packages put
 // there.
 func setuid(ctx context.Context, m *machine) audit.Finding {
-	found, partly, err := m.givers(ctx)
+	found, partly, err := m.setuidPrograms(ctx)
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
-	found = slices.DeleteFunc(found, func(s sighting) bool { return m.closed(s.path) })
-	known, err := m.packageOwners(ctx, found)
+	found = slices.DeleteFunc(found, func(s foundFile) bool { return m.rootOnly(s.path) })
+	known, err := m.packagedFiles(ctx, found)
 	if err != nil {
 		return audit.Unread("which packages they belong to", err)
 	}
 	var wrong []string
 	for _, s := range found {
-		if why := objection(s, known[s.path]); why != "" {
+		if why := setuidFault(s, known[s.path]); why != "" {
 			wrong = append(wrong, s.String()+", "+why)
 		}
 	}
@@ -44,7 +44,7 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 
 // closed says whether only root gets to a file: a directory on the way is root's and
 // lets nobody else in. The systems that root keeps in such a directory are no doors.
-func (m *machine) closed(file string) bool {
+func (m *machine) rootOnly(file string) bool {
 	for directory := path.Dir(file); directory != "/" && directory != "."; directory = path.Dir(directory) {
 		if f, err := m.lstat(directory); err == nil && f.UID == m.Owner && f.Mode.Perm()&0o011 == 0 {
 			return true
@@ -55,65 +55,65 @@ func (m *machine) closed(file string) bool {
 
 // givers returns the programs with the set-user-ID or set-group-ID bit that others may run, and why
 // there may be more.
-func (m *machine) givers(ctx context.Context) (found []sighting, partly string, err error) {
-	system, err := m.systemSightings(ctx)
+func (m *machine) setuidPrograms(ctx context.Context) (found []foundFile, partly string, err error) {
+	system, err := m.walkSystem(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	others, err := m.otherSightings(ctx)
+	others, err := m.walkRest(ctx)
 	if err != nil {
 		return nil, "", err
 	}
 	found = append(slices.Clone(system.setuid.sorted()), others.setuid.sorted()...)
 	switch {
-	case system.partly() != "":
-		partly = system.partly()
-	case others.partly() != "":
-		partly = "outside of the system: " + others.partly()
+	case system.incomplete() != "":
+		partly = system.incomplete()
+	case others.incomplete() != "":
+		partly = "outside of the system: " + others.incomplete()
 	case system.setuid.total+others.setuid.total > len(found):
 		partly = "there are more than can be compared"
 	}
 	return found, partly, nil
 }
 
-// A shipment is what package data say of a file.
-type shipment struct {
+// A packagedFile is what package data say of a file.
+type packagedFile struct {
 	packaged bool
 	mode     int // of the package; -1 where the data do not hold it
 	override bool
 }
 
-// objection says what is wrong with a program that gives away rights; "" when
+// setuidFault says what is wrong with a program that gives away rights; "" when
 // nothing is.
-func objection(s sighting, of shipment) string {
+func setuidFault(s foundFile, of packagedFile) string {
 	const rights = filetree.SetUID | filetree.SetGID
 	switch {
 	case s.Mode&filetree.OthersW != 0:
 		return "which everyone can write"
 	case !of.packaged:
 		return "of no package"
-	case of.override && !opensAll(s.path):
+	case of.override && !grantsAnything(s.path):
 		return ""
 	case of.mode >= 0 && s.Mode&rights&^uint32(of.mode) != 0:
 		return "which its package ships without"
-	case of.mode < 0 && opensAll(s.path):
+	case of.mode < 0 && grantsAnything(s.path):
 		return "which gives a shell or writes any file"
 	default:
 		return ""
 	}
 }
 
-// opensAll says whether a program runs or writes whatever its caller wants, so
+// grantsAnything says whether a program runs or writes whatever its caller wants, so
 // that no package ships it with rights of its own. Debian's package data hold no modes.
-func opensAll(file string) bool {
+func grantsAnything(file string) bool {
 	name := path.Base(file)
 	if cut := strings.IndexFunc(name, func(r rune) bool { return r == '.' || unicode.IsDigit(r) }); cut > 0 {
 		name = name[:cut]
 	}
-	return slices.Contains(allPowerful, strings.TrimSuffix(name, "-"))
+	return slices.Contains(unrestrictedTools, strings.TrimSuffix(name, "-"))
 }
 
-var allPowerful = []string{
+var unrestrictedTools = []string{
 	"ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "rbash", "sh", "tcsh", "zsh", // shells
 	"awk", "expect", "gawk", "gdb", "lua", "mawk", "nawk", "node", "nodejs", "original-awk", "perl", "php", "python", "ruby", "tclsh", "wish", // interpreters
 	"ed", "emacs", "ex", "jed", "joe", "less", "man", "mcedit", "more", "nano", "pico", "rview", "rvim", "sed", "vi", "view", "vim", "vimdiff", // editors

@@ -25,22 +25,22 @@ var errNoPackages = errors.New("no package manager that is known here")
 
 // packageOwners asks the package data of this system for files. It reads them all, so
 // it is asked once, for all of them.
-func (m *machine) packageOwners(ctx context.Context, files []sighting) (map[string]shipment, error) {
-	known := map[string]shipment{}
+func (m *machine) packagedFiles(ctx context.Context, files []foundFile) (map[string]packagedFile, error) {
+	known := map[string]packagedFile{}
 	if len(files) == 0 {
 		return known, nil
 	}
 	switch {
 	case m.exists("/var/lib/dpkg/status"):
-		return known, m.shippedByDpkg(ctx, files, known)
+		return known, m.dpkgFiles(ctx, files, known)
 	case m.exists("/lib/apk/db/installed"):
-		return known, m.shippedByApk("/lib/apk/db/installed", files, known)
+		return known, m.apkFiles("/lib/apk/db/installed", files, known)
 	case m.exists("/usr/lib/apk/db/installed"):
-		return known, m.shippedByApk("/usr/lib/apk/db/installed", files, known)
+		return known, m.apkFiles("/usr/lib/apk/db/installed", files, known)
 	case m.exists("/var/lib/pacman/local"):
-		return known, m.shippedByPacman(ctx, files, known)
+		return known, m.pacmanFiles(ctx, files, known)
 	case m.exists("/var/lib/rpm"), m.exists("/usr/lib/sysimage/rpm"):
-		return known, m.shippedByRPM(ctx, files, known)
+		return known, m.rpmFiles(ctx, files, known)
 	default:
 		return nil, errNoPackages
 	}
@@ -49,9 +49,9 @@ func (m *machine) packageOwners(ctx context.Context, files []sighting) (map[stri
 // A wanted maps each name that a file may have in package data to its path.
 type wanted map[string]string
 
-// soughtIn takes both names of what the merge of /bin into /usr/bin made one
+// wantedNames takes both names of what the merge of /bin into /usr/bin made one
 // file, and the name before a diversion.
-func soughtIn(files []sighting, diverted map[string]string) wanted {
+func wantedNames(files []foundFile, diverted map[string]string) wanted {
 	w := wanted{}
 	for _, f := range files {
 		for _, name := range []string{f.path, diverted[f.path]} {
@@ -59,7 +59,7 @@ func soughtIn(files []sighting, diverted map[string]string) wanted {
 				continue
 			}
 			w[name] = f.path
-			if short, ok := strings.CutPrefix(name, "/usr"); ok && ofSystem(short) {
+			if short, ok := strings.CutPrefix(name, "/usr"); ok && isSystemPath(short) {
 				w[short] = f.path
 			}
 		}
@@ -68,7 +68,7 @@ func soughtIn(files []sighting, diverted map[string]string) wanted {
 }
 
 // mark takes down the files of a list that has one path a line.
-func (w wanted) mark(list []byte, prefix string, known map[string]shipment) {
+func (w wanted) mark(list []byte, prefix string, known map[string]packagedFile) {
 	for line := range bytes.Lines(list) {
 		if file, ok := w[prefix+string(bytes.TrimRight(line, "\r\n"))]; ok {
 			s := known[file]
@@ -80,28 +80,28 @@ func (w wanted) mark(list []byte, prefix string, known map[string]shipment) {
 
 // shippedByDpkg reads the lists of deb(5) packages, which hold no modes, and what
 // dpkg-statoverride(1) and dpkg-divert(1) wrote down.
-func (m *machine) shippedByDpkg(ctx context.Context, files []sighting, known map[string]shipment) error {
+func (m *machine) dpkgFiles(ctx context.Context, files []foundFile, known map[string]packagedFile) error {
 	const directory = "/var/lib/dpkg/"
-	diversions, err := m.optional(directory + "diversions")
+	diversions, err := m.readOptional(directory + "diversions")
 	if err != nil {
 		return err
 	}
-	overrides, err := m.optional(directory + "statoverride")
+	overrides, err := m.readOptional(directory + "statoverride")
 	if err != nil {
 		return err
 	}
-	w := soughtIn(files, parseDiversions(diversions))
-	err = m.eachList(ctx, directory+"info", ".list", func(list []byte) { w.mark(list, "", known) })
+	w := wantedNames(files, parseDiversions(diversions))
+	err = m.eachFileList(ctx, directory+"info", ".list", func(list []byte) { w.mark(list, "", known) })
 	for _, name := range parseOverrides(overrides) {
 		if file, ok := w[name]; ok {
-			known[file] = shipment{packaged: true, mode: -1, override: true}
+			known[file] = packagedFile{packaged: true, mode: -1, override: true}
 		}
 	}
 	return err
 }
 
 // optional reads a file that need not be there.
-func (m *machine) optional(name string) ([]byte, error) {
+func (m *machine) readOptional(name string) ([]byte, error) {
 	raw, err := m.readUpTo(name, maxFileList)
 	if hostfile.Missing(err) {
 		return nil, nil
@@ -110,7 +110,7 @@ func (m *machine) optional(name string) ([]byte, error) {
 }
 
 // eachList reads what in directory ends like a file list.
-func (m *machine) eachList(ctx context.Context, directory, ending string, use func(list []byte)) error {
+func (m *machine) eachFileList(ctx context.Context, directory, ending string, use func(list []byte)) error {
 	names, err := m.names(directory, 8*maxPackages)
 	if err != nil {
 		return err
@@ -159,9 +159,9 @@ func parseOverrides(raw []byte) []string {
 }
 
 // shippedByPacman reads the lists of pacman, which hold no modes.
-func (m *machine) shippedByPacman(ctx context.Context, files []sighting, known map[string]shipment) error {
+func (m *machine) pacmanFiles(ctx context.Context, files []foundFile, known map[string]packagedFile) error {
 	const directory = "/var/lib/pacman/local"
-	w := soughtIn(files, nil)
+	w := wantedNames(files, nil)
 	names, err := m.names(directory, maxPackages)
 	if err != nil {
 		return err
@@ -184,15 +184,15 @@ func (m *machine) shippedByPacman(ctx context.Context, files []sighting, known m
 
 // shippedByApk reads the data base of apk, which holds each mode that is not
 // 0755.
-func (m *machine) shippedByApk(file string, files []sighting, known map[string]shipment) error {
+func (m *machine) apkFiles(file string, files []foundFile, known map[string]packagedFile) error {
 	raw, err := m.readUpTo(file, 4*maxFileList)
 	if err != nil {
 		return err
 	}
-	w := soughtIn(files, nil)
+	w := wantedNames(files, nil)
 	parseApk(raw, func(name string, mode int) {
 		if path, ok := w[name]; ok {
-			known[path] = shipment{packaged: true, mode: mode}
+			known[path] = packagedFile{packaged: true, mode: mode}
 		}
 	})
 	return nil
@@ -230,7 +230,7 @@ func parseApk(raw []byte, file func(name string, mode int)) {
 
 // shippedByRPM asks rpm(8) for the modes of all files of the packages that hold
 // the ones in question. Every argument after the options begins with a slash.
-func (m *machine) shippedByRPM(ctx context.Context, files []sighting, known map[string]shipment) error {
+func (m *machine) rpmFiles(ctx context.Context, files []foundFile, known map[string]packagedFile) error {
 	args := []string{"-q", "--qf", "[%{FILEMODES:octal} %{FILENAMES}\n]", "-f"}
 	for _, f := range files {
 		args = append(args, f.path)
@@ -243,10 +243,10 @@ func (m *machine) shippedByRPM(ctx context.Context, files []sighting, known map[
 	if r.Exit != 0 && len(modes) == 0 {
 		return errors.New("rpm answers nothing")
 	}
-	w := soughtIn(files, nil)
+	w := wantedNames(files, nil)
 	for name, mode := range modes {
 		if path, ok := w[name]; ok {
-			known[path] = shipment{packaged: true, mode: mode}
+			known[path] = packagedFile{packaged: true, mode: mode}
 		}
 	}
 	return nil

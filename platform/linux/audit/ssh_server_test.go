@@ -101,12 +101,12 @@ func TestWhatSSHDSaysWinsOverItsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, known := s.setting("x11forwarding")
-		if got.Value != c.value || !known || sshPlace(got) != c.evidence {
-			t.Errorf("%s: %q, %v", c.name, sshPlace(got), known)
+		if got.Value != c.value || !known || sshEvidence(got) != c.evidence {
+			t.Errorf("%s: %q, %v", c.name, sshEvidence(got), known)
 		}
 	}
 	s := sshServer{printed: map[string]sshdconf.Setting{"maxauthtries": {Keyword: "maxauthtries", Value: "9"}}}
-	if got, _ := s.setting("maxauthtries"); sshPlace(got) != "sshd -T: maxauthtries 9" {
-		t.Errorf("got %q", sshPlace(got))
+	if got, _ := s.setting("maxauthtries"); sshEvidence(got) != "sshd -T: maxauthtries 9" {
+		t.Errorf("got %q", sshEvidence(got))
 	}
 }

@@ -30,45 +30,45 @@ func processChecks() []check {
 // Bounds of the processes.
 const maxProcesses = 100_000
 
-// A process is one that runs.
-type process struct {
+// A runningProcess is one that runs.
+type runningProcess struct {
 	pid, uid int
 	name     string // comm of proc(5), which the process may choose
 	program  string // its path, or "" of a kernel thread
 }
 
-// processes are those that run.
-type processes struct {
-	list   []process
-	hidden int // whose program could not be seen
-	first  bool
+// processTable are those that run.
+type processTable struct {
+	list    []runningProcess
+	hidden  int // whose program could not be seen
+	sawInit bool
 }
 
 // ps reads the processes once.
-func (m *machine) ps(ctx context.Context) (processes, error) {
-	return m.running.Get(func() (processes, error) {
+func (m *machine) processTable(ctx context.Context) (processTable, error) {
+	return m.processes.Get(func() (processTable, error) {
 		names, err := m.names("/proc", maxProcesses)
 		if err != nil {
-			return processes{}, err
+			return processTable{}, err
 		}
-		var all processes
+		var all processTable
 		for _, name := range names {
 			if err := ctx.Err(); err != nil {
-				return processes{}, err
+				return processTable{}, err
 			}
 			if pid, err := strconv.Atoi(name); err == nil {
 				all.add(m, pid)
 			}
 		}
 		if len(all.list) == 0 {
-			return processes{}, errors.New("shows no process here")
+			return processTable{}, errors.New("shows no process here")
 		}
 		return all, nil
 	})
 }
 
 // add reads one process, which may end at any moment.
-func (all *processes) add(m *machine, pid int) {
+func (all *processTable) add(m *machine, pid int) {
 	directory := "/proc/" + strconv.Itoa(pid)
 	owner, err := m.stat(directory)
 	if err != nil {
@@ -78,28 +78,28 @@ func (all *processes) add(m *machine, pid int) {
 	if err != nil {
 		return
 	}
-	p := process{pid: pid, uid: owner.UID, name: strings.TrimRight(string(raw), "\n")}
+	p := runningProcess{pid: pid, uid: owner.UID, name: strings.TrimRight(string(raw), "\n")}
 	p.program, err = os.Readlink(m.path(directory + "/exe"))
 	if errors.Is(err, fs.ErrPermission) {
 		all.hidden++
 	}
-	all.first = all.first || pid == 1
+	all.sawInit = all.sawInit || pid == 1
 	all.list = append(all.list, p)
 }
 
 // daemon returns the first process with one of the names that runs as a user of
 // the system: whoever logs in may call a process anything.
-func (all processes) daemon(m *machine, names ...string) (process, bool) {
+func (all processTable) daemon(m *machine, names ...string) (runningProcess, bool) {
 	for _, p := range all.list {
-		if slices.Contains(names, p.name) && (p.uid < 1000 || p.uid == m.Owner || dynamic(uint32(p.uid))) {
+		if slices.Contains(names, p.name) && (p.uid < 1000 || p.uid == m.Owner || isDynamicID(uint32(p.uid))) {
 			return p, true
 		}
 	}
-	return process{}, false
+	return runningProcess{}, false
 }
 
 func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
-	all, err := m.ps(ctx)
+	all, err := m.processTable(ctx)
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
@@ -111,7 +111,7 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 		}
 		line := audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, p.program+", called "+p.name)
 		switch {
-		case strings.HasPrefix(file, "/memfd:"), belowAny(file, []string{"/tmp", "/var/tmp", "/dev", "/run/user"}):
+		case strings.HasPrefix(file, "/memfd:"), isBelowAny(file, []string{"/tmp", "/var/tmp", "/dev", "/run/user"}):
 			hiding = append(hiding, line)
 		case m.exists(file):
 			old = append(old, line+", replaced since")
@@ -128,7 +128,7 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 		return audit.Warned(audit.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
 	case all.hidden > 0:
 		return audit.Unseen(audit.Count(all.hidden, "process", "processes") + " cannot be looked at without root")
-	case !all.first:
+	case !all.sawInit:
 		return audit.Unseen("/proc does not show all processes")
 	default:
 		return audit.Passed("None of " + audit.Count(len(all.list), "process", "processes"))
@@ -141,7 +141,7 @@ func (m *machine) container() bool { return virt.Container(m.Root) != "" }
 
 // enabled says whether something of systemd wants a unit at boot and nobody
 // masked it.
-func (m *machine) enabled(unit string) bool {
+func (m *machine) unitEnabled(unit string) bool {
 	if to, err := os.Readlink(m.path("/etc/systemd/system/" + unit)); err == nil && to == "/dev/null" {
 		return false
 	}
