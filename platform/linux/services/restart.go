@@ -10,15 +10,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
-	godbus "github.com/godbus/dbus/v5"
 
 	"sentinel/internal/fault"
-	"sentinel/internal/privilege"
 	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/linux/procfs"
@@ -61,7 +58,7 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := time.AfterFunc(callLimit, end)
 	stopped := context.AfterFunc(ctx, end)
-	conn, err := reach(life)
+	conn, err := systemd.Connect(life, s.root)
 	if !stop.Stop() || !stopped() || err != nil {
 		end()
 		if ctx.Err() != nil {
@@ -70,33 +67,6 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 		return nil, fault.New(fault.Unavailable, "systemd does not answer.").WithFix("See whether it answers to: systemctl is-system-running")
 	}
 	return &manager{conn: conn, end: end, procfs: procfs.New(s.root), runner: s.runner}, nil
-}
-
-// reach connects so that systemd tells of the end of a job. Over the bus it tells
-// everybody of a job whose owner is still there.
-func reach(ctx context.Context) (*dbus.Conn, error) {
-	if privilege.IsRoot() {
-		if conn, err := direct(ctx); err == nil {
-			return conn, nil
-		}
-	}
-	return dbus.NewSystemConnectionContext(ctx)
-}
-
-// direct connects to systemd's private socket, as connect does, but once for
-// calls and signals alike. The library wants two connections because of subscriptions
-// to units, which call from where signals are handled; there are none here, and a second
-// connection takes as long as the restart of a small service.
-func direct(ctx context.Context) (*dbus.Conn, error) {
-	conn, err := godbus.Dial("unix:path=/run/systemd/private", godbus.WithContext(ctx))
-	if err != nil {
-		return nil, err
-	}
-	if err := conn.Auth([]godbus.Auth{godbus.AuthExternal(strconv.Itoa(privilege.EffectiveUID()))}); err != nil {
-		conn.Close() //nolint:errcheck // given up
-		return nil, err
-	}
-	return dbus.NewConnection(func() (*godbus.Conn, error) { return conn, nil })
 }
 
 // unsupported names the service manager that runs instead, by what it leaves in

@@ -14,14 +14,11 @@ import (
 )
 
 // RestartPolicy asks what happens when a service ends; see
-// [processes.TerminationSource]. root is "/" on a live system; another one has no systemd.
+// [processes.TerminationSource], and [Connect] for root.
 func RestartPolicy(ctx context.Context, root, unit string) (processes.RestartPolicy, error) {
-	if root != "/" || !Booted() {
-		return processes.RestartPolicy{}, ErrNotRunning
-	}
-	conn, err := connect(ctx)
+	conn, err := Connect(ctx, root)
 	if err != nil {
-		return processes.RestartPolicy{}, fmt.Errorf("systemd does not answer: %w", err)
+		return processes.RestartPolicy{}, err
 	}
 	defer conn.Close()
 	restart, err := serviceProperty[string](ctx, conn, unit, "Restart")
