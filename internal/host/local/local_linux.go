@@ -13,6 +13,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/host"
 	"sentinel/internal/portscan"
+	"sentinel/internal/portscan/connect"
 	"sentinel/internal/portscan/nmapscan"
 	"sentinel/internal/privilege"
 	"sentinel/internal/sysexec"
@@ -59,7 +60,7 @@ func Open(root string) (*host.Host, error) {
 		Updates:         pending,
 		Audit:           posture(root, runner, rules, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: linuxscan.NewConnect(root)},
+			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: connect.New(linuxscan.Dialer{})},
 			Nmap:    nmapscan.New(runner),
 		},
 		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}},

@@ -82,7 +82,7 @@ func Open(s System) *host.Host {
 		Updates:         pending,
 		Audit:           posture(s, sockets, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connect.New()},
+			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connect.New(connect.NetDialer{})},
 			Nmap:    nmapscan.New(s.Runner),
 		},
 		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}},

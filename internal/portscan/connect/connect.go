@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect is a scan engine that any system can run: it connects to each
-// port and hangs up at once. It needs no privilege.
+// Package connect is the built-in scan engine: it connects to each port and hangs
+// up at once. It needs no privilege. How one connection is made, and what its
+// end says about the port, is up to a [Dialer]; everything else is the same on every system.
 package connect
 
 import (
@@ -18,31 +19,31 @@ import (
 // was seen to lose packets.
 const rounds = 3
 
-// An Engine scans with the sockets of this system.
+// An Engine scans with the connections of a dialer.
 type Engine struct {
-	dialer dialer
+	dialer Dialer
 }
 
 var _ portscan.Engine = Engine{}
 
-// New returns the Engine of this system.
-func New() Engine { return Engine{live{}} }
+// New returns an Engine that connects with d.
+func New(d Dialer) Engine { return Engine{d} }
 
 // Name implements [portscan.Engine].
 func (Engine) Name() string { return "connect" }
 
-// Scan implements [portscan.Engine]. It needs one file for every connection
-// under way; when the system has no more of them, or of local ports, it goes on with fewer.
+// Scan implements [portscan.Engine]. Every connection under way needs a file and a
+// local port; when the system runs out of either, the scan goes on with fewer.
 func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, error) {
 	s := newSweep(e.dialer, job)
-	due := job.Ports
+	ports := job.Ports
 	for round := 1; ; round++ {
-		err := s.run(ctx, due)
-		if err != nil || round == rounds || s.pace.late == 0 || len(s.silent) == 0 {
+		err := s.run(ctx, ports)
+		if err != nil || round == rounds || s.window.late == 0 || len(s.silent) == 0 {
 			return s.result(ctx, err)
 		}
-		due, s.silent = s.silent, nil
-		s.pace.window = smallWindow
+		ports, s.silent = s.silent, nil
+		s.window.size = smallWindow
 	}
 }
 
@@ -50,27 +51,23 @@ func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, er
 // lost and there was no time to ask again they have no state.
 func (s *sweep) result(ctx context.Context, err error) (portscan.Result, error) {
 	filtered := s.filtered
-	if err == nil || s.pace.late == 0 {
+	if err == nil || s.window.late == 0 {
 		filtered += len(s.silent)
 	}
-	if err == nil {
+	if err == nil && s.job.Local {
 		err = s.confirm(ctx)
 	}
 	return portscan.Result{Open: slices.Sorted(maps.Keys(s.open)), Closed: s.closed, Filtered: filtered}, err
 }
 
-// confirm asks again where a scan of this machine may have met itself.
 func (s *sweep) confirm(ctx context.Context) error {
-	if !s.job.Local {
-		return nil
-	}
-	s.pace.window, s.pace.most = 1, 1
-	closed, err := portscan.Confirm(s.open, func(ports []uint16) error { return s.run(ctx, ports) })
+	s.window.size, s.window.most = 1, 1
+	closed, err := confirm(s.open, func(ports []uint16) error { return s.run(ctx, ports) })
 	s.closed += closed
 	return err
 }
 
-// describe names an error with what it means for the scan.
-func describe(err error) error {
-	return fmt.Errorf("%w (%s)", portscan.ErrNoRoute, strings.ToLower(number(err).Error()))
+// noRoute says what the system gave as the reason.
+func noRoute(err error) error {
+	return fmt.Errorf("%w (%s)", portscan.ErrNoRoute, strings.ToLower(errno(err).Error()))
 }

@@ -50,7 +50,7 @@ func TestStatesOfThisMachine(t *testing.T) {
 		which := append(slices.Clone(opened), 1, 2, 3, 4, 5)
 		slices.Sort(which)
 		told := 0
-		r, err := New().Scan(t.Context(), portscan.Job{
+		r, err := New(NetDialer{}).Scan(t.Context(), portscan.Job{
 			Address: netip.MustParseAddr(address), Ports: which, Local: true, Progress: func(done int) { told = max(told, done) },
 		})
 		if err != nil || !slices.Equal(r.Open, opened) || r.Closed != 5 || r.Filtered != 0 || told != len(which) {
@@ -64,7 +64,7 @@ func TestStatesOfThisMachine(t *testing.T) {
 func TestManyPorts(t *testing.T) {
 	opened := listen(t, "127.0.0.1", 40)
 	before := runtime.NumGoroutine()
-	r, err := New().Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr("127.0.0.1"), Ports: ports(t, "all"), Local: true})
+	r, err := New(NetDialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr("127.0.0.1"), Ports: ports(t, "all"), Local: true})
 	if err != nil || r.Known() != 65535 || r.Filtered != 0 {
 		t.Fatalf("%d known, %d filtered, %v", r.Known(), r.Filtered, err)
 	}
@@ -86,6 +86,16 @@ type fake struct {
 	tries  map[uint16]int
 	busy   atomic.Int64
 	most   atomic.Int64
+}
+
+// Dial implements [Dialer], with errors as those of the net package.
+func (f *fake) Dial(ctx context.Context, to netip.AddrPort) Attempt {
+	began := time.Now()
+	local, err := f.dial(ctx, to)
+	if err != nil {
+		return failed(ctx, err, time.Since(began))
+	}
+	return Attempt{Outcome: Open, Local: local}
 }
 
 func (f *fake) dial(ctx context.Context, to netip.AddrPort) (uint16, error) {
@@ -131,8 +141,8 @@ func TestAnswersBecomeStates(t *testing.T) {
 	}{
 		"refused":                 {wrapped(syscall.ECONNREFUSED), time.Millisecond, portscan.Result{Closed: 1}},
 		"reset":                   {wrapped(syscall.ECONNRESET), time.Millisecond, portscan.Result{Open: []uint16{80}}},
-		"silence":                 {errLate, patience, portscan.Result{Filtered: 1}},
-		"silence by the kernel":   {wrapped(syscall.ETIMEDOUT), patience, portscan.Result{Filtered: 1}},
+		"silence":                 {errLate, Timeout, portscan.Result{Filtered: 1}},
+		"silence by the kernel":   {wrapped(syscall.ETIMEDOUT), Timeout, portscan.Result{Filtered: 1}},
 		"a router":                {wrapped(syscall.EHOSTUNREACH), time.Second / 10, portscan.Result{Filtered: 1}},
 		"a router of the network": {wrapped(syscall.ENETUNREACH), time.Second / 10, portscan.Result{Filtered: 1}},
 		"the own firewall":        {wrapped(syscall.EPERM), 0, portscan.Result{Filtered: 1}},
@@ -190,7 +200,7 @@ func TestLastingScarcityIsAnError(t *testing.T) {
 		f := &fake{answer: func(uint16, int) (uint16, error) { return 0, wrapped(syscall.EADDRNOTAVAIL) }}
 		start := time.Now()
 		r, err := Engine{f}.Scan(t.Context(), job(t, "1-300"))
-		if !errors.Is(err, syscall.EADDRNOTAVAIL) || r.Known() != 0 || time.Since(start) > 2*starved {
+		if !errors.Is(err, syscall.EADDRNOTAVAIL) || r.Known() != 0 || time.Since(start) > 2*exhaustedLimit {
 			t.Errorf("%+v, %v after %v", r, err, time.Since(start))
 		}
 	})
@@ -199,7 +209,7 @@ func TestLastingScarcityIsAnError(t *testing.T) {
 // A thousand filtered ports take little more than one.
 func TestSilentPortsAreAskedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: func(uint16, int) (uint16, error) { return 0, errLate }, after: func(uint16, int) time.Duration { return patience }}
+		f := &fake{answer: func(uint16, int) (uint16, error) { return 0, errLate }, after: func(uint16, int) time.Duration { return Timeout }}
 		start := time.Now()
 		r, err := Engine{f}.Scan(t.Context(), job(t, "1-1024"))
 		if took := time.Since(start); err != nil || r.Filtered != 1024 || took > 3*time.Second {
@@ -215,7 +225,7 @@ func TestLostPacketsHideNoOpenPort(t *testing.T) {
 			after: func(p uint16, try int) time.Duration {
 				switch {
 				case p%10 == 0 && try == 1:
-					return patience // both packets lost
+					return Timeout // both packets lost
 				case p%10 == 1:
 					return time.Second + time.Millisecond // the first packet lost
 				default:
@@ -259,7 +269,7 @@ func limited() *fake {
 		if budget() {
 			return 0, wrapped(syscall.ECONNREFUSED)
 		}
-		<-time.After(patience - time.Second)
+		<-time.After(Timeout - time.Second)
 		return 0, errLate
 	}
 	return f
@@ -305,7 +315,7 @@ func TestEndOfContext(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !slices.Equal(r.Open, []uint16{22}) || r.Closed != 49 || r.Filtered != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if took := time.Since(start); took > time.Second+ramp || f.busy.Load() != 0 {
+		if took := time.Since(start); took > time.Second+tick || f.busy.Load() != 0 {
 			t.Errorf("it took %v, and %d connections are under way", took, f.busy.Load())
 		}
 		if f.most.Load() > maxWindow {
@@ -341,7 +351,7 @@ func TestScanDoesNotFindItself(t *testing.T) {
 func BenchmarkLocalPorts(b *testing.B) {
 	j := portscan.Job{Address: netip.MustParseAddr("127.0.0.1"), Ports: ports(b, "all"), Local: true}
 	for b.Loop() {
-		if r, err := New().Scan(b.Context(), j); err != nil || r.Known() != 65535 {
+		if r, err := New(NetDialer{}).Scan(b.Context(), j); err != nil || r.Known() != 65535 {
 			b.Fatal(r, err)
 		}
 	}

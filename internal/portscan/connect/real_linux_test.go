@@ -40,8 +40,8 @@ func TestStatesBehindAFirewall(t *testing.T) {
 		opened := listen(t, address, 2)
 		which := append(ports(t, "1000-1039"), opened...)
 		start := time.Now()
-		r, err := New().Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr(address), Ports: which, Local: true})
-		if took := time.Since(start); err != nil || !slices.Equal(r.Open, opened) || r.Closed != 20 || r.Filtered != 20 || took > rounds*patience+time.Second {
+		r, err := New(NetDialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr(address), Ports: which, Local: true})
+		if took := time.Since(start); err != nil || !slices.Equal(r.Open, opened) || r.Closed != 20 || r.Filtered != 20 || took > rounds*Timeout+time.Second {
 			t.Errorf("%s: %+v, %v after %v", address, r, err, took)
 		}
 	}
@@ -59,7 +59,7 @@ func TestManySilentPorts(t *testing.T) {
 	}
 	start := time.Now()
 	job := portscan.Job{Address: netip.MustParseAddr("127.0.0.1"), Ports: ports(t, "2000-6999"), Local: true}
-	r, err := New().Scan(t.Context(), job)
+	r, err := New(NetDialer{}).Scan(t.Context(), job)
 	if took := time.Since(start); err != nil || r.Filtered != 5000 || took > 12*time.Second {
 		t.Errorf("%+v, %v after %v", r, err, took)
 	}
@@ -68,7 +68,7 @@ func TestManySilentPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	job.Ports = ports(t, "2000-2050,7000-9000")
-	if r, err := New().Scan(t.Context(), job); err != nil || r.Filtered != 51 || r.Closed != 2001 {
+	if r, err := New(NetDialer{}).Scan(t.Context(), job); err != nil || r.Filtered != 51 || r.Closed != 2001 {
 		t.Errorf("with 60 files: %+v, %v", r, err)
 	}
 	// With so few files all the silent ports take many seconds.
@@ -76,7 +76,7 @@ func TestManySilentPorts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	start = time.Now()
-	if r, err := New().Scan(ctx, job); !errors.Is(err, context.DeadlineExceeded) || r.Known() >= len(job.Ports) || time.Since(start) > 2*time.Second {
+	if r, err := New(NetDialer{}).Scan(ctx, job); !errors.Is(err, context.DeadlineExceeded) || r.Known() >= len(job.Ports) || time.Since(start) > 2*time.Second {
 		t.Errorf("stopped: %+v, %v after %v", r, err, time.Since(start))
 	}
 }
@@ -86,7 +86,7 @@ func TestNoWayToTheNetwork(t *testing.T) {
 		return
 	}
 	for _, address := range []string{"192.0.2.7", "2001:db8::7"} {
-		r, err := New().Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr(address), Ports: ports(t, "1-1000")})
+		r, err := New(NetDialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr(address), Ports: ports(t, "1-1000")})
 		if !errors.Is(err, portscan.ErrNoRoute) || r.Known() != 0 {
 			t.Errorf("%s: %+v, %v", address, r, err)
 		}

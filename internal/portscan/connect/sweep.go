@@ -13,64 +13,41 @@ import (
 	"sentinel/internal/portscan"
 )
 
-const (
-	// patience is how long a port may take to answer. The kernel sends the first
-	// packet again after a second (RFC 6298 section 2), so that one lost packet never hides
-	// an open port.
-	patience = 2200 * time.Millisecond
-	// resent is how old an answer is that only the second packet can have got.
-	resent = 950 * time.Millisecond
-	// quick is how soon an answer comes that no packet was sent for.
-	quick = 20 * time.Millisecond
-	// calm is how long no packet may have been lost until the window grows again.
-	// macOS, asked about itself, loses most: it refuses 250 connections a second and leaves
-	// the others to be sent again (net.inet.icmp.icmplim).
-	calm = 1200 * time.Millisecond
-	// starved is how long a scan goes on without a single connection under way
-	// because the system has none to give.
-	starved = 3 * time.Second
-)
+// exhaustedLimit is how long a scan goes on without a single connection under way
+// because the system has nothing left for one.
+const exhaustedLimit = 3 * time.Second
 
-const (
-	firstWindow = 128  // connections under way at first
-	smallWindow = 64   // and at least on a network that loses packets
-	maxWindow   = 4096 // and at most
-	// ramp is how often the window doubles while no packet was seen to be lost.
-	ramp = 10 * time.Millisecond
-)
-
-// A sweep is a scan under way. One goroutine holds it; each connection has a
+// A sweep is a scan under way. One goroutine owns it; each connection has a
 // goroutine of its own.
 type sweep struct {
-	dialer  dialer
+	dialer  Dialer
 	job     portscan.Job
-	pace    pace
-	answers chan reply
+	window  window
+	answers chan answer
 	busy    int // connections under way
 
-	done     int
-	open     map[uint16]uint16 // with the local port of the connection
-	closed   int
-	filtered int      // for which somebody answered
-	barred   int      // of them, those for which this machine itself did
-	silent   []uint16 // for which nobody did
+	done        int
+	open        map[uint16]uint16 // with the local port of the connection
+	closed      int
+	filtered    int      // for which somebody answered
+	unreachable int      // of them, those for which it may have been this machine
+	silent      []uint16 // for which nobody answered
 }
 
-// A reply is the end of one connection.
-type reply struct {
-	port, local uint16
-	fate        fate
-	took        time.Duration
-	err         error
+// An answer is the end of the connection to a port.
+type answer struct {
+	Attempt
+	port uint16
+	took time.Duration
 }
 
-func newSweep(d dialer, job portscan.Job) *sweep {
+func newSweep(d Dialer, job portscan.Job) *sweep {
 	if job.Progress == nil {
 		job.Progress = func(int) {}
 	}
 	return &sweep{
-		dialer: d, job: job, answers: make(chan reply, maxWindow), open: map[uint16]uint16{},
-		pace: pace{window: firstWindow, most: maxWindow, fastest: patience, grown: time.Now()},
+		dialer: d, job: job, answers: make(chan answer, maxWindow), open: map[uint16]uint16{},
+		window: window{size: firstWindow, most: maxWindow, fastest: Timeout, grown: time.Now()},
 	}
 }
 
@@ -79,12 +56,12 @@ func (s *sweep) run(ctx context.Context, ports []uint16) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.drain()
 	defer cancel()
-	dry := time.Time{}         // since when nothing is under way and nothing can begin
+	var exhausted time.Time    // since when nothing is under way and nothing can begin
 	ports = slices.Clip(ports) // it is appended to
-	ticks := time.NewTicker(ramp)
+	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	for len(ports) > 0 || s.busy > 0 {
-		for len(ports) > 0 && s.busy < s.pace.window && (dry.IsZero() || s.busy == 0) {
+		for len(ports) > 0 && s.busy < s.window.size && (exhausted.IsZero() || s.busy == 0) {
 			s.begin(ctx, ports[0])
 			ports = ports[1:]
 		}
@@ -92,23 +69,23 @@ func (s *sweep) run(ctx context.Context, ports []uint16) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ticks.C:
-			s.pace.grow(time.Now())
+			s.window.grow(time.Now())
 			continue
-		case r := <-s.answers:
+		case a := <-s.answers:
 			s.busy--
-			if r.fate == aborted {
+			if a.Outcome == Aborted {
 				return ctx.Err()
 			}
-			again, err := s.settle(r)
+			again, err := s.settle(a)
 			if err != nil {
 				return err
 			}
 			if !again {
-				dry = time.Time{}
+				exhausted = time.Time{}
 				continue
 			}
-			ports = append(ports, r.port)
-			if dry, err = s.starve(ctx, dry, r); err != nil {
+			ports = append(ports, a.port)
+			if exhausted, err = s.shrink(ctx, exhausted, a); err != nil {
 				return err
 			}
 		}
@@ -123,112 +100,76 @@ func (s *sweep) drain() {
 	}
 }
 
-// starve goes on with as many connections as the system has shown to have. With
+// shrink goes on with as many connections as the system has shown to have. With
 // none it waits a little, and not for ever.
-func (s *sweep) starve(ctx context.Context, dry time.Time, r reply) (time.Time, error) {
-	s.pace.window = max(1, min(s.pace.window, s.busy))
+func (s *sweep) shrink(ctx context.Context, exhausted time.Time, a answer) (time.Time, error) {
+	s.window.size = max(1, min(s.window.size, s.busy))
 	if s.busy > 0 {
-		return dry, nil
+		return exhausted, nil
 	}
 	now := time.Now()
-	if dry.IsZero() {
-		dry = now
+	if exhausted.IsZero() {
+		exhausted = now
 	}
-	if now.Sub(dry) > starved {
-		return dry, fmt.Errorf("open a connection: %w", number(r.err))
+	if now.Sub(exhausted) > exhaustedLimit {
+		return exhausted, fmt.Errorf("open a connection: %w", errno(a.Err))
 	}
 	select {
 	case <-ctx.Done():
-		return dry, ctx.Err()
-	case <-time.After(ramp):
-		return dry, nil
+		return exhausted, ctx.Err()
+	case <-time.After(tick):
+		return exhausted, nil
 	}
 }
 
 func (s *sweep) begin(ctx context.Context, port uint16) {
 	s.busy++
-	began := time.Now()
 	go func() {
-		local, err := s.dialer.dial(ctx, netip.AddrPortFrom(s.job.Address, port))
-		took := time.Since(began)
-		s.answers <- reply{port, local, fateOf(ctx, err, took < quick), took, err}
+		began := time.Now()
+		a := s.dialer.Dial(ctx, netip.AddrPortFrom(s.job.Address, port))
+		s.answers <- answer{a, port, time.Since(began)}
 	}()
 }
 
 // settle counts the port of a connection. again means that the port is still to
 // be asked.
-func (s *sweep) settle(r reply) (again bool, err error) {
-	switch r.fate {
-	case open:
-		s.open[r.port] = r.local
-	case closed:
-		s.closed++
-	case refused:
-		s.filtered++
-	case barred:
-		if r.err = s.barrier(r.err); r.err != nil {
-			return false, r.err
+func (s *sweep) settle(a answer) (again bool, err error) {
+	switch a.Outcome {
+	case Exhausted:
+		return true, nil
+	case NoRoute:
+		return false, noRoute(a.Err)
+	case Unreachable:
+		if err := s.noWay(a.Err); err != nil {
+			return false, err
 		}
 		s.filtered++
-	case silent:
-		s.silent = append(s.silent, r.port)
-	case starving:
-		return true, nil
-	case unsent:
-		return false, describe(r.err)
+	case Open:
+		s.open[a.port] = a.Local
+	case Closed:
+		s.closed++
+	case Silent:
+		s.silent = append(s.silent, a.port)
+	default:
+		s.filtered++
 	}
-	if r.fate != silent {
-		s.pace.clock(r.took, time.Now())
+	if a.Outcome != Silent {
+		s.window.answered(a.took, time.Now())
 	}
 	s.done++
 	s.job.Progress(min(s.done, len(s.job.Ports)))
 	return false, nil
 }
 
-// barrier tells what an answer that came too soon for any packet means. That no
-// way leads to the network ends the scan unless somebody has been reached before; that none
+// noWay says whether an [Unreachable] ends the scan. That no route
+// leads to the network does unless somebody has been reached before; that none
 // leads to the host may be what a near firewall says of one port, and counts once all
 // ports are like that.
-func (s *sweep) barrier(err error) error {
-	s.barred++
-	if number(err) == syscall.ENETUNREACH && s.done == 0 || s.barred == len(s.job.Ports) {
+func (s *sweep) noWay(err error) error {
+	s.unreachable++
+	if errno(err) == syscall.ENETUNREACH && s.done == 0 || s.unreachable == len(s.job.Ports) {
 		s.filtered = 0
-		return describe(err)
+		return noRoute(err)
 	}
 	return nil
-}
-
-// A pace is how many connections may be under way.
-type pace struct {
-	window, most int
-	grown        time.Time     // when the window was widened last
-	slowed       time.Time     // when it was narrowed last, for a lost packet
-	late         int           // answers that came to the second packet
-	fastest      time.Duration // answer so far
-}
-
-// clock learns from the time that an answer took.
-func (p *pace) clock(took time.Duration, now time.Time) {
-	p.fastest = min(p.fastest, took)
-	if took <= resent || p.fastest > resent {
-		return
-	}
-	p.late++
-	if now.Sub(p.slowed) > resent { // one loss, of however many packets
-		p.slowed = now
-		p.window = max(min(smallWindow, p.most), p.window/2)
-	}
-}
-
-// grow widens the window, carefully once a packet was lost.
-func (p *pace) grow(now time.Time) {
-	if now.Sub(p.grown) < ramp || p.late > 0 && now.Sub(p.slowed) < calm {
-		return
-	}
-	p.grown = now
-	step := p.window
-	if p.late > 0 {
-		step = min(step, smallWindow/4)
-	}
-	p.window = min(p.window+step, p.most)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package portscan
+package connect
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ func TestPortsWhereAScanMetItselfAreAskedAgain(t *testing.T) {
 	// and behind 7000 somebody listens besides.
 	open := map[uint16]uint16{22: 40000, 80: 22, 5000: 5000, 6000: 7000, 7000: 6000}
 	var asked [][]uint16
-	closed, err := Confirm(open, func(ports []uint16) error {
+	closed, err := confirm(open, func(ports []uint16) error {
 		slices.Sort(ports)
 		asked = append(asked, slices.Clone(ports))
 		if slices.Contains(ports, 7000) {
@@ -32,7 +32,7 @@ func TestPortsWhereAScanMetItselfAreAskedAgain(t *testing.T) {
 
 func TestAPortThatOnlyMeetsItselfIsClosed(t *testing.T) {
 	open, asked := map[uint16]uint16{22: 40000, 5000: 5000}, 0
-	closed, err := Confirm(open, func([]uint16) error {
+	closed, err := confirm(open, func([]uint16) error {
 		asked++
 		open[5000] = 5000
 		return nil
@@ -44,7 +44,7 @@ func TestAPortThatOnlyMeetsItselfIsClosed(t *testing.T) {
 
 func TestConfirmingEndsWithTheScan(t *testing.T) {
 	failure := errors.New("no route")
-	if closed, err := Confirm(map[uint16]uint16{5000: 5000}, func([]uint16) error { return failure }); !errors.Is(err, failure) || closed != 0 {
+	if closed, err := confirm(map[uint16]uint16{5000: 5000}, func([]uint16) error { return failure }); !errors.Is(err, failure) || closed != 0 {
 		t.Errorf("%d, %v", closed, err)
 	}
 }

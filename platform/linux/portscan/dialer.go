@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package portscan connects to ports for a scan, and tells it about the machine
+// that it starts from. It needs no privilege.
+package portscan
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/portscan/connect"
+	"sentinel/platform/linux/errqueue"
+)
+
+// A Dialer connects with system calls of its own, to see the ICMP errors that the
+// kernel keeps for a socket: "port unreachable" comes from a firewall and is no refusal of the
+// host, and an error from this machine itself counts at once.
+type Dialer struct{}
+
+var _ connect.Dialer = Dialer{}
+
+// Dial implements [connect.Dialer]. On this machine the answer is there before the
+// first call returns, so that it is asked for at once.
+func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connect.Attempt {
+	if err := ctx.Err(); err != nil {
+		return connect.Attempt{Outcome: connect.Aborted, Err: err}
+	}
+	fd, err := errqueue.Socket(to.Addr(), unix.SOCK_STREAM)
+	if err != nil {
+		return connect.Attempt{Outcome: connect.Exhausted, Err: err}
+	}
+	address := errqueue.NewDestination(to.Addr()).Port(to.Port())
+	first := unix.Connect(fd, address)
+	err = first
+	if first == unix.EINPROGRESS {
+		err = unix.Connect(fd, address)
+	}
+	if pending(err) {
+		return wait(ctx, fd, address)
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing is lost with it
+	if errqueue.NoRoute(first) { // later, it is the word of a router
+		return connect.Attempt{Outcome: connect.NoRoute, Err: first}
+	}
+	return attempt(fd, err)
+}
+
+func pending(err error) bool { return err == unix.EINPROGRESS || err == unix.EALREADY }
+
+// wait waits for the end of a connection, and closes the socket. On this machine
+// an ICMP error arrives while the socket is locked: it is queued, and the kernel goes on trying.
+func wait(ctx context.Context, fd int, address unix.Sockaddr) connect.Attempt {
+	socket := os.NewFile(uintptr(fd), "connection")
+	defer socket.Close() //nolint:errcheck // nothing is lost with it
+	raw, err := socket.SyscallConn()
+	if err == nil {
+		err = socket.SetWriteDeadline(time.Now().Add(connect.Timeout))
+	}
+	if err != nil { // nothing left to watch it with
+		return connect.Attempt{Outcome: connect.Exhausted, Err: err}
+	}
+	stop := context.AfterFunc(ctx, func() { socket.SetWriteDeadline(time.Unix(1, 0)) }) //nolint:errcheck // it was closed, then
+	defer stop()
+	var got connect.Attempt
+	err = raw.Write(func(uintptr) (done bool) {
+		switch err := unix.Connect(fd, address); {
+		case !pending(err):
+			got = attempt(fd, err)
+		case rejected(fd):
+			got = connect.Attempt{Outcome: connect.Rejected}
+		default:
+			return false
+		}
+		return true
+	})
+	switch {
+	case err == nil:
+		return got
+	case ctx.Err() != nil:
+		return connect.Attempt{Outcome: connect.Aborted, Err: ctx.Err()}
+	default:
+		return connect.Attempt{Outcome: connect.Silent, Err: err}
+	}
+}
+
+// attempt reads what connect(2) says of a connection that has ended.
+func attempt(fd int, err error) connect.Attempt {
+	n, _ := err.(syscall.Errno) //nolint:errorlint // of a system call, nil included
+	o, _ := connect.OutcomeOf(n)
+	switch {
+	case o == connect.Open:
+		local := localPort(fd)
+		// A reset costs no local port for the next minute (TIME-WAIT).
+		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) //nolint:errcheck // then it does cost one
+		return connect.Attempt{Outcome: o, Local: local}
+	case o == connect.Closed && rejected(fd):
+		return connect.Attempt{Outcome: connect.Rejected}
+	default:
+		return connect.Attempt{Outcome: o, Err: err}
+	}
+}
+
+// rejected says whether an ICMP error has come for a connection.
+func rejected(fd int) bool {
+	_, err := errqueue.Read(fd)
+	return err == nil
+}
+
+// localPort returns 0 for a connection that has gone.
+func localPort(fd int) uint16 {
+	local, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0
+	}
+	return errqueue.AddrPort(local).Port()
+}
