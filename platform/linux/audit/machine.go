@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
+
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/unix/hostfile"
@@ -23,7 +25,7 @@ type machine struct {
 	Parts
 
 	// What several checks look at is read once.
-	mountTable audit.Memo[[]mount]
+	mountTable audit.Memo[[]*mountinfo.Info]
 	localUsers audit.Memo[localUsers]
 	systemWalk audit.Memo[*walkResult]
 	restWalk   audit.Memo[*walkResult]

@@ -6,7 +6,10 @@ import (
 	"context"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
+
 	"sentinel/internal/audit"
+	"sentinel/platform/linux/mounts"
 )
 
 func mountChecks() []check {
@@ -51,11 +54,11 @@ func ownFileSystem(point string, want ...string) func(context.Context, *machine)
 		if err != nil {
 			return audit.Unread("/proc/self/mountinfo", err)
 		}
-		t, ok := mountedAt(table, point)
-		if !ok && m.container() {
+		t := mountedAt(table, point)
+		if t == nil && m.container() {
 			return audit.NotApplicable("the file systems are those that the host gives to this container")
 		}
-		if !ok {
+		if t == nil {
 			return audit.Warned(point+" is not a file system of its own",
 				"Give "+point+" a file system of its own in /etc/fstab with the options "+strings.Join(want, ",")+".",
 				"/proc/self/mountinfo: nothing is mounted at "+point)
@@ -64,20 +67,20 @@ func ownFileSystem(point string, want ...string) func(context.Context, *machine)
 	}
 }
 
-func judgeOptions(t mount, want []string) audit.Finding {
+func judgeOptions(t *mountinfo.Info, want []string) audit.Finding {
 	var lacking []string
 	for _, option := range want {
-		if !t.has(option) {
+		if !mounts.HasOption(t.Options, option) {
 			lacking = append(lacking, option)
 		}
 	}
 	if len(lacking) == 0 {
-		return audit.Passed(t.point + " has " + strings.Join(want, ", "))
+		return audit.Passed(t.Mountpoint + " has " + strings.Join(want, ", "))
 	}
 	missing := strings.Join(lacking, ",")
-	return audit.Warned(t.point+" lacks "+strings.Join(lacking, ", "),
-		"Add "+missing+" to the options of "+t.point+" in /etc/fstab (or in its .mount unit), then run: sudo mount -o remount,"+missing+" "+t.point,
-		"/proc/self/mountinfo: "+t.fstype+" at "+t.point+" with "+strings.Join(t.options, ","))
+	return audit.Warned(t.Mountpoint+" lacks "+strings.Join(lacking, ", "),
+		"Add "+missing+" to the options of "+t.Mountpoint+" in /etc/fstab (or in its .mount unit), then run: sudo mount -o remount,"+missing+" "+t.Mountpoint,
+		"/proc/self/mountinfo: "+t.FSType+" at "+t.Mountpoint+" with "+t.Options)
 }
 
 func homeOptions(ctx context.Context, m *machine) audit.Finding {
@@ -93,51 +96,39 @@ func shmOptions(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("/proc/self/mountinfo", err)
 	}
-	t, ok := mountedAt(table, "/dev/shm")
-	if !ok {
+	t := mountedAt(table, "/dev/shm")
+	if t == nil {
 		return audit.NotApplicable("nothing is mounted at /dev/shm")
 	}
 	return judgeOptions(t, []string{"nodev", "nosuid", "noexec"})
 }
 
-// hidePID reads /proc/mounts: hidepid is an option of the file system, not of
-// the mount.
+// hidePID looks at the options of the file system: hidepid is not one of the mount.
 func hidePID(_ context.Context, m *machine) audit.Finding {
-	raw, err := m.readUpTo("/proc/self/mounts", 8<<20)
+	table, err := m.mounts()
 	if err != nil {
-		return audit.Unread("/proc/self/mounts", err)
+		return audit.Unread("/proc/self/mountinfo", err)
 	}
-	options, ok := procOptions(raw)
-	if !ok {
+	t := mountedAt(table, "/proc")
+	if t == nil || t.FSType != "proc" {
 		return audit.NotApplicable("/proc is not mounted by the kernel here")
 	}
-	if how := hidePIDOption(options); how != "" {
-		return audit.Passed("/proc has " + how)
+	if option := hidePIDOption(t.VFSOptions); option != "" {
+		return audit.Passed("/proc has " + option)
 	}
-	p, err := m.users()
-	if err == nil && !p.directoryService && len(p.loginUsers()) == 0 {
+	users, err := m.users()
+	if err == nil && !users.directoryService && len(users.loginUsers()) == 0 {
 		return audit.Passed("No account but root has a shell")
 	}
 	return audit.Warned("Every user sees all processes",
 		"Add hidepid=invisible to the options of /proc in /etc/fstab with gid= of a group for those who must see (systemd-logind and polkit need it), or accept it with an exemption.",
-		"/proc/self/mounts: proc at /proc with "+options)
+		"/proc/self/mountinfo: proc at /proc with "+t.VFSOptions)
 }
 
-// procOptions returns the options of the file system at /proc, of proc(5)'s
-// mounts.
-func procOptions(raw []byte) (options string, ok bool) {
-	for line := range strings.Lines(string(raw)) {
-		if f := strings.Fields(line); len(f) >= 4 && f[1] == "/proc" && f[2] == "proc" {
-			options, ok = f[3], true
-		}
-	}
-	return options, ok
-}
-
+// hidePIDOption returns the option that hides the processes of others, "" for none.
 func hidePIDOption(options string) string {
-	for option := range strings.SplitSeq(options, ",") {
-		switch option {
-		case "hidepid=1", "hidepid=2", "hidepid=4", "hidepid=noaccess", "hidepid=invisible", "hidepid=ptraceable":
+	for _, option := range []string{"hidepid=1", "hidepid=2", "hidepid=4", "hidepid=noaccess", "hidepid=invisible", "hidepid=ptraceable"} {
+		if mounts.HasOption(options, option) {
 			return option
 		}
 	}

@@ -9,21 +9,29 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/moby/sys/mountinfo"
 
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/audit/filetree"
 )
 
-func TestMountsAreReadAsTheKernelWritesThem(t *testing.T) {
-	got, err := parseMounts([]byte("22 1 8:1 / / rw,relatime shared:1 master:2 - ext4 /dev/sda1 rw\n30 22 0:44 /sub\\040x /mnt/a\\040b ro,nosuid - btrfs  rw\n"))
-	want := []mount{
-		{device: "8:1", root: "/", point: "/", options: []string{"rw", "relatime"}, fstype: "ext4"},
-		{device: "0:44", root: "/sub x", point: "/mnt/a b", options: []string{"ro", "nosuid"}, fstype: "btrfs"},
+// tableOf is the mount table that a text of mountinfo makes.
+func tableOf(t *testing.T, text string) ([]*mountinfo.Info, error) {
+	t.Helper()
+	root := testenv.Plant(t, map[string]string{"proc/self/mountinfo": text})
+	return (&machine{Parts: Parts{Root: root}}).mounts()
+}
+
+func TestMountTableIsReadWholeOrNotAtAll(t *testing.T) {
+	got, err := tableOf(t, "22 1 8:1 / / rw,relatime shared:1 master:2 - ext4 /dev/sda1 rw\n30 22 0:44 /sub\\040x /mnt/a\\040b ro,nosuid - btrfs  rw\n")
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%v, %v", got, err)
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mount{})); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
+	if m := got[1]; m.Root != "/sub x" || m.Mountpoint != "/mnt/a b" || m.Options != "ro,nosuid" || m.FSType != "btrfs" {
+		t.Errorf("%+v", m)
 	}
 	for _, bad := range []string{"", "\n", "22 1 8:1 / / rw\n", "22 1 8:1 / relative rw - ext4 x rw\n", "22 1 8:1 / / rw - ext4\n"} {
-		if got, err := parseMounts([]byte(bad)); err == nil {
+		if got, err := tableOf(t, bad); err == nil {
 			t.Errorf("%q: %v", bad, got)
 		}
 	}
@@ -31,7 +39,7 @@ func TestMountsAreReadAsTheKernelWritesThem(t *testing.T) {
 
 // Each file system is walked once, from where its whole is seen.
 func TestWalksBeginOncePerFileSystem(t *testing.T) {
-	table, err := parseMounts([]byte(strings.Join([]string{
+	table, err := tableOf(t, strings.Join([]string{
 		"1 0 8:1 / / rw - ext4 /dev/sda1 rw",
 		"2 1 0:5 / /proc rw - proc proc rw",
 		"3 1 8:2 / /usr rw - ext4 /dev/sda2 rw",
@@ -46,7 +54,7 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 		"12 1 7:0 / /snap/core/1 ro - squashfs /dev/loop0 ro",
 		"13 1 8:5 / /opt rw - ext4 /dev/sda5 rw",
 		"14 1 8:6 / /opt rw - ext4 /dev/sda6 rw",
-	}, "\n") + "\n"))
+	}, "\n")+"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +64,7 @@ func TestWalksBeginOncePerFileSystem(t *testing.T) {
 	if diff := cmp.Diff([]string{"/", "/srv", "/tmp", "/mnt/btrfs"}, walkStarts(table, false)); diff != "" {
 		t.Errorf("the rest: %s", diff)
 	}
-	if top, ok := mountedAt(table, "/opt"); !ok || top.device != "8:6" {
+	if top := mountedAt(table, "/opt"); top == nil || top.Minor != 6 {
 		t.Errorf("at /opt is %+v", top)
 	}
 	system, rest := walkSkips(table, true), walkSkips(table, false)
@@ -172,9 +180,8 @@ func TestOneLineParsers(t *testing.T) {
 			t.Errorf("audit rules: %q: %d", text, got)
 		}
 	}
-	for text, want := range map[string]string{"proc /proc proc rw 0 0\nproc /proc proc rw,hidepid=2 0 0\n": "hidepid=2", "x /y z hidepid=2 0 0\n": "", "proc /proc proc hidepid=0 0 0\n": ""} {
-		options, _ := procOptions([]byte(text))
-		if got := hidePIDOption(options); got != want {
+	for text, want := range map[string]string{"rw,hidepid=2": "hidepid=2", "rw": "", "hidepid=0": "", "rw,xhidepid=2": ""} {
+		if got := hidePIDOption(text); got != want {
 			t.Errorf("proc: %q: %q", text, got)
 		}
 	}
@@ -195,21 +202,11 @@ func TestDockerAddressesThatAnswerEveryone(t *testing.T) {
 
 // What parsers of lines find stands in their input.
 func FuzzLines(f *testing.F) {
-	f.Add("22 1 8:1 / /a\\040b rw - ext4 /dev/sda1 rw\n")
 	f.Add("[Journal]\nStorage=x\nroot root 4755 /x\n/a\n/b\n:\n")
 	f.Add("F:bin\nR:su\na:0:0:4755\n0104755 /usr/bin/su\n")
 	f.Add("rocommunity public\nset superusers=x\npassword x\nproc /proc proc rw 0 0\nx:y:1:a,b\npasswd: ldap\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		raw := []byte(text)
-		mounts, err := parseMounts(raw)
-		if (err == nil) != (len(mounts) > 0) {
-			t.Errorf("%d mounts, %v", len(mounts), err)
-		}
-		for _, m := range mounts {
-			if !strings.HasPrefix(m.point, "/") || len(m.options) == 0 {
-				t.Errorf("mount %+v", m)
-			}
-		}
 		for _, name := range append(parseOverrides(raw), slices.Collect(maps.Values(parseDiversions(raw)))...) {
 			if !strings.Contains(text, name) {
 				t.Errorf("made up %q", name)
@@ -232,7 +229,6 @@ func FuzzLines(f *testing.F) {
 		asksPassword(text)
 		easyCommunities(text)
 		countRules(text)
-		procOptions(raw)
 		supportEnd(text)
 		for line := range strings.Lines(text) {
 			uncheckedApt(line)

@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
+
 	"sentinel/internal/audit"
 	"sentinel/platform/linux/audit/filetree"
+	"sentinel/platform/linux/mounts"
 )
 
 func treeChecks() []check {
@@ -169,46 +172,51 @@ func (m *machine) walk(ctx context.Context, system bool) (*walkResult, error) {
 }
 
 // walkStarts are the mount points of the file systems to walk: the root and what
-// else keeps files. A part of one that is mounted a second time is left out, and for the
-// rest also what gives away no rights.
-func walkStarts(table []mount, system bool) []string {
+// else keeps files. Left out is a part of one that is mounted a second time, and, outside of
+// the system directories, what is mounted nosuid.
+func walkStarts(table []*mountinfo.Info, system bool) []string {
 	starts := []string{"/"}
 	for _, t := range table {
-		visible, _ := mountedAt(table, t.point)
-		if t.point == "/" || visible.device != t.device || visible.root != t.root || !t.keepsFiles() || isSecondMount(table, t) ||
-			isBelowAny(t.point, volatileDirs) && !isBelow(t.point, "/dev/shm") || isBelowAny(t.point, containerStorage) {
+		point := t.Mountpoint
+		if point == "/" || !sameFiles(mountedAt(table, point), t) || !keepsFiles(t) || isSecondMount(table, t) ||
+			isBelowAny(point, volatileDirs) && !isBelow(point, "/dev/shm") || isBelowAny(point, containerStorage) {
 			continue
 		}
-		if isSystemPath(t.point) == system && (system || !t.has("nosuid")) && !slices.Contains(starts, t.point) {
-			starts = append(starts, t.point)
+		if isSystemPath(point) == system && (system || !mounts.HasOption(t.Options, "nosuid")) && !slices.Contains(starts, point) {
+			starts = append(starts, point)
 		}
 	}
 	return starts
 }
 
-// isSecondMount says whether t shows a part of a file system, or again the whole,
-// that another mount before it shows.
-func isSecondMount(table []mount, t mount) bool {
+// sameFiles says whether two mounts show the same directory of the same file system.
+func sameFiles(a, b *mountinfo.Info) bool {
+	return mounts.DeviceOf(a) == mounts.DeviceOf(b) && a.Root == b.Root
+}
+
+// isSecondMount says whether t shows a part of a file system, or the whole once
+// more, that a mount before it shows.
+func isSecondMount(table []*mountinfo.Info, t *mountinfo.Info) bool {
 	for _, o := range table {
-		if o.device != t.device || !o.keepsFiles() {
+		if mounts.DeviceOf(o) != mounts.DeviceOf(t) || !keepsFiles(o) {
 			continue
 		}
-		if o.point == t.point && o.root == t.root {
+		if o.Mountpoint == t.Mountpoint && o.Root == t.Root {
 			return false
 		}
-		if isBelow(t.root, o.root) {
+		if isBelow(t.Root, o.Root) {
 			return true
 		}
 	}
 	return false
 }
 
-// walkSkips says which directories are not entered: other mounts, which start by
-// themselves or not at all, and what the other walk sees.
-func walkSkips(table []mount, system bool) func(path string) bool {
+// walkSkips says which directories are not entered: other mounts, which are starts
+// of their own or not walked at all, and what the other walk sees.
+func walkSkips(table []*mountinfo.Info, system bool) func(path string) bool {
 	points := make(map[string]bool, len(table))
 	for _, t := range table {
-		points[t.point] = true
+		points[t.Mountpoint] = true
 	}
 	return func(path string) bool {
 		return points[path] || isBelowAny(path, volatileDirs) || isSystemPath(path) != system || isBelowAny(path, containerStorage)
