@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/google/renameio/v2"
+	"sentinel/internal/atomicfile"
 )
 
 const (
@@ -20,18 +20,18 @@ const (
 	maxHead  = 1 << 10 // bytes
 )
 
-// A Head is where the journal ends, and where what is kept of it begins.
+// A Head says where the journal ends and where the records that are kept begin.
 type Head struct {
-	Seq       uint64 `json:"seq"`        // of the newest record; 0 before the first
-	Hash      string `json:"hash"`       // of the newest record
+	Seq       uint64 `json:"seq"`        // sequence number of the newest record; 0 before the first
+	Hash      string `json:"hash"`       // hash of the newest record
 	First     uint64 `json:"first"`      // sequence number of the oldest record that is kept
-	FirstPrev string `json:"first_prev"` // what that one has as prev
+	FirstPrev string `json:"first_prev"` // the prev member of that record
 }
 
 var errHead = errors.New("the head of the journal cannot be read")
 
-// readHead returns the head, an empty one when there is none. errHead says that it
-// was damaged; other errors that it must not be used.
+// readHead returns the head, an empty one if there is none. errHead means that it
+// is damaged; any other error means that it must not be used.
 func (j *Journal) readHead() (Head, error) {
 	f, err := openTrusted(filepath.Join(j.headDir, headName), os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,8 +48,8 @@ func (j *Journal) readHead() (Head, error) {
 	return parseHead(raw)
 }
 
-// parseHead accepts only what encode writes, so that no byte of a head can be
-// changed without being noticed.
+// parseHead accepts only what encode writes, so that a change of any byte is
+// noticed.
 func parseHead(raw []byte) (Head, error) {
 	var h Head
 	if err := json.Unmarshal(raw, &h); err != nil {
@@ -68,29 +68,31 @@ func (h Head) encode() ([]byte, error) {
 	return append(raw, '\n'), err
 }
 
-// writeHead replaces the head. On a full disk it is overwritten in place, which
-// takes no room: an outcome must not be lost for want of a block.
+// writeHead replaces the head. On a full disk it overwrites the file in place,
+// which takes no space: an outcome must not be lost because a block is missing.
 func (j *Journal) writeHead(h Head) error {
 	raw, err := h.encode()
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(j.headDir, headName)
-	err = renameio.WriteFile(path, raw, 0o600, renameio.WithTempDir(j.headDir), renameio.WithStaticPermissions(0o600))
+	err = atomicfile.Write(path, raw, 0o600)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return overwrite(path, raw, err)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		return nil
 	}
-	// A power cut takes back at most the change of name, which leaves the head
-	// one record behind, as a crash before it does.
-	_ = syncDir(j.headDir) //nolint:errcheck // see above
-	return nil
+	// When only the directory could not be synced, the head is in place. A power
+	// cut can then leave the previous one, as a crash before this write does.
+	if current, readErr := j.readHead(); readErr == nil && current == h {
+		return nil
+	}
+	return err
 }
 
-// overwrite puts raw in place of the content of a file that is there already;
-// full is the error that made it necessary.
+// overwrite replaces the content of an existing file with raw. It returns full,
+// the error that made it necessary, if there is no such file.
 func overwrite(path string, raw []byte, full error) error {
 	f, err := openTrusted(path, os.O_WRONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,16 +103,4 @@ func overwrite(path string, raw []byte, full error) error {
 	}
 	_, werr := f.WriteAt(raw, 0)
 	return errors.Join(werr, f.Truncate(int64(len(raw))), f.Sync(), f.Close())
-}
-
-// removeLeftovers removes heads that a crash left aside before they came into
-// place.
-func (j *Journal) removeLeftovers() {
-	left, err := filepath.Glob(filepath.Join(j.headDir, "."+headName+"[0-9]*"))
-	if err != nil {
-		return
-	}
-	for _, path := range left {
-		_ = os.Remove(path) //nolint:errcheck // in nobody's way
-	}
 }

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// MaxHistory is the most actions that History returns, whatever is asked for.
+// MaxHistory is the most actions that History returns.
 const MaxHistory = 1000
 
-// States of an action that has no outcome; one that has is in the state of its
+// States of an action without an outcome. With one, its state is the result of the
 // [Outcome].
 const (
 	Running = "running"
-	Unknown = "unknown" // its program ended without telling
+	Unknown = "unknown" // its program ended without recording an outcome
 )
 
-// An Action is an intent together with what came of it.
+// An Action is an intent with its outcome.
 type Action struct {
 	Seq       uint64         `json:"seq"`
 	Time      time.Time      `json:"time"` // when it began, UTC
@@ -30,42 +30,41 @@ type Action struct {
 	Code      string         `json:"code,omitempty"`
 	Detail    string         `json:"detail,omitempty"`
 	EndedAt   *time.Time     `json:"ended_at,omitempty"` // UTC
-	// Repeated counts how often the same was done right before, with the same end;
-	// only reports, which a timer makes, are put together so. Since is when the first of these began,
-	// UTC.
+	// Repeated counts the same actions with the same outcome right before this one;
+	// only reports, which a timer sends, are grouped. Since is when the first of
+	// them began, UTC.
 	Repeated int        `json:"repeated,omitempty"`
 	Since    *time.Time `json:"since,omitempty"`
 }
 
-// routine is what a timer does all day: one by one its actions would leave no
-// room for any other.
-const routine = "report"
+// routineTool is the tool that a timer runs all day. Listed one by one, its actions
+// would leave no room for others.
+const routineTool = "report"
 
-// continues says that an older action is the same as a, with the same end.
-func (a *Action) continues(older Action) bool {
-	return a.Tool == routine && older.Tool == routine && a.State == older.State && a.Code == older.Code && a.Reason == older.Reason &&
+// repeats reports whether a is the same as an older action, with the same outcome.
+func (a *Action) repeats(older Action) bool {
+	return a.Tool == routineTool && older.Tool == routineTool && a.State == older.State && a.Code == older.Code && a.Reason == older.Reason &&
 		a.Who.User == older.Who.User && a.Who.SudoUser == older.Who.SudoUser && a.Who.Caller == older.Who.Caller
 }
 
-// A History is the newest actions. Actions without an outcome are unknown until
-// [History.Settle] finds their programs.
+// A History is the newest actions.
 type History struct {
 	Actions    []Action `json:"actions"` // newest first
-	Total      int      `json:"total"`   // all that the kept files hold
+	Total      int      `json:"total"`   // actions in all files that are kept
 	Truncated  bool     `json:"truncated"`
-	Unreadable int      `json:"unreadable,omitempty"` // lines among those looked at that are no records, or were changed
-	// Damage is how the end of the journal differs from its head: what was
-	// removed is not among the actions. Empty when nothing was.
+	Unreadable int      `json:"unreadable,omitempty"` // lines that are not records or were changed, of those that were read
+	// Damage is how the end of the journal differs from its head: removed records
+	// are not among the actions. It is empty for an intact journal.
 	Damage string `json:"damage,omitempty"`
 }
 
-// maxOutcomes bounds the outcomes that wait for their intents while a journal is
-// read backwards.
+// maxOutcomes bounds the outcomes that are held until their intents are found,
+// because the journal is read backwards.
 const maxOutcomes = 10 * MaxHistory
 
-// History returns the last actions, newest first. alive says whether the program
-// that wrote an intent still runs; nil means that nobody knows. A journal that was never
-// written to has an empty history, and so has one that was removed, with damage.
+// History returns the last actions, newest first. alive reports whether the program
+// that wrote an intent still runs; it may be nil. A journal that was never written to has an
+// empty history; so has one that was removed, with Damage.
 func (j *Journal) History(ctx context.Context, last int, alive func(Program) bool) (History, error) {
 	s, err := j.snapshot(ctx)
 	if err != nil {
@@ -80,9 +79,9 @@ func (j *Journal) History(ctx context.Context, last int, alive func(Program) boo
 		if err != nil {
 			return History{}, j.failed(err)
 		}
-		m.take(line)
+		m.addLine(line)
 	}
-	m.history.Truncated = m.told < m.history.Total
+	m.history.Truncated = m.listed < m.history.Total
 	_, m.history.Damage = compare(m.newest, s.head)
 	if s.badHead != nil {
 		m.history.Damage = s.badHead.Error()
@@ -90,18 +89,18 @@ func (j *Journal) History(ctx context.Context, last int, alive func(Program) boo
 	return m.history, nil
 }
 
-// A merger brings intents and outcomes together, newest first.
+// A merger joins intents with their outcomes, newest first.
 type merger struct {
 	last     int
 	alive    func(Program) bool
-	outcomes map[uint64]Record // by the number of their intent
-	newest   Record            // that is whole; Seq is 0 if there is none
-	told     int               // actions that are in the history, or counted there as repeated
+	outcomes map[uint64]Record // by the sequence number of the intent
+	newest   Record            // the newest intact record; Seq is 0 if there is none
+	listed   int               // actions in the history, including those counted as repeated
 	full     bool
 	history  History
 }
 
-func (m *merger) take(line []byte) {
+func (m *merger) addLine(line []byte) {
 	if m.newest.Seq == 0 {
 		if r, err := parseLine(line); err == nil {
 			m.newest = r
@@ -119,7 +118,7 @@ func (m *merger) take(line []byte) {
 		m.history.Unreadable++
 	case r.Event == EventIntent:
 		m.history.Total++
-		m.add(m.action(r))
+		m.addAction(m.action(r))
 	default:
 		if _, later := m.outcomes[r.Of]; !later && len(m.outcomes) < maxOutcomes {
 			m.outcomes[r.Of] = r
@@ -127,27 +126,27 @@ func (m *merger) take(line []byte) {
 	}
 }
 
-// isIntent is enough to count: the event stands before anything that a caller
-// wrote.
+// isIntent recognizes an intent without parsing it: the event comes before
+// anything that a caller wrote.
 func isIntent(line []byte) bool {
 	return bytes.Contains(line[:min(len(line), 100)], []byte(`,"event":"`+EventIntent+`",`))
 }
 
-// add appends an action, or counts it where it is the same as the one after it.
-// The last one is complete when another follows.
-func (m *merger) add(a Action) {
+// addAction appends an action, or counts it as repeated by the one after it. The
+// last action is complete when another one follows.
+func (m *merger) addAction(a Action) {
 	n := len(m.history.Actions)
 	switch {
-	case n > 0 && m.history.Actions[n-1].continues(a):
+	case n > 0 && m.history.Actions[n-1].repeats(a):
 		same := &m.history.Actions[n-1]
 		same.Repeated, same.Since = same.Repeated+1, &a.Time
-		m.told++
+		m.listed++
 		return
 	case n < m.last:
 		m.history.Actions = append(m.history.Actions, a)
-		m.told++
+		m.listed++
 	}
-	m.full = n >= m.last || n+1 == m.last && a.Tool != routine
+	m.full = n >= m.last || n+1 == m.last && a.Tool != routineTool
 }
 
 func (m *merger) action(r Record) Action {

@@ -71,7 +71,7 @@ func TestTheLastOutcomeCounts(t *testing.T) {
 	j := fresh(t)
 	e := begin(t, j, "slow")
 	for _, result := range []string{Pending, Done} {
-		if _, err := j.append(t.Context(), Outcome{Result: result}.record(e.Seq()), nil); err != nil {
+		if _, err := j.appendRecord(t.Context(), Outcome{Result: result}.record(e.Seq()), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestHistorySaysWhatIsMissing(t *testing.T) {
 			t.Helper()
 			os.Remove(j.current())
 		}, "record 4 was written"},
-		"folder removed": {func(t *testing.T, j *Journal, _ []byte) {
+		"directory removed": {func(t *testing.T, j *Journal, _ []byte) {
 			t.Helper()
 			os.RemoveAll(j.dir)
 		}, "record 4 was written"},

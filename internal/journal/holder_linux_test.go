@@ -28,7 +28,7 @@ func TestBusyJournalNamesWhoHoldsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { in.Close(); holder.Wait() })
-	j.patience = 20 * time.Millisecond
+	j.lockTimeout = 20 * time.Millisecond
 	var known *fault.Error
 	for began := time.Now(); known == nil && time.Since(began) < 5*time.Second; {
 		_, err = j.Begin(t.Context(), block("x"), nil)

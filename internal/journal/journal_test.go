@@ -21,10 +21,15 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// fresh returns a journal below a directory of the test that tells syslog nothing.
+// fresh returns a new journal that sends nothing to syslog. It is in memory: the
+// tests sync it thousands of times.
 func fresh(t testing.TB) *Journal {
 	t.Helper()
-	root := t.TempDir()
+	return in(testenv.MemDir(t))
+}
+
+// in returns the journal below root.
+func in(root string) *Journal {
 	return at(filepath.Join(root, "log"), filepath.Join(root, "lib"))
 }
 
@@ -105,7 +110,7 @@ func (j *Journal) current() string  { return filepath.Join(j.dir, currentName) }
 func (j *Journal) headPath() string { return filepath.Join(j.headDir, headName) }
 
 func TestAnActionIsOnDiskBeforeAndAfter(t *testing.T) {
-	j := fresh(t)
+	j := in(t.TempDir())
 	j.now = func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.FixedZone("", 3600)) }
 	e := begin(t, j, "brute force")
 	if lines := strings.Count(string(read(t, j.current())), "\n"); lines != 1 || e.Seq() != 1 {
@@ -164,7 +169,7 @@ func TestReadingMakesNothing(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	if _, err := os.Lstat(j.dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder was made: %v", err)
+		t.Errorf("the directory was made: %v", err)
 	}
 }
 
@@ -207,7 +212,7 @@ func TestALockThatIsNotReleasedEndsTheWait(t *testing.T) {
 	}
 	defer release()
 	other := at(j.dir, j.headDir)
-	other.patience = 20 * time.Millisecond
+	other.lockTimeout = 20 * time.Millisecond
 	_, err = other.Begin(t.Context(), block("x"), nil)
 	var known *fault.Error
 	if !errors.As(err, &known) || known.Code != fault.JournalFailed || !strings.Contains(known.Message, "another run") || strings.Contains(known.Fix, "chown") {

@@ -13,15 +13,15 @@ import (
 
 func (j *Journal) lockPath() string { return filepath.Join(j.dir, lockName) }
 
-// lock keeps every other process away from the journal until release is called.
+// lock excludes all other processes until release is called.
 func (j *Journal) lock(ctx context.Context) (release func(), err error) {
-	return lockfile.Exclude(ctx, j.lockPath(), j.patience)
+	return lockfile.Exclude(ctx, j.lockPath(), j.lockTimeout)
 }
 
-// share keeps writers away. A journal that nobody has written to, or that cannot
-// be written, has none.
+// share excludes writers. A journal without a lock file, which nobody has written
+// to, has no writers.
 func (j *Journal) share(ctx context.Context) (release func(), err error) {
-	release, err = lockfile.Share(ctx, j.lockPath(), j.patience)
+	release, err = lockfile.Share(ctx, j.lockPath(), j.lockTimeout)
 	if errors.Is(err, fs.ErrNotExist) {
 		return func() {}, nil
 	}

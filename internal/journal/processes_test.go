@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writer says on its standard output what it was told is on disk.
+// writer prints each record that the journal reported to be on disk.
 func writer(task string) {
 	var dir, headDir string
 	var size int64
@@ -41,7 +41,7 @@ func writer(task string) {
 		panic(err)
 	}
 	j := at(dir, headDir)
-	j.maxFile, j.maxKept, j.patience = size, 1000, time.Minute
+	j.maxFile, j.maxKept, j.lockTimeout = size, 1000, time.Minute
 	var limit *Limit
 	if most > 0 {
 		limit = &Limit{Most: most, Within: time.Hour, Counts: func(r Record) bool { return r.Tool == "block_ip_address" }}
@@ -81,9 +81,9 @@ func start(t testing.TB, j *Journal, actions, most int) (*exec.Cmd, io.Reader) {
 	return cmd, out
 }
 
-// told reads what a writer was told, by sequence number, and how often it was
-// refused. A last line without an end, which a kill leaves, tells nothing.
-func told(t testing.TB, out io.Reader, states map[uint64]string) (limited int) {
+// acknowledged reads what a writer printed into states, by sequence number, and
+// returns how often it was refused. It ignores a last line without a newline, which a kill leaves.
+func acknowledged(t testing.TB, out io.Reader, states map[uint64]string) (limited int) {
 	t.Helper()
 	for r := bufio.NewReader(out); ; {
 		line, err := r.ReadString('\n')
@@ -103,7 +103,7 @@ func told(t testing.TB, out io.Reader, states map[uint64]string) (limited int) {
 	}
 }
 
-// kept fails the test unless the journal holds all that writers were told.
+// kept fails the test unless the journal holds all acknowledged records.
 func kept(t testing.TB, j *Journal, states map[uint64]string) {
 	t.Helper()
 	s, err := j.snapshot(t.Context())
@@ -140,7 +140,7 @@ func TestTwoHundredProcessesShareOneJournal(t *testing.T) {
 		cmd, out := start(t, j, 2, 0)
 		all.Go(func() {
 			own := map[uint64]string{}
-			told(t, out, own)
+			acknowledged(t, out, own)
 			if err := cmd.Wait(); err != nil {
 				t.Error(err)
 			}
@@ -171,7 +171,7 @@ func TestRunsAtTheSameTimeDoNotPassTheLimitTogether(t *testing.T) {
 		cmd, out := start(t, j, 2, 10)
 		all.Go(func() {
 			own := map[uint64]string{}
-			limited := told(t, out, own)
+			limited := acknowledged(t, out, own)
 			if err := cmd.Wait(); err != nil {
 				t.Error(err)
 			}
@@ -189,8 +189,8 @@ func TestRunsAtTheSameTimeDoNotPassTheLimitTogether(t *testing.T) {
 	}
 }
 
-// A run that is killed at any moment loses nothing that it was told is on disk,
-// and leaves a journal that the next one mends without a trace.
+// A process that is killed at any moment loses no acknowledged record, and the
+// next one repairs the journal without a trace.
 func TestKilledAtAnyMoment(t *testing.T) {
 	const rounds, together = 300, 25
 	deadline := time.Now().Add(20 * time.Second) // for machines that take long to start a process
@@ -223,7 +223,7 @@ func kill(t testing.TB, cmd *exec.Cmd, out io.Reader, states map[uint64]string) 
 	}
 	timer := time.AfterFunc(time.Duration(rand.Int64N(int64(15*time.Millisecond))), func() { cmd.Process.Kill() })
 	defer timer.Stop()
-	told(t, r, states)
+	acknowledged(t, r, states)
 	if err := cmd.Wait(); err == nil {
 		t.Fatal("the writer ended by itself")
 	}

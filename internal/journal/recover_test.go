@@ -13,21 +13,21 @@ import (
 	"testing"
 )
 
-// crashes are what runs that died left behind, made from the files before and
+// crashes make what a process that died left behind from the files before and
 // after an append.
 var crashes = map[string]func(j *Journal, before, after map[string][]byte) map[string][]byte{
 	"before anything was written": func(_ *Journal, before, _ map[string][]byte) map[string][]byte { return before },
 	"after the line":              crashAfterLine,
 	"while the head was written": func(j *Journal, before, after map[string][]byte) map[string][]byte {
 		left := crashAfterLine(j, before, after)
-		left[filepath.Join(j.headDir, "."+headName+"123456")] = after[j.headPath()][:10]
+		left[filepath.Join(j.headDir, "."+headName+"1234567890123456789")] = after[j.headPath()][:10]
 		return left
 	},
 	"after all": func(_ *Journal, _, after map[string][]byte) map[string][]byte { return after },
-	"after the file was set aside": func(j *Journal, before, _ map[string][]byte) map[string][]byte {
+	"after the file was renamed": func(j *Journal, before, _ map[string][]byte) map[string][]byte {
 		left := maps.Clone(before)
 		if raw, ok := before[j.current()]; ok && len(raw) > 0 {
-			left[j.oldPath(firstSeq(raw))] = raw
+			left[j.rotatedPath(firstSeq(raw))] = raw
 			delete(left, j.current())
 		}
 		return left
@@ -35,7 +35,7 @@ var crashes = map[string]func(j *Journal, before, after map[string][]byte) map[s
 	"with a new file that is empty": func(j *Journal, before, _ map[string][]byte) map[string][]byte {
 		left := maps.Clone(before)
 		if raw, ok := before[j.current()]; ok && len(raw) > 0 {
-			left[j.oldPath(firstSeq(raw))] = raw
+			left[j.rotatedPath(firstSeq(raw))] = raw
 		}
 		left[j.current()] = nil
 		return left
@@ -45,7 +45,7 @@ var crashes = map[string]func(j *Journal, before, after map[string][]byte) map[s
 	},
 }
 
-// withRemoved is after with the files that were not to be there any longer.
+// withRemoved is after, with the files that the append removed.
 func withRemoved(before, after map[string][]byte) map[string][]byte {
 	left := maps.Clone(after)
 	for path, raw := range before {
@@ -74,8 +74,8 @@ func firstSeq(raw []byte) uint64 {
 	return r.Seq
 }
 
-// situations are journals before the append that dies: the first one of all,
-// one in the middle, and one that sets a file aside and removes the oldest.
+// situations are journals before the append that dies: the very first one, one in
+// the middle, one that rotates and one that removes the oldest file too.
 var situations = map[string]func(t *testing.T, j *Journal){
 	"first":    func(*testing.T, *Journal) {},
 	"middle":   func(t *testing.T, j *Journal) { act(t, j, 2) },
@@ -83,9 +83,9 @@ var situations = map[string]func(t *testing.T, j *Journal){
 	"removing": func(t *testing.T, j *Journal) { j.maxFile, j.maxKept = 1, 2; act(t, j, 3) },
 }
 
-// A run that died at any step is mended by the next without a trace, and loses
-// nothing that an earlier run was told is on disk. It may happen again and again.
-func TestEveryCrashIsMended(t *testing.T) {
+// The next append repairs without a trace what a crash at any step left, and no
+// record that was reported to be on disk is lost. This may happen again and again.
+func TestEveryCrashIsRepaired(t *testing.T) {
 	for situation, prepare := range situations {
 		for name, crash := range crashes {
 			t.Run(situation+"/"+name, func(t *testing.T) {
@@ -115,15 +115,15 @@ func tidy(t *testing.T, j *Journal) {
 	if left, err := filepath.Glob(filepath.Join(j.headDir, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	old, err := j.oldSegments()
+	old, err := j.rotatedSegments()
 	if err != nil || len(old) > j.maxKept {
-		t.Errorf("%d files set aside, %v", len(old), err)
+		t.Errorf("%d rotated files, %v", len(old), err)
 	}
 }
 
-// A line that was not written to its end is mended, wherever it ends and
-// whatever a power cut left in its place.
-func TestEveryTornLineIsMended(t *testing.T) {
+// A partial line is removed, wherever it ends and whatever a power cut left in its
+// place.
+func TestEveryTornLineIsRepaired(t *testing.T) {
 	for situation, prepare := range situations {
 		t.Run(situation, func(t *testing.T) {
 			j := fresh(t)
@@ -156,7 +156,7 @@ func TestEveryTornLineIsMended(t *testing.T) {
 	}
 }
 
-// A history that is read while a writer mends a torn line sees the journal
+// A history that is read while a writer removes a partial line sees the journal
 // become shorter.
 func TestAFileThatBecomesShorterIsReadToItsNewEnd(t *testing.T) {
 	j := fresh(t)
@@ -243,7 +243,7 @@ func TestYoungFilesStayWhileThereIsRoom(t *testing.T) {
 	}
 	month := j.now().Add(-keepFor)
 	for _, seq := range []uint64{1, 3} {
-		if err := os.Chtimes(j.oldPath(seq), month, month); err != nil {
+		if err := os.Chtimes(j.rotatedPath(seq), month, month); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -251,7 +251,7 @@ func TestYoungFilesStayWhileThereIsRoom(t *testing.T) {
 	if r := sound(t, j); r.Files != 9 || r.FirstSeq != 5 || r.RotatedBefore != 5 {
 		t.Errorf("old ones: %+v", r)
 	}
-	info, err := os.Stat(j.oldPath(5))
+	info, err := os.Stat(j.rotatedPath(5))
 	if err != nil {
 		t.Fatal(err)
 	}

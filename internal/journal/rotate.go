@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"sentinel/internal/atomicfile"
 )
 
-// rotate sets the current file aside under the number of its first record and
-// begins a new one. When that name is taken, which takes somebody's hand, the file grows on.
+// rotate renames the current file after its first record and starts a new one. If
+// that name is taken, which only a person can have done, the current file goes on growing.
 func (j *Journal) rotate(s *state) error {
 	if s.current.size == 0 {
 		return nil
@@ -18,34 +20,34 @@ func (j *Journal) rotate(s *state) error {
 	if r, err := firstRecord(s.current); err == nil {
 		first = r.Seq
 	}
-	aside := j.oldPath(first)
-	if _, err := os.Lstat(aside); !errors.Is(err, fs.ErrNotExist) {
+	rotated := j.rotatedPath(first)
+	if _, err := os.Lstat(rotated); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(s.current.path, aside); err != nil {
+	if err := os.Rename(s.current.path, rotated); err != nil {
 		return err
 	}
-	if err := syncDir(j.dir); err != nil {
+	if err := atomicfile.SyncDir(j.dir); err != nil {
 		return err
 	}
 	s.current.close()
-	s.old = append(s.old, &segment{path: aside, first: first})
-	s.unended = false
+	s.rotated = append(s.rotated, &segment{path: rotated, first: first})
+	s.unterminated = false
 	return s.current.open(os.O_RDWR | os.O_CREATE)
 }
 
-// headAfter returns the head once r is the newest record, and how many of the
-// oldest files are not kept any longer. They are removed after the head is written: a
-// crash leaves a file too many, never one too few.
+// headAfter returns the head with r as the newest record, and how many of the
+// oldest files have expired. These are removed after the head is written, so that a crash
+// leaves a file too many and never one too few.
 func (j *Journal) headAfter(s *state, r Record) (head Head, drop int) {
 	head = Head{Seq: r.Seq, Hash: r.Hash, First: s.head.First, FirstPrev: s.head.FirstPrev}
-	drop = j.expendable(s.old)
+	drop = j.countExpired(s.rotated)
 	if drop == 0 && head.First > 0 {
 		return head, 0
 	}
 	kept := s.current
-	if len(s.old) > 0 {
-		kept = s.old[drop]
+	if len(s.rotated) > 0 {
+		kept = s.rotated[drop]
 	}
 	switch oldest, err := firstRecord(kept); {
 	case err == nil && oldest.Seq <= r.Seq:
@@ -54,12 +56,12 @@ func (j *Journal) headAfter(s *state, r Record) (head Head, drop int) {
 	case head.First == 0:
 		head.First, head.FirstPrev = r.Seq, r.Prev
 	}
-	return head, 0 // keep what cannot be read
+	return head, 0 // keep files that cannot be read
 }
 
-// expendable counts the oldest files that need not be kept any longer; none
-// where one of them cannot be looked at.
-func (j *Journal) expendable(old []*segment) (drop int) {
+// countExpired counts the oldest files that may be removed. It counts none if one
+// of them cannot be examined.
+func (j *Journal) countExpired(old []*segment) (drop int) {
 	if len(old) <= j.maxKept {
 		return 0
 	}

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// A snapshot is the journal at one moment: its files open, with the sizes that
-// they had under the lock. They are read after it is released, so that a long journal
-// does not hold up a write; what is appended or set aside meanwhile does not show.
+// A snapshot is the journal at one moment: its open files with the sizes they had
+// under the lock. They are read after the lock is released, so that a long journal does not hold
+// up writers; later appends and rotations do not show.
 type snapshot struct {
 	segments []*segment // oldest first
 	head     Head
@@ -46,7 +46,8 @@ func (j *Journal) snapshot(ctx context.Context) (*snapshot, error) {
 	return &s, nil
 }
 
-// checkedHead reads a head that nobody else could have put there.
+// checkedHead reads the head if only root, or the user who runs this, could have
+// written it.
 func (j *Journal) checkedHead() (Head, error) {
 	if err := checkDir(j.headDir); errors.Is(err, fs.ErrNotExist) {
 		return Head{}, nil
@@ -57,14 +58,14 @@ func (j *Journal) checkedHead() (Head, error) {
 }
 
 func (s *snapshot) open(j *Journal) error {
-	old, err := j.oldSegments()
+	old, err := j.rotatedSegments()
 	if err != nil {
 		return err
 	}
 	s.segments = append(old, &segment{path: filepath.Join(j.dir, currentName)})
 	for i, seg := range s.segments {
 		err := seg.open(os.O_RDONLY)
-		if errors.Is(err, fs.ErrNotExist) && i == len(old) { // a crash while it was set aside
+		if errors.Is(err, fs.ErrNotExist) && i == len(old) { // a crash during a rotation
 			s.segments = old
 			return nil
 		}

@@ -12,20 +12,20 @@ import (
 
 const (
 	syslogLimit = 100 * time.Millisecond
-	// authpriv.info, RFC 5424 section 6.2.1: the facility that administrators
-	// already keep from others and send elsewhere.
+	// authpriv.info, RFC 5424 section 6.2.1: the facility that other users usually
+	// cannot read and that administrators send to other machines.
 	syslogPriority = 10<<3 | 6
 )
 
-// syslogSockets are those of Linux and of macOS, as log/syslog has them. That
-// package has no time limit: a stopped syslog would stop every write.
+// syslogSockets are those of Linux and macOS, as in log/syslog. That package has
+// no timeout: a stopped syslog would block every write.
 var syslogSockets = []string{"/dev/log", "/var/run/syslog", "/var/run/log"}
 
-// toSyslog sends a head to the system's log. A machine without one, or one that
-// does not listen, loses nothing but this copy.
+// toSyslog sends a head to syslog. If there is none, or it does not listen, only
+// this copy is lost.
 func toSyslog(ctx context.Context, h Head) { send(ctx, syslogSockets, h) }
 
-// send tries the sockets in turn, and says whether one took the head.
+// send tries the sockets in turn and reports whether one took the head.
 func send(ctx context.Context, sockets []string, h Head) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), syslogLimit)
 	defer cancel()
@@ -46,7 +46,7 @@ func write(ctx context.Context, network, path, line string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // sent or not, nothing can be done
+	defer c.Close() //nolint:errcheck // nothing can be done about it
 	deadline, _ := ctx.Deadline()
 	if err := c.SetWriteDeadline(deadline); err != nil {
 		return err

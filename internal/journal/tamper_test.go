@@ -18,7 +18,7 @@ import (
 func files(t testing.TB, j *Journal) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
-	for _, pattern := range []string{j.headPath(), j.current(), filepath.Join(j.dir, oldPrefix+"*")} {
+	for _, pattern := range []string{j.headPath(), j.current(), filepath.Join(j.dir, rotatedPrefix+"*")} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -60,10 +60,10 @@ func chained(t testing.TB) (*Journal, map[string][]byte) {
 	return j, files(t, j)
 }
 
-// problems spoils a copy of the journal and says how many problems are found.
-func problems(t testing.TB, j *Journal, good map[string][]byte, path string, spoiled []byte) Report {
+// problems changes a file of the journal for a moment and returns what is found.
+func problems(t testing.TB, j *Journal, good map[string][]byte, path string, changed []byte) Report {
 	t.Helper()
-	write0600(t, path, spoiled)
+	write0600(t, path, changed)
 	defer write0600(t, path, good[path])
 	return verify(t, j)
 }
@@ -73,9 +73,9 @@ func TestEveryChangedByteIsFound(t *testing.T) {
 	for path, raw := range good {
 		for at := range raw {
 			for _, mask := range []byte{0x01, 0x20, 0x80, 0xff} {
-				spoiled := bytes.Clone(raw)
-				spoiled[at] ^= mask
-				if r := problems(t, j, good, path, spoiled); r.ProblemsTotal == 0 {
+				changed := bytes.Clone(raw)
+				changed[at] ^= mask
+				if r := problems(t, j, good, path, changed); r.ProblemsTotal == 0 {
 					t.Fatalf("%s: byte %d with mask %#x is not noticed", filepath.Base(path), at, mask)
 				}
 			}
@@ -119,8 +119,8 @@ func TestEveryEditedLineIsFound(t *testing.T) {
 				continue
 			}
 			for i := range bytes.Count(raw, []byte("\n")) {
-				spoiled := strings.Join(edit(slices.Collect(strings.Lines(string(raw))), i), "")
-				if r := problems(t, j, good, path, []byte(spoiled)); r.ProblemsTotal == 0 {
+				changed := strings.Join(edit(slices.Collect(strings.Lines(string(raw))), i), "")
+				if r := problems(t, j, good, path, []byte(changed)); r.ProblemsTotal == 0 {
 					t.Errorf("line %d of %s %s is not noticed", i+1, filepath.Base(path), name)
 				}
 			}
@@ -159,20 +159,20 @@ func TestReplacedAndRemovedFilesAreFound(t *testing.T) {
 		changed[path] = raw
 		return changed
 	}
-	spoilt := map[string]map[string][]byte{
+	tampered := map[string]map[string][]byte{
 		"older journal":             with(j.current(), older[j.current()]),
 		"older head":                with(j.headPath(), older[j.headPath()]),
 		"no head":                   without(j.headPath()),
 		"no journal":                {j.headPath(): good[j.headPath()]},
 		"older journal of its head": {j.headPath(): good[j.headPath()], j.current(): older[j.current()]},
-		"a file under another name": with(j.oldPath(99), good[j.oldPath(1)]),
-		"current file set aside":    with(j.oldPath(9), good[j.current()]),
-		"something behind the end":  with(j.oldPath(1), append(bytes.Clone(good[j.oldPath(1)]), `{"seq":`...)),
+		"a file under another name": with(j.rotatedPath(99), good[j.rotatedPath(1)]),
+		"current file renamed":      with(j.rotatedPath(9), good[j.current()]),
+		"something behind the end":  with(j.rotatedPath(1), append(bytes.Clone(good[j.rotatedPath(1)]), `{"seq":`...)),
 	}
 	for path := range good {
-		spoilt["without "+filepath.Base(path)] = without(path)
+		tampered["without "+filepath.Base(path)] = without(path)
 	}
-	for name, all := range spoilt {
+	for name, all := range tampered {
 		put(t, j, all)
 		if r := verify(t, j); r.ProblemsTotal == 0 {
 			t.Errorf("%s: not noticed", name)
@@ -186,27 +186,27 @@ func TestReplacedAndRemovedFilesAreFound(t *testing.T) {
 // not forgotten after any number of writes.
 func TestDamageDoesNotStopAWriteAndIsNeverHidden(t *testing.T) {
 	j, good := chained(t)
-	spoilt := map[string]map[string][]byte{}
+	tampered := map[string]map[string][]byte{}
 	raw := good[j.current()]
 	for name, edit := range edits {
 		for i := range bytes.Count(raw, []byte("\n")) {
 			all := maps.Clone(good)
 			all[j.current()] = []byte(strings.Join(edit(slices.Collect(strings.Lines(string(raw))), i), ""))
-			spoilt[fmt.Sprintf("line %d %s", i, name)] = all
+			tampered[fmt.Sprintf("line %d %s", i, name)] = all
 		}
 	}
 	for path := range good {
 		all := maps.Clone(good)
 		delete(all, path)
-		spoilt["without "+filepath.Base(path)] = all
+		tampered["without "+filepath.Base(path)] = all
 		all = maps.Clone(good)
 		all[path] = []byte("garbage")
-		spoilt["garbage in "+filepath.Base(path)] = all
+		tampered["garbage in "+filepath.Base(path)] = all
 		all = maps.Clone(good)
 		all[path] = bytes.Repeat([]byte("garbage\n"), 10<<10)
-		spoilt["much garbage in "+filepath.Base(path)] = all
+		tampered["much garbage in "+filepath.Base(path)] = all
 	}
-	for name, all := range spoilt {
+	for name, all := range tampered {
 		put(t, j, all)
 		for n := range 3 {
 			e := begin(t, j, "act all the same")
@@ -228,7 +228,7 @@ func TestDamageDoesNotStopAWriteAndIsNeverHidden(t *testing.T) {
 func TestWhatIsWrongIsSaid(t *testing.T) {
 	j, good := chained(t)
 	lines := slices.Collect(strings.Lines(string(good[j.current()])))
-	put(t, j, map[string][]byte{j.oldPath(1): good[j.oldPath(1)], j.headPath(): good[j.headPath()], j.current(): []byte(strings.Join(lines[:2], ""))})
+	put(t, j, map[string][]byte{j.rotatedPath(1): good[j.rotatedPath(1)], j.headPath(): good[j.headPath()], j.current(): []byte(strings.Join(lines[:2], ""))})
 	act(t, j, 1)
 	says(t, j,
 		"journal.jsonl:3: 9: records 7 to 8 are missing",
@@ -241,7 +241,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		"journal.jsonl:2: 5: the record does not follow the one before it",
 		"journal.jsonl:3: 6: the record was changed: it does not match its hash",
 	)
-	put(t, j, map[string][]byte{j.oldPath(2): good[j.oldPath(1)], j.headPath(): good[j.headPath()], j.current(): good[j.current()]})
+	put(t, j, map[string][]byte{j.rotatedPath(2): good[j.rotatedPath(1)], j.headPath(): good[j.headPath()], j.current(): good[j.current()]})
 	says(t, j, "journal-000000000002.jsonl:1: 1: the file has the name of one that begins with record 2")
 }
 
@@ -285,8 +285,8 @@ func TestWhatIsFoundIsKept(t *testing.T) {
 	}
 	j.maxFile = 1 // the next record is the first of a new file
 	act(t, j, 1)
-	if aside := read(t, j.oldPath(5)); !bytes.Equal(aside, much) || damages() != 1 || read(t, j.current())[0] != '{' {
-		t.Errorf("%d times found, %d of %d bytes kept", damages(), len(aside), len(much))
+	if renamed := read(t, j.rotatedPath(5)); !bytes.Equal(renamed, much) || damages() != 1 || read(t, j.current())[0] != '{' {
+		t.Errorf("%d times found, %d of %d bytes kept", damages(), len(renamed), len(much))
 	}
 }
 
@@ -294,10 +294,10 @@ func TestWhatIsFoundIsKept(t *testing.T) {
 func TestAFileInTheWayIsNotReplaced(t *testing.T) {
 	j := fresh(t)
 	act(t, j, 1)
-	write0600(t, j.oldPath(1), []byte("in the way"))
+	write0600(t, j.rotatedPath(1), []byte("in the way"))
 	j.maxFile = 1
 	act(t, j, 2)
-	if string(read(t, j.oldPath(1))) != "in the way" || verify(t, j).LastSeq != 6 {
+	if string(read(t, j.rotatedPath(1))) != "in the way" || verify(t, j).LastSeq != 6 {
 		t.Error("the file was replaced, or the journal stopped")
 	}
 }
@@ -319,7 +319,7 @@ func TestHeadIsGoodWhateverTheOldestFileHolds(t *testing.T) {
 	}
 	for _, first := range []string{"garbage", string(line)} {
 		for _, kept := range []int{1, maxKept} {
-			put(t, j, map[string][]byte{j.oldPath(1): append([]byte(first+"\n"), good[j.oldPath(1)]...), j.current(): good[j.current()]})
+			put(t, j, map[string][]byte{j.rotatedPath(1): append([]byte(first+"\n"), good[j.rotatedPath(1)]...), j.current(): good[j.current()]})
 			j.maxKept, j.maxFile = kept, 1
 			for range 4 {
 				act(t, j, 1)
@@ -343,11 +343,11 @@ func TestEveryChangedByteOfAHeadIsFound(t *testing.T) {
 	}
 	for at := range raw {
 		for _, mask := range []byte{0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff} {
-			spoiled := bytes.Clone(raw)
-			spoiled[at] ^= mask
-			write0600(t, j.headPath(), spoiled)
+			changed := bytes.Clone(raw)
+			changed[at] ^= mask
+			write0600(t, j.headPath(), changed)
 			if r := verify(t, j); r.ProblemsTotal == 0 {
-				t.Errorf("%s instead of %s is not noticed", spoiled, raw)
+				t.Errorf("%s instead of %s is not noticed", changed, raw)
 			}
 		}
 	}

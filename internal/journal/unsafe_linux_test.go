@@ -49,25 +49,25 @@ func TestWhatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 		spoil func(j *Journal) error
 		words string
 	}{
-		"folder is a link":           {func(j *Journal) error { return link(j.dir) }, "symbolic link"},
-		"folder of a stranger":       {func(j *Journal) error { return os.Chown(j.dir, testenv.Nobody, 0) }, "belongs to user 65534"},
-		"folder others can write":    {func(j *Journal) error { return os.Chmod(j.dir, 0o777) }, "can be written by others"},
-		"folder with a sticky bit":   {func(j *Journal) error { return os.Chmod(j.dir, 0o777|os.ModeSticky) }, "can be written by others"},
-		"folder above is a stranger": {func(j *Journal) error { return os.Chown(filepath.Dir(j.dir), testenv.Nobody, 0) }, "belongs to user 65534"},
-		"folder is a file": {func(j *Journal) error {
+		"directory is a link":           {func(j *Journal) error { return link(j.dir) }, "symbolic link"},
+		"directory of a stranger":       {func(j *Journal) error { return os.Chown(j.dir, testenv.Nobody, 0) }, "belongs to user 65534"},
+		"directory others can write":    {func(j *Journal) error { return os.Chmod(j.dir, 0o777) }, "can be written by others"},
+		"directory with a sticky bit":   {func(j *Journal) error { return os.Chmod(j.dir, 0o777|os.ModeSticky) }, "can be written by others"},
+		"directory above is a stranger": {func(j *Journal) error { return os.Chown(filepath.Dir(j.dir), testenv.Nobody, 0) }, "belongs to user 65534"},
+		"directory is a file": {func(j *Journal) error {
 			return replace(j.dir, func(p string) error { return os.WriteFile(p, nil, 0o600) })
 		}, "not a directory"},
-		"file is a link":               {func(j *Journal) error { return link(j.current()) }, "symbolic link"},
-		"file is a pipe":               {func(j *Journal) error { return replace(j.current(), fifo) }, "not a regular file"},
-		"file is a folder":             {func(j *Journal) error { return replace(j.current(), directory) }, "is a directory"},
-		"file of a stranger":           {func(j *Journal) error { return os.Chown(j.current(), testenv.Nobody, 0) }, "belongs to user 65534"},
-		"file others can write":        {func(j *Journal) error { return os.Chmod(j.current(), 0o622) }, "can be written by others"},
-		"head is a link":               {func(j *Journal) error { return link(j.headPath()) }, "symbolic link"},
-		"head is a pipe":               {func(j *Journal) error { return replace(j.headPath(), fifo) }, "not a regular file"},
-		"head others can write":        {func(j *Journal) error { return os.Chmod(j.headPath(), 0o666) }, "can be written by others"},
-		"folder of the head is a link": {func(j *Journal) error { return link(j.headDir) }, "symbolic link"},
-		"lock is a link":               {func(j *Journal) error { return link(filepath.Join(j.dir, lockName)) }, "not a regular file"},
-		"lock is a pipe":               {func(j *Journal) error { return replace(filepath.Join(j.dir, lockName), fifo) }, "not a regular file"},
+		"file is a link":                  {func(j *Journal) error { return link(j.current()) }, "symbolic link"},
+		"file is a pipe":                  {func(j *Journal) error { return replace(j.current(), fifo) }, "not a regular file"},
+		"file is a directory":             {func(j *Journal) error { return replace(j.current(), directory) }, "is a directory"},
+		"file of a stranger":              {func(j *Journal) error { return os.Chown(j.current(), testenv.Nobody, 0) }, "belongs to user 65534"},
+		"file others can write":           {func(j *Journal) error { return os.Chmod(j.current(), 0o622) }, "can be written by others"},
+		"head is a link":                  {func(j *Journal) error { return link(j.headPath()) }, "symbolic link"},
+		"head is a pipe":                  {func(j *Journal) error { return replace(j.headPath(), fifo) }, "not a regular file"},
+		"head others can write":           {func(j *Journal) error { return os.Chmod(j.headPath(), 0o666) }, "can be written by others"},
+		"directory of the head is a link": {func(j *Journal) error { return link(j.headDir) }, "symbolic link"},
+		"lock is a link":                  {func(j *Journal) error { return link(filepath.Join(j.dir, lockName)) }, "not a regular file"},
+		"lock is a pipe":                  {func(j *Journal) error { return replace(filepath.Join(j.dir, lockName), fifo) }, "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := fresh(t)
@@ -76,7 +76,7 @@ func TestWhatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			refused(t, j, test.words)
-			if strings.HasPrefix(name, "folder with") || !strings.HasPrefix(name, "folder") {
+			if strings.HasPrefix(name, "directory with") || !strings.HasPrefix(name, "directory") {
 				return
 			}
 			var known *fault.Error
@@ -216,7 +216,7 @@ func TestAPartOfALineIsTakenBack(t *testing.T) {
 	}
 	defer s.close()
 	line := bytes.Repeat([]byte{'x'}, 128<<10)
-	if err := j.put(s, line); !errors.Is(err, syscall.ENOSPC) {
+	if err := j.writeLine(s, line); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("%v", err)
 	}
 	if raw := read(t, j.current()); len(raw) > 0 {

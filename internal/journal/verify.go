@@ -12,36 +12,36 @@ import (
 	"time"
 )
 
-// maxProblems is how many problems a report lists.
+// maxProblems is the most problems that a report lists.
 const maxProblems = 100
 
-// A Problem is a place where the journal is not what was written.
+// A Problem is a place where the journal differs from what was written.
 type Problem struct {
-	File    string `json:"file"`           // its name in the directory of the journal; empty for what concerns all of it
+	File    string `json:"file"`           // its name in the journal directory; empty for a problem of the whole journal
 	Line    int    `json:"line,omitempty"` // from 1
-	Seq     uint64 `json:"seq,omitempty"`  // as far as it is known
+	Seq     uint64 `json:"seq,omitempty"`  // if known
 	Message string `json:"message"`
 }
 
 // A Report is what [Journal.Verify] found. A journal without problems holds every
-// record that was written since First, unless somebody who was root rewrote head and journal
-// together: compare LastHash with what syslog got.
+// record since FirstSeq, unless root rewrote head and journal together: compare LastHash with
+// what syslog received.
 type Report struct {
 	Records       int        `json:"records"`
 	Files         int        `json:"files"`
 	FirstSeq      uint64     `json:"first_seq,omitempty"`
-	RotatedBefore uint64     `json:"rotated_before,omitempty"` // records with lower numbers were removed for their age, by sentinel itself; absent when none were
+	RotatedBefore uint64     `json:"rotated_before,omitempty"` // sentinel itself removed the records with lower numbers because of their age; absent if there were none
 	LastSeq       uint64     `json:"last_seq,omitempty"`
 	LastTime      *time.Time `json:"last_time,omitempty"` // UTC
 	LastHash      string     `json:"last_hash,omitempty"`
-	Torn          bool       `json:"torn,omitempty"` // a crash left part of a line, which the next write mends
+	Torn          bool       `json:"torn,omitempty"` // a crash left part of a line, which the next write removes
 	Problems      []Problem  `json:"problems"`       // at most 100
 	ProblemsTotal int        `json:"problems_total"`
 }
 
-// Verify reads all of the journal and checks every line, the chain through all
-// files, and both its ends against the head. What is wrong is in the report; an error says that
-// the journal cannot be read or that others could have written it.
+// Verify reads the whole journal and checks every line, the chain through all
+// files, and both ends against the head. The report lists what is wrong; an error means that the
+// journal cannot be read, or that other users could have written it.
 func (j *Journal) Verify(ctx context.Context) (Report, error) {
 	s, err := j.snapshot(ctx)
 	if err != nil {
@@ -58,15 +58,15 @@ func (j *Journal) Verify(ctx context.Context) (Report, error) {
 	return c.report, nil
 }
 
-// A checker follows the chain.
+// A checker verifies the chain, record by record.
 type checker struct {
 	head     Head
 	report   Report
-	name     string // of the file
+	name     string // of the current file
 	line     int
-	expected uint64 // sequence number, 0 before the first record
-	before   string // hash of the record before, empty when it is not known
-	last     Record // the newest that is whole
+	expected uint64 // next sequence number; 0 before the first record
+	prevHash string // hash of the previous record; empty if it is not known
+	last     Record // the newest intact record
 	torn     bool   // the newest file ends with part of a line
 }
 
@@ -77,7 +77,7 @@ func (c *checker) problem(seq uint64, format string, values ...any) {
 	}
 }
 
-// file reads one file line by line, never more than one of them in memory.
+// file checks a file with at most one line in memory.
 func (c *checker) file(ctx context.Context, seg *segment, newest bool) error {
 	c.name, c.line = filepath.Base(seg.path), 0
 	lines := bufio.NewReaderSize(io.NewSectionReader(seg.file, 0, seg.size), maxLine)
@@ -90,7 +90,7 @@ func (c *checker) file(ctx context.Context, seg *segment, newest bool) error {
 			err = skipLine(lines)
 			line = nil // too long to be a record
 		case errors.Is(err, io.EOF):
-			c.unended(line, newest)
+			c.partialLine(line, newest)
 			return nil
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -109,9 +109,9 @@ func skipLine(lines *bufio.Reader) error {
 	}
 }
 
-// unended is what stands behind the last line end. Only in the newest file a
-// crash can have left it.
-func (c *checker) unended(rest []byte, newest bool) {
+// partialLine judges what follows the last newline. A crash can have left it only
+// in the newest file.
+func (c *checker) partialLine(rest []byte, newest bool) {
 	if len(rest) == 0 {
 		return
 	}
@@ -135,18 +135,18 @@ func (c *checker) record(line []byte, seg *segment) {
 		c.problem(r.Seq, "found when this record was written: %s", r.Damage)
 	}
 	c.report.Records++
-	c.expected, c.before = r.Seq+1, r.Hash
+	c.expected, c.prevHash = r.Seq+1, r.Hash
 	if err == nil {
 		c.last = r
 	}
 }
 
-// skip passes over a line that tells nothing about its place.
+// skip passes over a line whose sequence number is not known.
 func (c *checker) skip() {
 	if c.expected > 0 {
 		c.expected++
 	}
-	c.before = ""
+	c.prevHash = ""
 }
 
 func (c *checker) chain(r Record, seg *segment) {
@@ -163,7 +163,7 @@ func (c *checker) chain(r Record, seg *segment) {
 	case r.Seq < c.expected:
 		c.problem(r.Seq, "the record is out of its place: %d should be here", c.expected)
 	}
-	if c.before != "" && r.Prev != c.before || r.Seq == c.head.First && r.Prev != c.head.FirstPrev {
+	if c.prevHash != "" && r.Prev != c.prevHash || r.Seq == c.head.First && r.Prev != c.head.FirstPrev {
 		c.problem(r.Seq, "the record does not follow the one before it")
 	}
 	if c.line == 1 && seg.first > 0 && seg.first != r.Seq {
@@ -171,7 +171,7 @@ func (c *checker) chain(r Record, seg *segment) {
 	}
 }
 
-// end compares the end of the journal with the head.
+// end checks the newest record against the head.
 func (c *checker) end(badHead error) {
 	c.report.LastSeq, c.report.LastHash = c.last.Seq, c.last.Hash
 	if c.head.First > 1 {

@@ -11,8 +11,8 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// Bounds of what a record keeps, in characters and members. Together they stay
-// below maxLine, but for the arguments.
+// Bounds of what a record keeps, in characters and members. Without the arguments
+// they add up to less than maxLine.
 const (
 	maxName      = 64
 	maxCaller    = 200
@@ -20,21 +20,6 @@ const (
 	maxMembers   = 32
 	maxArguments = 8 << 10 // bytes, as JSON
 )
-
-// Results of a write.
-const (
-	Done       = "done"
-	Failed     = "failed"
-	Pending    = "pending"     // the system is still at it
-	RolledBack = "rolled_back" // interrupted, and undone
-)
-
-// An Outcome is what came of a write.
-type Outcome struct {
-	Result string // Done, Failed, Pending or RolledBack
-	Code   string // of the failure
-	Detail string
-}
 
 func (o Outcome) record(of uint64) Record {
 	return Record{Event: EventOutcome, Of: of, Result: sanitize.Text(o.Result, maxName), Code: sanitize.Text(o.Code, maxName), Detail: text(o.Detail, maxText)}
@@ -50,11 +35,11 @@ func (i Intent) record() Record {
 	}
 }
 
-// text makes a text safe to keep.
+// text hides secrets and control characters in s and truncates it.
 func text(s string, limit int) string { return sanitize.Reason(s, limit) }
 
-// arguments returns what is kept of the arguments of a tool: numbers, switches
-// and short texts as they are, anything else as text.
+// arguments returns what is kept of a tool's arguments: numbers and booleans as
+// they are, anything else as text.
 func arguments(given map[string]any) map[string]any {
 	kept := make(map[string]any, len(given))
 	for i, name := range slices.Sorted(maps.Keys(given)) {

@@ -11,30 +11,30 @@ import (
 	"sentinel/internal/fault"
 )
 
-// A Limit is how many intents may begin within a time. It is judged under the
-// lock of the append, so that runs at the same time cannot pass it together.
+// A Limit bounds how many intents may begin within a period. It is checked under
+// the lock of the append, so that concurrent processes cannot exceed it together.
 type Limit struct {
 	Most   int
 	Within time.Duration
 	Counts func(Record) bool // which intents count; nil counts all
 }
 
-// lookBack is how many records in a row must be too old before those behind them
-// are taken to be so: a clock that was set back and right again leaves some among the new.
-const lookBack = 50
+// maxOldInARow is after how many records in a row that are too old the search ends.
+// A clock that was set back for a while leaves some old ones among the new.
+const maxOldInARow = 50
 
-// judge refuses with RATE_LIMITED. Records from the future, which a clock that
-// was set back leaves, count as long as they are no further away than the past that counts.
-func (l *Limit) judge(s *state, now time.Time) error {
+// check fails with RATE_LIMITED. Records from the future, which remain when a clock
+// is set back, count if they are no further from now than Within.
+func (l *Limit) check(s *state, now time.Time) error {
 	if l == nil {
 		return nil
 	}
 	begun, old, oldest := 0, 0, now
-	for line, err := range backwards(append(slices.Clip(s.old), s.current)) {
+	for line, err := range backwards(append(slices.Clip(s.rotated), s.current)) {
 		if err != nil {
 			return err
 		}
-		if begun >= l.Most || old == lookBack {
+		if begun >= l.Most || old == maxOldInARow {
 			break
 		}
 		r, err := parseLine(line)

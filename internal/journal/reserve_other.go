@@ -6,5 +6,5 @@ package journal
 
 import "os"
 
-// reserve promises nothing here.
+// reserve does nothing here.
 func reserve(*os.File, int64, int64) error { return nil }

@@ -10,11 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve makes sure that length bytes are free on the file system of f, and
-// fails with ENOSPC where they are not. Room behind the end of a file could be set aside
-// (F_PREALLOCATE, fcntl(2)), but nothing says that APFS keeps it when another program fills the
-// volume, so all that is promised is that there was room at this moment. A file system that does
-// not tell has no such promise to give.
+// reserve fails with ENOSPC unless length bytes are free on the file system of f.
+// Space could be preallocated (F_PREALLOCATE, fcntl(2)), but no document says that APFS keeps it
+// when another program fills the volume. So the space was free at this moment, and no more is
+// promised. It does nothing on a file system that does not report free space.
 func reserve(f *os.File, _, length int64) error {
 	for {
 		var s unix.Statfs_t

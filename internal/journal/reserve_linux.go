@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve takes length bytes on disk at offset without making the file longer,
-// fallocate(2). A file system that cannot has no such promise to give.
+// reserve allocates length bytes on disk at offset without growing the file
+// (fallocate(2)). It does nothing on a file system that cannot.
 func reserve(f *os.File, offset, length int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, length)
