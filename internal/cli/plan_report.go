@@ -97,7 +97,7 @@ func (s session) report(ctx context.Context, call invocation, ways []route, last
 		return nil, err
 	}
 	debug.FreeOSMemory() // what collecting took; sending takes as much again
-	limited, cancel := early(ctx)
+	limited, cancel := beforeDeadline(ctx)
 	defer cancel()
 	last.Endpoints = sendAll(limited, d, ways)
 	last.Notes = s.prune(ways)

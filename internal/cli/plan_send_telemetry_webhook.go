@@ -22,8 +22,8 @@ type webhookDocument struct {
 	record
 }
 
-// lastMoments is what of the time of a run is left for its answer.
-const lastMoments = 2 * time.Second
+// answerReserve is what of the time of a run is left for its answer.
+const answerReserve = 2 * time.Second
 
 func planWebhook(ctx context.Context, s session, call invocation) (change, error) {
 	u, err := target.ParseURL(call.args.Text("url"))
@@ -67,7 +67,7 @@ func (s session) wouldSend(ctx context.Context, way route) (string, delivery, er
 
 // would says how a document would go.
 func (r route) would(d webhook.Document) (string, delivery) {
-	t := r.told(d, spool.Sent{})
+	t := r.delivery(d, spool.Sent{})
 	t.DeliveryID, t.State = "", ""
 	return fmt.Sprintf("Would send %d bytes to %s, %s.", t.Bytes, t.Target, r.manner()), t
 }
@@ -91,7 +91,7 @@ func (s session) sendTo(ctx context.Context, call invocation, way route, last *d
 		if err != nil {
 			return err
 		}
-		limited, cancel := early(ctx)
+		limited, cancel := beforeDeadline(ctx)
 		defer cancel()
 		*last = way.send(limited, d)
 		return nil
@@ -108,10 +108,10 @@ func (s session) sendTo(ctx context.Context, call invocation, way route, last *d
 	return &webhookDocument{answer.NewHeader(call.op.Action, true), last.details(), *last, record{}}, nil
 }
 
-// early returns a context that ends in time for an answer.
-func early(ctx context.Context) (context.Context, context.CancelFunc) {
+// beforeDeadline returns a context that ends in time for an answer.
+func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
-		return context.WithDeadline(ctx, end.Add(-lastMoments))
+		return context.WithDeadline(ctx, end.Add(-answerReserve))
 	}
 	return context.WithCancel(ctx)
 }

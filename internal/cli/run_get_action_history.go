@@ -52,8 +52,8 @@ func (s session) alive(p journal.Program) bool {
 	return err == nil && start == p.StartID
 }
 
-// told counts the actions that the list stands for.
-func (d *historyDocument) told() int {
+// listed counts the actions that the list stands for.
+func (d *historyDocument) listed() int {
 	n := len(d.Actions)
 	for _, a := range d.Actions {
 		n += a.Repeated
@@ -80,7 +80,7 @@ func (d *historyDocument) view(p *page) {
 	case len(d.Actions) == 0:
 		p.verdict(calm, "HISTORY", "Nothing was changed by sentinel on this machine.")
 	default:
-		p.verdict(calm, "HISTORY", fmt.Sprintf("%d of %s, newest first.", d.told(), counted(d.Total, "change")))
+		p.verdict(calm, "HISTORY", fmt.Sprintf("%d of %s, newest first.", d.listed(), counted(d.Total, "change")))
 	}
 	var rows [][]string
 	for _, a := range d.Actions {

@@ -152,10 +152,10 @@ func (r route) send(ctx context.Context, d webhook.Document) delivery {
 	} else {
 		sent = r.spool.Send(ctx, d, client)
 	}
-	return r.told(d, sent)
+	return r.delivery(d, sent)
 }
 
-func (r route) told(d webhook.Document, sent spool.Sent) delivery {
+func (r route) delivery(d webhook.Document, sent spool.Sent) delivery {
 	t := delivery{
 		Target: r.endpoint.URL.Shown(), State: stateFailed, DeliveryID: d.ID, Bytes: len(d.Body), Signed: r.endpoint.Signed(), Configured: r.spool != nil,
 		HTTPStatus: sent.Status, Attempts: sent.Attempts, EarlierSent: sent.Earlier, Waiting: sent.Waiting, Dropped: sent.Dropped, SetAside: sent.Damaged + sent.Unwanted,

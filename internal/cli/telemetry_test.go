@@ -62,10 +62,10 @@ func TestTheCodeSaysWhetherItIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := webhook.Document{ID: "msg_1", Body: []byte("{}")}
-	arrived := way.told(d, spool.Sent{Result: webhook.Result{Verdict: webhook.Delivered, Status: 200, Attempts: 1}})
-	other := way.told(d, spool.Sent{Result: webhook.Result{Verdict: webhook.Delivered}, ByOther: true})
-	kept := way.told(d, spool.Sent{Result: webhook.Result{Reason: "is down", Attempts: 4}, Kept: true, Waiting: 3, Dropped: 2})
-	lost := way.told(d, spool.Sent{Result: webhook.Result{Verdict: webhook.Refused, Reason: "answered with status 400", Status: 400, Fix: "Look."}})
+	arrived := way.delivery(d, spool.Sent{Result: webhook.Result{Verdict: webhook.Delivered, Status: 200, Attempts: 1}})
+	other := way.delivery(d, spool.Sent{Result: webhook.Result{Verdict: webhook.Delivered}, ByOther: true})
+	kept := way.delivery(d, spool.Sent{Result: webhook.Result{Reason: "is down", Attempts: 4}, Kept: true, Waiting: 3, Dropped: 2})
+	lost := way.delivery(d, spool.Sent{Result: webhook.Result{Verdict: webhook.Refused, Reason: "answered with status 400", Status: 400, Fix: "Look."}})
 	for _, c := range []struct {
 		one  delivery
 		want fault.Code

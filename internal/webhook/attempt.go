@@ -37,7 +37,7 @@ func (c *Client) attempt(ctx context.Context, d Document) Result {
 		defer enough.Stop()
 		io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) //nolint:errcheck // the status is the answer; a body that was read lets the connection be used again
 	}
-	return c.judge(response)
+	return c.result(response)
 }
 
 func (c *Client) request(ctx context.Context, d Document) (*http.Request, error) {
@@ -58,9 +58,9 @@ func (c *Client) request(ctx context.Context, d Document) (*http.Request, error)
 	return r, nil
 }
 
-// judge reads the status. Which others than 429 and 5xx pass is nothing to wait
+// result reads the status. Which others than 429 and 5xx pass is nothing to wait
 // for: somebody has to change something first.
-func (c *Client) judge(r *http.Response) Result {
+func (c *Client) result(r *http.Response) Result {
 	result := Result{Verdict: Unreached, Status: r.StatusCode, Reason: statusText(r.StatusCode)}
 	switch status := r.StatusCode; {
 	case status >= 200 && status < 300:
@@ -69,7 +69,7 @@ func (c *Client) judge(r *http.Response) Result {
 		result.Reason += ", a redirect that is not followed"
 		result.Fix = "Use the URL that the receiver answers at itself; only 307 and 308 to the same host are followed."
 	case status == http.StatusTooManyRequests || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly:
-		result.RetryAfter, result.passing = retryAfter(r.Header.Get("Retry-After"), c.now()), true
+		result.RetryAfter, result.retryable = retryAfter(r.Header.Get("Retry-After"), c.now()), true
 	case status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity:
 		result.Verdict, result.Fix = Refused, "Find out in the logs of the receiver what it does not like about the document."
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -113,28 +113,28 @@ func (c *Client) failed(ctx context.Context, err error) Result {
 		r.Reason = "leads to an address that nothing is sent to: " + forbidden.Error()
 		r.Fix = "Send it to a receiver of your own; if the name is yours, look at what it resolves to."
 	case errors.As(err, &certificate):
-		r.Reason = "has a certificate that does not hold: " + flaw(certificate.Err)
+		r.Reason = "has a certificate that does not hold: " + certificateProblem(certificate.Err)
 		r.Fix = "Mend the certificate of the receiver, or name the authority that signed it in ca_file of its endpoint."
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		r.Reason = "does not speak TLS"
 		r.Fix = "Check the port of the URL."
 	case errors.As(err, &proxy):
-		r.Reason, r.passing = fmt.Sprintf("was not reached: webhook.proxy %s", statusText(int(proxy))), proxy >= 500
+		r.Reason, r.retryable = fmt.Sprintf("was not reached: webhook.proxy %s", statusText(int(proxy))), proxy >= 500
 	case errors.As(err, &name) && name.IsNotFound:
 		r.Reason = "has a name without any address"
 		r.Fix = "Check how the name is written."
 	case errors.As(err, &name):
-		r.Reason, r.passing = "has a name that the name servers do not answer for", true
+		r.Reason, r.retryable = "has a name that the name servers do not answer for", true
 	default:
-		r.Reason, r.passing = c.network(err), true
+		r.Reason, r.retryable = c.network(err), true
 	}
 	r.Reason = sanitize.Text(r.Reason, 200)
 	return r
 }
 
-// flaw says what is wrong with a certificate, and nothing of what stands in it:
+// certificateProblem says what is wrong with a certificate, and nothing of what stands in it:
 // whoever made it may not talk to those who read the reason.
-func flaw(err error) string {
+func certificateProblem(err error) string {
 	var (
 		name    x509.HostnameError
 		unknown x509.UnknownAuthorityError

@@ -40,7 +40,7 @@ type Client struct {
 // NewClient returns a client that calls itself agent to the receiver and finds
 // hosts with a resolver; nil is that of the system. Nothing is connected yet.
 func NewClient(e Endpoint, agent string, resolver *net.Resolver) *Client {
-	dialer := net.Dialer{Timeout: e.timeout, Resolver: resolver, Control: guard(e.URL.Plain())}
+	dialer := net.Dialer{Timeout: e.timeout, Resolver: resolver, Control: dialControl(e.URL.Plain())}
 	transport := &http.Transport{
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        tlsConfig(e),
@@ -53,12 +53,12 @@ func NewClient(e Endpoint, agent string, resolver *net.Resolver) *Client {
 	}
 	if e.proxy != nil && !e.URL.Plain() {
 		transport.Proxy = http.ProxyURL(e.proxy)
-		transport.OnProxyConnectResponse = passed
+		transport.OnProxyConnectResponse = proxyResponse
 	}
 	log.SetOutput(io.Discard) // net/http shows there what a server sends unasked, and has no other switch
 	return &Client{
 		endpoint: e, agent: agent, http: &http.Client{Transport: transport, CheckRedirect: sameHost},
-		now: time.Now, wait: pause, jitter: rand.Float64,
+		now: time.Now, wait: sleep, jitter: rand.Float64,
 	}
 }
 
@@ -81,10 +81,10 @@ type forbiddenError struct{ address, why string }
 
 func (e forbiddenError) Error() string { return e.address + " " + e.why }
 
-// guard judges each address at the last moment before the connection is made to
+// dialControl judges each address at the last moment before the connection is made to
 // it: a name may have led elsewhere when it was looked at before. What is not encrypted stays on
 // this machine.
-func guard(plain bool) func(network, address string, _ syscall.RawConn) error {
+func dialControl(plain bool) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
@@ -116,15 +116,15 @@ type proxyError int
 
 func (e proxyError) Error() string { return statusText(int(e)) }
 
-// passed keeps the words of the proxy from becoming an error.
-func passed(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
+// proxyResponse keeps the words of the proxy from becoming an error.
+func proxyResponse(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
 	if r.StatusCode != http.StatusOK {
 		return proxyError(r.StatusCode)
 	}
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

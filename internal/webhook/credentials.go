@@ -180,7 +180,7 @@ func (e *Endpoint) takeHeaders(raw []byte) error {
 			return errors.New("a line is not NAME: VALUE")
 		}
 		value = strings.TrimSpace(value)
-		if own(name) {
+		if reserved(name) {
 			return errors.New("the header " + name + " is not for this file")
 		}
 		if err := checkValue(value); err != nil {
@@ -194,8 +194,8 @@ func (e *Endpoint) takeHeaders(raw []byte) error {
 	return nil
 }
 
-// own says that a header is set here, or by the protocol.
-func own(name string) bool {
+// reserved says that a header is set here, or by the protocol.
+func reserved(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasPrefix(name, "webhook-") || strings.HasPrefix(name, "sentinel-") || strings.HasPrefix(name, "proxy-") || slices.Contains([]string{
 		"authorization", "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",

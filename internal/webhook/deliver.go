@@ -12,8 +12,8 @@ import (
 const (
 	maxAttempts = 4
 	firstPause  = time.Second // doubled each time
-	// leastRoom is what an attempt needs of the time that is left.
-	leastRoom = time.Second
+	// minAttempt is what an attempt needs of the time that is left.
+	minAttempt = time.Second
 )
 
 // Deliver sends a document until the receiver has it or does not want it, at
@@ -23,7 +23,7 @@ func (c *Client) Deliver(ctx context.Context, d Document) Result {
 	for n := 1; ; n++ {
 		r := c.attempt(ctx, d)
 		r.Attempts = n
-		if !r.passing || n == maxAttempts || !c.pauseBefore(ctx, n, r.RetryAfter) {
+		if !r.retryable || n == maxAttempts || !c.pauseBefore(ctx, n, r.RetryAfter) {
 			return r
 		}
 	}
@@ -36,7 +36,7 @@ func (c *Client) pauseBefore(ctx context.Context, attempts int, asked time.Durat
 	d := firstPause << (attempts - 1)
 	d = d/2 + time.Duration(c.jitter()*float64(d)/2)
 	d = max(d, asked)
-	if end, ok := ctx.Deadline(); ok && end.Sub(c.now()) < d+leastRoom {
+	if end, ok := ctx.Deadline(); ok && end.Sub(c.now()) < d+minAttempt {
 		return false
 	}
 	return c.wait(ctx, d) == nil

@@ -58,7 +58,7 @@ type Result struct {
 	// RetryAfter is when the receiver wants to be asked again, from now on; 0 when it
 	// did not say.
 	RetryAfter time.Duration
-	passing    bool // trying again soon may help
+	retryable    bool // trying again soon may help
 }
 
 // statusText names a status of HTTP without the words of the receiver.

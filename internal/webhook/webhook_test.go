@@ -429,7 +429,7 @@ var forbidden = []string{
 
 func TestForbiddenAddressesAreNotConnectedTo(t *testing.T) {
 	for _, address := range forbidden {
-		err := guard(false)("tcp", netip.AddrPortFrom(netip.MustParseAddr(address), 443).String(), nil)
+		err := dialControl(false)("tcp", netip.AddrPortFrom(netip.MustParseAddr(address), 443).String(), nil)
 		if e, ok := errors.AsType[forbiddenError](err); !ok || e.why == "" {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -473,14 +473,14 @@ func TestNamesAreResolvedOnce(t *testing.T) {
 
 func TestWhatIsNotEncryptedStaysOnThisMachine(t *testing.T) {
 	for address, allowed := range map[string]bool{"127.0.0.1:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "192.0.2.7:80": false, "10.0.0.1:80": false, "[2001:db8::1]:80": false} {
-		if err := guard(true)("tcp", address, nil); (err == nil) != allowed {
+		if err := dialControl(true)("tcp", address, nil); (err == nil) != allowed {
 			t.Errorf("%s: %v", address, err)
 		}
-		if err := guard(false)("tcp", address, nil); err != nil {
+		if err := dialControl(false)("tcp", address, nil); err != nil {
 			t.Errorf("%s, encrypted: %v", address, err)
 		}
 	}
-	if guard(false)("tcp", "[fe80::1%eth0]:443", nil) == nil || guard(false)("unix", "/run/x", nil) == nil {
+	if dialControl(false)("tcp", "[fe80::1%eth0]:443", nil) == nil || dialControl(false)("unix", "/run/x", nil) == nil {
 		t.Error("an address of a link, or none, is allowed")
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// confine keeps the bounds: it drops what is too old, and the oldest while all
+// enforceBounds keeps the bounds: it drops what is too old, and the oldest while all
 // together are too large. It returns what is left and how many it dropped.
 //
 // A document from the future was written before the clock was set back. It counts
 // as written now: else it would stay until the clock has caught up, which may be never. own is the
 // document that was just written, if there is one; see forgive.
-func (s *Spool) confine(own entry) (left []entry, dropped int, err error) {
+func (s *Spool) enforceBounds(own entry) (left []entry, dropped int, err error) {
 	all, err := s.list()
 	if err != nil {
 		return nil, 0, err
 	}
-	s.forgive(all, own)
+	s.restartAges(all, own)
 	now, total := s.now(), int64(0)
 	for _, e := range all {
 		total += e.size
@@ -34,31 +34,31 @@ func (s *Spool) confine(own entry) (left []entry, dropped int, err error) {
 			total, dropped = total-e.size, dropped+1
 			continue
 		}
-		if e.at.Sub(now) > ahead {
-			e = s.restamp(e)
+		if e.at.Sub(now) > maxClockSkew {
+			e = s.touch(e)
 		}
 		left = append(left, e)
 	}
 	return left, dropped, nil
 }
 
-// forgive lets documents wait anew when all but the own one are too old at once.
+// restartAges lets documents wait anew when all but the own one are too old at once.
 // Then the clock was set forward, as on a machine that learns the time from the network, or
 // nobody reported for that long; their age does not say that the receiver had its chance.
-func (s *Spool) forgive(all []entry, own entry) {
+func (s *Spool) restartAges(all []entry, own entry) {
 	if own.id == "" || slices.ContainsFunc(all, func(e entry) bool { return e.id != own.id && s.now().Sub(e.at) <= s.maxAge }) {
 		return
 	}
 	for i, e := range all {
 		if e.id != own.id {
-			all[i] = s.restamp(e)
+			all[i] = s.touch(e)
 		}
 	}
 }
 
-// restamp gives an entry the time it is now. Its number stays, and with it its
+// touch gives an entry the time it is now. Its number stays, and with it its
 // place. Where it cannot be done, another run was faster, or the next one does it.
-func (s *Spool) restamp(e entry) entry {
+func (s *Spool) touch(e entry) entry {
 	fresh := e
 	fresh.at = s.now()
 	if err := os.Rename(filepath.Join(s.dir, e.name()), filepath.Join(s.dir, fresh.name())); err != nil {
@@ -67,8 +67,8 @@ func (s *Spool) restamp(e entry) entry {
 	return fresh
 }
 
-// sweep removes what crashes left behind.
-func (s *Spool) sweep() error {
+// removeLeftovers removes what crashes left behind.
+func (s *Spool) removeLeftovers() error {
 	names, err := s.names()
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Spool) sweep() error {
 		if err != nil {
 			continue // it was finished
 		}
-		if age := s.now().Sub(info.ModTime()); age > stale || age < -stale {
+		if age := s.now().Sub(info.ModTime()); age > partialAge || age < -partialAge {
 			errs = append(errs, os.Remove(path))
 		}
 	}

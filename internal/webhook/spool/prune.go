@@ -34,7 +34,7 @@ func Prune(dir string, urls []string, maxAge time.Duration) (dropped int, err er
 			errs = append(errs, err)
 			continue
 		}
-		_, n, err := s.confine(entry{})
+		_, n, err := s.enforceBounds(entry{})
 		dropped, errs = dropped+n, append(errs, err)
 	}
 	return dropped, errors.Join(errs...)

@@ -40,22 +40,22 @@ type Sent struct {
 func (s *Spool) Send(ctx context.Context, d webhook.Document, to Deliverer) Sent {
 	own, err := s.put(d)
 	if err != nil {
-		return s.unkept(ctx, d, to, err)
+		return s.sendUnkept(ctx, d, to, err)
 	}
 	release, err := s.lock(ctx)
 	if err != nil {
-		return s.leave(own, err)
+		return s.leaveQueued(own, err)
 	}
 	defer release()
-	f := flushing{spool: s, own: own, document: d, to: to}
+	f := flush{spool: s, own: own, document: d, to: to}
 	f.run(ctx)
 	return f.sent
 }
 
-// unkept delivers a document that cannot be kept. On a full disk what waits goes
+// sendUnkept delivers a document that cannot be kept. On a full disk what waits goes
 // first as always: that makes room.
-func (s *Spool) unkept(ctx context.Context, d webhook.Document, to Deliverer, why error) Sent {
-	f := flushing{spool: s, document: d, to: to}
+func (s *Spool) sendUnkept(ctx context.Context, d webhook.Document, to Deliverer, why error) Sent {
+	f := flush{spool: s, document: d, to: to}
 	f.sent.Gaps.Note("spool", "it cannot be used: "+why.Error())
 	if errors.Is(why, syscall.ENOSPC) || errors.Is(why, syscall.EDQUOT) {
 		f.drain(ctx)
@@ -66,9 +66,9 @@ func (s *Spool) unkept(ctx context.Context, d webhook.Document, to Deliverer, wh
 	return f.sent
 }
 
-// leave ends without the turn to send: another run is at it, and will come to
+// leaveQueued ends without the turn to send: another run is at it, and will come to
 // this document too if it has the time.
-func (s *Spool) leave(own entry, err error) Sent {
+func (s *Spool) leaveQueued(own entry, err error) Sent {
 	sent := Sent{Kept: true, Result: webhook.Result{Reason: "is being sent to by another run"}}
 	switch busy := (lockfile.BusyError{}); {
 	case errors.As(err, &busy):
@@ -82,7 +82,7 @@ func (s *Spool) leave(own entry, err error) Sent {
 	if err == nil && !holds(all, own) {
 		sent.Kept, sent.ByOther, sent.Result = false, true, webhook.Result{Verdict: webhook.Delivered}
 	}
-	left, dropped, err := s.confine(own)
+	left, dropped, err := s.enforceBounds(own)
 	sent.Gaps.Add("spool", err)
 	sent.Dropped, sent.Waiting = dropped, len(left)
 	return sent
@@ -95,11 +95,11 @@ func holds(list []entry, own entry) bool {
 
 // lock keeps others from sending until release is called.
 func (s *Spool) lock(ctx context.Context) (release func(), err error) {
-	return lockfile.Exclude(ctx, filepath.Join(s.dir, lockName), s.patience)
+	return lockfile.Exclude(ctx, filepath.Join(s.dir, lockName), s.lockTimeout)
 }
 
-// A flushing is one turn to send, with the lock held.
-type flushing struct {
+// A flush is one turn to send, with the lock held.
+type flush struct {
 	spool    *Spool
 	own      entry
 	document webhook.Document
@@ -108,7 +108,7 @@ type flushing struct {
 }
 
 // drain sends what waits, before a document that cannot wait.
-func (f *flushing) drain(ctx context.Context) {
+func (f *flush) drain(ctx context.Context) {
 	release, err := f.spool.lock(ctx)
 	if err != nil {
 		f.sent.Gaps.Add("spool", err)
@@ -117,7 +117,7 @@ func (f *flushing) drain(ctx context.Context) {
 	defer release()
 	waiting, err := f.spool.list()
 	f.sent.Gaps.Add("spool", err)
-	f.inOrder(ctx, waiting)
+	f.deliverInOrder(ctx, waiting)
 	left, err := f.spool.list()
 	f.sent.Gaps.Add("spool", err)
 	f.sent.Waiting = len(left)
@@ -125,16 +125,16 @@ func (f *flushing) drain(ctx context.Context) {
 
 // run keeps the bounds at its end: what is too old, or too much, is sent all the
 // same where the receiver takes it.
-func (f *flushing) run(ctx context.Context) {
+func (f *flush) run(ctx context.Context) {
 	s, sent := f.spool, &f.sent
-	sent.Gaps.Add("spool.leftovers", s.sweep())
+	sent.Gaps.Add("spool.leftovers", s.removeLeftovers())
 	before, err := s.list()
 	sent.Gaps.Add("spool", err)
 	if err == nil && !holds(before, f.own) {
 		sent.ByOther, sent.Result = true, webhook.Result{Verdict: webhook.Delivered}
 	}
-	f.inOrder(ctx, before)
-	left, dropped, err := s.confine(f.own)
+	f.deliverInOrder(ctx, before)
+	left, dropped, err := s.enforceBounds(f.own)
 	sent.Gaps.Add("spool", err)
 	sent.Dropped = dropped
 	if !holds(left, f.own) && sent.Attempts == 0 && !sent.ByOther {
@@ -143,19 +143,19 @@ func (f *flushing) run(ctx context.Context) {
 	sent.Kept, sent.Waiting = holds(left, f.own), len(left)
 }
 
-// inOrder delivers what waits until the receiver does not answer.
-func (f *flushing) inOrder(ctx context.Context, waiting []entry) {
+// deliverInOrder delivers what waits until the receiver does not answer.
+func (f *flush) deliverInOrder(ctx context.Context, waiting []entry) {
 	for _, e := range waiting {
 		d, err := f.spool.read(e)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			f.damaged(e, err)
+			f.quarantineDamaged(e, err)
 			continue
 		}
 		r := f.to.Deliver(ctx, d)
-		f.take(e, r)
+		f.settle(e, r)
 		if r.Verdict == webhook.Unreached {
 			if f.sent.Verdict == webhook.Unreached { // else the own document was before this one
 				f.sent.Result = r
@@ -165,17 +165,17 @@ func (f *flushing) inOrder(ctx context.Context, waiting []entry) {
 	}
 }
 
-// damaged takes a file that is not what was written out of the line, so that it
+// quarantineDamaged takes a file that is not what was written out of the line, so that it
 // does not hold up the others.
-func (f *flushing) damaged(e entry, err error) {
+func (f *flush) quarantineDamaged(e entry, err error) {
 	f.sent.Damaged++
 	f.sent.Gaps.Note("spool", e.name()+" was set aside: "+err.Error())
-	f.sent.Gaps.Add("spool", f.spool.setAside(e, corrupt))
+	f.sent.Gaps.Add("spool", f.spool.quarantine(e, corrupt))
 }
 
-// take takes an entry out of the line when its receiver has it, or does not
+// settle takes an entry out of the line when its receiver has it, or does not
 // want it.
-func (f *flushing) take(e entry, r webhook.Result) {
+func (f *flush) settle(e entry, r webhook.Result) {
 	mine := e.id == f.own.id
 	if mine {
 		f.sent.Result = r
@@ -190,6 +190,6 @@ func (f *flushing) take(e entry, r webhook.Result) {
 		if !mine {
 			f.sent.Unwanted++
 		}
-		f.sent.Gaps.Add("spool", f.spool.setAside(e, refused))
+		f.sent.Gaps.Add("spool", f.spool.quarantine(e, refused))
 	}
 }

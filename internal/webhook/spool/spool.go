@@ -36,12 +36,12 @@ const (
 
 	maxNames = 100_000 // in the directory; more are not this program's
 	maxFile  = 1 << 10 // KiB of one document
-	maxAside = 20      // files of each kind that are set aside
-	// stale is when a file that was not finished belongs to nobody any more.
-	stale = 10 * time.Minute
-	// ahead is how far in the future a document may have been written, by another
+	maxQuarantined = 20      // files of each kind that are set aside
+	// partialAge is when a file that was not finished belongs to nobody any more.
+	partialAge = 10 * time.Minute
+	// maxClockSkew is how far in the future a document may have been written, by another
 	// run whose clock was read a moment later.
-	ahead = time.Minute
+	maxClockSkew = time.Minute
 )
 
 // A Spool keeps the documents for one receiver. Several processes may use it at
@@ -51,14 +51,14 @@ type Spool struct {
 	maxBytes int64
 	maxAge   time.Duration
 	now      func() time.Time
-	patience time.Duration // how long to wait for another run that sends
+	lockTimeout time.Duration // how long to wait for another run that sends
 }
 
 // New returns the spool for the receiver at a URL, in a directory of its own below
 // dir. Nothing is made before the first use.
 func New(dir, url string, maxBytes int64, maxAge time.Duration) *Spool {
 	sum := sha256.Sum256([]byte(url))
-	return &Spool{dir: filepath.Join(dir, hex.EncodeToString(sum[:8])), maxBytes: maxBytes, maxAge: maxAge, now: time.Now, patience: 15 * time.Second}
+	return &Spool{dir: filepath.Join(dir, hex.EncodeToString(sum[:8])), maxBytes: maxBytes, maxAge: maxAge, now: time.Now, lockTimeout: 15 * time.Second}
 }
 
 // An entry is one file by its name: NUMBER-TIME-ID.doc, the time in seconds
@@ -218,15 +218,15 @@ func (s *Spool) remove(e entry) error {
 	return err
 }
 
-// setAside takes an entry out of the line under another name, for somebody to
+// quarantine takes an entry out of the line under another name, for somebody to
 // look at. Only the newest of each kind are kept.
-func (s *Spool) setAside(e entry, kind string) error {
+func (s *Spool) quarantine(e entry, kind string) error {
 	from := filepath.Join(s.dir, e.name())
 	if err := os.Rename(from, strings.TrimSuffix(from, suffix)+kind); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	old := s.aside(kind)
-	for len(old) > maxAside {
+	old := s.quarantined(kind)
+	for len(old) > maxQuarantined {
 		if err := os.Remove(filepath.Join(s.dir, old[0])); err != nil {
 			return err
 		}
@@ -235,8 +235,8 @@ func (s *Spool) setAside(e entry, kind string) error {
 	return nil
 }
 
-// aside lists what was set aside, oldest first.
-func (s *Spool) aside(kind string) []string {
+// quarantined lists what was set aside, oldest first.
+func (s *Spool) quarantined(kind string) []string {
 	names, err := s.names()
 	if err != nil {
 		return nil

@@ -57,7 +57,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{Spool: New(filepath.Join(t.TempDir(), "spool"), "https://hooks.example.com/", 1<<20, 72*time.Hour), clock: began, to: &fake{}}
 	s.now = func() time.Time { return s.clock }
-	s.patience = 100 * time.Millisecond
+	s.lockTimeout = 100 * time.Millisecond
 	return s
 }
 
@@ -244,13 +244,13 @@ func write(path string, change func([]byte)) error {
 // disk.
 func TestFilesAsideAreBounded(t *testing.T) {
 	s := newStage(t)
-	for range maxAside + 5 {
+	for range maxQuarantined + 5 {
 		s.to.refuses = fmt.Sprintf("msg_%03d", s.n+1)
 		if got := s.report(t); got.Verdict != webhook.Refused || got.Kept || got.Unwanted != 0 {
 			t.Fatalf("%+v", got)
 		}
 	}
-	same(t, "aside", len(s.files(t, refused)), maxAside)
+	same(t, "aside", len(s.files(t, refused)), maxQuarantined)
 }
 
 // A document that the receiver does not want does not hold up those behind it.
@@ -333,7 +333,7 @@ func TestASecondRunWaitsOrLeavesItsDocument(t *testing.T) {
 func TestARunThatIsStoppedWhileItWaitsSaysSo(t *testing.T) {
 	s := newStage(t)
 	defer s.occupied(t)()
-	s.patience = time.Minute
+	s.lockTimeout = time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	got := s.reportWithin(ctx)
@@ -480,7 +480,7 @@ func TestWhatHappensToALaterDocumentIsNotToldOfTheOwn(t *testing.T) {
 	s := newStage(t)
 	release := s.occupied(t)
 	s.to.during = func() { s.to.down = s.to.asked > 1 }
-	s.patience = 5 * time.Second
+	s.lockTimeout = 5 * time.Second
 	done := make(chan Sent)
 	go func() { done <- s.report(t) }()
 	for end := time.Now().Add(5 * time.Second); len(s.files(t, suffix)) == 0 && time.Now().Before(end); {
