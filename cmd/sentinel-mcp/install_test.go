@@ -59,7 +59,7 @@ Nothing was changed: this was a dry run.
 status 0
 Cursor now has sentinel-mcp, in /opt/home/.cursor/mcp.json.
 What was there before is in /opt/home/.cursor/mcp.json.before-sentinel.
-Cursor takes it up by itself; see its settings, under MCP.
+Cursor picks up the change by itself; see its settings, under MCP.
 {
   // mine
   "mcpServers": {
@@ -71,7 +71,7 @@ Cursor takes it up by itself; see its settings, under MCP.
 }
 Cursor has sentinel-mcp already; nothing was changed in /opt/home/.cursor/mcp.json.
 Cursor no longer has sentinel-mcp; it was taken out of /opt/home/.cursor/mcp.json.
-Cursor takes it up by itself; see its settings, under MCP.
+Cursor picks up the change by itself; see its settings, under MCP.
 Cursor does not have sentinel-mcp; nothing was changed in /opt/home/.cursor/mcp.json.
 mcp.json
 `

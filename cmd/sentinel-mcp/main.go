@@ -7,15 +7,16 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"sentinel/internal/mcpserver"
 )
 
 func main() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a write to a client that is gone is an error then
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a client that is gone is then an error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	status := mcpserver.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	status := mcpserver.Run(ctx, runtime.GOOS, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
 }

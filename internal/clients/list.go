@@ -21,13 +21,13 @@ var list = []Client{
 	},
 	{
 		ID: "cursor", Name: "Cursor", Servers: "mcpServers",
-		Install: &Install{Syntax: Lenient, Reload: "Cursor reads it by itself; see its settings, under MCP."},
+		Install: &Install{Syntax: Lenient, Reload: "Cursor picks up the change by itself; see its settings, under MCP."},
 		config:  place{home, ".cursor/mcp.json"},
 		traces:  []place{{home, ".cursor"}},
 	},
 	{
 		ID: "vscode", Name: "VS Code", Servers: "servers",
-		Install: &Install{Syntax: Lenient, Type: "stdio", Reload: "VS Code reads it by itself; see its command MCP: List Servers."},
+		Install: &Install{Syntax: Lenient, Type: "stdio", Reload: "VS Code picks up the change by itself; see its command MCP: List Servers."},
 		config:  place{appData, "Code/User/mcp.json"},
 		more:    []place{{appData, "Code/User/settings.json"}, {home, ".vscode/mcp.json"}},
 		traces:  []place{{appData, "Code"}},

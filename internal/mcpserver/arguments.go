@@ -20,9 +20,9 @@ func argumentsOf(ctx context.Context) json.RawMessage {
 
 // splitCall takes the arguments out of a tools/call and puts them into ctx.
 // mcp-go would decode them into floats and maps, where long numbers change, repeated
-// keys vanish and 1e400 makes the whole request unreadable; checked they are
-// later, in full, against the table. A request that is no call of a tool stays as
-// it is, for mcp-go to refuse.
+// keys vanish and 1e400 makes the whole request unreadable. They are checked later, in
+// full, against the table. A request that is not a tools/call is returned unchanged, for
+// mcp-go to refuse.
 func splitCall(ctx context.Context, raw json.RawMessage) (context.Context, json.RawMessage) {
 	var call struct {
 		JSONRPC json.RawMessage `json:"jsonrpc,omitempty"`

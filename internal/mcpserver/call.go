@@ -26,25 +26,25 @@ const roomForContext = maxCaller*12 + 64
 
 // A handler turns calls of tools into runs of sentinel.
 type handler struct {
-	find  locator
-	gate  *sudoRunner
-	limit time.Duration
-	log   *slog.Logger
+	locate locator
+	sudo   *sudoRunner
+	limit  time.Duration
+	log    *slog.Logger
 }
 
-// handler returns the handler of the tool for op. It never fails: what goes
-// wrong becomes a failed document that the model can read.
-func (b *handler) handler(op ops.Operation) server.ToolHandlerFunc {
+// toolHandler returns the handler of the tool for op. It never returns an error:
+// what goes wrong becomes a failed document that the model can read.
+func (h *handler) toolHandler(op ops.Operation) server.ToolHandlerFunc {
 	return func(ctx context.Context, _ mcp.CallToolRequest) (result *mcp.CallToolResult, _ error) {
 		began := time.Now()
 		defer func() {
 			if p := recover(); p != nil {
-				b.log.Error("a call caused a panic", "tool", op.Name, "panic", p)
+				h.log.Error("a call caused a panic", "tool", op.Name, "panic", p)
 				result = failed(op, fault.New(fault.Internal, "sentinel-mcp failed while it handled the call; its log has the details."))
 			}
-			b.log.Debug("call answered", "tool", op.Name, "failed", result.IsError, "took", time.Since(began))
+			h.log.Debug("call answered", "tool", op.Name, "failed", result.IsError, "took", time.Since(began))
 		}()
-		d, err := b.call(ctx, op, argumentsOf(ctx))
+		d, err := h.call(ctx, op, argumentsOf(ctx))
 		if err != nil {
 			return failed(op, err), nil
 		}
@@ -52,21 +52,21 @@ func (b *handler) handler(op ops.Operation) server.ToolHandlerFunc {
 	}
 }
 
-func (b *handler) call(ctx context.Context, op ops.Operation, arguments json.RawMessage) (document, error) {
+func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.RawMessage) (document, error) {
 	if err := ctx.Err(); err != nil {
-		return document{}, b.ended(op, err, "did not begin")
+		return document{}, h.ended(op, err, "did not begin")
 	}
 	stdin, err := compose(ctx, op, arguments)
 	if err != nil {
 		return document{}, err
 	}
-	path, err := b.find()
+	path, err := h.locate()
 	if err != nil {
 		return document{}, err
 	}
-	result, err := b.gate.run(ctx, op, path, stdin)
+	result, err := h.sudo.run(ctx, op, path, stdin)
 	if err != nil && ctx.Err() != nil {
-		// What the program itself says of its end is worth more than that it was
+		// What the program itself says about its end is worth more than that it was
 		// asked to end.
 		d, none := readDocument(op, result)
 		lateRead := errors.Is(ctx.Err(), context.DeadlineExceeded) && !changes(op) && !d.success // nobody cancelled it
@@ -75,23 +75,23 @@ func (b *handler) call(ctx context.Context, op ops.Operation, arguments json.Raw
 		}
 	}
 	if err != nil {
-		return document{}, b.explain(ctx, op, err)
+		return document{}, h.explain(ctx, op, err)
 	}
 	return readDocument(op, result)
 }
 
-// explain says in the terms of the contract why a run gave no result.
-func (b *handler) explain(ctx context.Context, op ops.Operation, err error) error {
+// explain returns the coded error for a run that gave no result.
+func (h *handler) explain(ctx context.Context, op ops.Operation, err error) error {
 	var known *fault.Error
 	var start *fs.PathError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case ctx.Err() != nil && changes(op):
-		return b.ended(op, ctx.Err(), "has not said yet what it did").
+		return h.ended(op, ctx.Err(), "has not said yet what it did").
 			WithFix("sentinel finishes or takes back what it has begun. See what became of it with get_action_history, or sudo sentinel --history, before asking again.")
 	case ctx.Err() != nil:
-		return b.ended(op, ctx.Err(), "did not finish")
+		return h.ended(op, ctx.Err(), "did not finish")
 	case errors.Is(err, sysexec.ErrOutputTooLarge):
 		return fault.New(fault.BadOutput, "sentinel printed more than any document holds.")
 	case errors.As(err, &start):
@@ -101,16 +101,16 @@ func (b *handler) explain(ctx context.Context, op ops.Operation, err error) erro
 	}
 }
 
-// ended says why a call is over before it has a result.
-func (b *handler) ended(op ops.Operation, err error, what string) *fault.Error {
+// ended returns the error of a call that is over before it has a result.
+func (h *handler) ended(op ops.Operation, err error, what string) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", op.Name, what, b.limit))
+		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", op.Name, what, h.limit))
 	}
 	return fault.New(fault.Cancelled, fmt.Sprintf("%s was cancelled and %s.", op.Name, what))
 }
 
 // compose checks the arguments of a call and returns what sentinel reads from
-// stdin: the same arguments, letter for letter, and who is asking.
+// stdin: the arguments, unchanged, and who is asking.
 func compose(ctx context.Context, op ops.Operation, arguments json.RawMessage) ([]byte, error) {
 	if string(arguments) == "null" { // some clients write it for "none"
 		arguments = nil
@@ -138,19 +138,19 @@ func compose(ctx context.Context, op ops.Operation, arguments json.RawMessage) (
 	return json.Marshal(members)
 }
 
-// contextKey is the member of a request that says who is asking. It is the
-// server's to fill: a model must not speak for somebody else.
+// contextKey is the member of a request that says who is asking. Only the server
+// fills it: a model must not speak for somebody else.
 const contextKey = "_context"
 
-// checkArguments checks arguments as sentinel will, so that a wrong one costs
-// no run, and refuses the member that is not the model's.
+// checkArguments checks arguments as sentinel will, so that a wrong one does not
+// cost a run, and refuses contextKey.
 func checkArguments(op ops.Operation, arguments json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(arguments, &members) == nil {
 		if _, there := members[contextKey]; there {
 			return &ops.ArgumentError{
 				Message: fmt.Sprintf("%s has no argument %q.", op.Name, contextKey),
-				Fix:     "Leave it out: sentinel-mcp says itself who is asking.",
+				Fix:     "Leave it out: sentinel-mcp itself says who is asking.",
 			}
 		}
 	}

@@ -62,10 +62,10 @@ const (
 
 func testHandler(runner sysexec.Runner) *handler {
 	return &handler{
-		find:  func() (string, error) { return binary, nil },
-		gate:  newSudoRunner(runner, true, func(string) error { return nil }, time.Now, quiet()),
-		limit: testLimit,
-		log:   quiet(),
+		locate: func() (string, error) { return binary, nil },
+		sudo:   newSudoRunner("linux", runner, true, func(string) error { return nil }, time.Now, quiet()),
+		limit:  testLimit,
+		log:    quiet(),
 	}
 }
 
@@ -86,9 +86,9 @@ type toolResult struct {
 }
 
 // callTool calls get_top_processes through a whole server.
-func callTool(t *testing.T, b *handler, params string) toolResult {
+func callTool(t *testing.T, h *handler, params string) toolResult {
 	t.Helper()
-	s := newServer(ops.All(), b.handler)
+	s := newServer(ops.All(), h.toolHandler)
 	var out bytes.Buffer
 	line := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
 	if err := newTransport(s, &out, testLimit, quiet()).serve(t.Context(), strings.NewReader(line)); err != nil {
@@ -104,9 +104,9 @@ func callTool(t *testing.T, b *handler, params string) toolResult {
 	return answer.Result
 }
 
-func callWith(t *testing.T, b *handler, arguments string) toolResult {
+func callWith(t *testing.T, h *handler, arguments string) toolResult {
 	t.Helper()
-	return callTool(t, b, `{"name":"get_top_processes","arguments":`+arguments+`}`)
+	return callTool(t, h, `{"name":"get_top_processes","arguments":`+arguments+`}`)
 }
 
 // failure returns the failed document of a result, after checking that it is
@@ -291,16 +291,16 @@ func TestRunThatFailsHasItsCode(t *testing.T) {
 }
 
 func TestMissingBinaryIsSaidInEveryCall(t *testing.T) {
-	b := testHandler(printing(printed))
-	b.find = locate(t.TempDir() + "/sentinel")
-	d := failure(t, callWith(t, b, `{}`))
+	h := testHandler(printing(printed))
+	h.locate = locate(t.TempDir() + "/sentinel")
+	d := failure(t, callWith(t, h, `{}`))
 	if d.ErrorCode != fault.SentinelNotFound || !strings.Contains(d.Fix, "--sentinel") {
 		t.Errorf("%s with fix %q", d.ErrorCode, d.Fix)
 	}
 }
 
 func TestEndOfContextIsCancelledOrTimeout(t *testing.T) {
-	b := testHandler(&fakeRunner{do: func(ctx context.Context, _ sysexec.Command) (sysexec.Result, error) {
+	h := testHandler(&fakeRunner{do: func(ctx context.Context, _ sysexec.Command) (sysexec.Result, error) {
 		<-ctx.Done()
 		return sysexec.Result{}, ctx.Err()
 	}})
@@ -324,7 +324,7 @@ func TestEndOfContextIsCancelledOrTimeout(t *testing.T) {
 		}, fault.Timeout, "did not finish within 10s"},
 	} {
 		ctx, cancel := test.ctx()
-		r, err := b.handler(topProcesses(t))(ctx, mcp.CallToolRequest{})
+		r, err := h.toolHandler(topProcesses(t))(ctx, mcp.CallToolRequest{})
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -361,7 +361,7 @@ func TestDocumentOfACancelledProgramIsTheAnswer(t *testing.T) {
 				return test.said, fmt.Errorf("run: %w", ctx.Err())
 			}}
 			ctx = context.WithValue(ctx, argumentsKey{}, json.RawMessage(`{"pid":4242}`))
-			r, err := testHandler(runner).handler(kill)(ctx, mcp.CallToolRequest{})
+			r, err := testHandler(runner).toolHandler(kill)(ctx, mcp.CallToolRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,8 +377,8 @@ func TestDocumentOfACancelledProgramIsTheAnswer(t *testing.T) {
 }
 
 func TestPanicBecomesAFixedSentence(t *testing.T) {
-	b := testHandler(&fakeRunner{do: func(context.Context, sysexec.Command) (sysexec.Result, error) { panic("secret") }})
-	d := failure(t, callWith(t, b, `{}`))
+	h := testHandler(&fakeRunner{do: func(context.Context, sysexec.Command) (sysexec.Result, error) { panic("secret") }})
+	d := failure(t, callWith(t, h, `{}`))
 	if d.ErrorCode != fault.Internal || strings.Contains(d.Error, "secret") {
 		t.Errorf("%s: %q", d.ErrorCode, d.Error)
 	}
@@ -397,7 +397,7 @@ func TestCallerIsWhoTheClientSaysItIs(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runner := printing(printed)
-			s := newServer(ops.All(), testHandler(runner).handler)
+			s := newServer(ops.All(), testHandler(runner).toolHandler)
 			in := strings.ReplaceAll(test.in, `"arguments":{"name":""}`, `"arguments":{}`)
 			if err := newTransport(s, new(bytes.Buffer), testLimit, quiet()).serve(t.Context(), strings.NewReader(in)); err != nil {
 				t.Fatal(err)

@@ -24,9 +24,9 @@ type document struct {
 	success bool
 }
 
-// parseDocument takes what sentinel printed. ok is false unless that is one
-// JSON object in UTF-8 with a boolean "success" and no key twice: clients differ in
-// which of two they take.
+// parseDocument reads what sentinel printed. ok is false unless that is one JSON
+// object in UTF-8 with a boolean "success" and no key twice: clients differ in which of two
+// they take.
 func parseDocument(stdout []byte) (d document, ok bool) {
 	var whole json.RawMessage
 	if !utf8.Valid(stdout) || json.Unmarshal(stdout, &whole) != nil {
@@ -62,8 +62,8 @@ func isDocument(stdout []byte) bool {
 	return ok
 }
 
-// readDocument takes the document of op from a finished run. One of another
-// action is none, and neither is a success whose program then reported a failure.
+// readDocument returns the document of op from a finished run. A document of
+// another action is refused, and so is a success whose program then exited with a failure.
 func readDocument(op ops.Operation, r sysexec.Result) (document, error) {
 	d, ok := parseDocument(r.Stdout)
 	switch {
@@ -105,8 +105,8 @@ func (d document) result() *mcp.CallToolResult {
 	}
 }
 
-// failed returns err as the result of a call of op, in the form in which
-// sentinel reports a failure itself.
+// failed returns err as the result of a call of op, in the form in which sentinel
+// itself reports a failure.
 func failed(op ops.Operation, err error) *mcp.CallToolResult {
 	raw, err := json.Marshal(fault.NewDocument(op.Action, err))
 	if err != nil {

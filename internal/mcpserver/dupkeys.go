@@ -13,7 +13,7 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// envelopeKeys and paramsKeys are the keys that mean something at the top of a
+// envelopeKeys and paramsKeys are the keys with a meaning at the top level of a
 // message and in its params.
 var (
 	envelopeKeys = []string{"jsonrpc", "id", "method", "params", "result", "error"}
@@ -50,10 +50,10 @@ func eachKey(raw []byte, f func(key string, value json.RawMessage) error) error 
 	return nil
 }
 
-// ambiguousKey returns a sentence about a key of the object raw that two
-// readers may take for different things, "" when there is none. encoding/json does not
-// tell "ID" from "id" and lets the last of two win; what stands between the client
-// and this server may do neither, and would then have seen another request.
+// ambiguousKey returns a sentence about a key of the object raw that two parsers
+// may read differently, or "". encoding/json takes "ID" for "id", and the last of two
+// equal keys; a proxy between the client and this server may do otherwise, and would
+// have seen a different request.
 func ambiguousKey(raw json.RawMessage, known []string) string {
 	const most = 40
 	spelled := map[string]string{}
@@ -79,8 +79,8 @@ func ambiguousKey(raw json.RawMessage, known []string) string {
 	return err.Error()
 }
 
-// fold returns the same text for two keys exactly when [strings.EqualFold]
-// holds for them, which is how encoding/json compares.
+// fold returns the same text for two keys if and only if [strings.EqualFold]
+// takes them for equal, as encoding/json does.
 func fold(key string) string {
 	return strings.Map(func(c rune) rune {
 		least := c

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// once is the value of a flag that may be given one time. pflag lets the last
-// of two win silently, which hides a mistake in a long client configuration.
+// once is the value of a flag that may be given only once. pflag silently takes
+// the last of several, which hides a mistake in a long client configuration.
 type once struct {
 	kind  string
 	text  string
@@ -51,8 +51,8 @@ func (e *each) String() string { return "" }
 // Type implements [pflag.Value].
 func (e *each) Type() string { return "name" }
 
-// rephrase makes one clear sentence of what pflag found.
-func rephrase(err error) error {
+// flagError words an error of pflag as one clear sentence.
+func flagError(err error) error {
 	var value *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	var unknown *pflag.NotExistError

@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// maxLine is the longest line in bytes that a client may send. Arguments end
-// at ops.MaxRequest, far below; what is longer is a mistake or an attack.
+// maxLine is the longest line in bytes that a client may send. Arguments are
+// limited to ops.MaxRequest, which is far less; a longer line is a mistake or an attack.
 const maxLine = 1 << 20
 
 // errLineTooLong reports a line that was skipped.
@@ -24,10 +24,9 @@ func newLines(r io.Reader) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next returns the next line, with or without its end; a last line need not
-// have one. A line longer than maxLine is read to its end without being kept, and
-// answered with errLineTooLong: the next one is whole again. At the end of the
-// stream it returns [io.EOF].
+// next returns the next line, with its newline if it has one: the last line need
+// not. For a line longer than maxLine it returns errLineTooLong after reading it to its end, so that
+// the next call returns a whole line. At the end of the stream it returns [io.EOF].
 func (l *lines) next() ([]byte, error) {
 	var line []byte
 	for {
@@ -45,7 +44,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// skip reads on until the line ends. err is that of the last read.
+// skip reads to the end of the line. err is that of the last read.
 func (l *lines) skip(err error) error {
 	for errors.Is(err, bufio.ErrBufferFull) {
 		_, err = l.r.ReadSlice('\n')

@@ -11,28 +11,28 @@ import (
 )
 
 // A locator returns the absolute path of the sentinel binary, or a
-// SENTINEL_NOT_FOUND. It is asked at every call, so that a server that was started
-// before sentinel was installed heals by itself.
+// SENTINEL_NOT_FOUND. It is asked at every call, so that a server which was started
+// before sentinel was installed finds it later.
 type locator func() (string, error)
 
-// installed are the places of packages and of "make install", where root alone
-// writes.
-var installed = []string{"/usr/local/bin/sentinel", "/opt/sentinel/bin/sentinel", "/usr/bin/sentinel"}
+// installPaths are where packages and "make install" put sentinel. Only root can
+// write there.
+var installPaths = []string{"/usr/local/bin/sentinel", "/opt/sentinel/bin/sentinel", "/usr/bin/sentinel"}
 
-// locate returns the locator for the path given on the command line, or for
-// the directory of the own executable. PATH is not searched: the user's PATH must not decide what
-// is run as root. A sentinel that lies where its user can write, as in a bundle of a client, never
-// runs as root; the one that root has installed does more and comes first then.
+// locate returns the locator for the path given on the command line, or for the
+// directory of this executable. PATH is not searched: the user's PATH must not decide what runs as
+// root. A sentinel where its user can write, as in a client's bundle, never runs as root; the one
+// that root has installed, if there is one, is preferred because it can do more.
 func locate(given string) locator {
 	return func() (string, error) {
 		path := given
 		if path == "" {
 			var err error
-			if path, err = beside(); err != nil {
+			if path, err = besideSelf(); err != nil {
 				return "", fault.Wrap(fault.SentinelNotFound, "sentinel-mcp cannot tell where it is installed", err)
 			}
 		}
-		if better, ok := byRoot(); ok && given == "" && trust.RootOnly.File(path) != nil {
+		if better, ok := rootInstalled(); ok && given == "" && trust.RootOnly.File(path) != nil {
 			path = better
 		}
 		if err := runnable(path); err != nil {
@@ -42,9 +42,9 @@ func locate(given string) locator {
 	}
 }
 
-// byRoot returns the sentinel that root has installed.
-func byRoot() (string, bool) {
-	for _, path := range installed {
+// rootInstalled returns the sentinel that root has installed.
+func rootInstalled() (string, bool) {
+	for _, path := range installPaths {
 		if runnable(path) == nil && trust.RootOnly.File(path) == nil {
 			return path, true
 		}
@@ -52,9 +52,9 @@ func byRoot() (string, bool) {
 	return "", false
 }
 
-// beside returns the path of sentinel in the directory where the own executable
-// really lies, symbolic links followed.
-func beside() (string, error) {
+// besideSelf returns the path of sentinel in the directory of this executable,
+// after following symbolic links.
+func besideSelf() (string, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -24,52 +23,52 @@ import (
 	"sentinel/internal/trust"
 )
 
-// management is the part of a command line that is about clients, not about
+// management is the part of a command line that configures a client instead of
 // serving one.
 type management struct {
 	install, uninstall string // IDs of clients
 	dryRun, json       bool
-	passed             []string // flags of the server, for the client to start it with; nil for none
+	serverFlags        []string // with which the client starts the server; nil for none
 }
 
-// asked says that a client is to be configured.
-func (m management) asked() bool { return m.install != "" || m.uninstall != "" }
+// requested says that a client is to be configured.
+func (m management) requested() bool { return m.install != "" || m.uninstall != "" }
 
-// own are the flags that are not passed on to the server.
-func own() []string {
+// ownFlags are the flags that are not passed on to the server.
+func ownFlags() []string {
 	return []string{"install", "uninstall", "dry-run", "json", "version", "help"}
 }
 
-// check refuses flags that do not belong together, and notes those that a
-// client shall pass to the server, in the order of --help.
+// check refuses flags that do not go together, and notes those that the client
+// is to pass to the server, in the order of --help.
 func (m *management) check(set *pflag.FlagSet, disabled []string) error {
 	set.VisitAll(func(f *pflag.Flag) {
 		switch {
-		case !f.Changed || slices.Contains(own(), f.Name):
+		case !f.Changed || slices.Contains(ownFlags(), f.Name):
 		case f.Name == "disable-tool":
 			for _, name := range disabled {
-				m.passed = append(m.passed, "--disable-tool="+name)
+				m.serverFlags = append(m.serverFlags, "--disable-tool="+name)
 			}
 		case f.NoOptDefVal == f.Value.String():
-			m.passed = append(m.passed, "--"+f.Name)
+			m.serverFlags = append(m.serverFlags, "--"+f.Name)
 		default:
-			m.passed = append(m.passed, "--"+f.Name+"="+f.Value.String())
+			m.serverFlags = append(m.serverFlags, "--"+f.Name+"="+f.Value.String())
 		}
 	})
 	switch {
 	case m.install != "" && m.uninstall != "":
 		return errors.New("--install and --uninstall do not go together")
-	case !m.asked() && (m.dryRun || m.json):
+	case !m.requested() && (m.dryRun || m.json):
 		return errors.New("--dry-run and --json belong to --install and --uninstall")
-	case m.uninstall != "" && m.passed != nil:
-		name, _, _ := strings.Cut(m.passed[0], "=")
+	case m.uninstall != "" && m.serverFlags != nil:
+		name, _, _ := strings.Cut(m.serverFlags[0], "=")
 		return fmt.Errorf("%s does not go together with --uninstall", name)
 	}
 	return nil
 }
 
-// known returns what takes the ID of a client.
-func known(target *string) func(string) error {
+// clientID returns the setter of a flag whose value is the ID of a client.
+func clientID(target *string) func(string) error {
 	return func(id string) error {
 		if _, ok := clients.ByID(id); !ok {
 			return fmt.Errorf("knows no client %q; known are %s", id, strings.Join(clients.IDs(), ", "))
@@ -79,7 +78,7 @@ func known(target *string) func(string) error {
 	}
 }
 
-// A clientDocument says what --install and --uninstall did, for programs.
+// A clientDocument reports what --install or --uninstall did.
 type clientDocument struct {
 	answer.Header
 	Client  string   `json:"client"`
@@ -93,10 +92,10 @@ type clientDocument struct {
 	Message string   `json:"message"`
 }
 
-// manage configures a client and returns the exit status.
-func (m management) manage(ctx context.Context, stdout, stderr io.Writer) int {
+// run configures a client and returns the exit status.
+func (m management) run(ctx context.Context, goos string, stdout, stderr io.Writer) int {
 	action := map[bool]string{true: "install_client", false: "uninstall_client"}[m.install != ""]
-	document, err := m.configure(ctx)
+	document, err := m.configure(ctx, goos)
 	if err != nil {
 		return m.fail(fault.NewDocument(action, err), stdout, stderr)
 	}
@@ -128,10 +127,10 @@ func emit(document any, status int, stdout io.Writer) int {
 	return status
 }
 
-func (m management) configure(ctx context.Context) (clientDocument, error) {
+func (m management) configure(ctx context.Context, goos string) (clientDocument, error) {
 	client, _ := clients.ByID(m.install + m.uninstall)
 	home, _ := os.UserHomeDir() //nolint:errcheck // an empty one is refused
-	user := clients.User{OS: runtime.GOOS, Home: home, Env: os.Getenv, UID: privilege.EffectiveUID()}
+	user := clients.User{OS: goos, Home: home, Env: os.Getenv, UID: privilege.EffectiveUID()}
 	found := client.Found(user)
 	change, err := m.change(ctx, user, client)
 	if err != nil {
@@ -142,13 +141,13 @@ func (m management) configure(ctx context.Context) (clientDocument, error) {
 		Command: change.Entry.Command, Args: change.Entry.Args, Backup: change.Backup, Message: m.message(client, change, found),
 	}
 	if change.Changed {
-		d.Change = shown(change.String())
+		d.Change = printable(change.String())
 	}
 	return d, nil
 }
 
-// shown cleans what was written by others and keeps its lines.
-func shown(text string) string {
+// printable cleans what was written by others and keeps its lines.
+func printable(text string) string {
 	const most, width = 100, 300
 	var b strings.Builder
 	n := 0
@@ -175,7 +174,7 @@ func (m management) change(ctx context.Context, u clients.User, c clients.Client
 	if err != nil {
 		return edit.Change{}, err
 	}
-	return edit.Install(ctx, u, c, edit.Entry{Command: program, Args: m.passed}, m.dryRun)
+	return edit.Install(ctx, u, c, edit.Entry{Command: program, Args: m.serverFlags}, m.dryRun)
 }
 
 // message says in sentences for people what was done, or would be.

@@ -6,9 +6,9 @@
 // The server is thin and holds no privilege. A call of a tool becomes one run
 // of "sentinel --request TOOL" with the arguments as JSON on standard input, through
 // sudo where root sees more and the host allows it, and what sentinel prints becomes the
-// answer unchanged. A failure is a failed document too, in sentinel's words or,
-// when sentinel did not come to speak, in the same form. The protocol is mcp-go's; how
-// lines reach it and answers leave it is this package's own, see [transport].
+// answer unchanged. A failure is a document too: sentinel's own or, when it printed none, one of
+// the same form. mcp-go handles the protocol; how lines reach it and answers leave it is
+// this package's own, see [transport].
 package mcpserver
 
 import (
@@ -28,12 +28,12 @@ import (
 	"sentinel/internal/version"
 )
 
-// Run runs sentinel-mcp with the arguments of its command line, without its
-// name, and returns its exit status: 0 when the client has closed stdin and every
-// request was answered, 1 when one could not be, 2 for a wrong command line, 130 when
-// ctx ended. stdout carries nothing but the protocol. With --install or --uninstall it
-// configures a client instead, and says so there.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Run runs sentinel-mcp on an operating system, as runtime.GOOS names it, with
+// the arguments of its command line, without the program's name. It returns the exit status:
+// 0 when the client has closed stdin and every request was answered, 1 when one could not
+// be, 2 for a wrong command line, 130 when ctx ended. stdout carries nothing but the
+// protocol, except with --install or --uninstall, which configure a client instead.
+func Run(ctx context.Context, goos string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	table := ops.All()
 	o, err := parseOptions(args, table)
 	switch {
@@ -46,18 +46,18 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case o.version:
 		fmt.Fprintf(stdout, "%s %s\n", Name, version.Number) //nolint:errcheck // nowhere to report to
 		return fault.ExitOK
-	case o.manage.asked():
-		return o.manage.manage(ctx, stdout, stderr)
+	case o.manage.requested():
+		return o.manage.run(ctx, goos, stdout, stderr)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
 	running := &programs{runner: sysexec.Host{}}
-	b := &handler{
-		find:  locate(o.sentinel),
-		gate:  newSudoRunner(running, privilege.IsRoot(), trust.RootOnly.File, time.Now, log),
-		limit: o.timeout,
-		log:   log,
+	h := &handler{
+		locate: locate(o.sentinel),
+		sudo:   newSudoRunner(goos, running, privilege.IsRoot(), trust.RootOnly.File, time.Now, log),
+		limit:  o.timeout,
+		log:    log,
 	}
-	s := newServer(selected(table, o), b.handler)
+	s := newServer(selected(table, o), h.toolHandler)
 	result := status(newTransport(s, stdout, o.timeout, log).serve(ctx, stdin), log)
 	running.finish(sysexec.DefaultWaitDelay, log)
 	return result

@@ -12,9 +12,9 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// maxID is the largest number that a request may have as its id. Beyond 2^53
-// a float64, which is what most JSON decoders make of a number, no longer names one
-// integer, and the answer would go to another request.
+// maxID is the largest number that a request may have as its id. Most JSON
+// decoders make a number a float64, which beyond 2^53 no longer stands for one integer: the
+// answer would go to another request.
 const maxID = 1 << 53
 
 // A message is one line of a client.
@@ -26,15 +26,15 @@ type message struct {
 	cancel string          // key of the request that a cancellation names
 }
 
-// A refusal is the answer to a line that never becomes a request.
+// A refusal is the answer to a line that does not become a request.
 type refusal struct {
 	id       json.RawMessage
 	code     int
 	sentence string
 }
 
-// response returns the refusal as it goes out. An id that could not be read
-// is null there (JSON-RPC 2.0, section 5).
+// response returns the refusal as it is sent. An id that could not be read is
+// null (JSON-RPC 2.0, section 5).
 func (r *refusal) response() any {
 	return mcp.JSONRPCError{
 		JSONRPC: mcp.JSONRPC_VERSION,
@@ -43,9 +43,9 @@ func (r *refusal) response() any {
 	}
 }
 
-// envelope is what decides where a message goes. mcp-go decodes the same line
-// with the same rules of encoding/json, and keys that these rules take for each other are
-// refused, so all readers see the same message.
+// envelope is the part of a message that decides how it is handled. mcp-go
+// decodes the same line with encoding/json too, and keys that encoding/json takes for the same are
+// refused, so that both see the same message.
 type envelope struct {
 	ID     json.RawMessage `json:"id"`
 	Method any             `json:"method"`
@@ -109,9 +109,8 @@ func (e envelope) message(raw json.RawMessage) (message, *refusal) {
 	return m, nil
 }
 
-// wrongID refuses a request with an id that cannot be answered to reliably. A
-// number is sent back as it came, so that the client finds the request; the rest is
-// nothing an answer could carry.
+// wrongID refuses a request whose id an answer could not carry reliably. A number
+// is sent back as it came, so that the client finds its request; anything else is left out.
 func wrongID(id json.RawMessage) *refusal {
 	const most = 64
 	r := &refusal{nil, mcp.INVALID_REQUEST, "Invalid request: id must be a text or a whole number of at most 2^53; leave it out in a notification"}
@@ -121,8 +120,8 @@ func wrongID(id json.RawMessage) *refusal {
 	return r
 }
 
-// idKey returns a key for the id of a request, the same for every spelling of
-// it. The number 7 and the text "7" are two ids.
+// idKey returns a key for the id of a request, the same for all spellings of
+// it. The number 7 and the text "7" are different ids.
 func idKey(id json.RawMessage) (string, bool) {
 	if len(id) > 0 && id[0] == '"' {
 		var text string

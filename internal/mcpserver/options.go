@@ -26,7 +26,7 @@ const (
 	maxTimeout = 45 * time.Second
 )
 
-// allToolsets is the name that stands for every toolset.
+// allToolsets stands for every toolset.
 const allToolsets = "all"
 
 // options is a checked command line.
@@ -53,10 +53,10 @@ func parseOptions(args []string, table []ops.Operation) (options, error) {
 	o.define(set, table)
 	o.usage = set.FlagUsagesWrapped(80)
 	if err := set.Parse(args); err != nil {
-		return options{}, rephrase(err)
+		return options{}, flagError(err)
 	}
 	if set.NArg() > 0 {
-		return options{}, fmt.Errorf("%q is no flag; %s takes flags only", set.Arg(0), Name)
+		return options{}, fmt.Errorf("%q is not a flag; %s takes only flags", set.Arg(0), Name)
 	}
 	if err := o.manage.check(set, o.disabled); err != nil {
 		return options{}, err
@@ -72,7 +72,7 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 		set.VarP(&once{kind: "bool", text: "false", take: toggler(target)}, name, short, usage)
 		set.Lookup(name).NoOptDefVal = "true"
 	}
-	text("sentinel", "path", "the sentinel `path` to run, absolute; else the one beside sentinel-mcp", "", o.takeSentinel)
+	text("sentinel", "path", "absolute `path` of the sentinel to run; default: the one beside sentinel-mcp", "", o.takeSentinel)
 	text("toolsets", "names", "toolset `names` to offer, separated by commas: "+strings.Join(toolsets(), ", "),
 		ops.DefaultToolset, o.takeToolsets)
 	toggle("read-only", "", "offer only tools that change nothing and send nothing out", &o.readOnly)
@@ -81,8 +81,8 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 	text("timeout", "duration", "longest `duration` of one call, 1s to 45s", maxTimeout.String(), o.takeTimeout)
 	text("log-level", "level", "`level` of the log on stderr: debug, info, warn or error", "warn", o.takeLevel)
 	text("install", "client", "enter sentinel-mcp, with the flags above, into the configuration of a `client`: "+strings.Join(clients.IDs(), ", "),
-		"", known(&o.manage.install))
-	text("uninstall", "client", "take it out of the configuration of a `client` again", "", known(&o.manage.uninstall))
+		"", clientID(&o.manage.install))
+	text("uninstall", "client", "take it out of the configuration of a `client` again", "", clientID(&o.manage.uninstall))
 	toggle("dry-run", "", "only show what --install or --uninstall would change", &o.manage.dryRun)
 	toggle("json", "", "report on --install or --uninstall as one JSON document", &o.manage.json)
 	toggle("version", "", "print the version and exit", &o.version)
@@ -103,7 +103,7 @@ func (o *options) takeSentinel(path string) error {
 	return nil
 }
 
-// runnable reports why the file at path is no program, nil when it is one.
+// runnable returns why the file at path cannot be run, or nil.
 func runnable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -119,8 +119,8 @@ func runnable(path string) error {
 	return nil
 }
 
-// takeToolsets takes nothing for the default: clients that ask their user for the
-// names pass on an empty field.
+// takeToolsets takes an empty list for the default: clients that ask their user
+// for the names pass on an empty field.
 func (o *options) takeToolsets(list string) error {
 	if list == "" {
 		return nil

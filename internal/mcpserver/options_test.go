@@ -24,7 +24,7 @@ import (
 func table() []ops.Operation {
 	return []ops.Operation{
 		{Name: "see", Toolset: "default", Effect: ops.Read},
-		{Name: "mend", Toolset: "default", Effect: ops.Write},
+		{Name: "fix", Toolset: "default", Effect: ops.Write},
 		{Name: "end", Toolset: "default", Effect: ops.Destructive},
 		{Name: "call", Toolset: "diagnostics", Effect: ops.SendsOut},
 		{Name: "look", Toolset: "diagnostics", Effect: ops.Read},
@@ -36,18 +36,18 @@ func TestFlagsDecideWhichToolsAreOffered(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"", []string{"see", "mend", "end"}},
-		{"--toolsets default", []string{"see", "mend", "end"}},
+		{"", []string{"see", "fix", "end"}},
+		{"--toolsets default", []string{"see", "fix", "end"}},
 		{"--toolsets diagnostics", []string{"call", "look"}},
-		{"--toolsets default,diagnostics", []string{"see", "mend", "end", "call", "look"}},
-		{"--toolsets=", []string{"see", "mend", "end"}},
-		{"--toolsets=all", []string{"see", "mend", "end", "call", "look"}},
+		{"--toolsets default,diagnostics", []string{"see", "fix", "end", "call", "look"}},
+		{"--toolsets=", []string{"see", "fix", "end"}},
+		{"--toolsets=all", []string{"see", "fix", "end", "call", "look"}},
 		{"--read-only", []string{"see"}},
 		{"--read-only=true --toolsets all", []string{"see", "look"}},
-		{"--read-only=false", []string{"see", "mend", "end"}},
-		{"--disable-tool mend", []string{"see", "end"}},
-		{"--disable-tool mend --disable-tool=end --disable-tool end", []string{"see"}},
-		{"--disable-tool look", []string{"see", "mend", "end"}},
+		{"--read-only=false", []string{"see", "fix", "end"}},
+		{"--disable-tool fix", []string{"see", "end"}},
+		{"--disable-tool fix --disable-tool=end --disable-tool end", []string{"see"}},
+		{"--disable-tool look", []string{"see", "fix", "end"}},
 	} {
 		o, err := parseOptions(strings.Fields(test.args), table())
 		if err != nil {
@@ -91,10 +91,10 @@ func TestWrongCommandLineIsAUsageErrorThatNamesTheFlag(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"stray"}, `"stray" is no flag`},
-		{[]string{"--read-only", "false"}, `"false" is no flag`},
-		{[]string{"--", "x"}, `"x" is no flag`},
-		{[]string{""}, `"" is no flag`},
+		{[]string{"stray"}, `"stray" is not a flag`},
+		{[]string{"--read-only", "false"}, `"false" is not a flag`},
+		{[]string{"--", "x"}, `"x" is not a flag`},
+		{[]string{""}, `"" is not a flag`},
 		{[]string{"--bogus"}, "there is no flag --bogus"},
 		{[]string{"--bogus=1"}, "there is no flag --bogus"},
 		{[]string{"-x"}, "there is no flag -x"},
@@ -123,9 +123,9 @@ func TestWrongCommandLineIsAUsageErrorThatNamesTheFlag(t *testing.T) {
 		{[]string{"--read-only=yes"}, `not "yes"`},
 		{[]string{"--read-only", "--read-only"}, "--read-only may be given only once"},
 		{[]string{"--disable-tool"}, "--disable-tool needs a value"},
-		{[]string{"--disable-tool="}, `has no tool ""; known are see, mend`},
+		{[]string{"--disable-tool="}, `has no tool ""; known are see, fix`},
 		{[]string{"--disable-tool", "0"}, `has no tool "0"`},
-		{[]string{"--disable-tool", "see,mend"}, `has no tool "see,mend"`},
+		{[]string{"--disable-tool", "see,fix"}, `has no tool "see,fix"`},
 		{[]string{"--log-level="}, `must be debug, info, warn or error, not ""`},
 		{[]string{"--log-level", "0"}, `not "0"`},
 		{[]string{"--log-level", "-1"}, `not "-1"`},
@@ -158,7 +158,7 @@ func TestWrongCommandLineIsAUsageErrorThatNamesTheFlag(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}
 			var stdout, stderr bytes.Buffer
-			if got := Run(t.Context(), test.args, strings.NewReader(""), &stdout, &stderr); got != 2 {
+			if got := Run(t.Context(), "linux", test.args, strings.NewReader(""), &stdout, &stderr); got != 2 {
 				t.Errorf("exit status %d, want 2", got)
 			}
 			if stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), "sentinel-mcp: ") {
@@ -174,21 +174,21 @@ func TestFlagsOfTheServerArePassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string][]string{
-		"":                                       nil,
-		"--json --dry-run":                       nil,
-		"--read-only":                            {"--read-only"},
-		"--read-only=true":                       {"--read-only"},
-		"--read-only=false":                      {"--read-only=false"},
-		"--timeout 3s --toolsets all":            {"--toolsets=all", "--timeout=3s"},
-		"--log-level=debug":                      {"--log-level=debug"},
-		"--disable-tool end --disable-tool=mend": {"--disable-tool=end", "--disable-tool=mend"},
-		"--sentinel " + self:                     {"--sentinel=" + self},
+		"":                                      nil,
+		"--json --dry-run":                      nil,
+		"--read-only":                           {"--read-only"},
+		"--read-only=true":                      {"--read-only"},
+		"--read-only=false":                     {"--read-only=false"},
+		"--timeout 3s --toolsets all":           {"--toolsets=all", "--timeout=3s"},
+		"--log-level=debug":                     {"--log-level=debug"},
+		"--disable-tool end --disable-tool=fix": {"--disable-tool=end", "--disable-tool=fix"},
+		"--sentinel " + self:                    {"--sentinel=" + self},
 	} {
 		o, err := parseOptions(strings.Fields("--install cursor "+args), table())
-		if err != nil || !slices.Equal(o.manage.passed, want) {
-			t.Errorf("%q: %q, %v, want %q", args, o.manage.passed, err, want)
+		if err != nil || !slices.Equal(o.manage.serverFlags, want) {
+			t.Errorf("%q: %q, %v, want %q", args, o.manage.serverFlags, err, want)
 		}
-		again, err := parseOptions(o.manage.passed, table())
+		again, err := parseOptions(o.manage.serverFlags, table())
 		if err != nil || again.readOnly != o.readOnly || again.timeout != o.timeout || again.sentinel != o.sentinel || again.level != o.level ||
 			!slices.Equal(again.toolsets, o.toolsets) || !slices.Equal(again.disabled, o.disabled) {
 			t.Errorf("%q: passed on it means %+v, %v", args, again, err)
@@ -204,7 +204,7 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 		"--help --version": "--timeout duration",
 	} {
 		var stdout, stderr bytes.Buffer
-		status := Run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr)
+		status := Run(t.Context(), "linux", strings.Fields(args), strings.NewReader(""), &stdout, &stderr)
 		if status != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), want) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", args, status, stdout.String(), stderr.String())
 		}
@@ -242,7 +242,7 @@ func TestManualHasEveryFlag(t *testing.T) {
 	})
 	for _, m := range regexp.MustCompile(`(?m)^\\fB\\-\\-([a-z\\-]+)\\fR`).FindAllStringSubmatch(string(raw), -1) {
 		if name := strings.ReplaceAll(m[1], "\\", ""); !flags[name] {
-			t.Errorf("the manual has --%s, which is no flag", name)
+			t.Errorf("the manual has --%s, which is not a flag", name)
 		}
 	}
 }

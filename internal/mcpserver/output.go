@@ -20,9 +20,9 @@ type output struct {
 	fault  error
 }
 
-// write writes one line in one piece. After a write has failed, or after
-// close, it does nothing. A client that neither reads nor goes away would hold it up for
-// ever, and with it the reader of requests, which would not see the end of its input.
+// write writes one line in one piece. After a failed write, or after close, it
+// does nothing. A client that neither reads nor goes away would block it for ever, and with
+// it the reader of requests, which would not see the end of its input: failed ends that.
 func (o *output) write(line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -39,8 +39,8 @@ func (o *output) write(line []byte) {
 	}
 }
 
-// close drops what is written from now on. It does not wait for a write that a
-// client holds up by not reading.
+// close makes later writes do nothing. It does not wait for a write that a
+// client blocks by not reading.
 func (o *output) close() { o.closed.Store(true) }
 
 // err returns why a write failed, nil when none did.

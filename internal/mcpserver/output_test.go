@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestClientThatDoesNotReadEndsTheLink has a client that stays and does not
+// TestClientThatDoesNotReadEndsTheConnection has a client that stays and does not
 // read: the reader of requests hangs in an answer and never sees the end of its input.
-func TestClientThatDoesNotReadEndsTheLink(t *testing.T) {
+func TestClientThatDoesNotReadEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, newWork())
 		p.send(ping("1"))
@@ -19,7 +19,7 @@ func TestClientThatDoesNotReadEndsTheLink(t *testing.T) {
 		if err := p.ended(); !errors.Is(err, errClientGone) {
 			t.Errorf("serve: %v, want errClientGone", err)
 		}
-		if took, most := time.Since(began), testLimit+spare+settle; took < testLimit || took > most {
+		if took, most := time.Since(began), testLimit+grace+settleTimeout; took < testLimit || took > most {
 			t.Errorf("ended after %v, want within %v", took, most)
 		}
 	})
@@ -32,7 +32,7 @@ func TestSlowReaderIsWaitedFor(t *testing.T) {
 		p := connect(t, newWork())
 		for range 3 {
 			p.send(ping("1"))
-			<-time.After(testLimit + spare - time.Second)
+			<-time.After(testLimit + grace - time.Second)
 			p.expect("1: ok")
 		}
 		if err := p.ended(); err != nil {

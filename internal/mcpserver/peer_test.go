@@ -53,7 +53,7 @@ func (w *work) handle(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallTool
 	}
 }
 
-// A peer is the client's side of a link.
+// A peer is the client's side of a connection.
 type peer struct {
 	t      *testing.T
 	in     *io.PipeWriter

@@ -11,9 +11,9 @@ import (
 )
 
 // watchPeerClose calls gone when the reader at the other end of w closes it. A
-// write would tell too, but only when there is something to write, and until then
-// programs would go on working for nobody. The returned function ends the watch. A w
-// that is no pipe or socket is never closed that way.
+// write would show that too, but until there is something to write, programs would work
+// for nobody. The returned function ends the watch. A w that is neither a pipe nor a
+// socket is not watched.
 func watchPeerClose(w io.Writer, gone func()) (stop func()) {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -29,17 +29,17 @@ func watchPeerClose(w io.Writer, gone func()) (stop func()) {
 	}
 	go func() {
 		defer quit.Close() //nolint:errcheck // nothing was written
-		hungUp := false
-		err := conn.Control(func(fd uintptr) { hungUp = waitPeerClose(fd, quit.Fd()) })
-		if err == nil && hungUp {
+		closed := false
+		err := conn.Control(func(fd uintptr) { closed = waitPeerClose(fd, quit.Fd()) })
+		if err == nil && closed {
 			gone()
 		}
 	}()
 	return func() { end.Close() } //nolint:errcheck // closing is the message
 }
 
-// waitPeerClose waits until the other end of file or of quit is closed, and reports
-// whether it was that of file. poll(2) reports both without being asked.
+// waitPeerClose waits until the other end of file or of quit is closed, and
+// reports whether it was that of file. poll(2) reports POLLERR and POLLHUP without being asked.
 func waitPeerClose(file, quit uintptr) bool {
 	fds := []unix.PollFd{{Fd: int32(file)}, {Fd: int32(quit)}}
 	for {

@@ -12,50 +12,49 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// holdLimit is how long a program that outlives its call keeps the call's
-// slot. By then it was sent SIGKILL; what lives on is stuck in the kernel or was spared, and
-// four of those must not stop the server for good.
-const holdLimit = sysexec.DefaultWaitDelay
+// maxSlotHold is how long a program that outlives its call keeps the call's
+// slot. By then it was sent SIGKILL; what still runs is stuck in the kernel or must not be
+// killed, and four of those must not block the server for good.
+const maxSlotHold = sysexec.DefaultWaitDelay
 
-// programs runs programs and knows which of them are not gone yet. A call that
-// is cancelled is answered while its program still ends; the program keeps the slot of
-// its call, and the server does not exit before it. It is safe for concurrent use.
+// programs runs programs and counts those that have not ended. A cancelled call
+// is answered while its program is still ending; the program keeps the call's slot, and the
+// server does not exit before it. It is safe for concurrent use.
 type programs struct {
-	runner   sysexec.Runner
-	killable counter
-	spared   counter
+	runner     sysexec.Runner
+	killable   counter
+	unkillable counter
 }
 
 var _ sysexec.Runner = (*programs)(nil)
 
 // Run implements [sysexec.Runner].
 func (p *programs) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
-	free, count := hold(ctx), &p.killable
+	release, count := hold(ctx), &p.killable
 	if c.NoKill {
-		count = &p.spared
+		count = &p.unkillable
 	}
 	count.add(1)
 	gone := make(chan struct{})
 	c.OnEnd = func() {
 		count.add(-1)
-		free()
+		release()
 		close(gone)
 	}
 	r, err := p.runner.Run(ctx, c)
 	select {
 	case <-gone:
 	default:
-		time.AfterFunc(holdLimit, free)
+		time.AfterFunc(maxSlotHold, release)
 	}
 	return r, err
 }
 
-// finish waits until every program that may be killed is gone, or most is
-// over: the one that kills it is this process. One that is spared the kill ends by
-// itself, or does not.
+// finish waits, for at most the given time, until every program that may be
+// killed has ended, because this process is what kills it. One that must not be killed ends by itself.
 func (p *programs) finish(most time.Duration, log *slog.Logger) {
 	wait(p.killable.idle(), most)
-	if n := p.killable.value() + p.spared.value(); n > 0 {
+	if n := p.killable.value() + p.unkillable.value(); n > 0 {
 		log.Warn("programs that were asked to end are still running", "programs", n)
 	}
 }
@@ -98,31 +97,30 @@ func (c *counter) idle() <-chan struct{} {
 	return zero
 }
 
-// leaseKey is the key under which a context holds the lease of its call.
-type leaseKey struct{}
+// slotKey is the key under which a context holds the slot of its call.
+type slotKey struct{}
 
-// A lease is the slot of one call. It is given back when the call and all of
-// its programs have let it go.
-type lease struct {
+// A slot is one of the calls that may run at a time. It is free again when the
+// call and all of its programs have released it.
+type slot struct {
 	holders atomic.Int32
 	free    func()
 }
 
-// hold takes part in the lease until the returned function is called, which
-// may happen more than once.
-func (l *lease) hold() (free func()) {
-	l.holders.Add(1)
+// hold keeps the slot until release is called, which may be called again.
+func (s *slot) hold() (release func()) {
+	s.holders.Add(1)
 	return sync.OnceFunc(func() {
-		if l.holders.Add(-1) == 0 {
-			l.free()
+		if s.holders.Add(-1) == 0 {
+			s.free()
 		}
 	})
 }
 
-// hold takes part in the lease of the call that ctx belongs to, if it has one.
-func hold(ctx context.Context) (free func()) {
-	if l, ok := ctx.Value(leaseKey{}).(*lease); ok {
-		return l.hold()
+// hold keeps the slot of the call that ctx belongs to, if it has one.
+func hold(ctx context.Context) (release func()) {
+	if s, ok := ctx.Value(slotKey{}).(*slot); ok {
+		return s.hold()
 	}
 	return func() {}
 }

@@ -37,7 +37,7 @@ func (l *leftBehind) Run(ctx context.Context, c sysexec.Command) (sysexec.Result
 }
 
 func TestSlotIsHeldUntilTheProgramIsGone(t *testing.T) {
-	for name, most := range map[string]time.Duration{"gone": time.Second, "stuck": holdLimit} {
+	for name, most := range map[string]time.Duration{"gone": time.Second, "stuck": maxSlotHold} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := &leftBehind{started: make(chan struct{}, 10), gone: make(chan struct{})}
@@ -88,7 +88,7 @@ func TestServerWaitsForWhatItHasToKill(t *testing.T) {
 	}{
 		{"ends", false, time.Second, time.Second, false},
 		{"stuck", false, time.Hour, 6 * time.Second, true},
-		{"spared", true, time.Hour, 0, true},
+		{"must not be killed", true, time.Hour, 0, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

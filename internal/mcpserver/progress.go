@@ -18,9 +18,9 @@ import (
 )
 
 // progressPace is the least time between two notifications about one call, and
-// answerPace that between the last one and the answer. The TypeScript client acts on a
-// notification a moment after it has read it, and on an answer at once: of two that it reads
-// together it takes the answer first, and the notification is then one too many.
+// answerPace between the last one and the answer. The TypeScript client handles a
+// notification a moment after reading it, and an answer at once: of two that it reads
+// together it handles the answer first, and then the notification is an error.
 const (
 	progressPace = 250 * time.Millisecond
 	answerPace   = 20 * time.Millisecond
@@ -32,26 +32,26 @@ const maxToken = 1 << 10
 // trackerKey is the key under which a context holds the tracker of its call.
 type trackerKey struct{}
 
-// A tracker tells the client how far one call is. Its notifications take the
-// same way out as the answer and stop before it: mcp-go's own travel through a channel that
+// A tracker sends the progress of one call to the client. Its notifications are
+// written like the answer and stop before it: mcp-go sends its own through a channel that
 // another goroutine empties, and most arrive after the answer, where clients drop them or
-// take them for an error. A nil tracker tells nothing. It is safe for concurrent use.
+// take them for an error. A nil tracker sends nothing. It is safe for concurrent use.
 type tracker struct {
 	token     json.RawMessage // as the client wrote it
 	send      func(notification any) error
 	cancelled <-chan struct{}
 
-	mu      sync.Mutex
-	closed  bool
-	percent int    // the highest that is known; -1 before the first
-	message string // about it
-	at      time.Time
-	waiting bool // what is known will be told when its time has come
+	mu        sync.Mutex
+	closed    bool
+	percent   int    // the highest so far; -1 before the first
+	message   string // about it
+	at        time.Time
+	scheduled bool // percent is to be sent when progressPace allows it
 }
 
-// track puts a tracker into ctx when the call raw asks for one with a progress
-// token, which is a text or a whole number (MCP, "Progress").
-func (l *transport) track(ctx context.Context, raw json.RawMessage) context.Context {
+// track puts a tracker into ctx when the call raw has a progress token, which is
+// a text or a whole number (MCP, "Progress").
+func (t *transport) track(ctx context.Context, raw json.RawMessage) context.Context {
 	var call struct {
 		Params struct {
 			Meta map[string]json.RawMessage `json:"_meta"`
@@ -64,7 +64,7 @@ func (l *transport) track(ctx context.Context, raw json.RawMessage) context.Cont
 	if _, ok := idKey(token); !ok || len(token) > maxToken {
 		return ctx
 	}
-	return context.WithValue(ctx, trackerKey{}, &tracker{token: token, send: l.send, cancelled: ctx.Done(), percent: -1})
+	return context.WithValue(ctx, trackerKey{}, &tracker{token: token, send: t.send, cancelled: ctx.Done(), percent: -1})
 }
 
 // trackerOf returns the tracker of the call that ctx belongs to, nil when its
@@ -74,8 +74,8 @@ func trackerOf(ctx context.Context) *tracker {
 	return t
 }
 
-// listener returns what takes the progress out of the lines of a run of op; nil
-// when nobody asked for it.
+// listener returns the function that reads the progress of op from a line of
+// its stderr; nil when the client did not ask for progress.
 func (t *tracker) listener(op ops.Operation) func(line string) {
 	if t == nil {
 		return nil
@@ -87,8 +87,8 @@ func (t *tracker) listener(op ops.Operation) func(line string) {
 	}
 }
 
-// note takes a percentage that is higher than all before, and tells it when the
-// time has come. That all is done is left to the answer, which follows at once.
+// note sends a percentage that is higher than all before, at once or when
+// progressPace allows it. 100 is left to the answer, which follows at once.
 func (t *tracker) note(percent int, message string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,24 +98,24 @@ func (t *tracker) note(percent int, message string) {
 	t.percent, t.message = percent, message
 	rest := progressPace - time.Since(t.at)
 	switch {
-	case t.waiting:
+	case t.scheduled:
 	case rest <= 0:
-		t.tell()
+		t.sendNow()
 	default:
-		t.waiting = true
-		time.AfterFunc(rest, t.tellLater)
+		t.scheduled = true
+		time.AfterFunc(rest, t.sendScheduled)
 	}
 }
 
-func (t *tracker) tellLater() {
+func (t *tracker) sendScheduled() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.waiting = false
-	t.tell()
+	t.scheduled = false
+	t.sendNow()
 }
 
-// tell sends what is known. A call that was cancelled is told nothing more.
-func (t *tracker) tell() {
+// sendNow sends the latest percentage, unless the call was cancelled.
+func (t *tracker) sendNow() {
 	select {
 	case <-t.cancelled:
 		t.closed = true
@@ -146,8 +146,7 @@ func newNotification(token json.RawMessage, percent int, message string) (n noti
 	return n
 }
 
-// close ends the telling. Nothing is sent once it has returned, and the answer
-// may be.
+// close stops the notifications, and returns when the answer may be sent.
 func (t *tracker) close() {
 	if t == nil {
 		return
@@ -161,8 +160,8 @@ func (t *tracker) close() {
 	}
 }
 
-// withoutProgress leaves out of what a program said on stderr how far it was:
-// that is no reason for its end.
+// withoutProgress removes the lines about progress from a program's stderr,
+// which do not say why it ended.
 func withoutProgress(stderr []byte) []byte {
 	var rest bytes.Buffer
 	for line := range bytes.Lines(stderr) {

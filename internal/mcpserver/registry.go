@@ -10,15 +10,15 @@ import (
 // maxInFlight is how many requests may wait for their answers at a time.
 const maxInFlight = 256
 
-// Why a request is not taken, as the client reads it.
+// Why a request is refused, as the client reads it.
 const (
-	idInUse    = "Invalid request: this id belongs to a request that is still running; every request needs its own"
-	tooMany    = "Too many requests are running: wait for an answer before sending the next one"
-	linkClosed = "The server is shutting down"
+	idInUse = "Invalid request: this id belongs to a request that is still running; every request needs its own"
+	tooMany = "Too many requests are running: wait for an answer before sending the next one"
+	closing = "The server is shutting down"
 )
 
-// A registry knows the requests that are running, so that each can be
-// cancelled by its id and all can be waited for. It is safe for concurrent use.
+// A registry holds the running requests, so that each can be cancelled by its id
+// and all can be waited for. It is safe for concurrent use.
 type registry struct {
 	mu      sync.Mutex
 	closed  bool
@@ -30,16 +30,15 @@ func newRegistry() *registry {
 	return &registry{cancels: map[string]context.CancelFunc{}}
 }
 
-// add enters a request before any of its work begins: a cancellation that
-// arrives on the next line finds it. The caller removes it when it was answered.
-// Only counted requests are waited for. What add returns says why it did not
-// take the request, "" that it did.
+// add enters a request before any of its work begins, so that a cancellation on
+// the next line finds it. The caller removes it once it is answered. Only counted requests
+// are waited for. add returns why it refused the request, or "".
 func (r *registry) add(key string, cancel context.CancelFunc, counted bool) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch _, used := r.cancels[key]; {
 	case r.closed:
-		return linkClosed
+		return closing
 	case used:
 		return idInUse
 	case len(r.cancels) >= maxInFlight:
@@ -52,7 +51,7 @@ func (r *registry) add(key string, cancel context.CancelFunc, counted bool) stri
 	return ""
 }
 
-// remove ends what add began.
+// remove takes out a request that add has entered.
 func (r *registry) remove(key string, counted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +61,7 @@ func (r *registry) remove(key string, counted bool) {
 	}
 }
 
-// cancel cancels a running request. Cancelling one that is not there does
-// nothing: it was answered already.
+// cancel cancels a running request. One that is not there was answered already.
 func (r *registry) cancel(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,8 +70,8 @@ func (r *registry) cancel(key string) {
 	}
 }
 
-// close takes no more requests and returns a channel that is closed when all
-// counted ones were answered.
+// close refuses new requests, and returns a channel that is closed when all
+// counted ones are answered.
 func (r *registry) close() <-chan struct{} {
 	r.mu.Lock()
 	r.closed = true

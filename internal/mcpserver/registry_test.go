@@ -73,8 +73,8 @@ func TestCloseWaitsForCountedRequestsOnly(t *testing.T) {
 			t.Fatal("idle although a call runs")
 		default:
 		}
-		if why := r.add("late", func() {}, true); why != linkClosed {
-			t.Errorf("after close: %q, want %q", why, linkClosed)
+		if why := r.add("late", func() {}, true); why != closing {
+			t.Errorf("after close: %q, want %q", why, closing)
 		}
 		r.remove("call", true)
 		<-idle

@@ -12,12 +12,12 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// maxCaller is the longest name of a client that is handed on, in runes. It is
-// the most that sentinel takes.
+// maxCaller is the longest name of a client that is passed on, in runes. It is
+// the longest that sentinel accepts.
 const maxCaller = 200
 
-// A session is what mcp-go remembers of the client: who it is, and what the
-// server wants to tell it beside its answers.
+// A session is what mcp-go keeps about the client: who it is, and the
+// notifications for it.
 type session struct {
 	initialized   atomic.Bool
 	info          atomic.Pointer[mcp.Implementation]
@@ -65,8 +65,8 @@ func (s *session) GetClientCapabilities() mcp.ClientCapabilities {
 // SetClientCapabilities implements [server.SessionWithClientInfo].
 func (s *session) SetClientCapabilities(c mcp.ClientCapabilities) { s.capabilities.Store(&c) }
 
-// clientName returns the name and version that the client claims. From
-// revision 2026-07-28 on every request brings them; before, the handshake did.
+// clientName returns the name and version that the client claims. Since revision
+// 2026-07-28 every request carries them; before, the handshake did.
 func clientName(ctx context.Context) string {
 	var info mcp.Implementation
 	if request := server.RequestProtocolInfoFromContext(ctx); request != nil && request.Modern {

@@ -25,12 +25,12 @@ import (
 // host plays sudo and sentinel: what sudo says to the question, and what comes
 // of a run with and without it.
 type host struct {
-	asked      sysexec.Result
-	raised     sysexec.Result
-	raisedErr  error
-	plain      sysexec.Result
-	untrusted  error
-	trustAsked int
+	asked       sysexec.Result
+	elevated    sysexec.Result
+	elevatedErr error
+	plain       sysexec.Result
+	untrusted   error
+	trustAsked  int
 }
 
 func (h *host) do(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
@@ -40,7 +40,7 @@ func (h *host) do(_ context.Context, c sysexec.Command) (sysexec.Result, error) 
 	case c.Args[1] == "-l":
 		return h.asked, nil
 	default:
-		return h.raised, h.raisedErr
+		return h.elevated, h.elevatedErr
 	}
 }
 
@@ -55,9 +55,9 @@ const (
 	asRoot = `{"success":true,"as":"root"}`
 	asUser = `{"success":true,"as":"user"}`
 
-	askLine    = "/usr/bin/sudo -n -l " + binary + " --request tool"
-	raisedLine = "/usr/bin/sudo -n " + binary + " --request tool"
-	plainLine  = binary + " --request tool"
+	askLine      = "/usr/bin/sudo -n -l " + binary + " --request tool"
+	elevatedLine = "/usr/bin/sudo -n " + binary + " --request tool"
+	plainLine    = binary + " --request tool"
 )
 
 func operation(p ops.Privilege, e ops.Effect) ops.Operation {
@@ -79,32 +79,32 @@ func TestPrivilegeOfARun(t *testing.T) {
 		{"root needs no sudo", operation(ops.BetterRoot, ops.Read), true,
 			host{plain: out(asRoot)}, []string{plainLine}, asRoot},
 		{"allowed", operation(ops.BetterRoot, ops.Read), false,
-			host{raised: out(asRoot)}, []string{askLine, raisedLine}, asRoot},
+			host{elevated: out(asRoot)}, []string{askLine, elevatedLine}, asRoot},
 		{"refused", operation(ops.BetterRoot, ops.Read), false,
 			host{asked: denied, plain: out(asUser)}, []string{askLine, plainLine}, asUser},
 		{"someone else owns the binary", operation(ops.BetterRoot, ops.Read), false,
 			host{untrusted: errors.New("owner"), plain: out(asUser)}, []string{plainLine}, asUser},
 		{"allowed, then refused", operation(ops.BetterRoot, ops.Read), false,
-			host{raised: denied, plain: out(asUser)}, []string{askLine, raisedLine, plainLine}, asUser},
+			host{elevated: denied, plain: out(asUser)}, []string{askLine, elevatedLine, plainLine}, asUser},
 		{"allowed, then not run", operation(ops.BetterRoot, ops.Read), false,
-			host{raisedErr: errors.New("start"), plain: out(asUser)}, []string{askLine, raisedLine, plainLine}, asUser},
+			host{elevatedErr: errors.New("start"), plain: out(asUser)}, []string{askLine, elevatedLine, plainLine}, asUser},
 		{"a failed document is an answer", operation(ops.BetterRoot, ops.Read), false,
-			host{raised: sysexec.Result{Stdout: []byte(`{"success":false}`), Exit: 1}}, []string{askLine, raisedLine}, `{"success":false}`},
+			host{elevated: sysexec.Result{Stdout: []byte(`{"success":false}`), Exit: 1}}, []string{askLine, elevatedLine}, `{"success":false}`},
 		{"what changes something never runs twice", operation(ops.NeedsRoot, ops.Write), false,
-			host{raised: sysexec.Result{Stdout: []byte("noise"), Exit: 1}}, []string{askLine, raisedLine}, "noise"},
+			host{elevated: sysexec.Result{Stdout: []byte("noise"), Exit: 1}}, []string{askLine, elevatedLine}, "noise"},
 		{"nor what sends something out", operation(ops.BetterRoot, ops.SendsOut), false,
-			host{raised: sysexec.Result{Stdout: []byte("noise"), Exit: 1}}, []string{askLine, raisedLine}, "noise"},
+			host{elevated: sysexec.Result{Stdout: []byte("noise"), Exit: 1}}, []string{askLine, elevatedLine}, "noise"},
 		{"a program that broke off was not refused", operation(ops.NeedsRoot, ops.Write), false,
-			host{raised: sysexec.Result{Stderr: []byte("panic: x\nsudo: \n"), Exit: 2}}, []string{askLine, raisedLine}, ""},
+			host{elevated: sysexec.Result{Stderr: []byte("panic: x\nsudo: \n"), Exit: 2}}, []string{askLine, elevatedLine}, ""},
 		{"needed and refused: sentinel says so", operation(ops.NeedsRoot, ops.Destructive), false,
 			host{asked: denied, plain: out(asUser)}, []string{askLine, plainLine}, asUser},
 		{"a read that needs root, allowed and then refused", operation(ops.NeedsRoot, ops.Read), false,
-			host{raised: denied, plain: out(asUser)}, []string{askLine, raisedLine, plainLine}, asUser},
+			host{elevated: denied, plain: out(asUser)}, []string{askLine, elevatedLine, plainLine}, asUser},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runner := &fakeRunner{do: test.host.do}
-			g := newSudoRunner(runner, test.root, test.host.trusted, time.Now, quiet())
-			r, err := g.run(t.Context(), test.op, binary, []byte("{}"))
+			s := newSudoRunner("linux", runner, test.root, test.host.trusted, time.Now, quiet())
+			r, err := s.run(t.Context(), test.op, binary, []byte("{}"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,13 +126,13 @@ func TestPrivilegeOfARun(t *testing.T) {
 func TestSudoIsAskedOnceInFiveMinutes(t *testing.T) {
 	for name, asked := range map[string]sysexec.Result{"allowed": {}, "refused": {Exit: 1}} {
 		t.Run(name, func(t *testing.T) {
-			h := host{asked: asked, raised: out(asRoot), plain: out(asUser)}
+			h := host{asked: asked, elevated: out(asRoot), plain: out(asUser)}
 			runner := &fakeRunner{do: h.do}
 			now := time.Unix(1000, 0)
-			g := newSudoRunner(runner, false, h.trusted, func() time.Time { return now }, quiet())
+			s := newSudoRunner("linux", runner, false, h.trusted, func() time.Time { return now }, quiet())
 			questions := func() (n int) {
 				t.Helper()
-				if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+				if _, err := s.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
 					t.Fatal(err)
 				}
 				for _, line := range runner.argv() {
@@ -143,7 +143,7 @@ func TestSudoIsAskedOnceInFiveMinutes(t *testing.T) {
 				return n
 			}
 			questions()
-			now = now.Add(askAgain - time.Second)
+			now = now.Add(permissionTTL - time.Second)
 			if got := questions(); got != 1 {
 				t.Errorf("%d questions within five minutes, want 1", got)
 			}
@@ -156,13 +156,13 @@ func TestSudoIsAskedOnceInFiveMinutes(t *testing.T) {
 }
 
 func TestEveryToolIsAskedForItself(t *testing.T) {
-	h := host{raised: out(asRoot)}
+	h := host{elevated: out(asRoot)}
 	runner := &fakeRunner{do: h.do}
-	g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
+	s := newSudoRunner("linux", runner, false, h.trusted, time.Now, quiet())
 	for _, name := range []string{"one", "two"} {
 		op := operation(ops.BetterRoot, ops.Read)
 		op.Name = name
-		if _, err := g.run(t.Context(), op, binary, nil); err != nil {
+		if _, err := s.run(t.Context(), op, binary, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,35 +176,35 @@ func TestEveryToolIsAskedForItself(t *testing.T) {
 }
 
 func TestOwnerOfTheBinaryIsCheckedAtEveryRun(t *testing.T) {
-	h := host{raised: out(asRoot), plain: out(asUser)}
+	h := host{elevated: out(asRoot), plain: out(asUser)}
 	runner := &fakeRunner{do: h.do}
-	g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
+	s := newSudoRunner("linux", runner, false, h.trusted, time.Now, quiet())
 	op := operation(ops.BetterRoot, ops.Read)
-	if r, err := g.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
+	if r, err := s.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
 		t.Fatalf("%s, %v", r.Stdout, err)
 	}
 	h.untrusted = errors.New("/opt can be written by others")
-	if r, err := g.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asUser {
+	if r, err := s.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asUser {
 		t.Errorf("ran %s, %v although the binary is no longer safe", r.Stdout, err)
 	}
 }
 
 func TestRefusalAfterAYesIsRemembered(t *testing.T) {
-	h := host{raised: sysexec.Result{Exit: 1}, plain: out(asUser)}
+	h := host{elevated: sysexec.Result{Exit: 1}, plain: out(asUser)}
 	runner := &fakeRunner{do: h.do}
-	g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
+	s := newSudoRunner("linux", runner, false, h.trusted, time.Now, quiet())
 	for range 2 {
-		if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+		if _, err := s.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{askLine, raisedLine, plainLine, plainLine}, runner.argv()); diff != "" {
+	if diff := cmp.Diff([]string{askLine, elevatedLine, plainLine, plainLine}, runner.argv()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}
 }
 
 func TestCancelledQuestionIsNotRemembered(t *testing.T) {
-	h := host{raised: out(asRoot)}
+	h := host{elevated: out(asRoot)}
 	runner := &fakeRunner{}
 	ctx, cancel := context.WithCancel(t.Context())
 	runner.do = func(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
@@ -216,28 +216,28 @@ func TestCancelledQuestionIsNotRemembered(t *testing.T) {
 		}
 		return h.do(ctx, c)
 	}
-	g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
+	s := newSudoRunner("linux", runner, false, h.trusted, time.Now, quiet())
 	op := operation(ops.BetterRoot, ops.Read)
-	if _, err := g.run(ctx, op, binary, nil); !errors.Is(err, context.Canceled) {
+	if _, err := s.run(ctx, op, binary, nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v, want Canceled", err)
 	}
-	if r, err := g.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
+	if r, err := s.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
 		t.Errorf("the next call: %s, %v, want an answer as root", r.Stdout, err)
 	}
 }
 
 func TestCallsAtTheSameMomentAskOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := host{raised: out(asRoot)}
+		h := host{elevated: out(asRoot)}
 		runner := &fakeRunner{do: func(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
 			<-time.After(time.Second)
 			return h.do(ctx, c)
 		}}
-		g := newSudoRunner(runner, false, func(string) error { return nil }, time.Now, quiet())
+		s := newSudoRunner("linux", runner, false, func(string) error { return nil }, time.Now, quiet())
 		var calls sync.WaitGroup
 		for range 4 {
 			calls.Go(func() {
-				if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+				if _, err := s.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
 					t.Error(err)
 				}
 			})
@@ -246,7 +246,7 @@ func TestCallsAtTheSameMomentAskOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		g.mayUseSudo(ctx, operation(ops.BetterRoot, ops.Read), binary)
+		s.mayUseSudo(ctx, operation(ops.BetterRoot, ops.Read), binary)
 		if took := time.Since(began); took != time.Millisecond {
 			t.Errorf("a call whose time is over waited %v for its turn to ask", took)
 		}
@@ -266,9 +266,9 @@ func TestCallsAtTheSameMomentAskOnce(t *testing.T) {
 // sudo says yes to a rule that wants a password, and no to the run.
 func TestChangeThatSudoDoesNotRunIsDenied(t *testing.T) {
 	for name, test := range map[string]struct {
-		raised sysexec.Result
-		err    error
-		says   string
+		elevated sysexec.Result
+		err      error
+		says     string
 	}{
 		"password":        {sysexec.Result{Stderr: []byte("sudo: a password is required\n"), Exit: 1}, nil, "sudo: a password is required"},
 		"behind a notice": {sysexec.Result{Stderr: []byte("/etc/sudoers.d/x:1:1: syntax error\nsudo: a password is required\n"), Exit: 1}, nil, "sudo: a password is required"},
@@ -277,18 +277,18 @@ func TestChangeThatSudoDoesNotRunIsDenied(t *testing.T) {
 		"sudo is gone":    {sysexec.Result{}, fmt.Errorf("run: %w", &fs.PathError{Op: "fork/exec", Path: sudo, Err: fs.ErrNotExist}), "cannot be started"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := host{raised: test.raised, raisedErr: test.err, plain: out(asUser)}
+			h := host{elevated: test.elevated, elevatedErr: test.err, plain: out(asUser)}
 			runner := &fakeRunner{do: h.do}
-			g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
-			_, err := g.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil)
+			s := newSudoRunner("linux", runner, false, h.trusted, time.Now, quiet())
+			_, err := s.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil)
 			var denied *fault.Error
 			if !errors.As(err, &denied) || denied.Code != fault.PermissionDenied || !strings.Contains(denied.Message, test.says) || !strings.Contains(denied.Fix, "visudo") {
 				t.Errorf("%v, want PERMISSION_DENIED with %q and a fix", err, test.says)
 			}
-			if diff := cmp.Diff([]string{askLine, raisedLine}, runner.argv()); diff != "" {
+			if diff := cmp.Diff([]string{askLine, elevatedLine}, runner.argv()); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
 			}
-			if r, err := g.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil); err != nil || string(r.Stdout) != asUser {
+			if r, err := s.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil); err != nil || string(r.Stdout) != asUser {
 				t.Errorf("the next call: %s, %v; the yes was not forgotten", r.Stdout, err)
 			}
 		})
@@ -301,8 +301,8 @@ func TestWhatNeedsRootSaysWhichFileIsNotSafe(t *testing.T) {
 	for _, effect := range []ops.Effect{ops.Read, ops.Write, ops.Destructive} {
 		h := host{untrusted: errors.New("/opt/sentinel/bin can be written by others"), plain: out(asUser)}
 		runner := &fakeRunner{do: h.do}
-		g := newSudoRunner(runner, false, h.trusted, time.Now, quiet())
-		_, err := g.run(t.Context(), operation(ops.NeedsRoot, effect), binary, nil)
+		s := newSudoRunner("linux", runner, false, h.trusted, time.Now, quiet())
+		_, err := s.run(t.Context(), operation(ops.NeedsRoot, effect), binary, nil)
 		var denied *fault.Error
 		if !errors.As(err, &denied) || denied.Code != fault.PermissionDenied || !strings.Contains(denied.Message, "/opt/sentinel/bin can be written by others") {
 			t.Errorf("%v, want PERMISSION_DENIED that names the file", err)
@@ -316,17 +316,17 @@ func TestWhatNeedsRootSaysWhichFileIsNotSafe(t *testing.T) {
 // A killed sudo leaves its child running as root, so neither a run through it
 // nor a question to it may ever be killed; a run without it may.
 func TestOnlyWhatRunsThroughSudoIsSparedTheKill(t *testing.T) {
-	h := &host{raised: out("no document"), plain: out(asUser)}
+	h := &host{elevated: out("no document"), plain: out(asUser)}
 	runner := &fakeRunner{do: h.do}
-	g := newSudoRunner(runner, false, h.trusted, time.Now, slog.New(slog.DiscardHandler))
-	if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+	s := newSudoRunner("linux", runner, false, h.trusted, time.Now, slog.New(slog.DiscardHandler))
+	if _, err := s.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
 		t.Fatal(err)
 	}
-	var spared []bool
+	var noKill []bool
 	for _, c := range runner.seen {
-		spared = append(spared, c.NoKill)
+		noKill = append(noKill, c.NoKill)
 	}
-	if diff := cmp.Diff([]bool{true, true, false}, spared); diff != "" {
+	if diff := cmp.Diff([]bool{true, true, false}, noKill); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
@@ -335,29 +335,29 @@ func TestOnlyWhatRunsThroughSudoIsSparedTheKill(t *testing.T) {
 // its time, as root without sudo too; what only reads may not.
 func TestChangeIsGivenTimeToEnd(t *testing.T) {
 	for effect, want := range map[ops.Effect]time.Duration{
-		ops.Read: patience, ops.SendsOut: patience, ops.Write: changePatience, ops.Destructive: changePatience,
+		ops.Read: waitDelay, ops.SendsOut: waitDelay, ops.Write: changeWaitDelay, ops.Destructive: changeWaitDelay,
 	} {
 		runner := printing(asRoot)
-		g := newSudoRunner(runner, true, nil, time.Now, quiet())
-		if _, err := g.run(t.Context(), operation(ops.NeedsRoot, effect), binary, nil); err != nil {
+		s := newSudoRunner("linux", runner, true, nil, time.Now, quiet())
+		if _, err := s.run(t.Context(), operation(ops.NeedsRoot, effect), binary, nil); err != nil {
 			t.Fatal(err)
 		}
-		if c := runner.seen[0]; c.WaitDelay != want || c.NoKill != (want == changePatience) {
-			t.Errorf("effect %d: patience %v, spared %v", effect, c.WaitDelay, c.NoKill)
+		if c := runner.seen[0]; c.WaitDelay != want || c.NoKill != (want == changeWaitDelay) {
+			t.Errorf("effect %d: wait delay %v, not killed %v", effect, c.WaitDelay, c.NoKill)
 		}
 	}
-	if changePatience >= spare {
-		t.Errorf("the server gives up after %v, before a change has had its %v", spare, changePatience)
+	if changeWaitDelay >= grace {
+		t.Errorf("the server gives up after %v, before a change has had its %v", grace, changeWaitDelay)
 	}
 }
 
-// An ordinary user has the binary in a directory of his own, and must not be led to
+// An ordinary user has the binary in a directory of their own, and must not be led to
 // give the directory away.
 func TestRootThatIsNotUsedIsNoWarningAndNamesTheWay(t *testing.T) {
 	var log bytes.Buffer
 	h := &host{untrusted: errors.New("/home/u belongs to user 1000"), plain: out(asUser)}
-	g := newSudoRunner(&fakeRunner{do: h.do}, false, h.trusted, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
-	if _, err := g.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
+	s := newSudoRunner("linux", &fakeRunner{do: h.do}, false, h.trusted, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	if _, err := s.run(t.Context(), operation(ops.BetterRoot, ops.Read), binary, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"level=INFO", "root is not used", "/usr/local/bin", "/home/u belongs to user 1000"} {
@@ -369,10 +369,10 @@ func TestRootThatIsNotUsedIsNoWarningAndNamesTheWay(t *testing.T) {
 
 // There is no group root on a Mac, and /usr/local/bin may be Homebrew's there.
 func TestTheFixForABinaryOfSomebodyElseFitsTheSystem(t *testing.T) {
-	if fix := placement("linux"); !strings.Contains(fix, "sudo install -o root -g root") {
+	if fix := installFix("linux"); !strings.Contains(fix, "sudo install -o root -g root") {
 		t.Error(fix)
 	}
-	if fix := placement("darwin"); strings.Contains(fix, "-g root") || !strings.HasSuffix(fix, ": sentinel --doctor") {
+	if fix := installFix("darwin"); strings.Contains(fix, "-g root") || !strings.HasSuffix(fix, ": sentinel --doctor") {
 		t.Error(fix)
 	}
 }

@@ -24,8 +24,8 @@ unavailable lists what could not be read and why; it is unknown, not zero. threa
 A failed call has error, error_code and fix: do what fix says, or tell the person. A refusal protects the machine or its owner: do not work around it, by another way or with --force, which is for a person at a console of the machine alone.`
 
 // newServer returns an mcp-go server with one tool for each operation. It
-// advertises tools and nothing else; tasks stay off because mcp-go 1.2.1 cancels a call that
-// is made as a task as soon as the task is created.
+// advertises tools and nothing else; tasks are off because mcp-go 1.2.1 cancels a call made as a task
+// as soon as the task is created.
 func newServer(operations []ops.Operation, handler func(ops.Operation) server.ToolHandlerFunc) *server.MCPServer {
 	s := server.NewMCPServer(Name, version.Number,
 		server.WithToolCapabilities(false),
@@ -37,9 +37,8 @@ func newServer(operations []ops.Operation, handler func(ops.Operation) server.To
 	return s
 }
 
-// tool describes an operation to a client. All four hints are written out: a
-// hint that is left out counts as the dangerous value, and clients decide by them
-// what runs without asking a person.
+// tool describes an operation to a client. It sets all four hints: a missing one
+// counts as the dangerous value, and clients decide by them what runs without asking a person.
 func tool(op ops.Operation) mcp.Tool {
 	t := mcp.NewToolWithRawSchema(op.Name, op.Description, op.InputSchema())
 	t.RawOutputSchema = op.OutputSchema()

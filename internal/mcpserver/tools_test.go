@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func listed(t *testing.T) []map[string]json.RawMessage {
 	t.Helper()
 	var out bytes.Buffer
-	s := newServer(ops.All(), testHandler(printing("{}")).handler)
+	s := newServer(ops.All(), testHandler(printing("{}")).toolHandler)
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	if err := newTransport(s, &out, testLimit, quiet()).serve(t.Context(), in); err != nil {
 		t.Fatal(err)

@@ -227,7 +227,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestClientThatReadsNoMoreEndsTheLink(t *testing.T) {
+func TestClientThatReadsNoMoreEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWork()
 		s := server.NewMCPServer("test", "1")

@@ -16,9 +16,9 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// explainUnknown puts a sentence that a model can act on in the place of what
-// mcp-go says about a tool that it does not have.
-func (l *transport) explainUnknown(m message, answer mcp.JSONRPCMessage) mcp.JSONRPCMessage {
+// explainUnknown replaces mcp-go's error about an unknown tool by a sentence
+// that a model can act on.
+func (t *transport) explainUnknown(m message, answer mcp.JSONRPCMessage) mcp.JSONRPCMessage {
 	e, ok := answer.(mcp.JSONRPCError)
 	if !ok || m.method != string(mcp.MethodToolsCall) || !strings.HasSuffix(e.Error.Message, server.ErrToolNotFound.Error()) {
 		return answer
@@ -31,12 +31,11 @@ func (l *transport) explainUnknown(m message, answer mcp.JSONRPCMessage) mcp.JSO
 	if json.Unmarshal(m.raw, &call) != nil {
 		return answer
 	}
-	e.Error.Message = unknownTool(call.Params.Name, slices.Sorted(maps.Keys(l.server.ListTools())))
+	e.Error.Message = unknownTool(call.Params.Name, slices.Sorted(maps.Keys(t.server.ListTools())))
 	return e
 }
 
-// unknownTool says why name cannot be called on a server that offers the given
-// tools.
+// unknownTool says why a tool cannot be called on a server that offers others.
 func unknownTool(name string, offered []string) string {
 	const most = 64
 	_, exists := ops.ByName(name)
