@@ -17,8 +17,8 @@ import (
 
 // A Header opens every document, success or failure.
 type Header struct {
-	Success   bool   `json:"success"`
-	Action    string `json:"action"`
+	Success   bool   `json:"success"`   // false when error, error_code and fix say why not
+	Action    string `json:"action"`    // what was asked for
 	Timestamp string `json:"timestamp"` // RFC 3339, UTC
 	Hostname  string `json:"hostname"`  // as the kernel has it, uname(2) nodename
 	Version   string `json:"version"`   // of sentinel
@@ -40,8 +40,8 @@ func NewHeader(action string, success bool) Header {
 // A Gap names a field that is absent from a document and why. Field is the
 // JSON path of the field with dots, such as "thermal" or "disks./srv".
 type Gap struct {
-	Field  string `json:"field"`
-	Reason string `json:"reason"`
+	Field  string `json:"field"`  // the field that is absent: its path with dots, such as "disks./srv"
+	Reason string `json:"reason"` // why, for people
 }
 
 // Gaps lists what a partial answer lacks. It is not safe for concurrent use.

@@ -34,32 +34,32 @@ type Report struct {
 	Applicable int     `json:"applicable"` // checks that have something to look at here
 	// Checks are those with a verdict, the worst first.
 	Checks      []Result `json:"checks"`
-	ChecksTotal int      `json:"checks_total"`
+	ChecksTotal int      `json:"checks_total"` // before the list was cut
 	// Truncated says that texts or checks were left out to keep the answer short.
 	Truncated   bool        `json:"truncated,omitempty"`
-	Skipped     []Skipped   `json:"skipped"`
-	Changed     *Changed    `json:"changed,omitempty"`
-	Unavailable answer.Gaps `json:"unavailable,omitempty"`
+	Skipped     []Skipped   `json:"skipped"`               // checks that could not run or do not apply here; not in the score
+	Changed     *Changed    `json:"changed,omitempty"`     // what differs from the audit before; absent without one
+	Unavailable answer.Gaps `json:"unavailable,omitempty"` // what else could not be read, and why
 }
 
 // A Result is a check with its verdict. One that passes has only the first four.
 type Result struct {
-	ID          string   `json:"id"` // stable
-	Name        string   `json:"name"`
-	Status      Status   `json:"status"` // PASS, WARN or FAIL
-	Value       string   `json:"value"`
-	Severity    Severity `json:"severity,omitempty"`
-	Reference   string   `json:"reference,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Evidence    []string `json:"evidence,omitempty"` // where it was seen
-	Fix         string   `json:"fix,omitempty"`
+	ID          string   `json:"id"`                    // stable
+	Name        string   `json:"name"`                  // of the check, for people
+	Status      Status   `json:"status"`                // PASS, WARN or FAIL
+	Value       string   `json:"value"`                 // what was found, in a few words
+	Severity    Severity `json:"severity,omitempty"`    // high, medium or low: how much a failure matters
+	Reference   string   `json:"reference,omitempty"`   // where the rule comes from
+	Description string   `json:"description,omitempty"` // what the check looks at and why
+	Evidence    []string `json:"evidence,omitempty"`    // where it was seen
+	Fix         string   `json:"fix,omitempty"`         // what to do about it
 }
 
 // A Skipped is a check without a verdict.
 type Skipped struct {
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
+	ID     string `json:"id"`     // of the check
+	Name   string `json:"name"`   // of the check, for people
+	Reason string `json:"reason"` // why it has no verdict
 }
 
 // How long texts are, in runes, and how many pieces of evidence are shown.

@@ -55,7 +55,7 @@ type BlockResult struct {
 	// Reapplied says that the address was on the list and not in force. Its
 	// reason, author and end are those of then.
 	Reapplied bool     `json:"reapplied,omitempty"`
-	Warnings  []string `json:"warnings"`
+	Warnings  []string `json:"warnings"` // what does not stop the block and should be known
 }
 
 // PlanBlock checks everything about a block and changes nothing. It fails with

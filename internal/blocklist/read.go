@@ -19,19 +19,19 @@ const (
 
 // A Row is one block of an answer.
 type Row struct {
-	IP        string `json:"ip"`
-	Reason    string `json:"reason,omitempty"`
-	BlockedBy string `json:"blocked_by"`
-	BlockedAt string `json:"blocked_at"` // RFC 3339, UTC
-	Permanent bool   `json:"permanent"`
+	IP        string `json:"ip"`                   // the address that is blocked
+	Reason    string `json:"reason,omitempty"`     // why, as given with the block
+	BlockedBy string `json:"blocked_by"`           // who asked for it
+	BlockedAt string `json:"blocked_at"`           // RFC 3339, UTC
+	Permanent bool   `json:"permanent"`            // ends only when it is unblocked
 	ExpiresAt string `json:"expires_at,omitempty"` // RFC 3339, UTC; absent when permanent
 	// InKernel says that the packet filter drops the address now; absent when
 	// that could not be read.
 	InKernel *bool `json:"in_kernel,omitempty"`
-	// Suspended says that the address is listed and not dropped on purpose, and
-	// SuspendedBecause why: this machine came to depend on it.
+	// Suspended says that the address is listed and not dropped on purpose: this
+	// machine came to depend on it.
 	Suspended        bool   `json:"suspended"`
-	SuspendedBecause string `json:"suspended_because,omitempty"`
+	SuspendedBecause string `json:"suspended_because,omitempty"` // in what way this machine depends on it
 	// Forced says that it was blocked although this machine depends on it.
 	Forced bool `json:"forced,omitempty"`
 }
@@ -55,20 +55,20 @@ type Listing struct {
 	// IPs are the addresses that are blocked, newest first: those that the
 	// packet filter drops or, where it cannot be read, those of the list.
 	IPs              []string `json:"ips"`
-	IPsTotal         int      `json:"ips_total"`
-	Entries          []Row    `json:"entries"` // of the list, newest first
-	EntriesTotal     int      `json:"entries_total"`
-	Truncated        bool     `json:"truncated"`
-	Backend          string   `json:"backend,omitempty"`    // the packet filter
-	Directions       []string `json:"directions,omitempty"` // in which it drops packets
-	KernelEndsBlocks *bool    `json:"kernel_ends_blocks,omitempty"`
+	IPsTotal         int      `json:"ips_total"`                    // before the list was cut
+	Entries          []Row    `json:"entries"`                      // of the list, newest first
+	EntriesTotal     int      `json:"entries_total"`                // before the list was cut
+	Truncated        bool     `json:"truncated"`                    // ips or entries does not show all
+	Backend          string   `json:"backend,omitempty"`            // the packet filter
+	Directions       []string `json:"directions,omitempty"`         // in which it drops packets
+	KernelEndsBlocks *bool    `json:"kernel_ends_blocks,omitempty"` // the packet filter ends blocks by itself; otherwise a timer of sentinel does
 	// InSync says that packet filter and list agree; absent when the packet
 	// filter could not be read.
 	InSync *bool `json:"in_sync,omitempty"`
 	// Drift is how they differ; absent when they agree.
 	Drift       *Drift      `json:"drift,omitempty"`
-	Warnings    []string    `json:"warnings"`
-	Unavailable answer.Gaps `json:"unavailable"`
+	Warnings    []string    `json:"warnings"`    // what is wrong with the list or the packet filter
+	Unavailable answer.Gaps `json:"unavailable"` // what could not be read, and why
 }
 
 // A Drift is how the packet filter differs from the list.
@@ -76,11 +76,11 @@ type Drift struct {
 	RulesInPlace bool `json:"rules_in_place"` // those that drop what is listed
 	// Missing are listed and not dropped; at most 50.
 	Missing      []string `json:"missing"`
-	MissingTotal int      `json:"missing_total"`
+	MissingTotal int      `json:"missing_total"` // before the list was cut
 	// Unlisted are held by the packet filter and not, or not any more, listed;
 	// at most 50.
 	Unlisted      []string `json:"unlisted"`
-	UnlistedTotal int      `json:"unlisted_total"`
+	UnlistedTotal int      `json:"unlisted_total"` // before the list was cut
 }
 
 // Read lists what is blocked, at most ips addresses and rows entries; 0 means

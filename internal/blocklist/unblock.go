@@ -38,12 +38,12 @@ type UnblockPlan struct {
 
 // UnblockResult says what became of the end of a block.
 type UnblockResult struct {
-	IP      string `json:"ip"`
-	Backend string `json:"backend"`
+	IP      string `json:"ip"`      // the address that may come in again
+	Backend string `json:"backend"` // the packet filter
 	// Was is the block that was lifted; absent when only the packet filter knew
 	// of it.
 	Was      *Row     `json:"was,omitempty"`
-	Warnings []string `json:"warnings"`
+	Warnings []string `json:"warnings"` // what does not stop it and should be known
 }
 
 // PlanUnblock checks everything about the end of a block and changes nothing.

@@ -43,7 +43,7 @@ type changed interface {
 type record struct {
 	// JournalSeq is the number of the record in the journal.
 	JournalSeq  uint64      `json:"journal_seq,omitempty"`
-	Unavailable answer.Gaps `json:"unavailable,omitempty"`
+	Unavailable answer.Gaps `json:"unavailable,omitempty"` // what the journal lacks of this change, and why
 }
 
 func (r *record) note(n record) {

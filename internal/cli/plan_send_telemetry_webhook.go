@@ -17,7 +17,7 @@ import (
 // A webhookDocument answers send_telemetry_webhook.
 type webhookDocument struct {
 	answer.Header
-	Details string `json:"details"`
+	Details string `json:"details"` // what became of the document, in sentences
 	delivery
 	record
 }

@@ -22,7 +22,7 @@ type historyDocument struct {
 	Actions []journal.Action `json:"actions" schema:"brief"`
 	// Total counts all actions in the journal that is kept.
 	Total     int  `json:"total"`
-	Truncated bool `json:"truncated"`
+	Truncated bool `json:"truncated"` // actions does not show all
 	// Unreadable counts lines of the journal that are damaged or were changed;
 	// --verify-journal names them.
 	Unreadable int `json:"unreadable_lines,omitempty"`

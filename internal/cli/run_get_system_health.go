@@ -32,7 +32,7 @@ type healthDocument struct {
 	health.Report
 	*network.Connections                     // nil is unknown
 	TopProcesses         []processes.Process `json:"top_processes,omitzero" schema:"brief"` // nil is unknown
-	ProcessesTotal       *int                `json:"processes_total,omitempty"`
+	ProcessesTotal       *int                `json:"processes_total,omitempty"`             // processes of this machine
 }
 
 // runSystemHealth reads everything that takes work first and measures CPU use

@@ -105,14 +105,14 @@ type delivery struct {
 	Target string `json:"target"`
 	// State is queued when the document waits on this machine to be sent again.
 	State      string `json:"state,omitempty" enum:"delivered,queued,failed"`
-	DeliveryID string `json:"delivery_id,omitempty"`
+	DeliveryID string `json:"delivery_id,omitempty"` // the same each time this document is sent
 	// HTTPStatus is that of the last answer; absent without one.
 	HTTPStatus int `json:"http_status,omitempty"`
 	// Attempts is absent when another run of sentinel had its turn.
 	Attempts int `json:"attempts,omitempty"`
 	// Bytes is the size of the document.
 	Bytes  int  `json:"bytes,omitempty"`
-	Signed bool `json:"signed"`
+	Signed bool `json:"signed"` // it carried a signature of each configured key
 	// Configured says that the receiver is in the configuration and gets the whole
 	// document.
 	Configured bool `json:"configured"`

@@ -34,8 +34,8 @@ const (
 
 // A Record is one resource record.
 type Record struct {
-	Name  string `json:"name"`
-	Type  string `json:"type"`
+	Name  string `json:"name"`  // that has the record
+	Type  string `json:"type"`  // of the record: A, AAAA, MX ...
 	TTL   uint64 `json:"ttl"`   // seconds that the answer may still be kept
 	Value string `json:"value"` // an address, a name, a text, or the fields of RFC 1035 in their order
 	// Priority of MX and SRV: lower comes first.
@@ -57,9 +57,9 @@ type Lookup struct {
 	// Authenticated says that the name server claims to have checked the
 	// signatures of DNSSEC. It is as good as the way to that server is.
 	Authenticated bool        `json:"authenticated"`
-	Transport     string      `json:"transport"` // "udp", or "tcp" when an answer was too long
-	TimeMS        float64     `json:"time_ms"`   // until the last answer
-	Unavailable   answer.Gaps `json:"unavailable"`
+	Transport     string      `json:"transport"`   // "udp", or "tcp" when an answer was too long
+	TimeMS        float64     `json:"time_ms"`     // until the last answer
+	Unavailable   answer.Gaps `json:"unavailable"` // what was not answered, and why
 }
 
 // Sources are where names are looked up.

@@ -81,9 +81,9 @@ func From(err error) *Error {
 // A Document reports a failed operation.
 type Document struct {
 	answer.Header
-	Error     string `json:"error"`
-	ErrorCode Code   `json:"error_code"`
-	Fix       string `json:"fix"`
+	Error     string `json:"error"`      // what went wrong, a sentence
+	ErrorCode Code   `json:"error_code"` // stable; docs/errors.md lists them all
+	Fix       string `json:"fix"`        // what to do next, with a command where there is one
 
 	object any
 }

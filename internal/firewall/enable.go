@@ -38,7 +38,7 @@ type EnableOptions struct {
 // Enabled says what became of the firewall.
 type Enabled struct {
 	FirewallStatus string `json:"firewall_status"` // as read back
-	Changed        bool   `json:"changed"`
+	Changed        bool   `json:"changed"`         // false when a firewall was on already
 	// Backend is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall]; absent when
 	// a firewall was on already that none of them has loaded.
 	Manager string `json:"manager,omitempty"`
@@ -49,8 +49,8 @@ type Enabled struct {
 	// Closes lists what other hosts could reach and now cannot; at most 30. It is
 	// empty when that is nothing, and then there is no total.
 	Closes          []Listener `json:"closes,omitzero"`
-	ClosesTotal     int        `json:"closes_total,omitempty"`
-	ClosesTruncated bool       `json:"closes_truncated,omitempty"`
+	ClosesTotal     int        `json:"closes_total,omitempty"`     // before the list was cut
+	ClosesTruncated bool       `json:"closes_truncated,omitempty"` // closes does not show all
 	// Persistent says whether the firewall comes back after a reboot; absent
 	// when that is not known.
 	Persistent *bool `json:"persistent,omitempty"`

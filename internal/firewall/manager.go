@@ -27,7 +27,7 @@ const BaselineTable = "sentinel_firewall"
 
 // A Port is one that packets come in to.
 type Port struct {
-	Number   uint16 `json:"port"`
+	Number   uint16 `json:"port"`     // 1 to 65535
 	Protocol string `json:"protocol"` // "tcp" or "udp"
 }
 

@@ -3,11 +3,12 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCommittedFilesAreThoseOfTheGenerator(t *testing.T) {
@@ -21,11 +22,22 @@ func TestCommittedFilesAreThoseOfTheGenerator(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s is not what the source says; run: make generate (-generator +file)\n%s", path, diff)
+		if !bytes.Equal(want, got) {
+			t.Errorf("%s is not what the source says; run: make generate\n%s", path, firstDifference(string(want), string(got)))
 		}
 	}
 	if len(files) < 40 {
 		t.Errorf("only %d files are generated", len(files))
 	}
+}
+
+// firstDifference shows the first line that differs; git diff shows the rest.
+func firstDifference(want, got string) string {
+	wanted, had := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(wanted), len(had)) {
+		if wanted[i] != had[i] {
+			return fmt.Sprintf("line %d: the generator says %q, the file %q", i+1, wanted[i], had[i])
+		}
+	}
+	return fmt.Sprintf("the generator makes %d lines, the file has %d", len(wanted), len(had))
 }

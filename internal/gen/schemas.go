@@ -41,7 +41,7 @@ func addSchemas(files map[string][]byte) error {
 	if err := addJSON(files, fmt.Sprintf("docs/schemas/webhook-v%d.json", webhook.SchemaVersion), deliveredSchema(source)); err != nil {
 		return err
 	}
-	return nil
+	return source.Err()
 }
 
 func addJSON(files map[string][]byte, path string, value any) error {

@@ -23,33 +23,33 @@ const (
 
 // A Reason is why threat_level is above LOW.
 type Reason struct {
-	Code     string `json:"code"`
+	Code     string `json:"code"`     // stable name of the reason
 	Severity string `json:"severity"` // WARNING or CRITICAL
-	Message  string `json:"message"`
+	Message  string `json:"message"`  // for people, a sentence
 	// Value, in the unit the message names, and the bound that it reached; absent
 	// for what is only on or off.
 	Value     *float64 `json:"value,omitempty"`
-	Threshold *float64 `json:"threshold,omitempty"`
+	Threshold *float64 `json:"threshold,omitempty"` // the bound that value reached
 }
 
 // CPU is the use of the processor.
 type CPU struct {
-	Percent   *float64  `json:"percent,omitempty"` // of all cores, over the window, without sentinel itself
-	PerCore   []float64 `json:"per_core,omitempty"`
-	Cores     int       `json:"cores,omitempty"` // online
-	Load1     *float64  `json:"load_1,omitempty"`
-	Load5     *float64  `json:"load_5,omitempty"`
-	Load15    *float64  `json:"load_15,omitempty"`
-	Limit     float64   `json:"limit_cores,omitempty"` // of the container
-	WindowMS  int64     `json:"window_ms,omitempty"`
-	Truncated bool      `json:"per_core_truncated,omitempty"`
+	Percent   *float64  `json:"percent,omitempty"`            // of all cores, over the window, without sentinel itself
+	PerCore   []float64 `json:"per_core,omitempty"`           // percent of each core, over the window
+	Cores     int       `json:"cores,omitempty"`              // online
+	Load1     *float64  `json:"load_1,omitempty"`             // load average over 1 minute
+	Load5     *float64  `json:"load_5,omitempty"`             // load average over 5 minutes
+	Load15    *float64  `json:"load_15,omitempty"`            // load average over 15 minutes
+	Limit     float64   `json:"limit_cores,omitempty"`        // of the container
+	WindowMS  int64     `json:"window_ms,omitempty"`          // milliseconds over which percent was measured
+	Truncated bool      `json:"per_core_truncated,omitempty"` // per_core does not show all
 }
 
 // Thermal is the temperature that the verdict rests on, and what the system
 // does because of heat; each is absent where it is not told.
 type Thermal struct {
-	Sensor        string   `json:"sensor,omitempty"`
-	Celsius       *float64 `json:"celsius,omitempty"`
+	Sensor        string   `json:"sensor,omitempty"`              // the one that celsius is of
+	Celsius       *float64 `json:"celsius,omitempty"`             // of the processor
 	PressureLevel string   `json:"pressure_level,omitempty"`      // of macOS: Nominal, Moderate, Heavy, Trapping or Sleeping
 	SpeedLimit    int      `json:"speed_limit_percent,omitempty"` // of the processor's speed
 }
@@ -57,10 +57,10 @@ type Thermal struct {
 // Memory is the use of memory. In a container with a limit it is that of the
 // container.
 type Memory struct {
-	TotalBytes     uint64  `json:"total_bytes"`
-	UsedBytes      uint64  `json:"used_bytes"`
-	AvailableBytes uint64  `json:"available_bytes"`
-	UsedPercent    float64 `json:"used_percent"`
+	TotalBytes     uint64  `json:"total_bytes"`              // all of it
+	UsedBytes      uint64  `json:"used_bytes"`               // what is not available
+	AvailableBytes uint64  `json:"available_bytes"`          // what can be had without swapping
+	UsedPercent    float64 `json:"used_percent"`             // of the total
 	LimitedBy      string  `json:"limited_by,omitempty"`     // "cgroup" in a container with a limit
 	PressureLevel  string  `json:"pressure_level,omitempty"` // of the kernel of macOS: normal, warning or critical
 }
@@ -68,62 +68,62 @@ type Memory struct {
 // Swap is the use of swap space; a machine without any has total_bytes 0. Where
 // it grows with the need, used_percent is not judged.
 type Swap struct {
-	TotalBytes  uint64  `json:"total_bytes"`
-	UsedBytes   uint64  `json:"used_bytes"`
-	UsedPercent float64 `json:"used_percent"`
+	TotalBytes  uint64  `json:"total_bytes"`     // all of it
+	UsedBytes   uint64  `json:"used_bytes"`      // what is swapped out
+	UsedPercent float64 `json:"used_percent"`    // of the total
 	Grows       bool    `json:"grows,omitempty"` // macOS adds some when it needs it: full means nothing
 }
 
 // A Disk is one mounted local file system.
 type Disk struct {
-	Mountpoint        string   `json:"mountpoint"`
-	Device            string   `json:"device"`
-	FileSystem        string   `json:"filesystem"`
-	SizeBytes         uint64   `json:"size_bytes"`
-	UsedBytes         uint64   `json:"used_bytes"`
-	AvailableBytes    uint64   `json:"available_bytes"` // to ordinary users
-	UsedPercent       float64  `json:"used_percent"`    // as df(1): used of used plus available
-	InodesUsedPercent *float64 `json:"inodes_used_percent,omitempty"`
-	ReadOnly          bool     `json:"read_only,omitempty"`
+	Mountpoint        string   `json:"mountpoint"`                    // where it is mounted
+	Device            string   `json:"device"`                        // that is mounted
+	FileSystem        string   `json:"filesystem"`                    // type of the file system
+	SizeBytes         uint64   `json:"size_bytes"`                    // all of it
+	UsedBytes         uint64   `json:"used_bytes"`                    // by files and the file system itself
+	AvailableBytes    uint64   `json:"available_bytes"`               // to ordinary users
+	UsedPercent       float64  `json:"used_percent"`                  // as df(1): used of used plus available
+	InodesUsedPercent *float64 `json:"inodes_used_percent,omitempty"` // absent where the number of files is not fixed
+	ReadOnly          bool     `json:"read_only,omitempty"`           // mounted read-only; how full it is does not count then
 }
 
 // Pressure is the share of time, in percent over 10 and 60 seconds, in which
 // some or all tasks waited for a resource.
 type Pressure struct {
-	SomeAvg10 *float64 `json:"some_avg10,omitempty"`
-	SomeAvg60 *float64 `json:"some_avg60,omitempty"`
-	FullAvg10 *float64 `json:"full_avg10,omitempty"`
-	FullAvg60 *float64 `json:"full_avg60,omitempty"`
+	SomeAvg10 *float64 `json:"some_avg10,omitempty"` // percent of 10 seconds in which some task waited
+	SomeAvg60 *float64 `json:"some_avg60,omitempty"` // percent of 60 seconds in which some task waited
+	FullAvg10 *float64 `json:"full_avg10,omitempty"` // percent of 10 seconds in which all tasks waited
+	FullAvg60 *float64 `json:"full_avg60,omitempty"` // percent of 60 seconds in which all tasks waited
 }
 
 // A FailedUnit is a systemd unit in state failed.
 type FailedUnit struct {
-	Name        string `json:"name"`
-	Description string `json:"description,omitempty"`
+	Name        string `json:"name"`                  // of the unit: "nginx.service"
+	Description string `json:"description,omitempty"` // as the unit has it
 }
 
 // A Report is the part of get_system_health that this package answers for.
 type Report struct {
-	AgentID       string   `json:"agent_id"`
-	AgentUUID     string   `json:"agent_uuid,omitempty"`
-	ThreatLevel   string   `json:"threat_level" enum:"LOW,WARNING,CRITICAL"`
-	ThreatReasons []Reason `json:"threat_reasons"`
-	CPULoad       string   `json:"cpu_load,omitempty"` // 1-minute load average, two decimals
-	CPU           *CPU     `json:"cpu,omitempty"`
+	AgentID       string   `json:"agent_id"`                                 // names this machine in a fleet
+	AgentUUID     string   `json:"agent_uuid,omitempty"`                     // random id of this installation; absent until sentinel ran as root
+	ThreatLevel   string   `json:"threat_level" enum:"LOW,WARNING,CRITICAL"` // the highest severity among the reasons; LOW without any
+	ThreatReasons []Reason `json:"threat_reasons"`                           // why the level is above LOW
+	CPULoad       string   `json:"cpu_load,omitempty"`                       // 1-minute load average, two decimals
+	CPU           *CPU     `json:"cpu,omitempty"`                            // use of the processor
 	// Temperature is in whole degrees Celsius.
 	Temperature      string              `json:"temperature,omitempty"`
-	Thermal          *Thermal            `json:"thermal,omitempty"`
-	FirewallStatus   string              `json:"firewall_status" enum:"ACTIVE,DISABLED,UNKNOWN"`
-	FirewallEvidence string              `json:"firewall_evidence"`
-	Memory           *Memory             `json:"memory,omitempty"`
-	Swap             *Swap               `json:"swap,omitempty" schema:"brief"`
-	Disks            []Disk              `json:"disks,omitzero" schema:"brief"` // absent when unknown
-	DisksTotal       *int                `json:"disks_total,omitempty"`
-	Pressure         map[string]Pressure `json:"pressure,omitempty" schema:"brief"` // by cpu, memory, io
-	UptimeSeconds    *int64              `json:"uptime_seconds,omitempty"`
-	FailedUnits      []FailedUnit        `json:"failed_units,omitzero" schema:"brief"` // absent when unknown
-	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"`         // absent where unknown
-	OOMKills         *uint64             `json:"oom_kills,omitempty"`                  // since boot
-	RebootRequired   *bool               `json:"reboot_required,omitempty"`
-	Unavailable      answer.Gaps         `json:"unavailable" schema:"brief"`
+	Thermal          *Thermal            `json:"thermal,omitempty"`                              // absent where the system tells nothing of heat
+	FirewallStatus   string              `json:"firewall_status" enum:"ACTIVE,DISABLED,UNKNOWN"` // UNKNOWN when it could not be read
+	FirewallEvidence string              `json:"firewall_evidence"`                              // what the status rests on
+	Memory           *Memory             `json:"memory,omitempty"`                               // of the machine, or of its container where that has a limit
+	Swap             *Swap               `json:"swap,omitempty" schema:"brief"`                  // total_bytes is 0 without swap space
+	Disks            []Disk              `json:"disks,omitzero" schema:"brief"`                  // absent when unknown
+	DisksTotal       *int                `json:"disks_total,omitempty"`                          // before the list was cut
+	Pressure         map[string]Pressure `json:"pressure,omitempty" schema:"brief"`              // by cpu, memory, io
+	UptimeSeconds    *int64              `json:"uptime_seconds,omitempty"`                       // since boot
+	FailedUnits      []FailedUnit        `json:"failed_units,omitzero" schema:"brief"`           // absent when unknown
+	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"`                   // absent where unknown
+	OOMKills         *uint64             `json:"oom_kills,omitempty"`                            // since boot
+	RebootRequired   *bool               `json:"reboot_required,omitempty"`                      // updates that are installed wait for a reboot
+	Unavailable      answer.Gaps         `json:"unavailable" schema:"brief"`                     // what could not be read, and why
 }

@@ -20,21 +20,21 @@ const (
 
 // An Action is an intent with its outcome.
 type Action struct {
-	Seq       uint64         `json:"seq"`
-	Time      time.Time      `json:"time"` // when it began, UTC
-	Tool      string         `json:"tool"`
-	Arguments map[string]any `json:"arguments,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
-	Who       Who            `json:"who"`
-	State     string         `json:"state"` // done, failed, pending, rolled_back, running or unknown
-	Code      string         `json:"code,omitempty"`
-	Detail    string         `json:"detail,omitempty"`
-	EndedAt   *time.Time     `json:"ended_at,omitempty"` // UTC
+	Seq       uint64         `json:"seq"`                 // number of its record
+	Time      time.Time      `json:"time"`                // when it began, UTC
+	Tool      string         `json:"tool"`                // the operation
+	Arguments map[string]any `json:"arguments,omitempty"` // what it acted on
+	Reason    string         `json:"reason,omitempty"`    // why, as given by the caller
+	Who       Who            `json:"who"`                 // who asked for it
+	State     string         `json:"state"`               // done, failed, pending, rolled_back, running or unknown
+	Code      string         `json:"code,omitempty"`      // error code of a failure
+	Detail    string         `json:"detail,omitempty"`    // what came of it, a sentence
+	EndedAt   *time.Time     `json:"ended_at,omitempty"`  // UTC
 	// Repeated counts the same actions with the same outcome right before this one;
 	// only reports, which a timer sends, are grouped. Since is when the first of
 	// them began, UTC.
 	Repeated int        `json:"repeated,omitempty"`
-	Since    *time.Time `json:"since,omitempty"`
+	Since    *time.Time `json:"since,omitempty"` // when the first of the repeated actions began, UTC
 }
 
 // routineTool is the tool that a timer runs all day. Listed one by one, its actions

@@ -41,11 +41,11 @@ type Record struct {
 
 // A Who says for whom a change was made.
 type Who struct {
-	UID      int    `json:"uid"` // real user id of sentinel
-	User     string `json:"user,omitempty"`
-	SudoUID  *int   `json:"sudo_uid,omitempty"` // who ran sudo
-	SudoUser string `json:"sudo_user,omitempty"`
-	Caller   string `json:"caller,omitempty"` // as claimed by an MCP client; not verified
+	UID      int    `json:"uid"`                 // real user id of sentinel
+	User     string `json:"user,omitempty"`      // name of that user
+	SudoUID  *int   `json:"sudo_uid,omitempty"`  // who ran sudo
+	SudoUser string `json:"sudo_user,omitempty"` // name of who ran sudo
+	Caller   string `json:"caller,omitempty"`    // as claimed by an MCP client; not verified
 }
 
 // A Program is the sentinel process that wrote an intent.

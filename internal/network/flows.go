@@ -17,20 +17,20 @@ const DefaultRows = 50
 
 // A Flow is a connection.
 type Flow struct {
-	PID         int      `json:"pid,omitempty"`
-	ProcessName string   `json:"process_name,omitempty"`
-	Source      string   `json:"source"`      // host:port of this end
-	Destination string   `json:"destination"` // host:port of the other end
-	Status      State    `json:"status"`
-	Protocol    Protocol `json:"protocol"`
+	PID         int      `json:"pid,omitempty"`          // of the process; absent when it cannot be seen
+	ProcessName string   `json:"process_name,omitempty"` // of the process; absent when it cannot be seen
+	Source      string   `json:"source"`                 // host:port of this end
+	Destination string   `json:"destination"`            // host:port of the other end
+	Status      State    `json:"status"`                 // state of the connection, by RFC 9293
+	Protocol    Protocol `json:"protocol"`               // TCP or UDP
 }
 
 // A Listener is a socket that takes connections or packets from others.
 type Listener struct {
-	PID         int      `json:"pid,omitempty"`
-	ProcessName string   `json:"process_name,omitempty"`
-	Address     string   `json:"address"` // host:port
-	Protocol    Protocol `json:"protocol"`
+	PID         int      `json:"pid,omitempty"`          // of the process; absent when it cannot be seen
+	ProcessName string   `json:"process_name,omitempty"` // of the process; absent when it cannot be seen
+	Address     string   `json:"address"`                // host:port
+	Protocol    Protocol `json:"protocol"`               // TCP or UDP
 	// Exposed says that the address is not loopback, so that other hosts can
 	// reach it unless a firewall stands before it.
 	Exposed bool `json:"exposed"`
@@ -38,12 +38,12 @@ type Listener struct {
 
 // Connections are the sockets of a health document.
 type Connections struct {
-	Flows              []Flow     `json:"flows"`
-	FlowsTotal         int        `json:"flows_total"`
-	FlowsTruncated     bool       `json:"flows_truncated"`
-	Listening          []Listener `json:"listening" schema:"brief"`
-	ListeningTotal     int        `json:"listening_total"`
-	ListeningTruncated bool       `json:"listening_truncated"`
+	Flows              []Flow     `json:"flows"`                    // open connections without those that listen: established first, then by address
+	FlowsTotal         int        `json:"flows_total"`              // before the list was cut
+	FlowsTruncated     bool       `json:"flows_truncated"`          // flows does not show all
+	Listening          []Listener `json:"listening" schema:"brief"` // sockets that wait for connections or packets
+	ListeningTotal     int        `json:"listening_total"`          // before the list was cut
+	ListeningTruncated bool       `json:"listening_truncated"`      // listening does not show all
 }
 
 // Collect lists connections and listeners, at most rows of each (0 means all),

@@ -16,52 +16,52 @@ import (
 
 // InterfaceStats are the counters and rates of one interface.
 type InterfaceStats struct {
-	Name        string `json:"name"`
-	BytesSent   uint64 `json:"bytes_sent"`
-	BytesRecv   uint64 `json:"bytes_recv"`
-	PacketsSent uint64 `json:"packets_sent"`
-	PacketsRecv uint64 `json:"packets_recv"`
-	ErrorsIn    uint64 `json:"errors_in"`
-	ErrorsOut   uint64 `json:"errors_out"`
+	Name        string `json:"name"`         // as the kernel has it: "eth0"
+	BytesSent   uint64 `json:"bytes_sent"`   // since the interface appeared
+	BytesRecv   uint64 `json:"bytes_recv"`   // since the interface appeared
+	PacketsSent uint64 `json:"packets_sent"` // since the interface appeared
+	PacketsRecv uint64 `json:"packets_recv"` // since the interface appeared
+	ErrorsIn    uint64 `json:"errors_in"`    // packets that arrived damaged
+	ErrorsOut   uint64 `json:"errors_out"`   // packets that could not be sent
 	// Drops are absent where the system does not tell them: macOS counts none on
 	// the way in.
 	DropsIn  *uint64 `json:"drops_in,omitempty"`
-	DropsOut *uint64 `json:"drops_out,omitempty"`
-	Loopback bool    `json:"loopback"` // not in the totals
+	DropsOut *uint64 `json:"drops_out,omitempty"` // packets that were not sent for want of room; absent where the system does not tell
+	Loopback bool    `json:"loopback"`            // not in the totals
 	// Rates over the window, in bytes a second; absent when the interface
 	// appeared or was reset within it.
 	SentPerSecond *int64 `json:"bytes_sent_per_second,omitempty"`
-	RecvPerSecond *int64 `json:"bytes_recv_per_second,omitempty"`
+	RecvPerSecond *int64 `json:"bytes_recv_per_second,omitempty"` // bytes a second over the window; absent as the other rate
 }
 
 // ConnectionCounts count TCP and UDP sockets. Total is all of them; the states
 // are those of TCP alone.
 type ConnectionCounts struct {
-	Total       int `json:"total"` // TCP and UDP
-	TCP         int `json:"tcp"`
-	UDP         int `json:"udp"`
+	Total       int `json:"total"`       // TCP and UDP
+	TCP         int `json:"tcp"`         // all states
+	UDP         int `json:"udp"`         // all sockets
 	Established int `json:"established"` // TCP alone, as are the states below
 	Listen      int `json:"listen"`      // TCP alone; UDP sockets that wait for packets are in udp
-	TimeWait    int `json:"time_wait"`
-	CloseWait   int `json:"close_wait"`
-	Other       int `json:"other"` // TCP in any other state
+	TimeWait    int `json:"time_wait"`   // closed here, waiting for late packets
+	CloseWait   int `json:"close_wait"`  // closed by the other end, and not by the process here
+	Other       int `json:"other"`       // TCP in any other state
 }
 
 // Stats are the numbers of get_network_stats.
 type Stats struct {
-	Interfaces      []InterfaceStats  `json:"interfaces"`
-	InterfacesTotal int               `json:"interfaces_total"`
-	Truncated       bool              `json:"truncated"`
-	Connections     *ConnectionCounts `json:"connections,omitempty"`
-	TotalBytesSent  uint64            `json:"total_bytes_sent"` // without loopback
-	TotalBytesRecv  uint64            `json:"total_bytes_recv"`
-	WindowMS        int64             `json:"window_ms"` // over which rates were measured
+	Interfaces      []InterfaceStats  `json:"interfaces"`            // the busiest first
+	InterfacesTotal int               `json:"interfaces_total"`      // before the list was cut
+	Truncated       bool              `json:"truncated"`             // interfaces does not show all
+	Connections     *ConnectionCounts `json:"connections,omitempty"` // by protocol and state; absent when they could not be read
+	TotalBytesSent  uint64            `json:"total_bytes_sent"`      // without loopback
+	TotalBytesRecv  uint64            `json:"total_bytes_recv"`      // without loopback
+	WindowMS        int64             `json:"window_ms"`             // over which rates were measured
 }
 
 // A Report answers get_network_stats.
 type Report struct {
-	Stats       Stats       `json:"stats"`
-	Unavailable answer.Gaps `json:"unavailable"`
+	Stats       Stats       `json:"stats"`       // counters and rates
+	Unavailable answer.Gaps `json:"unavailable"` // what could not be read, and why
 }
 
 // Measure reads counters twice, one window apart, and counts sockets. At most

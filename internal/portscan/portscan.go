@@ -26,13 +26,13 @@ const (
 
 // A Port is an open port.
 type Port struct {
-	Port     int    `json:"port"`
-	State    string `json:"state" enum:"open"`
-	Service  string `json:"service"`  // usually found at this port; not what answered. "unknown" without a custom
-	Protocol string `json:"protocol"` // "tcp"
+	Port     int    `json:"port"`              // 1 to 65535
+	State    string `json:"state" enum:"open"` // open ports alone are listed
+	Service  string `json:"service"`           // usually found at this port; not what answered. "unknown" without a custom
+	Protocol string `json:"protocol"`          // "tcp"
 	// PID and ProcessName tell who listens; for ports of this machine alone.
 	PID         int    `json:"pid,omitempty"`
-	ProcessName string `json:"process_name,omitempty"`
+	ProcessName string `json:"process_name,omitempty"` // who listens; for ports of this machine alone
 	// Bind is the address that the process listens at; for ports of this
 	// machine alone.
 	Bind string `json:"bind,omitempty"`
@@ -43,17 +43,17 @@ type Port struct {
 
 // A Report answers scan_ports.
 type Report struct {
-	Target         string   `json:"target"`
+	Target         string   `json:"target"`                    // as it was asked for
 	Address        string   `json:"address"`                   // that was scanned
 	OtherAddresses []string `json:"other_addresses,omitempty"` // of the name; not scanned
 	Local          bool     `json:"local"`                     // the address is one of this machine
-	PortRange      string   `json:"port_range"`
-	Engine         string   `json:"engine"`      // "connect", built in, or "nmap"
-	Ports          []Port   `json:"ports"`       // the open ones, lowest first
-	OpenCount      int      `json:"open_count"`  // all open ones
-	OpenRanges     []string `json:"open_ranges"` // the open ones that ports has no room for
-	Truncated      bool     `json:"truncated"`   // ports does not show all
-	ClosedCount    int      `json:"closed_count"`
+	PortRange      string   `json:"port_range"`                // as it was asked for
+	Engine         string   `json:"engine"`                    // "connect", built in, or "nmap"
+	Ports          []Port   `json:"ports"`                     // the open ones, lowest first
+	OpenCount      int      `json:"open_count"`                // all open ones
+	OpenRanges     []string `json:"open_ranges"`               // the open ones that ports has no room for
+	Truncated      bool     `json:"truncated"`                 // ports does not show all
+	ClosedCount    int      `json:"closed_count"`              // ports that answered that nobody listens
 	// FilteredCount counts ports that did not answer, or for which a firewall
 	// or router answered that they cannot be reached.
 	FilteredCount int    `json:"filtered_count"`

@@ -46,25 +46,25 @@ type Source interface {
 
 // A Process is one row of an answer.
 type Process struct {
-	PID           int      `json:"pid"`
-	Name          string   `json:"name"`
+	PID           int      `json:"pid"`                   // number of the process
+	Name          string   `json:"name"`                  // as the kernel has it
 	CPUPercent    float64  `json:"cpu_percent"`           // over the window; 100 is one core
 	MemoryPercent *float64 `json:"mem_percent,omitempty"` // of the machine's memory
 	MemoryMB      float64  `json:"mem_mb"`                // resident, MiB
-	User          string   `json:"user,omitempty"`
-	Status        string   `json:"status"`
-	Command       string   `json:"command,omitempty"` // redacted; absent for kernel threads
-	StartID       string   `json:"start_id"`          // hand back as expect_start
+	User          string   `json:"user,omitempty"`        // who it runs as
+	Status        string   `json:"status"`                // running, sleeping, stopped, zombie ...
+	Command       string   `json:"command,omitempty"`     // redacted; absent for kernel threads
+	StartID       string   `json:"start_id"`              // hand back as expect_start
 }
 
 // A Ranking answers get_top_processes.
 type Ranking struct {
-	Processes      []Process   `json:"processes"`
-	ProcessesTotal int         `json:"processes_total"`
-	Truncated      bool        `json:"truncated"`
-	SortedBy       string      `json:"sorted_by"`
-	WindowMS       int64       `json:"window_ms"` // over which cpu_percent was measured
-	Unavailable    answer.Gaps `json:"unavailable"`
+	Processes      []Process   `json:"processes"`       // the busiest first
+	ProcessesTotal int         `json:"processes_total"` // processes of this machine
+	Truncated      bool        `json:"truncated"`       // processes does not show all
+	SortedBy       string      `json:"sorted_by"`       // cpu or memory
+	WindowMS       int64       `json:"window_ms"`       // over which cpu_percent was measured
+	Unavailable    answer.Gaps `json:"unavailable"`     // what could not be read, and why
 }
 
 // Options choose the rows of a Ranking.

@@ -44,10 +44,10 @@ type Target struct {
 
 // A Subject is the process that an answer is about.
 type Subject struct {
-	PID         int    `json:"pid"`
-	ProcessName string `json:"process_name"`
-	StartID     string `json:"start_id"`
-	User        string `json:"user,omitempty"`
+	PID         int    `json:"pid"`            // number of the process
+	ProcessName string `json:"process_name"`   // as the kernel has it
+	StartID     string `json:"start_id"`       // tells this process from later ones with its number
+	User        string `json:"user,omitempty"` // who it ran as
 	Unit        string `json:"unit,omitempty"` // that it belongs to
 }
 

@@ -93,8 +93,8 @@ type Facts struct {
 
 // A Relative is a process that another descends from.
 type Relative struct {
-	PID  int    `json:"pid"`
-	Name string `json:"name,omitempty"`
+	PID  int    `json:"pid"`            // number of the process
+	Name string `json:"name,omitempty"` // as the kernel has it
 }
 
 // A Unit is what a service manager runs a process as; its name is empty where

@@ -22,7 +22,9 @@ type Source struct {
 }
 
 // NewSource reads the module at root.
-func NewSource(root string) *Source { return &Source{root: root, packages: map[string]map[string]string{}} }
+func NewSource(root string) *Source {
+	return &Source{root: root, packages: map[string]map[string]string{}}
+}
 
 // Err says which fields have no comment, and what could not be read.
 func (s *Source) Err() error { return errors.Join(s.errs...) }

@@ -107,22 +107,22 @@ type Manager interface {
 
 // A State is a service at one moment.
 type State struct {
-	Active     string `json:"active_state"`
-	Sub        string `json:"sub_state"`
-	Result     string `json:"result,omitempty"` // why it ended, when not with success
-	ExitStatus *int   `json:"exit_status,omitempty"`
-	Signal     string `json:"signal,omitempty"` // that ended it
-	MainPID    int    `json:"main_pid,omitempty"`
-	Restarts   int    `json:"restarts"` // by the service manager itself, since this restart
+	Active     string `json:"active_state"`          // of systemd: active, failed ...; on macOS in the same words
+	Sub        string `json:"sub_state"`             // more closely: running, exited, dead ...
+	Result     string `json:"result,omitempty"`      // why it ended, when not with success
+	ExitStatus *int   `json:"exit_status,omitempty"` // of the main process, once it ended
+	Signal     string `json:"signal,omitempty"`      // that ended it
+	MainPID    int    `json:"main_pid,omitempty"`    // of the main process; absent when there is none
+	Restarts   int    `json:"restarts"`              // by the service manager itself, since this restart
 }
 
 // A Restarted is the answer about a restart that was begun.
 type Restarted struct {
-	Label         string `json:"label"`
+	Label         string `json:"label"`                    // name of the service to its manager
 	RequestedName string `json:"requested_name,omitempty"` // the alias that was asked for
-	Message       string `json:"message"`
-	State         State  `json:"state"`
-	TookMS        int64  `json:"took_ms"`
+	Message       string `json:"message"`                  // what was done, a sentence
+	State         State  `json:"state"`                    // as seen after it settled
+	TookMS        int64  `json:"took_ms"`                  // milliseconds until it settled
 	// Log holds the last lines about the service when the restart failed or has
 	// not settled.
 	Log []string `json:"log,omitempty"`

@@ -37,27 +37,27 @@ const (
 
 // A Hop is a router on the way, or the target itself.
 type Hop struct {
-	Hop         int       `json:"hop"`
+	Hop         int       `json:"hop"`            // number of routers up to here, this one included
 	Addresses   []string  `json:"addresses"`      // that answered; several where the way is not always the same
 	Name        string    `json:"name,omitempty"` // that the first address has in the DNS, chosen by its owner
-	Sent        int       `json:"sent"`
-	LossPercent int       `json:"loss_percent"` // of the packets that were sent
-	LatencyMS   []float64 `json:"latency_ms"`   // of each answer
+	Sent        int       `json:"sent"`           // packets sent for this hop
+	LossPercent int       `json:"loss_percent"`   // of the packets that were sent
+	LatencyMS   []float64 `json:"latency_ms"`     // of each answer
 	// Note says why the way ends here other than at the target.
 	Note string `json:"note,omitempty"`
 }
 
 // A Route answers traceroute.
 type Route struct {
-	Target      string      `json:"target"`
-	Address     string      `json:"address"` // that was followed
-	Protocol    string      `json:"protocol" enum:"udp"`
-	Reached     bool        `json:"reached"` // the target answered
-	Hops        []Hop       `json:"hops"`    // up to the last one that answered
-	HopsTotal   int         `json:"hops_total"`
-	MaxHops     int         `json:"max_hops"`
-	TimeMS      int64       `json:"time_ms"`
-	Unavailable answer.Gaps `json:"unavailable"`
+	Target      string      `json:"target"`              // as it was asked for
+	Address     string      `json:"address"`             // that was followed
+	Protocol    string      `json:"protocol" enum:"udp"` // of the packets that are sent
+	Reached     bool        `json:"reached"`             // the target answered
+	Hops        []Hop       `json:"hops"`                // up to the last one that answered
+	HopsTotal   int         `json:"hops_total"`          // before the list was cut
+	MaxHops     int         `json:"max_hops"`            // after which it gives up
+	TimeMS      int64       `json:"time_ms"`             // how long it took, in milliseconds
+	Unavailable answer.Gaps `json:"unavailable"`         // what could not be found out, and why
 }
 
 // An Echo is what came back for one packet.
