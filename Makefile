@@ -64,7 +64,7 @@ lint:
 bench:
 	$(GO) run ./test/bench
 
-## cross: build for every system and architecture that is supported, and the tests for macOS
+## cross: build for every system and architecture that is supported, and type-check the tests for macOS
 cross:
 	@for target in linux/amd64 linux/arm64 linux/arm linux/riscv64 darwin/amd64 darwin/arm64; do \
 		echo $$target; \
@@ -74,7 +74,6 @@ cross:
 	@for arch in arm64 amd64; do \
 		echo "tests for darwin/$$arch"; \
 		GOOS=darwin GOARCH=$$arch $(GO) vet ./... || exit 1; \
-		GOOS=darwin GOARCH=$$arch $(GO) test -vet=off -exec true ./... >/dev/null || exit 1; \
 	done
 
 ## generate: write the schemas, pages, manual page and default configuration that follow from tables and types
