@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -120,15 +121,7 @@ func conforms(schema map[string]any, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("document.json", parsed); err != nil {
-		return err
-	}
-	compiled, err := c.Compile("document.json")
+	compiled, err := compile(text)
 	if err != nil {
 		return err
 	}
@@ -137,6 +130,29 @@ func conforms(schema map[string]any, raw []byte) error {
 		return err
 	}
 	return compiled.Validate(value)
+}
+
+// compiledSchemas holds each schema by its text: compiling takes longer than
+// validating, and the tests validate thousands of documents.
+var compiledSchemas sync.Map
+
+func compile(text []byte) (*jsonschema.Schema, error) {
+	if known, ok := compiledSchemas.Load(string(text)); ok {
+		return known.(*jsonschema.Schema), nil
+	}
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("document.json", parsed); err != nil {
+		return nil, err
+	}
+	compiled, err := c.Compile("document.json")
+	if err == nil {
+		compiledSchemas.Store(string(text), compiled)
+	}
+	return compiled, err
 }
 
 // The three parts of a failure reach the caller whole, whatever went wrong.

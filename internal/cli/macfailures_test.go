@@ -18,6 +18,7 @@ import (
 	"sentinel/internal/host"
 	"sentinel/internal/ops"
 	"sentinel/internal/schema"
+	"sentinel/internal/testenv"
 )
 
 // macLines are the operations of a Mac that are put to every failure, by their
@@ -74,7 +75,7 @@ func programsOf(t *testing.T, dirs []string, line string) []string {
 	t.Helper()
 	var programs []string
 	var mu sync.Mutex
-	m := testMac{dirs: dirs, work: t.TempDir(), root: true, ran: func(path string) {
+	m := testMac{dirs: dirs, work: testenv.MemDir(t), root: true, ran: func(path string) {
 		mu.Lock()
 		defer mu.Unlock()
 		programs = append(programs, path)
@@ -87,25 +88,27 @@ func programsOf(t *testing.T, dirs []string, line string) []string {
 // Whatever program fails in whatever way, each operation answers by its schemas,
 // and says what is missing in place of making it up.
 func TestMacsWithAProgramThatFails(t *testing.T) {
-	room := make(chan struct{}, 64) // most of the time they wait for a second look
+	slots := make(chan struct{}, 64) // most of the time a run waits to measure a second time
 	var all sync.WaitGroup
 	for _, name := range []string{"m4-26", "intel-12"} {
 		dirs := []string{filepath.Join("..", "..", "testdata", "macs", name)}
 		for tool, line := range macLines {
-			whole := runMac(t, testMac{dirs: dirs, work: t.TempDir(), root: true}, line)
-			for _, program := range programsOf(t, dirs, line) {
-				for i, how := range macFailures {
-					if name != "m4-26" && i%2 == 1 {
-						continue // half of it is enough for another Mac
+			all.Go(func() {
+				whole := runMac(t, testMac{dirs: dirs, work: testenv.MemDir(t), root: true}, line)
+				for _, program := range programsOf(t, dirs, line) {
+					for i, how := range macFailures {
+						if name != "m4-26" && i%2 == 1 {
+							continue // half of it is enough for another Mac
+						}
+						m := testMac{dirs: dirs, work: testenv.MemDir(t), root: true, fails: map[string]string{program: how}}
+						slots <- struct{}{}
+						all.Go(func() {
+							judgeFailure(t, tool, program, how, whole, runMac(t, m, line))
+							<-slots
+						})
 					}
-					m := testMac{dirs: dirs, work: t.TempDir(), root: true, fails: map[string]string{program: how}}
-					room <- struct{}{}
-					all.Go(func() {
-						judgeFailure(t, tool, program, how, whole, runMac(t, m, line))
-						<-room
-					})
 				}
-			}
+			})
 		}
 	}
 	all.Wait()

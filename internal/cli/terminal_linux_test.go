@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 
@@ -20,27 +21,33 @@ import (
 // On a real terminal of 80 columns every operation shows its view, and nothing
 // but the colour of the verdict could move the cursor.
 func TestATerminalGetsTheView(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	var all sync.WaitGroup // Setenv excludes Parallel
 	for _, op := range ops.All() {
-		t.Run(op.Name, func(t *testing.T) {
-			var args []string
-			if op.Flag != "" {
-				args = []string{"--" + op.Flag}
-			}
-			shown := onTerminal(t, args)
-			if !ansi.MatchString(shown) {
-				t.Errorf("the first line is no verdict: %q", shown[:min(80, len(shown))])
-			}
-			for line := range strings.Lines(ansi.ReplaceAllString(shown, "")) {
-				line = strings.TrimRight(line, "\r\n")
-				if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {
-					t.Errorf("there is a control character in %q", line)
+		all.Go(func() {
+			t.Run(op.Name, func(t *testing.T) {
+				var args []string
+				if op.Flag != "" {
+					args = []string{"--" + op.Flag}
 				}
-				if w := text.StringWidth(line); w > 80 {
-					t.Errorf("a line is %d wide: %s", w, line)
+				shown := onTerminal(t, args)
+				if !ansi.MatchString(shown) {
+					t.Errorf("the first line is no verdict: %q", shown[:min(80, len(shown))])
 				}
-			}
+				for line := range strings.Lines(ansi.ReplaceAllString(shown, "")) {
+					line = strings.TrimRight(line, "\r\n")
+					if i := strings.IndexFunc(line, unicode.IsControl); i >= 0 {
+						t.Errorf("there is a control character in %q", line)
+					}
+					if w := text.StringWidth(line); w > 80 {
+						t.Errorf("a line is %d wide: %s", w, line)
+					}
+				}
+			})
 		})
 	}
+	all.Wait()
 	if shown := onTerminal(t, []string{"--top", "--json"}); !strings.HasPrefix(shown, "{") {
 		t.Errorf("--json on a terminal shows %q", shown[:min(80, len(shown))])
 	}
@@ -52,8 +59,6 @@ func TestATerminalGetsTheView(t *testing.T) {
 // onTerminal runs sentinel with a pseudo-terminal as its stdout.
 func onTerminal(t *testing.T, args []string) string {
 	t.Helper()
-	t.Setenv("NO_COLOR", "")
-	t.Setenv("TERM", "xterm")
 	master, terminal := openTerminal(t)
 	p := Program{
 		Open:       func() (*host.Host, error) { return local.Open("/") },
