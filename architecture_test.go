@@ -38,7 +38,7 @@ var domains = []string{
 var foundations = []string{"answer", "atomicfile", "bound", "config", "editdistance", "fault", "lockfile", "sanitize", "sshserver", "target", "trust", "vpn", "window"}
 
 // forTests are the packages that nothing but tests imports.
-var forTests = []string{"internal/testenv", "internal/testenv/testnet", "internal/sysexec/replay", "internal/audit/audittest", "internal/blocklist/blocklisttest", "internal/services/servicestest"}
+var forTests = []string{"internal/testenv", "internal/testenv/testnet", "internal/sysexec/replay", "internal/audit/audittest", "internal/blocklist/blocklisttest", "internal/processes/processestest", "internal/services/servicestest"}
 
 type goPackage struct {
 	ImportPath string

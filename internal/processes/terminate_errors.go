@@ -22,16 +22,16 @@ func noProcess(pid int) *fault.Error {
 // notPinned says why a process cannot be held.
 func notPinned(pid int, err error) error {
 	var thread *ThreadError
+	var known *fault.Error
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.Is(err, ErrNoProcess):
 		return noProcess(pid)
 	case errors.As(err, &thread):
 		return fault.New(fault.InvalidPID, fmt.Sprintf("%d is the ID of a thread of %s, not of a process.",
 			pid, Relative{thread.Process, thread.Name}.who())).
 			WithFix(fmt.Sprintf("Send the PID of the process, %d, if all of it is to end; a thread cannot be ended alone.", thread.Process))
-	case errors.Is(err, errors.ErrUnsupported):
-		return fault.Wrap(fault.Unsupported, fmt.Sprintf("This system cannot hold process %d while it is checked", pid), err).
-			WithFix("Use Linux 5.3 or later, whose pidfd makes sure that no other process is hit.")
 	default:
 		return fault.Wrap(fault.Unavailable, fmt.Sprintf("Process %d cannot be held while it is checked", pid), err)
 	}
@@ -39,11 +39,12 @@ func notPinned(pid int, err error) error {
 
 // notSignalled says why the kernel did not take a signal.
 func (p *Termination) notSignalled(err error) error {
+	var guarded *GuardedError
 	switch {
 	case errors.Is(err, ErrNoProcess):
 		return noProcess(p.target.PID)
-	case errors.Is(err, ErrGuarded):
-		return p.protectedAs("macOS lets nobody signal it, root included (System Integrity Protection)").
+	case errors.As(err, &guarded):
+		return p.protectedAs(guarded.Why).
 			WithFix("Leave it running; nothing lifts this protection while the system is up.")
 	case errors.Is(err, fs.ErrPermission):
 		return fault.New(fault.PermissionDenied, "This user may not end "+p.who()+".").

@@ -100,8 +100,8 @@ func kinship(at int) string {
 // instead is what to do about a critical process.
 func (p *Termination) instead() string {
 	const force = "add --force on the command line to end it all the same."
-	if u := p.facts.Unit; !u.User && u.service() {
-		return "Restart its service, if sentinel lets you: sudo sentinel --restart-service " + u.restartName() + "; or " + force
+	if u := p.facts.Unit; !u.User && u.Service {
+		return "Restart its service, if sentinel lets you: sudo sentinel --restart-service " + u.RestartName + "; or " + force
 	}
 	return "Leave it running, or " + force
 }

@@ -20,7 +20,7 @@ type restart struct {
 // does not say stays unknown.
 func askRestart(ctx context.Context, source TerminationSource, pid int, u Unit) restart {
 	r := restart{unit: u}
-	if u.User || !u.service() {
+	if u.User || !u.Service {
 		return r
 	}
 	policy, err := bound.Call(ctx, managerPeriod, func(ctx context.Context) (RestartPolicy, error) {
@@ -38,7 +38,7 @@ func askRestart(ctx context.Context, source TerminationSource, pid int, u Unit) 
 func (r restart) after(s Signal) (*bool, string) {
 	name := r.unit.Name
 	switch {
-	case !r.unit.service():
+	case !r.unit.Service:
 		return nil, ""
 	case r.unit.User:
 		return nil, name + " is run by the service manager of the user, which may start it again."
@@ -49,54 +49,16 @@ func (r restart) after(s Signal) (*bool, string) {
 	case !r.main:
 		return nil, "It belongs to " + name + ", whose main process may start another; to restart the whole service, use restart_service."
 	}
-	will := r.willRestart(s)
-	if will != nil && !*will {
-		return will, ""
+	prediction, verb := r.policy.OnTerm, "may"
+	if s == SignalKill {
+		prediction = r.policy.OnKill
 	}
-	verb := "will"
-	if will == nil {
-		verb = "may"
+	switch prediction {
+	case StaysAway:
+		return prediction.known(), ""
+	case ComesBack:
+		verb = "will"
 	}
-	return will, name + " " + verb + " start it again " + r.means()
-}
-
-// means says why, and what to do about it.
-func (r restart) means() string {
-	name := r.unit.restartName()
-	keep := "; to restart it, use restart_service, and to keep it off, "
-	switch {
-	case !r.unit.Job:
-		return "(Restart=" + r.policy.Restart + ")" + keep + "systemctl stop " + name + "."
-	case r.policy.Restart == "":
-		return "when it is needed" + keep + "sudo launchctl bootout " + name + "."
-	}
-	return "(KeepAlive)" + keep + "sudo launchctl bootout " + name + "."
-}
-
-// willRestart is the table of systemd.service(5) under Restart=. SIGKILL is an
-// unclean end. SIGTERM is a clean one, unless the process handles it and exits with a
-// status of its own.
-func (r restart) willRestart(s Signal) *bool {
-	yes, no := true, false
-	switch r.policy.Restart {
-	case "always":
-		return &yes
-	case "on-failure":
-		if s == SignalTerm {
-			return nil
-		}
-		return &yes
-	case "on-success":
-		if s == SignalTerm {
-			return nil
-		}
-		return &no
-	case "on-abnormal", "on-abort":
-		is := s == SignalKill
-		return &is
-	case "no", "on-watchdog":
-		return &no
-	default:
-		return nil
-	}
+	return prediction.known(), name + " " + verb + " start it again " + r.policy.Cause +
+		"; to restart it, use restart_service, and to keep it off, " + r.unit.StopCommand + "."
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -23,9 +22,11 @@ const (
 // ended and was collected by its parent.
 var ErrNoProcess = errors.New("there is no such process")
 
-// ErrGuarded says that the system lets nobody signal the process, root included,
-// as System Integrity Protection of macOS does.
-var ErrGuarded = errors.New("the system lets nobody signal it")
+// A GuardedError says that the system lets nobody signal a process, root included.
+type GuardedError struct{ Why string }
+
+// Error implements error.
+func (e *GuardedError) Error() string { return e.Why }
 
 // A ThreadError says that an ID is that of a thread.
 type ThreadError struct {
@@ -40,7 +41,7 @@ func (e *ThreadError) Error() string { return fmt.Sprintf("a thread of process %
 type TerminationSource interface {
 	// Pin takes hold of a process, so that what is read and signalled afterwards
 	// is that process and no other that gets its PID. It fails with [ErrNoProcess],
-	// with a [*ThreadError], and with errors.ErrUnsupported where the system cannot do it.
+	// with a [*ThreadError], and with a [*fault.Error], which says itself what it means.
 	Pin(pid int) (Pinned, error)
 	// Lineage returns the ancestors of this run, its parent first. It fails when
 	// it cannot see all of them.
@@ -48,6 +49,9 @@ type TerminationSource interface {
 	// RestartPolicy asks the service manager of the system what it does when a
 	// service ends.
 	RestartPolicy(ctx context.Context, unit string) (RestartPolicy, error)
+	// Critical lists the programs that this system depends on. The first rule that
+	// matches gives the reason.
+	Critical() []CriticalRule
 }
 
 // A Pinned process stays the same process. Its methods fail with [ErrNoProcess]
@@ -56,7 +60,7 @@ type Pinned interface {
 	// Facts reads what the process is now.
 	Facts(ctx context.Context) (Facts, error)
 	// Probe tells whether it may be signalled, and fails with fs.ErrPermission or
-	// [ErrGuarded] where it may not. It changes nothing.
+	// [*GuardedError] where it may not. It changes nothing.
 	Probe() error
 	// Signal sends s, and fails as Probe does.
 	Signal(s Signal) error
@@ -77,13 +81,12 @@ type Pinned interface {
 
 // Facts are what a process is at one moment. What could not be read is empty.
 type Facts struct {
-	Name       string   // as the kernel of Linux has it, at most 15 bytes; whole on a Mac
+	Name       string   // as the kernel has it, which may have cut it at 15 bytes
 	Arguments  []string // as the process shows them
 	Start      string   // as in [Sample]
 	Ended      bool     // all its threads; only its parent has not collected it
 	Kernel     bool     // a thread of the kernel
 	Nested     bool     // in a PID namespace below this one: it belongs to a container
-	Mac        bool     // of macOS, where other programs are critical
 	UserID     int      // the real one
 	User       string
 	Executable string // the path of the program as the process sees it
@@ -100,26 +103,37 @@ type Relative struct {
 // A Unit is what a service manager runs a process as; its name is empty where
 // none does.
 type Unit struct {
-	Name string // such as nginx.service
-	User bool   // of a user's service manager, not of the system's
-	Job  bool   // of launchd, whose units all are services and are called by their labels
+	Name        string // such as nginx.service
+	User        bool   // of a user's service manager, not of the system's
+	Service     bool   // the manager starts and restarts it itself
+	RestartName string // its name for restart_service
+	StopCommand string // with which a person keeps it off
 }
 
-// service says whether the service manager starts and restarts the unit itself.
-func (u Unit) service() bool { return u.Job || strings.HasSuffix(u.Name, ".service") }
+// A Prediction is whether a process comes back.
+type Prediction int
 
-// restartName is the name of the unit for restart_service.
-func (u Unit) restartName() string {
-	if u.Job {
-		return "system/" + u.Name
+// The predictions.
+const (
+	Uncertain Prediction = iota
+	ComesBack
+	StaysAway
+)
+
+// known is nil for what is uncertain.
+func (p Prediction) known() *bool {
+	if p == Uncertain {
+		return nil
 	}
-	return u.Name
+	return new(p == ComesBack)
 }
 
 // A RestartPolicy is what the service manager does when a service ends.
 type RestartPolicy struct {
-	Restart string // as Restart= in systemd.service(5); empty when something else starts it
-	MainPID int    // of the process whose end counts; 0 when there is none
+	MainPID int        // of the process whose end counts; 0 when there is none
+	OnTerm  Prediction // after SIGTERM
+	OnKill  Prediction // after SIGKILL
+	Cause   string     // of the new start, such as (Restart=always)
 }
 
 // An Obstacle is what keeps a process from ending.

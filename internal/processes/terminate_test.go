@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/sshserver"
 )
 
 // A victim is a process on paper, and the system it lives in.
@@ -52,6 +53,15 @@ func (v *victim) Pin(pid int) (Pinned, error) {
 		return nil, v.pinErr
 	}
 	return v, nil
+}
+
+// Critical are a few rules of every kind.
+func (v *victim) Critical() []CriticalRule {
+	return []CriticalRule{
+		{Names: sshserver.Names(), Why: "people reach this machine through it"},
+		{Names: []string{"auditd"}, Why: "it guards this machine, or keeps the record of what happens on it"},
+		{Names: []string{"sway"}, SystemFile: true, Why: "a desktop session ends with it"},
+	}
 }
 
 func (v *victim) Lineage(context.Context) ([]Relative, error) { return v.lineage, v.lineageErr }
@@ -241,8 +251,8 @@ func TestSystemThatCannotIsToldApartFromTheUserWhoMayNot(t *testing.T) {
 	v.pinErr = &ThreadError{4240, "ffm\x1b[31mpeg"}
 	fails(t, v, Target{}, fault.InvalidPID, "4242 is the ID of a thread of ffm\uFFFD[31mpeg (PID 4240)", "4240")
 	v = killable()
-	v.pinErr = errors.ErrUnsupported
-	fails(t, v, Target{}, fault.Unsupported, "cannot hold process 4242", "Linux 5.3")
+	v.pinErr = fault.New(fault.Unsupported, "This system is too old.").WithFix("Use a newer one.")
+	fails(t, v, Target{}, fault.Unsupported, "too old", "a newer one")
 	v = killable()
 	v.pinErr = fs.ErrPermission
 	fails(t, v, Target{}, fault.Unavailable, "cannot be held", "")
@@ -356,7 +366,7 @@ func TestNumbersThatAreNeverEnded(t *testing.T) {
 
 func TestSummarySaysWhatWouldBeDone(t *testing.T) {
 	service := ffmpeg()
-	service.Unit = Unit{Name: "stream.service"}
+	service.Unit = Unit{Name: "stream.service", Service: true, StopCommand: "systemctl stop stream.service"}
 	nobody := ffmpeg()
 	nobody.User = ""
 	for _, c := range []struct {
@@ -371,7 +381,7 @@ func TestSummarySaysWhatWouldBeDone(t *testing.T) {
 			"to restart it, use restart_service, and to keep it off, systemctl stop stream.service."},
 	} {
 		v := killable()
-		v.facts[0], v.policy, c.target.PID = c.facts, RestartPolicy{"on-failure", 4242}, 4242
+		v.facts[0], v.policy, c.target.PID = c.facts, RestartPolicy{MainPID: 4242, OnKill: ComesBack, Cause: "(Restart=on-failure)"}, 4242
 		p, err := PlanTermination(t.Context(), v, c.target, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -52,7 +52,7 @@ func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 		return processes.Facts{}, err
 	}
 	f := processes.Facts{
-		Name: p.Name(), Arguments: []string{p.Comm}, Start: p.StartID(), Ended: p.State == 'Z', Kernel: p.PID == 0, Mac: true,
+		Name: p.Name(), Arguments: []string{p.Comm}, Start: p.StartID(), Ended: p.State == 'Z', Kernel: p.PID == 0,
 		UserID: p.UID, User: p.User, Executable: executable(p), Parent: processes.Relative{PID: p.PPID},
 	}
 	if parent, err := h.from.look(ctx, p.PPID); err == nil {
@@ -105,7 +105,7 @@ func (h *held) signal(s syscall.Signal) error {
 	case errors.Is(err, syscall.ESRCH):
 		return processes.ErrNoProcess
 	case errors.Is(err, fs.ErrPermission) && h.from.mac.EUID == 0:
-		return processes.ErrGuarded
+		return &processes.GuardedError{Why: "macOS lets nobody signal it, root included (System Integrity Protection)"}
 	}
 	return err
 }

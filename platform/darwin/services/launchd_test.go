@@ -426,7 +426,10 @@ func FuzzLog(f *testing.F) {
 
 func TestPolicies(t *testing.T) {
 	m := mac(map[string]*job{web: up(), "system/com.example.once": with(func(j *job) { j.keep, j.pid = false, 0 })})
-	for label, want := range map[string]processes.RestartPolicy{"com.example.web": {Restart: "always", MainPID: 812}, "com.example.once": {Restart: "no"}} {
+	for label, want := range map[string]processes.RestartPolicy{
+		"com.example.web":  {MainPID: 812, OnTerm: processes.ComesBack, OnKill: processes.ComesBack, Cause: "(KeepAlive)"},
+		"com.example.once": {OnTerm: processes.StaysAway, OnKill: processes.StaysAway, Cause: "(KeepAlive)"},
+	} {
 		if got, err := RestartPolicy(t.Context(), m, label); got != want || err != nil {
 			t.Errorf("%s: %+v, %v", label, got, err)
 		}
@@ -434,7 +437,9 @@ func TestPolicies(t *testing.T) {
 	if got, err := RestartPolicy(t.Context(), m, "com.example.none"); err == nil {
 		t.Errorf("%+v", got)
 	}
-	for pid, want := range map[int]processes.Unit{812: {Name: "com.example.web", Job: true}, 813: {}} {
+	for pid, want := range map[int]processes.Unit{812: {
+		Name: "com.example.web", Service: true, RestartName: "system/com.example.web", StopCommand: "sudo launchctl bootout system/com.example.web",
+	}, 813: {}} {
 		if got, err := Of(t.Context(), m, pid, true); got != want || err != nil {
 			t.Errorf("%d: %+v, %v", pid, got, err)
 		}

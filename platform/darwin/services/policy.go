@@ -22,32 +22,40 @@ func Of(ctx context.Context, runner sysexec.Runner, pid int, root bool) (process
 	if at < 0 {
 		return processes.Unit{}, nil
 	}
-	return processes.Unit{Name: entries[at].Label, User: !root, Job: true}, nil
+	label := entries[at].Label
+	return processes.Unit{
+		Name: label, User: !root, Service: true, RestartName: "system/" + label, StopCommand: "sudo launchctl bootout system/" + label,
+	}, nil
 }
 
 // RestartPolicy asks what launchd does when the process of a job of the system
-// ends; see [processes.TerminationSource]. The conditions of launchd.plist(5) under KeepAlive are
-// told in the words of systemd.service(5).
+// ends; see [processes.TerminationSource].
 func RestartPolicy(ctx context.Context, runner sysexec.Runner, label string) (processes.RestartPolicy, error) {
 	j, err := launchctl.Client{Runner: runner}.Print(ctx, "system/"+label)
 	if err != nil {
 		return processes.RestartPolicy{}, err
 	}
-	return processes.RestartPolicy{Restart: policy(j), MainPID: j.PID}, nil
+	p := predict(j)
+	p.MainPID = j.PID
+	return p, nil
 }
 
-// policy leaves out what cannot be told: several conditions together, and jobs that
-// a message, a socket or an event starts.
-func policy(j launchctl.Job) string {
+// predict reads KeepAlive of launchd.plist(5). What several conditions together
+// come to, and when a message, a socket or an event starts a job, cannot be told. SIGTERM is
+// success only for a process that handles it so.
+func predict(j launchctl.Job) processes.RestartPolicy {
+	p := processes.RestartPolicy{Cause: "(KeepAlive)"}
 	switch {
 	case j.KeepAlive:
-		return "always"
+		p.OnTerm, p.OnKill = processes.ComesBack, processes.ComesBack
 	case len(j.Semaphores) == 1 && j.Semaphores[0] == "successful exit => 0":
-		return "on-failure"
+		p.OnKill = processes.ComesBack
 	case len(j.Semaphores) == 1 && j.Semaphores[0] == "successful exit => 1":
-		return "on-success"
+		p.OnKill = processes.StaysAway
 	case len(j.Semaphores) > 0 || j.OnDemand:
-		return ""
+		p.Cause = "when it is needed"
+	default:
+		p.OnTerm, p.OnKill = processes.StaysAway, processes.StaysAway
 	}
-	return "no"
+	return p
 }

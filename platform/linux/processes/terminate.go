@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/fault"
 	"sentinel/internal/processes"
 	"sentinel/platform/linux/pidfd"
 	"sentinel/platform/linux/procfs"
@@ -54,10 +55,17 @@ func (t *Terminator) Pin(pid int) (processes.Pinned, error) {
 		return nil, processes.ErrNoProcess
 	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL):
 		return nil, t.notProcess(pid, err)
+	case errors.Is(err, errors.ErrUnsupported):
+		return nil, noPidfd(pid, err)
 	case err != nil:
 		return nil, fmt.Errorf("pidfd_open: %w", err)
 	}
 	return &held{t, pid, fd}, nil
+}
+
+func noPidfd(pid int, err error) error {
+	return fault.Wrap(fault.Unsupported, fmt.Sprintf("This system cannot hold process %d while it is checked", pid), err).
+		WithFix("Use Linux 5.3 or later, whose pidfd makes sure that no other process is hit.")
 }
 
 // notProcess says what has an ID that is not that of a process.

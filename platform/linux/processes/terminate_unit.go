@@ -23,13 +23,22 @@ func unitOf(path string) processes.Unit {
 	}
 	name := unescaped(parts[at])
 	if !strings.HasPrefix(name, "user@") {
-		return processes.Unit{Name: name}
+		return unit(name, false)
 	}
 	below := parts[at+1:]
 	if at := slices.IndexFunc(below, notSlice); at >= 0 && unitName(unescaped(below[at])) && below[at] != "init.scope" {
-		return processes.Unit{Name: unescaped(below[at]), User: true}
+		return unit(unescaped(below[at]), true)
 	}
-	return processes.Unit{Name: name}
+	return unit(name, false)
+}
+
+// unit describes the unit to the domain. Scopes hold what others have started.
+func unit(name string, user bool) processes.Unit {
+	u := processes.Unit{Name: name, User: user, Service: strings.HasSuffix(name, ".service")}
+	if u.Service && !user {
+		u.RestartName, u.StopCommand = name, "systemctl stop "+name
+	}
+	return u
 }
 
 func notSlice(part string) bool { return !strings.HasSuffix(part, ".slice") }

@@ -26,7 +26,29 @@ func RestartPolicy(ctx context.Context, root, unit string) (processes.RestartPol
 		return processes.RestartPolicy{}, err
 	}
 	main, err := serviceProperty[uint32](ctx, conn, unit, "MainPID")
-	return processes.RestartPolicy{Restart: restart, MainPID: int(main)}, err
+	policy := predict(restart)
+	policy.MainPID = int(main)
+	return policy, err
+}
+
+// predict is the table of systemd.service(5) under Restart=. SIGKILL is an
+// unclean end. SIGTERM is a clean one, unless the process handles it and exits with a
+// status of its own.
+func predict(restart string) processes.RestartPolicy {
+	p := processes.RestartPolicy{Cause: "(Restart=" + restart + ")"}
+	switch restart {
+	case "always":
+		p.OnTerm, p.OnKill = processes.ComesBack, processes.ComesBack
+	case "on-failure":
+		p.OnKill = processes.ComesBack
+	case "on-success":
+		p.OnKill = processes.StaysAway
+	case "on-abnormal", "on-abort":
+		p.OnTerm, p.OnKill = processes.StaysAway, processes.ComesBack
+	case "no", "on-watchdog":
+		p.OnTerm, p.OnKill = processes.StaysAway, processes.StaysAway
+	}
+	return p
 }
 
 // serviceProperty reads one property of a service

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+
+	"sentinel/internal/sshserver"
+)
+
+// A CriticalRule names programs that a machine or its owner's session depends
+// on. Anyone can give a program any name, so a name counts only for a process of root or of
+// one of the accounts: a user's own "sshd" can be ended.
+type CriticalRule struct {
+	Names    []string
+	Accounts []string // beside root
+	// SystemFile makes the names count for every user where the program is a file
+	// of the system, as those of a desktop do; OnlySystemFile makes them count only there.
+	SystemFile     bool
+	OnlySystemFile bool
+	// Matches decides in place of names and users, where set.
+	Matches func(Facts) bool
+	Why     string
+}
+
+// critical says why the machine depends on the process; empty when it does not.
+// What runs in a container belongs to the container.
+func (p *Termination) critical(ctx context.Context) string {
+	if p.facts.Nested {
+		return ""
+	}
+	for _, rule := range p.source.Critical() {
+		if p.under(ctx, rule) {
+			return rule.Why
+		}
+	}
+	if p.servesSession(ctx) {
+		return "it serves the SSH session of a person"
+	}
+	return ""
+}
+
+func (p *Termination) under(ctx context.Context, rule CriticalRule) bool {
+	switch f := p.facts; {
+	case rule.Matches != nil:
+		return rule.Matches(f)
+	case !f.is(rule.Names...):
+		return false
+	case rule.OnlySystemFile:
+		return p.systemFile(ctx)
+	default:
+		return f.ownedBy(rule.Accounts) || rule.SystemFile && p.systemFile(ctx)
+	}
+}
+
+// is says whether the process has one of the names: as the kernel has it, as it
+// is shown, or that of its program. The kernel keeps the first bytes of a long one.
+func (f Facts) is(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		return name == f.Name || name == fullName(f.Name, f.Arguments) || name == f.Program() ||
+			f.Program() == "" && len(name) > maxKernelName && name[:maxKernelName] == f.Name
+	})
+}
+
+// Program is the name of the file that runs; empty when it is not known.
+func (f Facts) Program() string {
+	if f.Executable == "" {
+		return ""
+	}
+	return path.Base(f.Executable)
+}
+
+func (f Facts) ownedBy(accounts []string) bool {
+	return f.UserID == 0 || slices.Contains(accounts, f.User)
+}
+
+// servesSession says that the process is what an SSH server of root has made for
+// a session, whoever it runs as. What a person calls sshd has another parent; where the
+// parent cannot be looked at, it counts as root's.
+func (p *Termination) servesSession(ctx context.Context) bool {
+	if !p.facts.is(sshserver.Names()...) || p.facts.Parent.PID < 1 {
+		return false
+	}
+	parent, err := p.source.Pin(p.facts.Parent.PID)
+	if err != nil {
+		return !errors.Is(err, ErrNoProcess)
+	}
+	defer parent.Close() //nolint:errcheck // nothing was written
+	facts, err := parent.Facts(ctx)
+	if err != nil {
+		return !errors.Is(err, ErrNoProcess)
+	}
+	return facts.UserID == 0 && facts.is(sshserver.Names()...)
+}

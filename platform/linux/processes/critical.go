@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"path"
+	"strings"
+
+	"sentinel/internal/processes"
+	"sentinel/internal/sshserver"
+	"sentinel/internal/vpn"
+)
+
+// Critical implements [processes.TerminationSource].
+func (*Terminator) Critical() []processes.CriticalRule { return critical }
+
+// critical rules are tried in this order.
+var critical = []processes.CriticalRule{
+	{
+		Matches: partOfSystemd,
+		Why:     "it is a part of systemd",
+	},
+	{
+		Names: sshserver.Names(),
+		Why:   "people reach this machine through it",
+	},
+	{
+		Names:    vpn.Daemons(),
+		Accounts: []string{"openvpn", "cloudflared", "nebula", "zerotier-one", "tinc", "ocserv", "netbird", "nobody"},
+		Why:      "it carries the packets of a VPN, through which people may reach this machine",
+	},
+	{
+		Names:    []string{"xrdp", "xrdp-sesman", "xrdp-chansrv", "login", "agetty", "getty", "mingetty"},
+		Accounts: []string{"xrdp"},
+		Why:      "people log in through it, and their sessions end with it",
+	},
+	{
+		Names:    []string{"dbus-daemon", "dbus-broker", "dbus-broker-launch"},
+		Accounts: []string{"messagebus", "dbus"},
+		Why:      "the services of this machine talk to each other through it",
+	},
+	{
+		Names:    []string{"NetworkManager", "wpa_supplicant", "dhcpcd", "dhclient", "iwd", "connmand"},
+		Accounts: []string{"dhcpcd"},
+		Why:      "the network of this machine depends on it",
+	},
+	{
+		Names:    []string{"gdm", "gdm3", "gdm-session-worker", "sddm", "sddm-helper", "lightdm", "lxdm", "xdm", "greetd", "elogind", "elogind-daemon"},
+		Accounts: []string{"gdm", "sddm", "lightdm", "greeter"},
+		Why:      "people log in through it, and their sessions end with it",
+	},
+	{
+		Names: []string{
+			"Xorg", "X", "Xwayland", "gnome-shell", "kwin_wayland", "kwin_x11", "mutter", "muffin", "cinnamon", "cosmic-comp",
+			"sway", "weston", "Hyprland", "labwc", "wayfire", "river", "niri", "cage",
+		},
+		SystemFile: true,
+		Why:        "a desktop session ends with it",
+	},
+	{
+		Names: []string{
+			"containerd", "containerd-shim", "containerd-shim-runc-v1", "containerd-shim-runc-v2", "dockerd", "docker-proxy", "conmon",
+			"podman", "crio", "runc", "crun", "kubelet", "k3s", "k3s-server", "lxcfs", "lxd", "incusd",
+		},
+		Why: "containers depend on it",
+	},
+	{
+		Names:    []string{"auditd", "firewalld", "polkitd", "rsyslogd", "syslog-ng"},
+		Accounts: []string{"polkitd", "syslog"},
+		Why:      "it guards this machine, or keeps the record of what happens on it",
+	},
+	{
+		Names: []string{"multipathd", "iscsid", "dmeventd"},
+		Why:   "the storage of this machine depends on it",
+	},
+	{
+		Names: []string{"runsvdir", "s6-svscan", "supervise-daemon", "openrc-init"},
+		Why:   "it runs the services of this machine",
+	},
+	{
+		Names:      []string{"systemd"},
+		SystemFile: true,
+		Why:        "it runs the services of a user, whose session ends with it",
+	},
+}
+
+// systemdPrefix begins the names of systemd's programs, units and accounts.
+const systemdPrefix = "systemd-"
+
+// partOfSystemd tells its daemons, which live in a directory of their own or run in
+// units of that name, from its tools such as systemd-run, and from what its units run.
+func partOfSystemd(f processes.Facts) bool {
+	named := strings.HasPrefix(f.Name, systemdPrefix) || strings.HasPrefix(f.Program(), systemdPrefix) || f.Program() == "udevadm"
+	owned := f.UserID == 0 || strings.HasPrefix(f.User, systemdPrefix)
+	placed := strings.HasSuffix(path.Dir(f.Executable), "/lib/systemd") ||
+		!f.Unit.User && strings.HasPrefix(f.Unit.Name, systemdPrefix)
+	return named && owned && placed
+}
