@@ -21,7 +21,7 @@ func serviceChecks() []check {
 			Formula:     "PASS when nothing but SSH, AirDrop, AirPlay, Bonjour and DHCP listens below port 49152 on an address that is not loopback. WARN otherwise. Whether a firewall lets it in is not considered. Needs root, without which only own processes are seen.",
 		}, Run: exposedServices},
 		{About: audit.About{
-			ID: "services.internal", Name: "Internal services shut off", Severity: audit.High, Weight: 8,
+			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
 			Reference:   "Lynis DBS-1882",
 			Description: "Data bases, caches and control interfaces trust whoever reaches them, or nearly.",
 			Formula:     "PASS when no well-known port of a data base, cache, container or model server listens on an address that is not loopback. FAIL otherwise. Needs root for a pass.",

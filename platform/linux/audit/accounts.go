@@ -32,7 +32,7 @@ func accountChecks() []check {
 		{About: audit.About{
 			ID: "accounts.password_hashes", Name: "Stored passwords", Severity: audit.Medium, Weight: 6,
 			Reference:   "CIS 5.4.1.4, CIS 7.2.1, Lynis AUTH-9229",
-			Description: "Whoever gets hold of weak hashes has the passwords within hours.",
+			Description: "Whoever gets hold of weak hashes can guess the passwords within hours.",
 			Formula:     "PASS when all are yescrypt, scrypt, bcrypt, SHA-512 or SHA-256, or locked. FAIL for DES, MD5, SHA-1 or NT, and for any hash in /etc/passwd, which everyone reads. WARN for an unknown form. Skipped without root.",
 		}, Run: passwordHashes},
 		{About: audit.About{
@@ -44,8 +44,8 @@ func accountChecks() []check {
 		{About: audit.About{
 			ID: "accounts.duplicates", Name: "Accounts and groups are unique", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 7.2.5, CIS 7.2.6, CIS 7.2.7, CIS 7.2.8, Lynis AUTH-9208, Lynis AUTH-9222, Lynis AUTH-9228",
-			Description: "Two accounts that the system cannot tell apart share their files and their blame.",
-			Formula:     "PASS when no name and no id is there twice in /etc/passwd and /etc/group, and each line has the form of one. FAIL otherwise. A second user id 0 is counted by accounts.uid_zero.",
+			Description: "Two accounts that the system cannot tell apart share their files, and no log tells who did what.",
+			Formula:     "PASS when no name and no id is there twice in /etc/passwd and /etc/group, and each line is well-formed. FAIL otherwise. A second user id 0 is counted by accounts.uid_zero.",
 		}, Run: duplicates},
 		{About: audit.About{
 			ID: "accounts.system_shells", Name: "System accounts cannot log in", Severity: audit.Medium, Weight: 3,
@@ -96,7 +96,7 @@ func uidZero(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(audit.Count(len(wrong), "other account has", "other accounts have")+" user id 0", "Find out who made it; then give it another id (usermod -u) or remove it", wrong...)
+		return audit.Failed(audit.Count(len(wrong), "other account has", "other accounts have")+" user id 0", "Find out who created it; then give it another id (usermod -u) or remove it", wrong...)
 	case len(bad) > 0:
 		return malformed(passwdFile, bad)
 	default:
@@ -104,21 +104,20 @@ func uidZero(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// malformed is the finding of a check that met lines which it cannot read.
+// malformed is the finding of a check that met lines it cannot parse.
 func malformed(file string, bad []int) audit.Finding {
-	return audit.Unseen(fmt.Sprintf("line %d of %s has not the form of one", bad[0], file))
+	return audit.Unseen(fmt.Sprintf("line %d of %s is malformed", bad[0], file))
 }
 
-// count puts a number before a noun.
-// A field is the password of one account, and where it stands.
+// A field is the password field of one account.
 type field struct {
 	name, hash, file string
 	line             int
 }
 
-// passwords returns the password fields of both files. Those of passwd that
-// refer to shadow are left out. whole is why there may be more.
-func (m *machine) passwordFields() (fields []field, whole error) {
+// passwordFields returns the password fields of both files, without those of passwd
+// that refer to shadow. incomplete is why there may be more.
+func (m *machine) passwordFields() (fields []field, incomplete error) {
 	users, bad, err := m.passwd()
 	if err != nil {
 		return nil, err
@@ -129,7 +128,7 @@ func (m *machine) passwordFields() (fields []field, whole error) {
 		}
 	}
 	if len(bad) > 0 {
-		whole = fmt.Errorf("line %d of %s has not the form of one", bad[0], passwdFile)
+		incomplete = fmt.Errorf("line %d of %s is malformed", bad[0], passwdFile)
 	}
 	raw, err := m.accounts("/etc/shadow")
 	if err != nil {
@@ -140,13 +139,13 @@ func (m *machine) passwordFields() (fields []field, whole error) {
 		fields = append(fields, field{s.Name, s.Hash, "/etc/shadow", s.Line})
 	}
 	if len(bad) > 0 {
-		whole = fmt.Errorf("line %d of /etc/shadow has not the form of one", bad[0])
+		incomplete = fmt.Errorf("line %d of /etc/shadow is malformed", bad[0])
 	}
-	return fields, whole
+	return fields, incomplete
 }
 
 func emptyPasswords(_ context.Context, m *machine) audit.Finding {
-	fields, whole := m.passwordFields()
+	fields, incomplete := m.passwordFields()
 	var wrong []string
 	for _, f := range fields {
 		if userdb.Judge(f.hash) == userdb.Empty {
@@ -156,15 +155,15 @@ func emptyPasswords(_ context.Context, m *machine) audit.Finding {
 	switch {
 	case len(wrong) > 0:
 		return audit.Failed(audit.Count(len(wrong), "account has", "accounts have")+" no password", "Lock each account that is named: sudo passwd -l NAME", wrong...)
-	case whole != nil:
-		return audit.Unread("/etc/shadow", whole)
+	case incomplete != nil:
+		return audit.Unread("/etc/shadow", incomplete)
 	default:
 		return audit.Passed("None")
 	}
 }
 
 func passwordHashes(_ context.Context, m *machine) audit.Finding {
-	fields, whole := m.passwordFields()
+	fields, incomplete := m.passwordFields()
 	var weak, odd []string
 	strong := 0
 	for _, f := range fields {
@@ -181,8 +180,8 @@ func passwordHashes(_ context.Context, m *machine) audit.Finding {
 	switch {
 	case len(weak) > 0:
 		return audit.Failed(audit.Count(len(weak), "password is", "passwords are")+" stored weakly", fix, weak...)
-	case whole != nil:
-		return audit.Unread("/etc/shadow", whole)
+	case incomplete != nil:
+		return audit.Unread("/etc/shadow", incomplete)
 	case len(odd) > 0:
 		return audit.Warned(audit.Count(len(odd), "password is", "passwords are")+" stored in an unknown form", fix, odd...)
 	default:
@@ -204,8 +203,8 @@ func hashMethod(_ context.Context, m *machine) audit.Finding {
 	return audit.Failed(method, "Set ENCRYPT_METHOD YESCRYPT in /etc/login.defs and the same for pam_unix in the password stack of PAM", where)
 }
 
-// hashMethod returns what decides about passwd(1): an option of pam_unix, else
-// login.defs.
+// hashMethod returns the method that passwd(1) uses: that of an option of
+// pam_unix, else of login.defs.
 func (m *machine) hashMethod() (method, where string, err error) {
 	for _, file := range []string{"/etc/pam.d/common-password", "/etc/pam.d/system-auth", "/etc/pam.d/password-auth"} {
 		raw, err := m.read(file)
@@ -229,8 +228,8 @@ func (m *machine) hashMethod() (method, where string, err error) {
 	return "DES, which is the default", audit.At(loginDefs, 0, "no ENCRYPT_METHOD"), nil
 }
 
-// pamMethod returns the option of pam_unix(8) that names a method in the
-// password lines of a stack, and its line.
+// pamMethod returns the hash method that the password lines of a PAM stack give
+// pam_unix(8), and the number of the line.
 func pamMethod(stack string) (method string, line int) {
 	for text := range strings.Lines(stack) {
 		line++
@@ -254,7 +253,7 @@ const (
 
 func (m *machine) loginDefs() (map[string]userdb.Default, error) {
 	raw, err := m.read(loginDefs)
-	if hostfile.Missing(err) { // of openSUSE
+	if hostfile.Missing(err) { // openSUSE has its defaults here
 		raw, err = m.read("/usr/etc/login.defs")
 	}
 	return userdb.LoginDefs(raw), err
@@ -294,12 +293,12 @@ func duplicates(_ context.Context, m *machine) audit.Finding {
 func malformedLines(file string, bad []int) []string {
 	var lines []string
 	for _, line := range bad {
-		lines = append(lines, audit.At(file, line, "the line has not the form of one"))
+		lines = append(lines, audit.At(file, line, "the line is malformed"))
 	}
 	return lines
 }
 
-// lowestUser is the first id of people's accounts where login.defs names none.
+// lowestUser is the first user id of ordinary accounts where login.defs sets none.
 const lowestUser = 1000
 
 func systemShells(_ context.Context, m *machine) audit.Finding {
@@ -307,15 +306,15 @@ func systemShells(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread(passwdFile, err)
 	}
-	people := lowestUser
+	lowest := lowestUser
 	if defs, err := m.loginDefs(); err == nil {
 		if n, err := strconv.Atoi(defs["UID_MIN"].Value); err == nil {
-			people = n
+			lowest = n
 		}
 	}
 	var wrong []string
 	for _, u := range users {
-		if system := u.UID > 0 && u.UID < people || u.Name == "nobody"; system && logsIn(u.Shell) {
+		if system := u.UID > 0 && u.UID < lowest || u.Name == "nobody"; system && logsIn(u.Shell) {
 			wrong = append(wrong, audit.At(passwdFile, u.Line, u.Name+" has the shell "+u.Shell))
 		}
 	}
@@ -329,7 +328,7 @@ func systemShells(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// logsIn says whether a shell lets anybody in. An empty one is /bin/sh.
+// logsIn says whether a shell gives a login. An empty one means /bin/sh.
 func logsIn(shell string) bool {
 	directory, name := path.Split(shell)
 	ofSystem := slices.Contains([]string{"", "/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"}, directory)

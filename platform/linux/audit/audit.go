@@ -2,9 +2,9 @@
 
 // Package audit has the checks of the security audit on Linux.
 //
-// Each family of checks is a file. A check looks at files below a root directory and,
-// where only that tells, runs a program that reads; it changes nothing. What it may not or
-// cannot see, it says so of.
+// Each family of checks has a file of its name: tree.setuid is in tree_setuid.go or in
+// tree.go. A check looks at files below a root directory and, where files do not tell, runs a
+// program that only reads. It changes nothing, and it says what it could not see.
 package audit
 
 import (
@@ -17,12 +17,12 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Parts are what the checks look at the system with.
+// Parts are what the checks see of a system.
 type Parts struct {
 	Root     string         // "/" on a live system
-	Runner   sysexec.Runner // nil of a tree of files
+	Runner   sysexec.Runner // nil for a tree of files
 	Firewall firewall.Source
-	// Sockets are those of the running system; nil of a tree of files.
+	// Sockets are those of the running system; nil for a tree of files.
 	Sockets network.Source
 	// SecurityUpdates counts the updates that close security holes and wait to be
 	// installed; nil when no package manager can be asked.
@@ -31,21 +31,20 @@ type Parts struct {
 	Now time.Time
 	// EUID is the user that sentinel runs as, 0 for root.
 	EUID int
-	// Owner is the user that files of the system must belong to: 0 on a live one.
+	// Owner is the user that system files must belong to: 0 on a live system.
 	Owner int
 }
 
-// A Source is the checks of one system. It is safe for concurrent use.
+// A Source gives the checks of one system. It is safe for concurrent use.
 type Source struct{ parts Parts }
 
 var _ audit.Source = (*Source)(nil)
 
-// New returns the checks of the system that p describes. Programs are run only
-// of a live one.
+// New returns the checks of the system that p describes.
 func New(p Parts) *Source { return &Source{parts: p} }
 
 // Checks implements [audit.Source].
 func (s *Source) Checks() []audit.Check { return audit.Bind(&machine{Parts: s.parts}, families()) }
 
-// A check is one line of a family.
+// A check is one entry of a family.
 type check = audit.CheckOf[*machine]

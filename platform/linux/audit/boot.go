@@ -73,8 +73,8 @@ func lockdown(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// A taintBit is a bit of /proc/sys/kernel/tainted that is about who may have
-// changed the kernel (Documentation/admin-guide/tainted-kernels.rst).
+// A taintBit is a bit of /proc/sys/kernel/tainted that says what may have changed
+// the kernel (Documentation/admin-guide/tainted-kernels.rst).
 type taintBit struct {
 	bit  int
 	name string
@@ -113,7 +113,7 @@ const vulnerabilities = "/sys/devices/system/cpu/vulnerabilities"
 func cpuMitigations(_ context.Context, m *machine) audit.Finding {
 	names, err := m.names(vulnerabilities, 256)
 	if hostfile.Missing(err) {
-		return audit.NotApplicable("this kernel does not tell")
+		return audit.NotApplicable("this kernel does not say")
 	}
 	if err != nil {
 		return audit.Unread(vulnerabilities, err)

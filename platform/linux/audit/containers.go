@@ -37,7 +37,7 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := fileVerdict{passValue: "for root alone"}
+	v := fileVerdict{passValue: "open to root alone"}
 	var open, shared []string
 	for _, file := range containerSockets {
 		v.check(m, file, func(f hostfile.Meta) bool {
@@ -52,9 +52,9 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(open) > 0:
-		return audit.Failed("A control socket is open to others than root", "Give it back to root and see what set it so: sudo chmod 0660 SOCKET; sudo chown root:docker SOCKET", open...)
+		return audit.Failed("Users other than root can use a control socket", "Give it back to root and see what set it so: sudo chmod 0660 SOCKET; sudo chown root:docker SOCKET", open...)
 	case len(shared) > 0:
-		return audit.Warned("Users control containers, and with them the machine", "Take each one who need not be root out of the group: sudo gpasswd -d USER docker; or use rootless containers.", shared...)
+		return audit.Warned("Users control containers, and with them the machine", "Take everyone who need not be root out of the group: sudo gpasswd -d USER docker; or use rootless containers.", shared...)
 	default:
 		return v.finding()
 	}
@@ -80,15 +80,15 @@ func containerNetwork(_ context.Context, m *machine) audit.Finding {
 	return audit.Passed("Not over the network without client certificates")
 }
 
-// openHosts returns the addresses at which dockerd answers everyone, as
-// evidence.
+// openHosts returns the addresses of a daemon.json at which dockerd answers
+// everyone, as evidence.
 func openHosts(raw []byte) ([]string, error) {
 	var config struct {
 		Hosts     []string `json:"hosts"`
 		TLSVerify bool     `json:"tlsverify"`
 	}
 	if err := json.Unmarshal(raw, &config); err != nil {
-		return nil, errors.New("is no JSON")
+		return nil, errors.New("is not JSON")
 	}
 	var open []string
 	for _, host := range config.Hosts {

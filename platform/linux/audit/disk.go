@@ -5,7 +5,6 @@ package audit
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -55,8 +54,7 @@ func rootEncrypted(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// mountHolding returns the mount that holds a path, nil when it is none that lies on
-// this machine.
+// mountHolding returns the mount of list that a path is on, nil for none.
 func mountHolding(list []mounts.Mount, name string) *mounts.Mount {
 	for {
 		for i := range list {
@@ -86,18 +84,18 @@ func swapEncrypted(_ context.Context, m *machine) audit.Finding {
 	if len(areas) == 0 {
 		return audit.NotApplicable("there is no swap")
 	}
-	var clear []string
+	var plain []string
 	for _, a := range areas {
 		encrypted, err := m.swapEncrypted(a)
 		if err != nil {
 			return audit.Unread("swap", hostfile.Reason(err))
 		}
 		if !encrypted {
-			clear = append(clear, audit.At("/proc/swaps", 0, a.name))
+			plain = append(plain, audit.At("/proc/swaps", 0, a.name))
 		}
 	}
-	if len(clear) > 0 {
-		return audit.Warned(audit.Count(len(clear), "area", "areas")+" in the clear", "Put it on an encrypted device with a key made anew at each boot: the option swap of crypttab(5); or use zram", clear...)
+	if len(plain) > 0 {
+		return audit.Warned(audit.Count(len(plain), "area", "areas")+" not encrypted", "Put it on an encrypted device with a key made anew at each boot: the option swap of crypttab(5); or use zram", plain...)
 	}
 	return audit.Passed(audit.Count(len(areas), "area", "areas"))
 }
@@ -108,7 +106,7 @@ type swapArea struct {
 	file bool // a file, not a device
 }
 
-// parseSwaps reads /proc/swaps: a heading, then name and type of each area.
+// parseSwaps reads /proc/swaps: a heading, then the name and type of each area.
 // Blanks in names are escaped.
 func parseSwaps(raw []byte) []swapArea {
 	var areas []swapArea
@@ -145,9 +143,9 @@ func (m *machine) swapEncrypted(a swapArea) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var d mounts.Device
-	if n, err := fmt.Sscanf(number, "%d:%d", &d.Major, &d.Minor); n != 2 || err != nil {
-		return false, errors.New("a device number has an unexpected form")
+	d, err := mounts.ParseDevice(number)
+	if err != nil {
+		return false, err
 	}
 	return file.Encrypted(mounts.Mount{Source: a.name, Device: d, Type: "swap"})
 }

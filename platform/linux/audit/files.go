@@ -88,14 +88,14 @@ func fileChecks() []check {
 	}
 }
 
-// permissions are a rule for files: each belongs to root, and has no more mode
-// bits than most. The group bits of most count only for root's group and for group.
+// permissions are a rule for files: each belongs to root and has no permissions
+// beyond maxMode. Those of the group are for root's group and for group alone.
 type permissions struct {
 	files            []string
 	directory, match string // or the names in a directory
 	maxMode          fs.FileMode
-	group            string // which may have the group's bits
-	groupOnly        bool   // root's group may not
+	group            string // may have the permissions of the group, besides root's
+	groupOnly        bool   // root's group may not have them
 	fix              string
 }
 
@@ -116,11 +116,11 @@ func (p permissions) run(_ context.Context, m *machine) audit.Finding {
 	for _, file := range files {
 		v.check(m, file, func(f hostfile.Meta) bool { return p.allows(m, f) })
 	}
-	v.fix = "Give each file that is named its permissions back: " + p.fix
+	v.fix = "Restore the permissions of each file that is named: " + p.fix
 	return v.finding()
 }
 
-// keeps says whether a file follows the rule.
+// allows says whether a file follows the rule.
 func (p permissions) allows(m *machine, f hostfile.Meta) bool {
 	perm := f.Mode.Perm()
 	if f.UID != m.Owner || perm&^p.maxMode != 0 {
@@ -132,8 +132,7 @@ func (p permissions) allows(m *machine, f hostfile.Meta) bool {
 	return m.isGroup(f.GID, p.group)
 }
 
-// isGroup says whether a group has a name. The group of the user that owns the
-// system's files stands for root's.
+// isGroup says whether a group id has a name.
 func (m *machine) isGroup(gid int, name string) bool {
 	who, err := m.users()
 	if err != nil {
@@ -150,7 +149,7 @@ func (m *machine) isGroup(gid int, name string) bool {
 // maxNames bounds how many files of a directory are looked at.
 const maxNames = 4096
 
-// A fileVerdict gathers what files deserve.
+// A fileVerdict collects what is wrong with files.
 type fileVerdict struct {
 	seen      int
 	wrong     []string
@@ -159,8 +158,8 @@ type fileVerdict struct {
 	fix       string
 }
 
-// look judges a file through links, as the one who uses it follows them. One
-// that is not there is no fault.
+// check judges a file, through links, as whoever uses it follows them. A file that
+// does not exist is not a fault.
 func (v *fileVerdict) check(m *machine, file string, good func(hostfile.Meta) bool) {
 	f, err := m.stat(file)
 	switch {
@@ -175,7 +174,7 @@ func (v *fileVerdict) check(m *machine, file string, good func(hostfile.Meta) bo
 	}
 }
 
-// lookIn judges a directory and what is in it.
+// checkDir judges a directory and what is directly in it.
 func (v *fileVerdict) checkDir(m *machine, directory string, good func(name string, f hostfile.Meta) bool) {
 	v.check(m, directory, func(f hostfile.Meta) bool { return good("", f) })
 	names, err := m.names(directory, maxNames)
@@ -209,14 +208,14 @@ func (v *fileVerdict) finding() audit.Finding {
 	}
 }
 
-// rootAlone says that only root can change a file. /dev/null stands for a
-// service that is masked.
+// onlyRootWrites says whether only root can change a file. A unit that is a link to
+// /dev/null is masked.
 func (m *machine) onlyRootWrites(f hostfile.Meta) bool {
 	return f.Mode&fs.ModeCharDevice != 0 || f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Mode.Perm()&0o002 == 0 && f.GID == m.Owner)
 }
 
 func cronPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "each in the right hands", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
+	v := fileVerdict{passValue: "each in the right hands", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
 	v.check(m, "/etc/crontab", m.onlyRootWrites)
 	v.check(m, "/etc/anacrontab", m.onlyRootWrites)
 	for _, directory := range []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"} {
@@ -241,8 +240,8 @@ func cronPermissions(_ context.Context, m *machine) audit.Finding {
 	return v.finding()
 }
 
-// crontabOf says whether a crontab is in the hands of the user it is named
-// after.
+// ownsCrontab says whether a crontab belongs to the user whose name it has, or to
+// root.
 func (m *machine) ownsCrontab(who localUsers, name string, f hostfile.Meta) bool {
 	if f.Mode.Perm()&0o022 != 0 {
 		return false
@@ -256,7 +255,7 @@ func (m *machine) ownsCrontab(who localUsers, name string, f hostfile.Meta) bool
 }
 
 func unitPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
+	v := fileVerdict{passValue: "root alone can change them", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
 	for _, directory := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/init.d"} {
 		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
 	}
@@ -264,10 +263,10 @@ func unitPermissions(_ context.Context, m *machine) audit.Finding {
 	return v.finding()
 }
 
-// bootPermissions looks at what is started. /boot/efi is FAT, which has no owners: the
-// options of its mount stand for them.
+// bootPermissions looks at what is started. /boot/efi is FAT, which has no owners:
+// the options of its mount decide.
 func bootPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "root alone can change them", fix: "Give each one that is named back: sudo chown root:root FILE; sudo chmod go-w FILE. A FAT file system needs umask=0077 in /etc/fstab."}
+	v := fileVerdict{passValue: "root alone can change them", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. A FAT file system needs umask=0077 in /etc/fstab."}
 	for _, file := range []string{"/boot/grub", "/boot/grub/grub.cfg", "/boot/grub/user.cfg", "/boot/grub2", "/boot/grub2/grub.cfg", "/boot/grub2/user.cfg", "/boot/loader/loader.conf", "/boot/efi", "/boot/efi/EFI", "/efi", "/etc/default/grub", "/etc/lilo.conf"} {
 		v.check(m, file, m.onlyRootWrites)
 	}
@@ -356,8 +355,8 @@ func homePermissions(_ context.Context, m *machine) audit.Finding {
 	return v.finding()
 }
 
-// hersAlone says whether nobody else can write: a group may, when it is the
-// user's own and nobody else's, as distributions make one for each user.
+// onlyUserWrites says whether nobody but the owner can write. The group may, where
+// it is the user's own and nobody else is in it, as many distributions have it.
 func (m *machine) onlyUserWrites(who localUsers, gid int, f hostfile.Meta) bool {
 	if f.Mode.Perm()&0o002 != 0 {
 		return false

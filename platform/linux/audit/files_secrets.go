@@ -18,11 +18,11 @@ var secretFiles = []string{
 	"/etc/snmp/snmpd.conf", "/etc/cups/ssl/server.key",
 }
 
-// notSecret are endings of what lies beside the secrets.
+// notSecret are endings of other files in the same directories.
 var notSecret = []string{".pub", ".crt", ".pem.pub", "README", ".sh", "update-resolv-conf"}
 
 func secretPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "none for everyone to read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
+	v := fileVerdict{passValue: "none that everyone can read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
 	for _, pattern := range secretFiles {
 		for _, file := range m.matching(&v, pattern) {
 			v.check(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || f.Mode.Perm()&0o006 == 0 })
@@ -31,7 +31,7 @@ func secretPermissions(_ context.Context, m *machine) audit.Finding {
 	return v.finding()
 }
 
-// matching returns the files that a name with one "*" stands for.
+// matching expands a name that may have one "*".
 func (m *machine) matching(v *fileVerdict, pattern string) []string {
 	before, after, wild := strings.Cut(pattern, "*")
 	if !wild {

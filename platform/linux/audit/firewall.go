@@ -48,8 +48,8 @@ func firewallActive(ctx context.Context, m *machine) audit.Finding {
 
 const defaultDeny = "Drop what no rule lets in: sudo sentinel --fix-firewall, or set the policy of the chain to drop once a rule lets you in."
 
-// firewallDefaultDeny takes the policy of the chains. What no policy decides, the
-// last rule of a chain may: then there is no verdict.
+// firewallDefaultDeny goes by the policy of the chains. A chain that accepts by
+// policy may still drop by its last rule: then there is no verdict.
 func firewallDefaultDeny(ctx context.Context, m *machine) audit.Finding {
 	if m.Firewall == nil {
 		return audit.Unread("packet filter", errNotLive)
@@ -125,8 +125,8 @@ func (m *machine) firewalldDenies(c firewall.Chain) bool {
 	return false
 }
 
-// acceptsAll says whether the target of a zone is ACCEPT. A file that is no XML
-// is taken for one that accepts.
+// acceptsAll says whether the target of a zone is ACCEPT. A file that is not XML
+// counts as one that accepts.
 func acceptsAll(raw []byte) bool {
 	var zone struct {
 		Target string `xml:"target,attr"`

@@ -24,7 +24,7 @@ func kernelChecks() []check {
 		{About: audit.About{
 			ID: "kernel.kptr_restrict", Name: "Kernel addresses hidden", Severity: audit.Low, Weight: 2,
 			Reference:   "Lynis KRNL-6000",
-			Description: "Addresses of the kernel help to take it over.",
+			Description: "An exploit of the kernel needs to know addresses in it.",
 			Formula:     "PASS when kernel.kptr_restrict is 1 or 2. WARN when it is 0.",
 		}, Run: sysctl{[]string{"kernel/kptr_restrict"}, atLeast(1), audit.Warn, "kernel.kptr_restrict = 1"}.run},
 		{About: audit.About{
@@ -49,7 +49,7 @@ func kernelChecks() []check {
 			ID: "kernel.core_pattern", Name: "Core dumps kept safe", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.5.3, Lynis KRNL-5820",
 			Description: "A core dump in the folder of the program holds its secrets, and nobody clears it away.",
-			Formula:     "PASS when kernel.core_pattern is a pipe to a program that nobody but root can write, an absolute path, or empty. WARN for a relative pattern. FAIL for a program that others can write: the kernel runs it as root.",
+			Formula:     "PASS when kernel.core_pattern is a pipe to a program that nobody but root can write, an absolute path, or empty. WARN for a relative pattern. FAIL for a program that users other than root can write: the kernel runs it as root.",
 		}, Run: corePattern},
 		{About: audit.About{
 			ID: "kernel.protected_links", Name: "Links in shared folders guarded", Severity: audit.Medium, Weight: 4,
@@ -122,7 +122,7 @@ func suidDumpable(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// corePattern is empty where the kernel writes to a file without a name.
+// corePattern returns the setting; "" means that dumps go to a file named core.
 func (m *machine) corePattern() (string, error) {
 	raw, err := m.read("/proc/sys/kernel/core_pattern")
 	return strings.TrimSpace(string(raw)), err
@@ -162,14 +162,14 @@ func (m *machine) coreProgram(command, evidence string) audit.Finding {
 	case err != nil:
 		return audit.Unread("the program that dumps go to", err)
 	case open != "":
-		return audit.Failed("Not only root can write the program that the kernel runs for dumps", "Make the file and the folders above it root's alone: chown root, chmod go-w", evidence, open)
+		return audit.Failed("Users other than root can write the program that the kernel runs for dumps", "Make the file and the folders above it root's alone: chown root, chmod go-w", evidence, open)
 	default:
 		return audit.Passed("Dumps go to a program")
 	}
 }
 
-// firstWritable returns the first of the directories that lead to a file, or the file, that
-// somebody other than root can write; "" when there is none.
+// firstWritable returns the file, or the first directory above it, that somebody
+// other than root can write; "" when there is none.
 func (m *machine) firstWritable(name string) (string, error) {
 	for next := filepath.Clean(name); ; next = filepath.Dir(next) {
 		f, err := m.stat(next)
@@ -186,7 +186,7 @@ func (m *machine) firstWritable(name string) (string, error) {
 	}
 }
 
-// lockedDown says whether the kernel guards itself against root.
+// lockedDown says whether the kernel protects itself from root.
 func (m *machine) lockedDown() bool {
 	level, err := posture.Lockdown(m.Root)
 	return err == nil && (level == "integrity" || level == "confidentiality")
@@ -207,13 +207,13 @@ func modules(ctx context.Context, m *machine) audit.Finding {
 		return audit.Passed("Only signed modules are loaded")
 	}
 	f := sysctl{[]string{"kernel/modules_disabled"}, atLeast(1), audit.Warn, ""}.run(ctx, m)
-	if f.Fix != "" { // set at boot, it would keep out the modules that the boot needs
+	if f.Fix != "" { // in sysctl.d it would keep out modules that the boot needs
 		f.Fix = "Boot with module.sig_enforce=1, or switch Secure Boot on; where no module is ever added: sudo sysctl kernel.modules_disabled=1 once the machine is up"
 	}
 	return f
 }
 
-// userNamespaces takes the first thing that keeps users from making one.
+// userNamespaces looks for a setting that keeps users from making one.
 func userNamespaces(_ context.Context, m *machine) audit.Finding {
 	clone, err := m.settings("kernel/unprivileged_userns_clone", "user/max_user_namespaces", "kernel/apparmor_restrict_unprivileged_userns")
 	if err != nil {

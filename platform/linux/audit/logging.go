@@ -91,8 +91,8 @@ func logKept(ctx context.Context, m *machine) audit.Finding {
 	return audit.Warned("The journal is lost with a reboot", "Keep it: sudo mkdir -p /etc/systemd/journald.conf.d; write [Journal] and Storage=persistent into a file there that ends in .conf; then: sudo systemctl restart systemd-journald", where)
 }
 
-// iniSetting returns the last value of a key in a section of a configuration
-// file of systemd and its directories of additions, and where it stands.
+// iniSetting returns the last value of a key in a configuration file of systemd
+// and its drop-in directories, and where it is set.
 func (m *machine) iniSetting(section, key, file string, dirs ...string) (value, where string, err error) {
 	files := []string{file}
 	for _, directory := range dirs {
@@ -118,8 +118,8 @@ func (m *machine) iniSetting(section, key, file string, dirs ...string) (value, 
 	return value, where, nil
 }
 
-// parseINI returns the last value of a key in a section and its line; 0 without
-// one. Names of sections and keys are compared without case, as dnf and git do.
+// parseINI returns the last value of a key in a section and its line, 0 for none.
+// Names of sections and keys are compared without case, as dnf does.
 func parseINI(text, section, key string) (value string, line int) {
 	in, n := false, 0
 	for one := range strings.Lines(text) {
@@ -136,7 +136,7 @@ func parseINI(text, section, key string) (value string, line int) {
 	return value, line
 }
 
-// privateLogs are logs with logins, mail addresses or records of the audit.
+// privateLogs hold logins, mail addresses or audit records.
 var privateLogs = []string{"auth.log", "secure", "audit", "btmp", "mail.log", "maillog", "syslog", "messages", "user.log", "debug", "sudo.log"}
 
 func logPermissions(_ context.Context, m *machine) audit.Finding {
@@ -183,7 +183,7 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// isPrivate takes rotated logs for the log they come from: "auth.log.1".
+// isPrivate treats a rotated log, "auth.log.1", as the log that it was.
 func isPrivate(name string) bool {
 	for _, p := range privateLogs {
 		if name == p || strings.HasPrefix(name, p+".") || strings.HasPrefix(name, p+"-") {
@@ -216,7 +216,7 @@ func auditService(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-// auditLog looks for the log of auditd where its configuration says.
+// auditLog looks for the log of auditd where its configuration puts it.
 func (m *machine) auditLog() audit.Finding {
 	const file = "/etc/audit/auditd.conf"
 	text, err := m.optionalText(file)

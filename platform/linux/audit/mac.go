@@ -65,8 +65,8 @@ func (m *machine) appArmorEnforces() audit.Finding {
 	}
 }
 
-// selinuxStays judges SELinux that is enforcing: whether it is after the next
-// boot too. Without a configuration it stays as the kernel was built.
+// selinuxStays judges whether SELinux, which is enforcing now, will be after the
+// next boot too. Without a configuration it stays as it is.
 func (m *machine) selinuxStays() audit.Finding {
 	const file = "/etc/selinux/config"
 	raw, err := m.read(file)
@@ -80,8 +80,8 @@ func (m *machine) selinuxStays() audit.Finding {
 	return audit.Warned("SELinux is enforcing until the next boot", "Set SELINUX=enforcing in "+file, audit.At(file, line, "SELINUX="+mode))
 }
 
-// selinuxAtBoot returns the mode that selinux_config(5) asks for, and its line; 0
-// when it asks for none.
+// selinuxAtBoot returns the mode that selinux_config(5) sets, and its line, 0 for
+// none.
 func selinuxAtBoot(config string) (mode string, line int) {
 	number := 0
 	for text := range strings.Lines(config) {

@@ -17,19 +17,19 @@ func mountChecks() []check {
 		{About: audit.About{
 			ID: "mounts.tmp", Name: "Mount options of /tmp", Severity: audit.Low, Weight: 2,
 			Reference:   "CIS 1.1.2.1, Lynis FILE-6374",
-			Description: "Everyone can write to /tmp, so nothing there should run, be a device or give the rights of its owner.",
+			Description: "Everyone can write to /tmp, so nothing there should be a program, a device or a set-user-ID file.",
 			Formula:     "PASS when /tmp is a file system of its own with nodev, nosuid and noexec. WARN otherwise. Does not apply to a container that was given none.",
 		}, Run: ownFileSystem("/tmp", "nodev", "nosuid", "noexec")},
 		{About: audit.About{
 			ID: "mounts.var_tmp", Name: "Mount options of /var/tmp", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.1.2.5, Lynis FILE-6374",
-			Description: "Everyone can write to /var/tmp, so nothing there should run, be a device or give the rights of its owner.",
+			Description: "Everyone can write to /var/tmp, so nothing there should be a program, a device or a set-user-ID file.",
 			Formula:     "PASS when /var/tmp is a file system of its own with nodev, nosuid and noexec. WARN otherwise. Does not apply to a container that was given none.",
 		}, Run: ownFileSystem("/var/tmp", "nodev", "nosuid", "noexec")},
 		{About: audit.About{
 			ID: "mounts.home", Name: "Mount options of /home", Severity: audit.Low, Weight: 1,
 			Reference:   "CIS 1.1.2.3, Lynis FILE-6374",
-			Description: "Users need no devices and no programs with the rights of others in their folders.",
+			Description: "Users need neither devices nor set-user-ID programs in their folders.",
 			Formula:     "PASS when /home is a file system of its own with nodev and nosuid. WARN otherwise. Does not apply when /home is empty or missing.",
 		}, Run: homeOptions},
 		{About: audit.About{
@@ -47,7 +47,7 @@ func mountChecks() []check {
 	}
 }
 
-// ownFileSystem is a check that a path is a file system of its own with options.
+// ownFileSystem checks that a path is a file system of its own and has options.
 func ownFileSystem(point string, want ...string) func(context.Context, *machine) audit.Finding {
 	return func(_ context.Context, m *machine) audit.Finding {
 		table, err := m.mounts()

@@ -18,7 +18,7 @@ func networkChecks() []check {
 		{About: audit.About{
 			ID: "network.rp_filter", Name: "Forged source addresses dropped", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 3.3.7, Lynis KRNL-6000",
-			Description: "Packets that cannot come from where they say they come from are let in.",
+			Description: "Packets with a forged source address are let in.",
 			Formula:     "PASS when the larger of net.ipv4.conf.all.rp_filter and that of each interface but lo is 1 or 2. WARN when it is 0 for one; a rule of the packet filter may do the same.",
 		}, Run: rpFilter},
 		{About: audit.About{
@@ -30,7 +30,7 @@ func networkChecks() []check {
 		{About: audit.About{
 			ID: "network.accept_redirects", Name: "ICMP redirects ignored", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 3.3.5, Lynis KRNL-6000",
-			Description: "A neighbour can lead the traffic of this machine through his own.",
+			Description: "A neighbour can lead the traffic of this machine through another one.",
 			Formula:     "PASS when no interface accepts redirects, over IPv4 (all and the interface together, by the kernel's rule) or IPv6. WARN otherwise. Loopback does not count.",
 		}, Run: acceptRedirects},
 		{About: audit.About{
@@ -42,7 +42,7 @@ func networkChecks() []check {
 		{About: audit.About{
 			ID: "network.source_route", Name: "Source routes refused", Severity: audit.Medium, Weight: 3,
 			Reference:   "CIS 3.3.8, Lynis KRNL-6000",
-			Description: "A sender who chooses the way of his packets passes filters on the usual way.",
+			Description: "A sender who chooses the route of a packet can avoid the filters on the usual route.",
 			Formula:     "PASS when no interface accepts them: for IPv4 all and the interface must both be 1, for IPv6 both above 0 (at 0 the kernel takes the header of Mobile IPv6 alone). FAIL otherwise. Loopback does not count.",
 		}, Run: sourceRoute},
 		{About: audit.About{
@@ -54,14 +54,13 @@ func networkChecks() []check {
 	}
 }
 
-// A perInterface is a rule about a setting that the kernel joins from "all" and
-// from the interface (Documentation/networking/ip-sysctl.rst).
+// A perInterface is a rule about a setting that the kernel combines from "all" and
+// the interface (Documentation/networking/ip-sysctl.rst).
 type perInterface struct {
 	version string // "ipv4" or "ipv6"
 	name    string
-	// joined is the value in force on one interface.
-	joined func(all, own int) int
-	good   func(int) bool
+	combine func(all, own int) int // to the value in force on the interface
+	good    func(int) bool
 }
 
 func largest(all, own int) int     { return max(all, own) }
@@ -78,14 +77,14 @@ func (p perInterface) wrong(m *machine) (list []setting, interfaces int, err err
 	}
 	own, err := m.settings(base + "*/" + p.name)
 	for _, s := range own {
-		if s.value = p.joined(all[0].value, s.value); !p.good(s.value) {
+		if s.value = p.combine(all[0].value, s.value); !p.good(s.value) {
 			list = append(list, s)
 		}
 	}
 	return list, len(own), err
 }
 
-// interfaces judges rules about settings of interfaces together.
+// interfaces judges several rules together.
 func (m *machine) interfaces(bad audit.Status, set string, rules ...perInterface) audit.Finding {
 	var wrong []setting
 	interfaces := 0
@@ -114,15 +113,15 @@ func rpFilter(_ context.Context, m *machine) audit.Finding {
 		perInterface{"ipv4", "rp_filter", largest, atLeast(1)})
 }
 
-// acceptRedirects joins as IN_DEV_RX_REDIRECTS does: an interface that forwards
-// needs both settings to accept, any other one of them.
+// acceptRedirects combines the settings as IN_DEV_RX_REDIRECTS does: an interface
+// that forwards accepts when both are set, any other when one is.
 func acceptRedirects(_ context.Context, m *machine) audit.Finding {
-	joined := largest
+	combine := largest
 	if forward, err := m.settings("net/ipv4/ip_forward"); err == nil && len(forward) > 0 && forward[0].value != 0 {
-		joined = smallest
+		combine = smallest
 	}
 	return m.interfaces(audit.Warn, "net.ipv4.conf.all.accept_redirects = 0, and the same for default and each interface, and for ipv6",
-		perInterface{"ipv4", "accept_redirects", joined, equalTo(0)},
+		perInterface{"ipv4", "accept_redirects", combine, equalTo(0)},
 		perInterface{"ipv6", "accept_redirects", interfaceOnly, equalTo(0)})
 }
 

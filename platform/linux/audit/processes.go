@@ -19,7 +19,7 @@ import (
 func processChecks() []check {
 	return []check{
 		{About: audit.About{
-			ID: "processes.deleted", Name: "Programs that run and are gone", Severity: audit.High, Weight: 6,
+			ID: "processes.deleted", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
 			Formula:     "PASS when each running program is the file that it was started from. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
@@ -27,10 +27,10 @@ func processChecks() []check {
 	}
 }
 
-// Bounds of the processes.
+// maxProcesses bounds how many processes are looked at.
 const maxProcesses = 100_000
 
-// A runningProcess is one that runs.
+// A runningProcess is one entry of the process table.
 type runningProcess struct {
 	pid, uid int
 	name     string // comm of proc(5), which the process may choose
@@ -44,7 +44,7 @@ type processTable struct {
 	sawInit bool
 }
 
-// ps reads the processes once.
+// processTable reads the processes, once.
 func (m *machine) processTable(ctx context.Context) (processTable, error) {
 	return m.processes.Get(func() (processTable, error) {
 		names, err := m.names("/proc", maxProcesses)
@@ -68,7 +68,7 @@ func (m *machine) processTable(ctx context.Context) (processTable, error) {
 }
 
 // add reads one process, which may end at any moment.
-func (all *processTable) add(m *machine, pid int) {
+func (t *processTable) add(m *machine, pid int) {
 	directory := "/proc/" + strconv.Itoa(pid)
 	owner, err := m.stat(directory)
 	if err != nil {
@@ -81,16 +81,16 @@ func (all *processTable) add(m *machine, pid int) {
 	p := runningProcess{pid: pid, uid: owner.UID, name: strings.TrimRight(string(raw), "\n")}
 	p.program, err = os.Readlink(m.path(directory + "/exe"))
 	if errors.Is(err, fs.ErrPermission) {
-		all.hidden++
+		t.hidden++
 	}
-	all.sawInit = all.sawInit || pid == 1
-	all.list = append(all.list, p)
+	t.sawInit = t.sawInit || pid == 1
+	t.list = append(t.list, p)
 }
 
-// daemon returns the first process with one of the names that runs as a user of
-// the system: whoever logs in may call a process anything.
-func (all processTable) daemon(m *machine, names ...string) (runningProcess, bool) {
-	for _, p := range all.list {
+// daemon returns the first process with one of the names that runs as a system
+// user: an ordinary user can call a process anything.
+func (t processTable) daemon(m *machine, names ...string) (runningProcess, bool) {
+	for _, p := range t.list {
 		if slices.Contains(names, p.name) && (p.uid < 1000 || p.uid == m.Owner || isDynamicID(uint32(p.uid))) {
 			return p, true
 		}
@@ -135,11 +135,11 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-// container says whether this system is a container, whose clock, kernel log and
-// audit belong to the host.
+// container says whether this system is a container: its clock, kernel log and
+// audit are those of the host.
 func (m *machine) container() bool { return virt.Container(m.Root) != "" }
 
-// enabled says whether something of systemd wants a unit at boot and nobody
+// unitEnabled says whether a target of systemd wants a unit at boot and nobody
 // masked it.
 func (m *machine) unitEnabled(unit string) bool {
 	if to, err := os.Readlink(m.path("/etc/systemd/system/" + unit)); err == nil && to == "/dev/null" {
@@ -155,7 +155,7 @@ func (m *machine) unitEnabled(unit string) bool {
 	return false
 }
 
-// optionalText is the content of a file of settings; "" without one.
+// optionalText returns the content of a file, "" for one that does not exist.
 func (m *machine) optionalText(name string) (string, error) {
 	raw, err := m.read(name)
 	if hostfile.Missing(err) {

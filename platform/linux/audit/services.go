@@ -17,14 +17,14 @@ func serviceChecks() []check {
 		{About: audit.About{
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 2.1.22, Lynis NETW-3012",
-			Description: "Each service that others can reach is a door; those nobody needs should be shut.",
+			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
 			Formula:     "PASS when nothing but SSH and the clients of DHCP and time listens on an address that is not loopback. WARN otherwise. Whether the packet filter lets it in is not considered.",
 		}, Run: exposedServices},
 		{About: audit.About{
-			ID: "services.internal", Name: "Internal services shut off", Severity: audit.High, Weight: 8,
+			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
 			Reference:   "CIS 2.1, Lynis DBS-1882",
-			Description: "Data bases, caches and control interfaces trust whoever reaches them, or nearly.",
-			Formula:     "PASS when no well-known port of a data base, cache, cluster or container control interface listens on an address that is not loopback. FAIL otherwise.",
+			Description: "Databases, caches and control interfaces trust whoever reaches them, or nearly.",
+			Formula:     "PASS when no well-known port of a database, cache, cluster or container control interface listens on an address that is not loopback. FAIL otherwise.",
 		}, Run: noneOf(listeners.PortRule{
 			Ports: []map[listeners.Port]string{listeners.InternalPorts, internalPorts}, One: "internal service listens", Many: "internal services listen",
 			Fix: "Bind each to 127.0.0.1, or let the packet filter admit only who needs it.",
@@ -42,7 +42,7 @@ func serviceChecks() []check {
 			ID: "services.snmp", Name: "SNMP community", Severity: audit.High, Weight: 4,
 			Reference:   "CIS 2.1.15, Lynis SNMP-3306",
 			Description: "The communities public and private are the first that everyone tries; the latter often lets them change settings.",
-			Formula:     "PASS when /etc/snmp/snmpd.conf names no community public or private for others than this host. FAIL otherwise. Does not apply without that file.",
+			Formula:     "PASS when /etc/snmp/snmpd.conf names no community public or private that other hosts can use. FAIL otherwise. Does not apply without that file.",
 		}, Run: snmpCommunity},
 	}
 }

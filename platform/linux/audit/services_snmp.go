@@ -27,8 +27,9 @@ func snmpCommunity(_ context.Context, m *machine) audit.Finding {
 	return audit.Passed("None that everyone knows")
 }
 
-// easyCommunities reads snmpd.conf(5): rocommunity COMMUNITY [SOURCE] and
-// com2sec NAME SOURCE COMMUNITY. Lines that serve this host alone are left out.
+// easyCommunities returns the lines of snmpd.conf(5) with a well-known community
+// (rocommunity COMMUNITY [SOURCE], com2sec NAME SOURCE COMMUNITY), without those that are for this
+// host alone.
 func easyCommunities(text string) []string {
 	var wrong []string
 	n := 0

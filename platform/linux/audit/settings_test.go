@@ -51,7 +51,7 @@ func TestSettingsAreThoseOfTheRunningKernel(t *testing.T) {
 	const locked = "sys/kernel/security/lockdown"
 	judge(t, []verdictCase{
 		{"half random", "kernel.aslr", sys("kernel/randomize_va_space=1"), audit.Fail, "= 1"},
-		{"not a number", "kernel.aslr", sys("kernel/randomize_va_space=two"), "", "not the number"},
+		{"not a number", "kernel.aslr", sys("kernel/randomize_va_space=two"), "", "not a number"},
 		{"no such setting", "kernel.aslr", sys(), "", "no such setting"},
 		{"no proc", "kernel.aslr", map[string]string{"proc/": ""}, "", "not mounted"},
 		{"one of two", "kernel.protected_links", sys("fs/protected_symlinks=1", "fs/protected_hardlinks=0"), audit.Fail, "hardlinks = 0"},

@@ -60,19 +60,19 @@ func sshChecks() []check {
 		{About: audit.About{
 			ID: "ssh.user_environment", Name: "SSH environment set by users", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 5.1.21, Lynis SSH-7408",
-			Description: "A user whose commands are limited can set LD_PRELOAD and run what he likes.",
+			Description: "A user who may run only some commands can set LD_PRELOAD and run any.",
 			Formula:     "PASS when PermitUserEnvironment is no. WARN for a list of names, FAIL when it is yes.",
 		}, Run: sshRule{[]string{"permituserenvironment"}, userEnvironment, "PermitUserEnvironment no"}.run},
 		{About: audit.About{
 			ID: "ssh.host_based", Name: "SSH trust in other hosts", Severity: audit.High, Weight: 5,
 			Reference:   "CIS 5.1.10, CIS 5.1.11, Lynis SSH-7408",
-			Description: "The word of another machine is enough to log in here.",
+			Description: "Whoever controls a trusted machine can log in here as any of its users.",
 			Formula:     "PASS when HostbasedAuthentication is no. WARN when it is yes and IgnoreRhosts is yes or shosts-only, FAIL when IgnoreRhosts is no too.",
 		}, Run: sshRule{[]string{"hostbasedauthentication", "ignorerhosts"}, hostBased, "HostbasedAuthentication no"}.run},
 		{About: audit.About{
 			ID: "ssh.strict_modes", Name: "SSH checks who can write keys", Severity: audit.High, Weight: 5,
 			Reference:   "Lynis SSH-7408",
-			Description: "A user can add his key to another one's whose home he can write.",
+			Description: "A user who can write to the home of another can add a key there and log in.",
 			Formula:     "PASS when StrictModes is yes. FAIL when it is no.",
 		}, Run: sshRule{[]string{"strictmodes"}, equals("yes", audit.Fail), "StrictModes yes"}.run},
 		{About: audit.About{
@@ -136,11 +136,11 @@ func within(least, most int) func(string, valueOf) audit.Status {
 	}
 }
 
-// mostSeconds is seventeen years, and fits twice into an int of 32 bits.
+// mostSeconds is seventeen years; two of them fit into an int of 32 bits.
 const mostSeconds = 1 << 29
 
-// parseTime reads the TIME FORMATS of sshd_config(5), "2m" or "1h30m", into
-// seconds; a bare number is one too.
+// parseTime returns the seconds of a time of sshd_config(5), "2m", "1h30m" or a
+// bare number (TIME FORMATS).
 func parseTime(text string) (int, bool) {
 	total := 0
 	for text != "" {
@@ -262,7 +262,7 @@ func weakKex(name string) audit.Status {
 	}
 }
 
-// An sshList is a rule about a list of algorithms, by the worst of them.
+// An sshList is a rule about a list of algorithms. The worst of them decides.
 type sshList struct {
 	keyword string
 	judge   func(name string) audit.Status
@@ -294,8 +294,8 @@ func (l sshList) run(ctx context.Context, m *machine) audit.Finding {
 	return f
 }
 
-// algorithms is the list in force: "+", "-" and "^" before a list change the
-// default one.
+// algorithms returns the list in force: a list that begins with "+", "-" or "^"
+// changes the default.
 func algorithms(value, standard string) []string {
 	list := strings.Split(strings.TrimLeft(value, "+-^"), ",")
 	switch value[:min(1, len(value))] {
@@ -318,8 +318,8 @@ func worse(a, b audit.Status) audit.Status {
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// sshDefaults are what sshd of OpenSSH 9.2 does where nothing is set. Those of
-// other versions differ in the lists alone.
+// sshDefaults are those of OpenSSH 9.2. Other versions differ only in the lists of
+// algorithms.
 func sshDefaults() map[string]string {
 	return map[string]string{
 		"permitrootlogin": "prohibit-password", "passwordauthentication": "yes", "kbdinteractiveauthentication": "yes",

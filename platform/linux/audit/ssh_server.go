@@ -17,21 +17,20 @@ import (
 	"sentinel/platform/unix/sshdconf"
 )
 
-// sshdTimeout is how long sshd may take to print its settings; it takes some
-// ten milliseconds.
+// sshdTimeout bounds sshd -T, which takes some ten milliseconds.
 const sshdTimeout = 4 * time.Second
 
-// maxIncluded bounds the names in a directory that an Include names.
+// maxIncluded bounds the names in an included directory.
 const maxIncluded = 1024
 
 // errNoSSH says that there is no SSH server to judge.
 var errNoSSH = errors.New("no SSH server is installed")
 
-// An sshServer is what is known of the configuration of sshd.
+// An sshServer is the configuration of sshd.
 type sshServer struct {
 	files sshdconf.Config
-	// printed is what sshd -T says, which knows its defaults and what it was built
-	// with. It does not know of Match blocks. nil where it could not be asked.
+	// printed is what sshd -T prints: with the defaults it was built with, without
+	// Match blocks. It is nil where sshd could not be asked.
 	printed map[string]sshdconf.Setting
 }
 
@@ -56,8 +55,8 @@ func (m *machine) readSSHD(ctx context.Context) (sshServer, error) {
 	return sshServer{files: files, printed: m.askSSHD(ctx, program)}, nil
 }
 
-// askSSHD returns what sshd itself says is in force, which only root may ask: it
-// reads the host keys. nil where it does not say.
+// askSSHD returns the settings that sshd itself prints, nil when it prints none.
+// Only root may ask, because sshd reads the host keys first.
 func (m *machine) askSSHD(ctx context.Context, program string) map[string]sshdconf.Setting {
 	if !m.privileged() {
 		return nil
@@ -73,7 +72,7 @@ func (m *machine) askSSHD(ctx context.Context, program string) map[string]sshdco
 	return c.Global
 }
 
-// first returns the first of the names that exists, "" for none.
+// firstExisting returns the first of the names that exists, "" for none.
 func (m *machine) firstExisting(names ...string) string {
 	for _, name := range names {
 		if m.exists(name) {
@@ -84,7 +83,7 @@ func (m *machine) firstExisting(names ...string) string {
 }
 
 // setting returns what is in force outside of Match blocks. known is false when
-// what was not read may set it.
+// a part that could not be read may set it.
 func (s sshServer) setting(keyword string) (setting sshdconf.Setting, known bool) {
 	file, inFile := s.files.Global[keyword]
 	printed, said := s.printed[keyword]
@@ -135,13 +134,13 @@ func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("sshd_config", s.files.Hole) // a Match block may undo it
 	}
 	if f.Status != audit.Pass {
-		f.Evidence, f.Fix = evidence, "Set "+r.set+" at the top of sshd_config; then run: sudo sshd -t && sudo systemctl reload ssh (sshd on Fedora and its kin)"
+		f.Evidence, f.Fix = evidence, "Set "+r.set+" at the top of sshd_config; then run: sudo sshd -t && sudo systemctl reload ssh (sshd on Fedora and Red Hat)"
 	}
 	return f
 }
 
-// matched judges each Match block as if it held for everyone; for one that does
-// not, a failure is a warning.
+// judgeMatchBlocks judges each Match block as if it held for everyone. Where it
+// holds only for some, a failure is a warning.
 func (r sshRule) judgeMatchBlocks(s sshServer, values map[string]string, f *audit.Finding, evidence *[]string) {
 	outside := f.Status
 	for _, block := range matchBlocks(s.files.Matched) {
@@ -170,8 +169,8 @@ func lookup(values map[string]string) valueOf {
 	return func(keyword string) string { return values[keyword] }
 }
 
-// matchBlocks splits settings where the condition or the file changes. The first
-// setting of a keyword within a block counts.
+// matchBlocks splits the settings of Match blocks into the blocks. The first setting of
+// a keyword in a block counts.
 func matchBlocks(settings []sshdconf.Setting) [][]sshdconf.Setting {
 	var list [][]sshdconf.Setting
 	for i, s := range settings {
@@ -223,7 +222,7 @@ func sshPermissions(_ context.Context, m *machine) audit.Finding {
 	case m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config") == "":
 		return audit.NotApplicable(errNoSSH.Error())
 	case len(wrong) > 0:
-		return audit.Failed("Others than root can write it", "Make each file root's alone: sudo chown root FILE && sudo chmod go-w FILE", wrong...)
+		return audit.Failed("Users other than root can write it", "Make each file root's alone: sudo chown root FILE && sudo chmod go-w FILE", wrong...)
 	default:
 		return audit.Passed(fmt.Sprintf("%d files and folders are root's alone", looked))
 	}

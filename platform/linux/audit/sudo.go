@@ -22,7 +22,7 @@ func sudoChecks() []check {
 			ID: "sudo.nopasswd", Name: "sudo asks for a password", Severity: audit.Medium, Weight: 6,
 			Reference:   "CIS 5.2.4, CIS 5.2.5",
 			Description: "Whoever gets into the account is root without knowing its password.",
-			Formula:     "PASS when no rule for another than root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count. WARN for single commands, or as another user than root. FAIL for all commands as root. A later rule that takes one back is not looked at.",
+			Formula:     "PASS when no rule for anyone but root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count. WARN for single commands, or as another user than root. FAIL for all commands as root. A later rule that takes one back is not looked at.",
 		}, Run: sudoNoPassword},
 		{About: audit.About{
 			ID: "sudo.permissions", Name: "Rules of sudo are root's", Severity: audit.High, Weight: 6,
@@ -39,24 +39,22 @@ func sudoChecks() []check {
 	}
 }
 
-// A sudoPolicy is what is known of the rules of sudo.
+// A sudoPolicy is the rules of sudo.
 type sudoPolicy struct {
 	sudoers.Policy
-	mainFiles []string // the files that it begins in
+	mainFiles []string // that sudo and sudo-rs read first
 }
 
-// policy returns the rules; the error is fs.ErrNotExist where there are none.
+// policy reads the rules, once. The error is fs.ErrNotExist where there are none.
 func (m *machine) policy() (sudoPolicy, error) {
-	return m.sudoPolicy.Get(func() (sudoPolicy, error) {
-		return m.readPolicy()
-	})
+	return m.sudoPolicy.Get(m.readPolicy)
 }
 
-// errDirectoryService says that more rules than those of the files hold.
+// errDirectoryService says that there are rules besides those in files.
 var errDirectoryService = errors.New("rules come from a directory service as well (/etc/nsswitch.conf), which is not asked")
 
-// readPolicy reads what each of the two programs takes: sudo-rs prefers a file
-// of its own, and both may be installed.
+// readPolicy reads the rules of sudo and of sudo-rs, which prefers a file of its own:
+// both may be installed.
 func (m *machine) readPolicy() (sudoPolicy, error) {
 	all := sudoPolicy{}
 	for _, file := range []string{m.firstExisting("/etc/sudoers", "/usr/etc/sudoers"), m.firstExisting("/etc/sudoers-rs")} {
@@ -97,8 +95,8 @@ func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
 	return p.NoPassword(regexp.MustCompile(`^(/usr/local/bin|/usr/bin)/sentinel --request [a-z_]+$`))
 }
 
-// sudoPermissions looks at the files by their places: sudo itself reads no file
-// that others can write, but whoever can write the directory can put another one there.
+// sudoPermissions looks at the directories too: sudo reads no file that others can
+// write, but whoever can write the directory can put another file there.
 func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	p, err := m.policy()
 	if hostfile.Missing(err) {
@@ -116,7 +114,7 @@ func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	wrong, readable, statErr := m.othersCan(slices.Compact(names))
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed("Others than root can write them", "Make each root's alone: sudo chown root:root FILE && sudo chmod 0440 FILE (0750 for a folder)", wrong...)
+		return audit.Failed("Users other than root can write them", "Make each root's alone: sudo chown root:root FILE && sudo chmod 0440 FILE (0750 for a folder)", wrong...)
 	case err != nil:
 		return audit.Unread("sudoers", err)
 	case listErr != nil && !hostfile.Missing(listErr):
@@ -132,8 +130,8 @@ func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// othersCan returns which files and directories others than root can write, and
-// which files others can read.
+// othersCan returns the files and directories that users other than root can write,
+// and the files that they can read.
 func (m *machine) othersCan(names []string) (write, read []string, err error) {
 	for _, name := range names {
 		f, e := m.stat(name)
@@ -171,6 +169,6 @@ func sudoPTY(_ context.Context, m *machine) audit.Finding {
 	case p.Hole != nil:
 		return audit.Unread("sudoers", p.Hole)
 	default:
-		return audit.Warned("They share that of the user", "Add the line Defaults use_pty: sudo visudo", where)
+		return audit.Warned("Commands share the terminal of the user", "Add the line Defaults use_pty: sudo visudo", where)
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// A sysctl is a rule about settings of the running kernel: files below
-// /proc/sys. What is in force counts, not what a file of /etc asks for.
+// A sysctl is a rule about settings of the running kernel, which are files below
+// /proc/sys. What is in force counts, not what a file in /etc asks for.
 type sysctl struct {
-	// keys are paths below /proc/sys. A key that the kernel does not have is
-	// passed over; without any the check does not apply. A "*" stands for every name.
+	// keys are paths below /proc/sys. Those that the kernel does not have are passed
+	// over; without any the check does not apply. A "*" stands for every interface.
 	keys []string
 	good func(value int) bool
 	// bad is the verdict for a value that is not good.
@@ -33,7 +33,7 @@ const maxInterfaces = 512
 func equalTo(want int) func(int) bool  { return func(v int) bool { return v == want } }
 func atLeast(least int) func(int) bool { return func(v int) bool { return v >= least } }
 
-// sysrqSafe reads the bits of Documentation/admin-guide/sysrq.rst.
+// sysrqSafe knows the bits of Documentation/admin-guide/sysrq.rst.
 func sysrqSafe(v int) bool { return v != 1 && v&(8|64) == 0 }
 
 // A setting is a key and its value.
@@ -42,7 +42,7 @@ type setting struct {
 	value int
 }
 
-// String is the form of sysctl(8).
+// String returns the setting as sysctl(8) prints it.
 func (s setting) String() string {
 	return strings.ReplaceAll(s.key, "/", ".") + " = " + strconv.Itoa(s.value)
 }
@@ -80,7 +80,7 @@ func sysctlEvidence(settings []string) []string {
 	return lines
 }
 
-// sysctlFix is the fix for settings.
+// sysctlFix is the fix that makes a setting.
 func sysctlFix(setting string) string {
 	return "Write " + setting + " into /etc/sysctl.d/60-hardening.conf, then run: sudo sysctl --system"
 }
@@ -110,8 +110,8 @@ func (m *machine) settings(keys ...string) ([]setting, error) {
 	return list, nil
 }
 
-// expand replaces a "*" by the interfaces. Loopback is left out: nobody outside
-// sends there.
+// expand replaces a "*" by each interface but loopback, which nobody outside can
+// reach.
 func (m *machine) expand(key string) ([]string, error) {
 	before, after, wild := strings.Cut(key, "*")
 	if !wild {
@@ -141,9 +141,9 @@ func (m *machine) setting(key string) (int, error) {
 	return parseSetting(text)
 }
 
-var errSetting = errors.New("a setting is not the number it should be")
+var errSetting = errors.New("a setting is not a number")
 
-// parseSetting reads the number that a setting is.
+// parseSetting returns the value of a setting.
 func parseSetting(text string) (int, error) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -22,10 +22,10 @@ func timeChecks() []check {
 			Formula:     "PASS when chrony, ntpd, openntpd or systemd-timesyncd runs, or a time service of the virtual machine. FAIL otherwise. Does not apply in a container, whose clock is the host's.",
 		}, Run: timeService},
 		{About: audit.About{
-			ID: "time.synchronised", Name: "Clock in step", Severity: audit.Medium, Weight: 2,
+			ID: "time.synchronised", Name: "Clock is synchronised", Severity: audit.Medium, Weight: 2,
 			Reference:   "Lynis TIME-3185",
 			Description: "A time service that reaches no server leaves the clock to itself.",
-			Formula:     "PASS when systemd-timesyncd set the clock within the last day, or, with another service, the kernel says that its clock is in step. WARN otherwise. Does not apply in a container or without a time service.",
+			Formula:     "PASS when systemd-timesyncd set the clock within the last day, or, with another service, the kernel says that its clock is synchronised. WARN otherwise. Does not apply in a container or without a time service.",
 		}, Run: clockSynchronized},
 	}
 }
@@ -50,7 +50,7 @@ func timeService(ctx context.Context, m *machine) audit.Finding {
 		"/proc: none of chronyd, ntpd, openntpd, systemd-timesyncd runs")
 }
 
-// timesyncStamp is touched each time that systemd-timesyncd sets the clock.
+// timesyncStamp is touched whenever systemd-timesyncd sets the clock.
 const timesyncStamp = "/run/systemd/timesync/synchronized"
 
 func clockSynchronized(ctx context.Context, m *machine) audit.Finding {
@@ -81,14 +81,14 @@ func kernelClock(daemon string) audit.Finding {
 	case err != nil:
 		return audit.Unread("the kernel's clock", err)
 	case synced:
-		return audit.Passed("The kernel's clock is in step")
+		return audit.Passed("The kernel's clock is synchronised")
 	default:
-		return audit.Warned("The kernel's clock was not set by "+daemon, "See which servers it reaches: chronyc sources, or ntpq -p", "adjtimex(2): STA_UNSYNC")
+		return audit.Warned("The kernel's clock is not synchronised by "+daemon, "See which servers it reaches: chronyc sources, or ntpq -p", "adjtimex(2): STA_UNSYNC")
 	}
 }
 
-// timesyncd goes by the stamp: the kernel forgets within a day that its clock
-// was set, and the service polls as seldom as every 34 minutes.
+// timesyncd goes by the stamp, because the kernel forgets within a day that its
+// clock was set. The service polls at least every 34 minutes.
 func (m *machine) timesyncd() audit.Finding {
 	const fix = "See which servers it reaches: timedatectl timesync-status"
 	info, err := os.Stat(m.path(timesyncStamp))

@@ -4,11 +4,12 @@ package audit
 
 import "golang.org/x/sys/unix"
 
-// timeError is what adjtimex(2) returns of a clock that nobody keeps in step.
+// timeError is TIME_ERROR, which adjtimex(2) returns for a clock that nothing
+// synchronises.
 const timeError = 5
 
-// kernelClockSynchronized asks the kernel whether its clock is in step. It changes
-// nothing: no mode is set.
+// kernelClockSynchronized asks the kernel whether its clock is synchronised. With no
+// mode set, adjtimex(2) changes nothing.
 func kernelClockSynchronized() (bool, error) {
 	var state unix.Timex
 	status, err := unix.Adjtimex(&state)

@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ func treeChecks() []check {
 			ID: "tree.unowned", Name: "Files without an owner", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 7.1.12, Lynis FILE-6336",
 			Description: "Files of a number that is no user fall to the next account that gets the number.",
-			Formula:     "PASS when every file below /etc, /usr, /boot, /opt, /root and /var belongs to a user and a group that exist; the storage of containers and dynamic users of systemd do not count. WARN otherwise. Skipped when users come from a directory service, or not all could be looked at.",
+			Formula:     "PASS when every file below /etc, /usr, /boot, /opt, /root and /var belongs to a user and a group that exist; the storage of containers and the dynamic users of systemd do not count. WARN otherwise. Skipped when users come from a directory service, or not all could be looked at.",
 		}, Run: unowned, Limit: treeLimit},
 		{About: audit.About{
 			ID: "tree.setuid", Name: "Programs that give away rights", Severity: audit.High, Weight: 9,
@@ -47,27 +48,26 @@ func treeChecks() []check {
 }
 
 const (
-	// treeLimit is for a check that may be the one to walk.
+	// treeLimit bounds a check that may have to do both walks.
 	treeLimit = 25 * time.Second
-	// walkLimit is for each of the two walks, so that both fit into treeLimit.
+	// walkLimit bounds each of the two walks: both fit into treeLimit.
 	walkLimit = 9 * time.Second
 	// maxWalkEntries bounds the entries of each walk.
 	maxWalkEntries = 3_000_000
-	// maxFound bounds what is kept of a kind. The rest is counted.
+	// maxFound bounds the files that are kept for a check. The rest is counted.
 	maxFound = 500
 )
 
-// containerStorage holds whole systems of containers and machines, with users
-// and packages of their own.
+// containerStorage holds whole systems of containers and virtual machines, which have
+// users and packages of their own.
 var containerStorage = []string{
 	"/var/lib/docker", "/var/lib/containerd", "/var/lib/containers", "/var/lib/lxc", "/var/lib/lxd", "/var/lib/incus", "/var/lib/machines",
 	"/var/lib/kubelet", "/var/lib/rancher", "/var/lib/flatpak", "/var/lib/snapd", "/var/lib/portables", "/var/lib/mock", "/var/lib/schroot", "/var/lib/sbuild", "/var/cache/pbuilder",
 	"/var/snap", "/snap",
 }
 
-// systemDirectories hold what belongs to the system. The rest of the disk belongs to
-// users and services, whose files are their own business, but for programs that
-// give away rights.
+// systemDirs hold what belongs to the system. The rest of the disk belongs to users
+// and services. There only programs with the set-user-ID or set-group-ID bit matter.
 var systemDirs = []string{"bin", "boot", "etc", "lib", "lib32", "lib64", "libx32", "opt", "root", "sbin", "usr", "var"}
 
 func isSystemPath(path string) bool {
@@ -84,7 +84,7 @@ func isBelowAny(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(f string) bool { return isBelow(path, f) })
 }
 
-// volatileDirs are what is not on a disk or comes and goes.
+// volatileDirs hold what is not on a disk or is gone after a reboot.
 var volatileDirs = []string{"/proc", "/sys", "/dev", "/run"}
 
 // A foundFile is one file that a check may object to.
@@ -93,29 +93,29 @@ type foundFile struct {
 	filetree.Entry
 }
 
-func (s foundFile) String() string {
-	return fmt.Sprintf("%s: mode %04o, owner %d:%d", s.path, s.Mode&0o7777, s.UID, s.GID)
+func (f foundFile) String() string {
+	return fmt.Sprintf("%s: mode %04o, owner %d:%d", f.path, f.Mode&0o7777, f.UID, f.GID)
 }
 
-// A fileList is a list of which only the first are kept.
+// A fileList keeps the first files that are added and counts all.
 type fileList struct {
 	list  []foundFile
 	total int
 }
 
-func (k *fileList) add(s foundFile) {
-	if k.total++; len(k.list) < maxFound {
-		k.list = append(k.list, s)
+func (l *fileList) add(s foundFile) {
+	if l.total++; len(l.list) < maxFound {
+		l.list = append(l.list, s)
 	}
 }
 
-// sorted are the kept ones by path, which the walk finds in any order.
-func (k *fileList) sorted() []foundFile {
-	slices.SortFunc(k.list, func(a, b foundFile) int { return strings.Compare(a.path, b.path) })
-	return k.list
+// sorted returns the files by path. The walk finds them in no order.
+func (l *fileList) sorted() []foundFile {
+	slices.SortFunc(l.list, func(a, b foundFile) int { return strings.Compare(a.path, b.path) })
+	return l.list
 }
 
-// evidenceOf are evidence.
+// evidenceOf returns a line of evidence for each file.
 func evidenceOf(list []foundFile) []string {
 	var text []string
 	for _, s := range list {
@@ -124,32 +124,32 @@ func evidenceOf(list []foundFile) []string {
 	return text
 }
 
-// walkResult are what came of a walk.
+// A walkResult is what a walk found.
 type walkResult struct {
 	lock                                sync.Mutex
 	sum                                 filetree.Sum
 	writable, unowned, setuid, programs fileList
 }
 
-// partly says why a walk did not see everything; "" when it did.
-func (s *walkResult) incomplete() string {
+// incomplete says why a walk did not see everything; "" when it did.
+func (r *walkResult) incomplete() string {
 	switch {
-	case s.sum.Cut:
-		return fmt.Sprintf("the walk ended at its bound, after %d files", s.sum.Entries)
-	case s.sum.Unseen > 0:
-		return fmt.Sprintf("%d folders or files could not be read", s.sum.Unseen)
+	case r.sum.Cut:
+		return fmt.Sprintf("the walk ended at its bound, after %d files", r.sum.Entries)
+	case r.sum.Unseen > 0:
+		return fmt.Sprintf("%d folders or files could not be read", r.sum.Unseen)
 	default:
 		return ""
 	}
 }
 
-// systemSightings walks the directories of the system once.
+// walkSystem walks the directories of the system, once.
 func (m *machine) walkSystem(ctx context.Context) (*walkResult, error) {
 	return m.systemWalk.Get(func() (*walkResult, error) { return m.walk(ctx, true) })
 }
 
-// otherSightings walks the rest of the local file systems once, for programs
-// that give away rights.
+// walkRest walks the rest of the local file systems, once, for programs with the
+// set-user-ID or set-group-ID bit.
 func (m *machine) walkRest(ctx context.Context) (*walkResult, error) {
 	return m.restWalk.Get(func() (*walkResult, error) { return m.walk(ctx, false) })
 }
@@ -223,8 +223,8 @@ func walkSkips(table []*mountinfo.Info, system bool) func(path string) bool {
 	}
 }
 
-// see keeps what a check may object to.
-func (s *walkResult) record(p localUsers, system bool, dir, name string, e filetree.Entry) {
+// record keeps what a check may object to.
+func (r *walkResult) record(p localUsers, system bool, dir, name string, e filetree.Entry) {
 	bits := e.Mode & 0o7777
 	file := e.Is(filetree.Regular)
 	suid := file && bits&(filetree.SetUID|filetree.SetGID) != 0 && bits&0o011 != 0
@@ -233,46 +233,39 @@ func (s *walkResult) record(p localUsers, system bool, dir, name string, e filet
 	if !suid && (!system || known && !open && e.UID == 0 && bits&0o020 == 0) {
 		return
 	}
-	one := foundFile{path: joinPath(dir, name), Entry: e}
-	s.lock.Lock()
-	defer s.lock.Unlock()
+	one := foundFile{path: path.Join(dir, name), Entry: e}
+	r.lock.Lock()
+	defer r.lock.Unlock()
 	if suid {
-		s.setuid.add(one)
+		r.setuid.add(one)
 	}
 	if !system || isBelowAny(one.path, []string{"/var/tmp", "/var/lock", "/var/run"}) {
 		return
 	}
 	if open {
-		s.writable.add(one)
+		r.writable.add(one)
 	}
 	if !known {
-		s.unowned.add(one)
+		r.unowned.add(one)
 	}
 	if slices.Contains(programDirs, dir) || slices.Contains(programDirs, one.path) {
-		s.programs.add(one)
+		r.programs.add(one)
 	}
 }
 
-// programDirectories are searched for commands, or are read by every program.
+// programDirs are searched for commands, or for the libraries of every program.
 var programDirs = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin", "/usr/lib", "/lib", "/usr/lib64", "/lib64", "/usr/local/bin", "/usr/local/sbin"}
 
-func joinPath(dir, name string) string {
-	if name == "" {
-		return dir
-	}
-	return strings.TrimSuffix(dir, "/") + "/" + name
-}
-
-// isDynamicID says whether an id is one that systemd gives to a service while it
-// runs (systemd's UIDS-GIDS.md); nobody else gets it.
+// isDynamicID says whether systemd reserves an id for services while they run
+// (DynamicUser=; systemd's UIDS-GIDS.md).
 func isDynamicID(id uint32) bool {
 	return id >= 61184 && id <= 65519
 }
 
-// judge turns what a walk found into a finding. What was seen is a fault even
-// when not all was seen.
-func (s *walkResult) judge(found []foundFile, total int, fault func() audit.Finding, pass string) audit.Finding {
-	switch partly := s.incomplete(); {
+// judge turns what a walk found into a finding. What was found is a fault even
+// when the walk did not see everything.
+func (r *walkResult) judge(found []foundFile, total int, fault func() audit.Finding, pass string) audit.Finding {
+	switch partly := r.incomplete(); {
 	case total > 0:
 		f := fault()
 		f.Evidence = evidenceOf(found)
@@ -325,14 +318,14 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 		}
 	}
 	return s.judge(wrong, len(wrong), func() audit.Finding {
-		return audit.Failed(audit.Count(len(wrong), "program", "programs")+" can be changed by others than root",
+		return audit.Failed(audit.Count(len(wrong), "program", "programs")+" can be changed by users other than root",
 			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.")
 	}, "All belong to root")
 }
 
-// othersDecide says whether somebody but root can change a program. A program
-// that belongs to a user of a service alone, with the set-user-ID bit, is how audit.At(1) and
-// others are shipped, and the setuid check's business.
+// othersCanChange says whether somebody but root can change a program. One that has
+// the set-user-ID bit may belong to the user of a service, as at(1) does: whether it should is
+// for tree.setuid to say.
 func (m *machine) othersCanChange(s foundFile) bool {
 	local := isBelow(s.path, "/usr/local")
 	switch {

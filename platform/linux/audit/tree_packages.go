@@ -18,13 +18,13 @@ import (
 // Bounds of package data.
 const (
 	maxPackages = 50_000
-	maxFileList = 32 << 20 // bytes of the file list of one package, or of a whole data base
+	maxFileList = 32 << 20 // bytes of the file list of one package, or of a whole database
 )
 
 var errNoPackages = errors.New("no package manager that is known here")
 
-// packageOwners asks the package data of this system for files. It reads them all, so
-// it is asked once, for all of them.
+// packagedFiles looks files up in the package data of this system. It has to read
+// all of these data, so it is called once, for all files.
 func (m *machine) packagedFiles(ctx context.Context, files []foundFile) (map[string]packagedFile, error) {
 	known := map[string]packagedFile{}
 	if len(files) == 0 {
@@ -49,8 +49,8 @@ func (m *machine) packagedFiles(ctx context.Context, files []foundFile) (map[str
 // A wanted maps each name that a file may have in package data to its path.
 type wanted map[string]string
 
-// wantedNames takes both names of what the merge of /bin into /usr/bin made one
-// file, and the name before a diversion.
+// wantedNames adds the other names that package data may have for a file: without
+// /usr, from before the merge of /bin into /usr/bin, and from before a diversion.
 func wantedNames(files []foundFile, diverted map[string]string) wanted {
 	w := wanted{}
 	for _, f := range files {
@@ -67,7 +67,7 @@ func wantedNames(files []foundFile, diverted map[string]string) wanted {
 	return w
 }
 
-// mark takes down the files of a list that has one path a line.
+// mark notes the files of a list with one path a line. prefix goes before each path.
 func (w wanted) mark(list []byte, prefix string, known map[string]packagedFile) {
 	for line := range bytes.Lines(list) {
 		if file, ok := w[prefix+string(bytes.TrimRight(line, "\r\n"))]; ok {
@@ -78,8 +78,8 @@ func (w wanted) mark(list []byte, prefix string, known map[string]packagedFile) 
 	}
 }
 
-// shippedByDpkg reads the lists of deb(5) packages, which hold no modes, and what
-// dpkg-statoverride(1) and dpkg-divert(1) wrote down.
+// dpkgFiles reads the file lists of dpkg(1), which hold no modes, and the records of
+// dpkg-statoverride(1) and dpkg-divert(1).
 func (m *machine) dpkgFiles(ctx context.Context, files []foundFile, known map[string]packagedFile) error {
 	const directory = "/var/lib/dpkg/"
 	diversions, err := m.readOptional(directory + "diversions")
@@ -100,7 +100,7 @@ func (m *machine) dpkgFiles(ctx context.Context, files []foundFile, known map[st
 	return err
 }
 
-// optional reads a file that need not be there.
+// readOptional reads a file of package data; nil when there is none.
 func (m *machine) readOptional(name string) ([]byte, error) {
 	raw, err := m.readUpTo(name, maxFileList)
 	if hostfile.Missing(err) {
@@ -109,7 +109,7 @@ func (m *machine) readOptional(name string) ([]byte, error) {
 	return raw, err
 }
 
-// eachList reads what in directory ends like a file list.
+// eachFileList reads each file in directory whose name has the ending.
 func (m *machine) eachFileList(ctx context.Context, directory, ending string, use func(list []byte)) error {
 	names, err := m.names(directory, 8*maxPackages)
 	if err != nil {
@@ -119,7 +119,7 @@ func (m *machine) eachFileList(ctx context.Context, directory, ending string, us
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !strings.HasSuffix(directory+"/"+name, ending) {
+		if !strings.HasSuffix(name, ending) {
 			continue
 		}
 		list, err := m.readUpTo(directory+"/"+name, maxFileList)
@@ -131,8 +131,8 @@ func (m *machine) eachFileList(ctx context.Context, directory, ending string, us
 	return nil
 }
 
-// parseDiversions returns the original name of each file that was moved aside:
-// three lines each, from, to and the package.
+// parseDiversions returns the original name of each diverted file. A diversion is
+// three lines: from, to, and the package.
 func parseDiversions(raw []byte) map[string]string {
 	lines := strings.Split(string(raw), "\n")
 	moved := map[string]string{}
@@ -142,8 +142,8 @@ func parseDiversions(raw []byte) map[string]string {
 	return moved
 }
 
-// parseOverrides returns the files to which the administrator gave a mode with a
-// right in it: "root crontab 2755 /usr/bin/crontab".
+// parseOverrides returns the files whose mode the administrator overrode with one
+// that has the set-user-ID or set-group-ID bit: "root crontab 2755 /usr/bin/crontab".
 func parseOverrides(raw []byte) []string {
 	var list []string
 	for line := range strings.Lines(string(raw)) {
@@ -158,7 +158,7 @@ func parseOverrides(raw []byte) []string {
 	return list
 }
 
-// shippedByPacman reads the lists of pacman, which hold no modes.
+// pacmanFiles reads the file lists of pacman, which hold no modes.
 func (m *machine) pacmanFiles(ctx context.Context, files []foundFile, known map[string]packagedFile) error {
 	const directory = "/var/lib/pacman/local"
 	w := wantedNames(files, nil)
@@ -182,8 +182,7 @@ func (m *machine) pacmanFiles(ctx context.Context, files []foundFile, known map[
 	return nil
 }
 
-// shippedByApk reads the data base of apk, which holds each mode that is not
-// 0755.
+// apkFiles reads the database of apk, which holds each mode that is not 0755.
 func (m *machine) apkFiles(file string, files []foundFile, known map[string]packagedFile) error {
 	raw, err := m.readUpTo(file, 4*maxFileList)
 	if err != nil {
@@ -199,7 +198,7 @@ func (m *machine) apkFiles(file string, files []foundFile, known map[string]pack
 }
 
 // parseApk reads the lines F (directory), R (file in it) and a (owner:group:mode of
-// that file) of apk(5)'s installed.
+// that file) of apk's file "installed".
 func parseApk(raw []byte, file func(name string, mode int)) {
 	directory, name, mode := "", "", 0o755
 	flush := func() {
@@ -228,8 +227,8 @@ func parseApk(raw []byte, file func(name string, mode int)) {
 	flush()
 }
 
-// shippedByRPM asks rpm(8) for the modes of all files of the packages that hold
-// the ones in question. Every argument after the options begins with a slash.
+// rpmFiles asks rpm(8) for the modes of all files of the packages that own the
+// given ones. Every argument after the options begins with a slash.
 func (m *machine) rpmFiles(ctx context.Context, files []foundFile, known map[string]packagedFile) error {
 	args := []string{"-q", "--qf", "[%{FILEMODES:octal} %{FILENAMES}\n]", "-f"}
 	for _, f := range files {
@@ -252,9 +251,8 @@ func (m *machine) rpmFiles(ctx context.Context, files []foundFile, known map[str
 	return nil
 }
 
-// parseRPM reads lines of a mode with the kind of the file, and a name:
-// "0104755 /usr/bin/su". Those that say of a file that it is of no package have another
-// form.
+// parseRPM reads lines of st_mode and name: "0104755 /usr/bin/su". The lines for
+// files that no package owns have another form and are passed over.
 func parseRPM(out []byte) map[string]int {
 	modes := map[string]int{}
 	for line := range strings.Lines(string(out)) {

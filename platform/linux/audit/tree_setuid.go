@@ -13,10 +13,10 @@ import (
 	"sentinel/platform/linux/audit/filetree"
 )
 
-// setuid compares the programs that give away rights with what packages put
-// there.
+// setuid compares the programs with the set-user-ID or set-group-ID bit with those
+// that packages ship.
 func setuid(ctx context.Context, m *machine) audit.Finding {
-	found, partly, err := m.setuidPrograms(ctx)
+	found, incomplete, err := m.setuidPrograms(ctx)
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
@@ -35,15 +35,15 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 	case len(wrong) > 0:
 		return audit.Failed(audit.Count(len(wrong), "program gives", "programs give")+" away rights and should not",
 			"Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE", wrong...)
-	case partly != "":
-		return audit.Unseen(partly)
+	case incomplete != "":
+		return audit.Unseen(incomplete)
 	default:
 		return audit.Passed(audit.Count(len(found), "program", "programs") + ", all as packages ship them")
 	}
 }
 
-// closed says whether only root gets to a file: a directory on the way is root's and
-// lets nobody else in. The systems that root keeps in such a directory are no doors.
+// rootOnly says whether only root can reach a file, because a directory above it is
+// root's and lets nobody else in. Root may keep whole systems in such a directory.
 func (m *machine) rootOnly(file string) bool {
 	for directory := path.Dir(file); directory != "/" && directory != "."; directory = path.Dir(directory) {
 		if f, err := m.lstat(directory); err == nil && f.UID == m.Owner && f.Mode.Perm()&0o011 == 0 {
@@ -53,9 +53,9 @@ func (m *machine) rootOnly(file string) bool {
 	return false
 }
 
-// givers returns the programs with the set-user-ID or set-group-ID bit that others may run, and why
-// there may be more.
-func (m *machine) setuidPrograms(ctx context.Context) (found []foundFile, partly string, err error) {
+// setuidPrograms returns the programs with the set-user-ID or set-group-ID bit
+// that others may run, and why there may be more.
+func (m *machine) setuidPrograms(ctx context.Context) (found []foundFile, incomplete string, err error) {
 	system, err := m.walkSystem(ctx)
 	if err != nil {
 		return nil, "", err
@@ -67,23 +67,23 @@ func (m *machine) setuidPrograms(ctx context.Context) (found []foundFile, partly
 	found = append(slices.Clone(system.setuid.sorted()), others.setuid.sorted()...)
 	switch {
 	case system.incomplete() != "":
-		partly = system.incomplete()
+		incomplete = system.incomplete()
 	case others.incomplete() != "":
-		partly = "outside of the system: " + others.incomplete()
+		incomplete = "outside of the system: " + others.incomplete()
 	case system.setuid.total+others.setuid.total > len(found):
-		partly = "there are more than can be compared"
+		incomplete = "there are more than can be compared"
 	}
-	return found, partly, nil
+	return found, incomplete, nil
 }
 
-// A packagedFile is what package data say of a file.
+// A packagedFile is what package data say about a file.
 type packagedFile struct {
 	packaged bool
-	mode     int // of the package; -1 where the data do not hold it
+	mode     int // as packaged; -1 where the data do not hold it
 	override bool
 }
 
-// setuidFault says what is wrong with a program that gives away rights; "" when
+// setuidFault says what is wrong with a program that has such a bit; "" when
 // nothing is.
 func setuidFault(s foundFile, of packagedFile) string {
 	const rights = filetree.SetUID | filetree.SetGID
@@ -103,8 +103,8 @@ func setuidFault(s foundFile, of packagedFile) string {
 	}
 }
 
-// grantsAnything says whether a program runs or writes whatever its caller wants, so
-// that no package ships it with rights of its own. Debian's package data hold no modes.
+// grantsAnything says whether a program runs or writes whatever its caller wants: no
+// package ships such a one with the set-user-ID bit. Debian's package data hold no modes.
 func grantsAnything(file string) bool {
 	name := path.Base(file)
 	if cut := strings.IndexFunc(name, func(r rune) bool { return r == '.' || unicode.IsDigit(r) }); cut > 0 {

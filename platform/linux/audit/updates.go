@@ -19,8 +19,8 @@ func updateChecks() []check {
 		{About: audit.About{
 			ID: "updates.security", Name: "Security updates", Severity: audit.High, Weight: 9,
 			Reference:   "CIS 1.2.2.1, Lynis PKGS-7392",
-			Description: "Holes that are known and closed elsewhere are the first ones that are tried.",
-			Formula:     "PASS when the package manager knows of no security update that waits. FAIL otherwise. Skipped where no package manager can be asked.",
+			Description: "Attackers first try the holes that are known and that an update closes.",
+			Formula:     "PASS when the package manager knows of no pending security update. FAIL otherwise. Skipped where no package manager can be asked.",
 		}, Run: securityUpdates, Limit: 30 * time.Second},
 		{About: audit.About{
 			ID: "updates.list_age", Name: "Age of the package lists", Severity: audit.Medium, Weight: 4,
@@ -55,7 +55,7 @@ func updateChecks() []check {
 		{About: audit.About{
 			ID: "updates.reboot", Name: "Updates in force", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis KRNL-5830",
-			Description: "Until the reboot the old kernel runs, with the holes that were closed on the disk.",
+			Description: "Until the reboot the old kernel runs, with the holes that the update closed.",
 			Formula:     "PASS when no package asks for a reboot and no newer kernel of the same flavour than the running one is installed. WARN otherwise. Does not apply in a container. Skipped where nothing tells.",
 		}, Run: rebootDue},
 	}
@@ -72,10 +72,10 @@ func securityUpdates(ctx context.Context, m *machine) audit.Finding {
 		"See them: sentinel --check-updates; then install them: sudo apt-get update && sudo apt-get upgrade, or sudo dnf upgrade --security")
 }
 
-// A packageManager is a package manager and where it keeps what it fetched.
+// A packageManager is where a package manager keeps what it fetched.
 type packageManager struct {
 	name    string
-	marker  string   // there where the manager is in use
+	marker  string   // a file that says that the manager is in use
 	lists   []string // files and directories that a fetch touches
 	dirs    []string // likewise, with everything in them
 	refresh string
@@ -127,8 +127,8 @@ func listAge(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// newest returns when the lists of a manager were last touched; zero when there
-// are none. The directory of apt is there before the first fetch, so it counts with a list in it.
+// lastFetch returns when the lists of a package manager were last fetched, zero
+// for never. apt's directory exists before the first fetch, so it counts only with a list in it.
 func (m *machine) lastFetch(p packageManager) (latest time.Time, where string, err error) {
 	files := p.lists
 	for _, directory := range p.dirs {

@@ -14,15 +14,15 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// A sourceLine is a line of a file.
+// A sourceLine is a line of a file that lists package sources.
 type sourceLine struct {
 	file string
 	line int
 	text string
 }
 
-// linesIn returns the lines of a file, and of the files in a directory with one of
-// the endings.
+// linesIn returns the lines of a file and of the files in a directory whose names
+// have one of the endings, without comments.
 func (m *machine) linesIn(file, directory string, endings ...string) ([]sourceLine, error) {
 	files := []string{file}
 	names, err := m.names(directory, maxNames)
@@ -51,7 +51,7 @@ func (m *machine) linesIn(file, directory string, endings ...string) ([]sourceLi
 	return list, nil
 }
 
-// aptOptions reads the options of apt, as far as files hold them.
+// aptOptions reads the options of apt from its files.
 func (m *machine) aptOptions() (aptconf.Options, error) {
 	options := aptconf.Options{}
 	names, err := m.names("/etc/apt/apt.conf.d", maxNames)
@@ -130,7 +130,8 @@ func (m *machine) unsignedApt() ([]string, error) {
 	return wrong, err
 }
 
-// uncheckedApt reads a line of either form of sources.list(5).
+// uncheckedApt says whether a line of sources.list(5), in either form, switches the
+// check of signatures off.
 func uncheckedApt(line string) bool {
 	line = strings.ToLower(line)
 	if key, value, ok := strings.Cut(line, ":"); ok && slices.Contains([]string{"trusted", "allow-insecure", "allow-weak"}, key) {
@@ -146,13 +147,13 @@ func uncheckedApt(line string) bool {
 	})
 }
 
-// uncheckedRPM reads a line of dnf.conf(5) and of a repository of zypper.
+// uncheckedRPM does so for dnf.conf(5) and the repositories of zypper.
 func uncheckedRPM(line string) bool {
 	key, value, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(line, " ", "")), "=")
 	return slices.Contains([]string{"gpgcheck", "pkg_gpgcheck"}, key) && slices.Contains([]string{"0", "no", "false", "off"}, value)
 }
 
-// uncheckedPacman reads a line of pacman.conf(5).
+// uncheckedPacman does so for pacman.conf(5).
 func uncheckedPacman(line string) bool {
 	key, value, _ := strings.Cut(line, "=")
 	return strings.TrimSpace(key) == "SigLevel" && slices.ContainsFunc(strings.Fields(value), func(v string) bool {
@@ -166,7 +167,7 @@ func securitySource(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("os-release", err)
 	}
 	if system.ID != "debian" && system.ID != "ubuntu" || system.VersionID == "" {
-		return audit.NotApplicable("no release of Debian or Ubuntu")
+		return audit.NotApplicable("not a release of Debian or Ubuntu")
 	}
 	list, err := m.linesIn("/etc/apt/sources.list", "/etc/apt/sources.list.d", ".list", ".sources")
 	if err != nil {
@@ -208,7 +209,7 @@ func supported(_ context.Context, m *machine) audit.Finding {
 	const fix = "Upgrade to a release that is supported, or buy extended support and exempt this check."
 	switch left := end.AddDate(0, 0, 1).Sub(m.now()); {
 	case left <= 0:
-		return audit.Failed(system.PrettyName+" is supported no more since "+last, fix, where)
+		return audit.Failed(system.PrettyName+" has been without support since "+last, fix, where)
 	case left < 60*24*time.Hour:
 		return audit.Warned(system.PrettyName+" is supported until "+last, fix, where)
 	default:

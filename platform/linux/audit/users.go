@@ -19,7 +19,7 @@ type localUsers struct {
 	directoryService bool // may know more accounts
 }
 
-// who reads the accounts once.
+// users reads the accounts, once.
 func (m *machine) users() (localUsers, error) {
 	return m.localUsers.Get(func() (localUsers, error) {
 		p := localUsers{uids: map[uint32]bool{uint32(m.Owner): true}, gids: map[uint32]bool{uint32(m.Owner): true}, members: map[int][]string{}}
@@ -49,12 +49,12 @@ func (m *machine) users() (localUsers, error) {
 	})
 }
 
-// persons are the accounts with a home and a shell, one for each home, root left
-// out.
-func (p localUsers) loginUsers() []userdb.User {
+// loginUsers are the accounts with a home and a shell, one for each home, without
+// root.
+func (l localUsers) loginUsers() []userdb.User {
 	var list []userdb.User
 	seen := map[string]bool{}
-	for _, u := range p.users {
+	for _, u := range l.users {
 		shell := u.Shell[strings.LastIndexByte(u.Shell, '/')+1:]
 		if u.UID != 0 && strings.HasPrefix(u.Home, "/") && !slices.Contains([]string{"nologin", "false", "sync", "shutdown", "halt"}, shell) && !seen[u.Home] {
 			seen[u.Home] = true
