@@ -71,24 +71,6 @@ type Block struct {
 	Left time.Duration
 }
 
-// HostContext tells what this machine must not lose contact with.
-type HostContext interface {
-	// ProtectedAddr lists addresses and networks with the reason why each must stay
-	// reachable. What could not be read is an error beside the rest: unknown is no
-	// permission.
-	ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error)
-}
-
-// A ProtectedAddr is an address or a network that must stay reachable.
-type ProtectedAddr struct {
-	Prefix netip.Prefix
-	// Why ends the sentence "203.0.113.1 is ...": "the default gateway".
-	Why string
-	// Own says that it is an address of this machine itself, which is not
-	// blocked even by force.
-	Own bool
-}
-
 // A ConnKiller ends connections that are already open.
 type ConnKiller interface {
 	// Cut ends every connection of this machine with address and forgets those

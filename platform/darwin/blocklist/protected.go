@@ -5,7 +5,6 @@ package blocklist
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 
 	"sentinel/internal/blocklist"
@@ -24,36 +23,21 @@ type HostContext struct {
 
 var _ blocklist.HostContext = HostContext{}
 
-// NewHostContext returns the Surroundings that programs of runner tell, for an
-// effective user: who is logged in is for root to see.
+// NewHostContext returns the HostContext that programs of runner tell, for an
+// effective user: only root sees who is logged in.
 func NewHostContext(runner sysexec.Runner, euid int) HostContext {
 	return HostContext{runner, euid}
 }
 
-// Vital implements [blocklist.HostContext].
+// ProtectedAddrs implements [blocklist.HostContext].
 func (s HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	interfaces, err := routing.Interfaces(ctx, s.runner)
-	all, errs := ofInterfaces(interfaces), []error{named("addresses", err)}
-	for _, part := range []struct {
-		what string
-		read func(context.Context) ([]blocklist.ProtectedAddr, error)
-	}{
-		{"routes", s.gateways},
-		{"name servers", s.resolvers},
-		{"SSH sessions", func(ctx context.Context) ([]blocklist.ProtectedAddr, error) { return s.ways(ctx, interfaces) }},
-	} {
-		found, err := part.read(ctx)
-		all = append(all, found...)
-		errs = append(errs, named(part.what, err))
-	}
-	return all, errors.Join(errs...)
-}
-
-func named(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	return blocklist.ReadProtected(ctx, []blocklist.ProtectedPart{
+		{Name: "addresses", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return ofInterfaces(interfaces), err }},
+		{Name: "routes", Read: s.gateways},
+		{Name: "name servers", Read: s.resolvers},
+		{Name: "SSH sessions", Read: func(ctx context.Context) ([]blocklist.ProtectedAddr, error) { return s.sessionPeers(ctx, interfaces) }},
+	}...)
 }
 
 // ofInterfaces lists the own addresses, the broadcasts of their networks, the
@@ -63,18 +47,16 @@ func ofInterfaces(interfaces []routing.Interface) []blocklist.ProtectedAddr {
 	for _, i := range interfaces {
 		name := sanitize.Text(i.Name, 15)
 		for _, a := range i.Addresses {
-			own := vital(a.Prefix.Addr(), "an address of this machine, on "+name)
-			own.Own = true
-			list = append(list, own)
+			list = append(list, blocklist.ProtectOwn(a.Prefix.Addr(), blocklist.WhyOwn+", on "+name))
 			if b, ok := broadcast(a.Prefix); ok && !i.PointToPoint() {
-				list = append(list, vital(b, "a broadcast address of a network of this machine"))
+				list = append(list, blocklist.Protect(b, blocklist.WhyBroadcast))
 			}
 			if a.Peer.IsValid() && a.Peer != a.Prefix.Addr() {
-				list = append(list, vital(a.Peer, "the other end of the line "+name))
+				list = append(list, blocklist.Protect(a.Peer, "the other end of the line "+name))
 			}
 		}
 		if i.Tunnel.IsValid() && !i.Tunnel.IsUnspecified() {
-			list = append(list, vital(i.Tunnel, "the other end of the tunnel "+name))
+			list = append(list, blocklist.Protect(i.Tunnel, "the other end of the tunnel "+name))
 		}
 	}
 	return list
@@ -103,7 +85,7 @@ func (s HostContext) gateways(ctx context.Context) ([]blocklist.ProtectedAddr, e
 			errs = append(errs, err)
 		}
 		if r.Gateway.IsValid() {
-			list = append(list, vital(r.Gateway, "a default gateway of this machine"))
+			list = append(list, blocklist.Protect(r.Gateway, blocklist.WhyGateway))
 		}
 	}
 	return list, errors.Join(errs...)
@@ -117,16 +99,9 @@ func (s HostContext) resolvers(ctx context.Context) ([]blocklist.ProtectedAddr, 
 		for _, a := range r.Servers {
 			if !seen[a] {
 				seen[a] = true
-				list = append(list, vital(a, "a name server of this machine"))
+				list = append(list, blocklist.Protect(a, blocklist.WhyNameServer))
 			}
 		}
 	}
 	return list, err
-}
-
-// vital is about one address. A zone has no meaning here: what is blocked is
-// blocked on every interface.
-func vital(a netip.Addr, why string) blocklist.ProtectedAddr {
-	a = a.Unmap().WithZone("")
-	return blocklist.ProtectedAddr{Prefix: netip.PrefixFrom(a, a.BitLen()), Why: why}
 }

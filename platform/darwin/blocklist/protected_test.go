@@ -163,35 +163,6 @@ func TestSessionsThatAreNotTold(t *testing.T) {
 	}
 }
 
-func TestSessionIsWhoLoggedIn(t *testing.T) {
-	line := func(name, title string, uid int) holder { return holder{name, title, uid} }
-	for name, c := range map[string]struct {
-		holders []holder
-		want    bool
-	}{
-		"old":            {[]holder{line("sshd", "sshd: a [priv]", 0), line("sshd", "sshd: a@ttys001", 501)}, true},
-		"new":            {[]holder{line("sshd-session", "sshd-session: a [priv]", 0), line("sshd-session", "sshd-session: a@notty", 501)}, true},
-		"root alone":     {[]holder{line("sshd-session", "sshd-session: root@ttys000", 0)}, true},
-		"asking":         {[]holder{line("sshd", "sshd: a [priv]", 0), line("sshd", "sshd: a [net]", 75)}, false},
-		"accepted":       {[]holder{line("sshd-session", "sshd-session: [accepted]", 0)}, false},
-		"just started":   {[]holder{line("sshd", "/usr/sbin/sshd -i", 0)}, false},
-		"a new start":    {[]holder{line("sshd-session", "/usr/libexec/sshd-session -D -R", 0)}, false},
-		"a helper":       {[]holder{line("sshd-session", "sshd-session: a [priv]", 0), line("sshd-auth", "sshd-auth: a", 75)}, false},
-		"the server":     {[]holder{line("sshd", "sshd: /usr/sbin/sshd [listener] 0 of 10-100 startups", 0)}, false},
-		"anybody's sshd": {[]holder{line("sshd", "sshd: a [priv]", 501)}, false},
-		"dropbear":       {[]holder{line("dropbear", "/opt/homebrew/sbin/dropbear -R -p 22", 0)}, true},
-		"no title":       {[]holder{{}}, true},
-	} {
-		of, holders := map[int]bool{}, map[int]holder{}
-		for pid, h := range c.holders {
-			of[pid], holders[pid] = true, h
-		}
-		if got := isSession(of, holders); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 func TestDropbearSessionIsProtected(t *testing.T) {
 	p := mac().with("/usr/sbin/lsof", sockets+"p800\ncdropbear\nf4\ntIPv4\nd0x8\nPTCP\nn192.0.2.10:22->203.0.113.80:50008\nTST=ESTABLISHED\n")
 	for key, row := range map[string]string{

@@ -43,7 +43,7 @@ func BenchmarkRestore20000(b *testing.B) {
 		b.StopTimer()
 		exec.Command("nft", "flush", "ruleset").Run()
 		b.StartTimer()
-		if err := (Nftables{}).Add(b.Context(), all); err != nil {
+		if err := (NewNftables()).Add(b.Context(), all); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -53,7 +53,7 @@ func BenchmarkAddAndFindAt20000(b *testing.B) {
 	if !inNamespace(b) {
 		return
 	}
-	n := Nftables{}
+	n := NewNftables()
 	if err := n.Add(b.Context(), blocksOf(time.Hour, append(numbered(4, 10_000), numbered(6, 10_000)...)...)); err != nil {
 		b.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func BenchmarkLoaded20000(b *testing.B) {
 	if !inNamespace(b) {
 		return
 	}
-	n := Nftables{}
+	n := NewNftables()
 	if err := n.Add(b.Context(), blocksOf(time.Hour, append(numbered(4, 10_000), numbered(6, 10_000)...)...)); err != nil {
 		b.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func roundTrip(b *testing.B, n int) {
 		return
 	}
 	if n > 0 {
-		if err := (Nftables{}).Add(b.Context(), blocksOf(time.Hour, numbered(4, n)...)); err != nil {
+		if err := (NewNftables()).Add(b.Context(), blocksOf(time.Hour, numbered(4, n)...)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -20,9 +20,10 @@ import (
 // else [Iptables] where its programs are installed. Without either the error is
 // FIREWALL_UNAVAILABLE. It asks the kernel one question and changes nothing.
 func Choose(ctx context.Context, runner sysexec.Runner) (blocklist.Backend, error) {
-	_, err := open(ctx).ListTablesOfFamily(ownTable().Family)
+	n := NewNftables()
+	_, err := n.open(ctx).ListTablesOfFamily(ownTable().Family)
 	if !absent(err) {
-		return Nftables{}, nil // or the caller may not look, which its first operation will say
+		return n, nil // or the caller may not look, which its first operation will say
 	}
 	return fallback(NewIptables(runner, ""))
 }

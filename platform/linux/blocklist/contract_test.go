@@ -45,7 +45,7 @@ type kind struct {
 
 func backendOf(name string) blocklist.Backend {
 	if name == "nftables" {
-		return Nftables{}
+		return NewNftables()
 	}
 	return NewIptables(sysexec.Host{}, strings.TrimPrefix(name, "iptables-"))
 }

@@ -37,7 +37,7 @@ var _ blocklist.ConnKiller = ConnKiller{}
 func (ConnKiller) Kill(ctx context.Context, address netip.Addr) (int, error) {
 	address = address.Unmap()
 	closed, err := closeSockets(ctx, address)
-	return closed, errors.Join(err, forget(ctx, address))
+	return closed, errors.Join(err, deleteFlows(ctx, address))
 }
 
 // Numbers of linux/inet_diag.h and linux/sock_diag.h.

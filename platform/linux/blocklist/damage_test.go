@@ -94,7 +94,7 @@ func TestDamagedTableIsPutRight(t *testing.T) {
 		for _, mend := range []string{"add", "remove"} {
 			t.Run(name+", "+mend, func(t *testing.T) {
 				try("nft flush ruleset")
-				n := Nftables{}
+				n := NewNftables()
 				add(t, n, time.Hour, old...)
 				for _, c := range c.commands {
 					run(t, "nft "+c)
@@ -131,7 +131,7 @@ func TestLargeTableIsMadeAnew(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	n, all := Nftables{}, numbered(6, 20_000)
+	n, all := NewNftables(), numbered(6, 20_000)
 	add(t, n, time.Hour, all...)
 	for _, command := range []string{"flush table inet sentinel", "delete set inet sentinel blocked4", "add set inet sentinel blocked4 { type ether_addr ; }"} {
 		run(t, "nft "+command)
@@ -151,7 +151,7 @@ func TestMendingLetsNothingThrough(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	w, n := newWorld(t), Nftables{}
+	w, n := newWorld(t), NewNftables()
 	add(t, n, time.Hour, peers...)
 	stop := make(chan struct{})
 	var through, sent atomic.Int64
@@ -204,7 +204,7 @@ func TestFlushInBetweenIsNoFailure(t *testing.T) {
 		}
 		flushed <- n
 	}()
-	n, all := Nftables{}, numbered(4, 100)
+	n, all := NewNftables(), numbered(4, 100)
 	for began := time.Now(); time.Since(began) < 3*time.Second; {
 		if err := n.Add(t.Context(), blocksOf(time.Hour, all...)); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ func TestLargeListIsRestoredAndTakenOverWhole(t *testing.T) {
 	}
 	const many = 50_000
 	path := filepath.Join(t.TempDir(), "blocklist.json")
-	list := blocklist.New(path, func(context.Context) (blocklist.Backend, error) { return Nftables{}, nil }, NewHostContext("/"), nil, nil)
+	list := blocklist.New(path, func(context.Context) (blocklist.Backend, error) { return NewNftables(), nil }, NewHostContext("/"), nil, nil)
 	for range 4 {
 		must(t, os.WriteFile(path, []byte(listOf(many)), 0o644))
 		if out, err := try("nft flush ruleset"); err != nil {

@@ -44,12 +44,20 @@ const (
 // Nftables is the backend over netlink: sets with a time limit for each
 // element, looked up by base chains that come before those of every firewall. It is safe for
 // concurrent use, by several processes too: whatever belongs together is one transaction.
-type Nftables struct{}
+type Nftables struct {
+	// How the kernel is reached, which tests replace: for layouts and
+	// transactions, and for elements.
+	open func(context.Context) *nftables.Conn
+	dial func(context.Context) (*netlink.Conn, error)
+}
 
 var (
 	_ blocklist.Backend = Nftables{}
 	_ blocklist.Finder  = Nftables{}
 )
+
+// NewNftables returns the backend for the caller's network namespace.
+func NewNftables() Nftables { return Nftables{openNftables, dialNftables} }
 
 // Name implements [blocklist.Backend].
 func (Nftables) Name() string { return "nftables" }
@@ -87,9 +95,9 @@ func (n Nftables) present(ctx context.Context, blocks []blocklist.Block) (map[ne
 	}
 	var found []blocklist.Block
 	err := retry(ctx, func(int) error {
-		have, err := readLayout(ctx)
+		have, err := n.readLayout(ctx)
 		if err == nil {
-			found, err = readSome(ctx, have, addresses)
+			found, err = n.readSome(ctx, have, addresses)
 		}
 		return err
 	})
@@ -103,11 +111,11 @@ func (n Nftables) present(ctx context.Context, blocks []blocklist.Block) (map[ne
 // add is one transaction. When the table does not let itself be put right three
 // times, it is made anew as a whole.
 func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[netip.Addr]bool, attempt int) error {
-	have, err := readLayout(ctx)
+	have, err := n.readLayout(ctx)
 	if err != nil {
 		return err
 	}
-	conn := open(ctx)
+	conn := n.open(ctx)
 	if have.incompatible() || attempt > 2 && !have.effective() {
 		return n.rebuild(ctx, conn, have, blocks, nil)
 	}
@@ -122,8 +130,8 @@ func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[n
 
 // rebuild replaces the table by a new one with the addresses of the old one,
 // plus blocks, less gone.
-func (Nftables) rebuild(ctx context.Context, conn *nftables.Conn, have layout, blocks []blocklist.Block, gone []netip.Addr) error {
-	old, err := readWhole(ctx, have)
+func (n Nftables) rebuild(ctx context.Context, conn *nftables.Conn, have layout, blocks []blocklist.Block, gone []netip.Addr) error {
+	old, err := n.readWhole(ctx, have)
 	if err != nil {
 		return err
 	}
@@ -171,11 +179,11 @@ func (n Nftables) Remove(ctx context.Context, addresses []netip.Addr) error {
 }
 
 func (n Nftables) remove(ctx context.Context, blocks []blocklist.Block) error {
-	have, err := readLayout(ctx)
+	have, err := n.readLayout(ctx)
 	if err != nil {
 		return err
 	}
-	conn := open(ctx)
+	conn := n.open(ctx)
 	if have.incompatible() {
 		var gone []netip.Addr
 		for _, b := range blocks {
@@ -196,16 +204,16 @@ func (n Nftables) remove(ctx context.Context, blocks []blocklist.Block) error {
 }
 
 // Loaded implements [blocklist.Backend].
-func (Nftables) Loaded(ctx context.Context) ([]blocklist.Block, bool, error) {
+func (n Nftables) Loaded(ctx context.Context) ([]blocklist.Block, bool, error) {
 	var blocks []blocklist.Block
 	effective := false
 	err := retry(ctx, func(int) error {
-		have, err := readLayout(ctx)
+		have, err := n.readLayout(ctx)
 		if err != nil {
 			return err
 		}
 		effective = have.effective()
-		blocks, err = readBlocks(ctx, have)
+		blocks, err = n.readBlocks(ctx, have)
 		return err
 	})
 	if err != nil {
@@ -215,14 +223,14 @@ func (Nftables) Loaded(ctx context.Context) ([]blocklist.Block, bool, error) {
 }
 
 // Find implements [blocklist.Finder]. Its cost does not grow with the list.
-func (Nftables) Find(ctx context.Context, address netip.Addr) (block blocklist.Block, found, effective bool, err error) {
+func (n Nftables) Find(ctx context.Context, address netip.Addr) (block blocklist.Block, found, effective bool, err error) {
 	err = retry(ctx, func(int) error {
-		have, err := readLayout(ctx)
+		have, err := n.readLayout(ctx)
 		if err != nil {
 			return err
 		}
 		effective = have.effective()
-		block, found, err = readBlock(ctx, have, address.Unmap())
+		block, found, err = n.readBlock(ctx, have, address.Unmap())
 		return err
 	})
 	if err != nil {
@@ -302,9 +310,9 @@ func passing(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// open returns a connection that waits no longer than ctx and exchange allow.
-// Transactions of a whole table need a large buffer.
-func open(ctx context.Context) *nftables.Conn {
+// openNftables returns a connection that waits no longer than ctx and exchange
+// allow. Transactions of a whole table need a large buffer.
+func openNftables(ctx context.Context) *nftables.Conn {
 	conn, _ := nftables.New(nftables.WithSockOptions(func(c *netlink.Conn) error { //nolint:errcheck // only a lasting connection can fail
 		return prepare(ctx, c)
 	}))

@@ -235,9 +235,9 @@ func (l layout) repairChain(conn *nftables.Conn, h hook) {
 }
 
 // readLayout reads the own table without the elements of its sets.
-func readLayout(ctx context.Context) (layout, error) {
+func (n Nftables) readLayout(ctx context.Context) (layout, error) {
 	l := layout{sets: map[string]*nftables.Set{}, chains: map[string]*nftables.Chain{}, rules: map[string][]*nftables.Rule{}}
-	conn, own := open(ctx), ownTable()
+	conn, own := n.open(ctx), ownTable()
 	tables, err := conn.ListTablesOfFamily(own.Family)
 	if err != nil {
 		return l, err

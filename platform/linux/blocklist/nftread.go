@@ -6,9 +6,7 @@ package blocklist
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -20,12 +18,9 @@ import (
 	"sentinel/internal/firewall"
 )
 
-var (
-	// errInterrupted says that the table changed while it was read, so that
-	// something may be lacking.
-	errInterrupted = errors.New("the table changed while it was read")
-	errFormat      = errors.New("unexpected format of an nftables message")
-)
+// errInterrupted says that the table changed while it was read, so that
+// something may be missing.
+var errInterrupted = errors.New("the table changed while it was read")
 
 // nfgenmsg is the size of the header of every message of netfilter, in bytes:
 // family, version and a number (linux/netfilter/nfnetlink.h).
@@ -33,8 +28,8 @@ const nfgenmsg = 4
 
 // readBlocks reads the elements of both sets. A set that is not there, or not
 // one of addresses, has none.
-func readBlocks(ctx context.Context, have layout) ([]blocklist.Block, error) {
-	conn, err := dial(ctx)
+func (n Nftables) readBlocks(ctx context.Context, have layout) ([]blocklist.Block, error) {
+	conn, err := n.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,16 +58,16 @@ func readBlocks(ctx context.Context, have layout) ([]blocklist.Block, error) {
 // readWhole reads the elements of both sets until it gets the same twice. The
 // kernel shows a part of a large set, and does not say so, while it rearranges it, some
 // milliseconds after many elements were added.
-func readWhole(ctx context.Context, have layout) ([]blocklist.Block, error) {
-	blocks, err := readBlocks(ctx, have)
-	for n := 1; n < readings && err == nil && len(blocks) > 0; n++ {
+func (n Nftables) readWhole(ctx context.Context, have layout) ([]blocklist.Block, error) {
+	blocks, err := n.readBlocks(ctx, have)
+	for i := 1; i < readings && err == nil && len(blocks) > 0; i++ {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(apart):
 		}
 		before := blocks
-		if blocks, err = readBlocks(ctx, have); err == nil && sameAddresses(before, blocks) {
+		if blocks, err = n.readBlocks(ctx, have); err == nil && sameAddresses(before, blocks) {
 			break
 		}
 	}
@@ -89,9 +84,9 @@ func sameAddresses(a, b []blocklist.Block) bool {
 }
 
 // readSome reads the elements of the addresses that are there.
-func readSome(ctx context.Context, have layout, addresses []netip.Addr) ([]blocklist.Block, error) {
+func (n Nftables) readSome(ctx context.Context, have layout, addresses []netip.Addr) ([]blocklist.Block, error) {
 	if len(addresses) > single {
-		all, err := readWhole(ctx, have)
+		all, err := n.readWhole(ctx, have)
 		wanted := make(map[netip.Addr]bool, len(addresses))
 		for _, a := range addresses {
 			wanted[a.Unmap()] = true
@@ -100,7 +95,7 @@ func readSome(ctx context.Context, have layout, addresses []netip.Addr) ([]block
 	}
 	var found []blocklist.Block
 	for _, a := range addresses {
-		b, ok, err := readBlock(ctx, have, a.Unmap())
+		b, ok, err := n.readBlock(ctx, have, a.Unmap())
 		if err != nil {
 			return nil, err
 		}
@@ -112,8 +107,8 @@ func readSome(ctx context.Context, have layout, addresses []netip.Addr) ([]block
 }
 
 // readBlock asks for one address.
-func readBlock(ctx context.Context, have layout, a netip.Addr) (blocklist.Block, bool, error) {
-	conn, err := dial(ctx)
+func (n Nftables) readBlock(ctx context.Context, have layout, a netip.Addr) (blocklist.Block, bool, error) {
+	conn, err := n.dial(ctx)
 	if err != nil {
 		return blocklist.Block{}, false, err
 	}
@@ -139,7 +134,7 @@ func readBlock(ctx context.Context, have layout, a netip.Addr) (blocklist.Block,
 	return blocklist.Block{}, false, nil
 }
 
-func dial(ctx context.Context) (*netlink.Conn, error) {
+func dialNftables(ctx context.Context) (*netlink.Conn, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
 	if err != nil {
 		return nil, err
@@ -182,94 +177,48 @@ func question(set string, a netip.Addr) netlink.Message {
 // attributes of linux/netfilter/nf_tables.h. Keys that are no address, such as those of a
 // set of another kind, are left out.
 func appendBlocks(to []blocklist.Block, b []byte) ([]blocklist.Block, error) {
-	if len(b) < nfgenmsg {
-		return to, errFormat
-	}
-	err := attributes(b[nfgenmsg:], func(kind uint16, list []byte) error {
-		if kind != unix.NFTA_SET_ELEM_LIST_ELEMENTS {
-			return nil
+	err := attributes(b, nfgenmsg, func(list *netlink.AttributeDecoder) {
+		if list.Type() != unix.NFTA_SET_ELEM_LIST_ELEMENTS {
+			return
 		}
-		return attributes(list, func(_ uint16, element []byte) error {
-			block, ok, err := parseElement(element)
-			if ok && err == nil {
+		nested(list, func(element *netlink.AttributeDecoder) {
+			if block, ok := parseElement(element); ok {
 				to = append(to, block)
 			}
-			return err
 		})
 	})
 	return to, err
 }
 
 // parseElement parses one element. The kernel gives the time limit and what is
-// left of it in milliseconds; the latter may be 0 in the last one.
-func parseElement(b []byte) (block blocklist.Block, ok bool, err error) {
-	limited := false
-	err = attributes(b, func(kind uint16, value []byte) error {
-		switch kind {
+// left of it in milliseconds; the latter may be 0 in the last one. What cannot be parsed
+// is an error of the decoder.
+func parseElement(element *netlink.AttributeDecoder) (block blocklist.Block, ok bool) {
+	limited, endOfRange := false, false
+	nested(element, func(a *netlink.AttributeDecoder) {
+		switch a.Type() {
 		case unix.NFTA_SET_ELEM_KEY:
-			return attributes(value, func(kind uint16, key []byte) error {
-				if kind == unix.NFTA_DATA_VALUE {
-					block.Address, ok = netip.AddrFromSlice(key)
+			nested(a, func(key *netlink.AttributeDecoder) {
+				if key.Type() == unix.NFTA_DATA_VALUE {
+					block.Address, ok = netip.AddrFromSlice(key.Bytes())
 				}
-				return nil
 			})
 		case unix.NFTA_SET_ELEM_FLAGS:
-			return unlessEnd(value)
-		case unix.NFTA_SET_ELEM_TIMEOUT, unix.NFTA_SET_ELEM_EXPIRATION:
-			if len(value) != 8 {
-				return errFormat
-			}
-			n := binary.BigEndian.Uint64(value)
-			limited = limited || n > 0
-			if kind == unix.NFTA_SET_ELEM_EXPIRATION {
-				block.Left = milliseconds(n)
-			}
+			endOfRange = a.Uint32()&unix.NFT_SET_ELEM_INTERVAL_END != 0
+		case unix.NFTA_SET_ELEM_TIMEOUT:
+			limited = a.Uint64() > 0 || limited
+		case unix.NFTA_SET_ELEM_EXPIRATION:
+			left := a.Uint64()
+			limited, block.Left = limited || left > 0, milliseconds(left)
 		}
-		return nil
 	})
 	if limited && block.Left == 0 {
 		block.Left = time.Millisecond
 	}
-	if errors.Is(err, errEnd) {
-		return block, false, nil
-	}
-	return block, ok, err
-}
-
-var errEnd = errors.New("the end of an interval")
-
-func unlessEnd(flags []byte) error {
-	if len(flags) != 4 {
-		return errFormat
-	}
-	if binary.BigEndian.Uint32(flags)&unix.NFT_SET_ELEM_INTERVAL_END != 0 {
-		return errEnd
-	}
-	return nil
+	return block, ok && !endOfRange && element.Err() == nil
 }
 
 func milliseconds(n uint64) time.Duration {
 	const most = uint64(1<<63-1) / uint64(time.Millisecond)
 	return time.Duration(min(n, most)) * time.Millisecond
-}
-
-// attributes walks struct nlattr: length with its header, kind with two flags,
-// value, padding to four bytes.
-func attributes(b []byte, visit func(kind uint16, value []byte) error) error {
-	const header = 4
-	for len(b) >= header {
-		length := int(binary.NativeEndian.Uint16(b))
-		kind := binary.NativeEndian.Uint16(b[2:]) &^ (unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER)
-		if length < header || length > len(b) {
-			return fmt.Errorf("attribute: %w", errFormat)
-		}
-		if err := visit(kind, b[header:length]); err != nil {
-			return err
-		}
-		b = b[min(len(b), (length+3)&^3):]
-	}
-	if len(b) > 0 {
-		return fmt.Errorf("attribute: %w", errFormat)
-	}
-	return nil
 }

@@ -54,7 +54,7 @@ func TestElementsAreParsed(t *testing.T) {
 		"cut off":               {"0c000180 08000100 c000", nil, errFormat},
 	} {
 		element := unhex(t, c.element)
-		list := nested(3, nested(1, element))
+		list := within(3, within(1, element))
 		got, err := appendBlocks(nil, append([]byte{1, 0, 0, 0}, list...))
 		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.err)
@@ -68,15 +68,15 @@ func TestElementsAreParsed(t *testing.T) {
 	}
 }
 
-// nested is an attribute that holds others.
-func nested(kind byte, parts ...[]byte) []byte {
+// within is an attribute that holds others.
+func within(kind byte, parts ...[]byte) []byte {
 	content := slices.Concat(parts...)
 	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(content)))
 	return append(append(b, kind, 0x80), content...)
 }
 
 func FuzzElements(f *testing.F) {
-	f.Add(append([]byte{1, 0, 0, 0}, nested(3, nested(1, nested(1, []byte("\x08\x00\x01\x00\xc0\x00\x02\x01"))))...))
+	f.Add(append([]byte{1, 0, 0, 0}, within(3, within(1, within(1, []byte("\x08\x00\x01\x00\xc0\x00\x02\x01"))))...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, _ := appendBlocks(nil, b)
 		for _, block := range list {
@@ -90,16 +90,16 @@ func FuzzElements(f *testing.F) {
 func TestFlowsAreMatchedByAnyEnd(t *testing.T) {
 	address := func(kind byte, a string) []byte { return leaf(kind, netip.MustParseAddr(a).AsSlice()) }
 	flow := func(kind byte, ends ...[]byte) []byte {
-		return append([]byte{2, 0, 0, 0}, slices.Concat(nested(1, nested(1, address(1, "203.0.113.1"), address(2, "203.0.113.2"))), nested(kind, nested(1, ends...)))...)
+		return append([]byte{2, 0, 0, 0}, slices.Concat(within(1, within(1, address(1, "203.0.113.1"), address(2, "203.0.113.2"))), within(kind, within(1, ends...)))...)
 	}
-	blocked := netip.MustParseAddr("192.0.2.1").AsSlice()
+	blocked := netip.MustParseAddr("192.0.2.1")
 	for name, c := range map[string]struct {
 		flow []byte
 		want bool
 	}{
 		"reply source":      {flow(2, address(1, "192.0.2.1"), address(2, "203.0.113.1")), true},
 		"reply destination": {flow(2, address(1, "203.0.113.2"), address(2, "192.0.2.1")), true},
-		"original source":   {append([]byte{2, 0, 0, 0}, nested(1, nested(1, address(1, "192.0.2.1")))...), true},
+		"original source":   {append([]byte{2, 0, 0, 0}, within(1, within(1, address(1, "192.0.2.1")))...), true},
 		"neither":           {flow(2, address(1, "203.0.113.2"), address(2, "203.0.113.1")), false},
 		"another attribute": {flow(3, address(1, "192.0.2.1")), false},
 		"cut off":           {flow(2, address(1, "192.0.2.1"))[:40], false},
@@ -119,7 +119,7 @@ func leaf(kind byte, value []byte) []byte {
 func FuzzFlow(f *testing.F) {
 	f.Add([]byte{2, 0, 0, 0, 16, 0, 1, 0x80, 12, 0, 1, 0x80, 8, 0, 1, 0, 192, 0, 2, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if hasEnd(b, []byte{192, 0, 2, 1}) && !strings.Contains(string(b), "\xc0\x00\x02\x01") {
+		if hasEnd(b, netip.MustParseAddr("192.0.2.1")) && !strings.Contains(string(b), "\xc0\x00\x02\x01") {
 			t.Errorf("%x has the address", b)
 		}
 	})

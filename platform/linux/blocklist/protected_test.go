@@ -5,7 +5,6 @@
 package blocklist
 
 import (
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"net"
@@ -19,7 +18,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/testenv"
@@ -84,9 +82,9 @@ func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
 	want := map[string]string{
 		"192.0.2.10/32": "an address of this machine", "2001:db8::10/128": "an address of this machine",
 		"198.51.100.10/32": "an address of this machine", "2001:db8:9::1/128": "an address of this machine, on d1", "192.0.2.255/32": "a broadcast address of a network of this machine",
-		"192.0.2.1/32": gatewayWhy, "192.0.2.2/32": gatewayWhy, "192.0.2.3/32": gatewayWhy, "192.0.2.4/32": gatewayWhy,
-		"192.0.2.5/32": gatewayWhy, "192.0.2.7/32": gatewayWhy, "fe80::4/128": gatewayWhy, "203.0.113.128/25": "an address of this machine",
-		"fe80::1/128": gatewayWhy, "2001:db8::1/128": gatewayWhy, "2001:db8::2/128": gatewayWhy, "fe80::3/128": gatewayWhy,
+		"192.0.2.1/32": blocklist.WhyGateway, "192.0.2.2/32": blocklist.WhyGateway, "192.0.2.3/32": blocklist.WhyGateway, "192.0.2.4/32": blocklist.WhyGateway,
+		"192.0.2.5/32": blocklist.WhyGateway, "192.0.2.7/32": blocklist.WhyGateway, "fe80::4/128": blocklist.WhyGateway, "203.0.113.128/25": "an address of this machine",
+		"fe80::1/128": blocklist.WhyGateway, "2001:db8::1/128": blocklist.WhyGateway, "2001:db8::2/128": blocklist.WhyGateway, "fe80::3/128": blocklist.WhyGateway,
 		"127.0.0.53/32": server, "2001:db8::53/128": server, "fe80::53/128": server, "192.0.2.53/32": server, "192.0.2.54/32": server, "192.0.2.55/32": server,
 		"127.0.0.0/8": "an address of this machine", "127.0.0.1/32": "an address of this machine", "::1/128": "an address of this machine",
 	}
@@ -110,37 +108,8 @@ func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "name servers: /etc/resolv.conf: not a regular file") || !strings.Contains(err.Error(), "SSH sessions: ") || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if !slices.Contains(list, vital(netip.MustParseAddr("192.0.2.53"), "a name server of this machine")) {
+	if !slices.Contains(list, blocklist.Protect(netip.MustParseAddr("192.0.2.53"), "a name server of this machine")) {
 		t.Errorf("the rest is lost: %v", list)
-	}
-}
-
-func TestSessionIsWhoLoggedIn(t *testing.T) {
-	line := func(name, title string, uid int) holder { return holder{name, strings.Fields(title), uid} }
-	for name, c := range map[string]struct {
-		holders []holder
-		want    bool
-	}{
-		"a user":                 {[]holder{line("sshd", "sshd: ann [priv]", 0), line("sshd", "sshd: ann@pts/0", 1000)}, true},
-		"root":                   {[]holder{line("sshd", "sshd: root@pts/0", 0)}, true},
-		"without a terminal":     {[]holder{line("sshd", "sshd: ann [priv]", 0), line("sshd", "sshd: ann@notty", 1000)}, true},
-		"a newer sshd":           {[]holder{line("sshd-session", "sshd-session: ann [priv]", 0), line("sshd-session", "sshd-session: ann@pts/0", 1000)}, true},
-		"dropbear":               {[]holder{line("dropbear", "/usr/sbin/dropbear -R -p 22", 0)}, true},
-		"waiting":                {[]holder{line("sshd", "sshd: root [priv]", 0), line("sshd", "sshd: root [net]", 105)}, false},
-		"waiting as nobody":      {[]holder{line("sshd", "sshd: unknown [priv]", 0), line("sshd", "sshd: unknown [net]", 105)}, false},
-		"just accepted":          {[]holder{line("sshd", "sshd: [accepted]", 0), line("sshd", "sshd: [net]", 105)}, false},
-		"just begun":             {[]holder{line("sshd", "/usr/sbin/sshd -D -R", 0)}, false},
-		"just begun, activated":  {[]holder{line("sshd", "sshd -i", 0)}, false},
-		"in the server":          {[]holder{line("sshd", "sshd: /usr/sbin/sshd -D [listener] 1 of 10-100 startups", 0)}, false},
-		"waiting in a newer one": {[]holder{line("sshd-session", "sshd-session: root [priv]", 0), line("sshd-auth", "sshd-auth: root [net]", 105)}, false},
-		"somebody's process of that name": {
-			[]holder{line("sshd", "sshd: root@pts/0", 1000)}, false,
-		},
-		"a title that cannot be read": {[]holder{line("sshd", "", 0)}, true},
-	} {
-		if got := isSession(c.holders); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
 	}
 }
 
@@ -194,13 +163,13 @@ func TestSSHSessionsAreFound(t *testing.T) {
 
 func sessionPeers(t *testing.T) map[string]bool {
 	t.Helper()
-	list, err := NewHostContext("/").sessions(t.Context())
+	held, err := NewHostContext("/").sshConnections(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	peers := map[string]bool{}
-	for _, v := range list {
-		peers[v.remote.String()] = true
+	for _, s := range blocklist.Sessions(held) {
+		peers[s.Remote.String()] = true
 	}
 	return peers
 }
@@ -247,67 +216,12 @@ func knock(t *testing.T, from, to string) {
 	conn.Write([]byte("SSH-2.0-knock\r\n"))
 }
 
-func TestRoutesAreParsed(t *testing.T) {
-	route := func(text string) []byte {
-		b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	gateway := func(a string) []blocklist.ProtectedAddr {
-		return []blocklist.ProtectedAddr{vital(netip.MustParseAddr(a), gatewayWhy)}
-	}
-	for name, c := range map[string]struct {
-		message string
-		want    []blocklist.ProtectedAddr
-		err     error
-	}{
-		"a default route":        {"02000000 fe040001 00000000 08000500 c0000201", gateway("192.0.2.1"), nil},
-		"into a tunnel":          {"02000000 fe04fd01 00000000 08000400 03000000", nil, nil},
-		"a network":              {"02180000 fe040001 00000000 08000100 c6336400 08000500 c0000201", nil, nil},
-		"unreachable":            {"02000000 fe040007 00000000", nil, nil},
-		"of MPLS":                {"1c000000 fe040001 00000000", nil, nil},
-		"by an object":           {"02000000 fe040001 00000000 08001e00 07000000", nil, errNextHop},
-		"by an object, told":     {"02000000 fe040001 00000000 08001e00 07000000 08000500 c0000201", gateway("192.0.2.1"), nil},
-		"no gateway yet":         {"02000000 fe040001 00000000 08000500 00000000", nil, nil},
-		"short":                  {"02000000 fe04", nil, errFormat},
-		"an odd gateway":         {"02000000 fe040001 00000000 07000500 c0000200", nil, errFormat},
-		"an attribute too long":  {"02000000 fe040001 00000000 09000500 c0000201", nil, errFormat},
-		"a hop too long":         {"02000000 fe040001 00000000 0c000900 09000000 03000000", nil, errFormat},
-		"a prefix too long":      {"02210000 ff00fe02 00000000 08000100 c0000201", nil, errFormat},
-		"half of the Internet":   {"02010000 fe040001 00000000 08000100 80000000 08000500 c0000204", gateway("192.0.2.4"), nil},
-		"local in another table": {"02000000 64000002 00000000", nil, nil},
-		"local":                  {"02200000 ff00fe02 00000000 08000100 c000020a", []blocklist.ProtectedAddr{{Prefix: netip.MustParsePrefix("192.0.2.10/32"), Why: "an address of this machine", Own: true}}, nil},
-	} {
-		got, err := parseRoute(route(c.message))
-		if !errors.Is(err, c.err) || (c.err == nil) != (err == nil) {
-			t.Errorf("%s: %v, want %v", name, err, c.err)
-		}
-		if diff := cmp.Diff(c.want, got, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-	}
-}
-
 func FuzzNextHop(f *testing.F) {
 	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x08\x00\x06\x00\xc0\x00\x02\x07"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		list, _ := parseNextHop(b)
 		for _, v := range list {
-			if !v.Prefix.IsSingleIP() || v.Why != gatewayWhy {
-				t.Errorf("%x is %v", b, v)
-			}
-		}
-	})
-}
-
-func FuzzRoute(f *testing.F) {
-	f.Add([]byte("\x02\x00\x00\x00\xfe\x04\x00\x01\x00\x00\x00\x00\x08\x00\x05\x00\xc0\x00\x02\x01"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		list, _ := parseRoute(b)
-		for _, v := range list {
-			if !v.Prefix.IsValid() || v.Why == "" || v.Prefix.Addr().IsUnspecified() && v.Why == gatewayWhy {
+			if !v.Prefix.IsSingleIP() || v.Why != blocklist.WhyGateway {
 				t.Errorf("%x is %v", b, v)
 			}
 		}

@@ -37,7 +37,7 @@ func (s *HostContext) resolvers(context.Context) ([]blocklist.ProtectedAddr, err
 			continue
 		}
 		for _, a := range servers {
-			list = append(list, vital(a, "a name server of this machine"))
+			list = append(list, blocklist.Protect(a, blocklist.WhyNameServer))
 		}
 	}
 	return list, errors.Join(errs...)

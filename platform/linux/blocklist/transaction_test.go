@@ -27,7 +27,7 @@ func TestListIsWholeOnABusyMachine(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	filter, all := Nftables{}, append(numbered(4, 10_000), numbered(6, 10_000)...)
+	filter, all := NewNftables(), append(numbered(4, 10_000), numbered(6, 10_000)...)
 	add(t, filter, time.Hour, all...)
 	run(t, "nft add table inet other")
 	run(t, "nft add set inet other x { type ipv4_addr ; }")

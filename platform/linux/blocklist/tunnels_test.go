@@ -6,17 +6,16 @@ package blocklist
 
 import (
 	"encoding/hex"
-	"errors"
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/blocklist"
 	"sentinel/internal/testenv"
 )
 
@@ -43,17 +42,19 @@ func TestOtherEndsOfKernelTunnelsAreVital(t *testing.T) {
 	run(t, "bridge fdb del 00:00:00:00:00:00 dev vx2 dst 192.0.2.8")
 	run(t, "ip addr add 198.51.100.1/24 dev vx2")
 	run(t, "ip link set vx2 up")
-	for _, o := range []login{
-		{netip.MustParseAddr("::ffff:198.51.100.1"), netip.MustParseAddr("203.0.113.1")}, {netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("198.51.100.2")},
-	} {
-		list, err := NewHostContext("/").carriers(t.Context(), []login{o})
+	for _, o := range []blocklist.Session{between("198.51.100.1", "203.0.113.1"), between("192.0.2.1", "198.51.100.2")} {
+		list, err := NewHostContext("/").tunnelEnds(t.Context(), []blocklist.Session{o})
 		if err == nil || !strings.Contains(err.Error(), "the other end of the tunnel vx2 is not known") || len(list) != 2 {
 			t.Errorf("%v: %v, %v", o, list, err)
 		}
 	}
-	if _, err := NewHostContext("/").carriers(t.Context(), []login{{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.7")}}); err != nil {
+	if _, err := NewHostContext("/").tunnelEnds(t.Context(), []blocklist.Session{between("192.0.2.1", "192.0.2.7")}); err != nil {
 		t.Errorf("beside the tunnel: %v", err)
 	}
+}
+
+func between(local, remote string) blocklist.Session {
+	return blocklist.Session{Local: netip.MustParseAddr(local), Remote: netip.MustParseAddr(remote)}
 }
 
 // openTUN makes an interface that this process carries the packets of.
@@ -90,9 +91,9 @@ func TestOtherEndsOfAProgramsTunnelAreVital(t *testing.T) {
 	openTUN(t, "tun7")
 	run(t, "ip addr add 198.51.100.1/24 dev tun7")
 	run(t, "ip link set tun7 up")
-	through := []login{{netip.MustParseAddr("198.51.100.1"), netip.MustParseAddr("198.51.100.2")}}
-	carriers := func(open []login) ([]string, error) {
-		list, err := NewHostContext("/").carriers(t.Context(), open)
+	through := []blocklist.Session{between("198.51.100.1", "198.51.100.2")}
+	carriers := func(open []blocklist.Session) ([]string, error) {
+		list, err := NewHostContext("/").tunnelEnds(t.Context(), open)
 		var all []string
 		for _, v := range list {
 			all = append(all, v.Prefix.Addr().String())
@@ -136,54 +137,6 @@ func message(t *testing.T, text string) []byte {
 	return b
 }
 
-func TestTunnelsAreParsed(t *testing.T) {
-	const header, name = "00000000 07000000 00000000 00000000", "08000300 74756e00"
-	for what, c := range map[string]struct {
-		message string
-		want    string // index, name, kind, ends
-		err     error
-	}{
-		"gre":       {header + name + "18001200 08000100 67726500 0c000200 08000700 c0000209", "7 tun gre [192.0.2.9]", nil},
-		"ipip":      {header + name + "1c001200 09000100 69706970 00000000 0c000200 08000300 c0000209", "7 tun ipip [192.0.2.9]", nil},
-		"cut off":   {header + name + "28001200 0b000100 6970366e 6c000000", "", errFormat},
-		"without":   {header + name + "18001200 08000100 67726500 0c000200 08000700 00000000", "7 tun gre []", nil},
-		"wireguard": {header + name + "14001200 0e000100 77697265 67756172 64000000", "7 tun wireguard []", nil},
-		"a port":    {header + name + "08000a00 09000000 0c001200 08000100 74756e00", "7 tun tun []", nil},
-		"a veth":    {header + name + "10001200 09000100 76657468 00000000", "", nil},
-		"hardware":  {header + name, "", nil},
-		"short":     {"00000000", "", errFormat},
-		"odd end":   {header + name + "18001200 08000100 67726500 0b000200 07000700 c00002 00", "", errFormat},
-	} {
-		got, err := parseTunnel(message(t, c.message))
-		if !errors.Is(err, c.err) || (c.err == nil) != (err == nil) {
-			t.Errorf("%s: %v, want %v", what, err, c.err)
-		}
-		if c.err == nil && describe(got) != c.want {
-			t.Errorf("%s: %q, want %q", what, describe(got), c.want)
-		}
-	}
-}
-
-func describe(tunnels []tunnel) string {
-	var all []string
-	for _, t := range tunnels {
-		var ends []string
-		for _, e := range t.ends {
-			ends = append(ends, e.String())
-		}
-		all = append(all, strings.Join([]string{strconv.Itoa(t.index), t.name, t.kind, "[" + strings.Join(ends, " ") + "]"}, " "))
-	}
-	return strings.Join(all, ", ")
-}
-
-func TestEveryKindOfTunnelHasItsEnds(t *testing.T) {
-	for _, kind := range []string{"vxlan", "geneve", "gre", "gretap", "ipip", "sit", "ip6tnl", "ip6gre", "ip6gretap", "vti", "vti6", "erspan"} {
-		if attributes, known := remoteOf(kind); !known || len(attributes) == 0 {
-			t.Errorf("%s has none", kind)
-		}
-	}
-}
-
 func TestWireGuardPeersAreParsed(t *testing.T) {
 	const four, six = "14000400 0200 1234 c0000209 0000000000000000", "20000400 0a00 1234 00000000 20010db8000000000000000000000009 00000000"
 	for text, want := range map[string]string{
@@ -208,14 +161,6 @@ func TestWireGuardPeersAreParsed(t *testing.T) {
 func FuzzTunnelMessages(f *testing.F) {
 	f.Add([]byte("0000000000000000"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, parse := range []func([]byte) ([]tunnel, error){parseTunnel, parseForwarding} {
-			found, err := parse(b)
-			for _, tunnel := range found {
-				if err == nil && slices.ContainsFunc(tunnel.ends, func(a netip.Addr) bool { return !a.IsValid() }) {
-					t.Errorf("%v", tunnel)
-				}
-			}
-		}
 		if found, err := parseWireGuard(b); err == nil && slices.ContainsFunc(found, func(a netip.Addr) bool { return !a.IsValid() }) {
 			t.Errorf("%v", found)
 		}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blocklist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// Why addresses are protected on every system; each ends the sentence
+// "203.0.113.1 is ...".
+const (
+	WhyOwn        = "an address of this machine"
+	WhyBroadcast  = "a broadcast address of a network of this machine"
+	WhyGateway    = "a default gateway of this machine"
+	WhyNameServer = "a name server of this machine"
+)
+
+// HostContext tells what this machine must not lose contact with.
+type HostContext interface {
+	// ProtectedAddrs lists addresses and networks with the reason why each must
+	// stay reachable. What could not be read is an error beside the rest: unknown is no
+	// permission.
+	ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error)
+}
+
+// A ProtectedAddr is an address or a network that must stay reachable.
+type ProtectedAddr struct {
+	Prefix netip.Prefix
+	// Why ends the sentence "203.0.113.1 is ...": "the default gateway".
+	Why string
+	// Own says that it is an address of this machine itself, which is not
+	// blocked even by force.
+	Own bool
+}
+
+// Protect protects one address. A zone has no meaning here: a block holds on
+// every interface.
+func Protect(a netip.Addr, why string) ProtectedAddr {
+	a = a.Unmap().WithZone("")
+	return ProtectedAddr{Prefix: netip.PrefixFrom(a, a.BitLen()), Why: why}
+}
+
+// ProtectOwn protects an address of this machine.
+func ProtectOwn(a netip.Addr, why string) ProtectedAddr {
+	p := Protect(a, why)
+	p.Own = true
+	return p
+}
+
+// A ProtectedPart reads one part of what a [HostContext] lists.
+type ProtectedPart struct {
+	Name string
+	Read func(context.Context) ([]ProtectedAddr, error)
+}
+
+// ReadProtected reads all parts. The failure of one is no reason to leave out the
+// others.
+func ReadProtected(ctx context.Context, parts ...ProtectedPart) ([]ProtectedAddr, error) {
+	var all []ProtectedAddr
+	var errs []error
+	for _, p := range parts {
+		found, err := p.Read(ctx)
+		all = append(all, found...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p.Name, err))
+		}
+	}
+	return all, errors.Join(errs...)
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package blocklist
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"slices"
+
+	mdnetlink "github.com/mdlayher/netlink"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// conntrackLoaded exists where connection tracking is loaded. Asking the kernel
+// for its flows would load it.
+const conntrackLoaded = "/proc/sys/net/netfilter/nf_conntrack_count"
+
+// maxFlows bounds how many flows of one address are deleted in one go.
+const maxFlows = 100_000
+
+// deleteFlows deletes the flows that have address as either end, in either
+// direction: with NAT it may be in only one of the four places. A flow that was handed to a
+// flowtable (nft(8)) passes no chain at all until it is deleted.
+func deleteFlows(ctx context.Context, address netip.Addr) error {
+	var flows [][]byte
+	raw := address.AsSlice()
+	err := visitFlows(address, func(b []byte) bool {
+		// Most flows are of other addresses, and parsing each would take long.
+		if bytes.Contains(b, raw) && hasEnd(b, address) {
+			flows = append(flows, bytes.Clone(b))
+		}
+		return ctx.Err() == nil && len(flows) < maxFlows
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range flows {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		ask := flowRequest(address, nl.IPCTNL_MSG_CT_DELETE, unix.NLM_F_ACK)
+		ask.AddRawData(f[nfgenmsg:])
+		if _, err := ask.Execute(unix.NETLINK_NETFILTER, 0); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("delete a connection: %w", err)
+		}
+	}
+	return ctx.Err()
+}
+
+// visitFlows asks for the flows of a family, that of any of its addresses, until
+// visit returns false. Without connection tracking there are none.
+func visitFlows(family netip.Addr, visit func([]byte) bool) error {
+	if _, err := os.Stat(conntrackLoaded); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	ask := flowRequest(family, nl.IPCTNL_MSG_CT_GET, unix.NLM_F_DUMP)
+	err := ask.ExecuteIter(unix.NETLINK_NETFILTER, 0, visit)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return fmt.Errorf("list connections: %w", err)
+	}
+	return nil
+}
+
+func flowRequest(address netip.Addr, operation, flags int) *nl.NetlinkRequest {
+	family := uint8(unix.AF_INET)
+	if address.Is6() {
+		family = unix.AF_INET6
+	}
+	ask := nl.NewNetlinkRequest(unix.NFNL_SUBSYS_CTNETLINK<<8|operation, flags)
+	ask.AddData(&nl.Nfgenmsg{NfgenFamily: family, Version: nl.NFNETLINK_V0})
+	return ask
+}
+
+// trackedPeers lists the other ends of UDP flows with one of the ports. Flows
+// that nobody answered are left out: anyone can send a packet.
+func trackedPeers(ctx context.Context, ports []uint16) ([]netip.Addr, error) {
+	var list []netip.Addr
+	for _, family := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		err := visitFlows(family, func(b []byte) bool {
+			if a, ok := peerOfFlow(b, ports); ok && !slices.Contains(list, a) {
+				list = append(list, a)
+			}
+			return ctx.Err() == nil && len(list) < maxFiles
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, ctx.Err()
+}
+
+// A flow is a connection as connection tracking remembers it.
+type flow struct {
+	original, reply tuple
+	answered        bool
+}
+
+// A tuple is one direction of a flow.
+type tuple struct {
+	protocol         uint8
+	source, dest     netip.Addr
+	fromPort, toPort uint16
+}
+
+// statusAnswered is IPS_SEEN_REPLY (linux/netfilter/nf_conntrack_common.h).
+const statusAnswered = 2
+
+// parseFlow parses a struct nfgenmsg with the attributes of
+// linux/netfilter/nfnetlink_conntrack.h.
+func parseFlow(b []byte) (f flow, err error) {
+	err = attributes(b, nfgenmsg, func(a *mdnetlink.AttributeDecoder) {
+		switch a.Type() {
+		case nl.CTA_TUPLE_ORIG:
+			nested(a, f.original.read)
+		case nl.CTA_TUPLE_REPLY:
+			nested(a, f.reply.read)
+		case nl.CTA_STATUS:
+			f.answered = a.Uint32()&statusAnswered != 0
+		}
+	})
+	return f, err
+}
+
+func (t *tuple) read(a *mdnetlink.AttributeDecoder) {
+	switch a.Type() {
+	case nl.CTA_TUPLE_IP:
+		nested(a, t.readAddress)
+	case nl.CTA_TUPLE_PROTO:
+		nested(a, t.readPort)
+	}
+}
+
+func (t *tuple) readAddress(a *mdnetlink.AttributeDecoder) {
+	switch a.Type() {
+	case nl.CTA_IP_V4_SRC, nl.CTA_IP_V6_SRC:
+		t.source, _ = netip.AddrFromSlice(a.Bytes())
+	case nl.CTA_IP_V4_DST, nl.CTA_IP_V6_DST:
+		t.dest, _ = netip.AddrFromSlice(a.Bytes())
+	}
+}
+
+func (t *tuple) readPort(a *mdnetlink.AttributeDecoder) {
+	switch a.Type() {
+	case nl.CTA_PROTO_NUM:
+		t.protocol = a.Uint8()
+	case nl.CTA_PROTO_SRC_PORT:
+		t.fromPort = a.Uint16()
+	case nl.CTA_PROTO_DST_PORT:
+		t.toPort = a.Uint16()
+	}
+}
+
+// hasEnd says whether a flow has address in one of its tuples. What cannot be
+// parsed has not.
+func hasEnd(b []byte, address netip.Addr) bool {
+	f, err := parseFlow(b)
+	ends := []netip.Addr{f.original.source, f.original.dest, f.reply.source, f.reply.dest}
+	return err == nil && slices.Contains(ends, address)
+}
+
+// peerOfFlow returns the other end of an answered UDP flow that one of the ports
+// takes part in. What cannot be parsed is none.
+func peerOfFlow(b []byte, ports []uint16) (netip.Addr, bool) {
+	f, err := parseFlow(b)
+	t := f.original
+	switch {
+	case err != nil || !f.answered || t.protocol != unix.IPPROTO_UDP:
+		return netip.Addr{}, false
+	case slices.Contains(ports, t.toPort) && t.source.IsValid():
+		return t.source, true
+	case slices.Contains(ports, t.fromPort) && t.dest.IsValid():
+		return t.dest, true
+	}
+	return netip.Addr{}, false
+}
