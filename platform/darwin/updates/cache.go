@@ -17,7 +17,7 @@ const preferences = "Library/Preferences/com.apple.SoftwareUpdate.plist"
 // A cache is what macOS found when it last looked for updates.
 type cache struct {
 	updates []entry   // nil is unknown
-	looked  time.Time // zero is unknown
+	scanned time.Time // zero is unknown
 }
 
 // preferenceFile is com.apple.SoftwareUpdate.plist (macOS 10.13 to 26). A value
@@ -47,8 +47,8 @@ func readCache(root string) (cache, error) {
 func (p preferenceFile) cache() cache {
 	var c cache
 	for _, value := range []any{p.Last, p.LastFull, p.LastBackground, p.LastBackground2} {
-		if t, ok := value.(time.Time); ok && t.After(c.looked) {
-			c.looked = t
+		if t, ok := value.(time.Time); ok && t.After(c.scanned) {
+			c.scanned = t
 		}
 	}
 	list, ok := p.Updates.([]any)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Why what softwareupdate printed is no list.
+// What softwareupdate printed is no list.
 var (
 	errCut     = errors.New("softwareupdate printed only a part of its list")
 	errUnknown = errors.New("softwareupdate printed nothing that is known")
@@ -16,38 +16,38 @@ var (
 // maxUpdates bounds how many updates are read.
 const maxUpdates = 4096
 
-// A failure is what softwareupdate says when it cannot look.
-type failure struct{ said string }
+// A failure is the error that softwareupdate prints when it cannot look.
+type failure struct{ text string }
 
 // Error implements error.
-func (f failure) Error() string { return "softwareupdate says: " + f.said }
+func (f failure) Error() string { return "softwareupdate says: " + f.text }
 
 // An entry is one update of the list.
 type entry struct {
-	label       string // what softwareupdate is to be told to install it
+	label       string // names it to softwareupdate --install
 	title       string
 	version     string // empty where the list has none
 	recommended bool
 	restart     bool
-	deferred    bool // by a profile of who manages this Mac
+	deferred    bool // by a management profile
 }
 
-// none is what softwareupdate prints when nothing waits; some releases print it
-// on standard error.
-const none = "No new software available."
+// noUpdates is what softwareupdate prints when there is nothing to install; some
+// releases print it on standard error.
+const noUpdates = "No new software available."
 
 // parseList reads what "softwareupdate --list" prints on standard output, with
 // or without --no-scan. An entry has two lines. Since macOS 10.15 they are "* Label: L" and
 // "Title: T, Version: V, Size: S, Recommended: YES, Action: restart,"; before, "* L" and
-// "T (V), S [recommended] [restart]". Lines of the log of the tool may stand anywhere between. A
+// "T (V), S [recommended] [restart]". Log lines of the tool may come anywhere in between. A
 // list that ends within an entry is an error: what is missing is not known.
 func parseList(printed string) ([]entry, error) {
 	var list []entry
-	var open opening // whose details have not come yet
+	var open opening
 	announced := false
 	for line := range strings.Lines(printed) {
 		whole, text := strings.HasSuffix(line, "\n"), strings.TrimSpace(line)
-		next := begins(text)
+		next := parseOpening(text)
 		switch {
 		case next.label != "" && open.label != "", len(list) == maxUpdates:
 			return nil, errCut
@@ -61,12 +61,12 @@ func parseList(printed string) ([]entry, error) {
 			if ok {
 				list, open = append(list, e), opening{}
 			}
-		case text == none:
+		case text == noUpdates:
 			return []entry{}, nil
 		case strings.HasPrefix(text, "Software Update found the following"):
 			announced = true
-		case complaint(text) != "":
-			return nil, failure{complaint(text)}
+		case errorText(text) != "":
+			return nil, failure{errorText(text)}
 		}
 	}
 	switch {
@@ -78,15 +78,15 @@ func parseList(printed string) ([]entry, error) {
 	return list, nil
 }
 
-// An opening is the first line of an entry.
+// An opening is the first line of an entry whose second line has not come yet.
 type opening struct {
 	label string
 	old   bool // in the form before macOS 10.15
 }
 
-// begins reads the first line of an entry; the zero opening is any other line. A
-// star marks what is recommended.
-func begins(text string) opening {
+// parseOpening reads the first line of an entry; any other line is the zero opening.
+// A star marks what is recommended.
+func parseOpening(text string) opening {
 	for _, mark := range []string{"* ", "- "} {
 		if rest, ok := strings.CutPrefix(text, mark); ok {
 			label, named := strings.CutPrefix(rest, "Label:")
@@ -113,7 +113,7 @@ func (o opening) details(text string, whole bool) (e entry, ok bool, err error) 
 }
 
 // newDetails reads "Title: T, Version: V, Size: S, Recommended: YES, Action: restart,".
-// A title may hold commas, so it ends where the version begins. Each value has a comma behind it:
+// A title may hold commas, so it ends where the version begins. A comma follows each value:
 // without the last one, the line was cut.
 func newDetails(label, text string, whole bool) (entry, error) {
 	if !whole && !strings.HasSuffix(text, ",") {
@@ -154,8 +154,8 @@ func oldDetails(label, text string, at int) entry {
 	}
 }
 
-// complaint returns what went wrong by one line, "" when it is no complaint.
-func complaint(text string) string {
+// errorText returns what a line says went wrong, "" when it is no error.
+func errorText(text string) string {
 	if strings.Contains(text, "Can't connect to the Apple Software Update server") {
 		return "the update server of Apple cannot be reached"
 	}
@@ -164,8 +164,8 @@ func complaint(text string) string {
 		return ""
 	}
 	if _, quoted, ok := strings.Cut(rest, `"`); ok {
-		said, _, _ := strings.Cut(quoted, `"`)
-		return said
+		text, _, _ := strings.Cut(quoted, `"`)
+		return text
 	}
 	return rest
 }

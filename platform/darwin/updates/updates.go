@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package updates says which updates of macOS wait, by softwareupdate(8).
+// Package updates lists the updates of macOS that are not installed yet, by
+// softwareupdate(8).
 package updates
 
 import (
@@ -21,21 +22,21 @@ import (
 )
 
 const (
-	program = "/usr/sbin/softwareupdate"
-	// limit bounds the run. softwareupdate talks to a service that can keep it
-	// waiting for hours.
+	softwareupdate = "/usr/sbin/softwareupdate"
+	// limit bounds the run: softwareupdate talks to a service that may not answer
+	// for hours.
 	limit     = 30 * time.Second
-	patience  = 500 * time.Millisecond
+	waitDelay = 500 * time.Millisecond
 	maxOutput = 4 << 20
 )
 
 // Updates asks what macOS knows of its updates.
 //
-// It has softwareupdate list what was found by the last scan (--no-scan) and
-// takes the date of that scan from the preferences. A scan of its own would ask Apple's servers,
-// take minutes on some networks and never end on others; macOS scans by itself each day, and
-// the answer says how old what it knows is. Where softwareupdate does not answer in time, or not in
-// words that are known, the list in the preferences stands in for it.
+// It has softwareupdate list what the last scan found (--no-scan), and takes the
+// date of that scan from the preferences. A new scan would ask Apple's servers, which takes
+// minutes on some networks and never ends on others; macOS scans every day by itself, and the
+// answer says how old the list is. Where softwareupdate does not answer in time, or in no known
+// form, the list in the preferences is used instead.
 type Updates struct {
 	root   string
 	runner sysexec.Runner
@@ -54,16 +55,16 @@ func (u *Updates) Pending(ctx context.Context) (updates.Pending, error) {
 	if ctx.Err() != nil {
 		return updates.Pending{}, ctx.Err()
 	}
-	p := updates.Pending{Manager: "softwareupdate", Refreshed: kept.looked}
+	p := updates.Pending{Manager: "softwareupdate", Refreshed: kept.scanned}
 	listed := err == nil
 	switch {
 	case !listed && kept.updates != nil:
 		list = kept.updates
-		p.Gaps.Note("info.updates", "taken from what macOS noted down at its last scan, which may be installed by now, because "+answer.Reason(err))
+		p.Gaps.Note("info.updates", "taken from what macOS noted down at its last scan, some of which may be installed by now, because "+answer.Reason(err))
 	case !listed:
-		return updates.Pending{}, unanswered(err)
+		return updates.Pending{}, noList(err)
 	}
-	if kept.looked.IsZero() && keptErr != nil && !errors.Is(keptErr, fs.ErrNotExist) {
+	if kept.scanned.IsZero() && keptErr != nil && !errors.Is(keptErr, fs.ErrNotExist) {
 		p.Gaps.Add("info.last_checked", keptErr)
 	}
 	system, _ := release.Read(ctx, u.runner, u.root) //nolint:errcheck // then the installed version is missing, which is optional
@@ -74,7 +75,7 @@ func (u *Updates) Pending(ctx context.Context) (updates.Pending, error) {
 // list has softwareupdate list what it knows.
 func (u *Updates) list(ctx context.Context) ([]entry, error) {
 	r, err := u.runner.Run(ctx, sysexec.Command{
-		Path: program, Args: []string{"--list", "--no-scan"}, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput,
+		Path: softwareupdate, Args: []string{"--list", "--no-scan"}, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput,
 	})
 	if err != nil {
 		return nil, err
@@ -85,37 +86,37 @@ func (u *Updates) list(ctx context.Context) ([]entry, error) {
 	}
 	for line := range strings.Lines(string(r.Stderr)) {
 		line = strings.TrimSpace(line)
-		if line == none {
+		if line == noUpdates {
 			return []entry{}, nil
 		}
-		if said := complaint(line); said != "" {
+		if said := errorText(line); said != "" {
 			return nil, failure{said}
 		}
 	}
 	return nil, err
 }
 
-// unanswered is the fault when nothing tells which updates there are.
-func unanswered(err error) error {
+// noList is the fault when nothing says which updates there are.
+func noList(err error) error {
 	const look = "Look for updates in System Settings, General, Software Update, or with: softwareupdate --list"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.New(fault.Unsupported, "There is no "+program+" on this system.").WithFix(look)
+		return fault.New(fault.Unsupported, "There is no "+softwareupdate+" on this system.").WithFix(look)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fault.New(fault.Unavailable, fmt.Sprintf("softwareupdate did not answer within %v, and macOS has noted down no list.", limit)).
+		return fault.New(fault.Unavailable, fmt.Sprintf("softwareupdate did not answer within %v, and macOS has kept no list.", limit)).
 			WithFix("Restart the service that it waits for: sudo launchctl kickstart -k system/com.apple.softwareupdated")
 	default:
-		return fault.Wrap(fault.Unavailable, "Which updates there are cannot be told", err).WithFix(look)
+		return fault.Wrap(fault.Unavailable, "The updates of this Mac cannot be listed", err).WithFix(look)
 	}
 }
 
-// sort puts the entries where they belong in the answer.
+// sort splits the entries into updates, withheld ones and those for security.
 func (u *Updates) sort(p *updates.Pending, list []entry, system release.OS, listed bool) {
 	p.Updates, p.Withheld, p.Security = []updates.Package{}, []updates.Withheld{}, []string{}
 	unsure := 0
 	for _, e := range list {
 		switch {
-		case e.installed(system), !listed && e.overtaken(system):
+		case e.installed(system), !listed && e.notNewer(system):
 		case e.deferred:
 			p.Withheld = append(p.Withheld, updates.Withheld{Name: e.title, Current: e.current(system), Candidate: e.version, Reason: updates.Held})
 		default:
@@ -131,7 +132,7 @@ func (u *Updates) sort(p *updates.Pending, list []entry, system release.OS, list
 	if unsure == 0 {
 		return
 	}
-	p.Gaps.Note("security_updates", "Apple's list does not say what an update mends; only those whose title says so are known, and most updates of macOS and Safari close security holes")
+	p.Gaps.Note("security_updates", "Apple's list does not say what an update fixes; only those whose title says so are known, and most updates of macOS and Safari close security holes")
 	if len(p.Security) == 0 {
 		p.Security = nil
 	}
@@ -150,7 +151,7 @@ func (e entry) pending(system release.OS, listed bool) updates.Package {
 	return one
 }
 
-// security says that the title of an update is that of one for security: Apple's
+// security says whether the title of an update is that of one for security: Apple's
 // security updates, its rapid ones under both of their names, and the lists of what macOS does
 // not let run. No title says that an update is not for security.
 func (e entry) security() bool {
@@ -163,7 +164,7 @@ func (e entry) security() bool {
 	return false
 }
 
-// ofSystem says that an entry is macOS itself.
+// ofSystem says whether an entry is macOS itself.
 func (e entry) ofSystem() bool { return strings.HasPrefix(e.title, "macOS ") }
 
 // current is what is installed of an entry, where that is known.
@@ -174,8 +175,8 @@ func (e entry) current(system release.OS) string {
 	return ""
 }
 
-// installed says that an entry is the macOS that runs. The list of the last scan
-// goes on to hold what was installed since.
+// installed says whether an entry is the macOS that runs. The list of the last
+// scan still holds what was installed since.
 func (e entry) installed(system release.OS) bool {
 	if !e.ofSystem() || system.Build == "" {
 		return false
@@ -183,14 +184,14 @@ func (e entry) installed(system release.OS) bool {
 	return strings.HasSuffix(e.label, "-"+system.Build) || strings.Contains(e.label, "_"+system.Build+"_")
 }
 
-// overtaken says that a macOS in the preferences, which name no build, is not
+// notNewer says whether a macOS in the preferences, which name no build, is not
 // newer than the one that runs.
-func (e entry) overtaken(system release.OS) bool {
+func (e entry) notNewer(system release.OS) bool {
 	offered, running := numbers(e.version), numbers(system.Version)
 	return e.ofSystem() && len(offered) > 0 && len(running) > 0 && slices.Compare(offered, running) <= 0
 }
 
-// numbers reads a version such as 26.6.1, up to what is no number in it.
+// numbers reads a version such as 26.6.1, up to the first part that is no number.
 func numbers(version string) []int {
 	var list []int
 	for part := range strings.SplitSeq(version, ".") {
@@ -203,7 +204,7 @@ func numbers(version string) []int {
 	return list
 }
 
-// errNoReboot is why nothing is said about a reboot.
+// errNoReboot is why it is not known whether a reboot is due.
 var errNoReboot = errors.New("macOS installs what needs a restart during that restart and does not tell whether one was prepared; packages.restart says which updates need one")
 
 // Reboot implements [updates.Source]. It never knows.

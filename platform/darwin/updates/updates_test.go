@@ -303,7 +303,7 @@ func TestRecordedPreferences(t *testing.T) {
 		if err := property.Read(bytes.NewReader(raw), &p); err != nil {
 			t.Fatal(err)
 		}
-		if c := p.cache(); c.updates == nil || len(c.updates) > 0 || c.looked.Year() != 2020 {
+		if c := p.cache(); c.updates == nil || len(c.updates) > 0 || c.scanned.Year() != 2020 {
 			t.Errorf("%s: %+v", r.Name, c)
 		}
 	}

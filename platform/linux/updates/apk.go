@@ -14,34 +14,34 @@ import (
 // apk is the package manager of Alpine Linux.
 type apk struct{}
 
-func (apk) program(m machine) string { return m.first("/sbin/apk", "/usr/bin/apk") }
+func (apk) name() string { return "apk" }
+
+func (apk) program(m machine) string { return m.firstOf("/sbin/apk", "/usr/bin/apk") }
 
 func (a apk) present(m machine) bool {
 	return a.program(m) != "" && (m.exists("lib/apk/db/installed") || m.exists("usr/lib/apk/db/installed"))
 }
 
-// pending lists what can be upgraded by the indexes that were fetched last,
-// apk-list(8).
+// pending lists what can be upgraded according to the indexes that were fetched
+// last, apk-list(8).
 func (a apk) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/cache/apk/APKINDEX.*", "etc/apk/cache/APKINDEX.*", "var/lib/apk/APKINDEX.*")
 	if len(fetched) == 0 {
-		return updates.Pending{Manager: "apk", Unknown: neverFetched("sudo apk update")}, nil
+		return updates.Pending{Unknown: errNeverFetched("sudo apk update")}, nil
 	}
-	r, err := m.plan(ctx, a.program(m), "--no-network", "list", "--upgradable")
+	r, err := m.runMain(ctx, a.program(m), "--no-network", "list", "--upgradable")
 	if err != nil {
 		return updates.Pending{}, err
 	}
-	p := updates.Pending{Manager: "apk", Updates: parseAPK(r.Stdout), Refreshed: newest(fetched...)}
-	complaints := string(r.Stderr)
-	if r.Exit != 0 || len(p.Updates) == 0 && strings.Contains(complaints, "ERROR: ") {
-		return updates.Pending{}, diagnose("apk", complaints, apkComplaints())
+	p := updates.Pending{Updates: parseAPK(r.Stdout), Refreshed: newest(fetched...)}
+	stderr := string(r.Stderr)
+	if r.Exit != 0 || len(p.Updates) == 0 && strings.Contains(stderr, "ERROR: ") {
+		return updates.Pending{}, diagnose("apk", stderr, apkErrors())
 	}
-	if trouble := said(complaints); trouble != "" {
+	if trouble := errorLines(stderr); trouble != "" {
 		p.Gaps.Note("info.updates", "apk could not read everything: "+trouble)
 	}
-	p.Gaps.Note("security_updates", "apk does not say which updates close security holes")
-	p.Gaps.Note("withheld", "apk does not say what it holds back")
-	return p, ctx.Err()
+	return p, nil
 }
 
 // parseAPK reads "name-1.1-r0 arch {origin} (licence) [upgradable from:
@@ -64,8 +64,8 @@ func parseAPK(out []byte) []updates.Package {
 	return list
 }
 
-// splitAPK parts "name-1.2.3-r4", of which the name may hold hyphens too and the
-// version and the revision hold none.
+// splitAPK splits "name-1.2.3-r4". The name may hold hyphens, the version and the
+// revision hold none.
 func splitAPK(s string) (name, version string) {
 	revision := strings.LastIndexByte(s, '-')
 	if revision < 0 {
@@ -87,8 +87,8 @@ func braced(s string) string {
 	return inside
 }
 
-func apkComplaints() []complaint {
-	return []complaint{
+func apkErrors() []knownError {
+	return []knownError{
 		{"Unable to lock database", fault.Unavailable, "Another program is using apk", "Wait until it is done, then ask again."},
 		{"ermission denied", fault.PermissionDenied, "apk may not read its data without root", "Run: sudo sentinel --check-updates"},
 		{"installed database", fault.Unavailable, "The list of installed packages is damaged", "Restore /lib/apk/db/installed from a backup, then run: sudo apk fix"},

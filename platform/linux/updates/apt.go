@@ -30,6 +30,8 @@ const maxAsked = 200
 // apt is the package manager of Debian and Ubuntu.
 type apt struct{}
 
+func (apt) name() string { return "apt" }
+
 func (apt) present(m machine) bool {
 	info, err := os.Stat(m.path(dpkgStatus))
 	return err == nil && info.Size() > 0 && m.exists("usr/bin/apt-get")
@@ -38,43 +40,42 @@ func (apt) present(m machine) bool {
 // pending simulates an update of everything, apt-get(8), which needs neither
 // root nor a lock nor the network. -V says which versions are kept back.
 func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
-	r, err := m.plan(ctx, "/usr/bin/apt-get", "-s", "-q=1", "-V", "-o", "Debug::NoLocking=1", "dist-upgrade")
+	r, err := m.runMain(ctx, "/usr/bin/apt-get", "-s", "-q=1", "-V", "-o", "Debug::NoLocking=1", "dist-upgrade")
 	if err != nil {
 		return updates.Pending{}, err
 	}
 	if r.Exit != 0 {
-		return updates.Pending{}, diagnose("apt", string(r.Stderr), aptComplaints())
+		return updates.Pending{}, diagnose("apt", string(r.Stderr), aptErrors())
 	}
 	plan := parseAptPlan(r.Stdout)
 	if len(plan.updates) == 0 && !anyInstalled(m) {
 		return updates.Pending{}, fault.New(fault.Unavailable, "The list of installed packages, /var/lib/dpkg/status, names none: it is damaged.").
-			WithFix("Put back /var/lib/dpkg/status-old, or a copy from /var/backups, then run: sudo dpkg --audit")
+			WithFix("Restore /var/lib/dpkg/status-old, or a copy from /var/backups, then run: sudo dpkg --audit")
 	}
 	p := updates.Pending{
-		Manager: "apt", Updates: plan.updates, Security: secureNames(plan.updates), Extra: &plan.extra,
+		Updates: plan.updates, Security: securityNames(plan.updates), Extra: &plan.extra,
 		Busy: m.locked("var/lib/dpkg/lock-frontend", "var/lib/dpkg/lock", aptLists+"/lock"),
 	}
-	if !a.fetched(m) {
-		if len(plan.updates) == 0 {
-			return updates.Pending{Manager: "apt", Busy: p.Busy, Unknown: neverFetched("sudo apt-get update")}, nil
-		}
-		return p, nil
+	switch {
+	case a.fetched(m):
+		p.Refreshed = newest(m.path(aptLists), m.path("var/lib/apt/periodic/update-success-stamp"), m.path("var/lib/apt/periodic/update-stamp"))
+		a.security(m, &p)
+	case len(plan.updates) == 0:
+		return updates.Pending{Busy: p.Busy, Unknown: errNeverFetched("sudo apt-get update")}, nil
 	}
-	p.Refreshed = newest(m.path(aptLists), m.path("var/lib/apt/periodic/update-success-stamp"), m.path("var/lib/apt/periodic/update-stamp"))
-	a.security(m, &p)
 	a.withheld(ctx, m, plan, &p)
-	return p, ctx.Err()
+	return p, nil
 }
 
-// anyInstalled says whether dpkg knows of any package that is installed. apt takes
-// a list that says nothing for a machine with nothing on it.
+// anyInstalled says whether dpkg knows of any installed package. To apt, an empty
+// list is a machine with nothing on it.
 func anyInstalled(m machine) bool {
 	raw, err := hostfile.Read(m.path(dpkgStatus), maxStatus)
 	return err != nil || bytes.Contains(raw, []byte(" ok installed\n"))
 }
 
-// security takes back that nothing is for security where none of the lists is
-// one of a security archive: then nothing is known.
+// security withdraws the answer that nothing is for security where no list comes
+// from a security archive: then it is unknown.
 func (apt) security(m machine, p *updates.Pending) {
 	if len(p.Security) > 0 || len(m.glob(aptLists+"/*[Ss]ecurity*")) > 0 {
 		return
@@ -86,16 +87,16 @@ func (apt) security(m machine, p *updates.Pending) {
 	p.Gaps.Note("security_updates", "none of the package lists here is one of a security archive")
 }
 
-// fetched says whether there is any list of packages. The directory of the lists
-// changes when one of them does, and the stamps are written by the hooks and timers of apt
-// after a refresh that succeeded; a refresh by hand that found nothing new leaves no
-// trace that a failed one would not leave as well.
+// fetched says whether there is any list of packages. When it was fetched is less
+// certain: the directory of the lists changes when one of them does, and the hooks and timers
+// of apt write the stamps after a successful refresh, but a refresh by hand that found nothing
+// new leaves the same traces as a failed one.
 func (apt) fetched(m machine) bool {
 	return len(m.glob(aptLists+"/*_Packages", aptLists+"/*_Packages.*")) > 0
 }
 
-// secureNames names the updates that are known to be for security; never nil.
-func secureNames(list []updates.Package) []string {
+// securityNames names the updates that are known to be for security; never nil.
+func securityNames(list []updates.Package) []string {
 	names := []string{}
 	for _, p := range list {
 		if p.Security != nil && *p.Security {
@@ -105,7 +106,7 @@ func secureNames(list []updates.Package) []string {
 	return names
 }
 
-// withheld says of each package that waits why it does.
+// withheld says why each package waits.
 func (a apt) withheld(ctx context.Context, m machine, plan aptPlan, p *updates.Pending) {
 	p.Withheld = append([]updates.Withheld{}, plan.phased...)
 	if len(plan.kept) == 0 {
@@ -124,17 +125,17 @@ func (a apt) withheld(ctx context.Context, m machine, plan aptPlan, p *updates.P
 			open = append(open, w.Name)
 		}
 	}
-	// An apt that lists phased updates apart has left none among the others.
+	// An apt that lists phased updates separately has left none among the others.
 	if len(open) > 0 && len(plan.phased) == 0 {
 		a.phased(ctx, m, plan.kept, open, p)
 	}
 	p.Withheld = append(p.Withheld, plan.kept...)
 }
 
-// phased asks apt, before its version 2.5.4 the only way, which of the packages
-// that it keeps back are phased.
+// phased asks which of the packages that are kept back are phased. Before version
+// 2.5.4 of apt this is the only way to know.
 func (apt) phased(ctx context.Context, m machine, kept []updates.Withheld, names []string, p *updates.Pending) {
-	r, err := m.aside(ctx, "/usr/bin/apt-cache", append([]string{"policy", "--"}, names...)...)
+	r, err := m.runExtra(ctx, "/usr/bin/apt-cache", append([]string{"policy", "--"}, names...)...)
 	if err != nil || r.Exit != 0 {
 		p.Gaps.Note("phased", "apt-cache did not say which packages are phased; they count as kept back")
 		return
@@ -148,7 +149,7 @@ func (apt) phased(ctx context.Context, m machine, kept []updates.Withheld, names
 }
 
 // heldPackages returns the packages that are on hold in the status file of
-// dpkg, each by its name and by that with its architecture.
+// dpkg, each as "name" and as "name:architecture".
 func heldPackages(m machine) (map[string]bool, error) {
 	raw, err := hostfile.Read(m.path(dpkgStatus), maxStatus)
 	if err != nil {
@@ -158,7 +159,7 @@ func heldPackages(m machine) (map[string]bool, error) {
 }
 
 // parseHeld reads dpkg's status file, deb822(5). The fields of a package are in
-// the order Package, Status, Architecture, with others between.
+// the order Package, Status, Architecture, with others between them.
 func parseHeld(raw []byte) map[string]bool {
 	held := map[string]bool{}
 	if !bytes.Contains(raw, []byte("\nStatus: hold ")) {
@@ -182,12 +183,12 @@ func parseHeld(raw []byte) map[string]bool {
 	return held
 }
 
-func aptComplaints() []complaint {
+func aptErrors() []knownError {
 	lists := "Delete the file that the message names, or all of /var/lib/apt/lists, then run: sudo apt-get update"
-	return []complaint{
+	return []knownError{
 		{"Permission denied", fault.PermissionDenied, "apt may not read its data without root", "Run: sudo sentinel --check-updates"},
 		{"list of sources could not be read", fault.Unavailable, "apt cannot read its list of sources", "Correct the file in /etc/apt that the message names, then run: sudo apt-get update"},
-		{"/" + filepath.Dir(dpkgStatus) + "/", fault.Unavailable, "The list of installed packages is damaged", "Put the last good one of /var/backups/dpkg.status.* in the place of /var/lib/dpkg/status."},
+		{"/" + filepath.Dir(dpkgStatus) + "/", fault.Unavailable, "The list of installed packages is damaged", "Replace /var/lib/dpkg/status by the last good copy in /var/backups/dpkg.status.*."},
 		{"Unmet dependencies", fault.Unavailable, "Installed packages lack what they depend on, so apt plans no update", "Run: sudo apt-get --fix-broken install"},
 		{"get lock", fault.Unavailable, "Another program is using the package manager", "Wait until it is done, then ask again."},
 		{"could not be parsed or opened", fault.Unavailable, "The package lists are damaged", lists},

@@ -25,7 +25,7 @@ func parseAptPlan(out []byte) aptPlan {
 	for raw := range bytes.Lines(out) {
 		line := strings.TrimRight(string(raw), "\r\n")
 		if strings.HasPrefix(line, " ") {
-			plan.waits(heading, line)
+			plan.keep(heading, line)
 			continue
 		}
 		heading = line
@@ -36,7 +36,7 @@ func parseAptPlan(out []byte) aptPlan {
 
 // waits reads a row of a list: "   name (1.0 => 2.0)", or several names where
 // apt was told not to show versions.
-func (p *aptPlan) waits(heading, line string) {
+func (p *aptPlan) keep(heading, line string) {
 	to, reason := &p.kept, updates.KeptBack
 	switch heading {
 	case "The following packages have been kept back:":

@@ -17,18 +17,20 @@ const (
 	dnfLocked  = 200 // with exit_on_lock
 )
 
-// dnf is the package manager of Fedora, Red Hat and their kin, in both of its
-// generations.
+// dnf is the package manager of Fedora, Red Hat and their derivatives: dnf 4 and
+// dnf5.
 type dnf struct{}
 
-func (dnf) program(m machine) string { return m.first("/usr/bin/dnf5", "/usr/bin/dnf") }
+func (dnf) name() string { return "dnf" }
+
+func (dnf) program(m machine) string { return m.firstOf("/usr/bin/dnf5", "/usr/bin/dnf") }
 
 func (d dnf) present(m machine) bool {
 	return d.program(m) != "" && (m.exists("var/lib/rpm") || m.exists("usr/lib/sysimage/rpm"))
 }
 
 // query returns the command line that lists updates from what was fetched. -C
-// is for the metadata of root, which everyone may read.
+// uses the metadata of root, which everyone may read.
 func (d dnf) query(m machine, more ...string) (program string, args []string) {
 	program = d.program(m)
 	args = append([]string{"-C"}, more...)
@@ -40,7 +42,7 @@ func (d dnf) query(m machine, more ...string) (program string, args []string) {
 
 func (d dnf) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	program, args := d.query(m)
-	r, err := m.plan(ctx, program, args...)
+	r, err := m.runMain(ctx, program, args...)
 	if err != nil {
 		return updates.Pending{}, err
 	}
@@ -48,20 +50,19 @@ func (d dnf) pending(ctx context.Context, m machine) (updates.Pending, error) {
 		return updates.Pending{}, dnfFault(r.Exit, string(r.Stderr))
 	}
 	fetched := m.glob("var/cache/dnf/*/repodata/repomd.xml", "var/cache/libdnf5/*/repodata/repomd.xml")
-	p := updates.Pending{Manager: "dnf", Updates: parseDNF(r.Stdout), Refreshed: newest(fetched...)}
+	p := updates.Pending{Updates: parseDNF(r.Stdout), Refreshed: newest(fetched...)}
 	if len(fetched) == 0 && len(p.Updates) == 0 {
-		return updates.Pending{Manager: "dnf", Unknown: neverFetched("sudo dnf makecache")}, nil
+		return updates.Pending{Unknown: errNeverFetched("sudo dnf makecache")}, nil
 	}
-	if left := ignored(r.Stderr); left != "" {
+	if left := ignoredRepositories(r.Stderr); left != "" {
 		if len(p.Updates) == 0 {
-			return updates.Pending{}, explain(dnfDamaged(), "dnf leaves out "+left+".")
+			return updates.Pending{}, faultFor(dnfDamaged(), "dnf leaves out "+left+".")
 		}
 		p.Gaps.Note("info.updates", "dnf leaves out the repositories whose lists are damaged or were never fetched: "+left)
 	}
 	d.versions(ctx, m, &p)
 	d.security(ctx, m, &p)
-	p.Gaps.Note("withheld", "dnf does not say what it holds back")
-	return p, ctx.Err()
+	return p, nil
 }
 
 func (dnf) versions(ctx context.Context, m machine, p *updates.Pending) {
@@ -70,11 +71,11 @@ func (dnf) versions(ctx context.Context, m machine, p *updates.Pending) {
 	}
 	installed, err := m.installed(ctx)
 	p.Gaps.Add("packages.current", err)
-	fill(p.Updates, installed)
+	fillCurrent(p.Updates, installed)
 }
 
-// security asks again for what closes holes. A repository without advisories,
-// as that of CentOS Stream, says nothing about that: then nothing is known.
+// security asks again for the updates that close security holes. Without
+// advisories, as on CentOS Stream, nothing is known about that.
 func (d dnf) security(ctx context.Context, m machine, p *updates.Pending) {
 	if len(m.glob("var/cache/dnf/*/repodata/*updateinfo*", "var/cache/libdnf5/*/repodata/*updateinfo*")) == 0 {
 		p.Gaps.Note("security_updates", "no repository of this machine publishes advisories")
@@ -83,7 +84,7 @@ func (d dnf) security(ctx context.Context, m machine, p *updates.Pending) {
 	secure := map[string]bool{}
 	if len(p.Updates) > 0 {
 		program, args := d.query(m, "--security")
-		r, err := m.aside(ctx, program, args...)
+		r, err := m.runExtra(ctx, program, args...)
 		if err == nil && r.Exit != 0 && r.Exit != dnfUpdates {
 			err = dnfFault(r.Exit, string(r.Stderr))
 		}
@@ -98,12 +99,12 @@ func (d dnf) security(ctx context.Context, m machine, p *updates.Pending) {
 	for i := range p.Updates {
 		p.Updates[i].Security = new(secure[p.Updates[i].Name])
 	}
-	p.Security = secureNames(p.Updates)
+	p.Security = securityNames(p.Updates)
 }
 
 // parseDNF reads the output of check-update: "name.arch version-release
-// repository" and, after a heading of its own, what would be replaced. A name that is too
-// long for its column has a line of its own.
+// repository" and, after a heading, what would be replaced. A name that is too long for its
+// column is on a line of its own.
 func parseDNF(out []byte) []updates.Package {
 	list := []updates.Package{}
 	name := ""
@@ -127,8 +128,8 @@ func parseDNF(out []byte) []updates.Package {
 	return list
 }
 
-// ignored returns the repositories that dnf could not use.
-func ignored(stderr []byte) string {
+// ignoredRepositories names the repositories that dnf could not use, "" for none.
+func ignoredRepositories(stderr []byte) string {
 	for line := range bytes.Lines(stderr) {
 		if names, ok := strings.CutPrefix(string(line), "Ignoring repositories: "); ok {
 			return strings.TrimSpace(names)
@@ -137,26 +138,26 @@ func ignored(stderr []byte) string {
 	return ""
 }
 
-func dnfDamaged() complaint {
-	return complaint{
-		code: fault.Unavailable, means: "The package lists are damaged",
+func dnfDamaged() knownError {
+	return knownError{
+		code: fault.Unavailable, message: "The package lists are damaged",
 		fix: "Fetch them anew with: sudo dnf clean metadata && sudo dnf makecache",
 	}
 }
 
 func dnfFault(exit int, text string) error {
 	if exit == dnfLocked {
-		return explain(complaint{
-			code: fault.Unavailable, means: "Another program is using dnf", fix: "Wait until it is done, then ask again.",
+		return faultFor(knownError{
+			code: fault.Unavailable, message: "Another program is using dnf", fix: "Wait until it is done, then ask again.",
 		}, "")
 	}
 	damaged := dnfDamaged()
-	damaged.words = "repomd"
-	never := complaint{
+	damaged.match = "repomd"
+	never := knownError{
 		"Cache-only enabled but no cache", fault.Unavailable, "The package lists were never fetched, or not all of them", "Fetch them with: sudo dnf makecache",
 	}
-	return diagnose("dnf", text, []complaint{
-		{"rpmdb open failed", fault.Unavailable, "The list of installed packages is damaged", "Mend it with: sudo rpm --rebuilddb"},
+	return diagnose("dnf", text, []knownError{
+		{"rpmdb open failed", fault.Unavailable, "The list of installed packages is damaged", "Repair it with: sudo rpm --rebuilddb"},
 		{"ermission denied", fault.PermissionDenied, "dnf may not read its data without root", "Run: sudo sentinel --check-updates"},
 		never, damaged,
 	})

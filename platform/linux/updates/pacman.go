@@ -14,39 +14,40 @@ import (
 // pacman is the package manager of Arch Linux.
 type pacman struct{}
 
+func (pacman) name() string { return "pacman" }
+
 func (pacman) present(m machine) bool {
 	return m.exists("usr/bin/pacman") && m.exists("var/lib/pacman/local")
 }
 
-// pending asks what the databases that were synchronised last have newer,
-// pacman(8) -Qu. It ends with status 1 when there is nothing, and when it fails as well.
+// pending asks what is newer in the databases that were synchronised last,
+// pacman(8) -Qu. Its exit status is 1 both when there is nothing and when it fails.
 func (pacman) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/lib/pacman/sync/*.db")
 	if len(fetched) == 0 {
-		return updates.Pending{Manager: "pacman", Unknown: neverFetched("sudo pacman -Sy")}, nil
+		return updates.Pending{Unknown: errNeverFetched("sudo pacman -Sy")}, nil
 	}
-	r, err := m.plan(ctx, "/usr/bin/pacman", "-Qu", "--color", "never")
+	r, err := m.runMain(ctx, "/usr/bin/pacman", "-Qu", "--color", "never")
 	if err != nil {
 		return updates.Pending{}, err
 	}
-	complaints := string(r.Stderr)
-	failed := strings.Contains(complaints, "error: ")
-	p := updates.Pending{Manager: "pacman", Refreshed: newest(m.path("var/lib/pacman/sync")), Busy: m.exists("var/lib/pacman/db.lck")}
+	stderr := string(r.Stderr)
+	failed := strings.Contains(stderr, "error: ")
+	p := updates.Pending{Refreshed: newest(m.path("var/lib/pacman/sync")), Busy: m.exists("var/lib/pacman/db.lck")}
 	p.Updates, p.Withheld = parsePacman(r.Stdout)
 	if failed && len(p.Updates)+len(p.Withheld) == 0 {
-		return updates.Pending{}, diagnose("pacman", complaints, pacmanComplaints())
+		return updates.Pending{}, diagnose("pacman", stderr, pacmanErrors())
 	}
 	if failed {
-		p.Gaps.Note("info.updates", "pacman could not read everything: "+said(complaints))
+		p.Gaps.Note("info.updates", "pacman could not read everything: "+errorLines(stderr))
 	}
-	if strings.Contains(complaints, "does not exist (use '-Sy'") {
+	if strings.Contains(stderr, "does not exist (use '-Sy'") {
 		p.Gaps.Note("info.updates", "a database was never fetched; fetch it with: sudo pacman -Sy")
 	}
-	p.Gaps.Note("security_updates", "pacman does not say which updates close security holes")
-	return p, ctx.Err()
+	return p, nil
 }
 
-// parsePacman reads "name 1.0-1 -> 1.1-1", with "[ignored]" after what the
+// parsePacman reads "name 1.0-1 -> 1.1-1", with "[ignoredRepositories]" after what the
 // configuration holds back.
 func parsePacman(out []byte) ([]updates.Package, []updates.Withheld) {
 	list, withheld := []updates.Package{}, []updates.Withheld{}
@@ -63,9 +64,9 @@ func parsePacman(out []byte) ([]updates.Package, []updates.Withheld) {
 	return list, withheld
 }
 
-func pacmanComplaints() []complaint {
+func pacmanErrors() []knownError {
 	again := "Fetch them anew with: sudo pacman -Syy"
-	return []complaint{
+	return []knownError{
 		{"ermission denied", fault.PermissionDenied, "pacman may not read its data without root", "Run: sudo sentinel --check-updates"},
 		{"config file", fault.Unavailable, "pacman cannot read its configuration", "Correct /etc/pacman.conf."},
 		{"could not open file /var/lib/pacman/sync/", fault.Unavailable, "The package lists are damaged", again},

@@ -197,7 +197,7 @@ func TestStreamOfZypper(t *testing.T) {
 	if diff := cmp.Diff(want, a.packages()); diff != "" {
 		t.Errorf("updates (-want +got):\n%s", diff)
 	}
-	if len(a.updates) != 3 || a.updates[2].Name != "SUSE-2026-7" || a.complaints != "Some of the repositories have not been refreshed.\n" {
+	if len(a.updates) != 3 || a.updates[2].Name != "SUSE-2026-7" || a.errors != "Some of the repositories have not been refreshed.\n" {
 		t.Errorf("%+v", a)
 	}
 	for _, bad := range []string{"", "no", "<stream>", stream[:len(stream)/2], "<a></a>", strings.TrimSuffix(stream, "</stream>\n")} {
@@ -222,7 +222,7 @@ func TestErrorsThatAreRepeated(t *testing.T) {
 		"NOTE\nE: one\nW: no\nE: two\nE: 3": "one; two",
 		"warning: x\nerror: could not open": "could not open",
 	} {
-		if got := said(text); got != want {
+		if got := errorLines(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
@@ -266,7 +266,7 @@ func FuzzListsOfOtherManagers(f *testing.F) {
 		list, withheld := parsePacman(out)
 		sound(t, list, withheld)
 		parseInstalled(out)
-		said(string(out))
+		errorLines(string(out))
 	})
 }
 

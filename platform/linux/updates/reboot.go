@@ -26,7 +26,7 @@ func RebootRequired(root, release string) (bool, error) {
 	}
 	installed := kernels(root)
 	if len(installed) == 0 {
-		return false, hooked(root)
+		return false, flagReliable(root)
 	}
 	known := false
 	for _, k := range installed {
@@ -36,14 +36,14 @@ func RebootRequired(root, release string) (bool, error) {
 		}
 	}
 	if !known && !exists(root, "lib/modules/"+release) && !exists(root, "usr/lib/modules/"+release) {
-		return false, hooked(root)
+		return false, flagReliable(root)
 	}
 	return false, nil
 }
 
-// hooked is nil where the hook that would write the flag file is installed, so
+// flagReliable is nil where the hook that would write the flag file is installed, so
 // that its absence means something.
-func hooked(root string) error {
+func flagReliable(root string) error {
 	for _, hook := range []string{"usr/share/update-notifier/notify-reboot-required", "etc/kernel/postinst.d/unattended-upgrades"} {
 		if exists(root, hook) {
 			return nil

@@ -9,13 +9,13 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxAsking bounds how many packages are named that ask for a reboot.
-const maxAsking = 8
+// maxRequesters bounds how many packages are named that ask for a reboot.
+const maxRequesters = 8
 
 // rebootReason says which of the signs of [RebootRequired] is there.
 func rebootReason(root, running string) string {
 	if exists(root, "run/reboot-required") || exists(root, "var/run/reboot-required") {
-		if who := asking(root); who != "" {
+		if who := requesters(root); who != "" {
 			return "Updated packages ask for it: " + who + "."
 		}
 		return "An updated package asks for it."
@@ -29,8 +29,8 @@ func rebootReason(root, running string) string {
 	return "Kernel " + latest + " is installed, " + running + " is running."
 }
 
-// asking names the packages that wrote Debian's flag file.
-func asking(root string) string {
+// requesters names the packages that wrote Debian's flag file.
+func requesters(root string) string {
 	raw, err := hostfile.Head(filepath.Join(root, "run/reboot-required.pkgs"), 4096)
 	if err != nil {
 		return ""
@@ -38,7 +38,7 @@ func asking(root string) string {
 	seen := map[string]bool{}
 	var names []string
 	for name := range strings.FieldsSeq(string(raw)) {
-		if !seen[name] && len(names) < maxAsking {
+		if !seen[name] && len(names) < maxRequesters {
 			names = append(names, name)
 		}
 		seen[name] = true

@@ -17,7 +17,7 @@ const rpmFormat = `%{INSTALLTIME} %{NAME}.%{ARCH} %|EPOCH?{%{EPOCH}:}|%{VERSION}
 
 // installed returns the version of each installed package by "name.arch".
 func (m machine) installed(ctx context.Context) (map[string]string, error) {
-	r, err := m.aside(ctx, "/usr/bin/rpm", "-qa", "--qf", rpmFormat)
+	r, err := m.runExtra(ctx, "/usr/bin/rpm", "-qa", "--qf", rpmFormat)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func parseInstalled(out []byte) map[string]string {
 	return versions
 }
 
-// fill adds the versions that are installed now to updates named "name.arch".
-func fill(list []updates.Package, installed map[string]string) {
+// fillCurrent adds the versions that are installed now to updates named "name.arch".
+func fillCurrent(list []updates.Package, installed map[string]string) {
 	for i := range list {
 		list[i].Current = installed[list[i].Name]
 	}

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/updates"
@@ -18,16 +21,16 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxPlan caps what a package manager may print, in bytes: a machine that waits
+// maxOutput caps what a package manager may print, in bytes: a machine that waits
 // for ten thousand updates prints about 5 MB.
-const maxPlan = 16 << 20
+const maxOutput = 16 << 20
 
-// planLimit bounds the run of a package manager that lists the updates: on a
-// slow disk with cold caches apt takes ten seconds. asideLimit bounds each further run,
+// mainLimit bounds the run of a package manager that lists the updates: on a
+// slow disk with cold caches apt takes ten seconds. extraLimit bounds each further run,
 // of which there are at most two.
 const (
-	planLimit  = 25 * time.Second
-	asideLimit = 8 * time.Second
+	mainLimit  = 25 * time.Second
+	extraLimit = 8 * time.Second
 )
 
 // A machine is what package managers run on.
@@ -36,17 +39,21 @@ type machine struct {
 	runner sysexec.Runner
 }
 
-// A manager is a package manager. It reads what it knows already: no network,
-// no lock that it would wait for.
+// A manager is a package manager. To add one, write a file like apk.go, enter it
+// in [managers], and name it in the enum of [updates.Report].
 type manager interface {
-	// present says whether this machine gets its packages by it: its program
+	name() string
+	// present says whether this machine gets its packages from it: its program
 	// and its data are both there.
 	present(m machine) bool
+	// pending asks for what the manager knows already: without the network, and
+	// without waiting for a lock. It leaves Manager empty, and needs no gap for security
+	// updates and withheld packages that the manager never names.
 	pending(ctx context.Context, m machine) (updates.Pending, error)
 }
 
-// managers lists the package managers, the one that decides first: apt is
-// where dnf was installed beside it, and SUSE has dnf as an extra.
+// managers lists the package managers in the order in which they are looked for:
+// dnf may be installed beside apt, and on SUSE beside zypper.
 func managers() []manager {
 	return []manager{apt{}, zypper{}, dnf{}, pacman{}, apk{}}
 }
@@ -68,11 +75,45 @@ func NewUpdates(root string, runner sysexec.Runner) *Updates {
 func (u *Updates) Pending(ctx context.Context) (updates.Pending, error) {
 	for _, one := range managers() {
 		if one.present(u.m) {
-			return one.pending(ctx, u.m)
+			return pending(ctx, u.m, one)
 		}
 	}
-	return updates.Pending{}, fault.New(fault.Unsupported, "No package manager that sentinel knows is here: apt, dnf, zypper, pacman or apk.").
+	return updates.Pending{}, fault.New(fault.Unsupported, "No package manager that sentinel knows was found: "+knownManagers()+".").
 		WithFix("Look for updates with the tools of this distribution.")
+}
+
+// pending asks a manager, and notes what its kind of answer never says.
+func pending(ctx context.Context, m machine, from manager) (updates.Pending, error) {
+	p, err := from.pending(ctx, m)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return updates.Pending{}, err
+	}
+	p.Manager = from.name()
+	if p.Unknown != nil {
+		return p, nil
+	}
+	explained := func(field string) bool {
+		return slices.ContainsFunc(p.Gaps, func(g answer.Gap) bool { return g.Field == field })
+	}
+	if p.Security == nil && !explained("security_updates") {
+		p.Gaps.Note("security_updates", p.Manager+" does not say which updates close security holes")
+	}
+	if p.Withheld == nil && !explained("withheld") {
+		p.Gaps.Note("withheld", p.Manager+" does not say what it holds back")
+	}
+	return p, nil
+}
+
+func knownManagers() string {
+	var names []string
+	for _, one := range managers() {
+		names = append(names, one.name())
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // Reboot implements [updates.Source].
@@ -94,21 +135,21 @@ func (u *Updates) OSVersion(context.Context) (string, error) {
 	return system.PrettyName, err
 }
 
-// plan runs the program that lists the updates, which changes nothing. Only a
-// program that could not be run at all is an error.
-func (m machine) plan(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
-	return m.run(ctx, planLimit, path, args)
+// runMain runs the program that lists the updates, which changes nothing. It is
+// an error only when the program could not be run at all.
+func (m machine) runMain(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
+	return m.run(ctx, mainLimit, path, args)
 }
 
-// aside runs a program like [machine.plan] whose answer can be done without.
-func (m machine) aside(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
-	return m.run(ctx, asideLimit, path, args)
+// runExtra is [machine.runMain] for a program whose answer only adds to the list.
+func (m machine) runExtra(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
+	return m.run(ctx, extraLimit, path, args)
 }
 
 func (m machine) run(ctx context.Context, limit time.Duration, path string, args []string) (sysexec.Result, error) {
-	r, err := m.runner.Run(ctx, sysexec.Command{Path: path, Args: args, MaxOutput: maxPlan, Timeout: limit})
+	r, err := m.runner.Run(ctx, sysexec.Command{Path: path, Args: args, MaxOutput: maxOutput, Timeout: limit})
 	if errors.Is(err, sysexec.ErrOutputTooLarge) {
-		return r, fault.New(fault.Unavailable, filepath.Base(path)+" printed more than any list of updates is long.").
+		return r, fault.New(fault.Unavailable, filepath.Base(path)+" printed more than any list of updates.").
 			WithFix("Run it by hand and look at what it prints.")
 	}
 	return r, err
@@ -118,8 +159,8 @@ func (m machine) path(name string) string { return filepath.Join(m.root, name) }
 
 func (m machine) exists(name string) bool { return hostfile.Exists(m.path(name)) }
 
-// first returns the first of some programs that is there, or "".
-func (m machine) first(programs ...string) string {
+// firstOf returns the first of some programs that exists, or "".
+func (m machine) firstOf(programs ...string) string {
 	for _, p := range programs {
 		if m.exists(p) {
 			return p
@@ -128,7 +169,7 @@ func (m machine) first(programs ...string) string {
 	return ""
 }
 
-// glob returns the files that match one of some patterns below the root.
+// glob returns the files below the root that match any of the patterns.
 func (m machine) glob(patterns ...string) []string {
 	var list []string
 	for _, p := range patterns {
@@ -139,8 +180,8 @@ func (m machine) glob(patterns ...string) []string {
 	return list
 }
 
-// newest returns the latest time at which one of some files was written, zero
-// for none.
+// newest returns when the file that was written last was written, the zero time
+// when there is none.
 func newest(paths ...string) time.Time {
 	var latest time.Time
 	for _, p := range paths {
@@ -151,7 +192,7 @@ func newest(paths ...string) time.Time {
 	return latest
 }
 
-// neverFetched is the reason why a manager without lists knows of no updates.
-func neverFetched(fetch string) error {
+// errNeverFetched is why a manager without package lists knows of no updates.
+func errNeverFetched(fetch string) error {
 	return fmt.Errorf("the package lists were never fetched here; fetch them with: %s", fetch)
 }

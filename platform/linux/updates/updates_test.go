@@ -246,9 +246,14 @@ func TestRebootSaysWhy(t *testing.T) {
 // TestEveryManagerIsInTheList finds the managers by their method in the files of
 // the package.
 func TestEveryManagerIsInTheList(t *testing.T) {
+	member, _ := reflect.TypeFor[updates.Report]().FieldByName("Manager")
+	documented := strings.Split(member.Tag.Get("enum"), ",")
 	listed := map[string]bool{}
 	for _, m := range managers() {
 		listed[reflect.TypeOf(m).Name()] = true
+		if !slices.Contains(documented, m.name()) {
+			t.Errorf("%s is not in the enum of updates.Report: %q", m.name(), documented)
+		}
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -23,32 +23,33 @@ const (
 // zypper is the package manager of SUSE.
 type zypper struct{}
 
+func (zypper) name() string { return "zypper" }
+
 func (zypper) present(m machine) bool {
 	return m.exists("usr/bin/zypper") && (m.exists("etc/products.d") || len(m.glob("etc/zypp/repos.d/*.repo")) > 0)
 }
 
-// pending asks for packages and then for patches: a patch is an advisory over
-// several packages, and zypper does not say over which. Without any metadata zypper would go
-// and fetch it.
+// pending asks for packages and then for patches: a patch is an advisory about
+// several packages, and zypper does not say which. Without any metadata zypper would fetch
+// it, so it is not asked then.
 func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/cache/zypp/raw/*/repodata/repomd.xml", "var/cache/zypp/raw/*/cookie")
 	if len(fetched) == 0 {
-		return updates.Pending{Manager: "zypper", Unknown: neverFetched("sudo zypper refresh")}, nil
+		return updates.Pending{Unknown: errNeverFetched("sudo zypper refresh")}, nil
 	}
-	answer, err := z.ask(ctx, m.plan, "list-updates")
+	answer, err := z.ask(ctx, m.runMain, "list-updates")
 	if err != nil {
 		return updates.Pending{}, err
 	}
-	p := updates.Pending{Manager: "zypper", Updates: answer.packages(), Refreshed: newest(fetched...)}
+	p := updates.Pending{Updates: answer.packages(), Refreshed: newest(fetched...)}
 	if answer.skipped && len(p.Updates) == 0 {
-		return updates.Pending{}, zypperFault(zypperSkipped, answer.complaints)
+		return updates.Pending{}, zypperFault(zypperSkipped, answer.errors)
 	}
 	if answer.skipped {
-		p.Gaps.Note("info.updates", "zypper leaves out a repository: "+said(answer.complaints))
+		p.Gaps.Note("info.updates", "zypper leaves out a repository: "+errorLines(answer.errors))
 	}
 	z.patches(ctx, m, &p)
-	p.Gaps.Note("withheld", "zypper does not say what it holds back")
-	return p, ctx.Err()
+	return p, nil
 }
 
 func (z zypper) patches(ctx context.Context, m machine, p *updates.Pending) {
@@ -56,7 +57,7 @@ func (z zypper) patches(ctx context.Context, m machine, p *updates.Pending) {
 		p.Gaps.Note("security_updates", "no repository of this machine publishes advisories")
 		return
 	}
-	answer, err := z.ask(ctx, m.aside, "list-patches", "--category", "security")
+	answer, err := z.ask(ctx, m.runExtra, "list-patches", "--category", "security")
 	if err != nil {
 		p.Gaps.Add("security_updates", err)
 		return
@@ -69,17 +70,17 @@ func (z zypper) patches(ctx context.Context, m machine, p *updates.Pending) {
 	}
 }
 
-// An asker is [machine.plan] or [machine.aside].
-type asker func(ctx context.Context, path string, args ...string) (sysexec.Result, error)
+// An runFunc is [machine.runMain] or [machine.runExtra].
+type runFunc func(ctx context.Context, path string, args ...string) (sysexec.Result, error)
 
-func (zypper) ask(ctx context.Context, run asker, what ...string) (zypperAnswer, error) {
+func (zypper) ask(ctx context.Context, run runFunc, what ...string) (zypperAnswer, error) {
 	r, err := run(ctx, "/usr/bin/zypper", append([]string{"--non-interactive", "--no-refresh", "--xmlout"}, what...)...)
 	if err != nil {
 		return zypperAnswer{}, err
 	}
 	answer, err := parseZypper(r.Stdout)
 	if r.Exit != 0 && r.Exit != zypperSkipped {
-		return answer, zypperFault(r.Exit, answer.complaints+string(r.Stderr))
+		return answer, zypperFault(r.Exit, answer.errors+string(r.Stderr))
 	}
 	if err != nil {
 		return answer, fault.Wrap(fault.Unavailable, "zypper answers in a form that sentinel does not know", err).
@@ -90,9 +91,9 @@ func (zypper) ask(ctx context.Context, run asker, what ...string) (zypperAnswer,
 }
 
 type zypperAnswer struct {
-	updates    []zypperUpdate
-	complaints string // its messages of errors, one a line
-	skipped    bool
+	updates []zypperUpdate
+	errors  string // its messages of errors, one a line
+	skipped bool
 }
 
 type zypperUpdate struct {
@@ -160,7 +161,7 @@ func (a *zypperAnswer) element(decoder *xml.Decoder, start xml.StartElement) err
 			return err
 		}
 		if m.Type != "info" {
-			a.complaints += strings.Join(strings.Fields(m.Text), " ") + "\n"
+			a.errors += strings.Join(strings.Fields(m.Text), " ") + "\n"
 		}
 	}
 	return nil
@@ -168,13 +169,13 @@ func (a *zypperAnswer) element(decoder *xml.Decoder, start xml.StartElement) err
 
 func zypperFault(exit int, text string) error {
 	if exit == zypperLocked {
-		return explain(complaint{
-			code: fault.Unavailable, means: "Another program is using zypper", fix: "Wait until it is done, then ask again.",
-		}, said(text))
+		return faultFor(knownError{
+			code: fault.Unavailable, message: "Another program is using zypper", fix: "Wait until it is done, then ask again.",
+		}, errorLines(text))
 	}
-	return diagnose("zypper", text, []complaint{
-		{"as root to do this", fault.PermissionDenied, "zypper has not digested its lists yet, which takes root", "Run: sudo zypper refresh"},
+	return diagnose("zypper", text, []knownError{
+		{"as root to do this", fault.PermissionDenied, "zypper has not processed its lists yet, which takes root", "Run: sudo zypper refresh"},
 		{"Error building the cache", fault.Unavailable, "The package lists are damaged", "Fetch them anew with: sudo zypper refresh --force"},
-		{"Target initialization failed", fault.Unavailable, "The list of installed packages is damaged", "Mend it with: sudo rpm --rebuilddb"},
+		{"Target initialization failed", fault.Unavailable, "The list of installed packages is damaged", "Repair it with: sudo rpm --rebuilddb"},
 	})
 }
