@@ -58,8 +58,8 @@ func TestNameServersOfAMachine(t *testing.T) {
 	for content, want := range map[string]string{
 		"nameserver 192.0.2.53\n": "192.0.2.53:53", "": "127.0.0.1:53", "nameserver ns.example\n": "127.0.0.1:53",
 		"nameserver 192.0.2.53\nnameserver 2001:db8::53\nnameserver fe80::1%eth0\n": "192.0.2.53:53 [2001:db8::53]:53 [fe80::1%eth0]:53",
-		"nameserver ::ffff:192.0.2.9\n":               "192.0.2.9:53",
-		strings.Repeat("nameserver 192.0.2.1\n", 100): strings.TrimSpace(strings.Repeat("192.0.2.1:53 ", maxServers)),
+		"nameserver ::ffff:192.0.2.9\n":                                             "192.0.2.9:53",
+		strings.Repeat("nameserver 192.0.2.1\n", 100):                               strings.TrimSpace(strings.Repeat("192.0.2.1:53 ", maxServers)),
 	} {
 		root := testenv.Plant(t, map[string]string{"etc/resolv.conf": content})
 		servers, err := NameServers(root)(t.Context(), "")

@@ -45,7 +45,7 @@ func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connect.Attempt {
 	if pending(err) {
 		return wait(ctx, fd, address)
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing is lost with it
+	defer unix.Close(fd)         //nolint:errcheck // nothing is lost with it
 	if errqueue.NoRoute(first) { // later, it is the word of a router
 		return connect.Attempt{Outcome: connect.NoRoute, Err: first}
 	}

@@ -25,7 +25,7 @@ func TestServersAreReadInTheirOrder(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "",
 		"# nameserver 192.0.2.1\nsearch a.example\nnameserver 192.0.2.53\r\n nameserver\t2001:db8::53 # second\noptions edns0 ndots:x timeout: attempts:-1\nnameserver fe80::1%eth0": "192.0.2.53 2001:db8::53 fe80::1%eth0",
-		"nameserver\nnameserver ns.example\nNAMESERVER 192.0.2.1\n;nameserver 192.0.2.2\nnameserver ::ffff:192.0.2.9\nsearch\ndomain\n\x00\n":                                     "::ffff:192.0.2.9",
+		"nameserver\nnameserver ns.example\nNAMESERVER 192.0.2.1\n;nameserver 192.0.2.2\nnameserver ::ffff:192.0.2.9\nsearch\ndomain\n\x00\n":                                        "::ffff:192.0.2.9",
 		strings.Repeat("nameserver 192.0.2.1\n", 100): strings.TrimSpace(strings.Repeat("192.0.2.1 ", 100)),
 	} {
 		got, err := Servers(filepath.Join(testenv.Plant(t, map[string]string{"resolv.conf": text}), "resolv.conf"))
