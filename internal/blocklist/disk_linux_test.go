@@ -68,8 +68,8 @@ func TestFullDiskLosesNothing(t *testing.T) {
 	if got := listing(t, l); got.Drift == nil || got.Drift.MissingTotal != 1 {
 		t.Errorf("%+v", got)
 	}
-	if _, err := os.Lstat(l.path + ".new"); err == nil {
-		t.Error("half a file was left behind")
+	if half, err := filepath.Glob(filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+"*")); err != nil || len(half) != 0 {
+		t.Errorf("half a file was left behind: %v, %v", half, err)
 	}
 
 	must(t, os.Remove(ballast))

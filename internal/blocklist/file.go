@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sentinel/internal/atomicfile"
 	"sentinel/internal/fault"
 	"sentinel/internal/trust"
 )
@@ -100,8 +101,7 @@ func (l *List) unreadable(err error) error {
 }
 
 // save replaces the file: after a crash at any moment it holds the old entries
-// or the new ones. Only one run at a time may be here, which the lock sees to; what a
-// crash leaves beside the file is removed by the next, so that it does not fill a disk.
+// or the new ones. Only one run at a time may be here, which the lock sees to.
 func (l *List) save(entries []entry) error {
 	raw, err := encode(entries)
 	if err == nil && len(raw) > maxSize<<10 {
@@ -110,42 +110,7 @@ func (l *List) save(entries []entry) error {
 	if err != nil {
 		return err
 	}
-	next := l.path + ".new"
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := l.replace(next, raw); err != nil {
-		return errors.Join(err, ignoreMissing(os.Remove(next)))
-	}
-	return syncDir(filepath.Dir(l.path))
-}
-
-func (l *List) replace(next string, raw []byte) error {
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next, l.path)
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// syncDirectory makes names in a directory last through a crash (fsync(2)).
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return atomicfile.Write(l.path, raw, 0o644)
 }
 
 // notWritten says that the list could not be written, and so nothing was done.
@@ -167,7 +132,7 @@ func (l *List) quarantine(d *damagedError) error {
 			WithFix("Look at them, then remove them: " + l.path + quarantineMark + "*")
 	}
 	path := l.quarantinePath()
-	if err := errors.Join(os.Rename(l.path, path), syncDir(filepath.Dir(path))); err != nil {
+	if err := errors.Join(os.Rename(l.path, path), atomicfile.SyncDir(filepath.Dir(path))); err != nil {
 		return notWritten(err)
 	}
 	return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses was set aside as "+path+" because", d).

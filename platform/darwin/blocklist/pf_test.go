@@ -218,7 +218,7 @@ func TestTheFileOfTheReference(t *testing.T) {
 func TestAReferenceThatCannotBeKeptIsGivenBack(t *testing.T) {
 	f := newFakePF(t)
 	b := newTestPF(t, f)
-	if err := os.MkdirAll(b.keeps.path+".new/full", 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(filepath.Dir(b.keeps.path), "."+filepath.Base(b.keeps.path)+"1234567890123456789", "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	err := b.Add(t.Context(), blocklisttest.Blocks(0, peers...))

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"sentinel/internal/atomicfile"
 	"sentinel/internal/lockfile"
 	"sentinel/internal/trust"
 	"sentinel/platform/darwin/pfctl"
@@ -73,37 +74,15 @@ func (k keeper) write(token uint64) error {
 	if err != nil {
 		return err
 	}
-	next := k.path + ".new"
-	if err := k.remove(next); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(raw, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, k.remove(next))
-	}
-	return errors.Join(os.Rename(next, k.path), k.sync())
+	return atomicfile.Write(k.path, append(raw, '\n'), 0o600)
 }
 
-func (k keeper) forget() error { return errors.Join(k.remove(k.path), k.sync()) }
-
-func (keeper) remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// forget removes the file, also from a directory that loses power next.
+func (k keeper) forget() error {
+	if err := os.Remove(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return nil
-}
-
-// sync makes the name of the file last through a crash (fsync(2)).
-func (k keeper) sync() error {
-	f, err := os.Open(filepath.Dir(k.path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return atomicfile.SyncDir(filepath.Dir(k.path))
 }
 
 // hold makes sure that a reference of our own keeps pf on, whoever else holds
