@@ -17,6 +17,7 @@ import (
 	"sentinel/platform/darwin/socketfilterfw"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/listeners"
+	"sentinel/platform/unix/sshdconf"
 )
 
 // Bounds of what is read.
@@ -35,7 +36,7 @@ type machine struct {
 	filter     audit.Memo[socketfilterfw.State]
 	updating   audit.Memo[prefs.Domain]
 	login      audit.Memo[prefs.Domain]
-	server     audit.Memo[sshServer]
+	server     audit.Memo[sshdconf.Server]
 	security   audit.Memo[securityInfo]
 	sudo       audit.Memo[sudoPolicy]
 	people     audit.Memo[[]person]

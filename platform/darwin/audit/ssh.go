@@ -48,45 +48,25 @@ const whenOn = "As root sshd -T is asked, else the files are read. Does not appl
 // errLoginOff says that there is no SSH server to judge.
 var errLoginOff = errors.New("nobody can log in from outside: Remote Login is off")
 
-// An sshServer is what is known of the configuration of sshd.
-type sshServer struct {
-	files   sshdconf.Config
-	printed map[string]sshdconf.Setting // by sshd -T; nil where it could not be asked
-}
-
 // sshd reads the configuration of the server, once.
-func (m *machine) sshd(ctx context.Context) (sshServer, error) {
-	return m.server.Get(func() (sshServer, error) {
+func (m *machine) sshd(ctx context.Context) (sshdconf.Server, error) {
+	return m.server.Get(func() (sshdconf.Server, error) {
 		on, err := m.loaded(ctx, "com.openssh.sshd")
 		if err != nil {
-			return sshServer{}, fmt.Errorf("launchctl: %w", err)
+			return sshdconf.Server{}, fmt.Errorf("launchctl: %w", err)
 		}
 		if !on {
-			return sshServer{}, errLoginOff
+			return sshdconf.Server{}, errLoginOff
 		}
-		s := sshServer{}
-		if s.files, err = sshdconf.Read(m.tree(), "/etc/ssh/sshd_config"); err != nil {
-			return sshServer{}, err
+		s := sshdconf.Server{}
+		if s.Files, err = sshdconf.Read(m.tree(), "/etc/ssh/sshd_config"); err != nil {
+			return sshdconf.Server{}, err
 		}
 		if m.privileged() {
-			s.printed = m.askSSHD(ctx)
+			s.Printed = sshdconf.Printed(m.ask(ctx, "/usr/sbin/sshd", "-T"))
 		}
 		return s, nil
 	})
-}
-
-// askSSHD returns what sshd itself says is in force, which only root may ask: it
-// reads the host keys.
-func (m *machine) askSSHD(ctx context.Context) map[string]sshdconf.Setting {
-	r, err := m.ask(ctx, "/usr/sbin/sshd", "-T")
-	if err != nil || r.Exit != 0 {
-		return nil
-	}
-	c, err := sshdconf.Effective(r.Stdout)
-	if err != nil {
-		return nil
-	}
-	return c.Global
 }
 
 // An sshRule is a rule about one setting of sshd.
@@ -113,42 +93,24 @@ func (r sshRule) judge(ctx context.Context, m *machine, bad audit.Status) audit.
 	if err != nil {
 		return audit.Unread("Remote Login", err)
 	}
-	value, place, known := s.setting(r.keyword, r.byDefault)
+	setting, known := s.Setting(r.keyword, r.byDefault)
+	value := strings.ToLower(setting.Value)
 	if !known {
-		return audit.Unread("sshd_config", s.files.Hole)
+		return audit.Unread("sshd_config", s.Files.Hole)
 	}
 	fix := "Write the line " + r.set + " into a file in /etc/ssh/sshd_config.d whose name sorts before the others; the next connection follows it."
 	if !r.good(value) {
-		return audit.Finding{Status: bad, Value: r.keyword + " " + value, Fix: fix, Evidence: []string{place}}
+		return audit.Finding{Status: bad, Value: r.keyword + " " + value, Fix: fix, Evidence: []string{setting.String()}}
 	}
-	inBlock := slices.IndexFunc(s.files.Matched, func(one sshdconf.Setting) bool {
+	inBlock := slices.IndexFunc(s.Files.Matched, func(one sshdconf.Setting) bool {
 		return one.Keyword == r.keyword && !r.good(strings.ToLower(one.Value))
 	})
 	switch {
 	case inBlock >= 0:
-		return audit.Warned("otherwise in a Match block: "+s.files.Matched[inBlock].Value, fix, s.files.Matched[inBlock].String())
-	case s.files.Hole != nil:
-		return audit.Unread("sshd_config", s.files.Hole) // a Match block may undo it
+		return audit.Warned("otherwise in a Match block: "+s.Files.Matched[inBlock].Value, fix, s.Files.Matched[inBlock].String())
+	case s.Files.Hole != nil:
+		return audit.Unread("sshd_config", s.Files.Hole) // a Match block may undo it
 	default:
 		return audit.Passed(r.keyword + " " + value)
-	}
-}
-
-// setting returns what is in force outside of Match blocks, and where it is
-// written. known is false when what was not read may set it.
-func (s sshServer) setting(keyword, byDefault string) (value, place string, known bool) {
-	printed, said := s.printed[keyword]
-	file, written := s.files.Global[keyword]
-	switch {
-	case said && written:
-		return strings.ToLower(printed.Value), file.String(), true
-	case said:
-		return strings.ToLower(printed.Value), printed.String(), true
-	case written:
-		return strings.ToLower(file.Value), file.String(), true
-	case s.files.Hole != nil:
-		return "", "", false
-	default:
-		return byDefault, "sshd_config: " + keyword + " is not set", true
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sentinel/internal/sysexec"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/listeners"
+	"sentinel/platform/unix/sshdconf"
 )
 
 // maxFile bounds a configuration file, in bytes. A longer one is not read at all:
@@ -32,7 +33,7 @@ type machine struct {
 	processes  audit.Memo[processTable]
 	listeners  audit.Memo[[]listeners.Listener]
 	mcpServers audit.Memo[mcpServers]
-	sshServer  audit.Memo[sshServer]
+	sshServer  audit.Memo[sshdconf.Server]
 	sudoPolicy audit.Memo[sudoPolicy]
 }
 

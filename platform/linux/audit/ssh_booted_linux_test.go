@@ -12,6 +12,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/unix/sshdconf"
 )
 
 // dropIn writes a file that sshd includes, and is gone with the case.
@@ -49,19 +50,19 @@ func TestFilesSayOfSSHDWhatItSaysItself(t *testing.T) {
 		dropIn(t, config)
 		m := &machine{Parts: live()}
 		both, err := m.sshd(t.Context())
-		if err != nil || both.printed == nil || both.files.Hole != nil {
-			t.Fatalf("%q: asked: %v, %v, hole %v", config, both.printed != nil, err, both.files.Hole)
+		if err != nil || both.Printed == nil || both.Files.Hole != nil {
+			t.Fatalf("%q: asked: %v, %v, hole %v", config, both.Printed != nil, err, both.Files.Hole)
 		}
-		alone := sshServer{files: both.files}
+		alone := sshdconf.Server{Files: both.Files}
 		for keyword, standard := range sshDefaults() {
-			said, is := both.printed[keyword]
+			said, is := both.Printed[keyword]
 			if !is {
 				if keyword != "protocol" {
 					t.Errorf("sshd does not say %s", keyword)
 				}
 				continue
 			}
-			read, _ := alone.setting(keyword)
+			read, _ := alone.Setting(keyword, standard)
 			if got, want := normal(keyword, read.Value, standard), normal(keyword, said.Value, standard); got != want {
 				t.Errorf("%q: %s: the files say %q, sshd %q", config, keyword, got, want)
 			}

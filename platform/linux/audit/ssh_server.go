@@ -26,50 +26,29 @@ const maxIncluded = 1024
 // errNoSSH says that there is no SSH server to judge.
 var errNoSSH = errors.New("no SSH server is installed")
 
-// An sshServer is the configuration of sshd.
-type sshServer struct {
-	files sshdconf.Config
-	// printed is what sshd -T prints: with the defaults it was built with, without
-	// Match blocks. It is nil where sshd could not be asked.
-	printed map[string]sshdconf.Setting
-}
-
 // sshd returns the configuration of the server.
-func (m *machine) sshd(ctx context.Context) (sshServer, error) {
-	return m.sshServer.Get(func() (sshServer, error) { return m.readSSHD(ctx) })
+func (m *machine) sshd(ctx context.Context) (sshdconf.Server, error) {
+	return m.sshServer.Get(func() (sshdconf.Server, error) { return m.readSSHD(ctx) })
 }
 
-func (m *machine) readSSHD(ctx context.Context) (sshServer, error) {
+func (m *machine) readSSHD(ctx context.Context) (sshdconf.Server, error) {
 	program := m.firstExisting("/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd")
 	if program == "" {
-		return sshServer{}, errNoSSH
+		return sshdconf.Server{}, errNoSSH
 	}
 	file := m.firstExisting("/etc/ssh/sshd_config", "/usr/etc/ssh/sshd_config")
 	if file == "" {
-		return sshServer{}, errors.New("there is a server and no sshd_config")
+		return sshdconf.Server{}, errors.New("there is a server and no sshd_config")
 	}
 	files, err := sshdconf.Read(m.tree(), file)
 	if err != nil {
-		return sshServer{}, err
+		return sshdconf.Server{}, err
 	}
-	return sshServer{files: files, printed: m.askSSHD(ctx, program)}, nil
-}
-
-// askSSHD returns the settings that sshd itself prints, nil when it prints none.
-// Only root may ask, because sshd reads the host keys first.
-func (m *machine) askSSHD(ctx context.Context, program string) map[string]sshdconf.Setting {
-	if !m.privileged() {
-		return nil
+	s := sshdconf.Server{Files: files}
+	if m.privileged() {
+		s.Printed = sshdconf.Printed(m.command(ctx, sysexec.Command{Path: program, Args: []string{"-T"}, Timeout: sshdTimeout}))
 	}
-	r, err := m.command(ctx, sysexec.Command{Path: program, Args: []string{"-T"}, Timeout: sshdTimeout})
-	if err != nil || r.Exit != 0 {
-		return nil
-	}
-	c, err := sshdconf.Effective(r.Stdout)
-	if err != nil {
-		return nil
-	}
-	return c.Global
+	return s, nil
 }
 
 // firstExisting returns the first of the names that exists, "" for none.
@@ -80,26 +59,6 @@ func (m *machine) firstExisting(names ...string) string {
 		}
 	}
 	return ""
-}
-
-// setting returns what is in force outside of Match blocks. known is false when
-// a part that could not be read may set it.
-func (s sshServer) setting(keyword string) (setting sshdconf.Setting, known bool) {
-	file, inFile := s.files.Global[keyword]
-	printed, said := s.printed[keyword]
-	switch {
-	case said && inFile:
-		file.Value = printed.Value
-		return file, true
-	case said:
-		return printed, true
-	case inFile:
-		return file, true
-	case s.printed == nil && s.files.Hole != nil:
-		return sshdconf.Setting{}, false
-	default:
-		return sshdconf.Setting{Keyword: keyword, Value: sshDefaults()[keyword], File: "default"}, true
-	}
 }
 
 // An sshRule is a rule about settings of sshd.
@@ -120,18 +79,18 @@ func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
 	values := map[string]string{}
 	var shown, evidence []string
 	for _, keyword := range r.keywords {
-		setting, known := s.setting(keyword)
+		setting, known := s.Setting(keyword, sshDefaults()[keyword])
 		if !known {
-			return audit.Unread("sshd_config", s.files.Hole)
+			return audit.Unread("sshd_config", s.Files.Hole)
 		}
 		values[keyword] = strings.ToLower(setting.Value)
 		shown = append(shown, keyword+" "+setting.Value)
-		evidence = append(evidence, sshEvidence(setting))
+		evidence = append(evidence, setting.String())
 	}
 	f := audit.Finding{Status: r.judge(r.keywords[0], lookup(values)), Value: strings.Join(shown, ", ")}
 	r.judgeMatchBlocks(s, values, &f, &evidence)
-	if f.Status == audit.Pass && s.files.Hole != nil {
-		return audit.Unread("sshd_config", s.files.Hole) // a Match block may undo it
+	if f.Status == audit.Pass && s.Files.Hole != nil {
+		return audit.Unread("sshd_config", s.Files.Hole) // a Match block may undo it
 	}
 	if f.Status != audit.Pass {
 		f.Evidence, f.Fix = evidence, "Set "+r.set+" at the top of sshd_config; then run: sudo sshd -t && sudo systemctl reload ssh (sshd on Fedora and Red Hat)"
@@ -141,9 +100,9 @@ func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
 
 // judgeMatchBlocks judges each Match block as if it held for everyone. Where it
 // holds only for some, a failure is a warning.
-func (r sshRule) judgeMatchBlocks(s sshServer, values map[string]string, f *audit.Finding, evidence *[]string) {
+func (r sshRule) judgeMatchBlocks(s sshdconf.Server, values map[string]string, f *audit.Finding, evidence *[]string) {
 	outside := f.Status
-	for _, block := range matchBlocks(s.files.Matched) {
+	for _, block := range matchBlocks(s.Files.Matched) {
 		inside, set := maps.Clone(values), map[string]bool{}
 		var lines []string
 		for _, setting := range block {
@@ -181,13 +140,6 @@ func matchBlocks(settings []sshdconf.Setting) [][]sshdconf.Setting {
 		list[at] = append(list[at], s)
 	}
 	return list
-}
-
-func sshEvidence(s sshdconf.Setting) string {
-	if s.File == "default" {
-		return "default of sshd: " + s.Keyword + " " + s.Value
-	}
-	return s.String()
 }
 
 // sshPermissions looks at the configuration of every server that is installed.

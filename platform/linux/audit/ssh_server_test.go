@@ -11,7 +11,6 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
-	"sentinel/platform/unix/sshdconf"
 )
 
 // ask runs one check on a tree of files, as root.
@@ -100,13 +99,9 @@ func TestWhatSSHDSaysWinsOverItsFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, known := s.setting("x11forwarding")
-		if got.Value != c.value || !known || sshEvidence(got) != c.evidence {
-			t.Errorf("%s: %q, %v", c.name, sshEvidence(got), known)
+		got, known := s.Setting("x11forwarding", "no")
+		if got.Value != c.value || !known || got.String() != c.evidence {
+			t.Errorf("%s: %q, %v", c.name, got, known)
 		}
-	}
-	s := sshServer{printed: map[string]sshdconf.Setting{"maxauthtries": {Keyword: "maxauthtries", Value: "9"}}}
-	if got, _ := s.setting("maxauthtries"); sshEvidence(got) != "sshd -T: maxauthtries 9" {
-		t.Errorf("got %q", sshEvidence(got))
 	}
 }

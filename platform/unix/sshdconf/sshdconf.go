@@ -32,7 +32,7 @@ var (
 type Setting struct {
 	Keyword string // lower case
 	Value   string // the arguments, separated by one blank
-	File    string // "" when it comes from sshd -T
+	File    string // "" when it comes from sshd -T, Default when nothing sets it
 	Line    int
 	// Match is the condition of the block that it stands in, "" outside of one.
 	Match string
@@ -41,8 +41,11 @@ type Setting struct {
 // String names the place and the line, for evidence.
 func (s Setting) String() string {
 	text := s.Keyword + " " + s.Value
-	if s.File == "" {
+	switch s.File {
+	case "":
 		return "sshd -T: " + text
+	case Default:
+		return "default of sshd: " + text
 	}
 	if s.Match != "" {
 		text += " (Match " + s.Match + ")"

@@ -138,3 +138,29 @@ func FuzzEffective(f *testing.F) {
 		}
 	})
 }
+
+// What sshd prints wins over its files, which tell the place; what neither has is
+// the default, unless a part that was not read may set it.
+func TestSettingIsWhatIsInForce(t *testing.T) {
+	printed := map[string]Setting{"x11forwarding": {Keyword: "x11forwarding", Value: "yes"}, "maxauthtries": {Keyword: "maxauthtries", Value: "9"}}
+	files := Config{Global: map[string]Setting{"x11forwarding": {Keyword: "x11forwarding", Value: "no", File: "/f", Line: 1}}}
+	torn := Config{Global: files.Global, Hole: ErrSyntax}
+	for _, c := range []struct {
+		name, keyword string
+		server        Server
+		want          string // "" when it is not known
+	}{
+		{"in both", "x11forwarding", Server{files, printed}, "/f:1: x11forwarding yes"},
+		{"printed", "maxauthtries", Server{files, printed}, "sshd -T: maxauthtries 9"},
+		{"in a file", "x11forwarding", Server{files, nil}, "/f:1: x11forwarding no"},
+		{"in none", "maxauthtries", Server{files, nil}, "default of sshd: maxauthtries 6"},
+		{"in none that was read", "maxauthtries", Server{torn, nil}, ""},
+		{"in a file, before what was not read", "x11forwarding", Server{torn, nil}, "/f:1: x11forwarding no"},
+		{"not printed, so not set", "banner", Server{torn, printed}, "default of sshd: banner 6"},
+	} {
+		got, known := c.server.Setting(c.keyword, "6")
+		if known != (c.want != "") || known && got.String() != c.want {
+			t.Errorf("%s: %v, %v, want %q", c.name, got, known, c.want)
+		}
+	}
+}
