@@ -31,7 +31,7 @@ func (c *Client) attempt(ctx context.Context, d Document) Result {
 	if err != nil {
 		return c.failed(ctx, innermost(err))
 	}
-	defer response.Body.Close()                               //nolint:errcheck // nothing of it is needed
+	defer response.Body.Close()                               //nolint:errcheck // its content does not matter
 	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection, which ctx does not end
 		enough := time.AfterFunc(bodyLimit, cancel)
 		defer enough.Stop()
@@ -58,8 +58,8 @@ func (c *Client) request(ctx context.Context, d Document) (*http.Request, error)
 	return r, nil
 }
 
-// result reads the status. Which others than 429 and 5xx pass is nothing to wait
-// for: somebody has to change something first.
+// result judges the status. Only 408, 425, 429 and 5xx are worth another attempt:
+// for any other, somebody has to change something first.
 func (c *Client) result(r *http.Response) Result {
 	result := Result{Verdict: Unreached, Status: r.StatusCode, Reason: statusText(r.StatusCode)}
 	switch status := r.StatusCode; {
@@ -71,7 +71,7 @@ func (c *Client) result(r *http.Response) Result {
 	case status == http.StatusTooManyRequests || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly:
 		result.RetryAfter, result.retryable = retryAfter(r.Header.Get("Retry-After"), c.now()), true
 	case status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity:
-		result.Verdict, result.Fix = Refused, "Find out in the logs of the receiver what it does not like about the document."
+		result.Verdict, result.Fix = Refused, "Look into the logs of the receiver for what is wrong with the document."
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		result.Fix = "Check the secret_file, authorization_file and headers_file of the endpoint in webhook.endpoints, and the clock of this machine."
 	default:
@@ -83,7 +83,7 @@ func (c *Client) result(r *http.Response) Result {
 // maxRetryAfter bounds what a receiver can ask for.
 const maxRetryAfter = time.Hour
 
-// retryAfter reads the header of that name: seconds, or a date (RFC 9110,
+// retryAfter parses the Retry-After header: seconds, or a date (RFC 9110,
 // section 10.2.3).
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -96,7 +96,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return min(max(0, at.Sub(now)), maxRetryAfter)
 }
 
-// failed says why there is no answer. ctx is that of the caller.
+// failed explains why there is no answer. ctx is the caller's.
 func (c *Client) failed(ctx context.Context, err error) Result {
 	r := Result{Verdict: Unreached}
 	var (
@@ -114,7 +114,7 @@ func (c *Client) failed(ctx context.Context, err error) Result {
 		r.Fix = "Send it to a receiver of your own; if the name is yours, look at what it resolves to."
 	case errors.As(err, &certificate):
 		r.Reason = "has a certificate that does not hold: " + certificateProblem(certificate.Err)
-		r.Fix = "Mend the certificate of the receiver, or name the authority that signed it in ca_file of its endpoint."
+		r.Fix = "Fix the certificate of the receiver, or name the authority that signed it in ca_file of its endpoint."
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		r.Reason = "does not speak TLS"
 		r.Fix = "Check the port of the URL."
@@ -132,8 +132,8 @@ func (c *Client) failed(ctx context.Context, err error) Result {
 	return r
 }
 
-// certificateProblem says what is wrong with a certificate, and nothing of what stands in it:
-// whoever made it may not talk to those who read the reason.
+// certificateProblem says what is wrong with a certificate without quoting it: its
+// author must not address those who read the reason.
 func certificateProblem(err error) string {
 	var (
 		name    x509.HostnameError
@@ -154,8 +154,8 @@ func certificateProblem(err error) string {
 	}
 }
 
-// network names the errors of connections in words of its own: the texts of
-// net/http hold those of the receiver.
+// network describes an error of the connection in its own words: the errors of
+// net/http quote the receiver.
 func (c *Client) network(err error) string {
 	var (
 		slow   net.Error
@@ -171,7 +171,7 @@ func (c *Client) network(err error) string {
 		return fmt.Sprintf("did not answer within %v", c.endpoint.timeout)
 	case errors.As(err, &number):
 		return "could not be talked to: " + number.Error()
-	case errors.As(err, &remote) && remote.Op == "remote error": // an alert of TLS, which has a number
+	case errors.As(err, &remote) && remote.Op == "remote error": // a TLS alert
 		return "could not be talked to: it says " + remote.Err.Error()
 	default:
 		return "could not be talked to: it does not speak HTTP or TLS as this program does"

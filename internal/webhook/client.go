@@ -37,8 +37,8 @@ type Client struct {
 	jitter   func() float64 // from 0 to 1
 }
 
-// NewClient returns a client that calls itself agent to the receiver and finds
-// hosts with a resolver; nil is that of the system. Nothing is connected yet.
+// NewClient returns a client with the given User-Agent and resolver; nil is the
+// system's resolver. It does not connect yet.
 func NewClient(e Endpoint, agent string, resolver *net.Resolver) *Client {
 	dialer := net.Dialer{Timeout: e.timeout, Resolver: resolver, Control: dialControl(e.URL.Plain())}
 	transport := &http.Transport{
@@ -55,14 +55,14 @@ func NewClient(e Endpoint, agent string, resolver *net.Resolver) *Client {
 		transport.Proxy = http.ProxyURL(e.proxy)
 		transport.OnProxyConnectResponse = proxyResponse
 	}
-	log.SetOutput(io.Discard) // net/http shows there what a server sends unasked, and has no other switch
+	log.SetOutput(io.Discard) // net/http logs what a server sends unasked, and has no other switch
 	return &Client{
 		endpoint: e, agent: agent, http: &http.Client{Transport: transport, CheckRedirect: sameHost},
 		now: time.Now, wait: sleep, jitter: rand.Float64,
 	}
 }
 
-// Close gives back the connections that are kept open.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func tlsConfig(e Endpoint) *tls.Config {
@@ -81,9 +81,8 @@ type forbiddenError struct{ address, why string }
 
 func (e forbiddenError) Error() string { return e.address + " " + e.why }
 
-// dialControl judges each address at the last moment before the connection is made to
-// it: a name may have led elsewhere when it was looked at before. What is not encrypted stays on
-// this machine.
+// dialControl checks each address right before connecting to it: an earlier lookup
+// of the name may have given another one. Plain HTTP may only go to this machine.
 func dialControl(plain bool) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
@@ -100,9 +99,9 @@ func dialControl(plain bool) func(network, address string, _ syscall.RawConn) er
 	}
 }
 
-// sameHost follows a redirect that sends the same request to the same host (307
-// and 308, RFC 9110). Any other is an answer like any that is not a success: it would send the
-// document to somebody else, or nothing at all with GET.
+// sameHost follows a redirect that repeats the request at the same host (307 and
+// 308, RFC 9110). Any other is treated as a failure: it would send the document to somebody else,
+// or become a GET without it.
 func sameHost(next *http.Request, before []*http.Request) error {
 	first := before[0].URL
 	if next.Method != http.MethodPost || next.URL.Scheme != first.Scheme || next.URL.Host != first.Host || next.URL.User != nil || len(before) > maxRedirects {
@@ -111,12 +110,12 @@ func sameHost(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// A proxyError is the status by which a proxy says that it does not connect.
+// A proxyError is the status with which a proxy refused to connect.
 type proxyError int
 
 func (e proxyError) Error() string { return statusText(int(e)) }
 
-// proxyResponse keeps the words of the proxy from becoming an error.
+// proxyResponse makes an error without text of the proxy.
 func proxyResponse(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
 	if r.StatusCode != http.StatusOK {
 		return proxyError(r.StatusCode)
@@ -135,7 +134,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// innermost leaves out the wrapping that names the URL, which may hold secrets.
+// innermost unwraps the error that names the URL, which may hold secrets.
 func innermost(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err

@@ -22,28 +22,28 @@ import (
 	"sentinel/internal/trust"
 )
 
-// An Endpoint is a receiver with all that is needed to reach it.
+// An Endpoint is a receiver and everything needed to reach it.
 type Endpoint struct {
 	URL         target.URL
-	keys        [][]byte // of the signature; none leaves it out
+	keys        [][]byte // to sign with; none leaves the signature out
 	header      http.Header
-	roots       *x509.CertPool   // nil is those of the system
-	certificate *tls.Certificate // nil is none
+	roots       *x509.CertPool   // nil means the system's
+	certificate *tls.Certificate // client certificate; nil is none
 	proxy       *url.URL         // nil is none
 	timeout     time.Duration    // of one attempt
 }
 
-// Signed says that what is sent carries a signature.
+// Signed reports whether documents are signed.
 func (e Endpoint) Signed() bool { return len(e.keys) > 0 }
 
-// Unlisted returns a receiver that the configuration does not name: it gets no
-// signature, no header of ours and nothing through the proxy.
+// Unlisted returns the endpoint of a receiver that is not in the configuration. It
+// gets no signature and no configured header, and is not reached through the proxy.
 func Unlisted(u target.URL, w config.Webhook) Endpoint {
 	return Endpoint{URL: u, header: http.Header{}, timeout: w.Timeout()}
 }
 
-// Listed returns a receiver that the configuration names, with what its files in
-// dir hold. What is wrong with them is CONFIG_INVALID; the error never shows what they hold.
+// Listed returns an endpoint of the configuration, with the content of its files
+// in dir. An error in one of them is CONFIG_INVALID and never quotes the file.
 func Listed(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error) {
 	u, err := target.ParseURL(e.URL)
 	if err != nil {
@@ -69,13 +69,13 @@ func Listed(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error) {
 	return made, directory.useCertificate(e, &made)
 }
 
-// secrets is the directory with the files of endpoints.
+// secrets is the directory with the files of the endpoints.
 type secrets string
 
 // maxFile bounds each file, in KiB.
 const maxFile = 256
 
-// use reads a file, where one is named, and hands it on.
+// use reads a file, if one is named, and passes its content to take.
 func (s secrets) use(name string, take func(raw []byte) error) error {
 	if name == "" {
 		return nil
@@ -87,7 +87,7 @@ func (s secrets) use(name string, take func(raw []byte) error) error {
 	return s.invalid(name, err)
 }
 
-// read wants a file that nobody else can read: it may hold a secret.
+// read requires that no other user can read the file: it may hold a secret.
 func (s secrets) read(name string) ([]byte, error) {
 	path := filepath.Join(string(s), name)
 	raw, err := trust.RootOrSelf.Read(path, maxFile)
@@ -119,7 +119,7 @@ func (s secrets) invalid(name string, err error) error {
 	}
 }
 
-// useCertificate reads the certificate of this client and its key.
+// useCertificate reads the client certificate and its key.
 func (s secrets) useCertificate(e config.Endpoint, to *Endpoint) error {
 	if e.CertificateFile == "" {
 		return nil
@@ -130,7 +130,7 @@ func (s secrets) useCertificate(e config.Endpoint, to *Endpoint) error {
 	}
 	return s.use(e.KeyFile, func(key []byte) error {
 		pair, err := tls.X509KeyPair(chain, key)
-		if err != nil { // whose text may show what the file holds
+		if err != nil { // which may quote the file
 			return errors.New("it is no key (PEM) that belongs to the certificate in " + e.CertificateFile)
 		}
 		to.certificate = &pair
@@ -166,8 +166,7 @@ const (
 	maxValue   = 4096 // characters
 )
 
-// takeHeaders reads lines of "Name: value". Lines that begin with # say
-// something to people.
+// takeHeaders reads lines of "Name: value". Lines that begin with # are comments.
 func (e *Endpoint) takeHeaders(raw []byte) error {
 	count := 0
 	for line := range strings.Lines(string(raw)) {
@@ -194,7 +193,7 @@ func (e *Endpoint) takeHeaders(raw []byte) error {
 	return nil
 }
 
-// reserved says that a header is set here, or by the protocol.
+// reserved reports whether a header is set by this package or by the protocol.
 func reserved(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasPrefix(name, "webhook-") || strings.HasPrefix(name, "sentinel-") || strings.HasPrefix(name, "proxy-") || slices.Contains([]string{
@@ -203,7 +202,7 @@ func reserved(name string) bool {
 	}, name)
 }
 
-// isToken says that text can be the name of a header (RFC 9110, section 5.1).
+// isToken reports whether text is a valid header name (RFC 9110, section 5.1).
 func isToken(text string) bool {
 	return text != "" && len(text) <= 64 && !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// What a delivery tries before it gives up. Somebody may wait for it; what has
-// longer patience is a spool.
+// How often a delivery is attempted. A caller may be waiting; the spool tries again
+// later.
 const (
 	maxAttempts = 4
 	firstPause  = time.Second // doubled each time
-	// minAttempt is what an attempt needs of the time that is left.
+	// minAttempt is how much time must be left for another attempt.
 	minAttempt = time.Second
 )
 
-// Deliver sends a document until the receiver has it or does not want it, at
-// most four times and not beyond ctx. It may have arrived although the result says otherwise,
-// when the answer was lost; the receiver knows by the ID.
+// Deliver sends a document until the receiver accepts or refuses it, at most four
+// times and not beyond ctx. If the answer was lost, it may have arrived although the result says
+// otherwise; the receiver recognizes it by its ID.
 func (c *Client) Deliver(ctx context.Context, d Document) Result {
 	for n := 1; ; n++ {
 		r := c.attempt(ctx, d)
@@ -29,9 +29,9 @@ func (c *Client) Deliver(ctx context.Context, d Document) Result {
 	}
 }
 
-// pauseBefore waits for the next attempt, longer each time, and never for as
-// long as the others that failed in the same moment. It says false when there is not enough time
-// left.
+// pauseBefore waits before the next attempt: longer each time, with jitter, so that
+// clients that failed at the same moment do not all come back at once. It returns false when
+// there is not enough time left.
 func (c *Client) pauseBefore(ctx context.Context, attempts int, asked time.Duration) bool {
 	d := firstPause << (attempts - 1)
 	d = d/2 + time.Duration(c.jitter()*float64(d)/2)

@@ -150,9 +150,9 @@ func loaded(t *testing.T, url string, files map[string]string, c config.Endpoint
 	return Listed(c, w, dir)
 }
 
-// impatient is a client that does not wait between attempts, and says how long
+// withoutPauses is a client that does not wait between attempts, and says how long
 // it would have.
-func impatient(t *testing.T, e Endpoint) (*Client, *[]time.Duration) {
+func withoutPauses(t *testing.T, e Endpoint) (*Client, *[]time.Duration) {
 	t.Helper()
 	c := NewClient(e, "sentinel/test", nil)
 	t.Cleanup(c.Close)

@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// systemRoots reads the authorities that this system trusts from its one file of
-// them. What crypto/x509 would do by itself reads a directory with each of them once more, at
-// three times the memory, and goes where the environment says. nil leaves it to that, where
-// there is no such file. All clients share one pool: it takes half a megabyte, several while it
-// is read.
+// systemRoots reads the certificate authorities of this system from its bundle.
+// By default crypto/x509 also reads a directory with the same certificates, which takes three
+// times the memory, and follows environment variables. It is nil, for that default, if there is
+// no bundle. All clients share the pool: it takes half a megabyte, and several while it is read.
 var systemRoots = sync.OnceValue(readRoots)
 
 func readRoots() *x509.CertPool {

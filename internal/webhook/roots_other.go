@@ -6,5 +6,5 @@ package webhook
 
 import "crypto/x509"
 
-// systemRoots leaves it to crypto/x509, which asks the system itself on macOS.
+// systemRoots is nil, for the default of crypto/x509, which asks macOS itself.
 func systemRoots() *x509.CertPool { return nil }

@@ -17,12 +17,12 @@ import (
 const (
 	minKey  = 24
 	maxKey  = 64
-	maxKeys = 4 // at a time, while one takes the place of another
+	maxKeys = 4 // at a time, while keys are rotated
 )
 
 const keyPrefix = "whsec_"
 
-// parseKeys reads the keys of a signature, one a line: whsec_ and base64.
+// parseKeys reads signing keys, one per line: whsec_ and base64.
 func parseKeys(raw []byte) ([][]byte, error) {
 	var keys [][]byte
 	for line := range strings.Lines(string(raw)) {
@@ -48,7 +48,7 @@ func parseKeys(raw []byte) ([][]byte, error) {
 	return keys, nil
 }
 
-// signature signs a document as it is sent at a time, with every key.
+// signature signs a document sent at the given time, with every key.
 func signature(keys [][]byte, d Document, at time.Time) string {
 	var signed []string
 	for _, key := range keys {

@@ -3,10 +3,10 @@
 // Package webhook delivers documents to receivers over HTTP, signed as
 // Standard Webhooks has it (https://www.standardwebhooks.com).
 //
-// Whoever names a URL may not get to see more with the help of this program than without:
-// the address is judged when the connection is made, after the name was resolved, nothing of the
-// environment changes the way, a receiver cannot send the document on to another host, and what
-// it answers is bounded and not shown.
+// A caller who names a URL must not reach more through this program than without it: the
+// address is checked when the connection is made, after name resolution; no environment variable
+// changes the route; a receiver cannot redirect the document to another host; and its answer is
+// bounded and not shown.
 package webhook
 
 import (
@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// SchemaVersion is the version of the form of what is sent. It changes when a
-// member goes or means something else, not when one is added.
+// SchemaVersion is the version of the schema of what is sent. It changes when a
+// member is removed or gets another meaning, not when one is added.
 const SchemaVersion = 1
 
-// A Document is what is delivered. A receiver that gets one ID twice has got one
-// document twice.
+// A Document is what is delivered. A receiver that gets the same ID twice got the
+// same document twice.
 type Document struct {
 	ID   string
 	Body []byte // JSON
@@ -34,17 +34,17 @@ func NewID() string {
 	return "msg_" + hex.EncodeToString(b[:])
 }
 
-// A Verdict says what became of a delivery.
+// A Verdict is the outcome of a delivery.
 type Verdict int
 
 // The verdicts.
 const (
-	// Unreached: the receiver does not answer, answers that it cannot, or lets
-	// nobody in, so that another document would fare no better now.
+	// Unreached: the receiver did not answer, cannot process requests or denied
+	// access. Another document would now fail in the same way.
 	Unreached Verdict = iota
-	// Delivered: the receiver has taken it.
+	// Delivered: the receiver accepted the document.
 	Delivered
-	// Refused: the receiver does not want this document.
+	// Refused: the receiver rejected this document.
 	Refused
 )
 
@@ -55,11 +55,10 @@ type Result struct {
 	Attempts int
 	Reason   string // why it was not delivered: what the receiver did, without "it"
 	Fix      string // what to do about that; may be empty
-	// RetryAfter is when the receiver wants to be asked again, from now on; 0 when it
-	// did not say.
+	// RetryAfter is how long the receiver asked to wait; 0 if it did not say.
 	RetryAfter time.Duration
-	retryable    bool // trying again soon may help
+	retryable  bool // another attempt soon may succeed
 }
 
-// statusText names a status of HTTP without the words of the receiver.
+// statusText describes an HTTP status without text of the receiver.
 func statusText(status int) string { return fmt.Sprintf("answered with status %d", status) }

@@ -40,7 +40,7 @@ func TestDeliveryIsSignedAsStandardWebhooksHasIt(t *testing.T) {
 	e := endpoint(t, r.URL+"/in?x=1", map[string]string{
 		"ca": string(a.pem), "keys": key("a") + "\n\n" + key("b") + "\n", "token": "Bearer abc\n", "headers": "# fleet\nX-Fleet: one\nX-Fleet: two\nX-Site:  here \n",
 	}, config.Endpoint{CAFile: "ca", SecretFile: "keys", AuthorizationFile: "token", HeadersFile: "headers"})
-	c, waited := impatient(t, e)
+	c, waited := withoutPauses(t, e)
 	got := c.Deliver(t.Context(), document)
 	if got.Verdict != Delivered || got.Status != 200 || got.Attempts != 1 || len(*waited) != 0 || !e.Signed() {
 		t.Fatalf("%+v", got)
@@ -67,7 +67,7 @@ func TestUnlistedReceiversGetNoSignature(t *testing.T) {
 	r := &receiver{}
 	server := plain(t, r)
 	e := endpoint(t, server, nil, config.Endpoint{})
-	c, _ := impatient(t, Unlisted(e.URL, config.Default().Webhook))
+	c, _ := withoutPauses(t, Unlisted(e.URL, config.Default().Webhook))
 	if got := c.Deliver(t.Context(), document); got.Verdict != Delivered {
 		t.Fatalf("%+v", got)
 	}
@@ -115,7 +115,7 @@ func TestEachAnswerHasItsVerdict(t *testing.T) {
 		{[]int{304}, Unreached, 1, "a redirect that is not followed"},
 	} {
 		r := receive(t, a, status(c.codes...))
-		client, waited := impatient(t, endpoint(t, r.URL, map[string]string{"ca": string(a.pem)}, config.Endpoint{CAFile: "ca"}))
+		client, waited := withoutPauses(t, endpoint(t, r.URL, map[string]string{"ca": string(a.pem)}, config.Endpoint{CAFile: "ca"}))
 		got := client.Deliver(t.Context(), document)
 		if got.Verdict != c.verdict || got.Attempts != c.attempts || len(r.requests()) != c.attempts || len(*waited) != c.attempts-1 || !strings.Contains(got.Reason, c.reason) ||
 			got.Verdict != Delivered && got.Status != c.codes[len(c.codes)-1] {
@@ -131,7 +131,7 @@ func TestEachAnswerHasItsVerdict(t *testing.T) {
 
 func TestPausesGrowAndAreNotTheSame(t *testing.T) {
 	r := &receiver{then: status(500)}
-	c, waited := impatient(t, endpoint(t, plain(t, r), nil, config.Endpoint{}))
+	c, waited := withoutPauses(t, endpoint(t, plain(t, r), nil, config.Endpoint{}))
 	c.jitter = func() float64 { return 0.5 }
 	c.Deliver(t.Context(), document)
 	if got := fmt.Sprint(*waited); got != "[750ms 1.5s 3s]" {
@@ -153,7 +153,7 @@ func TestRetryAfterIsKeptWithinReason(t *testing.T) {
 		w.Header().Set("Retry-After", "20")
 		w.WriteHeader(429)
 	}}
-	c, waited := impatient(t, endpoint(t, plain(t, r), nil, config.Endpoint{}))
+	c, waited := withoutPauses(t, endpoint(t, plain(t, r), nil, config.Endpoint{}))
 	limited, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if got := c.Deliver(limited, document); got.Attempts != 1 || got.RetryAfter != 20*time.Second || len(*waited) != 0 {
@@ -183,7 +183,7 @@ func TestRedirectsStayWithTheHost(t *testing.T) {
 				w.WriteHeader(c.code)
 			}
 		})
-		client, _ := impatient(t, endpoint(t, r.URL+"/first", map[string]string{"ca": string(a.pem), "k": key("a")}, config.Endpoint{CAFile: "ca", SecretFile: "k"}))
+		client, _ := withoutPauses(t, endpoint(t, r.URL+"/first", map[string]string{"ca": string(a.pem), "k": key("a")}, config.Endpoint{CAFile: "ca", SecretFile: "k"}))
 		got := client.Deliver(t.Context(), document)
 		if got.Verdict != c.verdict || got.Attempts != 1 {
 			t.Errorf("%d to %s: %+v", c.code, c.to, got)
@@ -211,23 +211,23 @@ func TestCertificatesAreVerified(t *testing.T) {
 		"of another host":         {a, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"other.example.com"} }, "certificate that does not hold"},
 	} {
 		r := receiveWith(t, c.signer, nil, c.change, func(*tls.Config) {})
-		client, _ := impatient(t, endpoint(t, r.URL, map[string]string{"ca": string(a.pem)}, config.Endpoint{CAFile: "ca"}))
+		client, _ := withoutPauses(t, endpoint(t, r.URL, map[string]string{"ca": string(a.pem)}, config.Endpoint{CAFile: "ca"}))
 		got := client.Deliver(t.Context(), document)
 		if got.Verdict != Unreached || got.Attempts != 1 || !strings.Contains(got.Reason, c.says) || got.Fix == "" || len(r.requests()) != 0 {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	strange := receive(t, a, nil)
-	system, _ := impatient(t, endpoint(t, strange.URL, nil, config.Endpoint{}))
+	system, _ := withoutPauses(t, endpoint(t, strange.URL, nil, config.Endpoint{}))
 	if got := system.Deliver(t.Context(), document); got.Verdict != Unreached || got.Attempts != 1 || !strings.Contains(got.Reason, "unknown authority") || len(strange.requests()) != 0 {
 		t.Errorf("by the authorities of the system: %+v", got)
 	}
 	old := receiveWith(t, a, nil, nil, func(c *tls.Config) { c.MaxVersion = tls.VersionTLS11; c.MinVersion = tls.VersionTLS10 })
-	client, _ := impatient(t, endpoint(t, old.URL, map[string]string{"ca": string(a.pem)}, config.Endpoint{CAFile: "ca"}))
+	client, _ := withoutPauses(t, endpoint(t, old.URL, map[string]string{"ca": string(a.pem)}, config.Endpoint{CAFile: "ca"}))
 	if got := client.Deliver(t.Context(), document); got.Verdict != Unreached || len(old.requests()) != 0 {
 		t.Errorf("TLS 1.1: %+v", got)
 	}
-	c, _ := impatient(t, endpoint(t, strings.Replace(plain(t, &receiver{}), "http:", "https:", 1), nil, config.Endpoint{}))
+	c, _ := withoutPauses(t, endpoint(t, strings.Replace(plain(t, &receiver{}), "http:", "https:", 1), nil, config.Endpoint{}))
 	if got := c.Deliver(t.Context(), document); got.Verdict != Unreached || !strings.Contains(got.Reason, "does not speak TLS") {
 		t.Errorf("no TLS: %+v", got)
 	}
@@ -240,11 +240,11 @@ func TestClientCertificatesAreShown(t *testing.T) {
 	r := receiveWith(t, a, nil, nil, func(c *tls.Config) { c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, pool })
 	certificate, keyPEM := a.issue(t, nil)
 	files := map[string]string{"ca": string(a.pem), "crt": string(certificate), "key": string(keyPEM)}
-	with, _ := impatient(t, endpoint(t, r.URL, files, config.Endpoint{CAFile: "ca", CertificateFile: "crt", KeyFile: "key"}))
+	with, _ := withoutPauses(t, endpoint(t, r.URL, files, config.Endpoint{CAFile: "ca", CertificateFile: "crt", KeyFile: "key"}))
 	if got := with.Deliver(t.Context(), document); got.Verdict != Delivered {
 		t.Errorf("with it: %+v", got)
 	}
-	without, _ := impatient(t, endpoint(t, r.URL, files, config.Endpoint{CAFile: "ca"}))
+	without, _ := withoutPauses(t, endpoint(t, r.URL, files, config.Endpoint{CAFile: "ca"}))
 	if got := without.Deliver(t.Context(), document); got.Verdict != Unreached {
 		t.Errorf("without it: %+v", got)
 	}
@@ -334,7 +334,7 @@ func TestServersThatMisbehaveAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, _ := impatient(t, endpoint(t, raw(t, c.serve), nil, config.Endpoint{}))
+			client, _ := withoutPauses(t, endpoint(t, raw(t, c.serve), nil, config.Endpoint{}))
 			got := client.Deliver(t.Context(), document)
 			if got.Verdict != c.verdict || got.Attempts != c.attempts || !strings.Contains(got.Reason, c.says) || strings.ContainsRune(got.Reason, '\x1b') || time.Since(began) > 15*time.Second {
 				t.Errorf("%+v after %v", got, time.Since(began))
@@ -345,7 +345,7 @@ func TestServersThatMisbehaveAreBounded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	l.Close()
-	client, _ := impatient(t, endpoint(t, strings.Replace(gone, gone[7:], l.Addr().String(), 1), nil, config.Endpoint{}))
+	client, _ := withoutPauses(t, endpoint(t, strings.Replace(gone, gone[7:], l.Addr().String(), 1), nil, config.Endpoint{}))
 	if got := client.Deliver(t.Context(), document); got.Attempts != 4 || !strings.Contains(got.Reason, "connection refused") {
 		t.Errorf("nobody there: %+v", got)
 	}
@@ -376,7 +376,7 @@ func TestNothingThatAReceiverSaysIsShown(t *testing.T) {
 	} {
 		var logged bytes.Buffer
 		log.SetOutput(&logged)
-		c, _ := impatient(t, e)
+		c, _ := withoutPauses(t, e)
 		got := c.Deliver(t.Context(), document)
 		if name != "unasked" && (got.Verdict == Delivered || got.Reason == "") || strings.Contains(got.Reason+got.Fix+logged.String(), "previous") {
 			t.Errorf("%s: %+v, logged %q", name, got, logged.String())
@@ -386,7 +386,7 @@ func TestNothingThatAReceiverSaysIsShown(t *testing.T) {
 	w.Proxy = reply("HTTP/1.1 407 " + words + "\r\nContent-Length: 0\r\n\r\n")
 	through, err := Listed(config.Endpoint{URL: "https://hooks.example.com/"}, w, t.TempDir())
 	must(t, err)
-	c, _ := impatient(t, through)
+	c, _ := withoutPauses(t, through)
 	if got := c.Deliver(t.Context(), document); got.Verdict != Unreached || !strings.Contains(got.Reason, "webhook.proxy answered with status 407") || strings.Contains(got.Reason, "previous") {
 		t.Errorf("proxy: %+v", got)
 	}
@@ -501,7 +501,7 @@ func TestOnlyTheConfiguredProxyIsUsed(t *testing.T) {
 		t.Setenv(name, proxy)
 	}
 	e := endpoint(t, r.URL, map[string]string{"ca": string(a.pem)}, config.Endpoint{CAFile: "ca"})
-	c, _ := impatient(t, e)
+	c, _ := withoutPauses(t, e)
 	if got := c.Deliver(t.Context(), document); got.Verdict != Delivered || asked.Load() != 0 {
 		t.Errorf("%+v, the proxy was asked %d times", got, asked.Load())
 	}
@@ -509,11 +509,11 @@ func TestOnlyTheConfiguredProxyIsUsed(t *testing.T) {
 	w.Proxy = proxy
 	through, err := Listed(config.Endpoint{URL: r.URL}, w, t.TempDir())
 	must(t, err)
-	c, _ = impatient(t, through)
+	c, _ = withoutPauses(t, through)
 	if got := c.Deliver(t.Context(), document); got.Verdict != Unreached || asked.Load() != 4 {
 		t.Errorf("%+v, the proxy was asked %d times", got, asked.Load())
 	}
-	c, _ = impatient(t, Unlisted(e.URL, w))
+	c, _ = withoutPauses(t, Unlisted(e.URL, w))
 	c.Deliver(t.Context(), document)
 	if asked.Load() != 4 {
 		t.Error("the proxy was asked for a receiver that is not in the configuration")
@@ -524,7 +524,7 @@ func TestReasonsNeverShowTheQuery(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	l.Close()
-	c, _ := impatient(t, endpoint(t, "http://"+l.Addr().String()+"/?token=SECRET", nil, config.Endpoint{}))
+	c, _ := withoutPauses(t, endpoint(t, "http://"+l.Addr().String()+"/?token=SECRET", nil, config.Endpoint{}))
 	if got := c.Deliver(t.Context(), document); strings.Contains(got.Reason+got.Fix, "SECRET") {
 		t.Errorf("%+v", got)
 	}
@@ -578,7 +578,7 @@ func TestTenThousandDeliveriesNeedNoMoreMemoryThanAHundred(t *testing.T) {
 			count.Add(1)
 		}
 	})
-	c, _ := impatient(t, endpoint(t, r.URL, map[string]string{"ca": string(a.pem), "k": key("a")}, config.Endpoint{CAFile: "ca", SecretFile: "k"}))
+	c, _ := withoutPauses(t, endpoint(t, r.URL, map[string]string{"ca": string(a.pem), "k": key("a")}, config.Endpoint{CAFile: "ca", SecretFile: "k"}))
 	d := Document{Body: []byte(`{"x":"` + strings.Repeat("a", 10_000) + `"}`)}
 	send := func(n int) {
 		for range n {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// enforceBounds keeps the bounds: it drops what is too old, and the oldest while all
-// together are too large. It returns what is left and how many it dropped.
+// enforceBounds drops documents that are too old, and then the oldest ones until
+// the rest is small enough. It returns what is left and how many it dropped.
 //
 // A document from the future was written before the clock was set back. It counts
-// as written now: else it would stay until the clock has caught up, which may be never. own is the
-// document that was just written, if there is one; see forgive.
+// as written now, or it would stay until the clock has caught up. own is the document that was
+// just written, if any; see restartAges.
 func (s *Spool) enforceBounds(own entry) (left []entry, dropped int, err error) {
 	all, err := s.list()
 	if err != nil {
@@ -42,9 +42,9 @@ func (s *Spool) enforceBounds(own entry) (left []entry, dropped int, err error) 
 	return left, dropped, nil
 }
 
-// restartAges lets documents wait anew when all but the own one are too old at once.
-// Then the clock was set forward, as on a machine that learns the time from the network, or
-// nobody reported for that long; their age does not say that the receiver had its chance.
+// restartAges makes documents new again when all but own are too old at once. Then
+// the clock was set forward, as on a machine that gets the time from the network, or nothing was
+// sent for that long: they were not tried until they expired.
 func (s *Spool) restartAges(all []entry, own entry) {
 	if own.id == "" || slices.ContainsFunc(all, func(e entry) bool { return e.id != own.id && s.now().Sub(e.at) <= s.maxAge }) {
 		return
@@ -56,8 +56,8 @@ func (s *Spool) restartAges(all []entry, own entry) {
 	}
 }
 
-// touch gives an entry the time it is now. Its number stays, and with it its
-// place. Where it cannot be done, another run was faster, or the next one does it.
+// touch changes the time of an entry to now. Its number, and so its place, stays.
+// If the rename fails, another process was faster or the next one does it.
 func (s *Spool) touch(e entry) entry {
 	fresh := e
 	fresh.at = s.now()

@@ -22,7 +22,7 @@ import (
 )
 
 // TestMain lets this program be a reporter: a process of its own that sends
-// documents to the URL in SENTINEL_TEST_REPORT until it is killed, or as many as it is told.
+// documents to the URL in SENTINEL_TEST_REPORT until it is killed, or as many as that says.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("SENTINEL_TEST_SPOOL"); dir != "" {
 		reporter(dir, os.Getenv("SENTINEL_TEST_REPORT"), os.Getenv("SENTINEL_TEST_NAME"))
@@ -45,7 +45,7 @@ func reporter(dir, to, name string) {
 		id := fmt.Sprintf("msg_%s-%03d", name, n)
 		fmt.Fprintln(os.Stdout, "made", id)
 		sent := s.Send(context.Background(), webhook.Document{ID: id, Body: []byte("body of " + id)}, client)
-		fmt.Fprintln(os.Stdout, "told", id, sent.Kept || sent.Verdict == webhook.Delivered)
+		fmt.Fprintln(os.Stdout, "sent", id, sent.Kept || sent.Verdict == webhook.Delivered)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestAKilledReporterLosesNothing(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 		for line := range strings.Lines(said.String()) {
-			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "told" && fields[2] == "true" {
+			if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "sent" && fields[2] == "true" {
 				promised[fields[1]] = true
 			}
 		}

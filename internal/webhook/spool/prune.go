@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Prune drops what is too old for receivers that the configuration does not name
-// any more: nobody else would. urls are those that it names. It returns how many documents it
-// dropped.
+// Prune drops expired documents for receivers that are no longer in the
+// configuration, whose spools nobody else opens. urls are those in the configuration. It returns
+// how many documents it dropped.
 func Prune(dir string, urls []string, maxAge time.Duration) (dropped int, err error) {
 	var known []string
 	for _, url := range urls {

@@ -20,23 +20,23 @@ type Deliverer interface {
 	Deliver(ctx context.Context, d webhook.Document) webhook.Result
 }
 
-// Sent is what became of a document, and of those that waited before it.
+// Sent is the outcome for a document and for those that waited before it.
 type Sent struct {
-	// Result is about the document itself or, where it could not be its turn, about
-	// the one in front of it.
+	// Result is that of the document itself or, if its turn did not come, of the one
+	// before it.
 	webhook.Result
-	Kept     bool // it waits for the next time
-	ByOther  bool // another run has delivered it
-	Earlier  int  // documents from before that were delivered now
-	Waiting  int  // documents that wait now
-	Dropped  int  // that were too old, or too many
-	Damaged  int  // that were set aside, because they are not what was written
-	Unwanted int  // that were set aside, because the receiver refused them
+	Kept     bool // it waits to be sent again
+	ByOther  bool // another process has delivered it
+	Earlier  int  // waiting documents that were delivered now
+	Waiting  int  // documents that still wait
+	Dropped  int  // documents dropped because they were too old or too many
+	Damaged  int  // documents quarantined because their files are damaged
+	Unwanted int  // documents quarantined because the receiver refused them
 	Gaps     answer.Gaps
 }
 
-// Send keeps a document, then delivers all that wait, oldest first. When the
-// document cannot be kept it is delivered all the same, and gone when that fails.
+// Send stores a document, then delivers all that wait, oldest first. A document that
+// cannot be stored is delivered once, and lost if that fails.
 func (s *Spool) Send(ctx context.Context, d webhook.Document, to Deliverer) Sent {
 	own, err := s.put(d)
 	if err != nil {
@@ -52,22 +52,22 @@ func (s *Spool) Send(ctx context.Context, d webhook.Document, to Deliverer) Sent
 	return f.sent
 }
 
-// sendUnkept delivers a document that cannot be kept. On a full disk what waits goes
-// first as always: that makes room.
+// sendUnkept delivers a document that cannot be stored. On a full disk, waiting
+// documents go first as always: that frees space.
 func (s *Spool) sendUnkept(ctx context.Context, d webhook.Document, to Deliverer, why error) Sent {
 	f := flush{spool: s, document: d, to: to}
 	f.sent.Gaps.Note("spool", "it cannot be used: "+why.Error())
 	if errors.Is(why, syscall.ENOSPC) || errors.Is(why, syscall.EDQUOT) {
 		f.drain(ctx)
 	}
-	if f.sent.Reason == "" { // what waits has not failed
+	if f.sent.Reason == "" { // no waiting document has failed
 		f.sent.Result = to.Deliver(ctx, d)
 	}
 	return f.sent
 }
 
-// leaveQueued ends without the turn to send: another run is at it, and will come to
-// this document too if it has the time.
+// leaveQueued ends without the lock: another process is sending, and sends this
+// document too if it has time.
 func (s *Spool) leaveQueued(own entry, err error) Sent {
 	sent := Sent{Kept: true, Result: webhook.Result{Reason: "is being sent to by another run"}}
 	switch busy := (lockfile.BusyError{}); {
@@ -88,17 +88,17 @@ func (s *Spool) leaveQueued(own entry, err error) Sent {
 	return sent
 }
 
-// holds looks for a document by its ID: its file may have got another time.
+// holds finds a document by its ID: its file may have a new time.
 func holds(list []entry, own entry) bool {
 	return slices.ContainsFunc(list, func(e entry) bool { return e.id == own.id })
 }
 
-// lock keeps others from sending until release is called.
+// lock keeps other processes from sending until release is called.
 func (s *Spool) lock(ctx context.Context) (release func(), err error) {
 	return lockfile.Exclude(ctx, filepath.Join(s.dir, lockName), s.lockTimeout)
 }
 
-// A flush is one turn to send, with the lock held.
+// A flush sends what waits, with the lock held.
 type flush struct {
 	spool    *Spool
 	own      entry
@@ -107,7 +107,7 @@ type flush struct {
 	sent     Sent
 }
 
-// drain sends what waits, before a document that cannot wait.
+// drain sends the waiting documents before one that cannot be stored.
 func (f *flush) drain(ctx context.Context) {
 	release, err := f.spool.lock(ctx)
 	if err != nil {
@@ -123,8 +123,8 @@ func (f *flush) drain(ctx context.Context) {
 	f.sent.Waiting = len(left)
 }
 
-// run keeps the bounds at its end: what is too old, or too much, is sent all the
-// same where the receiver takes it.
+// run enforces the bounds after sending: documents that are too old or too many
+// still get a last attempt.
 func (f *flush) run(ctx context.Context) {
 	s, sent := f.spool, &f.sent
 	sent.Gaps.Add("spool.leftovers", s.removeLeftovers())
@@ -138,12 +138,12 @@ func (f *flush) run(ctx context.Context) {
 	sent.Gaps.Add("spool", err)
 	sent.Dropped = dropped
 	if !holds(left, f.own) && sent.Attempts == 0 && !sent.ByOther {
-		sent.Result = f.to.Deliver(ctx, f.document) // there was no room to keep it, or it was damaged
+		sent.Result = f.to.Deliver(ctx, f.document) // it was dropped, or its file is damaged
 	}
 	sent.Kept, sent.Waiting = holds(left, f.own), len(left)
 }
 
-// deliverInOrder delivers what waits until the receiver does not answer.
+// deliverInOrder delivers the waiting documents until the receiver is not reached.
 func (f *flush) deliverInOrder(ctx context.Context, waiting []entry) {
 	for _, e := range waiting {
 		d, err := f.spool.read(e)
@@ -157,7 +157,7 @@ func (f *flush) deliverInOrder(ctx context.Context, waiting []entry) {
 		r := f.to.Deliver(ctx, d)
 		f.settle(e, r)
 		if r.Verdict == webhook.Unreached {
-			if f.sent.Verdict == webhook.Unreached { // else the own document was before this one
+			if f.sent.Verdict == webhook.Unreached { // else the own document came before this one
 				f.sent.Result = r
 			}
 			return
@@ -165,16 +165,15 @@ func (f *flush) deliverInOrder(ctx context.Context, waiting []entry) {
 	}
 }
 
-// quarantineDamaged takes a file that is not what was written out of the line, so that it
-// does not hold up the others.
+// quarantineDamaged takes a damaged file out of the queue, so that it does not hold
+// up the others.
 func (f *flush) quarantineDamaged(e entry, err error) {
 	f.sent.Damaged++
 	f.sent.Gaps.Note("spool", e.name()+" was set aside: "+err.Error())
 	f.sent.Gaps.Add("spool", f.spool.quarantine(e, corrupt))
 }
 
-// settle takes an entry out of the line when its receiver has it, or does not
-// want it.
+// settle takes an entry out of the queue when its receiver accepted or refused it.
 func (f *flush) settle(e entry, r webhook.Result) {
 	mine := e.id == f.own.id
 	if mine {

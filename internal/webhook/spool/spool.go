@@ -2,10 +2,10 @@
 
 // Package spool keeps documents on disk until their receiver has them.
 //
-// A document is written before it is sent and removed when it has arrived, so that neither a
-// crash nor a receiver that is down loses one; whatever happens in between, it is sent again under
-// the same ID. One file is one document. Files have numbers, because the clock may be set:
-// the order is that of the numbers, and the clock decides about age alone.
+// A document is written before it is sent and removed after it has arrived, so that neither a
+// crash nor a receiver that is down loses one; a repeated delivery has the same ID. Each file is
+// one document. Files are numbered because the clock may be set: the numbers decide the order, the
+// clock only the age.
 package spool
 
 import (
@@ -29,39 +29,39 @@ import (
 
 const (
 	suffix   = ".doc"
-	corrupt  = ".corrupt" // set aside: it is not what was written
-	refused  = ".refused" // set aside: the receiver does not want it
+	corrupt  = ".corrupt" // quarantined: the file is damaged
+	refused  = ".refused" // quarantined: the receiver refused it
 	partial  = "."        // how the name of a file begins that is not whole yet
 	lockName = "lock"
 
-	maxNames = 100_000 // in the directory; more are not this program's
-	maxFile  = 1 << 10 // KiB of one document
-	maxQuarantined = 20      // files of each kind that are set aside
+	maxNames       = 100_000 // in the directory; this program never makes more
+	maxFile        = 1 << 10 // KiB of one document
+	maxQuarantined = 20      // files of each kind that are kept
 	// partialAge is when a file that was not finished belongs to nobody any more.
 	partialAge = 10 * time.Minute
-	// maxClockSkew is how far in the future a document may have been written, by another
-	// run whose clock was read a moment later.
+	// maxClockSkew is how far in the future the time of a document may be: another
+	// process may have read the clock a moment later.
 	maxClockSkew = time.Minute
 )
 
-// A Spool keeps the documents for one receiver. Several processes may use it at
-// the same time.
+// A Spool keeps the documents for one receiver. Several processes may use it
+// concurrently.
 type Spool struct {
-	dir      string
-	maxBytes int64
-	maxAge   time.Duration
-	now      func() time.Time
-	lockTimeout time.Duration // how long to wait for another run that sends
+	dir         string
+	maxBytes    int64
+	maxAge      time.Duration
+	now         func() time.Time
+	lockTimeout time.Duration // for another process that is sending
 }
 
-// New returns the spool for the receiver at a URL, in a directory of its own below
-// dir. Nothing is made before the first use.
+// New returns the spool for the receiver at a URL, in its own directory below dir.
+// Nothing is created before the first use.
 func New(dir, url string, maxBytes int64, maxAge time.Duration) *Spool {
 	sum := sha256.Sum256([]byte(url))
 	return &Spool{dir: filepath.Join(dir, hex.EncodeToString(sum[:8])), maxBytes: maxBytes, maxAge: maxAge, now: time.Now, lockTimeout: 15 * time.Second}
 }
 
-// An entry is one file by its name: NUMBER-TIME-ID.doc, the time in seconds
+// An entry is a file, whose name is NUMBER-TIME-ID.doc with the time in seconds
 // since 1970.
 type entry struct {
 	number int64
@@ -74,7 +74,7 @@ func (e entry) name() string {
 	return fmt.Sprintf("%015d-%d-%s%s", e.number, e.at.Unix(), e.id, suffix)
 }
 
-// parseName reads the name of a file; others than documents are not entries.
+// parseName parses the name of a file; only documents are entries.
 func parseName(name string) (entry, bool) {
 	text, found := strings.CutSuffix(name, suffix)
 	parts := strings.SplitN(text, "-", 3)
@@ -87,7 +87,7 @@ func parseName(name string) (entry, bool) {
 	return e, err1 == nil && err2 == nil && number > 0 && e.name() == name
 }
 
-// open makes the directory where it is missing, and refuses one that somebody else
+// open creates the directory if it is missing and rejects one that another user
 // could have written to.
 func (s *Spool) open() error {
 	above := filepath.Dir(s.dir)
@@ -105,9 +105,9 @@ func (s *Spool) open() error {
 		case err != nil:
 			return err
 		case !info.IsDir():
-			return fmt.Errorf("%s is not a folder", dir)
+			return fmt.Errorf("%s is not a directory", dir)
 		case info.Mode().Perm()&0o077 != 0:
-			return fmt.Errorf("%s is open to others; it holds what only root may see (chmod 0700 %[1]s)", dir)
+			return fmt.Errorf("%s is open to other users; it holds what only root may see (chmod 0700 %[1]s)", dir)
 		}
 		if err := trust.RootOrSelf.Info(dir, info); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (s *Spool) open() error {
 	return nil
 }
 
-// list returns what waits, oldest first.
+// list returns the waiting documents, oldest first.
 func (s *Spool) list() ([]entry, error) {
 	names, err := s.names()
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Spool) list() ([]entry, error) {
 		if !ok {
 			continue
 		}
-		if info, err := os.Lstat(filepath.Join(s.dir, name)); err == nil { // else another run has sent it
+		if info, err := os.Lstat(filepath.Join(s.dir, name)); err == nil { // else another process has sent it
 			e.size = info.Size()
 			found = append(found, e)
 		}
@@ -153,8 +153,8 @@ func (s *Spool) names() ([]string, error) {
 	return names, nil
 }
 
-// put writes a document behind all others and returns its entry. It is whole
-// under its name, or not there.
+// put writes a document behind all others and returns its entry. The file is
+// complete or does not exist.
 func (s *Spool) put(d webhook.Document) (entry, error) {
 	if err := s.open(); err != nil {
 		return entry{}, err
@@ -196,7 +196,7 @@ func decode(raw []byte) ([]byte, error) {
 }
 
 // read returns the document of an entry. The error is fs.ErrNotExist when
-// another run has removed it.
+// another process has removed it.
 func (s *Spool) read(e entry) (webhook.Document, error) {
 	path := filepath.Join(s.dir, e.name())
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -218,7 +218,7 @@ func (s *Spool) remove(e entry) error {
 	return err
 }
 
-// quarantine takes an entry out of the line under another name, for somebody to
+// quarantine takes an entry out of the queue under another name, for a person to
 // look at. Only the newest of each kind are kept.
 func (s *Spool) quarantine(e entry, kind string) error {
 	from := filepath.Join(s.dir, e.name())
@@ -235,7 +235,7 @@ func (s *Spool) quarantine(e entry, kind string) error {
 	return nil
 }
 
-// quarantined lists what was set aside, oldest first.
+// quarantined lists the quarantined files of a kind, oldest first.
 func (s *Spool) quarantined(kind string) []string {
 	names, err := s.names()
 	if err != nil {

@@ -73,7 +73,7 @@ func (s *stage) reportWithin(ctx context.Context) Sent {
 	return s.Send(ctx, webhook.Document{ID: id, Body: []byte("body of " + id)}, s.to)
 }
 
-// occupied has another run send until release is called.
+// occupied has another process send until release is called.
 func (s *stage) occupied(t *testing.T) (release func()) {
 	t.Helper()
 	if err := s.open(); err != nil {
@@ -201,14 +201,14 @@ func TestWithoutRoomItIsSentAndNotKept(t *testing.T) {
 
 func TestDamagedFilesAreSetAsideAndHoldNobodyUp(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
-		"cut off":  func(p string) error { return os.Truncate(p, 20) },
-		"empty":    func(p string) error { return os.Truncate(p, 0) },
-		"changed":  func(p string) error { return write(p, func(b []byte) { b[len(b)-1]++ }) },
-		"hash":     func(p string) error { return write(p, func(b []byte) { b[0] = 'x' }) },
-		"folder":   func(p string) error { os.Remove(p); return os.Mkdir(p, 0o700) },
-		"link":     func(p string) error { os.Remove(p); return os.Symlink("/etc/passwd", p) },
-		"huge":     func(p string) error { return os.Truncate(p, maxFile<<10+1) },
-		"writable": func(p string) error { return os.Chmod(p, 0o666) },
+		"cut off":   func(p string) error { return os.Truncate(p, 20) },
+		"empty":     func(p string) error { return os.Truncate(p, 0) },
+		"changed":   func(p string) error { return write(p, func(b []byte) { b[len(b)-1]++ }) },
+		"hash":      func(p string) error { return write(p, func(b []byte) { b[0] = 'x' }) },
+		"directory": func(p string) error { os.Remove(p); return os.Mkdir(p, 0o700) },
+		"link":      func(p string) error { os.Remove(p); return os.Symlink("/etc/passwd", p) },
+		"huge":      func(p string) error { return os.Truncate(p, maxFile<<10+1) },
+		"writable":  func(p string) error { return os.Chmod(p, 0o666) },
 	} {
 		s := newStage(t)
 		s.maxBytes = 1 << 30
@@ -224,7 +224,7 @@ func TestDamagedFilesAreSetAsideAndHoldNobodyUp(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 		same(t, name+": arrived", s.to.got, []string{"msg_002", "msg_003"})
-		same(t, name+": aside", len(s.files(t, corrupt)), 1)
+		same(t, name+": quarantined", len(s.files(t, corrupt)), 1)
 		if got := s.report(t); got.Damaged != 0 {
 			t.Errorf("%s, again: %+v", name, got)
 		}
@@ -240,7 +240,7 @@ func write(path string, change func([]byte)) error {
 	return os.WriteFile(path, raw, 0o600)
 }
 
-// Only so many files are set aside: a receiver that refuses all must not fill the
+// The number of quarantined files is bounded: a receiver that refuses all must not fill the
 // disk.
 func TestFilesAsideAreBounded(t *testing.T) {
 	s := newStage(t)
@@ -250,7 +250,7 @@ func TestFilesAsideAreBounded(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 	}
-	same(t, "aside", len(s.files(t, refused)), maxQuarantined)
+	same(t, "quarantined", len(s.files(t, refused)), maxQuarantined)
 }
 
 // A document that the receiver does not want does not hold up those behind it.
@@ -275,7 +275,7 @@ func TestADirThatIsNotSafeIsNotUsed(t *testing.T) {
 			os.RemoveAll(s.dir)
 			return os.Symlink(os.TempDir(), s.dir)
 		},
-		"lock is a folder": func(s *stage) error { return os.Mkdir(filepath.Join(s.dir, lockName), 0o700) },
+		"lock is a directory": func(s *stage) error { return os.Mkdir(filepath.Join(s.dir, lockName), 0o700) },
 	} {
 		s := newStage(t)
 		if err := s.open(); err != nil {
@@ -285,7 +285,7 @@ func TestADirThatIsNotSafeIsNotUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := s.report(t)
-		if name == "lock is a folder" {
+		if name == "lock is a directory" {
 			if !got.Kept || got.Verdict == webhook.Delivered || !strings.Contains(got.Reason, "lock") {
 				t.Errorf("%s: %+v", name, got)
 			}
