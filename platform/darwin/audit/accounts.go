@@ -55,7 +55,7 @@ func accountChecks() []check {
 			Reference:   "mSCP os_home_folders_secure",
 			Description: "Who can write a home can run programs as its user; who can list it sees what is in it.",
 			Formula:     "PASS when no home in /Users lets others list or write it. WARN when others can list one, FAIL when others can write one.",
-		}, Run: homes},
+		}, Run: homeModes},
 	}
 }
 
@@ -75,7 +75,7 @@ func screenLocked(ctx context.Context, m *machine) audit.Finding {
 		if m.privileged() {
 			return audit.Unseen("no profile sets it, and root cannot ask for the setting of a user; run the audit as that user too")
 		}
-		r, err := m.ask(ctx, "/usr/sbin/sysadminctl", "-screenLock", "status")
+		r, err := m.run(ctx, "/usr/sbin/sysadminctl", "-screenLock", "status")
 		if err != nil {
 			return audit.Unread("sysadminctl", err)
 		}
@@ -150,7 +150,7 @@ func guestAccount(ctx context.Context, m *machine) audit.Finding {
 	on, set := d.Bool("GuestEnabled")
 	where := audit.At(d.Where("GuestEnabled"), 0, "GuestEnabled is on")
 	if !set {
-		r, err := m.ask(ctx, "/usr/sbin/sysadminctl", "-guestAccount", "status")
+		r, err := m.run(ctx, "/usr/sbin/sysadminctl", "-guestAccount", "status")
 		if err != nil {
 			return audit.Unread("sysadminctl", err)
 		}
@@ -182,7 +182,7 @@ func passwordHints(_ context.Context, m *machine) audit.Finding {
 }
 
 func rootLogin(ctx context.Context, m *machine) audit.Finding {
-	r, err := m.ask(ctx, "/usr/bin/dscl", ".", "-read", "/Users/root", "AuthenticationAuthority")
+	r, err := m.run(ctx, "/usr/bin/dscl", ".", "-read", "/Users/root", "AuthenticationAuthority")
 	if err != nil {
 		return audit.Unread("dscl", err)
 	}
@@ -201,7 +201,7 @@ func rootLogin(ctx context.Context, m *machine) audit.Finding {
 const maxAdmins = 2
 
 func administrators(ctx context.Context, m *machine) audit.Finding {
-	r, err := m.ask(ctx, "/usr/bin/dscl", ".", "-read", "/Groups/admin", "GroupMembership")
+	r, err := m.run(ctx, "/usr/bin/dscl", ".", "-read", "/Groups/admin", "GroupMembership")
 	if err != nil {
 		return audit.Unread("dscl", err)
 	}
@@ -217,8 +217,8 @@ func administrators(ctx context.Context, m *machine) audit.Finding {
 	return audit.Passed(value)
 }
 
-func homes(_ context.Context, m *machine) audit.Finding {
-	people, err := m.persons()
+func homeModes(_ context.Context, m *machine) audit.Finding {
+	people, err := m.accounts()
 	if err != nil {
 		return audit.Unread("/Users", err)
 	}

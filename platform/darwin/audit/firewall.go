@@ -61,7 +61,7 @@ func firewallActive(ctx context.Context, m *machine) audit.Finding {
 	case err != nil:
 		return audit.Unread(socketfilter, err)
 	case s.Global == socketfilterfw.GlobalUnknown:
-		return audit.Unread(socketfilter, errWords)
+		return audit.Unread(socketfilter, errUnknownOutput)
 	case s.BlocksAll() && s.On():
 		return audit.Passed("On, and blocks all connections that come in")
 	case s.On():
@@ -79,7 +79,7 @@ func firewallStealth(ctx context.Context, m *machine) audit.Finding {
 	case s.Global == socketfilterfw.GlobalOff:
 		return audit.NotApplicable(firewallOff)
 	case s.Stealth == nil:
-		return audit.Unread(socketfilter, errWords)
+		return audit.Unread(socketfilter, errUnknownOutput)
 	case *s.Stealth:
 		return audit.Passed("On")
 	default:
@@ -97,7 +97,7 @@ func firewallSigned(ctx context.Context, m *machine) audit.Finding {
 	case s.BlocksAll():
 		return audit.Passed("All connections that come in are blocked")
 	case s.AllowSignedApp == nil:
-		return audit.Unread(socketfilter, errWords)
+		return audit.Unread(socketfilter, errUnknownOutput)
 	case *s.AllowSignedApp:
 		return audit.Warned("Downloaded programs that are signed", "sudo "+socketfilterfw.Program+" --setallowsignedapp off", "socketfilterfw --getallowsigned: downloaded signed software is let in")
 	default:

@@ -26,24 +26,24 @@ const (
 	maxNames  = 1024      // in a directory
 	maxHomes  = 64        // of users
 	maxOutput = 512 << 10 // bytes that a program prints
-	askLimit  = 4 * time.Second
+	runLimit  = 4 * time.Second
 )
 
 // A machine is what the checks of one run look at.
 type machine struct {
 	Parts
-	boot       audit.Memo[posture.Boot]
-	filter     audit.Memo[socketfilterfw.State]
-	updating   audit.Memo[prefs.Domain]
-	login      audit.Memo[prefs.Domain]
-	server     audit.Memo[sshdconf.Server]
-	security   audit.Memo[securityInfo]
-	sudo       audit.Memo[sudoPolicy]
-	people     audit.Memo[[]person]
-	items      audit.Memo[startup]
-	signatures audit.Memo[map[string]signature]
-	servers    audit.Memo[mcpServers]
-	listeners  audit.Memo[[]listeners.Listener]
+	boot        audit.Memo[posture.Boot]
+	filter      audit.Memo[socketfilterfw.State]
+	updating    audit.Memo[prefs.Domain]
+	login       audit.Memo[prefs.Domain]
+	server      audit.Memo[sshdconf.Server]
+	security    audit.Memo[securityInfo]
+	sudo        audit.Memo[sudoPolicy]
+	accountList audit.Memo[[]account]
+	items       audit.Memo[launchItems]
+	signatures  audit.Memo[map[string]signature]
+	servers     audit.Memo[mcpServers]
+	listeners   audit.Memo[[]listeners.Listener]
 }
 
 // privileged says whether sentinel runs as root.
@@ -99,7 +99,7 @@ const (
 
 // onlyOf says that only the user and root can change a file. In a directory with
 // the sticky bit nobody can replace what others put there.
-func (m *machine) onlyOf(uid int, f hostfile.Meta) bool {
+func (m *machine) onlyWritableBy(uid int, f hostfile.Meta) bool {
 	if f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0 && f.UID == m.Owner {
 		return true
 	}
@@ -108,47 +108,34 @@ func (m *machine) onlyOf(uid int, f hostfile.Meta) bool {
 }
 
 // ask runs a program of macOS with the limit of most.
-func (m *machine) ask(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
-	return m.askWithin(ctx, askLimit, path, args...)
+func (m *machine) run(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
+	return m.runWithin(ctx, runLimit, path, args...)
 }
 
-func (m *machine) askWithin(ctx context.Context, limit time.Duration, path string, args ...string) (sysexec.Result, error) {
+func (m *machine) runWithin(ctx context.Context, limit time.Duration, path string, args ...string) (sysexec.Result, error) {
 	if m.Runner == nil {
 		return sysexec.Result{}, posture.ErrNotLive
 	}
 	return m.Runner.Run(ctx, sysexec.Command{Path: path, Args: args, Timeout: limit, MaxOutput: maxOutput})
 }
 
-// errWords says that a program answered in words that are not known.
-var errWords = errors.New("answered in words that are not known here")
+// errUnknownOutput says that a program answered in words that are not known.
+var errUnknownOutput = errors.New("answered in words that are not known here")
 
 // needsRoot is the finding of what only root may ask.
 func needsRoot(what string) audit.Finding { return audit.Unread(what, posture.ErrRoot) }
 
-// A person is somebody with a home below /Users.
-type person struct {
-	name string
-	home string // "/Users/mira"
-	uid  int    // owner of the home
+// unread is the finding of what could not be read of a file. Root itself is kept
+// from some directories: macOS asks for a grant of its own.
+func (m *machine) unread(what string, err error) audit.Finding {
+	if in, ok := errors.AsType[*fs.PathError](err); ok {
+		what = in.Path
+	}
+	if m.privileged() && errors.Is(err, fs.ErrPermission) {
+		return audit.Unseen(what + ": needs full-disk access (System Settings, Privacy & Security)")
+	}
+	return audit.Unread(what, hostfile.Reason(err))
 }
 
-// persons lists the homes in /Users. Shared is for all; names that begin with a
-// dot are of the system.
-func (m *machine) persons() ([]person, error) {
-	return m.people.Get(func() ([]person, error) {
-		names, err := m.names("/Users", maxHomes)
-		if err != nil {
-			return nil, err
-		}
-		var list []person
-		for _, name := range names {
-			home := "/Users/" + name
-			f, err := m.stat(home)
-			if name == "Shared" || name == "Guest" || strings.HasPrefix(name, ".") || err != nil || !f.Mode.IsDir() {
-				continue
-			}
-			list = append(list, person{name, home, f.UID})
-		}
-		return list, nil
-	})
-}
+// missing says that a file is not there, whoever says so.
+func missing(err error) bool { return hostfile.Missing(err) || errors.Is(err, fs.ErrNotExist) }

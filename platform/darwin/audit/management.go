@@ -15,13 +15,13 @@ func managementChecks() []check {
 			Reference:   "mSCP os_mdm_require",
 			Description: "Who manages the Mac can change it; an enrolment that nobody approved is one to look at.",
 			Formula:     "PASS when profiles says that a management server is enrolled through Apple's register or with the user's approval. WARN when one is enrolled without. Does not apply to a Mac that nobody manages.",
-		}, Run: managed},
+		}, Run: deviceManagement},
 		{About: audit.About{
 			ID: "management.certificates", Name: "Certificates that are trusted here", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP os_certificate_authority_trust",
 			Description: "Whoever holds the key of such a certificate can pass for any site, or read what is sent to it.",
 			Formula:     "PASS when security lists no trust setting of the administrators beside Apple's. WARN otherwise, with the names.",
-		}, Run: trusted},
+		}, Run: trustedCertificates},
 		{About: audit.About{
 			ID: "management.time", Name: "Time from the network", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_time_server_enforce",
@@ -31,8 +31,8 @@ func managementChecks() []check {
 	}
 }
 
-func managed(ctx context.Context, m *machine) audit.Finding {
-	r, err := m.ask(ctx, "/usr/bin/profiles", "status", "-type", "enrollment")
+func deviceManagement(ctx context.Context, m *machine) audit.Finding {
+	r, err := m.run(ctx, "/usr/bin/profiles", "status", "-type", "enrollment")
 	if err != nil {
 		return audit.Unread("profiles", err)
 	}
@@ -51,8 +51,8 @@ func managed(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-func trusted(ctx context.Context, m *machine) audit.Finding {
-	r, err := m.ask(ctx, "/usr/bin/security", "dump-trust-settings", "-d")
+func trustedCertificates(ctx context.Context, m *machine) audit.Finding {
+	r, err := m.run(ctx, "/usr/bin/security", "dump-trust-settings", "-d")
 	if err != nil {
 		return audit.Unread("security", err)
 	}
@@ -71,7 +71,7 @@ func networkTime(ctx context.Context, m *machine) audit.Finding {
 	if !m.privileged() {
 		return needsRoot("systemsetup")
 	}
-	r, err := m.ask(ctx, "/usr/sbin/systemsetup", "-getusingnetworktime")
+	r, err := m.run(ctx, "/usr/sbin/systemsetup", "-getusingnetworktime")
 	if err != nil {
 		return audit.Unread("systemsetup", err)
 	}

@@ -32,7 +32,7 @@ func mcpChecks() []check {
 
 // mcpServers is what the files say.
 type mcpServers struct {
-	mcpconf.Survey[person]
+	mcpconf.Survey[account]
 	files int
 	wrong []string
 }
@@ -40,7 +40,7 @@ type mcpServers struct {
 // mcp reads the configurations, once.
 func (m *machine) mcp() (mcpServers, error) {
 	return m.servers.Get(func() (mcpServers, error) {
-		people, err := m.persons()
+		people, err := m.accounts()
 		if err != nil {
 			return mcpServers{}, err
 		}
@@ -55,7 +55,7 @@ func (m *machine) mcp() (mcpServers, error) {
 	})
 }
 
-func (all *mcpServers) add(m *machine, p person, name string) {
+func (all *mcpServers) add(m *machine, p account, name string) {
 	file := path.Join(p.home, name)
 	raw, f, err := hostfile.ReadBelow(m.path(p.home), name, clients.MaxFile)
 	if missing(err) {
@@ -66,7 +66,7 @@ func (all *mcpServers) add(m *machine, p person, name string) {
 		return
 	}
 	all.files++
-	if !m.onlyOf(p.uid, f) {
+	if !m.onlyWritableBy(p.uid, f) {
 		all.wrong = append(all.wrong, audit.At(file, 0, f.String()))
 	}
 	all.Take(file, raw, p)
@@ -105,7 +105,7 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 					}
 					continue
 				}
-				if seen++; !m.onlyOf(s.User.uid, f) {
+				if seen++; !m.onlyWritableBy(s.User.uid, f) {
 					wrong = append(wrong, audit.At(one, 0, f.String()))
 				}
 			}

@@ -29,7 +29,7 @@ const (
 )
 
 func fullDisk(ctx context.Context, m *machine) audit.Finding {
-	r, err := m.ask(ctx, "/usr/bin/sqlite3", "-readonly", "-batch", "-json", grants, grantsQuery)
+	r, err := m.run(ctx, "/usr/bin/sqlite3", "-readonly", "-batch", "-json", grants, grantsQuery)
 	if err != nil {
 		return audit.Unread("sqlite3", err)
 	}
@@ -39,7 +39,7 @@ func fullDisk(ctx context.Context, m *machine) audit.Finding {
 	}
 	clients, err := parseGrants(r.Stdout)
 	if err != nil || r.Exit != 0 {
-		return audit.Unread("sqlite3", errWords)
+		return audit.Unread("sqlite3", errUnknownOutput)
 	}
 	if len(clients) > 0 {
 		return audit.Warned(audit.Count(len(clients), "program has", "programs have")+" it", "Take it from those that need not have it: System Settings, Privacy & Security, Full Disk Access.", audit.Prefixed("TCC.db: ", clients)...)
@@ -62,7 +62,7 @@ func parseGrants(stdout []byte) ([]string, error) {
 	}
 	var list []string
 	for _, row := range rows {
-		if row.Client != "" && !strings.HasPrefix(row.Client, "com.apple.") && !ofSystem(row.Client) && len(list) < maxListed {
+		if row.Client != "" && !strings.HasPrefix(row.Client, "com.apple.") && !onSystemVolume(row.Client) && len(list) < maxListed {
 			list = append(list, row.Client)
 		}
 	}

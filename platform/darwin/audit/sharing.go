@@ -18,19 +18,19 @@ func sharingChecks() []check {
 			Reference:   "mSCP system_settings_ssh_disable",
 			Description: "Whoever learns a password, or has a key, gets a shell from anywhere.",
 			Formula:     "PASS when launchd does not have com.openssh.sshd. WARN when it has; then the ssh checks look at its settings.",
-		}, Run: shared("com.openssh.sshd", "sudo systemsetup -setremotelogin off")},
+		}, Run: launchdService("com.openssh.sshd", "sudo systemsetup -setremotelogin off")},
 		{About: audit.About{
 			ID: "sharing.screen", Name: "Screen Sharing", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_screen_sharing_disable",
 			Description: "Others see this screen and work the keyboard.",
 			Formula:     "PASS when launchd does not have com.apple.screensharing. WARN when it has.",
-		}, Run: shared("com.apple.screensharing", "sudo launchctl disable system/com.apple.screensharing && sudo launchctl bootout system/com.apple.screensharing")},
+		}, Run: launchdService("com.apple.screensharing", "sudo launchctl disable system/com.apple.screensharing && sudo launchctl bootout system/com.apple.screensharing")},
 		{About: audit.About{
 			ID: "sharing.files", Name: "File Sharing", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_smbd_disable",
 			Description: "Shared folders can be read, and often written, from the network.",
 			Formula:     "PASS when launchd does not have com.apple.smbd. WARN when it has.",
-		}, Run: shared("com.apple.smbd", "sudo launchctl disable system/com.apple.smbd && sudo launchctl bootout system/com.apple.smbd")},
+		}, Run: launchdService("com.apple.smbd", "sudo launchctl disable system/com.apple.smbd && sudo launchctl bootout system/com.apple.smbd")},
 		{About: audit.About{
 			ID: "sharing.guest", Name: "File Sharing with guests", Severity: audit.High, Weight: 5,
 			Reference:   "mSCP system_settings_guest_access_smb_disable",
@@ -48,7 +48,7 @@ func sharingChecks() []check {
 			Reference:   "mSCP system_settings_rae_disable",
 			Description: "Programs on other computers steer those on this one.",
 			Formula:     "PASS when launchd does not have com.apple.AEServer. WARN when it has.",
-		}, Run: shared("com.apple.AEServer", "sudo systemsetup -setremoteappleevents off")},
+		}, Run: launchdService("com.apple.AEServer", "sudo systemsetup -setremoteappleevents off")},
 		{About: audit.About{
 			ID: "sharing.printers", Name: "Printer Sharing", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_printer_sharing_disable",
@@ -78,7 +78,7 @@ const notFound = 113
 // of launchctl print are not meant to be read; the exit status is, with the label that the
 // answer begins with.
 func (m *machine) loaded(ctx context.Context, label string) (bool, error) {
-	r, err := m.ask(ctx, "/bin/launchctl", "print", "system/"+label)
+	r, err := m.run(ctx, "/bin/launchctl", "print", "system/"+label)
 	switch {
 	case err != nil:
 		return false, err
@@ -87,12 +87,12 @@ func (m *machine) loaded(ctx context.Context, label string) (bool, error) {
 	case r.Exit == 0 && strings.Contains(string(r.Stdout), label+" = {"):
 		return true, nil
 	default:
-		return false, errWords
+		return false, errUnknownOutput
 	}
 }
 
-// shared is a check that a service of launchd is not there.
-func shared(label, fix string) func(context.Context, *machine) audit.Finding {
+// launchdService is a check that a service of launchd is not there.
+func launchdService(label, fix string) func(context.Context, *machine) audit.Finding {
 	return func(ctx context.Context, m *machine) audit.Finding {
 		on, err := m.loaded(ctx, label)
 		switch {
@@ -132,7 +132,7 @@ func guestShares(ctx context.Context, m *machine) audit.Finding {
 // security asks the client of device management, once.
 func (m *machine) securityInfo(ctx context.Context) (securityInfo, error) {
 	return m.security.Get(func() (securityInfo, error) {
-		r, err := m.askWithin(ctx, 8*time.Second, "/usr/libexec/mdmclient", "QuerySecurityInfo")
+		r, err := m.runWithin(ctx, 8*time.Second, "/usr/libexec/mdmclient", "QuerySecurityInfo")
 		if err != nil {
 			return securityInfo{}, err
 		}
@@ -158,7 +158,7 @@ func remoteManagement(ctx context.Context, m *machine) audit.Finding {
 }
 
 func sharedPrinters(ctx context.Context, m *machine) audit.Finding {
-	r, err := m.ask(ctx, "/usr/sbin/cupsctl")
+	r, err := m.run(ctx, "/usr/sbin/cupsctl")
 	if err != nil {
 		return audit.Unread("cupsctl", err)
 	}
@@ -194,7 +194,7 @@ func internetSharing(_ context.Context, m *machine) audit.Finding {
 }
 
 func bluetoothSharing(_ context.Context, m *machine) audit.Finding {
-	people, err := m.persons()
+	people, err := m.accounts()
 	if err != nil {
 		return audit.Unread("/Users", err)
 	}

@@ -45,8 +45,8 @@ func sshChecks() []check {
 
 const whenOn = "As root sshd -T is asked, else the files are read. Does not apply while Remote Login is off."
 
-// errLoginOff says that there is no SSH server to judge.
-var errLoginOff = errors.New("nobody can log in from outside: Remote Login is off")
+// errRemoteLoginOff says that there is no SSH server to judge.
+var errRemoteLoginOff = errors.New("nobody can log in from outside: Remote Login is off")
 
 // sshd reads the configuration of the server, once.
 func (m *machine) sshd(ctx context.Context) (sshdconf.Server, error) {
@@ -56,14 +56,14 @@ func (m *machine) sshd(ctx context.Context) (sshdconf.Server, error) {
 			return sshdconf.Server{}, fmt.Errorf("launchctl: %w", err)
 		}
 		if !on {
-			return sshdconf.Server{}, errLoginOff
+			return sshdconf.Server{}, errRemoteLoginOff
 		}
 		s := sshdconf.Server{}
 		if s.Files, err = sshdconf.Read(m.tree(), "/etc/ssh/sshd_config"); err != nil {
 			return sshdconf.Server{}, err
 		}
 		if m.privileged() {
-			s.Printed = sshdconf.Printed(m.ask(ctx, "/usr/sbin/sshd", "-T"))
+			s.Printed = sshdconf.Printed(m.run(ctx, "/usr/sbin/sshd", "-T"))
 		}
 		return s, nil
 	})
@@ -87,7 +87,7 @@ func (r sshRule) warns(ctx context.Context, m *machine) audit.Finding {
 // otherwise for some.
 func (r sshRule) judge(ctx context.Context, m *machine, bad audit.Status) audit.Finding {
 	s, err := m.sshd(ctx)
-	if errors.Is(err, errLoginOff) {
+	if errors.Is(err, errRemoteLoginOff) {
 		return audit.NotApplicable(err.Error())
 	}
 	if err != nil {

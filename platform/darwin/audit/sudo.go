@@ -4,15 +4,12 @@ package audit
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"sentinel/internal/audit"
 	"sentinel/platform/darwin/posture"
-	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/sudoers"
 )
 
@@ -55,15 +52,15 @@ func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
 	return p.NoPassword(regexp.MustCompile(`^/usr/local/bin/sentinel --request [a-z_]+$`))
 }
 
-// longestMemory is the default of sudo, in minutes.
-const longestMemory = 5
+// maxTimestampTimeout is the default of sudo, in minutes.
+const maxTimestampTimeout = 5
 
 func sudoTimestamp(_ context.Context, m *machine) audit.Finding {
 	p, err := m.sudoPolicy()
 	if err != nil {
 		return audit.Unread("sudoers", err)
 	}
-	wrong := p.remembered()
+	wrong := p.longTimestamps()
 	switch {
 	case len(wrong) > 0:
 		return audit.Warned("Longer than 5 minutes, or for all terminals", "Write Defaults timestamp_timeout=0 and Defaults timestamp_type=tty into a file of /etc/sudoers.d: sudo visudo -f FILE", wrong...)
@@ -76,7 +73,7 @@ func sudoTimestamp(_ context.Context, m *machine) audit.Finding {
 
 // remembered returns the last line of each option that has sudo remember for
 // long, or for more than one terminal.
-func (p sudoPolicy) remembered() []string {
+func (p sudoPolicy) longTimestamps() []string {
 	last, bad := map[string]string{}, map[string]bool{}
 	for _, d := range p.Defaults {
 		for _, option := range d.Options {
@@ -85,7 +82,7 @@ func (p sudoPolicy) remembered() []string {
 			switch name {
 			case "timestamp_timeout":
 				n, err := strconv.ParseFloat(strings.Trim(value, `"`), 64)
-				bad[name] = err != nil || n < 0 || n > longestMemory
+				bad[name] = err != nil || n < 0 || n > maxTimestampTimeout
 			case "timestamp_type":
 				bad[name] = strings.Trim(value, `"`) == "global"
 			case "tty_tickets":
@@ -104,6 +101,3 @@ func (p sudoPolicy) remembered() []string {
 	}
 	return wrong
 }
-
-// missing says that a file is not there, whoever says so.
-func missing(err error) bool { return hostfile.Missing(err) || errors.Is(err, fs.ErrNotExist) }

@@ -152,12 +152,12 @@ func done(v posture.FileVault) string {
 }
 
 // policy reads how the Mac starts, once.
-func (m *machine) policy(ctx context.Context) (posture.Boot, error) {
+func (m *machine) bootPolicy(ctx context.Context) (posture.Boot, error) {
 	return m.boot.Get(func() (posture.Boot, error) { return posture.ReadBoot(ctx, m.Runner) })
 }
 
 func secureBoot(ctx context.Context, m *machine) audit.Finding {
-	b, err := m.policy(ctx)
+	b, err := m.bootPolicy(ctx)
 	where := "system_profiler SPiBridgeDataType: "
 	if err != nil && m.privileged() && ctx.Err() == nil {
 		if level, again := posture.ReadLocalPolicy(ctx, m.Runner); again == nil {
@@ -181,7 +181,7 @@ func secureBoot(ctx context.Context, m *machine) audit.Finding {
 }
 
 func firmwarePassword(ctx context.Context, m *machine) audit.Finding {
-	b, err := m.policy(ctx)
+	b, err := m.bootPolicy(ctx)
 	if err != nil {
 		return audit.Unread("system_profiler", err)
 	}
@@ -204,10 +204,10 @@ func firmwarePassword(ctx context.Context, m *machine) audit.Finding {
 
 // Ages of the list of malware. Apple renews it about every two weeks.
 const (
-	day         = 24 * time.Hour
-	freshList   = 60 * day
-	staleList   = 180 * day
-	clockWander = day // a clock that is a little behind makes nothing newer than now
+	day           = 24 * time.Hour
+	freshXProtect = 60 * day
+	staleXProtect = 180 * day
+	maxClockSkew  = day // a clock that is a little behind makes nothing newer than now
 )
 
 func xprotect(_ context.Context, m *machine) audit.Finding {
@@ -217,14 +217,14 @@ func xprotect(_ context.Context, m *machine) audit.Finding {
 	}
 	age := m.now().Sub(x.Date)
 	switch {
-	case x.Date.IsZero() || age < -clockWander:
+	case x.Date.IsZero() || age < -maxClockSkew:
 		return audit.Unseen("XProtect: version " + x.Version + ", and the age of its list is not known")
-	case age <= freshList:
+	case age <= freshXProtect:
 		return audit.Passed("Version " + x.Version + ", " + days(age))
 	}
 	f := audit.Warned("Version "+x.Version+", "+days(age), "Let macOS install security responses and system files by itself (System Settings, General, Software Update), then run: sudo softwareupdate --background",
 		audit.At(x.Path, 0, "its contents are of "+x.Date.UTC().Format(time.DateOnly)))
-	if age > staleList {
+	if age > staleXProtect {
 		f.Status = audit.Fail
 	}
 	return f
@@ -235,7 +235,7 @@ func days(age time.Duration) string {
 }
 
 func kernelExtensions(ctx context.Context, m *machine) audit.Finding {
-	r, err := m.ask(ctx, "/usr/bin/kmutil", "showloaded", "--list-only")
+	r, err := m.run(ctx, "/usr/bin/kmutil", "showloaded", "--list-only")
 	if err != nil {
 		return audit.Unread("kmutil", err)
 	}
@@ -251,7 +251,7 @@ func kernelExtensions(ctx context.Context, m *machine) audit.Finding {
 }
 
 func systemExtensions(ctx context.Context, m *machine) audit.Finding {
-	r, err := m.ask(ctx, "/usr/bin/systemextensionsctl", "list")
+	r, err := m.run(ctx, "/usr/bin/systemextensionsctl", "list")
 	if err != nil {
 		return audit.Unread("systemextensionsctl", err)
 	}

@@ -95,7 +95,7 @@ func updatesChecked(ctx context.Context, m *machine) audit.Finding {
 	on, set := d.Bool(key)
 	where := audit.At(d.Where(key), 0, key)
 	if !set {
-		r, err := m.ask(ctx, "/usr/sbin/softwareupdate", "--schedule")
+		r, err := m.run(ctx, "/usr/sbin/softwareupdate", "--schedule")
 		if err != nil {
 			return audit.Unread("softwareupdate --schedule", err)
 		}
@@ -146,7 +146,7 @@ func lastCheck(_ context.Context, m *machine) audit.Finding {
 	}
 	age := m.now().Sub(last)
 	switch {
-	case where == "" || age < -clockWander:
+	case where == "" || age < -maxClockSkew:
 		return audit.Unseen("no date of a check that can be used is kept")
 	case age <= 7*day:
 		return audit.Passed(days(age))

@@ -135,9 +135,9 @@ func TestAProgramThatFailsIsAnError(t *testing.T) {
 		"missing":          {failing{err: fs.ErrNotExist}, fs.ErrNotExist},
 		"hang":             {failing{err: context.DeadlineExceeded}, context.DeadlineExceeded},
 		"flood":            {failing{err: sysexec.ErrOutputTooLarge}, sysexec.ErrOutputTooLarge},
-		"silent":           {failing{}, property.ErrNone},
+		"silent":           {failing{}, property.ErrNoList},
 		"words on stderr":  {failing{result: sysexec.Result{Exit: 1, Stderr: []byte("x")}}, nil},
-		"a list on stderr": {failing{result: sysexec.Result{Stderr: []byte("<plist><dict><key>Containers</key><array/></dict></plist>")}}, property.ErrNone},
+		"a list on stderr": {failing{result: sysexec.Result{Stderr: []byte("<plist><dict><key>Containers</key><array/></dict></plist>")}}, property.ErrNoList},
 	} {
 		for _, err := range []error{second(Volumes(t.Context(), test.failing)), second(Containers(t.Context(), test.failing))} {
 			if err == nil || test.is != nil && !errors.Is(err, test.is) {

@@ -11,43 +11,40 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Levels of Secure Boot. Those of Apple silicon and of Macs with a T2 chip are
-// not the same words for the same things.
+// Levels of Secure Boot. Apple silicon and Macs with a T2 chip have different
+// ones.
 const (
 	FullSecurity       = "full"
-	ReducedSecurity    = "reduced"    // Apple silicon: any version that Apple signed
-	PermissiveSecurity = "permissive" // Apple silicon: what the owner signed as well
-	MediumSecurity     = "medium"     // T2: any version that Apple signed
+	ReducedSecurity    = "reduced"    // Apple silicon: any version signed by Apple
+	PermissiveSecurity = "permissive" // Apple silicon: also systems signed by the owner
+	MediumSecurity     = "medium"     // T2: any version signed by Apple
 	NoSecurity         = "none"       // T2: anything
 	Unsupported        = "unsupported"
 )
 
-// A Boot is the policy by which a Mac starts.
+// A Boot is the startup policy of a Mac.
 type Boot struct {
 	// SecureBoot is one of the levels above; Unsupported on an Intel Mac without a
 	// T2 chip.
 	SecureBoot string
-	// AppleSilicon says which processor it is: the policy of an Intel Mac has one
-	// item, the level.
+	// AppleSilicon is false for an Intel Mac, whose policy is the level alone.
 	AppleSilicon bool
-	// What the policy of Apple silicon says; nil when it does not.
+	// Of Apple silicon; nil if unknown.
 	SIP, SignedVolume *bool
-	// AnyKernelExtension says that it lets kernel extensions of others be loaded once
-	// their user approves; nil when it does not say.
+	// AnyKernelExtension means that third-party kernel extensions may be loaded once
+	// a user approves them; nil if unknown.
 	AnyKernelExtension *bool
 }
 
-// profiler lists hardware and software.
 const profiler = "/usr/sbin/system_profiler"
 
-// policyVariable is where the firmware of a Mac with a T2 chip keeps the level.
+// policyVariable holds the level in the firmware of a Mac with a T2 chip.
 const policyVariable = "94b73556-2197-4702-82a8-3e1337dafbfb:AppleSecureBootPolicy"
 
-// ReadBoot asks system_profiler(8), which needs no root and knows the policy of
-// Apple silicon; on a Mac with a T2 chip nvram(8) has the level. The second program
-// runs only where the first names a T2.
+// ReadBoot asks system_profiler(8), which needs no root, for the policy of Apple
+// silicon. If that reports a T2 chip, it asks nvram(8) for the level.
 func ReadBoot(ctx context.Context, runner sysexec.Runner) (Boot, error) {
-	r, err := askWithin(ctx, runner, profilerLimit, profiler, "-json", "SPiBridgeDataType")
+	r, err := runWithin(ctx, runner, profilerLimit, profiler, "-json", "SPiBridgeDataType")
 	if err != nil {
 		return Boot{}, err
 	}
@@ -55,7 +52,7 @@ func ReadBoot(ctx context.Context, runner sysexec.Runner) (Boot, error) {
 	if err != nil || !t2 {
 		return b, err
 	}
-	level, err := ask(ctx, runner, "/usr/sbin/nvram", policyVariable)
+	level, err := run(ctx, runner, "/usr/sbin/nvram", policyVariable)
 	if err != nil {
 		return Boot{}, err
 	}
@@ -63,19 +60,19 @@ func ReadBoot(ctx context.Context, runner sysexec.Runner) (Boot, error) {
 	return b, err
 }
 
-// controller is what system_profiler says of the security chip: the keys of
-// -json, and the names of the lines that it prints for people.
-var controller = map[string]string{
+// bridgeKeys are the keys of system_profiler -json for the security chip, by their
+// names in its plain output.
+var bridgeKeys = map[string]string{
 	"Secure Boot": "ibridge_secure_boot", "System Integrity Protection": "ibridge_sb_sip",
 	"Signed System Volume": "ibridge_sb_ssv", "Allow All Kernel Extensions": "ibridge_sb_other_kext",
 	"Model Name": "ibridge_model_name",
 }
 
-// ParseBoot reads what system_profiler prints of SPiBridgeDataType, with -json
-// or for people. t2 says that the level is to be had from [ParsePolicyVariable]. A Mac that has
-// neither chip gives an empty list.
+// ParseBoot parses the output of system_profiler SPiBridgeDataType, with or without
+// -json. t2 means that [ParsePolicyVariable] has the level. A Mac with neither chip prints an
+// empty list.
 func ParseBoot(out []byte) (b Boot, t2 bool, err error) {
-	values, err := controllerValues(out)
+	values, err := bridgeValues(out)
 	if err != nil {
 		return Boot{}, false, err
 	}
@@ -96,13 +93,13 @@ func ParseBoot(out []byte) (b Boot, t2 bool, err error) {
 		return Boot{}, false, err
 	}
 	b.AppleSilicon = true
-	b.SIP, b.SignedVolume = word(values["ibridge_sb_sip"], "Enabled", "Disabled"), word(values["ibridge_sb_ssv"], "Enabled", "Disabled")
-	b.AnyKernelExtension = word(values["ibridge_sb_other_kext"], "Yes", "No")
+	b.SIP, b.SignedVolume = yesNo(values["ibridge_sb_sip"], "Enabled", "Disabled"), yesNo(values["ibridge_sb_ssv"], "Enabled", "Disabled")
+	b.AnyKernelExtension = yesNo(values["ibridge_sb_other_kext"], "Yes", "No")
 	return b, false, nil
 }
 
-// word is which of two words it is; nil when it is neither.
-func word(s, yes, no string) *bool {
+// yesNo is nil if s is neither word.
+func yesNo(s, yes, no string) *bool {
 	is, err := onOff(s, true, yes, no)
 	if err != nil {
 		return nil
@@ -123,8 +120,8 @@ func securityLevel(s string) (string, error) {
 	}
 }
 
-// controllerValues returns what is said, by key.
-func controllerValues(out []byte) (map[string]string, error) {
+// bridgeValues returns the values by key.
+func bridgeValues(out []byte) (map[string]string, error) {
 	values := map[string]string{}
 	if begin := bytes.IndexByte(out, '{'); begin >= 0 {
 		var document struct {
@@ -144,7 +141,7 @@ func controllerValues(out []byte) (map[string]string, error) {
 	}
 	for line := range strings.Lines(string(out)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if key, known := controller[name]; known {
+		if key, known := bridgeKeys[name]; known {
 			values[key] = strings.TrimSpace(value)
 		}
 	}
@@ -154,8 +151,8 @@ func controllerValues(out []byte) (map[string]string, error) {
 	return values, nil
 }
 
-// ParsePolicyVariable reads what nvram prints of the variable in which the
-// firmware of a Mac with a T2 chip keeps its level: its name, a tab and one byte, "%02".
+// ParsePolicyVariable parses the output of nvram(8) for the variable with the level
+// of a Mac with a T2 chip: its name, a tab and one byte, such as "%02".
 func ParsePolicyVariable(out []byte) (string, error) {
 	line := strings.TrimSpace(string(out))
 	name, value, _ := strings.Cut(line, "\t")
@@ -175,17 +172,17 @@ func ParsePolicyVariable(out []byte) (string, error) {
 }
 
 // ReadLocalPolicy asks bputil(1), as root on Apple silicon, for the level of
-// Secure Boot of the volume that it lists first.
+// Secure Boot.
 func ReadLocalPolicy(ctx context.Context, runner sysexec.Runner) (string, error) {
-	r, err := ask(ctx, runner, "/usr/bin/bputil", "-d")
+	r, err := run(ctx, runner, "/usr/bin/bputil", "-d")
 	if err != nil {
 		return "", err
 	}
 	return ParseLocalPolicy(r)
 }
 
-// ParseLocalPolicy reads what bputil -d prints. Where it shows several volumes
-// the weakest level counts; it does not name the volume that runs.
+// ParseLocalPolicy parses the output of bputil -d. Of several volumes the weakest
+// level counts, because the output does not tell which one is running.
 func ParseLocalPolicy(r sysexec.Result) (string, error) {
 	said := string(r.Stdout) + "\n" + string(r.Stderr)
 	if strings.Contains(said, "requires running as root") {
@@ -216,21 +213,21 @@ func strength(level string) int {
 	return map[string]int{PermissiveSecurity: 0, ReducedSecurity: 1, FullSecurity: 2}[level]
 }
 
-// ReadFirmwarePassword asks firmwarepasswd(8), as root on an Intel Mac, whether
-// a password keeps others from starting it from another disk.
+// ReadFirmwarePassword asks firmwarepasswd(8), as root on an Intel Mac, whether a
+// password is needed to start from another disk.
 func ReadFirmwarePassword(ctx context.Context, runner sysexec.Runner) (bool, error) {
-	r, err := ask(ctx, runner, "/usr/sbin/firmwarepasswd", "-check")
+	r, err := run(ctx, runner, "/usr/sbin/firmwarepasswd", "-check")
 	if err != nil {
 		return false, err
 	}
 	return ParseFirmwarePassword(r)
 }
 
-// ParseFirmwarePassword reads what firmwarepasswd -check prints.
+// ParseFirmwarePassword parses the output of firmwarepasswd -check.
 func ParseFirmwarePassword(r sysexec.Result) (bool, error) {
 	if strings.Contains(string(r.Stdout)+string(r.Stderr), "must be run as root") {
 		return false, ErrRoot
 	}
-	state, found := after(r.Stdout, "Password Enabled:")
+	state, found := lineAfter(r.Stdout, "Password Enabled:")
 	return onOff(state, found, "Yes", "No")
 }

@@ -18,35 +18,34 @@ type Vault string
 const (
 	VaultOn         Vault = "on"
 	VaultOff        Vault = "off"
-	VaultEncrypting Vault = "encrypting" // on, and not all of the disk is encrypted yet
-	VaultDecrypting Vault = "decrypting" // switched off, and not all of the disk is decrypted yet
-	VaultDeferred   Vault = "deferred"   // off, and will be switched on when a user logs in or out
-	VaultRestart    Vault = "restart"    // off, and will be on after the next restart
+	VaultEncrypting Vault = "encrypting" // on, and the disk is not completely encrypted yet
+	VaultDecrypting Vault = "decrypting" // turned off, and the disk is not completely decrypted yet
+	VaultDeferred   Vault = "deferred"   // off, and will be turned on when a user logs in or out
+	VaultRestart    Vault = "restart"    // off until the next restart
 )
 
-// A FileVault is how far the disk that the system starts from is encrypted.
+// A FileVault is the encryption state of the startup disk.
 type FileVault struct {
 	State Vault
-	// Percent is how much is done while it encrypts or decrypts, 0 to 100; nil when it is
-	// not known.
+	// Percent is the progress of encryption or decryption, 0 to 100; nil if unknown.
 	Percent *float64
-	// Unfinished says that a restart is needed to finish what was begun.
+	// Unfinished means that the change needs a restart to finish.
 	Unfinished bool
 }
 
-// ReadFileVault asks fdesetup(8), which needs no root for it.
+// ReadFileVault asks fdesetup(8), which needs no root.
 func ReadFileVault(ctx context.Context, runner sysexec.Runner) (FileVault, error) {
-	r, err := ask(ctx, runner, "/usr/bin/fdesetup", "status")
+	r, err := run(ctx, runner, "/usr/bin/fdesetup", "status")
 	if err != nil {
 		return FileVault{}, err
 	}
 	return ParseFileVault(r.Stdout)
 }
 
-// ParseFileVault reads what fdesetup status prints: one sentence about the
-// state, and others about what goes on (macOS 10.13 to 26).
+// ParseFileVault parses the output of fdesetup status: a sentence about the state,
+// and others about the progress (macOS 10.13 to 26).
 func ParseFileVault(out []byte) (FileVault, error) {
-	said, found := after(out, "FileVault is ")
+	said, found := lineAfter(out, "FileVault is ")
 	if !found {
 		return FileVault{}, ErrFormat
 	}
@@ -62,28 +61,28 @@ func ParseFileVault(out []byte) (FileVault, error) {
 	if strings.Contains(more, "will be enabled after the next restart") {
 		v.State = VaultRestart
 	}
-	v.goingOn(out)
+	v.setProgress(out)
 	return v, nil
 }
 
-// goingOn takes the sentences after the first. The number is taken where it is
-// one: some releases write "Percent", some "percent".
-func (v *FileVault) goingOn(out []byte) {
+// setProgress reads the sentences after the first. Some releases write "Percent",
+// others "percent".
+func (v *FileVault) setProgress(out []byte) {
 	for _, p := range []struct {
 		sentence string
 		state    Vault
 	}{{"Encryption in progress:", VaultEncrypting}, {"Decryption in progress:", VaultDecrypting}} {
-		if rest, found := after(out, p.sentence); found {
+		if rest, found := lineAfter(out, p.sentence); found {
 			v.State, v.Percent = p.state, percent(rest)
 			return
 		}
 	}
-	if _, deferred := after(out, "Deferred enablement appears to be active"); deferred && v.State == VaultOff {
+	if _, deferred := lineAfter(out, "Deferred enablement appears to be active"); deferred && v.State == VaultOff {
 		v.State = VaultDeferred
 	}
 }
 
-// percent reads "Percent completed = 42".
+// percent parses "Percent completed = 42".
 func percent(s string) *float64 {
 	_, number, _ := strings.Cut(s, "=")
 	p, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(number), "%")), 64)

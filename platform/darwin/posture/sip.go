@@ -10,12 +10,12 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// A SIP is the state of System Integrity Protection, which keeps even root from
-// the files and processes of the system.
+// A SIP is the state of System Integrity Protection, which protects the files and
+// processes of the system even from root.
 type SIP struct {
-	Enabled bool // all of it
-	// Off are the protections that a custom configuration switches off, as csrutil
-	// names them; empty when all are on or all are off.
+	Enabled bool // completely
+	// Off are the protections that a custom configuration turns off, by csrutil's
+	// names; empty if all are on or all are off.
 	Off []string
 }
 
@@ -27,18 +27,18 @@ const maxProtections = 32
 
 // ReadSIP asks csrutil(8).
 func ReadSIP(ctx context.Context, runner sysexec.Runner) (SIP, error) {
-	r, err := ask(ctx, runner, csrutil, "status")
+	r, err := run(ctx, runner, csrutil, "status")
 	if err != nil {
 		return SIP{}, err
 	}
 	return ParseSIP(r.Stdout)
 }
 
-// ParseSIP reads what csrutil status prints (macOS 10.11 to 26). Of a custom
-// configuration it also says "unknown"; the list of its items counts. That the system is no
-// internal one of Apple is no protection, so that item does not.
+// ParseSIP parses the output of csrutil status (macOS 10.11 to 26). For a custom
+// configuration the state may also be "unknown"; its list of items counts, except Apple
+// Internal, which is not a protection.
 func ParseSIP(out []byte) (SIP, error) {
-	state, found := after(out, "System Integrity Protection status:")
+	state, found := lineAfter(out, "System Integrity Protection status:")
 	switch {
 	case !found:
 		return SIP{}, ErrFormat
@@ -54,8 +54,7 @@ func ParseSIP(out []byte) (SIP, error) {
 	return SIP{Enabled: len(items) == 0, Off: items}, nil
 }
 
-// customSIP returns the items that are off. known is false when there is not
-// one item.
+// customSIP returns the items that are off. known is false if there are no items.
 func customSIP(out []byte) (off []string, known bool) {
 	_, list, _ := strings.Cut(string(out), "Configuration:\n")
 	for line := range strings.Lines(list) {
@@ -74,24 +73,23 @@ func customSIP(out []byte) (off []string, known bool) {
 }
 
 // ReadAuthenticatedRoot asks csrutil(8) whether the system starts only from a
-// system volume that has Apple's seal (macOS 11 and later; earlier ones do not know the
-// question, which is [ErrFormat]).
+// system volume with Apple's seal. Before macOS 11, which introduced the seal, the error is
+// [ErrFormat].
 func ReadAuthenticatedRoot(ctx context.Context, runner sysexec.Runner) (bool, error) {
-	r, err := ask(ctx, runner, csrutil, "authenticated-root", "status")
+	r, err := run(ctx, runner, csrutil, "authenticated-root", "status")
 	if err != nil {
 		return false, err
 	}
 	return ParseAuthenticatedRoot(r.Stdout)
 }
 
-// ParseAuthenticatedRoot reads what csrutil authenticated-root status prints,
-// with or without a full stop.
+// ParseAuthenticatedRoot parses the output of csrutil authenticated-root status.
 func ParseAuthenticatedRoot(out []byte) (bool, error) {
-	state, found := after(out, "Authenticated Root status:")
+	state, found := lineAfter(out, "Authenticated Root status:")
 	return onOff(state, found, "enabled", "disabled")
 }
 
-// onOff reads one of two words.
+// onOff parses one of two words.
 func onOff(word string, found bool, on, off string) (bool, error) {
 	switch {
 	case found && word == on:

@@ -16,23 +16,23 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// An XProtect is the list of known malware that macOS keeps.
+// An XProtect is macOS' list of known malware.
 type XProtect struct {
 	Version string // "5322"
-	// Date is when its contents were made; zero when it is not known. The directories
-	// above them have older dates.
+	// Date is when its contents were created; zero if unknown. The directories above
+	// have older dates.
 	Date time.Time
 	Path string // of the bundle
 }
 
-// bundles are where macOS keeps the list: since macOS 10.15, and since macOS 15
-// the copy that is updated more often.
+// bundles are the places of the list: the first since macOS 15, where it is updated
+// more often, the second since macOS 10.15.
 var bundles = []string{
 	"/private/var/protected/xprotect/XProtect.bundle",
 	"/Library/Apple/System/Library/CoreServices/XProtect.bundle",
 }
 
-// maxInfo bounds the description of a bundle, in bytes.
+// maxInfo bounds the Info.plist of a bundle, in bytes.
 const maxInfo = 64 << 10
 
 // ReadXProtect reads the newest list below root, "/" on a live system.
@@ -88,7 +88,7 @@ func ParseBundleVersion(raw []byte) (string, error) {
 	return info.Version, nil
 }
 
-// newer compares by numbers. XProtect has one, and might get a second.
+// newer compares versions number by number. XProtect's have one number so far.
 func newer(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(x), len(y)) {

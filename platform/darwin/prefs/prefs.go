@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prefs reads the preference files of macOS that hold for all users, and
-// what a configuration profile sets over them.
+// Package prefs reads the preference files of macOS that apply to all users, and
+// the settings with which configuration profiles override them.
 //
-// A key that is absent is not a setting that is off: it stands for a default that
-// differs between releases. Values are therefore always given together with whether they
-// are set.
+// An absent key does not mean that a setting is off: the default differs between
+// releases. Each value is therefore returned together with whether it is set.
 package prefs
 
 import (
@@ -19,22 +18,22 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Directories of the preferences: of the machine, and those that profiles manage.
+// Directories of the preferences of the machine and of those set by profiles.
 const (
 	Local   = "/Library/Preferences"
 	Managed = "/Library/Managed Preferences"
 )
 
-// maxFile bounds a preference file, in bytes. The largest of the system have
-// some hundred kilobytes.
+// maxFile bounds a preference file, in bytes. The largest ones of macOS have some
+// hundred kilobytes.
 const maxFile = 4 << 20
 
-// ErrDomain says that the name of a domain is none.
-var ErrDomain = errors.New("is no name of a preference domain")
+// ErrDomainName means that a text is not the name of a preference domain.
+var ErrDomainName = errors.New("is not the name of a preference domain")
 
 // A Domain is the settings of one part of the system, "com.apple.loginwindow".
 type Domain struct {
-	layers []layer // the one that wins first
+	layers []layer // by precedence
 }
 
 type layer struct {
@@ -42,12 +41,12 @@ type layer struct {
 	values map[string]any
 }
 
-// Read reads the settings of a domain below root, "/" on a live system. Files
-// that are not there set nothing. The error is that of a file that is there and cannot be
-// read: what it sets might win.
+// Read reads the settings of a domain below root, "/" on a live system. Missing
+// files set nothing. An existing file that cannot be read is an error: its settings might
+// override the others.
 func Read(root, domain string) (Domain, error) {
 	if domain == "" || strings.HasPrefix(domain, ".") || strings.Contains(domain, "..") || strings.ContainsRune(domain, 0) {
-		return Domain{}, fmt.Errorf("%q %w", domain, ErrDomain)
+		return Domain{}, fmt.Errorf("%q %w", domain, ErrDomainName)
 	}
 	var d Domain
 	for _, dir := range []string{Managed, Local} {
@@ -58,8 +57,7 @@ func Read(root, domain string) (Domain, error) {
 	return d, nil
 }
 
-// ReadFile reads the settings in one file below root. It is an error that it is
-// not there.
+// ReadFile reads the settings in a file below root, which must exist.
 func ReadFile(root, file string) (Domain, error) {
 	var d Domain
 	if err := d.add(root, file); err != nil {
@@ -72,10 +70,10 @@ func ReadFile(root, file string) (Domain, error) {
 	return d, nil
 }
 
-// Of returns the settings in the content of one file.
-func Of(file string, raw []byte) (Domain, error) {
-	values, err := Parse(raw)
-	if err != nil {
+// Parse returns the settings in the content of a file.
+func Parse(file string, raw []byte) (Domain, error) {
+	var values map[string]any
+	if err := property.Decode(raw, &values); err != nil {
 		return Domain{}, fmt.Errorf("read %s: %w", file, err)
 	}
 	return Domain{[]layer{{file, values}}}, nil
@@ -89,24 +87,15 @@ func (d *Domain) add(root, file string) error {
 	if err != nil {
 		return err
 	}
-	one, err := Of(file, raw)
+	one, err := Parse(file, raw)
 	d.layers = append(d.layers, one.layers...)
 	return err
 }
 
-// Parse reads a preference file.
-func Parse(raw []byte) (map[string]any, error) {
-	var values map[string]any
-	if err := property.Decode(raw, &values); err != nil {
-		return nil, err
-	}
-	return values, nil
-}
-
-// Set says whether any file holds the domain at all.
+// Set reports whether any file sets something in the domain.
 func (d Domain) Set() bool { return len(d.layers) > 0 }
 
-// value returns what is in force for a key.
+// value returns the effective value of a key.
 func (d Domain) value(key string) (any, bool) {
 	for _, l := range d.layers {
 		if v, set := l.values[key]; set {
@@ -116,7 +105,7 @@ func (d Domain) value(key string) (any, bool) {
 	return nil, false
 }
 
-// Where names the file that sets a key, "" for none.
+// Where returns the file that sets a key, "" if none does.
 func (d Domain) Where(key string) string {
 	for _, l := range d.layers {
 		if _, set := l.values[key]; set {
@@ -126,8 +115,8 @@ func (d Domain) Where(key string) string {
 	return ""
 }
 
-// Bool returns a switch. Old tools write 1 or "YES" for it. set is false when it
-// is absent or something else.
+// Bool returns a boolean. Old tools write 1 or "YES" instead. set is false if the
+// value is absent or something else.
 func (d Domain) Bool(key string) (on, set bool) {
 	v, _ := d.value(key)
 	switch v := v.(type) {
@@ -148,13 +137,13 @@ func (d Domain) Bool(key string) (on, set bool) {
 	return false, false
 }
 
-// Int returns a whole number. set is false when it is absent or something else.
+// Int returns an integer. set is false if the value is absent or something else.
 func (d Domain) Int(key string) (n int64, set bool) {
 	v, _ := d.value(key)
 	return number(v)
 }
 
-// number takes a whole number of any kind that a property list may hold.
+// number converts any kind of integer that a property list may hold.
 func number(v any) (int64, bool) {
 	switch n := v.(type) {
 	case int64:
@@ -168,22 +157,22 @@ func number(v any) (int64, bool) {
 	}
 }
 
-// Text returns a text. set is false when it is absent or something else.
+// Text returns a string. set is false if the value is absent or something else.
 func (d Domain) Text(key string) (text string, set bool) {
 	v, _ := d.value(key)
 	text, set = v.(string)
 	return text, set
 }
 
-// Time returns a date. set is false when it is absent or something else.
+// Time returns a date. set is false if the value is absent or something else.
 func (d Domain) Time(key string) (at time.Time, set bool) {
 	v, _ := d.value(key)
 	at, set = v.(time.Time)
 	return at, set
 }
 
-// Dict returns the settings within a setting. set is false when it is absent or
-// something else.
+// Dict returns a dictionary. set is false if the value is absent or something
+// else.
 func (d Domain) Dict(key string) (inner Domain, set bool) {
 	v, _ := d.value(key)
 	values, set := v.(map[string]any)

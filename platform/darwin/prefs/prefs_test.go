@@ -78,7 +78,7 @@ func TestDomainsThatCannotBeRead(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []string{"", "../../etc/passwd", ".hidden", "a\x00b"} {
-		if _, err := Read(root, bad); !errors.Is(err, ErrDomain) {
+		if _, err := Read(root, bad); !errors.Is(err, ErrDomainName) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestDomainsThatCannotBeRead(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(path string) error{
 		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o644) },
-		"folder":    func(path string) error { return os.Mkdir(path, 0o755) },
+		"directory": func(path string) error { return os.Mkdir(path, 0o755) },
 		"empty":     func(path string) error { return os.WriteFile(path, nil, 0o644) },
 		"old style": func(path string) error { return os.WriteFile(path, []byte("{ AutomaticCheckEnabled = 1; }"), 0o644) },
 		"list":      func(path string) error { return os.WriteFile(path, []byte("<plist><array/></plist>"), 0o644) },
@@ -110,7 +110,7 @@ func TestDomainsThatCannotBeRead(t *testing.T) {
 // list of anything: only the files themselves are read.
 func TestRecordedOutputsOfDefaultsAreNoFiles(t *testing.T) {
 	for _, out := range testenv.RecordedOutputs(t, "defaults-read") {
-		if values, err := Parse(out.Raw); !errors.Is(err, property.ErrNone) {
+		if values, err := Parse("", out.Raw); !errors.Is(err, property.ErrNoList) {
 			t.Errorf("%s: %v, %v", out.Name, values, err)
 		}
 	}
@@ -120,12 +120,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`<?xml version="1.0"?><plist version="1.0"><dict><key>A</key><true/><key>B</key><real>1</real></dict></plist>`))
 	f.Add([]byte("{ A = 1; }"))
 	f.Fuzz(func(_ *testing.T, raw []byte) {
-		values, err := Parse(raw)
+		d, err := Parse("x", raw)
 		if err != nil {
 			return
 		}
-		d := Domain{[]layer{{"x", values}}}
-		for key := range values {
+		for key := range d.layers[0].values {
 			d.Bool(key)
 			d.Int(key)
 			d.Dict(key)

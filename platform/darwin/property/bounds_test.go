@@ -25,7 +25,7 @@ func binaryOf(objects ...string) []byte {
 }
 
 func withTrailer(raw, table []byte, offsetSize, refSize byte, objects int) []byte {
-	end := make([]byte, trailer)
+	end := make([]byte, trailerSize)
 	end[6], end[7] = offsetSize, refSize
 	binary.BigEndian.PutUint64(end[8:], uint64(objects))
 	binary.BigEndian.PutUint64(end[24:], uint64(len(raw)))
@@ -61,12 +61,12 @@ func TestListsThatUnfoldAreRefused(t *testing.T) {
 		raw  []byte
 		want error
 	}{
-		"unfolds":            {unfolding(12), errExpands},
+		"unfolds":            {unfolding(12), errTooLarge},
 		"deep":               {nested(100_000), errDepth},
 		"deep XML":           {[]byte(open + strings.Repeat("<array>", 100_000) + end), errDepth},
 		"one level too deep": {nested(maxDepth + 1), errDepth},
-		"itself":             {binaryOf("\xa1\x00"), errExpands},
-		"two in one place":   {aliases, errExpands},
+		"itself":             {binaryOf("\xa1\x00"), errTooLarge},
+		"two in one place":   {aliases, errTooLarge},
 		"endless list":       {binaryOf("\xaf\x13\x20\x00\x00\x00\x00\x00\x00\x00"), errBinary},
 		"endless keys":       {binaryOf("\xdf\x13\x80\x00\x00\x00\x00\x00\x00\x00"), errBinary},
 		"no member":          {binaryOf("\xa1\x07"), errBinary},

@@ -13,25 +13,24 @@ import (
 	"howett.net/plist"
 )
 
-// ErrNone says that there is no property list where one should be.
-var ErrNone = errors.New("there is no property list")
+// ErrNoList means that there is no property list where one should be.
+var ErrNoList = errors.New("there is no property list")
 
-// Decode stores the property list raw in value, a pointer. Only the XML and the
-// binary form are taken: the library reads nothing at all, or a message of a program,
-// as an old-style list without an error. What stands around an XML list, such as a
-// line of a log, is left out.
+// Decode stores the property list raw in value, a pointer. It accepts only the XML
+// and the binary format: as an old-style list the library would also accept an empty text or an
+// error message. It ignores text around an XML list, such as a log line.
 //
-// Lists that unfold to far more than their size, or are nested without end, are refused.
+// It rejects lists that expand to far more than their size or are nested too deeply.
 func Decode(raw []byte, value any) (err error) {
 	raw = document(raw)
 	if len(raw) == 0 {
-		return ErrNone
+		return ErrNoList
 	}
-	if err := bounded(raw); err != nil {
+	if err := checkBounds(raw); err != nil {
 		return err
 	}
 	defer func() {
-		if recover() != nil { // the library does so over some damaged lists
+		if recover() != nil { // the library panics on some damaged lists
 			err = errBinary
 		}
 	}()
@@ -41,7 +40,7 @@ func Decode(raw []byte, value any) (err error) {
 		return fmt.Errorf("read the property list: %w", err)
 	}
 	if kind != plist.XMLFormat && kind != plist.BinaryFormat {
-		return ErrNone
+		return ErrNoList
 	}
 	if _, err := plist.Unmarshal(raw, value); err != nil {
 		return fmt.Errorf("read the property list: %w", err)
@@ -49,7 +48,7 @@ func Decode(raw []byte, value any) (err error) {
 	return nil
 }
 
-// document cuts an XML list out of what is printed around it.
+// document cuts an XML list out of the text around it.
 func document(raw []byte) []byte {
 	raw = bytes.Trim(raw, "\x00")
 	if bytes.HasPrefix(raw, []byte("bplist")) {
@@ -66,8 +65,8 @@ func document(raw []byte) []byte {
 	return raw[begin : end+len("</plist>")]
 }
 
-// Split separates the lists that a program such as powermetrics(1) joins with
-// NUL. Empty parts are left out.
+// Split separates the lists that a program such as powermetrics(1) joins with NUL
+// bytes, without empty parts.
 func Split(raw []byte) [][]byte {
 	var lists [][]byte
 	for part := range bytes.SplitSeq(raw, []byte{0}) {
@@ -81,7 +80,7 @@ func Split(raw []byte) [][]byte {
 // MaxFile is how much of a preference file is read, in bytes.
 const MaxFile = 4 << 20
 
-// Read decodes the list that r holds, at most [MaxFile] of it.
+// Read decodes the list in r, which may have at most [MaxFile] bytes.
 func Read(r io.Reader, value any) error {
 	raw, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
 	if err != nil {

@@ -35,7 +35,7 @@ func TestDecode(t *testing.T) {
 func TestWhatIsNoListIsAnError(t *testing.T) {
 	for name, raw := range map[string]string{"empty": "", "a word": "error", "old style": `{ Size = 42; }`, "NUL": "\x00\x00", "blank": "\n\n"} {
 		var got sized
-		if err := Decode([]byte(raw), &got); !errors.Is(err, ErrNone) {
+		if err := Decode([]byte(raw), &got); !errors.Is(err, ErrNoList) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

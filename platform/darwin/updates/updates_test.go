@@ -285,7 +285,7 @@ func TestRecordedLists(t *testing.T) {
 func TestRecordedPreferences(t *testing.T) {
 	for _, r := range testenv.RecordedOutputs(t, "defaults-read") {
 		var p preferenceFile
-		if err := property.Read(bytes.NewReader(r.Raw), &p); !errors.Is(err, property.ErrNone) {
+		if err := property.Read(bytes.NewReader(r.Raw), &p); !errors.Is(err, property.ErrNoList) {
 			t.Errorf("%s: %v", r.Name, err)
 		}
 		if r.Name != "softwareupdate-10.15-no-updates.txt" {

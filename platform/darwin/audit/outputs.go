@@ -26,7 +26,7 @@ func parseSetting(r sysexec.Result, name string) (bool, error) {
 			return onOff(value, "On", "Off")
 		}
 	}
-	return false, errWords
+	return false, errUnknownOutput
 }
 
 func onOff(word, on, off string) (bool, error) {
@@ -36,7 +36,7 @@ func onOff(word, on, off string) (bool, error) {
 	case off:
 		return false, nil
 	default:
-		return false, errWords
+		return false, errUnknownOutput
 	}
 }
 
@@ -61,12 +61,12 @@ func parseScreenLock(stderr []byte) (screenLock, error) {
 		case delayed:
 			n, err := strconv.ParseUint(strings.TrimSuffix(delay, " seconds"), 10, 31)
 			if err != nil || !strings.HasSuffix(delay, " seconds") {
-				return screenLock{}, errWords
+				return screenLock{}, errUnknownOutput
 			}
 			return screenLock{On: true, Delay: time.Duration(n) * time.Second}, nil
 		}
 	}
-	return screenLock{}, errWords
+	return screenLock{}, errUnknownOutput
 }
 
 // parseGuest reads what sysadminctl -guestAccount status prints on stderr,
@@ -77,7 +77,7 @@ func parseGuest(stderr []byte) (bool, error) {
 			return onOff(strings.ToLower(said), "enabled", "disabled")
 		}
 	}
-	return false, errWords
+	return false, errUnknownOutput
 }
 
 // An enrollment is whether a management server decides about this Mac.
@@ -104,7 +104,7 @@ func parseEnrollment(stdout []byte) (enrollment, error) {
 		}
 	}
 	if !known {
-		return enrollment{}, errWords
+		return enrollment{}, errUnknownOutput
 	}
 	return e, nil
 }
@@ -124,7 +124,7 @@ func parseTrust(r sysexec.Result) ([]string, error) {
 		if n, ok := strings.CutPrefix(line, "Number of trusted certs = "); ok && total < 0 {
 			var err error
 			if total, err = strconv.Atoi(n); err != nil {
-				return nil, errWords
+				return nil, errUnknownOutput
 			}
 		}
 		if name, ok := strings.CutPrefix(line, "Cert "+strconv.Itoa(len(names))+": "); ok && len(names) < maxListed {
@@ -132,7 +132,7 @@ func parseTrust(r sysexec.Result) ([]string, error) {
 		}
 	}
 	if total < 0 || r.Exit != 0 || min(total, maxListed) != len(names) {
-		return nil, errWords
+		return nil, errUnknownOutput
 	}
 	return names, nil
 }
@@ -152,7 +152,7 @@ func parseSystemExtensions(stdout []byte) ([]extension, error) {
 		if n, counted := strings.CutSuffix(line, " extension(s)"); counted && total < 0 {
 			var err error
 			if total, err = strconv.Atoi(n); err != nil {
-				return nil, errWords
+				return nil, errUnknownOutput
 			}
 		}
 		columns := strings.Split(line, "\t")
@@ -166,7 +166,7 @@ func parseSystemExtensions(stdout []byte) ([]extension, error) {
 		}
 	}
 	if total < 0 || total > 0 && len(list) == 0 {
-		return nil, errWords
+		return nil, errUnknownOutput
 	}
 	return list, nil
 }
@@ -176,11 +176,11 @@ func teams(list []extension) string {
 	for _, e := range list {
 		names = append(names, e.Team)
 	}
-	return "team " + strings.Join(distinct(names), ", ")
+	return "team " + strings.Join(unique(names), ", ")
 }
 
-// distinct sorts and keeps one of each.
-func distinct(list []string) []string {
+// unique sorts and keeps one of each.
+func unique(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
@@ -205,9 +205,9 @@ func parseKernelExtensions(stdout []byte) ([]string, error) {
 		}
 	}
 	if !seen {
-		return nil, errWords
+		return nil, errUnknownOutput
 	}
-	return distinct(others), nil
+	return unique(others), nil
 }
 
 // A securityInfo is what the client of device management would tell its server.
@@ -230,7 +230,7 @@ func parseSecurityInfo(stdout []byte) (securityInfo, error) {
 		}
 	}
 	if !known {
-		return securityInfo{}, errWords
+		return securityInfo{}, errUnknownOutput
 	}
 	return s, nil
 }
@@ -243,7 +243,7 @@ func parseAuthority(r sysexec.Result) (bool, error) {
 	case strings.Contains(said, "No such key: AuthenticationAuthority"):
 		return false, nil
 	case r.Exit != 0 || !strings.HasPrefix(string(r.Stdout), "AuthenticationAuthority:"):
-		return false, errWords
+		return false, errUnknownOutput
 	default:
 		return !strings.Contains(said, ";DisabledUser;"), nil
 	}
@@ -254,9 +254,9 @@ func parseMembers(r sysexec.Result) ([]string, error) {
 	list, found := strings.CutPrefix(string(r.Stdout), "GroupMembership:")
 	members := strings.Fields(list)
 	if !found || r.Exit != 0 || len(members) == 0 || len(members) > maxListed {
-		return nil, errWords
+		return nil, errUnknownOutput
 	}
-	return distinct(members), nil
+	return unique(members), nil
 }
 
 // parsePrinters reads from what cupsctl prints whether printers are shared.
@@ -266,7 +266,7 @@ func parsePrinters(stdout []byte) (bool, error) {
 			return onOff(value, "1", "0")
 		}
 	}
-	return false, errWords
+	return false, errUnknownOutput
 }
 
 // parseSchedule reads what softwareupdate --schedule prints.
@@ -276,5 +276,5 @@ func parseSchedule(r sysexec.Result) (bool, error) {
 			return onOff(value, "on", "off")
 		}
 	}
-	return false, errWords
+	return false, errUnknownOutput
 }

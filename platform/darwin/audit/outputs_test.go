@@ -29,7 +29,7 @@ var readers = map[string]func(r sysexec.Result) (string, error){
 				return "", err
 			}
 		}
-		return "", errWords
+		return "", errUnknownOutput
 	},
 	"screen lock": func(r sysexec.Result) (string, error) {
 		l, err := parseScreenLock(r.Stderr)
@@ -144,7 +144,7 @@ func TestWordsOfPrograms(t *testing.T) {
 			}
 			continue
 		}
-		if c.want == "" && !errors.Is(err, errWords) || c.want != "" && (err != nil || got != c.want) {
+		if c.want == "" && !errors.Is(err, errUnknownOutput) || c.want != "" && (err != nil || got != c.want) {
 			t.Errorf("%s of %q %q: %q, %v; want %q", c.reader, c.r.Stdout, c.r.Stderr, got, err, c.want)
 		}
 	}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// signers asks codesign about all programs at once.
+func (m *machine) signers(ctx context.Context, s launchItems) (map[string]signature, error) {
+	return m.signatures.Get(func() (map[string]signature, error) {
+		programs := s.programs()
+		if len(programs) == 0 {
+			return nil, nil
+		}
+		if len(programs) > maxSigned {
+			return nil, errors.New("more programs start by themselves than are asked about")
+		}
+		r, err := m.runWithin(ctx, 15*time.Second, "/usr/bin/codesign", append([]string{"-d", "--verbose=2"}, programs...)...)
+		if err != nil {
+			return nil, err
+		}
+		return parseSignatures(r.Stderr, programs), nil
+	})
+}
+
+// A signature is what codesign tells of one program.
+type signature struct {
+	by      string // the first certificate; "" when there is none
+	fault   string // why there is none
+	missing bool   // the program is not there
+}
+
+// parseSignatures reads what codesign -d prints on stderr: for each program a
+// line "Executable=PATH" with others after it, or "PATH: message". Only what begins with one of
+// the programs that were asked about is taken, and Authority lines count from the first block on.
+func parseSignatures(stderr []byte, programs []string) map[string]signature {
+	known := map[string]signature{}
+	current := ""
+	for line := range strings.Lines(string(stderr)) {
+		line = strings.TrimRight(line, "\r\n")
+		if file, ok := strings.CutPrefix(line, "Executable="); ok {
+			current = ""
+			if slices.Contains(programs, file) {
+				current = file
+			}
+			continue
+		}
+		if i := slices.IndexFunc(programs, func(p string) bool { return strings.HasPrefix(line, p+": ") }); i >= 0 {
+			current = ""
+			switch said := strings.TrimPrefix(line, programs[i]+": "); said {
+			case "code object is not signed at all":
+				known[programs[i]] = signature{fault: "not signed"}
+			case "No such file or directory":
+				known[programs[i]] = signature{missing: true}
+			}
+			continue
+		}
+		if _, done := known[current]; current == "" || done {
+			continue
+		}
+		if name, ok := strings.CutPrefix(line, "Authority="); ok && name != "" && !strings.HasPrefix(name, "(") {
+			known[current] = signature{by: name}
+		} else if line == "Signature=adhoc" {
+			known[current] = signature{fault: "signed by nobody (ad hoc)"}
+		}
+	}
+	return known
+}

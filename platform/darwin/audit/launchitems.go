@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"sentinel/platform/darwin/property"
+	"sentinel/platform/unix/hostfile"
+)
+
+// Bounds of what starts by itself.
+const (
+	maxItems  = 500
+	maxSigned = 100 // programs that one run of codesign is given
+)
+
+// An launchItem is a launch daemon or agent that did not come with macOS.
+type launchItem struct {
+	file    string // its property list
+	uid     int    // who may write it, beside root
+	program string // absolute; "" when it is named otherwise
+	scripts []string
+}
+
+// A launchItems is all items.
+type launchItems struct {
+	list   []launchItem
+	unread error // why there may be more
+}
+
+// launchItems reads the property lists, once.
+func (m *machine) launchItems() (launchItems, error) {
+	return m.items.Get(func() (launchItems, error) {
+		var s launchItems
+		for _, dir := range []string{"/Library/LaunchDaemons", "/Library/LaunchAgents"} {
+			s.readDir(m, "/", strings.TrimPrefix(dir, "/"), m.Owner)
+		}
+		people, err := m.accounts()
+		if err != nil && !missing(err) {
+			s.noteUnread("/Users", err)
+		}
+		for _, p := range people {
+			s.readDir(m, p.home, "Library/LaunchAgents", p.uid)
+		}
+		return s, nil
+	})
+}
+
+func (s *launchItems) noteUnread(file string, err error) {
+	if s.unread == nil {
+		s.unread = &fs.PathError{Op: "read", Path: file, Err: hostfile.Reason(err)}
+	}
+}
+
+// take reads the property lists of one directory below a home, or below the root.
+func (s *launchItems) readDir(m *machine, home, dir string, uid int) {
+	names, err := m.itemNames(home, dir)
+	if missing(err) {
+		return
+	}
+	if err != nil {
+		s.noteUnread(path.Join(home, dir), err)
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".plist") {
+			continue
+		}
+		file := path.Join(home, dir, name)
+		if len(s.list) == maxItems {
+			s.noteUnread(file, hostfile.ErrTooLarge)
+			return
+		}
+		one := launchItem{file: file, uid: uid}
+		raw, err := m.readItem(home, dir, name)
+		if err == nil {
+			one.program, one.scripts, err = parseItem(raw)
+		}
+		if err != nil {
+			s.noteUnread(file, err)
+		}
+		s.list = append(s.list, one)
+	}
+}
+
+func (m *machine) itemNames(home, dir string) ([]string, error) {
+	if home == "/" {
+		return m.names(path.Join(home, dir), maxNames)
+	}
+	return m.namesBelow(home, dir, maxNames)
+}
+
+// readItem reads one property list. Only root can put links into the directories of
+// the machine, so those are followed.
+func (m *machine) readItem(home, dir, name string) ([]byte, error) {
+	if home == "/" {
+		return m.read(path.Join(home, dir, name))
+	}
+	raw, _, err := m.readBelow(home, path.Join(dir, name))
+	return raw, err
+}
+
+// parseItem reads what a property list of launchd starts (launchd.plist(5)): the
+// program, and the arguments that are absolute paths, because the program is often a shell.
+func parseItem(raw []byte) (program string, scripts []string, err error) {
+	var list struct {
+		Program   string
+		Arguments []string `plist:"ProgramArguments"`
+	}
+	if err := property.Decode(raw, &list); err != nil {
+		return "", nil, err
+	}
+	program = list.Program
+	if program == "" && len(list.Arguments) > 0 {
+		program = list.Arguments[0]
+	}
+	if !isAbsolute(program) {
+		program = ""
+	}
+	for i, one := range list.Arguments {
+		if i > 0 && isAbsolute(one) && len(scripts) < maxNames && slices.Contains([]string{"", ".sh", ".py", ".rb", ".pl", ".js", ".command", ".zsh"}, path.Ext(one)) {
+			scripts = append(scripts, one)
+		}
+	}
+	return program, scripts, nil
+}
+
+func isAbsolute(file string) bool {
+	return strings.HasPrefix(file, "/") && len(file) > 1 && len(file) <= 1024 && !strings.ContainsRune(file, 0)
+}
+
+// systemDirectories are on the sealed volume, or protected with it.
+var systemDirs = []string{"/System/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/libexec/", "/usr/lib/"}
+
+// dataVolumes are below a directory of the system, and what is on them is anybody's:
+// a home is also /System/Volumes/Data/Users/NAME.
+const dataVolumes = "/System/Volumes/"
+
+func onSystemVolume(file string) bool {
+	file = path.Clean(file) + "/"
+	return !strings.HasPrefix(file, dataVolumes) && slices.ContainsFunc(systemDirs, func(dir string) bool { return strings.HasPrefix(file, dir) })
+}
+
+// printable says that a name cannot break the lines of what codesign prints. Any
+// user can have an agent with a name in which stands what is printed of another program.
+func printable(name string) bool { return !strings.ContainsFunc(name, unicode.IsControl) }
+
+// programs are those of others than Apple, each once, that codesign can be asked
+// about.
+func (s launchItems) programs() []string {
+	var list []string
+	for _, one := range s.list {
+		if one.program != "" && !onSystemVolume(one.program) && printable(one.program) {
+			list = append(list, one.program)
+		}
+	}
+	return unique(list)
+}
