@@ -70,8 +70,8 @@ type Sources struct {
 	Exchanger Exchanger
 }
 
-// configured is where a machine tells its name servers.
-const configured = "/etc/resolv.conf (on macOS: scutil --dns)"
+// whereConfigured is where a machine tells its name servers.
+const whereConfigured = "/etc/resolv.conf (on macOS: scutil --dns)"
 
 // Resolve asks the name servers of this machine about a name, in their order, for
 // all types at once. It asks for the name as it stands: no domain is appended, and
@@ -83,9 +83,9 @@ func Resolve(ctx context.Context, n Sources, q Query, rows int) (Lookup, error) 
 	defer cancel()
 	servers, err := n.Servers(limited, q.Name)
 	if err != nil {
-		return Lookup{}, fault.Wrap(fault.Unavailable, "The name servers of this machine cannot be read", err).WithFix("Check " + configured + ".")
+		return Lookup{}, fault.Wrap(fault.Unavailable, "The name servers of this machine cannot be read", err).WithFix("Check " + whereConfigured + ".")
 	}
-	found := make([]finding, len(q.Types))
+	found := make([]result, len(q.Types))
 	var asked sync.WaitGroup
 	for i, kind := range q.Types {
 		asked.Go(func() { found[i] = ask(limited, n.Exchanger, servers, Question{q.Name, kind}) })
@@ -98,13 +98,13 @@ func Resolve(ctx context.Context, n Sources, q Query, rows int) (Lookup, error) 
 	return l, l.failure(found)
 }
 
-// A finding is what became of one question.
-type finding struct {
+// A result is what became of one question.
+type result struct {
 	question Question
 	server   netip.AddrPort // that gave the reply
 	reply    Reply
 	err      error          // nobody gave one
-	silent   []serverFailed // before
+	failures   []serverFailed // before
 }
 
 type serverFailed struct {
@@ -112,16 +112,16 @@ type serverFailed struct {
 	err    error
 }
 
-func (f finding) settled() bool {
+func (f result) settled() bool {
 	return f.err == nil && (f.reply.Code == noError || f.reply.Code == nxDomain)
 }
 
-var errNobody = errors.New("no name server gave an answer")
+var errNoAnswer = errors.New("no name server gave an answer")
 
 // ask goes through the servers. One that says it cannot tell is not asked
 // again; one that is silent is.
-func ask(ctx context.Context, e Exchanger, servers []netip.AddrPort, q Question) finding {
-	f := finding{question: q, err: errNobody}
+func ask(ctx context.Context, e Exchanger, servers []netip.AddrPort, q Question) result {
+	f := result{question: q, err: errNoAnswer}
 	told := map[netip.AddrPort]bool{}
 	for range attempts {
 		for _, server := range servers {
@@ -130,7 +130,7 @@ func ask(ctx context.Context, e Exchanger, servers []netip.AddrPort, q Question)
 			}
 			reply, err := exchange(ctx, e, server, q)
 			if err != nil {
-				f.silent = append(f.silent, serverFailed{server, err})
+				f.failures = append(f.failures, serverFailed{server, err})
 				continue
 			}
 			told[server] = true
@@ -138,7 +138,7 @@ func ask(ctx context.Context, e Exchanger, servers []netip.AddrPort, q Question)
 			if f.settled() {
 				return f
 			}
-			f.silent = append(f.silent, serverFailed{server, fmt.Errorf("answered %s", sanitize.Text(reply.Code, 20))})
+			f.failures = append(f.failures, serverFailed{server, fmt.Errorf("answered %s", sanitize.Text(reply.Code, 20))})
 		}
 	}
 	return f
@@ -156,7 +156,7 @@ func exchange(ctx context.Context, e Exchanger, server netip.AddrPort, q Questio
 
 // newLookup puts the findings together. One type that was settled speaks for
 // the name.
-func newLookup(q Query, found []finding, rows int, took time.Duration) Lookup {
+func newLookup(q Query, found []result, rows int, took time.Duration) Lookup {
 	l := Lookup{
 		Name: q.Shown, Types: q.Types, Records: []Record{}, Transport: "udp", Unavailable: answer.Gaps{},
 		TimeMS: float64(took.Microseconds()) / 1000,
@@ -172,14 +172,14 @@ func newLookup(q Query, found []finding, rows int, took time.Duration) Lookup {
 	}
 	l.Authenticated = true
 	for _, f := range found {
-		l.take(f)
+		l.add(f)
 	}
-	l.note(found)
-	l.cut(rows)
+	l.noteFailures(found)
+	l.limit(rows)
 	return l
 }
 
-func rank(f finding) int {
+func rank(f result) int {
 	switch {
 	case f.err != nil:
 		return 0
@@ -194,7 +194,7 @@ func rank(f finding) int {
 
 // take adds the records of one type. Aliases come with every type, and count
 // once.
-func (l *Lookup) take(f finding) {
+func (l *Lookup) add(f result) {
 	l.Authenticated = l.Authenticated && f.settled() && f.reply.Authentic
 	if f.err == nil && f.reply.TCP {
 		l.Transport = "tcp"
@@ -202,7 +202,7 @@ func (l *Lookup) take(f finding) {
 	if !f.settled() {
 		return
 	}
-	records, why := chain(f.reply.Records, f.question)
+	records, why := followAliases(f.reply.Records, f.question)
 	if why != "" {
 		l.Unavailable.Note("records."+f.question.Type, why)
 	}
@@ -215,10 +215,10 @@ func (l *Lookup) take(f finding) {
 
 // note says which servers did not help, once each, and which types nobody
 // answered for.
-func (l *Lookup) note(found []finding) {
+func (l *Lookup) noteFailures(found []result) {
 	noted := map[netip.AddrPort]bool{}
 	for _, f := range found {
-		for _, s := range f.silent {
+		for _, s := range f.failures {
 			if !noted[s.server] {
 				noted[s.server] = true
 				l.Unavailable.Add("server."+s.server.String(), s.err)
@@ -232,7 +232,7 @@ func (l *Lookup) note(found []finding) {
 
 // cut makes the records safe to show, and leaves out those that there is no
 // room for.
-func (l *Lookup) cut(rows int) {
+func (l *Lookup) limit(rows int) {
 	l.RecordsTotal = len(l.Records)
 	size := 0
 	for i := range l.Records {
@@ -247,24 +247,24 @@ func (l *Lookup) cut(rows int) {
 }
 
 // failure is what a lookup without any answer ends with.
-func (l *Lookup) failure(found []finding) error {
+func (l *Lookup) failure(found []result) error {
 	switch {
 	case l.Code == noError:
 		return nil
 	case l.Code == nxDomain:
-		return fault.New(fault.HostNotFound, "The name "+l.Name+" does not exist: "+l.Server+" answers NXDOMAIN.").WithObject(told(*l))
+		return fault.New(fault.HostNotFound, "The name "+l.Name+" does not exist: "+l.Server+" answers NXDOMAIN.").WithObject(detailsOf(*l))
 	case l.Code != "":
 		return fault.New(fault.Unavailable, fmt.Sprintf("The name servers do not tell about %s: %s answers %s.", l.Name, l.Server, l.Code)).
-			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check " + configured + ".").
-			WithObject(told(*l))
+			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check " + whereConfigured + ".").
+			WithObject(detailsOf(*l))
 	default:
-		return fault.New(fault.Unavailable, fmt.Sprintf("No name server answers about %s: %s.", l.Name, strings.Join(reasons(found), "; "))).
-			WithFix("Check " + configured + " and whether this machine reaches those servers.").WithObject(told(*l))
+		return fault.New(fault.Unavailable, fmt.Sprintf("No name server answers about %s: %s.", l.Name, strings.Join(failureReasons(found), "; "))).
+			WithFix("Check " + whereConfigured + " and whether this machine reaches those servers.").WithObject(detailsOf(*l))
 	}
 }
 
-// An outcome is what a failed lookup tells of itself.
-type outcome struct {
+// An failureDetails is what a failed lookup tells of itself.
+type failureDetails struct {
 	Name        string      `json:"name"`
 	Types       []string    `json:"types"`
 	Server      string      `json:"server,omitempty"`
@@ -272,11 +272,11 @@ type outcome struct {
 	Unavailable answer.Gaps `json:"unavailable"`
 }
 
-func told(l Lookup) outcome { return outcome{l.Name, l.Types, l.Server, l.Code, l.Unavailable} }
+func detailsOf(l Lookup) failureDetails { return failureDetails{l.Name, l.Types, l.Server, l.Code, l.Unavailable} }
 
-func reasons(found []finding) []string {
+func failureReasons(found []result) []string {
 	list := []string{}
-	for _, s := range found[0].silent {
+	for _, s := range found[0].failures {
 		if text := s.server.String() + " " + answer.Reason(s.err); !slices.Contains(list, text) {
 			list = append(list, text)
 		}

@@ -43,7 +43,7 @@ func ParseQuery(name, kind string) (Query, error) {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return parseReverse(a, kind)
 	}
-	if why := wrong(name); why != "" {
+	if why := invalidName(name); why != "" {
 		return Query{}, fault.New(fault.InvalidTarget, strconv.Quote(sanitize.Text(name, 80))+" "+why+".").
 			WithFix("Send a name such as www.example.net, with letters outside of ASCII in their xn-- form, or an address to find its names.")
 	}
@@ -93,9 +93,9 @@ func reverse(a netip.Addr) string {
 	return b.String() + "ip6.arpa"
 }
 
-// wrong says why a name cannot be asked for. Names of records are freer than
+// invalidName says why a name cannot be asked for. Names of records are freer than
 // those of hosts (RFC 2181 section 11): services have underscores and wildcards an asterisk.
-func wrong(name string) string {
+func invalidName(name string) string {
 	plain := strings.TrimSuffix(name, ".")
 	switch {
 	case name == ".":

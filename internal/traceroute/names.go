@@ -9,8 +9,9 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// name gives the hops their names, as far as they are known in time.
-func name(ctx context.Context, names Namer, hops []Hop) {
+// addNames looks up the names of the hops. Those that are not found in time stay
+// empty.
+func addNames(ctx context.Context, names Namer, hops []Hop) {
 	if names == nil {
 		return
 	}

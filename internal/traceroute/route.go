@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traceroute finds the routers that lead to a host. Their names and
-// addresses were chosen by somebody else, and are hostile text.
+// Package traceroute finds the routers on the way to a host. Their names and
+// addresses are chosen by others, and are hostile text.
 package traceroute
 
 import (
@@ -25,12 +25,13 @@ const (
 )
 
 const (
-	// atOnce is how many hops are looked for at a time. More would save little,
-	// and the packets that run past them all hit the target, which answers only so many (Linux
-	// sends six ICMP errors to one address at once and then one a second, icmp(7)).
-	atOnce     = 3
+	// hopsAtOnce is how many hops are probed at a time. More would save little, and
+	// every packet that goes further than the last router reaches the target, which limits
+	// its answers (Linux sends six ICMP errors to one address at once and then one a second,
+	// icmp(7)).
+	hopsAtOnce = 3
 	probeLimit = 1200 * time.Millisecond // for one answer
-	traceLimit = 17 * time.Second        // for a tracer, which leaves time for the names
+	traceLimit = 17 * time.Second        // for a Tracer, which leaves time for the names
 	routeLimit = 20 * time.Second        // for the whole
 	namesLimit = 2 * time.Second         // for the names of all hops
 )
@@ -38,12 +39,12 @@ const (
 // A Hop is a router on the way, or the target itself.
 type Hop struct {
 	Hop         int       `json:"hop"`            // number of routers up to here, this one included
-	Addresses   []string  `json:"addresses"`      // that answered; several where the way is not always the same
+	Addresses   []string  `json:"addresses"`      // that answered; several where the route is not always the same
 	Name        string    `json:"name,omitempty"` // that the first address has in the DNS, chosen by its owner
 	Sent        int       `json:"sent"`           // packets sent for this hop
 	LossPercent int       `json:"loss_percent"`   // of the packets that were sent
 	LatencyMS   []float64 `json:"latency_ms"`     // of each answer
-	// Note says why the way ends here other than at the target.
+	// Note says why the route ends here and not at the target.
 	Note string `json:"note,omitempty"`
 }
 
@@ -60,31 +61,32 @@ type Route struct {
 	Unavailable answer.Gaps `json:"unavailable"`         // what could not be found out, and why
 }
 
-// An Echo is what came back for one packet.
-type Echo struct {
-	From    netip.Addr // who answered; invalid when nobody did
-	Took    time.Duration
-	Reached bool   // the packet came as far as the target
-	Ended   string // why it went no further than From; empty when it had only run out of hops
+// A Response is what came back for one packet: an ICMP error, or a reply of the
+// target.
+type Response struct {
+	From     netip.Addr // who answered; invalid when nobody did
+	RTT      time.Duration
+	Reached  bool   // the packet came as far as the target
+	Rejected string // why From did not forward the packet; empty when it had only run out of hops
 }
 
-// ErrNoRoute says that this machine knows no way to an address.
+// ErrNoRoute says that this machine knows no route to an address.
 var ErrNoRoute = errors.New("no route to the address")
 
 // A Prober sends one packet for each of the given numbers of hops, all at once,
-// and returns what came back for each, in the same order, when all were answered or wait is
-// over. It is an error when the packets cannot be sent.
+// and returns one Response for each, in the same order, when all were answered or wait is
+// over. It fails when the packets cannot be sent.
 type Prober interface {
-	Probe(ctx context.Context, to netip.Addr, hops []int, wait time.Duration) ([]Echo, error)
+	Probe(ctx context.Context, to netip.Addr, hops []int, wait time.Duration) ([]Response, error)
 }
 
-// A Tracer follows a whole way by itself, as traceroute(8) does: probes packets
-// for each hop, one after the other, until one comes to the target or hops have been looked
-// at. What comes back is listed by hop, the first of them hop 1, with one Echo for each
-// packet; with an error, as far as it came. It is an error of ctx when time ran out, and
-// wraps ErrNoRoute where there is no way.
+// A Tracer finds a whole route by itself, as traceroute(8) does: it sends probes
+// packets for each hop, one hop after the other, until one reaches the target or there have
+// been so many hops. It returns the responses of each hop, hop 1 first, one for each packet;
+// with an error, those that came before it. The error is that of ctx when time ran out, and
+// wraps ErrNoRoute where there is no route.
 type Tracer interface {
-	Trace(ctx context.Context, to netip.Addr, hops, probes int) ([][]Echo, error)
+	Trace(ctx context.Context, to netip.Addr, hops, probes int) ([][]Response, error)
 }
 
 // A Namer finds the names of an address; *[net.Resolver] is one.
@@ -92,46 +94,44 @@ type Namer interface {
 	LookupAddr(ctx context.Context, address string) ([]string, error)
 }
 
-// Sources are where routes are followed.
+// Sources are what a route is found with.
 type Sources struct {
 	Resolver target.Resolver
 	Prober   Prober
-	Tracer   Tracer // does what Prober is for, where it is set
+	Tracer   Tracer // used in place of Prober where it is set
 	Names    Namer  // nil shows no names
 }
 
-// Trace follows the way to a host: with one packet for each hop until the target
-// answers, and then with the others for every hop at once. Out of time, it answers with what
-// it has.
-func Trace(ctx context.Context, w Sources, to target.Host) (Route, error) {
+// Trace finds the route to a host. Out of time, it answers with what it has.
+func Trace(ctx context.Context, s Sources, to target.Host) (Route, error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, routeLimit)
 	defer cancel()
-	addrs, err := to.Resolve(limited, w.Resolver)
+	addrs, err := to.Resolve(limited, s.Resolver)
 	if err != nil {
 		return Route{}, err
 	}
-	t := trace{to: addrs[0], prober: w.Prober, looked: MaxHops}
-	if w.Tracer != nil {
-		err = t.leave(limited, w.Tracer)
+	t := trace{to: addrs[0], prober: s.Prober, checked: MaxHops}
+	if s.Tracer != nil {
+		err = t.runTracer(limited, s.Tracer)
 	} else {
-		err = t.follow(limited)
+		err = t.probeRoute(limited)
 	}
 	if ctx.Err() != nil {
 		return Route{}, ctx.Err()
 	}
 	if err != nil && len(t.hops) == 0 {
-		return Route{}, unsent(addrs[0], err)
+		return Route{}, sendFault(addrs[0], err)
 	}
 	route := t.route()
 	route.Target = to.String()
 	route.Unavailable.Add("hops", err)
-	name(limited, w.Names, route.Hops)
+	addNames(limited, s.Names, route.Hops)
 	route.TimeMS = time.Since(start).Milliseconds()
 	return route, nil
 }
 
-func unsent(to netip.Addr, err error) error {
+func sendFault(to netip.Addr, err error) error {
 	if errors.Is(err, ErrNoRoute) {
 		return fault.New(fault.Unavailable, "This machine knows no route to "+to.String()+".").
 			WithFix("Check the address, and the network of this machine with: ip route get " + to.String() + " (on macOS: route -n get " + to.String() + ")")
@@ -140,85 +140,88 @@ func unsent(to netip.Addr, err error) error {
 		WithFix("Check the network and the firewall of this machine: packets over UDP to ports from 33434 on have to leave it.")
 }
 
-// A trace is a route under way.
+// A trace is a route that is being found.
 type trace struct {
-	to     netip.Addr
-	prober Prober
-	looked int     // how many hops were looked at
-	hops   []heard // the first is hop 1
+	to      netip.Addr
+	prober  Prober
+	checked int            // how many hops were probed
+	hops    []hopResponses // the first is hop 1
 }
 
-// heard is what came back from one hop.
-type heard struct {
-	sent   int
-	echoes []Echo
+// hopResponses are what came back for the packets to one hop.
+type hopResponses struct {
+	sent      int
+	responses []Response
 }
 
-func (t *trace) follow(ctx context.Context) error {
-	for len(t.hops) < MaxHops && !t.ended() {
+// probeRoute sends one packet to each hop until the target answers, and then the
+// others to all hops at once.
+func (t *trace) probeRoute(ctx context.Context) error {
+	for len(t.hops) < MaxHops && !t.reachedEnd() {
 		from := len(t.hops) + 1
-		if err := t.ask(ctx, from, min(from+atOnce-1, MaxHops)); err != nil {
+		if err := t.probeHops(ctx, from, min(from+hopsAtOnce-1, MaxHops)); err != nil {
 			return err
 		}
 	}
-	t.trim()
+	t.dropSilentTail()
 	for range Probes - 1 {
 		if len(t.hops) == 0 {
 			break
 		}
-		if err := t.ask(ctx, 1, len(t.hops)); err != nil {
+		if err := t.probeHops(ctx, 1, len(t.hops)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leave lets a tracer follow the way.
-func (t *trace) leave(ctx context.Context, tracer Tracer) error {
+// runTracer lets a Tracer find the route.
+func (t *trace) runTracer(ctx context.Context, tracer Tracer) error {
 	ctx, cancel := context.WithTimeout(ctx, traceLimit)
 	defer cancel()
 	list, err := tracer.Trace(ctx, t.to, MaxHops, Probes)
-	for _, echoes := range list[:min(len(list), MaxHops)] {
-		h := heard{sent: len(echoes)}
-		for _, e := range echoes {
+	for _, responses := range list[:min(len(list), MaxHops)] {
+		h := hopResponses{sent: len(responses)}
+		for _, e := range responses {
 			if e.From.IsValid() {
-				h.echoes = append(h.echoes, e)
+				h.responses = append(h.responses, e)
 			}
 		}
 		t.hops = append(t.hops, h)
 	}
-	t.looked = len(t.hops)
-	t.trim()
+	t.checked = len(t.hops)
+	t.dropSilentTail()
 	return err
 }
 
-// ask sends one packet to each hop of a span.
-func (t *trace) ask(ctx context.Context, from, to int) error {
+// probeHops sends one packet to each of the hops from, from+1 ... to.
+func (t *trace) probeHops(ctx context.Context, from, to int) error {
 	var hops []int
 	for h := from; h <= to; h++ {
 		hops = append(hops, h)
 	}
-	echoes, err := t.prober.Probe(ctx, t.to, hops, probeLimit)
+	responses, err := t.prober.Probe(ctx, t.to, hops, probeLimit)
 	if err != nil {
 		return err
 	}
 	for i, h := range hops {
 		if len(t.hops) < h {
-			t.hops = append(t.hops, heard{})
+			t.hops = append(t.hops, hopResponses{})
 		}
 		at := &t.hops[h-1]
 		at.sent++
-		if i < len(echoes) && echoes[i].From.IsValid() {
-			at.echoes = append(at.echoes, echoes[i])
+		if i < len(responses) && responses[i].From.IsValid() {
+			at.responses = append(at.responses, responses[i])
 		}
 	}
 	return ctx.Err()
 }
 
-// ended says that the way was followed to its end, and forgets what ran past it.
-func (t *trace) ended() bool {
+// reachedEnd says whether the target, or a router that rejects the packets, has
+// answered. The hops beyond it are dropped.
+func (t *trace) reachedEnd() bool {
 	for i, h := range t.hops {
-		if slices.ContainsFunc(h.echoes, func(e Echo) bool { return e.Reached || e.Ended != "" }) {
+		if slices.ContainsFunc(h.responses, func(e Response) bool { return e.Reached || e.Rejected != "" }) {
 			t.hops = t.hops[:i+1]
 			return true
 		}
@@ -226,40 +229,40 @@ func (t *trace) ended() bool {
 	return false
 }
 
-// trim forgets the hops beyond the last that answered.
-func (t *trace) trim() {
-	for n := len(t.hops); n > 0 && len(t.hops[n-1].echoes) == 0; n-- {
+// dropSilentTail drops the hops beyond the last one that answered.
+func (t *trace) dropSilentTail() {
+	for n := len(t.hops); n > 0 && len(t.hops[n-1].responses) == 0; n-- {
 		t.hops = t.hops[:n-1]
 	}
 }
 
 func (t *trace) route() Route {
-	t.trim()
+	t.dropSilentTail()
 	r := Route{Address: t.to.String(), Protocol: "udp", Hops: []Hop{}, MaxHops: MaxHops, Unavailable: answer.Gaps{}}
 	for i, h := range t.hops {
 		r.Hops = append(r.Hops, h.hop(i+1))
-		r.Reached = r.Reached || slices.ContainsFunc(h.echoes, func(e Echo) bool { return e.Reached })
+		r.Reached = r.Reached || slices.ContainsFunc(h.responses, func(e Response) bool { return e.Reached })
 	}
 	r.HopsTotal = len(r.Hops)
 	if !r.Reached {
-		r.Unavailable.Note("reached", fmt.Sprintf("nothing answered beyond hop %d of %d that were looked at; the target or a firewall may not answer UDP", len(t.hops), t.looked))
+		r.Unavailable.Note("reached", fmt.Sprintf("nothing answered beyond hop %d of %d that were looked at; the target or a firewall may not answer UDP", len(t.hops), t.checked))
 	}
 	return r
 }
 
-func (h heard) hop(n int) Hop {
+func (h hopResponses) hop(n int) Hop {
 	hop := Hop{Hop: n, Addresses: []string{}, Sent: h.sent, LatencyMS: []float64{}}
-	for _, e := range h.echoes {
+	for _, e := range h.responses {
 		if a := e.From.String(); !slices.Contains(hop.Addresses, a) {
 			hop.Addresses = append(hop.Addresses, a)
 		}
-		hop.LatencyMS = append(hop.LatencyMS, float64(e.Took.Microseconds())/1000)
-		if e.Ended != "" {
-			hop.Note = e.Ended
+		hop.LatencyMS = append(hop.LatencyMS, float64(e.RTT.Microseconds())/1000)
+		if e.Rejected != "" {
+			hop.Note = e.Rejected
 		}
 	}
 	if h.sent > 0 {
-		hop.LossPercent = 100 * (h.sent - len(h.echoes)) / h.sent
+		hop.LossPercent = 100 * (h.sent - len(h.responses)) / h.sent
 	}
 	return hop
 }

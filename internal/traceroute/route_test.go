@@ -20,16 +20,16 @@ import (
 
 // A path answers as routers would: hop n is 192.0.2.n, silent where it says so.
 type path struct {
-	length  int // where the target stands; 0 is nowhere
-	silent  []int
-	ended   map[int]string
-	err     error
-	volleys [][]int
+	length    int // where the target stands; 0 is nowhere
+	silent    []int
+	rejected  map[int]string
+	err       error
+	probeSets [][]int
 }
 
-func (p *path) Probe(ctx context.Context, to netip.Addr, hops []int, wait time.Duration) ([]Echo, error) {
-	p.volleys = append(p.volleys, hops)
-	echoes := make([]Echo, len(hops))
+func (p *path) Probe(ctx context.Context, to netip.Addr, hops []int, wait time.Duration) ([]Response, error) {
+	p.probeSets = append(p.probeSets, hops)
+	responses := make([]Response, len(hops))
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -37,12 +37,12 @@ func (p *path) Probe(ctx context.Context, to netip.Addr, hops []int, wait time.D
 	for i, h := range hops {
 		last := p.length > 0 && h >= p.length
 		switch {
-		case slices.Contains(p.silent, h) || p.length == 0 && len(p.ended) == 0:
+		case slices.Contains(p.silent, h) || p.length == 0 && len(p.rejected) == 0:
 			missing = true
 		case last:
-			echoes[i] = Echo{From: to, Took: time.Duration(p.length) * time.Millisecond, Reached: true}
+			responses[i] = Response{From: to, RTT: time.Duration(p.length) * time.Millisecond, Reached: true}
 		default:
-			echoes[i] = Echo{From: netip.AddrFrom4([4]byte{192, 0, 2, byte(h)}), Took: time.Duration(h) * time.Millisecond, Ended: p.ended[h]}
+			responses[i] = Response{From: netip.AddrFrom4([4]byte{192, 0, 2, byte(h)}), RTT: time.Duration(h) * time.Millisecond, Rejected: p.rejected[h]}
 		}
 	}
 	if missing {
@@ -51,7 +51,7 @@ func (p *path) Probe(ctx context.Context, to netip.Addr, hops []int, wait time.D
 		case <-ctx.Done():
 		}
 	}
-	return echoes, nil
+	return responses, nil
 }
 
 type namer map[string]string
@@ -68,7 +68,7 @@ func (n namer) LookupAddr(ctx context.Context, address string) ([]string, error)
 
 func far() target.Host { return target.Host{Addr: netip.MustParseAddr("198.51.100.7")} }
 
-func TestAWayIsFollowedToTheTarget(t *testing.T) {
+func TestARouteIsFollowedToTheTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &path{length: 5, silent: []int{2}}
 		names := namer{"192.0.2.1": "gateway.example.", "192.0.2.3": "evil\x1b[2J.example.", "192.0.2.4": "stuck"}
@@ -88,8 +88,8 @@ func TestAWayIsFollowedToTheTarget(t *testing.T) {
 		if !cmp.Equal(got.Hops, want) || !got.Reached || got.HopsTotal != 5 || got.MaxHops != MaxHops || len(got.Unavailable) != 0 {
 			t.Errorf("%+v\n%s", got, cmp.Diff(want, got.Hops))
 		}
-		if want := [][]int{{1, 2, 3}, {4, 5, 6}, {1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}}; !cmp.Equal(p.volleys, want) {
-			t.Errorf("%v", p.volleys)
+		if want := [][]int{{1, 2, 3}, {4, 5, 6}, {1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}}; !cmp.Equal(p.probeSets, want) {
+			t.Errorf("%v", p.probeSets)
 		}
 		if took := time.Since(start); took != 3*probeLimit+namesLimit {
 			t.Error(took)
@@ -97,7 +97,7 @@ func TestAWayIsFollowedToTheTarget(t *testing.T) {
 	})
 }
 
-func TestWaysThatEndEarly(t *testing.T) {
+func TestRoutesThatEndEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
 			path   *path
@@ -105,7 +105,7 @@ func TestWaysThatEndEarly(t *testing.T) {
 			note   string
 			reason string
 		}{
-			{&path{ended: map[int]string{2: "forbidden by a firewall"}}, 2, "forbidden by a firewall", "nothing answered beyond hop 2 of 30 that were looked at; the target or a firewall may not answer UDP"},
+			{&path{rejected: map[int]string{2: "forbidden by a firewall"}}, 2, "forbidden by a firewall", "nothing answered beyond hop 2 of 30 that were looked at; the target or a firewall may not answer UDP"},
 			{&path{length: 0}, 0, "", "nothing answered beyond hop 0 of 30 that were looked at; the target or a firewall may not answer UDP"},
 			{&path{length: 99, silent: []int{29, 30}}, 28, "", "nothing answered beyond hop 28 of 30 that were looked at; the target or a firewall may not answer UDP"},
 		} {
@@ -114,8 +114,8 @@ func TestWaysThatEndEarly(t *testing.T) {
 			if err != nil || got.Reached || len(got.Hops) != c.hops || got.Unavailable[0].Reason != c.reason || time.Since(start) > routeLimit {
 				t.Errorf("%+v, %v after %v", got, err, time.Since(start))
 			}
-			if c.hops > 0 && (got.Hops[c.hops-1].Note != c.note || len(c.path.volleys[len(c.path.volleys)-1]) != c.hops) {
-				t.Errorf("%+v, %v", got.Hops, c.path.volleys)
+			if c.hops > 0 && (got.Hops[c.hops-1].Note != c.note || len(c.path.probeSets[len(c.path.probeSets)-1]) != c.hops) {
+				t.Errorf("%+v, %v", got.Hops, c.path.probeSets)
 			}
 		}
 	})

@@ -16,29 +16,29 @@ import (
 	"sentinel/internal/target"
 )
 
-// A walker has followed the way already, or goes on for ever.
-type walker struct {
-	hops [][]Echo
-	err  error
-	ever bool
+// A fakeTracer has found its route already, or never ends.
+type fakeTracer struct {
+	hops    [][]Response
+	err     error
+	endless bool
 }
 
-func (w walker) Trace(ctx context.Context, _ netip.Addr, hops, probes int) ([][]Echo, error) {
+func (w fakeTracer) Trace(ctx context.Context, _ netip.Addr, hops, probes int) ([][]Response, error) {
 	if hops != MaxHops || probes != Probes {
 		return nil, fmt.Errorf("asked for %d hops and %d packets", hops, probes)
 	}
-	if w.ever {
+	if w.endless {
 		<-ctx.Done()
 		return w.hops, ctx.Err()
 	}
 	return w.hops, w.err
 }
 
-func from(a string, ms int) Echo {
-	return Echo{From: netip.MustParseAddr(a), Took: time.Duration(ms) * time.Millisecond, Reached: a == "198.51.100.9"}
+func response(a string, ms int) Response {
+	return Response{From: netip.MustParseAddr(a), RTT: time.Duration(ms) * time.Millisecond, Reached: a == "198.51.100.9"}
 }
 
-func walk(t *testing.T, w walker) (Route, error) {
+func traceWith(t *testing.T, w fakeTracer) (Route, error) {
 	t.Helper()
 	host, err := target.Parse("198.51.100.9")
 	if err != nil {
@@ -47,12 +47,12 @@ func walk(t *testing.T, w walker) (Route, error) {
 	return Trace(t.Context(), Sources{Tracer: w}, host)
 }
 
-func TestWayOfATracer(t *testing.T) {
-	r, err := walk(t, walker{hops: [][]Echo{
-		{from("192.0.2.1", 1), from("192.0.2.1", 2), {}},
+func TestRouteOfATracer(t *testing.T) {
+	r, err := traceWith(t, fakeTracer{hops: [][]Response{
+		{response("192.0.2.1", 1), response("192.0.2.1", 2), {}},
 		{{}, {}, {}},
-		{from("192.0.2.3", 3), from("192.0.2.4", 4), {From: netip.MustParseAddr("192.0.2.4"), Ended: "host unreachable"}},
-		{from("198.51.100.9", 5), from("198.51.100.9", 6), from("198.51.100.9", 7)},
+		{response("192.0.2.3", 3), response("192.0.2.4", 4), {From: netip.MustParseAddr("192.0.2.4"), Rejected: "host unreachable"}},
+		{response("198.51.100.9", 5), response("198.51.100.9", 6), response("198.51.100.9", 7)},
 	}})
 	if err != nil || !r.Reached || r.HopsTotal != 4 || len(r.Unavailable) != 0 {
 		t.Fatalf("%+v, %v", r, err)
@@ -72,7 +72,7 @@ func TestWayOfATracer(t *testing.T) {
 func TestTracerThatRunsOutOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		r, err := walk(t, walker{ever: true, hops: [][]Echo{{from("192.0.2.1", 1)}, {{}, {}, {}}, {{}}}})
+		r, err := traceWith(t, fakeTracer{endless: true, hops: [][]Response{{response("192.0.2.1", 1)}, {{}, {}, {}}, {{}}}})
 		if took := time.Since(start); err != nil || r.Reached || r.HopsTotal != 1 || took != traceLimit {
 			t.Errorf("%+v, %v after %v", r, err, took)
 		}
@@ -88,10 +88,10 @@ func TestTracerThatCannotSend(t *testing.T) {
 		err  error
 		says string
 	}{
-		"no way":  {fmt.Errorf("%w (x)", ErrNoRoute), "knows no route to 198.51.100.9"},
-		"another": {errors.New("broken"), "No packet could be sent to 198.51.100.9: broken"},
+		"no route": {fmt.Errorf("%w (x)", ErrNoRoute), "knows no route to 198.51.100.9"},
+		"another":  {errors.New("broken"), "No packet could be sent to 198.51.100.9: broken"},
 	} {
-		_, err := walk(t, walker{err: c.err})
+		_, err := traceWith(t, fakeTracer{err: c.err})
 		var known *fault.Error
 		if !errors.As(err, &known) || known.Code != fault.Unavailable || !strings.Contains(known.Message, c.says) {
 			t.Errorf("%s: %v", name, err)

@@ -46,9 +46,9 @@ func recordOf(rr dns.RR) (dnslookup.Record, bool) {
 	case *dns.PTR:
 		r.Value = name(v.Ptr)
 	case *dns.MX:
-		r.Value, r.Priority = name(v.Mx), field(v.Preference)
+		r.Value, r.Priority = name(v.Mx), intPtr(v.Preference)
 	case *dns.SRV:
-		r.Value, r.Priority, r.Weight, r.Port = name(v.Target), field(v.Priority), field(v.Weight), field(v.Port)
+		r.Value, r.Priority, r.Weight, r.Port = name(v.Target), intPtr(v.Priority), intPtr(v.Weight), intPtr(v.Port)
 	case *dns.TXT:
 		r.Value = strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(strings.Join(v.Txt, ""))
 	case *dns.SOA, *dns.CAA:
@@ -67,7 +67,7 @@ func name(s string) string {
 	return strings.TrimSuffix(s, ".")
 }
 
-func field(n uint16) *int {
+func intPtr(n uint16) *int {
 	i := int(n)
 	return &i
 }

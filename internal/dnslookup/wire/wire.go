@@ -26,15 +26,15 @@ import (
 // network in one piece (DNS Flag Day 2020).
 const udpSize = 1232
 
-// afterNoise is how long a true answer is waited for after something else came
+// afterMismatch is how long a true answer is waited for after something else came
 // from the server's address: anybody may forge that, but a server that talks nonsense must not
 // use up the time of the next.
-const afterNoise = 300 * time.Millisecond
+const afterMismatch = 300 * time.Millisecond
 
 // Errors of a server that does answer.
 var (
-	ErrGarbage = errors.New("answered with something that is not DNS")
-	ErrForeign = errors.New("answered another question")
+	ErrNotDNS = errors.New("answered with something that is not DNS")
+	ErrOtherQuestion = errors.New("answered another question")
 )
 
 // A Client asks name servers.
@@ -77,7 +77,7 @@ func exchange(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (got *dn
 func dial(ctx context.Context, network string, server netip.AddrPort) (conn net.Conn, done func(), err error) {
 	conn, err = new(net.Dialer).DialContext(ctx, network, server.String())
 	if err != nil {
-		return nil, nil, plain(err)
+		return nil, nil, shortError(err)
 	}
 	if end, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(end); err != nil {
@@ -102,7 +102,7 @@ func overUDP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg
 		return nil, fmt.Errorf("write the question: %w", err)
 	}
 	if _, err := conn.Write(packed); err != nil {
-		return nil, plain(err)
+		return nil, shortError(err)
 	}
 	buffer := make([]byte, dns.MaxMsgSize)
 	var noise error
@@ -112,7 +112,7 @@ func overUDP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg
 			return nil, noise
 		}
 		if err != nil {
-			return nil, plain(err)
+			return nil, shortError(err)
 		}
 		got, err := parse(buffer[:n], ask)
 		if err == nil {
@@ -120,14 +120,14 @@ func overUDP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg
 		}
 		if noise == nil {
 			noise = err
-			if err := conn.SetReadDeadline(soonest(ctx, time.Now().Add(afterNoise))); err != nil {
+			if err := conn.SetReadDeadline(earlier(ctx, time.Now().Add(afterMismatch))); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-func soonest(ctx context.Context, at time.Time) time.Time {
+func earlier(ctx context.Context, at time.Time) time.Time {
 	if end, ok := ctx.Deadline(); ok && end.Before(at) {
 		return end
 	}
@@ -146,15 +146,15 @@ func overTCP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg
 		return nil, fmt.Errorf("write the question: %w", err)
 	}
 	if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(packed))), packed...)); err != nil {
-		return nil, plain(err)
+		return nil, shortError(err)
 	}
 	var length [2]byte
 	if _, err := io.ReadFull(conn, length[:]); err != nil {
-		return nil, plain(err)
+		return nil, shortError(err)
 	}
 	message := make([]byte, binary.BigEndian.Uint16(length[:]))
 	if _, err := io.ReadFull(conn, message); err != nil {
-		return nil, plain(err)
+		return nil, shortError(err)
 	}
 	return parse(message, ask)
 }
@@ -167,37 +167,37 @@ func parse(message []byte, ask *dns.Msg) (*dns.Msg, error) {
 	err := got.Unpack(message)
 	if got.Id != ask.Id || !got.Response {
 		if err == nil {
-			err = ErrForeign
+			err = ErrOtherQuestion
 		}
-		return nil, kindOf(err)
+		return nil, mismatch(err)
 	}
-	if got.Truncated && asked(got, ask) {
+	if got.Truncated && sameQuestion(got, ask) {
 		return got, nil
 	}
 	if err != nil {
-		return nil, ErrGarbage
+		return nil, ErrNotDNS
 	}
-	if !asked(got, ask) && (got.Rcode == dns.RcodeSuccess || len(got.Question) > 0) {
-		return nil, ErrForeign
+	if !sameQuestion(got, ask) && (got.Rcode == dns.RcodeSuccess || len(got.Question) > 0) {
+		return nil, ErrOtherQuestion
 	}
 	return got, nil
 }
 
-func kindOf(err error) error {
-	if errors.Is(err, ErrForeign) {
+func mismatch(err error) error {
+	if errors.Is(err, ErrOtherQuestion) {
 		return err
 	}
-	return ErrGarbage
+	return ErrNotDNS
 }
 
-func asked(got, ask *dns.Msg) bool {
+func sameQuestion(got, ask *dns.Msg) bool {
 	return len(got.Question) == 1 && got.Question[0].Qtype == ask.Question[0].Qtype && got.Question[0].Qclass == ask.Question[0].Qclass &&
 		strings.EqualFold(got.Question[0].Name, ask.Question[0].Name)
 }
 
-// plain shortens the errors of the net package, which name both ends of a
+// shortError shortens the errors of the net package, which name both ends of a
 // connection, to what went wrong. Time runs out when ctx ends, for whatever reason.
-func plain(err error) error {
+func shortError(err error) error {
 	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
 		return context.DeadlineExceeded
 	}

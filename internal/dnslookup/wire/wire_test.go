@@ -228,34 +228,34 @@ func TestWhatIsNoAnswerToTheQuestionDoesNotCount(t *testing.T) {
 		reply func(*dns.Msg, []byte) [][]byte
 		want  error
 	}{
-		"garbage": {func(*dns.Msg, []byte) [][]byte { return [][]byte{[]byte("no DNS at all, however long")} }, ErrGarbage},
-		"empty":   {func(*dns.Msg, []byte) [][]byte { return [][]byte{{}} }, ErrGarbage},
+		"garbage": {func(*dns.Msg, []byte) [][]byte { return [][]byte{[]byte("no DNS at all, however long")} }, ErrNotDNS},
+		"empty":   {func(*dns.Msg, []byte) [][]byte { return [][]byte{{}} }, ErrNotDNS},
 		"header": {func(_ *dns.Msg, raw []byte) [][]byte {
 			return [][]byte{{raw[0], raw[1], 0x81, 0x80, 0, 1, 0, 9, 0, 0, 0, 0}}
-		}, ErrForeign},
-		"loop": {loop, ErrGarbage},
+		}, ErrOtherQuestion},
+		"loop": {loop, ErrNotDNS},
 		"cut": {func(ask *dns.Msg, _ []byte) [][]byte {
 			b := answerTo(t, ask, func(*dns.Msg) {})
 			return [][]byte{b[:len(b)-3]}
-		}, ErrGarbage},
-		"echo":   {func(_ *dns.Msg, raw []byte) [][]byte { return [][]byte{append([]byte{}, raw...)} }, ErrForeign},
-		"number": {func(ask *dns.Msg, _ []byte) [][]byte { return [][]byte{answerTo(t, ask, func(m *dns.Msg) { m.Id++ })} }, ErrForeign},
+		}, ErrNotDNS},
+		"echo":   {func(_ *dns.Msg, raw []byte) [][]byte { return [][]byte{append([]byte{}, raw...)} }, ErrOtherQuestion},
+		"number": {func(ask *dns.Msg, _ []byte) [][]byte { return [][]byte{answerTo(t, ask, func(m *dns.Msg) { m.Id++ })} }, ErrOtherQuestion},
 		"name": {func(ask *dns.Msg, _ []byte) [][]byte {
 			return [][]byte{answerTo(t, ask, func(m *dns.Msg) { m.Question[0].Name = "b.example." })}
-		}, ErrForeign},
+		}, ErrOtherQuestion},
 		"type": {func(ask *dns.Msg, _ []byte) [][]byte {
 			return [][]byte{answerTo(t, ask, func(m *dns.Msg) { m.Question[0].Qtype = dns.TypeMX })}
-		}, ErrForeign},
+		}, ErrOtherQuestion},
 		"none": {func(ask *dns.Msg, _ []byte) [][]byte {
 			return [][]byte{answerTo(t, ask, func(m *dns.Msg) { m.Question = nil })}
-		}, ErrForeign},
+		}, ErrOtherQuestion},
 	} {
 		start := time.Now()
 		got, err := exchangeWith(t, rude(t, c.reply), "a.example", "A")
 		if !errors.Is(err, c.want) || len(got.Records) != 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		if took := time.Since(start); took < afterNoise || took > afterNoise+time.Second {
+		if took := time.Since(start); took < afterMismatch || took > afterMismatch+time.Second {
 			t.Errorf("%s took %v", name, took)
 		}
 	}
@@ -356,7 +356,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m, err := parse(raw, ask)
 		if err != nil {
-			if m != nil || !errors.Is(err, ErrGarbage) && !errors.Is(err, ErrForeign) {
+			if m != nil || !errors.Is(err, ErrNotDNS) && !errors.Is(err, ErrOtherQuestion) {
 				t.Errorf("%v, %v", m, err)
 			}
 			return

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traceroute follows routes with the traceroute of macOS, which needs no
+// Package traceroute finds routes with the traceroute of macOS, which needs no
 // privilege.
 package traceroute
 
@@ -23,17 +23,17 @@ import (
 const (
 	traceProgram  = "/usr/sbin/traceroute"
 	trace6Program = "/usr/sbin/traceroute6"
-	maxTrace      = 1 << 20 // bytes
+	maxOutput     = 1 << 20 // bytes
 )
 
 // traceLimit bounds a trace whose context has no end.
 const traceLimit = 30 * time.Second
 
-// lastWords is how long a trace that is out of time may take to end, so that
+// waitDelay is how long a trace that ran out of time may take to end, so that
 // what it has printed is not lost.
-const lastWords = 500 * time.Millisecond
+const waitDelay = 500 * time.Millisecond
 
-// A Tracer follows routes with traceroute(8) and traceroute6(8).
+// A Tracer finds routes with traceroute(8) and traceroute6(8).
 type Tracer struct {
 	runner sysexec.Runner
 }
@@ -43,9 +43,9 @@ var _ traceroute.Tracer = Tracer{}
 // NewTracer returns the Tracer that runner runs programs on.
 func NewTracer(runner sysexec.Runner) Tracer { return Tracer{runner} }
 
-// Trace implements [traceroute.Tracer]. Older versions do not wait for as little as
-// a second.
-func (t Tracer) Trace(ctx context.Context, to netip.Addr, hops, probes int) ([][]traceroute.Echo, error) {
+// Trace implements [traceroute.Tracer]. Older versions refuse to wait for less
+// than two seconds.
+func (t Tracer) Trace(ctx context.Context, to netip.Addr, hops, probes int) ([][]traceroute.Response, error) {
 	r, err := t.run(ctx, to, hops, probes, 1)
 	if err == nil && r.Exit != 0 && strings.Contains(string(r.Stderr), "wait time") {
 		r, err = t.run(ctx, to, hops, probes, 2)
@@ -57,14 +57,14 @@ func (t Tracer) Trace(ctx context.Context, to netip.Addr, hops, probes int) ([][
 	case len(list) > 0 || parseErr != nil:
 		return list, parseErr
 	default:
-		return nil, failure(r)
+		return nil, sendError(r)
 	}
 }
 
 func (t Tracer) run(ctx context.Context, to netip.Addr, hops, probes, wait int) (sysexec.Result, error) {
 	to = to.Unmap()
 	if !to.IsValid() || to.Zone() != "" {
-		return sysexec.Result{}, fmt.Errorf("%q is no address to follow", to)
+		return sysexec.Result{}, fmt.Errorf("%q is no address to trace", to)
 	}
 	program := traceProgram
 	if to.Is6() {
@@ -72,18 +72,17 @@ func (t Tracer) run(ctx context.Context, to netip.Addr, hops, probes, wait int) 
 	}
 	limit := traceLimit
 	if end, ok := ctx.Deadline(); ok {
-		limit = min(limit, max(time.Until(end)-lastWords, time.Millisecond))
+		limit = min(limit, max(time.Until(end)-waitDelay, time.Millisecond))
 	}
 	return t.runner.Run(ctx, sysexec.Command{
-		Path: program,
-		Args: []string{"-n", "-q", strconv.Itoa(probes), "-w", strconv.Itoa(wait), "-m", strconv.Itoa(hops), to.String()},
-		// It is left at once: what it has printed by then is all there is.
-		Timeout: limit, WaitDelay: lastWords, MaxOutput: maxTrace,
+		Path:    program,
+		Args:    []string{"-n", "-q", strconv.Itoa(probes), "-w", strconv.Itoa(wait), "-m", strconv.Itoa(hops), to.String()},
+		Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput,
 	})
 }
 
-// failure is why nothing was sent.
-func failure(r sysexec.Result) error {
+// sendError says why nothing was sent.
+func sendError(r sysexec.Result) error {
 	said := strings.TrimSpace(string(r.Stderr))
 	said = said[strings.LastIndexByte(said, '\n')+1:]
 	for _, words := range []string{"No route to host", "Network is unreachable", "Can't assign requested address", "Network is down"} {
@@ -94,15 +93,15 @@ func failure(r sysexec.Result) error {
 	return fmt.Errorf("traceroute ended with status %d: %s", r.Exit, sanitize.Text(said, 200))
 }
 
-var errTrace = errors.New("traceroute printed something else than hops")
+var errFormat = errors.New("traceroute printed something other than hops")
 
-// ParseTrace reads what "traceroute -n" prints on its way to an address: a line
-// for each hop, or several where routers take turns, which then begin with blanks. Each
-// packet is a time in milliseconds, after the address if it is another than before, or an
-// asterisk; after the time stands why a router let it go no further. What cannot be read,
-// such as the end of an output that was cut, is an error, and what stands before it counts.
-func ParseTrace(printed []byte, to netip.Addr) ([][]traceroute.Echo, error) {
-	p := tracing{to: to.Unmap()}
+// ParseTrace reads what "traceroute -n" prints for an address: a line for each
+// hop, and further ones that begin with blanks where routers take turns. A packet is an
+// asterisk, or a time in milliseconds, before it the address when that differs from the last one,
+// and after it why a router did not forward the packet. What cannot be read is an error, except
+// at the end of an output that was cut; what comes before it is returned.
+func ParseTrace(printed []byte, to netip.Addr) ([][]traceroute.Response, error) {
+	p := traceParser{to: to.Unmap()}
 	for line := range strings.Lines(string(printed)) {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || strings.HasPrefix(line, "traceroute") {
@@ -118,23 +117,23 @@ func ParseTrace(printed []byte, to netip.Addr) ([][]traceroute.Echo, error) {
 	return p.hops, nil
 }
 
-// A tracing is an output that was read so far.
-type tracing struct {
+// A traceParser is what was read of an output so far.
+type traceParser struct {
 	to   netip.Addr
-	hops [][]traceroute.Echo
-	from netip.Addr // who answered last at this hop
+	hops [][]traceroute.Response
+	from netip.Addr // who answered last for this hop
 }
 
-func (p *tracing) line(fields []string) error {
+func (p *traceParser) line(fields []string) error {
 	if n, err := strconv.Atoi(fields[0]); err == nil {
 		if n != len(p.hops)+1 {
-			return errTrace
+			return errFormat
 		}
 		p.hops, p.from = append(p.hops, nil), netip.Addr{}
 		fields = fields[1:]
 	}
 	if len(p.hops) == 0 {
-		return errTrace
+		return errFormat
 	}
 	for len(fields) > 0 {
 		n, err := p.next(fields)
@@ -147,11 +146,11 @@ func (p *tracing) line(fields []string) error {
 }
 
 // next reads one word, or two for a time, and returns how many.
-func (p *tracing) next(fields []string) (int, error) {
+func (p *traceParser) next(fields []string) (int, error) {
 	hop := &p.hops[len(p.hops)-1]
 	word := fields[0]
 	if word == "*" {
-		*hop = append(*hop, traceroute.Echo{})
+		*hop = append(*hop, traceroute.Response{})
 		return 1, nil
 	}
 	if strings.HasPrefix(word, "!") {
@@ -163,28 +162,28 @@ func (p *tracing) next(fields []string) (int, error) {
 	}
 	ms, err := strconv.ParseFloat(word, 64) // NaN is a number to it, and no time
 	if sound := ms >= 0 && ms <= 1e6; err != nil || !sound || len(fields) < 2 || fields[1] != "ms" || !p.from.IsValid() {
-		return 0, errTrace
+		return 0, errFormat
 	}
-	*hop = append(*hop, traceroute.Echo{From: p.from, Took: time.Duration(math.Round(ms*1000)) * time.Microsecond, Reached: p.from == p.to})
+	*hop = append(*hop, traceroute.Response{From: p.from, RTT: time.Duration(math.Round(ms*1000)) * time.Microsecond, Reached: p.from == p.to})
 	return 2, nil
 }
 
-// mark notes why the packet before it went no further. An answer of the target
-// itself is one, whatever it says.
-func (p *tracing) mark(hop []traceroute.Echo, word string) error {
+// mark says why the last packet was not forwarded. When the target itself
+// answered, it was reached, whatever the mark.
+func (p *traceParser) mark(hop []traceroute.Response, word string) error {
 	if len(hop) == 0 || !hop[len(hop)-1].From.IsValid() {
-		return errTrace
+		return errFormat
 	}
 	last := &hop[len(hop)-1]
 	if !last.Reached && word != "!" {
-		last.Ended = ending(word, p.to.Is4())
+		last.Rejected = rejection(word, p.to.Is4())
 	}
 	return nil
 }
 
-// ending says in words what a mark means (traceroute(8), traceroute6(8)): some
+// rejection says in words what a mark means (traceroute(8), traceroute6(8)): some
 // letters mean something else with IPv6.
-func ending(mark string, v4 bool) string {
+func rejection(mark string, v4 bool) string {
 	switch letter := strings.TrimPrefix(mark, "!"); {
 	case letter == "N" || letter == "U" && v4:
 		return "network unreachable"

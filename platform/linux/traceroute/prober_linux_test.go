@@ -18,9 +18,9 @@ import (
 	"sentinel/platform/linux/errqueue"
 )
 
-// chain connects this machine with three others in a row, the last of which is
-// the end of every way.
-func chain(t *testing.T) (hosts []*testnet.Host) {
+// lineOfHosts connects this machine with three others in a row, the last of which is
+// the end of every route.
+func lineOfHosts(t *testing.T) (hosts []*testnet.Host) {
 	t.Helper()
 	hosts = []*testnet.Host{testnet.Here(t), testnet.NewHost(t), testnet.NewHost(t), testnet.NewHost(t)}
 	for n := range 3 {
@@ -35,21 +35,21 @@ func chain(t *testing.T) (hosts []*testnet.Host) {
 	hosts[2].Run("ip route add 2001:db8::/64 via 2001:db8:1::1")
 	hosts[3].Run("ip route add default via 192.0.2.9")
 	hosts[3].Run("ip route add default via 2001:db8:2::1")
-	acquaint(t, way6[2])
+	learnNeighbours(t, route6[2])
 	return hosts
 }
 
-// acquaint waits until the neighbours on the way know each other: the first
+// learnNeighbours waits until the neighbours on the route know each other: the first
 // question for one over IPv6 gets lost while its interface comes up.
-func acquaint(t *testing.T, end string) {
+func learnNeighbours(t *testing.T, end string) {
 	t.Helper()
 	for late := time.Now().Add(10 * time.Second); ; {
-		echoes, err := Prober{}.Probe(t.Context(), netip.MustParseAddr(end), []int{3}, 2*time.Second)
-		if err == nil && echoes[0].Reached && echoes[0].Took < 500*time.Millisecond {
+		responses, err := Prober{}.Probe(t.Context(), netip.MustParseAddr(end), []int{3}, 2*time.Second)
+		if err == nil && responses[0].Reached && responses[0].RTT < 500*time.Millisecond {
 			return
 		}
 		if time.Now().After(late) {
-			t.Fatalf("%+v, %v", echoes, err)
+			t.Fatalf("%+v, %v", responses, err)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func forward(hosts ...*testnet.Host) {
 	}
 }
 
-func follow(t *testing.T, address string) traceroute.Route {
+func traceTo(t *testing.T, address string) traceroute.Route {
 	t.Helper()
 	to, err := target.Parse(address)
 	if err != nil {
@@ -95,19 +95,19 @@ func addresses(t *testing.T, r traceroute.Route) (list []string) {
 }
 
 var (
-	way4 = []string{"192.0.2.2", "192.0.2.6", "192.0.2.10"}
-	way6 = []string{"2001:db8::2", "2001:db8:1::2", "2001:db8:2::2"}
+	route4 = []string{"192.0.2.2", "192.0.2.6", "192.0.2.10"}
+	route6 = []string{"2001:db8::2", "2001:db8:1::2", "2001:db8:2::2"}
 )
 
-func TestAWayThroughThreeHosts(t *testing.T) {
+func TestARouteThroughThreeHosts(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	chain(t)
+	lineOfHosts(t)
 	testenv.Become(t, testenv.Nobody)
-	for end, want := range map[string][]string{"192.0.2.10": way4, "2001:db8:2::2": way6, "192.0.2.2": way4[:1], "127.0.0.1": {"127.0.0.1"}, "::1": {"::1"}} {
+	for end, want := range map[string][]string{"192.0.2.10": route4, "2001:db8:2::2": route6, "192.0.2.2": route4[:1], "127.0.0.1": {"127.0.0.1"}, "::1": {"::1"}} {
 		start := time.Now()
-		r := follow(t, end)
+		r := traceTo(t, end)
 		if got := addresses(t, r); !slices.Equal(got, want) || !r.Reached || r.HopsTotal != len(want) || len(r.Unavailable) != 0 {
 			t.Errorf("%s: %q, %+v", end, got, r)
 		}
@@ -122,11 +122,11 @@ func TestAWayThroughThreeHosts(t *testing.T) {
 	}
 }
 
-func TestASilentHostOnTheWayIsAHopWithoutAddress(t *testing.T) {
+func TestASilentHostOnTheRouteIsAHopWithoutAddress(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	hosts := chain(t)
+	hosts := lineOfHosts(t)
 	hosts[1].Rules(`table inet wall {
 	chain output {
 		type filter hook output priority 0; policy accept
@@ -134,19 +134,19 @@ func TestASilentHostOnTheWayIsAHopWithoutAddress(t *testing.T) {
 		icmpv6 type time-exceeded drop
 	}
 }`)
-	for end, want := range map[string][]string{"192.0.2.10": way4, "2001:db8:2::2": way6} {
-		r := follow(t, end)
+	for end, want := range map[string][]string{"192.0.2.10": route4, "2001:db8:2::2": route6} {
+		r := traceTo(t, end)
 		if got := addresses(t, r); !slices.Equal(got, []string{"*", want[1], want[2]}) || !r.Reached || r.Hops[0].LossPercent != 100 || r.Hops[2].LossPercent != 0 {
 			t.Errorf("%s: %+v", end, r)
 		}
 	}
 }
 
-func TestAWayThatEndsBeforeTheTarget(t *testing.T) {
+func TestARouteThatEndsBeforeTheTarget(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	hosts := chain(t)
+	hosts := lineOfHosts(t)
 	hosts[2].Rules(`table inet wall {
 	chain forward {
 		type filter hook forward priority 0; policy accept
@@ -156,32 +156,32 @@ func TestAWayThatEndsBeforeTheTarget(t *testing.T) {
 		ip daddr 198.51.100.0/24 drop
 	}
 }`)
-	for end, want := range map[string][]string{"192.0.2.10": way4, "2001:db8:2::2": way6} {
-		r := follow(t, end)
+	for end, want := range map[string][]string{"192.0.2.10": route4, "2001:db8:2::2": route6} {
+		r := traceTo(t, end)
 		if got := addresses(t, r); !slices.Equal(got, []string{want[0], want[1], want[1]}) || r.Reached || r.Hops[2].Note != "forbidden by a firewall" || len(r.Unavailable) != 1 {
 			t.Errorf("%s: %+v", end, r)
 		}
 	}
-	for end, want := range map[string][]string{"203.0.113.7": way4, "2001:db8:99::1": way6} {
-		r := follow(t, end)
+	for end, want := range map[string][]string{"203.0.113.7": route4, "2001:db8:99::1": route6} {
+		r := traceTo(t, end)
 		if got := addresses(t, r); !slices.Equal(got, want[:2]) || r.Reached || r.Hops[1].Note != "network unreachable" {
 			t.Errorf("%s: %+v", end, r)
 		}
 	}
 	hosts[2].Run("ip route add default via 192.0.2.10")
 	start := time.Now()
-	r := follow(t, "198.51.100.7")
-	if got := addresses(t, r); !slices.Equal(got, way4[:2]) || r.Reached || time.Since(start) > 20*time.Second {
+	r := traceTo(t, "198.51.100.7")
+	if got := addresses(t, r); !slices.Equal(got, route4[:2]) || r.Reached || time.Since(start) > 20*time.Second {
 		t.Errorf("%+v after %v", r, time.Since(start))
 	}
 }
 
 // A service that answers at the port of a packet is the target, too.
-func TestAServiceThatAnswersIsTheEndOfTheWay(t *testing.T) {
+func TestAServiceThatAnswersIsTheEndOfTheRoute(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	hosts := chain(t)
+	hosts := lineOfHosts(t)
 	var c net.PacketConn
 	var err error
 	hosts[3].Do(func() { c, err = net.ListenPacket("udp4", "192.0.2.10:33436") })
@@ -199,7 +199,7 @@ func TestAServiceThatAnswersIsTheEndOfTheWay(t *testing.T) {
 			c.WriteTo(b[:n], from)
 		}
 	}()
-	if r := follow(t, "192.0.2.10"); !r.Reached || !slices.Equal(addresses(t, r), way4) {
+	if r := traceTo(t, "192.0.2.10"); !r.Reached || !slices.Equal(addresses(t, r), route4) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -231,8 +231,8 @@ func FuzzParseError(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, oob []byte) {
 		e, err := errqueue.Parse(oob)
-		if err == nil && echoOf(e, loopback).Ended == "" && e.Type == unreachable4 && !e.V6 && e.From != loopback {
-			t.Errorf("%+v is the end of no way", e)
+		if err == nil && responseTo(e, loopback).Rejected == "" && e.Type == unreachable4 && !e.V6 && e.From != loopback {
+			t.Errorf("%+v is not rejected, and not from the target", e)
 		}
 	})
 }

@@ -19,21 +19,21 @@ import (
 )
 
 // brief shows what came back: "1: 192.0.2.1 1ms, * 2: …".
-func brief(hops [][]traceroute.Echo) string {
+func brief(hops [][]traceroute.Response) string {
 	var b strings.Builder
-	for i, echoes := range hops {
+	for i, responses := range hops {
 		fmt.Fprintf(&b, "%d:", i+1)
-		for _, e := range echoes {
+		for _, e := range responses {
 			switch {
 			case !e.From.IsValid():
 				b.WriteString(" *")
 			default:
-				fmt.Fprintf(&b, " %s %v", e.From, e.Took)
+				fmt.Fprintf(&b, " %s %v", e.From, e.RTT)
 				if e.Reached {
 					b.WriteString(" reached")
 				}
-				if e.Ended != "" {
-					b.WriteString(" (" + e.Ended + ")")
+				if e.Rejected != "" {
+					b.WriteString(" (" + e.Rejected + ")")
 				}
 			}
 		}
@@ -110,9 +110,9 @@ func FuzzParseTrace(f *testing.F) {
 	f.Add([]byte(" 1  fe80::1%en0  1 ms !P\n 2  * * *\n"))
 	f.Fuzz(func(t *testing.T, printed []byte) {
 		hops, _ := ParseTrace(printed, netip.MustParseAddr("198.51.100.9"))
-		for _, echoes := range hops {
-			for _, e := range echoes {
-				if e.Took < 0 || e.Took > 1000*time.Second || !e.From.IsValid() && (e.Reached || e.Ended != "") || e.Reached && e.Ended != "" || e.From.Zone() != "" {
+		for _, responses := range hops {
+			for _, e := range responses {
+				if e.RTT < 0 || e.RTT > 1000*time.Second || !e.From.IsValid() && (e.Reached || e.Rejected != "") || e.Reached && e.Rejected != "" || e.From.Zone() != "" {
 					t.Errorf("%+v", e)
 				}
 			}
@@ -138,10 +138,10 @@ func TestTrace(t *testing.T) {
 			[]string{"/usr/sbin/traceroute -n -q 3 -w 1 -m 30 198.51.100.9", "/usr/sbin/traceroute -n -q 3 -w 2 -m 30 198.51.100.9"},
 		},
 		"out of time":   {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Stdout: []byte(hop + " 2  *")}}, Err: deadline}, 2, context.DeadlineExceeded, nil},
-		"no way":        {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Exit: 1, Stderr: []byte("traceroute to 198.51.100.9 (198.51.100.9), 30 hops max, 40 byte packets\ntraceroute: sendto: No route to host\n")}}}, 0, traceroute.ErrNoRoute, nil},
+		"no route":        {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Exit: 1, Stderr: []byte("traceroute to 198.51.100.9 (198.51.100.9), 30 hops max, 40 byte packets\ntraceroute: sendto: No route to host\n")}}}, 0, traceroute.ErrNoRoute, nil},
 		"no network":    {"2001:db8::9", replay.Sequence{Results: []sysexec.Result{{Exit: 1, Stderr: []byte("connect: Network is unreachable\n")}}}, 0, traceroute.ErrNoRoute, nil},
 		"not to be run": {"198.51.100.9", replay.Sequence{Err: context.Canceled}, 0, context.Canceled, nil},
-		"words":         {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Stdout: []byte("odd\n")}}}, 0, errTrace, nil},
+		"words":         {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Stdout: []byte("odd\n")}}}, 0, errFormat, nil},
 	} {
 		hops, err := NewTracer(&c.tool).Trace(t.Context(), netip.MustParseAddr(c.to), 30, 3)
 		if len(hops) != c.hops || !errors.Is(err, c.err) || c.ran != nil && !slices.Equal(c.tool.Ran, c.ran) {
@@ -157,7 +157,7 @@ func TestTrace(t *testing.T) {
 	o := &replay.Sequence{Results: []sysexec.Result{{Exit: 77}}}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := NewTracer(o).Trace(ctx, netip.MustParseAddr("198.51.100.9"), 30, 3); err == nil || !strings.Contains(err.Error(), "status 77") || o.Limits[0] > 10*time.Second-lastWords || o.Limits[0] < time.Second {
+	if _, err := NewTracer(o).Trace(ctx, netip.MustParseAddr("198.51.100.9"), 30, 3); err == nil || !strings.Contains(err.Error(), "status 77") || o.Limits[0] > 10*time.Second-waitDelay || o.Limits[0] < time.Second {
 		t.Errorf("%v, limits %v", err, o.Limits)
 	}
 }

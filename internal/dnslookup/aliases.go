@@ -7,33 +7,33 @@ import "strings"
 // maxAliases bounds how many aliases are followed within one answer.
 const maxAliases = 16
 
-// chain picks the records that answer a question: those of the name, or of the
+// followAliases picks the records that answer a question: those of the name, or of the
 // name that its aliases lead to. Whatever else a server put into its answer is left out. why
 // says what is wrong with aliases that lead nowhere.
-func chain(records []Record, q Question) (list []Record, why string) {
-	at := plainName(q.Name)
+func followAliases(records []Record, q Question) (list []Record, why string) {
+	at := canonical(q.Name)
 	seen := map[string]bool{}
 	for range maxAliases {
 		seen[at] = true
-		direct, next := standing(records, at, q.Type)
+		direct, next := recordsAt(records, at, q.Type)
 		list = append(list, direct...)
 		if next == nil || len(direct) > 0 {
 			return list, ""
 		}
 		list = append(list, *next)
-		if at = plainName(next.Value); seen[at] {
+		if at = canonical(next.Value); seen[at] {
 			return list, "the aliases lead in a circle"
 		}
 	}
 	return list, "there are too many aliases"
 }
 
-// standing returns the records of a type at a name, or the alias that stands there in
+// recordsAt returns the records of a type at a name, or the alias that stands there in
 // their place.
-func standing(records []Record, name, kind string) (direct []Record, alias *Record) {
+func recordsAt(records []Record, name, kind string) (direct []Record, alias *Record) {
 	for i, r := range records {
 		switch {
-		case plainName(r.Name) != name:
+		case canonical(r.Name) != name:
 		case r.Type == kind:
 			direct = append(direct, r)
 		case r.Type == "CNAME" && alias == nil:
@@ -43,4 +43,4 @@ func standing(records []Record, name, kind string) (direct []Record, alias *Reco
 	return direct, alias
 }
 
-func plainName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+func canonical(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
