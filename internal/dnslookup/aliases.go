@@ -7,9 +7,9 @@ import "strings"
 // maxAliases bounds how many aliases are followed within one answer.
 const maxAliases = 16
 
-// followAliases picks the records that answer a question: those of the name, or of the
-// name that its aliases lead to. Whatever else a server put into its answer is left out. why
-// says what is wrong with aliases that lead nowhere.
+// followAliases returns the records that answer a question: those of the name, or
+// of the name that its aliases lead to. Whatever else a server put into its answer is left out.
+// why says what is wrong when the aliases lead nowhere.
 func followAliases(records []Record, q Question) (list []Record, why string) {
 	at := canonical(q.Name)
 	seen := map[string]bool{}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dnslookup asks name servers about a name. Whatever an answer holds was
-// chosen by somebody else, and is hostile text.
+// Package dnslookup asks name servers about a name. Whatever an answer holds is
+// chosen by others, and is hostile text.
 package dnslookup
 
 import (
@@ -11,12 +11,12 @@ import (
 
 // A Question is what one name server is asked.
 type Question struct {
-	Name string // in lower case and without the root's dot, which is "" here
+	Name string // in lower case, without the dot of the root at its end; the root itself is ""
 	Type string // one of [Types]
 }
 
-// A Reply is what one name server answered to a question. It belongs to that
-// question; all else about it is the server's word.
+// A Reply is what one name server answered to a question. Only that it belongs to
+// the question was checked.
 type Reply struct {
 	Code      string // of RFC 1035 section 4.1.1 and the IANA registry: NOERROR, NXDOMAIN, SERVFAIL ...
 	Authentic bool   // the server says that it has checked the signatures (the AD bit, RFC 4035 section 3.2.3)
@@ -24,14 +24,14 @@ type Reply struct {
 	Records   []Record
 }
 
-// Codes that lookups tell apart.
+// Codes that a lookup treats differently from others.
 const (
 	noError  = "NOERROR"
 	nxDomain = "NXDOMAIN"
 )
 
 // An Exchanger asks one name server one question and waits for the answer until
-// ctx ends. What is no answer to the question is an error. It is safe for concurrent use.
+// ctx ends. Anything but an answer to the question is an error. It is safe for concurrent use.
 type Exchanger interface {
 	Exchange(ctx context.Context, server netip.AddrPort, q Question) (Reply, error)
 }

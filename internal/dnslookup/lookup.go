@@ -62,33 +62,33 @@ type Lookup struct {
 	Unavailable   answer.Gaps `json:"unavailable"` // what was not answered, and why
 }
 
-// Sources are where names are looked up.
+// Sources are what a lookup works with.
 type Sources struct {
-	// Servers lists the name servers that this machine asks about a name, first
-	// choice first. The name has no root's dot.
+	// Servers lists the name servers that this machine asks about a name, in order
+	// of preference. The name has no dot at its end.
 	Servers   func(ctx context.Context, name string) ([]netip.AddrPort, error)
 	Exchanger Exchanger
 }
 
-// whereConfigured is where a machine tells its name servers.
+// whereConfigured is where the name servers of a machine are configured.
 const whereConfigured = "/etc/resolv.conf (on macOS: scutil --dns)"
 
 // Resolve asks the name servers of this machine about a name, in their order, for
-// all types at once. It asks for the name as it stands: no domain is appended, and
-// /etc/hosts is not looked at. A name that does not exist is HOST_NOT_FOUND; servers that
+// all types at once. It asks for the name as it is: no search domain is appended, and
+// /etc/hosts is not read. A name that does not exist is HOST_NOT_FOUND; servers that
 // do not answer, or refuse, are UNAVAILABLE. At most rows records are shown, 0 means all.
-func Resolve(ctx context.Context, n Sources, q Query, rows int) (Lookup, error) {
+func Resolve(ctx context.Context, s Sources, q Query, rows int) (Lookup, error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
-	servers, err := n.Servers(limited, q.Name)
+	servers, err := s.Servers(limited, q.Name)
 	if err != nil {
 		return Lookup{}, fault.Wrap(fault.Unavailable, "The name servers of this machine cannot be read", err).WithFix("Check " + whereConfigured + ".")
 	}
 	found := make([]result, len(q.Types))
 	var asked sync.WaitGroup
 	for i, kind := range q.Types {
-		asked.Go(func() { found[i] = ask(limited, n.Exchanger, servers, Question{q.Name, kind}) })
+		asked.Go(func() { found[i] = ask(limited, s.Exchanger, servers, Question{q.Name, kind}) })
 	}
 	asked.Wait()
 	if ctx.Err() != nil {
@@ -101,47 +101,48 @@ func Resolve(ctx context.Context, n Sources, q Query, rows int) (Lookup, error) 
 // A result is what became of one question.
 type result struct {
 	question Question
-	server   netip.AddrPort // that gave the reply
+	server   netip.AddrPort // that replied
 	reply    Reply
-	err      error          // nobody gave one
-	failures   []serverFailed // before
+	err      error           // no server replied
+	failures []serverFailure // of the servers that were asked before
 }
 
-type serverFailed struct {
+type serverFailure struct {
 	server netip.AddrPort
 	err    error
 }
 
-func (f result) settled() bool {
-	return f.err == nil && (f.reply.Code == noError || f.reply.Code == nxDomain)
+// settled says whether a server knew the answer, which may be that there is none.
+func (r result) settled() bool {
+	return r.err == nil && (r.reply.Code == noError || r.reply.Code == nxDomain)
 }
 
 var errNoAnswer = errors.New("no name server gave an answer")
 
-// ask goes through the servers. One that says it cannot tell is not asked
-// again; one that is silent is.
+// ask asks one server after the other until one knows the answer. A server that
+// replies with an error is not asked again; one that stays silent is.
 func ask(ctx context.Context, e Exchanger, servers []netip.AddrPort, q Question) result {
-	f := result{question: q, err: errNoAnswer}
-	told := map[netip.AddrPort]bool{}
+	r := result{question: q, err: errNoAnswer}
+	replied := map[netip.AddrPort]bool{}
 	for range attempts {
 		for _, server := range servers {
-			if told[server] || ctx.Err() != nil {
+			if replied[server] || ctx.Err() != nil {
 				continue
 			}
 			reply, err := exchange(ctx, e, server, q)
 			if err != nil {
-				f.failures = append(f.failures, serverFailed{server, err})
+				r.failures = append(r.failures, serverFailure{server, err})
 				continue
 			}
-			told[server] = true
-			f.server, f.reply, f.err = server, reply, nil
-			if f.settled() {
-				return f
+			replied[server] = true
+			r.server, r.reply, r.err = server, reply, nil
+			if r.settled() {
+				return r
 			}
-			f.failures = append(f.failures, serverFailed{server, fmt.Errorf("answered %s", sanitize.Text(reply.Code, 20))})
+			r.failures = append(r.failures, serverFailure{server, fmt.Errorf("answered %s", sanitize.Text(reply.Code, 20))})
 		}
 	}
-	return f
+	return r
 }
 
 func exchange(ctx context.Context, e Exchanger, server netip.AddrPort, q Question) (Reply, error) {
@@ -154,8 +155,7 @@ func exchange(ctx context.Context, e Exchanger, server netip.AddrPort, q Questio
 	return reply, err
 }
 
-// newLookup puts the findings together. One type that was settled speaks for
-// the name.
+// newLookup puts the results together. The best of them decides the code.
 func newLookup(q Query, found []result, rows int, took time.Duration) Lookup {
 	l := Lookup{
 		Name: q.Shown, Types: q.Types, Records: []Record{}, Transport: "udp", Unavailable: answer.Gaps{},
@@ -192,7 +192,7 @@ func rank(f result) int {
 	}
 }
 
-// take adds the records of one type. Aliases come with every type, and count
+// add adds the records of one type. Aliases come with every type and count
 // once.
 func (l *Lookup) add(f result) {
 	l.Authenticated = l.Authenticated && f.settled() && f.reply.Authentic
@@ -213,8 +213,8 @@ func (l *Lookup) add(f result) {
 	}
 }
 
-// note says which servers did not help, once each, and which types nobody
-// answered for.
+// noteFailures says which servers did not help, once each, and which types have
+// no answer.
 func (l *Lookup) noteFailures(found []result) {
 	noted := map[netip.AddrPort]bool{}
 	for _, f := range found {
@@ -230,7 +230,7 @@ func (l *Lookup) noteFailures(found []result) {
 	}
 }
 
-// cut makes the records safe to show, and leaves out those that there is no
+// limit makes the records safe to show, and leaves out those that there is no
 // room for.
 func (l *Lookup) limit(rows int) {
 	l.RecordsTotal = len(l.Records)
@@ -246,7 +246,7 @@ func (l *Lookup) limit(rows int) {
 	}
 }
 
-// failure is what a lookup without any answer ends with.
+// failure is the error of a lookup without any answer.
 func (l *Lookup) failure(found []result) error {
 	switch {
 	case l.Code == noError:
@@ -263,7 +263,7 @@ func (l *Lookup) failure(found []result) error {
 	}
 }
 
-// An failureDetails is what a failed lookup tells of itself.
+// A failureDetails is what the document of a failed lookup says beside the error.
 type failureDetails struct {
 	Name        string      `json:"name"`
 	Types       []string    `json:"types"`
@@ -272,7 +272,9 @@ type failureDetails struct {
 	Unavailable answer.Gaps `json:"unavailable"`
 }
 
-func detailsOf(l Lookup) failureDetails { return failureDetails{l.Name, l.Types, l.Server, l.Code, l.Unavailable} }
+func detailsOf(l Lookup) failureDetails {
+	return failureDetails{l.Name, l.Types, l.Server, l.Code, l.Unavailable}
+}
 
 func failureReasons(found []result) []string {
 	list := []string{}

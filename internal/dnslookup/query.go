@@ -13,7 +13,7 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// Bounds of a name without the root's dot, RFC 1035 section 2.3.4.
+// Bounds of a name without the dot of the root, RFC 1035 section 2.3.4.
 const (
 	maxName  = 253
 	maxLabel = 63
@@ -24,16 +24,16 @@ func Types() []string {
 	return []string{"A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"}
 }
 
-// A Query is a lookup that was understood.
+// A Query is what to look up.
 type Query struct {
-	Shown string // what was asked for: the name, or the address of a PTR query
-	Name  string // to ask for, without the root's dot
+	Shown string // as the caller asked: the name, or the address of a PTR query
+	Name  string // to send, without the dot of the root at its end
 	Types []string
 }
 
-// ParseQuery reads a name, or an address to find the names of, and a type of
-// record. Without a type a name is asked for its addresses, and an address for its names. Errors
-// are INVALID_TARGET for the name and INVALID_ARGUMENT for the type.
+// ParseQuery reads a name, or an address whose names are wanted, and a type of
+// record. Without a type the addresses of a name or the names of an address are asked for.
+// Errors are INVALID_TARGET for the name and INVALID_ARGUMENT for the type.
 func ParseQuery(name, kind string) (Query, error) {
 	kind = strings.ToUpper(kind)
 	if kind != "" && !slices.Contains(Types(), kind) {
@@ -74,7 +74,7 @@ func parseReverse(a netip.Addr, kind string) (Query, error) {
 	return Query{Shown: a.String(), Name: reverse(a), Types: []string{"PTR"}}, nil
 }
 
-// reverse returns the name below which an address has its names, RFC 1035
+// reverse returns the name that has the PTR records of an address, RFC 1035
 // section 3.5 and RFC 3596 section 2.5.
 func reverse(a netip.Addr) string {
 	bytes := a.AsSlice()
@@ -93,8 +93,9 @@ func reverse(a netip.Addr) string {
 	return b.String() + "ip6.arpa"
 }
 
-// invalidName says why a name cannot be asked for. Names of records are freer than
-// those of hosts (RFC 2181 section 11): services have underscores and wildcards an asterisk.
+// invalidName says why a name cannot be looked up, "" when it can. Names of records
+// may hold more than those of hosts (RFC 2181 section 11): underscores of services, and an
+// asterisk for wildcards.
 func invalidName(name string) string {
 	plain := strings.TrimSuffix(name, ".")
 	switch {

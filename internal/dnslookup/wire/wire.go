@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire speaks the protocol of name servers, RFC 1035: UDP first, TCP
-// when the answer does not fit. It takes nothing for an answer that does not carry the number
-// and the question of what was asked.
+// Package wire exchanges messages with name servers in the wire format of RFC
+// 1035: over UDP first, over TCP when the answer does not fit. A message that does not carry
+// the id and the question of what was asked is no answer.
 package wire
 
 import (
@@ -22,18 +22,18 @@ import (
 	"sentinel/internal/dnslookup"
 )
 
-// udpSize is how long an answer over UDP may be, in bytes: what passes every
-// network in one piece (DNS Flag Day 2020).
+// udpSize is the largest answer over UDP, in bytes, that passes every network
+// without being fragmented (DNS Flag Day 2020).
 const udpSize = 1232
 
-// afterMismatch is how long a true answer is waited for after something else came
-// from the server's address: anybody may forge that, but a server that talks nonsense must not
-// use up the time of the next.
+// afterMismatch is how long to wait for the real answer after something else came
+// from the server's address. Anybody may have forged that, but a server that sends nonsense
+// must not use up the time of the next one.
 const afterMismatch = 300 * time.Millisecond
 
-// Errors of a server that does answer.
+// Errors of a server that sends something other than the answer.
 var (
-	ErrNotDNS = errors.New("answered with something that is not DNS")
+	ErrNotDNS        = errors.New("answered with something that is not DNS")
 	ErrOtherQuestion = errors.New("answered another question")
 )
 
@@ -43,8 +43,8 @@ type Client struct{}
 var _ dnslookup.Exchanger = Client{}
 
 // Exchange implements [dnslookup.Exchanger]. The question asks for recursion, and
-// by the AD bit to be told whether the signatures were checked (RFC 6840 section 5.7). Servers
-// that do not understand extensions are asked again without.
+// with the AD bit for whether the signatures were checked (RFC 6840 section 5.7). Servers that
+// do not understand EDNS are asked again without it.
 func (c Client) Exchange(ctx context.Context, server netip.AddrPort, q dnslookup.Question) (dnslookup.Reply, error) {
 	kind, ok := dns.StringToType[q.Type]
 	if !ok {
@@ -73,7 +73,7 @@ func exchange(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (got *dn
 	return got, true, err
 }
 
-// dial connects; the connection is of no more use once ctx has ended.
+// dial connects. Reads and writes fail once ctx has ended.
 func dial(ctx context.Context, network string, server netip.AddrPort) (conn net.Conn, done func(), err error) {
 	conn, err = new(net.Dialer).DialContext(ctx, network, server.String())
 	if err != nil {
@@ -105,11 +105,11 @@ func overUDP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg
 		return nil, shortError(err)
 	}
 	buffer := make([]byte, dns.MaxMsgSize)
-	var noise error
+	var mismatched error
 	for {
 		n, err := conn.Read(buffer)
-		if err != nil && noise != nil && ctx.Err() == nil {
-			return nil, noise
+		if err != nil && mismatched != nil && ctx.Err() == nil {
+			return nil, mismatched
 		}
 		if err != nil {
 			return nil, shortError(err)
@@ -118,8 +118,8 @@ func overUDP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg
 		if err == nil {
 			return got, nil
 		}
-		if noise == nil {
-			noise = err
+		if mismatched == nil {
+			mismatched = err
 			if err := conn.SetReadDeadline(earlier(ctx, time.Now().Add(afterMismatch))); err != nil {
 				return nil, err
 			}
@@ -134,7 +134,8 @@ func earlier(ctx context.Context, at time.Time) time.Time {
 	return at
 }
 
-// overTCP reads one message, which its length precedes (RFC 1035 section 4.2.2).
+// overTCP exchanges one message each way; its length comes first (RFC 1035 section
+// 4.2.2).
 func overTCP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg, error) {
 	conn, done, err := dial(ctx, "tcp", server)
 	if err != nil {
@@ -159,17 +160,16 @@ func overTCP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg
 	return parse(message, ask)
 }
 
-// parse reads an answer to ask. A server may leave the question out of an error,
-// and an answer that was cut off may end anywhere: what it says beside being cut off does not
-// count.
+// parse reads an answer to ask. A server may leave the question out of an error.
+// A truncated answer may end anywhere, so only that it is truncated counts.
 func parse(message []byte, ask *dns.Msg) (*dns.Msg, error) {
 	got := new(dns.Msg)
 	err := got.Unpack(message)
 	if got.Id != ask.Id || !got.Response {
-		if err == nil {
-			err = ErrOtherQuestion
+		if err != nil {
+			return nil, ErrNotDNS
 		}
-		return nil, mismatch(err)
+		return nil, ErrOtherQuestion
 	}
 	if got.Truncated && sameQuestion(got, ask) {
 		return got, nil
@@ -183,20 +183,13 @@ func parse(message []byte, ask *dns.Msg) (*dns.Msg, error) {
 	return got, nil
 }
 
-func mismatch(err error) error {
-	if errors.Is(err, ErrOtherQuestion) {
-		return err
-	}
-	return ErrNotDNS
-}
-
 func sameQuestion(got, ask *dns.Msg) bool {
 	return len(got.Question) == 1 && got.Question[0].Qtype == ask.Question[0].Qtype && got.Question[0].Qclass == ask.Question[0].Qclass &&
 		strings.EqualFold(got.Question[0].Name, ask.Question[0].Name)
 }
 
-// shortError shortens the errors of the net package, which name both ends of a
-// connection, to what went wrong. Time runs out when ctx ends, for whatever reason.
+// shortError reduces the errors of the net package, which name both ends of a
+// connection, to what went wrong. Every timeout is that of the context.
 func shortError(err error) error {
 	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() {
 		return context.DeadlineExceeded
