@@ -34,7 +34,7 @@ func doctored(checks ...doctor.Finding) doctorDocument {
 
 func TestDoctorViewBeginsWithTheVerdictAndShowsEachFixOnce(t *testing.T) {
 	fine := doctor.Finding{ID: "a", Name: "first", Status: doctor.OK, Value: "all well"}
-	poor := doctor.Finding{ID: "b", Name: "second", Status: doctor.Warning, Value: "so so", Fix: "sudo mend " + strings.Repeat("long ", 20)}
+	poor := doctor.Finding{ID: "b", Name: "second", Status: doctor.Warning, Value: "so so", Fix: "sudo fix " + strings.Repeat("long ", 20)}
 	other := doctor.Finding{ID: "c", Name: "third", Status: doctor.Warning, Value: "so so too", Fix: poor.Fix}
 	bad := doctor.Finding{ID: "d", Name: "fourth", Status: doctor.Problem, Value: "broken", Fix: "sudo replace"}
 	for _, test := range []struct {
@@ -64,11 +64,11 @@ func TestDoctorViewBeginsWithTheVerdictAndShowsEachFixOnce(t *testing.T) {
 }
 
 func TestDoctorDocumentNamesItsMembers(t *testing.T) {
-	raw, err := json.Marshal(doctored(doctor.Finding{ID: "a", Name: "first", Status: doctor.Problem, Value: "broken", Fix: "mend"}))
+	raw, err := json.Marshal(doctored(doctor.Finding{ID: "a", Name: "first", Status: doctor.Problem, Value: "broken", Fix: "repair"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `"checks":[{"id":"a","name":"first","status":"problem","value":"broken","fix":"mend"}],"problems":1,"warnings":0}`
+	const want = `"checks":[{"id":"a","name":"first","status":"problem","value":"broken","fix":"repair"}],"problems":1,"warnings":0}`
 	if !bytes.Contains(raw, []byte(`{"success":true,"action":"doctor",`)) || !bytes.HasSuffix(raw, []byte(want)) {
 		t.Errorf("%s, want %s at its end", raw, want)
 	}
@@ -107,7 +107,7 @@ func TestDoctorAsksForTheToolsThatRootIsOfUseTo(t *testing.T) {
 		}
 	}
 	got := map[string]bool{}
-	for _, tool := range raisedTools() {
+	for _, tool := range rootTools() {
 		got[tool.Name] = tool.Needs
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

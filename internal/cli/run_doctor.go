@@ -20,27 +20,27 @@ import (
 	"sentinel/internal/version"
 )
 
-// A doctorDocument answers --doctor. It is a success when everything was looked
-// at, whatever was found: problems counts what is wrong, and the exit status is 0.
+// A doctorDocument answers --doctor. It is a success whenever all checks ran,
+// whatever they found: problems counts what is wrong, and the exit status is 0.
 type doctorDocument struct {
 	answer.Header
 	doctor.Report
 }
 
 func runDoctor(ctx context.Context, s session, call invocation) (document, error) {
-	report := doctor.Examine(ctx, s.patient(call))
+	report := doctor.Examine(ctx, s.doctorTarget(call))
 	for i := range report.Checks {
 		report.Checks[i].Fix = s.named(report.Checks[i].Fix)
 	}
 	return doctorDocument{answer.NewHeader(call.op.Action, true), report}, nil
 }
 
-func (s session) patient(call invocation) doctor.Target {
+func (s session) doctorTarget(call invocation) doctor.Target {
 	path := cmp.Or(call.config, config.DefaultPath)
 	_, err := config.Load(path, call.config != "")
 	return doctor.Target{
 		Root: s.host.Root, OS: s.host.OS, Version: version.Number, User: s.user(), AsRoot: s.root,
-		Binary: s.binary, Trusted: trust.RootOnly.File, TrustedLog: trust.InLogs.File, Tools: raisedTools(),
+		Binary: s.binary, Trusted: trust.RootOnly.File, TrustedLog: trust.InLogs.File, Tools: rootTools(),
 		ConfigPath: path, ConfigError: err, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
@@ -48,8 +48,8 @@ func (s session) patient(call invocation) doctor.Target {
 	}
 }
 
-// user is who uses sentinel: the one behind sudo, whose environment is not the
-// one of this run.
+// user is the person who uses sentinel: under sudo the one who called it, whose
+// environment is not that of this run.
 func (s session) user() doctor.User {
 	if s.who.SudoUID != nil {
 		return doctor.User{UID: *s.who.SudoUID, Name: s.who.SudoUser}
@@ -73,8 +73,8 @@ func ownBinary() (string, error) {
 	return filepath.EvalSymlinks(own)
 }
 
-// raisedTools lists the tools that root is of use to.
-func raisedTools() []doctor.Tool {
+// rootTools lists the tools that do more as root.
+func rootTools() []doctor.Tool {
 	var tools []doctor.Tool
 	for _, op := range ops.All() {
 		if op.Privilege != ops.AnyUser {
@@ -100,7 +100,7 @@ func (s session) journalProbe(ctx context.Context) (string, error) {
 	}
 }
 
-// blocklistProbe reads the list, and as root whether the packet filter agrees.
+// blocklistProbe reads the list and, as root, compares it with the packet filter.
 func (s session) blocklistProbe(ctx context.Context) (string, error) {
 	listing, err := s.blocklist().Read(ctx, 1, 1)
 	switch {
@@ -123,7 +123,7 @@ func (s session) packetFilterProbe(ctx context.Context) (string, error) {
 	return backend.Name() + " can block addresses", nil
 }
 
-// firewallProbe tells whether a firewall is on, and what could be switched on.
+// firewallProbe finds whether a firewall is on, or which could be switched on.
 func (s session) firewallProbe(ctx context.Context) (string, error) {
 	status := firewall.Assess(s.host.Firewall.Firewall(ctx))
 	switch status.State {

@@ -27,8 +27,8 @@ func (d doctorDocument) view(p *page) {
 	d.fixes(p)
 }
 
-// fixes writes what to do in full: a command that was cut is of no use. One that
-// mends several things stands once.
+// fixes prints each fix in full, because a command that was cut is useless, and
+// only once when it is for several findings.
 func (d doctorDocument) fixes(p *page) {
 	said := map[string]bool{}
 	for _, c := range d.Checks {

@@ -19,11 +19,11 @@ type account struct{ name, home string }
 // account looks up the user. Behind sudo the environment is root's, so
 // /etc/passwd is read; users of a directory service are not in it. On macOS all users come from
 // such a service, and id(1) asks it.
-func (p Target) account(ctx context.Context) (account, error) {
-	if p.mac() {
-		return p.macAccount(ctx)
+func (t Target) account(ctx context.Context) (account, error) {
+	if t.mac() {
+		return t.macAccount(ctx)
 	}
-	f, err := os.Open(p.at("/etc/passwd"))
+	f, err := os.Open(t.at("/etc/passwd"))
 	if err != nil {
 		return account{}, err
 	}
@@ -34,21 +34,21 @@ func (p Target) account(ctx context.Context) (account, error) {
 	}
 	users, _ := userdb.Passwd(raw)
 	for _, u := range users {
-		if u.UID == p.User.UID && filepath.IsAbs(u.Home) {
+		if u.UID == t.User.UID && filepath.IsAbs(u.Home) {
 			return account{u.Name, u.Home}, nil
 		}
 	}
-	return account{}, fmt.Errorf("/etc/passwd has no user %d", p.User.UID)
+	return account{}, fmt.Errorf("/etc/passwd has no user %d", t.User.UID)
 }
 
-// withName returns p with a name of its user.
-func (p Target) withName(ctx context.Context) Target {
-	if p.User.Name != "" {
-		return p
+// withName returns t with a name of its user.
+func (t Target) withName(ctx context.Context) Target {
+	if t.User.Name != "" {
+		return t
 	}
-	p.User.Name = "user " + strconv.Itoa(p.User.UID)
-	if a, err := p.account(ctx); err == nil {
-		p.User.Name = a.name
+	t.User.Name = "user " + strconv.Itoa(t.User.UID)
+	if a, err := t.account(ctx); err == nil {
+		t.User.Name = a.name
 	}
-	return p
+	return t
 }

@@ -12,67 +12,69 @@ import (
 	"strings"
 )
 
-// leastRoom is what the file systems of state and journal should have free, in
-// bytes: some files of the journal.
-const leastRoom = 32 << 20
+// minFree is how much should be free on the file systems of state and journal,
+// in bytes: a few files of the journal.
+const minFree = 32 << 20
 
-func configuration(_ context.Context, p Target) []Finding {
-	if p.ConfigError != nil {
-		return one(Problem, p.ConfigError.Error(), "Correct what is named, or remove the file to use the defaults.")
+func configuration(_ context.Context, t Target) []Finding {
+	if t.ConfigError != nil {
+		return one(Problem, t.ConfigError.Error(), "Correct what is named, or remove the file to use the defaults.")
 	}
-	_, err := os.Stat(p.at(p.ConfigPath))
+	_, err := os.Stat(t.at(t.ConfigPath))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return one(OK, "There is no "+p.ConfigPath+"; the defaults hold.", "")
+		return one(OK, "There is no "+t.ConfigPath+"; the defaults apply.", "")
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	}
-	if err := p.Trusted(p.at(p.ConfigPath)); err != nil {
-		return one(Problem, "As root it is refused: "+err.Error(), "sudo chown root "+p.ConfigPath+" && sudo chmod 0644 "+p.ConfigPath)
+	if err := t.Trusted(t.at(t.ConfigPath)); err != nil {
+		return one(Problem, "Root refuses to read it: "+err.Error(), "sudo chown root "+t.ConfigPath+" && sudo chmod 0644 "+t.ConfigPath)
 	}
-	return one(OK, p.ConfigPath+" is understood and belongs to root", "")
+	return one(OK, t.ConfigPath+" is valid and belongs to root", "")
 }
 
-// configurationDirectory is looked at even without a configuration: who can write
+// configurationDir is checked even without a configuration: whoever can write to
 // it can put one there.
-func configurationDir(_ context.Context, p Target) []Finding {
-	dir := filepath.Dir(p.ConfigPath)
-	_, err := os.Stat(p.at(dir))
+func configurationDir(_ context.Context, t Target) []Finding {
+	dir := filepath.Dir(t.ConfigPath)
+	_, err := os.Stat(t.at(dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return one(OK, "There is no "+dir+", and none is needed.", "")
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	}
-	if err := p.Trusted(p.at(dir)); err != nil {
-		return one(Problem, err.Error(), giveToRoot(dir, err))
+	if err := t.Trusted(t.at(dir)); err != nil {
+		return one(Problem, err.Error(), giveToRootFix(dir, err))
 	}
 	return one(OK, dir+" belongs to root", "")
 }
 
-// shared is what to do about a directory that others have their files in, too: a
-// command could break what they do.
-const shared = "Find out why others may write to the folder that is named; only root should."
+// sharedDirFix is for a directory in which others have files too, where a
+// command could break something.
+const sharedDirFix = "Find out why others can write to the folder that is named; only root should be able to."
 
-// giveToRoot mends a directory of sentinel's own. What is wrong may be a directory
-// above it.
-func giveToRoot(dir string, why error) string {
+// giveToRootFix is for a directory of sentinel's own. What is wrong may be a
+// directory above it.
+func giveToRootFix(dir string, why error) string {
 	if !strings.Contains(why.Error(), dir+" ") {
-		return shared
+		return sharedDirFix
 	}
 	return "Give it to root: sudo chown root " + dir + " && sudo chmod go-w " + dir
 }
 
-func stateDir(_ context.Context, p Target) []Finding { return p.kept(p.StateDir, p.Trusted) }
+func stateDir(_ context.Context, t Target) []Finding { return t.checkOwnDir(t.StateDir, t.Trusted) }
 
-func journalDir(_ context.Context, p Target) []Finding { return p.kept(p.JournalDir, p.TrustedLog) }
+func journalDir(_ context.Context, t Target) []Finding {
+	return t.checkOwnDir(t.JournalDir, t.TrustedLog)
+}
 
-// kept judges a directory that sentinel writes to as root.
-func (p Target) kept(dir string, trusted func(string) error) []Finding {
-	info, err := os.Lstat(p.at(dir))
+// checkOwnDir checks a directory that sentinel writes to as root.
+func (t Target) checkOwnDir(dir string, trusted func(string) error) []Finding {
+	info, err := os.Lstat(t.at(dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return p.toBeMade(dir, trusted)
+		return t.checkMissingDir(dir, trusted)
 	case errors.Is(err, fs.ErrPermission):
 		return one(Unknown, "Only root can look at "+dir+".", "Run: sudo sentinel --doctor")
 	case err != nil:
@@ -80,44 +82,44 @@ func (p Target) kept(dir string, trusted func(string) error) []Finding {
 	case !info.IsDir():
 		return one(Problem, dir+" is not a folder.", "Move it aside: sudo mv "+dir+" "+dir+".aside")
 	}
-	if err := trusted(p.at(dir)); err != nil {
-		return one(Problem, err.Error(), giveToRoot(dir, err))
+	if err := trusted(t.at(dir)); err != nil {
+		return one(Problem, err.Error(), giveToRootFix(dir, err))
 	}
-	return p.room(dir, dir+" belongs to root")
+	return t.checkSpace(dir, dir+" belongs to root")
 }
 
-// toHold is the directory above dir that has to be there. macOS has no /var/lib; it
-// is made with dir.
-func (p Target) toHold(dir string) string {
+// existingParent is the directory above dir that has to exist. macOS has no
+// /var/lib; it is made with dir.
+func (t Target) existingParent(dir string) string {
 	above := filepath.Dir(dir)
-	if _, err := os.Stat(p.at(above)); p.mac() && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(t.at(above)); t.mac() && errors.Is(err, fs.ErrNotExist) {
 		return filepath.Dir(above)
 	}
 	return above
 }
 
-// toBeMade judges a directory that the first change makes.
-func (p Target) toBeMade(dir string, trusted func(string) error) []Finding {
-	above := p.toHold(dir)
-	if _, err := os.Stat(p.at(above)); err != nil {
+// checkMissingDir checks whether a directory can be made, as the first change does.
+func (t Target) checkMissingDir(dir string, trusted func(string) error) []Finding {
+	above := t.existingParent(dir)
+	if _, err := os.Stat(t.at(above)); err != nil {
 		return one(Warning, "There is neither "+dir+" nor "+above+".", "sudo mkdir -p "+above)
 	}
-	if err := trusted(p.at(above)); err != nil {
-		return one(Problem, dir+" cannot be made safely: "+err.Error(), shared)
+	if err := trusted(t.at(above)); err != nil {
+		return one(Problem, dir+" cannot be made safely: "+err.Error(), sharedDirFix)
 	}
-	return p.room(above, dir+" is not there yet; the first change makes it")
+	return t.checkSpace(above, dir+" does not exist yet; the first change makes it")
 }
 
-// room looks at the file system of a directory: a change that cannot be recorded is
-// not made.
-func (p Target) room(dir, seen string) []Finding {
-	free, readOnly, err := fileSystem(p.at(dir))
+// checkSpace checks the file system of a directory: a change that cannot be
+// recorded is not made.
+func (t Target) checkSpace(dir, seen string) []Finding {
+	free, readOnly, err := fileSystem(t.at(dir))
 	switch {
 	case err != nil:
 		return one(Unknown, seen+"; its file system does not answer: "+err.Error(), "")
 	case readOnly:
-		return one(Problem, seen+", on a file system that is mounted for reading only", p.either("Mount it for writing: findmnt -T "+dir, "See which one it is: df "+dir))
-	case free < leastRoom:
+		return one(Problem, seen+", on a file system that is mounted read-only", t.bySystem("Mount it read-write: findmnt -T "+dir, "See which one it is: df "+dir))
+	case free < minFree:
 		return one(Problem, fmt.Sprintf("%s, and only %d MiB are free there", seen, free>>20), "Make room: df -h "+dir)
 	default:
 		return one(OK, fmt.Sprintf("%s; %d MiB are free there", seen, free>>20), "")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor looks at everything that has to be right on a machine for
-// sentinel to do its work, and says what is not and how to mend it.
+// Package doctor checks everything that has to be right on a machine for
+// sentinel to do its work, and says what is wrong and how to fix it.
 //
 // Each check looks at one thing, changes nothing and is bounded: one that does
-// not come back is a finding of its own. A check that cannot tell says so; it is never ok.
+// not come back is itself a finding. A check that cannot tell says so and is never ok.
 package doctor
 
 import (
@@ -21,7 +21,7 @@ const (
 	OK      = "ok"
 	Warning = "warning" // something works less well, or not for everyone
 	Problem = "problem" // something will fail, or is not safe
-	Unknown = "unknown" // cannot be told, often for want of root
+	Unknown = "unknown" // cannot be told, often without root
 )
 
 // A Finding is what one check saw.
@@ -30,7 +30,7 @@ type Finding struct {
 	Name   string   `json:"name"`
 	Status string   `json:"status"`          // [OK], [Warning], [Problem] or [Unknown]
 	Value  string   `json:"value"`           // what was seen
-	Tools  []string `json:"tools,omitempty"` // that it is about
+	Tools  []string `json:"tools,omitempty"` // the tools it concerns
 	Fix    string   `json:"fix,omitempty"`   // what to do, a command where there is one
 }
 
@@ -41,14 +41,14 @@ type Report struct {
 	Warnings int       `json:"warnings"`
 }
 
-// limit bounds a check that names no other bound.
+// limit bounds a check without a limit of its own.
 const limit = 5 * time.Second
 
-// A check looks at one thing. Findings that have no id and name of their own
-// get those of the check.
+// A check looks at one thing. Findings without an id and a name get those of the
+// check.
 type check struct {
 	id, name string
-	system   string // GOOS where it applies; "" is everywhere
+	goos     string // where it applies; "" is everywhere
 	limit    time.Duration
 	look     func(context.Context, Target) []Finding
 }
@@ -72,21 +72,21 @@ func checks() []check {
 		{id: "firewall", name: "firewall", look: firewall},
 		{id: "service_manager", name: "service manager", look: serviceManager},
 		{id: "restore", name: "restoring of blocks", look: restore},
-		{id: "full_disk_access", name: "full disk access", system: "darwin", look: fullDiskAccess},
-		{id: "quarantine", name: "quarantine", system: "darwin", look: quarantine},
-		{id: "programs", name: "programs of macOS", system: "darwin", look: macPrograms},
+		{id: "full_disk_access", name: "full disk access", goos: "darwin", look: fullDiskAccess},
+		{id: "quarantine", name: "quarantine", goos: "darwin", look: quarantine},
+		{id: "programs", name: "programs of macOS", goos: "darwin", look: macPrograms},
 		{id: "clients", name: "clients", look: clientPrograms},
 	}
 }
 
-// Examine runs every check side by side. It takes as long as the slowest, at
+// Examine runs all checks at the same time. It takes as long as the slowest, at
 // most fifteen seconds.
-func Examine(ctx context.Context, p Target) Report {
+func Examine(ctx context.Context, t Target) Report {
 	list := checks()
 	found := make([][]Finding, len(list))
 	var all sync.WaitGroup
 	for i, c := range list {
-		all.Go(func() { found[i] = c.run(ctx, p) })
+		all.Go(func() { found[i] = c.run(ctx, t) })
 	}
 	all.Wait()
 	r := Report{Checks: []Finding{}}
@@ -98,7 +98,7 @@ func Examine(ctx context.Context, p Target) Report {
 	return r
 }
 
-// The longest texts of a finding, in characters. A fix that is cut is of no use.
+// The longest texts of a finding, in characters. A fix that was cut is useless.
 const (
 	maxValue = 300
 	maxFix   = 400
@@ -115,14 +115,14 @@ func (r *Report) add(f Finding) {
 	r.Checks = append(r.Checks, f)
 }
 
-func (c check) run(ctx context.Context, p Target) []Finding {
-	if c.system != "" && c.system != p.OS {
+func (c check) run(ctx context.Context, t Target) []Finding {
+	if c.goos != "" && c.goos != t.OS {
 		return nil
 	}
 	if c.limit == 0 {
 		c.limit = limit
 	}
-	findings, err := bound.Call(ctx, c.limit, func(ctx context.Context) ([]Finding, error) { return c.look(ctx, p), nil })
+	findings, err := bound.Call(ctx, c.limit, func(ctx context.Context) ([]Finding, error) { return c.look(ctx, t), nil })
 	if err != nil {
 		findings = one(Unknown, "It did not answer within "+c.limit.String()+".", "Look for a hung disk or directory service, then try again.")
 	}

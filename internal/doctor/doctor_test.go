@@ -92,7 +92,7 @@ func find(t *testing.T, r Report, id string) Finding {
 	return Finding{}
 }
 
-func TestAHealthyMachineHasNothingToMend(t *testing.T) {
+func TestAHealthyMachineHasNothingToFix(t *testing.T) {
 	r := Examine(t.Context(), well(t, nil))
 	seen := map[string]bool{}
 	for _, f := range r.Checks {
@@ -113,7 +113,7 @@ func TestAHealthyMachineHasNothingToMend(t *testing.T) {
 func applicable(system string) int {
 	n := 0
 	for _, c := range checks() {
-		if c.system == "" || c.system == system {
+		if c.goos == "" || c.goos == system {
 			n++
 		}
 	}
@@ -164,11 +164,11 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 	}{
 		{"another system", func(_ *testing.T, p *Target) { p.OS = "plan9" }, "system", Problem, "plan9", "Linux"},
 		{"old kernel", plant("/proc/sys/kernel/osrelease", "4.18.0-477.el8.x86_64\n"), "system", Warning, "4.18.0", "5.3"},
-		{"kernel without a version", plant("/proc/sys/kernel/osrelease", "six"), "system", Unknown, "does not say", "/proc"},
+		{"kernel without a version", plant("/proc/sys/kernel/osrelease", "six"), "system", Unknown, "not known", "/proc"},
 		{"no name of a distribution", remove("/etc/os-release"), "system", OK, "unknown distribution", ""},
 		{"binary that others can change", distrust("/bin/sentinel"), "binary", Problem, "root is not used", "sudo install"},
 		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install"},
-		{"server that is no program", func(t *testing.T, p *Target) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "no program", "sudo install"},
+		{"server that is no program", func(t *testing.T, p *Target) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "not a program", "sudo install"},
 		{"server that others can change", distrust("/sentinel-mcp"), "server", Problem, "root is not used", "sudo install"},
 		{"no sudo", remove("/usr/bin/sudo"), "sudo", Warning, "no /usr/bin/sudo", "Install"},
 		{"no sudo to ask", remove("/usr/bin/sudo"), "sudo_rules", Unknown, "no sudo", ""},

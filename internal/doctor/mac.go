@@ -17,20 +17,20 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// oldestMac is the first macOS that sentinel was made for.
+// oldestMac is the first macOS that sentinel supports.
 const oldestMac = 12
 
-// macSystem judges the version of macOS.
-func (p Target) macSystem(ctx context.Context) []Finding {
-	if p.OSVersion == nil {
-		return one(Unknown, "sentinel "+p.Version+" on macOS of an unknown version", "")
+// macSystem checks the version of macOS.
+func (t Target) macSystem(ctx context.Context) []Finding {
+	if t.OSVersion == nil {
+		return one(Unknown, "sentinel "+t.Version+" on macOS of an unknown version", "")
 	}
-	name, err := p.OSVersion(ctx)
-	seen := "sentinel " + p.Version + " on " + name
+	name, err := t.OSVersion(ctx)
+	seen := "sentinel " + t.Version + " on " + name
 	major, known := majorVersion(name)
 	switch {
 	case err != nil || !known:
-		return one(Unknown, "sentinel "+p.Version+" on macOS of an unknown version", "See what it says with: /usr/bin/sw_vers")
+		return one(Unknown, "sentinel "+t.Version+" on macOS of an unknown version", "See its version with: /usr/bin/sw_vers")
 	case major < oldestMac:
 		return one(Warning, seen, fmt.Sprintf("Run macOS %d or newer; what the programs of older ones print is not known here.", oldestMac))
 	default:
@@ -38,7 +38,7 @@ func (p Target) macSystem(ctx context.Context) []Finding {
 	}
 }
 
-// majorVersion takes 12 of "macOS 12.7.6 (21H1320)".
+// majorVersion returns 12 for "macOS 12.7.6 (21H1320)".
 func majorVersion(name string) (int, bool) {
 	for word := range strings.FieldsSeq(name) {
 		number, _, _ := strings.Cut(word, ".")
@@ -49,88 +49,87 @@ func majorVersion(name string) (int, bool) {
 	return 0, false
 }
 
-// ask runs a program of macOS that only tells something.
-func (p Target) ask(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
-	return p.Programs.Run(ctx, sysexec.Command{
-		Path: path, Args: args, Timeout: askLimit, WaitDelay: 200 * time.Millisecond, MaxOutput: 64 << 10,
+// ask runs a program of macOS that changes nothing.
+func (t Target) ask(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
+	return t.Programs.Run(ctx, sysexec.Command{
+		Path: path, Args: args, Timeout: askTimeout, WaitDelay: 200 * time.Millisecond, MaxOutput: 64 << 10,
 	})
 }
 
 // macAccount asks id(1) for the entry of the user in the form of
 // master.passwd(5): ten fields, the home directory last but one.
-func (p Target) macAccount(ctx context.Context) (account, error) {
-	r, err := p.ask(ctx, "/usr/bin/id", "-P", strconv.Itoa(p.User.UID))
+func (t Target) macAccount(ctx context.Context) (account, error) {
+	r, err := t.ask(ctx, "/usr/bin/id", "-P", strconv.Itoa(t.User.UID))
 	if err != nil {
 		return account{}, err
 	}
 	fields := strings.Split(strings.TrimSuffix(string(r.Stdout), "\n"), ":")
-	if len(fields) != 10 || fields[2] != strconv.Itoa(p.User.UID) || !filepath.IsAbs(fields[8]) {
-		return account{}, fmt.Errorf("this Mac has no user %d", p.User.UID)
+	if len(fields) != 10 || fields[2] != strconv.Itoa(t.User.UID) || !filepath.IsAbs(fields[8]) {
+		return account{}, fmt.Errorf("this Mac has no user %d", t.User.UID)
 	}
 	return account{fields[0], fields[8]}, nil
 }
 
-// rootGroup is the group of what belongs to root.
-func (p Target) rootGroup() string { return p.either("root", "wheel") }
+// rootGroup is the group of files that belong to root.
+func (t Target) rootGroup() string { return t.bySystem("root", "wheel") }
 
-// aside is where both programs go when the usual directory belongs to somebody:
+// rootOwnedDir is where both programs go when the usual directory is not root's:
 // Homebrew on Intel gives /usr/local/bin to the user who installed it.
-const aside = "/opt/sentinel/bin"
+const rootOwnedDir = "/opt/sentinel/bin"
 
-// macInstall is how both programs get from a directory to where only root can
-// write. Only a directory that is missing is made: to give one that Homebrew has to root would
-// break Homebrew.
-func (p Target) macInstall(from string) string {
-	to := filepath.Dir(named)
+// macInstallFix says how to install both programs from a directory to where only
+// root can write. Only a missing directory is made: giving Homebrew's to root would break
+// Homebrew.
+func (t Target) macInstallFix(from string) string {
+	to := filepath.Dir(shippedPath)
 	copied := from + "/sentinel " + from + "/sentinel-mcp "
 	const owned = " -o root -g wheel -m 755 "
-	_, err := os.Stat(p.at(to))
+	_, err := os.Stat(t.at(to))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "Install both programs where only root can write: sudo install -d" + owned + to + " && sudo install" + owned + copied + to
-	case p.Trusted(p.at(to)) != nil:
+	case t.Trusted(t.at(to)) != nil:
 		return to + " is not root's alone, as with Homebrew. Install both in a folder of their own and name that in " + sudoers +
-			": sudo install -d" + owned + filepath.Dir(aside) + " " + aside + " && sudo install" + owned + copied + aside
+			": sudo install -d" + owned + filepath.Dir(rootOwnedDir) + " " + rootOwnedDir + " && sudo install" + owned + copied + rootOwnedDir
 	default:
 		return "Install both programs where only root can write: sudo install" + owned + copied + to
 	}
 }
 
-// macAllow is how a user gets the rules of sudo. A group is made only where
-// there is none: dseditgroup(8) asks before it makes one anew.
-func macAllow(name string) string {
+// macAllowFix says how to give a user the rules of sudo. The group is made only
+// where there is none: dseditgroup(8) asks before it replaces one.
+func macAllowFix(name string) string {
 	return "If it is wanted: sudo install -o root -g wheel -m 440 packaging/sudoers.d/sentinel " + sudoers +
 		" && { dseditgroup -o read sentinel >/dev/null 2>&1 || sudo dseditgroup -o create sentinel; } && sudo dseditgroup -o edit -a " + name + " -t user sentinel"
 }
 
-// protected is a file that macOS shows only to who has full disk access (TCC,
-// macOS 10.14 and later): the list of those, of the system for root and below the home directory
+// tccDatabase is a file that only programs with full disk access can read (TCC,
+// macOS 10.14 and later): the list of those programs, the system's for root and the one in the home
 // for everyone else.
-const protected = "Library/Application Support/com.apple.TCC/TCC.db"
+const tccDatabase = "Library/Application Support/com.apple.TCC/TCC.db"
 
-// fullDiskAccess tries to open a protected file. That macOS refuses is no matter
-// of owner or mode, and not even root may: what counts is the application that this run
-// comes from.
-func fullDiskAccess(ctx context.Context, p Target) []Finding {
+// fullDiskAccess tries to open a protected file. macOS refuses it whatever the
+// owner and mode, even to root: what counts is the application that started this run.
+func fullDiskAccess(ctx context.Context, t Target) []Finding {
 	directory := "/"
-	if !p.AsRoot {
-		who, err := p.account(ctx)
+	if !t.AsRoot {
+		who, err := t.account(ctx)
 		if err != nil {
 			return one(Unknown, "The home folder of the user is not known: "+err.Error(), "")
 		}
 		directory = who.home
 	}
-	f, err := os.OpenFile(p.at(filepath.Join(directory, protected)), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, err := os.OpenFile(t.at(filepath.Join(directory, tccDatabase)), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err == nil {
 		err = f.Close()
 	}
-	return p.judgeAccess(err)
+	return t.diskAccessFinding(err)
 }
 
-func (p Target) judgeAccess(err error) []Finding {
+func (t Target) diskAccessFinding(err error) []Finding {
 	switch {
 	case err == nil:
-		return one(OK, "What macOS keeps from programs can be read here", "")
+		return one(OK, "Files that macOS protects can be read here", "")
 	case errors.Is(err, syscall.EPERM):
 		return one(Warning, "The application that started this run has no full disk access; what the security audit reads of other applications' rights is missing.",
 			"In System Settings, Privacy & Security, Full Disk Access, switch on the application that starts sentinel, such as Claude or Terminal, then quit and open it again.")
@@ -141,17 +140,17 @@ func (p Target) judgeAccess(err error) []Finding {
 	}
 }
 
-// quarantine looks for the mark that a browser leaves on what it downloads: macOS
-// asks about a program with it at its first start, which nobody answers when a client starts it.
-func quarantine(ctx context.Context, p Target) []Finding {
-	own, err := p.Binary()
+// quarantine looks for the mark that browsers put on downloads: macOS asks the
+// user before the first start of such a program, and nobody answers when a client starts it.
+func quarantine(ctx context.Context, t Target) []Finding {
+	own, err := t.Binary()
 	if err != nil {
 		return one(Unknown, "sentinel cannot tell where it is installed: "+err.Error(), "")
 	}
 	both := []string{own, filepath.Join(filepath.Dir(own), "sentinel-mcp")}
-	r, err := p.ask(ctx, "/usr/bin/xattr", append([]string{"-p", "com.apple.quarantine"}, both...)...)
+	r, err := t.ask(ctx, "/usr/bin/xattr", append([]string{"-p", "com.apple.quarantine"}, both...)...)
 	if err != nil {
-		return one(Unknown, "The mark of downloads cannot be looked for: "+err.Error(), "")
+		return one(Unknown, "The programs cannot be checked for the mark of downloads: "+err.Error(), "")
 	}
 	var marked []string
 	for _, path := range both {
@@ -169,9 +168,9 @@ func quarantine(ctx context.Context, p Target) []Finding {
 	}
 }
 
-// used lists the programs of macOS that sentinel runs, beside those that have a
-// check of their own.
-func used() []string {
+// macProgramPaths lists the programs of macOS that sentinel runs, except those
+// with a check of their own.
+func macProgramPaths() []string {
 	return []string{
 		"/bin/launchctl", "/bin/ps", "/sbin/ifconfig", "/sbin/pfctl", "/sbin/route", "/usr/bin/csrutil", "/usr/bin/fdesetup", "/usr/bin/sw_vers",
 		"/usr/bin/uname", "/usr/bin/vm_stat", "/usr/libexec/ApplicationFirewall/socketfilterfw", "/usr/sbin/diskutil", "/usr/sbin/lsof", "/usr/sbin/netstat",
@@ -179,17 +178,16 @@ func used() []string {
 	}
 }
 
-// macPrograms looks whether what sentinel asks is there. All of it is a part of
-// macOS.
-func macPrograms(_ context.Context, p Target) []Finding {
+// macPrograms checks that these programs exist. All of them are parts of macOS.
+func macPrograms(_ context.Context, t Target) []Finding {
 	var missing []string
-	for _, path := range used() {
-		if info, err := os.Stat(p.at(path)); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+	for _, path := range macProgramPaths() {
+		if info, err := os.Stat(t.at(path)); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 			missing = append(missing, path)
 		}
 	}
 	if len(missing) > 0 {
-		return one(Problem, "Missing: "+strings.Join(missing, ", "), "They are a part of macOS: install macOS again over itself.")
+		return one(Problem, "Missing: "+strings.Join(missing, ", "), "They are a part of macOS: reinstall macOS from macOS Recovery.")
 	}
-	return one(OK, fmt.Sprintf("All %d that sentinel runs are there", len(used())), "")
+	return one(OK, fmt.Sprintf("All %d that sentinel runs are there", len(macProgramPaths())), "")
 }

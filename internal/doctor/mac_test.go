@@ -43,10 +43,10 @@ func wellMac(t *testing.T, more map[string]string) Target {
 	t.Helper()
 	files := map[string]string{
 		own[1:]: "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/sudoers.d/sentinel": "x", "etc/sentinel/config.yaml": "",
-		"var/lib/sentinel/": "", "var/log/sentinel/": "", "Users/ann/" + protected: "x",
+		"var/lib/sentinel/": "", "var/log/sentinel/": "", "Users/ann/" + tccDatabase: "x",
 		"Users/ann/Library/Application Support/Claude/claude_desktop_config.json": `{"mcpServers":{"sentinel":{"command":"/usr/local/bin/sentinel-mcp"}}}`,
 	}
-	for _, path := range used() {
+	for _, path := range macProgramPaths() {
 		files[path[1:]] = "x"
 	}
 	maps.Copy(files, more)
@@ -63,7 +63,7 @@ func wellMac(t *testing.T, more map[string]string) Target {
 	}
 }
 
-func TestAHealthyMacHasNothingToMend(t *testing.T) {
+func TestAHealthyMacHasNothingToFix(t *testing.T) {
 	r := Examine(t.Context(), wellMac(t, nil))
 	for _, f := range r.Checks {
 		if f.ID == "restore" {
@@ -133,7 +133,7 @@ func TestWhatIsWrongOnAMacIsFoundAndHasAFix(t *testing.T) {
 		{"a program is missing", remove("/sbin/pfctl"), "programs", Problem, "/sbin/pfctl", "part of macOS", ""},
 		{"both are marked", answer("/usr/bin/xattr", sysexec.Result{Stdout: []byte(own + ": 0083;5991b778;Safari;\n/usr/local/bin/sentinel-mcp: 0083;5991b778;Safari;\n")}), "quarantine", Warning, own + ", /usr/local/bin/sentinel-mcp", "sudo xattr -d com.apple.quarantine " + own + " /usr/local/bin/sentinel-mcp", ""},
 		{"one is marked", answer("/usr/bin/xattr", sysexec.Result{Exit: 1, Stdout: []byte("/usr/local/bin/sentinel-mcp: 0083;5991b778;Safari;\n")}), "quarantine", Warning, "sentinel-mcp", "quarantine /usr/local/bin/sentinel-mcp", own + " "},
-		{"no xattr", func(_ *testing.T, p *Target) { m := answers(); delete(m, "/usr/bin/xattr"); p.Programs = m }, "quarantine", Unknown, "cannot be looked for", "", ""},
+		{"no xattr", func(_ *testing.T, p *Target) { m := answers(); delete(m, "/usr/bin/xattr"); p.Programs = m }, "quarantine", Unknown, "cannot be checked", "", ""},
 		{"another language", answer("/usr/bin/xattr", sysexec.Result{Exit: 1, Stderr: []byte("Nicht erlaubt\n")}), "quarantine", Unknown, "does not tell", "", ""},
 		{"no protected file", remove("/Users/ann/Library/Application Support/com.apple.TCC"), "full_disk_access", Unknown, "cannot be opened", "", ""},
 		{"no protected file of the system", func(_ *testing.T, p *Target) { p.AsRoot = true }, "full_disk_access", Unknown, "cannot be opened", "", ""},
@@ -160,7 +160,7 @@ func TestFullDiskAccessIsToldFromTheModeOfTheFile(t *testing.T) {
 		{nil, OK, ""}, {&fs.PathError{Err: syscall.EPERM}, Warning, "Full Disk Access"}, {&fs.PathError{Err: syscall.EACCES}, Unknown, "sudo sentinel --doctor"},
 		{&fs.PathError{Err: syscall.ENOENT}, Unknown, ""}, {&fs.PathError{Err: syscall.EIO}, Unknown, ""},
 	} {
-		f := Target{OS: "darwin"}.judgeAccess(test.err)[0]
+		f := Target{OS: "darwin"}.diskAccessFinding(test.err)[0]
 		if f.Status != test.status || !strings.Contains(f.Fix, test.fix) || test.fix == "" && f.Fix != "" {
 			t.Errorf("%v: %+v", test.err, f)
 		}
@@ -172,7 +172,7 @@ func TestFixesOfAMacAreNotCut(t *testing.T) {
 	p := wellMac(t, nil)
 	p.Trusted = suspect("/usr/local/bin")
 	p.Binary = func() (string, error) { return "/Users/somebody.with.a.name/Downloads/sentinel", nil }
-	for _, fix := range []string{p.install(), macAllow("somebody.with.a.name"), p.judgeAccess(syscall.EPERM)[0].Fix} {
+	for _, fix := range []string{p.installFix(), macAllowFix("somebody.with.a.name"), p.diskAccessFinding(syscall.EPERM)[0].Fix} {
 		if len(fix) > maxFix {
 			t.Errorf("%d bytes: %s", len(fix), fix)
 		}

@@ -14,39 +14,39 @@ import (
 	"strings"
 )
 
-// oldestKernel is the first that has everything sentinel uses of Linux:
-// pidfd_open(2) came last.
+// oldestKernel is the first with everything that sentinel uses: pidfd_open(2)
+// came last.
 var oldestKernel = [2]int{5, 3}
 
-// install is how both programs get to where only root can write: from where
-// they run or, when they are there already, anew from where they were built.
-func (p Target) install() string {
+// installFix says how to install both programs where only root can write: from
+// where they run or, when they are there already, from where they were built.
+func (t Target) installFix() string {
 	from := "bin"
-	if own, err := p.Binary(); err == nil && filepath.Dir(own) != filepath.Dir(named) && pasteable(own) {
+	if own, err := t.Binary(); err == nil && filepath.Dir(own) != filepath.Dir(shippedPath) && shellSafe(own) {
 		from = filepath.Dir(own)
 	}
-	if p.mac() {
-		return p.macInstall(from)
+	if t.mac() {
+		return t.macInstallFix(from)
 	}
 	return "Install both programs where only root can write: sudo install -o root -g root -m 755 " +
-		from + "/sentinel " + from + "/sentinel-mcp " + filepath.Dir(named)
+		from + "/sentinel " + from + "/sentinel-mcp " + filepath.Dir(shippedPath)
 }
 
-func system(ctx context.Context, p Target) []Finding {
-	switch p.OS {
+func system(ctx context.Context, t Target) []Finding {
+	switch t.OS {
 	case "darwin":
-		return p.macSystem(ctx)
+		return t.macSystem(ctx)
 	case "linux":
 	default:
-		return one(Problem, "sentinel "+p.Version+" on "+p.OS, "Use a system that sentinel supports: Linux or macOS.")
+		return one(Problem, "sentinel "+t.Version+" on "+t.OS, "Use a system that sentinel supports: Linux or macOS.")
 	}
-	seen := "sentinel " + p.Version + " on " + p.distribution()
-	raw, err := os.ReadFile(p.at("/proc/sys/kernel/osrelease"))
+	seen := "sentinel " + t.Version + " on " + t.distribution()
+	raw, err := os.ReadFile(t.at("/proc/sys/kernel/osrelease"))
 	release := strings.TrimSpace(string(raw))
 	version, known := kernelVersion(release)
 	switch {
 	case err != nil || !known:
-		return one(Unknown, seen+"; the kernel does not say its version", "Check that /proc is mounted.")
+		return one(Unknown, seen+"; the version of the kernel is not known", "Check that /proc is mounted.")
 	case version[0] < oldestKernel[0] || version[0] == oldestKernel[0] && version[1] < oldestKernel[1]:
 		return one(Warning, seen+", Linux "+release, fmt.Sprintf("Run Linux %d.%d or newer; on older ones no process can be ended safely.", oldestKernel[0], oldestKernel[1]))
 	default:
@@ -54,9 +54,9 @@ func system(ctx context.Context, p Target) []Finding {
 	}
 }
 
-// distribution names the distribution as os-release(5) has it.
-func (p Target) distribution() string {
-	f, err := os.Open(p.at("/etc/os-release"))
+// distribution returns the name of the distribution from os-release(5).
+func (t Target) distribution() string {
+	f, err := os.Open(t.at("/etc/os-release"))
 	if err != nil {
 		return "Linux of an unknown distribution"
 	}
@@ -70,7 +70,7 @@ func (p Target) distribution() string {
 	return "Linux of an unknown distribution"
 }
 
-// kernelVersion takes the two numbers that begin a kernel's release.
+// kernelVersion returns the first two numbers of a kernel's release.
 func kernelVersion(release string) (version [2]int, ok bool) {
 	parts := strings.SplitN(release, ".", 3)
 	if len(parts) < 2 {
@@ -87,39 +87,39 @@ func kernelVersion(release string) (version [2]int, ok bool) {
 	return version, true
 }
 
-func binary(_ context.Context, p Target) []Finding {
-	path, err := p.Binary()
+func binary(_ context.Context, t Target) []Finding {
+	path, err := t.Binary()
 	if err != nil {
 		return one(Unknown, "sentinel cannot tell where it is installed: "+err.Error(), "")
 	}
-	return p.installed(path)
+	return t.checkProgram(path)
 }
 
-// installed judges a program that sentinel-mcp may have run as root.
-func (p Target) installed(path string) []Finding {
-	if err := p.Trusted(p.at(path)); err != nil {
-		return one(Problem, "Someone else could change "+path+", so root is not used: "+err.Error(), p.install())
+// checkProgram checks a program that sentinel-mcp may run as root.
+func (t Target) checkProgram(path string) []Finding {
+	if err := t.Trusted(t.at(path)); err != nil {
+		return one(Problem, "Someone else could change "+path+", so root is not used: "+err.Error(), t.installFix())
 	}
 	return one(OK, path+" belongs to root, and nobody else can write it", "")
 }
 
-// server looks for sentinel-mcp beside sentinel, from where it finds sentinel by
+// server looks for sentinel-mcp beside sentinel, where it finds sentinel by
 // itself.
-func server(_ context.Context, p Target) []Finding {
-	path, err := p.Binary()
+func server(_ context.Context, t Target) []Finding {
+	path, err := t.Binary()
 	if err != nil {
 		return one(Unknown, "sentinel cannot tell where it is installed: "+err.Error(), "")
 	}
 	path = filepath.Join(filepath.Dir(path), "sentinel-mcp")
-	info, err := os.Stat(p.at(path))
+	info, err := os.Stat(t.at(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return one(Warning, "There is no "+path+".", p.install())
+		return one(Warning, "There is no "+path+".", t.installFix())
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
-		return one(Problem, path+" is no program", p.install())
+		return one(Problem, path+" is not a program", t.installFix())
 	default:
-		return p.installed(path)
+		return t.checkProgram(path)
 	}
 }

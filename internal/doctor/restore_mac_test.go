@@ -89,15 +89,15 @@ func TestTheDaemonOfAMac(t *testing.T) {
 		"nothing":           {"", nil, Warning, "not installed", "launchctl bootstrap system"},
 		"not loaded":        {good, state("", fault.New(fault.ServiceNotFound, "no")), Warning, "not loaded", "launchctl bootstrap system"},
 		"it fails":          {good, state("failed", nil), Problem, "has failed", "--restore-blocklist"},
-		"no property list":  {"garbage", nil, Problem, "no property list", "sudo install"},
-		"cut off":           {good[:len(good)-30], nil, Problem, "no property list", "sudo install"},
+		"no property list":  {"garbage", nil, Problem, "not a property list", "sudo install"},
+		"cut off":           {good[:len(good)-30], nil, Problem, "not a property list", "sudo install"},
 		"another program":   {strings.Replace(good, "/usr/local/bin/sentinel", "/opt/none", 1), nil, Problem, "there is no such program", "sudo install"},
 		"no path":           {strings.Replace(good, "/usr/local/bin/sentinel", "sentinel", 1), nil, Problem, "without its whole path", "sudo install"},
 		"no program":        {strings.Replace(good, "/usr/local/bin/sentinel", "/etc/sudoers.d/sentinel", 1), nil, Problem, "is no program", "sudo install"},
 		"only at boot":      {strings.Replace(good, "StartInterval", "Umask", 1), nil, Warning, "at an interval", "sudo install"},
 		"not at boot":       {strings.Replace(good, "<true/>", "<false/>", 1), nil, Warning, "at boot", "sudo install"},
 		"something else":    {strings.Replace(good, "--restore-blocklist</string>", "--json</string>", 1), nil, Warning, "--restore-blocklist", "sudo install"},
-		"others can change": {good, func(p *Target) { p.Trusted = suspect("restore.plist") }, Problem, "others than root", "sudo install"},
+		"others can change": {good, func(p *Target) { p.Trusted = suspect("restore.plist") }, Problem, "anyone but root", "sudo install"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}

@@ -12,31 +12,30 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// A Target is the machine that is looked at and the run that looks.
+// A Target is the machine that is examined, and who examines it.
 type Target struct {
 	Root    string // files are looked for below it; "/" on a live system
 	OS      string // as runtime.GOOS has it
 	Version string // of sentinel
 	User    User   // for whom the clients and the rules of sudo are looked at
-	AsRoot  bool   // this run is root's
-	// Binary returns the absolute path of the running sentinel, links followed.
+	AsRoot  bool   // sentinel runs as root
+	// Binary returns the absolute path of the running sentinel, after following links.
 	Binary func() (string, error)
-	// Trusted says why somebody other than root could change what is at a path:
+	// Trusted returns why somebody other than root could change what is at a path:
 	// [sentinel/internal/trust.RootOnly].
 	Trusted func(path string) error
 	// TrustedLog is Trusted for the journal: [sentinel/internal/trust.InLogs].
 	TrustedLog func(path string) error
 	Tools      []Tool
-	// ConfigPath is the file of the configuration, and ConfigError why it cannot
-	// be used.
+	// ConfigPath is the configuration file, and ConfigError why it cannot be used.
 	ConfigPath  string
 	ConfigError error
 	StateDir    string
 	JournalDir  string
-	// Programs asks sudo what it allows, and macOS what only its programs tell.
+	// Programs runs sudo, and on macOS the programs that alone tell something.
 	Programs sysexec.Runner
-	// OSVersion names the operating system with its version: "macOS 26.6 (25G72)".
-	// It is only asked on macOS.
+	// OSVersion returns the name and version of macOS, "macOS 26.6 (25G72)"; it is
+	// not called on Linux.
 	OSVersion func(ctx context.Context) (string, error)
 
 	Journal        Probe // verifies the journal
@@ -45,16 +44,16 @@ type Target struct {
 	Firewall       Probe // finds what can be switched on as a firewall, and whether it is
 	ServiceManager Probe // asks the service manager for a sign of life
 	// UnitState returns the active state of a unit, such as "failed"
-	// (systemctl(1)); nil where nobody can tell.
+	// (systemctl(1)); nil where there is no service manager to ask.
 	UnitState func(ctx context.Context, unit string) (string, error)
 }
 
 // A User is a person who uses sentinel.
 type User struct {
-	UID  int    // behind sudo, of who started it
+	UID  int    // under sudo, of the user who called it
 	Name string // as sudo has it; "" is looked up
 	// Env reads the user's environment as os.Getenv does; nil where it is not
-	// known, as behind sudo.
+	// known, as under sudo.
 	Env func(string) string
 }
 
@@ -65,21 +64,21 @@ func (u User) env(name string) string {
 	return u.Env(name)
 }
 
-// A Tool is one that root is of use to.
+// A Tool is one that does more as root.
 type Tool struct {
 	Name string
-	// Needs says that the tool is refused without root, and not only poorer.
+	// Needs says that the tool is refused without root, rather than seeing less.
 	Needs bool
 }
 
-// A Probe asks a part of sentinel that has code of its own. What was seen is a
-// few words. An error that is fs.ErrPermission says that only root can tell; a nil Probe that
-// nobody can here.
+// A Probe asks another part of sentinel and returns what it saw, in a few words.
+// The error fs.ErrPermission says that only root can tell; a nil Probe, that it cannot be told on
+// this system.
 type Probe func(ctx context.Context) (seen string, err error)
 
-// ask turns the answer of a probe into a finding. worst is the status of an
-// error that is not about permission.
-func (probe Probe) ask(ctx context.Context, worst, fix string) []Finding {
+// finding runs a probe. worst is the status of an error that is not about
+// permission.
+func (probe Probe) finding(ctx context.Context, worst, fix string) []Finding {
 	if probe == nil {
 		return one(Unknown, "Not looked at on this system.", "")
 	}
@@ -100,35 +99,35 @@ func (probe Probe) ask(ctx context.Context, worst, fix string) []Finding {
 }
 
 // mac says that the machine is a Mac.
-func (p Target) mac() bool { return p.OS == "darwin" }
+func (t Target) mac() bool { return t.OS == "darwin" }
 
-// either returns the one of two texts that fits the machine.
-func (p Target) either(linux, mac string) string {
-	if p.mac() {
+// bySystem returns the text for the system of the machine.
+func (t Target) bySystem(linux, mac string) string {
+	if t.mac() {
 		return mac
 	}
 	return linux
 }
 
 // at returns where a path of the machine is found.
-func (p Target) at(path string) string { return filepath.Join(p.Root, path) }
+func (t Target) at(path string) string { return filepath.Join(t.Root, path) }
 
-func journal(ctx context.Context, p Target) []Finding {
-	return p.Journal.ask(ctx, Problem, "See what is wrong with: sudo sentinel --verify-journal")
+func journal(ctx context.Context, t Target) []Finding {
+	return t.Journal.finding(ctx, Problem, "See what is wrong with: sudo sentinel --verify-journal")
 }
 
-func blocklist(ctx context.Context, p Target) []Finding {
-	return p.Blocklist.ask(ctx, Problem, "See what is blocked with: sudo sentinel --list-blocked")
+func blocklist(ctx context.Context, t Target) []Finding {
+	return t.Blocklist.finding(ctx, Problem, "See what is blocked with: sudo sentinel --list-blocked")
 }
 
-func packetFilter(ctx context.Context, p Target) []Finding {
-	return p.PacketFilter.ask(ctx, Warning, p.either("Install nftables; without it, or iptables, no address can be blocked.", "Without pf no address can be blocked; see what it says with: sudo /sbin/pfctl -s info"))
+func packetFilter(ctx context.Context, t Target) []Finding {
+	return t.PacketFilter.finding(ctx, Warning, t.bySystem("Install nftables; without it, or iptables, no address can be blocked.", "Without pf no address can be blocked; see what it says with: sudo /sbin/pfctl -s info"))
 }
 
-func firewall(ctx context.Context, p Target) []Finding {
-	return p.Firewall.ask(ctx, Warning, "Switch a firewall on with: sudo sentinel --fix-firewall")
+func firewall(ctx context.Context, t Target) []Finding {
+	return t.Firewall.finding(ctx, Warning, "Switch a firewall on with: sudo sentinel --fix-firewall")
 }
 
-func serviceManager(ctx context.Context, p Target) []Finding {
-	return p.ServiceManager.ask(ctx, Warning, p.either("Without systemd no service can be restarted through sentinel.", "See what launchd says with: /bin/launchctl print system"))
+func serviceManager(ctx context.Context, t Target) []Finding {
+	return t.ServiceManager.finding(ctx, Warning, t.bySystem("Without systemd no service can be restarted through sentinel.", "See what launchd says with: /bin/launchctl print system"))
 }

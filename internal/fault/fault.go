@@ -5,8 +5,8 @@
 // reports a failure.
 //
 // A code crosses every boundary unchanged: sentinel prints it, sentinel-mcp
-// hands it on, and a program tests for it. What is lost at the process boundary
-// is the chain of wrapped errors; only the sentence and the fix travel.
+// passes it on, and a program tests for it. Wrapped errors do not cross the process
+// boundary; only the sentence and the fix do.
 package fault
 
 import (
@@ -25,9 +25,9 @@ type Error struct {
 	Message string // one sentence, for people
 	Fix     string // what to do next; the code's own when empty
 	Err     error  // the cause, for errors.Is; not shown
-	// With is what is known of the object all the same, such as the name of a
-	// process that was not ended: a struct whose members stand in the document beside
-	// the error, under the names that the successful document has for them.
+	// With is what is known about the object, such as the name of a process that
+	// was not ended: a struct whose members are put into the document beside the error, under
+	// the names that they have in the successful document.
 	With any
 }
 
@@ -49,7 +49,7 @@ func (e *Error) WithFix(fix string) *Error {
 	return &changed
 }
 
-// WithObject returns a copy of e that tells what is known of its object.
+// WithObject returns a copy of e with what is known about its object.
 func (e *Error) WithObject(object any) *Error {
 	changed := *e
 	changed.With = object
@@ -102,7 +102,7 @@ func (d Document) MarshalJSON() ([]byte, error) {
 	return append(append(own[:len(own)-1], ','), object[1:]...), nil
 }
 
-// encode renders v without the escapes for HTML that nobody reads here.
+// encode renders v without the escapes for HTML, which nobody needs here.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity keeps the random id that tells this installation from every
-// other, also from one with the same host name.
+// Package identity keeps the random id that distinguishes this installation from
+// every other, including one with the same host name.
 package identity
 
 import (
@@ -22,12 +22,12 @@ const DefaultDir = "/var/lib/sentinel"
 
 const file = "agent-id"
 
-// errNone says why there is no id; only root may make one.
+// errNone is the error when there is no id, which only root may make.
 var errNone = errors.New("none yet: the first run as root makes it")
 
 // UUID returns the id kept in dir, a random UUID (RFC 9562, version 4). make
-// says that one may be made when there is none. Runs that start at the same time
-// agree on one id. A damaged file is an error and is left as it is.
+// allows it to make one when there is none. Runs that start at the same time agree on
+// one id. A damaged file is an error, and is not replaced.
 func UUID(dir string, make bool) (string, error) {
 	id, err := read(dir)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -4,7 +4,7 @@ package lockfile
 
 import "fmt"
 
-// A BusyError says who holds a lock of sentinel that was waited for in vain.
+// A BusyError says who holds a lock of sentinel that did not become free in time.
 type BusyError struct {
 	Path   string
 	Holder int // a PID; 0 when that is not known
@@ -21,7 +21,8 @@ func (e BusyError) Error() string {
 	return who + " has held " + e.Path + " for too long"
 }
 
-// Fix ends the holder. Whatever it was at, the next run mends it.
+// Fix says to wait, or to end the holder: the next run repairs whatever that one
+// leaves half done.
 func (e BusyError) Fix() string {
 	if e.Holder == 0 {
 		return "Nothing was changed. Try again in a moment; if it happens again, look for a hung run with: pgrep -a sentinel"

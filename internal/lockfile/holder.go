@@ -18,13 +18,12 @@ const (
 	maxOpen    = 256     // files of each
 )
 
-// Locked says whether somebody holds a lock of flock(2) on the file at path, as
-// far as /proc/locks tells: systems without it, and holders in a container beside this
-// one, show none.
+// Locked says whether a process holds a lock of flock(2) on the file at path, as
+// far as /proc/locks shows: not on systems without that file, nor for holders in another container.
 func Locked(path string) bool { return len(holders(path)) > 0 }
 
-// holderOf returns the process that holds a lock of flock(2) on the file at
-// path, or 0 when that is not sure. It takes root to look into the processes of root.
+// holderOf returns the process that holds a lock of flock(2) on the file at path,
+// or 0 when that is not certain. Only root can look into root's processes.
 func holderOf(path string) int {
 	file, err := os.Stat(path)
 	if err != nil {
@@ -57,7 +56,7 @@ func holders(path string) []int {
 	return parseLocks(readUpTo(f, maxLocks), file.Ino)
 }
 
-// readUpTo reads a file whose size the system does not tell.
+// readUpTo reads a file of unknown size.
 func readUpTo(f *os.File, limit int) string {
 	var all strings.Builder
 	part := make([]byte, 64<<10)
@@ -71,10 +70,10 @@ func readUpTo(f *os.File, limit int) string {
 	return all.String()
 }
 
-// parseLocks finds who holds a lock of flock(2) on an inode. The lines are those of
-// proc_locks(5), "1: FLOCK  ADVISORY  WRITE 812 fe:01:131 0 EOF"; those with an arrow wait
-// for one. The device is left out, because file systems that lie over others show another one
-// here than stat(2) does.
+// parseLocks returns the processes that hold a lock of flock(2) on an inode. The
+// lines are those of proc_locks(5), "1: FLOCK  ADVISORY  WRITE 812 fe:01:131 0 EOF"; those with an
+// arrow wait for a lock. The device is not compared, because overlay file systems show a different
+// one here than stat(2) does.
 func parseLocks(text string, inode uint64) []int {
 	var found []int
 	suffix := fmt.Sprintf(":%d", inode)

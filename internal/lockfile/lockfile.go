@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lockfile keeps runs of sentinel apart: one at a time has the lock on a
-// file (flock(2)), and the others wait.
+// Package lockfile lets one run of sentinel at a time hold the lock on a file
+// (flock(2)), while the others wait.
 //
-// Nobody but root may open such a file, for whoever can open a file can lock it
-// for ever. The file stays when it is released: removing it would let two in at once.
+// Nobody but root may open such a file, because whoever can open a file can lock
+// it for ever. The file stays when the lock is released: removing it would let two runs hold the
+// lock.
 package lockfile
 
 import (
@@ -21,30 +22,30 @@ import (
 	"sentinel/internal/trust"
 )
 
-// Exclude keeps every other run away until release is called. A file that is
-// missing is made, also on a file system that can only be read if it is there. It fails with a
-// [BusyError] when the lock is not had within patience, with the error of ctx, and with
-// [trust.ErrNotRegular] for what is no file. A wait that is given up costs a thread and a file
-// until the holder lets go, so it is for runs that end soon.
-func Exclude(ctx context.Context, path string, patience time.Duration) (release func(), err error) {
-	return hold(ctx, path, os.O_RDONLY|os.O_CREATE, (*flock.Flock).Lock, patience)
+// Exclude takes the lock for one run alone, until release is called. A missing
+// file is made; one that exists may be on a read-only file system. It fails with a [BusyError] when
+// the lock is not free within timeout, with the error of ctx, and with [trust.ErrNotRegular] for what
+// is not a file. A wait that timed out keeps a thread and a descriptor until the holder releases
+// the lock, so it is for runs that end soon.
+func Exclude(ctx context.Context, path string, timeout time.Duration) (release func(), err error) {
+	return hold(ctx, path, os.O_RDONLY|os.O_CREATE, (*flock.Flock).Lock, timeout)
 }
 
-// Share keeps those away who exclude others. It fails as [Exclude] does, and
-// with [fs.ErrNotExist] where there is no file.
-func Share(ctx context.Context, path string, patience time.Duration) (release func(), err error) {
-	return hold(ctx, path, os.O_RDONLY, (*flock.Flock).RLock, patience)
+// Share takes the lock together with others that share it. It fails as [Exclude]
+// does, and with [fs.ErrNotExist] where there is no file.
+func Share(ctx context.Context, path string, timeout time.Duration) (release func(), err error) {
+	return hold(ctx, path, os.O_RDONLY, (*flock.Flock).RLock, timeout)
 }
 
-func hold(ctx context.Context, path string, flag int, take func(*flock.Flock) error, patience time.Duration) (release func(), err error) {
-	limited, cancel := context.WithTimeout(ctx, patience)
+func hold(ctx context.Context, path string, flag int, take func(*flock.Flock) error, timeout time.Duration) (release func(), err error) {
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		l, err := open(path, flag)
 		if err != nil {
 			return nil, err
 		}
-		release, err := await(limited, l, take)
+		release, err := lockWithin(limited, l, take)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			return nil, busy(path)
@@ -53,7 +54,7 @@ func hold(ctx context.Context, path string, flag int, take func(*flock.Flock) er
 		case isAt(path, l):
 			return release, nil
 		}
-		release() // of a file that somebody has removed, which excludes nobody
+		release() // the lock of a file that was removed meanwhile, which excludes nobody
 	}
 }
 
@@ -68,23 +69,23 @@ func open(path string, flag int) (*flock.Flock, error) {
 	return flock.New(path, flock.SetFlag(flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600)), nil
 }
 
-// isAt says whether the file that was locked is the one at path.
+// isAt says whether the locked file is the one at path.
 func isAt(path string, l *flock.Flock) bool {
 	locked, err := l.Stat()
 	there, missing := os.Lstat(path)
 	return err == nil && missing == nil && os.SameFile(locked, there)
 }
 
-// await lets the kernel queue the waiting: asking again and again, two hundred
-// processes would take the time from the one that has the lock. A wait that is given up
-// goes on aside, and lets go of the lock once it has it.
-func await(ctx context.Context, l *flock.Flock, take func(*flock.Flock) error) (func(), error) {
+// lockWithin lets the kernel queue the processes that wait: if two hundred of
+// them polled, they would take the processor from the one that has the lock. When ctx ends, the
+// wait goes on in the background, and releases the lock once it has it.
+func lockWithin(ctx context.Context, l *flock.Flock, take func(*flock.Flock) error) (func(), error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	release := func() { _ = l.Close() } //nolint:errcheck // the lock goes with the descriptor
 	locked := make(chan error, 1)
-	go func() { locked <- uninterrupted(l, take) }()
+	go func() { locked <- retryInterrupted(l, take) }()
 	select {
 	case err := <-locked:
 		return release, err
@@ -98,9 +99,9 @@ func await(ctx context.Context, l *flock.Flock, take func(*flock.Flock) error) (
 	return nil, ctx.Err()
 }
 
-// uninterrupted goes on after a signal, which ends a wait on some file systems
-// (flock(2), EINTR).
-func uninterrupted(l *flock.Flock, take func(*flock.Flock) error) error {
+// retryInterrupted waits again after a signal, which ends a wait on some file
+// systems (flock(2), EINTR).
+func retryInterrupted(l *flock.Flock, take func(*flock.Flock) error) error {
 	for {
 		if err := take(l); !errors.Is(err, syscall.EINTR) {
 			return err

@@ -104,7 +104,7 @@ func TestOnlyAFileIsLocked(t *testing.T) {
 
 func TestASignalEndsNoWait(t *testing.T) {
 	asked := 0
-	err := uninterrupted(nil, func(*flock.Flock) error {
+	err := retryInterrupted(nil, func(*flock.Flock) error {
 		if asked++; asked < 3 {
 			return fmt.Errorf("flock: %w", syscall.EINTR)
 		}

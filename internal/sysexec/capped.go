@@ -6,7 +6,7 @@ import "bytes"
 
 // capped keeps the first bytes of a stream and drops the rest, so that a
 // program that floods its output is not blocked and does not fill memory. The buffer
-// is not embedded: its ReadFrom, which io.Copy prefers to Write, knows no cap.
+// is not embedded: io.Copy would call its ReadFrom, which has no cap.
 type capped struct {
 	kept     bytes.Buffer
 	left     int

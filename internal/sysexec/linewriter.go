@@ -4,28 +4,28 @@ package sysexec
 
 import "bytes"
 
-// Bounds of what is told of a stream while its program runs: the longest line
-// in bytes, and the lines that may wait to be told.
+// Bounds of the lines that are passed on while a program runs: the longest in
+// bytes, and how many may be queued.
 const (
-	maxLine    = 256
-	maxWaiting = 16
+	maxLine   = 256
+	maxQueued = 16
 )
 
-// lineWriter keeps a stream as capped does, and tells its lines as they come. The
-// telling has a goroutine of its own and never holds the program up: when it falls
-// behind, the oldest lines are left out.
+// lineWriter keeps a stream as capped does, and calls a function with its lines
+// as they come. That has its own goroutine and never blocks the program: when it falls
+// behind, the oldest lines are dropped.
 type lineWriter struct {
 	kept    *capped
-	waiting chan string
+	queued  chan string
 	partial []byte
-	long    bool // the line that has begun is left out
+	long    bool // the current line is left out
 }
 
-func newLineWriter(kept *capped, tell func(line string)) *lineWriter {
-	s := &lineWriter{kept: kept, waiting: make(chan string, maxWaiting)}
+func newLineWriter(kept *capped, f func(line string)) *lineWriter {
+	s := &lineWriter{kept: kept, queued: make(chan string, maxQueued)}
 	go func() {
-		for line := range s.waiting {
-			tell(line)
+		for line := range s.queued {
+			f(line)
 		}
 	}()
 	return s
@@ -52,25 +52,25 @@ func (s *lineWriter) add(part []byte) {
 
 func (s *lineWriter) end() {
 	if !s.long {
-		s.queue(string(s.partial))
+		s.enqueue(string(s.partial))
 	}
 	s.partial, s.long = s.partial[:0], false
 }
 
-func (s *lineWriter) queue(line string) {
+func (s *lineWriter) enqueue(line string) {
 	for {
 		select {
-		case s.waiting <- line:
+		case s.queued <- line:
 			return
 		default:
 		}
 		select {
-		case <-s.waiting:
+		case <-s.queued:
 		default:
 		}
 	}
 }
 
-// close says that no more is written. A last line without an end is not told:
-// who was killed while writing it may have meant another.
-func (s *lineWriter) close() { close(s.waiting) }
+// close ends the lines. A last one without a newline is dropped: a program that
+// was killed while writing it may have meant to write more.
+func (s *lineWriter) close() { close(s.queued) }

@@ -13,7 +13,7 @@ import (
 )
 
 // listened runs text with the shell and returns the first n lines that were
-// told, with the result.
+// passed, with the result.
 func listened(t *testing.T, text string, n int) ([]string, Result) {
 	t.Helper()
 	c := script(text)
@@ -49,7 +49,7 @@ func TestLinesOfStderrAreTold(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, r := listened(t, c.text, len(c.want))
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("told (-want +got):\n%s", diff)
+				t.Errorf("passed (-want +got):\n%s", diff)
 			}
 			if alone := run(t, script(c.text)); !cmp.Equal(r, alone) {
 				t.Error("the result is not what it is without a listener")
@@ -74,11 +74,11 @@ func TestTellingBeginsWhileTheProgramRuns(t *testing.T) {
 }
 
 func TestListenerThatBlocksDoesNotHoldTheProgramUp(t *testing.T) {
-	free, told := make(chan struct{}), make(chan string, 1000)
+	free, passed := make(chan struct{}), make(chan string, 1000)
 	c := script("i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); echo line $i >&2; done; echo done")
 	c.OnStderrLine = func(line string) {
 		<-free
-		told <- line
+		passed <- line
 	}
 	r := run(t, c)
 	if string(r.Stdout) != "done\n" || strings.Count(string(r.Stderr), "\n") != 20000 {
@@ -86,11 +86,11 @@ func TestListenerThatBlocksDoesNotHoldTheProgramUp(t *testing.T) {
 	}
 	close(free)
 	var lines []string
-	for range maxWaiting + 1 {
-		lines = append(lines, <-told)
+	for range maxQueued + 1 {
+		lines = append(lines, <-passed)
 	}
-	if lines[0] != "line 1" || lines[maxWaiting] != "line 20000" {
-		t.Errorf("told %q", lines)
+	if lines[0] != "line 1" || lines[maxQueued] != "line 20000" {
+		t.Errorf("passed %q", lines)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestStderrIsCutWhileItIsToldOn(t *testing.T) {
 		t.Errorf("%d bytes kept, %v", len(r.Stderr), err)
 	}
 	if got := <-heard; got != "end" {
-		t.Errorf("told %q", got)
+		t.Errorf("passed %q", got)
 	}
 }
 
@@ -117,7 +117,7 @@ func FuzzTold(f *testing.F) {
 				want = append(want, rest)
 			}
 		}
-		s := &lineWriter{kept: newCapped(0), waiting: make(chan string, len(want)+1)}
+		s := &lineWriter{kept: newCapped(0), queued: make(chan string, len(want)+1)}
 		for rest := []byte(text); len(rest) > 0; {
 			n := min(len(rest), max(1, int(step)))
 			s.Write(rest[:n])
@@ -125,11 +125,11 @@ func FuzzTold(f *testing.F) {
 		}
 		s.close()
 		var got []string
-		for line := range s.waiting {
+		for line := range s.queued {
 			got = append(got, line)
 		}
 		if !slices.Equal(want, got) || s.kept.kept.String() != text {
-			t.Errorf("told %q, want %q", got, want)
+			t.Errorf("passed %q, want %q", got, want)
 		}
 	})
 }

@@ -289,7 +289,7 @@ func TestEndIsReportedOnceHoweverARunEnds(t *testing.T) {
 }
 
 // TestEndIsReportedWhenTheProgramIsGone has a program that outlives the
-// patience of its caller.
+// WaitDelay of its command.
 func TestEndIsReportedWhenTheProgramIsGone(t *testing.T) {
 	ready := fifo(t)
 	gone := make(chan struct{})

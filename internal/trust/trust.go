@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package trust tells whether a file can be relied on: whether anyone but its
-// rightful owner could have written it or put another in its place.
+// owner could have written it or replaced it.
 package trust
 
 import (
@@ -26,21 +26,20 @@ type Rule int
 
 // The rules.
 const (
-	// RootOnly is for what runs as root on behalf of another user: root alone
-	// decides what it is.
+	// RootOnly is for what runs as root on behalf of another user: only root may
+	// decide what that is.
 	RootOnly Rule = iota
-	// RootOrSelf is for what serves the user who chose it. It accepts that user
-	// as an owner, and a directory that everyone may write when root owns it and it has the
-	// sticky bit, such as /tmp: the kernel lets nobody rename or remove what
-	// belongs to somebody else there.
+	// RootOrSelf is for what the user chose who runs it. It accepts that user as an
+	// owner, and a world-writable directory of root's with the sticky bit, such as /tmp, where the
+	// kernel lets nobody rename or remove another user's files.
 	RootOrSelf
-	// InLogs is RootOrSelf for what lies below /var/log, which Ubuntu lets the
-	// group of its syslog write. That service could move a directory there away, not what is in
-	// it; who keeps a record there must notice that.
+	// InLogs is RootOrSelf for paths below /var/log, which the group syslog can
+	// write on Ubuntu. That service could rename a directory there, but not change what is in it;
+	// whoever keeps a record there must notice that.
 	InLogs
 )
 
-// logs is the directory that InLogs is about, by its name on Linux and on macOS.
+// logs is the directory of InLogs, by its name on Linux and on macOS.
 var logs = []string{"/var/log", "/private/var/log"}
 
 // File checks the file at path and every directory that leads to it.
@@ -55,15 +54,15 @@ func (r Rule) File(path string) error {
 	return r.Info(path, info)
 }
 
-// Directories checks every directory that leads to path, not the file itself. It
-// follows symbolic links one by one, because whoever can replace one of them decides
-// where the path ends.
+// Dirs checks every directory that leads to path, not the file itself. It follows
+// symbolic links one by one, because whoever can replace one of them decides where the
+// path ends.
 func (r Rule) Dirs(path string) error {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	at, rest, links := "/", parts(absolute), 0
+	at, rest, links := "/", splitPath(absolute), 0
 	for len(rest) > 0 {
 		if err := r.directory(at); err != nil {
 			return err
@@ -88,8 +87,8 @@ func (r Rule) Dirs(path string) error {
 	return nil
 }
 
-// follow returns where the symbolic link at path, which lies in the directory at,
-// goes on. Its owner counts: in a sticky directory the owner can replace it.
+// follow returns where the symbolic link at path, in the directory at, leads. It
+// checks the link's owner, who can replace it even in a sticky directory.
 func (r Rule) follow(at, path string, info fs.FileInfo, rest []string) (string, []string, error) {
 	if err := r.owner(path, info); err != nil {
 		return "", nil, err
@@ -101,11 +100,12 @@ func (r Rule) follow(at, path string, info fs.FileInfo, rest []string) (string, 
 	if filepath.IsAbs(target) {
 		at = "/"
 	}
-	return at, append(parts(target), rest...), nil
+	return at, append(splitPath(target), rest...), nil
 }
 
-// parts splits a path into its names. ".." is kept, to be taken after links.
-func parts(path string) []string {
+// splitPath splits a path into its names. It keeps "..", which counts after links
+// are followed.
+func splitPath(path string) []string {
 	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }
 
@@ -129,7 +129,7 @@ func (r Rule) Info(path string, info fs.FileInfo) error {
 	sticky := r != RootOnly && info.IsDir() && info.Mode()&fs.ModeSticky != 0 && owner(info) == 0
 	shared := r == InLogs && slices.Contains(logs, path) && info.Mode().Perm()&0o002 == 0
 	if writable && !sticky && !shared {
-		return fmt.Errorf("%s can be written by others%s", path, advice("chmod go-w", path, info))
+		return fmt.Errorf("%s can be written by others%s", path, fixCommand("chmod go-w", path, info))
 	}
 	return nil
 }
@@ -141,14 +141,14 @@ func (r Rule) owner(path string, info fs.FileInfo) error {
 	case uid == 0, r != RootOnly && uid == privilege.EffectiveUID():
 		return nil
 	default:
-		return fmt.Errorf("%s belongs to user %d; it must belong to root%s", path, uid, advice("chown root", path, info))
+		return fmt.Errorf("%s belongs to user %d; it must belong to root%s", path, uid, fixCommand("chown root", path, info))
 	}
 }
 
-// advice names the command that mends a file. It names none for a directory,
-// where others have their files too: "chmod go-w /tmp" would break the machine; nor for a
-// symbolic link, through which the command would reach another file.
-func advice(command, path string, info fs.FileInfo) string {
+// fixCommand names the command that repairs a file, in brackets. It names none
+// for a directory, in which others may have files: "chmod go-w /tmp" would break the machine; nor
+// for a symbolic link, because the command would change the file it leads to.
+func fixCommand(command, path string, info fs.FileInfo) string {
 	if !info.Mode().IsRegular() {
 		return ""
 	}

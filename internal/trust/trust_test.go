@@ -171,8 +171,8 @@ func TestOwnFileIsTrustedForOneselfOnly(t *testing.T) {
 }
 
 // A directory holds the files of others too, and a command on a link reaches
-// another file: following such advice would break more than it mends.
-func TestAdviceIsGivenForFilesAlone(t *testing.T) {
+// another file: following such advice would break more than it repairs.
+func TestFixCommandsAreForRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	write(t, path)
@@ -185,7 +185,7 @@ func TestAdviceIsGivenForFilesAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := advice("chmod go-w", test.path, info); got != test.want {
+		if got := fixCommand("chmod go-w", test.path, info); got != test.want {
 			t.Errorf("advice for %s is %q, want %q", info.Mode(), got, test.want)
 		}
 	}

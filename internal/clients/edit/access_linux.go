@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// aclName is where Linux keeps the access control list of a file (acl(5),
-// xattr(7)). A file with one has the most that it grants anybody in the place of its group's mode.
+// aclName is the attribute with the access control list of a file (acl(5),
+// xattr(7)). Where there is one, the group bits of the mode are its mask, the most that it grants.
 const aclName = "system.posix_acl_access"
 
 // maxACL is the largest list that is kept, in bytes, some 4,000 entries.
 const maxACL = 32 << 10
 
-// accessList returns the access control list of the file at path as the kernel
-// has it, nil when there is none.
+// accessList returns the access control list of the file at path in the form of
+// the kernel, nil when there is none.
 func accessList(path string) []byte {
 	list := make([]byte, maxACL)
 	n, err := syscall.Getxattr(path, aclName, list)
@@ -25,8 +25,8 @@ func accessList(path string) []byte {
 	return list[:n]
 }
 
-// setAccessList gives the file at path that list and no other: a new file has
-// what its directory hands down.
+// setAccessList gives the file at path exactly that list: a new file inherits the
+// default list of its directory.
 func setAccessList(path string, list []byte) error {
 	if list != nil {
 		return syscall.Setxattr(path, aclName, list, 0)

@@ -4,8 +4,8 @@
 
 package edit
 
-// accessList returns nothing: only Linux lets the list and the mode of a group
-// stand in one place, so that the one without the other grants more.
+// accessList returns nil: only on Linux does the mode without the list grant the
+// group more.
 func accessList(string) []byte { return nil }
 
 func setAccessList(string, []byte) error { return nil }

@@ -2,10 +2,9 @@
 
 // Package edit enters sentinel-mcp into the configuration of a client.
 //
-// A configuration belongs to its user and holds other servers, their keys and comments.
-// It is edited as text: what is not ours keeps every byte. A text that the client itself could not
-// read is refused untouched, a backup lies beside it before it changes, and the new one replaces it
-// whole or not at all.
+// A configuration belongs to its user and holds other servers, their keys and
+// comments. It is edited as text: everything else keeps every byte. A file that the client itself could
+// not read is refused, a backup is made before it changes, and it is replaced whole or not at all.
 package edit
 
 import (
@@ -29,17 +28,17 @@ const attempts = 3
 // A Change is what was done to a configuration, or would be.
 type Change struct {
 	Path    string // of the configuration, as the client opens it
-	Changed bool   // false: it was so already
+	Changed bool   // false: it was so before
 	Backup  string // its path; "" when none was made
-	Line    int    // in which the difference begins
-	Removed string // what is there no longer, and
-	Added   string // what is instead
-	Deleted bool   // the whole file, which only held our entry
-	Entry   Entry  // as the configuration has it now; before, when it was taken out
+	Line    int    // where the difference begins
+	Removed string // the text that was removed, and
+	Added   string // the text that replaced it
+	Deleted bool   // the file, which held nothing but our entry, was removed
+	Entry   Entry  // ours, as it is now, or was when it was removed
 }
 
-// Install enters e into the configuration of c, or only says what it would
-// change. A second time changes nothing.
+// Install enters e into the configuration of c or, with dry, only returns what it
+// would change. A second time changes nothing.
 func Install(ctx context.Context, u clients.User, c clients.Client, e Entry, dry bool) (Change, error) {
 	return configure(ctx, u, c, dry, func(f file) (draft, error) {
 		after, err := install(f.raw, c, e)
@@ -52,8 +51,8 @@ func Install(ctx context.Context, u clients.User, c clients.Client, e Entry, dry
 	})
 }
 
-// Uninstall takes our entry out of the configuration of c. What Install changed
-// and nobody since is put back to the byte.
+// Uninstall removes our entry from the configuration of c. If nobody has changed
+// the file since Install, it gets its former content back to the byte.
 func Uninstall(ctx context.Context, u clients.User, c clients.Client, dry bool) (Change, error) {
 	return configure(ctx, u, c, dry, func(f file) (draft, error) {
 		after, err := remove(f.raw, c)
@@ -61,10 +60,10 @@ func Uninstall(ctx context.Context, u clients.User, c clients.Client, dry bool) 
 			return draft{raw: f.raw}, err
 		}
 		e, _ := entryOf(f.raw, c)
-		if old, err := open(u, f.path+backupSuffix); err == nil && old.info != nil && !old.link && leadsTo(old.raw, c, e, f.raw) {
+		if old, err := open(u, f.path+backupSuffix); err == nil && old.info != nil && !old.isLink && leadsTo(old.raw, c, e, f.raw) {
 			return draft{raw: old.raw, entry: e, restored: old.real}, nil
 		}
-		if !f.link && leadsTo(nil, c, e, f.raw) {
+		if !f.isLink && leadsTo(nil, c, e, f.raw) {
 			return draft{entry: e, deleted: true}, nil
 		}
 		return draft{raw: after, entry: e, backup: true}, nil
@@ -72,7 +71,7 @@ func Uninstall(ctx context.Context, u clients.User, c clients.Client, dry bool) 
 }
 
 // leadsTo says whether entering e into before gives after, so that after holds
-// nothing that is not in before.
+// nothing else that is new.
 func leadsTo(before []byte, c clients.Client, e Entry, after []byte) bool {
 	if _, ours := entryOf(before, c); ours {
 		return false
@@ -81,7 +80,7 @@ func leadsTo(before []byte, c clients.Client, e Entry, after []byte) bool {
 	return err == nil && bytes.Equal(again, after)
 }
 
-// A draft is what a configuration shall become.
+// A draft is what a configuration is to become.
 type draft struct {
 	raw      []byte
 	entry    Entry
@@ -91,13 +90,13 @@ type draft struct {
 }
 
 func configure(ctx context.Context, u clients.User, c clients.Client, dry bool, plan func(file) (draft, error)) (Change, error) {
-	if err := check(u); err != nil {
+	if err := checkUser(u); err != nil {
 		return Change{}, err
 	}
 	for range attempts {
-		change, again, err := once(ctx, u, c, dry, plan)
+		change, again, err := tryOnce(ctx, u, c, dry, plan)
 		if err != nil {
-			return Change{}, complete(err, c.File(u))
+			return Change{}, withPath(err, c.File(u))
 		}
 		if !again {
 			return change, nil
@@ -106,8 +105,8 @@ func configure(ctx context.Context, u clients.User, c clients.Client, dry bool, 
 	return Change{}, fault.New(fault.Unavailable, c.Name+" keeps writing "+c.File(u)+".").WithFix("Quit " + c.Name + ", then run the same command again.")
 }
 
-// complete makes an error about a whole file of one about its text.
-func complete(err error, path string) error {
+// withPath turns an error about the text of a file into one about the file.
+func withPath(err error, path string) error {
 	f, ok := errors.AsType[flaw](err)
 	if !ok {
 		return err
@@ -119,9 +118,8 @@ func complete(err error, path string) error {
 	return fault.New(fault.ConfigInvalid, path+" is left as it is: "+f.what+".").WithFix(fix)
 }
 
-// once plans and does one change. again says that the file was changed by
-// somebody else meanwhile.
-func once(ctx context.Context, u clients.User, c clients.Client, dry bool, plan func(file) (draft, error)) (change Change, again bool, err error) {
+// tryOnce plans and does one change. again says that the file changed meanwhile.
+func tryOnce(ctx context.Context, u clients.User, c clients.Client, dry bool, plan func(file) (draft, error)) (change Change, again bool, err error) {
 	f, err := open(u, c.File(u))
 	if err != nil {
 		return Change{}, false, err
@@ -134,19 +132,20 @@ func once(ctx context.Context, u clients.User, c clients.Client, dry bool, plan 
 	if !change.Changed {
 		return change, false, nil
 	}
-	if err := f.writable(); err != nil || dry {
+	if err := f.checkWritable(); err != nil || dry {
 		return change, false, err
 	}
 	again, err = f.apply(ctx, u, d)
 	return change, again, err
 }
 
-// apply writes the draft unless the file is no longer what was planned with.
+// apply writes the draft, unless the file has changed since it was planned.
 func (f file) apply(ctx context.Context, u clients.User, d draft) (again bool, err error) {
-	if err := os.MkdirAll(filepath.Dir(f.real), 0o700); err != nil {
-		return false, unwritable(f.real, err)
+	dir := filepath.Dir(f.real)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return false, unwritable(dir, err)
 	}
-	unlock, err := lock(ctx, filepath.Dir(f.real))
+	unlock, err := lock(ctx, dir)
 	if err != nil {
 		return false, err
 	}
@@ -159,7 +158,7 @@ func (f file) apply(ctx context.Context, u clients.User, d draft) (again bool, e
 		return true, nil
 	}
 	if d.backup {
-		if err := f.keep(u); err != nil {
+		if err := f.backUp(u); err != nil {
 			return false, err
 		}
 	}
@@ -175,9 +174,9 @@ func (f file) apply(ctx context.Context, u clients.User, d draft) (again bool, e
 	return false, nil
 }
 
-// keep writes the backup. It may hold keys of other servers, so only its owner
-// reads it, whoever may read the configuration.
-func (f file) keep(u clients.User) error {
+// backUp writes the backup. It may hold keys of other servers, so only its owner
+// can read it, whoever may read the configuration.
+func (f file) backUp(u clients.User) error {
 	path := f.path + backupSuffix
 	info, err := os.Lstat(path)
 	switch {
@@ -185,17 +184,17 @@ func (f file) keep(u clients.User) error {
 	case err != nil:
 		return unwritable(path, err)
 	case !info.Mode().IsRegular():
-		return fault.New(fault.Unavailable, path+" is no ordinary file, and the backup belongs there.").WithFix("Move it away.")
+		return fault.New(fault.Unavailable, path+" is not a regular file, and the backup would replace it.").WithFix("Move it away.")
 	default:
-		if err := owns(u, path, info); err != nil {
+		if err := checkOwner(u, path, info); err != nil {
 			return err
 		}
 	}
 	return write(path, f.raw, 0o600, -1, nil)
 }
 
-// compare says what a draft changes: the lines that differ, or where a whole
-// file is one line, what differs in it. Other servers' keys are not for a screen.
+// compare returns what a draft changes, without the text around it: where a whole
+// file is one line, that could show other servers' keys.
 func compare(f file, d draft) Change {
 	change := Change{Path: f.path, Entry: d.entry, Deleted: d.deleted}
 	change.Changed = d.deleted || !bytes.Equal(f.raw, d.raw) || f.info == nil && len(d.raw) > 0
@@ -214,7 +213,7 @@ func compare(f file, d draft) Change {
 	return change
 }
 
-// common is how many bytes two texts begin with together.
+// common is the length of the common prefix of two texts.
 func common(a, b []byte) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -223,6 +222,7 @@ func common(a, b []byte) int {
 	return n
 }
 
+// commonEnd is the length of the common suffix of two texts.
 func commonEnd(a, b []byte) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
@@ -237,17 +237,17 @@ func (c Change) String() string {
 	case !c.Changed:
 		return c.Path + ": no change\n"
 	case c.Deleted:
-		return c.Path + ": removed, for it holds nothing else\n"
+		return c.Path + ": removed, because it holds nothing else\n"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, line %d:\n", c.Path, c.Line)
-	marked(&b, "- ", c.Removed)
-	marked(&b, "+ ", c.Added)
+	writeLines(&b, "- ", c.Removed)
+	writeLines(&b, "+ ", c.Added)
 	return b.String()
 }
 
-// marked writes the lines of text that are not blank, each behind a sign.
-func marked(b *strings.Builder, sign, text string) {
+// writeLines writes the lines of text that are not blank, each behind a sign.
+func writeLines(b *strings.Builder, sign, text string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimRight(line, blank); line != "" {
 			b.WriteString(sign + line + "\n")

@@ -21,7 +21,7 @@ const blank = " \t\r\n"
 // An Entry is how a client starts the server.
 type Entry struct {
 	Command string   // absolute
-	Args    []string // nil leaves those of an entry that is there
+	Args    []string // nil keeps those of an existing entry
 }
 
 // A splice replaces raw[from:to] by put.
@@ -30,7 +30,7 @@ type splice struct {
 	put      string
 }
 
-// spliced returns raw with the splices done, which do not overlap.
+// spliced applies splices, which do not overlap.
 func spliced(raw string, all []splice) string {
 	slices.SortStableFunc(all, func(a, b splice) int { return a.from - b.from })
 	var b strings.Builder
@@ -44,8 +44,7 @@ func spliced(raw string, all []splice) string {
 	return b.String()
 }
 
-// install returns the configuration with the entry in it, and the same when it
-// is in there already.
+// install returns the configuration with the entry, unchanged when it has it.
 func install(raw []byte, c clients.Client, e Entry) ([]byte, error) {
 	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
@@ -67,7 +66,7 @@ func install(raw []byte, c clients.Client, e Entry) ([]byte, error) {
 	})
 }
 
-// enter puts the entry among the servers, or brings ours up to date.
+// enter adds the entry to the servers, or updates ours.
 func (t text) enter(servers *hujson.Object, at int, c clients.Client, e Entry, s style) ([]splice, error) {
 	ours, err := t.member(servers, name)
 	if err != nil {
@@ -90,8 +89,8 @@ func (t text) enter(servers *hujson.Object, at int, c clients.Client, e Entry, s
 	return t.update(object, ours.Value.StartOffset, command, e, s)
 }
 
-// update changes the command and the arguments of an entry of ours. What else
-// its user has put there stays.
+// update changes the command and the arguments of our entry. Other members that
+// the user has added stay.
 func (t text) update(object *hujson.Object, at int, command *hujson.ObjectMember, e Entry, s style) ([]splice, error) {
 	var all []splice
 	if literal(command.Value) != e.Command {
@@ -103,14 +102,14 @@ func (t text) update(object *hujson.Object, at int, command *hujson.ObjectMember
 		return all, err
 	case args == nil:
 		return append(all, s.add(t.raw, object, at, list(e.Args), "args")...), nil
-	case !slices.Equal(texts(args.Value), e.Args):
+	case !slices.Equal(stringsOf(args.Value), e.Args):
 		all = append(all, splice{args.Value.StartOffset, args.Value.EndOffset, list(e.Args)})
 	}
 	return all, nil
 }
 
-// foreign refuses an entry of our name that runs another program: its maker
-// would miss it.
+// foreign refuses an entry with our name that runs another program, which is
+// somebody else's.
 func (t text) foreign(m *hujson.ObjectMember) error {
 	return flaw{
 		what: fmt.Sprintf("line %d has a server named %q that does not run %s", lineOf(t.raw, m.Name.StartOffset), name, clients.Program),
@@ -118,8 +117,8 @@ func (t text) foreign(m *hujson.ObjectMember) error {
 	}
 }
 
-// remove returns the configuration without our entry, and the same when there
-// is none.
+// remove returns the configuration without our entry, unchanged when there is
+// none.
 func remove(raw []byte, c clients.Client) ([]byte, error) {
 	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
@@ -144,7 +143,7 @@ func remove(raw []byte, c clients.Client) ([]byte, error) {
 	return raw, nil
 }
 
-// cut takes member i out of an object together with its line and one comma.
+// cut removes member i from an object, together with its line and one comma.
 func (t text) cut(object *hujson.Object, i int, whole hujson.Value) []splice {
 	m := object.Members[i]
 	from, to := m.Name.StartOffset, m.Value.EndOffset
@@ -164,8 +163,8 @@ func (t text) cut(object *hujson.Object, i int, whole hujson.Value) []splice {
 	return append(all, splice{from, to, t.newline(from, to)})
 }
 
-// newline is what stays where raw[from:to] is cut: the end of a line comment
-// before it, unless a line ends there anyway.
+// newline is what remains of raw[from:to]: the end of a line comment before it,
+// unless a line ends there anyway.
 func (t text) newline(from, to int) string {
 	line := t.raw[strings.LastIndexByte(t.raw[:from], '\n')+1 : from]
 	if strings.Contains(line, "//") && !strings.HasPrefix(strings.TrimLeft(t.raw[to:], " \t\r"), "\n") {
@@ -174,8 +173,8 @@ func (t text) newline(from, to int) string {
 	return ""
 }
 
-// changed does the splices and makes sure that they did what they are for and
-// nothing else. A configuration is not written on trust in the lines above.
+// changed applies the splices, then parses the result to make sure that they
+// changed our entry as wanted and nothing else.
 func (t text) changed(all []splice, c clients.Client, want func(e Entry, ours bool) bool) ([]byte, error) {
 	if len(all) == 0 {
 		return []byte(t.mark + t.raw), nil
@@ -187,7 +186,7 @@ func (t text) changed(all []splice, c clients.Client, want func(e Entry, ours bo
 	}
 	entry, ours := entryOf([]byte(after), c)
 	if !want(entry, ours) || !slices.Equal(t.rest(c.Servers, name), result.rest(c.Servers, name)) {
-		return nil, fault.New(fault.Internal, "The change would have done something else to the configuration than it should.")
+		return nil, fault.New(fault.Internal, "The change would have changed something else in the configuration.")
 	}
 	return []byte(after), nil
 }
@@ -200,8 +199,8 @@ func literal(v hujson.Value) string {
 	return l.String()
 }
 
-// texts reads an array of text; nil when it is none.
-func texts(v hujson.Value) []string {
+// stringsOf returns the strings of an array, nil when it is not one of strings.
+func stringsOf(v hujson.Value) []string {
 	array, ok := v.Value.(*hujson.Array)
 	if !ok {
 		return nil
@@ -217,7 +216,7 @@ func texts(v hujson.Value) []string {
 	return all
 }
 
-// entryOf reads our entry back, false when there is none of ours.
+// entryOf returns our entry in a configuration; false when there is none.
 func entryOf(raw []byte, c clients.Client) (Entry, bool) {
 	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
@@ -240,7 +239,7 @@ func entryOf(raw []byte, c clients.Client) (Entry, bool) {
 		e.Command = literal(m.Value)
 	}
 	if m, err := t.member(object, "args"); m != nil && err == nil {
-		e.Args = texts(m.Value)
+		e.Args = stringsOf(m.Value)
 	}
 	return e, clients.IsOurs(e.Command)
 }

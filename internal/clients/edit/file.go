@@ -22,17 +22,17 @@ import (
 // keeps what was typed in the same file, which grows to some MiB.
 const maxSize = 32 << 20
 
-// backupSuffix names the backup: the configuration as it was before sentinel-mcp
-// came into it.
+// backupSuffix is that of the backup, the configuration before sentinel-mcp was
+// entered.
 const backupSuffix = ".before-sentinel"
 
 // A file is a configuration on disk.
 type file struct {
-	path string // as the client opens it
-	real string // symbolic links followed
-	link bool   // the last of path is one
-	raw  []byte
-	info fs.FileInfo // nil: not there yet
+	path   string // as the client opens it
+	real   string // symbolic links followed
+	isLink bool   // path itself is a symbolic link
+	raw    []byte
+	info   fs.FileInfo // nil: not there yet
 }
 
 // open reads the configuration at path, which may not be there.
@@ -49,19 +49,19 @@ func open(u clients.User, path string) (file, error) {
 		return file{}, unreadable(path, err)
 	}
 	if asked, err := os.Lstat(path); err == nil {
-		f.link = asked.Mode()&fs.ModeSymlink != 0
+		f.isLink = asked.Mode()&fs.ModeSymlink != 0
 	}
 	if !f.info.Mode().IsRegular() {
-		return file{}, fault.New(fault.ConfigInvalid, real+" is no ordinary file.").WithFix("Put the client's configuration there, or remove it.")
+		return file{}, fault.New(fault.ConfigInvalid, real+" is not a regular file.").WithFix("Put the client's configuration there, or remove it.")
 	}
-	if err := owns(u, real, f.info); err != nil {
+	if err := checkOwner(u, real, f.info); err != nil {
 		return file{}, err
 	}
 	f.raw, err = read(real)
 	return f, err
 }
 
-// absent is a configuration that is still to be made.
+// absent is a configuration that does not exist yet.
 func absent(u clients.User, path string) (file, error) {
 	if target, err := os.Readlink(path); err == nil {
 		return file{}, fault.New(fault.ConfigInvalid, fmt.Sprintf("%s leads to %s, which is not there.", path, target)).
@@ -83,13 +83,13 @@ func absent(u clients.User, path string) (file, error) {
 		if err != nil {
 			return file{}, unreadable(path, err)
 		}
-		return file{path: path, real: filepath.Join(real, rest)}, owns(u, real, info)
+		return file{path: path, real: filepath.Join(real, rest)}, checkOwner(u, real, info)
 	}
 }
 
-// check refuses a user whose clients cannot be meant: root in the place of
-// somebody else, or one without a home.
-func check(u clients.User) error {
+// checkUser refuses a user whose clients cannot be meant: root under sudo, or one
+// without a home.
+func checkUser(u clients.User) error {
 	if u.OS != "linux" && u.OS != "darwin" {
 		return fault.New(fault.Unsupported, "Where clients keep their configuration is not known on "+u.OS+".")
 	}
@@ -104,16 +104,16 @@ func check(u clients.User) error {
 	info, err := os.Stat(u.Home)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.New(fault.Unavailable, "The home folder "+u.Home+" is not there.").WithFix("Set HOME to the folder of the person who uses the client.")
+		return fault.New(fault.Unavailable, "The home folder "+u.Home+" does not exist.").WithFix("Set HOME to the folder of the person who uses the client.")
 	case err != nil:
 		return fault.Wrap(fault.Unavailable, "The home folder cannot be read", err)
 	}
-	return owns(u, u.Home, info)
+	return checkOwner(u, u.Home, info)
 }
 
-// owns refuses what belongs to somebody else: what is written would be theirs
-// to read, or no longer be theirs.
-func owns(u clients.User, path string, info fs.FileInfo) error {
+// checkOwner refuses a file of another user, who could read what is written, or
+// would lose the file.
+func checkOwner(u clients.User, path string, info fs.FileInfo) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if ok && int(stat.Uid) == u.UID {
 		return nil
@@ -133,8 +133,8 @@ func unreadable(path string, err error) error {
 	return fault.Wrap(code, path+" cannot be read", err).WithFix("See who may read it with: ls -l '" + path + "'")
 }
 
-// read takes a file that is not larger than maxSize. It does not wait for one
-// that became a pipe meanwhile.
+// read reads a file of at most maxSize. It does not wait for one that has become a
+// pipe meanwhile.
 func read(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -151,17 +151,16 @@ func read(path string) ([]byte, error) {
 	return raw, nil
 }
 
-// writable refuses a file that its owner has closed. Replacing it would pass
-// over that.
-func (f file) writable() error {
+// checkWritable refuses a read-only file, which replacing would ignore.
+func (f file) checkWritable() error {
 	if f.info != nil && f.info.Mode().Perm()&0o200 == 0 {
-		return fault.New(fault.PermissionDenied, f.real+" is read-only.").WithFix("If it is not made by another program, allow it with: chmod u+w '" + f.real + "'")
+		return fault.New(fault.PermissionDenied, f.real+" is read-only.").WithFix("Unless another program generates it, make it writable with: chmod u+w '" + f.real + "'")
 	}
 	return nil
 }
 
-// replace puts raw in the place of the file, whole or not at all, with the same
-// mode, group and access control list.
+// replace replaces the file, whole or not at all, and keeps its mode, group and
+// access control list.
 func (f file) replace(raw []byte) error {
 	mode, group, list := fs.FileMode(0o600), -1, []byte(nil)
 	if f.info != nil {
@@ -189,25 +188,25 @@ func write(path string, raw []byte, mode fs.FileMode, group int, list []byte) er
 
 func unwritable(path string, err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return fault.Wrap(fault.PermissionDenied, path+" cannot be written", err).WithFix("Allow its folder to be written with: chmod u+w '" + filepath.Dir(path) + "'")
+		return fault.Wrap(fault.PermissionDenied, path+" cannot be written", err).WithFix("Make its folder writable with: chmod u+w '" + filepath.Dir(path) + "'")
 	}
 	return fault.Wrap(fault.Unavailable, path+" cannot be written", err).WithFix("See whether the disk is full with: df -h '" + filepath.Dir(path) + "'")
 }
 
 // Waiting for another run of this program.
 const (
-	lockLimit = 5 * time.Second
-	lockPause = 20 * time.Millisecond
+	lockTimeout = 5 * time.Second
+	lockPause   = 20 * time.Millisecond
 )
 
-// lock keeps two runs from the same directory. It locks the directory itself, which
-// leaves no file behind (flock(2)); the lock ends with the process.
+// lock keeps a second run out of a directory. It locks the directory itself
+// (flock(2)), which leaves no file behind; the lock ends with the process.
 func lock(ctx context.Context, dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, unreadable(dir, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockLimit)
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -142,17 +142,17 @@ func TestWhatIsNoConfigurationIsRefused(t *testing.T) {
 	}{
 		"link to nowhere":  {func(p string) error { return os.Symlink("/no/such/file", p) }, fault.ConfigInvalid, "leads to /no/such/file, which is not there", "remove the link"},
 		"link in a circle": {func(p string) error { return os.Symlink(p, p) }, fault.Unavailable, "cannot be read", "ls -l"},
-		"folder":           {func(p string) error { return os.Mkdir(p, 0o700) }, fault.ConfigInvalid, "is no ordinary file", "remove it"},
-		"pipe":             {func(p string) error { return syscall.Mkfifo(p, 0o600) }, fault.ConfigInvalid, "is no ordinary file", "remove it"},
-		"device":           {func(p string) error { return os.Symlink("/dev/zero", p) }, fault.ConfigInvalid, "is no ordinary file", "remove it"},
+		"folder":           {func(p string) error { return os.Mkdir(p, 0o700) }, fault.ConfigInvalid, "is not a regular file", "remove it"},
+		"pipe":             {func(p string) error { return syscall.Mkfifo(p, 0o600) }, fault.ConfigInvalid, "is not a regular file", "remove it"},
+		"device":           {func(p string) error { return os.Symlink("/dev/zero", p) }, fault.ConfigInvalid, "is not a regular file", "remove it"},
 		"too large":        {func(p string) error { return os.WriteFile(p, make([]byte, maxSize+1), 0o600) }, fault.ConfigInvalid, "is larger than 32 MiB", "by hand"},
 		"read-only":        {func(p string) error { return os.WriteFile(p, []byte(plain), 0o400) }, fault.PermissionDenied, "is read-only", "chmod u+w"},
 		"backup in the way": {func(p string) error {
 			return errors.Join(os.WriteFile(p, []byte(plain), 0o600), os.Mkdir(p+backupSuffix, 0o700))
-		}, fault.Unavailable, "is no ordinary file, and the backup belongs there", "Move it away"},
+		}, fault.Unavailable, "is not a regular file, and the backup", "Move it away"},
 		"backup leads away": {func(p string) error {
 			return errors.Join(os.WriteFile(p, []byte(plain), 0o600), os.Symlink("/dev/null", p+backupSuffix))
-		}, fault.Unavailable, "is no ordinary file, and the backup belongs there", "Move it away"},
+		}, fault.Unavailable, "is not a regular file, and the backup", "Move it away"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, c := person(t, "linux", nil), client(t, "cursor")
@@ -205,7 +205,7 @@ func TestWhoIsMeantMustBeClear(t *testing.T) {
 	_, err := Install(t.Context(), u, c, example, false)
 	refused(t, err, fault.PermissionDenied, "this run is root's", "without sudo")
 
-	for home, want := range map[string]string{"": "HOME is not set", "relative": "HOME is not set", "/no/such/home": "is not there"} {
+	for home, want := range map[string]string{"": "HOME is not set", "relative": "HOME is not set", "/no/such/home": "does not exist"} {
 		u := person(t, "linux", nil)
 		u.Home = home
 		_, err := Install(t.Context(), u, c, example, false)
@@ -333,7 +333,7 @@ func TestClientStartsTheProgramThatStays(t *testing.T) {
 		"/home/alice/.cache/go-build/ab/sentinel-mcp", "/home/alice/go-build123/b001/exe/sentinel-mcp", "/no/tmp/sentinel-mcp", "sentinel-mcp", "",
 	} {
 		_, err := find(own, trusted)
-		refused(t, err, fault.Unavailable, "lies where files do not stay", "sudo install")
+		refused(t, err, fault.Unavailable, "is in a folder for temporary files", "sudo install")
 	}
 	if _, err := find("/no/such/sentinel-mcp", trusted); err == nil {
 		t.Error("a program that is not there was found")

@@ -11,31 +11,31 @@ import (
 	"sentinel/internal/fault"
 )
 
-// A Search finds the sentinel-mcp that a client shall start.
+// A Search finds the sentinel-mcp that a client is to start.
 type Search struct {
 	Own     string             // the running one
-	Trusted func(string) error // why a path could be changed by somebody else than root
+	Trusted func(string) error // why somebody other than root could change a path
 	Root    string             // "/" when live
 }
 
-// Program returns an absolute path that stays: the sentinel-mcp that root has
-// installed, else the running one under the name that outlives its next version.
+// Program returns a lasting absolute path: that of the sentinel-mcp that root has
+// installed, or else of the running one, by the name that its next version will have too.
 func (s Search) Program() (string, error) {
 	for _, dir := range []string{"/usr/local/bin", "/opt/sentinel/bin", "/usr/bin"} {
 		path := filepath.Join(s.Root, dir, clients.Program)
-		if runs(path) && s.Trusted(path) == nil {
+		if isProgram(path) && s.Trusted(path) == nil {
 			return path, nil
 		}
 	}
-	if passing(s.Own) {
-		return "", fault.New(fault.Unavailable, "This sentinel-mcp, "+s.Own+", lies where files do not stay, and none is installed.").
+	if temporary(s.Own) {
+		return "", fault.New(fault.Unavailable, "This sentinel-mcp, "+s.Own+", is in a folder for temporary files, and none is installed.").
 			WithFix("Install both programs, as with: sudo install -m 0755 sentinel sentinel-mcp /usr/local/bin")
 	}
 	own, err := os.Stat(s.Own)
 	if err != nil {
 		return "", fault.Wrap(fault.Unavailable, "sentinel-mcp cannot tell where it is installed", err)
 	}
-	// Homebrew keeps a program below its version and links to it.
+	// Homebrew installs a program below its version and links to it.
 	for _, dir := range []string{"/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"} {
 		path := filepath.Join(s.Root, dir, clients.Program)
 		if linked, err := os.Stat(path); err == nil && os.SameFile(own, linked) {
@@ -45,14 +45,14 @@ func (s Search) Program() (string, error) {
 	return s.Own, nil
 }
 
-func runs(path string) bool {
+func isProgram(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// passing says whether what lies at path may be gone tomorrow: a directory for
-// temporary files, or one that "go run" builds in.
-func passing(path string) bool {
+// temporary says whether path may be gone tomorrow, as in a directory for
+// temporary files or where "go run" builds.
+func temporary(path string) bool {
 	if !filepath.IsAbs(path) || strings.Contains(path, "/go-build") || strings.Contains(path, "/AppTranslocation/") {
 		return true
 	}

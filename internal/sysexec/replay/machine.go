@@ -14,16 +14,16 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// A Machine answers for the programs of a whole machine, as often as they are
-// run. Where several transcripts have the same command line, they are played in the order
-// of their file names, and the last one stays.
+// A Machine plays the programs of a whole machine, as often as they are run.
+// Transcripts with the same command line are played in the order of their file names, and the
+// last one is repeated.
 //
 // A transcript may name an error in its comment in place of an exit status:
 // "error: missing" for a program that is not there, "error: hang" for one that does not
 // end by itself, "error: flood" for one whose output is cut at its limit.
 type Machine struct {
-	// Unknown, if set, is told of each command without a transcript. It fails as a
-	// missing program does.
+	// Unknown, if set, is called with each command without a transcript. The
+	// command fails as a missing program does.
 	Unknown func(argv string)
 
 	mu    sync.Mutex
@@ -32,8 +32,8 @@ type Machine struct {
 
 var _ sysexec.Runner = (*Machine)(nil)
 
-// OpenMachine reads the transcripts, the files *.txtar, of all directories. Those of a
-// later directory take the place of all those of earlier ones with the same command line.
+// OpenMachine reads the transcripts, *.txtar, of all directories. Those of a later
+// directory replace all those of earlier ones with the same command line.
 func OpenMachine(dirs ...string) (*Machine, error) {
 	m := &Machine{plays: map[string][]transcript{}}
 	for _, dir := range dirs {

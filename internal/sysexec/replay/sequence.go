@@ -10,11 +10,11 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// A Sequence answers one run after the other with Results, whatever is run, and
-// notes what was. It is not safe for concurrent use.
+// A Sequence returns one of Results for each run, whatever is run, and records
+// the commands. It is not safe for concurrent use.
 type Sequence struct {
 	Results []sysexec.Result
-	Err     error           // goes with each result; alone once there are no more
+	Err     error           // returned with each result, and after the last one
 	Ran     []string        // path and arguments, joined by blanks
 	Limits  []time.Duration // the time limit of each run
 }

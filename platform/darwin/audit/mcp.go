@@ -30,7 +30,7 @@ func mcpChecks() []check {
 	}
 }
 
-// mcpServers is what the files say.
+// mcpServers are the servers in the files, and which files others can write.
 type mcpServers struct {
 	mcpconf.Survey[account]
 	files int

@@ -34,13 +34,13 @@ func mcpChecks() []check {
 		{About: audit.About{
 			ID: "mcp.missing", Name: "MCP servers without a program", Severity: audit.Low, Weight: 2,
 			Reference:   "MITRE ATT&CK T1574",
-			Description: "An assistant that is told to start what is not there starts what somebody puts there.",
+			Description: "An assistant that is configured to start a missing program starts whatever somebody puts there.",
 			Formula:     "PASS when the program of each configured MCP server exists. WARN otherwise. Does not apply when no server is configured.",
 		}, Run: mcpMissing},
 	}
 }
 
-// mcpServers is what the files say.
+// mcpServers are the servers in the files, and whether others can write the files.
 type mcpServers struct {
 	mcpconf.Survey[userdb.User]
 	files fileVerdict
@@ -135,8 +135,8 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	return v.finding()
 }
 
-// safeFor says whether only a user and root can change a file, or put another
-// into a directory in its place.
+// safeFor says whether only a user and root can change a file, or replace one in
+// a directory.
 func (m *machine) safeFor(who localUsers, u userdb.User, f hostfile.Meta) bool {
 	if f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0 && f.UID == m.Owner {
 		return true
@@ -174,14 +174,14 @@ func (m *machine) findable(u userdb.User, command string) bool {
 		return m.mayExist(command)
 	}
 	if strings.Contains(command, "/") || strings.HasPrefix(command, "~") || strings.Contains(command, "$") {
-		return true // from a directory that is not known here
+		return true // relative to a directory that is not known here
 	}
 	dirs := []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/snap/bin", "/opt/homebrew/bin"}
 	for _, own := range []string{".local/bin", "bin", ".cargo/bin", ".bun/bin", ".deno/bin", "go/bin", ".volta/bin", ".nvm", ".asdf", ".local/share/mise", ".pyenv", ".nix-profile/bin", "miniconda3", "anaconda3", ".npm-global/bin", ".local/share/fnm", ".local/share/pnpm"} {
 		dirs = append(dirs, path.Join(u.Home, own))
 	}
 	for i, directory := range dirs {
-		manager := i >= 8 && !strings.HasSuffix(directory, "bin") // it keeps programs in directories of versions
+		manager := i >= 8 && !strings.HasSuffix(directory, "bin") // keeps programs in one directory per version
 		if manager && m.mayExist(directory) || !manager && m.mayExist(path.Join(directory, command)) {
 			return true
 		}
@@ -189,7 +189,7 @@ func (m *machine) findable(u userdb.User, command string) bool {
 	return false
 }
 
-// mayExist is true also for what cannot be looked at.
+// mayExist is also true for a file that cannot be examined.
 func (m *machine) mayExist(file string) bool {
 	_, err := m.stat(file)
 	return !hostfile.Missing(err)
