@@ -103,21 +103,11 @@ func streams(value any) []string {
 	return list
 }
 
-// Enable makes a unit start at boot. Like Disable it is idempotent.
+// Enable makes a unit start at boot. It is idempotent.
 func (Units) Enable(ctx context.Context, name string) error {
 	return with(ctx, changeLimit, func(ctx context.Context, conn *dbus.Conn) error {
 		if _, _, err := conn.EnableUnitFilesContext(ctx, []string{name}, false, false); err != nil {
 			return fmt.Errorf("enable %s: %w", name, err)
-		}
-		return conn.ReloadContext(ctx)
-	})
-}
-
-// Disable keeps a unit from starting at boot.
-func (Units) Disable(ctx context.Context, name string) error {
-	return with(ctx, changeLimit, func(ctx context.Context, conn *dbus.Conn) error {
-		if _, err := conn.DisableUnitFilesContext(ctx, []string{name}, false); err != nil {
-			return fmt.Errorf("disable %s: %w", name, err)
 		}
 		return conn.ReloadContext(ctx)
 	})

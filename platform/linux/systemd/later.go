@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package systemd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
+	godbus "github.com/godbus/dbus/v5"
+)
+
+// Later runs a command once, some time from now, whatever becomes of this
+// process and its session: by a transient timer with a service of the same name, as
+// systemd-run(1) makes them. Both are gone once they have run.
+func (Units) Later(ctx context.Context, about string, after time.Duration, command ...string) error {
+	type elapse struct { // of TimersMonotonic (org.freedesktop.systemd1(5)); the time in microseconds
+		Base string
+		Time uint64
+	}
+	timer := []dbus.Property{
+		dbus.PropDescription(about),
+		{Name: "TimersMonotonic", Value: godbus.MakeVariant([]elapse{{"OnActiveSec", uint64(after.Microseconds())}})},
+		{Name: "AccuracyUSec", Value: godbus.MakeVariant(uint64(100_000))},
+		{Name: "RemainAfterElapse", Value: godbus.MakeVariant(false)},
+	}
+	name := fmt.Sprintf("sentinel-later-%d-%d", os.Getpid(), time.Now().UnixNano())
+	service := dbus.PropertyCollection{Name: name + ".service", Properties: []dbus.Property{
+		dbus.PropDescription(about),
+		dbus.PropExecStart(command, false),
+		{Name: "CollectMode", Value: godbus.MakeVariant("inactive-or-failed")},
+	}}
+	return job(ctx, "start", name+".timer", func(conn *dbus.Conn, ctx context.Context, name, mode string, result chan<- string) (int, error) {
+		return conn.StartTransientUnitAux(ctx, name, mode, timer, []dbus.PropertyCollection{service}, result)
+	})
+}
