@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"time"
@@ -28,6 +29,9 @@ type change struct {
 	// already is the answer when there is nothing to do, and so nothing to record.
 	already document
 	close   func() // gives back what the plan holds; may be nil
+	reason  string // of the change itself, where nobody is there to give one
+	// urgent says that it is made also when it cannot be recorded.
+	urgent bool
 }
 
 // A changed document tells what was done.
@@ -133,9 +137,9 @@ func (s session) begin(ctx context.Context, call invocation, c change) (journalE
 		return journalEntry{}, nil // an ordinary user has no journal, and nothing to answer for in it
 	}
 	e, err := s.journal.Begin(ctx, journal.Intent{
-		Tool: call.op.Name, Arguments: c.object, Reason: call.args.Text("reason"), Who: s.who, Program: s.program(),
+		Tool: call.op.Name, Arguments: c.object, Reason: cmp.Or(c.reason, call.args.Text("reason")), Who: s.who, Program: s.program(),
 	}, s.rateLimit(call.op))
-	if err != nil && s.mayGoUnrecorded(call, err) {
+	if err != nil && s.mayGoUnrecorded(call, c, err) {
 		return journalEntry{gap: err}, nil
 	}
 	return journalEntry{journal: e}, err
@@ -149,13 +153,13 @@ func (s session) program() journal.Program {
 }
 
 // mayGoUnrecorded lets root's own run do without a record where the want of one
-// would hurt most: a person who is locked out gets in, and a fleet hears of the very disk
-// that is full.
-func (s session) mayGoUnrecorded(call invocation, err error) bool {
+// would hurt most: a person who is locked out gets in, a firewall that nobody could confirm is
+// taken back, and a fleet hears of the very disk that is full.
+func (s session) mayGoUnrecorded(call invocation, c change, err error) bool {
 	if !s.root || limited(s.who) || fault.From(err).Code != fault.JournalFailed {
 		return false
 	}
-	return call.op.Name == "report" || call.op.Name == "unblock_ip_address" && call.force
+	return c.urgent || call.op.Name == "report" || call.op.Name == "unblock_ip_address" && call.force
 }
 
 // finish records the outcome. What cannot be recorded any more has happened all

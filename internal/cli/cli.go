@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"sentinel/internal/bound"
 	"sentinel/internal/config"
@@ -80,6 +81,9 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 // a read that cannot be interrupted, of a pipe nobody writes to or of a dead disk:
 // the process ends right after. A change that has begun is not left behind.
 func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
+	if err := pause(ctx, call); err != nil {
+		return nil, err
+	}
 	ready, err := bound.Call(ctx, call.op.Deadline, func(ctx context.Context) (prepared, error) {
 		return p.prepare(ctx, call, stdin)
 	})
@@ -87,6 +91,16 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 		return ready.answer, err
 	}
 	return ready.session.commit(ctx, ready.call, ready.change)
+}
+
+// pause waits as long as --after says, which does not count for the deadline.
+func pause(ctx context.Context, call invocation) error {
+	select {
+	case <-time.After(time.Duration(call.args.Int("after")) * time.Second):
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // A prepared run has its answer, or a change to make.

@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"sentinel/internal/answer"
@@ -19,7 +20,9 @@ type enableDocument struct {
 }
 
 func planFirewall(ctx context.Context, s session, call invocation) (change, error) {
-	plan, err := firewall.PlanEnable(ctx, s.host.Firewall, s.host.FirewallManager, firewall.EnableOptions{Force: call.force})
+	plan, err := firewall.PlanEnable(ctx, s.host.Firewall, s.host.FirewallManager, firewall.EnableOptions{
+		Force: call.force, Confirm: call.args.Bool("confirm"), Trials: s.firewallTrials(),
+	})
 	if err != nil {
 		return change{}, err
 	}
@@ -29,7 +32,7 @@ func planFirewall(ctx context.Context, s session, call invocation) (change, erro
 	}
 	preview := plan.Preview()
 	return change{
-		object:  map[string]any{"manager": preview.Manager, "allowed_ports": strings.Join(portTexts(preview.AllowedPorts), " "), "force": call.force},
+		object:  map[string]any{"manager": preview.Manager, "allowed_ports": strings.Join(portTexts(preview.AllowedPorts), " "), "force": call.force, "confirm": call.args.Bool("confirm")},
 		would:   plan.Summary(),
 		preview: enablePreview{Enabled: preview},
 		do: func(ctx context.Context) (changed, error) {
@@ -40,6 +43,13 @@ func planFirewall(ctx context.Context, s session, call invocation) (change, erro
 			return &enableDocument{answer.NewHeader(call.op.Action, true), done, record{}}, nil
 		},
 	}, nil
+}
+
+// trialName is the record of a firewall on trial, in the directory of state.
+const trialName = "firewall-trial.json"
+
+func (s session) firewallTrials() firewall.Trials {
+	return firewall.Trials{Path: filepath.Join(s.stateDir, trialName), Source: s.host.FirewallTrials, Program: s.binary}
 }
 
 func portTexts(ports []firewall.Port) []string {
@@ -53,7 +63,11 @@ func portTexts(ports []firewall.Port) []string {
 func (d *enableDocument) outcome() string { return d.Details }
 
 func (d *enableDocument) view(p *page) {
-	p.verdict(calm, "FIREWALL "+d.FirewallStatus, d.Details)
+	tone := calm
+	if d.ConfirmWithin > 0 {
+		tone = warn
+	}
+	p.verdict(tone, "FIREWALL "+d.FirewallStatus, d.Details)
 	p.closes(d.Enabled, "cannot reach any more")
 	p.gaps(d.Unavailable)
 }

@@ -4,11 +4,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
 	"sentinel/internal/fault"
+	"sentinel/internal/firewall"
 )
 
 // A restoreDocument answers --restore-blocklist.
@@ -18,6 +21,9 @@ type restoreDocument struct {
 	// FirewallRestored says that the rules of the firewall which sentinel had
 	// switched on were missing and are back.
 	FirewallRestored bool `json:"firewall_restored"`
+	// FirewallTrial says what became of a firewall that was on trial, where one
+	// was ended.
+	FirewallTrial string `json:"firewall_trial,omitempty"`
 	record
 }
 
@@ -27,39 +33,57 @@ type restorePreview struct {
 	FirewallRestored bool                    `json:"firewall_restored"`
 }
 
-// planRestore looks whether anything has to be put back. A timer runs it every
-// minute, so a run that changes nothing leaves no record.
+// planRestore looks whether anything has to be put back, or a trial of the
+// firewall ended. A timer runs it every minute, so a run that changes nothing leaves no record.
 func planRestore(ctx context.Context, s session, call invocation) (change, error) {
 	list := s.blocklist()
+	trial, trialErr := s.firewallTrials().Current()
+	ends := trial != nil && trial.Over()
 	pending, err := list.Pending(ctx)
-	if err != nil && fault.From(err).Code != fault.StateCorrupt {
+	if err != nil && fault.From(err).Code != fault.StateCorrupt && !ends {
 		return change{}, err
 	}
-	rules, wallErr := s.host.Blocking.BaselineMissing(ctx)
+	var rules bool
+	var baselineErr error
+	if trial == nil { // else the rules of a firewall on trial could be taken for damaged ones
+		rules, baselineErr = s.host.Blocking.BaselineMissing(ctx)
+	}
 	c := change{
 		object: map[string]any{},
 		would:  restoreText(pending, rules),
-		do:     func(ctx context.Context) (changed, error) { return s.restore(ctx, call, list) },
+		do:     func(ctx context.Context) (changed, error) { return s.restore(ctx, call, list, trial) },
+	}
+	if ends {
+		c.reason, c.urgent = "firewall on trial: "+trial.Reason(), true
+		c.object["firewall_trial"] = trial.Change.Manager
+		c.would += " Would end the trial of the firewall: " + trial.Reason() + "."
 	}
 	if err == nil {
 		c.preview = restorePreview{pending, rules}
 	}
-	if err == nil && wallErr == nil && pending.Idle() && !rules && !call.dryRun {
+	if err == nil && baselineErr == nil && !ends && pending.Idle() && !rules && !call.dryRun {
 		c.already = &restoreDocument{Header: answer.NewHeader(call.op.Action, true), Blocklist: pending}
+		return c, trialErr
 	}
 	return c, nil
 }
 
-// restore puts back the firewall first: without it more than single addresses
-// get in.
-func (s session) restore(ctx context.Context, call invocation, list *blocklist.List) (changed, error) {
-	restored, wallErr := s.host.Blocking.Baseline(ctx)
-	done, err := list.Restore(ctx)
-	if err != nil {
-		return nil, err
+// restore ends a trial first, which may keep the owner out, then puts back the
+// firewall: without it more than single addresses get in.
+func (s session) restore(ctx context.Context, call invocation, list *blocklist.List, trial *firewall.Trial) (changed, error) {
+	d := &restoreDocument{Header: answer.NewHeader(call.op.Action, true)}
+	ended, trialErr := s.firewallTrials().End(ctx)
+	var baselineErr, err error
+	if trial == nil {
+		d.FirewallRestored, baselineErr = s.host.Blocking.Baseline(ctx)
 	}
-	d := &restoreDocument{Header: answer.NewHeader(call.op.Action, true), Blocklist: done, FirewallRestored: restored}
-	d.Unavailable.Add("firewall", wallErr)
+	d.FirewallTrial = ended
+	if d.Blocklist, err = list.Restore(ctx); err != nil && ended == "" {
+		return nil, errors.Join(trialErr, err)
+	}
+	d.Unavailable.Add("firewall_trial", trialErr)
+	d.Unavailable.Add("firewall", baselineErr)
+	d.Unavailable.Add("blocklist", err)
 	return d, nil
 }
 
@@ -73,8 +97,9 @@ func restoreText(r blocklist.RestoreResult, rules bool) string {
 
 func (d *restoreDocument) outcome() string {
 	b := d.Blocklist
-	return fmt.Sprintf("%d added, %d corrected, %d removed, %d expired, %d suspended, %d resumed, %d adopted; firewall restored: %v",
+	text := fmt.Sprintf("%d added, %d corrected, %d removed, %d expired, %d suspended, %d resumed, %d adopted; firewall restored: %v",
 		b.Added, b.Corrected, b.Removed, b.Expired, b.Suspended, b.Resumed, b.Adopted, d.FirewallRestored)
+	return strings.TrimSpace(d.FirewallTrial + " " + text)
 }
 
 func (d *restoreDocument) view(p *page) {
@@ -82,6 +107,9 @@ func (d *restoreDocument) view(p *page) {
 	p.verdict(calm, "RESTORED", fmt.Sprintf("%s on the list; %d added to the packet filter, %d removed from it, %d ended.", addresses(b.Entries), b.Added, b.Removed, b.Expired))
 	if d.FirewallRestored {
 		p.line("The firewall that sentinel had switched on was missing and is back.")
+	}
+	if d.FirewallTrial != "" {
+		p.line("%s", d.FirewallTrial)
 	}
 	p.warnings(b.Warnings)
 	p.gaps(append(b.Unavailable, d.Unavailable...))

@@ -91,7 +91,7 @@ var table = []Info{
 	{StillRunning, ExitFailed, "The process was signalled and is still there.", "It is stuck in the kernel, often on storage that does not answer; it ends when the kernel lets it, or at a reboot."},
 	{AlreadyBlocked, ExitFailed, "The address is blocked already.", "Nothing needs to be done; see when it ends with: sentinel --list-blocked"},
 	{NotBlocked, ExitFailed, "The address is not blocked by sentinel.", "See what is blocked with: sentinel --list-blocked"},
-	{FirewallFailed, ExitFailed, "The packet filter did not take the change, does not show it, or would shut out remote sessions.", "Nothing was kept of the change; see the message, then try again."},
+	{FirewallFailed, ExitFailed, "The packet filter did not take the change, does not show it, or would shut out remote sessions; or there is no trial of a firewall to confirm.", "Nothing was kept of the change; see the message, then try again."},
 	{PFReloadFailed, ExitFailed, "pf, the packet filter of macOS, did not load the rules of sentinel, or does not show them.", "Nothing was kept of the change; see what pf says with: sudo pfctl -s info"},
 	{NoFirewall, ExitFailed, "This machine has no packet filter that sentinel can use.", "Install nftables, or iptables; on macOS see that /etc/pf.conf has the line anchor \"com.apple/*\". Then try again."},
 	{ServiceNotFound, ExitFailed, "There is no service with this name.", "List the services with systemctl list-units --type=service, on macOS with sudo launchctl list."},

@@ -53,7 +53,7 @@ func TestWhatBecomesOfProgramsWithoutARule(t *testing.T) {
 // What the platform knows to be done about it is what the caller reads.
 func TestFixOfTheCauseIsTheFix(t *testing.T) {
 	told := fault.New(fault.NoFirewall, "A profile decides.").WithFix("Ask whose profile it is.")
-	h := newHouse()
+	h := newMachine()
 	h.name, h.enableErr = ApplicationFirewall, told
 	h.rules[tcp(25)] = Open
 	_, err := plan(t, h, EnableOptions{}).Do(t.Context())
@@ -61,7 +61,7 @@ func TestFixOfTheCauseIsTheFix(t *testing.T) {
 	if !errors.As(err, &got) || got.Code != fault.FirewallFailed || got.Fix != told.Fix || !strings.Contains(got.Message, "The Application Firewall could not be switched on: A profile decides.") {
 		t.Errorf("%+v", err)
 	}
-	h = newHouse()
+	h = newMachine()
 	h.facts = Facts{Application: &Application{Unreadable: told}}
 	if _, err := PlanEnable(t.Context(), h, h, EnableOptions{}); !errors.Is(err, told) {
 		t.Errorf("%v", err)

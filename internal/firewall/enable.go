@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"sentinel/internal/fault"
@@ -30,63 +28,80 @@ const sshDefault = 22
 
 // EnableOptions change how the firewall is switched on.
 type EnableOptions struct {
-	// Force goes on where the way in could not be found out for certain, or where
-	// a rule of the owner shuts it.
+	// Force goes on where the way in could not be found out for certain, where a
+	// rule of the owner denies it, and where nothing would take the firewall back by itself.
 	Force bool
+	// Confirm keeps a firewall that is on trial, and begins no trial.
+	Confirm bool
+	Trials  Trials
 }
 
 // Enabled says what became of the firewall.
 type Enabled struct {
 	FirewallStatus string `json:"firewall_status"` // as read back
-	Changed        bool   `json:"changed"`         // false when a firewall was on already
-	// Backend is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall]; absent when
+	Changed        bool   `json:"changed"`         // false when a firewall was on already, or on trial
+	// Manager is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall]; absent when
 	// a firewall was on already that none of them has loaded.
 	Manager string `json:"manager,omitempty"`
+	// ConfirmWithin is how many seconds are left to confirm a firewall that is on
+	// trial: it is switched off again unless that is done. Absent when none is.
+	ConfirmWithin int `json:"confirm_within,omitempty"`
 	// AllowedPorts are those of remote sessions, which were let in first unless the
 	// rules do that by themselves; absent, as are the other lists, when a firewall was on
 	// already: its rules are not looked at.
 	AllowedPorts []Port `json:"allowed_ports,omitzero"`
-	// Closes lists what other hosts could reach and now cannot; at most 30. It is
-	// empty when that is nothing, and then there is no total.
+	// Closes lists what other hosts could reach and now cannot, by the rules that
+	// the manager lists in plain terms; at most 30. It is empty when that is nothing, and then
+	// there is no total.
 	Closes          []Listener `json:"closes,omitzero"`
 	ClosesTotal     int        `json:"closes_total,omitempty"`     // before the list was cut
 	ClosesTruncated bool       `json:"closes_truncated,omitempty"` // closes does not show all
-	// Persistent says whether the firewall comes back after a reboot; absent
-	// when that is not known.
+	// Persistent says whether the firewall comes back after a reboot, which one on
+	// trial does not; absent when that is not known.
 	Persistent *bool `json:"persistent,omitempty"`
 	// Details says it in sentences; absent from a preview.
 	Details string `json:"details,omitempty"`
 }
 
-// An Enabling is a firewall that is about to be switched on, or one that is on.
+// An Enabling is a firewall that is about to be switched on or confirmed, or one
+// that is on.
 type Enabling struct {
 	source  Source
 	manager Backend // nil when a firewall is on that is not sentinel's own
 	before  Status
 	result  Enabled
 	force   bool
+	confirm bool
+	trials  Trials
+	trial   *Trial       // under way already, or begun by Do
+	untried bool         // no trial could be begun, and force goes on without
 	ports   []Port       // to be let in
-	peers   []netip.Addr // of open remote sessions
 	app     *Application // before; nil on other systems than macOS
-	note    string       // sentences about what force has passed over
+	note    string       // sentences about what force has passed over, and what is not known
 }
 
 // PlanEnable finds out what would be done. It changes nothing. A firewall that
-// is on already is a plan that says so. It fails with FIREWALL_UNAVAILABLE when there is
-// nothing to switch on, and when it could lock the owner out: with UNAVAILABLE because
-// the port of remote sessions is not known, with FIREWALL_FAILED because a rule shuts it.
-func PlanEnable(ctx context.Context, source Source, wall Manager, o EnableOptions) (*Enabling, error) {
-	facts := source.Firewall(ctx)
-	e := &Enabling{source: source, before: Assess(facts), force: o.Force, app: facts.Application}
-	e.result = Enabled{FirewallStatus: Active}
-	if e.before.State == Unknown {
-		if known, ok := errors.AsType[*fault.Error](facts.unread()); ok {
-			return nil, known
-		}
-		return nil, fault.New(fault.Unavailable, "Whether a firewall is on cannot be told: "+e.before.Evidence+".").
-			WithFix("Run it as root: sudo sentinel --fix-firewall")
+// is on already is a plan that says so, and so is one on trial. It fails with
+// FIREWALL_UNAVAILABLE when there is nothing to switch on, and when it could lock the owner
+// out: with UNAVAILABLE because the port of remote sessions is not known, with FIREWALL_FAILED
+// because a rule denies it. FIREWALL_FAILED also says that there is no trial to confirm.
+func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) (*Enabling, error) {
+	trial, err := o.Trials.Current()
+	if err != nil {
+		return nil, err
 	}
-	manager, err := wall.Backend(ctx)
+	facts := source.Firewall(ctx)
+	e := &Enabling{source: source, before: Assess(facts), force: o.Force, trials: o.Trials, trial: trial, app: facts.Application}
+	e.result = Enabled{FirewallStatus: Active}
+	switch {
+	case trial != nil:
+		return e, e.onTrial(o.Confirm)
+	case e.before.State == Unknown:
+		return nil, unknown(facts, e.before)
+	case e.before.State != Active && o.Confirm:
+		return nil, tooLate()
+	}
+	manager, err := m.Backend(ctx)
 	if e.before.State == Active {
 		e.alreadyOn(facts, manager)
 		return e, ctx.Err()
@@ -94,12 +109,37 @@ func PlanEnable(ctx context.Context, source Source, wall Manager, o EnableOption
 	if err != nil {
 		return nil, err
 	}
-	e.manager, e.result.Manager = manager, manager.Name()
-	e.result.Changed = true
-	if err := e.survey(ctx, wall); err != nil {
+	e.manager, e.result.Manager, e.result.Changed = manager, manager.Name(), true
+	if err := e.survey(ctx, m); err != nil {
 		return nil, err
 	}
 	return e, ctx.Err()
+}
+
+// unknown is the refusal to touch what cannot be looked at.
+func unknown(f Facts, s Status) error {
+	if known, ok := errors.AsType[*fault.Error](f.unread()); ok {
+		return known
+	}
+	return fault.New(fault.Unavailable, "Whether a firewall is on cannot be told: "+s.Evidence+".").
+		WithFix("Run it as root: sudo sentinel --fix-firewall")
+}
+
+// onTrial plans for a firewall that was switched on in another run. Repeating
+// that is no confirmation.
+func (e *Enabling) onTrial(confirm bool) error {
+	if e.trial.Over() {
+		return fault.New(fault.FirewallFailed, "The last trial of a firewall ("+e.trial.Change.Manager+") has to be ended first: "+e.trial.Reason()+".").
+			WithFix("That happens by itself within a minute where sentinel-restore.timer runs, and with: sudo sentinel --restore-blocklist")
+	}
+	e.confirm = confirm
+	e.result = Enabled{
+		FirewallStatus: e.before.State, Changed: confirm, Manager: e.trial.Change.Manager, AllowedPorts: e.trial.Allowed, Persistent: new(false),
+	}
+	if !confirm {
+		e.result.ConfirmWithin = e.trial.secondsLeft()
+	}
+	return nil
 }
 
 // alreadyOn notes whose firewall it is. Only that of sentinel itself is looked
@@ -124,38 +164,39 @@ func (e *Enabling) alreadyOn(f Facts, manager Backend) {
 }
 
 // survey finds the ports to let in and what becomes unreachable.
-func (e *Enabling) survey(ctx context.Context, wall Manager) error {
-	doors, err := wall.OpenPorts(ctx)
-	if err := e.ways(&doors, err); err != nil {
+func (e *Enabling) survey(ctx context.Context, m Manager) error {
+	open, err := m.OpenPorts(ctx)
+	if err := e.remote(&open, err); err != nil {
 		return err
 	}
-	rules, err := e.manager.Rules(ctx, doors.Peers)
+	rules, err := e.manager.Rules(ctx)
 	if err != nil {
 		return err
 	}
-	e.ports, e.peers = doors.Remote, doors.Peers
+	e.ports = open.Remote
 	if err := e.admit(rules); err != nil {
 		return err
 	}
 	closes := []Listener{}
-	for _, l := range distinct(doors.Listeners) {
-		if rules(l.Port).Verdict != Open && !contains(e.ports, l.Port) {
+	for _, l := range distinct(open.Listeners) {
+		if rules.For(l.Port).Verdict != Open && !slices.Contains(e.ports, l.Port) {
 			closes = append(closes, l)
 		}
 	}
 	e.result.ClosesTotal = len(closes)
 	e.result.ClosesTruncated = e.result.ClosesTotal > maxCloses
 	e.result.Closes = closes[:min(len(closes), maxCloses)]
+	e.note += unreadRules(e.manager.Name(), rules.Unread)
 	return nil
 }
 
-// admit sorts out the ports of remote sessions that a rule of the owner shuts:
-// a firewall that is switched on over such a rule is a way to be locked out.
+// admit sorts out the ports of remote sessions that a rule of the owner denies:
+// to switch a firewall on over it is of no use.
 func (e *Enabling) admit(rules Rules) error {
 	e.result.AllowedPorts = []Port{}
 	for _, p := range e.ports {
-		r := rules(p)
-		if r.Verdict != Refused {
+		r := rules.For(p)
+		if r.Verdict != Denied {
 			e.result.AllowedPorts = append(e.result.AllowedPorts, p)
 			continue
 		}
@@ -169,59 +210,142 @@ func (e *Enabling) admit(rules Rules) error {
 	return nil
 }
 
-// ways makes sure that the ways of remote sessions are known, or that the owner
-// has said that they do not matter.
-func (e *Enabling) ways(doors *OpenPorts, err error) error {
-	slices.SortFunc(doors.Remote, Port.Compare)
-	doors.Remote = slices.Compact(doors.Remote)
+// remote makes sure that the ports of remote sessions are known, or that the
+// owner has said that they do not matter.
+func (e *Enabling) remote(open *OpenPorts, err error) error {
+	slices.SortFunc(open.Remote, Port.Compare)
+	open.Remote = slices.Compact(open.Remote)
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
 	case err != nil && !e.force:
 		refusal := fault.Wrap(fault.Unavailable, "The port of remote sessions cannot be found out, and without it the firewall could lock you out", err)
-		return refusal.WithFix("Mend that, or at a console of the machine run: sudo sentinel --fix-firewall --force")
+		return refusal.WithFix("Repair that, or at a console of the machine run: sudo sentinel --fix-firewall --force")
 	case err != nil:
-		if p := (Port{Number: sshDefault, Protocol: "tcp"}); !contains(doors.Remote, p) {
-			doors.Remote = append([]Port{p}, doors.Remote...)
+		if p := (Port{Number: sshDefault, Protocol: "tcp"}); !slices.Contains(open.Remote, p) {
+			open.Remote = append([]Port{p}, open.Remote...)
 		}
 		e.note = " Not all ports of remote sessions could be found out: " + err.Error() + "."
 	}
 	return nil
 }
 
-// Summary says in one or two sentences what Do would do.
-func (e *Enabling) Summary() string {
-	if e.before.State == Active {
-		return "The firewall is on already: " + e.before.Evidence + ". Nothing would be changed." + e.another()
-	}
-	return fmt.Sprintf("%s would be switched on. %s %s", e.name(), e.allowed("would be"), e.closing("would become")) + e.note
-}
-
 // Preview returns what Do is expected to return, less what is only known
 // afterwards.
 func (e *Enabling) Preview() Enabled { return e.result }
 
-// Do switches the firewall on, reads it back, and takes everything back when
-// it does not show or when it would shut out remote sessions (FIREWALL_FAILED). A
-// caller that leaves before the first change stops it, later no more.
+// Idle says that [Enabling.Do] would change nothing at all: a firewall is on and
+// is somebody else's, or it is on trial and this is no confirmation.
+func (e *Enabling) Idle() bool {
+	return e.trial != nil && !e.confirm || e.before.State == Active && e.trial == nil && e.manager == nil
+}
+
+// Do switches the firewall on for a trial and reads it back, or confirms one. It
+// takes everything back when the firewall does not show (FIREWALL_FAILED). A caller that leaves
+// before the first change stops it, later no more.
 func (e *Enabling) Do(ctx context.Context) (Enabled, error) {
 	if err := ctx.Err(); err != nil {
 		return Enabled{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doLimit)
 	defer cancel()
-	if e.before.State == Active {
+	switch {
+	case e.confirm:
+		return e.keep(ctx)
+	case e.trial != nil:
+		return e.goOn(), nil
+	case e.before.State == Active:
 		return e.stayOn(ctx), nil
+	}
+	return e.switchOn(ctx)
+}
+
+// switchOn begins a trial. Where firewalls are not tried, and where force has
+// passed over that nothing would end the trial, the firewall is kept at once.
+func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
+	release, err := e.trials.lock(ctx)
+	if err != nil {
+		return Enabled{}, err
+	}
+	defer release()
+	if other, err := e.trials.Current(); err != nil || other != nil {
+		return Enabled{}, errors.Join(err, fault.New(fault.FirewallFailed, "Another run of sentinel has begun a trial of the firewall."))
 	}
 	after, err := e.change(ctx)
 	if err != nil {
 		return Enabled{}, e.takeBack(ctx, err)
 	}
 	done := e.result
+	said := fmt.Sprintf("%s was switched on%s: %s. %s%s %s ", e.name(), e.forTrial(), after.Evidence, e.allowed("were"), e.note, e.closing("became"))
+	if e.trial != nil {
+		if current, err := e.trials.Current(); err == nil && current != nil {
+			e.trial = current
+		}
+		done.ConfirmWithin, done.Persistent = max(e.trial.secondsLeft(), 1), new(false)
+		done.Details = sanitize.Text(said+howToConfirm(done.ConfirmWithin), 1200)
+		return done, nil
+	}
 	lasting, why := e.manager.Keep(ctx)
 	done.Persistent = &lasting
-	done.Details = sanitize.Text(fmt.Sprintf("%s was switched on: %s. %s%s %s %s", e.name(), after.Evidence, e.allowed("were"), e.note, e.closing("became"), e.outlook(lasting, why))+e.another(), 900)
+	done.Details = sanitize.Text(said+outlook(e.manager.Name(), lasting, why)+e.another(), 1200)
 	return done, nil
+}
+
+// change switches on and reads back: that a firewall is in force, and that its
+// manager says that it lets remote sessions in. Whoever forces it is only told when not.
+func (e *Enabling) change(ctx context.Context) (Status, error) {
+	if err := e.manager.Enable(ctx, e.ports, func(c Change) error { return e.record(ctx, c) }); err != nil {
+		return Status{}, err
+	}
+	after := Assess(e.source.Firewall(ctx))
+	if after.State != Active {
+		return Status{}, errors.New(after.Evidence)
+	}
+	err := e.manager.Admits(ctx, e.result.AllowedPorts)
+	if err != nil && e.force {
+		e.note += " Remote sessions may be shut out: " + err.Error() + "."
+		return after, nil
+	}
+	return after, err
+}
+
+// record begins the trial, or adds to its record what is changed as well.
+func (e *Enabling) record(ctx context.Context, c Change) (err error) {
+	switch {
+	case e.trials.Source == nil || e.untried:
+		return nil
+	case e.trial != nil:
+		e.trial.Change = c
+		return e.trials.write(e.trial)
+	}
+	if e.trial, err = e.trials.begin(ctx, c, e.result.AllowedPorts); err == nil {
+		return nil
+	}
+	if e.untried = e.force; e.force {
+		e.note += " There is no trial, because nothing would end it: " + err.Error() + "."
+		return nil
+	}
+	return fault.Wrap(fault.FirewallFailed, "nothing would take it back by itself if it shut you out", err).
+		WithFix("Repair that, or at a console of the machine run: sudo sentinel --fix-firewall --force")
+}
+
+// keep confirms the trial.
+func (e *Enabling) keep(ctx context.Context) (Enabled, error) {
+	t, lasting, why, err := e.trials.confirm(ctx, e.source)
+	if err != nil {
+		return Enabled{}, err
+	}
+	done := e.result
+	done.FirewallStatus, done.Persistent = Active, &lasting
+	done.Details = sanitize.Text("The firewall ("+t.Change.Manager+") was confirmed and stays on. "+outlook(t.Change.Manager, lasting, why)+e.another(), 900)
+	return done, nil
+}
+
+// goOn answers for a firewall that is on trial.
+func (e *Enabling) goOn() Enabled {
+	done := e.result
+	done.Details = fmt.Sprintf("%s is on trial already, and nothing was changed. %s", done.Manager, howToConfirm(done.ConfirmWithin))
+	return done
 }
 
 // stayOn answers for a firewall that is on. That of sentinel itself is made to
@@ -232,36 +356,23 @@ func (e *Enabling) stayOn(ctx context.Context) Enabled {
 	if e.manager != nil {
 		lasting, why := e.manager.Keep(ctx)
 		done.Persistent = &lasting
-		done.Details += " " + e.outlook(lasting, why)
+		done.Details += " " + outlook(e.manager.Name(), lasting, why)
 	}
 	done.Details = sanitize.Text(done.Details, 900)
 	return done
 }
 
-// change switches on and reads back: that a firewall is in force, and that it
-// lets remote sessions in. Whoever forces it is only told when it does not.
-func (e *Enabling) change(ctx context.Context) (Status, error) {
-	if err := e.manager.Enable(ctx, e.ports); err != nil {
-		return Status{}, err
-	}
-	after := Assess(e.source.Firewall(ctx))
-	if after.State != Active {
-		return Status{}, errors.New(after.Evidence)
-	}
-	err := e.manager.Admits(ctx, e.result.AllowedPorts, e.peers)
-	if err != nil && e.force {
-		e.note += " Remote sessions may be shut out: " + err.Error() + "."
-		return after, nil
-	}
-	return after, err
-}
-
-// takeBack undoes what was done, and says when not even that worked.
+// takeBack undoes what was done, and says when not even that worked. Then the
+// record stays, so that it is tried again.
 func (e *Enabling) takeBack(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
 	failure := fault.Wrap(fault.FirewallFailed, e.name()+" could not be switched on", cause)
-	if err := e.manager.Undo(ctx); err != nil {
+	err := e.manager.Undo(ctx)
+	if err == nil && e.trial != nil {
+		err = e.trials.remove()
+	}
+	if err != nil {
 		failure.Message += "; taking it back failed too: " + err.Error()
 		return failure.WithFix("Look at the firewall from a console of the machine: it may be half on.")
 	}
@@ -271,97 +382,6 @@ func (e *Enabling) takeBack(ctx context.Context, cause error) error {
 	}
 	return failure
 }
-
-// name begins a sentence.
-func (e *Enabling) name() string {
-	switch e.manager.Name() {
-	case Nftables:
-		return "A rule set of sentinel's own in nftables"
-	case ApplicationFirewall:
-		return "The Application Firewall"
-	default:
-		return e.manager.Name()
-	}
-}
-
-// allowed is a sentence about the ports of remote sessions.
-func (e *Enabling) allowed(were string) string {
-	if len(e.ports) == 0 {
-		return "No server for remote sessions was found, so no port is let in for one."
-	}
-	if len(e.result.AllowedPorts) == 0 {
-		return "No port of remote sessions is let in for everyone."
-	}
-	var names []string
-	for _, p := range e.result.AllowedPorts {
-		names = append(names, p.String())
-	}
-	if e.app != nil {
-		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", strings.Join(names, ", "))
-	}
-	open := "sessions"
-	if e.manager.Name() == Nftables {
-		open = "connections" // the others know only those that their rules let in anyway
-	}
-	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", strings.Join(names, ", "), were, open)
-}
-
-// closing is a sentence about what becomes unreachable, and on macOS another
-// about what nobody can tell in advance.
-func (e *Enabling) closing(become string) string {
-	if e.app != nil {
-		if e.result.ClosesTotal == 0 {
-			return "No rule of it shuts a service out. " + e.app.unlisted()
-		}
-		return e.closed(become) + " " + e.app.unlisted()
-	}
-	return e.closed(become)
-}
-
-func (e *Enabling) closed(become string) string {
-	switch n := e.result.ClosesTotal; n {
-	case 0:
-		return "No other service loses its reach."
-	case 1:
-		return fmt.Sprintf("One other service %s unreachable from other hosts; see closes.", become)
-	default:
-		return fmt.Sprintf("%d other services %s unreachable from other hosts; see closes.", n, become)
-	}
-}
-
-// outlook is a sentence about the next boot, and how to change a rule set that
-// has no other tool.
-func (e *Enabling) outlook(lasting bool, why string) string {
-	text := "It comes back after a reboot."
-	if !lasting {
-		text = "It does not come back after a reboot: " + why + "."
-	}
-	if e.manager.Name() == Nftables {
-		text += " Its ports are in /var/lib/sentinel/firewall.json: change them there and run sudo sentinel --restore-blocklist," +
-			" or remove the file and run sudo nft delete table inet " + BaselineTable + " to switch it off."
-	}
-	return text
-}
-
-// another is a sentence about letting one more port in with the owner's own tool.
-func (e *Enabling) another() string {
-	example := Port{Number: 8080, Protocol: "tcp"}
-	if len(e.result.Closes) > 0 {
-		example = e.result.Closes[0].Port
-	}
-	switch e.result.Manager {
-	case UFW:
-		return fmt.Sprintf(" To let another port in: sudo ufw allow %s.", example)
-	case ApplicationFirewall:
-		return " To let another program in: System Settings, Network, Firewall, Options."
-	case Firewalld:
-		return fmt.Sprintf(" To let another port in: sudo firewall-cmd --permanent --add-port=%s, then sudo firewall-cmd --reload.", example)
-	default:
-		return ""
-	}
-}
-
-func contains(ports []Port, p Port) bool { return slices.Contains(ports, p) }
 
 // distinct returns one listener a port, in order: a server often has a socket
 // for each family.

@@ -8,23 +8,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sentinel/internal/fault"
 )
 
-// A house is a machine made of answers, which notes what is done to it.
-type house struct {
+// A machine is made of answers, and notes what is done to it.
+type machine struct {
 	name      string
 	on        bool
 	facts     Facts // beside the own rules
-	blind     error
-	doors     OpenPorts
-	doorsErr  error
+	unread    error
+	open      OpenPorts
+	openErr   error
 	none      error // no manager
 	rules     map[Port]Verdict
 	rulesErr  error
@@ -35,90 +35,99 @@ type house struct {
 	why       string
 	undoErr   error
 	done      []string
-	during    func() // runs while it is switched on
-	told      []netip.Addr
+	during    func()   // runs while it is switched on
+	noted     bool     // it calls note, as Linux does
+	skipped   []string // rules that were not read
+	id        string   // of the boot
+	uptime    time.Duration
+	arranged  []string
+	alone     error // nothing takes it back
+	record    string
+	resumed   Change
 }
 
-func (h *house) Firewall(context.Context) Facts {
-	f := h.facts
-	f.Unreadable = h.blind
-	if h.on && !h.hidden {
-		f.Chains = append(slices.Clone(f.Chains), Chain{Family: "inet", Table: "their_" + h.name, Name: "input", Input: true, DropPolicy: true})
+func (m *machine) Firewall(context.Context) Facts {
+	f := m.facts
+	f.Unreadable = m.unread
+	if m.on && !m.hidden {
+		f.Chains = append(slices.Clone(f.Chains), Chain{Family: "inet", Table: "their_" + m.name, Name: "input", Input: true, DropPolicy: true})
 	}
 	return f
 }
 
-func (h *house) Backend(context.Context) (Backend, error) {
-	if h.none != nil {
-		return nil, h.none
+func (m *machine) Backend(context.Context) (Backend, error) {
+	if m.none != nil {
+		return nil, m.none
 	}
-	return h, nil
+	return m, nil
 }
 
-func (h *house) Name() string { return h.name }
+func (m *machine) Name() string { return m.name }
 
-func (h *house) OpenPorts(context.Context) (OpenPorts, error) {
-	d := h.doors
+func (m *machine) OpenPorts(context.Context) (OpenPorts, error) {
+	d := m.open
 	d.Remote = slices.Clone(d.Remote)
-	return d, h.doorsErr
+	return d, m.openErr
 }
 
-func (h *house) Rules(_ context.Context, peers []netip.Addr) (Rules, error) {
-	h.told = peers
-	return func(p Port) Ruling {
-		r := Ruling{Verdict: h.rules[p]}
-		if r.Verdict == Refused {
+func (m *machine) Rules(context.Context) (Rules, error) {
+	return Rules{Unread: m.skipped, For: func(p Port) Ruling {
+		r := Ruling{Verdict: m.rules[p]}
+		if r.Verdict == Denied {
 			r.Rule, r.Fix = "there is deny "+p.String(), "Remove it: sudo undeny "+p.String()+"."
 		}
 		return r
-	}, h.rulesErr
+	}}, m.rulesErr
 }
 
-func (h *house) Enable(ctx context.Context, ports []Port) error {
-	h.done = append(h.done, fmt.Sprint("enable ", ports))
-	if h.during != nil {
-		h.during()
+func (m *machine) Enable(ctx context.Context, ports []Port, note func(Change) error) error {
+	if m.noted {
+		if err := note(Change{Manager: m.name, Openings: []Opening{{Port: ports[0]}}}); err != nil {
+			return err
+		}
+	}
+	m.done = append(m.done, fmt.Sprint("enable ", ports))
+	if m.during != nil {
+		m.during()
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	h.on = h.enableErr == nil
-	return h.enableErr
+	m.on = m.enableErr == nil
+	return m.enableErr
 }
 
-func (h *house) Admits(_ context.Context, ports []Port, peers []netip.Addr) error {
-	h.told = append(h.told, peers...)
-	h.done = append(h.done, fmt.Sprint("admits ", ports))
-	return h.admitsErr
+func (m *machine) Admits(_ context.Context, ports []Port) error {
+	m.done = append(m.done, fmt.Sprint("admits ", ports))
+	return m.admitsErr
 }
 
-func (h *house) Keep(context.Context) (bool, string) {
-	h.done = append(h.done, "keep")
-	return h.lasting, h.why
+func (m *machine) Keep(context.Context) (bool, string) {
+	m.done = append(m.done, "keep")
+	return m.lasting, m.why
 }
 
-func (h *house) Undo(ctx context.Context) error {
-	h.done = append(h.done, "undo")
-	h.on = false
-	return errors.Join(h.undoErr, ctx.Err())
+func (m *machine) Undo(ctx context.Context) error {
+	m.done = append(m.done, "undo")
+	m.on = false
+	return errors.Join(m.undoErr, ctx.Err())
 }
 
 func tcp(n uint16) Port { return Port{Number: n, Protocol: "tcp"} }
 
-func newHouse() *house {
-	return &house{
-		name: UFW, lasting: true, rules: map[Port]Verdict{tcp(80): Open, tcp(25): Refused},
-		doors: OpenPorts{
-			Peers:     []netip.Addr{netip.MustParseAddr("192.0.2.9")},
+func newMachine() *machine {
+	return &machine{
+		name: UFW, lasting: true, rules: map[Port]Verdict{tcp(80): Open, tcp(25): Denied},
+		open: OpenPorts{
 			Remote:    []Port{tcp(2222), tcp(22), tcp(2222)},
 			Listeners: []Listener{{tcp(22), "sshd"}, {tcp(8080), "java"}, {tcp(8080), "java"}, {tcp(80), "nginx"}, {Port{5353, "udp"}, "a\x1b[31mb"}, {tcp(25), "exim"}},
 		},
 	}
 }
 
-func plan(t *testing.T, h *house, o EnableOptions) *Enabling {
+func plan(t *testing.T, m *machine, o EnableOptions) *Enabling {
 	t.Helper()
-	e, err := PlanEnable(t.Context(), h, h, o)
+	e, err := PlanEnable(t.Context(), m, m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +135,10 @@ func plan(t *testing.T, h *house, o EnableOptions) *Enabling {
 }
 
 func TestFirewallIsSwitchedOnWithTheWayInFirst(t *testing.T) {
-	h := newHouse()
-	e := plan(t, h, EnableOptions{})
-	if len(h.done) != 0 {
-		t.Errorf("planning did %q", h.done)
+	m := newMachine()
+	e := plan(t, m, EnableOptions{})
+	if len(m.done) != 0 {
+		t.Errorf("planning did %q", m.done)
 	}
 	p := e.Preview()
 	if !p.Changed || p.FirewallStatus != Active || p.Manager != UFW || p.Persistent != nil || p.Details != "" || !strings.Contains(e.Summary(), "would be switched on") {
@@ -139,8 +148,8 @@ func TestFirewallIsSwitchedOnWithTheWayInFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"enable [22/tcp 2222/tcp]", "admits [22/tcp 2222/tcp]", "keep"}; !slices.Equal(h.done, want) {
-		t.Errorf("did %q, want %q", h.done, want)
+	if want := []string{"enable [22/tcp 2222/tcp]", "admits [22/tcp 2222/tcp]", "keep"}; !slices.Equal(m.done, want) {
+		t.Errorf("did %q, want %q", m.done, want)
 	}
 	if !got.Changed || got.FirewallStatus != Active || !*got.Persistent || !slices.Equal(got.AllowedPorts, []Port{tcp(22), tcp(2222)}) {
 		t.Errorf("got %+v", got)
@@ -151,9 +160,6 @@ func TestFirewallIsSwitchedOnWithTheWayInFirst(t *testing.T) {
 	p.Persistent, p.Details = got.Persistent, got.Details
 	if !reflect.DeepEqual(p, got) {
 		t.Errorf("previewed %+v, got %+v", p, got)
-	}
-	if peer := netip.MustParseAddr("192.0.2.9"); !slices.Equal(h.told, []netip.Addr{peer, peer}) {
-		t.Errorf("told of the peers %v", h.told)
 	}
 	for _, part := range []string{"ufw was switched on", "their_ufw", "22/tcp, 2222/tcp", "3 other services became unreachable", "It comes back", "sudo ufw allow 25/tcp."} {
 		if !strings.Contains(got.Details, part) {
@@ -180,15 +186,15 @@ func TestFirewallThatIsOnIsASuccessThatChangesNothing(t *testing.T) {
 		"ours, no nftables":   {on("theirs"), "", fault.New(fault.NoFirewall, "None."), "", nil},
 		"ufw by its own word": {Facts{Managers: []string{UFW}, Chains: on("filter").Chains}, UFW, nil, UFW, nil},
 	} {
-		h := newHouse()
-		h.facts, h.name, h.none = c.facts, c.name, c.none
-		e := plan(t, h, EnableOptions{})
+		m := newMachine()
+		m.facts, m.name, m.none = c.facts, c.name, c.none
+		e := plan(t, m, EnableOptions{})
 		if !strings.Contains(e.Summary(), "on already") {
 			t.Errorf("%s: %s", name, e.Summary())
 		}
 		got, err := e.Do(t.Context())
-		if err != nil || got.Changed || got.FirewallStatus != Active || got.Manager != c.manager || !slices.Equal(h.done, c.did) {
-			t.Errorf("%s: %+v, %v, did %q", name, got, err, h.done)
+		if err != nil || got.Changed || got.FirewallStatus != Active || got.Manager != c.manager || !slices.Equal(m.done, c.did) {
+			t.Errorf("%s: %+v, %v, did %q", name, got, err, m.done)
 		}
 		if (got.Persistent != nil) != (c.did != nil) {
 			t.Errorf("%s: %+v", name, got)
@@ -202,53 +208,53 @@ func TestFirewallThatIsOnIsASuccessThatChangesNothing(t *testing.T) {
 	}
 }
 
-func TestFirewallThatCouldLockOutIsRefused(t *testing.T) {
+func TestFirewallThatCouldLockOutIsDenied(t *testing.T) {
 	none := fault.New(fault.NoFirewall, "None.")
 	for name, c := range map[string]struct {
-		change func(*house)
+		change func(*machine)
 		code   fault.Code
 		says   string
 		forced bool // --force goes on
 	}{
-		"status unknown":       {func(h *house) { h.blind = fs.ErrPermission }, fault.Unavailable, "without root", false},
-		"nothing to switch on": {func(h *house) { h.none = none }, fault.NoFirewall, "None.", false},
-		"doors unknown":        {func(h *house) { h.doorsErr = errors.New("sshd -T failed") }, fault.Unavailable, "sshd -T failed", true},
-		"a rule refuses":       {func(h *house) { h.rules[tcp(22)] = Refused }, fault.FirewallFailed, "ufw shuts out new remote sessions by 22/tcp: there is deny 22/tcp.", true},
+		"status unknown":       {func(m *machine) { m.unread = fs.ErrPermission }, fault.Unavailable, "without root", false},
+		"nothing to switch on": {func(m *machine) { m.none = none }, fault.NoFirewall, "None.", false},
+		"ports unknown":        {func(m *machine) { m.openErr = errors.New("sshd -T failed") }, fault.Unavailable, "sshd -T failed", true},
+		"a rule denies":        {func(m *machine) { m.rules[tcp(22)] = Denied }, fault.FirewallFailed, "ufw shuts out new remote sessions by 22/tcp: there is deny 22/tcp.", true},
 	} {
-		h := newHouse()
-		c.change(h)
-		_, err := PlanEnable(t.Context(), h, h, EnableOptions{})
+		m := newMachine()
+		c.change(m)
+		_, err := PlanEnable(t.Context(), m, m, EnableOptions{})
 		var refused *fault.Error
 		if !errors.As(err, &refused) || refused.Code != c.code || !strings.Contains(refused.Message, c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := PlanEnable(t.Context(), h, h, EnableOptions{Force: true}); (err == nil) != c.forced {
+		if _, err := PlanEnable(t.Context(), m, m, EnableOptions{Force: true}); (err == nil) != c.forced {
 			t.Errorf("%s, forced: %v", name, err)
 		}
-		if len(h.done) != 0 {
-			t.Errorf("%s: did %q", name, h.done)
+		if len(m.done) != 0 {
+			t.Errorf("%s: did %q", name, m.done)
 		}
 	}
 }
 
 func TestForceLetsTheUsualPortInWhenNoneIsKnown(t *testing.T) {
-	h := newHouse()
-	h.doors.Remote, h.doorsErr = nil, errors.New("not readable")
-	got, err := plan(t, h, EnableOptions{Force: true}).Do(t.Context())
+	m := newMachine()
+	m.open.Remote, m.openErr = nil, errors.New("not readable")
+	got, err := plan(t, m, EnableOptions{Force: true}).Do(t.Context())
 	if err != nil || !slices.Equal(got.AllowedPorts, []Port{tcp(22)}) || !strings.Contains(got.Details, "not readable") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func TestForceSwitchesOnOverARuleThatRefuses(t *testing.T) {
-	h := newHouse()
-	h.rules[tcp(22)] = Refused
-	_, err := PlanEnable(t.Context(), h, h, EnableOptions{})
+	m := newMachine()
+	m.rules[tcp(22)] = Denied
+	_, err := PlanEnable(t.Context(), m, m, EnableOptions{})
 	if fix := fault.NewDocument("x", err).Fix; fix != "Remove it: sudo undeny 22/tcp. Or at a console of the machine run: sudo sentinel --fix-firewall --force" {
 		t.Errorf("fix %q", fix)
 	}
-	h.admitsErr = errors.New("a rule drops 2222/tcp")
-	got, err := plan(t, h, EnableOptions{Force: true}).Do(t.Context())
+	m.admitsErr = errors.New("a rule drops 2222/tcp")
+	got, err := plan(t, m, EnableOptions{Force: true}).Do(t.Context())
 	if err != nil || !got.Changed || !slices.Equal(got.AllowedPorts, []Port{tcp(2222)}) {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -257,20 +263,20 @@ func TestForceSwitchesOnOverARuleThatRefuses(t *testing.T) {
 			t.Errorf("details lack %q: %s", part, got.Details)
 		}
 	}
-	if want := []string{"enable [22/tcp 2222/tcp]", "admits [2222/tcp]", "keep"}; !slices.Equal(h.done, want) {
-		t.Errorf("did %q", h.done)
+	if want := []string{"enable [22/tcp 2222/tcp]", "admits [2222/tcp]", "keep"}; !slices.Equal(m.done, want) {
+		t.Errorf("did %q", m.done)
 	}
-	h = newHouse()
-	h.doors.Remote, h.rules[tcp(22)], h.rules[tcp(2222)] = []Port{tcp(22)}, Refused, Refused
-	if p := plan(t, h, EnableOptions{Force: true}); p.Preview().AllowedPorts == nil || !strings.Contains(p.Summary(), "No port of remote sessions is let in for everyone.") {
+	m = newMachine()
+	m.open.Remote, m.rules[tcp(22)], m.rules[tcp(2222)] = []Port{tcp(22)}, Denied, Denied
+	if p := plan(t, m, EnableOptions{Force: true}); p.Preview().AllowedPorts == nil || !strings.Contains(p.Summary(), "No port of remote sessions is let in for everyone.") {
 		t.Errorf("%s", p.Summary())
 	}
 }
 
 func TestMachineWithoutSSHSaysThatNothingIsLetIn(t *testing.T) {
-	h := newHouse()
-	h.doors.Remote = nil
-	got, err := plan(t, h, EnableOptions{}).Do(t.Context())
+	m := newMachine()
+	m.open.Remote = nil
+	got, err := plan(t, m, EnableOptions{}).Do(t.Context())
 	if err != nil || len(got.AllowedPorts) != 0 || !strings.Contains(got.Details, "No server for remote sessions") {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -278,21 +284,21 @@ func TestMachineWithoutSSHSaysThatNothingIsLetIn(t *testing.T) {
 
 func TestWhatFailsIsTakenBack(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*house)
+		change func(*machine)
 		says   []string
 	}{
-		"does not start":   {func(h *house) { h.enableErr = errors.New("exit 1") }, []string{"exit 1", "taken back"}},
-		"does not show":    {func(h *house) { h.hidden = true }, []string{"no rule that filters", "taken back"}},
-		"cannot be read":   {func(h *house) { h.during = func() { h.blind, h.hidden = fs.ErrPermission, true } }, []string{"not readable", "taken back"}},
-		"shuts out SSH":    {func(h *house) { h.admitsErr = errors.New("22/tcp is not let in") }, []string{"22/tcp", "taken back"}},
-		"cannot be undone": {func(h *house) { h.hidden, h.undoErr = true, errors.New("stuck") }, []string{"taking it back failed too: stuck"}},
+		"does not start":   {func(m *machine) { m.enableErr = errors.New("exit 1") }, []string{"exit 1", "taken back"}},
+		"does not show":    {func(m *machine) { m.hidden = true }, []string{"no rule that filters", "taken back"}},
+		"cannot be read":   {func(m *machine) { m.during = func() { m.unread, m.hidden = fs.ErrPermission, true } }, []string{"not readable", "taken back"}},
+		"shuts out SSH":    {func(m *machine) { m.admitsErr = errors.New("22/tcp is not let in") }, []string{"22/tcp", "taken back"}},
+		"cannot be undone": {func(m *machine) { m.hidden, m.undoErr = true, errors.New("stuck") }, []string{"taking it back failed too: stuck"}},
 	} {
-		h := newHouse()
-		c.change(h)
-		_, err := plan(t, h, EnableOptions{}).Do(t.Context())
+		m := newMachine()
+		c.change(m)
+		_, err := plan(t, m, EnableOptions{}).Do(t.Context())
 		var failed *fault.Error
-		if !errors.As(err, &failed) || failed.Code != fault.FirewallFailed || h.done[len(h.done)-1] != "undo" || h.on {
-			t.Errorf("%s: %v, did %q", name, err, h.done)
+		if !errors.As(err, &failed) || failed.Code != fault.FirewallFailed || m.done[len(m.done)-1] != "undo" || m.on {
+			t.Errorf("%s: %v, did %q", name, err, m.done)
 			continue
 		}
 		for _, part := range c.says {
@@ -304,38 +310,38 @@ func TestWhatFailsIsTakenBack(t *testing.T) {
 }
 
 func TestCallerThatLeavesStopsItBeforeAndNotAmidst(t *testing.T) {
-	h := newHouse()
+	m := newMachine()
 	ctx, cancel := context.WithCancel(t.Context())
-	e := plan(t, h, EnableOptions{})
+	e := plan(t, m, EnableOptions{})
 	cancel()
-	if _, err := e.Do(ctx); !errors.Is(err, context.Canceled) || len(h.done) != 0 {
-		t.Errorf("before: %v, did %q", err, h.done)
+	if _, err := e.Do(ctx); !errors.Is(err, context.Canceled) || len(m.done) != 0 {
+		t.Errorf("before: %v, did %q", err, m.done)
 	}
-	if _, err := PlanEnable(ctx, h, h, EnableOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := PlanEnable(ctx, m, m, EnableOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("plan: %v", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	h.during = cancel
+	m.during = cancel
 	if got, err := e.Do(ctx); err != nil || !got.Changed {
 		t.Errorf("amidst: %+v, %v", got, err)
 	}
 }
 
 func TestFirewallThatDoesNotLastSaysWhy(t *testing.T) {
-	h := newHouse()
-	h.name, h.lasting, h.why = Nftables, false, "the unit is not installed"
-	got, err := plan(t, h, EnableOptions{}).Do(t.Context())
+	m := newMachine()
+	m.name, m.lasting, m.why = Nftables, false, "the unit is not installed"
+	got, err := plan(t, m, EnableOptions{}).Do(t.Context())
 	if err != nil || *got.Persistent || !strings.Contains(got.Details, "reboot: the unit is not installed.") || !strings.Contains(got.Details, "nft delete table inet "+BaselineTable) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func TestListOfWhatClosesIsCut(t *testing.T) {
-	h := newHouse()
+	m := newMachine()
 	for n := range 200 {
-		h.doors.Listeners = append(h.doors.Listeners, Listener{tcp(uint16(10000 + n)), strings.Repeat("x", 500)})
+		m.open.Listeners = append(m.open.Listeners, Listener{tcp(uint16(10000 + n)), strings.Repeat("x", 500)})
 	}
-	got := plan(t, h, EnableOptions{}).Preview()
+	got := plan(t, m, EnableOptions{}).Preview()
 	if len(got.Closes) != maxCloses || got.ClosesTotal != 203 || !got.ClosesTruncated || len(got.Closes[10].Process) > 66 {
 		t.Errorf("%d of %d, %v", len(got.Closes), got.ClosesTotal, got.ClosesTruncated)
 	}

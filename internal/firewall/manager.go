@@ -6,9 +6,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // The managers that can be switched on.
@@ -63,33 +63,37 @@ type OpenPorts struct {
 	Remote []Port
 	// Listeners are all exposed sockets, those of Remote included.
 	Listeners []Listener
-	// Peers are the other ends of the remote sessions that are open.
-	Peers []netip.Addr
 }
 
 // A Verdict is what a firewall does with new connections to one port.
 type Verdict int
 
-// The verdicts. Refused means that a rule of the owner shuts out some of those
-// that come in to the port, even when it is let in besides; what no rule names is
-// Closed, too, once the firewall is on.
+// The verdicts. Denied means that a rule of the owner keeps people from the port;
+// what no rule names is Closed once the firewall is on.
 const (
 	Closed Verdict = iota
 	Open
-	Refused
+	Denied
 )
 
 // A Ruling is a verdict and where it comes from.
 type Ruling struct {
 	Verdict Verdict
-	Rule    string // what refuses, as its manager writes it; only with Refused
+	Rule    string // the one that denies, as its manager writes it
 	Fix     string // a sentence that says how to remove it
 }
 
-// Rules are those of the owner, which a firewall follows once it is on.
-type Rules func(Port) Ruling
+// Rules are those of the owner, as far as a manager lists them in plain terms.
+type Rules struct {
+	// For says what becomes of new connections to a port once the firewall is on.
+	For func(Port) Ruling
+	// Unread are the rules that For does not take into account, as their manager
+	// writes them.
+	Unread []string
+}
 
-// A Manager finds out what stands before a firewall. Its methods change nothing.
+// A Manager looks at the machine on which a firewall is to be switched on. Its
+// methods change nothing.
 type Manager interface {
 	// Backend returns what switches the firewall on here, or an error with code
 	// FIREWALL_UNAVAILABLE when nothing can.
@@ -102,18 +106,51 @@ type Manager interface {
 type Backend interface {
 	// Name is [UFW], [Firewalld], [Nftables] or [ApplicationFirewall].
 	Name() string
-	// Rules reads what the manager will let in by itself. It changes nothing. A
-	// rule that refuses certain addresses counts when one of peers is among them.
-	Rules(ctx context.Context, peers []netip.Addr) (Rules, error)
+	// Rules reads what the manager lets in by itself. It changes nothing.
+	Rules(ctx context.Context) (Rules, error)
 	// Enable lets ports in and then switches the firewall on. What it has done
-	// when it fails, Undo takes back.
-	Enable(ctx context.Context, ports []Port) error
-	// Admits reads back whether the loaded rules let every port in from anywhere,
-	// and above all from peers; the error names the first that they do not.
-	Admits(ctx context.Context, ports []Port, peers []netip.Addr) error
+	// when it fails, Undo takes back. Before it changes anything that another run may have to
+	// take back, it calls note with all that it will have changed, and stops at an error.
+	Enable(ctx context.Context, ports []Port, note func(Change) error) error
+	// Admits reads back whether the firewall lets in ports, as far as its manager
+	// tells. The error names the first that it does not.
+	Admits(ctx context.Context, ports []Port) error
 	// Keep makes the firewall come back after a reboot. why says in words what
 	// stands in the way when it does not. It is idempotent.
 	Keep(ctx context.Context) (lasting bool, why string)
-	// Undo takes back what Enable and Keep of this value did, and nothing else.
+	// Undo takes back what Enable did, and nothing else. It is idempotent, and
+	// works as well where Enable was cut off.
 	Undo(ctx context.Context) error
+}
+
+// A Change is what a Backend does to switch a firewall on: all that has to be
+// undone to take it back.
+type Change struct {
+	Manager string `json:"manager"`
+	// Openings are the ports that are added to the rules of the manager.
+	Openings []Opening `json:"openings,omitempty"`
+	// WasEnabled says that the manager was set to start at boot before.
+	WasEnabled bool `json:"was_enabled,omitempty"`
+	// Rebooted says that the machine was started again since. It is not recorded.
+	Rebooted bool `json:"-"`
+}
+
+// An Opening is a port that is let in, with firewalld in one zone.
+type Opening struct {
+	Zone string `json:"zone,omitempty"`
+	Port
+}
+
+// A TrialSource is what it takes to switch a firewall on for a trial.
+type TrialSource interface {
+	// Boot names the time since the machine was started, and says how long that
+	// is, sleep included.
+	Boot() (id string, uptime time.Duration, err error)
+	// Arrange has "sentinel --restore-blocklist" run after a time, whatever
+	// becomes of this process and its session until then, and makes sure that it runs at the
+	// next boot if c would come back there. program is the absolute path of sentinel.
+	Arrange(ctx context.Context, program string, after time.Duration, c Change) error
+	// Resume returns a Backend whose Keep and Undo go on from a change that
+	// another run has made, or has been cut off in.
+	Resume(c Change) (Backend, error)
 }

@@ -49,6 +49,7 @@ func manPage() string {
 		".TP\n.I /var/lib/sentinel/agent-id\nRandom id of this installation, made by the first run as root.\n" +
 		".TP\n.I /var/lib/sentinel/blocklist.json\nThe addresses that are blocked.\n" +
 		".TP\n.I /var/lib/sentinel/firewall.json\nThe ports that the firewall of sentinel's own lets in, where it was switched on.\n" +
+		".TP\n.I /var/lib/sentinel/firewall\\-trial.json\nWhat to take back of a firewall that is on trial.\n" +
 		".TP\n.I /var/lib/sentinel/audit.json\nWhat the last audits found, to say what has changed since.\n" +
 		".TP\n.I /var/log/sentinel/journal.jsonl\nThe record of every change.\n" +
 		".TP\n.I /var/lib/sentinel/journal-head\nWhere that record ends, so that a cut is noticed.\n" +

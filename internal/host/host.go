@@ -44,6 +44,8 @@ type Host struct {
 	Terminator      processes.TerminationSource
 	Services        services.Source
 	FirewallManager firewall.Manager
+	// FirewallTrials is nil where a firewall is switched on without a trial.
+	FirewallTrials firewall.TrialSource
 	Blocking        Blocking
 	Updates         updates.Source
 	Audit           audit.Source

@@ -10,14 +10,22 @@ var enableFirewall = Operation{
 	Flag:   "fix-firewall",
 	Title:  "Enable firewall",
 	Description: "Enable the system firewall if it's disabled. Use when security audit shows firewall is off. " +
-		"On Linux first allows SSH where it listens and connections that are open, then switches on ufw, firewalld or an own set of rules; " +
-		"on macOS switches on the Application Firewall, unless it would shut out SSH. " +
+		"On Linux first allows SSH where it listens and connections that are open, then switches on ufw, firewalld or an own set of rules, for a trial: " +
+		"it is switched off again after confirm_within seconds unless confirmed by a second call. " +
+		"On macOS switches on the Application Firewall, unless it would shut out SSH. " +
 		"details says what was done and what it closes. Already on is a success.",
-	Usage:      "switch the firewall on",
+	Usage:      "switch the firewall on, for a trial until it is confirmed",
 	Toolset:    DefaultToolset,
 	Effect:     Write,
 	Idempotent: true,
 	Privilege:  NeedsRoot,
 	Deadline:   42 * time.Second,
 	Codes:      []string{"FIREWALL_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
+	Fields: []Field{
+		{
+			Name: "confirm", Flag: "confirm", Kind: Boolean, Default: false,
+			Description: "Keep the firewall that is on trial. Only in a later call than the one that switched it on, " +
+				"and only after the user has seen that a NEW remote session works; never on your own",
+		},
+	},
 }

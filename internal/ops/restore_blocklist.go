@@ -9,9 +9,15 @@ var restoreBlocklist = Operation{
 	Action:    "restore_blocklist",
 	Flag:      "restore-blocklist",
 	Title:     "Restore blocklist",
-	Usage:     "make the packet filter match the list of blocked addresses (at boot, and when blocks end)",
+	Usage:     "make the packet filter match the list of blocked addresses, and end trials of the firewall (at boot, and when blocks end)",
 	Effect:    Write,
 	Privilege: NeedsRoot,
 	Deadline:  40 * time.Second,
 	Codes:     packetFilterCodes,
+	Fields: []Field{
+		{
+			Name: "after", Flag: "after", Placeholder: "SECONDS", Kind: Integer, Min: 1, Max: 3600,
+			Description: "Wait that long first, as what ends a trial of the firewall does where systemd does not run",
+		},
+	},
 }

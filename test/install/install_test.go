@@ -194,6 +194,7 @@ func assists(t *testing.T) {
 func allGreen(t *testing.T) {
 	run(t, "systemctl", "start", "ssh")
 	run(t, "sentinel", "--fix-firewall", "--json")
+	run(t, "sentinel", "--fix-firewall", "--confirm", "--json")
 	for _, check := range doctor(t, "runuser", "-u", user, "--", "sentinel") {
 		if check.Text("status") != "ok" && check.Text("value") != "Only root can tell." {
 			t.Errorf("the doctor says: %v", check)

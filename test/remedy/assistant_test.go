@@ -156,12 +156,38 @@ func switchesOn(t *testing.T, s *assistant.Session) {
 	if d.Text("firewall_status") != "ACTIVE" || d["changed"] != true || d.Text("manager") != "firewalld" {
 		t.Errorf("the answer is %v", d)
 	}
-	if d = s.Call("", "enable_firewall", map[string]any{}); d["changed"] != false {
+	if left, ok := d["confirm_within"].(float64); !ok || left <= 0 || d["persistent"] != false {
+		t.Errorf("it is not on trial: %v", d)
+	}
+	if d = s.Call("", "enable_firewall", map[string]any{}); d["changed"] != false || d["confirm_within"] == nil {
 		t.Errorf("the second time: %v", d)
+	}
+	tooLate(t, s)
+	s.Call("", "enable_firewall", map[string]any{})
+	if d = s.Call("", "enable_firewall", map[string]any{"confirm": true}); d["changed"] != true || d["confirm_within"] != nil || d["persistent"] != true {
+		t.Errorf("confirmed: %v", d)
 	}
 	if after := s.Call("", "get_system_health", map[string]any{}); after.Text("firewall_status") != "ACTIVE" {
 		t.Errorf("health says %v", after["firewall_status"])
 	}
+}
+
+// tooLate lets the time of a trial be over, and then looks for the firewall and
+// for what the journal says.
+func tooLate(t *testing.T, s *assistant.Session) {
+	t.Helper()
+	do(t, "sed", "-i", "-E", `s/("ends_at_uptime_ms":)[0-9]+/\11/`, "/var/lib/sentinel/firewall-trial.json")
+	s.Call("FIREWALL_FAILED", "enable_firewall", map[string]any{"confirm": true})
+	do(t, "systemctl", "start", "sentinel-restore.service")
+	a := history(t)
+	w, _ := a["who"].(map[string]any)
+	if a["tool"] != "restore_blocklist" || a["reason"] != "firewall on trial: not confirmed within 120 s" || a["state"] != "done" || w["user"] != "root" || w["sudo_user"] != nil {
+		t.Errorf("the journal has %v", a)
+	}
+	if after := s.Call("", "get_system_health", map[string]any{}); after.Text("firewall_status") != "DISABLED" {
+		t.Errorf("health says %v", after["firewall_status"])
+	}
+	s.Call("FIREWALL_FAILED", "enable_firewall", map[string]any{"confirm": true})
 }
 
 // Every code that a change can fail with reaches the assistant as sentinel gave

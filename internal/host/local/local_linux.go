@@ -57,6 +57,7 @@ func Open(root string) (*host.Host, error) {
 		Terminator:      processes.NewTerminator(root),
 		Services:        services.NewServices(root, runner),
 		FirewallManager: front,
+		FirewallTrials:  front,
 		Updates:         pending,
 		Audit:           posture(root, runner, rules, pending),
 		Scan: host.Scan{

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -24,7 +23,7 @@ const (
 
 // An application is the Application Firewall as a manager.
 type application struct {
-	w        *Manager
+	m        *Manager
 	began    bool     // it was told to go on, and may have
 	admitted []string // programs that were put on its list
 }
@@ -34,20 +33,17 @@ var _ firewall.Backend = (*application)(nil)
 // Name implements [firewall.Backend].
 func (*application) Name() string { return firewall.ApplicationFirewall }
 
-// Rules implements [firewall.Backend]. No rule of this firewall is about
-// addresses, so peers do not matter.
-func (a *application) Rules(ctx context.Context, _ []netip.Addr) (firewall.Rules, error) {
-	v, err := a.w.look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return v.ruling, nil
+// Rules implements [firewall.Backend].
+func (a *application) Rules(ctx context.Context) (firewall.Rules, error) {
+	v, err := a.m.look(ctx)
+	return firewall.Rules{For: v.ruling}, err
 }
 
 // Enable implements [firewall.Backend]. Programs of macOS need a rule only where
-// the owner has taken away that they are let in without one.
-func (a *application) Enable(ctx context.Context, ports []firewall.Port) error {
-	v, err := a.w.look(ctx)
+// the owner has taken away that they are let in without one. There is no trial: the list of
+// programs shows beforehand whether one of them is blocked, so no other run has to undo this.
+func (a *application) Enable(ctx context.Context, ports []firewall.Port, _ func(firewall.Change) error) error {
+	v, err := a.m.look(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,7 +53,7 @@ func (a *application) Enable(ctx context.Context, ports []firewall.Port) error {
 			continue
 		}
 		a.admitted = append(a.admitted, front)
-		if err := a.w.tool.Admit(ctx, front); err != nil {
+		if err := a.m.tool.Admit(ctx, front); err != nil {
 			return fmt.Errorf("let %s in: %w", front, explain(err))
 		}
 	}
@@ -67,7 +63,7 @@ func (a *application) Enable(ctx context.Context, ports []firewall.Port) error {
 // switchOn waits for the firewall to show. That it did not is for the caller to
 // find, who reads it back.
 func (a *application) switchOn(ctx context.Context) error {
-	err := a.w.tool.SetGlobal(ctx, true)
+	err := a.m.tool.SetGlobal(ctx, true)
 	refused := errors.Is(err, socketfilterfw.ErrManaged) || errors.Is(err, socketfilterfw.ErrNotRoot)
 	a.began = !refused
 	if err != nil {
@@ -76,7 +72,7 @@ func (a *application) switchOn(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()
 	for {
-		if s, err := a.w.tool.State(ctx); err == nil && s.On() {
+		if s, err := a.m.tool.State(ctx); err == nil && s.On() {
 			return nil
 		}
 		select {
@@ -88,15 +84,15 @@ func (a *application) switchOn(ctx context.Context) error {
 }
 
 // Admits implements [firewall.Backend].
-func (a *application) Admits(ctx context.Context, ports []firewall.Port, _ []netip.Addr) error {
-	v, err := a.w.look(ctx)
+func (a *application) Admits(ctx context.Context, ports []firewall.Port) error {
+	v, err := a.m.look(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range ports {
 		switch r := v.ruling(p); r.Verdict {
 		case firewall.Open:
-		case firewall.Refused:
+		case firewall.Denied:
 			return fmt.Errorf("it shuts out new remote sessions by %s: %s", p, r.Rule)
 		default:
 			return fmt.Errorf("it does not say that it lets new remote sessions in by %s", p)
@@ -112,20 +108,20 @@ func (*application) Keep(context.Context) (lasting bool, why string) { return tr
 func (a *application) Undo(ctx context.Context) error {
 	var problems []error
 	if a.began {
-		problems = append(problems, a.w.switchOff(ctx))
+		problems = append(problems, a.m.switchOff(ctx))
 	}
 	for _, program := range a.admitted {
-		problems = append(problems, a.w.tool.Forget(ctx, program))
+		problems = append(problems, a.m.tool.Forget(ctx, program))
 	}
 	return errors.Join(problems...)
 }
 
 // switchOff reads back as well: an undo that is not seen is none.
-func (w *Manager) switchOff(ctx context.Context) error {
-	if err := w.tool.SetGlobal(ctx, false); err != nil {
+func (m *Manager) switchOff(ctx context.Context) error {
+	if err := m.tool.SetGlobal(ctx, false); err != nil {
 		return err
 	}
-	s, err := w.tool.State(ctx)
+	s, err := m.tool.State(ctx)
 	if err == nil && s.On() {
 		err = errors.New("the Application Firewall is on still")
 	}
@@ -142,16 +138,16 @@ type view struct {
 
 // look reads all that a ruling needs. The list of programs may be unknown: that
 // is a ruling of its own, which the owner can override.
-func (w *Manager) look(ctx context.Context) (view, error) {
+func (m *Manager) look(ctx context.Context) (view, error) {
 	v := view{listeners: map[firewall.Port][]string{}}
 	var err error
-	if v.state, err = w.tool.State(ctx); err != nil {
+	if v.state, err = m.tool.State(ctx); err != nil {
 		return view{}, explain(err)
 	}
-	if v.apps, v.blind = w.tool.Apps(ctx); v.blind == nil {
-		w.complete(ctx, v.apps)
+	if v.apps, v.blind = m.tool.Apps(ctx); v.blind == nil {
+		m.complete(ctx, v.apps)
 	}
-	sockets, err := w.sockets(ctx)
+	sockets, err := m.sockets(ctx)
 	if err != nil && ctx.Err() != nil {
 		return view{}, ctx.Err()
 	}
@@ -166,7 +162,7 @@ func (w *Manager) look(ctx context.Context) (view, error) {
 
 // complete asks for the rules of the programs that matter where the short list
 // does not tell them. One that nobody tells stays unknown.
-func (w *Manager) complete(ctx context.Context, apps []socketfilterfw.App) {
+func (m *Manager) complete(ctx context.Context, apps []socketfilterfw.App) {
 	for _, v := range services() {
 		for _, program := range v.programs {
 			same := func(app socketfilterfw.App) bool {
@@ -176,7 +172,7 @@ func (w *Manager) complete(ctx context.Context, apps []socketfilterfw.App) {
 			if at < 0 || program[0] != '/' {
 				continue
 			}
-			if rule, err := w.tool.Rule(ctx, program); err == nil {
+			if rule, err := m.tool.Rule(ctx, program); err == nil {
 				apps[at].Rule = rule
 			}
 		}
@@ -207,13 +203,13 @@ func (v view) ruling(p firewall.Port) firewall.Ruling {
 	programs := append(slices.Clone(v.listeners[p]), v.service(p).programs...)
 	if v.state.BlocksAll() {
 		return firewall.Ruling{
-			Verdict: firewall.Refused, Rule: "it is set to block all incoming connections",
+			Verdict: firewall.Denied, Rule: "it is set to block all incoming connections",
 			Fix: "Change that: sudo " + socketfilterfw.Program + " --setblockall off.",
 		}
 	}
 	if v.blind != nil {
 		return firewall.Ruling{
-			Verdict: firewall.Refused, Rule: "its list of programs cannot be read (" + v.blind.Error() + ")",
+			Verdict: firewall.Denied, Rule: "its list of programs cannot be read (" + v.blind.Error() + ")",
 			Fix: "Look for sshd in System Settings, Network, Firewall, Options.",
 		}
 	}
@@ -246,7 +242,7 @@ func (v view) unlisted(p firewall.Port) bool {
 func blocked(app socketfilterfw.App) firewall.Ruling {
 	name := sanitize.Text(app.Name, 120)
 	r := firewall.Ruling{
-		Verdict: firewall.Refused, Rule: "its list blocks " + name,
+		Verdict: firewall.Denied, Rule: "its list blocks " + name,
 		Fix: "Let it in: System Settings, Network, Firewall, Options.",
 	}
 	if plain(name) {

@@ -35,7 +35,7 @@ var (
 	_ firewall.Manager = (*Manager)(nil)
 )
 
-// New returns the Wall of the Mac that runner runs programs on. Nothing is run
+// New returns the Manager of the Mac that runner runs programs on. Nothing is run
 // yet.
 func New(runner sysexec.Runner) *Manager {
 	return &Manager{
@@ -46,20 +46,20 @@ func New(runner sysexec.Runner) *Manager {
 
 // Firewall implements [firewall.Source]. The Application Firewall decides; pf is
 // told beside it.
-func (w *Manager) Firewall(ctx context.Context) firewall.Facts {
-	s, err := w.tool.State(ctx)
+func (m *Manager) Firewall(ctx context.Context) firewall.Facts {
+	s, err := m.tool.State(ctx)
 	a := firewall.Application{
 		On: s.On(), BlocksAll: s.BlocksAll(), AllowSigned: s.AllowSigned, AllowSignedApp: s.AllowSignedApp,
-		Beside: w.beside(ctx), Unreadable: explain(err),
+		Beside: m.beside(ctx), Unreadable: explain(err),
 	}
 	return firewall.Facts{Application: &a}
 }
 
 // beside says what is known of pf.
-func (w *Manager) beside(ctx context.Context) string {
+func (m *Manager) beside(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, besideLimit)
 	defer cancel()
-	switch on, err := w.pf.Enabled(ctx); {
+	switch on, err := m.pf.Enabled(ctx); {
 	case errors.Is(err, fs.ErrPermission):
 		return "pf is " + answer.Reason(err)
 	case err != nil:
@@ -93,7 +93,7 @@ func managed() error {
 		WithFix("Change the profile with the device management (MDM) that has installed it. System Settings, General, Device Management shows it, and so does: sudo profiles show -type configuration")
 }
 
-// Manager implements [firewall.Manager]. Every Mac has this one.
-func (w *Manager) Backend(context.Context) (firewall.Backend, error) {
-	return &application{w: w}, nil
+// Backend implements [firewall.Manager]. Every Mac has this one.
+func (m *Manager) Backend(context.Context) (firewall.Backend, error) {
+	return &application{m: m}, nil
 }

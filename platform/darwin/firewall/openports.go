@@ -37,11 +37,11 @@ func services() []service {
 	}
 }
 
-// Doors implements [firewall.Manager]. launchd listens for Remote Login and hands
+// OpenPorts implements [firewall.Manager]. launchd listens for Remote Login and hands
 // its connections over, so that its socket counts as much as those of the servers.
-func (w *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
+func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 	var d firewall.OpenPorts
-	sockets, err := w.sockets(ctx)
+	sockets, err := m.sockets(ctx)
 	if err != nil {
 		return d, fmt.Errorf("read the sockets: %w", err)
 	}
@@ -56,7 +56,6 @@ func (w *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 			}
 		case outer(s.Remote) && isSession(s, ports):
 			d.Remote = append(d.Remote, p)
-			d.Peers = append(d.Peers, s.Remote.Addr().Unmap().WithZone(""))
 		}
 	}
 	return d, nil

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"sentinel/internal/firewall"
@@ -24,12 +23,9 @@ const maxFlows = 1000
 
 // A baseline is the rule set of sentinel itself, in nftables.
 type baseline struct {
-	w       *Manager
-	loaded  bool
-	written bool
-	before  []firewall.Port // of the state file
-	had     bool            // there was a state file
-	unit    bool            // enabled at boot by us
+	m      *Manager
+	change firewall.Change
+	kept   []firewall.Port // of the definition
 }
 
 var _ firewall.Backend = (*baseline)(nil)
@@ -39,35 +35,32 @@ func (*baseline) Name() string { return firewall.Nftables }
 
 // Rules implements [firewall.Backend]. What the owner has added to the
 // definition stays open.
-func (b *baseline) Rules(context.Context, []netip.Addr) (firewall.Rules, error) {
-	ports, _, err := b.w.state.read()
-	if err != nil {
-		return nil, err
-	}
-	return func(p firewall.Port) firewall.Ruling {
+func (b *baseline) Rules(context.Context) (firewall.Rules, error) {
+	ports, _, err := b.m.state.read()
+	return firewall.Rules{For: func(p firewall.Port) firewall.Ruling {
 		if slices.Contains(ports, p) {
 			return firewall.Ruling{Verdict: firewall.Open}
 		}
 		return firewall.Ruling{}
-	}, nil
+	}}, err
 }
 
-// Enable implements [firewall.Backend].
-func (b *baseline) Enable(ctx context.Context, ports []firewall.Port) error {
-	kept, had, err := b.w.state.read()
-	if err != nil {
+// Enable implements [firewall.Backend]. The rules are in the kernel alone, and a
+// reboot takes them away.
+func (b *baseline) Enable(ctx context.Context, ports []firewall.Port, note func(firewall.Change) error) (err error) {
+	if b.kept, _, err = b.m.state.read(); err != nil {
 		return err
 	}
-	b.before, b.had = kept, had
-	flows, err := b.w.flows(ctx)
+	flows, err := b.m.flows(ctx)
 	if err != nil {
 		return fmt.Errorf("list the open connections: %w", err)
 	}
-	if err := load(union(ports, kept), flows); err != nil {
+	c := firewall.Change{Manager: firewall.Nftables}
+	if err := note(c); err != nil {
 		return err
 	}
-	b.loaded = true
-	return nil
+	b.change = c
+	return b.m.rules.load(union(ports, b.kept), flows)
 }
 
 // union returns the ports of both, each once, in order.
@@ -78,10 +71,10 @@ func union(a, b []firewall.Port) []firewall.Port {
 }
 
 // flows lists open TCP connections with other hosts.
-func (w *Manager) flows(ctx context.Context) ([]flow, error) {
+func (m *Manager) flows(ctx context.Context) ([]flow, error) {
 	var list []flow
 	seen := map[flow]bool{}
-	err := w.sockets.network.Sockets(ctx, func(s network.Socket) {
+	err := m.sockets.network.Sockets(ctx, func(s network.Socket) {
 		f := flow{remote: s.Remote, port: s.Local.Port()}
 		if s.Protocol != network.TCP || !carries(s) || len(list) >= maxFlows || seen[f] {
 			return
@@ -105,12 +98,12 @@ func carries(s network.Socket) bool {
 }
 
 // Admits implements [firewall.Backend].
-func (b *baseline) Admits(_ context.Context, ports []firewall.Port, _ []netip.Addr) error {
-	rules, ok, err := loaded()
+func (b *baseline) Admits(_ context.Context, ports []firewall.Port) error {
+	rules, ok, err := b.m.rules.loaded()
 	if err != nil {
 		return err
 	}
-	if !ok || !whole(rules, union(ports, b.before)) {
+	if !ok || !whole(rules, union(ports, b.kept)) {
 		return errors.New("the rules that were loaded are not those that the kernel shows")
 	}
 	return nil
@@ -119,57 +112,30 @@ func (b *baseline) Admits(_ context.Context, ports []firewall.Port, _ []netip.Ad
 // Keep implements [firewall.Backend]. It writes down the ports that the loaded
 // rules let in.
 func (b *baseline) Keep(ctx context.Context) (bool, string) {
-	rules, ok, err := loaded()
+	rules, ok, err := b.m.rules.loaded()
 	if err != nil || !ok {
 		return false, "the rules cannot be read back"
 	}
-	kept, had, err := b.w.state.read()
+	kept, had, err := b.m.state.read()
 	if err != nil {
 		return false, err.Error()
 	}
 	ports := allowedBy(rules)
 	if !had || !slices.Equal(ports, kept) {
-		b.written = true
-		if err := b.w.state.write(ports); err != nil {
+		if err := b.m.state.write(ports); err != nil {
 			return false, err.Error()
 		}
 	}
-	return b.atBoot(ctx)
-}
-
-// atBoot makes sure that the shipped unit is enabled.
-func (b *baseline) atBoot(ctx context.Context) (bool, string) {
-	if !b.w.units.running() {
+	if !b.m.units.Running() {
 		return false, "systemd does not run here; run sentinel --restore-blocklist at boot"
 	}
-	u := b.w.units.state(ctx, RestoreUnit)
-	switch {
-	case u.enabled:
-		return true, ""
-	case !u.loaded:
-		return false, "the unit " + RestoreUnit + " is not installed"
-	}
-	if err := b.w.units.enable(ctx, RestoreUnit); err != nil {
-		return false, err.Error()
-	}
-	b.unit = true
-	return true, ""
+	return b.m.startAtBoot(ctx, RestoreUnit)
 }
 
 // Undo implements [firewall.Backend].
-func (b *baseline) Undo(ctx context.Context) error {
-	var failed []error
-	if b.loaded {
-		failed = append(failed, unload())
+func (b *baseline) Undo(context.Context) error {
+	if b.change.Manager == "" {
+		return nil
 	}
-	switch {
-	case b.written && b.had:
-		failed = append(failed, b.w.state.write(b.before))
-	case b.written:
-		failed = append(failed, b.w.state.remove())
-	}
-	if b.unit {
-		failed = append(failed, b.w.units.disable(ctx, RestoreUnit))
-	}
-	return errors.Join(failed...)
+	return b.m.rules.unload()
 }

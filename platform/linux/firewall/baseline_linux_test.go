@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
@@ -20,20 +21,23 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/systemd"
 )
 
 // quiet is a machine without systemd.
 type quiet struct{}
 
-func (quiet) running() bool                                      { return false }
-func (quiet) state(context.Context, string) unit                 { return unit{} }
-func (quiet) listen(context.Context, []string) ([]string, error) { return nil, nil }
-func (quiet) enable(context.Context, string) error               { return errors.New("no systemd") }
-func (quiet) disable(context.Context, string) error              { return errors.New("no systemd") }
-func (quiet) start(context.Context, string) error                { return errors.New("no systemd") }
-func (quiet) stop(context.Context, string) error                 { return errors.New("no systemd") }
+func (quiet) Running() bool                                         { return false }
+func (quiet) State(context.Context, string) systemd.UnitState       { return systemd.UnitState{} }
+func (quiet) Listening(context.Context, []string) ([]string, error) { return nil, nil }
+func (quiet) Enable(context.Context, string) error                  { return errors.New("no systemd") }
+func (quiet) Start(context.Context, string) error                   { return errors.New("no systemd") }
+func (quiet) Stop(context.Context, string) error                    { return errors.New("no systemd") }
+func (quiet) Later(context.Context, string, time.Duration, ...string) error {
+	return errors.New("no systemd")
+}
 
-// A plain wall has no manager installed and its SSH server on port 2222, which
+// A plain machine has no manager installed and its SSH server on port 2222, which
 // a test cannot have in a namespace without it.
 type plain struct{ *Manager }
 
@@ -42,9 +46,10 @@ func newPlain(t *testing.T) plain {
 	if err := unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755"); err != nil {
 		t.Fatal(err)
 	}
-	w := NewManager(sysexec.Host{})
-	w.units, w.installed = quiet{}, func(string) bool { return false }
-	return plain{w}
+	m := NewManager(sysexec.Host{})
+	m.units, m.installed = quiet{}, func(string) bool { return false }
+	m.detach = func(string, ...string) error { return nil }
+	return plain{m}
 }
 
 var ssh = firewall.Port{Number: 2222, Protocol: "tcp"}
@@ -60,16 +65,49 @@ func kernel(t *testing.T) firewall.Source {
 	return NewSource("/", sysexec.Host{})
 }
 
-func enable(t *testing.T, source firewall.Source, w firewall.Manager) firewall.Enabled {
+// trials keeps its record where sentinel does.
+func trials(m *Manager, length time.Duration) firewall.Trials {
+	return firewall.Trials{Path: "/var/lib/sentinel/firewall-trial.json", Source: m, Program: os.Executable, Length: length}
+}
+
+// try switches the firewall on for a trial.
+func try(t *testing.T, source firewall.Source, m firewall.Manager, length time.Duration) firewall.Enabled {
 	t.Helper()
-	plan, err := firewall.PlanEnable(t.Context(), source, w, firewall.EnableOptions{})
+	done, err := do(t, source, m, firewall.EnableOptions{Trials: trials(own(m), length)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := plan.Do(t.Context())
+	return done
+}
+
+func do(t *testing.T, source firewall.Source, m firewall.Manager, o firewall.EnableOptions) (firewall.Enabled, error) {
+	t.Helper()
+	plan, err := firewall.PlanEnable(t.Context(), source, m, o)
+	if err != nil {
+		return firewall.Enabled{}, err
+	}
+	return plan.Do(t.Context())
+}
+
+func own(m firewall.Manager) *Manager {
+	if p, ok := m.(plain); ok {
+		return p.Manager
+	}
+	return m.(*Manager)
+}
+
+// enable switches the firewall on and confirms it.
+func enable(t *testing.T, source firewall.Source, m firewall.Manager) firewall.Enabled {
+	t.Helper()
+	done := try(t, source, m, time.Hour)
+	if done.ConfirmWithin == 0 {
+		return done
+	}
+	kept, err := do(t, source, m, firewall.EnableOptions{Confirm: true, Trials: trials(own(m), 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
+	done.Persistent, done.Details = kept.Persistent, done.Details+kept.Details
 	return done
 }
 
@@ -77,7 +115,7 @@ func TestOwnRulesLetInOnlyWhatTheyMust(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	w, source := newPlain(t), kernel(t)
+	m, source := newPlain(t), kernel(t)
 	here, beyond := newNeighbour(t, 1), newNeighbour(t, 2)
 	os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 	for _, port := range []string{"2222", "8080"} {
@@ -94,11 +132,11 @@ func TestOwnRulesLetInOnlyWhatTheyMust(t *testing.T) {
 	})
 	before4, before6 := open8080(t, here, here.gateway()), open8080(t, here, here.gateway6())
 
-	plan, err := firewall.PlanEnable(t.Context(), source, w, firewall.EnableOptions{})
+	plan, err := firewall.PlanEnable(t.Context(), source, m, firewall.EnableOptions{Trials: trials(m.Manager, time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rules, _, _ := loaded(); rules != nil {
+	if rules, _, _ := m.rules.loaded(); rules != nil {
 		t.Error("planning has loaded rules")
 	}
 	if p := plan.Preview(); p.FirewallStatus != firewall.Active || !p.Changed || !strings.Contains(plan.Summary(), "2222/tcp") {
@@ -108,11 +146,15 @@ func TestOwnRulesLetInOnlyWhatTheyMust(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done.FirewallStatus != firewall.Active || !done.Changed || done.Manager != firewall.Nftables || *done.Persistent ||
-		!slices.Equal(done.AllowedPorts, []firewall.Port{ssh}) || !strings.Contains(done.Details, "systemd does not run here") {
+	if done.FirewallStatus != firewall.Active || !done.Changed || done.Manager != firewall.Nftables || *done.Persistent || done.ConfirmWithin == 0 ||
+		!slices.Equal(done.AllowedPorts, []firewall.Port{ssh}) {
 		t.Errorf("got %+v", done)
 	}
-	if len(done.Closes) != 1 || done.Closes[0].String() != "8080/tcp" || !strings.HasPrefix(done.Closes[0].Process, "wall.test") {
+	kept, err := do(t, source, m, firewall.EnableOptions{Confirm: true, Trials: trials(m.Manager, 0)})
+	if err != nil || *kept.Persistent || !strings.Contains(kept.Details, "systemd does not run here") {
+		t.Errorf("confirmed: %+v, %v", kept, err)
+	}
+	if len(done.Closes) != 1 || done.Closes[0].String() != "8080/tcp" || !strings.HasPrefix(done.Closes[0].Process, "firewall.test") {
 		t.Errorf("closes %+v", done.Closes)
 	}
 	here.reaches("2222", true)
@@ -126,20 +168,20 @@ func TestOwnRulesLetInOnlyWhatTheyMust(t *testing.T) {
 	here.pings("ip4:icmp", here.gateway(), 8, 0)
 	here.pings("ip6:ipv6-icmp", here.gateway6(), 128, 129)
 	outgoing(t, here)
-	if c, err := here.dial(net.JoinHostPort(beyond.address(), "8080"), patience); err != nil {
+	if c, err := here.dial(net.JoinHostPort(beyond.address(), "8080"), waitLimit); err != nil {
 		t.Errorf("forwarding: %v", err)
 	} else {
 		echo(t, "forwarded", c)
 	}
 
-	again := enable(t, source, w)
+	again := enable(t, source, m)
 	if again.Changed || again.FirewallStatus != firewall.Active || again.Manager != firewall.Nftables || !strings.Contains(again.Details, "already") {
 		t.Errorf("again: %+v", again)
 	}
 	flush(t)
 	here.reaches("8080", true)
 	for _, want := range []bool{true, false} {
-		if restored, err := w.Restore(t.Context(), source); restored != want || err != nil {
+		if restored, err := m.Restore(t.Context(), source); restored != want || err != nil {
 			t.Errorf("restored %v, %v; want %v", restored, err, want)
 		}
 		here.reaches("8080", false)
@@ -150,7 +192,7 @@ func TestOwnRulesLetInOnlyWhatTheyMust(t *testing.T) {
 
 func open8080(t *testing.T, from *neighbour, host string) net.Conn {
 	t.Helper()
-	c, err := from.dial(net.JoinHostPort(host, "8080"), patience)
+	c, err := from.dial(net.JoinHostPort(host, "8080"), waitLimit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +212,7 @@ func outgoing(t *testing.T, to *neighbour) {
 		}
 		echoAll(t, l)
 	})
-	c, err := net.DialTimeout("tcp", net.JoinHostPort(to.address(), "7070"), patience)
+	c, err := net.DialTimeout("tcp", net.JoinHostPort(to.address(), "7070"), waitLimit)
 	if err != nil {
 		t.Errorf("this host does not reach others: %v", err)
 		return
@@ -209,8 +251,8 @@ func TestOwnRulesThatDoNotShowAreTakenBack(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	w := newPlain(t)
-	plan, err := firewall.PlanEnable(t.Context(), &forgetful{Source: kernel(t)}, w, firewall.EnableOptions{})
+	m := newPlain(t)
+	plan, err := firewall.PlanEnable(t.Context(), &forgetful{Source: kernel(t)}, m, firewall.EnableOptions{Trials: trials(m.Manager, time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,12 +269,12 @@ func TestOwnRulesThatDoNotShowAreTakenBack(t *testing.T) {
 	}
 }
 
-func TestDamagedOwnRulesAreSeenAndMended(t *testing.T) {
+func TestDamagedOwnRulesAreSeenAndRepaired(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	w, source := newPlain(t), kernel(t)
-	enable(t, source, w)
+	m, source := newPlain(t), kernel(t)
+	enable(t, source, m)
 	const chain = " inet sentinel_firewall input "
 	first := strings.Fields(strings.Split(command(t, "nft -a list chain"+chain), "handle ")[2])[0]
 	for _, damage := range []string{
@@ -244,17 +286,17 @@ func TestDamagedOwnRulesAreSeenAndMended(t *testing.T) {
 			damage = "nft delete rule" + chain + "handle " + first
 		}
 		command(t, damage)
-		if restored, err := w.Restore(t.Context(), source); !restored || err != nil {
+		if restored, err := m.Restore(t.Context(), source); !restored || err != nil {
 			t.Errorf("%s: restored %v, %v", damage, restored, err)
 		}
-		rules, ok, err := loaded()
+		rules, ok, err := m.rules.loaded()
 		if !ok || err != nil || !whole(rules, []firewall.Port{ssh}) {
-			t.Errorf("%s: not mended: %v %v", damage, ok, err)
+			t.Errorf("%s: not repaired: %v %v", damage, ok, err)
 		}
 	}
 	for _, harmless := range []string{"nft insert rule" + chain + "tcp dport 443 accept", "nft add rule" + chain + "tcp dport 80 accept"} {
 		command(t, harmless)
-		if restored, err := w.Restore(t.Context(), source); restored || err != nil {
+		if restored, err := m.Restore(t.Context(), source); restored || err != nil {
 			t.Errorf("%s: restored %v, %v", harmless, restored, err)
 		}
 	}
@@ -264,16 +306,16 @@ func TestRestoreLeavesOthersTheirFirewall(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	w, source := newPlain(t), kernel(t)
-	if restored, err := w.Restore(t.Context(), source); restored || err != nil {
+	m, source := newPlain(t), kernel(t)
+	if restored, err := m.Restore(t.Context(), source); restored || err != nil {
 		t.Errorf("never switched on: %v, %v", restored, err)
 	}
-	enable(t, source, w)
+	enable(t, source, m)
 	flush(t)
 	command(t, "nft add table inet theirs")
 	command(t, "nft add chain inet theirs in { type filter hook input priority 0 ; policy accept ; }")
 	command(t, "nft add rule inet theirs in tcp dport 23 drop")
-	if restored, err := w.Restore(t.Context(), source); restored || err != nil {
+	if restored, err := m.Restore(t.Context(), source); restored || err != nil {
 		t.Errorf("beside another firewall: %v, %v", restored, err)
 	}
 	flush(t)
@@ -281,14 +323,14 @@ func TestRestoreLeavesOthersTheirFirewall(t *testing.T) {
 		if err := os.WriteFile(StatePath, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := w.Restore(t.Context(), source)
+		_, err := m.Restore(t.Context(), source)
 		var known *fault.Error
 		if errors.As(err, &known) != (want != "") || known != nil && known.Code != want {
 			t.Errorf("%s: %v", content, err)
 		}
 	}
 	os.Chmod(StatePath, 0o666)
-	if _, err := w.Restore(t.Context(), source); err == nil {
+	if _, err := m.Restore(t.Context(), source); err == nil {
 		t.Error("a definition that everyone can write was believed")
 	}
 }
@@ -297,9 +339,9 @@ func TestDefinitionThatItsOwnerEditsTakesEffect(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	w, source := newPlain(t), kernel(t)
+	m, source := newPlain(t), kernel(t)
 	here := newNeighbour(t, 1)
-	enable(t, source, w)
+	enable(t, source, m)
 	serve(t, "2222")
 	serve(t, "8080")
 	for _, step := range []struct {
@@ -309,13 +351,13 @@ func TestDefinitionThatItsOwnerEditsTakesEffect(t *testing.T) {
 		if err := os.WriteFile(StatePath, []byte(`{"version":1,"allow":`+step.allow+`}`), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if missing, err := w.Missing(t.Context(), source); !missing || err != nil {
+		if missing, err := m.Missing(t.Context(), source); !missing || err != nil {
 			t.Errorf("%s: missing %v, %v", step.allow, missing, err)
 		}
-		if restored, err := w.Restore(t.Context(), source); !restored || err != nil {
+		if restored, err := m.Restore(t.Context(), source); !restored || err != nil {
 			t.Errorf("%s: restored %v, %v", step.allow, restored, err)
 		}
-		if missing, err := w.Missing(t.Context(), source); missing || err != nil {
+		if missing, err := m.Missing(t.Context(), source); missing || err != nil {
 			t.Errorf("%s, afterwards: missing %v, %v", step.allow, missing, err)
 		}
 		here.reaches("2222", step.ssh)
@@ -323,11 +365,11 @@ func TestDefinitionThatItsOwnerEditsTakesEffect(t *testing.T) {
 	}
 	os.WriteFile(StatePath, []byte(`{"version":1,"allow":["443/tcp"]}`), 0o644)
 	flush(t)
-	again := enable(t, source, w)
+	again := enable(t, source, m)
 	if raw, err := os.ReadFile(StatePath); err != nil || string(raw) != `{"version":1,"allow":["443/tcp","2222/tcp"]}`+"\n" || !again.Changed {
 		t.Errorf("switched on again, the definition is %s, %v", raw, err)
 	}
-	if rules, _, _ := loaded(); whole(rules, []firewall.Port{tcp(443), ssh, tcp(80)}) || !whole(rules, []firewall.Port{tcp(443), ssh}) {
+	if rules, _, _ := m.rules.loaded(); whole(rules, []firewall.Port{tcp(443), ssh, tcp(80)}) || !whole(rules, []firewall.Port{tcp(443), ssh}) {
 		t.Error("rules are whole that lack a port, or are not that have all")
 	}
 }
@@ -341,7 +383,7 @@ func TestManyOpenConnectionsFitIntoOneTransaction(t *testing.T) {
 		for n := range maxFlows {
 			flows = append(flows, flow{netip.AddrPortFrom(netip.MustParseAddr(prefix), uint16(1000+n)), 8080})
 		}
-		if err := load([]firewall.Port{ssh}, append(flows, flows[0])); err != nil {
+		if err := liveRuleset().load([]firewall.Port{ssh}, append(flows, flows[0])); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(command(t, "nft list set inet sentinel_firewall "+set), prefix+" . "); got != maxFlows {

@@ -8,28 +8,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
+	"strings"
 
 	"sentinel/internal/firewall"
 )
 
 const firewalldUnit = "firewalld.service"
 
-// A firewalld switches firewalld on, and remembers what it did.
-type firewalld struct {
-	w       *Manager
-	before  snapshot // the rules of iptables that were loaded before
-	added   []opening
-	started bool
-	reload  bool // it ran before, with fewer rules
-	unit    bool // enabled at boot by us
-}
+// maxServices bounds how many services of zones are looked up; each costs a run
+// of a Python program.
+const maxServices = 16
 
-// An opening is a port that was added to a zone.
-type opening struct {
-	zone string
-	port firewall.Port
+// A firewalld switches firewalld on, and remembers what it changes.
+type firewalld struct {
+	m      *Manager
+	change firewall.Change
+	note   func(firewall.Change) error
 }
 
 var _ firewall.Backend = (*firewalld)(nil)
@@ -37,112 +32,165 @@ var _ firewall.Backend = (*firewalld)(nil)
 // Name implements [firewall.Backend].
 func (*firewalld) Name() string { return firewall.Firewalld }
 
+// Rules implements [firewall.Backend]: a port counts as open when every zone
+// lets it in.
+func (f *firewalld) Rules(ctx context.Context) (firewall.Rules, error) {
+	zones, err := f.zones(ctx, offlineProgram)
+	if err != nil {
+		return firewall.Rules{}, err
+	}
+	list := firewall.Rules{For: func(p firewall.Port) firewall.Ruling {
+		if slices.ContainsFunc(zones, func(z zone) bool { return !z.admits(p) }) {
+			return firewall.Ruling{}
+		}
+		return firewall.Ruling{Verdict: firewall.Open}
+	}}
+	for _, z := range zones {
+		for _, text := range z.other {
+			list.Unread = append(list.Unread, "in the zone "+z.name+", "+text)
+		}
+	}
+	return list, nil
+}
+
+// zones returns those that packets can come in through: the default one, and
+// those that have interfaces or sources. program is the one that knows the permanent
+// ones or the one that asks the running daemon.
+func (f *firewalld) zones(ctx context.Context, program string) ([]zone, error) {
+	name, err := f.m.run(ctx, askLimit, program, "--get-default-zone")
+	if err != nil {
+		return nil, err
+	}
+	out, err := f.m.run(ctx, askLimit, program, "--list-all-zones")
+	if err != nil {
+		return nil, err
+	}
+	standard := strings.TrimSpace(string(name))
+	zones := slices.DeleteFunc(parseZones(out), func(z zone) bool {
+		return !plainName(z.name) || z.name != standard && !z.bound
+	})
+	if !slices.ContainsFunc(zones, func(z zone) bool { return z.name == standard }) {
+		return nil, fmt.Errorf("the default zone %q of firewalld is not there", standard)
+	}
+	return zones, f.services(ctx, zones)
+}
+
+// services adds the ports of the services of each zone to the zone's own.
+func (f *firewalld) services(ctx context.Context, zones []zone) error {
+	known := map[string]spans{}
+	for i, z := range zones {
+		for _, name := range z.services {
+			if _, ok := known[name]; !ok && plainName(name) && len(known) < maxServices {
+				out, err := f.m.run(ctx, askLimit, offlineProgram, "--info-service="+name)
+				if err != nil {
+					return err
+				}
+				known[name] = parseService(out)
+			}
+			zones[i].ports = append(zones[i].ports, known[name]...)
+		}
+	}
+	return nil
+}
+
 // Enable implements [firewall.Backend]. The ports are let in while firewalld is
-// off, so that it never runs without them.
-func (f *firewalld) Enable(ctx context.Context, ports []firewall.Port) error {
-	if !f.w.units.running() {
+// off, so that it never runs without them. One that runs already has fewer rules than it
+// should, and gets all of them.
+func (f *firewalld) Enable(ctx context.Context, ports []firewall.Port, note func(firewall.Change) error) error {
+	if !f.m.units.Running() {
 		return errors.New("systemd, which starts firewalld, does not run here")
 	}
 	zones, err := f.zones(ctx, offlineProgram)
 	if err != nil {
 		return err
 	}
-	if f.before, err = f.w.snapshot(ctx); err != nil {
-		return err
-	}
-	u := f.w.units.state(ctx, firewalldUnit)
-	if u.starting { // somebody else has it started, and it is not ours to stop
-		if err := f.begin(ctx); err != nil {
+	u := f.m.units.State(ctx, firewalldUnit)
+	if u.Starting { // while it starts, nothing can be written to its files or asked of it
+		if err := f.start(ctx); err != nil {
 			return err
 		}
 	}
-	f.reload = u.active || u.starting
+	f.note = note
+	c := firewall.Change{Manager: firewall.Firewalld, WasEnabled: u.Enabled, Openings: missing(zones, ports)}
+	if err := note(c); err != nil {
+		return err
+	}
+	f.change = c
+	for _, o := range c.Openings {
+		if err := f.permanently(ctx, "--zone="+o.Zone, "--add-port="+o.String()); err != nil {
+			return err
+		}
+	}
+	if u.Active || u.Starting {
+		_, err := f.m.run(ctx, changeLimit, clientProgram, "--reload")
+		return err
+	}
+	return f.start(ctx)
+}
+
+// missing lists what has to be let in where.
+func missing(zones []zone, ports []firewall.Port) []firewall.Opening {
+	var list []firewall.Opening
 	for _, z := range zones {
 		for _, p := range ports {
-			if err := f.open(ctx, z, p); err != nil {
-				return err
+			if !z.admits(p) {
+				list = append(list, firewall.Opening{Zone: z.name, Port: p})
 			}
 		}
 	}
-	if f.reload {
-		_, err := f.w.run(ctx, changeLimit, clientProgram, "--reload")
-		return err
-	}
-	f.started = true
-	return f.begin(ctx)
+	return list
 }
 
-// begin starts the daemon and waits. Its unit counts as started when the daemon
+// start starts the daemon and waits. Its unit counts as started when the daemon
 // has its name on the bus. It loads the rules after that, and answers after those.
-func (f *firewalld) begin(ctx context.Context) error {
-	if err := f.w.units.start(ctx, firewalldUnit); err != nil {
+func (f *firewalld) start(ctx context.Context) error {
+	if err := f.m.units.Start(ctx, firewalldUnit); err != nil {
 		return err
 	}
-	_, err := f.w.run(ctx, changeLimit, clientProgram, "--state")
+	_, err := f.m.run(ctx, changeLimit, clientProgram, "--state")
 	return err
 }
 
-// open lets a port in permanently. A daemon that runs has to be asked: it would
-// not see what is written behind its back, and may write over it.
-func (f *firewalld) open(ctx context.Context, z zone, p firewall.Port) error {
-	if z.admits(p) {
-		return nil
+// permanently changes what is there after the next start. A daemon that runs has
+// to be asked: it would not see what is written behind its back, and may write over it.
+func (f *firewalld) permanently(ctx context.Context, args ...string) error {
+	program := offlineProgram
+	if f.m.units.State(ctx, firewalldUnit).Active {
+		program, args = clientProgram, slices.Insert(args, 0, "--permanent")
 	}
-	f.added = append(f.added, opening{z.name, p})
-	_, err := f.change(ctx, "--zone="+z.name, "--add-port="+p.String())
+	_, err := f.m.run(ctx, changeLimit, program, args...)
 	return err
-}
-
-func (f *firewalld) change(ctx context.Context, args ...string) ([]byte, error) {
-	if f.w.units.state(ctx, firewalldUnit).active {
-		return f.w.run(ctx, changeLimit, clientProgram, append([]string{"--permanent"}, args...)...)
-	}
-	return f.w.run(ctx, changeLimit, offlineProgram, args...)
 }
 
 // Admits implements [firewall.Backend]. The zones of the running daemon can be
 // others than the permanent ones: NetworkManager binds interfaces to zones itself.
-// Such a zone gets the port now. Direct rules are not in any zone but in iptables.
-func (f *firewalld) Admits(ctx context.Context, ports []firewall.Port, peers []netip.Addr) error {
+// Such a zone gets the port now.
+func (f *firewalld) Admits(ctx context.Context, ports []firewall.Port) error {
 	zones, err := f.zones(ctx, clientProgram)
 	if err != nil {
 		return err
 	}
-	policies, err := f.policies(ctx, clientProgram)
-	if err != nil {
-		return err
-	}
-	for _, p := range ports {
-		if r, ok := refused(append(slices.Clone(policies), zones...), p, peers, ""); ok {
-			return fmt.Errorf("%s is shut out: %s", p, r.Rule)
+	for _, o := range missing(zones, ports) {
+		f.change.Openings = append(f.change.Openings, o)
+		if err := f.note(f.change); err != nil {
+			return err
 		}
-		for _, z := range zones {
-			if z.admits(p) {
-				continue
-			}
-			if err := f.openNow(ctx, z.name, p); err != nil {
-				return err
-			}
+		if err := f.openNow(ctx, o); err != nil {
+			return err
 		}
 	}
-	now, err := f.w.snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	return now.admits(ports, peers, f.before)
+	return nil
 }
 
-// openNow lets a port into a zone both now and permanently, and asks whether it
-// is in.
-func (f *firewalld) openNow(ctx context.Context, zone string, p firewall.Port) error {
-	f.added = append(f.added, opening{zone, p})
+// openNow lets a port in both now and permanently, and asks whether it is let in.
+func (f *firewalld) openNow(ctx context.Context, o firewall.Opening) error {
 	for _, args := range [][]string{
-		{"--zone=" + zone, "--add-port=" + p.String()},
-		{"--permanent", "--zone=" + zone, "--add-port=" + p.String()},
-		{"--zone=" + zone, "--query-port=" + p.String()},
+		{"--zone=" + o.Zone, "--add-port=" + o.String()},
+		{"--permanent", "--zone=" + o.Zone, "--add-port=" + o.String()},
+		{"--zone=" + o.Zone, "--query-port=" + o.String()},
 	} {
-		if _, err := f.w.run(ctx, askLimit, clientProgram, args...); err != nil {
-			return fmt.Errorf("zone %s does not let %s in: %w", zone, p, err)
+		if _, err := f.m.run(ctx, askLimit, clientProgram, args...); err != nil {
+			return fmt.Errorf("zone %s does not let %s in: %w", o.Zone, o.Port, err)
 		}
 	}
 	return nil
@@ -150,32 +198,18 @@ func (f *firewalld) openNow(ctx context.Context, zone string, p firewall.Port) e
 
 // Keep implements [firewall.Backend].
 func (f *firewalld) Keep(ctx context.Context) (bool, string) {
-	if f.w.units.state(ctx, firewalldUnit).enabled {
-		return true, ""
-	}
-	if err := f.w.units.enable(ctx, firewalldUnit); err != nil {
-		return false, err.Error()
-	}
-	f.unit = true
-	return true, ""
+	return f.m.startAtBoot(ctx, firewalldUnit)
 }
 
-// Undo implements [firewall.Backend].
+// Undo implements [firewall.Backend]. It stops a daemon, too, that ran before
+// without rules: with those that it has now it filters.
 func (f *firewalld) Undo(ctx context.Context) error {
 	var failed []error
-	if f.started {
-		failed = append(failed, f.w.units.stop(ctx, firewalldUnit))
+	if f.change.Manager != "" && !f.change.Rebooted {
+		failed = append(failed, f.m.units.Stop(ctx, firewalldUnit))
 	}
-	for _, o := range f.added {
-		_, err := f.change(ctx, "--zone="+o.zone, "--remove-port="+o.port.String())
-		failed = append(failed, err)
-	}
-	if f.reload && len(f.added) > 0 {
-		_, err := f.w.run(ctx, changeLimit, clientProgram, "--reload")
-		failed = append(failed, err)
-	}
-	if f.unit {
-		failed = append(failed, f.w.units.disable(ctx, firewalldUnit))
+	for _, o := range f.change.Openings {
+		failed = append(failed, f.permanently(ctx, "--zone="+o.Zone, "--remove-port="+o.String()))
 	}
 	return errors.Join(failed...)
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/bits"
 	"strings"
 
 	"github.com/google/nftables"
@@ -24,9 +23,18 @@ import (
 // maxRules bounds how many rules of the own chain are read.
 const maxRules = 4096
 
-// nftUsable says whether the kernel has nftables and lets this process use it.
-func nftUsable() error {
-	conn, err := nftables.New()
+// A ruleset is that of sentinel itself in the kernel. A test replaces dial.
+type ruleset struct {
+	dial func() (*nftables.Conn, error)
+}
+
+func liveRuleset() ruleset {
+	return ruleset{func() (*nftables.Conn, error) { return nftables.New() }}
+}
+
+// usable says whether the kernel has nftables and lets this process use it.
+func (r ruleset) usable() error {
+	conn, err := r.dial()
 	if err == nil {
 		_, err = conn.ListTables()
 	}
@@ -42,8 +50,8 @@ func nftUsable() error {
 
 // load puts the whole rule set in place, in one transaction: packets see all of
 // the old one or all of the new one.
-func load(ports []firewall.Port, flows []flow) error {
-	conn, err := nftables.New()
+func (r ruleset) load(ports []firewall.Port, flows []flow) error {
+	conn, err := r.dial()
 	if err != nil {
 		return err
 	}
@@ -73,8 +81,8 @@ func load(ports []firewall.Port, flows []flow) error {
 }
 
 // unload removes the table. One that is not there is no error.
-func unload() error {
-	conn, err := nftables.New()
+func (r ruleset) unload() error {
+	conn, err := r.dial()
 	if err != nil {
 		return err
 	}
@@ -86,9 +94,9 @@ func unload() error {
 }
 
 // loaded reads the rules of the own chain. ok is false when the table or the
-// chain is not there, sleeps, or is not hooked in as it should be.
-func loaded() (rules []*nftables.Rule, ok bool, err error) {
-	conn, err := nftables.New()
+// chain is not there, dormant, or not hooked in as it should be.
+func (r ruleset) loaded() (rules []*nftables.Rule, ok bool, err error) {
+	conn, err := r.dial()
 	if err != nil {
 		return nil, false, err
 	}
@@ -121,7 +129,7 @@ func find(conn *nftables.Conn) (*nftables.Table, *nftables.Chain, error) {
 			return nil, nil, fmt.Errorf("list the chains of nftables: %w", err)
 		}
 		for _, c := range chains {
-			if c.Table.Name == t.Name && c.Name == chainName && hooked(c) && !dormantTable(t) {
+			if c.Table.Name == t.Name && c.Name == chainName && hooked(c) && !dormant(t) {
 				return t, c, nil
 			}
 		}
@@ -134,14 +142,8 @@ func hooked(c *nftables.Chain) bool {
 		c.Priority != nil && *c.Priority == *nftables.ChainPriorityFilter && c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop
 }
 
-// dormantTable looks for NFT_TABLE_F_DORMANT in either byte order: the library reads
-// in the machine's what the kernel sends in the network's.
-func dormantTable(t *nftables.Table) bool {
-	return (t.Flags|bits.ReverseBytes32(t.Flags))&1 != 0
-}
-
 // whole says whether the rules for ports are all there, in order, and nothing
-// between them drops. Rules that the owner has added to accept more are his.
+// between them drops. Rules that the owner has added to accept more may stand among them.
 func whole(rules []*nftables.Rule, ports []firewall.Port) bool {
 	wanted := lines(ports)
 	for _, r := range rules {

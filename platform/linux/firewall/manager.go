@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/systemd"
 )
 
 // The programs of the managers, where all distributions have them.
@@ -39,17 +40,18 @@ type Manager struct {
 	units     units
 	sockets   sockets
 	installed func(path string) bool
-	usable    func() error // nil when the kernel has nftables
+	rules     ruleset
 	state     stateFile
+	detach    func(program string, args ...string) error
 }
 
 var _ firewall.Manager = (*Manager)(nil)
 
-// NewManager returns the Wall of the live system. Nothing is read yet.
+// NewManager returns the Manager of the live system. Nothing is read yet.
 func NewManager(runner sysexec.Runner) *Manager {
 	return &Manager{
-		runner: runner, units: bus{}, sockets: liveSockets(), installed: installed, usable: nftUsable,
-		state: stateFile{path: StatePath},
+		runner: runner, units: systemd.Units{}, sockets: liveSockets(), installed: installed, rules: liveRuleset(),
+		state: stateFile{path: StatePath}, detach: sysexec.Detach,
 	}
 }
 
@@ -58,32 +60,32 @@ func installed(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// Manager implements [firewall.Manager]. Where both ufw and firewalld are
+// Backend implements [firewall.Manager]. Where both ufw and firewalld are
 // installed, a firewalld that runs or starts has been chosen; otherwise the one whose
 // unit is enabled is the owner's choice. A masked unit has been ruled out by the owner.
-func (w *Manager) Backend(ctx context.Context) (firewall.Backend, error) {
-	hasUFW, hasFirewalld := w.installed(ufwProgram), w.installed(offlineProgram) && w.installed(clientProgram)
-	var daemon, service unit
+func (m *Manager) Backend(ctx context.Context) (firewall.Backend, error) {
+	hasUFW, hasFirewalld := m.installed(ufwProgram), m.installed(offlineProgram) && m.installed(clientProgram)
+	var daemon, service systemd.UnitState
 	if hasFirewalld {
-		daemon = w.units.state(ctx, firewalldUnit)
-		hasFirewalld = daemon.loaded
+		daemon = m.units.State(ctx, firewalldUnit)
+		hasFirewalld = daemon.Loaded
 	}
 	if hasUFW {
-		service = w.units.state(ctx, ufwUnit)
-		hasUFW = !service.masked
+		service = m.units.State(ctx, ufwUnit)
+		hasUFW = !service.Masked
 	}
 	switch {
-	case hasFirewalld && (daemon.active || daemon.starting):
-		return &firewalld{w: w}, nil
-	case hasUFW && (!hasFirewalld || !daemon.enabled || service.enabled && w.ufwEnabled()):
-		return &ufw{w: w}, nil
+	case hasFirewalld && (daemon.Active || daemon.Starting):
+		return &firewalld{m: m}, nil
+	case hasUFW && (!hasFirewalld || !daemon.Enabled || service.Enabled && ufwEnabled("/")):
+		return &ufw{m: m}, nil
 	case hasFirewalld:
-		return &firewalld{w: w}, nil
+		return &firewalld{m: m}, nil
 	}
-	if err := w.usable(); err != nil {
+	if err := m.rules.usable(); err != nil {
 		return nil, err
 	}
-	return &baseline{w: w}, nil
+	return &baseline{m: m}, nil
 }
 
 // noFirewall is the refusal of a kernel that cannot filter the way we can ask.

@@ -5,43 +5,47 @@ package firewall
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/systemd"
 )
 
 func TestOwnersChoiceOfManagerIsFollowed(t *testing.T) {
 	both := []string{ufwProgram, offlineProgram, clientProgram}
-	loadedUnit, enabled, masked := unit{loaded: true}, unit{loaded: true, enabled: true}, unit{masked: true}
+	loadedUnit, enabled, masked := systemd.UnitState{Loaded: true}, systemd.UnitState{Loaded: true, Enabled: true}, systemd.UnitState{Masked: true}
 	for name, c := range map[string]struct {
 		files []string
-		known map[string]unit
+		known map[string]systemd.UnitState
 		want  string
 	}{
 		"nothing installed":              {nil, nil, firewall.Nftables},
-		"ufw":                            {both[:1], map[string]unit{ufwUnit: enabled}, firewall.UFW},
+		"ufw":                            {both[:1], map[string]systemd.UnitState{ufwUnit: enabled}, firewall.UFW},
 		"ufw without systemd":            {both[:1], nil, firewall.UFW},
-		"ufw masked":                     {both[:1], map[string]unit{ufwUnit: masked}, firewall.Nftables},
-		"firewalld":                      {both[1:], map[string]unit{firewalldUnit: loadedUnit}, firewall.Firewalld},
-		"firewalld without its client":   {both[1:2], map[string]unit{firewalldUnit: loadedUnit}, firewall.Nftables},
+		"ufw masked":                     {both[:1], map[string]systemd.UnitState{ufwUnit: masked}, firewall.Nftables},
+		"firewalld":                      {both[1:], map[string]systemd.UnitState{firewalldUnit: loadedUnit}, firewall.Firewalld},
+		"firewalld without its client":   {both[1:2], map[string]systemd.UnitState{firewalldUnit: loadedUnit}, firewall.Nftables},
 		"firewalld without systemd":      {both[1:], nil, firewall.Nftables},
-		"firewalld masked":               {both[1:], map[string]unit{firewalldUnit: masked}, firewall.Nftables},
-		"both, neither enabled":          {both, map[string]unit{ufwUnit: loadedUnit, firewalldUnit: loadedUnit}, firewall.UFW},
-		"both, firewalld enabled":        {both, map[string]unit{ufwUnit: loadedUnit, firewalldUnit: enabled}, firewall.Firewalld},
-		"both, both as they were put in": {both, map[string]unit{ufwUnit: enabled, firewalldUnit: enabled}, firewall.Firewalld},
-		"both, firewalld masked":         {both, map[string]unit{ufwUnit: enabled, firewalldUnit: masked}, firewall.UFW},
-		"both, firewalld runs":           {both, map[string]unit{ufwUnit: enabled, firewalldUnit: {loaded: true, active: true}}, firewall.Firewalld},
-		"both, firewalld starts":         {both, map[string]unit{ufwUnit: enabled, firewalldUnit: {loaded: true, starting: true}}, firewall.Firewalld},
-		"both, both masked":              {both, map[string]unit{ufwUnit: masked, firewalldUnit: masked}, firewall.Nftables},
+		"firewalld masked":               {both[1:], map[string]systemd.UnitState{firewalldUnit: masked}, firewall.Nftables},
+		"both, neither enabled":          {both, map[string]systemd.UnitState{ufwUnit: loadedUnit, firewalldUnit: loadedUnit}, firewall.UFW},
+		"both, firewalld enabled":        {both, map[string]systemd.UnitState{ufwUnit: loadedUnit, firewalldUnit: enabled}, firewall.Firewalld},
+		"both, both as they were put in": {both, map[string]systemd.UnitState{ufwUnit: enabled, firewalldUnit: enabled}, firewall.Firewalld},
+		"both, firewalld masked":         {both, map[string]systemd.UnitState{ufwUnit: enabled, firewalldUnit: masked}, firewall.UFW},
+		"both, firewalld runs":           {both, map[string]systemd.UnitState{ufwUnit: enabled, firewalldUnit: {Loaded: true, Active: true}}, firewall.Firewalld},
+		"both, firewalld starts":         {both, map[string]systemd.UnitState{ufwUnit: enabled, firewalldUnit: {Loaded: true, Starting: true}}, firewall.Firewalld},
+		"both, both masked":              {both, map[string]systemd.UnitState{ufwUnit: masked, firewalldUnit: masked}, firewall.Nftables},
 	} {
-		m := machine{files: c.files, known: c.known}
-		got, err := m.wall().Backend(t.Context())
+		on := machine{files: c.files, known: c.known}
+		got, err := on.manager().Backend(t.Context())
 		if err != nil || got.Name() != c.want {
 			t.Errorf("%s: %v, %v; want %s", name, got, err, c.want)
 		}
@@ -49,9 +53,9 @@ func TestOwnersChoiceOfManagerIsFollowed(t *testing.T) {
 }
 
 func TestKernelWithoutNftablesHasNoFirewall(t *testing.T) {
-	w := (&machine{}).wall()
-	w.usable = func() error { return noFirewall(unix.EPROTONOSUPPORT) }
-	_, err := w.Backend(t.Context())
+	m := (&machine{}).manager()
+	m.rules.dial = func() (*nftables.Conn, error) { return nil, unix.EPROTONOSUPPORT }
+	_, err := m.Backend(t.Context())
 	var known *fault.Error
 	if !errors.As(err, &known) || known.Code != fault.NoFirewall || known.Fix == "" {
 		t.Errorf("got %v", err)
@@ -78,20 +82,29 @@ func (s *script) Run(_ context.Context, c sysexec.Command) (sysexec.Result, erro
 	return sysexec.Result{Stdout: []byte(s.said[line])}, nil
 }
 
-func (s *script) start(_ context.Context, name string) error {
+func (s *script) Start(_ context.Context, name string) error {
 	s.ran = append(s.ran, "start "+name)
 	return nil
 }
 
-func (s *script) stop(_ context.Context, name string) error {
+func (s *script) Stop(_ context.Context, name string) error {
 	s.ran = append(s.ran, "stop "+name)
 	return nil
 }
 
-func (s *script) wall() *Manager {
-	w := s.machine.wall()
-	w.runner, w.units = s, s
-	return w
+func (s *script) Later(_ context.Context, _ string, after time.Duration, command ...string) error {
+	s.ran = append(s.ran, "later "+after.String()+" "+strings.Join(command, " "))
+	return nil
+}
+
+func (s *script) manager() *Manager {
+	m := s.machine.manager()
+	m.runner, m.units = s, s
+	m.detach = func(program string, args ...string) error {
+		s.ran = append(s.ran, "detach "+program+" "+strings.Join(args, " "))
+		return nil
+	}
+	return m
 }
 
 func TestUFWThatFailsIsTakenBackStepByStep(t *testing.T) {
@@ -99,12 +112,24 @@ func TestUFWThatFailsIsTakenBackStepByStep(t *testing.T) {
 		said:  map[string]string{"/usr/sbin/ufw show added": "ufw limit 22/tcp\n"},
 		fails: map[string]sysexec.Result{"/usr/sbin/ufw --force enable": {Exit: 1, Stderr: []byte("ERROR: problem running ufw-init\nmore\n")}},
 	}
-	m := &ufw{w: s.wall()}
-	err := m.Enable(t.Context(), []firewall.Port{tcp(22), tcp(2222)})
+	u := &ufw{m: s.manager()}
+	var noted firewall.Change
+	note := func(c firewall.Change) error {
+		noted = c
+		return nil
+	}
+	err := u.Enable(t.Context(), []firewall.Port{tcp(22), tcp(2222)}, note)
 	if err == nil || !strings.Contains(err.Error(), "problem running ufw-init") || strings.Contains(err.Error(), "more") {
 		t.Errorf("got %v", err)
 	}
-	if err := m.Undo(t.Context()); err != nil {
+	if want := (firewall.Change{Manager: firewall.UFW, Openings: []firewall.Opening{{Port: tcp(2222)}}}); !reflect.DeepEqual(noted, want) {
+		t.Errorf("noted %+v", noted)
+	}
+	resumed, err := s.manager().Resume(noted) // as another run does
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resumed.Undo(t.Context()); err != nil {
 		t.Error(err)
 	}
 	want := []string{"show added", "allow 2222/tcp", "--force enable", "--force disable", "delete allow 2222/tcp"}
@@ -121,14 +146,22 @@ func TestFirewalldThatRunsIsReloaded(t *testing.T) {
 		offlineProgram + " --get-default-zone": "public\n", offlineProgram + " --list-all-zones": zoneList,
 		offlineProgram + " --info-service=ssh": "ssh\n  ports: 22/tcp\n", offlineProgram + " --info-service=dhcpv6-client": "x\n  ports: 546/udp\n",
 	}}
-	s.booted, s.known = true, map[string]unit{firewalldUnit: {loaded: true, active: true}}
-	m := &firewalld{w: s.wall()}
-	rules, err := m.Rules(t.Context(), nil)
-	if err != nil || rules(tcp(22)).Verdict != firewall.Open || rules(tcp(2222)).Verdict != firewall.Closed || rules(tcp(80)).Verdict != firewall.Refused {
+	s.booted, s.known = true, map[string]systemd.UnitState{firewalldUnit: {Loaded: true, Active: true}}
+	f := &firewalld{m: s.manager()}
+	rules, err := f.Rules(t.Context())
+	if err != nil || rules.For(tcp(22)).Verdict != firewall.Open || rules.For(tcp(2222)).Verdict != firewall.Closed || rules.For(tcp(80)).Verdict != firewall.Closed {
 		t.Errorf("rules: %v", err)
 	}
+	if want := "in the zone public, port=80:proto=tcp:toport=8080:toaddr="; len(rules.Unread) != 2 || rules.Unread[0] != want {
+		t.Errorf("not read: %q", rules.Unread)
+	}
 	s.ran = nil
-	if err := m.Enable(t.Context(), []firewall.Port{tcp(22), tcp(2222)}); err != nil {
+	var noted firewall.Change
+	note := func(c firewall.Change) error {
+		noted = c
+		return nil
+	}
+	if err := f.Enable(t.Context(), []firewall.Port{tcp(22), tcp(2222)}, note); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -139,8 +172,63 @@ func TestFirewalldThatRunsIsReloaded(t *testing.T) {
 		t.Errorf("ran %q", s.ran)
 	}
 	s.ran = nil
-	if err := m.Undo(t.Context()); err != nil || len(s.ran) != 2 || !strings.Contains(s.ran[0], "--permanent --zone=public --remove-port=2222/tcp") || s.ran[1] != clientProgram+" --reload" {
+	resumed, err := s.manager().Resume(noted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resumed.Undo(t.Context()); err != nil || !slices.Equal(s.ran, []string{"stop " + firewalldUnit, clientProgram + " --permanent --zone=public --remove-port=2222/tcp"}) {
 		t.Errorf("%v, ran %q", err, s.ran)
+	}
+	s.ran, noted.Rebooted = nil, true
+	if resumed, err = s.manager().Resume(noted); err != nil || resumed.Undo(t.Context()) != nil || len(s.ran) != 1 {
+		t.Errorf("after a reboot: %v, ran %q", err, s.ran)
+	}
+}
+
+func TestUndoOfNothingDoesNothing(t *testing.T) {
+	s := &script{}
+	refuse := errors.New("no record")
+	for name, b := range map[string]firewall.Backend{"ufw": &ufw{m: s.manager()}, "firewalld": &firewalld{m: s.manager()}, "own": &baseline{m: s.manager()}} {
+		s.said = map[string]string{offlineProgram + " --get-default-zone": "public\n", offlineProgram + " --list-all-zones": "public\n"}
+		s.booted = true
+		if err := b.Enable(t.Context(), []firewall.Port{tcp(22)}, func(firewall.Change) error { return refuse }); !errors.Is(err, refuse) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := b.Undo(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, line := range s.ran {
+		if !strings.Contains(line, "show added") && !strings.Contains(line, "--get-default-zone") && !strings.Contains(line, "--list-all-zones") {
+			t.Errorf("ran %s", line)
+		}
+	}
+	if _, err := s.manager().Resume(firewall.Change{Manager: "x"}); err == nil {
+		t.Error("a firewall that does not exist is resumed")
+	}
+}
+
+func TestTakingBackIsArrangedWhereItOutlivesTheCaller(t *testing.T) {
+	for name, c := range map[string]struct {
+		booted  bool
+		restore bool
+		change  firewall.Change
+		want    string
+		fails   string
+	}{
+		"systemd":                 {true, false, firewall.Change{Manager: firewall.Nftables}, "later 1m0.5s /opt/sentinel --restore-blocklist", ""},
+		"no systemd":              {false, false, firewall.Change{Manager: firewall.Nftables}, "detach /opt/sentinel --restore-blocklist --after 61", ""},
+		"ufw":                     {true, true, firewall.Change{Manager: firewall.UFW}, "later 1m0.5s /opt/sentinel --restore-blocklist", ""},
+		"ufw, nothing at boot":    {true, false, firewall.Change{Manager: firewall.UFW}, "", "on after a reboot"},
+		"ufw that comes anyway":   {true, false, firewall.Change{Manager: firewall.UFW, WasEnabled: true}, "later 1m0.5s /opt/sentinel --restore-blocklist", ""},
+		"ufw, no service manager": {false, false, firewall.Change{Manager: firewall.UFW}, "", "on after a reboot"},
+	} {
+		s := &script{}
+		s.booted, s.known = c.booted, map[string]systemd.UnitState{RestoreUnit: {Loaded: true, Enabled: c.restore}}
+		err := s.manager().Arrange(t.Context(), "/opt/sentinel", 60500*time.Millisecond, c.change)
+		if (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) || strings.Join(s.ran, ";") != c.want {
+			t.Errorf("%s: %v, ran %q", name, err, s.ran)
+		}
 	}
 }
 
@@ -150,8 +238,8 @@ func TestZonesWithHostileNamesAreLeftOut(t *testing.T) {
 		offlineProgram + " --list-all-zones":   "--panic-on (active)\n  interfaces: eth0\npublic\n  services: --reload ssh;x\n  ports: 22/tcp\n",
 	}}
 	s.booted = true
-	m := &firewalld{w: s.wall()}
-	if err := m.Enable(t.Context(), []firewall.Port{tcp(22)}); err != nil {
+	f := &firewalld{m: s.manager()}
+	if err := f.Enable(t.Context(), []firewall.Port{tcp(22)}, func(firewall.Change) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range s.ran {
@@ -160,7 +248,7 @@ func TestZonesWithHostileNamesAreLeftOut(t *testing.T) {
 		}
 	}
 	s.said[offlineProgram+" --get-default-zone"] = "gone\n"
-	if _, err := m.Rules(t.Context(), nil); err == nil {
+	if _, err := f.Rules(t.Context()); err == nil {
 		t.Error("a default zone that is not there")
 	}
 }

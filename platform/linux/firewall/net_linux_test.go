@@ -14,11 +14,11 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// patience is how long a packet may take, and refusal how long silence has to
-// last to count as one.
+// waitLimit is how long a packet may take, and silence how long none has to come
+// for it to count as refused.
 const (
-	patience = 5 * time.Second
-	refusal  = 400 * time.Millisecond
+	waitLimit = 5 * time.Second
+	silence   = 400 * time.Millisecond
 )
 
 // A neighbour is another host: a network namespace with a cable to this one.
@@ -50,7 +50,7 @@ func newNeighbour(t *testing.T, n int) *neighbour {
 	t.Cleanup(func() { sleeper.Process.Kill(); sleeper.Wait() })
 	h := &neighbour{t, sleeper.Process.Pid, n}
 	h.wait()
-	here := fmt.Sprintf("wall%d", n)
+	here := fmt.Sprintf("cable%d", n)
 	command(t, fmt.Sprintf("ip link add %s type veth peer name eth0 netns %d", here, h.pid))
 	command(t, fmt.Sprintf("ip addr add %s/30 dev %s", h.gateway(), here))
 	command(t, fmt.Sprintf("ip addr add 2001:db8:%d::1/64 dev %s nodad", n, here))
@@ -71,7 +71,7 @@ func (h *neighbour) wait() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for late := time.Now().Add(patience); ; <-time.After(time.Millisecond) {
+	for late := time.Now().Add(waitLimit); ; <-time.After(time.Millisecond) {
 		if other, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", h.pid)); err == nil && other != own {
 			return
 		}
@@ -103,9 +103,9 @@ func (h *neighbour) dial(address string, limit time.Duration) (c net.Conn, err e
 func (h *neighbour) reaches(port string, want bool) {
 	h.t.Helper()
 	for _, host := range []string{h.gateway(), h.gateway6()} {
-		limit := patience
+		limit := waitLimit
 		if !want {
-			limit = refusal
+			limit = silence
 		}
 		c, err := h.dial(net.JoinHostPort(host, port), limit)
 		if err == nil {
@@ -135,7 +135,7 @@ func (h *neighbour) pings(network, host string, request, reply byte) {
 			h.t.Error(err)
 			return
 		}
-		c.SetReadDeadline(time.Now().Add(patience))
+		c.SetReadDeadline(time.Now().Add(waitLimit))
 		for b := make([]byte, 1500); ; {
 			n, err := c.Read(b)
 			if err != nil {
@@ -189,7 +189,7 @@ func echoAll(t *testing.T, l net.Listener) {
 // echo asserts that a connection still carries bytes both ways.
 func echo(t *testing.T, what string, c net.Conn) {
 	t.Helper()
-	c.SetDeadline(time.Now().Add(patience))
+	c.SetDeadline(time.Now().Add(waitLimit))
 	b := []byte{'x'}
 	if _, err := c.Write(b); err != nil {
 		t.Errorf("%s: %v", what, err)

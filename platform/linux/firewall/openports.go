@@ -40,17 +40,17 @@ func liveSockets() sockets {
 	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, process: proc.Process, ephemeral: ephemeral, tunnel: tunnel}
 }
 
-// Doors implements [firewall.Manager]. The ports of remote sessions come from
+// OpenPorts implements [firewall.Manager]. The ports of remote sessions come from
 // four places, because each alone misses some: sockets that an SSH server of root listens
 // on, sessions that are open (their port may be served by inetd, or the listener may have
 // been changed since), the socket units of systemd, and the configuration of sshd.
-func (w *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
+func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 	var d firewall.OpenPorts
-	serving, problems := w.fromSockets(ctx, &d)
+	serving, problems := m.fromSockets(ctx, &d)
 	if err := ctx.Err(); err != nil {
 		return d, err
 	}
-	addresses, err := w.units.listen(ctx, []string{"ssh.socket", "sshd.socket", "dropbear.socket"})
+	addresses, err := m.units.Listening(ctx, []string{"ssh.socket", "sshd.socket", "dropbear.socket"})
 	if err != nil {
 		problems = append(problems, err)
 	}
@@ -60,9 +60,9 @@ func (w *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 			serving = true
 		}
 	}
-	ports, err := w.fromConfiguration(ctx)
+	ports, err := m.fromConfiguration(ctx)
 	d.Remote = append(d.Remote, ports...)
-	if err != nil && !serving && w.startsLater(ctx) {
+	if err != nil && !serving && m.startsLater(ctx) {
 		problems = append(problems, err)
 	}
 	return d, errors.Join(problems...)
@@ -70,12 +70,12 @@ func (w *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 
 // fromSockets reads listeners and sessions. serving says that an SSH server
 // listens now.
-func (w *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (serving bool, problems []error) {
-	listening, sessions, err := w.exposed(ctx)
+func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (serving bool, problems []error) {
+	listening, sessions, err := m.exposed(ctx)
 	if err != nil {
 		return false, []error{fmt.Errorf("read the sockets: %w", err)}
 	}
-	owners, denied, err := w.sockets.network.Owners(ctx, ids(listening, sessions))
+	owners, denied, err := m.sockets.network.Owners(ctx, ids(listening, sessions))
 	if err == nil && denied {
 		err = errors.New("not every process can be looked at")
 	}
@@ -85,21 +85,20 @@ func (w *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (servi
 	for _, s := range listening {
 		owner := owners[s.ID]
 		p := firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}
-		if s.Protocol == network.TCP && w.isSSH(owner) {
+		if s.Protocol == network.TCP && m.isSSH(owner) {
 			d.Remote, serving = append(d.Remote, p), true
 		}
-		if !w.transient(s, owner) && owner.Name != dockerProxy {
+		if !m.transient(s, owner) && owner.Name != dockerProxy {
 			d.Listeners = append(d.Listeners, firewall.Listener{Port: p, Process: owner.Name})
 		}
 	}
 	for _, s := range sessions {
-		if !w.isSSH(owners[s.ID]) {
+		if !m.isSSH(owners[s.ID]) {
 			continue
 		}
 		d.Remote = append(d.Remote, firewall.Port{Number: s.Local.Port(), Protocol: "tcp"})
-		d.Peers = append(d.Peers, s.Remote.Addr().Unmap().WithZone(""))
-		if kind := w.sockets.tunnel(s.Local.Addr()); kind != noTunnel {
-			d.Remote = append(d.Remote, w.carriers(kind, listening, owners)...)
+		if kind := m.sockets.tunnel(s.Local.Addr()); kind != noTunnel {
+			d.Remote = append(d.Remote, m.carriers(kind, listening, owners)...)
 		}
 	}
 	return serving, problems
@@ -111,8 +110,8 @@ const dockerProxy = "docker-proxy"
 
 // exposed returns the listeners and the established TCP sockets that are not on
 // loopback.
-func (w *Manager) exposed(ctx context.Context) (listening, established []network.Socket, err error) {
-	err = w.sockets.network.Sockets(ctx, func(s network.Socket) {
+func (m *Manager) exposed(ctx context.Context) (listening, established []network.Socket, err error) {
+	err = m.sockets.network.Sockets(ctx, func(s network.Socket) {
 		switch {
 		case s.Local.Addr().IsLoopback() || s.Remote.Addr().IsLoopback():
 		case s.State == network.Listen && len(listening) < maxSockets:
@@ -121,17 +120,17 @@ func (w *Manager) exposed(ctx context.Context) (listening, established []network
 			established = append(established, s)
 		}
 	})
-	return listening, w.incoming(listening, established), err
+	return listening, m.incoming(listening, established), err
 }
 
 // incoming leaves out connections that this host has opened itself, from a port
 // of the kernel's choice: sshd does so for sessions that forward ports.
-func (w *Manager) incoming(listening, established []network.Socket) []network.Socket {
+func (m *Manager) incoming(listening, established []network.Socket) []network.Socket {
 	served := map[uint16]bool{}
 	for _, s := range listening {
 		served[s.Local.Port()] = true
 	}
-	low, high := w.sockets.ephemeral()
+	low, high := m.sockets.ephemeral()
 	var list []network.Socket
 	for _, s := range established {
 		if p := s.Local.Port(); served[p] || p < low || p > high {
@@ -156,42 +155,42 @@ func ids(lists ...[]network.Socket) []uint64 {
 // isSSH recognises the servers of remote sessions by name and by their user:
 // any user can call a program sshd and have a port opened that way. A session
 // that has become its user's is the child of one that is root's.
-func (w *Manager) isSSH(o network.Owner) bool {
+func (m *Manager) isSSH(o network.Owner) bool {
 	if !sshserver.Is(o.Name) {
 		return false
 	}
-	if w.isRoot(o.PID) {
+	if m.isRoot(o.PID) {
 		return true
 	}
-	p, err := w.sockets.process(o.PID)
+	p, err := m.sockets.process(o.PID)
 	if err != nil {
 		return false
 	}
-	parent, err := w.sockets.process(p.ParentPID)
-	return err == nil && sshserver.Is(parent.Name) && w.isRoot(p.ParentPID)
+	parent, err := m.sockets.process(p.ParentPID)
+	return err == nil && sshserver.Is(parent.Name) && m.isRoot(p.ParentPID)
 }
 
-func (w *Manager) isRoot(pid int) bool {
-	uid, err := w.sockets.uid(pid)
+func (m *Manager) isRoot(pid int) bool {
+	uid, err := m.sockets.uid(pid)
 	return err == nil && uid == 0
 }
 
 // transient recognises the UDP socket of a client, which waits for an answer at
 // a port of the kernel's choice; the answer will still come in. Sockets without
 // a process, such as those of WireGuard, are servers.
-func (w *Manager) transient(s network.Socket, o network.Owner) bool {
-	low, high := w.sockets.ephemeral()
+func (m *Manager) transient(s network.Socket, o network.Owner) bool {
+	low, high := m.sockets.ephemeral()
 	return s.Protocol == network.UDP && o.PID != 0 && s.Local.Port() >= low && s.Local.Port() <= high
 }
 
 // fromConfiguration asks sshd for its effective configuration. No sshd has
 // none.
-func (w *Manager) fromConfiguration(ctx context.Context) ([]firewall.Port, error) {
+func (m *Manager) fromConfiguration(ctx context.Context) ([]firewall.Port, error) {
 	for _, path := range []string{"/usr/sbin/sshd", "/usr/bin/sshd", "/usr/local/sbin/sshd"} {
-		if !w.installed(path) {
+		if !m.installed(path) {
 			continue
 		}
-		r, err := w.runner.Run(ctx, sysexec.Command{Path: path, Args: []string{"-T"}, Timeout: askLimit, MaxOutput: maxPrinted})
+		r, err := m.runner.Run(ctx, sysexec.Command{Path: path, Args: []string{"-T"}, Timeout: askLimit, MaxOutput: maxPrinted})
 		if err != nil {
 			return nil, err
 		}
@@ -206,12 +205,12 @@ func (w *Manager) fromConfiguration(ctx context.Context) ([]firewall.Port, error
 
 // startsLater says whether an SSH server that does not run now may do so
 // later, at a port that is not known.
-func (w *Manager) startsLater(ctx context.Context) bool {
-	if !w.units.running() {
+func (m *Manager) startsLater(ctx context.Context) bool {
+	if !m.units.Running() {
 		return true
 	}
 	for _, name := range []string{"ssh.service", "sshd.service", "ssh.socket", "sshd.socket"} {
-		if u := w.units.state(ctx, name); u.enabled || u.active {
+		if u := m.units.State(ctx, name); u.Enabled || u.Active {
 			return true
 		}
 	}

@@ -10,10 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/nftables"
+
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/linux/procfs"
+	"sentinel/platform/linux/systemd"
 )
 
 // A machine is made of answers.
@@ -30,7 +33,7 @@ type machine struct {
 	booted     bool
 	streams    []string
 	streamsErr error
-	known      map[string]unit
+	known      map[string]systemd.UnitState
 	files      []string
 	sshd       sysexec.Result
 	sshdErr    error
@@ -49,11 +52,13 @@ func (m *machine) Owners(_ context.Context, ids []uint64) (map[uint64]network.Ow
 
 func (m *machine) Interfaces(context.Context) ([]network.Interface, error) { return nil, nil }
 
-func (m *machine) running() bool { return m.booted }
+func (m *machine) Running() bool { return m.booted }
 
-func (m *machine) state(_ context.Context, name string) unit { return m.known[name] }
+func (m *machine) State(_ context.Context, name string) systemd.UnitState { return m.known[name] }
 
-func (m *machine) listen(context.Context, []string) ([]string, error) { return m.streams, m.streamsErr }
+func (m *machine) Listening(context.Context, []string) ([]string, error) {
+	return m.streams, m.streamsErr
+}
 
 func (m *machine) Run(context.Context, sysexec.Command) (sysexec.Result, error) {
 	return m.sshd, m.sshdErr
@@ -75,9 +80,11 @@ func (m *machine) process(pid int) (procfs.ProcessStat, error) {
 	return procfs.ProcessStat{PID: pid, Name: "sshd"}, nil
 }
 
-func (m *machine) wall() *Manager {
+func (m *machine) manager() *Manager {
 	return &Manager{
-		runner: m, units: m, usable: func() error { return nil },
+		runner: m, units: m, rules: ruleset{func() (*nftables.Conn, error) { return (&fakeKernel{}).dial() }},
+		detach:    func(string, ...string) error { return nil },
+		state:     stateFile{"/var/lib/no-sentinel/firewall.json"},
 		installed: func(path string) bool { return slices.Contains(m.files, path) },
 		sockets: sockets{
 			network: m, uid: m.uid, process: m.process,
@@ -154,25 +161,10 @@ func TestWaysOfRemoteSessionsAreFound(t *testing.T) {
 		}, []firewall.Port{tcp(22), udp(1194)}},
 		"no server at all": {machine{list: []network.Socket{listener(network.TCP, "0.0.0.0:80", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "nginx"}}, uids: root}, nil},
 	} {
-		d, err := c.m.wall().OpenPorts(t.Context())
+		d, err := c.m.manager().OpenPorts(t.Context())
 		if err != nil || !slices.Equal(union(d.Remote, nil), c.want) {
 			t.Errorf("%s: %v, %v; want %v", name, d.Remote, err, c.want)
 		}
-	}
-}
-
-func TestOtherEndsOfRemoteSessionsAreFound(t *testing.T) {
-	mapped := session("192.0.2.1:22", 2)
-	mapped.Remote = netip.MustParseAddrPort("[::ffff:198.51.100.7]:50000")
-	local := session("192.0.2.1:22", 3)
-	local.Remote = netip.MustParseAddrPort("[fe80::1%eth0]:50000")
-	m := machine{
-		list:   []network.Socket{listener(network.TCP, "0.0.0.0:22", 1), session("192.0.2.1:22", 1), mapped, local, session("192.0.2.1:80", 4)},
-		owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 2: {PID: 10, Name: "sshd"}, 3: {PID: 10, Name: "sshd"}, 4: {PID: 11, Name: "nginx"}}, uids: map[int]int{10: 0, 11: 0},
-	}
-	want := []netip.Addr{netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("fe80::1")}
-	if d, err := m.wall().OpenPorts(t.Context()); err != nil || !slices.Equal(d.Peers, want) {
-		t.Errorf("got %v, %v", d.Peers, err)
 	}
 }
 
@@ -188,23 +180,23 @@ func TestWaysThatCannotBeFoundOutAreAnError(t *testing.T) {
 		"some processes":             {machine{denied: true}, "not every process"},
 		"systemd":                    {machine{booted: true, streamsErr: errors.New("hung")}, "hung"},
 		"configuration, no systemd":  {machine{files: sshd, sshd: broken}, "no hostkeys available -- exiting."},
-		"configuration, starts":      {machine{booted: true, files: sshd, sshd: broken, known: map[string]unit{"ssh.service": {enabled: true}}}, "status 255"},
+		"configuration, starts":      {machine{booted: true, files: sshd, sshd: broken, known: map[string]systemd.UnitState{"ssh.service": {Enabled: true}}}, "status 255"},
 		"configuration that is late": {machine{files: sshd, sshdErr: context.DeadlineExceeded}, "deadline"},
 		"no port in it":              {machine{files: sshd}, "status 0"},
 	} {
-		if _, err := c.m.wall().OpenPorts(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := c.m.manager().OpenPorts(t.Context()); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	off := machine{booted: true, files: sshd, sshd: broken}
-	if d, err := off.wall().OpenPorts(t.Context()); err != nil || d.Remote != nil {
+	if d, err := off.manager().OpenPorts(t.Context()); err != nil || d.Remote != nil {
 		t.Errorf("a server that is switched off: %v, %v", d.Remote, err)
 	}
 	serving := machine{
 		files: sshd, sshd: broken, list: []network.Socket{listener(network.TCP, "0.0.0.0:22", 1)},
 		owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: map[int]int{10: 0},
 	}
-	if d, err := serving.wall().OpenPorts(t.Context()); err != nil || !slices.Equal(d.Remote, []firewall.Port{tcp(22)}) {
+	if d, err := serving.manager().OpenPorts(t.Context()); err != nil || !slices.Equal(d.Remote, []firewall.Port{tcp(22)}) {
 		t.Errorf("a server that listens tells its port itself: %v, %v", d.Remote, err)
 	}
 }
@@ -217,19 +209,9 @@ func TestListenersThatOthersReach(t *testing.T) {
 		},
 		owners: map[uint64]network.Owner{1: {PID: 1, Name: "nginx"}, 2: {PID: 2, Name: "postgres"}, 3: {PID: 3, Name: "firefox"}, 5: {PID: 5, Name: "named"}, 6: {PID: 6, Name: "docker-proxy"}},
 	}
-	d, err := m.wall().OpenPorts(t.Context())
+	d, err := m.manager().OpenPorts(t.Context())
 	want := []firewall.Listener{{Port: tcp(80), Process: "nginx"}, {Port: udp(51820)}, {Port: udp(53), Process: "named"}}
 	if err != nil || !slices.Equal(d.Listeners, want) {
 		t.Errorf("got %+v, %v", d.Listeners, err)
-	}
-}
-
-func TestSocketUnitsListenOnStreams(t *testing.T) {
-	value := [][]any{{"Stream", "[::]:22"}, {"Datagram", "[::]:23"}, {"Stream"}, {"Stream", 24}, {"Stream", "192.0.2.1:25"}}
-	if got := streams(value); !slices.Equal(got, []string{"[::]:22", "192.0.2.1:25"}) {
-		t.Errorf("got %q", got)
-	}
-	if got := streams("22"); got != nil {
-		t.Errorf("another type: %q", got)
 	}
 }

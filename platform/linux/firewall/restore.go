@@ -14,29 +14,29 @@ import (
 // Restore puts the own rule set in place again, at boot or after another
 // program has flushed it, and says whether it had to. It does nothing when the owner has
 // never switched it on, or has another firewall by now, and leaves alone what is whole.
-func (w *Manager) Restore(ctx context.Context, source firewall.Source) (restored bool, err error) {
-	ports, missing, err := w.missing(ctx, source)
+func (m *Manager) Restore(ctx context.Context, source firewall.Source) (restored bool, err error) {
+	ports, missing, err := m.missing(ctx, source)
 	if err != nil || !missing {
 		return false, err
 	}
-	return true, load(ports, nil)
+	return true, m.rules.load(ports, nil)
 }
 
 // Missing says whether [Manager.Restore] would put the own rule set back. It
 // changes nothing.
-func (w *Manager) Missing(ctx context.Context, source firewall.Source) (bool, error) {
-	_, missing, err := w.missing(ctx, source)
+func (m *Manager) Missing(ctx context.Context, source firewall.Source) (bool, error) {
+	_, missing, err := m.missing(ctx, source)
 	return missing, err
 }
 
 // missing returns the ports that the definition lets in, and whether the kernel
 // has other rules.
-func (w *Manager) missing(ctx context.Context, source firewall.Source) ([]firewall.Port, bool, error) {
-	ports, present, err := w.state.read()
-	if err != nil || !present || w.superseded(ctx, source) {
+func (m *Manager) missing(ctx context.Context, source firewall.Source) ([]firewall.Port, bool, error) {
+	ports, present, err := m.state.read()
+	if err != nil || !present || m.superseded(ctx, source) {
 		return nil, false, err
 	}
-	rules, ok, err := loaded()
+	rules, ok, err := m.rules.loaded()
 	if err != nil {
 		return nil, false, err
 	}
@@ -45,11 +45,11 @@ func (w *Manager) missing(ctx context.Context, source firewall.Source) ([]firewa
 
 // superseded says that another firewall has taken over, whose openings the own
 // rule set would close.
-func (w *Manager) superseded(ctx context.Context, source firewall.Source) bool {
-	if w.ufwEnabled() && w.installed(ufwProgram) {
+func (m *Manager) superseded(ctx context.Context, source firewall.Source) bool {
+	if ufwEnabled("/") && m.installed(ufwProgram) {
 		return true
 	}
-	if u := w.units.state(ctx, firewalldUnit); u.active || u.enabled {
+	if u := m.units.State(ctx, firewalldUnit); u.Active || u.Enabled {
 		return true
 	}
 	facts := source.Firewall(ctx)

@@ -7,18 +7,12 @@ package firewall
 import (
 	"context"
 	"io/fs"
-	"path/filepath"
-	"strings"
 
 	"github.com/godbus/dbus/v5"
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/unix/hostfile"
 )
-
-// maxConfiguration bounds ufw.conf, in bytes; it is about 300.
-const maxConfiguration = 64 << 10
 
 // A Source reads the firewall of the system below a root directory.
 type Source struct {
@@ -52,28 +46,13 @@ func (s *Source) Firewall(ctx context.Context) firewall.Facts {
 		old, f.Unreadable = s.legacy.Chains(ctx)
 		f.Chains = append(f.Chains, old...)
 	}
-	if s.ufw() {
+	if ufwEnabled(s.root) {
 		f.Managers = append(f.Managers, "ufw")
 	}
 	if f.Unreadable != nil && s.onBus(ctx, "org.fedoraproject.FirewallD1") {
 		f.Managers = append(f.Managers, "firewalld")
 	}
 	return f
-}
-
-// ufw reads ENABLED from ufw.conf, which everyone may read (ufw-framework(8)).
-func (s *Source) ufw() bool {
-	raw, err := hostfile.Read(filepath.Join(s.root, "etc", "ufw", "ufw.conf"), maxConfiguration)
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(raw)) {
-		value, ok := strings.CutPrefix(strings.TrimSpace(line), "ENABLED=")
-		if ok && strings.Trim(strings.ToLower(value), `"'`) == "yes" {
-			return true
-		}
-	}
-	return false
 }
 
 // onSystemBus says whether a service owns name on the system bus; anyone may

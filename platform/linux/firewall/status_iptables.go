@@ -157,3 +157,29 @@ func addRule(chains []firewall.Chain, fields []string) {
 		chains[at].Jumps = append(chains[at].Jumps, target)
 	}
 }
+
+// words splits a rule at its blanks. iptables-save puts free text into double
+// quotes, with a backslash before what would end them.
+func words(line string) []string {
+	var list []string
+	var word strings.Builder
+	begun, quoted, escaped := false, false, false
+	for _, r := range line {
+		blank := r == ' ' && !quoted && !escaped
+		switch {
+		case blank && begun:
+			list = append(list, word.String())
+			word.Reset()
+		case blank:
+		case escaped || r != '\\' && r != '"':
+			word.WriteRune(r)
+		case r == '"':
+			quoted = !quoted
+		}
+		begun, escaped = !blank, r == '\\' && !escaped
+	}
+	if begun {
+		list = append(list, word.String())
+	}
+	return list
+}

@@ -21,12 +21,11 @@ func TestUFWIsOnWhenItsConfigurationSaysSo(t *testing.T) {
 		"ENABLED=yes\n": true, "# comment\nENABLED=yes\nLOGLEVEL=low\n": true, "ENABLED=\"yes\"\n": true, "ENABLED='YES'\n": true, "  ENABLED=yes  \n": true,
 		"ENABLED=no\n": false, "#ENABLED=yes\n": false, "ENABLED=\n": false, "": false, "ENABLE": false, "XENABLED=yes\n": false, "ENABLED=yesterday\n": false,
 	} {
-		s := NewSource(testenv.Plant(t, map[string]string{"etc/ufw/ufw.conf": content}), &fake{})
-		if got := s.ufw(); got != want {
+		if got := ufwEnabled(testenv.Plant(t, map[string]string{"etc/ufw/ufw.conf": content})); got != want {
 			t.Errorf("%q: %v", content, got)
 		}
 	}
-	if NewSource(t.TempDir(), &fake{}).ufw() {
+	if ufwEnabled(t.TempDir()) {
 		t.Error("ufw is on where it is not installed")
 	}
 }
@@ -37,7 +36,7 @@ func TestUFWConfigurationThatIsNoFileIsNotRead(t *testing.T) {
 	if err := unix.Mkfifo(filepath.Join(root, "etc/ufw/ufw.conf"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if NewSource(root, &fake{}).ufw() {
+	if ufwEnabled(root) {
 		t.Error("a FIFO says that ufw is on")
 	}
 }

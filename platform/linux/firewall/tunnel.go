@@ -62,12 +62,12 @@ func holds(addresses []net.Addr, local netip.Addr) bool {
 
 // carriers are the exposed ports that packets of a tunnel may come in by. A
 // tunnel without one was opened from here, and its packets are answers.
-func (w *Manager) carriers(kind tunnelKind, listening []network.Socket, owners map[uint64]network.Owner) []firewall.Port {
+func (m *Manager) carriers(kind tunnelKind, listening []network.Socket, owners map[uint64]network.Owner) []firewall.Port {
 	var ports []firewall.Port
 	for _, s := range listening {
 		owner, owned := owners[s.ID]
 		kernel := kind == wireGuard && !owned && s.Protocol == network.UDP && !otherKernelPort(s.Local.Port())
-		if kernel || kind == userSpace && owned && w.isTunnelDaemon(owner) {
+		if kernel || kind == userSpace && owned && m.isTunnelDaemon(owner) {
 			ports = append(ports, firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)})
 		}
 	}
@@ -86,10 +86,10 @@ func otherKernelPort(port uint16) bool {
 
 // isTunnelDaemon recognises them by name and by a user who is none of the
 // people; some give up root.
-func (w *Manager) isTunnelDaemon(o network.Owner) bool {
+func (m *Manager) isTunnelDaemon(o network.Owner) bool {
 	if !vpn.IsDaemon(o.Name) {
 		return false
 	}
-	uid, err := w.sockets.uid(o.PID)
+	uid, err := m.sockets.uid(o.PID)
 	return err == nil && (uid < 1000 || uid == 65534)
 }

@@ -3,202 +3,97 @@
 package firewall
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
 	"sentinel/internal/firewall"
 )
 
-// A scope is whom a rule is about.
-type scope int
-
-const (
-	forEveryone scope = iota
-	forNetwork        // those with an address in it
-	forSome           // those that come by an interface, to an address, from a port
-)
-
-// A rule is one of ufw's about packets that come in.
-type rule struct {
-	text     string // as ufw takes it, without its comment: "deny 22/tcp"
-	accept   bool   // allow and limit; deny and reject do not
-	ports    spans  // nil means every port of the protocol
-	protocol string // empty means every one
-	app      string // the profile that has the ports; empty once they are known
-	scope    scope
-	from     netip.Prefix // with the scope forNetwork
+// A ufwRule is one of the owner about packets that come in.
+type ufwRule struct {
+	text       string // as ufw takes it, without its comment: "deny 22/tcp"
+	accept     bool   // allow and limit; deny and reject do not
+	ports      spans  // nil when the rule is about more, or less, than ports
+	everything bool   // it names no port, nor anything else
 }
 
-// covers says whether a rule is about a port. One whose ports are not known
-// could be.
-func (r rule) covers(p firewall.Port) bool {
-	if r.ports != nil {
-		return r.ports.has(p)
-	}
-	return r.protocol == "" || r.protocol == p.Protocol
-}
-
-// A decision is what the rules of ufw do with new connections to a port.
-type decision struct {
-	verdict firewall.Verdict
-	by      *rule // the one that refuses
-	// first says that only the last word of the owner, a rule that names no port,
-	// stands in the way of letting the port in, which a rule before it gets round.
-	first bool
-}
-
-// decide goes through rules as ufw does: they are in order and the first that
-// covers a packet decides. What the owner refuses to certain addresses is left to stand
-// unless one of peers is among them.
-func decide(rules []rule, p firewall.Port, peers []netip.Addr) decision {
-	kept := false
-	for i, r := range rules {
+// decide goes through rules as ufw does: they are in order, and the first about
+// a port decides. Those that do more than to let in or deny ports are left out.
+func decide(rules []ufwRule, p firewall.Port) firewall.Ruling {
+	for _, r := range rules {
 		switch {
-		case !r.covers(p) || r.accept && (r.scope != forEveryone || r.app != ""):
+		case !r.everything && !r.ports.has(p):
 		case r.accept:
-			return decision{verdict: firewall.Open}
-		case r.scope == forNetwork && !within(r.from, peers):
-			kept = true
-		case r.scope == forEveryone && r.ports == nil && r.app == "" && !kept:
-			return decision{verdict: firewall.Closed, first: true}
+			return firewall.Ruling{Verdict: firewall.Open}
+		case r.everything:
+			return firewall.Ruling{}
 		default:
-			return decision{verdict: firewall.Refused, by: &rules[i]}
+			return firewall.Ruling{
+				Verdict: firewall.Denied, Rule: "there is the rule ufw " + r.text,
+				Fix: "Remove that rule first: sudo ufw delete " + r.text + ".",
+			}
 		}
 	}
-	return decision{verdict: firewall.Closed}
+	return firewall.Ruling{}
 }
 
-// ruling is a decision in the words of ufw.
-func (d decision) ruling() firewall.Ruling {
-	if d.by == nil {
-		return firewall.Ruling{Verdict: d.verdict}
+// deniesRest says that the owner ends the rules with one that denies everything
+// else, and denies nothing but plain ports besides: then a port has to be let in before that.
+func deniesRest(rules []ufwRule) bool {
+	rest := false
+	for _, r := range rules {
+		if !r.accept && r.ports == nil && !r.everything {
+			return false
+		}
+		rest = rest || !r.accept && r.everything
 	}
-	return firewall.Ruling{
-		Verdict: d.verdict, Rule: "there is the rule ufw " + d.by.text,
-		Fix: "Remove that rule first: sudo ufw delete " + d.by.text + ".",
-	}
+	return rest
 }
 
 // parseAdded parses "ufw show added": the rules of the owner as commands, one a
 // line, which ufw prints whether it is on or off (ufw(8)).
-func parseAdded(b []byte) []rule {
-	var rules []rule
+func parseAdded(b []byte) []ufwRule {
+	var rules []ufwRule
 	for line := range strings.Lines(string(b)) {
 		text, ok := strings.CutPrefix(strings.TrimSpace(line), "ufw ")
-		if !ok {
-			continue
-		}
 		text, _, _ = strings.Cut(text, " comment '")
-		if r, ok := parseRule(text); ok {
+		if r, incoming := parseRule(text); ok && incoming {
 			rules = append(rules, r)
 		}
 	}
 	return rules
 }
 
-// parseRule reads the forms of a rule about what comes in: "allow 22/tcp", "deny
-// 80", "deny in on eth0 from 192.0.2.0/24 to any port 80 proto tcp".
-func parseRule(text string) (rule, bool) {
-	list := words(text)
-	if len(list) < 2 {
-		return rule{}, false
+// parseRule reads the plain forms of a rule about what comes in, "allow 22/tcp"
+// and "deny to any". Any other form keeps its text alone.
+func parseRule(text string) (ufwRule, bool) {
+	r := ufwRule{text: text}
+	list := slices.DeleteFunc(strings.Fields(text), func(w string) bool { return w == "log" || w == "log-all" || w == "in" })
+	if len(list) < 2 || list[1] == "out" {
+		return r, false
 	}
-	accept, ok := decides(list[0])
-	rest := slices.DeleteFunc(list[1:], func(w string) bool { return w == "log" || w == "log-all" })
-	if !ok || len(rest) == 0 || rest[0] == "out" {
-		return rule{}, false
-	}
-	r := rule{text: text, accept: accept}
-	if rest[0] == "in" {
-		rest = rest[1:]
-	}
-	if len(rest) == 1 {
-		r.target(rest[0], "")
-		return r, true
-	}
-	return r, r.extended(rest) && (r.ports != nil || ports(r.protocol))
-}
-
-func decides(action string) (accept, ok bool) {
-	switch action {
+	switch list[0] {
 	case "allow", "limit":
-		return true, true
+		r.accept = true
 	case "deny", "reject":
-		return false, true
+	default:
+		return r, false
 	}
-	return false, false
+	what := strings.Join(list[1:], " ")
+	r.everything = slices.Contains([]string{"to any", "from any", "from any to any"}, what)
+	r.ports = parseSpans(plainPorts(what))
+	return r, true
 }
 
-// ports says whether a protocol of ufw's has ports that are of interest here.
-func ports(protocol string) bool { return protocol == "" || protocol == "tcp" || protocol == "udp" }
-
-// extended reads the long form, pair by pair. It says whether there is more of
-// the rule than a part of a pair.
-func (r *rule) extended(list []string) bool {
-	side, port := "", ""
-	for ; len(list) >= 2; list = list[2:] {
-		key, value := list[0], list[1]
-		switch {
-		case key == "from" || key == "to":
-			side = key
-			r.limit(key, value)
-		case key == "proto":
-			r.protocol = value
-		case side == "to" && (key == "port" || key == "app"):
-			port = value
-		default: // an interface, or the port of the other end
-			r.narrow()
-		}
+// plainPorts brings the long form of a rule for everyone, "from any to any port
+// 22 proto tcp", into the short one.
+func plainPorts(what string) string {
+	ports, long := strings.CutPrefix(what, "from any to any port ")
+	if !long {
+		ports, long = strings.CutPrefix(what, "to any port ")
 	}
-	if port != "" {
-		r.target(port, r.protocol)
+	if protocol := " proto "; long && strings.Contains(ports, protocol) {
+		return strings.Replace(ports, protocol, "/", 1)
 	}
-	return len(list) == 0 && (side != "" || r.scope != forEveryone)
-}
-
-// limit notes an address. That of the other end says more than anything else
-// about whom the rule is for.
-func (r *rule) limit(side, value string) {
-	if value == "any" {
-		return
-	}
-	from, ok := parsePrefix(value)
-	if side == "from" && ok {
-		r.scope, r.from = forNetwork, from
-		return
-	}
-	r.narrow()
-}
-
-func (r *rule) narrow() {
-	if r.scope == forEveryone {
-		r.scope = forSome
-	}
-}
-
-// target notes ports, or the profile that has them.
-func (r *rule) target(value, protocol string) {
-	if protocol != "" {
-		value += "/" + protocol
-	}
-	if r.ports = parseSpans(value); r.ports == nil {
-		r.app = value
-	}
-}
-
-// parseProfile takes the ports out of "ufw app info NAME": they are indented
-// below "Port:" or "Ports:".
-func parseProfile(b []byte) spans {
-	var all spans
-	below := false
-	for line := range strings.Lines(string(b)) {
-		text := strings.TrimSpace(line)
-		if below && strings.HasPrefix(line, " ") {
-			all = append(all, parseSpans(text)...)
-			continue
-		}
-		below = text == "Port:" || text == "Ports:"
-	}
-	return all
+	return ports
 }

@@ -3,24 +3,19 @@
 package firewall
 
 import (
-	"slices"
 	"strings"
 
 	"sentinel/internal/firewall"
 )
 
-// A zone is one of firewalld's: a set of rules, and what it is for. A policy has
-// the same form.
+// A zone is one of firewalld's: a set of rules, and what it is for.
 type zone struct {
 	name     string
-	bound    bool // interfaces or sources belong to it; a policy is about this host
+	bound    bool // it has interfaces or sources
 	target   string
 	ports    spans
 	services []string
-	forwards []string // "port=22:proto=tcp:toport=2200:toaddr="
-	rich     []rich
-	policy   bool
-	early    bool // a policy that comes before the zones: its priority is below 0
+	other    []string // forwarded ports and rich rules
 }
 
 // parseZones parses "firewall-offline-cmd --list-all-zones": the name of a zone
@@ -51,16 +46,12 @@ func parseZones(b []byte) []zone {
 	return zones
 }
 
-// set notes one property. The rest of a zone can only let more in.
+// set notes one property.
 func (z *zone) set(key, text string) {
 	values := strings.Fields(text)
 	switch key {
 	case "interfaces", "sources":
 		z.bound = z.bound || len(values) > 0
-	case "egress-zones":
-		z.policy, z.bound = true, slices.Contains(values, "HOST")
-	case "priority":
-		z.early = strings.HasPrefix(text, "-")
 	case "target":
 		z.target = text
 	case "services":
@@ -69,11 +60,9 @@ func (z *zone) set(key, text string) {
 		for _, v := range values {
 			z.ports = append(z.ports, parseSpans(v)...)
 		}
-	case "forward-ports":
-		z.forwards = append(z.forwards, values...)
-	case "rich rules":
+	case "forward-ports", "rich rules":
 		if text != "" {
-			z.rich = append(z.rich, parseRich(text))
+			z.other = append(z.other, text)
 		}
 	}
 }

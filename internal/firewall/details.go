@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"sentinel/internal/sanitize"
+)
+
+// maxUnread caps how many rules are named that were not taken into account.
+const maxUnread = 5
+
+// Summary says in one or two sentences what Do would do.
+func (e *Enabling) Summary() string {
+	switch {
+	case e.confirm:
+		return "The firewall that is on trial (" + e.result.Manager + ") would be confirmed and stay on."
+	case e.trial != nil:
+		return fmt.Sprintf("%s is on trial already. Nothing would be changed. %s", e.result.Manager, howToConfirm(e.result.ConfirmWithin))
+	case e.before.State == Active:
+		return "The firewall is on already: " + e.before.Evidence + ". Nothing would be changed." + e.another()
+	}
+	return fmt.Sprintf("%s would be switched on%s. %s %s", e.name(), e.forTrial(), e.allowed("would be"), e.closing("would become")) + e.note
+}
+
+// forTrial is the part of a sentence that says so.
+func (e *Enabling) forTrial() string {
+	switch {
+	case e.trials.Source == nil || e.untried:
+		return ""
+	case e.trial != nil:
+		return " for a trial"
+	default:
+		return fmt.Sprintf(" for a trial of %d s, and off again unless confirmed", int(e.trials.length()/time.Second))
+	}
+}
+
+// howToConfirm is what the owner has to do while a firewall is on trial.
+func howToConfirm(seconds int) string {
+	return fmt.Sprintf("In %d s, or with a reboot, it is switched off again by itself. "+
+		"Open a new remote session now; only when that works, confirm: sudo sentinel --fix-firewall --confirm (confirm of enable_firewall).", seconds)
+}
+
+// unreadRules is a sentence about rules that closes does not know.
+func unreadRules(manager string, rules []string) string {
+	if len(rules) == 0 {
+		return ""
+	}
+	more := ""
+	if len(rules) > maxUnread {
+		rules, more = rules[:maxUnread], " and more"
+	}
+	return sanitize.Text(" What these rules of "+manager+" let in or deny was not looked at: "+strings.Join(rules, "; ")+more+".", 400)
+}
+
+// name begins a sentence.
+func (e *Enabling) name() string {
+	switch e.manager.Name() {
+	case Nftables:
+		return "A rule set of sentinel's own in nftables"
+	case ApplicationFirewall:
+		return "The Application Firewall"
+	default:
+		return e.manager.Name()
+	}
+}
+
+// allowed is a sentence about the ports of remote sessions.
+func (e *Enabling) allowed(were string) string {
+	if len(e.ports) == 0 {
+		return "No server for remote sessions was found, so no port is let in for one."
+	}
+	if len(e.result.AllowedPorts) == 0 {
+		return "No port of remote sessions is let in for everyone."
+	}
+	var names []string
+	for _, p := range e.result.AllowedPorts {
+		names = append(names, p.String())
+	}
+	if e.app != nil {
+		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", strings.Join(names, ", "))
+	}
+	open := "sessions"
+	if e.manager.Name() == Nftables {
+		open = "connections" // the others know only those that their rules let in anyway
+	}
+	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", strings.Join(names, ", "), were, open)
+}
+
+// closing is a sentence about what becomes unreachable, and on macOS another
+// about what nobody can tell in advance.
+func (e *Enabling) closing(become string) string {
+	if e.app != nil {
+		if e.result.ClosesTotal == 0 {
+			return "No rule of it shuts a service out. " + e.app.unlisted()
+		}
+		return e.closed(become) + " " + e.app.unlisted()
+	}
+	return e.closed(become)
+}
+
+func (e *Enabling) closed(become string) string {
+	switch n := e.result.ClosesTotal; n {
+	case 0:
+		return "No other service loses its reach."
+	case 1:
+		return fmt.Sprintf("One other service %s unreachable from other hosts; see closes.", become)
+	default:
+		return fmt.Sprintf("%d other services %s unreachable from other hosts; see closes.", n, become)
+	}
+}
+
+// outlook is a sentence about the next boot, and how to change a rule set that
+// has no other tool.
+func outlook(manager string, lasting bool, why string) string {
+	text := "It comes back after a reboot."
+	if !lasting {
+		text = "It does not come back after a reboot: " + why + "."
+	}
+	if manager == Nftables {
+		text += " Its ports are in /var/lib/sentinel/firewall.json: change them there and run sudo sentinel --restore-blocklist," +
+			" or remove the file and run sudo nft delete table inet " + BaselineTable + " to switch it off."
+	}
+	return text
+}
+
+// another is a sentence about letting one more port in with the owner's own tool.
+func (e *Enabling) another() string {
+	example := Port{Number: 8080, Protocol: "tcp"}
+	if len(e.result.Closes) > 0 {
+		example = e.result.Closes[0].Port
+	}
+	switch e.result.Manager {
+	case UFW:
+		return fmt.Sprintf(" To let another port in: sudo ufw allow %s.", example)
+	case ApplicationFirewall:
+		return " To let another program in: System Settings, Network, Firewall, Options."
+	case Firewalld:
+		return fmt.Sprintf(" To let another port in: sudo firewall-cmd --permanent --add-port=%s, then sudo firewall-cmd --reload.", example)
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sentinel/internal/atomicfile"
+	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
+	"sentinel/internal/trust"
+)
+
+const (
+	// DefaultTrial is how long a firewall stays on that nobody confirms: time to
+	// open a remote session and to say that it works, and short enough to wait for.
+	DefaultTrial = 120 * time.Second
+	// maxRecord bounds the record of a trial, in KiB.
+	maxRecord = 64
+	// lockTimeout is how long a run waits for another that switches a firewall on.
+	lockTimeout = 15 * time.Second
+	// takeBackLimit bounds taking a firewall back in a run of its own.
+	takeBackLimit = 25 * time.Second
+)
+
+// Trials switch firewalls on for a while, as iptables-apply(8) does: one that
+// nobody confirms is taken back. Whatever rule shuts the owner out does so for that time
+// at most, and none has to be foreseen.
+type Trials struct {
+	// Path is the record of the trial that is under way. Only root may write it.
+	Path string
+	// Source is nil where firewalls are not tried.
+	Source TrialSource
+	// Program returns the absolute path of sentinel.
+	Program func() (string, error)
+	// Length is how long a trial takes; 0 means [DefaultTrial].
+	Length time.Duration
+}
+
+// A Trial is a firewall that is on and not confirmed yet.
+type Trial struct {
+	Version int    `json:"version"` // 1
+	Change  Change `json:"change"`
+	Allowed []Port `json:"allowed"` // ports of remote sessions
+	Boot    string `json:"boot_id"`
+	// EndsAt is the uptime at which the trial is over, in milliseconds. A wall
+	// clock could be set meanwhile.
+	EndsAt int64 `json:"ends_at_uptime_ms"`
+	// Seconds is how long the trial takes.
+	Seconds int `json:"seconds"`
+	// Confirmed says that the firewall is to stay. What is left to do is to make
+	// it last.
+	Confirmed bool `json:"confirmed,omitempty"`
+
+	left time.Duration
+}
+
+// Over says that the trial has to be ended: the time to confirm it is over, the
+// machine was started again, or a confirmation was cut off.
+func (t *Trial) Over() bool { return t.Confirmed || t.left <= 0 }
+
+// Reason says why the trial is ended, a few words.
+func (t *Trial) Reason() string {
+	switch {
+	case t.Confirmed:
+		return "the confirmation was cut off"
+	case t.Change.Rebooted:
+		return fmt.Sprintf("not confirmed within %d s: the machine was restarted", t.Seconds)
+	default:
+		return fmt.Sprintf("not confirmed within %d s", t.Seconds)
+	}
+}
+
+// secondsLeft is how long the trial can still be confirmed, in whole seconds.
+func (t *Trial) secondsLeft() int { return int(t.left / time.Second) }
+
+// Current returns the trial that is under way or has to be ended, nil when there
+// is none. It changes nothing.
+func (s Trials) Current() (*Trial, error) {
+	if s.Source == nil {
+		return nil, nil
+	}
+	raw, err := trust.RootOrSelf.Read(s.Path, maxRecord)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var t *Trial
+	if err == nil {
+		t, err = parseTrial(raw)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.StateCorrupt, "The record of a firewall on trial in "+s.Path+" cannot be relied on, so it is not taken back by itself", err).
+			WithFix("See whether remote sessions still get in, and switch the firewall off if not. Then remove " + s.Path + ".")
+	}
+	boot, uptime, err := s.Source.Boot()
+	if err != nil {
+		return nil, fmt.Errorf("tell whether the machine was restarted: %w", err)
+	}
+	t.left = time.Duration(t.EndsAt)*time.Millisecond - uptime
+	if t.Change.Rebooted = boot != t.Boot; t.Change.Rebooted {
+		t.left = 0
+	}
+	return t, nil
+}
+
+func parseTrial(raw []byte) (*Trial, error) {
+	var t Trial
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&t); err != nil {
+		return nil, err
+	}
+	if strict.More() || t.Version != 1 || t.Boot == "" || t.Change.Manager == "" || t.Seconds <= 0 || t.EndsAt <= 0 {
+		return nil, errors.New("it does not have the form of one")
+	}
+	for _, o := range t.Change.Openings {
+		if _, err := ParsePort(o.String()); err != nil {
+			return nil, err
+		}
+	}
+	return &t, nil
+}
+
+// lock keeps every other run from beginning, confirming or ending a trial.
+func (s Trials) lock(ctx context.Context) (release func(), err error) {
+	if s.Source == nil {
+		return func() {}, nil
+	}
+	err = trust.MakeDir(filepath.Dir(s.Path), 0o755)
+	if err == nil {
+		err = trust.RootOrSelf.Dirs(s.Path)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		release, err = lockfile.Exclude(ctx, s.Path+".lock", lockTimeout)
+	}
+	if err == nil || ctx.Err() != nil {
+		return release, err
+	}
+	failed := fault.Wrap(fault.Unavailable, "The record of firewalls on trial cannot be locked", err)
+	if busy, ok := errors.AsType[lockfile.BusyError](err); ok {
+		return nil, failed.WithFix(busy.Fix())
+	}
+	return nil, failed
+}
+
+// begin records what is about to be changed and has somebody take it back. It
+// has to be called under the lock and before anything is changed.
+func (s Trials) begin(ctx context.Context, c Change, allowed []Port) (*Trial, error) {
+	length := s.length()
+	boot, uptime, err := s.Source.Boot()
+	if err != nil {
+		return nil, err
+	}
+	program, err := s.Program()
+	if err != nil {
+		return nil, err
+	}
+	t := &Trial{Version: 1, Change: c, Allowed: allowed, Boot: boot, EndsAt: (uptime + length).Milliseconds(), Seconds: int(length / time.Second)}
+	if err := s.write(t); err != nil {
+		return nil, err
+	}
+	// A second later, lest a run that comes too early finds that there is time left.
+	if err := s.Source.Arrange(ctx, program, length+time.Second, c); err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	return t, nil
+}
+
+func (s Trials) length() time.Duration { return cmp.Or(s.Length, DefaultTrial) }
+
+func (s Trials) write(t *Trial) error {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(s.Path, append(raw, '\n'), 0o600)
+}
+
+func (s Trials) remove() error {
+	if err := os.Remove(s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return atomicfile.SyncDir(filepath.Dir(s.Path))
+}
+
+// End ends the trial if it is over and says in a sentence what was done; nothing
+// is said when there was nothing to do. The record goes last: a run that is cut off leaves
+// it to the next.
+func (s Trials) End(ctx context.Context) (string, error) {
+	release, err := s.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	t, err := s.Current()
+	if err != nil || t == nil || !t.Over() {
+		return "", err
+	}
+	backend, err := s.Source.Resume(t.Change)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, takeBackLimit)
+	defer cancel()
+	if t.Confirmed {
+		backend.Keep(ctx)
+		return "The firewall that was confirmed was made to last.", s.remove()
+	}
+	if err := backend.Undo(ctx); err != nil {
+		return "", fault.Wrap(fault.FirewallFailed, t.Change.Manager+", which was switched on for a trial and "+t.Reason()+", could not be taken back", err).
+			WithFix("It is tried again with every run of: sudo sentinel --restore-blocklist")
+	}
+	return "The firewall (" + t.Change.Manager + ") was taken back: " + t.Reason() + ".", s.remove()
+}
+
+// confirm keeps the firewall that is on trial. From the moment at which that is
+// recorded nothing takes it back any more.
+func (s Trials) confirm(ctx context.Context, source Source) (t *Trial, lasting bool, why string, err error) {
+	release, err := s.lock(ctx)
+	if err != nil {
+		return nil, false, "", err
+	}
+	defer release()
+	t, err = s.Current()
+	switch {
+	case err != nil:
+		return nil, false, "", err
+	case t == nil || t.Over():
+		return nil, false, "", tooLate()
+	}
+	if now := Assess(source.Firewall(ctx)); now.State != Active {
+		return nil, false, "", fault.New(fault.FirewallFailed, "The firewall that was switched on for a trial does not show any more: "+now.Evidence+".").
+			WithFix("Wait until the trial is over, then begin again: sudo sentinel --fix-firewall")
+	}
+	backend, err := s.Source.Resume(t.Change)
+	if err != nil {
+		return nil, false, "", err
+	}
+	t.Confirmed = true
+	if err := s.write(t); err != nil {
+		return nil, false, "", err
+	}
+	lasting, why = backend.Keep(ctx)
+	return t, lasting, why, s.remove()
+}
+
+// tooLate is the refusal of a confirmation without a trial.
+func tooLate() error {
+	return fault.New(fault.FirewallFailed, "There is no trial of the firewall to confirm: none was begun, or it was not confirmed in time and is taken back.").
+		WithFix("Begin one: sudo sentinel --fix-firewall")
+}

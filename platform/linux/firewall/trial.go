@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package firewall
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/firewall"
+	"sentinel/platform/unix/hostfile"
+)
+
+var _ firewall.TrialSource = (*Manager)(nil)
+
+// Boot implements [firewall.TrialSource]: the boot id of random(4), and the
+// clock that goes on while the machine sleeps (clock_gettime(2)).
+func (m *Manager) Boot() (id string, uptime time.Duration, err error) {
+	text, err := hostfile.Text("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", 0, err
+	}
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return "", 0, err
+	}
+	return strings.TrimSpace(text), time.Duration(now.Nano()), nil
+}
+
+// Arrange implements [firewall.TrialSource]. A timer of systemd outlives the
+// session and all that it has started; elsewhere a process in a session of its own does. Of
+// the firewalls only ufw comes back at boot before it is confirmed.
+func (m *Manager) Arrange(ctx context.Context, program string, after time.Duration, c firewall.Change) error {
+	if c.Manager == firewall.UFW && !c.WasEnabled && !m.units.State(ctx, RestoreUnit).Enabled {
+		return fmt.Errorf("ufw would be on after a reboot, because %s is not enabled at boot", RestoreUnit)
+	}
+	if !m.units.Running() {
+		seconds := int((after + time.Second - 1) / time.Second)
+		return m.detach(program, "--restore-blocklist", "--after", strconv.Itoa(seconds))
+	}
+	return m.units.Later(ctx, "Take back a firewall that nobody has confirmed", after, program, "--restore-blocklist")
+}
+
+// Resume implements [firewall.TrialSource].
+func (m *Manager) Resume(c firewall.Change) (firewall.Backend, error) {
+	note := func(firewall.Change) error { return nil }
+	switch c.Manager {
+	case firewall.UFW:
+		return &ufw{m: m, change: c}, nil
+	case firewall.Firewalld:
+		return &firewalld{m: m, change: c, note: note}, nil
+	case firewall.Nftables:
+		return &baseline{m: m, change: c}, nil
+	}
+	return nil, fmt.Errorf("there is no firewall %q", c.Manager)
+}
+
+// startAtBoot makes sure that systemd starts a unit at boot. why says what
+// stands in the way.
+func (m *Manager) startAtBoot(ctx context.Context, name string) (lasting bool, why string) {
+	u := m.units.State(ctx, name)
+	switch {
+	case u.Enabled:
+		return true, ""
+	case !u.Loaded:
+		return false, "the unit " + name + " is not installed"
+	}
+	if err := m.units.Enable(ctx, name); err != nil {
+		return false, err.Error()
+	}
+	return true, ""
+}
