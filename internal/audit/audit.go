@@ -3,9 +3,9 @@
 // Package audit judges how well a machine is secured: it runs a list of checks,
 // each with evidence for its verdict, and scores those that could be made.
 //
-// A check that could not look, or that has nothing to look at here, gives no
-// verdict. It is named with the reason and left out of the score: what was not seen is
-// never a pass.
+// A check that could not look, or that has nothing to look at on this machine, gives
+// no verdict. It is reported with the reason and left out of the score: what was not seen never
+// passes.
 package audit
 
 import (
@@ -38,61 +38,61 @@ const (
 // MaxWeight is the largest weight of a check; the smallest is 1.
 const MaxWeight = 10
 
-// An About says what a check is. It is the same on every machine.
+// An About describes a check. It is the same on every machine.
 type About struct {
-	// ID is stable: family, dot, name ("ssh.root_login"). Exemptions and the record
-	// of the last run refer to it.
+	// ID is family, dot, name: "ssh.root_login". It never changes: exemptions and the
+	// record of the last run refer to it.
 	ID       string
 	Name     string // for people, a few words
 	Severity Severity
 	Weight   int // in the score, 1 to MaxWeight
-	// Reference names the rule in a published catalogue: "CIS 5.1.20", "Lynis
-	// SSH-7408", "mSCP os_sip_enable". CIS numbers are those of the Debian 12 benchmark
-	// 1.1.0, mSCP ids those of the macOS Security Compliance Project.
+	// Reference names the rule in a published catalogue: "CIS 5.1.20" of the Debian 12
+	// benchmark 1.1.0, "Lynis SSH-7408", "mSCP os_sip_enable" of the macOS Security Compliance
+	// Project.
 	Reference string
-	// Description says in one sentence what is at stake. It is shown with a check
-	// that does not pass.
+	// Description says in one sentence what is at stake. It is shown when the check
+	// does not pass.
 	Description string
 	// Formula says what passes, what warns and what fails, and when the check does
 	// not apply.
 	Formula string
 }
 
-// A Check is one question that is put to the machine.
+// A Check judges one thing about the machine.
 type Check struct {
 	About
 	// Limit bounds Run; 0 means DefaultLimit.
 	Limit time.Duration
-	// Run looks and judges. It changes nothing. It is called once, at the same time as
-	// other checks, and left behind when it does not keep its limit.
+	// Run looks and judges; it changes nothing. It is called once, while other checks
+	// run, and abandoned at its limit.
 	Run func(ctx context.Context) Finding
 }
 
 // A Source gives the checks that the platform has.
 type Source interface {
-	// Checks returns all checks in a fixed order, each with an ID of its own.
-	// Nothing has been looked at yet; what several checks read, they read once for one list.
+	// Checks returns all checks in a fixed order, each with an ID of its own. It reads
+	// nothing; what several checks of one list need is read once, by the first of them.
 	Checks() []Check
 }
 
-// A Finding is what came of a check: a verdict, or the reason why there is
-// none. Its texts may hold anything the machine holds; [Run] makes them safe to show.
+// A Finding is the result of a check: a verdict, or the reason why there is none.
+// Its texts may hold anything that is on the machine; [Run] makes them safe to show.
 type Finding struct {
 	Status   Status   // "" when there is no verdict
-	Value    string   // what is the case, a few words
+	Value    string   // what was found, a few words
 	Evidence []string // where it was seen: "FILE:LINE: text" or "COMMAND: text"
 	Fix      string   // what to do, with a command where there is one
 	Reason   string   // why there is no verdict
-	// Applies says of a check without a verdict that the machine has what it is about. It
-	// lowers the coverage then.
+	// Applies says that the machine has what the check is about. A check that applies and
+	// has no verdict lowers the coverage.
 	Applies bool
 }
 
-// Passed is the finding that all is well.
+// Passed is the finding that nothing is wrong.
 func Passed(value string) Finding { return Finding{Status: Pass, Value: value} }
 
 // Warned is the finding of something that is weak, or that is wrong on some
-// machines and meant on others.
+// machines and intended on others.
 func Warned(value, fix string, evidence ...string) Finding {
 	return Finding{Status: Warn, Value: value, Fix: fix, Evidence: evidence}
 }
@@ -102,12 +102,12 @@ func Failed(value, fix string, evidence ...string) Finding {
 	return Finding{Status: Fail, Value: value, Fix: fix, Evidence: evidence}
 }
 
-// NotApplicable is the finding on a machine that has not got what the check is
+// NotApplicable is the finding on a machine that does not have what the check is
 // about.
 func NotApplicable(reason string) Finding { return Finding{Reason: reason} }
 
-// Unseen is the finding of a check that could not look. The reason says what it
-// could not see.
+// Unseen is the finding of a check that could not look. The reason says at what,
+// and why.
 func Unseen(reason string) Finding { return Finding{Reason: reason, Applies: true} }
 
 // Unread is the finding of a check that could not look at what because of err.

@@ -16,8 +16,8 @@ func KnownID(checks []Check, id string) bool {
 	return slices.ContainsFunc(checks, func(c Check) bool { return c.ID == id })
 }
 
-// CheckExempt refuses an exemption of a check that does not exist, which would
-// exempt nothing without a word, and one without a reason.
+// CheckExempt refuses an exemption without a reason, and one of a check that does
+// not exist: it would have no effect, and nobody would notice.
 func CheckExempt(checks []Check, exempt map[string]string) error {
 	for _, id := range slices.Sorted(maps.Keys(exempt)) {
 		switch {

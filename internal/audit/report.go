@@ -62,7 +62,7 @@ type Skipped struct {
 	Reason string `json:"reason"` // why it has no verdict
 }
 
-// How long texts are, in runes, and how many pieces of evidence are shown.
+// Bounds of texts, in runes, and of pieces of evidence.
 const (
 	maxValue    = 200
 	maxFix      = 300
@@ -71,13 +71,13 @@ const (
 	maxEvidence = 5
 )
 
-// An outcome is a check and what came of it.
+// An outcome is a check with its finding.
 type outcome struct {
 	About
 	Finding
 }
 
-// report sums up the outcomes, which come in the order of the list.
+// report sums up the outcomes, which are in the order of the list.
 func report(outcomes []outcome) Report {
 	r := Report{Checks: []Result{}, Skipped: []Skipped{}}
 	for _, o := range outcomes {
@@ -110,8 +110,7 @@ func (o outcome) result() Result {
 	return r
 }
 
-// worstFirst sorts by verdict, then by severity; equal ones keep the order of
-// the list.
+// worstFirst sorts by verdict, then by severity, then by the order of the list.
 func worstFirst(results []Result, outcomes []outcome) {
 	rank := make(map[string]int, len(outcomes))
 	for _, o := range outcomes {

@@ -15,27 +15,27 @@ import (
 const (
 	// DefaultLimit is how long one check may take.
 	DefaultLimit = 5 * time.Second
-	// TotalLimit is how long all of them may take together. The answer must reach
-	// a client before it gives up.
+	// TotalLimit is how long all of them may take together: MCP clients give up after
+	// about a minute.
 	TotalLimit = 40 * time.Second
-	// workers is how many checks run at a time: most wait for a disk or a program.
+	// workers is how many checks run at a time. Most wait for a disk or a program.
 	workers = 4
 )
 
-// Options say how an audit is made.
+// Options say how to audit.
 type Options struct {
-	// Exempt are checks that are not made, by ID, with the reason.
+	// Exempt are the checks not to run, by ID, with the reason.
 	Exempt map[string]string
-	// State is where the verdicts are kept for the next run; "" keeps nothing and
-	// compares with nothing.
+	// State is the file in which the verdicts are kept for the next run. With "" nothing is
+	// kept or compared.
 	State string
-	// Whole leaves nothing out for the sake of a short answer.
+	// Whole keeps the report from being shortened.
 	Whole bool
 }
 
-// Run makes the checks of source and reports. The error is CONFIG_INVALID for an
-// exemption that is none, UNAVAILABLE when not one check came to a verdict, or that
-// of ctx.
+// Run runs the checks of source and reports. The error is CONFIG_INVALID for an
+// exemption that [CheckExempt] refuses, UNAVAILABLE when no check came to a verdict, or that of
+// ctx.
 func Run(ctx context.Context, source Source, o Options) (Report, error) {
 	checks := source.Checks()
 	if err := CheckExempt(checks, o.Exempt); err != nil {
@@ -51,7 +51,7 @@ func Run(ctx context.Context, source Source, o Options) (Report, error) {
 			WithFix("Run it as root, and see whether /etc can be read here.")
 	}
 	if o.State != "" {
-		r.remember(o.State, outcomes, time.Now())
+		r.compareAndKeep(o.State, outcomes, time.Now())
 	}
 	if !o.Whole {
 		r.shorten(maxAnswer)
@@ -91,16 +91,16 @@ func (c Check) outcome(ctx context.Context, exempt map[string]string) outcome {
 	if limit == 0 {
 		limit = DefaultLimit
 	}
-	f, err := bound.Call(ctx, limit, c.guarded)
+	f, err := bound.Call(ctx, limit, c.runRecovering)
 	if err != nil {
 		f = Unread("the check", err)
 	}
 	return outcome{About: c.About, Finding: f}
 }
 
-// guarded keeps what a check stumbles over from taking the other verdicts with
-// it.
-func (c Check) guarded(ctx context.Context) (f Finding, err error) {
+// runRecovering turns a panic of a check into an error, so that the other verdicts
+// are not lost.
+func (c Check) runRecovering(ctx context.Context) (f Finding, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("broke off with an error of its own: %v", r)

@@ -2,10 +2,10 @@
 
 package audit
 
-// score sets the verdict on the machine and the figures. Exempt checks and
-// those that do not apply are in none of them.
+// score sets the verdict on the machine and the figures. Exempt checks and those
+// that do not apply count in none of them.
 func (r *Report) score(outcomes []outcome) {
-	points, most := 0, 0
+	got, most := 0, 0
 	r.Overall = OverallPass
 	for _, o := range outcomes {
 		if o.Status == "" {
@@ -16,18 +16,18 @@ func (r *Report) score(outcomes []outcome) {
 		}
 		r.Applicable++
 		r.Evaluated++
-		points += halves(o.Status) * o.Weight
+		got += points(o.Status) * o.Weight
 		most += 2 * o.Weight
 		r.Overall = worse(r.Overall, o)
 	}
 	if most > 0 {
-		r.Score = 100 * points / most
+		r.Score = 100 * got / most
 		r.Coverage = float64(100*r.Evaluated/r.Applicable) / 100
 	}
 }
 
-// halves is what a verdict is worth, in halves of the weight.
-func halves(s Status) int {
+// points is what a verdict is worth, in halves of the weight.
+func points(s Status) int {
 	switch s {
 	case Pass:
 		return 2
@@ -38,13 +38,13 @@ func halves(s Status) int {
 	}
 }
 
-func worse(so Overall, o outcome) Overall {
+func worse(before Overall, o outcome) Overall {
 	switch {
-	case so == OverallFail || o.Status == Fail && o.Severity == High:
+	case before == OverallFail || o.Status == Fail && o.Severity == High:
 		return OverallFail
 	case o.Status != Pass:
 		return OverallWarning
 	default:
-		return so
+		return before
 	}
 }

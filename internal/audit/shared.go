@@ -11,17 +11,16 @@ import (
 	"time"
 )
 
-// A CheckOf is a check as a platform writes it down: it looks at an M, which all
-// checks of one run share.
+// A CheckOf is a check as a platform declares it: it looks at an M, which all checks
+// of one run share.
 type CheckOf[M any] struct {
 	About
-	// Run looks at m and judges, as that of a [Check] does.
+	// Run is that of a [Check], with m to look at.
 	Run   func(ctx context.Context, m M) Finding
 	Limit time.Duration // 0 means DefaultLimit
 }
 
-// Bind returns the checks of all families, in their order, each of which looks at
-// m.
+// Bind returns the checks of all families, in their order. Each of them looks at m.
 func Bind[M any](m M, families []func() []CheckOf[M]) []Check {
 	var all []Check
 	for _, family := range families {
@@ -32,17 +31,17 @@ func Bind[M any](m M, families []func() []CheckOf[M]) []Check {
 	return all
 }
 
-// A Memo keeps what several checks ask for. The first one to ask reads, within
-// its own limit, and the others wait for it.
+// A Memo keeps what several checks need. The first one to ask reads it, within its
+// own limit, and the others wait.
 type Memo[T any] struct {
 	mu    sync.Mutex
-	done  chan struct{} // nil until somebody asks
+	done  chan struct{} // nil until the first Get
 	value T
 	err   error
 }
 
-// Get returns what read did the first time that somebody asked. Where it panicked
-// then, it is an error for everybody else.
+// Get returns what the first call of read returned. If that call panicked, the other
+// callers get an error.
 func (m *Memo[T]) Get(read func() (T, error)) (T, error) {
 	m.mu.Lock()
 	first := m.done == nil
@@ -55,14 +54,14 @@ func (m *Memo[T]) Get(read func() (T, error)) (T, error) {
 		return m.value, m.err
 	}
 	defer close(m.done)
-	m.err = errBroken // stays when read panics: nothing read must not look like something
+	m.err = errPanicked // in case read panics: no value must not look like one
 	m.value, m.err = read()
 	return m.value, m.err
 }
 
-var errBroken = errors.New("was not read to its end")
+var errPanicked = errors.New("was not read to its end")
 
-// At is a piece of evidence: a line of a file, or the whole file where line is 0.
+// At is a piece of evidence: a line of a file, or the whole file when line is 0.
 func At(file string, line int, text string) string {
 	if line == 0 {
 		return file + ": " + text
@@ -79,7 +78,7 @@ func Prefixed(source string, texts []string) []string {
 	return list
 }
 
-// Count is a number with what is counted, in the words for one or for many.
+// Count is a number and a noun, in the singular or the plural.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -13,16 +13,16 @@ import (
 // document takes the rest of 20 KB.
 const maxAnswer = 19_000
 
-// How long texts are once they had to be cut, in runes.
+// Bounds of texts that had to be cut, in runes.
 const (
 	shortValue, shortFix = 80, 160
 	stubValue, stubFix   = 40, 80
 )
 
-// cuts are what a result loses, the most dispensable first.
-var cuts = []func(*Result){
+// shortenings are what a result loses, the most dispensable first.
+var shortenings = []func(*Result){
 	func(r *Result) { r.Description = "" },
-	func(r *Result) { r.Evidence = first(r.Evidence) },
+	func(r *Result) { r.Evidence = firstOnly(r.Evidence) },
 	func(r *Result) { r.Evidence = nil },
 	func(r *Result) { r.Value, r.Fix = sanitize.Text(r.Value, shortValue), sanitize.Text(r.Fix, shortFix) },
 	func(r *Result) {
@@ -31,30 +31,30 @@ var cuts = []func(*Result){
 	func(r *Result) { r.Fix = "" },
 }
 
-// shorten cuts texts, those of the least bad checks first, and at last leaves
-// out checks from the end, until the report takes no more than limit bytes.
+// shorten cuts texts, those of the least serious checks first, and in the end leaves
+// out checks from the end, until the report takes at most limit bytes.
 func (r *Report) shorten(limit int) {
-	size := length(r)
+	size := jsonLength(r)
 	if size > limit {
 		size += len(`,"truncated":true`)
 	}
-	for _, cut := range cuts {
+	for _, cut := range shortenings {
 		for i := len(r.Checks) - 1; i >= 0 && size > limit; i-- {
-			before := length(r.Checks[i])
+			before := jsonLength(r.Checks[i])
 			cut(&r.Checks[i])
-			size -= before - length(r.Checks[i])
+			size -= before - jsonLength(r.Checks[i])
 			r.Truncated = true
 		}
 	}
 	for ; size > limit && len(r.Checks) > 0; r.Truncated = true {
 		last := len(r.Checks) - 1
-		size -= length(r.Checks[last]) + 1
+		size -= jsonLength(r.Checks[last]) + 1
 		r.Checks = r.Checks[:last]
 	}
 }
 
-// first keeps one piece of evidence and says how many there were.
-func first(evidence []string) []string {
+// firstOnly keeps one piece of evidence and says how many there were.
+func firstOnly(evidence []string) []string {
 	if len(evidence) < 2 {
 		return evidence
 	}
@@ -63,8 +63,8 @@ func first(evidence []string) []string {
 
 func more(n int) string { return fmt.Sprintf("and %d more", n) }
 
-// length is how long v is as JSON.
-func length(v any) int {
+// jsonLength is how long v is as JSON.
+func jsonLength(v any) int {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return 0

@@ -6,19 +6,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"sentinel/internal/atomicfile"
 	"sentinel/internal/trust"
 )
 
-// StatePath is where root keeps the verdicts for the next run. It lists what is
-// weak here, so only root reads it.
+// StatePath is where root keeps the verdicts for the next run. It lists the weak
+// points of the machine, so only root can read it.
 const StatePath = "/var/lib/sentinel/audit.json"
 
 // Bounds of the file.
@@ -38,9 +36,8 @@ type stateFile struct {
 	State
 }
 
-// Load reads the state at path. The error is fs.ErrNotExist where there is none
-// yet, and another for a file that is damaged or that somebody other than root could
-// have written.
+// Load reads the state at path. The error is fs.ErrNotExist where there is none yet,
+// and another one for a file that is damaged or that somebody other than root could have written.
 func Load(path string) (State, error) {
 	raw, err := trust.RootOrSelf.Read(path, maxState)
 	if err != nil {
@@ -67,8 +64,9 @@ func parseState(raw []byte) (State, error) {
 	return f.State, nil
 }
 
-// Save replaces the state at path: after a crash it is the old one or the new
-// one. The directory is made when it is missing.
+// Save replaces the state at path. After a crash the file holds the old state or the
+// new one. The directory is made when it is missing. Of two audits that end at the same moment one
+// may fail to save.
 func Save(path string, s State) error {
 	raw, err := json.Marshal(stateFile{Version: 1, State: s})
 	if err != nil {
@@ -81,33 +79,19 @@ func Save(path string, s State) error {
 	if err := trust.RootOrSelf.File(dir); err != nil {
 		return err
 	}
-	return replace(path, append(raw, '\n'))
+	return atomicfile.Write(path, append(raw, '\n'), 0o600)
 }
 
-// replace writes a file that root alone may read, whatever mode the one before
-// it has.
-func replace(path string, raw []byte) error {
-	f, err := renameio.NewPendingFile(path, renameio.WithStaticPermissions(0o600))
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer f.Cleanup() //nolint:errcheck // nothing is left of it, or it is in place
-	if _, err := f.Write(raw); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return f.CloseAtomicallyReplace()
-}
-
-// A Changed is what differs from the last run.
+// A Changed says what differs from the last run.
 type Changed struct {
 	New   []string `json:"new"`   // IDs of checks whose verdict is worse, or not PASS for the first time
 	Fixed []string `json:"fixed"` // IDs of checks that pass and did not
 	Since string   `json:"since"` // of the last run; RFC 3339, UTC
 }
 
-// remember compares with the last run and keeps this one in its place. What
-// fails in that costs only the comparison.
-func (r *Report) remember(path string, outcomes []outcome, now time.Time) {
+// compareAndKeep compares with the last run and keeps this one in its place. An
+// error in that costs only the comparison.
+func (r *Report) compareAndKeep(path string, outcomes []outcome, now time.Time) {
 	last, err := Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -115,14 +99,14 @@ func (r *Report) remember(path string, outcomes []outcome, now time.Time) {
 	case err != nil:
 		r.Unavailable.Note("changed", "the record of the last run cannot be used: "+err.Error())
 	default:
-		r.Changed = compare(last, outcomes)
+		r.Changed = changedSince(last, outcomes)
 	}
-	if err := Save(path, next(last, outcomes, now)); err != nil {
+	if err := Save(path, nextState(last, outcomes, now)); err != nil {
 		r.Unavailable.Note("changed", "this run cannot be kept for the next: "+err.Error())
 	}
 }
 
-func compare(last State, outcomes []outcome) *Changed {
+func changedSince(last State, outcomes []outcome) *Changed {
 	c := &Changed{New: []string{}, Fixed: []string{}, Since: last.At.UTC().Format(time.RFC3339)}
 	for _, o := range outcomes {
 		before, known := last.Verdicts[o.ID]
@@ -130,17 +114,16 @@ func compare(last State, outcomes []outcome) *Changed {
 		case o.Status == "":
 		case o.Status == Pass && known && before != Pass:
 			c.Fixed = append(c.Fixed, o.ID)
-		case o.Status != Pass && (!known || halves(o.Status) < halves(before)):
+		case o.Status != Pass && (!known || points(o.Status) < points(before)):
 			c.New = append(c.New, o.ID)
 		}
 	}
 	return c
 }
 
-// next is what to keep. A check that could not look this time keeps the verdict
-// it had, so that the run that sees again compares with it; one that is exempt or does
-// not apply has none.
-func next(last State, outcomes []outcome, now time.Time) State {
+// nextState is what to keep. A check that could not look this time keeps the verdict
+// that it had, for the next run that can. One that is exempt or does not apply has none.
+func nextState(last State, outcomes []outcome, now time.Time) State {
 	s := State{At: now.UTC().Truncate(time.Second), Verdicts: map[string]Status{}}
 	for _, o := range outcomes {
 		before, known := last.Verdicts[o.ID]

@@ -17,7 +17,7 @@ type auditDocument struct {
 	audit.Report
 }
 
-// auditName is the file of the verdicts in the directory of state.
+// auditName is the file with the verdicts of the last run, in the state directory.
 const auditName = "audit.json"
 
 func runSecurityAudit(ctx context.Context, s session, call invocation) (document, error) {
@@ -55,7 +55,7 @@ func (d auditDocument) view(p *page) {
 	p.gaps(d.Unavailable)
 }
 
-// fixes writes what to do, the worst first.
+// fixes prints what to do, the worst first, and each fix once.
 func (d auditDocument) fixes(p *page) {
 	said := map[string]bool{}
 	for _, c := range d.Checks {

@@ -15,9 +15,8 @@ import (
 	"sentinel/internal/audit"
 )
 
-// Listed checks that each function of the package in the working directory that
-// returns a []check is named in its function families, which has so many: one that is left
-// out would be forgotten.
+// Listed checks that the function families of the package in the working directory
+// names every function that returns a []check. families is how many it names.
 func Listed(t *testing.T, families int) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -45,8 +44,8 @@ func Listed(t *testing.T, families int) {
 	}
 }
 
-// namesIn notes the functions of a file that return checks, and the names in
-// the list of families.
+// namesIn notes the functions of a file that return checks, and the names in the
+// function families.
 func namesIn(file *ast.File, declared, listed map[string]bool) {
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -77,7 +76,7 @@ func returnsChecks(f *ast.FuncDecl) bool {
 	return ok && element.Name == "check"
 }
 
-// Described checks that each check has an id of its own and says what it is.
+// Described checks that each check has an id of its own and a complete description.
 func Described(t *testing.T, checks []audit.Check) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -88,7 +87,7 @@ func Described(t *testing.T, checks []audit.Check) {
 		seen[c.ID] = true
 		family, name, dotted := strings.Cut(c.ID, ".")
 		if !dotted || family == "" || name == "" || strings.ContainsFunc(c.ID, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_.", r) }) {
-			t.Errorf("%q is no id", c.ID)
+			t.Errorf("%q is not a valid id", c.ID)
 		}
 		if c.Name == "" || c.Reference == "" || !strings.HasSuffix(c.Description, ".") || !strings.HasSuffix(c.Formula, ".") || !strings.Contains(c.Formula, "PASS") {
 			t.Errorf("%s is not described: %+v", c.ID, c.About)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audittest checks what the checks of the security audit promise on
-// every platform. Each platform puts the same questions to its own list and machines.
+// Package audittest holds the tests that the checks of every platform have to pass.
+// Each platform runs them with its own checks and test machines.
 package audittest
 
 import (
@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// Verdicts checks that every check has the verdict, or the reason why there is
-// none, that testdata/verdicts/FAMILY.golden says for each machine.
+// Verdicts compares the finding of every check on each machine with
+// testdata/verdicts/FAMILY.golden.
 func Verdicts(t *testing.T, machines []string, checksOf func(machine string) []audit.Check) {
 	t.Helper()
 	tables := map[string]*bytes.Buffer{}
@@ -46,8 +46,8 @@ func Verdicts(t *testing.T, machines []string, checksOf func(machine string) []a
 
 func id(line string) string { before, _, _ := strings.Cut(line, ":"); return before }
 
-// Verdict is a finding in one line. The user who runs the tests, to whom their
-// files belong, stands for root in it.
+// Verdict returns a finding in one line. The user who runs the tests, and owns their
+// files, is shown as root.
 func Verdict(f audit.Finding) string {
 	if f.Status == "" {
 		kind := "does not apply"
@@ -82,8 +82,8 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// BothWays checks that each check passes on one of the machines and does not on
-// another: one that always says the same checks nothing. It returns how many there are.
+// BothWays checks that each check passes on one of the machines and warns or fails on
+// another: one that always says the same checks nothing. It returns the number of checks.
 func BothWays(t *testing.T, machines []string, checksOf func(machine string) []audit.Check) int {
 	t.Helper()
 	passed, other := map[string]bool{}, map[string]bool{}

@@ -95,7 +95,7 @@ func TestHostileTextsAreMadeSafe(t *testing.T) {
 
 // Whatever fails, a default answer is short, and every check in it has a name
 // and a verdict.
-func TestAnswersStayShort(t *testing.T) { audittest.Short(t, machines, checksOf(t)) }
+func TestAnswersStayShort(t *testing.T) { audittest.StaysShort(t, machines, checksOf(t)) }
 
 // What a user may not read is named, and is no pass.
 func TestNotRootIsToldWhatItDoesNotSee(t *testing.T) {

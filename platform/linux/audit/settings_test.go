@@ -186,7 +186,7 @@ func TestSudoRulesAreJudgedByWhatTheyGive(t *testing.T) {
 		{"sentinel", "sudo.nopasswd", rule("%sentinel ALL=(root) NOPASSWD: /usr/local/bin/sentinel --request block_ip_address"), audit.Pass, ""},
 		{"sentinel with a wildcard", "sudo.nopasswd", rule("%sentinel ALL=(root) NOPASSWD: /usr/local/bin/sentinel *"), audit.Warn, ""},
 		{"sentinel of somebody", "sudo.nopasswd", rule("%sentinel ALL=(root) NOPASSWD: /home/mira/sentinel --request block_ip_address"), audit.Warn, ""},
-		{"a syntax error", "sudo.nopasswd", rule("nonsense"), "", "does not take"},
+		{"a syntax error", "sudo.nopasswd", rule("nonsense"), "", "would refuse"},
 		{"a syntax error and a fault", "sudo.nopasswd", rule("nonsense\nmira ALL=NOPASSWD: ALL"), audit.Fail, ""},
 		{"rules of a directory", "sudo.nopasswd", map[string]string{"etc/sudoers": "root ALL=(ALL) ALL\n", "etc/nsswitch.conf": "sudoers: ldap files\n"}, "", "directory service"},
 		{"rules of files alone", "sudo.nopasswd", map[string]string{"etc/sudoers": "root ALL=(ALL) ALL\n", "etc/nsswitch.conf": "passwd: files ldap\nsudoers: files\n"}, audit.Pass, ""},

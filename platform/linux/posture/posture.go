@@ -3,9 +3,9 @@
 // Package posture reads how the running kernel is protected: Secure Boot, the
 // mandatory access control in force, and lockdown.
 //
-// Every reader takes the root of the system, "/" on a live one. A mechanism that the
-// kernel does not have is told apart from one that cannot be seen from here, which
-// is common in containers.
+// Every function takes the root of the system, "/" on a live one. A mechanism that the
+// kernel does not have is distinguished from one that cannot be seen from here, which is
+// common in containers.
 package posture
 
 import (
@@ -17,7 +17,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Why a mechanism's state is not known.
+// Why the state of a mechanism is not known.
 var (
 	ErrHidden = errors.New("hidden from this container")
 	ErrFormat = errors.New("unexpected format")
@@ -33,13 +33,13 @@ const (
 	Unsupported = "unsupported" // the kernel or the firmware does not have it
 )
 
-// mounted says whether /sys holds a sysfs, which always has these directories. A
-// tree of tests may have one of them alone.
+// mounted says whether a sysfs is mounted at /sys: it always has these directories. A
+// test's tree may have only one of them.
 func mounted(root string) bool {
 	return hostfile.Exists(filepath.Join(root, "sys/kernel")) || hostfile.Exists(filepath.Join(root, "sys/module"))
 }
 
-// Lockdown returns how far the kernel guards itself against root: "none",
+// Lockdown returns how far the kernel protects itself from root: "none",
 // "integrity" or "confidentiality" (kernel_lockdown(7)), or [Unsupported].
 func Lockdown(root string) (string, error) {
 	dir := filepath.Join(root, "sys/kernel/security")
@@ -75,8 +75,8 @@ func parseLockdown(s string) (string, error) {
 	}
 }
 
-// securityModules lists the active security modules. The file is always there
-// when securityfs is mounted.
+// securityModules lists the active security modules. Where securityfs is mounted,
+// it has the file.
 func securityModules(dir string) ([]string, error) {
 	text, err := hostfile.Text(dir + "/lsm")
 	if hostfile.Missing(err) {

@@ -12,8 +12,8 @@ import (
 // defines.
 const globalVariable = "-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
-// SetupMode is the state of firmware that waits for the owner to enroll keys;
-// nothing is verified until then.
+// SetupMode is the state of firmware in which anyone can enroll keys and nothing is
+// verified.
 const SetupMode = "setup mode"
 
 // SecureBoot returns whether the firmware verified what it booted: [Enabled],
@@ -44,8 +44,8 @@ func SecureBoot(root string) (string, error) {
 	return Disabled, nil
 }
 
-// withoutVariable tells firmware that lacks the variable from variables that
-// are not shown: efivarfs not mounted, or a container.
+// withoutVariable distinguishes firmware that lacks the variable from variables
+// that are hidden: efivarfs is not mounted, or this is a container.
 func withoutVariable(dir string) (string, error) {
 	names, err := hostfile.Names(dir, 1)
 	if len(names) > 0 {

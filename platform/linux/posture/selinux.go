@@ -15,8 +15,8 @@ const (
 	Permissive = "permissive"
 )
 
-// SELinux returns the mode the kernel is in now, whatever /etc/selinux/config
-// asks for at the next boot, and [Disabled] where it is not in force.
+// SELinux returns the mode that is in force now, whatever /etc/selinux/config asks
+// for at the next boot, and [Disabled] where SELinux is not in force.
 func SELinux(root string) (string, error) {
 	dir := filepath.Join(root, "sys/fs/selinux")
 	text, err := hostfile.Text(dir + "/enforce")
@@ -36,9 +36,9 @@ func SELinux(root string) (string, error) {
 	}
 }
 
-// withoutSELinuxFS tells why there is no mode to read. The kernel makes the
-// directory for it whenever SELinux is in force; whether a kernel without has it built in cannot
-// be seen, so that getenforce(8) says Disabled of both.
+// withoutSELinuxFS says why there is no mode to read. The kernel makes the
+// directory whenever SELinux is in force. A kernel that has it built in but off looks like one
+// without it, and getenforce(8) says Disabled for both.
 func withoutSELinuxFS(root, dir string) (string, error) {
 	switch {
 	case hostfile.Exists(dir):

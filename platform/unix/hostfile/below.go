@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadBelow reads a file of a user, of at most limit bytes, without leaving the
-// directory home by a link: root must not be led to what the user may not read. It never waits
-// for a pipe. The file is [ErrNotRegular] or [ErrTooLarge] where it is not what was
-// expected; the Meta is that of the file that was opened.
+// ReadBelow reads a file of a user, of at most limit bytes. It leaves the directory
+// home by no link, so that root is not led to what the user may not read, and it never waits for
+// a pipe. The error is [ErrNotRegular] or [ErrTooLarge] for something else than a short file;
+// the Meta is that of the file that was opened.
 func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
 	file, err := openBelow(home, name, os.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
@@ -35,7 +35,7 @@ func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
 }
 
 // NamesBelow returns the sorted names in a directory of a user, at most limit; more
-// are [ErrTooLarge]. A link out of the directory home is an error as well.
+// are [ErrTooLarge]. A link out of the directory home is an error.
 func NamesBelow(home, directory string, limit int) ([]string, error) {
 	dir, err := openBelow(home, directory, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK)
 	if err != nil {

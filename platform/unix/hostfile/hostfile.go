@@ -2,9 +2,9 @@
 
 // Package hostfile reads small files of the host without trusting them.
 //
-// A file where an attribute is expected may turn out to be a FIFO nobody
-// writes to, a device, or gigabytes. Reading is bounded in size, never waits for a
-// writer, and refuses everything but regular files; those of /proc and /sys count as regular.
+// Where a small file is expected there may be a FIFO that nobody writes to, a device,
+// or gigabytes. Reading is bounded in size, never waits for a writer, and refuses everything but
+// regular files. Files of /proc and /sys count as regular.
 package hostfile
 
 import (
@@ -21,7 +21,7 @@ import (
 // maxText caps an attribute, in bytes. One file of sysfs holds at most a page.
 const maxText = 4096
 
-// Errors of a file that exists and is not what was expected.
+// Why a file that exists was not read.
 var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrTooLarge   = errors.New("larger than expected")
@@ -38,9 +38,8 @@ func Read(path string, limit int) ([]byte, error) {
 	return b, err
 }
 
-// Head returns at most the first limit bytes of a regular file. The kernel
-// makes up files like /proc/cpuinfo while they are read, so what is not asked for costs
-// nothing.
+// Head returns at most the first limit bytes of a regular file. The kernel makes
+// up files like /proc/cpuinfo while they are read: what is not asked for costs nothing.
 func Head(path string, limit int) ([]byte, error) {
 	fd, err := open(path)
 	if err != nil {
@@ -97,14 +96,14 @@ func Exists(path string) bool {
 	return err == nil
 }
 
-// Missing reports whether err says that a file is not there, as opposed to
-// unreadable. A path through something that is no directory is not there either.
+// Missing reports whether err says that a file does not exist, as opposed to one
+// that cannot be read. A path through something that is not a directory does not exist either.
 func Missing(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }
 
-// Reason returns err without the operation and the path, which say nothing to
-// the reader of an answer.
+// Reason returns err without the operation and the path, for answers that name the
+// file already.
 func Reason(err error) error {
 	if in, ok := errors.AsType[*os.PathError](err); ok {
 		return in.Err

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// A Meta is who owns a file and what the mode lets whom do.
+// A Meta is the mode and the owner of a file.
 type Meta struct {
 	Mode     fs.FileMode
 	UID, GID int

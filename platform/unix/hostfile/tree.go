@@ -2,8 +2,8 @@
 
 package hostfile
 
-// A Tree is the files of a machine by their absolute names there, as the readers
-// of configurations that include other files want them.
+// A Tree gives the files of a machine by their absolute names, to parsers of
+// configurations that include other files.
 type Tree struct {
 	Path     func(name string) string // where a file of the machine is
 	MaxFile  int                      // bytes of a file

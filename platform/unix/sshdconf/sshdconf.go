@@ -21,10 +21,10 @@ const (
 	maxLine     = 16 << 10
 )
 
-// Why a configuration was not read whole.
+// Why part of a configuration was not read.
 var (
 	ErrTooMany = errors.New("the configuration has more files or lines than expected")
-	ErrSyntax  = errors.New("the configuration has a line that sshd does not take")
+	ErrSyntax  = errors.New("the configuration has a line that sshd would refuse")
 	ErrPattern = errors.New("an Include has a wildcard in the name of a folder, which is not followed")
 )
 
@@ -53,7 +53,7 @@ func (s Setting) String() string {
 	return fmt.Sprintf("%s:%d: %s", s.File, s.Line, text)
 }
 
-// A Config is the settings that are in force.
+// A Config is what the files of a configuration set.
 type Config struct {
 	// Global are the settings outside of Match blocks, by keyword. sshd takes
 	// the first one it meets, one under "Match all" included.
@@ -61,8 +61,8 @@ type Config struct {
 	// Matched are the settings within Match blocks, in their order. They override the
 	// global ones for the connections that they match; "all" is every one.
 	Matched []Setting
-	// Hole is why a part of the configuration was not read: nothing that comes
-	// after it is in Global then, because what was missed may have come first.
+	// Hole is why a part of the configuration could not be read, nil when all was
+	// read. Nothing after that part is in Global: what was missed would have come first.
 	Hole error
 }
 
@@ -74,8 +74,8 @@ type Tree interface {
 	Names(dir string) ([]string, error)
 }
 
-// Read reads the configuration that begins in the file at name. The error says
-// that this file could not be read; a problem further on is a Hole.
+// Read reads the configuration whose first file is at name. The error says that
+// this file could not be read; a problem after that is a Hole.
 func Read(tree Tree, name string) (Config, error) {
 	raw, err := tree.Read(name)
 	if err != nil {
@@ -117,15 +117,15 @@ type reader struct {
 	settings int
 }
 
-// file takes the lines of one file. A Match block ends with the file that it
-// stands in; match is the condition that the whole file is read under.
+// file reads the lines of one file. match is the condition of the block that
+// includes it. A Match block ends with its file.
 func (r *reader) file(name string, raw []byte, match string, depth int) {
 	number := 0
 	for line := range bytes.Lines(raw) {
 		number++
 		words, err := split(string(line))
 		if err != nil {
-			r.miss(err)
+			r.skip(err)
 			continue
 		}
 		switch {
@@ -144,7 +144,7 @@ func (r *reader) file(name string, raw []byte, match string, depth int) {
 
 func (r *reader) take(s Setting) {
 	if r.settings++; r.settings > maxSettings {
-		r.miss(ErrTooMany)
+		r.skip(ErrTooMany)
 		return
 	}
 	if s.Match != "" {
@@ -158,31 +158,32 @@ func (r *reader) take(s Setting) {
 	}
 }
 
-func (r *reader) miss(err error) {
+// skip notes why a part was not read.
+func (r *reader) skip(err error) {
 	if r.config.Hole == nil {
 		r.config.Hole = err
 	}
 }
 
-// include takes the files that a pattern names, in the order of their names.
-// That none matches is no error.
+// include reads the files that a pattern names, in the order of their names. A
+// pattern that matches none is not an error.
 func (r *reader) include(pattern, match string, depth int) {
 	if !path.IsAbs(pattern) {
 		pattern = path.Join("/etc/ssh", pattern)
 	}
 	names, err := r.matching(pattern)
 	if err != nil {
-		r.miss(err)
+		r.skip(err)
 		return
 	}
 	for _, name := range names {
 		if r.files++; r.files > maxFiles || depth+1 >= maxDepth {
-			r.miss(ErrTooMany)
+			r.skip(ErrTooMany)
 			return
 		}
 		raw, err := r.tree.Read(name)
 		if err != nil {
-			r.miss(fmt.Errorf("read %s: %w", name, err))
+			r.skip(fmt.Errorf("read %s: %w", name, err))
 			continue
 		}
 		r.file(name, raw, match, depth+1)
@@ -212,7 +213,9 @@ func (r *reader) matching(pattern string) ([]string, error) {
 }
 
 // split returns the words of a line: a keyword, blanks or one "=", and
-// arguments, which may be quoted. A "#" that begins a word ends the line.
+// arguments, which may be quoted. A "#" that begins a word ends the line. These are not the
+// words of a shell: sshd keeps a backslash that escapes nothing, joins no lines and refuses
+// a quote without an end.
 func split(line string) ([]string, error) {
 	line = strings.TrimRight(line, " \t\r\n\f")
 	if len(line) > maxLine || strings.ContainsRune(line, 0) {
@@ -234,13 +237,13 @@ func split(line string) ([]string, error) {
 	return append([]string{keyword}, words...), err
 }
 
-// unusual says that no keyword has the character.
+// unusual says whether c is in no keyword.
 func unusual(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 }
 
-// arguments splits as argv_split of OpenSSH does: blanks between words, quotes
-// around or within them, backslash before a quote, a blank or a backslash.
+// arguments splits as argv_split of OpenSSH does: by blanks, with quotes around or
+// within words, and a backslash before a quote, a blank or a backslash.
 func arguments(s string) ([]string, error) {
 	var words []string
 	for i := 0; i < len(s); {

@@ -10,8 +10,8 @@ import (
 	"sentinel/internal/audit"
 )
 
-// NoPassword judges what the policy gives away without a password. Commands that
-// ours matches are those of sentinel itself and do not count.
+// NoPassword judges what the policy allows without a password. Commands that match
+// ours are those of sentinel itself and do not count.
 func (p Policy) NoPassword(ours *regexp.Regexp) audit.Finding {
 	all, some := p.open(ours)
 	const fix = "Take NOPASSWD and !authenticate out of the lines that are named: sudo visudo -f FILE"
@@ -27,8 +27,8 @@ func (p Policy) NoPassword(ours *regexp.Regexp) audit.Finding {
 	}
 }
 
-// open returns what the policy gives away without a password: everything as
-// root, and the rest.
+// open returns the lines that allow something without a password: everything as
+// root, or less.
 func (p Policy) open(ours *regexp.Regexp) (all, some []string) {
 	for _, d := range p.Defaults {
 		for _, option := range d.Options {

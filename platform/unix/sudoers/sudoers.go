@@ -23,10 +23,10 @@ const (
 	maxSteps = 100_000 // names looked up, for aliases that name each other
 )
 
-// Why a policy was not read whole.
+// Why part of a policy was not read.
 var (
 	ErrTooMany = errors.New("the policy has more files or rules than expected")
-	ErrSyntax  = errors.New("the policy has a line that sudo does not take")
+	ErrSyntax  = errors.New("the policy has a line that sudo would refuse")
 	ErrHost    = errors.New("the policy includes a file by the name of this host, which is not followed")
 )
 
@@ -44,7 +44,7 @@ type Grant struct {
 func (g Grant) AsRoot() bool {
 	users, _, _ := strings.Cut(g.RunAs, ":")
 	if strings.TrimSpace(users) == "" {
-		return g.RunAs == "" // (:group) runs as the user himself
+		return g.RunAs == "" // (:group) runs as the same user
 	}
 	return slices.ContainsFunc(strings.Split(users, ","), func(u string) bool {
 		u = strings.TrimSpace(u)
@@ -65,7 +65,7 @@ type Policy struct {
 	Grants   []Grant // in their order; commands that a rule takes back ("!") are left out
 	Defaults []Default
 	Files    []string // that were read
-	// Hole is why a part was not read. What was read stands.
+	// Hole is why a part could not be read, nil when all was read.
 	Hole error
 }
 
@@ -77,8 +77,8 @@ type Tree interface {
 	Names(dir string) ([]string, error)
 }
 
-// Read reads the policy that begins in the file at name. The error says that
-// this file could not be read.
+// Read reads the policy whose first file is at name. The error says that this file
+// could not be read; a problem after that is a Hole.
 func Read(tree Tree, name string) (Policy, error) {
 	raw, err := tree.Read(name)
 	if err != nil {
@@ -98,7 +98,8 @@ type reader struct {
 	steps   int
 }
 
-func (r *reader) miss(err error) {
+// skip notes why a part was not read.
+func (r *reader) skip(err error) {
 	if r.policy.Hole == nil {
 		r.policy.Hole = err
 	}
@@ -115,7 +116,7 @@ func (r *reader) file(name string, raw []byte, depth int) {
 		text := strings.TrimRight(string(line), "\r\n")
 		if before, continued := strings.CutSuffix(text, `\`); continued && !strings.HasPrefix(strings.TrimSpace(whole+text), "#") {
 			if whole += before + " "; len(whole) > maxLine {
-				r.miss(ErrTooMany)
+				r.skip(ErrTooMany)
 				return
 			}
 			continue
@@ -130,7 +131,7 @@ func (r *reader) file(name string, raw []byte, depth int) {
 
 func (r *reader) line(file string, number int, text string, depth int) {
 	if r.rules++; r.rules > maxRules || len(text) > maxLine {
-		r.miss(ErrTooMany)
+		r.skip(ErrTooMany)
 		return
 	}
 	word, rest := cutWord(text)
@@ -180,28 +181,28 @@ func (r *reader) include(from, name string, depth int) {
 	name = strings.Trim(name, `"`)
 	switch {
 	case strings.Contains(name, "%h"):
-		r.miss(ErrHost)
+		r.skip(ErrHost)
 		return
 	case name == "" || depth+1 >= maxDepth || len(r.policy.Files) >= maxFiles:
-		r.miss(ErrTooMany)
+		r.skip(ErrTooMany)
 		return
 	case !path.IsAbs(name):
 		name = path.Join(path.Dir(from), name)
 	}
 	raw, err := r.tree.Read(name)
 	if err != nil {
-		r.miss(fmt.Errorf("read %s: %w", name, err))
+		r.skip(fmt.Errorf("read %s: %w", name, err))
 		return
 	}
 	r.file(name, raw, depth+1)
 }
 
-// includeDirectory takes the files of a directory in the order of their names. sudo
-// passes over names with a dot in them or a tilde at their end.
+// includeDir reads the files of a directory in the order of their names. sudo passes
+// over names with a dot in them or a tilde at their end.
 func (r *reader) includeDir(from, dir string, depth int) {
 	dir = strings.Trim(dir, `"`)
 	if strings.Contains(dir, "%h") {
-		r.miss(ErrHost)
+		r.skip(ErrHost)
 		return
 	}
 	if !path.IsAbs(dir) {
@@ -209,7 +210,7 @@ func (r *reader) includeDir(from, dir string, depth int) {
 	}
 	names, err := r.tree.Names(dir)
 	if err != nil {
-		r.miss(fmt.Errorf("read %s: %w", dir, err))
+		r.skip(fmt.Errorf("read %s: %w", dir, err))
 		return
 	}
 	for _, name := range names {
@@ -236,14 +237,14 @@ func (r *reader) defaults(file string, number int, text string) {
 	r.policy.Defaults = append(r.policy.Defaults, d)
 }
 
-// unfinished says that the list of whom defaults are for goes on: blanks may
-// stand around its marks.
+// unfinished says whether the list of those whom defaults are for goes on: there
+// may be blanks around its commas.
 func unfinished(scope, rest string) bool {
 	return scope != "" && rest != "" && (len(scope) == 1 || strings.HasSuffix(scope, ",") || strings.HasPrefix(rest, ","))
 }
 
-// negations returns text without the marks before it, and whether they negate
-// it: two cancel each other.
+// negations returns text without the "!" before it, and whether they negate it: two
+// cancel each other.
 func negations(text string) (string, bool) {
 	odd := false
 	for text = strings.TrimSpace(text); strings.HasPrefix(text, "!"); text = strings.TrimSpace(text[1:]) {
@@ -257,14 +258,14 @@ func (r *reader) alias(text string) {
 	for _, one := range split(text, ':') {
 		name, list, ok := strings.Cut(one, "=")
 		if name = strings.TrimSpace(name); !ok || !isAlias(name) {
-			r.miss(ErrSyntax)
+			r.skip(ErrSyntax)
 			return
 		}
 		r.aliases[name] = split(list, ',')
 	}
 }
 
-// isAlias says whether a name has the form of an alias. ALL has it too and is
+// isAlias says whether a name has the form of an alias. ALL has it too, but is
 // none.
 func isAlias(name string) bool {
 	return name != "" && name != "ALL" && name[0] >= 'A' && name[0] <= 'Z' &&
@@ -275,12 +276,12 @@ func isAlias(name string) bool {
 func (r *reader) rule(file string, number int, text string) {
 	at := find(text, '=')
 	if at < 0 {
-		r.miss(ErrSyntax)
+		r.skip(ErrSyntax)
 		return
 	}
 	g := Grant{Users: strings.Join(strings.Fields(text[:at]), " "), File: file, Line: number}
 	if !strings.Contains(g.Users, " ") {
-		r.miss(ErrSyntax) // users without hosts
+		r.skip(ErrSyntax) // users without hosts
 		return
 	}
 	for _, piece := range split(text[at+1:], ',') {
@@ -288,18 +289,18 @@ func (r *reader) rule(file string, number int, text string) {
 	}
 }
 
-// command reads one of the commands of a rule. As whom and tags hold for those
-// that follow too.
+// command reads one of the commands of a rule. The (as whom) and the tags before
+// it hold for the commands after it too.
 func (r *reader) command(g *Grant, piece string) {
 	text := strings.TrimSpace(piece)
 	if rest, opened := strings.CutPrefix(text, "("); opened {
 		as, after, closed := strings.Cut(rest, ")")
 		if !closed {
-			r.miss(ErrSyntax)
+			r.skip(ErrSyntax)
 			return
 		}
 		if g.RunAs, text = strings.TrimSpace(as), strings.TrimSpace(after); g.RunAs == "" {
-			g.RunAs = ":" // () runs as the user himself
+			g.RunAs = ":" // () runs as the same user
 		}
 	}
 	text = r.tags(g, text)
@@ -316,10 +317,10 @@ func (r *reader) grant(g Grant, text string) {
 	text, negated := negations(text)
 	switch {
 	case text == "":
-		r.miss(ErrSyntax)
+		r.skip(ErrSyntax)
 	case negated:
 	case len(r.policy.Grants) >= maxRules:
-		r.miss(ErrTooMany)
+		r.skip(ErrTooMany)
 	default:
 		g.Command = text
 		r.policy.Grants = append(r.policy.Grants, g)
@@ -333,10 +334,10 @@ func (r *reader) next(g *Grant, text string) {
 		r.command(g, text[at+1:])
 		return
 	}
-	r.miss(ErrSyntax)
+	r.skip(ErrSyntax)
 }
 
-// tags takes what may stand before a command: tags, options and digests.
+// tags reads what may be before a command: tags, options and digests.
 func (r *reader) tags(g *Grant, text string) string {
 	for {
 		word, rest, colon := strings.Cut(text, ":")
@@ -371,7 +372,7 @@ func (r *reader) resolve() {
 		}
 	}
 	if len(list) > maxRules {
-		r.miss(ErrTooMany)
+		r.skip(ErrTooMany)
 		list = list[:maxRules]
 	}
 	r.policy.Grants = list
@@ -385,7 +386,7 @@ func (r *reader) expand(command string, depth int) []string {
 	var list []string
 	for _, m := range members {
 		if r.steps++; depth == 0 || r.steps > maxSteps {
-			r.miss(ErrTooMany)
+			r.skip(ErrTooMany)
 			return list
 		}
 		if m, negated := negations(m); m != "" && !negated {
@@ -396,7 +397,7 @@ func (r *reader) expand(command string, depth int) []string {
 }
 
 // split cuts text at each separator that is neither escaped, quoted nor within
-// parentheses.
+// parentheses. Unlike a shell, sudo leaves the quotes and backslashes to whoever reads the piece.
 func split(text string, separator byte) []string {
 	var list []string
 	for {
@@ -409,7 +410,8 @@ func split(text string, separator byte) []string {
 	}
 }
 
-// find returns where c stands for itself in text, -1 for nowhere.
+// find returns the index of the first c that is neither escaped, quoted nor within
+// parentheses; -1 for none.
 func find(text string, c byte) int {
 	quoted, depth := false, 0
 	for i := 0; i < len(text); i++ {

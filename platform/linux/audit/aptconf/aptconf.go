@@ -16,15 +16,15 @@ const (
 	maxOptions = 20_000
 )
 
-// ErrFormat says that a file is not of the form of apt.conf.
-var ErrFormat = errors.New("is not of the form of apt.conf")
+// ErrFormat says that a file does not have the form of apt.conf.
+var ErrFormat = errors.New("does not have the form of apt.conf")
 
-// Options are values by the lower-case name of the option: "apt::periodic::enable".
-// Lists, whose items have no names, are left out.
+// Options maps the lower-case name of each option, "apt::periodic::enable", to its
+// value. Lists, whose items have no names, are left out.
 type Options map[string]string
 
-// On says whether an option has one of the values that apt takes for yes, or a
-// number other than 0.
+// On says whether an option has a value that apt takes for yes, such as a number
+// other than 0.
 func (o Options) On(name string) bool {
 	switch v := strings.ToLower(o[strings.ToLower(name)]); v {
 	case "", "0", "no", "false", "without", "off", "disable":
@@ -34,7 +34,7 @@ func (o Options) On(name string) bool {
 	}
 }
 
-// Add reads one file over what was read before: the last value counts.
+// Add reads one more file. Of several values of an option, the last one counts.
 func (o Options) Add(raw []byte) error {
 	t := tokens{rest: string(raw)}
 	var scope []string
@@ -63,7 +63,7 @@ func (o Options) Add(raw []byte) error {
 	}
 }
 
-// tokens takes a text apart.
+// tokens splits a text.
 type tokens struct{ rest string }
 
 // statement returns the words up to the next ';', '{' or '}', and which of them
