@@ -15,9 +15,8 @@ import (
 
 // A fake is a service manager of tables. Its clock is that of the test.
 type fake struct {
-	house   House // systemd, unless set
 	units   map[string]Unit
-	caller  Caller
+	own     Ancestry
 	log     []string
 	openErr error
 	unitErr func() error
@@ -45,12 +44,44 @@ func (f *fake) called(what string) {
 	f.calls[what] = true
 }
 
-func (f *fake) House() House {
-	if f.house != nil {
-		return f.house
-	}
-	return Systemd
+// kind is a service manager with one rule or two of each sort.
+var kind = Kind{
+	Name:     "systemd",
+	Vanished: "is gone",
+	CheckName: func(typed string) (string, error) {
+		if typed == "" {
+			return "", fault.New(fault.InvalidService, "It is empty.")
+		}
+		return bareName(typed) + suffix, nil
+	},
+	BareName:   bareName,
+	ShortForms: func(name string) []string { return []string{bareName(name)} },
+	Rules: slices.Concat(
+		Liftable("the session may depend on it", "ssh", "sshd", "dbus*"),
+		Final("it is a part of the service manager", "systemd-*"),
+		Final("it ends the system", "reboot*", "*-shutdown"),
+	),
+	Signals:    map[int]string{9: "SIGKILL", 11: "SIGSEGV"},
+	CrashGrace: 10 * time.Second,
+	Shutdown: Shutdown{
+		Units:    []string{"reboot.target", "shutdown.target", "poweroff.target", "runlevel[016].target", "systemd-suspend.service", "reboot*.service"},
+		Programs: []string{"systemctl"},
+		Verbs:    []string{"isolate", "reboot", "suspend"},
+	},
+	Essential:     []string{"sysinit.target", "basic.target"},
+	AlwaysStarted: "sysinit.target",
+	Starters:      []string{".target", suffix},
+	Commands: Commands{
+		Alive: "systemctl is-system-running", Loaded: "systemctl list-units", All: "systemctl list-unit-files", Queue: "systemctl list-jobs",
+		Status: "systemctl status", Verify: "systemd-analyze verify", ResetFailed: "systemctl reset-failed",
+	},
 }
+
+const suffix = ".service"
+
+func bareName(name string) string { return strings.TrimSuffix(name, suffix) }
+
+func (f *fake) Kind() *Kind { return &kind }
 
 func (f *fake) Open(context.Context) (Manager, error) {
 	f.called("open")
@@ -71,7 +102,7 @@ func (f *fake) Unit(ctx context.Context, name string) (Unit, error) {
 	f.read++
 	u, ok := f.units[name]
 	if !ok {
-		return Unit{Name: name, Load: "not-found", Active: "inactive"}, nil
+		return Unit{Name: name, Missing: true, Active: "inactive"}, nil
 	}
 	if !f.stops.IsZero() && time.Now().After(f.stops) {
 		u.Active, u.Sub = "deactivating", "stop-sigterm"
@@ -88,7 +119,7 @@ func (f *fake) Names(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(f.units)), nil
 }
 
-func (f *fake) Caller() (Caller, error) { return f.caller, nil }
+func (f *fake) Ancestry() (Ancestry, error) { return f.own, nil }
 
 func (f *fake) Restart(ctx context.Context, _ string) (<-chan string, error) {
 	f.called("restart")
@@ -114,7 +145,7 @@ func (f *fake) Close() { f.called("close") }
 // running is a service that is on, and nothing besides.
 func running(name string) Unit {
 	return Unit{
-		Name: name, Names: []string{name}, Load: "loaded", Active: "active", Sub: "running", FileState: "enabled", Type: "simple",
+		Name: name, Names: []string{name}, Service: true, Active: "active", Sub: "running", Type: "simple",
 		Result: "success", MainPID: 812, Group: "/system.slice/" + name, Starts: []string{"sysinit.target", "system.slice"}, Stops: []string{"shutdown.target"},
 		Actions: []string{"none", "none"},
 	}
@@ -128,7 +159,7 @@ func with(u Unit, change func(*Unit)) Unit {
 
 // machine has some units besides nginx.
 func machine(nginx Unit, others ...Unit) *fake {
-	f := &fake{units: map[string]Unit{"nginx.service": nginx}, caller: Caller{PIDs: []int{900, 890}, Groups: []string{"/user.slice/a.scope", "/user.slice/a.scope"}}}
+	f := &fake{units: map[string]Unit{"nginx.service": nginx}, own: Ancestry{PIDs: []int{900, 890}, Groups: []string{"/user.slice/a.scope", "/user.slice/a.scope"}}}
 	for _, u := range others {
 		f.units[u.Name] = u
 	}

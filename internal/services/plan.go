@@ -30,7 +30,7 @@ type Options struct {
 // A Restart is one that may be done: every check has passed and nothing has
 // changed yet.
 type Restart struct {
-	house   House
+	kind    *Kind
 	manager Manager
 	unit    Unit
 	asked   string
@@ -40,7 +40,7 @@ type Restart struct {
 }
 
 type planner struct {
-	house   House
+	kind    *Kind
 	manager Manager
 	options Options
 }
@@ -50,13 +50,13 @@ type planner struct {
 // PROTECTED_SERVICE, RESTART_FAILED (its unit file cannot be used), UNSUPPORTED or
 // UNAVAILABLE. The caller closes what it returns.
 func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error) {
-	house := source.House()
-	name, err := house.complete(o.Name)
+	kind := source.Kind()
+	name, err := kind.CheckName(o.Name)
 	if err != nil {
 		return nil, err
 	}
-	if r := ruleOf(house, name); r != nil && !r.lifts {
-		return nil, refusal(name, r.why, false)
+	if why, lifts := kind.Protection(name); !lifts {
+		return nil, Refusal(name, why, false)
 	}
 	ctx, cancel := context.WithTimeout(ctx, planLimit)
 	defer cancel()
@@ -64,13 +64,13 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 	if err != nil {
 		return nil, err
 	}
-	p := planner{house: house, manager: manager, options: o}
+	p := planner{kind: kind, manager: manager, options: o}
 	unit, err := p.check(ctx, name)
 	if err != nil {
 		manager.Close()
 		return nil, err
 	}
-	r := &Restart{house: house, manager: manager, unit: unit, limit: o.Limit, settle: 2500 * time.Millisecond, grace: house.grace()}
+	r := &Restart{kind: kind, manager: manager, unit: unit, limit: o.Limit, settle: 2500 * time.Millisecond, grace: kind.CrashGrace}
 	if r.limit == 0 {
 		r.limit = DefaultLimit
 	}
@@ -87,7 +87,7 @@ func (r *Restart) Close() { r.manager.Close() }
 func (r *Restart) Name() string { return r.unit.Name }
 
 // Look is the command with which a person looks at the service.
-func (r *Restart) Look() string { return r.house.status(r.unit.Name) }
+func (r *Restart) Look() string { return r.kind.Commands.Status + " " + r.unit.Name }
 
 // Summary says what would be done.
 func (r *Restart) Summary() string {
@@ -99,62 +99,56 @@ func (r *Restart) Summary() string {
 	if r.asked != "" {
 		alias = ", which is the real name of " + r.asked + ","
 	}
-	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.staleNote()
-}
-
-// staleNote tells that a restart does not do what an edit of the unit file asks
-// for.
-func (r *Restart) staleNote() string {
-	if !r.unit.NeedReload {
-		return ""
-	}
-	return " Its unit file has changed since systemd read it, and the old one counts until: systemctl daemon-reload"
+	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.unit.Stale
 }
 
 // check reads the service and applies every rule, the gravest first.
 func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 	u, err := p.manager.Unit(ctx, name)
 	if err != nil {
-		return Unit{}, unavailable(p.house, err)
+		return Unit{}, unavailable(p.kind, err)
 	}
-	if u.Load == "not-found" {
+	if u.Missing {
 		return Unit{}, p.notFound(ctx, name)
 	}
-	if !p.house.isService(u.Name) {
-		return Unit{}, refusal(name, "it is another name of "+shown(u.Name)+", which is not a service", false)
+	if !u.Service {
+		return Unit{}, Refusal(name, "it is another name of "+shown(u.Name)+", which is not a service", false)
 	}
-	if err := protectNames(p.house, u, name, p.options); err != nil {
+	if err := p.kind.protectNames(u, name, p.options); err != nil {
 		return Unit{}, err
 	}
-	if err := p.house.checkLoaded(u); err != nil {
-		return Unit{}, err
+	if u.Unusable != nil {
+		return Unit{}, u.Unusable
 	}
 	if err := p.checkReach(ctx, u); err != nil {
 		return Unit{}, err
 	}
-	return u, p.house.checkWanted(u)
+	if on(u) || u.Active == "failed" {
+		return u, nil
+	}
+	return u, u.Dormant
 }
 
 // notFound names services that may have been meant. Without their list it only
 // says that there is none.
 func (p *planner) notFound(ctx context.Context, name string) error {
-	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".").WithFix("List the services with: " + p.house.loaded())
+	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".").WithFix("List the services with: " + p.kind.Commands.Loaded)
 	names, err := p.manager.Names(ctx)
 	if err != nil {
 		return e
 	}
-	if meant := near(p.house, name, names); len(meant) > 0 {
-		return e.WithFix("Did you mean " + strings.Join(meant, " or ") + "? All of them: " + p.house.all())
+	if meant := p.kind.Similar(name, names); len(meant) > 0 {
+		return e.WithFix("Did you mean " + strings.Join(meant, " or ") + "? All of them: " + p.kind.Commands.All)
 	}
 	return e
 }
 
 // unavailable keeps the end of a context, and what the manager could tell, apart
 // from a manager that does not answer.
-func unavailable(h House, err error) error {
+func unavailable(k *Kind, err error) error {
 	var known *fault.Error
 	if errors.Is(err, context.Canceled) || errors.As(err, &known) {
 		return err
 	}
-	return fault.Wrap(fault.Unavailable, h.word()+" cannot be asked", err).WithFix("See whether it answers to: " + h.alive())
+	return fault.Wrap(fault.Unavailable, k.Name+" cannot be asked", err).WithFix("See whether it answers to: " + k.Commands.Alive)
 }

@@ -17,7 +17,7 @@ const maxReach = 64
 // checkReach refuses a service by what its restart does to others: the system
 // has no fewer names for its end than administrators give to their units.
 func (p *planner) checkReach(ctx context.Context, u Unit) error {
-	if err := p.checkCaller(u); err != nil {
+	if err := p.checkOwnService(u); err != nil {
 		return err
 	}
 	if err := p.checkStarts(ctx, u); err != nil {
@@ -28,39 +28,38 @@ func (p *planner) checkReach(ctx context.Context, u Unit) error {
 
 // checkItself refuses a unit whose end, or whose commands, end the system. name
 // is that of the service.
-func checkItself(name string, u Unit) error {
+func (p *planner) checkItself(name string, u Unit) error {
 	for _, action := range u.Actions {
 		if action != "none" {
-			return refusal(name, "when "+shown(u.Name)+" ends or fails, systemd may "+shown(action)+" the system", false)
+			return Refusal(name, "when "+shown(u.Name)+" ends or fails, "+p.kind.Name+" may "+shown(action)+" the system", false)
 		}
 	}
 	for _, command := range u.Commands {
-		if endsSystem(command) {
-			return refusal(name, shown(u.Name)+" runs "+shown(strings.Join(command, " "))+", which ends the system", false)
+		if p.kind.EndsSystem(command) {
+			return Refusal(name, shown(u.Name)+" runs "+shown(strings.Join(command, " "))+", which ends the system", false)
 		}
 	}
 	return nil
 }
 
-// endsSystem knows the programs of systemctl(1) and loginctl(1) that shut down,
-// also in the words of a shell. What a script of its own does is not looked at.
-func endsSystem(command []string) bool {
+// EndsSystem knows the programs that shut the system down, also in the words of
+// a shell. It does not look into scripts.
+func (k *Kind) EndsSystem(command []string) bool {
 	if len(command) == 0 {
 		return false
 	}
-	switch path.Base(command[0]) {
+	switch program := path.Base(command[0]); program {
 	case "poweroff", "reboot", "halt", "shutdown", "telinit", "kexec":
 		return true
 	case "init":
 		return len(command) > 1
-	case "systemctl", "loginctl":
-		return slices.ContainsFunc(command[1:], func(word string) bool {
-			return ending(word) || ending(word+".target") || word == "isolate" || word == "default" || word == "switch-root"
-		})
 	case "sh", "bash", "dash", "ash", "ksh", "zsh", "env":
-		return slices.ContainsFunc(simpleCommands(command[1:]), endsSystem)
+		return slices.ContainsFunc(simpleCommands(command[1:]), k.EndsSystem)
+	default:
+		return slices.Contains(k.Shutdown.Programs, program) && slices.ContainsFunc(command[1:], func(word string) bool {
+			return k.shutsDown(word) || anyMatches(k.Shutdown.Verbs, word)
+		})
 	}
-	return false
 }
 
 // before stands in front of a command without being one.
@@ -81,20 +80,20 @@ func simpleCommands(arguments []string) [][]string {
 	return commands
 }
 
-// checkCaller refuses the service that sentinel runs in, or that is an ancestor
+// checkOwnService refuses the service that sentinel runs in, or that is an ancestor
 // of it, such as the getty of the session.
-func (p *planner) checkCaller(u Unit) error {
-	who, err := p.manager.Caller()
+func (p *planner) checkOwnService(u Unit) error {
+	own, err := p.manager.Ancestry()
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, "Which service this call comes from cannot be found out", err)
 	}
-	if len(who.Groups) > 0 && within(who.Groups[0], u.Group) && !u.SparesOthers || len(who.PIDs) > 0 && u.MainPID == who.PIDs[0] {
-		return refusal(u.Name, "this very call runs in it and would end with it", false)
+	if len(own.Groups) > 0 && within(own.Groups[0], u.Group) && !u.SparesOthers || len(own.PIDs) > 0 && u.MainPID == own.PIDs[0] {
+		return Refusal(u.Name, "this very call runs in it and would end with it", false)
 	}
-	above := slices.ContainsFunc(who.Groups, func(group string) bool { return within(group, u.Group) }) ||
-		slices.ContainsFunc(who.PIDs, func(pid int) bool { return pid == u.MainPID || pid == u.ControlPID })
+	above := slices.ContainsFunc(own.Groups, func(group string) bool { return within(group, u.Group) }) ||
+		slices.ContainsFunc(own.PIDs, func(pid int) bool { return pid == u.MainPID || pid == u.ControlPID })
 	if above && !p.options.Force {
-		return refusal(u.Name, "this call comes from a session of it", true)
+		return Refusal(u.Name, "this call comes from a session of it", true)
 	}
 	return nil
 }
@@ -110,7 +109,7 @@ func within(group, of string) bool {
 func (p *planner) checkStarts(ctx context.Context, u Unit) error {
 	seen := map[string]bool{u.Name: true}
 	for queue := []Unit{u}; len(queue) > 0; queue = queue[1:] {
-		if err := checkItself(u.Name, queue[0]); err != nil {
+		if err := p.checkItself(u.Name, queue[0]); err != nil {
 			return err
 		}
 		if err := p.checkLost(ctx, u.Name, queue[0].Stops, "stops"); err != nil {
@@ -132,18 +131,19 @@ func (p *planner) checkStarts(ctx context.Context, u Unit) error {
 // started reads a unit that a restart starts as well; nil for one that need not
 // be looked at.
 func (p *planner) started(ctx context.Context, service, name string, seen map[string]bool) (*Unit, error) {
-	if ending(name) {
-		return nil, refusal(service, "its restart may start "+shown(name)+", which ends the system", false)
+	if p.kind.shutsDown(name) {
+		return nil, Refusal(service, "its restart may start "+shown(name)+", which ends the system", false)
 	}
-	if seen[name] || name == "sysinit.target" || !strings.HasSuffix(name, ".target") && !strings.HasSuffix(name, suffix) {
+	starter := slices.ContainsFunc(p.kind.Starters, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+	if seen[name] || name == p.kind.AlwaysStarted || !starter {
 		return nil, nil
 	}
 	if seen[name] = true; len(seen) > maxReach {
-		return nil, refusal(service, "its restart may start more other units than can be looked at", false)
+		return nil, Refusal(service, "its restart may start more other units than can be looked at", false)
 	}
 	next, err := p.manager.Unit(ctx, name)
 	if err != nil {
-		return nil, unavailable(p.house, err)
+		return nil, unavailable(p.kind, err)
 	}
 	if on(next) {
 		return nil, nil
@@ -157,21 +157,21 @@ func (p *planner) checkLost(ctx context.Context, service string, names []string,
 	seen := map[string]bool{service: true}
 	for queue := names; len(queue) > 0; queue = queue[1:] {
 		name := queue[0]
-		if seen[name] || ending(name) { // what ends the system conflicts with everything
+		if seen[name] || p.kind.shutsDown(name) { // what ends the system conflicts with everything
 			continue
 		}
 		if seen[name] = true; len(seen) > maxReach {
-			return refusal(service, "its restart "+how+" more other units than can be looked at", false)
+			return Refusal(service, "its restart "+how+" more other units than can be looked at", false)
 		}
 		other, err := p.manager.Unit(ctx, name)
 		if err != nil {
-			return unavailable(p.house, err)
+			return unavailable(p.kind, err)
 		}
 		if !on(other) {
 			continue
 		}
 		if lifts, kept := p.mustStay(other, how == "stops"); kept {
-			return refusal(service, "its restart "+how+" "+shown(other.Name)+" as well", lifts)
+			return Refusal(service, "its restart "+how+" "+shown(other.Name)+" as well", lifts)
 		}
 		queue = append(slices.Clone(queue), other.Carries...)
 	}
@@ -181,18 +181,18 @@ func (p *planner) checkLost(ctx context.Context, service string, names []string,
 // mustStay says whether a unit that is on must not be stopped, or not even
 // restarted, along with another, and whether force lifts that.
 func (p *planner) mustStay(u Unit, stops bool) (lifts, kept bool) {
-	if slices.Contains(early, u.Name) {
+	if slices.Contains(p.kind.Essential, u.Name) {
 		return false, true
 	}
-	if !strings.HasSuffix(u.Name, suffix) {
-		return false, stops && !strings.HasSuffix(u.Name, ".socket") && !strings.HasSuffix(u.Name, ".timer") && !strings.HasSuffix(u.Name, ".path")
+	if !u.Service {
+		return false, stops && !u.Trigger
 	}
-	if err := protectNames(p.house, u, u.Name, p.options); err == nil {
+	if err := p.kind.protectNames(u, u.Name, p.options); err == nil {
 		return false, false
 	}
 	forced := p.options
 	forced.Force = true
-	return protectNames(p.house, u, u.Name, forced) == nil, true
+	return p.kind.protectNames(u, u.Name, forced) == nil, true
 }
 
 // on says whether a unit runs or is about to. One that stops for a restart that

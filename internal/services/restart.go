@@ -49,7 +49,7 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 		done.Pending = true
 		return done, ctx.Err()
 	case err == nil:
-		done.Message = r.message(w) + r.staleNote()
+		done.Message = r.message(w) + r.unit.Stale
 		return done, nil
 	case errors.Is(err, context.DeadlineExceeded):
 		done.Pending = true
@@ -83,7 +83,7 @@ func (r *Restart) watch(ctx context.Context, job <-chan string) (*watch, error) 
 		}
 		if err != nil {
 			ticker.Stop()
-			return w, fault.Wrap(fault.Unavailable, r.house.word()+" took the restart of "+r.unit.Name+" and does not answer since", fmt.Errorf("%w: %w", errUnwatched, err))
+			return w, fault.Wrap(fault.Unavailable, r.kind.Name+" took the restart of "+r.unit.Name+" and does not answer since", fmt.Errorf("%w: %w", errUnwatched, err))
 		}
 		w.see(u, time.Now())
 		if settled, err := r.judge(ctx, w, result, time.Now()); settled || err != nil {
@@ -118,27 +118,25 @@ func (r *Restart) rejected(err error) error {
 	case errors.Is(err, ErrDenied):
 		return fault.New(fault.PermissionDenied, "Restarting "+name+" needs root.").WithFix("Run: sudo sentinel --restart-service " + name)
 	case errors.Is(err, ErrNoUnit):
-		return fault.New(fault.ServiceNotFound, r.house.gone(name)+"; nothing was changed.").
-			WithFix("List the services with: " + r.house.loaded())
+		return fault.New(fault.ServiceNotFound, name+" "+r.kind.Vanished+"; nothing was changed.").
+			WithFix("List the services with: " + r.kind.Commands.Loaded)
 	case errors.As(err, &guarded):
-		return refusal(name, guarded.Why, false)
-	case errors.Is(err, ErrDisabled):
-		return r.house.checkLoaded(Unit{Name: name, Load: "disabled"})
+		return Refusal(name, guarded.Why, false)
 	case errors.Is(err, ErrMasked):
 		return fault.New(fault.ServiceMasked, name+" has been masked; nothing was changed.")
 	case errors.Is(err, ErrNoManual):
-		return refusal(name, "its unit file does not let it be started or stopped by hand", false)
+		return Refusal(name, "its unit file does not let it be started or stopped by hand", false)
 	case errors.Is(err, ErrBusy):
-		return fault.New(fault.RestartFailed, name+" cannot be restarted now: "+r.house.word()+" has queued what that would undo, such as a shutdown. Nothing was changed.").
-			WithFix("See what is queued with: " + r.house.queue())
+		return fault.New(fault.RestartFailed, name+" cannot be restarted now: "+r.kind.Name+" has queued what that would undo, such as a shutdown. Nothing was changed.").
+			WithFix("See what is queued with: " + r.kind.Commands.Queue)
 	case errors.Is(err, ErrRejected):
-		return fault.Wrap(fault.RestartFailed, r.house.word()+" does not restart "+name, err).WithFix("Find what is wrong with: " + r.house.verify(name))
+		return fault.Wrap(fault.RestartFailed, r.kind.Name+" does not restart "+name, err).WithFix("Find what is wrong with: " + r.kind.Commands.Verify + " " + name)
 	}
-	return unavailable(r.house, err)
+	return unavailable(r.kind, err)
 }
 
 func (r *Restart) unsettled(u Unit, after time.Duration) error {
-	return fault.New(fault.Timeout, fmt.Sprintf("%s has not settled within %.0f s: it is %s (%s). %s goes on by itself.", r.unit.Name, after.Seconds(), shown(u.Active), shown(u.Sub), r.house.word())).
+	return fault.New(fault.Timeout, fmt.Sprintf("%s has not settled within %.0f s: it is %s (%s). %s goes on by itself.", r.unit.Name, after.Seconds(), shown(u.Active), shown(u.Sub), r.kind.Name)).
 		WithFix("Look again in a minute with: " + r.Look())
 }
 
@@ -153,7 +151,7 @@ func (r *Restart) message(w *watch) string {
 	case u.MainPID == 0:
 		return fmt.Sprintf("%s was restarted and is %s (%s).", u.Name, shown(u.Active), shown(u.Sub))
 	case w.deaths > 0:
-		return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d. It died at first: %s has started it again since (%d×).", u.Name, shown(u.Active), shown(u.Sub), u.MainPID, r.house.word(), w.deaths)
+		return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d. It died at first: %s has started it again since (%d×).", u.Name, shown(u.Active), shown(u.Sub), u.MainPID, r.kind.Name, w.deaths)
 	}
 	return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d.", u.Name, shown(u.Active), shown(u.Sub), u.MainPID)
 }

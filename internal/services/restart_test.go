@@ -84,7 +84,7 @@ func TestRestartsThatSettle(t *testing.T) {
 			"main PID 900.", State{Active: "active", Sub: "running", MainPID: 900}, 2500 * time.Millisecond},
 		"was counted before, from nothing": {func(u *Unit) { u.Restarts = 7 }, 0, []moment{{0, now("active", "running", func(u *Unit) { u.Restarts = 0 })}},
 			"main PID 900.", State{Active: "active", Sub: "running", MainPID: 900}, 2500 * time.Millisecond},
-		"changed on disk": {func(u *Unit) { u.NeedReload = true }, 0, []moment{{0, now("active", "running", nil)}}, "systemctl daemon-reload", State{Active: "active", Sub: "running", MainPID: 900}, 2500 * time.Millisecond},
+		"changed on disk": {func(u *Unit) { u.Stale = " Its file has changed: systemctl daemon-reload" }, 0, []moment{{0, now("active", "running", nil)}}, "systemctl daemon-reload", State{Active: "active", Sub: "running", MainPID: 900}, 2500 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			before := running("nginx.service")

@@ -10,32 +10,31 @@ import (
 	"time"
 )
 
-// A Unit is one unit as its manager has it. Names are those of
+// A Unit is one unit as its manager has it. States and results are those of
 // org.freedesktop.systemd1(5), which other managers translate their own to; the fields from
-// Type on are those of services alone.
+// Invocation on are those of services alone.
 type Unit struct {
-	Name       string   // the real one, where it was asked for by an alias
-	Names      []string // all of them, aliases included
-	Load       string   // loaded, not-found, masked, bad-setting, error; of launchd also disabled, unloaded
-	Active     string   // active, reloading, inactive, failed, activating, deactivating
-	Sub        string   // in the words of its manager: running, exited, dead, auto-restart, spawn scheduled, ...
-	Waits      bool     // it has died, and its manager waits to start it again
-	FileState  string   // enabled, disabled, static, generated, ...
-	Job        string   // what is queued for it: restart, stop, ...; "" for nothing
-	NeedReload bool     // its file is newer than what the manager has read
-	NotManual  bool     // the unit refuses to be started or stopped by hand
-	NoStart    bool     // the manager cannot start it
-	Foreign    bool     // of another person than who asks
-	File       string   // that says what it is, where that is of use to a person
-	Output     string   // the file that it writes to; empty for the log of the system
-	Unmet      bool     // a condition of its last start was not met
+	Name    string   // the real one, where it was asked for by an alias
+	Names   []string // all of them, aliases included
+	Missing bool     // there is no such unit
+	Active  string   // active, reloading, inactive, failed, activating, deactivating
+	Sub     string   // in the words of its manager: running, exited, dead, auto-restart, spawn scheduled, ...
+	Waits   bool     // it has died, and its manager waits to start it again
+	Job     string   // what is queued for it: restart, stop, ...; "" for nothing
+	Foreign bool     // it belongs to another person than the one who asks
+	Unmet   bool     // a condition of its last start was not met
+	Service bool     // and not another kind of unit
+	Trigger bool     // it does nothing but start services, as sockets and timers do
 
-	Starts      []string // what a start of it starts as well, a failure included
-	Stops       []string // what conflicts with it and is stopped by its start
-	Carries     []string // what is stopped and started along with it
-	WantedBy    []string // what starts it
-	TriggeredBy []string // sockets, timers and paths that start it
-	Actions     []string // what the manager does to the system when it ends: reboot, poweroff-force, ...
+	Unusable error  // why the manager starts and stops it for nobody
+	Dormant  error  // why it is meant to be off unless it runs; nil where it is meant to run
+	Stale    string // what to say when its file is newer than what the manager has read
+	LogHint  string // where to read more than its last log lines
+
+	Starts  []string // what a start of it starts as well, a failure included
+	Stops   []string // what conflicts with it and is stopped by its start
+	Carries []string // what is stopped and started along with it
+	Actions []string // what the manager does to the system when it ends: reboot, poweroff-force, ...
 
 	Invocation   string // opaque; another one for every start
 	Type         string // simple, notify, oneshot, ...
@@ -46,13 +45,12 @@ type Unit struct {
 	ExitCode     int    // how the last main process ended: 1 exited, 2 killed, 3 dumped core (waitid(2)); 0 not yet
 	ExitStatus   int    // its status, or the signal
 	Group        string // control group; "" when it has none
-	SparesOthers bool   // stopping it signals its main process at most (KillMode=process, none)
+	SparesOthers bool   // stopping it signals its main process at most
 	Commands     [][]string
 }
 
-// A Caller is who asks for a restart: this process first, then its ancestors,
-// process 1 left out.
-type Caller struct {
+// An Ancestry is this process first, then its ancestors; process 1 is left out.
+type Ancestry struct {
 	PIDs   []int
 	Groups []string // control groups, in the same order; "" where one could not be read
 }
@@ -66,7 +64,6 @@ var (
 	ErrNoManual = errors.New("the unit may not be started or stopped by hand")
 	ErrBusy     = errors.New("the service manager has queued what a restart would undo, such as a shutdown")
 	ErrRejected = errors.New("the service manager cannot work out how to do it")
-	ErrDisabled = errors.New("the service is disabled")
 )
 
 // A GuardedError says that the system itself lets nobody restart a service.
@@ -77,8 +74,8 @@ func (e *GuardedError) Error() string { return e.Why }
 
 // A Source opens the service manager of the machine.
 type Source interface {
-	// House says which one it is, without asking the machine.
-	House() House
+	// Kind describes it, without asking the machine.
+	Kind() *Kind
 	// Open connects. It fails with UNSUPPORTED where another program is the service
 	// manager. The Manager outlives ctx.
 	Open(ctx context.Context) (Manager, error)
@@ -87,13 +84,12 @@ type Source interface {
 // A Manager is an open service manager. Everything but Restart only reads. Each
 // call is bounded, also when the other side hangs.
 type Manager interface {
-	// Unit reads one unit by any of its names. One that does not exist has the
-	// load state not-found.
+	// Unit reads one unit by any of its names.
 	Unit(ctx context.Context, name string) (Unit, error)
 	// Names lists the services that there are, installed or loaded.
 	Names(ctx context.Context) ([]string, error)
-	// Caller says who asks.
-	Caller() (Caller, error)
+	// Ancestry finds the ancestors of this run.
+	Ancestry() (Ancestry, error)
 	// Restart queues a restart. It returns when the manager has taken or refused it,
 	// or ctx ends. The channel tells how the job ended: done, failed, canceled, timeout,
 	// dependency, skipped, ...

@@ -80,7 +80,7 @@ func (r *Restart) jobFailed(ctx context.Context, result string) error {
 	case "timeout":
 		return r.failed("was not restarted: its job ran out of time", "")
 	case "canceled":
-		return r.failed("was not restarted: its job was cancelled by another one", "See what is queued with: "+r.house.queue())
+		return r.failed("was not restarted: its job was cancelled by another one", "See what is queued with: "+r.kind.Commands.Queue)
 	case "assert":
 		return r.failed("was not started: an assertion of its unit file does not hold", "")
 	}
@@ -104,12 +104,12 @@ func (r *Restart) failedDependency(ctx context.Context) string {
 // died tells of a service that its manager has given up, by the result of
 // org.freedesktop.systemd1(5).
 func (r *Restart) died(w *watch, result string) error {
-	word, reset := r.house.word(), r.forgive()
+	manager, reset := r.kind.Name, r.startLimitFix()
 	switch {
 	case w.deaths > 0:
-		return r.failed(fmt.Sprintf("died %d times since the restart%s, and %s has given it up (start limit)", w.deaths+1, r.how(w.last), word), reset)
+		return r.failed(fmt.Sprintf("died %d times since the restart%s, and %s has given it up (start limit)", w.deaths+1, r.how(w.last), manager), reset)
 	case startLimitHit(w, result):
-		return r.failed("was not started: it was started too often and failed each time, and "+word+" does not try again (start limit)", reset)
+		return r.failed("was not started: it was started too often and failed each time, and "+manager+" does not try again (start limit)", reset)
 	}
 	switch u := w.last; u.Result {
 	case "timeout":
@@ -119,7 +119,7 @@ func (r *Restart) died(w *watch, result string) error {
 	case "oom-kill":
 		return r.failed("was killed because memory ran out", "Find what uses the memory with: sentinel --top --sort memory")
 	case "resources":
-		return r.failed("could not be started: "+word+" could not set up what it needs", "")
+		return r.failed("could not be started: "+manager+" could not set up what it needs", "")
 	case "protocol":
 		return r.failed("did not start as the type in its unit file says", "")
 	default:
@@ -157,24 +157,24 @@ func (r *Restart) ended(w *watch, result string) error {
 // loops tells of a service that its manager keeps starting.
 func (r *Restart) loops(w *watch) error {
 	if w.deaths == 1 {
-		return r.failed("died right after the restart"+r.how(w.last)+", and "+r.house.word()+" waits to start it again", "")
+		return r.failed("died right after the restart"+r.how(w.last)+", and "+r.kind.Name+" waits to start it again", "")
 	}
-	return r.failed(fmt.Sprintf("keeps dying: it was seen to die %d times since the restart%s, and %s starts it again and again", w.deaths, r.how(w.last), r.house.word()), "")
+	return r.failed(fmt.Sprintf("keeps dying: it was seen to die %d times since the restart%s, and %s starts it again and again", w.deaths, r.how(w.last), r.kind.Name), "")
 }
 
-// forgive says how a service that was given up may be started again.
-func (r *Restart) forgive() string {
-	if command := r.house.forgive(r.unit.Name); command != "" {
-		return "Mend what its log lines say, then allow new starts with: " + command
+// startLimitFix says how a service that failed too often may be started again.
+func (r *Restart) startLimitFix() string {
+	if r.kind.Commands.ResetFailed == "" {
+		return ""
 	}
-	return ""
+	return "Repair what its log lines say, then allow new starts with: " + r.kind.Commands.ResetFailed + " " + r.unit.Name
 }
 
 // failed returns RESTART_FAILED about the service.
 func (r *Restart) failed(what, fix string) error {
 	e := fault.New(fault.RestartFailed, r.unit.Name+" "+what+".")
 	if fix == "" {
-		fix = "Mend what its log lines say, then restart it again. " + r.house.logs(r.unit)
+		fix = "Repair what its log lines say, then restart it again. " + r.unit.LogHint
 	}
 	return e.WithFix(fix)
 }
@@ -211,7 +211,7 @@ func (r *Restart) state(u Unit, restarts int) State {
 
 // signalName names a signal, or gives its number.
 func (r *Restart) signalName(n int) string {
-	if name := r.house.signal(n); name != "" {
+	if name := r.kind.Signals[n]; name != "" {
 		return name
 	}
 	return fmt.Sprintf("signal %d", n)

@@ -76,7 +76,7 @@ func Open(s System) *host.Host {
 		Detach:     func() error { return nil }, // macOS has no control groups to leave
 		Terminator: processes.NewTerminator(processes.Mac{Root: s.Root, Runner: s.Runner, Kill: s.Kill, EUID: s.EUID, PID: s.PID}),
 		Services: services.Services{
-			Root: s.Root, Runner: s.Runner, EUID: s.EUID, PID: s.PID, Asker: services.Asker(s.EUID, s.Getenv), Now: s.Now,
+			Root: s.Root, Runner: s.Runner, EUID: s.EUID, PID: s.PID, User: services.InvokingUser(s.EUID, s.Getenv), Now: s.Now,
 		},
 		FirewallManager: front,
 		Updates:         pending,

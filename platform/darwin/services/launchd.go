@@ -29,7 +29,7 @@ type Services struct {
 	Runner sysexec.Runner
 	EUID   int // effective user of this run
 	PID    int // of this run
-	Asker  int // user ID of who asks, whose own jobs may be meant; 0 for nobody but root
+	User   int // user ID of the person who asks, whose own jobs may be meant; 0 for root alone
 	Now    func() time.Time
 }
 
@@ -38,9 +38,9 @@ var (
 	_ services.Manager = (*manager)(nil)
 )
 
-// Asker returns the user whose jobs may be meant: the one behind sudo, which sets
+// InvokingUser returns the user whose jobs may be meant: the one behind sudo, which sets
 // SUDO_UID itself, or who runs this. It is 0 for root alone.
-func Asker(euid int, getenv func(string) string) int {
+func InvokingUser(euid int, getenv func(string) string) int {
 	if euid != 0 {
 		return euid
 	}
@@ -50,9 +50,6 @@ func Asker(euid int, getenv func(string) string) int {
 	}
 	return int(uid)
 }
-
-// House implements [services.Source].
-func (Services) House() services.House { return services.Launchd }
 
 // Open implements [services.Source]. Nothing is asked yet: launchd always runs.
 func (s Services) Open(context.Context) (services.Manager, error) {
@@ -87,7 +84,7 @@ func (m *manager) Restart(ctx context.Context, name string) (<-chan string, erro
 	done, refused := make(chan string, 1), make(chan error, 1)
 	go func() {
 		if err := m.ctl.Restart(context.WithoutCancel(ctx), name, restartLimit); err != nil {
-			refused <- known(err, m.EUID == 0)
+			refused <- m.refusal(name, err)
 			return
 		}
 		done <- "done"
@@ -101,6 +98,15 @@ func (m *manager) Restart(ctx context.Context, name string) (<-chan string, erro
 	}
 }
 
+// refusal translates why launchd did not restart a job.
+func (m *manager) refusal(name string, err error) error {
+	var f *launchctl.Failure
+	if errors.As(err, &f) && f.Code == launchctl.Disabled {
+		return disabled(name, "")
+	}
+	return known(err, m.EUID == 0)
+}
+
 // known translates what launchctl says. Root is refused only what the system
 // itself guards.
 func known(err error, root bool) error {
@@ -111,8 +117,6 @@ func known(err error, root bool) error {
 	switch f.Code {
 	case launchctl.NoService, launchctl.NoDomain, launchctl.NoProcess:
 		return fmt.Errorf("%w: %w", services.ErrNoUnit, err)
-	case launchctl.Disabled:
-		return fmt.Errorf("%w: %w", services.ErrDisabled, err)
 	case launchctl.Guarded:
 		return &services.GuardedError{Why: "System Integrity Protection lets nobody restart it, root included"}
 	case launchctl.NotPermitted:
@@ -129,30 +133,30 @@ func known(err error, root bool) error {
 // maxAncestors bounds how far up the parents of this process are followed.
 const maxAncestors = 64
 
-// Caller implements [services.Manager]. macOS has no control groups.
-func (m *manager) Caller() (services.Caller, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), callerLimit)
+// Ancestry implements [services.Manager]. macOS has no control groups.
+func (m *manager) Ancestry() (services.Ancestry, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), ancestryLimit)
 	defer cancel()
 	table, err := ps.Table(ctx, m.Runner)
 	if err != nil {
-		return services.Caller{}, err
+		return services.Ancestry{}, err
 	}
 	parents := make(map[int]int, len(table))
 	for _, p := range table {
 		parents[p.PID] = p.PPID
 	}
 	if _, found := parents[m.PID]; !found {
-		return services.Caller{}, errNotListed
+		return services.Ancestry{}, errNotListed
 	}
-	var who services.Caller
-	for pid, found := m.PID, true; found && pid > 1 && len(who.PIDs) < maxAncestors; {
-		who.PIDs = append(who.PIDs, pid)
+	var own services.Ancestry
+	for pid, found := m.PID, true; found && pid > 1 && len(own.PIDs) < maxAncestors; {
+		own.PIDs = append(own.PIDs, pid)
 		pid, found = parents[pid]
 	}
-	return who, nil
+	return own, nil
 }
 
-const callerLimit = 5 * time.Second
+const ancestryLimit = 5 * time.Second
 
 var errNotListed = errors.New("this process is not among those that ps lists")
 

@@ -20,8 +20,8 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// session is what ps says of this run: PID 900, below a shell of a job.
-const session = `  PID  PPID   UID STAT      TIME    RSS USER              STARTED                      COMM
+// listing is what ps says of this run: PID 900, below a shell of a job.
+const listing = `  PID  PPID   UID STAT      TIME    RSS USER              STARTED                      COMM
     1     0     0 Ss   123:45.67  19232 root              Mon Sep  1 08:00:02 2025     /sbin/launchd
   700     1   501 S      0:05.00   1292 ana               Mon Sep  1 09:00:00 2025     /usr/local/bin/agentd
   800   700   501 S      0:01.00   1292 ana               Mon Sep  1 09:00:01 2025     -zsh
@@ -40,7 +40,7 @@ func with(change func(*job)) *job {
 }
 
 func mac(jobs map[string]*job) *fake {
-	return &fake{root: true, jobs: jobs, ps: session, log: []string{"NOW E  web[1001:1f] cannot open port"}}
+	return &fake{root: true, jobs: jobs, ps: listing, log: []string{"NOW E  web[1001:1f] cannot open port"}}
 }
 
 func source(t *testing.T, m *fake) Services {
@@ -49,7 +49,7 @@ func source(t *testing.T, m *fake) Services {
 	if m != nil && !m.root {
 		euid = 501
 	}
-	return Services{Root: t.TempDir(), Runner: m, EUID: euid, PID: 900, Asker: 501, Now: time.Now}
+	return Services{Root: t.TempDir(), Runner: m, EUID: euid, PID: 900, User: 501, Now: time.Now}
 }
 
 const web = "system/com.example.web"
@@ -267,7 +267,7 @@ func TestWhoCallsIsNotRestarted(t *testing.T) {
 			}
 		}
 	}
-	for name, ps := range map[string]string{"nothing": "", "others": strings.ReplaceAll(session, "  900 ", "  901 ")} {
+	for name, ps := range map[string]string{"nothing": "", "others": strings.ReplaceAll(listing, "  900 ", "  901 ")} {
 		m := mac(map[string]*job{web: up()})
 		m.ps = ps
 		if _, err := services.PlanRestart(t.Context(), source(t, m), services.Options{Name: web}); code(err) != fault.Unavailable {
@@ -287,7 +287,7 @@ func TestJobsOfOthers(t *testing.T) {
 	if _, err := services.PlanRestart(t.Context(), s, services.Options{Name: other, Force: true}); err != nil {
 		t.Errorf("forced: %v", err)
 	}
-	s.Asker = 0
+	s.User = 0
 	if _, err := services.PlanRestart(t.Context(), s, services.Options{Name: other}); err != nil {
 		t.Errorf("root: %v", err)
 	}
@@ -355,13 +355,13 @@ func TestCancelledRestart(t *testing.T) {
 	})
 }
 
-func TestAsker(t *testing.T) {
+func TestInvokingUser(t *testing.T) {
 	for _, c := range []struct {
 		euid int
 		uid  string
 		want int
 	}{{0, "501", 501}, {0, "", 0}, {0, "-2", 0}, {0, "0", 0}, {0, "501;", 0}, {502, "501", 502}} {
-		if got := Asker(c.euid, func(string) string { return c.uid }); got != c.want {
+		if got := InvokingUser(c.euid, func(string) string { return c.uid }); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // Whole Macs answer as launchctl of their version does.
 func TestMachines(t *testing.T) {
-	ps := testenv.Plant(t, map[string]string{"ps.txtar": "argv: /bin/ps -A -ww -o pid,ppid,uid,state,time,rss,user,lstart,comm\n-- stdout --\n" + session})
+	ps := testenv.Plant(t, map[string]string{"ps.txtar": "argv: /bin/ps -A -ww -o pid,ppid,uid,state,time,rss,user,lstart,comm\n-- stdout --\n" + listing})
 	for _, mac := range []string{"m4-26", "intel-12"} {
 		for asked, want := range map[string]struct {
 			code fault.Code

@@ -29,8 +29,8 @@ func (m *manager) targets(name string) []string {
 		return []string{name}
 	}
 	found := []string{"system/" + name}
-	if m.Asker > 0 {
-		uid := strconv.Itoa(m.Asker)
+	if m.User > 0 {
+		uid := strconv.Itoa(m.User)
 		found = append(found, "gui/"+uid+"/"+name, "user/"+uid+"/"+name)
 	}
 	return found
@@ -64,7 +64,7 @@ func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) 
 // Root who asks for itself may mean anybody's.
 func (m *manager) foreign(target string) bool {
 	parts := strings.Split(target, "/")
-	return len(parts) == 3 && m.Asker != 0 && parts[1] != strconv.Itoa(m.Asker)
+	return len(parts) == 3 && m.User != 0 && parts[1] != strconv.Itoa(m.User)
 }
 
 // find asks each domain. The domain of a user and that of their desktop are looked
@@ -100,12 +100,12 @@ func (m *manager) find(ctx context.Context, name string) (string, launchctl.Job,
 // unit tells a job in the words of the domain.
 func unit(target string, j launchctl.Job, before *launchctl.Job) services.Unit {
 	u := services.Unit{
-		Name: target, Names: []string{target}, Load: "loaded", Sub: j.State, FileState: "static", Type: "simple", Result: "success",
-		MainPID: j.PID, File: j.File, Output: j.Output, Commands: commands(j),
+		Name: target, Names: []string{target}, Service: true, Sub: j.State, Type: "simple", Result: "success",
+		MainPID: j.PID, LogHint: logHint(target, j.Output), Commands: commands(j),
 	}
 	kept := j.KeepAlive || len(j.Semaphores) > 0
-	if kept || j.RunAtLoad {
-		u.FileState = "enabled"
+	if !kept && !j.RunAtLoad {
+		u.Dormant = dormant(target, j.State)
 	}
 	if off := before != nil && before.PID == 0 || before == nil && j.PID == 0; off && !kept {
 		u.Type = "oneshot"
@@ -189,18 +189,18 @@ func (m *manager) absent(ctx context.Context, name string) (services.Unit, error
 	for _, target := range m.targets(name) {
 		domain := strings.TrimSuffix(target, "/"+label)
 		file := m.file(domain, label)
-		u := services.Unit{Name: target, Names: []string{target}, Active: "inactive", Sub: "not loaded", File: file}
+		u := services.Unit{Name: target, Names: []string{target}, Service: true, Active: "inactive", Sub: "not loaded"}
 		off, err := m.ctl.Disabled(ctx, domain)
 		switch {
 		case err == nil && off[label]:
-			u.Load = "disabled"
+			u.Unusable = disabled(target, file)
 			return u, nil
 		case file != "":
-			u.Load = "unloaded"
+			u.Unusable = unloaded(target, file)
 			return u, nil
 		}
 	}
-	return services.Unit{Name: name, Load: "not-found", Active: "inactive"}, ctx.Err()
+	return services.Unit{Name: name, Missing: true, Active: "inactive"}, ctx.Err()
 }
 
 // directories are where the jobs of a domain are installed, less those of macOS, which

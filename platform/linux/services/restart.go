@@ -45,9 +45,6 @@ var (
 // asked yet.
 func NewServices(root string, runner sysexec.Runner) Services { return Services{root, runner} }
 
-// House implements [services.Source].
-func (Services) House() services.House { return services.Systemd }
-
 // Open implements [services.Source].
 func (s Services) Open(ctx context.Context) (services.Manager, error) {
 	if s.root != "/" || !systemd.Booted() {
@@ -138,25 +135,25 @@ func (m *manager) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Caller implements [services.Manager].
-func (m *manager) Caller() (services.Caller, error) {
-	var who services.Caller
-	for pid := os.Getpid(); pid > 1 && len(who.PIDs) < maxAncestors; {
+// Ancestry implements [services.Manager].
+func (m *manager) Ancestry() (services.Ancestry, error) {
+	var own services.Ancestry
+	for pid := os.Getpid(); pid > 1 && len(own.PIDs) < maxAncestors; {
 		process, err := m.procfs.Process(pid)
-		if err != nil && len(who.PIDs) == 0 {
-			return services.Caller{}, err
+		if err != nil && len(own.PIDs) == 0 {
+			return services.Ancestry{}, err
 		}
 		if err != nil {
 			break // an ancestor that has ended holds nothing any more
 		}
 		group, err := m.procfs.ControlGroup(pid)
-		if err != nil && len(who.PIDs) == 0 {
-			return services.Caller{}, err
+		if err != nil && len(own.PIDs) == 0 {
+			return services.Ancestry{}, err
 		}
-		who.PIDs, who.Groups = append(who.PIDs, pid), append(who.Groups, group)
+		own.PIDs, own.Groups = append(own.PIDs, pid), append(own.Groups, group)
 		pid = process.ParentPID
 	}
-	return who, nil
+	return own, nil
 }
 
 // known translates the errors of systemd by their names

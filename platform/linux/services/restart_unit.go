@@ -7,12 +7,15 @@ package services
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/godbus/dbus/v5"
 
+	"sentinel/internal/fault"
 	"sentinel/internal/services"
 )
 
@@ -26,14 +29,14 @@ type properties map[string]any
 func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	var besides properties
+	var own properties
 	var failed error
-	var asked sync.WaitGroup
-	if strings.HasSuffix(name, ".service") {
-		asked.Go(func() { besides, failed = m.conn.GetUnitTypePropertiesContext(ctx, name, "Service") })
+	var calls sync.WaitGroup
+	if strings.HasSuffix(name, suffix) {
+		calls.Go(func() { own, failed = m.conn.GetUnitTypePropertiesContext(ctx, name, "Service") })
 	}
 	p, err := m.conn.GetUnitPropertiesContext(ctx, name)
-	asked.Wait()
+	calls.Wait()
 	if err != nil {
 		return services.Unit{}, known(err)
 	}
@@ -41,13 +44,13 @@ func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) 
 	if u.Job, err = m.job(ctx, p); err != nil {
 		return services.Unit{}, known(err)
 	}
-	if !strings.HasSuffix(u.Name, ".service") { // an alias of another kind of unit
+	if !u.Service { // an alias of another kind of unit
 		return u, nil
 	}
 	if failed != nil {
 		return services.Unit{}, known(failed)
 	}
-	service(besides, &u)
+	service(own, &u)
 	return u, nil
 }
 
@@ -69,21 +72,70 @@ func (m *manager) job(ctx context.Context, p properties) (string, error) {
 
 // common takes what units of every kind have.
 func common(p properties) services.Unit {
-	return services.Unit{
-		Name: value[string](p, "Id"), Names: value[[]string](p, "Names"), Load: value[string](p, "LoadState"), Active: value[string](p, "ActiveState"),
-		Sub: value[string](p, "SubState"), FileState: value[string](p, "UnitFileState"), NeedReload: value[bool](p, "NeedDaemonReload"),
-		NotManual: value[bool](p, "RefuseManualStart") || value[bool](p, "RefuseManualStop"),
-		NoStart:   p["CanStart"] == false,
-		Unmet:     p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0,
+	name := value[string](p, "Id")
+	u := services.Unit{
+		Name: name, Names: value[[]string](p, "Names"), Missing: p["LoadState"] == "not-found", Active: value[string](p, "ActiveState"),
+		Sub:     value[string](p, "SubState"),
+		Service: strings.HasSuffix(name, suffix), Trigger: slices.Contains([]string{".socket", ".timer", ".path"}, path.Ext(name)),
+		Unmet: p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0,
 		// Requisite starts nothing, but what it names is as good as needed.
-		Starts:      lists(p, "Requires", "Requisite", "Wants", "BindsTo", "Upholds", "OnFailure", "OnSuccess"),
-		Stops:       lists(p, "Conflicts", "ConflictedBy"),
-		Carries:     lists(p, "RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"),
-		WantedBy:    lists(p, "WantedBy", "RequiredBy"),
-		TriggeredBy: value[[]string](p, "TriggeredBy"),
-		Actions:     actions(p),
-		Invocation:  string(value[[]byte](p, "InvocationID")),
+		Starts:     lists(p, "Requires", "Requisite", "Wants", "BindsTo", "Upholds", "OnFailure", "OnSuccess"),
+		Stops:      lists(p, "Conflicts", "ConflictedBy"),
+		Carries:    lists(p, "RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"),
+		Actions:    actions(p),
+		Invocation: string(value[[]byte](p, "InvocationID")),
+		Unusable:   unusable(p), Dormant: dormant(p),
+		LogHint: "More of them: journalctl --unit=" + name,
 	}
+	if value[bool](p, "NeedDaemonReload") {
+		u.Stale = " Its unit file has changed since systemd read it, and the old one counts until: systemctl daemon-reload"
+	}
+	return u
+}
+
+// unusable says why systemd cannot start a unit, or not for a person.
+func unusable(p properties) error {
+	name, load := value[string](p, "Id"), value[string](p, "LoadState")
+	switch {
+	case load == "masked":
+		return fault.New(fault.ServiceMasked, name+" is masked: its administrator has made starting it impossible.").
+			WithFix("If it is meant to run, unmask it first with: systemctl unmask " + name)
+	case value[bool](p, "RefuseManualStart") || value[bool](p, "RefuseManualStop"): // CanStart is false for it, too
+		return services.Refusal(name, "its unit file does not let it be started or stopped by hand", false)
+	case load != "loaded" || p["CanStart"] == false:
+		return fault.New(fault.RestartFailed, "The unit file of "+name+" cannot be used ("+shown(load)+"); nothing was changed.").
+			WithFix("Find what is wrong with: systemd-analyze verify " + name)
+	}
+	return nil
+}
+
+// dormant says that a unit is not meant to run: its administrator has not enabled
+// it.
+func dormant(p properties) error {
+	if enabled(p) {
+		return nil
+	}
+	name := value[string](p, "Id")
+	e := fault.New(fault.ServiceInactive, fmt.Sprintf("%s is not running (%s) and not enabled (%s); restarting would start what is meant to be off.",
+		name, shown(value[string](p, "ActiveState")), shown(value[string](p, "UnitFileState"))))
+	if by := value[[]string](p, "TriggeredBy"); len(by) > 0 {
+		return e.WithFix("It is started when it is needed by " + shown(strings.Join(by, ", ")) + "; to start it now: systemctl start " + name)
+	}
+	return e.WithFix("Start it by hand if it is wanted: systemctl start " + name)
+}
+
+// enabled reads the state of a unit file (systemctl(1), is-enabled). What a
+// generator made, such as from a script of /etc/init.d, is enabled where the start of the
+// system wants it; static, indirect, linked and transient units are not.
+func enabled(p properties) bool {
+	switch value[string](p, "UnitFileState") {
+	case "enabled", "enabled-runtime":
+		return true
+	case "generated":
+		by := lists(p, "WantedBy", "RequiredBy")
+		return slices.Contains(by, "multi-user.target") || slices.Contains(by, "graphical.target")
+	}
+	return false
 }
 
 // service takes what services have besides.

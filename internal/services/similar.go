@@ -15,18 +15,18 @@ const (
 	maxCandidates = 5000 // of the names that are compared
 )
 
-// near returns the names that somebody may have meant, the likeliest first.
+// Similar returns the names that somebody may have meant, the likeliest first.
 // Those that may never be restarted are not suggested.
-func near(h House, asked string, names []string) []string {
+func (k *Kind) Similar(asked string, names []string) []string {
 	type candidate struct {
 		name string
 		away int
 	}
 	var found []candidate
-	wanted := strings.ToLower(h.bare(asked))
+	wanted := strings.ToLower(k.BareName(asked))
 	for _, name := range names[:min(len(names), maxCandidates)] {
-		for _, form := range h.tails(name) {
-			if away, ok := distance(wanted, strings.ToLower(form)); ok && !final(h, name) {
+		for _, form := range k.ShortForms(name) {
+			if away, ok := distance(wanted, strings.ToLower(form)); ok && !k.final(name) {
 				found = append(found, candidate{name, away})
 			}
 		}

@@ -9,17 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/services"
 )
-
-// aJob is one of launchd that runs.
-func aJob(name string) Unit {
-	return Unit{Name: name, Names: []string{name}, Load: "loaded", Active: "active", Sub: "running", FileState: "enabled", Type: "simple", Result: "success", MainPID: 812}
-}
-
-// mac has a job, by its label and by its whole name.
-func mac(u Unit) *fake {
-	return &fake{house: Launchd, units: map[string]Unit{Launchd.bare(u.Name): u, u.Name: u}, caller: Caller{PIDs: []int{900, 890}}}
-}
 
 var jobNames = map[string]bool{
 	"com.example.web": true, "system/com.example.web": true, "gui/501/com.example.web": true, "user/0/com.example.web": true, "homebrew.mxcl.postgresql@14": true,
@@ -32,7 +23,7 @@ var jobNames = map[string]bool{
 
 func TestNamesOfJobs(t *testing.T) {
 	for asked, want := range jobNames {
-		got, err := Launchd.complete(asked)
+		got, err := jobName(asked)
 		if (err == nil) != want || err == nil && got != asked || err != nil && code(err) != fault.InvalidService {
 			t.Errorf("%.40q: %q, %v", asked, got, err)
 		}
@@ -47,11 +38,11 @@ func FuzzJobNames(f *testing.F) {
 		f.Add(asked)
 	}
 	f.Fuzz(func(t *testing.T, asked string) {
-		name, err := Launchd.complete(asked)
+		name, err := jobName(asked)
 		if err != nil {
 			return
 		}
-		label := Launchd.bare(name)
+		label := labelOf(name)
 		if name != asked || len(name) > maxName || strings.HasPrefix(name, "-") || strings.HasPrefix(label, "-") || strings.ContainsAny(label, "/ *?[\"'\\\n") || strings.Count(name, "/") > 2 {
 			t.Errorf("%q became %q", asked, name)
 		}
@@ -59,26 +50,22 @@ func FuzzJobNames(f *testing.F) {
 }
 
 func TestProtectedJobs(t *testing.T) {
-	for label, lifts := range map[string]bool{
+	for label, want := range map[string]bool{
 		"com.openssh.sshd": true, "com.openssh.sshd.6F1B": true, "com.apple.screensharing": true, "com.apple.loginwindow": true, "com.apple.WindowServer": true,
 		"com.apple.configd": true, "com.apple.mDNSResponder.reloaded": true, "com.apple.opendirectoryd": true, "com.apple.securityd": true, "com.apple.alf.agent": true,
 		"com.tailscale.tailscaled": true, "homebrew.mxcl.tailscale": true, "com.cloudflare.cloudflared": true, "org.openvpn.helper": true, "com.apple.pfctl": true,
 		"application.com.example.editor.123.456": false, "com.apple.xpc.launchd.oneshot.0x1.a": false, "com.apple.logd": false, "com.apple.diskarbitrationd": false,
 		"com.apple.watchdogd": false, "com.apple.UserEventAgent-System": false, "com.apple.logind": true, "net.mullvad.daemon": true, "com.teamviewer.teamviewer_service": true, "org.chromium.chromoting": true, "com.apple.coreservices.launchservicesd": false,
 	} {
-		for _, asked := range []string{label, "system/" + label} {
-			_, err := PlanRestart(t.Context(), mac(aJob("system/"+label)), Options{Name: asked})
-			if code(err) != fault.ProtectedService || strings.Contains(fix(err), "--force") != lifts {
-				t.Errorf("%s: %v, %q", asked, err, fix(err))
-			}
-			if _, err := PlanRestart(t.Context(), mac(aJob("system/"+label)), Options{Name: asked, Force: true}); (err == nil) != lifts {
-				t.Errorf("%s, forced: %v", asked, err)
+		for _, name := range []string{label, "system/" + label} {
+			if why, lifts := launchdKind.Protection(name); why == "" || lifts != want {
+				t.Errorf("%s: %q, force lifts it: %v", name, why, lifts)
 			}
 		}
 	}
 	for _, free := range []string{"com.example.web", "homebrew.mxcl.nginx", "com.openssh.ssh-agent", "com.apple.Dock.agent", "org.apache.httpd"} {
-		if r := ruleOf(Launchd, free); r != nil {
-			t.Errorf("%s is protected by %s", free, r.pattern)
+		if why, lifts := launchdKind.Protection(free); why != "" || !lifts {
+			t.Errorf("%s is protected: %s", free, why)
 		}
 	}
 }
@@ -87,14 +74,15 @@ func TestJobsOfTheConfigurationAreProtected(t *testing.T) {
 	for pattern, want := range map[string]fault.Code{
 		"com.example.*": fault.ProtectedService, "system/com.example.web": fault.ProtectedService, "*": fault.ProtectedService, "com.example": "", "web": "", "": "",
 	} {
-		if _, err := PlanRestart(t.Context(), mac(aJob("system/com.example.web")), Options{Name: "com.example.web", Protected: []string{pattern}}); code(err) != want {
+		m := mac(map[string]*job{web: up()})
+		if _, err := services.PlanRestart(t.Context(), source(t, m), services.Options{Name: "com.example.web", Protected: []string{pattern}}); code(err) != want {
 			t.Errorf("%q: %v", pattern, err)
 		}
 	}
 }
 
 func TestPlanOfAJob(t *testing.T) {
-	r, err := PlanRestart(t.Context(), mac(aJob("system/com.example.web")), Options{Name: "com.example.web"})
+	r, err := services.PlanRestart(t.Context(), source(t, mac(map[string]*job{web: up()})), services.Options{Name: "com.example.web"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,34 +92,31 @@ func TestPlanOfAJob(t *testing.T) {
 	}
 }
 
-func TestFailureSaysWhereTheJobWrites(t *testing.T) {
-	r := Restart{house: Launchd, unit: aJob("system/com.example.web")}
-	if got := fix(r.failed("died", "")); !strings.HasSuffix(got, `log show --last 5m --predicate 'eventMessage CONTAINS "com.example.web"'`) {
+func TestLogHintSaysWhereTheJobWrites(t *testing.T) {
+	if got := logHint(web, ""); !strings.HasSuffix(got, `log show --last 5m --predicate 'eventMessage CONTAINS "com.example.web"'`) {
 		t.Error(got)
 	}
-	r.unit.Output = "/usr/local/var/log/web.err\x1b[2J"
-	if got := fix(r.failed("died", "")); !strings.Contains(got, "It writes to /usr/local/var/log/web.err") || strings.Contains(got, "\x1b") {
+	if got := logHint(web, "/usr/local/var/log/web.err\x1b[2J"); !strings.Contains(got, "It writes to /usr/local/var/log/web.err") || strings.Contains(got, "\x1b") {
 		t.Error(got)
 	}
 }
 
-func TestNearJobs(t *testing.T) {
+func TestSimilarJobs(t *testing.T) {
 	names := []string{"homebrew.mxcl.nginx", "com.example.web", "com.docker.vmnetd", "com.apple.logd", "a b.nginx", "org.postgresql.postgres"}
 	for asked, want := range map[string][]string{
 		"nginx": {"homebrew.mxcl.nginx"}, "ngnix": {"homebrew.mxcl.nginx"}, "system/com.example.wen": {"com.example.web"}, "vmnetd": {"com.docker.vmnetd"},
 		"logd": nil, "postgresql": {"org.postgresql.postgres"}, "entirely.else": nil,
 	} {
-		if diff := cmp.Diff(want, near(Launchd, asked, names)); diff != "" {
+		if diff := cmp.Diff(want, launchdKind.Similar(asked, names)); diff != "" {
 			t.Errorf("%s: %s", asked, diff)
 		}
 	}
 }
 
-func TestSignalsHaveTheNamesOfTheirSystem(t *testing.T) {
-	for n, want := range map[int][2]string{9: {"SIGKILL", "SIGKILL"}, 10: {"SIGUSR1", "SIGBUS"}, 30: {"signal 30", "SIGUSR1"}, 99: {"signal 99", "signal 99"}} {
-		linux, darwin := Restart{house: Systemd}, Restart{house: Launchd}
-		if got := [2]string{linux.signalName(n), darwin.signalName(n)}; got != want {
-			t.Errorf("%d: %v", n, got)
+func TestSignalsAreThoseOfMacOS(t *testing.T) {
+	for n, want := range map[int]string{9: "SIGKILL", 10: "SIGBUS", 30: "SIGUSR1", 99: ""} {
+		if got := launchdKind.Signals[n]; got != want {
+			t.Errorf("%d: %q", n, got)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package services
 
 import (
@@ -89,7 +91,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-func TestNearNames(t *testing.T) {
+func TestSimilarNames(t *testing.T) {
 	names := []string{
 		"apache2.service", "nginx.service", "mysql.service", "mysqld.service", "postgresql.service", "postgresql@15-main.service", "ssh.service",
 		"cron.service", "systemd-journald.service", "reboot.service", "many@.service", "php8.2-fpm.service", "php8.1-fpm.service", "php8.3-fpm.service", "php7.4-fpm.service",
@@ -113,7 +115,7 @@ func TestNearNames(t *testing.T) {
 		{"entirely-else.service", nil},
 		{"many.service", nil},
 	} {
-		if diff := cmp.Diff(c.want, near(Systemd, c.asked, names)); diff != "" {
+		if diff := cmp.Diff(c.want, systemdKind.Similar(c.asked, names)); diff != "" {
 			t.Errorf("%s: %s", c.asked, diff)
 		}
 	}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package services
 
 import (
@@ -8,6 +10,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/services"
 )
 
 const (
@@ -51,7 +54,7 @@ func checkKind(asked string) error {
 			continue
 		}
 		if kind == ".target" || strings.HasPrefix(asked, "session") {
-			return refusal(shown(asked), "it is not a service but a state of the system or a session of a person", false)
+			return services.Refusal(shown(asked), "it is not a service but a state of the system or a session of a person", false)
 		}
 		return invalid(asked, "it is not a service but a "+kind[1:])
 	}

@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
 )
+
+// maxName bounds names, in bytes.
+const maxName = 255
 
 // jobName checks the name of a job of launchd: a label, which is looked for in the
 // domains of the system and of whoever asks, or one with its domain before it: system/LABEL,
@@ -59,3 +63,5 @@ func notJob(asked, why string) error {
 	return fault.New(fault.InvalidService, strconv.Quote(shown(asked))+" is not the name of a service: "+why+".").
 		WithFix("Send its label, such as com.example.server, or its label in a domain, such as system/com.example.server or gui/501/com.example.agent.")
 }
+
+func shown(text string) string { return sanitize.Text(text, 80) }
