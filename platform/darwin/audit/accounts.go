@@ -17,50 +17,50 @@ func accountChecks() []check {
 		{About: audit.About{
 			ID: "accounts.screen_lock", Name: "Screen lock", Severity: audit.High, Weight: 6,
 			Reference:   "mSCP system_settings_screensaver_ask_for_password_delay_enforce",
-			Description: "Whoever finds the Mac unattended goes on as its user.",
-			Formula:     "PASS when the password is asked for within 5 seconds after sleep or screen saver, by a profile or by what sysadminctl says of the user who asks. WARN within 15 minutes, FAIL later or never. Skipped for root without a profile: it is a setting of each user.",
+			Description: "Whoever finds the Mac unattended can use it as its user.",
+			Formula:     "PASS when the password is asked for within 5 seconds after sleep or screen saver, according to a profile or to sysadminctl for the current user. WARN within 15 minutes, FAIL later or never. Skipped for root without a profile, because each user has this setting.",
 		}, Run: screenLocked},
 		{About: audit.About{
 			ID: "accounts.auto_login", Name: "Automatic login", Severity: audit.High, Weight: 8,
 			Reference:   "mSCP system_settings_automatic_login_disable",
-			Description: "Whoever switches the Mac on is its user.",
-			Formula:     "PASS when com.apple.loginwindow names no autoLoginUser and /etc/kcpassword is not there. FAIL otherwise: macOS takes an absent name for nobody.",
+			Description: "Whoever turns the Mac on is logged in as its user.",
+			Formula:     "PASS when com.apple.loginwindow names no autoLoginUser and /etc/kcpassword does not exist. FAIL otherwise. An absent name means that nobody is logged in automatically.",
 		}, Run: autoLogin},
 		{About: audit.About{
 			ID: "accounts.guest", Name: "Guest account", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_guest_account_disable",
-			Description: "Anybody at the keyboard can run programs, and look for holes from within.",
+			Description: "Anybody at the keyboard can run programs and look for holes from inside.",
 			Formula:     "PASS when GuestEnabled is off, or sysadminctl says so where the key is absent. FAIL when it is on.",
 		}, Run: guestAccount},
 		{About: audit.About{
 			ID: "accounts.hints", Name: "Password hints", Severity: audit.Low, Weight: 1,
 			Reference:   "mSCP system_settings_password_hints_disable",
-			Description: "A hint helps whoever guesses as well.",
+			Description: "A hint also helps whoever guesses the password.",
 			Formula:     "PASS when RetriesUntilHint is 0. WARN when it is more. " + absentIsSkipped,
 		}, Run: passwordHints},
 		{About: audit.About{
 			ID: "accounts.root", Name: "Login of root", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP os_root_disable",
-			Description: "macOS needs no login of root; who has its password leaves no name behind.",
+			Description: "macOS needs no root login, and actions of a shared account cannot be traced to a person.",
 			Formula:     "PASS when root has no AuthenticationAuthority, or a disabled one. FAIL otherwise.",
 		}, Run: rootLogin},
 		{About: audit.About{
 			ID: "accounts.admins", Name: "Administrators", Severity: audit.Low, Weight: 3,
 			Reference:   "NIST 800-53 AC-6",
 			Description: "Each administrator can become root, and so can whoever takes over the account.",
-			Formula:     "PASS when at most two accounts beside root and those of macOS itself are in the group admin. WARN otherwise.",
+			Formula:     "PASS when at most two accounts besides root and those of macOS are in the group admin. WARN otherwise.",
 		}, Run: administrators},
 		{About: audit.About{
 			ID: "accounts.homes", Name: "Home folders", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP os_home_folders_secure",
-			Description: "Who can write a home can run programs as its user; who can list it sees what is in it.",
-			Formula:     "PASS when no home in /Users lets others list or write it. WARN when others can list one, FAIL when others can write one.",
+			Description: "Whoever can write to a home can run programs as its user; whoever can list it sees its content.",
+			Formula:     "PASS when other users can neither list nor write to a home in /Users. WARN when others can list one, FAIL when others can write to one.",
 		}, Run: homeModes},
 	}
 }
 
-// lockDelay is how soon the password has to be asked for, and how late it may be
-// for a warning.
+// Delays of the screen lock: at most lockDelay passes, at most lateDelay is a
+// warning.
 const (
 	lockDelay = 5 * time.Second
 	lateDelay = 15 * time.Minute
@@ -97,7 +97,7 @@ func screenLocked(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-// managedLock is what a profile says; where is empty when none does.
+// managedLock is the setting of a profile; where is empty if there is none.
 func (m *machine) managedLock() (lock screenLock, where string, err error) {
 	const file = prefs.Managed + "/com.apple.screensaver.plist"
 	d, err := prefs.ReadFile(m.Root, file)
@@ -130,7 +130,7 @@ func autoLogin(_ context.Context, m *machine) audit.Finding {
 		evidence = append(evidence, audit.At(d.Where("autoLoginUser"), 0, "autoLoginUser "+user))
 	}
 	if m.exists("/etc/kcpassword") {
-		evidence = append(evidence, "/etc/kcpassword: the password is kept for it")
+		evidence = append(evidence, "/etc/kcpassword: stores the password")
 	}
 	switch {
 	case len(evidence) > 0:
@@ -197,7 +197,7 @@ func rootLogin(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-// maxAdmins is how many administrators are usual: one, and one to help out.
+// maxAdmins is how many administrators are usual: one, and one as a backup.
 const maxAdmins = 2
 
 func administrators(ctx context.Context, m *machine) audit.Finding {
@@ -212,7 +212,7 @@ func administrators(ctx context.Context, m *machine) audit.Finding {
 	members = slices.DeleteFunc(members, func(name string) bool { return name == "root" || strings.HasPrefix(name, "_") })
 	value := audit.Count(len(members), "account", "accounts")
 	if len(members) > maxAdmins {
-		return audit.Warned(value, "Take those who need not be out of the group: sudo dseditgroup -o edit -d NAME -t user admin", "dscl . -read /Groups/admin: "+strings.Join(members, " "))
+		return audit.Warned(value, "Remove those who do not need it from the group: sudo dseditgroup -o edit -d NAME -t user admin", "dscl . -read /Groups/admin: "+strings.Join(members, " "))
 	}
 	return audit.Passed(value)
 }
@@ -237,12 +237,12 @@ func homeModes(_ context.Context, m *machine) audit.Finding {
 	const fix = "sudo chmod 700 FOLDER, or 711 where others look into its folder Public"
 	switch {
 	case len(writable) > 0:
-		return audit.Failed("Others can write "+audit.Count(len(writable), "home", "homes"), fix, append(writable, listed...)...)
+		return audit.Failed("Others can write to "+audit.Count(len(writable), "home", "homes"), fix, append(writable, listed...)...)
 	case len(listed) > 0:
 		return audit.Warned("Others can list "+audit.Count(len(listed), "home", "homes"), fix, listed...)
 	case len(people) == 0:
 		return audit.NotApplicable("there is no home in /Users")
 	default:
-		return audit.Passed(audit.Count(len(people), "home", "homes") + ", each of its user alone")
+		return audit.Passed(audit.Count(len(people), "home", "homes") + ", each accessible to its user only")
 	}
 }

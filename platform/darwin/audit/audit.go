@@ -3,9 +3,9 @@
 // Package audit has the checks of the security audit on macOS.
 //
 // Each family of checks is a file. A check reads files below a root directory and
-// runs programs of macOS that only tell; it changes nothing and never asks for anything on
-// the screen. What it may not or cannot see, it says so of: a sentence that is not
-// understood, because a later macOS or another language words it otherwise, is no verdict.
+// runs programs of macOS that only report; it changes nothing and never prompts the user. It says
+// what it cannot see: output that it does not know, because a later macOS or another language
+// words it differently, is not a verdict.
 package audit
 
 import (
@@ -17,20 +17,20 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Parts are what the checks look at the system with.
+// Parts are the means by which the checks examine the system.
 type Parts struct {
 	Root   string         // "/" on a live system
-	Runner sysexec.Runner // nil of a tree of files
-	// Sockets are those of the running system; nil of a tree of files.
+	Runner sysexec.Runner // nil for a tree of files
+	// Sockets are those of the running system; nil for a tree of files.
 	Sockets network.Source
-	// SecurityUpdates counts the updates that wait to be installed and close
-	// security holes; nil when it cannot be asked.
+	// SecurityUpdates names the available updates that close security holes; nil if
+	// they cannot be determined.
 	SecurityUpdates func(ctx context.Context) ([]string, error)
-	// Now is what ages are counted to; zero means the time of the check.
+	// Now is the time that ages refer to; zero means the time of the check.
 	Now time.Time
-	// EUID is the user that sentinel runs as, 0 for root.
+	// EUID is the effective user of sentinel, 0 for root.
 	EUID int
-	// Owner is the user that files of the system must belong to: 0 on a live one.
+	// Owner is the user who must own system files: 0 on a live system.
 	Owner int
 }
 

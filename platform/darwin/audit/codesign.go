@@ -18,7 +18,7 @@ func (m *machine) signers(ctx context.Context, s launchItems) (map[string]signat
 			return nil, nil
 		}
 		if len(programs) > maxSigned {
-			return nil, errors.New("more programs start by themselves than are asked about")
+			return nil, errors.New("there are too many launch items")
 		}
 		r, err := m.runWithin(ctx, 15*time.Second, "/usr/bin/codesign", append([]string{"-d", "--verbose=2"}, programs...)...)
 		if err != nil {
@@ -28,16 +28,16 @@ func (m *machine) signers(ctx context.Context, s launchItems) (map[string]signat
 	})
 }
 
-// A signature is what codesign tells of one program.
+// A signature is the answer of codesign about a program.
 type signature struct {
-	by      string // the first certificate; "" when there is none
+	by      string // the leaf certificate; "" if there is none
 	fault   string // why there is none
-	missing bool   // the program is not there
+	missing bool   // the program does not exist
 }
 
-// parseSignatures reads what codesign -d prints on stderr: for each program a
-// line "Executable=PATH" with others after it, or "PATH: message". Only what begins with one of
-// the programs that were asked about is taken, and Authority lines count from the first block on.
+// parseSignatures parses the stderr of codesign -d: for each program a line
+// "Executable=PATH" followed by others, or "PATH: message". It ignores blocks of programs that
+// were not asked about; the first block of a program counts.
 func parseSignatures(stderr []byte, programs []string) map[string]signature {
 	known := map[string]signature{}
 	current := ""
@@ -66,7 +66,7 @@ func parseSignatures(stderr []byte, programs []string) map[string]signature {
 		if name, ok := strings.CutPrefix(line, "Authority="); ok && name != "" && !strings.HasPrefix(name, "(") {
 			known[current] = signature{by: name}
 		} else if line == "Signature=adhoc" {
-			known[current] = signature{fault: "signed by nobody (ad hoc)"}
+			known[current] = signature{fault: "signed ad hoc"}
 		}
 	}
 	return known

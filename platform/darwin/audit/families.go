@@ -4,17 +4,17 @@ package audit
 
 // families is the list of all checks.
 //
-// To add a family, write a file with one function that returns its checks, and
-// put the function in this list; a test fails for a function left out. The rules are those
-// of the checks on Linux (platform/linux/audit), and these:
+// To add a family, write a file with a function that returns its checks, and add
+// the function to this list; a test fails if one is missing. The rules are those of the
+// checks on Linux (platform/linux/audit), and these:
 //
-//   - Programs run through machine.ask, each with a limit, and each fact by one run: what
+//   - Programs run through machine.run, which has a timeout, and once for each fact: what
 //     several checks need is a memo field of machine.
-//   - An absent preference is the default of the release and not a setting that is off: it is
-//     Unseen, unless what it stands for is documented and the formula says so.
-//   - A parser takes words of English that are known. Anything else is errWords.
-//   - Each check gets its verdicts on the fixture Macs, and passes on one and does not on
-//     another. docs/audit.md is made from this list: make generate.
+//   - An absent preference means the default of the release, not a setting that is off: it is
+//     Unseen, unless the default is documented and the formula says so.
+//   - Parsers know English output. Anything else is errUnknownOutput.
+//   - Each check has verdicts on the fixture Macs; it must pass on one and not pass on
+//     another. docs/audit.md is generated from this list: make generate.
 func families() []func() []check {
 	return []func() []check{
 		systemChecks,

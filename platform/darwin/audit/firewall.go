@@ -16,25 +16,25 @@ func firewallChecks() []check {
 		{About: audit.About{
 			ID: "firewall.active", Name: "Application Firewall", Severity: audit.High, Weight: 9,
 			Reference:   "mSCP system_settings_firewall_enable",
-			Description: "Without it every program that listens can be reached by everyone on the network.",
+			Description: "Without it, everyone on the network can reach every program that listens.",
 			Formula:     "PASS when socketfilterfw says that the firewall is on, or blocks all. FAIL when it is off. Whether pf filters as well is in firewall.packet_filter.",
 		}, Run: firewallActive},
 		{About: audit.About{
 			ID: "firewall.stealth", Name: "Stealth mode", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_firewall_stealth_mode_enable",
-			Description: "A Mac that answers probes can be found by whoever searches the network.",
+			Description: "Whoever scans the network can find a Mac that answers probes.",
 			Formula:     "PASS when stealth mode is on. WARN when it is off. Does not apply while the firewall is off.",
 		}, Run: firewallStealth},
 		{About: audit.About{
-			ID: "firewall.signed", Name: "Programs that are let in unasked", Severity: audit.Low, Weight: 1,
+			ID: "firewall.signed", Name: "Signed programs allowed without asking", Severity: audit.Low, Weight: 1,
 			Reference:   "mSCP os_firewall_default_deny_require",
-			Description: "Any signed program that was downloaded may take connections without a question.",
-			Formula:     "PASS when the firewall blocks all, or does not let downloaded programs in because they are signed. WARN when it does, which is the default. Does not apply while the firewall is off.",
+			Description: "Any downloaded program with a signature may accept connections, and nobody is asked.",
+			Formula:     "PASS when the firewall blocks all connections, or does not allow downloaded programs because they are signed. WARN when it does, which is the default. Does not apply while the firewall is off.",
 		}, Run: firewallSigned},
 		{About: audit.About{
 			ID: "firewall.packet_filter", Name: "Packet filter pf", Severity: audit.Low, Weight: 1,
 			Reference:   "mSCP supplemental_firewall_pf",
-			Description: "The Application Firewall knows programs; only pf drops packets by their address.",
+			Description: "The Application Firewall filters by program; only pf filters by address.",
 			Formula:     "PASS when pfctl says that pf is enabled. WARN when it is not, which is the default of macOS. Needs root.",
 		}, Run: packetFilter},
 	}

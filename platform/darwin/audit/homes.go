@@ -10,15 +10,15 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// A account is somebody with a home below /Users.
+// An account is a user with a home in /Users.
 type account struct {
 	name string
 	home string // "/Users/mira"
 	uid  int    // owner of the home
 }
 
-// persons lists the homes in /Users. Shared is for all; names that begin with a
-// dot are of the system.
+// accounts lists the homes in /Users. Shared is for everybody, and names that begin
+// with a dot belong to the system.
 func (m *machine) accounts() ([]account, error) {
 	return m.accountList.Get(func() ([]account, error) {
 		names, err := m.names("/Users", maxHomes)
@@ -38,22 +38,22 @@ func (m *machine) accounts() ([]account, error) {
 	})
 }
 
-// readBelow reads a file of a user without leaving the home by a link.
+// readBelow reads a file in a home without following links that lead out of it.
 func (m *machine) readBelow(home, name string) ([]byte, hostfile.Meta, error) {
 	return hostfile.ReadBelow(m.path(home), name, maxFile)
 }
 
-// namesBelow returns the sorted names in a directory of a user, at most limit; more
-// are an error. A link out of the home is one as well.
+// namesBelow returns the sorted names in a directory in a home. More than limit, and
+// a link that leads out of the home, are errors.
 func (m *machine) namesBelow(home, dir string, limit int) ([]string, error) {
 	return hostfile.NamesBelow(m.path(home), dir, limit)
 }
 
-// byHost is where a home has the preferences that hold for this Mac alone.
+// byHost is the directory in a home with the preferences for this Mac only.
 const byHost = "Library/Preferences/ByHost"
 
-// byHost lists such files of a user by the beginning of their names; the rest is
-// the number of the Mac.
+// byHost lists these files by the beginning of their names; the rest is the UUID
+// of the Mac.
 func (m *machine) byHost(p account, prefix string) ([]string, error) {
 	names, err := m.namesBelow(p.home, byHost, maxNames)
 	if err != nil {
@@ -68,7 +68,7 @@ func (m *machine) byHost(p account, prefix string) ([]string, error) {
 	return files, nil
 }
 
-// readByHost reads one of them, and no file elsewhere that it leads to.
+// readByHost reads one of them, without following links that lead out of the home.
 func (m *machine) readByHost(p account, name string) (prefs.Domain, error) {
 	raw, _, err := m.readBelow(p.home, path.Join(byHost, name))
 	if err != nil {

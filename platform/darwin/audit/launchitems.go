@@ -13,21 +13,21 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Bounds of what starts by itself.
+// Bounds of launch items.
 const (
 	maxItems  = 500
-	maxSigned = 100 // programs that one run of codesign is given
+	maxSigned = 100 // programs passed to one run of codesign
 )
 
-// An launchItem is a launch daemon or agent that did not come with macOS.
+// A launchItem is a launch daemon or agent that is not part of macOS.
 type launchItem struct {
 	file    string // its property list
-	uid     int    // who may write it, beside root
-	program string // absolute; "" when it is named otherwise
+	uid     int    // who may write it, besides root
+	program string // absolute path; "" if it is not given as one
 	scripts []string
 }
 
-// A launchItems is all items.
+// launchItems are all of them.
 type launchItems struct {
 	list   []launchItem
 	unread error // why there may be more
@@ -57,7 +57,7 @@ func (s *launchItems) noteUnread(file string, err error) {
 	}
 }
 
-// take reads the property lists of one directory below a home, or below the root.
+// readDir reads the property lists in a directory below a home or below /.
 func (s *launchItems) readDir(m *machine, home, dir string, uid int) {
 	names, err := m.itemNames(home, dir)
 	if missing(err) {
@@ -94,7 +94,7 @@ func (m *machine) itemNames(home, dir string) ([]string, error) {
 	return m.namesBelow(home, dir, maxNames)
 }
 
-// readItem reads one property list. Only root can put links into the directories of
+// readItem reads a property list. Only root can create links in the directories of
 // the machine, so those are followed.
 func (m *machine) readItem(home, dir, name string) ([]byte, error) {
 	if home == "/" {
@@ -104,8 +104,8 @@ func (m *machine) readItem(home, dir, name string) ([]byte, error) {
 	return raw, err
 }
 
-// parseItem reads what a property list of launchd starts (launchd.plist(5)): the
-// program, and the arguments that are absolute paths, because the program is often a shell.
+// parseItem parses a property list of launchd (launchd.plist(5)). It returns the
+// program and the scripts among its arguments, because the program is often a shell.
 func parseItem(raw []byte) (program string, scripts []string, err error) {
 	var list struct {
 		Program   string
@@ -133,10 +133,10 @@ func isAbsolute(file string) bool {
 	return strings.HasPrefix(file, "/") && len(file) > 1 && len(file) <= 1024 && !strings.ContainsRune(file, 0)
 }
 
-// systemDirectories are on the sealed volume, or protected with it.
+// systemDirs are on the sealed system volume or protected like it.
 var systemDirs = []string{"/System/", "/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/libexec/", "/usr/lib/"}
 
-// dataVolumes are below a directory of the system, and what is on them is anybody's:
+// dataVolumes is below a system directory, but the volumes in it are not protected:
 // a home is also /System/Volumes/Data/Users/NAME.
 const dataVolumes = "/System/Volumes/"
 
@@ -145,12 +145,12 @@ func onSystemVolume(file string) bool {
 	return !strings.HasPrefix(file, dataVolumes) && slices.ContainsFunc(systemDirs, func(dir string) bool { return strings.HasPrefix(file, dir) })
 }
 
-// printable says that a name cannot break the lines of what codesign prints. Any
-// user can have an agent with a name in which stands what is printed of another program.
+// printable reports whether a name cannot break the lines of codesign. Otherwise any
+// user could give an agent a name that contains the output for another program.
 func printable(name string) bool { return !strings.ContainsFunc(name, unicode.IsControl) }
 
-// programs are those of others than Apple, each once, that codesign can be asked
-// about.
+// programs are the programs that are not part of macOS, for codesign, without
+// duplicates.
 func (s launchItems) programs() []string {
 	var list []string
 	for _, one := range s.list {

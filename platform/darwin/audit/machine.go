@@ -29,7 +29,7 @@ const (
 	runLimit  = 4 * time.Second
 )
 
-// A machine is what the checks of one run look at.
+// A machine is the Mac under audit, with what several checks need.
 type machine struct {
 	Parts
 	boot        audit.Memo[posture.Boot]
@@ -46,10 +46,10 @@ type machine struct {
 	listeners   audit.Memo[[]listeners.Listener]
 }
 
-// privileged says whether sentinel runs as root.
+// privileged reports whether sentinel runs as root.
 func (m *machine) privileged() bool { return m.EUID == 0 }
 
-// now is the moment that ages are counted to.
+// now is the time that ages refer to.
 func (m *machine) now() time.Time {
 	if m.Now.IsZero() {
 		return time.Now()
@@ -57,8 +57,8 @@ func (m *machine) now() time.Time {
 	return m.Now
 }
 
-// path is where a file of the Mac is. /etc, /var and /tmp are links to directories
-// of /private, which a tree of files need not have.
+// path returns where a file of the Mac is. /etc, /var and /tmp are links into
+// /private, which a tree of files need not have.
 func (m *machine) path(name string) string {
 	for _, dir := range []string{"/etc", "/var", "/tmp"} {
 		if name == dir || strings.HasPrefix(name, dir+"/") {
@@ -68,37 +68,37 @@ func (m *machine) path(name string) string {
 	return filepath.Join(m.Root, name)
 }
 
-// read returns a whole file of the system.
+// read returns the content of a file.
 func (m *machine) read(name string) ([]byte, error) { return hostfile.Read(m.path(name), maxFile) }
 
-// exists says whether there is something at name.
+// exists reports whether there is something at name.
 func (m *machine) exists(name string) bool { return hostfile.Exists(m.path(name)) }
 
-// names returns the sorted names in a directory, at most limit; more are an error.
+// names returns the sorted names in a directory. More than limit are an error.
 func (m *machine) names(dir string, limit int) ([]string, error) {
 	return hostfile.Names(m.path(dir), limit)
 }
 
-// tree is what the readers of configurations see of the Mac.
+// tree is the Mac for the parsers of sshd and sudo configurations.
 func (m *machine) tree() hostfile.Tree {
 	return hostfile.Tree{Path: m.path, MaxFile: maxFile, MaxNames: maxNames}
 }
 
-// prefs returns the settings of a domain.
+// prefs returns the settings of a preference domain.
 func (m *machine) prefs(domain string) (prefs.Domain, error) { return prefs.Read(m.Root, domain) }
 
-// stat looks at a file, through symbolic links.
+// stat follows symbolic links.
 func (m *machine) stat(name string) (hostfile.Meta, error) { return hostfile.Stat(m.path(name)) }
 
-// Groups whose members can become root anyway (wheel and admin of macOS). Every
-// other one may hold all users, as staff does.
+// Groups of macOS whose members can become root anyway. Any other may contain all
+// users, as staff does.
 const (
 	wheel = 0
 	admin = 80
 )
 
-// onlyOf says that only the user and root can change a file. In a directory with
-// the sticky bit nobody can replace what others put there.
+// onlyWritableBy reports whether only root and the given user can change a file. In
+// a directory with the sticky bit nobody can replace the files of others.
 func (m *machine) onlyWritableBy(uid int, f hostfile.Meta) bool {
 	if f.Mode.IsDir() && f.Mode&fs.ModeSticky != 0 && f.UID == m.Owner {
 		return true
@@ -107,7 +107,7 @@ func (m *machine) onlyWritableBy(uid int, f hostfile.Meta) bool {
 	return (f.UID == m.Owner || f.UID == uid) && f.Mode&0o002 == 0 && (f.Mode&0o020 == 0 || trusted)
 }
 
-// ask runs a program of macOS with the limit of most.
+// run runs a program of macOS with the default timeout.
 func (m *machine) run(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
 	return m.runWithin(ctx, runLimit, path, args...)
 }
@@ -119,14 +119,14 @@ func (m *machine) runWithin(ctx context.Context, limit time.Duration, path strin
 	return m.Runner.Run(ctx, sysexec.Command{Path: path, Args: args, Timeout: limit, MaxOutput: maxOutput})
 }
 
-// errUnknownOutput says that a program answered in words that are not known.
-var errUnknownOutput = errors.New("answered in words that are not known here")
+// errUnknownOutput means that the output of a program is not known.
+var errUnknownOutput = errors.New("unknown output")
 
-// needsRoot is the finding of what only root may ask.
+// needsRoot is the finding for something that only root can read.
 func needsRoot(what string) audit.Finding { return audit.Unread(what, posture.ErrRoot) }
 
-// unread is the finding of what could not be read of a file. Root itself is kept
-// from some directories: macOS asks for a grant of its own.
+// unread is the finding for a file that could not be read. macOS keeps some
+// directories even from root without full-disk access.
 func (m *machine) unread(what string, err error) audit.Finding {
 	if in, ok := errors.AsType[*fs.PathError](err); ok {
 		what = in.Path
@@ -137,5 +137,5 @@ func (m *machine) unread(what string, err error) audit.Finding {
 	return audit.Unread(what, hostfile.Reason(err))
 }
 
-// missing says that a file is not there, whoever says so.
+// missing reports whether err means that a file does not exist.
 func missing(err error) bool { return hostfile.Missing(err) || errors.Is(err, fs.ErrNotExist) }

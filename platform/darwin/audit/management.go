@@ -13,19 +13,19 @@ func managementChecks() []check {
 		{About: audit.About{
 			ID: "management.enrollment", Name: "Device management", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP os_mdm_require",
-			Description: "Who manages the Mac can change it; an enrolment that nobody approved is one to look at.",
-			Formula:     "PASS when profiles says that a management server is enrolled through Apple's register or with the user's approval. WARN when one is enrolled without. Does not apply to a Mac that nobody manages.",
+			Description: "Whoever manages the Mac can change it; an enrolment that nobody approved is suspicious.",
+			Formula:     "PASS when profiles says that a management server is enrolled through Apple's register or with the user's approval. WARN when one is enrolled without either. Does not apply to a Mac without device management.",
 		}, Run: deviceManagement},
 		{About: audit.About{
-			ID: "management.certificates", Name: "Certificates that are trusted here", Severity: audit.Medium, Weight: 4,
+			ID: "management.certificates", Name: "Added trusted certificates", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP os_certificate_authority_trust",
-			Description: "Whoever holds the key of such a certificate can pass for any site, or read what is sent to it.",
-			Formula:     "PASS when security lists no trust setting of the administrators beside Apple's. WARN otherwise, with the names.",
+			Description: "Whoever holds the key of such a certificate can impersonate any site.",
+			Formula:     "PASS when security lists no trust setting by administrators besides Apple's. WARN otherwise, with the names.",
 		}, Run: trustedCertificates},
 		{About: audit.About{
 			ID: "management.time", Name: "Time from the network", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_time_server_enforce",
-			Description: "With a wrong clock logs mislead, and expired certificates pass.",
+			Description: "With a wrong clock, logs mislead and expired certificates are accepted.",
 			Formula:     "PASS when systemsetup says that network time is on. WARN when it is off. Needs root.",
 		}, Run: networkTime},
 	}
@@ -61,9 +61,9 @@ func trustedCertificates(ctx context.Context, m *machine) audit.Finding {
 	case err != nil:
 		return audit.Unread("security", err)
 	case len(names) == 0:
-		return audit.Passed("None beside Apple's")
+		return audit.Passed("None besides Apple's")
 	default:
-		return audit.Warned(audit.Count(len(names), "certificate was", "certificates were")+" added", "Remove what nobody knows in Keychain Access, System, Certificates.", audit.Prefixed("security dump-trust-settings -d: ", names)...)
+		return audit.Warned(audit.Count(len(names), "certificate was", "certificates were")+" added", "Remove those that nobody knows in Keychain Access, System, Certificates.", audit.Prefixed("security dump-trust-settings -d: ", names)...)
 	}
 }
 

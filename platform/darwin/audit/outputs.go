@@ -15,8 +15,8 @@ import (
 // maxListed bounds lists that programs print.
 const maxListed = 500
 
-// parseSetting reads one line of systemsetup(8), "Remote Login: Off". Without
-// root it prints a sentence on stdout and ends with status 0, so the words alone decide.
+// parseSetting parses a line of systemsetup(8), "Remote Login: Off". Without root
+// that prints a sentence on stdout and exits with status 0, so only the output counts.
 func parseSetting(r sysexec.Result, name string) (bool, error) {
 	if strings.Contains(string(r.Stdout), "need administrator access") {
 		return false, posture.ErrRoot
@@ -40,14 +40,14 @@ func onOff(word, on, off string) (bool, error) {
 	}
 }
 
-// A screenLock is when the password is asked for after sleep or screen saver.
+// A screenLock is when the password is required after sleep or screen saver.
 type screenLock struct {
 	On    bool
 	Delay time.Duration
 }
 
-// parseScreenLock reads what sysadminctl -screenLock status prints, which is a
-// line of a log on stderr: time, program and process before the words.
+// parseScreenLock parses the output of sysadminctl -screenLock status, a log line
+// on stderr that begins with time, program and process.
 func parseScreenLock(stderr []byte) (screenLock, error) {
 	for line := range strings.Lines(string(stderr)) {
 		_, said, found := strings.Cut(strings.TrimSpace(line), "screenLock ")
@@ -69,8 +69,8 @@ func parseScreenLock(stderr []byte) (screenLock, error) {
 	return screenLock{}, errUnknownOutput
 }
 
-// parseGuest reads what sysadminctl -guestAccount status prints on stderr,
-// "Guest account disabled.", after the prefix of a log.
+// parseGuest parses the output of sysadminctl -guestAccount status, the log line
+// "Guest account disabled." on stderr.
 func parseGuest(stderr []byte) (bool, error) {
 	for line := range strings.Lines(string(stderr)) {
 		if _, said, found := strings.Cut(strings.TrimSpace(line), "Guest account "); found {
@@ -80,14 +80,14 @@ func parseGuest(stderr []byte) (bool, error) {
 	return false, errUnknownOutput
 }
 
-// An enrollment is whether a management server decides about this Mac.
+// An enrollment is the state of device management.
 type enrollment struct {
 	Automatic    bool // through Apple's register of devices
 	Managed      bool
 	UserApproved bool
 }
 
-// parseEnrollment reads what profiles status -type enrollment prints.
+// parseEnrollment parses the output of profiles status -type enrollment.
 func parseEnrollment(stdout []byte) (enrollment, error) {
 	var e enrollment
 	known := false
@@ -109,9 +109,9 @@ func parseEnrollment(stdout []byte) (enrollment, error) {
 	return e, nil
 }
 
-// parseTrust reads the names of the certificates that security
-// dump-trust-settings -d lists. That there are none is a message, with status 0 on newer
-// systems and 1 on older ones.
+// parseTrust parses the names of the certificates in the output of security
+// dump-trust-settings -d. If there are none it prints a message, with status 0 on newer systems
+// and 1 on older ones.
 func parseTrust(r sysexec.Result) ([]string, error) {
 	said := string(r.Stdout) + "\n" + string(r.Stderr)
 	if strings.Contains(said, "No Trust Settings were found") {
@@ -142,8 +142,8 @@ type extension struct {
 	Team, Bundle, State string
 }
 
-// parseSystemExtensions reads what systemextensionsctl list prints: a count, and
-// for each kind of extension a heading and lines of six columns between tabs.
+// parseSystemExtensions parses the output of systemextensionsctl list: a count, and
+// for each kind of extension a heading and lines of six tab-separated columns.
 func parseSystemExtensions(stdout []byte) ([]extension, error) {
 	var list []extension
 	total := -1
@@ -161,7 +161,7 @@ func parseSystemExtensions(stdout []byte) ([]extension, error) {
 		}
 		bundle, _, _ := strings.Cut(columns[3], " (")
 		e := extension{columns[2], bundle, strings.Trim(columns[len(columns)-1], "[]")}
-		if len(list) < maxListed && !slices.Contains(list, e) { // one that is of two kinds is listed twice
+		if len(list) < maxListed && !slices.Contains(list, e) { // an extension of two kinds is listed twice
 			list = append(list, e)
 		}
 	}
@@ -179,15 +179,15 @@ func teams(list []extension) string {
 	return "team " + strings.Join(unique(names), ", ")
 }
 
-// unique sorts and keeps one of each.
+// unique sorts a copy of list and removes duplicates.
 func unique(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// parseKernelExtensions returns the loaded extensions that are not Apple's, from
-// what kmutil showloaded --list-only prints: index, references, address, size, wired, name.
+// parseKernelExtensions returns the third-party extensions in the output of kmutil
+// showloaded --list-only: index, references, address, size, wired, name.
 func parseKernelExtensions(stdout []byte) ([]string, error) {
 	var others []string
 	seen := false
@@ -210,13 +210,13 @@ func parseKernelExtensions(stdout []byte) ([]string, error) {
 	return unique(others), nil
 }
 
-// A securityInfo is what the client of device management would tell its server.
+// A securityInfo is what the client of device management reports to its server.
 type securityInfo struct {
-	RemoteDesktop *bool // nil when it does not say
+	RemoteDesktop *bool // nil if unknown
 }
 
-// parseSecurityInfo reads what mdmclient QuerySecurityInfo prints, an old-style
-// property list with words around it. Only the line that is needed is looked for.
+// parseSecurityInfo parses the output of mdmclient QuerySecurityInfo, an old-style
+// property list with text around it. It only looks for the line that is needed.
 func parseSecurityInfo(stdout []byte) (securityInfo, error) {
 	var s securityInfo
 	known := false
@@ -235,8 +235,8 @@ func parseSecurityInfo(stdout []byte) (securityInfo, error) {
 	return s, nil
 }
 
-// parseAuthority says whether an account has a password to log in with, from
-// what dscl prints of its AuthenticationAuthority.
+// parseAuthority reports whether an account can log in with a password, from the
+// output of dscl for its AuthenticationAuthority.
 func parseAuthority(r sysexec.Result) (bool, error) {
 	said := string(r.Stdout) + "\n" + string(r.Stderr)
 	switch {
@@ -249,7 +249,7 @@ func parseAuthority(r sysexec.Result) (bool, error) {
 	}
 }
 
-// parseMembers reads the members of a group as dscl prints them.
+// parseMembers parses the members of a group in the output of dscl.
 func parseMembers(r sysexec.Result) ([]string, error) {
 	list, found := strings.CutPrefix(string(r.Stdout), "GroupMembership:")
 	members := strings.Fields(list)
@@ -259,7 +259,7 @@ func parseMembers(r sysexec.Result) ([]string, error) {
 	return unique(members), nil
 }
 
-// parsePrinters reads from what cupsctl prints whether printers are shared.
+// parsePrinters reports whether printers are shared, from the output of cupsctl.
 func parsePrinters(stdout []byte) (bool, error) {
 	for line := range strings.Lines(string(stdout)) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "_share_printers="); ok {
@@ -269,7 +269,7 @@ func parsePrinters(stdout []byte) (bool, error) {
 	return false, errUnknownOutput
 }
 
-// parseSchedule reads what softwareupdate --schedule prints.
+// parseSchedule parses the output of softwareupdate --schedule.
 func parseSchedule(r sysexec.Result) (bool, error) {
 	for line := range strings.Lines(string(r.Stdout) + "\n" + string(r.Stderr)) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "Automatic checking for updates is turned "); ok {

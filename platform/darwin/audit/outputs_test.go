@@ -164,7 +164,7 @@ func TestSignaturesAreThoseOfTheProgramsAskedAbout(t *testing.T) {
 		"Executable=/adhoc\nSignature=adhoc\nAuthority=Apple Root CA\n/gone: No such file or directory\n/none: code object is not signed at all\n" +
 		"Executable=/other\nAuthority=Somebody\nAuthority=Apple Root CA\nExecutable=/locked\nAuthority=(unavailable)\n/silent: internal error in Code Signing subsystem\n"
 	want := map[string]signature{
-		"/a b": {by: "Developer ID Application: A (TEAM)"}, "/adhoc": {fault: "signed by nobody (ad hoc)"}, "/gone": {missing: true}, "/none": {fault: "not signed"},
+		"/a b": {by: "Developer ID Application: A (TEAM)"}, "/adhoc": {fault: "signed ad hoc"}, "/gone": {missing: true}, "/none": {fault: "not signed"},
 	}
 	if diff := cmp.Diff(want, parseSignatures([]byte(said), programs), cmp.AllowUnexported(signature{})); diff != "" {
 		t.Error(diff)

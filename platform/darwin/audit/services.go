@@ -17,14 +17,14 @@ func serviceChecks() []check {
 		{About: audit.About{
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis NETW-3012",
-			Description: "Each service that others can reach is a door; those nobody needs should be shut.",
-			Formula:     "PASS when nothing but SSH, AirDrop, AirPlay, Bonjour and DHCP listens below port 49152 on an address that is not loopback. WARN otherwise. Whether a firewall lets it in is not considered. Needs root, without which only own processes are seen.",
+			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
+			Formula:     "PASS when nothing but SSH, AirDrop, AirPlay, Bonjour and DHCP listens below port 49152 on an address that is not loopback. WARN otherwise. Whether a firewall lets it in is not considered. Needs root to see the processes of other users.",
 		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
 			Reference:   "Lynis DBS-1882",
-			Description: "Data bases, caches and control interfaces trust whoever reaches them, or nearly.",
-			Formula:     "PASS when no well-known port of a data base, cache, container or model server listens on an address that is not loopback. FAIL otherwise. Needs root for a pass.",
+			Description: "Databases, caches and control interfaces trust whoever reaches them, or nearly.",
+			Formula:     "PASS when no well-known port of a database, cache, container or model server listens on an address that is not loopback. FAIL otherwise. Needs root for a pass.",
 		}, Run: internalServices},
 	}
 }

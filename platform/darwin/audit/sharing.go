@@ -16,20 +16,20 @@ func sharingChecks() []check {
 		{About: audit.About{
 			ID: "sharing.remote_login", Name: "Remote Login", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_ssh_disable",
-			Description: "Whoever learns a password, or has a key, gets a shell from anywhere.",
-			Formula:     "PASS when launchd does not have com.openssh.sshd. WARN when it has; then the ssh checks look at its settings.",
+			Description: "Whoever has a password or a key gets a shell from anywhere.",
+			Formula:     "PASS when launchd has no com.openssh.sshd. WARN when it does; then the ssh checks look at its settings.",
 		}, Run: launchdService("com.openssh.sshd", "sudo systemsetup -setremotelogin off")},
 		{About: audit.About{
 			ID: "sharing.screen", Name: "Screen Sharing", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_screen_sharing_disable",
-			Description: "Others see this screen and work the keyboard.",
-			Formula:     "PASS when launchd does not have com.apple.screensharing. WARN when it has.",
+			Description: "Others can see this screen and use the keyboard.",
+			Formula:     "PASS when launchd has no com.apple.screensharing. WARN when it does.",
 		}, Run: launchdService("com.apple.screensharing", "sudo launchctl disable system/com.apple.screensharing && sudo launchctl bootout system/com.apple.screensharing")},
 		{About: audit.About{
 			ID: "sharing.files", Name: "File Sharing", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_smbd_disable",
 			Description: "Shared folders can be read, and often written, from the network.",
-			Formula:     "PASS when launchd does not have com.apple.smbd. WARN when it has.",
+			Formula:     "PASS when launchd has no com.apple.smbd. WARN when it does.",
 		}, Run: launchdService("com.apple.smbd", "sudo launchctl disable system/com.apple.smbd && sudo launchctl bootout system/com.apple.smbd")},
 		{About: audit.About{
 			ID: "sharing.guest", Name: "File Sharing with guests", Severity: audit.High, Weight: 5,
@@ -46,20 +46,20 @@ func sharingChecks() []check {
 		{About: audit.About{
 			ID: "sharing.apple_events", Name: "Remote Apple Events", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_rae_disable",
-			Description: "Programs on other computers steer those on this one.",
-			Formula:     "PASS when launchd does not have com.apple.AEServer. WARN when it has.",
+			Description: "Programs on other computers can control programs on this one.",
+			Formula:     "PASS when launchd has no com.apple.AEServer. WARN when it does.",
 		}, Run: launchdService("com.apple.AEServer", "sudo systemsetup -setremoteappleevents off")},
 		{About: audit.About{
 			ID: "sharing.printers", Name: "Printer Sharing", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_printer_sharing_disable",
-			Description: "The print server takes jobs from the network, and has had its share of holes.",
+			Description: "The print server accepts jobs from the network, and has had security holes.",
 			Formula:     "PASS when cupsctl says that printers are not shared. WARN when they are.",
 		}, Run: sharedPrinters},
 		{About: audit.About{
 			ID: "sharing.internet", Name: "Internet Sharing", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_internet_sharing_disable",
-			Description: "This Mac lets others into the network that it is in.",
-			Formula:     "PASS when com.apple.nat says that it is off, or was never written: System Settings writes it when Internet Sharing is first set up. WARN when it is on.",
+			Description: "This Mac lets other devices into its network.",
+			Formula:     "PASS when com.apple.nat says that it is off, or does not exist: System Settings creates it when Internet Sharing is first set up. WARN when it is on.",
 		}, Run: internetSharing},
 		{About: audit.About{
 			ID: "sharing.bluetooth", Name: "Bluetooth Sharing", Severity: audit.Low, Weight: 1,
@@ -70,13 +70,11 @@ func sharingChecks() []check {
 	}
 }
 
-// notFound is the exit status with which launchctl says that launchd does not
-// have a service.
+// notFound is the exit status of launchctl when launchd does not have a service.
 const notFound = 113
 
-// loaded asks launchd whether it has a service in the system domain. The words
-// of launchctl print are not meant to be read; the exit status is, with the label that the
-// answer begins with.
+// loaded asks launchd whether it has a service in the system domain. The output of
+// launchctl print is not meant for programs, so only its first label and the exit status count.
 func (m *machine) loaded(ctx context.Context, label string) (bool, error) {
 	r, err := m.run(ctx, "/bin/launchctl", "print", "system/"+label)
 	switch {
@@ -91,7 +89,7 @@ func (m *machine) loaded(ctx context.Context, label string) (bool, error) {
 	}
 }
 
-// launchdService is a check that a service of launchd is not there.
+// launchdService is a check that launchd does not have a service.
 func launchdService(label, fix string) func(context.Context, *machine) audit.Finding {
 	return func(ctx context.Context, m *machine) audit.Finding {
 		on, err := m.loaded(ctx, label)
@@ -129,7 +127,7 @@ func guestShares(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-// security asks the client of device management, once.
+// securityInfo asks the client of device management, once.
 func (m *machine) securityInfo(ctx context.Context) (securityInfo, error) {
 	return m.security.Get(func() (securityInfo, error) {
 		r, err := m.runWithin(ctx, 8*time.Second, "/usr/libexec/mdmclient", "QuerySecurityInfo")

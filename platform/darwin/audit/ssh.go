@@ -19,33 +19,33 @@ func sshChecks() []check {
 		{About: audit.About{
 			ID: "ssh.root_login", Name: "SSH login of root", Severity: audit.High, Weight: 6,
 			Reference:   "mSCP os_sshd_permit_root_login_configure",
-			Description: "An account whose name everybody knows is the first that is tried.",
-			Formula:     "PASS when PermitRootLogin is no, or lets keys in alone (prohibit-password, the default). FAIL when it is yes, WARN in a Match block. " + whenOn,
+			Description: "root is the one name that every attacker knows, and its password opens everything.",
+			Formula:     "PASS when PermitRootLogin is no, or allows keys only (prohibit-password, the default). FAIL when it is yes, WARN in a Match block. " + whenOn,
 		}, Run: sshRule{"permitrootlogin", "prohibit-password", func(v string) bool { return v != "yes" }, "PermitRootLogin no"}.run},
 		{About: audit.About{
 			ID: "ssh.password_auth", Name: "SSH login with passwords", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP auth_ssh_password_authentication_disable",
-			Description: "Passwords can be guessed from the network, and many are.",
+			Description: "Passwords can be guessed and stolen; keys cannot be guessed.",
 			Formula:     "PASS when PasswordAuthentication is no. WARN when it is yes, which is the default. " + whenOn,
 		}, Run: sshRule{"passwordauthentication", "yes", func(v string) bool { return v == "no" }, "PasswordAuthentication no"}.warns},
 		{About: audit.About{
 			ID: "ssh.empty_passwords", Name: "SSH login without a password", Severity: audit.High, Weight: 7,
 			Reference:   "sshd_config(5): PermitEmptyPasswords",
-			Description: "An account without a password is open to everyone.",
+			Description: "Accounts without a password are open to the network.",
 			Formula:     "PASS when PermitEmptyPasswords is no, the default. FAIL when it is yes, WARN in a Match block. " + whenOn,
 		}, Run: sshRule{"permitemptypasswords", "no", func(v string) bool { return v == "no" }, "PermitEmptyPasswords no"}.run},
 		{About: audit.About{
-			ID: "ssh.max_auth_tries", Name: "SSH login attempts", Severity: audit.Low, Weight: 2,
+			ID: "ssh.max_auth_tries", Name: "SSH attempts per connection", Severity: audit.Low, Weight: 2,
 			Reference:   "sshd_config(5): MaxAuthTries",
-			Description: "Each connection may guess this often.",
+			Description: "Many attempts in one connection make guessing cheap.",
 			Formula:     "PASS when MaxAuthTries is 6, the default, or less. WARN when it is more. " + whenOn,
 		}, Run: sshRule{"maxauthtries", "6", func(v string) bool { n, err := strconv.Atoi(v); return err == nil && n <= 6 }, "MaxAuthTries 4"}.warns},
 	}
 }
 
-const whenOn = "As root sshd -T is asked, else the files are read. Does not apply while Remote Login is off."
+const whenOn = "Root asks sshd -T; others read the files. Does not apply while Remote Login is off."
 
-// errRemoteLoginOff says that there is no SSH server to judge.
+// errRemoteLoginOff means that no SSH server is running.
 var errRemoteLoginOff = errors.New("nobody can log in from outside: Remote Login is off")
 
 // sshd reads the configuration of the server, once.
@@ -73,7 +73,7 @@ func (m *machine) sshd(ctx context.Context) (sshdconf.Server, error) {
 type sshRule struct {
 	keyword, byDefault string
 	good               func(value string) bool
-	set                string // the line to write
+	set                string // the line that fixes it
 }
 
 func (r sshRule) run(ctx context.Context, m *machine) audit.Finding {
@@ -83,8 +83,8 @@ func (r sshRule) warns(ctx context.Context, m *machine) audit.Finding {
 	return r.judge(ctx, m, audit.Warn)
 }
 
-// judge takes what holds for everybody, and warns of a Match block that says
-// otherwise for some.
+// judge checks the global setting, and warns if a Match block overrides it for some
+// users.
 func (r sshRule) judge(ctx context.Context, m *machine, bad audit.Status) audit.Finding {
 	s, err := m.sshd(ctx)
 	if errors.Is(err, errRemoteLoginOff) {

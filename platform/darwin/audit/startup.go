@@ -15,21 +15,21 @@ import (
 func startupChecks() []check {
 	return []check{
 		{About: audit.About{
-			ID: "startup.signed", Name: "Signers of what starts by itself", Severity: audit.Medium, Weight: 5,
+			ID: "startup.signed", Name: "Signatures of launch items", Severity: audit.Medium, Weight: 5,
 			Reference:   "MITRE ATT&CK T1543.001, T1543.004",
-			Description: "What starts by itself outlives a restart; without a signer nobody answers for it.",
-			Formula:     "PASS when codesign names a certificate for the program of each launch daemon and agent in /Library and in the homes in /Users. WARN for one that is not signed, or only by itself (ad hoc). Programs of macOS on the system volume count as signed. Skipped when the signature of one cannot be told.",
+			Description: "Launch items survive a restart; nobody answers for one without a signature.",
+			Formula:     "PASS when codesign names a certificate for the program of each launch daemon and agent in /Library and in the homes in /Users. WARN for one without a signature or with an ad hoc one. Programs of macOS on the system volume count as signed. Skipped when the signature of one cannot be determined.",
 		}, Run: startupSigned, Limit: 20 * time.Second},
 		{About: audit.About{
-			ID: "startup.writable", Name: "Rights on what starts by itself", Severity: audit.High, Weight: 8,
+			ID: "startup.writable", Name: "Permissions of launch items", Severity: audit.High, Weight: 8,
 			Reference:   "MITRE ATT&CK T1574.010",
-			Description: "Whoever can write the file or the program of a launch daemon runs as root at the next start.",
-			Formula:     "PASS when only root, and for an agent in a home its user, can write the property lists, the programs and scripts that they name, and the folders that lead there. FAIL otherwise.",
+			Description: "Whoever can write to the file or the program of a launch daemon can run code as root.",
+			Formula:     "PASS when only root, and for an agent in a home its user, can write the property lists, the programs and scripts that they name, and the folders above. FAIL otherwise.",
 		}, Run: startupWritable},
 		{About: audit.About{
-			ID: "startup.missing", Name: "Programs that start and are not there", Severity: audit.Low, Weight: 2,
+			ID: "startup.missing", Name: "Launch items without a program", Severity: audit.Low, Weight: 2,
 			Reference:   "MITRE ATT&CK T1574",
-			Description: "What is told to start and is not there starts what somebody puts there.",
+			Description: "launchd runs whatever somebody puts in the place of a missing program.",
 			Formula:     "PASS when the program of each launch daemon and agent in /Library and in the homes exists. WARN otherwise. Does not apply when there are none.",
 		}, Run: startupMissing},
 	}
@@ -66,23 +66,22 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	case s.unread != nil:
 		return m.unread("launch items", s.unread)
 	case unknown != "":
-		return audit.Unseen("codesign does not tell about " + unknown)
+		return audit.Unseen("codesign says nothing about " + unknown)
 	case len(names) == 0:
-		return audit.Passed("None that is not of macOS")
+		return audit.Passed("None besides those of macOS")
 	default:
 		return audit.Passed(audit.Count(len(s.list), "item", "items") + ", signed by " + strings.Join(unique(names), "; "))
 	}
 }
 
-// A pathForUser is a file or directory that is asked about for a user: who may write it
-// differs.
+// A pathForUser is a path and the user who may write to it besides root.
 type pathForUser struct {
 	path string
 	uid  int
 }
 
-// withParents are a file and the directories that lead to it: whoever can write one of
-// them can put another in the place of all below.
+// withParents returns a file and its parent directories: whoever can write to one of
+// them can replace everything below.
 func withParents(file string) []string {
 	if file == "" {
 		return nil
@@ -121,13 +120,13 @@ func startupWritable(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(audit.Count(len(wrong), "file or folder", "files and folders")+" others can write", "Make each root's alone: sudo chown root:wheel FILE && sudo chmod go-w FILE (for an agent in a home, its user's). Then read what it starts.", wrong...)
+		return audit.Failed(audit.Count(len(wrong), "file or folder", "files and folders")+" others can write", "Let only root write each one: sudo chown root:wheel FILE && sudo chmod go-w FILE (for an agent in a home, its user's). Then read what it starts.", wrong...)
 	case s.unread != nil:
 		return m.unread("launch items", s.unread)
 	case unread != nil:
 		return m.unread("launch items", unread)
 	case len(s.list) == 0:
-		return audit.Passed("None that is not of macOS")
+		return audit.Passed("None besides those of macOS")
 	default:
 		return audit.Passed(audit.Count(len(s.list), "item", "items"))
 	}
@@ -147,14 +146,14 @@ func startupMissing(_ context.Context, m *machine) audit.Finding {
 		_, err := m.stat(one.program)
 		switch {
 		case missing(err):
-			gone = append(gone, audit.At(one.file, 0, one.program+" is not there"))
+			gone = append(gone, audit.At(one.file, 0, one.program+" does not exist"))
 		case err != nil:
 			unread = err
 		}
 	}
 	switch {
 	case len(gone) > 0:
-		return audit.Warned(audit.Count(len(gone), "program is", "programs are")+" not there", "Remove the property list of what was taken off this Mac.", gone...)
+		return audit.Warned(audit.Count(len(gone), "program does", "programs do")+" not exist", "Remove the property lists of software that was uninstalled.", gone...)
 	case unread != nil:
 		return m.unread("launch items", unread)
 	case len(s.list) == 0:

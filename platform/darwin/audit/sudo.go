@@ -18,22 +18,22 @@ func sudoChecks() []check {
 		{About: audit.About{
 			ID: "sudo.nopasswd", Name: "sudo asks for a password", Severity: audit.High, Weight: 6,
 			Reference:   "sudoers(5): NOPASSWD",
-			Description: "Whoever gets into such an account is root.",
-			Formula:     "PASS when no rule of sudo lets others than root run a command as root without a password. FAIL when one lets them run everything, WARN when it names commands. The lines for sentinel itself do not count. Needs root.",
+			Description: "Whoever gets into such an account is root without knowing its password.",
+			Formula:     "PASS when no sudo rule lets a user other than root run a command as root without a password. FAIL when a rule allows all commands, WARN when it names commands. The rules for sentinel itself do not count. Needs root.",
 		}, Run: sudoNoPassword},
 		{About: audit.About{
 			ID: "sudo.timestamp", Name: "How long sudo remembers", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP os_sudo_timeout_configure, os_sudoers_timestamp_type_configure",
-			Description: "A program that runs in the meantime becomes root without the password.",
-			Formula:     "PASS when timestamp_timeout is 5 minutes, the default, or less, and is kept for each terminal alone. WARN otherwise. Needs root.",
+			Description: "Until then, any program of the user can become root without the password.",
+			Formula:     "PASS when timestamp_timeout is 5 minutes, the default, or less, and each terminal has its own. WARN otherwise. Needs root.",
 		}, Run: sudoTimestamp},
 	}
 }
 
-// A sudoPolicy is what is known of the rules of sudo.
+// A sudoPolicy is the sudo rules.
 type sudoPolicy struct{ sudoers.Policy }
 
-// sudoPolicy reads the rules, once. macOS lets root alone read them.
+// sudoPolicy reads the rules, once. On macOS only root can read them.
 func (m *machine) sudoPolicy() (sudoPolicy, error) {
 	if !m.privileged() {
 		return sudoPolicy{}, posture.ErrRoot
@@ -71,8 +71,8 @@ func sudoTimestamp(_ context.Context, m *machine) audit.Finding {
 	}
 }
 
-// remembered returns the last line of each option that has sudo remember for
-// long, or for more than one terminal.
+// longTimestamps returns the last line of each option that lets sudo remember the
+// password for long, or for several terminals.
 func (p sudoPolicy) longTimestamps() []string {
 	last, bad := map[string]string{}, map[string]bool{}
 	for _, d := range p.Defaults {

@@ -12,7 +12,7 @@ import (
 	"sentinel/platform/darwin/posture"
 )
 
-// profilerLimit is how long the checks may take that ask system_profiler.
+// profilerLimit is the timeout of checks that run system_profiler.
 const profilerLimit = 15 * time.Second
 
 func systemChecks() []check {
@@ -20,7 +20,7 @@ func systemChecks() []check {
 		{About: audit.About{
 			ID: "system.integrity", Name: "System Integrity Protection", Severity: audit.High, Weight: 10,
 			Reference:   "mSCP os_sip_enable",
-			Description: "Without it whoever becomes root can change macOS itself, and keep what was changed from being seen.",
+			Description: "Without it, whoever becomes root can change macOS itself and hide the changes.",
 			Formula:     "PASS when csrutil says enabled, or lists a custom configuration with every protection on. WARN when some protections are off, FAIL when all are.",
 		}, Run: integrity},
 		{About: audit.About{
@@ -32,44 +32,44 @@ func systemChecks() []check {
 		{About: audit.About{
 			ID: "system.gatekeeper", Name: "Gatekeeper", Severity: audit.High, Weight: 8,
 			Reference:   "mSCP os_gatekeeper_enable",
-			Description: "Without Gatekeeper a downloaded program runs without a look at who signed it.",
+			Description: "Without Gatekeeper, downloaded programs run whoever signed them.",
 			Formula:     "PASS when spctl says that assessments are enabled. FAIL when they are disabled.",
 		}, Run: gatekeeper},
 		{About: audit.About{
 			ID: "system.filevault", Name: "FileVault", Severity: audit.High, Weight: 10,
 			Reference:   "mSCP system_settings_filevault_enforce",
-			Description: "Whoever has an unencrypted disk in hand reads everything on it.",
-			Formula:     "PASS when FileVault is on. WARN while it still encrypts, and when it will be switched on at the next restart or login. FAIL when it is off or decrypts.",
+			Description: "Whoever gets hold of an unencrypted disk can read everything on it.",
+			Formula:     "PASS when FileVault is on. WARN while the disk is being encrypted, and when FileVault will be turned on at the next restart or login. FAIL when it is off or the disk is being decrypted.",
 		}, Run: fileVault},
 		{About: audit.About{
 			ID: "system.secure_boot", Name: "Secure Boot", Severity: audit.Medium, Weight: 6,
 			Reference:   "mSCP os_secure_boot_verify",
-			Description: "A lower level lets older or changed systems start, with holes that were closed since.",
-			Formula:     "PASS at Full Security. WARN at Reduced Security (Apple silicon) or Medium Security (T2). FAIL at Permissive Security or No Security. Does not apply to an Intel Mac without a T2 chip. As root bputil is asked where system_profiler does not say.",
+			Description: "A lower level lets older or modified systems start, with holes that were closed since.",
+			Formula:     "PASS at Full Security. WARN at Reduced Security (Apple silicon) or Medium Security (T2). FAIL at Permissive Security or No Security. Does not apply to an Intel Mac without a T2 chip. If system_profiler does not say, root can ask bputil.",
 		}, Run: secureBoot, Limit: profilerLimit},
 		{About: audit.About{
 			ID: "system.firmware_password", Name: "Firmware password", Severity: audit.Low, Weight: 3,
 			Reference:   "mSCP os_firmware_password_require",
-			Description: "Without one anybody at the keyboard starts an Intel Mac from another disk.",
+			Description: "Without one, anybody at the keyboard can start an Intel Mac from another disk.",
 			Formula:     "PASS when firmwarepasswd says that a password is set. WARN when none is. Does not apply to Apple silicon, which has no such password. Needs root.",
 		}, Run: firmwarePassword, Limit: profilerLimit},
 		{About: audit.About{
 			ID: "system.xprotect", Name: "XProtect", Severity: audit.Medium, Weight: 5,
 			Reference:   "mSCP os_anti_virus_installed",
-			Description: "macOS recognises known malware by a list; with an old list it misses what is new.",
-			Formula:     "PASS when the contents of the newest XProtect bundle were made within 60 days. WARN within 180 days, FAIL when they are older. Skipped when there is no bundle. What is the newest list is not asked of Apple.",
+			Description: "macOS recognises malware by a list; an old list misses new malware.",
+			Formula:     "PASS when the newest XProtect bundle on this Mac is at most 60 days old. WARN up to 180 days, FAIL when it is older. Skipped when there is no bundle. Apple is not asked for the current version.",
 		}, Run: xprotect},
 		{About: audit.About{
-			ID: "system.kernel_extensions", Name: "Kernel extensions of others", Severity: audit.Medium, Weight: 4,
+			ID: "system.kernel_extensions", Name: "Third-party kernel extensions", Severity: audit.Medium, Weight: 4,
 			Reference:   "Apple Platform Security: kernel extensions",
-			Description: "What runs in the kernel has all rights, and a fault in it takes the Mac down.",
+			Description: "Code in the kernel may do anything, and an error in it crashes the Mac.",
 			Formula:     "PASS when kmutil lists only extensions whose names begin with com.apple. WARN otherwise.",
 		}, Run: kernelExtensions},
 		{About: audit.About{
 			ID: "system.extensions", Name: "System extensions", Severity: audit.Low, Weight: 2,
 			Reference:   "Apple Platform Deployment: system extensions",
-			Description: "System extensions see files, network or input of every program.",
-			Formula:     "PASS when each one that systemextensionsctl lists is of a named team and none waits for approval. WARN otherwise.",
+			Description: "System extensions can see files, network traffic or input of every program.",
+			Formula:     "PASS when each one listed by systemextensionsctl names its team and none waits for approval. WARN otherwise.",
 		}, Run: systemExtensions},
 	}
 }
@@ -125,13 +125,13 @@ func fileVault(ctx context.Context, m *machine) audit.Finding {
 	case posture.VaultOn:
 		return audit.Passed("On" + unfinished(v))
 	case posture.VaultEncrypting:
-		return audit.Warned("On, and still encrypts"+done(v), "Leave the Mac connected to power until it has finished.", evidence)
+		return audit.Warned("On, and still encrypting"+done(v), "Keep the Mac connected to power until encryption has finished.", evidence)
 	case posture.VaultRestart:
 		return audit.Warned("Off until the next restart", "Restart the Mac.", evidence)
 	case posture.VaultDeferred:
 		return audit.Warned("Off until the next login", "Log out and in again, and follow what macOS asks.", evidence)
 	case posture.VaultDecrypting:
-		return audit.Failed("Off, and decrypts"+done(v), fix, evidence)
+		return audit.Failed("Off, and decrypting"+done(v), fix, evidence)
 	default:
 		return audit.Failed("Off"+unfinished(v), fix, evidence)
 	}
@@ -151,7 +151,7 @@ func done(v posture.FileVault) string {
 	return fmt.Sprintf(" (%.4g %% done)", *v.Percent)
 }
 
-// policy reads how the Mac starts, once.
+// bootPolicy reads the startup policy, once.
 func (m *machine) bootPolicy(ctx context.Context) (posture.Boot, error) {
 	return m.boot.Get(func() (posture.Boot, error) { return posture.ReadBoot(ctx, m.Runner) })
 }
@@ -202,12 +202,12 @@ func firmwarePassword(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-// Ages of the list of malware. Apple renews it about every two weeks.
+// Ages of the malware list. Apple updates it about every two weeks.
 const (
 	day           = 24 * time.Hour
 	freshXProtect = 60 * day
 	staleXProtect = 180 * day
-	maxClockSkew  = day // a clock that is a little behind makes nothing newer than now
+	maxClockSkew  = day // a clock may be a little behind
 )
 
 func xprotect(_ context.Context, m *machine) audit.Finding {
@@ -218,12 +218,12 @@ func xprotect(_ context.Context, m *machine) audit.Finding {
 	age := m.now().Sub(x.Date)
 	switch {
 	case x.Date.IsZero() || age < -maxClockSkew:
-		return audit.Unseen("XProtect: version " + x.Version + ", and the age of its list is not known")
+		return audit.Unseen("XProtect: version " + x.Version + ", of unknown age")
 	case age <= freshXProtect:
 		return audit.Passed("Version " + x.Version + ", " + days(age))
 	}
 	f := audit.Warned("Version "+x.Version+", "+days(age), "Let macOS install security responses and system files by itself (System Settings, General, Software Update), then run: sudo softwareupdate --background",
-		audit.At(x.Path, 0, "its contents are of "+x.Date.UTC().Format(time.DateOnly)))
+		audit.At(x.Path, 0, "its contents are from "+x.Date.UTC().Format(time.DateOnly)))
 	if age > staleXProtect {
 		f.Status = audit.Fail
 	}

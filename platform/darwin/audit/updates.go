@@ -10,13 +10,13 @@ import (
 	"sentinel/platform/darwin/prefs"
 )
 
-// The preferences that say which updates come by themselves.
+// The preference domains of automatic updates.
 const (
 	softwareUpdate = "com.apple.SoftwareUpdate"
 	commerce       = "com.apple.commerce"
 )
 
-// scanLimit is how long the check of waiting updates may take.
+// scanLimit is the timeout of the check for available updates.
 const scanLimit = 30 * time.Second
 
 func updateChecks() []check {
@@ -24,19 +24,19 @@ func updateChecks() []check {
 		{About: audit.About{
 			ID: "updates.security", Name: "Security updates", Severity: audit.High, Weight: 9,
 			Reference:   "mSCP system_settings_softwareupdate_current",
-			Description: "Holes that are known and closed elsewhere are the first ones that are tried.",
-			Formula:     "PASS when softwareupdate, or its answer that was kept, names no update that closes security holes. FAIL otherwise. Skipped when it cannot be asked.",
+			Description: "Attackers first try the holes that are known and that an update closes.",
+			Formula:     "PASS when softwareupdate, or its cached answer, names no update that closes security holes. FAIL otherwise. Skipped when it cannot be asked.",
 		}, Run: securityUpdates, Limit: scanLimit},
 		{About: audit.About{
 			ID: "updates.check", Name: "Automatic check for updates", Severity: audit.Medium, Weight: 4,
 			Reference:   "mSCP system_settings_software_update_enforce",
-			Description: "A Mac that does not look for updates does not learn of them.",
+			Description: "A Mac that does not check for updates does not learn about them.",
 			Formula:     "PASS when AutomaticCheckEnabled is on, or softwareupdate --schedule says so where the key is absent. FAIL when it is off.",
 		}, Run: updatesChecked},
 		{About: audit.About{
 			ID: "updates.download", Name: "Automatic download of updates", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_software_update_download_enforce",
-			Description: "What is downloaded already can be installed at once.",
+			Description: "An update that is already downloaded can be installed at once.",
 			Formula:     "PASS when AutomaticDownload is on. WARN when it is off. " + absentIsSkipped,
 		}, Run: updateKey(softwareUpdate, "AutomaticDownload", audit.Warn)},
 		{About: audit.About{
@@ -60,19 +60,19 @@ func updateChecks() []check {
 		{About: audit.About{
 			ID: "updates.apps", Name: "Automatic updates of applications", Severity: audit.Low, Weight: 2,
 			Reference:   "mSCP system_settings_software_update_app_update_enforce",
-			Description: "Applications have holes as well as the system has.",
+			Description: "Applications have security holes too.",
 			Formula:     "PASS when AutoUpdate of the App Store is on. WARN when it is off. " + absentIsSkipped,
 		}, Run: updateKey(commerce, "AutoUpdate", audit.Warn)},
 		{About: audit.About{
 			ID: "updates.last_check", Name: "Last check for updates", Severity: audit.Medium, Weight: 3,
 			Reference:   "mSCP system_settings_softwareupdate_current",
-			Description: "Old knowledge of updates says nothing about what is missing today.",
-			Formula:     "PASS when the last check that succeeded, LastFullSuccessfulDate or LastSuccessfulDate, is within 7 days. WARN within 30 days, FAIL when it is older. Skipped when no date is kept.",
+			Description: "A Mac that has not checked for long does not know which updates it lacks.",
+			Formula:     "PASS when the last successful check, LastFullSuccessfulDate or LastSuccessfulDate, is at most 7 days ago. WARN up to 30 days, FAIL when it is longer ago. Skipped when there is no date.",
 		}, Run: lastCheck},
 	}
 }
 
-const absentIsSkipped = "Skipped when the key is absent, which is the default of the release and not off."
+const absentIsSkipped = "Skipped when the key is absent: the default differs between releases."
 
 func securityUpdates(ctx context.Context, m *machine) audit.Finding {
 	return audit.SecurityUpdates(ctx, m.SecurityUpdates, "softwareupdate",
@@ -110,7 +110,7 @@ func updatesChecked(ctx context.Context, m *machine) audit.Finding {
 	return audit.Failed("Off", "sudo softwareupdate --schedule on", where+" is off")
 }
 
-// updateKey is a check of a switch whose absence says nothing.
+// updateKey is a check of a setting that may be absent.
 func updateKey(domain, key string, bad audit.Status) func(context.Context, *machine) audit.Finding {
 	return func(_ context.Context, m *machine) audit.Finding {
 		read := m.updatePrefs
@@ -147,7 +147,7 @@ func lastCheck(_ context.Context, m *machine) audit.Finding {
 	age := m.now().Sub(last)
 	switch {
 	case where == "" || age < -maxClockSkew:
-		return audit.Unseen("no date of a check that can be used is kept")
+		return audit.Unseen("there is no usable date of a check")
 	case age <= 7*day:
 		return audit.Passed(days(age))
 	}
