@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	inspectors    = 8   // volumes asked at a time: a dead one holds up its own place only
+	inspectWorkers    = 8   // volumes asked at a time: a dead one holds up its own place only
 	maxVolumeGaps = 4   // volumes whose gaps are named one by one
 	maxMountpoint = 128 // characters shown
 )
@@ -44,7 +44,7 @@ func inspect(ctx context.Context, src Source, volumes []Volume) []VolumeState {
 	states := make([]VolumeState, len(volumes))
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range min(inspectors, len(volumes)) {
+	for range min(inspectWorkers, len(volumes)) {
 		workers.Go(func() {
 			for i := range next {
 				states[i] = src.Inspect(ctx, volumes[i])

@@ -21,7 +21,7 @@ type listeners struct {
 
 // attribute tells which process stands behind each open port of this machine,
 // and at which address it listens.
-func (r *Report) attribute(ctx context.Context, m Machine, a netip.Addr) {
+func (r *Report) findOwners(ctx context.Context, m Machine, a netip.Addr) {
 	ports := make([]uint16, 0, len(r.Ports))
 	for _, p := range r.Ports {
 		ports = append(ports, uint16(p.Port))
@@ -36,7 +36,7 @@ func (r *Report) attribute(ctx context.Context, m Machine, a netip.Addr) {
 	lacks := false
 	for i := range r.Ports {
 		p := &r.Ports[i]
-		if l, ok := behind(found.list, a, uint16(p.Port)); ok {
+		if l, ok := listenerAt(found.list, a, uint16(p.Port)); ok {
 			exposed := !l.Address.Addr().IsLoopback()
 			p.PID, p.ProcessName = l.PID, sanitize.Text(l.Name, 64)
 			p.Bind, p.Exposed = sanitize.Text(l.Address.Addr().String(), 64), &exposed
@@ -53,10 +53,10 @@ func (r *Report) attribute(ctx context.Context, m Machine, a netip.Addr) {
 	}
 }
 
-// behind finds the listener that takes connections to a port of an address:
+// listenerAt finds the listener that takes connections to a port of an address:
 // one at this very address before one at all of them. A listener at all IPv6 addresses
 // usually takes IPv4 as well (ipv6(7), IPV6_V6ONLY).
-func behind(list []Listener, a netip.Addr, port uint16) (best Listener, ok bool) {
+func listenerAt(list []Listener, a netip.Addr, port uint16) (best Listener, ok bool) {
 	rank := 0
 	for _, l := range list {
 		at := l.Address.Addr()

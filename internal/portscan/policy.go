@@ -19,21 +19,21 @@ type Policy struct {
 	Force bool
 }
 
-// A judge knows the machine and the policy.
-type judge struct {
+// A policyCheck knows the machine and the policy.
+type policyCheck struct {
 	policy   Policy
 	networks []netip.Prefix
 }
 
 // own says that an address is one of this machine.
-func (j judge) own(a netip.Addr) bool {
+func (j policyCheck) own(a netip.Addr) bool {
 	return a.IsLoopback() || slices.ContainsFunc(j.networks, func(n netip.Prefix) bool { return n.Addr() == a })
 }
 
 // choose returns the first address that may be scanned. It is the address that
 // was judged which is scanned afterwards: a name is not asked for again, since it could
 // lead elsewhere then.
-func (j judge) choose(name string, addrs []netip.Addr) (netip.Addr, error) {
+func (j policyCheck) choose(name string, addrs []netip.Addr) (netip.Addr, error) {
 	var first string
 	for _, a := range addrs {
 		why := j.refusal(a)
@@ -52,11 +52,11 @@ func (j judge) choose(name string, addrs []netip.Addr) (netip.Addr, error) {
 }
 
 // refusal says why an address may not be scanned, empty when it may.
-func (j judge) refusal(a netip.Addr) string {
+func (j policyCheck) refusal(a netip.Addr) string {
 	switch {
 	case j.policy.Force || j.own(a):
 		return ""
-	case a.IsLinkLocalUnicast() || slices.Contains(metadata(), a):
+	case a.IsLinkLocalUnicast() || slices.Contains(metadataAddrs(), a):
 		return "is a link-local or metadata address"
 	case slices.ContainsFunc(j.policy.Allow, func(p netip.Prefix) bool { return p.Contains(a) }):
 		return ""
@@ -71,8 +71,8 @@ func (j judge) refusal(a netip.Addr) string {
 	}
 }
 
-// metadata lists where clouds tell a machine its secrets, beside the link-local
+// metadataAddrs lists where clouds tell a machine its secrets, beside the link-local
 // addresses: EC2 and Alibaba Cloud.
-func metadata() []netip.Addr {
+func metadataAddrs() []netip.Addr {
 	return []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.AddrFrom4([4]byte{100, 100, 100, 200})}
 }

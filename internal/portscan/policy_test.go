@@ -48,7 +48,7 @@ func TestWhatMayBeScanned(t *testing.T) {
 		{only, "127.0.0.1 10.1.2.3 10.1.2.65", "10.1.2.9 10.1.3.1 203.0.113.7"},
 		{Policy{Force: true}, "169.254.169.254 203.0.113.7 fe80::1", ""},
 	} {
-		j := judge{c.policy, prefixes(attached...)}
+		j := policyCheck{c.policy, prefixes(attached...)}
 		for _, a := range addresses(strings.Fields(c.allowed)...) {
 			if why := j.refusal(a); why != "" {
 				t.Errorf("%+v: %s %s", c.policy, a, why)
@@ -63,7 +63,7 @@ func TestWhatMayBeScanned(t *testing.T) {
 }
 
 func TestTheFirstAddressThatMayBeScannedIs(t *testing.T) {
-	j := judge{Policy{}, prefixes(attached...)}
+	j := policyCheck{Policy{}, prefixes(attached...)}
 	got, err := j.choose("a.example", addresses("2001:db8:5::1", "203.0.113.7", "10.1.2.77", "10.1.2.78"))
 	if err != nil || got.String() != "10.1.2.77" {
 		t.Errorf("%s, %v", got, err)

@@ -38,17 +38,17 @@ func ParsePorts(text string) (Ports, error) {
 		return Ports{{firstPort, lastPort}}, nil
 	}
 	if text == "" || len(text) > maxPortsText {
-		return nil, badPorts(text, "has to have 1 to "+strconv.Itoa(maxPortsText)+" characters")
+		return nil, invalidPorts(text, "has to have 1 to "+strconv.Itoa(maxPortsText)+" characters")
 	}
 	var ports Ports
 	for part := range strings.SplitSeq(text, ",") {
 		r, why := parseRange(part)
 		if why != "" {
-			return nil, badPorts(part, why)
+			return nil, invalidPorts(part, why)
 		}
 		ports = append(ports, r)
 	}
-	return ports.normal(), nil
+	return ports.normalized(), nil
 }
 
 func parseRange(text string) (r Range, why string) {
@@ -76,12 +76,12 @@ func parsePort(text string) (uint16, bool) {
 	return uint16(n), err == nil && n >= firstPort && text[0] >= '1' && text[0] <= '9'
 }
 
-func badPorts(text, why string) error {
+func invalidPorts(text, why string) error {
 	return fault.New(fault.InvalidPortRange, strconv.Quote(sanitize.Text(text, 80))+" "+why+". Ports are numbers from 1 to 65535, ranges such as 1-1024, lists of both, or all.")
 }
 
 // normal sorts and joins ranges.
-func (p Ports) normal() Ports {
+func (p Ports) normalized() Ports {
 	slices.SortFunc(p, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
 	joined := p[:0]
 	for _, r := range p {
@@ -100,7 +100,7 @@ func SetOf(list []uint16) Ports {
 	for _, p := range list {
 		ports = append(ports, Range{p, p})
 	}
-	return ports.normal()
+	return ports.normalized()
 }
 
 // Count returns how many ports the set has.

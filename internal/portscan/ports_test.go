@@ -50,11 +50,11 @@ func FuzzParsePorts(f *testing.F) {
 }
 
 func TestServicesAreInOrder(t *testing.T) {
-	if !slices.IsSortedFunc(customs[:], func(a, b custom) int { return int(a.port) - int(b.port) }) {
+	if !slices.IsSortedFunc(wellKnownPorts[:], func(a, b wellKnown) int { return int(a.port) - int(b.port) }) {
 		t.Error("the search needs ascending ports")
 	}
-	for i, c := range customs[1:] {
-		if customs[i].port == c.port {
+	for i, c := range wellKnownPorts[1:] {
+		if wellKnownPorts[i].port == c.port {
 			t.Errorf("%d stands there twice", c.port)
 		}
 	}

@@ -48,9 +48,9 @@ func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	aim, err := take(limited, s, r)
+	aim, err := resolveTarget(limited, s, r)
 	if err != nil {
-		return Report{}, ended(ctx, err)
+		return Report{}, contextError(ctx, err)
 	}
 	ports := r.Ports.List()
 	result, err := s.Engine.Scan(limited, Job{Address: aim.address, Ports: ports, Local: aim.local, Progress: progress(r.Progress, len(ports))})
@@ -59,55 +59,55 @@ func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 	}
 	report := newReport(aim, r, s.Engine.Name(), result, time.Since(start))
 	if err == nil && !report.Complete {
-		err = errUntold
+		err = errNoState
 	}
 	if err != nil {
-		if err := report.cutShort(err); err != nil {
+		if err := report.incomplete(err); err != nil {
 			return Report{}, err
 		}
 	}
 	if aim.local {
-		report.attribute(ctx, s.Machine, aim.address)
+		report.findOwners(ctx, s.Machine, aim.address)
 	}
 	report.fit(result.Open, r.Rows)
 	return report, nil
 }
 
-// errUntold is why ports have no state when an engine is content without.
-var errUntold = errors.New("the scanner did not tell")
+// errNoState is why ports have no state when an engine is content without.
+var errNoState = errors.New("the scanner did not tell")
 
-// ended keeps the meaning of the end of ctx.
-func ended(ctx context.Context, err error) error {
+// contextError keeps the meaning of the end of ctx.
+func contextError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err
 }
 
-// An aim is the one address that is scanned.
-type aim struct {
+// An resolvedTarget is the one address that is scanned.
+type resolvedTarget struct {
 	target  string
 	address netip.Addr
 	others  []netip.Addr
 	local   bool
 }
 
-func take(ctx context.Context, s Sources, r Request) (aim, error) {
+func resolveTarget(ctx context.Context, s Sources, r Request) (resolvedTarget, error) {
 	networks, err := s.Machine.Networks(ctx)
 	if err != nil && !r.Policy.Force {
-		return aim{}, fault.Wrap(fault.Unavailable, "The networks of this machine cannot be read, which decide what may be scanned", err)
+		return resolvedTarget{}, fault.Wrap(fault.Unavailable, "The networks of this machine cannot be read, which decide what may be scanned", err)
 	}
 	addrs, err := r.Target.Resolve(ctx, s.Resolver)
 	if err != nil {
-		return aim{}, err
+		return resolvedTarget{}, err
 	}
-	j := judge{r.Policy, networks}
+	j := policyCheck{r.Policy, networks}
 	address, err := j.choose(r.Target.String(), addrs)
 	if err != nil {
-		return aim{}, err
+		return resolvedTarget{}, err
 	}
 	others := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return a == address })
-	return aim{r.Target.String(), address, others, j.own(address)}, nil
+	return resolvedTarget{r.Target.String(), address, others, j.own(address)}, nil
 }
 
 // progress turns ports into percents.
@@ -124,7 +124,7 @@ func progress(tell func(int), total int) func(int) {
 	}
 }
 
-func newReport(a aim, r Request, engine string, result Result, took time.Duration) Report {
+func newReport(a resolvedTarget, r Request, engine string, result Result, took time.Duration) Report {
 	report := Report{
 		Target: a.target, Address: a.address.String(), Local: a.local, PortRange: shorten(r.Ports.String()), Engine: engine,
 		Ports: []Port{}, OpenRanges: []string{}, OpenCount: len(result.Open),
@@ -152,7 +152,7 @@ func shorten(ports string) string { return sanitize.Text(ports, 200) }
 // asked for, and shows the ports without a row as ranges.
 func (r *Report) fit(open []uint16, rows int) {
 	if rows > 0 {
-		r.Ports = r.Ports[:fitting(r.Ports)]
+		r.Ports = r.Ports[:rowsThatFit(r.Ports)]
 	}
 	ranges := SetOf(open[len(r.Ports):])
 	r.Truncated = len(ranges) > 0
@@ -164,8 +164,8 @@ func (r *Report) fit(open []uint16, rows int) {
 	}
 }
 
-// fitting returns how many rows there is room for.
-func fitting(ports []Port) int {
+// rowsThatFit returns how many rows there is room for.
+func rowsThatFit(ports []Port) int {
 	size := 0
 	for i, p := range ports {
 		raw, _ := json.Marshal(p) //nolint:errcheck // numbers and texts alone
@@ -178,7 +178,7 @@ func fitting(ports []Port) int {
 
 // cutShort says why some ports have no state. When none has one, it returns the
 // failure instead.
-func (r *Report) cutShort(err error) error {
+func (r *Report) incomplete(err error) error {
 	var known *fault.Error
 	switch {
 	case errors.As(err, &known):

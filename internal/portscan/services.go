@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// A custom is what is usually found at a port.
-type custom struct {
+// A wellKnown is what is usually found at a port.
+type wellKnown struct {
 	port uint16
 	name string
 }
 
-// customs are in the order of their ports. The names are those of the registry
+// wellKnownPorts are in the order of their ports. The names are those of the registry
 // (RFC 6335) where it has one, and else what people call the program.
-var customs = [...]custom{
+var wellKnownPorts = [...]wellKnown{
 	{1, "tcpmux"}, {7, "echo"}, {9, "discard"}, {13, "daytime"}, {17, "qotd"}, {19, "chargen"}, {20, "ftp-data"}, {21, "ftp"},
 	{22, "ssh"}, {23, "telnet"}, {25, "smtp"}, {37, "time"}, {43, "whois"}, {49, "tacacs"}, {53, "domain"}, {70, "gopher"},
 	{79, "finger"}, {80, "http"}, {81, "http-alt"}, {88, "kerberos"}, {102, "iso-tsap"}, {110, "pop3"}, {111, "rpcbind"}, {113, "ident"},
@@ -41,9 +41,9 @@ var customs = [...]custom{
 
 // service names what is usually found at a TCP port, "unknown" where nothing is.
 func service(port uint16) string {
-	at, ok := slices.BinarySearchFunc(customs[:], port, func(c custom, p uint16) int { return cmp.Compare(c.port, p) })
+	at, ok := slices.BinarySearchFunc(wellKnownPorts[:], port, func(c wellKnown, p uint16) int { return cmp.Compare(c.port, p) })
 	if !ok {
 		return "unknown"
 	}
-	return customs[at].name
+	return wellKnownPorts[at].name
 }

@@ -17,9 +17,9 @@ const homeMark = "SENTINEL_TEST_HOME"
 var kinds = []string{"net", "mnt", "pid"}
 
 // Isolated runs the calling test once more, as root in network, mount and
-// process namespaces of its own, with loopback up; see [Inside]. Processes that the test
-// leaves behind end with it.
-func Isolated(t *testing.T) bool {
+// process namespaces of its own, with loopback up and env ("NAME=VALUE") besides; see
+// [Inside]. Processes that the test leaves behind end with it.
+func Isolated(t *testing.T, env ...string) bool {
 	t.Helper()
 	if os.Getenv(mark) == t.Name() {
 		Alone(t)
@@ -28,8 +28,8 @@ func Isolated(t *testing.T) bool {
 	Namespaces(t)
 	unshare := Program(t, "unshare", "util-linux")
 	ip := Program(t, "ip", "iproute2")
-	return Inside(t, unshare, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
-		"/bin/sh", "-c", ip+` link set lo up && exec "$@"`, "sh")
+	return Inside(t, append(env, unshare, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
+		"/bin/sh", "-c", ip+` link set lo up && exec "$@"`, "sh")...)
 }
 
 // Alone ends the test at once unless it runs in namespaces of its own. Whatever

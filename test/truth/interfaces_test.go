@@ -5,19 +5,15 @@
 package truth
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 
+	"sentinel/internal/testenv/testnet"
+
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 )
 
 // A networkDocument is what these tests read of sentinel --network-stats.
@@ -92,11 +88,14 @@ func TestInterfaceCountersAreThoseOfTheKernel(t *testing.T) {
 	if !inside(t) {
 		return
 	}
-	peer := layCable(t)
+	peer := connectPeer(t)
 	if err := sendPackets(nearIP, farIP, 300, 1000); err != nil {
 		t.Fatal(err)
 	}
-	peer.order("send %s %s %d %d", farIP, nearIP, 200, 400)
+	var err error
+	if peer.Do(func() { err = sendPackets(farIP, nearIP, 200, 400) }); err != nil {
+		t.Fatal(err)
+	}
 	if err := sendPackets("127.0.0.1", "127.0.0.1", 50, 100); err != nil {
 		t.Fatal(err)
 	}
@@ -143,38 +142,37 @@ func checkInterfaces(t *testing.T, d networkDocument, want map[string]counters) 
 	}
 }
 
-// layCable connects this network namespace to one of another process. A socket
-// at either end takes the packets: a closed port would have the kernel answer.
-func layCable(t *testing.T) *actor {
+// connectPeer connects this network namespace to another. A socket at either end
+// receives the packets: for a closed port the kernel would answer.
+func connectPeer(t *testing.T) *testnet.Host {
 	t.Helper()
-	peer := hire(t, "peer", unix.CLONE_NEWNET)
-	peer.order("settle")
-	if err := silenceIPv6(); err != nil {
-		t.Fatal(err)
+	here, peer := testnet.Here(t), testnet.NewHost(t)
+	for _, h := range []*testnet.Host{here, peer} {
+		h.Run("sysctl -q -w net.ipv6.conf.default.disable_ipv6=1") // or interfaces announce themselves
+		h.Do(func() { receive(t) })
 	}
-	for _, args := range []string{
-		"link add " + near + " address " + nearMAC + " type veth peer name " + far + " address " + farMAC + " netns " + strconv.Itoa(peer.pid),
-		"address add " + nearIP + "/24 dev " + near,
-		"neigh add " + farIP + " lladdr " + farMAC + " dev " + near,
-		"link set " + near + " up",
-	} {
-		output(t, "ip", strings.Fields(args)...)
-	}
+	here.Run("ip link add " + near + " address " + nearMAC + " type veth peer name " + far + " address " + farMAC)
+	here.Run("ip link set " + far + " netns " + strconv.Itoa(peer.PID()))
+	here.Run("ip address add " + nearIP + "/24 dev " + near)
+	here.Run("ip neigh add " + farIP + " lladdr " + farMAC + " dev " + near)
+	here.Run("ip link set " + near + " up")
+	peer.Run("ip address add " + farIP + "/24 dev " + far)
+	peer.Run("ip neigh add " + nearIP + " lladdr " + nearMAC + " dev " + far)
+	peer.Run("ip link set " + far + " up")
+	eventually(t, func() string { return notReady(here.Run("ip -o link show " + near)) })
+	eventually(t, func() string { return notReady(peer.Run("ip -o link show " + far)) })
+	return peer
+}
+
+// receive opens a socket at the discard port. Nothing is read from it.
+func receive(t *testing.T) {
+	t.Helper()
 	sink, err := net.ListenPacket("udp4", ":9")
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
-	t.Cleanup(func() { sink.Close() }) // nothing is read from it
-	peer.order("ip address add %s/24 dev %s", farIP, far)
-	peer.order("ip neigh add %s lladdr %s dev %s", nearIP, nearMAC, far)
-	peer.order("ip link set %s up", far)
-	eventually(t, func() string {
-		return notReady(string(output(t, "ip", "-o", "link", "show", near)))
-	})
-	eventually(t, func() string {
-		return notReady(peer.order("ip -o link show %s", far))
-	})
-	return peer
+	t.Cleanup(func() { sink.Close() })
 }
 
 // notReady says what an interface lacks before it carries packets, "" when it
@@ -185,15 +183,6 @@ func notReady(link string) string {
 		return ""
 	}
 	return "the link is not ready: " + link
-}
-
-// silenceIPv6 keeps new interfaces from announcing themselves.
-func silenceIPv6() error {
-	err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // a kernel without IPv6
-	}
-	return err
 }
 
 // sendPackets sends UDP packets to the discard port.
@@ -211,39 +200,4 @@ func sendPackets(from, to string, count, size int) error {
 		}
 	}
 	return nil
-}
-
-// playPeer is the far end of the cable:
-//
-//	settle                    prepare for the cable, take packets
-//	ip ARGUMENTS              run ip and tell what it prints
-//	send FROM TO COUNT SIZE   send packets with SIZE bytes of data
-func playPeer(orders *bufio.Scanner, out io.Writer) error {
-	for orders.Scan() {
-		answer, err := obeyPeer(orders.Text())
-		if err != nil {
-			answer = "error: " + err.Error()
-		}
-		fmt.Fprintln(out, strings.ReplaceAll(answer, "\n", " ")) // the test misses it
-	}
-	return orders.Err()
-}
-
-func obeyPeer(order string) (string, error) {
-	var from, to string
-	var count, size int
-	if n, _ := fmt.Sscanf(order, "send %s %s %d %d", &from, &to, &count, &size); n == 4 {
-		return "sent", sendPackets(from, to, count, size)
-	}
-	if args, ok := strings.CutPrefix(order, "ip "); ok {
-		out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("ip: %w: %s", err, out)
-		}
-		return string(out), nil
-	}
-	if _, err := net.ListenPacket("udp4", ":9"); err != nil {
-		return "", err
-	}
-	return "settled", silenceIPv6()
 }

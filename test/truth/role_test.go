@@ -28,7 +28,6 @@ func roles() map[string]func(*bufio.Scanner, io.Writer) error {
 		"barred":  playBarred,
 		"sockets": playSockets,
 		"worker":  playWorker,
-		"peer":    playPeer,
 	}
 }
 

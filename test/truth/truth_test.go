@@ -24,20 +24,14 @@ import (
 // here takes; only a test that fails comes near it.
 const deadline = 60 * time.Second
 
-// TestMain lets this binary play two more parts: a test that runs again inside
-// namespaces, and the processes that such a test looks at.
+// TestMain lets this binary also play the processes that tests look at.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(roleVar); name != "" {
 		os.Exit(play(name))
 	}
-	if os.Getenv(insideVar) != "" {
-		if err := settleNamespaces(); err != nil {
-			fmt.Fprintln(os.Stderr, "settle in the namespaces:", err)
-			os.Exit(1)
-		}
-	}
+	inherited := os.Getenv(builtVar) != ""
 	status := m.Run()
-	if dir := os.Getenv(builtVar); dir != "" && os.Getenv(insideVar) == "" {
+	if dir := os.Getenv(builtVar); dir != "" && !inherited {
 		os.RemoveAll(dir) // left over at worst
 	}
 	os.Exit(status)

@@ -23,9 +23,9 @@ import (
 	"sentinel/internal/trust"
 )
 
-// places are where nmap is looked for: never in the PATH of the caller, who may
+// paths are where nmap is looked for: never in the PATH of the caller, who may
 // not be who runs it.
-var places = []string{"/usr/bin/nmap", "/usr/local/bin/nmap", "/opt/homebrew/bin/nmap"}
+var paths = []string{"/usr/bin/nmap", "/usr/local/bin/nmap", "/opt/homebrew/bin/nmap"}
 
 // An Engine scans with nmap.
 type Engine struct {
@@ -36,7 +36,7 @@ type Engine struct {
 var _ portscan.Engine = Engine{}
 
 // New returns an Engine that runs nmap with runner.
-func New(runner sysexec.Runner) Engine { return Engine{runner, places} }
+func New(runner sysexec.Runner) Engine { return Engine{runner, paths} }
 
 // Name implements [portscan.Engine].
 func (Engine) Name() string { return "nmap" }
@@ -89,8 +89,8 @@ func (e Engine) locate() (string, error) {
 	}
 }
 
-// spare is what is left for starting nmap and reading its answer.
-const spare = 2 * time.Second
+// startupTime is what is left for starting nmap and reading its answer.
+const startupTime = 2 * time.Second
 
 // arguments asks for a connect scan, which is the same with and without root,
 // of a host that is taken to be there, without a word to name servers. The target is an
@@ -104,7 +104,7 @@ func arguments(ctx context.Context, path string, job portscan.Job) ([]string, er
 		options = append(options, nmap.WithIPv6Scanning())
 	}
 	if end, ok := ctx.Deadline(); ok {
-		options = append(options, nmap.WithHostTimeout(max(time.Second, time.Until(end)-spare)))
+		options = append(options, nmap.WithHostTimeout(max(time.Second, time.Until(end)-startupTime)))
 	}
 	options = append(options, nmap.WithTargets(job.Address.String()))
 	scanner, err := nmap.NewScanner(ctx, options...)

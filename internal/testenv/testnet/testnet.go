@@ -36,6 +36,9 @@ type Host struct {
 	pid int
 }
 
+// PID is a process in the host's namespace, to hand interfaces to with ip(8).
+func (h *Host) PID() int { return h.pid }
+
 // Here is the machine that the test runs on.
 func Here(t testing.TB) *Host { return &Host{t, os.Getpid()} }
 

@@ -34,9 +34,9 @@ type Parts struct {
 	Now    func() time.Time
 }
 
-// patience is how long a program is waited for in all. A hung one that does not
+// programLimit is how long a program is waited for in all. A hung one that does not
 // end when it is told to must not take the answer with it.
-const patience = 8 * time.Second
+const programLimit = 8 * time.Second
 
 // An Inventory reads one Mac. All programs are started side by side at the first
 // question, each once: together they take as long as the slowest, at most eight seconds. It
@@ -67,23 +67,23 @@ func New(p Parts) *Inventory { return &Inventory{p: p} }
 // begin starts all programs, if that has not been done.
 func (v *Inventory) begin(ctx context.Context) {
 	v.start.Do(func() {
-		v.report = aside(ctx, v.p.Runner, profiler.Read)
-		v.kernel = aside(ctx, v.p.Runner, release.ReadKernel)
-		v.system = aside(ctx, v.p.Runner, func(ctx context.Context, r sysexec.Runner) (release.OS, error) { return release.Read(ctx, r, v.p.Root) })
-		v.values = aside(ctx, v.p.Runner, readValues)
-		v.memory = aside(ctx, v.p.Runner, vmstat.Read)
-		v.links = aside(ctx, v.p.Runner, routing.Interfaces)
-		v.mounted = aside(ctx, v.p.Runner, diskutil.Volumes)
-		v.containers = aside(ctx, v.p.Runner, diskutil.Containers)
-		v.sip = aside(ctx, v.p.Runner, posture.ReadSIP)
-		v.gatekeeper = aside(ctx, v.p.Runner, posture.ReadGatekeeper)
-		v.vault = aside(ctx, v.p.Runner, posture.ReadFileVault)
-		v.boot = aside(ctx, v.p.Runner, posture.ReadBoot)
+		v.report = inBackground(ctx, v.p.Runner, profiler.Read)
+		v.kernel = inBackground(ctx, v.p.Runner, release.ReadKernel)
+		v.system = inBackground(ctx, v.p.Runner, func(ctx context.Context, r sysexec.Runner) (release.OS, error) { return release.Read(ctx, r, v.p.Root) })
+		v.values = inBackground(ctx, v.p.Runner, readValues)
+		v.memory = inBackground(ctx, v.p.Runner, vmstat.Read)
+		v.links = inBackground(ctx, v.p.Runner, routing.Interfaces)
+		v.mounted = inBackground(ctx, v.p.Runner, diskutil.Volumes)
+		v.containers = inBackground(ctx, v.p.Runner, diskutil.Containers)
+		v.sip = inBackground(ctx, v.p.Runner, posture.ReadSIP)
+		v.gatekeeper = inBackground(ctx, v.p.Runner, posture.ReadGatekeeper)
+		v.vault = inBackground(ctx, v.p.Runner, posture.ReadFileVault)
+		v.boot = inBackground(ctx, v.p.Runner, posture.ReadBoot)
 	})
 }
 
-// aside starts a read and returns what waits for its result.
-func aside[T any](ctx context.Context, runner sysexec.Runner, read func(context.Context, sysexec.Runner) (T, error)) func() (T, error) {
+// inBackground starts a read and returns what waits for its result.
+func inBackground[T any](ctx context.Context, runner sysexec.Runner, read func(context.Context, sysexec.Runner) (T, error)) func() (T, error) {
 	var (
 		value T
 		err   error
@@ -91,7 +91,7 @@ func aside[T any](ctx context.Context, runner sysexec.Runner, read func(context.
 	)
 	go func() {
 		defer close(done)
-		value, err = bound.Call(ctx, patience, func(ctx context.Context) (T, error) { return read(ctx, runner) })
+		value, err = bound.Call(ctx, programLimit, func(ctx context.Context) (T, error) { return read(ctx, runner) })
 	}()
 	return func() (T, error) {
 		<-done

@@ -270,7 +270,7 @@ func TestAStuckProgramIsNotWaitedForLonger(t *testing.T) {
 		if err != nil || r.Asset.Hardware.Model != "Mac16,1" || r.Asset.Security.FileVault != "on" || reasons(r)["serial_number"] != "did not answer in time" {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if took := time.Since(began); took != patience {
+		if took := time.Since(began); took != programLimit {
 			t.Errorf("took %v", took)
 		}
 		close(done)

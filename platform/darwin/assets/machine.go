@@ -51,7 +51,7 @@ func (v *Inventory) Machine(ctx context.Context) assets.Machine {
 		Chip:           fact(chip(h, values), reportErr),
 		Cores:          fact(number(values, "hw.logicalcpu"), err),
 		CoresPhysical:  fact(number(values, "hw.physicalcpu"), err),
-		CoreKinds:      kinds(h.Cores, values),
+		CoreKinds:      coreKinds(h.Cores, values),
 		Sockets:        fact(number(values, "hw.packages"), err),
 		Virtualization: hypervisor(values, err),
 	}
@@ -105,9 +105,9 @@ func number(values sysctl.Values, name string) int {
 	return int(n)
 }
 
-// kinds lists the kinds of cores, the fastest first. Their names are those of
+// coreKinds lists the kinds of cores, the fastest first. Their names are those of
 // the kernel: "Performance" and "Efficiency", and on an M5 Pro "Super" and "Performance".
-func kinds(c profiler.Cores, values sysctl.Values) []assets.CoreKind {
+func coreKinds(c profiler.Cores, values sysctl.Values) []assets.CoreKind {
 	var list []assets.CoreKind
 	for level := range maxLevels {
 		name, n := values[levelName(level, "name")], number(values, levelName(level, "physicalcpu"))

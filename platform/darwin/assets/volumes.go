@@ -20,9 +20,9 @@ var (
 	errEncryption = errors.New("diskutil tells of APFS volumes alone whether they are encrypted")
 )
 
-// support is where macOS mounts what belongs to the volume at /: the volume of
+// systemVolumes is where macOS mounts what belongs to the volume at /: the volume of
 // the data, those that it starts from and swaps to. People never see them.
-const support = "/System/Volumes/"
+const systemVolumes = "/System/Volumes/"
 
 // Volumes implements [assets.Source]. The sealed system volume and the volume of
 // the data are one to people, and one here: "/". Their space is that of their container.
@@ -36,11 +36,11 @@ func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 	seen := map[string]bool{}
 	var list []assets.Volume
 	for _, m := range mounted {
-		if strings.HasPrefix(m.Mountpoint, support) || seen[m.Device+m.Mountpoint] {
+		if strings.HasPrefix(m.Mountpoint, systemVolumes) || seen[m.Device+m.Mountpoint] {
 			continue
 		}
 		seen[m.Device+m.Mountpoint] = true
-		list = append(list, volume(m, told(report, m.Device)))
+		list = append(list, volume(m, storageOf(report, m.Device)))
 	}
 	slices.SortFunc(list, func(a, b assets.Volume) int {
 		return cmp.Or(cmp.Compare(depth(a.Mountpoint), depth(b.Mountpoint)), cmp.Compare(a.Mountpoint, b.Mountpoint))
@@ -62,8 +62,8 @@ func volume(m diskutil.Volume, told profiler.Volume) assets.Volume {
 	return made
 }
 
-// told finds what system_profiler says of a device.
-func told(report profiler.Report, device string) profiler.Volume {
+// storageOf finds what system_profiler says of a device.
+func storageOf(report profiler.Report, device string) profiler.Volume {
 	for _, v := range report.Storage {
 		if v.Device == device {
 			return v
@@ -92,7 +92,7 @@ func (v *Inventory) Inspect(ctx context.Context, volume assets.Volume) assets.Vo
 		return s
 	}
 	report, err := v.report()
-	known := told(report, strings.TrimPrefix(volume.Device, "/dev/"))
+	known := storageOf(report, strings.TrimPrefix(volume.Device, "/dev/"))
 	switch {
 	case known.Size > 0:
 		s.Size, s.Used, s.UsageErr = known.Size, known.Size-known.Free, nil
@@ -117,7 +117,7 @@ func (v *Inventory) inspectContainer(volume assets.Volume, s *assets.VolumeState
 	s.Size, s.Used, s.UsageErr = c.Size, c.Size-c.Free, nil
 	keeper := volume.Number
 	if volume.Mountpoint == "/" {
-		keeper = v.data(keeper)
+		keeper = v.dataVolume(keeper)
 	}
 	for _, one := range c.Volumes {
 		if one.Device == keeper && one.FileVault != nil {
@@ -128,10 +128,10 @@ func (v *Inventory) inspectContainer(volume assets.Volume, s *assets.VolumeState
 
 // data is the volume that keeps what people write below "/". Nobody's secrets
 // are in the system volume, which some installers leave unencrypted.
-func (v *Inventory) data(system string) string {
+func (v *Inventory) dataVolume(system string) string {
 	mounted, _ := v.mounted() //nolint:errcheck // asked before, and then there is no volume to ask about
 	for _, m := range mounted {
-		if m.Mountpoint == support+"Data" {
+		if m.Mountpoint == systemVolumes+"Data" {
 			return m.Of
 		}
 	}

@@ -53,7 +53,7 @@ func (v *Inventory) System(context.Context) assets.System {
 	s.Kernel = fact(kernel.Release, kernelErr)
 	s.Architecture = fact(kernel.Architecture, nil)
 	name, err := v.release.OS()
-	s.Name = assets.Fact[string]{Err: plain(err)}
+	s.Name = assets.Fact[string]{Err: reason(err)}
 	if err == nil {
 		s.Name.Value = osName(name)
 	}
@@ -90,12 +90,12 @@ func fact[T comparable](value T, err error) assets.Fact[T] {
 	if value != none {
 		return assets.Fact[T]{Value: value}
 	}
-	return assets.Fact[T]{Err: plain(err)}
+	return assets.Fact[T]{Err: reason(err)}
 }
 
-// plain drops the path from an error, but for the two kinds that the domain
+// reason drops the path from an error, but for the two kinds that the domain
 // tells people about in words of its own.
-func plain(err error) error {
+func reason(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return err
 	}

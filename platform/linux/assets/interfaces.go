@@ -23,7 +23,7 @@ func (v *Inventory) Interfaces(context.Context) ([]assets.Link, error) {
 	for _, l := range list {
 		out = append(out, assets.Link{
 			Name: l.Name, MAC: hardwareAddress(l.MAC), MTU: int(l.MTU), Up: l.Up(), Loopback: l.Flags&links.FlagLoopback != 0,
-			SpeedMbps: v.speed(l), Addresses: texts(l.Addresses),
+			SpeedMbps: v.speed(l), Addresses: prefixTexts(l.Addresses),
 		})
 	}
 	return out, nil
@@ -45,7 +45,7 @@ func (v *Inventory) speed(l links.Link) int {
 func (v *Inventory) interfacesFromFiles() ([]assets.Link, error) {
 	devices, err := sysfs.ReadNetDevices(v.root)
 	if err != nil && len(devices) == 0 {
-		return nil, plain(err)
+		return nil, reason(err)
 	}
 	addresses, _ := links.IPv6Addresses(v.root) //nolint:errcheck // the gap below covers all addresses that are missing
 	out := make([]assets.Link, 0, len(devices))
@@ -57,7 +57,7 @@ func (v *Inventory) interfacesFromFiles() ([]assets.Link, error) {
 		l := links.Link{Name: d.Name, Index: d.Index, Flags: d.Flags, OperState: operState(d)}
 		out = append(out, assets.Link{
 			Name: d.Name, MAC: hardwareAddress(mac), MTU: d.MTU, Up: l.Up(), Loopback: d.Flags&links.FlagLoopback != 0,
-			SpeedMbps: v.speed(l), Addresses: texts(addresses[d.Name]),
+			SpeedMbps: v.speed(l), Addresses: prefixTexts(addresses[d.Name]),
 		})
 	}
 	return out, errIPv4
@@ -90,7 +90,7 @@ func hardwareAddress(mac []byte) string {
 	return ""
 }
 
-func texts(addresses []netip.Prefix) []string {
+func prefixTexts(addresses []netip.Prefix) []string {
 	list := make([]string, 0, len(addresses))
 	for _, a := range addresses {
 		list = append(list, a.String())

@@ -28,7 +28,7 @@ func (v *Inventory) Machine(context.Context) assets.Machine {
 	m.Serial = fact(serial, err)
 	m.Chip = fact(chip(cpu, tree), cpuErr)
 	m.Virtualization = v.virtualization(dmi, tree, cpu)
-	v.count(&m)
+	v.countCores(&m)
 	return m
 }
 
@@ -68,14 +68,14 @@ func chip(cpu cpuinfo.Info, tree sysfs.DeviceTree) string {
 }
 
 func (v *Inventory) virtualization(dmi sysfs.DMI, tree sysfs.DeviceTree, cpu cpuinfo.Info) assets.Fact[string] {
-	name, err := virt.Hypervisor(v.root, virt.Marks{
+	name, err := virt.Hypervisor(v.root, virt.Hints{
 		Vendor: dmi.SystemVendor, Product: dmi.ProductName, Board: dmi.BoardVendor, BIOS: dmi.BIOSVendor, Chassis: dmi.ChassisVendor,
 		Tree: tree.Hypervisor, Boards: strings.Join(tree.Compatible, " "), Virtual: cpu.Hypervisor,
 	})
 	return assets.Fact[string]{Value: name, Err: err}
 }
 
-func (v *Inventory) count(m *assets.Machine) {
+func (v *Inventory) countCores(m *assets.Machine) {
 	t, err := sysfs.ReadTopology(v.root)
 	if err != nil {
 		t.Logical, _ = cpuinfo.Count(v.root) //nolint:errcheck // the reason is that of sysfs

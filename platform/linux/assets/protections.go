@@ -22,7 +22,7 @@ func (v *Inventory) Protections(context.Context) assets.Protections {
 	}
 	profiles, err := posture.AppArmorProfiles(v.root)
 	if err != nil {
-		p.ProfilesErr = plain(err)
+		p.ProfilesErr = reason(err)
 		return p
 	}
 	p.Profiles = &assets.Profiles{Enforcing: profiles.Enforcing, Complaining: profiles.Complaining}

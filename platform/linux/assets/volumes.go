@@ -13,7 +13,7 @@ import (
 func (v *Inventory) Volumes(context.Context) ([]assets.Volume, error) {
 	list, err := v.mounts.Local()
 	if err != nil {
-		return nil, plain(err)
+		return nil, reason(err)
 	}
 	out := make([]assets.Volume, 0, len(list))
 	for _, m := range list {
@@ -28,11 +28,11 @@ func (v *Inventory) Volumes(context.Context) ([]assets.Volume, error) {
 func (v *Inventory) Inspect(ctx context.Context, volume assets.Volume) assets.VolumeState {
 	var s assets.VolumeState
 	usage, err := v.mounts.Usage(ctx, volume.Mountpoint)
-	s.Size, s.Used, s.UsageErr = usage.Size, usage.Used, plain(err)
+	s.Size, s.Used, s.UsageErr = usage.Size, usage.Used, reason(err)
 	device, err := mounts.ParseDevice(volume.Number)
 	if err == nil {
 		s.Encrypted, err = v.mounts.Encrypted(mounts.Mount{Source: volume.Device, Type: volume.FileSystem, Device: device})
 	}
-	s.EncryptedErr = plain(err)
+	s.EncryptedErr = reason(err)
 	return s
 }

@@ -15,8 +15,8 @@ import (
 	linuxnetwork "sentinel/platform/linux/network"
 )
 
-// maxOwned bounds how many listeners are looked up at once.
-const maxOwned = 1000
+// maxListeners bounds how many listeners are looked up at once.
+const maxListeners = 1000
 
 // A Machine tells a scan about the machine that it starts from.
 type Machine struct {
@@ -47,7 +47,7 @@ func (m *Machine) Listeners(ctx context.Context, ports []uint16) ([]portscan.Lis
 	var ids []uint64
 	err := m.sockets.Sockets(ctx, func(s network.Socket) {
 		_, wanted := slices.BinarySearch(ports, s.Local.Port())
-		if wanted && s.Protocol == network.TCP && s.State == network.Listen && len(found) < maxOwned {
+		if wanted && s.Protocol == network.TCP && s.State == network.Listen && len(found) < maxListeners {
 			found, ids = append(found, s), append(ids, s.ID)
 		}
 	})

@@ -13,8 +13,8 @@ import (
 // ErrUnnamed reports a virtual machine whose hypervisor leaves no name.
 var ErrUnnamed = errors.New("runs under a hypervisor that does not name itself")
 
-// Marks is what the firmware and the processor say about the machine.
-type Marks struct {
+// Hints is what the firmware and the processor say about the machine.
+type Hints struct {
 	Vendor, Product, Board, BIOS, Chassis string // DMI
 
 	Tree    string // compatible of the device tree's hypervisor node
@@ -25,7 +25,7 @@ type Marks struct {
 // Hypervisor returns what this system runs under: "kvm", "vmware", "hyperv",
 // "xen" and so on; "" on hardware. Firmware names the product; where there is none, as in
 // microVMs, the clock that the hypervisor offers does.
-func Hypervisor(root string, m Marks) (string, error) {
+func Hypervisor(root string, m Hints) (string, error) {
 	at := func(name string) string { return filepath.Join(root, name) }
 	if name, ok := xen(at); ok {
 		return name, nil
@@ -79,7 +79,7 @@ func oemID(table []byte) string {
 	return string(table[10:16])
 }
 
-func fromTree(m Marks) string {
+func fromTree(m Hints) string {
 	switch {
 	case strings.Contains(m.Tree, "linux,kvm"):
 		return "kvm"
@@ -96,7 +96,7 @@ func fromTree(m Marks) string {
 
 // fromFirmware goes by the names that hypervisors put into DMI. Those that are
 // also makers of hardware count only with the product.
-func fromFirmware(m Marks) string {
+func fromFirmware(m Hints) string {
 	if strings.HasSuffix(m.Product, ".metal") { // Amazon EC2 without a hypervisor
 		return ""
 	}

@@ -45,33 +45,33 @@ func TestHypervisorsAreKnownByTheirMarks(t *testing.T) {
 	const dsdt = "sys/firmware/acpi/tables/DSDT"
 	for _, c := range []struct {
 		name, want string
-		marks      Marks
+		marks      Hints
 		files      map[string]string
 		wantErr    error
 	}{
-		{name: "hardware", marks: Marks{Vendor: "Dell Inc.", Product: "PowerEdge R640"}, files: map[string]string{clock: "tsc hpet acpi_pm"}},
-		{name: "QEMU", want: "qemu", marks: Marks{Vendor: "QEMU", Product: "Standard PC (Q35 + ICH9, 2009)", Virtual: true}},
-		{name: "QEMU made to look like another", want: "qemu", marks: Marks{Vendor: "Example", Product: "Station", Chassis: "QEMU"}},
-		{name: "KVM named in the product", want: "kvm", marks: Marks{Vendor: "Red Hat", Product: "KVM"}},
-		{name: "Amazon", want: "kvm", marks: Marks{Vendor: "Amazon EC2", Product: "m5.large", Virtual: true}},
-		{name: "Amazon without hypervisor", marks: Marks{Vendor: "Amazon EC2", Product: "m5.metal"}},
-		{name: "VMware", want: "vmware", marks: Marks{Vendor: "VMware, Inc.", Product: "VMware Virtual Platform"}},
-		{name: "VirtualBox", want: "virtualbox", marks: Marks{Vendor: "innotek GmbH", Product: "VirtualBox"}},
-		{name: "Hyper-V", want: "hyperv", marks: Marks{Vendor: "Microsoft Corporation", Product: "Virtual Machine"}},
-		{name: "a Surface", marks: Marks{Vendor: "Microsoft Corporation", Product: "Surface Pro"}},
-		{name: "Xen", want: "xen", files: map[string]string{"sys/hypervisor/type": "xen\n"}, marks: Marks{Vendor: "Xen", Virtual: true}},
+		{name: "hardware", marks: Hints{Vendor: "Dell Inc.", Product: "PowerEdge R640"}, files: map[string]string{clock: "tsc hpet acpi_pm"}},
+		{name: "QEMU", want: "qemu", marks: Hints{Vendor: "QEMU", Product: "Standard PC (Q35 + ICH9, 2009)", Virtual: true}},
+		{name: "QEMU made to look like another", want: "qemu", marks: Hints{Vendor: "Example", Product: "Station", Chassis: "QEMU"}},
+		{name: "KVM named in the product", want: "kvm", marks: Hints{Vendor: "Red Hat", Product: "KVM"}},
+		{name: "Amazon", want: "kvm", marks: Hints{Vendor: "Amazon EC2", Product: "m5.large", Virtual: true}},
+		{name: "Amazon without hypervisor", marks: Hints{Vendor: "Amazon EC2", Product: "m5.metal"}},
+		{name: "VMware", want: "vmware", marks: Hints{Vendor: "VMware, Inc.", Product: "VMware Virtual Platform"}},
+		{name: "VirtualBox", want: "virtualbox", marks: Hints{Vendor: "innotek GmbH", Product: "VirtualBox"}},
+		{name: "Hyper-V", want: "hyperv", marks: Hints{Vendor: "Microsoft Corporation", Product: "Virtual Machine"}},
+		{name: "a Surface", marks: Hints{Vendor: "Microsoft Corporation", Product: "Surface Pro"}},
+		{name: "Xen", want: "xen", files: map[string]string{"sys/hypervisor/type": "xen\n"}, marks: Hints{Vendor: "Xen", Virtual: true}},
 		{
-			name: "Xen's first domain", marks: Marks{Vendor: "Dell Inc.", Virtual: true},
+			name: "Xen's first domain", marks: Hints{Vendor: "Dell Inc.", Virtual: true},
 			files: map[string]string{"sys/hypervisor/type": "xen\n", "proc/xen/capabilities": "control_d\n"},
 		},
-		{name: "Firecracker", want: "firecracker", marks: Marks{Virtual: true}, files: map[string]string{dsdt: "DSDT\x00\x01\x00\x00\x02\x7fFIRECKFC"}},
+		{name: "Firecracker", want: "firecracker", marks: Hints{Virtual: true}, files: map[string]string{dsdt: "DSDT\x00\x01\x00\x00\x02\x7fFIRECKFC"}},
 		{name: "another maker's table", files: map[string]string{dsdt: "DSDT\x00\x01\x00\x00\x02\x7fEXAMPLEX"}},
-		{name: "microVM by its clock", want: "kvm", marks: Marks{Virtual: true}, files: map[string]string{clock: "kvm-clock tsc\n"}},
-		{name: "Hyper-V by its clock", want: "hyperv", marks: Marks{Virtual: true}, files: map[string]string{clock: "hyperv_clocksource_tsc_page"}},
+		{name: "microVM by its clock", want: "kvm", marks: Hints{Virtual: true}, files: map[string]string{clock: "kvm-clock tsc\n"}},
+		{name: "Hyper-V by its clock", want: "hyperv", marks: Hints{Virtual: true}, files: map[string]string{clock: "hyperv_clocksource_tsc_page"}},
 		{name: "Xen by its clock", want: "xen", files: map[string]string{clock: "xen tsc"}},
-		{name: "64-bit ARM under KVM", want: "kvm", marks: Marks{Tree: "linux,kvm"}},
-		{name: "ARM board of QEMU", want: "qemu", marks: Marks{Boards: "linux,dummy-virt"}},
-		{name: "no name", wantErr: ErrUnnamed, marks: Marks{Virtual: true}},
+		{name: "64-bit ARM under KVM", want: "kvm", marks: Hints{Tree: "linux,kvm"}},
+		{name: "ARM board of QEMU", want: "qemu", marks: Hints{Boards: "linux,dummy-virt"}},
+		{name: "no name", wantErr: ErrUnnamed, marks: Hints{Virtual: true}},
 	} {
 		got, err := Hypervisor(testenv.Plant(t, c.files), c.marks)
 		if got != c.want || !errors.Is(err, c.wantErr) {
