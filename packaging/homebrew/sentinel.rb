@@ -2,7 +2,7 @@
 
 # A formula for a tap: set url and sha256 to those of the release.
 class Sentinel < Formula
-  desc "Reads and mends the machine it runs on, for people and MCP clients"
+  desc "Monitors and repairs the machine it runs on, for people and MCP clients"
   homepage "https://example.com/sentinel"
   url "https://example.com/sentinel/sentinel-0.1.0.tar.gz"
   sha256 "0000000000000000000000000000000000000000000000000000000000000000"
@@ -23,7 +23,7 @@ class Sentinel < Formula
     <<~TEXT
       What Homebrew installs can be written by its user and never runs as root.
       Reading works at once. To change the system, install the root-owned programs
-      and their rules besides, from the source of this release:
+      and their rules as well, from the source of this release:
 
         make build && sudo make install
 

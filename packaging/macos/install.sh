@@ -4,10 +4,10 @@
 #
 #   sudo packaging/macos/install.sh
 #
-# Homebrew on Intel gives /usr/local to a user, also when it comes later, who could then put
-# another program in place of one that sudo runs as root. On Intel, where others than root can change
-# /usr/local, or with PREFIX=/opt/sentinel, everything goes below /opt/sentinel, which is added to the
-# paths of login shells. With DESTDIR the files are only staged there, for a package; nothing is switched on.
+# Homebrew on Intel, even when it is installed later, gives /usr/local to a user, who could then
+# replace a program that sudo runs as root. So on Intel, where anyone but root can change /usr/local,
+# or with PREFIX=/opt/sentinel, everything goes below /opt/sentinel, which is added to the paths of
+# login shells. With DESTDIR the files are only staged there, for a package, and nothing is enabled.
 set -eu
 PATH=/usr/bin:/bin:/usr/sbin:/sbin # sudo on a Mac keeps the user's
 
@@ -18,8 +18,8 @@ die() { echo "install.sh: $*" >&2; exit 1; }
 [ -n "$destdir" ] || [ "$(id -u)" = 0 ] || die "root is needed; run: sudo $0"
 [ -n "$destdir" ] || [ "$(uname -s)" = Darwin ] || die "this is for macOS; on other systems use make install"
 
-# Everything that is written as root: through a link that a user put there, root
-# would write anywhere.
+# Checks all places that root writes to: through a user's link there, root would
+# write anywhere.
 ours() { sh "$here/packaging/scripts/rootonly.sh" "$1/bin" "$1/share/man/man1" "$1/share/sentinel"; }
 
 prefix=${PREFIX:-}
@@ -27,11 +27,11 @@ if [ -z "$prefix" ]; then
   prefix=/usr/local
   if [ "$(uname -m)" = x86_64 ] || ! ours /usr/local 2>/dev/null; then
     prefix=/opt/sentinel
-    echo "Others than root can change /usr/local, or could once Homebrew is there; installing below $prefix"
+    echo "Not only root can change /usr/local, or Homebrew could make it so; installing below $prefix"
   fi
 fi
 case $prefix in
-  *[!A-Za-z0-9/._+-]* | [!/]*) die "PREFIX begins with / and has only letters, digits and / . _ + - in it, not $prefix" ;;
+  *[!A-Za-z0-9/._+-]* | [!/]*) die "PREFIX must begin with / and hold only letters, digits and / . _ + -, not $prefix" ;;
 esac
 [ -n "$destdir" ] || ours "$prefix" || exit 1
 

@@ -128,7 +128,7 @@ func TestPrefixThatWouldBreakTheRulesIsRefused(t *testing.T) {
 		root := t.TempDir()
 		cmd := exec.Command("/bin/sh", "install.sh")
 		cmd.Env = append(os.Environ(), "DESTDIR="+root, "PREFIX="+prefix)
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "PREFIX begins with /") {
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "PREFIX must begin with /") {
 			t.Errorf("%q is not refused:\n%s", prefix, out)
 		}
 		if left, err := os.ReadDir(root); err != nil || len(left) > 0 {

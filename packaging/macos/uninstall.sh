@@ -1,6 +1,6 @@
 #!/bin/sh
-# Removes what install.sh put on this Mac. The lists in /var/lib/sentinel, the
-# journal in /var/log/sentinel, secrets and a configuration that was changed stay.
+# Removes what install.sh installed on this Mac. The lists in /var/lib/sentinel, the
+# journal in /var/log/sentinel, secrets and a changed configuration stay.
 set -eu
 PATH=/usr/bin:/bin:/usr/sbin:/sbin # sudo on a Mac keeps the user's
 [ "$(id -u)" = 0 ] || { echo "uninstall.sh: root is needed; run: sudo $0" >&2; exit 1; }
@@ -12,7 +12,7 @@ for job in com.sentinel.report com.sentinel.restore; do
   rm -f "/Library/LaunchDaemons/$job.plist"
 done
 
-# Nobody could lift a block once sentinel is gone. The list stays, and holds again
+# Without sentinel nobody could lift a block. The list stays, and applies again
 # after the next installation.
 /sbin/pfctl -a com.apple/000.Sentinel -F all 2>/dev/null || true
 token=$(sed -n 's/.*"token": *"\{0,1\}\([0-9]*\).*/\1/p' /var/lib/sentinel/pf-reference.json 2>/dev/null || true)

@@ -4,9 +4,9 @@
 // (MCP Bundles, manifest version 0.3): one for macOS, which runs on both of its
 // processors, and one for Linux on each.
 //
-// A bundle carries sentinel-mcp and a sentinel without privilege. What lies in a
-// bundle can be written by its user and never runs as root; sentinel-mcp runs the sentinel that
-// root has installed when there is one.
+// A bundle contains sentinel-mcp and a sentinel without privilege. Its user can
+// write to it, so nothing in it ever runs as root; sentinel-mcp runs the sentinel that root has
+// installed when there is one.
 package main
 
 import (
@@ -20,8 +20,8 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) } //nolint:forbidigo // the one place that ends it
 
-// run makes every bundle from the programs below the first argument, which lie
-// in a directory for each system such as linux-amd64, and writes them into the second.
+// run makes the bundles from the programs below the first argument, in one
+// directory for each system such as linux-amd64, and writes them to the second.
 func run(args []string, stderr io.Writer) int {
 	if len(args) != 2 {
 		fmt.Fprintln(stderr, "usage: mcpb PROGRAMS BUNDLES") //nolint:errcheck // nowhere to report to
@@ -36,7 +36,7 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
-// A bundle is made of the same two programs of one system or more.
+// A bundle holds the two programs for one system or more.
 type bundle struct {
 	name     string   // in the name of its file
 	platform string   // as process.platform of Node has it
@@ -76,11 +76,11 @@ func (b bundle) make(programs, into string) error {
 	return os.WriteFile(filepath.Join(into, "sentinel-"+version.Number+"-"+b.name+".mcpb"), archive, 0o644) //nolint:gosec // to be given away
 }
 
-// program reads one program, of several systems as one file.
+// program returns one program, joined into one file for several systems.
 func (b bundle) program(programs, name string) ([]byte, error) {
 	var all [][]byte
 	for _, directory := range b.from {
-		raw, err := os.ReadFile(filepath.Join(programs, directory, name)) //nolint:gosec // named by who builds
+		raw, err := os.ReadFile(filepath.Join(programs, directory, name)) //nolint:gosec // named by whoever builds
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ type compatibility struct {
 	Platforms []string `json:"platforms"`
 }
 
-// An option is what the user is asked for.
+// An option is a setting that the user is asked for.
 type option struct {
 	Type        string `json:"type"`
 	Title       string `json:"title"`
@@ -70,9 +70,9 @@ func newManifest(platform string) manifest {
 		Name:            "sentinel",
 		DisplayName:     "Sentinel",
 		Version:         version.Number,
-		Description:     "Reads and mends the computer it runs on: health, processes, network, firewall, updates, security.",
-		LongDescription: "Ask how this computer is doing, and have what is wrong put right. Everything runs on this computer.\n\n" +
-			"Reading works at once. What changes the system needs root: install Sentinel from its package besides, " +
+		Description:     "Monitors and repairs the computer it runs on: health, processes, network, firewall, updates, security.",
+		LongDescription: "Ask how this computer is doing, and have problems fixed. Everything runs on this computer.\n\n" +
+			"Reading works at once. What changes the system needs root: also install Sentinel from its package, " +
 			"and this extension uses what is installed, within the rules of sudo that come with it. " +
 			"What is in this extension never runs as root.",
 		Author: author{"The Sentinel authors"},
@@ -97,7 +97,7 @@ func newManifest(platform string) manifest {
 	}
 }
 
-// tools lists those that are offered without a choice, each in one sentence.
+// tools lists those of the default toolset, each with one sentence.
 func tools() []tool {
 	var all []tool
 	for _, op := range ops.All() {

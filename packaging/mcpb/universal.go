@@ -14,8 +14,8 @@ import (
 const sliceAlign = 14
 
 // universal joins programs for several processors into one that macOS runs on
-// each, as lipo(1) does: a table in front of the programs, which stay as they are, their signatures
-// too (mach-o/fat.h).
+// each, as lipo(1) does: a table in front of the unchanged programs with their signatures
+// (mach-o/fat.h).
 func universal(programs [][]byte) ([]byte, error) {
 	var table []macho.FatArchHeader
 	at := uint32(1) << sliceAlign

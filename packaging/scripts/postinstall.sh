@@ -1,7 +1,7 @@
 #!/bin/sh
-# After the files of the package are in place. dpkg calls it with "configure" and
-# the version that was configured last, if any, which may have been removed since; rpm with how
-# many versions are installed then.
+# Runs after the files of the package are in place. dpkg calls it with "configure"
+# and the version that was configured last, if any, which may have been removed since; rpm with the
+# number of versions that are installed then.
 set -e
 noted=/var/lib/sentinel/units # what preremove.sh switched off
 first=
@@ -17,12 +17,12 @@ if [ -z "$group" ]; then
 elif [ -n "$first" ]; then
   gid=$(echo "$group" | cut -d: -f3)
   members=$(echo "$group" | cut -d: -f4)$(awk -F: -v gid="$gid" '$4 == gid { printf " %s", $1 }' /etc/passwd || true)
-  [ -z "$members" ] || echo "sentinel: the group sentinel was there before. Its members may now change this machine through sudo: $members" >&2
+  [ -z "$members" ] || echo "sentinel: the group sentinel existed before. Its members may now change this machine through sudo: $members" >&2
 fi
 
-# An upgrade leaves what the administrator switched off, and so does an installation
-# after a removal. Without systemd running, as in an image that is being made, the units
-# start with it.
+# Units that the administrator has disabled stay disabled after an upgrade, and
+# after a removal and a new installation. Where systemd does not run, as in an image that
+# is being built, they start with it.
 if [ -n "$first" ]; then
   units="sentinel-restore.service sentinel-restore.timer"
 else
@@ -32,6 +32,6 @@ rm -f "$noted"
 command -v systemctl >/dev/null || exit 0
 [ ! -d /run/systemd/system ] || systemctl daemon-reload || true
 for unit in $units; do
-  systemctl enable "$unit" || echo "sentinel: $unit is not switched on; see: sentinel --doctor" >&2
-  [ ! -d /run/systemd/system ] || systemctl start "$unit" || echo "sentinel: $unit does not start; see: sentinel --doctor" >&2
+  systemctl enable "$unit" || echo "sentinel: $unit could not be enabled; see: sentinel --doctor" >&2
+  [ ! -d /run/systemd/system ] || systemctl start "$unit" || echo "sentinel: $unit could not be started; see: sentinel --doctor" >&2
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
-# After the files are gone. The lists in /var/lib/sentinel and the journal in
-# /var/log/sentinel stay, also when the package is purged: they say what was done to this
-# machine. The group goes once nobody is in it.
+# Runs after the files are removed. The lists in /var/lib/sentinel and the journal
+# in /var/log/sentinel stay, even when the package is purged: they record what was done to this
+# machine. The group is removed when it has no members.
 set -e
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload || true

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Before the files of the package are removed. When those of another version take
-# their place, which dpkg and rpm call in other words, nothing changes here.
+# Runs before the files of the package are removed. It does nothing on an upgrade,
+# for which dpkg and rpm pass different arguments.
 set -e
 umask 022
 case "$1" in
@@ -8,8 +8,8 @@ case "$1" in
   *) exit 0 ;;
 esac
 
-# Nothing below may keep the package from being removed. Units that are on are noted,
-# because the next installation cannot know what the administrator had switched off.
+# Nothing below may keep the package from being removed. Enabled units are noted,
+# because the next installation cannot know which ones the administrator had disabled.
 if command -v systemctl >/dev/null; then
   mkdir -p /var/lib/sentinel
   : > /var/lib/sentinel/units
@@ -20,14 +20,14 @@ if command -v systemctl >/dev/null; then
   done
 fi
 
-# Nobody could lift a block once sentinel is gone. The list of blocked addresses
-# stays, and holds again after the next installation.
+# Without sentinel nobody could lift a block. The list of blocked addresses stays,
+# and applies again after the next installation.
 if command -v nft >/dev/null; then
   for table in sentinel sentinel_firewall; do
     nft delete table inet "$table" 2>/dev/null || true
   done
 elif grep -q '"ip"' /var/lib/sentinel/blocklist.json 2>/dev/null; then
-  echo "sentinel: there is no nft to take blocked addresses out of the kernel; they stay blocked until the next start of this machine" >&2
+  echo "sentinel: there is no nft to remove blocked addresses from the kernel; they stay blocked until the next reboot" >&2
 fi
 for program in iptables ip6tables; do
   command -v "$program" >/dev/null || continue
@@ -36,5 +36,5 @@ for program in iptables ip6tables; do
     while "$program" -w 5 -D "$chain" -j SENTINEL 2>/dev/null; do :; done
   done
   "$program" -w 5 -F SENTINEL || true
-  "$program" -w 5 -X SENTINEL || echo "sentinel: the chain SENTINEL of $program, which is empty now, is used by another one and stays" >&2
+  "$program" -w 5 -X SENTINEL || echo "sentinel: the chain SENTINEL of $program is now empty, but stays because another chain uses it" >&2
 done

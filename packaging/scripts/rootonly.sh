@@ -1,18 +1,18 @@
 #!/bin/sh
-# Ends with success if root alone decides what each of the given folders, and those
-# above them, hold. Where others do, they could put another program in place of one that root
-# runs, or have root write through a link of theirs.
+# Exits with 0 if only root can change what is in each of the given folders and in
+# those above them. Anyone else who can could replace a program that root runs, or have root write
+# through a link of theirs.
 #
 #   rootonly.sh FOLDER...
 set -eu
 PATH=/usr/bin:/bin:/usr/sbin:/sbin
 
-# A symbolic link counts by its owner, for its mode means nothing.
+# Of a symbolic link the owner counts; its mode means nothing.
 check() {
   at=$1
   while :; do
     others=$(find "$at" -prune \( ! -user 0 -o ! -type l \( -perm -0020 -o -perm -0002 \) \) -print)
-    [ -z "$others" ] || { echo "$others can be changed by others than root; choose another PREFIX, such as /opt/sentinel, or mend its owner and mode" >&2; exit 1; }
+    [ -z "$others" ] || { echo "Not only root can change $others; choose another PREFIX, such as /opt/sentinel, or correct its owner and mode" >&2; exit 1; }
     [ "$at" != / ] || return 0
     at=$(dirname "$at")
   done
