@@ -95,21 +95,21 @@ func (b *BlockPlan) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.before, err = find(ctx, b.backend, b.entry.Address); err != nil {
+	if b.before, err = findInFilter(ctx, b.backend, b.entry.Address); err != nil {
 		return err
 	}
 	return b.decide(overruled)
 }
 
 // decide settles which entry will stand in the list. One that stands there
-// already and is not in force keeps its end: whoever asked for it was promised that.
+// alreadyBlocked and is not in force keeps its end: whoever asked for it was promised that.
 func (b *BlockPlan) decide(overruled bool) error {
 	now := b.list.now()
-	stored, listed := search(b.known.entries, b.entry.Address)
+	stored, listed := findEntry(b.known.entries, b.entry.Address)
 	b.reapplies = listed && !b.known.missing && !stored.over(now.Add(expiryMargin))
 	switch {
 	case b.reapplies && stored.Suspended == "" && b.before.inForce():
-		return already(stored)
+		return alreadyBlocked(stored)
 	case b.reapplies:
 		b.entry = stored
 		b.entry.Suspended, b.entry.Forced = "", stored.Forced || overruled
@@ -119,13 +119,13 @@ func (b *BlockPlan) decide(overruled bool) error {
 	default:
 		b.entry = entry{
 			Address: b.entry.Address, Reason: cleanText(b.request.Reason), By: cleanText(b.request.By),
-			At: inSeconds(now), Ends: ending(now, b.request.TTL), Forced: overruled,
+			At: inSeconds(now), Ends: expiry(now, b.request.TTL), Forced: overruled,
 		}
 	}
 	return nil
 }
 
-func already(e entry) error {
+func alreadyBlocked(e entry) error {
 	return fault.New(fault.AlreadyBlocked, fmt.Sprintf("%s is blocked already, by %s since %s, %s.",
 		e.Address, e.author(), e.At.Format(time.RFC3339), until(e.Ends))).
 		WithFix("Nothing needs to be done. To give it another end, unblock it and block it again.")

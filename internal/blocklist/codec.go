@@ -38,7 +38,7 @@ type fileFormat struct {
 // encode writes entries one to a line, so that people can search the file. It
 // writes what encoding/json would, several times faster: every block rewrites the file.
 func encode(entries []entry) ([]byte, error) {
-	raw := fmt.Appendf(make([]byte, 0, 64+usual*len(entries)), `{"version":%d,"entries":[`+"\n", version)
+	raw := fmt.Appendf(make([]byte, 0, 64+usualLine*len(entries)), `{"version":%d,"entries":[`+"\n", version)
 	for i, e := range entries {
 		if i > 0 {
 			raw = append(raw, ",\n"...)
@@ -54,11 +54,11 @@ func encode(entries []entry) ([]byte, error) {
 	return append(raw, "]}\n"...), nil
 }
 
-// usual is how long a line is, in bytes.
-const usual = 200
+// usualLine is how long a line is, in bytes.
+const usualLine = 200
 
 func (e entry) append(raw []byte) ([]byte, error) {
-	if !plain(e.Reason) || !plain(e.By) || !plain(e.Suspended) {
+	if !needsNoEscape(e.Reason) || !needsNoEscape(e.By) || !needsNoEscape(e.Suspended) {
 		return appendAny(raw, e)
 	}
 	raw = e.Address.AppendTo(append(raw, `{"ip":"`...))
@@ -87,8 +87,8 @@ func appendAny(raw []byte, e entry) ([]byte, error) {
 	return append(raw, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), err
 }
 
-// plain says that text stands in JSON as it is.
-func plain(text string) bool {
+// needsNoEscape says that text stands in JSON as it is.
+func needsNoEscape(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
 			return false

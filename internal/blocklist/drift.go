@@ -20,7 +20,7 @@ const slack = 2 * time.Second
 // compare sets what list and kernel differ in. An address that the kernel alone
 // holds is blocked too, so that it joins the addresses, after those whose age is known; one
 // whose block has ended does not, for it is only waiting for the timer.
-func (r *Listing) compare(entries []entry, missing bool, k *kernel, now time.Time) {
+func (r *Listing) compare(entries []entry, missing bool, k *filterState, now time.Time) {
 	d := Drift{RulesInPlace: k.effective, Missing: []string{}, Unlisted: []string{}}
 	listed, known := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, e := range entries {

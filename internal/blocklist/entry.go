@@ -48,17 +48,17 @@ func (e entry) author() string { return cmp.Or(cleanText(e.By), "somebody") }
 // block is e as the kernel shall hold it.
 func (e entry) block(now time.Time) Block { return Block{e.Address, e.left(now)} }
 
-// ending returns when a block ends that begins now and lasts for ttl, not
+// expiry returns when a block ends that begins now and lasts for ttl, not
 // before its time; 0 is never.
-func ending(now time.Time, ttl time.Duration) time.Time {
+func expiry(now time.Time, ttl time.Duration) time.Time {
 	if ttl == 0 {
 		return time.Time{}
 	}
 	return now.Add(ttl + time.Second - 1).UTC().Truncate(time.Second)
 }
 
-// search returns the entry of an address.
-func search(entries []entry, a netip.Addr) (entry, bool) {
+// findEntry returns the entry of an address.
+func findEntry(entries []entry, a netip.Addr) (entry, bool) {
 	i := slices.IndexFunc(entries, func(e entry) bool { return e.Address == a })
 	if i < 0 {
 		return entry{}, false
@@ -86,7 +86,7 @@ func adopt(blocks []Block, now time.Time) []entry {
 	entries := make([]entry, 0, len(blocks))
 	for _, b := range blocks {
 		e := entry{Address: b.Address, Reason: "found in the packet filter when the list was lost", By: "unknown", At: now.UTC().Truncate(time.Second)}
-		e.Ends = ending(now, b.Left)
+		e.Ends = expiry(now, b.Left)
 		entries = append(entries, e)
 	}
 	return entries

@@ -65,8 +65,8 @@ type addrState struct {
 // blocks says that packets of the address are dropped.
 func (s addrState) inForce() bool { return s.found && s.effective }
 
-// find asks for one address, without reading all where the backend can do so.
-func find(ctx context.Context, b Backend, a netip.Addr) (addrState, error) {
+// findInFilter asks for one address, without reading all where the backend can do so.
+func findInFilter(ctx context.Context, b Backend, a netip.Addr) (addrState, error) {
 	if f, ok := b.(Finder); ok {
 		block, found, effective, err := f.Find(ctx, a)
 		return addrState{block, found, effective}, readError(ctx, err)

@@ -13,22 +13,22 @@ import (
 	"sentinel/internal/fault"
 )
 
-// A belief is what was acknowledged about an address.
-type belief struct {
+// A expectation is what was acknowledged about an address.
+type expectation struct {
 	known   bool // false after a crash: it may be blocked or not
 	blocked bool
 	ends    time.Time
 }
 
-// A trial does random things to a list and crashes or fails at random moments.
+// A randomRun does random things to a list and crashes or fails at random moments.
 // What was acknowledged must hold whatever happens.
-type trial struct {
-	t       *testing.T
-	r       *rand.Rand
-	m       *machine
-	l       *List
-	beliefs map[string]belief
-	history []string
+type randomRun struct {
+	t        *testing.T
+	r        *rand.Rand
+	m        *machine
+	l        *List
+	expected map[string]expectation
+	history  []string
 }
 
 // crash is what a run that dies panics with.
@@ -37,7 +37,7 @@ type crash struct{}
 func TestNothingThatWasAcknowledgedIsLost(t *testing.T) {
 	for seed := range uint64(150) {
 		m := newMachine()
-		tr := &trial{t: t, r: rand.New(rand.NewPCG(seed, 7)), m: m, l: m.on(t), beliefs: map[string]belief{}}
+		tr := &randomRun{t: t, r: rand.New(rand.NewPCG(seed, 7)), m: m, l: m.on(t), expected: map[string]expectation{}}
 		if seed%2 == 1 {
 			tr.l.backend = func(context.Context) (Backend, error) { return finder{m}, nil }
 		}
@@ -54,7 +54,7 @@ func TestNothingThatWasAcknowledgedIsLost(t *testing.T) {
 
 // disturb lets the world do something, and decides what will happen to the
 // next run.
-func (tr *trial) disturb() {
+func (tr *randomRun) disturb() {
 	switch tr.r.IntN(8) {
 	case 0:
 		clear(tr.m.held)
@@ -84,14 +84,14 @@ func (tr *trial) disturb() {
 }
 
 // act runs sentinel once.
-func (tr *trial) act() {
+func (tr *randomRun) act() {
 	address := fmt.Sprintf("203.0.113.%d", 1+tr.r.IntN(6))
 	defer func() {
 		if p := recover(); p != nil {
 			if _, ok := p.(crash); !ok {
 				panic(p)
 			}
-			tr.beliefs[address] = belief{}
+			tr.expected[address] = expectation{}
 		}
 	}()
 	switch tr.r.IntN(7) {
@@ -108,45 +108,45 @@ func (tr *trial) act() {
 	}
 }
 
-func (tr *trial) block(address string) {
+func (tr *randomRun) block(address string) {
 	ttl := time.Duration(tr.r.IntN(3)) * time.Hour
 	tr.history = append(tr.history, "block "+address)
 	got, err := block(tr.t, tr.l, Request{Address: address, TTL: ttl})
-	b := tr.beliefs[address]
+	b := tr.expected[address]
 	switch {
 	case err == nil:
-		ends := ending(tr.m.now, ttl)
+		ends := expiry(tr.m.now, ttl)
 		if got.Reapplied {
 			ends, _ = time.Parse(time.RFC3339, got.ExpiresAt)
 		}
 		if got.Reapplied && b.known && (!b.blocked || !b.ends.Equal(ends)) {
 			tr.t.Errorf("%s was blocked again as until %v, and it is %+v", address, ends, b)
 		}
-		tr.beliefs[address] = belief{true, true, ends}
+		tr.expected[address] = expectation{true, true, ends}
 	case code(err) == fault.AlreadyBlocked && b.known && !tr.stands(b):
 		tr.t.Errorf("%s is no block, and: %v", address, err)
 	}
 }
 
-func (tr *trial) unblock(address string) {
+func (tr *randomRun) unblock(address string) {
 	tr.history = append(tr.history, "unblock "+address)
 	_, err := unblock(tr.t, tr.l, address, tr.r.IntN(4) == 0)
-	b := tr.beliefs[address]
+	b := tr.expected[address]
 	switch {
 	case err == nil:
-		tr.beliefs[address] = belief{known: true}
+		tr.expected[address] = expectation{known: true}
 	case code(err) == fault.NotBlocked && tr.stands(b):
 		tr.t.Errorf("%s is a block, and: %v", address, err)
 	}
 }
 
-func (tr *trial) stands(b belief) bool {
+func (tr *randomRun) stands(b expectation) bool {
 	return b.blocked && !entry{Ends: b.ends}.over(tr.m.now)
 }
 
 // check restores without trouble: both sides agree then, also with what was
 // acknowledged.
-func (tr *trial) check() {
+func (tr *randomRun) check() {
 	tr.m.at = nil
 	tr.agrees("before a restore", listed(tr.t, tr.l))
 	if tr.r.IntN(3) > 0 {
@@ -160,8 +160,8 @@ func (tr *trial) check() {
 	}
 }
 
-func (tr *trial) agrees(where string, has []string) {
-	for address, b := range tr.beliefs {
+func (tr *randomRun) agrees(where string, has []string) {
+	for address, b := range tr.expected {
 		there := slices.Contains(has, address)
 		if b.known && tr.stands(b) && !there || b.known && !b.blocked && there {
 			tr.t.Errorf("%s: %s is there: %v, and it is %+v", where, address, there, b)

@@ -22,14 +22,14 @@ const (
 // middle would keep everybody away until it goes on. Instead it reads both again while the
 // file changes or a change is under way. Without a change, what is not in step is believed
 // when it shows twice: while the kernel rearranges a large set, it shows a part of it.
-func (l *List) observe(ctx context.Context, b Backend, known fileContent) (fileContent, *kernel, error) {
-	var last, before *kernel // before is set when nothing was under way
+func (l *List) observe(ctx context.Context, b Backend, known fileContent) (fileContent, *filterState, error) {
+	var last, before *filterState // before is set when nothing was under way
 	for range maxReads {
 		blocks, effective, err := loaded(ctx, b)
 		if err != nil {
 			return known, nil, err
 		}
-		k := index(blocks, effective)
+		k := newFilterState(blocks, effective)
 		again, err := l.read(known)
 		if err != nil { // it was damaged just now, of which the next run tells
 			return known, k, nil
@@ -53,10 +53,10 @@ func (l *List) observe(ctx context.Context, b Backend, known fileContent) (fileC
 func (l *List) readTwice(ctx context.Context, b Backend) ([]Block, bool, error) {
 	blocks, effective, err := loaded(ctx, b)
 	for n := 1; n < maxReads && err == nil && len(blocks) > 0; n++ {
-		before := index(blocks, effective)
+		before := newFilterState(blocks, effective)
 		l.pause(ctx)
 		blocks, effective, err = loaded(ctx, b)
-		if err == nil && index(blocks, effective).same(before) {
+		if err == nil && newFilterState(blocks, effective).same(before) {
 			break
 		}
 	}
@@ -71,7 +71,7 @@ func (l *List) pause(ctx context.Context) {
 }
 
 // matches says that the kernel drops what is listed and holds nothing else.
-func (k *kernel) matches(entries []entry, now time.Time) bool {
+func (k *filterState) matches(entries []entry, now time.Time) bool {
 	wanted := 0
 	for _, e := range entries {
 		if e.Suspended != "" || e.over(now) {
@@ -86,7 +86,7 @@ func (k *kernel) matches(entries []entry, now time.Time) bool {
 }
 
 // same says that another reading shows the same addresses; nil is none.
-func (k *kernel) same(other *kernel) bool {
+func (k *filterState) same(other *filterState) bool {
 	if other == nil || k.effective != other.effective || len(k.left) != len(other.left) {
 		return false
 	}

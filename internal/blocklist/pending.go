@@ -13,7 +13,7 @@ import (
 func (l *List) Pending(ctx context.Context) (RestoreResult, error) {
 	b, err := l.filter(ctx)
 	if err != nil && l.nothingListed() {
-		return RestoreResult{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
+		return RestoreResult{Warnings: l.quarantineWarnings(), Unavailable: answer.Gaps{}}, nil
 	}
 	if err != nil {
 		return RestoreResult{}, err

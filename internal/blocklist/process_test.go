@@ -286,14 +286,14 @@ func settle(t *testing.T, dir, open string, state map[string]outcome) {
 	}
 	for address, is := range state {
 		a := netip.MustParseAddr(address)
-		_, listed := search(c.entries, a)
+		_, listed := findEntry(c.entries, a)
 		dropped := slices.ContainsFunc(blocks, func(b Block) bool { return b.Address == a })
 		if address != open && (listed != is.blocked || dropped != is.blocked && !is.cutOff) {
 			t.Errorf("%s: acknowledged: %+v; listed: %v, dropped: %v", address, is, listed, dropped)
 		}
 	}
 	if open != "" {
-		_, listed := search(c.entries, netip.MustParseAddr(open))
+		_, listed := findEntry(c.entries, netip.MustParseAddr(open))
 		state[open] = outcome{listed, true}
 	}
 }

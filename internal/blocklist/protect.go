@@ -75,15 +75,15 @@ func (l *List) checkAllowed(ctx context.Context, a netip.Addr, force bool) (over
 	case force:
 		return d != nil, nil
 	case d != nil:
-		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).WithFix("Leave it reachable, or " + byForce(a))
+		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).WithFix("Leave it reachable, or " + forceHint(a))
 	case err != nil:
 		return false, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", err).
-			WithFix("Mend what the message names, or " + byForce(a))
+			WithFix("Mend what the message names, or " + forceHint(a))
 	}
 	return false, nil
 }
 
-// byForce ends a fix with what somebody at the machine can do.
-func byForce(a netip.Addr) string {
+// forceHint ends a fix with what somebody at the machine can do.
+func forceHint(a netip.Addr) string {
 	return "block it at the console with: sudo sentinel --block-ip " + a.String() + " --force"
 }

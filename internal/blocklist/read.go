@@ -91,8 +91,8 @@ func (l *List) Read(ctx context.Context, ips, rows int) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	r := Listing{Warnings: l.lost(), Unavailable: answer.Gaps{}}
-	c, kernel, err := l.kernel(ctx, &r, c)
+	r := Listing{Warnings: l.quarantineWarnings(), Unavailable: answer.Gaps{}}
+	c, kernel, err := l.readFilter(ctx, &r, c)
 	if ctx.Err() != nil {
 		return Listing{}, ctx.Err()
 	}
@@ -103,7 +103,7 @@ func (l *List) Read(ctx context.Context, ips, rows int) (Listing, error) {
 }
 
 // lost warns of lists that were set aside: somebody has to look at them.
-func (l *List) lost() []string {
+func (l *List) quarantineWarnings() []string {
 	found := l.quarantined()
 	if len(found) == 0 {
 		return []string{}
@@ -115,15 +115,15 @@ func (l *List) lost() []string {
 	return []string{fmt.Sprintf("%d damaged lists lie beside this one, such as %s. Block again what is missing, then remove them.", len(found), last)}
 }
 
-// A kernel is what the packet filter holds.
-type kernel struct {
+// A filterState is what the packet filter holds.
+type filterState struct {
 	left      map[netip.Addr]time.Duration
 	effective bool
 }
 
-// kernel reads the packet filter, nil when that is not possible.
+// filterState reads the packet filter, nil when that is not possible.
 // It returns the file as it was then.
-func (l *List) kernel(ctx context.Context, r *Listing, c fileContent) (fileContent, *kernel, error) {
+func (l *List) readFilter(ctx context.Context, r *Listing, c fileContent) (fileContent, *filterState, error) {
 	b, err := l.filter(ctx)
 	if err != nil {
 		return c, nil, err
@@ -135,8 +135,8 @@ func (l *List) kernel(ctx context.Context, r *Listing, c fileContent) (fileConte
 	return c, k, err
 }
 
-func index(blocks []Block, effective bool) *kernel {
-	k := &kernel{left: make(map[netip.Addr]time.Duration, len(blocks)), effective: effective}
+func newFilterState(blocks []Block, effective bool) *filterState {
+	k := &filterState{left: make(map[netip.Addr]time.Duration, len(blocks)), effective: effective}
 	for _, b := range blocks {
 		k.left[b.Address] = b.Left
 	}
@@ -144,7 +144,7 @@ func index(blocks []Block, effective bool) *kernel {
 }
 
 // drops says that packets of a are dropped now.
-func (k *kernel) drops(a netip.Addr) bool {
+func (k *filterState) drops(a netip.Addr) bool {
 	_, held := k.left[a]
 	return held && k.effective
 }
@@ -159,7 +159,7 @@ func sizeWarnings(b Backend, entries []entry) []string {
 	return []string{fmt.Sprintf("%s looks through all %d addresses for every packet; beyond %d that slows the network down. nftables does not.", b.Name(), len(entries), most)}
 }
 
-func (r *Listing) fill(c fileContent, k *kernel, now time.Time, ips, rows int) {
+func (r *Listing) fill(c fileContent, k *filterState, now time.Time, ips, rows int) {
 	sorted := newestFirst(c.entries)
 	r.IPs, r.Entries = []string{}, []Row{}
 	for _, e := range sorted {
@@ -175,7 +175,7 @@ func (r *Listing) fill(c fileContent, k *kernel, now time.Time, ips, rows int) {
 			r.IPs = append(r.IPs, e.Address.String())
 		}
 		if rows == 0 || len(r.Entries) < rows {
-			r.Entries = append(r.Entries, seen(e, k))
+			r.Entries = append(r.Entries, rowWithState(e, k))
 		}
 	}
 	if k != nil {
@@ -186,8 +186,8 @@ func (r *Listing) fill(c fileContent, k *kernel, now time.Time, ips, rows int) {
 	r.Truncated = len(r.IPs) < r.IPsTotal || len(r.Entries) < r.EntriesTotal
 }
 
-// seen is the row of an entry with what the kernel does about it.
-func seen(e entry, k *kernel) Row {
+// rowWithState is the row of an entry with what the kernel does about it.
+func rowWithState(e entry, k *filterState) Row {
 	r := row(e)
 	if k != nil {
 		r.InKernel = new(k.drops(e.Address))

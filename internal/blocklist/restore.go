@@ -60,7 +60,7 @@ func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
 	}
 	b, err := l.filter(ctx)
 	if err != nil && len(known.entries) == 0 { // and so nothing to load
-		return RestoreResult{Warnings: l.lost(), Unavailable: answer.Gaps{}}, nil
+		return RestoreResult{Warnings: l.quarantineWarnings(), Unavailable: answer.Gaps{}}, nil
 	}
 	if err != nil {
 		return RestoreResult{}, err
@@ -79,7 +79,7 @@ type restoreRun struct {
 	list    *List
 	backend Backend
 	known   fileContent
-	kernel  *kernel
+	kernel  *filterState
 	entries []entry // as they will be listed
 	result  RestoreResult
 }
@@ -116,14 +116,14 @@ func (r *restoreRun) readState(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.kernel = index(blocks, effective)
+	r.kernel = newFilterState(blocks, effective)
 	r.begin()
 	return nil
 }
 
 // begin starts the answer. A list that was lost is what the kernel holds.
 func (r *restoreRun) begin() {
-	r.result = RestoreResult{Backend: r.backend.Name(), Warnings: r.list.lost(), Unavailable: answer.Gaps{}}
+	r.result = RestoreResult{Backend: r.backend.Name(), Warnings: r.list.quarantineWarnings(), Unavailable: answer.Gaps{}}
 	if !r.known.missing {
 		return
 	}
@@ -187,15 +187,15 @@ func (r *restoreRun) load(ctx context.Context) error {
 		return nil
 	}
 	if err := r.apply(ctx, add, remove); err != nil {
-		return backendError("The packet filter did not take all of the list", err).WithFix(partly)
+		return backendError("The packet filter did not take all of the list", err).WithFix(partlyLoadedFix)
 	}
 	add, remove, err := r.readBack(ctx)
 	if err != nil {
-		return backendError("The packet filter took the list and cannot be read back", err).WithFix(partly)
+		return backendError("The packet filter took the list and cannot be read back", err).WithFix(partlyLoadedFix)
 	}
 	if len(add)+len(remove) > 0 {
 		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took the list, but lacks %s of it and has %d too many.", addresses(len(add)), len(remove))).
-			WithFix(partly)
+			WithFix(partlyLoadedFix)
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (r *restoreRun) readBack(ctx context.Context) (add []Block, remove []netip.
 		if err != nil {
 			return nil, nil, err
 		}
-		r.kernel = index(blocks, effective)
+		r.kernel = newFilterState(blocks, effective)
 		add, remove = r.changes(r.list.now())
 		if r.result = counted; len(add)+len(remove) == 0 {
 			break
@@ -234,8 +234,8 @@ func (r *restoreRun) readBack(ctx context.Context) (add []Block, remove []netip.
 	return add, remove, nil
 }
 
-// partly is what to do about a list that is loaded in part.
-const partly = "The list itself is safe. Mend what the message names, restore again, then see what is in force with: sudo sentinel --list-blocked"
+// partlyLoadedFix is what to do about a list that is loaded in part.
+const partlyLoadedFix = "The list itself is safe. Mend what the message names, restore again, then see what is in force with: sudo sentinel --list-blocked"
 
 // changes finds what the kernel lacks and what it has too much of, and counts
 // it the first time.

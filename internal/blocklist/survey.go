@@ -58,7 +58,7 @@ func (l *List) put(ctx context.Context, b Backend, e entry) error {
 	if err := b.Add(ctx, []Block{want}); err != nil {
 		return backendError(fmt.Sprintf("The packet filter did not take %s", e.Address), err)
 	}
-	s, err := find(ctx, b, e.Address)
+	s, err := findInFilter(ctx, b, e.Address)
 	switch {
 	case err != nil:
 		return backendError(fmt.Sprintf("The packet filter took %s and cannot be read back", e.Address), err)

@@ -77,14 +77,14 @@ func (u *UnblockPlan) check(ctx context.Context) (err error) {
 	if err != nil {
 		u.listErr = err
 	}
-	if u.before, err = find(ctx, u.backend, u.address); err != nil {
+	if u.before, err = findInFilter(ctx, u.backend, u.address); err != nil {
 		return err
 	}
 	return u.decide()
 }
 
 func (u *UnblockPlan) decide() error {
-	u.stored, u.listed = search(u.known.entries, u.address)
+	u.stored, u.listed = findEntry(u.known.entries, u.address)
 	u.listed = u.listed && !u.known.missing
 	switch {
 	case u.before.found, u.listed && !u.stored.over(u.list.now()):
@@ -182,7 +182,7 @@ func (u *UnblockPlan) removeFromBackend(ctx context.Context) error {
 	if err := u.backend.Remove(ctx, []netip.Addr{u.address}); err != nil {
 		return backendError(fmt.Sprintf("The packet filter did not let go of %s", u.address), err)
 	}
-	s, err := find(ctx, u.backend, u.address)
+	s, err := findInFilter(ctx, u.backend, u.address)
 	if err != nil {
 		return backendError(fmt.Sprintf("The packet filter let go of %s and cannot be read back", u.address), err)
 	}

@@ -44,7 +44,7 @@ func (p *PF) bypass(ctx context.Context) (bypass, error) {
 	if err != nil {
 		return bypass{}, err
 	}
-	ahead, why := upTo(rules)
+	ahead, why := rulesBefore(rules)
 	if !why.none() {
 		return why, nil
 	}
@@ -58,9 +58,9 @@ type jump struct {
 	rule  string
 }
 
-// upTo reads rules up to the one that leads to the own anchor, and returns the
+// rulesBefore reads rules up to the one that leads to the own anchor, and returns the
 // jumps before it.
-func upTo(rules []string) ([]jump, bypass) {
+func rulesBefore(rules []string) ([]jump, bypass) {
 	var ahead []jump
 	for _, rule := range rules {
 		words := strings.Fields(rule)
@@ -126,7 +126,7 @@ func (p *PF) through(ctx context.Context, ahead []jump) (bypass, error) {
 		if err != nil {
 			return bypass{}, err
 		}
-		inner, rule := within(j, rules)
+		inner, rule := rulesInside(j, rules)
 		if rule != "" {
 			return bypass{rule: rule}, nil
 		}
@@ -135,9 +135,9 @@ func (p *PF) through(ctx context.Context, ahead []jump) (bypass, error) {
 	return bypass{}, nil
 }
 
-// within looks through the rules of an anchor. The anchors that it leads to are
+// rulesInside looks through the rules of an anchor. The anchors that it leads to are
 // named from there.
-func within(j jump, rules []string) (inner []jump, rule string) {
+func rulesInside(j jump, rules []string) (inner []jump, rule string) {
 	for _, rule := range rules {
 		words := strings.Fields(rule)
 		if letsThrough(words, j.quick) {
@@ -154,12 +154,12 @@ func within(j jump, rules []string) (inner []jump, rule string) {
 	return inner, ""
 }
 
-// inPlace says that the rules of the own anchor drop what comes from the table
+// rulesInPlace says that the rules of the own anchor drop what comes from the table
 // and what goes there, on every interface, and that no other rule is among them.
-func inPlace(rules []string) bool {
+func rulesInPlace(rules []string) bool {
 	var from, to bool
 	for _, rule := range rules {
-		switch drops(strings.Fields(rule)) {
+		switch dropSide(strings.Fields(rule)) {
 		case "from":
 			from = true
 		case "to":
@@ -171,9 +171,9 @@ func inPlace(rules []string) bool {
 	return from && to
 }
 
-// drops says which side of a packet a rule compares with the table: "from" or
+// dropSide says which side of a packet a rule compares with the table: "from" or
 // "to". One with a condition beside that, or without quick, is neither.
-func drops(words []string) string {
+func dropSide(words []string) string {
 	at := slices.Index(words, "from")
 	if at < 1 || len(words) != at+4 || words[at+2] != "to" || words[0] != "block" || !slices.Contains(words[:at], "quick") {
 		return ""

@@ -17,14 +17,14 @@ import (
 	"sentinel/platform/darwin/pfctl"
 )
 
-// A whole is a Mac whose pf keeps state and whose other programs print what
+// A fullMac is a Mac whose pf keeps state and whose other programs print what
 // they print.
-type whole struct {
+type fullMac struct {
 	pf    *fakePF
 	other programs
 }
 
-func (w whole) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
+func (w fullMac) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
 	if c.Path == pfctl.Program {
 		return w.pf.Run(ctx, c)
 	}
@@ -33,7 +33,7 @@ func (w whole) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, erro
 
 func newList(t *testing.T, f *fakePF) *blocklist.List {
 	t.Helper()
-	w := whole{f, mac()}
+	w := fullMac{f, mac()}
 	dir := filepath.Join(t.TempDir(), "sentinel")
 	backend := func(ctx context.Context) (blocklist.Backend, error) {
 		return Choose(ctx, Parts{Runner: w, StateDir: dir})

@@ -51,9 +51,9 @@ type Parts struct {
 // change is in an order in which a crash leaves too little rather than a rule without use: pf
 // on, then the rules, then the addresses; and the other way round.
 type PF struct {
-	tool  pfctl.Tool
-	keeps keeper
-	euid  int
+	tool      pfctl.Tool
+	reference referenceFile
+	euid      int
 }
 
 var (
@@ -75,7 +75,7 @@ func Choose(ctx context.Context, p Parts) (blocklist.Backend, error) {
 
 // NewPF returns the backend without asking whether there is pf.
 func NewPF(p Parts) *PF {
-	return &PF{tool: pfctl.New(p.Runner), keeps: newKeeper(p.StateDir), euid: p.EUID}
+	return &PF{tool: pfctl.New(p.Runner), reference: newReferenceFile(p.StateDir), euid: p.EUID}
 }
 
 // Name implements [blocklist.Backend].
@@ -109,7 +109,7 @@ func (p *PF) Add(ctx context.Context, blocks []blocklist.Block) error {
 	if err := p.Ready(ctx); err != nil {
 		return err
 	}
-	release, err := p.keeps.lock(ctx)
+	release, err := p.reference.lock(ctx)
 	if err != nil {
 		return p.failure("The state of pf could not be locked", err)
 	}
@@ -128,7 +128,7 @@ func (p *PF) Add(ctx context.Context, blocks []blocklist.Block) error {
 
 // prepare makes sure that pf is on and has the own rules, and reads both back.
 func (p *PF) prepare(ctx context.Context) error {
-	if err := p.hold(ctx); err != nil {
+	if err := p.holdReference(ctx); err != nil {
 		return p.failure("pf could not be switched on", err)
 	}
 	on, err := p.tool.Enabled(ctx)
@@ -152,23 +152,23 @@ func (p *PF) repair(ctx context.Context) error {
 	if err != nil && !errors.Is(err, pfctl.ErrMissing) {
 		return p.failure("pf could not be read", err)
 	}
-	if err == nil && inPlace(rules) {
+	if err == nil && rulesInPlace(rules) {
 		return nil
 	}
 	if err := p.tool.Load(ctx, anchor, ownRules); err != nil {
-		return p.unloaded(err)
+		return p.loadError(err)
 	}
 	if rules, err = p.tool.Rules(ctx, anchor); err != nil {
 		return p.failure("pf could not be read back", err)
 	}
-	if !inPlace(rules) {
+	if !rulesInPlace(rules) {
 		return fault.New(fault.PFReloadFailed, "pf took the rules and does not show them.")
 	}
 	return nil
 }
 
 // unloaded gives the failure to load the rules its code.
-func (p *PF) unloaded(err error) error {
+func (p *PF) loadError(err error) error {
 	if _, ok := errors.AsType[*pfctl.Error](err); ok {
 		return fault.Wrap(fault.PFReloadFailed, "pf did not take the rules", err)
 	}
@@ -182,7 +182,7 @@ func (p *PF) Remove(ctx context.Context, addresses []netip.Addr) error {
 	if err != nil || len(addresses) == 0 {
 		return err
 	}
-	release, err := p.keeps.lock(ctx)
+	release, err := p.reference.lock(ctx)
 	if err != nil {
 		return p.failure("The state of pf could not be locked", err)
 	}
@@ -200,12 +200,12 @@ func (p *PF) Remove(ctx context.Context, addresses []netip.Addr) error {
 	if len(left) > 0 {
 		return nil
 	}
-	return p.leave(ctx, !missing)
+	return p.removeOwn(ctx, !missing)
 }
 
 // leave gives up what is of no use without addresses.
-func (p *PF) leave(ctx context.Context, loaded bool) error {
-	if err := p.release(ctx); err != nil {
+func (p *PF) removeOwn(ctx context.Context, loaded bool) error {
+	if err := p.releaseReference(ctx); err != nil {
 		return p.failure("The reference that keeps pf on could not be given back", err)
 	}
 	if !loaded {
@@ -248,7 +248,7 @@ func (p *PF) effective(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	rules, err := p.tool.Rules(ctx, anchor)
-	if err != nil || !inPlace(rules) {
+	if err != nil || !rulesInPlace(rules) {
 		return false, err
 	}
 	why, err := p.bypass(ctx)

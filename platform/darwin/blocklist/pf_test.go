@@ -137,7 +137,7 @@ func TestTheTokenOfAnEarlierBootIsNotUsed(t *testing.T) {
 			}
 			blocklisttest.Loaded(t, b, false)
 			blocklisttest.Remove(t, b, peers...) // the stale token is given up without harm
-			if _, known, err := b.keeps.read(); known || err != nil {
+			if _, known, err := b.reference.read(); known || err != nil {
 				t.Errorf("a stale token is kept: %v", err)
 			}
 			if len(f.refs) != others {
@@ -179,7 +179,7 @@ func TestTheFileOfTheReference(t *testing.T) {
 	f := newFakePF(t)
 	b := newTestPF(t, f)
 	blocklisttest.Add(t, b, 0, peers...)
-	raw, err := os.ReadFile(b.keeps.path)
+	raw, err := os.ReadFile(b.reference.path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,22 +187,22 @@ func TestTheFileOfTheReference(t *testing.T) {
 	if err := json.Unmarshal(raw, &doc); err != nil || doc["token"] != "15053025338191572189" {
 		t.Errorf("%s: %v", raw, err)
 	}
-	if info, err := os.Stat(b.keeps.path); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(b.reference.path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	for _, content := range []string{"", "{", "[]", `{"token":"x"}`, `{"token":5}`, strings.Repeat(" ", 10<<10)} {
-		if err := os.WriteFile(b.keeps.path, []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(b.reference.path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, known, err := b.keeps.read(); known || err != nil {
+		if _, known, err := b.reference.read(); known || err != nil {
 			t.Errorf("%.20q: known %v, %v", content, known, err)
 		}
 		blocklisttest.Add(t, b, 0, peers...)
-		if token, known, err := b.keeps.read(); !known || err != nil || token != f.refs[len(f.refs)-1] {
+		if token, known, err := b.reference.read(); !known || err != nil || token != f.refs[len(f.refs)-1] {
 			t.Errorf("%.20q is not replaced: %d %v %v", content, token, known, err)
 		}
 	}
-	if err := os.Chmod(b.keeps.path, 0o666); err != nil {
+	if err := os.Chmod(b.reference.path, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	runs := len(f.refs)
@@ -218,7 +218,7 @@ func TestTheFileOfTheReference(t *testing.T) {
 func TestAReferenceThatCannotBeKeptIsGivenBack(t *testing.T) {
 	f := newFakePF(t)
 	b := newTestPF(t, f)
-	if err := os.MkdirAll(filepath.Join(filepath.Dir(b.keeps.path), "."+filepath.Base(b.keeps.path)+"1234567890123456789", "full"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(filepath.Dir(b.reference.path), "."+filepath.Base(b.reference.path)+"1234567890123456789", "full"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	err := b.Add(t.Context(), blocklisttest.Blocks(0, peers...))
@@ -481,7 +481,7 @@ func TestManyAtOnce(t *testing.T) {
 func TestALockThatIsHeldIsWaitedForAndNoLonger(t *testing.T) {
 	f := newFakePF(t)
 	b := newTestPF(t, f)
-	release, err := b.keeps.lock(t.Context())
+	release, err := b.reference.lock(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

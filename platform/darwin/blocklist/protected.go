@@ -33,16 +33,16 @@ func NewHostContext(runner sysexec.Runner, euid int) HostContext {
 func (s HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	interfaces, err := routing.Interfaces(ctx, s.runner)
 	return blocklist.ReadProtected(ctx, []blocklist.ProtectedPart{
-		{Name: "addresses", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return ofInterfaces(interfaces), err }},
+		{Name: "addresses", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return protectInterfaces(interfaces), err }},
 		{Name: "routes", Read: s.gateways},
 		{Name: "name servers", Read: s.resolvers},
 		{Name: "SSH sessions", Read: func(ctx context.Context) ([]blocklist.ProtectedAddr, error) { return s.sessionPeers(ctx, interfaces) }},
 	}...)
 }
 
-// ofInterfaces lists the own addresses, the broadcasts of their networks, the
+// protectInterfaces lists the own addresses, the broadcasts of their networks, the
 // machine at the other end of a line, and the far ends of the kernel's tunnels.
-func ofInterfaces(interfaces []routing.Interface) []blocklist.ProtectedAddr {
+func protectInterfaces(interfaces []routing.Interface) []blocklist.ProtectedAddr {
 	var list []blocklist.ProtectedAddr
 	for _, i := range interfaces {
 		name := sanitize.Text(i.Name, 15)

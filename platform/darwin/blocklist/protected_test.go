@@ -87,8 +87,8 @@ func (p programs) without(key string) programs {
 	return other
 }
 
-// vitals sums up what is vital, by prefix.
-func vitals(t *testing.T, p programs, euid int) (map[string]string, error) {
+// protectedOn sums up what is vital, by prefix.
+func protectedOn(t *testing.T, p programs, euid int) (map[string]string, error) {
 	t.Helper()
 	list, err := NewHostContext(p, euid).ProtectedAddrs(t.Context())
 	found := map[string]string{}
@@ -108,7 +108,7 @@ const (
 )
 
 func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
-	found, err := vitals(t, mac(), 0)
+	found, err := protectedOn(t, mac(), 0)
 	want := map[string]string{
 		"127.0.0.1/32": "an address of this machine, on lo0", "192.0.2.10/32": "an address of this machine, on en0", "fe80::10/128": "an address of this machine, on en0",
 		"192.0.2.255/32": "a broadcast address of a network of this machine", "198.51.100.7/32": "an address of this machine, on utun3",
@@ -127,7 +127,7 @@ func TestWithoutNetworkAndSessionsThereIsLittle(t *testing.T) {
 	p["/usr/sbin/lsof"] = sysexec.Result{Exit: 1} // found nothing
 	none := sysexec.Result{Exit: 1, Stderr: []byte("route: writing to routing socket: not in table\n")}
 	p["-inet default"], p["-inet6 default"] = none, none
-	found, err := vitals(t, p, 0)
+	found, err := protectedOn(t, p, 0)
 	if len(found) != 7 || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -139,15 +139,15 @@ func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 		"/sbin/ifconfig": "addresses: ", "-inet default": "routes: ", "-inet6 default": "routes: ", "/usr/sbin/scutil": "name servers: ", "/usr/sbin/lsof": "SSH sessions: ",
 		"-o pid,ppid,uid,state,time,rss,user,lstart,comm": "SSH sessions: ", "-o pid,lstart,args": "SSH sessions: ",
 	} {
-		found, err := vitals(t, mac().without(key), 0)
+		found, err := protectedOn(t, mac().without(key), 0)
 		if err == nil || !strings.Contains(err.Error(), what) || len(found) < 6 {
 			t.Errorf("without %s: %d are found, %v", key, len(found), err)
 		}
-		if _, err = vitals(t, mac().with(key, "garbage\n"), 0); err == nil {
+		if _, err = protectedOn(t, mac().with(key, "garbage\n"), 0); err == nil {
 			t.Errorf("garbage of %s is understood", key)
 		}
 	}
-	found, err := vitals(t, mac(), 501)
+	found, err := protectedOn(t, mac(), 501)
 	if !errors.Is(err, fs.ErrPermission) || found["192.0.2.1/32"] != gatewayWhy {
 		t.Errorf("without root: %v", err)
 	}
@@ -156,7 +156,7 @@ func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 // Whose process cannot be told about counts as logged in.
 func TestSessionsThatAreNotTold(t *testing.T) {
 	for _, key := range []string{"-o pid,ppid,uid,state,time,rss,user,lstart,comm", "-o pid,lstart,args"} {
-		found, _ := vitals(t, mac().without(key), 0)
+		found, _ := protectedOn(t, mac().without(key), 0)
 		if found["203.0.113.20/32"] != sessionWhy {
 			t.Errorf("without %s the session is lost: %v", key, found)
 		}
@@ -171,19 +171,19 @@ func TestDropbearSessionIsProtected(t *testing.T) {
 	} {
 		p = p.with(key, string(p[key].Stdout)+row)
 	}
-	if found, err := vitals(t, p, 0); err != nil || found["203.0.113.80/32"] != sessionWhy {
+	if found, err := protectedOn(t, p, 0); err != nil || found["203.0.113.80/32"] != sessionWhy {
 		t.Errorf("%v, %v", found, err)
 	}
 }
 
 func TestTunnelsThatCarrySessions(t *testing.T) {
 	inside := strings.Replace(sockets, "n192.0.2.10:22->203.0.113.20", "n198.51.100.7:22->198.51.100.99", 2)
-	_, err := vitals(t, mac().with("/usr/sbin/lsof", inside), 0)
+	_, err := protectedOn(t, mac().with("/usr/sbin/lsof", inside), 0)
 	if err == nil || !strings.Contains(err.Error(), "the other end of the tunnel utun3") {
 		t.Errorf("a tunnel that nobody can tell about: %v", err)
 	}
 	daemon := inside + "p500\ncopenvpn\nf5\ntIPv4\nd0x9\nPUDP\nn192.0.2.10:50009->203.0.113.88:1194\np501\ncopenvpn\nf5\ntIPv4\nd0xa\nPTCP\nn127.0.0.1:7505->127.0.0.1:50010\nTST=ESTABLISHED\n"
-	found, err := vitals(t, mac().with("/usr/sbin/lsof", daemon), 0)
+	found, err := protectedOn(t, mac().with("/usr/sbin/lsof", daemon), 0)
 	if err != nil || found["203.0.113.88/32"] != "whom openvpn has its tunnel with" || found["198.51.100.99/32"] != sessionWhy {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -202,7 +202,7 @@ func TestOthersDoNotHideASession(t *testing.T) {
 	} {
 		p = p.with(key, string(p[key].Stdout)+row)
 	}
-	if found, err := vitals(t, p, 0); err != nil || found["203.0.113.20/32"] != sessionWhy {
+	if found, err := protectedOn(t, p, 0); err != nil || found["203.0.113.20/32"] != sessionWhy {
 		t.Errorf("%v, %v", found, err)
 	}
 }

@@ -18,14 +18,14 @@ func TestRecordedRulesets(t *testing.T) {
 		"anchor-rules-airdrop.txt": false, "anchor-wildcard-invalid-argument.txt": false, "not-root.txt": false,
 	}
 	for _, r := range testenv.RecordedOutputs(t, "pfctl") {
-		ahead, why := upTo(pfctl.ParseRules(r.Raw))
+		ahead, why := rulesBefore(pfctl.ParseRules(r.Raw))
 		if want, known := leads[r.Name]; known && (why.none() != want || len(ahead) != 0) {
 			t.Errorf("%s: %+v after %v, want %v", r.Name, why, ahead, want)
 		}
 	}
 	for _, r := range testenv.RecordedOutputs(t, "etc-pf.conf") {
 		rules := strings.ReplaceAll(string(r.Raw), "/*\"", "/*\" all") // as pfctl lists what it loaded
-		if _, why := upTo(pfctl.ParseRules([]byte(rules))); why.none() != strings.HasPrefix(r.Name, "default") {
+		if _, why := rulesBefore(pfctl.ParseRules([]byte(rules))); why.none() != strings.HasPrefix(r.Name, "default") {
 			t.Errorf("%s: %+v", r.Name, why)
 		}
 	}
@@ -37,13 +37,13 @@ func FuzzRules(f *testing.F) {
 	f.Add(ownRules)
 	f.Fuzz(func(t *testing.T, text string) {
 		rules := pfctl.ParseRules([]byte(text))
-		ahead, why := upTo(rules)
+		ahead, why := rulesBefore(rules)
 		if !why.none() && ahead != nil || why.fault() == nil != why.none() {
 			t.Errorf("%q: %v %+v", text, ahead, why)
 		}
-		if inPlace(rules) && !strings.Contains(text, "<sentinel") {
+		if rulesInPlace(rules) && !strings.Contains(text, "<sentinel") {
 			t.Errorf("%q is in place", text)
 		}
-		within(jump{name: "x"}, rules)
+		rulesInside(jump{name: "x"}, rules)
 	})
 }

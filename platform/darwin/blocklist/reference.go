@@ -22,17 +22,17 @@ import (
 const (
 	// maxReference bounds the file of the reference, in KiB.
 	maxReference = 4
-	// patience is how long to wait for other runs: each needs some tens of
+	// lockTimeout is how long to wait for other runs: each needs some tens of
 	// milliseconds.
-	patience = 8 * time.Second
+	lockTimeout = 8 * time.Second
 )
 
-// A keeper remembers the reference that keeps pf on. It is lost with a reboot,
+// A referenceFile remembers the reference that keeps pf on. It is lost with a reboot,
 // and the file is not: pf itself tells whether it still counts.
-type keeper struct{ path, lockPath string }
+type referenceFile struct{ path, lockPath string }
 
-func newKeeper(dir string) keeper {
-	return keeper{filepath.Join(dir, "pf-reference.json"), filepath.Join(dir, "pf.lock")}
+func newReferenceFile(dir string) referenceFile {
+	return referenceFile{filepath.Join(dir, "pf-reference.json"), filepath.Join(dir, "pf.lock")}
 }
 
 // A reference is the content of the file.
@@ -41,19 +41,19 @@ type reference struct {
 }
 
 // lock keeps every other run from changing pf until release is called.
-func (k keeper) lock(ctx context.Context) (release func(), err error) {
+func (k referenceFile) lock(ctx context.Context) (release func(), err error) {
 	if err := trust.MakeDir(filepath.Dir(k.path), 0o755); err != nil {
 		return nil, err
 	}
 	if err := trust.RootOrSelf.Dirs(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return lockfile.Exclude(ctx, k.lockPath, patience)
+	return lockfile.Exclude(ctx, k.lockPath, lockTimeout)
 }
 
 // read returns the token; known is false where none is remembered. A file that
 // holds something else is as good as none.
-func (k keeper) read() (token uint64, known bool, err error) {
+func (k referenceFile) read() (token uint64, known bool, err error) {
 	raw, err := trust.RootOrSelf.Read(k.path, maxReference)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, trust.ErrTooLarge):
@@ -69,7 +69,7 @@ func (k keeper) read() (token uint64, known bool, err error) {
 }
 
 // write replaces the file: after a crash it holds the old token or the new one.
-func (k keeper) write(token uint64) error {
+func (k referenceFile) write(token uint64) error {
 	raw, err := json.Marshal(reference{token})
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (k keeper) write(token uint64) error {
 }
 
 // forget removes the file, also from a directory that loses power next.
-func (k keeper) forget() error {
+func (k referenceFile) forget() error {
 	if err := os.Remove(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -88,8 +88,8 @@ func (k keeper) forget() error {
 // hold makes sure that a reference of our own keeps pf on, whoever else holds
 // one: theirs may go at any time. One that cannot be remembered is given back. A crash
 // between the two leaves one that nobody can tell from those of others, until the next boot.
-func (p *PF) hold(ctx context.Context) error {
-	token, known, err := p.keeps.read()
+func (p *PF) holdReference(ctx context.Context) error {
+	token, known, err := p.reference.read()
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (p *PF) hold(ctx context.Context) error {
 	if token, err = p.tool.Enable(ctx); err != nil {
 		return err
 	}
-	if err := p.keeps.write(token); err != nil {
+	if err := p.reference.write(token); err != nil {
 		return errors.Join(fmt.Errorf("remember its reference: %w", err), p.tool.Release(context.WithoutCancel(ctx), token))
 	}
 	return nil
@@ -110,13 +110,13 @@ func (p *PF) hold(ctx context.Context) error {
 
 // release gives the reference back. pf stays on where others hold one, and one
 // of an earlier boot is gone already.
-func (p *PF) release(ctx context.Context) error {
-	token, known, err := p.keeps.read()
+func (p *PF) releaseReference(ctx context.Context) error {
+	token, known, err := p.reference.read()
 	if err != nil || !known {
 		return err
 	}
 	if err := p.tool.Release(ctx, token); err != nil && !errors.Is(err, pfctl.ErrNotHeld) {
 		return err
 	}
-	return p.keeps.forget()
+	return p.reference.forget()
 }

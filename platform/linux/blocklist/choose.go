@@ -22,23 +22,23 @@ import (
 func Choose(ctx context.Context, runner sysexec.Runner) (blocklist.Backend, error) {
 	n := NewNftables()
 	_, err := n.open(ctx).ListTablesOfFamily(ownTable().Family)
-	if !absent(err) {
+	if !lacksNftables(err) {
 		return n, nil // or the caller may not look, which its first operation will say
 	}
-	return fallback(NewIptables(runner, ""))
+	return chooseIptables(NewIptables(runner, ""))
 }
 
-// fallback is for a kernel without nftables.
-func fallback(tables *Iptables) (blocklist.Backend, error) {
-	if _, err := tables.program(xfamilies[0], ""); err != nil {
+// chooseIptables is for a kernel without nftables.
+func chooseIptables(tables *Iptables) (blocklist.Backend, error) {
+	if _, err := tables.program(iptablesFamilies[0], ""); err != nil {
 		return nil, fault.New(fault.NoFirewall, "The kernel has no nftables, and iptables is not installed.")
 	}
 	return tables, nil
 }
 
-// absent says that the kernel does not know nftables. nfnetlink answers EINVAL
+// lacksNftables says that the kernel does not know nftables. nfnetlink answers EINVAL
 // for a part of itself that is not there.
-func absent(err error) bool {
+func lacksNftables(err error) bool {
 	return slices.ContainsFunc([]error{
 		unix.EINVAL, unix.EOPNOTSUPP, unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT,
 	}, func(e error) bool { return errors.Is(err, e) })

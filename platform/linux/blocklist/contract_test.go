@@ -37,7 +37,7 @@ type kind struct {
 	overtake []string
 	// clean removes all rules.
 	clean []string
-	// most is how many addresses are loaded at once.
+	// maxAddresses is how many addresses are loaded at once.
 	most int
 	// each is how many addresses an Add has that is killed.
 	each int
@@ -66,7 +66,7 @@ func TestIptablesNftKeepsTheContract(t *testing.T) { contract(t, iptablesKind("n
 func TestIptablesLegacyKeepsTheContract(t *testing.T) { contract(t, iptablesKind("legacy")) }
 
 func iptablesKind(variant string) kind {
-	k := kind{name: "iptables-" + variant, most: most, each: 40}
+	k := kind{name: "iptables-" + variant, most: maxAddresses, each: 40}
 	for _, program := range []string{"iptables-", "ip6tables-"} {
 		p := program + variant
 		k.flush = append(k.flush, p+" -F")
@@ -88,7 +88,7 @@ func contract(t *testing.T, k kind) {
 		return
 	}
 	b := backendOf(k.name)
-	w := newWorld(t)
+	w := newTestNetwork(t)
 	w.open()
 	blocklisttest.Contract(t, blocklisttest.Subject{
 		Backend: b, Peers: peers, Strangers: strangers, Most: k.most,
@@ -101,7 +101,7 @@ func contract(t *testing.T, k kind) {
 	})
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, kind, blocklist.Backend, *world)
+		test func(*testing.T, kind, blocklist.Backend, *testNetwork)
 	}{
 		{"open connections are cut", testOpen},
 		{"beside other firewalls", testOthers},
@@ -146,7 +146,7 @@ func commands(list []string) func(*testing.T) {
 	}
 }
 
-func testOpen(t *testing.T, _ kind, b blocklist.Backend, w *world) {
+func testOpen(t *testing.T, _ kind, b blocklist.Backend, w *testNetwork) {
 	for network, to := range map[string]string{"tcp4": here4, "tcp6": here6, "tcp": "::"} {
 		block := peers[0]
 		if network == "tcp6" {
@@ -189,7 +189,7 @@ var otherFirewalls = []string{
 	"%s -t nat -A PREROUTING -p udp --dport 7001 -j DNAT --to-destination :7000",
 }
 
-func testOthers(t *testing.T, k kind, b blocklist.Backend, w *world) {
+func testOthers(t *testing.T, k kind, b blocklist.Backend, w *testNetwork) {
 	variant := "-nft"
 	if k.name == "iptables-legacy" {
 		variant = "-legacy"
@@ -286,7 +286,7 @@ func ready(t *testing.T, name string, first netip.Addr, n int) running {
 
 func (c running) begin() { c.in.Write([]byte("x")) }
 
-func testCrowd(t *testing.T, k kind, b blocklist.Backend, _ *world) {
+func testCrowd(t *testing.T, k kind, b blocklist.Backend, _ *testNetwork) {
 	const crowd, each = 16, 5
 	all := append(numbered(4, crowd/2*each), numbered(6, crowd/2*each)...)
 	var children []running
@@ -347,7 +347,7 @@ func reapOrphans(t *testing.T) {
 
 // testKilled ends an Add at random moments, some of the time of a table that
 // is yet to be made.
-func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *world) {
+func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *testNetwork) {
 	const rounds = 200
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
@@ -376,7 +376,7 @@ func testKilled(t *testing.T, k kind, b blocklist.Backend, _ *world) {
 		}
 		n := len(blocks) - had
 		switch {
-		case n != k.each && n%batch != 0:
+		case n != k.each && n%batchSize != 0:
 			t.Fatalf("round %d: %d of %d addresses are loaded", round, n, k.each)
 		case n > 0 && !effective:
 			t.Fatalf("round %d: addresses without rules", round)

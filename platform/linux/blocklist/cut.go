@@ -66,7 +66,7 @@ func closeSockets(ctx context.Context, address netip.Addr) (int, error) {
 		return 0, fmt.Errorf("open sock_diag: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // nothing was written that could be lost
-	if err := prepare(ctx, conn); err != nil {
+	if err := configure(ctx, conn); err != nil {
 		return 0, fmt.Errorf("open sock_diag: %w", err)
 	}
 	families := []uint8{unix.AF_INET6}
@@ -86,7 +86,7 @@ func closeSockets(ctx context.Context, address netip.Addr) (int, error) {
 }
 
 func closeKind(ctx context.Context, conn *netlink.Conn, family, protocol uint8, states uint32, address netip.Addr) (int, error) {
-	replies, err := conn.Execute(socketsOf(family, protocol, states, address))
+	replies, err := conn.Execute(socketsRequest(family, protocol, states, address))
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) { // without the protocol there is no socket of it
 		return 0, nil
 	}
@@ -101,7 +101,7 @@ func closeKind(ctx context.Context, conn *netlink.Conn, family, protocol uint8, 
 		if len(m.Data) < diagMessage {
 			continue
 		}
-		_, err := conn.Execute(destroy(protocol, m.Data))
+		_, err := conn.Execute(destroyRequest(protocol, m.Data))
 		switch {
 		case err == nil:
 			closed++
@@ -114,14 +114,14 @@ func closeKind(ctx context.Context, conn *netlink.Conn, family, protocol uint8, 
 	return closed, nil
 }
 
-// socketsOf asks for the sockets of one family and protocol whose peer has an
+// socketsRequest asks for the sockets of one family and protocol whose peer has an
 // address. The kernel selects them: a host may have hundreds of thousands.
-func socketsOf(family, protocol uint8, states uint32, address netip.Addr) netlink.Message {
+func socketsRequest(family, protocol uint8, states uint32, address netip.Addr) netlink.Message {
 	body := make([]byte, diagRequest)
 	body[0], body[1] = family, protocol
 	binary.NativeEndian.PutUint32(body[4:], states)
 	e := netlink.NewAttributeEncoder()
-	e.Bytes(diagBytecode, peerIs(address))
+	e.Bytes(diagBytecode, peerFilter(address))
 	filter, _ := e.Encode() //nolint:errcheck // nothing in it can fail
 	return netlink.Message{
 		Header: netlink.Header{Type: diagByFamily, Flags: netlink.Request | netlink.Dump},
@@ -129,11 +129,11 @@ func socketsOf(family, protocol uint8, states uint32, address netip.Addr) netlin
 	}
 }
 
-// peerIs is a program of one struct inet_diag_bc_op with a struct
+// peerFilter is a program of one struct inet_diag_bc_op with a struct
 // inet_diag_hostcond: go on to the end, which accepts, where the peer is address with any
 // port, and jump behind the end, which rejects, where it is not. Written for IPv4 it finds
 // IPv4-mapped peers of IPv6 sockets as well.
-func peerIs(address netip.Addr) []byte {
+func peerFilter(address netip.Addr) []byte {
 	raw := address.AsSlice()
 	length := 4 + 8 + len(raw)
 	b := make([]byte, 12, length)
@@ -148,9 +148,9 @@ func peerIs(address netip.Addr) []byte {
 	return append(b, raw...)
 }
 
-// destroy asks to close the very socket that an answer is about: its cookie is
+// destroyRequest asks to close the very socket that an answer is about: its cookie is
 // part of its identity.
-func destroy(protocol uint8, answer []byte) netlink.Message {
+func destroyRequest(protocol uint8, answer []byte) netlink.Message {
 	body := make([]byte, diagRequest)
 	body[0], body[1] = answer[0], protocol
 	copy(body[diagSocketID:], answer[diagMessageID:][:diagIDSize])

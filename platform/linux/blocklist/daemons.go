@@ -34,8 +34,8 @@ func (s *HostContext) tunHolders(ctx context.Context, name string) ([]int, error
 	}
 	var pids []int
 	for _, p := range table {
-		carries, err := s.carries(p.PID, name)
-		if err != nil && !gone(err) {
+		carries, err := s.holdsTUN(p.PID, name)
+		if err != nil && !hasEnded(err) {
 			return nil, fmt.Errorf("process %d: %w", p.PID, err)
 		}
 		if carries {
@@ -45,7 +45,7 @@ func (s *HostContext) tunHolders(ctx context.Context, name string) ([]int, error
 	return pids, nil
 }
 
-func (s *HostContext) carries(pid int, name string) (bool, error) {
+func (s *HostContext) holdsTUN(pid int, name string) (bool, error) {
 	directory := filepath.Join(s.root, "proc", strconv.Itoa(pid))
 	dir, err := os.Open(filepath.Join(directory, "fd"))
 	if err != nil {
@@ -71,11 +71,11 @@ func (s *HostContext) carries(pid int, name string) (bool, error) {
 
 // talksWith lists the addresses with which processes talk. A UDP socket that is
 // not connected does not tell; connection tracking may. What it does not know of is an error.
-func (s *HostContext) talksWith(ctx context.Context, t tunnel, pids []int) ([]netip.Addr, error) {
+func (s *HostContext) peersOf(ctx context.Context, t tunnel, pids []int) ([]netip.Addr, error) {
 	held := map[uint64]bool{}
 	for _, pid := range pids {
 		inodes, err := s.sockets(pid)
-		if err != nil && !gone(err) {
+		if err != nil && !hasEnded(err) {
 			return nil, fmt.Errorf("process %d: %w", pid, err)
 		}
 		for _, i := range inodes {
@@ -92,17 +92,17 @@ func (s *HostContext) talksWith(ctx context.Context, t tunnel, pids []int) ([]ne
 			return peers, err
 		}
 		if len(tracked) == 0 {
-			return peers, unseen(t)
+			return peers, peersUnseen(t)
 		}
 		peers = append(peers, tracked...)
 	}
 	if len(peers) == 0 {
-		return nil, unseen(t)
+		return nil, peersUnseen(t)
 	}
 	return peers, nil
 }
 
-func unseen(t tunnel) error {
+func peersUnseen(t tunnel) error {
 	return fmt.Errorf("a session comes through the tunnel %s, and with whom its program talks is not seen (connection tracking would tell)", t.title())
 }
 

@@ -151,7 +151,7 @@ func TestMendingLetsNothingThrough(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	w, n := newWorld(t), NewNftables()
+	w, n := newTestNetwork(t), NewNftables()
 	add(t, n, time.Hour, peers...)
 	stop := make(chan struct{})
 	var through, sent atomic.Int64
@@ -319,12 +319,12 @@ func TestKernelWithoutNftablesIsRecognised(t *testing.T) {
 	for err, want := range map[error]bool{
 		nil: false, unix.EPERM: false, unix.EINVAL: true, unix.EOPNOTSUPP: true, unix.EPROTONOSUPPORT: true, fmt.Errorf("x: %w", unix.EAFNOSUPPORT): true,
 	} {
-		if absent(err) != want {
+		if lacksNftables(err) != want {
 			t.Errorf("%v: %v", err, !want)
 		}
 	}
 	for directory, want := range map[string]string{"/usr/sbin": "iptables", "/nowhere": ""} {
-		b, err := fallback(&Iptables{dirs: []string{directory}})
+		b, err := chooseIptables(&Iptables{dirs: []string{directory}})
 		if want == "" {
 			if fault.From(err).Code != fault.NoFirewall {
 				t.Errorf("without anything: %v, %v", b, err)

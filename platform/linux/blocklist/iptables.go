@@ -27,13 +27,13 @@ import (
 )
 
 const (
-	// patience is how long the programs wait for the lock of x_tables, in
+	// lockTimeout is how long the programs wait for the lock of x_tables, in
 	// seconds. It is long enough for a firewall to load its rules.
-	patience = 5
-	// restoreLimit bounds one change.
-	restoreLimit = 10 * time.Second
-	// most addresses add less than 15 µs to a packet; every rule is compared with it.
-	most = 300
+	lockTimeout = 5
+	// restoreTimeout bounds one change.
+	restoreTimeout = 10 * time.Second
+	// maxAddresses addresses add less than 15 µs to a packet; every rule is compared with it.
+	maxAddresses = 300
 )
 
 // Iptables is the backend over the programs of iptables(8): an own chain, to
@@ -53,15 +53,15 @@ func NewIptables(runner sysexec.Runner, variant string) *Iptables {
 	return &Iptables{runner: runner, variant: variant, dirs: []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/bin"}}
 }
 
-// xfamily is one protocol family of x_tables, each with programs of its own.
-type xfamily struct {
+// iptablesFamily is one protocol family of x_tables, each with programs of its own.
+type iptablesFamily struct {
 	program  string
 	protocol iptables.Protocol
 	bits     int
 	name     string
 }
 
-var xfamilies = []xfamily{
+var iptablesFamilies = []iptablesFamily{
 	{"iptables", iptables.ProtocolIPv4, 32, "IPv4"},
 	{"ip6tables", iptables.ProtocolIPv6, 128, "IPv6"},
 }
@@ -74,7 +74,7 @@ func (*Iptables) Name() string { return "iptables" }
 
 // Abilities implements [blocklist.Backend].
 func (*Iptables) Abilities() blocklist.Abilities {
-	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}, Most: most}
+	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}, Most: maxAddresses}
 }
 
 // Add implements [blocklist.Backend]. The time that a block has left is not
@@ -84,8 +84,8 @@ func (x *Iptables) Add(ctx context.Context, blocks []blocklist.Block) error {
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(blocks, batch) {
-		if err := x.each(ctx, part, true, (*xtables).add); err != nil {
+	for part := range slices.Chunk(blocks, batchSize) {
+		if err := x.each(ctx, part, true, (*familyRules).add); err != nil {
 			return err
 		}
 	}
@@ -102,20 +102,20 @@ func (x *Iptables) Remove(ctx context.Context, addresses []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	return x.each(ctx, blocks, false, (*xtables).remove)
+	return x.each(ctx, blocks, false, (*familyRules).remove)
 }
 
 // each does the same in both families, each with its own addresses. Add makes
 // the chains of both, so that an effective list is one whatever is in it. needed says that an
 // address of a family that cannot be filtered here is an error; to remove it, nothing needs
 // to be done.
-func (x *Iptables) each(ctx context.Context, blocks []blocklist.Block, needed bool, do func(*xtables, context.Context, []netip.Addr) error) error {
+func (x *Iptables) each(ctx context.Context, blocks []blocklist.Block, needed bool, do func(*familyRules, context.Context, []netip.Addr) error) error {
 	type job struct {
-		tables    *xtables
+		tables    *familyRules
 		addresses []netip.Addr
 	}
 	var jobs []job
-	for _, f := range xfamilies {
+	for _, f := range iptablesFamilies {
 		own := f.of(blocks)
 		tables, err := x.open(f)
 		if (len(own) == 0 || !needed) && (errors.Is(err, errMissing) || errors.Is(err, errNoFamily)) {
@@ -130,15 +130,15 @@ func (x *Iptables) each(ctx context.Context, blocks []blocklist.Block, needed bo
 	// in between, the list is not longer than it is effective.
 	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(len(a.addresses), len(b.addresses)) })
 	for _, j := range jobs {
-		if err := retryAll(ctx, func() error { return do(j.tables, ctx, j.addresses) }); err != nil {
-			return xError(j.tables.xfamily, err)
+		if err := retryRefused(ctx, func() error { return do(j.tables, ctx, j.addresses) }); err != nil {
+			return iptablesError(j.tables.iptablesFamily, err)
 		}
 	}
 	return nil
 }
 
 // of selects the addresses of the family.
-func (f xfamily) of(blocks []blocklist.Block) []netip.Addr {
+func (f iptablesFamily) of(blocks []blocklist.Block) []netip.Addr {
 	var own []netip.Addr
 	for _, b := range blocks {
 		if b.Address.BitLen() == f.bits {
@@ -152,7 +152,7 @@ func (f xfamily) of(blocks []blocklist.Block) []netip.Addr {
 func (x *Iptables) Loaded(context.Context) ([]blocklist.Block, bool, error) {
 	var blocks []blocklist.Block
 	effective, families := true, 0
-	for _, f := range xfamilies {
+	for _, f := range iptablesFamilies {
 		tables, err := x.open(f)
 		if errors.Is(err, errMissing) || errors.Is(err, errNoFamily) {
 			continue
@@ -162,7 +162,7 @@ func (x *Iptables) Loaded(context.Context) ([]blocklist.Block, bool, error) {
 		}
 		have, err := tables.read()
 		if err != nil {
-			return nil, false, xError(f, err)
+			return nil, false, iptablesError(f, err)
 		}
 		for _, a := range have.addresses() {
 			blocks = append(blocks, blocklist.Block{Address: a})
@@ -174,8 +174,8 @@ func (x *Iptables) Loaded(context.Context) ([]blocklist.Block, bool, error) {
 }
 
 // program returns the path of one of a family's programs: "" is the one for
-// single rules, "-restore" the one for many.
-func (x *Iptables) program(f xfamily, suffix string) (string, error) {
+// maxLookups rules, "-restore" the one for many.
+func (x *Iptables) program(f iptablesFamily, suffix string) (string, error) {
 	name := f.program
 	if x.variant != "" {
 		name += "-" + x.variant
@@ -193,7 +193,7 @@ func (x *Iptables) program(f xfamily, suffix string) (string, error) {
 var errNoFamily = errors.New("switched off in the kernel")
 
 // open finds the programs of a family and asks for their version.
-func (x *Iptables) open(f xfamily) (*xtables, error) {
+func (x *Iptables) open(f iptablesFamily) (*familyRules, error) {
 	if f.bits == 128 {
 		if _, err := os.Stat("/proc/net/if_inet6"); errors.Is(err, os.ErrNotExist) {
 			return nil, errNoFamily
@@ -207,23 +207,23 @@ func (x *Iptables) open(f xfamily) (*xtables, error) {
 	if err != nil {
 		return nil, err
 	}
-	single, err := iptables.New(iptables.Path(path), iptables.IPFamily(f.protocol), iptables.Timeout(patience))
+	single, err := iptables.New(iptables.Path(path), iptables.IPFamily(f.protocol), iptables.Timeout(lockTimeout))
 	if err != nil {
 		return nil, err
 	}
-	return &xtables{xfamily: f, single: single, restore: restore, runner: x.runner}, nil
+	return &familyRules{iptablesFamily: f, single: single, restore: restore, runner: x.runner}, nil
 }
 
-// xtables are the rules of one family.
-type xtables struct {
-	xfamily
+// familyRules are the rules of one family.
+type familyRules struct {
+	iptablesFamily
 	single  *iptables.IPTables
 	restore string
 	runner  sysexec.Runner
 }
 
 // read lists the own chain and those that jump to it.
-func (x *xtables) read() (ruleset, error) {
+func (x *familyRules) read() (ruleset, error) {
 	have := newRuleset()
 	var err error
 	if have.exists, err = x.single.ChainExists("filter", OwnChain); err != nil {
@@ -247,7 +247,7 @@ func (x *xtables) read() (ruleset, error) {
 	return have, nil
 }
 
-func (x *xtables) add(ctx context.Context, addresses []netip.Addr) error {
+func (x *familyRules) add(ctx context.Context, addresses []netip.Addr) error {
 	have, err := x.read()
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (x *xtables) add(ctx context.Context, addresses []netip.Addr) error {
 	return x.change(ctx, have.adding(addresses))
 }
 
-func (x *xtables) remove(ctx context.Context, addresses []netip.Addr) error {
+func (x *familyRules) remove(ctx context.Context, addresses []netip.Addr) error {
 	have, err := x.read()
 	if err != nil {
 		return err
@@ -264,16 +264,16 @@ func (x *xtables) remove(ctx context.Context, addresses []netip.Addr) error {
 }
 
 // change runs commands as one step.
-func (x *xtables) change(ctx context.Context, commands []string) error {
+func (x *familyRules) change(ctx context.Context, commands []string) error {
 	if len(commands) == 0 {
 		return nil
 	}
 	script := "*filter\n" + strings.Join(commands, "\n") + "\nCOMMIT\n"
 	args := []string{"--noflush"}
 	if x.waits() {
-		args = append(args, "--wait", strconv.Itoa(patience))
+		args = append(args, "--wait", strconv.Itoa(lockTimeout))
 	}
-	r, err := x.runner.Run(ctx, sysexec.Command{Path: x.restore, Args: args, Stdin: []byte(script), Timeout: restoreLimit})
+	r, err := x.runner.Run(ctx, sysexec.Command{Path: x.restore, Args: args, Stdin: []byte(script), Timeout: restoreTimeout})
 	if err != nil {
 		return err
 	}
@@ -288,16 +288,16 @@ func (x *xtables) change(ctx context.Context, commands []string) error {
 var errRefused = errors.New("refused")
 
 // waits says whether iptables-restore knows --wait, which is of version 1.6.2.
-func (x *xtables) waits() bool {
+func (x *familyRules) waits() bool {
 	a, b, c := x.single.GetIptablesVersion()
 	return slices.Compare([]int{a, b, c}, []int{1, 6, 2}) >= 0
 }
 
-// retryAll repeats what failed, as iptables does not tell a passing failure
+// retryRefused repeats what failed, as iptables does not tell a passing failure
 // from another.
-func retryAll(ctx context.Context, do func() error) error {
+func retryRefused(ctx context.Context, do func() error) error {
 	var err error
-	for range attempts {
+	for range maxAttempts {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -309,15 +309,15 @@ func retryAll(ctx context.Context, do func() error) error {
 	return err
 }
 
-func unavailable(f xfamily, err error) error {
+func unavailable(f iptablesFamily, err error) error {
 	if errors.Is(err, errMissing) || errors.Is(err, errNoFamily) {
 		return fault.New(fault.NoFirewall, f.name+" cannot be filtered here: "+err.Error()+".").WithFix("Install nftables, or iptables with " + f.program + ".")
 	}
-	return xError(f, err)
+	return iptablesError(f, err)
 }
 
-// xError gives a failure its code.
-func xError(f xfamily, err error) error {
+// iptablesError gives a failure its code.
+func iptablesError(f iptablesFamily, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err

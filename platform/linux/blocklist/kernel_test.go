@@ -121,7 +121,7 @@ func TestRoutesOfAllTablesAndFamiliesAreRead(t *testing.T) {
 		},
 		netlink.FAMILY_V6: {{Dst: network(t, "::/0"), Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: net.ParseIP("fe80::1")}},
 	})
-	list, err := s.routed(t.Context())
+	list, err := s.routes(t.Context())
 	want := []string{"192.0.2.1/32 is a default gateway", "192.0.2.10/32 is an address", "fe80::1/128 is a default gateway"}
 	if diff := cmp.Diff(want, reasons(list)); diff != "" || !errors.Is(err, errFormat) {
 		t.Errorf("%v %s", err, diff)
@@ -134,19 +134,19 @@ func TestNextHopObjectsAreAskedForWhereARouteNamesOne(t *testing.T) {
 		{Dst: network(t, "0.0.0.0/0"), Type: unix.RTN_UNICAST},
 		{Dst: network(t, "0.0.0.0/0"), Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: net.IP{192, 0, 2, 1}},
 	}})
-	if _, err := s.routed(t.Context()); err == nil || err.Error() != "asked for nexthop objects" {
+	if _, err := s.routes(t.Context()); err == nil || err.Error() != "asked for nexthop objects" {
 		t.Errorf("they are not asked for: %v", err)
 	}
 	s.kernel.nextHops = func() ([][]byte, error) {
 		return [][]byte{message(t, "02000000 00000000 08000100 07000000 08000600 c0000207"), message(t, "02000000 00000000 08000100 09000000")}, nil
 	}
-	list, err := s.routed(t.Context())
+	list, err := s.routes(t.Context())
 	want := []string{"192.0.2.1/32 is a default gateway", "192.0.2.7/32 is a default gateway"}
 	if diff := cmp.Diff(want, reasons(list)); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	s.kernel.nextHops = func() ([][]byte, error) { return [][]byte{message(t, "02000000 0000")}, nil }
-	if _, err := s.routed(t.Context()); !errors.Is(err, errFormat) {
+	if _, err := s.routes(t.Context()); !errors.Is(err, errFormat) {
 		t.Errorf("a short message: %v", err)
 	}
 }
@@ -165,12 +165,12 @@ func TestDumpsAreCompleteOrFail(t *testing.T) {
 		return nil
 	}
 	interruptions = 2 * (dumps - 1)
-	list, err := s.routed(t.Context())
+	list, err := s.routes(t.Context())
 	if got := strings.Join(reasons(list), ", "); err != nil || got != "192.0.2.10/32 is an address, 192.0.2.10/32 is an address" {
 		t.Errorf("%q, %v", got, err)
 	}
 	asked, interruptions = 0, 1000
-	if _, err := s.routed(t.Context()); !errors.Is(err, netlink.ErrDumpInterrupted) || asked != 2*dumps {
+	if _, err := s.routes(t.Context()); !errors.Is(err, netlink.ErrDumpInterrupted) || asked != 2*dumps {
 		t.Errorf("asked %d times, %v", asked, err)
 	}
 	s.kernel.routes = func(int, *netlink.Route, uint64, func(netlink.Route) bool) error {
@@ -178,7 +178,7 @@ func TestDumpsAreCompleteOrFail(t *testing.T) {
 		_ = binary.NativeEndian.Uint32(short) // as the library reads attributes
 		return nil
 	}
-	if _, err := s.routed(t.Context()); !errors.Is(err, errFormat) {
+	if _, err := s.routes(t.Context()); !errors.Is(err, errFormat) {
 		t.Errorf("a panic of the library: %v", err)
 	}
 }

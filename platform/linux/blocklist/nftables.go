@@ -24,21 +24,21 @@ import (
 )
 
 const (
-	// batch is how many addresses one transaction takes. The kernel refuses a
+	// batchSize is how many addresses one transaction takes. The kernel refuses a
 	// message that does not fit into the buffer of the socket.
-	batch = 1000
-	// exchange bounds one question or transaction. The kernel answers within
+	batchSize = 1000
+	// netlinkTimeout bounds one question or transaction. The kernel answers within
 	// milliseconds.
-	exchange = 10 * time.Second
-	// attempts bounds how often a transaction is built anew because another
+	netlinkTimeout = 10 * time.Second
+	// maxAttempts bounds how often a transaction is built anew because another
 	// program changed the table since it was read.
-	attempts = 10
-	// readings bounds how often all addresses are read until they show twice the
+	maxAttempts = 10
+	// maxReads bounds how often all addresses are read until they show twice the
 	// same, apart from each other.
-	readings = 10
-	apart    = 50 * time.Millisecond
-	// single is up to how many addresses are asked for one by one.
-	single = 64
+	maxReads     = 10
+	readInterval = 50 * time.Millisecond
+	// maxLookups is up to how many addresses are asked for one by one.
+	maxLookups = 64
 )
 
 // Nftables is the backend over netlink: sets with a time limit for each
@@ -79,7 +79,7 @@ func (n Nftables) Add(ctx context.Context, blocks []blocklist.Block) error {
 		return nftError("nftables could not be read", err)
 	}
 	var failed error
-	for part := range slices.Chunk(blocks, batch) {
+	for part := range slices.Chunk(blocks, batchSize) {
 		if err := retry(ctx, func(attempt int) error { return n.add(ctx, part, there, attempt) }); err != nil {
 			failed = errors.Join(failed, nftError("nftables did not take the change", err))
 		}
@@ -122,7 +122,7 @@ func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[n
 	if err := have.repair(conn); err != nil {
 		return err
 	}
-	if err := put(conn, blocks, there); err != nil {
+	if err := putElements(conn, blocks, there); err != nil {
 		return err
 	}
 	return conn.Flush()
@@ -152,8 +152,8 @@ func (n Nftables) rebuild(ctx context.Context, conn *nftables.Conn, have layout,
 	for _, b := range whole {
 		list = append(list, b)
 	}
-	for part := range slices.Chunk(list, batch) {
-		if err := put(conn, part, nil); err != nil {
+	for part := range slices.Chunk(list, batchSize) {
+		if err := putElements(conn, part, nil); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (n Nftables) Remove(ctx context.Context, addresses []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(blocks, batch) {
+	for part := range slices.Chunk(blocks, batchSize) {
 		if err := retry(ctx, func(int) error { return n.remove(ctx, part) }); err != nil {
 			return nftError("nftables did not take the change", err)
 		}
@@ -196,7 +196,7 @@ func (n Nftables) remove(ctx context.Context, blocks []blocklist.Block) error {
 		if len(elements) == 0 || have.sets[f.set] == nil {
 			continue
 		}
-		if err := drop(conn, f.ownSet(), elements); err != nil {
+		if err := dropElements(conn, f.ownSet(), elements); err != nil {
 			return err
 		}
 	}
@@ -239,16 +239,16 @@ func (n Nftables) Find(ctx context.Context, address netip.Addr) (block blocklist
 	return block, found, effective, nil
 }
 
-// put adds blocks and renews those that are there. Before Linux 6.12, adding an
+// putElements adds blocks and renews those that are there. Before Linux 6.12, adding an
 // element again does not change its end; deleting one that has ended meanwhile fails. So
 // these are added, deleted and added, which from outside is one step. It is not done to all,
 // because the kernel lets a transaction wait until what an earlier one deleted is out of use,
 // some 10 ms.
-func put(conn *nftables.Conn, blocks []blocklist.Block, there map[netip.Addr]bool) error {
+func putElements(conn *nftables.Conn, blocks []blocklist.Block, there map[netip.Addr]bool) error {
 	old := slices.DeleteFunc(slices.Clone(blocks), func(b blocklist.Block) bool { return !there[b.Address] })
 	for _, f := range families {
 		if elements := f.elements(old); len(elements) > 0 {
-			if err := drop(conn, f.ownSet(), elements); err != nil {
+			if err := dropElements(conn, f.ownSet(), elements); err != nil {
 				return err
 			}
 		}
@@ -261,8 +261,8 @@ func put(conn *nftables.Conn, blocks []blocklist.Block, there map[netip.Addr]boo
 	return nil
 }
 
-// drop deletes elements whether they are there or not.
-func drop(conn *nftables.Conn, set *nftables.Set, elements []nftables.SetElement) error {
+// dropElements deletes elements whether they are there or not.
+func dropElements(conn *nftables.Conn, set *nftables.Set, elements []nftables.SetElement) error {
 	if err := conn.SetAddElements(set, elements); err != nil {
 		return err
 	}
@@ -293,18 +293,18 @@ func distinct(blocks []blocklist.Block) ([]blocklist.Block, error) {
 // between.
 func retry(ctx context.Context, do func(attempt int) error) error {
 	var err error
-	for attempt := range attempts {
+	for attempt := range maxAttempts {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err = do(attempt); err == nil || !passing(err) {
+		if err = do(attempt); err == nil || !isTransient(err) {
 			return err
 		}
 	}
 	return err
 }
 
-func passing(err error) bool {
+func isTransient(err error) bool {
 	return slices.ContainsFunc([]error{
 		unix.ENOENT, unix.EEXIST, unix.EBUSY, unix.EINTR, unix.EAGAIN, unix.EINVAL, unix.EOPNOTSUPP, errInterrupted,
 	}, func(e error) bool { return errors.Is(err, e) })
@@ -314,15 +314,15 @@ func passing(err error) bool {
 // allow. Transactions of a whole table need a large buffer.
 func openNftables(ctx context.Context) *nftables.Conn {
 	conn, _ := nftables.New(nftables.WithSockOptions(func(c *netlink.Conn) error { //nolint:errcheck // only a lasting connection can fail
-		return prepare(ctx, c)
+		return configure(ctx, c)
 	}))
 	return conn
 }
 
 const sendBuffer = 32 << 20 // bytes, some 250,000 addresses
 
-func prepare(ctx context.Context, c *netlink.Conn) error {
-	deadline := time.Now().Add(exchange)
+func configure(ctx context.Context, c *netlink.Conn) error {
+	deadline := time.Now().Add(netlinkTimeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}

@@ -59,7 +59,7 @@ func TestTransactionsMakeTheTableAndReadItBack(t *testing.T) {
 func TestEachThousandIsATransaction(t *testing.T) {
 	f := newFakeNFT(t)
 	n := f.backend()
-	all := numbered(4, 2*batch+1)
+	all := numbered(4, 2*batchSize+1)
 	add(t, n, 0, peers...)
 	f.sent, f.failures = nil, []unix.Errno{unix.ENOSPC}
 	if err := n.Add(t.Context(), blocksOf(0, all...)); fault.From(err).Code != fault.FirewallFailed || !errors.Is(err, unix.ENOSPC) {
@@ -68,7 +68,7 @@ func TestEachThousandIsATransaction(t *testing.T) {
 	if len(f.sent) != 3 {
 		t.Errorf("%d transactions", len(f.sent))
 	}
-	loaded(t, n, true, append(all[batch:], peers...)...)
+	loaded(t, n, true, append(all[batchSize:], peers...)...)
 }
 
 // What others did to the table is put right around the addresses in it: the table is
@@ -197,7 +197,7 @@ func TestTransactionsAreRepeatedWhereThatHelps(t *testing.T) {
 	}
 	loaded(t, n, true, peers...)
 	f.sent, f.failures = nil, slices.Repeat([]unix.Errno{unix.EBUSY}, 100)
-	if err := n.Add(t.Context(), blocksOf(0, strangers...)); !errors.Is(err, unix.EBUSY) || len(f.sent) != attempts {
+	if err := n.Add(t.Context(), blocksOf(0, strangers...)); !errors.Is(err, unix.EBUSY) || len(f.sent) != maxAttempts {
 		t.Errorf("busy for ever: %d transactions, %v", len(f.sent), err)
 	}
 	f.sent, f.failures = nil, []unix.Errno{unix.ENOMEM}
@@ -222,7 +222,7 @@ func TestInterruptedReadingIsRepeated(t *testing.T) {
 	}
 	loaded(t, n, true, peers...)
 	asked, interruptions = 0, 1000
-	if blocks, _, err := n.Loaded(t.Context()); fault.From(err).Code != fault.FirewallFailed || asked != attempts {
+	if blocks, _, err := n.Loaded(t.Context()); fault.From(err).Code != fault.FirewallFailed || asked != maxAttempts {
 		t.Errorf("%v, %v after %d questions", blocks, err, asked)
 	}
 }

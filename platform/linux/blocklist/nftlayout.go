@@ -103,15 +103,15 @@ func (f family) elements(blocks []blocklist.Block) []nftables.SetElement {
 	var list []nftables.SetElement
 	for _, b := range blocks {
 		if f.of(b.Address) {
-			list = append(list, nftables.SetElement{Key: b.Address.AsSlice(), Timeout: limit(b.Left)})
+			list = append(list, nftables.SetElement{Key: b.Address.AsSlice(), Timeout: elementTimeout(b.Left)})
 		}
 	}
 	return list
 }
 
-// limit rounds up to milliseconds: a limit of 0 would be none, and what is over
+// elementTimeout rounds up to milliseconds: a limit of 0 would be none, and what is over
 // ends at once.
-func limit(left time.Duration) time.Duration {
+func elementTimeout(left time.Duration) time.Duration {
 	if left == 0 {
 		return 0
 	}
@@ -138,7 +138,7 @@ func (f family) fits(s *nftables.Set) bool {
 	return f.single(s) && s.HasTimeout && s.Timeout == 0 && s.Size == 0
 }
 
-// single says whether the elements of a set are single addresses.
+// maxLookups says whether the elements of a set are single addresses.
 func (f family) single(s *nftables.Set) bool {
 	return s.KeyType.Name == f.key.Name && s.KeyType.Bytes == f.size && !s.Interval && !s.IsMap && !s.Constant && !s.Concatenation
 }
@@ -155,7 +155,7 @@ func (l layout) effective() bool {
 		return false
 	}
 	missing := slices.ContainsFunc(families, func(f family) bool { return l.sets[f.set] == nil })
-	return !missing && !slices.ContainsFunc(hooks(), func(h hook) bool { return !l.based(h) || !l.intact(h) })
+	return !missing && !slices.ContainsFunc(hooks(), func(h hook) bool { return !l.hooked(h) || !l.intact(h) })
 }
 
 // dormant looks for the flag in either byte order, as the library reads the
@@ -166,7 +166,7 @@ func dormant(t *nftables.Table) bool {
 }
 
 // based says whether the chain hangs where it should.
-func (l layout) based(h hook) bool {
+func (l layout) hooked(h hook) bool {
 	c, want := l.chains[h.chain], h.ownChain()
 	return c != nil && c.Type == want.Type && c.Hooknum != nil && *c.Hooknum == *want.Hooknum &&
 		c.Priority != nil && *c.Priority == *want.Priority
@@ -180,10 +180,10 @@ func (l layout) intact(h hook) bool {
 	if policy == nil || *policy != nftables.ChainPolicyAccept {
 		return false
 	}
-	return slices.EqualFunc(have, want, func(r *nftables.Rule, w []expr.Any) bool { return same(r.Exprs, w) })
+	return slices.EqualFunc(have, want, func(r *nftables.Rule, w []expr.Any) bool { return sameExprs(r.Exprs, w) })
 }
 
-func same(have, want []expr.Any) bool {
+func sameExprs(have, want []expr.Any) bool {
 	return slices.EqualFunc(have, want, func(a, b expr.Any) bool {
 		switch a := a.(type) {
 		case *expr.Counter:
@@ -219,7 +219,7 @@ func (l layout) repair(conn *nftables.Conn) error {
 }
 
 func (l layout) repairChain(conn *nftables.Conn, h hook) {
-	chain, based := h.ownChain(), l.based(h)
+	chain, based := h.ownChain(), l.hooked(h)
 	if based && l.intact(h) {
 		return
 	}
@@ -249,7 +249,7 @@ func (n Nftables) readLayout(ctx context.Context) (layout, error) {
 	l.table = tables[at]
 	sets, err := conn.GetSets(own)
 	if err != nil {
-		return l, vanished(err)
+		return l, changedMeanwhile(err)
 	}
 	for _, s := range sets {
 		l.sets[s.Name] = s
@@ -272,12 +272,12 @@ func (l layout) readChains(conn *nftables.Conn) error {
 			continue
 		}
 		if l.rules[c.Name], err = conn.GetRules(own, c); err != nil {
-			return vanished(err)
+			return changedMeanwhile(err)
 		}
 	}
 	return nil
 }
 
-// vanished marks the failure to read something that was there a moment ago.
+// changedMeanwhile marks the failure to read something that was there a moment ago.
 // The library hands the kernel's error on as text alone.
-func vanished(err error) error { return fmt.Errorf("%w: %w", errInterrupted, err) }
+func changedMeanwhile(err error) error { return fmt.Errorf("%w: %w", errInterrupted, err) }

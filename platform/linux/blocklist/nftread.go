@@ -39,7 +39,7 @@ func (n Nftables) readBlocks(ctx context.Context, have layout) ([]blocklist.Bloc
 		if !have.holds(f) {
 			continue
 		}
-		replies, err := conn.Execute(question(f.set, netip.Addr{}))
+		replies, err := conn.Execute(elementRequest(f.set, netip.Addr{}))
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return nil, err
 		}
@@ -60,11 +60,11 @@ func (n Nftables) readBlocks(ctx context.Context, have layout) ([]blocklist.Bloc
 // milliseconds after many elements were added.
 func (n Nftables) readWhole(ctx context.Context, have layout) ([]blocklist.Block, error) {
 	blocks, err := n.readBlocks(ctx, have)
-	for i := 1; i < readings && err == nil && len(blocks) > 0; i++ {
+	for i := 1; i < maxReads && err == nil && len(blocks) > 0; i++ {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(apart):
+		case <-time.After(readInterval):
 		}
 		before := blocks
 		if blocks, err = n.readBlocks(ctx, have); err == nil && sameAddresses(before, blocks) {
@@ -85,7 +85,7 @@ func sameAddresses(a, b []blocklist.Block) bool {
 
 // readSome reads the elements of the addresses that are there.
 func (n Nftables) readSome(ctx context.Context, have layout, addresses []netip.Addr) ([]blocklist.Block, error) {
-	if len(addresses) > single {
+	if len(addresses) > maxLookups {
 		all, err := n.readWhole(ctx, have)
 		wanted := make(map[netip.Addr]bool, len(addresses))
 		for _, a := range addresses {
@@ -117,7 +117,7 @@ func (n Nftables) readBlock(ctx context.Context, have layout, a netip.Addr) (blo
 		if !f.of(a) || !have.holds(f) {
 			continue
 		}
-		replies, err := conn.Execute(question(f.set, a))
+		replies, err := conn.Execute(elementRequest(f.set, a))
 		if errors.Is(err, unix.ENOENT) {
 			return blocklist.Block{}, false, nil
 		}
@@ -139,16 +139,16 @@ func dialNftables(ctx context.Context) (*netlink.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := prepare(ctx, conn); err != nil {
+	if err := configure(ctx, conn); err != nil {
 		conn.Close() //nolint:errcheck // nothing was written that could be lost
 		return nil, err
 	}
 	return conn, nil
 }
 
-// question asks for the element of a set that is a, or for all where a is not
+// elementRequest asks for the element of a set that is a, or for all where a is not
 // valid. The library asks only for all, and loses the kernel's error.
-func question(set string, a netip.Addr) netlink.Message {
+func elementRequest(set string, a netip.Addr) netlink.Message {
 	e := netlink.NewAttributeEncoder()
 	e.String(unix.NFTA_SET_ELEM_LIST_TABLE, firewall.OwnTable)
 	e.String(unix.NFTA_SET_ELEM_LIST_SET, set)

@@ -179,7 +179,7 @@ func TestConnectedUDPIsCut(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	newWorld(t)
+	newTestNetwork(t)
 	dial := func(network, to string) net.Conn {
 		conn, err := net.Dial(network, net.JoinHostPort(to, "9"))
 		if err != nil {
@@ -224,7 +224,7 @@ func TestListenersStay(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	w := newWorld(t)
+	w := newTestNetwork(t)
 	l, err := net.Listen("tcp4", here4+":8000")
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func NewHostContext(root string) *HostContext {
 func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	return blocklist.ReadProtected(ctx, []blocklist.ProtectedPart{
 		{Name: "addresses", Read: s.ownAddresses},
-		{Name: "routes", Read: s.routed},
+		{Name: "routes", Read: s.routes},
 		{Name: "name servers", Read: s.resolvers},
 		{Name: "SSH sessions", Read: s.sessionPeers},
 	}...)

@@ -23,8 +23,8 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// vitals reads what is vital below root, by prefix.
-func vitals(t *testing.T, root string) map[string]string {
+// protectedBelow reads what is vital below root, by prefix.
+func protectedBelow(t *testing.T, root string) map[string]string {
 	t.Helper()
 	list, err := NewHostContext(root).ProtectedAddrs(t.Context())
 	if err != nil {
@@ -72,9 +72,9 @@ func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
 		"run/NetworkManager/no-stub-resolv.conf": "nameserver 192.0.2.54",
 		"run/dnsmasq/resolv.conf":                "nameserver ::ffff:192.0.2.55\n",
 	})
-	told := vitals(t, root)
+	told := protectedBelow(t, root)
 	run(t, "sysctl -qw net.ipv4.nexthop_compat_mode=0")
-	found := vitals(t, root)
+	found := protectedBelow(t, root)
 	if diff := cmp.Diff(told, found); diff != "" {
 		t.Errorf("what is vital depends on how the kernel tells nexthop objects: %s", diff)
 	}
@@ -244,7 +244,7 @@ func TestSocketsOfAProcessAreFound(t *testing.T) {
 	if got, err := s.sockets(8); err != nil || len(got) != 0 {
 		t.Errorf("nothing open: %v, %v", got, err)
 	}
-	if _, err := s.sockets(7); !gone(err) {
+	if _, err := s.sockets(7); !hasEnded(err) {
 		t.Errorf("ended: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ var errNextHop = errors.New("the gateway of a default route is in a nexthop obje
 // routed reads the routes of all tables: which of them is used is for rules to
 // decide, and those can change. A router with the table of the whole Internet has a million;
 // none is kept.
-func (s *HostContext) routed(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+func (s *HostContext) routes(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
 	err := complete(ctx, func() error {
 		list = nil

@@ -58,7 +58,7 @@ func (s *HostContext) sshConnections(ctx context.Context) (map[blocklist.Connect
 			continue
 		}
 		inodes, err := s.sockets(p.PID)
-		if err != nil && !gone(err) {
+		if err != nil && !hasEnded(err) {
 			errs = append(errs, fmt.Errorf("process %d: %w", p.PID, err))
 		}
 		for _, i := range inodes {
@@ -99,7 +99,7 @@ func (s *HostContext) sockets(pid int) ([]uint64, error) {
 	var inodes []uint64
 	for _, name := range names {
 		link, err := os.Readlink(filepath.Join(directory, name))
-		if err != nil && !gone(err) {
+		if err != nil && !hasEnded(err) {
 			return inodes, err
 		}
 		digits, ok := strings.CutPrefix(strings.TrimSuffix(link, "]"), "socket:[")
@@ -110,7 +110,7 @@ func (s *HostContext) sockets(pid int) ([]uint64, error) {
 	return inodes, nil
 }
 
-// gone says that a process or a file of it has ended.
-func gone(err error) bool {
+// hasEnded says that a process or a file of it has ended.
+func hasEnded(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }

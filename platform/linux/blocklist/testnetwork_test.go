@@ -29,8 +29,8 @@ const (
 	far4, far6           = "203.0.113.2", "2001:db8:2::2"
 )
 
-// A world holds, for each machine, a socket that hears what is sent to it.
-type world struct {
+// A testNetwork holds, for each machine, a socket that hears what is sent to it.
+type testNetwork struct {
 	t     *testing.T
 	heard sync.Map // token to true
 	next  atomic.Int64
@@ -38,7 +38,7 @@ type world struct {
 
 const port = 7000
 
-func newWorld(t *testing.T) *world {
+func newTestNetwork(t *testing.T) *testNetwork {
 	t.Helper()
 	testenv.Alone(t)
 	for _, command := range []string{
@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	} {
 		run(t, command)
 	}
-	w := &world{t: t}
+	w := &testNetwork{t: t}
 	for place, addresses := range map[string][]string{"": {here4, here6}, "peer": {peer4, peer6, stranger4, stranger6}, "far": {far4, far6}} {
 		for _, a := range addresses {
 			w.listen(place, a)
@@ -91,7 +91,7 @@ func at(t testing.TB, place string, do func()) {
 	testenv.Within(t, "/run/netns/"+place, do)
 }
 
-func (w *world) listen(place, address string) {
+func (w *testNetwork) listen(place, address string) {
 	w.t.Helper()
 	at(w.t, place, func() {
 		conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(address), Port: port})
@@ -113,7 +113,7 @@ func (w *world) listen(place, address string) {
 }
 
 // delivered sends a packet and says whether it arrives.
-func (w *world) delivered(place, from, to string, wait time.Duration) bool {
+func (w *testNetwork) delivered(place, from, to string, wait time.Duration) bool {
 	w.t.Helper()
 	token := fmt.Sprint(w.next.Add(1))
 	at(w.t, place, func() {
@@ -145,14 +145,14 @@ func paths() []path {
 }
 
 // open checks that packets pass on every path.
-func (w *world) open() {
+func (w *testNetwork) open() {
 	w.t.Helper()
 	for _, p := range paths() {
 		w.passes(p)
 	}
 }
 
-func (w *world) passes(p path) {
+func (w *testNetwork) passes(p path) {
 	w.t.Helper()
 	for range 5 {
 		if w.delivered(p.place, p.from, p.to, time.Second) {
@@ -165,7 +165,7 @@ func (w *world) passes(p path) {
 // of says that the peer at one end of the path has this address.
 func (p path) of(peer netip.Addr) bool { return p.from == peer.String() || p.to == peer.String() }
 
-func (w *world) passesFor(t *testing.T, peer netip.Addr) {
+func (w *testNetwork) passesFor(t *testing.T, peer netip.Addr) {
 	t.Helper()
 	for _, p := range paths() {
 		if p.of(peer) {
@@ -174,7 +174,7 @@ func (w *world) passesFor(t *testing.T, peer netip.Addr) {
 	}
 }
 
-func (w *world) stopsFor(t *testing.T, peer netip.Addr) {
+func (w *testNetwork) stopsFor(t *testing.T, peer netip.Addr) {
 	t.Helper()
 	for _, p := range paths() {
 		if p.of(peer) {
@@ -188,7 +188,7 @@ func (w *world) stopsFor(t *testing.T, peer netip.Addr) {
 	}
 }
 
-func (w *world) stops(p path) {
+func (w *testNetwork) stops(p path) {
 	w.t.Helper()
 	if w.delivered(p.place, p.from, p.to, 60*time.Millisecond) {
 		w.t.Errorf("%s: a packet gets from %s to %s", p.direction, p.from, p.to)
@@ -205,7 +205,7 @@ func strangerPaths() []path {
 
 // shut checks that nothing passes on any path, and that others are not
 // touched.
-func (w *world) shut() {
+func (w *testNetwork) shut() {
 	w.t.Helper()
 	for _, p := range paths() {
 		w.stops(p)
@@ -218,7 +218,7 @@ func (w *world) shut() {
 // A pair is an open TCP connection: the end on this machine and the peer's.
 type pair struct{ here, there net.Conn }
 
-func (w *world) connect(network, to string) pair {
+func (w *testNetwork) connect(network, to string) pair {
 	w.t.Helper()
 	l, err := net.Listen(network, net.JoinHostPort(to, "0"))
 	if err != nil {
@@ -281,7 +281,7 @@ func errnoOf(err error) syscall.Errno {
 
 // published opens a connection from the peer to a port of this machine that
 // leads to the far one.
-func (w *world) published() pair {
+func (w *testNetwork) published() pair {
 	w.t.Helper()
 	var l net.Listener
 	var err error

@@ -67,7 +67,7 @@ func TestRenewedElementsAreDeletedInBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := map[netip.Addr]bool{peers[0]: true}
-	if err := put(conn, blocksOf(time.Hour, peers...), there); err != nil {
+	if err := putElements(conn, blocksOf(time.Hour, peers...), there); err != nil {
 		t.Fatal(err)
 	}
 	conn.Flush() // the answers are made up

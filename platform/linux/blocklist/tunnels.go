@@ -215,5 +215,5 @@ func (s *HostContext) daemonEnds(ctx context.Context, t tunnel, required bool) (
 	if len(pids) == 0 && !required {
 		return nil, nil
 	}
-	return s.talksWith(ctx, t, pids)
+	return s.peersOf(ctx, t, pids)
 }

@@ -32,7 +32,7 @@ func TestOtherEndsOfKernelTunnelsAreVital(t *testing.T) {
 	} {
 		run(t, command)
 	}
-	found := vitals(t, "/")
+	found := protectedBelow(t, "/")
 	for end, tunnel := range map[string]string{"192.0.2.9/32": "vx0", "2001:db8::9/128": "vx1", "192.0.2.8/32": "vx2"} {
 		if want := "the other end of the tunnel " + tunnel; found[end] != want {
 			t.Errorf("%s is %q, want %q", end, found[end], want)
