@@ -18,7 +18,7 @@ type Request struct {
 	Reason  string
 	By      string        // who asks, in words
 	TTL     time.Duration // 0: until it is unblocked
-	// Force blocks what this machine depends on, but not what is itself.
+	// Force blocks even what this machine depends on, but never its own addresses.
 	Force bool
 }
 
@@ -31,8 +31,8 @@ type Request struct {
 //	                     block of the address or Restore loads it
 //	kernel changed       blocked; only the answer is missing
 //
-// The file comes first, because a block that the kernel alone has is gone after a
-// reboot, and nobody knows who wanted it.
+// The file comes first, because a block that only the kernel has is gone after a
+// reboot, and nobody knows who asked for it.
 type BlockPlan struct {
 	list      *List
 	request   Request
@@ -53,7 +53,7 @@ type BlockResult struct {
 	// is not known.
 	ConnectionsCut *int `json:"connections_cut,omitempty"`
 	// Reapplied says that the address was on the list and not in force. Its
-	// reason, author and end are those of then.
+	// reason, author and end are unchanged.
 	Reapplied bool     `json:"reapplied,omitempty"`
 	Warnings  []string `json:"warnings"` // what does not stop the block and should be known
 }
@@ -61,7 +61,7 @@ type BlockResult struct {
 // PlanBlock checks everything about a block and changes nothing. It fails with
 // INVALID_IP, PROTECTED_ADDRESS, ALREADY_BLOCKED, FIREWALL_UNAVAILABLE, with STATE_CORRUPT for a
 // file that cannot be relied on and with UNAVAILABLE where a check could not be made. A
-// damaged file is no failure yet: Do sets it aside and reports it.
+// damaged file is no failure yet: Do quarantines and reports it.
 func (l *List) PlanBlock(ctx context.Context, r Request) (*BlockPlan, error) {
 	a, err := ParseAddress(r.Address)
 	if err != nil {
@@ -74,8 +74,8 @@ func (l *List) PlanBlock(ctx context.Context, r Request) (*BlockPlan, error) {
 	return b, nil
 }
 
-// look checks everything and changes nothing. It is done twice: to answer, and
-// once more when nobody else can change the list.
+// check checks everything and changes nothing. It runs twice: for the plan, and
+// again under the lock.
 func (b *BlockPlan) check(ctx context.Context) error {
 	overruled, err := b.list.checkAllowed(ctx, b.entry.Address, b.request.Force)
 	if err != nil {
@@ -101,8 +101,8 @@ func (b *BlockPlan) check(ctx context.Context) error {
 	return b.decide(overruled)
 }
 
-// decide settles which entry will stand in the list. One that stands there
-// alreadyBlocked and is not in force keeps its end: whoever asked for it was promised that.
+// decide settles the entry that will be listed. One that is listed already and
+// not in force keeps its end, because that is what its author was promised.
 func (b *BlockPlan) decide(overruled bool) error {
 	now := b.list.now()
 	stored, listed := findEntry(b.known.entries, b.entry.Address)
@@ -131,14 +131,17 @@ func alreadyBlocked(e entry) error {
 		WithFix("Nothing needs to be done. To give it another end, unblock it and block it again.")
 }
 
-// Address returns the address as it was understood.
+// Address returns the address in its canonical form.
 func (b *BlockPlan) Address() string { return b.entry.Address.String() }
 
-// Again says of an address that is listed already, and only not in force, when
-// its block ends (RFC 3339, UTC; empty for never). Do does not change that.
-func (b *BlockPlan) Reapplies() (ends string, again bool) { return row(b.entry).ExpiresAt, b.reapplies }
+// Reapplies reports whether the address is listed already and only not in force,
+// and when that block ends (RFC 3339, UTC; empty for never). Do does not change the end.
+func (b *BlockPlan) Reapplies() (ends string, reapplies bool) {
+	return row(b.entry).ExpiresAt, b.reapplies
+}
 
-// Preview returns the block as it would be listed, where there would be one.
+// Preview returns the block as it would be listed. It is not known while the file
+// is damaged.
 func (b *BlockPlan) Preview() (expected Row, known bool) { return row(b.entry), b.damage == nil }
 
 // Summary says in a sentence what Do would do.
@@ -156,8 +159,8 @@ func (b *BlockPlan) Summary() string {
 
 // Do carries the block out and reads it back. Until the list is written it ends
 // with ctx; after that it finishes or takes back what it did. It checks again what PlanBlock
-// checked and fails in the same ways, with STATE_CORRUPT when it set a damaged file aside,
-// and with FIREWALL_FAILED when the packet filter does not do it.
+// checked and fails in the same ways, with STATE_CORRUPT when it quarantined a damaged file,
+// and with FIREWALL_FAILED when the packet filter refuses.
 func (b *BlockPlan) Do(ctx context.Context) (BlockResult, error) {
 	release, err := b.list.lock(ctx)
 	if err != nil {
@@ -194,7 +197,7 @@ func (b *BlockPlan) apply(ctx context.Context) (BlockResult, error) {
 	return b.answer(ctx, entries, add(first, second), err), nil
 }
 
-// sever ends open connections with the address of e.
+// killConns ends open connections with the address of e.
 func (l *List) killConns(ctx context.Context, e entry) (*int, error) {
 	if l.killer == nil {
 		return nil, nil

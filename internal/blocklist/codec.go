@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// version is that of the file's form. A newer one is left alone: it may say
-// what this program does not understand.
+// version is the version of the file format. A newer file is left alone: it may
+// say what this program does not understand.
 const version = 1
 
 // members are the names that an object of the file may hold, in their exact
-// spelling; encoding/json would take others for them.
+// spelling; encoding/json would ignore the case of letters.
 var members = map[string]bool{
 	"version": true, "entries": true, "ip": true, "reason": true, "blocked_by": true,
 	"blocked_at": true, "expires_at": true, "suspended": true, "forced": true,
@@ -54,7 +54,7 @@ func encode(entries []entry) ([]byte, error) {
 	return append(raw, "]}\n"...), nil
 }
 
-// usualLine is how long a line is, in bytes.
+// usualLine is the usual length of a line, in bytes.
 const usualLine = 200
 
 func (e entry) append(raw []byte) ([]byte, error) {
@@ -87,7 +87,7 @@ func appendAny(raw []byte, e entry) ([]byte, error) {
 	return append(raw, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), err
 }
 
-// needsNoEscape says that text stands in JSON as it is.
+// needsNoEscape says that text is the same within a string of JSON.
 func needsNoEscape(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
@@ -97,8 +97,8 @@ func needsNoEscape(text string) bool {
 	return true
 }
 
-// decode reads the file strictly: nothing that encode would not write but for
-// blanks, the order of members and times in other zones.
+// decode reads the file strictly. Only blanks, the order of members and the zones
+// of times may differ from what encode writes.
 func decode(raw []byte) ([]entry, error) {
 	var f fileFormat
 	if err := unmarshal(raw, &f); err != nil {
@@ -117,8 +117,8 @@ func decode(raw []byte) ([]entry, error) {
 	if err := check(f.Entries); err != nil {
 		return nil, err
 	}
-	// What encode writes has no repeated members, and telling so by comparing is
-	// much faster than to look at each.
+	// What encode writes has no repeated members, and comparing is much faster than
+	// looking at each.
 	if own, err := encode(f.Entries); err != nil || !bytes.Equal(own, raw) {
 		return f.Entries, repeated(json.NewDecoder(bytes.NewReader(raw)))
 	}
@@ -162,8 +162,8 @@ func repeated(d *json.Decoder) error {
 	return err
 }
 
-// check looks for what no entry can be, and brings times into the form in which
-// they are written.
+// check refuses impossible entries, and brings times into the form in which they
+// are written.
 func check(entries []entry) error {
 	if len(entries) > maxEntries {
 		return fmt.Errorf("it has more than %d entries", maxEntries)
@@ -185,7 +185,8 @@ func check(entries []entry) error {
 	return nil
 }
 
-// inSeconds is t as it is written. The zero time stays what it is.
+// inSeconds returns t as it is written: whole seconds in UTC. The zero time stays
+// zero.
 func inSeconds(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

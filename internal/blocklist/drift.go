@@ -13,13 +13,13 @@ import (
 // maxDrift bounds the examples of what differs.
 const maxDrift = 50
 
-// slack is how far list and kernel may be apart about the end of a block. Both
+// slack is how far list and kernel may differ about the end of a block. Both
 // round.
 const slack = 2 * time.Second
 
-// compare sets what list and kernel differ in. An address that the kernel alone
-// holds is blocked too, so that it joins the addresses, after those whose age is known; one
-// whose block has ended does not, for it is only waiting for the timer.
+// compare notes how list and kernel differ. An address that only the kernel holds
+// is blocked too, so it joins the addresses, after those whose age is known; one whose block
+// has ended does not, because it is only waiting for the timer.
 func (r *Listing) compare(entries []entry, missing bool, k *filterState, now time.Time) {
 	d := Drift{RulesInPlace: k.effective, Missing: []string{}, Unlisted: []string{}}
 	listed, known := map[netip.Addr]bool{}, map[netip.Addr]bool{}
@@ -43,7 +43,7 @@ func (r *Listing) compare(entries []entry, missing bool, k *filterState, now tim
 }
 
 // differ notes the differences and what a restore would do about them. Where the
-// file is missing it takes over what is dropped.
+// file is missing, a restore takes over what is dropped.
 func (r *Listing) differ(d Drift, missing bool) {
 	d.MissingTotal, d.UnlistedTotal = len(d.Missing), len(d.Unlisted)
 	d.Missing, d.Unlisted = atMost(d.Missing, maxDrift), atMost(d.Unlisted, maxDrift)
@@ -54,8 +54,8 @@ func (r *Listing) differ(d Drift, missing bool) {
 	}
 }
 
-// remedy says what a restore would do: whoever runs it must know that it also
-// lets in again what only the packet filter has.
+// remedy says what a restore would do, above all that it unblocks what only the
+// packet filter has.
 func (d Drift) remedy(missing bool) string {
 	switch {
 	case missing:

@@ -22,18 +22,18 @@ type entry struct {
 	By      string     `json:"blocked_by"`
 	At      time.Time  `json:"blocked_at"`
 	Ends    time.Time  `json:"expires_at,omitzero"` // zero: never
-	// Suspended is why the address is not dropped although it is listed: this
-	// machine came to depend on it.
+	// Suspended is why the address is not dropped although it is listed: what this
+	// machine came to depend on it for.
 	Suspended string `json:"suspended,omitempty"`
-	// Forced says that its owner blocked it knowing that this machine depends on
-	// it. It is not suspended for that.
+	// Forced says that it was blocked although this machine depended on it. That
+	// is no reason to suspend it.
 	Forced bool `json:"forced,omitempty"`
 }
 
 // over says that the block has ended at now.
 func (e entry) over(now time.Time) bool { return !e.Ends.IsZero() && !now.Before(e.Ends) }
 
-// left is how long the kernel shall still keep the block: 0 means for ever. A
+// left is how much longer the kernel shall keep the block: 0 means for ever. A
 // clock that was set back never makes that longer than the block was meant to last.
 func (e entry) left(now time.Time) time.Duration {
 	if e.Ends.IsZero() {
@@ -45,11 +45,11 @@ func (e entry) left(now time.Time) time.Duration {
 // author says in words who asked for the block.
 func (e entry) author() string { return cmp.Or(cleanText(e.By), "somebody") }
 
-// block is e as the kernel shall hold it.
+// block returns e as the kernel shall hold it.
 func (e entry) block(now time.Time) Block { return Block{e.Address, e.left(now)} }
 
-// expiry returns when a block ends that begins now and lasts for ttl, not
-// before its time; 0 is never.
+// expiry returns the end of a block that begins now and lasts for ttl, rounded up;
+// 0 is never.
 func expiry(now time.Time, ttl time.Duration) time.Time {
 	if ttl == 0 {
 		return time.Time{}
@@ -71,8 +71,8 @@ func without(entries []entry, a netip.Addr) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.Address == a })
 }
 
-// newestFirst returns a copy of entries in the order of answers. Of those of one
-// second the later in the file is the newer.
+// newestFirst returns a copy of entries in the order of answers. Within a second,
+// the one that is later in the file is newer.
 func newestFirst(entries []entry) []entry {
 	sorted := slices.Clone(entries)
 	slices.Reverse(sorted)
@@ -80,8 +80,8 @@ func newestFirst(entries []entry) []entry {
 	return sorted
 }
 
-// adopt makes entries of what the kernel drops and no list knows: what is left
-// when the file was lost. Nobody knows any more why and since when.
+// adopt makes entries of what the kernel drops after the file was lost. Why and
+// since when is no longer known.
 func adopt(blocks []Block, now time.Time) []entry {
 	entries := make([]entry, 0, len(blocks))
 	for _, b := range blocks {

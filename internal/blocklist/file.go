@@ -23,13 +23,13 @@ const maxSize = 64 << 10
 type fileContent struct {
 	raw     []byte
 	entries []entry
-	// missing says that there is no file: none ever was, it was set aside, or
-	// somebody removed it.
+	// missing says that there is no file: there never was one, it is in quarantine,
+	// or somebody removed it.
 	missing bool
 }
 
 // A damagedError is a file that holds no list: cut off, overwritten, or changed by
-// something that does not know its form.
+// something that does not know its format.
 type damagedError struct {
 	path  string
 	cause error
@@ -39,7 +39,7 @@ func (d *damagedError) Error() string { return fmt.Sprintf("%s is damaged: %v", 
 
 func (d *damagedError) Unwrap() error { return d.cause }
 
-// As makes it STATE_CORRUPT for whoever does not set the file aside.
+// As makes it STATE_CORRUPT for callers that do not quarantine the file.
 func (d *damagedError) As(target any) bool {
 	e, ok := target.(**fault.Error)
 	if ok {
@@ -49,10 +49,10 @@ func (d *damagedError) As(target any) bool {
 	return ok
 }
 
-// read reads the file. The content known from before is taken where nothing
-// has changed. The error is a *damage for a file that can be set aside; one that others
-// could have written, or that is no file, is STATE_CORRUPT and stays where it is, for its
-// owner to look at.
+// read reads the file. It returns known, the content of an earlier reading, where
+// nothing has changed. The error is a *damagedError for a file that can be quarantined; a
+// file that other users could have written, or something that is no file, is STATE_CORRUPT and
+// stays where it is, for an administrator to look at.
 func (l *List) read(known fileContent) (fileContent, error) {
 	raw, err := l.raw()
 	switch {
@@ -82,8 +82,8 @@ func (l *List) raw() ([]byte, error) {
 	return trust.RootOrSelf.Read(l.path, maxSize)
 }
 
-// unreadable tells a file that the system does not hand out from one that is
-// there and cannot be relied on.
+// unreadable tells a file that cannot be read from one that can and must not be
+// relied on.
 func (l *List) unreadable(err error) error {
 	var path *fs.PathError
 	switch {
@@ -93,10 +93,10 @@ func (l *List) unreadable(err error) error {
 		return fault.Wrap(fault.PermissionDenied, "The list of blocked addresses is not readable without root", err)
 	case errors.As(err, &path):
 		return fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be read", err).
-			WithFix("Mend what the message names, then try again. Blocks in the packet filter stand.")
+			WithFix("Fix what the message names, then try again. Blocks in the packet filter stay.")
 	default:
 		return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses at "+l.path+" cannot be relied on", err).
-			WithFix("Nothing was changed. Find out who did that; then make it a file of root that nobody else can write, or move it away: what the packet filter blocks is taken over into a new list.")
+			WithFix("Nothing was changed. Find out who did that; then make it a file that root owns and nobody else can write, or move it away: what the packet filter blocks is taken over into a new list.")
 	}
 }
 
@@ -116,16 +116,16 @@ func (l *List) save(entries []entry) error {
 // notWritten says that the list could not be written, and so nothing was done.
 func notWritten(err error) error {
 	return fault.Wrap(fault.Unavailable, "The list of blocked addresses cannot be written", err).
-		WithFix("Nothing was changed. Mend what the message names, or make room: df -h /var/lib/sentinel")
+		WithFix("Nothing was changed. Fix what the message names, or make room: df -h /var/lib/sentinel")
 }
 
-// maxQuarantined is how many damaged files are kept. Beyond that something is wrong
-// that setting aside one more would only hide.
+// maxQuarantined is how many damaged files are kept. With more, something is wrong
+// that one more in quarantine would only hide.
 const maxQuarantined = 10
 
-// setAside moves a damaged file away, never over another, and returns the error
-// that reports it. The next run finds no file and takes over what the kernel has. It must
-// hold the lock.
+// quarantine renames a damaged file, never over another, and returns the error
+// that reports it. The next run finds no file and takes over what the kernel has. The caller
+// must hold the lock.
 func (l *List) quarantine(d *damagedError) error {
 	if len(l.quarantined()) >= maxQuarantined {
 		return fault.Wrap(fault.StateCorrupt, "The list of blocked addresses was not set aside, because too many damaged ones lie beside it", d).
@@ -139,7 +139,7 @@ func (l *List) quarantine(d *damagedError) error {
 		WithFix("Nothing else was changed. Run it again: what the packet filter blocks is taken over into a new list. Then look at " + path + " for what is missing there.")
 }
 
-// asideName returns a name that no file has. There are at most maxAside.
+// quarantinePath returns a name that no file has. At most maxQuarantined are taken.
 func (l *List) quarantinePath() string {
 	base := l.path + quarantineMark + l.now().UTC().Format("20060102T150405Z")
 	path := base
@@ -155,7 +155,7 @@ func (l *List) quarantinePath() string {
 // found damaged.
 const quarantineMark = ".corrupt-"
 
-// aside lists the damaged files that were set aside.
+// quarantined lists the damaged files in quarantine.
 func (l *List) quarantined() []string {
 	found, err := filepath.Glob(l.path + quarantineMark + "*")
 	if err != nil {

@@ -12,22 +12,22 @@ import (
 	"sentinel/internal/fault"
 )
 
-// DefaultPath is where the list is kept. It is readable by all, because whoever
-// wonders why an address is not reached need not be root.
+// DefaultPath is where the list is kept. Everyone can read it, so that finding out
+// why an address cannot be reached does not take root.
 const DefaultPath = "/var/lib/sentinel/blocklist.json"
 
 const (
 	// lockTimeout is how long to wait for other runs. Each needs some milliseconds,
 	// or some tens on a slow disk, and there may be hundreds.
 	lockTimeout = 25 * time.Second
-	// doLimit bounds a change, once begun, whatever becomes of its caller.
+	// doLimit bounds a change once it has begun, even if its caller is gone.
 	doLimit = 10 * time.Second
-	// undoLimit bounds taking it back, on top.
+	// undoLimit bounds rolling it back, in addition.
 	undoLimit = 5 * time.Second
 )
 
-// A List is the file, the packet filter and what stands between them. It is
-// safe for concurrent use, also by several processes.
+// A List keeps the file and the packet filter in step. It is safe for concurrent
+// use, by several processes too.
 type List struct {
 	path         string
 	backend      func(context.Context) (Backend, error)
@@ -41,8 +41,8 @@ type List struct {
 
 // New returns the list kept at path. backend is asked when the packet filter is
 // needed, and not before. allow holds what the configuration protects.
-func New(path string, backend func(context.Context) (Backend, error), around HostContext, cut ConnKiller, allow []netip.Prefix) *List {
-	return &List{path, backend, around, cut, allow, time.Now, lockTimeout, readInterval}
+func New(path string, backend func(context.Context) (Backend, error), hostContext HostContext, killer ConnKiller, allow []netip.Prefix) *List {
+	return &List{path, backend, hostContext, killer, allow, time.Now, lockTimeout, readInterval}
 }
 
 // filter returns the packet filter.
@@ -55,17 +55,18 @@ func (l *List) filter(ctx context.Context) (Backend, error) {
 	return b, err
 }
 
-// A addrState is what the kernel does with one address.
+// An addrState is what the kernel does with one address.
 type addrState struct {
 	Block
 	found     bool
 	effective bool
 }
 
-// blocks says that packets of the address are dropped.
+// inForce says that packets of the address are dropped.
 func (s addrState) inForce() bool { return s.found && s.effective }
 
-// findInFilter asks for one address, without reading all where the backend can do so.
+// findInFilter asks for one address, without reading all of them where the backend
+// can.
 func findInFilter(ctx context.Context, b Backend, a netip.Addr) (addrState, error) {
 	if f, ok := b.(Finder); ok {
 		block, found, effective, err := f.Find(ctx, a)
@@ -95,7 +96,7 @@ func loaded(ctx context.Context, b Backend) ([]Block, bool, error) {
 	return blocks, effective, readError(ctx, err)
 }
 
-// readError is the failure to read the packet filter, or nil.
+// readError gives a failure to read the packet filter its code.
 func readError(ctx context.Context, err error) error {
 	var known *fault.Error
 	switch {

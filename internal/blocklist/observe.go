@@ -10,18 +10,18 @@ import (
 	"sentinel/internal/lockfile"
 )
 
-// How often the kernel is read, and how long after each other, until what it
-// shows can be relied on.
+// How often, and at which interval, the kernel is read until what it shows can be
+// relied on.
 const (
 	maxReads     = 10
 	readInterval = 50 * time.Millisecond
 )
 
-// observe reads the kernel and file as they are together; known is what the file
-// held before. It keeps nobody away with a lock, because a reader that was stopped in the
-// middle would keep everybody away until it goes on. Instead it reads both again while the
-// file changes or a change is under way. Without a change, what is not in step is believed
-// when it shows twice: while the kernel rearranges a large set, it shows a part of it.
+// observe reads the kernel and the file at one moment; known is an earlier content
+// of the file. It takes no lock, because a reader that is suspended would then keep every
+// writer waiting. Instead it reads both again while the file changes or a change is under
+// way. Otherwise a difference counts once it shows twice, because the kernel shows only a
+// part of a large set while it rearranges it.
 func (l *List) observe(ctx context.Context, b Backend, known fileContent) (fileContent, *filterState, error) {
 	var last, before *filterState // before is set when nothing was under way
 	for range maxReads {
@@ -48,8 +48,8 @@ func (l *List) observe(ctx context.Context, b Backend, known fileContent) (fileC
 	return known, last, nil
 }
 
-// steady reads all that the kernel drops until it shows the same twice: what a
-// list is made of must be complete.
+// readTwice reads all that the kernel drops until it shows the same twice: a list
+// that is made from it must be complete.
 func (l *List) readTwice(ctx context.Context, b Backend) ([]Block, bool, error) {
 	blocks, effective, err := loaded(ctx, b)
 	for n := 1; n < maxReads && err == nil && len(blocks) > 0; n++ {
@@ -85,7 +85,7 @@ func (k *filterState) matches(entries []entry, now time.Time) bool {
 	return wanted == len(k.left)
 }
 
-// same says that another reading shows the same addresses; nil is none.
+// same says that another reading, or nil for none, shows the same addresses.
 func (k *filterState) same(other *filterState) bool {
 	if other == nil || k.effective != other.effective || len(k.left) != len(other.left) {
 		return false

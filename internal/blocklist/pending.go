@@ -8,8 +8,8 @@ import (
 	"sentinel/internal/answer"
 )
 
-// Pending says what [List.Restore] would do now. It changes nothing. Its errors
-// are those of Restore, but for a damaged file, which it leaves where it is.
+// Pending says what [List.Restore] would do now. It changes nothing: a damaged
+// file stays where it is. Its errors are those of Restore.
 func (l *List) Pending(ctx context.Context) (RestoreResult, error) {
 	b, err := l.filter(ctx)
 	if err != nil && l.nothingListed() {

@@ -102,7 +102,7 @@ func (l *List) Read(ctx context.Context, ips, rows int) (Listing, error) {
 	return r, nil
 }
 
-// lost warns of lists that were set aside: somebody has to look at them.
+// quarantineWarnings warns of lists in quarantine: somebody has to look at them.
 func (l *List) quarantineWarnings() []string {
 	found := l.quarantined()
 	if len(found) == 0 {
@@ -121,8 +121,8 @@ type filterState struct {
 	effective bool
 }
 
-// filterState reads the packet filter, nil when that is not possible.
-// It returns the file as it was then.
+// readFilter reads the packet filter, and the file as it was at that moment. The
+// state is nil when the packet filter cannot be read.
 func (l *List) readFilter(ctx context.Context, r *Listing, c fileContent) (fileContent, *filterState, error) {
 	b, err := l.filter(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (r *Listing) fill(c fileContent, k *filterState, now time.Time, ips, rows i
 	r.Truncated = len(r.IPs) < r.IPsTotal || len(r.Entries) < r.EntriesTotal
 }
 
-// rowWithState is the row of an entry with what the kernel does about it.
+// rowWithState returns the row of an entry with what the kernel does about it.
 func rowWithState(e entry, k *filterState) Row {
 	r := row(e)
 	if k != nil {

@@ -14,10 +14,8 @@ import (
 	"sentinel/internal/fault"
 )
 
-const (
-	// restoreLimit bounds a restore once it changes something.
-	restoreLimit = 30 * time.Second
-)
+// restoreLimit bounds a restore once it changes something.
+const restoreLimit = 30 * time.Second
 
 // RestoreResult says what it took to make the packet filter match the list.
 type RestoreResult struct {
@@ -37,14 +35,14 @@ type RestoreResult struct {
 	Unavailable answer.Gaps `json:"unavailable"`
 }
 
-// Restore makes the packet filter match the list, at boot, when blocks end and
-// after another tool has flushed it. Every entry is judged again. What the packet filter holds and
-// the list does not is taken out, but only where there is a list: one that was lost is made
-// anew from what the packet filter holds, and a damaged one is set aside, which is
-// STATE_CORRUPT. It is idempotent.
+// Restore makes the packet filter match the list: at boot, when blocks end and
+// after another tool has flushed it. Every entry is checked again. What only the packet filter
+// holds is removed from it, provided that there is a list: a lost one is rebuilt from what the
+// packet filter holds, and a damaged one is quarantined, which is STATE_CORRUPT. Restore is
+// idempotent.
 //
-// Connections that are open are not cut: their packets are dropped all the same, and with
-// thousands of addresses looking for them would take longer than the restore.
+// Open connections are not cut: their packets are dropped all the same, and with thousands
+// of addresses looking for them would take longer than the restore.
 func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
 	release, err := l.lock(ctx)
 	if err != nil {
@@ -68,7 +66,7 @@ func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
 	return l.reconcile(ctx, b, known, restoreLimit)
 }
 
-// nothingListed says that a machine without a packet filter needs none.
+// nothingListed says that the list is empty, so that no packet filter is needed.
 func (l *List) nothingListed() bool {
 	c, err := l.read(fileContent{})
 	return err == nil && len(c.entries) == 0
@@ -84,7 +82,7 @@ type restoreRun struct {
 	result  RestoreResult
 }
 
-// reconcile does the work of Restore. It must hold the lock.
+// reconcile does the work of Restore. The caller must hold the lock.
 func (l *List) reconcile(ctx context.Context, b Backend, known fileContent, limit time.Duration) (RestoreResult, error) {
 	r := &restoreRun{list: l, backend: b, known: known}
 	if err := r.readState(ctx); err != nil {
@@ -121,7 +119,7 @@ func (r *restoreRun) readState(ctx context.Context) (err error) {
 	return nil
 }
 
-// begin starts the answer. A list that was lost is what the kernel holds.
+// begin starts the answer. What the kernel holds stands in for a lost list.
 func (r *restoreRun) begin() {
 	r.result = RestoreResult{Backend: r.backend.Name(), Warnings: r.list.quarantineWarnings(), Unavailable: answer.Gaps{}}
 	if !r.known.missing {
@@ -136,22 +134,22 @@ func (r *restoreRun) begin() {
 	r.result.Adopted = len(blocks)
 }
 
-// judge drops what ended long enough ago and decides anew which addresses may be dropped.
-// Where it is not known what this machine depends on, nothing that was suspended comes back;
-// the others were judged when they were blocked.
+// review takes entries off the list that ended long enough ago, and checks the
+// others again. Where it is not known what this machine depends on, suspended entries stay
+// suspended; the others were checked when they were blocked.
 func (r *restoreRun) review(ctx context.Context) {
-	vital, err := r.list.hostContext.ProtectedAddrs(ctx)
+	protected, err := r.list.hostContext.ProtectedAddrs(ctx)
 	r.result.Unavailable.Add("suspended", err)
 	now := r.list.now()
 	stay := staying(r.known.entries, now)
 	r.result.Expired = len(r.known.entries) - len(stay)
 	for _, e := range stay {
-		d := r.list.denyReason(e.Address, vital)
+		d := r.list.denyReason(e.Address, protected)
 		if d != nil && !d.always && e.Forced {
 			d = nil
 		}
 		switch {
-		case e.over(now): // what it would be is judged should it come back
+		case e.over(now): // checked should it come back
 		case d != nil:
 			if e.Suspended == "" {
 				r.result.Suspended++
@@ -167,8 +165,8 @@ func (r *restoreRun) review(ctx context.Context) {
 	}
 }
 
-// write keeps the list. The kernel gets it even where that fails, for a full
-// disk must not leave a machine open after a reboot.
+// write saves the list. The kernel gets it even where that fails: a full disk must
+// not leave a machine open after a reboot.
 func (r *restoreRun) write() {
 	if slices.Equal(r.entries, r.known.entries) && (!r.known.missing || len(r.entries) == 0) {
 		return
@@ -200,8 +198,8 @@ func (r *restoreRun) load(ctx context.Context) error {
 	return nil
 }
 
-// hand gives the packet filter all of the changes at once: with each call it
-// reads what it holds.
+// apply gives the packet filter all changes at once, because it reads all it
+// holds with each call.
 func (r *restoreRun) apply(ctx context.Context, add []Block, remove []netip.Addr) error {
 	var failed error
 	if len(remove) > 0 {
@@ -213,8 +211,8 @@ func (r *restoreRun) apply(ctx context.Context, add []Block, remove []netip.Addr
 	return failed
 }
 
-// lacking reads back what differs after a change. Right after thousands of
-// addresses the kernel may show a part of them, so that it is asked again.
+// readBack returns what still differs after a change. Right after thousands of
+// addresses the kernel may show only a part of them, so it is asked again.
 func (r *restoreRun) readBack(ctx context.Context) (add []Block, remove []netip.Addr, err error) {
 	counted := r.result
 	for n := range maxReads {
@@ -235,10 +233,9 @@ func (r *restoreRun) readBack(ctx context.Context) (add []Block, remove []netip.
 }
 
 // partlyLoadedFix is what to do about a list that is loaded in part.
-const partlyLoadedFix = "The list itself is safe. Mend what the message names, restore again, then see what is in force with: sudo sentinel --list-blocked"
+const partlyLoadedFix = "The list itself is safe. Fix what the message names, restore again, then see what is in force with: sudo sentinel --list-blocked"
 
-// changes finds what the kernel lacks and what it has too much of, and counts
-// it the first time.
+// changes finds and counts what to add to the kernel and what to remove from it.
 func (r *restoreRun) changes(now time.Time) (add []Block, remove []netip.Addr) {
 	extra := make(map[netip.Addr]bool, len(r.kernel.left))
 	for a := range r.kernel.left {
@@ -269,10 +266,9 @@ func (r *restoreRun) changes(now time.Time) (add []Block, remove []netip.Addr) {
 	return add, remove
 }
 
-// tooLong says that the kernel would keep a block that ends for ever or beyond
-// its end, or end one that is for ever. An earlier end is left alone: a clock that was set back
-// must not make blocks longer, and one that was set forward is made good by the next
-// restore after the kernel has let go.
+// tooLong says that the kernel would keep a block beyond its end, or end one that
+// is for ever. An earlier end is left alone: a clock that was set back must not make blocks
+// longer, and after one that was set forward the next restore blocks the address again.
 func tooLong(left, want time.Duration) bool {
 	if want == 0 || left == 0 {
 		return left != want

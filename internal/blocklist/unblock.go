@@ -11,7 +11,7 @@ import (
 	"sentinel/internal/fault"
 )
 
-// An UnblockPlan is the end of a block, checked and about to come.
+// An UnblockPlan is an unblock that has passed every check.
 //
 // What a crash leaves, by the last step before it:
 //
@@ -32,11 +32,11 @@ type UnblockPlan struct {
 	known   fileContent
 	before  addrState
 	damage  *damagedError
-	// trouble is what force goes on without: the file.
+	// listErr is why the file cannot be used, which force ignores.
 	listErr error
 }
 
-// UnblockResult says what became of the end of a block.
+// UnblockResult says what became of an unblock.
 type UnblockResult struct {
 	IP      string `json:"ip"`      // the address that may come in again
 	Backend string `json:"backend"` // the packet filter
@@ -46,8 +46,8 @@ type UnblockResult struct {
 	Warnings []string `json:"warnings"` // what does not stop it and should be known
 }
 
-// PlanUnblock checks everything about the end of a block and changes nothing.
-// An address that the kernel alone drops counts as blocked. It fails with INVALID_IP,
+// PlanUnblock checks everything about an unblock and changes nothing. An address
+// that only the kernel drops counts as blocked. It fails with INVALID_IP,
 // NOT_BLOCKED, FIREWALL_UNAVAILABLE, and with STATE_CORRUPT for a file that cannot be relied
 // on. force lifts the block in the kernel even where the list cannot be read or written.
 func (l *List) PlanUnblock(ctx context.Context, address string, force bool) (*UnblockPlan, error) {
@@ -97,7 +97,7 @@ func (u *UnblockPlan) decide() error {
 	}
 }
 
-// Address returns the address as it was understood.
+// Address returns the address in its canonical form.
 func (u *UnblockPlan) Address() string { return u.address.String() }
 
 // Preview returns what Do is expected to return.
@@ -137,7 +137,7 @@ func (u *UnblockPlan) Do(ctx context.Context) (UnblockResult, error) {
 	return u.apply(ctx)
 }
 
-// ready looks once more. A damaged file is set aside, with which only force
+// ready checks once more. A damaged file is quarantined, after which only force
 // goes on.
 func (u *UnblockPlan) ready(ctx context.Context) error {
 	if err := u.check(ctx); err != nil || u.damage == nil || u.listErr != nil {
@@ -167,8 +167,8 @@ func (u *UnblockPlan) apply(ctx context.Context) (UnblockResult, error) {
 	return u.answer(written), nil
 }
 
-// strike takes the address off the list. Nothing is written where it is not on
-// it, nor without the lock.
+// delist takes the address off the list. It writes nothing where the address is
+// not listed or the lock is missing.
 func (u *UnblockPlan) delist() (written bool, err error) {
 	if !u.listed || u.listErr != nil {
 		return false, nil
@@ -177,7 +177,7 @@ func (u *UnblockPlan) delist() (written bool, err error) {
 	return err == nil, err
 }
 
-// lift takes the address out of the kernel and reads that back.
+// removeFromBackend takes the address out of the kernel and reads that back.
 func (u *UnblockPlan) removeFromBackend(ctx context.Context) error {
 	if err := u.backend.Remove(ctx, []netip.Addr{u.address}); err != nil {
 		return backendError(fmt.Sprintf("The packet filter did not let go of %s", u.address), err)

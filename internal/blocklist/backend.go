@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package blocklist keeps addresses from talking to this machine: the list of
-// them, why and until when, and that the packet filter has the same.
+// Package blocklist keeps addresses from talking to this machine. It keeps the
+// list of them, with why and until when, and makes the packet filter match it.
 //
 // The list lives in a file, the block in the kernel. Either can be lost without
 // the other (a reboot, another tool's flush, a crash between the two), so every operation
@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// A Backend is a packet filter that can keep addresses out. Its rules stand in
-// a table of its own and touch nobody else's.
+// A Backend is a packet filter that can drop the packets of addresses. Its rules
+// are in a table of its own and leave those of others alone.
 type Backend interface {
-	// Name is that of the packet filter: "nftables", "iptables" or "pf".
+	// Name returns the name of the packet filter: "nftables", "iptables" or "pf".
 	Name() string
 	// Abilities says what the backend can do.
 	Abilities() Abilities
 	// Add makes sure that every address is dropped in all directions that the
-	// backend can. It makes what is missing of its own table, and an address that is
-	// there already gets the new end. It is idempotent, and all or nothing per 1,000; of
-	// more, a part that fails does not keep back the others.
+	// backend supports. It creates what is missing of its own table, and an address that is
+	// there already gets the new end. It is idempotent, and atomic for up to 1,000
+	// addresses; of more, a part that fails does not keep the others back.
 	Add(ctx context.Context, blocks []Block) error
-	// Remove makes sure that no address is dropped. One that is not there is no
-	// error.
+	// Remove makes sure that none of the addresses is dropped. One that is not
+	// there is no error.
 	Remove(ctx context.Context, addresses []netip.Addr) error
 	// Loaded reads back what the kernel drops now. effective says that the
 	// rules that use the list are all in place; without them the list blocks nothing.
@@ -35,8 +35,8 @@ type Backend interface {
 }
 
 // A Finder is a Backend that can look for one address without reading all of
-// them, which matters with thousands. Whoever implements it is asked instead of Loaded where
-// one address is enough.
+// them, which matters with thousands. Where one address is enough, Find is called instead of
+// Loaded.
 type Finder interface {
 	// Find reads back what the kernel does with address; found says that it is
 	// among those to be dropped. effective is as in Loaded.
@@ -44,7 +44,7 @@ type Finder interface {
 }
 
 // A Preflighter is a Backend that can tell beforehand whether a block would be in
-// force. Whoever implements it is asked before anything is changed.
+// force. It is asked before anything is changed.
 type Preflighter interface {
 	// Ready says why no packet would be dropped even with the own rules in place,
 	// as an error with the code FIREWALL_UNAVAILABLE and what to do about it.
@@ -73,8 +73,8 @@ type Block struct {
 
 // A ConnKiller ends connections that are already open.
 type ConnKiller interface {
-	// Cut ends every connection of this machine with address and forgets those
-	// it forwards, so that no packet is let through as belonging to one. It returns
+	// Kill ends every connection of this machine with address and makes the kernel
+	// forget those it forwards, so that no packet passes as part of one. It returns
 	// how many sockets it closed. It is idempotent.
 	Kill(ctx context.Context, address netip.Addr) (int, error)
 }

@@ -17,13 +17,13 @@ type denyReason struct {
 	always bool   // --force does not lift it: the block could only do harm
 }
 
-// judge returns the worst danger of blocking a, or nil.
-func (l *List) denyReason(a netip.Addr, vital []ProtectedAddr) *denyReason {
+// denyReason returns the strongest reason against blocking a, or nil.
+func (l *List) denyReason(a netip.Addr, protected []ProtectedAddr) *denyReason {
 	if d := specialAddress(a); d != nil {
 		return d
 	}
 	var found *denyReason
-	for _, v := range vital {
+	for _, v := range protected {
 		if covers(v.Prefix, a) && (found == nil || v.Own) {
 			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own}
 		}
@@ -61,11 +61,11 @@ func covers(p netip.Prefix, a netip.Addr) bool {
 	return p.Contains(a.WithZone(""))
 }
 
-// permit refuses to block a where this machine depends on it. What is unknown
-// is no permission either. overruled says that force alone made it possible.
+// checkAllowed refuses to block a where this machine depends on it, or where that
+// is unknown. overruled says that the block is possible only because of force.
 func (l *List) checkAllowed(ctx context.Context, a netip.Addr, force bool) (overruled bool, err error) {
-	vital, err := l.hostContext.ProtectedAddrs(ctx)
-	d := l.denyReason(a, vital)
+	protected, err := l.hostContext.ProtectedAddrs(ctx)
+	d := l.denyReason(a, protected)
 	switch {
 	case d != nil && d.always:
 		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).
@@ -78,12 +78,12 @@ func (l *List) checkAllowed(ctx context.Context, a netip.Addr, force bool) (over
 		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).WithFix("Leave it reachable, or " + forceHint(a))
 	case err != nil:
 		return false, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", err).
-			WithFix("Mend what the message names, or " + forceHint(a))
+			WithFix("Fix what the message names, or " + forceHint(a))
 	}
 	return false, nil
 }
 
-// forceHint ends a fix with what somebody at the machine can do.
+// forceHint ends a fix with what an administrator at the machine can do.
 func forceHint(a netip.Addr) string {
 	return "block it at the console with: sudo sentinel --block-ip " + a.String() + " --force"
 }

@@ -14,11 +14,11 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// expiryMargin is how close to its end a block is taken for ended, so that it does not
-// end between being loaded and being read back.
+// expiryMargin is how long before its end a block counts as ended, so that it does
+// not end between being loaded and being read back.
 const expiryMargin = 5 * time.Second
 
-// survey reads the file. Where there is none, what the kernel drops is the
+// readOrAdopt reads the file. Where there is none, what the kernel drops is the
 // list: it was lost, and a new one must not wipe out what it had.
 func (l *List) readOrAdopt(ctx context.Context, b Backend, known fileContent) (fileContent, error) {
 	c, err := l.read(known)
@@ -35,8 +35,8 @@ func (l *List) readOrAdopt(ctx context.Context, b Backend, known fileContent) (f
 const grace = day
 
 // current returns the entries that stay on the list. Where only the timer ends
-// blocks those are all: Restore needs to know what to take out of the kernel. Elsewhere what
-// has ended goes after its grace, or at once where the list gets full of it.
+// blocks, all do: Restore needs to know what to take out of the kernel. Elsewhere an entry that
+// has ended goes after its grace, or at once when such entries fill the list.
 func current(entries []entry, b Backend, now time.Time) []entry {
 	if !b.Abilities().Expires {
 		return slices.Clone(entries)
@@ -81,7 +81,8 @@ func sameExpiry(left, want time.Duration) bool {
 	return left <= want+time.Second && left >= want-doLimit-undoLimit
 }
 
-// rewind takes both sides back to where they were before a change of one address.
+// rollBack restores file and kernel to where they were before a change of one
+// address.
 func (l *List) rollBack(ctx context.Context, b Backend, a netip.Addr, before addrState, file []entry) error {
 	ctx, cancel := detached(ctx, undoLimit)
 	defer cancel()
@@ -100,7 +101,7 @@ func (l *List) rollBack(ctx context.Context, b Backend, a netip.Addr, before add
 	return nil
 }
 
-// withRollback adds to cause what became of taking a change back.
+// withRollback adds to cause why the change could not be rolled back, if so.
 func withRollback(cause, undo error) error {
 	if undo == nil {
 		return cause
@@ -113,8 +114,8 @@ func withRollback(cause, undo error) error {
 	}
 }
 
-// backendError is the failure of the packet filter in the middle of a change. That
-// it took too long is one too: the change was taken back, and nothing is pending.
+// backendError is the failure of the packet filter in the middle of a change, a
+// timeout included: the change was rolled back, and nothing is pending.
 func backendError(what string, err error) *fault.Error {
 	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return known
@@ -125,6 +126,6 @@ func backendError(what string, err error) *fault.Error {
 // warning is a sentence for an answer, which may hold the text of an error.
 func warning(text string) string { return sanitize.Text(text, 500) }
 
-// cleanText is text from a caller as it is kept and shown. Everyone can read the
-// list, so that no secret may stand in it.
+// cleanText returns text from a caller as it is kept and shown. Everyone can read
+// the list, so secrets are taken out.
 func cleanText(text string) string { return sanitize.Reason(text, maxText) }
