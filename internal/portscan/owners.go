@@ -19,8 +19,8 @@ type listeners struct {
 	denied bool
 }
 
-// attribute tells which process stands behind each open port of this machine,
-// and at which address it listens.
+// findOwners adds which process listens at each open port of this machine, and at
+// which address.
 func (r *Report) findOwners(ctx context.Context, m Machine, a netip.Addr) {
 	ports := make([]uint16, 0, len(r.Ports))
 	for _, p := range r.Ports {
@@ -33,7 +33,7 @@ func (r *Report) findOwners(ctx context.Context, m Machine, a netip.Addr) {
 		list, denied, err := m.Listeners(ctx, ports)
 		return listeners{list, denied}, err
 	})
-	lacks := false
+	unknown := false
 	for i := range r.Ports {
 		p := &r.Ports[i]
 		if l, ok := listenerAt(found.list, a, uint16(p.Port)); ok {
@@ -41,19 +41,19 @@ func (r *Report) findOwners(ctx context.Context, m Machine, a netip.Addr) {
 			p.PID, p.ProcessName = l.PID, sanitize.Text(l.Name, 64)
 			p.Bind, p.Exposed = sanitize.Text(l.Address.Addr().String(), 64), &exposed
 		}
-		lacks = lacks || p.PID == 0
+		unknown = unknown || p.PID == 0
 	}
 	switch {
 	case err != nil:
 		r.Unavailable.Add("ports.pid", err)
-	case lacks && found.denied:
+	case unknown && found.denied:
 		r.Unavailable.Note("ports.pid", "processes of other users are not readable without root (on Linux CAP_SYS_PTRACE)")
-	case lacks:
+	case unknown:
 		r.Unavailable.Note("ports.pid", "no process of this machine listens at some of the ports: the kernel or a firewall rule answers there")
 	}
 }
 
-// listenerAt finds the listener that takes connections to a port of an address:
+// listenerAt finds the listener that accepts connections to a port of an address:
 // one at this very address before one at all of them. A listener at all IPv6 addresses
 // usually takes IPv4 as well (ipv6(7), IPV6_V6ONLY).
 func listenerAt(list []Listener, a netip.Addr, port uint16) (best Listener, ok bool) {

@@ -19,24 +19,23 @@ type Policy struct {
 	Force bool
 }
 
-// A policyCheck knows the machine and the policy.
+// A policyCheck is a policy on a machine.
 type policyCheck struct {
 	policy   Policy
 	networks []netip.Prefix
 }
 
-// own says that an address is one of this machine.
-func (j policyCheck) own(a netip.Addr) bool {
-	return a.IsLoopback() || slices.ContainsFunc(j.networks, func(n netip.Prefix) bool { return n.Addr() == a })
+// own says whether an address is one of this machine.
+func (c policyCheck) own(a netip.Addr) bool {
+	return a.IsLoopback() || slices.ContainsFunc(c.networks, func(n netip.Prefix) bool { return n.Addr() == a })
 }
 
-// choose returns the first address that may be scanned. It is the address that
-// was judged which is scanned afterwards: a name is not asked for again, since it could
-// lead elsewhere then.
-func (j policyCheck) choose(name string, addrs []netip.Addr) (netip.Addr, error) {
+// choose returns the first address that may be scanned. The scan uses this address
+// and does not resolve the name again, which could then lead elsewhere.
+func (c policyCheck) choose(name string, addrs []netip.Addr) (netip.Addr, error) {
 	var first string
 	for _, a := range addrs {
-		why := j.refusal(a)
+		why := c.refusal(a)
 		if why == "" {
 			return a, nil
 		}
@@ -52,17 +51,17 @@ func (j policyCheck) choose(name string, addrs []netip.Addr) (netip.Addr, error)
 }
 
 // refusal says why an address may not be scanned, empty when it may.
-func (j policyCheck) refusal(a netip.Addr) string {
+func (c policyCheck) refusal(a netip.Addr) string {
 	switch {
-	case j.policy.Force || j.own(a):
+	case c.policy.Force || c.own(a):
 		return ""
 	case a.IsLinkLocalUnicast() || slices.Contains(metadataAddrs(), a):
 		return "is a link-local or metadata address"
-	case slices.ContainsFunc(j.policy.Allow, func(p netip.Prefix) bool { return p.Contains(a) }):
+	case slices.ContainsFunc(c.policy.Allow, func(p netip.Prefix) bool { return p.Contains(a) }):
 		return ""
-	case j.policy.OnlyAllowed:
+	case c.policy.OnlyAllowed:
 		return "is not in scan.targets of the configuration"
-	case !slices.ContainsFunc(j.networks, func(n netip.Prefix) bool { return n.Contains(a) }):
+	case !slices.ContainsFunc(c.networks, func(n netip.Prefix) bool { return n.Contains(a) }):
 		return "is on no network that this machine is attached to"
 	case !a.IsPrivate():
 		return "is not an address of a private network"
@@ -71,7 +70,7 @@ func (j policyCheck) refusal(a netip.Addr) string {
 	}
 }
 
-// metadataAddrs lists where clouds tell a machine its secrets, beside the link-local
+// metadataAddrs are the metadata services of clouds beside the link-local
 // addresses: EC2 and Alibaba Cloud.
 func metadataAddrs() []netip.Addr {
 	return []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.AddrFrom4([4]byte{100, 100, 100, 200})}

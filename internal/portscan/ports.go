@@ -80,7 +80,7 @@ func invalidPorts(text, why string) error {
 	return fault.New(fault.InvalidPortRange, strconv.Quote(sanitize.Text(text, 80))+" "+why+". Ports are numbers from 1 to 65535, ranges such as 1-1024, lists of both, or all.")
 }
 
-// normal sorts and joins ranges.
+// normalized sorts and joins the ranges.
 func (p Ports) normalized() Ports {
 	slices.SortFunc(p, func(a, b Range) int { return cmp.Compare(a.First, b.First) })
 	joined := p[:0]
@@ -123,8 +123,7 @@ func (p Ports) List() []uint16 {
 	return list
 }
 
-// String returns the set in the form that ParsePorts reads, as short as it
-// gets.
+// String returns the set in the shortest form that ParsePorts reads.
 func (p Ports) String() string {
 	parts := make([]string, len(p))
 	for i, r := range p {

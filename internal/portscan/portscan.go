@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package portscan finds out which TCP ports of a host can be reached from this
-// machine, and refuses hosts that nobody allowed it to look at.
+// machine, and refuses to scan hosts that the policy does not allow.
 package portscan
 
 import (
@@ -83,28 +83,27 @@ type Result struct {
 // Known returns how many ports have a state.
 func (r Result) Known() int { return len(r.Open) + r.Closed + r.Filtered }
 
-// ErrNoRoute says that this machine knows no way to an address.
+// ErrNoRoute says that this machine knows no route to an address.
 var ErrNoRoute = errors.New("no route to the address")
 
-// An Engine scans. Its result holds what was found until an error, which is
-// that of ctx when it ended first; ports without a state were then not scanned. Scan does not
-// change anything and is safe for concurrent use.
+// An Engine scans. With an error, which is that of ctx when it ended first, the
+// result holds what was found until then. Scan does not change anything and is safe for
+// concurrent use.
 type Engine interface {
 	Name() string
 	Scan(ctx context.Context, job Job) (Result, error)
 }
 
-// A Listener is a TCP socket of this machine that takes connections.
+// A Listener is a TCP socket of this machine that accepts connections.
 type Listener struct {
 	Address netip.AddrPort
 	PID     int    // 0 when unknown
 	Name    string // of the process
 }
 
-// A Machine tells what a scan needs to know about the machine it starts from.
+// A Machine is what a scan needs to know about the machine it starts from.
 type Machine interface {
-	// Networks lists the addresses of the interfaces, each with the length of
-	// its network.
+	// Networks lists the addresses of the interfaces with their prefix lengths.
 	Networks(ctx context.Context) ([]netip.Prefix, error)
 	// Listeners finds the TCP listeners at the given ports. denied says that
 	// some processes could not be looked at.

@@ -32,14 +32,14 @@ type Request struct {
 	Policy Policy
 	Rows   int           // open ports to show one by one, 0 means all
 	Limit  time.Duration // of the whole scan; 0 means TimeLimit
-	// Progress is told the percentage of ports that are done, once for each and
-	// never less than before; may be nil.
+	// Progress is called with each percentage of ports that are done, in ascending
+	// order; may be nil.
 	Progress func(percent int)
 }
 
-// Scan finds the address of the target, asks the policy, and tells the state
-// of the ports. A scan that ran out of time, or of what it needs from the system, answers
-// with what it has; one that found out nothing is an error.
+// Scan resolves the target, checks the policy, and reports the state of the ports.
+// A scan that ran out of time, or of what it needs from the system, answers with what it has;
+// one that found out nothing is an error.
 func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 	start := time.Now()
 	limit := r.Limit
@@ -48,16 +48,16 @@ func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	aim, err := resolveTarget(limited, s, r)
+	to, err := resolveTarget(limited, s, r)
 	if err != nil {
 		return Report{}, contextError(ctx, err)
 	}
 	ports := r.Ports.List()
-	result, err := s.Engine.Scan(limited, Job{Address: aim.address, Ports: ports, Local: aim.local, Progress: progress(r.Progress, len(ports))})
+	result, err := s.Engine.Scan(limited, Job{Address: to.address, Ports: ports, Local: to.local, Progress: progress(r.Progress, len(ports))})
 	if ctx.Err() != nil {
 		return Report{}, ctx.Err()
 	}
-	report := newReport(aim, r, s.Engine.Name(), result, time.Since(start))
+	report := newReport(to, r, s.Engine.Name(), result, time.Since(start))
 	if err == nil && !report.Complete {
 		err = errNoState
 	}
@@ -66,17 +66,17 @@ func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 			return Report{}, err
 		}
 	}
-	if aim.local {
-		report.findOwners(ctx, s.Machine, aim.address)
+	if to.local {
+		report.findOwners(ctx, s.Machine, to.address)
 	}
 	report.fit(result.Open, r.Rows)
 	return report, nil
 }
 
-// errNoState is why ports have no state when an engine is content without.
+// errNoState is why ports have no state when the engine gave no error.
 var errNoState = errors.New("the scanner did not tell")
 
-// contextError keeps the meaning of the end of ctx.
+// contextError returns the error of ctx when that has ended, else err.
 func contextError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -84,7 +84,7 @@ func contextError(ctx context.Context, err error) error {
 	return err
 }
 
-// An resolvedTarget is the one address that is scanned.
+// A resolvedTarget is the one address that is scanned.
 type resolvedTarget struct {
 	target  string
 	address netip.Addr
@@ -101,25 +101,25 @@ func resolveTarget(ctx context.Context, s Sources, r Request) (resolvedTarget, e
 	if err != nil {
 		return resolvedTarget{}, err
 	}
-	j := policyCheck{r.Policy, networks}
-	address, err := j.choose(r.Target.String(), addrs)
+	check := policyCheck{r.Policy, networks}
+	address, err := check.choose(r.Target.String(), addrs)
 	if err != nil {
 		return resolvedTarget{}, err
 	}
 	others := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return a == address })
-	return resolvedTarget{r.Target.String(), address, others, j.own(address)}, nil
+	return resolvedTarget{r.Target.String(), address, others, check.own(address)}, nil
 }
 
-// progress turns ports into percents.
-func progress(tell func(int), total int) func(int) {
-	if tell == nil {
+// progress turns numbers of ports into percentages.
+func progress(report func(int), total int) func(int) {
+	if report == nil {
 		return func(int) {}
 	}
-	told := 0
+	reported := 0
 	return func(done int) {
-		if percent := 100 * done / max(1, total); percent > told {
-			told = percent
-			tell(percent)
+		if percent := 100 * done / max(1, total); percent > reported {
+			reported = percent
+			report(percent)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func newReport(a resolvedTarget, r Request, engine string, result Result, took t
 func shorten(ports string) string { return sanitize.Text(ports, 200) }
 
 // fit leaves out the rows that an answer has no room for, unless all were
-// asked for, and shows the ports without a row as ranges.
+// asked for, and lists the ports without a row as ranges.
 func (r *Report) fit(open []uint16, rows int) {
 	if rows > 0 {
 		r.Ports = r.Ports[:rowsThatFit(r.Ports)]
@@ -176,7 +176,7 @@ func rowsThatFit(ports []Port) int {
 	return len(ports)
 }
 
-// cutShort says why some ports have no state. When none has one, it returns the
+// incomplete says why some ports have no state. When none has one, it returns the
 // failure instead.
 func (r *Report) incomplete(err error) error {
 	var known *fault.Error

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// A wellKnown is what is usually found at a port.
+// A wellKnown port has a service that is usually found there.
 type wellKnown struct {
 	port uint16
 	name string
 }
 
-// wellKnownPorts are in the order of their ports. The names are those of the registry
-// (RFC 6335) where it has one, and else what people call the program.
+// wellKnownPorts are in ascending order. The names are those of the registry (RFC
+// 6335) where it has one, otherwise the common name of the program.
 var wellKnownPorts = [...]wellKnown{
 	{1, "tcpmux"}, {7, "echo"}, {9, "discard"}, {13, "daytime"}, {17, "qotd"}, {19, "chargen"}, {20, "ftp-data"}, {21, "ftp"},
 	{22, "ssh"}, {23, "telnet"}, {25, "smtp"}, {37, "time"}, {43, "whois"}, {49, "tacacs"}, {53, "domain"}, {70, "gopher"},

@@ -146,7 +146,7 @@ func checkInterfaces(t *testing.T, d networkDocument, want map[string]counters) 
 // receives the packets: for a closed port the kernel would answer.
 func connectPeer(t *testing.T) *testnet.Host {
 	t.Helper()
-	here, peer := testnet.Here(t), testnet.NewHost(t)
+	here, peer := testnet.ThisHost(t), testnet.NewHost(t)
 	for _, h := range []*testnet.Host{here, peer} {
 		h.Run("sysctl -q -w net.ipv6.conf.default.disable_ipv6=1") // or interfaces announce themselves
 		h.Do(func() { receive(t) })

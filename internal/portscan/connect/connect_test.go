@@ -49,12 +49,12 @@ func TestStatesOfThisMachine(t *testing.T) {
 		opened := listen(t, address, 3)
 		which := append(slices.Clone(opened), 1, 2, 3, 4, 5)
 		slices.Sort(which)
-		told := 0
+		reported := 0
 		r, err := New(NetDialer{}).Scan(t.Context(), portscan.Job{
-			Address: netip.MustParseAddr(address), Ports: which, Local: true, Progress: func(done int) { told = max(told, done) },
+			Address: netip.MustParseAddr(address), Ports: which, Local: true, Progress: func(done int) { reported = max(reported, done) },
 		})
-		if err != nil || !slices.Equal(r.Open, opened) || r.Closed != 5 || r.Filtered != 0 || told != len(which) {
-			t.Errorf("%s: %+v, %v, progress %d; open are %v", address, r, err, told, opened)
+		if err != nil || !slices.Equal(r.Open, opened) || r.Closed != 5 || r.Filtered != 0 || reported != len(which) {
+			t.Errorf("%s: %+v, %v, progress %d; open are %v", address, r, err, reported, opened)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 // an open port.
 const Timeout = 2200 * time.Millisecond
 
-// A Dialer opens one connection, ends it at once, and says what became of it. It
-// gives up after [Timeout] and when ctx ends. It is safe for concurrent use.
+// A Dialer opens one connection, closes it at once, and reports what became of it.
+// It gives up after [Timeout] and when ctx ends. It is safe for concurrent use.
 type Dialer interface {
 	Dial(ctx context.Context, to netip.AddrPort) Attempt
 }
@@ -87,7 +87,7 @@ func (NetDialer) Dial(ctx context.Context, to netip.AddrPort) Attempt {
 	return Attempt{Outcome: Open, Local: uint16(local.Port)}
 }
 
-// instant is how soon an error comes that no packet was sent for.
+// instant is how soon an error comes when no packet was sent.
 const instant = 20 * time.Millisecond
 
 // failed reads an error of the net package that came after some time.
@@ -98,8 +98,9 @@ func failed(ctx context.Context, err error, took time.Duration) Attempt {
 	switch {
 	case n != 0 && ok:
 		return Attempt{Outcome: o, Err: err}
-	// macOS says EHOSTUNREACH at once for a host that has not answered lately, and for
-	// every host of the local network where its owner has not allowed the program that.
+	// macOS returns EHOSTUNREACH at once for a host that has not answered lately, and
+	// for every host of the local network while its user has not allowed the program to
+	// reach it.
 	case (n == syscall.ENETUNREACH || n == syscall.EHOSTUNREACH) && took < instant:
 		return Attempt{Outcome: Unreachable, Err: err}
 	case ctx.Err() != nil:

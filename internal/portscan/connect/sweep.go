@@ -93,15 +93,15 @@ func (s *sweep) run(ctx context.Context, ports []uint16) error {
 	return nil
 }
 
-// drain waits for connections that have nothing to wait for any more.
+// drain waits for the connections under way, whose context has ended.
 func (s *sweep) drain() {
 	for ; s.busy > 0; s.busy-- {
 		<-s.answers
 	}
 }
 
-// shrink goes on with as many connections as the system has shown to have. With
-// none it waits a little, and not for ever.
+// shrink narrows the window to as many connections as the system allows. When it
+// allows none, shrink waits a little, and fails after [exhaustedLimit].
 func (s *sweep) shrink(ctx context.Context, exhausted time.Time, a answer) (time.Time, error) {
 	s.window.size = max(1, min(s.window.size, s.busy))
 	if s.busy > 0 {
@@ -140,7 +140,7 @@ func (s *sweep) settle(a answer) (again bool, err error) {
 	case NoRoute:
 		return false, noRoute(a.Err)
 	case Unreachable:
-		if err := s.noWay(a.Err); err != nil {
+		if err := s.unreachableError(a.Err); err != nil {
 			return false, err
 		}
 		s.filtered++
@@ -161,11 +161,10 @@ func (s *sweep) settle(a answer) (again bool, err error) {
 	return false, nil
 }
 
-// noWay says whether an [Unreachable] ends the scan. That no route
-// leads to the network does unless somebody has been reached before; that none
-// leads to the host may be what a near firewall says of one port, and counts once all
-// ports are like that.
-func (s *sweep) noWay(err error) error {
+// unreachableError says whether an [Unreachable] ends the scan. ENETUNREACH does
+// unless an answer has come before; EHOSTUNREACH may be what a near firewall says of one port,
+// and ends it once all ports are like that.
+func (s *sweep) unreachableError(err error) error {
 	s.unreachable++
 	if errno(err) == syscall.ENETUNREACH && s.done == 0 || s.unreachable == len(s.job.Ports) {
 		s.filtered = 0

@@ -10,11 +10,11 @@ const (
 	maxWindow   = 4096 // and at most
 	// tick is how often the window doubles while no packet was seen to be lost.
 	tick = 10 * time.Millisecond
-	// retransmitted is how old an answer is that only the second packet can have got.
+	// retransmitted is the least age of an answer to the second packet of a connection.
 	retransmitted = 950 * time.Millisecond
-	// recovery is how long no packet may have been lost until the window grows again.
-	// macOS, asked about itself, loses most: it refuses 250 connections a second and leaves
-	// the others to be sent again (net.inet.icmp.icmplim).
+	// recovery is how long no packet may have been lost before the window grows
+	// again. macOS, when it scans itself, loses most: it refuses 250 connections a second
+	// and drops the others, which are sent again (net.inet.icmp.icmplim).
 	recovery = 1200 * time.Millisecond
 )
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nmapscan lets nmap scan where the configuration asks for it. The
-// arguments are made, and the answer is read, by the nmap library; the program itself is run
-// as every other: by its absolute path, with a fixed environment and a deadline.
+// Package nmapscan scans with nmap where the configuration asks for it. The nmap
+// library makes the arguments and reads the answer; the program itself is run like every
+// other: by its absolute path, with a fixed environment and a deadline.
 package nmapscan
 
 import (
@@ -23,8 +23,8 @@ import (
 	"sentinel/internal/trust"
 )
 
-// paths are where nmap is looked for: never in the PATH of the caller, who may
-// not be who runs it.
+// paths are where nmap is looked for. The PATH is not used: the caller may have
+// set it, and root may run this.
 var paths = []string{"/usr/bin/nmap", "/usr/local/bin/nmap", "/opt/homebrew/bin/nmap"}
 
 // An Engine scans with nmap.
@@ -41,8 +41,8 @@ func New(runner sysexec.Runner) Engine { return Engine{runner, paths} }
 // Name implements [portscan.Engine].
 func (Engine) Name() string { return "nmap" }
 
-// Scan implements [portscan.Engine]. nmap tells nothing before it has finished,
-// so that a scan which ran out of time has no result at all. Without nmap the error is
+// Scan implements [portscan.Engine]. nmap prints nothing before it has finished,
+// so a scan that ran out of time has no result at all. Without nmap the error is
 // UNAVAILABLE.
 func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, error) {
 	path, err := e.locate()
@@ -63,8 +63,8 @@ func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, er
 	return parse(r.Stdout)
 }
 
-// locate leaves out a program that others than root and whoever runs this could
-// change: Homebrew's belongs to a user, and root must not run that.
+// locate skips a program that anybody but root and the current user could change:
+// that of Homebrew belongs to a user, and root must not run it.
 func (e Engine) locate() (string, error) {
 	var distrust error
 	for _, path := range e.places {
@@ -89,12 +89,12 @@ func (e Engine) locate() (string, error) {
 	}
 }
 
-// startupTime is what is left for starting nmap and reading its answer.
+// startupTime is left for starting nmap and reading its answer.
 const startupTime = 2 * time.Second
 
-// arguments asks for a connect scan, which is the same with and without root,
-// of a host that is taken to be there, without a word to name servers. The target is an
-// address, which cannot be an option.
+// arguments asks for a connect scan, which is the same with and without root, with
+// neither host discovery nor name resolution. The target is an address, which cannot be an
+// option.
 func arguments(ctx context.Context, path string, job portscan.Job) ([]string, error) {
 	options := []nmap.Option{
 		nmap.WithBinaryPath(path), nmap.WithConnectScan(), nmap.WithTimingTemplate(nmap.TimingAggressive),
@@ -114,14 +114,14 @@ func arguments(ctx context.Context, path string, job portscan.Job) ([]string, er
 	return append(slices.Clip(scanner.Args()), "-oX", "-"), nil
 }
 
-// parse reads what nmap printed. A host that it gave up has no result.
+// parse reads what nmap printed. A host that it gave up on has no result.
 func parse(xml []byte) (portscan.Result, error) {
 	run := &nmap.Run{}
 	if err := nmap.Parse(xml, run); err != nil {
 		return portscan.Result{}, fmt.Errorf("parse what nmap printed: %w", err)
 	}
 	if len(run.Hosts) != 1 {
-		return portscan.Result{}, fmt.Errorf("nmap told of %d hosts", len(run.Hosts))
+		return portscan.Result{}, fmt.Errorf("nmap reported %d hosts", len(run.Hosts))
 	}
 	host := run.Hosts[0]
 	if host.TimedOut {

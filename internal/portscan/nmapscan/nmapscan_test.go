@@ -73,7 +73,7 @@ func TestWhatNmapPrints(t *testing.T) {
 	}{
 		{says{sysexec.Result{Stdout: []byte(strings.Replace(host, "%", "false", 1))}, nil}, portscan.Result{Open: []uint16{80, 443}, Closed: 91, Filtered: 6}, ""},
 		{says{sysexec.Result{Stdout: []byte(strings.Replace(host, "%", "true", 1))}, nil}, portscan.Result{}, "context deadline exceeded"},
-		{says{sysexec.Result{Stdout: []byte("<nmaprun></nmaprun>")}, nil}, portscan.Result{}, "nmap told of 0 hosts"},
+		{says{sysexec.Result{Stdout: []byte("<nmaprun></nmaprun>")}, nil}, portscan.Result{}, "nmap reported 0 hosts"},
 		{says{sysexec.Result{Stdout: []byte("no xml")}, nil}, portscan.Result{}, "parse what nmap printed: EOF"},
 		{says{sysexec.Result{Exit: 1, Stderr: []byte("bad\x1b thing\n")}, nil}, portscan.Result{}, "nmap ended with status 1: bad� thing "},
 		{says{sysexec.Result{}, context.DeadlineExceeded}, portscan.Result{}, "run nmap: context deadline exceeded"},

@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Package testnet makes other machines for tests: network namespaces and the
-// cables between them.
+// Package testnet makes other machines for tests: network namespaces and the veth
+// pairs between them.
 package testnet
 
 import (
@@ -39,8 +39,8 @@ type Host struct {
 // PID is a process in the host's namespace, to hand interfaces to with ip(8).
 func (h *Host) PID() int { return h.pid }
 
-// Here is the machine that the test runs on.
-func Here(t testing.TB) *Host { return &Host{t, os.Getpid()} }
+// ThisHost is the machine that the test runs on.
+func ThisHost(t testing.TB) *Host { return &Host{t, os.Getpid()} }
 
 // NewHost makes a host that ends with the test.
 func NewHost(t testing.TB) *Host {
@@ -51,7 +51,7 @@ func NewHost(t testing.TB) *Host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if sleeper.Process.Kill() == nil { // who is root no more leaves it to the end of the namespace
+		if sleeper.Process.Kill() == nil { // after Become, it ends with the PID namespace
 			sleeper.Wait()
 		}
 	})
@@ -96,9 +96,9 @@ func (h *Host) Rules(text string) {
 	h.Run("nft -f " + file)
 }
 
-// Cable connects a to b over the networks 192.0.2.4n/30 and 2001:db8:n::/64: a
+// Connect connects a to b by a veth pair over the networks 192.0.2.4n/30 and 2001:db8:n::/64: a
 // has the first address of each, b the second.
-func Cable(a, b *Host, n int) {
+func Connect(a, b *Host, n int) {
 	a.Run("sysctl -q -w net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0")
 	left, right := fmt.Sprintf("left%d", n), fmt.Sprintf("right%d", n)
 	a.Run(fmt.Sprintf("ip link add %s type veth peer name %s netns %d", left, right, b.pid))
@@ -118,7 +118,7 @@ func (h *Host) Do(f func()) {
 	testenv.Within(h.t, fmt.Sprintf("/proc/%d/ns/net", h.pid), f)
 }
 
-// Listen takes connections at ports of all addresses of the host, and hands
+// Listen accepts connections at ports of all addresses of the host, and passes
 // them to serve, which closes them.
 func (h *Host) Listen(serve func(net.Conn), ports ...uint16) {
 	h.t.Helper()
@@ -142,16 +142,16 @@ func (h *Host) Listen(serve func(net.Conn), ports ...uint16) {
 	}
 }
 
-// HangUp ends a connection.
-func HangUp(c net.Conn) { c.Close() }
+// Close closes a connection.
+func Close(c net.Conn) { c.Close() }
 
-// Wait keeps a connection and says nothing.
-func Wait(c net.Conn) {
+// KeepOpen keeps a connection open and sends nothing.
+func KeepOpen(c net.Conn) {
 	c.Read(make([]byte, 1))
 	c.Close()
 }
 
-// Flood writes as long as somebody listens.
+// Flood writes until the other end closes the connection.
 func Flood(c net.Conn) {
 	for b := make([]byte, 1<<16); ; {
 		if _, err := c.Write(b); err != nil {
@@ -161,7 +161,7 @@ func Flood(c net.Conn) {
 	}
 }
 
-// Reset ends a connection as rudely as TCP knows.
+// Reset closes a connection with a reset.
 func Reset(c net.Conn) {
 	c.(*net.TCPConn).SetLinger(0)
 	c.Close()

@@ -89,7 +89,7 @@ func ParseContainers(printed []byte) ([]Container, error) {
 		}
 		made := Container{Reference: one.Reference, Size: one.Size, Free: one.Free}
 		for _, v := range one.Volumes {
-			made.Volumes = append(made.Volumes, v.made())
+			made.Volumes = append(made.Volumes, v.volume())
 		}
 		list = append(list, made)
 	}
@@ -98,7 +98,7 @@ func ParseContainers(printed []byte) ([]Container, error) {
 
 // made takes what is not encrypted at all for not locked by FileVault, where the
 // list says nothing of that.
-func (v apfsVolume) made() APFSVolume {
+func (v apfsVolume) volume() APFSVolume {
 	fileVault := v.FileVault
 	if fileVault == nil && v.Encryption != nil && !*v.Encryption {
 		fileVault = v.Encryption

@@ -19,8 +19,8 @@ const (
 	// limit bounds one run: diskutil asks every disk, and one that spins up
 	// again takes seconds.
 	limit = 7 * time.Second
-	// patience is how long a run that was given up is waited for.
-	patience = 200 * time.Millisecond
+	// waitDelay is how long a run that was given up is waited for.
+	waitDelay = 200 * time.Millisecond
 	// maxDisks bounds how many disks, partitions and volumes are looked at.
 	maxDisks = 4096
 )
@@ -53,7 +53,7 @@ func decode(printed []byte, value any) error {
 // run returns what diskutil printed. An exit status alone is no error: what went
 // wrong stands in the property list.
 func run(ctx context.Context, runner sysexec.Runner, args ...string) ([]byte, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: limit, WaitDelay: patience})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: limit, WaitDelay: waitDelay})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package portscan tells a scan about the Mac that it starts from.
+// Package portscan is what a scan needs to know about the Mac that it starts from.
 package portscan
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sentinel/platform/darwin/routing"
 )
 
-// A Machine tells a scan about the machine that it starts from.
+// A Machine is the Mac that a scan starts from.
 type Machine struct {
 	runner sysexec.Runner
 	root   bool // sees the sockets of all users
@@ -27,7 +27,7 @@ var _ portscan.Machine = Machine{}
 // effective user of this run.
 func NewMachine(runner sysexec.Runner, euid int) Machine { return Machine{runner, euid == 0} }
 
-// Networks implements [portscan.Machine]. An address of the far end of a tunnel
+// Networks implements [portscan.Machine]. The address of the far end of a tunnel
 // is no network.
 func (m Machine) Networks(ctx context.Context) ([]netip.Prefix, error) {
 	list, err := routing.Interfaces(ctx, m.runner)
@@ -46,7 +46,7 @@ func (m Machine) Networks(ctx context.Context) ([]netip.Prefix, error) {
 }
 
 // Listeners implements [portscan.Machine]. ports are in ascending order. launchd
-// listens in the place of services that it starts when they are asked for.
+// listens for the services that it starts on demand.
 func (m Machine) Listeners(ctx context.Context, ports []uint16) ([]portscan.Listener, bool, error) {
 	sockets, err := lsof.Sockets(ctx, m.runner)
 	if err != nil {

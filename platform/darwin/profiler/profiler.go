@@ -21,8 +21,8 @@ const (
 	program = "/usr/sbin/system_profiler"
 	// limit bounds the run. It takes a third of a second, and longer where a
 	// disk has to spin up.
-	limit    = 7 * time.Second
-	patience = 200 * time.Millisecond
+	limit     = 7 * time.Second
+	waitDelay = 200 * time.Millisecond
 	// maxVolumes bounds how many volumes are looked at.
 	maxVolumes = 4096
 )
@@ -69,7 +69,7 @@ type Volume struct {
 // standard error is left out: on macOS 26 that is a line of its log.
 func Read(ctx context.Context, runner sysexec.Runner) (Report, error) {
 	r, err := runner.Run(ctx, sysexec.Command{
-		Path: program, Args: []string{"-json", "SPHardwareDataType", "SPStorageDataType"}, Timeout: limit, WaitDelay: patience,
+		Path: program, Args: []string{"-json", "SPHardwareDataType", "SPStorageDataType"}, Timeout: limit, WaitDelay: waitDelay,
 	})
 	if err != nil {
 		return Report{}, err
@@ -144,15 +144,15 @@ func Parse(printed []byte) (Report, error) {
 	}
 	var r Report
 	if len(d.Hardware) > 0 {
-		r.Hardware = d.Hardware[0].made()
+		r.Hardware = d.Hardware[0].convert()
 	}
 	for _, s := range d.Storage[:min(len(d.Storage), maxVolumes)] {
-		r.Storage = append(r.Storage, s.made())
+		r.Storage = append(r.Storage, s.convert())
 	}
 	return r, nil
 }
 
-func (h hardware) made() Hardware {
+func (h hardware) convert() Hardware {
 	made := Hardware{
 		Name: string(h.Name), Model: string(h.Model), Chip: string(h.Chip), Memory: string(h.Memory),
 		Serial: string(h.Serial), UUID: string(h.UUID), Cores: cores(h.Processors),
@@ -164,7 +164,7 @@ func (h hardware) made() Hardware {
 	return made
 }
 
-func (s storage) made() Volume {
+func (s storage) convert() Volume {
 	v := Volume{
 		Device: string(s.Device), Mountpoint: string(s.Mountpoint), FileSystem: string(s.FileSystem),
 		Size: uint64(s.Size), Free: uint64(s.Free), ReadOnly: s.Writable == "no",

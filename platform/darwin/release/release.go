@@ -24,7 +24,7 @@ const (
 	// versionFile is what sw_vers reads, below the root.
 	versionFile = "System/Library/CoreServices/SystemVersion.plist"
 	limit       = 5 * time.Second
-	patience    = 200 * time.Millisecond
+	waitDelay   = 200 * time.Millisecond
 	maxOutput   = 64 << 10
 )
 
@@ -56,7 +56,7 @@ func (o OS) String() string {
 // Read asks sw_vers, which alone knows of a Rapid Security Response, and where
 // it does not answer the file below root that it reads.
 func Read(ctx context.Context, runner sysexec.Runner, root string) (OS, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: swVers, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
+	r, err := runner.Run(ctx, sysexec.Command{Path: swVers, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err == nil {
 		if o, err := ParseVersion(r.Stdout); err == nil {
 			return o, nil
@@ -128,7 +128,7 @@ type Kernel struct {
 
 // ReadKernel asks uname.
 func ReadKernel(ctx context.Context, runner sysexec.Runner) (Kernel, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: uname, Args: []string{"-a"}, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
+	r, err := runner.Run(ctx, sysexec.Command{Path: uname, Args: []string{"-a"}, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err != nil {
 		return Kernel{}, err
 	}

@@ -138,7 +138,7 @@ func TestTrace(t *testing.T) {
 			[]string{"/usr/sbin/traceroute -n -q 3 -w 1 -m 30 198.51.100.9", "/usr/sbin/traceroute -n -q 3 -w 2 -m 30 198.51.100.9"},
 		},
 		"out of time":   {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Stdout: []byte(hop + " 2  *")}}, Err: deadline}, 2, context.DeadlineExceeded, nil},
-		"no route":        {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Exit: 1, Stderr: []byte("traceroute to 198.51.100.9 (198.51.100.9), 30 hops max, 40 byte packets\ntraceroute: sendto: No route to host\n")}}}, 0, traceroute.ErrNoRoute, nil},
+		"no route":      {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Exit: 1, Stderr: []byte("traceroute to 198.51.100.9 (198.51.100.9), 30 hops max, 40 byte packets\ntraceroute: sendto: No route to host\n")}}}, 0, traceroute.ErrNoRoute, nil},
 		"no network":    {"2001:db8::9", replay.Sequence{Results: []sysexec.Result{{Exit: 1, Stderr: []byte("connect: Network is unreachable\n")}}}, 0, traceroute.ErrNoRoute, nil},
 		"not to be run": {"198.51.100.9", replay.Sequence{Err: context.Canceled}, 0, context.Canceled, nil},
 		"words":         {"198.51.100.9", replay.Sequence{Results: []sysexec.Result{{Stdout: []byte("odd\n")}}}, 0, errFormat, nil},

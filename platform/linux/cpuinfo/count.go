@@ -10,14 +10,14 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxWhole bounds the whole file, in bytes: a processor takes some two
+// maxFile bounds the whole file, in bytes: a processor takes some two
 // kilobytes, and the kernel's own bound is 8192 of them.
-const maxWhole = 32 << 20
+const maxFile = 32 << 20
 
 // Count counts the processors that are online, each of which has an entry in
 // /proc/cpuinfo. It reads the whole file, which is slow on x86.
 func Count(root string) (int, error) {
-	raw, err := hostfile.Read(filepath.Join(root, "proc/cpuinfo"), maxWhole)
+	raw, err := hostfile.Read(filepath.Join(root, "proc/cpuinfo"), maxFile)
 	if err != nil {
 		return 0, err
 	}

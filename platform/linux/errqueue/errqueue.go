@@ -30,7 +30,7 @@ const (
 	originICMP6    = 3
 )
 
-// ErrNotICMP says that a control message holds no ICMP error.
+// ErrNotICMP reports a control message without an ICMP error.
 var ErrNotICMP = errors.New("no ICMP error in the message")
 
 // Read takes one message from the error queue of a socket that has
@@ -102,7 +102,8 @@ func AddrPort(s unix.Sockaddr) netip.AddrPort {
 	}
 }
 
-// Socket opens a socket for a family that never waits and keeps ICMP errors.
+// Socket opens a socket for the family of an address. It never blocks, and keeps
+// ICMP errors.
 func Socket(a netip.Addr, kind int) (int, error) {
 	family, level, option := unix.AF_INET6, unix.IPPROTO_IPV6, unix.IPV6_RECVERR
 	if a.Is4() {
@@ -120,22 +121,22 @@ func Socket(a netip.Addr, kind int) (int, error) {
 
 // A Destination is a socket address that can be pointed at other ports.
 type Destination struct {
-	v4 unix.SockaddrInet4
-	v6 unix.SockaddrInet6
-	is bool // v4
+	v4   unix.SockaddrInet4
+	v6   unix.SockaddrInet6
+	isV4 bool // v4
 }
 
 // NewDestination returns the address with port 0.
 func NewDestination(a netip.Addr) *Destination {
 	if a.Is4() {
-		return &Destination{v4: unix.SockaddrInet4{Addr: a.As4()}, is: true}
+		return &Destination{v4: unix.SockaddrInet4{Addr: a.As4()}, isV4: true}
 	}
 	return &Destination{v6: unix.SockaddrInet6{Addr: a.As16()}}
 }
 
-// Port returns the address at a port. It is good until the next call.
+// Port returns the address with a port. It is valid until the next call.
 func (d *Destination) Port(p uint16) unix.Sockaddr {
-	if d.is {
+	if d.isV4 {
 		d.v4.Port = int(p)
 		return &d.v4
 	}
@@ -143,7 +144,7 @@ func (d *Destination) Port(p uint16) unix.Sockaddr {
 	return &d.v6
 }
 
-// NoRoute says that the kernel itself refused to send, knowing no way.
+// NoRoute says whether the kernel refused to send because it has no route.
 func NoRoute(err error) bool {
 	n, _ := errors.AsType[unix.Errno](err)
 	switch n {

@@ -126,10 +126,10 @@ func TestStatesOfPortsAreThoseThatNmapSees(t *testing.T) {
 		return
 	}
 	far := testnet.NewHost(t)
-	testnet.Cable(testnet.Here(t), far, 0)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
 	far.Rules(firewalled)
-	far.Listen(testnet.HangUp, 1000, 1001, 1012, 1022, 1032, 1042)
-	far.Listen(testnet.Wait, 1002)
+	far.Listen(testnet.Close, 1000, 1001, 1012, 1022, 1032, 1042)
+	far.Listen(testnet.KeepOpen, 1002)
 	far.Listen(testnet.Flood, 1003)
 	far.Listen(testnet.Reset, 1004)
 	const which = "1000-1044"
@@ -160,9 +160,9 @@ func TestStatesOfLocalPortsBehindAFirewall(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	me := testnet.Here(t)
+	me := testnet.ThisHost(t)
 	me.Rules(firewalled)
-	me.Listen(testnet.HangUp, 1000, 1012, 1032)
+	me.Listen(testnet.Close, 1000, 1012, 1032)
 	for _, address := range []string{"127.0.0.1", "::1"} {
 		start := time.Now()
 		got := scan(t, address, "1000-1044")
@@ -183,12 +183,12 @@ func TestNoOpenPortIsMissedInTwentyRuns(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	me := testnet.Here(t)
+	me := testnet.ThisHost(t)
 	var want []uint16
 	for len(want) < 400 {
 		p := uint16(1 + rand.N(65535))
 		if !slices.Contains(want, p) {
-			me.Listen(testnet.HangUp, p)
+			me.Listen(testnet.Close, p)
 			want = append(want, p)
 		}
 	}
@@ -208,7 +208,7 @@ func TestAConnectionWithItselfIsNoOpenPort(t *testing.T) {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40003"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	testnet.Here(t).Listen(testnet.HangUp, 40005)
+	testnet.ThisHost(t).Listen(testnet.Close, 40005)
 	for range 50 {
 		if got := scan(t, "127.0.0.1", "39990-40010"); !slices.Equal(got.Open, []uint16{40005}) || got.Closed != 20 {
 			t.Fatalf("%+v", got)
@@ -221,9 +221,9 @@ func TestAThousandFilteredPortsTakeThreeSeconds(t *testing.T) {
 		return
 	}
 	far := testnet.NewHost(t)
-	testnet.Cable(testnet.Here(t), far, 0)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
 	far.Rules("table inet wall { chain input { type filter hook input priority 0; tcp dport != 700 drop; }\n}")
-	far.Listen(testnet.HangUp, 700)
+	far.Listen(testnet.Close, 700)
 	start := time.Now()
 	got := scan(t, "192.0.2.2", "1-1024")
 	took := time.Since(start)
@@ -247,9 +247,9 @@ func TestAnAnswerToTheSecondPacketCounts(t *testing.T) {
 		return
 	}
 	far := testnet.NewHost(t)
-	testnet.Cable(testnet.Here(t), far, 0)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
 	far.Rules(firstLost)
-	far.Listen(testnet.HangUp, 700, 750, 799)
+	far.Listen(testnet.Close, 700, 750, 799)
 	start := time.Now()
 	got := scan(t, "192.0.2.2", "600-899")
 	if !slices.Equal(got.Open, []uint16{700, 750, 799}) || got.Closed != 297 {
@@ -266,14 +266,14 @@ func TestSilentPortsAreAskedAgainWherePacketsAreLost(t *testing.T) {
 		return
 	}
 	far := testnet.NewHost(t)
-	testnet.Cable(testnet.Here(t), far, 0)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
 	far.Rules(`table inet loss {
 	chain input {
 		type filter hook input priority 0; policy accept
 		tcp flags syn numgen random mod 100 < 40 drop
 	}
 }`)
-	far.Listen(testnet.HangUp, ports(t, "1000-1049")...)
+	far.Listen(testnet.Close, ports(t, "1000-1049")...)
 	got := scan(t, "192.0.2.2", "1000-1049")
 	// One packet in 2.5 is lost: a port stays silent six times with a probability of 0.4 %.
 	if len(got.Open) < 48 || got.Known() != 50 {
@@ -286,8 +286,8 @@ func TestAScanMakesDoWithFewFiles(t *testing.T) {
 		return
 	}
 	far := testnet.NewHost(t)
-	testnet.Cable(testnet.Here(t), far, 0)
-	far.Listen(testnet.HangUp, 1, 500, 1999)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
+	far.Listen(testnet.Close, 1, 500, 1999)
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
@@ -330,9 +330,9 @@ func TestAScanEndsInTimeWithWhatItHas(t *testing.T) {
 		return
 	}
 	far := testnet.NewHost(t)
-	testnet.Cable(testnet.Here(t), far, 0)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
 	far.Rules("table inet wall { chain input { type filter hook input priority 0; tcp dport 1000-65535 drop; }\n}")
-	far.Listen(testnet.HangUp, 700)
+	far.Listen(testnet.Close, 700)
 	job := portscan.Job{Address: netip.MustParseAddr("192.0.2.2"), Ports: ports(t, "all")}
 	var done []int
 	job.Progress = func(n int) { done = append(done, n) }

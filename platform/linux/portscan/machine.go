@@ -18,7 +18,7 @@ import (
 // maxListeners bounds how many listeners are looked up at once.
 const maxListeners = 1000
 
-// A Machine tells a scan about the machine that it starts from.
+// A Machine is the machine that a scan starts from.
 type Machine struct {
 	sockets network.Source
 }

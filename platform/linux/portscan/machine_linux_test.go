@@ -37,8 +37,8 @@ func TestAScanOfThisMachineFindsWhoListens(t *testing.T) {
 		return
 	}
 	far := testnet.NewHost(t)
-	testnet.Cable(testnet.Here(t), far, 0)
-	testnet.Here(t).Listen(testnet.Wait, 700)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
+	testnet.ThisHost(t).Listen(testnet.KeepOpen, 700)
 	l, err := net.Listen("tcp4", "127.0.0.1:701")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestAScanOfThisMachineFindsWhoListens(t *testing.T) {
 	if _, err := scanned(t, "nowhere.invalid", "22", portscan.Policy{}); fault.From(err).Code != fault.HostNotFound {
 		t.Error(err)
 	}
-	testnet.Here(t).Run("ip addr add 10.9.8.1/24 dev left0")
+	testnet.ThisHost(t).Run("ip addr add 10.9.8.1/24 dev left0")
 	far.Run("ip addr add 10.9.8.2/24 dev right0")
 	if got, err := scanned(t, "10.9.8.2", "22", portscan.Policy{}); err != nil || got.ClosedCount != 1 {
 		t.Errorf("a private network of its own: %+v, %v", got, err)
@@ -97,7 +97,7 @@ func TestNetworksAreThoseOfTheInterfaces(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	testnet.Here(t).Run("ip addr add 10.9.8.7/24 dev lo")
+	testnet.ThisHost(t).Run("ip addr add 10.9.8.7/24 dev lo")
 	got, err := NewMachine("/").Networks(t.Context())
 	if err != nil || !slices.Contains(got, netip.MustParsePrefix("10.9.8.7/24")) || !slices.Contains(got, netip.MustParsePrefix("::1/128")) {
 		t.Errorf("%v, %v", got, err)

@@ -22,9 +22,9 @@ import (
 // the end of every route.
 func lineOfHosts(t *testing.T) (hosts []*testnet.Host) {
 	t.Helper()
-	hosts = []*testnet.Host{testnet.Here(t), testnet.NewHost(t), testnet.NewHost(t), testnet.NewHost(t)}
+	hosts = []*testnet.Host{testnet.ThisHost(t), testnet.NewHost(t), testnet.NewHost(t), testnet.NewHost(t)}
 	for n := range 3 {
-		testnet.Cable(hosts[n], hosts[n+1], n)
+		testnet.Connect(hosts[n], hosts[n+1], n)
 	}
 	forward(hosts[1], hosts[2])
 	hosts[0].Run("ip route add default via 192.0.2.2")
@@ -215,7 +215,7 @@ func TestProbesThatCannotBeSent(t *testing.T) {
 		}
 	}
 	far := testnet.NewHost(t)
-	testnet.Cable(testnet.Here(t), far, 0)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
 	far.Rules("table inet wall { chain input { type filter hook input priority 0; drop; }\n}")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -24,7 +24,7 @@ func Container(root string) string {
 		hostfile.Exists(at("var/run/secrets/kubernetes.io/serviceaccount")) {
 		return "kubernetes"
 	}
-	if name := declared(at); name != "" {
+	if name := fromManager(at); name != "" {
 		return name
 	}
 	if isWSL(at("proc/sys/kernel/osrelease")) {
@@ -40,10 +40,10 @@ func Container(root string) string {
 	}
 }
 
-// declared returns what the manager says of itself, by the container interface
+// fromManager returns what the manager says of itself, by the container interface
 // of systemd (systemd.io/CONTAINER_INTERFACE): a file, or a variable of the first
 // process, which only root may read.
-func declared(at func(string) string) string {
+func fromManager(at func(string) string) string {
 	for _, file := range [...]string{"run/systemd/container", "run/host/container-manager"} {
 		if name, err := hostfile.Text(at(file)); err == nil {
 			return known(name)
