@@ -170,6 +170,40 @@ func TestUserIDsAreAskedInOnePlace(t *testing.T) {
 	}
 }
 
+// The platform tells the domains about the system, through internal/host. What a
+// front end must know about it, it asks there.
+func TestTheSystemStaysBelowTheDomains(t *testing.T) {
+	manager := regexp.MustCompile(`(?i)systemd|systemctl|launchd|launchctl|journalctl|scutil|resolv\.conf`)
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mayAsk := slices.ContainsFunc([]string{"cmd/", "internal/host/", "test/"}, func(dir string) bool { return strings.HasPrefix(file, dir) })
+		inDomain := slices.ContainsFunc(domains, func(d string) bool { return strings.HasPrefix(file, "internal/"+d+"/") })
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if of, ok := n.X.(*ast.Ident); ok && of.Name == "runtime" && n.Sel.Name == "GOOS" && !mayAsk {
+					t.Errorf("%s reads runtime.GOOS", file)
+				}
+			case *ast.Ident:
+				if inDomain && manager.MatchString(n.Name) {
+					t.Errorf("%s names %s", file, n.Name)
+				}
+			case *ast.BasicLit:
+				if inDomain && manager.MatchString(n.Value) {
+					t.Errorf("%s says %s", file, n.Value)
+				}
+			}
+			return true
+		})
+	}
+}
+
 func TestEveryFileNamesItsLicence(t *testing.T) {
 	for _, file := range goFiles(t) {
 		raw, err := os.ReadFile(file)

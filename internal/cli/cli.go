@@ -165,7 +165,7 @@ func (p Program) session(call invocation) (session, error) {
 	}
 	h, err := p.Open()
 	if errors.Is(err, errors.ErrUnsupported) {
-		return session{}, fault.New(fault.Unsupported, "sentinel does not run on "+runtime.GOOS+" yet.")
+		return session{}, fault.New(fault.Unsupported, "sentinel does not run on "+host.BuiltFor+" yet.")
 	}
 	if err != nil {
 		return session{}, err
@@ -202,5 +202,5 @@ func argumentFault(err error) error {
 }
 
 func versionText() string {
-	return fmt.Sprintf("sentinel %s (%s/%s, %s)\n", version.Number, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return fmt.Sprintf("sentinel %s (%s/%s, %s)\n", version.Number, host.BuiltFor, runtime.GOARCH, runtime.Version())
 }

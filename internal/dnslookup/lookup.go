@@ -68,10 +68,9 @@ type Sources struct {
 	// of preference. The name has no dot at its end.
 	Servers   func(ctx context.Context, name string) ([]netip.AddrPort, error)
 	Exchanger Exchanger
+	// Configured is where a person finds the name servers of this machine.
+	Configured string
 }
-
-// whereConfigured is where the name servers of a machine are configured.
-const whereConfigured = "/etc/resolv.conf (on macOS: scutil --dns)"
 
 // Resolve asks the name servers of this machine about a name, in their order, for
 // all types at once. It asks for the name as it is: no search domain is appended, and
@@ -83,7 +82,7 @@ func Resolve(ctx context.Context, s Sources, q Query, rows int) (Lookup, error) 
 	defer cancel()
 	servers, err := s.Servers(limited, q.Name)
 	if err != nil {
-		return Lookup{}, fault.Wrap(fault.Unavailable, "The name servers of this machine cannot be read", err).WithFix("Check " + whereConfigured + ".")
+		return Lookup{}, fault.Wrap(fault.Unavailable, "The name servers of this machine cannot be read", err).WithFix("Check " + s.Configured + ".")
 	}
 	found := make([]result, len(q.Types))
 	var asked sync.WaitGroup
@@ -95,7 +94,7 @@ func Resolve(ctx context.Context, s Sources, q Query, rows int) (Lookup, error) 
 		return Lookup{}, ctx.Err()
 	}
 	l := newLookup(q, found, rows, time.Since(start))
-	return l, l.failure(found)
+	return l, l.failure(found, s.Configured)
 }
 
 // A result is what became of one question.
@@ -247,7 +246,7 @@ func (l *Lookup) limit(rows int) {
 }
 
 // failure is the error of a lookup without any answer.
-func (l *Lookup) failure(found []result) error {
+func (l *Lookup) failure(found []result, configured string) error {
 	switch {
 	case l.Code == noError:
 		return nil
@@ -255,11 +254,11 @@ func (l *Lookup) failure(found []result) error {
 		return fault.New(fault.HostNotFound, "The name "+l.Name+" does not exist: "+l.Server+" answers NXDOMAIN.").WithObject(detailsOf(*l))
 	case l.Code != "":
 		return fault.New(fault.Unavailable, fmt.Sprintf("The name servers do not tell about %s: %s answers %s.", l.Name, l.Server, l.Code)).
-			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check " + whereConfigured + ".").
+			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check " + configured + ".").
 			WithObject(detailsOf(*l))
 	default:
 		return fault.New(fault.Unavailable, fmt.Sprintf("No name server answers about %s: %s.", l.Name, strings.Join(failureReasons(found), "; "))).
-			WithFix("Check " + whereConfigured + " and whether this machine reaches those servers.").WithObject(detailsOf(*l))
+			WithFix("Check " + configured + " and whether this machine reaches those servers.").WithObject(detailsOf(*l))
 	}
 }
 

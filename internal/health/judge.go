@@ -31,7 +31,7 @@ func (r *Report) Judge(t config.Thresholds) {
 			fmt.Sprintf("The file system at %s is %.0f %% full.", d.Mountpoint, d.fullness()))
 	}
 	if r.FailedUnitsTotal != nil {
-		r.reach("FAILED_UNITS", t.FailedUnits, float64(*r.FailedUnitsTotal), fmt.Sprintf("Failed systemd units: %d.", *r.FailedUnitsTotal))
+		r.reach("FAILED_UNITS", t.FailedUnits, float64(*r.FailedUnitsTotal), fmt.Sprintf("Failed units: %d.", *r.FailedUnitsTotal))
 	}
 	if r.OOMKills != nil {
 		r.reach("OOM_KILLS", t.OOMKills, float64(*r.OOMKills), fmt.Sprintf("Processes killed for want of memory since boot: %d.", *r.OOMKills))

@@ -7,6 +7,7 @@ package host
 
 import (
 	"context"
+	"runtime"
 
 	"sentinel/internal/assets"
 	"sentinel/internal/audit"
@@ -23,9 +24,13 @@ import (
 	"sentinel/internal/updates"
 )
 
+// BuiltFor is the operating system that this program was built for, as Go names
+// it. A [Host] says which one is looked at.
+const BuiltFor = runtime.GOOS
+
 // A Host gives the domains what they need from this operating system.
 type Host struct {
-	OS       string         // as runtime.GOOS names it
+	OS       string         // as Go names it
 	Root     string         // below which the files of the machine are; "/" on a live system
 	Programs sysexec.Runner // runs those of the machine
 
@@ -46,12 +51,12 @@ type Host struct {
 	FirewallManager firewall.Manager
 	// FirewallTrials is nil where a firewall is switched on without a trial.
 	FirewallTrials firewall.TrialSource
-	Blocking        Blocking
-	Updates         updates.Source
-	Audit           audit.Source
-	Scan            Scan
-	DNS             dnslookup.Sources  // of dns_lookup
-	Traceroute      traceroute.Sources // of traceroute
+	Blocking       Blocking
+	Updates        updates.Source
+	Audit          audit.Source
+	Scan           Scan
+	DNS            dnslookup.Sources  // of dns_lookup
+	Traceroute     traceroute.Sources // of traceroute
 	// StartID tells the process that has a PID now from all others that had it.
 	StartID func(pid int) (string, error)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"syscall"
 
 	"sentinel/internal/fault"
@@ -29,19 +28,10 @@ func (j *Journal) failed(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return e.WithFix(fmt.Sprintf("Free space on the file systems of %s and %s: df -h %[1]s %[2]s", j.dir, j.headDir))
 	case errors.Is(err, syscall.EROFS):
-		return e.WithFix(mountFix(runtime.GOOS, j.dir, j.headDir))
+		return e.WithFix(fmt.Sprintf("Mount the file systems of %s and %s for writing: df -h %[1]s %[2]s", j.dir, j.headDir))
 	case errors.Is(err, fs.ErrPermission):
 		return e.WithFix("Run sentinel as root.")
 	default:
 		return e.WithFix(fmt.Sprintf("Move the file in the way elsewhere, then make root the owner of the journal: chown root %s %s; chmod go-w %[1]s %[2]s", j.dir, j.headDir))
 	}
-}
-
-// mountFix names the file systems of two directories with a program of the given
-// system.
-func mountFix(system, dir, headDir string) string {
-	if system == "darwin" {
-		return fmt.Sprintf("Mount the file systems of %s and %s for writing: df -h %[1]s %[2]s", dir, headDir)
-	}
-	return fmt.Sprintf("Mount the file systems of %s and %s for writing: findmnt -T %[1]s -T %[2]s", dir, headDir)
 }

@@ -23,6 +23,8 @@ type Sources struct {
 	Resolver target.Resolver
 	Machine  Machine
 	Engine   Engine
+	// RouteCheck says how a person looks for the route to an address.
+	RouteCheck func(address string) string
 }
 
 // A Request is what a caller asked for.
@@ -62,7 +64,7 @@ func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 		err = errNoState
 	}
 	if err != nil {
-		if err := report.incomplete(err); err != nil {
+		if err := report.incomplete(err, s.RouteCheck); err != nil {
 			return Report{}, err
 		}
 	}
@@ -178,14 +180,14 @@ func rowsThatFit(ports []Port) int {
 
 // incomplete says why some ports have no state. When none has one, it returns the
 // failure instead.
-func (r *Report) incomplete(err error) error {
+func (r *Report) incomplete(err error, routeCheck func(string) string) error {
 	var known *fault.Error
 	switch {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, ErrNoRoute) && r.Scanned == 0:
 		return fault.New(fault.Unavailable, "This machine knows no route to "+r.Address+".").
-			WithFix("Check the address, and the network of this machine with: ip route get " + r.Address + " (on macOS: route -n get " + r.Address + "; System Settings, Privacy & Security, Local Network may keep this program from it)")
+			WithFix("Check the address, and the network of this machine with: " + routeCheck(r.Address))
 	case r.Scanned == 0 && !errors.Is(err, context.DeadlineExceeded):
 		return fault.Wrap(fault.Unavailable, "The scan of "+r.Address+" could not be carried out", err).
 			WithFix("Check the network of this machine and how many files a process may open (ulimit -n), then try again.")

@@ -179,7 +179,7 @@ func TestScansThatEndEarly(t *testing.T) {
 		{some, fault.New(fault.Unavailable, "There is no nmap."), "", fault.Unavailable},
 	} {
 		engine := fakeEngine(func(context.Context, Job) (Result, error) { return c.result, c.err })
-		got, err := Scan(t.Context(), Sources{Machine: fakeMachine{}, Engine: engine}, request(t, "10.1.2.77", "20-29"))
+		got, err := Scan(t.Context(), Sources{Machine: fakeMachine{}, Engine: engine, RouteCheck: func(a string) string { return "route " + a }}, request(t, "10.1.2.77", "20-29"))
 		if c.code != "" {
 			if err == nil || fault.From(err).Code != c.code {
 				t.Errorf("%v: %+v, %v", c.err, got, err)

@@ -100,6 +100,8 @@ type Sources struct {
 	Prober   Prober
 	Tracer   Tracer // used in place of Prober where it is set
 	Names    Namer  // nil shows no names
+	// RouteCheck says how a person looks for the route to an address.
+	RouteCheck func(address string) string
 }
 
 // Trace finds the route to a host. Out of time, it answers with what it has.
@@ -121,7 +123,7 @@ func Trace(ctx context.Context, s Sources, to target.Host) (Route, error) {
 		return Route{}, ctx.Err()
 	}
 	if err != nil && len(t.hops) == 0 {
-		return Route{}, sendFault(addrs[0], err)
+		return Route{}, s.sendFault(addrs[0], err)
 	}
 	route := t.route()
 	route.Target = to.String()
@@ -131,10 +133,10 @@ func Trace(ctx context.Context, s Sources, to target.Host) (Route, error) {
 	return route, nil
 }
 
-func sendFault(to netip.Addr, err error) error {
+func (s Sources) sendFault(to netip.Addr, err error) error {
 	if errors.Is(err, ErrNoRoute) {
 		return fault.New(fault.Unavailable, "This machine knows no route to "+to.String()+".").
-			WithFix("Check the address, and the network of this machine with: ip route get " + to.String() + " (on macOS: route -n get " + to.String() + ")")
+			WithFix("Check the address, and the network of this machine with: " + s.RouteCheck(to.String()))
 	}
 	return fault.Wrap(fault.Unavailable, "No packet could be sent to "+to.String(), err).
 		WithFix("Check the network and the firewall of this machine: packets over UDP to ports from 33434 on have to leave it.")

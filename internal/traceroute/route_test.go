@@ -129,7 +129,7 @@ func TestRoutesThatCannotBeFollowed(t *testing.T) {
 		{fmt.Errorf("%w (unreachable)", ErrNoRoute), "This machine knows no route to 198.51.100.7."},
 		{errors.New("operation not permitted"), "No packet could be sent to 198.51.100.7: operation not permitted"},
 	} {
-		_, err := Trace(t.Context(), Sources{Prober: &path{err: c.err}}, far())
+		_, err := Trace(t.Context(), Sources{Prober: &path{err: c.err}, RouteCheck: func(a string) string { return "route " + a }}, far())
 		if known := fault.From(err); known.Code != fault.Unavailable || known.Message != c.message {
 			t.Errorf("%+v", known)
 		}

@@ -44,7 +44,7 @@ func traceWith(t *testing.T, w fakeTracer) (Route, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Trace(t.Context(), Sources{Tracer: w}, host)
+	return Trace(t.Context(), Sources{Tracer: w, RouteCheck: func(a string) string { return "route " + a }}, host)
 }
 
 func TestRouteOfATracer(t *testing.T) {

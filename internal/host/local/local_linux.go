@@ -61,11 +61,11 @@ func Open(root string) (*host.Host, error) {
 		Updates:         pending,
 		Audit:           posture(root, runner, rules, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: connect.New(linuxscan.Dialer{})},
+			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: connect.New(linuxscan.Dialer{}), RouteCheck: routeCheck},
 			Nmap:    nmapscan.New(runner),
 		},
-		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}},
-		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver},
+		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}, Configured: "/etc/resolv.conf"},
+		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver, RouteCheck: routeCheck},
 		Blocking: host.Blocking{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.Choose(ctx, runner) },
 			Around:          linuxblocklist.NewHostContext(root),
@@ -75,6 +75,8 @@ func Open(root string) (*host.Host, error) {
 		},
 	}, nil
 }
+
+func routeCheck(address string) string { return "ip route get " + address }
 
 // posture returns the checks of the audit. A picture of a machine has neither
 // sockets nor programs to ask.

@@ -82,13 +82,17 @@ func Open(s System) *host.Host {
 		Updates:         pending,
 		Audit:           posture(s, sockets, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connect.New(connect.NetDialer{})},
+			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connect.New(connect.NetDialer{}), RouteCheck: routeCheck},
 			Nmap:    nmapscan.New(s.Runner),
 		},
-		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}},
-		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver},
+		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}, Configured: "scutil --dns"},
+		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver, RouteCheck: routeCheck},
 		Blocking:   packetFilter(s),
 	}
+}
+
+func routeCheck(address string) string {
+	return "route -n get " + address + " (System Settings, Privacy & Security, Local Network may keep this program from it)"
 }
 
 // packetFilter returns what the blocklist needs. The Application Firewall, which
