@@ -40,7 +40,7 @@ func run(t *testing.T, source Source, o Options) Report {
 }
 
 func TestScoreIsTheShareOfWhatWasEvaluated(t *testing.T) {
-	pass, warn, fail := Passed("on"), Warned("so", "mend", "where"), Failed("off", "mend", "where")
+	pass, warn, fail := Passed("on"), Warned("so", "repair", "where"), Failed("off", "repair", "where")
 	for _, c := range []struct {
 		name     string
 		findings []Finding // of weight 1, 2, 3, ... and severity medium, but for the first, high
@@ -70,15 +70,15 @@ func TestTheWorstComesFirstAndAPassIsBrief(t *testing.T) {
 	evidence := []string{"1", "2", "3", "4", "5", "6", "7"}
 	got := run(t, list{
 		finding("a.pass", High, 1, Finding{Status: Pass, Value: "on", Evidence: evidence, Fix: "none"}),
-		finding("a.warn", High, 1, Warned("so", "mend")),
-		finding("a.low", Low, 1, Failed("off", "mend")),
+		finding("a.warn", High, 1, Warned("so", "repair")),
+		finding("a.low", Low, 1, Failed("off", "repair")),
 		finding("a.skip", Low, 1, NotApplicable("none \x1b[31mhere")),
-		finding("a.high", High, 1, Failed("o\u202eff", "mend\n", evidence...)),
+		finding("a.high", High, 1, Failed("o\u202eff", "repair\n", evidence...)),
 	}, Options{})
 	want := []Result{
 		{ID: "a.high", Name: "The a.high", Status: Fail, Value: "o\ufffdff", Severity: High, Reference: "CIS 1.1", Description: "It matters.", Evidence: []string{"1", "2", "3", "4", "5", "and 2 more"}, Fix: "mend "},
-		{ID: "a.low", Name: "The a.low", Status: Fail, Value: "off", Severity: Low, Reference: "CIS 1.1", Description: "It matters.", Fix: "mend"},
-		{ID: "a.warn", Name: "The a.warn", Status: Warn, Value: "so", Severity: High, Reference: "CIS 1.1", Description: "It matters.", Fix: "mend"},
+		{ID: "a.low", Name: "The a.low", Status: Fail, Value: "off", Severity: Low, Reference: "CIS 1.1", Description: "It matters.", Fix: "repair"},
+		{ID: "a.warn", Name: "The a.warn", Status: Warn, Value: "so", Severity: High, Reference: "CIS 1.1", Description: "It matters.", Fix: "repair"},
 		{ID: "a.pass", Name: "The a.pass", Status: Pass, Value: "on"},
 	}
 	if diff := cmp.Diff(want, got.Checks) + cmp.Diff([]Skipped{{"a.skip", "The a.skip", "none \ufffd[31mhere"}}, got.Skipped); diff != "" {
@@ -101,7 +101,7 @@ func TestExemptChecksAreNotRunAndCountNowhere(t *testing.T) {
 	ran := false
 	source := list{
 		finding("a.b", High, 1, Passed("on")),
-		{About: about("a.c", High, 1), Run: func(context.Context) Finding { ran = true; return Failed("off", "mend") }},
+		{About: about("a.c", High, 1), Run: func(context.Context) Finding { ran = true; return Failed("off", "repair") }},
 	}
 	got := run(t, source, Options{Exempt: map[string]string{"a.c": "a lab machine"}})
 	if ran || got.Overall != OverallPass || got.Applicable != 1 || got.Coverage != 1 {

@@ -26,7 +26,7 @@ func verdicts(of map[string]Finding) list {
 
 func TestChangesAreThoseSinceTheLastRunThatSaw(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "sub", "audit.json")
-	pass, warn, fail := Passed("on"), Warned("so", "mend"), Failed("off", "mend")
+	pass, warn, fail := Passed("on"), Warned("so", "repair"), Failed("off", "repair")
 	first := run(t, verdicts(map[string]Finding{"a.a": pass, "a.b": fail, "a.c": warn, "a.d": warn}), Options{State: state})
 	if first.Changed != nil || len(first.Unavailable) != 1 || first.Unavailable[0].Field != "changed" || !strings.Contains(first.Unavailable[0].Reason, "first run") {
 		t.Errorf("the first run: %+v, %+v", first.Changed, first.Unavailable)

@@ -57,12 +57,12 @@ func (d auditDocument) view(p *page) {
 
 // fixes prints what to do, the worst first, and each fix once.
 func (d auditDocument) fixes(p *page) {
-	said := map[string]bool{}
+	shown := map[string]bool{}
 	for _, c := range d.Checks {
-		if c.Fix == "" || said[c.Fix] {
+		if c.Fix == "" || shown[c.Fix] {
 			continue
 		}
-		said[c.Fix] = true
+		shown[c.Fix] = true
 		p.line("")
 		p.line("%s: %s", c.Name, c.Fix)
 	}

@@ -46,8 +46,8 @@ func whole(t *testing.T) audit.Report {
 	return r
 }
 
-// A fresh Debian is what it is known to be; what its owner then does to it, by
-// the tools for it, is found, and found to be new; and mended, it is seen to be.
+// A fresh Debian has the known verdicts. What is then broken with the usual tools is
+// found and reported as new, and as fixed once it is repaired.
 func TestARealDebianIsJudgedAndItsChangesAreSeen(t *testing.T) {
 	if !testenv.Booted(t, nil) {
 		return
@@ -89,7 +89,7 @@ func TestARealDebianIsJudgedAndItsChangesAreSeen(t *testing.T) {
 	shell(t, "sed -i '/^toor:/d' /etc/passwd /etc/shadow", "userdel -r guest; userdel -r old; userdel daemon2", "rm /etc/sudoers.d/mira /etc/ssh/sshd_config.d/bad.conf", "nft delete table inet f")
 	r = whole(t)
 	if diff := cmp.Diff(want.New, ours(r.Changed.Fixed)) + cmp.Diff(want.Fixed, ours(r.Changed.New)); diff != "" {
-		t.Errorf("mended: %s", diff)
+		t.Errorf("repaired: %s", diff)
 	}
 	if info, err := os.Stat(audit.StatePath); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the state: %v, %v", info, err)

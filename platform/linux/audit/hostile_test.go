@@ -41,7 +41,7 @@ func TestHostileFilesNeitherHangNorPass(t *testing.T) {
 	for _, c := range source(t, "hardened").Checks() {
 		before[c.ID] = c.Run(t.Context())
 	}
-	for name, spoil := range map[string]func(path string) error{
+	for name, corrupt := range map[string]func(path string) error{
 		"pipes":   func(path string) error { return syscall.Mkfifo(path, 0o644) },
 		"folders": func(path string) error { return os.Mkdir(path, 0o755) },
 		"huge":    audittest.Huge,
@@ -55,7 +55,7 @@ func TestHostileFilesNeitherHangNorPass(t *testing.T) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-			if err := spoil(path); err != nil {
+			if err := corrupt(path); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -116,7 +116,7 @@ func TestWhatLynisWarnsOfIsFoundOrNamed(t *testing.T) {
 			return s == audit.Fail || s == audit.Warn
 		})
 		if !listed || !row.excused && !found {
-			t.Errorf("Lynis warns: %s: %s; listed: %v; ours: %v", w.test, w.text, listed, said(findings, row.checks))
+			t.Errorf("Lynis warns: %s: %s; listed: %v; ours: %v", w.test, w.text, listed, verdictsOf(findings, row.checks))
 		}
 	}
 	for _, want := range []string{"AUTH-9204", "AUTH-9208", "AUTH-9283", "BOOT-5184", "PKGS-7388", "SCHD-7704"} {
@@ -126,7 +126,7 @@ func TestWhatLynisWarnsOfIsFoundOrNamed(t *testing.T) {
 	}
 }
 
-func said(findings map[string]audit.Finding, ids []string) []string {
+func verdictsOf(findings map[string]audit.Finding, ids []string) []string {
 	var list []string
 	for _, id := range ids {
 		list = append(list, id+" "+audittest.Verdict(findings[id]))
@@ -187,9 +187,9 @@ func runLynis(t *testing.T) ([]lynisWarning, time.Duration) {
 	return parseLynis(raw), took
 }
 
-// surroundedByAll is the running system with all that a check asks for, the
+// liveParts is the running system with all that a check asks for, the
 // package manager excepted.
-func surroundedByAll() Parts {
+func liveParts() Parts {
 	parts := live()
 	parts.Sockets, parts.Firewall = network.New("/"), firewall.NewSource("/", parts.Runner)
 	return parts
@@ -199,7 +199,7 @@ func runOurs(t *testing.T) (map[string]audit.Finding, time.Duration) {
 	t.Helper()
 	findings := map[string]audit.Finding{}
 	start := time.Now()
-	for _, c := range New(surroundedByAll()).Checks() {
+	for _, c := range New(liveParts()).Checks() {
 		findings[c.ID] = c.Run(t.Context())
 	}
 	took := time.Since(start)

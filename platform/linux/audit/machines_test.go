@@ -25,7 +25,7 @@ import (
 //
 //	mode 0640 etc/shadow
 //	link usr/bin/awk -> mawk
-//	directory 1777 tmp
+//	folder 1777 tmp
 //	bytes 0600000001 sys/firmware/efi/efivars/x
 //	dated 2026-01-02 var/lib/apt/lists
 //	owner 4242 opt/left (which takes root)

@@ -55,7 +55,7 @@ func TestFilesSayOfSSHDWhatItSaysItself(t *testing.T) {
 		}
 		alone := sshdconf.Server{Files: both.Files}
 		for keyword, standard := range sshDefaults() {
-			said, is := both.Printed[keyword]
+			printed, is := both.Printed[keyword]
 			if !is {
 				if keyword != "protocol" {
 					t.Errorf("sshd does not say %s", keyword)
@@ -63,7 +63,7 @@ func TestFilesSayOfSSHDWhatItSaysItself(t *testing.T) {
 				continue
 			}
 			read, _ := alone.Setting(keyword, standard)
-			if got, want := normal(keyword, read.Value, standard), normal(keyword, said.Value, standard); got != want {
+			if got, want := normal(keyword, read.Value, standard), normal(keyword, printed.Value, standard); got != want {
 				t.Errorf("%q: %s: the files say %q, sshd %q", config, keyword, got, want)
 			}
 		}
@@ -135,8 +135,8 @@ func TestMatchBlocksOverrideForSSHDToo(t *testing.T) {
 	}
 }
 
-// A configuration that sshd refuses is read all the same, and what cannot be
-// told is no pass.
+// A configuration that sshd refuses is read all the same, and what stays unknown
+// does not pass.
 func TestSSHDThatRefusesItsConfiguration(t *testing.T) {
 	if !testenv.Booted(t, nil) {
 		return

@@ -199,8 +199,8 @@ func supported(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("os-release", err)
 	}
 	last, where := supportEnds[system.ID+" "+system.VersionID], "published date"
-	if said, line := supportEnd(text); line > 0 {
-		last, where = said, audit.At("/etc/os-release", line, "SUPPORT_END="+said)
+	if date, line := supportEnd(text); line > 0 {
+		last, where = date, audit.At("/etc/os-release", line, "SUPPORT_END="+date)
 	}
 	end, err := time.Parse(time.DateOnly, last)
 	if err != nil {

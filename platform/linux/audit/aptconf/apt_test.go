@@ -29,8 +29,8 @@ func TestAddReadsAsAptDoes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		said, read := Options{}, Options{}
-		if err := said.Add(out); err != nil {
+		dumped, read := Options{}, Options{}
+		if err := dumped.Add(out); err != nil {
 			t.Fatal(err)
 		}
 		if err := read.Add([]byte(text)); err != nil {
@@ -40,8 +40,8 @@ func TestAddReadsAsAptDoes(t *testing.T) {
 			t.Errorf("%q: nothing read", text)
 		}
 		for name, value := range read {
-			if said[name] != value {
-				t.Errorf("%q: %s: apt says %q, read %q", text, name, said[name], value)
+			if dumped[name] != value {
+				t.Errorf("%q: %s: apt says %q, read %q", text, name, dumped[name], value)
 			}
 		}
 	}

@@ -120,8 +120,7 @@ func TestWalkSkips(t *testing.T) {
 	}
 }
 
-// A bound that is reached is said, and a walk that its bound just holds is
-// whole.
+// A walk says when it reached its bound. One that its bound just allows is whole.
 func TestWalkStopsAtItsBound(t *testing.T) {
 	files := map[string]string{}
 	for i := range 100 {
