@@ -76,7 +76,7 @@ func TestTheWorstComesFirstAndAPassIsBrief(t *testing.T) {
 		finding("a.high", High, 1, Failed("o\u202eff", "repair\n", evidence...)),
 	}, Options{})
 	want := []Result{
-		{ID: "a.high", Name: "The a.high", Status: Fail, Value: "o\ufffdff", Severity: High, Reference: "CIS 1.1", Description: "It matters.", Evidence: []string{"1", "2", "3", "4", "5", "and 2 more"}, Fix: "mend "},
+		{ID: "a.high", Name: "The a.high", Status: Fail, Value: "o\ufffdff", Severity: High, Reference: "CIS 1.1", Description: "It matters.", Evidence: []string{"1", "2", "3", "4", "5", "and 2 more"}, Fix: "repair "},
 		{ID: "a.low", Name: "The a.low", Status: Fail, Value: "off", Severity: Low, Reference: "CIS 1.1", Description: "It matters.", Fix: "repair"},
 		{ID: "a.warn", Name: "The a.warn", Status: Warn, Value: "so", Severity: High, Reference: "CIS 1.1", Description: "It matters.", Fix: "repair"},
 		{ID: "a.pass", Name: "The a.pass", Status: Pass, Value: "on"},
