@@ -208,6 +208,35 @@ func TestUndoOfNothingDoesNothing(t *testing.T) {
 	}
 }
 
+// A ufw that its owner has enabled stays enabled.
+func TestUFWIsUndoneAsFarAsItWasChanged(t *testing.T) {
+	change := firewall.Change{Manager: firewall.UFW, WasEnabled: true, Openings: []firewall.Opening{{Port: tcp(22)}}}
+	for name, c := range map[string]struct {
+		was, rebooted, hasInit bool
+		want                   string
+	}{
+		"was off":               {false, false, true, ufwProgram + " --force disable"},
+		"was off, rebooted":     {false, true, true, ufwProgram + " --force disable"},
+		"was enabled":           {true, false, true, ufwInit + " stop"},
+		"was enabled, rebooted": {true, true, true, ""},
+		"was enabled, no init":  {true, false, false, ufwProgram + " --force disable"},
+	} {
+		s := &script{}
+		if c.hasInit {
+			s.files = []string{ufwInit}
+		}
+		change.WasEnabled, change.Rebooted = c.was, c.rebooted
+		b, err := s.manager().Resume(change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.TrimPrefix(c.want+";"+ufwProgram+" delete allow 22/tcp", ";")
+		if err := b.Undo(t.Context()); err != nil || strings.Join(s.ran, ";") != want {
+			t.Errorf("%s: %v, ran %q", name, err, s.ran)
+		}
+	}
+}
+
 func TestTakingBackIsArrangedWhereItOutlivesTheCaller(t *testing.T) {
 	for name, c := range map[string]struct {
 		booted  bool

@@ -105,7 +105,7 @@ func session(local string, id uint64) network.Socket {
 	}
 }
 
-func TestWaysOfRemoteSessionsAreFound(t *testing.T) {
+func TestPortsOfRemoteSessionsAreFound(t *testing.T) {
 	root := map[int]int{10: 0, 11: 0, 20: 1000, 30: 1000}
 	for name, c := range map[string]struct {
 		m    machine

@@ -44,12 +44,12 @@ func Chains() ([]firewall.Chain, error) {
 	if err != nil {
 		return nil, readError(err)
 	}
-	return reachable(conn, awake(all, tables))
+	return reachable(conn, withoutDormant(all, tables))
 }
 
-// awake leaves out the chains of dormant tables, which are loaded and not in
+// withoutDormant leaves out the chains of dormant tables, which are loaded and not in
 // use (nft(8)).
-func awake(chains []*nftables.Chain, tables []*nftables.Table) []*nftables.Chain {
+func withoutDormant(chains []*nftables.Chain, tables []*nftables.Table) []*nftables.Chain {
 	return slices.DeleteFunc(chains, func(c *nftables.Chain) bool {
 		return slices.ContainsFunc(tables, func(t *nftables.Table) bool {
 			return t.Name == c.Table.Name && t.Family == c.Table.Family && dormant(t)

@@ -132,6 +132,11 @@ func TestUFWWhoseRulesShutOutSSHIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	takesItselfBack(t, h, file)
+	shell(t, "sed -i s/ENABLED=no/ENABLED=yes/ /etc/ufw/ufw.conf")
+	takesItselfBack(t, h, "an ufw that is to be on, and is not")
+	if out := command(t, "ufw show added"); !ufwEnabled("/") || strings.Contains(out, "2222") {
+		t.Errorf("enabled %v, rules\n%s", ufwEnabled("/"), out)
+	}
 }
 
 func TestUFWOverARuleThatDeniesThePortIsRefused(t *testing.T) {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/blocklist"
+	"sentinel/internal/fault"
+	"sentinel/internal/firewall"
+	"sentinel/internal/host"
+	"sentinel/internal/journal"
+	"sentinel/internal/ops"
+)
+
+// A tried firewall is one that another run has switched on.
+type tried struct {
+	firewall.Backend
+	undone int
+}
+
+func (*tried) Boot() (string, time.Duration, error) { return "boot", time.Hour, nil }
+
+func (*tried) Arrange(context.Context, string, time.Duration, firewall.Change) error { return nil }
+
+func (f *tried) Resume(firewall.Change) (firewall.Backend, error) { return f, nil }
+
+func (f *tried) Undo(context.Context) error {
+	f.undone++
+	return nil
+}
+
+// restoring is a session for --restore-blocklist with a trial that ends at an
+// uptime, on a machine whose packet filter cannot be used.
+func restoring(t *testing.T, endsAt string) (session, invocation, *tried) {
+	t.Helper()
+	s, call := changing(t)
+	f := &tried{}
+	s.stateDir, s.who = t.TempDir(), journal.Who{User: "root"}
+	s.host.Live, s.host.FirewallTrials = true, f
+	s.host.Blocking = host.Blocking{
+		Backend:         func(context.Context) (blocklist.Backend, error) { return nil, errors.New("no packet filter") },
+		Baseline:        func(context.Context) (bool, error) { return false, errors.New("not while a trial is under way") },
+		BaselineMissing: func(context.Context) (bool, error) { return false, errors.New("not while a trial is under way") },
+	}
+	record := `{"version":1,"change":{"manager":"ufw"},"allowed":[],"boot_id":"boot","ends_at_uptime_ms":` + endsAt + `,"seconds":120}`
+	if err := os.WriteFile(filepath.Join(s.stateDir, trialName), []byte(record), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range ops.Commands() {
+		if op.Name == "restore_blocklist" {
+			call.op = op
+		}
+	}
+	return s, call, f
+}
+
+func TestTrialThatIsOverIsTakenBackWhateverElseFails(t *testing.T) {
+	for name, journalled := range map[string]bool{"with a journal": true, "without": false} {
+		s, call, f := restoring(t, "1")
+		if !journalled {
+			s.journal = journal.New("/dev/null/log", "/dev/null/state")
+		}
+		c, err := planRestore(t.Context(), s, call)
+		if err != nil || c.already != nil || !strings.Contains(c.would, "not confirmed within 120 s") {
+			t.Fatalf("%s: %+v, %v", name, c, err)
+		}
+		doc, err := s.commit(t.Context(), call, c)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		d := doc.(*restoreDocument)
+		if f.undone != 1 || d.FirewallTrial != "The firewall (ufw) was taken back: not confirmed within 120 s." || (d.JournalSeq != 0) != journalled {
+			t.Errorf("%s: undone %d times, %+v", name, f.undone, d)
+		}
+		p := newPage(80, false)
+		d.view(p)
+		if got := string(p.bytes()); !strings.Contains(got, "was taken back") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if !journalled {
+			continue
+		}
+		h, err := s.journal.History(t.Context(), 1, func(journal.Program) bool { return false })
+		if err != nil || len(h.Actions) != 1 || h.Actions[0].Reason != "firewall on trial: not confirmed within 120 s" || !strings.Contains(h.Actions[0].Detail, "was taken back") {
+			t.Errorf("the journal has %+v, %v", h.Actions, err)
+		}
+	}
+}
+
+func TestTrialThatIsUnderWayIsLeftAlone(t *testing.T) {
+	s, call, f := restoring(t, "99000000")
+	if c, err := planRestore(t.Context(), s, call); err != nil || c.already == nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.stateDir, trialName)); err != nil || f.undone != 0 {
+		t.Errorf("undone %d times, %v", f.undone, err)
+	}
+}
+
+func TestDamagedRecordOfATrialIsAnError(t *testing.T) {
+	s, call, f := restoring(t, "x")
+	s.host.Blocking.BaselineMissing = func(context.Context) (bool, error) { return false, nil }
+	c, err := planRestore(t.Context(), s, call)
+	if fault.From(err).Code != fault.StateCorrupt || f.undone != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
