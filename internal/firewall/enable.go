@@ -276,18 +276,19 @@ func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
 		return Enabled{}, e.takeBack(ctx, err)
 	}
 	done := e.result
-	said := fmt.Sprintf("%s was switched on%s: %s. %s%s %s ", e.name(), e.forTrial(), after.Evidence, e.allowed("were"), e.note, e.closing("became"))
+	begun := fmt.Sprintf("%s was switched on%s: %s.", e.name(), e.forTrial(), after.Evidence)
+	effect := e.allowed("were") + e.note + " " + e.closing("became")
 	if e.trial != nil {
 		if current, err := e.trials.Current(); err == nil && current != nil {
 			e.trial = current
 		}
 		done.ConfirmWithin, done.Persistent = max(e.trial.secondsLeft(), 1), new(false)
-		done.Details = sanitize.Text(said+howToConfirm(done.ConfirmWithin), 1200)
+		done.Details = sanitize.Text(begun+" "+howToConfirm(done.ConfirmWithin)+" "+effect, 1200)
 		return done, nil
 	}
 	lasting, why := e.manager.Keep(ctx)
 	done.Persistent = &lasting
-	done.Details = sanitize.Text(said+outlook(e.manager.Name(), lasting, why)+e.another(), 1200)
+	done.Details = sanitize.Text(begun+" "+effect+" "+outlook(e.manager.Name(), lasting, why)+e.another(), 1200)
 	return done, nil
 }
 

@@ -36,6 +36,7 @@ const (
 
 // A Manager finds and switches on the firewall of the live system.
 type Manager struct {
+	root      string // "/", below which the files of ufw are
 	runner    sysexec.Runner
 	units     units
 	sockets   sockets
@@ -50,7 +51,7 @@ var _ firewall.Manager = (*Manager)(nil)
 // NewManager returns the Manager of the live system. Nothing is read yet.
 func NewManager(runner sysexec.Runner) *Manager {
 	return &Manager{
-		runner: runner, units: systemd.Units{}, sockets: liveSockets(), installed: installed, rules: liveRuleset(),
+		root: "/", runner: runner, units: systemd.Units{}, sockets: liveSockets(), installed: installed, rules: liveRuleset(),
 		state: stateFile{path: StatePath}, detach: sysexec.Detach,
 	}
 }
@@ -77,7 +78,7 @@ func (m *Manager) Backend(ctx context.Context) (firewall.Backend, error) {
 	switch {
 	case hasFirewalld && (daemon.Active || daemon.Starting):
 		return &firewalld{m: m}, nil
-	case hasUFW && (!hasFirewalld || !daemon.Enabled || service.Enabled && ufwEnabled("/")):
+	case hasUFW && (!hasFirewalld || !daemon.Enabled || service.Enabled && ufwEnabled(m.root)):
 		return &ufw{m: m}, nil
 	case hasFirewalld:
 		return &firewalld{m: m}, nil

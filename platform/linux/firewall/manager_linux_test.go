@@ -5,6 +5,8 @@ package firewall
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/systemd"
 )
 
@@ -211,28 +214,32 @@ func TestUndoOfNothingDoesNothing(t *testing.T) {
 // A ufw that its owner has enabled stays enabled.
 func TestUFWIsUndoneAsFarAsItWasChanged(t *testing.T) {
 	change := firewall.Change{Manager: firewall.UFW, WasEnabled: true, Openings: []firewall.Opening{{Port: tcp(22)}}}
+	const disable, forget, status = ufwProgram + " --force disable", ufwProgram + " delete allow 22/tcp", ufwProgram + " status"
 	for name, c := range map[string]struct {
-		was, rebooted, hasInit bool
-		want                   string
+		was, rebooted bool
+		says          string // of "ufw status"
+		ran           []string
+		enabled       string
 	}{
-		"was off":               {false, false, true, ufwProgram + " --force disable"},
-		"was off, rebooted":     {false, true, true, ufwProgram + " --force disable"},
-		"was enabled":           {true, false, true, ufwInit + " stop"},
-		"was enabled, rebooted": {true, true, true, ""},
-		"was enabled, no init":  {true, false, false, ufwProgram + " --force disable"},
+		"was off":                 {false, false, "", []string{disable, forget}, "no"},
+		"was off, rebooted":       {false, true, "", []string{disable, forget}, "no"},
+		"was enabled":             {true, false, "", []string{disable, forget}, "yes"},
+		"was enabled, rebooting":  {true, true, "Status: inactive\n", []string{status, disable, forget}, "yes"},
+		"was enabled, and is now": {true, true, "Status: active\n", []string{status, forget}, "no"}, // nothing is written that is so already
 	} {
-		s := &script{}
-		if c.hasInit {
-			s.files = []string{ufwInit}
-		}
+		s := &script{said: map[string]string{status: c.says}}
+		m := s.manager()
+		m.root = testenv.Plant(t, map[string]string{ufwConfiguration: "# ENABLED=no\nENABLED=no\nLOGLEVEL=low\n"})
 		change.WasEnabled, change.Rebooted = c.was, c.rebooted
-		b, err := s.manager().Resume(change)
+		b, err := m.Resume(change)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := strings.TrimPrefix(c.want+";"+ufwProgram+" delete allow 22/tcp", ";")
-		if err := b.Undo(t.Context()); err != nil || strings.Join(s.ran, ";") != want {
+		if err := b.Undo(t.Context()); err != nil || !slices.Equal(s.ran, c.ran) {
 			t.Errorf("%s: %v, ran %q", name, err, s.ran)
+		}
+		if raw, err := os.ReadFile(filepath.Join(m.root, ufwConfiguration)); err != nil || string(raw) != "# ENABLED=no\nENABLED="+c.enabled+"\nLOGLEVEL=low\n" {
+			t.Errorf("%s: %q, %v", name, raw, err)
 		}
 	}
 }

@@ -82,6 +82,7 @@ func (m *machine) process(pid int) (procfs.ProcessStat, error) {
 
 func (m *machine) manager() *Manager {
 	return &Manager{
+		root:   "/no-root",
 		runner: m, units: m, rules: ruleset{func() (*nftables.Conn, error) { return (&fakeKernel{}).dial() }},
 		detach:    func(string, ...string) error { return nil },
 		state:     stateFile{"/var/lib/no-sentinel/firewall.json"},

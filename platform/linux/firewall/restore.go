@@ -46,7 +46,7 @@ func (m *Manager) missing(ctx context.Context, source firewall.Source) ([]firewa
 // superseded says that another firewall has taken over, whose openings the own
 // rule set would close.
 func (m *Manager) superseded(ctx context.Context, source firewall.Source) bool {
-	if ufwEnabled("/") && m.installed(ufwProgram) {
+	if ufwEnabled(m.root) && m.installed(ufwProgram) {
 		return true
 	}
 	if u := m.units.State(ctx, firewalldUnit); u.Active || u.Enabled {

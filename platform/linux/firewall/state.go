@@ -102,11 +102,3 @@ func (s stateFile) write(ports []firewall.Port) error {
 	}
 	return nil
 }
-
-// remove takes the file away. None is no error.
-func (s stateFile) remove() error {
-	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}

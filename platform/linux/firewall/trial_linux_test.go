@@ -63,7 +63,7 @@ func fixFirewall(when string) error {
 		return err
 	}
 	hang := func() {
-		fmt.Println("ready")
+		os.Stdout.WriteString("ready\n")
 		select {}
 	}
 	if when == "before" {

@@ -11,15 +11,13 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/internal/atomicfile"
 	"sentinel/internal/firewall"
 	"sentinel/platform/unix/hostfile"
 )
 
 const (
-	ufwUnit = "ufw.service"
-	// ufwInit loads and unloads the rules, and leaves alone whether they come at
-	// boot (ufw-framework(8)).
-	ufwInit          = "/usr/lib/ufw/ufw-init"
+	ufwUnit          = "ufw.service"
 	ufwConfiguration = "etc/ufw/ufw.conf"
 	ufwDefaults      = "etc/default/ufw"
 	// maxConfiguration bounds a file of ufw, in bytes; they have some hundreds.
@@ -49,7 +47,7 @@ func (u *ufw) Rules(ctx context.Context) (firewall.Rules, error) {
 			list.Unread = append(list.Unread, r.text)
 		}
 	}
-	if ufwSetting("/", ufwDefaults, "DEFAULT_INPUT_POLICY") == "accept" {
+	if ufwSetting(u.m.root, ufwDefaults, "DEFAULT_INPUT_POLICY") == "accept" {
 		list.For = func(p firewall.Port) firewall.Ruling {
 			if r := decide(rules, p); r.Verdict == firewall.Denied {
 				return r
@@ -66,13 +64,14 @@ func (u *ufw) rules(ctx context.Context) ([]ufwRule, error) {
 }
 
 // Enable implements [firewall.Backend]. A port that is let in already keeps its
-// rule: "ufw allow" would replace a "limit" of the owner, and a "deny" as well.
+// rule: "ufw allow" would replace a "limit" of the owner, and a "deny" as well. A ufw that is
+// enabled without having its rules loaded takes no new ones, so it is disabled first.
 func (u *ufw) Enable(ctx context.Context, ports []firewall.Port, note func(firewall.Change) error) error {
 	rules, err := u.rules(ctx)
 	if err != nil {
 		return err
 	}
-	c := firewall.Change{Manager: firewall.UFW, WasEnabled: ufwEnabled("/")}
+	c := firewall.Change{Manager: firewall.UFW, WasEnabled: ufwEnabled(u.m.root)}
 	for _, p := range ports {
 		if decide(rules, p).Verdict == firewall.Closed {
 			c.Openings = append(c.Openings, firewall.Opening{Port: p})
@@ -82,6 +81,11 @@ func (u *ufw) Enable(ctx context.Context, ports []firewall.Port, note func(firew
 		return err
 	}
 	u.change = c
+	if c.WasEnabled {
+		if err := u.disable(ctx); err != nil {
+			return err
+		}
+	}
 	for _, o := range c.Openings {
 		args := []string{"allow", o.String()}
 		if deniesRest(rules) {
@@ -97,10 +101,20 @@ func (u *ufw) Enable(ctx context.Context, ports []firewall.Port, note func(firew
 
 // Admits implements [firewall.Backend].
 func (u *ufw) Admits(ctx context.Context, _ []firewall.Port) error {
-	out, err := u.m.run(ctx, askLimit, ufwProgram, "status")
-	if err == nil && !strings.HasPrefix(string(out), "Status: active") {
-		err = errors.New("ufw says that it is not active")
+	if !u.active(ctx) {
+		return errors.New("ufw says that it is not active")
 	}
+	return nil
+}
+
+// active says whether the rules are loaded.
+func (u *ufw) active(ctx context.Context) bool {
+	out, err := u.m.run(ctx, askLimit, ufwProgram, "status")
+	return err == nil && strings.HasPrefix(string(out), "Status: active")
+}
+
+func (u *ufw) disable(ctx context.Context) error {
+	_, err := u.m.run(ctx, changeLimit, ufwProgram, "--force", "disable")
 	return err
 }
 
@@ -108,7 +122,7 @@ func (u *ufw) Admits(ctx context.Context, _ []firewall.Port) error {
 // that it is on; its unit loads the rules at boot.
 func (u *ufw) Keep(ctx context.Context) (bool, string) {
 	switch {
-	case !ufwEnabled("/"):
+	case !ufwEnabled(u.m.root):
 		return false, "/" + ufwConfiguration + " says that ufw is off"
 	case !u.m.units.Running():
 		return false, "systemd does not run here, and what else starts " + ufwUnit + " is not known"
@@ -116,24 +130,38 @@ func (u *ufw) Keep(ctx context.Context) (bool, string) {
 	return u.m.startAtBoot(ctx, ufwUnit)
 }
 
-// Undo implements [firewall.Backend]. A ufw that was set to start at boot before
-// stays so, and only its rules are unloaded.
+// Undo implements [firewall.Backend]. A ufw that was enabled before is enabled
+// again, and its rules are not loaded, as they were not before. Those that a reboot has loaded
+// since are the owner's will.
 func (u *ufw) Undo(ctx context.Context) error {
-	var failed []error
-	switch {
-	case u.change.Manager == "" || u.change.WasEnabled && u.change.Rebooted:
-	case u.change.WasEnabled && u.m.installed(ufwInit):
-		_, err := u.m.run(ctx, changeLimit, ufwInit, "stop")
-		failed = append(failed, err)
-	default:
-		_, err := u.m.run(ctx, changeLimit, ufwProgram, "--force", "disable")
-		failed = append(failed, err)
+	c := u.change
+	if c.Manager == "" {
+		return nil
 	}
-	for _, o := range u.change.Openings {
+	var failed []error
+	loaded := c.WasEnabled && c.Rebooted && u.active(ctx)
+	if !loaded {
+		failed = append(failed, u.disable(ctx))
+	}
+	for _, o := range c.Openings {
 		_, err := u.m.run(ctx, changeLimit, ufwProgram, "delete", "allow", o.String())
 		failed = append(failed, err)
 	}
+	if c.WasEnabled && !loaded {
+		failed = append(failed, enableUFW(u.m.root))
+	}
 	return errors.Join(failed...)
+}
+
+// enableUFW has ufw load its rules at boot, and not now.
+func enableUFW(root string) error {
+	path := filepath.Join(root, ufwConfiguration)
+	raw, err := hostfile.Read(path, maxConfiguration)
+	if err != nil {
+		return err
+	}
+	text := strings.Replace("\n"+string(raw), "\nENABLED=no\n", "\nENABLED=yes\n", 1)
+	return atomicfile.Write(path, []byte(text[1:]), 0o644)
 }
 
 // ufwEnabled says whether the ufw of the system below root is to be on. Everyone
