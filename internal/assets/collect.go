@@ -27,9 +27,9 @@ type Options struct {
 	Now      time.Time // of last_updated; the zero time means now
 }
 
-// Collect takes the inventory. What cannot be read is in Unavailable; the error
-// is that of ctx alone. Up to DefaultLimit rows, the document stays under 19 KB
-// whatever the host is like; lists are cut further for that if they must.
+// Collect takes the inventory. What cannot be read is in Unavailable; the only
+// error is that of ctx. With up to DefaultLimit rows the document stays under 19 KB, if need be
+// by shorter lists.
 func Collect(ctx context.Context, src Source, o Options) (Result, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -164,7 +164,7 @@ func (c *collector) text(field string, f Fact[string]) string {
 	return sanitize.Text(f.Value, maxText)
 }
 
-// known returns the value of a fact, and nil with a note when there is none.
+// known returns the value of a fact, or nil after noting why there is none.
 func known[T comparable](c *collector, field string, f Fact[T]) *T {
 	var none T
 	if f.Err != nil || f.Value == none {

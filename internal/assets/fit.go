@@ -4,13 +4,13 @@ package assets
 
 import "encoding/json"
 
-// budget bounds the document that a caller gets who asked for no more than the
-// default, in bytes of compact JSON. A thousand characters are left for the header.
+// budget bounds a document of default length, in bytes of compact JSON. It leaves
+// a thousand characters for the header.
 const budget = 18_500
 
 // fit shortens the lists until the document is within its budget. Fifty rows of
-// an ordinary host are well below it; names that the host chose to be as long as they
-// can be are not. The list that takes more room loses its last row first.
+// an ordinary host are well below it, but names may be as long as a host likes. The list that
+// takes more room loses its last row first.
 func fit(r *Result) {
 	n, s := &r.Asset.Network, &r.Asset.Storage
 	interfaces, volumes := sizes(n.Interfaces), sizes(s.Volumes)
@@ -28,7 +28,7 @@ func fit(r *Result) {
 	}
 }
 
-// sizes returns what each row takes, with its comma.
+// sizes returns the bytes of each row, with its comma.
 func sizes[T any](rows []T) []int {
 	list := make([]int, len(rows))
 	for i := range rows {

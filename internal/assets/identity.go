@@ -8,8 +8,8 @@ import (
 	"encoding/hex"
 )
 
-// applicationID sets the ids of this program apart from those that others
-// derive. It is random and must never change: every asset would get a new id.
+// applicationID separates the ids of this program from those that other programs
+// derive. It is random and must never change, or every asset would get a new id.
 var applicationID = [16]byte{0x5e, 0x9c, 0x1f, 0x0b, 0x7a, 0x34, 0x4d, 0x2e, 0x9b, 0x61, 0xd8, 0x43, 0xc2, 0x70, 0xaf, 0x16}
 
 // assetID derives the id of this installation. The machine id is confidential

@@ -32,9 +32,8 @@ func (c *collector) interfaces(links []Link, err error) {
 	}
 }
 
-// rank puts first what people ask for: interfaces that carry traffic under an
-// address others can reach, then the loopback, the others that are up, those that are
-// down.
+// rank orders interfaces by interest: up with an address that others can reach,
+// loopback, up without one, down.
 func (l Link) rank() int {
 	switch {
 	case l.Loopback:

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A Fact is one value as the platform read it. Err says why there is none; a
-// zero Value without Err is one that the platform does not provide.
+// A Fact is one value as the platform read it. Err says why there is none; a zero
+// Value without Err means that the platform does not provide it.
 type Fact[T comparable] struct {
 	Value T
 	Err   error
@@ -26,13 +26,13 @@ type Source interface {
 	// Protections reads how the system is protected.
 	Protections(ctx context.Context) Protections
 	// Interfaces lists the network interfaces in the platform's order. With an
-	// error, the list holds what is known all the same.
+	// error, the list holds what could be read.
 	Interfaces(ctx context.Context) ([]Link, error)
 	// Volumes lists the local file systems, the root first; nothing with an
 	// error.
 	Volumes(ctx context.Context) ([]Volume, error)
 	// Inspect asks one volume how full it is and whether it is encrypted. It
-	// returns in bounded time even when the volume is dead.
+	// returns in bounded time even when the volume does not answer.
 	Inspect(ctx context.Context, v Volume) VolumeState
 }
 
@@ -41,12 +41,12 @@ type Machine struct {
 	Model, Vendor   Fact[string]
 	Serial          Fact[string]
 	Chip            Fact[string]
-	Cores           Fact[int] // what runs one thread
+	Cores           Fact[int] // logical: hardware threads
 	CoresPhysical   Fact[int]
 	CoreKinds       []CoreKind // where a machine has several; nil where it has one, or none is known
 	Sockets         Fact[int]
 	MemoryTotal     Fact[uint64] // bytes
-	MemoryAvailable Fact[uint64] // bytes that can be had without swapping
+	MemoryAvailable Fact[uint64] // bytes that can be allocated without swapping
 	Container       string       // what runs this system as a container; "" for none
 	Virtualization  Fact[string] // hypervisor; "" without error on hardware
 }
@@ -60,7 +60,7 @@ type CoreKind struct {
 // A System is the operating system.
 type System struct {
 	Hostname     string
-	MachineID    Fact[[16]byte] // confidential: shown only as what is derived from it
+	MachineID    Fact[[16]byte] // confidential: only what is derived from it is shown
 	Name         Fact[string]
 	Version      Fact[string]
 	Build        Fact[string]
@@ -75,8 +75,8 @@ type Protections struct {
 	// Mac holds what only macOS has; nil on Linux, which has the rest.
 	Mac      *MacProtections
 	AppArmor Fact[string]
-	Profiles *Profiles // of AppArmor; nil when it is not in force or ProfilesErr says why
-	// ProfilesErr says why the profiles of an AppArmor in force are unknown.
+	Profiles *Profiles // of AppArmor; nil when it is not enabled or the profiles are unknown
+	// ProfilesErr says why the profiles are unknown although AppArmor is enabled.
 	ProfilesErr error
 	SELinux     Fact[string]
 	Lockdown    Fact[string]
@@ -84,7 +84,7 @@ type Protections struct {
 
 // MacProtections is how macOS is protected.
 type MacProtections struct {
-	// SIP says that System Integrity Protection is on, all of it.
+	// SIP says whether all of System Integrity Protection is on.
 	SIP        Fact[*bool]
 	Gatekeeper Fact[string] // "enabled" or "disabled"
 	FileVault  Fact[string] // "on", "off", "encrypting", "decrypting", "deferred" or "restart"
@@ -113,10 +113,10 @@ type Volume struct {
 	FileSystem string
 	ReadOnly   bool
 	Number     string // of the device, as the platform writes it: "259:2"
-	Pool       string // what it shares its space with others in, such as an APFS container; "" for none
+	Pool       string // whose space it shares with other volumes, such as an APFS container; "" for none
 }
 
-// A VolumeState is what only asking a volume tells.
+// A VolumeState is what only the volume itself knows.
 type VolumeState struct {
 	Size, Used   uint64 // bytes
 	UsageErr     error  // why Size and Used are unknown

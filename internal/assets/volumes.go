@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	inspectWorkers    = 8   // volumes asked at a time: a dead one holds up its own place only
-	maxVolumeGaps = 4   // volumes whose gaps are named one by one
-	maxMountpoint = 128 // characters shown
+	inspectWorkers = 8   // volumes asked at a time, so that a dead one does not hold up the others
+	maxVolumeGaps  = 4   // volumes whose gaps are named one by one
+	maxMountpoint  = 128 // characters shown
 )
 
 // volumes asks only the volumes that are shown, and the root for the verdict on

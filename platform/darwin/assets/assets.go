@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package assets gives the assets domain its facts on macOS. Only the level of
-// Secure Boot of some Macs needs root.
+// Package assets reads the inventory of a Mac. Only the level of Secure Boot of
+// some Macs needs root.
 package assets
 
 import (
@@ -24,8 +24,8 @@ import (
 	"sentinel/platform/darwin/vmstat"
 )
 
-// errUUID says that the platform has no id that could be derived from.
-var errUUID = errors.New("the hardware UUID that system_profiler prints is none")
+// errUUID says why there is no id to derive the asset id from.
+var errUUID = errors.New("the hardware UUID that system_profiler prints is not valid")
 
 // Parts are what an inventory is taken with.
 type Parts struct {
@@ -34,13 +34,13 @@ type Parts struct {
 	Now    func() time.Time
 }
 
-// programLimit is how long a program is waited for in all. A hung one that does not
-// end when it is told to must not take the answer with it.
+// programLimit bounds the wait for a program, also for one that does not end when
+// it is killed.
 const programLimit = 8 * time.Second
 
-// An Inventory reads one Mac. All programs are started side by side at the first
-// question, each once: together they take as long as the slowest, at most eight seconds. It
-// is safe for concurrent use, and for one inventory.
+// An Inventory reads one Mac, once. The first call starts all programs side by
+// side: together they take as long as the slowest, at most eight seconds. It is safe for
+// concurrent use.
 type Inventory struct {
 	p     Parts
 	start sync.Once
@@ -64,7 +64,7 @@ var _ assets.Source = (*Inventory)(nil)
 // New returns the inventory of a Mac. Nothing is read yet.
 func New(p Parts) *Inventory { return &Inventory{p: p} }
 
-// begin starts all programs, if that has not been done.
+// begin starts all programs unless they were started already.
 func (v *Inventory) begin(ctx context.Context) {
 	v.start.Do(func() {
 		v.report = inBackground(ctx, v.p.Runner, profiler.Read)
@@ -82,7 +82,7 @@ func (v *Inventory) begin(ctx context.Context) {
 	})
 }
 
-// inBackground starts a read and returns what waits for its result.
+// inBackground starts a read and returns a function that waits for its result.
 func inBackground[T any](ctx context.Context, runner sysexec.Runner, read func(context.Context, sysexec.Runner) (T, error)) func() (T, error) {
 	var (
 		value T
@@ -116,7 +116,7 @@ func (v *Inventory) System(ctx context.Context) assets.System {
 	}
 }
 
-// machineID is the hardware UUID, which stays when macOS is installed anew.
+// machineID is the hardware UUID, which survives a new installation of macOS.
 func (v *Inventory) machineID() assets.Fact[[16]byte] {
 	report, err := v.report()
 	if err != nil {

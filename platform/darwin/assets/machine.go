@@ -15,14 +15,14 @@ import (
 	"sentinel/platform/darwin/sysctl"
 )
 
-// errUnnamed says that a hypervisor hides its name.
+// errUnnamed says why the name of a hypervisor is unknown.
 var errUnnamed = errors.New("a hypervisor runs this machine and does not give its name")
 
 // maxLevels is how many kinds of cores are asked for.
 const maxLevels = 3
 
-// readValues asks the kernel for all that is wanted of it. What every Mac has
-// comes first: some versions of sysctl(8) stop at a name that they do not know.
+// readValues asks the kernel for everything in one run. What every Mac has comes
+// first: some versions of sysctl(8) stop at an unknown name.
 func readValues(ctx context.Context, runner sysexec.Runner) (sysctl.Values, error) {
 	names := []string{
 		"hw.model", "hw.memsize", "hw.logicalcpu", "hw.physicalcpu", "hw.packages", "kern.boottime", "machdep.cpu.brand_string", "kern.hv_vmm_present",
@@ -33,7 +33,7 @@ func readValues(ctx context.Context, runner sysexec.Runner) (sysctl.Values, erro
 	return sysctl.Read(ctx, runner, names...)
 }
 
-// levelName names a value of a kind of cores: those of level 0 are the fastest.
+// levelName names a value of a kind of cores. Level 0 has the fastest.
 func levelName(level int, value string) string {
 	return "hw.perflevel" + strconv.Itoa(level) + "." + value
 }
@@ -70,8 +70,8 @@ func (v *Inventory) Machine(ctx context.Context) assets.Machine {
 	return m
 }
 
-// model is what Apple sells the machine as, with the identifier that tells its
-// years apart: "MacBook Pro (Mac16,1)".
+// model is the name that Apple sells the machine under, with the identifier of the
+// exact model: "MacBook Pro (Mac16,1)".
 func model(h profiler.Hardware, values sysctl.Values) string {
 	id := h.Model
 	if id == "" {
@@ -87,8 +87,8 @@ func model(h profiler.Hardware, values sysctl.Values) string {
 	}
 }
 
-// chip prefers the name that the kernel has: system_profiler shortens that of
-// Intel's.
+// chip prefers the kernel's name: system_profiler shortens those of Intel's
+// processors.
 func chip(h profiler.Hardware, values sysctl.Values) string {
 	if brand := strings.Join(strings.Fields(values["machdep.cpu.brand_string"]), " "); brand != "" {
 		return brand
@@ -96,7 +96,7 @@ func chip(h profiler.Hardware, values sysctl.Values) string {
 	return h.Chip
 }
 
-// number is 0 where the kernel does not tell it.
+// number is 0 where the kernel does not have it.
 func number(values sysctl.Values, name string) int {
 	n, err := values.Number(name)
 	if err != nil || n > 1<<16 {
@@ -125,7 +125,7 @@ func coreKinds(c profiler.Cores, values sysctl.Values) []assets.CoreKind {
 	}
 }
 
-// hypervisor names what runs a virtual machine, by the model that it plays.
+// hypervisor names what runs a virtual machine, by its model.
 func hypervisor(values sysctl.Values, err error) assets.Fact[string] {
 	if err != nil {
 		return assets.Fact[string]{Err: err}

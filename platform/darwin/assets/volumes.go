@@ -16,23 +16,23 @@ import (
 
 // Why something of a volume is not known.
 var (
-	errUsage      = errors.New("neither diskutil nor system_profiler tells how full it is")
-	errEncryption = errors.New("diskutil tells of APFS volumes alone whether they are encrypted")
+	errUsage      = errors.New("neither diskutil nor system_profiler says how full it is")
+	errEncryption = errors.New("diskutil says only of APFS volumes whether they are encrypted")
 )
 
-// systemVolumes is where macOS mounts what belongs to the volume at /: the volume of
-// the data, those that it starts from and swaps to. People never see them.
+// systemVolumes is where macOS mounts what belongs to the volume at /: the data
+// volume, and those that it boots from and swaps to. Users never see them.
 const systemVolumes = "/System/Volumes/"
 
-// Volumes implements [assets.Source]. The sealed system volume and the volume of
-// the data are one to people, and one here: "/". Their space is that of their container.
+// Volumes implements [assets.Source]. The sealed system volume and the data volume
+// appear as one in macOS, and here: "/". Their space is that of their container.
 func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 	v.begin(ctx)
 	mounted, err := v.mounted()
 	if err != nil {
 		return nil, err
 	}
-	report, _ := v.report() //nolint:errcheck // what it would have told is missing then
+	report, _ := v.report() //nolint:errcheck // its part is missing then
 	seen := map[string]bool{}
 	var list []assets.Volume
 	for _, m := range mounted {
@@ -48,10 +48,10 @@ func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 	return list, nil
 }
 
-func volume(m diskutil.Volume, told profiler.Volume) assets.Volume {
+func volume(m diskutil.Volume, reported profiler.Volume) assets.Volume {
 	made := assets.Volume{
-		Device: "/dev/" + m.Device, Mountpoint: m.Mountpoint, FileSystem: told.FileSystem,
-		ReadOnly: m.Snapshot || told.ReadOnly, Number: m.Of, Pool: m.Container,
+		Device: "/dev/" + m.Device, Mountpoint: m.Mountpoint, FileSystem: reported.FileSystem,
+		ReadOnly: m.Snapshot || reported.ReadOnly, Number: m.Of, Pool: m.Container,
 	}
 	switch {
 	case m.Container != "":
@@ -62,7 +62,7 @@ func volume(m diskutil.Volume, told profiler.Volume) assets.Volume {
 	return made
 }
 
-// storageOf finds what system_profiler says of a device.
+// storageOf returns what system_profiler says of a device.
 func storageOf(report profiler.Report, device string) profiler.Volume {
 	for _, v := range report.Storage {
 		if v.Device == device {
@@ -80,8 +80,8 @@ func depth(path string) int {
 	return strings.Count(path, "/")
 }
 
-// Inspect implements [assets.Source]. What the programs printed once answers for
-// all volumes.
+// Inspect implements [assets.Source], from what the programs printed for all
+// volumes.
 func (v *Inventory) Inspect(ctx context.Context, volume assets.Volume) assets.VolumeState {
 	v.begin(ctx)
 	s := assets.VolumeState{UsageErr: errUsage, EncryptedErr: errEncryption}
@@ -102,7 +102,7 @@ func (v *Inventory) Inspect(ctx context.Context, volume assets.Volume) assets.Vo
 	return s
 }
 
-// inspectContainer fills in what the container of a volume tells.
+// inspectContainer fills in what is known of the container of a volume.
 func (v *Inventory) inspectContainer(volume assets.Volume, s *assets.VolumeState) {
 	containers, err := v.containers()
 	if err != nil {
@@ -115,19 +115,19 @@ func (v *Inventory) inspectContainer(volume assets.Volume, s *assets.VolumeState
 	}
 	c := containers[at]
 	s.Size, s.Used, s.UsageErr = c.Size, c.Size-c.Free, nil
-	keeper := volume.Number
+	device := volume.Number
 	if volume.Mountpoint == "/" {
-		keeper = v.dataVolume(keeper)
+		device = v.dataVolume(device)
 	}
 	for _, one := range c.Volumes {
-		if one.Device == keeper && one.FileVault != nil {
+		if one.Device == device && one.FileVault != nil {
 			s.Encrypted, s.EncryptedErr = *one.FileVault, nil
 		}
 	}
 }
 
-// data is the volume that keeps what people write below "/". Nobody's secrets
-// are in the system volume, which some installers leave unencrypted.
+// dataVolume is the volume with what is written below "/". The system volume holds
+// nothing confidential, and some installers leave it unencrypted.
 func (v *Inventory) dataVolume(system string) string {
 	mounted, _ := v.mounted() //nolint:errcheck // asked before, and then there is no volume to ask about
 	for _, m := range mounted {

@@ -28,8 +28,8 @@ type APFSVolume struct {
 	Roles  []string // such as "System" or "Data"; none for a plain volume
 	InUse  uint64   // bytes
 	// FileVault says that the key to the volume is locked with a password; nil is
-	// unknown. Without it, macOS with a T2 or Apple silicon encrypts the volume all the
-	// same and hands the key to whoever starts it.
+	// unknown. Without it, a Mac with a T2 or Apple silicon still encrypts the volume,
+	// but unlocks it for whoever starts it.
 	FileVault *bool
 	Locked    bool // the password has not been given
 }
@@ -48,7 +48,7 @@ func Containers(ctx context.Context, runner sysexec.Runner) ([]Container, error)
 
 // containers is what "diskutil apfs list -plist" prints (macOS 11 to 26). What
 // "diskutil info" calls FreeSpace and VolumeSize is 0 for APFS, so only the sizes of the
-// container are good.
+// container are used.
 type containers struct {
 	Containers *[]container `plist:"Containers"`
 }
@@ -96,8 +96,8 @@ func ParseContainers(printed []byte) ([]Container, error) {
 	return list, nil
 }
 
-// made takes what is not encrypted at all for not locked by FileVault, where the
-// list says nothing of that.
+// volume counts a volume that is not encrypted as one without FileVault where the
+// list does not mention FileVault.
 func (v apfsVolume) volume() APFSVolume {
 	fileVault := v.FileVault
 	if fileVault == nil && v.Encryption != nil && !*v.Encryption {

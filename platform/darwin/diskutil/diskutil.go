@@ -19,7 +19,7 @@ const (
 	// limit bounds one run: diskutil asks every disk, and one that spins up
 	// again takes seconds.
 	limit = 7 * time.Second
-	// waitDelay is how long a run that was given up is waited for.
+	// waitDelay is how long to wait for a run to end that was given up.
 	waitDelay = 200 * time.Millisecond
 	// maxDisks bounds how many disks, partitions and volumes are looked at.
 	maxDisks = 4096
@@ -28,8 +28,8 @@ const (
 // ErrForm says that a property list is not what diskutil prints.
 var ErrForm = errors.New("diskutil printed a property list without disks")
 
-// A Refusal is what diskutil says in place of an answer. It says so in a
-// property list on its standard output.
+// A Refusal is the error that diskutil prints instead of an answer, as a property
+// list on its standard output.
 type Refusal struct{ Message string }
 
 // Error implements error.
@@ -51,7 +51,7 @@ func decode(printed []byte, value any) error {
 }
 
 // run returns what diskutil printed. An exit status alone is no error: what went
-// wrong stands in the property list.
+// wrong is in the property list.
 func run(ctx context.Context, runner sysexec.Runner, args ...string) ([]byte, error) {
 	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: limit, WaitDelay: waitDelay})
 	if err != nil {

@@ -17,12 +17,12 @@ type Volume struct {
 	Content    string // kind of its partition, such as "Apple_HFS"; empty for APFS
 	Container  string // APFS container that it is in, such as "disk3"; empty for none
 	Size       uint64 // bytes; of the container for APFS
-	Internal   bool   // serves macOS itself, such as what it swaps to
-	Snapshot   bool   // can only be read, whatever the volume allows
+	Internal   bool   // used by macOS itself, such as the swap volume
+	Snapshot   bool   // read-only, whatever the volume is
 }
 
-// Volumes lists what is mounted of the disks of this machine, with the images of
-// disks. Shares of other machines are not among it.
+// Volumes lists the mounted volumes of disks and disk images of this machine.
+// Network shares are not among them.
 func Volumes(ctx context.Context, runner sysexec.Runner) ([]Volume, error) {
 	printed, err := run(ctx, runner, "list", "-plist")
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profiler reads what system_profiler(8) tells about the hardware and
-// the mounted volumes of a Mac.
+// Package profiler reads the hardware and the mounted volumes of a Mac from
+// system_profiler(8).
 package profiler
 
 import (
@@ -27,7 +27,7 @@ const (
 	maxVolumes = 4096
 )
 
-// ErrNone says that there is no report where one should be.
+// ErrNone reports an output without a report.
 var ErrNone = errors.New("system_profiler printed no report")
 
 // A Report is what system_profiler found.
@@ -45,8 +45,8 @@ type Hardware struct {
 	Serial string
 	UUID   string // of the platform; confidential as a machine id is
 	Cores  Cores
-	// Packages is how many processors there are; 0 on Apple silicon, which says
-	// nothing of it.
+	// Packages is how many processors there are; 0 on Apple silicon, which does
+	// not report it.
 	Packages int
 }
 
@@ -65,8 +65,8 @@ type Volume struct {
 	ReadOnly   bool
 }
 
-// Read runs system_profiler once for all that is read here. What it prints on
-// standard error is left out: on macOS 26 that is a line of its log.
+// Read runs system_profiler once. Its standard error is ignored: on macOS 26 that is
+// a log line.
 func Read(ctx context.Context, runner sysexec.Runner) (Report, error) {
 	r, err := runner.Run(ctx, sysexec.Command{
 		Path: program, Args: []string{"-json", "SPHardwareDataType", "SPStorageDataType"}, Timeout: limit, WaitDelay: waitDelay,
@@ -104,8 +104,8 @@ type storage struct {
 	Writable   text   `json:"writable"`
 }
 
-// text takes a string and leaves anything else empty: a report must not be lost
-// for one value of another type.
+// text is a string, or empty for a value of any other type: one unexpected value
+// must not fail the whole report.
 type text string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -117,7 +117,7 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// number likewise takes a whole number that is not negative.
+// number is likewise a whole number that is not negative.
 type number uint64
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -128,8 +128,8 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Parse reads what "system_profiler -json" prints. Lines in front of the report
-// are passed over.
+// Parse reads what "system_profiler -json" prints. Lines before the report are
+// skipped.
 func Parse(printed []byte) (Report, error) {
 	begin := bytes.IndexByte(printed, '{')
 	if begin < 0 {
@@ -176,8 +176,8 @@ func (s storage) convert() Volume {
 }
 
 // cores reads number_processors. It is a number on Intel and in virtual
-// machines, and "proc TOTAL:PERFORMANCE:EFFICIENCY" on Apple silicon. What the parts of one
-// with four stand for has changed between chips and releases ("proc 18:6:0:12" of an M5
+// machines, and "proc TOTAL:PERFORMANCE:EFFICIENCY" on Apple silicon. What four
+// parts mean has changed between chips and releases ("proc 18:6:0:12" of an M5
 // Max, "proc 24:16:8:0" of an M2 Ultra, "proc 12:0:8:4" of an M2 Pro), so of those only
 // the total is taken.
 func cores(raw json.RawMessage) Cores {

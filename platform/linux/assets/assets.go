@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package assets gives the assets domain its facts on Linux. It runs no
-// program and needs no root, though root sees more.
+// Package assets reads the inventory of a Linux system. It runs no program and
+// needs no root, though root sees more.
 package assets
 
 import (
@@ -18,11 +18,11 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// errIPv4 stands in for the addresses that only netlink knows.
+// errIPv4 says why IPv4 addresses are missing.
 var errIPv4 = errors.New("IPv4 addresses are known to netlink alone, which did not answer")
 
-// An Inventory reads one system. Its methods read anew on each call and are safe
-// for concurrent use.
+// An Inventory reads one system, again on each call. It is safe for concurrent
+// use.
 type Inventory struct {
 	root    string
 	proc    procfs.FS
@@ -33,8 +33,8 @@ type Inventory struct {
 
 var _ assets.Source = (*Inventory)(nil)
 
-// New returns the system below root; root is "/" on a live system. Of a tree
-// that is no live system, interfaces come from its files alone.
+// New returns the inventory of the system below root, "/" on a live system. For
+// any other tree interfaces come from its files alone.
 func New(root string) *Inventory {
 	list := links.List
 	if root != "/" {
@@ -64,8 +64,7 @@ func (v *Inventory) System(context.Context) assets.System {
 	return s
 }
 
-// osName is never empty: os-release(5) has "Linux" as the default of a file that
-// names nothing.
+// osName is never empty: os-release(5) has "Linux" as the default.
 func osName(o release.OS) string {
 	for _, name := range [...]string{o.Name, o.PrettyName, o.ID} {
 		if name != "" {
@@ -83,8 +82,7 @@ func osVersion(o release.OS) string {
 	return o.Version
 }
 
-// fact joins a value and its error; a value that was read in spite of an error
-// counts.
+// fact joins a value and its error. A value that was read despite an error counts.
 func fact[T comparable](value T, err error) assets.Fact[T] {
 	var none T
 	if value != none {
@@ -93,8 +91,8 @@ func fact[T comparable](value T, err error) assets.Fact[T] {
 	return assets.Fact[T]{Err: reason(err)}
 }
 
-// reason drops the path from an error, but for the two kinds that the domain
-// tells people about in words of its own.
+// reason drops the path from an error, except from the two kinds that the domain
+// words itself.
 func reason(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return err

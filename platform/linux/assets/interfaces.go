@@ -29,8 +29,8 @@ func (v *Inventory) Interfaces(context.Context) ([]assets.Link, error) {
 	return out, nil
 }
 
-// speed asks hardware and bundles of it. What other virtual interfaces say is
-// made up (veth: 10 Gbit/s), and asking costs a file for each.
+// speed returns that of hardware and of bundles of it. What other virtual
+// interfaces report is invented (veth: 10 Gbit/s), and asking costs a file for each.
 func (v *Inventory) speed(l links.Link) int {
 	switch {
 	case !l.Up() || l.Flags&links.FlagLoopback != 0:
@@ -47,7 +47,7 @@ func (v *Inventory) interfacesFromFiles() ([]assets.Link, error) {
 	if err != nil && len(devices) == 0 {
 		return nil, reason(err)
 	}
-	addresses, _ := links.IPv6Addresses(v.root) //nolint:errcheck // the gap below covers all addresses that are missing
+	addresses, _ := links.IPv6Addresses(v.root) //nolint:errcheck // errIPv4 stands for all missing addresses
 	out := make([]assets.Link, 0, len(devices))
 	for _, d := range devices {
 		mac, err := net.ParseMAC(d.MAC)
@@ -63,8 +63,8 @@ func (v *Inventory) interfacesFromFiles() ([]assets.Link, error) {
 	return out, errIPv4
 }
 
-// operState maps the words of sysfs to numbers. Of an unknown state sysfs gives
-// no second opinion: its flags lack the one for the carrier, so switched on is up.
+// operState maps the words of sysfs to numbers. An interface in an unknown state
+// that is switched on counts as up: the flags in sysfs do not show the carrier.
 func operState(d sysfs.NetDevice) uint8 {
 	switch {
 	case d.State == "up", d.State == "unknown" && d.Flags&links.FlagUp != 0:
@@ -74,8 +74,8 @@ func operState(d sysfs.NetDevice) uint8 {
 	}
 }
 
-// hardwareAddress leaves out the address of no device (loopback), and what
-// tunnels have in its place.
+// hardwareAddress is empty for the zero address (loopback) and for what tunnels
+// have in its place.
 func hardwareAddress(mac []byte) string {
 	switch len(mac) {
 	case 6, 8, 20:

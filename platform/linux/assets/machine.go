@@ -20,7 +20,7 @@ func (v *Inventory) Machine(context.Context) assets.Machine {
 	m := assets.Machine{Container: virt.Container(v.root)}
 	identityErr := dmiErr
 	if dmiErr == nil || treeErr == nil {
-		identityErr = sysfs.ErrPlaceholder // there is a description, and it says nothing
+		identityErr = sysfs.ErrPlaceholder // there is a description, but it does not say
 	}
 	vendor, model := identity(dmi, tree, cpu)
 	m.Vendor, m.Model = fact(vendor, identityErr), fact(model, identityErr)
@@ -46,8 +46,8 @@ func identity(dmi sysfs.DMI, tree sysfs.DeviceTree, cpu cpuinfo.Info) (vendor, m
 	return vendor, model
 }
 
-// chip names the processor. On ARM boards that is the system on chip, with the
-// kind of its cores.
+// chip names the processor; on ARM boards the system on chip with the kinds of its
+// cores.
 func chip(cpu cpuinfo.Info, tree sysfs.DeviceTree) string {
 	if cpu.Model != "" {
 		return cpu.Model

@@ -30,7 +30,7 @@ const (
 // Encrypted reports whether everything that m stores goes through dm-crypt (LUKS,
 // plain, BitLocker or TrueCrypt volumes) on its way to the disk. A disk that
 // encrypts by itself (OPAL) and encryption of single directories (fscrypt) do not count. An error
-// means that it is not known.
+// means that it is unknown.
 func (fs *FS) Encrypted(m Mount) (bool, error) {
 	switch m.Type {
 	case "zfs", "bcachefs":

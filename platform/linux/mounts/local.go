@@ -18,8 +18,7 @@ import (
 // DefaultLimit is how long one file system may take to say how full it is.
 const DefaultLimit = time.Second
 
-// ErrNotLive reports that a tree of files was asked what only a running system
-// knows.
+// ErrNotLive reports a question that only a running system can answer.
 var ErrNotLive = errors.New("only a running system knows how full it is")
 
 // A Mount is one mounted local file system.
@@ -38,9 +37,9 @@ type FS struct {
 	statfs func(path string) (Usage, error)
 }
 
-// New returns the mounts of the system whose /proc and /sys are below root; root
-// is "/" on a live system. Of any other, the mounts are elsewhere or nowhere, and
-// their usage is [ErrNotLive].
+// New returns the mounts of the system whose /proc and /sys are below root, "/" on
+// a live system. Of any other tree the mounts cannot be reached, and their usage is
+// [ErrNotLive].
 func New(root string) *FS {
 	ask := statfs
 	if root != "/" {
@@ -59,9 +58,9 @@ func (fs *FS) WithStatfs(ask func(mountpoint string) (Usage, error)) *FS {
 
 // Local returns the local file systems that hold data, one row for each device:
 // those on a block device, zfs and bcachefs, and whatever the root is on. Network and
-// memory file systems, read-only images (squashfs of snaps, CD-ROMs), second mounts of
-// a device and mounts that others hide are left out. The root comes first, then the shallow
-// paths before the deep.
+// memory file systems, read-only images (squashfs of snaps, CD-ROMs), further mounts of
+// a device and mounts that are hidden by others are left out. The root comes first, then
+// shallow paths before deep ones.
 func (fs *FS) Local() ([]Mount, error) {
 	table, err := fs.Table()
 	if err != nil {
@@ -90,8 +89,8 @@ func local(table []*mountinfo.Info) []Mount {
 	return list
 }
 
-// oneEach keeps the first mount of each device. It counts as read-only when
-// none of the others lets anyone write either.
+// oneEach keeps the first mount of each device. It counts as read-only when all
+// mounts of the device are.
 func oneEach(table []*mountinfo.Info) []Mount {
 	at := make(map[Device]int, len(table))
 	list := make([]Mount, 0, len(table))
@@ -123,6 +122,8 @@ func holdsData(m *mountinfo.Info) bool {
 	return m.Major != 0 && (m.Root == "/" || !isPseudoMount(m.Mountpoint))
 }
 
+// isPseudoMount reports whether a mount of part of a file system is at a place where
+// container runtimes and image-based systems bind single files and directories.
 func isPseudoMount(mountpoint string) bool {
 	for _, dir := range [...]string{"/etc/", "/dev/", "/proc/", "/sys/", "/run/", "/usr/", "/var/run/"} {
 		if strings.HasPrefix(mountpoint+"/", dir) {
@@ -163,9 +164,9 @@ func first(a, b bool) int {
 	}
 }
 
-// sourceOf returns the device as sysfs names it where the mount table has a name
-// that nothing else uses: /dev/root, which the kernel calls the device it booted from, or a link
-// in /dev/disk.
+// sourceOf returns the device by its name in sysfs where the mount table has another
+// one: /dev/root, which is what the kernel calls the device it booted from, or a link in
+// /dev/disk.
 func (fs *FS) sourceOf(m Mount) string {
 	named := strings.HasPrefix(m.Source, "/dev/") && m.Source != "/dev/root" && !strings.HasPrefix(m.Source, "/dev/disk/")
 	if m.Device.Major == 0 || named {

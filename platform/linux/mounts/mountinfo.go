@@ -73,9 +73,9 @@ func (fs *FS) Table() ([]*mountinfo.Info, error) {
 	return parseTable(raw)
 }
 
-// parseTable drops the library's error, which quotes the line: that is text of the host.
-// The library takes a number that is none for 0, and a line of more than 64 KiB
-// (an overlay of hundreds of layers with long names) for an error.
+// parseTable drops the library's error, which quotes the line: that is text of the
+// host. The library reads anything but a number as 0, and fails on a line of more than 64 KiB,
+// such as an overlay of hundreds of layers with long names.
 func parseTable(raw []byte) ([]*mountinfo.Info, error) {
 	table, err := readTable(bytes.NewReader(raw))
 	if err != nil {

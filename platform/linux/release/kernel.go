@@ -6,7 +6,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// A Kernel is what uname(2) tells. What could not be read is empty.
+// A Kernel is what uname(2) reports. What could not be read is empty.
 type Kernel struct {
 	Hostname     string // nodename
 	Release      string // "6.1.0-30-amd64"
@@ -14,8 +14,8 @@ type Kernel struct {
 	Architecture string // "x86_64", "aarch64"
 }
 
-// Kernel reads /proc/sys/kernel. The machine type is there since Linux 6.1; on
-// an older kernel it is the one that uname(2) tells of the kernel we run on.
+// Kernel reads /proc/sys/kernel. The machine type is there since Linux 6.1; with an
+// older kernel it is that of uname(2), for the kernel that runs.
 func (fs FS) Kernel() (Kernel, error) {
 	var k Kernel
 	var first error

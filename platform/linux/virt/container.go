@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virt tells whether this system is a container or a virtual machine,
-// and of which kind, by the marks that each leaves. Nothing here needs root; what
-// only root may read makes the answer surer, not different.
+// Package virt detects whether this system is a container or a virtual machine,
+// and of which kind. Nothing here needs root; what only root may read makes the answer more
+// certain, not different.
 package virt
 
 import (
