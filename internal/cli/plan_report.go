@@ -24,11 +24,11 @@ type reportDocument struct {
 	record
 }
 
-// A reportObject has what became of the report at each endpoint, in the order
-// of the configuration.
+// A reportObject is the outcome of the report at each endpoint, in the order of the
+// configuration.
 type reportObject struct {
 	Endpoints []delivery `json:"endpoints"`
-	// Notes say what became of documents for endpoints of former configurations.
+	// Notes are about documents for endpoints that were removed from the configuration.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -89,14 +89,14 @@ func (s session) wouldReport(ctx context.Context, ways []route) (string, reportO
 	return strings.Join(texts, " "), all, nil
 }
 
-// report sends one document to all endpoints at the same time: one that hangs
-// must not keep the others from theirs.
+// report sends the same document to all endpoints concurrently: one that hangs must
+// not delay the others.
 func (s session) report(ctx context.Context, call invocation, ways []route, last *reportObject) (changed, error) {
 	d, err := s.telemetry(ctx)
 	if err != nil {
 		return nil, err
 	}
-	debug.FreeOSMemory() // what collecting took; sending takes as much again
+	debug.FreeOSMemory() // return the memory of collecting, because sending takes as much again
 	limited, cancel := beforeDeadline(ctx)
 	defer cancel()
 	last.Endpoints = sendAll(limited, d, ways)
@@ -107,8 +107,8 @@ func (s session) report(ctx context.Context, call invocation, ways []route, last
 	return &reportDocument{answer.NewHeader(call.op.Action, true), last.details(), *last, record{}}, nil
 }
 
-// prune lets what waits for endpoints of former configurations get old, and says
-// so when it is gone.
+// prune drops expired documents for endpoints that were removed from the
+// configuration, and reports how many.
 func (s session) prune(ways []route) (notes []string) {
 	var urls []string
 	for _, w := range ways {
@@ -125,16 +125,16 @@ func (s session) prune(ways []route) (notes []string) {
 }
 
 func sendAll(ctx context.Context, d webhook.Document, ways []route) []delivery {
-	told := make([]delivery, len(ways))
+	deliveries := make([]delivery, len(ways))
 	var all sync.WaitGroup
 	for i, way := range ways {
-		all.Go(func() { told[i] = way.send(ctx, d) })
+		all.Go(func() { deliveries[i] = way.send(ctx, d) })
 	}
 	all.Wait()
-	return told
+	return deliveries
 }
 
-// code is that of the worst delivery; empty when all arrived.
+// code is that of the worst delivery; "" if all arrived.
 func (r reportObject) code() fault.Code {
 	var code fault.Code
 	for _, t := range r.Endpoints {

@@ -22,7 +22,7 @@ type webhookDocument struct {
 	record
 }
 
-// answerReserve is what of the time of a run is left for its answer.
+// answerReserve is how much time is left for the answer.
 const answerReserve = 2 * time.Second
 
 func planWebhook(ctx context.Context, s session, call invocation) (change, error) {
@@ -51,7 +51,7 @@ type targetObject struct {
 	Target string `json:"target"`
 }
 
-// wouldSend makes the document and does not send it.
+// wouldSend creates the document without sending it.
 func (s session) wouldSend(ctx context.Context, way route) (string, delivery, error) {
 	var d webhook.Document
 	err := s.with(way, func(s session) (err error) {
@@ -65,14 +65,14 @@ func (s session) wouldSend(ctx context.Context, way route) (string, delivery, er
 	return would, t, nil
 }
 
-// would says how a document would go.
+// would describes how a document would be sent.
 func (r route) would(d webhook.Document) (string, delivery) {
 	t := r.delivery(d, spool.Sent{})
 	t.DeliveryID, t.State = "", ""
 	return fmt.Sprintf("Would send %d bytes to %s, %s.", t.Bytes, t.Target, r.manner()), t
 }
 
-// manner says how a document goes.
+// manner describes how documents are sent.
 func (r route) manner() string {
 	signed := "not signed"
 	if r.endpoint.Signed() {
@@ -84,7 +84,7 @@ func (r route) manner() string {
 	return signed + ", kept and sent later if it does not answer"
 }
 
-// sendTo collects and sends, both with the rights that go with the receiver.
+// sendTo collects and sends, both with the rights that the receiver may profit from.
 func (s session) sendTo(ctx context.Context, call invocation, way route, last *delivery) (changed, error) {
 	err := s.with(way, func(s session) error {
 		d, err := s.telemetry(ctx)
@@ -108,7 +108,7 @@ func (s session) sendTo(ctx context.Context, call invocation, way route, last *d
 	return &webhookDocument{answer.NewHeader(call.op.Action, true), last.details(), *last, record{}}, nil
 }
 
-// beforeDeadline returns a context that ends in time for an answer.
+// beforeDeadline returns a context that ends early enough for an answer.
 func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithDeadline(ctx, end.Add(-answerReserve))

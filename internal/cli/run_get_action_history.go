@@ -12,7 +12,7 @@ import (
 	"sentinel/internal/journal"
 )
 
-// maxHistory is the size in bytes up to which a history is not cut.
+// maxHistory bounds a history for an MCP client, in bytes.
 const maxHistory = 19_000
 
 // A historyDocument answers get_action_history.
@@ -20,13 +20,13 @@ type historyDocument struct {
 	answer.Header
 	// Actions are what was changed, newest first.
 	Actions []journal.Action `json:"actions" schema:"brief"`
-	// Total counts all actions in the journal that is kept.
+	// Total counts all actions in the journal.
 	Total     int  `json:"total"`
 	Truncated bool `json:"truncated"` // actions does not show all
 	// Unreadable counts lines of the journal that are damaged or were changed;
 	// --verify-journal names them.
 	Unreadable int `json:"unreadable_lines,omitempty"`
-	// Unavailable says that records were removed from the journal.
+	// Unavailable says so if records were removed from the journal.
 	Unavailable answer.Gaps `json:"unavailable"`
 }
 
@@ -46,13 +46,13 @@ func runActionHistory(ctx context.Context, s session, call invocation) (document
 	return d, nil
 }
 
-// alive says whether the program that wrote a record still runs.
+// alive reports whether the program that wrote a record still runs.
 func (s session) alive(p journal.Program) bool {
 	start, err := s.host.StartID(p.PID)
 	return err == nil && start == p.StartID
 }
 
-// listed counts the actions that the list stands for.
+// listed counts the actions in the list, including repeated ones.
 func (d *historyDocument) listed() int {
 	n := len(d.Actions)
 	for _, a := range d.Actions {
@@ -61,7 +61,7 @@ func (d *historyDocument) listed() int {
 	return n
 }
 
-// fit leaves out the oldest actions until the document keeps its bound.
+// fit leaves out the oldest actions until the document is small enough.
 func (d *historyDocument) fit() {
 	for len(d.Actions) > 0 {
 		raw, err := encode(d, false)
@@ -91,7 +91,7 @@ func (d *historyDocument) view(p *page) {
 	p.table("", []column{{title: "when", whole: true}, {title: "what"}, {title: "object", whole: true}, {title: "who"}, {title: "why"}, {title: "ended"}}, rows)
 }
 
-// damage begins the page where the journal is not what was written.
+// damage begins the page if the journal was damaged or tampered with.
 func (d *historyDocument) damage(p *page) {
 	for _, g := range d.Unavailable {
 		p.verdict(severe, "DAMAGED", "Changes are missing here: "+g.Reason+".")
@@ -104,8 +104,7 @@ func (d *historyDocument) damage(p *page) {
 	}
 }
 
-// whoText names who did something, without the program in between where there is
-// no room for it.
+// whoText names who did something, without the MCP client on a narrow terminal.
 func (p *page) whoText(w journal.Who) string {
 	const roomy = 100
 	if p.width < roomy {
@@ -122,7 +121,7 @@ func timesText(a journal.Action) string {
 	return fmt.Sprintf("%s, %d times", a.Tool, a.Repeated+1)
 }
 
-// objectText names what an action was about.
+// objectText names the object of an action.
 func objectText(a journal.Action) string {
 	if ip, ok := a.Arguments["ip"]; ok {
 		return fmt.Sprint(ip)

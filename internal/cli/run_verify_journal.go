@@ -18,7 +18,7 @@ type verifyDocument struct {
 	journal.Report
 }
 
-// runVerifyJournal fails when something is wrong, so that a script notices.
+// runVerifyJournal fails if something is wrong, so that a script notices.
 func runVerifyJournal(ctx context.Context, s session, call invocation) (document, error) {
 	report, err := s.journal.Verify(ctx)
 	if err != nil {

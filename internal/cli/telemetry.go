@@ -20,14 +20,13 @@ import (
 	"sentinel/internal/webhook/spool"
 )
 
-// A telemetryDocument is what receivers get: the health document, and what it
-// takes to sort it in.
+// A telemetryDocument is what receivers get: the health document with what they
+// need to file it.
 type telemetryDocument struct {
 	*healthDocument
-	// SchemaVersion is the version of this form. Members are added without a new
-	// one.
+	// SchemaVersion is the version of this schema. Added members do not change it.
 	SchemaVersion int `json:"schema_version"`
-	// DeliveryID is the same each time this document is sent.
+	// DeliveryID is the same in every attempt to deliver this document.
 	DeliveryID string `json:"delivery_id"`
 	// Tags are those of the configuration.
 	Tags map[string]string `json:"tags,omitempty"`
@@ -36,7 +35,7 @@ type telemetryDocument struct {
 // Telemetry is the type of the documents that receivers get.
 func Telemetry() reflect.Type { return reflect.TypeFor[telemetryDocument]() }
 
-// telemetry makes a document to be sent, with all that this session may see.
+// telemetry creates a document with all that this session may see.
 func (s session) telemetry(ctx context.Context) (webhook.Document, error) {
 	op, known := ops.ByName("get_system_health")
 	if !known {
@@ -48,23 +47,23 @@ func (s session) telemetry(ctx context.Context) (webhook.Document, error) {
 	}
 	health, ok := made.(*healthDocument)
 	if !ok {
-		return webhook.Document{}, errors.New("the health document is another")
+		return webhook.Document{}, errors.New("the health document has another type")
 	}
 	d := webhook.Document{ID: webhook.NewID()}
 	d.Body, err = encode(telemetryDocument{health, webhook.SchemaVersion, d.ID, s.config.Webhook.Tags}, false)
 	return d, err
 }
 
-// spoolName is the directory of what waits, in the directory of state.
+// spoolName is the directory of the spools in the state directory.
 const spoolName = "spool"
 
-// A route is a receiver and the way to it.
+// A route is a receiver with its spool.
 type route struct {
 	endpoint webhook.Endpoint
-	spool    *spool.Spool // nil keeps nothing: the receiver is not in the configuration
+	spool    *spool.Spool // nil if the receiver is not in the configuration
 }
 
-// listed returns the route to a receiver that the configuration names.
+// listed returns the route to an endpoint of the configuration.
 func (s session) listed(e config.Endpoint) (route, error) {
 	w := s.config.Webhook
 	endpoint, err := webhook.Listed(e, w, s.secrets)
@@ -74,8 +73,8 @@ func (s session) listed(e config.Endpoint) (route, error) {
 	return route{endpoint, spool.New(filepath.Join(s.stateDir, spoolName), endpoint.URL.String(), w.Spool.MaxBytes(), w.Spool.MaxAge())}, nil
 }
 
-// route returns the way to a URL. Only as root is it that of the configuration:
-// nobody else can read the keys.
+// route returns the route to a URL. Only root gets that of the configuration,
+// because nobody else can read the keys.
 func (s session) route(u target.URL) (route, error) {
 	if e, known := s.config.Webhook.Endpoint(u); known && s.root {
 		return s.listed(e)
@@ -83,9 +82,8 @@ func (s session) route(u target.URL) (route, error) {
 	return route{endpoint: webhook.Unlisted(u, s.config.Webhook)}, nil
 }
 
-// with runs f with the rights that the receiver may profit from: those of root
-// for one of the configuration, of an ordinary user for any other. f gets the session that
-// goes with them.
+// with runs f, in a session with the rights that the receiver may profit from:
+// those of root for an endpoint of the configuration, of an ordinary user for any other.
 func (s session) with(r route, f func(s session) error) error {
 	if r.spool != nil {
 		return f(s)
@@ -99,37 +97,36 @@ func (s session) with(r route, f func(s session) error) error {
 	return privilege.AsUser(uid, func() error { return f(plain) })
 }
 
-// A delivery is what became of a document at one receiver.
+// A delivery is the outcome for a document at one receiver.
 type delivery struct {
 	// Target is the URL without its query.
 	Target string `json:"target"`
-	// State is queued when the document waits on this machine to be sent again.
+	// State is queued if the document waits on this machine to be sent again.
 	State      string `json:"state,omitempty" enum:"delivered,queued,failed"`
 	DeliveryID string `json:"delivery_id,omitempty"` // the same each time this document is sent
 	// HTTPStatus is that of the last answer; absent without one.
 	HTTPStatus int `json:"http_status,omitempty"`
-	// Attempts is absent when another run of sentinel had its turn.
+	// Attempts is absent if another sentinel process was sending.
 	Attempts int `json:"attempts,omitempty"`
 	// Bytes is the size of the document.
 	Bytes  int  `json:"bytes,omitempty"`
 	Signed bool `json:"signed"` // it carried a signature of each configured key
-	// Configured says that the receiver is in the configuration and gets the whole
+	// Configured means that the receiver is in the configuration and gets the whole
 	// document.
 	Configured bool `json:"configured"`
-	// EarlierSent counts documents from before that were delivered in this run.
+	// EarlierSent counts earlier documents that were delivered now.
 	EarlierSent int `json:"earlier_sent,omitempty"`
-	// Waiting counts documents that wait for this receiver.
+	// Waiting counts documents that still wait for this receiver.
 	Waiting int `json:"waiting,omitempty"`
 	// Dropped counts documents that were too old or too many to be kept.
 	Dropped int `json:"dropped,omitempty"`
 	// SetAside counts documents that were damaged, or refused by the receiver.
 	SetAside int `json:"set_aside,omitempty"`
-	// RetryAfterSeconds is when the receiver wants to be asked again.
+	// RetryAfterSeconds is how long the receiver asked to wait.
 	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
 	// Reason is why it was not delivered.
 	Reason string `json:"reason,omitempty"`
-	// Notes say what became of documents that waited, and what is wrong with
-	// where they are kept.
+	// Notes are about earlier documents and about problems with the spool.
 	Notes []string `json:"notes,omitempty"`
 
 	fix string
@@ -142,7 +139,7 @@ const (
 	stateFailed    = "failed"
 )
 
-// send sends a document on its way and tells what became of it.
+// send delivers or spools a document.
 func (r route) send(ctx context.Context, d webhook.Document) delivery {
 	client := webhook.NewClient(r.endpoint, "sentinel/"+version.Number, nil)
 	defer client.Close()
@@ -155,6 +152,7 @@ func (r route) send(ctx context.Context, d webhook.Document) delivery {
 	return r.delivery(d, sent)
 }
 
+// delivery describes what was sent.
 func (r route) delivery(d webhook.Document, sent spool.Sent) delivery {
 	t := delivery{
 		Target: r.endpoint.URL.Shown(), State: stateFailed, DeliveryID: d.ID, Bytes: len(d.Body), Signed: r.endpoint.Signed(), Configured: r.spool != nil,
@@ -171,7 +169,7 @@ func (r route) delivery(d webhook.Document, sent spool.Sent) delivery {
 	return t
 }
 
-// remark says what the owner should know of the spool.
+// remark adds notes about the spool.
 func (t *delivery) remark(sent spool.Sent) {
 	if sent.Dropped > 0 {
 		t.Notes = append(t.Notes, counted(sent.Dropped, "document")+" that waited had to be dropped, the oldest first, to keep the bounds of webhook.spool.")
@@ -184,7 +182,7 @@ func (t *delivery) remark(sent spool.Sent) {
 	}
 }
 
-// failure says what became of a document that did not arrive; nil when it did.
+// failure is the error for a document that did not arrive, or nil.
 func (t delivery) failure() error {
 	switch t.State {
 	case stateDelivered:
