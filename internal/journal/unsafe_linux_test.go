@@ -103,7 +103,7 @@ func TestADirFullOfFilesIsRefused(t *testing.T) {
 // directory; the test runs in a mount namespace.
 func small(t *testing.T, size string) *Journal {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	root := t.TempDir()
 	mount(t, root, "size="+size+",mode=700", 0)
 	t.Cleanup(func() { _ = unix.Unmount(root, unix.MNT_DETACH) })

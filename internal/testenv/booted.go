@@ -16,34 +16,32 @@ import (
 )
 
 const (
-	buildLimit = 8 * time.Minute // of the root file system, which is made once
+	buildLimit = 8 * time.Minute // for the root file system, which is built once
 	bootLimit  = 3 * time.Minute // with the test that runs in it
-	// packages are what the container has beside Debian's smallest set: a
-	// service manager, the firewalls, the shells of remote sessions and of root.
-	// debootstrap takes no alternatives: libpam-systemd is the logind that polkitd, and
-	// so firewalld, depends on.
+	// packages are installed in the container besides Debian's minimal set: a service
+	// manager, firewalls, sshd and sudo. debootstrap cannot choose between alternatives:
+	// libpam-systemd is the logind that polkitd, and so firewalld, depends on.
 	packages = "systemd,systemd-sysv,libpam-systemd,dbus,iproute2,procps,sudo,iptables,nftables,conntrack,ufw,firewalld,openssh-server,openssh-client"
-	// rootName changes with what the container holds.
+	// rootName changes with the content of the container.
 	rootName = "debian-systemd-2"
 )
 
-// Booted runs the calling test once more, as root inside of a container in
-// which systemd has booted, with the given units in /etc/systemd/system; see [Inside]. The
-// root file system is made with debootstrap from the mirror of this machine and kept in the
-// user's cache. What the test changes is gone afterwards. A boot costs half a second:
-// several cases share one as subtests, which may run in parallel. What is not needed by
-// every test, such as sshd, is left to it to start with systemctl.
+// Booted reruns the calling test as root in a container with a booted systemd and
+// the given units in /etc/systemd/system; see [Inside]. The root file system is built with
+// debootstrap from the mirror of this machine and kept in the user's cache; changes are discarded.
+// A boot takes half a second, so several cases should be subtests of one test; they may run in
+// parallel. Tests start services that not every test needs, such as sshd, with systemctl.
 func Booted(t *testing.T, units map[string]string) bool {
 	t.Helper()
 	return BootedWith(t, units, nil)
 }
 
-// BootedWith is [Booted] with files of this machine in the container as well,
-// read only: each by its path here and the one there.
+// BootedWith is [Booted] with read-only files of this machine: their paths here and
+// in the container.
 func BootedWith(t *testing.T, units, files map[string]string) bool {
 	t.Helper()
-	if os.Getenv(mark) == t.Name() {
-		Alone(t)
+	if os.Getenv(insideEnv) == t.Name() {
+		RequireIsolated(t)
 		return true
 	}
 	Namespaces(t)
@@ -59,23 +57,23 @@ func BootedWith(t *testing.T, units, files map[string]string) bool {
 		args = append(args, "--bind-ro="+from+":"+to)
 	}
 	for name, content := range units {
-		args = append(args, bound(t, directory, name, content))
+		args = append(args, bindUnit(t, directory, name, content))
 	}
-	args = append(args, bound(t, directory, "inside.service", insideUnit(t)), "--boot", "systemd.unit=inside.service")
+	args = append(args, bindUnit(t, directory, "inside.service", insideUnit(t)), "--boot", "systemd.unit=inside.service")
 	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: bootLimit})
-	tidy(t)
+	removeCgroups(t)
 	said, rerr := os.ReadFile(filepath.Join(directory, "output"))
 	if rerr != nil {
 		t.Fatalf("the container did not run the test: %v, status %d\n%s%s", err, r.Exit, r.Stdout, r.Stderr)
 	}
 	r.Stdout, r.Stderr = said, nil
-	takeOver(t, r, err)
+	adoptResult(t, r, err)
 	return false
 }
 
-// tidy removes the empty control groups that systemd-nspawn leaves below that of
-// this process.
-func tidy(t *testing.T) {
+// removeCgroups removes the empty control groups that systemd-nspawn leaves below
+// that of this process.
+func removeCgroups(t *testing.T) {
 	t.Helper()
 	raw, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -94,8 +92,8 @@ func tidy(t *testing.T) {
 	}
 }
 
-// bound writes a unit and returns the option that shows it to the container.
-func bound(t *testing.T, directory, name, content string) string {
+// bindUnit writes a unit and returns the option that mounts it in the container.
+func bindUnit(t *testing.T, directory, name, content string) string {
 	t.Helper()
 	path := filepath.Join(directory, name)
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil { //nolint:gosec // units are for everyone to read
@@ -104,7 +102,7 @@ func bound(t *testing.T, directory, name, content string) string {
 	return "--bind-ro=" + path + ":/etc/systemd/system/" + name
 }
 
-// insideUnit runs the test and ends the container with its status.
+// insideUnit runs the test and stops the container with its status.
 func insideUnit(t *testing.T) string {
 	t.Helper()
 	return `[Unit]
@@ -114,15 +112,15 @@ SuccessAction=exit-force
 FailureAction=exit-force
 [Service]
 Type=oneshot
-Environment=` + mark + "=" + t.Name() + ` "` + homeMark + "=" + home(t) + `" SENTINEL_REQUIRE_ALL=` + os.Getenv("SENTINEL_REQUIRE_ALL") + ` HOME=/root
-ExecStart=/sentinel.test "-test.run=` + strings.ReplaceAll(only(t.Name()), "$", "$$") + `" -test.v -test.count=1 -test.parallel=16
+Environment=` + insideEnv + "=" + t.Name() + ` "` + namespacesEnv + "=" + outerNamespaces(t) + `" SENTINEL_REQUIRE_ALL=` + os.Getenv("SENTINEL_REQUIRE_ALL") + ` HOME=/root
+ExecStart=/sentinel.test "-test.run=` + strings.ReplaceAll(testPattern(t.Name()), "$", "$$") + `" -test.v -test.count=1 -test.parallel=16
 StandardOutput=file:/result/output
 StandardError=inherit
 `
 }
 
-// rootFS returns a root file system with systemd, locked until the test ends:
-// it boots once at a time.
+// rootFS returns a root file system with systemd, locked until the test ends: only
+// one container at a time can boot from it.
 func rootFS(t *testing.T) (root string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -148,21 +146,21 @@ func rootFS(t *testing.T) (root string) {
 	return root
 }
 
-// build makes the root file system aside and moves it into place, so that one
-// that was interrupted is never used.
+// build creates the root file system under another name and renames it, so that an
+// interrupted one is never used.
 func build(t *testing.T, root string) {
 	t.Helper()
 	tool := Program(t, "debootstrap", "debootstrap")
 	suite, mirror := debian()
 	Need(t, suite != "" && mirror != "", "Debian with its mirror in /etc/apt, to make a container")
-	aside := root + ".new"
-	if err := os.RemoveAll(aside); err != nil {
+	unfinished := root + ".new"
+	if err := os.RemoveAll(unfinished); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"http_proxy=" + os.Getenv("http_proxy"), tool, "--variant=minbase", "--include=" + packages, suite, aside, mirror}
+	args := []string{"http_proxy=" + os.Getenv("http_proxy"), tool, "--variant=minbase", "--include=" + packages, suite, unfinished, mirror}
 	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: buildLimit})
 	Need(t, err == nil && r.Exit == 0, fmt.Sprintf("a container from %s: %v\n%s%s", mirror, err, tail(r.Stdout), tail(r.Stderr)))
-	if err := os.Rename(aside, root); err != nil {
+	if err := os.Rename(unfinished, root); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -207,8 +205,8 @@ func aptMirror() string {
 	return ""
 }
 
-// Systemctl runs systemctl with args, split at blanks. want says whether it
-// shall succeed.
+// Systemctl runs systemctl with args, split at spaces. want says whether it must
+// succeed.
 func Systemctl(t *testing.T, want bool, args string) {
 	t.Helper()
 	out, err := exec.Command(Program(t, "systemctl", "systemd"), strings.Fields(args)...).CombinedOutput()

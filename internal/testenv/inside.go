@@ -14,36 +14,36 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// mark tells a process that Inside started from the one that started it.
-const mark = "SENTINEL_TEST_INSIDE"
+// insideEnv is set in the process that Inside starts.
+const insideEnv = "SENTINEL_TEST_INSIDE"
 
-// insideLimit bounds what runs inside.
+// insideLimit is the timeout of that process.
 const insideLimit = 2 * time.Minute
 
-// Nobody is the user and the group without any rights.
+// Nobody is the unprivileged user and group.
 const Nobody = 65534
 
-// Inside runs the calling test once more, behind a program such as "unshare
-// --net", and reports whether this is that second run. It is false in the first, which has
-// nothing left to do: it has failed, or been skipped, as the second was.
+// Inside reruns the calling test in a program such as "unshare --net", and reports
+// whether this is the second run. In the first run, which gets the result of the second, it
+// returns false and the test must return.
 func Inside(t *testing.T, behind ...string) bool {
 	t.Helper()
-	if os.Getenv(mark) == t.Name() {
+	if os.Getenv(insideEnv) == t.Name() {
 		return true
 	}
 	directory, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--chdir=" + directory, mark + "=" + t.Name(), homeMark + "=" + home(t), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
-	args = append(append(args, behind...), os.Args[0], "-test.run="+only(t.Name()), "-test.v", "-test.count=1")
+	args := []string{"--chdir=" + directory, insideEnv + "=" + t.Name(), namespacesEnv + "=" + outerNamespaces(t), "SENTINEL_REQUIRE_ALL=" + os.Getenv("SENTINEL_REQUIRE_ALL")}
+	args = append(append(args, behind...), os.Args[0], "-test.run="+testPattern(t.Name()), "-test.v", "-test.count=1")
 	r, err := sysexec.Host{}.Run(t.Context(), sysexec.Command{Path: "/usr/bin/env", Args: args, Timeout: insideLimit})
-	takeOver(t, r, err)
+	adoptResult(t, r, err)
 	return false
 }
 
-// only is the pattern that selects one test.
-func only(name string) string {
+// testPattern is a -test.run pattern for exactly one test.
+func testPattern(name string) string {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
@@ -51,7 +51,7 @@ func only(name string) string {
 	return strings.Join(parts, "/")
 }
 
-func takeOver(t *testing.T, r sysexec.Result, err error) {
+func adoptResult(t *testing.T, r sysexec.Result, err error) {
 	t.Helper()
 	said := fmt.Sprintf("%s%s", r.Stdout, r.Stderr)
 	switch {
@@ -66,11 +66,11 @@ func takeOver(t *testing.T, r sysexec.Result, err error) {
 	}
 }
 
-// Become gives up root for good and for the whole process: only for what runs
+// Become gives up root permanently and for the whole process, which must run
 // Inside.
 func Become(t *testing.T, id int) {
 	t.Helper()
-	if os.Getenv(mark) != t.Name() {
+	if os.Getenv(insideEnv) != t.Name() {
 		t.Fatal("become another user only inside")
 	}
 	if err := syscall.Setgroups(nil); err != nil {
@@ -84,8 +84,8 @@ func Become(t *testing.T, id int) {
 	}
 }
 
-// Namespaces skips the test unless it may make namespaces, which takes root
-// and a container that leaves root its rights.
+// Namespaces skips the test unless it may create namespaces, which needs root and,
+// in a container, privileges.
 func Namespaces(t testing.TB) {
 	t.Helper()
 	Need(t, os.Geteuid() == 0, "root, to make namespaces")

@@ -8,21 +8,20 @@ import (
 	"testing"
 )
 
-// homeMark carries the namespaces of the machine that runs the tests into what
-// runs inside.
-const homeMark = "SENTINEL_TEST_HOME"
+// namespacesEnv passes the namespaces of the machine to the processes inside.
+const namespacesEnv = "SENTINEL_TEST_HOME"
 
-// kinds are the namespaces that a test which changes the system must not share
-// with the machine: its packet filter, its file systems and its processes.
-var kinds = []string{"net", "mnt", "pid"}
+// namespaceKinds are the namespaces that a test must not share with the machine if it
+// changes packet filters, file systems or processes.
+var namespaceKinds = []string{"net", "mnt", "pid"}
 
-// Isolated runs the calling test once more, as root in network, mount and
-// process namespaces of its own, with loopback up and env ("NAME=VALUE") besides; see
-// [Inside]. Processes that the test leaves behind end with it.
+// Isolated reruns the calling test as root in new network, mount and process
+// namespaces, with loopback up and env ("NAME=VALUE") in its environment; see [Inside]. Processes
+// that the test leaves behind end with it.
 func Isolated(t *testing.T, env ...string) bool {
 	t.Helper()
-	if os.Getenv(mark) == t.Name() {
-		Alone(t)
+	if os.Getenv(insideEnv) == t.Name() {
+		RequireIsolated(t)
 		return true
 	}
 	Namespaces(t)
@@ -32,37 +31,37 @@ func Isolated(t *testing.T, env ...string) bool {
 		"/bin/sh", "-c", ip+` link set lo up && exec "$@"`, "sh")...)
 }
 
-// Alone ends the test at once unless it runs in namespaces of its own. Whatever
-// writes to the system calls it before its first write: a test that has lost its way
-// must not end or block anything of the machine.
-func Alone(t testing.TB) {
+// RequireIsolated fails the test at once unless it runs in its own namespaces. Helpers
+// that change the system call it first: a test that was not isolated by mistake must
+// not change the machine.
+func RequireIsolated(t testing.TB) {
 	t.Helper()
-	home := strings.Fields(os.Getenv(homeMark))
-	if len(home) != len(kinds) {
+	home := strings.Fields(os.Getenv(namespacesEnv))
+	if len(home) != len(namespaceKinds) {
 		t.Fatal("a test that writes runs outside of namespaces of its own")
 	}
 	for i, here := range namespaces(t) {
 		if here == home[i] {
-			t.Fatalf("a test that writes shares the %s namespace with this machine", kinds[i])
+			t.Fatalf("a test that writes shares the %s namespace with this machine", namespaceKinds[i])
 		}
 	}
 }
 
-// home is what Alone compares with: the namespaces of the outermost test.
-func home(t testing.TB) string {
+// outerNamespaces are those of the machine, with which RequireIsolated compares.
+func outerNamespaces(t testing.TB) string {
 	t.Helper()
-	if known := os.Getenv(homeMark); known != "" {
+	if known := os.Getenv(namespacesEnv); known != "" {
 		return known
 	}
 	return strings.Join(namespaces(t), " ")
 }
 
-// namespaces names those of this process, in the order of kinds
+// namespaces returns those of this process, in the order of namespaceKinds
 // (namespaces(7)).
 func namespaces(t testing.TB) []string {
 	t.Helper()
 	var names []string
-	for _, kind := range kinds {
+	for _, kind := range namespaceKinds {
 		name, err := os.Readlink("/proc/self/ns/" + kind)
 		if err != nil {
 			t.Fatal(err)

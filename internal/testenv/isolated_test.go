@@ -21,20 +21,20 @@ func TestIsolatedRunsInNamespacesOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestOnTheMachineItself is what TestAloneEndsATestOnTheMachine runs: a test
-// that would write, outside of namespaces.
-func TestOnTheMachineItself(t *testing.T) {
+// TestThatIsNotIsolated is run by TestRequireIsolatedFailsOnTheMachineItself: a test
+// that would change the machine.
+func TestThatIsNotIsolated(t *testing.T) {
 	if os.Getenv("SENTINEL_TEST_LOST") == "" {
 		return
 	}
-	Alone(t)
+	RequireIsolated(t)
 	t.Log("went on")
 }
 
-func TestAloneEndsATestOnTheMachine(t *testing.T) {
-	for _, lost := range []string{"", home(t), "net:[1] mnt:[1]"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestOnTheMachineItself$", "-test.v")
-		cmd.Env = append(os.Environ(), "SENTINEL_TEST_LOST=1", homeMark+"="+lost)
+func TestRequireIsolatedFailsOnTheMachineItself(t *testing.T) {
+	for _, lost := range []string{"", outerNamespaces(t), "net:[1] mnt:[1]"} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestThatIsNotIsolated$", "-test.v")
+		cmd.Env = append(os.Environ(), "SENTINEL_TEST_LOST=1", namespacesEnv+"="+lost)
 		out, err := cmd.CombinedOutput()
 		if err == nil || strings.Contains(string(out), "went on") || !strings.Contains(string(out), "a test that writes") {
 			t.Errorf("with home %q: %v\n%s", lost, err, out)

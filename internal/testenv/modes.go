@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Modes lists the files below root with their modes, by their names there, and of
-// the directories those called "secrets".
+// Modes returns the modes of the files below root, and of directories called
+// "secrets", by their paths below root.
 func Modes(t testing.TB, root string) map[string]fs.FileMode {
 	t.Helper()
 	all := map[string]fs.FileMode{}

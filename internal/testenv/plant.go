@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Plant writes files below a new root directory and returns it: a small machine of
-// the test's own. A name that ends with a slash is an empty directory.
+// Plant writes files below a new root directory, which it returns. A name that ends
+// with a slash is an empty directory.
 func Plant(t testing.TB, files map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -26,7 +26,7 @@ func Plant(t testing.TB, files map[string]string) (root string) {
 		if directory == path {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // some stand for programs
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // some are programs
 			t.Fatal(err)
 		}
 	}

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// A Recorded output is one that a real program printed, as it was published.
+// A Recorded output was printed by a real program and published.
 type Recorded struct {
 	Name string // of the case, such as "status-on.txt"
 	Raw  []byte
 }
 
-// RecordedOutputs returns every output of a command of macOS below the directory
-// that SENTINEL_TRANSCRIPTS names, laid out as darwin/COMMAND/CASE, none where it is not
-// set. They are not part of this repository because their licences differ.
+// RecordedOutputs returns the outputs of a macOS command in the directory
+// SENTINEL_TRANSCRIPTS, as files darwin/COMMAND/CASE; none if the variable is not set. They are
+// not in this repository because their licences differ.
 func RecordedOutputs(t testing.TB, command string) []Recorded {
 	t.Helper()
 	root := os.Getenv("SENTINEL_TRANSCRIPTS")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testenv says what a test needs from the machine it runs on.
+// Package testenv gives tests what they need of the machine they run on:
+// namespaces, a booted container, files, or a reason to skip.
 package testenv
 
 import (
@@ -8,8 +9,8 @@ import (
 	"testing"
 )
 
-// Need skips the test when ok is false. With SENTINEL_REQUIRE_ALL=1 it fails
-// the test instead, so that a run that promises to check everything cannot pass by skipping.
+// Need skips the test if ok is false. With SENTINEL_REQUIRE_ALL=1 it fails the test
+// instead, so that CI cannot pass by skipping.
 func Need(t testing.TB, ok bool, reason string) {
 	t.Helper()
 	if !ok {

@@ -132,7 +132,7 @@ type account struct {
 // network of its own and a name server.
 func arrive(t *testing.T) *account {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	run(t, "useradd", "--create-home", "--shell", "/bin/bash", person)
 	write(t, "/etc/sudoers.d/"+person, person+" ALL=(ALL) NOPASSWD: ALL\n")
 	writable(t, "/compiled")

@@ -110,7 +110,7 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	t.Run("an upgrade keeps what was configured", upgrades)
 	t.Run("a removal cleans up", removes)
 	t.Run("what was removed comes back as it was", comesBack)
-	t.Run("an upgrade gets past a broken version", mends)
+	t.Run("an upgrade gets past a broken version", upgradesBroken)
 	run(t, "apt-get", "purge", "--yes", "sentinel")
 	run(t, "userdel", "--remove", user)
 	for _, path := range tree(t) {
@@ -327,8 +327,8 @@ func comesBack(t *testing.T) {
 	}
 }
 
-// mends upgrades from a version that cannot be upgraded; dpkg then asks the new one.
-func mends(t *testing.T) {
+// upgradesBroken upgrades from a version that cannot be upgraded; dpkg then asks the new one.
+func upgradesBroken(t *testing.T) {
 	write(t, "/var/lib/dpkg/info/sentinel.prerm", "#!/bin/sh\nexit 1\n", 0o755)
 	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
 	run(t, "systemctl", "is-active", "sentinel-restore.timer")

@@ -35,7 +35,7 @@ const (
 func onMachine(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("SENTINEL_TEST_INSIDE") == t.Name() {
-		testenv.Alone(t)
+		testenv.RequireIsolated(t)
 		furnish(t)
 		return true
 	}
@@ -90,7 +90,7 @@ func overlay(t *testing.T, directory, aside string) {
 // resolve makes a name server that of the machine.
 func resolve(t *testing.T, server string) {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	os.Remove("/etc/resolv.conf") // which may be a link
 	put(t, "/etc/resolv.conf", "nameserver "+server+"\noptions timeout:1 attempts:1\n")
 }
@@ -98,7 +98,7 @@ func resolve(t *testing.T, server string) {
 // configure writes the configuration, for as long as the test runs.
 func configure(t *testing.T, content string) {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	if err := os.MkdirAll("/etc/sentinel", 0o755); err != nil {
 		t.Fatal(err)
 	}

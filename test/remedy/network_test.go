@@ -56,7 +56,7 @@ func echo(t *testing.T) (address string) {
 // fromPeer connects to an address as the peer.
 func fromPeer(t *testing.T, address string) (c net.Conn, err error) {
 	t.Helper()
-	testenv.Within(t, "/run/netns/peer", func() {
+	testenv.InNetworkNamespace(t, "/run/netns/peer", func() {
 		c, err = (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", address)
 	})
 	return c, err

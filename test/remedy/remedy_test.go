@@ -61,7 +61,7 @@ func onMachine(t *testing.T) bool {
 // it.
 func install(t *testing.T) {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	do(t, "install", "-m", "755", "/shipped/sentinel", "/shipped/sentinel-mcp", "/shipped/client", "/usr/local/bin")
 	do(t, "install", "-m", "440", "/shipped/sudoers.d-sentinel", "/etc/sudoers.d/sentinel")
 	do(t, "install", "-m", "644", "-t", "/etc/systemd/system", "/shipped/systemd-sentinel-restore.service", "/shipped/systemd-sentinel-restore.timer")

@@ -45,7 +45,7 @@ func ThisHost(t testing.TB) *Host { return &Host{t, os.Getpid()} }
 // NewHost makes a host that ends with the test.
 func NewHost(t testing.TB) *Host {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	sleeper := exec.Command(testenv.Program(t, "unshare", "util-linux"), "--net", "sleep", "600")
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func Connect(a, b *Host, n int) {
 // Do runs f on the host. The thread it ran on is not used again.
 func (h *Host) Do(f func()) {
 	h.t.Helper()
-	testenv.Within(h.t, fmt.Sprintf("/proc/%d/ns/net", h.pid), f)
+	testenv.InNetworkNamespace(h.t, fmt.Sprintf("/proc/%d/ns/net", h.pid), f)
 }
 
 // Listen accepts connections at ports of all addresses of the host, and passes

@@ -137,7 +137,7 @@ func verdictsOf(findings map[string]audit.Finding, ids []string) []string {
 // breakForLynis makes what Lynis warns of. The container is gone afterwards.
 func breakForLynis(t *testing.T) {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	appended := map[string]string{
 		"/etc/passwd": "toor:x:0:0::/root:/bin/sh\nopen::1500:1500::/home/open:/bin/sh\ntwin:x:1500:1500::/home/open:/bin/sh\n",
 		"/etc/shadow": "open::20000:0:99999:7:::\n",

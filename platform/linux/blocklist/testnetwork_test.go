@@ -40,7 +40,7 @@ const port = 7000
 
 func newTestNetwork(t *testing.T) *testNetwork {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	for _, command := range []string{
 		"mount -t tmpfs tmpfs /run", "mkdir -p /run/netns", "ip netns add peer", "ip netns add far",
 		"ip link add p0 type veth peer name p1 netns peer", "ip link add f0 type veth peer name f1 netns far",
@@ -88,7 +88,7 @@ func at(t testing.TB, place string, do func()) {
 		do()
 		return
 	}
-	testenv.Within(t, "/run/netns/"+place, do)
+	testenv.InNetworkNamespace(t, "/run/netns/"+place, do)
 }
 
 func (w *testNetwork) listen(place, address string) {

@@ -42,7 +42,7 @@ func command(t *testing.T, words string) string {
 // is the .1 and ::1 of the same networks.
 func newNeighbour(t *testing.T, n int) *neighbour {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	sleeper := exec.Command(testenv.Program(t, "unshare", "util-linux"), "--net", "sleep", "600")
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func (h *neighbour) gateway6() string { return fmt.Sprintf("2001:db8:%d::1", h.n
 // do runs f on the other host. The thread it ran on is not used again.
 func (h *neighbour) do(f func()) {
 	h.t.Helper()
-	testenv.Within(h.t, fmt.Sprintf("/proc/%d/ns/net", h.pid), f)
+	testenv.InNetworkNamespace(h.t, fmt.Sprintf("/proc/%d/ns/net", h.pid), f)
 }
 
 // dial connects from the other host.

@@ -27,7 +27,7 @@ import (
 // to. What is written there is gone with the mount namespace of the test.
 func ownFiles(t *testing.T) {
 	t.Helper()
-	testenv.Alone(t)
+	testenv.RequireIsolated(t)
 	must(t, syscall.Mount("none", "/mnt", "tmpfs", 0, ""))
 	for _, name := range []string{"etc", "var"} {
 		upper, work := "/mnt/"+name+"/upper", "/mnt/"+name+"/work"

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Within runs f in the network namespace that the file at path names, such as
-// /proc/PID/ns/net. The thread it ran on is not used again.
-func Within(t testing.TB, path string, f func()) {
+// InNetworkNamespace runs f in the network namespace of the file at path, such as
+// /proc/PID/ns/net. The thread is not reused.
+func InNetworkNamespace(t testing.TB, path string, f func()) {
 	t.Helper()
 	done := make(chan error, 1)
 	go within(path, f, done)
@@ -37,7 +37,7 @@ func within(path string, f func(), done chan<- error) {
 	namespace, err := os.Open(path)
 	if err == nil {
 		err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET)
-		namespace.Close() //nolint:errcheck // only named
+		namespace.Close() //nolint:errcheck // the thread holds the namespace
 	}
 	if err == nil {
 		f()
