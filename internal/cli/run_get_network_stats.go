@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/network"
+	"sentinel/internal/units"
 )
 
 // A networkDocument answers get_network_stats.
@@ -28,11 +29,11 @@ func runNetworkStats(ctx context.Context, s session, call invocation) (document,
 func (d networkDocument) view(p *page) {
 	s := d.Stats
 	p.verdict(calm, "NETWORK", fmt.Sprintf("%s sent and %s received since the interfaces came up, loopback left out.",
-		bytesText(s.TotalBytesSent), bytesText(s.TotalBytesRecv)))
+		units.Bytes(s.TotalBytesSent), units.Bytes(s.TotalBytesRecv)))
 	var rows [][]string
 	for _, i := range s.Interfaces {
 		rows = append(rows, []string{
-			i.Name, bytesText(i.BytesSent), bytesText(i.BytesRecv), rateText(i.SentPerSecond), rateText(i.RecvPerSecond),
+			i.Name, units.Bytes(i.BytesSent), units.Bytes(i.BytesRecv), rateText(i.SentPerSecond), rateText(i.RecvPerSecond),
 			fmt.Sprint(i.ErrorsIn + i.ErrorsOut), dropsText(i),
 		})
 	}
@@ -70,5 +71,5 @@ func rateText(bytesPerSecond *int64) string {
 	if bytesPerSecond == nil {
 		return "-"
 	}
-	return bytesText(uint64(*bytesPerSecond)) + "/s"
+	return units.Bytes(uint64(*bytesPerSecond)) + "/s"
 }

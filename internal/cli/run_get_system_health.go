@@ -56,7 +56,7 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 		return nil, err
 	}
 	d.identify(s, &gaps)
-	d.Judge(s.config.Thresholds)
+	d.Judge(health.Thresholds(s.config.Thresholds))
 	d.Header = answer.NewHeader(call.op.Action, true)
 	d.Unavailable = gaps
 	if call.rows == defaultRows {
@@ -126,7 +126,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 		return ctx.Err()
 	}
 	ranking := processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "cpu"})
-	d.TopProcesses, d.ProcessesTotal = ranking.Processes, &ranking.ProcessesTotal
+	d.TopProcesses, d.ProcessesTotal, d.Processes = ranking.Processes, &ranking.ProcessesTotal, &ranking.ProcessesTotal
 	*gaps = append(*gaps, ranking.Unavailable...)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/assets"
+	"sentinel/internal/units"
 )
 
 func (d assetDocument) view(p *page) {
@@ -54,7 +55,7 @@ func assetOverview(a assets.Asset) [][]string {
 	add("chip", a.Hardware.Chip)
 	add("cores", coresText(a.Hardware))
 	if m := a.Hardware.MemoryBytes; m != nil {
-		add("memory", bytesText(*m))
+		add("memory", units.Bytes(*m))
 	}
 	add("kernel", strings.TrimSpace(a.OS.Kernel+" "+a.OS.Architecture))
 	add("build", a.OS.Build)
@@ -116,7 +117,7 @@ func sizeText(n *uint64) string {
 	if n == nil {
 		return "-"
 	}
-	return bytesText(*n)
+	return units.Bytes(*n)
 }
 
 func yesNo(b *bool) string {

@@ -12,10 +12,10 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/assets"
-	"sentinel/internal/config"
 	"sentinel/internal/health"
 	"sentinel/internal/network"
 	"sentinel/internal/processes"
+	"sentinel/internal/units"
 )
 
 // wide is as long as a document lets a text be, in letters two columns wide.
@@ -46,7 +46,7 @@ func largest() *healthDocument {
 		d.Unavailable.Note("disks."+wide(64), wide(200))
 	}
 	d.FlowsTotal, d.ListeningTotal, d.DisksTotal = 1e6, 1e6, new(1000000)
-	d.Judge(config.Default().Thresholds)
+	d.Judge(health.DefaultThresholds())
 	return d
 }
 
@@ -126,13 +126,13 @@ func TestTheLargestHealthDocumentIsCutToItsBound(t *testing.T) {
 
 func TestUnitsForPeople(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 103 << 10: "103 KiB", 23<<30 + 1<<29: "23.5 GiB", 1 << 63: "8.0 EiB"} {
-		if got := bytesText(n); got != want {
-			t.Errorf("bytesText(%d) = %q, want %q", n, got, want)
+		if got := units.Bytes(n); got != want {
+			t.Errorf("units.Bytes(%d) = %q, want %q", n, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{0: "0 min", 59 * time.Minute: "59 min", 90 * time.Minute: "1 h 30 min", 50 * time.Hour: "2 d 2 h"} {
-		if got := durationText(int64(d.Seconds())); got != want {
-			t.Errorf("durationText(%v) = %q, want %q", d, got, want)
+		if got := units.Duration(int64(d.Seconds())); got != want {
+			t.Errorf("units.Duration(%v) = %q, want %q", d, got, want)
 		}
 	}
 }

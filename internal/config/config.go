@@ -21,6 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/health"
 	"sentinel/internal/identity"
 	"sentinel/internal/trust"
 )
@@ -53,7 +54,7 @@ type Config struct {
 // Default returns the configuration that holds without a file.
 func Default() Config {
 	return Config{
-		Thresholds: defaultThresholds(), Policy: defaultPolicy(), Protect: defaultProtect(), Scan: defaultScan(), Audit: Audit{Exempt: []Exemption{}},
+		Thresholds: Thresholds(health.DefaultThresholds()), Policy: defaultPolicy(), Protect: defaultProtect(), Scan: defaultScan(), Audit: Audit{Exempt: []Exemption{}},
 		Webhook: defaultWebhook(),
 	}
 }
@@ -83,6 +84,9 @@ func parse(raw []byte) (Config, error) {
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
 		return Config{}, plain(err)
 	}
+	if c.Thresholds == nil { // the key is there, without a value
+		c.Thresholds = Default().Thresholds
+	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return Config{}, errors.New("it holds more than one YAML document")
 	}
@@ -104,7 +108,7 @@ func plain(err error) error {
 	for _, e := range wrong.Errors {
 		e = unknownKey.ReplaceAllString(e, "there is no setting $1")
 		e, kind, _ := strings.Cut(e, " into ")
-		if strings.Contains(kind, "config.Level") {
+		if strings.Contains(kind, "health.Level") {
 			e += "; write {warning: N, critical: N}"
 		}
 		lines = append(lines, e)

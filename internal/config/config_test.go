@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/health"
 	"sentinel/internal/testenv"
 )
 
@@ -22,8 +23,8 @@ var comparePrefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b 
 func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
 	warm := Default()
 	warm.AgentID = "web-1"
-	warm.Thresholds.CPU.Warning = 50
-	warm.Thresholds.FirewallDisabled = "none"
+	warm.Thresholds["cpu"] = health.Threshold{Level: health.Level{Warning: 50, Critical: 98}}
+	warm.Thresholds["firewall_disabled"] = health.Threshold{Severity: "none"}
 	guarded := Default()
 	guarded.Policy = Policy{ReadOnly: true, DisabledTools: []string{"terminate_process"}, DestructivePerMinute: 3}
 	guarded.Protect.Addresses = []Network{
@@ -56,6 +57,11 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 	for _, c := range []struct{ yaml, want string }{
 		{"agent_id: a\nagentid: b\n", "line 2: there is no setting agentid"},
 		{"thresholds:\n  cpu:\n    warn: 5\n", "line 3: there is no setting warn"},
+		{"thresholds:\n  cpu: {warning: 5}\n  heat: {warning: 5}\n", "line 3: there is no setting heat"},
+		{"thresholds:\n  cpu: {warning: 5}\n  cpu: {warning: 6}\n", `line 3: mapping key "cpu" already defined at line 2`},
+		{"thresholds:\n  cpu:\n    warning: 5\n    warning: 6\n", `line 4: mapping key "warning" already defined at line 3`},
+		{"thresholds: {clock_offset_seconds: {critical: 0.6}}\n", "thresholds.clock_offset_seconds holds 0.6; a number above 0 and at most 0.5 is allowed"},
+		{"thresholds: [cpu]\n", "line 1: cannot unmarshal !!seq"},
 		{"agent_id: a\nagent_id: b\n", `line 2: mapping key "agent_id" already defined at line 1`},
 		{"thresholds:\n  cpu: hot\n", "line 2: cannot unmarshal !!str `hot`"},
 		{"thresholds:\n  cpu: {warning: many}\n", "line 2: cannot unmarshal !!str `many`"},

@@ -5,78 +5,102 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"sentinel/internal/health"
 )
 
-// A Level is a pair of bounds: a value at or above Warning, or at or above
-// Critical, is a reason of that severity.
-type Level struct {
-	Warning  float64 `yaml:"warning"`
-	Critical float64 `yaml:"critical"`
-}
+// Thresholds are the bounds behind threat_level. Their keys, defaults and highest
+// bounds are those of the figures of health.
+type Thresholds health.Thresholds
 
-// Thresholds are the bounds behind threat_level.
-type Thresholds struct {
-	Temperature    Level `yaml:"temperature"`     // degrees Celsius of the CPU sensor
-	CPU            Level `yaml:"cpu"`             // percent of all cores, over the sampling window
-	Memory         Level `yaml:"memory"`          // percent not available
-	Swap           Level `yaml:"swap"`            // percent used
-	Disk           Level `yaml:"disk"`            // percent used of the fullest writable file system, bytes or inodes
-	LoadPerCore    Level `yaml:"load_per_core"`   // 5-minute load average divided by cores
-	PressureCPU    Level `yaml:"pressure_cpu"`    // PSI cpu some avg60, percent
-	PressureMemory Level `yaml:"pressure_memory"` // PSI memory full avg60, percent
-	PressureIO     Level `yaml:"pressure_io"`     // PSI io full avg60, percent
-	FailedUnits    Level `yaml:"failed_units"`    // systemd units in state failed
-	OOMKills       Level `yaml:"oom_kills"`       // processes killed for want of memory since boot
-	// FirewallDisabled is the severity of a firewall that is known to be off:
-	// none, warning or critical.
-	FirewallDisabled string `yaml:"firewall_disabled"`
-}
-
-func defaultThresholds() Thresholds {
-	return Thresholds{
-		Temperature:      Level{75, 88},
-		CPU:              Level{90, 98},
-		Memory:           Level{85, 95},
-		Swap:             Level{60, 90},
-		Disk:             Level{85, 95},
-		LoadPerCore:      Level{1.5, 4},
-		PressureCPU:      Level{40, 80},
-		PressureMemory:   Level{10, 30},
-		PressureIO:       Level{20, 50},
-		FailedUnits:      Level{1, 10},
-		OOMKills:         Level{1, 10},
-		FirewallDisabled: "warning",
+// MarshalYAML writes the thresholds in the order of the figures.
+func (t Thresholds) MarshalYAML() (any, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for _, f := range health.Configurable() {
+		var key, value yaml.Node
+		key.SetString(f.Key)
+		var content any = t[f.Key].Level
+		if f.Default.Severity != "" {
+			content = t[f.Key].Severity
+		}
+		if err := value.Encode(content); err != nil {
+			return nil, err
+		}
+		node.Content = append(node.Content, &key, &value)
 	}
+	return node, nil
 }
 
-func (t Thresholds) check() error {
-	const percent, degrees, count = 100, 150, 1e6
-	for _, l := range []struct {
-		name string
-		Level
-		most float64 // a bound that no value can reach would switch the reason off in silence
-	}{
-		{"temperature", t.Temperature, degrees}, {"cpu", t.CPU, percent}, {"memory", t.Memory, percent}, {"swap", t.Swap, percent},
-		{"disk", t.Disk, percent}, {"load_per_core", t.LoadPerCore, count}, {"pressure_cpu", t.PressureCPU, percent},
-		{"pressure_memory", t.PressureMemory, percent}, {"pressure_io", t.PressureIO, percent},
-		{"failed_units", t.FailedUnits, count}, {"oom_kills", t.OOMKills, count},
-	} {
-		if err := l.check(l.name, l.most); err != nil {
+// UnmarshalYAML changes the thresholds that the node has. It is as strict as the
+// decoder of the file, whose strictness ends where a type decodes itself.
+func (t Thresholds) UnmarshalYAML(node *yaml.Node) error {
+	var values map[string]yaml.Node
+	if err := node.Decode(&values); err != nil { // refuses keys that are there twice
+		return err
+	}
+	for key, value := range values {
+		i := slices.IndexFunc(health.Configurable(), func(f *health.Figure) bool { return f.Key == key })
+		if i < 0 {
+			return unknownKey(node, key)
+		}
+		if err := t.set(health.Configurable()[i], value); err != nil {
 			return err
 		}
 	}
-	switch t.FirewallDisabled {
-	case "none", "warning", "critical":
-		return nil
-	default:
-		return fmt.Errorf("thresholds.firewall_disabled is %q; none, warning or critical are allowed", t.FirewallDisabled)
-	}
+	return nil
 }
 
-func (l Level) check(name string, most float64) error {
+func (t Thresholds) set(f *health.Figure, value yaml.Node) error {
+	threshold := t[f.Key]
+	if f.Default.Severity != "" {
+		err := value.Decode(&threshold.Severity)
+		t[f.Key] = threshold
+		return err
+	}
+	err := value.Decode(&threshold.Level)
+	t[f.Key] = threshold
+	for i := 0; err == nil && value.Kind == yaml.MappingNode && i < len(value.Content); i += 2 {
+		if key := value.Content[i].Value; key != "warning" && key != "critical" && key != "<<" {
+			return unknownKey(&value, key)
+		}
+	}
+	return err
+}
+
+// unknownKey is the error of the decoder for a key that no field has.
+func unknownKey(mapping *yaml.Node, key string) error {
+	line := mapping.Line
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			line = mapping.Content[i].Line
+		}
+	}
+	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: field %s not found in type thresholds", line, key)}}
+}
+
+func (t Thresholds) check() error {
+	for _, f := range health.Configurable() {
+		if f.Default.Severity == "" {
+			if err := checkLevel(f.Key, t[f.Key].Level, f.Most); err != nil {
+				return err
+			}
+			continue
+		}
+		if severity := t[f.Key].Severity; !slices.Contains([]string{"none", "warning", "critical"}, severity) {
+			return fmt.Errorf("thresholds.%s is %q; none, warning or critical are allowed", f.Key, severity)
+		}
+	}
+	return nil
+}
+
+func checkLevel(name string, l health.Level, most float64) error {
 	for _, v := range []float64{l.Warning, l.Critical} {
 		if math.IsNaN(v) || v <= 0 || v > most {
-			return fmt.Errorf("thresholds.%s holds %v; a number above 0 and at most %.0f is allowed", name, v, most)
+			return fmt.Errorf("thresholds.%s holds %v; a number above 0 and at most %s is allowed", name, v, strconv.FormatFloat(most, 'f', -1, 64))
 		}
 	}
 	if l.Warning > l.Critical {

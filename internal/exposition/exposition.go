@@ -60,6 +60,18 @@ func (p *Page) Add(name, help string, kind Kind, value float64, labels ...Label)
 	m.samples = append(m.samples, name+set+" "+number(value))
 }
 
+// OneOf adds a gauge for a state, with a sample for each that there is: 1 for the
+// one that is, 0 for the others.
+func (p *Page) OneOf(name, help, label, is string, all ...string) {
+	for _, one := range all {
+		value := 0.0
+		if one == is {
+			value = 1
+		}
+		p.Add(name, help, Gauge, value, Label{label, one})
+	}
+}
+
 func labelSet(labels []Label) string {
 	labels = slices.DeleteFunc(slices.Clone(labels), func(l Label) bool { return l.Value == "" })
 	if len(labels) == 0 {

@@ -4,8 +4,6 @@ package health
 
 import (
 	"testing"
-
-	"sentinel/internal/config"
 )
 
 // A compiler that runs for the half second of the measurement is no emergency;
@@ -23,8 +21,8 @@ func TestABusyMomentAloneIsNotCritical(t *testing.T) {
 		"tasks waited, no load":   {nil, new(60.0), Critical},
 	} {
 		r := Report{CPU: &CPU{Percent: new(99.9), Cores: 4, Load1: c.load}, Pressure: map[string]Pressure{"cpu": {SomeAvg60: c.waited}}}
-		r.judgeCPU(config.Default().Thresholds)
-		if len(r.ThreatReasons) != 1 || r.ThreatReasons[0].Code != "CPU_HIGH" || r.ThreatReasons[0].Severity != c.want {
+		r.Judge(DefaultThresholds())
+		if len(r.ThreatReasons) == 0 || r.ThreatReasons[0].Code != "CPU_HIGH" || r.ThreatReasons[0].Severity != c.want {
 			t.Errorf("%s: %+v, want CPU_HIGH %s", name, r.ThreatReasons, c.want)
 		}
 	}

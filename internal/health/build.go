@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
@@ -44,6 +45,7 @@ func Build(f Facts, o Options, gaps *answer.Gaps) Report {
 		r.UptimeSeconds = &seconds
 	}
 	r.OOMKills, r.RebootRequired = f.OOMKills, f.RebootRequired
+	r.readings, r.Figures = f.Figures, newValues(f.Figures)
 	return r
 }
 
@@ -229,6 +231,14 @@ func busy(before, after CPUTimes, own float64) (float64, bool) {
 		return 0, false
 	}
 	return round(min(100, max(0, 100*(total-idle-own)/total)), 1), true
+}
+
+// ticks converts a duration to ticks.
+func ticks(d, tick time.Duration) float64 {
+	if tick <= 0 {
+		return 0
+	}
+	return float64(d) / float64(tick)
 }
 
 func percent(part, whole uint64) float64 {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/config"
 )
 
 func built(f Facts, rows int) (Report, answer.Gaps) {
@@ -23,7 +23,7 @@ func built(f Facts, rows int) (Report, answer.Gaps) {
 
 func TestNothingKnownIsNothingSaid(t *testing.T) {
 	got, gaps := built(Facts{}, -1)
-	if diff := cmp.Diff(Report{CPU: &CPU{}, ThreatReasons: []Reason{}}, got); diff != "" || len(gaps) != 0 {
+	if diff := cmp.Diff(Report{CPU: &CPU{}, ThreatReasons: []Reason{}, Figures: Values{}}, got, cmpopts.IgnoreUnexported(Report{})); diff != "" || len(gaps) != 0 {
 		t.Errorf("gaps %v\n%s", gaps, diff)
 	}
 }
@@ -77,16 +77,16 @@ func TestCPULimitOfTheContainerIsShown(t *testing.T) {
 	}
 }
 
-func disk(mountpoint string, used, inodes uint64) DiskFacts {
+func diskAt(mountpoint string, used, inodes uint64) DiskFacts {
 	return DiskFacts{Mountpoint: mountpoint, Device: "/dev/sda1", FileSystem: "ext4", Size: 110, Used: used, Available: 100 - used, Inodes: 100, InodesUsed: inodes}
 }
 
 func TestFullestDiskComesFirst(t *testing.T) {
-	readOnly := disk("/ro", 100, 100)
+	readOnly := diskAt("/ro", 100, 100)
 	readOnly.ReadOnly = true
-	noInodes := disk("/btrfs", 70, 0)
+	noInodes := diskAt("/btrfs", 70, 0)
 	noInodes.Inodes = 0
-	list := []DiskFacts{disk("/b", 50, 1), readOnly, disk("/inodes", 5, 93), disk("/a", 50, 1), noInodes}
+	list := []DiskFacts{diskAt("/b", 50, 1), readOnly, diskAt("/inodes", 5, 93), diskAt("/a", 50, 1), noInodes}
 	got, _ := built(Facts{Disks: &list}, -1)
 	var names []string
 	for _, d := range got.Disks {
@@ -98,7 +98,7 @@ func TestFullestDiskComesFirst(t *testing.T) {
 	if got.Disks[1].InodesUsedPercent != nil || *got.Disks[0].InodesUsedPercent != 93 {
 		t.Errorf("inodes %v and %v", got.Disks[1].InodesUsedPercent, *got.Disks[0].InodesUsedPercent)
 	}
-	got.Judge(config.Thresholds{Disk: config.Level{Warning: 90, Critical: 99}})
+	got.Judge(Thresholds{"disk": {Level: Level{90, 99}}})
 	if len(got.ThreatReasons) != 1 || *got.ThreatReasons[0].Value != 93 {
 		t.Errorf("a full read-only disk is a reason, or inodes are not: %+v", got.ThreatReasons)
 	}
@@ -108,7 +108,7 @@ func TestListsAreCutAndTheirTotalsAreNot(t *testing.T) {
 	var disks []DiskFacts
 	var units []Unit
 	for i := range 50 {
-		disks = append(disks, disk(fmt.Sprintf("/%02d", i), 50, 1))
+		disks = append(disks, diskAt(fmt.Sprintf("/%02d", i), 50, 1))
 		units = append(units, Unit{fmt.Sprintf("%02d.service", i), "x"})
 	}
 	for rows, want := range map[int][2]int{-1: {maxDisks, maxUnits}, 0: {50, 50}, 7: {7, 7}, 99: {50, 50}} {
@@ -127,7 +127,7 @@ func TestNoDisksAndNoFailedUnitsAreEmptyLists(t *testing.T) {
 }
 
 func TestDiskThatDoesNotAnswerIsAGapAndNotAnEmptyDisk(t *testing.T) {
-	list := []DiskFacts{{Mountpoint: "/dead", Err: fs.ErrPermission}, disk("/", 10, 1)}
+	list := []DiskFacts{{Mountpoint: "/dead", Err: fs.ErrPermission}, diskAt("/", 10, 1)}
 	got, gaps := built(Facts{Disks: &list}, -1)
 	if len(got.Disks) != 1 || *got.DisksTotal != 2 || len(gaps) != 1 || gaps[0].Field != "disks./dead" {
 		t.Errorf("%+v, gaps %v", got.Disks, gaps)
@@ -171,7 +171,7 @@ func TestHostileNamesAreTamed(t *testing.T) {
 	list := []DiskFacts{{Mountpoint: evil, Device: evil, FileSystem: evil, Size: 100, Used: 99, Available: 1}, {Mountpoint: evil + "dead", Err: errors.New(evil)}}
 	units := []Unit{{evil, evil}}
 	got, gaps := built(Facts{Disks: &list, FailedUnits: &units, Sensors: &[]Sensor{{"coretemp", "package id " + evil, 50}}}, -1)
-	got.Judge(config.Default().Thresholds)
+	got.Judge(DefaultThresholds())
 	texts := []string{got.Disks[0].Mountpoint, got.Disks[0].Device, got.Disks[0].FileSystem, got.FailedUnits[0].Name, got.FailedUnits[0].Description, got.Thermal.Sensor}
 	for _, g := range gaps {
 		texts = append(texts, g.Field, g.Reason)

@@ -26,6 +26,7 @@ type Facts struct {
 	OOMKills       *uint64
 	FailedUnits    *[]Unit
 	RebootRequired *bool
+	Figures        map[string]Reading // of figures with a Member, by key; absent is unknown
 }
 
 // A reading is one fact on its way: which field of the document misses it, and
@@ -46,11 +47,27 @@ func read[T any](field string, source func(context.Context) (T, error), to **T) 
 	}}
 }
 
+// readFigures are the readings of figures with a Member.
+func readFigures(s Sources, to *Facts) []reading {
+	to.Figures = map[string]Reading{}
+	var readings []reading
+	for _, f := range All() {
+		if f.Member == NoMember || s.Figures[f.Key] == nil {
+			continue
+		}
+		readings = append(readings, reading{"figures." + f.Key, func(ctx context.Context) (func(), error) {
+			value, err := bound.Call(ctx, factLimit, s.Figures[f.Key])
+			return func() { to.Figures[f.Key] = value }, err
+		}})
+	}
+	return readings
+}
+
 // Collect reads all facts but CPU times at once. What failed is in gaps, in a
 // fixed order.
 func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 	var f Facts
-	readings := []reading{
+	readings := append([]reading{
 		read("cpu_load", s.Load, &f.Load),
 		read("memory", s.Memory, &f.Memory),
 		read("memory.limit", s.Limits, &f.Limits),
@@ -62,7 +79,7 @@ func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 		read("oom_kills", s.OOMKills, &f.OOMKills),
 		read("failed_units", s.FailedUnits, &f.FailedUnits),
 		read("reboot_required", s.RebootRequired, &f.RebootRequired),
-	}
+	}, readFigures(s, &f)...)
 	type outcome struct {
 		store func()
 		err   error

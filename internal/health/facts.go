@@ -120,4 +120,5 @@ type Sources struct {
 	OOMKills       func(context.Context) (uint64, error)
 	FailedUnits    func(context.Context) ([]Unit, error)
 	RebootRequired func(context.Context) (bool, error)
+	Figures        map[string]Reader // of figures with a Member, by key
 }

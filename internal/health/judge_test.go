@@ -4,11 +4,8 @@ package health
 
 import (
 	"math"
-	"reflect"
 	"strings"
 	"testing"
-
-	"sentinel/internal/config"
 )
 
 // conditions say for each threshold which reason it makes and how a report
@@ -17,52 +14,52 @@ var conditions = map[string]struct {
 	code string
 	set  func(r *Report, value float64)
 }{
-	"Temperature":    {"TEMPERATURE_HIGH", func(r *Report, v float64) { r.Thermal = &Thermal{Celsius: &v} }},
-	"CPU":            {"CPU_HIGH", func(r *Report, v float64) { r.CPU.Percent = &v }},
-	"Memory":         {"MEMORY_LOW", func(r *Report, v float64) { r.Memory = &Memory{UsedPercent: v} }},
-	"Swap":           {"SWAP_HIGH", func(r *Report, v float64) { r.Swap = &Swap{UsedPercent: v} }},
-	"Disk":           {"DISK_FULL", func(r *Report, v float64) { r.Disks = []Disk{{Mountpoint: "/srv", UsedPercent: v}} }},
-	"LoadPerCore":    {"LOAD_HIGH", func(r *Report, v float64) { load := 4 * v; r.CPU.Load5, r.CPU.Cores = &load, 4 }},
-	"PressureCPU":    {"CPU_PRESSURE", func(r *Report, v float64) { r.Pressure = map[string]Pressure{"cpu": {SomeAvg60: &v}} }},
-	"PressureMemory": {"MEMORY_PRESSURE", func(r *Report, v float64) { r.Pressure = map[string]Pressure{"memory": {FullAvg60: &v}} }},
-	"PressureIO":     {"IO_PRESSURE", func(r *Report, v float64) { r.Pressure = map[string]Pressure{"io": {FullAvg60: &v}} }},
-	"FailedUnits":    {"FAILED_UNITS", func(r *Report, v float64) { n := int(v); r.FailedUnitsTotal = &n }},
-	"OOMKills":       {"OOM_KILLS", func(r *Report, v float64) { n := uint64(v); r.OOMKills = &n }},
+	"temperature":     {"TEMPERATURE_HIGH", func(r *Report, v float64) { r.Thermal = &Thermal{Celsius: &v} }},
+	"cpu":             {"CPU_HIGH", func(r *Report, v float64) { r.CPU.Percent = &v }},
+	"memory":          {"MEMORY_LOW", func(r *Report, v float64) { r.Memory = &Memory{UsedPercent: v} }},
+	"swap":            {"SWAP_HIGH", func(r *Report, v float64) { r.Swap = &Swap{UsedPercent: v} }},
+	"disk":            {"DISK_FULL", func(r *Report, v float64) { r.Disks = []Disk{{Mountpoint: "/srv", UsedPercent: v}} }},
+	"load_per_core":   {"LOAD_HIGH", func(r *Report, v float64) { load := 4 * v; r.CPU.Load5, r.CPU.Cores = &load, 4 }},
+	"pressure_cpu":    {"CPU_PRESSURE", func(r *Report, v float64) { r.Pressure = map[string]Pressure{"cpu": {SomeAvg60: &v}} }},
+	"pressure_memory": {"MEMORY_PRESSURE", func(r *Report, v float64) { r.Pressure = map[string]Pressure{"memory": {FullAvg60: &v}} }},
+	"pressure_io":     {"IO_PRESSURE", func(r *Report, v float64) { r.Pressure = map[string]Pressure{"io": {FullAvg60: &v}} }},
+	"failed_units":    {"FAILED_UNITS", func(r *Report, v float64) { n := int(v); r.FailedUnitsTotal = &n }},
+	"oom_kills":       {"OOM_KILLS", func(r *Report, v float64) { n := uint64(v); r.OOMKills = &n }},
+
+	ClockOffset:     {"CLOCK_OFFSET", reads(ClockOffset)},
+	ZombieProcesses: {"ZOMBIE_PROCESSES", reads(ZombieProcesses)},
+}
+
+// reads returns what makes the reading of a figure the value.
+func reads(key string) func(*Report, float64) {
+	return func(r *Report, v float64) { r.readings = map[string]Reading{key: {Value: v}} }
 }
 
 // A threshold of the configuration that judges nothing would be a promise
-// broken: each field is tried.
+// broken: each is tried.
 func TestEveryThresholdJudges(t *testing.T) {
-	defaults := config.Default().Thresholds
-	fields := reflect.ValueOf(defaults)
-	for i := range fields.NumField() {
-		name := fields.Type().Field(i).Name
-		level, isLevel := reflect.TypeAssert[config.Level](fields.Field(i))
-		if !isLevel {
-			if name != "FirewallDisabled" {
-				t.Errorf("nothing tests %s", name)
-			}
-			continue
+	for _, f := range Configurable() {
+		c, ok := conditions[f.Key]
+		if level := (f.Default.Level != Level{}); level != ok || level == (f.Default.Severity != "") {
+			t.Errorf("%s has a level: %v, a severity: %q, a test: %v", f.Key, level, f.Default.Severity, ok)
 		}
-		c, ok := conditions[name]
 		if !ok {
-			t.Errorf("nothing tests %s", name)
 			continue
 		}
-		step := 0.01
-		if name == "FailedUnits" || name == "OOMKills" {
+		step, level := 0.01, f.Default.Level
+		if f.Most == maxCount && f.Key != "load_per_core" {
 			step = 1
 		}
 		for value, severity := range map[float64]string{
 			level.Warning - step: "", level.Warning: Warning, level.Warning + step: Warning, level.Critical - step: Warning,
 			level.Critical: Critical, level.Critical + step: Critical,
 		} {
-			judge(t, name, c.code, defaults, level, value, severity, c.set)
+			judge(t, f.Key, c.code, DefaultThresholds(), level, value, severity, c.set)
 		}
 	}
 }
 
-func judge(t *testing.T, name, code string, all config.Thresholds, level config.Level, value float64, severity string, set func(*Report, float64)) {
+func judge(t *testing.T, name, code string, all Thresholds, level Level, value float64, severity string, set func(*Report, float64)) {
 	t.Helper()
 	r := Report{CPU: &CPU{}}
 	set(&r, value)
@@ -87,37 +84,34 @@ func judge(t *testing.T, name, code string, all config.Thresholds, level config.
 }
 
 func TestThresholdsOfTheConfigurationAreTheOnesUsed(t *testing.T) {
-	for name, c := range conditions {
-		var changed config.Thresholds
-		all := reflect.ValueOf(&changed).Elem()
-		for _, field := range all.Fields() {
-			if field.Kind() == reflect.Struct {
-				field.Set(reflect.ValueOf(config.Level{Warning: 1e6, Critical: 1e6}))
-			}
+	for key, c := range conditions {
+		changed := Thresholds{}
+		for _, f := range Configurable() {
+			changed[f.Key] = Threshold{Level: Level{1e6, 1e6}}
 		}
-		level := config.Level{Warning: 2, Critical: 3}
-		all.FieldByName(name).Set(reflect.ValueOf(level))
+		level := Level{2, 3}
+		changed[key] = Threshold{Level: level}
 		for value, severity := range map[float64]string{1: "", 2: Warning, 3: Critical} {
-			judge(t, name, c.code, changed, level, value, severity, c.set)
+			judge(t, key, c.code, changed, level, value, severity, c.set)
 		}
 	}
 }
 
 func TestWhatIsNotKnownIsNoReason(t *testing.T) {
 	r := Report{CPU: &CPU{}, FirewallStatus: "UNKNOWN"}
-	r.Judge(config.Default().Thresholds)
+	r.Judge(DefaultThresholds())
 	if r.ThreatLevel != Low || len(r.ThreatReasons) != 0 {
 		t.Errorf("%s, %+v", r.ThreatLevel, r.ThreatReasons)
 	}
 	busy := 3.0
 	r = Report{CPU: &CPU{Load5: &busy, Cores: 1}}
-	r.Judge(config.Default().Thresholds)
+	r.Judge(DefaultThresholds())
 	if len(r.ThreatReasons) != 1 {
 		t.Errorf("three tasks for one core: %+v", r.ThreatReasons)
 	}
 	load := 100.0
 	r = Report{CPU: &CPU{Load5: &load}}
-	r.Judge(config.Default().Thresholds)
+	r.Judge(DefaultThresholds())
 	if len(r.ThreatReasons) != 0 {
 		t.Errorf("a load without a number of cores: %+v", r.ThreatReasons)
 	}
@@ -127,7 +121,7 @@ func TestFirewallThatIsOffIsAReasonAsConfigured(t *testing.T) {
 	for severity, want := range map[string]string{"none": Low, "warning": Warning, "critical": Critical} {
 		for status, off := range map[string]bool{"DISABLED": true, "ACTIVE": false, "UNKNOWN": false} {
 			r := Report{CPU: &CPU{}, FirewallStatus: status}
-			r.Judge(config.Thresholds{FirewallDisabled: severity})
+			r.Judge(Thresholds{"firewall_disabled": {Severity: severity}})
 			reason := off && severity != "none"
 			if (len(r.ThreatReasons) == 1) != reason || reason && (r.ThreatReasons[0].Code != "FIREWALL_DISABLED" || r.ThreatLevel != want) || !reason && r.ThreatLevel != Low {
 				t.Errorf("%s and %s: %s, %+v", severity, status, r.ThreatLevel, r.ThreatReasons)
@@ -136,14 +130,38 @@ func TestFirewallThatIsOffIsAReasonAsConfigured(t *testing.T) {
 	}
 }
 
+func TestWhatIsOnlyOnOrOffIsAReasonAsConfigured(t *testing.T) {
+	for key, code := range map[string]string{ReadOnlyFileSystems: "FILESYSTEM_READ_ONLY", ClockUnsynchronized: "CLOCK_UNSYNCHRONIZED"} {
+		for severity, want := range map[string]string{"none": Low, "warning": Warning, "critical": Critical} {
+			for value := range 3 {
+				r := Report{}
+				reads(key)(&r, float64(value))
+				r.Judge(Thresholds{key: {Severity: severity}})
+				if reason := value > 0 && severity != "none"; reason != (len(r.ThreatReasons) == 1) || reason && (r.ThreatReasons[0].Code != code || r.ThreatLevel != want) {
+					t.Errorf("%s is %d, %s: %s, %+v", key, value, severity, r.ThreatLevel, r.ThreatReasons)
+				}
+			}
+		}
+	}
+}
+
+func TestAReasonNamesWhatItCounted(t *testing.T) {
+	r := Report{readings: map[string]Reading{ReadOnlyFileSystems: {7, []string{"/", "/srv\x1b[2J", "/a", "/b", "/c", "/d", "/e"}}}}
+	r.Judge(DefaultThresholds())
+	const want = "File systems that became read-only: /, /srv�[2J, /a, /b, /c, and 2 more."
+	if len(r.ThreatReasons) != 1 || r.ThreatReasons[0].Message != want {
+		t.Errorf("%+v, want %s", r.ThreatReasons, want)
+	}
+}
+
 func TestWorstReasonIsTheLevel(t *testing.T) {
 	hot, busy := 90.0, 91.0
 	r := Report{CPU: &CPU{Percent: &busy}, Thermal: &Thermal{Celsius: &hot}, FirewallStatus: "DISABLED"}
-	r.Judge(config.Default().Thresholds)
+	r.Judge(DefaultThresholds())
 	if r.ThreatLevel != Critical || len(r.ThreatReasons) != 3 {
 		t.Errorf("%s, %+v", r.ThreatLevel, r.ThreatReasons)
 	}
-	r.Judge(config.Default().Thresholds)
+	r.Judge(DefaultThresholds())
 	if len(r.ThreatReasons) != 3 {
 		t.Errorf("judged twice: %d reasons", len(r.ThreatReasons))
 	}

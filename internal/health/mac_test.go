@@ -9,14 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/config"
 )
 
 // judged are the reasons that a report of these facts gives.
 func judged(f Facts) (Report, []string) {
 	var gaps answer.Gaps
 	r := Build(f, Options{Rows: -1}, &gaps)
-	r.Judge(config.Default().Thresholds)
+	r.Judge(DefaultThresholds())
 	var reasons []string
 	for _, reason := range r.ThreatReasons {
 		reasons = append(reasons, reason.Code+" "+reason.Severity)
@@ -88,7 +87,7 @@ func TestAShareOfTheProcessorTakesThePlaceOfTimes(t *testing.T) {
 func TestAFactThatTheSystemDoesNotHaveIsNoGap(t *testing.T) {
 	gaps := answer.Gaps{}
 	f := Collect(t.Context(), Sources{}, &gaps)
-	if diff := cmp.Diff(Facts{}, f); diff != "" || len(gaps) != 0 {
+	if diff := cmp.Diff(Facts{Figures: map[string]Reading{}}, f); diff != "" || len(gaps) != 0 {
 		t.Error(diff, gaps)
 	}
 }

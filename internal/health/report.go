@@ -125,5 +125,12 @@ type Report struct {
 	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"`                   // absent where unknown
 	OOMKills         *uint64             `json:"oom_kills,omitempty"`                            // since boot
 	RebootRequired   *bool               `json:"reboot_required,omitempty"`                      // updates that are installed wait for a reboot
-	Unavailable      answer.Gaps         `json:"unavailable" schema:"brief"`                     // what could not be read, and why
+	// Figures are further values by name; what could not be read is absent.
+	Figures     Values      `json:"figures" schema:"brief"`
+	Unavailable answer.Gaps `json:"unavailable" schema:"brief"` // what could not be read, and why
+
+	// Processes counts those of the machine, which processes_total shows.
+	Processes *int `json:"-"`
+
+	readings map[string]Reading
 }

@@ -85,9 +85,23 @@ func (f Form) field(owner reflect.Type, field reflect.StructField) map[string]an
 	return schema
 }
 
+// A describer makes its own schema: its members follow from a table.
+type describer interface{ JSONSchema() map[string]any }
+
+func (f Form) describe(d describer) map[string]any {
+	schema := d.JSONSchema()
+	if f.closed {
+		schema["additionalProperties"] = false
+	}
+	return schema
+}
+
 func (f Form) value(t reflect.Type) map[string]any {
 	if t == reflect.TypeFor[time.Time]() {
 		return map[string]any{"type": "string", "format": "date-time"}
+	}
+	if t.Implements(reflect.TypeFor[describer]()) {
+		return f.describe(reflect.Zero(t).Interface().(describer))
 	}
 	switch t.Kind() {
 	case reflect.Interface:

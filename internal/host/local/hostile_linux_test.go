@@ -13,7 +13,6 @@ import (
 	"unicode"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/config"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
 	"sentinel/internal/network"
@@ -56,7 +55,7 @@ func documents(t *testing.T, root string) map[string]any {
 		report.UseCPU(before, before, 500, &gaps)
 		wall := firewall.Assess(h.Firewall.Firewall(t.Context()))
 		report.FirewallStatus, report.FirewallEvidence = wall.State, wall.Evidence
-		report.Judge(config.Default().Thresholds)
+		report.Judge(health.DefaultThresholds())
 		report.Unavailable = gaps
 		maps.Copy(made, map[string]any{"processes": ranking, "stats": stats, "connections": connections, "health": report})
 	})

@@ -32,27 +32,27 @@ type share struct {
 
 // cpu starts top with the first sample and waits for it with the second, so
 // that what top measures is the time between them and a little more.
-func (v *vitals) cpu(ctx context.Context) (health.CPUSample, error) {
+func (s *source) cpu(ctx context.Context) (health.CPUSample, error) {
 	first := false
-	v.topOnce.Do(func() {
+	s.topOnce.Do(func() {
 		first = true
-		v.share = make(chan share, 1)
-		go func() { v.share <- v.measure(ctx) }()
+		s.share = make(chan share, 1)
+		go func() { s.share <- s.measure(ctx) }()
 	})
 	if first {
 		return health.CPUSample{}, nil
 	}
 	select {
-	case s := <-v.share:
-		v.share <- s
-		return health.CPUSample{Share: &s.value}, s.err
+	case found := <-s.share:
+		s.share <- found
+		return health.CPUSample{Share: &found.value}, found.err
 	case <-ctx.Done():
 		return health.CPUSample{}, ctx.Err()
 	}
 }
 
-func (v *vitals) measure(ctx context.Context) share {
-	r, err := v.Runner.Run(ctx, sysexec.Command{Path: topProgram, Args: topArguments, Timeout: topLimit, WaitDelay: patience})
+func (s *source) measure(ctx context.Context) share {
+	r, err := s.Runner.Run(ctx, sysexec.Command{Path: topProgram, Args: topArguments, Timeout: topLimit, WaitDelay: waitDelay})
 	if err != nil {
 		return share{err: err}
 	}
@@ -60,7 +60,7 @@ func (v *vitals) measure(ctx context.Context) share {
 		return share{err: failed("top", r)}
 	}
 	percent, err := busy(r.Stdout)
-	return share{health.CPUShare{Percent: percent, Cores: v.cores(ctx), Window: topWindow}, err}
+	return share{health.CPUShare{Percent: percent, Cores: s.cores(ctx), Window: topWindow}, err}
 }
 
 var errBusy = errors.New("top told no use of the processor")

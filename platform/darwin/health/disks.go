@@ -18,7 +18,7 @@ const (
 	mountProgram = "/sbin/mount"
 	// diskLimit is less than half of what the fact may take: there are two runs.
 	diskLimit = 1400 * time.Millisecond
-	patience  = 50 * time.Millisecond
+	waitDelay = 50 * time.Millisecond
 )
 
 // A mounted is what mount(8) says of a file system.
@@ -34,12 +34,12 @@ type place struct{ device, mountpoint string }
 // its nature (the sealed system volume, disk images) and the volumes that macOS keeps for
 // itself. All volumes of an APFS container share its free space, so that each shows the same
 // available bytes; where the data volume of the system is apart, it stands for both.
-func (v *vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
-	table, err := v.print(ctx, mountProgram)
+func (s *source) disks(ctx context.Context) ([]health.DiskFacts, error) {
+	table, err := s.print(ctx, mountProgram)
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := v.print(ctx, dfProgram, "-kl")
+	sizes, err := s.print(ctx, dfProgram, "-kl")
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (v *vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	return withoutSnapshot(facts), nil
 }
 
-func (v *vitals) print(ctx context.Context, program string, arguments ...string) ([]byte, error) {
-	r, err := v.Runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: diskLimit, WaitDelay: patience})
+func (s *source) print(ctx context.Context, program string, arguments ...string) ([]byte, error) {
+	r, err := s.Runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: diskLimit, WaitDelay: waitDelay})
 	if err != nil {
 		return nil, err
 	}

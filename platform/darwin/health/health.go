@@ -37,15 +37,21 @@ var names = []string{
 // Sources returns the readers. They are good for one answer: the values of the
 // kernel are read once.
 func Sources(m Mac) health.Sources {
-	v := &vitals{Mac: m}
-	heat := thermal.Reader{Runner: m.Runner, Own: m.Own, Root: m.EUID == 0, AppleSilicon: v.appleSilicon}
+	s := &source{Mac: m}
+	heat := thermal.Reader{Runner: m.Runner, Own: m.Own, Root: m.EUID == 0, AppleSilicon: s.appleSilicon}
 	return health.Sources{
-		CPU: v.cpu, Load: v.load, Memory: v.memory, Sensors: heat.Sensors, Thermal: heat.Pressure,
-		Disks: v.disks, Uptime: v.uptime,
+		CPU: s.cpu, Load: s.load, Memory: s.memory, Sensors: heat.Sensors, Thermal: heat.Pressure,
+		Disks: s.disks, Uptime: s.uptime,
+		Figures: map[string]health.Reader{
+			health.ReadOnlyFileSystems: s.readOnly,
+			health.ClockUnsynchronized: clockUntold,
+			health.ClockOffset:         clockUntold,
+			health.ZombieProcesses:     s.zombies,
+		},
 	}
 }
 
-type vitals struct {
+type source struct {
 	Mac
 	once    sync.Once
 	values  sysctl.Values
@@ -55,20 +61,20 @@ type vitals struct {
 }
 
 // kernel reads the values for whoever asks first; the others wait.
-func (v *vitals) kernel(ctx context.Context) (sysctl.Values, error) {
-	v.once.Do(func() { v.values, v.err = sysctl.Read(ctx, v.Runner, names...) })
-	return v.values, v.err
+func (s *source) kernel(ctx context.Context) (sysctl.Values, error) {
+	s.once.Do(func() { s.values, s.err = sysctl.Read(ctx, s.Runner, names...) })
+	return s.values, s.err
 }
 
 // appleSilicon is false where it is not known: then what is only there on Intel
 // is tried, and fails.
-func (v *vitals) appleSilicon(ctx context.Context) bool {
-	values, err := v.kernel(ctx)
+func (s *source) appleSilicon(ctx context.Context) bool {
+	values, err := s.kernel(ctx)
 	return err == nil && values["hw.optional.arm64"] == "1"
 }
 
-func (v *vitals) load(ctx context.Context) (health.Load, error) {
-	values, err := v.kernel(ctx)
+func (s *source) load(ctx context.Context) (health.Load, error) {
+	values, err := s.kernel(ctx)
 	if err != nil {
 		return health.Load{}, err
 	}
@@ -79,8 +85,8 @@ func (v *vitals) load(ctx context.Context) (health.Load, error) {
 // memory counts as available what is not in use by [vmstat.Memory.Used], which
 // is how Activity Monitor counts. Swap that cannot be read leaves memory without an answer too:
 // the two are one fact.
-func (v *vitals) memory(ctx context.Context) (health.MemoryFacts, error) {
-	values, err := v.kernel(ctx)
+func (s *source) memory(ctx context.Context) (health.MemoryFacts, error) {
+	values, err := s.kernel(ctx)
 	if err != nil {
 		return health.MemoryFacts{}, err
 	}
@@ -88,7 +94,7 @@ func (v *vitals) memory(ctx context.Context) (health.MemoryFacts, error) {
 	if err != nil {
 		return health.MemoryFacts{}, err
 	}
-	m, err := vmstat.Read(ctx, v.Runner)
+	m, err := vmstat.Read(ctx, s.Runner)
 	if err != nil {
 		return health.MemoryFacts{}, err
 	}
@@ -119,8 +125,8 @@ func pressure(values sysctl.Values) string {
 
 var errClock = errors.New("the clock is before the time at which the machine started")
 
-func (v *vitals) uptime(ctx context.Context) (time.Duration, error) {
-	values, err := v.kernel(ctx)
+func (s *source) uptime(ctx context.Context) (time.Duration, error) {
+	values, err := s.kernel(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -128,7 +134,7 @@ func (v *vitals) uptime(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	up := v.Now().Sub(boot)
+	up := s.Now().Sub(boot)
 	if up < 0 {
 		return 0, errClock
 	}
@@ -136,8 +142,8 @@ func (v *vitals) uptime(ctx context.Context) (time.Duration, error) {
 }
 
 // cores is 0 when it is not known.
-func (v *vitals) cores(ctx context.Context) int {
-	values, err := v.kernel(ctx)
+func (s *source) cores(ctx context.Context) int {
+	values, err := s.kernel(ctx)
 	if err != nil {
 		return 0
 	}

@@ -22,10 +22,10 @@ const atOnce = 16
 const disksLimit = 2 * time.Second
 
 // disks asks every local file system how full it is.
-func (v vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
+func (s source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, disksLimit)
 	defer cancel()
-	list, err := v.mounts.Local()
+	list, err := s.mounts.Local()
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (v vitals) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	for i, m := range list {
 		free <- struct{}{}
 		all.Go(func() {
-			facts[i] = disk(ctx, v.mounts, m)
+			facts[i] = disk(ctx, s.mounts, m)
 			<-free
 		})
 	}

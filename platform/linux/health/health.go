@@ -24,43 +24,49 @@ import (
 // tick is USER_HZ, the unit of /proc/stat.
 const tick = 10 * time.Millisecond
 
-// vitals reads below a root directory; "/" is the live system.
-type vitals struct {
+// source reads below a root directory; "/" is the live system.
+type source struct {
 	root   string
 	proc   procfs.FS
 	mounts *mounts.FS
 }
 
-// errNotLive says that nobody can be asked how full a file system is.
+// errNotLive says that the kernel behind a tree cannot be asked.
 var errNotLive = errors.New("the tree is no live system")
 
 // Sources returns the readers for root. Another root has no kernel behind it,
 // so its file systems cannot be measured: the paths would be those of this machine.
 func Sources(root string) health.Sources {
-	v := vitals{root: root, proc: procfs.New(root), mounts: mounts.New(root)}
+	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root)}
 	if root != "/" {
-		v.mounts = v.mounts.WithStatfs(func(string) (mounts.Usage, error) { return mounts.Usage{}, errNotLive })
+		s.mounts = s.mounts.WithStatfs(func(string) (mounts.Usage, error) { return mounts.Usage{}, errNotLive })
 	}
-	return v.sources()
+	return s.sources()
 }
 
-func (v vitals) sources() health.Sources {
+func (s source) sources() health.Sources {
 	return health.Sources{
-		CPU: v.cpu, Load: v.load, Memory: v.memory, Limits: v.limits, Sensors: v.sensors, Disks: v.disks,
-		Pressure: v.pressure, Uptime: v.uptime, OOMKills: v.oomKills, FailedUnits: v.failedUnits, RebootRequired: v.rebootRequired,
+		CPU: s.cpu, Load: s.load, Memory: s.memory, Limits: s.limits, Sensors: s.sensors, Disks: s.disks,
+		Pressure: s.pressure, Uptime: s.uptime, OOMKills: s.oomKills, FailedUnits: s.failedUnits, RebootRequired: s.rebootRequired,
+		Figures: map[string]health.Reader{
+			health.ReadOnlyFileSystems: s.readOnly,
+			health.ClockUnsynchronized: s.clockUnsynchronized,
+			health.ClockOffset:         s.clockOffset,
+			health.ZombieProcesses:     s.zombies,
+		},
 	}
 }
 
-func (v vitals) cpu(context.Context) (health.CPUSample, error) {
-	c, err := v.proc.CPU()
+func (s source) cpu(context.Context) (health.CPUSample, error) {
+	c, err := s.proc.CPU()
 	if err != nil {
 		return health.CPUSample{}, err
 	}
-	s := health.CPUSample{All: health.CPUTimes(c.All), Own: ownTime(), Tick: tick}
+	sample := health.CPUSample{All: health.CPUTimes(c.All), Own: ownTime(), Tick: tick}
 	for _, core := range c.Cores {
-		s.Cores = append(s.Cores, health.CPUTimes(core))
+		sample.Cores = append(sample.Cores, health.CPUTimes(core))
 	}
-	return s, nil
+	return sample, nil
 }
 
 // ownTime is the CPU time of this process (getrusage(2)).
@@ -72,28 +78,28 @@ func ownTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func (v vitals) load(context.Context) (health.Load, error) {
-	l, err := v.proc.LoadAverage()
+func (s source) load(context.Context) (health.Load, error) {
+	l, err := s.proc.LoadAverage()
 	return health.Load(l), err
 }
 
-func (v vitals) memory(context.Context) (health.MemoryFacts, error) {
-	m, err := v.proc.Memory()
+func (s source) memory(context.Context) (health.MemoryFacts, error) {
+	m, err := s.proc.Memory()
 	return health.MemoryFacts{Total: m.Total, Available: m.Available, SwapTotal: m.SwapTotal, SwapFree: m.SwapFree}, err
 }
 
-func (v vitals) limits(context.Context) (health.Limits, error) { return cgroup.Limits(v.root) }
+func (s source) limits(context.Context) (health.Limits, error) { return cgroup.Limits(s.root) }
 
-func (v vitals) sensors(context.Context) ([]health.Sensor, error) { return sysfs.Sensors(v.root), nil }
+func (s source) sensors(context.Context) ([]health.Sensor, error) { return sysfs.Sensors(s.root), nil }
 
 // pressure prefers the pressure files of the container's own group, which a
 // machine does not have at the mount point: /proc/pressure is the whole machine.
-func (v vitals) pressure(context.Context) (map[string]health.PressureFacts, error) {
+func (s source) pressure(context.Context) (map[string]health.PressureFacts, error) {
 	facts := map[string]health.PressureFacts{}
 	for _, resource := range []string{"cpu", "memory", "io"} {
-		p, err := procfs.ReadPressure(filepath.Join(v.root, "sys", "fs", "cgroup", resource+".pressure"))
+		p, err := procfs.ReadPressure(filepath.Join(s.root, "sys", "fs", "cgroup", resource+".pressure"))
 		if err != nil {
-			p, err = v.proc.Pressure(resource)
+			p, err = s.proc.Pressure(resource)
 		}
 		if err != nil {
 			return nil, err
@@ -111,21 +117,21 @@ func averages(s procfs.Stall) *health.Averages {
 	return &health.Averages{Avg10: s.Avg10, Avg60: s.Avg60}
 }
 
-func (v vitals) uptime(context.Context) (time.Duration, error) {
-	seconds, err := v.proc.Uptime()
+func (s source) uptime(context.Context) (time.Duration, error) {
+	seconds, err := s.proc.Uptime()
 	return time.Duration(seconds * float64(time.Second)), err
 }
 
-func (v vitals) oomKills(context.Context) (uint64, error) { return v.proc.OOMKills() }
+func (s source) oomKills(context.Context) (uint64, error) { return s.proc.OOMKills() }
 
-func (v vitals) failedUnits(ctx context.Context) ([]health.Unit, error) {
-	return systemd.FailedUnits(ctx, v.root)
+func (s source) failedUnits(ctx context.Context) ([]health.Unit, error) {
+	return systemd.FailedUnits(ctx, s.root)
 }
 
-func (v vitals) rebootRequired(context.Context) (bool, error) {
-	release, err := v.proc.KernelRelease()
+func (s source) rebootRequired(context.Context) (bool, error) {
+	release, err := s.proc.KernelRelease()
 	if err != nil {
 		return false, err
 	}
-	return updates.RebootRequired(v.root, release)
+	return updates.RebootRequired(s.root, release)
 }

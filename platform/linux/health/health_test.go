@@ -24,7 +24,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/config"
 	"sentinel/internal/health"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
@@ -37,8 +36,8 @@ const hosts = "../../../testdata/hosts/"
 // on returns the sources of a fixture machine whose file systems answer as
 // given.
 func on(root string, ask func(mountpoint string) (mounts.Usage, error)) health.Sources {
-	v := vitals{root: root, proc: procfs.New(root), mounts: mounts.New(root).WithStatfs(ask)}
-	return v.sources()
+	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root).WithStatfs(ask)}
+	return s.sources()
 }
 
 // usage makes up how full file systems are: by the length of their path, so
@@ -57,7 +56,7 @@ func TestHealthOfFixtureMachines(t *testing.T) {
 		gaps := answer.Gaps{}
 		facts := health.Collect(t.Context(), on(hosts+host, usage), &gaps)
 		report := health.Build(facts, health.Options{Rows: -1}, &gaps)
-		report.Judge(config.Default().Thresholds)
+		report.Judge(health.DefaultThresholds())
 		report.Unavailable = gaps
 		golden(t, host, report)
 	}

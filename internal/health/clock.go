@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+
+	"sentinel/internal/exposition"
+)
+
+// The keys of the figures about the clock, for readers.
+const (
+	ClockUnsynchronized = "clock_unsynchronized"
+	ClockOffset         = "clock_offset_seconds"
+)
+
+// clockUnsynchronized goes by the kernel, which whoever keeps the clock tells that
+// it does, and which stops to believe it when nobody has said so for hours. It is a reason only
+// where the configuration says so: the clock of many virtual machines is kept by their host, of
+// which the kernel does not know.
+var clockUnsynchronized = Figure{
+	Key:     ClockUnsynchronized,
+	Help:    "a clock that nothing keeps in step with a time server, as far as the kernel knows",
+	Member:  Truth,
+	Default: Threshold{Severity: "none"},
+	Code:    "CLOCK_UNSYNCHRONIZED",
+	Message: "Nothing keeps the clock in step with a time server.",
+	Metric:  Metric{Name: "sentinel_clock_unsynchronized", Kind: exposition.Gauge},
+	Title:   "clock",
+	Text: func(r *Report) string {
+		loose, known := r.readings[ClockUnsynchronized]
+		offset, measured := r.readings[ClockOffset]
+		switch {
+		case !known:
+			return ""
+		case loose.Value > 0:
+			return "not synchronized"
+		case !measured:
+			return "synchronized"
+		default:
+			return fmt.Sprintf("synchronized, %.1f ms off", 1000*offset.Value)
+		}
+	},
+}
+
+// clockOffset is at most half a second: the kernel corrects no more by turning the
+// clock slower or faster, and time daemons set the clock when it is further off.
+var clockOffset = Figure{
+	Key:     ClockOffset,
+	Help:    "seconds that the clock still has to be corrected by, either way, while it is synchronized; at most 0.5",
+	Member:  Number,
+	Default: Threshold{Level: Level{0.1, 0.4}},
+	Most:    0.5,
+	Code:    "CLOCK_OFFSET",
+	Message: "The clock is %.3f s off.",
+	Metric:  Metric{Name: "sentinel_clock_offset_seconds", Kind: exposition.Gauge},
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+
+	"sentinel/internal/exposition"
+)
+
+// disk judges each file system by what runs out first. The page for people has
+// a table of them.
+var disk = Figure{
+	Key:     "disk",
+	Help:    "percent used, bytes or inodes, of each writable local file system",
+	Default: Threshold{Level: Level{85, 95}},
+	Most:    100,
+	Reasons: func(r *Report, t Thresholds) (reasons []Reason) {
+		for _, d := range r.Disks {
+			full := d.fullness()
+			reasons = append(reasons, reach("DISK_FULL", t["disk"].Level, full, fmt.Sprintf("The file system at %s is %.0f %% full.", d.Mountpoint, full))...)
+		}
+		return reasons
+	},
+	Metrics: func(r *Report, p *exposition.Page) {
+		for _, d := range r.Disks {
+			labels := []exposition.Label{{Name: "mountpoint", Value: d.Mountpoint}, {Name: "device", Value: d.Device}, {Name: "fstype", Value: d.FileSystem}}
+			gauge(p, "sentinel_disk_size_bytes", "Size of a file system.", 1, &d.SizeBytes, labels...)
+			gauge(p, "sentinel_disk_used_bytes", "What is used of a file system.", 1, &d.UsedBytes, labels...)
+			gauge(p, "sentinel_disk_available_bytes", "What ordinary users can still use of a file system.", 1, &d.AvailableBytes, labels...)
+			gauge(p, "sentinel_disk_inodes_used_ratio", "Share of the inodes of a file system in use, 0 to 1.", 0.01, d.InodesUsedPercent, labels...)
+		}
+	},
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+	"strings"
+
+	"sentinel/internal/exposition"
+)
+
+var failedUnits = Figure{
+	Key:     "failed_units",
+	Help:    "systemd units in state failed",
+	Value:   func(r *Report) *float64 { return number(r.FailedUnitsTotal) },
+	Default: Threshold{Level: Level{1, 10}},
+	Most:    maxCount,
+	Code:    "FAILED_UNITS",
+	Message: "Failed units: %.0f.",
+	Metric:  Metric{Name: "sentinel_failed_units", Help: "Units of the service manager in state failed.", Kind: exposition.Gauge},
+	Title:   "failed units",
+	Text: func(r *Report) string {
+		switch {
+		case r.FailedUnitsTotal == nil:
+			return ""
+		case *r.FailedUnitsTotal == 0:
+			return "none"
+		}
+		var names []string
+		for _, u := range r.FailedUnits {
+			names = append(names, u.Name)
+		}
+		if more := *r.FailedUnitsTotal - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("and %d more", more))
+		}
+		return strings.Join(names, ", ")
+	},
+}

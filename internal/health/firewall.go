@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"strings"
+
+	"sentinel/internal/exposition"
+)
+
+// The states of a firewall, as package firewall has them.
+const (
+	firewallActive   = "ACTIVE"
+	firewallDisabled = "DISABLED"
+	firewallUnknown  = "UNKNOWN"
+)
+
+// firewall knows only on and off; one whose state is unknown is no reason.
+var firewall = Figure{
+	Key:     "firewall_disabled",
+	Help:    "a firewall known to be off",
+	Default: Threshold{Severity: "warning"},
+	Code:    "FIREWALL_DISABLED",
+	Message: "The firewall is off.",
+	Value: func(r *Report) *float64 {
+		off := 0.0
+		switch r.FirewallStatus {
+		case firewallActive:
+		case firewallDisabled:
+			off = 1
+		default:
+			return nil
+		}
+		return &off
+	},
+	Metrics: func(r *Report, p *exposition.Page) {
+		p.OneOf("sentinel_firewall_status", "Whether a firewall protects the host: 1 for the status that it has.", "status", r.FirewallStatus, firewallActive, firewallDisabled, firewallUnknown)
+	},
+	Title: "firewall",
+	Text:  func(r *Report) string { return strings.ToLower(r.FirewallStatus) + ": " + r.FirewallEvidence },
+}

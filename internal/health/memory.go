@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+
+	"sentinel/internal/exposition"
+	"sentinel/internal/units"
+)
+
+var memory = Figure{
+	Key:  "memory",
+	Help: "percent that is not available; in a container with a limit, of the limit",
+	Value: func(r *Report) *float64 {
+		if r.Memory == nil {
+			return nil
+		}
+		return &r.Memory.UsedPercent
+	},
+	Default: Threshold{Level: Level{85, 95}},
+	Most:    100,
+	Code:    "MEMORY_LOW",
+	Message: "Memory is %.0f %% used.",
+	Metrics: func(r *Report, p *exposition.Page) {
+		if m := r.Memory; m != nil {
+			gauge(p, "sentinel_memory_total_bytes", "Memory of the host, or of its container where that has a limit.", 1, &m.TotalBytes)
+			gauge(p, "sentinel_memory_used_bytes", "Memory in use.", 1, &m.UsedBytes)
+			gauge(p, "sentinel_memory_available_bytes", "Memory that can be had without swapping.", 1, &m.AvailableBytes)
+		}
+	},
+	Title: "memory",
+	Text: func(r *Report) string {
+		m := r.Memory
+		if m == nil {
+			return ""
+		}
+		text := usedText(m.UsedBytes, m.TotalBytes, m.UsedPercent)
+		if m.PressureLevel != "" {
+			text += ", pressure " + m.PressureLevel
+		}
+		return text
+	},
+}
+
+// memoryLevel is the kernel's own word for a lack of memory.
+var memoryLevel = Figure{
+	Reasons: func(r *Report, _ Thresholds) []Reason {
+		if r.Memory == nil {
+			return nil
+		}
+		level := r.Memory.PressureLevel
+		severity := map[string]string{PressureWarning: Warning, PressureCritical: Critical}[level]
+		return wrong("MEMORY_PRESSURE", severity, severity != "", fmt.Sprintf("The kernel is short of memory: its level is %s.", level))
+	},
+}
+
+func usedText(used, total uint64, percent float64) string {
+	return fmt.Sprintf("%s of %s used (%s)", units.Bytes(used), units.Bytes(total), units.Percent(percent))
+}

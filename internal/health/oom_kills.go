@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import "sentinel/internal/exposition"
+
+var oomKills = Figure{
+	Key:     "oom_kills",
+	Help:    "processes killed for want of memory since boot",
+	Value:   func(r *Report) *float64 { return number(r.OOMKills) },
+	Default: Threshold{Level: Level{1, 10}},
+	Most:    maxCount,
+	Code:    "OOM_KILLS",
+	Message: "Processes killed for want of memory since boot: %.0f.",
+	Metric:  Metric{Name: "sentinel_oom_kills_total", Help: "Processes that the kernel killed for want of memory, since boot.", Kind: exposition.Counter},
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"fmt"
+
+	"sentinel/internal/exposition"
+	"sentinel/internal/units"
+)
+
+// swap is not judged where the whole grows with the need.
+var swap = Figure{
+	Key:  "swap",
+	Help: "percent used",
+	Value: func(r *Report) *float64 {
+		if r.Swap == nil || r.Swap.Grows {
+			return nil
+		}
+		return &r.Swap.UsedPercent
+	},
+	Default: Threshold{Level: Level{60, 90}},
+	Most:    100,
+	Code:    "SWAP_HIGH",
+	Message: "Swap space is %.0f %% used.",
+	Metrics: func(r *Report, p *exposition.Page) {
+		if s := r.Swap; s != nil {
+			gauge(p, "sentinel_swap_total_bytes", "Swap space.", 1, &s.TotalBytes)
+			gauge(p, "sentinel_swap_used_bytes", "Swap space in use.", 1, &s.UsedBytes)
+		}
+	},
+	Title: "swap",
+	Text: func(r *Report) string {
+		switch s := r.Swap; {
+		case s == nil || s.TotalBytes == 0:
+			return ""
+		case s.Grows:
+			return fmt.Sprintf("%s used, more is made when needed", units.Bytes(s.UsedBytes))
+		default:
+			return usedText(s.UsedBytes, s.TotalBytes, s.UsedPercent)
+		}
+	},
+}

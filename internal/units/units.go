@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package units writes quantities for people.
+package units
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Bytes shows a size in binary units, three digits.
+func Bytes(n uint64) string {
+	const step = 1024
+	if n < step {
+		return strconv.FormatUint(n, 10) + " B"
+	}
+	x := float64(n)
+	unit := 0
+	for x >= step && unit < 6 {
+		x /= step
+		unit++
+	}
+	places := 1
+	if x >= 100 {
+		places = 0
+	}
+	return fmt.Sprintf("%.*f %ciB", places, x, " KMGTPE"[unit])
+}
+
+// Percent shows a share.
+func Percent(p float64) string { return fmt.Sprintf("%.1f %%", p) }
+
+// Duration shows days, hours and minutes.
+func Duration(seconds int64) string {
+	d := time.Duration(seconds) * time.Second
+	days, rest := int64(d.Hours())/24, d%(24*time.Hour)
+	switch {
+	case days > 0:
+		return fmt.Sprintf("%d d %d h", days, int(rest.Hours()))
+	case rest >= time.Hour:
+		return fmt.Sprintf("%d h %d min", int(rest.Hours()), int(rest.Minutes())%60)
+	default:
+		return fmt.Sprintf("%d min", int(rest.Minutes()))
+	}
+}
