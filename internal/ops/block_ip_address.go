@@ -18,7 +18,7 @@ var blockIPAddress = Operation{
 	Idempotent: true,
 	Privilege:  NeedsRoot,
 	Deadline:   30 * time.Second,
-	Codes:      append([]string{"INVALID_IP", "ALREADY_BLOCKED", "PROTECTED_ADDRESS"}, packetFilterCodes...),
+	Codes:      []string{"INVALID_IP", "ALREADY_BLOCKED", "PROTECTED_ADDRESS", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields: []Field{
 		address("block-ip", "IP address to block (IPv4 or IPv6)"),
 		reason,
@@ -28,10 +28,6 @@ var blockIPAddress = Operation{
 		},
 	},
 }
-
-// packetFilterCodes are those of the operations that change the packet filter and
-// the list of blocks.
-var packetFilterCodes = []string{"FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"}
 
 // address is the field for one IP address.
 func address(flag, description string) Field {

@@ -13,7 +13,7 @@ var restoreBlocklist = Operation{
 	Effect:    Write,
 	Privilege: NeedsRoot,
 	Deadline:  40 * time.Second,
-	Codes:     packetFilterCodes,
+	Codes:     []string{"FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields: []Field{
 		{
 			Name: "after", Flag: "after", Placeholder: "SECONDS", Kind: Integer, Min: 1, Max: 3600,

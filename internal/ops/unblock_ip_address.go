@@ -17,6 +17,6 @@ var unblockIPAddress = Operation{
 	Idempotent: true,
 	Privilege:  NeedsRoot,
 	Deadline:   30 * time.Second,
-	Codes:      append([]string{"INVALID_IP", "NOT_BLOCKED"}, packetFilterCodes...),
+	Codes:      []string{"INVALID_IP", "NOT_BLOCKED", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields:     []Field{address("unblock-ip", "IP address to unblock"), reason},
 }
