@@ -11,13 +11,13 @@ import (
 
 var failedUnits = Figure{
 	Key:     "failed_units",
-	Help:    "systemd units in state failed",
+	Help:    "units of the service manager in state failed",
 	Value:   func(r *Report) *float64 { return number(r.FailedUnitsTotal) },
 	Default: Threshold{Level: Level{1, 10}},
 	Most:    maxCount,
 	Code:    "FAILED_UNITS",
 	Message: "Failed units: %.0f.",
-	Metric:  Metric{Name: "sentinel_failed_units", Help: "Units of the service manager in state failed.", Kind: exposition.Gauge},
+	Metric:  Metric{Name: "sentinel_failed_units", Kind: exposition.Gauge},
 	Title:   "failed units",
 	Text: func(r *Report) string {
 		switch {
