@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sentinel/internal/blocklist"
@@ -111,4 +112,26 @@ func TestDamagedRecordOfATrialIsAnError(t *testing.T) {
 	if fault.From(err).Code != fault.StateCorrupt || f.undone != 0 {
 		t.Errorf("%+v, %v", c, err)
 	}
+}
+
+// The wait is no part of the time that the operation has.
+func TestAfterWaitsAndCanBeCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if err := pause(t.Context(), invocation{}); err != nil || time.Since(began) != 0 {
+			t.Errorf("without --after: %v after %s", err, time.Since(began))
+		}
+		call, err := parse([]string{"--restore-blocklist", "--after", "3600"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pause(t.Context(), call); err != nil || time.Since(began) != time.Hour {
+			t.Errorf("waited %s, %v", time.Since(began), err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := pause(ctx, call); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Hour+time.Minute {
+			t.Errorf("waited %s, %v", time.Since(began), err)
+		}
+	})
 }

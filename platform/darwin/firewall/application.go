@@ -132,7 +132,7 @@ func (m *Manager) switchOff(ctx context.Context) error {
 type view struct {
 	state     socketfilterfw.State
 	apps      []socketfilterfw.App
-	blind     error                      // why apps is not known
+	appsErr   error                      // why apps is not known
 	listeners map[firewall.Port][]string // the programs that listen
 }
 
@@ -144,7 +144,7 @@ func (m *Manager) look(ctx context.Context) (view, error) {
 	if v.state, err = m.tool.State(ctx); err != nil {
 		return view{}, explain(err)
 	}
-	if v.apps, v.blind = m.tool.Apps(ctx); v.blind == nil {
+	if v.apps, v.appsErr = m.tool.Apps(ctx); v.appsErr == nil {
 		m.complete(ctx, v.apps)
 	}
 	sockets, err := m.sockets(ctx)
@@ -207,9 +207,9 @@ func (v view) ruling(p firewall.Port) firewall.Ruling {
 			Fix: "Change that: sudo " + socketfilterfw.Program + " --setblockall off.",
 		}
 	}
-	if v.blind != nil {
+	if v.appsErr != nil {
 		return firewall.Ruling{
-			Verdict: firewall.Denied, Rule: "its list of programs cannot be read (" + v.blind.Error() + ")",
+			Verdict: firewall.Denied, Rule: "its list of programs cannot be read (" + v.appsErr.Error() + ")",
 			Fix: "Look for sshd in System Settings, Network, Firewall, Options.",
 		}
 	}
