@@ -72,7 +72,7 @@ func (p *Termination) refuse(ctx context.Context) error {
 		return unavailable(ctx, "The ancestors of this sentinel run cannot be read, and must not be ended", err)
 	}
 	if at := slices.IndexFunc(lineage, func(r Relative) bool { return r.PID == p.target.PID }); at >= 0 {
-		return p.protectedAs(kinship(at)).
+		return p.protectedAs(ancestorReason(at)).
 			WithFix("End it from another session, or add --force on the command line.")
 	}
 	if p.facts.is(p.protected...) {
@@ -89,8 +89,8 @@ func (p *Termination) protectedAs(why string) *fault.Error {
 	return fault.New(fault.ProtectedProcess, p.who()+" must not be ended: "+why+".")
 }
 
-// kinship says what the ancestor at a place of the lineage is to this run.
-func kinship(at int) string {
+// ancestorReason says what the ancestor at a place of the lineage is to this run.
+func ancestorReason(at int) string {
 	if at == 0 {
 		return "it is the parent of this sentinel run, and ending it ends the call"
 	}

@@ -28,7 +28,7 @@ const program = "/usr/sbin/lsof"
 
 const (
 	limit     = 5 * time.Second
-	patience  = 200 * time.Millisecond // a program that only prints is not worth waiting for
+	waitDelay = 200 * time.Millisecond // a program that only prints is not worth waiting for
 	maxOutput = 16 << 20               // about a hundred thousand sockets
 )
 
@@ -53,7 +53,7 @@ type Socket struct {
 // Sockets returns the sockets that this user may see, each once for every
 // process that holds it.
 func Sockets(ctx context.Context, runner sysexec.Runner) ([]Socket, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ import (
 
 const app = 4242
 
-// end plans and ends a process of the world, on the clock of the test.
-func end(t *testing.T, w *world, target processes.Target) (done processes.Terminated, err error) {
+// end plans and ends a process of the fake Mac, on the clock of the test.
+func end(t *testing.T, w *fakeMac, target processes.Target) (done processes.Terminated, err error) {
 	t.Helper()
 	if target.PID == 0 {
 		target.PID = app
@@ -44,7 +44,7 @@ func end(t *testing.T, w *world, target processes.Target) (done processes.Termin
 	return done, err
 }
 
-func refused(t *testing.T, w *world, target processes.Target, code fault.Code, why, fix string) {
+func refused(t *testing.T, w *fakeMac, target processes.Target, code fault.Code, why, fix string) {
 	t.Helper()
 	done, err := end(t, w, target)
 	if err == nil || fault.From(err).Code != code || !strings.Contains(err.Error(), why) {
@@ -57,7 +57,7 @@ func refused(t *testing.T, w *world, target processes.Target, code fault.Code, w
 }
 
 func TestKillEndsAProcess(t *testing.T) {
-	w := newWorld()
+	w := newFakeMac()
 	got, err := end(t, w, processes.Target{ExpectName: "My App", ExpectStart: "1767333845"})
 	want := processes.Terminated{Subject: processes.Subject{PID: app, ProcessName: "My App", StartID: "1767333845", User: "ana"}, Signal: processes.SignalKill}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || w.all[app] != nil || !slices.Equal(w.sent, []syscall.Signal{syscall.SIGKILL}) {
@@ -66,11 +66,11 @@ func TestKillEndsAProcess(t *testing.T) {
 }
 
 func TestGracefulSaysWhichSignalEndedIt(t *testing.T) {
-	w := newWorld()
+	w := newFakeMac()
 	if got, err := end(t, w, processes.Target{Graceful: true}); err != nil || got.Signal != processes.SignalTerm || got.ExitedAfterMS > 100 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	w = newWorld()
+	w = newFakeMac()
 	w.all[app].stubborn = true
 	got, err := end(t, w, processes.Target{Graceful: true})
 	if err != nil || got.Signal != processes.SignalKill || got.ExitedAfterMS < 5000 || got.ExitedAfterMS > 5400 || !slices.Equal(w.sent, []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL}) {
@@ -86,8 +86,8 @@ func TestGracefulSaysWhichSignalEndedIt(t *testing.T) {
 func TestReusedPIDIsNeverSignalled(t *testing.T) {
 	reused := 0
 	for at := 1; at <= 20; at++ {
-		w, given := newWorld(), false
-		w.before = func(w *world) {
+		w, given := newFakeMac(), false
+		w.before = func(w *fakeMac) {
 			if w.looks == at && len(w.sent) == 0 {
 				w.reuse(app)
 				given = true
@@ -117,10 +117,10 @@ func TestReusedPIDIsNeverSignalled(t *testing.T) {
 // A stubborn process ends just before SIGKILL, and its PID is given away.
 func TestReusedPIDIsNotKilledAfterSIGTERM(t *testing.T) {
 	for _, after := range []int{1, 2, 5, 20} { // looks since SIGTERM
-		w := newWorld()
+		w := newFakeMac()
 		w.all[app].stubborn = true
 		seen := 0
-		w.before = func(w *world) {
+		w.before = func(w *fakeMac) {
 			if len(w.sent) == 0 {
 				return
 			}
@@ -134,7 +134,7 @@ func TestReusedPIDIsNotKilledAfterSIGTERM(t *testing.T) {
 		}
 	}
 	// The last look of all is the one right before SIGKILL.
-	w := newWorld()
+	w := newFakeMac()
 	w.all[app].stubborn = true
 	h, err := w.terminator().Pin(app)
 	if err != nil {
@@ -147,18 +147,18 @@ func TestReusedPIDIsNotKilledAfterSIGTERM(t *testing.T) {
 }
 
 func TestProcessesThatEndByThemselves(t *testing.T) {
-	refused(t, newWorld(), processes.Target{PID: 4243}, fault.ProcessNotFound, "There is no process with the ID 4243", "")
-	w := newWorld()
-	w.before = func(w *world) {
+	refused(t, newFakeMac(), processes.Target{PID: 4243}, fault.ProcessNotFound, "There is no process with the ID 4243", "")
+	w := newFakeMac()
+	w.before = func(w *fakeMac) {
 		if w.looks == 7 {
 			delete(w.all, app)
 		}
 	}
 	refused(t, w, processes.Target{}, fault.ProcessNotFound, "ended by itself before it was signalled", "Nothing needs to be done")
-	w = newWorld()
+	w = newFakeMac()
 	w.all[app].state, w.all[app].comm = "Z", "(My App)"
 	refused(t, w, processes.Target{}, fault.ProcessNotFound, "My App (PID 4242) has ended already and is a zombie: its parent launchd (PID 1)", "")
-	w = newWorld()
+	w = newFakeMac()
 	w.all[app].stays = true
 	got, err := end(t, w, processes.Target{})
 	if diff := cmp.Diff(&processes.Relative{PID: 1, Name: "launchd"}, got.UncollectedBy); err != nil || diff != "" {
@@ -167,41 +167,41 @@ func TestProcessesThatEndByThemselves(t *testing.T) {
 }
 
 func TestProcessesThatStay(t *testing.T) {
-	w := newWorld()
+	w := newFakeMac()
 	w.all[app].stuck = true
 	refused(t, w, processes.Target{}, fault.StillRunning, "was sent SIGKILL and is still there 3s later, though", "sentinel --top")
-	w = newWorld()
+	w = newFakeMac()
 	w.all[app].stuck, w.all[app].state = true, "U"
 	refused(t, w, processes.Target{}, fault.StillRunning, "it waits in the kernel and cannot be interrupted (state U)", "reboot")
 }
 
 func TestPermission(t *testing.T) {
-	w := newWorld()
+	w := newFakeMac()
 	w.root, w.all[app].uid, w.all[app].user = false, 502, "bob"
 	refused(t, w, processes.Target{}, fault.PermissionDenied, "This user may not end My App (PID 4242)", "sudo sentinel --kill 4242")
-	w = newWorld()
+	w = newFakeMac()
 	w.guarded = true
 	refused(t, w, processes.Target{Force: true}, fault.ProtectedProcess, "macOS lets nobody signal it, root included", "Leave it running")
 }
 
 func TestExpectations(t *testing.T) {
-	refused(t, newWorld(), processes.Target{ExpectStart: "1"}, fault.ProcessChanged, "its start_id is 1767333845, not 1", "")
-	refused(t, newWorld(), processes.Target{ExpectName: "Other"}, fault.ProcessChanged, "its name is My App, not Other", "")
-	w := newWorld()
+	refused(t, newFakeMac(), processes.Target{ExpectStart: "1"}, fault.ProcessChanged, "its start_id is 1767333845, not 1", "")
+	refused(t, newFakeMac(), processes.Target{ExpectName: "Other"}, fault.ProcessChanged, "its name is My App, not Other", "")
+	w := newFakeMac()
 	w.all[app].comm = "/opt/com.example.helper"
 	refused(t, w, processes.Target{ExpectName: "com.example.helper-two"}, fault.ProcessChanged, "not com.example.helper-two", "")
 }
 
 func TestOwnAncestorsAreRefused(t *testing.T) {
 	for pid, why := range map[int]string{700: "the parent of this sentinel run", 611: "2 levels up", 610: "3 levels up", 600: "4 levels up", 1: "every other process"} {
-		refused(t, newWorld(), processes.Target{PID: pid}, fault.ProtectedProcess, why, "")
+		refused(t, newFakeMac(), processes.Target{PID: pid}, fault.ProtectedProcess, why, "")
 	}
-	for name, change := range map[string]func(*world){
-		"not listed":    func(w *world) { delete(w.all, 900) },
-		"parent hidden": func(w *world) { delete(w.all, 611) },
-		"in a circle":   func(w *world) { w.all[600].parent = 700 },
+	for name, change := range map[string]func(*fakeMac){
+		"not listed":    func(w *fakeMac) { delete(w.all, 900) },
+		"parent hidden": func(w *fakeMac) { delete(w.all, 611) },
+		"in a circle":   func(w *fakeMac) { w.all[600].parent = 700 },
 	} {
-		w := newWorld()
+		w := newFakeMac()
 		change(w)
 		if _, err := w.terminator().Lineage(t.Context()); err == nil {
 			t.Errorf("%s: no error", name)
@@ -211,9 +211,9 @@ func TestOwnAncestorsAreRefused(t *testing.T) {
 }
 
 func TestSessionsOfOthersAreRefused(t *testing.T) {
-	w := newWorld()
-	w.all[620] = &person{parent: 600, user: "root", start: boot.Add(time.Hour), state: "Ss", comm: "sshd-session: bob [priv]"}
-	w.all[621] = &person{parent: 620, uid: 502, user: "bob", start: boot.Add(time.Hour), state: "S", comm: "sshd-session: bob@ttys002"}
+	w := newFakeMac()
+	w.all[620] = &fakeProcess{parent: 600, user: "root", start: boot.Add(time.Hour), state: "Ss", comm: "sshd-session: bob [priv]"}
+	w.all[621] = &fakeProcess{parent: 620, uid: 502, user: "bob", start: boot.Add(time.Hour), state: "S", comm: "sshd-session: bob@ttys002"}
 	refused(t, w, processes.Target{PID: 620}, fault.ProtectedProcess, "people reach this machine through it", "--force")
 	refused(t, w, processes.Target{PID: 621}, fault.ProtectedProcess, "it serves the SSH session of a person", "--force")
 }
@@ -246,7 +246,7 @@ func TestProgramsOfApple(t *testing.T) {
 		{"a VPN of a person", 501, "/usr/local/bin/tailscaled", false},
 		{"a name of Linux", 0, "/usr/local/bin/rsyslogd", false},
 	} {
-		w := newWorld()
+		w := newFakeMac()
 		w.all[app].uid, w.all[app].comm = c.uid, c.comm
 		terminator := w.terminator()
 		terminator.mac.Root = root
@@ -276,7 +276,7 @@ func TestJobsThatComeBack(t *testing.T) {
 		"another process": {strings.Replace(running, "4242", "4243", 1) + "}\n", nil, "whose main process may start another"},
 		"not said":        {"", nil, "com.example.web may start it again: the service manager did not say"},
 	} {
-		w := newWorld()
+		w := newFakeMac()
 		w.all[app].comm, w.all[app].user, w.all[app].uid = "/usr/local/bin/web", "_www", 70
 		w.jobs, w.print = "4242\t0\tcom.example.web\n-\t0\tcom.example.other\n", c.print
 		got, err := end(t, w, processes.Target{})
@@ -285,12 +285,12 @@ func TestJobsThatComeBack(t *testing.T) {
 		}
 	}
 	// Who has another parent than launchd is none of its jobs.
-	child := newWorld()
+	child := newFakeMac()
 	child.all[app].parent, child.jobs = 700, "4242\t0\tcom.example.web\n"
 	if got, err := end(t, child, processes.Target{}); err != nil || got.Unit != "" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	w := newWorld()
+	w := newFakeMac()
 	w.root = false
 	w.jobs = "4242\t0\tcom.example.agent\n"
 	if got, err := end(t, w, processes.Target{}); err != nil || got.WillRestart != nil || !strings.Contains(got.RestartNote, "run by the service manager of the user") {
@@ -299,11 +299,11 @@ func TestJobsThatComeBack(t *testing.T) {
 }
 
 func TestMachineWithoutPS(t *testing.T) {
-	w := newWorld()
+	w := newFakeMac()
 	w.psFails = true
 	refused(t, w, processes.Target{}, fault.Unavailable, "Process 4242 cannot be held", "")
-	w = newWorld()
-	w.before = func(w *world) { w.psFails = len(w.sent) > 0 }
+	w = newFakeMac()
+	w.before = func(w *fakeMac) { w.psFails = len(w.sent) > 0 }
 	w.all[app].stuck = true
 	if _, err := end(t, w, processes.Target{}); fault.From(err).Code != fault.Unavailable || !strings.Contains(err.Error(), "was sent SIGKILL, and cannot be watched") {
 		t.Errorf("%v", err)
@@ -320,7 +320,7 @@ func TestPSThatHangsIsGivenUp(t *testing.T) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			terminator := NewTerminator(Mac{Runner: m, Kill: newWorld().kill, PID: 900})
+			terminator := NewTerminator(Mac{Runner: m, Kill: newFakeMac().kill, PID: 900})
 			if _, err := processes.PlanTermination(t.Context(), terminator, processes.Target{PID: app}, nil); fault.From(err).Code != fault.Unavailable || time.Since(began) > lookLimit {
 				t.Errorf("%s: after %v: %v", failure, time.Since(began), err)
 			}
@@ -329,13 +329,13 @@ func TestPSThatHangsIsGivenUp(t *testing.T) {
 }
 
 func TestNamesThatAreHostile(t *testing.T) {
-	w := newWorld()
+	w := newFakeMac()
 	w.all[app].comm = "/tmp/\x1b[2Jevil\u202e"
 	got, err := end(t, w, processes.Target{})
 	if err != nil || strings.ContainsAny(got.ProcessName, "\x1b\u202e") {
 		t.Errorf("%+v, %v", got, err)
 	}
-	w = newWorld()
+	w = newFakeMac()
 	w.all[app].comm = "a\n    1     0     0 Ss     0:01.00   1292 root             Fri Jan  2 03:04:05 2026     /sbin/launchd"
 	if _, err := end(t, w, processes.Target{}); fault.From(err).Code != fault.Unavailable || len(w.sent) > 0 {
 		t.Errorf("%v, sent %v", err, w.sent)
@@ -343,7 +343,7 @@ func TestNamesThatAreHostile(t *testing.T) {
 }
 
 func TestCancelBeforeTheSignal(t *testing.T) {
-	w := newWorld()
+	w := newFakeMac()
 	p, err := processes.PlanTermination(t.Context(), w.terminator(), processes.Target{PID: app}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -27,8 +27,8 @@ const program = "/bin/ps"
 
 const (
 	limit = 5 * time.Second
-	// patience is short: a program that only prints is not worth waiting for.
-	patience = 200 * time.Millisecond
+	// waitDelay is short: a program that only prints is not worth waiting for.
+	waitDelay = 200 * time.Millisecond
 	// maxOutput is room for ten thousand processes with long command lines.
 	maxOutput = 16 << 20
 )
@@ -160,7 +160,7 @@ func list(pids []int) string {
 // run returns nil output when ps found none of the processes: it ends with
 // status 1 then, having printed at most its header.
 func run(ctx context.Context, runner sysexec.Runner, arguments ...string) ([]byte, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 	"sentinel/internal/sysexec"
 	linuxnetwork "sentinel/platform/linux/network"
 	"sentinel/platform/linux/procfs"
+	"sentinel/platform/linux/systemd"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -50,7 +52,7 @@ func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 	if err := ctx.Err(); err != nil {
 		return d, err
 	}
-	addresses, err := m.units.Listening(ctx, []string{"ssh.socket", "sshd.socket", "dropbear.socket"})
+	addresses, err := m.units.Listening(ctx, systemd.SSHSockets)
 	if err != nil {
 		problems = append(problems, err)
 	}
@@ -209,7 +211,7 @@ func (m *Manager) startsLater(ctx context.Context) bool {
 	if !m.units.Running() {
 		return true
 	}
-	for _, name := range []string{"ssh.service", "sshd.service", "ssh.socket", "sshd.socket"} {
+	for _, name := range slices.Concat(systemd.SSHServices, systemd.SSHSockets) {
 		if u := m.units.State(ctx, name); u.Enabled || u.Active {
 			return true
 		}

@@ -182,6 +182,7 @@ func TestWaysThatCannotBeFoundOutAreAnError(t *testing.T) {
 		"systemd":                    {machine{booted: true, streamsErr: errors.New("hung")}, "hung"},
 		"configuration, no systemd":  {machine{files: sshd, sshd: broken}, "no hostkeys available -- exiting."},
 		"configuration, starts":      {machine{booted: true, files: sshd, sshd: broken, known: map[string]systemd.UnitState{"ssh.service": {Enabled: true}}}, "status 255"},
+		"another server starts":      {machine{booted: true, files: sshd, sshd: broken, known: map[string]systemd.UnitState{"dropbear.service": {Enabled: true}}}, "status 255"},
 		"configuration that is late": {machine{files: sshd, sshdErr: context.DeadlineExceeded}, "deadline"},
 		"no port in it":              {machine{files: sshd}, "status 0"},
 	} {

@@ -16,24 +16,24 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// A world is a Mac on paper: its ps, its kill and its launchd. Its clock is that of
+// A fakeMac is a Mac on paper: its ps, its kill and its launchd. Its clock is that of
 // the test.
-type world struct {
+type fakeMac struct {
 	mu      sync.Mutex
-	all     map[int]*person
+	all     map[int]*fakeProcess
 	jobs    string // what launchctl lists
 	print   string // what it prints of a job
 	guarded bool   // the kernel lets nobody signal
 	root    bool
 	psFails bool
-	looks   int                              // at processes
-	before  func(w *world)                   // each look
-	sends   func(w *world, s syscall.Signal) // after the check, in place of what signals do
+	looks   int                                // at processes
+	before  func(w *fakeMac)                   // each look
+	sends   func(w *fakeMac, s syscall.Signal) // after the check, in place of what signals do
 	sent    []syscall.Signal
 }
 
-// A person is a process.
-type person struct {
+// A fakeProcess is a process.
+type fakeProcess struct {
 	parent, uid int
 	user        string
 	start       time.Time
@@ -47,8 +47,8 @@ type person struct {
 // boot is when all began.
 var boot = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func newWorld() *world {
-	return &world{root: true, all: map[int]*person{
+func newFakeMac() *fakeMac {
+	return &fakeMac{root: true, all: map[int]*fakeProcess{
 		1:    {0, 0, "root", boot, "Ss", "/sbin/launchd", true, false, true},
 		600:  {1, 0, "root", boot.Add(time.Minute), "Ss", "/usr/sbin/sshd", false, false, false},
 		610:  {600, 0, "root", boot.Add(time.Hour), "Ss", "sshd-session: ana [priv]", false, false, false},
@@ -59,7 +59,7 @@ func newWorld() *world {
 	}}
 }
 
-func (w *world) terminator() *Terminator {
+func (w *fakeMac) terminator() *Terminator {
 	euid := 0
 	if !w.root {
 		euid = 501
@@ -68,7 +68,7 @@ func (w *world) terminator() *Terminator {
 }
 
 // Run implements [sysexec.Runner].
-func (w *world) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+func (w *fakeMac) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -82,7 +82,7 @@ func (w *world) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error
 	return sysexec.Result{}, fmt.Errorf("run %s: %w", c.Path, fs.ErrNotExist)
 }
 
-func (w *world) ps(args []string) sysexec.Result {
+func (w *fakeMac) ps(args []string) sysexec.Result {
 	w.looks++
 	if w.before != nil {
 		w.before(w)
@@ -103,7 +103,7 @@ func (w *world) ps(args []string) sysexec.Result {
 	return sysexec.Result{Stdout: []byte(text)}
 }
 
-func (w *world) kill(pid int, s syscall.Signal) error {
+func (w *fakeMac) kill(pid int, s syscall.Signal) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.all[pid]
@@ -131,6 +131,6 @@ func (w *world) kill(pid int, s syscall.Signal) error {
 }
 
 // reuse gives the PID to another process that began later.
-func (w *world) reuse(pid int) {
-	w.all[pid] = &person{parent: 1, uid: 502, user: "bob", start: boot.Add(9 * time.Hour), state: "S", comm: "/usr/local/bin/precious"}
+func (w *fakeMac) reuse(pid int) {
+	w.all[pid] = &fakeProcess{parent: 1, uid: 502, user: "bob", start: boot.Add(9 * time.Hour), state: "S", comm: "/usr/local/bin/precious"}
 }
