@@ -21,15 +21,31 @@ import (
 // holds the old one, except when only [SyncDir] failed. A symbolic link at path is replaced,
 // not followed.
 //
-// Callers lock path against each other: Write removes what a crashed one left beside it.
-// Without a lock one of two fails, and the file is whole all the same.
+// It removes what a crashed writer of path left beside it. Several may write at the
+// same time: the last one wins.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	return WriteFunc(path, data, func(f *os.File) error { return f.Chmod(mode) })
 }
 
 // WriteFunc is [Write] for a file that needs more than a mode. The new file has
 // mode 0600 and all of its content when prepare sees it, and is not yet at path.
-func WriteFunc(path string, data []byte, prepare func(*os.File) error) error {
+func WriteFunc(path string, data []byte, prepare func(*os.File) error) (err error) {
+	for range attempts {
+		if err = replace(path, data, prepare); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// attempts is how often a file is written because another writer took it for a
+// leftover in the moments before it was locked and after it was closed.
+const attempts = 3
+
+func replace(path string, data []byte, prepare func(*os.File) error) error {
 	if err := removeLeftovers(path); err != nil {
 		return err
 	}
@@ -38,14 +54,11 @@ func WriteFunc(path string, data []byte, prepare func(*os.File) error) error {
 		return err
 	}
 	defer f.Cleanup() //nolint:errcheck // does nothing once the file is in place
-	if err := f.CloseAtomicallyReplace(); err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(path))
+	return f.CloseAtomicallyReplace()
 }
 
 // Create is [Write] for a file that must not be there yet: of several runs at the
-// same time one succeeds, and the error of the others is fs.ErrExist. It needs no lock.
+// same time one succeeds, and the error of the others is fs.ErrExist.
 func Create(path string, data []byte, mode fs.FileMode) error {
 	f, err := pending(path, data, func(f *os.File) error { return f.Chmod(mode) })
 	if err != nil {
@@ -65,6 +78,7 @@ func pending(path string, data []byte, prepare func(*os.File) error) (*renameio.
 	if err != nil {
 		return nil, err
 	}
+	syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:errcheck // see inUse
 	_, err = f.Write(data)
 	if err == nil {
 		err = prepare(f.File)
@@ -102,14 +116,26 @@ func removeLeftovers(path string) error {
 		return err
 	}
 	for _, name := range names {
-		if !isLeftover(name, filepath.Base(path)) {
+		leftover := filepath.Join(filepath.Dir(path), name)
+		if !isLeftover(name, filepath.Base(path)) || inUse(leftover) {
 			continue
 		}
-		if err := os.Remove(filepath.Join(filepath.Dir(path), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(leftover); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+// inUse says whether a writer is at work on the file: it holds a lock (flock(2)),
+// which ends with its process. On a file system without locks nothing is in use.
+func inUse(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only locked
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
 // minDigits is how many digits a leftover has at least. renameio takes a random

@@ -166,6 +166,25 @@ func TestOneOfManyCreates(t *testing.T) {
 	}
 }
 
+// Without a lock of their callers, writers do not take each other's file for a
+// leftover.
+func TestWritersDoNotDisturbEachOther(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "state.json")
+	err := WriteFunc(path, []byte("slow"), func(*os.File) error {
+		err := Write(path, []byte("fast"), 0o600)
+		check(t, path, "fast", 0o600)
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	check(t, path, "slow", 0o600)
+	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("left behind: %v", got)
+	}
+}
+
 func TestMissingDirIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none", "state.json")
 	for _, err := range []error{Write(path, nil, 0o600), Create(path, nil, 0o600), SyncDir(filepath.Dir(path))} {

@@ -65,8 +65,7 @@ func parseState(raw []byte) (State, error) {
 }
 
 // Save replaces the state at path. After a crash the file holds the old state or the
-// new one. The directory is made when it is missing. Of two audits that end at the same moment one
-// may fail to save.
+// new one. The directory is made when it is missing.
 func Save(path string, s State) error {
 	raw, err := json.Marshal(stateFile{Version: 1, State: s})
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
-
+	"sentinel/internal/atomicfile"
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
 	"sentinel/internal/trust"
@@ -97,7 +96,7 @@ func (s stateFile) write(ports []firewall.Port) error {
 	if err := trust.RootOnly.File(directory); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(s.path, append(raw, '\n'), 0o644); err != nil {
+	if err := atomicfile.Write(s.path, append(raw, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", s.path, err)
 	}
 	return nil
