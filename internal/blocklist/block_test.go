@@ -48,7 +48,7 @@ func TestPlanningChangesNothing(t *testing.T) {
 	if err != nil || b.Summary() != "Would block 203.0.113.7 with fake (in, out, forward) until 2026-03-02T12:00:00Z, and cut its open connections." || b.Address() != "203.0.113.7" {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if slices.ContainsFunc(m.log, func(s string) bool { return s != "vital" && s != "loaded" }) {
+	if slices.ContainsFunc(m.log, func(s string) bool { return s != "protected" && s != "loaded" }) {
 		t.Errorf("it did %v", m.log)
 	}
 	if _, err := os.Stat(l.path); err == nil {
@@ -92,13 +92,13 @@ func TestWhatMustStayReachableIsRefused(t *testing.T) {
 // An address can be two things at once. What force does not lift decides.
 func TestTheWorstDangerCounts(t *testing.T) {
 	m := newMachine()
-	m.vital = append([]ProtectedAddr{{Prefix: netip.MustParsePrefix("192.0.2.0/24"), Why: "a network"}}, m.vital...)
+	m.protected = append([]ProtectedAddr{{Prefix: netip.MustParsePrefix("192.0.2.0/24"), Why: "a network"}}, m.protected...)
 	if _, err := block(t, m.on(t), Request{Address: "192.0.2.9", Force: true}); code(err) != fault.ProtectedAddress {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestUnknownSurroundingsAreNoPermission(t *testing.T) {
+func TestUnknownHostContextIsNoPermission(t *testing.T) {
 	m := newMachine()
 	m.unknown = errFake
 	l := m.on(t)
@@ -198,7 +198,7 @@ func TestBlockIsCheckedAgainUnderTheLock(t *testing.T) {
 	if _, err := late.Do(t.Context()); code(err) != fault.AlreadyBlocked {
 		t.Errorf("%v", err)
 	}
-	m.vital = append(m.vital, ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.8/32"), Why: "the peer of a session"})
+	m.protected = append(m.protected, ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.8/32"), Why: "the peer of a session"})
 	if _, err := gateway.Do(t.Context()); code(err) != fault.ProtectedAddress {
 		t.Errorf("%v", err)
 	}
@@ -223,9 +223,9 @@ func TestBlockThatTheKernelLostIsLoadedAgainAsItWas(t *testing.T) {
 		if err != nil || !got.Reapplied || got.BlockedBy != "bob" || got.ExpiresAt != "2026-03-02T12:00:00Z" || !m.held[netip.MustParseAddr("203.0.113.7")].Equal(began.Add(day)) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		told := strings.Contains(strings.Join(got.Warnings, " "), "had lost the list")
-		if told != (name != "the address") || told && len(m.addresses()) != 2 {
-			t.Errorf("%s: told %v, the kernel has %v", name, got.Warnings, m.addresses())
+		warned := strings.Contains(strings.Join(got.Warnings, " "), "had lost the list")
+		if warned != (name != "the address") || warned && len(m.addresses()) != 2 {
+			t.Errorf("%s: warned %v, the kernel has %v", name, got.Warnings, m.addresses())
 		}
 	}
 }
@@ -275,7 +275,7 @@ func TestFailedBlockLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestFailureToUndoIsTold(t *testing.T) {
+func TestFailureToRollBackIsReported(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	m.at = func(step string) error {
@@ -294,7 +294,7 @@ func TestFailureToUndoIsTold(t *testing.T) {
 	}
 }
 
-func TestOpenConnectionsThatStayAreTold(t *testing.T) {
+func TestOpenConnectionsThatStayAreReported(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	m.at = func(step string) error {
@@ -333,7 +333,7 @@ func TestConnectionsAreCutBeforeAndAfter(t *testing.T) {
 }
 
 func TestBlockStopsBeforeTheFirstWriteOnly(t *testing.T) {
-	for _, stop := range []string{"", "vital", "loaded", "cut", "add", "added"} {
+	for _, stop := range []string{"", "protected", "loaded", "cut", "add", "added"} {
 		m := newMachine()
 		l := m.on(t)
 		mustBlock(t, l, "203.0.113.1")
@@ -353,7 +353,7 @@ func TestBlockStopsBeforeTheFirstWriteOnly(t *testing.T) {
 		}
 		_, err = b.Do(ctx)
 		cancel()
-		stopped := stop == "" || stop == "vital" || stop == "loaded"
+		stopped := stop == "" || stop == "protected" || stop == "loaded"
 		if stopped != errors.Is(err, context.Canceled) || !stopped && err != nil {
 			t.Errorf("cancelled at %q: %v", stop, err)
 		}
@@ -423,7 +423,7 @@ func TestFullListTakesNoMore(t *testing.T) {
 	same(t, "list", listed(t, l), []string{"203.0.113.7"})
 }
 
-// The end is told in whole seconds and is never before its time.
+// The end is given in whole seconds and is never before its time.
 func TestBlockLastsAsLongAsAskedFor(t *testing.T) {
 	m := newMachine()
 	m.now = began.Add(300 * time.Millisecond)

@@ -23,28 +23,28 @@ var errFake = errors.New("the kernel does not want to")
 // and what must stay reachable. Before and after everything that happens at its edge it
 // calls at, which may fail it or end it.
 type machine struct {
-	mu      sync.Mutex               // of held, rules and log
-	held    map[netip.Addr]time.Time // when the kernel lets go; zero: never
-	rules   bool
-	can     Abilities
-	vital   []ProtectedAddr
-	unknown error // of Vital
-	now     time.Time
-	lies    bool          // what is added is not there
-	bare    bool          // nor are the rules
-	adds    int           // calls of Add
-	partial int           // so many readings lack an address
-	late    time.Duration // by which it ends blocks too late
-	open    map[netip.Addr]int
-	log     []string
-	at      func(step string) error
+	mu        sync.Mutex               // of held, rules and log
+	held      map[netip.Addr]time.Time // when the kernel lets go; zero: never
+	rules     bool
+	can       Abilities
+	protected []ProtectedAddr
+	unknown   error // of ProtectedAddrs
+	now       time.Time
+	lies      bool          // what is added is not there
+	bare      bool          // nor are the rules
+	adds      int           // calls of Add
+	partial   int           // so many readings lack an address
+	late      time.Duration // by which it ends blocks too late
+	open      map[netip.Addr]int
+	log       []string
+	at        func(step string) error
 }
 
 func newMachine() *machine {
 	return &machine{
 		held: map[netip.Addr]time.Time{}, now: began, open: map[netip.Addr]int{},
 		can: Abilities{Expires: true, Directions: []string{"in", "out", "forward"}},
-		vital: []ProtectedAddr{
+		protected: []ProtectedAddr{
 			{Prefix: netip.MustParsePrefix("192.0.2.1/32"), Why: "the default gateway"},
 			{Prefix: netip.MustParsePrefix("192.0.2.9/32"), Why: "an address of this machine", Own: true},
 			{Prefix: netip.MustParsePrefix("::ffff:192.0.2.53/128"), Why: "a resolver"},
@@ -163,10 +163,10 @@ func (m *machine) expire() {
 }
 
 func (m *machine) ProtectedAddrs(ctx context.Context) ([]ProtectedAddr, error) {
-	if err := m.step(ctx, "vital"); err != nil {
+	if err := m.step(ctx, "protected"); err != nil {
 		return nil, err
 	}
-	return m.vital, m.unknown
+	return m.protected, m.unknown
 }
 
 func (m *machine) Kill(ctx context.Context, a netip.Addr) (int, error) {

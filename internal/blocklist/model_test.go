@@ -52,7 +52,7 @@ func TestNothingThatWasAcknowledgedIsLost(t *testing.T) {
 	}
 }
 
-// disturb lets the world do something, and decides what will happen to the
+// disturb changes something from outside, and decides what will happen to the
 // next run.
 func (tr *randomRun) disturb() {
 	switch tr.r.IntN(8) {

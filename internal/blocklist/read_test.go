@@ -34,10 +34,10 @@ func TestListingIsNewestFirstAndSaysWhatTheKernelDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.now = began.Add(90 * time.Minute)                                                                      // .2 has ended
-	delete(m.held, netip.MustParseAddr("203.0.113.3"))                                                       // lost
-	m.vital = append(m.vital, ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.4/32"), Why: "a peer"}) // will be suspended
-	m.held[netip.MustParseAddr("2001:db8::7")] = time.Time{}                                                 // of nobody
+	m.now = began.Add(90 * time.Minute)                                                                              // .2 has ended
+	delete(m.held, netip.MustParseAddr("203.0.113.3"))                                                               // lost
+	m.protected = append(m.protected, ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.4/32"), Why: "a peer"}) // will be suspended
+	m.held[netip.MustParseAddr("2001:db8::7")] = time.Time{}                                                         // of nobody
 	before := listing(t, l)
 	same(t, "ips", before.IPs, []string{"203.0.113.4", "203.0.113.1", "2001:db8::7"})
 	same(t, "missing", before.Drift.Missing, []string{"203.0.113.3"})

@@ -52,7 +52,7 @@ func TestRestoreHandsOverAllAtOnce(t *testing.T) {
 	if r := restore(t, l); r.Added != 2500 || len(m.held) != 2500 || m.adds != 1 {
 		t.Errorf("%+v, %d calls", r, m.adds)
 	}
-	// One part that fails does not keep back the rest, and is told.
+	// One part that fails does not keep back the rest, and is reported.
 	clear(m.held)
 	first := true
 	m.at = func(step string) error {
@@ -67,12 +67,12 @@ func TestRestoreHandsOverAllAtOnce(t *testing.T) {
 	}
 }
 
-func TestRestoreSuspendsWhatBecameVitalAndResumesIt(t *testing.T) {
+func TestRestoreSuspendsWhatBecameProtectedAndResumesIt(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	mustBlock(t, l, "203.0.113.7", "203.0.113.8")
-	vital := m.vital
-	m.vital = append(slices.Clone(vital), ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.7/32"), Why: "the default gateway"})
+	before := m.protected
+	m.protected = append(slices.Clone(before), ProtectedAddr{Prefix: netip.MustParsePrefix("203.0.113.7/32"), Why: "the default gateway"})
 	if r := restore(t, l); r.Suspended != 1 || r.Removed != 1 || r.Entries != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -83,7 +83,7 @@ func TestRestoreSuspendsWhatBecameVitalAndResumesIt(t *testing.T) {
 	if r := restore(t, l); r.Suspended != 0 || r.Resumed != 0 {
 		t.Errorf("once more: %+v", r)
 	}
-	m.unknown, m.vital = errFake, vital
+	m.unknown, m.protected = errFake, before
 	if r := restore(t, l); r.Resumed != 0 || len(r.Unavailable) != 1 || len(m.held) != 1 {
 		t.Errorf("without knowing: %+v", r)
 	}
@@ -103,11 +103,11 @@ func TestForcedBlockIsNotSuspendedButForItself(t *testing.T) {
 	if r := restore(t, l); r.Suspended != 0 || len(m.held) != 1 {
 		t.Errorf("%+v", r)
 	}
-	m.vital[0].Own = true
+	m.protected[0].Own = true
 	if r := restore(t, l); r.Suspended != 1 || len(m.held) != 0 {
 		t.Errorf("as an own address: %+v", r)
 	}
-	m.vital = m.vital[1:]
+	m.protected = m.protected[1:]
 	if got, err := block(t, l, Request{Address: "192.0.2.1"}); err != nil || !got.Reapplied || got.Suspended {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -238,7 +238,7 @@ func TestWhatHasEndedGoesAtOnceWhereTheListGetsFull(t *testing.T) {
 }
 
 // Right after thousands of addresses the kernel shows a part of them.
-func TestAReadingInPartIsNotBelieved(t *testing.T) {
+func TestAPartialReadingIsReadAgain(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	mustBlock(t, l, "203.0.113.1", "203.0.113.2", "203.0.113.3")

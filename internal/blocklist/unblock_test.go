@@ -37,7 +37,7 @@ func TestWhatIsBlockedOnOneSideCanBeUnblocked(t *testing.T) {
 		"rules lost":   func(m *machine, l *List) { mustBlock(t, l, a.String()); m.rules = false },
 		"suspended": func(m *machine, l *List) {
 			mustBlock(t, l, a.String())
-			m.vital = append(m.vital, ProtectedAddr{Prefix: netip.PrefixFrom(a, 32), Why: "the default gateway"})
+			m.protected = append(m.protected, ProtectedAddr{Prefix: netip.PrefixFrom(a, 32), Why: "the default gateway"})
 			restore(t, l)
 		},
 		"ended in the list alone": func(m *machine, l *List) {
@@ -119,7 +119,7 @@ func TestForceLiftsABlockWithoutTheList(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(l *List)
 		code  fault.Code // without force
-		told  string
+		says  string
 	}{
 		"damaged":   {func(l *List) { write(t, l, golden[:200]) }, fault.StateCorrupt, "set aside"},
 		"untrusted": {func(l *List) { chmod(t, l.path, 0o666) }, fault.StateCorrupt, "written by others"},
@@ -142,12 +142,12 @@ func TestForceLiftsABlockWithoutTheList(t *testing.T) {
 			}
 		}
 		got, err := unblock(t, l, "203.0.113.7", true)
-		if err != nil || !strings.Contains(strings.Join(got.Warnings, " "), c.told) {
+		if err != nil || !strings.Contains(strings.Join(got.Warnings, " "), c.says) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		same(t, name+", kernel", m.addresses(), []string{"2001:db8::7"})
 		if said := strings.Contains(strings.Join(got.Warnings, " "), "still on the list"); said != (name == "locked" || name == "not to be written") {
-			t.Errorf("%s: told %v", name, got.Warnings)
+			t.Errorf("%s: warned of %v", name, got.Warnings)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type Subject struct {
 	Flush, Overtake func(t *testing.T)
 	Kept            bool
 	// Repair undoes either where the backend must not do that itself: then Add fails
-	// with FIREWALL_UNAVAILABLE before. nil says that Add mends all.
+	// with FIREWALL_UNAVAILABLE before. nil says that Add repairs both.
 	Repair func(t *testing.T)
 }
 
@@ -72,7 +72,7 @@ func (s Subject) open(t *testing.T) {
 	}
 }
 
-func (s Subject) shut(t *testing.T) {
+func (s Subject) closed(t *testing.T) {
 	t.Helper()
 	for _, p := range s.Peers {
 		s.Stops(t, p)
@@ -93,7 +93,7 @@ func testEmpty(t *testing.T, s Subject) {
 func testPackets(t *testing.T, s Subject) {
 	b := s.Backend
 	Add(t, b, 0, s.Peers...)
-	s.shut(t)
+	s.closed(t)
 	Found(t, b, s.Strangers, true, s.Peers...)
 	Remove(t, b, s.Peers[1])
 	Found(t, b, s.Strangers, true, s.Peers[0])
@@ -135,10 +135,10 @@ func testLists(t *testing.T, s Subject) {
 func testEnds(t *testing.T, s Subject) {
 	b := s.Backend
 	Add(t, b, 1500*time.Millisecond, s.Peers...)
-	s.shut(t)
+	s.closed(t)
 	if !b.Abilities().Expires {
 		until(time.Now().Add(1700*time.Millisecond), func() bool { return len(MustLoad(t, b)) == 0 })
-		s.shut(t)
+		s.closed(t)
 		Loaded(t, b, true, s.Peers...)
 		return
 	}
@@ -201,7 +201,7 @@ func testMany(t *testing.T, s Subject) {
 	Add(t, b, time.Hour, s.Peers...)
 	Found(t, b, s.Strangers, true, s.Peers...)
 	t.Logf("two more, with proof: %v", time.Since(began))
-	s.shut(t)
+	s.closed(t)
 	Remove(t, b, append(all, s.Peers...)...)
 	Loaded(t, b, s.empty())
 }
@@ -219,7 +219,7 @@ func testFlush(t *testing.T, s Subject) {
 	s.repair(t)
 	Add(t, b, 0, s.Peers...)
 	Loaded(t, b, true, s.Peers...)
-	s.shut(t)
+	s.closed(t)
 }
 
 func testOvertaken(t *testing.T, s Subject) {
@@ -230,11 +230,11 @@ func testOvertaken(t *testing.T, s Subject) {
 	s.repair(t)
 	Add(t, b, 0, Numbered(4, 1)...)
 	Loaded(t, b, true, append(Numbered(4, 1), s.Peers...)...)
-	s.shut(t)
+	s.closed(t)
 }
 
-// repair checks that a backend which must not mend what others changed says so,
-// and then does it in its place.
+// repair checks that a backend which must not repair what others changed says so,
+// and then repairs it instead of the backend.
 func (s Subject) repair(t *testing.T) {
 	t.Helper()
 	if s.Repair == nil {

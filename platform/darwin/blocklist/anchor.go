@@ -11,10 +11,10 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// maxAhead bounds how many anchors are looked at that packets meet before ours.
+// maxAhead bounds how many of the anchors that packets meet before ours are read.
 const maxAhead = 20
 
-// A bypass is why packets get around the own anchor.
+// A bypass is why packets get around our anchor.
 type bypass struct {
 	missing bool   // the main ruleset does not lead there
 	rule    string // one that lets packets through before
@@ -22,7 +22,7 @@ type bypass struct {
 
 func (b bypass) none() bool { return !b.missing && b.rule == "" }
 
-// fault says what to do about it. The file is the administrator's to change.
+// fault says what to do about it. Only the administrator changes the file.
 func (b bypass) fault() error {
 	const reload = "sudo pfctl -f /etc/pf.conf"
 	switch {
@@ -37,8 +37,8 @@ func (b bypass) fault() error {
 	}
 }
 
-// bypass reads the main ruleset as the kernel has it. The file says nothing
-// about what is loaded.
+// bypass reads the main ruleset from the kernel: the file says nothing about what
+// is loaded.
 func (p *PF) bypass(ctx context.Context) (bypass, error) {
 	rules, err := p.tool.Rules(ctx, "")
 	if err != nil {
@@ -58,7 +58,7 @@ type jump struct {
 	rule  string
 }
 
-// rulesBefore reads rules up to the one that leads to the own anchor, and returns the
+// rulesBefore reads rules up to the one that leads to our anchor, and returns the
 // jumps before it.
 func rulesBefore(rules []string) ([]jump, bypass) {
 	var ahead []jump
@@ -87,15 +87,15 @@ func parseJump(words []string) (jump, bool) {
 	return jump{name: strings.Trim(words[1], `"`), quick: slices.Contains(words, "quick")}, true
 }
 
-// leadsHere says that every packet that meets the rule meets the own anchor.
+// leadsHere says that every packet that meets the rule meets our anchor.
 func leadsHere(j jump, words []string) bool {
 	here := j.name == "com.apple/*" || j.name == anchor || j.name == anchor+"/*"
 	return here && j.name != anchor+"/*" && len(words) == 3 && words[2] == "all"
 }
 
-// letsThrough says that a rule ends the way of packets before the own anchor,
-// and not by dropping them. What is on the loopback interface alone does not matter: no address
-// of others is seen there. In an anchor that was entered with quick every rule is final.
+// letsThrough says that a rule accepts packets before they reach our anchor. Rules
+// for the loopback interface alone do not matter: no other machine is seen there. In an anchor
+// that was entered with quick, every rule is final.
 func letsThrough(words []string, final bool) bool {
 	if len(words) == 0 || words[0] != "pass" || !final && !slices.Contains(words, "quick") {
 		return false
@@ -135,8 +135,8 @@ func (p *PF) through(ctx context.Context, ahead []jump) (bypass, error) {
 	return bypass{}, nil
 }
 
-// rulesInside looks through the rules of an anchor. The anchors that it leads to are
-// named from there.
+// rulesInside looks through the rules of an anchor. The anchors that they lead to
+// are named relative to it.
 func rulesInside(j jump, rules []string) (inner []jump, rule string) {
 	for _, rule := range rules {
 		words := strings.Fields(rule)
@@ -154,8 +154,8 @@ func rulesInside(j jump, rules []string) (inner []jump, rule string) {
 	return inner, ""
 }
 
-// rulesInPlace says that the rules of the own anchor drop what comes from the table
-// and what goes there, on every interface, and that no other rule is among them.
+// rulesInPlace says that the rules of our anchor drop what comes from the table
+// and what goes there, on every interface, and that there is no other rule.
 func rulesInPlace(rules []string) bool {
 	var from, to bool
 	for _, rule := range rules {
@@ -172,7 +172,7 @@ func rulesInPlace(rules []string) bool {
 }
 
 // dropSide says which side of a packet a rule compares with the table: "from" or
-// "to". One with a condition beside that, or without quick, is neither.
+// "to". It is empty for a rule with another condition, or without quick.
 func dropSide(words []string) string {
 	at := slices.Index(words, "from")
 	if at < 1 || len(words) != at+4 || words[at+2] != "to" || words[0] != "block" || !slices.Contains(words[:at], "quick") {

@@ -17,10 +17,10 @@ import (
 	"sentinel/platform/darwin/pfctl"
 )
 
-// The own anchor and the table in it. The stock /etc/pf.conf has packets meet
+// Our anchor and the table in it. The stock /etc/pf.conf has packets meet
 // every anchor right below com.apple, in the order of their names, so that a filter rule there
-// is in force without a change to that file; the digits make ours the first. An anchor of its
-// own beside com.apple would be loaded and never looked at.
+// is in force without a change to that file; the digits make ours the first. An anchor
+// beside com.apple would be loaded and never looked at.
 const (
 	anchor = "com.apple/000.Sentinel"
 	table  = "sentinel"
@@ -48,8 +48,8 @@ type Parts struct {
 // processes too: changes wait for each other.
 //
 // pf has neither an end for an address nor transactions over anchors and references. Every
-// change is in an order in which a crash leaves too little rather than a rule without use: pf
-// on, then the rules, then the addresses; and the other way round.
+// change is made in an order in which a crash leaves too little rather than a useless rule: pf
+// on, then the rules, then the addresses; in reverse order to undo it.
 type PF struct {
 	tool      pfctl.Tool
 	reference referenceFile
@@ -62,8 +62,8 @@ var (
 )
 
 // Choose returns the backend. Without pfctl the error is FIREWALL_UNAVAILABLE.
-// It runs one program and changes nothing. Whether packets meet the own anchor is for
-// [PF.Ready] to say: what is blocked can be unblocked also where they do not.
+// It runs one program and changes nothing. Whether packets meet our anchor is for
+// [PF.Ready] to say: an address can be unblocked even where they do not.
 func Choose(ctx context.Context, p Parts) (blocklist.Backend, error) {
 	b := NewPF(p)
 	_, err := b.tool.Enabled(ctx)
@@ -126,7 +126,7 @@ func (p *PF) Add(ctx context.Context, blocks []blocklist.Block) error {
 	return failed
 }
 
-// prepare makes sure that pf is on and has the own rules, and reads both back.
+// prepare makes sure that pf is on and has our rules, and reads both back.
 func (p *PF) prepare(ctx context.Context) error {
 	if err := p.holdReference(ctx); err != nil {
 		return p.failure("pf could not be switched on", err)
@@ -142,7 +142,7 @@ func (p *PF) prepare(ctx context.Context) error {
 	return p.repair(ctx)
 }
 
-// repair loads the own rules where they are missing or changed.
+// repair loads our rules where they are missing or changed.
 func (p *PF) repair(ctx context.Context) error {
 	rules, err := p.tool.Rules(ctx, anchor)
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *PF) repair(ctx context.Context) error {
 	return nil
 }
 
-// unloaded gives the failure to load the rules its code.
+// loadError gives the failure to load the rules its code.
 func (p *PF) loadError(err error) error {
 	if _, ok := errors.AsType[*pfctl.Error](err); ok {
 		return fault.Wrap(fault.PFReloadFailed, "pf did not take the rules", err)
@@ -203,7 +203,7 @@ func (p *PF) Remove(ctx context.Context, addresses []netip.Addr) error {
 	return p.removeOwn(ctx, !missing)
 }
 
-// leave gives up what is of no use without addresses.
+// removeOwn gives up what is of no use without addresses.
 func (p *PF) removeOwn(ctx context.Context, loaded bool) error {
 	if err := p.releaseReference(ctx); err != nil {
 		return p.failure("The reference that keeps pf on could not be given back", err)
@@ -240,8 +240,8 @@ func (p *PF) Loaded(ctx context.Context) ([]blocklist.Block, bool, error) {
 	return blocks, effective, nil
 }
 
-// effective says that pf is on, packets meet the own anchor, and its rules
-// stand in it.
+// effective says that pf is on, that packets meet our anchor, and that our rules
+// are in it.
 func (p *PF) effective(ctx context.Context) (bool, error) {
 	on, err := p.tool.Enabled(ctx)
 	if err != nil || !on {
@@ -255,8 +255,8 @@ func (p *PF) effective(ctx context.Context) (bool, error) {
 	return why.none(), err
 }
 
-// distinct checks the addresses, writes IPv4 as such, and leaves out what is
-// there twice.
+// distinct checks the addresses, turns IPv4-mapped ones into IPv4, and leaves out
+// duplicates.
 func distinct(addresses []netip.Addr) ([]netip.Addr, error) {
 	seen := make(map[netip.Addr]bool, len(addresses))
 	var list []netip.Addr
@@ -286,7 +286,7 @@ func (p *PF) failure(what string, err error) error {
 	case errors.Is(err, fs.ErrPermission) && p.euid != 0:
 		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
 	case errors.Is(err, fs.ErrPermission):
-		return fault.Wrap(fault.FirewallFailed, "The system lets not even root use pf here", err).
+		return fault.Wrap(fault.FirewallFailed, "The system does not let even root use pf here", err).
 			WithFix("A configuration profile or a sandbox may forbid it. See what is said to: sudo pfctl -s info")
 	case errors.Is(err, fs.ErrNotExist):
 		return noPF(err)
@@ -297,5 +297,5 @@ func (p *PF) failure(what string, err error) error {
 
 func noPF(err error) error {
 	return fault.Wrap(fault.NoFirewall, "pf cannot be used", err).
-		WithFix("macOS brings pf and " + pfctl.Program + " along; repair the system if they are missing.")
+		WithFix("pf and " + pfctl.Program + " are part of macOS; repair the system if they are missing.")
 }

@@ -62,7 +62,7 @@ func protectInterfaces(interfaces []routing.Interface) []blocklist.ProtectedAddr
 	return list
 }
 
-// broadcast returns the last address of a network of IPv4, where it has one.
+// broadcast returns the broadcast address of an IPv4 network, if it has one.
 func broadcast(p netip.Prefix) (netip.Addr, bool) {
 	if !p.Addr().Is4() || p.Bits() > 30 || p.Addr().IsLoopback() {
 		return netip.Addr{}, false
@@ -74,8 +74,8 @@ func broadcast(p netip.Prefix) (netip.Addr, bool) {
 	return netip.AddrFrom4(raw), true
 }
 
-// gateways lists where the default routes lead. Those of other interfaces than
-// the first, which only programs bound to them use, are not seen.
+// gateways lists where the default routes lead. Only those of the first interface
+// are seen; programs use the others only when they are bound to them.
 func (s HostContext) gateways(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
 	var errs []error

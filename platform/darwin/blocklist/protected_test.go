@@ -63,7 +63,7 @@ func psLine(pid int, title string) string {
 	return fmt.Sprintf("%5d Tue Sep 23 21:15:00 2025     %s\n", pid, title)
 }
 
-// mac is a Mac with everything that vital is read from.
+// mac is a Mac with everything that protected addresses are read from.
 func mac() programs {
 	return programs{
 		"-inet default": printed(route4), "-inet6 default": printed(route6), "/usr/sbin/scutil": printed(resolvers), "/sbin/ifconfig": printed(cards),
@@ -87,7 +87,7 @@ func (p programs) without(key string) programs {
 	return other
 }
 
-// protectedOn sums up what is vital, by prefix.
+// protectedOn sums up what is protected, by prefix.
 func protectedOn(t *testing.T, p programs, euid int) (map[string]string, error) {
 	t.Helper()
 	list, err := NewHostContext(p, euid).ProtectedAddrs(t.Context())
@@ -107,7 +107,7 @@ const (
 	sessionWhy = "the other end of a live SSH session"
 )
 
-func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
+func TestWhatTheMachineDependsOnIsProtected(t *testing.T) {
 	found, err := protectedOn(t, mac(), 0)
 	want := map[string]string{
 		"127.0.0.1/32": "an address of this machine, on lo0", "192.0.2.10/32": "an address of this machine, on en0", "fe80::10/128": "an address of this machine, on en0",
@@ -153,8 +153,8 @@ func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 	}
 }
 
-// Whose process cannot be told about counts as logged in.
-func TestSessionsThatAreNotTold(t *testing.T) {
+// A session whose process cannot be described counts as logged in.
+func TestSessionsOfUnknownProcesses(t *testing.T) {
 	for _, key := range []string{"-o pid,ppid,uid,state,time,rss,user,lstart,comm", "-o pid,lstart,args"} {
 		found, _ := protectedOn(t, mac().without(key), 0)
 		if found["203.0.113.20/32"] != sessionWhy {

@@ -27,8 +27,8 @@ const (
 	lockTimeout = 8 * time.Second
 )
 
-// A referenceFile remembers the reference that keeps pf on. It is lost with a reboot,
-// and the file is not: pf itself tells whether it still counts.
+// A referenceFile remembers the reference that keeps pf on. A reboot drops the
+// reference but not the file; pf itself tells whether it still counts.
 type referenceFile struct{ path, lockPath string }
 
 func newReferenceFile(dir string) referenceFile {
@@ -51,8 +51,8 @@ func (k referenceFile) lock(ctx context.Context) (release func(), err error) {
 	return lockfile.Exclude(ctx, k.lockPath, lockTimeout)
 }
 
-// read returns the token; known is false where none is remembered. A file that
-// holds something else is as good as none.
+// read returns the token; known is false where none is remembered, or where the
+// file holds something else.
 func (k referenceFile) read() (token uint64, known bool, err error) {
 	raw, err := trust.RootOrSelf.Read(k.path, maxReference)
 	switch {
@@ -77,7 +77,7 @@ func (k referenceFile) write(token uint64) error {
 	return atomicfile.Write(k.path, append(raw, '\n'), 0o600)
 }
 
-// forget removes the file, also from a directory that loses power next.
+// forget removes the file, and that outlasts a power cut.
 func (k referenceFile) forget() error {
 	if err := os.Remove(k.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -85,9 +85,9 @@ func (k referenceFile) forget() error {
 	return atomicfile.SyncDir(filepath.Dir(k.path))
 }
 
-// hold makes sure that a reference of our own keeps pf on, whoever else holds
-// one: theirs may go at any time. One that cannot be remembered is given back. A crash
-// between the two leaves one that nobody can tell from those of others, until the next boot.
+// holdReference makes sure that a reference of our own keeps pf on: those of
+// others may go at any time. A reference that cannot be remembered is given back. A crash in
+// between leaves one that cannot be told from those of others, until the next boot.
 func (p *PF) holdReference(ctx context.Context) error {
 	token, known, err := p.reference.read()
 	if err != nil {
@@ -108,8 +108,8 @@ func (p *PF) holdReference(ctx context.Context) error {
 	return nil
 }
 
-// release gives the reference back. pf stays on where others hold one, and one
-// of an earlier boot is gone already.
+// releaseReference gives the reference back. pf stays on where others hold one. A
+// reference of an earlier boot is gone already.
 func (p *PF) releaseReference(ctx context.Context) error {
 	token, known, err := p.reference.read()
 	if err != nil || !known {

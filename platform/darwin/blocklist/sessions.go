@@ -82,8 +82,8 @@ func (s HostContext) sshProcesses(ctx context.Context, pids []int) (map[int]bloc
 	return known, err
 }
 
-// tunnelEnds lists the other ends of the tunnels of programs: with whom the known
-// ones talk. Where a session comes through a tunnel whose other end is not known, any address
+// tunnelEnds lists the other ends of the tunnels of programs: with whom known
+// VPN daemons talk. Where a session comes through a tunnel whose other end is not known, any address
 // might be it, which is an error: the extensions that make the tunnels of most VPN
 // programs show no other end.
 func tunnelEnds(interfaces []routing.Interface, sockets []lsof.Socket, open []blocklist.Session) ([]blocklist.ProtectedAddr, error) {

@@ -62,9 +62,9 @@ func ParseAnchors(printed []byte) []string {
 }
 
 // ParseTable reads what "-T show" prints, with counters (-v) or without: an
-// address on each line, indented by three blanks and a column for a mark. Anything else is an error, for
-// whoever reads a table back must not take a cut one for whole. Networks are none of what is
-// ever put into a table here, and an error too.
+// address on each line, indented by three blanks and a column for a mark. Anything else is an
+// error, because a table that is cut off must not pass for the whole. So are networks, which
+// are never put into a table here.
 func ParseTable(printed []byte) ([]netip.Addr, error) {
 	var list []netip.Addr
 	for line := range strings.Lines(string(printed)) {

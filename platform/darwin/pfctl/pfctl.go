@@ -36,14 +36,14 @@ const (
 	maxOutput = 16 << 20
 )
 
-// ErrNotRoot says that pf is for root alone. It matches fs.ErrPermission.
+// ErrNotRoot says that only root may use pf. It matches fs.ErrPermission.
 var ErrNotRoot = fmt.Errorf("pf is for root alone: %w", fs.ErrPermission)
 
 // ErrMissing says that there is no such anchor or table.
 var ErrMissing = errors.New("pf has no such anchor or table")
 
 // ErrNotHeld says that a token stands for no reference any more: the Mac was
-// started anew, or somebody dropped all references with "pfctl -d".
+// restarted, or somebody dropped all references with "pfctl -d".
 var ErrNotHeld = errors.New("pf knows no such reference")
 
 // An Error is what pfctl says when it does not do what it is told.

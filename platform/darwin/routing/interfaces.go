@@ -30,19 +30,19 @@ type Interface struct {
 // Up says that the interface is switched on.
 func (i Interface) Up() bool { return slices.Contains(i.Flags, "UP") }
 
-// PointToPoint says that there is but one machine at its other end, as with a
+// PointToPoint says that there is only one machine at its other end, as with a
 // tunnel.
 func (i Interface) PointToPoint() bool { return slices.Contains(i.Flags, "POINTOPOINT") }
 
-// An Address is one that an interface has.
+// An Address is an address of an interface.
 type Address struct {
 	Prefix netip.Prefix // the address, with the length of its network's prefix
 	// Peer is the other end of the line; the zero address where there is none.
 	Peer netip.Addr
 }
 
-// ParseInterfaces reads what "ifconfig -a" prints. An address that cannot be
-// read is an error: whoever asks must not take it for none.
+// ParseInterfaces reads what "ifconfig -a" prints. An address that cannot be read
+// is an error: callers must not take it for none.
 func ParseInterfaces(printed []byte) ([]Interface, error) {
 	var list []Interface
 	for line := range strings.Lines(string(printed)) {
@@ -64,8 +64,8 @@ func ParseInterfaces(printed []byte) ([]Interface, error) {
 	return list, nil
 }
 
-// heading reads "en0: flags=8863<UP,BROADCAST> mtu 1500", which alone begins at
-// the edge.
+// heading reads "en0: flags=8863<UP,BROADCAST> mtu 1500". Only such lines are not
+// indented.
 func heading(line string) (Interface, bool) {
 	name, rest, ok := strings.Cut(line, ": flags=")
 	if !ok || name == "" || strings.ContainsAny(name, " \t") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routing reads where macOS sends its packets, which addresses it has
-// itself and whom it asks for names, from what route(8), ifconfig(8) and scutil(8) print.
+// Package routing reads the default routes of macOS, its interfaces with their
+// addresses, and its name servers from what route(8), ifconfig(8) and scutil(8) print.
 package routing
 
 import (
@@ -62,7 +62,7 @@ func noRoute(said []byte) bool {
 	return strings.Contains(text, "not in table") || strings.Contains(text, "route has not been found") || strings.Contains(text, "Network is unreachable")
 }
 
-// Resolvers lists whom this machine asks for names.
+// Resolvers lists the name servers of this machine.
 func Resolvers(ctx context.Context, runner sysexec.Runner) ([]Resolver, error) {
 	r, err := run(ctx, runner, scutilProgram, "--dns")
 	if err != nil {
@@ -132,8 +132,8 @@ func ParseRoute(printed []byte) (Route, error) {
 	return r, nil
 }
 
-// isHardware says that a gateway is an address of Ethernet, which stands for a
-// neighbour on the same line: six numbers without leading zeros.
+// isHardware says that a gateway is an Ethernet address, which stands for a
+// neighbour on the same link: six numbers without leading zeros.
 func isHardware(text string) bool {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ':' || r == '.' })
 	if len(parts) != 6 || strings.Contains(text, "::") {

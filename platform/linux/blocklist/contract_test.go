@@ -163,13 +163,13 @@ func testOpen(t *testing.T, _ kind, b blocklist.Backend, w *testNetwork) {
 		sees(t, stays.here, syscall.ECONNABORTED)
 		remove(t, b, block)
 
-		told := w.connect(network, to)
+		notified := w.connect(network, to)
 		if n, err := (ConnKiller{}).Kill(t.Context(), block); n != 1 || err != nil {
 			t.Errorf("%s: cut %d, %v", network, n, err)
 		}
 		add(t, b, time.Minute, block)
-		sees(t, told.here, syscall.ECONNABORTED)
-		sees(t, told.there, syscall.ECONNRESET)
+		sees(t, notified.here, syscall.ECONNABORTED)
+		sees(t, notified.there, syscall.ECONNRESET)
 		remove(t, b, block)
 	}
 }
@@ -208,7 +208,7 @@ func testOthers(t *testing.T, k kind, b blocklist.Backend, w *testNetwork) {
 	published := w.published()
 	add(t, b, 0, peers...)
 	loaded(t, b, true, peers...)
-	w.shut()
+	w.closed()
 	if open.flows() {
 		t.Error("an open connection goes on")
 	}

@@ -91,8 +91,8 @@ func TestDamagedTableIsPutRight(t *testing.T) {
 		"not in the set":   {[]string{"flush chain inet sentinel input", "add rule inet sentinel input ip saddr != @blocked4 counter drop", "add rule inet sentinel input ip6 saddr @blocked6 counter drop"}, true, ""},
 		"accept in place":  {[]string{"flush chain inet sentinel input", "add rule inet sentinel input ip saddr @blocked4 counter accept", "add rule inet sentinel input ip6 saddr @blocked6 counter drop"}, true, ""},
 	} {
-		for _, mend := range []string{"add", "remove"} {
-			t.Run(name+", "+mend, func(t *testing.T) {
+		for _, repair := range []string{"add", "remove"} {
+			t.Run(name+", "+repair, func(t *testing.T) {
 				try("nft flush ruleset")
 				n := NewNftables()
 				add(t, n, time.Hour, old...)
@@ -102,7 +102,7 @@ func TestDamagedTableIsPutRight(t *testing.T) {
 				if _, effective, err := n.Loaded(t.Context()); err != nil || effective != (name == "addresses gone") {
 					t.Errorf("damaged: effective %v, %v", effective, err)
 				}
-				if mend == "remove" {
+				if repair == "remove" {
 					remove(t, n, old[0], one)
 					for i, a := range old {
 						if _, there, _, err := n.Find(t.Context(), a); err != nil || there != (c.keeps && i == 1) {
@@ -146,7 +146,7 @@ func TestLargeTableIsMadeAnew(t *testing.T) {
 }
 
 // While rules are put right, no packet of a blocked address gets through.
-func TestMendingLetsNothingThrough(t *testing.T) {
+func TestRepairLetsNothingThrough(t *testing.T) {
 	testenv.Program(t, "nft", "nftables")
 	if !testenv.Isolated(t) {
 		return

@@ -32,13 +32,14 @@ const (
 	lockTimeout = 5
 	// restoreTimeout bounds one change.
 	restoreTimeout = 10 * time.Second
-	// maxAddresses addresses add less than 15 µs to a packet; every rule is compared with it.
+	// maxAddresses add less than 15 µs to each packet, which every rule is compared
+	// with.
 	maxAddresses = 300
 )
 
-// Iptables is the backend over the programs of iptables(8): an own chain, to
-// which the built-in ones jump first. Every change is one run of iptables-restore, which
-// does all of it in one family or nothing. Two at once may leave a rule twice, never lose one.
+// Iptables is the backend over the programs of iptables(8): a chain of its own, to
+// which the built-in ones jump first. Every change is one run of iptables-restore for each
+// family, which is atomic. Two runs at once may leave a rule twice, but never lose one.
 type Iptables struct {
 	runner  sysexec.Runner
 	variant string
@@ -77,8 +78,8 @@ func (*Iptables) Abilities() blocklist.Abilities {
 	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}, Most: maxAddresses}
 }
 
-// Add implements [blocklist.Backend]. The time that a block has left is not
-// kept, and each family is a step of its own.
+// Add implements [blocklist.Backend]. The end of a block is not kept, and each
+// family is a step of its own.
 func (x *Iptables) Add(ctx context.Context, blocks []blocklist.Block) error {
 	blocks, err := distinct(blocks)
 	if err != nil {
@@ -105,10 +106,10 @@ func (x *Iptables) Remove(ctx context.Context, addresses []netip.Addr) error {
 	return x.each(ctx, blocks, false, (*familyRules).remove)
 }
 
-// each does the same in both families, each with its own addresses. Add makes
-// the chains of both, so that an effective list is one whatever is in it. needed says that an
-// address of a family that cannot be filtered here is an error; to remove it, nothing needs
-// to be done.
+// each calls do for both families, each with its own addresses: Add makes the
+// chains of both, so that whether the list is effective does not depend on what is in it.
+// needed says that an address of a family that cannot be filtered here is an error; to remove
+// one, nothing needs to be done.
 func (x *Iptables) each(ctx context.Context, blocks []blocklist.Block, needed bool, do func(*familyRules, context.Context, []netip.Addr) error) error {
 	type job struct {
 		tables    *familyRules
@@ -126,8 +127,8 @@ func (x *Iptables) each(ctx context.Context, blocks []blocklist.Block, needed bo
 		}
 		jobs = append(jobs, job{tables, own})
 	}
-	// What is there of the family without addresses comes first: interrupted
-	// in between, the list is not longer than it is effective.
+	// The family without addresses comes first: when interrupted in between, no
+	// address is listed before the list is effective.
 	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(len(a.addresses), len(b.addresses)) })
 	for _, j := range jobs {
 		if err := retryRefused(ctx, func() error { return do(j.tables, ctx, j.addresses) }); err != nil {
@@ -173,8 +174,8 @@ func (x *Iptables) Loaded(context.Context) ([]blocklist.Block, bool, error) {
 	return blocks, effective && families > 0, nil
 }
 
-// program returns the path of one of a family's programs: "" is the one for
-// maxLookups rules, "-restore" the one for many.
+// program returns the path of one of a family's programs: "" is the one for single
+// rules, "-restore" the one for many.
 func (x *Iptables) program(f iptablesFamily, suffix string) (string, error) {
 	name := f.program
 	if x.variant != "" {
@@ -222,7 +223,7 @@ type familyRules struct {
 	runner  sysexec.Runner
 }
 
-// read lists the own chain and those that jump to it.
+// read lists our chain and the jumps to it.
 func (x *familyRules) read() (ruleset, error) {
 	have := newRuleset()
 	var err error
@@ -283,18 +284,18 @@ func (x *familyRules) change(ctx context.Context, commands []string) error {
 	return nil
 }
 
-// errRefused says that iptables-restore changed nothing. Another program may
-// have changed the rules that it was to change.
+// errRefused says that iptables-restore changed nothing. Another program may have
+// changed the same rules.
 var errRefused = errors.New("refused")
 
-// waits says whether iptables-restore knows --wait, which is of version 1.6.2.
+// waits says whether iptables-restore knows --wait, which came with version 1.6.2.
 func (x *familyRules) waits() bool {
 	a, b, c := x.single.GetIptablesVersion()
 	return slices.Compare([]int{a, b, c}, []int{1, 6, 2}) >= 0
 }
 
-// retryRefused repeats what failed, as iptables does not tell a passing failure
-// from another.
+// retryRefused repeats what failed, because iptables does not tell a transient
+// failure from others.
 func retryRefused(ctx context.Context, do func() error) error {
 	var err error
 	for range maxAttempts {

@@ -88,7 +88,7 @@ func TestRoutesAreUnderstood(t *testing.T) {
 		"a network":              {netlink.Route{Dst: network(t, "198.51.100.0/24"), Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: via}, "", nil},
 		"unreachable":            {netlink.Route{Dst: all4, Type: unix.RTN_UNREACHABLE}, "", nil},
 		"by an object":           {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST}, "", errNextHop},
-		"by an object, told":     {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: via}, "192.0.2.1/32 is a default gateway", nil},
+		"by an object, shown":    {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: via}, "192.0.2.1/32 is a default gateway", nil},
 		"no gateway yet":         {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: net.IP{0, 0, 0, 0}}, "", nil},
 		"an odd gateway":         {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: net.IP{192, 0, 2}}, "", errFormat},
 		"no destination":         {netlink.Route{Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: via}, "", errFormat},

@@ -30,20 +30,21 @@ const (
 	// netlinkTimeout bounds one question or transaction. The kernel answers within
 	// milliseconds.
 	netlinkTimeout = 10 * time.Second
-	// maxAttempts bounds how often a transaction is built anew because another
+	// maxAttempts bounds how often a transaction is built again because another
 	// program changed the table since it was read.
 	maxAttempts = 10
-	// maxReads bounds how often all addresses are read until they show twice the
-	// same, apart from each other.
+	// maxReads bounds how often all addresses are read, at an interval, until two
+	// readings are the same.
 	maxReads     = 10
 	readInterval = 50 * time.Millisecond
-	// maxLookups is up to how many addresses are asked for one by one.
+	// maxLookups is how many addresses are asked for one by one; of more, all are
+	// read.
 	maxLookups = 64
 )
 
 // Nftables is the backend over netlink: sets with a time limit for each
 // element, looked up by base chains that come before those of every firewall. It is safe for
-// concurrent use, by several processes too: whatever belongs together is one transaction.
+// concurrent use, by several processes too: a change is one transaction.
 type Nftables struct {
 	// How the kernel is reached, which tests replace: for layouts and
 	// transactions, and for elements.
@@ -67,8 +68,8 @@ func (Nftables) Abilities() blocklist.Abilities {
 	return blocklist.Abilities{Expires: true, Directions: []string{"in", "out", "forward"}}
 }
 
-// Add implements [blocklist.Backend]. A table that lost or gained rules is put
-// right in the same transaction.
+// Add implements [blocklist.Backend]. A table that lost or gained rules is
+// repaired in the same transaction.
 func (n Nftables) Add(ctx context.Context, blocks []blocklist.Block) error {
 	blocks, err := distinct(blocks)
 	if err != nil {
@@ -108,8 +109,8 @@ func (n Nftables) present(ctx context.Context, blocks []blocklist.Block) (map[ne
 	return there, err
 }
 
-// add is one transaction. When the table does not let itself be put right three
-// times, it is made anew as a whole.
+// add is one transaction. A table that cannot be repaired, or could not be in
+// three attempts, is replaced as a whole.
 func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[netip.Addr]bool, attempt int) error {
 	have, err := n.readLayout(ctx)
 	if err != nil {
@@ -128,8 +129,8 @@ func (n Nftables) add(ctx context.Context, blocks []blocklist.Block, there map[n
 	return conn.Flush()
 }
 
-// rebuild replaces the table by a new one with the addresses of the old one,
-// plus blocks, less gone.
+// rebuild replaces the table with a new one that has the addresses of the old
+// one, plus blocks, minus gone.
 func (n Nftables) rebuild(ctx context.Context, conn *nftables.Conn, have layout, blocks []blocklist.Block, gone []netip.Addr) error {
 	old, err := n.readWhole(ctx, have)
 	if err != nil {
@@ -240,10 +241,10 @@ func (n Nftables) Find(ctx context.Context, address netip.Addr) (block blocklist
 }
 
 // putElements adds blocks and renews those that are there. Before Linux 6.12, adding an
-// element again does not change its end; deleting one that has ended meanwhile fails. So
-// these are added, deleted and added, which from outside is one step. It is not done to all,
-// because the kernel lets a transaction wait until what an earlier one deleted is out of use,
-// some 10 ms.
+// element again does not change its end, and deleting one that has ended meanwhile fails. So
+// these are added, deleted and added, which from outside is one step. The others are only
+// added, because a transaction waits some 10 ms until what an earlier one deleted is out of
+// use.
 func putElements(conn *nftables.Conn, blocks []blocklist.Block, there map[netip.Addr]bool) error {
 	old := slices.DeleteFunc(slices.Clone(blocks), func(b blocklist.Block) bool { return !there[b.Address] })
 	for _, f := range families {
@@ -269,8 +270,8 @@ func dropElements(conn *nftables.Conn, set *nftables.Set, elements []nftables.Se
 	return conn.SetDeleteElements(set, elements)
 }
 
-// distinct checks the addresses, writes IPv4 as such, and keeps the last of
-// several blocks of one address.
+// distinct checks the addresses, turns IPv4-mapped ones into IPv4, and keeps the
+// last of several blocks of one address.
 func distinct(blocks []blocklist.Block) ([]blocklist.Block, error) {
 	at := make(map[netip.Addr]int, len(blocks))
 	var list []blocklist.Block
@@ -310,8 +311,8 @@ func isTransient(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// openNftables returns a connection that waits no longer than ctx and exchange
-// allow. Transactions of a whole table need a large buffer.
+// openNftables returns a connection that waits no longer than ctx and
+// netlinkTimeout allow. Transactions of a whole table need a large buffer.
 func openNftables(ctx context.Context) *nftables.Conn {
 	conn, _ := nftables.New(nftables.WithSockOptions(func(c *netlink.Conn) error { //nolint:errcheck // only a lasting connection can fail
 		return configure(ctx, c)
@@ -329,7 +330,7 @@ func configure(ctx context.Context, c *netlink.Conn) error {
 	if err := c.SetDeadline(deadline); err != nil {
 		return err
 	}
-	// Refusals would carry the whole message back.
+	// Otherwise a refusal carries the whole message back.
 	if err := c.SetOption(netlink.CapAcknowledge, true); err != nil {
 		return err
 	}
@@ -346,7 +347,7 @@ func nftError(what string, err error) error {
 	case errors.Is(err, fs.ErrPermission) && !privilege.IsRoot():
 		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
 	case errors.Is(err, fs.ErrPermission):
-		return fault.New(fault.FirewallFailed, "The kernel lets not even root change the packet filter here.").
+		return fault.New(fault.FirewallFailed, "The kernel does not let even root change the packet filter here.").
 			WithFix("Another program may own the table inet sentinel, which ends with it, or this container lacks CAP_NET_ADMIN. Look at: sudo nft list tables")
 	case errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT):
 		return fault.New(fault.NoFirewall, "The kernel has no nftables for IPv4 and IPv6.").WithFix("Load it with: modprobe nf_tables")

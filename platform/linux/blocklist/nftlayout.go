@@ -21,7 +21,7 @@ import (
 	"sentinel/internal/firewall"
 )
 
-// A family is one of the two kinds of addresses.
+// A family is IPv4 or IPv6.
 type family struct {
 	set    string
 	key    nftables.SetDatatype
@@ -38,15 +38,15 @@ var families = []family{
 
 func (f family) of(a netip.Addr) bool { return a.BitLen() == int(f.size)*8 }
 
-// A hook is one of the own base chains and the ends of a packet it looks at.
+// A hook is one of our base chains and the ends of a packet that it looks at.
 type hook struct {
 	chain        string
 	number       *nftables.ChainHook
 	sources, dst bool
 }
 
-// hooks are all places where a packet of this machine, or one that it
-// forwards, passes. What Docker publishes is forwarded.
+// hooks are all places that a packet of this machine, or one that it forwards,
+// passes. What Docker publishes is forwarded.
 func hooks() []hook {
 	return []hook{
 		{"input", nftables.ChainHookInput, true, false},
@@ -73,7 +73,7 @@ func (h hook) ownChain() *nftables.Chain {
 	}
 }
 
-// rules are those of the chain, in order: "ip saddr @blocked4 counter drop".
+// rules returns the rules of the chain, in order: "ip saddr @blocked4 counter drop".
 func (h hook) rules() [][]expr.Any {
 	var list [][]expr.Any
 	for _, f := range families {
@@ -109,8 +109,8 @@ func (f family) elements(blocks []blocklist.Block) []nftables.SetElement {
 	return list
 }
 
-// elementTimeout rounds up to milliseconds: a limit of 0 would be none, and what is over
-// ends at once.
+// elementTimeout rounds up to milliseconds: 0 would be no limit, and a block that
+// is over ends at once.
 func elementTimeout(left time.Duration) time.Duration {
 	if left == 0 {
 		return 0
@@ -118,7 +118,7 @@ func elementTimeout(left time.Duration) time.Duration {
 	return max(time.Millisecond, (left + time.Millisecond - 1).Truncate(time.Millisecond))
 }
 
-// A layout is what is there of the own table.
+// A layout is what exists of our table.
 type layout struct {
 	table  *nftables.Table // nil: nothing is
 	sets   map[string]*nftables.Set
@@ -126,19 +126,19 @@ type layout struct {
 	rules  map[string][]*nftables.Rule
 }
 
-// incompatible says that the table cannot be put right piece by piece: a set of its
-// name is of another kind.
+// incompatible says that the table cannot be repaired in place: a set with the
+// name of ours is of another kind.
 func (l layout) incompatible() bool {
 	return slices.ContainsFunc(families, func(f family) bool { s := l.sets[f.set]; return s != nil && !f.fits(s) })
 }
 
 // fits says whether a set can take the addresses. A time limit of the set would
-// end permanent blocks, a size refuse some.
+// end permanent blocks, and a size would refuse some.
 func (f family) fits(s *nftables.Set) bool {
 	return f.single(s) && s.HasTimeout && s.Timeout == 0 && s.Size == 0
 }
 
-// maxLookups says whether the elements of a set are single addresses.
+// single says whether the elements of a set are single addresses.
 func (f family) single(s *nftables.Set) bool {
 	return s.KeyType.Name == f.key.Name && s.KeyType.Bytes == f.size && !s.Interval && !s.IsMap && !s.Constant && !s.Concatenation
 }
@@ -158,22 +158,23 @@ func (l layout) effective() bool {
 	return !missing && !slices.ContainsFunc(hooks(), func(h hook) bool { return !l.hooked(h) || !l.intact(h) })
 }
 
-// dormant looks for the flag in either byte order, as the library reads the
-// wrong one.
+// dormant looks for the flag in either byte order, because the library reads it in
+// the wrong one.
 func dormant(t *nftables.Table) bool {
 	const flag = 1 // NFT_TABLE_F_DORMANT
 	return (t.Flags|bits.ReverseBytes32(t.Flags))&flag != 0
 }
 
-// based says whether the chain hangs where it should.
+// hooked says whether the chain has the type, hook and priority that it should
+// have.
 func (l layout) hooked(h hook) bool {
 	c, want := l.chains[h.chain], h.ownChain()
 	return c != nil && c.Type == want.Type && c.Hooknum != nil && *c.Hooknum == *want.Hooknum &&
 		c.Priority != nil && *c.Priority == *want.Priority
 }
 
-// intact says whether the chain has the own rules and no other: an accept
-// before them would let through what they block.
+// intact says whether the chain has our rules and no others: an accept before them
+// would let through what they block.
 func (l layout) intact(h hook) bool {
 	want, have := h.rules(), l.rules[h.chain]
 	policy := l.chains[h.chain].Policy
@@ -198,8 +199,8 @@ func sameExprs(have, want []expr.Any) bool {
 	})
 }
 
-// repair adds to the transaction what makes the table effective. Chains keep
-// their place and sets their addresses: in no moment does a packet find less than before.
+// repair adds to the transaction what makes the table effective. Chains keep their
+// place and sets their addresses, so that at no moment less is blocked than before.
 func (l layout) repair(conn *nftables.Conn) error {
 	if l.effective() {
 		return nil
@@ -234,7 +235,7 @@ func (l layout) repairChain(conn *nftables.Conn, h hook) {
 	}
 }
 
-// readLayout reads the own table without the elements of its sets.
+// readLayout reads our table without the elements of its sets.
 func (n Nftables) readLayout(ctx context.Context) (layout, error) {
 	l := layout{sets: map[string]*nftables.Set{}, chains: map[string]*nftables.Chain{}, rules: map[string][]*nftables.Rule{}}
 	conn, own := n.open(ctx), ownTable()
@@ -279,5 +280,5 @@ func (l layout) readChains(conn *nftables.Conn) error {
 }
 
 // changedMeanwhile marks the failure to read something that was there a moment ago.
-// The library hands the kernel's error on as text alone.
+// The library passes the kernel's error on as text only.
 func changedMeanwhile(err error) error { return fmt.Errorf("%w: %w", errInterrupted, err) }

@@ -55,9 +55,9 @@ func (n Nftables) readBlocks(ctx context.Context, have layout) ([]blocklist.Bloc
 	return all, nil
 }
 
-// readWhole reads the elements of both sets until it gets the same twice. The
-// kernel shows a part of a large set, and does not say so, while it rearranges it, some
-// milliseconds after many elements were added.
+// readWhole reads the elements of both sets until it gets the same twice. Some
+// milliseconds after many elements were added, the kernel rearranges the set and shows only a
+// part of it, without saying so.
 func (n Nftables) readWhole(ctx context.Context, have layout) ([]blocklist.Block, error) {
 	blocks, err := n.readBlocks(ctx, have)
 	for i := 1; i < maxReads && err == nil && len(blocks) > 0; i++ {
@@ -146,8 +146,8 @@ func dialNftables(ctx context.Context) (*netlink.Conn, error) {
 	return conn, nil
 }
 
-// elementRequest asks for the element of a set that is a, or for all where a is not
-// valid. The library asks only for all, and loses the kernel's error.
+// elementRequest asks for the element of a set that is a, or for all elements
+// where a is not valid. The library can only ask for all, and loses the kernel's error.
 func elementRequest(set string, a netip.Addr) netlink.Message {
 	e := netlink.NewAttributeEncoder()
 	e.String(unix.NFTA_SET_ELEM_LIST_TABLE, firewall.OwnTable)
@@ -192,7 +192,7 @@ func appendBlocks(to []blocklist.Block, b []byte) ([]blocklist.Block, error) {
 
 // parseElement parses one element. The kernel gives the time limit and what is
 // left of it in milliseconds; the latter may be 0 in the last one. What cannot be parsed
-// is an error of the decoder.
+// is left to the decoder to report.
 func parseElement(element *netlink.AttributeDecoder) (block blocklist.Block, ok bool) {
 	limited, endOfRange := false, false
 	nested(element, func(a *netlink.AttributeDecoder) {

@@ -41,17 +41,17 @@ func TestElementsAreParsed(t *testing.T) {
 		want    []blocklist.Block
 		err     error
 	}{
-		"for ever":              {key, block(0), nil},
-		"for a while":           {key + "0c000400 00000000 0036ee80 0c000500 00000000 0036ee6c", block(time.Hour - 20*time.Millisecond), nil},
-		"in its last moment":    {key + "0c000400 00000000 0036ee80 0c000500 00000000 00000000", block(time.Millisecond), nil},
-		"told that there is no": {key + "0c000400 00000000 00000000", block(0), nil},
-		"for ages":              {key + "0c000400 ffffffff ffffffff 0c000500 ffffffff ffffffff", block((1<<63 - 1) / time.Millisecond * time.Millisecond), nil},
-		"no address":            {"0c000180 07000100 c0000200", nil, nil},
-		"the end of a range":    {key + "08000300 00000001", nil, nil},
-		"the begin of a range":  {key + "08000300 00000000", block(0), nil},
-		"a short limit":         {key + "08000400 0036ee80", nil, errFormat},
-		"short flags":           {key + "06000300 00010000", nil, errFormat},
-		"cut off":               {"0c000180 08000100 c000", nil, errFormat},
+		"for ever":             {key, block(0), nil},
+		"for a while":          {key + "0c000400 00000000 0036ee80 0c000500 00000000 0036ee6c", block(time.Hour - 20*time.Millisecond), nil},
+		"in its last moment":   {key + "0c000400 00000000 0036ee80 0c000500 00000000 00000000", block(time.Millisecond), nil},
+		"a limit of none":      {key + "0c000400 00000000 00000000", block(0), nil},
+		"for ages":             {key + "0c000400 ffffffff ffffffff 0c000500 ffffffff ffffffff", block((1<<63 - 1) / time.Millisecond * time.Millisecond), nil},
+		"no address":           {"0c000180 07000100 c0000200", nil, nil},
+		"the end of a range":   {key + "08000300 00000001", nil, nil},
+		"the begin of a range": {key + "08000300 00000000", block(0), nil},
+		"a short limit":        {key + "08000400 0036ee80", nil, errFormat},
+		"short flags":          {key + "06000300 00010000", nil, errFormat},
+		"cut off":              {"0c000180 08000100 c000", nil, errFormat},
 	} {
 		element := unhex(t, c.element)
 		list := within(3, within(1, element))

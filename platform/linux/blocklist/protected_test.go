@@ -23,7 +23,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// protectedBelow reads what is vital below root, by prefix.
+// protectedBelow reads what is protected below root, by prefix.
 func protectedBelow(t *testing.T, root string) map[string]string {
 	t.Helper()
 	list, err := NewHostContext(root).ProtectedAddrs(t.Context())
@@ -42,7 +42,7 @@ func protectedBelow(t *testing.T, root string) map[string]string {
 	return found
 }
 
-func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
+func TestWhatTheMachineDependsOnIsProtected(t *testing.T) {
 	testenv.Program(t, "ip", "iproute2")
 	if !testenv.Isolated(t) {
 		return
@@ -72,11 +72,11 @@ func TestVitalIsWhatTheMachineLivesOn(t *testing.T) {
 		"run/NetworkManager/no-stub-resolv.conf": "nameserver 192.0.2.54",
 		"run/dnsmasq/resolv.conf":                "nameserver ::ffff:192.0.2.55\n",
 	})
-	told := protectedBelow(t, root)
+	compatible := protectedBelow(t, root)
 	run(t, "sysctl -qw net.ipv4.nexthop_compat_mode=0")
 	found := protectedBelow(t, root)
-	if diff := cmp.Diff(told, found); diff != "" {
-		t.Errorf("what is vital depends on how the kernel tells nexthop objects: %s", diff)
+	if diff := cmp.Diff(compatible, found); diff != "" {
+		t.Errorf("what is protected depends on how the kernel shows nexthop objects: %s", diff)
 	}
 	const server = "a name server of this machine"
 	want := map[string]string{

@@ -17,14 +17,13 @@ const OwnChain = firewall.OwnChain
 // machine, or one that it forwards, passes.
 var builtIn = []string{"INPUT", "OUTPUT", "FORWARD"}
 
-// A ruleset is what one family has of the own rules, as "iptables -S" prints
-// them.
+// A ruleset is what one family has of our rules, as "iptables -S" prints them.
 type ruleset struct {
 	exists bool
-	// foreign says that the own chain has rules of somebody else's. An accept
-	// before the own ones would let through what they block.
+	// foreign says that our chain has rules that are not ours. An accept before
+	// ours would let through what they block.
 	foreign bool
-	// jumps counts those to the own chain; first says that one of them comes
+	// jumps counts the jumps to our chain; first says that one of them comes
 	// before all other rules.
 	jumps map[string]int
 	first map[string]bool
@@ -98,7 +97,7 @@ func (r *ruleset) effective() bool {
 }
 
 // adding lists the commands that make the rules effective and block the
-// addresses. There are none when all is as it should be.
+// addresses. There are none when nothing is missing.
 func (r *ruleset) adding(addresses []netip.Addr) []string {
 	var list []string
 	have := r.copies

@@ -23,7 +23,7 @@ import (
 	"sentinel/platform/linux/sockdiag"
 )
 
-// maxFiles bounds how many open files of a server's process are looked at.
+// maxFiles bounds how many open files of a process are looked at.
 const maxFiles = 4096
 
 // sessionPeers lists the other ends of SSH sessions, and of the tunnels that carry

@@ -20,7 +20,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// The world is three machines over veth: this one, a peer, and one far off that
+// The test network is three machines over veth: this one, a peer, and one far off that
 // the peer reaches through this one. A stranger shares the peer's line.
 const (
 	here4, here6         = "198.51.100.1", "2001:db8:1::1"
@@ -203,9 +203,9 @@ func strangerPaths() []path {
 	}
 }
 
-// shut checks that nothing passes on any path, and that others are not
+// closed checks that nothing passes on any path, and that others are not
 // touched.
-func (w *testNetwork) shut() {
+func (w *testNetwork) closed() {
 	w.t.Helper()
 	for _, p := range paths() {
 		w.stops(p)

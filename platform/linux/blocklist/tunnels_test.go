@@ -20,7 +20,7 @@ import (
 )
 
 // The kernel's own tunnels, whoever comes through them.
-func TestOtherEndsOfKernelTunnelsAreVital(t *testing.T) {
+func TestFarEndsOfKernelTunnelsAreProtected(t *testing.T) {
 	testenv.Program(t, "bridge", "iproute2")
 	if !testenv.Isolated(t) {
 		return
@@ -79,8 +79,8 @@ func must(t *testing.T, err error) {
 }
 
 // A session that comes out of a program's tunnel depends on those with whom the
-// program talks, and on all the world where that is not seen.
-func TestOtherEndsOfAProgramsTunnelAreVital(t *testing.T) {
+// program talks. Where that is not seen, it depends on anybody.
+func TestFarEndsOfAProgramsTunnelAreProtected(t *testing.T) {
 	testenv.Program(t, "conntrack", "conntrack")
 	if !testenv.Isolated(t) {
 		return

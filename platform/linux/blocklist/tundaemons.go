@@ -22,8 +22,8 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// tunDevice is what a program opens to carry the packets of an interface. Of an
-// open one /proc tells which (proc_pid_fdinfo(5)).
+// tunDevice is what a program opens to carry the packets of an interface. /proc
+// says for which interface it is open (proc_pid_fdinfo(5)).
 const tunDevice = "/dev/net/tun"
 
 // tunHolders lists the processes that carry the packets of an interface.
@@ -69,8 +69,8 @@ func (s *HostContext) holdsTUN(pid int, name string) (bool, error) {
 	return false, nil
 }
 
-// talksWith lists the addresses with which processes talk. A UDP socket that is
-// not connected does not tell; connection tracking may. What it does not know of is an error.
+// peersOf lists the addresses that processes talk with. For a UDP socket that is
+// not connected, only connection tracking knows; where it does not either, that is an error.
 func (s *HostContext) peersOf(ctx context.Context, t tunnel, pids []int) ([]netip.Addr, error) {
 	held := map[uint64]bool{}
 	for _, pid := range pids {
@@ -107,7 +107,7 @@ func peersUnseen(t tunnel) error {
 }
 
 // openSockets returns the other ends of the sockets that are connected, and the
-// UDP ports of those that are not. What stays on this machine is left out.
+// UDP ports of those that are not. Sockets over loopback are left out.
 func openSockets(ctx context.Context, held map[uint64]bool) (peers []netip.Addr, ports []uint16, err error) {
 	visit := func(protocol uint8) func(sockdiag.Socket) {
 		return func(d sockdiag.Socket) {

@@ -18,20 +18,20 @@ import (
 )
 
 // ErrCannotClose says that the kernel was built without INET_DIAG_DESTROY, so
-// that open connections end only when their own programs give up.
+// that open connections end only when their programs give up.
 var ErrCannotClose = errors.New("this kernel cannot close the connections of other programs")
 
 // A ConnKiller closes sockets through sock_diag(7), as "ss --kill" does, and
 // deletes the flows that connection tracking remembers.
 //
-// A program whose connection is cut reads ECONNABORTED. The peer is sent a reset, which
-// does not leave this machine once the address is blocked: cut before the block to let
-// it know, and after it for what was opened in between.
+// A program whose connection is closed reads ECONNABORTED. The peer is sent a reset, which
+// does not leave this machine once the address is blocked: Kill before the block lets the
+// peer know, and Kill after it ends what was opened in between.
 type ConnKiller struct{}
 
 var _ blocklist.ConnKiller = ConnKiller{}
 
-// Cut implements [blocklist.ConnKiller] for TCP and connected UDP sockets of the
+// Kill implements [blocklist.ConnKiller] for TCP and connected UDP sockets of the
 // caller's network namespace. The error may be [ErrCannotClose]; the flows are deleted
 // nevertheless.
 func (ConnKiller) Kill(ctx context.Context, address netip.Addr) (int, error) {
@@ -130,9 +130,9 @@ func socketsRequest(family, protocol uint8, states uint32, address netip.Addr) n
 }
 
 // peerFilter is a program of one struct inet_diag_bc_op with a struct
-// inet_diag_hostcond: go on to the end, which accepts, where the peer is address with any
-// port, and jump behind the end, which rejects, where it is not. Written for IPv4 it finds
-// IPv4-mapped peers of IPv6 sockets as well.
+// inet_diag_hostcond. Where the peer is address, with any port, it goes on to the end, which accepts;
+// otherwise it jumps behind the end, which rejects. With an IPv4 address it also finds
+// IPv4-mapped peers of IPv6 sockets.
 func peerFilter(address netip.Addr) []byte {
 	raw := address.AsSlice()
 	length := 4 + 8 + len(raw)
