@@ -40,11 +40,11 @@ type Host struct {
 	Firewall  firewall.Source
 	Assets    assets.Source
 
-	// Live says that this is the running system and not a picture of one: only
-	// that can be changed.
+	// Live says that this is the running system, which can be changed, and not a
+	// directory with the files of one.
 	Live bool
-	// Detach takes this process out of the control group of who started it, who
-	// could otherwise stop it while it holds a lock.
+	// Detach moves this process out of the control group of the user who started
+	// it, who could otherwise freeze it while it holds a lock.
 	Detach          func() error
 	Terminator      processes.TerminationSource
 	Services        services.Source

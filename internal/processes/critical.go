@@ -77,9 +77,9 @@ func (f Facts) ownedBy(accounts []string) bool {
 	return f.UserID == 0 || slices.Contains(accounts, f.User)
 }
 
-// servesSession says that the process is what an SSH server of root has made for
-// a session, whoever it runs as. What a person calls sshd has another parent; where the
-// parent cannot be looked at, it counts as root's.
+// servesSession says that an SSH server of root has started the process for a
+// session, whoever it runs as. A user's own program with such a name has another parent. A
+// parent that cannot be looked at counts as root's.
 func (p *Termination) servesSession(ctx context.Context) bool {
 	if !p.facts.is(sshserver.Names()...) || p.facts.Parent.PID < 1 {
 		return false

@@ -156,7 +156,7 @@ func (p *Termination) first() Signal {
 }
 
 // Do ends the process and waits until it is gone. Everything is checked once more
-// right before the first signal, and an end of ctx is heeded until then; after it, Do
+// right before the first signal, and until then the end of ctx stops it; after it, Do
 // goes on to the end and keeps its promises about time, since a signal cannot be taken back.
 // SIGKILL after SIGTERM goes to the process that is held whatever it calls itself by then.
 // Its errors have the codes of [PlanTermination] and STILL_RUNNING.
@@ -238,9 +238,9 @@ func (r Relative) who() string {
 	return fmt.Sprintf("%s (PID %d)", sanitize.Text(r.Name, maxName), r.PID)
 }
 
-// systemFile asks whether the program is a file of the system, for as long as a
-// disk that answers takes. One that cannot be looked at counts as such: only the program of
-// a desktop is asked about, and what is not known does not end a session.
+// systemFile says whether the program is a file of the system. It does not wait
+// for a disk that hangs: a program that cannot be looked at counts as one, since ending it
+// could end a session.
 func (p *Termination) systemFile(ctx context.Context) bool {
 	yes, err := bound.Call(ctx, managerPeriod, func(context.Context) (bool, error) { return p.pinned.SystemFile() })
 	return yes || err != nil

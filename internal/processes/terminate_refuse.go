@@ -29,9 +29,9 @@ func refuseNumber(pid int) error {
 	return nil
 }
 
-// expect compares the process with what the caller believes. Its start comes
-// first: only if that is right, it matters what became of the process. Names are compared as they
-// are shown, since that is all the caller has seen.
+// expect compares the process with what the caller expects. The start comes
+// first: with another start it is another process. Names are compared as they are shown, since
+// that is all the caller has seen.
 func (p *Termination) expect() error {
 	if want := p.target.ExpectStart; want != "" && want != p.facts.Start {
 		return p.changed("start_id", p.facts.Start, want)
@@ -89,7 +89,8 @@ func (p *Termination) protectedAs(why string) *fault.Error {
 	return fault.New(fault.ProtectedProcess, p.who()+" must not be ended: "+why+".")
 }
 
-// ancestorReason says what the ancestor at a place of the lineage is to this run.
+// ancestorReason says how the ancestor at this index of the lineage is related to
+// this run.
 func ancestorReason(at int) string {
 	if at == 0 {
 		return "it is the parent of this sentinel run, and ending it ends the call"
@@ -97,7 +98,7 @@ func ancestorReason(at int) string {
 	return fmt.Sprintf("it is an ancestor of this sentinel run, %d levels up, and ending it ends the call or its session", at+1)
 }
 
-// instead is what to do about a critical process.
+// instead says what to do about a critical process.
 func (p *Termination) instead() string {
 	const force = "add --force on the command line to end it all the same."
 	if u := p.facts.Unit; !u.User && u.Service {

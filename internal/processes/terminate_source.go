@@ -37,10 +37,10 @@ type ThreadError struct {
 // Error implements error.
 func (e *ThreadError) Error() string { return fmt.Sprintf("a thread of process %d", e.Process) }
 
-// A TerminationSource takes hold of processes of the platform.
+// A TerminationSource pins processes of the platform.
 type TerminationSource interface {
-	// Pin takes hold of a process, so that what is read and signalled afterwards
-	// is that process and no other that gets its PID. It fails with [ErrNoProcess],
+	// Pin pins a process, so that what is read and signalled afterwards is that
+	// process and no other one that gets its PID. It fails with [ErrNoProcess],
 	// with a [*ThreadError], and with a [*fault.Error], which says itself what it means.
 	Pin(pid int) (Pinned, error)
 	// Lineage returns the ancestors of this run, its parent first. It fails when
@@ -75,7 +75,7 @@ type Pinned interface {
 	SystemFile() (bool, error)
 	// Obstacle looks for what keeps a process that got SIGKILL from ending.
 	Obstacle() Obstacle
-	// Close lets go of the process.
+	// Close unpins the process.
 	Close() error
 }
 

@@ -27,8 +27,7 @@ type Options struct {
 	Limit     time.Duration // 0 means DefaultLimit
 }
 
-// A Restart is one that may be done: every check has passed and nothing has
-// changed yet.
+// A Restart has passed every check and may be done; nothing has changed yet.
 type Restart struct {
 	kind    *Kind
 	manager Manager
@@ -80,13 +79,13 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 	return r, nil
 }
 
-// Close lets go of the service manager.
+// Close closes the connection to the service manager.
 func (r *Restart) Close() { r.manager.Close() }
 
 // Name is the real name of the service.
 func (r *Restart) Name() string { return r.unit.Name }
 
-// Look is the command with which a person looks at the service.
+// Look is the command that shows the service to a person.
 func (r *Restart) Look() string { return r.kind.Commands.Status + " " + r.unit.Name }
 
 // Summary says what would be done.
@@ -102,7 +101,7 @@ func (r *Restart) Summary() string {
 	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.unit.Stale
 }
 
-// check reads the service and applies every rule, the gravest first.
+// check reads the service and applies every rule, the most serious first.
 func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 	u, err := p.manager.Unit(ctx, name)
 	if err != nil {
@@ -129,8 +128,7 @@ func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 	return u, u.Dormant
 }
 
-// notFound names services that may have been meant. Without their list it only
-// says that there is none.
+// notFound suggests services with similar names, where they can be listed.
 func (p *planner) notFound(ctx context.Context, name string) error {
 	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".").WithFix("List the services with: " + p.kind.Commands.Loaded)
 	names, err := p.manager.Names(ctx)
@@ -143,8 +141,8 @@ func (p *planner) notFound(ctx context.Context, name string) error {
 	return e
 }
 
-// unavailable keeps the end of a context, and what the manager could tell, apart
-// from a manager that does not answer.
+// unavailable reports a manager that does not answer. Cancellation and errors
+// with a code of their own pass unchanged.
 func unavailable(k *Kind, err error) error {
 	var known *fault.Error
 	if errors.Is(err, context.Canceled) || errors.As(err, &known) {

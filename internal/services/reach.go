@@ -14,8 +14,8 @@ import (
 // maxReach bounds how many other units are looked at.
 const maxReach = 64
 
-// checkReach refuses a service by what its restart does to others: the system
-// has no fewer names for its end than administrators give to their units.
+// checkReach refuses a service by what its restart does to other units, since
+// units that take the system down can have any name.
 func (p *planner) checkReach(ctx context.Context, u Unit) error {
 	if err := p.checkOwnService(u); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (k *Kind) EndsSystem(command []string) bool {
 	}
 }
 
-// before stands in front of a command without being one.
-var before = []string{"exec", "then", "do", "else", "if", "while", "until", "!", "env", "sudo", "nohup", "command", "time"}
+// prefixes are words that may stand before the program of a command.
+var prefixes = []string{"exec", "then", "do", "else", "if", "while", "until", "!", "env", "sudo", "nohup", "command", "time"}
 
 // simpleCommands cuts the arguments of a shell into its commands, roughly: where
 // quotes stand does not matter to what is looked for.
@@ -72,7 +72,7 @@ func simpleCommands(arguments []string) [][]string {
 	text := strings.Join(arguments, " ")
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(";&|(){}`$\n", r) }) {
 		words := strings.FieldsFunc(part, func(r rune) bool { return strings.ContainsRune(" \t'\"", r) })
-		for len(words) > 0 && (slices.Contains(before, words[0]) || strings.Contains(words[0], "=") || strings.HasPrefix(words[0], "-")) {
+		for len(words) > 0 && (slices.Contains(prefixes, words[0]) || strings.Contains(words[0], "=") || strings.HasPrefix(words[0], "-")) {
 			words = words[1:]
 		}
 		commands = append(commands, words)
@@ -80,8 +80,8 @@ func simpleCommands(arguments []string) [][]string {
 	return commands
 }
 
-// checkOwnService refuses the service that sentinel runs in, or that is an ancestor
-// of it, such as the getty of the session.
+// checkOwnService refuses the service that sentinel runs in, and one that is an
+// ancestor of it, such as the getty of the session.
 func (p *planner) checkOwnService(u Unit) error {
 	own, err := p.manager.Ancestry()
 	if err != nil {
@@ -151,8 +151,8 @@ func (p *planner) started(ctx context.Context, service, name string, seen map[st
 	return &next, nil
 }
 
-// checkLost refuses a service that stops, or restarts, what must stay: names,
-// and what goes with these.
+// checkLost refuses a service whose restart stops or restarts units that must
+// stay: those in names, and those that go with them.
 func (p *planner) checkLost(ctx context.Context, service string, names []string, how string) error {
 	seen := map[string]bool{service: true}
 	for queue := names; len(queue) > 0; queue = queue[1:] {

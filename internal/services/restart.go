@@ -97,7 +97,7 @@ func (r *Restart) watch(ctx context.Context, job <-chan string) (*watch, error) 
 	}
 }
 
-// lastLook reads the state of a service whose job has not ended in time.
+// lastLook reads the state of a service whose job did not end in time.
 func (r *Restart) lastLook(ctx context.Context, w *watch) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -140,7 +140,7 @@ func (r *Restart) unsettled(u Unit, after time.Duration) error {
 		WithFix("Look again in a minute with: " + r.Look())
 }
 
-// message tells of a service that has settled.
+// message describes a service that has settled.
 func (r *Restart) message(w *watch) string {
 	u := w.last
 	switch {
@@ -156,8 +156,8 @@ func (r *Restart) message(w *watch) string {
 	return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d.", u.Name, shown(u.Active), shown(u.Sub), u.MainPID)
 }
 
-// log reads what the service wrote last. It is worth less than the answer that
-// it belongs to: what cannot be read is left out.
+// log reads the last lines of the service. A failure to read them must not fail
+// the answer, so that they are left out then.
 func (r *Restart) log(ctx context.Context, since time.Time) []string {
 	ctx, cancel := context.WithTimeout(ctx, logLimit)
 	defer cancel()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package services restarts services, and refuses where a restart would start
-// what is meant to be off, cut the session of whoever asks, or end the system.
+// Package services restarts services. It refuses a restart that would start a
+// service which is meant to stay off, cut the caller's session, or take the system down.
 package services
 
 import (
@@ -26,7 +26,7 @@ type Unit struct {
 	Service bool     // and not another kind of unit
 	Trigger bool     // it does nothing but start services, as sockets and timers do
 
-	Unusable error  // why the manager starts and stops it for nobody
+	Unusable error  // why the manager does not start or stop it on request
 	Dormant  error  // why it is meant to be off unless it runs; nil where it is meant to run
 	Stale    string // what to say when its file is newer than what the manager has read
 	LogHint  string // where to read more than its last log lines
@@ -55,8 +55,8 @@ type Ancestry struct {
 	Groups []string // control groups, in the same order; "" where one could not be read
 }
 
-// What a manager may answer, besides a [GuardedError]. Anything else means that
-// it could not be asked, but for a [fault.Error], which says itself what it means.
+// Errors of a [Manager], besides [GuardedError] and [fault.Error]. Any other one
+// means that the manager could not be asked.
 var (
 	ErrNoUnit   = errors.New("there is no such unit")
 	ErrMasked   = errors.New("the unit is masked")
@@ -86,7 +86,7 @@ type Source interface {
 type Manager interface {
 	// Unit reads one unit by any of its names.
 	Unit(ctx context.Context, name string) (Unit, error)
-	// Names lists the services that there are, installed or loaded.
+	// Names lists all services, installed or loaded.
 	Names(ctx context.Context) ([]string, error)
 	// Ancestry finds the ancestors of this run.
 	Ancestry() (Ancestry, error)
@@ -94,8 +94,8 @@ type Manager interface {
 	// or ctx ends. The channel tells how the job ended: done, failed, canceled, timeout,
 	// dependency, skipped, ...
 	Restart(ctx context.Context, name string) (<-chan string, error)
-	// Log returns at most lines of what the service wrote, and the manager about
-	// it, since then; the latest last. It is as hostile as it was written.
+	// Log returns the last lines that the service wrote, or its manager about it,
+	// since then; the latest comes last. They are not sanitized.
 	Log(ctx context.Context, name string, since time.Time, lines int) ([]string, error)
 	// Close ends the connection.
 	Close()
@@ -112,7 +112,7 @@ type State struct {
 	Restarts   int    `json:"restarts"`              // by the service manager itself, since this restart
 }
 
-// A Restarted is the answer about a restart that was begun.
+// Restarted describes a restart that was begun.
 type Restarted struct {
 	Label         string `json:"label"`                    // name of the service to its manager
 	RequestedName string `json:"requested_name,omitempty"` // the alias that was asked for

@@ -72,7 +72,7 @@ func oneshotIsDone(u Unit) bool {
 	return u.Type == "oneshot" && u.Active == "active" && u.Sub == "exited" && u.MainPID == 0
 }
 
-// jobFailed tells of a job that did not get to start the service.
+// jobFailed reports a job that ended before it started the service.
 func (r *Restart) jobFailed(ctx context.Context, result string) error {
 	switch result {
 	case "dependency":
@@ -87,7 +87,7 @@ func (r *Restart) jobFailed(ctx context.Context, result string) error {
 	return r.failed("was not restarted: its job ended with "+shown(result), "")
 }
 
-// failedDependency names what failed of the units that the service needs.
+// failedDependency names the units that the service needs and that have failed.
 func (r *Restart) failedDependency(ctx context.Context) string {
 	var names []string
 	for _, name := range r.unit.Starts[:min(len(r.unit.Starts), maxReach)] {
@@ -101,7 +101,7 @@ func (r *Restart) failedDependency(ctx context.Context) string {
 	return " (" + strings.Join(names[:min(len(names), 3)], ", ") + ")"
 }
 
-// died tells of a service that its manager has given up, by the result of
+// died reports a service that its manager has given up on, by the result of
 // org.freedesktop.systemd1(5).
 func (r *Restart) died(w *watch, result string) error {
 	manager, reset := r.kind.Name, r.startLimitFix()
@@ -136,9 +136,9 @@ func startLimitHit(w *watch, result string) bool {
 	return w.last.Result == "start-limit-hit" || result == "failed" && w.before.Active == "failed" && w.last.Invocation == w.before.Invocation
 }
 
-// ended tells of a service that is off and has not failed. One that was off
-// before does its work and ends, as oneshot services do. systemd forgets how a unit ended
-// that nothing refers to any more; then only the log can tell.
+// ended reports a service that is off and has not failed. That is success for one
+// that was off before, which does its work and ends, as oneshot services do. systemd forgets
+// how a unit ended once nothing refers to it; only the log has that then.
 func (r *Restart) ended(w *watch, result string) error {
 	switch u := w.last; {
 	case u.Unmet:
@@ -154,7 +154,7 @@ func (r *Restart) ended(w *watch, result string) error {
 	}
 }
 
-// loops tells of a service that its manager keeps starting.
+// loops reports a service that dies again each time its manager starts it.
 func (r *Restart) loops(w *watch) error {
 	if w.deaths == 1 {
 		return r.failed("died right after the restart"+r.how(w.last)+", and "+r.kind.Name+" waits to start it again", "")
@@ -179,7 +179,7 @@ func (r *Restart) failed(what, fix string) error {
 	return e.WithFix(fix)
 }
 
-// how tells how the last main process ended.
+// how describes how the last main process ended.
 func (r *Restart) how(u Unit) string {
 	s := r.state(u, 0)
 	switch {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// firstPause and longestPause are the times between two looks while it is waited
-	// for an end.
+	// firstPause and longestPause are the shortest and the longest time between two
+	// looks while a process is awaited.
 	firstPause   = 10 * time.Millisecond
 	longestPause = 160 * time.Millisecond
 	// unitLimit is how long launchd may take to say whose job a process is.
@@ -64,8 +64,7 @@ func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 	return f, ctx.Err()
 }
 
-// unit asks launchd. A process whose job is not known has none, as far as anybody
-// can say.
+// unit asks launchd which job the process belongs to; a failure counts as none.
 func (h *held) unit(ctx context.Context) processes.Unit {
 	ctx, cancel := context.WithTimeout(ctx, unitLimit)
 	defer cancel()

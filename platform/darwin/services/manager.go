@@ -160,7 +160,7 @@ const ancestryLimit = 5 * time.Second
 
 var errNotListed = errors.New("this process is not among those that ps lists")
 
-// ambiguous refuses a label that several domains have.
+// ambiguous refuses a label that exists in several domains.
 func ambiguous(label string, targets []string) error {
 	return fault.New(fault.InvalidService, label+" is the label of more than one service: "+list(targets, " and ")+".").
 		WithFix("Send the one that is meant: " + list(targets, " or "))

@@ -97,7 +97,7 @@ func (m *manager) find(ctx context.Context, name string) (string, launchctl.Job,
 	return "", launchctl.Job{}, ambiguous(name, targets)
 }
 
-// unit tells a job in the words of the domain.
+// unit describes a job to the domain.
 func unit(target string, j launchctl.Job, before *launchctl.Job) services.Unit {
 	u := services.Unit{
 		Name: target, Names: []string{target}, Service: true, Sub: j.State, Type: "simple", Result: "success",
@@ -182,8 +182,8 @@ func commands(j launchctl.Job) [][]string {
 	return [][]string{append([]string{program}, j.Arguments[min(1, len(j.Arguments)):]...)}
 }
 
-// absent tells a job that is installed and not loaded, or switched off, from one
-// that there is not.
+// absent describes a job that is not loaded: disabled, only installed, or not
+// there at all.
 func (m *manager) absent(ctx context.Context, name string) (services.Unit, error) {
 	label := name[strings.LastIndexByte(name, '/')+1:]
 	for _, target := range m.targets(name) {
@@ -203,8 +203,8 @@ func (m *manager) absent(ctx context.Context, name string) (services.Unit, error
 	return services.Unit{Name: name, Missing: true, Active: "inactive"}, ctx.Err()
 }
 
-// directories are where the jobs of a domain are installed, less those of macOS, which
-// are many that are meant to be off (launchd.plist(5)).
+// dirs are where the jobs of a domain are installed (launchd.plist(5)). Those of
+// macOS itself are left out: many of them are meant to stay off.
 func (m *manager) dirs(domain string) []string {
 	if domain == "system" {
 		return []string{"Library/LaunchDaemons"}
@@ -213,7 +213,7 @@ func (m *manager) dirs(domain string) []string {
 }
 
 // file is the property list that a job is installed by, "" when there is none.
-// It is called after the label by custom.
+// By convention it is named after the label.
 func (m *manager) file(domain, label string) string {
 	for _, dir := range m.dirs(domain) {
 		found, err := filepath.Glob(filepath.Join(m.Root, dir, "*.plist"))

@@ -48,8 +48,8 @@ func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 	return f, err
 }
 
-// facts reads what the process with the PID is. Only what the refusals cannot do
-// without must be there.
+// facts reads what the process with the PID is. It fails only where a fact that
+// the refusals need is missing.
 func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error) {
 	stat, err := t.proc.Process(pid)
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error
 	return f, ctx.Err()
 }
 
-// more adds what a process may keep to itself or has lost at its end.
+// more adds what a process can hide, or has lost at its end.
 func (t *Terminator) more(ctx context.Context, pid int, f *processes.Facts) {
 	arguments, err := bound.Call(ctx, argumentsLimit, func(context.Context) ([]string, error) { return t.proc.CommandLine(pid) })
 	if err == nil {

@@ -63,9 +63,9 @@ const (
 	userSession = "it is the session of a person"
 )
 
-// rules: what force lifts can cut a session; what it does not lift ends the
-// system or belongs to its manager. Services of systemd that force lifts come back by
-// themselves and end nothing.
+// rules that force lifts are for services whose restart can cut a session; the
+// others are for those that end the system or belong to its manager. Parts of systemd that
+// force lifts come back by themselves and take nothing with them.
 var rules = slices.Concat(
 	services.Liftable(session,
 		"ssh", "sshd", "ssh@*", "sshd@*", "sshd-unix-*", "sshd-vsock@*", "dropbear*", "dbus", "dbus-broker", "dbus-daemon", "messagebus",

@@ -24,8 +24,8 @@ import (
 type properties map[string]any
 
 // Unit implements [services.Manager]. systemd loads a unit when its properties
-// are read, which changes nothing. What services have besides is asked for at the same
-// time: a call takes long by the way there and back.
+// are read, which changes nothing. The properties of services are asked for at the same
+// time, because most of a call is its round trip.
 func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -70,7 +70,7 @@ func (m *manager) job(ctx context.Context, p properties) (string, error) {
 	return "", err
 }
 
-// common takes what units of every kind have.
+// common takes the properties that units of every kind have.
 func common(p properties) services.Unit {
 	name := value[string](p, "Id")
 	u := services.Unit{
@@ -138,7 +138,7 @@ func enabled(p properties) bool {
 	return false
 }
 
-// service takes what services have besides.
+// service adds the properties that only services have.
 func service(p properties, u *services.Unit) {
 	u.Type, u.Result, u.Group = value[string](p, "Type"), value[string](p, "Result"), value[string](p, "ControlGroup")
 	u.Restarts, u.MainPID, u.ControlPID = int(value[uint32](p, "NRestarts")), int(value[uint32](p, "MainPID")), int(value[uint32](p, "ControlPID"))
