@@ -44,7 +44,7 @@ func (f flags) textAction() (func() string, error) {
 // helpText is the usage, laid out from the table of operations.
 func helpText() string {
 	var b strings.Builder
-	b.WriteString("sentinel shows how this machine is doing, and mends it.\n\n" +
+	b.WriteString("sentinel shows how this machine is doing, and acts on it.\n\n" +
 		"Usage: sentinel [ACTION] [OPTIONS]\n\n" +
 		"Without an action it shows the health of this machine. On a terminal the answer\n" +
 		"is a view for people, otherwise one JSON document.\n\nActions:\n")

@@ -35,15 +35,15 @@ var macLines = map[string]string{
 // failure: what is right stays right.
 var macFailures = []string{"missing", "hang", "empty", "cut", "other", "refused", "noise"}
 
-// A told answer is the document of one run, and the status.
-type told struct {
+// A macRun is the document of one run, and the status.
+type macRun struct {
 	raw      []byte
 	document map[string]any
 	status   int
 }
 
 // runMac runs sentinel on a Mac.
-func runMac(t *testing.T, m testMac, line string) told {
+func runMac(t *testing.T, m testMac, line string) macRun {
 	t.Helper()
 	if err := os.Chmod(m.work, 0o755); err != nil { // a directory that others can write is refused
 		t.Error(err)
@@ -61,7 +61,7 @@ func runMac(t *testing.T, m testMac, line string) told {
 		p.UID = 0
 	}
 	var out, errs bytes.Buffer
-	var r told
+	var r macRun
 	r.status = p.Run(t.Context(), append(strings.Fields(line), "--json"), strings.NewReader(""), &out, &errs)
 	r.raw = out.Bytes()
 	if err := json.Unmarshal(r.raw, &r.document); err != nil {
@@ -118,7 +118,7 @@ func TestMacsWithAProgramThatFails(t *testing.T) {
 // program, or a program alone. An output that was cut may be whole in itself, and the doctor finds
 // in place of noting gaps.
 var silently = map[string]bool{
-	macPF: true, macWall: true, // the sentence about the firewall tells it
+	macPF: true, macApplicationFirewall: true, // the sentence about the firewall tells it
 	"terminate_process /bin/launchctl":    true, // whose job a process is, as far as anybody can say
 	"/usr/bin/sw_vers":                    true, // a file tells the same
 	"security_audit /usr/sbin/sshd":       true, // the files of its configuration tell
@@ -128,7 +128,7 @@ var silently = map[string]bool{
 	"security_audit /usr/bin/sqlite3":     true, // prints nothing about no rows
 }
 
-func judgeFailure(t *testing.T, tool, program, how string, whole, got told) {
+func judgeFailure(t *testing.T, tool, program, how string, whole, got macRun) {
 	t.Helper()
 	what := tool + ": " + program + " " + how
 	op, known := ops.ByName(tool) // what is for the command line alone has no schema
@@ -200,7 +200,7 @@ func gaps(value any) int {
 }
 
 // difference shows what one document has and the other has not.
-func difference(whole, got told) string {
+func difference(whole, got macRun) string {
 	var a, b any
 	if json.Unmarshal(whole.raw, &a) != nil || json.Unmarshal(got.raw, &b) != nil {
 		return "not JSON"

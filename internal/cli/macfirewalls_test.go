@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	macPF   = "/sbin/pfctl"
-	macWall = "/usr/libexec/ApplicationFirewall/socketfilterfw"
+	macPF                  = "/sbin/pfctl"
+	macApplicationFirewall = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 )
 
 // A changingMac lets the two firewalls of a Mac be changed. Until a script changes
@@ -48,7 +48,7 @@ type firewallModel struct {
 
 // Run implements [sysexec.Runner].
 func (m changingMac) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
-	if c.Path != macPF && c.Path != macWall {
+	if c.Path != macPF && c.Path != macApplicationFirewall {
 		return m.Runner.Run(ctx, c)
 	}
 	f, err := m.load(ctx)
@@ -92,11 +92,11 @@ func (m changingMac) begin(ctx context.Context) (*firewallModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	wall, err := m.Runner.Run(ctx, sysexec.Command{Path: macWall, Args: []string{"--getglobalstate", "--getblockall", "--getallowsigned", "--getstealthmode"}})
+	application, err := m.Runner.Run(ctx, sysexec.Command{Path: macApplicationFirewall, Args: []string{"--getglobalstate", "--getblockall", "--getallowsigned", "--getstealthmode"}})
 	if err != nil {
 		return nil, err
 	}
-	f := &firewallModel{On: strings.Contains(string(pf.Stdout), "Status: Enabled"), Wall: !strings.Contains(string(wall.Stdout), "State = 0")}
+	f := &firewallModel{On: strings.Contains(string(pf.Stdout), "Status: Enabled"), Wall: !strings.Contains(string(application.Stdout), "State = 0")}
 	if f.On {
 		f.Refs = []uint64{15053025338191571182} // somebody's
 	}
@@ -116,8 +116,8 @@ func changesFirewall(args []string) bool {
 
 // play answers a command; passed is true for one that the model does not touch.
 func (f *firewallModel) play(c sysexec.Command, root bool) (r sysexec.Result, passed bool) {
-	if c.Path == macWall {
-		return f.wall(c.Args, root), false
+	if c.Path == macApplicationFirewall {
+		return f.applicationFirewall(c.Args, root), false
 	}
 	if !root {
 		return sysexec.Result{Exit: 1, Stderr: []byte("pfctl: /dev/pf: Permission denied\n")}, false
@@ -228,9 +228,9 @@ func (f *firewallModel) change(add bool, addresses []string) string {
 	return fmt.Sprintf("%d/%d addresses %s.\n", changed, len(addresses), word)
 }
 
-// wall plays the Application Firewall. As root macOS 26 prints nothing about a
+// applicationFirewall plays the Application Firewall. As root macOS 26 prints nothing about a
 // change.
-func (f *firewallModel) wall(args []string, root bool) sysexec.Result {
+func (f *firewallModel) applicationFirewall(args []string, root bool) sysexec.Result {
 	if !strings.HasPrefix(args[0], "--get") && !root {
 		return sysexec.Result{Exit: 255, Stdout: []byte("Must be root to change settings.\n")}
 	}

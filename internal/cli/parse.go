@@ -147,10 +147,11 @@ func (f flags) validateModifiers(call invocation) error {
 			return usage("--" + name + " does not belong to this action, which changes nothing.")
 		}
 	}
-	return f.fieldsBelong(call)
+	return f.validateFields(call)
 }
 
-func (f flags) fieldsBelong(call invocation) error {
+// validateFields refuses the flags of fields that the action does not have.
+func (f flags) validateFields(call invocation) error {
 	owners := map[string][]string{}
 	for _, o := range ops.Actions() {
 		for _, field := range o.Fields {

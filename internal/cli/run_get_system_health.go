@@ -41,13 +41,13 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	gaps := answer.Gaps{}
 	sockets := make(chan socketAnswer, 1)
 	go func() { sockets <- collectSockets(ctx, s.host.Network, call.capped(network.DefaultRows)) }()
-	wall := make(chan firewall.Status, 1)
-	go func() { wall <- firewallStatus(ctx, s.host.Firewall) }()
+	firewalls := make(chan firewall.Status, 1)
+	go func() { firewalls <- firewallStatus(ctx, s.host.Firewall) }()
 
 	facts := health.Collect(ctx, s.host.Health, &gaps)
 	report := health.Build(facts, health.Options{Rows: call.rows}, &gaps)
 	d := &healthDocument{Report: report}
-	found, status := <-sockets, <-wall
+	found, status := <-sockets, <-firewalls
 	d.Connections = found.connections
 	gaps = append(gaps, found.gaps...)
 	d.FirewallStatus, d.FirewallEvidence = status.State, sanitize.Text(status.Evidence, 120)

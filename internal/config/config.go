@@ -129,7 +129,7 @@ func checkAgentID(id string) error {
 	return nil
 }
 
-// invalid says what is wrong with the file at path, and what would mend it.
+// invalid says what is wrong with the file at path, and how to fix it.
 func invalid(path string, err error) error {
 	e := fault.Wrap(fault.ConfigInvalid, "The configuration "+path+" cannot be used", err)
 	switch {

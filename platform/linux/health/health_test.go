@@ -137,11 +137,11 @@ func TestDeadDisksCostTheirOwnRowsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		mended := make(chan struct{})
-		defer close(mended)
+		repaired := make(chan struct{})
+		defer close(repaired)
 		s := on(root, func(mountpoint string) (mounts.Usage, error) {
 			if strings.HasPrefix(mountpoint, "/dead/") {
-				<-mended
+				<-repaired
 			}
 			return mounts.Usage{Size: 100, Used: 50, Available: 50}, nil
 		})
