@@ -83,7 +83,7 @@ generate:
 ## golden: rewrite the golden files of tests
 golden:
 	@test -z "$$CI" || { echo "golden files are not rewritten in CI"; exit 1; }
-	$(GO) test ./internal/cli ./internal/gen ./internal/mcpserver ./packaging/mcpb ./platform/darwin/audit ./platform/linux/audit ./platform/linux/assets ./platform/linux/updates ./platform/linux/health -update
+	$(GO) test ./internal/cli ./internal/gen ./internal/userdb ./internal/mcpserver ./packaging/mcpb ./platform/darwin/audit ./platform/linux/audit ./platform/linux/assets ./platform/linux/updates ./platform/linux/health -update
 
 ## fuzz: each fuzz target for FUZZTIME (15s)
 fuzz:

@@ -4,12 +4,18 @@ package userdb
 
 import (
 	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestAccountsAreReadLineByLine(t *testing.T) {
 	users, bad := Passwd([]byte("root:x:0:0:root:/root:/bin/bash\n# a comment\n+::::::\n\nmira:x:1000:1000:Mira,,,:/home/mira:\nbroken:x:1\n:x:1:1:::\nbig:x:99999999999:1:::\nneg:x:-1:1:::\n"))
@@ -101,4 +107,37 @@ func FuzzLoginDefs(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The accounts of the made-up machines, as golden files.
+func TestAccountsOfMachines(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/hosts/*/etc/passwd")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no machines: %v", err)
+	}
+	var got strings.Builder
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		users, bad := Passwd(raw)
+		fmt.Fprintf(&got, "%s: malformed %v\n", strings.TrimPrefix(file, "../../testdata/hosts/"), bad)
+		for _, u := range users {
+			fmt.Fprintf(&got, "%d %+v\n", u.Line, u)
+		}
+	}
+	const golden = "testdata/passwd.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil { //nolint:gosec // fixtures are for everybody to read
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Error(diff)
+	}
 }
