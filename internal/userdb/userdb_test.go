@@ -129,7 +129,7 @@ func TestAccountsOfMachines(t *testing.T) {
 	}
 	const golden = "testdata/passwd.golden"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil { //nolint:gosec // fixtures are for everybody to read
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

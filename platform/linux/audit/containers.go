@@ -37,7 +37,7 @@ func containerSocket(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := fileVerdict{passValue: "open to root alone"}
+	v := fileVerdict{okValue: "open to root alone"}
 	var open, shared []string
 	for _, file := range containerSockets {
 		v.check(m, file, func(f hostfile.Meta) bool {

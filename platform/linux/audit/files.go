@@ -112,7 +112,7 @@ func (p permissions) run(_ context.Context, m *machine) audit.Finding {
 			}
 		}
 	}
-	v := fileVerdict{passValue: "root alone can change them"}
+	v := fileVerdict{okValue: "root alone can change them"}
 	for _, file := range files {
 		v.check(m, file, func(f hostfile.Meta) bool { return p.allows(m, f) })
 	}
@@ -151,11 +151,11 @@ const maxNames = 4096
 
 // A fileVerdict collects what is wrong with files.
 type fileVerdict struct {
-	seen      int
-	wrong     []string
-	unread    error
-	passValue string
-	fix       string
+	seen    int
+	wrong   []string
+	unread  error
+	okValue string
+	fix     string
 }
 
 // check judges a file, through links, as whoever uses it follows them. A file that
@@ -204,7 +204,7 @@ func (v *fileVerdict) finding() audit.Finding {
 	case v.seen == 0:
 		return audit.NotApplicable("there are no such files here")
 	default:
-		return audit.Passed(audit.Count(v.seen, "file or folder", "files and folders") + ", " + v.passValue)
+		return audit.Passed(audit.Count(v.seen, "file or folder", "files and folders") + ", " + v.okValue)
 	}
 }
 
@@ -215,7 +215,7 @@ func (m *machine) onlyRootWrites(f hostfile.Meta) bool {
 }
 
 func cronPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "each in the right hands", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
+	v := fileVerdict{okValue: "each in the right hands", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it runs."}
 	v.check(m, "/etc/crontab", m.onlyRootWrites)
 	v.check(m, "/etc/anacrontab", m.onlyRootWrites)
 	for _, directory := range []string{"/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"} {
@@ -255,7 +255,7 @@ func (m *machine) ownsCrontab(who localUsers, name string, f hostfile.Meta) bool
 }
 
 func unitPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "root alone can change them", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
+	v := fileVerdict{okValue: "root alone can change them", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. Then read what it starts."}
 	for _, directory := range []string{"/etc/systemd/system", "/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/init.d"} {
 		v.checkDir(m, directory, func(_ string, f hostfile.Meta) bool { return m.onlyRootWrites(f) })
 	}
@@ -266,7 +266,7 @@ func unitPermissions(_ context.Context, m *machine) audit.Finding {
 // bootPermissions looks at what is started. /boot/efi is FAT, which has no owners:
 // the options of its mount decide.
 func bootPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "root alone can change them", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. A FAT file system needs umask=0077 in /etc/fstab."}
+	v := fileVerdict{okValue: "root alone can change them", fix: "Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. A FAT file system needs umask=0077 in /etc/fstab."}
 	for _, file := range []string{"/boot/grub", "/boot/grub/grub.cfg", "/boot/grub/user.cfg", "/boot/grub2", "/boot/grub2/grub.cfg", "/boot/grub2/user.cfg", "/boot/loader/loader.conf", "/boot/efi", "/boot/efi/EFI", "/efi", "/etc/default/grub", "/etc/lilo.conf"} {
 		v.check(m, file, m.onlyRootWrites)
 	}
@@ -317,7 +317,7 @@ func asksPassword(config string) bool {
 }
 
 func stickyBits(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "all with the sticky bit", fix: "Set the owner and the bit again: sudo chown root:root FOLDER; sudo chmod 1777 FOLDER"}
+	v := fileVerdict{okValue: "all with the sticky bit", fix: "Set the owner and the bit again: sudo chown root:root FOLDER; sudo chmod 1777 FOLDER"}
 	for _, directory := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
 		v.check(m, directory, func(f hostfile.Meta) bool {
 			return f.UID == m.Owner && (f.Mode.Perm()&0o022 == 0 || f.Mode&fs.ModeSticky != 0)
@@ -334,7 +334,7 @@ func homePermissions(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := fileVerdict{passValue: "each in the hands of its user", fix: "Give each one that is named to its user and take the rights of others: sudo chown USER FILE; sudo chmod go-w FILE"}
+	v := fileVerdict{okValue: "each in the hands of its user", fix: "Give each one that is named to its user and take the rights of others: sudo chown USER FILE; sudo chmod go-w FILE"}
 	for i, u := range who.loginUsers() {
 		if i == maxHomes {
 			v.noteUnread("/home", hostfile.ErrTooLarge)

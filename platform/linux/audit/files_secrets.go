@@ -22,7 +22,7 @@ var secretFiles = []string{
 var notSecret = []string{".pub", ".crt", ".pem.pub", "README", ".sh", "update-resolv-conf"}
 
 func secretPermissions(_ context.Context, m *machine) audit.Finding {
-	v := fileVerdict{passValue: "none that everyone can read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
+	v := fileVerdict{okValue: "none that everyone can read", fix: "Take the rights of others from each one that is named: sudo chmod o-rwx FILE. Change the key or the password if somebody may have read it."}
 	for _, pattern := range secretFiles {
 		for _, file := range m.matching(&v, pattern) {
 			v.check(m, file, func(f hostfile.Meta) bool { return f.Mode.IsDir() || f.Mode.Perm()&0o006 == 0 })

@@ -96,7 +96,7 @@ func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("accounts", err)
 	}
 	v := all.files
-	v.passValue, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
+	v.okValue, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
 	if all.Unread != nil && len(v.wrong) == 0 {
 		return mcpUnread(all.Unread)
 	}
@@ -119,7 +119,7 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	v := fileVerdict{passValue: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
+	v := fileVerdict{okValue: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
 	for _, s := range all.Servers {
 		for _, file := range s.Paths() {
 			for _, one := range []string{file, path.Dir(file)} {
