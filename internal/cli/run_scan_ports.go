@@ -41,8 +41,8 @@ func runScanPorts(ctx context.Context, s session, call invocation) (document, er
 	return scanDocument{answer.NewHeader(call.op.Action, true), report}, nil
 }
 
-// progress returns what tells the program that asked how far the run is; nil for
-// a command line, whose reader gets no use of it.
+// progress returns a function that reports the progress to the calling program, nil
+// for a run from the command line.
 func (i invocation) progress(stderr io.Writer) func(percent int) {
 	if !i.request {
 		return nil

@@ -24,7 +24,7 @@ func (d assetDocument) view(p *page) {
 	p.gaps(d.Unavailable)
 }
 
-// machineText names the machine as well as it is known.
+// machineText says what kind of machine it is, as far as that is known.
 func machineText(a assets.Asset) string {
 	model := strings.TrimSpace(a.Hardware.Vendor + " " + a.Hardware.Model)
 	switch {
@@ -42,7 +42,7 @@ func machineText(a assets.Asset) string {
 	}
 }
 
-// assetOverview lists the single values; one that is not known has no line.
+// assetOverview lists the single values that are known.
 func assetOverview(a assets.Asset) [][]string {
 	var rows [][]string
 	add := func(what, value string) {

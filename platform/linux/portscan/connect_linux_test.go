@@ -367,3 +367,12 @@ func TestAnAddressWithoutRoute(t *testing.T) {
 		}
 	}
 }
+
+// A system without IPv6 is told from one that has run out of files.
+func TestNoSocketForAnAddress(t *testing.T) {
+	for err, want := range map[error]connect.Outcome{unix.EAFNOSUPPORT: connect.NoRoute, unix.EMFILE: connect.Exhausted, unix.ENOBUFS: connect.Exhausted} {
+		if got := noSocket(err); got.Outcome != want || !errors.Is(got.Err, err) {
+			t.Errorf("%v: %+v", err, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ package portscan
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"os"
 	"syscall"
@@ -20,21 +21,21 @@ import (
 )
 
 // A Dialer connects with system calls of its own, to see the ICMP errors that the
-// kernel keeps for a socket: "port unreachable" comes from a firewall and is no refusal of the
-// host, and an error from this machine itself counts at once.
+// kernel keeps for a socket: "port unreachable" comes from a firewall, so the host has not
+// refused the connection, and an error of this machine itself counts at once.
 type Dialer struct{}
 
 var _ connect.Dialer = Dialer{}
 
-// Dial implements [connect.Dialer]. On this machine the answer is there before the
-// first call returns, so that it is asked for at once.
+// Dial implements [connect.Dialer]. For an address of this machine the answer has
+// come before the first connect(2) returns, so the second one follows at once.
 func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connect.Attempt {
 	if err := ctx.Err(); err != nil {
 		return connect.Attempt{Outcome: connect.Aborted, Err: err}
 	}
 	fd, err := errqueue.Socket(to.Addr(), unix.SOCK_STREAM)
 	if err != nil {
-		return connect.Attempt{Outcome: connect.Exhausted, Err: err}
+		return noSocket(err)
 	}
 	address := errqueue.NewDestination(to.Addr()).Port(to.Port())
 	first := unix.Connect(fd, address)
@@ -45,17 +46,29 @@ func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connect.Attempt {
 	if pending(err) {
 		return wait(ctx, fd, address)
 	}
-	defer unix.Close(fd)         //nolint:errcheck // nothing is lost with it
-	if errqueue.NoRoute(first) { // later, it is the word of a router
+	defer unix.Close(fd) //nolint:errcheck // nothing is lost with it
+	// The first call fails for want of a route. Later, the same error is that of a router.
+	if errqueue.NoRoute(first) {
 		return connect.Attempt{Outcome: connect.NoRoute, Err: first}
 	}
 	return attempt(fd, err)
 }
 
-func pending(err error) bool { return err == unix.EINPROGRESS || err == unix.EALREADY }
+// noSocket says why there is no socket: a system without IPv6 has none for its
+// addresses.
+func noSocket(err error) connect.Attempt {
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		return connect.Attempt{Outcome: connect.NoRoute, Err: err}
+	}
+	return connect.Attempt{Outcome: connect.Exhausted, Err: err}
+}
 
-// wait waits for the end of a connection, and closes the socket. On this machine
-// an ICMP error arrives while the socket is locked: it is queued, and the kernel goes on trying.
+func pending(err error) bool {
+	return errors.Is(err, unix.EINPROGRESS) || errors.Is(err, unix.EALREADY)
+}
+
+// wait waits for the end of a connection, and closes the socket. An ICMP error of
+// this machine arrives while the socket is locked: the kernel only queues it, and goes on trying.
 func wait(ctx context.Context, fd int, address unix.Sockaddr) connect.Attempt {
 	socket := os.NewFile(uintptr(fd), "connection")
 	defer socket.Close() //nolint:errcheck // nothing is lost with it
