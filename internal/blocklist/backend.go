@@ -12,6 +12,8 @@ import (
 	"context"
 	"net/netip"
 	"time"
+
+	"sentinel/internal/fault"
 )
 
 // A Backend is a packet filter that can drop the packets of addresses. Its rules
@@ -69,6 +71,35 @@ type Block struct {
 	Address netip.Addr
 	// Left is the time until the kernel ends the block; 0 means never.
 	Left time.Duration
+}
+
+// BlocksOf makes blocks without an end of addresses.
+func BlocksOf(addresses []netip.Addr) []Block {
+	blocks := make([]Block, len(addresses))
+	for i, a := range addresses {
+		blocks[i].Address = a
+	}
+	return blocks
+}
+
+// Distinct checks the addresses of blocks, turns IPv4-mapped ones into IPv4, and
+// keeps the last of several blocks of one address.
+func Distinct(blocks []Block) ([]Block, error) {
+	at := make(map[netip.Addr]int, len(blocks))
+	var list []Block
+	for _, b := range blocks {
+		if !b.Address.IsValid() || b.Address.Zone() != "" {
+			return nil, fault.New(fault.InvalidIP, "A packet filter blocks whole addresses, without a zone.")
+		}
+		b.Address = b.Address.Unmap()
+		if i, again := at[b.Address]; again {
+			list[i] = b
+			continue
+		}
+		at[b.Address] = len(list)
+		list = append(list, b)
+	}
+	return list, nil
 }
 
 // A ConnKiller ends connections that are already open.

@@ -98,11 +98,7 @@ func (p *PF) Ready(ctx context.Context) error {
 // Add implements [blocklist.Backend]. The time that a block has left is not
 // kept.
 func (p *PF) Add(ctx context.Context, blocks []blocklist.Block) error {
-	addresses := make([]netip.Addr, len(blocks))
-	for i, b := range blocks {
-		addresses[i] = b.Address
-	}
-	addresses, err := distinct(addresses)
+	addresses, err := distinct(blocks)
 	if err != nil || len(addresses) == 0 {
 		return err
 	}
@@ -178,7 +174,7 @@ func (p *PF) loadError(err error) error {
 // Remove implements [blocklist.Backend]. With the last address go the rules and
 // the reference that kept pf on.
 func (p *PF) Remove(ctx context.Context, addresses []netip.Addr) error {
-	addresses, err := distinct(addresses)
+	addresses, err := distinct(blocklist.BlocksOf(addresses))
 	if err != nil || len(addresses) == 0 {
 		return err
 	}
@@ -233,11 +229,7 @@ func (p *PF) Loaded(ctx context.Context) ([]blocklist.Block, bool, error) {
 	if err != nil {
 		return nil, false, p.failure("pf could not be read", err)
 	}
-	blocks := make([]blocklist.Block, len(addresses))
-	for i, a := range addresses {
-		blocks[i].Address = a
-	}
-	return blocks, effective, nil
+	return blocklist.BlocksOf(addresses), effective, nil
 }
 
 // effective says that pf is on, that packets meet our anchor, and that our rules
@@ -255,21 +247,14 @@ func (p *PF) effective(ctx context.Context) (bool, error) {
 	return why.none(), err
 }
 
-// distinct checks the addresses, turns IPv4-mapped ones into IPv4, and leaves out
-// duplicates.
-func distinct(addresses []netip.Addr) ([]netip.Addr, error) {
-	seen := make(map[netip.Addr]bool, len(addresses))
-	var list []netip.Addr
-	for _, a := range addresses {
-		if !a.IsValid() || a.Zone() != "" {
-			return nil, fault.New(fault.InvalidIP, "A packet filter blocks whole addresses, without a zone.")
-		}
-		if a = a.Unmap(); !seen[a] {
-			seen[a] = true
-			list = append(list, a)
-		}
+// distinct returns the addresses of blocks, checked and each once.
+func distinct(blocks []blocklist.Block) ([]netip.Addr, error) {
+	blocks, err := blocklist.Distinct(blocks)
+	addresses := make([]netip.Addr, len(blocks))
+	for i, b := range blocks {
+		addresses[i] = b.Address
 	}
-	return list, nil
+	return addresses, err
 }
 
 // failure gives a failure its code.

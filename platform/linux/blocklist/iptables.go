@@ -81,7 +81,7 @@ func (*Iptables) Abilities() blocklist.Abilities {
 // Add implements [blocklist.Backend]. The end of a block is not kept, and each
 // family is a step of its own.
 func (x *Iptables) Add(ctx context.Context, blocks []blocklist.Block) error {
-	blocks, err := distinct(blocks)
+	blocks, err := blocklist.Distinct(blocks)
 	if err != nil {
 		return err
 	}
@@ -95,11 +95,7 @@ func (x *Iptables) Add(ctx context.Context, blocks []blocklist.Block) error {
 
 // Remove implements [blocklist.Backend].
 func (x *Iptables) Remove(ctx context.Context, addresses []netip.Addr) error {
-	blocks := make([]blocklist.Block, len(addresses))
-	for i, a := range addresses {
-		blocks[i].Address = a
-	}
-	blocks, err := distinct(blocks)
+	blocks, err := blocklist.Distinct(blocklist.BlocksOf(addresses))
 	if err != nil {
 		return err
 	}

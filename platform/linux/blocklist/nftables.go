@@ -71,7 +71,7 @@ func (Nftables) Abilities() blocklist.Abilities {
 // Add implements [blocklist.Backend]. A table that lost or gained rules is
 // repaired in the same transaction.
 func (n Nftables) Add(ctx context.Context, blocks []blocklist.Block) error {
-	blocks, err := distinct(blocks)
+	blocks, err := blocklist.Distinct(blocks)
 	if err != nil {
 		return err
 	}
@@ -163,11 +163,7 @@ func (n Nftables) rebuild(ctx context.Context, conn *nftables.Conn, have layout,
 
 // Remove implements [blocklist.Backend].
 func (n Nftables) Remove(ctx context.Context, addresses []netip.Addr) error {
-	blocks := make([]blocklist.Block, len(addresses))
-	for i, a := range addresses {
-		blocks[i].Address = a
-	}
-	blocks, err := distinct(blocks)
+	blocks, err := blocklist.Distinct(blocklist.BlocksOf(addresses))
 	if err != nil {
 		return err
 	}
@@ -268,26 +264,6 @@ func dropElements(conn *nftables.Conn, set *nftables.Set, elements []nftables.Se
 		return err
 	}
 	return conn.SetDeleteElements(set, elements)
-}
-
-// distinct checks the addresses, turns IPv4-mapped ones into IPv4, and keeps the
-// last of several blocks of one address.
-func distinct(blocks []blocklist.Block) ([]blocklist.Block, error) {
-	at := make(map[netip.Addr]int, len(blocks))
-	var list []blocklist.Block
-	for _, b := range blocks {
-		if !b.Address.IsValid() || b.Address.Zone() != "" {
-			return nil, fault.New(fault.InvalidIP, "A packet filter blocks whole addresses, without a zone.")
-		}
-		b.Address = b.Address.Unmap()
-		if i, again := at[b.Address]; again {
-			list[i] = b
-			continue
-		}
-		at[b.Address] = len(list)
-		list = append(list, b)
-	}
-	return list, nil
 }
 
 // retry repeats what failed because another program changed the table in
