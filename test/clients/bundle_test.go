@@ -27,11 +27,11 @@ func official(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// within writes a script that runs a program as aside does.
+// within writes a script that runs a program like isolatedServer.
 func within(t *testing.T, program string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "aside")
-	if err := os.WriteFile(path, []byte(fmt.Sprintf(aside, program)), 0o755); err != nil {
+	path := filepath.Join(t.TempDir(), "isolated")
+	if err := os.WriteFile(path, []byte(fmt.Sprintf(isolatedServer, program)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path

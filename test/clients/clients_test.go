@@ -38,10 +38,10 @@ wait $pid; status=$?
 echo $status >%s/status
 `
 
-// aside is a server that keeps the id of its installation, which root's first
-// run makes, out of the machine that runs the tests. The rest of /var/lib stays in sight:
-// package managers have their data there.
-const aside = `#!/bin/sh
+// isolatedServer is a script that runs a server so that the installation id, which
+// root's first run creates, stays out of this machine. The rest of /var/lib is visible: package
+// managers have their data there.
+const isolatedServer = `#!/bin/sh
 [ "$(id -u)" = 0 ] || exec %[1]s "$@"
 exec unshare --mount --propagation private /bin/sh -c '
 	mount -t tmpfs tmpfs /mnt &&
@@ -77,7 +77,7 @@ func binaries(t *testing.T) string {
 			t.Fatalf("build %s: %v\n%s", name, err, out)
 		}
 	}
-	server := fmt.Sprintf(aside, filepath.Join(dir, "real", "sentinel-mcp"))
+	server := fmt.Sprintf(isolatedServer, filepath.Join(dir, "real", "sentinel-mcp"))
 	if err := os.WriteFile(filepath.Join(dir, "sentinel-mcp"), []byte(server), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func isolated(t *testing.T, programs ...string) bool {
 	t.Helper()
 	build(t, programs...)
 	if !testenv.Isolated(t) {
-		told(t)
+		logFigures(t)
 		return false
 	}
 	scratch := t.TempDir()
@@ -144,7 +144,7 @@ mount -t tmpfs tmpfs .
 cd $PWD
 mkdir etc work
 mount -t overlay overlay -o lowerdir=/etc,upperdir=$PWD/etc,workdir=$PWD/work /etc
-for folder in /var/lib /var/log /usr/local/bin; do mount -t tmpfs -o mode=755 tmpfs $folder; done
+for dir in /var/lib /var/log /usr/local/bin; do mount -t tmpfs -o mode=755 tmpfs $dir; done
 `)
 	t.Cleanup(func() { shell(t, "/", "umount /etc "+scratch) })
 	for _, program := range programs {
@@ -157,7 +157,7 @@ for folder in /var/lib /var/log /usr/local/bin; do mount -t tmpfs -o mode=755 tm
 // binary of the tests, which goes with it.
 func built() string { return filepath.Dir(os.Args[0]) }
 
-// tell keeps a figure for the run outside, which shows it with -v.
+// tell stores a figure for the process outside, which logs it.
 func tell(t *testing.T, format string, args ...any) {
 	t.Helper()
 	file, err := os.OpenFile(figures(t), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -168,7 +168,7 @@ func tell(t *testing.T, format string, args ...any) {
 	fmt.Fprintf(file, format+"\n", args...)
 }
 
-func told(t *testing.T) {
+func logFigures(t *testing.T) {
 	t.Helper()
 	raw, err := os.ReadFile(figures(t))
 	if err == nil {

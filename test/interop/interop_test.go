@@ -25,10 +25,10 @@ import (
 // without.
 var revisions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
 
-// aside is a server that keeps the id of its installation, which root's first
-// run makes, out of the machine that runs the tests. The rest of /var/lib stays in sight:
-// package managers have their data there.
-const aside = `#!/bin/sh
+// isolatedServer is a script that runs a server so that the installation id, which
+// root's first run creates, stays out of this machine. The rest of /var/lib is visible: package
+// managers have their data there.
+const isolatedServer = `#!/bin/sh
 [ "$(id -u)" = 0 ] || exec %[1]s "$@"
 exec unshare --mount --propagation private /bin/sh -c '
 	mount -t tmpfs tmpfs /mnt &&
@@ -52,7 +52,7 @@ exec unshare --net --mount --propagation private /bin/sh -c '
 	exec "$0" "$@"' %s "$@"
 `
 
-// binaries builds both programs as they are shipped and returns their folder.
+// binaries builds both programs as they are shipped and returns their directory.
 func binaries(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func binaries(t *testing.T) string {
 			t.Fatalf("build %s: %v\n%s", name, err, out)
 		}
 	}
-	server := fmt.Sprintf(aside, filepath.Join(dir, "real", "sentinel-mcp"))
+	server := fmt.Sprintf(isolatedServer, filepath.Join(dir, "real", "sentinel-mcp"))
 	if err := os.WriteFile(filepath.Join(dir, "sentinel-mcp"), []byte(server), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestProgressInTheOfficialGoClient(t *testing.T) {
 	}
 }
 
-// A watcher keeps the progress that a client was told.
+// A watcher records the progress that a client was sent.
 type watcher struct {
 	mu    sync.Mutex
 	steps []*mcp.ProgressNotificationParams

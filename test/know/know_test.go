@@ -62,19 +62,19 @@ func furnish(t *testing.T) {
 	} {
 		do(t, strings.Fields(words)...)
 	}
-	aside := t.TempDir()
-	do(t, "mount", "-t", "tmpfs", "tmpfs", aside)
+	scratch := t.TempDir()
+	do(t, "mount", "-t", "tmpfs", "tmpfs", scratch)
 	for _, directory := range []string{"/etc", "/var/lib", "/var/log"} {
-		overlay(t, directory, filepath.Join(aside, directory))
+		overlay(t, directory, filepath.Join(scratch, directory))
 	}
-	do(t, "umount", "--lazy", aside) // the overlays keep it
+	do(t, "umount", "--lazy", scratch) // the overlays keep it
 	resolve(t, "127.0.0.1")
 }
 
-// overlay lets a directory be written to without a change to what is below it.
-func overlay(t *testing.T, directory, aside string) {
+// overlay makes a directory writable without changing the one below.
+func overlay(t *testing.T, directory, scratch string) {
 	t.Helper()
-	upper, work := filepath.Join(aside, "upper"), filepath.Join(aside, "work")
+	upper, work := filepath.Join(scratch, "upper"), filepath.Join(scratch, "work")
 	for _, path := range []string{upper, work} {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func overlay(t *testing.T, directory, aside string) {
 	do(t, "mount", "-t", "overlay", "overlay", "-o", "lowerdir="+directory+",upperdir="+upper+",workdir="+work, directory)
 	var s unix.Statfs_t
 	if err := unix.Statfs(directory, &s); err != nil || s.Type != unix.OVERLAYFS_SUPER_MAGIC {
-		t.Fatalf("%s is not set aside: %v", directory, err)
+		t.Fatalf("%s is not an overlay: %v", directory, err)
 	}
 }
 

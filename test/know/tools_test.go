@@ -155,7 +155,7 @@ func knowsUpdates(t *testing.T, s *assistant.Session) {
 	for _, field := range []string{"manager", "updates_total", "security_total", "security_updates", "list_age_seconds", "reboot_required"} {
 		unknown := func(gap assistant.Document) bool { return gap.Text("field") == field }
 		if d[field] == nil && !slices.ContainsFunc(d.Rows("unavailable"), unknown) {
-			t.Errorf("%s is neither told nor unavailable", field)
+			t.Errorf("%s is neither present nor unavailable", field)
 		}
 	}
 }

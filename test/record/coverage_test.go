@@ -34,7 +34,7 @@ var unread = map[string]string{
 func TestEveryRecordedCommandIsReadOrNeedNotBe(t *testing.T) {
 	root := os.Getenv("SENTINEL_TRANSCRIPTS")
 	if root == "" {
-		t.Skip("SENTINEL_TRANSCRIPTS names no folder of recorded outputs")
+		t.Skip("SENTINEL_TRANSCRIPTS names no directory of recorded outputs")
 	}
 	dirs, err := os.ReadDir(filepath.Join(root, "darwin"))
 	if err != nil {

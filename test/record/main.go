@@ -26,8 +26,8 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "folder to write to; exec is made below it")
-	from := flag.String("from", "testdata/macs", "folder of the Macs whose command lines are run")
+	out := flag.String("out", "", "directory to write to; exec is created below it")
+	from := flag.String("from", "testdata/macs", "directory of the Macs whose command lines are run")
 	flag.Parse()
 	if err := record(context.Background(), *from, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
@@ -40,7 +40,7 @@ func record(ctx context.Context, from, out string) error {
 	case runtime.GOOS != "darwin":
 		return fmt.Errorf("this is %s; only a Mac can be recorded", runtime.GOOS)
 	case out == "":
-		return fmt.Errorf("name a folder with -out")
+		return fmt.Errorf("name a directory with -out")
 	}
 	lines, err := commandLines(from)
 	if err != nil {

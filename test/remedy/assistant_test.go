@@ -15,9 +15,9 @@ import (
 	"sentinel/test/assistant"
 )
 
-// What the product is for: an assistant sees a problem, mends it, and the owner
-// can find out what it did.
-func TestAnAssistantMendsAMachine(t *testing.T) {
+// What the product is for: an assistant finds a problem, fixes it, and the owner
+// can see what it did.
+func TestAnAssistantFixesAMachine(t *testing.T) {
 	if !onMachine(t) {
 		return
 	}

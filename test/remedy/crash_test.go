@@ -84,8 +84,8 @@ func inSync(t *testing.T, sentinel string, addresses map[string]bool) {
 	}
 }
 
-// A run that is killed at any moment loses no block that was answered for, and
-// leaves nothing that the next run cannot mend.
+// A process that is killed at any moment loses no acknowledged block, and
+// leaves nothing that the next one cannot repair.
 func TestBlocksKilledAtRandomMomentsLoseNothing(t *testing.T) {
 	sentinel, ok := alone(t)
 	if !ok {

@@ -134,7 +134,7 @@ func checkInterfaces(t *testing.T, d networkDocument, want map[string]counters) 
 		t.Errorf("counters (-kernel +sentinel):\n%s", diff)
 	}
 	if want["lo"].BytesSent == 0 {
-		t.Error("nothing went over loopback, so its place in the totals is not told")
+		t.Error("nothing went over loopback, so whether the totals include it is not shown")
 	}
 	if d.Stats.TotalBytesSent != want[near].BytesSent || d.Stats.TotalBytesRecv != want[near].BytesRecv {
 		t.Errorf("totals are %d and %d, without loopback they are %d and %d",

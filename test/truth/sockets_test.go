@@ -205,13 +205,13 @@ func TestSocketsOfOthersHaveNoProcessWithoutRoot(t *testing.T) {
 		want[r] = nil
 	}
 	compareRows(t, want, got)
-	told := slices.ContainsFunc(got.Unavailable, func(g struct {
+	noted := slices.ContainsFunc(got.Unavailable, func(g struct {
 		Field  string `json:"field"`
 		Reason string `json:"reason"`
 	}) bool {
 		return g.Field == "flows.pid"
 	})
-	if !told {
+	if !noted {
 		t.Errorf("unavailable does not say that processes are missing: %v", got.Unavailable)
 	}
 }
