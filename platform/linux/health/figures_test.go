@@ -6,6 +6,7 @@ package health
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,9 +79,7 @@ func TestReadOnlyFileSystemsAreThoseThatShouldBeWritable(t *testing.T) {
 		},
 	} {
 		files := map[string]string{"proc/self/mountinfo": c.mounts}
-		for path, content := range c.files {
-			files[path] = content
-		}
+		maps.Copy(files, c.files)
 		got, err := tree(t, files).readOnly(t.Context())
 		if diff := cmp.Diff(health.Reading{Value: float64(len(c.want)), Names: c.want}, got); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, diff)
