@@ -86,7 +86,7 @@ func removeCgroups(t *testing.T) {
 		}
 		for _, hierarchy := range []string{"", "unified", "systemd"} {
 			for _, left := range []string{"payload/init.scope", "payload", "supervisor"} {
-				os.Remove(filepath.Join("/sys/fs/cgroup", hierarchy, parts[2], left)) //nolint:errcheck // in use, or not there
+				os.Remove(filepath.Join("/sys/fs/cgroup", hierarchy, parts[2], left)) // in use, or not there
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func removeCgroups(t *testing.T) {
 func bindUnit(t *testing.T, directory, name, content string) string {
 	t.Helper()
 	path := filepath.Join(directory, name)
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil { //nolint:gosec // units are for everyone to read
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil { // units are for everyone to read
 		t.Fatal(err)
 	}
 	return "--bind-ro=" + path + ":/etc/systemd/system/" + name
@@ -128,14 +128,14 @@ func rootFS(t *testing.T) (root string) {
 		cache = "/var/cache"
 	}
 	cache = filepath.Join(cache, "sentinel-test")
-	if err := os.MkdirAll(cache, 0o755); err != nil { //nolint:gosec // root file systems are for every user in them
+	if err := os.MkdirAll(cache, 0o755); err != nil { // root file systems are for every user in them
 		t.Fatal(err)
 	}
 	lock, err := os.OpenFile(filepath.Join(cache, rootName+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { lock.Close() }) //nolint:errcheck // only the lock goes with it
+	t.Cleanup(func() { lock.Close() }) // only the lock goes with it
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}

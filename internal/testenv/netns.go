@@ -37,7 +37,7 @@ func within(path string, f func(), done chan<- error) {
 	namespace, err := os.Open(path)
 	if err == nil {
 		err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET)
-		namespace.Close() //nolint:errcheck // the thread holds the namespace
+		namespace.Close() // the thread holds the namespace
 	}
 	if err == nil {
 		f()

@@ -26,7 +26,7 @@ func Plant(t testing.TB, files map[string]string) (root string) {
 		if directory == path {
 			continue
 		}
-		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // some are programs
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { // some are programs
 			t.Fatal(err)
 		}
 	}

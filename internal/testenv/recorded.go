@@ -29,7 +29,7 @@ func RecordedOutputs(t testing.TB, command string) []Recorded {
 	}
 	var list []Recorded
 	for _, file := range files {
-		raw, err := os.ReadFile(file) //nolint:gosec // reading what the variable names is the purpose
+		raw, err := os.ReadFile(file) // reading what the variable names is the purpose
 		if err != nil {
 			t.Fatal(err)
 		}
