@@ -174,7 +174,3 @@ func code(err error) fault.Code {
 }
 
 func fix(err error) string { return fault.NewDocument("restart_service", err).Fix }
-
-func contains(text string, parts ...string) bool {
-	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
-}
