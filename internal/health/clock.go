@@ -14,10 +14,9 @@ const (
 	ClockOffset         = "clock_offset_seconds"
 )
 
-// clockUnsynchronized goes by the kernel, which whoever keeps the clock tells that
-// it does, and which stops to believe it when nobody has said so for hours. It is a reason only
-// where the configuration says so: the clock of many virtual machines is kept by their host, of
-// which the kernel does not know.
+// clockUnsynchronized goes by the kernel's flag STA_UNSYNC. A time daemon clears it, and
+// the kernel sets it again after hours without one. By default it is no reason: the host keeps
+// the clock of many virtual machines, and their kernel does not know.
 var clockUnsynchronized = Figure{
 	Key:     ClockUnsynchronized,
 	Help:    "a clock that nothing keeps in step with a time server, as far as the kernel knows",
@@ -43,8 +42,8 @@ var clockUnsynchronized = Figure{
 	},
 }
 
-// clockOffset is at most half a second: the kernel corrects no more by turning the
-// clock slower or faster, and time daemons set the clock when it is further off.
+// clockOffset is at most half a second, the most that the kernel corrects by slewing
+// (adjtimex(2)); time daemons step a clock that is further off.
 var clockOffset = Figure{
 	Key:     ClockOffset,
 	Help:    "seconds that the clock still has to be corrected by, either way, while it is synchronized; at most 0.5",
