@@ -93,6 +93,10 @@ func forbidden(name, imported string) string {
 		return "only sysexec runs programs"
 	case strings.HasPrefix(imported, "github.com/mark3labs/mcp-go") && name != "internal/mcpserver":
 		return "only mcpserver speaks MCP"
+	case strings.HasPrefix(imported, "github.com/google/renameio") && name != "internal/atomicfile":
+		return "only atomicfile replaces files, and syncs their directories"
+	case strings.HasPrefix(imported, "github.com/tailscale/hujson") && name != "internal/clients/edit":
+		return "only edit changes configurations of clients"
 	case own == "internal/schema" && name != "internal/gen":
 		return "schemas are generated, and what makes them is in neither program"
 	case name == "internal/gen" && strings.HasPrefix(own, "platform/") && strings.HasSuffix(own, "/audit"):

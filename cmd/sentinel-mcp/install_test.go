@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// household gives the user of the stage a home.
-const household = "mkdir /opt/home\nchown sentineltest /opt/home\nmount -t tmpfs -o mode=755 tmpfs /usr/local/bin\n"
+// makeHome gives the test user a home.
+const makeHome = "mkdir /opt/home\nchown sentineltest /opt/home\nmount -t tmpfs -o mode=755 tmpfs /usr/local/bin\n"
 
 // configured runs a script as the user of the stage, with sentinel-mcp as $MCP,
 // and returns its exit status and what it printed on both streams.
@@ -23,7 +23,7 @@ func configured(t *testing.T, change, script string) (status int, stdout, stderr
 		"sudoers": silent + "sentineltest ALL=(root) NOPASSWD: /opt/bin/sentinel-mcp\n", "sentinel": whoami,
 		"script": "#!/bin/sh\nexport HOME=/opt/home MCP=/opt/bin/sentinel-mcp\ncd\n" + script,
 	}
-	cmd := staged(t, files, household+change+"cp \"$WORLD/script\" /opt/script\n", "/bin/sh /opt/script")
+	cmd := staged(t, files, makeHome+change+"cp \"$WORLD/script\" /opt/script\n", "/bin/sh /opt/script")
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

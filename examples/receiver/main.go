@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command receiver takes what sentinel --report sends, over TLS, and keeps each
-// document once, in a file of its own: DIR/ID.json. It is an example to start from, complete
-// but small, and needs the standard library alone. docs/fleet.md shows how it is run.
+// Command receiver receives over TLS what sentinel --report sends, and keeps each
+// document once, in its own file DIR/ID.json. It is a small but complete example to start from, and
+// needs only the standard library. docs/fleet.md shows how to run it.
 //
-// It checks the signature as Standard Webhooks has it (https://www.standardwebhooks.com), the
-// age of the request, and that the document is not there yet.
+// It checks the signature of Standard Webhooks (https://www.standardwebhooks.com), the age of
+// the request, and whether it has the document already.
 package main
 
 import (
@@ -30,17 +30,17 @@ import (
 
 const (
 	maxBody = 1 << 20
-	// tolerance is how far the clocks of a host and of the receiver may be apart. A
-	// request that somebody recorded is of no use to them after that.
+	// tolerance is how far the clocks of a host and of the receiver may differ. After
+	// that, a recorded request cannot be replayed.
 	tolerance = 5 * time.Minute
-	slowest   = 10 * time.Second // of a request
+	timeout   = 10 * time.Second // of a request
 )
 
 func main() {
 	listen := flag.String("listen", ":443", "`address` to listen on")
 	certificate := flag.String("cert", "receiver.pem", "`file` with the certificate of this server and those that signed it")
 	key := flag.String("key", "receiver.key", "`file` with its key")
-	secret := flag.String("secret", "fleet.key", "`file` with the keys of the signature, one a line")
+	secret := flag.String("secret", "fleet.key", "`file` with the keys of the signature, one per line")
 	dir := flag.String("dir", ".", "`folder` for the documents")
 	flag.Parse()
 
@@ -50,12 +50,12 @@ func main() {
 	}
 	s := &http.Server{
 		Addr: *listen, Handler: &receiver{keys: keys, dir: *dir, now: time.Now},
-		ReadTimeout: slowest, WriteTimeout: slowest, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ReadTimeout: timeout, WriteTimeout: timeout, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	log.Fatal(s.ListenAndServeTLS(*certificate, *key))
 }
 
-// readKeys reads what sentinel reads as secret_file: whsec_ and base64, one a
+// readKeys reads a file in the form of secret_file: whsec_ and base64, one key per
 // line.
 func readKeys(path string) ([][]byte, error) {
 	raw, err := os.ReadFile(path)
@@ -83,8 +83,8 @@ type receiver struct {
 	now  func() time.Time
 }
 
-// ServeHTTP answers with 204 when the document is on the disk, and only then:
-// sentinel forgets it after that.
+// ServeHTTP answers with 204 only when the document is on the disk: sentinel then
+// deletes its copy.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if q.Method != http.MethodPost {
 		http.Error(w, "POST only", http.StatusMethodNotAllowed)
@@ -108,7 +108,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// check says what is wrong with a request; nil when one of the keys has signed
+// check returns what is wrong with a request; nil when one of the keys has signed
 // it within the last minutes.
 func (r *receiver) check(header http.Header, body []byte) error {
 	id, stamp := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp")
@@ -138,17 +138,17 @@ func (r *receiver) check(header http.Header, body []byte) error {
 	return errors.New("no signature of a key that is known")
 }
 
-// isName says that an id, which is chosen by whoever calls, can be the name of a
-// file and leads nowhere else.
+// isName says whether an id, which the caller chooses, can be the name of a file
+// and does not lead elsewhere.
 func isName(id string) bool {
 	return id != "" && len(id) <= 100 && !strings.ContainsFunc(id, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'
 	})
 }
 
-// keep puts a document on the disk, whole or not at all. One that is there was
-// sent twice because an answer was lost, which is a success. The link makes it unique, also
-// for two requests at once and after a restart.
+// keep puts a document on the disk, whole or not at all. One that exists was sent
+// twice because an answer was lost, which is a success. The link makes it unique, even for two
+// requests at once and after a restart.
 func (r *receiver) keep(id string, body []byte) error {
 	file, err := os.CreateTemp(r.dir, ".new-")
 	if err != nil {

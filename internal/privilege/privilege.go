@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package privilege says whose rights this process has, and gives up root for a
-// while. It is the one place that asks the system for user ids.
+// Package privilege tells whose rights this process has, and drops root
+// temporarily. It is the only place that asks the system for user ids.
 package privilege
 
 import (
@@ -11,15 +11,15 @@ import (
 	"syscall"
 )
 
-// nobody is the group without any rights, and the user where there is none to
+// nobody is the group without rights, and the user where there is no other to
 // become.
 const nobody = 65534
 
-// AsUser runs f with the rights of an ordinary user and of no group in
-// particular, and takes root back afterwards. The whole process gives them up: nothing else may
-// run meanwhile that needs them. The real user id stays root's, so that the user can neither
-// signal nor trace this process. Without root it only runs f. A uid that is root's, or none,
-// counts as nobody's.
+// AsUser runs f with the rights of an ordinary user and of the group nobody, and
+// then takes root back. It drops root for the whole process, so nothing that needs root may run
+// at the same time. The real user id stays root's, so that the user can neither signal nor
+// trace this process. Without root it only runs f. For a uid that is root's or invalid it uses
+// nobody's.
 func AsUser(uid int, f func() error) (err error) {
 	if !IsRoot() {
 		return f()
@@ -38,7 +38,7 @@ func AsUser(uid int, f func() error) (err error) {
 		}
 	}()
 	if err := lower(uid); err != nil {
-		return fmt.Errorf("give up root: %w", err)
+		return fmt.Errorf("drop root: %w", err)
 	}
 	return f()
 }

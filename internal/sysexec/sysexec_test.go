@@ -212,7 +212,7 @@ func TestCancelEndsGrandchildren(t *testing.T) {
 	<-ended
 }
 
-func TestCancelReturnsWhenPatienceIsOver(t *testing.T) {
+func TestCancelReturnsAfterTheWaitDelay(t *testing.T) {
 	ready := fifo(t)
 	c := script(`trap '' TERM; echo $$ >` + ready + `; while :; do sleep 1; done`)
 	c.WaitDelay = 10 * time.Millisecond

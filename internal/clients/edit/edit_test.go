@@ -358,7 +358,7 @@ func TestWhatCannotBeEditedIsLeftWithAReason(t *testing.T) {
 		"text behind":         {"cursor", "{}\n{}", "line 2, column 1"},
 		"missing comma":       {"claude-code", "{\"a\": 1\n\"b\": 2}", "line 2, column 1"},
 		"single quotes":       {"vscode", "{'a': 1}", "line 1, column 2"},
-		"bad escape":          {"vscode", "{\n\"a\": \"sk-secret\\q\"}", "line 2, column 6: this is no value of JSON"},
+		"bad escape":          {"vscode", "{\n\"a\": \"sk-secret\\q\"}", "line 2, column 6: this is not a JSON value"},
 		"array":               {"cursor", "[]", "it is not one JSON object in braces"},
 		"null":                {"cursor", "null", "it is not one JSON object in braces"},
 		"servers null":        {"cursor", "{\n\n\"mcpServers\": null}", `line 3: "mcpServers" is no object`},

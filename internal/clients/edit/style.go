@@ -12,15 +12,15 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// A style is how a configuration is laid out, so that what is added looks like
-// the rest of it.
+// A style is the layout of a configuration, for additions that look like the rest
+// of it.
 type style struct {
 	newline string // "\n", "\r\n", or "" for all in one line
 	unit    string // of indentation
 	space   string // after a colon and between members of one line
 }
 
-// style looks at the first member: how it is indented is how the file is.
+// style takes the indentation of the first member for that of the file.
 func (t text) style() style {
 	s := style{newline: "\n", unit: "  ", space: " "}
 	if strings.Contains(t.raw, "\r\n") {
@@ -48,7 +48,8 @@ func (t text) style() style {
 
 func (s style) pair(name, value string) string { return quote(name) + ":" + s.space + value }
 
-// object renders members at the given indentation of the line it begins in.
+// object renders members in an object that begins on a line with the given
+// indentation.
 func (s style) object(indent string, members []string) string {
 	if s.newline == "" {
 		return "{" + strings.Join(members, ","+s.space) + "}"
@@ -57,7 +58,7 @@ func (s style) object(indent string, members []string) string {
 	return "{" + inner + strings.Join(members, ","+inner) + s.newline + indent + "}"
 }
 
-// entry renders the server for c in a line with the given indentation.
+// entry renders the server for c on a line with the given indentation.
 func (s style) entry(c clients.Client, e Entry, indent string) string {
 	var members []string
 	if c.Install.Type != "" {
@@ -70,8 +71,8 @@ func (s style) entry(c clients.Client, e Entry, indent string) string {
 	return s.object(indent, members)
 }
 
-// indent is what the lines of an object's members begin with: that of the last
-// of them, or one unit more than the line in which the object begins.
+// indent is the indentation of an object's members: that of the last one, or one
+// unit more than that of the line on which the object begins.
 func (s style) indent(raw string, object *hujson.Object, at int) string {
 	if n := len(object.Members); n > 0 {
 		if indent, ok := ownLine(raw, object.Members[n-1].Name.StartOffset); ok {
@@ -82,20 +83,20 @@ func (s style) indent(raw string, object *hujson.Object, at int) string {
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))] + s.unit
 }
 
-// ownLine returns the white space before raw[at:] when nothing else is before
-// it in its line.
+// ownLine returns the white space before raw[at:] if there is nothing else before
+// it on its line.
 func ownLine(raw string, at int) (string, bool) {
 	i := strings.LastIndexByte(raw[:at], '\n')
 	indent := raw[i+1 : at]
 	return indent, i >= 0 && strings.Trim(indent, " \t") == ""
 }
 
-// add puts one more member at the end of the object that begins at raw[at].
+// add appends a member to the object that begins at raw[at].
 func (s style) add(raw string, object *hujson.Object, at int, value, name string) []splice {
 	member := s.pair(name, value)
 	indent := s.indent(raw, object, at)
 	if len(object.Members) == 0 {
-		return s.fill(raw, object, at, indent, member)
+		return s.addFirst(raw, object, at, indent, member)
 	}
 	last := object.Members[len(object.Members)-1]
 	end := last.Value.EndOffset
@@ -116,21 +117,21 @@ func (s style) add(raw string, object *hujson.Object, at int, value, name string
 	return all
 }
 
-// addInLine puts a member behind one that shares its line with others.
+// addInLine appends a member to one that shares its line with others.
 func (s style) addInLine(comma, end int, tail, fresh, member, trailing string) []splice {
 	put := s.space + member + trailing
 	end += len(strings.TrimRight(tail, blank))
 	if comma < 0 {
-		return []splice{{end, end, guarded(tail, fresh, put)}}
+		return []splice{{end, end, afterLineComment(tail, fresh, put)}}
 	}
 	if strings.Trim(tail, blank) == "" {
 		return []splice{{comma, comma, "," + put}}
 	}
-	return []splice{{comma, comma, ","}, {end, end, guarded(tail, fresh, put)}}
+	return []splice{{comma, comma, ","}, {end, end, afterLineComment(tail, fresh, put)}}
 }
 
-// guarded keeps what is put behind a line comment from becoming part of it.
-func guarded(tail, fresh, put string) string {
+// afterLineComment keeps text that is put after a line comment from becoming part of it.
+func afterLineComment(tail, fresh, put string) string {
 	if !strings.Contains(tail, "//") {
 		return put
 	}
@@ -140,7 +141,7 @@ func guarded(tail, fresh, put string) string {
 	return fresh + strings.TrimLeft(put, " ")
 }
 
-// sameLine returns how much of what follows a member is about it: comments in
+// sameLine returns how much of what follows a member belongs to it: comments on
 // the rest of its line.
 func sameLine(tail string) int {
 	kept := 0
@@ -158,8 +159,8 @@ func sameLine(tail string) int {
 	}
 }
 
-// fill puts the first member into an object.
-func (s style) fill(raw string, object *hujson.Object, at int, indent, member string) []splice {
+// fill adds the first member of an object.
+func (s style) addFirst(raw string, object *hujson.Object, at int, indent, member string) []splice {
 	from := at + len("{")
 	to := from + len(object.AfterExtra)
 	kept := strings.TrimRight(raw[from:to], blank)

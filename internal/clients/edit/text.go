@@ -18,11 +18,11 @@ import (
 // for every level.
 const maxDepth = 500
 
-// bom is the byte order mark that some editors of Windows put before UTF-8.
+// bom is the byte order mark that some Windows editors put before UTF-8.
 const bom = "\ufeff"
 
-// A text is a configuration, parsed. What is edited is raw; root only says
-// where things are in it.
+// A text is a parsed configuration. raw is what is edited; root only says where
+// things are in it.
 type text struct {
 	raw  string // without mark
 	mark string // bom or ""
@@ -31,7 +31,7 @@ type text struct {
 }
 
 // parse reads a configuration as a client with the given syntax does. An empty
-// one is one without members, which every client starts with.
+// file is an object without members, as every client takes it.
 func parse(raw []byte, syntax clients.Syntax) (text, error) {
 	t := text{raw: string(raw)}
 	if rest, ok := strings.CutPrefix(t.raw, bom); ok {
@@ -40,7 +40,7 @@ func parse(raw []byte, syntax clients.Syntax) (text, error) {
 	if strings.TrimSpace(t.raw) == "" {
 		t.raw = "{}\n"
 	}
-	if err := readable(t.raw); err != nil {
+	if err := checkReadable(t.raw); err != nil {
 		return text{}, err
 	}
 	// hujson wants a newline after the last comment; clients do not.
@@ -49,9 +49,9 @@ func parse(raw []byte, syntax clients.Syntax) (text, error) {
 		if _, bare := hujson.Parse([]byte(t.raw)); bare != nil {
 			err = bare // says where the text ends, not where ours does
 		}
-		return text{}, invalid(place(err))
+		return text{}, invalid(positionOf(err))
 	}
-	if line := departure(value, t.raw, syntax); line != "" {
+	if line := beyondSyntax(value, t.raw, syntax); line != "" {
 		return text{}, invalid(line)
 	}
 	root, ok := value.Value.(*hujson.Object)
@@ -62,8 +62,8 @@ func parse(raw []byte, syntax clients.Syntax) (text, error) {
 	return t, nil
 }
 
-// readable refuses what must not come to the parser.
-func readable(raw string) error {
+// checkReadable refuses what must not reach the parser.
+func checkReadable(raw string) error {
 	if !utf8.ValidString(raw) {
 		n := 0
 		for r, size := utf8.DecodeRuneInString(raw); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRuneInString(raw[n:]) {
@@ -86,19 +86,19 @@ func readable(raw string) error {
 	return nil
 }
 
-// place makes a sentence of an error of the parser, whose text begins
-// "hujson: line 3, column 5: ". What it quotes of the file is left out: it may be a key.
-func place(err error) string {
+// positionOf words an error of the parser, whose text begins "hujson: line 3,
+// column 5: ". What that quotes from the file is left out, because it may be a secret.
+func positionOf(err error) string {
 	at, what, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")
 	if strings.HasPrefix(what, "invalid literal") {
-		what = "this is no value of JSON"
+		what = "this is not a JSON value"
 	}
 	return at + ": " + what
 }
 
-// departure says where a value uses more than the syntax allows, "" when it
-// does not. A client that does not know comments ignores a file that has one.
-func departure(value hujson.Value, raw string, syntax clients.Syntax) string {
+// beyondSyntax says where a value uses more than the syntax allows, or "". A
+// client that does not allow comments ignores a file with one.
+func beyondSyntax(value hujson.Value, raw string, syntax clients.Syntax) string {
 	if syntax == clients.Lenient || value.IsStandard() {
 		return ""
 	}
@@ -113,7 +113,7 @@ func departure(value hujson.Value, raw string, syntax clients.Syntax) string {
 	return ""
 }
 
-// comment returns where the first comment around or at the end of v is, or -1.
+// comment returns the position of the first comment around or at the end of v, or -1.
 func comment(v *hujson.Value) int {
 	if !v.BeforeExtra.IsStandard() {
 		return v.StartOffset - len(v.BeforeExtra) + bytes.IndexByte(v.BeforeExtra, '/')
@@ -134,8 +134,8 @@ func comment(v *hujson.Value) int {
 	return v.EndOffset - len("}") - len(end) + bytes.IndexByte(end, '/')
 }
 
-// trailingComma returns where v has one. hujson marks it by an extra that is
-// not nil after the last value.
+// trailingComma returns the position of one in v. hujson marks it by a non-nil
+// extra after the last value.
 func trailingComma(v *hujson.Value) (int, bool) {
 	var last *hujson.Value
 	switch c := v.Value.(type) {
@@ -156,16 +156,16 @@ func trailingComma(v *hujson.Value) (int, bool) {
 
 func lineOf(raw string, at int) int { return 1 + strings.Count(raw[:min(at, len(raw))], "\n") }
 
-// A flaw is why a configuration is not edited: a part of a sentence without the
-// name of the file, and what to do when it is not to correct the text.
+// A flaw is why a configuration is not edited: a clause that does not name the
+// file, and what to do unless that is to correct the text.
 type flaw struct{ what, fix string }
 
 func (f flaw) Error() string { return f.what }
 
 func invalid(what string) error { return flaw{what: what} }
 
-// member returns the one member of object with the given name, nil when there
-// is none. Readers differ in which of two they take, so two are refused.
+// member returns the only member of object with the given name, or nil. Two are
+// refused, because parsers differ in which they take.
 func (t text) member(object *hujson.Object, name string) (*hujson.ObjectMember, error) {
 	var found *hujson.ObjectMember
 	for i := range object.Members {
@@ -181,7 +181,7 @@ func (t text) member(object *hujson.Object, name string) (*hujson.ObjectMember, 
 	return found, nil
 }
 
-// servers returns the member of t that holds the servers, nil when there is none.
+// servers returns the member of t that holds the servers, or nil.
 func (t text) servers(name string) (*hujson.ObjectMember, *hujson.Object, error) {
 	m, err := t.member(t.root, name)
 	if m == nil || err != nil {
@@ -194,7 +194,7 @@ func (t text) servers(name string) (*hujson.ObjectMember, *hujson.Object, error)
 	return m, o, nil
 }
 
-// rest lists everything in a configuration but the one server, free of
+// rest lists everything in a configuration except that one server, without
 // comments and white space: what no edit may change.
 func (t text) rest(servers, name string) []string {
 	var all []string
