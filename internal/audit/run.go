@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 	"sentinel/internal/fault"
 )
 
@@ -91,7 +91,7 @@ func (c Check) outcome(ctx context.Context, exempt map[string]string) outcome {
 	if limit == 0 {
 		limit = DefaultLimit
 	}
-	f, err := bound.Call(ctx, limit, c.runRecovering)
+	f, err := deadline.Call(ctx, limit, c.runRecovering)
 	if err != nil {
 		f = Unread("the check", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 	"sentinel/internal/fault"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
@@ -109,7 +109,7 @@ func (s session) commit(ctx context.Context, call invocation, c change) (documen
 	if err != nil {
 		return nil, err
 	}
-	doc, err := bound.Call(context.WithoutCancel(ctx), call.op.Deadline+lastResort, func(context.Context) (changed, error) {
+	doc, err := deadline.Call(context.WithoutCancel(ctx), call.op.Deadline+lastResort, func(context.Context) (changed, error) {
 		limit, cancel := context.WithTimeout(ctx, call.op.Deadline)
 		defer cancel()
 		return c.do(limit)

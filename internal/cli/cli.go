@@ -15,8 +15,8 @@ import (
 	"runtime"
 	"time"
 
-	"sentinel/internal/bound"
 	"sentinel/internal/config"
+	"sentinel/internal/deadline"
 	"sentinel/internal/fault"
 	"sentinel/internal/host"
 	"sentinel/internal/host/local"
@@ -84,7 +84,7 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	if err := pause(ctx, call); err != nil {
 		return nil, err
 	}
-	ready, err := bound.Call(ctx, call.op.Deadline, func(ctx context.Context) (prepared, error) {
+	ready, err := deadline.Call(ctx, call.op.Deadline, func(ctx context.Context) (prepared, error) {
 		return p.prepare(ctx, call, stdin)
 	})
 	if err != nil || ready.answer != nil {

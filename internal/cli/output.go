@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/term"
 
-	"sentinel/internal/exposition"
 	"sentinel/internal/fault"
+	"sentinel/internal/prometheus"
 )
 
 // A document is the answer of an operation: a struct that marshals to JSON and
@@ -63,7 +63,7 @@ func newOutput(ctx context.Context, stdout, stderr io.Writer, forceJSON bool) ou
 // document prints doc and returns the exit status.
 func (o output) document(doc document) int {
 	if m, ok := doc.(metered); ok && o.metrics {
-		var p exposition.Page
+		var p prometheus.Page
 		m.metrics(&p)
 		return o.write(p.Bytes(), fault.ExitOK)
 	}

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
 	"sentinel/internal/identity"
 	"sentinel/internal/network"
 	"sentinel/internal/processes"
+	"sentinel/internal/sampling"
 	"sentinel/internal/sanitize"
-	"sentinel/internal/window"
 )
 
 // topRowsInHealth is how many processes a health document shows.
@@ -71,7 +71,7 @@ const partLimit = 5 * time.Second
 
 // firewallStatus judges the firewall; one that does not answer is unknown.
 func firewallStatus(ctx context.Context, source firewall.Source) firewall.Status {
-	facts, err := bound.Call(ctx, partLimit, func(ctx context.Context) (firewall.Facts, error) {
+	facts, err := deadline.Call(ctx, partLimit, func(ctx context.Context) (firewall.Facts, error) {
 		return source.Firewall(ctx), nil
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ type socketAnswer struct {
 }
 
 func collectSockets(ctx context.Context, source network.Source, rows int) socketAnswer {
-	a, err := bound.Call(ctx, partLimit, func(ctx context.Context) (socketAnswer, error) {
+	a, err := deadline.Call(ctx, partLimit, func(ctx context.Context) (socketAnswer, error) {
 		var a socketAnswer
 		found, err := network.Collect(ctx, source, rows, &a.gaps)
 		a.connections = &found
@@ -108,7 +108,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 		return unavailable(ctx, "The state of this machine", cpuErr)
 	}
 	began := time.Now()
-	if err := window.Wait(ctx); err != nil {
+	if err := sampling.Wait(ctx); err != nil {
 		return err
 	}
 	if cpuErr == nil {

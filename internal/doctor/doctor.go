@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 	"sentinel/internal/sanitize"
 )
 
@@ -122,7 +122,7 @@ func (c check) run(ctx context.Context, t Target) []Finding {
 	if c.limit == 0 {
 		c.limit = limit
 	}
-	findings, err := bound.Call(ctx, c.limit, func(ctx context.Context) ([]Finding, error) { return c.look(ctx, t), nil })
+	findings, err := deadline.Call(ctx, c.limit, func(ctx context.Context) ([]Finding, error) { return c.look(ctx, t), nil })
 	if err != nil {
 		findings = one(Unknown, "It did not answer within "+c.limit.String()+".", "Look for a hung disk or directory service, then try again.")
 	}

@@ -45,8 +45,8 @@ const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000:Ann:/home/ann:/bi
 func well(t *testing.T, more map[string]string) Target {
 	t.Helper()
 	files := map[string]string{
-		"proc/sys/kernel/osrelease": "6.1.0-18-amd64\n", "etc/os-release": "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
-		own[1:]: "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/passwd": passwd, "etc/sudoers.d/sentinel": "x",
+		"proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
+		own[1:]:                     "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/passwd": passwd, "etc/sudoers.d/sentinel": "x",
 		"etc/sentinel/config.yaml": "", "var/lib/sentinel/": "", "var/log/sentinel/": "", "run/systemd/system/": "",
 		"etc/systemd/system/sentinel-restore.service": "[Service]\nExecStart=" + own + " --restore-blocklist\n", "etc/systemd/system/sentinel-restore.timer": "",
 		"etc/systemd/system/multi-user.target.wants/sentinel-restore.service": "", "etc/systemd/system/timers.target.wants/sentinel-restore.timer": "",
@@ -64,6 +64,7 @@ func well(t *testing.T, more map[string]string) Target {
 		StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: &programs{do: func(string) sysexec.Result { return sysexec.Result{} }},
 		Journal:  fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,
+		OSVersion: func(context.Context) (string, error) { return "Debian GNU/Linux 12 (bookworm)", nil },
 	}
 }
 
@@ -165,7 +166,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"another system", func(_ *testing.T, p *Target) { p.OS = "plan9" }, "system", Problem, "plan9", "Linux"},
 		{"old kernel", plant("/proc/sys/kernel/osrelease", "4.18.0-477.el8.x86_64\n"), "system", Warning, "4.18.0", "5.3"},
 		{"kernel without a version", plant("/proc/sys/kernel/osrelease", "six"), "system", Unknown, "not known", "/proc"},
-		{"no name of a distribution", remove("/etc/os-release"), "system", OK, "unknown distribution", ""},
+		{"no name of a distribution", func(_ *testing.T, p *Target) { p.OSVersion = func(context.Context) (string, error) { return "", fs.ErrNotExist } }, "system", OK, "unknown distribution", ""},
 		{"binary that others can change", distrust("/bin/sentinel"), "binary", Problem, "root is not used", "sudo install"},
 		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install"},
 		{"server that is no program", func(t *testing.T, p *Target) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "not a program", "sudo install"},
@@ -305,10 +306,9 @@ func TestWhereClientsWereNotLookedForIsSaid(t *testing.T) {
 
 // Texts of others are shown to people and models.
 func TestHostileTextsAreTame(t *testing.T) {
-	r := Examine(t.Context(), well(t, map[string]string{
-		"home/ann/.claude.json": `{"command":"/x\u001b[2J\u202e` + strings.Repeat("y", 1000) + `/sentinel-mcp"}`,
-		"etc/os-release":        "PRETTY_NAME=\"\x1b]0;x\a\"\n",
-	}))
+	p := well(t, map[string]string{"home/ann/.claude.json": `{"command":"/x\u001b[2J\u202e` + strings.Repeat("y", 1000) + `/sentinel-mcp"}`})
+	p.OSVersion = func(context.Context) (string, error) { return "\x1b]0;x\a", nil }
+	r := Examine(t.Context(), p)
 	for _, f := range r.Checks {
 		if strings.ContainsAny(f.Value+f.Fix, "\x1b\a\u202e") || len(f.Value) > 1000 {
 			t.Errorf("%q", f)

@@ -3,7 +3,6 @@
 package doctor
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +39,7 @@ func system(ctx context.Context, t Target) []Finding {
 	default:
 		return one(Problem, "sentinel "+t.Version+" on "+t.OS, "Use a system that sentinel supports: Linux or macOS.")
 	}
-	seen := "sentinel " + t.Version + " on " + t.distribution()
+	seen := "sentinel " + t.Version + " on " + t.distribution(ctx)
 	raw, err := os.ReadFile(t.at("/proc/sys/kernel/osrelease"))
 	release := strings.TrimSpace(string(raw))
 	version, known := kernelVersion(release)
@@ -54,20 +53,13 @@ func system(ctx context.Context, t Target) []Finding {
 	}
 }
 
-// distribution returns the name of the distribution from os-release(5).
-func (t Target) distribution() string {
-	f, err := os.Open(t.at("/etc/os-release"))
-	if err != nil {
+// distribution returns the name of the distribution.
+func (t Target) distribution(ctx context.Context) string {
+	name, err := t.OSVersion(ctx)
+	if err != nil || name == "" {
 		return "Linux of an unknown distribution"
 	}
-	defer f.Close() //nolint:errcheck // only read from
-	lines := bufio.NewScanner(f)
-	for n := 0; n < 100 && lines.Scan(); n++ {
-		if name, ok := strings.CutPrefix(lines.Text(), "PRETTY_NAME="); ok {
-			return strings.Trim(name, `"'`)
-		}
-	}
-	return "Linux of an unknown distribution"
+	return name
 }
 
 // kernelVersion returns the first two numbers of a kernel's release.

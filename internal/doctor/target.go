@@ -34,8 +34,8 @@ type Target struct {
 	JournalDir  string
 	// Programs runs sudo, and on macOS the programs that alone tell something.
 	Programs sysexec.Runner
-	// OSVersion returns the name and version of macOS, "macOS 26.6 (25G72)"; it is
-	// not called on Linux.
+	// OSVersion returns the name and version of the system: "macOS 26.6 (25G72)",
+	// "Debian GNU/Linux 12 (bookworm)".
 	OSVersion func(ctx context.Context) (string, error)
 
 	Journal        Probe // verifies the journal

@@ -5,7 +5,7 @@ package health
 import (
 	"fmt"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 )
 
 // The keys of the figures about the clock, for readers.
@@ -24,7 +24,7 @@ var clockUnsynchronized = Figure{
 	Default: Threshold{Severity: "none"},
 	Code:    "CLOCK_UNSYNCHRONIZED",
 	Message: "Nothing keeps the clock in step with a time server.",
-	Metric:  Metric{Name: "sentinel_clock_unsynchronized", Kind: exposition.Gauge},
+	Metric:  Metric{Name: "sentinel_clock_unsynchronized", Kind: prometheus.Gauge},
 	Title:   "clock",
 	Text: func(r *Report) string {
 		loose, known := r.readings[ClockUnsynchronized]
@@ -52,5 +52,5 @@ var clockOffset = Figure{
 	Most:    0.5,
 	Code:    "CLOCK_OFFSET",
 	Message: "The clock is %.3f s off.",
-	Metric:  Metric{Name: "sentinel_clock_offset_seconds", Kind: exposition.Gauge},
+	Metric:  Metric{Name: "sentinel_clock_offset_seconds", Kind: prometheus.Gauge},
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 )
 
 // factLimit is how long one fact may take before the answer goes without it.
@@ -42,7 +42,7 @@ func read[T any](field string, source func(context.Context) (T, error), to **T) 
 		if source == nil {
 			return func() {}, nil
 		}
-		value, err := bound.Call(ctx, factLimit, source)
+		value, err := deadline.Call(ctx, factLimit, source)
 		return func() { *to = &value }, err
 	}}
 }
@@ -56,7 +56,7 @@ func readFigures(s Sources, to *Facts) []reading {
 			continue
 		}
 		readings = append(readings, reading{"figures." + f.Key, func(ctx context.Context) (func(), error) {
-			value, err := bound.Call(ctx, factLimit, s.Figures[f.Key])
+			value, err := deadline.Call(ctx, factLimit, s.Figures[f.Key])
 			return func() { to.Figures[f.Key] = value }, err
 		}})
 	}

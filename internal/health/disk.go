@@ -5,7 +5,7 @@ package health
 import (
 	"fmt"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 )
 
 // disk judges each file system by what runs out first. The page for people has
@@ -22,9 +22,9 @@ var disk = Figure{
 		}
 		return reasons
 	},
-	Metrics: func(r *Report, p *exposition.Page) {
+	Metrics: func(r *Report, p *prometheus.Page) {
 		for _, d := range r.Disks {
-			labels := []exposition.Label{{Name: "mountpoint", Value: d.Mountpoint}, {Name: "device", Value: d.Device}, {Name: "fstype", Value: d.FileSystem}}
+			labels := []prometheus.Label{{Name: "mountpoint", Value: d.Mountpoint}, {Name: "device", Value: d.Device}, {Name: "fstype", Value: d.FileSystem}}
 			gauge(p, "sentinel_disk_size_bytes", "Size of a file system.", 1, &d.SizeBytes, labels...)
 			gauge(p, "sentinel_disk_used_bytes", "What is used of a file system.", 1, &d.UsedBytes, labels...)
 			gauge(p, "sentinel_disk_available_bytes", "What ordinary users can still use of a file system.", 1, &d.AvailableBytes, labels...)

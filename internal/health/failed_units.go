@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 )
 
 var failedUnits = Figure{
@@ -17,7 +17,7 @@ var failedUnits = Figure{
 	Most:    maxCount,
 	Code:    "FAILED_UNITS",
 	Message: "Failed units: %.0f.",
-	Metric:  Metric{Name: "sentinel_failed_units", Kind: exposition.Gauge},
+	Metric:  Metric{Name: "sentinel_failed_units", Kind: prometheus.Gauge},
 	Title:   "failed units",
 	Text: func(r *Report) string {
 		switch {

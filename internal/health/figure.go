@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 	"sentinel/internal/sanitize"
 )
 
@@ -41,7 +41,7 @@ type Figure struct {
 
 	Metric Metric
 	// Metrics replaces Metric where there are several, or labels.
-	Metrics func(*Report, *exposition.Page)
+	Metrics func(*Report, *prometheus.Page)
 
 	// Title begins the line of the page for people; "" is none.
 	Title string
@@ -63,7 +63,7 @@ const (
 type Metric struct {
 	Name string
 	Help string // a sentence; "" is made of the figure's
-	Kind exposition.Kind
+	Kind prometheus.Kind
 	// Scale is what the value is multiplied with: percents become shares.
 	Scale float64
 }
@@ -188,7 +188,7 @@ func wrong(code, severity string, is bool, message string) []Reason {
 }
 
 // meter writes the metrics of f. What is unknown has none.
-func (f *Figure) meter(r *Report, p *exposition.Page) {
+func (f *Figure) meter(r *Report, p *prometheus.Page) {
 	if f.Metrics != nil {
 		f.Metrics(r, p)
 		return
@@ -232,7 +232,7 @@ func (r *Report) Judge(t Thresholds) {
 }
 
 // Meter writes the metrics of all figures.
-func (r *Report) Meter(p *exposition.Page) {
+func (r *Report) Meter(p *prometheus.Page) {
 	for _, f := range metered() {
 		f.meter(r, p)
 	}

@@ -5,7 +5,7 @@ package health
 import (
 	"strings"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 )
 
 // The states of a firewall, as package firewall has them.
@@ -33,7 +33,7 @@ var firewall = Figure{
 		}
 		return &off
 	},
-	Metrics: func(r *Report, p *exposition.Page) {
+	Metrics: func(r *Report, p *prometheus.Page) {
 		p.OneOf("sentinel_firewall_status", "Whether a firewall protects the host: 1 for the status that it has.", "status", r.FirewallStatus, firewallActive, firewallDisabled, firewallUnknown)
 	},
 	Title: "firewall",

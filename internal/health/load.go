@@ -2,7 +2,7 @@
 
 package health
 
-import "sentinel/internal/exposition"
+import "sentinel/internal/prometheus"
 
 var load = Figure{
 	Key:  "load_per_core",
@@ -19,7 +19,7 @@ var load = Figure{
 	Most:    maxCount,
 	Code:    "LOAD_HIGH",
 	Message: "The 5-minute load average is %.2f for each core.",
-	Metrics: func(r *Report, p *exposition.Page) {
+	Metrics: func(r *Report, p *prometheus.Page) {
 		c := cpuOf(r)
 		if c.Cores > 0 {
 			gauge(p, "sentinel_cpu_cores", "Cores that are online.", 1, &c.Cores)

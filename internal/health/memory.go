@@ -5,7 +5,7 @@ package health
 import (
 	"fmt"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 	"sentinel/internal/units"
 )
 
@@ -22,7 +22,7 @@ var memory = Figure{
 	Most:    100,
 	Code:    "MEMORY_LOW",
 	Message: "Memory is %.0f %% used.",
-	Metrics: func(r *Report, p *exposition.Page) {
+	Metrics: func(r *Report, p *prometheus.Page) {
 		if m := r.Memory; m != nil {
 			gauge(p, "sentinel_memory_total_bytes", "Memory of the host, or of its container where that has a limit.", 1, &m.TotalBytes)
 			gauge(p, "sentinel_memory_used_bytes", "Memory in use.", 1, &m.UsedBytes)

@@ -2,7 +2,7 @@
 
 package health
 
-import "sentinel/internal/exposition"
+import "sentinel/internal/prometheus"
 
 var oomKills = Figure{
 	Key:     "oom_kills",
@@ -12,5 +12,5 @@ var oomKills = Figure{
 	Most:    maxCount,
 	Code:    "OOM_KILLS",
 	Message: "Processes killed for want of memory since boot: %.0f.",
-	Metric:  Metric{Name: "sentinel_oom_kills_total", Help: "Processes that the kernel killed for want of memory, since boot.", Kind: exposition.Counter},
+	Metric:  Metric{Name: "sentinel_oom_kills_total", Help: "Processes that the kernel killed for want of memory, since boot.", Kind: prometheus.Counter},
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 	"sentinel/internal/units"
 )
 
@@ -48,7 +48,7 @@ var (
 )
 
 // pressureMetrics are those of all resources.
-func pressureMetrics(r *Report, p *exposition.Page) {
+func pressureMetrics(r *Report, p *prometheus.Page) {
 	for _, resource := range slices.Sorted(maps.Keys(r.Pressure)) {
 		pressure := r.Pressure[resource]
 		for _, s := range []struct {
@@ -61,7 +61,7 @@ func pressureMetrics(r *Report, p *exposition.Page) {
 			{"full", "60s", pressure.FullAvg60},
 		} {
 			gauge(p, "sentinel_pressure_ratio", "Share of time in which tasks waited for the resource, 0 to 1.", 0.01, s.share,
-				exposition.Label{Name: "resource", Value: resource}, exposition.Label{Name: "kind", Value: s.kind}, exposition.Label{Name: "span", Value: s.span})
+				prometheus.Label{Name: "resource", Value: resource}, prometheus.Label{Name: "kind", Value: s.kind}, prometheus.Label{Name: "span", Value: s.span})
 		}
 	}
 }

@@ -2,7 +2,7 @@
 
 package health
 
-import "sentinel/internal/exposition"
+import "sentinel/internal/prometheus"
 
 // ReadOnlyFileSystems is the key of [readOnlyFileSystems] for readers.
 const ReadOnlyFileSystems = "read_only_filesystems"
@@ -17,7 +17,7 @@ var readOnlyFileSystems = Figure{
 	Default: Threshold{Severity: "warning"},
 	Code:    "FILESYSTEM_READ_ONLY",
 	Message: "File systems that became read-only.",
-	Metric:  Metric{Name: "sentinel_read_only_filesystems", Kind: exposition.Gauge},
+	Metric:  Metric{Name: "sentinel_read_only_filesystems", Kind: prometheus.Gauge},
 	Title:   "read-only",
 	Text: func(r *Report) string {
 		reading := r.readings[ReadOnlyFileSystems]

@@ -5,7 +5,7 @@ package health
 import (
 	"fmt"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 	"sentinel/internal/units"
 )
 
@@ -23,7 +23,7 @@ var swap = Figure{
 	Most:    100,
 	Code:    "SWAP_HIGH",
 	Message: "Swap space is %.0f %% used.",
-	Metrics: func(r *Report, p *exposition.Page) {
+	Metrics: func(r *Report, p *prometheus.Page) {
 		if s := r.Swap; s != nil {
 			gauge(p, "sentinel_swap_total_bytes", "Swap space.", 1, &s.TotalBytes)
 			gauge(p, "sentinel_swap_used_bytes", "Swap space in use.", 1, &s.UsedBytes)

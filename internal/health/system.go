@@ -3,14 +3,14 @@
 package health
 
 import (
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 	"sentinel/internal/units"
 )
 
 // uptime is not judged.
 var uptime = Figure{
 	Value:  func(r *Report) *float64 { return number(r.UptimeSeconds) },
-	Metric: Metric{Name: "sentinel_uptime_seconds", Help: "Time since boot.", Kind: exposition.Gauge},
+	Metric: Metric{Name: "sentinel_uptime_seconds", Help: "Time since boot.", Kind: prometheus.Gauge},
 	Title:  "up for",
 	Text: func(r *Report) string {
 		if r.UptimeSeconds == nil {
@@ -23,7 +23,7 @@ var uptime = Figure{
 // processCount is not judged.
 var processCount = Figure{
 	Value:  func(r *Report) *float64 { return number(r.Processes) },
-	Metric: Metric{Name: "sentinel_processes", Help: "Processes.", Kind: exposition.Gauge},
+	Metric: Metric{Name: "sentinel_processes", Help: "Processes.", Kind: prometheus.Gauge},
 }
 
 // reboot is not judged: when to restart is for people to say.
@@ -38,7 +38,7 @@ var reboot = Figure{
 		}
 		return &needed
 	},
-	Metric: Metric{Name: "sentinel_reboot_required", Help: "Whether updates that are installed wait for a reboot.", Kind: exposition.Gauge},
+	Metric: Metric{Name: "sentinel_reboot_required", Help: "Whether updates that are installed wait for a reboot.", Kind: prometheus.Gauge},
 	Title:  "reboot",
 	Text: func(r *Report) string {
 		if r.RebootRequired == nil || !*r.RebootRequired {
@@ -58,8 +58,8 @@ func number[T int | int64 | uint64](n *T) *float64 {
 }
 
 // gauge writes a number that may be unknown.
-func gauge[T int | uint64 | float64](p *exposition.Page, name, help string, scale float64, value *T, labels ...exposition.Label) {
+func gauge[T int | uint64 | float64](p *prometheus.Page, name, help string, scale float64, value *T, labels ...prometheus.Label) {
 	if value != nil {
-		p.Add(name, help, exposition.Gauge, float64(*value)*scale, labels...)
+		p.Add(name, help, prometheus.Gauge, float64(*value)*scale, labels...)
 	}
 }

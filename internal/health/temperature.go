@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 )
 
 var temperature = Figure{
@@ -17,9 +17,9 @@ var temperature = Figure{
 	Most:    150,
 	Code:    "TEMPERATURE_HIGH",
 	Message: "The processor is at %.0f °C.",
-	Metrics: func(r *Report, p *exposition.Page) {
+	Metrics: func(r *Report, p *prometheus.Page) {
 		t := thermalOf(r)
-		gauge(p, "sentinel_temperature_celsius", "The temperature that the level rests on.", 1, t.Celsius, exposition.Label{Name: "sensor", Value: t.Sensor})
+		gauge(p, "sentinel_temperature_celsius", "The temperature that the level rests on.", 1, t.Celsius, prometheus.Label{Name: "sensor", Value: t.Sensor})
 	},
 	Title: "temperature",
 	Text: func(r *Report) string {

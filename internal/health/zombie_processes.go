@@ -5,7 +5,7 @@ package health
 import (
 	"fmt"
 
-	"sentinel/internal/exposition"
+	"sentinel/internal/prometheus"
 )
 
 // ZombieProcesses is the key of [zombieProcesses] for readers.
@@ -21,7 +21,7 @@ var zombieProcesses = Figure{
 	Most:    maxCount,
 	Code:    "ZOMBIE_PROCESSES",
 	Message: "Processes that have ended and that their parents leave behind: %.0f.",
-	Metric:  Metric{Name: "sentinel_zombie_processes", Kind: exposition.Gauge},
+	Metric:  Metric{Name: "sentinel_zombie_processes", Kind: prometheus.Gauge},
 	Title:   "zombies",
 	Text: func(r *Report) string {
 		if n := r.readings[ZombieProcesses].Value; n > 0 {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/sampling"
 	"sentinel/internal/sanitize"
-	"sentinel/internal/window"
 )
 
 // InterfaceStats are the counters and rates of one interface.
@@ -72,7 +72,7 @@ func Measure(ctx context.Context, source Source, rows int) (Report, error) {
 		return Report{}, err
 	}
 	began := time.Now()
-	if err := window.Wait(ctx); err != nil {
+	if err := sampling.Wait(ctx); err != nil {
 		return Report{}, err
 	}
 	after, err := source.Interfaces(ctx)

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 	"sentinel/internal/sanitize"
 )
 
@@ -29,7 +29,7 @@ func (r *Report) findOwners(ctx context.Context, m Machine, a netip.Addr) {
 	if len(ports) == 0 {
 		return
 	}
-	found, err := bound.Call(ctx, ownersLimit, func(ctx context.Context) (listeners, error) {
+	found, err := deadline.Call(ctx, ownersLimit, func(ctx context.Context) (listeners, error) {
 		list, denied, err := m.Listeners(ctx, ports)
 		return listeners{list, denied}, err
 	})

@@ -13,8 +13,8 @@ import (
 	"unicode"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/sampling"
 	"sentinel/internal/sanitize"
-	"sentinel/internal/window"
 )
 
 // Top samples the processes twice, one window apart, and ranks them.
@@ -23,7 +23,7 @@ func Top(ctx context.Context, source Source, o Options) (Ranking, error) {
 	if err != nil {
 		return Ranking{}, err
 	}
-	if err := window.Wait(ctx); err != nil {
+	if err := sampling.Wait(ctx); err != nil {
 		return Ranking{}, err
 	}
 	after, err := source.Table(ctx)

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
 )
@@ -242,6 +242,6 @@ func (r Relative) who() string {
 // for a disk that hangs: a program that cannot be looked at counts as one, since ending it
 // could end a session.
 func (p *Termination) systemFile(ctx context.Context) bool {
-	yes, err := bound.Call(ctx, managerPeriod, func(context.Context) (bool, error) { return p.pinned.SystemFile() })
+	yes, err := deadline.Call(ctx, managerPeriod, func(context.Context) (bool, error) { return p.pinned.SystemFile() })
 	return yes || err != nil
 }

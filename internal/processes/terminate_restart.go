@@ -5,7 +5,7 @@ package processes
 import (
 	"context"
 
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 )
 
 // A restart is what is known about a process coming back.
@@ -23,7 +23,7 @@ func askRestart(ctx context.Context, source TerminationSource, pid int, u Unit) 
 	if u.User || !u.Service {
 		return r
 	}
-	policy, err := bound.Call(ctx, managerPeriod, func(ctx context.Context) (RestartPolicy, error) {
+	policy, err := deadline.Call(ctx, managerPeriod, func(ctx context.Context) (RestartPolicy, error) {
 		return source.RestartPolicy(ctx, u.Name)
 	})
 	if err != nil {

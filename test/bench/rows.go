@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sentinel/internal/window"
+	"sentinel/internal/sampling"
 )
 
 // The load, and how often each comparison is made.
@@ -85,7 +85,7 @@ func crowdedRows(ctx context.Context, p programs) ([]row, error) {
 		return nil, err
 	}
 	health, ss, ps, top := s[0], s[1], s[2], s[3]
-	beyond := func(s sample) time.Duration { return s.wall - window.Length }
+	beyond := func(s sample) time.Duration { return s.wall - sampling.Window }
 	load := fmt.Sprintf("%d processes, %d sockets", processes, sockets)
 	return []row{
 		{
@@ -94,7 +94,7 @@ func crowdedRows(ctx context.Context, p programs) ([]row, error) {
 		},
 		{
 			what: "  time less the sampling window", measured: milliseconds(beyond, health) / 1000, bar: 0.15, unit: " s",
-			basis: fmt.Sprintf("%.0f ms - %d ms", milliseconds(wall, health), window.Length.Milliseconds()),
+			basis: fmt.Sprintf("%.0f ms - %d ms", milliseconds(wall, health), sampling.Window.Milliseconds()),
 		},
 		{
 			what: fmt.Sprintf("--top, %d processes: CPU time against ps aux", processes), measured: ratio(cpu, top, ps), bar: 0.6, unit: "x",

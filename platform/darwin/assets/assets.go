@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sentinel/internal/assets"
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/diskutil"
 	"sentinel/platform/darwin/posture"
@@ -91,7 +91,7 @@ func inBackground[T any](ctx context.Context, runner sysexec.Runner, read func(c
 	)
 	go func() {
 		defer close(done)
-		value, err = bound.Call(ctx, programLimit, func(ctx context.Context) (T, error) { return read(ctx, runner) })
+		value, err = deadline.Call(ctx, programLimit, func(ctx context.Context) (T, error) { return read(ctx, runner) })
 	}()
 	return func() (T, error) {
 		<-done

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sentinel/internal/bound"
+	"sentinel/internal/deadline"
 	"sentinel/internal/processes"
 	"sentinel/platform/linux/pidfd"
 	"sentinel/platform/linux/procfs"
@@ -73,7 +73,7 @@ func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error
 
 // more adds what a process can hide, or has lost at its end.
 func (t *Terminator) more(ctx context.Context, pid int, f *processes.Facts) {
-	arguments, err := bound.Call(ctx, argumentsLimit, func(context.Context) ([]string, error) { return t.proc.CommandLine(pid) })
+	arguments, err := deadline.Call(ctx, argumentsLimit, func(context.Context) ([]string, error) { return t.proc.CommandLine(pid) })
 	if err == nil {
 		f.Arguments = arguments
 	}

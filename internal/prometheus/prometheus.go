@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exposition writes metrics in the text format of Prometheus, version
+// Package prometheus writes metrics in the text format of Prometheus, version
 // 0.0.4, as its servers and the textfile collector of node_exporter read it.
-package exposition
+package prometheus
 
 import (
 	"bytes"

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package window holds the time over which rates are measured.
-package window
+// Package sampling holds the time over which rates are measured.
+package sampling
 
 import (
 	"context"
 	"time"
 )
 
-// Length is how long a measurement lasts. The kernel counts CPU time in ticks
+// Window is how long a measurement lasts. The kernel counts CPU time in ticks
 // of 10 ms, so half a second is good to two percent of a core; a shorter window
 // is not.
-const Length = 500 * time.Millisecond
+const Window = 500 * time.Millisecond
 
 // Wait waits for one Length, or until ctx ends.
 func Wait(ctx context.Context) error {
-	timer := time.NewTimer(Length)
+	timer := time.NewTimer(Window)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package window
+package sampling
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 func TestWaitLastsOneLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		if err := Wait(t.Context()); err != nil || time.Since(start) != Length {
+		if err := Wait(t.Context()); err != nil || time.Since(start) != Window {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bound keeps one slow read from holding up a whole answer.
-package bound
+// Package deadline keeps one slow read from holding up a whole answer.
+package deadline
 
 import (
 	"context"

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sentinel_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// surfaces are the packages of a platform that read one surface of the system,
+// such as a file system or a program's output. All others have the name of a domain.
+var surfaces = map[string][]string{
+	"linux": {
+		"accounts", "cgroup", "cpuinfo", "errqueue", "links", "mounts", "pidfd", "posture", "procfs", "release", "resolvconf", "sockdiag", "sysfs",
+		"systemd", "virt",
+	},
+	"darwin": {
+		"diskutil", "inet", "launchctl", "lsof", "netstat", "pfctl", "posture", "prefs", "profiler", "property", "ps", "release", "routing",
+		"sensors", "socketfilterfw", "sysctl", "thermal", "vmstat",
+	},
+}
+
+func TestADomainHasOneNameOnEverySystem(t *testing.T) {
+	for system, own := range surfaces {
+		entries, err := os.ReadDir(filepath.Join("platform", system))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if !slices.Contains(domains, e.Name()) && !slices.Contains(own, e.Name()) {
+				t.Errorf("platform/%s/%s is neither a domain nor a surface of the system that naming_test.go lists", system, e.Name())
+			}
+		}
+		for _, name := range own {
+			if _, err := os.Stat(filepath.Join("platform", system, name)); err != nil {
+				t.Errorf("surfaces: %v", err)
+			}
+		}
+	}
+	for _, name := range domains {
+		if _, err := os.Stat(filepath.Join("internal", name)); err != nil {
+			t.Errorf("domains: %v", err)
+		}
+	}
+}
+
+// privateWords name nothing that an engineer of the field would look for.
+var privateWords = []string{
+	"belief", "belong", "bridge", "common", "cutter", "doors", "folder", "forgive", "gate", "guilty", "hangup", "helpers", "house", "lends",
+	"mend", "misc", "patient", "plumbing", "prover", "shuts", "sought", "spoilt", "surroundings", "ticket", "told", "util", "utils", "vital",
+	"vitals", "volley", "wall", "world",
+}
+
+func TestPackagesAndFilesHaveTheWordsOfTheField(t *testing.T) {
+	for _, file := range goFiles(t) {
+		for _, word := range strings.FieldsFunc(strings.TrimSuffix(filepath.ToSlash(file), ".go"), func(r rune) bool { return r == '/' || r == '_' }) {
+			if slices.Contains(privateWords, word) {
+				t.Errorf("%s: %q is a private word", file, word)
+			}
+		}
+	}
+}
+
+// readers says for a file of the system which package parses it. Another one that
+// names the file asks that package, or says here what it does with the name.
+var readers = map[string]struct {
+	parser string
+	others map[string]string // packages that name the file and do not parse it, with the reason
+}{
+	"mountinfo":   {"platform/linux/mounts", nil},
+	"passwd":      {"internal/userdb", nil},
+	"os-release":  {"platform/linux/release", nil},
+	"machine-id":  {"platform/linux/release", nil},
+	"resolv.conf": {"platform/linux/resolvconf", map[string]string{"internal/host/local": "says where they are configured"}},
+	"ufw.conf":    {"platform/linux/firewall", nil},
+	"loadavg":     {"platform/linux/procfs", nil},
+	"meminfo":     {"platform/linux/procfs", nil},
+	"cpuinfo":     {"platform/linux/cpuinfo", nil},
+	"sshd_config": {"platform/unix/sshdconf", nil},
+	"sudoers":     {"platform/unix/sudoers", nil},
+	"mcp.json":    {"internal/clients", nil},
+}
+
+func TestAFileOfTheSystemHasOneReader(t *testing.T) {
+	imports := map[string][]string{}
+	for _, goos := range []string{"linux", "darwin"} {
+		for _, p := range list(t, goos, "./internal/...", "./platform/...") {
+			name := strings.TrimPrefix(p.ImportPath, module+"/")
+			imports[name] = append(imports[name], p.Imports...)
+		}
+	}
+	for _, file := range goFiles(t) {
+		dir := filepath.ToSlash(filepath.Dir(file))
+		if strings.HasSuffix(file, "_test.go") || imports[dir] == nil || slices.Contains(forTests, dir) {
+			continue
+		}
+		for _, text := range stringsOf(t, file) {
+			r, ok := readers[path.Base(text)]
+			if ok && dir != r.parser && r.others[dir] == "" && !slices.Contains(imports[dir], module+"/"+r.parser) {
+				t.Errorf("%s names %q and does not ask %s", file, text, r.parser)
+			}
+		}
+	}
+}
+
+// stringsOf returns the string literals of a file, imports and tags left out.
+func stringsOf(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec, *ast.Field:
+			_, isImport := n.(*ast.ImportSpec)
+			return !isImport
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				list = append(list, text)
+			}
+		}
+		return true
+	})
+	return list
+}
+
+// Domains are the same on every system; what differs comes from the platform
+// through internal/host.
+func TestDomainsKnowNoSystem(t *testing.T) {
+	for _, file := range goFiles(t) {
+		domain, inDomain := strings.CutPrefix(filepath.ToSlash(filepath.Dir(file)), "internal/")
+		if !inDomain || !slices.Contains(domains, domain) || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "GOOS" {
+				t.Errorf("%s asks for the operating system", file)
+			}
+			return true
+		})
+	}
+}
+
+// The page on the layout names packages and files that are there, and every domain.
+func TestTheLayoutIsThatOfTheTree(t *testing.T) {
+	raw, err := os.ReadFile("docs/layout.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile("`((?:internal|platform|cmd|packaging|testdata|test|examples)/[a-z0-9_./]*)`").FindAllStringSubmatch(string(raw), -1) {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Errorf("docs/layout.md: %v", err)
+		}
+	}
+	for _, domain := range domains {
+		if !strings.Contains(string(raw), "\n| "+domain+" | ") {
+			t.Errorf("docs/layout.md has no row for the domain %s", domain)
+		}
+	}
+}
