@@ -166,7 +166,9 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"another system", func(_ *testing.T, p *Target) { p.OS = "plan9" }, "system", Problem, "plan9", "Linux"},
 		{"old kernel", plant("/proc/sys/kernel/osrelease", "4.18.0-477.el8.x86_64\n"), "system", Warning, "4.18.0", "5.3"},
 		{"kernel without a version", plant("/proc/sys/kernel/osrelease", "six"), "system", Unknown, "not known", "/proc"},
-		{"no name of a distribution", func(_ *testing.T, p *Target) { p.OSVersion = func(context.Context) (string, error) { return "", fs.ErrNotExist } }, "system", OK, "unknown distribution", ""},
+		{"no name of a distribution", func(_ *testing.T, p *Target) {
+			p.OSVersion = func(context.Context) (string, error) { return "", fs.ErrNotExist }
+		}, "system", OK, "unknown distribution", ""},
 		{"binary that others can change", distrust("/bin/sentinel"), "binary", Problem, "root is not used", "sudo install"},
 		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install"},
 		{"server that is no program", func(t *testing.T, p *Target) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "not a program", "sudo install"},
