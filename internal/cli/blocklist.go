@@ -19,6 +19,6 @@ func (s session) blocklist() *blocklist.List {
 	for _, n := range s.config.Protect.Addresses {
 		allow = append(allow, n.Prefix)
 	}
-	b := s.host.Blocking
-	return blocklist.New(filepath.Join(s.stateDir, blocklistName), b.Backend, b.Around, b.Cut, allow)
+	b := s.host.Blocklist
+	return blocklist.New(filepath.Join(s.stateDir, blocklistName), b.Backend, b.Context, b.Killer, allow)
 }

@@ -46,7 +46,7 @@ func planRestore(ctx context.Context, s session, call invocation) (change, error
 	var rules bool
 	var baselineErr error
 	if trial == nil { // else the rules of a firewall on trial could be taken for damaged ones
-		rules, baselineErr = s.host.Blocking.BaselineMissing(ctx)
+		rules, baselineErr = s.host.Blocklist.BaselineMissing(ctx)
 	}
 	c := change{
 		object: map[string]any{},
@@ -75,7 +75,7 @@ func (s session) restore(ctx context.Context, call invocation, list *blocklist.L
 	ended, trialErr := s.firewallTrials().End(ctx)
 	var baselineErr, err error
 	if trial == nil {
-		d.FirewallRestored, baselineErr = s.host.Blocking.Baseline(ctx)
+		d.FirewallRestored, baselineErr = s.host.Blocklist.Baseline(ctx)
 	}
 	d.FirewallTrial = ended
 	if d.Blocklist, err = list.Restore(ctx); err != nil && ended == "" {

@@ -116,7 +116,7 @@ func (s session) blocklistProbe(ctx context.Context) (string, error) {
 }
 
 func (s session) packetFilterProbe(ctx context.Context) (string, error) {
-	backend, err := s.host.Blocking.Backend(ctx)
+	backend, err := s.host.Blocklist.Backend(ctx)
 	if err != nil {
 		return "", err
 	}

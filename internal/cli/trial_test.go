@@ -45,7 +45,7 @@ func restoring(t *testing.T, endsAt string) (session, invocation, *tried) {
 	f := &tried{}
 	s.stateDir, s.who = t.TempDir(), journal.Who{User: "root"}
 	s.host.Live, s.host.FirewallTrials = true, f
-	s.host.Blocking = host.Blocking{
+	s.host.Blocklist = host.Blocklist{
 		Backend:         func(context.Context) (blocklist.Backend, error) { return nil, errors.New("no packet filter") },
 		Baseline:        func(context.Context) (bool, error) { return false, errors.New("not while a trial is under way") },
 		BaselineMissing: func(context.Context) (bool, error) { return false, errors.New("not while a trial is under way") },
@@ -107,7 +107,7 @@ func TestTrialThatIsUnderWayIsLeftAlone(t *testing.T) {
 
 func TestDamagedRecordOfATrialIsAnError(t *testing.T) {
 	s, call, f := restoring(t, "x")
-	s.host.Blocking.BaselineMissing = func(context.Context) (bool, error) { return false, nil }
+	s.host.Blocklist.BaselineMissing = func(context.Context) (bool, error) { return false, nil }
 	c, err := planRestore(t.Context(), s, call)
 	if fault.From(err).Code != fault.StateCorrupt || f.undone != 0 {
 		t.Errorf("%+v, %v", c, err)

@@ -51,7 +51,7 @@ type Host struct {
 	FirewallManager firewall.Manager
 	// FirewallTrials is nil where a firewall is switched on without a trial.
 	FirewallTrials firewall.TrialSource
-	Blocking       Blocking
+	Blocklist      Blocklist
 	Updates        updates.Source
 	Audit          audit.Source
 	Scan           Scan
@@ -61,12 +61,12 @@ type Host struct {
 	StartID func(pid int) (string, error)
 }
 
-// Blocking is what the blocklist needs of the platform.
-type Blocking struct {
+// Blocklist is what the blocklist needs of the platform.
+type Blocklist struct {
 	// Backend finds the packet filter to use, or fails with FIREWALL_UNAVAILABLE.
 	Backend func(ctx context.Context) (blocklist.Backend, error)
-	Around  blocklist.HostContext
-	Cut     blocklist.ConnKiller
+	Context blocklist.HostContext
+	Killer  blocklist.ConnKiller
 	// Baseline puts the rules of the firewall back that sentinel switched on
 	// itself, where it did, and says whether they were missing.
 	Baseline func(ctx context.Context) (restored bool, err error)

@@ -66,10 +66,10 @@ func Open(root string) (*host.Host, error) {
 		},
 		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}, Configured: "/etc/resolv.conf"},
 		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver, RouteCheck: routeCheck},
-		Blocking: host.Blocking{
+		Blocklist: host.Blocklist{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.Choose(ctx, runner) },
-			Around:          linuxblocklist.NewHostContext(root),
-			Cut:             linuxblocklist.ConnKiller{},
+			Context:         linuxblocklist.NewHostContext(root),
+			Killer:          linuxblocklist.ConnKiller{},
 			Baseline:        func(ctx context.Context) (bool, error) { return front.Restore(ctx, rules) },
 			BaselineMissing: func(ctx context.Context) (bool, error) { return front.Missing(ctx, rules) },
 		},

@@ -87,7 +87,7 @@ func Open(s System) *host.Host {
 		},
 		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}, Configured: "scutil --dns"},
 		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver, RouteCheck: routeCheck},
-		Blocking:   packetFilter(s),
+		Blocklist:  packetFilter(s),
 	}
 }
 
@@ -97,13 +97,13 @@ func routeCheck(address string) string {
 
 // packetFilter returns what the blocklist needs. The Application Firewall, which
 // macOS keeps on by itself, has no rules that would have to be put back.
-func packetFilter(s System) host.Blocking {
+func packetFilter(s System) host.Blocklist {
 	parts := macblocklist.Parts{Runner: s.Runner, StateDir: s.StateDir, EUID: s.EUID}
 	nothing := func(context.Context) (bool, error) { return false, nil }
-	return host.Blocking{
+	return host.Blocklist{
 		Backend:         func(ctx context.Context) (blocklist.Backend, error) { return macblocklist.Choose(ctx, parts) },
-		Around:          macblocklist.NewHostContext(s.Runner, s.EUID),
-		Cut:             macblocklist.ConnKiller{Tool: pfctl.New(s.Runner)},
+		Context:         macblocklist.NewHostContext(s.Runner, s.EUID),
+		Killer:          macblocklist.ConnKiller{Tool: pfctl.New(s.Runner)},
 		Baseline:        nothing,
 		BaselineMissing: nothing,
 	}
