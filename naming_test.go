@@ -20,12 +20,12 @@ import (
 // such as a file system or a program's output. All others have the name of a domain.
 var surfaces = map[string][]string{
 	"linux": {
-		"accounts", "cgroup", "cpuinfo", "errqueue", "links", "mounts", "pidfd", "posture", "procfs", "release", "resolvconf", "sockdiag", "sysfs",
+		"accounts", "cgroup", "cpuinfo", "errqueue", "interfaces", "mounts", "pidfd", "posture", "procfs", "release", "resolvconf", "sockdiag", "sysfs",
 		"systemd", "virt",
 	},
 	"darwin": {
-		"diskutil", "inet", "launchctl", "lsof", "netstat", "pfctl", "posture", "prefs", "profiler", "property", "ps", "release", "routing",
-		"sensors", "socketfilterfw", "sysctl", "thermal", "vmstat",
+		"diskutil", "inet", "launchctl", "lsof", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing",
+		"sensors", "socketfilterfw", "sysctl", "systemprofiler", "thermal", "vmstat",
 	},
 }
 

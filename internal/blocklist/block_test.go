@@ -367,7 +367,7 @@ func TestNoPacketFilterIsSaid(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	l.backend = func(context.Context) (Backend, error) { return nil, errFake }
-	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.NoFirewall {
+	if _, err := block(t, l, Request{Address: "203.0.113.7"}); code(err) != fault.FirewallUnavailable {
 		t.Errorf("%v", err)
 	}
 	l.backend = func(context.Context) (Backend, error) { return nil, fault.New(fault.Unsupported, "No.") }
@@ -497,7 +497,7 @@ func TestABlockWithoutEffectIsNotPlanned(t *testing.T) {
 		err  error
 		want fault.Code
 	}{
-		{fault.New(fault.NoFirewall, "Packets get around."), fault.NoFirewall},
+		{fault.New(fault.FirewallUnavailable, "Packets get around."), fault.FirewallUnavailable},
 		{os.ErrPermission, fault.PermissionDenied},
 		{errFake, fault.FirewallFailed},
 	} {
@@ -518,8 +518,8 @@ func TestABlockWithoutEffectIsNotPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.err = fault.New(fault.NoFirewall, "Packets get around.")
-	if _, err := plan.Do(t.Context()); fault.From(err).Code != fault.NoFirewall || len(listed(t, l)) != 0 {
+	p.err = fault.New(fault.FirewallUnavailable, "Packets get around.")
+	if _, err := plan.Do(t.Context()); fault.From(err).Code != fault.FirewallUnavailable || len(listed(t, l)) != 0 {
 		t.Errorf("what changed since the plan does not count: %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func (l *List) filter(ctx context.Context) (Backend, error) {
 	b, err := l.backend(ctx)
 	var known *fault.Error
 	if err != nil && !errors.As(err, &known) {
-		return nil, fault.Wrap(fault.NoFirewall, "No packet filter can be used", err)
+		return nil, fault.Wrap(fault.FirewallUnavailable, "No packet filter can be used", err)
 	}
 	return b, err
 }

@@ -176,7 +176,7 @@ func TestMachineWithoutAPacketFilterHasNothingToRestore(t *testing.T) {
 	l.backend = real
 	mustBlock(t, l, "203.0.113.7")
 	l.backend = func(context.Context) (Backend, error) { return nil, errFake }
-	if _, err := l.Restore(t.Context()); code(err) != fault.NoFirewall {
+	if _, err := l.Restore(t.Context()); code(err) != fault.FirewallUnavailable {
 		t.Errorf("with a list: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"sentinel/internal/answer"
-	"sentinel/internal/units"
+	"sentinel/internal/humanize"
 	"sentinel/internal/updates"
 )
 
@@ -58,5 +58,5 @@ func (d updatesDocument) ageText() string {
 	if d.ListAgeSeconds == nil {
 		return " How old the package lists are is not known."
 	}
-	return fmt.Sprintf(" The package lists are %s old.", units.Duration(*d.ListAgeSeconds))
+	return fmt.Sprintf(" The package lists are %s old.", humanize.Duration(*d.ListAgeSeconds))
 }

@@ -136,7 +136,7 @@ func (s session) firewallProbe(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "", fault.New(fault.NoFirewall, "No firewall is on: "+status.Evidence+"; "+manager.Name()+" can be switched on.").
+	return "", fault.New(fault.FirewallUnavailable, "No firewall is on: "+status.Evidence+"; "+manager.Name()+" can be switched on.").
 		WithFix("Switch a firewall on with: sudo sentinel --fix-firewall")
 }
 

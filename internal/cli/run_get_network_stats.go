@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/humanize"
 	"sentinel/internal/network"
-	"sentinel/internal/units"
 )
 
 // A networkDocument answers get_network_stats.
@@ -29,11 +29,11 @@ func runNetworkStats(ctx context.Context, s session, call invocation) (document,
 func (d networkDocument) view(p *page) {
 	s := d.Stats
 	p.verdict(calm, "NETWORK", fmt.Sprintf("%s sent and %s received since the interfaces came up, loopback left out.",
-		units.Bytes(s.TotalBytesSent), units.Bytes(s.TotalBytesRecv)))
+		humanize.Bytes(s.TotalBytesSent), humanize.Bytes(s.TotalBytesRecv)))
 	var rows [][]string
 	for _, i := range s.Interfaces {
 		rows = append(rows, []string{
-			i.Name, units.Bytes(i.BytesSent), units.Bytes(i.BytesRecv), rateText(i.SentPerSecond), rateText(i.RecvPerSecond),
+			i.Name, humanize.Bytes(i.BytesSent), humanize.Bytes(i.BytesRecv), rateText(i.SentPerSecond), rateText(i.RecvPerSecond),
 			fmt.Sprint(i.ErrorsIn + i.ErrorsOut), dropsText(i),
 		})
 	}
@@ -71,5 +71,5 @@ func rateText(bytesPerSecond *int64) string {
 	if bytesPerSecond == nil {
 		return "-"
 	}
-	return units.Bytes(uint64(*bytesPerSecond)) + "/s"
+	return humanize.Bytes(uint64(*bytesPerSecond)) + "/s"
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/assets"
-	"sentinel/internal/units"
+	"sentinel/internal/humanize"
 )
 
 func (d assetDocument) view(p *page) {
@@ -55,7 +55,7 @@ func assetOverview(a assets.Asset) [][]string {
 	add("chip", a.Hardware.Chip)
 	add("cores", coresText(a.Hardware))
 	if m := a.Hardware.MemoryBytes; m != nil {
-		add("memory", units.Bytes(*m))
+		add("memory", humanize.Bytes(*m))
 	}
 	add("kernel", strings.TrimSpace(a.OS.Kernel+" "+a.OS.Architecture))
 	add("build", a.OS.Build)
@@ -117,7 +117,7 @@ func sizeText(n *uint64) string {
 	if n == nil {
 		return "-"
 	}
-	return units.Bytes(*n)
+	return humanize.Bytes(*n)
 }
 
 func yesNo(b *bool) string {

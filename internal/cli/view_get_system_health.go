@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"sentinel/internal/health"
+	"sentinel/internal/humanize"
 	"sentinel/internal/network"
-	"sentinel/internal/units"
 )
 
 // viewRows is how many connections and listeners the view shows; the document
@@ -44,7 +44,7 @@ func diskRows(disks []health.Disk) [][]string {
 	var rows [][]string
 	for _, d := range disks {
 		rows = append(rows, []string{
-			d.Mountpoint, d.FileSystem, units.Bytes(d.SizeBytes), units.Bytes(d.UsedBytes), units.Bytes(d.AvailableBytes), units.Percent(d.UsedPercent),
+			d.Mountpoint, d.FileSystem, humanize.Bytes(d.SizeBytes), humanize.Bytes(d.UsedBytes), humanize.Bytes(d.AvailableBytes), humanize.Percent(d.UsedPercent),
 		})
 	}
 	return rows

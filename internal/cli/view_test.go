@@ -13,9 +13,9 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/assets"
 	"sentinel/internal/health"
+	"sentinel/internal/humanize"
 	"sentinel/internal/network"
 	"sentinel/internal/processes"
-	"sentinel/internal/units"
 )
 
 // wide is as long as a document lets a text be, in letters two columns wide.
@@ -126,12 +126,12 @@ func TestTheLargestHealthDocumentIsCutToItsBound(t *testing.T) {
 
 func TestUnitsForPeople(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 103 << 10: "103 KiB", 23<<30 + 1<<29: "23.5 GiB", 1 << 63: "8.0 EiB"} {
-		if got := units.Bytes(n); got != want {
+		if got := humanize.Bytes(n); got != want {
 			t.Errorf("units.Bytes(%d) = %q, want %q", n, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{0: "0 min", 59 * time.Minute: "59 min", 90 * time.Minute: "1 h 30 min", 50 * time.Hour: "2 d 2 h"} {
-		if got := units.Duration(int64(d.Seconds())); got != want {
+		if got := humanize.Duration(int64(d.Seconds())); got != want {
 			t.Errorf("units.Duration(%v) = %q, want %q", d, got, want)
 		}
 	}

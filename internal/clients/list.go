@@ -2,7 +2,7 @@
 
 package clients
 
-// list is the clients. An entry here is all that a new one takes; docs/clients.md
+// list is the clients. A new client needs only an entry here; docs/clients.md
 // has a row for each that --install takes, and a test says so.
 var list = []Client{
 	{

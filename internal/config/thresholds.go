@@ -85,7 +85,7 @@ func unknownKey(mapping *yaml.Node, key string) error {
 func (t Thresholds) check() error {
 	for _, f := range health.Configurable() {
 		if f.Default.Severity == "" {
-			if err := checkLevel(f.Key, t[f.Key].Level, f.Most); err != nil {
+			if err := checkLevel(f.Key, t[f.Key].Level, f.Max); err != nil {
 				return err
 			}
 			continue

@@ -205,7 +205,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			}
 		}, "blocklist", Problem, "damaged", "look"},
 		{"no packet filter", func(_ *testing.T, p *Target) {
-			p.PacketFilter = func(context.Context) (string, error) { return "", fault.New(fault.NoFirewall, "none") }
+			p.PacketFilter = func(context.Context) (string, error) { return "", fault.New(fault.FirewallUnavailable, "none") }
 		}, "packet_filter", Warning, "none", "nftables"},
 		{"no firewall", func(_ *testing.T, p *Target) {
 			p.Firewall = func(context.Context) (string, error) { return "", errors.New("off") }

@@ -52,7 +52,7 @@ func TestWhatBecomesOfProgramsWithoutARule(t *testing.T) {
 
 // What the platform knows to be done about it is what the caller reads.
 func TestFixOfTheCauseIsTheFix(t *testing.T) {
-	told := fault.New(fault.NoFirewall, "A profile decides.").WithFix("Ask whose profile it is.")
+	told := fault.New(fault.FirewallUnavailable, "A profile decides.").WithFix("Ask whose profile it is.")
 	h := newMachine()
 	h.name, h.enableErr = ApplicationFirewall, told
 	h.rules[tcp(25)] = Open

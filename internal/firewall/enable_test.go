@@ -183,7 +183,7 @@ func TestFirewallThatIsOnIsASuccessThatChangesNothing(t *testing.T) {
 		"ours, beside ufw":    {on(BaselineTable), UFW, nil, Nftables, nil},
 		"firewalld":           {on("firewalld"), UFW, nil, Firewalld, nil},
 		"somebody's":          {on("theirs"), Nftables, nil, "", nil},
-		"ours, no nftables":   {on("theirs"), "", fault.New(fault.NoFirewall, "None."), "", nil},
+		"ours, no nftables":   {on("theirs"), "", fault.New(fault.FirewallUnavailable, "None."), "", nil},
 		"ufw by its own word": {Facts{Managers: []string{UFW}, Chains: on("filter").Chains}, UFW, nil, UFW, nil},
 	} {
 		m := newMachine()
@@ -209,7 +209,7 @@ func TestFirewallThatIsOnIsASuccessThatChangesNothing(t *testing.T) {
 }
 
 func TestFirewallThatCouldLockOutIsDenied(t *testing.T) {
-	none := fault.New(fault.NoFirewall, "None.")
+	none := fault.New(fault.FirewallUnavailable, "None.")
 	for name, c := range map[string]struct {
 		change func(*machine)
 		code   fault.Code
@@ -217,7 +217,7 @@ func TestFirewallThatCouldLockOutIsDenied(t *testing.T) {
 		forced bool // --force goes on
 	}{
 		"status unknown":       {func(m *machine) { m.unread = fs.ErrPermission }, fault.Unavailable, "without root", false},
-		"nothing to switch on": {func(m *machine) { m.none = none }, fault.NoFirewall, "None.", false},
+		"nothing to switch on": {func(m *machine) { m.none = none }, fault.FirewallUnavailable, "None.", false},
 		"ports unknown":        {func(m *machine) { m.openErr = errors.New("sshd -T failed") }, fault.Unavailable, "sshd -T failed", true},
 		"a rule denies":        {func(m *machine) { m.rules[tcp(22)] = Denied }, fault.FirewallFailed, "ufw shuts out new remote sessions by 22/tcp: there is deny 22/tcp.", true},
 	} {

@@ -108,8 +108,8 @@ type Backend interface {
 	Name() string
 	// Rules reads what the manager lets in by itself. It changes nothing.
 	Rules(ctx context.Context) (Rules, error)
-	// Enable lets ports in and then switches the firewall on. What it has done
-	// when it fails, Undo takes back. Before it changes anything that another run may have to
+	// Enable lets ports in and then switches the firewall on. When it fails, Undo
+	// reverts what it has done. Before it changes anything that another run may have to
 	// take back, it calls note with all that it will have changed, and stops at an error.
 	Enable(ctx context.Context, ports []Port, note func(Change) error) error
 	// Admits reads back whether the firewall lets in ports, as far as its manager

@@ -20,7 +20,7 @@ const (
 var clockUnsynchronized = Figure{
 	Key:     ClockUnsynchronized,
 	Help:    "a clock that nothing keeps in step with a time server, as far as the kernel knows",
-	Member:  Truth,
+	Member:  Bool,
 	Default: Threshold{Severity: "none"},
 	Code:    "CLOCK_UNSYNCHRONIZED",
 	Message: "Nothing keeps the clock in step with a time server.",
@@ -49,7 +49,7 @@ var clockOffset = Figure{
 	Help:    "seconds that the clock still has to be corrected by, either way, while it is synchronized; at most 0.5",
 	Member:  Number,
 	Default: Threshold{Level: Level{0.1, 0.4}},
-	Most:    0.5,
+	Max:     0.5,
 	Code:    "CLOCK_OFFSET",
 	Message: "The clock is %.3f s off.",
 	Metric:  Metric{Name: "sentinel_clock_offset_seconds", Kind: prometheus.Gauge},

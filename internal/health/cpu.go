@@ -7,8 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"sentinel/internal/humanize"
 	"sentinel/internal/prometheus"
-	"sentinel/internal/units"
 )
 
 var cpu = Figure{
@@ -16,7 +16,7 @@ var cpu = Figure{
 	Help:    "percent of all cores, over half a second, without sentinel itself; critical only when the load or the waiting of the last minute bears it out",
 	Value:   func(r *Report) *float64 { return cpuOf(r).Percent },
 	Default: Threshold{Level: Level{90, 98}},
-	Most:    100,
+	Max:     100,
 	Reasons: func(r *Report, t Thresholds) []Reason {
 		percent, level := cpuOf(r).Percent, t["cpu"].Level
 		if percent == nil {
@@ -33,7 +33,7 @@ var cpu = Figure{
 		c := cpuOf(r)
 		var parts []string
 		if c.Percent != nil {
-			parts = append(parts, units.Percent(*c.Percent)+" busy")
+			parts = append(parts, humanize.Percent(*c.Percent)+" busy")
 		}
 		if c.Cores > 0 {
 			parts = append(parts, fmt.Sprintf("cores %d", c.Cores))

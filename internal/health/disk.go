@@ -14,7 +14,7 @@ var disk = Figure{
 	Key:     "disk",
 	Help:    "percent used, bytes or inodes, of each writable local file system",
 	Default: Threshold{Level: Level{85, 95}},
-	Most:    100,
+	Max:     100,
 	Reasons: func(r *Report, t Thresholds) (reasons []Reason) {
 		for _, d := range r.Disks {
 			full := d.fullness()

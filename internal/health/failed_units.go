@@ -14,7 +14,7 @@ var failedUnits = Figure{
 	Help:    "units of the service manager in state failed",
 	Value:   func(r *Report) *float64 { return number(r.FailedUnitsTotal) },
 	Default: Threshold{Level: Level{1, 10}},
-	Most:    maxCount,
+	Max:     maxCount,
 	Code:    "FAILED_UNITS",
 	Message: "Failed units: %.0f.",
 	Metric:  Metric{Name: "sentinel_failed_units", Kind: prometheus.Gauge},

@@ -33,7 +33,7 @@ type Figure struct {
 	Default Threshold
 	// Most is the highest bound that the configuration may set: one that no value
 	// can reach would switch the reason off in silence.
-	Most float64
+	Max float64
 	// Code and Message are those of the reason; the message formats the value.
 	Code, Message string
 	// Reasons replaces all this where more than one number decides.
@@ -56,7 +56,7 @@ type Member int
 const (
 	NoMember Member = iota
 	Number
-	Truth // true when something is wrong, which is a Value above 0
+	Bool // true when something is wrong, which is a Value above 0
 )
 
 // A Metric is what Prometheus gets of a value.
@@ -259,7 +259,7 @@ func newValues(readings map[string]Reading) Values {
 		reading, known := readings[f.Key]
 		switch {
 		case !known:
-		case f.Member == Truth:
+		case f.Member == Bool:
 			values[f.Key] = reading.Value > 0
 		default:
 			values[f.Key] = reading.Value
@@ -273,7 +273,7 @@ func (Values) JSONSchema() map[string]any {
 	properties := map[string]any{}
 	for _, f := range All() {
 		if f.Member != NoMember {
-			kind := map[Member]string{Number: "number", Truth: "boolean"}[f.Member]
+			kind := map[Member]string{Number: "number", Bool: "boolean"}[f.Member]
 			properties[f.Key] = map[string]any{"type": kind, "description": f.Help}
 		}
 	}

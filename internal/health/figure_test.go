@@ -46,7 +46,7 @@ func TestEveryFigureIsWhole(t *testing.T) {
 		if f.Metric.Name != "" && metrics[f.Metric.Name] {
 			t.Errorf("%s is the metric of two figures", f.Metric.Name)
 		}
-		if f.Default.Level != (Level{}) && (f.Default.Warning > f.Default.Critical || f.Default.Critical > f.Most) {
+		if f.Default.Level != (Level{}) && (f.Default.Warning > f.Default.Critical || f.Default.Critical > f.Max) {
 			t.Errorf("%s: the default %v is out of its own bounds", f.Key, f.Default)
 		}
 		if (f.Title == "") != (f.Text == nil) || f.Code != "" && f.Message == "" {

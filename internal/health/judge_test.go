@@ -47,7 +47,7 @@ func TestEveryThresholdJudges(t *testing.T) {
 			continue
 		}
 		step, level := 0.01, f.Default.Level
-		if f.Most == maxCount && f.Key != "load_per_core" {
+		if f.Max == maxCount && f.Key != "load_per_core" {
 			step = 1
 		}
 		for value, severity := range map[float64]string{

@@ -16,7 +16,7 @@ var load = Figure{
 		return &perCore
 	},
 	Default: Threshold{Level: Level{1.5, 4}},
-	Most:    maxCount,
+	Max:     maxCount,
 	Code:    "LOAD_HIGH",
 	Message: "The 5-minute load average is %.2f for each core.",
 	Metrics: func(r *Report, p *prometheus.Page) {

@@ -5,8 +5,8 @@ package health
 import (
 	"fmt"
 
+	"sentinel/internal/humanize"
 	"sentinel/internal/prometheus"
-	"sentinel/internal/units"
 )
 
 var memory = Figure{
@@ -19,7 +19,7 @@ var memory = Figure{
 		return &r.Memory.UsedPercent
 	},
 	Default: Threshold{Level: Level{85, 95}},
-	Most:    100,
+	Max:     100,
 	Code:    "MEMORY_LOW",
 	Message: "Memory is %.0f %% used.",
 	Metrics: func(r *Report, p *prometheus.Page) {
@@ -56,5 +56,5 @@ var memoryLevel = Figure{
 }
 
 func usedText(used, total uint64, percent float64) string {
-	return fmt.Sprintf("%s of %s used (%s)", units.Bytes(used), units.Bytes(total), units.Percent(percent))
+	return fmt.Sprintf("%s of %s used (%s)", humanize.Bytes(used), humanize.Bytes(total), humanize.Percent(percent))
 }

@@ -9,7 +9,7 @@ var oomKills = Figure{
 	Help:    "processes killed for want of memory since boot",
 	Value:   func(r *Report) *float64 { return number(r.OOMKills) },
 	Default: Threshold{Level: Level{1, 10}},
-	Most:    maxCount,
+	Max:     maxCount,
 	Code:    "OOM_KILLS",
 	Message: "Processes killed for want of memory since boot: %.0f.",
 	Metric:  Metric{Name: "sentinel_oom_kills_total", Help: "Processes that the kernel killed for want of memory, since boot.", Kind: prometheus.Counter},

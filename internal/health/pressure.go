@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/internal/humanize"
 	"sentinel/internal/prometheus"
-	"sentinel/internal/units"
 )
 
 // For the processor some waiting counts; for memory and disks only when everything
@@ -20,7 +20,7 @@ var (
 		Help:    "percent of the last minute in which some task waited for a processor",
 		Value:   func(r *Report) *float64 { return r.Pressure["cpu"].SomeAvg60 },
 		Default: Threshold{Level: Level{40, 80}},
-		Most:    100,
+		Max:     100,
 		Code:    "CPU_PRESSURE",
 		Message: "Tasks waited for the processor %.0f %% of the last minute.",
 		Metrics: pressureMetrics,
@@ -32,7 +32,7 @@ var (
 		Help:    "percent of the last minute in which all tasks waited for memory",
 		Value:   func(r *Report) *float64 { return r.Pressure["memory"].FullAvg60 },
 		Default: Threshold{Level: Level{10, 30}},
-		Most:    100,
+		Max:     100,
 		Code:    "MEMORY_PRESSURE",
 		Message: "All tasks waited for memory %.0f %% of the last minute.",
 	}
@@ -41,7 +41,7 @@ var (
 		Help:    "percent of the last minute in which all tasks waited for disks",
 		Value:   func(r *Report) *float64 { return r.Pressure["io"].FullAvg60 },
 		Default: Threshold{Level: Level{20, 50}},
-		Most:    100,
+		Max:     100,
 		Code:    "IO_PRESSURE",
 		Message: "All tasks waited for disks %.0f %% of the last minute.",
 	}
@@ -71,7 +71,7 @@ func pressureText(r *Report) string {
 	var parts []string
 	for _, resource := range []string{"cpu", "memory", "io"} {
 		if p := r.Pressure[resource].SomeAvg60; p != nil {
-			parts = append(parts, fmt.Sprintf("%s %s", resource, units.Percent(*p)))
+			parts = append(parts, fmt.Sprintf("%s %s", resource, humanize.Percent(*p)))
 		}
 	}
 	if len(parts) == 0 {

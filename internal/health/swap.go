@@ -5,8 +5,8 @@ package health
 import (
 	"fmt"
 
+	"sentinel/internal/humanize"
 	"sentinel/internal/prometheus"
-	"sentinel/internal/units"
 )
 
 // swap is not judged where the whole grows with the need.
@@ -20,7 +20,7 @@ var swap = Figure{
 		return &r.Swap.UsedPercent
 	},
 	Default: Threshold{Level: Level{60, 90}},
-	Most:    100,
+	Max:     100,
 	Code:    "SWAP_HIGH",
 	Message: "Swap space is %.0f %% used.",
 	Metrics: func(r *Report, p *prometheus.Page) {
@@ -35,7 +35,7 @@ var swap = Figure{
 		case s == nil || s.TotalBytes == 0:
 			return ""
 		case s.Grows:
-			return fmt.Sprintf("%s used, more is made when needed", units.Bytes(s.UsedBytes))
+			return fmt.Sprintf("%s used, more is made when needed", humanize.Bytes(s.UsedBytes))
 		default:
 			return usedText(s.UsedBytes, s.TotalBytes, s.UsedPercent)
 		}

@@ -3,8 +3,8 @@
 package health
 
 import (
+	"sentinel/internal/humanize"
 	"sentinel/internal/prometheus"
-	"sentinel/internal/units"
 )
 
 // uptime is not judged.
@@ -16,7 +16,7 @@ var uptime = Figure{
 		if r.UptimeSeconds == nil {
 			return ""
 		}
-		return units.Duration(*r.UptimeSeconds)
+		return humanize.Duration(*r.UptimeSeconds)
 	},
 }
 

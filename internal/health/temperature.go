@@ -14,7 +14,7 @@ var temperature = Figure{
 	Help:    "degrees Celsius of the CPU sensor",
 	Value:   func(r *Report) *float64 { return thermalOf(r).Celsius },
 	Default: Threshold{Level: Level{75, 88}},
-	Most:    150,
+	Max:     150,
 	Code:    "TEMPERATURE_HIGH",
 	Message: "The processor is at %.0f °C.",
 	Metrics: func(r *Report, p *prometheus.Page) {

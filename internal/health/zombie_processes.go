@@ -18,7 +18,7 @@ var zombieProcesses = Figure{
 	Help:    "processes that have ended and wait for their parent to notice",
 	Member:  Number,
 	Default: Threshold{Level: Level{20, 200}},
-	Most:    maxCount,
+	Max:     maxCount,
 	Code:    "ZOMBIE_PROCESSES",
 	Message: "Processes that have ended and that their parents leave behind: %.0f.",
 	Metric:  Metric{Name: "sentinel_zombie_processes", Kind: prometheus.Gauge},

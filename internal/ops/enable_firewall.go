@@ -10,7 +10,7 @@ var enableFirewall = Operation{
 	Flag:   "fix-firewall",
 	Title:  "Enable firewall",
 	Description: "Enable the system firewall if it's disabled. Use when security audit shows firewall is off. " +
-		"On Linux first allows SSH where it listens and connections that are open, then switches on ufw, firewalld or an own set of rules, for a trial: " +
+		"On Linux first allows SSH where it listens and connections that are open, then switches on ufw, firewalld or its own set of rules, for a trial: " +
 		"it is switched off again after confirm_within seconds unless confirmed by a second call. " +
 		"On macOS switches on the Application Firewall, unless it would shut out SSH. " +
 		"details says what was done and what it closes. Already on is a success.",

@@ -46,7 +46,7 @@ func (p *Termination) expect() error {
 }
 
 // hasName accepts the name as get_top_processes shows it and as the kernel has
-// it. The end of one that the kernel cut is not known when the arguments are not.
+// it. The kernel cuts long names; without the arguments the rest is unknown, and any will do.
 func (p *Termination) hasName(want string) bool {
 	kernel := sanitize.Text(p.facts.Name, maxName)
 	cut := len(p.facts.Name) >= maxKernelName && len(p.facts.Arguments) == 0

@@ -241,7 +241,7 @@ func (s Subject) repair(t *testing.T) {
 		return
 	}
 	err := s.Backend.Add(t.Context(), Blocks(0, s.Peers...))
-	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.NoFirewall || f.Fix == "" {
+	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.FirewallUnavailable || f.Fix == "" {
 		t.Errorf("Add where nothing can be in force: %v", err)
 	}
 	s.Repair(t)

@@ -67,7 +67,7 @@ func Open(root string) (*host.Host, error) {
 		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}, Configured: "/etc/resolv.conf"},
 		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver, RouteCheck: routeCheck},
 		Blocklist: host.Blocklist{
-			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.Choose(ctx, runner) },
+			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.DetectBackend(ctx, runner) },
 			Context:         linuxblocklist.NewHostContext(root),
 			Killer:          linuxblocklist.ConnKiller{},
 			Baseline:        func(ctx context.Context) (bool, error) { return front.Restore(ctx, rules) },

@@ -101,7 +101,7 @@ func packetFilter(s System) host.Blocklist {
 	parts := macblocklist.Parts{Runner: s.Runner, StateDir: s.StateDir, EUID: s.EUID}
 	nothing := func(context.Context) (bool, error) { return false, nil }
 	return host.Blocklist{
-		Backend:         func(ctx context.Context) (blocklist.Backend, error) { return macblocklist.Choose(ctx, parts) },
+		Backend:         func(ctx context.Context) (blocklist.Backend, error) { return macblocklist.DetectBackend(ctx, parts) },
 		Context:         macblocklist.NewHostContext(s.Runner, s.EUID),
 		Killer:          macblocklist.ConnKiller{Tool: pfctl.New(s.Runner)},
 		Baseline:        nothing,

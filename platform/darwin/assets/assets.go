@@ -17,10 +17,10 @@ import (
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/diskutil"
 	"sentinel/platform/darwin/posture"
-	"sentinel/platform/darwin/profiler"
 	"sentinel/platform/darwin/release"
 	"sentinel/platform/darwin/routing"
 	"sentinel/platform/darwin/sysctl"
+	"sentinel/platform/darwin/systemprofiler"
 	"sentinel/platform/darwin/vmstat"
 )
 
@@ -45,7 +45,7 @@ type Inventory struct {
 	p     Parts
 	start sync.Once
 
-	report     func() (profiler.Report, error)
+	report     func() (systemprofiler.Report, error)
 	kernel     func() (release.Kernel, error)
 	system     func() (release.OS, error)
 	values     func() (sysctl.Values, error)
@@ -67,7 +67,7 @@ func New(p Parts) *Inventory { return &Inventory{p: p} }
 // begin starts all programs unless they were started already.
 func (v *Inventory) begin(ctx context.Context) {
 	v.start.Do(func() {
-		v.report = inBackground(ctx, v.p.Runner, profiler.Read)
+		v.report = inBackground(ctx, v.p.Runner, systemprofiler.Read)
 		v.kernel = inBackground(ctx, v.p.Runner, release.ReadKernel)
 		v.system = inBackground(ctx, v.p.Runner, func(ctx context.Context, r sysexec.Runner) (release.OS, error) { return release.Read(ctx, r, v.p.Root) })
 		v.values = inBackground(ctx, v.p.Runner, readValues)

@@ -11,8 +11,8 @@ import (
 
 	"sentinel/internal/assets"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/darwin/profiler"
 	"sentinel/platform/darwin/sysctl"
+	"sentinel/platform/darwin/systemprofiler"
 )
 
 // errUnnamed says why the name of a hypervisor is unknown.
@@ -72,7 +72,7 @@ func (v *Inventory) Machine(ctx context.Context) assets.Machine {
 
 // model is the name that Apple sells the machine under, with the identifier of the
 // exact model: "MacBook Pro (Mac16,1)".
-func model(h profiler.Hardware, values sysctl.Values) string {
+func model(h systemprofiler.Hardware, values sysctl.Values) string {
 	id := h.Model
 	if id == "" {
 		id = values["hw.model"]
@@ -89,7 +89,7 @@ func model(h profiler.Hardware, values sysctl.Values) string {
 
 // chip prefers the kernel's name: system_profiler shortens those of Intel's
 // processors.
-func chip(h profiler.Hardware, values sysctl.Values) string {
+func chip(h systemprofiler.Hardware, values sysctl.Values) string {
 	if brand := strings.Join(strings.Fields(values["machdep.cpu.brand_string"]), " "); brand != "" {
 		return brand
 	}
@@ -107,7 +107,7 @@ func number(values sysctl.Values, name string) int {
 
 // coreKinds lists the kinds of cores, the fastest first. Their names are those of
 // the kernel: "Performance" and "Efficiency", and on an M5 Pro "Super" and "Performance".
-func coreKinds(c profiler.Cores, values sysctl.Values) []assets.CoreKind {
+func coreKinds(c systemprofiler.Cores, values sysctl.Values) []assets.CoreKind {
 	var list []assets.CoreKind
 	for level := range maxLevels {
 		name, n := values[levelName(level, "name")], number(values, levelName(level, "physicalcpu"))

@@ -11,7 +11,7 @@ import (
 
 	"sentinel/internal/assets"
 	"sentinel/platform/darwin/diskutil"
-	"sentinel/platform/darwin/profiler"
+	"sentinel/platform/darwin/systemprofiler"
 )
 
 // Why something of a volume is not known.
@@ -48,7 +48,7 @@ func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 	return list, nil
 }
 
-func volume(m diskutil.Volume, reported profiler.Volume) assets.Volume {
+func volume(m diskutil.Volume, reported systemprofiler.Volume) assets.Volume {
 	made := assets.Volume{
 		Device: "/dev/" + m.Device, Mountpoint: m.Mountpoint, FileSystem: reported.FileSystem,
 		ReadOnly: m.Snapshot || reported.ReadOnly, Number: m.Of, Pool: m.Container,
@@ -63,13 +63,13 @@ func volume(m diskutil.Volume, reported profiler.Volume) assets.Volume {
 }
 
 // storageOf returns what system_profiler says of a device.
-func storageOf(report profiler.Report, device string) profiler.Volume {
+func storageOf(report systemprofiler.Report, device string) systemprofiler.Volume {
 	for _, v := range report.Storage {
 		if v.Device == device {
 			return v
 		}
 	}
-	return profiler.Volume{}
+	return systemprofiler.Volume{}
 }
 
 // depth is 0 for the root.

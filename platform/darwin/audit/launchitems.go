@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/plist"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -111,7 +111,7 @@ func parseItem(raw []byte) (program string, scripts []string, err error) {
 		Program   string
 		Arguments []string `plist:"ProgramArguments"`
 	}
-	if err := property.Decode(raw, &list); err != nil {
+	if err := plist.Decode(raw, &list); err != nil {
 		return "", nil, err
 	}
 	program = list.Program

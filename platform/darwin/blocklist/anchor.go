@@ -27,10 +27,10 @@ func (b bypass) fault() error {
 	const reload = "sudo pfctl -f /etc/pf.conf"
 	switch {
 	case b.missing:
-		return fault.New(fault.NoFirewall, "pf does not look at the anchor of sentinel: its main ruleset has no unconditional line anchor \"com.apple/*\".").
+		return fault.New(fault.FirewallUnavailable, "pf does not look at the anchor of sentinel: its main ruleset has no unconditional line anchor \"com.apple/*\".").
 			WithFix("The /etc/pf.conf of macOS has that line, behind its scrub, nat, rdr and dummynet anchors and before any pass rule. Put it back if it is missing there, then load the file, which replaces rules that others loaded: " + reload)
 	case b.rule != "":
-		return fault.New(fault.NoFirewall, "A rule of pf lets packets through before the anchor of sentinel is looked at: "+sanitize.Text(b.rule, 200)).
+		return fault.New(fault.FirewallUnavailable, "A rule of pf lets packets through before the anchor of sentinel is looked at: "+sanitize.Text(b.rule, 200)).
 			WithFix("In /etc/pf.conf, move the line anchor \"com.apple/*\" before it, then load the file: " + reload)
 	default:
 		return nil

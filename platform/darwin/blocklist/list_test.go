@@ -36,7 +36,7 @@ func newList(t *testing.T, f *fakePF) *blocklist.List {
 	w := fullMac{f, mac()}
 	dir := filepath.Join(t.TempDir(), "sentinel")
 	backend := func(ctx context.Context) (blocklist.Backend, error) {
-		return Choose(ctx, Parts{Runner: w, StateDir: dir})
+		return DetectBackend(ctx, Parts{Runner: w, StateDir: dir})
 	}
 	return blocklist.New(filepath.Join(dir, "blocklist.json"), backend, NewHostContext(w, 0), ConnKiller{pfctl.New(w)}, nil)
 }
@@ -140,10 +140,10 @@ func TestNothingIsPromisedWherePacketsGetAround(t *testing.T) {
 	f.flushAll()
 	runs := len(f.refs)
 	_, err := l.PlanBlock(t.Context(), blocklist.Request{Address: peers[1].String()})
-	if e := fault.From(err); e.Code != fault.NoFirewall || !strings.Contains(e.Fix, "sudo pfctl -f /etc/pf.conf") {
+	if e := fault.From(err); e.Code != fault.FirewallUnavailable || !strings.Contains(e.Fix, "sudo pfctl -f /etc/pf.conf") {
 		t.Errorf("%v", err)
 	}
-	if _, err := l.Restore(t.Context()); fault.From(err).Code != fault.NoFirewall {
+	if _, err := l.Restore(t.Context()); fault.From(err).Code != fault.FirewallUnavailable {
 		t.Errorf("a restore: %v", err)
 	}
 	if len(f.refs) != runs {

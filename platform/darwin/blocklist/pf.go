@@ -61,10 +61,10 @@ var (
 	_ blocklist.Preflighter = (*PF)(nil)
 )
 
-// Choose returns the backend. Without pfctl the error is FIREWALL_UNAVAILABLE.
+// DetectBackend returns the backend. Without pfctl the error is FIREWALL_UNAVAILABLE.
 // It runs one program and changes nothing. Whether packets meet our anchor is for
 // [PF.Ready] to say: an address can be unblocked even where they do not.
-func Choose(ctx context.Context, p Parts) (blocklist.Backend, error) {
+func DetectBackend(ctx context.Context, p Parts) (blocklist.Backend, error) {
 	b := NewPF(p)
 	_, err := b.tool.Enabled(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -269,7 +269,7 @@ func (p *PF) failure(what string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, fs.ErrPermission) && p.euid != 0:
-		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
+		return fault.New(fault.PermissionDenied, "Only root can use the packet filter.")
 	case errors.Is(err, fs.ErrPermission):
 		return fault.Wrap(fault.FirewallFailed, "The system does not let even root use pf here", err).
 			WithFix("A configuration profile or a sandbox may forbid it. See what is said to: sudo pfctl -s info")
@@ -281,6 +281,6 @@ func (p *PF) failure(what string, err error) error {
 }
 
 func noPF(err error) error {
-	return fault.Wrap(fault.NoFirewall, "pf cannot be used", err).
+	return fault.Wrap(fault.FirewallUnavailable, "pf cannot be used", err).
 		WithFix("pf and " + pfctl.Program + " are part of macOS; repair the system if they are missing.")
 }

@@ -80,15 +80,15 @@ func subject(b blocklist.Backend, f *fakePF) blocklisttest.Subject {
 
 func TestChoose(t *testing.T) {
 	f := newFakePF(t)
-	if b, err := Choose(t.Context(), Parts{Runner: f}); err != nil || b.Name() != "pf" {
+	if b, err := DetectBackend(t.Context(), Parts{Runner: f}); err != nil || b.Name() != "pf" {
 		t.Errorf("%v, %v", b, err)
 	}
 	f.notRoot = true
-	if _, err := Choose(t.Context(), Parts{Runner: f, EUID: 501}); err != nil {
+	if _, err := DetectBackend(t.Context(), Parts{Runner: f, EUID: 501}); err != nil {
 		t.Errorf("without root: %v", err)
 	}
 	f.missing = true
-	if _, err := Choose(t.Context(), Parts{Runner: f}); fault.From(err).Code != fault.NoFirewall {
+	if _, err := DetectBackend(t.Context(), Parts{Runner: f}); fault.From(err).Code != fault.FirewallUnavailable {
 		t.Errorf("without pfctl: %v", err)
 	}
 }
@@ -310,7 +310,7 @@ func TestWhereThePacketsGo(t *testing.T) {
 				t.Fatalf("Add: %v", err)
 			}
 			if !want.none() {
-				if f := fault.From(err); f.Code != fault.NoFirewall || !strings.Contains(f.Fix, "/etc/pf.conf") {
+				if f := fault.From(err); f.Code != fault.FirewallUnavailable || !strings.Contains(f.Fix, "/etc/pf.conf") {
 					t.Errorf("%s: %s; %s", f.Code, f.Message, f.Fix)
 				}
 				if len(f.refs) != 0 || f.untouched() != nil {
@@ -356,7 +356,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"an ordinary user":       {501, func(f *fakePF) { f.notRoot = true }, fault.PermissionDenied},
 		"root is refused":        {0, func(f *fakePF) { f.notRoot = true }, fault.FirewallFailed},
-		"no pfctl":               {0, func(f *fakePF) { f.missing = true }, fault.NoFirewall},
+		"no pfctl":               {0, func(f *fakePF) { f.missing = true }, fault.FirewallUnavailable},
 		"it fails without words": {0, func(f *fakePF) { f.answer = said(1, "", "") }, fault.FirewallFailed},
 		"it is killed":           {0, func(f *fakePF) { f.answer = said(137, "", "") }, fault.FirewallFailed},
 		"an error with status 0": {0, func(f *fakePF) { f.answer = said(0, "", "pfctl: DIOCGETTIMEOUT: Device busy\n") }, fault.FirewallFailed},

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sentinel/internal/sysexec"
-	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/plist"
 )
 
 const (
@@ -44,10 +44,10 @@ type refusal struct {
 // decode stores the property list printed in value, or returns its Refusal.
 func decode(printed []byte, value any) error {
 	var no refusal
-	if err := property.Decode(printed, &no); err == nil && (no.Error || no.ErrorMessage != "") {
+	if err := plist.Decode(printed, &no); err == nil && (no.Error || no.ErrorMessage != "") {
 		return Refusal{no.ErrorMessage}
 	}
-	return property.Decode(printed, value)
+	return plist.Decode(printed, value)
 }
 
 // run returns what diskutil printed. An exit status alone is no error: what went

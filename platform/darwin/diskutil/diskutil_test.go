@@ -14,7 +14,7 @@ import (
 	"sentinel/internal/sysexec"
 	"sentinel/internal/sysexec/replay"
 	"sentinel/internal/testenv"
-	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/plist"
 )
 
 const macs = "../../../testdata/macs/"
@@ -135,9 +135,9 @@ func TestAProgramThatFailsIsAnError(t *testing.T) {
 		"missing":          {failing{err: fs.ErrNotExist}, fs.ErrNotExist},
 		"hang":             {failing{err: context.DeadlineExceeded}, context.DeadlineExceeded},
 		"flood":            {failing{err: sysexec.ErrOutputTooLarge}, sysexec.ErrOutputTooLarge},
-		"silent":           {failing{}, property.ErrNoList},
+		"silent":           {failing{}, plist.ErrNoList},
 		"words on stderr":  {failing{result: sysexec.Result{Exit: 1, Stderr: []byte("x")}}, nil},
-		"a list on stderr": {failing{result: sysexec.Result{Stderr: []byte("<plist><dict><key>Containers</key><array/></dict></plist>")}}, property.ErrNoList},
+		"a list on stderr": {failing{result: sysexec.Result{Stderr: []byte("<plist><dict><key>Containers</key><array/></dict></plist>")}}, plist.ErrNoList},
 	} {
 		for _, err := range []error{second(Volumes(t.Context(), test.failing)), second(Containers(t.Context(), test.failing))} {
 			if err == nil || test.is != nil && !errors.Is(err, test.is) {

@@ -79,7 +79,7 @@ func explain(err error) error {
 	case errors.Is(err, socketfilterfw.ErrManaged):
 		return managed()
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.New(fault.NoFirewall, "There is no "+socketfilterfw.Program).
+		return fault.New(fault.FirewallUnavailable, "There is no "+socketfilterfw.Program).
 			WithFix("This is part of macOS. Look at the firewall in System Settings, Network, Firewall.")
 	default:
 		return fault.Wrap(fault.Unavailable, "The Application Firewall does not tell", err).

@@ -148,7 +148,7 @@ func TestRefusals(t *testing.T) {
 		"does nothing":              {func(m *mac) { m.inert = true }, fault.FirewallFailed, "the Application Firewall is off", ""},
 		"hangs":                     {func(m *mac) { m.hangs = "--set" }, fault.FirewallFailed, "could not be switched on", "half on"},
 		"cannot be asked":           {func(m *mac) { m.hangs = "--get" }, fault.Unavailable, "did not answer in time", ""},
-		"missing":                   {func(m *mac) { m.missing = true }, fault.NoFirewall, "There is no", "System Settings"},
+		"missing":                   {func(m *mac) { m.missing = true }, fault.FirewallUnavailable, "There is no", "System Settings"},
 		"mute":                      {func(m *mac) { m.mute = true }, fault.Unavailable, "does not tell", "System Settings"},
 		"set to block all":          {func(m *mac) { m.blockAll = true }, fault.FirewallFailed, "22/tcp: it is set to block all", "--setblockall off"},
 		"set to block all, older":   {func(m *mac) { m.blockAll, m.older = true, true }, fault.FirewallFailed, "22/tcp: it is set to block all", "--setblockall off"},

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/plist"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -79,7 +79,7 @@ func ParseBundleVersion(raw []byte) (string, error) {
 	var info struct {
 		Version string `plist:"CFBundleShortVersionString"`
 	}
-	if err := property.Decode(raw, &info); err != nil {
+	if err := plist.Decode(raw, &info); err != nil {
 		return "", err
 	}
 	if info.Version == "" || strings.ContainsFunc(info.Version, func(c rune) bool { return c != '.' && (c < '0' || c > '9') }) {

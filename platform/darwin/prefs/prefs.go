@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/plist"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -73,7 +73,7 @@ func ReadFile(root, file string) (Domain, error) {
 // Parse returns the settings in the content of a file.
 func Parse(file string, raw []byte) (Domain, error) {
 	var values map[string]any
-	if err := property.Decode(raw, &values); err != nil {
+	if err := plist.Decode(raw, &values); err != nil {
 		return Domain{}, fmt.Errorf("read %s: %w", file, err)
 	}
 	return Domain{[]layer{{file, values}}}, nil

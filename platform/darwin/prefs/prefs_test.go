@@ -14,7 +14,7 @@ import (
 	"howett.net/plist"
 
 	"sentinel/internal/testenv"
-	"sentinel/platform/darwin/property"
+	macplist "sentinel/platform/darwin/plist"
 )
 
 func plant(t *testing.T, root, file string, values map[string]any, format int) {
@@ -110,7 +110,7 @@ func TestDomainsThatCannotBeRead(t *testing.T) {
 // list of anything: only the files themselves are read.
 func TestRecordedOutputsOfDefaultsAreNoFiles(t *testing.T) {
 	for _, out := range testenv.RecordedOutputs(t, "defaults-read") {
-		if values, err := Parse("", out.Raw); !errors.Is(err, property.ErrNoList) {
+		if values, err := Parse("", out.Raw); !errors.Is(err, macplist.ErrNoList) {
 			t.Errorf("%s: %v, %v", out.Name, values, err)
 		}
 	}

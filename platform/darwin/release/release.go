@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"sentinel/internal/sysexec"
-	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/plist"
 )
 
 const (
@@ -79,7 +79,7 @@ func readFile(path string, why error) (OS, error) {
 		Version string `plist:"ProductVersion"`
 		Build   string `plist:"ProductBuildVersion"`
 	}
-	if err := property.Read(f, &v); err != nil {
+	if err := plist.Read(f, &v); err != nil {
 		return OS{}, err
 	}
 	if v.Version == "" {

@@ -15,7 +15,7 @@ import (
 
 	"sentinel/internal/health"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/plist"
 	"sentinel/platform/darwin/sensors"
 )
 
@@ -159,14 +159,14 @@ var errNoLevel = errors.New("powermetrics told no thermal pressure")
 // pressureLevel takes the level of the last sample; there may be a NUL around
 // each.
 func pressureLevel(raw []byte) (string, error) {
-	samples := property.Split(raw)
+	samples := plist.Split(raw)
 	if len(samples) == 0 {
 		return "", errNoLevel
 	}
 	var s struct {
 		Level string `plist:"thermal_pressure"`
 	}
-	if err := property.Decode(samples[len(samples)-1], &s); err != nil {
+	if err := plist.Decode(samples[len(samples)-1], &s); err != nil {
 		return "", err
 	}
 	if s.Level == "" {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"sentinel/platform/darwin/property"
+	"sentinel/platform/darwin/plist"
 )
 
 // preferences is where softwareupdated keeps what it found, below the root.
@@ -38,7 +38,7 @@ func readCache(root string) (cache, error) {
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	var p preferenceFile
-	if err := property.Read(f, &p); err != nil {
+	if err := plist.Read(f, &p); err != nil {
 		return cache{}, err
 	}
 	return p.cache(), nil

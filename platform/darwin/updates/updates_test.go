@@ -20,7 +20,7 @@ import (
 	"sentinel/internal/sysexec/replay"
 	"sentinel/internal/testenv"
 	"sentinel/internal/updates"
-	"sentinel/platform/darwin/property"
+	macplist "sentinel/platform/darwin/plist"
 )
 
 // A tool plays softwareupdate, and a sw_vers of macOS 26.6.
@@ -285,7 +285,7 @@ func TestRecordedLists(t *testing.T) {
 func TestRecordedPreferences(t *testing.T) {
 	for _, r := range testenv.RecordedOutputs(t, "defaults-read") {
 		var p preferenceFile
-		if err := property.Read(bytes.NewReader(r.Raw), &p); !errors.Is(err, property.ErrNoList) {
+		if err := macplist.Read(bytes.NewReader(r.Raw), &p); !errors.Is(err, macplist.ErrNoList) {
 			t.Errorf("%s: %v", r.Name, err)
 		}
 		if r.Name != "softwareupdate-10.15-no-updates.txt" {
@@ -300,7 +300,7 @@ func TestRecordedPreferences(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := property.Read(bytes.NewReader(raw), &p); err != nil {
+		if err := macplist.Read(bytes.NewReader(raw), &p); err != nil {
 			t.Fatal(err)
 		}
 		if c := p.cache(); c.updates == nil || len(c.updates) > 0 || c.scanned.Year() != 2020 {
@@ -331,7 +331,7 @@ func FuzzPreferences(f *testing.F) {
 	f.Add([]byte("<plist><dict><key>RecommendedUpdates</key><array><string/><dict/></array></dict></plist>"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var p preferenceFile
-		if err := property.Read(bytes.NewReader(raw), &p); err != nil {
+		if err := macplist.Read(bytes.NewReader(raw), &p); err != nil {
 			return
 		}
 		for _, e := range p.cache().updates {

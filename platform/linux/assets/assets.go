@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"sentinel/internal/assets"
-	"sentinel/platform/linux/links"
+	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/release"
@@ -28,7 +28,7 @@ type Inventory struct {
 	proc    procfs.FS
 	release release.FS
 	mounts  *mounts.FS
-	links   func() ([]links.Link, error)
+	links   func() ([]interfaces.Link, error)
 }
 
 var _ assets.Source = (*Inventory)(nil)
@@ -36,9 +36,9 @@ var _ assets.Source = (*Inventory)(nil)
 // New returns the inventory of the system below root, "/" on a live system. For
 // any other tree interfaces come from its files alone.
 func New(root string) *Inventory {
-	list := links.List
+	list := interfaces.List
 	if root != "/" {
-		list = func() ([]links.Link, error) { return nil, errors.ErrUnsupported }
+		list = func() ([]interfaces.Link, error) { return nil, errors.ErrUnsupported }
 	}
 	return &Inventory{root: root, proc: procfs.New(root), release: release.New(root), mounts: mounts.New(root), links: list}
 }

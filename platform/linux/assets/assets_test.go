@@ -17,7 +17,7 @@ import (
 
 	"sentinel/internal/assets"
 	"sentinel/platform/linux/cpuinfo"
-	"sentinel/platform/linux/links"
+	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/sysfs"
 	"sentinel/platform/unix/hostfile"
@@ -57,7 +57,7 @@ func TestInventoryOfTheMadeUpMachines(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := machine(t, name)
 			if name == "laptop" {
-				v.links = func() ([]links.Link, error) { return laptopLinks(), nil }
+				v.links = func() ([]interfaces.Link, error) { return laptopLinks(), nil }
 			}
 			got := collect(t, v)
 			golden(t, filepath.Join("testdata", name+".golden.json"), got)
@@ -99,17 +99,17 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-func laptopLinks() []links.Link {
+func laptopLinks() []interfaces.Link {
 	prefix := netip.MustParsePrefix
-	up := uint32(links.FlagUp | links.FlagLowerUp)
-	return []links.Link{
-		{Index: 1, Name: "lo", MAC: make([]byte, 6), MTU: 65536, Flags: up | links.FlagLoopback, Addresses: []netip.Prefix{prefix("127.0.0.1/8"), prefix("::1/128")}},
-		{Index: 2, Name: "enp0s31f6", MAC: []byte{0, 0, 0x5e, 0, 0x53, 2}, MTU: 1500, Flags: links.FlagUp, OperState: 2},
+	up := uint32(interfaces.FlagUp | interfaces.FlagLowerUp)
+	return []interfaces.Link{
+		{Index: 1, Name: "lo", MAC: make([]byte, 6), MTU: 65536, Flags: up | interfaces.FlagLoopback, Addresses: []netip.Prefix{prefix("127.0.0.1/8"), prefix("::1/128")}},
+		{Index: 2, Name: "enp0s31f6", MAC: []byte{0, 0, 0x5e, 0, 0x53, 2}, MTU: 1500, Flags: interfaces.FlagUp, OperState: 2},
 		{
-			Index: 3, Name: "wlp2s0", MAC: []byte{0, 0, 0x5e, 0, 0x53, 3}, MTU: 1500, Flags: up, OperState: links.OperUp,
+			Index: 3, Name: "wlp2s0", MAC: []byte{0, 0, 0x5e, 0, 0x53, 3}, MTU: 1500, Flags: up, OperState: interfaces.OperUp,
 			Addresses: []netip.Prefix{prefix("192.0.2.23/24"), prefix("2001:db8:12::23/64"), prefix("fe80::200:ff:fe00:5303/64")},
 		},
-		{Index: 4, Name: "docker0", MAC: []byte{0, 0, 0x5e, 0, 0x53, 4}, MTU: 1500, Flags: links.FlagUp, OperState: 2, Kind: "bridge", Addresses: []netip.Prefix{prefix("198.51.100.1/24")}},
+		{Index: 4, Name: "docker0", MAC: []byte{0, 0, 0x5e, 0, 0x53, 4}, MTU: 1500, Flags: interfaces.FlagUp, OperState: 2, Kind: "bridge", Addresses: []netip.Prefix{prefix("198.51.100.1/24")}},
 		{Index: 7, Name: "tun0", MAC: []byte{192, 0, 2, 23}, MTU: 1420, Flags: up, Kind: "ipip"},
 	}
 }
@@ -118,14 +118,14 @@ func TestSpeedIsAskedOfHardwareAlone(t *testing.T) {
 	v := machine(t, "raspberrypi")
 	for _, c := range []struct {
 		name string
-		link links.Link
+		link interfaces.Link
 		want int
 	}{
-		{"hardware", links.Link{Index: 2, Name: "eth0", OperState: links.OperUp}, 1000},
-		{"bundle", links.Link{Index: 2, Name: "eth0", OperState: links.OperUp, Kind: "bond"}, 1000},
-		{"virtual", links.Link{Index: 2, Name: "eth0", OperState: links.OperUp, Kind: "veth"}, 0},
-		{"down", links.Link{Index: 2, Name: "eth0", OperState: 2}, 0},
-		{"another device of that name", links.Link{Index: 9, Name: "eth0", OperState: links.OperUp}, 0},
+		{"hardware", interfaces.Link{Index: 2, Name: "eth0", OperState: interfaces.OperUp}, 1000},
+		{"bundle", interfaces.Link{Index: 2, Name: "eth0", OperState: interfaces.OperUp, Kind: "bond"}, 1000},
+		{"virtual", interfaces.Link{Index: 2, Name: "eth0", OperState: interfaces.OperUp, Kind: "veth"}, 0},
+		{"down", interfaces.Link{Index: 2, Name: "eth0", OperState: 2}, 0},
+		{"another device of that name", interfaces.Link{Index: 9, Name: "eth0", OperState: interfaces.OperUp}, 0},
 	} {
 		if got := v.speed(c.link); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 
 	"sentinel/internal/assets"
-	"sentinel/platform/linux/links"
+	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/sysfs"
 )
 
@@ -22,7 +22,7 @@ func (v *Inventory) Interfaces(context.Context) ([]assets.Link, error) {
 	out := make([]assets.Link, 0, len(list))
 	for _, l := range list {
 		out = append(out, assets.Link{
-			Name: l.Name, MAC: hardwareAddress(l.MAC), MTU: int(l.MTU), Up: l.Up(), Loopback: l.Flags&links.FlagLoopback != 0,
+			Name: l.Name, MAC: hardwareAddress(l.MAC), MTU: int(l.MTU), Up: l.Up(), Loopback: l.Flags&interfaces.FlagLoopback != 0,
 			SpeedMbps: v.speed(l), Addresses: prefixTexts(l.Addresses),
 		})
 	}
@@ -31,9 +31,9 @@ func (v *Inventory) Interfaces(context.Context) ([]assets.Link, error) {
 
 // speed returns that of hardware and of bundles of it. What other virtual
 // interfaces report is invented (veth: 10 Gbit/s), and asking costs a file for each.
-func (v *Inventory) speed(l links.Link) int {
+func (v *Inventory) speed(l interfaces.Link) int {
 	switch {
-	case !l.Up() || l.Flags&links.FlagLoopback != 0:
+	case !l.Up() || l.Flags&interfaces.FlagLoopback != 0:
 		return 0
 	case l.Kind == "" || l.Kind == "bond" || l.Kind == "team":
 		return sysfs.LinkSpeed(v.root, l.Name, l.Index)
@@ -47,16 +47,16 @@ func (v *Inventory) interfacesFromFiles() ([]assets.Link, error) {
 	if err != nil && len(devices) == 0 {
 		return nil, reason(err)
 	}
-	addresses, _ := links.IPv6Addresses(v.root) //nolint:errcheck // errIPv4 stands for all missing addresses
+	addresses, _ := interfaces.IPv6Addresses(v.root) //nolint:errcheck // errIPv4 stands for all missing addresses
 	out := make([]assets.Link, 0, len(devices))
 	for _, d := range devices {
 		mac, err := net.ParseMAC(d.MAC)
 		if err != nil {
 			mac = nil
 		}
-		l := links.Link{Name: d.Name, Index: d.Index, Flags: d.Flags, OperState: operState(d)}
+		l := interfaces.Link{Name: d.Name, Index: d.Index, Flags: d.Flags, OperState: operState(d)}
 		out = append(out, assets.Link{
-			Name: d.Name, MAC: hardwareAddress(mac), MTU: d.MTU, Up: l.Up(), Loopback: d.Flags&links.FlagLoopback != 0,
+			Name: d.Name, MAC: hardwareAddress(mac), MTU: d.MTU, Up: l.Up(), Loopback: d.Flags&interfaces.FlagLoopback != 0,
 			SpeedMbps: v.speed(l), Addresses: prefixTexts(addresses[d.Name]),
 		})
 	}
@@ -67,8 +67,8 @@ func (v *Inventory) interfacesFromFiles() ([]assets.Link, error) {
 // that is switched on counts as up: the flags in sysfs do not show the carrier.
 func operState(d sysfs.NetDevice) uint8 {
 	switch {
-	case d.State == "up", d.State == "unknown" && d.Flags&links.FlagUp != 0:
-		return links.OperUp
+	case d.State == "up", d.State == "unknown" && d.Flags&interfaces.FlagUp != 0:
+		return interfaces.OperUp
 	default:
 		return 2
 	}

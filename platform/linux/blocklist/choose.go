@@ -16,10 +16,10 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Choose returns the backend for this kernel: [Nftables] where it has nftables,
+// DetectBackend returns the backend for this kernel: [Nftables] where it has nftables,
 // else [Iptables] where its programs are installed. Without either the error is
 // FIREWALL_UNAVAILABLE. It asks the kernel one question and changes nothing.
-func Choose(ctx context.Context, runner sysexec.Runner) (blocklist.Backend, error) {
+func DetectBackend(ctx context.Context, runner sysexec.Runner) (blocklist.Backend, error) {
 	n := NewNftables()
 	_, err := n.open(ctx).ListTablesOfFamily(ownTable().Family)
 	if !lacksNftables(err) {
@@ -31,7 +31,7 @@ func Choose(ctx context.Context, runner sysexec.Runner) (blocklist.Backend, erro
 // chooseIptables is for a kernel without nftables.
 func chooseIptables(tables *Iptables) (blocklist.Backend, error) {
 	if _, err := tables.program(iptablesFamilies[0], ""); err != nil {
-		return nil, fault.New(fault.NoFirewall, "The kernel has no nftables, and iptables is not installed.")
+		return nil, fault.New(fault.FirewallUnavailable, "The kernel has no nftables, and iptables is not installed.")
 	}
 	return tables, nil
 }

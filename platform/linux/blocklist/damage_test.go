@@ -240,7 +240,7 @@ func TestPacketFilterIsForRoot(t *testing.T) {
 					t.Errorf("%s: %v: %v", what, known.Code, err)
 				}
 			}
-			if b, err := Choose(t.Context(), sysexec.Host{}); err != nil || b.Name() != "nftables" {
+			if b, err := DetectBackend(t.Context(), sysexec.Host{}); err != nil || b.Name() != "nftables" {
 				t.Errorf("chosen: %v, %v", b, err)
 			}
 		})
@@ -266,14 +266,14 @@ func TestMissingProgramsAreSaid(t *testing.T) {
 	add(t, x, 0, peers[0])
 	loaded(t, x, true, peers[0])
 	err := x.Add(t.Context(), blocksOf(0, numbered(4, 1)[0], peers[1]))
-	if known := fault.From(err); known.Code != fault.NoFirewall || !strings.Contains(known.Message, "IPv6") {
+	if known := fault.From(err); known.Code != fault.FirewallUnavailable || !strings.Contains(known.Message, "IPv6") {
 		t.Errorf("IPv6: %v", err)
 	}
 	loaded(t, x, true, peers[0])
 	remove(t, x, peers...)
 	loaded(t, x, true)
 	x.dirs = nil
-	if err := x.Add(t.Context(), blocksOf(0, peers[0])); fault.From(err).Code != fault.NoFirewall {
+	if err := x.Add(t.Context(), blocksOf(0, peers[0])); fault.From(err).Code != fault.FirewallUnavailable {
 		t.Errorf("nothing installed: %v", err)
 	}
 	if _, effective, err := x.Loaded(t.Context()); err != nil || effective {
@@ -326,7 +326,7 @@ func TestKernelWithoutNftablesIsRecognised(t *testing.T) {
 	for directory, want := range map[string]string{"/usr/sbin": "iptables", "/nowhere": ""} {
 		b, err := chooseIptables(&Iptables{dirs: []string{directory}})
 		if want == "" {
-			if fault.From(err).Code != fault.NoFirewall {
+			if fault.From(err).Code != fault.FirewallUnavailable {
 				t.Errorf("without anything: %v, %v", b, err)
 			}
 		} else if err != nil || b.Name() != want {

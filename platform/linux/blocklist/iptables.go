@@ -308,7 +308,7 @@ func retryRefused(ctx context.Context, do func() error) error {
 
 func unavailable(f iptablesFamily, err error) error {
 	if errors.Is(err, errMissing) || errors.Is(err, errNoFamily) {
-		return fault.New(fault.NoFirewall, f.name+" cannot be filtered here: "+err.Error()+".").WithFix("Install nftables, or iptables with " + f.program + ".")
+		return fault.New(fault.FirewallUnavailable, f.name+" cannot be filtered here: "+err.Error()+".").WithFix("Install nftables, or iptables with " + f.program + ".")
 	}
 	return iptablesError(f, err)
 }
@@ -319,7 +319,7 @@ func iptablesError(f iptablesFamily, err error) error {
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
 	case !privilege.IsRoot():
-		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
+		return fault.New(fault.PermissionDenied, "Only root can use the packet filter.")
 	default:
 		return fault.Wrap(fault.FirewallFailed, f.program+" did not do what was asked", err)
 	}

@@ -321,12 +321,12 @@ func nftError(what string, err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%s: %w", what, context.DeadlineExceeded)
 	case errors.Is(err, fs.ErrPermission) && !privilege.IsRoot():
-		return fault.New(fault.PermissionDenied, "The packet filter is for root alone.")
+		return fault.New(fault.PermissionDenied, "Only root can use the packet filter.")
 	case errors.Is(err, fs.ErrPermission):
 		return fault.New(fault.FirewallFailed, "The kernel does not let even root change the packet filter here.").
 			WithFix("Another program may own the table inet sentinel, which ends with it, or this container lacks CAP_NET_ADMIN. Look at: sudo nft list tables")
 	case errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPROTONOSUPPORT):
-		return fault.New(fault.NoFirewall, "The kernel has no nftables for IPv4 and IPv6.").WithFix("Load it with: modprobe nf_tables")
+		return fault.New(fault.FirewallUnavailable, "The kernel has no nftables for IPv4 and IPv6.").WithFix("Load it with: modprobe nf_tables")
 	default:
 		return fault.Wrap(fault.FirewallFailed, what, err)
 	}

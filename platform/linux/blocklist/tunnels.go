@@ -20,12 +20,12 @@ import (
 	"sentinel/internal/blocklist"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/vpn"
-	"sentinel/platform/linux/links"
+	"sentinel/platform/linux/interfaces"
 )
 
 // A tunnel is an interface whose packets travel inside others.
 type tunnel struct {
-	links.Link
+	interfaces.Link
 	ends []netip.Addr // far ends, which the packets around them go to
 }
 
@@ -36,20 +36,20 @@ func (t tunnel) title() string { return sanitize.Text(t.Name, 15) }
 // programs that a session comes through. Where a session comes through a tunnel whose far end
 // is not known, any address might be it, which is an error.
 func (s *HostContext) tunnelEnds(ctx context.Context, open []blocklist.Session) ([]blocklist.ProtectedAddr, error) {
-	interfaces, err := s.kernel.links()
+	links, err := s.kernel.links()
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
-	tunnels, err := s.tunnels(ctx, interfaces)
+	tunnels, err := s.tunnels(ctx, links)
 	if err != nil || len(tunnels) == 0 {
 		return nil, err
 	}
-	carriers := s.carriers(interfaces, open)
+	carriers := s.carriers(links, open)
 	var list []blocklist.ProtectedAddr
 	var errs []error
 	for _, t := range tunnels {
 		var err error
-		if t.Kind == links.KindTUN && (carriers[t.Index] || carriers[t.Master]) {
+		if t.Kind == interfaces.KindTUN && (carriers[t.Index] || carriers[t.Master]) {
 			t.ends, err = s.daemonEnds(ctx, t, carriers[t.Index])
 		}
 		slices.SortFunc(t.ends, netip.Addr.Compare)
@@ -66,9 +66,9 @@ func (s *HostContext) tunnelEnds(ctx context.Context, open []blocklist.Session) 
 
 // tunnels picks the tunnels from the interfaces and adds what else the kernel knows
 // about their far ends.
-func (s *HostContext) tunnels(ctx context.Context, interfaces []links.Link) ([]tunnel, error) {
+func (s *HostContext) tunnels(ctx context.Context, links []interfaces.Link) ([]tunnel, error) {
 	var list []tunnel
-	for _, l := range interfaces {
+	for _, l := range links {
 		if !l.Tunnel() {
 			continue
 		}
@@ -82,7 +82,7 @@ func (s *HostContext) tunnels(ctx context.Context, interfaces []links.Link) ([]t
 		return nil, fmt.Errorf("list the other ends of VXLAN: %w", err)
 	}
 	for i, t := range list {
-		if t.Kind != links.KindWireGuard {
+		if t.Kind != interfaces.KindWireGuard {
 			continue
 		}
 		peers, err := s.wireGuardPeers(t.Index)
@@ -97,7 +97,7 @@ func (s *HostContext) tunnels(ctx context.Context, interfaces []links.Link) ([]t
 // addForwarding adds to the tunnels of VXLAN where their forwarding entries
 // (bridge-fdb(8)) lead.
 func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error {
-	isVXLAN := func(t tunnel) bool { return t.Kind == links.KindVXLAN }
+	isVXLAN := func(t tunnel) bool { return t.Kind == interfaces.KindVXLAN }
 	if !slices.ContainsFunc(tunnels, isVXLAN) {
 		return nil
 	}
@@ -178,10 +178,10 @@ func parseSocketAddress(b []byte) (netip.Addr, error) {
 
 // carriers finds the interfaces that sessions come through: the one that has the
 // local address, and the one that packets to the other end leave by.
-func (s *HostContext) carriers(interfaces []links.Link, open []blocklist.Session) map[int]bool {
+func (s *HostContext) carriers(links []interfaces.Link, open []blocklist.Session) map[int]bool {
 	through := map[int]bool{}
 	for _, o := range open {
-		for _, l := range interfaces {
+		for _, l := range links {
 			if slices.ContainsFunc(l.Addresses, func(p netip.Prefix) bool { return p.Addr() == o.Local }) {
 				through[l.Index] = true
 			}

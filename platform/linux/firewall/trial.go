@@ -56,7 +56,7 @@ func (m *Manager) Resume(c firewall.Change) (firewall.Backend, error) {
 	case firewall.Firewalld:
 		return &firewalld{m: m, change: c, note: note}, nil
 	case firewall.Nftables:
-		return &baseline{m: m, change: c}, nil
+		return &ownRuleset{m: m, change: c}, nil
 	}
 	return nil, fmt.Errorf("there is no firewall %q", c.Manager)
 }

@@ -11,7 +11,7 @@ import (
 
 	"sentinel/internal/network"
 	"sentinel/internal/portscan"
-	"sentinel/platform/linux/links"
+	"sentinel/platform/linux/interfaces"
 	linuxnetwork "sentinel/platform/linux/network"
 )
 
@@ -30,7 +30,7 @@ func NewMachine(root string) *Machine { return &Machine{linuxnetwork.New(root)} 
 
 // Networks implements [portscan.Machine], for the caller's network namespace.
 func (*Machine) Networks(context.Context) ([]netip.Prefix, error) {
-	list, err := links.List()
+	list, err := interfaces.List()
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func TestKernelWithoutNftablesHasNoFirewall(t *testing.T) {
 	m.rules.dial = func() (*nftables.Conn, error) { return nil, unix.EPROTONOSUPPORT }
 	_, err := m.Backend(t.Context())
 	var known *fault.Error
-	if !errors.As(err, &known) || known.Code != fault.NoFirewall || known.Fix == "" {
+	if !errors.As(err, &known) || known.Code != fault.FirewallUnavailable || known.Fix == "" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -191,7 +191,7 @@ func TestFirewalldThatRunsIsReloaded(t *testing.T) {
 func TestUndoOfNothingDoesNothing(t *testing.T) {
 	s := &script{}
 	refuse := errors.New("no record")
-	for name, b := range map[string]firewall.Backend{"ufw": &ufw{m: s.manager()}, "firewalld": &firewalld{m: s.manager()}, "own": &baseline{m: s.manager()}} {
+	for name, b := range map[string]firewall.Backend{"ufw": &ufw{m: s.manager()}, "firewalld": &firewalld{m: s.manager()}, "own": &ownRuleset{m: s.manager()}} {
 		s.said = map[string]string{offlineProgram + " --get-default-zone": "public\n", offlineProgram + " --list-all-zones": "public\n"}
 		s.booted = true
 		if err := b.Enable(t.Context(), []firewall.Port{tcp(22)}, func(firewall.Change) error { return refuse }); !errors.Is(err, refuse) {

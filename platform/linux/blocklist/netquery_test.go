@@ -18,13 +18,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/blocklist"
-	"sentinel/platform/linux/links"
+	"sentinel/platform/linux/interfaces"
 )
 
 // quietKernel has neither interfaces nor routes. Its functions are replaced one by one.
 func quietKernel() kernel {
 	return kernel{
-		links:     func() ([]links.Link, error) { return nil, nil },
+		links:     func() ([]interfaces.Link, error) { return nil, nil },
 		routes:    routesOf(nil),
 		routesTo:  func(net.IP) ([]netlink.Route, error) { return nil, unix.ENETUNREACH },
 		neighbors: func(netlink.Ndmsg) ([]netlink.Neigh, error) { return nil, nil },
@@ -185,8 +185,8 @@ func TestDumpsAreCompleteOrFail(t *testing.T) {
 
 func TestAddressesOfInterfacesAreOwn(t *testing.T) {
 	s := &HostContext{kernel: quietKernel()}
-	s.kernel.links = func() ([]links.Link, error) {
-		return []links.Link{{Index: 2, Name: "eth0\x1b", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("fe80::10/64")}}}, nil
+	s.kernel.links = func() ([]interfaces.Link, error) {
+		return []interfaces.Link{{Index: 2, Name: "eth0\x1b", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.10/24"), netip.MustParsePrefix("fe80::10/64")}}}, nil
 	}
 	list, err := s.ownAddresses(t.Context())
 	want := []string{"192.0.2.10/32 is an address of this machine, on eth0\ufffd", "fe80::10/128 is an address of this machine, on eth0\ufffd"}
@@ -197,12 +197,12 @@ func TestAddressesOfInterfacesAreOwn(t *testing.T) {
 
 func TestTunnelsAndTheirFarEnds(t *testing.T) {
 	s := &HostContext{root: t.TempDir(), kernel: quietKernel()}
-	s.kernel.links = func() ([]links.Link, error) {
-		return []links.Link{
+	s.kernel.links = func() ([]interfaces.Link, error) {
+		return []interfaces.Link{
 			{Index: 2, Name: "eth0", Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}},
 			{Index: 3, Name: "gre1", Kind: "gre", Remote: netip.MustParseAddr("192.0.2.9")},
-			{Index: 4, Name: "vx0", Kind: links.KindVXLAN, Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.1/24")}},
-			{Index: 5, Name: "wg0", Kind: links.KindWireGuard},
+			{Index: 4, Name: "vx0", Kind: interfaces.KindVXLAN, Addresses: []netip.Prefix{netip.MustParsePrefix("198.51.100.1/24")}},
+			{Index: 5, Name: "wg0", Kind: interfaces.KindWireGuard},
 		}, nil
 	}
 	entries := []netlink.Neigh{

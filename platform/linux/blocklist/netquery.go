@@ -16,12 +16,12 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"sentinel/platform/linux/links"
+	"sentinel/platform/linux/interfaces"
 )
 
 // kernel is what is asked about the network. Tests replace the functions.
 type kernel struct {
-	links     func() ([]links.Link, error)
+	links     func() ([]interfaces.Link, error)
 	routes    func(family int, filter *netlink.Route, mask uint64, visit func(netlink.Route) bool) error
 	routesTo  func(net.IP) ([]netlink.Route, error)
 	neighbors func(netlink.Ndmsg) ([]netlink.Neigh, error)
@@ -33,7 +33,7 @@ type kernel struct {
 
 func liveKernel() kernel {
 	return kernel{
-		links: links.List, routes: netlink.RouteListFilteredIter, routesTo: netlink.RouteGet, neighbors: netlink.NeighListExecute,
+		links: interfaces.List, routes: netlink.RouteListFilteredIter, routesTo: netlink.RouteGet, neighbors: netlink.NeighListExecute,
 		nextHops: nextHopObjects, wireGuard: wireGuardDevice,
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package units writes quantities for people.
-package units
+// Package humanize writes quantities for people.
+package humanize
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package links lists network interfaces with their addresses, over rtnetlink(7).
+// Package interfaces lists network interfaces with their addresses, over rtnetlink(7).
 //
 // Two dumps answer for all interfaces. The standard library's net.Interfaces asks
 // for the addresses of each interface anew, which on a container host with a thousand
@@ -10,7 +10,7 @@
 // used here because it leaves out IFLA_GRE_REMOTE of erspan and ip6erspan, calls a "tun" a
 // "tuntap" and reads /sys of the running system for it, and panics where an attribute is
 // shorter than it should be.
-package links
+package interfaces
 
 import (
 	"cmp"

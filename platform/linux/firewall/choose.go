@@ -86,11 +86,11 @@ func (m *Manager) Backend(ctx context.Context) (firewall.Backend, error) {
 	if err := m.rules.usable(); err != nil {
 		return nil, err
 	}
-	return &baseline{m: m}, nil
+	return &ownRuleset{m: m}, nil
 }
 
 // noFirewall is the refusal of a kernel that cannot filter the way we can ask.
 func noFirewall(cause error) error {
-	return fault.Wrap(fault.NoFirewall, "Neither ufw nor firewalld can be used here, and the kernel has no nftables", cause).
+	return fault.Wrap(fault.FirewallUnavailable, "Neither ufw nor firewalld can be used here, and the kernel has no nftables", cause).
 		WithFix("Install ufw, or start a kernel with nf_tables.")
 }

@@ -159,7 +159,7 @@ func TestKernelThatRefusesIsAnError(t *testing.T) {
 	if err := r.unload(); err != nil {
 		t.Errorf("unload of nothing: %v", err)
 	}
-	for cause, want := range map[error]fault.Code{unix.EPERM: fault.PermissionDenied, unix.EOPNOTSUPP: fault.NoFirewall} {
+	for cause, want := range map[error]fault.Code{unix.EPERM: fault.PermissionDenied, unix.EOPNOTSUPP: fault.FirewallUnavailable} {
 		k.blind = cause
 		if err := r.usable(); fault.From(err).Code != want {
 			t.Errorf("%v: %v", cause, err)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profiler reads the hardware and the mounted volumes of a Mac from
+// Package systemprofiler reads the hardware and the mounted volumes of a Mac from
 // system_profiler(8).
-package profiler
+package systemprofiler
 
 import (
 	"bytes"

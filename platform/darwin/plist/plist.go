@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package property decodes property lists as programs of macOS print them and
+// Package plist decodes property lists as programs of macOS print them and
 // as its preference files hold them (plist(5)).
-package property
+package plist
 
 import (
 	"bytes"

@@ -21,21 +21,21 @@ const RestoreUnit = "sentinel-restore.service"
 // transaction.
 const maxFlows = 1000
 
-// A baseline is the rule set of sentinel itself, in nftables.
-type baseline struct {
+// An ownRuleset is the rule set of sentinel itself, in nftables.
+type ownRuleset struct {
 	m      *Manager
 	change firewall.Change
 	kept   []firewall.Port // of the definition
 }
 
-var _ firewall.Backend = (*baseline)(nil)
+var _ firewall.Backend = (*ownRuleset)(nil)
 
 // Name implements [firewall.Backend].
-func (*baseline) Name() string { return firewall.Nftables }
+func (*ownRuleset) Name() string { return firewall.Nftables }
 
 // Rules implements [firewall.Backend]. What the owner has added to the
 // definition stays open.
-func (b *baseline) Rules(context.Context) (firewall.Rules, error) {
+func (b *ownRuleset) Rules(context.Context) (firewall.Rules, error) {
 	ports, _, err := b.m.state.read()
 	return firewall.Rules{For: func(p firewall.Port) firewall.Ruling {
 		if slices.Contains(ports, p) {
@@ -47,7 +47,7 @@ func (b *baseline) Rules(context.Context) (firewall.Rules, error) {
 
 // Enable implements [firewall.Backend]. The rules are in the kernel alone, and a
 // reboot takes them away.
-func (b *baseline) Enable(ctx context.Context, ports []firewall.Port, note func(firewall.Change) error) (err error) {
+func (b *ownRuleset) Enable(ctx context.Context, ports []firewall.Port, note func(firewall.Change) error) (err error) {
 	if b.kept, _, err = b.m.state.read(); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func carries(s network.Socket) bool {
 }
 
 // Admits implements [firewall.Backend].
-func (b *baseline) Admits(_ context.Context, ports []firewall.Port) error {
+func (b *ownRuleset) Admits(_ context.Context, ports []firewall.Port) error {
 	rules, ok, err := b.m.rules.loaded()
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (b *baseline) Admits(_ context.Context, ports []firewall.Port) error {
 
 // Keep implements [firewall.Backend]. It writes down the ports that the loaded
 // rules let in.
-func (b *baseline) Keep(ctx context.Context) (bool, string) {
+func (b *ownRuleset) Keep(ctx context.Context) (bool, string) {
 	rules, ok, err := b.m.rules.loaded()
 	if err != nil || !ok {
 		return false, "the rules cannot be read back"
@@ -133,7 +133,7 @@ func (b *baseline) Keep(ctx context.Context) (bool, string) {
 }
 
 // Undo implements [firewall.Backend].
-func (b *baseline) Undo(context.Context) error {
+func (b *ownRuleset) Undo(context.Context) error {
 	if b.change.Manager == "" {
 		return nil
 	}
