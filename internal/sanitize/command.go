@@ -9,16 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// Command joins the arguments of a process into one line of at most limit
-// runes, with secrets replaced by [redacted]: values of options, variables, parameters and
-// JSON members whose name says so (--password=x, --password x, DB_PASS=x, ?token=x), user and
-// password in URLs, authorization headers and cookies, tokens of a known form, and what
-// well-known programs take behind a short option (mysql -pSECRET, curl -u user:SECRET).
-// Arguments that are command lines themselves (sh -c, process titles) are treated alike.
-// It errs on the side of hiding.
+// Command joins the arguments of a process into one line of at most limit runes,
+// with secrets replaced by [redacted]: values of options, variables, parameters and
+// JSON members whose name indicates a secret (--password=x, --password x,
+// DB_PASS=x, ?token=x), user and password in URLs, authorization headers and
+// cookies, tokens of a known form, and the secrets that well-known programs take
+// after a short option (mysql -pSECRET, curl -u user:SECRET). Arguments that are
+// command lines themselves (sh -c, process titles) are treated alike. When in doubt
+// it redacts.
 func Command(args []string, limit int) string {
 	var r redactor
 	var out strings.Builder
@@ -33,21 +34,21 @@ func Command(args []string, limit int) string {
 	return Text(out.String(), limit)
 }
 
-// A redactor reads a command line word by word. What it saw decides about the
-// next word.
+// A redactor reads a command line word by word. Each word may decide how the next
+// one is treated.
 type redactor struct {
-	script  bool    // words are those of a shell, with quotes
-	words   int     // read so far
+	script  bool    // the words are those of a shell, with quotes
+	words   int     // number of words read so far
 	program program // whose short options apply
 	hide    bool    // the next word is a secret
 	until   string  // a quote: all words up to the one that ends with it are secret
 }
 
-// maxExamined bounds how much of an argument is looked at, in bytes; far less
-// of it is shown.
+// maxExamined bounds how much of an argument is examined, in bytes; far less of it
+// is shown.
 const maxExamined = 2 << 10
 
-// argument redacts one argument. One with blanks may be a command line.
+// argument redacts one argument. One that contains blanks may be a command line.
 func (r *redactor) argument(arg string) string {
 	p := secrets()
 	if len(arg) > maxExamined {
@@ -76,7 +77,7 @@ func shellWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// word redacts one word and notes what it says about the next.
+// word redacts one word and notes what it implies for the next.
 func (r *redactor) word(w string) string {
 	r.words++
 	bare := w
@@ -94,16 +95,16 @@ func (r *redactor) word(w string) string {
 	}
 	r.hide = r.announces(w, bare)
 	if r.script {
-		return w // was redacted as a whole
+		return w // the whole line went through text before
 	}
 	return secrets().text(w)
 }
 
-// schemes stand between the name of a header and its secret.
+// schemes are the words between the name of a header and its secret.
 var schemes = []string{"basic", "bearer", "digest", "negotiate", "token"}
 
-// secret says whether w is one because of what came before it. It may announce
-// the next all the same: what was hidden may have been an option after all.
+// secret reports whether w is a secret because of the word before it. A secret may
+// announce another one all the same: it may have been an option after all.
 func (r *redactor) secret(w, bare string) bool {
 	if r.until != "" {
 		if strings.HasSuffix(w, r.until) {
@@ -111,7 +112,7 @@ func (r *redactor) secret(w, bare string) bool {
 		}
 		return true
 	}
-	if !r.hide || strings.HasPrefix(bare, Redacted) { // done before
+	if !r.hide || strings.HasPrefix(bare, Redacted) { // redacted before
 		return false
 	}
 	r.hide = slices.Contains(schemes, strings.ToLower(bare)) || r.announces(w, bare)
@@ -125,8 +126,7 @@ func (r *redactor) secret(w, bare string) bool {
 // "ALTER USER ... PASSWORD 'x'".
 var plainWords = []string{"password", "passphrase", "psk"}
 
-// announces says whether the word after w is a secret; bare is w without
-// quotes.
+// announces reports whether the word after w is a secret; bare is w without quotes.
 func (r *redactor) announces(w, bare string) bool {
 	p := secrets()
 	switch {

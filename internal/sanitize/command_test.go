@@ -74,7 +74,7 @@ func TestCommandLinesShowNoSecret(t *testing.T) {
 		{[]string{"curl", "-d", `{'apiKey': 'hunter2'}`}, `curl -d {'apiKey': [redacted]}`},
 		{[]string{"perl", "-e", `x(password => 'hunter2')`}, `perl -e x(password => [redacted])`},
 		{[]string{"x", `{"password":"hunter2 cut off`}, `x {"password":[redacted]`},
-		// Programs with a meaning of their own.
+		// Programs with short options of their own.
 		{[]string{"mysql", "-phunter2", "db"}, "mysql -p[redacted] db"},
 		{[]string{"/usr/bin/mysqldump", "-u", "root", "-phunter2"}, "/usr/bin/mysqldump -u root -p[redacted]"},
 		{[]string{"sudo", "mariadb-dump", "-phunter2"}, "sudo mariadb-dump -p[redacted]"},
@@ -91,7 +91,7 @@ func TestCommandLinesShowNoSecret(t *testing.T) {
 		{[]string{"7z", "x", "-phunter2", "a.7z"}, "7z x -p[redacted] a.7z"},
 		{[]string{"xfreerdp", "/u:a", "/p:hunter2"}, "xfreerdp /u:a /p:[redacted]"},
 		{[]string{"nmcli", "dev", "wifi", "connect", "a", "password", "hunter2"}, "nmcli dev wifi connect a password [redacted]"},
-		// Command lines inside of arguments.
+		// Command lines inside arguments.
 		{[]string{"sh", "-c", "mysqldump -u root -phunter2 db > x"}, "sh -c mysqldump -u root -p[redacted] db > x"},
 		{[]string{"sh", "-c", "x --password hunter2; y"}, "sh -c x --password [redacted] y"},
 		{[]string{"sh", "-c", `x --password "hunter2 and hunter2" y`}, "sh -c x --password [redacted] [redacted] [redacted] y"},

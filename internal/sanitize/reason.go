@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Reason returns what a person or a model wrote about a change as it is kept and
-// shown: like [Text], with secrets replaced as in [Command]. The search for them costs its own
-// start-up, which a text that can hold none does not pay.
+// Reason returns a text in which a person or a model explained a change, as it is
+// stored and shown: like [Text], with secrets replaced as in [Command]. Compiling
+// the patterns of Command takes time, which texts that cannot hold a secret are
+// spared.
 func Reason(s string, limit int) string {
 	if mayHoldSecret(s) {
 		return Command([]string{s}, limit)
@@ -17,13 +18,14 @@ func Reason(s string, limit int) string {
 	return Text(s, limit)
 }
 
-// shortestToken is less than a token has that its form alone gives away, in
-// bytes.
+// shortestToken is a lower bound, in bytes, for the length of tokens that are
+// recognized by their form.
 const shortestToken = 16
 
-// mayHoldSecret looks for what every secret that Command finds stands beside:
-// an assignment, a URL or a header, an option, a word before it, or its own length. "Failed
-// password for root" holds none, "password hunter2" may.
+// mayHoldSecret is a cheap test without false negatives for what Command redacts.
+// Every secret comes with an assignment, a URL or a header, an option, or a certain
+// word before it, or is long. "Failed password for root" holds none, "password
+// hunter2" may.
 func mayHoldSecret(s string) bool {
 	if strings.ContainsAny(s, "=@:") {
 		return true

@@ -40,8 +40,8 @@ func TestReasonKeepsWhatPeopleWrite(t *testing.T) {
 	}
 }
 
-// What the quick look passes, Command leaves alone too, but for the words that
-// people use without a secret behind them.
+// What the cheap test lets through, Command leaves unchanged too, except after
+// words that people also use without a secret.
 func FuzzQuickLookMissesNoSecret(f *testing.F) {
 	for _, seed := range []string{"brute force", "-p x", "a bearer b", "x://u:p@h", "AKIAIOSFODNN7EXAMPLE", "identified by x"} {
 		f.Add(seed)

@@ -2,10 +2,10 @@
 
 // Package sanitize makes text that came from the host safe to show.
 //
-// Process names, command lines, unit names and error texts are chosen by
-// whoever runs software on the machine, so they are hostile input: they may
-// hold terminal escapes, bidirectional overrides that reorder what a person
-// reads, megabytes, or somebody's password.
+// Process names, command lines, unit names and error texts are chosen by whoever
+// runs software on the machine, so they are untrusted input: they may hold terminal
+// escapes, bidirectional overrides that reorder what a person reads, megabytes of
+// data, or somebody's password.
 package sanitize
 
 import (
@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s without control, format and bidirectional characters and
-// with at most limit runes, none when limit is 0. Characters that would move a cursor or reorder text
-// become U+FFFD, so that a reader sees that something was there; a cut text
-// ends with "…". Invalid UTF-8 becomes U+FFFD too.
+// Text returns s without control, format and bidirectional characters, cut to at
+// most limit runes. Characters that would move a cursor or reorder text, and
+// invalid UTF-8, become U+FFFD, so that a reader sees that there was something; a
+// text that was cut ends with "…".
 func Text(s string, limit int) string {
 	if plain(s) && len(s) <= limit {
 		return s
@@ -48,10 +48,11 @@ func plain(s string) bool {
 	return true
 }
 
-// visible maps a rune that cannot be shown safely to U+FFFD, and white space
-// to a blank. unicode.Cf holds the bidirectional controls, the zero-width
-// characters and the tag characters; Zl and Zp break lines. The last two hold what is
-// not seen either, such as fillers and the variation selectors in which whole texts can hide.
+// visible maps a rune that is unsafe to show to U+FFFD, and white space to a blank.
+// unicode.Cf holds the bidirectional controls, the zero-width characters and the
+// tag characters; Zl and Zp break lines. The last two tables hold other invisible
+// characters, such as fillers, and the variation selectors, in which whole texts
+// can be hidden.
 func visible(r rune) rune {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':

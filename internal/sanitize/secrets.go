@@ -9,40 +9,40 @@ import (
 	"sync"
 )
 
-// name matches the names under which programs take secrets: of an option
-// (--db-password), a variable (PGPASSWORD), a parameter (api_key), a member (keyStorePassword).
-// What stands in the first two lines may have anything behind it; "pass" and the like must
-// end the name, and "tokenizer" is no token.
+// name matches the names of secrets: of an option (--db-password), a variable
+// (PGPASSWORD), a parameter (api_key), a member (keyStorePassword). The words in
+// the first two lines may be followed by anything; "pass" and the like must end the
+// name, and "tokenizer" is not a token.
 const name = `[\w.-]*(?:(?:passw(?:or)?d|passwort|passphrase|passcode|secret|authorization|credential` +
 	`|(?:api|access|account|private|auth|encryption|signing|master|app|storage|shared|license|service)[_.-]?key)[\w.-]*` +
 	`|token(?:[a-hj-z0-9_.-][\w.-]*|i(?:[a-y0-9_.-][\w.-]*)?)?` +
 	`|pass|passin|passout|pw|pwd|psk|otp|pin|creds?|jwt|bearer|cookies?|sig|signature|mnemonic|seed[_-]?phrase|session[_-]?id)`
 
-// value matches a value: quoted, quoted inside of quotes, or up to a blank,
-// semicolon or ampersand. A quote that is not closed was cut off.
+// value matches a value: quoted, quoted inside quotes, or up to a blank, semicolon
+// or ampersand. An unclosed quote was cut off.
 const value = `"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)|\\+["'][^"']*(?:["']|$)|[^\s;"'&]+`
 
 // patterns find secrets in text.
 type patterns struct {
-	first      *regexp.Regexp // an argument that is an assignment: all the rest is the value
+	first      *regexp.Regexp // an argument that is one assignment: everything after it is the value
 	option     *regexp.Regexp // the next word is the value
 	flag       *regexp.Regexp // an option that takes no value
 	ends       *regexp.Regexp // the next word is the value of a header or an assignment
 	assign     *regexp.Regexp
-	parameter  *regexp.Regexp // ends the value before it, in a URL
-	rest       *regexp.Regexp // of a value, behind an ampersand that does not end it
-	cutURL     *regexp.Regexp // the end of a text that was cut, which may hold half a password
+	parameter  *regexp.Regexp // the next parameter of a URL, which ends the value before it
+	rest       *regexp.Regexp // the rest of a value, after an ampersand that does not end it
+	cutURL     *regexp.Regexp // the end of a text that was cut off, which may hold half a password
 	userinfo   *regexp.Regexp
 	oddInfo    *regexp.Regexp // a password with a slash in it
-	driver     *regexp.Regexp // user:password@tcp(...), as Go's MySQL driver has it
+	driver     *regexp.Regexp // user:password@tcp(...), as in Go's MySQL driver
 	header     *regexp.Regexp
 	bearer     *regexp.Regexp
 	identified *regexp.Regexp // SQL
-	known      *regexp.Regexp // tokens that their form gives away
+	known      *regexp.Regexp // tokens that are recognized by their form
 }
 
-// secrets is compiled at first use: most runs show no command line, and
-// start-up is part of every answer.
+// secrets is compiled on first use: most runs show no command line, and start-up
+// time is part of every answer.
 var secrets = sync.OnceValue(func() *patterns {
 	c := regexp.MustCompile
 	return &patterns{
@@ -66,8 +66,8 @@ var secrets = sync.OnceValue(func() *patterns {
 	}
 })
 
-// text redacts what can be recognised without the words around it. The plain
-// comparisons spare most arguments the regular expressions.
+// text redacts secrets that can be recognized without the words around them. The
+// cheap comparisons spare most arguments the regular expressions.
 func (p *patterns) text(s string) string {
 	if strings.Contains(s, "://") {
 		s = p.userinfo.ReplaceAllString(s, "${1}"+Redacted+"@")
@@ -90,7 +90,7 @@ func (p *patterns) text(s string) string {
 	return s
 }
 
-// assignment returns where the value begins if all of an argument is one
+// assignment returns where the value begins if the whole argument is one
 // assignment, or 0.
 func (p *patterns) assignment(arg string) int {
 	if !strings.ContainsAny(arg, "=:") {
@@ -103,8 +103,7 @@ func (p *patterns) assignment(arg string) int {
 	return at[1]
 }
 
-// assignments hides values up to the next parameter of a URL. It goes through s
-// once, however many there are.
+// assignments redacts values up to the next parameter of a URL, in one pass over s.
 func (p *patterns) assignments(s string) string {
 	var out strings.Builder
 	for {
@@ -120,14 +119,14 @@ func (p *patterns) assignments(s string) string {
 	}
 }
 
-// A program names the short options behind which it takes a secret.
+// A program lists the short options with which it takes a secret.
 type program struct {
-	next  string   // letters whose secret is the next word: -u SECRET, -su SECRET
-	long  []string // the same for long options whose name does not say it
-	glued []string // beginnings of words that end with the secret: -pSECRET
+	next  string   // letters of options followed by a secret: -u SECRET, -su SECRET
+	long  []string // the same for long options whose name does not indicate a secret
+	glued []string // prefixes of words that contain the secret: -pSECRET
 }
 
-// programs are found by the beginning of their names, the longest first.
+// programs are matched by prefix, the longest first.
 var programs = []struct {
 	begins string
 	program
@@ -136,7 +135,7 @@ var programs = []struct {
 	{"mariadb", program{glued: []string{"-p"}}},
 	{"sshpass", program{next: "p", glued: []string{"-p"}}},
 	{"ssh-keygen", program{next: "NP"}},
-	{"ssh", program{}}, // after sshpass, -p is a port
+	{"ssh", program{}}, // after sshpass: -p is a port of ssh
 	{"curl", program{next: "uU", long: []string{"--user", "--proxy-user"}, glued: []string{"-u", "-U", "--user=", "--proxy-user="}}},
 	{"mongo", program{next: "p"}},
 	{"redis-cli", program{next: "a"}},
@@ -160,8 +159,8 @@ var programs = []struct {
 	{"login", program{next: "p"}}, // docker login, az login; not login(1), see below
 }
 
-// programNamed finds the program that a word names. login(1) itself, unlike
-// "docker login", has -p mean something else.
+// programNamed finds the program that a word names. login(1) itself, unlike "docker
+// login", has another meaning for -p.
 func programNamed(word string, first bool) (program, bool) {
 	base := word[strings.LastIndexByte(word, '/')+1:]
 	for _, p := range programs {
@@ -172,17 +171,17 @@ func programNamed(word string, first bool) (program, bool) {
 	return program{}, false
 }
 
-// announces says whether w is an option with the secret behind it. Letters may
-// stand together, as in -su.
+// announces reports whether w is an option followed by a secret. Letters may be
+// combined, as in -su.
 func (p program) announces(w string) bool {
 	letters := len(w) > 1 && w[0] == '-' && w[1] != '-'
 	return slices.Contains(p.long, w) || letters && strings.IndexByte(p.next, w[len(w)-1]) >= 0
 }
 
-// port matches a mapping of ports, which is no password.
+// port matches a port mapping, which is not a password.
 var port = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+:\d+`) })
 
-// secretIn returns the option of a word that ends with its secret.
+// secretIn returns the option part of a word that also contains its secret.
 func (p program) secretIn(w string) (option string, ok bool) {
 	for _, g := range p.glued {
 		if rest, found := strings.CutPrefix(w, g); found && rest != "" && !port().MatchString(rest) {

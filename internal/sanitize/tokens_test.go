@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Tokens that their form gives away, and names seen in the field, hide what
-// belongs to them; ordinary words stay readable.
+// Tokens of a known form, and names seen in the field, are redacted together with
+// their values; ordinary words stay readable.
 func TestTokensOfAKnownFormAreHidden(t *testing.T) {
 	for _, args := range [][]string{
 		{"s3", "put", "AKIASECRETSECRETSECR"},
