@@ -25,20 +25,20 @@ type Flow struct {
 	Protocol    Protocol `json:"protocol"`               // TCP or UDP
 }
 
-// A Listener is a socket that takes connections or packets from others.
+// A Listener is a socket that accepts connections or packets from others.
 type Listener struct {
 	PID         int      `json:"pid,omitempty"`          // of the process; absent when it cannot be seen
 	ProcessName string   `json:"process_name,omitempty"` // of the process; absent when it cannot be seen
 	Address     string   `json:"address"`                // host:port
 	Protocol    Protocol `json:"protocol"`               // TCP or UDP
-	// Exposed says that the address is not loopback, so that other hosts can
-	// reach it unless a firewall stands before it.
+	// Exposed says that the address is not loopback, so that other hosts can reach
+	// it unless a firewall prevents it.
 	Exposed bool `json:"exposed"`
 }
 
 // Connections are the sockets of a health document.
 type Connections struct {
-	Flows              []Flow     `json:"flows"`                    // open connections without those that listen: established first, then by address
+	Flows              []Flow     `json:"flows"`                    // open connections, not listeners: established ones first, then by address
 	FlowsTotal         int        `json:"flows_total"`              // before the list was cut
 	FlowsTruncated     bool       `json:"flows_truncated"`          // flows does not show all
 	Listening          []Listener `json:"listening" schema:"brief"` // sockets that wait for connections or packets
@@ -46,8 +46,8 @@ type Connections struct {
 	ListeningTruncated bool       `json:"listening_truncated"`      // listening does not show all
 }
 
-// Collect lists connections and listeners, at most rows of each (0 means all),
-// most telling first. What could not be found out is added to gaps.
+// Collect lists connections and listeners, at most rows of each (0 means all), the
+// most relevant first. What could not be read is added to gaps.
 func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (Connections, error) {
 	flows := newTopList(rows, byInterest)
 	listening := newTopList(rows, byExposure)
@@ -68,8 +68,8 @@ func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (C
 	}, nil
 }
 
-// owned looks up the processes of the shown sockets only: finding an owner
-// means walking the file descriptors of processes, which is the dearest part of the
+// owned looks up the processes of the listed sockets only: finding an owner means
+// walking the file descriptors of all processes, the most expensive part of the
 // whole answer.
 func owned(ctx context.Context, source Source, flows, listening []Socket, gaps *answer.Gaps) map[uint64]Owner {
 	var ids []uint64
@@ -94,7 +94,7 @@ func owned(ctx context.Context, source Source, flows, listening []Socket, gaps *
 	return owners
 }
 
-// lacks says that a socket which has an owner is shown without.
+// lacks reports whether a socket that has an owner is shown without one.
 func lacks(sockets []Socket, owners map[uint64]Owner) bool {
 	return slices.ContainsFunc(sockets, func(s Socket) bool {
 		_, found := owners[s.ID]
@@ -124,11 +124,11 @@ func newListener(s Socket, o Owner) Listener {
 	}
 }
 
-// hostPort shows an end of a connection. Its zone is the name of an interface,
-// which whoever made the interface chose freely.
+// hostPort formats one end of a connection. A zone is the name of an interface,
+// which its creator chose freely.
 func hostPort(a netip.AddrPort) string { return sanitize.Text(a.String(), 96) }
 
-// byInterest puts what a person asks about first: established connections, then
+// byInterest sorts what people ask about first: established connections, then
 // public addresses before private ones, then by address and port.
 func byInterest(a, b Socket) int {
 	return cmp.Or(
@@ -138,7 +138,7 @@ func byInterest(a, b Socket) int {
 	)
 }
 
-// byExposure puts listeners that other hosts can reach first.
+// byExposure sorts listeners that other hosts can reach first.
 func byExposure(a, b Socket) int {
 	return cmp.Or(
 		compareBool(!a.Local.Addr().IsLoopback(), !b.Local.Addr().IsLoopback()),
@@ -147,7 +147,7 @@ func byExposure(a, b Socket) int {
 	)
 }
 
-// compareBool puts true before false.
+// compareBool sorts true before false.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -163,13 +163,13 @@ func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate()
 }
 
-// A topList keeps the first rows of an order out of any number of sockets, in
-// memory for at most twice as many. rows 0 keeps all.
+// A topList keeps the first rows, in a given order, of any number of sockets. It
+// holds at most twice as many in memory. rows 0 keeps all.
 type topList struct {
 	rows  int
 	order func(a, b Socket) int
 	kept  []Socket
-	last  Socket // the worst of the first rows, once there are so many
+	last  Socket // the last of the first rows, once there are that many
 	full  bool
 	total int
 }
@@ -178,9 +178,9 @@ func newTopList(rows int, order func(a, b Socket) int) *topList {
 	return &topList{rows: rows, order: order}
 }
 
-// add costs one comparison for most sockets: one that comes after the rows
-// that are kept can never be shown. The others collect up to twice the rows, and then the worse
-// half goes.
+// add costs one comparison for most sockets: one that sorts after all the rows can
+// never be shown. The others are collected up to twice the number of rows, and then
+// the second half is dropped.
 func (l *topList) add(s Socket) {
 	l.total++
 	if l.full && l.order(s, l.last) >= 0 {
@@ -200,7 +200,7 @@ func (l *topList) cut() {
 	}
 }
 
-// sorted returns the rows in order. The list must not be added to afterwards.
+// sorted returns the rows in order. add must not be called afterwards.
 func (l *topList) sorted() []Socket {
 	l.cut()
 	return l.kept

@@ -17,14 +17,14 @@ import (
 	"sentinel/internal/answer"
 )
 
-// machine is a network source made of answers.
+// machine is a fake Source.
 type machine struct {
 	sockets    []Socket
 	owners     map[uint64]Owner
 	denied     bool
 	socketsErr error
 	ownersErr  error
-	asked      []uint64 // ids that owners were asked for
+	asked      []uint64 // ids whose owners were requested
 	interfaces [][]Interface
 	calls      int
 }
@@ -94,7 +94,7 @@ func flows(c Connections) (list []string) {
 	return list
 }
 
-// Whatever order the kernel lists sockets in, the same are shown.
+// The same sockets are shown, whatever order the kernel lists them in.
 func TestShownFlowsDoNotDependOnTheKernelsOrder(t *testing.T) {
 	m := &machine{}
 	for i := range 997 {

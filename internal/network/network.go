@@ -9,7 +9,7 @@ import (
 	"net/netip"
 )
 
-// A Protocol is a transport.
+// A Protocol is a transport protocol.
 type Protocol string
 
 // The protocols that are reported.
@@ -18,8 +18,8 @@ const (
 	UDP Protocol = "udp"
 )
 
-// A State is the state of a socket, by the names of RFC 9293. An unconnected
-// UDP socket is Listen: it takes packets from anyone.
+// A State is the state of a socket, by the names of RFC 9293. An unconnected UDP
+// socket counts as Listen: it accepts packets from anyone.
 type State string
 
 // The states.
@@ -37,14 +37,14 @@ const (
 	Closing     State = "CLOSING"
 )
 
-// A Socket is one TCP or UDP socket. Addresses that an IPv6 socket maps from
-// IPv4 are IPv4 here.
+// A Socket is one TCP or UDP socket. IPv4-mapped IPv6 addresses are reported as
+// IPv4.
 type Socket struct {
 	Protocol Protocol
 	State    State
 	Local    netip.AddrPort
 	Remote   netip.AddrPort
-	ID       uint64 // finds the owner; 0 has none
+	ID       uint64 // identifies the socket to Owners; 0 has no owner
 }
 
 // An Owner is the process behind a socket.
@@ -59,8 +59,8 @@ type Interface struct {
 	Loopback                                  bool
 	BytesIn, PacketsIn, ErrorsIn, DropsIn     uint64
 	BytesOut, PacketsOut, ErrorsOut, DropsOut uint64
-	// NoDropsIn and NoDropsOut say that the system does not tell how many
-	// packets it dropped.
+	// NoDropsIn and NoDropsOut say that the system does not report how many packets
+	// it dropped.
 	NoDropsIn, NoDropsOut bool
 }
 
@@ -69,8 +69,8 @@ type Source interface {
 	// Sockets calls visit for every TCP and UDP socket in the caller's network
 	// namespace.
 	Sockets(ctx context.Context, visit func(Socket)) error
-	// Owners finds the processes behind the sockets with the given ids. denied
-	// says that some processes could not be looked at.
+	// Owners finds the processes behind the sockets with the given ids. denied says
+	// that some processes could not be inspected.
 	Owners(ctx context.Context, ids []uint64) (owners map[uint64]Owner, denied bool, err error)
 	// Interfaces reads the counters of all interfaces.
 	Interfaces(ctx context.Context) ([]Interface, error)

@@ -23,27 +23,26 @@ type InterfaceStats struct {
 	PacketsRecv uint64 `json:"packets_recv"` // since the interface appeared
 	ErrorsIn    uint64 `json:"errors_in"`    // packets that arrived damaged
 	ErrorsOut   uint64 `json:"errors_out"`   // packets that could not be sent
-	// Drops are absent where the system does not tell them: macOS counts none on
-	// the way in.
+	// Drops are absent where the system does not report them: macOS counts no
+	// incoming ones.
 	DropsIn  *uint64 `json:"drops_in,omitempty"`
-	DropsOut *uint64 `json:"drops_out,omitempty"` // packets that were not sent for want of room; absent where the system does not tell
-	Loopback bool    `json:"loopback"`            // not in the totals
-	// Rates over the window, in bytes a second; absent when the interface
+	DropsOut *uint64 `json:"drops_out,omitempty"` // packets that were dropped on the way out, for want of buffer space; absent where the system does not report it
+	Loopback bool    `json:"loopback"`            // loopback is not in the totals
+	// Rates over the window, in bytes per second; absent when the interface
 	// appeared or was reset within it.
 	SentPerSecond *int64 `json:"bytes_sent_per_second,omitempty"`
-	RecvPerSecond *int64 `json:"bytes_recv_per_second,omitempty"` // bytes a second over the window; absent as the other rate
+	RecvPerSecond *int64 `json:"bytes_recv_per_second,omitempty"` // bytes per second over the window; absent as the other rate
 }
 
-// ConnectionCounts count TCP and UDP sockets. Total is all of them; the states
-// are those of TCP alone.
+// ConnectionCounts counts TCP and UDP sockets. The states are those of TCP only.
 type ConnectionCounts struct {
 	Total       int `json:"total"`       // TCP and UDP
 	TCP         int `json:"tcp"`         // all states
 	UDP         int `json:"udp"`         // all sockets
-	Established int `json:"established"` // TCP alone, as are the states below
-	Listen      int `json:"listen"`      // TCP alone; UDP sockets that wait for packets are in udp
+	Established int `json:"established"` // TCP only, as are the states below
+	Listen      int `json:"listen"`      // TCP only; UDP sockets that wait for packets are in udp
 	TimeWait    int `json:"time_wait"`   // closed here, waiting for late packets
-	CloseWait   int `json:"close_wait"`  // closed by the other end, and not by the process here
+	CloseWait   int `json:"close_wait"`  // closed by the other end, but not by the process here
 	Other       int `json:"other"`       // TCP in any other state
 }
 
@@ -55,7 +54,7 @@ type Stats struct {
 	Connections     *ConnectionCounts `json:"connections,omitempty"` // by protocol and state; absent when they could not be read
 	TotalBytesSent  uint64            `json:"total_bytes_sent"`      // without loopback
 	TotalBytesRecv  uint64            `json:"total_bytes_recv"`      // without loopback
-	WindowMS        int64             `json:"window_ms"`             // over which rates were measured
+	WindowMS        int64             `json:"window_ms"`             // milliseconds over which rates were measured
 }
 
 // A Report answers get_network_stats.
@@ -64,7 +63,7 @@ type Report struct {
 	Unavailable answer.Gaps `json:"unavailable"` // what could not be read, and why
 }
 
-// Measure reads counters twice, one window apart, and counts sockets. At most
+// Measure reads the counters twice, one window apart, and counts sockets. At most
 // rows interfaces are listed (0 means all), busiest first.
 func Measure(ctx context.Context, source Source, rows int) (Report, error) {
 	before, err := source.Interfaces(ctx)
@@ -164,8 +163,8 @@ func describe(i, first Interface, known bool, elapsed time.Duration) InterfaceSt
 	return d
 }
 
-// rate returns bytes a second, or nil when a counter ran backwards or jumped
-// beyond all reason: the interface was reset, and no rate can be told.
+// rate returns bytes per second, or nil when a counter ran backwards or jumped
+// implausibly far: the interface was reset, and the rate is unknown.
 func rate(first, second uint64, elapsed time.Duration) *int64 {
 	if second < first || elapsed <= 0 {
 		return nil
@@ -178,7 +177,7 @@ func rate(first, second uint64, elapsed time.Duration) *int64 {
 	return &r
 }
 
-// busiest puts real interfaces before loopback, then the one with most traffic.
+// busiest sorts real interfaces before loopback, then by traffic.
 func busiest(a, b InterfaceStats) int {
 	return cmp.Or(
 		compareBool(!a.Loopback, !b.Loopback),

@@ -157,7 +157,7 @@ func TestMeasureEndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// leaving is a machine whose caller leaves while sockets are counted.
+// leaving is a machine whose caller cancels while sockets are counted.
 type leaving struct {
 	*machine
 	leave func()
