@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Audit adapts security_audit.
+// Audit holds the settings of security_audit.
 type Audit struct {
-	// Exempt lists checks that are not made on this machine.
+	// Exempt lists the checks that are not run on this machine.
 	Exempt []Exemption `yaml:"exempt"`
 }
 
-// An Exemption is a check that does not count, and why.
+// An Exemption is a check that is not run, and the reason.
 type Exemption struct {
 	ID     string `yaml:"id"`
 	Reason string `yaml:"reason"`
 }
 
-// Reasons are the exemptions by id.
+// Reasons returns the reasons of the exemptions by check ID.
 func (a Audit) Reasons() map[string]string {
 	reasons := map[string]string{}
 	for _, e := range a.Exempt {
@@ -28,7 +28,7 @@ func (a Audit) Reasons() map[string]string {
 	return reasons
 }
 
-// check leaves the ids to the audit, which knows its checks.
+// check does not know which IDs exist; the audit rejects unknown ones.
 func (a Audit) check() error {
 	seen := map[string]bool{}
 	for _, e := range a.Exempt {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config reads the configuration of sentinel: one strict YAML file,
-// owned by root, with a documented default for every key.
+// Package config reads the configuration of sentinel: one strict YAML file, owned
+// by root, with a documented default for every key.
 //
-// A missing file means the defaults. A file that cannot be read, that someone
-// else could have written, or that holds a key sentinel does not know is an error:
-// a guard that silently falls back to its defaults guards nothing.
+// A missing file means the defaults. A file that cannot be read, that somebody else
+// could have written, or that holds an unknown key is an error: a security tool
+// must not fall back to its defaults silently.
 package config
 
 import (
@@ -26,32 +26,31 @@ import (
 	"sentinel/internal/trust"
 )
 
-// DefaultPath is where the configuration lives unless --config names another
-// file.
+// DefaultPath is the configuration file unless --config names another.
 const DefaultPath = "/etc/sentinel/config.yaml"
 
-// maxSize is the largest configuration, in KiB.
+// maxSize is the largest configuration file, in KiB.
 const maxSize = 64
 
-// A Config is the whole configuration, defaults filled in.
+// A Config is the whole configuration, with defaults filled in.
 type Config struct {
 	// AgentID names this host in documents; "" means SENTINEL-<short hostname>.
 	AgentID string `yaml:"agent_id"`
-	// Thresholds decide threat_level.
+	// Thresholds are the bounds behind threat_level.
 	Thresholds Thresholds `yaml:"thresholds"`
-	// Policy limits callers who use sudo.
+	// Policy limits callers that use sudo.
 	Policy Policy `yaml:"policy"`
-	// Protect names what must not be touched.
+	// Protect lists addresses, processes and services that must not be touched.
 	Protect Protect `yaml:"protect"`
-	// Scan says what scan_ports may scan.
+	// Scan limits what scan_ports may scan.
 	Scan Scan `yaml:"scan"`
-	// Audit adapts security_audit.
+	// Audit holds the settings of security_audit.
 	Audit Audit `yaml:"audit"`
-	// Webhook says where telemetry goes.
+	// Webhook lists the receivers of telemetry.
 	Webhook Webhook `yaml:"webhook"`
 }
 
-// Default returns the configuration that holds without a file.
+// Default returns the configuration that applies without a file.
 func Default() Config {
 	return Config{
 		Thresholds: Thresholds(health.DefaultThresholds()), Policy: defaultPolicy(), Protect: defaultProtect(), Scan: defaultScan(), Audit: Audit{Exempt: []Exemption{}},
@@ -59,8 +58,8 @@ func Default() Config {
 	}
 }
 
-// Load reads the configuration at path. required says that somebody named the
-// file, so that its absence is an error. Every error is CONFIG_INVALID.
+// Load reads the configuration at path. If required, because somebody named the
+// file, a missing file is an error. Every error is CONFIG_INVALID.
 func Load(path string, required bool) (Config, error) {
 	raw, err := trust.RootOrSelf.Read(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) && !required {
@@ -76,15 +75,15 @@ func Load(path string, required bool) (Config, error) {
 	return c, nil
 }
 
-// parse decodes and checks one YAML document. An empty one is the defaults.
+// parse decodes and checks one YAML document. An empty one yields the defaults.
 func parse(raw []byte) (Config, error) {
 	c := Default()
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return Config{}, plain(err)
+		return Config{}, readableError(err)
 	}
-	if c.Thresholds == nil { // the key is there, without a value
+	if c.Thresholds == nil { // the key has no value
 		c.Thresholds = Default().Thresholds
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
@@ -96,9 +95,9 @@ func parse(raw []byte) (Config, error) {
 	return c, cmp.Or(c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), c.Webhook.check())
 }
 
-// plain rewrites the errors of the YAML library, which name Go types, for
-// people who write configuration. The line stays.
-func plain(err error) error {
+// readableError rewrites errors of the YAML library, which name Go types, for the
+// people who write the configuration. Line numbers stay.
+func readableError(err error) error {
 	wrong, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
 		return err
@@ -116,7 +115,7 @@ func plain(err error) error {
 	return errors.New(strings.Join(lines, "; "))
 }
 
-// checkAgentID keeps the id usable as a label.
+// checkAgentID makes sure that the ID can be used as a label.
 func checkAgentID(id string) error {
 	if len(id) > identity.MaxAgentID {
 		return fmt.Errorf("agent_id is longer than %d characters", identity.MaxAgentID)
@@ -129,7 +128,7 @@ func checkAgentID(id string) error {
 	return nil
 }
 
-// invalid says what is wrong with the file at path, and how to fix it.
+// invalid reports what is wrong with the file at path, and how to fix it.
 func invalid(path string, err error) error {
 	e := fault.Wrap(fault.ConfigInvalid, "The configuration "+path+" cannot be used", err)
 	switch {

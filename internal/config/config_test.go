@@ -16,8 +16,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// comparePrefixes lets cmp look at networks, which keep their fields to
-// themselves.
+// comparePrefixes lets cmp compare networks, whose fields are unexported.
 var comparePrefixes = cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
 
 func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
@@ -142,7 +141,8 @@ func TestLoadRefusesWhatOthersCanWrite(t *testing.T) {
 		chmod(t, c.name, c.mode)
 		_, err = Load(path, true)
 		if sticky := c.mode&os.ModeSticky != 0; sticky && os.Geteuid() == 0 {
-			// What root owns in a directory of root with the sticky bit stays root's.
+			// A file of root in a sticky directory of root can only be replaced by
+			// root.
 			if err != nil {
 				t.Errorf("%s with mode %v: %v", c.name, c.mode, err)
 			}
@@ -199,7 +199,7 @@ func refused(t *testing.T, path, want string) {
 	}
 }
 
-// directory is a directory that only its owner can write.
+// directory creates a directory that only its owner can write to.
 func directory(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "own")

@@ -11,26 +11,26 @@ import (
 	"sentinel/internal/ops"
 )
 
-// A Policy limits who calls sentinel through sudo without being root: an
-// assistant, above all. Root itself is not limited.
+// A Policy limits callers that use sentinel through sudo without being root: above
+// all, AI assistants. Root itself is not limited.
 type Policy struct {
-	// ReadOnly refuses every tool that changes something or sends something out.
+	// ReadOnly refuses every tool that changes the system or sends data out.
 	ReadOnly bool `yaml:"read_only"`
-	// DisabledTools are refused.
+	// DisabledTools lists tools that are refused.
 	DisabledTools []string `yaml:"disabled_tools"`
-	// DestructivePerMinute is how many destructive calls all callers together
-	// may make within a minute, 0 to 1000.
+	// DestructivePerMinute is how many destructive calls all callers together may
+	// make per minute, 0 to 1000.
 	DestructivePerMinute int `yaml:"destructive_per_minute"`
 }
 
-// Protect names what is refused to everyone, beside what sentinel protects by
-// itself. --force on the command line overrides it.
+// Protect lists objects that are refused to everyone, in addition to sentinel's
+// built-in rules. --force on the command line overrides it.
 type Protect struct {
 	// Addresses and networks that are never blocked: the allowlist.
 	Addresses []Network `yaml:"addresses"`
-	// Processes that are not ended, by name.
+	// Processes, by name, that are never terminated.
 	Processes []string `yaml:"processes"`
-	// Services that are not restarted.
+	// Services that are never restarted.
 	Services []string `yaml:"services"`
 }
 
@@ -61,12 +61,12 @@ func defaultProtect() Protect {
 	return Protect{Addresses: []Network{}, Processes: []string{}, Services: []string{}}
 }
 
-// mostPerMinute bounds destructive_per_minute.
-const mostPerMinute = 1000
+// maxPerMinute bounds destructive_per_minute.
+const maxPerMinute = 1000
 
 func (p Policy) check() error {
-	if p.DestructivePerMinute < 0 || p.DestructivePerMinute > mostPerMinute {
-		return fmt.Errorf("policy.destructive_per_minute is %d; it must be from 0 to %d", p.DestructivePerMinute, mostPerMinute)
+	if p.DestructivePerMinute < 0 || p.DestructivePerMinute > maxPerMinute {
+		return fmt.Errorf("policy.destructive_per_minute is %d; it must be from 0 to %d", p.DestructivePerMinute, maxPerMinute)
 	}
 	for _, name := range p.DisabledTools {
 		if _, known := ops.ByName(name); !known {

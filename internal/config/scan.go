@@ -7,25 +7,26 @@ import (
 	"net/netip"
 )
 
-// The engines of a scan.
+// The scan engines.
 const (
 	EngineConnect = "connect"
 	EngineNmap    = "nmap"
 )
 
-// Scan says how scan_ports scans, and what.
+// Scan holds the settings of scan_ports.
 type Scan struct {
 	// Engine is connect, which is built in, or nmap.
 	Engine string `yaml:"engine"`
-	// Targets may be scanned beside this machine and its own private networks.
+	// Targets may be scanned in addition to this machine and its own private
+	// networks.
 	Targets []Network `yaml:"targets"`
-	// OnlyTargets leaves this machine and the targets alone.
+	// OnlyTargets limits scans to this machine and the targets.
 	OnlyTargets bool `yaml:"only_targets"`
 }
 
 func defaultScan() Scan { return Scan{Engine: EngineConnect, Targets: []Network{}} }
 
-// Allowed are the targets as prefixes.
+// Allowed returns the targets as prefixes.
 func (s Scan) Allowed() []netip.Prefix {
 	var list []netip.Prefix
 	for _, n := range s.Targets {

@@ -13,8 +13,8 @@ import (
 	"sentinel/internal/health"
 )
 
-// Thresholds are the bounds behind threat_level. Their keys, defaults and highest
-// bounds are those of the figures of health.
+// Thresholds are the bounds behind threat_level. Their keys, defaults and maxima
+// come from the figures of package health.
 type Thresholds health.Thresholds
 
 // MarshalYAML writes the thresholds in the order of the figures.
@@ -35,11 +35,12 @@ func (t Thresholds) MarshalYAML() (any, error) {
 	return node, nil
 }
 
-// UnmarshalYAML changes the thresholds that the node has. It is as strict as the
-// decoder of the file, whose strictness ends where a type decodes itself.
+// UnmarshalYAML changes the thresholds that the node contains. It must be as strict
+// as the decoder of the whole file, because KnownFields does not apply to types
+// that decode themselves.
 func (t Thresholds) UnmarshalYAML(node *yaml.Node) error {
 	var values map[string]yaml.Node
-	if err := node.Decode(&values); err != nil { // refuses keys that are there twice
+	if err := node.Decode(&values); err != nil { // rejects duplicate keys
 		return err
 	}
 	for key, value := range values {
@@ -71,7 +72,7 @@ func (t Thresholds) set(f *health.Figure, value yaml.Node) error {
 	return err
 }
 
-// unknownKey is the error of the decoder for a key that no field has.
+// unknownKey returns the same error as the decoder does for an unknown key.
 func unknownKey(mapping *yaml.Node, key string) error {
 	line := mapping.Line
 	for i := 0; i < len(mapping.Content); i += 2 {

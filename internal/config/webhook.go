@@ -16,49 +16,49 @@ import (
 	"sentinel/internal/target"
 )
 
-// Webhook says where telemetry goes, and how.
+// Webhook holds the receivers of telemetry and how it is sent.
 type Webhook struct {
-	// Endpoints get the whole health document; what they do not take is kept
-	// for them.
+	// Endpoints get the whole health document; documents that cannot be delivered
+	// are spooled.
 	Endpoints []Endpoint `yaml:"endpoints"`
-	// Tags stand in every document that is sent.
+	// Tags are included in every document that is sent.
 	Tags map[string]string `yaml:"tags"`
-	// Proxy is the HTTP proxy on the way to the endpoints; "" is none.
+	// Proxy is the HTTP proxy in front of the endpoints; "" means none.
 	Proxy string `yaml:"proxy"`
-	// TimeoutSeconds is how long a receiver may take for its answer.
+	// TimeoutSeconds is how long a receiver may take to answer.
 	TimeoutSeconds int `yaml:"timeout_seconds"`
-	// Spool bounds what is kept for an endpoint that does not answer.
+	// Spool bounds what is stored for an endpoint that does not answer.
 	Spool Spool `yaml:"spool"`
 }
 
-// An Endpoint is one receiver. Its files are in the directory secrets beside the
+// An Endpoint is one receiver. Its files are in the directory "secrets" next to the
 // configuration.
 type Endpoint struct {
 	URL               string `yaml:"url"`
-	SecretFile        string `yaml:"secret_file,omitempty"`        // keys of the signature, one a line
-	AuthorizationFile string `yaml:"authorization_file,omitempty"` // value of the header Authorization
-	HeadersFile       string `yaml:"headers_file,omitempty"`       // further headers, one a line
-	CAFile            string `yaml:"ca_file,omitempty"`            // certificates (PEM) in place of those of the system
+	SecretFile        string `yaml:"secret_file,omitempty"`        // keys of the signature, one per line
+	AuthorizationFile string `yaml:"authorization_file,omitempty"` // value of the Authorization header
+	HeadersFile       string `yaml:"headers_file,omitempty"`       // further headers, one per line
+	CAFile            string `yaml:"ca_file,omitempty"`            // certificates (PEM) to trust instead of the system's
 	CertificateFile   string `yaml:"certificate_file,omitempty"`   // of this client (PEM)
 	KeyFile           string `yaml:"key_file,omitempty"`
 }
 
-// A Spool has the bounds of what is kept for each endpoint.
+// A Spool bounds what is stored for each endpoint.
 type Spool struct {
 	MaxMegabytes int `yaml:"max_megabytes"`
 	MaxAgeHours  int `yaml:"max_age_hours"`
 }
 
-// MaxBytes is the size bound.
+// MaxBytes returns the size limit.
 func (s Spool) MaxBytes() int64 { return int64(s.MaxMegabytes) << 20 }
 
-// MaxAge is the age bound.
+// MaxAge returns the age limit.
 func (s Spool) MaxAge() time.Duration { return time.Duration(s.MaxAgeHours) * time.Hour }
 
-// Timeout is how long a receiver may take for its answer.
+// Timeout returns how long a receiver may take to answer.
 func (w Webhook) Timeout() time.Duration { return time.Duration(w.TimeoutSeconds) * time.Second }
 
-// Endpoint returns the endpoint with a URL, where it is one.
+// Endpoint returns the configured endpoint with the given URL, if there is one.
 func (w Webhook) Endpoint(u target.URL) (Endpoint, bool) {
 	for _, e := range w.Endpoints {
 		if own, err := target.ParseURL(e.URL); err == nil && own.String() == u.String() {
@@ -78,7 +78,7 @@ const (
 	maxTags      = 32
 	maxTagName   = 64  // characters
 	maxTagValue  = 200 // characters
-	maxTimeout   = 20  // seconds; more than one attempt has to fit into a call
+	maxTimeout   = 20  // seconds; a call has to have time for more than one attempt
 	maxMegabytes = 1024
 	maxAgeHours  = 24 * 30
 )
@@ -120,8 +120,7 @@ func (w Webhook) checkEndpoints() error {
 	return nil
 }
 
-// check keeps the names of files such that they cannot lead out of their
-// directory.
+// check makes sure that file names cannot lead out of their directory.
 func (e Endpoint) check() error {
 	for _, name := range []string{e.SecretFile, e.AuthorizationFile, e.HeadersFile, e.CAFile, e.CertificateFile, e.KeyFile} {
 		if name != "" && (strings.ContainsAny(name, "/\x00") || name[0] == '.') {
