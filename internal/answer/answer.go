@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answer defines what every document of sentinel has in common: the
-// header and the list of values that could not be read.
+// Package answer defines what all documents of sentinel have in common: the header,
+// and the list of values that could not be read.
 package answer
 
 import (
@@ -18,14 +18,14 @@ import (
 // A Header opens every document, success or failure.
 type Header struct {
 	Success   bool   `json:"success"`   // false when error, error_code and fix say why not
-	Action    string `json:"action"`    // what was asked for
+	Action    string `json:"action"`    // the action that was requested
 	Timestamp string `json:"timestamp"` // RFC 3339, UTC
-	Hostname  string `json:"hostname"`  // as the kernel has it, uname(2) nodename
+	Hostname  string `json:"hostname"`  // the kernel's host name: uname(2) nodename
 	Version   string `json:"version"`   // of sentinel
 }
 
-// NewHeader returns the header of a document about action, made now on this
-// host.
+// NewHeader returns the header of a document about action, with the current time
+// and this host's name.
 func NewHeader(action string, success bool) Header {
 	name, _ := os.Hostname() //nolint:errcheck // an unnamed host has the empty name
 	return Header{
@@ -59,8 +59,8 @@ func (g *Gaps) Note(field, reason string) {
 	*g = append(*g, Gap{Field: field, Reason: sanitize.Text(reason, 200)})
 }
 
-// Reason says in words for people why err left a value unknown. The text of a
-// missing or forbidden file would only show a path of the kernel's.
+// Reason explains to people why err left a value unknown. For a missing or
+// forbidden file the error's own text would only show a path in /proc or /sys.
 func Reason(err error) string {
 	var file *fs.PathError
 	switch {

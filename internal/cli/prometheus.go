@@ -23,7 +23,7 @@ func (d *healthDocument) metrics(p *prometheus.Page) {
 	if at, err := time.Parse(time.RFC3339, d.Timestamp); err == nil {
 		p.Add("sentinel_collected_timestamp_seconds", "When the host was looked at, in seconds since 1970.", prometheus.Gauge, float64(at.Unix()))
 	}
-	p.OneOf("sentinel_threat_level", "How the host is doing: 1 for the level that it has.", "level", d.ThreatLevel, health.Low, health.Warning, health.Critical)
+	p.StateSet("sentinel_threat_level", "How the host is doing: 1 for the level that it has.", "level", d.ThreatLevel, health.Low, health.Warning, health.Critical)
 	for _, r := range d.ThreatReasons {
 		p.Add("sentinel_threat_reason", "Why the level is above LOW; 1 for each reason.", prometheus.Gauge, 1,
 			prometheus.Label{Name: "code", Value: r.Code}, prometheus.Label{Name: "severity", Value: r.Severity})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deadline keeps one slow read from holding up a whole answer.
+// Package deadline keeps one slow read from delaying a whole answer.
 package deadline
 
 import (
@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Call runs read with a limit and leaves it behind when it does not keep it: a
-// read of a dead disk cannot be interrupted. The error is then that of the
-// context, context.DeadlineExceeded or context.Canceled, and what read returns
-// later is dropped.
+// Call runs read with a time limit and abandons it when it exceeds that: a read
+// from a dead disk cannot be interrupted. The error is then that of the context,
+// context.DeadlineExceeded or context.Canceled, and a late result is dropped.
 func Call[T any](ctx context.Context, limit time.Duration, read func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

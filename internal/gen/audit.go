@@ -13,8 +13,8 @@ import (
 	linuxaudit "sentinel/platform/linux/audit"
 )
 
-// addAudit puts the lists of checks into the page that the checks of Linux keep,
-// which their comparison with Lynis reads as well.
+// addAudit inserts the lists of checks into docs/audit.md. Its template is with the
+// Linux checks, because a test compares it with Lynis.
 func addAudit(files map[string][]byte) error {
 	raw, err := os.ReadFile(filepath.Join(root, "platform", "linux", "audit", "testdata", "docs.md"))
 	if err != nil {
@@ -34,6 +34,7 @@ func addAudit(files map[string][]byte) error {
 	files["docs/audit.md"] = []byte(page)
 	return nil
 }
+
 func listing(checks []audit.Check) string {
 	var b strings.Builder
 	weights, last := map[audit.Severity]int{}, ""

@@ -18,10 +18,10 @@ import (
 	"sentinel/internal/ops"
 )
 
-// What the table says of codes is compared with the source: each code that a
-// package of an operation names must be one of the codes of such an operation, or of all, and the
-// other way round. The packages of an operation are those that its file in cli imports, with
-// their counterparts of the platform.
+// The error codes in the table are compared with the source: each code that a
+// package of an operation names must be one of that operation's codes, or a code of
+// all operations, and vice versa. The packages of an operation are those that its
+// file in cli imports, and their counterparts in platform.
 func TestTheTableNamesTheCodesOfTheSource(t *testing.T) {
 	var shared []string
 	for _, g := range sharedCodes() {
@@ -42,7 +42,7 @@ func TestTheTableNamesTheCodesOfTheSource(t *testing.T) {
 			}
 		}
 	}
-	delete(users, "doctor") // it looks at the failures of others, and its own findings have no codes
+	delete(users, "doctor") // it reports the failures of others, and its own findings have no codes
 	for p, codes := range users {
 		for _, code := range namedIn(t, dirsOf([]string{p})) {
 			if !slices.Contains(shared, code) && !slices.Contains(codes, code) {
@@ -57,7 +57,8 @@ func TestTheTableNamesTheCodesOfTheSource(t *testing.T) {
 	}
 }
 
-// packagesOf lists the internal packages that an operation's own file in cli imports.
+// packagesOf lists the internal packages that an operation's own file in cli
+// imports.
 func packagesOf(t *testing.T, o ops.Operation) []string {
 	t.Helper()
 	var list []string
@@ -78,7 +79,8 @@ func packagesOf(t *testing.T, o ops.Operation) []string {
 	return list
 }
 
-// dirsOf are the directories of internal packages and of their counterparts.
+// dirsOf returns the directories of internal packages and of their counterparts in
+// platform.
 func dirsOf(packages []string) []string {
 	var dirs []string
 	for _, p := range packages {
@@ -91,7 +93,7 @@ func dirsOf(packages []string) []string {
 	return dirs
 }
 
-// namedIn returns the codes that the source below directories names.
+// namedIn returns the codes that the source below the directories names.
 func namedIn(t *testing.T, dirs []string) []string {
 	t.Helper()
 	codes := constants(t)
@@ -113,7 +115,7 @@ func namedIn(t *testing.T, dirs []string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// constants maps the names of the codes in the source to the codes.
+// constants maps the names of the constants to the codes.
 func constants(t *testing.T) map[string]string {
 	t.Helper()
 	names := map[string]string{}
@@ -130,7 +132,7 @@ func constants(t *testing.T) map[string]string {
 	return names
 }
 
-// walkGo hands on each file of a directory that is no test.
+// walkGo calls visit for each file of a directory that is not a test.
 func walkGo(t *testing.T, directory string, visit func(*ast.File)) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(directory), ".", func(path string, _ fs.DirEntry, err error) error {

@@ -15,8 +15,8 @@ import (
 	"sentinel/internal/health"
 )
 
-// addConfig adds the default configuration, and the rows of thresholds in the
-// page about it.
+// addConfig adds the default configuration, and the rows of thresholds in
+// docs/configuration.md.
 func addConfig(files map[string][]byte) error {
 	defaults, err := yaml.Marshal(config.Default())
 	if err != nil {
@@ -33,7 +33,7 @@ func addConfig(files map[string][]byte) error {
 	return err
 }
 
-// withThresholds replaces the rows of thresholds, which follow one another.
+// withThresholds replaces the rows of thresholds, which are consecutive.
 func withThresholds(page string) (string, error) {
 	const row = "\n| `thresholds."
 	first, last := strings.Index(page, row), strings.LastIndex(page, row)

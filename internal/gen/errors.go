@@ -28,7 +28,7 @@ type codeGroup struct {
 	codes []fault.Code
 }
 
-// sharedCodes are those that an action has by what it is.
+// sharedCodes are the codes that an operation has because of its kind.
 func sharedCodes() []codeGroup {
 	return []codeGroup{
 		{"every action", []fault.Code{fault.ConfigInvalid, fault.PermissionDenied, fault.Unavailable, fault.Unsupported, fault.Timeout, fault.Cancelled, fault.Internal}},

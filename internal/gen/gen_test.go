@@ -31,7 +31,7 @@ func TestCommittedFilesAreThoseOfTheGenerator(t *testing.T) {
 	}
 }
 
-// firstDifference shows the first line that differs; git diff shows the rest.
+// firstDifference returns the first line that differs; git diff shows the rest.
 func firstDifference(want, got string) string {
 	wanted, had := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range min(len(wanted), len(had)) {

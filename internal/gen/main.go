@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gen writes the files that follow from tables and types: schemas, pages
-// of the documentation, the manual page and the default configuration. A test compares what is
-// committed with what it makes. Neither program links it.
+// Command gen writes the files that are generated from tables and types: schemas,
+// pages of the documentation, the manual pages and the default configuration. A
+// test compares the committed files with its output. Neither program links it.
 package main
 
 import (
@@ -13,7 +13,8 @@ import (
 
 //go:generate go run .
 
-// root of the module, seen from this directory, where go generate runs.
+// root is the root of the module, relative to this directory, where go generate
+// runs.
 var root = filepath.Join("..", "..")
 
 func main() {
@@ -23,7 +24,7 @@ func main() {
 		log.Fatal(err)
 	}
 	for path, content := range files {
-		if err := os.WriteFile(filepath.Join(root, path), content, 0o644); err != nil { //nolint:gosec // everyone reads documentation
+		if err := os.WriteFile(filepath.Join(root, path), content, 0o644); err != nil { //nolint:gosec // documentation is for everyone to read
 			log.Fatal(err)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "add new members to the frozen ones")
 
-// The members of a version, with their types, are frozen: whoever reads them
-// goes on to be able to. -update adds members that are new, and nothing else; what goes or
-// changes needs a new webhook.SchemaVersion, and so a new file.
+// The members of a schema version, with their types, are frozen, so that readers
+// keep working. -update adds new members and nothing else; removing or changing one
+// needs a new webhook.SchemaVersion, and so a new file.
 func TestAMemberNeverGoesOrChangesWithinAVersion(t *testing.T) {
 	file := filepath.Join("testdata", fmt.Sprintf("webhook-v%d.members", webhook.SchemaVersion))
 	now := map[string]string{}
@@ -43,7 +43,7 @@ func TestAMemberNeverGoesOrChangesWithinAVersion(t *testing.T) {
 	}
 }
 
-// breaks lists what readers of the frozen form would miss.
+// breaks lists the differences that would break readers of the frozen form.
 func breaks(frozen, now map[string]string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(frozen)) {
 		switch is := now[name]; is {
@@ -58,7 +58,7 @@ func breaks(frozen, now map[string]string) (list []string) {
 }
 
 // members adds each member below a schema by its path, with its type, its values
-// where they are a closed set, and whether it is always there.
+// where they are a closed set, and whether it is always present.
 func members(path string, schema map[string]any, into map[string]string) {
 	if items, ok := schema["items"].(map[string]any); ok {
 		member(path+"[]", items, false, into)

@@ -10,7 +10,7 @@ import (
 	"sentinel/internal/ops"
 )
 
-// referencePage lists everything that sentinel can be asked for.
+// referencePage lists everything that sentinel can do.
 func referencePage() string {
 	var b strings.Builder
 	b.WriteString(generated + "# Reference\n\nEvery action of `sentinel`, with its flags, and the tools of `sentinel-mcp` that do the same. " +
@@ -98,7 +98,7 @@ func namesIn(toolset string) []string {
 	return names
 }
 
-// cell keeps a bar from ending a cell of a table.
+// cell escapes bars, which would end the cell of a table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 func commandText(o ops.Operation) string {

@@ -15,8 +15,8 @@ import (
 
 const dialect = "https://json-schema.org/draft/2020-12/schema"
 
-// addSchemas adds the schemas of each tool, the brief one that clients get and
-// the whole one that is published, and that of what receivers of webhooks get.
+// addSchemas adds two schemas of each tool, the brief one for clients and the full
+// one that is published, and the schema of the documents that webhooks receive.
 func addSchemas(files map[string][]byte) error {
 	results, source := cli.Results(), schema.NewSource(root)
 	for _, op := range ops.All() {
@@ -50,12 +50,12 @@ func addJSON(files map[string][]byte, path string, value any) error {
 	return err
 }
 
-// alwaysSent are the members that every delivered document has, whatever could
+// alwaysSent lists the members that every delivered document has, whatever could
 // not be read.
 var alwaysSent = []string{"schema_version", "delivery_id", "success", "action", "timestamp", "hostname", "version", "agent_id", "threat_level", "threat_reasons", "firewall_status", "unavailable"}
 
-// deliveredSchema is what receivers check documents against. Members may be added
-// within a version, so what it does not name is allowed.
+// deliveredSchema is the schema for receivers of webhooks. It allows unknown
+// members, because members may be added within a version.
 func deliveredSchema(source *schema.Source) map[string]any {
 	s := schema.Whole(source).Object(cli.Telemetry())
 	properties := s["properties"].(map[string]any)

@@ -34,7 +34,7 @@ var firewall = Figure{
 		return &off
 	},
 	Metrics: func(r *Report, p *prometheus.Page) {
-		p.OneOf("sentinel_firewall_status", "Whether a firewall protects the host: 1 for the status that it has.", "status", r.FirewallStatus, firewallActive, firewallDisabled, firewallUnknown)
+		p.StateSet("sentinel_firewall_status", "Whether a firewall protects the host: 1 for the status that it has.", "status", r.FirewallStatus, firewallActive, firewallDisabled, firewallUnknown)
 	},
 	Title: "firewall",
 	Text:  func(r *Report) string { return strings.ToLower(r.FirewallStatus) + ": " + r.FirewallEvidence },

@@ -14,13 +14,13 @@ import (
 	"unicode/utf8"
 )
 
-// MaxRequest is the largest request in bytes that --request reads from stdin.
+// MaxRequest is the largest request that --request reads from stdin, in bytes.
 const MaxRequest = 64 << 10
 
-// maxCaller is the longest claimed caller, in runes.
+// maxCaller is the longest caller name that is accepted, in runes.
 const maxCaller = 200
 
-// Arguments holds the checked arguments of one call by field name, defaults
+// Arguments holds the checked arguments of one call by field name, with defaults
 // filled in.
 type Arguments map[string]any
 
@@ -43,14 +43,13 @@ func (a Arguments) Bool(name string) bool {
 }
 
 // A Request is a checked call as a program sends it: the arguments and, under
-// "_context", who is asking.
+// "_context", the caller.
 type Request struct {
 	Arguments Arguments
-	Caller    string // as claimed by the caller; proves nothing
+	Caller    string // as the caller claims; proves nothing
 }
 
-// ParseFlags checks the arguments of o as typed on a command line, by flag
-// name.
+// ParseFlags checks the arguments of o as typed on a command line, by flag name.
 func (o Operation) ParseFlags(given map[string]string) (Arguments, error) {
 	args := o.defaults()
 	for _, f := range o.Fields {
@@ -67,9 +66,9 @@ func (o Operation) ParseFlags(given map[string]string) (Arguments, error) {
 	return args, nil
 }
 
-// ParseRequest checks one JSON object with the arguments of o. It refuses
-// unknown and repeated keys, wrong types, values out of range and anything after the
-// object. Empty input is the empty object.
+// ParseRequest checks one JSON object with the arguments of o. It rejects unknown
+// and repeated keys, wrong types, values out of range, and anything after the
+// object. Empty input counts as the empty object.
 func (o Operation) ParseRequest(raw []byte) (Request, error) {
 	members, err := object(raw)
 	if err != nil {
@@ -145,7 +144,7 @@ func (o Operation) InputSchema() json.RawMessage {
 	return raw
 }
 
-// caller takes the value of "_context": {"caller": "free text"}.
+// caller decodes the value of "_context": {"caller": "free text"}.
 func caller(raw json.RawMessage) (string, error) {
 	members, err := object(raw)
 	if err != nil {
@@ -164,8 +163,8 @@ func caller(raw json.RawMessage) (string, error) {
 }
 
 // object splits one JSON object into its members without decoding them.
-// encoding/json keeps the last of two equal keys silently; here the second is an
-// error, because what a checker reads and what an actor reads must be the same.
+// encoding/json silently keeps the last of two equal keys; here the second is an
+// error, because all readers of a request must see the same value.
 func object(raw []byte) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(raw)) == 0 {

@@ -138,7 +138,7 @@ func TestRequiredArgumentsAreAskedFor(t *testing.T) {
 func TestParseFlagsReadsNumbersAsPeopleWriteThem(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want int64 // 0 means refused
+		want int64 // 0 means rejected
 	}{
 		{"1", 1}, {"100", 100}, {"0", 0}, {"-1", 0}, {"101", 0}, {"010", 0}, {"0x10", 0}, {"1_0", 0}, {"+5", 0},
 		{" 5", 0}, {"5.0", 0}, {"5e0", 0}, {"", 0}, {"ten", 0}, {"99999999999999999999", 0}, {"٥", 0},

@@ -2,8 +2,8 @@
 
 package ops
 
-// Commands lists what is there for people and for the service manager alone: no
-// request and no tool reaches it.
+// Commands lists the actions that only people and the service manager use: neither
+// a request nor a tool can reach them.
 func Commands() []Operation {
 	return []Operation{
 		report,
@@ -13,5 +13,5 @@ func Commands() []Operation {
 	}
 }
 
-// Actions lists all that a command line can ask for.
+// Actions lists everything that a command line can request.
 func Actions() []Operation { return append(All(), Commands()...) }

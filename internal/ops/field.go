@@ -25,17 +25,17 @@ const (
 // A Field is one argument of an operation.
 type Field struct {
 	Name        string // in JSON: "count"
-	Flag        string // on the command line: "top-count"; that of the operation itself for its object, as in --kill PID
+	Flag        string // on the command line: "top-count"; for the operation's object it is the operation's own flag, as in --kill PID
 	Kind        Kind
 	Description string
-	Placeholder string   // what stands for the value on the command line: "PID"
+	Placeholder string   // stands for the value in help texts: "PID"
 	Min, Max    int64    // of an Integer, both inclusive
 	Enum        []string // the only values of a Text; empty for free text
 	MaxLength   int      // of free text, in runes
-	Default     any      // int64, string or bool; nil when leaving it out means none
+	Default     any      // int64, string or bool; nil when there is no value by default
 	Required    bool
 	Code        string // error code of a wrong value; "" is INVALID_ARGUMENT
-	Fix         string // what to send instead; "" is said from the bounds
+	Fix         string // what to send instead; "" is derived from the bounds
 }
 
 // An ArgumentError says which argument is wrong and what to send instead.
@@ -48,9 +48,9 @@ type ArgumentError struct {
 // Error returns the sentence.
 func (e *ArgumentError) Error() string { return e.Message }
 
-// fromText takes a value as typed on a command line. An integer is digits
-// only: no sign but minus, no leading zero, no other base, so that what is read is what a
-// person sees. A boolean is a switch, on when it is there.
+// fromText parses a value as typed on a command line. An integer consists of digits
+// and perhaps a minus, without leading zeros or another base, so that it means what
+// a person reads. A boolean is a switch, on when it is present.
 func (f Field) fromText(name, text string) (any, error) {
 	switch f.Kind {
 	case Boolean:
@@ -65,7 +65,7 @@ func (f Field) fromText(name, text string) (any, error) {
 	return f.checkInteger(name, n, text)
 }
 
-// fromJSON takes a value as sent by a program. An integral number counts as an
+// fromJSON parses a value as sent by a program. An integral number counts as an
 // integer however it is spelled (5, 5.0, 5e0), as in JSON Schema.
 func (f Field) fromJSON(raw json.RawMessage) (any, error) {
 	switch f.Kind {
@@ -88,8 +88,8 @@ func (f Field) fromJSON(raw json.RawMessage) (any, error) {
 	return f.checkInteger(f.Name, n, string(raw))
 }
 
-// integral parses a JSON number without a fraction. Beyond 2^53 a float no
-// longer names one integer, so only the plain spelling is taken there.
+// integral parses a JSON number without a fraction. Above 2^53 a float no longer
+// identifies one integer, so only the plain spelling is accepted there.
 func integral(text string) (int64, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
@@ -121,7 +121,7 @@ func (f Field) checkText(name, text string) (any, error) {
 	return text, nil
 }
 
-// missing says that a required argument is not there.
+// missing returns the error for a required argument that is absent.
 func (f Field) missing() error {
 	return &ArgumentError{Message: f.Name + " is missing.", Fix: f.fix(f.Name), Code: f.Code}
 }

@@ -2,10 +2,11 @@
 
 // Package ops is the table of everything sentinel can do.
 //
-// An operation is described once, here. The flags of sentinel, the tools of
-// sentinel-mcp, the help texts and the checks of arguments all follow from its
-// entry. The package holds data and the rules for arguments, and imports nothing but
-// the standard library, so that both binaries and every generator can use it.
+// Each operation is described once, here. The flags of sentinel, the tools of
+// sentinel-mcp, the help texts and the validation of arguments are all derived from
+// its entry. The package holds data and the rules for arguments, and imports
+// nothing but the standard library, so that both binaries and every generator can
+// use it.
 package ops
 
 import (
@@ -14,14 +15,14 @@ import (
 	"time"
 )
 
-// Effect says what an operation does to the world.
+// Effect says what an operation does to this machine and to others.
 type Effect int
 
 // The effects. A client may run a Read without asking a person.
 const (
 	Read        Effect = iota // changes nothing, sends nothing to another host
 	Write                     // changes the system; can be undone
-	Destructive               // changes the system; what it ends stays ended
+	Destructive               // changes the system and cannot be undone
 	SendsOut                  // sends packets to other hosts
 )
 
@@ -30,34 +31,34 @@ type Privilege int
 
 // The privileges.
 const (
-	AnyUser    Privilege = iota // root sees no more than a user
+	AnyUser    Privilege = iota // root sees no more than an ordinary user
 	BetterRoot                  // works for everyone; root gets a fuller answer
 	NeedsRoot                   // refused without root
 )
 
 // The toolsets.
 const (
-	// DefaultToolset is the one that a client gets unless it asks for another.
+	// DefaultToolset is the one that a client gets unless it requests another.
 	DefaultToolset = "default"
-	// DiagnosticsToolset is for looking into a problem.
+	// DiagnosticsToolset is for investigating a problem.
 	DiagnosticsToolset = "diagnostics"
 )
 
-// Toolsets lists the names that an operation may have as its toolset. A client
-// may ask for each of them, also while no operation is in it.
+// Toolsets lists the toolsets that an operation may belong to. A client may request
+// any of them, even one without operations.
 func Toolsets() []string { return []string{DefaultToolset, DiagnosticsToolset} }
 
 // An Operation is one entry of the table.
 type Operation struct {
 	Name        string // of the tool, and of --request: "get_top_processes"
-	Action      string // "action" in its documents: "top_processes"
+	Action      string // the "action" in its documents: "top_processes"
 	Flag        string // on the command line, without dashes; "" is the default action
 	Title       string // for people, a few words
-	Description string // for a model: what it gives, when to use it, what it refuses
+	Description string // for a model: what it returns, when to use it, what it refuses
 	Usage       string // for people, one line of --help
-	Toolset     string // "" for what is no tool
+	Toolset     string // "" if it is not a tool
 	Effect      Effect
-	Recorded    bool // has a record in the journal when root does it, although it changes nothing here
+	Recorded    bool // journaled when root runs it, although it changes nothing here
 	Idempotent  bool // running it twice leaves the same state as once
 	Privilege   Privilege
 	Deadline    time.Duration // after which it answers TIMEOUT
@@ -102,9 +103,9 @@ func ByName(name string) (Operation, bool) {
 //go:embed schemas/*.json
 var schemas embed.FS
 
-// OutputSchema returns the JSON Schema of the operation's documents. It is
-// generated from the result types by `make generate`; an operation without one is a
-// fault of the build that a test catches.
+// OutputSchema returns the JSON Schema of the operation's documents. `make
+// generate` derives it from the result types; a test makes sure that each operation
+// has one.
 func (o Operation) OutputSchema() json.RawMessage {
 	raw, err := schemas.ReadFile("schemas/" + o.Name + ".json")
 	if err != nil {

@@ -29,7 +29,7 @@ func TestNoTwoOperationsShareANameAFlagOrAnAction(t *testing.T) {
 		claim("flag ", op.Flag, op.Name)
 		for _, f := range op.Fields {
 			if first, again := shared[f.Flag]; again && cmp.Equal(first, f) {
-				continue // one flag that means the same everywhere, such as --reason
+				continue // a flag that means the same everywhere, such as --reason
 			}
 			shared[f.Flag] = f
 			if f.Flag != op.Flag {
@@ -82,7 +82,7 @@ func TestEveryDefaultIsAllowed(t *testing.T) {
 	}
 }
 
-// A new operation is one file and one line in All; this fails when the line is
+// A new operation is one file and one line in All; this test fails when the line is
 // missing.
 func TestEveryOperationInAFileIsInTheTable(t *testing.T) {
 	files, err := filepath.Glob("*.go")

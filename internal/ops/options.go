@@ -4,17 +4,17 @@ package ops
 
 import "strings"
 
-// An Option is a flag of sentinel that no operation owns. Flag set, help,
-// completions and man page follow from the list.
+// An Option is a flag of sentinel that does not belong to an operation. The flag
+// set, help, completions and man page are derived from the list.
 type Option struct {
 	Name, Shorthand string
-	Value           string   // placeholder of its value; "" is a switch
-	Values          []string // the only values, where there are few
+	Value           string   // placeholder of its value; "" for a switch
+	Values          []string // the only values, where they are a closed set
 	Usage           string
-	Action          bool // it is what the run does
+	Action          bool // it selects what the run does
 }
 
-// Options lists them in the order of the help.
+// Options lists the options in the order of the help.
 func Options() []Option {
 	var tools []string
 	for _, o := range All() {
@@ -34,5 +34,5 @@ func Options() []Option {
 	}
 }
 
-// Spelled is the option as a person types it.
+// Spelled returns the option as a person types it.
 func (o Option) Spelled() string { return strings.TrimSpace("--" + o.Name + " " + o.Value) }

@@ -2,8 +2,8 @@
 
 package ops
 
-// reason is the field that every change has. It goes to the journal, never to
-// another program.
+// reason is the field that every change has. It is written to the journal only,
+// never passed to another program.
 var reason = Field{
 	Name: "reason", Flag: "reason", Placeholder: "TEXT", Kind: Text, MaxLength: 200,
 	Description: "Why, for the journal",

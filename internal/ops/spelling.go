@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Object is the field that the operation's own flag takes as its value: the PID
-// in --kill PID. An operation that is a switch has none.
+// Object is the field that the operation's own flag takes as its value: the PID in
+// --kill PID. It is nil for an operation that is a switch.
 func (o Operation) Object() *Field {
 	for _, f := range o.Fields {
 		if f.Flag == o.Flag {
@@ -19,13 +19,13 @@ func (o Operation) Object() *Field {
 	return nil
 }
 
-// Modifiers are the fields with a flag of their own.
+// Modifiers returns the fields with a flag of their own.
 func (o Operation) Modifiers() []Field {
 	return slices.DeleteFunc(slices.Clone(o.Fields), func(f Field) bool { return f.Flag == o.Flag })
 }
 
-// Spelled is the operation's flag as a person types it, with the placeholder of
-// its value.
+// Spelled returns the operation's flag as a person types it, with the placeholder
+// of its value.
 func (o Operation) Spelled() string {
 	if f := o.Object(); f != nil {
 		return f.Spelled()
@@ -33,10 +33,10 @@ func (o Operation) Spelled() string {
 	return "--" + o.Flag
 }
 
-// Spelled is the flag of the field as a person types it.
+// Spelled returns the field's flag as a person types it.
 func (f Field) Spelled() string { return strings.TrimSpace("--" + f.Flag + " " + f.ValueName()) }
 
-// ValueName stands for the value in help texts; "" for a switch.
+// ValueName returns the placeholder of the value in help texts; "" for a switch.
 func (f Field) ValueName() string {
 	switch {
 	case f.Placeholder != "":
@@ -52,7 +52,7 @@ func (f Field) ValueName() string {
 	}
 }
 
-// DefaultText is what follows a field's description: " (default 10)", or nothing.
+// DefaultText is appended to a field's description: " (default 10)", or nothing.
 func (f Field) DefaultText() string {
 	if f.Default == nil || f.Kind == Boolean {
 		return ""

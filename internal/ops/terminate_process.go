@@ -40,6 +40,6 @@ var terminateProcess = Operation{
 	},
 }
 
-// maxPID is the largest PID of a 64-bit kernel (PID_MAX_LIMIT in
+// maxPID is the largest PID on a 64-bit kernel (PID_MAX_LIMIT in
 // include/linux/threads.h).
 const maxPID = 4194304

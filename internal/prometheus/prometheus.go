@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package prometheus writes metrics in the text format of Prometheus, version
-// 0.0.4, as its servers and the textfile collector of node_exporter read it.
+// 0.0.4, for its servers and for the textfile collector of node_exporter.
 package prometheus
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A Kind is what a metric is.
+// A Kind is the type of a metric.
 type Kind string
 
 // The kinds.
@@ -22,11 +22,11 @@ const (
 	Counter Kind = "counter" // its name ends with _total
 )
 
-// A Label is one label of a sample. Values may be any text; what is no UTF-8 in one is
+// A Label is one label of a sample. Its value may be any text; invalid UTF-8 is
 // replaced.
 type Label struct{ Name, Value string }
 
-// Page collects metrics in the order in which they are first written.
+// A Page collects metrics in the order in which they are first added.
 type Page struct {
 	order   []string
 	metrics map[string]*metric
@@ -39,9 +39,9 @@ type metric struct {
 	seen    map[string]bool
 }
 
-// Add adds a sample. The first one of a name says what the metric is. Labels without
-// a value are left out, and so is a sample whose labels another one of the metric has: two of
-// them would make the whole page unreadable.
+// Add adds a sample. The first sample of a name decides help and kind of the
+// metric. Labels without a value are left out. A second sample with the same labels
+// is dropped: duplicates would make the whole page invalid.
 func (p *Page) Add(name, help string, kind Kind, value float64, labels ...Label) {
 	if p.metrics == nil {
 		p.metrics = map[string]*metric{}
@@ -60,9 +60,9 @@ func (p *Page) Add(name, help string, kind Kind, value float64, labels ...Label)
 	m.samples = append(m.samples, name+set+" "+number(value))
 }
 
-// OneOf adds a gauge for a state, with a sample for each that there is: 1 for the
-// one that is, 0 for the others.
-func (p *Page) OneOf(name, help, label, is string, all ...string) {
+// StateSet adds a gauge with one sample for each possible state: 1 for the current
+// one, 0 for the others.
+func (p *Page) StateSet(name, help, label, is string, all ...string) {
 	for _, one := range all {
 		value := 0.0
 		if one == is {
@@ -97,7 +97,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// Bytes is the page.
+// Bytes returns the page.
 func (p *Page) Bytes() []byte {
 	var b bytes.Buffer
 	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`)

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// parsed reads a page with the parser of Prometheus itself.
+// parsed parses a page with Prometheus's own parser.
 func parsed(t testing.TB, page []byte) map[string]*dto.MetricFamily {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -72,7 +72,7 @@ func TestEmptyPage(t *testing.T) {
 	}
 }
 
-// Any label comes back as it was, or with what is no UTF-8 replaced.
+// Any label survives a round trip, apart from invalid UTF-8, which is replaced.
 func FuzzLabel(f *testing.F) {
 	f.Add("plain", `"\`+"\n")
 	f.Fuzz(func(t *testing.T, one, other string) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sampling holds the time over which rates are measured.
+// Package sampling defines the time window over which rates are measured.
 package sampling
 
 import (
@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// Window is how long a measurement lasts. The kernel counts CPU time in ticks
-// of 10 ms, so half a second is good to two percent of a core; a shorter window
-// is not.
+// Window is how long a measurement takes. The kernel counts CPU time in ticks of 10
+// ms, so half a second is accurate to two percent of a core.
 const Window = 500 * time.Millisecond
 
-// Wait waits for one Length, or until ctx ends.
+// Wait waits for one Window, or until ctx ends.
 func Wait(ctx context.Context) error {
 	timer := time.NewTimer(Window)
 	defer timer.Stop()

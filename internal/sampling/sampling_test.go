@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestWaitLastsOneLength(t *testing.T) {
+func TestWaitLastsOneWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		if err := Wait(t.Context()); err != nil || time.Since(start) != Window {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema makes JSON Schemas of the types of documents. The generator and
-// tests use it; neither program links it.
+// Package schema derives JSON Schemas from the types of documents. The generator
+// and tests use it; neither program links it.
 package schema
 
 import (
@@ -13,26 +13,26 @@ import (
 	"sentinel/internal/ops"
 )
 
-// A Form says how much a schema tells.
+// A Form says how detailed a schema is.
 type Form struct {
-	brief  bool    // only the type of what a field tagged schema:"brief" holds
-	closed bool    // members that are not described are refused
-	source *Source // of the descriptions; nil leaves them out
+	brief  bool    // for a field tagged schema:"brief", only its type
+	closed bool    // members that are not described are rejected
+	source *Source // where descriptions come from; nil leaves them out
 }
 
 var (
-	// Brief is the form that clients get. They put the schemas of all tools before
-	// the model on every turn.
+	// Brief is the form for MCP clients. They put the schemas of all tools in front
+	// of the model on every turn.
 	Brief = Form{brief: true}
-	// Strict describes everything and refuses what is not described. It is for tests.
+	// Strict describes everything and rejects everything else. It is for tests.
 	Strict = Form{closed: true}
 )
 
-// Whole is the form with every description, as it is published.
+// Whole is the form with all descriptions, for publication.
 func Whole(source *Source) Form { return Form{source: source} }
 
-// Document describes both documents of an operation, the successful one and the
-// failed one. Clients check either against it, so only success is required.
+// Document describes both documents of an operation, of success and of failure.
+// Clients validate both against it, so only success is required.
 func (f Form) Document(op ops.Operation, result reflect.Type) map[string]any {
 	schema := f.Object(reflect.TypeFor[fault.Document](), result)
 	schema["properties"].(map[string]any)["action"] = map[string]any{"const": op.Action}
@@ -85,7 +85,7 @@ func (f Form) field(owner reflect.Type, field reflect.StructField) map[string]an
 	return schema
 }
 
-// A describer makes its own schema: its members follow from a table.
+// A describer provides its own schema, because its members are defined by a table.
 type describer interface{ JSONSchema() map[string]any }
 
 func (f Form) describe(d describer) map[string]any {

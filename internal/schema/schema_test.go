@@ -26,7 +26,8 @@ type document struct {
 	Bare   bool `json:"bare"`
 }
 
-// The package of a type is found by the type, and what a test file declares counts.
+// The source is found by the package of the type; types declared in test files
+// count.
 func TestDescriptionsComeFromTheSourceOfEachType(t *testing.T) {
 	_ = document{}.hidden
 	source := NewSource(filepath.Join("..", ".."))

@@ -13,20 +13,21 @@ import (
 	"strings"
 )
 
-// A Source reads what the source code says of the fields of result types: units
-// and meanings are written once, there. It reads the package of each type that it is asked for.
+// A Source reads the comments on the fields of result types from the source code,
+// so that units and meanings are written only once. It reads the package of a type
+// when it is first needed.
 type Source struct {
-	root     string                       // of the module
+	root     string                       // directory of the module
 	packages map[string]map[string]string // by import path: comments by "Type.Field"
 	errs     []error
 }
 
-// NewSource reads the module at root.
+// NewSource returns a Source for the module in the directory root.
 func NewSource(root string) *Source {
 	return &Source{root: root, packages: map[string]map[string]string{}}
 }
 
-// Err says which fields have no comment, and what could not be read.
+// Err reports which fields have no comment, and which packages could not be read.
 func (s *Source) Err() error { return errors.Join(s.errs...) }
 
 // comment returns the comments on a field as one line.
@@ -38,14 +39,14 @@ func (s *Source) comment(owner reflect.Type, field string) string {
 		s.packages[path] = comments
 	}
 	if comments[name] == "" {
-		comments[name] = " " // one report a field
+		comments[name] = " " // report each field once
 		s.errs = append(s.errs, fmt.Errorf("%s.%s has no comment that describes it", path, name))
 	}
 	return strings.TrimSpace(comments[name])
 }
 
 func (s *Source) read(path string) map[string]string {
-	_, within, _ := strings.Cut(path, "/") // the module's name
+	_, within, _ := strings.Cut(path, "/") // drops the name of the module
 	files, err := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(within), "*.go"))
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("%s has no Go files below %s", path, s.root)
