@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Bytes shows a size in binary units, three digits.
+// Bytes formats a size in binary units, with three digits.
 func Bytes(n uint64) string {
 	const step = 1024
 	if n < step {
@@ -28,10 +28,10 @@ func Bytes(n uint64) string {
 	return fmt.Sprintf("%.*f %ciB", places, x, " KMGTPE"[unit])
 }
 
-// Percent shows a share.
+// Percent formats a percentage.
 func Percent(p float64) string { return fmt.Sprintf("%.1f %%", p) }
 
-// Duration shows days, hours and minutes.
+// Duration formats a duration as days, hours and minutes.
 func Duration(seconds int64) string {
 	d := time.Duration(seconds) * time.Second
 	days, rest := int64(d.Hours())/24, d%(24*time.Hour)
