@@ -254,23 +254,43 @@ func (e *Enabling) Do(ctx context.Context) (Enabled, error) {
 		return e.keep(ctx)
 	case e.trial != nil:
 		return e.goOn(), nil
-	case e.before.State == Active:
+	case e.Idle():
 		return e.stayOn(ctx), nil
 	}
-	return e.switchOn(ctx)
-}
-
-// switchOn begins a trial. Where firewalls are not tried, and where force has
-// passed over that nothing would end the trial, the firewall is kept at once.
-func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
 	release, err := e.trials.lock(ctx)
 	if err != nil {
 		return Enabled{}, err
 	}
 	defer release()
-	if other, err := e.trials.Current(); err != nil || other != nil {
-		return Enabled{}, errors.Join(err, fault.New(fault.FirewallFailed, "Another run of sentinel has begun a trial of the firewall."))
+	if err := e.overtaken(ctx); err != nil {
+		return Enabled{}, err
 	}
+	if e.before.State == Active {
+		return e.stayOn(ctx), nil
+	}
+	return e.switchOn(ctx)
+}
+
+// overtaken looks again, under the lock, because another run can begin and
+// confirm a trial after the plan was made: rules on trial must not be made to last, and
+// a firewall that is on by now must not be taken back.
+func (e *Enabling) overtaken(ctx context.Context) error {
+	other, err := e.trials.Current()
+	switch {
+	case err != nil:
+		return err
+	case other != nil:
+		return fault.New(fault.FirewallFailed, "Another run of sentinel has begun a trial of the firewall.")
+	case e.before.State != Active && Assess(e.source.Firewall(ctx)).State == Active:
+		return fault.New(fault.FirewallFailed, "A firewall was switched on by somebody else in the meantime.").
+			WithFix("Run it again to see which one is on: sudo sentinel --fix-firewall")
+	}
+	return nil
+}
+
+// switchOn begins a trial. Where firewalls are not tried, and where force has
+// passed over that nothing would end the trial, the firewall is kept at once.
+func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
 	after, err := e.change(ctx)
 	if err != nil {
 		return Enabled{}, e.takeBack(ctx, err)

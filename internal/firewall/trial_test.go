@@ -251,6 +251,37 @@ func TestConfirmationAndEndMeetAtOneLock(t *testing.T) {
 	}
 }
 
+// What another run does between a plan and its change is seen under the lock.
+func TestPlanThatAnotherRunOvertookChangesNothing(t *testing.T) {
+	overtaken := func(name string, m *machine, e *Enabling) {
+		t.Helper()
+		m.done = nil
+		if got, err := e.Do(t.Context()); err == nil || fault.From(err).Code != fault.FirewallFailed || len(m.done) != 0 || !m.on {
+			t.Errorf("%s: %+v, %v, did %q", name, got, err, m.done)
+		}
+	}
+	m, o := onTrial(t)
+	second := plan(t, m, o)
+	try(t, m, o)
+	overtaken("on trial", m, second)
+	try(t, m, o.confirming())
+	overtaken("confirmed", m, second)
+	if recorded(m) {
+		t.Error("a firewall that was confirmed is on trial again")
+	}
+
+	m, o = onTrial(t)
+	m.name = Nftables
+	first := plan(t, m, o)
+	m.facts.Chains = []Chain{{Family: "inet", Table: BaselineTable, Name: "input", Input: true, DropPolicy: true}}
+	lasting := plan(t, m, o)
+	m.facts.Chains = nil
+	if _, err := first.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	overtaken("rules on trial, taken for lasting ones", m, lasting)
+}
+
 func TestRecordThatCannotBeReliedOnIsRefused(t *testing.T) {
 	m, o := onTrial(t)
 	try(t, m, o)
