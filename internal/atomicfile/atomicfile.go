@@ -42,8 +42,8 @@ func WriteFunc(path string, data []byte, prepare func(*os.File) error) (err erro
 }
 
 // attempts is how often a file is written because another writer took it for a
-// leftover in the moments before it was locked and after it was closed.
-const attempts = 3
+// leftover in the moment before it was locked.
+const attempts = 10
 
 func replace(path string, data []byte, prepare func(*os.File) error) error {
 	if err := removeLeftovers(path); err != nil {
@@ -53,7 +53,7 @@ func replace(path string, data []byte, prepare func(*os.File) error) error {
 	if err != nil {
 		return err
 	}
-	defer f.Cleanup() //nolint:errcheck // does nothing once the file is in place
+	defer f.release()
 	return f.CloseAtomicallyReplace()
 }
 
@@ -64,27 +64,55 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer f.Cleanup() //nolint:errcheck // a leftover at worst
+	defer f.release()
 	if err := errors.Join(f.Sync(), os.Link(f.Name(), path)); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
 }
 
+// A pendingFile is written and not at its path yet. The lock says that it is no
+// leftover (see inUse). It belongs to a second descriptor, because the file is closed before it
+// is renamed.
+type pendingFile struct {
+	*renameio.PendingFile
+	lock *os.File
+}
+
+// release removes the file unless it is at its path by now.
+func (f pendingFile) release() {
+	f.Cleanup()    //nolint:errcheck // a leftover at worst
+	f.lock.Close() //nolint:errcheck // only locked
+}
+
 // pending writes a file beside path, in the same directory and so on the same
 // file system, whatever TMPDIR says.
-func pending(path string, data []byte, prepare func(*os.File) error) (*renameio.PendingFile, error) {
+func pending(path string, data []byte, prepare func(*os.File) error) (pendingFile, error) {
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
 	if err != nil {
-		return nil, err
+		return pendingFile{}, err
 	}
-	syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:errcheck // see inUse
-	_, err = f.Write(data)
+	lock, err := locked(f.Name())
+	if err == nil {
+		_, err = f.Write(data)
+	}
 	if err == nil {
 		err = prepare(f.File)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Cleanup())
+		return pendingFile{}, errors.Join(err, f.Cleanup(), lock.Close())
+	}
+	return pendingFile{f, lock}, nil
+}
+
+// locked opens a file that nobody else may open and locks it. It waits for another
+// writer who looks whether the file is in use.
+func locked(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	for errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), syscall.EINTR) { //nolint:revive // a signal ends the wait on some file systems
 	}
 	return f, nil
 }

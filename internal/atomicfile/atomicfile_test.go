@@ -193,3 +193,23 @@ func TestMissingDirIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// No writer takes the file of another for a leftover.
+func TestManyWritersAtOnceAllSucceed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	var all sync.WaitGroup
+	for range 32 {
+		all.Go(func() {
+			for range 50 {
+				if err := Write(path, []byte("whole"), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	check(t, path, "whole", 0o600)
+	if got := names(t, filepath.Dir(path)); len(got) != 1 {
+		t.Errorf("left behind: %v", got)
+	}
+}
