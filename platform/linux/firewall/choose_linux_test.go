@@ -101,6 +101,9 @@ func (s *script) Later(_ context.Context, _ string, after time.Duration, command
 }
 
 func (s *script) manager() *Manager {
+	if s.files == nil {
+		s.files = []string{ufwProgram, offlineProgram, clientProgram}
+	}
 	m := s.machine.manager()
 	m.runner, m.units = s, s
 	m.detach = func(program string, args ...string) error {
@@ -240,6 +243,61 @@ func TestUFWIsUndoneAsFarAsItWasChanged(t *testing.T) {
 		}
 		if raw, err := os.ReadFile(filepath.Join(m.root, ufwConfiguration)); err != nil || string(raw) != "# ENABLED=no\nENABLED="+c.enabled+"\nLOGLEVEL=low\n" {
 			t.Errorf("%s: %q, %v", name, raw, err)
+		}
+	}
+}
+
+// "ufw disable" writes before it unloads the rules, and fails on a full disk.
+func TestUFWThatCannotWriteIsUnloadedAllTheSame(t *testing.T) {
+	const disable, unload = ufwProgram + " --force disable", "/lib/ufw/ufw-init force-stop"
+	s := &script{fails: map[string]sysexec.Result{disable: {Exit: 1, Stderr: []byte("No space left on device\n")}}}
+	s.files = []string{ufwProgram, "/lib/ufw/ufw-init"}
+	b, err := s.manager().Resume(firewall.Change{Manager: firewall.UFW})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Undo(t.Context()); err == nil || !strings.Contains(err.Error(), "No space left") || !slices.Equal(s.ran, []string{disable, unload}) {
+		t.Errorf("%v, ran %q", err, s.ran)
+	}
+}
+
+// Else the trial could never be ended, nor another one begun.
+func TestManagerThatWasUninstalledHasNothingToUndo(t *testing.T) {
+	for _, name := range []string{firewall.UFW, firewall.Firewalld} {
+		s := &script{}
+		s.files = []string{}
+		b, err := s.manager().Resume(firewall.Change{Manager: name, Openings: []firewall.Opening{{Zone: "public", Port: tcp(22)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Undo(t.Context()); err != nil || len(s.ran) != 0 {
+			t.Errorf("%s: %v, ran %q", name, err, s.ran)
+		}
+	}
+}
+
+// Without its ports it would shut out remote sessions at the next boot.
+func TestFirewalldThatTheOwnerEnabledDuringATrialKeepsItsPorts(t *testing.T) {
+	const forget = clientProgram + " --permanent --zone=public --remove-port=22/tcp"
+	for name, c := range map[string]struct {
+		was, is, rebooted bool
+		ran               []string
+	}{
+		"enabled since":           {false, true, false, []string{"stop " + firewalldUnit}},
+		"enabled since, rebooted": {false, true, true, nil},
+		"enabled before":          {true, true, false, []string{"stop " + firewalldUnit, forget}},
+		"not enabled":             {false, false, false, []string{"stop " + firewalldUnit, forget}},
+	} {
+		s := &script{}
+		s.booted, s.known = true, map[string]systemd.UnitState{firewalldUnit: {Loaded: true, Active: true, Enabled: c.is}}
+		b, err := s.manager().Resume(firewall.Change{
+			Manager: firewall.Firewalld, WasEnabled: c.was, Rebooted: c.rebooted, Openings: []firewall.Opening{{Zone: "public", Port: tcp(22)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Undo(t.Context()); err != nil || !slices.Equal(s.ran, c.ran) {
+			t.Errorf("%s: %v, ran %q", name, err, s.ran)
 		}
 	}
 }

@@ -202,11 +202,19 @@ func (f *firewalld) Keep(ctx context.Context) (bool, string) {
 }
 
 // Undo implements [firewall.Backend]. It stops a daemon, too, that ran before
-// without rules: with those that it has now it filters.
+// without rules: with those that it has now it filters. The ports stay where the owner
+// has set it to start at boot since: without them the next boot would shut out remote
+// sessions. Where firewalld was uninstalled since, nothing is left to undo.
 func (f *firewalld) Undo(ctx context.Context) error {
+	if !f.m.installed(offlineProgram) {
+		return nil
+	}
 	var failed []error
 	if f.change.Manager != "" && !f.change.Rebooted {
 		failed = append(failed, f.m.units.Stop(ctx, firewalldUnit))
+	}
+	if !f.change.WasEnabled && f.m.units.State(ctx, firewalldUnit).Enabled {
+		return errors.Join(failed...)
 	}
 	for _, o := range f.change.Openings {
 		failed = append(failed, f.permanently(ctx, "--zone="+o.Zone, "--remove-port="+o.String()))

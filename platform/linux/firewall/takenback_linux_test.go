@@ -132,6 +132,31 @@ func TestUFWWhoseRulesShutOutSSHIsTakenBack(t *testing.T) {
 	}
 }
 
+// On a full disk and on a read-only file system ufw cannot note that it is off,
+// and then leaves its rules loaded.
+func TestUFWThatCannotBeDisabledIsTakenBack(t *testing.T) {
+	if !testenv.Booted(t, map[string]string{RestoreUnit: shipped(t)}) {
+		return
+	}
+	h := remote(t)
+	command(t, "systemctl enable "+RestoreUnit)
+	command(t, "systemctl disable firewalld.service")
+	shell(t, "ufw deny in on cable1")
+	m := NewManager(sysexec.Host{})
+	try(t, kernel(t), m, shortTrial)
+	h.reaches("2222", false)
+	shell(t, "mount --bind /etc/ufw/ufw.conf /etc/ufw/ufw.conf && mount -o remount,bind,ro /etc/ufw/ufw.conf")
+	h.comesBack("2222")
+	h.reaches("8080", true)
+	if current, err := trials(m, 0).Current(); err != nil || current == nil {
+		t.Errorf("ufw is on after a reboot, and the record is gone: %+v, %v", current, err)
+	}
+	shell(t, "umount /etc/ufw/ufw.conf")
+	if said, err := trials(m, 0).End(t.Context()); err != nil || said == "" || ufwEnabled("/") {
+		t.Errorf("%q, %v, enabled %v", said, err, ufwEnabled("/"))
+	}
+}
+
 func TestUFWOverARuleThatDeniesThePortIsRefused(t *testing.T) {
 	if !testenv.Booted(t, map[string]string{RestoreUnit: shipped(t)}) {
 		return

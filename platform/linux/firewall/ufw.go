@@ -24,6 +24,10 @@ const (
 	maxConfiguration = 64 << 10
 )
 
+// ufwInit is the script with which ufw loads and unloads its rules, where the
+// distributions have it. It writes no file.
+var ufwInit = []string{"/lib/ufw/ufw-init", "/usr/libexec/ufw/ufw-init"}
+
 // A ufw switches ufw on, and remembers what it changes.
 type ufw struct {
 	m      *Manager
@@ -118,6 +122,18 @@ func (u *ufw) disable(ctx context.Context) error {
 	return err
 }
 
+// stop unloads the rules and disables ufw. "ufw disable" writes the
+// configuration first and gives up where it cannot: on a full disk the rules would
+// stay. They are unloaded then, and the error remains, so that the next run tries again.
+func (u *ufw) stop(ctx context.Context) error {
+	err := u.disable(ctx)
+	if i := slices.IndexFunc(ufwInit, u.m.installed); err != nil && i >= 0 {
+		_, forced := u.m.run(ctx, changeLimit, ufwInit[i], "force-stop")
+		return errors.Join(err, forced)
+	}
+	return err
+}
+
 // Keep implements [firewall.Backend]. "ufw enable" notes in its configuration
 // that it is on; its unit loads the rules at boot.
 func (u *ufw) Keep(ctx context.Context) (bool, string) {
@@ -132,16 +148,16 @@ func (u *ufw) Keep(ctx context.Context) (bool, string) {
 
 // Undo implements [firewall.Backend]. A ufw that was enabled before is enabled
 // again, and its rules are not loaded, as they were not before. Those that a reboot has loaded
-// since are the owner's will.
+// since are the owner's will. Where ufw was uninstalled since, nothing is left to undo.
 func (u *ufw) Undo(ctx context.Context) error {
 	c := u.change
-	if c.Manager == "" {
+	if c.Manager == "" || !u.m.installed(ufwProgram) {
 		return nil
 	}
 	var failed []error
 	loaded := c.WasEnabled && c.Rebooted && u.active(ctx)
 	if !loaded {
-		failed = append(failed, u.disable(ctx))
+		failed = append(failed, u.stop(ctx))
 	}
 	for _, o := range c.Openings {
 		_, err := u.m.run(ctx, changeLimit, ufwProgram, "delete", "allow", o.String())
