@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,16 +155,10 @@ func TestDomainsKnowNoSystem(t *testing.T) {
 	}
 }
 
-// The page on the layout names packages and files that are there, and every domain.
-func TestTheLayoutIsThatOfTheTree(t *testing.T) {
+func TestTheLayoutHasEveryDomain(t *testing.T) {
 	raw, err := os.ReadFile("docs/layout.md")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile("`((?:internal|platform|cmd|packaging|testdata|test|examples)/[a-z0-9_./]*)`").FindAllStringSubmatch(string(raw), -1) {
-		if _, err := os.Stat(m[1]); err != nil {
-			t.Errorf("docs/layout.md: %v", err)
-		}
 	}
 	for _, domain := range domains {
 		if !strings.Contains(string(raw), "\n| "+domain+" | ") {
