@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accounts names users by their ids from /etc/passwd (passwd(5)).
+// Package accounts maps user IDs to names from /etc/passwd (passwd(5)).
 package accounts
 
 import (
@@ -13,11 +13,11 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Names maps user ids to the first name that has them.
+// Names maps user IDs to the first name listed for each.
 type Names map[int]string
 
-// Read reads /etc/passwd below root. Users that only a directory service knows
-// are not in it. A missing file is an empty map.
+// Read reads /etc/passwd below root. Users that only a directory service knows are not included. A
+// missing file yields an empty map.
 func Read(root string) (Names, error) {
 	raw, err := hostfile.Head(filepath.Join(root, "etc", "passwd"), userdb.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func namesIn(passwd []byte) Names {
 	return names
 }
 
-// Name returns the name of uid, or the number itself where it has none.
+// Name returns the name of uid, or the number itself if it has none.
 func (n Names) Name(uid int) string {
 	if name, ok := n[uid]; ok {
 		return name

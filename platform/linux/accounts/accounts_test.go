@@ -74,7 +74,7 @@ func TestAccountsFileMayBeMissingButNotForbidden(t *testing.T) {
 	}
 }
 
-// Opening a FIFO that nobody writes to would wait for ever.
+// Opening a FIFO that nobody writes to would block forever.
 func TestAccountsThatAreNoFileAreNotRead(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "etc"), 0o700); err != nil {

@@ -70,7 +70,7 @@ func chip(cpu cpuinfo.Info, tree sysfs.DeviceTree) string {
 func (v *Inventory) virtualization(dmi sysfs.DMI, tree sysfs.DeviceTree, cpu cpuinfo.Info) assets.Fact[string] {
 	name, err := virt.Hypervisor(v.root, virt.Hints{
 		Vendor: dmi.SystemVendor, Product: dmi.ProductName, Board: dmi.BoardVendor, BIOS: dmi.BIOSVendor, Chassis: dmi.ChassisVendor,
-		Tree: tree.Hypervisor, Boards: strings.Join(tree.Compatible, " "), Virtual: cpu.Hypervisor,
+		HypervisorNode: tree.Hypervisor, Compatible: strings.Join(tree.Compatible, " "), Virtual: cpu.Hypervisor,
 	})
 	return assets.Fact[string]{Value: name, Err: err}
 }

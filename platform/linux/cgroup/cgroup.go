@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cgroup reads the limits that a container lives under.
+// Package cgroup reads the resource limits of a container.
 //
-// A container sees its own control group at the mount point of /sys/fs/cgroup
-// (by its cgroup namespace or a bind mount), while the real root group there has no
-// limit files (v2) or unlimited ones (v1). So the files at the mount point are
-// the limits of the container, and a machine has none.
+// A container sees its own control group at /sys/fs/cgroup (through its cgroup namespace or a bind
+// mount), while the real root group has no limit files (v2) or unlimited ones (v1). So the files at
+// the mount point are the limits of the container, and a machine outside a container has none.
 package cgroup
 
 import (
@@ -21,15 +20,14 @@ import (
 	"sentinel/internal/health"
 )
 
-// ErrFormat reports a file that does not have the documented form.
+// ErrFormat reports a file that does not have its documented form.
 var ErrFormat = errors.New("cgroup: unexpected format")
 
-// unlimited is at or above what v1 shows without a limit: the largest page
-// aligned signed number.
+// unlimited is the threshold from which a v1 limit means none: v1 reports the largest page-aligned
+// signed number.
 const unlimited = 1 << 62
 
-// Limits reads the limits below root. A machine without any has the zero
-// Limits and no error.
+// Limits reads the limits below root. A machine without limits yields the zero Limits and no error.
 func Limits(root string) (health.Limits, error) {
 	dir := filepath.Join(root, "sys", "fs", "cgroup")
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
@@ -48,7 +46,7 @@ func unified(dir string) (health.Limits, error) {
 	if err != nil || l.MemoryMax == 0 {
 		return l, err
 	}
-	l.MemoryUsed, err = used(filepath.Join(dir, "memory.current"), filepath.Join(dir, "memory.stat"), "inactive_file")
+	l.MemoryUsed, err = memoryUsed(filepath.Join(dir, "memory.current"), filepath.Join(dir, "memory.stat"), "inactive_file")
 	return l, err
 }
 
@@ -68,11 +66,11 @@ func legacy(dir string) (health.Limits, error) {
 		return l, err
 	}
 	memory := filepath.Join(dir, "memory")
-	l.MemoryUsed, err = used(filepath.Join(memory, "memory.usage_in_bytes"), filepath.Join(memory, "memory.stat"), "total_inactive_file")
+	l.MemoryUsed, err = memoryUsed(filepath.Join(memory, "memory.usage_in_bytes"), filepath.Join(memory, "memory.stat"), "total_inactive_file")
 	return l, err
 }
 
-// read parses a file; one that is missing sets no limit.
+// read parses a file; a missing file sets no limit.
 func read(dir, name string, parse func([]byte) error) error {
 	raw, err := os.ReadFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,9 +85,9 @@ func read(dir, name string, parse func([]byte) error) error {
 	return nil
 }
 
-// used is what a limit leaves no room for: the usage less the file cache that
-// the kernel gives up first, as container tools show it.
-func used(current, stat, cacheKey string) (uint64, error) {
+// memoryUsed returns the memory that counts against a limit: the usage less the file cache that the
+// kernel reclaims first, as container tools show it.
+func memoryUsed(current, stat, cacheKey string) (uint64, error) {
 	raw, err := os.ReadFile(current)
 	if err != nil {
 		return 0, err
@@ -109,8 +107,8 @@ func used(current, stat, cacheKey string) (uint64, error) {
 	return total - min(total, cache), nil
 }
 
-// parseStat finds one "key value" line. Without the cache the usage would look
-// like twice what it is, so a missing key is an error.
+// parseStat finds one "key value" line. Without subtracting the cache the usage could look twice as
+// high, so a missing key is an error.
 func parseStat(b []byte, key string) (uint64, error) {
 	for line := range bytes.Lines(b) {
 		line, whole := bytes.CutSuffix(line, []byte("\n"))
@@ -126,7 +124,7 @@ func parseStat(b []byte, key string) (uint64, error) {
 	return 0, fmt.Errorf("%s: %w", key, ErrFormat)
 }
 
-// parseMax parses a byte limit; "max" and the huge number of v1 are none.
+// parseMax parses a byte limit; "max" and the huge number of v1 mean no limit.
 func parseMax(b []byte, to *uint64) error {
 	s := strings.TrimSpace(string(b))
 	if s == "max" {

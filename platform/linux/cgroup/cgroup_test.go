@@ -122,7 +122,7 @@ func check(t *testing.T, files map[string]string, changes []change) {
 	}
 }
 
-// A cut limit may be a smaller one, but it must not become none.
+// A truncated limit may read as a smaller one, but not as unlimited.
 func TestCutLimitIsNotNoLimit(t *testing.T) {
 	for _, file := range []string{"memory.max", "cpu.max", "memory.stat"} {
 		for cut := 1; cut < len(unifiedFiles[file]); cut++ {

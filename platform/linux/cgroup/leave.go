@@ -13,34 +13,32 @@ import (
 	"syscall"
 )
 
-// ownGroup is the name of the group that Leave makes. Nobody but root can write
-// to it.
+// ownGroup is the name of the group that Leave creates. Only root can write to it.
 const ownGroup = "sentinel"
 
-// Leave moves the calling process, with all its threads, out of a control group
-// that somebody other than root may freeze: systemd hands the groups of a user's services to
-// the user, and a process that sudo starts there stays there. Frozen, it would keep every lock
-// that it holds. Where root alone can freeze the process it stays where it is. root is "/" on
-// the live system.
+// Leave moves the calling process, with all its threads, out of a control group that a user other
+// than root may freeze: systemd delegates the groups of a user's services to that user, and a
+// process that sudo starts there stays there. A frozen process would keep every lock that it holds.
+// If only root can freeze the process, it stays where it is. root is "/" on the live system.
 //
-// It works on the unified hierarchy (Documentation/admin-guide/cgroup-v2.rst), also where
-// systemd mounts it beside the older one, and takes root. The error is errors.ErrUnsupported
-// without that hierarchy, and else what the system said; nothing has changed then.
+// It needs root and the unified hierarchy (Documentation/admin-guide/cgroup-v2.rst), which systemd
+// may mount beside the older one. The error is errors.ErrUnsupported without that hierarchy. On an
+// error the process has not moved.
 func Leave(root string) error {
 	top, err := unifiedTop(root)
 	if err != nil {
 		return err
 	}
-	if safe, err := rootAlone(top, filepath.Join(root, "proc", "self", "cgroup")); err == nil && safe {
+	if safe, err := onlyRootCanFreeze(top, filepath.Join(root, "proc", "self", "cgroup")); err == nil && safe {
 		return nil
 	}
 	own := filepath.Join(top, ownGroup)
-	if err := os.Mkdir(own, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // as the kernel makes the others
+	if err := os.Mkdir(own, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // as the kernel does for the others
 		return fmt.Errorf("make a control group: %w", err)
 	}
-	// The kernel removes the group only when it is empty and somebody asks; an
-	// owner of it that is not root would be no better than where we are.
-	if safe, err := ofRoot(own); err != nil || !safe {
+	// The group may be left from an earlier run; if somebody other than root owned it, moving there
+	// would gain nothing.
+	if safe, err := writableByRootOnly(own); err != nil || !safe {
 		return errors.Join(fmt.Errorf("%s is not root's alone: %w", own, fs.ErrPermission), err)
 	}
 	err = os.WriteFile(filepath.Join(own, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0)
@@ -50,7 +48,7 @@ func Leave(root string) error {
 	return nil
 }
 
-// unifiedTop returns where the unified hierarchy is mounted.
+// unifiedTop returns the mount point of the unified hierarchy.
 func unifiedTop(root string) (string, error) {
 	mount := filepath.Join(root, "sys", "fs", "cgroup")
 	for _, dir := range []string{mount, filepath.Join(mount, "unified")} {
@@ -61,9 +59,8 @@ func unifiedTop(root string) (string, error) {
 	return "", fmt.Errorf("control groups v2: %w", errors.ErrUnsupported)
 }
 
-// rootAlone says whether no group from that of the process up to the top can be
-// changed by anybody but root.
-func rootAlone(top, membership string) (bool, error) {
+// onlyRootCanFreeze reports whether only root can change the groups from that of the process up to the top.
+func onlyRootCanFreeze(top, membership string) (bool, error) {
 	raw, err := os.ReadFile(membership)
 	if err != nil {
 		return false, err
@@ -73,15 +70,15 @@ func rootAlone(top, membership string) (bool, error) {
 		return false, fmt.Errorf("%s: %w", membership, ErrFormat)
 	}
 	for ; path != "/"; path = filepath.Dir(path) {
-		if safe, err := ofRoot(filepath.Join(top, path)); err != nil || !safe {
+		if safe, err := writableByRootOnly(filepath.Join(top, path)); err != nil || !safe {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// unifiedPath finds the line "0::PATH" of cgroups(7). A path that leads up is
-// outside of what can be seen from here.
+// unifiedPath finds the line "0::PATH" of cgroups(7). A path that begins with /.. lies outside this
+// cgroup namespace.
 func unifiedPath(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		path, found := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::")
@@ -92,9 +89,9 @@ func unifiedPath(text string) (string, bool) {
 	return "", false
 }
 
-// ofRoot says whether a group and what freezes, fills and splits it is for root
-// alone to write.
-func ofRoot(group string) (bool, error) {
+// writableByRootOnly reports whether only root can write to a group and to its files that freeze it, add
+// processes and enable controllers.
+func writableByRootOnly(group string) (bool, error) {
 	for _, name := range []string{"", "cgroup.freeze", "cgroup.procs", "cgroup.subtree_control"} {
 		info, err := os.Stat(filepath.Join(group, name))
 		if errors.Is(err, fs.ErrNotExist) && name == "cgroup.freeze" { // before Linux 5.2

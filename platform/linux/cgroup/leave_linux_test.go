@@ -15,8 +15,8 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// stayMark makes the test binary a process that leaves its group when it is
-// told to, and says so over and over.
+// stayMark makes the test binary a process that leaves its group on command and keeps printing its
+// state.
 const stayMark = "SENTINEL_TEST_LEAVE"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// Who owns a group can freeze what is in it, but not who has left.
+// The owner of a group can freeze its processes, but not one that has left.
 func TestFrozenGroupHoldsNobodyWhoLeft(t *testing.T) {
 	if !testenv.Booted(t, nil) {
 		return

@@ -2,8 +2,8 @@
 
 package cpuinfo
 
-// An armPart is a core by the numbers of its main ID register (MIDR_EL1), which
-// the maker assigns and documents in the core's reference manual.
+// An armPart names a core by the numbers in its main ID register (MIDR_EL1), which the core's
+// reference manual documents.
 type armPart struct {
 	implementer, part int
 	name              string
@@ -73,7 +73,7 @@ var armParts = [...]armPart{
 	{ampere, 0xac4, "Ampere-1a"},
 }
 
-// armCore names a core, "" for one that is not in the table.
+// armCore returns the name of a core, or "" if it is not in the table.
 func armCore(implementer, part int) string {
 	for _, p := range armParts {
 		if p.implementer == implementer && p.part == part {

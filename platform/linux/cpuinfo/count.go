@@ -10,8 +10,8 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxFile bounds the whole file, in bytes: a processor takes some two
-// kilobytes, and the kernel's own bound is 8192 of them.
+// maxFile bounds the whole file, in bytes: a processor takes about two kilobytes, and the kernel
+// supports at most 8192.
 const maxFile = 32 << 20
 
 // Count counts the processors that are online, each of which has an entry in
@@ -24,8 +24,8 @@ func Count(root string) (int, error) {
 	return parseCount(raw)
 }
 
-// parseCount counts lines like "processor : 0", or "processor 0: version = FF"
-// on s390. 32-bit ARM has a "Processor" with a name besides.
+// parseCount counts lines like "processor : 0", or "processor 0: version = FF" on s390. 32-bit ARM
+// also has a "Processor" line with a name.
 func parseCount(b []byte) (int, error) {
 	n := 0
 	for line := range bytes.Lines(b) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cpuinfo reads from /proc/cpuinfo what kind of processor this is.
+// Package cpuinfo reads the kind of processor from /proc/cpuinfo.
 //
-// The file has a different form on every architecture; the names that matter
-// are collected here.
+// The file differs on every architecture; this package collects the field names that matter.
 package cpuinfo
 
 import (
@@ -17,24 +16,23 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxHead is how much of the file is read, in bytes: the first processors of
-// a large machine say what the others repeat, and on x86 the kernel measures each one's
-// frequency while it is read.
+// maxHead is how much of the file is read, in bytes: on a large machine the entries repeat, and on
+// x86 the kernel measures the frequency of each processor as its entry is read.
 const maxHead = 32 << 10
 
-// maxCores bounds how many different cores are named.
+// maxCores bounds how many different kinds of core are named.
 const maxCores = 4
 
 // ErrFormat reports a file without a single field.
 var ErrFormat = errors.New("unexpected format")
 
-// Info is what /proc/cpuinfo says. A field that it lacks is empty.
+// Info holds the fields of /proc/cpuinfo that sentinel needs. A missing field is empty.
 type Info struct {
 	Model      string   // "Intel(R) Core(TM) i7-1165G7 @ 2.80GHz"
 	Cores      []string // ARM: the kinds of core, "Cortex-A55", "Cortex-A76"
 	Hardware   string   // 32-bit ARM: the system on chip, "BCM2835"
 	Board      string   // ARM: "Raspberry Pi 4 Model B Rev 1.4"
-	Hypervisor bool     // x86: the processor says that it is virtual
+	Hypervisor bool     // x86: the processor reports that it is virtual
 }
 
 // Read reads /proc/cpuinfo below root.
@@ -49,7 +47,7 @@ func Read(root string) (Info, error) {
 	return parse(raw)
 }
 
-// Chip names the processor for people, "" when nothing does.
+// Chip returns the name of the processor for display, or "" if it has none.
 func (i Info) Chip() string {
 	if i.Model != "" {
 		return i.Model
@@ -74,11 +72,10 @@ func parse(b []byte) (Info, error) {
 	return p.info(), nil
 }
 
-// A parser gathers fields. The first value of a name counts: later processors
-// repeat it.
+// A parser collects fields.
 type parser struct {
 	Info
-	named       string // "model name" and its like, in the order of their worth
+	modelName   string // the value of "model name" or of the best field that stands in for it
 	rank        int
 	implementer int
 }
@@ -110,7 +107,7 @@ func (p *parser) field(name, value string) {
 
 func (p *parser) candidate(value string, rank int) {
 	if rank > p.rank && value != "" {
-		p.named, p.rank = value, rank
+		p.modelName, p.rank = value, rank
 	}
 }
 
@@ -121,11 +118,11 @@ func (p *parser) core(part int) {
 	}
 }
 
-// info settles on a model. The "model name" of ARM kernels only names the
-// instruction set ("ARMv7 Processor rev 3 (v7l)"); the parts say more.
+// info chooses the model. The "model name" of ARM kernels only names the instruction set ("ARMv7
+// Processor rev 3 (v7l)"); the core names say more.
 func (p *parser) info() Info {
-	p.Model = p.named
-	if len(p.Cores) > 0 && strings.Contains(p.named, "Processor rev") {
+	p.Model = p.modelName
+	if len(p.Cores) > 0 && strings.Contains(p.modelName, "Processor rev") {
 		p.Model = ""
 	}
 	return p.Info

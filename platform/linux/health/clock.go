@@ -14,13 +14,13 @@ import (
 	"sentinel/internal/health"
 )
 
-// A clock is what the kernel says of the system clock (adjtimex(2)).
+// A clock holds what the kernel reports about the system clock (adjtimex(2)).
 type clock struct {
 	synchronized bool
-	offset       float64 // seconds, of the correction that is under way
+	offset       float64 // seconds; the correction that is under way
 }
 
-// readClock changes nothing: no mode is set, so that nobody needs a right for it.
+// readClock sets no mode, so it changes nothing and needs no privilege.
 func readClock() (clock, error) {
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil {
@@ -29,7 +29,7 @@ func readClock() (clock, error) {
 	return newClock(t), nil
 }
 
-// newClock knows the unit of the offset, microseconds unless STA_NANO is set.
+// newClock converts the offset, which is in microseconds unless STA_NANO is set.
 func newClock(t unix.Timex) clock {
 	unit := 1e-6
 	if t.Status&unix.STA_NANO != 0 {
@@ -38,7 +38,7 @@ func newClock(t unix.Timex) clock {
 	return clock{synchronized: t.Status&unix.STA_UNSYNC == 0, offset: float64(t.Offset) * unit}
 }
 
-// clock reads the live system alone: a tree of files has no clock.
+// clock works only on the live system: a tree of files has no clock.
 func (s source) clock() (clock, error) {
 	if s.root != "/" {
 		return clock{}, errNotLive
@@ -54,9 +54,9 @@ func (s source) clockUnsynchronized(context.Context) (health.Reading, error) {
 	return health.Reading{Value: 1}, nil
 }
 
-var errUnsynchronized = errors.New("nobody measures it while the clock is not synchronized")
+var errUnsynchronized = errors.New("unknown while the clock is not synchronized")
 
-// clockOffset is not known while nobody measures it.
+// clockOffset is unknown while the clock is not synchronized.
 func (s source) clockOffset(context.Context) (health.Reading, error) {
 	c, err := s.clock()
 	if err == nil && !c.synchronized {

@@ -13,15 +13,15 @@ import (
 	"sentinel/platform/linux/mounts"
 )
 
-// atOnce bounds how many file systems are asked at the same time, so that one
-// that hangs does not hold up the others and a thousand cost no thousand threads.
+// atOnce bounds how many file systems are queried at the same time, so that one that hangs does not
+// delay the others and a thousand do not take a thousand threads.
 const atOnce = 16
 
-// disksLimit is less than health allows the fact: however many file systems
-// are dead, those that answer are told.
+// disksLimit is shorter than health's deadline for this fact: however many file systems hang, those
+// that answer are reported.
 const disksLimit = 2 * time.Second
 
-// disks asks every local file system how full it is.
+// disks reads the usage of every local file system.
 func (s source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	ctx, cancel := context.WithTimeout(ctx, disksLimit)
 	defer cancel()

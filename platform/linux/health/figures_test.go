@@ -105,7 +105,7 @@ func TestClockIsReadInItsUnit(t *testing.T) {
 	}
 }
 
-// An unsynchronized clock has no offset, rather than none.
+// The offset of an unsynchronized clock is unknown, not 0.
 func TestOffsetIsUnknownWhileNobodyMeasuresIt(t *testing.T) {
 	live := source{root: "/"}
 	loose, err := live.clockUnsynchronized(t.Context())

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package health gives the health domain its facts on Linux.
+// Package health reads the facts of the health domain on Linux.
 package health
 
 import (
@@ -31,11 +31,12 @@ type source struct {
 	mounts *mounts.FS
 }
 
-// errNotLive says that the kernel behind a tree cannot be asked.
-var errNotLive = errors.New("the tree is no live system")
+// errNotLive reports that a fact comes from the running kernel, which says nothing about another
+// root.
+var errNotLive = errors.New("the tree is not a live system")
 
-// Sources returns the readers for root. Another root has no kernel behind it,
-// so its file systems cannot be measured: the paths would be those of this machine.
+// Sources returns the readers for root. The file systems of a root other than "/" cannot be
+// measured: statfs would answer for this machine.
 func Sources(root string) health.Sources {
 	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root)}
 	if root != "/" {
@@ -92,8 +93,8 @@ func (s source) limits(context.Context) (health.Limits, error) { return cgroup.L
 
 func (s source) sensors(context.Context) ([]health.Sensor, error) { return sysfs.Sensors(s.root), nil }
 
-// pressure prefers the pressure files of the container's own group, which a
-// machine does not have at the mount point: /proc/pressure is the whole machine.
+// pressure prefers the pressure files of the container's own group, which the root group of a
+// machine does not have: /proc/pressure covers the whole machine.
 func (s source) pressure(context.Context) (map[string]health.PressureFacts, error) {
 	facts := map[string]health.PressureFacts{}
 	for _, resource := range []string{"cpu", "memory", "io"} {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SPDX-License-Identifier: Apache-2.0
-
 //go:build linux
 
 package health
@@ -33,15 +31,13 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 const hosts = "../../../testdata/hosts/"
 
-// on returns the sources of a fixture machine whose file systems answer as
-// given.
+// on returns the sources of a fixture machine with ask in place of statfs.
 func on(root string, ask func(mountpoint string) (mounts.Usage, error)) health.Sources {
 	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root).WithStatfs(ask)}
 	return s.sources()
 }
 
-// usage makes up how full file systems are: by the length of their path, so
-// that each differs.
+// usage invents the usage of a file system from the length of its path, so that each differs.
 func usage(mountpoint string) (mounts.Usage, error) {
 	if strings.Contains(mountpoint, "Stick") {
 		return mounts.Usage{}, fs.ErrPermission
@@ -121,8 +117,8 @@ func TestContainerReadsItsOwnPressureAndNotTheMachines(t *testing.T) {
 	}
 }
 
-// Forty dead disks take sixteen threads and two seconds, and hide no disk that
-// answers before.
+// Forty hanging disks take sixteen threads and two seconds, and hide no disk that has answered
+// before.
 func TestDeadDisksCostTheirOwnRowsOnly(t *testing.T) {
 	root := t.TempDir()
 	var table strings.Builder

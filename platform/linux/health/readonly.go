@@ -22,15 +22,13 @@ const (
 	maxCmdline = 64 << 10
 )
 
-// readOnly counts the file systems that are read-only although they should be
-// writable. It looks at the file system (its super block) and not at the single mount: a
-// directory that is bound read-only into place, as in containers, /sysroot of immutable
-// distributions and units of systemd, is intended.
+// readOnly counts the file systems that are read-only although they should be writable. It looks at
+// the file system (its superblock) and not at each mount: a read-only bind mount, as in containers,
+// /sysroot of immutable distributions and systemd units, is intended.
 //
-// That one should be writable is known where /etc/fstab mounts it without ro, where the kernel
-// was told to mount the root with rw, and where the file system says itself that it met an
-// error. Of any other nobody knows what was meant: a backup, a snapshot or a card with a switch
-// is mounted read-only by hand.
+// A file system should be writable if /etc/fstab mounts it without ro, if it is the root and the
+// kernel command line has rw, or if it reports an error itself. For any other the intention is
+// unknown: backups, snapshots and write-protected cards are mounted read-only by hand.
 func (s source) readOnly(context.Context) (health.Reading, error) {
 	table, err := s.mounts.Table()
 	if err != nil {
@@ -41,12 +39,12 @@ func (s source) readOnly(context.Context) (health.Reading, error) {
 	seen := map[mounts.Device]bool{}
 	for _, m := range table {
 		device := mounts.DeviceOf(m)
-		if seen[device] || !writes(m.FSType) || !mounts.HasOption(m.VFSOptions, "ro") {
+		if seen[device] || !isWritableType(m.FSType) || !mounts.HasOption(m.VFSOptions, "ro") {
 			continue
 		}
 		kind, listed := writable[m.Mountpoint]
 		meant := listed && (kind == "" || kind == m.FSType)
-		if meant && !s.writeProtected(device) || s.failed(m) {
+		if meant && !s.writeProtected(device) || s.hasErrors(m) {
 			seen[device] = true
 			r.Names = append(r.Names, m.Mountpoint)
 		}
@@ -56,14 +54,14 @@ func (s source) readOnly(context.Context) (health.Reading, error) {
 	return r, nil
 }
 
-// writes says that the kernel can write to file systems of a type, which lie on a
-// disk. Images are read-only by nature, and overlays take the place of one that is.
-func writes(kind string) bool {
+// isWritableType reports whether kind is a type of file system on disk that the kernel can write to. Image
+// formats are always read-only, and an overlay covers one of those.
+func isWritableType(kind string) bool {
 	return slices.Contains([]string{"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "reiserfs", "bcachefs", "vfat", "exfat", "ntfs3", "hfsplus"}, kind)
 }
 
-// writableByConfiguration maps the mount points that should be writable to their
-// type of file system. What cannot be read has none.
+// writableByConfiguration maps the mount points that should be writable to their type of file
+// system. Files that cannot be read contribute none.
 func (s source) writableByConfiguration() map[string]string {
 	writable := map[string]string{}
 	if raw, err := hostfile.Read(filepath.Join(s.root, "etc", "fstab"), maxFstab); err == nil {
@@ -72,14 +70,13 @@ func (s source) writableByConfiguration() map[string]string {
 	if _, listed := writable["/"]; listed {
 		return writable
 	}
-	if raw, err := hostfile.Read(filepath.Join(s.root, "proc", "cmdline"), maxCmdline); err == nil && lastMode(string(raw)) == "rw" {
+	if raw, err := hostfile.Read(filepath.Join(s.root, "proc", "cmdline"), maxCmdline); err == nil && rootMountMode(string(raw)) == "rw" {
 		writable["/"] = ""
 	}
 	return writable
 }
 
-// parseFstab reads the mounts of fstab(5) without the option ro. The type is ""
-// where any will do.
+// parseFstab reads the mounts of fstab(5) without the option ro. The type is "" if any will do.
 func parseFstab(text string) map[string]string {
 	writable := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -100,9 +97,9 @@ func parseFstab(text string) map[string]string {
 	return writable
 }
 
-// lastMode is the last of ro and rw among the parameters of the kernel, which is
-// the one that holds.
-func lastMode(cmdline string) string {
+// rootMountMode returns the last of ro and rw among the kernel parameters, which is the one that takes
+// effect.
+func rootMountMode(cmdline string) string {
 	mode := ""
 	for parameter := range strings.FieldsSeq(cmdline) {
 		if parameter == "ro" || parameter == "rw" {
@@ -112,16 +109,16 @@ func lastMode(cmdline string) string {
 	return mode
 }
 
-// writeProtected says that the device itself takes no writes: a card with its
-// switch on, a verified image.
+// writeProtected reports whether the device itself rejects writes: a write-protected card, a
+// verified image.
 func (s source) writeProtected(device mounts.Device) bool {
 	text, err := hostfile.Text(filepath.Join(s.root, "sys", "dev", "block", device.String(), "ro"))
 	return err == nil && text == "1"
 }
 
-// failed says that the file system itself tells of an error: newer kernels by the
-// option emergency_ro, ext4 by a counter that a check of the file system resets.
-func (s source) failed(m *mountinfo.Info) bool {
+// failed reports whether the file system itself reports an error: newer kernels by the option
+// emergency_ro, ext4 by a counter that fsck resets.
+func (s source) hasErrors(m *mountinfo.Info) bool {
 	if mounts.HasOption(m.VFSOptions, "emergency_ro") {
 		return true
 	}

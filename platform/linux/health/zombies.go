@@ -13,8 +13,8 @@ import (
 
 var errHidden = errors.New("processes of other users are hidden here")
 
-// zombies counts the processes in state Z. Every PID namespace has a process 1; who
-// cannot see it is kept from seeing others' processes (hidepid in proc(5)).
+// zombies counts the processes in state Z. Every PID namespace has a process 1; if it is not
+// visible, hidepid (proc(5)) hides the processes of other users.
 func (s source) zombies(ctx context.Context) (health.Reading, error) {
 	table, err := s.proc.Processes(ctx)
 	if err != nil {

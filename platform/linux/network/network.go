@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Package network gives the domains the sockets and interfaces of Linux:
-// from sock_diag, and from /proc/net where that is not allowed.
+// Package network reads the sockets and interfaces of Linux: from sock_diag, or from /proc/net
+// where sock_diag is not allowed.
 package network
 
 import (
@@ -27,8 +27,8 @@ import (
 type Source struct {
 	root string
 	proc procfs.FS
-	// dump is sockdiag.Dump; a tree that is not the live system has no kernel
-	// behind it, and reads its /proc/net.
+	// dump is sockdiag.Dump on the live system. It is nil for any other root, whose /proc/net is
+	// read instead.
 	dump func(ctx context.Context, protocol uint8, visit func(sockdiag.Socket)) error
 }
 
@@ -64,8 +64,8 @@ func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error 
 	return nil
 }
 
-// sockets falls back to /proc/net only when sock_diag delivered nothing: half a
-// list from each would count sockets twice.
+// sockets falls back to /proc/net only if sock_diag delivered nothing: part of a list from each
+// would count sockets twice.
 func (s *Source) sockets(ctx context.Context, t transport, visit func(network.Socket)) error {
 	if s.dump != nil {
 		seen := false
@@ -94,8 +94,8 @@ func socket(protocol network.Protocol, local, remote netip.AddrPort, state uint8
 	}
 }
 
-// unmapped shows IPv4 addresses as such, and a zone, which is an index here, by
-// the name of its interface.
+// unmapped turns IPv4-mapped addresses into IPv4, and a zone, which is an index here, into the name
+// of its interface.
 func unmapped(a netip.AddrPort) netip.AddrPort {
 	ip := a.Addr().Unmap()
 	if ip.Zone() == "" {
@@ -117,7 +117,7 @@ var states = [...]network.State{
 	9: network.LastAck, 10: network.Listen, 11: network.Closing, 12: network.SynReceived,
 }
 
-// stateOf names a state. An unconnected UDP socket is in state CLOSE.
+// stateOf translates a kernel state. An unconnected UDP socket is in state CLOSE.
 func stateOf(protocol network.Protocol, state uint8) network.State {
 	if int(state) >= len(states) || state == 0 {
 		return network.Closed
@@ -159,9 +159,9 @@ func (s *Source) Interfaces(context.Context) ([]network.Interface, error) {
 	return list, nil
 }
 
-// loopback reads the hardware type, ARPHRD_LOOPBACK being 772
-// (include/uapi/linux/if_arp.h). /sys shows the network namespace it was mounted
-// in, so the name decides where it does not know the interface.
+// loopback reads the hardware type: ARPHRD_LOOPBACK is 772 (include/uapi/linux/if_arp.h). /sys
+// shows the network namespace in which it was mounted, so the name decides if it lacks the
+// interface.
 func (s *Source) loopback(name string) bool {
 	raw, err := os.ReadFile(filepath.Join(s.root, "sys", "class", "net", filepath.Base(name), "type"))
 	if err != nil {

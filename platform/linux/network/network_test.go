@@ -80,7 +80,7 @@ func TestEveryKernelStateHasAName(t *testing.T) {
 	}
 }
 
-// kernel answers a dump with the given sockets and then err, for each protocol.
+// kernel returns a dump function that yields the given sockets and then err, for each protocol.
 func kernel(err error, list ...sockdiag.Socket) func(context.Context, uint8, func(sockdiag.Socket)) error {
 	return func(_ context.Context, _ uint8, visit func(sockdiag.Socket)) error {
 		for _, s := range list {
@@ -154,7 +154,7 @@ func TestOwnersOfFixtureSocketsAreNamed(t *testing.T) {
 	}
 }
 
-// write makes files, and links where the content says so, below a new root.
+// write creates files, or links if the content says so, below a new root.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()

@@ -2,10 +2,10 @@
 
 //go:build linux
 
-// Package pidfd holds on to processes (pidfd_open(2)).
+// Package pidfd refers to processes by file descriptor (pidfd_open(2)).
 //
-// A PID belongs to another process as soon as the one that had it was collected
-// by its parent. A descriptor does not: it stays with its process for good.
+// A PID may be reused as soon as the parent has collected the process that had it. A descriptor
+// always refers to the same process.
 package pidfd
 
 import (
@@ -16,26 +16,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An FD is a process that is held.
+// An FD is an open process file descriptor.
 type FD int
 
-// Open takes hold of the process with the PID. The error is unix.ESRCH without
-// one, unix.ENOENT or, before Linux 6.9, unix.EINVAL for a thread, and unix.ENOSYS before
-// Linux 5.3.
+// Open opens the process with the PID. The error is unix.ESRCH if there is none, unix.ENOENT
+// (unix.EINVAL before Linux 6.9) for a thread, and unix.ENOSYS before Linux 5.3.
 func Open(pid int) (FD, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	return FD(fd), err
 }
 
-// Signal sends a signal, 0 to learn whether it could be sent. The error is
-// unix.ESRCH once the process was collected by its parent, and unix.EPERM when this user may not.
-// A process that ended and was not collected takes every signal.
+// Signal sends a signal; 0 only checks whether one could be sent. The error is unix.ESRCH once the
+// parent has collected the process, and unix.EPERM if this user may not signal it. A process that
+// has ended but was not collected accepts every signal.
 func (f FD) Signal(s unix.Signal) error { return unix.PidfdSendSignal(int(f), s, nil, 0) }
 
 var errNotWatched = errors.New("the kernel does not watch the process")
 
-// Wait waits until every thread of the process has ended, whether the process
-// was collected or not, and is false when limit passes first.
+// Wait waits until every thread of the process has ended, whether or not its parent has collected
+// it. It returns false if limit passes first.
 func (f FD) Wait(limit time.Duration) (ended bool, err error) {
 	deadline := time.Now().Add(limit)
 	for {
@@ -55,12 +54,12 @@ func (f FD) Wait(limit time.Duration) (ended bool, err error) {
 	}
 }
 
-// milliseconds rounds up, so that the last round of a wait does not spin.
+// milliseconds rounds up, so that the end of a wait does not spin.
 func milliseconds(d time.Duration) int { return int((d + time.Millisecond - 1) / time.Millisecond) }
 
-// Collected waits until the parent of an ended process has collected it, and is
-// false when limit passes first. The kernel gives no notice of that before Linux 6.9, so it is asked
-// every half millisecond.
+// Collected waits until the parent of an ended process has collected it. It returns false if limit
+// passes first. The kernel sends no notification of that before Linux 6.9, so it polls every half
+// millisecond.
 func (f FD) Collected(limit time.Duration) bool {
 	deadline := time.Now().Add(limit)
 	for {
@@ -75,5 +74,5 @@ func (f FD) Collected(limit time.Duration) bool {
 	}
 }
 
-// Close lets go of the process.
+// Close closes the descriptor.
 func (f FD) Close() error { return unix.Close(int(f)) }

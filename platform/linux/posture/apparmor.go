@@ -9,11 +9,11 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxProfiles caps the list of profiles, in bytes: some 20,000 of them.
+// maxProfiles caps the list of profiles, in bytes: enough for about 20,000 of them.
 const maxProfiles = 2 << 20
 
-// AppArmor returns whether AppArmor is [Enabled], [Disabled] at boot, or
-// [Unsupported] by this kernel.
+// AppArmor returns [Enabled], [Disabled] if it was turned off at boot, or [Unsupported] if this
+// kernel lacks it.
 func AppArmor(root string) (string, error) {
 	text, err := hostfile.Text(filepath.Join(root, "sys/module/apparmor/parameters/enabled"))
 	switch {
@@ -32,14 +32,14 @@ func AppArmor(root string) (string, error) {
 	}
 }
 
-// Profiles counts the loaded AppArmor profiles by what they do.
+// Profiles counts the loaded AppArmor profiles by mode.
 type Profiles struct {
-	Enforcing   int // violations are refused
+	Enforcing   int // violations are denied
 	Complaining int // violations are only logged
 }
 
-// AppArmorProfiles reads the loaded profiles, which the kernel shows only to
-// root. Ask only where AppArmor is enabled.
+// AppArmorProfiles reads the loaded profiles, which the kernel shows only to root. Call it only if
+// AppArmor is enabled.
 func AppArmorProfiles(root string) (Profiles, error) {
 	raw, err := hostfile.Read(filepath.Join(root, "sys/kernel/security/apparmor/profiles"), maxProfiles)
 	if hostfile.Missing(err) {
@@ -51,9 +51,9 @@ func AppArmorProfiles(root string) (Profiles, error) {
 	return parseProfiles(raw)
 }
 
-// parseProfiles reads lines like "/usr/sbin/cupsd (enforce)". A name may hold
-// blanks and parentheses; the mode is the last word. Modes other than these two (kill,
-// unconfined, prompt) are neither; kill refuses too.
+// parseProfiles reads lines like "/usr/sbin/cupsd (enforce)". A name may contain blanks and
+// parentheses; the mode is the last word. kill counts as enforcing; other modes (unconfined,
+// prompt) are not counted.
 func parseProfiles(b []byte) (Profiles, error) {
 	var p Profiles
 	for line := range bytes.Lines(b) {

@@ -3,9 +3,8 @@
 // Package posture reads how the running kernel is protected: Secure Boot, the
 // mandatory access control in force, and lockdown.
 //
-// Every function takes the root of the system, "/" on a live one. A mechanism that the
-// kernel does not have is distinguished from one that cannot be seen from here, which is
-// common in containers.
+// Every function takes the root of the system, "/" on a live one. A mechanism that the kernel lacks
+// is distinguished from one that is merely hidden, which is common in containers.
 package posture
 
 import (
@@ -17,7 +16,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Why the state of a mechanism is not known.
+// Reasons why the state of a mechanism is unknown.
 var (
 	ErrHidden = errors.New("hidden from this container")
 	ErrFormat = errors.New("unexpected format")
@@ -33,8 +32,8 @@ const (
 	Unsupported = "unsupported" // the kernel or the firmware does not have it
 )
 
-// mounted says whether a sysfs is mounted at /sys: it always has these directories. A
-// test's tree may have only one of them.
+// mounted reports whether a sysfs is mounted at /sys: it always has both directories. Trees of
+// tests may have only one of them.
 func mounted(root string) bool {
 	return hostfile.Exists(filepath.Join(root, "sys/kernel")) || hostfile.Exists(filepath.Join(root, "sys/module"))
 }
@@ -75,8 +74,7 @@ func parseLockdown(s string) (string, error) {
 	}
 }
 
-// securityModules lists the active security modules. Where securityfs is mounted,
-// it has the file.
+// securityModules lists the active security modules. A mounted securityfs always has the file.
 func securityModules(dir string) ([]string, error) {
 	text, err := hostfile.Text(dir + "/lsm")
 	if hostfile.Missing(err) {

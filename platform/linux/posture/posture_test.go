@@ -10,7 +10,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// A state is a tree and what a reader must say of it.
+// A state is a tree and the expected result of a reader.
 type state struct {
 	name    string
 	files   map[string]string

@@ -8,21 +8,18 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// globalVariable is the vendor of the variables that the UEFI specification
-// defines.
+// globalVariable is the vendor GUID of the variables that the UEFI specification defines.
 const globalVariable = "-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 
-// SetupMode is the state of firmware in which anyone can enroll keys and nothing is
-// verified.
+// SetupMode is the state in which the firmware lets anyone enroll keys and verifies nothing.
 const SetupMode = "setup mode"
 
-// SecureBoot returns whether the firmware verified what it booted: [Enabled],
-// [Disabled], [SetupMode], or [Unsupported] on a machine without UEFI or with firmware
-// that lacks it.
+// SecureBoot returns whether the firmware verified what it booted: [Enabled], [Disabled],
+// [SetupMode], or [Unsupported] on a machine without UEFI or whose firmware lacks it.
 func SecureBoot(root string) (string, error) {
 	firmware, err := hostfile.Names(filepath.Join(root, "sys/firmware"), 64)
 	if len(firmware) == 0 && (err == nil || hostfile.Missing(err)) {
-		return "", ErrHidden // every kernel has some; container runtimes cover them
+		return "", ErrHidden // every kernel has entries here; container runtimes hide them
 	}
 	if !hostfile.Exists(filepath.Join(root, "sys/firmware/efi")) {
 		return Unsupported, nil
@@ -44,8 +41,8 @@ func SecureBoot(root string) (string, error) {
 	return Disabled, nil
 }
 
-// withoutVariable distinguishes firmware that lacks the variable from variables
-// that are hidden: efivarfs is not mounted, or this is a container.
+// withoutVariable distinguishes firmware that lacks the variable from hidden variables: efivarfs is
+// not mounted, or this is a container.
 func withoutVariable(dir string) (string, error) {
 	names, err := hostfile.Names(dir, 1)
 	if len(names) > 0 {
@@ -65,8 +62,7 @@ func efiFlag(dir, name string) (bool, error) {
 	return parseEFIFlag(raw)
 }
 
-// parseEFIFlag reads a variable of one byte: efivarfs puts four bytes of
-// attributes before it.
+// parseEFIFlag parses a variable of one byte: efivarfs puts four bytes of attributes before it.
 func parseEFIFlag(b []byte) (bool, error) {
 	if len(b) != 5 || b[4] > 1 {
 		return false, ErrFormat

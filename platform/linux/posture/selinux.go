@@ -15,8 +15,8 @@ const (
 	Permissive = "permissive"
 )
 
-// SELinux returns the mode that is in force now, whatever /etc/selinux/config asks
-// for at the next boot, and [Disabled] where SELinux is not in force.
+// SELinux returns the current mode, whatever /etc/selinux/config requests for the next boot, or
+// [Disabled] if SELinux is not active.
 func SELinux(root string) (string, error) {
 	dir := filepath.Join(root, "sys/fs/selinux")
 	text, err := hostfile.Text(dir + "/enforce")
@@ -36,9 +36,9 @@ func SELinux(root string) (string, error) {
 	}
 }
 
-// withoutSELinuxFS says why there is no mode to read. The kernel makes the
-// directory whenever SELinux is in force. A kernel that has it built in but off looks like one
-// without it, and getenforce(8) says Disabled for both.
+// withoutSELinuxFS determines why there is no mode to read. The kernel creates the directory
+// whenever SELinux is active. A kernel with SELinux built in but turned off looks like one without
+// it, and getenforce(8) prints Disabled for both.
 func withoutSELinuxFS(root, dir string) (string, error) {
 	switch {
 	case hostfile.Exists(dir):

@@ -62,7 +62,7 @@ func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error
 	names, _ := t.names() //nolint:errcheck // a user without a name is a number
 	f := processes.Facts{
 		Name: stat.Name, Start: t.start(stat), Kernel: stat.Flags&kernelThread != 0, Nested: status.Nested,
-		UserID: status.UserID, User: names.Name(status.UserID),
+		UserID: status.UID, User: names.Name(status.UID),
 	}
 	if stat.ParentPID != 0 {
 		f.Parent = t.relative(stat.ParentPID)
@@ -111,7 +111,7 @@ func (h *held) Wait(limit time.Duration) (bool, error) { return h.fd.Wait(limit)
 func (h *held) Collected(limit time.Duration) bool { return h.fd.Collected(limit) }
 
 // SystemFile implements [processes.Pinned].
-func (h *held) SystemFile() (bool, error) { return h.from.proc.SystemFile(h.pid) }
+func (h *held) SystemFile() (bool, error) { return h.from.proc.ExecutableOwnedByRoot(h.pid) }
 
 // Close implements [processes.Pinned].
 func (h *held) Close() error { return h.fd.Close() }
@@ -135,8 +135,8 @@ func (h *held) Obstacle() processes.Obstacle {
 // them (ptrace(2)).
 func (h *held) tracer(threads []procfs.ProcessStat) processes.Relative {
 	for _, t := range threads {
-		if status, err := h.from.proc.Status(t.PID); err == nil && status.Tracer != 0 {
-			return h.from.relative(status.Tracer)
+		if status, err := h.from.proc.Status(t.PID); err == nil && status.TracerPID != 0 {
+			return h.from.relative(status.TracerPID)
 		}
 	}
 	return processes.Relative{}

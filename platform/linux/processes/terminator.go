@@ -76,10 +76,10 @@ func (t *Terminator) notProcess(id int, cause error) error {
 		return processes.ErrNoProcess
 	case err != nil:
 		return err
-	case status.Process == id:
+	case status.TGID == id:
 		return fmt.Errorf("pidfd_open: %w", cause)
 	}
-	return &processes.ThreadError{Process: status.Process, Name: t.relative(status.Process).Name}
+	return &processes.ThreadError{Process: status.TGID, Name: t.relative(status.TGID).Name}
 }
 
 // missing tells a process that is gone, whose files are not there any more or

@@ -10,12 +10,12 @@ import (
 	"strconv"
 )
 
-// maxCommand caps what is read of a command line, in bytes. Programs can make
-// theirs megabytes long.
+// maxCommand caps the part of a command line that is read, in bytes. Programs can make theirs
+// megabytes long.
 const maxCommand = 8 << 10
 
-// CommandLine reads the arguments of a process. A kernel thread and a zombie
-// have none. A process may have rewritten its own, so it proves nothing.
+// CommandLine reads the arguments of a process. Kernel threads and zombies have none. A process can
+// rewrite its own, so it proves nothing.
 func (fs FS) CommandLine(pid int) ([]string, error) {
 	f, err := os.Open(fs.path(strconv.Itoa(pid), "cmdline"))
 	if err != nil {
@@ -29,8 +29,8 @@ func (fs FS) CommandLine(pid int) ([]string, error) {
 	return splitCommand(raw), nil
 }
 
-// splitCommand splits at the NUL after each argument. Processes that set their
-// own title (setproctitle) leave one long string and padding.
+// splitCommand splits at the NUL after each argument. Processes that set their title (setproctitle)
+// leave one long string and padding.
 func splitCommand(b []byte) []string {
 	b = bytes.TrimRight(b, "\x00")
 	if len(b) == 0 {

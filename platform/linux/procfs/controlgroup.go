@@ -9,16 +9,16 @@ import (
 	"strconv"
 )
 
-// ControlGroup reads from /proc/PID/cgroup the path of the control group that a
-// service manager keeps a process in: that of the unified hierarchy, or that of the one named
-// systemd (v1) where a process is in the root of the former or there is none (cgroups(7)). It is as
-// seen from the cgroup namespace of this process.
+// ControlGroup reads from /proc/PID/cgroup the path of the control group in which the service
+// manager keeps a process (cgroups(7)): its path in the unified hierarchy or, if that is missing or
+// the process is in its root, the path in the v1 hierarchy named systemd. Paths are as seen from
+// this process's cgroup namespace.
 func (fs FS) ControlGroup(pid int) (string, error) {
 	return readWith(fs, parseControlGroup, strconv.Itoa(pid), "cgroup")
 }
 
-// parseControlGroup reads lines of the form "ID:CONTROLLERS:PATH". The path may
-// hold colons. A hierarchy that systemd does not use has all processes in its root.
+// parseControlGroup reads lines of the form "ID:CONTROLLERS:PATH". The path may contain colons. In
+// a hierarchy that systemd does not use, all processes are in the root.
 func parseControlGroup(b []byte) (string, error) {
 	var unified, named string
 	for line := range lines(b) {

@@ -14,7 +14,7 @@ type CPUTimes struct {
 	Idle  uint64 // idle and iowait
 }
 
-// CPU is the cpu lines of /proc/stat: the sum and each online core, in order.
+// CPU holds the cpu lines of /proc/stat: the total and each online core, in order.
 type CPU struct {
 	All   CPUTimes
 	Cores []CPUTimes
@@ -48,8 +48,8 @@ func parseCPU(b []byte) (CPU, error) {
 	return c, nil
 }
 
-// parseCPUTimes reads user nice system idle iowait irq softirq steal; guest and
-// guest_nice follow and are left out, as they are counted in user and nice.
+// parseCPUTimes reads user nice system idle iowait irq softirq steal; guest and guest_nice follow
+// and are skipped, as user and nice include them.
 func parseCPUTimes(b []byte) (CPUTimes, error) {
 	const states, idle, iowait = 8, 3, 4
 	var t CPUTimes

@@ -40,7 +40,7 @@ func TestCPUTimesRefuseWhatIsNotOne(t *testing.T) {
 	}
 }
 
-// A cut between two lines cannot be told from a machine with fewer cores.
+// A file cut between two lines cannot be distinguished from a machine with fewer cores.
 func TestCutCPUTimesAreWholeCores(t *testing.T) {
 	beginnings(t, cpuFile, parseCPU, func(got, want CPU) bool {
 		return got.All == want.All && len(got.Cores) > 0 && cmp.Equal(got.Cores, want.Cores[:len(got.Cores)])

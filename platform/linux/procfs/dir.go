@@ -33,7 +33,7 @@ func (d dirHandle) open(pid int, name string, flags int) (int, error) {
 	return retry(func() (int, error) { return openat(int(d), pid, name, flags) })
 }
 
-// directoryBuffer holds the records of some thousand entries, in bytes.
+// directoryBuffer is enough for the records of about a thousand entries, in bytes.
 const directoryBuffer = 32 << 10
 
 // numbers appends the entries of d whose names are decimal numbers.
@@ -41,7 +41,7 @@ func (d dirHandle) numbers(to []int) ([]int, error) {
 	return d.numbersWith(make([]byte, directoryBuffer), to)
 }
 
-// numbersWith is numbers with a buffer that serves many directories.
+// numbersWith is numbers with a buffer that the caller reuses for many directories.
 func (d dirHandle) numbersWith(buf []byte, to []int) ([]int, error) {
 	for {
 		n, err := retry(func() (int, error) { return unix.Getdents(int(d), buf) })

@@ -2,9 +2,8 @@
 
 // Package procfs reads the files under /proc that sentinel needs.
 //
-// Every file has a parser that takes its bytes and knows nothing of the file
-// system, and a method on [FS] that reads the file under a root, so that tests run on
-// trees of their own.
+// Every file has a parser that takes bytes, independent of the file system, and a method on [FS]
+// that reads the file below a root, so that tests can use trees of their own.
 package procfs
 
 import (
@@ -45,8 +44,7 @@ func (fs FS) read(parts ...string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// readWith reads a file and hands it to its parser. It is the whole of most
-// methods on FS.
+// readWith reads a file and passes it to its parser. Most methods of FS do nothing else.
 func readWith[T any](fs FS, parse func([]byte) (T, error), parts ...string) (T, error) {
 	raw, err := fs.read(parts...)
 	if err != nil {
@@ -86,8 +84,8 @@ func float(b []byte) (float64, bool) {
 	return x, err == nil && x >= 0 && x <= maxFloat
 }
 
-// lines yields the lines of b without their ends. A last line without an end
-// was cut off, and so may be the number it ends with: it is left out.
+// lines yields the lines of b without their newlines. A last line without a newline is skipped: it
+// was cut off, perhaps in the middle of a number.
 func lines(b []byte) func(func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for line := range bytes.Lines(b) {

@@ -74,7 +74,7 @@ func TestSocketIsNotNamedAfterTheNextProcessWithThatPID(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := fdWalk{wanted: both, owners: map[uint64]Holder{}, walked: map[int]bool{}, entries: make([]byte, directoryBuffer)}
-		found := w.process(dir, 7)
+		found := w.inspect(dir, 7)
 		dir.close()
 		if diff := cmp.Diff(c.want, w.owners); diff != "" || found != (len(c.want) > 0) {
 			t.Errorf("%s: found %v\n%s", name, found, diff)
@@ -82,7 +82,7 @@ func TestSocketIsNotNamedAfterTheNextProcessWithThatPID(t *testing.T) {
 	}
 }
 
-// Root without CAP_SYS_PTRACE may list the files of others and not look at them.
+// Root without CAP_SYS_PTRACE may list the files of other users' processes but not read the links.
 func TestSocketsThatRootMayNotLookAtAreDenied(t *testing.T) {
 	testenv.Namespaces(t)
 	setpriv := testenv.Program(t, "setpriv", "util-linux")
@@ -102,7 +102,7 @@ func TestSocketsThatRootMayNotLookAtAreDenied(t *testing.T) {
 	})
 	dir := liveProc(t)
 	w := fdWalk{wanted: map[uint64]bool{inode: true}, owners: map[uint64]Holder{}, walked: map[int]bool{}, entries: make([]byte, directoryBuffer)}
-	if w.process(dir, other.Process.Pid); len(w.owners) != 0 || !w.denied {
+	if w.inspect(dir, other.Process.Pid); len(w.owners) != 0 || !w.denied {
 		t.Errorf("owners %v, denied %v", w.owners, w.denied)
 	}
 }

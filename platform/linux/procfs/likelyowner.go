@@ -12,13 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// byOpenFiles orders processes by how many files they have open, most first,
-// and leaves out those that have none, such as kernel threads. Sockets are in the
-// hands of few processes with many files, so a search in this order ends early. The
-// order of equals stays as it is.
+// byOpenFiles orders processes by how many files they have open, most first, and leaves out those
+// that have none, such as kernel threads. Most sockets belong to the few processes with many files,
+// so a search in this order ends early. The sort is stable.
 //
-// The size of /proc/PID/fd is the number of open files since Linux 6.2, and
-// anyone may ask for it. Before, it is 0 for every process, and the order stays.
+// The size of /proc/PID/fd is the number of open files since Linux 6.2, and anyone may ask for it.
+// Before that it is 0 for every process, and the order is left unchanged.
 func (d dirHandle) byOpenFiles(pids []int) []int {
 	if d.size("self/fd") <= 0 {
 		return pids
@@ -41,8 +40,8 @@ func (d dirHandle) byOpenFiles(pids []int) []int {
 	return order
 }
 
-// size returns the size of a file below d, -1 where it does not tell: the
-// process ended, or hidepid (proc(5)) keeps it from view.
+// size returns the size of a file below d, or -1 if it cannot be read: the process has ended, or
+// hidepid (proc(5)) hides it.
 func (d dirHandle) size(path string) int64 {
 	var stat unix.Stat_t
 	if err := unix.Fstatat(int(d), path, &stat, 0); err != nil {

@@ -15,7 +15,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// sleeper starts a process that holds file and so many others, and returns it.
+// sleeper starts a process that holds file and the given number of others, and returns its PID.
 func sleeper(t *testing.T, file *os.File, others int) int {
 	t.Helper()
 	nothing, err := os.Open(os.DevNull)

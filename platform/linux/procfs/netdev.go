@@ -22,8 +22,8 @@ func (fs FS) Interfaces() ([]Interface, error) {
 	return readWith(fs, parseInterfaces, "net", "dev")
 }
 
-// parseInterfaces skips the two lines of titles. A name may hold a colon (an
-// alias), so it ends at the last one.
+// parseInterfaces skips the two header lines. A name may contain a colon (an alias), so it ends at
+// the last one.
 func parseInterfaces(b []byte) ([]Interface, error) {
 	list := []Interface{}
 	row := 0

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openat opens the file pid+name below the directory dir. It is unix.Openat
-// without two new strings for the name: this call is made for every process,
-// twice in half a second. name is at most 20 bytes long.
+// openat opens the file pid+name below the directory dir. It is unix.Openat without allocating two
+// strings for the name: this call is made for every process, twice in half a second. name is at
+// most 20 bytes long.
 func openat(dir, pid int, name string, flags int) (int, error) {
 	var path [32]byte
 	digits := strconv.AppendInt(path[:0], int64(pid), 10)

@@ -20,12 +20,12 @@ type Holder struct {
 	Name string // as in [ProcessStat]
 }
 
-// SocketOwners finds the processes that hold the sockets with the given inodes,
-// by walking /proc/PID/fd, and stops as soon as all are found. A socket that
-// several processes share (a server and its forked workers) goes to the one of them with the
-// lowest PID that was seen; parents of owners are always looked at. Processes of other users
-// are skipped without root; denied says that some were, or that /proc does not even list
-// them: every PID namespace has a process 1, and hidepid (proc(5)) keeps it from view.
+// SocketOwners finds the processes that hold the sockets with the given inodes, by walking
+// /proc/PID/fd, and stops as soon as all are found. If several processes share a socket (a server
+// and its forked workers), its owner is the one with the lowest PID among those inspected; parents
+// of owners always are. Without root, processes of other users are skipped; denied reports that
+// some were, or that /proc does not even list them: every PID namespace has a process 1, and
+// hidepid (proc(5)) hides it.
 func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners map[uint64]Holder, denied bool, err error) {
 	owners = make(map[uint64]Holder, len(inodes))
 	if len(inodes) == 0 {
@@ -40,7 +40,7 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners ma
 	if err != nil {
 		return owners, false, err
 	}
-	slices.Sort(pids) // as the kernel lists them; other file systems do not
+	slices.Sort(pids) // the kernel lists them in order, other file systems do not
 	w := fdWalk{
 		wanted: inodes, owners: owners, walked: map[int]bool{}, denied: !slices.Contains(pids, 1),
 		entries: make([]byte, directoryBuffer),
@@ -49,11 +49,11 @@ func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (owners ma
 		if i%64 == 0 && ctx.Err() != nil {
 			return owners, w.denied, ctx.Err()
 		}
-		if w.process(dir, pid); len(owners) == len(inodes) {
+		if w.inspect(dir, pid); len(owners) == len(inodes) {
 			break
 		}
 	}
-	w.parents(dir)
+	w.inspectParents(dir)
 	return owners, w.denied, nil
 }
 
@@ -63,15 +63,14 @@ type fdWalk struct {
 	walked  map[int]bool
 	denied  bool
 	fds     []int
-	held    []int // those of fds that are wanted sockets
+	held    []int // the fds that are wanted sockets
 	entries []byte
 	name    [64]byte
 }
 
-// parents looks at the parents of owners, as far up as they hold a wanted
-// socket too. A server's workers may have more files open than itself and be found
-// first.
-func (w *fdWalk) parents(dir dirHandle) {
+// parents inspects the parents of owners, up to the first that holds no wanted socket. A server's
+// workers may have more files open than the server and so be found first.
+func (w *fdWalk) inspectParents(dir dirHandle) {
 	var pids []int
 	for _, owner := range w.owners {
 		pids = append(pids, owner.PID)
@@ -79,15 +78,14 @@ func (w *fdWalk) parents(dir dirHandle) {
 	slices.Sort(pids)
 	for queue := slices.Compact(pids); len(queue) > 0; queue = queue[1:] {
 		child, err := dir.process(queue[0], w.entries)
-		if parent := child.ParentPID; err == nil && parent > 0 && !w.walked[parent] && w.process(dir, parent) {
+		if parent := child.ParentPID; err == nil && parent > 0 && !w.walked[parent] && w.inspect(dir, parent) {
 			queue = append(queue, parent)
 		}
 	}
 }
 
-// process looks at the files of one process and says whether a wanted socket
-// is among them.
-func (w *fdWalk) process(dir dirHandle, pid int) (found bool) {
+// process inspects the open files of one process and reports whether a wanted socket is among them.
+func (w *fdWalk) inspect(dir dirHandle, pid int) (found bool) {
 	w.walked[pid] = true
 	fd, err := dir.open(pid, "/fd", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
@@ -104,13 +102,14 @@ func (w *fdWalk) process(dir dirHandle, pid int) (found bool) {
 			w.held = append(w.held, n)
 		}
 	}
-	return len(w.held) > 0 && w.own(dir, pid, fd)
+	return len(w.held) > 0 && w.recordOwner(dir, pid, fd)
 }
 
-// own names the process and notes it for the sockets of held that it holds
-// still. fd belongs to the process that was looked at, whatever has its PID by now, and
-// shows nothing once that process has ended; so what is left was held by who was named.
-func (w *fdWalk) own(dir dirHandle, pid, fd int) (found bool) {
+// own reads the name of the process and records it as owner of those sockets in held that it still
+// holds. fd stays with the inspected process even if another one has its PID by now, and lists
+// nothing once that process has ended; so the sockets that are still listed belong to the process
+// that was named.
+func (w *fdWalk) recordOwner(dir dirHandle, pid, fd int) (found bool) {
 	p, err := dir.process(pid, w.entries)
 	if err != nil {
 		return false
@@ -128,9 +127,8 @@ func (w *fdWalk) own(dir dirHandle, pid, fd int) (found bool) {
 	return found
 }
 
-// socket returns the inode of one file descriptor. Its link reads
-// "socket:[12345]". Root without CAP_SYS_PTRACE may list the files of others'
-// processes and not see what they are.
+// socket returns the inode of one file descriptor. Its link reads "socket:[12345]". Root without
+// CAP_SYS_PTRACE may list the files of other users' processes but not read the links.
 func (w *fdWalk) socket(dir, n int) (uint64, bool) {
 	length, err := readlinkat(dir, n, w.name[:])
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// A child is a process that ends when its input does, which needs no right to
+// A child is a process that ends when its input does, so that stopping it needs no permission to
 // signal it.
 type child struct {
 	pid int
@@ -74,8 +74,8 @@ func start(t *testing.T, holds *os.File) child {
 	return child{c.Process.Pid, end}
 }
 
-// ready waits until a child echoes: by then it has closed the files that
-// starting it takes.
+// ready waits until a child echoes: by then it has closed the files that were open during its
+// start.
 func ready(t *testing.T, input io.Writer, output io.Reader) {
 	t.Helper()
 	if _, err := io.WriteString(input, "x"); err != nil {
@@ -146,7 +146,7 @@ func TestOthersSocketsAreDeniedAndNotUnowned(t *testing.T) {
 	}
 }
 
-// With hidepid=2 the processes of others are not even listed.
+// With hidepid=2 the processes of other users are not even listed.
 func TestHiddenProcessesAreDeniedAndNotAbsent(t *testing.T) {
 	testenv.Namespaces(t)
 	if !testenv.Inside(t, "unshare", "--mount") {

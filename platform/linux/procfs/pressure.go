@@ -14,8 +14,8 @@ type Stall struct {
 	Avg10, Avg60, Avg300 float64
 }
 
-// A Pressure is one pressure file (Documentation/accounting/psi.rst): some is
-// the share in which at least one task waited, full that in which all did.
+// A Pressure is one pressure file (Documentation/accounting/psi.rst): some is the share of time in
+// which at least one task waited, full the share in which all of them did.
 type Pressure struct {
 	Some Stall
 	Full *Stall // absent for cpu before kernel 5.13
@@ -27,7 +27,7 @@ func (fs FS) Pressure(resource string) (Pressure, error) {
 	return readWith(fs, ParsePressure, "pressure", resource)
 }
 
-// ReadPressure reads a pressure file elsewhere, such as that of a cgroup.
+// ReadPressure reads a pressure file outside /proc, such as a cgroup's.
 func ReadPressure(path string) (Pressure, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestPressureRefusesWhatIsNotOne(t *testing.T) {
 	}
 }
 
-// A file cut after its first line is that of an older kernel.
+// A file cut after its first line looks like that of an older kernel.
 func TestCutPressureIsWholeLines(t *testing.T) {
 	beginnings(t, pressureFile, ParsePressure, func(got, want Pressure) bool {
 		return got.Some == want.Some && (got.Full == nil || *got.Full == *want.Full)

@@ -11,7 +11,7 @@ import (
 // (proc_pid_stat(5)). Field numbers are those of the manual.
 type ProcessStat struct {
 	PID       int
-	Name      string // 2: comm, at most 15 bytes, may hold anything
+	Name      string // 2: comm, at most 15 bytes, may contain anything
 	State     byte   // 3
 	ParentPID int    // 4
 	Flags     uint64 // 9: PF_KTHREAD is 0x00200000
@@ -21,13 +21,11 @@ type ProcessStat struct {
 	RSSPages  uint64 // 24
 }
 
-// fieldsAfterName is where the last field that is read stands, counted from
-// field 3.
+// fieldsAfterName is the number of fields from field 3 up to the last one that is read.
 const fieldsAfterName = 24 - 3 + 1
 
-// parseProcessStat parses one /proc/PID/stat. The name stands in parentheses
-// and may itself hold parentheses, blanks and newlines, so it ends at the last
-// closing one.
+// parseProcessStat parses one /proc/PID/stat. The name is in parentheses and may itself contain
+// parentheses, blanks and newlines, so it ends at the last closing parenthesis.
 func parseProcessStat(b []byte) (ProcessStat, error) {
 	open, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
 	if open < 1 || end < open {
@@ -71,8 +69,8 @@ func (p *ProcessStat) numbers(fields [][]byte) error {
 	return nil
 }
 
-// splitInto fills dst with the blank-separated words of b, without allocating.
-// A word that nothing follows was cut off.
+// splitInto fills dst with the blank-separated words of b, without allocating. It fails when the
+// last of them ends with b, as the file may have been cut off there.
 func splitInto(dst [][]byte, b []byte) bool {
 	at := 0
 	for i := range dst {

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readlinkat reads the link named by the decimal number n in dir. It is
-// unix.Readlinkat without the conversion of the name to a new string: this call is
-// made once for every open file of the machine and is most of the cost of
-// finding the owners of sockets.
+// readlinkat reads the link named by the decimal number n in dir. It is unix.Readlinkat without the
+// conversion of the name to a new string: this call is made once for every open file on the machine
+// and is most of the cost of finding the owners of sockets.
 func readlinkat(dir, n int, buf []byte) (int, error) {
 	var name [21]byte
 	strconv.AppendInt(name[:0], int64(n), 10) // the array keeps its final NUL

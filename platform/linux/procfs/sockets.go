@@ -19,9 +19,9 @@ type Socket struct {
 	Inode         uint64
 }
 
-// Sockets calls visit for each line of /proc/net/<table>; table is tcp, tcp6,
-// udp or udp6. It is the fallback where sock_diag is not allowed. A missing
-// table, as on a kernel without IPv6, has no sockets.
+// Sockets calls visit for each line of /proc/net/<table>; table is tcp, tcp6, udp or udp6. It is
+// the fallback where sock_diag is not allowed. A missing IPv6 table, as on a kernel without IPv6,
+// has no sockets.
 func (fs FS) Sockets(table string, visit func(Socket)) error {
 	f, err := os.Open(fs.path("net", table))
 	if os.IsNotExist(err) && (table == "tcp6" || table == "udp6") {
@@ -48,7 +48,7 @@ func (fs FS) Sockets(table string, visit func(Socket)) error {
 // parseSocket parses "sl local rem st queues tr retrnsmt uid timeout inode".
 func parseSocket(line []byte) (Socket, error) {
 	fields := bytes.Fields(line)
-	if len(fields) < 11 { // one more than is read, so that the inode is whole
+	if len(fields) < 11 { // one more than is read, so that the inode is complete
 		return Socket{}, ErrFormat
 	}
 	local, err := parseHexAddress(fields[1])
@@ -70,8 +70,8 @@ func parseSocket(line []byte) (Socket, error) {
 	return Socket{Local: local, Remote: remote, State: state[0], Inode: inode}, nil
 }
 
-// parseHexAddress parses 0100007F:0016: 32-bit words in the byte order of the
-// machine, the port in plain hexadecimal.
+// parseHexAddress parses 0100007F:0016: 32-bit words in host byte order, and the port in plain
+// hexadecimal.
 func parseHexAddress(b []byte) (netip.AddrPort, error) {
 	address, port, _ := bytes.Cut(b, []byte(":"))
 	var raw [16]byte

@@ -8,25 +8,25 @@ import (
 	"strconv"
 )
 
-// A ProcessStatus holds the fields of /proc/PID/status that tell what a process
-// is (proc_pid_status(5)).
+// A ProcessStatus holds the fields of /proc/PID/status that identify a process
+// (proc_pid_status(5)).
 type ProcessStatus struct {
-	Process int  // Tgid: the process of which the ID is a thread; the ID itself for a process
-	Tracer  int  // TracerPid: 0 without one
-	UserID  int  // Uid: the real one
-	Nested  bool // NSpid: in a PID namespace below that of this /proc; Linux 4.1 and later
+	TGID      int  // Tgid: the process that a thread belongs to; the PID itself for a process
+	TracerPID int  // TracerPid: 0 without a tracer
+	UID       int  // Uid: the real user ID
+	Nested    bool // NSpid: the process is in a child of this /proc's PID namespace; Linux 4.1 and later
 }
 
-// Status reads /proc/PID/status. pid may be that of a thread.
+// Status reads /proc/PID/status. pid may be the ID of a thread.
 func (fs FS) Status(pid int) (ProcessStatus, error) {
 	return readWith(fs, parseProcessStatus, strconv.Itoa(pid), "status")
 }
 
-// parseProcessStatus demands every field but NSpid. The name, which anyone
-// chooses, stands in the first line with its newlines escaped.
+// parseProcessStatus requires every field except NSpid. The name, which any process may choose, is
+// in the first line with its newlines escaped.
 func parseProcessStatus(b []byte) (ProcessStatus, error) {
 	var s ProcessStatus
-	wanted := map[string]*int{"Tgid": &s.Process, "TracerPid": &s.Tracer, "Uid": &s.UserID}
+	wanted := map[string]*int{"Tgid": &s.TGID, "TracerPid": &s.TracerPID, "Uid": &s.UID}
 	for line := range lines(b) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
 		fields := bytes.Fields(rest)
@@ -47,7 +47,7 @@ func parseProcessStatus(b []byte) (ProcessStatus, error) {
 		*to = int(n)
 		delete(wanted, string(name))
 	}
-	if len(wanted) > 0 || s.Process == 0 {
+	if len(wanted) > 0 || s.TGID == 0 {
 		return ProcessStatus{}, fmt.Errorf("status: %w", ErrFormat)
 	}
 	return s, nil

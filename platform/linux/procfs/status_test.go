@@ -12,7 +12,7 @@ const status = "Name:\tTgid:\\n7\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t424
 	"Uid:\t1000\t0\t0\t0\nGid:\t1000\t1000\t1000\t1000\nNSpid:\t4243\n"
 
 func TestStatusTellsThreadsTracersAndContainers(t *testing.T) {
-	want := ProcessStatus{Process: 4242, Tracer: 12, UserID: 1000}
+	want := ProcessStatus{TGID: 4242, TracerPID: 12, UID: 1000}
 	if got, err := parseProcessStatus([]byte(status)); got != want || err != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -46,7 +46,7 @@ func FuzzParseProcessStatus(f *testing.F) {
 	f.Add(status)
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := parseProcessStatus([]byte(text))
-		if err == nil && (s.Process <= 0 || s.Tracer < 0 || s.UserID < 0) || err != nil && s != (ProcessStatus{}) {
+		if err == nil && (s.TGID <= 0 || s.TracerPID < 0 || s.UID < 0) || err != nil && s != (ProcessStatus{}) {
 			t.Errorf("%q: %+v, %v", text, s, err)
 		}
 	})

@@ -18,7 +18,7 @@ func (fs FS) LoadAverage() (LoadAverage, error) { return readWith(fs, parseLoadA
 
 func parseLoadAverage(b []byte) (LoadAverage, error) {
 	fields := bytes.Fields(b)
-	if len(fields) < 4 { // one more than is read, so that the third is whole
+	if len(fields) < 4 { // one more than is read, so that the third is complete
 		return LoadAverage{}, ErrFormat
 	}
 	var l LoadAverage
@@ -37,7 +37,7 @@ func (fs FS) Uptime() (float64, error) { return readWith(fs, parseUptime, "uptim
 
 func parseUptime(b []byte) (float64, error) {
 	fields := bytes.Fields(b)
-	if len(fields) < 2 { // one more than is read, so that the first is whole
+	if len(fields) < 2 { // one more than is read, so that the first is complete
 		return 0, ErrFormat
 	}
 	x, ok := float(fields[0])
@@ -50,7 +50,7 @@ func parseUptime(b []byte) (float64, error) {
 // Memory holds the fields of /proc/meminfo that sentinel needs, in bytes.
 type Memory struct {
 	Total     uint64
-	Available uint64 // what can be had without swapping; kernel 3.14 and later
+	Available uint64 // obtainable without swapping; kernel 3.14 and later
 	SwapTotal uint64
 	SwapFree  uint64
 }
@@ -58,8 +58,8 @@ type Memory struct {
 // Memory reads /proc/meminfo.
 func (fs FS) Memory() (Memory, error) { return readWith(fs, parseMemory, "meminfo") }
 
-// parseMemory demands every field it returns: a file that was cut off must not
-// read as a machine without memory.
+// parseMemory requires every field it returns: a truncated file must not look like a machine
+// without memory.
 func parseMemory(b []byte) (Memory, error) {
 	var m Memory
 	wanted := map[string]*uint64{
@@ -85,8 +85,8 @@ func parseMemory(b []byte) (Memory, error) {
 	return m, nil
 }
 
-// OOMKills reads oom_kill from /proc/vmstat: processes the kernel killed for
-// want of memory since boot (kernel 4.13 and later).
+// OOMKills reads oom_kill from /proc/vmstat: the number of processes that the kernel has killed
+// since boot because memory ran out (kernel 4.13 and later).
 func (fs FS) OOMKills() (uint64, error) { return readWith(fs, parseOOMKills, "vmstat") }
 
 func parseOOMKills(b []byte) (uint64, error) {
@@ -126,8 +126,7 @@ func (fs FS) KernelRelease() (string, error) {
 	return readWith(fs, parseKernelRelease, "sys", "kernel", "osrelease")
 }
 
-// parseKernelRelease refuses what could not be part of a file name, since it is
-// used as one.
+// parseKernelRelease rejects a release that cannot be a file name, since it becomes part of paths.
 func parseKernelRelease(b []byte) (string, error) {
 	release := string(bytes.TrimSpace(b))
 	if release == "" || len(release) > 64 || bytes.ContainsAny(b, "/\x00") {

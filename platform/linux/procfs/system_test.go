@@ -153,7 +153,7 @@ func FuzzSystemFiles(f *testing.F) {
 	})
 }
 
-// sane fails for what is no number from 0 to most.
+// sane fails if x is not a number from 0 to most.
 func sane(t *testing.T, x, most float64) {
 	t.Helper()
 	if !(x >= 0 && x <= most) {

@@ -13,15 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Process is one row of the process table and the moment it was read.
+// A Process is one row of the process table and the time it was read.
 type Process struct {
 	ProcessStat
 	Read time.Time
 }
 
-// Processes reads the stat file of every process, in the order of their PIDs'
-// directory. Processes that end while it runs are left out. The cost is one open,
-// read and close a process (7 µs), so it is done with raw system calls.
+// Processes reads the stat file of every process, in directory order. Processes that end meanwhile
+// are left out. Each process costs an open, a read and a close (7 µs), so raw system calls do it.
 func (fs FS) Processes(ctx context.Context) ([]Process, error) {
 	dir, err := openDir(fs.dir)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// A Kernel is what uname(2) reports. What could not be read is empty.
+// A Kernel holds what uname(2) reports. A field that could not be read is empty.
 type Kernel struct {
 	Hostname     string // nodename
 	Release      string // "6.1.0-30-amd64"
@@ -14,8 +14,8 @@ type Kernel struct {
 	Architecture string // "x86_64", "aarch64"
 }
 
-// Kernel reads /proc/sys/kernel. The machine type is there since Linux 6.1; with an
-// older kernel it is that of uname(2), for the kernel that runs.
+// Kernel reads /proc/sys/kernel. The machine type is there since Linux 6.1; on older kernels
+// uname(2) of the running kernel provides it.
 func (fs FS) Kernel() (Kernel, error) {
 	var k Kernel
 	var first error

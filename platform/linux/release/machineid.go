@@ -9,16 +9,16 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// ErrNoMachineID reports that this installation was not given an id yet: a
-// container image, or a system before its first boot.
+// ErrNoMachineID reports that this installation has no ID yet: a container image, or a system
+// before its first boot.
 var ErrNoMachineID = errors.New("this installation has no machine id")
 
 // A MachineID identifies an installation, machine-id(5). It is confidential:
 // show only what is derived from it.
 type MachineID [16]byte
 
-// MachineID reads /etc/machine-id, or /var/lib/dbus/machine-id on systems
-// where only D-Bus made one.
+// MachineID reads /etc/machine-id, or /var/lib/dbus/machine-id on systems where only D-Bus created
+// one.
 func (fs FS) MachineID() (MachineID, error) {
 	text, err := hostfile.Text(fs.path("etc/machine-id"))
 	if hostfile.Missing(err) {
@@ -33,8 +33,8 @@ func (fs FS) MachineID() (MachineID, error) {
 	return parseMachineID(text)
 }
 
-// parseMachineID takes 32 hexadecimal digits. All zeroes, and the word that
-// image builders leave for the first boot, are no id.
+// parseMachineID takes 32 hexadecimal digits. All zeros, and the word that image builders leave for
+// the first boot, are not an ID.
 func parseMachineID(s string) (MachineID, error) {
 	if s == "uninitialized" {
 		return MachineID{}, ErrNoMachineID

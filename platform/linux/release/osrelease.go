@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release reads which operating system this is: os-release(5), the
-// kernel's name and version, and machine-id(5).
+// Package release identifies the operating system: os-release(5), the kernel's name and version,
+// and machine-id(5).
 package release
 
 import (
@@ -19,8 +19,7 @@ const maxFile = 64 << 10
 // ErrFormat reports content that does not have its documented form.
 var ErrFormat = errors.New("unexpected format")
 
-// An OS holds the variables of os-release(5) that sentinel needs. A variable
-// that is not set is empty.
+// An OS holds the variables of os-release(5) that sentinel needs. An unset variable is empty.
 type OS struct {
 	ID           string // "debian"
 	Name         string // "Debian GNU/Linux"
@@ -31,18 +30,18 @@ type OS struct {
 	ImageVersion string // likewise
 }
 
-// An FS is where the files of the running system are.
+// An FS reads the files below a root directory.
 type FS struct {
 	root string
 }
 
-// New returns the files below root; root is "/" on a live system.
+// New returns the FS for root; root is "/" on a live system.
 func New(root string) FS { return FS{root: root} }
 
 func (fs FS) path(name string) string { return filepath.Join(fs.root, name) }
 
-// OS reads /etc/os-release, or /usr/lib/os-release where the first is missing,
-// as os-release(5) asks for.
+// OS reads /etc/os-release, or /usr/lib/os-release if the first is missing, as os-release(5)
+// specifies.
 func (fs FS) OS() (OS, error) {
 	raw, err := hostfile.Read(fs.path("etc/os-release"), maxFile)
 	if hostfile.Missing(err) {
@@ -118,8 +117,8 @@ func unquote(s string) string {
 	return b.String()
 }
 
-// Build says which build of the system this is: BUILD_ID, else IMAGE_VERSION,
-// else on Debian the point release, else the kernel's own build.
+// Build returns the build of the system: BUILD_ID, else IMAGE_VERSION, else on Debian the point
+// release, else the version of the kernel.
 func (fs FS) Build(o OS, k Kernel) string {
 	if o.BuildID != "" {
 		return o.BuildID

@@ -16,8 +16,8 @@ import (
 // bufferSize holds many replies; the kernel fills datagrams up to 32 KiB.
 const bufferSize = 64 << 10
 
-// replyLimit bounds the wait for one datagram. The kernel answers at once; the
-// limit is for a filter that swallows the reply.
+// replyLimit bounds the wait for one datagram. The kernel answers at once; the limit is for a
+// filter that drops the reply.
 const replyLimit = 2 * time.Second
 
 // Dump calls visit for every TCP (protocol IPPROTO_TCP) or UDP (IPPROTO_UDP)

@@ -20,7 +20,7 @@ import (
 	"sentinel/platform/linux/procfs"
 )
 
-// The kernel tells the same of its sockets through sock_diag and in /proc/net.
+// The kernel reports the same sockets through sock_diag and in /proc/net.
 func TestDumpShowsTheSocketsOfProcNet(t *testing.T) {
 	testenv.Namespaces(t)
 	if !testenv.Inside(t, "unshare", "--net") {
@@ -55,7 +55,7 @@ func TestDumpShowsTheSocketsOfProcNet(t *testing.T) {
 	}
 }
 
-// row leaves the zone out, which /proc/net does not tell.
+// row leaves out the zone, which /proc/net does not have.
 func row(local, remote netip.AddrPort, state uint8, inode uint64) string {
 	plain := func(a netip.AddrPort) netip.AddrPort {
 		return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
@@ -76,8 +76,8 @@ func loopback(t *testing.T) {
 	}
 }
 
-// reachable waits until a packet to a new address arrives: the kernel makes its
-// routes one after the other, a while after "ip" has ended.
+// reachable waits until a packet to a new address arrives: the kernel adds its routes one by one,
+// shortly after "ip" has ended.
 func reachable(t *testing.T, address string) {
 	t.Helper()
 	for late := time.Now().Add(20 * time.Second); ; {
@@ -91,7 +91,7 @@ func reachable(t *testing.T, address string) {
 	}
 }
 
-// arrives sends a packet to this process, and waits for it a moment.
+// arrives sends a packet to this process, and waits a moment for it.
 func arrives(t *testing.T, address string) error {
 	t.Helper()
 	p, err := net.ListenPacket("udp", address)
@@ -114,8 +114,7 @@ func arrives(t *testing.T, address string) error {
 	return err
 }
 
-// sockets opens one of each kind, and returns what must be seen of them by
-// protocol.
+// sockets opens one socket of each kind, and returns the expected rows by protocol.
 func sockets(t *testing.T) map[uint8][]string {
 	t.Helper()
 	listeners := map[string]net.Listener{}
@@ -166,7 +165,7 @@ func pair(t *testing.T, l net.Listener, address string) (client, server *net.TCP
 	return c.(*net.TCPConn), s.(*net.TCPConn)
 }
 
-// exchange sends a byte, which acknowledges all that came before.
+// exchange sends a byte, which acknowledges everything before it.
 func exchange(t *testing.T, from, to net.Conn) {
 	t.Helper()
 	if _, err := from.Write([]byte{1}); err != nil {
@@ -177,7 +176,7 @@ func exchange(t *testing.T, from, to net.Conn) {
 	}
 }
 
-// bound makes a socket that has a port and nothing else, which newer kernels
+// bound creates a socket that has a port but neither listens nor connects, which newer kernels
 // could list as well.
 func bound(t *testing.T, port int) {
 	t.Helper()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sockdiag lists sockets through NETLINK_SOCK_DIAG (sock_diag(7)), the
-// interface that ss(8) uses. It needs no root and reads tens of thousands of
-// sockets in milliseconds, where /proc/net/tcp has the kernel print each as text.
+// Package sockdiag lists sockets through NETLINK_SOCK_DIAG (sock_diag(7)), the interface that ss(8)
+// uses. It needs no root and reads tens of thousands of sockets in milliseconds, whereas for
+// /proc/net/tcp the kernel prints each as text.
 package sockdiag
 
 import (
@@ -12,7 +12,7 @@ import (
 	"net/netip"
 )
 
-// A Socket is one answer of the kernel.
+// A Socket is one socket as the kernel reports it.
 type Socket struct {
 	Local, Remote netip.AddrPort // an IPv6 link-local address has its interface index as zone
 	State         uint8          // of include/net/tcp_states.h, 1 to 12
@@ -37,14 +37,12 @@ const (
 	flagDumpIntr  = 0x10
 	familyInet    = 2
 	familyInet6   = 10
-	noMore        = true
-	more          = false
 	dumpSequence  = 1
 	addressOffset = 8
 
-	// states asks for states 1 to 12. Bit 13, of Linux 6.8 and later, would add TCP
-	// sockets that have a port but neither listen nor connect: nothing reaches them,
-	// and neither ss nor /proc/net/tcp shows them.
+	// states asks for states 1 to 12. Bit 13, in Linux 6.8 and later, would add TCP sockets that
+	// are bound but neither listen nor connect: nothing reaches them, and neither ss nor
+	// /proc/net/tcp shows them.
 	states = 1<<13 - 1<<1
 )
 
@@ -66,18 +64,17 @@ type kernelError int32
 
 func (e kernelError) Error() string { return fmt.Sprintf("sock_diag: errno %d", int32(e)) }
 
-// errno reads the negative number after the header.
+// errno reads the negative errno after the header.
 func errno(b []byte) kernelError {
 	return kernelError(-int32(binary.NativeEndian.Uint32(b[headerSize:])))
 }
 
-// parseReplies walks the netlink messages of one datagram. done says that the
-// dump is complete.
+// parseReplies walks the netlink messages of one datagram. done reports that the dump is complete.
 func parseReplies(b []byte, visit func(Socket)) (done bool, err error) {
 	for len(b) >= headerSize {
 		length := int(binary.NativeEndian.Uint32(b))
 		if length < headerSize || length > len(b) {
-			return more, ErrFormat
+			return false, ErrFormat
 		}
 		if done, err := parseReply(b[:length], visit); done || err != nil {
 			return done, err
@@ -85,34 +82,34 @@ func parseReplies(b []byte, visit func(Socket)) (done bool, err error) {
 		b = b[min(len(b), (length+3)&^3):]
 	}
 	if len(b) > 0 {
-		return more, ErrFormat
+		return false, ErrFormat
 	}
-	return more, nil
+	return false, nil
 }
 
 func parseReply(b []byte, visit func(Socket)) (done bool, err error) {
 	switch binary.NativeEndian.Uint16(b[4:]) {
 	case typeDone:
-		// A dump that broke off ends with what went wrong.
+		// A dump that was broken off ends with an errno.
 		if len(b) >= headerSize+4 {
 			if code := errno(b); code > 0 {
-				return noMore, code
+				return true, code
 			}
 		}
-		return noMore, nil
+		return true, nil
 	case typeError:
 		if len(b) < headerSize+4 {
-			return more, ErrFormat
+			return false, ErrFormat
 		}
-		return more, errno(b)
+		return false, errno(b)
 	case typeDiag:
 		s, err := parseSocket(b[headerSize:])
 		if err != nil {
-			return more, err
+			return false, err
 		}
 		visit(s)
 	}
-	return more, nil
+	return false, nil
 }
 
 // parseSocket parses one struct inet_diag_msg: family, state, timer, retrans

@@ -13,11 +13,11 @@ import (
 const maxProperty = 4096
 
 // A DeviceTree is the root of the tree that describes boards without DMI, from
-// /sys/firmware/devicetree/base. A property that is missing is empty.
+// /sys/firmware/devicetree/base. A missing property is empty.
 type DeviceTree struct {
 	Model      string   // "Raspberry Pi 4 Model B Rev 1.4"
-	Compatible []string // most exact first: "raspberrypi,4-model-b", "brcm,bcm2711"
-	Hypervisor string   // what the board runs under, "linux,kvm"; empty on hardware
+	Compatible []string // most specific first: "raspberrypi,4-model-b", "brcm,bcm2711"
+	Hypervisor string   // the hypervisor, such as "linux,kvm"; empty on hardware
 }
 
 // ReadDeviceTree reads the device tree. It fails when the machine has none.
@@ -53,7 +53,7 @@ func parseStringList(b []byte) []string {
 	return list
 }
 
-// Vendor returns who made the board, for people.
+// Vendor returns the name of the board's maker, for display.
 func (t DeviceTree) Vendor() string {
 	if len(t.Compatible) == 0 {
 		return ""
@@ -65,8 +65,8 @@ func (t DeviceTree) Vendor() string {
 	return makerName(prefix)
 }
 
-// Chip returns the system on chip: the least exact entry, without the families
-// of boards that some makers put after it.
+// Chip returns the system on chip: the least specific entry, ignoring the board families that some
+// makers put after it.
 func (t DeviceTree) Chip() string {
 	for i := len(t.Compatible) - 1; i > 0; i-- {
 		prefix, part, ok := strings.Cut(t.Compatible[i], ",")
@@ -78,8 +78,8 @@ func (t DeviceTree) Chip() string {
 	return ""
 }
 
-// makerName spells out the vendor prefixes of the boards people run servers
-// and desktops on; others stay as they are in the tree.
+// makerName spells out the vendor prefixes of boards used as servers and desktops; others are
+// returned unchanged.
 func makerName(prefix string) string {
 	switch prefix {
 	case "allwinner":

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sysfs reads what the kernel shows of the hardware under /sys.
+// Package sysfs reads what the kernel reports about the hardware in /sys.
 //
-// Every reader takes the root of the system, "/" on a live one, so that tests
-// run on trees of their own.
+// Every reader takes the root of the system, "/" on a live one, so that tests can use trees of
+// their own.
 package sysfs
 
 import (
@@ -18,20 +18,20 @@ import (
 // in.
 var ErrPlaceholder = errors.New("the firmware holds only a placeholder")
 
-// A DMI is what the firmware says about the machine, from /sys/class/dmi/id. A
-// field that is missing or holds a placeholder is empty.
+// A DMI is the firmware's description of the machine, from /sys/class/dmi/id. A field that is
+// missing or a placeholder is empty.
 type DMI struct {
 	SystemVendor   string // "LENOVO", "QEMU"
 	ProductName    string
-	ProductVersion string // Lenovo's model name, often nothing elsewhere
+	ProductVersion string // Lenovo's model name, often empty for other makers
 	BoardVendor    string
 	BoardName      string
 	BIOSVendor     string
-	ChassisVendor  string // QEMU's own name, where a machine was made to look like another
+	ChassisVendor  string // still names QEMU where a machine is made to look like another
 }
 
-// ReadDMI reads the identification that the firmware gives to everyone. It
-// fails only when the machine has none at all (most ARM boards, some virtual machines).
+// ReadDMI reads the fields that are readable without root. It fails only if the machine has no DMI
+// at all (most ARM boards, some virtual machines).
 func ReadDMI(root string) (DMI, error) {
 	dir := filepath.Join(root, "sys/class/dmi/id")
 	if !hostfile.Exists(dir + "/.") {
@@ -64,7 +64,7 @@ func ReadSerial(root string) (string, error) {
 		return serial, err
 	}
 	serial, err = treeText(root, "serial-number")
-	if err == nil && Placeholder(serial) {
+	if err == nil && IsPlaceholder(serial) {
 		return "", ErrPlaceholder
 	}
 	return serial, err
@@ -72,15 +72,14 @@ func ReadSerial(root string) (string, error) {
 
 func dmiField(dir, name string) (string, error) {
 	text, err := hostfile.Text(dir + "/" + name)
-	if errors.Is(err, hostfile.ErrEmpty) || err == nil && Placeholder(text) {
+	if errors.Is(err, hostfile.ErrEmpty) || err == nil && IsPlaceholder(text) {
 		return "", ErrPlaceholder
 	}
 	return text, err
 }
 
-// Model names the machine. Makers put the name people know in different
-// fields: Lenovo's product name is an order number and its version the name; who builds
-// a machine from parts leaves the product to the board.
+// Model names the machine. Makers put the commercial name in different fields: Lenovo's product
+// name is an order number and its version the name; on a self-built machine only the board has one.
 func (d DMI) Model() (vendor, model string) {
 	if strings.EqualFold(d.SystemVendor, "LENOVO") && startsWithLetter(d.ProductVersion) {
 		return d.SystemVendor, d.ProductVersion
@@ -94,15 +93,15 @@ func (d DMI) Model() (vendor, model string) {
 	return d.SystemVendor, d.BoardName
 }
 
-// startsWithLetter tells "ThinkPad X1" from the bare numbers that Lenovo's
-// servers have as their version.
+// startsWithLetter distinguishes "ThinkPad X1" from the bare numbers that Lenovo's servers have as
+// their version.
 func startsWithLetter(s string) bool {
 	return s != "" && (s[0]|0x20) >= 'a' && (s[0]|0x20) <= 'z'
 }
 
-// Placeholder reports whether a firmware field says nothing: what makers leave
-// when they fill in nothing, and one character repeated.
-func Placeholder(s string) bool {
+// IsPlaceholder reports whether a firmware field carries no information: it is empty, a default text
+// that the maker left in, or one repeated character.
+func IsPlaceholder(s string) bool {
 	s = strings.ToLower(strings.Trim(s, " .\t"))
 	if s == "" || strings.Count(s, s[:1]) == len(s) {
 		return true

@@ -19,12 +19,12 @@ func TestFirmwarePlaceholdersAreNotData(t *testing.T) {
 		"To be filled by O.E.M.", "To Be Filled By O.E.M.", "Default string", "System Serial Number", "None", "0", "00000000",
 		"Not Specified", "xxxxxxxxxx", "..............", "  ", "", "INVALID", "System Product Name", "O.E.M.", "Unknown", "N/A", "-",
 	} {
-		if !Placeholder(s) {
+		if !IsPlaceholder(s) {
 			t.Errorf("%q counts as data", s)
 		}
 	}
 	for _, s := range []string{"ThinkPad X1 Carbon Gen 9", "EXAMPLE123", "0001", "Standard PC (Q35 + ICH9, 2009)", "Nonesuch", "None of these"} {
-		if Placeholder(s) {
+		if IsPlaceholder(s) {
 			t.Errorf("%q counts as a placeholder", s)
 		}
 	}

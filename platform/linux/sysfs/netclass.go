@@ -13,13 +13,13 @@ import (
 // maxInterfaces bounds the list of interfaces.
 const maxInterfaces = 65536
 
-// A NetDevice is one interface as /sys/class/net has it: without addresses,
-// which sysfs does not know.
+// A NetDevice is one interface as /sys/class/net describes it: without IP addresses, which sysfs
+// does not have.
 type NetDevice struct {
 	Name  string
 	Index int
-	MAC   string // as the kernel writes it; empty when it has none
-	MTU   int    // bytes; 0 when not known
+	MAC   string // as the kernel writes it; empty if there is none
+	MTU   int    // bytes; 0 if not known
 	Flags uint32 // IFF_UP and so on, netdevice(7)
 	State string // operstate of RFC 2863: "up", "down", "unknown", ...
 }
@@ -67,10 +67,9 @@ func readNetDevice(dir, name string) NetDevice {
 	}
 }
 
-// LinkSpeed returns the speed of an interface in Mbit/s, 0 when it has none or
-// does not know: the kernel fails the read then, or gives -1. index guards
-// against a /sys of another network namespace, where the name means another
-// device.
+// LinkSpeed returns the speed of an interface in Mbit/s, or 0 if it has none or does not know it:
+// the read fails then, or yields -1. index guards against a /sys of another network namespace,
+// where the name may belong to another device.
 func LinkSpeed(root, name string, index int) int {
 	if name == "" || strings.ContainsRune(name, '/') || name == "." || name == ".." {
 		return 0

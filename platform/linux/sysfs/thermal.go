@@ -18,9 +18,9 @@ import (
 const maxSensors = 1024
 
 // Sensors reads the temperatures of all sensors below root: hwmon
-// (Documentation/hwmon/sysfs-interface.rst) and, for what hwmon does not have,
-// thermal zones (Documentation/driver-api/thermal/sysfs-api.rst). A sensor that
-// cannot be read, which drivers answer with an I/O error, is left out.
+// (Documentation/hwmon/sysfs-interface.rst) and, for what hwmon does not have, thermal zones
+// (Documentation/driver-api/thermal/sysfs-api.rst). A sensor that cannot be read (drivers return an
+// I/O error) is left out.
 func Sensors(root string) []health.Sensor {
 	return append(hwmon(root), thermalZones(root)...)
 }
@@ -77,7 +77,7 @@ func parseMillidegrees(s string) (celsius float64, ok bool) {
 	return float64(n) / 1000, err == nil
 }
 
-// text returns the trimmed content of a small file, "" when it cannot be read.
+// text returns the trimmed content of a small file, or "" if it cannot be read.
 func text(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 // maxCPUs bounds a list of processors; the kernel's own bound is 8192.
 const maxCPUs = 8192
 
-// errCPUList reports content that is no list of processors.
+// errCPUList reports content that is not a list of processors.
 var errCPUList = errors.New("unexpected format of a processor list")
 
 // A Topology counts the processors that are online. A count that the kernel
 // does not give is 0.
 type Topology struct {
-	Logical  int // what runs one thread
+	Logical  int // hardware threads
 	Physical int // cores
 	Sockets  int // packages
 }
 
-// ReadTopology reads /sys/devices/system/cpu. It fails when not even the
-// online processors are known.
+// ReadTopology reads /sys/devices/system/cpu. It fails only if the list of online processors cannot
+// be read.
 func ReadTopology(root string) (Topology, error) {
 	dir := filepath.Join(root, "sys/devices/system/cpu")
 	raw, err := hostfile.Read(dir+"/online", 64<<10)
@@ -44,9 +44,9 @@ func ReadTopology(root string) (Topology, error) {
 	}, nil
 }
 
-// countGroups counts the sets of processors that share something. Each file
-// lists its whole set, so that one read settles all of its members. The second name is
-// that of kernels before 5.2. 0 means that a processor does not say.
+// countGroups counts the sets of processors that share something. Each file lists its whole set, so
+// one read covers all of its members. Kernels before 5.2 use the name older. 0 means that the set
+// of a processor could not be read.
 func countGroups(dir string, online []int, name, older string) int {
 	settled := make(map[int]bool, len(online))
 	groups := 0

@@ -27,7 +27,7 @@ func TestProcessorListsAreReadAsTheKernelWritesThem(t *testing.T) {
 	}
 }
 
-// cpus plants a machine: core and pkg give each processor's siblings.
+// cpus creates a machine: core and pkg give each processor's siblings.
 func cpus(t *testing.T, online string, core, pkg []string, coreFile, pkgFile string) string {
 	t.Helper()
 	files := map[string]string{"sys/devices/system/cpu/online": online + "\n"}

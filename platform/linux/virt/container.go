@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package virt detects whether this system is a container or a virtual machine,
-// and of which kind. Nothing here needs root; what only root may read makes the answer more
-// certain, not different.
+// Package virt detects whether this system is a container or a virtual machine, and of which kind.
+// Nothing here needs root: files that only root can read only make the answer more certain.
 package virt
 
 import (
@@ -13,12 +12,12 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Container returns what runs this system as a container: "kubernetes",
-// "docker", "podman", "lxc", "systemd-nspawn", "wsl" or what the manager calls itself;
-// "" when nothing says that it is one.
+// Container returns the container manager that runs this system: "kubernetes", "docker", "podman",
+// "lxc", "systemd-nspawn", "wsl" or the name that the manager gives itself; "" if there is no sign
+// of a container.
 func Container(root string) string {
 	at := func(name string) string { return filepath.Join(root, name) }
-	groups, _ := hostfile.Head(at("proc/1/cgroup"), 64<<10) //nolint:errcheck // not readable: other marks decide
+	groups, _ := hostfile.Head(at("proc/1/cgroup"), 64<<10) //nolint:errcheck // unreadable: other signs decide
 	byGroup := cgroupManager(groups)
 	if byGroup == "kubernetes" || hostfile.Exists(at("run/secrets/kubernetes.io/serviceaccount")) ||
 		hostfile.Exists(at("var/run/secrets/kubernetes.io/serviceaccount")) {
@@ -40,20 +39,20 @@ func Container(root string) string {
 	}
 }
 
-// fromManager returns what the manager says of itself, by the container interface
-// of systemd (systemd.io/CONTAINER_INTERFACE): a file, or a variable of the first
-// process, which only root may read.
+// fromManager returns the name that the manager gives itself through systemd's container interface
+// (systemd.io/CONTAINER_INTERFACE): in a file, or in an environment variable of the first process,
+// which only root may read.
 func fromManager(at func(string) string) string {
 	for _, file := range [...]string{"run/systemd/container", "run/host/container-manager"} {
 		if name, err := hostfile.Text(at(file)); err == nil {
-			return known(name)
+			return canonicalName(name)
 		}
 	}
 	environ, err := hostfile.Head(at("proc/1/environ"), 64<<10)
 	if err != nil {
 		return ""
 	}
-	return known(fromEnvironment(environ))
+	return canonicalName(fromEnvironment(environ))
 }
 
 func fromEnvironment(b []byte) string {
@@ -65,8 +64,8 @@ func fromEnvironment(b []byte) string {
 	return ""
 }
 
-// known maps what managers write to one name for each.
-func known(name string) string {
+// canonicalName maps the different names that a manager writes to one.
+func canonicalName(name string) string {
 	switch name {
 	case "lxc-libvirt":
 		return "lxc"
@@ -77,8 +76,8 @@ func known(name string) string {
 	}
 }
 
-// cgroupManager reads the groups of the first process. With a group namespace
-// of its own (the default since cgroup v2) a container sees only "/".
+// cgroupManager reads the groups of the first process. With its own cgroup namespace (the default
+// since cgroup v2) a container sees only "/".
 func cgroupManager(b []byte) string {
 	for _, mark := range [...]struct{ part, name string }{
 		{"kubepods", "kubernetes"},
@@ -93,7 +92,7 @@ func cgroupManager(b []byte) string {
 	return ""
 }
 
-// isWSL looks at the release of the kernel, which is Microsoft's build.
+// isWSL looks for Microsoft's kernel build in the kernel release.
 func isWSL(osrelease string) bool {
 	release, err := hostfile.Text(osrelease)
 	return err == nil && (strings.Contains(release, "WSL") || strings.HasSuffix(release, "-Microsoft") ||

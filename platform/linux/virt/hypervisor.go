@@ -10,22 +10,22 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// ErrUnnamed reports a virtual machine whose hypervisor leaves no name.
+// ErrUnnamed reports a virtual machine whose hypervisor does not identify itself.
 var ErrUnnamed = errors.New("runs under a hypervisor that does not name itself")
 
-// Hints is what the firmware and the processor say about the machine.
+// Hints holds what the firmware and the processor report about the machine.
 type Hints struct {
 	Vendor, Product, Board, BIOS, Chassis string // DMI
 
-	Tree    string // compatible of the device tree's hypervisor node
-	Boards  string // compatible of the device tree's root
-	Virtual bool   // the processor's hypervisor flag
+	HypervisorNode string // compatible of the device tree's hypervisor node
+	Compatible     string // compatible of the device tree's root
+	Virtual        bool   // the processor's hypervisor flag
 }
 
-// Hypervisor returns what this system runs under: "kvm", "vmware", "hyperv",
-// "xen" and so on; "" on hardware. Firmware names the product; where there is none, as in
-// microVMs, the clock that the hypervisor offers does.
-func Hypervisor(root string, m Hints) (string, error) {
+// Hypervisor returns the hypervisor that this system runs under: "kvm", "vmware", "hyperv", "xen"
+// and so on; "" on hardware. Firmware names the product; without firmware, as in microVMs, the
+// clock that the hypervisor offers identifies it.
+func Hypervisor(root string, h Hints) (string, error) {
 	at := func(name string) string { return filepath.Join(root, name) }
 	if name, ok := xen(at); ok {
 		return name, nil
@@ -33,24 +33,23 @@ func Hypervisor(root string, m Hints) (string, error) {
 	if isFirecracker(at) {
 		return "firecracker", nil
 	}
-	if name := fromTree(m); name != "" {
+	if name := fromDeviceTree(h); name != "" {
 		return name, nil
 	}
-	if name := fromFirmware(m); name != "" {
+	if name := fromFirmware(h); name != "" {
 		return name, nil
 	}
 	clocks, _ := hostfile.Text(at("sys/devices/system/clocksource/clocksource0/available_clocksource")) //nolint:errcheck // absent is empty
 	if name := fromClock(clocks); name != "" {
 		return name, nil
 	}
-	if m.Virtual {
+	if h.Virtual {
 		return "", ErrUnnamed
 	}
 	return "", nil
 }
 
-// xen answers for guests. The domain that runs the others is on hardware as
-// far as people are concerned.
+// xen recognizes Xen guests. The control domain (dom0) counts as hardware.
 func xen(at func(string) string) (string, bool) {
 	kind, err := hostfile.Text(at("sys/hypervisor/type"))
 	if err != nil || kind != "xen" {
@@ -63,15 +62,15 @@ func xen(at func(string) string) (string, bool) {
 	return "xen", true
 }
 
-// isFirecracker looks for the name in the ACPI tables, the only place that has
-// it. They are for root alone.
+// isFirecracker looks for the name in the ACPI tables, the only place that has it. Only root can
+// read them.
 func isFirecracker(at func(string) string) bool {
 	table, err := hostfile.Head(at("sys/firmware/acpi/tables/DSDT"), 16)
 	return err == nil && strings.HasPrefix(oemID(table), "FIRECK")
 }
 
-// oemID returns the maker's field of the header of an ACPI table: six bytes
-// after signature, length, revision and checksum.
+// oemID returns the OEMID field of an ACPI table header: six bytes after signature, length,
+// revision and checksum.
 func oemID(table []byte) string {
 	if len(table) < 16 {
 		return ""
@@ -79,31 +78,31 @@ func oemID(table []byte) string {
 	return string(table[10:16])
 }
 
-func fromTree(m Hints) string {
+func fromDeviceTree(h Hints) string {
 	switch {
-	case strings.Contains(m.Tree, "linux,kvm"):
+	case strings.Contains(h.HypervisorNode, "linux,kvm"):
 		return "kvm"
-	case strings.Contains(m.Tree, "xen,xen"):
+	case strings.Contains(h.HypervisorNode, "xen,xen"):
 		return "xen"
-	case strings.Contains(m.Tree, "vmware"):
+	case strings.Contains(h.HypervisorNode, "vmware"):
 		return "vmware"
-	case strings.Contains(m.Boards, "linux,dummy-virt"):
+	case strings.Contains(h.Compatible, "linux,dummy-virt"):
 		return "qemu"
 	default:
 		return ""
 	}
 }
 
-// fromFirmware goes by the names that hypervisors put into DMI. Those that are
-// also makers of hardware count only with the product.
-func fromFirmware(m Hints) string {
-	if strings.HasSuffix(m.Product, ".metal") { // Amazon EC2 without a hypervisor
+// fromFirmware recognizes the names that hypervisors put into DMI. Vendors that also make hardware
+// count only together with the product.
+func fromFirmware(h Hints) string {
+	if strings.HasSuffix(h.Product, ".metal") { // Amazon EC2 without a hypervisor
 		return ""
 	}
-	if m.Vendor == "Microsoft Corporation" && m.Product == "Virtual Machine" {
+	if h.Vendor == "Microsoft Corporation" && h.Product == "Virtual Machine" {
 		return "hyperv"
 	}
-	for _, text := range [...]string{m.Product, m.Vendor, m.Board, m.BIOS, m.Chassis} {
+	for _, text := range [...]string{h.Product, h.Vendor, h.Board, h.BIOS, h.Chassis} {
 		for _, mark := range [...]struct{ prefix, name string }{
 			{"KVM", "kvm"}, {"OpenStack", "kvm"}, {"KubeVirt", "kvm"}, {"Amazon EC2", "kvm"},
 			{"Google Compute Engine", "kvm"}, {"DigitalOcean", "kvm"}, {"Hetzner vServer", "kvm"}, {"Droplet", "kvm"},
@@ -119,8 +118,8 @@ func fromFirmware(m Hints) string {
 	return ""
 }
 
-// fromClock goes by the clocks on offer: each hypervisor has one of its own, which
-// the kernel lists only as a guest.
+// fromClock recognizes a hypervisor by its own clock source, which the kernel lists only when it
+// runs as a guest.
 func fromClock(available string) string {
 	switch {
 	case strings.Contains(available, "kvm-clock"):

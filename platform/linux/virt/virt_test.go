@@ -69,8 +69,8 @@ func TestHypervisorsAreKnownByTheirMarks(t *testing.T) {
 		{name: "microVM by its clock", want: "kvm", marks: Hints{Virtual: true}, files: map[string]string{clock: "kvm-clock tsc\n"}},
 		{name: "Hyper-V by its clock", want: "hyperv", marks: Hints{Virtual: true}, files: map[string]string{clock: "hyperv_clocksource_tsc_page"}},
 		{name: "Xen by its clock", want: "xen", files: map[string]string{clock: "xen tsc"}},
-		{name: "64-bit ARM under KVM", want: "kvm", marks: Hints{Tree: "linux,kvm"}},
-		{name: "ARM board of QEMU", want: "qemu", marks: Hints{Boards: "linux,dummy-virt"}},
+		{name: "64-bit ARM under KVM", want: "kvm", marks: Hints{HypervisorNode: "linux,kvm"}},
+		{name: "ARM board of QEMU", want: "qemu", marks: Hints{Compatible: "linux,dummy-virt"}},
 		{name: "no name", wantErr: ErrUnnamed, marks: Hints{Virtual: true}},
 	} {
 		got, err := Hypervisor(testenv.Plant(t, c.files), c.marks)

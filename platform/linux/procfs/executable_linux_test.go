@@ -53,7 +53,7 @@ func TestProgramOfAProcess(t *testing.T) {
 		if err := os.Chmod(path, c.mode); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := fs.SystemFile(cmd.Process.Pid); got != c.want || err != nil {
+		if got, err := fs.ExecutableOwnedByRoot(cmd.Process.Pid); got != c.want || err != nil {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestProgramOfAProcess(t *testing.T) {
 	}
 }
 
-// A /proc that shows another PID namespace calls this process otherwise.
+// A /proc of another PID namespace lists this process under another PID.
 func TestSelfIsAsTheMountedProcHasIt(t *testing.T) {
 	for link, want := range map[string]int{"4242": 4242, "x": 0, "-1": 0, "4294967296": 0} {
 		root := testenv.Plant(t, map[string]string{"proc/": ""})

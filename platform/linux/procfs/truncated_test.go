@@ -7,16 +7,14 @@ import (
 	"testing"
 )
 
-// wholeOrNothing parses every beginning of a file. A beginning either fails or
-// gives just what the file gives: a number that was cut off, or a zero for one that is
-// not there, would be a lie about the machine.
+// wholeOrNothing parses every prefix of a file. A prefix must either fail or give the result of the
+// whole file: a truncated number, or a zero for a missing one, would misreport the machine.
 func wholeOrNothing[T any](t *testing.T, file string, parse func([]byte) (T, error)) {
 	t.Helper()
 	beginnings(t, file, parse, func(got, want T) bool { return reflect.DeepEqual(got, want) })
 }
 
-// beginnings parses every beginning of a file; what is accepted must be like
-// the whole.
+// beginnings parses every prefix of a file; an accepted one must be like the whole.
 func beginnings[T any](t *testing.T, file string, parse func([]byte) (T, error), like func(got, want T) bool) {
 	t.Helper()
 	want, err := parse([]byte(file))

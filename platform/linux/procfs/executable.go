@@ -13,17 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Executable returns the path of the program that a process runs, as that
-// process sees it. One that was removed or replaced since keeps its path.
+// Executable returns the path of the program that a process runs, as that process sees it. A
+// program that was removed or replaced since then keeps its path.
 func (fs FS) Executable(pid int) (string, error) {
 	path, err := os.Readlink(fs.path(strconv.Itoa(pid), "exe"))
 	return strings.TrimSuffix(path, " (deleted)"), err
 }
 
-// SystemFile tells whether the program that a process runs belongs to root and
-// cannot be written to by anyone else. It asks the file system of the program, which may not
-// answer.
-func (fs FS) SystemFile(pid int) (bool, error) {
+// SystemFile reports whether the program that a process runs belongs to root and is writable by
+// nobody else. It may block on the file system that holds the program.
+func (fs FS) ExecutableOwnedByRoot(pid int) (bool, error) {
 	var stat unix.Stat_t
 	path := fs.path(strconv.Itoa(pid), "exe")
 	if _, err := retry(func() (int, error) { return 0, unix.Stat(path, &stat) }); err != nil {
@@ -46,7 +45,7 @@ func (fs FS) Self() (int, error) {
 	return int(n), nil
 }
 
-// maxThreads bounds how many threads of a process are looked at.
+// maxThreads bounds how many threads of a process are read.
 const maxThreads = 4096
 
 // Threads reads the stat file of the threads of a process, at most 4096 of them.
@@ -70,8 +69,8 @@ func (fs FS) Threads(pid int) ([]ProcessStat, error) {
 	return threads, nil
 }
 
-// WaitChannel returns the function of the kernel in which a thread sleeps, for
-// root (proc_pid_wchan(5)); empty when it does not sleep.
+// WaitChannel returns the kernel function in which a thread sleeps (proc_pid_wchan(5)), or "" if it
+// does not sleep. It needs root.
 func (fs FS) WaitChannel(pid, thread int) (string, error) {
 	raw, err := fs.read(filepath.Join(strconv.Itoa(pid), "task", strconv.Itoa(thread), "wchan"))
 	if err != nil || string(raw) == "0" {
