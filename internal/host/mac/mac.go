@@ -65,7 +65,7 @@ func Open(s System) *host.Host {
 	return &host.Host{
 		OS: "darwin", Root: s.Root, Programs: s.Runner,
 
-		Health:    health.Sources(health.Mac{Runner: s.Runner, EUID: s.EUID, Own: s.Own, Now: s.Now}),
+		Health:    health.Sources(health.Mac{Runner: s.Runner, EUID: s.EUID, Executable: s.Own, Now: s.Now}),
 		Processes: table,
 		StartID:   table.StartID,
 		Network:   sockets,

@@ -51,7 +51,7 @@ func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 func volume(m diskutil.Volume, reported systemprofiler.Volume) assets.Volume {
 	made := assets.Volume{
 		Device: "/dev/" + m.Device, Mountpoint: m.Mountpoint, FileSystem: reported.FileSystem,
-		ReadOnly: m.Snapshot || reported.ReadOnly, Number: m.Of, Pool: m.Container,
+		ReadOnly: m.Snapshot || reported.ReadOnly, Number: m.BaseDevice, Pool: m.Container,
 	}
 	switch {
 	case m.Container != "":
@@ -132,7 +132,7 @@ func (v *Inventory) dataVolume(system string) string {
 	mounted, _ := v.mounted() //nolint:errcheck // asked before, and then there is no volume to ask about
 	for _, m := range mounted {
 		if m.Mountpoint == systemVolumes+"Data" {
-			return m.Of
+			return m.BaseDevice
 		}
 	}
 	return system

@@ -11,8 +11,8 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// errSizes says that the sizes of a container contradict each other.
-var errSizes = errors.New("diskutil printed a container with more free than it holds")
+// errSizes reports that the sizes of a container contradict each other.
+var errSizes = errors.New("diskutil printed a container with more free space than its size")
 
 // A Container is an APFS container. Its volumes share its space.
 type Container struct {
@@ -27,15 +27,15 @@ type APFSVolume struct {
 	Name   string
 	Roles  []string // such as "System" or "Data"; none for a plain volume
 	InUse  uint64   // bytes
-	// FileVault says that the key to the volume is locked with a password; nil is
-	// unknown. Without it, a Mac with a T2 or Apple silicon still encrypts the volume,
-	// but unlocks it for whoever starts it.
+	// FileVault reports whether the key of the volume is protected by a password; nil is unknown.
+	// Without it, a Mac with a T2 or Apple silicon still encrypts the volume, but unlocks it for
+	// whoever starts it.
 	FileVault *bool
-	Locked    bool // the password has not been given
+	Locked    bool // the password has not been entered
 }
 
-// Is says whether the volume has a role.
-func (v APFSVolume) Is(role string) bool { return slices.Contains(v.Roles, role) }
+// Is reports whether the volume has a role.
+func (v APFSVolume) HasRole(role string) bool { return slices.Contains(v.Roles, role) }
 
 // Containers lists the APFS containers of this machine.
 func Containers(ctx context.Context, runner sysexec.Runner) ([]Container, error) {
@@ -77,12 +77,12 @@ func ParseContainers(printed []byte) ([]Container, error) {
 		return nil, err
 	}
 	if c.Containers == nil || len(*c.Containers) > maxDisks {
-		return nil, ErrForm
+		return nil, ErrFormat
 	}
 	var list []Container
 	for _, one := range *c.Containers {
 		if one.Reference == "" || one.Size == 0 {
-			return nil, fmt.Errorf("a container: %w", ErrForm)
+			return nil, fmt.Errorf("a container: %w", ErrFormat)
 		}
 		if one.Free > one.Size {
 			return nil, errSizes
@@ -96,8 +96,8 @@ func ParseContainers(printed []byte) ([]Container, error) {
 	return list, nil
 }
 
-// volume counts a volume that is not encrypted as one without FileVault where the
-// list does not mention FileVault.
+// volume treats an unencrypted volume as one without FileVault if the list does not mention
+// FileVault.
 func (v apfsVolume) volume() APFSVolume {
 	fileVault := v.FileVault
 	if fileVault == nil && v.Encryption != nil && !*v.Encryption {

@@ -19,14 +19,14 @@ const (
 	// limit bounds one run: diskutil asks every disk, and one that spins up
 	// again takes seconds.
 	limit = 7 * time.Second
-	// waitDelay is how long to wait for a run to end that was given up.
+	// waitDelay is the time to wait for a killed run to end.
 	waitDelay = 200 * time.Millisecond
-	// maxDisks bounds how many disks, partitions and volumes are looked at.
+	// maxDisks bounds how many disks, partitions and volumes are read.
 	maxDisks = 4096
 )
 
-// ErrForm says that a property list is not what diskutil prints.
-var ErrForm = errors.New("diskutil printed a property list without disks")
+// ErrFormat reports a property list that is not one of diskutil's.
+var ErrFormat = errors.New("diskutil printed a property list without disks")
 
 // A Refusal is the error that diskutil prints instead of an answer, as a property
 // list on its standard output.
@@ -35,7 +35,7 @@ type Refusal struct{ Message string }
 // Error implements error.
 func (r Refusal) Error() string { return "diskutil: " + r.Message }
 
-// refusal is how diskutil reports an error with -plist.
+// refusal is the form in which diskutil reports an error with -plist.
 type refusal struct {
 	Error        bool   `plist:"Error"`
 	ErrorMessage string `plist:"ErrorMessage"`
@@ -50,8 +50,8 @@ func decode(printed []byte, value any) error {
 	return plist.Decode(printed, value)
 }
 
-// run returns what diskutil printed. An exit status alone is no error: what went
-// wrong is in the property list.
+// run returns the output of diskutil. An exit status alone is not an error: the property list has
+// the error.
 func run(ctx context.Context, runner sysexec.Runner, args ...string) ([]byte, error) {
 	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: limit, WaitDelay: waitDelay})
 	if err != nil {

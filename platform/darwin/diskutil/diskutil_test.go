@@ -35,11 +35,11 @@ func TestMountedVolumesAreListed(t *testing.T) {
 	}
 	const size = 250685575168
 	want := []Volume{
-		{Device: "disk1s1", Of: "disk1s1", Mountpoint: "/System/Volumes/Data", Name: "Macintosh HD - Data", Container: "disk1", Size: size},
-		{Device: "disk1s2", Of: "disk1s2", Mountpoint: "/System/Volumes/Preboot", Name: "Preboot", Container: "disk1", Size: size},
-		{Device: "disk1s4", Of: "disk1s4", Mountpoint: "/System/Volumes/VM", Name: "VM", Container: "disk1", Size: size, Internal: true},
-		{Device: "disk1s5s1", Of: "disk1s5", Mountpoint: "/", Name: "Macintosh HD", Container: "disk1", Size: size, Snapshot: true},
-		{Device: "disk2s2", Of: "disk2s2", Mountpoint: "/Volumes/Old Backup", Name: "Old Backup", Content: "Apple_HFS", Size: 499763888128},
+		{Device: "disk1s1", BaseDevice: "disk1s1", Mountpoint: "/System/Volumes/Data", Name: "Macintosh HD - Data", Container: "disk1", Size: size},
+		{Device: "disk1s2", BaseDevice: "disk1s2", Mountpoint: "/System/Volumes/Preboot", Name: "Preboot", Container: "disk1", Size: size},
+		{Device: "disk1s4", BaseDevice: "disk1s4", Mountpoint: "/System/Volumes/VM", Name: "VM", Container: "disk1", Size: size, Internal: true},
+		{Device: "disk1s5s1", BaseDevice: "disk1s5", Mountpoint: "/", Name: "Macintosh HD", Container: "disk1", Size: size, Snapshot: true},
+		{Device: "disk2s2", BaseDevice: "disk2s2", Mountpoint: "/Volumes/Old Backup", Name: "Old Backup", Content: "Apple_HFS", Size: 499763888128},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -55,7 +55,7 @@ func TestContainersAreListed(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	data := got[0].Volumes[2]
-	if data.Device != "disk3s5" || !data.Is("Data") || data.Is("System") || data.FileVault == nil || !*data.FileVault || data.InUse != 220000000000 {
+	if data.Device != "disk3s5" || !data.HasRole("Data") || data.HasRole("System") || data.FileVault == nil || !*data.FileVault || data.InUse != 220000000000 {
 		t.Errorf("%+v", data)
 	}
 }
@@ -113,7 +113,7 @@ func TestARefusalKeepsItsWords(t *testing.T) {
 	}
 }
 
-// A failing plays one way in which a program fails.
+// A failing is a Runner with one kind of failure.
 type failing struct {
 	result sysexec.Result
 	err    error
@@ -160,11 +160,11 @@ func TestRecordedOutputs(t *testing.T) {
 				switch {
 				case v.Mountpoint == "/" && v.Device == "disk3s1s1" && v.Container == "disk3" && v.Size == 1995218165760:
 					root++
-				case v.Mountpoint == "/System/Volumes/Data" && v.Of == "disk3s5":
+				case v.Mountpoint == "/System/Volumes/Data" && v.BaseDevice == "disk3s5":
 					data++
 				}
 			}
-			if listErr != nil || root != 2 || data != 1 { // the snapshot stands below its volume and once more beside it
+			if listErr != nil || root != 2 || data != 1 { // the snapshot is listed below its volume and again beside it
 				t.Errorf("%s: %+v, %v", r.Name, mounted, listErr)
 			}
 		case "apfs-list-plist-apple-silicon.plist":

@@ -10,15 +10,15 @@ import (
 
 // A Volume is a mounted file system.
 type Volume struct {
-	Device     string // "disk3s5"; of the snapshot where one is mounted
-	Of         string // the volume that the snapshot at Device is of; else Device
+	Device     string // "disk3s5"; of the snapshot if one is mounted
+	BaseDevice string // the volume of the snapshot at Device; else Device
 	Mountpoint string
 	Name       string
 	Content    string // kind of its partition, such as "Apple_HFS"; empty for APFS
-	Container  string // APFS container that it is in, such as "disk3"; empty for none
+	Container  string // its APFS container, such as "disk3"; empty for none
 	Size       uint64 // bytes; of the container for APFS
 	Internal   bool   // used by macOS itself, such as the swap volume
-	Snapshot   bool   // read-only, whatever the volume is
+	Snapshot   bool   // a snapshot, always read-only
 }
 
 // Volumes lists the mounted volumes of disks and disk images of this machine.
@@ -39,7 +39,7 @@ type list struct {
 type disk struct {
 	Device     string `plist:"DeviceIdentifier"`
 	Content    string `plist:"Content"`
-	Mountpoint string `plist:"MountPoint"` // of one without partitions
+	Mountpoint string `plist:"MountPoint"` // of a disk without partitions
 	Name       string `plist:"VolumeName"`
 	Size       uint64 `plist:"Size"`
 	Partitions []part `plist:"Partitions"`
@@ -68,7 +68,7 @@ func ParseList(printed []byte) ([]Volume, error) {
 		return nil, err
 	}
 	if len(l.All) == 0 || len(l.All) > maxDisks {
-		return nil, ErrForm
+		return nil, ErrFormat
 	}
 	var mounted []Volume
 	for _, d := range l.All {
@@ -82,17 +82,17 @@ func ParseList(printed []byte) ([]Volume, error) {
 			mounted = append(mounted, p.mounted(d.Device)...)
 		}
 		if len(mounted) > maxDisks {
-			return nil, ErrForm
+			return nil, ErrFormat
 		}
 	}
 	return mounted, nil
 }
 
-// mounted lists where a volume and the snapshots of it are mounted.
+// mounted returns an entry for each place where the volume or one of its snapshots is mounted.
 func (p part) mounted(container string) []Volume {
 	var list []Volume
 	v := Volume{
-		Device: p.Device, Of: p.Device, Mountpoint: p.Mountpoint, Name: p.Name, Content: p.Content,
+		Device: p.Device, BaseDevice: p.Device, Mountpoint: p.Mountpoint, Name: p.Name, Content: p.Content,
 		Container: container, Size: p.Size, Internal: p.Internal,
 	}
 	if v.Mountpoint != "" && v.Device != "" {

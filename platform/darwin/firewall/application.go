@@ -53,7 +53,7 @@ func (a *application) Enable(ctx context.Context, ports []firewall.Port, _ func(
 			continue
 		}
 		a.admitted = append(a.admitted, front)
-		if err := a.m.tool.Admit(ctx, front); err != nil {
+		if err := a.m.tool.Allow(ctx, front); err != nil {
 			return fmt.Errorf("let %s in: %w", front, explain(err))
 		}
 	}
@@ -111,7 +111,7 @@ func (a *application) Undo(ctx context.Context) error {
 		problems = append(problems, a.m.switchOff(ctx))
 	}
 	for _, program := range a.admitted {
-		problems = append(problems, a.m.tool.Forget(ctx, program))
+		problems = append(problems, a.m.tool.Remove(ctx, program))
 	}
 	return errors.Join(problems...)
 }

@@ -39,7 +39,7 @@ func TestStatusIsThatOfTheApplicationFirewall(t *testing.T) {
 			firewall.Status{State: firewall.Unknown, Evidence: "the state of the Application Firewall did not answer in time; pf is disabled"},
 		},
 		"another language": {func(m *mac) { m.language = true }, firewall.Status{
-			State: firewall.Unknown, Evidence: "the state of the Application Firewall could not be read: The Application Firewall does not tell: socketfilterfw does not tell the state of the Application Firewall; pf is disabled",
+			State: firewall.Unknown, Evidence: "the state of the Application Firewall could not be read: The Application Firewall does not tell: socketfilterfw does not report the state of the Application Firewall; pf is disabled",
 		}},
 		"missing": {func(m *mac) { m.missing = true }, firewall.Status{
 			State: firewall.Unknown, Evidence: "the state of the Application Firewall could not be read: There is no /usr/libexec/ApplicationFirewall/socketfilterfw; pf is disabled",

@@ -14,9 +14,9 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// top is asked for two samples, a second apart, without processes: the first
-// covers no time of its own. Without C the counters of the cores cannot be read, so that this is
-// the share of all cores, and that of each is not known.
+// top prints two samples, a second apart, without processes; the first one covers no time. The
+// counters of each core cannot be read without cgo, so only the usage of all cores together is
+// known.
 const (
 	topProgram = "/usr/bin/top"
 	topWindow  = time.Second
@@ -30,8 +30,8 @@ type share struct {
 	err   error
 }
 
-// cpu starts top with the first sample and waits for it with the second, so
-// that what top measures is the time between them and a little more.
+// cpu starts top on the first call and waits for it on the second, so that top measures the time
+// between them and a little more.
 func (s *source) cpu(ctx context.Context) (health.CPUSample, error) {
 	first := false
 	s.topOnce.Do(func() {
@@ -63,9 +63,9 @@ func (s *source) measure(ctx context.Context) share {
 	return share{health.CPUShare{Percent: percent, Cores: s.cores(ctx), Window: topWindow}, err}
 }
 
-var errBusy = errors.New("top told no use of the processor")
+var errBusy = errors.New("top printed no processor usage")
 
-// busy takes the last "CPU usage: 67.43% user, 6.56% sys, 25.99% idle" of two.
+// busy parses the last of two lines such as "CPU usage: 67.43% user, 6.56% sys, 25.99% idle".
 func busy(raw []byte) (float64, error) {
 	samples, percent := 0, 0.0
 	for line := range strings.Lines(string(raw)) {
@@ -93,7 +93,7 @@ func idleShare(text string) (float64, bool) {
 			continue
 		}
 		idle, err := strconv.ParseFloat(number, 64)
-		// Rounded shares may add up to a little more than all.
+		// Rounded shares may add up to a little more than 100.
 		return min(100, idle), err == nil && !math.IsNaN(idle) && idle >= 0 && idle <= 101
 	}
 	return 0, false

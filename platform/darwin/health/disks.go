@@ -16,24 +16,24 @@ import (
 const (
 	dfProgram    = "/bin/df"
 	mountProgram = "/sbin/mount"
-	// diskLimit is less than half of what the fact may take: there are two runs.
+	// diskLimit is less than half of the deadline of the fact: there are two runs.
 	diskLimit = 1400 * time.Millisecond
 	waitDelay = 50 * time.Millisecond
 )
 
-// A mounted is what mount(8) says of a file system.
-type mounted struct {
+// A mountEntry is the description of a file system by mount(8).
+type mountEntry struct {
 	kind     string
 	readOnly bool
 }
 
-// A place is where a device is mounted.
-type place struct{ device, mountpoint string }
+// A mountKey identifies a mount.
+type mountKey struct{ device, mountpoint string }
 
-// disks lists the local volumes that fill. Left out are what is read-only by
-// its nature (the sealed system volume, disk images) and the volumes that macOS keeps for
-// itself. All volumes of an APFS container share its free space, so that each shows the same
-// available bytes; where the data volume of the system is apart, it stands for both.
+// disks lists the local volumes that can fill up. It leaves out read-only ones (the sealed system
+// volume, disk images) and the volumes that macOS keeps for itself. All volumes of an APFS
+// container share its free space, so each shows the same available bytes; a separate data volume
+// stands for the system volume too.
 func (s *source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	table, err := s.print(ctx, mountProgram)
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	}
 	var facts []health.DiskFacts
 	for _, d := range list {
-		m, known := mounts[place{d.Device, d.Mountpoint}]
-		if !known || m.readOnly || ofSystem(d.Mountpoint) {
+		m, known := mounts[mountKey{d.Device, d.Mountpoint}]
+		if !known || m.readOnly || isSystemVolume(d.Mountpoint) {
 			continue
 		}
 		d.FileSystem = m.kind
@@ -77,9 +77,9 @@ func (s *source) print(ctx context.Context, program string, arguments ...string)
 
 const dataVolume = "/System/Volumes/Data"
 
-// ofSystem says that macOS keeps a volume for itself: memory that was swapped
-// out, what the machine starts with, updates, simulators and recovery.
-func ofSystem(mountpoint string) bool {
+// isSystemVolume reports whether macOS keeps a volume for itself: swap, preboot, updates, simulators and
+// recovery.
+func isSystemVolume(mountpoint string) bool {
 	if mountpoint == dataVolume {
 		return false
 	}
@@ -91,8 +91,8 @@ func ofSystem(mountpoint string) bool {
 	return mountpoint == "/Volumes/Recovery"
 }
 
-// withoutSnapshot leaves "/" out where the data volume is apart: what is
-// mounted there is small, sealed and in the same container.
+// withoutSnapshot leaves out "/" if there is a separate data volume: the system volume mounted
+// there is small, sealed and in the same container.
 func withoutSnapshot(list []health.DiskFacts) []health.DiskFacts {
 	var kept []health.DiskFacts
 	apart := false
@@ -113,10 +113,10 @@ var (
 	errMount = errors.New("mount printed no file system")
 )
 
-// parseDF reads the rows of disks; what has no device of its own (devfs,
-// automounts, snapshots, wrappers of applications) is left out. The blocks of the header are
-// 512 or 1024 bytes. A free space is that for ordinary users, and the numbers of files are left
-// out: APFS has no fixed one.
+// parseDF parses the rows of disks and skips entries without a device of their own (devfs,
+// automounts, snapshots, wrappers of applications). The header gives the block size, 512 or 1024
+// bytes. Free space is the space available to ordinary users. File counts are ignored, as APFS has
+// no fixed number of inodes.
 func parseDF(raw []byte) ([]health.DiskFacts, error) {
 	header, rows, _ := strings.Cut(string(raw), "\n")
 	names := strings.Fields(header)
@@ -139,8 +139,8 @@ func parseDF(raw []byte) ([]health.DiskFacts, error) {
 	return list, nil
 }
 
-// newDisk reads a row: device, blocks, used, available, capacity, three columns
-// of files, and the mount point, which may hold blanks.
+// newDisk parses a row: device, blocks, used, available, capacity, three columns of files, and the
+// mount point, which may contain blanks.
 func newDisk(line string, block uint64) (health.DiskFacts, bool) {
 	d := health.DiskFacts{}
 	if !strings.HasPrefix(line, "/dev/disk") {
@@ -163,8 +163,8 @@ func newDisk(line string, block uint64) (health.DiskFacts, bool) {
 }
 
 // parseMount reads "/dev/disk1s1 on /Volumes/My disk (apfs, local, read-only)".
-func parseMount(raw []byte) map[place]mounted {
-	mounts := map[place]mounted{}
+func parseMount(raw []byte) map[mountKey]mountEntry {
+	mounts := map[mountKey]mountEntry{}
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimRight(line, "\r\n")
 		device, rest, found := strings.Cut(line, " on ")
@@ -174,11 +174,11 @@ func parseMount(raw []byte) map[place]mounted {
 			continue
 		}
 		words := strings.Split(strings.TrimPrefix(options, " ("), ", ")
-		m := mounted{kind: words[0]}
+		m := mountEntry{kind: words[0]}
 		for _, word := range words[1:] {
 			m.readOnly = m.readOnly || word == "read-only"
 		}
-		mounts[place{device, rest[:begin]}] = m
+		mounts[mountKey{device, rest[:begin]}] = m
 	}
 	return mounts
 }

@@ -14,13 +14,13 @@ import (
 
 const psProgram = "/bin/ps"
 
-// errClockUntold: timed(8) keeps the clock and tells nobody how well; sntp(1)
-// would have to ask a server, and systemsetup(8) tells root whether the service is on.
-var errClockUntold = errors.New("macOS does not tell whether its clock is in step")
+// errClockUntold: timed(8) sets the clock but does not report its accuracy; sntp(1) would have to
+// query a server, and systemsetup(8) only tells root whether the service is on.
+var errClockUnknown = errors.New("macOS does not report whether its clock is synchronized")
 
-var errStates = errors.New("ps printed no whole list of processes and their states")
+var errStates = errors.New("ps printed no complete list of processes and their states")
 
-func clockUntold(context.Context) (health.Reading, error) { return health.Reading{}, errClockUntold }
+func clockUnknown(context.Context) (health.Reading, error) { return health.Reading{}, errClockUnknown }
 
 // zombies counts the processes whose state begins with Z (ps(1)).
 func (s *source) zombies(ctx context.Context) (health.Reading, error) {
@@ -34,8 +34,8 @@ func (s *source) zombies(ctx context.Context) (health.Reading, error) {
 	return countZombies(r.Stdout)
 }
 
-// countZombies reads rows of PID and state below their header. One that is none, or
-// that has no end, means that the list is not whole, and so that the number is not known.
+// countZombies parses rows of PID and state below a header. A malformed or truncated row means that
+// the list is incomplete, and so that the number is unknown.
 func countZombies(raw []byte) (health.Reading, error) {
 	var r health.Reading
 	header, rows, _ := strings.Cut(string(raw), "\n")
@@ -57,8 +57,8 @@ func countZombies(raw []byte) (health.Reading, error) {
 	return r, nil
 }
 
-// readOnly looks at the volume with everybody's data alone. Of any other nobody
-// knows what was meant: disk images are read-only, as is NTFS, and so is the sealed system.
+// readOnly checks only the data volume. Others may be read-only on purpose: disk images, NTFS and
+// the sealed system volume are.
 func (s *source) readOnly(ctx context.Context) (health.Reading, error) {
 	table, err := s.print(ctx, mountProgram)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *source) readOnly(ctx context.Context) (health.Reading, error) {
 	return readOnlyIn(mounts), nil
 }
 
-func readOnlyIn(mounts map[place]mounted) health.Reading {
+func readOnlyIn(mounts map[mountKey]mountEntry) health.Reading {
 	for p, m := range mounts {
 		if p.mountpoint == dataVolume && m.readOnly {
 			return health.Reading{Value: 1, Names: []string{dataVolume}}

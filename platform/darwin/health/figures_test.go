@@ -23,7 +23,7 @@ func TestZombiesAreCountedByState(t *testing.T) {
 	}
 }
 
-// What macOS does not tell is an error, and so a gap; never 0.
+// A value that macOS does not report is an error, never 0.
 func TestFiguresOfAMac(t *testing.T) {
 	machine, err := replay.OpenMachine("../../../testdata/macs/m4-26/exec")
 	if err != nil {

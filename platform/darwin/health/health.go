@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health gives the health domain its facts on macOS. What macOS does
-// not have (pressure stall information, a count of processes killed for want of memory, control
-// groups, a list of failed services) has no source and is absent from the answer.
+// Package health reads the facts of the health domain on macOS. Facts that macOS does not have
+// (pressure stall information, a count of OOM kills, control groups, a list of failed services)
+// have no source and are absent from the answer.
 package health
 
 import (
@@ -19,33 +19,32 @@ import (
 	"sentinel/platform/darwin/vmstat"
 )
 
-// A Mac is what the facts are read from.
+// A Mac holds what the readers need.
 type Mac struct {
-	Runner sysexec.Runner
-	EUID   int    // effective user of this run
-	Own    string // path of this program; see package sensors
-	Now    func() time.Time
+	Runner     sysexec.Runner
+	EUID       int    // effective user of this run
+	Executable string // path of this program; see package sensors
+	Now        func() time.Time
 }
 
-// names of the kernel's values that the facts rest on, read with one run. What not
-// every Mac has comes last: a sysctl that stops at it has told the rest.
-var names = []string{
+// kernelValues are the kernel values that the facts need, read with one run. Those that some Macs lack
+// come last: a sysctl that stops at them has printed the rest.
+var kernelValues = []string{
 	"hw.memsize", "hw.logicalcpu",
 	"kern.boottime", "vm.loadavg", "vm.swapusage", "kern.memorystatus_vm_pressure_level", "hw.optional.arm64",
 }
 
-// Sources returns the readers. They are good for one answer: the values of the
-// kernel are read once.
+// Sources returns the readers for a single report: the kernel values are read once.
 func Sources(m Mac) health.Sources {
 	s := &source{Mac: m}
-	heat := thermal.Reader{Runner: m.Runner, Own: m.Own, Root: m.EUID == 0, AppleSilicon: s.appleSilicon}
+	heat := thermal.Reader{Runner: m.Runner, Executable: m.Executable, Root: m.EUID == 0, AppleSilicon: s.appleSilicon}
 	return health.Sources{
 		CPU: s.cpu, Load: s.load, Memory: s.memory, Sensors: heat.Sensors, Thermal: heat.Pressure,
 		Disks: s.disks, Uptime: s.uptime,
 		Figures: map[string]health.Reader{
 			health.ReadOnlyFileSystems: s.readOnly,
-			health.ClockUnsynchronized: clockUntold,
-			health.ClockOffset:         clockUntold,
+			health.ClockUnsynchronized: clockUnknown,
+			health.ClockOffset:         clockUnknown,
 			health.ZombieProcesses:     s.zombies,
 		},
 	}
@@ -60,14 +59,14 @@ type source struct {
 	share   chan share // of the one run of top
 }
 
-// kernel reads the values for whoever asks first; the others wait.
+// kernel reads the values on the first call; concurrent calls wait for it.
 func (s *source) kernel(ctx context.Context) (sysctl.Values, error) {
-	s.once.Do(func() { s.values, s.err = sysctl.Read(ctx, s.Runner, names...) })
+	s.once.Do(func() { s.values, s.err = sysctl.Read(ctx, s.Runner, kernelValues...) })
 	return s.values, s.err
 }
 
-// appleSilicon is false where it is not known: then what is only there on Intel
-// is tried, and fails.
+// appleSilicon is false if it is unknown: then programs that work only on Intel are tried, and
+// fail.
 func (s *source) appleSilicon(ctx context.Context) bool {
 	values, err := s.kernel(ctx)
 	return err == nil && values["hw.optional.arm64"] == "1"
@@ -82,9 +81,8 @@ func (s *source) load(ctx context.Context) (health.Load, error) {
 	return health.Load{One: l[0], Five: l[1], Fifteen: l[2]}, err
 }
 
-// memory counts as available what is not in use by [vmstat.Memory.Used], which
-// is how Activity Monitor counts. Swap that cannot be read leaves memory without an answer too:
-// the two are one fact.
+// memory counts as available all memory that is not in [vmstat.Memory.Used], as Activity Monitor
+// does. If swap cannot be read, memory fails too: the two are one fact.
 func (s *source) memory(ctx context.Context) (health.MemoryFacts, error) {
 	values, err := s.kernel(ctx)
 	if err != nil {
@@ -108,8 +106,8 @@ func (s *source) memory(ctx context.Context) (health.MemoryFacts, error) {
 	}, nil
 }
 
-// pressure names the levels of <sys/event.h> NOTE_MEMORYSTATUS_PRESSURE_NORMAL,
-// _WARN and _CRITICAL less their bits, as kern.memorystatus_vm_pressure_level tells them.
+// pressure names the level in kern.memorystatus_vm_pressure_level: 1, 2 and 4 correspond to
+// NOTE_MEMORYSTATUS_PRESSURE_NORMAL, _WARN and _CRITICAL of <sys/event.h>.
 func pressure(values sysctl.Values) string {
 	switch values["kern.memorystatus_vm_pressure_level"] {
 	case "1":
@@ -141,7 +139,7 @@ func (s *source) uptime(ctx context.Context) (time.Duration, error) {
 	return up.Truncate(time.Second), nil
 }
 
-// cores is 0 when it is not known.
+// cores returns the number of logical CPUs, or 0 if it is unknown.
 func (s *source) cores(ctx context.Context) int {
 	values, err := s.kernel(ctx)
 	if err != nil {
@@ -154,7 +152,7 @@ func (s *source) cores(ctx context.Context) int {
 	return int(n)
 }
 
-// failed says how a program ended that should have ended well.
+// failed reports the exit status of a program that should have succeeded.
 func failed(program string, r sysexec.Result) error {
 	return fmt.Errorf("%s ended with status %d", program, r.Exit)
 }

@@ -84,8 +84,8 @@ func TestDisks(t *testing.T) {
 	}
 }
 
-// What macOS does not have must not fill the answer with excuses; what it has and
-// does not tell is named.
+// Facts that macOS does not have must not appear as unavailable; facts that it has but does not
+// report must.
 func TestWhatMacOSDoesNotHaveIsNoGap(t *testing.T) {
 	runner := mac(t, "testdata/silicon").Runner
 	var gaps answer.Gaps
@@ -102,7 +102,7 @@ func TestWhatMacOSDoesNotHaveIsNoGap(t *testing.T) {
 	}
 }
 
-// always answers every program alike.
+// always is a Runner with the same result for every program.
 type always struct {
 	sysexec.Result
 	err error
@@ -168,13 +168,13 @@ func TestRecordedOutputs(t *testing.T) {
 	}
 	for _, r := range testenv.RecordedOutputs(t, "mount") {
 		mounts := parseMount(r.Raw)
-		root := map[string]place{"catalina.txt": {"/dev/disk1s5", "/"}, "mojave.txt": {"/dev/disk1s1", "/"}, "old-automounts.txt": {"/dev/disk0s2", "/"}}[r.Name]
+		root := map[string]mountKey{"catalina.txt": {"/dev/disk1s5", "/"}, "mojave.txt": {"/dev/disk1s1", "/"}, "old-automounts.txt": {"/dev/disk0s2", "/"}}[r.Name]
 		m, found := mounts[root]
 		if !found || m.readOnly != (r.Name == "catalina.txt") || len(mounts) != 6 {
 			t.Errorf("%s: %d mounts, %+v", r.Name, len(mounts), m)
 		}
 	}
-	for _, r := range testenv.RecordedOutputs(t, "top") { // with one sample, told as two
+	for _, r := range testenv.RecordedOutputs(t, "top") { // with one sample, repeated to make two
 		percent, err := busy(slices.Concat(r.Raw, []byte("\n"), r.Raw))
 		if want := map[string]string{"l1-head-intel-15.6.txt": "74.01", "l1-n10-stats-2024.txt": "24.00"}[r.Name]; err != nil || fmt.Sprintf("%.2f", percent) != want {
 			t.Errorf("%s: %v, %v", r.Name, percent, err)

@@ -11,9 +11,8 @@ import (
 	"sentinel/internal/sysexec/replay"
 )
 
-// The three made-up Macs give a whole report: on an ordinary one nothing is
-// missing that a person has to read about, but what only root may see and what macOS
-// does not tell of its clock.
+// The three made-up Macs give a complete report: on an ordinary Mac only the values that need root
+// and the state of the clock are unavailable.
 func TestMachines(t *testing.T) {
 	const macs = "../../../testdata/macs/"
 	for _, c := range []struct {
@@ -36,7 +35,7 @@ func TestMachines(t *testing.T) {
 				t.Fatal(err)
 			}
 			var gaps answer.Gaps
-			sources := Sources(Mac{Runner: runner, EUID: c.euid, Own: "/usr/local/bin/sentinel", Now: func() time.Time { return time.Unix(1795334400, 0) }})
+			sources := Sources(Mac{Runner: runner, EUID: c.euid, Executable: "/usr/local/bin/sentinel", Now: func() time.Time { return time.Unix(1795334400, 0) }})
 			r := health.Build(health.Collect(t.Context(), sources, &gaps), health.Options{Rows: -1}, &gaps)
 			before, _ := sources.CPU(t.Context())
 			after, err := sources.CPU(t.Context())

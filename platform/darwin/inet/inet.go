@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inet reads how programs of macOS write socket addresses and states.
+// Package inet parses socket addresses and states as the programs of macOS print them.
 package inet
 
 import (
@@ -23,8 +23,7 @@ var states = [...]struct {
 	{"LAST_ACK", network.LastAck}, {"FIN_WAIT_2", network.FinWait2}, {"TIME_WAIT", network.TimeWait},
 }
 
-// State returns the state of a TCP socket by its name; it is false for a word
-// that is none.
+// State returns the state of a TCP socket by its name, and false for any other word.
 func State(name string) (network.State, bool) {
 	for _, s := range states {
 		if s.name == name {
@@ -34,8 +33,8 @@ func State(name string) (network.State, bool) {
 	return "", false
 }
 
-// Address reads a host and a port in which "*" stands for any. v6 says what any
-// host is: 0.0.0.0 or [::]. Any port is 0.
+// Address parses a host and a port in which "*" stands for any. v6 decides whether any host is
+// 0.0.0.0 or [::]. Any port is 0.
 func Address(host, port string, v6 bool) (netip.AddrPort, bool) {
 	number := uint64(0)
 	if port != "*" {
@@ -57,9 +56,9 @@ func Address(host, port string, v6 bool) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(Unscoped(ip.Unmap()), uint16(number)), true
 }
 
-// Unscoped takes the number of the interface out of a link-local address. The
-// kernel keeps it in the second two bytes, which are zero in the address itself (RFC 4291,
-// section 2.5.6), and some programs print it there: fe80:4::1.
+// Unscoped removes the interface index from a link-local address. The kernel keeps it in the third
+// and fourth byte, which are zero in the address itself (RFC 4291, section 2.5.6), and some
+// programs print it there: fe80:4::1.
 func Unscoped(ip netip.Addr) netip.Addr {
 	if !ip.Is6() || !ip.IsLinkLocalUnicast() && !ip.IsLinkLocalMulticast() {
 		return ip

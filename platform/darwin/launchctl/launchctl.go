@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package launchctl asks launchd of macOS what it runs, and has it restart a job,
-// through launchctl(1).
+// Package launchctl queries the jobs of launchd, and restarts them, through launchctl(1).
 //
-// Its output for people is all there is: the listings have changed between versions
-// of macOS and are no interface. Only what has been seen in recordings of macOS 10.10 to 27 is
-// relied on.
+// launchctl has only output for people, which is not an interface and has changed between versions
+// of macOS. This package relies only on forms that are in recordings of macOS 10.10 to 27.
 package launchctl
 
 import (
@@ -19,34 +17,33 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// program is where macOS has launchctl; nothing is looked up in a PATH.
+// program is the path of launchctl; PATH is not searched.
 const program = "/bin/launchctl"
 
 const (
-	// readLimit bounds one question; launchd answers in milliseconds.
+	// readLimit bounds one query; launchd answers in milliseconds.
 	readLimit = 5 * time.Second
-	// maxOutput is room for some thousand jobs, or for one with many endpoints.
+	// maxOutput is enough for a few thousand jobs, or for one with many endpoints.
 	maxOutput = 1 << 20
 	// maxText bounds a message, in characters.
 	maxText = 200
 )
 
-// Codes of a [Failure] (xpc/launch error numbers, as "launchctl error" tells them, and
-// errno).
+// Codes of a [Failure] (xpc/launch error numbers, as "launchctl error" lists them, and errno).
 const (
-	NotPermitted  = 1   // not root, or a job that macOS restarts for nobody since 14.4
-	NoProcess     = 3   // the job has no process
-	InputOutput   = 5   // many things that went wrong
-	NoDomain      = 112 // nobody with that user ID is logged in
-	NoService     = 113
-	Disabled      = 119
-	UnsupportedIn = 125 // the domain does not know the action
-	Guarded       = 150 // System Integrity Protection
+	NotPermitted      = 1   // not root, or a job that nobody may restart since macOS 14.4
+	NoProcess         = 3   // the job has no process
+	InputOutput       = 5   // an unspecific failure
+	NoDomain          = 112 // no user with that ID is logged in
+	NoService         = 113
+	Disabled          = 119
+	UnsupportedAction = 125 // the domain does not support the action
+	ProtectedBySIP    = 150 // System Integrity Protection
 )
 
-// A Failure is what launchctl says when it has not done what it was asked for.
+// A Failure is an error that launchctl reported.
 type Failure struct {
-	Code int    // one of the above or another; the exit status where the text has none
+	Code int    // one of the above or another; the exit status if the text has none
 	Text string // the last line of what it printed
 }
 
@@ -61,8 +58,8 @@ func (f *Failure) Error() string {
 // A Client runs launchctl.
 type Client struct{ Runner sysexec.Runner }
 
-// Print reads one job by its target, DOMAIN/LABEL. It fails with a [*Failure],
-// whose code is NoService or NoDomain when there is none.
+// Print reads one job by its target, DOMAIN/LABEL. If there is no such job, it fails with a
+// [*Failure] whose code is NoService or NoDomain.
 func (c Client) Print(ctx context.Context, target string) (Job, error) {
 	raw, err := c.run(ctx, readLimit, "print", target)
 	if err != nil {
@@ -71,7 +68,7 @@ func (c Client) Print(ctx context.Context, target string) (Job, error) {
 	return parsePrint(raw)
 }
 
-// List reads the jobs of the system for root, and those of the user for others.
+// List reads the jobs of the system if run as root, otherwise those of the user.
 func (c Client) List(ctx context.Context) ([]Entry, error) {
 	raw, err := c.run(ctx, readLimit, "list")
 	if err != nil {
@@ -80,7 +77,7 @@ func (c Client) List(ctx context.Context) ([]Entry, error) {
 	return parseList(raw)
 }
 
-// Disabled reads which labels of a domain have been switched off or on by hand.
+// Disabled reads which labels of a domain were explicitly disabled (true) or enabled (false).
 func (c Client) Disabled(ctx context.Context, domain string) (map[string]bool, error) {
 	raw, err := c.run(ctx, readLimit, "print-disabled", domain)
 	if err != nil {
@@ -89,8 +86,8 @@ func (c Client) Disabled(ctx context.Context, domain string) (map[string]bool, e
 	return parseDisabled(raw)
 }
 
-// Restart ends the process of a job, if it has one, and starts it again. It
-// returns when launchd has done so. launchd goes on when limit passes or ctx ends first.
+// Restart ends the process of a job, if it has one, and starts it again. It returns when launchd
+// has done so. If limit passes or ctx ends first, launchd still completes it.
 func (c Client) Restart(ctx context.Context, target string, limit time.Duration) error {
 	_, err := c.run(ctx, limit, "kickstart", "-k", target)
 	return err
@@ -113,8 +110,7 @@ func (c Client) run(ctx context.Context, limit time.Duration, arguments ...strin
 //	Bad request.
 //	Could not find service "com.example.a" in domain for system
 //
-// The number in the text is the one that means something; the exit status is the
-// same in what has been seen.
+// The number in the text is the error; in all recordings the exit status is the same.
 func failure(r sysexec.Result) error {
 	text := strings.TrimSpace(string(r.Stderr))
 	if text == "" {
@@ -136,5 +132,5 @@ func failure(r sysexec.Result) error {
 	return f
 }
 
-// errForm says that launchctl printed something else than was expected.
-func errForm(what string) error { return fmt.Errorf("launchctl printed no %s", what) }
+// unexpectedOutput reports that launchctl printed something unexpected.
+func unexpectedOutput(what string) error { return fmt.Errorf("launchctl printed no %s", what) }

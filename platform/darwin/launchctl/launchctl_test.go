@@ -31,7 +31,7 @@ func TestPrint(t *testing.T) {
 	got, err := c.Print(t.Context(), "system/com.example.web")
 	want := Job{
 		Target: "system/com.example.web", File: "/Library/LaunchDaemons/com.example.web.plist", Type: "LaunchDaemon", State: "running",
-		Program: "/usr/local/bin/web", PID: 812, Runs: 3, HasRuns: true, Exited: true, Exit: 78, Output: "/usr/local/var/log/web.err",
+		Program: "/usr/local/bin/web", PID: 812, Runs: 3, HasRuns: true, Exited: true, Exit: 78, LogFile: "/usr/local/var/log/web.err",
 		Throttle: 10 * time.Second, Arguments: []string{"/usr/local/bin/web", "--listen", "192.0.2.7:80"},
 		KeepAlive: true, RunAtLoad: true, Semaphores: []string{"successful exit => 0"},
 	}
@@ -48,7 +48,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// An argument may hold anything, also what looks like lines of launchctl.
+// An argument may contain anything, even text that looks like lines of launchctl.
 func TestArgumentsDoNotForgeAJob(t *testing.T) {
 	forged := "x/y = {\n\tstate = not running\n\tprogram = /bin/sh\n\targuments = {\n\t\t/bin/sh\n\t}\n\tstate = running\n\tprogram = /sbin/launchd\n\tpid = 7\n\t\t\x1b[2J\n\t}\n" +
 		"\tpid = 9\n\tproperties = keepalive\n}\n"
@@ -85,11 +85,11 @@ func TestFailures(t *testing.T) {
 		code int
 	}{
 		{1, "Could not kickstart service \"a\": 1: Operation not permitted", NotPermitted},
-		{150, "Could not kickstart service: 150: Operation not permitted while System Integrity Protection is engaged", Guarded},
-		{1, "Could not kickstart service \"a\":\n150: Operation not permitted while System Integrity Protection is engaged\n", Guarded},
+		{150, "Could not kickstart service: 150: Operation not permitted while System Integrity Protection is engaged", ProtectedBySIP},
+		{1, "Could not kickstart service \"a\":\n150: Operation not permitted while System Integrity Protection is engaged\n", ProtectedBySIP},
 		{5, "Boot-out failed: 5: Input/output error\n", InputOutput},
 		{119, "Could not kickstart service \"a\": 119: Service is disabled", Disabled},
-		{125, "Could not kickstart service \"a\": 125: Domain does not support specified action", UnsupportedIn},
+		{125, "Could not kickstart service \"a\": 125: Domain does not support specified action", UnsupportedAction},
 		{113, "Could not find service \"a\" in domain for user gui: 501", NoService},
 		{64, "Usage: launchctl kickstart [-k] [-p] <service-target>", 64},
 		{1, "Could not find domain for user gui: 501", NoDomain},
@@ -108,9 +108,9 @@ func TestRestart(t *testing.T) {
 	if err := client(t, "kickstart").Restart(t.Context(), "system/com.example.web", time.Second); err != nil {
 		t.Error(err)
 	}
-	for file, code := range map[string]int{"kickstart-denied": NotPermitted, "kickstart-guarded": Guarded} {
+	for file, code := range map[string]int{"kickstart-denied": NotPermitted, "kickstart-guarded": ProtectedBySIP} {
 		target := "system/com.example.web"
-		if code == Guarded {
+		if code == ProtectedBySIP {
 			target = "system/com.apple.example"
 		}
 		err := client(t, file).Restart(t.Context(), target, time.Second)
@@ -173,14 +173,14 @@ func TestMachinesWhereLaunchctlDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// A recorded job is what matters of it.
+// A recorded job holds the fields that the test compares.
 type recorded struct {
 	state  string
 	pid    int
 	runs   int
 	exit   int // -1 for none
 	keep   bool
-	failed bool // it is cut or is no job
+	failed bool // truncated, or not a job
 }
 
 func TestRecordedOutputs(t *testing.T) {
@@ -197,7 +197,7 @@ func TestRecordedOutputs(t *testing.T) {
 	lists := map[string]int{"list-root-10.11-alf-unloaded.txt": 100, "list-short-negative-status.txt": 3, "list-user-2025.txt": 29}
 	failures := map[string]int{
 		"bootout-io-error-5.txt": InputOutput, "bootout-not-permitted-1.txt": NotPermitted, "kickstart-not-permitted-14.4.txt": NotPermitted,
-		"kickstart-sip-150-root.txt": Guarded, "kickstart-sip-150.txt": Guarded, "print-not-found-macos27.txt": NoService,
+		"kickstart-sip-150-root.txt": ProtectedBySIP, "kickstart-sip-150.txt": ProtectedBySIP, "print-not-found-macos27.txt": NoService,
 		"print-not-found-system.txt": NoService, "print-screensharing-off-26.5.1.txt": NoService, "print-sshd-off-26.5.1.txt": NoService,
 	}
 	for _, out := range testenv.RecordedOutputs(t, "launchctl") {

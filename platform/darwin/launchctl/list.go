@@ -10,15 +10,15 @@ import (
 // An Entry is one line of "launchctl list".
 type Entry struct {
 	PID    int // 0 without a process
-	Status int // of the last run; negative for a signal, which means nothing by itself
+	Status int // of the last run; negative for a signal, which alone does not mean a failure
 	Label  string
 }
 
-// parseList reads the three columns. Lines that are none are left out.
+// parseList parses the three columns. Other lines are skipped.
 func parseList(raw []byte) ([]Entry, error) {
 	_, rows, found := strings.Cut("\n"+string(raw), "\nPID\tStatus\tLabel\n")
 	if !found {
-		return nil, errForm("list of jobs")
+		return nil, unexpectedOutput("list of jobs")
 	}
 	var list []Entry
 	for line := range strings.Lines(rows) {
@@ -46,12 +46,12 @@ func parseEntry(line string) (Entry, bool) {
 	return e, err == nil && e.PID > 0
 }
 
-// parseDisabled reads what was switched by hand: "LABEL" => disabled, or true in
-// older versions of macOS.
+// parseDisabled parses the overrides set by "launchctl enable" and "disable": "LABEL" => disabled,
+// or true in older versions of macOS.
 func parseDisabled(raw []byte) (map[string]bool, error) {
 	_, rows, found := strings.Cut(string(raw), "disabled services = {\n")
 	if !found {
-		return nil, errForm("list of what is disabled")
+		return nil, unexpectedOutput("list of what is disabled")
 	}
 	list := map[string]bool{}
 	for line := range strings.Lines(rows) {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A Job is one job as "launchctl print" has it.
+// A Job is one job as "launchctl print" shows it.
 type Job struct {
-	Target   string // DOMAIN/LABEL; before macOS 10.12 the label alone
+	Target   string // DOMAIN/LABEL; before macOS 10.12 only the label
 	File     string // its property list, or "(submitted by ...)"
 	Type     string // LaunchDaemon, LaunchAgent, ...
 	State    string // running, not running, waiting, spawn scheduled, xpcproxy, ...
@@ -19,15 +19,15 @@ type Job struct {
 	PID      int // 0 without a process
 	Runs     int // how often it was started since it was loaded
 	HasRuns  bool
-	Exited   bool   // it has ended by itself, with Exit; not set when Signal is
+	Exited   bool   // it ended by itself, with Exit; not set if Signal is
 	Exit     int    // status
-	Signal   int    // that ended it last; 0 for none
+	Signal   int    // the signal that last ended it; 0 for none
 	Reason   string // why the system ended it, such as OS_REASON_CODESIGNING
-	Output   string // the file that it writes its errors to, or all its output
+	LogFile  string // the file that it writes its errors to, or all its output
 	Throttle time.Duration
 
-	Arguments  []string // with the program first
-	KeepAlive  bool     // whatever happens
+	Arguments  []string // including the program
+	KeepAlive  bool     // unconditionally
 	RunAtLoad  bool
 	Semaphores []string // conditions on which it is kept alive, such as "successful exit => 0"
 	OnDemand   bool     // messages, sockets or events start it
@@ -44,15 +44,15 @@ type Job struct {
 //		properties = keepalive | runatload
 //	}
 //
-// What belongs to the job stands under the indent of the first line; deeper blocks
-// repeat its words for other things.
+// The properties of the job have the indent of the first line; deeper blocks use the same words for
+// other things.
 func parsePrint(raw []byte) (Job, error) {
 	head, rest, _ := strings.Cut(strings.TrimLeft(string(raw), "\n"), "\n")
 	target, found := strings.CutSuffix(strings.TrimRight(head, " \r"), " = {")
 	if !found {
-		return Job{}, errForm("job")
+		return Job{}, unexpectedOutput("job")
 	}
-	p := printed{job: Job{Target: target}, indent: indentOf(rest)}
+	p := printParser{job: Job{Target: target}, indent: indentOf(rest)}
 	for line := range strings.Lines(rest) {
 		line = strings.TrimRight(line, " \r\n")
 		if line == "}" {
@@ -60,28 +60,28 @@ func parsePrint(raw []byte) (Job, error) {
 		}
 		p.line(line)
 	}
-	return p.job, errForm("end of the job")
+	return p.job, unexpectedOutput("end of the job")
 }
 
 func indentOf(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 }
 
-// printed is a job while its lines are read.
-type printed struct {
+// printParser is the state of parsing a job.
+type printParser struct {
 	job    Job
 	indent string
-	block  string // that the line is in; "" for the job itself
+	block  string // the block that the line is in; "" for the job itself
 }
 
-func (p *printed) done() (Job, error) {
+func (p *printParser) done() (Job, error) {
 	if p.indent == "" || p.job.State == "" {
-		return p.job, errForm("state")
+		return p.job, unexpectedOutput("state")
 	}
 	return p.job, nil
 }
 
-func (p *printed) line(line string) {
+func (p *printParser) line(line string) {
 	text, own := strings.CutPrefix(line, p.indent)
 	own = own && indentOf(text) == ""
 	switch {
@@ -93,12 +93,12 @@ func (p *printed) line(line string) {
 		key, value, _ := strings.Cut(text, " = ")
 		p.set(key, value)
 	case !own && text != "":
-		p.inside(strings.TrimSpace(line))
+		p.blockLine(strings.TrimSpace(line))
 	}
 }
 
-// inside takes a line of a block.
-func (p *printed) inside(text string) {
+// blockLine parses a line of a block.
+func (p *printParser) blockLine(text string) {
 	switch p.block {
 	case "arguments":
 		p.job.Arguments = append(p.job.Arguments, text)
@@ -112,9 +112,10 @@ func (p *printed) inside(text string) {
 	}
 }
 
-// set takes a line of the job. Arguments with newlines in them can look like one:
-// of what is printed before them the first line counts, of what comes later the last.
-func (p *printed) set(key, value string) {
+// set stores a property of the job. An argument that contains a newline can look like one, so of
+// the properties that are printed before the arguments the first occurrence counts, and of those
+// after them the last.
+func (p *printParser) set(key, value string) {
 	j := &p.job
 	for name, field := range map[string]*string{"path": &j.File, "type": &j.Type, "state": &j.State, "program": &j.Program} {
 		if key == name && *field == "" {
@@ -135,10 +136,10 @@ func (p *printed) set(key, value string) {
 	case "minimum runtime":
 		j.Throttle = time.Duration(number(value)) * time.Second
 	case "stderr path":
-		j.Output = value
+		j.LogFile = value
 	case "stdout path":
-		if j.Output == "" {
-			j.Output = value
+		if j.LogFile == "" {
+			j.LogFile = value
 		}
 	case "properties":
 		words := strings.Split(value, " | ")
@@ -146,7 +147,7 @@ func (p *printed) set(key, value string) {
 	}
 }
 
-// number reads a count; what is none is 0.
+// number parses a count; anything else is 0.
 func number(text string) int {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
@@ -155,7 +156,7 @@ func number(text string) int {
 	return int(n)
 }
 
-// status reads "0", "78: EX_CONFIG" and "(never exited)".
+// status parses "0", "78: EX_CONFIG" and "(never exited)".
 func status(text string) (code int, exited bool) {
 	text, _, _ = strings.Cut(text, ":")
 	n, err := strconv.ParseInt(text, 10, 32)

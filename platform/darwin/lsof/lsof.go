@@ -3,9 +3,9 @@
 // Package lsof reads the sockets of macOS and their processes from the field
 // output of one run of lsof(8).
 //
-// Without root lsof shows the sockets of one's own processes only and says nothing of
-// the others; as root too it leaves out sockets that no process has any more, such as those in
-// TIME_WAIT. What it prints is therefore the owners of sockets and not a list of all.
+// Without root lsof silently leaves out the sockets of other users' processes, and even as root it
+// leaves out sockets that no process holds any more, such as those in TIME_WAIT. Its output
+// therefore serves to find the owners of sockets, not to list them all.
 package lsof
 
 import (
@@ -23,7 +23,7 @@ import (
 	"sentinel/platform/darwin/inet"
 )
 
-// program is where macOS has lsof.
+// program is the path of lsof.
 const program = "/usr/sbin/lsof"
 
 const (
@@ -32,8 +32,8 @@ const (
 	maxOutput = 16 << 20               // about a hundred thousand sockets
 )
 
-// arguments ask for numbers in place of names, for the command in its full
-// length, and for the fields process, command, file, type, device, protocol, name and state.
+// arguments request numbers instead of host and port names, full command names, and the fields
+// process, command, file, type, device, protocol, name and state.
 var arguments = []string{"-nP", "+c", "0", "-iTCP", "-iUDP", "-FpcftdPnT"}
 
 // A Socket is one TCP or UDP socket of a process.
@@ -41,17 +41,16 @@ type Socket struct {
 	PID      int
 	Command  string // name of the process, at most 32 bytes
 	Protocol network.Protocol
-	// State is empty for a TCP socket whose state was not printed. A UDP socket
-	// with another end is ESTABLISHED, one without is LISTEN.
+	// State is empty for a TCP socket whose state was not printed. A connected UDP socket is
+	// ESTABLISHED, an unconnected one LISTEN.
 	State network.State
-	// Local may be a wildcard, 0.0.0.0 or [::], and its port 0 for a socket that
-	// is not bound. Remote is not valid where there is no other end.
+	// Local may be a wildcard, 0.0.0.0 or [::], and has port 0 if the socket is not bound. Remote
+	// is invalid if the socket is not connected.
 	Local, Remote netip.AddrPort
-	device        string // of the kernel's structure; equal for one socket in two processes
+	device        string // address of the kernel structure; the same for a socket shared by two processes
 }
 
-// Sockets returns the sockets that this user may see, each once for every
-// process that holds it.
+// Sockets returns the sockets that this user may see, once for each process that holds them.
 func Sockets(ctx context.Context, runner sysexec.Runner) ([]Socket, error) {
 	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err != nil {
@@ -61,13 +60,13 @@ func Sockets(ctx context.Context, runner sysexec.Runner) ([]Socket, error) {
 	if r.Exit > 1 || r.Exit == 1 && len(r.Stdout) == 0 && complains(r.Stderr) {
 		return nil, fmt.Errorf("lsof ended with status %d", r.Exit)
 	}
-	if r.Exit == 0 && len(bytes.TrimSpace(r.Stdout)) == 0 { // which is no answer: that there is none has status 1
+	if r.Exit == 0 && len(bytes.TrimSpace(r.Stdout)) == 0 { // not an answer: status 1 would mean that there is none
 		return nil, errNothing
 	}
 	return parse(r.Stdout)
 }
 
-// complains says that lsof wrote something else than warnings.
+// complains reports whether lsof printed anything but warnings.
 func complains(stderr []byte) bool {
 	for line := range strings.Lines(string(stderr)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "lsof: WARNING") {
@@ -78,17 +77,17 @@ func complains(stderr []byte) bool {
 }
 
 var (
-	errFields  = errors.New("lsof printed something else than fields")
+	errFields  = errors.New("lsof printed something other than fields")
 	errNothing = errors.New("lsof printed nothing and reported success")
 )
 
-// A file is the fields of one file until the next begins.
+// A file collects the fields of one file until the next one begins.
 type file struct {
 	family, device, protocol, name, state string
 }
 
-// parse reads field output: one field a line, its letter first. A process has
-// files, and each begins with its descriptor, or with its type where that was not asked for.
+// parse reads field output: one field per line, its letter first. The files of a process follow it,
+// and each begins with its descriptor, or with its type if the descriptor was not requested.
 func parse(raw []byte) ([]Socket, error) {
 	var list []Socket
 	var owner Socket
@@ -150,7 +149,7 @@ func (f *file) set(letter byte, value string) {
 	}
 }
 
-// socket is false for what is no socket with an address.
+// socket returns false for a file that is not a socket with an address.
 func (f file) socket(owner Socket) (Socket, bool) {
 	s := owner
 	s.device = f.device
@@ -188,8 +187,8 @@ func address(text string, v6 bool) (netip.AddrPort, bool) {
 	return inet.Address(text[:colon], text[colon+1:], v6)
 }
 
-// unescaped undoes the form in which lsof writes blanks and other than ASCII
-// characters, \x20. Control characters stay as they are written.
+// unescaped decodes the escapes (\x20) that lsof prints for blanks and non-ASCII bytes. Control
+// characters stay escaped.
 func unescaped(text string) string {
 	var out strings.Builder
 	for {

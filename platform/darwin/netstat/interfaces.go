@@ -17,13 +17,13 @@ type Interface struct {
 	Name                            string
 	PacketsIn, ErrorsIn, BytesIn    uint64
 	PacketsOut, ErrorsOut, BytesOut uint64
-	// DropsOut counts packets that the queue out had no room for. It is nil where
-	// netstat does not tell it; packets dropped on the way in it never tells.
+	// DropsOut counts packets dropped because the output queue was full. It is nil if netstat does
+	// not report it; it never reports packets dropped on input.
 	DropsOut *uint64
 }
 
-// Interfaces returns all interfaces, those that are down as well. netstat reads
-// counters of 64 bits also where the kernel shows other programs only 32 (macOS 26).
+// Interfaces returns all interfaces, including those that are down. netstat reads 64-bit counters
+// even where the kernel shows other programs only 32 bits (macOS 26).
 func Interfaces(ctx context.Context, runner sysexec.Runner) ([]Interface, error) {
 	raw, err := run(ctx, runner, "-ibdnW")
 	if err != nil {
@@ -34,14 +34,14 @@ func Interfaces(ctx context.Context, runner sysexec.Runner) ([]Interface, error)
 
 var (
 	errInterfaces = errors.New("netstat printed no table of interfaces with bytes")
-	errCounters   = errors.New("netstat printed counters that are no numbers")
+	errCounters   = errors.New("netstat printed counters that are not numbers")
 )
 
 // counters are the columns after the address, of which the last may be absent.
 var counters = []string{"Ipkts", "Ierrs", "Ibytes", "Opkts", "Oerrs", "Obytes", "Coll", "Drop"}
 
-// parseInterfaces reads the rows of interfaces themselves, which name a
-// "<Link#N>" as their network. The rows of their addresses repeat the counters.
+// parseInterfaces reads only the rows whose network is "<Link#N>", one per interface. The rows of
+// its addresses repeat the counters.
 func parseInterfaces(raw []byte) ([]Interface, error) {
 	header, rows, _ := strings.Cut(string(raw), "\n")
 	names := strings.Fields(header)
@@ -67,8 +67,8 @@ func parseInterfaces(raw []byte) ([]Interface, error) {
 	return list, nil
 }
 
-// newInterface reads what follows the network: a hardware address, if there is
-// one, and the counters. A star after the name says that the interface is down.
+// newInterface reads the fields after the network: a hardware address, if there is one, and the
+// counters. A star after the name means that the interface is down.
 func newInterface(name string, fields []string) (Interface, error) {
 	i := Interface{Name: strings.TrimSuffix(name, "*")}
 	if len(fields) > 0 && strings.ContainsAny(fields[0], ":.") {

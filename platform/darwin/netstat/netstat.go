@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package netstat reads sockets and interfaces of macOS from what netstat(1)
-// prints, which is the same for every user.
+// Package netstat reads the sockets and interfaces of macOS from the output of netstat(1), which is
+// the same for every user.
 package netstat
 
 import (
@@ -19,29 +19,29 @@ import (
 	"sentinel/platform/darwin/inet"
 )
 
-// program is where macOS has netstat.
+// program is the path of netstat.
 const program = "/usr/sbin/netstat"
 
 const (
 	limit     = 4 * time.Second
-	patience  = 200 * time.Millisecond // a program that only prints is not worth waiting for
+	waitDelay = 200 * time.Millisecond // a program that only prints is not worth waiting for
 	maxOutput = 16 << 20               // about seventy thousand sockets
 )
 
 // A Socket is one TCP or UDP socket, whoever owns it.
 type Socket struct {
 	Protocol network.Protocol
-	// State of a UDP socket with another end is ESTABLISHED, of one without LISTEN.
+	// State of a connected UDP socket is ESTABLISHED, that of an unconnected one LISTEN.
 	State network.State
-	// Local may be a wildcard, 0.0.0.0 or [::], and its port 0 for a socket that
-	// is not bound. Remote is not valid where there is no other end.
+	// Local may be a wildcard, 0.0.0.0 or [::], and has port 0 if the socket is not bound. Remote
+	// is invalid if the socket is not connected.
 	Local, Remote netip.AddrPort
-	PID           int    // of the process that last used the socket; 0 when it is not told
-	Command       string // its name, at most 16 bytes; empty in the form of older releases
+	PID           int    // of the process that last used the socket; 0 if not reported
+	Command       string // its name, at most 16 bytes; empty on older releases
 }
 
-// Sockets returns all sockets of a protocol. Other than lsof(8) it needs no root
-// and knows those that no process has any more.
+// Sockets returns all sockets of a protocol. Unlike lsof(8), it needs no root and includes sockets
+// that no process holds any more.
 func Sockets(ctx context.Context, runner sysexec.Runner, protocol network.Protocol) ([]Socket, error) {
 	raw, err := run(ctx, runner, "-anvW", "-p", string(protocol))
 	if err != nil {
@@ -51,7 +51,7 @@ func Sockets(ctx context.Context, runner sysexec.Runner, protocol network.Protoc
 }
 
 func run(ctx context.Context, runner sysexec.Runner, arguments ...string) ([]byte, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err != nil {
 		return nil, err
 	}
@@ -66,18 +66,17 @@ var (
 	errAddress = errors.New("netstat printed an address that cannot be read")
 )
 
-// owner says where a row names its process, counted from its end, since the
-// name may hold blanks: before it the number of columns differs as well.
-type owner struct {
-	after int  // columns that follow; -1 where there is none
+// ownerColumn describes where a row names its process, counted from the end, since the name may contain
+// blanks and the number of columns before it differs.
+type ownerColumn struct {
+	after int  // columns that follow; -1 if the table has no such column
 	named bool // "process:pid" and not "pid", which "epid" follows
 }
 
-// parseSockets reads a table with its header. A machine that never had a socket
-// prints neither.
+// parseSockets reads a table with its header. A machine that never had a socket prints nothing.
 func parseSockets(raw []byte, protocol network.Protocol) ([]Socket, error) {
 	var list []Socket
-	o, found := owner{after: -1}, false
+	o, found := ownerColumn{after: -1}, false
 	for line := range strings.Lines(string(raw)) {
 		fields := strings.Fields(line)
 		switch {
@@ -96,24 +95,23 @@ func parseSockets(raw []byte, protocol network.Protocol) ([]Socket, error) {
 	return list, nil
 }
 
-// isRow says that a row is of protocol: "tcp4", "tcp6" or, for a socket that
-// takes both, "tcp46".
+// isRow reports whether a row is of protocol: "tcp4", "tcp6" or, for a dual-stack socket, "tcp46".
 func isRow(proto string, protocol network.Protocol) bool {
 	version, ok := strings.CutPrefix(proto, string(protocol))
 	return ok && (version == "4" || version == "6" || version == "46")
 }
 
-func ownerOf(header []string) owner {
+func ownerOf(header []string) ownerColumn {
 	if i := slices.Index(header, "process:pid"); i >= 0 {
-		return owner{len(header) - 1 - i, true}
+		return ownerColumn{len(header) - 1 - i, true}
 	}
 	if i := slices.Index(header, "pid"); i >= 0 {
-		return owner{len(header) - 1 - i, false}
+		return ownerColumn{len(header) - 1 - i, false}
 	}
-	return owner{after: -1}
+	return ownerColumn{after: -1}
 }
 
-func newSocket(fields []string, protocol network.Protocol, o owner) (Socket, error) {
+func newSocket(fields []string, protocol network.Protocol, o ownerColumn) (Socket, error) {
 	s := Socket{Protocol: protocol, State: network.Listen}
 	v6 := strings.HasSuffix(fields[0], "6")
 	var ok bool
@@ -127,19 +125,19 @@ func newSocket(fields []string, protocol network.Protocol, o owner) (Socket, err
 		s.State = network.Established
 	}
 	if protocol == network.TCP {
-		s.State = network.Closed // a word that is none is not a state in which there is traffic
+		s.State = network.Closed // an unknown word must not count as an active connection
 		if len(fields) > 5 {
 			if state, known := inet.State(fields[5]); known {
 				s.State = state
 			}
 		}
 	}
-	s.own(fields, o)
+	s.setOwner(fields, o)
 	return s, nil
 }
 
-// own reads the process of a row.
-func (s *Socket) own(fields []string, o owner) {
+// own sets the process from the fields of a row.
+func (s *Socket) setOwner(fields []string, o ownerColumn) {
 	at := len(fields) - 1 - o.after
 	if o.after < 0 || at <= 5 {
 		return

@@ -12,7 +12,7 @@ import (
 	"sentinel/internal/sysexec/replay"
 )
 
-// Every Mac tells the owner of each socket that has one, to root and to others.
+// Every Mac reports the owner of each socket that has one, to root and to other users.
 func TestMachines(t *testing.T) {
 	const macs = "../../../testdata/macs/"
 	want := []string{

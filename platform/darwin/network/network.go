@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package network gives the domains the sockets and interfaces of macOS.
+// Package network reads the sockets and interfaces of macOS.
 //
-// netstat(1) lists all sockets for everybody, those that no process has any more as
-// well, and mostly the process that last used each. One run of lsof(8) tells the processes that
-// hold sockets, and their whole names; without root those of one's own processes only. When
-// netstat cannot be read, the sockets are what lsof shows.
+// netstat(1) lists all sockets for every user, including those that no process holds any more, and
+// usually the process that last used each. One run of lsof(8) lists the processes that hold
+// sockets, with their full names, but without root only one's own processes. If netstat cannot be
+// read, root gets the sockets that lsof lists.
 package network
 
 import (
@@ -23,13 +23,13 @@ import (
 	"sentinel/platform/darwin/netstat"
 )
 
-// A Source reads sockets and interfaces by the programs of a runner.
+// A Source reads sockets and interfaces by running programs.
 type Source struct {
 	runner sysexec.Runner
 	root   bool
 
 	mu   sync.Mutex
-	rows []netstat.Socket // of the last Sockets; an id is an index and one
+	rows []netstat.Socket // of the last call of Sockets; an ID is an index plus one
 }
 
 var _ network.Source = (*Source)(nil)
@@ -37,8 +37,8 @@ var _ network.Source = (*Source)(nil)
 // New returns the Source. euid is the effective user of this run.
 func New(runner sysexec.Runner, euid int) *Source { return &Source{runner: runner, root: euid == 0} }
 
-// Sockets implements [network.Source]. Sockets that are not bound to a port are
-// left out: nothing reaches them.
+// Sockets implements [network.Source]. Sockets that are not bound to a port are left out: nothing
+// can reach them.
 func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error {
 	rows, err := s.all(ctx)
 	if err != nil {
@@ -49,14 +49,14 @@ func (s *Source) Sockets(ctx context.Context, visit func(network.Socket)) error 
 	s.rows = rows
 	s.mu.Unlock()
 	for i, r := range rows {
-		visit(network.Socket{Protocol: r.Protocol, State: r.State, Local: r.Local, Remote: other(r), ID: id(i, r)})
+		visit(network.Socket{Protocol: r.Protocol, State: r.State, Local: r.Local, Remote: remoteEnd(r), ID: id(i, r)})
 	}
 	return nil
 }
 
-// other is the other end. Where there is none it is that of Linux: any host of
-// the same family.
-func other(r netstat.Socket) netip.AddrPort {
+// remoteEnd returns the remote end. Without one it returns what Linux shows: any host of the same
+// family.
+func remoteEnd(r netstat.Socket) netip.AddrPort {
 	if r.Remote.IsValid() {
 		return r.Remote
 	}
@@ -79,26 +79,26 @@ func (s *Source) all(ctx context.Context) ([]netstat.Socket, error) {
 	for _, protocol := range []network.Protocol{network.TCP, network.UDP} {
 		list, err := netstat.Sockets(ctx, s.runner, protocol)
 		if err != nil {
-			return s.held(ctx, err)
+			return s.lsofSockets(ctx, err)
 		}
 		rows = append(rows, list...)
 	}
 	if len(rows) == 0 {
-		return s.held(ctx, errNone)
+		return s.lsofSockets(ctx, errNone)
 	}
 	return rows, nil
 }
 
-// errNone says that netstat is not to be believed: mDNSResponder alone has
-// sockets on every Mac.
+// errNone reports that the output of netstat is implausible: on every Mac at least mDNSResponder
+// has sockets.
 var errNone = errors.New("netstat lists no socket at all")
 
-// errOwnOnly says that a list of lsof alone is no list of all.
-var errOwnOnly = errors.New("sockets of other users' processes are seen as root alone")
+// errOwnOnly reports that lsof without root does not list all sockets.
+var errOwnOnly = errors.New("only root sees the sockets of other users' processes")
 
-// held lists the sockets that lsof shows, each once. Without root that is no
-// answer, since the others would be missing from every count.
-func (s *Source) held(ctx context.Context, cause error) ([]netstat.Socket, error) {
+// held returns the sockets that lsof lists, each once. Without root it fails, since the sockets of
+// other users would be missing from every count.
+func (s *Source) lsofSockets(ctx context.Context, cause error) ([]netstat.Socket, error) {
 	if !s.root {
 		return nil, fmt.Errorf("%w, and %w", cause, errOwnOnly)
 	}
@@ -113,8 +113,8 @@ func (s *Source) held(ctx context.Context, cause error) ([]netstat.Socket, error
 	return rows, nil
 }
 
-// Owners implements [network.Source]; ids are of the last Sockets. denied is
-// never said: without root, netstat tells processes of other users too.
+// Owners implements [network.Source]; ids are those of the last call of Sockets. denied is always
+// false: netstat reports the processes of other users even without root.
 func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.Owner, bool, error) {
 	owners := make(map[uint64]network.Owner, len(ids))
 	if len(ids) == 0 {
@@ -136,37 +136,36 @@ func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.O
 	return owners, false, err
 }
 
-// An end is what netstat and lsof both tell of a socket. The zone of an
-// address, which lsof does not print, is left out.
-type end struct {
+// endpoints identify a socket by the addresses that both netstat and lsof report. It has no zones,
+// which lsof does not print.
+type endpoints struct {
 	protocol      network.Protocol
 	local, remote netip.AddrPort
 }
 
-func endOf(protocol network.Protocol, local, remote netip.AddrPort) end {
-	return end{protocol, zoneless(local), zoneless(remote)}
+func endpointsOf(protocol network.Protocol, local, remote netip.AddrPort) endpoints {
+	return endpoints{protocol, zoneless(local), zoneless(remote)}
 }
 
 func zoneless(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().WithZone(""), a.Port())
 }
 
-func (s *Source) holders(ctx context.Context) (map[end][]network.Owner, error) {
+func (s *Source) holders(ctx context.Context) (map[endpoints][]network.Owner, error) {
 	list, err := lsof.Sockets(ctx, s.runner)
-	holders := make(map[end][]network.Owner, len(list))
+	holders := make(map[endpoints][]network.Owner, len(list))
 	for _, h := range list {
-		key := endOf(h.Protocol, h.Local, h.Remote)
+		key := endpointsOf(h.Protocol, h.Local, h.Remote)
 		holders[key] = append(holders[key], network.Owner{PID: h.PID, Name: h.Command})
 	}
 	return holders, err
 }
 
-// owner finds the process of a socket. Several sockets may have the same ends:
-// then the one that netstat names decides, and where it names none each holder is taken once.
-// As root all holders are known, so that a process which only passed a socket on does not
-// count as its owner.
-func (s *Source) owner(r netstat.Socket, holders map[end][]network.Owner) (network.Owner, bool) {
-	key := endOf(r.Protocol, r.Local, r.Remote)
+// owner finds the process of a socket. Several sockets may have the same ends: then the process
+// that netstat names decides, and if it names none each holder is used once. As root all holders
+// are known, so a process that only passed a socket on does not count as its owner.
+func (s *Source) owner(r netstat.Socket, holders map[endpoints][]network.Owner) (network.Owner, bool) {
+	key := endpointsOf(r.Protocol, r.Local, r.Remote)
 	list := holders[key]
 	if i := slices.IndexFunc(list, func(o network.Owner) bool { return o.PID == r.PID }); i >= 0 {
 		return list[i], true
@@ -200,8 +199,7 @@ func (s *Source) Interfaces(ctx context.Context) ([]network.Interface, error) {
 	return list, nil
 }
 
-// loopback knows the interface by its name, lo and a number: only the kernel
-// names interfaces.
+// loopback recognizes the interface by its name, lo and a number: only the kernel names interfaces.
 func loopback(name string) bool {
 	number, ok := strings.CutPrefix(name, "lo")
 	return ok && strings.Trim(number, "0123456789") == ""

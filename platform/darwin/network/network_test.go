@@ -94,7 +94,7 @@ func TestWithoutLsofTheOwnersOfNetstatAreLeft(t *testing.T) {
 	}
 }
 
-// without is a machine that lacks a program.
+// without returns a machine that lacks a program.
 type without struct {
 	sysexec.Runner
 	program string

@@ -12,8 +12,8 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// ParseEnabled reads the status in what "-s info" prints: "Status: Enabled for
-// ..." or "Status: Disabled", with or without a time.
+// ParseEnabled parses the status in the output of "-s info": "Status: Enabled for ..." or "Status:
+// Disabled", with or without a time.
 func ParseEnabled(printed []byte) (bool, error) {
 	for line := range strings.Lines(string(printed)) {
 		words := strings.Fields(line)
@@ -30,8 +30,8 @@ func ParseEnabled(printed []byte) (bool, error) {
 	return false, errors.New("pfctl printed no status of pf")
 }
 
-// ParseRules reads what "-s rules" prints: a rule on each line. What belongs to
-// no rule, as the notices that some listings were published with, is left out.
+// ParseRules parses the output of "-s rules": one rule per line. Lines that are not rules, such as
+// notices, are skipped.
 func ParseRules(printed []byte) []string {
 	var rules []string
 	for line := range strings.Lines(string(printed)) {
@@ -43,13 +43,13 @@ func ParseRules(printed []byte) []string {
 	return rules
 }
 
-// ruleWords begin a filter rule as pfctl prints it (print_rule of
-// pfctl_parser.c). That of translation and of dummynet are listed elsewhere.
+// ruleWords are the first words of filter rules as pfctl prints them (print_rule in
+// pfctl_parser.c). Translation and dummynet rules are listed by other commands.
 var ruleWords = map[string]bool{
 	"pass": true, "block": true, "scrub": true, "no": true, "anchor": true, "scrub-anchor": true,
 }
 
-// ParseAnchors reads what "-v -s Anchors" prints: a path on each line, indented.
+// ParseAnchors parses the output of "-v -s Anchors": one indented path per line.
 func ParseAnchors(printed []byte) []string {
 	var paths []string
 	for line := range strings.Lines(string(printed)) {
@@ -61,10 +61,10 @@ func ParseAnchors(printed []byte) []string {
 	return paths
 }
 
-// ParseTable reads what "-T show" prints, with counters (-v) or without: an
-// address on each line, indented by three blanks and a column for a mark. Anything else is an
-// error, because a table that is cut off must not pass for the whole. So are networks, which
-// are never put into a table here.
+// ParseTable parses the output of "-T show", with or without counters (-v): one address per line,
+// indented by three blanks and a column for a mark. Anything else is an error, because a truncated
+// table must not pass for a complete one. So are networks, which this program never adds to a
+// table.
 func ParseTable(printed []byte) ([]netip.Addr, error) {
 	var list []netip.Addr
 	for line := range strings.Lines(string(printed)) {
@@ -84,14 +84,12 @@ func ParseTable(printed []byte) ([]netip.Addr, error) {
 	return list, nil
 }
 
-// aboutALTQ recognises the two notices about queues that macOS does not have,
-// which belong on stderr.
+// aboutALTQ recognizes the two notices about queues that macOS lacks. They should be on stderr.
 func aboutALTQ(line string) bool {
 	return line == "No ALTQ support in kernel" || line == "ALTQ related functions disabled"
 }
 
-// ParseToken reads the token in what -E prints on stderr. It takes all of 64
-// bits, unsigned.
+// ParseToken parses the token that -E prints on stderr, an unsigned 64-bit number.
 func ParseToken(said []byte) (uint64, error) {
 	for line := range strings.Lines(string(said)) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
@@ -107,8 +105,8 @@ func ParseToken(said []byte) (uint64, error) {
 	return 0, errors.New("pfctl printed no token")
 }
 
-// ParseReferences reads what "-s References" prints: a table with the process
-// that took each, which is a pfctl that has ended, the token and its age.
+// ParseReferences parses the output of "-s References": a table with the process that took each
+// reference (usually a pfctl that has ended), its token and its age.
 func ParseReferences(printed []byte) ([]uint64, error) {
 	var tokens []uint64
 	begun := false
@@ -133,8 +131,8 @@ func ParseReferences(printed []byte) ([]uint64, error) {
 	return tokens, nil
 }
 
-// reference reads "4063 pfctl 15053025338191571182 0 days 00:00:00". The name
-// may hold blanks, so that the token is found from the end.
+// reference parses "4063 pfctl 15053025338191571182 0 days 00:00:00". The name may contain blanks,
+// so the token is found from the end.
 func reference(words []string) (uint64, error) {
 	if n := len(words); n >= 6 && words[n-2] == "days" {
 		if token, err := strconv.ParseUint(words[n-4], 10, 64); err == nil {
@@ -144,8 +142,8 @@ func reference(words []string) (uint64, error) {
 	return 0, fmt.Errorf("pfctl prints the reference %q", sanitize.Text(strings.Join(words, " "), 80))
 }
 
-// ParseKilled reads the count in what -k prints on stderr: "killed 3 states
-// from 1 sources and 0 destinations".
+// ParseKilled parses the count that -k prints on stderr: "killed 3 states from 1 sources and 0
+// destinations".
 func ParseKilled(said []byte) (int, error) {
 	for line := range strings.Lines(string(said)) {
 		words := strings.Fields(line)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pfctl asks the packet filter of macOS what it does, and changes single
-// anchors and tables of it, through pfctl(8). It never switches pf on or off for others
-// (-e, -d), never loads the main ruleset, and writes no file.
+// Package pfctl reads the state of macOS's packet filter, and changes single anchors and tables,
+// through pfctl(8). It never turns pf on or off for others (-e, -d), never loads the main ruleset,
+// and writes no file.
 //
-// pfctl prints listings on stdout, and on stderr everything else: two lines about ALTQ, of
-// which its kernel knows nothing, with most commands; a warning about -f when all is well;
-// counts of what it did; the token of -E; and errors. So neither that something stands on stderr
-// nor the exit status alone tells a failure.
+// pfctl prints listings on stdout, and everything else on stderr: two lines about ALTQ, which its
+// kernel lacks, with most commands; a warning about -f when all is well; counts of changes; the
+// token of -E; and errors. So neither output on stderr nor the exit status alone indicates a
+// failure.
 package pfctl
 
 import (
@@ -26,44 +26,46 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Program is where macOS has pfctl, since Mac OS X 10.7.
+// Program is the path of pfctl since Mac OS X 10.7.
 const Program = "/sbin/pfctl"
 
-// Limits of one run, and of what it prints in bytes: room for a full table,
-// with as much again for what other anchors hold.
+// Limits of the time and output of one run. The output, in bytes, may be a full table and as much
+// again for other anchors.
 const (
 	limit     = 10 * time.Second
 	maxOutput = 16 << 20
 )
 
-// ErrNotRoot says that only root may use pf. It matches fs.ErrPermission.
-var ErrNotRoot = fmt.Errorf("pf is for root alone: %w", fs.ErrPermission)
+// ErrNotRoot reports that only root may use pf. It matches fs.ErrPermission.
+var ErrNotRoot = fmt.Errorf("only root may use pf: %w", fs.ErrPermission)
 
-// ErrMissing says that there is no such anchor or table.
+// ErrMissing reports that there is no such anchor or table.
 var ErrMissing = errors.New("pf has no such anchor or table")
 
-// ErrNotHeld says that a token stands for no reference any more: the Mac was
-// restarted, or somebody dropped all references with "pfctl -d".
-var ErrNotHeld = errors.New("pf knows no such reference")
+// ErrNotHeld reports that a token no longer refers to a reference: the Mac was restarted, or
+// somebody dropped all references with "pfctl -d".
+var ErrNotHeld = errors.New("pf does not know this reference")
 
-// An Error is what pfctl says when it does not do what it is told.
+// An Error is a failure that pfctl reported.
 type Error struct {
-	Exit int
-	Said string // its last words
+	Exit    int
+	Message string // its last words
 }
 
 // Error implements error.
-func (e *Error) Error() string { return fmt.Sprintf("pfctl ended with status %d: %s", e.Exit, e.Said) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("pfctl ended with status %d: %s", e.Exit, e.Message)
+}
 
 // A Tool runs pfctl. It is safe for concurrent use.
 type Tool struct {
 	runner sysexec.Runner
 }
 
-// New returns a Tool. Nothing is run yet.
+// New returns a Tool. It runs nothing.
 func New(runner sysexec.Runner) Tool { return Tool{runner} }
 
-// Enabled says whether pf filters anything.
+// Enabled reports whether pf is on.
 func (t Tool) Enabled(ctx context.Context) (bool, error) {
 	r, err := t.run(ctx, nil, "-s", "info")
 	if err != nil {
@@ -72,8 +74,8 @@ func (t Tool) Enabled(ctx context.Context) (bool, error) {
 	return ParseEnabled(r.Stdout)
 }
 
-// Rules lists the filter rules of an anchor, "" being the main ruleset, in
-// their order and each with single blanks. An anchor that is not there has none.
+// Rules lists the filter rules of an anchor, or of the main ruleset for "", in order and with
+// single blanks. A missing anchor has none.
 func (t Tool) Rules(ctx context.Context, anchor string) ([]string, error) {
 	args := []string{"-s", "rules"}
 	if anchor != "" {
@@ -95,10 +97,10 @@ func (t Tool) Anchors(ctx context.Context, anchor string) ([]string, error) {
 	return ParseAnchors(r.Stdout), err
 }
 
-// Load replaces the rules of an anchor. A table that rules declare without
-// addresses keeps those that it has.
+// Load replaces the rules of an anchor. A table that rules declare without addresses keeps its
+// current ones.
 func (t Tool) Load(ctx context.Context, anchor, rules string) error {
-	// The last line needs its end (pfctl(8) takes it for a syntax error otherwise).
+	// The last line needs a newline; otherwise pfctl reports a syntax error.
 	_, err := t.run(ctx, []byte(strings.TrimRight(rules, "\n")+"\n"), "-a", anchor, "-f", "-")
 	return err
 }
@@ -125,8 +127,7 @@ func (t Tool) flush(ctx context.Context, anchor, what string) error {
 	return err
 }
 
-// Table lists the addresses of a table. It fails with [ErrMissing] where there
-// is none.
+// Table lists the addresses of a table. It fails with [ErrMissing] if there is no such table.
 func (t Tool) Table(ctx context.Context, anchor, table string) ([]netip.Addr, error) {
 	r, err := t.run(ctx, nil, "-a", anchor, "-t", table, "-T", "show")
 	if err != nil {
@@ -135,14 +136,14 @@ func (t Tool) Table(ctx context.Context, anchor, table string) ([]netip.Addr, er
 	return ParseTable(r.Stdout)
 }
 
-// AddTo adds addresses to a table, all or none (DIOCRADDADDRS is one step of
-// the kernel). Those that are there stay.
+// AddTo adds addresses to a table, all or none (DIOCRADDADDRS is atomic). Addresses already in the
+// table stay.
 func (t Tool) AddTo(ctx context.Context, anchor, table string, addresses []netip.Addr) error {
 	return t.change(ctx, anchor, table, "add", addresses)
 }
 
-// DeleteFrom deletes addresses from a table, all or none. Those that are not
-// there do not matter, nor does a table that is not.
+// DeleteFrom deletes addresses from a table, all or none. Missing addresses, or a missing table,
+// are not an error.
 func (t Tool) DeleteFrom(ctx context.Context, anchor, table string, addresses []netip.Addr) error {
 	err := t.change(ctx, anchor, table, "delete", addresses)
 	if errors.Is(err, ErrMissing) {
@@ -151,7 +152,7 @@ func (t Tool) DeleteFrom(ctx context.Context, anchor, table string, addresses []
 	return err
 }
 
-// change passes addresses over stdin, where there may be any number of them.
+// change passes the addresses over stdin, which does not limit their number.
 func (t Tool) change(ctx context.Context, anchor, table, verb string, addresses []netip.Addr) error {
 	var list bytes.Buffer
 	for _, a := range addresses {
@@ -164,8 +165,7 @@ func (t Tool) change(ctx context.Context, anchor, table, verb string, addresses 
 	return err
 }
 
-// Enable switches pf on, or keeps it on, by a reference of its own, which the
-// token stands for.
+// Enable turns pf on, or keeps it on, by taking a new reference, which the token identifies.
 func (t Tool) Enable(ctx context.Context) (token uint64, err error) {
 	r, err := t.run(ctx, nil, "-E")
 	if err != nil {
@@ -174,8 +174,8 @@ func (t Tool) Enable(ctx context.Context) (token uint64, err error) {
 	return ParseToken(r.Stderr)
 }
 
-// Release gives a reference back. pf goes off with the last one. It fails with
-// [ErrNotHeld] for one that pf does not know.
+// Release drops a reference. pf turns off with the last one. It fails with [ErrNotHeld] if pf does
+// not know the token.
 func (t Tool) Release(ctx context.Context, token uint64) error {
 	_, err := t.run(ctx, nil, "-X", strconv.FormatUint(token, 10))
 	return err
@@ -190,8 +190,8 @@ func (t Tool) References(ctx context.Context) ([]uint64, error) {
 	return ParseReferences(r.Stdout)
 }
 
-// Kill makes pf forget the connections with an address, in either direction, so
-// that their packets meet the rules again. It returns how many there were.
+// Kill drops pf's states of the connections with an address, in either direction, so that their
+// packets are matched against the rules again. It returns the number of states.
 func (t Tool) Kill(ctx context.Context, address netip.Addr) (int, error) {
 	address = address.Unmap().WithZone("")
 	if !address.IsValid() {
@@ -216,7 +216,7 @@ func (t Tool) Kill(ctx context.Context, address netip.Addr) (int, error) {
 	return killed, nil
 }
 
-// run runs pfctl and tells its failures apart. Its notices are none.
+// run runs pfctl and translates its failures. Notices are not failures.
 func (t Tool) run(ctx context.Context, stdin []byte, args ...string) (sysexec.Result, error) {
 	r, err := t.runner.Run(ctx, sysexec.Command{Path: Program, Args: args, Stdin: stdin, Timeout: limit, MaxOutput: maxOutput})
 	if err != nil {
@@ -225,8 +225,8 @@ func (t Tool) run(ctx context.Context, stdin []byte, args ...string) (sysexec.Re
 	return r, failure(r)
 }
 
-// failure finds out whether a run failed. An error is worth more than status 0:
-// listing an anchor that is not there says so and goes on.
+// failure determines whether a run failed. An error message overrides status 0: listing a missing
+// anchor prints one and still exits with 0.
 func failure(r sysexec.Result) error {
 	said := complaints(r.Stderr)
 	text := strings.Join(said, "; ")
@@ -248,8 +248,8 @@ func failure(r sysexec.Result) error {
 	}
 }
 
-// complaints lists the lines of stderr that are errors: those that begin with
-// the name of the program, and those about a line of rules.
+// complaints returns the lines of stderr that are errors: those that begin with the name of the
+// program, and syntax errors in rules.
 func complaints(said []byte) []string {
 	var list []string
 	for line := range strings.Lines(string(said)) {
@@ -263,7 +263,7 @@ func complaints(said []byte) []string {
 	return list
 }
 
-// notices are what pfctl says under its own name though nothing is wrong.
+// notices are lines that pfctl prints under its own name although nothing is wrong.
 var notices = []string{
 	"Use of -f option, could result in flushing of rules",
 	"warning: namespace collision",

@@ -21,7 +21,7 @@ import (
 
 const altq = "No ALTQ support in kernel\nALTQ related functions disabled\n"
 
-// prints is a Runner whose every program prints the same.
+// prints is a Runner with the same output for every program.
 type prints sysexec.Result
 
 func (p prints) Run(context.Context, sysexec.Command) (sysexec.Result, error) {
@@ -170,7 +170,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 		"pfctl: \x1b[2J\n":            "�[2J",
 	} {
 		var e *Error
-		if err := said(1, "", text).Load(t.Context(), "a", "x"); !errors.As(err, &e) || e.Said != want || e.Exit != 1 {
+		if err := said(1, "", text).Load(t.Context(), "a", "x"); !errors.As(err, &e) || e.Message != want || e.Exit != 1 {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -202,7 +202,7 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// recorded says of each recorded output what must come of it.
+// recorded maps each recorded output to the expected result.
 func TestRecordedOutputs(t *testing.T) {
 	want := map[string]string{
 		"all-enabled-8days-2020.txt":           "on; rules 4",
@@ -249,8 +249,7 @@ func TestRecordedOutputs(t *testing.T) {
 	}
 }
 
-// understood sums up an output, of which it is not told on which stream which
-// line came.
+// understood sums up an output; the recording does not tell which stream a line came from.
 func understood(name string, raw []byte) string {
 	var parts []string
 	note := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// Errors of what is no listing of ps.
+// Errors of output that is not a listing of ps.
 var (
 	errHeader = errors.New("ps printed no header with PID")
 	errText   = errors.New("ps printed a name between other columns, where it has no end")
 	errRows   = errors.New("ps printed no row that can be read")
-	errStart  = errors.New("ps printed no complete start of processes")
+	errStart  = errors.New("ps printed no complete start times")
 )
 
-// A listing is what ps printed. Fragments counts the lines that are no row.
+// A listing is the parsed output of ps. fragments counts the lines that are not rows.
 type listing struct {
 	header    []string
 	rows      []Process
 	fragments int
 }
 
-// parse reads a listing by its header. Which columns there are is free, but the
-// one that may hold anything has to be the last.
+// parse reads a listing by its header. It accepts any columns, but the one that may contain
+// arbitrary text must be the last.
 func parse(raw []byte) (listing, error) {
 	first, rest, _ := strings.Cut(string(raw), "\n")
 	l := listing{header: strings.Fields(first)}
@@ -51,12 +51,12 @@ func parse(raw []byte) (listing, error) {
 	return l, nil
 }
 
-// isText says that a column holds what its process chose.
+// isText reports whether a column contains text that the process chose.
 func isText(column string) bool {
 	return column == "COMM" || column == "COMMAND" || column == "ARGS" || column == "UCOMM"
 }
 
-// complete checks that the columns which this package asks for are there.
+// complete checks that all the columns that this package requests are there.
 func (l listing) complete() error {
 	for _, column := range []string{"PPID", "UID", "STAT", "TIME", "RSS", "USER", "STARTED"} {
 		if !slices.Contains(l.header, column) {
@@ -78,20 +78,20 @@ func (l listing) single() []Process {
 	return slices.DeleteFunc(slices.Clone(l.rows), func(p Process) bool { return times[p.PID] > 1 })
 }
 
-// only says that there are single rows of pids and no others.
-func (l listing) only(pids []int) bool {
+// only reports whether every row is the single row of one of pids.
+func (l listing) onlyRowsOf(pids []int) bool {
 	return len(l.single()) == len(l.rows) &&
 		!slices.ContainsFunc(l.rows, func(p Process) bool { return !slices.Contains(pids, p.PID) })
 }
 
-// row reads one line. It is false when the line is none of these columns: the
-// rest of a name with a newline, or a message.
+// row parses one line. It returns false if the line is not a row: the rest of a name with a
+// newline, or a message.
 func (l listing) row(line string) (Process, bool) {
 	var p Process
 	for i, column := range l.header[:len(l.header)-1] {
 		line = strings.TrimLeft(line, " ")
 		var value string
-		value, line = cut(column, l.header[i+1], line)
+		value, line = splitColumn(column, l.header[i+1], line)
 		if value == "" || !p.set(column, value) {
 			return p, false
 		}
@@ -100,9 +100,9 @@ func (l listing) row(line string) (Process, bool) {
 	return p, p.PID >= 0 && p.Comm != ""
 }
 
-// cut takes the value of a column off a line. The start is long or short. The
-// name of a user may hold blanks, and ends where a start begins.
-func cut(column, next, line string) (value, rest string) {
+// splitColumn splits the value of a column off a line. The start time may have the long or the short form.
+// A user name may contain blanks, and ends where a start time begins.
+func splitColumn(column, next, line string) (value, rest string) {
 	if column == "STARTED" {
 		if _, ok := start(line); ok {
 			return line[:len(time.ANSIC)], line[len(time.ANSIC):]
@@ -121,8 +121,8 @@ func cut(column, next, line string) (value, rest string) {
 	return line, ""
 }
 
-// start reads the 24 characters of a long start, which is in UTC because the
-// time zone of programs is.
+// start parses the 24 characters of a long start time. It is in UTC because programs are run with
+// that time zone.
 func start(text string) (time.Time, bool) {
 	length := len(time.ANSIC)
 	if len(text) < length || text[3] != ' ' || text[7] != ' ' || len(text) > length && text[length] != ' ' {
@@ -132,7 +132,7 @@ func start(text string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// set stores the value of a column; columns that are not needed hold one word.
+// set stores the value of a column; columns that are not needed are a single word.
 func (p *Process) set(column, value string) bool {
 	var err error
 	switch column {
@@ -160,8 +160,8 @@ func (p *Process) set(column, value string) bool {
 
 var errTime = errors.New("no time of ps")
 
-// cpuTime reads minutes, seconds and hundredths, "7:53.61", with hours and days
-// before them if there are any, "1-02:07:53.61".
+// cpuTime parses minutes, seconds and hundredths, "7:53.61", optionally preceded by hours and days,
+// "1-02:07:53.61".
 func cpuTime(text string) (time.Duration, error) {
 	var days uint64
 	if before, after, found := strings.Cut(text, "-"); found {
@@ -180,7 +180,7 @@ func cpuTime(text string) (time.Duration, error) {
 		return 0, errTime
 	}
 	parts[len(parts)-1] = whole
-	bits := 24 // of minutes, and less of hours, for the sum to fit
+	bits := 24 // for minutes, and fewer for hours, so that the sum does not overflow
 	if len(parts) == 3 {
 		bits = 18
 	}

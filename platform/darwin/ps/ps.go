@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ps reads the processes of macOS from what ps(1) prints, with one run
-// for all of them.
+// Package ps reads the processes of macOS from one run of ps(1).
 //
-// /bin/ps belongs to root and runs as root for everybody, so that processes of other
-// users are read as completely as one's own. It prints the first argument of a process as
-// its name (comm), which whoever starts a program may choose freely, and shows control characters
-// in the form of vis(3). Where it does not, a name that holds a newline can look like the
-// row of another process: see [Table] and [Lookup] for what is made of that.
+// /bin/ps is setuid root, so it shows the processes of other users as completely as one's own. It
+// prints the first argument of a process as its name (comm), which the caller of a program may
+// choose freely, and encodes control characters as vis(3) does. Where it does not encode them, a
+// name that contains a newline can look like the row of another process: [Table] and [Lookup] say
+// how they deal with that.
 package ps
 
 import (
@@ -22,7 +21,7 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// program is where macOS has ps; nothing is looked up in a PATH.
+// program is the path of ps; PATH is not searched.
 const program = "/bin/ps"
 
 const (
@@ -37,23 +36,21 @@ const (
 type Process struct {
 	PID, PPID int
 	UID       int    // effective
-	User      string // name of UID, or its number where it has none
-	// State is the first letter of the state: R runs, S sleeps, I sleeps for longer
-	// than 20 seconds, U waits and cannot be interrupted, T is stopped, Z ended and was not
-	// collected by its parent.
+	User      string // name of UID, or its number if it has none
+	// State is the first letter of the state: R running, S sleeping, I sleeping for longer than 20
+	// seconds, U in uninterruptible wait, T stopped, Z ended but not yet collected by its parent.
 	State   byte
 	CPU     time.Duration // user and system time since it began, in hundredths of a second
 	RSS     uint64        // resident memory, bytes
-	Started time.Time     // to the second; as the clock said then
-	// Comm is the first argument: often the path of the program, for a login shell a
-	// name with a dash before it, and for an ended process a name in parentheses. It may hold
-	// blanks.
+	Started time.Time     // to the second, by the clock at that time
+	// Comm is the first argument: often the path of the program, for a login shell a name with a
+	// leading dash, and for a zombie a name in parentheses. It may contain blanks.
 	Comm string
 }
 
-// StartID tells the process from all others that had its PID: the Unix second
-// in which it began. The kernel keeps what the clock said then, so setting the clock or the
-// time zone does not change it. It is empty where the start was not read.
+// StartID distinguishes the process from all others that had its PID: it is the Unix second in
+// which the process started. The kernel keeps the clock's reading of that time, so setting the
+// clock or the time zone does not change it. It is empty if the start was not read.
 func (p Process) StartID() string {
 	if p.Started.IsZero() {
 		return ""
@@ -61,9 +58,9 @@ func (p Process) StartID() string {
 	return strconv.FormatInt(p.Started.Unix(), 10)
 }
 
-// Name is the name of the program: the last part of a path, without the dash of
-// a login shell and the parentheses of an ended process. A title that a program gave itself
-// ("nginx: master process /usr/sbin/nginx") stays whole.
+// Name returns the name of the program: the last part of a path, without the dash of a login shell
+// and the parentheses of a zombie. A title that a program gave itself ("nginx: master process
+// /usr/sbin/nginx") is kept whole.
 func (p Process) Name() string {
 	name := strings.TrimPrefix(p.Comm, "-")
 	if inner, ok := strings.CutPrefix(name, "("); ok && strings.HasSuffix(inner, ")") {
@@ -76,19 +73,19 @@ func (p Process) Name() string {
 	return path.Base(name)
 }
 
-// The columns end with the one that may hold anything. The start is the long one, 24
-// characters in UTC, and also marks where the user's name ends.
+// The last column is the one that may contain arbitrary text. The start time has the long form, 24
+// characters in UTC, and also marks the end of the user's name.
 const (
 	columns         = "pid,ppid,uid,state,time,rss,user,lstart,comm"
 	argumentColumns = "pid,lstart,args"
 )
 
-// ErrAmbiguous says that ps printed something else than one row for each
-// process: a name holds a newline.
-var ErrAmbiguous = errors.New("ps printed rows that cannot be told apart")
+// ErrAmbiguous reports that ps did not print exactly one row for each process: a name contains a
+// newline.
+var ErrAmbiguous = errors.New("ps printed rows that cannot be distinguished")
 
-// Table returns all processes, in the order of ps. A PID with more than one row
-// is left out, since one of them is made up.
+// Table returns all processes, in the order of ps. A PID with more than one row is left out, since
+// one of the rows is forged.
 func Table(ctx context.Context, runner sysexec.Runner) ([]Process, error) {
 	raw, err := run(ctx, runner, "-A", "-ww", "-o", columns)
 	if err != nil {
@@ -101,8 +98,8 @@ func Table(ctx context.Context, runner sysexec.Runner) ([]Process, error) {
 	return l.single(), l.complete()
 }
 
-// Lookup returns those of the processes that are there, none being no error. It
-// fails with [ErrAmbiguous] when anything but single rows of these was printed.
+// Lookup returns the processes among pids that exist; finding none is not an error. It fails with
+// [ErrAmbiguous] if ps printed anything but one row for each.
 func Lookup(ctx context.Context, runner sysexec.Runner, pids ...int) ([]Process, error) {
 	raw, err := run(ctx, runner, "-ww", "-o", columns, "-p", list(pids))
 	if err != nil || raw == nil {
@@ -112,23 +109,23 @@ func Lookup(ctx context.Context, runner sysexec.Runner, pids ...int) ([]Process,
 	if err != nil {
 		return nil, err
 	}
-	if l.fragments > 0 || !l.only(pids) {
+	if l.fragments > 0 || !l.onlyRowsOf(pids) {
 		return nil, ErrAmbiguous
 	}
 	return l.rows, l.complete()
 }
 
-// A CommandLine is what a process was started with.
+// A CommandLine holds the arguments of a process.
 type CommandLine struct {
 	PID     int
-	StartID string // as that of [Process]
-	// Text holds the arguments, joined by blanks; what was a blank within one
-	// cannot be told.
+	StartID string // see [Process.StartID]
+	// Text holds the arguments, joined by blanks; a blank within an argument cannot be
+	// distinguished.
 	Text string
 }
 
-// CommandLines returns the arguments of the given processes, or of all when
-// none is given. A PID with more than one row is left out.
+// CommandLines returns the arguments of the given processes, or of all processes if none are given.
+// A PID with more than one row is left out.
 func CommandLines(ctx context.Context, runner sysexec.Runner, pids ...int) ([]CommandLine, error) {
 	which := []string{"-A", "-ww", "-o", argumentColumns}
 	if len(pids) > 0 {
@@ -157,8 +154,8 @@ func list(pids []int) string {
 	return strings.Join(numbers, ",")
 }
 
-// run returns nil output when ps found none of the processes: it ends with
-// status 1 then, having printed at most its header.
+// run returns nil output if ps found none of the processes: it then ends with status 1 and prints
+// at most its header.
 func run(ctx context.Context, runner sysexec.Runner, arguments ...string) ([]byte, error) {
 	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err != nil {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release reads which macOS this is, from sw_vers(1), and which kernel,
-// from uname(1).
+// Package release reads the release of macOS from sw_vers(1) and that of the kernel from uname(1).
 package release
 
 import (
@@ -21,7 +20,7 @@ import (
 const (
 	swVers = "/usr/bin/sw_vers"
 	uname  = "/usr/bin/uname"
-	// versionFile is what sw_vers reads, below the root.
+	// versionFile is the file that sw_vers reads, below the root.
 	versionFile = "System/Library/CoreServices/SystemVersion.plist"
 	limit       = 5 * time.Second
 	waitDelay   = 200 * time.Millisecond
@@ -35,16 +34,16 @@ var ErrFormat = errors.New("unexpected format")
 type OS struct {
 	Name    string // "macOS"
 	Version string // "13.3.1"
-	// Extra is that of a Rapid Security Response: "(a)"; empty without one
-	// (sw_vers of macOS 13.3 and later).
+	// Extra is the suffix of a Rapid Security Response: "(a)"; empty without one (sw_vers of macOS
+	// 13.3 and later).
 	Extra string
 	Build string // "22E261"
 }
 
-// Full returns the version with what a Rapid Security Response added to it.
+// Full returns the version with the suffix of a Rapid Security Response.
 func (o OS) Full() string { return strings.TrimSpace(o.Version + " " + o.Extra) }
 
-// String is for people: "macOS 13.3.1 (a) (22E772610a)".
+// String returns text for display: "macOS 13.3.1 (a) (22E772610a)".
 func (o OS) String() string {
 	text := strings.TrimSpace(o.Name + " " + o.Full())
 	if o.Build != "" {
@@ -53,8 +52,8 @@ func (o OS) String() string {
 	return text
 }
 
-// Read asks sw_vers, which alone knows of a Rapid Security Response, and where
-// it does not answer the file below root that it reads.
+// Read runs sw_vers, which alone reports a Rapid Security Response. If that fails, it reads the
+// file behind it, below root.
 func Read(ctx context.Context, runner sysexec.Runner, root string) (OS, error) {
 	r, err := runner.Run(ctx, sysexec.Command{Path: swVers, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err == nil {
@@ -88,8 +87,8 @@ func readFile(path string, why error) (OS, error) {
 	return OS{Name: v.Name, Version: v.Version, Build: v.Build}, nil
 }
 
-// ParseVersion reads what sw_vers prints without an option. Between a name and
-// its value stand tabs or blanks.
+// ParseVersion parses the output of sw_vers without options. Tabs or blanks separate a name from
+// its value.
 func ParseVersion(printed []byte) (OS, error) {
 	var o OS
 	for line := range strings.Lines(string(printed)) {
@@ -119,14 +118,14 @@ func (o *OS) field(name string) *string {
 	}
 }
 
-// A Kernel is what uname(1) says.
+// A Kernel holds what uname(1) reports.
 type Kernel struct {
 	Hostname string
 	Release  string // of Darwin: "25.6.0"
 	Machine  string // "arm64" or "x86_64"
 }
 
-// ReadKernel asks uname.
+// ReadKernel runs uname.
 func ReadKernel(ctx context.Context, runner sysexec.Runner) (Kernel, error) {
 	r, err := runner.Run(ctx, sysexec.Command{Path: uname, Args: []string{"-a"}, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err != nil {
@@ -135,8 +134,8 @@ func ReadKernel(ctx context.Context, runner sysexec.Runner) (Kernel, error) {
 	return ParseKernel(r.Stdout)
 }
 
-// ParseKernel reads what "uname -a" prints: the name of the system, of the host,
-// the release, the version, which holds blanks, and the machine.
+// ParseKernel parses the output of "uname -a": the name of the system, the host name, the release,
+// the version, which contains blanks, and the machine.
 func ParseKernel(printed []byte) (Kernel, error) {
 	line, _, whole := strings.Cut(string(printed), "\n")
 	fields := strings.Fields(line)
@@ -144,8 +143,7 @@ func ParseKernel(printed []byte) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("uname: %w", ErrFormat)
 	}
 	k := Kernel{Hostname: fields[1], Release: fields[2], Machine: fields[len(fields)-1]}
-	// Under Rosetta the machine is the one that is played; the version is still
-	// that of the kernel.
+	// Under Rosetta the machine is the emulated one; the version is still that of the kernel.
 	if strings.Contains(line, "/RELEASE_ARM64") {
 		k.Machine = "arm64"
 	}

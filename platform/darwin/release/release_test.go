@@ -15,7 +15,7 @@ import (
 
 const macs = "../../../testdata/macs/"
 
-// A said plays one program.
+// A said is a Runner with the output of one program.
 type said struct {
 	stdout, stderr string
 	err            error
@@ -97,7 +97,7 @@ func TestWhatIsNoKernelIsAnError(t *testing.T) {
 	}
 }
 
-// A program for Intel that Rosetta runs is told that the machine is one.
+// To an Intel program under Rosetta the machine claims to be an Intel one.
 func TestRosettaDoesNotHideTheMachine(t *testing.T) {
 	k, err := ParseKernel([]byte("Darwin h 25.6.0 Darwin Kernel Version 25.6.0: Sat Jul 11 15:26:29 PDT 2026; root:xnu-1~4/RELEASE_ARM64_T8132 x86_64\n"))
 	if k.Machine != "arm64" || err != nil {

@@ -18,31 +18,30 @@ import (
 type Interface struct {
 	Name      string
 	Flags     []string // as <net/if.h> names them, without IFF_
-	MTU       int      // bytes; 0 where it was not printed
-	Ether     string   // its hardware address as printed; empty where it has none
-	Status    string   // of its line, such as "active"; empty where it has none
+	MTU       int      // bytes; 0 if not printed
+	Ether     string   // hardware address as printed; empty if it has none
+	Status    string   // link status, such as "active"; empty if it has none
 	Addresses []Address
-	// Tunnel is the far end of the packets that carry those of this interface; the
-	// zero address where the kernel does not know it, as with a tunnel of a program.
+	// Tunnel is the remote address of the outer packets of a tunnel; the zero address if the kernel
+	// does not know it, as with a tunnel that a program implements.
 	Tunnel netip.Addr
 }
 
-// Up says that the interface is switched on.
+// Up reports whether the interface is up.
 func (i Interface) Up() bool { return slices.Contains(i.Flags, "UP") }
 
-// PointToPoint says that there is only one machine at its other end, as with a
-// tunnel.
+// PointToPoint reports whether the interface has a single peer, like a tunnel.
 func (i Interface) PointToPoint() bool { return slices.Contains(i.Flags, "POINTOPOINT") }
 
 // An Address is an address of an interface.
 type Address struct {
-	Prefix netip.Prefix // the address, with the length of its network's prefix
-	// Peer is the other end of the line; the zero address where there is none.
+	Prefix netip.Prefix // the address and the prefix length of its network
+	// Peer is the other end of a point-to-point link; the zero address if there is none.
 	Peer netip.Addr
 }
 
-// ParseInterfaces reads what "ifconfig -a" prints. An address that cannot be read
-// is an error: callers must not take it for none.
+// ParseInterfaces parses the output of "ifconfig -a". An address that cannot be parsed is an error:
+// callers must not mistake it for the absence of one.
 func ParseInterfaces(printed []byte) ([]Interface, error) {
 	var list []Interface
 	for line := range strings.Lines(string(printed)) {
@@ -64,8 +63,7 @@ func ParseInterfaces(printed []byte) ([]Interface, error) {
 	return list, nil
 }
 
-// heading reads "en0: flags=8863<UP,BROADCAST> mtu 1500". Only such lines are not
-// indented.
+// heading parses "en0: flags=8863<UP,BROADCAST> mtu 1500". Only such lines are not indented.
 func heading(line string) (Interface, bool) {
 	name, rest, ok := strings.Cut(line, ": flags=")
 	if !ok || name == "" || strings.ContainsAny(name, " \t") {
@@ -76,7 +74,7 @@ func heading(line string) (Interface, bool) {
 	flags, rest, _ := strings.Cut(rest, ">")
 	i.Flags = strings.FieldsFunc(flags, func(r rune) bool { return r == ',' })
 	if fields := strings.Fields(rest); len(fields) == 2 && fields[0] == "mtu" {
-		i.MTU, _ = strconv.Atoi(fields[1]) //nolint:errcheck // 0 says that it is not known
+		i.MTU, _ = strconv.Atoi(fields[1]) //nolint:errcheck // 0 means unknown
 	}
 	return i, true
 }
@@ -105,8 +103,8 @@ func (i *Interface) read(fields []string) error {
 	return nil
 }
 
-// parseAddress reads "inet 192.0.2.7 --> 192.0.2.8 netmask 0xffffff00" and
-// "inet6 fe80::1%en0 prefixlen 64 scopeid 0x1".
+// parseAddress parses "inet 192.0.2.7 --> 192.0.2.8 netmask 0xffffff00" and "inet6 fe80::1%en0
+// prefixlen 64 scopeid 0x1".
 func parseAddress(fields []string) (Address, error) {
 	own, err := netip.ParseAddr(fields[1])
 	if err != nil {
@@ -134,7 +132,7 @@ func parseAddress(fields []string) (Address, error) {
 	return a, nil
 }
 
-// maskLength reads a mask such as 0xffffff00.
+// maskLength parses a mask such as 0xffffff00.
 func maskLength(text string) (int, error) {
 	mask, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 32)
 	if err != nil {

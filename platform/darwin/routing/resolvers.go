@@ -11,15 +11,15 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// A Resolver is one of the configurations that mDNSResponder works with.
+// A Resolver is one resolver configuration of mDNSResponder.
 type Resolver struct {
-	Domain    string // which it is for; empty for all
-	Interface string // through which it is asked; empty for any
+	Domain    string // the domain that it serves; empty for all
+	Interface string // the interface that queries use; empty for any
 	Servers   []netip.Addr
 }
 
-// ParseResolvers reads what "scutil --dns" prints: the resolvers for all
-// programs, and below them those for programs that use one interface.
+// ParseResolvers parses the output of "scutil --dns": the resolvers for all programs, followed by
+// those for programs bound to an interface.
 func ParseResolvers(printed []byte) ([]Resolver, error) {
 	var list []Resolver
 	begun := false

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package routing reads the default routes of macOS, its interfaces with their
-// addresses, and its name servers from what route(8), ifconfig(8) and scutil(8) print.
+// Package routing reads the default routes of macOS, its interfaces with their addresses, and its
+// name servers from the output of route(8), ifconfig(8) and scutil(8).
 package routing
 
 import (
@@ -16,15 +16,15 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Where macOS has the programs, since Mac OS X 10.3.
+// Paths of the programs since Mac OS X 10.3.
 const (
 	routeProgram    = "/sbin/route"
 	ifconfigProgram = "/sbin/ifconfig"
 	scutilProgram   = "/usr/sbin/scutil"
 )
 
-// Limits of one run, and of what it prints in bytes: room for thousands of
-// interfaces and resolvers.
+// Limits of the time and output of one run. The output, in bytes, may be thousands of interfaces
+// and resolvers.
 const (
 	limit     = 5 * time.Second
 	maxOutput = 4 << 20
@@ -39,8 +39,7 @@ const (
 	IPv6 Family = "-inet6"
 )
 
-// Default returns the default route of a family. It fails with [ErrNoRoute]
-// where there is none.
+// Default returns the default route of a family. It fails with [ErrNoRoute] if there is none.
 func Default(ctx context.Context, runner sysexec.Runner, f Family) (Route, error) {
 	r, err := run(ctx, runner, routeProgram, "-n", "get", string(f), "default")
 	if err != nil {
@@ -55,8 +54,8 @@ func Default(ctx context.Context, runner sysexec.Runner, f Family) (Route, error
 	return ParseRoute(r.Stdout)
 }
 
-// noRoute recognises the ways in which route(8) says that it found nothing:
-// errno ESRCH in words, and for IPv6 where no interface has it, ENETUNREACH.
+// noRoute recognizes the messages of route(8) for a missing route: those for ESRCH, and ENETUNREACH
+// for IPv6 if no interface has it.
 func noRoute(said []byte) bool {
 	text := string(said)
 	return strings.Contains(text, "not in table") || strings.Contains(text, "route has not been found") || strings.Contains(text, "Network is unreachable")
@@ -94,18 +93,18 @@ func failed(program string, r sysexec.Result) error {
 	return fmt.Errorf("%s ended with status %d: %s", program, r.Exit, sanitize.Text(string(r.Stderr), 200))
 }
 
-// ErrNoRoute says that there is no such route.
+// ErrNoRoute reports that there is no such route.
 var ErrNoRoute = errors.New("there is no such route")
 
-// A Route is one of the routing table.
+// A Route is an entry of the routing table.
 type Route struct {
-	// Gateway is the next machine; the zero address where the interface itself
-	// leads there, as that of a tunnel does. One of IPv6 may have a zone.
+	// Gateway is the next hop; the zero address if the route goes directly through the interface,
+	// such as a tunnel. An IPv6 address may have a zone.
 	Gateway   netip.Addr
 	Interface string
 }
 
-// ParseRoute reads what "route -n get" prints about a route.
+// ParseRoute parses the output of "route -n get".
 func ParseRoute(printed []byte) (Route, error) {
 	var r Route
 	seen := false
@@ -132,8 +131,8 @@ func ParseRoute(printed []byte) (Route, error) {
 	return r, nil
 }
 
-// isHardware says that a gateway is an Ethernet address, which stands for a
-// neighbour on the same link: six numbers without leading zeros.
+// isHardware reports whether a gateway is an Ethernet address, which means a neighbor on the same
+// link: six numbers without leading zeros.
 func isHardware(text string) bool {
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == ':' || r == '.' })
 	if len(parts) != 6 || strings.Contains(text, "::") {

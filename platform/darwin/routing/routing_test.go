@@ -16,7 +16,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// The outputs have the form that those of macOS 12 to 26 have.
+// The outputs have the form of macOS 12 to 26.
 const (
 	route4 = `   route to: default
 destination: default
@@ -170,7 +170,7 @@ func TestParseInterfaces(t *testing.T) {
 	}
 }
 
-// A machine answers each program with a fixed result.
+// A machine is a Runner with a fixed result for each program.
 type machine map[string]sysexec.Result
 
 func (m machine) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
@@ -242,7 +242,7 @@ func TestRecordedOutputs(t *testing.T) {
 	for _, r := range testenv.RecordedOutputs(t, "ifconfig") {
 		list, err := ParseInterfaces(r.Raw)
 		text := "\n" + string(r.Raw)
-		if strings.Contains(text, "AA.BB.CC.DD") { // its publisher put letters for the addresses
+		if strings.Contains(text, "AA.BB.CC.DD") { // its publisher masked the addresses
 			if err == nil {
 				t.Errorf("%s: letters are an address", r.Name)
 			}

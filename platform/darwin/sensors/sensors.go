@@ -2,9 +2,9 @@
 
 // Package sensors reads the temperature sensors of a Mac in a child process.
 //
-// macOS has no program that prints them on Apple silicon; they are read by calls into
-// its frameworks that no documentation covers and that crashed in the past. The child is this
-// program itself, so that a crash or a hang there costs the answer nothing but the temperature.
+// macOS has no program that prints them on Apple silicon; reading them takes undocumented calls
+// into its frameworks, which have crashed in the past. The child is this program itself, so a crash
+// or a hang costs only the temperature.
 package sensors
 
 import (
@@ -18,17 +18,16 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Argument makes this program the child that reads sensors, when it is the only
-// one.
+// Argument makes this program the child that reads sensors if it is the only argument.
 const Argument = "--read-sensors-as-child"
 
 const (
 	limit     = 1200 * time.Millisecond // of the three seconds that a fact may take
-	patience  = 50 * time.Millisecond   // a child that hangs is not waited for
+	waitDelay = 50 * time.Millisecond   // a child that hangs is not waited for
 	maxOutput = 256 << 10
 )
 
-// A Reading is one sensor, by the name that the hardware gives it.
+// A Reading is the value of one sensor, with the name that the hardware gives it.
 type Reading struct {
 	Name    string  `json:"name"`
 	Celsius float64 `json:"celsius"`
@@ -40,7 +39,7 @@ type report struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Serve is the child: it prints what read returns.
+// Serve runs in the child: it prints what read returns.
 func Serve(out io.Writer, read func() ([]Reading, error)) error {
 	list, err := read()
 	r := report{Sensors: list}
@@ -50,7 +49,7 @@ func Serve(out io.Writer, read func() ([]Reading, error)) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-var errUnknown = errors.New("the path of this program is not known")
+var errUnknown = errors.New("the path of this program is unknown")
 
 // Read runs own, the absolute path of this program, as the child.
 func Read(ctx context.Context, runner sysexec.Runner, own string) ([]Reading, error) {
@@ -58,7 +57,7 @@ func Read(ctx context.Context, runner sysexec.Runner, own string) ([]Reading, er
 		return nil, errUnknown
 	}
 	r, err := runner.Run(ctx, sysexec.Command{
-		Path: own, Args: []string{Argument}, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput,
+		Path: own, Args: []string{Argument}, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput,
 	})
 	switch {
 	case err != nil:
@@ -69,7 +68,7 @@ func Read(ctx context.Context, runner sysexec.Runner, own string) ([]Reading, er
 	return parse(r.Stdout)
 }
 
-// parse reads what the child printed. Values are as the hardware has them.
+// parse reads the output of the child. Values are not checked for plausibility.
 func parse(raw []byte) ([]Reading, error) {
 	var r report
 	if err := json.Unmarshal(raw, &r); err != nil {

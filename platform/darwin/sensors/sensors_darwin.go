@@ -8,8 +8,8 @@ import (
 	"github.com/shirou/gopsutil/v4/sensors"
 )
 
-// Temperatures reads the sensors: through IOHID on Apple silicon, from the SMC
-// on Intel. It may crash, and is for the child alone.
+// Temperatures reads the sensors: through IOHID on Apple silicon, from the SMC on Intel. It may
+// crash, so only the child calls it.
 func Temperatures() ([]Reading, error) {
 	stats, err := sensors.TemperaturesWithContext(context.Background())
 	list := make([]Reading, 0, len(stats))

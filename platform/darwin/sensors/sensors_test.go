@@ -15,8 +15,8 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// TestMain makes the test program the child, as sentinel does itself. What the
-// child does is chosen by the name under which it runs.
+// TestMain makes the test binary the child, as sentinel does itself. The name under which it runs
+// chooses the behavior of the child.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == Argument {
 		child()
@@ -74,7 +74,7 @@ func TestACrashOrAHangInTheChildIsAnError(t *testing.T) {
 	}
 }
 
-// late is a child that crashes after it printed.
+// late is a child that crashes after printing.
 type late struct{}
 
 func (late) Run(context.Context, sysexec.Command) (sysexec.Result, error) {

@@ -117,14 +117,14 @@ func known(err error, root bool) error {
 	switch f.Code {
 	case launchctl.NoService, launchctl.NoDomain, launchctl.NoProcess:
 		return fmt.Errorf("%w: %w", services.ErrNoUnit, err)
-	case launchctl.Guarded:
+	case launchctl.ProtectedBySIP:
 		return &services.GuardedError{Why: "System Integrity Protection lets nobody restart it, root included"}
 	case launchctl.NotPermitted:
 		if root {
 			return &services.GuardedError{Why: "macOS lets nobody restart it, root included; since version 14.4 that goes for most of its own jobs"}
 		}
 		return fmt.Errorf("%w: %w", services.ErrDenied, err)
-	case launchctl.UnsupportedIn, launchctl.InputOutput:
+	case launchctl.UnsupportedAction, launchctl.InputOutput:
 		return fmt.Errorf("%w: %w", services.ErrRejected, err)
 	}
 	return err

@@ -101,7 +101,7 @@ func (m *manager) find(ctx context.Context, name string) (string, launchctl.Job,
 func unit(target string, j launchctl.Job, before *launchctl.Job) services.Unit {
 	u := services.Unit{
 		Name: target, Names: []string{target}, Service: true, Sub: j.State, Type: "simple", Result: "success",
-		MainPID: j.PID, LogHint: logHint(target, j.Output), Commands: commands(j),
+		MainPID: j.PID, LogHint: logHint(target, j.LogFile), Commands: commands(j),
 	}
 	kept := j.KeepAlive || len(j.Semaphores) > 0
 	if !kept && !j.RunAtLoad {

@@ -14,32 +14,32 @@ const (
 	GlobalUnknown = -1
 	GlobalOff     = 0
 	GlobalOn      = 1
-	// GlobalBlocksAll lets nothing in but what the network itself needs, such as
-	// DHCP: Remote Login is shut.
+	// GlobalBlocksAll admits only what the network itself needs, such as DHCP: Remote Login is
+	// blocked.
 	GlobalBlocksAll = 2
 )
 
-// A State is what the firewall does. A nil member is not known.
+// A State holds the settings of the firewall. A nil field is unknown.
 type State struct {
 	Global         int   // GlobalOff, GlobalOn, GlobalBlocksAll, or GlobalUnknown
-	BlockAll       *bool // shuts what is not essential, once it is on
+	BlockAll       *bool // blocks all connections that are not essential if the firewall is on
 	Stealth        *bool // does not answer probes such as ping
-	AllowSigned    *bool // programs of macOS itself are let in without a rule
-	AllowSignedApp *bool // and so are downloaded programs that are signed
+	AllowSigned    *bool // programs of macOS itself are allowed without a rule
+	AllowSignedApp *bool // so are signed programs that were downloaded
 }
 
-// On says whether the firewall is on.
+// On reports whether the firewall is on.
 func (s State) On() bool { return s.Global > GlobalOff }
 
-// BlocksAll says whether the firewall shuts out all that is not essential, or
-// would if it were on. Some versions tell it by the state alone, some by the setting
-// alone; one of them is enough.
+// BlocksAll reports whether the firewall blocks everything that is not essential, or would if it
+// were on. Some versions show it only in the state, others only in the setting; one of them is
+// enough.
 func (s State) BlocksAll() bool {
 	return s.Global == GlobalBlocksAll || s.BlockAll != nil && *s.BlockAll
 }
 
-// with returns s, completed by o.
-func (s State) with(o State) State {
+// with returns s with its unknown fields taken from o.
+func (s State) merge(o State) State {
 	if s.Global == GlobalUnknown {
 		s.Global = o.Global
 	}
@@ -54,9 +54,9 @@ func (s State) with(o State) State {
 	return s
 }
 
-// ParseState reads what the options --getglobalstate, --getblockall,
-// --getallowsigned and --getstealthmode print, in any order and in the wording of macOS 10.10
-// to 26. What is not said stays unknown.
+// ParseState reads what the options --getglobalstate, --getblockall, --getallowsigned and
+// --getstealthmode print, in any order and in the wording of macOS 10.10 to 26. Settings that are
+// not mentioned stay unknown.
 func ParseState(printed []byte) State {
 	s := State{Global: GlobalUnknown}
 	for line := range strings.Lines(strings.ToLower(string(printed))) {
@@ -84,10 +84,10 @@ func (s *State) read(line string) {
 	}
 }
 
-// number reads "(State = 1)", and the words before it where there is none.
+// number reads "(State = 1)" or, without it, the words of the line.
 func (s *State) number(line string) {
-	_, rest, told := strings.Cut(line, "(state = ")
-	if !told {
+	_, rest, found := strings.Cut(line, "(state = ")
+	if !found {
 		if on := setting(line); on != nil {
 			s.Global = GlobalOff
 			if *on {
@@ -102,7 +102,7 @@ func (s *State) number(line string) {
 	}
 }
 
-// setting reads the last word of a sentence.
+// setting parses the last word of a sentence.
 func setting(line string) *bool {
 	words := strings.Fields(line)
 	if len(words) == 0 {
@@ -119,18 +119,17 @@ func setting(line string) *bool {
 	return &is
 }
 
-// A Rule is what the firewall does with connections to a program.
+// A Rule decides what the firewall does with connections to a program.
 type Rule int
 
-// The rules. The short list of macOS 15 tells a number, whose meaning is not
-// documented, in place of the rule.
+// The rules. The short list of macOS 15 prints an undocumented number instead of the rule.
 const (
 	RuleUnknown Rule = iota
 	RuleAllow
 	RuleBlock
 )
 
-// ParseRule reads what --getappblocked prints of one program.
+// ParseRule parses the output of --getappblocked for one program.
 func ParseRule(printed []byte) Rule {
 	text := string(printed)
 	switch {
@@ -145,17 +144,16 @@ func ParseRule(printed []byte) Rule {
 
 // An App is a program that the firewall has a rule for.
 type App struct {
-	Name string // its path; the last part of it in the short list
+	Name string // its path, or only the last part of it in the short list
 	Rule Rule
 }
 
-// errNoList says that an output is no list of programs.
+// errNoList reports output that is not a list of programs.
 var errNoList = errors.New("socketfilterfw printed no list of programs")
 
-// ParseApps reads what --listapps prints: a count, and then for each program
-// either its number and path with the rule on the next line, or "name (state: N)". A list
-// that does not hold as many programs as it counts is an error: names may hold what
-// looks like an entry.
+// ParseApps parses the output of --listapps: a count, and then for each program either its number
+// and path with the rule on the next line, or "name (state: N)". A list whose length differs from
+// its count is an error: a name may contain text that looks like an entry.
 func ParseApps(printed []byte) ([]App, error) {
 	var apps []App
 	count, ruled := -1, true
@@ -176,7 +174,7 @@ func ParseApps(printed []byte) ([]App, error) {
 		case ruled && short:
 			apps = append(apps, App{Name: name})
 		default:
-			return nil, errors.New("socketfilterfw lists programs in a form that is not known")
+			return nil, errors.New("socketfilterfw lists programs in an unknown form")
 		}
 	}
 	if count < 0 {
@@ -188,8 +186,8 @@ func ParseApps(printed []byte) ([]App, error) {
 	return apps, nil
 }
 
-// total reads the first line, "Total number of apps = 4" or, in old versions,
-// "ALF: total number of apps = 4"; -1 when it is another.
+// total parses the first line, "Total number of apps = 4" or, in old versions, "ALF: total number
+// of apps = 4". It returns -1 for any other line.
 func total(line string) int {
 	words, digits, found := strings.Cut(strings.ToLower(line), " = ")
 	if !found || !strings.HasSuffix(words, "total number of apps") {
@@ -213,7 +211,7 @@ func ruleOf(line string) Rule {
 	}
 }
 
-// shortEntry reads "name (state: 4)".
+// shortEntry parses "name (state: 4)".
 func shortEntry(line string) (name string, ok bool) {
 	at := strings.LastIndex(line, " (state: ")
 	if at <= 0 || !strings.HasSuffix(line, ")") {

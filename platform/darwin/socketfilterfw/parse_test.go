@@ -99,7 +99,7 @@ func TestWhatIsNoListOfAppsIsAnError(t *testing.T) {
 		"out of order":        "Total number of apps = 1\n7 : /usr/sbin/smbd\n (Allow incoming connections)\n",
 		"a rule without app":  "Total number of apps = 0\n (Allow incoming connections)\n",
 		"a negative count":    "Total number of apps = -1\n",
-		// The name of the only program makes believe that there is another.
+		// The name of the only program looks like a second entry.
 		"a name like entries": "Total number of apps = 1\n1 : /tmp/x\n (Block incoming connections)\n2 : /usr/sbin/sshd\n (Allow incoming connections)\n",
 	} {
 		if got, err := ParseApps([]byte(printed)); err == nil {
@@ -122,11 +122,11 @@ func TestRuleOfOneProgram(t *testing.T) {
 	}
 }
 
-// Every recorded output has a sound value or none.
+// Every recorded output gives a valid value or none.
 func TestRecordedOutputs(t *testing.T) {
 	type facts struct {
 		global int
-		apps   int // -1 when it is no list
+		apps   int // -1 if it is not a list
 	}
 	known := map[string]facts{
 		"all-getters-block-all.txt": {GlobalBlocksAll, -1}, "getglobalstate-disabled-2026.txt": {GlobalOff, -1},
@@ -165,7 +165,7 @@ func FuzzParseApps(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was understood is understood again when it is written anew.
+		// A parsed state survives being printed and parsed again.
 		var again strings.Builder
 		fmt.Fprintf(&again, "Total number of apps = %d\n", len(apps))
 		for i, a := range apps {

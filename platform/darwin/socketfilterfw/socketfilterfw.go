@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package socketfilterfw asks the Application Firewall of macOS what it does and
-// switches it on and off, through socketfilterfw(8). The preference file of the firewall
-// is never read: macOS 15 and later do not keep it up to date.
+// Package socketfilterfw reads the state of macOS's Application Firewall and turns it on and off,
+// through socketfilterfw(8). It never reads the firewall's preference file, which macOS 15 and
+// later do not keep up to date.
 package socketfilterfw
 
 import (
@@ -17,22 +17,21 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Program is the tool, at the same place since Mac OS X 10.5.
+// Program is the path of the tool since Mac OS X 10.5.
 const Program = "/usr/libexec/ApplicationFirewall/socketfilterfw"
 
-// Limits of one run: of asking, of changing, and of what is printed in bytes.
+// Limits of one run: time for a query, time for a change, and bytes of output.
 const (
 	askLimit    = 4 * time.Second
 	changeLimit = 8 * time.Second
 	maxPrinted  = 1 << 20
 )
 
-// ErrManaged says that a configuration profile decides about the firewall. The
-// tool then prints so, with exit status 0, and changes nothing.
+// ErrManaged reports that a configuration profile controls the firewall. The tool then says so with
+// exit status 0 and changes nothing.
 var ErrManaged = errors.New("a configuration profile manages the firewall of this Mac")
 
-// ErrNotRoot says that the tool changes settings for root alone. It matches
-// fs.ErrPermission.
+// ErrNotRoot reports that only root may change settings. It matches fs.ErrPermission.
 var ErrNotRoot = fmt.Errorf("only root can change the settings of the Application Firewall: %w", fs.ErrPermission)
 
 // A Tool runs socketfilterfw. It is safe for concurrent use.
@@ -40,12 +39,11 @@ type Tool struct {
 	runner sysexec.Runner
 }
 
-// New returns a Tool. Nothing is run yet.
+// New returns a Tool. It runs nothing.
 func New(runner sysexec.Runner) Tool { return Tool{runner} }
 
-// State asks for everything at once, and again one by one for what a version of
-// the tool has left out. It fails when the global state is not told; the other members are
-// nil when they are not known.
+// State queries everything at once, and then one by one whatever that version of the tool left out.
+// It fails if the global state is not reported; other unknown fields are nil.
 func (t Tool) State(ctx context.Context) (State, error) {
 	printed, err := t.run(ctx, askLimit, "--getglobalstate", "--getblockall", "--getallowsigned", "--getstealthmode")
 	if err != nil {
@@ -65,18 +63,18 @@ func (t Tool) State(ctx context.Context) (State, error) {
 			continue
 		}
 		if printed, err = t.run(ctx, askLimit, one.option); err == nil {
-			s = s.with(ParseState(printed))
+			s = s.merge(ParseState(printed))
 		} else if one.option == "--getglobalstate" {
 			return State{}, err
 		}
 	}
 	if s.Global == GlobalUnknown {
-		return State{}, errors.New("socketfilterfw does not tell the state of the Application Firewall")
+		return State{}, errors.New("socketfilterfw does not report the state of the Application Firewall")
 	}
 	return s, nil
 }
 
-// Apps lists the programs that the firewall has a rule for.
+// Apps lists the programs for which the firewall has a rule.
 func (t Tool) Apps(ctx context.Context) ([]App, error) {
 	printed, err := t.run(ctx, askLimit, "--listapps")
 	if err != nil {
@@ -85,11 +83,10 @@ func (t Tool) Apps(ctx context.Context) ([]App, error) {
 	return ParseApps(printed)
 }
 
-// Rule asks for the rule of one program, by its path. One that is not on the
-// list has [RuleUnknown].
+// Rule returns the rule of one program, by its path, or [RuleUnknown] if it is not on the list.
 func (t Tool) Rule(ctx context.Context, program string) (Rule, error) {
 	if !strings.HasPrefix(program, "/") {
-		return RuleUnknown, fmt.Errorf("%q is no absolute path of a program", program)
+		return RuleUnknown, fmt.Errorf("%q is not the absolute path of a program", program)
 	}
 	printed, err := t.run(ctx, askLimit, "--getappblocked", program)
 	if err != nil {
@@ -98,8 +95,8 @@ func (t Tool) Rule(ctx context.Context, program string) (Rule, error) {
 	return ParseRule(printed), nil
 }
 
-// SetGlobal switches the firewall on or off. That it reports no error proves
-// nothing: macOS 26 prints nothing in either case, so the state has to be read back.
+// SetGlobal turns the firewall on or off. The absence of an error proves nothing: macOS 26 prints
+// nothing in either case, so the caller has to read the state back.
 func (t Tool) SetGlobal(ctx context.Context, on bool) error {
 	word := "off"
 	if on {
@@ -109,29 +106,28 @@ func (t Tool) SetGlobal(ctx context.Context, on bool) error {
 	return err
 }
 
-// Admit adds a program to the list, if it is not there, and lets connections in
-// to it.
-func (t Tool) Admit(ctx context.Context, program string) error {
+// Admit adds a program to the list, if it is missing, and allows connections to it.
+func (t Tool) Allow(ctx context.Context, program string) error {
 	if err := t.change(ctx, "--add", program); err != nil {
 		return err
 	}
 	return t.change(ctx, "--unblockapp", program)
 }
 
-// Forget takes a program off the list.
-func (t Tool) Forget(ctx context.Context, program string) error {
+// Forget removes a program from the list.
+func (t Tool) Remove(ctx context.Context, program string) error {
 	return t.change(ctx, "--remove", program)
 }
 
 func (t Tool) change(ctx context.Context, option, program string) error {
 	if !strings.HasPrefix(program, "/") {
-		return fmt.Errorf("%q is no absolute path of a program", program)
+		return fmt.Errorf("%q is not the absolute path of a program", program)
 	}
 	_, err := t.run(ctx, changeLimit, option, program)
 	return err
 }
 
-// run returns stdout. A refusal is an error whatever the exit status says.
+// run returns stdout. A refusal is an error whatever the exit status.
 func (t Tool) run(ctx context.Context, limit time.Duration, args ...string) ([]byte, error) {
 	r, err := t.runner.Run(ctx, sysexec.Command{Path: Program, Args: args, MaxOutput: maxPrinted, Timeout: limit})
 	if err != nil {
@@ -146,8 +142,8 @@ func (t Tool) run(ctx context.Context, limit time.Duration, args ...string) ([]b
 	return r.Stdout, nil
 }
 
-// refusal recognises what the tool says when it does not do what it is told.
-// Both are said on stdout or stderr, depending on the version.
+// refusal recognizes the messages with which the tool refuses a change. They are on stdout or
+// stderr, depending on the version.
 func refusal(r sysexec.Result) error {
 	for _, said := range [][]byte{r.Stdout, r.Stderr} {
 		text := strings.ToLower(string(said))
@@ -161,7 +157,7 @@ func refusal(r sysexec.Result) error {
 	return nil
 }
 
-// lastLine is what a program said last, on stderr if there.
+// lastLine returns the last line on stderr, or on stdout if stderr is empty.
 func lastLine(r sysexec.Result) string {
 	said := strings.TrimSpace(string(r.Stderr))
 	if said == "" {

@@ -13,7 +13,7 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// A script answers by the arguments, and notes what was run.
+// A script answers according to the arguments, and records the commands.
 type script struct {
 	answers map[string]sysexec.Result
 	failure error
@@ -42,7 +42,7 @@ func TestStateTakesOneRun(t *testing.T) {
 	}
 }
 
-// A version that answers the first option alone is asked for the others.
+// If a version answers only the first option, the others are queried one by one.
 func TestStateAsksForWhatIsMissing(t *testing.T) {
 	s := &script{answers: map[string]sysexec.Result{
 		together: said("Firewall is enabled. (State = 1)\n"), "--getblockall": said("Block all DISABLED! \n"),
@@ -105,7 +105,7 @@ func TestRefusalsOfAChange(t *testing.T) {
 func TestProgramsAreNamedByTheirPath(t *testing.T) {
 	s := &script{answers: map[string]sysexec.Result{}}
 	tool := New(s)
-	if err := errors.Join(tool.Admit(t.Context(), "/usr/sbin/sshd"), tool.Forget(t.Context(), "/usr/sbin/sshd")); err != nil {
+	if err := errors.Join(tool.Allow(t.Context(), "/usr/sbin/sshd"), tool.Remove(t.Context(), "/usr/sbin/sshd")); err != nil {
 		t.Error(err)
 	}
 	want := []string{"--add /usr/sbin/sshd", "--unblockapp /usr/sbin/sshd", "--remove /usr/sbin/sshd"}
@@ -114,7 +114,7 @@ func TestProgramsAreNamedByTheirPath(t *testing.T) {
 	}
 	for _, bad := range []string{"", "sshd", "--setglobalstate"} {
 		_, err := tool.Rule(t.Context(), bad)
-		if tool.Admit(t.Context(), bad) == nil || tool.Forget(t.Context(), bad) == nil || err == nil {
+		if tool.Allow(t.Context(), bad) == nil || tool.Remove(t.Context(), bad) == nil || err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sysctl reads values of the kernel of macOS with one run of sysctl(8).
+// Package sysctl reads kernel values of macOS with one run of sysctl(8).
 package sysctl
 
 import (
@@ -15,34 +15,33 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// program is where macOS has sysctl.
+// program is the path of sysctl.
 const program = "/usr/sbin/sysctl"
 
 const (
-	limit    = 2500 * time.Millisecond // less than health allows a fact
-	patience = 200 * time.Millisecond  // a program that only prints is not worth waiting for
+	limit     = 2500 * time.Millisecond // less than health's deadline for a fact
+	waitDelay = 200 * time.Millisecond  // a program that only prints is not worth waiting for
 )
 
-// Values are what the kernel answered, by name. A name that it does not know is
-// absent.
+// Values maps names to the values of the kernel. A name that it does not know is absent.
 type Values map[string]string
 
-// Read returns the values of names. Which names exist differs between releases
-// and processors, so an unknown one is no error; it is one when none is known.
+// Read returns the values of names. Which names exist differs between releases and processors, so
+// an unknown name is not an error, unless all are unknown.
 func Read(ctx context.Context, runner sysexec.Runner, names ...string) (Values, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: names, Timeout: limit, WaitDelay: patience})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: names, Timeout: limit, WaitDelay: waitDelay})
 	if err != nil {
 		return nil, err
 	}
 	values := parse(r.Stdout, names)
 	if len(values) == 0 {
-		return nil, fmt.Errorf("sysctl ended with status %d and told no value", r.Exit)
+		return nil, fmt.Errorf("sysctl ended with status %d and printed no value", r.Exit)
 	}
 	return values, nil
 }
 
-// parse reads "name: value". Lines that begin with none of names are left out,
-// and so is a name that was there before.
+// parse reads "name: value". It skips lines that begin with none of names; the first value of a
+// name counts.
 func parse(raw []byte, names []string) Values {
 	values := Values{}
 	for line := range strings.Lines(string(raw)) {
@@ -55,10 +54,10 @@ func parse(raw []byte, names []string) Values {
 	return values
 }
 
-// ErrAbsent says that the kernel does not know a name.
-var ErrAbsent = errors.New("this kernel does not tell it")
+// ErrAbsent reports that the kernel does not know a name.
+var ErrAbsent = errors.New("this kernel does not report it")
 
-// Number returns the value of name as a number without a sign.
+// Number returns the value of name as an unsigned number.
 func (v Values) Number(name string) (uint64, error) {
 	text, found := v[name]
 	if !found {
@@ -71,9 +70,8 @@ func (v Values) Number(name string) (uint64, error) {
 	return n, nil
 }
 
-// BootTime returns when the machine started, from kern.boottime
-// ("{ sec = 1758552252, usec = 973963 } Mon Sep 22 ..."). The kernel moves it when the clock is
-// set.
+// BootTime returns the time of boot, from kern.boottime ("{ sec = 1758552252, usec = 973963 } Mon
+// Sep 22 ..."). The kernel adjusts it when the clock is set.
 func (v Values) BootTime() (time.Time, error) {
 	text, found := v["kern.boottime"]
 	if !found {
@@ -106,9 +104,9 @@ func (v Values) LoadAverage() (loads [3]float64, err error) {
 	return loads, nil
 }
 
-// Swap returns the bytes of swap space there are and those in use, from
-// vm.swapusage ("total = 3072.00M  used = 1422.75M  free = 1649.25M  (encrypted)"). macOS makes
-// swap files when it needs them: no total means that none was needed yet.
+// Swap returns the total and used swap space in bytes, from vm.swapusage ("total = 3072.00M used =
+// 1422.75M free = 1649.25M (encrypted)"). macOS creates swap files on demand: a total of 0 means
+// that none has been needed yet.
 func (v Values) Swap() (total, used uint64, err error) {
 	text, found := v["vm.swapusage"]
 	if !found {
@@ -125,7 +123,7 @@ func (v Values) Swap() (total, used uint64, err error) {
 		return 0, 0, err
 	}
 	if used > total {
-		return 0, 0, errors.New("vm.swapusage tells more used than there is")
+		return 0, 0, errors.New("vm.swapusage reports more used than the total")
 	}
 	return total, used, nil
 }

@@ -108,7 +108,7 @@ func TestRecordedOutputs(t *testing.T) {
 	}
 }
 
-// check reads every value that there is.
+// check reads every value that is present.
 func check(t *testing.T, file string, v Values) {
 	t.Helper()
 	_, memoryErr := v.Number("hw.memsize")

@@ -19,54 +19,52 @@ import (
 
 const (
 	program = "/usr/sbin/system_profiler"
-	// limit bounds the run. It takes a third of a second, and longer where a
-	// disk has to spin up.
+	// limit bounds the run. It takes a third of a second, and longer if a disk has to spin up.
 	limit     = 7 * time.Second
 	waitDelay = 200 * time.Millisecond
-	// maxVolumes bounds how many volumes are looked at.
+	// maxVolumes bounds how many volumes are read.
 	maxVolumes = 4096
 )
 
-// ErrNone reports an output without a report.
+// ErrNone reports output without a report.
 var ErrNone = errors.New("system_profiler printed no report")
 
-// A Report is what system_profiler found.
+// A Report holds the sections of system_profiler that sentinel needs.
 type Report struct {
 	Hardware Hardware
 	Storage  []Volume
 }
 
-// Hardware is the data type SPHardwareDataType. What is not known is empty.
+// Hardware is the data type SPHardwareDataType. An unknown field is empty.
 type Hardware struct {
 	Name   string // "MacBook Pro"
 	Model  string // "MacBookPro18,3"
 	Chip   string // "Apple M1 Pro", "6-Core Intel Core i7"
 	Memory string // "16 GB"
 	Serial string
-	UUID   string // of the platform; confidential as a machine id is
+	UUID   string // of the platform; confidential, like a machine ID
 	Cores  Cores
-	// Packages is how many processors there are; 0 on Apple silicon, which does
-	// not report it.
+	// Packages is the number of processor packages; 0 on Apple silicon, which does not report it.
 	Packages int
 }
 
-// Cores counts those of a machine. A number that is not known is 0.
+// Cores counts the processor cores. An unknown number is 0.
 type Cores struct {
 	Total                   int
-	Performance, Efficiency int // 0 on Intel, and where more kinds than these two are told apart
+	Performance, Efficiency int // 0 on Intel, and if there are more than these two kinds
 }
 
-// A Volume is one of the data type SPStorageDataType, which has mounted ones.
+// A Volume is an entry of the data type SPStorageDataType, a mounted volume.
 type Volume struct {
 	Device     string // "disk4s1"
 	Mountpoint string
 	FileSystem string // "APFS", "MS-DOS FAT32"
-	Size, Free uint64 // bytes; Size is 0 where they are not known
+	Size, Free uint64 // bytes; Size is 0 if they are unknown
 	ReadOnly   bool
 }
 
-// Read runs system_profiler once. Its standard error is ignored: on macOS 26 that is
-// a log line.
+// Read runs system_profiler once. Its standard error is ignored: on macOS 26 it prints a log line
+// there.
 func Read(ctx context.Context, runner sysexec.Runner) (Report, error) {
 	r, err := runner.Run(ctx, sysexec.Command{
 		Path: program, Args: []string{"-json", "SPHardwareDataType", "SPStorageDataType"}, Timeout: limit, WaitDelay: waitDelay,
@@ -117,7 +115,7 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// number is likewise a whole number that is not negative.
+// number is likewise an unsigned number, or 0 for any other value.
 type number uint64
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -128,8 +126,7 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Parse reads what "system_profiler -json" prints. Lines before the report are
-// skipped.
+// Parse parses the output of "system_profiler -json". Lines before the report are skipped.
 func Parse(printed []byte) (Report, error) {
 	begin := bytes.IndexByte(printed, '{')
 	if begin < 0 {
@@ -175,11 +172,10 @@ func (s storage) convert() Volume {
 	return v
 }
 
-// cores reads number_processors. It is a number on Intel and in virtual
-// machines, and "proc TOTAL:PERFORMANCE:EFFICIENCY" on Apple silicon. What four
-// parts mean has changed between chips and releases ("proc 18:6:0:12" of an M5
-// Max, "proc 24:16:8:0" of an M2 Ultra, "proc 12:0:8:4" of an M2 Pro), so of those only
-// the total is taken.
+// cores reads number_processors. It is a number on Intel and in virtual machines, and "proc
+// TOTAL:PERFORMANCE:EFFICIENCY" on Apple silicon. The meaning of four parts differs between chips
+// and releases ("proc 18:6:0:12" of an M5 Max, "proc 24:16:8:0" of an M2 Ultra, "proc 12:0:8:4" of
+// an M2 Pro), so only the total is used of those.
 func cores(raw json.RawMessage) Cores {
 	var words string
 	if json.Unmarshal(raw, &words) != nil {
@@ -206,7 +202,7 @@ func cores(raw json.RawMessage) Cores {
 	}
 }
 
-// count reads a number of things that a machine can have.
+// count parses a small number of hardware parts.
 func count(word string) (int, bool) {
 	n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 12)
 	return int(n), err == nil

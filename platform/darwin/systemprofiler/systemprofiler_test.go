@@ -56,7 +56,7 @@ func TestIntelIsRead(t *testing.T) {
 	}
 }
 
-// What the places behind the total of four mean is not the same on each chip.
+// The meaning of the numbers after the total differs between chips.
 func TestCores(t *testing.T) {
 	for raw, want := range map[string]Cores{
 		`"proc 8:4:4"`: {8, 4, 4}, `"proc 10:4:6"`: {10, 4, 6}, `"proc 18:6:0:12"`: {Total: 18}, `"proc 24:16:8:0"`: {Total: 24}, `"proc 12:0:8:4"`: {Total: 12},
@@ -85,7 +85,7 @@ func TestWhatIsNoReportIsAnError(t *testing.T) {
 	}
 }
 
-// A failing plays one way in which a program fails.
+// A failing is a Runner with one kind of failure.
 type failing struct {
 	result sysexec.Result
 	err    error
@@ -111,8 +111,7 @@ func TestAProgramThatFailsIsAnError(t *testing.T) {
 	}
 }
 
-// The recordings are of the other forms, for people and as property lists: none
-// of them is taken for a report.
+// The recordings have other forms, text and property lists: none of them may pass for a report.
 func TestRecordedOutputs(t *testing.T) {
 	for _, r := range testenv.RecordedOutputs(t, "system_profiler") {
 		if report, err := Parse(r.Raw); err == nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package thermal reads how hot a Mac is: the temperature of the processor's
-// die where a sensor tells it, and the thermal pressure, which is what macOS does because of heat.
+// Package thermal reads the heat of a Mac: the temperature of the processor's die, if a sensor
+// reports it, and the thermal pressure, the degree to which macOS throttles because of heat.
 package thermal
 
 import (
@@ -26,27 +26,27 @@ const (
 )
 
 const (
-	// limit is less than half of the three seconds that a fact may take: after one
-	// source that hangs there is time for the next.
-	limit    = 1400 * time.Millisecond
-	patience = 50 * time.Millisecond
+	// limit is less than half of the three seconds that a fact may take: after a source that hangs
+	// there is time for the next.
+	limit     = 1400 * time.Millisecond
+	waitDelay = 50 * time.Millisecond
 	// maxOutput is room for a sample of powermetrics with all samplers.
 	maxOutput = 1 << 20
 )
 
-// A Reader asks the programs of a Mac.
+// A Reader runs the programs that report heat.
 type Reader struct {
-	Runner sysexec.Runner
-	Own    string // path of this program; see package sensors
-	Root   bool   // powermetrics is for root alone
-	// AppleSilicon says which samplers powermetrics has.
+	Runner     sysexec.Runner
+	Executable string // path of this program; see package sensors
+	Root       bool   // only root may run powermetrics
+	// AppleSilicon decides which samplers powermetrics has.
 	AppleSilicon func(context.Context) bool
 }
 
-// Sensors returns the temperatures of the processor, none when no sensor tells
-// one. On Intel root can ask powermetrics where the sensors themselves cannot be read.
+// Sensors returns the temperatures of the processor, or none if no sensor reports one. On Intel it
+// falls back to powermetrics, which needs root, if the sensors cannot be read.
 func (r Reader) Sensors(ctx context.Context) ([]health.Sensor, error) {
-	readings, err := sensors.Read(ctx, r.Runner, r.Own)
+	readings, err := sensors.Read(ctx, r.Runner, r.Executable)
 	list := ofProcessor(readings)
 	if len(list) > 0 || !r.Root || r.AppleSilicon(ctx) {
 		return list, err
@@ -70,14 +70,14 @@ const (
 	maxCelsius = 150
 )
 
-// ofProcessor picks the sensors of the processor and gives them the name by
-// which [health] knows one. A key of the SMC that a machine lacks reads as 0, and one of another
-// form as a whole number that means something else; the form that is read right has 256
-// parts of a degree, so that leaving whole numbers out loses little.
+// ofProcessor selects the sensors of the processor and gives them the name that [health] expects.
+// An SMC key that the machine lacks reads as 0, and a key with another data type as a whole number
+// that means something else; the type that is decoded correctly has steps of 1/256 degree, so
+// skipping whole numbers loses little.
 func ofProcessor(readings []sensors.Reading) []health.Sensor {
 	var list []health.Sensor
 	for _, r := range readings {
-		chip, smc := place(r.Name)
+		chip, smc := processorPart(r.Name)
 		sound := r.Celsius >= minCelsius && r.Celsius <= maxCelsius && r.Celsius != 0
 		if chip == "" || !sound || smc && r.Celsius == math.Trunc(r.Celsius) {
 			continue
@@ -87,10 +87,11 @@ func ofProcessor(readings []sensors.Reading) []health.Sensor {
 	return list
 }
 
-// place says where a sensor is; it is empty outside of the processor. On Apple
-// silicon "PMU tdie1" and its like are on the die, and the M1 names its clusters of cores ("pACC
-// MTR Temp Sensor2"). On Intel the SMC names a CPU's diode TC0D and what lies on it TC0H and TC0P.
-func place(name string) (chip string, smc bool) {
+// processorPart returns the part of the processor that a sensor measures, or "" if it is elsewhere. On
+// Apple silicon "PMU tdie1" and similar names are on the die, and the M1 names its core clusters
+// ("pACC MTR Temp Sensor2"). On Intel the SMC names a CPU's diode TC0D, its heatsink TC0H and its
+// proximity sensor TC0P.
+func processorPart(name string) (chip string, smc bool) {
 	smc = len(name) == 4 && name[0] == 'T'
 	switch {
 	case smc && strings.HasPrefix(name, "TC") && strings.HasSuffix(name, "D"):
@@ -103,17 +104,17 @@ func place(name string) (chip string, smc bool) {
 	return "", smc
 }
 
-// Pressure returns the thermal pressure. On Apple silicon powermetrics tells it
-// to root; otherwise pmset tells how much of its speed an Intel processor may use. What is not told
-// stays zero.
+// Pressure returns the thermal pressure. On Apple silicon powermetrics reports it to root;
+// otherwise pmset reports the speed limit of an Intel processor. A field that is not reported stays
+// zero.
 func (r Reader) Pressure(ctx context.Context) (health.ThermalFacts, error) {
-	var untold error
+	var pressureErr error
 	if r.Root && r.AppleSilicon(ctx) {
 		var raw []byte
-		raw, untold = r.run(ctx, powermetrics, "-n", "1", "-i", "200", "-f", "plist", "--samplers", "thermal")
-		if untold == nil {
+		raw, pressureErr = r.run(ctx, powermetrics, "-n", "1", "-i", "200", "-f", "plist", "--samplers", "thermal")
+		if pressureErr == nil {
 			var level string
-			if level, untold = pressureLevel(raw); untold == nil {
+			if level, pressureErr = pressureLevel(raw); pressureErr == nil {
 				return health.ThermalFacts{Level: level}, nil
 			}
 		}
@@ -124,13 +125,13 @@ func (r Reader) Pressure(ctx context.Context) (health.ThermalFacts, error) {
 	}
 	speed, err := speedLimit(raw)
 	if err == nil && speed == 0 {
-		err = untold
+		err = pressureErr
 	}
 	return health.ThermalFacts{SpeedLimit: speed}, err
 }
 
 func (r Reader) run(ctx context.Context, path string, arguments ...string) ([]byte, error) {
-	result, err := r.Runner.Run(ctx, sysexec.Command{Path: path, Args: arguments, Timeout: limit, WaitDelay: patience, MaxOutput: maxOutput})
+	result, err := r.Runner.Run(ctx, sysexec.Command{Path: path, Args: arguments, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +141,7 @@ func (r Reader) run(ctx context.Context, path string, arguments ...string) ([]by
 	return result.Stdout, nil
 }
 
-// dieTemperature finds "CPU die temperature: 76.93 C" in what the sampler smc
-// prints.
+// dieTemperature finds "CPU die temperature: 76.93 C" in the output of the smc sampler.
 func dieTemperature(raw []byte) (float64, bool) {
 	for line := range strings.Lines(string(raw)) {
 		value, ok := strings.CutPrefix(strings.TrimSpace(line), "CPU die temperature: ")
@@ -154,10 +154,9 @@ func dieTemperature(raw []byte) (float64, bool) {
 	return 0, false
 }
 
-var errNoLevel = errors.New("powermetrics told no thermal pressure")
+var errNoLevel = errors.New("powermetrics reported no thermal pressure")
 
-// pressureLevel takes the level of the last sample; there may be a NUL around
-// each.
+// pressureLevel returns the level of the last sample; NULs may separate samples.
 func pressureLevel(raw []byte) (string, error) {
 	samples := plist.Split(raw)
 	if len(samples) == 0 {
@@ -175,9 +174,9 @@ func pressureLevel(raw []byte) (string, error) {
 	return s.Level, nil
 }
 
-var errTherm = errors.New("pmset told nothing about heat")
+var errTherm = errors.New("pmset reported nothing about heat")
 
-var errSpeed = errors.New("pmset told a speed limit that is no percentage")
+var errSpeed = errors.New("pmset reported a speed limit that is not a percentage")
 
 // speedLimit finds "CPU_Speed_Limit = 100". Apple silicon has none, which is 0.
 func speedLimit(raw []byte) (int, error) {

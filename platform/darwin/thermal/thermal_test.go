@@ -19,7 +19,7 @@ import (
 const own = "/usr/local/bin/sentinel"
 
 func reader(runner sysexec.Runner, root, silicon bool) Reader {
-	return Reader{Runner: runner, Own: own, Root: root, AppleSilicon: func(context.Context) bool { return silicon }}
+	return Reader{Runner: runner, Executable: own, Root: root, AppleSilicon: func(context.Context) bool { return silicon }}
 }
 
 func TestSensors(t *testing.T) {
@@ -79,7 +79,7 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// always answers every program alike.
+// always is a Runner with the same result for every program.
 type always struct {
 	sysexec.Result
 	err error

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vmstat reads how the memory of macOS is used from vm_stat(1).
+// Package vmstat reads the memory usage of macOS from vm_stat(1).
 package vmstat
 
 import (
@@ -14,33 +14,32 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// program is where macOS has vm_stat.
+// program is the path of vm_stat.
 const program = "/usr/bin/vm_stat"
 
 const (
-	limit    = 2500 * time.Millisecond // less than health allows a fact
-	patience = 200 * time.Millisecond  // a program that only prints is not worth waiting for
+	limit     = 2500 * time.Millisecond // less than health's deadline for a fact
+	waitDelay = 200 * time.Millisecond  // a program that only prints is not worth waiting for
 )
 
-// Memory is what pages are used for, in bytes.
+// Memory holds the sizes of the kinds of pages, in bytes.
 type Memory struct {
 	Free, Active, Inactive, Speculative, Wired, Purgeable uint64
-	// FileBacked and Anonymous divide what is active, inactive or speculative.
-	// Compressor is what compressed memory takes.
+	// FileBacked and Anonymous divide the active, inactive and speculative pages. Compressor is the
+	// space that compressed memory takes.
 	FileBacked, Anonymous, Compressor uint64
 }
 
-// Used is what cannot be given to another program without swapping or
-// compressing: the memory of programs, less what they marked as not needed, what the kernel
-// wired down, and what holds compressed memory. This is "Memory Used" of Activity Monitor (App
-// Memory, Wired Memory and Compressed); the cache of files is not in it.
+// Used returns the memory that cannot be reclaimed without swapping or compressing: anonymous pages
+// less purgeable ones, wired pages, and the compressor. This is "Memory Used" of Activity Monitor
+// (App Memory, Wired Memory and Compressed); it excludes the file cache.
 func (m Memory) Used() uint64 {
 	return m.Anonymous - min(m.Purgeable, m.Anonymous) + m.Wired + m.Compressor
 }
 
-// Read asks vm_stat once.
+// Read runs vm_stat once.
 func Read(ctx context.Context, runner sysexec.Runner) (Memory, error) {
-	r, err := runner.Run(ctx, sysexec.Command{Path: program, Timeout: limit, WaitDelay: patience})
+	r, err := runner.Run(ctx, sysexec.Command{Path: program, Timeout: limit, WaitDelay: waitDelay})
 	if err != nil {
 		return Memory{}, err
 	}
@@ -52,11 +51,11 @@ func Read(ctx context.Context, runner sysexec.Runner) (Memory, error) {
 
 var (
 	errPage = errors.New("vm_stat printed no page size")
-	errRows = errors.New("vm_stat printed not all of its rows")
+	errRows = errors.New("vm_stat did not print all of its rows")
 )
 
-// parse reads counts of pages, whose size is in the first line: 4 KiB on Intel
-// and 16 KiB on Apple silicon.
+// parse reads page counts; the page size is in the first line: 4 KiB on Intel and 16 KiB on Apple
+// silicon.
 func parse(raw []byte) (Memory, error) {
 	header, rows, _ := strings.Cut(string(raw), "\n")
 	_, size, _ := strings.Cut(header, "(page size of ")
