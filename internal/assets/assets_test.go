@@ -18,7 +18,7 @@ import (
 	"sentinel/internal/answer"
 )
 
-// A fake is a machine that answers what its fields hold.
+// A fake is a Source that returns its fields.
 type fake struct {
 	machine    Machine
 	system     System
@@ -107,8 +107,8 @@ func TestAKnownMachineIsReportedInFull(t *testing.T) {
 	}
 }
 
-// Every field of the document that has no value must have a reason, or the
-// reader takes silence for "no".
+// Every field of the document without a value must have a reason, or readers would
+// take its absence for "no".
 func TestWhatIsUnknownIsAbsentAndHasAReason(t *testing.T) {
 	r := take(t, fake{}, DefaultLimit)
 	reasons := map[string]string{}
@@ -266,7 +266,7 @@ func TestVolumesAreInspectedAsTheyAreListed(t *testing.T) {
 	}
 }
 
-// No text of the host reaches the document with a control character, whatever
+// No text of the host reaches the document with a control character, whichever
 // field it comes from.
 func TestHostileTextIsMadeVisible(t *testing.T) {
 	raw, err := json.Marshal(take(t, crowd(3, "\x1b\u202e"), DefaultLimit))
@@ -298,8 +298,8 @@ func TestUptimeReadsLikeUptime(t *testing.T) {
 	}
 }
 
-// The expected id is what an independent implementation of the same derivation
-// gives; test/truth asks systemd for that of the running host.
+// The expected ID comes from an independent implementation of the same derivation;
+// test/truth compares the ID of the running host with systemd's.
 func TestAssetIDIsDerivedAndNeverTheMachineID(t *testing.T) {
 	id := [16]byte{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}
 	if got := assetID(id); got != "d808e482-c3ab-42f7-be8b-163d40c9821c" {
@@ -311,8 +311,8 @@ func TestAssetIDIsDerivedAndNeverTheMachineID(t *testing.T) {
 	}
 }
 
-// A document holds what its system has, and neither a value nor a gap of what
-// only the other has.
+// A document has the fields of its system, and neither values nor gaps for fields
+// of the other one.
 func TestNoFieldOfAnotherSystemIsThere(t *testing.T) {
 	linux, apple := server(), server()
 	apple.protection = Protections{

@@ -11,7 +11,7 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// DefaultLimit is how many rows each list holds unless the caller lengthens it.
+// DefaultLimit is how many rows each list has unless the caller sets a limit.
 const DefaultLimit = 50
 
 // maxCoreKinds caps the kinds of cores. No processor has more than three.
@@ -20,16 +20,16 @@ const maxCoreKinds = 8
 // maxText caps a text from the host, in characters.
 const maxText = 100
 
-// Options adapt an inventory.
+// Options control an inventory.
 type Options struct {
 	Limit    int       // rows of each list; 0 means all
-	Firewall string    // ACTIVE, DISABLED or UNKNOWN, as the firewall domain found it
+	Firewall string    // ACTIVE, DISABLED or UNKNOWN, as package firewall found it
 	Now      time.Time // of last_updated; the zero time means now
 }
 
-// Collect takes the inventory. What cannot be read is in Unavailable; the only
-// error is that of ctx. With up to DefaultLimit rows the document stays under 19 KB, if need be
-// by shorter lists.
+// Collect takes the inventory. Values that cannot be read are in Unavailable; the
+// only error is that of ctx. With up to DefaultLimit rows the document stays under
+// 19 KB; lists are cut further if necessary.
 func Collect(ctx context.Context, src Source, o Options) (Result, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()

@@ -13,43 +13,44 @@ type Result struct {
 // An Asset is the inventory of one machine.
 type Asset struct {
 	AssetID        string   `json:"asset_id,omitempty"`       // stable for this installation
-	Hostname       string   `json:"hostname,omitempty"`       // as the kernel has it
+	Hostname       string   `json:"hostname,omitempty"`       // the kernel's host name
 	SerialNumber   string   `json:"serial_number,omitempty"`  // needs root on most machines
 	Hardware       Hardware `json:"hardware"`                 // what the machine is made of
 	OS             OS       `json:"os"`                       // the operating system
 	Network        Network  `json:"network"`                  // the network interfaces
 	Security       Security `json:"security"`                 // what protects the machine
 	Storage        Storage  `json:"storage"`                  // the mounted volumes
-	Container      string   `json:"container,omitempty"`      // docker, podman, kubernetes, lxc, systemd-nspawn, wsl, ...; absent when it is none
+	Container      string   `json:"container,omitempty"`      // docker, podman, kubernetes, lxc, systemd-nspawn, wsl, ...; absent outside a container
 	Virtualization string   `json:"virtualization,omitempty"` // kvm, qemu, vmware, hyperv, xen, ...; absent on hardware
 	LastUpdated    string   `json:"last_updated"`             // RFC 3339, UTC
 }
 
-// Hardware is the machine. Memory is the machine's, also in a container.
+// Hardware describes the machine. Memory is that of the machine, even in a
+// container.
 type Hardware struct {
 	Model           string  `json:"model,omitempty"`                     // as the vendor names it
 	Vendor          string  `json:"vendor,omitempty"`                    // who made it
 	Chip            string  `json:"chip,omitempty"`                      // name of the processor
-	Cores           *int    `json:"cores,omitempty"`                     // logical: what runs one thread
-	CoresPhysical   *int    `json:"cores_physical,omitempty"`            // cores without their further threads
-	CoreKinds       []Cores `json:"core_kinds,omitempty" schema:"brief"` // where there are several
+	Cores           *int    `json:"cores,omitempty"`                     // logical cores: hardware threads
+	CoresPhysical   *int    `json:"cores_physical,omitempty"`            // physical cores, not counting their further threads
+	CoreKinds       []Cores `json:"core_kinds,omitempty" schema:"brief"` // only with several kinds of cores
 	Sockets         *int    `json:"sockets,omitempty"`                   // processors
 	MemoryGB        *int    `json:"memory_gb,omitempty"`                 // GiB, rounded to the nearest
 	MemoryBytes     *uint64 `json:"memory_bytes,omitempty"`              // what the kernel manages
 	MemoryUsedGB    *int    `json:"memory_used_gb,omitempty"`            // GiB, rounded to the nearest
-	MemoryUsedBytes *uint64 `json:"memory_used_bytes,omitempty"`         // what cannot be had without swapping
+	MemoryUsedBytes *uint64 `json:"memory_used_bytes,omitempty"`         // memory that is not available without swapping
 }
 
 // Cores counts the cores of one kind.
 type Cores struct {
-	Name  string `json:"name"`  // as the system has it: "Performance", "Efficiency"
+	Name  string `json:"name"`  // as the system names it: "Performance", "Efficiency"
 	Cores int    `json:"cores"` // how many of this kind
 }
 
 // OS is the operating system.
 type OS struct {
 	Name          string `json:"name,omitempty"`           // of the distribution, or macOS
-	Version       string `json:"version,omitempty"`        // its release
+	Version       string `json:"version,omitempty"`        // version of the distribution or of macOS
 	Build         string `json:"build,omitempty"`          // of macOS, or of the distribution's image
 	Kernel        string `json:"kernel,omitempty"`         // release of the kernel
 	Architecture  string `json:"architecture,omitempty"`   // of the kernel: "x86_64", "aarch64", "arm64"
@@ -57,8 +58,7 @@ type OS struct {
 	UptimeSeconds *int64 `json:"uptime_seconds,omitempty"` // since boot
 }
 
-// Network lists the interfaces: those that carry traffic and have an address
-// first.
+// Network lists the interfaces: those that are up and have an address first.
 type Network struct {
 	Interfaces      []Interface `json:"interfaces,omitzero" schema:"brief"` // nil is unknown
 	InterfacesTotal *int        `json:"interfaces_total,omitempty"`         // before the list was cut
@@ -67,18 +67,18 @@ type Network struct {
 
 // An Interface is one row of Network.
 type Interface struct {
-	Name           string   `json:"name"`                      // as the kernel has it: "eth0"
+	Name           string   `json:"name"`                      // as the kernel names it: "eth0"
 	MAC            string   `json:"mac,omitempty"`             // hardware address
 	MTU            int      `json:"mtu,omitempty"`             // bytes
 	State          string   `json:"state" enum:"up,down"`      // whether it carries packets
-	SpeedMbps      int      `json:"speed_mbps,omitempty"`      // megabits a second; absent when the driver does not tell
+	SpeedMbps      int      `json:"speed_mbps,omitempty"`      // megabits per second; absent when the driver does not report it
 	Addresses      []string `json:"addresses"`                 // "192.0.2.5/24", "2001:db8::1/64"
 	AddressesTotal int      `json:"addresses_total,omitempty"` // only when addresses was cut
-	Loopback       bool     `json:"loopback"`                  // leads to this machine itself
+	Loopback       bool     `json:"loopback"`                  // connects only this machine with itself
 }
 
-// Security is how the system is protected. Linux and macOS each have fields of
-// their own.
+// Security describes how the system is protected. Linux and macOS each have fields
+// of their own.
 type Security struct {
 	Firewall            string `json:"firewall,omitempty" enum:"ACTIVE,DISABLED,UNKNOWN"`                                                        // UNKNOWN when it could not be read
 	SecureBoot          string `json:"secure_boot,omitempty" enum:"enabled,disabled,setup mode,unsupported,full,reduced,permissive,medium,none"` // from full to none: the levels of macOS
@@ -86,15 +86,15 @@ type Security struct {
 	Gatekeeper          string `json:"gatekeeper,omitempty" enum:"enabled,disabled"`                                                             // macOS checks programs before they first run
 	FileVault           string `json:"filevault,omitempty" enum:"on,off,encrypting,decrypting,deferred,restart"`                                 // deferred: on at the next login or logout; restart: on after the next restart
 	AppArmor            string `json:"apparmor,omitempty" enum:"enabled,disabled,unsupported"`                                                   // whether the kernel enforces profiles of AppArmor
-	AppArmorEnforcing   *int   `json:"apparmor_enforcing,omitempty"`                                                                             // profiles whose violations are refused; needs root
+	AppArmorEnforcing   *int   `json:"apparmor_enforcing,omitempty"`                                                                             // profiles whose violations are blocked; needs root
 	AppArmorComplaining *int   `json:"apparmor_complaining,omitempty"`                                                                           // profiles whose violations are only logged; needs root
 	SELinux             string `json:"selinux,omitempty" enum:"enforcing,permissive,disabled"`                                                   // mode of SELinux
 	Lockdown            string `json:"lockdown,omitempty" enum:"none,integrity,confidentiality,unsupported"`                                     // kernel_lockdown(7)
 	DiskEncryption      *bool  `json:"disk_encryption,omitempty"`                                                                                // of the root file system, by dm-crypt or FileVault
 }
 
-// Storage lists the local file systems, the root first, shallow paths before
-// deep ones. Volumes of one pool share its space: sum their sizes once a pool.
+// Storage lists the local file systems, the root first, shallow paths before deep
+// ones. Volumes of one pool share its space: count their size once per pool.
 type Storage struct {
 	Volumes      []VolumeRow `json:"volumes,omitzero" schema:"brief"` // nil is unknown
 	VolumesTotal *int        `json:"volumes_total,omitempty"`         // before the list was cut
@@ -103,12 +103,12 @@ type Storage struct {
 
 // A VolumeRow is one row of Storage.
 type VolumeRow struct {
-	Device     string  `json:"device"`               // that is mounted
+	Device     string  `json:"device"`               // the device that is mounted
 	Mountpoint string  `json:"mountpoint"`           // where it is mounted
 	FileSystem string  `json:"filesystem"`           // type of the file system
 	SizeBytes  *uint64 `json:"size_bytes,omitempty"` // absent when the file system did not answer
 	UsedBytes  *uint64 `json:"used_bytes,omitempty"` // absent when the file system did not answer
 	ReadOnly   bool    `json:"read_only"`            // mounted read-only
 	Encrypted  *bool   `json:"encrypted,omitempty"`  // absent when unknown
-	Pool       string  `json:"pool,omitempty"`       // APFS container that it shares the sizes with
+	Pool       string  `json:"pool,omitempty"`       // APFS container whose space it shares
 }

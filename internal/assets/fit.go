@@ -4,13 +4,13 @@ package assets
 
 import "encoding/json"
 
-// budget bounds a document of default length, in bytes of compact JSON. It leaves
-// a thousand characters for the header.
+// budget bounds a document of default length, in bytes of compact JSON. It leaves a
+// thousand characters for the header.
 const budget = 18_500
 
-// fit shortens the lists until the document is within its budget. Fifty rows of
-// an ordinary host are well below it, but names may be as long as a host likes. The list that
-// takes more room loses its last row first.
+// fit shortens the lists until the document is within its budget. Fifty rows of an
+// ordinary host are well below it, but names may be very long. The longer list
+// loses its last row first.
 func fit(r *Result) {
 	n, s := &r.Asset.Network, &r.Asset.Storage
 	interfaces, volumes := sizes(n.Interfaces), sizes(s.Volumes)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// crowd is a host with n interfaces and n volumes, every text as long and as
-// costly to write as the kernel lets it be.
+// crowd is a host with n interfaces and n volumes, with every text as long, and as
+// expensive to encode, as the kernel allows.
 func crowd(n int, text string) fake {
 	f := server()
 	long := strings.Repeat(text, 4096)
@@ -58,7 +58,7 @@ func TestADefaultDocumentStaysWithinItsBudget(t *testing.T) {
 	}
 }
 
-// An ordinary host with fifty of each is not cut by the budget.
+// The budget does not cut an ordinary host with fifty rows of each.
 func TestFiftyOrdinaryRowsFit(t *testing.T) {
 	f := server()
 	f.links, f.volumes = nil, nil

@@ -8,13 +8,13 @@ import (
 	"encoding/hex"
 )
 
-// applicationID separates the ids of this program from those that other programs
-// derive. It is random and must never change, or every asset would get a new id.
+// applicationID separates the IDs of this program from those that other programs
+// derive. It is random and must never change, or every asset would get a new ID.
 var applicationID = [16]byte{0x5e, 0x9c, 0x1f, 0x0b, 0x7a, 0x34, 0x4d, 0x2e, 0x9b, 0x61, 0xd8, 0x43, 0xc2, 0x70, 0xaf, 0x16}
 
-// assetID derives the id of this installation. The machine id is confidential
+// assetID derives the ID of this installation. The machine ID is confidential
 // (machine-id(5)); this is the derivation of sd_id128_get_machine_app_specific(3):
-// HMAC-SHA256 of the application id under the machine id, cut to 128 bits and
+// HMAC-SHA256 of the application ID, keyed with the machine ID, cut to 128 bits and
 // marked as a random UUID.
 func assetID(machine [16]byte) string {
 	mac := hmac.New(sha256.New, machine[:])

@@ -32,7 +32,7 @@ func (c *collector) interfaces(links []Link, err error) {
 	}
 }
 
-// rank orders interfaces by interest: up with an address that others can reach,
+// rank sorts interfaces by interest: up with an address that others can reach,
 // loopback, up without one, down.
 func (l Link) rank() int {
 	switch {

@@ -16,8 +16,8 @@ type Fact[T comparable] struct {
 	Err   error
 }
 
-// A Source reads the machine. Each method may be called once per inventory, but
-// Inspect once per volume and from several goroutines.
+// A Source reads the machine. Each method is called at most once per inventory,
+// except Inspect, which is called once per volume, from several goroutines.
 type Source interface {
 	// Machine reads the hardware, real or virtual.
 	Machine(ctx context.Context) Machine
@@ -28,15 +28,15 @@ type Source interface {
 	// Interfaces lists the network interfaces in the platform's order. With an
 	// error, the list holds what could be read.
 	Interfaces(ctx context.Context) ([]Link, error)
-	// Volumes lists the local file systems, the root first; nothing with an
-	// error.
+	// Volumes lists the local file systems, the root first; it returns no list with
+	// an error.
 	Volumes(ctx context.Context) ([]Volume, error)
-	// Inspect asks one volume how full it is and whether it is encrypted. It
-	// returns in bounded time even when the volume does not answer.
+	// Inspect finds how full a volume is and whether it is encrypted. It returns in
+	// bounded time even if the volume does not answer.
 	Inspect(ctx context.Context, v Volume) VolumeState
 }
 
-// A Machine is what the inventory runs on.
+// A Machine is the hardware, real or virtual.
 type Machine struct {
 	Model, Vendor   Fact[string]
 	Serial          Fact[string]
@@ -47,7 +47,7 @@ type Machine struct {
 	Sockets         Fact[int]
 	MemoryTotal     Fact[uint64] // bytes
 	MemoryAvailable Fact[uint64] // bytes that can be allocated without swapping
-	Container       string       // what runs this system as a container; "" for none
+	Container       string       // type of the container this system runs in; "" for none
 	Virtualization  Fact[string] // hypervisor; "" without error on hardware
 }
 
@@ -60,7 +60,7 @@ type CoreKind struct {
 // A System is the operating system.
 type System struct {
 	Hostname     string
-	MachineID    Fact[[16]byte] // confidential: only what is derived from it is shown
+	MachineID    Fact[[16]byte] // confidential: only values derived from it are shown
 	Name         Fact[string]
 	Version      Fact[string]
 	Build        Fact[string]
@@ -72,7 +72,7 @@ type System struct {
 // Protections is how the system is protected, in the words of the platform.
 type Protections struct {
 	SecureBoot Fact[string]
-	// Mac holds what only macOS has; nil on Linux, which has the rest.
+	// Mac holds the fields of macOS; nil on Linux, which has the other fields.
 	Mac      *MacProtections
 	AppArmor Fact[string]
 	Profiles *Profiles // of AppArmor; nil when it is not enabled or the profiles are unknown
@@ -90,7 +90,7 @@ type MacProtections struct {
 	FileVault  Fact[string] // "on", "off", "encrypting", "decrypting", "deferred" or "restart"
 }
 
-// Profiles counts loaded AppArmor profiles by what they do.
+// Profiles counts the loaded AppArmor profiles by mode.
 type Profiles struct {
 	Enforcing, Complaining int
 }
@@ -103,7 +103,7 @@ type Link struct {
 	Up        bool   // carries traffic
 	Loopback  bool
 	SpeedMbps int      // 0 when unknown, as for most virtual interfaces
-	Addresses []string // with the length of their network: "192.0.2.5/24"
+	Addresses []string // with prefix length: "192.0.2.5/24"
 }
 
 // A Volume is one mounted local file system.
@@ -112,11 +112,11 @@ type Volume struct {
 	Mountpoint string
 	FileSystem string
 	ReadOnly   bool
-	Number     string // of the device, as the platform writes it: "259:2"
-	Pool       string // whose space it shares with other volumes, such as an APFS container; "" for none
+	Number     string // number of the device, as the platform writes it: "259:2"
+	Pool       string // pool, such as an APFS container, whose space it shares with other volumes; "" for none
 }
 
-// A VolumeState is what only the volume itself knows.
+// A VolumeState is what only the volume itself can tell.
 type VolumeState struct {
 	Size, Used   uint64 // bytes
 	UsageErr     error  // why Size and Used are unknown

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// uptimeText says how long the system has run, in the form of uptime(1):
-// "5 min", "4:05", "3 days, 4:05".
+// uptimeText formats how long the system has run like uptime(1): "5 min", "4:05",
+// "3 days, 4:05".
 func uptimeText(d time.Duration) string {
 	minutes := int64(d / time.Minute)
 	days, hours := minutes/(24*60), minutes/60%24

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	inspectWorkers = 8   // volumes asked at a time, so that a dead one does not hold up the others
-	maxVolumeGaps  = 4   // volumes whose gaps are named one by one
+	inspectWorkers = 8   // volumes inspected at a time, so that a dead one does not delay the others
+	maxVolumeGaps  = 4   // volumes whose gaps are listed individually
 	maxMountpoint  = 128 // characters shown
 )
 
-// volumes asks only the volumes that are shown, and the root for the verdict on
-// encryption.
+// volumes inspects only the volumes that are shown, and the root, whose encryption
+// is part of the security section.
 func (c *collector) volumes(ctx context.Context, src Source) {
 	volumes, err := src.Volumes(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *collector) rootEncryption(volumes []Volume, states []VolumeState) {
 	c.gaps.Note("security.disk_encryption", "the root file system is not in the list of volumes")
 }
 
-// volumeGaps names the first volumes that did not answer in full and counts the
+// volumeGaps lists the first volumes that did not answer in full and counts the
 // others.
 func (c *collector) volumeGaps(volumes []Volume, states []VolumeState) {
 	incomplete := 0

@@ -19,22 +19,22 @@ const DefaultLimit = 50
 // maxText caps a text from the host, in characters.
 const maxText = 100
 
-// Options adapt an answer.
+// Options control an answer.
 type Options struct {
 	Limit int       // rows of each list; 0 means all
-	Now   time.Time // what ages are counted to; the zero time means now
+	Now   time.Time // the time to which ages are counted; the zero time means now
 }
 
-// Errors that leave the age of the lists unknown.
+// Errors that leave the age of the package lists unknown.
 var (
 	errNoTime = errors.New("nothing here says when the package lists were refreshed")
 	errFuture = errors.New("the package lists are dated in the future; the clock was wrong then, or is now")
 )
 
-// Check asks for the updates that this machine waits for. It fails where the
-// package manager cannot be asked at all; what else is missing is in Unavailable. Up to
-// DefaultLimit rows, the document stays under 20 KB: lists are cut further for that if they
-// must.
+// Check finds the pending updates of this machine. It fails if the package manager
+// cannot be asked at all; anything else that is missing is in Unavailable. With up
+// to DefaultLimit rows the document stays under 20 KB: lists are cut further if
+// necessary.
 func Check(ctx context.Context, source Source, o Options) (Report, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -73,7 +73,7 @@ func (r *Report) pending(p Pending) {
 	}
 }
 
-// updates lists what closes a hole first: that is what must not be cut.
+// updates sorts security updates first, because they must not be cut.
 func (r *Report) updates(list []Package) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Package) int {

@@ -20,7 +20,7 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// A fake answers with what it holds.
+// A fake is a Source that returns its fields.
 type fake struct {
 	pending    Pending
 	reboot     Reboot
@@ -136,8 +136,8 @@ func TestNothingPendingIsKnownAndEmpty(t *testing.T) {
 	}
 }
 
-// macOS does not know the version of each update, and names an update otherwise
-// than its program does.
+// macOS does not report the version of each update, and its label differs from its
+// name.
 func TestAnUpdateOfMacOSKeepsItsLabelAndItsRestart(t *testing.T) {
 	f := full()
 	f.pending.Updates = []Package{
@@ -178,8 +178,8 @@ func TestManagerThatCannotAnswerFailsTheAnswer(t *testing.T) {
 	}
 }
 
-// many is a machine that waits for n updates whose names are as long as they can
-// be, every third for security.
+// many is a machine with n pending updates whose names have the maximum length;
+// every third is a security update.
 func many(n, length int) fake {
 	f := full()
 	f.pending.Updates, f.pending.Security, f.pending.Withheld = nil, []string{}, nil

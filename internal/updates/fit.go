@@ -4,13 +4,13 @@ package updates
 
 import "encoding/json"
 
-// budget bounds the document that a caller gets who asked for no more than the
-// default, in bytes of compact JSON. A thousand characters are left for the header.
+// budget bounds a document of default length, in bytes of compact JSON. It leaves a
+// thousand characters for the header.
 const budget = 18_500
 
-// cut shortens every list to limit rows, 0 for all, and further until the
-// document is within its budget: fifty rows of an ordinary host are, and names and
-// versions that a repository chose to be as long as they can be are not.
+// cut shortens every list to limit rows, 0 for all, and then further until the
+// document is within its budget. Fifty rows of an ordinary host fit; names and
+// versions of the maximum length may not.
 func (r *Report) cut(limit int) {
 	if limit <= 0 {
 		return

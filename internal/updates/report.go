@@ -4,30 +4,30 @@ package updates
 
 import "sentinel/internal/answer"
 
-// A Report answers check_updates. What is unknown is absent, and Unavailable
-// says why.
+// A Report answers check_updates. Values that are unknown are absent, and
+// Unavailable says why.
 type Report struct {
 	Info            Info          `json:"info"`                                                    // the short answer
 	Manager         string        `json:"manager" enum:"apt,dnf,zypper,pacman,apk,softwareupdate"` // the package manager that was asked
 	UpdatesTotal    *int          `json:"updates_total,omitempty"`                                 // before the lists were cut; absent when not known
 	SecurityTotal   *int          `json:"security_total,omitempty"`                                // security updates among them; absent when not known
-	SecurityUpdates []string      `json:"security_updates,omitzero"`                               // packages, or advisories where the manager sorts by those; without what is withheld; some may be missing where unavailable says so
+	SecurityUpdates []string      `json:"security_updates,omitzero"`                               // packages, or advisories where the manager lists those; without withheld ones; incomplete where unavailable says so
 	Packages        []Row         `json:"packages,omitzero" schema:"brief"`                        // security updates first
-	Withheld        []WithheldRow `json:"withheld,omitzero" schema:"brief"`                        // newer versions that an update of everything would leave out
-	Held            *int          `json:"held,omitempty"`                                          // somebody of this machine decided so
-	Phased          *int          `json:"phased,omitempty"`                                        // handed out to some machines at a time, and not yet to this one
-	KeptBack        *int          `json:"kept_back,omitempty"`                                     // does not fit with what is installed
-	Installs        *int          `json:"installs,omitempty"`                                      // packages that an update of everything would add
-	Removes         *int          `json:"removes,omitempty"`                                       // packages that an update of everything would remove
+	Withheld        []WithheldRow `json:"withheld,omitzero" schema:"brief"`                        // newer versions that updating everything would leave out
+	Held            *int          `json:"held,omitempty"`                                          // held by an administrator of this machine
+	Phased          *int          `json:"phased,omitempty"`                                        // rolled out to some machines at a time, and not yet to this one
+	KeptBack        *int          `json:"kept_back,omitempty"`                                     // conflicts with what is installed
+	Installs        *int          `json:"installs,omitempty"`                                      // packages that updating everything would add
+	Removes         *int          `json:"removes,omitempty"`                                       // packages that updating everything would remove
 	Truncated       bool          `json:"truncated"`                                               // some list is shorter than its total
 	ListAgeSeconds  *int64        `json:"list_age_seconds,omitempty"`                              // since the package lists last changed or were found current
 	Busy            bool          `json:"busy"`                                                    // another program is using the package manager: the answer may be about to change
-	RebootRequired  *bool         `json:"reboot_required,omitempty"`                               // by updates that are installed already
+	RebootRequired  *bool         `json:"reboot_required,omitempty"`                               // by updates that are already installed
 	RebootReason    string        `json:"reboot_reason,omitempty"`                                 // why, when it is
 	Unavailable     answer.Gaps   `json:"unavailable" schema:"brief"`                              // what could not be read, and why
 }
 
-// Info is the answer in short.
+// Info is the short form of the answer.
 type Info struct {
 	UpdatesAvailable *bool    `json:"updates_available,omitempty"` // absent when it is not known
 	Updates          []string `json:"updates,omitzero"`            // "openssl 3.0.15-1 → 3.0.17-1", in the order of packages
@@ -42,14 +42,14 @@ type Row struct {
 	Candidate string `json:"candidate,omitempty"` // the version that would be installed
 	Security  *bool  `json:"security,omitempty"`  // its candidate comes as a security update
 	Origin    string `json:"origin,omitempty"`    // where it comes from
-	Label     string `json:"label,omitempty"`     // its name to the manager, where that is another
+	Label     string `json:"label,omitempty"`     // the manager's own name for it, if that is another
 	Restart   *bool  `json:"restart,omitempty"`   // installing it restarts the machine
 }
 
-// A WithheldRow is one update that waits.
+// A WithheldRow is one update that is withheld.
 type WithheldRow struct {
 	Name      string `json:"name"`                                // of the package
 	Current   string `json:"current,omitempty"`                   // the version that is installed
 	Candidate string `json:"candidate,omitempty"`                 // the newest version
-	Reason    string `json:"reason" enum:"held,phased,kept back"` // why an update of everything leaves it out
+	Reason    string `json:"reason" enum:"held,phased,kept back"` // why updating everything leaves it out
 }
