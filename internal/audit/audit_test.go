@@ -17,7 +17,7 @@ import (
 	"sentinel/internal/fault"
 )
 
-// A list is checks with findings made up.
+// A list is a Source of checks with fixed findings.
 type list []Check
 
 func (l list) Checks() []Check { return l }
@@ -43,7 +43,7 @@ func TestScoreIsTheShareOfWhatWasEvaluated(t *testing.T) {
 	pass, warn, fail := Passed("on"), Warned("so", "repair", "where"), Failed("off", "repair", "where")
 	for _, c := range []struct {
 		name     string
-		findings []Finding // of weight 1, 2, 3, ... and severity medium, but for the first, high
+		findings []Finding // of weight 1, 2, 3, ... and severity medium, except the first, which is high
 		want     Report
 	}{
 		{"all pass", []Finding{pass, pass}, Report{Overall: OverallPass, Score: 100, Coverage: 1, Evaluated: 2, Applicable: 2}},
@@ -135,7 +135,7 @@ func TestNoVerdictAtAllIsAnError(t *testing.T) {
 	}
 }
 
-// A check that hangs, breaks off or takes its time must not cost the others.
+// A check that hangs, panics or is slow must not cost the verdicts of the others.
 func TestOneBadCheckCostsItsOwnVerdictAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})

@@ -11,13 +11,13 @@ import (
 	"sentinel/internal/fault"
 )
 
-// KnownID says whether one of checks has the ID.
+// KnownID reports whether one of the checks has the ID.
 func KnownID(checks []Check, id string) bool {
 	return slices.ContainsFunc(checks, func(c Check) bool { return c.ID == id })
 }
 
-// CheckExempt refuses an exemption without a reason, and one of a check that does
-// not exist: it would have no effect, and nobody would notice.
+// CheckExempt rejects an exemption without a reason, or of a check that does not
+// exist: it would have no effect, and nobody would notice.
 func CheckExempt(checks []Check, exempt map[string]string) error {
 	for _, id := range slices.Sorted(maps.Keys(exempt)) {
 		switch {

@@ -15,7 +15,7 @@ import (
 	"sentinel/internal/trust"
 )
 
-// StatePath is where root keeps the verdicts for the next run. It lists the weak
+// StatePath is where root stores the verdicts for the next run. It lists the weak
 // points of the machine, so only root can read it.
 const StatePath = "/var/lib/sentinel/audit.json"
 
@@ -25,7 +25,7 @@ const (
 	maxVerdicts = 1000
 )
 
-// A State is the verdicts of the last run.
+// A State holds the verdicts of the last run.
 type State struct {
 	At       time.Time         `json:"at"`
 	Verdicts map[string]Status `json:"verdicts"` // by ID
@@ -36,8 +36,9 @@ type stateFile struct {
 	State
 }
 
-// Load reads the state at path. The error is fs.ErrNotExist where there is none yet,
-// and another one for a file that is damaged or that somebody other than root could have written.
+// Load reads the state at path. The error is fs.ErrNotExist if there is none yet,
+// and another one for a file that is damaged or that somebody other than root could
+// have written.
 func Load(path string) (State, error) {
 	raw, err := trust.RootOrSelf.Read(path, maxState)
 	if err != nil {
@@ -64,8 +65,8 @@ func parseState(raw []byte) (State, error) {
 	return f.State, nil
 }
 
-// Save replaces the state at path. After a crash the file holds the old state or the
-// new one. The directory is made when it is missing.
+// Save replaces the state at path. After a crash the file holds the old state or
+// the new one. The directory is created if it is missing.
 func Save(path string, s State) error {
 	raw, err := json.Marshal(stateFile{Version: 1, State: s})
 	if err != nil {
@@ -81,15 +82,15 @@ func Save(path string, s State) error {
 	return atomicfile.Write(path, append(raw, '\n'), 0o600)
 }
 
-// A Changed says what differs from the last run.
+// A Changed holds the differences from the last run.
 type Changed struct {
-	New   []string `json:"new"`   // IDs of checks whose verdict is worse, or not PASS for the first time
-	Fixed []string `json:"fixed"` // IDs of checks that pass and did not
-	Since string   `json:"since"` // of the last run; RFC 3339, UTC
+	New   []string `json:"new"`   // IDs of checks whose verdict is worse, or that did not pass in their first run
+	Fixed []string `json:"fixed"` // IDs of checks that pass now and did not before
+	Since string   `json:"since"` // time of the last run; RFC 3339, UTC
 }
 
-// compareAndKeep compares with the last run and keeps this one in its place. An
-// error in that costs only the comparison.
+// compareAndKeep compares with the last run and stores this one in its place. An
+// error costs only the comparison.
 func (r *Report) compareAndKeep(path string, outcomes []outcome, now time.Time) {
 	last, err := Load(path)
 	switch {
@@ -120,8 +121,9 @@ func changedSince(last State, outcomes []outcome) *Changed {
 	return c
 }
 
-// nextState is what to keep. A check that could not look this time keeps the verdict
-// that it had, for the next run that can. One that is exempt or does not apply has none.
+// nextState returns the state to store. A check that could not look this time keeps
+// its previous verdict, for the next run that can. A check that is exempt or does
+// not apply has none.
 func nextState(last State, outcomes []outcome, now time.Time) State {
 	s := State{At: now.UTC().Truncate(time.Second), Verdicts: map[string]Status{}}
 	for _, o := range outcomes {

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// A CheckOf is a check as a platform declares it: it looks at an M, which all checks
-// of one run share.
+// A CheckOf is a check as a platform declares it: it looks at an M, which all
+// checks of one run share.
 type CheckOf[M any] struct {
 	About
-	// Run is that of a [Check], with m to look at.
+	// Run is the Run of a [Check], with m to look at.
 	Run   func(ctx context.Context, m M) Finding
 	Limit time.Duration // 0 means DefaultLimit
 }
 
-// Bind returns the checks of all families, in their order. Each of them looks at m.
+// Bind returns the checks of all families, in their order, bound to m.
 func Bind[M any](m M, families []func() []CheckOf[M]) []Check {
 	var all []Check
 	for _, family := range families {
@@ -31,8 +31,8 @@ func Bind[M any](m M, families []func() []CheckOf[M]) []Check {
 	return all
 }
 
-// A Memo keeps what several checks need. The first one to ask reads it, within its
-// own limit, and the others wait.
+// A Memo holds data that several checks need. The first one to request it reads it,
+// within its own limit, and the others wait.
 type Memo[T any] struct {
 	mu    sync.Mutex
 	done  chan struct{} // nil until the first Get
@@ -40,8 +40,8 @@ type Memo[T any] struct {
 	err   error
 }
 
-// Get returns what the first call of read returned. If that call panicked, the other
-// callers get an error.
+// Get returns the result of the first call of read. If that call panicked, the
+// other callers get an error.
 func (m *Memo[T]) Get(read func() (T, error)) (T, error) {
 	m.mu.Lock()
 	first := m.done == nil
@@ -54,14 +54,15 @@ func (m *Memo[T]) Get(read func() (T, error)) (T, error) {
 		return m.value, m.err
 	}
 	defer close(m.done)
-	m.err = errPanicked // in case read panics: no value must not look like one
+	m.err = errPanicked // in case read panics: a missing value must not look like an empty one
 	m.value, m.err = read()
 	return m.value, m.err
 }
 
 var errPanicked = errors.New("was not read to its end")
 
-// At is a piece of evidence: a line of a file, or the whole file when line is 0.
+// At formats a piece of evidence: a line of a file, or the whole file when line is
+// 0.
 func At(file string, line int, text string) string {
 	if line == 0 {
 		return file + ": " + text
@@ -69,7 +70,7 @@ func At(file string, line int, text string) string {
 	return fmt.Sprintf("%s:%d: %s", file, line, text)
 }
 
-// Prefixed puts the source of a finding before each of its lines of evidence.
+// Prefixed puts the source of a finding before each line of evidence.
 func Prefixed(source string, texts []string) []string {
 	list := make([]string, 0, len(texts))
 	for _, text := range texts {
@@ -78,7 +79,7 @@ func Prefixed(source string, texts []string) []string {
 	return list
 }
 
-// Count is a number and a noun, in the singular or the plural.
+// Count formats a number with a noun in the singular or the plural.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

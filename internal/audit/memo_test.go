@@ -40,7 +40,7 @@ func TestMemoReadsOnceForAll(t *testing.T) {
 	})
 }
 
-// What was not read to its end must not look like a machine without any.
+// Data that could not be read to its end must not look like an empty result.
 func TestMemoOfWhatPanickedIsAnError(t *testing.T) {
 	var m Memo[[]string]
 	func() {

@@ -22,27 +22,28 @@ const (
 
 // A Report is the outcome of an audit.
 type Report struct {
-	// Overall is FAIL when a check of severity high fails, WARNING when any check fails
-	// or warns, else PASS.
+	// Overall is FAIL if a check of severity high fails, WARNING if any check fails
+	// or warns, otherwise PASS.
 	Overall Overall `json:"overall_status"`
-	// Score is the weighted share of what was evaluated, 0 to 100, rounded down; a
-	// warning counts half.
+	// Score is the weighted share of the evaluated checks that passed, 0 to 100,
+	// rounded down; a warning counts half.
 	Score int `json:"score"`
 	// Coverage is evaluated / applicable, 0 to 1, two decimals, rounded down.
 	Coverage   float64 `json:"coverage"`
 	Evaluated  int     `json:"evaluated"`  // checks with a verdict
-	Applicable int     `json:"applicable"` // checks that have something to look at here
+	Applicable int     `json:"applicable"` // checks that apply to this machine
 	// Checks are those with a verdict, the worst first.
 	Checks      []Result `json:"checks"`
 	ChecksTotal int      `json:"checks_total"` // before the list was cut
 	// Truncated says that texts or checks were left out to keep the answer short.
 	Truncated   bool        `json:"truncated,omitempty"`
 	Skipped     []Skipped   `json:"skipped"`               // checks that could not run or do not apply here; not in the score
-	Changed     *Changed    `json:"changed,omitempty"`     // what differs from the audit before; absent without one
+	Changed     *Changed    `json:"changed,omitempty"`     // differences from the previous audit; absent without one
 	Unavailable answer.Gaps `json:"unavailable,omitempty"` // what else could not be read, and why
 }
 
-// A Result is a check with its verdict. One that passes has only the first four.
+// A Result is a check with its verdict. A check that passes has only the first four
+// members.
 type Result struct {
 	ID          string   `json:"id"`                    // stable
 	Name        string   `json:"name"`                  // of the check, for people
@@ -77,7 +78,7 @@ type outcome struct {
 	Finding
 }
 
-// report sums up the outcomes, which are in the order of the list.
+// report summarizes the outcomes, which are in the order of the list.
 func report(outcomes []outcome) Report {
 	r := Report{Checks: []Result{}, Skipped: []Skipped{}}
 	for _, o := range outcomes {

@@ -15,27 +15,27 @@ import (
 const (
 	// DefaultLimit is how long one check may take.
 	DefaultLimit = 5 * time.Second
-	// TotalLimit is how long all of them may take together: MCP clients give up after
-	// about a minute.
+	// TotalLimit is how long all of them together may take: MCP clients give up
+	// after about a minute.
 	TotalLimit = 40 * time.Second
 	// workers is how many checks run at a time. Most wait for a disk or a program.
 	workers = 4
 )
 
-// Options say how to audit.
+// Options control an audit.
 type Options struct {
-	// Exempt are the checks not to run, by ID, with the reason.
+	// Exempt holds the checks not to run, by ID, with the reason.
 	Exempt map[string]string
-	// State is the file in which the verdicts are kept for the next run. With "" nothing is
-	// kept or compared.
+	// State is the file that stores the verdicts for the next run. If it is "",
+	// nothing is stored or compared.
 	State string
-	// Whole keeps the report from being shortened.
+	// Whole disables shortening of the report.
 	Whole bool
 }
 
 // Run runs the checks of source and reports. The error is CONFIG_INVALID for an
-// exemption that [CheckExempt] refuses, UNAVAILABLE when no check came to a verdict, or that of
-// ctx.
+// exemption that [CheckExempt] rejects, UNAVAILABLE if no check came to a verdict,
+// or that of ctx.
 func Run(ctx context.Context, source Source, o Options) (Report, error) {
 	checks := source.Checks()
 	if err := CheckExempt(checks, o.Exempt); err != nil {

@@ -2,8 +2,8 @@
 
 package audit
 
-// score sets the verdict on the machine and the figures. Exempt checks and those
-// that do not apply count in none of them.
+// score sets the overall verdict and the totals. Exempt checks and those that do
+// not apply are not counted.
 func (r *Report) score(outcomes []outcome) {
 	got, most := 0, 0
 	r.Overall = OverallPass
@@ -26,7 +26,7 @@ func (r *Report) score(outcomes []outcome) {
 	}
 }
 
-// points is what a verdict is worth, in halves of the weight.
+// points returns the value of a verdict in halves of the weight.
 func points(s Status) int {
 	switch s {
 	case Pass:

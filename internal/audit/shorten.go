@@ -9,8 +9,8 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// maxAnswer is how long a report may be, in bytes of JSON; the header of the
-// document takes the rest of 20 KB.
+// maxAnswer is the largest report, in bytes of JSON; the header of the document
+// takes the rest of 20 KB.
 const maxAnswer = 19_000
 
 // Bounds of texts that had to be cut, in runes.
@@ -19,7 +19,7 @@ const (
 	stubValue, stubFix   = 40, 80
 )
 
-// shortenings are what a result loses, the most dispensable first.
+// shortenings are the steps to shorten a result, the most dispensable text first.
 var shortenings = []func(*Result){
 	func(r *Result) { r.Description = "" },
 	func(r *Result) { r.Evidence = firstOnly(r.Evidence) },
@@ -31,8 +31,8 @@ var shortenings = []func(*Result){
 	func(r *Result) { r.Fix = "" },
 }
 
-// shorten cuts texts, those of the least serious checks first, and in the end leaves
-// out checks from the end, until the report takes at most limit bytes.
+// shorten cuts texts, those of the least serious checks first, and finally drops
+// checks from the end, until the report takes at most limit bytes.
 func (r *Report) shorten(limit int) {
 	size := jsonLength(r)
 	if size > limit {
@@ -63,7 +63,7 @@ func firstOnly(evidence []string) []string {
 
 func more(n int) string { return fmt.Sprintf("and %d more", n) }
 
-// jsonLength is how long v is as JSON.
+// jsonLength returns the length of v as JSON.
 func jsonLength(v any) int {
 	raw, err := json.Marshal(v)
 	if err != nil {

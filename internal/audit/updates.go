@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// SecurityUpdates judges the names of the security updates that are not
-// installed yet, as read from what is called asked.
+// SecurityUpdates judges the names of the security updates that are not installed
+// yet, as returned by read. asked names the source they are read from.
 func SecurityUpdates(ctx context.Context, read func(context.Context) ([]string, error), asked, fix string) Finding {
 	if read == nil {
 		return Unseen(asked + " cannot be asked here")

@@ -16,7 +16,8 @@ import (
 )
 
 // Listed checks that the function families of the package in the working directory
-// names every function that returns a []check. families is how many it names.
+// lists every function that returns a []check, and that these are as many as
+// families says.
 func Listed(t *testing.T, families int) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -44,7 +45,7 @@ func Listed(t *testing.T, families int) {
 	}
 }
 
-// namesIn notes the functions of a file that return checks, and the names in the
+// namesIn collects the functions of a file that return checks, and the names in the
 // function families.
 func namesIn(file *ast.File, declared, listed map[string]bool) {
 	for _, d := range file.Decls {
@@ -76,7 +77,7 @@ func returnsChecks(f *ast.FuncDecl) bool {
 	return ok && element.Name == "check"
 }
 
-// Described checks that each check has an id of its own and a complete description.
+// Described checks that each check has a unique ID and a complete description.
 func Described(t *testing.T, checks []audit.Check) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -11,11 +11,11 @@ import (
 	"sentinel/internal/audit"
 )
 
-// Nasty is a text that could harm its reader: it has terminal escapes, invisible and
-// bidirectional characters, commands for a shell, and a byte that is not UTF-8.
+// Nasty is a text that could harm its reader: it has terminal escapes, invisible
+// and bidirectional characters, shell commands, and a byte that is not UTF-8.
 const Nasty = "x\x1b]0;owned\x07\u202e\u200b$(reboot)`id`\xff"
 
-// Huge makes a sparse file of 1 TiB.
+// Huge creates a sparse file of 1 TiB.
 func Huge(path string) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -25,8 +25,8 @@ func Huge(path string) error {
 	return f.Truncate(1 << 40)
 }
 
-// Safe checks that the report on a machine with [Nasty] texts shows them without what
-// could harm its reader, and none of them in a command to type.
+// Safe checks that the report on a machine with [Nasty] texts shows them with the
+// harmful characters replaced, and never in a command to type.
 func Safe(t *testing.T, r audit.Report) {
 	t.Helper()
 	raw, err := json.Marshal(r)
@@ -48,8 +48,8 @@ func Safe(t *testing.T, r audit.Report) {
 	}
 }
 
-// StaysShort checks that a default answer is short and has every check, whatever
-// fails.
+// StaysShort checks that a default answer is short and has every check, however
+// many fail.
 func StaysShort(t *testing.T, machines []string, checksOf func(machine string) []audit.Check) {
 	t.Helper()
 	for _, name := range machines {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audittest holds the tests that the checks of every platform have to pass.
+// Package audittest holds the tests that the checks of every platform must pass.
 // Each platform runs them with its own checks and test machines.
 package audittest
 
@@ -46,8 +46,8 @@ func Verdicts(t *testing.T, machines []string, checksOf func(machine string) []a
 
 func id(line string) string { before, _, _ := strings.Cut(line, ":"); return before }
 
-// Verdict returns a finding in one line. The user who runs the tests, and owns their
-// files, is shown as root.
+// Verdict formats a finding as one line. The user who runs the tests, and owns
+// their files, is shown as root.
 func Verdict(f audit.Finding) string {
 	if f.Status == "" {
 		kind := "does not apply"
@@ -82,8 +82,9 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// BothWays checks that each check passes on one of the machines and warns or fails on
-// another: one that always says the same checks nothing. It returns the number of checks.
+// BothWays checks that each check passes on one of the machines and warns or fails
+// on another: a check that always gives the same verdict is useless. It returns the
+// number of checks.
 func BothWays(t *testing.T, machines []string, checksOf func(machine string) []audit.Check) int {
 	t.Helper()
 	passed, other := map[string]bool{}, map[string]bool{}
