@@ -16,19 +16,20 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Write replaces the file at path, which gets exactly mode, whatever the umask
-// is. After a crash the file holds the old content or the new one; after an error it
-// holds the old one, except when only [SyncDir] failed. A symbolic link at path is replaced,
+// Write replaces the file at path and sets exactly mode, whatever the umask is.
+// After a crash the file has the old content or the new one; after an error it has
+// the old one, unless only [SyncDir] failed. A symbolic link at path is replaced,
 // not followed.
 //
-// It removes what a crashed writer of path left beside it. Several may write at the
-// same time: the last one wins.
+// It removes temporary files that crashed writers of path left behind. Concurrent
+// writers are allowed: the last one wins.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	return WriteFunc(path, data, func(f *os.File) error { return f.Chmod(mode) })
 }
 
-// WriteFunc is [Write] for a file that needs more than a mode. The new file has
-// mode 0600 and all of its content when prepare sees it, and is not yet at path.
+// WriteFunc is [Write] for a file that needs more than a mode. When prepare is
+// called, the new file has mode 0600 and all of its content, and is not yet at
+// path.
 func WriteFunc(path string, data []byte, prepare func(*os.File) error) (err error) {
 	for range attempts {
 		if err = replace(path, data, prepare); !errors.Is(err, fs.ErrNotExist) {
@@ -41,8 +42,8 @@ func WriteFunc(path string, data []byte, prepare func(*os.File) error) (err erro
 	return SyncDir(filepath.Dir(path))
 }
 
-// attempts is how often a file is written because another writer took it for a
-// leftover in the moment before it was locked.
+// attempts bounds how often a write is repeated, because another writer may take
+// the temporary file for a leftover in the moment before it is locked.
 const attempts = 10
 
 func replace(path string, data []byte, prepare func(*os.File) error) error {
@@ -57,8 +58,8 @@ func replace(path string, data []byte, prepare func(*os.File) error) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// Create is [Write] for a file that must not be there yet: of several runs at the
-// same time one succeeds, and the error of the others is fs.ErrExist.
+// Create is [Write] for a file that must not exist yet: of several concurrent runs
+// one succeeds, and the others get fs.ErrExist.
 func Create(path string, data []byte, mode fs.FileMode) error {
 	f, err := pending(path, data, func(f *os.File) error { return f.Chmod(mode) })
 	if err != nil {
@@ -71,9 +72,9 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// A pendingFile is written and not at its path yet. The lock says that it is no
-// leftover (see inUse). It belongs to a second descriptor, because the file is closed before it
-// is renamed.
+// A pendingFile has been written, but is not at its path yet. Its lock shows that
+// it is not a leftover (see inUse). The lock is on a second descriptor, because the
+// file is closed before it is renamed.
 type pendingFile struct {
 	*renameio.PendingFile
 	lock *os.File
@@ -85,8 +86,8 @@ func (f pendingFile) release() {
 	f.lock.Close() //nolint:errcheck // only locked
 }
 
-// pending writes a file beside path, in the same directory and so on the same
-// file system, whatever TMPDIR says.
+// pending writes a temporary file in the directory of path, and so on the same file
+// system, whatever TMPDIR is.
 func pending(path string, data []byte, prepare func(*os.File) error) (pendingFile, error) {
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
 	if err != nil {
@@ -105,8 +106,8 @@ func pending(path string, data []byte, prepare func(*os.File) error) (pendingFil
 	return pendingFile{f, lock}, nil
 }
 
-// locked opens a file that nobody else may open and locks it. It waits for another
-// writer who looks whether the file is in use.
+// locked opens and locks a file that nobody else may open. It waits for another
+// writer that is checking whether the file is in use.
 func locked(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -117,9 +118,9 @@ func locked(path string) (*os.File, error) {
 	return f, nil
 }
 
-// SyncDir makes changes of names in a directory survive a power cut (fsync(2)),
-// which renameio leaves to its callers. File systems that cannot do that keep no promise
-// that could be broken, and are no error.
+// SyncDir makes changes of a directory's entries survive a power cut (fsync(2)),
+// which renameio leaves to its callers. It is not an error if the file system does
+// not support that.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -132,7 +133,8 @@ func SyncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// removeLeftovers removes what crashed writers of path left beside it.
+// removeLeftovers removes the temporary files that crashed writers of path left
+// behind.
 func removeLeftovers(path string) error {
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -155,8 +157,8 @@ func removeLeftovers(path string) error {
 	return nil
 }
 
-// inUse says whether a writer is at work on the file: it holds a lock (flock(2)),
-// which ends with its process. On a file system without locks nothing is in use.
+// inUse reports whether a writer is using the file: it holds a lock (flock(2)),
+// which ends with its process. On a file system without locks no file is in use.
 func inUse(path string) bool {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -166,13 +168,13 @@ func inUse(path string) bool {
 	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// minDigits is how many digits a leftover has at least. renameio takes a random
-// number of up to 19; one with fewer than 15 is rarer than 1 in 9,000, and may be a date that
-// somebody else put there.
+// minDigits is the least number of digits in the name of a leftover. renameio
+// appends a random number of up to 19 digits; fewer than 15 are rarer than 1 in
+// 9,000, and could be a date in the name of another file.
 const minDigits = 15
 
-// isLeftover says whether name is one that renameio gives to a file that is to
-// replace base.
+// isLeftover reports whether name has the form that renameio gives to a temporary
+// file for base.
 func isLeftover(name, base string) bool {
 	digits, found := strings.CutPrefix(name, "."+base)
 	_, err := strconv.ParseInt(digits, 10, 64)

@@ -126,7 +126,7 @@ func TestLeftoverThatStaysIsAnError(t *testing.T) {
 	}
 }
 
-// What this package removes is what renameio makes.
+// renameio names its temporary files as this package expects when it removes them.
 func TestRenameioNamesItsFilesAsExpected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
 	for range 20 {
@@ -166,8 +166,8 @@ func TestOneOfManyCreates(t *testing.T) {
 	}
 }
 
-// Without a lock of their callers, writers do not take each other's file for a
-// leftover.
+// Even without a lock of their callers, writers do not remove each other's
+// temporary files.
 func TestWritersDoNotDisturbEachOther(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state.json")

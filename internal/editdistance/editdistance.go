@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package editdistance tells how far a typed name is from a known one.
+// Package editdistance measures how far a typed name is from a known one.
 package editdistance
 
-// Between counts the bytes to insert, remove, replace or swap with their
-// neighbour to make b of a (optimal string alignment). It is never less than the difference
-// of their lengths, which callers check first: the cost is the product of both.
+// Between returns the number of bytes to insert, remove, replace or swap with their
+// neighbour to turn a into b (optimal string alignment). It is never less than the
+// difference of their lengths, which callers check first, because the cost is the
+// product of the lengths.
 func Between(a, b string) int {
 	before, last, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -2,12 +2,12 @@
 
 package fault
 
-// A Code names one kind of failure. The set is closed: a new code is a new
-// line in the table below, with its exit status, meaning and fix.
+// A Code names one kind of failure. The set is closed: a new code needs a new line
+// in the table below, with its exit status, meaning and fix.
 type Code string
 
-// The codes, by who can do something about the failure. They are part of the
-// interface: a code is never renamed and never changes its meaning.
+// The codes, grouped by who can do something about the failure. They are part of
+// the interface: a code is never renamed and never changes its meaning.
 const (
 	Usage               Code = "USAGE"
 	InvalidArgument     Code = "INVALID_ARGUMENT"
@@ -66,7 +66,7 @@ type Info struct {
 	Code    Code
 	Exit    int    // status of the sentinel process, 1 to 255
 	Meaning string // one sentence
-	Fix     string // what to do when the failure names nothing better
+	Fix     string // what to do if the error does not give a better fix
 }
 
 var table = []Info{

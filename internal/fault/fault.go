@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fault is the error model of sentinel: a closed set of codes, each
-// with one exit status, one meaning and one default fix, and the document that
-// reports a failure.
+// Package fault is the error model of sentinel: a closed set of codes, each with
+// one exit status, one meaning and one default fix, and the document that reports a
+// failure.
 //
-// A code crosses every boundary unchanged: sentinel prints it, sentinel-mcp
-// passes it on, and a program tests for it. Wrapped errors do not cross the process
-// boundary; only the sentence and the fix do.
+// A code crosses every boundary unchanged: sentinel prints it, sentinel-mcp passes
+// it on, and programs test for it. Wrapped errors do not cross the process
+// boundary; only the message and the fix do.
 package fault
 
 import (
@@ -25,9 +25,9 @@ type Error struct {
 	Message string // one sentence, for people
 	Fix     string // what to do next; the code's own when empty
 	Err     error  // the cause, for errors.Is; not shown
-	// With is what is known about the object, such as the name of a process that
-	// was not ended: a struct whose members are put into the document beside the error, under
-	// the names that they have in the successful document.
+	// With describes the object of the operation, such as the process that could
+	// not be terminated. It is a struct; its members are added to the error
+	// document, under the same names as in the document of success.
 	With any
 }
 
@@ -36,8 +36,7 @@ func New(code Code, message string) *Error {
 	return &Error{Code: code, Message: message}
 }
 
-// Wrap returns an Error about cause. The cause's text becomes part of the
-// sentence.
+// Wrap returns an Error about cause, whose text becomes part of the message.
 func Wrap(code Code, message string, cause error) *Error {
 	return &Error{Code: code, Message: message + ": " + cause.Error(), Err: cause}
 }
@@ -49,21 +48,21 @@ func (e *Error) WithFix(fix string) *Error {
 	return &changed
 }
 
-// WithObject returns a copy of e with what is known about its object.
+// WithObject returns a copy of e that describes the object of the operation.
 func (e *Error) WithObject(object any) *Error {
 	changed := *e
 	changed.With = object
 	return &changed
 }
 
-// Error returns the sentence.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 // Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
-// From returns err as an Error: itself when it is one, CANCELLED or TIMEOUT when
-// a context ended, INTERNAL otherwise.
+// From returns err as an Error: unchanged if it is one, CANCELLED or TIMEOUT if a
+// context ended, INTERNAL otherwise.
 func From(err error) *Error {
 	var known *Error
 	switch {
@@ -88,7 +87,7 @@ type Document struct {
 	object any
 }
 
-// MarshalJSON puts the members of the object beside those of the document.
+// MarshalJSON merges the members of the object into the document.
 func (d Document) MarshalJSON() ([]byte, error) {
 	type plain Document
 	own, err := encode(plain(d))
@@ -102,7 +101,7 @@ func (d Document) MarshalJSON() ([]byte, error) {
 	return append(append(own[:len(own)-1], ','), object[1:]...), nil
 }
 
-// encode renders v without the escapes for HTML, which nobody needs here.
+// encode encodes v without HTML escapes, which nobody needs here.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -111,7 +110,7 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// NewDocument returns the document that says that action failed with err.
+// NewDocument returns the document for the failure of action with err.
 func NewDocument(action string, err error) Document {
 	e := From(err)
 	fix := e.Fix

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity keeps the random id that distinguishes this installation from
+// Package identity stores the random ID that distinguishes this installation from
 // every other, including one with the same host name.
 package identity
 
@@ -17,24 +17,24 @@ import (
 	"sentinel/internal/trust"
 )
 
-// DefaultDir is where sentinel keeps its state.
+// DefaultDir is where sentinel stores its state.
 const DefaultDir = "/var/lib/sentinel"
 
 const file = "agent-id"
 
-// errNone is the error when there is no id, which only root may make.
-var errNone = errors.New("none yet: the first run as root makes it")
+// errNoID is the error when there is no ID yet. Only root may create one.
+var errNoID = errors.New("none yet: the first run as root makes it")
 
-// UUID returns the id kept in dir, a random UUID (RFC 9562, version 4). make
-// allows it to make one when there is none. Runs that start at the same time agree on
-// one id. A damaged file is an error, and is not replaced.
-func UUID(dir string, make bool) (string, error) {
+// UUID returns the ID stored in dir, a random UUID (RFC 9562, version 4). If
+// mayCreate is set and there is none, it creates one. Runs that start at the same
+// time agree on one ID. A damaged file is an error, and is not replaced.
+func UUID(dir string, mayCreate bool) (string, error) {
 	id, err := read(dir)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
-	if !make {
-		return "", errNone
+	if !mayCreate {
+		return "", errNoID
 	}
 	if err := create(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("keep a new id: %w", err)
@@ -42,7 +42,7 @@ func UUID(dir string, make bool) (string, error) {
 	return read(dir)
 }
 
-// maxSize is more than an id needs, in KiB.
+// maxSize is more than an ID needs, in KiB.
 const maxSize = 1
 
 func read(dir string) (string, error) {
@@ -63,7 +63,7 @@ func valid(id string) bool {
 	return ok && err == nil
 }
 
-// create makes the file with a new id, unless another run was faster.
+// create writes the file with a new ID, unless another run was faster.
 func create(dir string) error {
 	// The id is not secret, and runs without root need it too.
 	if err := trust.MakeDir(dir, 0o755); err != nil {

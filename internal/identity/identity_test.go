@@ -17,7 +17,7 @@ import (
 
 const sample = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
-// directoryWith makes a directory whose id file holds content.
+// dirWith creates a directory whose ID file holds content.
 func dirWith(t *testing.T, content string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func TestRunsThatStartTogetherAgree(t *testing.T) {
 
 func TestReadingMakesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	if id, err := UUID(dir, false); id != "" || !errors.Is(err, errNone) {
+	if id, err := UUID(dir, false); id != "" || !errors.Is(err, errNoID) {
 		t.Errorf("%q, %v", id, err)
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -109,13 +109,14 @@ func TestIDWithoutALineEndIsRead(t *testing.T) {
 	}
 }
 
-// A run that was killed leaves its file aside, which nobody takes for the id.
+// A run that was killed leaves a temporary file behind, which is never read as the
+// ID.
 func TestLeftoversOfACrashAreNoID(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "."+file+"6129484611666145821"), []byte(sample[:10]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := UUID(dir, false); !errors.Is(err, errNone) {
+	if _, err := UUID(dir, false); !errors.Is(err, errNoID) {
 		t.Errorf("a leftover was read: %v", err)
 	}
 	id, err := UUID(dir, true)

@@ -12,7 +12,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// A pipe in place of the id must not hold up the answer.
+// A pipe in place of the ID file must not delay the answer.
 func TestAPipeInPlaceOfTheIDIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, file), 0o644); err != nil {
@@ -23,7 +23,7 @@ func TestAPipeInPlaceOfTheIDIsAnError(t *testing.T) {
 	}
 }
 
-// What others can write is neither believed nor written to.
+// A directory that others can write to is neither read nor written.
 func TestADirOthersCanWriteIsNotUsed(t *testing.T) {
 	for name, spoil := range map[string]func(dir string) error{
 		"writable": func(dir string) error { return os.Chmod(dir, 0o777) },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sshserver knows the programs that serve SSH by the names of their
-// processes. Anyone can give a program such a name: callers check its user too.
+// Package sshserver knows the SSH servers by their process names. Anyone can give a
+// program such a name: callers must check the user too.
 package sshserver
 
 import (
@@ -11,13 +11,13 @@ import (
 
 type program struct {
 	name    string
-	listens bool // for new connections; the others serve one that was handed to them
+	listens bool // accepts new connections; the others serve one that was passed to them
 	login   bool // runs only until its client has logged in
 	openSSH bool
 }
 
-// programs lists them all. OpenSSH has a program for sessions since 9.8 (macOS
-// 15) and one for logins since 10.0 (macOS 26).
+// programs lists the programs. OpenSSH has a separate program for sessions since
+// 9.8 (macOS 15) and one for logins since 10.0 (macOS 26).
 var programs = []program{
 	{name: "sshd", listens: true, openSSH: true},
 	{name: "sshd-session", openSSH: true},
@@ -25,7 +25,7 @@ var programs = []program{
 	{name: "dropbear", listens: true},
 }
 
-// Names lists the names of the processes of SSH servers.
+// Names returns the process names of SSH servers.
 func Names() []string {
 	names := make([]string, len(programs))
 	for i, p := range programs {
@@ -34,11 +34,11 @@ func Names() []string {
 	return names
 }
 
-// Is says whether processes of this name belong to an SSH server.
+// Is reports whether processes of this name belong to an SSH server.
 func Is(name string) bool { return find(name).name != "" }
 
-// Listens says whether processes of this name wait for new connections. What
-// another one listens on is a port that its client has forwarded.
+// Listens reports whether processes of this name accept new connections. A port at
+// which one of the other processes listens was forwarded by its client.
 func Listens(name string) bool { return find(name).listens }
 
 func find(name string) program {
@@ -48,11 +48,12 @@ func find(name string) program {
 	return program{}
 }
 
-// AwaitsLogin says that a process serves a client that has not logged in yet.
-// sshd rewrites its command line: it ends with "[net]" in the unprivileged process that talks
-// to the client before the login, and with "[accepted]" or still has the options -R or -i
-// earlier. "[listener]" marks the server itself, which hands connections on. Dropbear leaves
-// its command line alone, where -R and -i mean something else.
+// AwaitsLogin reports whether a process serves a client that has not logged in yet.
+// sshd rewrites its command line: it ends with "[net]" in the unprivileged process
+// that talks to the client before the login; earlier, it ends with "[accepted]" or
+// still has the option -R or -i. "[listener]" marks the server itself, which hands
+// connections on. Dropbear does not rewrite its command line, where -R and -i mean
+// something else.
 func AwaitsLogin(name string, commandLine []string) bool {
 	p := find(name)
 	if p.login {

@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Forbidden says why nothing may be sent to an address that a caller named,
-// directly or by a name that leads there; empty where it may. What is meant are addresses that
-// hand out credentials or reach nobody in particular: those of one link, among them the
-// metadata services of clouds, multicast, and addresses that are no host's. An address that
-// carries another one inside of it (RFC 4291, 6052, 3056, 5214) is judged by that as well,
-// because some router may unwrap it.
+// Forbidden explains why nothing may be sent to an address that a caller gave,
+// directly or by name; "" if it is allowed. Forbidden are addresses that hand out
+// credentials or do not belong to one host: link-local addresses, which include the
+// metadata services of clouds, multicast, and addresses that no host can have. An
+// address that embeds another one (RFC 4291, 6052, 3056, 5214) is judged by that
+// one as well, because a router may unwrap it.
 func Forbidden(addr netip.Addr) string {
 	addr = addr.Unmap()
 	switch {
@@ -33,15 +33,14 @@ func Forbidden(addr netip.Addr) string {
 	return ""
 }
 
-// isMetadata knows the metadata services that are not of one link: all local
-// services of Amazon, and those of Google, Alibaba, Oracle (two), Scaleway and Linode, and the
-// host of Azure's.
+// isMetadata recognizes the metadata services that are not link-local: all local
+// services of Amazon, those of Google, Alibaba, Oracle (two), Scaleway and Linode,
+// and the host service of Azure.
 func isMetadata(addr netip.Addr) bool {
 	return within(addr, "fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "fd00:c1::a9fe:a9fe/128", "fd00:42::42/128", "fd00:a9fe:a9fe::1/128", "168.63.129.16/32")
 }
 
-// metadataNames are the names by which the same services are known inside of
-// their clouds.
+// metadataNames are the names of the same services inside their clouds.
 func metadataNames() []string {
 	return []string{
 		"metadata", "metadata.google.internal", "metadata.goog", "instance-data", "instance-data.ec2.internal",
@@ -49,8 +48,8 @@ func metadataNames() []string {
 	}
 }
 
-// carried returns the IPv4 addresses that may be inside of an IPv6 address, where
-// it has the form of one that carries another.
+// carried returns the IPv4 addresses that an IPv6 address may embed, judging by its
+// form.
 func carried(addr netip.Addr) []netip.Addr {
 	if !addr.Is6() || addr == netip.IPv6Loopback() {
 		return nil
@@ -63,16 +62,17 @@ func carried(addr netip.Addr) []netip.Addr {
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:]))}
 	case within(addr, "2002::/16"):
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
-	case b[10] == 0x5e && b[11] == 0xfe && b[8]&^2 == 0 && b[9] == 0: // ISATAP, whatever its prefix
+	case b[10] == 0x5e && b[11] == 0xfe && b[8]&^2 == 0 && b[9] == 0: // ISATAP, with any prefix
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[12:]))}
 	default:
 		return nil
 	}
 }
 
-// translated returns what local translators (RFC 8215) may take for the IPv4
-// address: it depends on the length of their prefix, 48, 56, 64 or 96 bits (RFC 6052, section
-// 2.2). What is no metadata service is left out, because three of the four are made of other bits.
+// translated returns the IPv4 addresses that local translators (RFC 8215) may
+// extract; which one depends on the length of their prefix, 48, 56, 64 or 96 bits
+// (RFC 6052, section 2.2). At least three of the four are made of unrelated bits,
+// so only metadata services and link-local addresses are kept.
 func translated(b [16]byte) []netip.Addr {
 	places := []netip.Addr{
 		netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}), netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),

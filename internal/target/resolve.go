@@ -13,21 +13,20 @@ import (
 	"sentinel/internal/fault"
 )
 
-// resolveLimit bounds the search for a name, and maxAddresses what is kept of
-// what was found.
+// resolveLimit bounds a lookup, and maxAddresses the number of its results.
 const (
 	resolveLimit = 5 * time.Second
 	maxAddresses = 16
 )
 
-// A Resolver finds the addresses of a name, best first. *[net.Resolver] is one,
-// and orders them as net.Dialer would try them (RFC 6724).
+// A Resolver finds the addresses of a name, best first. *[net.Resolver] is one; it
+// sorts them in the order in which net.Dialer would try them (RFC 6724).
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
 // Resolve returns the addresses of the host, best first, at least one. A name
-// without any is HOST_NOT_FOUND; the end of ctx keeps its own meaning.
+// without addresses is HOST_NOT_FOUND; when ctx ends, the error is that of ctx.
 func (h Host) Resolve(ctx context.Context, r Resolver) ([]netip.Addr, error) {
 	if h.Addr.IsValid() {
 		return []netip.Addr{h.Addr}, nil
@@ -53,8 +52,8 @@ func (h Host) Resolve(ctx context.Context, r Resolver) ([]netip.Addr, error) {
 	return addrs[:min(len(addrs), maxAddresses)], nil
 }
 
-// unresolved tells a name that does not exist from name servers that do not
-// say.
+// unresolved distinguishes a name that does not exist from name servers that do not
+// answer.
 func unresolved(name string, err error) error {
 	e := &fault.Error{Code: fault.HostNotFound, Message: "No address is known for the host " + name + ".", Err: err}
 	failure, ok := errors.AsType[*net.DNSError](err)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package target reads what a caller wants to reach over the network: one
-// address, or the name of one host. It is where a name becomes harmless: nothing that passes
-// can be an option, a path, a pattern or a network.
+// Package target parses the network targets that callers name: one address, or the
+// name of one host. This is the place where input is made safe: a parsed target can
+// be neither an option, nor a path, a pattern or a network.
 package target
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// Bounds of a name without the root's dot, RFC 1035 section 2.3.4.
+// Bounds of a name without the dot of the root, RFC 1035 section 2.3.4.
 const (
 	maxName  = 253
 	maxLabel = 63
@@ -22,7 +22,7 @@ const (
 
 // A Host is one address or one name.
 type Host struct {
-	Name string     // in lower case and without the root's dot; empty for an address
+	Name string     // in lower case and without the dot of the root; empty for an address
 	Addr netip.Addr // without zone, and not an IPv4 address in IPv6 form; invalid for a name
 }
 
@@ -64,9 +64,9 @@ func invalid(text, why string) error {
 	return fault.New(fault.InvalidTarget, strconv.Quote(sanitize.Text(text, 80))+" "+why+".")
 }
 
-// wrong says why a name is not that of a host, by RFC 1123 section 2.1. A last
-// label that is a number would be read as an address by some programs and as a name by
-// others.
+// wrong explains why a name is not a host name by RFC 1123 section 2.1; "" if it is
+// one. Some programs read a last label that is a number as part of an address,
+// others as a name, so it is rejected.
 func wrong(name string) string {
 	if name == "" || len(name) > maxName {
 		return "is not a host name: it has to have 1 to 253 characters"

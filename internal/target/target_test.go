@@ -112,7 +112,7 @@ func TestTheEndOfTheCallerIsNotAMissingHost(t *testing.T) {
 	}
 }
 
-// What passes is harmless in every place where a program may take it.
+// A parsed target is harmless wherever a program may use it.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"192.0.2.7", "a.b", "-x", "fe80::1%a", "é", "1.2.3", "a."} {
 		f.Add(text)

@@ -17,15 +17,15 @@ import (
 // MaxURL is the longest URL, in bytes.
 const MaxURL = 2048
 
-// A URL is an address of the web that something may be sent to: https, or http
-// on this machine alone.
+// A URL is a web address that data may be sent to: https, or http on this machine
+// only.
 type URL struct {
 	host  Host
 	whole url.URL
 }
 
-// ParseURL reads a URL. Every error is INVALID_URL. That the host has a harmless
-// address is checked here only where it is written as one; see [Forbidden].
+// ParseURL parses a URL. Every error is INVALID_URL. Whether the host's address is
+// [Forbidden] is checked here only if the host is an address, not a name.
 func ParseURL(text string) (URL, error) {
 	if len(text) > MaxURL {
 		return URL{}, fault.New(fault.InvalidURL, fmt.Sprintf("The URL is longer than %d characters.", MaxURL))
@@ -44,14 +44,14 @@ func ParseURL(text string) (URL, error) {
 		return URL{}, fault.New(fault.InvalidURL, "The URL has a part behind #, which is never sent.")
 	}
 	u := URL{whole: *parsed}
-	if err := u.place(); err != nil {
+	if err := u.parseHost(); err != nil {
 		return URL{}, err
 	}
 	return u, nil
 }
 
-// place reads host and port, and judges the host.
-func (u *URL) place() error {
+// parseHost parses and checks host and port.
+func (u *URL) parseHost() error {
 	host, err := Parse(strings.TrimSuffix(u.whole.Hostname(), "."))
 	if err != nil {
 		return fault.New(fault.InvalidURL, "The host of the URL "+strings.TrimPrefix(err.Error(), `"" `))
@@ -87,11 +87,11 @@ func (u *URL) local() bool {
 	return u.host.Addr.IsLoopback() || u.host.Name == "localhost"
 }
 
-// Plain says that it is sent without encryption, which may only go to this
-// machine.
+// Plain reports whether data is sent without encryption, which is allowed to this
+// machine only.
 func (u *URL) Plain() bool { return u.whole.Scheme == "http" }
 
-// Authority returns host and port, the port where it is not that of the scheme.
+// Authority returns the host, and the port unless it is the default of the scheme.
 func (u *URL) Authority() string {
 	name, port := u.host.String(), u.whole.Port()
 	if port == map[string]string{"https": "443", "http": "80"}[u.whole.Scheme] {
@@ -107,8 +107,8 @@ func (u *URL) Authority() string {
 	}
 }
 
-// String returns the whole URL in one spelling, so that two that mean the same
-// are equal. It may hold secrets; see [URL.Shown].
+// String returns the whole URL in a canonical form, so that equivalent URLs are
+// equal. It may hold secrets; see [URL.Shown].
 func (u *URL) String() string {
 	whole := u.whole
 	if whole.Path == "" {
@@ -117,8 +117,8 @@ func (u *URL) String() string {
 	return whole.String()
 }
 
-// Shown returns the URL for documents and logs: without its query, where keys
-// are, and without what looks like one in its path.
+// Shown returns the URL for documents and logs: without its query, which may hold
+// keys, and without parts of its path that look like keys.
 func (u *URL) Shown() string {
 	text := u.whole.Scheme + "://" + u.Authority() + shownPath(u.whole.EscapedPath())
 	text = sanitize.Reason(text, 300)
@@ -128,14 +128,14 @@ func (u *URL) Shown() string {
 	return text
 }
 
-// Bounds above which a part of a path is a key rather than a word.
+// Bounds above which a part of a path is taken for a key rather than a word.
 const (
 	wordLength = 16
 	wordDigits = 4
 )
 
-// shownPath replaces the parts that many receivers hand out as the key to
-// themselves: long ones of letters and digits.
+// shownPath replaces the keys that many receivers put into the path of their URLs:
+// long parts of letters and digits.
 func shownPath(path string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {

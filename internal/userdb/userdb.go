@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package userdb parses the files that hold the local accounts: passwd(5),
-// shadow(5), group(5) and login.defs(5). Accounts that only a directory service or
-// systemd-userdbd knows are in none of them.
+// Package userdb parses the files of local accounts: passwd(5), shadow(5), group(5)
+// and login.defs(5). Accounts of directory services or systemd-userdbd are in none
+// of them.
 package userdb
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// MaxFile bounds how much of one file is worth reading, in bytes: more than
-// maxLines accounts take.
+// MaxFile bounds how much of a file callers need to read, in bytes: enough for
+// maxLines accounts.
 const MaxFile = 16 << 20
 
 // maxLines bounds how many accounts are parsed.
@@ -39,12 +39,12 @@ type Secret struct {
 type Group struct {
 	Name    string
 	GID     int
-	Members []string // users whose own group is another one
+	Members []string // users whose primary group is another one
 	Line    int
 }
 
-// Passwd returns the accounts, and the numbers of the lines that are malformed.
-// Lines of NIS ("+", "-") and comments are neither.
+// Passwd returns the accounts, and the numbers of malformed lines. NIS entries
+// ("+", "-") and comments are neither.
 func Passwd(raw []byte) (users []User, bad []int) {
 	return lines(raw, 7, func(f []string, line int) (User, bool) {
 		uid, ok1 := number(f[2])
@@ -53,14 +53,14 @@ func Passwd(raw []byte) (users []User, bad []int) {
 	})
 }
 
-// Shadow returns the passwords, and the numbers of the malformed lines.
+// Shadow returns the password entries, and the numbers of malformed lines.
 func Shadow(raw []byte) (secrets []Secret, bad []int) {
 	return lines(raw, 9, func(f []string, line int) (Secret, bool) {
 		return Secret{f[0], f[1], line}, true
 	})
 }
 
-// Groups returns the groups, and the numbers of the malformed lines.
+// Groups returns the groups, and the numbers of malformed lines.
 func Groups(raw []byte) (groups []Group, bad []int) {
 	return lines(raw, 4, func(f []string, line int) (Group, bool) {
 		gid, ok := number(f[2])
@@ -68,7 +68,7 @@ func Groups(raw []byte) (groups []Group, bad []int) {
 	})
 }
 
-// lines parses lines of so many fields, separated by colons.
+// lines parses lines of the given number of fields, separated by colons.
 func lines[T any](raw []byte, fields int, parse func(f []string, line int) (T, bool)) (list []T, bad []int) {
 	number := 0
 	for line := range bytes.Lines(raw) {
@@ -104,16 +104,19 @@ type Strength int
 
 // The strengths of a password field (crypt(5)).
 const (
-	Locked  Strength = iota // no password fits
-	Empty                   // none is asked for
+	Locked  Strength = iota // no password matches
+	Empty                   // no password is required
 	Strong                  // yescrypt, scrypt, bcrypt, SHA-512, SHA-256
 	Weak                    // DES, MD5, NT and other fast or short hashes
-	Unknown                 // a form of another system
+	Unknown                 // a form that is not known
 )
 
 // StrengthOf judges a password field.
-func StrengthOf(hash string) Strength {
-	hash = strings.TrimLeft(hash, "!")
+func StrengthOf(field string) Strength {
+	if field == "" {
+		return Empty
+	}
+	hash := strings.TrimLeft(field, "!")
 	switch {
 	case hash == "" || hash[0] == '*' || hash == "x" || hash == "LK" || hash == "NP":
 		return Locked
@@ -135,21 +138,13 @@ func StrengthOf(hash string) Strength {
 	}
 }
 
-// Judge is StrengthOf for a whole field, of which an empty one is [Empty].
-func Judge(field string) Strength {
-	if field == "" {
-		return Empty
-	}
-	return StrengthOf(field)
-}
-
 // A Default is one setting of login.defs.
 type Default struct {
 	Value string
 	Line  int
 }
 
-// LoginDefs returns the settings by name. The last one of a name counts.
+// LoginDefs returns the settings by name. The last one of each name counts.
 func LoginDefs(raw []byte) map[string]Default {
 	list := map[string]Default{}
 	number := 0

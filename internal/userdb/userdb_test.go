@@ -51,7 +51,7 @@ func TestPasswordsAreJudgedByTheirMethod(t *testing.T) {
 		"$1$salt$hash": Weak, "$3$$hash": Weak, "$sha1$1$salt$hash": Weak, "abJnggxhB/yWI": Weak, "_J9..rasmBYk8r9AiWNc": Weak, "$md5,rounds=1$a$b": Weak,
 		"$argon2id$v": Unknown, "$": Unknown,
 	} {
-		if got := Judge(field); got != want {
+		if got := StrengthOf(field); got != want {
 			t.Errorf("%q: %v, want %v", field, got, want)
 		}
 	}
@@ -85,7 +85,7 @@ func FuzzShadow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		secrets, _ := Shadow(raw)
 		for _, s := range secrets {
-			if Judge(s.Hash) == Empty != (s.Hash == "") {
+			if StrengthOf(s.Hash) == Empty != (s.Hash == "") {
 				t.Errorf("%q", s.Hash)
 			}
 		}
@@ -109,7 +109,7 @@ func FuzzLoginDefs(f *testing.F) {
 	})
 }
 
-// The accounts of the made-up machines, as golden files.
+// The accounts of the test machines, as golden files.
 func TestAccountsOfMachines(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/hosts/*/etc/passwd")
 	if err != nil || len(files) == 0 {

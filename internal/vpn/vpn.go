@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vpn knows the programs that carry the packets of a VPN, through which
-// the owner may reach the machine. Anyone can give a program such a name: callers check its
-// user too.
+// Package vpn knows the programs that carry the traffic of a VPN, over which the
+// owner may reach the machine. Anyone can give a program such a name: callers must
+// check the user too.
 package vpn
 
 import "slices"
@@ -12,8 +12,8 @@ var daemons = []string{
 	"boringtun-cli", "zerotier-one", "nebula", "tincd", "netbird", "charon", "charon-systemd", "pluto", "starter", "xl2tpd", "fastd",
 }
 
-// Daemons lists the names of the processes that carry the packets of a VPN.
+// Daemons returns the process names of programs that carry the traffic of a VPN.
 func Daemons() []string { return slices.Clone(daemons) }
 
-// IsDaemon says whether processes of this name carry the packets of a VPN.
+// IsDaemon reports whether processes of this name carry the traffic of a VPN.
 func IsDaemon(name string) bool { return slices.Contains(daemons, name) }

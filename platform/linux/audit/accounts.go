@@ -148,7 +148,7 @@ func emptyPasswords(_ context.Context, m *machine) audit.Finding {
 	fields, incomplete := m.passwordFields()
 	var wrong []string
 	for _, f := range fields {
-		if userdb.Judge(f.hash) == userdb.Empty {
+		if userdb.StrengthOf(f.hash) == userdb.Empty {
 			wrong = append(wrong, audit.At(f.file, f.line, f.name+" has no password"))
 		}
 	}
@@ -167,7 +167,7 @@ func passwordHashes(_ context.Context, m *machine) audit.Finding {
 	var weak, odd []string
 	strong := 0
 	for _, f := range fields {
-		switch s := userdb.Judge(f.hash); {
+		switch s := userdb.StrengthOf(f.hash); {
 		case s == userdb.Weak, s == userdb.Strong && f.file == passwdFile:
 			weak = append(weak, audit.At(f.file, f.line, f.name+" has a weak hash, or one that everyone can read"))
 		case s == userdb.Unknown:
