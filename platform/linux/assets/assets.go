@@ -18,7 +18,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// errIPv4 says why IPv4 addresses are missing.
+// errIPv4 reports why IPv4 addresses are missing.
 var errIPv4 = errors.New("IPv4 addresses are known to netlink alone, which did not answer")
 
 // An Inventory reads one system, again on each call. It is safe for concurrent
@@ -33,8 +33,8 @@ type Inventory struct {
 
 var _ assets.Source = (*Inventory)(nil)
 
-// New returns the inventory of the system below root, "/" on a live system. For
-// any other tree interfaces come from its files alone.
+// New returns the inventory of the system below root, "/" on a live system. For any other tree
+// interfaces come only from its files.
 func New(root string) *Inventory {
 	list := interfaces.List
 	if root != "/" {

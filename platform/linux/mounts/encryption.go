@@ -11,7 +11,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Why it is not known whether a file system is encrypted.
+// Reasons why it is unknown whether a file system is encrypted.
 var (
 	ErrNoDevice      = errors.New("the device below this file system cannot be seen from here")
 	ErrOwnEncryption = errors.New("the file system may encrypt by itself, which is not shown outside its own tools")
@@ -21,7 +21,7 @@ var (
 )
 
 const (
-	maxDevices = 1024 // looked at for one file system: partitions, RAID members, LVM volumes, ...
+	maxDevices = 1024 // inspected for one file system: partitions, RAID members, LVM volumes, ...
 	maxDepth   = 16   // layers of them
 	maxSlaves  = 256  // devices directly under one device
 	maxBlocks  = 4096 // block devices of the machine
@@ -45,8 +45,8 @@ func (fs *FS) Encrypted(m Mount) (bool, error) {
 	return w.device(fs.path("sys/dev/block/"+m.Device.String()), maxDepth)
 }
 
-// btrfsEncrypted asks every member of the file system: btrfs shows a device
-// number of its own, and only one member as its source.
+// btrfsEncrypted checks every member of the file system: btrfs has a device number of its own, and
+// shows only one member as its source.
 func (fs *FS) btrfsEncrypted(m Mount) (bool, error) {
 	name, err := fs.blockName(m.Source)
 	if err != nil {
@@ -83,7 +83,7 @@ func (fs *FS) blockName(source string) (string, error) {
 	return fs.mapNamed(name)
 }
 
-// mapNamed finds a device map by the name that its directory /dev/mapper shows.
+// mapNamed finds a device map by its name in /dev/mapper.
 func (fs *FS) mapNamed(want string) (string, error) {
 	blocks, err := hostfile.Names(fs.path("sys/block"), maxBlocks)
 	if err != nil && !errors.Is(err, hostfile.ErrTooLarge) {
@@ -102,7 +102,7 @@ func (fs *FS) mapNamed(want string) (string, error) {
 
 // A walk goes down from a file system to the disks below it.
 type walk struct {
-	left int // devices it may still look at
+	left int // devices that it may still inspect
 }
 
 // device walks down from one block device. node is its directory in sysfs, often a
@@ -132,9 +132,8 @@ func (w *walk) device(node string, depth int) (bool, error) {
 	return w.all(node+"/slaves", slaves, depth-1)
 }
 
-// all reports whether each of the named devices in dir is encrypted; of a stack
-// without anything below it, nothing is. One device in the clear is enough to say no, whatever
-// is unknown about the others.
+// all reports whether each of the named devices in dir is encrypted; without any device it is
+// false. One unencrypted device is enough for false, even if others are unknown.
 func (w *walk) all(dir string, names []string, depth int) (bool, error) {
 	var unknown error
 	for _, name := range names {
@@ -157,9 +156,9 @@ const (
 	otherMap
 )
 
-// mapKind says what a device-mapper device does, by the prefix of its
-// identifier, which cryptsetup, LVM and the others set. cryptsetup also makes
-// maps that only verify (VERITY, INTEGRITY) and parts of others (SUBDEV).
+// mapKind returns the kind of a device-mapper device by the prefix of its identifier, which
+// cryptsetup, LVM and the others set. cryptsetup also makes maps that only verify (VERITY,
+// INTEGRITY) and parts of others (SUBDEV).
 func mapKind(node string) (mapping, error) {
 	if !hostfile.Exists(node + "/dm") {
 		return noMap, nil

@@ -15,7 +15,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// DefaultLimit is how long one file system may take to say how full it is.
+// DefaultLimit is how long one file system may take to report its usage.
 const DefaultLimit = time.Second
 
 // ErrNotLive reports a question that only a running system can answer.
@@ -24,22 +24,21 @@ var ErrNotLive = errors.New("only a running system knows how full it is")
 // A Mount is one mounted local file system.
 type Mount struct {
 	Source     string // device as it was mounted, or the pool: "/dev/nvme0n1p2", "rpool/home"
-	Mountpoint string // as the kernel has it; may hold any byte but NUL
+	Mountpoint string // as the kernel has it; may contain any byte but NUL
 	Type       string // "ext4"
 	Device     Device
 	ReadOnly   bool
 }
 
-// An FS is the mounts that this process sees.
+// An FS reads the mounts that this process sees.
 type FS struct {
 	root   string
 	limit  time.Duration
 	statfs func(path string) (Usage, error)
 }
 
-// New returns the mounts of the system whose /proc and /sys are below root, "/" on
-// a live system. Of any other tree the mounts cannot be reached, and their usage is
-// [ErrNotLive].
+// New returns the mounts of the system whose /proc and /sys are below root, "/" on a live system.
+// The mounts of any other tree cannot be reached, and their usage is [ErrNotLive].
 func New(root string) *FS {
 	ask := statfs
 	if root != "/" {
@@ -48,19 +47,18 @@ func New(root string) *FS {
 	return &FS{root: root, limit: DefaultLimit, statfs: ask}
 }
 
-// WithStatfs returns a copy of fs that calls ask instead of statfs(2), for trees
-// that are no live system.
+// WithStatfs returns a copy of fs that calls ask instead of statfs(2), for trees that are not a
+// live system.
 func (fs *FS) WithStatfs(ask func(mountpoint string) (Usage, error)) *FS {
 	other := *fs
 	other.statfs = ask
 	return &other
 }
 
-// Local returns the local file systems that hold data, one row for each device:
-// those on a block device, zfs and bcachefs, and whatever the root is on. Network and
-// memory file systems, read-only images (squashfs of snaps, CD-ROMs), further mounts of
-// a device and mounts that are hidden by others are left out. The root comes first, then
-// shallow paths before deep ones.
+// Local returns the local file systems that hold data, one row for each device: those on a block
+// device, zfs and bcachefs, and the file system of the root. Network and memory file systems,
+// read-only images (squashfs of snaps, CD-ROMs), further mounts of a device and mounts that are
+// hidden by others are left out. The root comes first, then shallow paths before deep ones.
 func (fs *FS) Local() ([]Mount, error) {
 	table, err := fs.Table()
 	if err != nil {
@@ -106,9 +104,8 @@ func oneEach(table []*mountinfo.Info) []Mount {
 	return list
 }
 
-// holdsData tells file systems that can fill up from the kernel's own, from
-// images that are full by nature, and from the files that a container runtime
-// binds into place (/etc/hosts and its like).
+// holdsData distinguishes file systems that can fill up from the kernel's own, from images, which
+// are always full, and from files that a container runtime bind-mounts (/etc/hosts and the like).
 func holdsData(m *mountinfo.Info) bool {
 	if m.Mountpoint == "/" {
 		return true
@@ -122,8 +119,8 @@ func holdsData(m *mountinfo.Info) bool {
 	return m.Major != 0 && (m.Root == "/" || !isPseudoMount(m.Mountpoint))
 }
 
-// isPseudoMount reports whether a mount of part of a file system is at a place where
-// container runtimes and image-based systems bind single files and directories.
+// isPseudoMount reports whether a mount of part of a file system is at a path where container
+// runtimes and image-based systems bind-mount single files and directories.
 func isPseudoMount(mountpoint string) bool {
 	for _, dir := range [...]string{"/etc/", "/dev/", "/proc/", "/sys/", "/run/", "/usr/", "/var/run/"} {
 		if strings.HasPrefix(mountpoint+"/", dir) {
@@ -133,9 +130,8 @@ func isPseudoMount(mountpoint string) bool {
 	return false
 }
 
-// byImportance puts the mount that stands for its device first: the root
-// directory, a mount of the whole file system rather than of a directory in it, the shortest
-// path.
+// byImportance sorts the mount that represents its device first: the root directory, a mount of the
+// whole file system rather than of a directory in it, the shortest path.
 func byImportance(a, b *mountinfo.Info) int {
 	return cmp.Or(
 		first(a.Mountpoint == "/", b.Mountpoint == "/"),

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mounts lists the file systems that are mounted: the whole mount table,
-// and of it the local ones that hold data, with how full they are and whether
-// their devices are encrypted.
+// Package mounts lists the mounted file systems: the whole mount table, and the local ones that
+// hold data, with their usage and whether their devices are encrypted.
 //
 // Everything comes from /proc/self/mountinfo, statfs(2) and /sys/dev/block.
 // Nothing here opens a device or needs root.
@@ -21,7 +20,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxMountinfo caps the mount table, in bytes: some 50,000 mounts.
+// maxMountinfo caps the mount table, in bytes: enough for about 50,000 mounts.
 const maxMountinfo = 8 << 20
 
 // ErrFormat reports content that does not have the form proc(5) documents.

@@ -8,7 +8,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// readTable is in a file of its own because the library has it on Linux alone.
+// readTable is in a file of its own because the library has it only on Linux.
 func readTable(r io.Reader) ([]*mountinfo.Info, error) {
 	return mountinfo.GetMountsFromReader(r, nil)
 }

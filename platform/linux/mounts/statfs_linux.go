@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statfs asks the kernel. The figures are those of df(1) and lsblk(8): used is
-// what is not free, and the blocks kept for root are neither used nor available.
+// statfs calls statfs(2). The figures are those of df(1) and lsblk(8): blocks reserved for root are
+// neither used nor available.
 func statfs(mountpoint string) (Usage, error) {
 	var st unix.Statfs_t
 	for {

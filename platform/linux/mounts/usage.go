@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Usage is how full a file system is.
+// Usage is the usage of a file system.
 type Usage struct {
 	Size       uint64 // bytes
 	Used       uint64 // bytes
@@ -16,10 +16,9 @@ type Usage struct {
 	InodesUsed uint64
 }
 
-// Usage asks the file system at mountpoint how full it is. A file system whose
-// server or device is dead never answers; then Usage fails with
-// [context.DeadlineExceeded] after the limit and leaves the question behind, which
-// costs a thread until the kernel gives up. It is safe for concurrent use.
+// Usage reads the usage of the file system at mountpoint. A file system whose server or device is
+// dead never answers; then Usage fails with [context.DeadlineExceeded] after the limit and leaves
+// the call behind, which costs a thread until the kernel gives up. It is safe for concurrent use.
 func (fs *FS) Usage(ctx context.Context, mountpoint string) (Usage, error) {
 	type reply struct {
 		usage Usage

@@ -11,9 +11,9 @@ import (
 // maxNesting bounds the walk from a mount to the root of the tree.
 const maxNesting = 64
 
-// A tree answers which mounts can be reached by their path. A later mount hides
-// what is mounted at the same place and below it; mountinfo lists both, and
-// asking a hidden one by its path would answer for another file system.
+// A tree determines which mounts can be reached by their path. A later mount hides the mounts at
+// the same place and below it; mountinfo lists both, and statfs on the path of a hidden one would
+// answer for another file system.
 type tree struct {
 	byID    map[int]*mountinfo.Info
 	topmost map[string]*mountinfo.Info

@@ -2,8 +2,8 @@
 
 //go:build linux
 
-// Package portscan connects to ports for a scan, and tells it about the machine
-// that it starts from. It needs no privilege.
+// Package portscan connects to ports for a scan, and describes the machine that it runs on. It
+// needs no privilege.
 package portscan
 
 import (
@@ -27,8 +27,8 @@ type Dialer struct{}
 
 var _ connect.Dialer = Dialer{}
 
-// Dial implements [connect.Dialer]. For an address of this machine the answer has
-// come before the first connect(2) returns, so the second one follows at once.
+// Dial implements [connect.Dialer]. An address of this machine answers before the first connect(2)
+// returns, so the second one follows at once.
 func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connect.Attempt {
 	if err := ctx.Err(); err != nil {
 		return connect.Attempt{Outcome: connect.Aborted, Err: err}
@@ -47,15 +47,14 @@ func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connect.Attempt {
 		return wait(ctx, fd, address)
 	}
 	defer unix.Close(fd) //nolint:errcheck // nothing is lost with it
-	// The first call fails for want of a route. Later, the same error is that of a router.
+	// The first call fails for want of a route. Later, the same error comes from a router.
 	if errqueue.NoRoute(first) {
 		return connect.Attempt{Outcome: connect.NoRoute, Err: first}
 	}
 	return attempt(fd, err)
 }
 
-// noSocket says why there is no socket: a system without IPv6 has none for its
-// addresses.
+// noSocket explains why there is no socket: a system without IPv6 cannot create one.
 func noSocket(err error) connect.Attempt {
 	if errors.Is(err, unix.EAFNOSUPPORT) {
 		return connect.Attempt{Outcome: connect.NoRoute, Err: err}
@@ -79,7 +78,7 @@ func wait(ctx context.Context, fd int, address unix.Sockaddr) connect.Attempt {
 	if err != nil { // nothing left to watch it with
 		return connect.Attempt{Outcome: connect.Exhausted, Err: err}
 	}
-	stop := context.AfterFunc(ctx, func() { socket.SetWriteDeadline(time.Unix(1, 0)) }) //nolint:errcheck // it was closed, then
+	stop := context.AfterFunc(ctx, func() { socket.SetWriteDeadline(time.Unix(1, 0)) }) //nolint:errcheck // then it was closed
 	defer stop()
 	var got connect.Attempt
 	err = raw.Write(func(uintptr) (done bool) {
@@ -120,13 +119,13 @@ func attempt(fd int, err error) connect.Attempt {
 	}
 }
 
-// rejected says whether an ICMP error has come for a connection.
+// rejected reports whether an ICMP error has arrived for a connection.
 func rejected(fd int) bool {
 	_, err := errqueue.Read(fd)
 	return err == nil
 }
 
-// localPort returns 0 for a connection that has gone.
+// localPort returns 0 if the connection no longer exists.
 func localPort(fd int) uint16 {
 	local, err := unix.Getsockname(fd)
 	if err != nil {

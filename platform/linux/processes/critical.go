@@ -89,8 +89,9 @@ var critical = []processes.CriticalRule{
 // systemdPrefix begins the names of systemd's programs, units and accounts.
 const systemdPrefix = "systemd-"
 
-// partOfSystemd tells its daemons, which live in a directory of their own or run in
-// units of that name, from its tools such as systemd-run, and from what its units run.
+// partOfSystemd distinguishes systemd's daemons, which are in a directory of their own or run in
+// units named like them, from its tools, such as systemd-run, and from other programs that its
+// units run.
 func partOfSystemd(f processes.Facts) bool {
 	named := strings.HasPrefix(f.Name, systemdPrefix) || strings.HasPrefix(f.Program(), systemdPrefix) || f.Program() == "udevadm"
 	owned := f.UserID == 0 || strings.HasPrefix(f.User, systemdPrefix)

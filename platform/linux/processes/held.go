@@ -24,9 +24,9 @@ const kernelThread = 0x00200000
 // lock of the process; one that is stuck may never give it.
 const argumentsLimit = 100 * time.Millisecond
 
-// held is a process that is held by its pidfd. Its files are found by its PID.
-// What was read of them is true of it when it has not been collected by then, since no
-// other process could have had its PID before.
+// held is a process with an open pidfd. Its files in /proc are found by its PID. What was read from
+// them belongs to it if it has not been collected by then, since no other process can have had its
+// PID until then.
 type held struct {
 	from *Terminator
 	pid  int
@@ -48,8 +48,8 @@ func (h *held) Facts(ctx context.Context) (processes.Facts, error) {
 	return f, err
 }
 
-// facts reads what the process with the PID is. It fails only where a fact that
-// the refusals need is missing.
+// facts reads the facts about the process with the PID. It fails only if a fact that the refusals
+// need is missing.
 func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error) {
 	stat, err := t.proc.Process(pid)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error
 	if err != nil {
 		return processes.Facts{}, err
 	}
-	names, _ := t.names() //nolint:errcheck // a user without a name is a number
+	names, _ := t.names() //nolint:errcheck // a user without a name is shown as a number
 	f := processes.Facts{
 		Name: stat.Name, Start: t.start(stat), Kernel: stat.Flags&kernelThread != 0, Nested: status.Nested,
 		UserID: status.UID, User: names.Name(status.UID),
@@ -71,7 +71,7 @@ func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error
 	return f, ctx.Err()
 }
 
-// more adds what a process can hide, or has lost at its end.
+// more adds facts that a process can hide, or loses when it ends.
 func (t *Terminator) more(ctx context.Context, pid int, f *processes.Facts) {
 	arguments, err := deadline.Call(ctx, argumentsLimit, func(context.Context) ([]string, error) { return t.proc.CommandLine(pid) })
 	if err == nil {
@@ -119,11 +119,11 @@ func (h *held) Close() error { return h.fd.Close() }
 // Obstacle implements [processes.Pinned].
 func (h *held) Obstacle() processes.Obstacle {
 	var o processes.Obstacle
-	threads, _ := h.from.proc.Threads(h.pid) //nolint:errcheck // an obstacle that is not seen is not named
+	threads, _ := h.from.proc.Threads(h.pid) //nolint:errcheck // an unknown obstacle is not named
 	for _, t := range threads {
 		if t.State == 'D' {
 			o.Uninterruptible = true
-			o.Wait, _ = h.from.proc.WaitChannel(h.pid, t.PID) //nolint:errcheck // for root alone
+			o.Wait, _ = h.from.proc.WaitChannel(h.pid, t.PID) //nolint:errcheck // needs root
 			break
 		}
 	}
@@ -131,8 +131,7 @@ func (h *held) Obstacle() processes.Obstacle {
 	return o
 }
 
-// tracer returns the debugger of one of the threads, which holds on to all of
-// them (ptrace(2)).
+// tracer returns the debugger of one of the threads, which may stop the whole process (ptrace(2)).
 func (h *held) tracer(threads []procfs.ProcessStat) processes.Relative {
 	for _, t := range threads {
 		if status, err := h.from.proc.Status(t.PID); err == nil && status.TracerPID != 0 {

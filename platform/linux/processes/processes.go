@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package processes gives the domains the process table of Linux.
+// Package processes reads the process table of Linux, and ends processes.
 package processes
 
 import (
@@ -42,8 +42,8 @@ func New(root string) *Source {
 	}
 }
 
-// bootMark tells boots apart in a start id: a process of the boot before may
-// have had the same PID and the same start tick.
+// bootMark distinguishes boots in a start ID: a process of the previous boot may have had the same
+// PID and the same start tick.
 func bootMark(fs procfs.FS) string {
 	id, err := fs.BootID()
 	if err != nil {
@@ -63,8 +63,8 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 		t.MemoryTotal = m.Total
 	}
 	page := uint64(os.Getpagesize())
-	// Every PID namespace has a process 1; who cannot see it is kept from seeing
-	// others' processes (hidepid in proc(5)).
+	// Every PID namespace has a process 1; if it is not visible, hidepid (proc(5)) hides the
+	// processes of other users.
 	t.Hidden = !slices.ContainsFunc(rows, func(p procfs.Process) bool { return p.PID == 1 })
 	for i, r := range rows {
 		t.Samples[i] = processes.Sample{
@@ -78,11 +78,11 @@ func (s *Source) Table(ctx context.Context) (processes.Table, error) {
 	return t, nil
 }
 
-// errReused says that a PID belongs to another process by now.
+// errReused reports that the PID belongs to another process by now.
 var errReused = errors.New("the process ended, and another one has its PID")
 
-// Details implements [processes.Source]. Whose details were read is settled after
-// reading them: a process that has the PID and the start then had them all along.
+// Details implements [processes.Source]. The start is checked after reading the details: a process
+// that then has the PID and the start had them all along.
 func (s *Source) Details(_ context.Context, pid int, start string) (processes.Details, error) {
 	d, err := s.details(pid)
 	stat, statErr := s.proc.Process(pid)
@@ -95,7 +95,7 @@ func (s *Source) Details(_ context.Context, pid int, start string) (processes.De
 	return d, err
 }
 
-// start is the identity of a process among all that have had its PID.
+// start returns the identity of a process among all that have had its PID.
 func (s *Source) start(p procfs.ProcessStat) string {
 	return s.boot() + "." + strconv.FormatUint(p.Start, 10)
 }
@@ -110,7 +110,7 @@ func (s *Source) details(pid int) (processes.Details, error) {
 	if err != nil {
 		return d, err
 	}
-	// An unreadable /etc/passwd leaves the number, which is as true.
+	// If /etc/passwd cannot be read, the number is shown instead.
 	names, _ := s.names() //nolint:errcheck // see above
 	d.User = names.Name(uid)
 	return d, nil

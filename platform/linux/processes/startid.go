@@ -4,9 +4,9 @@
 
 package processes
 
-// StartID returns the identity of the process that has pid now: with the PID
-// it names one process among all that ever had it. The error matches fs.ErrNotExist when
-// there is none.
+// StartID returns the identity of the process that has pid now: together with the PID it identifies
+// one process among all that ever had it. The error matches fs.ErrNotExist if there is no such
+// process.
 func (s *Source) StartID(pid int) (string, error) {
 	stat, err := s.proc.Process(pid)
 	if err != nil {

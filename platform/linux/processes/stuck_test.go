@@ -27,8 +27,8 @@ const (
 	fuseInit   = 26
 )
 
-// deadMount mounts a file system that answers nothing after its start, as
-// network mounts do whose server is gone. It signals every look at a file.
+// deadMount mounts a file system that stops answering after its start, like a network mount whose
+// server is gone. It signals every lookup of a file.
 func deadMount(t *testing.T) (dir string, looks <-chan struct{}) {
 	t.Helper()
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)

@@ -74,7 +74,7 @@ func plan(t *testing.T, target processes.Target) *processes.Termination {
 	return p
 }
 
-// kill plans and does.
+// kill plans a termination and executes it.
 func kill(t *testing.T, target processes.Target) processes.Terminated {
 	t.Helper()
 	done, err := plan(t, target).Do(t.Context())
@@ -93,7 +93,7 @@ func alive(pid int) bool {
 	return err == nil && slices.ContainsFunc(threads, func(t procfs.ProcessStat) bool { return t.State != 'Z' && t.State != 'X' })
 }
 
-// until waits for something that happens by itself.
+// until waits for an asynchronous event.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -404,8 +404,7 @@ func TestAncestorsNeedForce(t *testing.T) {
 	}
 }
 
-// A program is named by whoever runs it: the name of a daemon protects only who
-// has a right to it.
+// Anyone can give a program the name of a daemon, so the name protects only processes of root.
 func TestNameOfADaemonProtectsRootsAlone(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return

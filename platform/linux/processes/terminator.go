@@ -20,7 +20,7 @@ import (
 	"sentinel/platform/linux/systemd"
 )
 
-// A Terminator holds and signals processes of the running system.
+// A Terminator pins and signals processes of the running system.
 type Terminator struct {
 	*Source
 	root string
@@ -68,7 +68,7 @@ func noPidfd(pid int, err error) error {
 		WithFix("Use Linux 5.3 or later, whose pidfd makes sure that no other process is hit.")
 }
 
-// notProcess says what has an ID that is not that of a process.
+// notProcess explains why an ID is not that of a process.
 func (t *Terminator) notProcess(id int, cause error) error {
 	status, err := t.proc.Status(id)
 	switch {
@@ -82,13 +82,13 @@ func (t *Terminator) notProcess(id int, cause error) error {
 	return &processes.ThreadError{Process: status.TGID, Name: t.relative(status.TGID).Name}
 }
 
-// missing tells a process that is gone, whose files are not there any more or
-// cannot be read (proc(5)), from one that keeps them to itself.
+// missing reports whether an error means that the process is gone: its files no longer exist or
+// cannot be read (proc(5)).
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }
 
-// relative names another process; without a name it ended, or cannot be read.
+// relative describes another process; its name is empty if it has ended or cannot be read.
 func (t *Terminator) relative(pid int) processes.Relative {
 	r := processes.Relative{PID: pid}
 	if stat, err := t.proc.Process(pid); err == nil {
@@ -107,8 +107,8 @@ const (
 	lineageRounds = 5
 )
 
-// Lineage implements [processes.TerminationSource]. An ancestor may end while they
-// are read, and its children get another parent, so that it is done again then.
+// Lineage implements [processes.TerminationSource]. If an ancestor ends meanwhile, its children get
+// another parent, so the walk is repeated.
 func (t *Terminator) Lineage(ctx context.Context) (list []processes.Relative, err error) {
 	for range lineageRounds {
 		list, err = t.lineage(ctx)
@@ -146,5 +146,5 @@ func (t *Terminator) lineage(ctx context.Context) ([]processes.Relative, error) 
 	return list, nil
 }
 
-// older tells a parent from a process that has got its PID since.
+// older distinguishes a parent from a later process with its PID.
 func older(parent, child procfs.ProcessStat) bool { return parent.Start <= child.Start }

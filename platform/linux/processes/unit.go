@@ -11,10 +11,10 @@ import (
 	"sentinel/internal/processes"
 )
 
-// unitOf finds the unit in the path of a control group of systemd: the first part
-// that is not a slice. Below the manager of a user (user@1000.service) that is one of its own
-// units, found in the same way; what lies deeper belongs to the unit alone
-// (Control Group APIs and Delegation, systemd.io/CGROUP_DELEGATION).
+// unitOf finds the unit in the path of a control group of systemd: the first part that is not a
+// slice. Below a user's manager (user@1000.service) it is one of that manager's units, found in the
+// same way; deeper groups are private to the unit (Control Group APIs and Delegation,
+// systemd.io/CGROUP_DELEGATION).
 func unitOf(path string) processes.Unit {
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	at := slices.IndexFunc(parts, notSlice)
@@ -32,7 +32,7 @@ func unitOf(path string) processes.Unit {
 	return unit(name, false)
 }
 
-// unit describes the unit to the domain. Scopes hold what others have started.
+// unit describes the unit to the domain. Scopes contain processes that systemd did not start.
 func unit(name string, user bool) processes.Unit {
 	u := processes.Unit{Name: name, User: user, Service: strings.HasSuffix(name, ".service")}
 	if u.Service && !user {
@@ -43,14 +43,14 @@ func unit(name string, user bool) processes.Unit {
 
 func notSlice(part string) bool { return !strings.HasSuffix(part, ".slice") }
 
-// unescaped takes off the mark of a name that the kernel would take for one of
-// its own files (cg_escape in systemd).
+// unescaped removes the prefix of a name that could be mistaken for a file of the kernel (cg_escape
+// in systemd).
 func unescaped(part string) string { return strings.TrimPrefix(part, "_") }
 
 // maxUnitName is UNIT_NAME_MAX of systemd, with the NUL.
 const maxUnitName = 256
 
-// unitName tells names of units that can hold processes from other directories
+// unitName distinguishes names of units that can contain processes from other directories
 // (systemd.unit(5)).
 func unitName(s string) bool {
 	dot := strings.LastIndexByte(s, '.')

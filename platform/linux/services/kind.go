@@ -48,7 +48,7 @@ var systemdKind = services.Kind{
 
 func bareName(name string) string { return strings.TrimSuffix(name, suffix) }
 
-// shortForms leaves templates out, which are no services.
+// shortForms leaves out templates, which are not services.
 func shortForms(name string) []string {
 	if bare := bareName(name); !strings.HasSuffix(bare, "@") {
 		return []string{bare}
@@ -63,9 +63,9 @@ const (
 	userSession = "it is the session of a person"
 )
 
-// rules that force lifts are for services whose restart can cut a session; the
-// others are for those that end the system or belong to its manager. Parts of systemd that
-// force lifts come back by themselves and take nothing with them.
+// rules that force overrides are for services whose restart can cut a session; the others are for
+// services that end the system or belong to its manager. Parts of systemd with an overridable rule
+// come back by themselves and stop nothing else.
 var rules = slices.Concat(
 	services.Liftable(session,
 		"ssh", "sshd", "ssh@*", "sshd@*", "sshd-unix-*", "sshd-vsock@*", "dropbear*", "dbus", "dbus-broker", "dbus-daemon", "messagebus",

@@ -18,13 +18,13 @@ import (
 
 const (
 	journalctl = "/usr/bin/journalctl"
-	// maxJournal bounds what is read of it, in bytes: journalctl cuts off a
-	// field at 4 KiB, and an entry has some thirty.
+	// maxJournal bounds how much of the journal is read, in bytes: journalctl cuts off a field at 4
+	// KiB, and an entry has some thirty.
 	maxJournal = 1 << 20
 )
 
-// Log implements [services.Manager]. Every value stands behind an equals sign,
-// so that none can be taken for an option (journalctl(1)).
+// Log implements [services.Manager]. Every value follows an equals sign, so that none can be taken
+// for an option (journalctl(1)).
 func (m *manager) Log(ctx context.Context, name string, since time.Time, lines int) ([]string, error) {
 	r, err := m.runner.Run(ctx, sysexec.Command{
 		Path: journalctl,
@@ -44,9 +44,8 @@ func (m *manager) Log(ctx context.Context, name string, since time.Time, lines i
 	return parseJournal(r.Stdout), nil
 }
 
-// parseJournal takes the text of each entry of "journalctl --output=json", one
-// object a line, and what wrote it. Entries without text are left out, and so is one that
-// was cut off.
+// parseJournal returns the text of each entry of "journalctl --output=json", one object per line,
+// with the program that wrote it. Entries without text and truncated ones are left out.
 func parseJournal(b []byte) []string {
 	texts := []string{}
 	for line := range bytes.Lines(b) {

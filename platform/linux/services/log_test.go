@@ -61,7 +61,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// A runner answers every command with one result.
+// A runner returns the same result for every command.
 type runner struct {
 	result sysexec.Result
 	asked  sysexec.Command

@@ -41,8 +41,8 @@ var (
 	_ services.Manager = (*manager)(nil)
 )
 
-// NewServices returns the services below root, "/" on a live system. Nothing is
-// asked yet.
+// NewServices returns the services of the system below root, "/" on a live system. It makes no
+// connection.
 func NewServices(root string, runner sysexec.Runner) Services { return Services{root, runner} }
 
 // Open implements [services.Source].
@@ -50,8 +50,8 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 	if s.root != "/" || !systemd.Booted() {
 		return nil, s.unsupported()
 	}
-	// The connection ends with its context, and must outlive that of the caller: what
-	// systemd does after a cancel has to be told.
+	// The connection ends with its context, and must outlive that of the caller: the effect of a
+	// restart must be reported even after a cancellation.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := time.AfterFunc(callLimit, end)
 	stopped := context.AfterFunc(ctx, end)
@@ -66,8 +66,8 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 	return &manager{conn: conn, end: end, procfs: procfs.New(s.root), runner: s.runner}, nil
 }
 
-// unsupported names the service manager that runs instead, by what it leaves in
-// /run, and how to restart a service with it.
+// unsupported names the service manager that runs instead, recognized by its files in /run, and how
+// to restart a service with it.
 func (s Services) unsupported() error {
 	for _, other := range []struct{ mark, name, fix string }{
 		{"run/openrc", "OpenRC", "rc-service NAME restart"},
@@ -98,9 +98,8 @@ func (m *manager) Close() {
 	m.end()
 }
 
-// Restart implements [services.Manager]. The mode is that of systemctl: other
-// jobs that a restart conflicts with are replaced, but for those that may not be, such as a
-// shutdown.
+// Restart implements [services.Manager]. The mode is that of systemctl: conflicting jobs are
+// replaced, except irreversible ones such as a shutdown.
 func (m *manager) Restart(ctx context.Context, name string) (<-chan string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -111,7 +110,7 @@ func (m *manager) Restart(ctx context.Context, name string) (<-chan string, erro
 	return done, nil
 }
 
-// Names implements [services.Manager]. Templates are among them.
+// Names implements [services.Manager]. The names include templates.
 func (m *manager) Names(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -144,7 +143,7 @@ func (m *manager) Ancestry() (services.Ancestry, error) {
 			return services.Ancestry{}, err
 		}
 		if err != nil {
-			break // an ancestor that has ended holds nothing any more
+			break // an ancestor that has ended holds no unit any more
 		}
 		group, err := m.procfs.ControlGroup(pid)
 		if err != nil && len(own.PIDs) == 0 {

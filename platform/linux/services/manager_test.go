@@ -105,7 +105,7 @@ func restart(ctx context.Context, t *testing.T, o services.Options) (services.Re
 	return plan.Do(ctx)
 }
 
-// code is that of a failure, "" without one.
+// code returns the code of a failure, or "" without one.
 func code(err error) fault.Code {
 	if err == nil {
 		return ""
@@ -219,7 +219,7 @@ func TestRestartsOfABootedSystem(t *testing.T) {
 	})
 }
 
-// situations are the services of the contract, and what comes before each.
+// situations are the services of the contract, and the steps before each.
 var situations = map[string]outcome{
 	"stays up":                      {"good", []string{"start good"}, "", "", ""},
 	"is off and wanted":             {"wanted", []string{"enable --quiet wanted.service"}, "", "", ""},
@@ -451,8 +451,7 @@ func TestRestartOverTheBus(t *testing.T) {
 	}
 }
 
-// Whoever adds a package to the container decides here whether its services may
-// be restarted by force.
+// A package added to the container needs an entry here: may its services be restarted with force?
 func TestFewServicesOfDebianAreRestartedByForce(t *testing.T) {
 	if !testenv.Booted(t, nil) {
 		return

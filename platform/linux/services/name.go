@@ -18,13 +18,13 @@ const (
 	maxName = 255 // UNIT_NAME_MAX of systemd
 )
 
-// otherKinds are the units that are no services (systemd.unit(5)). Targets and
-// sessions stand for the system and for people, so that a request for one is refused
-// rather than mistaken for a slip.
+// otherKinds are the suffixes of units that are not services (systemd.unit(5)). Targets and scopes
+// stand for the system and for user sessions, so a request for one is refused instead of taken for
+// a typing error.
 var otherKinds = []string{".socket", ".device", ".mount", ".automount", ".swap", ".path", ".timer", ".slice", ".scope", ".target"}
 
-// unitName completes and checks the name of a service: nginx is nginx.service.
-// What it returns is safe to hand to another program as the value of an option.
+// unitName completes and checks the name of a service: nginx is nginx.service. The result is safe
+// to pass to another program as the value of an option.
 func unitName(asked string) (string, error) {
 	if err := checkKind(asked); err != nil {
 		return "", err
@@ -61,8 +61,8 @@ func checkKind(asked string) error {
 	return nil
 }
 
-// disallowed is what systemd does not take in the name of a unit (VALID_CHARS
-// of src/basic/unit-name.c).
+// disallowed reports whether systemd rejects r in the name of a unit (VALID_CHARS of
+// src/basic/unit-name.c).
 func disallowed(r rune) bool {
 	letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 	return !letter && (r < '0' || r > '9') && !strings.ContainsRune(`:-_.@\`, r)

@@ -19,13 +19,13 @@ import (
 	"sentinel/internal/services"
 )
 
-// properties are those of one unit (org.freedesktop.systemd1(5)). One that this
-// version of systemd does not have is the zero value.
+// properties are those of one unit (org.freedesktop.systemd1(5)). A property that this version of
+// systemd lacks has the zero value.
 type properties map[string]any
 
-// Unit implements [services.Manager]. systemd loads a unit when its properties
-// are read, which changes nothing. The properties of services are asked for at the same
-// time, because most of a call is its round trip.
+// Unit implements [services.Manager]. systemd loads a unit when its properties are read, which
+// changes nothing. The properties of the service are requested at the same time, because most of a
+// call is its round trip.
 func (m *manager) Unit(ctx context.Context, name string) (services.Unit, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -78,7 +78,7 @@ func common(p properties) services.Unit {
 		Sub:     value[string](p, "SubState"),
 		Service: strings.HasSuffix(name, suffix), Trigger: slices.Contains([]string{".socket", ".timer", ".path"}, path.Ext(name)),
 		Unmet: p["ConditionResult"] == false && value[uint64](p, "ConditionTimestampMonotonic") > 0,
-		// Requisite starts nothing, but what it names is as good as needed.
+		// Requisite starts nothing, but the units that it names are needed all the same.
 		Starts:     lists(p, "Requires", "Requisite", "Wants", "BindsTo", "Upholds", "OnFailure", "OnSuccess"),
 		Stops:      lists(p, "Conflicts", "ConflictedBy"),
 		Carries:    lists(p, "RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"),
@@ -93,7 +93,7 @@ func common(p properties) services.Unit {
 	return u
 }
 
-// unusable says why systemd cannot start a unit, or not for a person.
+// unusable explains why systemd cannot start a unit, or refuses to do so on request.
 func unusable(p properties) error {
 	name, load := value[string](p, "Id"), value[string](p, "LoadState")
 	switch {
@@ -109,8 +109,8 @@ func unusable(p properties) error {
 	return nil
 }
 
-// dormant says that a unit is not meant to run: its administrator has not enabled
-// it.
+// dormant returns an error for a unit that is not intended to run: its administrator has not
+// enabled it.
 func dormant(p properties) error {
 	if enabled(p) {
 		return nil
@@ -124,9 +124,9 @@ func dormant(p properties) error {
 	return e.WithFix("Start it by hand if it is wanted: systemctl start " + name)
 }
 
-// enabled reads the state of a unit file (systemctl(1), is-enabled). What a
-// generator made, such as from a script of /etc/init.d, is enabled where the start of the
-// system wants it; static, indirect, linked and transient units are not.
+// enabled reads the state of a unit file (systemctl(1), is-enabled). A generated unit, such as one
+// from a script in /etc/init.d, is enabled if the boot wants it; static, indirect, linked and
+// transient units are not enabled.
 func enabled(p properties) bool {
 	switch value[string](p, "UnitFileState") {
 	case "enabled", "enabled-runtime":
@@ -151,8 +151,8 @@ func service(p properties, u *services.Unit) {
 	}
 }
 
-// actions are what systemd does to the system when a unit ends. Before version
-// 236 they belonged to services.
+// actions returns the actions that systemd takes on the system when a unit ends. Before version 236
+// they belonged to services.
 func actions(p properties) []string {
 	var found []string
 	for _, name := range []string{"SuccessAction", "FailureAction", "StartLimitAction", "JobTimeoutAction"} {
@@ -182,7 +182,7 @@ func commands(list any) [][]string {
 	return found
 }
 
-// lists joins lists of units, without those that repeat.
+// lists joins lists of units, without duplicates.
 func lists(p properties, names ...string) []string {
 	var all []string
 	for _, name := range names {
@@ -195,7 +195,7 @@ func lists(p properties, names ...string) []string {
 	return all
 }
 
-// value reads a property, the zero value where it is absent.
+// value returns a property, or the zero value if it is absent.
 func value[T any](p properties, name string) T {
 	v, _ := p[name].(T)
 	return v

@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package systemd asks the service manager over D-Bus (org.freedesktop.systemd1(5)).
+// Package systemd talks to the service manager over D-Bus (org.freedesktop.systemd1(5)).
 package systemd
 
 import (
@@ -18,10 +18,10 @@ import (
 	"sentinel/internal/privilege"
 )
 
-// ErrNotRunning says that another program is the service manager (sd_booted(3)).
+// ErrNotRunning reports that another program is the service manager (sd_booted(3)).
 var ErrNotRunning = errors.New("systemd does not run here")
 
-// Booted says whether systemd is the service manager (sd_booted(3)).
+// Booted reports whether systemd is the service manager (sd_booted(3)).
 func Booted() bool {
 	info, err := os.Lstat("/run/systemd/system")
 	return err == nil && info.IsDir()

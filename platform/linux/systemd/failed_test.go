@@ -30,7 +30,7 @@ Type=oneshot
 ExecStart=/bin/false
 `
 
-// failed returns the failed units that this test made.
+// failed returns the failed units that this test created.
 func failed(t *testing.T) []health.Unit {
 	t.Helper()
 	all, err := FailedUnits(t.Context(), "/")

@@ -13,8 +13,8 @@ import (
 	"sentinel/internal/processes"
 )
 
-// RestartPolicy asks what happens when a service ends; see
-// [processes.TerminationSource], and [Connect] for root.
+// RestartPolicy predicts what happens when a service ends; see [processes.TerminationSource], and
+// [Connect] for root.
 func RestartPolicy(ctx context.Context, root, unit string) (processes.RestartPolicy, error) {
 	conn, err := Connect(ctx, root)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	godbus "github.com/godbus/dbus/v5"
 )
 
-// Later runs a command once, some time from now, whatever becomes of this
-// process and its session: by a transient timer with a service of the same name, as
-// systemd-run(1) makes them. Both are gone once they have run.
+// Later runs a command once, after a delay, even if this process and its session have ended: by a
+// transient timer with a service of the same name, as systemd-run(1) creates them. Both are gone
+// once they have run.
 func (Units) Later(ctx context.Context, about string, after time.Duration, command ...string) error {
 	type elapse struct { // of TimersMonotonic (org.freedesktop.systemd1(5)); the time in microseconds
 		Base string

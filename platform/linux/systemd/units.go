@@ -17,17 +17,17 @@ const (
 	changeLimit = 20 * time.Second // for a change, the job of a unit that starts slowly included
 )
 
-// A UnitState is what systemd knows about a unit.
+// A UnitState holds what systemd reports about a unit.
 type UnitState struct {
 	Loaded, Masked, Enabled, Active bool
-	Starting                        bool // on the way to active
+	Starting                        bool // in state activating
 }
 
 // Units are the units of this machine. The zero value is ready for use; each
 // call has a connection and a time limit of its own.
 type Units struct{}
 
-// Running says whether systemd is the service manager.
+// Running reports whether systemd is the service manager.
 func (Units) Running() bool { return Booted() }
 
 // with runs f with a connection. go-systemd leaves the time limit to ctx.
@@ -42,8 +42,8 @@ func with(ctx context.Context, limit time.Duration, f func(context.Context, *dbu
 	return f(ctx, conn)
 }
 
-// State describes a unit. It is the zero value when there is no such unit or
-// systemd does not answer.
+// State describes a unit. It returns the zero value if there is no such unit or systemd does not
+// answer.
 func (Units) State(ctx context.Context, name string) UnitState {
 	var u UnitState
 	err := with(ctx, askLimit, func(ctx context.Context, conn *dbus.Conn) error {
@@ -61,8 +61,8 @@ func (Units) State(ctx context.Context, name string) UnitState {
 	return u
 }
 
-// Listening returns what those of the socket units that are active listen on, in
-// the form of ListenStream= (systemd.socket(5)). Without systemd that is nothing.
+// Listening returns the addresses on which the active ones of the socket units listen, in the form
+// of ListenStream= (systemd.socket(5)). Without systemd it returns none.
 func (Units) Listening(ctx context.Context, names []string) ([]string, error) {
 	if !Booted() {
 		return nil, nil
@@ -84,8 +84,8 @@ func (Units) Listening(ctx context.Context, names []string) ([]string, error) {
 	return list, err
 }
 
-// streams takes the addresses out of the property Listen, an array of pairs of
-// a kind and an address (org.freedesktop.systemd1(5)).
+// streams extracts the addresses from the property Listen, an array of pairs of a kind and an
+// address (org.freedesktop.systemd1(5)).
 func streams(value any) []string {
 	pairs, ok := value.([][]any)
 	if !ok {

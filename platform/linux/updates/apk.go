@@ -22,8 +22,8 @@ func (a apk) present(m machine) bool {
 	return a.program(m) != "" && (m.exists("lib/apk/db/installed") || m.exists("usr/lib/apk/db/installed"))
 }
 
-// pending lists what can be upgraded according to the indexes that were fetched
-// last, apk-list(8).
+// pending lists the packages that can be upgraded according to the last fetched indexes,
+// apk-list(8).
 func (a apk) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/cache/apk/APKINDEX.*", "etc/apk/cache/APKINDEX.*", "var/lib/apk/APKINDEX.*")
 	if len(fetched) == 0 {
@@ -64,8 +64,8 @@ func parseAPK(out []byte) []updates.Package {
 	return list
 }
 
-// splitAPK splits "name-1.2.3-r4". The name may hold hyphens, the version and the
-// revision hold none.
+// splitAPK splits "name-1.2.3-r4". The name may contain hyphens, the version and the revision do
+// not.
 func splitAPK(s string) (name, version string) {
 	revision := strings.LastIndexByte(s, '-')
 	if revision < 0 {

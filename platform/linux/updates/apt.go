@@ -14,8 +14,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// Where apt and dpkg keep their data. Other places can be configured and are not
-// looked at.
+// The default paths of apt's and dpkg's data. Other configured paths are not read.
 const (
 	dpkgStatus = "var/lib/dpkg/status"
 	aptLists   = "var/lib/apt/lists"
@@ -24,7 +23,7 @@ const (
 // maxStatus caps the status file of dpkg, in bytes. A full desktop has 6 MB.
 const maxStatus = 64 << 20
 
-// maxAsked bounds how many packages apt-cache is asked about.
+// maxAsked bounds how many packages are queried with apt-cache.
 const maxAsked = 200
 
 // apt is the package manager of Debian and Ubuntu.
@@ -37,8 +36,8 @@ func (apt) present(m machine) bool {
 	return err == nil && info.Size() > 0 && m.exists("usr/bin/apt-get")
 }
 
-// pending simulates an update of everything, apt-get(8), which needs neither
-// root nor a lock nor the network. -V says which versions are kept back.
+// pending simulates an update of everything, apt-get(8), which needs neither root nor a lock nor
+// the network. -V adds the versions of packages that are kept back.
 func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	r, err := m.runMain(ctx, "/usr/bin/apt-get", "-s", "-q=1", "-V", "-o", "Debug::NoLocking=1", "dist-upgrade")
 	if err != nil {
@@ -67,15 +66,14 @@ func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	return p, nil
 }
 
-// anyInstalled says whether dpkg knows of any installed package. To apt, an empty
-// list is a machine with nothing on it.
+// anyInstalled reports whether dpkg lists any installed package. apt takes an empty list for a
+// machine with no packages.
 func anyInstalled(m machine) bool {
 	raw, err := hostfile.Read(m.path(dpkgStatus), maxStatus)
 	return err != nil || bytes.Contains(raw, []byte(" ok installed\n"))
 }
 
-// security withdraws the answer that nothing is for security where no list comes
-// from a security archive: then it is unknown.
+// security marks the security updates as unknown if no list comes from a security archive.
 func (apt) security(m machine, p *updates.Pending) {
 	if len(p.Security) > 0 || len(m.glob(aptLists+"/*[Ss]ecurity*")) > 0 {
 		return
@@ -87,10 +85,10 @@ func (apt) security(m machine, p *updates.Pending) {
 	p.Gaps.Note("security_updates", "none of the package lists here is one of a security archive")
 }
 
-// fetched says whether there is any list of packages. When it was fetched is less
-// certain: the directory of the lists changes when one of them does, and the hooks and timers
-// of apt write the stamps after a successful refresh, but a refresh by hand that found nothing
-// new leaves the same traces as a failed one.
+// fetched reports whether there is any list of packages. The time at which it was fetched is less
+// certain: the directory of the lists changes when one of them does, and the hooks and timers of
+// apt write the stamps after a successful refresh, but a refresh by hand that found nothing new
+// leaves the same traces as a failed one.
 func (apt) fetched(m machine) bool {
 	return len(m.glob(aptLists+"/*_Packages", aptLists+"/*_Packages.*")) > 0
 }
@@ -106,7 +104,7 @@ func securityNames(list []updates.Package) []string {
 	return names
 }
 
-// withheld says why each package waits.
+// withheld determines why each package is kept back.
 func (a apt) withheld(ctx context.Context, m machine, plan aptPlan, p *updates.Pending) {
 	p.Withheld = append([]updates.Withheld{}, plan.phased...)
 	if len(plan.kept) == 0 {
@@ -132,8 +130,8 @@ func (a apt) withheld(ctx context.Context, m machine, plan aptPlan, p *updates.P
 	p.Withheld = append(p.Withheld, plan.kept...)
 }
 
-// phased asks which of the packages that are kept back are phased. Before version
-// 2.5.4 of apt this is the only way to know.
+// phased queries which of the packages that are kept back are phased. Before version 2.5.4 of apt
+// this is the only way to know.
 func (apt) phased(ctx context.Context, m machine, kept []updates.Withheld, names []string, p *updates.Pending) {
 	r, err := m.runExtra(ctx, "/usr/bin/apt-cache", append([]string{"policy", "--"}, names...)...)
 	if err != nil || r.Exit != 0 {
@@ -201,12 +199,12 @@ func aptErrors() []knownError {
 type aptPlan struct {
 	updates []updates.Package
 	extra   updates.Extra
-	kept    []updates.Withheld // why is not known yet
-	phased  []updates.Withheld // where apt lists them apart
+	kept    []updates.Withheld // the reason is not known yet
+	phased  []updates.Withheld // if apt lists them separately
 }
 
-// parseAptPlan reads the output of a simulated dist-upgrade. Lines that are
-// neither a step nor in a list that matters are for people.
+// parseAptPlan reads the output of a simulated dist-upgrade. It skips lines that are neither a step
+// nor in a relevant list.
 func parseAptPlan(out []byte) aptPlan {
 	plan := aptPlan{updates: []updates.Package{}}
 	heading := ""
@@ -222,8 +220,8 @@ func parseAptPlan(out []byte) aptPlan {
 	return plan
 }
 
-// keep reads a row of a list: "   name (1.0 => 2.0)", or several names where
-// apt was told not to show versions.
+// keep reads a row of a list: " name (1.0 => 2.0)", or several names if apt is configured not to
+// show versions.
 func (p *aptPlan) keep(heading, line string) {
 	to, reason := &p.kept, updates.KeptBack
 	switch heading {
@@ -257,9 +255,8 @@ func (p *aptPlan) step(line string) {
 	}
 }
 
-// parseInst reads what follows "Inst": "name [current] (candidate origin,
-// origin [arch])" and what is broken in between, in brackets. A package that is new has no
-// current version.
+// parseInst reads what follows "Inst": "name [current] (candidate origin, origin [arch])" followed
+// by packages that are broken in between, in brackets. A new package has no current version.
 func parseInst(s string) (updates.Package, bool) {
 	name, rest, _ := strings.Cut(s, " ")
 	one := updates.Package{Name: name}
@@ -282,9 +279,9 @@ func parseInst(s string) (updates.Package, bool) {
 	return one, name != "" && one.Candidate != ""
 }
 
-// fromSecurity says whether one of the archives that have a version is one for
-// security: each is "label:release/suite". Debian's has a label of its own, those of Ubuntu
-// and of others have suites that end so.
+// fromSecurity reports whether one of the origins of a version, each "label:release/suite", is a
+// security archive. Debian's has its own label; those of Ubuntu and others have suites that end in
+// "-security".
 func fromSecurity(origins string) bool {
 	for origin := range strings.SplitSeq(origins, ", ") {
 		label, suite, _ := strings.Cut(origin, ":")
@@ -324,8 +321,8 @@ func parseAptPolicy(out []byte) map[string]string {
 	return phased
 }
 
-// isPackageName says whether s is the name of a Debian package, deb-control(5),
-// with or without its architecture. What is not one is never handed on to a program.
+// isPackageName reports whether s is the name of a Debian package, deb-control(5), with or without
+// its architecture. Anything else is never passed to a program.
 func isPackageName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

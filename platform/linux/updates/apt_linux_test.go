@@ -66,7 +66,7 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// as runs programs as a user without rights.
+// as runs programs as an unprivileged user.
 type as struct{ id int }
 
 func (a as) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
@@ -149,7 +149,7 @@ func aptMachine(t *testing.T) {
 	for _, dir := range []string{"/etc/apt", "/var/lib/dpkg", "/var/lib/apt", "/var/cache/apt"} {
 		empty(t, dir)
 	}
-	// The kernel names the files of this layer otherwise than it shows them.
+	// In the overlay the kernel shows other file numbers in /proc/locks than stat does.
 	must(t, syscall.Mount("none", "/var/lib/dpkg", "tmpfs", 0, ""))
 	for _, dir := range []string{"/etc/apt/apt.conf.d", "/etc/apt/preferences.d", "/var/lib/dpkg/updates", "/var/lib/dpkg/info", "/var/lib/apt/lists/partial", "/var/cache/apt/archives/partial"} {
 		must(t, os.MkdirAll(dir, 0o755))
@@ -248,7 +248,7 @@ func TestAptOnAMachineOfItsOwn(t *testing.T) {
 	})
 }
 
-// aptFaults damages one thing after the other and mends it.
+// aptFaults damages one thing after another and repairs it.
 func aptFaults(t *testing.T) {
 	lists, err := filepath.Glob("/var/lib/apt/lists/*stable_*Packages")
 	if err != nil || len(lists) != 1 {

@@ -29,8 +29,8 @@ func (d dnf) present(m machine) bool {
 	return d.program(m) != "" && (m.exists("var/lib/rpm") || m.exists("usr/lib/sysimage/rpm"))
 }
 
-// query returns the command line that lists updates from what was fetched. -C
-// uses the metadata of root, which everyone may read.
+// query returns the command line that lists updates from the fetched metadata. -C uses the metadata
+// of root, which everyone may read.
 func (d dnf) query(m machine, more ...string) (program string, args []string) {
 	program = d.program(m)
 	args = append([]string{"-C"}, more...)
@@ -74,8 +74,8 @@ func (dnf) versions(ctx context.Context, m machine, p *updates.Pending) {
 	fillCurrent(p.Updates, installed)
 }
 
-// security asks again for the updates that close security holes. Without
-// advisories, as on CentOS Stream, nothing is known about that.
+// security queries the security updates separately. Without advisories, as on CentOS Stream, they
+// are unknown.
 func (d dnf) security(ctx context.Context, m machine, p *updates.Pending) {
 	if len(m.glob("var/cache/dnf/*/repodata/*updateinfo*", "var/cache/libdnf5/*/repodata/*updateinfo*")) == 0 {
 		p.Gaps.Note("security_updates", "no repository of this machine publishes advisories")
@@ -102,9 +102,9 @@ func (d dnf) security(ctx context.Context, m machine, p *updates.Pending) {
 	p.Security = securityNames(p.Updates)
 }
 
-// parseDNF reads the output of check-update: "name.arch version-release
-// repository" and, after a heading, what would be replaced. A name that is too long for its
-// column is on a line of its own.
+// parseDNF reads the output of check-update: "name.arch version-release repository" and, after a
+// heading, the packages that would be replaced. A name that is too long for its column is on a line
+// of its own.
 func parseDNF(out []byte) []updates.Package {
 	list := []updates.Package{}
 	name := ""

@@ -8,7 +8,7 @@ import (
 	"sentinel/internal/fault"
 )
 
-// A knownError is an error that a package manager prints, and what that means.
+// A knownError is an error that a package manager prints, and its meaning.
 type knownError struct {
 	match   string // in its output, with LC_ALL=C
 	code    fault.Code
@@ -16,8 +16,8 @@ type knownError struct {
 	fix     string
 }
 
-// diagnose turns what a manager printed into a fault: that of the first known
-// error in it, else that the program failed.
+// diagnose turns the output of a manager into a fault: that of the first known error in it, or else
+// a general one.
 func diagnose(program, text string, known []knownError) error {
 	for _, c := range known {
 		if strings.Contains(text, c.match) {

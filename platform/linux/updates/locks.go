@@ -14,13 +14,12 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxLocks caps what is read of /proc/locks, in bytes.
+// maxLocks caps how much of /proc/locks is read, in bytes.
 const maxLocks = 1 << 20
 
-// locked says whether somebody holds a lock on one of some files. They cannot
-// be opened without root, but the kernel lists the locks that it keeps, and everyone may
-// know the number of a file (proc_locks(5)). Locks of processes outside of our PID namespace
-// are not listed.
+// locked reports whether a process holds a lock on one of the files. Without root they cannot be
+// opened, but the kernel lists all locks by inode number, which everyone may read (proc_locks(5)).
+// Locks of processes outside this PID namespace are not listed.
 func (m machine) locked(names ...string) bool {
 	raw, err := hostfile.Head(m.path("proc/locks"), maxLocks)
 	if err != nil {
@@ -35,13 +34,12 @@ func (m machine) locked(names ...string) bool {
 	return false
 }
 
-// lockedFiles returns the files of /proc/locks that somebody may write alone,
-// each as "fe:00:1234".
+// lockedFiles returns the files with an exclusive lock in /proc/locks, each as "fe:00:1234".
 func lockedFiles(raw []byte) map[string]bool {
 	files := map[string]bool{}
 	for line := range bytes.Lines(raw) {
-		// "1: POSIX  ADVISORY  WRITE 115 fe:00:9985986 0 EOF"; what waits for a
-		// lock has an arrow after the number.
+		// "1: POSIX ADVISORY WRITE 115 fe:00:9985986 0 EOF"; waiters have an arrow after the
+		// number.
 		f := strings.Fields(string(line))
 		if len(f) >= 8 && f[1] == "POSIX" && f[3] == "WRITE" {
 			files[f[5]] = true

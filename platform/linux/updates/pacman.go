@@ -20,8 +20,8 @@ func (pacman) present(m machine) bool {
 	return m.exists("usr/bin/pacman") && m.exists("var/lib/pacman/local")
 }
 
-// pending asks what is newer in the databases that were synchronised last,
-// pacman(8) -Qu. Its exit status is 1 both when there is nothing and when it fails.
+// pending lists packages that are newer in the last synchronized databases, pacman(8) -Qu. Its exit
+// status is 1 both when there are none and when it fails.
 func (pacman) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/lib/pacman/sync/*.db")
 	if len(fetched) == 0 {
@@ -47,8 +47,8 @@ func (pacman) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	return p, nil
 }
 
-// parsePacman reads "name 1.0-1 -> 1.1-1", with "[ignoredRepositories]" after what the
-// configuration holds back.
+// parsePacman reads "name 1.0-1 -> 1.1-1", with "[ignored]" after packages that the configuration
+// holds back.
 func parsePacman(out []byte) ([]updates.Package, []updates.Withheld) {
 	list, withheld := []updates.Package{}, []updates.Withheld{}
 	for line := range bytes.Lines(out) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package updates reads what the package managers of Linux left behind.
+// Package updates reads pending updates from the package managers of Linux, and whether a reboot is
+// due.
 package updates
 
 import (
@@ -12,14 +13,14 @@ import (
 	"unicode"
 )
 
-// ErrUnknown says that nothing here tells whether a reboot is due.
+// ErrUnknown reports that it cannot be determined whether a reboot is due.
 var ErrUnknown = errors.New("no package manager here says whether a reboot is due")
 
-// RebootRequired says whether updates wait for a reboot, by two signs: the flag
-// file that Debian's package hooks leave, and an installed kernel newer than the
-// running one of the same flavour. A running kernel that is neither in /boot nor has modules
-// here was removed, or came from elsewhere as in many virtual machines: nothing follows
-// from it. release is that of the running kernel, uname -r.
+// RebootRequired reports whether updates need a reboot, by two signs: the flag file that Debian's
+// package hooks leave, and an installed kernel newer than the running one of the same flavour. A
+// running kernel that is neither in /boot nor has modules here was removed, or came from elsewhere,
+// as in many virtual machines: it allows no conclusion. release is that of the running kernel,
+// uname -r.
 func RebootRequired(root, release string) (bool, error) {
 	if exists(root, "run/reboot-required") || exists(root, "var/run/reboot-required") {
 		return true, nil
@@ -41,8 +42,8 @@ func RebootRequired(root, release string) (bool, error) {
 	return false, nil
 }
 
-// flagReliable is nil where the hook that would write the flag file is installed, so
-// that its absence means something.
+// flagReliable returns nil if the hook that writes the flag file is installed, so that a missing
+// file means that no reboot is due.
 func flagReliable(root string) error {
 	for _, hook := range []string{"usr/share/update-notifier/notify-reboot-required", "etc/kernel/postinst.d/unattended-upgrades"} {
 		if exists(root, hook) {
@@ -82,8 +83,8 @@ func flavour(release string) string {
 	return release[at:]
 }
 
-// sameFlavour ignores what counts on within a flavour: a kernel of el9_4
-// follows one of el9_3, and one of fc40 one of fc39.
+// sameFlavour ignores release numbers within a flavour: a kernel of el9_4 follows one of el9_3, and
+// one of fc40 one of fc39.
 func sameFlavour(a, b string) bool {
 	counts := func(r rune) rune {
 		if unicode.IsDigit(r) || r == '_' {

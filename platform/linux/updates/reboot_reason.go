@@ -9,10 +9,10 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxRequesters bounds how many packages are named that ask for a reboot.
+// maxRequesters bounds how many of the packages that request a reboot are named.
 const maxRequesters = 8
 
-// rebootReason says which of the signs of [RebootRequired] is there.
+// rebootReason describes which of the signs of [RebootRequired] was found.
 func rebootReason(root, running string) string {
 	if exists(root, "run/reboot-required") || exists(root, "var/run/reboot-required") {
 		if who := requesters(root); who != "" {

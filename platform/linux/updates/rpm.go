@@ -24,8 +24,8 @@ func (m machine) installed(ctx context.Context) (map[string]string, error) {
 	return parseInstalled(r.Stdout), nil
 }
 
-// parseInstalled keeps the version that was installed last of a package of
-// which there are several, as of the kernel.
+// parseInstalled keeps the version that was installed last if a package is installed in several, as
+// kernels are.
 func parseInstalled(out []byte) map[string]string {
 	versions, times := map[string]string{}, map[string]int64{}
 	for line := range bytes.Lines(out) {

@@ -21,8 +21,7 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// maxOutput caps what a package manager may print, in bytes: a machine that waits
-// for ten thousand updates prints about 5 MB.
+// maxOutput caps the output of a package manager, in bytes: ten thousand updates take about 5 MB.
 const maxOutput = 16 << 20
 
 // mainLimit bounds the run of a package manager that lists the updates: on a
@@ -33,7 +32,7 @@ const (
 	extraLimit = 8 * time.Second
 )
 
-// A machine is what package managers run on.
+// A machine is a root directory and a runner of its programs.
 type machine struct {
 	root   string
 	runner sysexec.Runner
@@ -43,30 +42,29 @@ type machine struct {
 // in [managers], and name it in the enum of [updates.Report].
 type manager interface {
 	name() string
-	// present says whether this machine gets its packages from it: its program
-	// and its data are both there.
+	// present reports whether this machine uses the manager: its program and its data are both
+	// there.
 	present(m machine) bool
-	// pending asks for what the manager knows already: without the network, and
-	// without waiting for a lock. It leaves Manager empty, and needs no gap for security
-	// updates and withheld packages that the manager never names.
+	// pending lists the updates that the manager already knows of, without network access and
+	// without waiting for a lock. It leaves Manager empty, and need not report a gap for security
+	// updates or withheld packages if the manager never names them.
 	pending(ctx context.Context, m machine) (updates.Pending, error)
 }
 
-// managers lists the package managers in the order in which they are looked for:
-// dnf may be installed beside apt, and on SUSE beside zypper.
+// managers lists the package managers in order of preference: dnf may be installed beside apt, and
+// on SUSE beside zypper.
 func managers() []manager {
 	return []manager{apt{}, zypper{}, dnf{}, pacman{}, apk{}}
 }
 
-// Updates asks the package manager of this machine.
+// Updates queries the package manager of this machine.
 type Updates struct {
 	m machine
 }
 
 var _ updates.Source = (*Updates)(nil)
 
-// NewUpdates returns the updates of the machine below root, "/" on a live
-// system. Nothing is read yet.
+// NewUpdates returns the Updates of the machine below root, "/" on a live system. It reads nothing.
 func NewUpdates(root string, runner sysexec.Runner) *Updates {
 	return &Updates{machine{root, runner}}
 }
@@ -82,7 +80,7 @@ func (u *Updates) Pending(ctx context.Context) (updates.Pending, error) {
 		WithFix("Look for updates with the tools of this distribution.")
 }
 
-// pending asks a manager, and notes what its kind of answer never says.
+// pending queries a manager, and adds gaps for what it never reports.
 func pending(ctx context.Context, m machine, from manager) (updates.Pending, error) {
 	p, err := from.pending(ctx, m)
 	if err == nil {
@@ -135,8 +133,8 @@ func (u *Updates) OSVersion(context.Context) (string, error) {
 	return system.PrettyName, err
 }
 
-// runMain runs the program that lists the updates, which changes nothing. It is
-// an error only when the program could not be run at all.
+// runMain runs the program that lists the updates, which changes nothing. It returns an error only
+// if the program could not be run at all.
 func (m machine) runMain(ctx context.Context, path string, args ...string) (sysexec.Result, error) {
 	return m.run(ctx, mainLimit, path, args)
 }
@@ -180,8 +178,7 @@ func (m machine) glob(patterns ...string) []string {
 	return list
 }
 
-// newest returns when the file that was written last was written, the zero time
-// when there is none.
+// newest returns the latest modification time of the files, or the zero time if there are none.
 func newest(paths ...string) time.Time {
 	var latest time.Time
 	for _, p := range paths {
@@ -192,7 +189,7 @@ func newest(paths ...string) time.Time {
 	return latest
 }
 
-// errNeverFetched is why a manager without package lists knows of no updates.
+// errNeverFetched explains why a manager without package lists knows of no updates.
 func errNeverFetched(fetch string) error {
 	return fmt.Errorf("the package lists were never fetched here; fetch them with: %s", fetch)
 }

@@ -17,7 +17,7 @@ import (
 // Exit statuses of zypper(8).
 const (
 	zypperLocked  = 7
-	zypperSkipped = 106 // it answers without some repositories
+	zypperSkipped = 106 // some repositories were skipped
 )
 
 // zypper is the package manager of SUSE.
@@ -29,9 +29,8 @@ func (zypper) present(m machine) bool {
 	return m.exists("usr/bin/zypper") && (m.exists("etc/products.d") || len(m.glob("etc/zypp/repos.d/*.repo")) > 0)
 }
 
-// pending asks for packages and then for patches: a patch is an advisory about
-// several packages, and zypper does not say which. Without any metadata zypper would fetch
-// it, so it is not asked then.
+// pending lists packages and then patches: a patch is an advisory about several packages, and
+// zypper does not name them. Without metadata zypper would fetch it, so it is not run then.
 func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/cache/zypp/raw/*/repodata/repomd.xml", "var/cache/zypp/raw/*/cookie")
 	if len(fetched) == 0 {
@@ -92,7 +91,7 @@ func (zypper) ask(ctx context.Context, run runFunc, what ...string) (zypperAnswe
 
 type zypperAnswer struct {
 	updates []zypperUpdate
-	errors  string // its messages of errors, one a line
+	errors  string // its error messages, one per line
 	skipped bool
 }
 
