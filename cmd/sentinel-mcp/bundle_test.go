@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// bundled says that it came with the server, and who runs it.
+// bundled is a sentinel that prints that it came with the server, and its user.
 const bundled = `#!/bin/sh
 cat >/dev/null
 echo "{\"success\":true,\"action\":\"${2#get_}\",\"tool\":\"$2 bundled\",\"uid\":$(id -u),\"sudo_uid\":\"$SUDO_UID\"}"
 `
 
-// unpacked lays both programs out as a client does with a bundle: below a home,
-// for its user to write.
+// unpacked puts both programs where a client unpacks a bundle: below a home directory, writable by
+// its user.
 const unpacked = `mkdir -p /opt/home/bundle/server
 cp "$WORLD/bundled" /opt/home/bundle/server/sentinel
 cp "$WORLD/sentinel-mcp" /opt/home/bundle/server/
@@ -26,8 +26,7 @@ mount -t tmpfs -o mode=755 tmpfs /usr/local/bin
 
 const withRoots = "cp /opt/bin/sentinel /usr/local/bin/sentinel\nchmod 0755 /usr/local/bin/sentinel\n"
 
-// everywhere is a rule for the installed sentinel and, foolishly, one for that of
-// the bundle.
+// everywhere has a rule for the installed sentinel and an unsafe one for that of the bundle.
 const everywhere = "sentineltest ALL=(root) NOPASSWD: /usr/local/bin/sentinel --request get_system_health\n" +
 	"sentineltest ALL=(root) NOPASSWD: /opt/home/bundle/server/sentinel --request get_system_health\n"
 

@@ -137,7 +137,7 @@ func TestInstallRefusesInOneSentenceAndAFix(t *testing.T) {
 	}
 }
 
-// The client is to start what root has installed, not what happens to ask.
+// The client must start the server that root has installed, not the one that runs --install.
 func TestInstallNamesTheInstalledServer(t *testing.T) {
 	status, out, errs := configured(t, "cp /opt/bin/sentinel-mcp /usr/local/bin/\n", "$MCP --install gemini-cli --json")
 	if want := `"command":"/usr/local/bin/sentinel-mcp"`; status != 0 || !strings.Contains(out, want) {

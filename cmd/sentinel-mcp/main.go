@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // writing to a client that is gone is then an error
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // then writing to a client that is gone returns an error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	status := mcpserver.Run(ctx, runtime.GOOS, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

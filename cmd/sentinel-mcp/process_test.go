@@ -27,7 +27,7 @@ type program struct {
 	stdout *os.File
 	out    *bufio.Reader
 	stderr bytes.Buffer
-	up     string // pipe that says that sentinel runs
+	up     string // pipe through which sentinel reports that it runs
 	held   string // pipe that ends when sentinel does
 }
 
@@ -36,7 +36,7 @@ func start(t *testing.T, args ...string) *program {
 	return startWith(t, "", args...)
 }
 
-// startWith starts a server whose sentinel does what prelude says first.
+// startWith starts a server whose sentinel runs prelude first.
 func startWith(t *testing.T, prelude string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, up: pipe(t), held: pipe(t)}
@@ -85,8 +85,8 @@ func (p *program) receive() string {
 	return line
 }
 
-// call sends a call and returns when its sentinel runs, with a channel that is
-// closed when that is gone.
+// call sends a call and returns once its sentinel runs, with a channel that is closed when it has
+// ended.
 func (p *program) call() <-chan struct{} {
 	p.t.Helper()
 	gone := make(chan struct{})
@@ -221,8 +221,8 @@ func TestLongLineCostsNoMemory(t *testing.T) {
 	p.status()
 }
 
-// TestProgramThatIgnoresTheSignalDoesNotOutliveTheServer matters because the
-// server is who kills it.
+// TestProgramThatIgnoresTheSignalDoesNotOutliveTheServer matters because it is the server that
+// kills it.
 func TestProgramThatIgnoresTheSignalDoesNotOutliveTheServer(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -18,7 +18,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// realSentinel builds sentinel and returns it. It runs on a stage alone.
+// realSentinel builds sentinel and returns it. It may run only on a stage.
 func realSentinel(t *testing.T) string {
 	t.Helper()
 	testenv.Namespaces(t)
@@ -73,8 +73,7 @@ func outcomes(t *testing.T, cmd *exec.Cmd, lines ...string) []outcome {
 	return all
 }
 
-// changing lists a call of each tool that changes something. On a stage their
-// objects are nobody's.
+// changing lists a call of each tool that changes something. On a stage their targets do not exist.
 func changing() map[string]string {
 	return map[string]string{
 		"terminate_process":  `{"pid":4194304}`,
@@ -89,8 +88,8 @@ func callOf(tool, arguments string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `}}` + "\n"
 }
 
-// heard returns what a program on the stage writes into a pipe. One that never
-// does is not waited for: said is what was answered instead.
+// heard returns the text that a program on the stage writes into a pipe, or fails with the answer
+// in said if it writes none.
 func heard(t *testing.T, pipe string, said *bytes.Buffer) string {
 	t.Helper()
 	word := make(chan string, 1)
@@ -154,8 +153,8 @@ func TestReadingToolsAnswerWithAndWithoutRoot(t *testing.T) {
 	}
 }
 
-// sudo compares the arguments joined by blanks, so this is the one other vector
-// that a rule lets through. To sentinel it is no flag.
+// sudo compares the arguments joined by blanks, so this is the one other vector that a rule lets
+// through. sentinel does not accept it as a flag.
 func TestOneArgumentInPlaceOfTwoReachesNoTool(t *testing.T) {
 	said := attemptsWith(t, shippedRules(t), realSentinel(t), []string{"sudo -n " + installed + " '--request terminate_process'"})[0]
 	if !strings.Contains(said, `"error_code":"USAGE"`) || !strings.HasSuffix(said, "exit 2\n") {
@@ -163,8 +162,7 @@ func TestOneArgumentInPlaceOfTwoReachesNoTool(t *testing.T) {
 	}
 }
 
-// The whole way: a client ends a process of root's, and the journal says for
-// whom.
+// End to end: a client ends a process of root, and the journal records the user.
 func TestMemberOfTheGroupEndsAProcess(t *testing.T) {
 	const change = `sleep 600 &
 echo "$!" >/opt/pid
@@ -200,8 +198,8 @@ echo 'sentinel:x:12346:sentineltest' >>/etc/group
 	}
 }
 
-// examined runs sentinel --doctor through the given words of a shell, as a member
-// of the group, and returns the status of each finding.
+// examined runs sentinel --doctor with the given shell words, as a member of the group, and returns
+// the status of each finding.
 func examined(t *testing.T, rules, sentinel, change, words string) map[string]string {
 	t.Helper()
 	files := map[string]string{"sudoers": silent, "rules": rules, "sentinel": sentinel, "attempts": ""}
@@ -236,7 +234,7 @@ func TestDoctorTellsWhatSudoAllows(t *testing.T) {
 		itself = "/usr/local/bin/sentinel --doctor"
 		admin  = "echo 'sentineltest ALL=(root) NOPASSWD: /usr/local/bin/sentinel --doctor' >>/etc/sudoers.d/sentineltest\n"
 		all    = "echo 'sentineltest ALL=(ALL) PASSWD: ALL' >/etc/sudoers.d/aaa\n"
-		// changing are the tools that a grant of reading leaves out.
+		// changing are the tools that a read-only grant excludes.
 		changing = "terminate_process block_ip_address unblock_ip_address enable_firewall restart_service send_telemetry_webhook"
 	)
 	for _, test := range []struct {
@@ -268,8 +266,7 @@ func TestDoctorTellsWhatSudoAllows(t *testing.T) {
 	}
 }
 
-// A change that is cancelled has the last word: it knows what it has finished or
-// taken back.
+// The answer of a cancelled change is kept: it says what was completed or undone.
 func TestCancelledChangeSaysWhatBecameOfIt(t *testing.T) {
 	up := pipe(t)
 	const last = `{\"success\":false,\"action\":\"terminate_process\",\"error_code\":\"CANCELLED\",\"error\":\"taken back\",\"fix\":\"none\"}`
@@ -296,8 +293,8 @@ func TestCancelledChangeSaysWhatBecameOfIt(t *testing.T) {
 	}
 }
 
-// The same with the real program, in the middle of waiting for a process to end:
-// its document and its journal tell one story.
+// The same with the real program, in the middle of waiting for a process to end: its document and
+// its journal entry agree.
 func TestCancelledTerminationIsToldAndRecorded(t *testing.T) {
 	pid, asked := pipe(t), pipe(t)
 	change := "/bin/sh -c 'trap \"echo asked >" + asked + "; sleep 1; exit\" TERM; echo $$ >" + pid + "; while :; do sleep 0.1; done' &\n"

@@ -17,7 +17,7 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// installed is where the shipped rules have sentinel.
+// installed is the path of sentinel in the shipped rules.
 const installed = "/usr/local/bin/sentinel"
 
 // shippedRules returns the file that an administrator installs.
@@ -30,8 +30,7 @@ func shippedRules(t *testing.T) string {
 	return string(raw)
 }
 
-// raised lists the tools that root is of use to, those that only read or the
-// others.
+// raised lists the tools that benefit from root: those that only read, or the others.
 func raised(reading bool) []string {
 	var names []string
 	for _, op := range ops.All() {
@@ -70,8 +69,7 @@ func alias(name string, tools []string) []string {
 	return lines
 }
 
-// Wildcards, regular expressions and negations are what the rules of sudo are
-// got wrong with.
+// Wildcards, regular expressions and negations are the usual mistakes in sudo rules.
 func TestShippedRulesAreLiterals(t *testing.T) {
 	for line := range strings.Lines(shippedRules(t)) {
 		if !strings.HasPrefix(line, "#") && regexp.MustCompile(`[*?\[\]^$!"]`).MatchString(line) {
@@ -93,7 +91,7 @@ func TestVisudoTakesTheShippedRules(t *testing.T) {
 	}
 }
 
-// readingAlone changes the rules as their comment says.
+// readingAlone narrows the rules as their comment describes.
 func readingAlone(t *testing.T) string {
 	t.Helper()
 	whole := shippedRules(t)
@@ -104,13 +102,13 @@ func readingAlone(t *testing.T) string {
 	return less
 }
 
-// telling is a sentinel that says who runs it as what, and its environment.
+// telling is a sentinel that prints its user, its arguments and its environment.
 const telling = `#!/bin/sh
 echo "ran $0 as $(id -u) with $*"
 env
 `
 
-// install puts what is on the stage where the shipped rules expect it.
+// install puts the programs of the stage where the shipped rules expect them.
 const install = `mount -t tmpfs -o mode=755 tmpfs /usr/local/bin
 cp -p /opt/bin/sentinel /usr/local/bin/sentinel
 cp -p /opt/bin/sentinel /opt/bin/other
@@ -122,8 +120,8 @@ install -o root -g root -m 0440 "$WORLD/rules" /etc/sudoers.d/sentinel
 cp "$WORLD/attempts" /opt/attempts
 `
 
-// attempts runs each command line as a member of the group sentinel, and returns
-// what each said and its exit status in the last line.
+// attempts runs each command line as a member of the group sentinel, and returns the output of
+// each, with its exit status in the last line.
 func attempts(t *testing.T, rules string, lines []string) []string {
 	t.Helper()
 	return attemptsWith(t, rules, telling, lines)
@@ -202,8 +200,7 @@ func TestShippedRulesLetNothingElseThrough(t *testing.T) {
 	}
 }
 
-// sudo takes a link for what it leads to; that is what runs then, and not what
-// the link is called.
+// sudo resolves a symbolic link; its target runs, whatever the name of the link.
 func TestLinkToTheBinaryRunsTheBinaryOfTheRule(t *testing.T) {
 	for i, said := range attempts(t, shippedRules(t), []string{
 		"sudo -n /opt/links/sentinel --request terminate_process", "sudo -n sentinel --request terminate_process",

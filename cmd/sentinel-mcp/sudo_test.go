@@ -18,17 +18,16 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// guard goes no further where what follows could reach the machine.
+// guard stops if the following commands could affect the machine.
 const guard = `set -e
 for kind in net mnt pid; do
 	case " $MACHINE " in *" $(readlink /proc/self/ns/$kind) "*) echo "shares the $kind namespace of the machine" >&2; exit 99 ;; esac
 done
 `
 
-// stage makes the world of one test in namespaces of its own and hands over to
-// what the test runs. The machine stays as it is: /opt is a new file system there, /etc a copy
-// in it, and what sentinel keeps, the sockets of the system's services and its log lie below
-// empty directories.
+// stage sets up the environment of one test in its own namespaces and then runs the test's command.
+// The machine is not changed: /opt is a new file system, /etc a copy in it, and empty directories
+// cover sentinel's state, the sockets of services and the logs.
 const stage = guard + `for dir in /opt /var/lib /var/log /run; do mount -t tmpfs -o mode=755 tmpfs $dir; done
 test ! -S /dev/log || mount --bind /dev/null /dev/log
 mkdir /opt/bin
@@ -45,27 +44,27 @@ chmod 0755 /opt/bin/sentinel /opt/bin/sentinel-mcp
 exec setpriv --reuid 12345 --regid 12345 --init-groups %s
 `
 
-// server is sentinel-mcp on the stage.
+// server is the command line of sentinel-mcp on the stage.
 const server = "/opt/bin/sentinel-mcp --log-level info"
 
 // silent keeps sudo from writing to the host's log and mail.
 const silent = "Defaults:sentineltest !syslog, !mail_badpass, !mail_no_user, !mail_no_perms, !mail_no_host\n"
 
-// whoami is a sentinel that says who runs it.
+// whoami is a sentinel that prints its user.
 const whoami = `#!/bin/sh
 cat >/dev/null
 echo "{\"success\":true,\"action\":\"${2#get_}\",\"tool\":\"$2\",\"uid\":$(id -u),\"sudo_uid\":\"$SUDO_UID\"}"
 `
 
-// onStage returns sentinel-mcp, not started, as the user sentineltest whom the
-// given rules let use sudo. change is shell text for what else is different.
+// onStage returns sentinel-mcp, not started, as the user sentineltest with the given sudo rules.
+// change is shell text for other differences.
 func onStage(t *testing.T, rules, sentinel, change string) *exec.Cmd {
 	t.Helper()
 	return staged(t, map[string]string{"sudoers": silent + rules, "sentinel": sentinel}, change, server)
 }
 
-// staged returns a program, not started, as the user sentineltest in a world
-// with the given files in $WORLD.
+// staged returns a program, not started, as the user sentineltest on a stage with the given files
+// in $WORLD.
 func staged(t *testing.T, files map[string]string, change, program string) *exec.Cmd {
 	t.Helper()
 	testenv.Namespaces(t)
@@ -207,8 +206,8 @@ func TestBinaryThatOthersCanChangeNeverRunsAsRoot(t *testing.T) {
 	}
 }
 
-// TestCancelEndsTheProgramBehindSudo holds sudo to passing SIGTERM on, for a
-// user who could not signal the program itself.
+// TestCancelEndsTheProgramBehindSudo checks that sudo passes on SIGTERM from a user who could not
+// signal the program itself.
 func TestCancelEndsTheProgramBehindSudo(t *testing.T) {
 	up, held := pipe(t), pipe(t)
 	cmd := onStage(t, rule("get_system_health"), "#!/bin/sh\nexec 3>"+held+"; id -u >"+up+"; exec sleep 600\n", "")

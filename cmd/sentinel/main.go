@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sentinel shows how this machine is doing, and changes it where asked to.
+// Command sentinel reports the state of this machine, and changes it on request.
 package main
 
 import (
@@ -17,8 +17,7 @@ func main() {
 	if local.Child(os.Args[1:], os.Stdout) {
 		return
 	}
-	// On a terminal sudo passes Ctrl-Z on: a user could stop a run of root's while
-	// it holds a lock.
+	// On a terminal sudo passes on Ctrl-Z: a user could stop a run as root while it holds a lock.
 	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once

@@ -108,8 +108,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// check returns what is wrong with a request; nil when one of the keys has signed
-// it within the last minutes.
+// check returns an error unless one of the keys has signed the request within the last minutes.
 func (r *receiver) check(header http.Header, body []byte) error {
 	id, stamp := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp")
 	if !isName(id) {
@@ -138,23 +137,22 @@ func (r *receiver) check(header http.Header, body []byte) error {
 	return errors.New("no signature of a key that is known")
 }
 
-// isName says whether an id, which the caller chooses, can be the name of a file
-// and does not lead elsewhere.
+// isName reports whether an ID, which the caller chooses, is safe as a file name.
 func isName(id string) bool {
 	return id != "" && len(id) <= 100 && !strings.ContainsFunc(id, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-'
 	})
 }
 
-// keep puts a document on the disk, whole or not at all. One that exists was sent
-// twice because an answer was lost, which is a success. The link makes it unique, even for two
-// requests at once and after a restart.
+// keep writes a document to disk, completely or not at all. If it exists, it was sent twice because
+// an answer was lost, which is a success. The hard link makes it unique, even with concurrent
+// requests and after a restart.
 func (r *receiver) keep(id string, body []byte) error {
 	file, err := os.CreateTemp(r.dir, ".new-")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // a name that is left over begins with a dot
+	defer os.Remove(file.Name()) //nolint:errcheck // leftover files begin with a dot
 	_, err = file.Write(body)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {

@@ -120,7 +120,7 @@ func TestADocumentThatComesTwiceIsKeptOnce(t *testing.T) {
 	}
 }
 
-// What is not on the disk is not taken, so that sentinel keeps it.
+// A document that is not on disk is not accepted, so that sentinel keeps it.
 func TestWhatCannotBeKeptIsNotTaken(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	r := newReceiver(t, now, newKey)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package host says what the domains need from an operating system, in one
-// value. The packages below it make that value and are the only ones that import
-// platform packages: mac for macOS, local for the system this program was built for.
+// Package host defines what the domains need from an operating system, as one value. The packages
+// below it make that value and are the only ones that import platform packages: mac for macOS,
+// local for the system this program was built for.
 package host
 
 import (
@@ -24,15 +24,15 @@ import (
 	"sentinel/internal/updates"
 )
 
-// BuiltFor is the operating system that this program was built for, as Go names
-// it. A [Host] says which one is looked at.
+// BuiltFor is the operating system that this program was built for, as Go names it. [Host.OS] is
+// the one that is inspected.
 const BuiltFor = runtime.GOOS
 
-// A Host gives the domains what they need from this operating system.
+// A Host provides what the domains need from an operating system.
 type Host struct {
 	OS       string         // as Go names it
-	Root     string         // below which the files of the machine are; "/" on a live system
-	Programs sysexec.Runner // runs those of the machine
+	Root     string         // directory of the machine's files; "/" on a live system
+	Programs sysexec.Runner // runs the machine's programs
 
 	Health    health.Sources
 	Processes processes.Source
@@ -40,8 +40,8 @@ type Host struct {
 	Firewall  firewall.Source
 	Assets    assets.Source
 
-	// Live says that this is the running system, which can be changed, and not a
-	// directory with the files of one.
+	// Live reports that this is the running system, which can be changed, and not a directory with
+	// the files of one.
 	Live bool
 	// Detach moves this process out of the control group of the user who started
 	// it, who could otherwise freeze it while it holds a lock.
@@ -49,7 +49,7 @@ type Host struct {
 	Terminator      processes.TerminationSource
 	Services        services.Source
 	FirewallManager firewall.Manager
-	// FirewallTrials is nil where a firewall is switched on without a trial.
+	// FirewallTrials is nil if a firewall is turned on without a trial.
 	FirewallTrials firewall.TrialSource
 	Blocklist      Blocklist
 	Updates        updates.Source
@@ -57,26 +57,26 @@ type Host struct {
 	Scan           Scan
 	DNS            dnslookup.Sources  // of dns_lookup
 	Traceroute     traceroute.Sources // of traceroute
-	// StartID tells the process that has a PID now from all others that had it.
+	// StartID identifies the process that has a PID now among all that ever had it.
 	StartID func(pid int) (string, error)
 }
 
-// Blocklist is what the blocklist needs of the platform.
+// Blocklist holds what the blocklist needs from the platform.
 type Blocklist struct {
 	// Backend finds the packet filter to use, or fails with FIREWALL_UNAVAILABLE.
 	Backend func(ctx context.Context) (blocklist.Backend, error)
 	Context blocklist.HostContext
 	Killer  blocklist.ConnKiller
-	// Baseline puts the rules of the firewall back that sentinel switched on
-	// itself, where it did, and says whether they were missing.
+	// Baseline restores the rules of a firewall that sentinel turned on itself, if it did, and
+	// reports whether they were missing.
 	Baseline func(ctx context.Context) (restored bool, err error)
-	// BaselineMissing says whether Baseline has something to put back.
+	// BaselineMissing reports whether Baseline has rules to restore.
 	BaselineMissing func(ctx context.Context) (bool, error)
 }
 
-// Scan is what scan_ports needs, with the engine that the configuration chooses.
+// Scan holds what scan_ports needs, with the engine that the configuration chooses.
 type Scan struct {
-	Sources portscan.Sources // with the engine that is built in
+	Sources portscan.Sources // with the built-in engine
 	Nmap    portscan.Engine
 }
 

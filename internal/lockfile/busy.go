@@ -4,10 +4,10 @@ package lockfile
 
 import "fmt"
 
-// A BusyError says who holds a lock of sentinel that did not become free in time.
+// A BusyError reports that a lock of sentinel did not become free in time, and its holder.
 type BusyError struct {
 	Path   string
-	Holder int // a PID; 0 when that is not known
+	Holder int // a PID; 0 if unknown
 }
 
 func busy(path string) BusyError { return BusyError{path, holderOf(path)} }
@@ -21,8 +21,8 @@ func (e BusyError) Error() string {
 	return who + " has held " + e.Path + " for too long"
 }
 
-// Fix says to wait, or to end the holder: the next run repairs whatever that one
-// leaves half done.
+// Fix advises to wait, or to end the holder: the next run repairs anything that the holder leaves
+// half done.
 func (e BusyError) Fix() string {
 	if e.Holder == 0 {
 		return "Nothing was changed. Try again in a moment; if it happens again, look for a hung run with: pgrep -a sentinel"

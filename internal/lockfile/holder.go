@@ -14,16 +14,17 @@ import (
 // Bounds of the search for a holder.
 const (
 	maxLocks   = 1 << 20 // bytes of /proc/locks, some 15,000 locks
-	maxHolders = 16      // processes that are looked at
+	maxHolders = 16      // processes that are inspected
 	maxOpen    = 256     // files of each
 )
 
-// Locked says whether a process holds a lock of flock(2) on the file at path, as
-// far as /proc/locks shows: not on systems without that file, nor for holders in another container.
+// Locked reports whether a process holds a flock(2) lock on the file at path. It relies on
+// /proc/locks, so it returns false on systems without that file and for holders in another
+// container.
 func Locked(path string) bool { return len(holders(path)) > 0 }
 
-// holderOf returns the process that holds a lock of flock(2) on the file at path,
-// or 0 when that is not certain. Only root can look into root's processes.
+// holderOf returns the process that holds a flock(2) lock on the file at path, or 0 if that is not
+// certain. Only root can inspect root's processes.
 func holderOf(path string) int {
 	file, err := os.Stat(path)
 	if err != nil {
@@ -70,10 +71,10 @@ func readUpTo(f *os.File, limit int) string {
 	return all.String()
 }
 
-// parseLocks returns the processes that hold a lock of flock(2) on an inode. The
-// lines are those of proc_locks(5), "1: FLOCK  ADVISORY  WRITE 812 fe:01:131 0 EOF"; those with an
-// arrow wait for a lock. The device is not compared, because overlay file systems show a different
-// one here than stat(2) does.
+// parseLocks returns the processes that hold a flock(2) lock on an inode. The lines are those of
+// proc_locks(5), "1: FLOCK ADVISORY WRITE 812 fe:01:131 0 EOF"; those with an arrow wait for a
+// lock. The device is not compared, because overlay file systems show a different one here than
+// stat(2) does.
 func parseLocks(text string, inode uint64) []int {
 	var found []int
 	suffix := fmt.Sprintf(":%d", inode)
@@ -89,7 +90,7 @@ func parseLocks(text string, inode uint64) []int {
 	return found
 }
 
-// hasOpen says whether a process has a file open.
+// hasOpen reports whether a process has a file open.
 func hasOpen(pid int, file os.FileInfo) bool {
 	directory := filepath.Join("/proc", strconv.Itoa(pid), "fd")
 	dir, err := os.Open(directory)

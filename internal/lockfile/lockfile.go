@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lockfile lets one run of sentinel at a time hold the lock on a file
-// (flock(2)), while the others wait.
+// Package lockfile lets one run of sentinel at a time hold a lock on a file (flock(2)) while others
+// wait.
 //
-// Nobody but root may open such a file, because whoever can open a file can lock
-// it for ever. The file stays when the lock is released: removing it would let two runs hold the
-// lock.
+// Nobody but root may open such a file, because anyone who can open a file can lock it forever. The
+// file stays when the lock is released: removing it would let two runs hold the lock.
 package lockfile
 
 import (
@@ -22,17 +21,17 @@ import (
 	"sentinel/internal/trust"
 )
 
-// Exclude takes the lock for one run alone, until release is called. A missing
-// file is made; one that exists may be on a read-only file system. It fails with a [BusyError] when
-// the lock is not free within timeout, with the error of ctx, and with [trust.ErrNotRegular] for what
-// is not a file. A wait that timed out keeps a thread and a descriptor until the holder releases
-// the lock, so it is for runs that end soon.
+// Exclude takes the lock exclusively, until release is called. A missing file is created; an
+// existing one may be on a read-only file system. It fails with a [BusyError] if the lock is not
+// free within timeout, with the error of ctx, and with [trust.ErrNotRegular] if path is not a
+// regular file. A wait that timed out keeps a thread and a descriptor until the holder releases the
+// lock, so it is for runs that end soon.
 func Exclude(ctx context.Context, path string, timeout time.Duration) (release func(), err error) {
 	return hold(ctx, path, os.O_RDONLY|os.O_CREATE, (*flock.Flock).Lock, timeout)
 }
 
-// Share takes the lock together with others that share it. It fails as [Exclude]
-// does, and with [fs.ErrNotExist] where there is no file.
+// Share takes the lock together with other sharers. It fails like [Exclude], and with
+// [fs.ErrNotExist] if there is no file.
 func Share(ctx context.Context, path string, timeout time.Duration) (release func(), err error) {
 	return hold(ctx, path, os.O_RDONLY, (*flock.Flock).RLock, timeout)
 }
@@ -69,16 +68,16 @@ func open(path string, flag int) (*flock.Flock, error) {
 	return flock.New(path, flock.SetFlag(flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600)), nil
 }
 
-// isAt says whether the locked file is the one at path.
+// isAt reports whether the locked file is the one at path.
 func isAt(path string, l *flock.Flock) bool {
 	locked, err := l.Stat()
 	there, missing := os.Lstat(path)
 	return err == nil && missing == nil && os.SameFile(locked, there)
 }
 
-// lockWithin lets the kernel queue the processes that wait: if two hundred of
-// them polled, they would take the processor from the one that has the lock. When ctx ends, the
-// wait goes on in the background, and releases the lock once it has it.
+// lockWithin lets the kernel queue the waiting processes: if two hundred of them polled, they would
+// take the processor from the holder of the lock. If ctx ends, the wait continues in the
+// background, and releases the lock as soon as it gets it.
 func lockWithin(ctx context.Context, l *flock.Flock, take func(*flock.Flock) error) (func(), error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Whoever waits for a file that is removed meanwhile would wait for nobody.
+// A lock on a file that was removed meanwhile excludes nobody.
 func TestTheFileAtThePathCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	first := had(t, Exclude, path)
@@ -43,8 +43,7 @@ func TestTheFileAtThePathCounts(t *testing.T) {
 	had(t, Exclude, path)()
 }
 
-// waits says whether somebody waits for the lock on the file at path
-// (proc_locks(5)).
+// waits reports whether a process waits for the lock on the file at path (proc_locks(5)).
 func waits(t *testing.T, path string) bool {
 	t.Helper()
 	info, err := os.Stat(path)

@@ -25,7 +25,7 @@ const (
 
 type lock = func(context.Context, string, time.Duration) (release func(), err error)
 
-// had takes a lock that can be had.
+// had takes a lock that is free.
 func had(t *testing.T, take lock, path string) (release func()) {
 	t.Helper()
 	release, err := take(t.Context(), path, long)
@@ -47,7 +47,7 @@ func TestOneExcludesOthers(t *testing.T) {
 		}
 	}
 	release()
-	// Those who gave up have asked for it before, and let go of it.
+	// The waits that timed out got the lock first, and released it.
 	had(t, Exclude, path)()
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package privilege tells whose rights this process has, and drops root
-// temporarily. It is the only place that asks the system for user ids.
+// Package privilege reports the user IDs of this process, and drops root temporarily. It is the
+// only package that reads user IDs from the system.
 package privilege
 
 import (

@@ -4,8 +4,8 @@ package privilege
 
 import "os"
 
-// EffectiveUID returns the user whose rights the kernel checks. [AsUser] changes
-// it for a while.
+// EffectiveUID returns the user whose permissions the kernel checks. [AsUser] changes it
+// temporarily.
 func EffectiveUID() int { return os.Geteuid() }
 
 // RealUID returns the user who started this process. A set-user-ID bit does not

@@ -11,14 +11,14 @@ const (
 	maxQueued = 16
 )
 
-// lineWriter keeps a stream as capped does, and calls a function with its lines
-// as they come. That has its own goroutine and never blocks the program: when it falls
-// behind, the oldest lines are dropped.
+// lineWriter keeps a stream as capped does, and calls a function with its lines as they arrive. The
+// function runs in its own goroutine and never blocks the program: if it falls behind, the oldest
+// lines are dropped.
 type lineWriter struct {
 	kept    *capped
 	queued  chan string
 	partial []byte
-	long    bool // the current line is left out
+	long    bool // the current line is too long and is skipped
 }
 
 func newLineWriter(kept *capped, f func(line string)) *lineWriter {
@@ -71,6 +71,6 @@ func (s *lineWriter) enqueue(line string) {
 	}
 }
 
-// close ends the lines. A last one without a newline is dropped: a program that
-// was killed while writing it may have meant to write more.
+// close ends the lines. A last line without a newline is dropped: the program may have been killed
+// while writing it.
 func (s *lineWriter) close() { close(s.queued) }

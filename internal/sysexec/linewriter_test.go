@@ -58,8 +58,8 @@ func TestLinesOfStderrAreTold(t *testing.T) {
 	}
 }
 
-// TestTellingBeginsWhileTheProgramRuns has a program that goes on only when its
-// line was heard.
+// TestTellingBeginsWhileTheProgramRuns runs a program that continues only once its line was
+// received.
 func TestTellingBeginsWhileTheProgramRuns(t *testing.T) {
 	answer := fifo(t)
 	c := script("echo ready >&2; read word <" + answer + "; echo $word")

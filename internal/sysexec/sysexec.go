@@ -26,14 +26,14 @@ const DefaultMaxOutput = 4 << 20
 // and how long a process that it left behind may keep its output open.
 const grace = 5 * time.Second
 
-// DefaultWaitDelay is how long Run waits for a program to end once its context
-// has ended. It is a little longer than the time until SIGKILL, so that Run only
-// gives up on what SIGKILL does not end: a process stuck in the kernel on dead storage.
+// DefaultWaitDelay is how long Run waits for a program to end once its context has ended. It is a
+// little longer than the time until SIGKILL, so that Run only gives up on a process that SIGKILL
+// does not end, one stuck in the kernel on dead storage.
 const DefaultWaitDelay = grace + time.Second
 
-// environment is that of every program. A fixed locale keeps output parseable,
-// and a fixed time zone (in the form for which tzset(3) needs no file) makes the times in
-// it unambiguous. Nothing is inherited from the caller.
+// environment is the environment of every program. A fixed locale keeps output parseable, and a
+// fixed time zone (in the form for which tzset(3) needs no file) makes the times in it unambiguous.
+// Nothing is inherited from the caller.
 var environment = []string{
 	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 	"LC_ALL=C",
@@ -50,21 +50,21 @@ type Command struct {
 	Args      []string // without the program's name
 	Stdin     []byte
 	MaxOutput int           // bytes of each stream; 0 means DefaultMaxOutput
-	Timeout   time.Duration // 0 means the context's deadline alone
+	Timeout   time.Duration // 0 means only the context's deadline
 	// WaitDelay is how long Run waits for the program once the context has ended;
 	// 0 means DefaultWaitDelay. What happens to the program does not depend on it.
 	WaitDelay time.Duration
-	// NoKill says that the program is sent SIGTERM and never SIGKILL. sudo relays
-	// SIGTERM to its child; killed, it would leave the child running as root.
+	// NoKill means that the program is sent SIGTERM but never SIGKILL. sudo relays SIGTERM to its
+	// child; killed, it would leave the child running as root.
 	NoKill bool
-	// OnEnd, if set, is called once when the program has ended: before Run
-	// returns, or later from another goroutine when Run did not wait that long. It is also
-	// called when the program could not be started.
+	// OnEnd, if set, is called once when the program has ended: before Run returns, or later from
+	// another goroutine if Run did not wait that long. It is also called if the program could not
+	// be started.
 	OnEnd func()
-	// OnStderrLine, if set, is called with each line of stderr as it comes,
-	// without its newline, by one goroutine; the last calls may come after Run has returned. It
-	// may block without blocking the program: of the lines that come meanwhile the last 16
-	// are kept. Lines longer than 256 bytes are left out. The result has stderr in any case.
+	// OnStderrLine, if set, is called with each line of stderr as it arrives, without its newline,
+	// by one goroutine; the last calls may come after Run has returned. It may block without
+	// blocking the program: the last 16 lines that arrive meanwhile are kept. Lines longer than 256
+	// bytes are left out. The result contains stderr in any case.
 	OnStderrLine func(line string)
 }
 
@@ -138,11 +138,11 @@ func launch(ctx context.Context, c Command) (*process, context.Context, context.
 type process struct {
 	cmd         *exec.Cmd
 	out, errs   *capped
-	stderrLines *lineWriter // nil when nobody listens
+	stderrLines *lineWriter // nil without OnStderrLine
 	ended       chan struct{}
 	err         error // of Wait
 	onEnd       func()
-	stopped     atomic.Bool // what the process left running is to be killed
+	stopped     atomic.Bool // processes left in the group are to be killed
 }
 
 // start starts c. Its context never ends, because os/exec would kill the program
@@ -184,9 +184,9 @@ func (p *process) closeStderrLines() {
 	}
 }
 
-// wait reaps the process. ErrWaitDelay means that it succeeded and left a process
-// behind which keeps its output open; that is killed. The result is the program's own:
-// a write that succeeded must not be reported as failed.
+// wait reaps the process. ErrWaitDelay means that it succeeded and left a process behind which
+// keeps its output open; that process is killed. The result is the program's own: a write that
+// succeeded must not be reported as failed.
 func (p *process) wait() {
 	p.err = p.cmd.Wait()
 	p.closeStderrLines()

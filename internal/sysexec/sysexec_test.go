@@ -143,7 +143,7 @@ func TestDeadContextStartsNothing(t *testing.T) {
 	}
 }
 
-// fifo makes a named pipe through which a program says something to the test.
+// fifo creates a named pipe through which a program sends text to the test.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")
@@ -339,8 +339,8 @@ func TestProgramThatIsSparedOutlivesItsGrace(t *testing.T) {
 	}
 }
 
-// TestCancelledProgramHasItsLastWord leaves stderr out: the shell may tell there
-// that sleep was ended too.
+// TestCancelledProgramHasItsLastWord ignores stderr: the shell may print there that sleep was ended
+// too.
 func TestCancelledProgramHasItsLastWord(t *testing.T) {
 	ready := fifo(t)
 	ctx, cancel := context.WithCancel(t.Context())

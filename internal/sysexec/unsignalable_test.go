@@ -19,10 +19,10 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// nobody is a user who owns nothing here.
+// nobody is the unprivileged user.
 const nobody = 65534
 
-// TestMain lets the test binary play the two programs of
+// TestMain makes the test binary act as the two programs of
 // TestProgramThatMayNotBeSignalledIsLeftAtOnce.
 func TestMain(m *testing.M) {
 	switch {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// raised is a program with the set-user-ID bit that takes root's real user id
-// as well. It says its number and stays.
+// raised is a program with the set-user-ID bit that takes root's real user id as well. It writes
+// its PID and keeps running.
 func raised(up, held string) {
 	if err := syscall.Setreuid(0, 0); err != nil {
 		panic(err)
@@ -50,8 +50,8 @@ func raised(up, held string) {
 	<-time.After(time.Minute)
 }
 
-// caller runs raised as an ordinary user, cancels it when it is up and says
-// how long Run took to come back.
+// caller runs raised as an ordinary user, cancels it once it runs and prints how long Run took to
+// return.
 func caller(program, dir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -18,9 +18,9 @@ import (
 const (
 	buildLimit = 8 * time.Minute // for the root file system, which is built once
 	bootLimit  = 3 * time.Minute // with the test that runs in it
-	// packages are installed in the container besides Debian's minimal set: a service
-	// manager, firewalls, sshd and sudo. debootstrap cannot choose between alternatives:
-	// libpam-systemd is the logind that polkitd, and so firewalld, depends on.
+	// packages are installed in the container besides Debian's minimal set: a service manager,
+	// firewalls, sshd and sudo. debootstrap cannot choose between alternatives: libpam-systemd is
+	// the logind that polkitd, and so firewalld, depends on.
 	packages = "systemd,systemd-sysv,libpam-systemd,dbus,iproute2,procps,sudo,iptables,nftables,conntrack,ufw,firewalld,openssh-server,openssh-client"
 	// rootName changes with the content of the container.
 	rootName = "debian-systemd-2"

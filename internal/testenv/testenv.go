@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testenv gives tests what they need of the machine they run on:
-// namespaces, a booted container, files, or a reason to skip.
+// Package testenv provides the environment of tests: namespaces, a booted container, files, or a
+// reason to skip.
 package testenv
 
 import (

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// MakeDir makes dir with mode, whatever the umask is, and the directories above it
-// with 0755 less the umask. An existing directory keeps its mode.
+// MakeDir creates dir with mode, regardless of the umask, and the directories above it with 0755
+// less the umask. An existing directory keeps its mode.
 func MakeDir(dir string, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // such as /var/lib
 		return err

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trust tells whether a file can be relied on: whether anyone but its
-// owner could have written it or replaced it.
+// Package trust determines whether a file can be trusted: whether anyone but its owner could have
+// written or replaced it.
 package trust
 
 import (
@@ -26,10 +26,10 @@ type Rule int
 
 // The rules.
 const (
-	// RootOnly is for what runs as root on behalf of another user: only root may
-	// decide what that is.
+	// RootOnly is for programs and settings that root uses on behalf of another user: only root may
+	// own them.
 	RootOnly Rule = iota
-	// RootOrSelf is for what the user chose who runs it. It accepts that user as an
+	// RootOrSelf is for files chosen by the user who runs the program. It accepts that user as an
 	// owner, and a world-writable directory of root's with the sticky bit, such as /tmp, where the
 	// kernel lets nobody rename or remove another user's files.
 	RootOrSelf

@@ -170,8 +170,8 @@ func TestOwnFileIsTrustedForOneselfOnly(t *testing.T) {
 	}
 }
 
-// A directory holds the files of others too, and a command on a link reaches
-// another file: following such advice would break more than it repairs.
+// A directory may contain files of other users, and a command on a symbolic link changes its
+// target: such a fix would break more than it repairs.
 func TestFixCommandsAreForRegularFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

@@ -2,8 +2,8 @@
 
 //go:build unix
 
-// Package macos tests what the scripts for macOS put where, as far as another
-// system can show it.
+// Package macos tests the files that the scripts for macOS install, as far as another system can
+// show it.
 package macos
 
 import (
@@ -86,7 +86,7 @@ func TestInstallStagesForRootAlone(t *testing.T) {
 	}
 }
 
-// pkgbuild, in the place of Apple's, shows the files and scripts of the package.
+// pkgbuild replaces Apple's and prints the files and scripts of the package.
 const pkgbuild = `#!/bin/sh
 while [ $# -gt 1 ]; do
   case $1 in --root | --scripts) echo "$1"; (cd "$2" && find . -type f | sort) ;; esac

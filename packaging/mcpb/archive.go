@@ -16,7 +16,7 @@ type entry struct {
 	raw  []byte
 }
 
-// zipped packs files. The same files always give the same bytes.
+// zipped packs files reproducibly: the same files always give the same bytes.
 func zipped(files []entry) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

@@ -4,9 +4,8 @@
 // (MCP Bundles, manifest version 0.3): one for macOS, which runs on both of its
 // processors, and one for Linux on each.
 //
-// A bundle contains sentinel-mcp and a sentinel without privilege. Its user can
-// write to it, so nothing in it ever runs as root; sentinel-mcp runs the sentinel that root has
-// installed when there is one.
+// A bundle contains sentinel-mcp and an unprivileged sentinel. Its user can write to it, so nothing
+// in it ever runs as root; if root has installed a sentinel, sentinel-mcp runs that one.
 package main
 
 import (
@@ -73,7 +72,7 @@ func (b bundle) make(programs, into string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(into, "sentinel-"+version.Number+"-"+b.name+".mcpb"), archive, 0o644) //nolint:gosec // to be given away
+	return os.WriteFile(filepath.Join(into, "sentinel-"+version.Number+"-"+b.name+".mcpb"), archive, 0o644) //nolint:gosec // for distribution
 }
 
 // program returns one program, joined into one file for several systems.

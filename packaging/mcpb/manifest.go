@@ -11,8 +11,8 @@ import (
 	"sentinel/internal/version"
 )
 
-// A manifest says what is in a bundle and how to start it. The names are those
-// of the specification of MCP Bundles.
+// A manifest describes the content of a bundle and how to start it. The names are those of the
+// specification of MCP Bundles.
 type manifest struct {
 	ManifestVersion string            `json:"manifest_version"`
 	Name            string            `json:"name"`
@@ -55,7 +55,7 @@ type compatibility struct {
 	Platforms []string `json:"platforms"`
 }
 
-// An option is a setting that the user is asked for.
+// An option is a setting that the client asks the user for.
 type option struct {
 	Type        string `json:"type"`
 	Title       string `json:"title"`

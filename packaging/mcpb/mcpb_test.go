@@ -40,7 +40,7 @@ func TestManifestIsThatOfTheTable(t *testing.T) {
 	}
 }
 
-// built is a program for macOS, as the linker leaves it.
+// built returns a program for macOS as the linker writes it.
 func built(t *testing.T, architecture string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func TestUniversalRefusesWhatIsNoProgramOfMacOS(t *testing.T) {
 	}
 }
 
-// programs lays out what run takes.
+// programs creates the input directory of run.
 func programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

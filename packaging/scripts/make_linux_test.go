@@ -17,8 +17,8 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// made runs make with made-up programs that are built already, and with no Go,
-// as somebody has it who installs through sudo; umask is that of a careful builder.
+// made runs make with dummy programs that are already built, and without Go, as in an installation
+// through sudo, with a strict umask.
 func made(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	testenv.Program(t, "make", "make")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scripts tests what the scripts of the packages rely on.
+// Package scripts tests assumptions of the packages' scripts.
 package scripts
 
 import (

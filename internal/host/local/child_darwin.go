@@ -8,13 +8,13 @@ import (
 	"sentinel/platform/darwin/sensors"
 )
 
-// Child does the work of a process that this program started to be itself, when
-// the arguments ask for it, and says whether they did. Such a process does what may crash.
+// Child does the work of a child process that runs this program again, if the arguments request it,
+// and reports whether they did. The child does work that may crash.
 func Child(args []string, stdout io.Writer) (handled bool) {
 	if len(args) != 1 || args[0] != sensors.Argument {
 		return false
 	}
-	// Whoever reads the other end sees what was written and nothing else.
+	// The parent checks the output, so a failed write needs no error here.
 	_ = sensors.Serve(stdout, sensors.Temperatures) //nolint:errcheck // see above
 	return true
 }

@@ -6,5 +6,5 @@ package local
 
 import "io"
 
-// Child is false: this system needs no child process.
+// Child returns false: this system needs no child process.
 func Child([]string, io.Writer) (handled bool) { return false }

@@ -21,11 +21,11 @@ import (
 
 const hosts = "../../../testdata/hosts/"
 
-// secret stands in the command lines of every fixture machine.
+// secret is in the command lines of every fixture machine.
 const secret = "hunter2"
 
-// documents makes every answer of the domains about the machine below root,
-// lists uncut.
+// documents returns every document of the domains about the machine below root, with complete
+// lists.
 func documents(t *testing.T, root string) map[string]any {
 	t.Helper()
 	h, err := Open(root)
@@ -92,8 +92,8 @@ func walk(value any, visit func(string)) {
 	}
 }
 
-// tame fails for a text that could move a cursor, reorder or hide what a person
-// reads, or that tells a secret.
+// tame fails for a text that could move a cursor, reorder or hide what a person reads, or that
+// contains a secret.
 func tame(t *testing.T, host, document, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -124,7 +124,7 @@ func TestDocumentsOfHostileMachinesAreTame(t *testing.T) {
 	}
 }
 
-// Names that only root can choose are no better.
+// Names that only root can choose are not trusted either.
 func TestDocumentsOfAMachineWithHostileNamesAreTame(t *testing.T) {
 	const evil = "\x1b[2J\u202e\u200b%s%n\U000e0041"
 	escaped := strings.NewReplacer(" ", `\040`, "\x1b", `\033`).Replace(evil)

@@ -14,7 +14,7 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// Open assembles macOS below root, "/" on a live system. Nothing is read yet.
+// Open assembles macOS below root, "/" on a live system. It reads nothing.
 func Open(root string) (*host.Host, error) {
 	own, err := os.Executable()
 	if err != nil {

@@ -34,7 +34,7 @@ import (
 	linuxupdates "sentinel/platform/linux/updates"
 )
 
-// Open assembles Linux below root, "/" on a live system. Nothing is read yet.
+// Open assembles Linux below root, "/" on a live system. It reads nothing.
 func Open(root string) (*host.Host, error) {
 	table := processes.New(root)
 	runner := sysexec.Host{}
@@ -78,8 +78,8 @@ func Open(root string) (*host.Host, error) {
 
 func routeCheck(address string) string { return "ip route get " + address }
 
-// posture returns the checks of the audit. A picture of a machine has neither
-// sockets nor programs to ask.
+// posture returns the checks of the audit. A copy of a machine's files has neither sockets nor
+// programs to run.
 func posture(root string, runner sysexec.Runner, rules firewall.Source, pending *linuxupdates.Updates) audit.Source {
 	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: privilege.EffectiveUID()}
 	if root == "/" {

@@ -10,5 +10,5 @@ import (
 	"sentinel/internal/host"
 )
 
-// Open fails with errors.ErrUnsupported: nothing is built for this system.
+// Open fails with errors.ErrUnsupported: this system is not supported.
 func Open(string) (*host.Host, error) { return nil, errors.ErrUnsupported }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mac assembles macOS. It builds and runs on every system, because all
-// it knows of a Mac it learns through a System: the files below a root and the
-// programs of a runner, both of which a test can stand in for.
+// Package mac assembles macOS. It builds and runs on every system, because it accesses a Mac only
+// through a System: the files below a root and the programs of a runner, both of which a test can
+// replace.
 package mac
 
 import (
@@ -36,7 +36,7 @@ import (
 	macupdates "sentinel/platform/darwin/updates"
 )
 
-// A System is the Mac that is looked at.
+// A System provides access to a Mac.
 type System struct {
 	Root   string         // below which files are read; "/" on a real Mac
 	Live   bool           // whether it is the running system and can be changed
@@ -45,23 +45,23 @@ type System struct {
 	Kill func(pid int, signal syscall.Signal) error
 	EUID int // effective user of this run
 	PID  int // of this run
-	// Own is the absolute path of this program, which runs itself again for
-	// what may crash; empty when it is not known.
+	// Own is the absolute path of this program, which runs itself again for work that may crash;
+	// empty if unknown.
 	Own      string
 	Owner    int    // user that files of the system belong to; 0 on a real Mac
-	StateDir string // where the reference that keeps pf on is remembered
-	// Getenv reads the environment, which tells who is behind sudo.
+	StateDir string // where the token of the reference that keeps pf on is stored
+	// Getenv reads the environment, which names the user who called sudo.
 	Getenv func(string) string
 	Now    func() time.Time
 }
 
-// Open assembles the Mac. Nothing is read yet.
+// Open assembles the Mac. It reads nothing.
 func Open(s System) *host.Host {
 	table := processes.New(s.Runner, s.PID, s.Now)
 	sockets := network.New(s.Runner, s.EUID)
 	front := firewall.New(s.Runner)
 	pending := macupdates.New(s.Root, s.Runner)
-	resolver := &net.Resolver{} // that of macOS, which knows the name servers of a VPN
+	resolver := &net.Resolver{} // the resolver of macOS, which knows the name servers of a VPN
 	return &host.Host{
 		OS: "darwin", Root: s.Root, Programs: s.Runner,
 
@@ -95,8 +95,8 @@ func routeCheck(address string) string {
 	return "route -n get " + address + " (System Settings, Privacy & Security, Local Network may keep this program from it)"
 }
 
-// packetFilter returns what the blocklist needs. The Application Firewall, which
-// macOS keeps on by itself, has no rules that would have to be put back.
+// packetFilter returns what the blocklist needs. The Application Firewall, which macOS keeps on by
+// itself, has no rules that would have to be restored.
 func packetFilter(s System) host.Blocklist {
 	parts := macblocklist.Parts{Runner: s.Runner, StateDir: s.StateDir, EUID: s.EUID}
 	nothing := func(context.Context) (bool, error) { return false, nil }

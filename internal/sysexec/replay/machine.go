@@ -14,9 +14,8 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-// A Machine plays the programs of a whole machine, as often as they are run.
-// Transcripts with the same command line are played in the order of their file names, and the
-// last one is repeated.
+// A Machine replays the programs of a whole machine, any number of times. Transcripts with the same
+// command line are played in the order of their file names, and the last one is repeated.
 //
 // A transcript may name an error in its comment in place of an exit status:
 // "error: missing" for a program that is not there, "error: hang" for one that does not

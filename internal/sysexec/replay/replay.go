@@ -45,7 +45,7 @@ type transcript struct {
 	file   string
 	argv   string
 	result sysexec.Result
-	// failure is why there is no result: "missing", "hang" or "flood".
+	// failure is the reason why there is no result: "missing", "hang" or "flood".
 	failure string
 }
 

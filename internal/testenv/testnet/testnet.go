@@ -2,8 +2,7 @@
 
 //go:build linux
 
-// Package testnet makes other machines for tests: network namespaces and the veth
-// pairs between them.
+// Package testnet creates other machines for tests: network namespaces connected by veth pairs.
 package testnet
 
 import (
@@ -18,8 +17,8 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// Command runs a program with arguments that hold no blanks, and returns what it
-// printed. It fails the test when the program fails.
+// Command runs a command line, split at blanks, and returns its output. It fails the test if the
+// program fails.
 func Command(t testing.TB, words string) string {
 	t.Helper()
 	fields := strings.Fields(words)
@@ -36,7 +35,7 @@ type Host struct {
 	pid int
 }
 
-// PID is a process in the host's namespace, to hand interfaces to with ip(8).
+// PID is a process in the host's namespace, for moving interfaces there with ip(8).
 func (h *Host) PID() int { return h.pid }
 
 // ThisHost is the machine that the test runs on.
@@ -84,8 +83,7 @@ func (h *Host) Run(words string) string {
 	return Command(h.t, fmt.Sprintf("nsenter -t %d -n %s", h.pid, words))
 }
 
-// Rules loads rules of nft(8), which has its own file as input: they hold
-// blanks.
+// Rules loads rules of nft(8), from a file, since they contain blanks.
 func (h *Host) Rules(text string) {
 	h.t.Helper()
 	file := h.t.TempDir() + "/rules"

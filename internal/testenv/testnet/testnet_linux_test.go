@@ -9,8 +9,8 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// What runs on another host must not take the main thread there: Here would be
-// that host from then on.
+// A function on another host must not move the main thread there: ThisHost would be that host from
+// then on.
 func TestHereStaysWhatItIs(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
