@@ -113,7 +113,7 @@ func locked(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), syscall.EINTR) { //nolint:revive // a signal ends the wait on some file systems
+	for errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX), syscall.EINTR) { // a signal ends the wait on some file systems
 	}
 	return f, nil
 }

@@ -34,7 +34,7 @@ type APFSVolume struct {
 	Locked    bool // the password has not been entered
 }
 
-// Is reports whether the volume has a role.
+// HasRole reports whether the volume has a role.
 func (v APFSVolume) HasRole(role string) bool { return slices.Contains(v.Roles, role) }
 
 // Containers lists the APFS containers of this machine.

@@ -106,7 +106,7 @@ func (t Tool) SetGlobal(ctx context.Context, on bool) error {
 	return err
 }
 
-// Admit adds a program to the list, if it is missing, and allows connections to it.
+// Allow adds a program to the list, if it is missing, and allows connections to it.
 func (t Tool) Allow(ctx context.Context, program string) error {
 	if err := t.change(ctx, "--add", program); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (t Tool) Allow(ctx context.Context, program string) error {
 	return t.change(ctx, "--unblockapp", program)
 }
 
-// Forget removes a program from the list.
+// Remove removes a program from the list.
 func (t Tool) Remove(ctx context.Context, program string) error {
 	return t.change(ctx, "--remove", program)
 }

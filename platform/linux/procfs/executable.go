@@ -20,7 +20,7 @@ func (fs FS) Executable(pid int) (string, error) {
 	return strings.TrimSuffix(path, " (deleted)"), err
 }
 
-// SystemFile reports whether the program that a process runs belongs to root and is writable by
+// ExecutableOwnedByRoot reports whether the program that a process runs belongs to root and is writable by
 // nobody else. It may block on the file system that holds the program.
 func (fs FS) ExecutableOwnedByRoot(pid int) (bool, error) {
 	var stat unix.Stat_t
