@@ -74,12 +74,14 @@ func (s session) restore(ctx context.Context, call invocation, list *blocklist.L
 	d := &restoreDocument{Header: answer.NewHeader(call.op.Action, true)}
 	ended, trialErr := s.firewallTrials().End(ctx)
 	var baselineErr, err error
-	if trial == nil {
+	begun, _ := s.firewallTrials().Current() //nolint:errcheck // End has the same error
+	if trial == nil && begun == nil {
 		d.FirewallRestored, baselineErr = s.host.Blocklist.Baseline(ctx)
 	}
 	d.FirewallTrial = ended
-	if d.Blocklist, err = list.Restore(ctx); err != nil && ended == "" {
-		return nil, errors.Join(trialErr, err)
+	d.Blocklist, err = list.Restore(ctx)
+	if kept := trialErr != nil && trial != nil && trial.Over(); kept || err != nil && ended == "" {
+		return nil, errors.Join(trialErr, err) // so that systemd runs it again
 	}
 	d.Unavailable.Add("firewall_trial", trialErr)
 	d.Unavailable.Add("firewall", baselineErr)

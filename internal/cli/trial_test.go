@@ -24,6 +24,7 @@ import (
 type tried struct {
 	firewall.Backend
 	undone int
+	stuck  error
 }
 
 func (*tried) Boot() (string, time.Duration, error) { return "boot", time.Hour, nil }
@@ -34,7 +35,7 @@ func (f *tried) Resume(firewall.Change) (firewall.Backend, error) { return f, ni
 
 func (f *tried) Undo(context.Context) error {
 	f.undone++
-	return nil
+	return f.stuck
 }
 
 // restoring is a session for --restore-blocklist with a trial that ends at an
@@ -92,6 +93,58 @@ func TestTrialThatIsOverIsTakenBackWhateverElseFails(t *testing.T) {
 		if err != nil || len(h.Actions) != 1 || h.Actions[0].Reason != "firewall on trial: not confirmed within 120 s" || !strings.Contains(h.Actions[0].Detail, "was taken back") {
 			t.Errorf("the journal has %+v, %v", h.Actions, err)
 		}
+	}
+}
+
+// An emptyFilter blocks nothing.
+type emptyFilter struct{ blocklist.Backend }
+
+func (emptyFilter) Name() string { return "none" }
+
+func (emptyFilter) Abilities() blocklist.Abilities { return blocklist.Abilities{} }
+
+func (emptyFilter) ProtectedAddrs(context.Context) ([]blocklist.ProtectedAddr, error) { return nil, nil }
+
+func (emptyFilter) Loaded(context.Context) ([]blocklist.Block, bool, error) { return nil, true, nil }
+
+// Whoever runs it, systemd for one, has to learn that it must be run again.
+func TestTrialThatCannotBeTakenBackIsAFailure(t *testing.T) {
+	s, call, f := restoring(t, "1")
+	f.stuck = errors.New("still on")
+	s.host.Blocklist.Backend = func(context.Context) (blocklist.Backend, error) { return emptyFilter{}, nil }
+	s.host.Blocklist.Context = emptyFilter{}
+	c, err := planRestore(t.Context(), s, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc, err := s.commit(t.Context(), call, c); err == nil || fault.From(err).Code != fault.FirewallFailed || !strings.Contains(err.Error(), "still on") {
+		t.Errorf("%+v, %v", doc, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.stateDir, trialName)); err != nil {
+		t.Errorf("the record: %v", err)
+	}
+}
+
+// The rules on trial let in more than those of the definition.
+func TestRulesOfATrialBegunMeanwhileAreNotReplaced(t *testing.T) {
+	s, call, f := restoring(t, "99000000")
+	s.host.Blocklist.Backend = func(context.Context) (blocklist.Backend, error) { return emptyFilter{}, nil }
+	s.host.Blocklist.Context = emptyFilter{}
+	s.host.Blocklist.BaselineMissing = func(context.Context) (bool, error) { return true, nil }
+	path := filepath.Join(s.stateDir, trialName)
+	if err := os.Rename(path, path+".later"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := planRestore(t.Context(), s, call)
+	if err := errors.Join(err, os.Rename(path+".later", path)); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := s.commit(t.Context(), call, c)
+	if err != nil || f.undone != 0 {
+		t.Fatalf("undone %d times, %v", f.undone, err)
+	}
+	if d := doc.(*restoreDocument); len(d.Unavailable) != 0 || d.FirewallRestored {
+		t.Errorf("%+v", d)
 	}
 }
 

@@ -273,3 +273,23 @@ func TestFirewalldThatStartsIsNotOvertakenByUFW(t *testing.T) {
 	h.reaches("2222", true)
 	h.reaches("8080", false)
 }
+
+// The run that takes it back may meet another one that holds the lock, or fail.
+func TestTakingBackThatFailsIsTriedAgain(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	units := NewManager(sysexec.Host{}).units
+	if err := units.Later(t.Context(), "fails", time.Second, "/bin/false"); err != nil {
+		t.Fatal(err)
+	}
+	for late := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
+		out := command(t, "systemctl list-units --all --plain --no-legend sentinel-later-*.service")
+		if strings.Contains(out, "auto-restart") {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("it is not run again: %s", out)
+		}
+	}
+}

@@ -16,7 +16,7 @@ import (
 
 // Later runs a command once, after a delay, even if this process and its session have ended: by a
 // transient timer with a service of the same name, as systemd-run(1) creates them. Both are gone
-// once they have run.
+// once they have run. A command that fails is run again every minute, for a quarter of an hour.
 func (Units) Later(ctx context.Context, about string, after time.Duration, command ...string) error {
 	type elapse struct { // of TimersMonotonic (org.freedesktop.systemd1(5)); the time in microseconds
 		Base string
@@ -32,6 +32,10 @@ func (Units) Later(ctx context.Context, about string, after time.Duration, comma
 	service := dbus.PropertyCollection{Name: name + ".service", Properties: []dbus.Property{
 		dbus.PropDescription(about),
 		dbus.PropExecStart(command, false),
+		{Name: "Restart", Value: godbus.MakeVariant("on-failure")},
+		{Name: "RestartUSec", Value: godbus.MakeVariant(uint64(time.Minute.Microseconds()))},
+		{Name: "StartLimitIntervalUSec", Value: godbus.MakeVariant(uint64(time.Hour.Microseconds()))},
+		{Name: "StartLimitBurst", Value: godbus.MakeVariant(uint32(15))},
 		{Name: "CollectMode", Value: godbus.MakeVariant("inactive-or-failed")},
 	}}
 	return job(ctx, "start", name+".timer", func(conn *dbus.Conn, ctx context.Context, name, mode string, result chan<- string) (int, error) {
