@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clients knows the MCP clients that people use, where each has its
-// configuration, and which servers one configures.
+// Package clients lists the known MCP clients, the paths of their configurations, and the servers
+// that a configuration names.
 //
 // The list in list.go serves --install, the doctor and the security audit.
 package clients
@@ -19,25 +19,24 @@ type Client struct {
 	Name    string // for people
 	Servers string // the member of the configuration that holds the servers
 
-	// Install is how to enter a server; nil for a client whose configuration is
-	// looked at and not edited.
+	// Install describes how to add a server; nil for a client whose configuration is only read.
 	Install *Install
 
 	config  place               // where the servers are
 	more    []place             // other files in a home that may name servers
 	managed map[string][]string // absolute paths of files for all users, by OS
-	traces  []place             // any of them shows that the client is there
+	traces  []place             // any of them shows that the client is installed
 }
 
-// Install is what editing the configuration of a client takes.
+// Install describes how to edit the configuration of a client.
 type Install struct {
 	Syntax Syntax
 	Type   string // value of "type" in a server; "" for none
 	Tools  bool   // a server lists the tools that may be used
-	Reload string // how the client takes up a changed configuration, a sentence
+	Reload string // how the client picks up a changed configuration, a sentence
 }
 
-// A Syntax is what a client takes for JSON.
+// A Syntax is the dialect of JSON that a client accepts.
 type Syntax int
 
 // The syntaxes, each with all of the one before.
@@ -58,7 +57,7 @@ func Installable() []Client {
 	return slices.DeleteFunc(slices.Clone(list), func(c Client) bool { return c.Install == nil })
 }
 
-// IDs lists what --install takes.
+// IDs lists the arguments that --install accepts.
 func IDs() []string {
 	var ids []string
 	for _, c := range Installable() {
@@ -67,7 +66,7 @@ func IDs() []string {
 	return ids
 }
 
-// ByID returns the client that --install takes under an ID.
+// ByID returns the installable client with an ID.
 func ByID(id string) (Client, bool) {
 	for _, c := range Installable() {
 		if c.ID == id {
@@ -80,8 +79,7 @@ func ByID(id string) (Client, bool) {
 // File returns the path of the configuration that c reads for u.
 func (c Client) File(u User) string { return c.config.of(u) }
 
-// Found says whether anything shows that u has the client: its own directory, made
-// at its first start.
+// Found reports whether u has the client: it creates its own directory at its first start.
 func (c Client) Found(u User) bool {
 	for _, p := range append([]place{c.config}, c.traces...) {
 		if _, err := os.Lstat(p.of(u)); err == nil {
@@ -94,7 +92,7 @@ func (c Client) Found(u User) bool {
 // Program is the name of our server's binary.
 const Program = "sentinel-mcp"
 
-// IsOurs says whether a command is our server, wherever it is installed.
+// IsOurs reports whether a command is our server, wherever it is installed.
 func IsOurs(command string) bool {
 	return strings.TrimSuffix(filepath.Base(command), ".exe") == Program
 }

@@ -6,20 +6,19 @@ package firewall
 // in to one program and not to another.
 type Application struct {
 	On bool
-	// BlocksAll says that it lets nothing in but what the network itself needs.
+	// BlocksAll reports that it admits only what the network itself needs.
 	BlocksAll bool
-	// AllowSigned and AllowSignedApp say that the programs of macOS, and others
-	// that are signed, are let in without a rule of their own; nil when that is not known.
+	// AllowSigned and AllowSignedApp report whether the programs of macOS, and other signed ones,
+	// are allowed without a rule of their own; nil if unknown.
 	AllowSigned, AllowSignedApp *bool
-	// Beside says a few words about the packet filter, which is another thing.
+	// Beside describes the packet filter, which is separate, in a few words.
 	Beside string
-	// Unreadable is why the state is not known; a [fault.Error] where there is a
-	// fix.
+	// Unreadable is the reason why the state is unknown; a [fault.Error] if there is a fix.
 	Unreadable error
 }
 
-// assess judges. The packet filter is reported and does not count: macOS itself
-// loads rules there that protect nothing.
+// assess derives the status. The packet filter is reported but does not count: macOS itself loads
+// rules there that protect nothing.
 func (a Application) assess() Status {
 	s := Status{Disabled, "the Application Firewall is off"}
 	switch {
@@ -36,7 +35,7 @@ func (a Application) assess() Status {
 	return s
 }
 
-// unlisted is a sentence about the programs that the firewall has no rule for.
+// unlisted returns a sentence about the programs without a rule.
 func (a Application) unlisted() string {
 	switch {
 	case a.AllowSigned == nil || a.AllowSignedApp == nil:

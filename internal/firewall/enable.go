@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// doLimit bounds the change with its read-back. Once begun, it is not given
-	// up because the caller has left: half a firewall locks people out.
+	// doLimit bounds the change with its read-back. Once begun, it is not abandoned if the caller
+	// disconnects: a half-configured firewall locks people out.
 	doLimit = 26 * time.Second
-	// undoLimit bounds taking it back, on top.
+	// undoLimit bounds the rollback, in addition.
 	undoLimit = 10 * time.Second
-	// maxCloses caps the list of what becomes unreachable.
+	// maxCloses caps the list of sockets that become unreachable.
 	maxCloses = 30
 )
 
-// sshDefault is what --force lets in when the port in use cannot be found out.
+// sshDefault is the port that --force allows if the one in use cannot be determined.
 const sshDefault = 22
 
-// EnableOptions change how the firewall is switched on.
+// EnableOptions change how the firewall is turned on.
 type EnableOptions struct {
-	// Force goes on where the way in could not be found out for certain, where a
-	// rule of the owner denies it, and where nothing would take the firewall back by itself.
+	// Force proceeds even if the ports of remote sessions are uncertain, if a rule of the owner
+	// denies them, or if nothing would roll the firewall back automatically.
 	Force bool
 	// Confirm keeps a firewall that is on trial, and begins no trial.
 	Confirm bool
@@ -63,11 +63,10 @@ type Enabled struct {
 	Details string `json:"details,omitempty"`
 }
 
-// An Enabling is a firewall that is about to be switched on or confirmed, or one
-// that is on.
+// An Enabling is a firewall that is about to be turned on or confirmed, or one that is on already.
 type Enabling struct {
 	source  Source
-	manager Backend // nil when a firewall is on that is not sentinel's own
+	manager Backend // nil if a firewall is on that is not sentinel's own
 	before  Status
 	result  Enabled
 	force   bool
@@ -77,14 +76,14 @@ type Enabling struct {
 	untried bool         // no trial could be begun, and force goes on without
 	ports   []Port       // to be let in
 	app     *Application // before; nil on other systems than macOS
-	note    string       // sentences about what force has passed over, and what is not known
+	note    string       // sentences about the obstacles that force has overridden, and about unknowns
 }
 
-// PlanEnable finds out what would be done. It changes nothing. A firewall that
-// is on already is a plan that says so, and so is one on trial. It fails with
-// FIREWALL_UNAVAILABLE when there is nothing to switch on, and when it could lock the owner
-// out: with UNAVAILABLE because the port of remote sessions is not known, with FIREWALL_FAILED
-// because a rule denies it. FIREWALL_FAILED also says that there is no trial to confirm.
+// PlanEnable determines what would be done. It changes nothing. A firewall that is on already is a
+// plan that says so, and so is one on trial. It fails with FIREWALL_UNAVAILABLE if there is nothing
+// to turn on. If it could lock the owner out, it fails with UNAVAILABLE because the port of remote
+// sessions is unknown, or with FIREWALL_FAILED because a rule denies it. FIREWALL_FAILED also
+// reports that there is no trial to confirm.
 func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) (*Enabling, error) {
 	trial, err := o.Trials.Current()
 	if err != nil {
@@ -116,7 +115,7 @@ func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) 
 	return e, ctx.Err()
 }
 
-// unknown is the refusal to touch what cannot be looked at.
+// unknown returns the refusal to change a firewall whose state cannot be read.
 func unknown(f Facts, s Status) error {
 	if known, ok := errors.AsType[*fault.Error](f.unread()); ok {
 		return known
@@ -125,8 +124,8 @@ func unknown(f Facts, s Status) error {
 		WithFix("Run it as root: sudo sentinel --fix-firewall")
 }
 
-// onTrial plans for a firewall that was switched on in another run. Repeating
-// that is no confirmation.
+// onTrial plans for a firewall that another run has turned on. Repeating the command is not a
+// confirmation.
 func (e *Enabling) onTrial(confirm bool) error {
 	if e.trial.Over() {
 		return fault.New(fault.FirewallFailed, "The last trial of a firewall ("+e.trial.Change.Manager+") has to be ended first: "+e.trial.Reason()+".").
@@ -142,8 +141,8 @@ func (e *Enabling) onTrial(confirm bool) error {
 	return nil
 }
 
-// alreadyOn notes whose firewall it is. Only that of sentinel itself is looked
-// after further: manager, which could be switched on, need not be the one that is.
+// alreadyOn records which manager's firewall is on. Only sentinel's own is handled further:
+// manager, the one that could be turned on, need not be the one that is.
 func (e *Enabling) alreadyOn(f Facts, manager Backend) {
 	inTable := func(name string) bool {
 		return slices.ContainsFunc(f.Chains, func(c Chain) bool { return c.Table == name && c.Input })
@@ -163,7 +162,7 @@ func (e *Enabling) alreadyOn(f Facts, manager Backend) {
 	}
 }
 
-// survey finds the ports to let in and what becomes unreachable.
+// survey finds the ports to allow and the sockets that become unreachable.
 func (e *Enabling) survey(ctx context.Context, m Manager) error {
 	open, err := m.OpenPorts(ctx)
 	if err := e.remote(&open, err); err != nil {
@@ -190,8 +189,8 @@ func (e *Enabling) survey(ctx context.Context, m Manager) error {
 	return nil
 }
 
-// admit sorts out the ports of remote sessions that a rule of the owner denies:
-// to switch a firewall on over it is of no use.
+// admit removes the ports of remote sessions that a rule of the owner denies: allowing them would
+// have no effect.
 func (e *Enabling) admit(rules Rules) error {
 	e.result.AllowedPorts = []Port{}
 	for _, p := range e.ports {
@@ -230,19 +229,18 @@ func (e *Enabling) remote(open *OpenPorts, err error) error {
 	return nil
 }
 
-// Preview returns what Do is expected to return, less what is only known
-// afterwards.
+// Preview returns the expected result of Do, without the fields that are only known afterwards.
 func (e *Enabling) Preview() Enabled { return e.result }
 
-// Idle says that [Enabling.Do] would change nothing at all: a firewall is on and
-// is somebody else's, or it is on trial and this is no confirmation.
+// Idle reports whether [Enabling.Do] would change nothing: a firewall that is not sentinel's own is
+// on, or one is on trial and this is not a confirmation.
 func (e *Enabling) Idle() bool {
 	return e.trial != nil && !e.confirm || e.before.State == Active && e.trial == nil && e.manager == nil
 }
 
-// Do switches the firewall on for a trial and reads it back, or confirms one. It
-// takes everything back when the firewall does not show (FIREWALL_FAILED). A caller that leaves
-// before the first change stops it, later no more.
+// Do switches the firewall on for a trial and reads it back, or confirms one. It rolls everything
+// back if the firewall does not appear (FIREWALL_FAILED). The end of ctx stops it only before the
+// first change.
 func (e *Enabling) Do(ctx context.Context) (Enabled, error) {
 	if err := ctx.Err(); err != nil {
 		return Enabled{}, err
@@ -271,9 +269,9 @@ func (e *Enabling) Do(ctx context.Context) (Enabled, error) {
 	return e.switchOn(ctx)
 }
 
-// overtaken looks again, under the lock, because another run can begin and
-// confirm a trial after the plan was made: rules on trial must not be made to last, and
-// a firewall that is on by now must not be taken back.
+// overtaken looks again, under the lock, because another run can begin and confirm a trial after
+// the plan was made: rules on trial must not be made persistent, and a firewall that is on by now
+// must not be rolled back.
 func (e *Enabling) overtaken(ctx context.Context) error {
 	other, err := e.trials.Current()
 	switch {
@@ -288,8 +286,8 @@ func (e *Enabling) overtaken(ctx context.Context) error {
 	return nil
 }
 
-// switchOn begins a trial. Where firewalls are not tried, and where force has
-// passed over that nothing would end the trial, the firewall is kept at once.
+// switchOn begins a trial. If there are no trials here, or if force accepts that nothing would end
+// one, the firewall is kept at once.
 func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
 	after, err := e.change(ctx)
 	if err != nil {
@@ -312,8 +310,8 @@ func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
 	return done, nil
 }
 
-// change switches on and reads back: that a firewall is in force, and that its
-// manager says that it lets remote sessions in. Whoever forces it is only told when not.
+// change switches on and reads back: that a firewall is in force, and that its manager says that it
+// lets remote sessions in. With force, a missing port is only reported.
 func (e *Enabling) change(ctx context.Context) (Status, error) {
 	if err := e.manager.Enable(ctx, e.ports, func(c Change) error { return e.record(ctx, c) }); err != nil {
 		return Status{}, err
@@ -330,7 +328,7 @@ func (e *Enabling) change(ctx context.Context) (Status, error) {
 	return after, err
 }
 
-// record begins the trial, or adds to its record what is changed as well.
+// record begins the trial, or adds further changes to its record.
 func (e *Enabling) record(ctx context.Context, c Change) (err error) {
 	switch {
 	case e.trials.Source == nil || e.untried:
@@ -362,15 +360,15 @@ func (e *Enabling) keep(ctx context.Context) (Enabled, error) {
 	return done, nil
 }
 
-// goOn answers for a firewall that is on trial.
+// goOn returns the result for a firewall that is on trial.
 func (e *Enabling) goOn() Enabled {
 	done := e.result
 	done.Details = fmt.Sprintf("%s is on trial already, and nothing was changed. %s", done.Manager, howToConfirm(done.ConfirmWithin))
 	return done
 }
 
-// stayOn answers for a firewall that is on. That of sentinel itself is made to
-// last if it does not yet.
+// stayOn returns the result for a firewall that is on. Sentinel's own is made persistent if it is
+// not yet.
 func (e *Enabling) stayOn(ctx context.Context) Enabled {
 	done := e.result
 	done.Details = "The firewall was on already: " + e.before.Evidence + ". Its rules were not touched." + e.another()
@@ -383,8 +381,8 @@ func (e *Enabling) stayOn(ctx context.Context) Enabled {
 	return done
 }
 
-// takeBack undoes what was done, and says when not even that worked. Then the
-// record stays, so that it is tried again.
+// takeBack rolls the changes back, and reports if that fails too. Then the record stays, so that it
+// is tried again.
 func (e *Enabling) takeBack(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
 	defer cancel()
@@ -404,8 +402,8 @@ func (e *Enabling) takeBack(ctx context.Context, cause error) error {
 	return failure
 }
 
-// distinct returns one listener a port, in order: a server often has a socket
-// for each family.
+// distinct returns one listener per port, in order: a server often has a socket for each address
+// family.
 func distinct(list []Listener) []Listener {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Listener) int { return a.Compare(b.Port) })

@@ -17,7 +17,7 @@ import (
 	"sentinel/internal/fault"
 )
 
-// A machine is made of answers, and notes what is done to it.
+// A machine is a fake with fixed answers that records the changes made to it.
 type machine struct {
 	name      string
 	on        bool

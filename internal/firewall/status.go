@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package firewall judges whether a firewall protects this machine.
+// Package firewall determines whether a firewall protects this machine, and turns one on.
 package firewall
 
 import (
@@ -25,42 +25,41 @@ const (
 // few addresses is not a firewall, so it does not count.
 const OwnTable = "sentinel"
 
-// OwnChain is where they are without nftables: a chain of the table filter of
-// iptables, which does not count either.
+// OwnChain holds those addresses without nftables: a chain in the filter table of iptables, which
+// does not count either.
 const OwnChain = "SENTINEL"
 
 // A Chain is a chain of packet filter rules as the kernel has it loaded.
 type Chain struct {
-	// Family is what the table sees: "ip" (IPv4), "ip6", "inet" (both), or
-	// "netdev" (all that a network device receives).
+	// Family is the table's family: "ip" (IPv4), "ip6", "inet" (both), or "netdev" (everything that
+	// a network device receives).
 	Family string
 	Table  string
 	Name   string
-	// Input says that the kernel hands every packet for this host to the chain.
+	// Input reports that the kernel passes every packet for this host to the chain.
 	Input bool
-	// DropPolicy says that a packet no rule accepts is dropped.
+	// DropPolicy reports that a packet that no rule accepts is dropped.
 	DropPolicy bool
-	// Drops says that a rule of the chain itself drops or rejects.
+	// Drops reports that a rule in the chain itself drops or rejects.
 	Drops bool
-	// Jumps are the chains of the same family and table that rules continue in.
+	// Jumps are the chains of the same family and table to which rules jump.
 	Jumps []string
 }
 
-// Facts are what the platform can tell about the firewall.
+// Facts holds what the platform reports about the firewall.
 type Facts struct {
-	// Managers are the tools that say they are on: ufw, firewalld.
+	// Managers are the tools that report that they are on: ufw, firewalld.
 	Managers []string
-	// Chains are the loaded rules that could be read; all of them when Unreadable
-	// is nil.
+	// Chains are the loaded rules that could be read; all of them if Unreadable is nil.
 	Chains []Chain
-	// Unreadable is why loaded rules could not be read.
+	// Unreadable is the reason why loaded rules could not be read.
 	Unreadable error
-	// Application is the firewall of macOS, which all else here then says nothing
-	// about; nil on other systems.
+	// Application is the firewall of macOS, to which the other fields do not apply; nil on other
+	// systems.
 	Application *Application
 }
 
-// unread is why the facts are not all there, nil when they are.
+// unread returns the reason why facts are missing, or nil.
 func (f Facts) unread() error {
 	if f.Application != nil {
 		return f.Application.Unreadable
@@ -76,12 +75,11 @@ type Source interface {
 // A Status is the verdict.
 type Status struct {
 	State    string // Active, Disabled or Unknown
-	Evidence string // what the verdict rests on, a few words
+	Evidence string // the basis of the verdict, in a few words
 }
 
-// Assess judges the facts. What the kernel has loaded decides; a manager's own
-// word counts only where rules cannot be read. Without either the answer is
-// Unknown, never Disabled.
+// Assess evaluates the facts. The rules that the kernel has loaded decide; a manager's own report
+// counts only if rules cannot be read. Without either the answer is Unknown, never Disabled.
 func Assess(f Facts) Status {
 	if f.Application != nil {
 		return f.Application.assess()
@@ -108,8 +106,8 @@ func Assess(f Facts) Status {
 	}
 }
 
-// evidence names the first chain that filters. Where it is known that all of
-// them see the same half of the traffic, it says which.
+// evidence names the first chain that filters. If all of them are known to see only one address
+// family, it says which.
 func evidence(found []Chain, complete bool) string {
 	c := found[0]
 	text := fmt.Sprintf("chain %s of table %s filters what comes in", c.Name, strings.TrimSpace(c.Family+" "+c.Table))
@@ -126,7 +124,7 @@ func evidence(found []Chain, complete bool) string {
 	}
 }
 
-// unread ends a sentence about what could not be read.
+// unread returns the end of a sentence about unreadable rules.
 func unread(err error, are string) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -138,9 +136,9 @@ func unread(err error, are string) string {
 	}
 }
 
-// filters says whether a packet that goes through c can be dropped there or in
-// a chain that c continues in. Each chain is looked at once: the kernel forbids loops,
-// but not a hundred chains that all continue in the next two.
+// filters reports whether a packet in c can be dropped there or in a chain to which c jumps. Each
+// chain is visited once: the kernel forbids loops, but not a hundred chains that all jump to the
+// next two.
 func filters(all []Chain, c Chain, seen map[string]bool) bool {
 	if c.Name == OwnChain && c.Table == "filter" {
 		return false

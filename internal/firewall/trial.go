@@ -21,24 +21,24 @@ import (
 )
 
 const (
-	// DefaultTrial is how long a firewall stays on that nobody confirms: time to
-	// open a remote session and to say that it works, and short enough to wait for.
+	// DefaultTrial is how long an unconfirmed firewall stays on: long enough to open a remote
+	// session and confirm, and short enough to wait for.
 	DefaultTrial = 120 * time.Second
 	// maxRecord bounds the record of a trial, in KiB.
 	maxRecord = 64
-	// lockTimeout is how long a run waits for another that switches a firewall on.
+	// lockTimeout is how long a run waits for another one that turns a firewall on.
 	lockTimeout = 15 * time.Second
-	// takeBackLimit bounds taking a firewall back in a run of its own.
+	// takeBackLimit bounds the rollback of a firewall in a run of its own.
 	takeBackLimit = 25 * time.Second
 )
 
-// Trials switch firewalls on for a while, as iptables-apply(8) does: one that
-// nobody confirms is taken back. Whatever rule shuts the owner out does so for that time
-// at most, and none has to be foreseen.
+// Trials turns firewalls on temporarily, as iptables-apply(8) does: one that nobody confirms is
+// rolled back. So a rule that locks the owner out does so only for that time, even if nobody
+// foresaw it.
 type Trials struct {
 	// Path is the record of the trial that is under way. Only root may write it.
 	Path string
-	// Source is nil where firewalls are not tried.
+	// Source is nil on systems without trials.
 	Source TrialSource
 	// Program returns the absolute path of sentinel.
 	Program func() (string, error)
@@ -52,23 +52,22 @@ type Trial struct {
 	Change  Change `json:"change"`
 	Allowed []Port `json:"allowed"` // ports of remote sessions
 	Boot    string `json:"boot_id"`
-	// EndsAt is the uptime at which the trial is over, in milliseconds. A wall
-	// clock could be set meanwhile.
+	// EndsAt is the uptime at which the trial ends, in milliseconds. A wall clock could be set
+	// meanwhile.
 	EndsAt int64 `json:"ends_at_uptime_ms"`
 	// Seconds is how long the trial takes.
 	Seconds int `json:"seconds"`
-	// Confirmed says that the firewall is to stay. What is left to do is to make
-	// it last.
+	// Confirmed reports that the firewall is to stay, and only has to be made persistent.
 	Confirmed bool `json:"confirmed,omitempty"`
 
 	left time.Duration
 }
 
-// Over says that the trial has to be ended: the time to confirm it is over, the
-// machine was started again, or a confirmation was cut off.
+// Over reports whether the trial has to be ended: the time to confirm it has passed, the machine
+// was rebooted, or a confirmation was interrupted.
 func (t *Trial) Over() bool { return t.Confirmed || t.left <= 0 }
 
-// Reason says why the trial is ended, a few words.
+// Reason returns the reason why the trial is ended, in a few words.
 func (t *Trial) Reason() string {
 	switch {
 	case t.Confirmed:
@@ -83,8 +82,7 @@ func (t *Trial) Reason() string {
 // secondsLeft is how long the trial can still be confirmed, in whole seconds.
 func (t *Trial) secondsLeft() int { return int(t.left / time.Second) }
 
-// Current returns the trial that is under way or has to be ended, nil when there
-// is none. It changes nothing.
+// Current returns the trial that is under way or has to be ended, or nil. It changes nothing.
 func (s Trials) Current() (*Trial, error) {
 	if s.Source == nil {
 		return nil, nil
@@ -152,8 +150,8 @@ func (s Trials) lock(ctx context.Context) (release func(), err error) {
 	return nil, failed
 }
 
-// begin records what is about to be changed and has somebody take it back. It
-// has to be called under the lock and before anything is changed.
+// begin records the coming change and schedules its rollback. It must be called under the lock and
+// before anything is changed.
 func (s Trials) begin(ctx context.Context, c Change, allowed []Port) (*Trial, error) {
 	length := s.length()
 	boot, uptime, err := s.Source.Boot()
@@ -168,7 +166,7 @@ func (s Trials) begin(ctx context.Context, c Change, allowed []Port) (*Trial, er
 	if err := s.write(t); err != nil {
 		return nil, err
 	}
-	// A second later, lest a run that comes too early finds that there is time left.
+	// One second later, so that a run that starts slightly early does not find time left.
 	if err := s.Source.Arrange(ctx, program, length+time.Second, c); err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
@@ -192,9 +190,8 @@ func (s Trials) remove() error {
 	return atomicfile.SyncDir(filepath.Dir(s.Path))
 }
 
-// End ends the trial if it is over and says in a sentence what was done; nothing
-// is said when there was nothing to do. The record goes last: a run that is cut off leaves
-// it to the next.
+// End ends the trial if it is over and returns a sentence about what was done, or "" if there was
+// nothing to do. The record is removed last: an interrupted run leaves it to the next one.
 func (s Trials) End(ctx context.Context) (string, error) {
 	release, err := s.lock(ctx)
 	if err != nil {
@@ -222,8 +219,8 @@ func (s Trials) End(ctx context.Context) (string, error) {
 	return "The firewall (" + t.Change.Manager + ") was taken back: " + t.Reason() + ".", s.remove()
 }
 
-// confirm keeps the firewall that is on trial. From the moment at which that is
-// recorded nothing takes it back any more.
+// confirm keeps the firewall that is on trial. Once that is recorded, nothing rolls it back any
+// more.
 func (s Trials) confirm(ctx context.Context, source Source) (t *Trial, lasting bool, why string, err error) {
 	release, err := s.lock(ctx)
 	if err != nil {
@@ -253,7 +250,7 @@ func (s Trials) confirm(ctx context.Context, source Source) (t *Trial, lasting b
 	return t, lasting, why, s.remove()
 }
 
-// tooLate is the refusal of a confirmation without a trial.
+// tooLate returns the refusal of a confirmation without a trial.
 func tooLate() error {
 	return fault.New(fault.FirewallFailed, "There is no trial of the firewall to confirm: none was begun, or it was not confirmed in time and is taken back.").
 		WithFix("Begin one: sudo sentinel --fix-firewall")

@@ -30,7 +30,7 @@ func (m *machine) Resume(c Change) (Backend, error) {
 	return m, nil
 }
 
-// onTrial returns a machine on which firewalls are tried, and the options.
+// onTrial returns a machine with trials, and the options.
 func onTrial(t *testing.T) (*machine, EnableOptions) {
 	t.Helper()
 	m := newMachine()
@@ -219,8 +219,8 @@ func TestConfirmationThatWasCutOffIsFinished(t *testing.T) {
 	}
 }
 
-// A confirmation and the end of the time meet at one lock: one of them wins, and
-// the firewall is what it says.
+// A confirmation and the end of the trial compete for one lock: one of them wins, and the firewall
+// is in the state that it reports.
 func TestConfirmationAndEndMeetAtOneLock(t *testing.T) {
 	for range 50 {
 		m, o := onTrial(t)
@@ -251,7 +251,7 @@ func TestConfirmationAndEndMeetAtOneLock(t *testing.T) {
 	}
 }
 
-// What another run does between a plan and its change is seen under the lock.
+// Changes that another run makes between a plan and its execution are seen under the lock.
 func TestPlanThatAnotherRunOvertookChangesNothing(t *testing.T) {
 	overtaken := func(name string, m *machine, e *Enabling) {
 		t.Helper()

@@ -13,7 +13,7 @@ import (
 // maxUnread caps how many rules are named that were not taken into account.
 const maxUnread = 5
 
-// Summary says in one or two sentences what Do would do.
+// Summary describes what Do would do, in one or two sentences.
 func (e *Enabling) Summary() string {
 	switch {
 	case e.confirm:
@@ -38,13 +38,13 @@ func (e *Enabling) forTrial() string {
 	}
 }
 
-// howToConfirm is what the owner has to do while a firewall is on trial.
+// howToConfirm tells the owner what to do while a firewall is on trial.
 func howToConfirm(seconds int) string {
 	return fmt.Sprintf("In %d s, or with a reboot, it is switched off again by itself. "+
 		"Open a new remote session now; only when that works, confirm: sudo sentinel --fix-firewall --confirm (confirm of enable_firewall).", seconds)
 }
 
-// unreadRules is a sentence about rules that closes does not know.
+// unreadRules returns a sentence about the rules that closes ignores.
 func unreadRules(manager string, rules []string) string {
 	if len(rules) == 0 {
 		return ""
@@ -68,7 +68,7 @@ func (e *Enabling) name() string {
 	}
 }
 
-// allowed is a sentence about the ports of remote sessions.
+// allowed returns a sentence about the ports of remote sessions.
 func (e *Enabling) allowed(were string) string {
 	if len(e.ports) == 0 {
 		return "No server for remote sessions was found, so no port is let in for one."
@@ -90,8 +90,8 @@ func (e *Enabling) allowed(were string) string {
 	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", strings.Join(names, ", "), were, open)
 }
 
-// closing is a sentence about what becomes unreachable, and on macOS another
-// about what nobody can tell in advance.
+// closing returns a sentence about the sockets that become unreachable, and on macOS another about
+// effects that cannot be predicted.
 func (e *Enabling) closing(become string) string {
 	if e.app != nil {
 		if e.result.ClosesTotal == 0 {
@@ -113,8 +113,8 @@ func (e *Enabling) closed(become string) string {
 	}
 }
 
-// outlook is a sentence about the next boot, and how to change a rule set that
-// has no other tool.
+// outlook returns a sentence about the next boot, and about changing a rule set that has no other
+// tool.
 func outlook(manager string, lasting bool, why string) string {
 	text := "It comes back after a reboot."
 	if !lasting {
@@ -127,7 +127,7 @@ func outlook(manager string, lasting bool, why string) string {
 	return text
 }
 
-// another is a sentence about letting one more port in with the owner's own tool.
+// another returns a sentence about allowing one more port with the owner's own tool.
 func (e *Enabling) another() string {
 	example := Port{Number: 8080, Protocol: "tcp"}
 	if len(e.result.Closes) > 0 {

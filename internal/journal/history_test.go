@@ -93,7 +93,7 @@ func TestHistoryIsCutAndSaysSo(t *testing.T) {
 	}
 }
 
-// What a caller wrote must not count as a record.
+// Text that a caller wrote must not count as a record.
 func TestHistoryCountsRecordsAlone(t *testing.T) {
 	j := fresh(t)
 	intent := block("x")

@@ -14,8 +14,7 @@ import (
 	"sentinel/internal/fault"
 )
 
-// Only the holder's end lets the others go on, and its owner may not be able to
-// end it.
+// Only the end of the holder lets the others continue, so the error must name it.
 func TestBusyJournalNamesWhoHoldsIt(t *testing.T) {
 	j := fresh(t)
 	act(t, j, 1)

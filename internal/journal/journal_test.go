@@ -313,7 +313,7 @@ func TestTheFixForAReadOnlyJournalNamesItsFileSystems(t *testing.T) {
 	}
 }
 
-// Whoever removes the lock takes nothing from those who read.
+// Removing the lock file does not affect readers.
 func TestAJournalWithoutItsLockIsRead(t *testing.T) {
 	j := fresh(t)
 	act(t, j, 3)

@@ -233,7 +233,7 @@ func TestChainGoesThroughAllFilesAndTheOldestGo(t *testing.T) {
 	}
 }
 
-// Whoever may make many records must not push out those of what he did.
+// Anyone who may create many records must not be able to push out those of an earlier action.
 func TestYoungFilesStayWhileThereIsRoom(t *testing.T) {
 	j := fresh(t)
 	j.maxFile, j.maxKept, j.keepFor = 1, 2, keepFor
@@ -271,7 +271,7 @@ func TestSecretsInReasonsAreNotKept(t *testing.T) {
 	}
 }
 
-// What is on disk must not be lost to an error behind it.
+// Records on disk must not be lost because of a later error.
 func TestAHeadThatCannotBeWrittenTakesTheIntentBack(t *testing.T) {
 	j := fresh(t)
 	e := begin(t, j, "before")

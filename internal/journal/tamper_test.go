@@ -30,7 +30,7 @@ func files(t testing.TB, j *Journal) map[string][]byte {
 	return all
 }
 
-// put makes the journal hold all and nothing else.
+// put replaces the files of the journal with all.
 func put(t testing.TB, j *Journal, all map[string][]byte) {
 	t.Helper()
 	for path := range files(t, j) {
@@ -256,8 +256,8 @@ func says(t *testing.T, j *Journal, want ...string) {
 	}
 }
 
-// A record that was damaged stays to be looked at, and what is found is said
-// once, even if the run that says it dies.
+// A damaged record is kept for inspection, and the damage is recorded once, even if the run that
+// records it dies.
 func TestWhatIsFoundIsKept(t *testing.T) {
 	j, good := chained(t)
 	raw := good[j.current()]

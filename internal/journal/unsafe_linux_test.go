@@ -199,8 +199,8 @@ func TestADiskThatIsTooSmallHoldsNoHalfRecord(t *testing.T) {
 	}
 }
 
-// The file may fill up where no room can be kept for it: what was written in
-// part is taken away again.
+// Where space cannot be reserved the disk may fill up during a write: the partial line is removed
+// again.
 func TestAPartOfALineIsTakenBack(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
