@@ -14,7 +14,7 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// Options lift the caps of lists: 0 means all, less than 0 the defaults.
+// Options set the length of lists: 0 rows means all, less than 0 the defaults.
 type Options struct {
 	Rows int
 }
@@ -30,8 +30,8 @@ func (o Options) cap(normal int) int {
 	}
 }
 
-// Build turns facts into the report. What is missing is added to gaps unless it
-// is there already.
+// Build turns facts into the report. Missing values are added to gaps unless they
+// are there already.
 func Build(f Facts, o Options, gaps *answer.Gaps) Report {
 	r := Report{ThreatReasons: []Reason{}}
 	r.cpu(f)
@@ -80,8 +80,8 @@ func (r *Report) thermal(f Facts, gaps *answer.Gaps) {
 	r.Temperature = strconv.Itoa(int(math.Round(best.Celsius)))
 }
 
-// memory shows the container's limit where there is one below the size of the
-// machine, since that is where its processes die.
+// memory shows the container's limit if it is below the memory of the machine,
+// since its processes are killed at that limit.
 func (r *Report) memory(f Facts) {
 	if m := f.Memory; m != nil {
 		r.Memory = newMemory(m.Total, m.Total-m.Available)
@@ -142,8 +142,8 @@ func newDisk(d DiskFacts) Disk {
 	return disk
 }
 
-// fullness is what runs out first, bytes or inodes. A read-only file system is
-// as full as it was made.
+// fullness is the higher use of bytes and inodes, whichever runs out first. A
+// read-only file system counts as empty, because it cannot fill up.
 func (d Disk) fullness() float64 {
 	if d.ReadOnly {
 		return 0
@@ -204,8 +204,8 @@ func (r *Report) UseCPU(before, after CPUSample, windowMS int64, gaps *answer.Ga
 	r.CPU.Truncated = ok && len(after.Cores) > maxCores
 }
 
-// perCore pairs the rows of two samples. When one does not pair, none is told:
-// it is not known which.
+// perCore pairs the rows of two samples. If one does not match, none is reported,
+// because it is unknown which core it is.
 func perCore(before, after []CPUTimes) ([]float64, bool) {
 	if len(before) != len(after) {
 		return nil, false
@@ -222,8 +222,9 @@ func perCore(before, after []CPUTimes) ([]float64, bool) {
 }
 
 // busy is the share of time that was not idle, less what sentinel used itself:
-// looking must not make a quiet machine look busy. Time spent waiting for disks may
-// run back a little (proc_stat(5)), on a core that is busy; more than that is another core.
+// measuring must not make a quiet machine look busy. The idle time of a busy core
+// may run back a little, because of its I/O wait (proc_stat(5)); more than that
+// means another core.
 func busy(before, after CPUTimes, own float64) (float64, bool) {
 	total := float64(after.Total) - float64(before.Total)
 	idle := float64(after.Idle) - float64(before.Idle)

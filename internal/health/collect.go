@@ -29,9 +29,9 @@ type Facts struct {
 	Figures        map[string]Reading // of figures with a Member, by key; absent is unknown
 }
 
-// A reading is one fact on its way: which field of the document misses it, and
-// how to get it. get returns how to store it, so that a reader that was
-// abandoned can write nothing.
+// A reading is one fact to be read: which field of the document lacks it if that
+// fails, and how to get it. get returns a function that stores the value, so that
+// an abandoned reader cannot write anything.
 type reading struct {
 	field string
 	get   func(context.Context) (store func(), err error)
@@ -63,8 +63,8 @@ func readFigures(s Sources, to *Facts) []reading {
 	return readings
 }
 
-// Collect reads all facts but CPU times at once. What failed is in gaps, in a
-// fixed order.
+// Collect reads all facts except CPU times concurrently. Failures are added to
+// gaps, in a fixed order.
 func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 	var f Facts
 	readings := append([]reading{

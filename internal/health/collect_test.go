@@ -20,7 +20,7 @@ func answers[T any](value T, err error) func(context.Context) (T, error) {
 	return func(context.Context) (T, error) { return value, err }
 }
 
-// well is a machine of which all is known.
+// well is a machine of which everything is known.
 func well() Sources {
 	return Sources{
 		CPU: answers(CPUSample{}, nil), Load: answers(Load{1, 2, 3}, nil), Memory: answers(MemoryFacts{Total: 100, Available: 50}, nil),
@@ -64,7 +64,7 @@ func known(f Facts) map[string]bool {
 	}
 }
 
-// oneMissing holds the answer to one absent fact and one gap.
+// oneMissing checks that exactly one fact is absent, with one gap.
 func oneMissing(t *testing.T, f Facts, gaps answer.Gaps, field, reason string) {
 	t.Helper()
 	for name, is := range known(f) {
@@ -100,7 +100,7 @@ func TestSourceThatFailsCostsItsOwnFactOnly(t *testing.T) {
 	}
 }
 
-// A read that never comes back is left behind after its limit.
+// A read that never returns is abandoned after its limit.
 func TestSourceThatHangsCostsItsOwnFactOnly(t *testing.T) {
 	var every Sources
 	for i := range facts(&every) {
@@ -120,8 +120,8 @@ func TestSourceThatHangsCostsItsOwnFactOnly(t *testing.T) {
 	}
 }
 
-// What an abandoned source finds in the end must not appear in an answer that
-// is being written.
+// A value that an abandoned source finds later must not appear in an answer that is
+// being written.
 func TestSourceThatAnswersTooLateIsNotHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, gaps := well(), answer.Gaps{}

@@ -22,7 +22,7 @@ var cpu = Figure{
 		if percent == nil {
 			return nil
 		}
-		if r.briefly(t) {
+		if r.isShortBurst(t) {
 			level.Critical = math.Inf(1)
 		}
 		return reach("CPU_HIGH", level, *percent, fmt.Sprintf("The processor is %.0f %% busy.", *percent))
@@ -54,7 +54,7 @@ func cpuOf(r *Report) CPU {
 
 // briefly says that neither the load of the last minute nor the time that tasks
 // waited bears out a busy processor: half a second of work is nothing critical.
-func (r *Report) briefly(t Thresholds) bool {
+func (r *Report) isShortBurst(t Thresholds) bool {
 	waited := r.Pressure["cpu"].SomeAvg60
 	loadKnown := r.CPU.Load1 != nil && r.CPU.Cores > 0
 	switch {

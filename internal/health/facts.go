@@ -19,8 +19,8 @@ type CPUSample struct {
 	Cores []CPUTimes
 	Own   time.Duration // CPU time that sentinel itself has used
 	Tick  time.Duration // unit of the times
-	// Share takes the place of the times in the second sample where the system
-	// tells no times.
+	// Share replaces the times in the second sample on a system that reports no
+	// times.
 	Share *CPUShare
 }
 
@@ -41,8 +41,8 @@ type MemoryFacts struct {
 	Total, Available, SwapTotal, SwapFree uint64
 	// SwapGrows says that the system makes more swap space when it needs some.
 	SwapGrows bool
-	// Pressure is how short of memory the kernel finds itself, one of the
-	// constants; empty where it does not tell.
+	// Pressure is how short of memory the kernel considers itself, one of the
+	// constants; empty where it does not report it.
 	Pressure string
 }
 
@@ -53,8 +53,8 @@ const (
 	PressureCritical = "critical"
 )
 
-// A ThermalFacts is what the system does because of heat; what it does not tell
-// is zero.
+// A ThermalFacts is what the system does because of heat; values that it does not
+// report are zero.
 type ThermalFacts struct {
 	// Level is the thermal pressure of macOS: Nominal, Moderate, Heavy, Trapping
 	// or Sleeping.
@@ -88,7 +88,7 @@ type DiskFacts struct {
 }
 
 // PressureFacts are stall percentages of one resource; Full is absent where the
-// kernel does not tell it.
+// kernel does not report it.
 type PressureFacts struct {
 	Some, Full *Averages
 }
@@ -103,10 +103,10 @@ type Unit struct {
 	Name, Description string
 }
 
-// Sources read facts from the platform, one function a fact, so that one that
-// fails or hangs costs its own fact only. Each must return soon after its
-// context ends; one that does not is abandoned. A function that is nil is a fact which
-// this system does not have; it is absent without a gap.
+// Sources read facts from the platform, one function per fact, so that one that
+// fails or hangs costs only its own fact. Each must return soon after its context
+// ends; one that does not is abandoned. A nil function means that this system does
+// not have the fact; it is absent without a gap.
 type Sources struct {
 	CPU            func(context.Context) (CPUSample, error)
 	Load           func(context.Context) (Load, error)

@@ -15,7 +15,7 @@ const (
 	firewallUnknown  = "UNKNOWN"
 )
 
-// firewall knows only on and off; one whose state is unknown is no reason.
+// firewall is either on or off; an unknown state is not a reason.
 var firewall = Figure{
 	Key:     "firewall_disabled",
 	Help:    "a firewall known to be off",
