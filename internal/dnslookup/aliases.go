@@ -8,8 +8,8 @@ import "strings"
 const maxAliases = 16
 
 // followAliases returns the records that answer a question: those of the name, or
-// of the name that its aliases lead to. Whatever else a server put into its answer is left out.
-// why says what is wrong when the aliases lead nowhere.
+// of the name that its aliases lead to. Other records that a server put into its
+// answer are left out. why explains the problem when the aliases lead nowhere.
 func followAliases(records []Record, q Question) (list []Record, why string) {
 	at := canonical(q.Name)
 	seen := map[string]bool{}
@@ -28,8 +28,8 @@ func followAliases(records []Record, q Question) (list []Record, why string) {
 	return list, "there are too many aliases"
 }
 
-// recordsAt returns the records of a type at a name, or the alias that stands there in
-// their place.
+// recordsAt returns the records of a type at a name, or the alias that replaces
+// them.
 func recordsAt(records []Record, name, kind string) (direct []Record, alias *Record) {
 	for i, r := range records {
 		switch {

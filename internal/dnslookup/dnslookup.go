@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dnslookup asks name servers about a name. Whatever an answer holds is
-// chosen by others, and is hostile text.
+// Package dnslookup asks name servers about a name. Answers are chosen by others,
+// so all of their text is untrusted.
 package dnslookup
 
 import (
@@ -15,8 +15,8 @@ type Question struct {
 	Type string // one of [Types]
 }
 
-// A Reply is what one name server answered to a question. Only that it belongs to
-// the question was checked.
+// A Reply is the answer of one name server to a question. Nothing was checked
+// except that it belongs to the question.
 type Reply struct {
 	Code      string // of RFC 1035 section 4.1.1 and the IANA registry: NOERROR, NXDOMAIN, SERVFAIL ...
 	Authentic bool   // the server says that it has checked the signatures (the AD bit, RFC 4035 section 3.2.3)

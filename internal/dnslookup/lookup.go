@@ -73,9 +73,10 @@ type Sources struct {
 }
 
 // Resolve asks the name servers of this machine about a name, in their order, for
-// all types at once. It asks for the name as it is: no search domain is appended, and
-// /etc/hosts is not read. A name that does not exist is HOST_NOT_FOUND; servers that
-// do not answer, or refuse, are UNAVAILABLE. At most rows records are shown, 0 means all.
+// all types concurrently. It asks for the name as it is: no search domain is
+// appended, and /etc/hosts is not read. A name that does not exist is
+// HOST_NOT_FOUND; servers that do not answer, or refuse, are UNAVAILABLE. At most
+// rows records are shown; 0 means all.
 func Resolve(ctx context.Context, s Sources, q Query, rows int) (Lookup, error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
@@ -97,7 +98,7 @@ func Resolve(ctx context.Context, s Sources, q Query, rows int) (Lookup, error) 
 	return l, l.failure(found, s.Configured)
 }
 
-// A result is what became of one question.
+// A result is the outcome of one question.
 type result struct {
 	question Question
 	server   netip.AddrPort // that replied
@@ -111,7 +112,8 @@ type serverFailure struct {
 	err    error
 }
 
-// settled says whether a server knew the answer, which may be that there is none.
+// settled reports whether a server knew the answer, which may be that there is
+// none.
 func (r result) settled() bool {
 	return r.err == nil && (r.reply.Code == noError || r.reply.Code == nxDomain)
 }
@@ -229,8 +231,7 @@ func (l *Lookup) noteFailures(found []result) {
 	}
 }
 
-// limit makes the records safe to show, and leaves out those that there is no
-// room for.
+// limit makes the records safe to show, and leaves out those that do not fit.
 func (l *Lookup) limit(rows int) {
 	l.RecordsTotal = len(l.Records)
 	size := 0

@@ -9,7 +9,7 @@ import (
 	"sentinel/internal/fault"
 )
 
-// A Policy decides what may be scanned beside this machine.
+// A Policy decides what may be scanned in addition to this machine.
 type Policy struct {
 	// Allow widens what may be scanned beyond attached private networks.
 	Allow []netip.Prefix
@@ -50,7 +50,7 @@ func (c policyCheck) choose(name string, addrs []netip.Addr) (netip.Addr, error)
 	return netip.Addr{}, fault.New(fault.TargetNotAllowed, message)
 }
 
-// refusal says why an address may not be scanned, empty when it may.
+// refusal explains why an address may not be scanned; "" if it may.
 func (c policyCheck) refusal(a netip.Addr) string {
 	switch {
 	case c.policy.Force || c.own(a):
@@ -70,8 +70,8 @@ func (c policyCheck) refusal(a netip.Addr) string {
 	}
 }
 
-// metadataAddrs are the metadata services of clouds beside the link-local
-// addresses: EC2 and Alibaba Cloud.
+// metadataAddrs are the cloud metadata services that are not link-local: EC2 and
+// Alibaba Cloud.
 func metadataAddrs() []netip.Addr {
 	return []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.AddrFrom4([4]byte{100, 100, 100, 200})}
 }

@@ -12,7 +12,7 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// DefaultPorts are scanned when nobody says which: those that only root may
+// DefaultPorts are scanned unless the caller gives others: those that only root may
 // open.
 const DefaultPorts = "1-1024"
 

@@ -23,7 +23,8 @@ type Sources struct {
 	Resolver target.Resolver
 	Machine  Machine
 	Engine   Engine
-	// RouteCheck says how a person looks for the route to an address.
+	// RouteCheck returns the command with which a person looks up the route to an
+	// address.
 	RouteCheck func(address string) string
 }
 
@@ -40,8 +41,8 @@ type Request struct {
 }
 
 // Scan resolves the target, checks the policy, and reports the state of the ports.
-// A scan that ran out of time, or of what it needs from the system, answers with what it has;
-// one that found out nothing is an error.
+// A scan that ran out of time or of system resources answers with what it has; one
+// that found out nothing is an error.
 func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 	start := time.Now()
 	limit := r.Limit

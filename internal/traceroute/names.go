@@ -9,7 +9,7 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// addNames looks up the names of the hops. Those that are not found in time stay
+// addNames looks up the names of the hops. Names that are not found in time stay
 // empty.
 func addNames(ctx context.Context, names Namer, hops []Hop) {
 	if names == nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package traceroute finds the routers on the way to a host. Their names and
-// addresses are chosen by others, and are hostile text.
+// addresses are chosen by others, and are untrusted text.
 package traceroute
 
 import (
@@ -70,7 +70,7 @@ type Response struct {
 	Rejected string // why From did not forward the packet; empty when it had only run out of hops
 }
 
-// ErrNoRoute says that this machine knows no route to an address.
+// ErrNoRoute says that this machine has no route to an address.
 var ErrNoRoute = errors.New("no route to the address")
 
 // A Prober sends one packet for each of the given numbers of hops, all at once,
@@ -80,11 +80,11 @@ type Prober interface {
 	Probe(ctx context.Context, to netip.Addr, hops []int, wait time.Duration) ([]Response, error)
 }
 
-// A Tracer finds a whole route by itself, as traceroute(8) does: it sends probes
-// packets for each hop, one hop after the other, until one reaches the target or there have
-// been so many hops. It returns the responses of each hop, hop 1 first, one for each packet;
-// with an error, those that came before it. The error is that of ctx when time ran out, and
-// wraps ErrNoRoute where there is no route.
+// A Tracer finds a whole route itself, as traceroute(8) does: it sends a number of
+// probes to each hop, one hop after the other, until one reaches the target or the
+// hops run out. It returns the responses of each hop, hop 1 first, one for each
+// packet; with an error, those that came before it. The error is that of ctx when
+// time ran out, and wraps ErrNoRoute if there is no route.
 type Tracer interface {
 	Trace(ctx context.Context, to netip.Addr, hops, probes int) ([][]Response, error)
 }
@@ -104,7 +104,7 @@ type Sources struct {
 	RouteCheck func(address string) string
 }
 
-// Trace finds the route to a host. Out of time, it answers with what it has.
+// Trace finds the route to a host. When time runs out, it answers with what it has.
 func Trace(ctx context.Context, s Sources, to target.Host) (Route, error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, routeLimit)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire exchanges messages with name servers in the wire format of RFC
-// 1035: over UDP first, over TCP when the answer does not fit. A message that does not carry
-// the id and the question of what was asked is no answer.
+// Package wire exchanges messages with name servers in the wire format of RFC 1035:
+// over UDP first, over TCP when the answer does not fit. A message without the ID
+// and the question of the request is not an answer.
 package wire
 
 import (
@@ -27,8 +27,8 @@ import (
 const udpSize = 1232
 
 // afterMismatch is how long to wait for the real answer after something else came
-// from the server's address. Anybody may have forged that, but a server that sends nonsense
-// must not use up the time of the next one.
+// from the server's address. It may have been forged, but a server that sends
+// nonsense must not use up the time of the next one.
 const afterMismatch = 300 * time.Millisecond
 
 // Errors of a server that sends something other than the answer.
@@ -160,8 +160,8 @@ func overTCP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg
 	return parse(message, ask)
 }
 
-// parse reads an answer to ask. A server may leave the question out of an error.
-// A truncated answer may end anywhere, so only that it is truncated counts.
+// parse parses an answer to ask. A server may leave the question out of an error. A
+// truncated answer may end anywhere, so nothing but its truncation is used.
 func parse(message []byte, ask *dns.Msg) (*dns.Msg, error) {
 	got := new(dns.Msg)
 	err := got.Unpack(message)

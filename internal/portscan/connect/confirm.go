@@ -2,7 +2,8 @@
 
 package connect
 
-// confirmTries bounds how often a port is asked again that a scan has met itself at.
+// confirmTries bounds how often a port is asked again at which a scan may have
+// connected to itself.
 const confirmTries = 64
 
 // confirm asks again about ports where a scan of this machine may have met

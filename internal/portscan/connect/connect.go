@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect is the built-in scan engine: it connects to each port and hangs
-// up at once. It needs no privilege. How one connection is made, and what its
-// end says about the port, is up to a [Dialer]; everything else is the same on every system.
+// Package connect is the built-in scan engine: it connects to each port and closes
+// the connection at once. It needs no privileges. A [Dialer] makes a connection and
+// interprets its end; everything else is the same on every system.
 package connect
 
 import (
@@ -15,8 +15,8 @@ import (
 	"sentinel/internal/portscan"
 )
 
-// rounds bounds how often ports that stayed silent are asked on a network that
-// was seen to lose packets.
+// rounds bounds how often silent ports are asked on a network that was seen to lose
+// packets.
 const rounds = 3
 
 // An Engine scans with the connections of a dialer.
@@ -47,8 +47,8 @@ func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, er
 	}
 }
 
-// result counts. Ports that stayed silent are filtered, but where packets were
-// lost and there was no time to ask again they have no state.
+// result counts. Silent ports are filtered, unless packets were lost and there was
+// no time to ask again: then they have no state.
 func (s *sweep) result(ctx context.Context, err error) (portscan.Result, error) {
 	filtered := s.filtered
 	if err == nil || s.window.late == 0 {

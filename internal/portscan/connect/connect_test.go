@@ -59,8 +59,7 @@ func TestStatesOfThisMachine(t *testing.T) {
 	}
 }
 
-// All 65535 ports: every open one is found, and none that the scan has opened
-// itself.
+// All 65535 ports: every open one is found, and none that the scan itself opened.
 func TestManyPorts(t *testing.T) {
 	opened := listen(t, "127.0.0.1", 40)
 	before := runtime.NumGoroutine()
@@ -78,7 +77,7 @@ func TestManyPorts(t *testing.T) {
 	}
 }
 
-// A fake answers as it is told, after a time.
+// A fake answers after a given time.
 type fake struct {
 	answer func(port uint16, try int) (uint16, error)
 	after  func(port uint16, try int) time.Duration
@@ -178,7 +177,7 @@ func TestThatThereIsNoWayEndsTheScan(t *testing.T) {
 	}
 }
 
-// What runs short is asked for again, with fewer at a time.
+// Resources that run short are requested again, with fewer connections at a time.
 func TestScarcityIsOvercome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{after: func(uint16, int) time.Duration { return 5 * time.Millisecond }}
@@ -218,7 +217,7 @@ func TestSilentPortsAreAskedTogether(t *testing.T) {
 	})
 }
 
-// On a network that loses packets, what stayed silent is asked again.
+// On a network that loses packets, silent ports are asked again.
 func TestLostPacketsHideNoOpenPort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{
@@ -291,7 +290,7 @@ func TestHostThatLimitsItsRefusals(t *testing.T) {
 	})
 }
 
-// A scan that is told to stop says what it has found, soon.
+// A scan that is cancelled soon reports what it has found.
 func TestEndOfContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Timeout is how long a connection may take to come about. The kernel sends the first
-// packet again after a second (RFC 6298 section 2), so that one lost packet never hides
-// an open port.
+// Timeout is how long connecting may take. The kernel sends the first packet again
+// after a second (RFC 6298 section 2), so that one lost packet never hides an open
+// port.
 const Timeout = 2200 * time.Millisecond
 
 // A Dialer opens one connection, closes it at once, and reports what became of it.

@@ -18,7 +18,7 @@ import (
 )
 
 // A firewall stands before ports 1010 to 1049: each ten of them differently.
-const firewalled = `table inet wall {
+const firewalled = `table inet test {
 	chain input {
 		type filter hook input priority 0; policy accept
 		tcp dport 1010-1019 drop

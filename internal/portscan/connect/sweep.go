@@ -17,7 +17,7 @@ import (
 // because the system has nothing left for one.
 const exhaustedLimit = 3 * time.Second
 
-// A sweep is a scan under way. One goroutine owns it; each connection has a
+// A sweep is a scan in progress. One goroutine owns it; each connection has a
 // goroutine of its own.
 type sweep struct {
 	dialer  Dialer
@@ -51,7 +51,7 @@ func newSweep(d Dialer, job portscan.Job) *sweep {
 	}
 }
 
-// run settles the given ports. It returns when no connection is under way.
+// run settles the given ports. It returns when no connection is left.
 func (s *sweep) run(ctx context.Context, ports []uint16) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.drain()
@@ -161,9 +161,9 @@ func (s *sweep) settle(a answer) (again bool, err error) {
 	return false, nil
 }
 
-// unreachableError says whether an [Unreachable] ends the scan. ENETUNREACH does
-// unless an answer has come before; EHOSTUNREACH may be what a near firewall says of one port,
-// and ends it once all ports are like that.
+// unreachableError reports whether an [Unreachable] ends the scan. ENETUNREACH does
+// unless there was an answer before; EHOSTUNREACH may come from a firewall nearby
+// and concern one port, so it ends the scan once all ports are like that.
 func (s *sweep) unreachableError(err error) error {
 	s.unreachable++
 	if errno(err) == syscall.ENETUNREACH && s.done == 0 || s.unreachable == len(s.job.Ports) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nmapscan scans with nmap where the configuration asks for it. The nmap
-// library makes the arguments and reads the answer; the program itself is run like every
-// other: by its absolute path, with a fixed environment and a deadline.
+// Package nmapscan scans with nmap if the configuration asks for it. The nmap
+// library builds the arguments and parses the output; the program itself is run
+// like every other: by its absolute path, with a fixed environment and a deadline.
 package nmapscan
 
 import (
@@ -63,8 +63,8 @@ func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, er
 	return parse(r.Stdout)
 }
 
-// locate skips a program that anybody but root and the current user could change:
-// that of Homebrew belongs to a user, and root must not run it.
+// locate skips a program that anybody except root and the current user could
+// change: Homebrew's belongs to a user, and root must not run it.
 func (e Engine) locate() (string, error) {
 	var distrust error
 	for _, path := range e.places {
