@@ -24,8 +24,8 @@ const (
 // An application is the Application Firewall as a manager.
 type application struct {
 	m        *Manager
-	began    bool     // it was told to go on, and may have
-	admitted []string // programs that were put on its list
+	began    bool     // it was ordered to turn on, and may have done so
+	admitted []string // programs that were added to its list
 }
 
 var _ firewall.Backend = (*application)(nil)
@@ -39,9 +39,9 @@ func (a *application) Rules(ctx context.Context) (firewall.Rules, error) {
 	return firewall.Rules{For: v.ruling}, err
 }
 
-// Enable implements [firewall.Backend]. Programs of macOS need a rule only where
-// the owner has taken away that they are let in without one. There is no trial: the list of
-// programs shows beforehand whether one of them is blocked, so no other run has to undo this.
+// Enable implements [firewall.Backend]. Programs of macOS need a rule only if the owner has turned
+// off that they are allowed without one. There is no trial: the list of programs shows beforehand
+// whether one of them is blocked, so no other run has to undo this.
 func (a *application) Enable(ctx context.Context, ports []firewall.Port, _ func(firewall.Change) error) error {
 	v, err := a.m.look(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *application) Admits(ctx context.Context, ports []firewall.Port) error {
 // Keep implements [firewall.Backend]. macOS keeps the setting by itself.
 func (*application) Keep(context.Context) (lasting bool, why string) { return true, "" }
 
-// Undo implements [firewall.Backend]. The firewall was off before.
+// Undo implements [firewall.Backend]. It turns the firewall off, as it was before.
 func (a *application) Undo(ctx context.Context) error {
 	var problems []error
 	if a.began {
@@ -116,7 +116,7 @@ func (a *application) Undo(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// switchOff reads back as well: an undo that is not seen is none.
+// switchOff reads the state back as well: an undo without visible effect is a failure.
 func (m *Manager) switchOff(ctx context.Context) error {
 	if err := m.tool.SetGlobal(ctx, false); err != nil {
 		return err
@@ -128,11 +128,11 @@ func (m *Manager) switchOff(ctx context.Context) error {
 	return err
 }
 
-// A view is what the firewall and the sockets were at one time.
+// A view is a snapshot of the firewall and the sockets.
 type view struct {
 	state     socketfilterfw.State
 	apps      []socketfilterfw.App
-	appsErr   error                      // why apps is not known
+	appsErr   error                      // the reason why apps is unknown
 	listeners map[firewall.Port][]string // the programs that listen
 }
 
@@ -160,8 +160,8 @@ func (m *Manager) look(ctx context.Context) (view, error) {
 	return v, nil
 }
 
-// complete asks for the rules of the programs that matter where the short list
-// does not tell them. One that nobody tells stays unknown.
+// complete queries the rules of the relevant programs if the short list does not have them. A rule
+// that is not reported stays unknown.
 func (m *Manager) complete(ctx context.Context, apps []socketfilterfw.App) {
 	for _, v := range services() {
 		for _, program := range v.programs {

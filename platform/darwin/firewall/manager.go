@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package firewall says whether the Application Firewall of macOS is on, and switches
-// it on without shutting out remote sessions. The firewall knows programs and no ports, so
-// that the question of every port is which program takes its connections.
+// Package firewall reads the state of macOS's Application Firewall, and turns it on without locking
+// out remote sessions. Its rules are about programs, not ports, so for every port the question is
+// which program accepts its connections.
 package firewall
 
 import (
@@ -20,7 +20,7 @@ import (
 	"sentinel/platform/darwin/socketfilterfw"
 )
 
-// besideLimit bounds the look at pf, which is only told beside.
+// besideLimit bounds the query of pf, which is only additional information.
 const besideLimit = 3 * time.Second
 
 // A Manager is the firewall of a Mac. It is safe for concurrent use.
@@ -35,8 +35,7 @@ var (
 	_ firewall.Manager = (*Manager)(nil)
 )
 
-// New returns the Manager of the Mac that runner runs programs on. Nothing is run
-// yet.
+// New returns the Manager of the Mac that runner runs programs on. It runs nothing.
 func New(runner sysexec.Runner) *Manager {
 	return &Manager{
 		tool: socketfilterfw.New(runner), pf: pfctl.New(runner),
@@ -44,8 +43,8 @@ func New(runner sysexec.Runner) *Manager {
 	}
 }
 
-// Firewall implements [firewall.Source]. The Application Firewall decides; pf is
-// told beside it.
+// Firewall implements [firewall.Source]. The Application Firewall decides; pf is reported as
+// additional information.
 func (m *Manager) Firewall(ctx context.Context) firewall.Facts {
 	s, err := m.tool.State(ctx)
 	a := firewall.Application{
@@ -55,7 +54,7 @@ func (m *Manager) Firewall(ctx context.Context) firewall.Facts {
 	return firewall.Facts{Application: &a}
 }
 
-// beside says what is known of pf.
+// beside describes the state of pf.
 func (m *Manager) beside(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, besideLimit)
 	defer cancel()
@@ -71,7 +70,7 @@ func (m *Manager) beside(ctx context.Context) string {
 	}
 }
 
-// explain gives an error the fix that it has.
+// explain adds the fix to a known error.
 func explain(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, fs.ErrPermission):
@@ -87,7 +86,7 @@ func explain(err error) error {
 	}
 }
 
-// managed is the refusal of a Mac whose owner is an organisation.
+// managed returns the refusal for a Mac whose firewall a profile controls.
 func managed() error {
 	return fault.New(fault.FirewallFailed, "A configuration profile (com.apple.security.firewall) manages the firewall of this Mac, and it can only be changed there").
 		WithFix("Change the profile with the device management (MDM) that has installed it. System Settings, General, Device Management shows it, and so does: sudo profiles show -type configuration")

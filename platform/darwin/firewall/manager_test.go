@@ -135,7 +135,7 @@ func TestFirewallThatIsOnIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What cannot be done changes nothing that stays, and says what to do.
+// A failed change leaves nothing behind, and its error has a fix.
 func TestRefusals(t *testing.T) {
 	wrapper, session := rule{"/usr/libexec/sshd-keygen-wrapper", true}, rule{"/usr/libexec/sshd-session", true}
 	for name, c := range map[string]struct {
@@ -182,7 +182,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A Mac without ways in for people has nobody to lock out.
+// A Mac without remote access has nobody to lock out.
 func TestWithoutRemoteLoginNothingIsRefused(t *testing.T) {
 	m := newMac()
 	m.sockets, m.blockAll = "p500\ncnode\nf5\ntIPv6\nd0x6\nPTCP\nn*:3000\nTST=LISTEN\n", true
@@ -233,7 +233,7 @@ func TestReadBackWaits(t *testing.T) {
 	})
 }
 
-// Whoever forces it is told what that means.
+// With force, the result explains the consequences.
 func TestForce(t *testing.T) {
 	m := newMac()
 	m.blockAll = true
@@ -243,7 +243,7 @@ func TestForce(t *testing.T) {
 	}
 }
 
-// A change that shuts ssh while the firewall is switched on is taken back.
+// If ssh is blocked while the firewall is turned on, the change is rolled back.
 func TestFirewallThatShutsSSHIsTakenBack(t *testing.T) {
 	m := newMac()
 	w := New(m)

@@ -17,18 +17,17 @@ import (
 // the owner has changed it (net.inet.ip.portrange.first).
 const firstEphemeral = 49152
 
-// A service is a way in for people.
+// A service is a way to log in remotely.
 type service struct {
 	port uint16 // at which launchd listens for it
-	// programs take its connections. Those that the firewall has rules for are
-	// named by their path in macOS.
+	// programs accept its connections, by their path in macOS, as in the rules of the firewall.
 	programs []string
 	// front is the program that macOS itself has a rule for.
 	front string
 }
 
-// services lists the ways in: Remote Login, whose sessions have programs of
-// their own since OpenSSH 9.8, and Screen Sharing with Remote Management.
+// services lists the ways to log in remotely: Remote Login, whose sessions have programs of their
+// own since OpenSSH 9.8, and Screen Sharing with Remote Management.
 func services() []service {
 	const wrapper = "/usr/libexec/sshd-keygen-wrapper"
 	return []service{
@@ -61,7 +60,7 @@ func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 	return d, nil
 }
 
-// outer says that an address is one that other hosts can reach.
+// outer reports whether other hosts can reach an address.
 func outer(a netip.AddrPort) bool { return a.IsValid() && !a.Addr().Unmap().IsLoopback() }
 
 // isListener leaves out the UDP sockets of clients, which wait for an answer at
@@ -91,7 +90,7 @@ func isSession(s lsof.Socket, listening map[uint16]bool) bool {
 	return known && s.Protocol == network.TCP && s.State == network.Established && (listening[p] || p < firstEphemeral)
 }
 
-// serves says whether a listener is one for people.
+// serves reports whether a listener belongs to one of the services.
 func serves(s lsof.Socket) bool {
 	if s.Protocol != network.TCP {
 		return false

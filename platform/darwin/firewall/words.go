@@ -18,7 +18,7 @@ func protocol(s lsof.Socket) string { return strings.ToLower(string(s.Protocol))
 // safe are the characters of a path that no shell takes for more.
 const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
 
-// plain says that a path means the same to a shell.
+// plain reports whether a shell takes a path literally.
 func plain(path string) bool {
 	return strings.HasPrefix(path, "/") && !strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune(safe, r) })
 }

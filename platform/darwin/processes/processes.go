@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package processes gives the domains the process table of macOS.
+// Package processes reads the process table of macOS, and ends processes.
 package processes
 
 import (
@@ -18,14 +18,14 @@ import (
 	"sentinel/platform/darwin/sysctl"
 )
 
-// A Source reads processes by the programs of a runner.
+// A Source reads processes by running programs.
 type Source struct {
 	runner sysexec.Runner
 	own    int // PID of this run
 	now    func() time.Time
 
 	mu     sync.Mutex
-	memory uint64             // bytes of the machine, once it was read
+	memory uint64             // memory of the machine in bytes, once read
 	rows   map[int]ps.Process // of the last table
 	lines  *commandLines      // of the same processes, once one was asked for
 }
@@ -80,7 +80,7 @@ func (s *Source) memoryTotal(ctx context.Context) uint64 {
 	return s.memory
 }
 
-// state is the letter of Linux for that of ps.
+// state translates the state letter of ps to that of Linux.
 func state(letter byte) byte {
 	if letter == 'U' {
 		return 'D' // waits and cannot be interrupted
@@ -88,7 +88,7 @@ func state(letter byte) byte {
 	return letter
 }
 
-// errGone says that a process ended, or never was in the table.
+// errGone reports that a process has ended, or never was in the table.
 var errGone = errors.New("the process ended")
 
 // Details implements [processes.Source]. The command lines of all processes are

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// applePlaces are where macOS has its own programs. System Integrity Protection
-// lets nobody else put any there; /usr/local is not below them.
+// applePlaces are the directories of macOS's own programs. System Integrity Protection lets nobody
+// else add programs there; /usr/local is not below them.
 var applePlaces = []string{"/System/", "/sbin/", "/bin/", "/usr/libexec/", "/usr/sbin/", "/usr/bin/"}
 
 // lastAccount is the highest user ID of accounts of the system; people have those
@@ -31,8 +31,8 @@ func (h *held) SystemFile() (bool, error) {
 	return h.from.systemFile(filepath.Clean(p.Comm))
 }
 
-// systemFile says whether a program is Apple's: where that puts its own, of root,
-// and not to be written to by others.
+// systemFile reports whether a program is Apple's: in one of Apple's directories, owned by root,
+// and not writable by others.
 func (t *Terminator) systemFile(path string) (bool, error) {
 	if !inApplePlace(path) {
 		return false, nil

@@ -15,7 +15,7 @@ import (
 	jobs "sentinel/platform/darwin/services"
 )
 
-// A Mac is what a [Terminator] needs of the machine.
+// A Mac holds what a [Terminator] needs from the machine.
 type Mac struct {
 	Root   string // below which files are looked at; "/" on a real Mac
 	Runner sysexec.Runner
@@ -34,13 +34,13 @@ type Terminator struct{ mac Mac }
 
 var _ processes.TerminationSource = (*Terminator)(nil)
 
-// NewTerminator returns the Terminator of a Mac. Nothing is asked yet.
+// NewTerminator returns the Terminator of a Mac. It runs nothing.
 func NewTerminator(m Mac) *Terminator { return &Terminator{m} }
 
 const (
 	// lookLimit bounds one look at processes.
 	lookLimit = 3 * time.Second
-	// maxLevels bounds how many ancestors there may be.
+	// maxLevels bounds the number of ancestors.
 	maxLevels = 4096
 )
 

@@ -54,7 +54,7 @@ type life struct {
 
 const throttle = 10 * time.Second
 
-// now lets happen what was to happen until now.
+// now processes the events that are due by now.
 func (m *fake) now(j *job) {
 	for {
 		switch now := time.Now(); {

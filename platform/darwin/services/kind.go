@@ -37,7 +37,7 @@ var launchdKind = services.Kind{
 	},
 }
 
-// labelOf takes off the domain before a label.
+// labelOf removes the domain from a target.
 func labelOf(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
 // shortForms are the label and what follows each of its dots: nginx may stand
@@ -57,8 +57,8 @@ func shortForms(name string) []string {
 	}
 }
 
-// disabled says that a job was switched off by hand. file is its property list,
-// or empty.
+// disabled returns the error for a job that was explicitly disabled. file is its property list, or
+// empty.
 func disabled(target, file string) error {
 	enable := "If it is meant to run: sudo launchctl enable " + target
 	if file != "" {
@@ -67,7 +67,7 @@ func disabled(target, file string) error {
 	return fault.New(fault.ServiceInactive, target+" is disabled; restarting would start what is meant to be off.").WithFix(enable)
 }
 
-// unloaded says that a job is only installed.
+// unloaded returns the error for a job that is installed but not loaded.
 func unloaded(target, file string) error {
 	return fault.New(fault.ServiceInactive, target+" is installed but not loaded; restarting would start what is meant to be off.").
 		WithFix("Load it if it is wanted: " + loadCommand(target, file))
@@ -77,15 +77,14 @@ func loadCommand(target, file string) string {
 	return "sudo launchctl bootstrap " + strings.TrimSuffix(target, "/"+labelOf(target)) + " " + shown(file)
 }
 
-// dormant says that a job runs only when it is needed: launchd neither keeps it
-// alive nor starts it with its domain.
+// dormant returns the error for a job that runs only on demand: launchd neither keeps it alive nor
+// starts it with its domain.
 func dormant(target, state string) error {
 	return fault.New(fault.ServiceInactive, target+" is not running ("+shown(state)+"), and launchd starts it only when it is needed; restarting would start what is meant to be off.").
 		WithFix("To start it now: sudo launchctl kickstart " + target)
 }
 
-// logHint says where a job writes: to a file of its own, or to the log of the
-// system.
+// logHint returns where a job logs: to a file of its own, or to the log of the system.
 func logHint(target, output string) string {
 	if output != "" {
 		return "It writes to " + shown(output)

@@ -14,7 +14,7 @@ import (
 
 const (
 	logProgram = "/usr/bin/log"
-	// maxLog bounds what is read of a minute of the log, in bytes.
+	// maxLog bounds how much of one minute of the log is read, in bytes.
 	maxLog   = 1 << 20
 	logLimit = 10 * time.Second
 )

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package services gives the domains the service manager of macOS: it restarts jobs,
-// and says what becomes of one whose process is ended.
+// Package services restarts jobs through launchd, the service manager of macOS, and predicts what
+// happens to a job when its process ends.
 package services
 
 import (
@@ -29,7 +29,7 @@ type Services struct {
 	Runner sysexec.Runner
 	EUID   int // effective user of this run
 	PID    int // of this run
-	User   int // user ID of the person who asks, whose own jobs may be meant; 0 for root alone
+	User   int // user whose own jobs may be meant, besides those of the system; 0 for none
 	Now    func() time.Time
 }
 
@@ -51,7 +51,7 @@ func InvokingUser(euid int, getenv func(string) string) int {
 	return int(uid)
 }
 
-// Open implements [services.Source]. Nothing is asked yet: launchd always runs.
+// Open implements [services.Source]. It runs nothing: launchd always runs.
 func (s Services) Open(context.Context) (services.Manager, error) {
 	return &manager{Services: s, ctl: launchctl.Client{Runner: s.Runner}}, nil
 }
@@ -98,7 +98,7 @@ func (m *manager) Restart(ctx context.Context, name string) (<-chan string, erro
 	}
 }
 
-// refusal translates why launchd did not restart a job.
+// refusal translates the reason why launchd did not restart a job.
 func (m *manager) refusal(name string, err error) error {
 	var f *launchctl.Failure
 	if errors.As(err, &f) && f.Code == launchctl.Disabled {

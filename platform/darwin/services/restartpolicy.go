@@ -28,8 +28,8 @@ func Of(ctx context.Context, runner sysexec.Runner, pid int, root bool) (process
 	}, nil
 }
 
-// RestartPolicy asks what launchd does when the process of a job of the system
-// ends; see [processes.TerminationSource].
+// RestartPolicy predicts what launchd does when the process of a system job ends; see
+// [processes.TerminationSource].
 func RestartPolicy(ctx context.Context, runner sysexec.Runner, label string) (processes.RestartPolicy, error) {
 	j, err := launchctl.Client{Runner: runner}.Print(ctx, "system/"+label)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 
 func list(targets []string, word string) string { return strings.Join(targets, word) }
 
-// targets are where a job of that name may be: the domain of the system first.
+// targets returns the domains in which a job of that name may be, that of the system first.
 func (m *manager) targets(name string) []string {
 	if strings.Contains(name, "/") {
 		return []string{name}
@@ -125,7 +125,7 @@ func unit(target string, j launchctl.Job, before *launchctl.Job) services.Unit {
 	return u
 }
 
-// again says whether a job has been started since.
+// again reports whether a job has been started since.
 func again(now, before launchctl.Job) bool {
 	if now.HasRuns && before.HasRuns {
 		return now.Runs > before.Runs
@@ -153,8 +153,8 @@ func active(j launchctl.Job, restarted bool) (state string, waits bool) {
 	return "inactive", false
 }
 
-// ended tells how the last process of a job ended. A signal outranks the status,
-// which is then that of an earlier one.
+// ended describes how the last process of a job ended. A signal takes precedence over the status,
+// which is then that of an earlier process.
 func ended(u *services.Unit, j launchctl.Job) {
 	switch {
 	case j.Signal != 0:

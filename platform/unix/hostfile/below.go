@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadBelow reads a file of a user, of at most limit bytes. It leaves the directory
-// home by no link, so that root is not led to what the user may not read, and it never waits for
-// a pipe. The error is [ErrNotRegular] or [ErrTooLarge] for something else than a short file;
-// the Meta is that of the file that was opened.
+// ReadBelow reads a file of a user, of at most limit bytes. It follows no link out of the directory
+// home, so that root is not led to a file that the user may not read, and it never waits for a
+// pipe. The error is [ErrNotRegular] or [ErrTooLarge] for anything but a short regular file; the
+// Meta is that of the file that was opened.
 func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
 	file, err := openBelow(home, name, os.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
