@@ -61,7 +61,8 @@ func (r record) on(err error) error {
 	return e.WithObject(failedChange{e.With, r})
 }
 
-// A failedChange is the object of a failure beside what the journal has of it.
+// A failedChange combines the object of a failure with what the journal has of the
+// change.
 type failedChange struct {
 	object any // nil, or a struct
 	record record
@@ -91,8 +92,8 @@ func (f failedChange) explain(p *page) {
 	p.gaps(f.record.Unavailable)
 }
 
-// lastResort is what a change may take beyond the time limit of its operation,
-// which it keeps itself. Only one that hangs in the kernel comes here.
+// lastResort is how far a change may exceed the time limit of its operation, which
+// it enforces itself. Only a change that hangs in the kernel gets here.
 const lastResort = 10 * time.Second
 
 // commit records what is about to happen, does it, and records what came of
@@ -122,8 +123,8 @@ func (s session) commit(ctx context.Context, call invocation, c change) (documen
 	return doc, nil
 }
 
-// A journalEntry is the intent of a change in the journal, or what kept it from
-// being there; neither for what is not recorded.
+// A journalEntry is the intent of a change in the journal, or the error that
+// prevented it; neither for a change that is not journaled.
 type journalEntry struct {
 	journal *journal.Entry
 	gap     error
@@ -145,8 +146,8 @@ func (s session) begin(ctx context.Context, call invocation, c change) (journalE
 	return journalEntry{journal: e}, err
 }
 
-// program names this process, so that its record is not taken for one that was
-// cut off while it is still at work.
+// program identifies this process, so that its record is not taken for an
+// interrupted one while it is still running.
 func (s session) program() journal.Program {
 	start, _ := s.host.StartID(os.Getpid()) //nolint:errcheck // without it the record shows as cut off until it has its outcome
 	return journal.Program{PID: os.Getpid(), StartID: start}
@@ -162,8 +163,8 @@ func (s session) mayGoUnrecorded(call invocation, c change, err error) bool {
 	return c.urgent || call.op.Name == "report" || call.op.Name == "unblock_ip_address" && call.force
 }
 
-// finish records the outcome. What cannot be recorded any more has happened all
-// the same, and the document says so.
+// finish records the outcome. If that fails, the change has been made all the same,
+// and the document says so.
 func (t journalEntry) finish(ctx context.Context, o journal.Outcome) record {
 	r := record{}
 	if t.journal == nil && t.gap == nil {

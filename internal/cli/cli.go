@@ -77,9 +77,9 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	return out.document(doc)
 }
 
-// execute answers within the deadline of the operation even when it is stuck in
-// a read that cannot be interrupted, of a pipe nobody writes to or of a dead disk:
-// the process ends right after. A change that has begun is not left behind.
+// execute answers within the deadline of the operation, even when it is stuck in a
+// read that cannot be interrupted, from a pipe without a writer or from a dead
+// disk: the process ends right after. A change that has begun is not abandoned.
 func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
 	if err := pause(ctx, call); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	return ready.session.commit(ctx, ready.call, ready.change)
 }
 
-// pause waits as long as --after says, which does not count for the deadline.
+// pause waits as long as --after says, which does not count towards the deadline.
 func pause(ctx context.Context, call invocation) error {
 	select {
 	case <-time.After(time.Duration(call.args.Int("after")) * time.Second):

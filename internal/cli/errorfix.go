@@ -12,8 +12,8 @@ import (
 	"sentinel/internal/ops"
 )
 
-// personsOnly is what a program that asks is told in place of how to override a
-// rule: a model does what a fix says.
+// personsOnly replaces instructions to override a rule when a program asks: a model
+// does what a fix says.
 const personsOnly = "Only a person at a console of this machine can override this. "
 
 // worded gives err the fix that fits whoever asked. Domains write "sudo sentinel

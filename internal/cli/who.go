@@ -14,9 +14,9 @@ import (
 // maxName is the longest name of a user that is recorded, in runes.
 const maxName = 64
 
-// whoAsks tells on whose behalf this run acts: the user who started it and,
-// behind sudo, the one who started that. sudo sets SUDO_UID and SUDO_USER itself and keeps the
-// caller from setting them (sudo(8)); without it they mean nothing.
+// whoAsks returns on whose behalf this run acts: the user who started it and,
+// behind sudo, the user who ran sudo. sudo sets SUDO_UID and SUDO_USER itself and
+// does not let the caller set them (sudo(8)); without sudo they mean nothing.
 func (p Program) whoAsks(caller string) journal.Who {
 	w := journal.Who{UID: p.UID, User: "uid " + strconv.Itoa(p.UID), Caller: sanitize.Text(caller, maxName)}
 	if p.UID == 0 {
