@@ -103,7 +103,9 @@ func (emptyFilter) Name() string { return "none" }
 
 func (emptyFilter) Abilities() blocklist.Abilities { return blocklist.Abilities{} }
 
-func (emptyFilter) ProtectedAddrs(context.Context) ([]blocklist.ProtectedAddr, error) { return nil, nil }
+func (emptyFilter) ProtectedAddrs(context.Context) ([]blocklist.ProtectedAddr, error) {
+	return nil, nil
+}
 
 func (emptyFilter) Loaded(context.Context) ([]blocklist.Block, bool, error) { return nil, true, nil }
 
