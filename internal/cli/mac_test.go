@@ -363,7 +363,7 @@ func findingOf(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no finding %s", args[0])
 }
 
-// transcript runs "transcript FOLDER ARGV STATUS [FILE]": in that directory of a Mac
+// transcript runs "transcript DIR ARGV STATUS [FILE]": in that directory of a Mac
 // stands a transcript, with stdout from a file. A status that is no number is an error.
 func transcript(ts *testscript.TestScript, _ bool, args []string) {
 	status := "error: " + args[2]

@@ -36,14 +36,14 @@ type changingMac struct {
 // A firewallModel is what changes can change. It knows the one anchor and the one
 // table that sentinel has.
 type firewallModel struct {
-	On     bool     `json:"on"` // pf is
-	Refs   []uint64 `json:"refs"`
-	Rules  []string `json:"rules"`  // of the own anchor
-	Loaded bool     `json:"loaded"` // the anchor and its table are there
-	Table  []string `json:"table"`
-	Killed []string `json:"killed"` // addresses whose states were
-	Wall   bool     `json:"wall"`   // the Application Firewall is on
-	Apps   []string `json:"apps"`   // that were put on its list
+	On                  bool     `json:"on"` // pf is
+	Refs                []uint64 `json:"refs"`
+	Rules               []string `json:"rules"`  // of the own anchor
+	Loaded              bool     `json:"loaded"` // the anchor and its table are there
+	Table               []string `json:"table"`
+	Killed              []string `json:"killed"`               // addresses whose states were
+	ApplicationFirewall bool     `json:"application_firewall"` // the Application Firewall is on
+	Apps                []string `json:"apps"`                 // that were put on its list
 }
 
 // Run implements [sysexec.Runner].
@@ -96,7 +96,7 @@ func (m changingMac) begin(ctx context.Context) (*firewallModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &firewallModel{On: strings.Contains(string(pf.Stdout), "Status: Enabled"), Wall: !strings.Contains(string(application.Stdout), "State = 0")}
+	f := &firewallModel{On: strings.Contains(string(pf.Stdout), "Status: Enabled"), ApplicationFirewall: !strings.Contains(string(application.Stdout), "State = 0")}
 	if f.On {
 		f.Refs = []uint64{15053025338191571182} // somebody's
 	}
@@ -238,13 +238,13 @@ func (f *firewallModel) applicationFirewall(args []string, root bool) sysexec.Re
 	for i, arg := range args {
 		switch arg {
 		case "--setglobalstate":
-			f.Wall = args[i+1] == "on"
+			f.ApplicationFirewall = args[i+1] == "on"
 		case "--add":
 			f.Apps = append(f.Apps, args[i+1])
 		case "--remove":
 			f.Apps = slices.DeleteFunc(f.Apps, func(app string) bool { return app == args[i+1] })
 		case "--getglobalstate":
-			out.WriteString(map[bool]string{true: "Firewall is enabled. (State = 1)\n", false: "Firewall is disabled. (State = 0)\n"}[f.Wall])
+			out.WriteString(map[bool]string{true: "Firewall is enabled. (State = 1)\n", false: "Firewall is disabled. (State = 0)\n"}[f.ApplicationFirewall])
 		case "--getblockall":
 			out.WriteString("Firewall has block all state set to disabled.\n")
 		case "--getallowsigned":

@@ -33,55 +33,55 @@ type reportObject struct {
 }
 
 func planReport(ctx context.Context, s session, call invocation) (change, error) {
-	ways, err := s.endpoints()
+	routes, err := s.endpoints()
 	if err != nil {
 		return change{}, err
 	}
 	var last reportObject
 	c := change{
-		object:  map[string]any{"endpoints": targets(ways)},
-		do:      func(ctx context.Context) (changed, error) { return s.report(ctx, call, ways, &last) },
+		object:  map[string]any{"endpoints": targets(routes)},
+		do:      func(ctx context.Context) (changed, error) { return s.report(ctx, call, routes, &last) },
 		pending: func() bool { return last.code() == fault.WebhookQueued },
 	}
 	if call.dryRun {
-		c.would, c.preview, err = s.wouldReport(ctx, ways)
+		c.would, c.preview, err = s.wouldReport(ctx, routes)
 	}
 	return c, err
 }
 
 // endpoints returns the routes of the configuration.
 func (s session) endpoints() ([]route, error) {
-	var ways []route
+	var routes []route
 	for _, e := range s.config.Webhook.Endpoints {
 		way, err := s.listed(e)
 		if err != nil {
 			return nil, err
 		}
-		ways = append(ways, way)
+		routes = append(routes, way)
 	}
-	if len(ways) == 0 {
+	if len(routes) == 0 {
 		return nil, fault.New(fault.ConfigInvalid, "There is nobody to report to: webhook.endpoints is empty.").
 			WithFix("Name the receiver in /etc/sentinel/config.yaml: webhook: {endpoints: [{url: https://…, secret_file: NAME}]}")
 	}
-	return ways, nil
+	return routes, nil
 }
 
-func targets(ways []route) string {
+func targets(routes []route) string {
 	var list []string
-	for _, w := range ways {
+	for _, w := range routes {
 		list = append(list, w.endpoint.URL.Shown())
 	}
 	return strings.Join(list, " ")
 }
 
-func (s session) wouldReport(ctx context.Context, ways []route) (string, reportObject, error) {
+func (s session) wouldReport(ctx context.Context, routes []route) (string, reportObject, error) {
 	d, err := s.telemetry(ctx)
 	if err != nil {
 		return "", reportObject{}, err
 	}
 	var all reportObject
 	var texts []string
-	for _, way := range ways {
+	for _, way := range routes {
 		would, t := way.would(d)
 		texts = append(texts, would)
 		all.Endpoints = append(all.Endpoints, t)
@@ -91,7 +91,7 @@ func (s session) wouldReport(ctx context.Context, ways []route) (string, reportO
 
 // report sends the same document to all endpoints concurrently: one that hangs must
 // not delay the others.
-func (s session) report(ctx context.Context, call invocation, ways []route, last *reportObject) (changed, error) {
+func (s session) report(ctx context.Context, call invocation, routes []route, last *reportObject) (changed, error) {
 	d, err := s.telemetry(ctx)
 	if err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (s session) report(ctx context.Context, call invocation, ways []route, last
 	debug.FreeOSMemory() // return the memory of collecting, because sending takes as much again
 	limited, cancel := beforeDeadline(ctx)
 	defer cancel()
-	last.Endpoints = sendAll(limited, d, ways)
-	last.Notes = s.prune(ways)
+	last.Endpoints = sendAll(limited, d, routes)
+	last.Notes = s.prune(routes)
 	if code := last.code(); code != "" {
 		return nil, about(fault.New(code, last.details()).WithFix(last.fix()), *last)
 	}
@@ -109,9 +109,9 @@ func (s session) report(ctx context.Context, call invocation, ways []route, last
 
 // prune drops expired documents for endpoints that were removed from the
 // configuration, and reports how many.
-func (s session) prune(ways []route) (notes []string) {
+func (s session) prune(routes []route) (notes []string) {
 	var urls []string
-	for _, w := range ways {
+	for _, w := range routes {
 		urls = append(urls, w.endpoint.URL.String())
 	}
 	dropped, err := spool.Prune(filepath.Join(s.stateDir, spoolName), urls, s.config.Webhook.Spool.MaxAge())
@@ -124,10 +124,10 @@ func (s session) prune(ways []route) (notes []string) {
 	return notes
 }
 
-func sendAll(ctx context.Context, d webhook.Document, ways []route) []delivery {
-	deliveries := make([]delivery, len(ways))
+func sendAll(ctx context.Context, d webhook.Document, routes []route) []delivery {
+	deliveries := make([]delivery, len(routes))
 	var all sync.WaitGroup
-	for i, way := range ways {
+	for i, way := range routes {
 		all.Go(func() { deliveries[i] = way.send(ctx, d) })
 	}
 	all.Wait()

@@ -107,7 +107,7 @@ func expand(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }
 
-// spoil runs "spoil FOLDER": the last byte of every document below it changes.
+// spoil runs "spoil DIR": the last byte of every document below it changes.
 func spoil(ts *testscript.TestScript, _ bool, args []string) {
 	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*", "*.doc"))
 	if err != nil || len(files) == 0 {

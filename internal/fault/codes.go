@@ -96,7 +96,7 @@ var table = []Info{
 	{FirewallUnavailable, ExitFailed, "This machine has no packet filter that sentinel can use.", "Install nftables, or iptables; on macOS see that /etc/pf.conf has the line anchor \"com.apple/*\". Then try again."},
 	{ServiceNotFound, ExitFailed, "There is no service with this name.", "List the services with systemctl list-units --type=service, on macOS with sudo launchctl list."},
 	{ServiceMasked, ExitFailed, "The unit of systemd is masked: its administrator has made starting it impossible.", "If it is meant to run, unmask it first with: systemctl unmask NAME"},
-	{ServiceInactive, ExitFailed, "The service is neither running nor failed nor enabled; restarting would start what is meant to be off.", "If it is wanted, start it by hand with systemctl start NAME, on macOS with sudo launchctl kickstart DOMAIN/LABEL, enabled and loaded before."},
+	{ServiceInactive, ExitFailed, "The service is neither running nor failed nor enabled; restarting it would start a service that is switched off.", "If it is wanted, start it by hand with systemctl start NAME, on macOS with sudo launchctl kickstart DOMAIN/LABEL, enabled and loaded before."},
 	{RestartFailed, ExitFailed, "The service did not come back, or did not stay up.", "Look at its last log lines, in log, fix what they name, then restart it."},
 	{WebhookFailed, ExitFailed, "The telemetry was not delivered, and it is not kept.", "Look at what the message says of the receiver, then send it again."},
 	{WebhookQueued, ExitFailed, "The telemetry was not delivered yet; it is kept on this machine and sent next time, oldest first.", "Nothing is lost; once the receiver answers again, send what waits with: sudo sentinel --report"},

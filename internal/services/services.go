@@ -27,7 +27,7 @@ type Unit struct {
 	Trigger bool     // it does nothing but start services, as sockets and timers do
 
 	Unusable error  // why the manager does not start or stop it on request
-	Dormant  error  // why it is meant to be off unless it runs; nil where it is meant to run
+	Dormant  error  // why it is not supposed to run, unless it does; nil where it is
 	Stale    string // what to say when its file is newer than what the manager has read
 	LogHint  string // where to read more than its last log lines
 

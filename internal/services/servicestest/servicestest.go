@@ -39,7 +39,7 @@ func Situations() []Situation {
 		{Name: "ends with success", Code: fault.RestartFailed, Says: "ended by itself", States: []string{"inactive"}},
 		{Name: "keeps dying", Code: fault.RestartFailed, Says: "die", States: []string{"active", "activating", "failed"}},
 		{Name: "does not stop", Code: fault.Timeout, Says: "has not settled within 2 s: it is deactivating", States: []string{"deactivating"}, Limit: 2 * time.Second},
-		{Name: "is off and not wanted", Code: fault.ServiceInactive, Says: "restarting would start what is meant to be off"},
+		{Name: "is off and not wanted", Code: fault.ServiceInactive, Says: "restarting it would start a service that is switched off"},
 		{Name: "is not there", Code: fault.ServiceNotFound, Says: "There is no service"},
 	}
 }

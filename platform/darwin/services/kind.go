@@ -64,12 +64,12 @@ func disabled(target, file string) error {
 	if file != "" {
 		enable += "; then " + loadCommand(target, file)
 	}
-	return fault.New(fault.ServiceInactive, target+" is disabled; restarting would start what is meant to be off.").WithFix(enable)
+	return fault.New(fault.ServiceInactive, target+" is disabled; restarting it would start a service that is switched off.").WithFix(enable)
 }
 
 // unloaded returns the error for a job that is installed but not loaded.
 func unloaded(target, file string) error {
-	return fault.New(fault.ServiceInactive, target+" is installed but not loaded; restarting would start what is meant to be off.").
+	return fault.New(fault.ServiceInactive, target+" is installed but not loaded; restarting it would start a service that is switched off.").
 		WithFix("Load it if it is wanted: " + loadCommand(target, file))
 }
 
@@ -80,7 +80,7 @@ func loadCommand(target, file string) string {
 // dormant returns the error for a job that runs only on demand: launchd neither keeps it alive nor
 // starts it with its domain.
 func dormant(target, state string) error {
-	return fault.New(fault.ServiceInactive, target+" is not running ("+shown(state)+"), and launchd starts it only when it is needed; restarting would start what is meant to be off.").
+	return fault.New(fault.ServiceInactive, target+" is not running ("+shown(state)+"), and launchd starts it only when it is needed; restarting it would start a service that is switched off.").
 		WithFix("To start it now: sudo launchctl kickstart " + target)
 }
 

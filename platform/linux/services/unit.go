@@ -116,7 +116,7 @@ func dormant(p properties) error {
 		return nil
 	}
 	name := value[string](p, "Id")
-	e := fault.New(fault.ServiceInactive, fmt.Sprintf("%s is not running (%s) and not enabled (%s); restarting would start what is meant to be off.",
+	e := fault.New(fault.ServiceInactive, fmt.Sprintf("%s is not running (%s) and not enabled (%s); restarting it would start a service that is switched off.",
 		name, shown(value[string](p, "ActiveState")), shown(value[string](p, "UnitFileState"))))
 	if by := value[[]string](p, "TriggeredBy"); len(by) > 0 {
 		return e.WithFix("It is started when it is needed by " + shown(strings.Join(by, ", ")) + "; to start it now: systemctl start " + name)
