@@ -13,7 +13,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/host"
 	"sentinel/internal/portscan"
-	"sentinel/internal/portscan/connect"
+	"sentinel/internal/portscan/connectscan"
 	"sentinel/internal/portscan/nmapscan"
 	"sentinel/internal/privilege"
 	"sentinel/internal/sysexec"
@@ -61,7 +61,7 @@ func Open(root string) (*host.Host, error) {
 		Updates:         pending,
 		Audit:           posture(root, runner, rules, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: connect.New(linuxscan.Dialer{}), RouteCheck: routeCheck},
+			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: connectscan.New(linuxscan.Dialer{}), RouteCheck: routeCheck},
 			Nmap:    nmapscan.New(runner),
 		},
 		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}, Configured: "/etc/resolv.conf"},

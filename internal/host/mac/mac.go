@@ -16,7 +16,7 @@ import (
 	"sentinel/internal/dnslookup/wire"
 	"sentinel/internal/host"
 	"sentinel/internal/portscan"
-	"sentinel/internal/portscan/connect"
+	"sentinel/internal/portscan/connectscan"
 	"sentinel/internal/portscan/nmapscan"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/traceroute"
@@ -82,7 +82,7 @@ func Open(s System) *host.Host {
 		Updates:         pending,
 		Audit:           posture(s, sockets, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connect.New(connect.NetDialer{}), RouteCheck: routeCheck},
+			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connectscan.New(connectscan.NetDialer{}), RouteCheck: routeCheck},
 			Nmap:    nmapscan.New(s.Runner),
 		},
 		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}, Configured: "scutil --dns"},

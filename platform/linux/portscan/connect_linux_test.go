@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/portscan"
-	"sentinel/internal/portscan/connect"
+	"sentinel/internal/portscan/connectscan"
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/testnet"
 )
@@ -42,7 +42,7 @@ func ports(t testing.TB, text string) []uint16 {
 func scan(t testing.TB, address, which string) portscan.Result {
 	t.Helper()
 	a := netip.MustParseAddr(address)
-	r, err := connect.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: a, Ports: ports(t, which), Local: a.IsLoopback()})
+	r, err := connectscan.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: a, Ports: ports(t, which), Local: a.IsLoopback()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func each(t *testing.T, address, which string) map[uint16]string {
 	var asked sync.WaitGroup
 	for i, p := range list {
 		asked.Go(func() {
-			r, err := connect.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr(address), Ports: []uint16{p}})
+			r, err := connectscan.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr(address), Ports: []uint16{p}})
 			switch {
 			case err != nil || r.Known() != 1:
 				states[i] = fmt.Sprint(r, err)
@@ -169,7 +169,7 @@ func TestStatesOfLocalPortsBehindAFirewall(t *testing.T) {
 		if !slices.Equal(got.Open, []uint16{1000}) || got.Closed != 19 || got.Filtered != 25 {
 			t.Errorf("%s: %+v", address, got)
 		}
-		if took := time.Since(start); took > connect.Timeout+time.Second {
+		if took := time.Since(start); took > connectscan.Timeout+time.Second {
 			t.Errorf("%s took %v", address, took)
 		}
 		start = time.Now()
@@ -316,7 +316,7 @@ func TestAScanMakesDoWithFewFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer another.Close()
-	_, err = connect.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr("192.0.2.2"), Ports: []uint16{500}})
+	_, err = connectscan.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr("192.0.2.2"), Ports: []uint16{500}})
 	if !errors.Is(err, unix.EMFILE) {
 		t.Errorf("without any file: %v", err)
 	}
@@ -339,7 +339,7 @@ func TestAScanEndsInTimeWithWhatItHas(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	start := time.Now()
-	got, err := connect.New(Dialer{}).Scan(ctx, job)
+	got, err := connectscan.New(Dialer{}).Scan(ctx, job)
 	if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 4*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
@@ -351,7 +351,7 @@ func TestAScanEndsInTimeWithWhatItHas(t *testing.T) {
 	}
 	cancelled, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := connect.New(Dialer{}).Scan(cancelled, job); !errors.Is(err, context.Canceled) {
+	if _, err := connectscan.New(Dialer{}).Scan(cancelled, job); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -361,7 +361,7 @@ func TestAnAddressWithoutRoute(t *testing.T) {
 		return
 	}
 	for _, address := range []string{"203.0.113.7", "2001:db8::7", "fe80::1"} {
-		_, err := connect.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr(address), Ports: []uint16{80}})
+		_, err := connectscan.New(Dialer{}).Scan(t.Context(), portscan.Job{Address: netip.MustParseAddr(address), Ports: []uint16{80}})
 		if !errors.Is(err, portscan.ErrNoRoute) {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -370,7 +370,7 @@ func TestAnAddressWithoutRoute(t *testing.T) {
 
 // A system without IPv6 is told from one that has run out of files.
 func TestNoSocketForAnAddress(t *testing.T) {
-	for err, want := range map[error]connect.Outcome{unix.EAFNOSUPPORT: connect.NoRoute, unix.EMFILE: connect.Exhausted, unix.ENOBUFS: connect.Exhausted} {
+	for err, want := range map[error]connectscan.Outcome{unix.EAFNOSUPPORT: connectscan.NoRoute, unix.EMFILE: connectscan.Exhausted, unix.ENOBUFS: connectscan.Exhausted} {
 		if got := noSocket(err); got.Outcome != want || !errors.Is(got.Err, err) {
 			t.Errorf("%v: %+v", err, got)
 		}

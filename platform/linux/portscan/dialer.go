@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sentinel/internal/portscan/connect"
+	"sentinel/internal/portscan/connectscan"
 	"sentinel/platform/linux/errqueue"
 )
 
@@ -25,13 +25,13 @@ import (
 // refused the connection, and an error of this machine itself counts at once.
 type Dialer struct{}
 
-var _ connect.Dialer = Dialer{}
+var _ connectscan.Dialer = Dialer{}
 
-// Dial implements [connect.Dialer]. An address of this machine answers before the first connect(2)
+// Dial implements [connectscan.Dialer]. An address of this machine answers before the first connect(2)
 // returns, so the second one follows at once.
-func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connect.Attempt {
+func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connectscan.Attempt {
 	if err := ctx.Err(); err != nil {
-		return connect.Attempt{Outcome: connect.Aborted, Err: err}
+		return connectscan.Attempt{Outcome: connectscan.Aborted, Err: err}
 	}
 	fd, err := errqueue.Socket(to.Addr(), unix.SOCK_STREAM)
 	if err != nil {
@@ -49,17 +49,17 @@ func (Dialer) Dial(ctx context.Context, to netip.AddrPort) connect.Attempt {
 	defer unix.Close(fd) //nolint:errcheck // nothing is lost with it
 	// The first call fails for want of a route. Later, the same error comes from a router.
 	if errqueue.NoRoute(first) {
-		return connect.Attempt{Outcome: connect.NoRoute, Err: first}
+		return connectscan.Attempt{Outcome: connectscan.NoRoute, Err: first}
 	}
 	return attempt(fd, err)
 }
 
 // noSocket explains why there is no socket: a system without IPv6 cannot create one.
-func noSocket(err error) connect.Attempt {
+func noSocket(err error) connectscan.Attempt {
 	if errors.Is(err, unix.EAFNOSUPPORT) {
-		return connect.Attempt{Outcome: connect.NoRoute, Err: err}
+		return connectscan.Attempt{Outcome: connectscan.NoRoute, Err: err}
 	}
-	return connect.Attempt{Outcome: connect.Exhausted, Err: err}
+	return connectscan.Attempt{Outcome: connectscan.Exhausted, Err: err}
 }
 
 func pending(err error) bool {
@@ -68,25 +68,25 @@ func pending(err error) bool {
 
 // wait waits for the end of a connection, and closes the socket. An ICMP error of
 // this machine arrives while the socket is locked: the kernel only queues it, and goes on trying.
-func wait(ctx context.Context, fd int, address unix.Sockaddr) connect.Attempt {
+func wait(ctx context.Context, fd int, address unix.Sockaddr) connectscan.Attempt {
 	socket := os.NewFile(uintptr(fd), "connection")
 	defer socket.Close() //nolint:errcheck // nothing is lost with it
 	raw, err := socket.SyscallConn()
 	if err == nil {
-		err = socket.SetWriteDeadline(time.Now().Add(connect.Timeout))
+		err = socket.SetWriteDeadline(time.Now().Add(connectscan.Timeout))
 	}
 	if err != nil { // nothing left to watch it with
-		return connect.Attempt{Outcome: connect.Exhausted, Err: err}
+		return connectscan.Attempt{Outcome: connectscan.Exhausted, Err: err}
 	}
 	stop := context.AfterFunc(ctx, func() { socket.SetWriteDeadline(time.Unix(1, 0)) }) //nolint:errcheck // then it was closed
 	defer stop()
-	var got connect.Attempt
+	var got connectscan.Attempt
 	err = raw.Write(func(uintptr) (done bool) {
 		switch err := unix.Connect(fd, address); {
 		case !pending(err):
 			got = attempt(fd, err)
 		case rejected(fd):
-			got = connect.Attempt{Outcome: connect.Rejected}
+			got = connectscan.Attempt{Outcome: connectscan.Rejected}
 		default:
 			return false
 		}
@@ -96,26 +96,26 @@ func wait(ctx context.Context, fd int, address unix.Sockaddr) connect.Attempt {
 	case err == nil:
 		return got
 	case ctx.Err() != nil:
-		return connect.Attempt{Outcome: connect.Aborted, Err: ctx.Err()}
+		return connectscan.Attempt{Outcome: connectscan.Aborted, Err: ctx.Err()}
 	default:
-		return connect.Attempt{Outcome: connect.Silent, Err: err}
+		return connectscan.Attempt{Outcome: connectscan.Silent, Err: err}
 	}
 }
 
 // attempt reads what connect(2) says of a connection that has ended.
-func attempt(fd int, err error) connect.Attempt {
+func attempt(fd int, err error) connectscan.Attempt {
 	n, _ := err.(syscall.Errno) //nolint:errorlint // of a system call, nil included
-	o, _ := connect.OutcomeOf(n)
+	o, _ := connectscan.OutcomeOf(n)
 	switch {
-	case o == connect.Open:
+	case o == connectscan.Open:
 		local := localPort(fd)
 		// A reset costs no local port for the next minute (TIME-WAIT).
 		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) //nolint:errcheck // then it does cost one
-		return connect.Attempt{Outcome: o, Local: local}
-	case o == connect.Closed && rejected(fd):
-		return connect.Attempt{Outcome: connect.Rejected}
+		return connectscan.Attempt{Outcome: o, Local: local}
+	case o == connectscan.Closed && rejected(fd):
+		return connectscan.Attempt{Outcome: connectscan.Rejected}
 	default:
-		return connect.Attempt{Outcome: o, Err: err}
+		return connectscan.Attempt{Outcome: o, Err: err}
 	}
 }
 

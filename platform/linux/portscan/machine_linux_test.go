@@ -12,7 +12,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/portscan"
-	"sentinel/internal/portscan/connect"
+	"sentinel/internal/portscan/connectscan"
 	"sentinel/internal/target"
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/testnet"
@@ -28,7 +28,7 @@ func scanned(t *testing.T, to, which string, policy portscan.Policy) (portscan.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := portscan.Sources{Resolver: net.DefaultResolver, Machine: NewMachine("/"), Engine: connect.New(Dialer{}), RouteCheck: func(string) string { return "" }}
+	s := portscan.Sources{Resolver: net.DefaultResolver, Machine: NewMachine("/"), Engine: connectscan.New(Dialer{}), RouteCheck: func(string) string { return "" }}
 	return portscan.Scan(t.Context(), s, portscan.Request{Target: h, Ports: set, Policy: policy, Rows: portscan.DefaultRows})
 }
 

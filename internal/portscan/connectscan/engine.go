@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect is the built-in scan engine: it connects to each port and closes
+// Package connectscan is the built-in scan engine: it connects to each port and closes
 // the connection at once. It needs no privileges. A [Dialer] makes a connection and
 // interprets its end; everything else is the same on every system.
-package connect
+package connectscan
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package connect
+package connectscan
 
 // confirmTries bounds how often a port is asked again at which a scan may have
 // connected to itself.
