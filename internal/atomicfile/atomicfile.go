@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/google/renameio/v2"
 )
@@ -21,8 +22,8 @@ import (
 // the old one, unless only [SyncDir] failed. A symbolic link at path is replaced,
 // not followed.
 //
-// It removes temporary files that crashed writers of path left behind. Concurrent
-// writers are allowed: the last one wins.
+// It removes temporary files that crashed writers of path left behind, once they
+// are a minute old. Concurrent writers are allowed: the last one wins.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	return WriteFunc(path, data, func(f *os.File) error { return f.Chmod(mode) })
 }
@@ -30,23 +31,7 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 // WriteFunc is [Write] for a file that needs more than a mode. When prepare is
 // called, the new file has mode 0600 and all of its content, and is not yet at
 // path.
-func WriteFunc(path string, data []byte, prepare func(*os.File) error) (err error) {
-	for range attempts {
-		if err = replace(path, data, prepare); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(path))
-}
-
-// attempts bounds how often a write is repeated, because another writer may take
-// the temporary file for a leftover in the moment before it is locked.
-const attempts = 10
-
-func replace(path string, data []byte, prepare func(*os.File) error) error {
+func WriteFunc(path string, data []byte, prepare func(*os.File) error) error {
 	if err := removeLeftovers(path); err != nil {
 		return err
 	}
@@ -55,7 +40,10 @@ func replace(path string, data []byte, prepare func(*os.File) error) error {
 		return err
 	}
 	defer f.release()
-	return f.CloseAtomicallyReplace()
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
 }
 
 // Create is [Write] for a file that must not exist yet: of several concurrent runs
@@ -73,7 +61,7 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 }
 
 // A pendingFile has been written, but is not at its path yet. Its lock shows that
-// it is not a leftover (see inUse). The lock is on a second descriptor, because the
+// it is not a leftover (see abandoned). The lock is on a second descriptor, because the
 // file is closed before it is renamed.
 type pendingFile struct {
 	*renameio.PendingFile
@@ -94,16 +82,19 @@ func pending(path string, data []byte, prepare func(*os.File) error) (pendingFil
 		return pendingFile{}, err
 	}
 	lock, err := locked(f.Name())
-	if err == nil {
-		_, err = f.Write(data)
+	if err != nil {
+		return pendingFile{}, errors.Join(err, f.Cleanup())
 	}
+	p := pendingFile{f, lock}
+	_, err = f.Write(data)
 	if err == nil {
 		err = prepare(f.File)
 	}
 	if err != nil {
-		return pendingFile{}, errors.Join(err, f.Cleanup(), lock.Close())
+		p.release()
+		return pendingFile{}, err
 	}
-	return pendingFile{f, lock}, nil
+	return p, nil
 }
 
 // locked opens and locks a file that nobody else may open. It waits for another
@@ -147,7 +138,7 @@ func removeLeftovers(path string) error {
 	}
 	for _, name := range names {
 		leftover := filepath.Join(filepath.Dir(path), name)
-		if !isLeftover(name, filepath.Base(path)) || inUse(leftover) {
+		if !isLeftover(name, filepath.Base(path)) || !abandoned(leftover) {
 			continue
 		}
 		if err := os.Remove(leftover); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -157,15 +148,24 @@ func removeLeftovers(path string) error {
 	return nil
 }
 
-// inUse reports whether a writer is using the file: it holds a lock (flock(2)),
-// which ends with its process. On a file system without locks no file is in use.
-func inUse(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
+// minAge is how old a leftover is at least. It covers the moment in which a writer
+// has made its file and not locked it yet.
+const minAge = time.Minute
+
+// abandoned reports whether no writer is using the file: it is old, and nobody
+// holds a lock on it (flock(2)), which would end with its process. On a file system
+// without locks only the age counts.
+func abandoned(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || time.Since(info.ModTime()) < minAge {
 		return false
 	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return true
+	}
 	defer f.Close() //nolint:errcheck // only locked
-	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+	return !errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
 // minDigits is the least number of digits in the name of a leftover. renameio

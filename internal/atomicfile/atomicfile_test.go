@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"sentinel/internal/testenv"
 )
@@ -97,6 +98,15 @@ func TestOldContentOutlivesAnError(t *testing.T) {
 	}
 }
 
+// makeOld makes a file look as if a writer had left it behind long ago.
+func makeOld(t *testing.T, path string) {
+	t.Helper()
+	then := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, then, then); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestLeftoversOfTheSameFileAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state.json")
@@ -105,11 +115,16 @@ func TestLeftoversOfTheSameFileAreRemoved(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		makeOld(t, filepath.Join(dir, name))
+	}
+	fresh := leftover[:len(leftover)-1] + "9" // another writer has just made it
+	if err := os.WriteFile(filepath.Join(dir, fresh), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := Write(path, []byte("new"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := append(kept, "state.json")
+	want := append(kept, "state.json", fresh)
 	slices.Sort(want)
 	if got := names(t, dir); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -121,6 +136,7 @@ func TestLeftoverThatStaysIsAnError(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(filepath.Dir(path), leftover, "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	makeOld(t, filepath.Join(filepath.Dir(path), leftover))
 	if err := Write(path, nil, 0o600); !errors.Is(err, syscall.ENOTEMPTY) {
 		t.Errorf("%v", err)
 	}
@@ -171,7 +187,8 @@ func TestOneOfManyCreates(t *testing.T) {
 func TestWritersDoNotDisturbEachOther(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state.json")
-	err := WriteFunc(path, []byte("slow"), func(*os.File) error {
+	err := WriteFunc(path, []byte("slow"), func(f *os.File) error {
+		makeOld(t, f.Name())
 		err := Write(path, []byte("fast"), 0o600)
 		check(t, path, "fast", 0o600)
 		return err

@@ -159,9 +159,22 @@ func TestLockIsAFile(t *testing.T) {
 }
 
 // leftover is the name of a file that a run left beside the list when it crashed.
-// As a directory that is not empty it keeps the list from being written.
 func leftover(l *List) string {
 	return filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+"1234567890123456789")
+}
+
+// blockWrites puts a directory that is not empty in place of a leftover, which
+// keeps the list from being written.
+func blockWrites(t *testing.T, l *List) {
+	t.Helper()
+	mkdir(t, leftover(l)+"/x")
+	makeOld(t, leftover(l))
+}
+
+func makeOld(t *testing.T, path string) {
+	t.Helper()
+	then := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(path, then, then))
 }
 
 func TestLeftoverOfACrashIsRemoved(t *testing.T) {
@@ -169,6 +182,7 @@ func TestLeftoverOfACrashIsRemoved(t *testing.T) {
 	l := m.on(t)
 	mustBlock(t, l, "203.0.113.7")
 	must(t, os.WriteFile(leftover(l), []byte("half of it"), 0o600))
+	makeOld(t, leftover(l))
 	mustBlock(t, l, "203.0.113.8")
 	if _, err := os.Lstat(leftover(l)); err == nil {
 		t.Error("it is still there")

@@ -190,7 +190,7 @@ func TestKernelGetsTheListThoughTheDiskIsFull(t *testing.T) {
 	}
 	clear(m.held)
 	m.now = began.Add(time.Hour + grace)
-	mkdir(t, leftover(l)+"/x")
+	blockWrites(t, l)
 	if r := restore(t, l); r.Added != 1 || r.Expired != 1 || len(r.Warnings) != 1 {
 		t.Errorf("%+v", r)
 	}

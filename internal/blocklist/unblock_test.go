@@ -130,7 +130,7 @@ func TestForceLiftsABlockWithoutTheList(t *testing.T) {
 			}
 			t.Cleanup(release)
 		}, fault.Unavailable, "another run"},
-		"not to be written": {func(l *List) { mkdir(t, leftover(l)+"/x") }, fault.Unavailable, "not empty"},
+		"not to be written": {func(l *List) { blockWrites(t, l) }, fault.Unavailable, "not empty"},
 	} {
 		m := newMachine()
 		l := m.on(t)

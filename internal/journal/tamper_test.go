@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // files is the content of a journal and its head, by path.
@@ -42,6 +43,11 @@ func put(t testing.TB, j *Journal, all map[string][]byte) {
 	}
 	for path, raw := range all {
 		write0600(t, path, raw)
+		// A temporary file is not a leftover before it is a minute old.
+		then := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(path, then, then); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -218,7 +218,9 @@ func TestTheFileOfTheReference(t *testing.T) {
 func TestAReferenceThatCannotBeKeptIsGivenBack(t *testing.T) {
 	f := newFakePF(t)
 	b := newTestPF(t, f)
-	if err := os.MkdirAll(filepath.Join(filepath.Dir(b.reference.path), "."+filepath.Base(b.reference.path)+"1234567890123456789", "full"), 0o755); err != nil {
+	leftover := filepath.Join(filepath.Dir(b.reference.path), "."+filepath.Base(b.reference.path)+"1234567890123456789")
+	then := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.MkdirAll(filepath.Join(leftover, "full"), 0o755), os.Chtimes(leftover, then, then)); err != nil {
 		t.Fatal(err)
 	}
 	err := b.Add(t.Context(), blocklisttest.Blocks(0, peers...))
