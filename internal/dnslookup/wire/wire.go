@@ -91,19 +91,33 @@ func dial(ctx context.Context, network string, server netip.AddrPort) (conn net.
 	}, nil
 }
 
+// send connects and writes the question. Over TCP its length comes first (RFC 1035
+// section 4.2.2).
+func send(ctx context.Context, network string, server netip.AddrPort, ask *dns.Msg) (net.Conn, func(), error) {
+	message, err := ask.Pack()
+	if err != nil {
+		return nil, nil, fmt.Errorf("write the question: %w", err)
+	}
+	if network == "tcp" {
+		message = append(binary.BigEndian.AppendUint16(nil, uint16(len(message))), message...)
+	}
+	conn, done, err := dial(ctx, network, server)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := conn.Write(message); err != nil {
+		done()
+		return nil, nil, shortError(err)
+	}
+	return conn, done, nil
+}
+
 func overUDP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg, error) {
-	conn, done, err := dial(ctx, "udp", server)
+	conn, done, err := send(ctx, "udp", server, ask)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	packed, err := ask.Pack()
-	if err != nil {
-		return nil, fmt.Errorf("write the question: %w", err)
-	}
-	if _, err := conn.Write(packed); err != nil {
-		return nil, shortError(err)
-	}
 	buffer := make([]byte, dns.MaxMsgSize)
 	var mismatched error
 	for {
@@ -134,21 +148,13 @@ func earlier(ctx context.Context, at time.Time) time.Time {
 	return at
 }
 
-// overTCP exchanges one message each way; its length comes first (RFC 1035 section
-// 4.2.2).
+// overTCP exchanges one message each way.
 func overTCP(ctx context.Context, server netip.AddrPort, ask *dns.Msg) (*dns.Msg, error) {
-	conn, done, err := dial(ctx, "tcp", server)
+	conn, done, err := send(ctx, "tcp", server, ask)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	packed, err := ask.Pack()
-	if err != nil {
-		return nil, fmt.Errorf("write the question: %w", err)
-	}
-	if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(packed))), packed...)); err != nil {
-		return nil, shortError(err)
-	}
 	var length [2]byte
 	if _, err := io.ReadFull(conn, length[:]); err != nil {
 		return nil, shortError(err)
