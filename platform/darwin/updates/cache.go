@@ -5,6 +5,7 @@ package updates
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"sentinel/platform/darwin/plist"
@@ -17,6 +18,8 @@ const preferences = "Library/Preferences/com.apple.SoftwareUpdate.plist"
 // A cache is what macOS found when it last looked for updates.
 type cache struct {
 	updates []entry   // nil is unknown
+	count   uint64    // how many it found; 0 where it does not say
+	build   string    // of macOS that looked; empty is unknown
 	scanned time.Time // zero is unknown
 }
 
@@ -24,6 +27,8 @@ type cache struct {
 // of another type would fail the whole file, so what is not sure is any.
 type preferenceFile struct {
 	Updates         any `plist:"RecommendedUpdates"`
+	Count           any `plist:"LastRecommendedUpdatesAvailable"`
+	Build           any `plist:"LastAttemptBuildVersion"` // "10.15.7 (19H114)"
 	Last            any `plist:"LastSuccessfulDate"`
 	LastFull        any `plist:"LastFullSuccessfulDate"`
 	LastBackground  any `plist:"LastBackgroundSuccessfulDate"`
@@ -51,16 +56,24 @@ func (p preferenceFile) cache() cache {
 			c.scanned = t
 		}
 	}
+	c.count, _ = p.Count.(uint64)
+	build, _ := p.Build.(string)
+	if _, build, ok := strings.Cut(build, "("); ok {
+		c.build = strings.TrimSuffix(build, ")")
+	}
 	list, ok := p.Updates.([]any)
 	if !ok || len(list) > maxUpdates {
 		return c
 	}
-	c.updates = []entry{}
+	updates := []entry{}
 	for _, value := range list {
-		if e, ok := cached(value); ok {
-			c.updates = append(c.updates, e)
+		e, ok := cached(value)
+		if !ok {
+			return c // what it lacks is not known
 		}
+		updates = append(updates, e)
 	}
+	c.updates = updates
 	return c
 }
 

@@ -78,6 +78,21 @@ func parseList(printed string) ([]entry, error) {
 	return list, nil
 }
 
+// parseNotices looks in what softwareupdate prints on standard error for what some releases print
+// there: that nothing is new, or what went wrong.
+func parseNotices(printed string) ([]entry, error) {
+	for line := range strings.Lines(printed) {
+		line = strings.TrimSpace(line)
+		if line == noUpdates {
+			return []entry{}, nil
+		}
+		if said := errorText(line); said != "" {
+			return nil, failure{said}
+		}
+	}
+	return nil, errUnknown
+}
+
 // An opening is the first line of an entry whose second line has not come yet.
 type opening struct {
 	label string
