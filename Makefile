@@ -13,9 +13,27 @@ OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
 
-.PHONY: all run build test test-mac record-darwin race lint bench cross generate golden fuzz clients install uninstall package dist mcpb clean help
+.PHONY: all toolchain run build test test-mac record-darwin race lint bench cross generate golden fuzz clients install uninstall package dist mcpb clean help
 
-all: lint test build
+all: build
+
+# The Go that go.mod asks for, without its last number.
+GO_NEEDED := $(shell sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' go.mod)
+
+# Go before 1.21 cannot read go.mod, and later ones fetch the Go that it names only where they may: both
+# say so in words that tell nobody what to do.
+define NEED_GO
+@found=$$($(GO) env GOVERSION 2>&1 | tail -n 1); \
+command -v $(firstword $(GO)) >/dev/null || found=none; \
+echo "$$found" | awk -v needed=$(GO_NEEDED) '{ split(needed, n, "."); recent = match($$0, /^(devel )?go[0-9]+\.[0-9]+/); split(substr($$0, 1, RLENGTH), is, /[^0-9]+/) } \
+	END { exit !(recent && (is[2] + 0 > n[1] + 0 || is[2] + 0 == n[1] + 0 && is[3] + 0 >= n[2] + 0)) }' || { \
+	echo "Building Sentinel needs Go $(GO_NEEDED) or later, and here is $$found: unpack the archive for this machine from https://go.dev/dl/ into a FOLDER, then run: make GO=FOLDER/go/bin/go" >&2; exit 1; }
+endef
+
+toolchain:
+	$(NEED_GO)
+
+build run test test-mac record-darwin race lint bench cross generate golden fuzz package dist mcpb: toolchain
 
 ## run: build both binaries, show this machine's health, then ask the same through MCP
 run: build
@@ -108,6 +126,7 @@ OWN_PREFIX  = $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man $(SHARE)/do
 # What "make install" builds when it was not built before, or from other sources:
 # through sudo there is often no Go.
 $(BINARIES): $(shell find cmd internal platform -type f ! -name '*_test.go') go.mod go.sum
+	$(NEED_GO)
 	$(GO) build $(FLAGS) -o $@ ./cmd/$(@F)
 
 install uninstall: export FOLDERS = $(DESTDIR):$(PREFIX):$(SYSCONFDIR):$(UNITDIR)

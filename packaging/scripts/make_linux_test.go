@@ -107,3 +107,59 @@ func TestPrefixThatWouldBreakTheRulesIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// goSays puts a go in front of everything else that answers GOVERSION with words and notes
+// what it is called for. It returns the notes.
+func goSays(t *testing.T, words string, args ...string) (calls, out string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	notes := filepath.Join(dir, "notes")
+	if words != "" {
+		must(t, os.WriteFile(filepath.Join(dir, "go"), []byte("#!/bin/sh\necho \"$*\" >>"+notes+"\n[ \"$1\" != env ] || echo '"+words+"'\n"), 0o700))
+	}
+	for _, program := range []string{"sh", "sed", "awk", "tail", "find", "git", "uname", "rm"} {
+		must(t, os.Symlink(testenv.Program(t, program, "coreutils"), filepath.Join(dir, program)))
+	}
+	cmd := exec.Command(testenv.Program(t, "make", "make"), append(args, "BIN="+filepath.Join(dir, "bin"), "DIST="+filepath.Join(dir, "dist"))...)
+	cmd.Dir, cmd.Env = "../..", []string{"PATH=" + dir, "HOME=" + dir}
+	said, err := cmd.CombinedOutput()
+	raw, rerr := os.ReadFile(notes)
+	if rerr != nil && !os.IsNotExist(rerr) {
+		t.Fatal(rerr)
+	}
+	return string(raw), string(said), err
+}
+
+func TestABareMakeBuilds(t *testing.T) {
+	for _, version := range []string{"go1.26.0", "go1.30rc1", "go2.0", "devel go1.27-0123456 Tue Jan 6 2026"} {
+		calls, out, err := goSays(t, version)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", version, err, out)
+		}
+		for line := range strings.Lines(strings.TrimPrefix(calls, "env GOVERSION\n")) {
+			if !strings.HasPrefix(line, "build ") {
+				t.Errorf("%s: make ran go %s", version, line)
+			}
+		}
+		if strings.Count(calls, "\n") != 3 {
+			t.Errorf("%s: make ran\n%s", version, calls)
+		}
+	}
+}
+
+func TestWithoutARecentGoMakeSaysWhichAndHow(t *testing.T) {
+	for version, told := range map[string]string{"": "none", "go1.19.8": "go1.19.8", "go1.4": "go1.4", "go: download go1.26.0 for linux/amd64: toolchain not available": "go: download"} {
+		for _, target := range []string{"", "build", "run", "test", "lint", "dist", "package", "install"} {
+			calls, out, err := goSays(t, version, strings.Fields(target+" DESTDIR="+t.TempDir())...)
+			if first, _, _ := strings.Cut(out, "\n"); err == nil || !strings.HasPrefix(first, "Building Sentinel needs Go 1.26 or later, and here is "+told) || !strings.Contains(first, "https://go.dev/dl/") {
+				t.Errorf("make %s with %q: %v\n%s", target, version, err, out)
+			}
+			if calls != "" && calls != "env GOVERSION\n" {
+				t.Errorf("make %s with %q ran go:\n%s", target, version, calls)
+			}
+		}
+	}
+	if _, out, err := goSays(t, "", "help"); err != nil || !strings.Contains(out, "build: both binaries") {
+		t.Errorf("help needs Go: %v\n%s", err, out)
+	}
+}
