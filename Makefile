@@ -1,10 +1,12 @@
 # Everything a contributor or a machine does starts here. `make help` lists it.
 
 GO       ?= go
-BIN      := bin
+# An unpacked release has the programs in place of their sources.
+SOURCES  := $(wildcard cmd internal platform)
+BIN      := $(if $(SOURCES),bin,.)
 FLAGS    := -trimpath -buildvcs=false -ldflags '-s -w'
 BINARIES := $(BIN)/sentinel $(BIN)/sentinel-mcp
-VERSION  := $(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go)
+VERSION  := $(if $(SOURCES),$(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go))
 NFPM     := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 15s
@@ -13,12 +15,12 @@ OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
 
-.PHONY: all toolchain run build test test-mac record-darwin race lint bench cross generate golden fuzz clients install uninstall package dist mcpb clean help
+.PHONY: all toolchain run build test test-mac record-darwin race lint bench cross generate golden fuzz clients install uninstall package dist archive mcpb clean help
 
 all: build
 
 # The Go that go.mod asks for, without its last number.
-GO_NEEDED := $(shell sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' go.mod)
+GO_NEEDED := $(if $(SOURCES),$(shell sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' go.mod))
 
 # Go before 1.21 cannot read go.mod, and later ones fetch the Go that it names only where they may: both
 # say so in words that tell nobody what to do.
@@ -31,9 +33,9 @@ echo "$$found" | awk -v needed=$(GO_NEEDED) '{ split(needed, n, "."); recent = m
 endef
 
 toolchain:
-	$(NEED_GO)
+	$(if $(SOURCES),$(NEED_GO),@echo "This is a release: its programs are built already and need nothing but: sudo make install" >&2; exit 1)
 
-build run test test-mac record-darwin race lint bench cross generate golden fuzz package dist mcpb: toolchain
+build run test test-mac record-darwin race lint bench cross generate golden fuzz package dist archive mcpb: toolchain
 
 ## run: build both binaries, show this machine's health, then ask the same through MCP
 run: build
@@ -125,9 +127,11 @@ OWN_PREFIX  = $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man $(SHARE)/do
 
 # What "make install" builds when it was not built before, or from other sources:
 # through sudo there is often no Go.
-$(BINARIES): $(shell find cmd internal platform -type f ! -name '*_test.go') go.mod go.sum
+ifneq ($(SOURCES),)
+$(BINARIES): $(shell find $(SOURCES) -type f ! -name '*_test.go') go.mod go.sum
 	$(NEED_GO)
 	$(GO) build $(FLAGS) -o $@ ./cmd/$(@F)
+endif
 
 install uninstall: export FOLDERS = $(DESTDIR):$(PREFIX):$(SYSCONFDIR):$(UNITDIR)
 
@@ -207,14 +211,20 @@ dist:
 	rm -rf $(DIST)
 	$(MAKE) package ARCH=amd64
 	$(MAKE) package ARCH=arm64
-	for target in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do \
-		GOOS=$${target%-*} GOARCH=$${target#*-} $(MAKE) build BIN=$(DIST)/sentinel-$(VERSION)-$$target || exit 1; \
-		cp -r README.md LICENSE CHANGELOG.md docs packaging $(DIST)/sentinel-$(VERSION)-$$target/ || exit 1; \
-		tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime=@$(EPOCH) -cf - sentinel-$(VERSION)-$$target | gzip -9n > $(DIST)/sentinel-$(VERSION)-$$target.tar.gz || exit 1; \
-	done
+	for target in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do $(MAKE) archive TARGET=$$target || exit 1; done
 	$(MAKE) mcpb
 	rm -rf $(DIST)/*/
 	cd $(DIST) && export LC_ALL=C && sha256sum * > SHA256SUMS
+
+TARGET  ?= $(shell $(GO) env GOOS)-$(ARCH)
+UNPACKED = sentinel-$(VERSION)-$(TARGET)
+
+## archive: the programs for TARGET (this machine's, linux-arm64, darwin-amd64 ...) with what "make install" needs, into dist/
+archive:
+	GOOS=$(firstword $(subst -, ,$(TARGET))) GOARCH=$(lastword $(subst -, ,$(TARGET))) $(MAKE) build BIN=$(DIST)/$(UNPACKED)
+	cp -r Makefile $(PAGES) docs packaging $(DIST)/$(UNPACKED)/ && rm $(DIST)/$(UNPACKED)/packaging/*/*.go
+	tar -C $(DIST) --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime=@$(EPOCH) -cf - $(UNPACKED) | gzip -9n > $(DIST)/$(UNPACKED).tar.gz
+	rm -rf $(DIST)/$(UNPACKED)
 
 ## mcpb: bundles for one-click installation in Claude Desktop, for macOS and Linux, into dist/
 mcpb:

@@ -120,7 +120,7 @@ func goSays(t *testing.T, words string, args ...string) (calls, out string, err 
 	for _, program := range []string{"sh", "sed", "awk", "tail", "find", "git", "uname", "rm"} {
 		must(t, os.Symlink(testenv.Program(t, program, "coreutils"), filepath.Join(dir, program)))
 	}
-	cmd := exec.Command(testenv.Program(t, "make", "make"), append(args, "BIN="+filepath.Join(dir, "bin"), "DIST="+filepath.Join(dir, "dist"))...)
+	cmd := exec.Command(testenv.Program(t, "make", "make"), append([]string{"BIN=" + filepath.Join(dir, "bin"), "DIST=" + filepath.Join(dir, "dist")}, args...)...)
 	cmd.Dir, cmd.Env = "../..", []string{"PATH=" + dir, "HOME=" + dir}
 	said, err := cmd.CombinedOutput()
 	raw, rerr := os.ReadFile(notes)
@@ -161,5 +161,55 @@ func TestWithoutARecentGoMakeSaysWhichAndHow(t *testing.T) {
 	}
 	if _, out, err := goSays(t, "", "help"); err != nil || !strings.Contains(out, "build: both binaries") {
 		t.Errorf("help needs Go: %v\n%s", err, out)
+	}
+}
+
+// dummyGo is a go whose programs print nothing and end well.
+const dummyGo = `#!/bin/sh
+case "$1 $2" in
+"env GOVERSION") echo go1.26.0 ;;
+"env "*) echo "$2" ;;
+build\ *)
+	while [ "$1" != -o ]; do shift; done
+	mkdir -p "$(dirname "$2")" && printf '#!/bin/sh\n' >"$2" && chmod 755 "$2" ;;
+*) exit 1 ;;
+esac
+`
+
+// A release is unpacked and installed where there is neither Go nor a source.
+func TestAnArchiveInstallsWithoutGo(t *testing.T) {
+	dist, root, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "go"), []byte(dummyGo), 0o700))
+	if out, err := made(t, "GO="+filepath.Join(dir, "go"), "DIST="+dist, "VERSION=1.2.3", "TARGET=linux-arm64", "archive"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	archive := filepath.Join(dist, "sentinel-1.2.3-linux-arm64.tar.gz")
+	if out, err := exec.Command("tar", "-C", dir, "-xzf", archive).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	release := func(args ...string) (string, error) {
+		cmd := exec.Command("make", args...)
+		cmd.Dir, cmd.Env = filepath.Join(dir, "sentinel-1.2.3-linux-arm64"), []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := release(); err == nil || !strings.HasPrefix(out, "This is a release: ") {
+		t.Errorf("make without a source: %v\n%s", err, out)
+	}
+	if out, err := release("install", "DESTDIR="+root); err != nil || strings.Contains(out, "No such file") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	staged := t.TempDir()
+	if out, err := made(t, "DESTDIR="+staged, "install"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if diff := cmp.Diff(testenv.Modes(t, staged), testenv.Modes(t, root)); diff != "" {
+		t.Errorf("a release installs other files than its source (-source +release):\n%s", diff)
+	}
+	if out, err := release("uninstall", "DESTDIR="+root); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if left := testenv.Modes(t, root); len(left) > 0 {
+		t.Errorf("left are %v", left)
 	}
 }
