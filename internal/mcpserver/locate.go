@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/installed"
 	"sentinel/internal/trust"
 )
 
@@ -14,10 +15,6 @@ import (
 // SENTINEL_NOT_FOUND. It is asked at every call, so that a server which was started
 // before sentinel was installed finds it later.
 type locator func() (string, error)
-
-// installPaths are where packages and "make install" put sentinel. Only root can
-// write there.
-var installPaths = []string{"/usr/local/bin/sentinel", "/opt/sentinel/bin/sentinel", "/usr/bin/sentinel"}
 
 // locate returns the locator for the path given on the command line, or for the
 // directory of this executable. PATH is not searched: the user's PATH must not decide what runs as
@@ -44,7 +41,7 @@ func locate(given string) locator {
 
 // rootInstalled returns the sentinel that root has installed.
 func rootInstalled() (string, bool) {
-	for _, path := range installPaths {
+	for _, path := range installed.Paths(installed.Sentinel) {
 		if runnable(path) == nil && trust.RootOnly.File(path) == nil {
 			return path, true
 		}
@@ -62,5 +59,5 @@ func besideSelf() (string, error) {
 	if own, err = filepath.EvalSymlinks(own); err != nil {
 		return "", err
 	}
-	return filepath.Join(filepath.Dir(own), "sentinel"), nil
+	return filepath.Join(filepath.Dir(own), installed.Sentinel), nil
 }

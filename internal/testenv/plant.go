@@ -14,6 +14,9 @@ import (
 func Plant(t testing.TB, files map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
+	if err := os.Chmod(root, 0o755); err != nil { // a real one is not writable for a group either
+		t.Fatal(err)
+	}
 	for name, content := range files {
 		path := filepath.Join(root, name)
 		directory := filepath.Dir(path)

@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/clients"
 	"sentinel/internal/fault"
+	"sentinel/internal/installed"
 )
 
 // A Search finds the sentinel-mcp that a client is to start.
@@ -21,15 +22,15 @@ type Search struct {
 // Program returns a lasting absolute path: that of the sentinel-mcp that root has
 // installed, or else of the running one, by the name that its next version will have too.
 func (s Search) Program() (string, error) {
-	for _, dir := range []string{"/usr/local/bin", "/opt/sentinel/bin", "/usr/bin"} {
-		path := filepath.Join(s.Root, dir, clients.Program)
+	for _, path := range installed.Paths(clients.Program) {
+		path = filepath.Join(s.Root, path)
 		if isProgram(path) && s.Trusted(path) == nil {
 			return path, nil
 		}
 	}
 	if temporary(s.Own) {
 		return "", fault.New(fault.Unavailable, "This sentinel-mcp, "+s.Own+", is in a folder for temporary files, and none is installed.").
-			WithFix("Install both programs, as with: sudo install -m 0755 sentinel sentinel-mcp /usr/local/bin")
+			WithFix("Install both programs, as with: sudo install -m 0755 sentinel sentinel-mcp " + installed.Local)
 	}
 	own, err := os.Stat(s.Own)
 	if err != nil {

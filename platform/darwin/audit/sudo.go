@@ -4,7 +4,6 @@ package audit
 
 import (
 	"context"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,7 +18,7 @@ func sudoChecks() []check {
 			ID: "sudo.nopasswd", Name: "sudo asks for a password", Severity: audit.High, Weight: 6,
 			Reference:   "sudoers(5): NOPASSWD",
 			Description: "Whoever gets into such an account is root without knowing its password.",
-			Formula:     "PASS when no sudo rule lets a user other than root run a command as root without a password. FAIL when a rule allows all commands, WARN when it names commands. The rules for sentinel itself do not count. Needs root.",
+			Formula:     "PASS when no sudo rule lets a user other than root run a command as root without a password. FAIL when a rule allows all commands, WARN when it names commands. The rules for sentinel itself do not count where only root can change it. Needs root.",
 		}, Run: sudoNoPassword},
 		{About: audit.About{
 			ID: "sudo.timestamp", Name: "How long sudo remembers", Severity: audit.Low, Weight: 2,
@@ -49,7 +48,7 @@ func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("sudoers", err)
 	}
-	return p.NoPassword(regexp.MustCompile(`^/usr/local/bin/sentinel --request [a-z_]+$`))
+	return p.NoPassword(sudoers.Own(m.tree(), m.Owner))
 }
 
 // maxTimestampTimeout is the default of sudo, in minutes.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,7 +21,7 @@ func sudoChecks() []check {
 			ID: "sudo.nopasswd", Name: "sudo asks for a password", Severity: audit.Medium, Weight: 6,
 			Reference:   "CIS 5.2.4, CIS 5.2.5",
 			Description: "Whoever gets into the account is root without knowing its password.",
-			Formula:     "PASS when no rule for anyone but root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count. WARN for single commands, or as another user than root. FAIL for all commands as root. A later rule that takes one back is not looked at.",
+			Formula:     "PASS when no rule for anyone but root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count where only root can change it. WARN for single commands, or as another user than root. FAIL for all commands as root. A later rule that takes one back is not looked at.",
 		}, Run: sudoNoPassword},
 		{About: audit.About{
 			ID: "sudo.permissions", Name: "Rules of sudo are root's", Severity: audit.High, Weight: 6,
@@ -92,7 +91,7 @@ func sudoNoPassword(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("sudoers", err)
 	}
-	return p.NoPassword(regexp.MustCompile(`^(/usr/local/bin|/usr/bin)/sentinel --request [a-z_]+$`))
+	return p.NoPassword(sudoers.Own(m.tree(), m.Owner))
 }
 
 // sudoPermissions looks at the directories too: sudo reads no file that others can

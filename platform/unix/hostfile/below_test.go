@@ -10,6 +10,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"sentinel/internal/testenv"
 )
 
 // home is a directory with what a user may put into it, and a secret beside it.
@@ -92,5 +94,26 @@ func TestTreeHasNoNamesWhereThereIsNoDir(t *testing.T) {
 	}
 	if _, err := tree.Names("/many"); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("two names where one is allowed: %v", err)
+	}
+}
+
+func TestTreeTellsWhoCanChangeAFile(t *testing.T) {
+	directory := testenv.Plant(t, map[string]string{"own/a": "", "wide/a": "", "file": "", "open": ""})
+	for name, mode := range map[string]os.FileMode{"wide": 0o777, "open": 0o602} {
+		if err := os.Chmod(filepath.Join(directory, name), mode|os.ModePerm&0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tree := Tree{Path: func(name string) string { return filepath.Join(directory, name) }}
+	for name, want := range map[string][2]bool{
+		"/own/a": {true, true}, "/own/none": {false, true}, "/none/at/all": {false, true}, "/file/none": {false, true},
+		"/wide/a": {true, false}, "/wide/none": {false, false}, "/open": {true, false},
+	} {
+		if exists, alone := tree.ChangedBy(name, os.Geteuid()); exists != want[0] && alone || alone != want[1] {
+			t.Errorf("%s: %v, %v", name, exists, alone)
+		}
+	}
+	if _, alone := tree.ChangedBy("/own/a", os.Geteuid()+1); alone {
+		t.Error("another owner's file is called one's own")
 	}
 }

@@ -2,6 +2,8 @@
 
 package hostfile
 
+import "path"
+
 // A Tree gives the files of a machine by their absolute names, to parsers of
 // configurations that include other files.
 type Tree struct {
@@ -21,4 +23,23 @@ func (t Tree) Names(directory string) ([]string, error) {
 		return nil, nil
 	}
 	return names, err
+}
+
+// ChangedBy looks at a file and at the directories above it, through symbolic
+// links, as far as they exist: alone reports whether all are owner's and nobody else can write
+// them, exists whether the file is there.
+func (t Tree) ChangedBy(name string, owner int) (exists, alone bool) {
+	for at := name; ; at = path.Dir(at) {
+		f, err := Stat(t.Path(at))
+		switch {
+		case err != nil && !Missing(err):
+			return false, false
+		case err == nil && (f.UID != owner || f.Mode&0o022 != 0):
+			return exists, false
+		}
+		exists = exists || err == nil && at == name
+		if at == "/" {
+			return exists, true
+		}
+	}
 }

@@ -4,15 +4,32 @@ package sudoers
 
 import (
 	"fmt"
-	"regexp"
+	"path"
+	"slices"
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/installed"
+	"sentinel/platform/unix/hostfile"
 )
 
-// NoPassword judges what the policy allows without a password. Commands that match
-// ours are those of sentinel itself and do not count.
-func (p Policy) NoPassword(ours *regexp.Regexp) audit.Finding {
+// Own returns whether a command is one of the shipped rules, which sentinel-mcp
+// needs: it names a sentinel that nobody but owner can change. One that is not there counts
+// only where sentinel is usually installed.
+func Own(tree hostfile.Tree, owner int) func(command string) bool {
+	return func(command string) bool {
+		program, ok := installed.RuleProgram(command)
+		if !ok {
+			return false
+		}
+		exists, alone := tree.ChangedBy(program, owner)
+		return alone && (exists || slices.Contains(installed.Dirs(), path.Dir(program)))
+	}
+}
+
+// NoPassword judges what the policy allows without a password. Commands of ours do
+// not count.
+func (p Policy) NoPassword(ours func(command string) bool) audit.Finding {
 	all, some := p.open(ours)
 	const fix = "Take NOPASSWD and !authenticate out of the lines that are named: sudo visudo -f FILE"
 	switch {
@@ -29,7 +46,7 @@ func (p Policy) NoPassword(ours *regexp.Regexp) audit.Finding {
 
 // open returns the lines that allow something without a password: everything as
 // root, or less.
-func (p Policy) open(ours *regexp.Regexp) (all, some []string) {
+func (p Policy) open(ours func(string) bool) (all, some []string) {
 	for _, d := range p.Defaults {
 		for _, option := range d.Options {
 			line := audit.At(d.File, d.Line, "Defaults"+d.Scope+" "+option)
@@ -44,7 +61,7 @@ func (p Policy) open(ours *regexp.Regexp) (all, some []string) {
 	for _, g := range p.Grants {
 		user, others, _ := strings.Cut(g.Users, " ")
 		onlyRoot := user == "root" && !strings.HasPrefix(others, ",")
-		if !g.NoPassword || onlyRoot || ours.MatchString(g.Command) {
+		if !g.NoPassword || onlyRoot || ours(g.Command) {
 			continue
 		}
 		line := audit.At(g.File, g.Line, fmt.Sprintf("%s NOPASSWD: %s", g.Users, g.Command))

@@ -3,7 +3,6 @@
 package sudoers
 
 import (
-	"regexp"
 	"slices"
 	"testing"
 
@@ -11,7 +10,7 @@ import (
 )
 
 func TestNoPasswordJudgesTheWorst(t *testing.T) {
-	ours := regexp.MustCompile(`^/usr/bin/sentinel$`)
+	ours := func(command string) bool { return command == "/usr/bin/sentinel" }
 	all := Grant{Users: "mira ALL", Command: "ALL", NoPassword: true, File: "/etc/sudoers", Line: 3}
 	some := Grant{Users: "mira ALL", Command: "/bin/ls", NoPassword: true, File: "/etc/sudoers", Line: 4}
 	own := Grant{Users: "mira ALL", Command: "/usr/bin/sentinel", NoPassword: true, File: "/etc/sudoers", Line: 5}
