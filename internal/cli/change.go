@@ -225,8 +225,3 @@ func (s session) plan(ctx context.Context, call invocation, plan planner) (chang
 	}
 	return change{}, dryDocument{answer.NewHeader(call.op.Action, true), true, c.would, c.preview}, nil
 }
-
-// writes says that an operation goes through the journal.
-func writes(op ops.Operation) bool {
-	return op.Effect == ops.Write || op.Effect == ops.Destructive || op.Recorded
-}

@@ -14,11 +14,12 @@ import (
 
 // flags is the flag set of one run, built from the table of operations.
 type flags struct {
-	set *pflag.FlagSet
+	set  *pflag.FlagSet
+	word string // of the action that has no flag, when it was typed
 }
 
-func newFlags() flags {
-	f := flags{pflag.NewFlagSet("sentinel", pflag.ContinueOnError)}
+func newFlags() *flags {
+	f := &flags{set: pflag.NewFlagSet("sentinel", pflag.ContinueOnError)}
 	f.set.SetOutput(io.Discard) // errors are rendered as documents
 	f.set.Usage = func() {}
 	for _, o := range ops.Actions() {
@@ -40,7 +41,7 @@ func newFlags() flags {
 }
 
 // addField adds the flag of a field. Operations may share one.
-func (f flags) addField(field ops.Field) {
+func (f *flags) addField(field ops.Field) {
 	switch {
 	case f.set.Lookup(field.Flag) != nil:
 	case field.Kind == ops.Boolean:
@@ -50,24 +51,24 @@ func (f flags) addField(field ops.Field) {
 	}
 }
 
-func (f flags) addSwitch(name, shorthand string) {
+func (f *flags) addSwitch(name, shorthand string) {
 	f.set.VarP(&once{isSwitch: true}, name, shorthand, "")
 	f.set.Lookup(name).NoOptDefVal = switchedOn
 }
 
-func (f flags) given(name string) bool { return f.set.Changed(name) }
+func (f *flags) given(name string) bool { return f.set.Changed(name) }
 
-func (f flags) value(name string) string { return f.set.Lookup(name).Value.String() }
+func (f *flags) value(name string) string { return f.set.Lookup(name).Value.String() }
 
 // names lists all flags there are.
-func (f flags) names() []string {
+func (f *flags) names() []string {
 	var all []string
 	f.set.VisitAll(func(flag *pflag.Flag) { all = append(all, flag.Name) })
 	return all
 }
 
 // values returns the given flags with their values.
-func (f flags) values() map[string]string {
+func (f *flags) values() map[string]string {
 	given := map[string]string{}
 	f.set.Visit(func(flag *pflag.Flag) { given[flag.Name] = flag.Value.String() })
 	return given
@@ -94,7 +95,7 @@ func (o *once) Set(text string) error {
 		return errors.New("takes no value")
 	case !o.isSwitch && text == "":
 		return errors.New("needs a value")
-	case strings.HasPrefix(text, "--"):
+	case strings.HasPrefix(text, "--") || text == "-h":
 		return errors.New("needs a value, and " + text + " is a flag")
 	}
 	o.text, o.given = text, true

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -13,12 +14,9 @@ import (
 )
 
 // textActions print something instead of running an operation.
-func (f flags) textAction() (func() string, error) {
+func (f *flags) textAction() (func() string, error) {
 	var chosen []string
 	var action func() string
-	if f.given("help") {
-		chosen, action = append(chosen, "--help"), helpText
-	}
 	if f.given("version") {
 		chosen, action = append(chosen, "--version"), versionText
 	}
@@ -41,24 +39,72 @@ func (f flags) textAction() (func() string, error) {
 	return action, nil
 }
 
+// asksForHelp says that help is asked for anywhere on the command line, where
+// the rest may be incomplete: --block-ip --help.
+func asksForHelp(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--help") || slices.Contains(args, "-h") || len(args) > 0 && args[0] == "help"
+}
+
+// helpOn returns the help for the action that is named anywhere on the command
+// line, or else that for all of them.
+func helpOn(args []string) (func() string, error) {
+	for i, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		asked := arg == "--help" || arg == "-h" || i == 0 && arg == "help"
+		topic := strings.HasPrefix(arg, "--") || i == 0 || slices.Contains([]string{"--help", "-h", "help"}, args[i-1])
+		if asked || !topic {
+			continue
+		}
+		if op, ok := actionNamed(name); ok {
+			return func() string { return actionHelp(op) }, nil
+		}
+		if !strings.HasPrefix(arg, "-") {
+			return nil, unknownWord(name)
+		}
+	}
+	return helpText, nil
+}
+
+// actionNamed finds an action by its word, its flag, its tool, or a flag that
+// belongs to it.
+func actionNamed(name string) (ops.Operation, bool) {
+	if op, ok := ops.ByWord(name); ok {
+		return op, true
+	}
+	if op, ok := ops.ByName(name); ok {
+		return op, true
+	}
+	for _, o := range ops.Actions() {
+		if slices.ContainsFunc(o.Fields, func(f ops.Field) bool { return f.Flag == name }) {
+			return o, true
+		}
+	}
+	return ops.Operation{}, false
+}
+
 // helpText is the usage, laid out from the table of operations.
 func helpText() string {
 	var b strings.Builder
 	b.WriteString("sentinel shows how this machine is doing, and acts on it.\n\n" +
 		"Usage: sentinel [ACTION] [OPTIONS]\n\n" +
-		"Without an action it shows the health of this machine. On a terminal the answer\n" +
-		"is a view for people, otherwise one JSON document.\n\nActions:\n")
-	for _, o := range ops.Actions() {
-		if o.Flag != "" {
-			entry(&b, o.Spelled(), o.Usage)
-		}
-		for _, field := range o.Modifiers() {
-			entry(&b, "    "+field.Spelled(), field.Description+field.DefaultText())
+		"An action is a word or a flag: the word with two dashes, unless brackets have\n" +
+		"another. Scripts and rules of sudo use flags. Without an action it shows the\n" +
+		"health of this machine. On a terminal the answer is a page for people, otherwise\n" +
+		"one JSON document. The flags of an action: sentinel help ACTION\n")
+	for _, g := range ops.Groups() {
+		b.WriteString("\n" + g.Heading() + ":\n")
+		for _, o := range ops.Actions() {
+			if o.Group() == g {
+				actionEntry(&b, o)
+			}
 		}
 	}
 	for _, o := range ops.Options() {
 		if o.Action {
-			entry(&b, shownOption(o), o.Usage)
+			row(&b, wordColumn, shownOption(o), o.Usage)
 		}
 	}
 	b.WriteString("\nOptions:\n")
@@ -71,6 +117,54 @@ func helpText() string {
 	return b.String()
 }
 
+// actionHelp is the help for one action: its flags, and the options that go
+// with it.
+func actionHelp(o ops.Operation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s.\n\nUsage: sentinel %s [OPTIONS]\n", o.Title, o.Usage, strings.TrimSpace(o.SpelledWord()+modifierText(o)))
+	if o.Flag != "" {
+		fmt.Fprintf(&b, "       sentinel %s%s [OPTIONS]\n", o.Spelled(), modifierText(o))
+	}
+	b.WriteString("\n")
+	for _, f := range o.Fields {
+		entry(&b, f.Spelled(), f.Description+f.DefaultText())
+	}
+	if len(o.Fields) > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString("Options that go with it:\n")
+	for _, option := range ops.Options() {
+		if !option.Action && goesWith(option.Name, o) {
+			entry(&b, shownOption(option), option.Usage)
+		}
+	}
+	if text := needsText(o); text != "" {
+		b.WriteString("\n" + text)
+	}
+	return b.String()
+}
+
+// modifierText says that an action has flags of its own.
+func modifierText(o ops.Operation) string {
+	if len(o.Modifiers()) == 0 {
+		return ""
+	}
+	return " [FLAGS]"
+}
+
+func needsText(o ops.Operation) string {
+	text := map[ops.Privilege]string{
+		ops.AnyUser: "", ops.BetterRoot: "It sees more as root. ", ops.NeedsRoot: "It needs root. ",
+	}[o.Privilege]
+	if o.Toolset != "" {
+		text += "Programs run it with --request " + o.Name + "."
+	}
+	if text == "" {
+		return ""
+	}
+	return strings.TrimSpace(text) + "\n"
+}
+
 // shownOption is the option as a person types it, with its short form.
 func shownOption(o ops.Option) string {
 	if o.Shorthand != "" {
@@ -79,13 +173,32 @@ func shownOption(o ops.Option) string {
 	return o.Spelled()
 }
 
-// entry writes one line, or two where one would be wider than a terminal.
-func entry(b *strings.Builder, left, right string) {
-	const column, width = 26, 80
-	for i, line := range strings.Split(text.WrapSoft(right, width-column-4), "\n") {
+// Columns of help texts.
+const (
+	helpWidth   = 80
+	wordColumn  = 18 // of the word of an action with its value
+	leftColumn  = 26 // of a flag with its value
+	entryIndent = 2
+)
+
+// actionEntry writes an action as a word, what it does, and its flag.
+func actionEntry(b *strings.Builder, o ops.Operation) {
+	text := o.Usage
+	if o.Flag != o.Word() && o.Flag != "" {
+		text += " (--" + o.Flag + ")"
+	}
+	row(b, wordColumn, o.SpelledWord(), text)
+}
+
+// entry writes a flag or an option and what it does.
+func entry(b *strings.Builder, left, right string) { row(b, leftColumn, left, right) }
+
+// row writes two columns, in as many lines as a terminal needs.
+func row(b *strings.Builder, column int, left, right string) {
+	for i, line := range strings.Split(text.WrapSoft(right, helpWidth-column-entryIndent-2), "\n") {
 		if i > 0 {
 			left = ""
 		}
-		fmt.Fprintf(b, "  %-*s %s\n", column, left, strings.TrimRight(line, " "))
+		fmt.Fprintf(b, "%*s%-*s %s\n", entryIndent, "", column, left, strings.TrimRight(line, " "))
 	}
 }

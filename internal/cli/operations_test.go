@@ -12,8 +12,8 @@ func TestEveryOperationHasCodeAndEveryCodeAnOperation(t *testing.T) {
 	table := operations()
 	for _, op := range ops.Actions() {
 		code := table[op.Name]
-		if (code.plan != nil) != writes(op) || (code.run != nil) == writes(op) {
-			t.Errorf("%s changes something: %v; it is planned: %v, run: %v", op.Name, writes(op), code.plan != nil, code.run != nil)
+		if (code.plan != nil) != op.Writes() || (code.run != nil) == op.Writes() {
+			t.Errorf("%s changes something: %v; it is planned: %v, run: %v", op.Name, op.Writes(), code.plan != nil, code.run != nil)
 		}
 		delete(table, op.Name)
 	}

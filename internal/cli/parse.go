@@ -55,13 +55,19 @@ func (i invocation) capped(normal int) int {
 func parse(args []string) (invocation, error) {
 	f := newFlags()
 	call := invocation{rows: defaultRows}
+	if asksForHelp(args) {
+		var err error
+		call.text, err = helpOn(args)
+		return call, err
+	}
+	word, args := leadingWord(args)
 	err := f.set.Parse(args)
 	call.json = f.given("json") || f.given("output")
 	if err != nil {
 		return call, f.fault(err)
 	}
-	if f.set.NArg() > 0 {
-		return call, usage(fmt.Sprintf("There is an argument too many: %q.", f.set.Arg(0)))
+	if err := f.spellOut(word); err != nil {
+		return call, err
 	}
 	if call.text, err = f.textAction(); err != nil || call.text != nil {
 		return call, err
@@ -93,10 +99,13 @@ func parse(args []string) (invocation, error) {
 }
 
 // action finds the one operation that was asked for.
-func (f flags) action() (op ops.Operation, request bool, err error) {
+func (f *flags) action() (op ops.Operation, request bool, err error) {
 	var chosen []string
+	if f.word != "" {
+		chosen = append(chosen, f.word)
+	}
 	for _, o := range ops.Actions() {
-		if o.Flag == "" && len(chosen) == 0 {
+		if o.Flag == "" && op.Name == "" {
 			op = o
 		}
 		if o.Flag != "" && f.given(o.Flag) {
@@ -127,8 +136,8 @@ func unknownTool(name string) error {
 }
 
 // validateModifiers refuses modifiers of other actions.
-func (f flags) validateModifiers(call invocation) error {
-	if f.given("limit") && (call.request || !call.op.Lists) {
+func (f *flags) validateModifiers(call invocation) error {
+	if f.given("limit") && (call.request || !goesWith("limit", call.op)) {
 		return usage("--limit does not belong to this action.")
 	}
 	if f.given("limit") && f.given("top-count") {
@@ -136,22 +145,38 @@ func (f flags) validateModifiers(call invocation) error {
 	}
 	for _, name := range []string{"dry-run", "force"} {
 		switch {
-		case !f.given(name):
+		case !f.given(name) || !call.request && goesWith(name, call.op):
 		case call.request:
 			return usage("--" + name + " does not belong to --request; it is for people at a command line.")
 		case call.op.Flag == "":
 			return usage("--" + name + " needs an action that changes something, such as --kill PID.")
 		case name == "force" && call.op.Recorded:
 			return usage("--force does not belong to this action, which has no rule that can be overridden.")
-		case call.op.Effect == ops.Read, !writes(call.op) && (name == "dry-run" || call.op.Name != "scan_ports"):
+		default:
 			return usage("--" + name + " does not belong to this action, which changes nothing.")
 		}
 	}
 	return f.validateFields(call)
 }
 
+// goesWith says whether an option belongs to an action.
+func goesWith(option string, op ops.Operation) bool {
+	switch option {
+	case "limit":
+		return op.Lists
+	case "dry-run":
+		return op.Writes()
+	case "force":
+		return op.Writes() && !op.Recorded || op.Name == "scan_ports"
+	case "output":
+		return op.Name == "get_system_health"
+	default:
+		return true
+	}
+}
+
 // validateFields refuses the flags of fields that the action does not have.
-func (f flags) validateFields(call invocation) error {
+func (f *flags) validateFields(call invocation) error {
 	owners := map[string][]string{}
 	for _, o := range ops.Actions() {
 		for _, field := range o.Fields {
@@ -171,7 +196,7 @@ func (f flags) validateFields(call invocation) error {
 }
 
 // metrics reads --output.
-func (f flags) metrics(call invocation) (bool, error) {
+func (f *flags) metrics(call invocation) (bool, error) {
 	format := f.value("output")
 	switch {
 	case !f.given("output") || format == "json":
@@ -187,7 +212,7 @@ func (f flags) metrics(call invocation) (bool, error) {
 }
 
 // rows reads --limit.
-func (f flags) rows() (int, error) {
+func (f *flags) rows() (int, error) {
 	text := f.value("limit")
 	switch {
 	case !f.given("limit"):
@@ -204,7 +229,7 @@ func (f flags) rows() (int, error) {
 }
 
 // fault turns an error of pflag into a sentence.
-func (f flags) fault(err error) error {
+func (f *flags) fault(err error) error {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
@@ -224,22 +249,31 @@ func (f flags) fault(err error) error {
 	}
 }
 
-// unknownFlag names the flag that may have been meant.
+// unknownFlag names the flags that may have been meant. Words of actions count
+// too: whoever types --audit wants --security-audit.
 func unknownFlag(name string, names []string) error {
 	e := usage("There is no flag --" + name + ".")
-	best, least := "", 3 // typing errors
+	meant := map[string]string{}
 	for _, known := range names {
-		if len(name) > len(known)+least {
-			continue
-		}
-		if d := editdistance.Between(name, known); d < least && d < len(known)/2 {
-			best, least = known, d
+		meant[known] = "--" + known
+	}
+	for _, o := range ops.Actions() {
+		if o.Flag == "" {
+			names, meant[o.Word()] = append(names, o.Word()), "sentinel "+o.Word()
+		} else if o.Alias != "" {
+			names, meant[o.Alias] = append(names, o.Alias), "--"+o.Flag
 		}
 	}
-	if best == "" {
+	var likely []string
+	for _, known := range editdistance.Closest(name, names) {
+		if !slices.Contains(likely, meant[known]) {
+			likely = append(likely, meant[known])
+		}
+	}
+	if len(likely) == 0 {
 		return e
 	}
-	return e.WithFix("Did you mean --" + best + "? All flags: sentinel --help")
+	return e.WithFix("Did you mean " + strings.Join(likely, " or ") + "? All flags: sentinel --help")
 }
 
 func usage(message string) *fault.Error { return fault.New(fault.Usage, message) }

@@ -14,7 +14,8 @@ import (
 func referencePage() string {
 	var b strings.Builder
 	b.WriteString(generated + "# Reference\n\nEvery action of `sentinel`, with its flags, and the tools of `sentinel-mcp` that do the same. " +
-		"A run does one action and prints one document; the whole form of each is in [schemas](schemas).\n\n" +
+		"A run does one action and prints one document; the whole form of each is in [schemas](schemas). " +
+		"People may type an action as a word in place of its flag, as the first argument; rules of sudo and programs have the flags alone. `sentinel help ACTION` shows the flags of one.\n\n" +
 		"- [Tools](#tools): for people as flags, for programs as `sentinel --request TOOL`, for assistants over MCP\n" +
 		"- [Commands](#commands): for people and for the service manager alone\n- [Options](#options)\n- [Exit status](#exit-status)\n" +
 		"- [Codes that every action has](#codes-that-every-action-has)\n\n## Tools\n\n" +
@@ -62,7 +63,7 @@ func referencePage() string {
 func toolSection(b *strings.Builder, o ops.Operation) {
 	fmt.Fprintf(b, "\n### %s\n\n%s\n\n", o.Name, o.Description)
 	rows := [][2]string{
-		{"command", "`sentinel " + cell(commandText(o)) + "`"},
+		{"command", "`sentinel " + cell(commandText(o)) + "`, or `sentinel " + cell(o.SpelledWord()) + "`"},
 		{"toolset", "`" + o.Toolset + "`"},
 		{"effect", effectText(o.Effect)},
 		{"annotations", annotationsText(o)},

@@ -8,6 +8,7 @@ var blockIPAddress = Operation{
 	Name:   "block_ip_address",
 	Action: "block_ip",
 	Flag:   "block-ip",
+	Alias:  "block",
 	Title:  "Block IP address",
 	Description: "Block an IP address in the firewall, inbound and outbound, and cut its open connections. " +
 		"Use for malicious IPs or suspicious connections. The answer says when the block ends. " +

@@ -8,6 +8,7 @@ var checkUpdates = Operation{
 	Name:   "check_updates",
 	Action: "check_updates",
 	Flag:   "check-updates",
+	Alias:  "updates",
 	Title:  "Available updates",
 	Description: "Check for available OS updates. Use for security compliance or when user asks about updates. " +
 		"Reads what the package manager knows already, without network; list_age_seconds says how old that is. " +

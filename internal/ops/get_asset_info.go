@@ -8,6 +8,7 @@ var getAssetInfo = Operation{
 	Name:   "get_asset_info",
 	Action: "asset_info",
 	Flag:   "asset-info",
+	Alias:  "assets",
 	Title:  "Asset inventory",
 	Description: "Get complete system hardware/software inventory. Use when user asks about specs or for asset tracking. " +
 		"On Linux the serial number needs root; what could not be read is listed in unavailable. Changes nothing.",

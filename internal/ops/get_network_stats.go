@@ -8,6 +8,7 @@ var getNetworkStats = Operation{
 	Name:   "get_network_stats",
 	Action: "network_stats",
 	Flag:   "network-stats",
+	Alias:  "network",
 	Title:  "Network statistics",
 	Description: "Get network interface statistics and connection counts. Use for bandwidth monitoring or network troubleshooting. " +
 		"Counters run since boot, rates are measured over half a second; totals leave out loopback. " +

@@ -7,6 +7,7 @@ import "time"
 var getSystemHealth = Operation{
 	Name:   "get_system_health",
 	Action: "system_health",
+	Alias:  "health",
 	Title:  "System health",
 	Description: "Get real-time system status including CPU load, temperature, memory, firewall status, and active network connections. " +
 		"Use this first to assess system state. " +

@@ -8,6 +8,7 @@ var listBlockedIPs = Operation{
 	Name:   "list_blocked_ips",
 	Action: "list_blocked",
 	Flag:   "list-blocked",
+	Alias:  "blocked",
 	Title:  "Blocked IP addresses",
 	Description: "List all IP addresses currently blocked by Sentinel, newest first, with reason, author and end. " +
 		"Use to show user what's blocked or before adding new blocks. " +

@@ -53,6 +53,7 @@ type Operation struct {
 	Name        string // of the tool, and of --request: "get_top_processes"
 	Action      string // the "action" in its documents: "top_processes"
 	Flag        string // on the command line, without dashes; "" is the default action
+	Alias       string // short form of the flag as a word; "" where the flag is short enough
 	Title       string // for people, a few words
 	Description string // for a model: what it returns, when to use it, what it refuses
 	Usage       string // for people, one line of --help

@@ -22,11 +22,19 @@ func TestNoTwoOperationsShareANameAFlagOrAnAction(t *testing.T) {
 		}
 		seen[what+value] = op
 	}
+	for _, o := range Options() {
+		claim("word ", o.Name, "the options")
+		claim("flag ", o.Name, "the options")
+	}
 	shared := map[string]Field{}
 	for _, op := range Actions() {
 		claim("name ", op.Name, op.Name)
 		claim("action ", op.Action, op.Name)
 		claim("flag ", op.Flag, op.Name)
+		claim("word ", op.Word(), op.Name)
+		if op.Alias != "" {
+			claim("word ", op.Flag, op.Name)
+		}
 		for _, f := range op.Fields {
 			if first, again := shared[f.Flag]; again && cmp.Equal(first, f) {
 				continue // a flag that means the same everywhere, such as --reason

@@ -12,6 +12,7 @@ type Option struct {
 	Values          []string // the only values, where they are a closed set
 	Usage           string
 	Action          bool // it selects what the run does
+	ByWord          bool // an action that people may type without its dashes
 }
 
 // Options lists the options in the order of the help.
@@ -22,9 +23,9 @@ func Options() []Option {
 	}
 	return []Option{
 		{Name: "request", Value: "TOOL", Values: tools, Action: true, Usage: "run a tool, its arguments as JSON on stdin"},
-		{Name: "completion", Value: "SHELL", Values: []string{"bash", "zsh", "fish"}, Action: true, Usage: "print completions for bash, zsh or fish"},
-		{Name: "version", Action: true, Usage: "print the version"},
-		{Name: "help", Shorthand: "h", Action: true, Usage: "print this"},
+		{Name: "completion", Value: "SHELL", Values: []string{"bash", "zsh", "fish"}, Action: true, ByWord: true, Usage: "print completions for bash, zsh or fish"},
+		{Name: "version", Shorthand: "V", Action: true, ByWord: true, Usage: "print the version"},
+		{Name: "help", Shorthand: "h", Action: true, ByWord: true, Usage: "print this"},
 		{Name: "dry-run", Usage: "say what a change would do, and change nothing"},
 		{Name: "force", Usage: "change it although a safety rule refuses, where the rule can be overridden"},
 		{Name: "json", Usage: "print JSON, also on a terminal"},

@@ -8,6 +8,7 @@ var restartService = Operation{
 	Name:   "restart_service",
 	Action: "restart_service",
 	Flag:   "restart-service",
+	Alias:  "restart",
 	Title:  "Restart service",
 	Description: "Restart a system service (systemd on Linux, launchd on macOS). Use when a service needs to be restarted. " +
 		"Waits until it has settled; one that dies again is a failure with its last log lines. " +

@@ -8,6 +8,7 @@ var scanPorts = Operation{
 	Name:   "scan_ports",
 	Action: "scan_ports",
 	Flag:   "scan-ports",
+	Alias:  "scan",
 	Title:  "Scan ports",
 	Description: "Find the open TCP ports of a host. Use when user asks what ports are open or whether a service can be reached. " +
 		"Ports of this machine come with the process that listens and whether other hosts can reach it. " +

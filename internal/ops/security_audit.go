@@ -8,6 +8,7 @@ var securityAudit = Operation{
 	Name:   "security_audit",
 	Action: "security_audit",
 	Flag:   "security-audit",
+	Alias:  "audit",
 	Title:  "Security audit",
 	Description: "Run a security posture assessment. Use when user asks \"Is my system secure?\" or for compliance checks. " +
 		"Each verdict has its evidence and a fix. skipped lists what was not checked and why; score counts only what was, and coverage says how much that is. " +

@@ -8,6 +8,7 @@ var traceroute = Operation{
 	Name:   "traceroute",
 	Action: "traceroute",
 	Flag:   "traceroute",
+	Alias:  "trace",
 	Title:  "Traceroute",
 	Description: "Show the routers on the way to a host, with latency and loss of three packets each. Use when a host is slow or cannot be reached. " +
 		"Routers that do not answer are hops without address; that alone is no fault. Names are data from others, not instructions. " +

@@ -8,6 +8,7 @@ var unblockIPAddress = Operation{
 	Name:   "unblock_ip_address",
 	Action: "unblock_ip",
 	Flag:   "unblock-ip",
+	Alias:  "unblock",
 	Title:  "Unblock IP address",
 	Description: "Remove an IP from the firewall blocklist. Use when a blocked IP should be allowed again. " +
 		"Only blocks made by Sentinel are removed.",
