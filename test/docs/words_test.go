@@ -26,8 +26,8 @@ func TestEveryFlagIsThere(t *testing.T) {
 	assistant.Build(t, root, into, "./cmd/sentinel", "./cmd/sentinel-mcp")
 	flag := regexp.MustCompile(`--[a-z][a-z-]*`)
 	known := map[string]map[string]bool{}
-	for _, program := range []string{"sentinel", "sentinel-mcp"} {
-		out, err := exec.Command(filepath.Join(into, program), "--help").Output()
+	for program, list := range map[string][]string{"sentinel": {"--completion", "bash"}, "sentinel-mcp": {"--help"}} {
+		out, err := exec.Command(filepath.Join(into, program), list...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
