@@ -83,6 +83,7 @@ lint:
 ## bench: speed and size against named peers, as ratios in one run
 bench:
 	$(GO) run ./test/bench
+	$(GO) test -tags bench -run NoSlower -v ./platform/linux/services
 
 ## cross: build for every system and architecture that is supported, and type-check the tests for macOS
 cross:

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/testenv"
@@ -113,7 +112,8 @@ func TestListIsReadWithoutRoot(t *testing.T) {
 	chmod(t, filepath.Dir(dir), 0o755)
 	m := newMachine()
 	l := m.under(filepath.Join(dir, "state", "blocklist.json"))
-	l.lockTimeout = lockTimeout
+	l.lockTimeout = 10 * testenv.HangLimit
+	testenv.HangGuard(t)
 	mustBlock(t, l, "203.0.113.7")
 	release, err := l.lock(t.Context())
 	must(t, err)
@@ -123,11 +123,7 @@ func TestListIsReadWithoutRoot(t *testing.T) {
 		defer close(done)
 		runtime.LockOSThread()
 		must(t, syscall.Setfsuid(testenv.Nobody))
-		began := time.Now()
 		got := listing(t, l)
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("it took %v", took)
-		}
 		if _, err := os.Open(l.lockPath()); err == nil {
 			t.Error("it can open the lock")
 		}

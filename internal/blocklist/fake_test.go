@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/testenv"
 )
 
 var errFake = errors.New("the kernel does not want to")
@@ -204,6 +205,9 @@ func (m finder) Find(ctx context.Context, a netip.Addr) (Block, bool, bool, erro
 	return b, found, m.rules, nil
 }
 
+// shortWait is how long a test waits for a lock that nobody releases.
+const shortWait = 50 * time.Millisecond
+
 // on returns a list that stands on m, in a directory of its own.
 func (m *machine) on(t testing.TB) *List {
 	t.Helper()
@@ -213,7 +217,7 @@ func (m *machine) on(t testing.TB) *List {
 func (m *machine) under(path string) *List {
 	l := New(path, func(context.Context) (Backend, error) { return m, nil }, m, m, []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")})
 	l.now = func() time.Time { return m.now }
-	l.lockTimeout, l.readInterval = 50*time.Millisecond, time.Millisecond
+	l.lockTimeout, l.readInterval = testenv.HangLimit, time.Millisecond
 	return l
 }
 

@@ -361,7 +361,9 @@ func TestRestoreWaitsForTheOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.under(l.path).Restore(t.Context()); code(err) != fault.Unavailable {
+	hasty := m.under(l.path)
+	hasty.lockTimeout = shortWait
+	if _, err := hasty.Restore(t.Context()); code(err) != fault.Unavailable {
 		t.Errorf("%v", err)
 	}
 	release()

@@ -125,6 +125,7 @@ func TestForceLiftsABlockWithoutTheList(t *testing.T) {
 		"untrusted": {func(l *List) { chmod(t, l.path, 0o666) }, fault.StateCorrupt, "written by others"},
 		"locked": {func(l *List) {
 			release, err := l.lock(t.Context())
+			l.lockTimeout = shortWait
 			if err != nil {
 				t.Fatal(err)
 			}

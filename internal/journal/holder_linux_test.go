@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/testenv"
 )
 
 // Only the end of the holder lets the others continue, so the error must name it.
@@ -29,11 +30,11 @@ func TestBusyJournalNamesWhoHoldsIt(t *testing.T) {
 	t.Cleanup(func() { in.Close(); holder.Wait() })
 	j.lockTimeout = 20 * time.Millisecond
 	var known *fault.Error
-	for began := time.Now(); known == nil && time.Since(began) < 5*time.Second; {
+	testenv.WaitFor(t, "a refusal", func() bool {
 		_, err = j.Begin(t.Context(), block("x"), nil)
-		errors.As(err, &known)
-	}
-	if known == nil || known.Code != fault.JournalFailed ||
+		return errors.As(err, &known)
+	})
+	if known.Code != fault.JournalFailed ||
 		!strings.Contains(known.Message, fmt.Sprintf("process %d, another run", holder.Process.Pid)) || !strings.HasSuffix(known.Fix, fmt.Sprintf("sudo kill -9 %d", holder.Process.Pid)) {
 		t.Errorf("%v", err)
 	}

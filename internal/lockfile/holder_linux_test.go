@@ -9,7 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
+
+	"sentinel/internal/testenv"
 )
 
 func TestHolderOfALockIsFound(t *testing.T) {
@@ -32,9 +33,7 @@ func TestHolderOfALockIsFound(t *testing.T) {
 		syscall.Kill(-other.Process.Pid, syscall.SIGKILL) // sleep has the lock too
 		other.Wait()
 	})
-	for began := time.Now(); !Locked(path) && time.Since(began) < 5*time.Second; {
-		<-time.After(5 * time.Millisecond)
-	}
+	testenv.WaitFor(t, "the lock", func() bool { return Locked(path) })
 	if got := holderOf(path); got != other.Process.Pid {
 		t.Errorf("process %d holds it, want %d", got, other.Process.Pid)
 	}

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"sentinel/internal/testenv"
 )
 
 // A lock on a file that was removed meanwhile excludes nobody.
@@ -26,11 +27,7 @@ func TestTheFileAtThePathCounts(t *testing.T) {
 		}
 		second <- release
 	}()
-	for began := time.Now(); !waits(t, path); <-time.After(time.Millisecond) {
-		if time.Since(began) > long {
-			t.Fatal("nobody waits")
-		}
-	}
+	testenv.WaitFor(t, "who waits for the lock", func() bool { return waits(t, path) })
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

@@ -75,16 +75,6 @@ func write(t *testing.T, path, content string, mode os.FileMode) {
 	}
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	for end := time.Now().Add(deadline); !met(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // start runs a program until the test ends.
 func start(t *testing.T, dir string, words ...string) *exec.Cmd {
 	t.Helper()
@@ -119,7 +109,7 @@ func stop(cmd *exec.Cmd) {
 // listens waits until somebody accepts connections.
 func listens(t *testing.T, address string) {
 	t.Helper()
-	until(t, address+" accepts connections", func() bool {
+	testenv.WaitFor(t, address+" accepts connections", func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			c.Close()

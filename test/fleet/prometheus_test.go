@@ -59,7 +59,7 @@ func TestPrometheusHasWhatSentinelSaw(t *testing.T) {
 	apart(t, page, exported)
 
 	start(t, dir, server, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:9090")
-	until(t, "Prometheus is ready, which it is later than it listens", func() bool {
+	testenv.WaitFor(t, "Prometheus is ready, which it is later than it listens", func() bool {
 		r, err := http.Get("http://127.0.0.1:9090/-/ready")
 		if err != nil {
 			return false
@@ -67,7 +67,7 @@ func TestPrometheusHasWhatSentinelSaw(t *testing.T) {
 		r.Body.Close()
 		return r.StatusCode == http.StatusOK
 	})
-	until(t, "Prometheus has scraped", func() bool { return query(t, "sentinel_cpu_cores") != nil })
+	testenv.WaitFor(t, "Prometheus has scraped", func() bool { return query(t, "sentinel_cpu_cores") != nil })
 	known(t, page)
 	if got := query(t, "node_textfile_scrape_error"); !slices.Equal(got, []float64{0}) {
 		t.Errorf("node_exporter could not read the page: %v", got)
@@ -180,7 +180,7 @@ func alerted(t *testing.T) {
 	if got := query(t, `sentinel_threat_reason{code="FIREWALL_DISABLED",severity="WARNING"}`); !slices.Equal(got, []float64{1}) {
 		t.Errorf("the reason: %v", got)
 	}
-	until(t, "the rule of the guide sees the level", func() bool {
+	testenv.WaitFor(t, "the rule of the guide sees the level", func() bool {
 		return strings.Contains(get(t, "http://127.0.0.1:9090/api/v1/alerts"), `"alertname":"Sentinel`)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sentinel/internal/testenv"
 	"sentinel/test/assistant"
 )
 
@@ -323,7 +324,7 @@ func refusedByFilter(t *testing.T, s *assistant.Session) {
 	}
 	t.Cleanup(func() { in.Close(); owner.Wait() })
 	io.WriteString(in, "add table inet sentinel { flags owner; }\n")
-	eventually(t, "the table of another program", func() bool { return strings.Contains(do(t, "nft", "list tables"), "inet sentinel") })
+	testenv.WaitFor(t, "the table of another program", func() bool { return strings.Contains(do(t, "nft", "list tables"), "inet sentinel") })
 	s.Call("FIREWALL_FAILED", "block_ip_address", map[string]any{"ip": peer})
 	if last := history(t); last["state"] != "failed" || last["code"] != "FIREWALL_FAILED" {
 		t.Errorf("the journal has %v", last)
@@ -344,7 +345,7 @@ func runsOut(t *testing.T) {
 	}
 	// What still heeds no SIGTERM would hold up the end of the machine.
 	do(t, "systemctl", "stop", "--no-block", "stubborn.service")
-	eventually(t, "the end of the service", func() bool {
+	testenv.WaitFor(t, "the end of the service", func() bool {
 		exec.Command("systemctl", "kill", "--signal=KILL", "stubborn.service").Run() // fails when there is nothing left
 		return strings.TrimSpace(do(t, "systemctl", "show", "--property=ActiveState", "stubborn.service")) != "ActiveState=deactivating"
 	})

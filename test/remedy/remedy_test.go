@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sentinel/internal/testenv"
 	"sentinel/test/assistant"
@@ -89,17 +88,6 @@ func connect(t *testing.T, options ...string) *assistant.Session {
 	t.Helper()
 	words := []string{"setpriv", "--reuid=pat", "--regid=pat", "--init-groups", "--reset-env", "/usr/local/bin/client", "/usr/local/bin/sentinel-mcp"}
 	return assistant.Start(t, append(words, options...)...)
-}
-
-// eventually waits until check is true.
-func eventually(t *testing.T, what string, check func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if check() {
-			return
-		}
-	}
-	t.Fatal(what + " did not happen")
 }
 
 // history returns the newest action in the journal, as root sees it.

@@ -115,17 +115,18 @@ func needTool(t *testing.T, name, debian string) {
 	testenv.Need(t, err == nil, fmt.Sprintf("%s is not installed (Debian package %s)", name, debian))
 }
 
-// eventually repeats try until it returns "", and fails with its last answer
-// when the deadline passes.
+// eventually repeats try until it returns "", and tells its last answer if that
+// never happens.
 func eventually(t *testing.T, try func() string) {
 	t.Helper()
-	for end := time.Now().Add(deadline); ; {
-		wrong := try()
-		if wrong == "" {
-			return
+	var wrong string
+	defer func() {
+		if wrong != "" {
+			t.Log("still wrong: " + wrong)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("still wrong after %v: %s", deadline, wrong)
-		}
-	}
+	}()
+	testenv.WaitFor(t, "an answer that is right", func() bool {
+		wrong = try()
+		return wrong == ""
+	})
 }

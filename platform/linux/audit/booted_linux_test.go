@@ -53,11 +53,7 @@ func TestARealDebianIsJudgedAndItsChangesAreSeen(t *testing.T) {
 		return
 	}
 	shell(t, "mkdir -p /run/sshd")
-	start := time.Now()
 	r := whole(t)
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("took %v", took)
-	}
 	found := map[string]audit.Status{}
 	for _, c := range r.Checks {
 		if _, ours := debianSays[c.ID]; ours {

@@ -154,7 +154,7 @@ func testOpen(t *testing.T, _ kind, b blocklist.Backend, w *testNetwork) {
 		}
 		stays := w.connect(network, to)
 		add(t, b, time.Minute, block)
-		if stays.flows() {
+		if stays.flows(silence) {
 			t.Errorf("%s: an open connection goes on", network)
 		}
 		if n, err := (ConnKiller{}).Kill(t.Context(), block); n != 1 || err != nil {
@@ -209,10 +209,10 @@ func testOthers(t *testing.T, k kind, b blocklist.Backend, w *testNetwork) {
 	add(t, b, 0, peers...)
 	loaded(t, b, true, peers...)
 	w.closed()
-	if open.flows() {
+	if open.flows(silence) {
 		t.Error("an open connection goes on")
 	}
-	if published.flows() {
+	if published.flows(silence) {
 		t.Error("an open connection to what is published goes on")
 	}
 	if n, err := (ConnKiller{}).Kill(t.Context(), peers[0]); n != 1 || err != nil {

@@ -236,7 +236,7 @@ func TestListenersStay(t *testing.T) {
 		}
 	}
 	p := w.connect("tcp4", here4)
-	if !p.flows() {
+	if !p.flows(testenv.HangLimit) {
 		t.Error("another connection was cut")
 	}
 	done := make(chan error, 1)

@@ -149,9 +149,10 @@ func TestSSHSessionsAreFound(t *testing.T) {
 		}
 	}
 	peers := map[string]bool{}
-	for began := time.Now(); time.Since(began) < 5*time.Second && len(peers) < len(want); pause(20 * time.Millisecond) {
+	testenv.WaitFor(t, "the sessions", func() bool {
 		peers = sessionPeers(t)
-	}
+		return len(peers) >= len(want)
+	})
 	if diff := cmp.Diff(want, peers); diff != "" {
 		out, _ := try("ps -eo pid,user,comm,args")
 		t.Errorf("sessions: %s\n%s", diff, out)
@@ -177,9 +178,15 @@ func sessionPeers(t *testing.T) map[string]bool {
 // session logs in and stays until the test ends.
 func session(t *testing.T, from, to, port, user string) {
 	t.Helper()
-	for began := time.Now(); ; pause(50 * time.Millisecond) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			logs, _ := try("journalctl -n 30 --no-pager")
+			t.Log(logs)
+		}
+	})
+	testenv.WaitFor(t, user+" at port "+port, func() bool {
 		cmd := exec.Command("ssh", "-b", from, "-p", port, "-i", "/tmp/key", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes",
-			user+"@"+to, "echo in && exec sleep 60")
+			user+"@"+to, "echo in && exec sleep 600")
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -188,16 +195,13 @@ func session(t *testing.T, from, to, port, user string) {
 			t.Fatal(err)
 		}
 		word := make([]byte, 2)
-		if n, _ := out.Read(word); n == 2 && string(word) == "in" {
-			t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-			return
+		if n, _ := out.Read(word); n != 2 || string(word) != "in" {
+			cmd.Wait()
+			return false
 		}
-		cmd.Wait()
-		if time.Since(began) > 20*time.Second {
-			logs, _ := try("journalctl -n 30 --no-pager")
-			t.Fatalf("%s cannot log in at port %s: %s", user, port, logs)
-		}
-	}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		return true
+	})
 }
 
 // knock connects, waits for the server's greeting, and goes no further.

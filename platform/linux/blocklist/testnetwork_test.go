@@ -27,6 +27,9 @@ const (
 	peer4, peer6         = "198.51.100.2", "2001:db8:1::2"
 	stranger4, stranger6 = "198.51.100.3", "2001:db8:1::3"
 	far4, far6           = "203.0.113.2", "2001:db8:2::2"
+
+	look    = 2 * time.Millisecond   // between two looks
+	silence = 150 * time.Millisecond // in which nothing comes
 )
 
 // A testNetwork holds, for each machine, a socket that hears what is sent to it.
@@ -125,10 +128,11 @@ func (w *testNetwork) delivered(place, from, to string, wait time.Duration) bool
 		defer conn.Close()
 		conn.Write([]byte(token)) // EPERM where the packet may not leave
 	})
-	for began := time.Now(); time.Since(began) < wait; pause(2 * time.Millisecond) {
+	for ; wait > 0; wait -= look {
 		if _, ok := w.heard.Load(token); ok {
 			return true
 		}
+		pause(look)
 	}
 	return false
 }
@@ -154,7 +158,7 @@ func (w *testNetwork) open() {
 
 func (w *testNetwork) passes(p path) {
 	w.t.Helper()
-	for range 5 {
+	for range 60 {
 		if w.delivered(p.place, p.from, p.to, time.Second) {
 			return
 		}
@@ -242,18 +246,18 @@ func (w *testNetwork) connect(network, to string) pair {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { p.here.Close(); p.there.Close() })
-	if !p.flows() {
+	if !p.flows(testenv.HangLimit) {
 		w.t.Fatal("the connection does not carry anything")
 	}
 	return p
 }
 
-// flows says whether a byte gets through within a moment.
-func (p pair) flows() bool {
+// flows says whether a byte gets through within wait.
+func (p pair) flows(wait time.Duration) bool {
 	if _, err := p.there.Write([]byte("x")); err != nil {
 		return false
 	}
-	p.here.SetReadDeadline(time.Now().Add(150 * time.Millisecond))
+	p.here.SetReadDeadline(time.Now().Add(wait))
 	_, err := p.here.Read(make([]byte, 1))
 	return err == nil
 }
@@ -261,7 +265,7 @@ func (p pair) flows() bool {
 // sees waits for the error that ends a connection.
 func sees(t *testing.T, c net.Conn, want syscall.Errno) {
 	t.Helper()
-	c.SetReadDeadline(time.Now().Add(3 * time.Second))
+	c.SetReadDeadline(time.Now().Add(testenv.HangLimit))
 	for {
 		_, err := c.Read(make([]byte, 100))
 		if err == nil {
@@ -299,7 +303,7 @@ func (w *testNetwork) published() pair {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { p.here.Close(); p.there.Close() })
-	if !p.flows() {
+	if !p.flows(testenv.HangLimit) {
 		w.t.Fatal("what is published carries nothing")
 	}
 	return p

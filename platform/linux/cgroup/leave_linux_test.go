@@ -58,14 +58,21 @@ func TestFrozenGroupHoldsNobodyWhoLeft(t *testing.T) {
 		must(t, os.WriteFile(group+"/cgroup.procs", pid, 0))
 		in.Write([]byte("\n"))
 		size := func() int64 { info, err := out.Stat(); must(t, err); return info.Size() }
-		until(func() bool { return size() > 3 })
+		testenv.WaitFor(t, "output", func() bool { return size() > 3 })
 		must(t, os.WriteFile(group+"/cgroup.freeze", []byte("1"), 0))
-		<-time.After(100 * time.Millisecond) // it takes effect
-		before := size()
-		until(func() bool { return what == "leave" && size() > before+5 })
-		if went := size() > before+5; went != (what == "leave") {
-			raw, _ := os.ReadFile(out.Name())
-			t.Errorf("%s: goes on %v: %.100s", what, went, raw)
+		if what == "stay" {
+			testenv.WaitFor(t, "a frozen group", func() bool {
+				events, err := os.ReadFile(group + "/cgroup.events")
+				return err == nil && strings.Contains(string(events), "frozen 1")
+			})
+			before := size()
+			<-time.After(100 * time.Millisecond) // in which ten more would come
+			if size() != before {
+				t.Error("what stays goes on")
+			}
+		} else {
+			before := size()
+			testenv.WaitFor(t, "more output", func() bool { return size() > before+5 })
 		}
 		cmd.Process.Kill()
 		must(t, os.WriteFile(group+"/cgroup.freeze", []byte("0"), 0))
@@ -112,12 +119,5 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// until waits a moment for something to happen.
-func until(happened func() bool) {
-	for began := time.Now(); !happened() && time.Since(began) < time.Second; {
-		<-time.After(5 * time.Millisecond)
 	}
 }

@@ -26,15 +26,7 @@ func remote(t *testing.T) *neighbour {
 	}
 	command(t, "systemctl start ssh.service")
 	h := newNeighbour(t, 1)
-	for late := time.Now().Add(waitLimit); ; <-time.After(10 * time.Millisecond) {
-		if c, err := h.dial(h.gateway()+":2222", waitLimit); err == nil {
-			c.Close()
-			break
-		}
-		if time.Now().After(late) {
-			t.Fatal("the SSH server does not answer")
-		}
-	}
+	h.waitsFor("2222")
 	serve(t, "8080")
 	h.reaches("2222", true)
 	h.reaches("8080", true)

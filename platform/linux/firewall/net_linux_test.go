@@ -17,7 +17,7 @@ import (
 // waitLimit is how long a packet may take, and silence how long none has to come
 // for it to count as refused.
 const (
-	waitLimit = 5 * time.Second
+	waitLimit = testenv.HangLimit
 	silence   = 400 * time.Millisecond
 )
 
@@ -71,14 +71,10 @@ func (h *neighbour) wait() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for late := time.Now().Add(waitLimit); ; <-time.After(time.Millisecond) {
-		if other, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", h.pid)); err == nil && other != own {
-			return
-		}
-		if time.Now().After(late) {
-			h.t.Fatal("the other host has no network of its own")
-		}
-	}
+	testenv.WaitFor(h.t, "a network of the other host's own", func() bool {
+		other, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", h.pid))
+		return err == nil && other != own
+	})
 }
 
 func (h *neighbour) gateway() string  { return fmt.Sprintf("192.0.2.%d", 4*h.n+1) }

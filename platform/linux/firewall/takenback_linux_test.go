@@ -26,32 +26,25 @@ func shell(t *testing.T, line string) {
 // shortTrial is long enough to look at what is on, and ends while a test waits.
 const shortTrial = 6 * time.Second
 
-// comesBack waits until a port can be reached that could not.
-func (h *neighbour) comesBack(port string) {
+// waitsFor waits until the other host can connect to a port of this one.
+func (h *neighbour) waitsFor(port string) {
 	h.t.Helper()
-	for late := time.Now().Add(time.Minute); ; {
-		if c, err := h.dial(h.gateway()+":"+port, silence); err == nil {
+	testenv.WaitFor(h.t, "port "+port, func() bool {
+		c, err := h.dial(h.gateway()+":"+port, silence)
+		if err == nil {
 			c.Close()
-			return
 		}
-		if time.Now().After(late) {
-			h.t.Fatalf("port %s stays shut", port)
-		}
-	}
+		return err == nil
+	})
 }
 
 // noTrial waits until nothing is on trial any more.
 func noTrial(t *testing.T, m *Manager) {
 	t.Helper()
-	for late := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
+	testenv.WaitFor(t, "the end of the trial", func() bool {
 		current, err := trials(m, 0).Current()
-		if err == nil && current == nil {
-			return
-		}
-		if time.Now().After(late) {
-			t.Fatalf("the trial does not end: %+v, %v", current, err)
-		}
-	}
+		return err == nil && current == nil
+	})
 }
 
 // takesItselfBack switches a firewall on that shuts out remote sessions by a rule
@@ -68,7 +61,7 @@ func takesItselfBack(t *testing.T, h *neighbour, why string) {
 		t.Errorf("%s does not shut the port", why)
 	}
 	noTrial(t, m)
-	h.comesBack("2222")
+	h.waitsFor("2222")
 	h.reaches("8080", true)
 }
 
@@ -146,7 +139,7 @@ func TestUFWThatCannotBeDisabledIsTakenBack(t *testing.T) {
 	try(t, kernel(t), m, shortTrial)
 	h.reaches("2222", false)
 	shell(t, "mount --bind /etc/ufw/ufw.conf /etc/ufw/ufw.conf && mount -o remount,bind,ro /etc/ufw/ufw.conf")
-	h.comesBack("2222")
+	h.waitsFor("2222")
 	h.reaches("8080", true)
 	if current, err := trials(m, 0).Current(); err != nil || current == nil {
 		t.Errorf("ufw is on after a reboot, and the record is gone: %+v, %v", current, err)
@@ -255,11 +248,9 @@ func TestFirewalldThatStartsIsNotOvertakenByUFW(t *testing.T) {
 	command(t, "systemctl disable firewalld.service")
 	shell(t, "mkdir -p /etc/systemd/system/firewalld.service.d && printf '[Service]\nExecStartPre=/bin/sleep 3\n' > /etc/systemd/system/firewalld.service.d/x.conf && systemctl daemon-reload")
 	command(t, "systemctl start --no-block firewalld.service")
-	for end := time.Now().Add(10 * time.Second); command(t, "systemctl show --property=ActiveState --value firewalld.service") != "activating\n"; {
-		if time.Now().After(end) {
-			t.Fatal("firewalld does not start")
-		}
-	}
+	testenv.WaitFor(t, "firewalld that starts", func() bool {
+		return command(t, "systemctl show --property=ActiveState --value firewalld.service") == "activating\n"
+	})
 	done := enable(t, kernel(t), NewManager(sysexec.Host{}))
 	if done.Manager != firewall.Firewalld || !done.Changed {
 		t.Errorf("got %+v", done)
@@ -283,13 +274,7 @@ func TestTakingBackThatFailsIsTriedAgain(t *testing.T) {
 	if err := units.Later(t.Context(), "fails", time.Second, "/bin/false"); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.Now().Add(time.Minute); ; <-time.After(50 * time.Millisecond) {
-		out := command(t, "systemctl list-units --all --plain --no-legend sentinel-later-*.service")
-		if strings.Contains(out, "auto-restart") {
-			return
-		}
-		if time.Now().After(late) {
-			t.Fatalf("it is not run again: %s", out)
-		}
-	}
+	testenv.WaitFor(t, "another run", func() bool {
+		return strings.Contains(command(t, "systemctl list-units --all --plain --no-legend sentinel-later-*.service"), "auto-restart")
+	})
 }

@@ -27,9 +27,8 @@ func TestHeldProcessIsWatchedFromItsEndToItsCollection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	if ended, err := fd.Wait(50 * time.Millisecond); ended || err != nil || time.Since(began) < 50*time.Millisecond || time.Since(began) > time.Second {
-		t.Errorf("while it runs: %v, %v after %v", ended, err, time.Since(began))
+	if ended, err := fd.Wait(50 * time.Millisecond); ended || err != nil {
+		t.Errorf("while it runs: %v, %v", ended, err)
 	}
 	if err := errors.Join(fd.Signal(0), fd.Signal(unix.SIGKILL)); err != nil {
 		t.Fatal(err)

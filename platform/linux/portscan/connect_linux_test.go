@@ -164,17 +164,9 @@ func TestStatesOfLocalPortsBehindAFirewall(t *testing.T) {
 	me.Rules(firewalled)
 	me.Listen(testnet.Close, 1000, 1012, 1032)
 	for _, address := range []string{"127.0.0.1", "::1"} {
-		start := time.Now()
 		got := scan(t, address, "1000-1044")
 		if !slices.Equal(got.Open, []uint16{1000}) || got.Closed != 19 || got.Filtered != 25 {
 			t.Errorf("%s: %+v", address, got)
-		}
-		if took := time.Since(start); took > connectscan.Timeout+time.Second {
-			t.Errorf("%s took %v", address, took)
-		}
-		start = time.Now()
-		if got := scan(t, address, "1030-1044"); got.Filtered != 15 || time.Since(start) > retransmitted {
-			t.Errorf("%s: refusals were waited for: %+v after %v", address, got, time.Since(start))
 		}
 	}
 }
@@ -216,7 +208,7 @@ func TestAConnectionWithItselfIsNoOpenPort(t *testing.T) {
 	}
 }
 
-func TestAThousandFilteredPortsTakeThreeSeconds(t *testing.T) {
+func TestOneOpenPortIsFoundAmongAThousandFilteredOnes(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
@@ -224,13 +216,9 @@ func TestAThousandFilteredPortsTakeThreeSeconds(t *testing.T) {
 	testnet.Connect(testnet.ThisHost(t), far, 0)
 	far.Rules("table inet wall { chain input { type filter hook input priority 0; tcp dport != 700 drop; }\n}")
 	far.Listen(testnet.Close, 700)
-	start := time.Now()
-	got := scan(t, "192.0.2.2", "1-1024")
-	took := time.Since(start)
-	if !slices.Equal(got.Open, []uint16{700}) || got.Filtered != 1023 || took > 3*time.Second {
-		t.Errorf("%+v after %v", got, took)
+	if got := scan(t, "192.0.2.2", "1-1024"); !slices.Equal(got.Open, []uint16{700}) || got.Filtered != 1023 {
+		t.Errorf("%+v", got)
 	}
-	t.Logf("%v", took)
 }
 
 // firstLost drops the first packet of every connection.
@@ -250,13 +238,12 @@ func TestAnAnswerToTheSecondPacketCounts(t *testing.T) {
 	testnet.Connect(testnet.ThisHost(t), far, 0)
 	far.Rules(firstLost)
 	far.Listen(testnet.Close, 700, 750, 799)
-	start := time.Now()
 	got := scan(t, "192.0.2.2", "600-899")
 	if !slices.Equal(got.Open, []uint16{700, 750, 799}) || got.Closed != 297 {
 		t.Errorf("%+v", got)
 	}
-	if took := time.Since(start); took < retransmitted {
-		t.Errorf("nothing was lost: %v", took)
+	if lost := far.Run("nft list set inet loss seen"); !strings.Contains(lost, "elements") {
+		t.Errorf("nothing was lost: %s", lost)
 	}
 }
 
@@ -325,7 +312,7 @@ func TestAScanMakesDoWithFewFiles(t *testing.T) {
 	}
 }
 
-func TestAScanEndsInTimeWithWhatItHas(t *testing.T) {
+func TestAScanThatIsStoppedTellsWhatItHas(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
@@ -334,14 +321,18 @@ func TestAScanEndsInTimeWithWhatItHas(t *testing.T) {
 	far.Rules("table inet wall { chain input { type filter hook input priority 0; tcp dport 1000-65535 drop; }\n}")
 	far.Listen(testnet.Close, 700)
 	job := portscan.Job{Address: netip.MustParseAddr("192.0.2.2"), Ports: ports(t, "all")}
-	var done []int
-	job.Progress = func(n int) { done = append(done, n) }
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	start := time.Now()
+	var done []int
+	job.Progress = func(n int) {
+		done = append(done, n)
+		if n >= 2000 {
+			cancel()
+		}
+	}
 	got, err := connectscan.New(Dialer{}).Scan(ctx, job)
-	if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 4*time.Second {
-		t.Errorf("%v after %v", err, took)
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 	if !slices.Equal(got.Open, []uint16{700}) || got.Closed != 998 || got.Filtered < 1000 || got.Known() > 20000 {
 		t.Errorf("%+v", got)

@@ -76,20 +76,16 @@ func TestProcessThatWaitsForDeadStorageIsStillRunning(t *testing.T) {
 	pid := run(t, exec.Command("stat", filepath.Join(dir, "file")))
 	select {
 	case <-looks:
-	case <-time.After(10 * time.Second):
+	case <-time.After(testenv.HangLimit):
 		t.Fatal("the mount was not asked")
 	}
-	began := time.Now()
 	_, err := plan(t, processes.Target{PID: pid, ExpectName: "stat"}).Do(t.Context())
 	var known *fault.Error
 	if !errors.As(err, &known) || known.Code != fault.StillRunning || !strings.Contains(known.Message, "state D, in ") || !alive(pid) {
 		t.Errorf("%v, alive %v", err, alive(pid))
 	}
-	if took := time.Since(began); took < 3*time.Second || took > 4*time.Second {
-		t.Errorf("said after %v", took)
-	}
 	unix.Unmount(dir, unix.MNT_FORCE|unix.MNT_DETACH)
-	until(t, "end with the mount", func() bool { return !alive(pid) })
+	testenv.WaitFor(t, "end with the mount", func() bool { return !alive(pid) })
 }
 
 func TestTracedProcessNamesItsTracer(t *testing.T) {

@@ -93,18 +93,6 @@ func alive(pid int) bool {
 	return err == nil && slices.ContainsFunc(threads, func(t procfs.ProcessStat) bool { return t.State != 'Z' && t.State != 'X' })
 }
 
-// until waits for an asynchronous event.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatal("in vain: " + what)
-		}
-		<-time.After(time.Millisecond)
-	}
-}
-
 func state(pid int) byte {
 	stat, err := NewTerminator("/").proc.Process(pid)
 	if err != nil {
@@ -161,7 +149,7 @@ func TestGracefulSaysWhichSignalEndedIt(t *testing.T) {
 	}
 	pid = sleeper(t)
 	unix.Kill(pid, unix.SIGSTOP)
-	until(t, "stopped", func() bool { return state(pid) == 'T' })
+	testenv.WaitFor(t, "stopped", func() bool { return state(pid) == 'T' })
 	if got := kill(t, processes.Target{PID: pid, Graceful: true, Grace: 200 * time.Millisecond}); got.Signal != processes.SignalKill {
 		t.Errorf("a process that is stopped: %+v", got)
 	}
@@ -198,11 +186,11 @@ func TestKillEndsWhatIsStoppedHeadlessOrInAContainer(t *testing.T) {
 	}
 	pid := sleeper(t)
 	unix.Kill(pid, unix.SIGSTOP)
-	until(t, "stopped", func() bool { return state(pid) == 'T' })
+	testenv.WaitFor(t, "stopped", func() bool { return state(pid) == 'T' })
 	kill(t, processes.Target{PID: pid})
 
 	pid, _ = child(t, "headless")
-	until(t, "headless", func() bool { return state(pid) == 'Z' })
+	testenv.WaitFor(t, "headless", func() bool { return state(pid) == 'Z' })
 	if !alive(pid) {
 		t.Fatal("its threads have ended")
 	}
@@ -212,7 +200,7 @@ func TestKillEndsWhatIsStoppedHeadlessOrInAContainer(t *testing.T) {
 
 	outer := run(t, exec.Command("unshare", "--pid", "--fork", "sleep", "60"))
 	inner := onlyChild(t, outer)
-	until(t, "sleep runs", func() bool { return New("/").nameOf(inner) == "sleep" })
+	testenv.WaitFor(t, "sleep runs", func() bool { return New("/").nameOf(inner) == "sleep" })
 	if got := kill(t, processes.Target{PID: inner, ExpectName: "sleep"}); got.ProcessName != "sleep" {
 		t.Errorf("%+v", got)
 	}
@@ -229,7 +217,7 @@ func (s *Source) nameOf(pid int) string {
 // onlyChild waits until a process has one child and returns it.
 func onlyChild(t *testing.T, pid int) (found int) {
 	t.Helper()
-	until(t, "child", func() bool {
+	testenv.WaitFor(t, "child", func() bool {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
 		if err != nil {
 			t.Fatal(err)
@@ -276,7 +264,7 @@ func TestZombieIsDeadAlready(t *testing.T) {
 	}
 	parent := run(t, exec.Command("sh", "-c", "/bin/true & exec sleep 60"))
 	pid := onlyChild(t, parent)
-	until(t, "zombie", func() bool { return state(pid) == 'Z' && New("/").nameOf(parent) == "sleep" })
+	testenv.WaitFor(t, "zombie", func() bool { return state(pid) == 'Z' && New("/").nameOf(parent) == "sleep" })
 	refused(t, processes.Target{PID: pid}, fault.ProcessNotFound, fmt.Sprintf("its parent sleep (PID %d) has not collected it", parent))
 }
 
@@ -286,7 +274,7 @@ func TestEndThatNobodyCollectsIsSaid(t *testing.T) {
 	}
 	parent := run(t, exec.Command("sh", "-c", "sleep 60 & exec sleep 61"))
 	pid := onlyChild(t, parent)
-	until(t, "exec", func() bool { return New("/").nameOf(parent) == "sleep" && New("/").nameOf(pid) == "sleep" })
+	testenv.WaitFor(t, "exec", func() bool { return New("/").nameOf(parent) == "sleep" && New("/").nameOf(pid) == "sleep" })
 	got := kill(t, processes.Target{PID: pid})
 	if diff := cmp.Diff(&processes.Relative{PID: parent, Name: "sleep"}, got.UncollectedBy); diff != "" {
 		t.Error(diff)
@@ -298,7 +286,7 @@ func TestEndThatNobodyCollectsIsSaid(t *testing.T) {
 func reuse(t *testing.T, pid int) {
 	t.Helper()
 	unix.Kill(pid, unix.SIGKILL)
-	until(t, "collected", func() bool { return state(pid) == 0 })
+	testenv.WaitFor(t, "collected", func() bool { return state(pid) == 0 })
 	<-time.After(20 * time.Millisecond) // a start is told apart by the tick
 	for range 100 {
 		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", strconv.AppendInt(nil, int64(pid-1), 10), 0); err != nil {
@@ -470,7 +458,7 @@ func TestNothingButTheProcessEnds(t *testing.T) {
 		return
 	}
 	tree(t)
-	until(t, "tree", func() bool { return len(living(t)) >= 11 })
+	testenv.WaitFor(t, "tree", func() bool { return len(living(t)) >= 11 })
 	highest := slices.Max(slices.Collect(maps.Keys(living(t)))) + 100
 	ended := 0
 	for range 300 {
@@ -508,21 +496,3 @@ func TestNothingButTheProcessEnds(t *testing.T) {
 
 // endsByItself names what is there for a moment, and the shells that wait for it.
 func endsByItself(name string) bool { return name == "sh" || name == "true" }
-
-func TestKillIsQuick(t *testing.T) {
-	if !testenv.Isolated(t) {
-		return
-	}
-	var took []time.Duration
-	for range 51 {
-		pid := sleeper(t)
-		began := time.Now()
-		kill(t, processes.Target{PID: pid})
-		took = append(took, time.Since(began))
-	}
-	slices.Sort(took)
-	t.Logf("median %v, most %v", took[len(took)/2], took[len(took)-1])
-	if took[len(took)/2] > 20*time.Millisecond {
-		t.Errorf("the median is %v", took[len(took)/2])
-	}
-}

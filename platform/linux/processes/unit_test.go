@@ -89,7 +89,7 @@ func started(t *testing.T, unit string) int {
 		t.Fatalf("%v: %s", err, out)
 	}
 	pid := mainPID(t, unit)
-	until(t, "the program of "+unit, func() bool { // until then the process is a child of systemd's
+	testenv.WaitFor(t, "the program of "+unit, func() bool { // until then the process is a child of systemd's
 		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 		return err == nil && filepath.Base(program) != "systemd" && filepath.Base(program) != "systemd-executor"
 	})
@@ -115,7 +115,7 @@ func TestAnswerSaysWhetherTheServiceComesBack(t *testing.T) {
 		!strings.HasPrefix(got.RestartNote, "phoenix.service will start it again (Restart=always)") {
 		t.Errorf("%+v", got)
 	}
-	until(t, "restart", func() bool {
+	testenv.WaitFor(t, "restart", func() bool {
 		pid := mainPID(t, "phoenix.service")
 		return pid != 0 && pid != first && show(t, "phoenix.service", "ActiveState") == "active"
 	})
@@ -127,7 +127,7 @@ func TestAnswerSaysWhetherTheServiceComesBack(t *testing.T) {
 
 	shell := started(t, "workers.service")
 	worker := 0
-	until(t, "worker", func() bool {
+	testenv.WaitFor(t, "worker", func() bool {
 		whole, _ := table(t, New("/"))
 		for _, p := range whole.Samples {
 			if stat, err := New("/").proc.Process(p.PID); err == nil && stat.ParentPID == shell && stat.Name == "sleep" {

@@ -132,20 +132,10 @@ func prepare(t *testing.T, steps []string) {
 				t.Fatal(err)
 			}
 		case "await":
-			await(t, func() bool { _, err := os.Stat(file); return err == nil })
+			testenv.WaitFor(t, file, func() bool { _, err := os.Stat(file); return err == nil })
 		default:
 			testenv.Systemctl(t, true, step)
 		}
-	}
-}
-
-func await(t *testing.T, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); {
-		if time.Now().After(end) {
-			t.Fatal("waited too long")
-		}
-		<-time.After(5 * time.Millisecond)
 	}
 }
 
@@ -356,17 +346,16 @@ func TestRestartThatDoesNotSettle(t *testing.T) {
 	}
 	testenv.Systemctl(t, true, "start hangs")
 	t.Cleanup(func() { testenv.Systemctl(t, true, "kill --signal=KILL hangs") })
-	began := time.Now()
+	testenv.HangGuard(t)
 	got, err := restart(t.Context(), t, services.Options{Name: "hangs", Limit: 2 * time.Second})
-	if code(err) != fault.Timeout || !got.Pending || got.State.Active != "deactivating" || len(got.Log) == 0 || time.Since(began) > 4*time.Second {
-		t.Errorf("%v: %v %+v", time.Since(began), err, got)
+	if code(err) != fault.Timeout || !got.Pending || got.State.Active != "deactivating" || len(got.Log) == 0 {
+		t.Errorf("%v %+v", err, got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(500*time.Millisecond, cancel)
-	began = time.Now()
 	got, err = restart(ctx, t, services.Options{Name: "hangs"})
-	if !errors.Is(err, context.Canceled) || !got.Pending || time.Since(began) > 2*time.Second {
-		t.Errorf("cancelled after %v: %v %+v", time.Since(began), err, got)
+	if !errors.Is(err, context.Canceled) || !got.Pending {
+		t.Errorf("cancelled: %v %+v", err, got)
 	}
 	before := mainPID(t, "hangs")
 	if got, err := restart(ctx, t, services.Options{Name: "hangs"}); !errors.Is(err, context.Canceled) || got.Pending {
@@ -375,7 +364,7 @@ func TestRestartThatDoesNotSettle(t *testing.T) {
 	if out, err := exec.Command("systemctl", "kill", "--signal=KILL", "hangs").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	await(t, func() bool { now := mainPID(t, "hangs"); return now != before && now != "0" }) // the job went on
+	testenv.WaitFor(t, "another process", func() bool { now := mainPID(t, "hangs"); return now != before && now != "0" }) // the job went on
 }
 
 func mainPID(t *testing.T, name string) string {
@@ -490,74 +479,6 @@ func TestFewServicesOfDebianAreRestartedByForce(t *testing.T) {
 	}
 }
 
-// A restart must not cost more than the tool of systemd itself, less the time
-// for which the service is watched.
-func TestRestartIsNoSlowerThanSystemctl(t *testing.T) {
-	if !testenv.Booted(t, map[string]string{"good.service": sleeps}) {
-		return
-	}
-	testenv.Systemctl(t, true, "start good")
-	if err := os.MkdirAll("/etc/systemd/system/good.service.d", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	const unlimited = "[Unit]\nStartLimitIntervalSec=0\n"
-	if err := os.WriteFile("/etc/systemd/system/good.service.d/limit.conf", []byte(unlimited), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	testenv.Systemctl(t, true, "daemon-reload")
-	var ours, theirs []time.Duration
-	rest := func() { <-time.After(20 * time.Millisecond) } // systemd tidies up after each
-	for range 31 {
-		rest()
-		began := time.Now()
-		withoutSettling(t, "good")
-		ours = append(ours, time.Since(began))
-		rest()
-		began = time.Now()
-		testenv.Systemctl(t, true, "restart good")
-		theirs = append(theirs, time.Since(began))
-	}
-	slices.Sort(ours)
-	slices.Sort(theirs)
-	// The bar is 1 for the medians of a machine that does nothing else; the fastest
-	// tell a slower program from a busy machine.
-	ratio := float64(ours[0]) / float64(theirs[0])
-	t.Logf("median: ours %v, systemctl %v; fastest: ours %v, systemctl %v, ratio %.2f", ours[15], theirs[15], ours[0], theirs[0], ratio)
-	if ratio > 2 {
-		t.Errorf("%.2f times as long as systemctl", ratio)
-	}
-}
-
-// An opened is a source that keeps the manager it opened.
-type opened struct {
-	Services
-	manager services.Manager
-}
-
-func (o *opened) Open(ctx context.Context) (services.Manager, error) {
-	m, err := o.Services.Open(ctx)
-	o.manager = m
-	return m, err
-}
-
-// withoutSettling plans a restart and does it until its job has ended.
-func withoutSettling(t *testing.T, name string) {
-	t.Helper()
-	source := &opened{Services: NewServices("/", sysexec.Host{})}
-	p, err := services.PlanRestart(t.Context(), source, services.Options{Name: name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	job, err := source.manager.Restart(t.Context(), p.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if result := <-job; result != "done" {
-		t.Fatal(result)
-	}
-}
-
 func TestMachineWithoutSystemdNamesWhatRunsItsServices(t *testing.T) {
 	for mark, want := range map[string]string{"etc/x": "service NAME restart", "run/openrc/softlevel": "rc-service NAME restart", "run/runit/x": "sv restart NAME"} {
 		_, err := services.PlanRestart(t.Context(), NewServices(testenv.Plant(t, map[string]string{mark: ""}), sysexec.Host{}), services.Options{Name: "nginx"})
@@ -581,15 +502,14 @@ func TestSystemdThatHangsIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	began := time.Now()
-	if _, err := plan(t, services.Options{Name: "nginx"}); code(err) != fault.Unavailable || time.Since(began) > callLimit+5*time.Second {
-		t.Errorf("after %v: %v", time.Since(began), err)
+	testenv.HangGuard(t)
+	if _, err := plan(t, services.Options{Name: "nginx"}); code(err) != fault.Unavailable {
+		t.Error(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	began = time.Now()
-	if _, err := services.PlanRestart(ctx, NewServices("/", sysexec.Host{}), services.Options{Name: "nginx"}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 3*time.Second {
-		t.Errorf("after %v: %v", time.Since(began), err)
+	if _, err := services.PlanRestart(ctx, NewServices("/", sysexec.Host{}), services.Options{Name: "nginx"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }
 

@@ -80,15 +80,7 @@ func loopback(t *testing.T) {
 // shortly after "ip" has ended.
 func reachable(t *testing.T, address string) {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); ; {
-		err := arrives(t, address)
-		if err == nil {
-			return
-		}
-		if time.Now().After(late) {
-			t.Fatalf("%s is not reachable: %v", address, err)
-		}
-	}
+	testenv.WaitFor(t, address, func() bool { return arrives(t, address) == nil })
 }
 
 // arrives sends a packet to this process, and waits a moment for it.

@@ -43,15 +43,10 @@ func lineOfHosts(t *testing.T) (hosts []*testnet.Host) {
 // question for one over IPv6 gets lost while its interface comes up.
 func learnNeighbours(t *testing.T, end string) {
 	t.Helper()
-	for late := time.Now().Add(10 * time.Second); ; {
+	testenv.WaitFor(t, end, func() bool {
 		responses, err := Prober{}.Probe(t.Context(), netip.MustParseAddr(end), []int{3}, 2*time.Second)
-		if err == nil && responses[0].Reached && responses[0].RTT < 500*time.Millisecond {
-			return
-		}
-		if time.Now().After(late) {
-			t.Fatalf("%+v, %v", responses, err)
-		}
-	}
+		return err == nil && responses[0].Reached && responses[0].RTT < 500*time.Millisecond
+	})
 }
 
 func forward(hosts ...*testnet.Host) {
@@ -106,7 +101,6 @@ func TestARouteThroughThreeHosts(t *testing.T) {
 	lineOfHosts(t)
 	testenv.Become(t, testenv.Nobody)
 	for end, want := range map[string][]string{"192.0.2.10": route4, "2001:db8:2::2": route6, "192.0.2.2": route4[:1], "127.0.0.1": {"127.0.0.1"}, "::1": {"::1"}} {
-		start := time.Now()
 		r := traceTo(t, end)
 		if got := addresses(t, r); !slices.Equal(got, want) || !r.Reached || r.HopsTotal != len(want) || len(r.Unavailable) != 0 {
 			t.Errorf("%s: %q, %+v", end, got, r)
@@ -115,9 +109,6 @@ func TestARouteThroughThreeHosts(t *testing.T) {
 			if h.LossPercent != 0 || h.Note != "" {
 				t.Errorf("%s: %+v", end, h)
 			}
-		}
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("%s took %v", end, took)
 		}
 	}
 }
@@ -169,10 +160,9 @@ func TestARouteThatEndsBeforeTheTarget(t *testing.T) {
 		}
 	}
 	hosts[2].Run("ip route add default via 192.0.2.10")
-	start := time.Now()
 	r := traceTo(t, "198.51.100.7")
-	if got := addresses(t, r); !slices.Equal(got, route4[:2]) || r.Reached || time.Since(start) > 20*time.Second {
-		t.Errorf("%+v after %v", r, time.Since(start))
+	if got := addresses(t, r); !slices.Equal(got, route4[:2]) || r.Reached {
+		t.Errorf("%+v", r)
 	}
 }
 
