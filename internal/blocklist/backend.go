@@ -64,6 +64,9 @@ type Abilities struct {
 	// Most is how many addresses the backend takes without slowing down every
 	// packet; 0 means that it has no such bound.
 	Most int
+	// SideEffect says in a sentence what else the system does while its rules are in
+	// place; empty for nothing.
+	SideEffect string
 }
 
 // A Block is one address as the kernel holds it.

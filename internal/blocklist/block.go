@@ -147,14 +147,26 @@ func (b *BlockPlan) Preview() (expected Row, known bool) { return row(b.entry), 
 // Summary says in a sentence what Do would do.
 func (b *BlockPlan) Summary() string {
 	where := fmt.Sprintf("%s with %s (%s)", b.entry.Address, b.backend.Name(), strings.Join(b.backend.Abilities().Directions, ", "))
+	besides := ""
+	if text := b.sideEffect(); text != "" {
+		besides = " " + text
+	}
 	switch {
 	case b.damage != nil:
 		return fmt.Sprintf("Would set the damaged list of blocked addresses aside, report it, and not block %s until asked again.", b.entry.Address)
 	case b.reapplies:
-		return fmt.Sprintf("Would block %s again, which is listed and not in force, %s, and cut its open connections.", where, until(b.entry.Ends))
+		return fmt.Sprintf("Would block %s again, which is listed and not in force, %s, and cut its open connections.", where, until(b.entry.Ends)) + besides
 	default:
-		return fmt.Sprintf("Would block %s %s, and cut its open connections.", where, until(b.entry.Ends))
+		return fmt.Sprintf("Would block %s %s, and cut its open connections.", where, until(b.entry.Ends)) + besides
 	}
+}
+
+// sideEffect says what this block, as the first, makes the system do besides.
+func (b *BlockPlan) sideEffect() string {
+	if b.before.effective {
+		return ""
+	}
+	return b.backend.Abilities().SideEffect
 }
 
 // Do carries the block out and reads it back. Until the list is written it ends
@@ -225,6 +237,9 @@ func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut
 		ConnectionsCut: cut, Reapplied: b.reapplies, Warnings: sizeWarnings(b.backend, entries),
 	}
 	d.InKernel = new(true)
+	if text := b.sideEffect(); text != "" {
+		d.warn(text)
+	}
 	if b.reapplies {
 		d.warn("It was on the list already: its reason, author and end are those of then; to change them, unblock it and block it again.")
 	}

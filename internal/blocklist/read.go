@@ -67,7 +67,7 @@ type Listing struct {
 	InSync *bool `json:"in_sync,omitempty"`
 	// Drift is how they differ; absent when they agree.
 	Drift       *Drift      `json:"drift,omitempty"`
-	Warnings    []string    `json:"warnings"`    // what is wrong with the list or the packet filter
+	Warnings    []string    `json:"warnings"`    // what is wrong with the list or the packet filter, and what else the system does while it drops packets
 	Unavailable answer.Gaps `json:"unavailable"` // what could not be read, and why
 }
 
@@ -132,6 +132,9 @@ func (l *List) readFilter(ctx context.Context, r *Listing, c fileContent) (fileC
 	r.Backend, r.Directions, r.KernelEndsBlocks = b.Name(), can.Directions, new(can.Expires)
 	c, k, err := l.observe(ctx, b, c)
 	r.Warnings = append(r.Warnings, sizeWarnings(b, c.entries)...)
+	if k != nil && k.effective && can.SideEffect != "" {
+		r.Warnings = append(r.Warnings, can.SideEffect)
+	}
 	return c, k, err
 }
 

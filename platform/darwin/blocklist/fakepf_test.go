@@ -49,6 +49,8 @@ type fakePF struct {
 	anchors map[string]*fakeAnchor
 	states  []fakeState
 	log     []string
+
+	noRelay, noSkywalk bool // what it has switched off for rules that are not Apple's
 }
 
 type fakeAnchor struct {
@@ -71,7 +73,7 @@ func newFakePF(t testing.TB) *fakePF {
 // needs it.
 func (f *fakePF) start() {
 	f.boot++
-	f.on, f.refs, f.states = false, nil, nil
+	f.on, f.refs, f.states, f.noRelay, f.noSkywalk = false, nil, nil, false, false
 	f.next = 15053025338191571182 + uint64(f.boot)*1000
 	f.rules = slices.Clone(stock)
 	f.anchors = map[string]*fakeAnchor{
@@ -148,7 +150,11 @@ func (f *fakePF) do(words []string, stdin string) (exit int, out, said string) {
 		return 0, f.references(), ""
 	case line == "-E" && name == "":
 		f.next += 7
+		started := !f.on
 		f.refs, f.on = append(f.refs, f.next), true
+		if started {
+			f.review()
+		}
 		return 0, "", fmt.Sprintf("pf enabled\nToken : %d\n", f.next)
 	case words[0] == "-X" && name == "":
 		return f.release(words[1])
@@ -225,7 +231,19 @@ func (f *fakePF) release(word string) (int, string, string) {
 		return 0, "", fmt.Sprintf("disable request successful. %d more pf enable reference(s) remaining, pf still enabled.\n", len(f.refs))
 	}
 	f.on = false
+	f.review()
 	return 0, "", "pf disabled\n"
+}
+
+// review is pf_process_compatibilities of xnu (bsd/net/pf_ioctl.c, 2024). The kernel
+// calls it when pf starts or stops and when rules are replaced, and not when tables are.
+func (f *fakePF) review() {
+	f.noRelay, f.noSkywalk = false, false
+	for path, a := range f.anchors {
+		known := path == "com.apple" || strings.HasPrefix(path, "com.apple/200.AirDrop") || strings.HasPrefix(path, "com.apple/250.ApplicationFirewall")
+		f.noSkywalk = f.noSkywalk || !known
+		f.noRelay = f.noRelay || !known && f.on && len(a.rules) > 0
+	}
 }
 
 func (f *fakePF) load(name, text string) (int, string, string) {
@@ -244,6 +262,7 @@ func (f *fakePF) load(name, text string) (int, string, string) {
 		}
 		a.rules = append(a.rules, line)
 	}
+	f.review()
 	return 0, "", warning
 }
 
@@ -275,6 +294,7 @@ func (f *fakePF) flush(name, what string) string {
 	}
 	if what == "rules" {
 		a.rules = nil
+		f.review()
 	} else {
 		said = fmt.Sprintf("%d tables deleted.\n", len(a.tables))
 		a.tables = nil

@@ -5,6 +5,7 @@ package blocklist
 import (
 	"cmp"
 	"context"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func TestTheLifeOfABlock(t *testing.T) {
 	if done.Backend != "pf" || strings.Join(done.Directions, " ") != "in out forward" || done.ConnectionsCut == nil || *done.ConnectionsCut != 2 || done.InKernel == nil || !*done.InKernel {
 		t.Errorf("%+v", done)
 	}
-	if len(done.Warnings) != 1 || !strings.Contains(done.Warnings[0], "pf cannot end a block by itself") {
+	if len(done.Warnings) != 2 || !strings.Contains(done.Warnings[0], "iCloud Private Relay") || !strings.Contains(done.Warnings[1], "pf cannot end a block by itself") {
 		t.Errorf("%q", done.Warnings)
 	}
 	f.both(t, peers[0], false)
@@ -72,7 +73,7 @@ func TestTheLifeOfABlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	listing, err := l.Read(t.Context(), 0, 0)
-	if err != nil || listing.IPsTotal != 2 || listing.InSync == nil || !*listing.InSync || *listing.KernelEndsBlocks {
+	if err != nil || listing.IPsTotal != 2 || listing.InSync == nil || !*listing.InSync || *listing.KernelEndsBlocks || len(listing.Warnings) != 1 {
 		t.Errorf("%+v, %v", listing, err)
 	}
 
@@ -189,4 +190,48 @@ func TestAFullListIsLoadedAndReadBack(t *testing.T) {
 	all := append(blocklisttest.Numbered(4, 50_000), blocklisttest.Numbered(6, 50_000)...)
 	blocklisttest.Add(t, b, 0, all...)
 	blocklisttest.Loaded(t, b, true, all...)
+}
+
+// What rules that are not Apple's switch off is said before the first block, and
+// nothing of it is left after the last.
+func TestWhatABlockSwitchesOffIsSaid(t *testing.T) {
+	f := newFakePF(t)
+	l := newList(t, f)
+	plan := func(address netip.Addr) *blocklist.BlockPlan {
+		t.Helper()
+		p, err := l.PlanBlock(t.Context(), blocklist.Request{Address: address.String()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if said := plan(peers[0]).Summary(); !strings.Contains(said, "iCloud Private Relay") || f.noRelay || f.noSkywalk {
+		t.Errorf("%q; %v, %v", said, f.noRelay, f.noSkywalk)
+	}
+	if _, err := plan(peers[0]).Do(t.Context()); err != nil || !f.noRelay || !f.noSkywalk {
+		t.Errorf("%v; %v, %v", err, f.noRelay, f.noSkywalk)
+	}
+	second := plan(peers[1])
+	done, err := second.Do(t.Context())
+	if err != nil || len(done.Warnings) != 0 || strings.Contains(second.Summary(), "Relay") {
+		t.Errorf("it is said again: %q, %q, %v", second.Summary(), done.Warnings, err)
+	}
+	if listing, err := l.Read(t.Context(), 0, 0); err != nil || len(listing.Warnings) != 1 || !strings.Contains(listing.Warnings[0], "iCloud Private Relay") {
+		t.Errorf("%q, %v", listing.Warnings, err)
+	}
+	for _, address := range peers[:2] {
+		plan, err := l.PlanUnblock(t.Context(), address.String(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := plan.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.noRelay || f.noSkywalk {
+		t.Errorf("off for nothing: %v, %v", f.noRelay, f.noSkywalk)
+	}
+	if listing, err := l.Read(t.Context(), 0, 0); err != nil || len(listing.Warnings) != 0 {
+		t.Errorf("%q, %v", listing.Warnings, err)
+	}
 }

@@ -32,6 +32,11 @@ const ownRules = "table <sentinel> persist\n" +
 	"block drop quick from <sentinel> to any\n" +
 	"block drop quick from any to <sentinel>\n"
 
+// sideEffect is what the kernel makes of rules in an anchor that is not Apple's own
+// (xnu, pf_check_compatible_rules in bsd/net/pf.c and pf_process_compatibilities in
+// bsd/net/pf_ioctl.c).
+const sideEffect = "As long as any address is blocked, macOS keeps iCloud Private Relay and its network stack in user space switched off, as for every rule of pf that is not Apple's."
+
 // batch is how many addresses one change takes.
 const batch = 1000
 
@@ -83,7 +88,7 @@ func (*PF) Name() string { return "pf" }
 
 // Abilities implements [blocklist.Backend].
 func (*PF) Abilities() blocklist.Abilities {
-	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}}
+	return blocklist.Abilities{Directions: []string{"in", "out", "forward"}, SideEffect: sideEffect}
 }
 
 // Ready implements [blocklist.Preflighter].
@@ -199,19 +204,20 @@ func (p *PF) Remove(ctx context.Context, addresses []netip.Addr) error {
 	return p.removeOwn(ctx, !missing)
 }
 
-// removeOwn gives up what is of no use without addresses.
+// removeOwn gives up what is of no use without addresses. The reference goes last:
+// the kernel looks whether rules other than Apple's are left when pf stops, and not when a table
+// goes, so that the other order would leave [sideEffect] behind.
 func (p *PF) removeOwn(ctx context.Context, loaded bool) error {
+	if loaded {
+		if err := p.tool.FlushRules(ctx, anchor); err != nil {
+			return p.failure("The rules could not be removed from pf", err)
+		}
+		if err := p.tool.FlushTables(ctx, anchor); err != nil {
+			return p.failure("The table could not be removed from pf", err)
+		}
+	}
 	if err := p.releaseReference(ctx); err != nil {
 		return p.failure("The reference that keeps pf on could not be given back", err)
-	}
-	if !loaded {
-		return nil
-	}
-	if err := p.tool.FlushRules(ctx, anchor); err != nil {
-		return p.failure("The rules could not be removed from pf", err)
-	}
-	if err := p.tool.FlushTables(ctx, anchor); err != nil {
-		return p.failure("The table could not be removed from pf", err)
 	}
 	return nil
 }
