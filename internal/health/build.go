@@ -60,10 +60,27 @@ func (r *Report) cpu(f Facts) {
 	}
 }
 
+// thermal shows what is told of heat. Without any of it the whole member is what is missing.
 func (r *Report) thermal(f Facts, gaps *answer.Gaps) {
-	if t := f.Thermal; t != nil && *t != (ThermalFacts{}) {
-		r.Thermal = &Thermal{PressureLevel: sanitize.Text(t.Level, 32), SpeedLimit: t.SpeedLimit}
+	if t := f.Thermal; t != nil {
+		gaps.Add(pressureField, t.Err)
+		shown := Thermal{
+			PressureLevel: sanitize.Text(t.Level, 32), WarningLevel: t.WarningLevel, PerformanceLevel: t.PerformanceLevel,
+			SpeedLimit: t.SpeedLimit, SchedulerLimit: t.SchedulerLimit,
+		}
+		if shown != (Thermal{}) {
+			r.Thermal = &shown
+		}
 	}
+	r.temperature(f, gaps)
+	for i, g := range *gaps {
+		if g.Field == pressureField && r.Thermal == nil {
+			(*gaps)[i].Field = "thermal"
+		}
+	}
+}
+
+func (r *Report) temperature(f Facts, gaps *answer.Gaps) {
 	if f.Sensors == nil {
 		return
 	}

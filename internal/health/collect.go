@@ -13,6 +13,10 @@ import (
 // factLimit is how long one fact may take before the answer goes without it.
 const factLimit = 3 * time.Second
 
+// pressureField is where it shows that what the system does because of heat is not
+// known.
+const pressureField = "thermal.pressure_level"
+
 // Facts are what could be read; nil is unknown.
 type Facts struct {
 	Load           *Load
@@ -72,7 +76,7 @@ func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 		read("memory", s.Memory, &f.Memory),
 		read("memory.limit", s.Limits, &f.Limits),
 		read("temperature", s.Sensors, &f.Sensors),
-		read("thermal.pressure_level", s.Thermal, &f.Thermal),
+		read(pressureField, s.Thermal, &f.Thermal),
 		read("disks", s.Disks, &f.Disks),
 		read("pressure", s.Pressure, &f.Pressure),
 		read("uptime_seconds", s.Uptime, &f.Uptime),

@@ -54,13 +54,23 @@ const (
 )
 
 // A ThermalFacts is what the system does because of heat; values that it does not
-// report are zero.
+// report are zero or nil.
 type ThermalFacts struct {
 	// Level is the thermal pressure of macOS: Nominal, Moderate, Heavy, Trapping
 	// or Sleeping.
 	Level string
-	// SpeedLimit is the percentage of its speed that the processor may use.
-	SpeedLimit int
+	// WarningLevel is the thermal warning level of macOS, by IOPM.h of xnu: 0 normal,
+	// 5 danger (it may slow down), 10 critical (it may shut down at once); from 100
+	// on, those of the model: 100 warning, 110 trap.
+	WarningLevel *int
+	// PerformanceLevel is the performance warning level of macOS, by IOPMPrivate.h
+	// of xnu: 0 normal, 100 warning.
+	PerformanceLevel *int
+	// SpeedLimit is the percentage of its speed that the processor may use, and
+	// SchedulerLimit that of its time.
+	SpeedLimit, SchedulerLimit int
+	// Err says why more than this is not known.
+	Err error
 }
 
 // Limits are those of the container that sentinel runs in; zero means none.

@@ -3,6 +3,9 @@
 package health
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +38,15 @@ func TestHeatWithoutASensorIsJudgedByWhatTheSystemDoes(t *testing.T) {
 		{ThermalFacts{Level: "Sleeping"}, []string{"THERMAL_PRESSURE CRITICAL"}},
 		{ThermalFacts{SpeedLimit: 100}, nil},
 		{ThermalFacts{SpeedLimit: 72}, []string{"THERMAL_PRESSURE WARNING"}},
+		{ThermalFacts{SchedulerLimit: 90}, []string{"THERMAL_PRESSURE WARNING"}},
+		{ThermalFacts{WarningLevel: new(0), PerformanceLevel: new(0), SchedulerLimit: 100}, nil},
+		{ThermalFacts{WarningLevel: new(1)}, []string{"THERMAL_PRESSURE WARNING"}}, // a model may have levels of its own
+		{ThermalFacts{WarningLevel: new(5)}, []string{"THERMAL_PRESSURE WARNING"}},
+		{ThermalFacts{WarningLevel: new(10)}, []string{"THERMAL_PRESSURE CRITICAL"}},
+		{ThermalFacts{WarningLevel: new(100)}, []string{"THERMAL_PRESSURE WARNING"}},
+		{ThermalFacts{WarningLevel: new(110)}, []string{"THERMAL_PRESSURE CRITICAL"}},
+		{ThermalFacts{PerformanceLevel: new(100)}, []string{"THERMAL_PRESSURE WARNING"}},
+		{ThermalFacts{Level: "Heavy", WarningLevel: new(10), SpeedLimit: 50}, []string{"THERMAL_PRESSURE CRITICAL"}}, // one reason, the worst
 	} {
 		r, got := judged(Facts{Thermal: &c.facts})
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -50,6 +62,23 @@ func TestHeatWithoutASensorIsJudgedByWhatTheSystemDoes(t *testing.T) {
 	r, _ := judged(Facts{Thermal: &ThermalFacts{Level: "Nominal"}, Sensors: &[]Sensor{{Chip: "CPU die", Label: "PMU tdie1", Celsius: 48.25}}})
 	if *r.Thermal.Celsius != 48.3 || r.Thermal.Sensor != "CPU die PMU tdie1" || r.Thermal.PressureLevel != "Nominal" || r.Temperature != "48" {
 		t.Errorf("%+v %q", r.Thermal, r.Temperature)
+	}
+}
+
+// Where nothing is told of heat the whole member is missing, and its part otherwise.
+func TestHeatThatIsNotToldIsListedAsMissing(t *testing.T) {
+	untold := errors.New("not told")
+	sources := Sources{Thermal: func(context.Context) (ThermalFacts, error) { return ThermalFacts{}, untold }}
+	sensor := func(context.Context) ([]Sensor, error) { return []Sensor{{Chip: "CPU die", Celsius: 48}}, nil }
+	speed := func(context.Context) (ThermalFacts, error) { return ThermalFacts{SpeedLimit: 100, Err: untold}, nil }
+	for want, s := range map[string]Sources{
+		"thermal": sources, "thermal.pressure_level": {Thermal: sources.Thermal, Sensors: sensor}, "thermal.pressure_level ": {Thermal: speed, Sensors: sensor},
+	} {
+		var gaps answer.Gaps
+		Build(Collect(t.Context(), s, &gaps), Options{}, &gaps)
+		if diff := cmp.Diff(answer.Gaps{{Field: strings.TrimSpace(want), Reason: "not told"}}, gaps); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -48,10 +48,13 @@ type CPU struct {
 // Thermal is the temperature that the verdict rests on, and what the system
 // does because of heat; each is absent where it is not told.
 type Thermal struct {
-	Sensor        string   `json:"sensor,omitempty"`              // the one that celsius is of
-	Celsius       *float64 `json:"celsius,omitempty"`             // of the processor
-	PressureLevel string   `json:"pressure_level,omitempty"`      // of macOS: Nominal, Moderate, Heavy, Trapping or Sleeping
-	SpeedLimit    int      `json:"speed_limit_percent,omitempty"` // of the processor's speed
+	Sensor           string   `json:"sensor,omitempty"`                    // the one that celsius is of
+	Celsius          *float64 `json:"celsius,omitempty"`                   // of the processor
+	PressureLevel    string   `json:"pressure_level,omitempty"`            // of macOS: Nominal, Moderate, Heavy, Trapping or Sleeping
+	WarningLevel     *int     `json:"warning_level,omitempty"`             // thermal warning level of macOS: 0 normal, 5 danger, 10 critical, 100 warning, 110 trap
+	PerformanceLevel *int     `json:"performance_warning_level,omitempty"` // performance warning level of macOS: 0 normal, 100 warning
+	SpeedLimit       int      `json:"speed_limit_percent,omitempty"`       // of the processor's speed
+	SchedulerLimit   int      `json:"scheduler_limit_percent,omitempty"`   // of the processor's time
 }
 
 // Memory is the use of memory. In a container with a limit it is that of the
@@ -112,7 +115,7 @@ type Report struct {
 	CPU           *CPU     `json:"cpu,omitempty"`                            // use of the processor
 	// Temperature is in whole degrees Celsius.
 	Temperature      string              `json:"temperature,omitempty"`
-	Thermal          *Thermal            `json:"thermal,omitempty"`                              // absent where the system tells nothing of heat
+	Thermal          *Thermal            `json:"thermal,omitempty" schema:"brief"`               // absent where the system tells nothing of heat
 	FirewallStatus   string              `json:"firewall_status" enum:"ACTIVE,DISABLED,UNKNOWN"` // UNKNOWN when it could not be read
 	FirewallEvidence string              `json:"firewall_evidence"`                              // what the status rests on
 	Memory           *Memory             `json:"memory,omitempty"`                               // of the machine, or of its container where that has a limit

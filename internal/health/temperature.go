@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sentinel/internal/prometheus"
@@ -34,11 +35,16 @@ var temperature = Figure{
 // where there is no sensor to read.
 var heat = Figure{
 	Reasons: func(r *Report, _ Thresholds) []Reason {
-		t := thermalOf(r)
-		if severity := thermalSeverity(t.PressureLevel); severity != "" {
-			return wrong("THERMAL_PRESSURE", severity, true, fmt.Sprintf("The system is slowed down by heat: its thermal pressure is %s.", strings.ToLower(t.PressureLevel)))
+		var worst []Reason
+		for _, sign := range thermalOf(r).signs() {
+			if len(worst) == 0 || sign.severity == Critical {
+				worst = wrong("THERMAL_PRESSURE", sign.severity, true, sign.reason)
+			}
+			if sign.severity == Critical {
+				break
+			}
 		}
-		return wrong("THERMAL_PRESSURE", Warning, t.slowed(), fmt.Sprintf("The processor is held to %d %% of its speed because of heat.", t.SpeedLimit))
+		return worst
 	},
 	Title: "heat",
 	Text: func(r *Report) string {
@@ -47,10 +53,10 @@ var heat = Figure{
 		if t.PressureLevel != "" {
 			parts = append(parts, "pressure "+strings.ToLower(t.PressureLevel))
 		}
-		if t.slowed() {
-			parts = append(parts, fmt.Sprintf("processor held to %d %% of its speed", t.SpeedLimit))
+		for _, sign := range t.signs() {
+			parts = append(parts, sign.text)
 		}
-		return strings.Join(parts, ", ")
+		return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
 	},
 }
 
@@ -61,7 +67,38 @@ func thermalOf(r *Report) Thermal {
 	return *r.Thermal
 }
 
-func (t Thermal) slowed() bool { return t.SpeedLimit > 0 && t.SpeedLimit < 100 }
+// A sign says that the system is held back by heat.
+type sign struct {
+	severity     string
+	reason, text string // a sentence, and a part of a line; the pressure has its part on that line anyway
+}
+
+// signs lists what is not as on a cool machine.
+func (t Thermal) signs() []sign {
+	var list []sign
+	add := func(severity, reason, text string) {
+		if severity != "" {
+			list = append(list, sign{severity, reason, text})
+		}
+	}
+	add(thermalSeverity(t.PressureLevel), fmt.Sprintf("The system is slowed down by heat: its thermal pressure is %s.", strings.ToLower(t.PressureLevel)), "")
+	if level := t.WarningLevel; level != nil {
+		add(warningSeverity(*level), fmt.Sprintf("The system warns of heat: its thermal warning level is %d%s.", *level, levelName(*level)), fmt.Sprintf("warning level %d", *level))
+	}
+	if level := t.PerformanceLevel; level != nil && *level != 0 {
+		add(Warning, fmt.Sprintf("The system warns that its performance is held back: its performance warning level is %d.", *level), fmt.Sprintf("performance warning level %d", *level))
+	}
+	if held(t.SpeedLimit) {
+		add(Warning, fmt.Sprintf("The processor is held to %d %% of its speed because of heat.", t.SpeedLimit), fmt.Sprintf("processor held to %d %% of its speed", t.SpeedLimit))
+	}
+	if held(t.SchedulerLimit) {
+		add(Warning, fmt.Sprintf("The processor may work %d %% of the time because of heat.", t.SchedulerLimit), fmt.Sprintf("processor held to %d %% of its time", t.SchedulerLimit))
+	}
+	return list
+}
+
+// held says whether a limit in percent, 0 when unknown, holds something back.
+func held(limit int) bool { return limit > 0 && limit < 100 }
 
 // thermalSeverity goes by the names of OSThermalNotificationLevel in
 // <libkern/OSThermalNotification.h>. Moderate is what a laptop without a fan does under work.
@@ -71,6 +108,42 @@ func thermalSeverity(level string) string {
 		return Warning
 	case "Trapping", "Sleeping":
 		return Critical
+	default:
+		return ""
+	}
+}
+
+// The thermal warning levels that <IOKit/pwr_mgt/IOPM.h> names. It leaves further
+// ones to each model; only 0 is a machine under normal conditions.
+const (
+	thermalNormal   = 0
+	thermalDanger   = 5
+	thermalCritical = 10
+	thermalWarning  = 100
+	thermalTrap     = 110
+)
+
+func warningSeverity(level int) string {
+	switch level {
+	case thermalNormal:
+		return ""
+	case thermalCritical, thermalTrap:
+		return Critical
+	default:
+		return Warning
+	}
+}
+
+func levelName(level int) string {
+	switch level {
+	case thermalDanger:
+		return " (danger: it may slow down)"
+	case thermalCritical:
+		return " (critical: it may shut down at once)"
+	case thermalWarning:
+		return " (warning)"
+	case thermalTrap:
+		return " (trap)"
 	default:
 		return ""
 	}

@@ -25,7 +25,7 @@ func TestMachines(t *testing.T) {
 		disks  int
 	}{
 		{"M4, root", []string{macs + "m4-26/exec"}, 0, 2, health.Thermal{PressureLevel: "Nominal"}, 51.5, 2},
-		{"M4, user", []string{macs + "m4-26/exec", macs + "m4-26-user/exec"}, 501, 2, health.Thermal{}, 51.5, 2},
+		{"M4, user", []string{macs + "m4-26/exec", macs + "m4-26-user/exec"}, 501, 3, health.Thermal{}, 51.5, 2},
 		{"Intel, root", []string{macs + "intel-12/exec"}, 0, 2, health.Thermal{SpeedLimit: 100}, 66.9, 2},
 		{"Intel, user", []string{macs + "intel-12/exec"}, 501, 3, health.Thermal{SpeedLimit: 100}, 0, 2},
 	} {

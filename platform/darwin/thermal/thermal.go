@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,30 +105,40 @@ func processorPart(name string) (chip string, smc bool) {
 	return "", smc
 }
 
-// Pressure returns the thermal pressure. On Apple silicon powermetrics reports it to root;
-// otherwise pmset reports the speed limit of an Intel processor. A field that is not reported stays
-// zero.
+// Pressure returns what macOS does because of heat. On Apple silicon powermetrics reports the
+// thermal pressure to root; otherwise pmset reports to everybody what macOS has published since it
+// started: the thermal warning level, the performance warning level, and the limits of an Intel
+// processor. It is an error if nothing of it is reported.
 func (r Reader) Pressure(ctx context.Context) (health.ThermalFacts, error) {
 	var pressureErr error
 	if r.Root && r.AppleSilicon(ctx) {
-		var raw []byte
-		raw, pressureErr = r.run(ctx, powermetrics, "-n", "1", "-i", "200", "-f", "plist", "--samplers", "thermal")
-		if pressureErr == nil {
-			var level string
-			if level, pressureErr = pressureLevel(raw); pressureErr == nil {
-				return health.ThermalFacts{Level: level}, nil
-			}
+		var level string
+		if level, pressureErr = r.pressure(ctx); pressureErr == nil {
+			return health.ThermalFacts{Level: level}, nil
 		}
 	}
 	raw, err := r.run(ctx, pmset, "-g", "therm")
 	if err != nil {
 		return health.ThermalFacts{}, err
 	}
-	speed, err := speedLimit(raw)
-	if err == nil && speed == 0 {
-		err = pressureErr
+	facts, err := parseTherm(raw)
+	if pressureErr == nil {
+		return facts, err
 	}
-	return health.ThermalFacts{SpeedLimit: speed}, err
+	if err != nil {
+		return facts, pressureErr
+	}
+	facts.Err = pressureErr
+	return facts, nil
+}
+
+// pressure runs powermetrics, which needs root.
+func (r Reader) pressure(ctx context.Context) (string, error) {
+	raw, err := r.run(ctx, powermetrics, "-n", "1", "-i", "200", "-f", "plist", "--samplers", "thermal")
+	if err != nil {
+		return "", err
+	}
+	return pressureLevel(raw)
 }
 
 func (r Reader) run(ctx context.Context, path string, arguments ...string) ([]byte, error) {
@@ -156,7 +167,11 @@ func dieTemperature(raw []byte) (float64, bool) {
 
 var errNoLevel = errors.New("powermetrics reported no thermal pressure")
 
-// pressureLevel returns the level of the last sample; NULs may separate samples.
+// levels are the names that powermetrics gives the levels of <libkern/OSThermalNotification.h>.
+var levels = []string{"Nominal", "Moderate", "Heavy", "Trapping", "Sleeping"}
+
+// pressureLevel returns the level of the last sample; NULs may separate samples. A level of another
+// name is an error: whether the Mac is hot then is not known.
 func pressureLevel(raw []byte) (string, error) {
 	samples := plist.Split(raw)
 	if len(samples) == 0 {
@@ -168,31 +183,11 @@ func pressureLevel(raw []byte) (string, error) {
 	if err := plist.Decode(samples[len(samples)-1], &s); err != nil {
 		return "", err
 	}
-	if s.Level == "" {
+	switch {
+	case s.Level == "":
 		return "", errNoLevel
+	case !slices.Contains(levels, s.Level):
+		return "", fmt.Errorf("powermetrics reported a thermal pressure without a known meaning: %s", s.Level)
 	}
 	return s.Level, nil
-}
-
-var errTherm = errors.New("pmset reported nothing about heat")
-
-var errSpeed = errors.New("pmset reported a speed limit that is not a percentage")
-
-// speedLimit finds "CPU_Speed_Limit = 100". Apple silicon has none, which is 0.
-func speedLimit(raw []byte) (int, error) {
-	for line := range strings.Lines(string(raw)) {
-		name, value, found := strings.Cut(line, "=")
-		if !found || strings.TrimSpace(name) != "CPU_Speed_Limit" {
-			continue
-		}
-		percent, err := strconv.Atoi(strings.TrimSpace(value))
-		if err != nil || percent <= 0 || percent > 100 {
-			return 0, errSpeed
-		}
-		return percent, nil
-	}
-	if !strings.Contains(string(raw), "Note: ") && !strings.Contains(string(raw), "CPU Power notify") {
-		return 0, errTherm
-	}
-	return 0, nil
 }

@@ -65,17 +65,72 @@ func TestPressure(t *testing.T) {
 		files         []string
 		root, silicon bool
 		want          health.ThermalFacts
+		err           string
 	}{
-		{"root on Apple silicon", []string{"thermal"}, true, true, health.ThermalFacts{Level: "Heavy"}},
-		{"not root on Apple silicon", []string{"pmset_none"}, false, true, health.ThermalFacts{}},
-		{"Intel held back", []string{"pmset"}, true, false, health.ThermalFacts{SpeedLimit: 72}},
+		{"root on Apple silicon", []string{"thermal"}, true, true, health.ThermalFacts{Level: "Heavy"}, ""},
+		{"not root on Apple silicon", []string{"pmset_none"}, false, true, health.ThermalFacts{}, errUntold.Error()},
+		{"Intel held back", []string{"pmset"}, true, false, health.ThermalFacts{SpeedLimit: 72, SchedulerLimit: 100}, ""},
+		{"Intel that warns", []string{"pmset_warns"}, false, false, health.ThermalFacts{WarningLevel: new(5), PerformanceLevel: new(100), SpeedLimit: 100, SchedulerLimit: 80}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := reader(play(t, c.files...), c.root, c.silicon).Pressure(t.Context())
-			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			if diff := cmp.Diff(c.want, got); diff != "" || (err != nil) != (c.err != "") || err != nil && err.Error() != c.err {
 				t.Error(diff, err)
 			}
 		})
+	}
+}
+
+func TestWhatPMSetPublishes(t *testing.T) {
+	const date = "2026-08-20 05:08:37 -0700 "
+	for printed, want := range map[string]health.ThermalFacts{
+		date + "Thermal Warning Level = 0\n":                              {WarningLevel: new(0)},
+		date + "Thermal Warning Level = 10\nNote: No CPU power status\n":  {WarningLevel: new(10)},
+		"Thermal Warning Level = 110\n":                                   {WarningLevel: new(110)},
+		date + "Performance Warning Level = 100\n":                        {PerformanceLevel: new(100)},
+		date + "\tCPU_Speed_Limit \t= 72\n\tCPU_Scheduler_Limit \t= 90\n": {SpeedLimit: 72, SchedulerLimit: 90}, // the notice went to standard error
+	} {
+		if got, err := parseTherm([]byte(printed)); err != nil || cmp.Diff(want, got) != "" {
+			t.Errorf("%q: %v, %s", printed, err, cmp.Diff(want, got))
+		}
+	}
+}
+
+// What is not known stays so beside what is.
+func TestWhatPMSetDoesNotKnowIsNoData(t *testing.T) {
+	for line, reason := range map[string]string{
+		"Thermal Warning Level = 255\n": "thermal warning level that means nothing", "Thermal Warning Level = -1\n": "means nothing", "Thermal Warning Level = hot\n": "means nothing",
+		"Thermal Warning Level = 10":     "means nothing", // cut
+		"Performance Warning Level = \n": "means nothing", "\tCPU_Speed_Limit \t= 7": "not a percentage", "\tCPU_Scheduler_Limit \t= 101\n": "not a percentage",
+		"Error: No thermal warning level with error code 0xe00002bc\n": "pmset says: Error",
+	} {
+		if got, err := parseTherm([]byte(line)); err == nil || !strings.Contains(err.Error(), reason) || cmp.Diff(health.ThermalFacts{}, got) != "" {
+			t.Errorf("%q alone: %+v, %v", line, got, err)
+		}
+		got, err := parseTherm([]byte("Performance Warning Level = 0\n" + line))
+		if err != nil || got.PerformanceLevel == nil || got.Err == nil || !strings.Contains(got.Err.Error(), reason) {
+			t.Errorf("%q beside a value: %+v, %v", line, got, err)
+		}
+	}
+	for printed, want := range map[string]error{"": errTherm, "hello\n": errTherm, "Note: No thermal warning level has been recorded\n": errUntold} {
+		if got, err := parseTherm([]byte(printed)); !errors.Is(err, want) {
+			t.Errorf("%q: %+v, %v", printed, got, err)
+		}
+	}
+}
+
+func TestAPressureWithoutAMeaningIsNone(t *testing.T) {
+	if level, err := pressureLevel([]byte(`<plist version="1.0"><dict><key>thermal_pressure</key><string>Scorching</string></dict></plist>`)); err == nil {
+		t.Error(level)
+	}
+}
+
+// What powermetrics should have told is missing though pmset tells something.
+func TestPMSetStandsInForPowermetricsAndSaysSo(t *testing.T) {
+	runner := &replay.Sequence{Results: []sysexec.Result{{Exit: 1}, {Stdout: []byte("Thermal Warning Level = 100\n")}}}
+	got, err := reader(runner, true, true).Pressure(t.Context())
+	if err != nil || got.WarningLevel == nil || *got.WarningLevel != 100 || got.Err == nil || !strings.Contains(got.Err.Error(), "powermetrics") {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -134,14 +189,14 @@ func TestRecordedOutputs(t *testing.T) {
 		}
 	}
 	for _, r := range testenv.RecordedOutputs(t, "pmset") {
-		got, err := speedLimit(r.Raw)
+		got, err := parseTherm(r.Raw)
 		want := 0
 		if r.Name == "therm-intel-nominal.txt" {
 			want = 100
 		}
 		heat := strings.HasPrefix(r.Name, "therm-") // the others are about the battery
-		if got != want || heat != (err == nil) {
-			t.Errorf("%s: %d, %v", r.Name, got, err)
+		if got.SpeedLimit != want || heat != (err == nil) {
+			t.Errorf("%s: %+v, %v", r.Name, got, err)
 		}
 	}
 }
@@ -153,8 +208,8 @@ func FuzzThermal(f *testing.F) {
 		if celsius, ok := dieTemperature([]byte(text)); ok && (celsius < minCelsius || celsius > maxCelsius) {
 			t.Errorf("accepted %v", celsius)
 		}
-		if limit, err := speedLimit([]byte(text)); err == nil && (limit < 0 || limit > 100) {
-			t.Errorf("accepted %d", limit)
+		if facts, err := parseTherm([]byte(text)); err == nil && (facts.SpeedLimit < 0 || facts.SpeedLimit > 100 || facts.WarningLevel != nil && *facts.WarningLevel == thermalUnknown) {
+			t.Errorf("accepted %+v", facts)
 		}
 		if level, err := pressureLevel([]byte(text)); err == nil && level == "" {
 			t.Error("accepted no level")
