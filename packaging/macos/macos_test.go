@@ -79,10 +79,7 @@ func TestInstallStagesForRootAlone(t *testing.T) {
 				t.Errorf("%s does not name %s/bin, or another folder:\n%s", file, prefix, raw)
 			}
 		}
-		visudo := testenv.Program(t, "visudo", "sudo")
-		if out, err := exec.Command(visudo, "-csf", filepath.Join(root, prefix, "share/sentinel/sudoers")).CombinedOutput(); err != nil {
-			t.Errorf("visudo: %v\n%s", err, out)
-		}
+		testenv.Visudo(t, filepath.Join(root, prefix, "share/sentinel/sudoers"))
 	}
 }
 

@@ -63,22 +63,30 @@ func parseLsblk(t *testing.T, raw []byte) map[string]assets.VolumeRow {
 
 func (d lsblkNode) collect(encrypted bool, into map[string]assets.VolumeRow) {
 	encrypted = encrypted || d.Type == "crypt"
-	for _, place := range d.Mountpoints {
-		if place == nil || d.Size == nil || d.Used == nil {
-			continue
-		}
-		row := assets.VolumeRow{Device: d.Path, Mountpoint: *place, SizeBytes: (*uint64)(d.Size), UsedBytes: (*uint64)(d.Used), Encrypted: &encrypted}
+	if place := d.place(); place != "" && d.Size != nil && d.Used != nil {
+		row := assets.VolumeRow{Device: d.Path, Mountpoint: place, SizeBytes: (*uint64)(d.Size), UsedBytes: (*uint64)(d.Used), Encrypted: &encrypted}
 		if d.FileSystem != nil {
 			row.FileSystem = *d.FileSystem
 		}
-		if other, again := into[*place]; again && !*other.Encrypted {
+		if other, again := into[place]; again && !*other.Encrypted {
 			row.Encrypted = other.Encrypted
 		}
-		into[*place] = row
+		into[place] = row
 	}
 	for _, child := range d.Children {
 		child.collect(encrypted, into)
 	}
+}
+
+// place returns the shortest path at which the device is mounted, "" for none: bind mounts of a
+// host, such as those that "ip netns" and containers make, are further places of the same volume.
+func (d lsblkNode) place() (shortest string) {
+	for _, place := range d.Mountpoints {
+		if place != nil && (shortest == "" || len(*place) < len(shortest)) {
+			shortest = *place
+		}
+	}
+	return shortest
 }
 
 // loopMount makes a file system in a file and mounts it at a place, which need
