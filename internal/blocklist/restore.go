@@ -68,8 +68,14 @@ func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
 
 // nothingListed says that the list is empty, so that no packet filter is needed.
 func (l *List) nothingListed() bool {
+	empty, err := l.Empty()
+	return err == nil && empty
+}
+
+// Empty reports whether nothing is listed. Blocks that have ended stay listed for a day.
+func (l *List) Empty() (bool, error) {
 	c, err := l.read(fileContent{})
-	return err == nil && len(c.entries) == 0
+	return len(c.entries) == 0, err
 }
 
 // A restoreRun is a restore under way.

@@ -103,8 +103,11 @@ func (s session) commit(ctx context.Context, call invocation, c change) (documen
 	if c.close != nil {
 		defer c.close()
 	}
-	if err := ctx.Err(); err != nil || c.already != nil {
-		return c.already, err
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if c.already != nil {
+		return s.unchanged(ctx, call, c.already), nil
 	}
 	held, err := s.begin(ctx, call, c)
 	if err != nil {
@@ -116,11 +119,22 @@ func (s session) commit(ctx context.Context, call invocation, c change) (documen
 		return c.do(limit)
 	})
 	noted := held.finish(ctx, outcomeOf(c, doc, err))
+	noted.Unavailable.Add("watch", s.watch(ctx, call.op))
 	if err != nil {
 		return nil, noted.on(err)
 	}
 	doc.note(noted)
 	return doc, nil
+}
+
+// unchanged answers a change that there is nothing to do for.
+func (s session) unchanged(ctx context.Context, call invocation, doc document) document {
+	if d, ok := doc.(changed); ok {
+		var r record
+		r.Unavailable.Add("watch", s.watch(ctx, call.op))
+		d.note(r)
+	}
+	return doc
 }
 
 // A journalEntry is the intent of a change in the journal, or the error that
@@ -139,6 +153,7 @@ func (s session) begin(ctx context.Context, call invocation, c change) (journalE
 	}
 	e, err := s.journal.Begin(ctx, journal.Intent{
 		Tool: call.op.Name, Arguments: c.object, Reason: cmp.Or(c.reason, call.args.Text("reason")), Who: s.who, Program: s.program(),
+		Routine: call.op.Name == "report",
 	}, s.rateLimit(call.op))
 	if err != nil && s.mayGoUnrecorded(call, c, err) {
 		return journalEntry{gap: err}, nil

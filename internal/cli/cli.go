@@ -72,7 +72,11 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	}
 	doc, err := p.execute(ctx, call, stdin)
 	if err != nil {
-		return out.fail(call.op.Action, p.worded(call, err))
+		err = p.worded(call, err)
+	}
+	serviceLog(stderr, p.Getenv, doc, err)
+	if err != nil {
+		return out.fail(call.op.Action, err)
 	}
 	return out.document(doc)
 }

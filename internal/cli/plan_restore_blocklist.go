@@ -35,7 +35,17 @@ type restorePreview struct {
 
 // planRestore looks whether anything has to be put back, or a trial of the
 // firewall ended. A timer runs it every minute, so a run that changes nothing leaves no record.
-func planRestore(ctx context.Context, s session, call invocation) (change, error) {
+// One that fails, as at boot, is run again.
+func planRestore(ctx context.Context, s session, call invocation) (c change, err error) {
+	defer func() {
+		if err != nil && !call.dryRun {
+			err = errors.Join(err, s.watch(ctx, call.op))
+		}
+	}()
+	return s.restoration(ctx, call)
+}
+
+func (s session) restoration(ctx context.Context, call invocation) (change, error) {
 	list := s.blocklist()
 	trial, trialErr := s.firewallTrials().Current()
 	ends := trial != nil && trial.Over()
@@ -102,6 +112,14 @@ func (d *restoreDocument) outcome() string {
 	text := fmt.Sprintf("%d added, %d corrected, %d removed, %d expired, %d suspended, %d resumed, %d adopted; firewall restored: %v",
 		b.Added, b.Corrected, b.Removed, b.Expired, b.Suspended, b.Resumed, b.Adopted, d.FirewallRestored)
 	return strings.TrimSpace(d.FirewallTrial + " " + text)
+}
+
+// logLine implements logged.
+func (d *restoreDocument) logLine() string {
+	if d.Blocklist.Idle() && !d.FirewallRestored && d.FirewallTrial == "" {
+		return ""
+	}
+	return d.outcome()
 }
 
 func (d *restoreDocument) view(p *page) {

@@ -44,7 +44,7 @@ func (s session) doctorTarget(call invocation) doctor.Target {
 		ConfigPath: path, ConfigError: err, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
-		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState,
+		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable,
 	}
 }
 

@@ -49,7 +49,7 @@ func well(t *testing.T, more map[string]string) Target {
 		own[1:]:                     "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/passwd": passwd, "etc/sudoers.d/sentinel": "x",
 		"etc/sentinel/config.yaml": "", "var/lib/sentinel/": "", "var/log/sentinel/": "", "run/systemd/system/": "",
 		"etc/systemd/system/sentinel-restore.service": "[Service]\nExecStart=" + own + " --restore-blocklist\n", "etc/systemd/system/sentinel-restore.timer": "",
-		"etc/systemd/system/multi-user.target.wants/sentinel-restore.service": "", "etc/systemd/system/timers.target.wants/sentinel-restore.timer": "",
+		"etc/systemd/system/multi-user.target.wants/sentinel-restore.service": "",
 		"home/ann/.claude.json": `{"mcpServers":{"sentinel":{"command":"/usr/local/bin/sentinel-mcp","args":[]}}}`,
 	}
 	maps.Copy(files, more)
@@ -212,7 +212,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		}, "firewall", Warning, "off", "--fix-firewall"},
 		{"nobody to ask", func(_ *testing.T, p *Target) { p.ServiceManager = nil }, "service_manager", Unknown, "Not looked at", ""},
 		{"no unit", remove("/etc/systemd/system/sentinel-restore.service"), "restore", Warning, "not installed", "daemon-reload"},
-		{"unit that is not enabled", remove("/etc/systemd/system/timers.target.wants"), "restore", Warning, "sentinel-restore.timer is not enabled", "enable --now"},
+		{"unit that is not enabled", remove("/etc/systemd/system/multi-user.target.wants"), "restore", Warning, "sentinel-restore.service is not enabled", "enable --now"},
 		{"unit that starts what is not there", plant("/etc/systemd/system/sentinel-restore.service", "[Service]\nExecStart=/opt/sentinel --restore-blocklist\n"), "restore", Problem, "starts /opt/sentinel", "sudo install"},
 		{"unit that starts what is no program", func(t *testing.T, p *Target) { mode(t, p.at(own), 0o644) }, "restore", Problem, "no program", "sudo install"},
 		{"unit that is changed beside its file", func(t *testing.T, p *Target) {
@@ -224,7 +224,15 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			p.UnitState = func(_ context.Context, unit string) (string, error) {
 				return map[string]string{"sentinel-restore.service": "failed"}[unit], nil
 			}
-		}, "restore", Problem, "has failed", "systemctl status sentinel-restore.service"},
+		}, "restore", Problem, "has failed", "journalctl --unit sentinel-restore.service"},
+		{"timer that does not run although it should", func(_ *testing.T, p *Target) {
+			p.Restorable = func() bool { return true }
+			p.UnitState = func(context.Context, string) (string, error) { return "inactive", nil }
+		}, "restore", Warning, "although there is something", "sudo sentinel --restore-blocklist"},
+		{"timer that does not run and need not", func(_ *testing.T, p *Target) {
+			p.Restorable = func() bool { return false }
+			p.UnitState = func(context.Context, string) (string, error) { return "inactive", nil }
+		}, "restore", OK, "is installed", ""},
 		{"no systemd", remove("/run/systemd"), "restore", Unknown, "does not run", "--restore-blocklist"},
 		{"no client", remove("/home/ann"), "clients", Unknown, "/home/ann", "sentinel-mcp"},
 		{"user of a directory service", func(_ *testing.T, p *Target) { p.User.UID = 7 }, "clients", Unknown, "no user 7", ""},

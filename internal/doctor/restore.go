@@ -20,49 +20,68 @@ func unitDirs() []string {
 	return []string{"/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"}
 }
 
+// The units that restore what is blocked: the service at boot, when another unit wants it, and the
+// timer that sentinel itself starts while there is something to restore.
+const (
+	restoreService = "sentinel-restore.service"
+	restoreTimer   = "sentinel-restore.timer"
+)
+
 // restore checks the units that restore blocked addresses at boot and end those
-// that have expired. They are enabled when another unit wants them.
+// that have expired.
 func restore(ctx context.Context, t Target) []Finding {
 	if t.mac() {
 		return t.macRestore(ctx)
 	}
-	const fix = "sudo install -m 0644 packaging/systemd/sentinel-restore.* /etc/systemd/system/ && sudo systemctl daemon-reload && sudo systemctl enable --now sentinel-restore.service sentinel-restore.timer"
+	const fix = "sudo install -m 0644 packaging/systemd/sentinel-restore.* /etc/systemd/system/ && sudo systemctl daemon-reload && sudo systemctl enable --now sentinel-restore.service"
 	if info, err := os.Lstat(t.at("/run/systemd/system")); err != nil || !info.IsDir() { // sd_booted(3)
 		return one(Unknown, "systemd does not run here.", "Have this machine run at boot and every minute: sentinel --restore-blocklist")
 	}
-	for _, unit := range []string{"sentinel-restore.service", "sentinel-restore.timer"} {
+	for _, unit := range []string{restoreService, restoreTimer} {
 		if !t.anyFile(unitDirs(), unit) {
 			return one(Warning, unit+" is not installed; blocks do not come back after a reboot.", fix)
 		}
-		if !t.anyFile([]string{"/etc/systemd/system/*.wants", "/usr/lib/systemd/system/*.wants", "/lib/systemd/system/*.wants"}, unit) {
-			return one(Warning, unit+" is not enabled; blocks do not come back after a reboot.", "sudo systemctl enable --now sentinel-restore.service sentinel-restore.timer")
-		}
+	}
+	if !t.anyFile([]string{"/etc/systemd/system/*.wants", "/usr/lib/systemd/system/*.wants", "/lib/systemd/system/*.wants"}, restoreService) {
+		return one(Warning, restoreService+" is not enabled; blocks do not come back after a reboot.", "sudo systemctl enable --now "+restoreService)
 	}
 	return t.checkRestoreUnits(ctx)
 }
 
 // checkRestoreUnits checks whether the enabled units can do their work.
 func (t Target) checkRestoreUnits(ctx context.Context) []Finding {
-	const service, timer = "sentinel-restore.service", "sentinel-restore.timer"
-	program := t.programOf(service)
+	program := t.programOf(restoreService)
 	info, err := os.Stat(t.at(program))
 	switch {
 	case program == "":
-		return one(Problem, service+" starts no program; it is empty or masked.", "See what it is with: systemctl cat "+service)
+		return one(Problem, restoreService+" starts no program; it is empty or masked.", "See what it is with: systemctl cat "+restoreService)
 	case errors.Is(err, fs.ErrNotExist):
-		return one(Problem, service+" starts "+program+", and there is no such program.", t.installFix())
+		return one(Problem, restoreService+" starts "+program+", and there is no such program.", t.installFix())
 	case err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0):
-		return one(Problem, service+" starts "+program+", which is no program.", t.installFix())
+		return one(Problem, restoreService+" starts "+program+", which is no program.", t.installFix())
 	}
-	for _, unit := range []string{service, timer} {
-		if t.UnitState == nil {
-			break
-		}
-		if state, err := t.UnitState(ctx, unit); err == nil && state == "failed" {
-			return one(Problem, unit+" has failed.", "See why with: systemctl status "+unit)
-		}
+	service, timer := t.unitState(ctx, restoreService), t.unitState(ctx, restoreTimer)
+	switch {
+	case service == "failed":
+		return one(Problem, restoreService+" has failed.", "See why with: journalctl --unit "+restoreService)
+	case timer == "failed":
+		return one(Problem, restoreTimer+" has failed.", "See why with: systemctl status "+restoreTimer)
+	case timer == "inactive" && t.Restorable != nil && t.Restorable():
+		return one(Warning, restoreTimer+" does not run although there is something to restore; what another program removes from the packet filter does not come back by itself.", "sudo sentinel --restore-blocklist")
 	}
-	return one(OK, service+" and "+timer+" are installed and enabled, and what they start is there", "")
+	return one(OK, restoreService+" is enabled, "+restoreTimer+" is installed, and what they start is there", "")
+}
+
+// unitState returns the active state of a unit; "" where it is not known.
+func (t Target) unitState(ctx context.Context, unit string) string {
+	if t.UnitState == nil {
+		return ""
+	}
+	state, err := t.UnitState(ctx, unit)
+	if err != nil {
+		return ""
+	}
+	return state
 }
 
 // programOf returns the program that a service starts: that of its last

@@ -20,6 +20,7 @@ import (
 const (
 	restoreLabel = "com.sentinel.restore"
 	restorePlist = "/Library/LaunchDaemons/" + restoreLabel + ".plist"
+	restoreWatch = "/var/lib/sentinel/watch"
 )
 
 // A daemon holds the keys of the file that are checked.
@@ -29,7 +30,19 @@ type daemon struct {
 	ProgramArguments []string
 	RunAtLoad        bool
 	StartInterval    int
+	KeepAlive        any
 	Disabled         bool
+}
+
+// repeats reports whether launchd runs it again: at an interval, or while there is the file that
+// sentinel makes for as long as there is something to restore.
+func (d daemon) repeats() bool {
+	keep, ok := d.KeepAlive.(map[string]any)
+	if !ok {
+		return d.StartInterval > 0
+	}
+	paths, ok := keep["PathState"].(map[string]any)
+	return ok && paths[restoreWatch] == true
 }
 
 // program returns what launchd starts.
@@ -58,8 +71,8 @@ func (t Target) macRestore(ctx context.Context) []Finding {
 	if err := t.Trusted(t.at(restorePlist)); err != nil {
 		return one(Problem, "launchd ignores a daemon that anyone but root can change: "+err.Error(), install)
 	}
-	if d.Label != restoreLabel || !slices.Contains(d.ProgramArguments, "--restore-blocklist") || !d.RunAtLoad || d.StartInterval <= 0 || d.Disabled {
-		return one(Warning, restorePlist+" does not run --restore-blocklist at boot and at an interval.", install)
+	if d.Label != restoreLabel || !slices.Contains(d.ProgramArguments, "--restore-blocklist") || !d.RunAtLoad || !d.repeats() || d.Disabled {
+		return one(Warning, restorePlist+" does not run --restore-blocklist at boot and again while addresses are blocked.", install)
 	}
 	return t.checkRestoreDaemon(ctx, d.program(), load)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"howett.net/plist"
 
 	"sentinel/internal/fault"
@@ -34,7 +35,7 @@ func TestTheShippedDaemon(t *testing.T) {
 	}
 	want := map[string]any{
 		"Label": "com.sentinel.restore", "ProgramArguments": []any{"/usr/local/bin/sentinel", "--restore-blocklist"},
-		"RunAtLoad": true, "StartInterval": uint64(60), "ProcessType": "Background", "ExitTimeOut": uint64(60),
+		"RunAtLoad": true, "ThrottleInterval": uint64(60), "ProcessType": "Background", "ExitTimeOut": uint64(60),
 	}
 	for key, value := range want {
 		if got, ok := all[key]; !ok || !equalValues(got, value) {
@@ -42,6 +43,11 @@ func TestTheShippedDaemon(t *testing.T) {
 		}
 		delete(all, key)
 	}
+	keep := map[string]any{"PathState": map[string]any{"/var/lib/sentinel/watch": true}}
+	if diff := cmp.Diff(keep, all["KeepAlive"]); diff != "" {
+		t.Errorf("KeepAlive (-want +got):\n%s", diff)
+	}
+	delete(all, "KeepAlive")
 	for key := range all {
 		t.Errorf("%s is not expected", key)
 	}
@@ -94,7 +100,9 @@ func TestTheDaemonOfAMac(t *testing.T) {
 		"another program":   {strings.Replace(good, "/usr/local/bin/sentinel", "/opt/none", 1), nil, Problem, "there is no such program", "sudo install"},
 		"no path":           {strings.Replace(good, "/usr/local/bin/sentinel", "sentinel", 1), nil, Problem, "without its whole path", "sudo install"},
 		"no program":        {strings.Replace(good, "/usr/local/bin/sentinel", "/etc/sudoers.d/sentinel", 1), nil, Problem, "is no program", "sudo install"},
-		"only at boot":      {strings.Replace(good, "StartInterval", "Umask", 1), nil, Warning, "at an interval", "sudo install"},
+		"only at boot":      {strings.Replace(good, "<key>PathState", "<key>SuccessfulExit", 1), nil, Warning, "while addresses are blocked", "sudo install"},
+		"another file":      {strings.Replace(good, "sentinel/watch", "sentinel/other", 1), nil, Warning, "while addresses are blocked", "sudo install"},
+		"at an interval":    {strings.Replace(strings.Replace(good, "KeepAlive", "Umask", 1), "ThrottleInterval", "StartInterval", 1), nil, OK, "is installed", ""},
 		"not at boot":       {strings.Replace(good, "<true/>", "<false/>", 1), nil, Warning, "at boot", "sudo install"},
 		"something else":    {strings.Replace(good, "--restore-blocklist</string>", "--json</string>", 1), nil, Warning, "--restore-blocklist", "sudo install"},
 		"others can change": {good, func(p *Target) { p.Trusted = suspect("restore.plist") }, Problem, "anyone but root", "sudo install"},

@@ -46,6 +46,9 @@ type Target struct {
 	// UnitState returns the active state of a unit, such as "failed"
 	// (systemctl(1)); nil where there is no service manager to ask.
 	UnitState func(ctx context.Context, unit string) (string, error)
+	// Restorable reports whether there is something that --restore-blocklist may have to restore; it
+	// may be nil.
+	Restorable func() bool
 }
 
 // A User is a person who uses sentinel.

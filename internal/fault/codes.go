@@ -58,6 +58,7 @@ const (
 	ExitUsage       = 2
 	ExitPermission  = 3
 	ExitRefused     = 4
+	ExitQueued      = 75 // EX_TEMPFAIL of sysexits.h(3head): nothing is lost, and it is tried again
 	ExitInterrupted = 130
 )
 
@@ -99,7 +100,7 @@ var table = []Info{
 	{ServiceInactive, ExitFailed, "The service is neither running nor failed nor enabled; restarting it would start a service that is switched off.", "If it is wanted, start it by hand with systemctl start NAME, on macOS with sudo launchctl kickstart DOMAIN/LABEL, enabled and loaded before."},
 	{RestartFailed, ExitFailed, "The service did not come back, or did not stay up.", "Look at its last log lines, in log, fix what they name, then restart it."},
 	{WebhookFailed, ExitFailed, "The telemetry was not delivered, and it is not kept.", "Look at what the message says of the receiver, then send it again."},
-	{WebhookQueued, ExitFailed, "The telemetry was not delivered yet; it is kept on this machine and sent next time, oldest first.", "Nothing is lost; once the receiver answers again, send what waits with: sudo sentinel --report"},
+	{WebhookQueued, ExitQueued, "The telemetry was not delivered yet; it is kept on this machine and sent next time, oldest first.", "Nothing is lost; once the receiver answers again, send what waits with: sudo sentinel --report"},
 	{JournalFailed, ExitFailed, "The journal cannot be written, or it was tampered with; without a record nothing is changed.", "Make /var/log/sentinel writable for root with room to spare, then check it with: sudo sentinel --verify-journal"},
 	{StateCorrupt, ExitFailed, "The list of blocked addresses is damaged or not safe to trust; a damaged one is set aside, and nothing is changed by it.", "Look at the file that the message names, then block again what is missing."},
 	{ConfigInvalid, ExitFailed, "The configuration file cannot be read, is not safe to trust, or holds something that sentinel does not know.", "Correct what the message names, or remove the file to use the defaults."},

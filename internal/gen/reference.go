@@ -169,6 +169,7 @@ func exitStatuses() []exitStatus {
 		{fault.ExitUsage, "the command line, or a value in it, is not allowed"},
 		{fault.ExitPermission, "permission: it needs root, or sudo does not allow it"},
 		{fault.ExitRefused, "refused by a safety rule"},
+		{fault.ExitQueued, "not delivered yet, and kept: the next report sends it"},
 		{fault.ExitInterrupted, "interrupted or cancelled"},
 	}
 }

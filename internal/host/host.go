@@ -72,6 +72,12 @@ type Blocklist struct {
 	Baseline func(ctx context.Context) (restored bool, err error)
 	// BaselineMissing reports whether Baseline has rules to restore.
 	BaselineMissing func(ctx context.Context) (bool, error)
+	// BaselineKept reports whether there is such a firewall, whole or missing; nil if there never
+	// is.
+	BaselineKept func() bool
+	// Watch has the service manager run "sentinel --restore-blocklist" every minute, or stops that.
+	// It does nothing where that is so already or the units are not installed. It may be nil.
+	Watch func(ctx context.Context, on bool) error
 }
 
 // Scan holds what scan_ports needs, with the engine that the configuration chooses.

@@ -16,16 +16,16 @@ import (
 // for those of other open intents, in bytes.
 const outcomeReserve = 64 << 10
 
-// appendRecord writes one record and returns its sequence number.
-func (j *Journal) appendRecord(ctx context.Context, r Record, limit *Limit) (uint64, error) {
+// appendRecord writes one record and returns the new head.
+func (j *Journal) appendRecord(ctx context.Context, r Record, limit *Limit, announced bool) (Head, error) {
 	head, err := j.appendLocked(ctx, r, limit)
 	if err != nil {
-		return 0, j.failed(err)
+		return Head{}, j.failed(err)
 	}
-	if j.Announce != nil {
+	if j.Announce != nil && announced {
 		j.Announce(ctx, head)
 	}
-	return head.Seq, nil
+	return head, nil
 }
 
 func (j *Journal) appendLocked(ctx context.Context, r Record, limit *Limit) (Head, error) {

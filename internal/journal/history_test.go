@@ -71,7 +71,7 @@ func TestTheLastOutcomeCounts(t *testing.T) {
 	j := fresh(t)
 	e := begin(t, j, "slow")
 	for _, result := range []string{Pending, Done} {
-		if _, err := j.appendRecord(t.Context(), Outcome{Result: result}.record(e.Seq()), nil); err != nil {
+		if _, err := j.appendRecord(t.Context(), Outcome{Result: result}.record(e.Seq()), nil, true); err != nil {
 			t.Fatal(err)
 		}
 	}

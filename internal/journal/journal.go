@@ -73,6 +73,10 @@ type Intent struct {
 	Reason    string
 	Who       Who
 	Program   Program
+	// Routine means that the heads of this intent and of its success are not announced, so that
+	// what a timer does every few minutes does not fill syslog. The next announced head covers
+	// both: each hash includes all before it.
+	Routine bool
 }
 
 // Results of a change.
@@ -94,6 +98,7 @@ type Outcome struct {
 type Entry struct {
 	journal *Journal
 	seq     uint64
+	routine bool
 	done    bool
 }
 
@@ -101,11 +106,11 @@ type Entry struct {
 // change may happen; otherwise nothing was recorded. The error is JOURNAL_FAILED, RATE_LIMITED
 // when limit (which may be nil) is reached, or that of ctx when it ended first.
 func (j *Journal) Begin(ctx context.Context, intent Intent, limit *Limit) (*Entry, error) {
-	seq, err := j.appendRecord(ctx, intent.record(), limit)
+	head, err := j.appendRecord(ctx, intent.record(), limit, !intent.Routine)
 	if err != nil {
 		return nil, err
 	}
-	return &Entry{journal: j, seq: seq}, nil
+	return &Entry{journal: j, seq: head.Seq, routine: intent.Routine}, nil
 }
 
 // Seq returns the sequence number of the intent's record, as in the journal and in
@@ -120,6 +125,6 @@ func (e *Entry) Finish(ctx context.Context, outcome Outcome) error {
 		return errors.New("the entry already has an outcome")
 	}
 	e.done = true
-	_, err := e.journal.appendRecord(context.WithoutCancel(ctx), outcome.record(e.seq), nil)
+	_, err := e.journal.appendRecord(context.WithoutCancel(ctx), outcome.record(e.seq), nil, !e.routine || outcome.Result != Done)
 	return err
 }

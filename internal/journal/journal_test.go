@@ -306,6 +306,24 @@ func TestEveryHeadIsAnnouncedOnceItIsWritten(t *testing.T) {
 	}
 }
 
+// Syslog is not filled by reports that arrive; the chain still covers them.
+func TestRoutineIsAnnouncedWhenItFails(t *testing.T) {
+	for result, want := range map[string]int{Done: 0, Pending: 1, Failed: 1} {
+		j, seen := fresh(t), 0
+		j.Announce = func(context.Context, Head) { seen++ }
+		e, err := j.Begin(t.Context(), Intent{Tool: "report", Routine: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Finish(t.Context(), Outcome{Result: result}); err != nil {
+			t.Fatal(err)
+		}
+		if seen != want || sound(t, j).Records != 2 {
+			t.Errorf("%s: %d announced, want %d", result, seen, want)
+		}
+	}
+}
+
 func TestTheFixForAReadOnlyJournalNamesItsFileSystems(t *testing.T) {
 	j := New("/a", "/b")
 	if fix := fault.From(j.failed(syscall.EROFS)).Fix; !strings.HasSuffix(fix, "/a and /b for writing: df -h /a /b") {

@@ -12,9 +12,10 @@ import (
 
 const (
 	syslogLimit = 100 * time.Millisecond
-	// authpriv.info, RFC 5424 section 6.2.1: the facility that other users usually
-	// cannot read and that administrators send to other machines.
-	syslogPriority = 10<<3 | 6
+	// authpriv.notice, RFC 5424 section 6.2.1: the facility that other users usually
+	// cannot read and that administrators send to other machines. The shipped units drop what is
+	// less than a notice.
+	syslogPriority = 10<<3 | 5
 )
 
 // syslogSockets are those of Linux and macOS, as in log/syslog. That package has

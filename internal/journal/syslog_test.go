@@ -40,7 +40,7 @@ func TestSyslogGetsTheHead(t *testing.T) {
 			if !send(t.Context(), []string{path + ".none", path}, Head{Seq: 7, Hash: strings.Repeat("ab", 32)}) {
 				t.Fatal("nobody took it")
 			}
-			want := `^<86>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d sentinel\[\d+\]: journal head seq=7 hash=(ab){32}\n?$`
+			want := `^<85>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d sentinel\[\d+\]: journal head seq=7 hash=(ab){32}\n?$`
 			if line := <-got; !regexp.MustCompile(want).MatchString(line) {
 				t.Errorf("%q", line)
 			}

@@ -17,7 +17,7 @@ done
 /sbin/pfctl -a com.apple/000.Sentinel -F all 2>/dev/null || true
 token=$(sed -n 's/.*"token": *"\{0,1\}\([0-9]*\).*/\1/p' /var/lib/sentinel/pf-reference.json 2>/dev/null || true)
 [ -z "$token" ] || /sbin/pfctl -X "$token" 2>/dev/null || true
-rm -f /var/lib/sentinel/pf-reference.json
+rm -f /var/lib/sentinel/pf-reference.json /var/lib/sentinel/watch
 
 rm -f "$bin/sentinel" "$bin/sentinel-mcp" "$prefix/share/man/man1/sentinel.1" "$prefix/share/man/man1/sentinel-mcp.1"
 rm -f /etc/paths.d/sentinel /etc/manpaths.d/sentinel /private/etc/sudoers.d/sentinel

@@ -13,7 +13,8 @@ esac
 if command -v systemctl >/dev/null; then
   mkdir -p /var/lib/sentinel
   : > /var/lib/sentinel/units
-  for unit in sentinel-restore.timer sentinel-restore.service sentinel-report.timer; do
+  [ ! -d /run/systemd/system ] || systemctl stop sentinel-restore.timer 2>/dev/null || true
+  for unit in sentinel-restore.service sentinel-report.timer; do
     [ "$(systemctl is-enabled "$unit" 2>/dev/null)" != enabled ] || echo "$unit" >> /var/lib/sentinel/units
     [ ! -d /run/systemd/system ] || systemctl stop "$unit" 2>/dev/null || true
     systemctl disable "$unit" 2>/dev/null || rm -f /etc/systemd/system/*.wants/"$unit"

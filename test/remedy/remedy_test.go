@@ -46,7 +46,7 @@ func onMachine(t *testing.T) bool {
 	for _, name := range []string{"sentinel", "sentinel-mcp", "client"} {
 		files[filepath.Join(dir, name)] = "/shipped/" + name
 	}
-	for _, name := range []string{"sudoers.d/sentinel", "systemd/sentinel-restore.service", "systemd/sentinel-restore.timer", "systemd/sentinel-report.service", "systemd/sentinel-report.timer"} {
+	for _, name := range []string{"sudoers.d/sentinel", "systemd/sentinel-restore.service", "systemd/sentinel-report.service", "systemd/sentinel-report.timer"} {
 		path, err := filepath.Abs(filepath.Join(root, "packaging", name))
 		if err != nil {
 			t.Fatal(err)
@@ -63,12 +63,8 @@ func install(t *testing.T) {
 	testenv.RequireIsolated(t)
 	do(t, "install", "-m", "755", "/shipped/sentinel", "/shipped/sentinel-mcp", "/shipped/client", "/usr/local/bin")
 	do(t, "install", "-m", "440", "/shipped/sudoers.d-sentinel", "/etc/sudoers.d/sentinel")
-	do(t, "install", "-m", "644", "-t", "/etc/systemd/system", "/shipped/systemd-sentinel-restore.service", "/shipped/systemd-sentinel-restore.timer")
-	for _, name := range []string{"service", "timer"} {
-		if err := os.Rename("/etc/systemd/system/systemd-sentinel-restore."+name, "/etc/systemd/system/sentinel-restore."+name); err != nil {
-			t.Fatal(err)
-		}
-	}
+	// Without its timer, which could put back first what a test has flushed.
+	do(t, "install", "-m", "644", "/shipped/systemd-sentinel-restore.service", "/etc/systemd/system/sentinel-restore.service")
 	do(t, "groupadd", "--system", "sentinel")
 	do(t, "useradd", "--create-home", "--groups", "sentinel", "pat")
 	do(t, "systemctl", "daemon-reload")

@@ -30,6 +30,7 @@ import (
 	linuxscan "sentinel/platform/linux/portscan"
 	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/services"
+	"sentinel/platform/linux/systemd"
 	linuxtrace "sentinel/platform/linux/traceroute"
 	linuxupdates "sentinel/platform/linux/updates"
 )
@@ -72,6 +73,8 @@ func Open(root string) (*host.Host, error) {
 			Killer:          linuxblocklist.ConnKiller{},
 			Baseline:        func(ctx context.Context) (bool, error) { return front.Restore(ctx, rules) },
 			BaselineMissing: func(ctx context.Context) (bool, error) { return front.Missing(ctx, rules) },
+			BaselineKept:    front.Kept,
+			Watch:           func(ctx context.Context, on bool) error { return linuxblocklist.Watch(ctx, systemd.Units{}, on) },
 		},
 	}, nil
 }

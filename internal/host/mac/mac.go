@@ -106,6 +106,7 @@ func packetFilter(s System) host.Blocklist {
 		Killer:          macblocklist.ConnKiller{Tool: pfctl.New(s.Runner)},
 		Baseline:        nothing,
 		BaselineMissing: nothing,
+		Watch:           func(_ context.Context, on bool) error { return macblocklist.Watch(s.StateDir, on) },
 	}
 }
 

@@ -29,6 +29,12 @@ func (m *Manager) Missing(ctx context.Context, source firewall.Source) (bool, er
 	return missing, err
 }
 
+// Kept reports whether the owner has switched the own rule set on, and it is to come back.
+func (m *Manager) Kept() bool {
+	_, present, err := m.state.read()
+	return present || err != nil
+}
+
 // missing returns the ports that the definition lets in, and whether the kernel
 // has other rules.
 func (m *Manager) missing(ctx context.Context, source firewall.Source) ([]firewall.Port, bool, error) {

@@ -123,6 +123,20 @@ func (Units) Stop(ctx context.Context, name string) error {
 	return job(ctx, "stop", name, (*dbus.Conn).StopUnitContext)
 }
 
+// Queue queues a job that starts or stops a unit, and does not wait for it.
+func (Units) Queue(ctx context.Context, name string, start bool) error {
+	return with(ctx, askLimit, func(ctx context.Context, conn *dbus.Conn) error {
+		verb, queue := "stop", (*dbus.Conn).StopUnitContext
+		if start {
+			verb, queue = "start", (*dbus.Conn).StartUnitContext
+		}
+		if _, err := queue(conn, ctx, name, "replace", nil); err != nil {
+			return fmt.Errorf("%s %s: %w", verb, name, err)
+		}
+		return nil
+	})
+}
+
 // job queues a job and waits for its result.
 func job(ctx context.Context, verb, name string, queue func(*dbus.Conn, context.Context, string, string, chan<- string) (int, error)) error {
 	return with(ctx, changeLimit, func(ctx context.Context, conn *dbus.Conn) error {
