@@ -57,11 +57,19 @@ finish() { # a file is never seen half-written or with other rights
   mv -f "$destdir$2.new" "$destdir$2"
 }
 
+# Browsers mark what they download, cp passes the mark on, and macOS kills a marked program
+# that Apple has not notarised.
+unmark() {
+  /usr/bin/xattr -p com.apple.quarantine "$1" >/dev/null 2>&1 || return 0
+  echo "A browser has marked ${1##*/} as downloaded, and macOS would kill it, because it is not notarised: taking the mark (com.apple.quarantine) off"
+  /usr/bin/xattr -d com.apple.quarantine "$1" || die "cannot take the mark off $1"
+}
+
 umask 022
 for program in sentinel sentinel-mcp; do
   copy 755 "$bin/$program" "$prefix/bin/$program"
   copy 644 "$here/docs/man/$program.1" "$prefix/share/man/man1/$program.1"
-  [ -n "$destdir" ] || xattr -d com.apple.quarantine "$prefix/bin/$program" 2>/dev/null || true
+  unmark "$destdir$prefix/bin/$program"
 done
 for plist in "$here"/packaging/launchd/*.plist; do
   put 644 "$plist" "/Library/LaunchDaemons/${plist##*/}"

@@ -7,9 +7,15 @@ PATH=/usr/bin:/bin:/usr/sbin:/sbin # sudo on a Mac keeps the user's
 bin=/usr/local/bin
 prefix=${bin%/bin}
 
+# bootout returns while the job still ends. A run that goes on might block again what is
+# lifted below.
 for job in com.sentinel.report com.sentinel.restore; do
   /bin/launchctl bootout "system/$job" 2>/dev/null || true
   rm -f "/Library/LaunchDaemons/$job.plist"
+  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    /bin/launchctl print "system/$job" >/dev/null 2>&1 || break
+    sleep 1
+  done
 done
 
 # Without sentinel nobody could lift a block. The list stays, and applies again
