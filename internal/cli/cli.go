@@ -64,6 +64,9 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	call.stderr = stderr
 	out := newOutput(ctx, stdout, stderr, call.json)
 	out.metrics = call.metrics
+	if asksForCheck(args) {
+		out.check(call)
+	}
 	if err != nil {
 		return out.fail(cmp.Or(call.op.Action, "usage"), p.worded(call, err))
 	}

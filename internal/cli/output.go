@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/nagios"
 	"sentinel/internal/prometheus"
 )
 
@@ -34,6 +35,9 @@ type output struct {
 	human          bool
 	metrics        bool // of Prometheus, where the document has some
 	indent         bool
+	service        string // what is checked for a monitoring system, whose statuses then hold; may be unknown
+	checking       bool
+	formChosen     bool // by a flag; a check otherwise prints the line of a plugin
 	width          int
 	colour         bool
 	giveUp         func() <-chan struct{} // closed a moment from now if the run was interrupted, else a moment after it is
@@ -60,25 +64,57 @@ func newOutput(ctx context.Context, stdout, stderr io.Writer, forceJSON bool) ou
 	return o
 }
 
+// check makes the exit status that of a plugin of Nagios, and its line the usual
+// form.
+func (o *output) check(call invocation) {
+	o.checking, o.service, o.formChosen = true, call.op.Word(), call.json
+}
+
+// result prints the line of a plugin and returns its exit status.
+func (o output) result(r nagios.Result) int {
+	r.Service = o.service
+	return o.write([]byte(r.Line()), int(r.Status))
+}
+
+// broken is the exit status of an answer that nobody got.
+func (o output) broken(status int) int {
+	if o.checking {
+		return int(nagios.Unknown)
+	}
+	return status
+}
+
 // document prints doc and returns the exit status.
 func (o output) document(doc document) int {
+	status := fault.ExitOK
+	if c, ok := doc.(checkable); ok && o.checking {
+		result := c.check()
+		if !o.formChosen {
+			return o.result(result)
+		}
+		status = int(result.Status)
+	}
 	if m, ok := doc.(metered); ok && o.metrics {
 		var p prometheus.Page
 		m.metrics(&p)
-		return o.write(p.Bytes(), fault.ExitOK)
+		return o.write(p.Bytes(), status)
 	}
 	if o.human {
 		p := newPage(o.width, o.colour)
 		doc.view(p)
-		return o.write(p.bytes(), fault.ExitOK)
+		return o.write(p.bytes(), status)
 	}
-	return o.json(doc, fault.ExitOK)
+	return o.json(doc, status)
 }
 
 // fail prints the document of a failure and returns its exit status.
 func (o output) fail(action string, err error) int {
 	e := fault.From(err)
 	doc := fault.NewDocument(action, e)
+	status := o.broken(e.Code.Exit())
+	if o.checking && !o.formChosen {
+		return o.result(uncheckable(doc))
+	}
 	if o.human {
 		p := newPage(o.width, o.colour)
 		p.verdict(severe, "FAILED", doc.Error)
@@ -86,9 +122,9 @@ func (o output) fail(action string, err error) int {
 		if known, ok := e.With.(explained); ok {
 			known.explain(p)
 		}
-		return o.write(p.bytes(), e.Code.Exit())
+		return o.write(p.bytes(), status)
 	}
-	return o.json(doc, e.Code.Exit())
+	return o.json(doc, status)
 }
 
 func (o output) text(text string) int { return o.write([]byte(text), fault.ExitOK) }
@@ -97,7 +133,7 @@ func (o output) json(doc any, status int) int {
 	raw, err := encode(doc, o.indent)
 	if err != nil {
 		raw, _ = encode(fault.NewDocument("internal", err), o.indent) //nolint:errcheck // strings alone always encode
-		status = fault.Internal.Exit()
+		status = o.broken(fault.Internal.Exit())
 	}
 	return o.write(raw, status)
 }
@@ -116,9 +152,9 @@ func (o output) write(raw []byte, status int) int {
 			return status
 		}
 		fmt.Fprintf(o.stderr, "sentinel: the answer could not be written: %v\n", err) //nolint:errcheck // nowhere left to say it
-		return fault.ExitFailed
+		return o.broken(fault.ExitFailed)
 	case <-o.giveUp():
-		return fault.ExitInterrupted
+		return o.broken(fault.ExitInterrupted)
 	}
 }
 

@@ -143,6 +143,9 @@ func (f *flags) validateModifiers(call invocation) error {
 	if f.given("limit") && f.given("top-count") {
 		return usage("--limit and --top-count both say how many rows; a run takes one.")
 	}
+	if f.given("check") && (call.request || !goesWith("check", call.op)) {
+		return usage("--check belongs to " + strings.Join(checkableWords(), ", ") + ".")
+	}
 	for _, name := range []string{"dry-run", "force"} {
 		switch {
 		case !f.given(name) || !call.request && goesWith(name, call.op):
@@ -170,6 +173,8 @@ func goesWith(option string, op ops.Operation) bool {
 		return op.Writes() && !op.Recorded || op.Name == "scan_ports"
 	case "output":
 		return op.Name == "get_system_health"
+	case "check":
+		return isCheckable(op)
 	default:
 		return true
 	}

@@ -33,6 +33,8 @@ type healthDocument struct {
 	*network.Connections                     // nil is unknown
 	TopProcesses         []processes.Process `json:"top_processes,omitzero" schema:"brief"` // nil is unknown
 	ProcessesTotal       *int                `json:"processes_total,omitempty"`             // processes of this machine
+
+	thresholds health.Thresholds // that it was judged by
 }
 
 // runSystemHealth reads everything that takes work first and measures CPU use
@@ -56,7 +58,8 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 		return nil, err
 	}
 	d.identify(s, &gaps)
-	d.Judge(health.Thresholds(s.config.Thresholds))
+	d.thresholds = health.Thresholds(s.config.Thresholds)
+	d.Judge(d.thresholds)
 	d.Header = answer.NewHeader(call.op.Action, true)
 	d.Unavailable = gaps
 	if call.rows == defaultRows {

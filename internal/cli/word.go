@@ -34,7 +34,7 @@ func (f *flags) spellOut(word string) error {
 	case takes && len(rest) == 0 && f.given(flag):
 		return nil
 	case takes && len(rest) == 0:
-		return usage(word+" needs a value.").WithFix("See how it is used with: sentinel --" + flag + " --help")
+		return usage(word + " needs a value.").WithFix("See how it is used with: sentinel --" + flag + " --help")
 	case takes:
 		return f.setFlag(flag, rest[0])
 	case flag == "":

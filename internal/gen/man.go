@@ -42,6 +42,8 @@ func manPage() string {
 	for _, e := range exitStatuses() {
 		fmt.Fprintf(&b, ".TP\n.B %d\n%s.\n", e.status, strings.ReplaceAll(e.meaning, "`", ""))
 	}
+	b.WriteString(".PP\nWith \\fB\\-\\-check\\fR, which belongs to health, audit, doctor and updates, it is that of a plugin of Nagios: " +
+		"0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, the last for everything that prevents an answer.\n")
 	b.WriteString(".SH FILES\n.TP\n.I /etc/sentinel/config.yaml\nConfiguration, owned by root.\n" +
 		".TP\n.I /etc/sentinel/secrets\nKeys, headers and certificates of the endpoints of webhooks, for root alone.\n" +
 		".TP\n.I /var/lib/sentinel/spool\nTelemetry that waits for its endpoint.\n" +
@@ -102,6 +104,7 @@ func manExamples() string {
 	for _, e := range [][2]string{
 		{"sentinel", "The health of this machine."},
 		{"sentinel --top --top-count 5 --sort memory --json", "What uses the most memory, as JSON."},
+		{"sentinel audit --check", "How well this machine is protected, for a monitoring system."},
 		{"sudo sentinel --kill 4242 --expect-name ffmpeg --dry-run", "What would happen if process 4242, which has to be ffmpeg, were ended."},
 		{"sudo sentinel --block-ip 203.0.113.7 --ttl 24h --reason \"tries passwords\"", "Keep an address out for a day."},
 		{"sudo sentinel --report --dry-run", "Where the health of this machine would be sent to."},

@@ -17,7 +17,7 @@ func referencePage() string {
 		"A run does one action and prints one document; the whole form of each is in [schemas](schemas). " +
 		"People may type an action as a word in place of its flag, as the first argument; rules of sudo and programs have the flags alone. `sentinel help ACTION` shows the flags of one.\n\n" +
 		"- [Tools](#tools): for people as flags, for programs as `sentinel --request TOOL`, for assistants over MCP\n" +
-		"- [Commands](#commands): for people and for the service manager alone\n- [Options](#options)\n- [Exit status](#exit-status)\n" +
+		"- [Commands](#commands): for people and for the service manager alone\n- [Options](#options)\n- [Exit status](#exit-status)\n- [Checks of a monitoring system](#checks-of-a-monitoring-system)\n" +
 		"- [Codes that every action has](#codes-that-every-action-has)\n\n## Tools\n\n" +
 		"| tool | flag | effect | root | answers within |\n|---|---|---|---|---|\n")
 	for _, o := range ops.All() {
@@ -53,7 +53,7 @@ func referencePage() string {
 	for _, s := range exitStatuses() {
 		fmt.Fprintf(&b, "| %d | %s |\n", s.status, s.meaning)
 	}
-	b.WriteString("\nWhich code has which status: [errors.md](errors.md).\n\n## Codes that every action has\n\n")
+	b.WriteString("\nWhich code has which status: [errors.md](errors.md).\n" + checksSection + "\n## Codes that every action has\n\n")
 	for _, g := range sharedCodes() {
 		fmt.Fprintf(&b, "- %s: %s\n", g.who, codesText(texts(g.codes)))
 	}
@@ -173,3 +173,26 @@ func exitStatuses() []exitStatus {
 		{fault.ExitInterrupted, "interrupted or cancelled"},
 	}
 }
+
+const checksSection = `
+## Checks of a monitoring system
+
+With ` + "`--check`" + `, ` + "`sentinel`, `sentinel audit`, `sentinel doctor` and `sentinel updates`" + ` end and print as a plugin of Nagios does, which Icinga, Naemon, Checkmk and Zabbix run, too: one line with
+the status, the reasons and, behind a bar, performance data. With ` + "`--json`" + ` or ` + "`--output`" + ` the answer has that form, and the exit status is still the check's.
+
+| status | health | audit | doctor | updates |
+|---|---|---|---|---|
+| 0 OK | ` + "`threat_level` is LOW" + ` | PASS | no problem, no warning | none waits, no reboot is due |
+| 1 WARNING | WARNING | WARNING | a warning | one waits, or a reboot is due |
+| 2 CRITICAL | CRITICAL | FAIL | a problem | one for security waits |
+| 3 UNKNOWN | CPU, memory or disks are not known, and nothing else is at a threshold | no check came to a verdict | | the package manager does not say |
+
+Whatever prevents an answer, a mistake on the command line included, is 3. Thresholds in the performance data are those of the configuration; a value at one counts as beyond it.
+
+` + "```" + `
+$ sentinel --check
+SENTINEL HEALTH WARNING - The file system at / is 91 % full. Not known: temperature. | cpu=3.1%;90;98;0;100 memory=41.2%;85;95;0;100 'disk /'=91%;85;95;0;100
+` + "```" + `
+
+The user of an agent sees what an ordinary user sees. For all of it, allow the literal command to sudo, such as ` + "`nagios ALL=(root) NOPASSWD: /usr/bin/sentinel --security-audit --check`" + `.
+`

@@ -47,6 +47,7 @@ var clockUnsynchronized = Figure{
 var clockOffset = Figure{
 	Key:     ClockOffset,
 	Help:    "seconds that the clock still has to be corrected by, either way, while it is synchronized; at most 0.5",
+	Unit:    "s",
 	Member:  Number,
 	Default: Threshold{Level: Level{0.1, 0.4}},
 	Max:     0.5,

@@ -14,6 +14,7 @@ import (
 var cpu = Figure{
 	Key:     "cpu",
 	Help:    "percent of all cores, over half a second, without sentinel itself; critical only when the load or the waiting of the last minute bears it out",
+	Unit:    "%",
 	Value:   func(r *Report) *float64 { return cpuOf(r).Percent },
 	Default: Threshold{Level: Level{90, 98}},
 	Max:     100,

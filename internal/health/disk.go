@@ -13,8 +13,17 @@ import (
 var disk = Figure{
 	Key:     "disk",
 	Help:    "percent used, bytes or inodes, of each writable local file system",
+	Unit:    "%",
 	Default: Threshold{Level: Level{85, 95}},
 	Max:     100,
+	Parts: func(r *Report) (parts []Measurement) {
+		for _, d := range r.Disks {
+			if !d.ReadOnly {
+				parts = append(parts, Measurement{Part: d.Mountpoint, Value: d.fullness()})
+			}
+		}
+		return parts
+	},
 	Reasons: func(r *Report, t Thresholds) (reasons []Reason) {
 		for _, d := range r.Disks {
 			full := d.fullness()

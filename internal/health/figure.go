@@ -28,6 +28,10 @@ type Figure struct {
 	Member Member
 	// Value finds the value in the report; nil is unknown.
 	Value func(*Report) *float64
+	// Parts finds the values where there are several, each with its Part.
+	Parts func(*Report) []Measurement
+	// Unit is that of the value: "%", "s", or "" for anything else.
+	Unit string
 
 	// Default is when the value is a reason for a threat level; zero is never.
 	Default Threshold

@@ -12,6 +12,7 @@ import (
 var memory = Figure{
 	Key:  "memory",
 	Help: "percent that is not available; in a container with a limit, of the limit",
+	Unit: "%",
 	Value: func(r *Report) *float64 {
 		if r.Memory == nil {
 			return nil

@@ -18,6 +18,7 @@ var (
 	pressureCPU = Figure{
 		Key:     "pressure_cpu",
 		Help:    "percent of the last minute in which some task waited for a processor",
+		Unit:    "%",
 		Value:   func(r *Report) *float64 { return r.Pressure["cpu"].SomeAvg60 },
 		Default: Threshold{Level: Level{40, 80}},
 		Max:     100,
@@ -30,6 +31,7 @@ var (
 	pressureMemory = Figure{
 		Key:     "pressure_memory",
 		Help:    "percent of the last minute in which all tasks waited for memory",
+		Unit:    "%",
 		Value:   func(r *Report) *float64 { return r.Pressure["memory"].FullAvg60 },
 		Default: Threshold{Level: Level{10, 30}},
 		Max:     100,
@@ -39,6 +41,7 @@ var (
 	pressureIO = Figure{
 		Key:     "pressure_io",
 		Help:    "percent of the last minute in which all tasks waited for disks",
+		Unit:    "%",
 		Value:   func(r *Report) *float64 { return r.Pressure["io"].FullAvg60 },
 		Default: Threshold{Level: Level{20, 50}},
 		Max:     100,

@@ -13,6 +13,7 @@ import (
 var swap = Figure{
 	Key:  "swap",
 	Help: "percent used",
+	Unit: "%",
 	Value: func(r *Report) *float64 {
 		if r.Swap == nil || r.Swap.Grows {
 			return nil

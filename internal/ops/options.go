@@ -30,6 +30,7 @@ func Options() []Option {
 		{Name: "force", Usage: "change it although a safety rule refuses, where the rule can be overridden"},
 		{Name: "json", Usage: "print JSON, also on a terminal"},
 		{Name: "output", Value: "FORMAT", Values: []string{"json", "prometheus"}, Usage: "print JSON, or health as metrics for Prometheus"},
+		{Name: "check", Usage: "end with 0 OK, 1 WARNING, 2 CRITICAL or 3 UNKNOWN and print one line, as plugins of Nagios do"},
 		{Name: "limit", Value: "N|all", Values: []string{"all"}, Usage: "rows of each list, instead of the usual bounds"},
 		{Name: "config", Value: "FILE", Usage: "configuration instead of /etc/sentinel/config.yaml"},
 	}
