@@ -39,6 +39,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Root:       privilege.IsRoot(),
 		UID:        privilege.RealUID(),
 		Getenv:     os.Getenv,
+		Environ:    os.Environ,
 		Own:        ownBinary,
 	}
 	return p.Run(ctx, args, stdin, stdout, stderr)
@@ -53,6 +54,7 @@ type Program struct {
 	Root       bool                // whether this run may change things and keep state
 	UID        int                 // of who runs it
 	Getenv     func(string) string // of the environment; nil is an empty one
+	Environ    func() []string     // the environment of a pager; nil is an empty one
 	// Own returns the absolute path of this program; nil where it is found by
 	// its name.
 	Own func() (string, error)
@@ -62,8 +64,7 @@ type Program struct {
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	call, err := parse(args)
 	call.stderr = stderr
-	out := newOutput(ctx, stdout, stderr, call.json)
-	out.metrics = call.metrics
+	out := p.newOutput(ctx, call, stdout, stderr)
 	if asksForCheck(args) {
 		out.check(call)
 	}
@@ -82,6 +83,21 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 		return out.fail(call.op.Action, err)
 	}
 	return out.document(doc)
+}
+
+// env returns a variable of the environment.
+func (p Program) env(name string) string {
+	if p.Getenv == nil {
+		return ""
+	}
+	return p.Getenv(name)
+}
+
+func (p Program) environ() []string {
+	if p.Environ == nil {
+		return nil
+	}
+	return p.Environ()
 }
 
 // execute answers within the deadline of the operation, even when it is stuck in a

@@ -8,14 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/nagios"
 	"sentinel/internal/prometheus"
+	"sentinel/internal/sysexec"
 )
 
 // A document is the answer of an operation: a struct that marshals to JSON and
@@ -29,17 +27,26 @@ type explained interface {
 	explain(p *page)
 }
 
+// A form is how an answer is printed.
+type form string
+
+// The forms. The usual one is a page on a terminal and JSON elsewhere.
+const (
+	usualForm   form = ""
+	jsonForm    form = "json"
+	textForm    form = "text"
+	metricsForm form = "prometheus" // where the document has some
+)
+
 // An output prints the one document of a run.
 type output struct {
 	stdout, stderr io.Writer
-	human          bool
-	metrics        bool // of Prometheus, where the document has some
-	indent         bool
-	service        string // what is checked for a monitoring system, whose statuses then hold; may be unknown
-	checking       bool
-	formChosen     bool // by a flag; a check otherwise prints the line of a plugin
-	width          int
-	colour         bool
+	form           form
+	screen         screen
+	verbose        bool
+	pager          *sysexec.Interactive   // shows pages that are longer than the screen; nil is none
+	service        string                 // what is checked for a monitoring system, whose statuses then hold; may be unknown
+	checking       bool                   // for one, which prints the line of a plugin where no form is asked for
 	giveUp         func() <-chan struct{} // closed a moment from now if the run was interrupted, else a moment after it is
 }
 
@@ -47,27 +54,27 @@ type output struct {
 // somebody who does not read.
 const lastWord = time.Second
 
-// newOutput chooses the form: the view for people on a terminal, unless JSON
-// is asked for.
-func newOutput(ctx context.Context, stdout, stderr io.Writer, forceJSON bool) output {
-	o := output{stdout: stdout, stderr: stderr, width: defaultWidth, giveUp: func() <-chan struct{} { return afterwards(ctx, lastWord) }}
-	file, ok := stdout.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return o
+// newOutput returns the output of call.
+func (p Program) newOutput(ctx context.Context, call invocation, stdout, stderr io.Writer) output {
+	o := output{
+		stdout: stdout, stderr: stderr, form: call.form, screen: screenOf(stdout, p.env), verbose: call.verbose,
+		giveUp: func() <-chan struct{} { return afterwards(ctx, lastWord) },
 	}
-	o.human, o.indent = !forceJSON, true
-	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-		o.width = width
+	if o.screen.terminal && call.mayPage() {
+		o.pager = p.pager()
 	}
-	terminal := os.Getenv("TERM")
-	o.colour = os.Getenv("NO_COLOR") == "" && terminal != "" && terminal != "dumb"
 	return o
+}
+
+// forPeople says that the answer is a page.
+func (o output) forPeople() bool {
+	return o.form == textForm || o.form == usualForm && o.screen.terminal
 }
 
 // check makes the exit status that of a plugin of Nagios, and its line the usual
 // form.
 func (o *output) check(call invocation) {
-	o.checking, o.service, o.formChosen = true, call.op.Word(), call.json
+	o.checking, o.service = true, call.op.Word()
 }
 
 // result prints the line of a plugin and returns its exit status.
@@ -89,20 +96,20 @@ func (o output) document(doc document) int {
 	status := fault.ExitOK
 	if c, ok := doc.(checkable); ok && o.checking {
 		result := c.check()
-		if !o.formChosen {
+		if o.form == usualForm {
 			return o.result(result)
 		}
 		status = int(result.Status)
 	}
-	if m, ok := doc.(metered); ok && o.metrics {
+	if m, ok := doc.(metered); ok && o.form == metricsForm {
 		var p prometheus.Page
 		m.metrics(&p)
 		return o.write(p.Bytes(), status)
 	}
-	if o.human {
-		p := newPage(o.width, o.colour)
+	if o.forPeople() {
+		p := o.page()
 		doc.view(p)
-		return o.write(p.bytes(), status)
+		return o.show(p, status)
 	}
 	return o.json(doc, status)
 }
@@ -112,11 +119,11 @@ func (o output) fail(action string, err error) int {
 	e := fault.From(err)
 	doc := fault.NewDocument(action, e)
 	status := o.broken(e.Code.Exit())
-	if o.checking && !o.formChosen {
+	if o.checking && o.form == usualForm {
 		return o.result(uncheckable(doc))
 	}
-	if o.human {
-		p := newPage(o.width, o.colour)
+	if o.forPeople() {
+		p := o.page()
 		p.verdict(severe, "FAILED", doc.Error)
 		p.fix(doc.Fix)
 		if known, ok := e.With.(explained); ok {
@@ -127,12 +134,32 @@ func (o output) fail(action string, err error) int {
 	return o.json(doc, status)
 }
 
+func (o output) page() *page {
+	p := newPage(o.screen.width, o.screen.colour)
+	p.height, p.verbose = o.screen.height, o.verbose
+	return p
+}
+
+// show prints a page, through the pager if it is longer than the screen.
+func (o output) show(p *page, status int) int {
+	raw := p.bytes()
+	if o.pager == nil || p.fits() {
+		return o.write(raw, status)
+	}
+	pager := *o.pager
+	pager.Stdin = raw
+	if err := pager.Run(o.stdout, o.stderr); err != nil {
+		return o.write(raw, status)
+	}
+	return status
+}
+
 func (o output) text(text string) int { return o.write([]byte(text), fault.ExitOK) }
 
 func (o output) json(doc any, status int) int {
-	raw, err := encode(doc, o.indent)
+	raw, err := encode(doc, o.screen.terminal)
 	if err != nil {
-		raw, _ = encode(fault.NewDocument("internal", err), o.indent) //nolint:errcheck // strings alone always encode
+		raw, _ = encode(fault.NewDocument("internal", err), o.screen.terminal) //nolint:errcheck // strings alone always encode
 		status = o.broken(fault.Internal.Exit())
 	}
 	return o.write(raw, status)

@@ -16,43 +16,70 @@ import (
 
 // Widths of the view in columns.
 const (
-	defaultWidth = 80
-	minWidth     = 40
-	maxWidth     = 120
+	minWidth = 40
+	maxWidth = 120
 )
 
-// A tone colours a verdict.
+// A tone is the colour of a verdict, as SGR numbers it.
 type tone int
 
 const (
-	calm tone = iota
-	warn
-	severe
+	severe tone = 31
+	calm   tone = 32
+	warn   tone = 33
 )
 
 // A page is a view for people under construction. Every text that came from
 // the host was made harmless when its document was built.
 type page struct {
-	b      bytes.Buffer
-	width  int
-	colour bool
+	b       bytes.Buffer
+	width   int
+	height  int // rows of the screen; 0 is unknown
+	colour  bool
+	verbose bool // everything, and whole
+	judged  []byte
 }
 
 func newPage(width int, colour bool) *page {
 	return &page{width: min(max(width, minWidth), maxWidth), colour: colour}
 }
 
-func (p *page) bytes() []byte { return p.b.Bytes() }
+// bytes is the page. One that is longer than the screen ends with the verdict, which
+// would otherwise have scrolled away.
+func (p *page) bytes() []byte {
+	if p.fits() || len(p.judged) == 0 {
+		return p.b.Bytes()
+	}
+	return slices.Concat(p.b.Bytes(), []byte("\n"), p.judged)
+}
 
-// verdict writes the first line: one word, coloured where colour is wanted, and
+// fits says that the screen holds the page and the prompt of a shell below it.
+func (p *page) fits() bool {
+	return p.height == 0 || p.rows() < p.height
+}
+
+// rows is how many rows of the screen the page takes so far.
+func (p *page) rows() int {
+	n := 0
+	for line := range strings.Lines(p.b.String()) {
+		width := text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n"))
+		n += max(1, (width+p.width-1)/p.width)
+	}
+	return n
+}
+
+// verdict writes the first lines, coloured where colour is wanted: one word and
 // one sentence.
 func (p *page) verdict(t tone, word, sentence string) {
 	lines := p.wrap(word + ": " + sentence)
-	if p.colour {
-		colour := map[tone]int{calm: 32, warn: 33, severe: 31}[t]
-		lines[0] = fmt.Sprintf("\x1b[1;%dm%s\x1b[0m%s", colour, word, strings.TrimPrefix(lines[0], word))
+	for i, line := range lines {
+		if p.colour {
+			lines[i] = fmt.Sprintf("\x1b[1;%dm%s\x1b[0m", t, strings.TrimRight(line, " "))
+		}
 	}
+	before := p.b.Len()
 	p.write(lines)
+	p.judged = append(p.judged, p.b.Bytes()[before:]...)
 }
 
 // line writes one paragraph, wrapped.

@@ -30,9 +30,10 @@ type invocation struct {
 	op      ops.Operation
 	args    ops.Arguments
 	request bool // the arguments are on stdin
-	json    bool
-	metrics bool // print those of Prometheus
-	rows    int  // of each list: defaultRows, allRows, or a number
+	form    form
+	verbose bool // pages hold everything, whole
+	noPager bool
+	rows    int // of each list: defaultRows, allRows, or a number
 	config  string
 	dryRun  bool
 	force   bool
@@ -62,7 +63,7 @@ func parse(args []string) (invocation, error) {
 	}
 	word, args := leadingWord(args)
 	err := f.set.Parse(args)
-	call.json = f.given("json") || f.given("output")
+	call.form, call.verbose, call.noPager = f.form(), f.given("verbose"), f.given("no-pager")
 	if err != nil {
 		return call, f.fault(err)
 	}
@@ -80,7 +81,7 @@ func parse(args []string) (invocation, error) {
 	if err := f.validateModifiers(call); err != nil {
 		return call, err
 	}
-	if call.metrics, err = f.metrics(call); err != nil {
+	if err := f.validateForm(call); err != nil {
 		return call, err
 	}
 	rows, err := f.rows()
@@ -200,20 +201,34 @@ func (f *flags) validateFields(call invocation) error {
 	return nil
 }
 
-// metrics reads --output.
-func (f *flags) metrics(call invocation) (bool, error) {
-	format := f.value("output")
-	switch {
-	case !f.given("output") || format == "json":
-		return false, nil
-	case format != "prometheus":
-		return false, fault.New(fault.InvalidArgument, fmt.Sprintf("--output must be json or prometheus, not %q.", format)).WithFix("Use --output prometheus, or --json.")
+// form is the form that was asked for. One that there is not is refused in JSON.
+func (f *flags) form() form {
+	switch asked := form(f.value("output")); {
 	case f.given("json"):
-		return false, usage("--json and --output prometheus are two forms; an answer has one.")
-	case call.request || call.op.Name != "get_system_health":
-		return false, usage("--output prometheus belongs to health alone, which sentinel shows without an action.")
+		return jsonForm
+	case !f.given("output"):
+		return usualForm
+	case asked == textForm || asked == metricsForm:
+		return asked
+	default:
+		return jsonForm
 	}
-	return true, nil
+}
+
+// validateForm checks --output.
+func (f *flags) validateForm(call invocation) error {
+	asked := form(f.value("output"))
+	switch {
+	case !f.given("output") || asked == jsonForm:
+		return nil
+	case asked != textForm && asked != metricsForm:
+		return fault.New(fault.InvalidArgument, fmt.Sprintf("--output must be json, text or prometheus, not %q.", asked)).WithFix("Use --output text for a page, --output prometheus for metrics, or --json.")
+	case f.given("json"):
+		return usage("--json and --output " + string(asked) + " are two forms; an answer has one.")
+	case asked == metricsForm && (call.request || call.op.Name != "get_system_health"):
+		return usage("--output prometheus belongs to health alone, which sentinel shows without an action.")
+	}
+	return nil
 }
 
 // rows reads --limit.

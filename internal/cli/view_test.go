@@ -84,18 +84,37 @@ func TestTheViewFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// ansi matches the colour of the verdict, the one escape sequence of a view.
-var ansi = regexp.MustCompile("^\x1b\\[1;3[123]m[A-Z]+\x1b\\[0m: ")
+// coloured matches a line of a verdict, which has the only escape sequences of a page.
+var coloured = regexp.MustCompile("\x1b\\[1;3[123]m([^\x1b]*)\x1b\\[0m")
 
-func TestColourIsOnTheVerdictAlone(t *testing.T) {
+func TestColourIsOnTheWholeVerdictAndNothingElse(t *testing.T) {
 	p := newPage(80, true)
+	p.verdict(severe, "FAIL", strings.Repeat("reason ", 20))
+	p.line("more")
+	if got := coloured.ReplaceAllString(string(p.bytes()), "<$1>"); !strings.HasPrefix(got, "<FAIL: reason ") || strings.Count(got, "<") != 2 || !strings.HasSuffix(got, "reason>\nmore\n") {
+		t.Errorf("%q", got)
+	}
+	p = newPage(80, true)
 	largest().view(p)
 	first, rest, _ := strings.Cut(string(p.bytes()), "\n")
-	if !ansi.MatchString(first) {
-		t.Errorf("the verdict is not coloured: %q", first)
+	if !coloured.MatchString(first) || strings.ContainsRune(rest, '\x1b') {
+		t.Errorf("%q and then\n%s", first, rest)
 	}
-	if strings.ContainsRune(rest, '\x1b') {
-		t.Error("there is an escape after the verdict")
+}
+
+// What scrolls by is not read: the verdict is the last thing there, too.
+func TestAPageLongerThanTheScreenEndsWithItsVerdict(t *testing.T) {
+	for lines, want := range map[int]int{22: 1, 23: 2} {
+		p := newPage(80, false)
+		p.height = 24
+		p.verdict(warn, "WARNING", "Look.")
+		for range lines {
+			p.line("one more")
+		}
+		got := string(p.bytes())
+		if strings.Count(got, "WARNING: Look.\n") != want || want == 2 != strings.HasSuffix(got, "\n\nWARNING: Look.\n") {
+			t.Errorf("%d lines:\n%s", lines, got)
+		}
 	}
 }
 
