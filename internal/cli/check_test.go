@@ -23,7 +23,7 @@ func checked(t *testing.T, doc document, args ...string) (status int, printed st
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	o := output{stdout: &b, giveUp: func() <-chan struct{} { return nil }}
+	o := output{stdout: &b, form: call.form, giveUp: func() <-chan struct{} { return nil }}
 	o.check(call)
 	status = o.document(doc)
 	return status, b.String()
