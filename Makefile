@@ -154,7 +154,7 @@ install: $(BINARIES)
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/doc/sentinel $(DESTDIR)$(UNITDIR)
 	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	[ -d $(RULES) ] || install -d -m 750 $(RULES)
-	install -d $(DESTDIR)$(SYSCONFDIR)/sentinel
+	install -d $(DESTDIR)$(SYSCONFDIR)/sentinel $(DESTDIR)$(SYSCONFDIR)/sentinel/config.d
 	install -d -m 700 $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 docs/man/*.1 $(SHARE)/man/man1
@@ -183,7 +183,7 @@ uninstall:
 	rm -f $(patsubst packaging/systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard packaging/systemd/*)) $(RULES)/sentinel
 	rm -rf $(SHARE)/doc/sentinel
 	! cmp -s packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || rm -f $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
-	rmdir $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets $(DESTDIR)$(SYSCONFDIR)/sentinel $(EMPTY) 2>/dev/null || true
+	rmdir $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets $(DESTDIR)$(SYSCONFDIR)/sentinel/config.d $(DESTDIR)$(SYSCONFDIR)/sentinel $(EMPTY) 2>/dev/null || true
 	case $(PREFIX) in /usr | /usr/local) ;; *) rmdir $(OWN_PREFIX) 2>/dev/null || true ;; esac
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/postremove.sh purge
 endif

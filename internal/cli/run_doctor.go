@@ -37,11 +37,11 @@ func runDoctor(ctx context.Context, s session, call invocation) (document, error
 
 func (s session) doctorTarget(call invocation) doctor.Target {
 	path := cmp.Or(call.config, config.DefaultPath)
-	_, err := config.Load(path, call.config != "")
+	c, err := config.Load(path, call.config != "")
 	return doctor.Target{
 		Root: s.host.Root, OS: s.host.OS, Version: version.Number, User: s.user(), AsRoot: s.root,
 		Binary: s.binary, Trusted: trust.RootOnly.File, TrustedLog: trust.InLogs.File, Tools: rootTools(),
-		ConfigPath: path, ConfigError: err, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
+		ConfigPath: path, ConfigError: err, ConfigFiles: c.Files, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
 		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable,

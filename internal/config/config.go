@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config reads the configuration of sentinel: one strict YAML file, owned
+// Package config reads the configuration of sentinel: strict YAML files, owned
 // by root, with a documented default for every key.
 //
-// A missing file means the defaults. A file that cannot be read, that somebody else
+// What stands in the file is overridden by the files of the directory beside it, in the order
+// of their names. Missing files mean the defaults. A file that cannot be read, that somebody else
 // could have written, or that holds an unknown key is an error: a security tool
 // must not fall back to its defaults silently.
 package config
@@ -15,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -48,6 +51,9 @@ type Config struct {
 	Audit Audit `yaml:"audit"`
 	// Webhook lists the receivers of telemetry.
 	Webhook Webhook `yaml:"webhook"`
+
+	// Files lists those that it was read from, in their order.
+	Files []string `yaml:"-"`
 }
 
 // Default returns the configuration that applies without a file.
@@ -58,41 +64,64 @@ func Default() Config {
 	}
 }
 
-// Load reads the configuration at path. If required, because somebody named the
-// file, a missing file is an error. Every error is CONFIG_INVALID.
-func Load(path string, required bool) (Config, error) {
-	raw, err := trust.RootOrSelf.Read(path, maxSize)
-	if errors.Is(err, fs.ErrNotExist) && !required {
-		return Default(), nil
+// Load reads the configuration at path and the files of the directory beside it.
+// A file that somebody named is required, and is the whole configuration. Every error is
+// CONFIG_INVALID.
+func Load(path string, named bool) (Config, error) {
+	c := Default()
+	err := c.add(path)
+	if named || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c.orInvalid(path, err)
 	}
+	dir := filepath.Join(filepath.Dir(path), DropInDir)
+	names, err := dropIns(dir)
 	if err != nil {
-		return Config{}, invalid(path, err)
+		return c.orInvalid(dir, err)
 	}
-	c, err := parse(raw)
+	for _, name := range names {
+		if err := c.add(filepath.Join(dir, name)); err != nil {
+			return c.orInvalid(filepath.Join(dir, name), err)
+		}
+	}
+	return c, nil
+}
+
+func (c Config) orInvalid(path string, err error) (Config, error) {
 	if err != nil {
 		return Config{}, invalid(path, err)
 	}
 	return c, nil
 }
 
-// parse decodes and checks one YAML document. An empty one yields the defaults.
-func parse(raw []byte) (Config, error) {
-	c := Default()
+// add reads one file on top of what is known already.
+func (c *Config) add(path string) error {
+	raw, err := trust.RootOrSelf.Read(path, maxSize)
+	if err != nil {
+		return err
+	}
+	if err := c.parse(raw); err != nil {
+		return err
+	}
+	c.Files = append(c.Files, path)
+	return nil
+}
+
+// parse decodes one YAML document on top of c and checks the result. An empty one
+// changes nothing. A list replaces the one before it.
+func (c *Config) parse(raw []byte) error {
+	before := maps.Clone(c.Thresholds)
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	d.KnownFields(true)
-	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return Config{}, readableError(err)
+	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return readableError(err)
 	}
 	if c.Thresholds == nil { // the key has no value
-		c.Thresholds = Default().Thresholds
+		c.Thresholds = before
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return Config{}, errors.New("it holds more than one YAML document")
+		return errors.New("it holds more than one YAML document")
 	}
-	if err := checkAgentID(c.AgentID); err != nil {
-		return Config{}, err
-	}
-	return c, cmp.Or(c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), c.Webhook.check())
+	return cmp.Or(checkAgentID(c.AgentID), c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), c.Webhook.check())
 }
 
 // readableError rewrites errors of the YAML library, which name Go types, for the
@@ -133,7 +162,7 @@ func invalid(path string, err error) error {
 	e := fault.Wrap(fault.ConfigInvalid, "The configuration "+path+" cannot be used", err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return e.WithFix("Create the file, or leave --config out to use the defaults.")
+		return e.WithFix("Create the file, or leave out what names it to use the defaults.")
 	case errors.Is(err, fs.ErrPermission):
 		return e.WithFix("Let everyone read it: chmod 0644 " + path)
 	default:

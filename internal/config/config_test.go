@@ -191,6 +191,13 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// parse reads one document as if it were the only file.
+func parse(raw []byte) (Config, error) {
+	c := Default()
+	err := c.parse(raw)
+	return c, err
+}
+
 func refused(t *testing.T, path, want string) {
 	t.Helper()
 	_, err := Load(path, true)

@@ -20,17 +20,18 @@ func configuration(_ context.Context, t Target) []Finding {
 	if t.ConfigError != nil {
 		return one(Problem, t.ConfigError.Error(), "Correct what is named, or remove the file to use the defaults.")
 	}
-	_, err := os.Stat(t.at(t.ConfigPath))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if len(t.ConfigFiles) == 0 {
 		return one(OK, "There is no "+t.ConfigPath+"; the defaults apply.", "")
-	case err != nil:
-		return one(Unknown, err.Error(), "")
 	}
-	if err := t.Trusted(t.at(t.ConfigPath)); err != nil {
-		return one(Problem, "Root refuses to read it: "+err.Error(), "sudo chown root "+t.ConfigPath+" && sudo chmod 0644 "+t.ConfigPath)
+	for _, file := range t.ConfigFiles {
+		if err := t.Trusted(t.at(file)); err != nil {
+			return one(Problem, "Root refuses to read it: "+err.Error(), "sudo chown root "+file+" && sudo chmod 0644 "+file)
+		}
 	}
-	return one(OK, t.ConfigPath+" is valid and belongs to root", "")
+	if len(t.ConfigFiles) == 1 {
+		return one(OK, t.ConfigFiles[0]+" is valid and belongs to root", "")
+	}
+	return one(OK, strings.Join(t.ConfigFiles, ", ")+" are valid and belong to root; what a later one sets is in force", "")
 }
 
 // configurationDir is checked even without a configuration: whoever can write to

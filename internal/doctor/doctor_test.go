@@ -60,7 +60,7 @@ func well(t *testing.T, more map[string]string) Target {
 	return Target{
 		Root: root, OS: "linux", Version: "1.2.3", User: User{UID: 1000},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
-		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml",
+		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", ConfigFiles: []string{"/etc/sentinel/config.yaml"},
 		StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: &programs{do: func(string) sysexec.Result { return sysexec.Result{} }},
 		Journal:  fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,
@@ -181,7 +181,14 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"rules that others can change", distrust("/sudoers.d/sentinel"), "sudoers_file", Problem, "written by others", "0440"},
 		{"rules with another mode", func(t *testing.T, p *Target) { mode(t, p.at("/etc/sudoers.d/sentinel"), 0o644) }, "sudoers_file", Warning, "0644", "chmod 0440"},
 		{"wrong configuration", func(_ *testing.T, p *Target) { p.ConfigError = errors.New("line 3: no such key") }, "configuration", Problem, "line 3", "Correct"},
-		{"no configuration", remove("/etc/sentinel/config.yaml"), "configuration", OK, "defaults", ""},
+		{"no configuration", func(_ *testing.T, p *Target) { p.ConfigFiles = nil }, "configuration", OK, "defaults", ""},
+		{"configuration in two files", func(_ *testing.T, p *Target) {
+			p.ConfigFiles = append(p.ConfigFiles, "/etc/sentinel/config.d/50-own.yaml")
+		}, "configuration", OK, "/etc/sentinel/config.yaml, /etc/sentinel/config.d/50-own.yaml are valid and belong to root", ""},
+		{"second file that others can change", func(t *testing.T, p *Target) {
+			p.ConfigFiles = append(p.ConfigFiles, "/etc/sentinel/config.d/50-own.yaml")
+			p.Trusted = suspect("/config.d/50-own.yaml")
+		}, "configuration", Problem, "written by others", "chmod 0644 /etc/sentinel/config.d/50-own.yaml"},
 		{"configuration that others can change", distrust("/config.yaml"), "configuration", Problem, "written by others", "chown root"},
 		{"no folder of the configuration", remove("/etc/sentinel"), "configuration_folder", OK, "none is needed", ""},
 		{"folder of the configuration that others can change", distrust("/etc/sentinel"), "configuration_folder", Problem, "written by others", "chmod go-w /etc/sentinel"},

@@ -27,9 +27,11 @@ type Target struct {
 	// TrustedLog is Trusted for the journal: [sentinel/internal/trust.InLogs].
 	TrustedLog func(path string) error
 	Tools      []Tool
-	// ConfigPath is the configuration file, and ConfigError why it cannot be used.
+	// ConfigPath is the configuration file, and ConfigError why it, or a file beside
+	// it, cannot be used.
 	ConfigPath  string
 	ConfigError error
+	ConfigFiles []string // that are read, in their order
 	StateDir    string
 	JournalDir  string
 	// Programs runs sudo, and on macOS the programs that alone tell something.

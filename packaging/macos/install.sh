@@ -79,7 +79,7 @@ if [ "$prefix" != /usr/local ]; then
   echo "$prefix/bin" > "$destdir/etc/paths.d/sentinel"
   echo "$prefix/share/man" > "$destdir/etc/manpaths.d/sentinel"
 fi
-mkdir -p "$destdir/etc/sentinel"
+mkdir -p "$destdir/etc/sentinel/config.d"
 (umask 077 && mkdir -p "$destdir/etc/sentinel/secrets")
 [ -e "$destdir/etc/sentinel/config.yaml" ] || copy 644 "$here/packaging/config.yaml" /etc/sentinel/config.yaml
 copy 644 "$here/packaging/config.yaml" "$prefix/share/sentinel/config.yaml"

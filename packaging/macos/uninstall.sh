@@ -30,7 +30,7 @@ rm -f /etc/paths.d/sentinel /etc/manpaths.d/sentinel /private/etc/sudoers.d/sent
 ! cmp -s "$prefix/share/sentinel/config.yaml" /etc/sentinel/config.yaml || rm -f /etc/sentinel/config.yaml
 rm -rf "$prefix/share/sentinel"
 [ "$prefix" != /opt/sentinel ] || rmdir /opt/sentinel/bin /opt/sentinel/share/man/man1 /opt/sentinel/share/man /opt/sentinel/share /opt/sentinel 2>/dev/null || true
-rmdir /etc/sentinel/secrets /etc/sentinel 2>/dev/null || true
+rmdir /etc/sentinel/secrets /etc/sentinel/config.d /etc/sentinel 2>/dev/null || true
 /usr/sbin/dseditgroup -o delete sentinel 2>/dev/null || true
 /usr/sbin/pkgutil --forget com.sentinel.pkg >/dev/null 2>&1 || true
 echo "Removed. What was done to this Mac is still in /var/log/sentinel and /var/lib/sentinel."
