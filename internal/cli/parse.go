@@ -225,8 +225,8 @@ func (f *flags) validateForm(call invocation) error {
 		return fault.New(fault.InvalidArgument, fmt.Sprintf("--output must be json, text or prometheus, not %q.", asked)).WithFix("Use --output text for a page, --output prometheus for metrics, or --json.")
 	case f.given("json"):
 		return usage("--json and --output " + string(asked) + " are two forms; an answer has one.")
-	case asked == metricsForm && (call.request || call.op.Name != "get_system_health"):
-		return usage("--output prometheus belongs to health alone, which sentinel shows without an action.")
+	case asked == metricsForm && (call.request || !hasMetrics(call.op)):
+		return usage("--output prometheus belongs to --check-updates, --security-audit, --verify-journal, and to health, which sentinel shows without an action.")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
+	"sentinel/internal/prometheus"
 	"sentinel/internal/updates"
 )
 
@@ -59,4 +60,18 @@ func (d updatesDocument) ageText() string {
 		return " How old the package lists are is not known."
 	}
 	return fmt.Sprintf(" The package lists are %s old.", humanize.Duration(*d.ListAgeSeconds))
+}
+
+// metrics leaves out what the package manager did not tell.
+func (d updatesDocument) metrics(p *prometheus.Page) {
+	moment(p, "sentinel_updates_checked_timestamp_seconds", "When the package manager was asked for updates, in seconds since 1970.", d.Header, 0)
+	if d.ListAgeSeconds != nil {
+		moment(p, "sentinel_updates_lists_timestamp_seconds", "When its package lists last changed or were found current, in seconds since 1970.", d.Header, *d.ListAgeSeconds)
+	}
+	if d.UpdatesTotal != nil {
+		p.Add("sentinel_updates_pending", "Updates that wait, those for security included.", prometheus.Gauge, float64(*d.UpdatesTotal))
+	}
+	if d.SecurityTotal != nil {
+		p.Add("sentinel_security_updates_pending", "Security updates that wait.", prometheus.Gauge, float64(*d.SecurityTotal))
+	}
 }

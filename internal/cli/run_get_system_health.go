@@ -35,6 +35,7 @@ type healthDocument struct {
 	ProcessesTotal       *int                `json:"processes_total,omitempty"`             // processes of this machine
 
 	thresholds health.Thresholds // that it was judged by
+	kept       kept
 }
 
 // runSystemHealth reads everything that takes work first and measures CPU use
@@ -58,6 +59,9 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 		return nil, err
 	}
 	d.identify(s, &gaps)
+	if call.form == metricsForm {
+		d.kept = s.readKept(ctx, &gaps)
+	}
 	d.thresholds = health.Thresholds(s.config.Thresholds)
 	d.Judge(d.thresholds)
 	d.Header = answer.NewHeader(call.op.Action, true)

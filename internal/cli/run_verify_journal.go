@@ -10,6 +10,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
 	"sentinel/internal/journal"
+	"sentinel/internal/prometheus"
 )
 
 // A verifyDocument answers --verify-journal.
@@ -18,13 +19,14 @@ type verifyDocument struct {
 	journal.Report
 }
 
-// runVerifyJournal fails if something is wrong, so that a script notices.
+// runVerifyJournal fails if something is wrong, so that a script notices. Metrics say so
+// themselves, and a failure would leave the page of the time when all was well.
 func runVerifyJournal(ctx context.Context, s session, call invocation) (document, error) {
 	report, err := s.journal.Verify(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(report.Problems) > 0 {
+	if len(report.Problems) > 0 && call.form != metricsForm {
 		return nil, tampered(report)
 	}
 	return verifyDocument{answer.NewHeader(call.op.Action, true), report}, nil
@@ -54,4 +56,10 @@ func (d verifyDocument) view(p *page) {
 		p.line("Records before %d were removed for their age.", d.RotatedBefore)
 	}
 	p.line("The newest hash is %s; syslog has it too.", d.LastHash)
+}
+
+func (d verifyDocument) metrics(p *prometheus.Page) {
+	moment(p, "sentinel_journal_verified_timestamp_seconds", "When the journal was verified, in seconds since 1970.", d.Header, 0)
+	p.Add("sentinel_journal_intact", "Whether every record of the journal of changes is as it was written.", prometheus.Gauge, truth(d.ProblemsTotal == 0))
+	p.Add("sentinel_journal_records", "Records in the journal of changes.", prometheus.Gauge, float64(d.Records))
 }

@@ -29,7 +29,7 @@ func Options() []Option {
 		{Name: "dry-run", Usage: "say what a change would do, and change nothing"},
 		{Name: "force", Usage: "change it although a safety rule refuses, where the rule can be overridden"},
 		{Name: "json", Usage: "print JSON, also on a terminal"},
-		{Name: "output", Value: "FORMAT", Values: []string{"json", "text", "prometheus"}, Usage: "print JSON, the page for people, or health as metrics for Prometheus"},
+		{Name: "output", Value: "FORMAT", Values: []string{"json", "text", "prometheus"}, Usage: "print JSON, the page for people, or metrics for Prometheus"},
 		{Name: "verbose", Shorthand: "v", Usage: "pages with everything, and no value cut"},
 		{Name: "no-pager", Usage: "no pager for pages that are longer than the screen"},
 		{Name: "check", Usage: "end with 0 OK, 1 WARNING, 2 CRITICAL or 3 UNKNOWN and print one line, as plugins of Nagios do"},

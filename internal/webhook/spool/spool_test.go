@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"sentinel/internal/testenv"
 	"sentinel/internal/webhook"
 )
@@ -491,5 +493,29 @@ func TestWhatHappensToALaterDocumentIsNotToldOfTheOwn(t *testing.T) {
 	release()
 	if got := <-done; got.Verdict != webhook.Delivered || got.Kept || got.Waiting != 1 {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestWaitingCountsAllReceiversAndChangesNothing(t *testing.T) {
+	s := newStage(t)
+	dir := filepath.Dir(s.dir)
+	if b, err := Waiting(dir); err != nil || b != (Backlog{}) {
+		t.Errorf("before the first: %+v, %v", b, err)
+	}
+	s.to.down = true
+	s.report(t)
+	s.clock = s.clock.Add(time.Hour)
+	s.report(t)
+	other := New(dir, "https://other.example.com/", 1<<20, 72*time.Hour)
+	other.now, s.clock = s.now, s.clock.Add(time.Hour)
+	other.Send(t.Context(), webhook.Document{ID: "msg_009", Body: []byte("body of msg_009")}, s.to)
+	before := testenv.Modes(t, dir)
+
+	b, err := Waiting(dir)
+	if err != nil || b.Documents != 3 || !b.Oldest.Equal(began) || b.Bytes != 3*int64(len("body of msg_001")+hashLength+1) {
+		t.Errorf("%+v, %v", b, err)
+	}
+	if diff := cmp.Diff(before, testenv.Modes(t, dir)); diff != "" {
+		t.Errorf("counting changed (-before +after):\n%s", diff)
 	}
 }
