@@ -159,7 +159,7 @@ install: $(BINARIES)
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 docs/man/*.1 $(SHARE)/man/man1
 	install -m 644 $(PAGES) $(SHARE)/doc/sentinel
-	for folder in docs docs/img docs/schemas docs/decisions; do \
+	for folder in docs docs/img docs/schemas docs/decisions packaging/prometheus; do \
 		install -d $(SHARE)/doc/sentinel/$$folder && find $$folder -maxdepth 1 -type f -exec install -m 644 {} $(SHARE)/doc/sentinel/$$folder \; || exit 1; \
 	done
 	$(COMPLETE) bash > $(SHARE)/bash-completion/completions/sentinel

@@ -5,7 +5,7 @@
 set -e
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload || true
-  [ -e /usr/lib/systemd/system/sentinel-restore.service ] || systemctl reset-failed 'sentinel-re*' 2>/dev/null || true
+  [ -e /usr/lib/systemd/system/sentinel-restore.service ] || systemctl reset-failed 'sentinel-*' 2>/dev/null || true
 fi
 case "$1" in
   purge | 0)

@@ -14,12 +14,15 @@ if command -v systemctl >/dev/null; then
   mkdir -p /var/lib/sentinel
   : > /var/lib/sentinel/units
   [ ! -d /run/systemd/system ] || systemctl stop sentinel-restore.timer 2>/dev/null || true
-  for unit in sentinel-restore.service sentinel-report.timer; do
+  for unit in sentinel-restore.service sentinel-report.timer sentinel-metrics.timer sentinel-metrics-hourly.timer; do
     [ "$(systemctl is-enabled "$unit" 2>/dev/null)" != enabled ] || echo "$unit" >> /var/lib/sentinel/units
     [ ! -d /run/systemd/system ] || systemctl stop "$unit" 2>/dev/null || true
     systemctl disable "$unit" 2>/dev/null || rm -f /etc/systemd/system/*.wants/"$unit"
   done
 fi
+
+# Pages that nobody renews would be exported for ever.
+rm -f /var/lib/prometheus/node-exporter/sentinel*.prom /var/lib/prometheus/node-exporter/sentinel*.prom.new
 
 # Without sentinel nobody could lift a block. The list of blocked addresses stays,
 # and applies again after the next installation.

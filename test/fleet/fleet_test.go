@@ -132,11 +132,13 @@ func isolated(t *testing.T, programs ...string) bool {
 	shell(t, scratch, `
 mount -t tmpfs tmpfs .
 cd $PWD
-mkdir etc work
+mkdir etc work lib libwork
 mount -t overlay overlay -o lowerdir=/etc,upperdir=$PWD/etc,workdir=$PWD/work /etc
-for dir in /var/lib /var/log /usr/local/bin; do mount -t tmpfs -o mode=755 tmpfs $dir; done
+mount -t overlay overlay -o lowerdir=/var/lib,upperdir=$PWD/lib,workdir=$PWD/libwork /var/lib # with what the package manager knows
+rm -rf /var/lib/sentinel /var/lib/prometheus
+for dir in /var/log /usr/local/bin; do mount -t tmpfs -o mode=755 tmpfs $dir; done
 `)
-	t.Cleanup(func() { shell(t, "/", "umount /etc "+scratch) })
+	t.Cleanup(func() { shell(t, "/", "umount /etc /var/lib "+scratch) })
 	for _, program := range programs {
 		shell(t, built(), "install "+filepath.Base(program)+" /usr/local/bin/")
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sentinel/internal/testenv"
@@ -32,7 +33,7 @@ func TestTheGuideAsItStands(t *testing.T) {
 	if !testenv.BootedWith(t, nil, shipped(t)) {
 		return
 	}
-	shell(t, "/", "install /shipped/sentinel /usr/local/bin/ && install -m 644 /shipped/sentinel-report.* /etc/systemd/system/ && systemctl daemon-reload")
+	shell(t, "/", "install /shipped/sentinel /usr/local/bin/ && install -m 644 /shipped/sentinel-*.service /shipped/sentinel-*.timer /etc/systemd/system/ && systemctl daemon-reload")
 	dir := t.TempDir()
 	certify(t, dir, "hooks.example.com")
 	named(t, "hooks.example.com")
@@ -58,7 +59,8 @@ func TestTheGuideAsItStands(t *testing.T) {
 func shipped(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{filepath.Join(built(), "sentinel"): "/shipped/sentinel", filepath.Join(built(), "receiver"): "/shipped/receiver"}
-	for _, name := range []string{"docs/fleet.md", "docs/schemas/webhook-v1.json", "packaging/systemd/sentinel-report.service", "packaging/systemd/sentinel-report.timer"} {
+	for _, name := range []string{"docs/fleet.md", "docs/schemas/webhook-v1.json", "packaging/systemd/sentinel-report.service", "packaging/systemd/sentinel-report.timer",
+		"packaging/systemd/sentinel-metrics.service", "packaging/systemd/sentinel-metrics.timer", "packaging/systemd/sentinel-metrics-hourly.service", "packaging/systemd/sentinel-metrics-hourly.timer"} {
 		path, err := filepath.Abs(filepath.Join("..", "..", name))
 		if err != nil {
 			t.Fatal(err)
@@ -257,18 +259,37 @@ func (f *follower) authorizes(t *testing.T) {
 }
 
 func (f *follower) measures(t *testing.T) {
-	for _, unit := range []string{"sentinel-metrics.service", "sentinel-metrics.timer"} {
-		write(t, "/etc/systemd/system/"+unit, part(t, shippedGuide, "file: "+unit), 0o644)
-	}
 	if err := os.MkdirAll(textfiles, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	f.types("run: metrics-timer")
-	shell(t, "/", "systemctl is-active --quiet sentinel-metrics.timer && systemd-analyze verify --man=no sentinel-metrics.service sentinel-metrics.timer && systemctl start sentinel-metrics.service")
-	if page := readPage(t); !strings.Contains(page, "\nsentinel_firewall_status{status=\"UNKNOWN\"} 0\n") {
-		t.Errorf("the page is not that of root: %s", page)
+	const units = "sentinel-metrics.service sentinel-metrics-hourly.service"
+	shell(t, "/", "systemctl is-active --quiet sentinel-metrics.timer sentinel-metrics-hourly.timer && systemd-analyze verify --man=no "+units+" && systemctl start "+units)
+	page := readPage(t)
+	for _, want := range []string{"sentinel_firewall_status{status=\"UNKNOWN\"} 0", "sentinel_blocked_addresses 0", "sentinel_blocklist_in_sync 1", "sentinel_journal_intact 1", "sentinel_updates_pending "} {
+		if !strings.Contains(page, "\n"+want) {
+			t.Errorf("no %s on the pages of root:\n%s", want, page)
+		}
 	}
-	shell(t, "/", "systemctl disable --now --quiet sentinel-metrics.timer")
+	f.sees(t, page)
+	f.types("run: metrics-folder")
+	shell(t, "/", "mkdir /var/lib/node_exporter && systemctl start "+units+" && test -s /var/lib/node_exporter/sentinel.prom -a -s /var/lib/node_exporter/sentinel-verify-journal.prom")
+	shell(t, "/", "systemctl disable --now --quiet sentinel-metrics.timer sentinel-metrics-hourly.timer")
+}
+
+// sees holds the audit of the unit to that of a root with all capabilities, and a journal that somebody
+// changed to its page.
+func (f *follower) sees(t *testing.T, page string) {
+	t.Helper()
+	coverage := regexp.MustCompile(`(?m)^sentinel_audit_(coverage_ratio|score_ratio|checks|failures).*$`)
+	all := shell(t, "/", "sentinel --security-audit --output prometheus")
+	if diff := cmp.Diff(coverage.FindAllString(all, -1), coverage.FindAllString(page, -1)); diff != "" {
+		t.Errorf("the audit of the unit is not that of root (-root +unit):\n%s", diff)
+	}
+	shell(t, "/", "echo forged >> /var/log/sentinel/journal.jsonl && systemctl start sentinel-metrics-hourly.service")
+	if page := readPage(t); !strings.Contains(page, "\nsentinel_journal_intact 0\n") {
+		t.Errorf("a journal that was changed is intact:\n%s", page)
+	}
 }
 
 // The score of systemd-analyze(1) is the one in the guide; 10 is everything that

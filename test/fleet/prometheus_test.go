@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ import (
 const (
 	textfiles = "/var/lib/prometheus/node-exporter"
 	guide     = "../../docs/fleet.md"
+	rules     = "../../packaging/prometheus/sentinel.rules.yml"
+	dashboard = "../../packaging/prometheus/grafana-dashboard.json"
+	hourly    = "../../packaging/systemd/sentinel-metrics-hourly.service"
 )
 
 // The page goes the whole way: from the line of cron in the guide through
@@ -39,6 +43,7 @@ func TestPrometheusHasWhatSentinelSaw(t *testing.T) {
 	}
 	write(t, textfiles+"/sentinel.prom.new", "half of a page that a crash left behind{", 0o644)
 	cron(t)
+	shell(t, textfiles, started(t, hourly))
 	page := readPage(t)
 
 	cmd := exec.Command(promtool, "check", "metrics")
@@ -50,7 +55,7 @@ func TestPrometheusHasWhatSentinelSaw(t *testing.T) {
 	dir := t.TempDir()
 	config := part(t, guide, "file: prometheus.yml")
 	write(t, filepath.Join(dir, "prometheus.yml"), strings.ReplaceAll(config, "1m", "1s"), 0o644)
-	write(t, filepath.Join(dir, "sentinel.rules.yml"), part(t, guide, "file: sentinel.rules.yml"), 0o644)
+	shell(t, ".", "cp "+rules+" "+dir)
 	shell(t, dir, promtool+" check config prometheus.yml")
 
 	start(t, dir, exporter, "--collector.textfile.directory="+textfiles, "--web.listen-address=127.0.0.1:9100")
@@ -76,6 +81,7 @@ func TestPrometheusHasWhatSentinelSaw(t *testing.T) {
 		t.Errorf("node_exporter did not say when the page was written: %v", got)
 	}
 	t.Run("rules", alerted)
+	t.Run("the dashboard", shown)
 	t.Run("a failure leaves the page", failureLeavesThePage)
 }
 
@@ -101,18 +107,73 @@ func cronOnce(t *testing.T) (string, error) {
 	return typed("/", path+command)
 }
 
-func readPage(t *testing.T) string {
+// started is what a unit starts, as a shell reads it (systemd.service(5), COMMAND LINES).
+func started(t *testing.T, unit string) string {
 	t.Helper()
-	path := textfiles + "/sentinel.prom"
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o644 {
-		t.Fatalf("the page: %v, %v", info, err)
-	}
-	raw, err := os.ReadFile(path)
+	raw, err := os.ReadFile(unit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(raw)
+	found := regexp.MustCompile(`(?m)^ExecStart=/bin/sh -c '(.*)'$`).FindSubmatch(raw)
+	if found == nil {
+		t.Fatalf("%s starts no shell", unit)
+	}
+	return strings.ReplaceAll(string(found[1]), "$$", "$")
+}
+
+// readPage returns all pages, one after the other.
+func readPage(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	for _, name := range []string{"sentinel.prom", "sentinel-check-updates.prom", "sentinel-security-audit.prom", "sentinel-verify-journal.prom"} {
+		path := filepath.Join(textfiles, name)
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o644 {
+			t.Fatalf("the page: %v, %v", info, err)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(raw)
+	}
+	return all.String()
+}
+
+func TestTheRulesFireWhenTheyShould(t *testing.T) {
+	promtool := testenv.Program(t, "promtool", "prometheus")
+	for _, words := range [][]string{{"check", "rules", rules}, {"test", "rules", "testdata/sentinel.rules.test.yml"}} {
+		if out, err := exec.Command(promtool, words...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", words, err, out)
+		}
+	}
+}
+
+// shown asks Prometheus every query of the dashboard, for all hosts. Those about what every host has
+// must have an answer.
+func shown(t *testing.T) {
+	var d struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	raw, err := os.ReadFile(dashboard)
+	if err == nil {
+		err = json.Unmarshal(raw, &d)
+	}
+	if err != nil || len(d.Panels) < 15 {
+		t.Fatalf("%d panels, %v", len(d.Panels), err)
+	}
+	// A virtual machine has no sensor, one of an hour has no rate, and what runs here has no systemd.
+	without := []string{"Temperature", "Failed units, zombies, killed for want of memory", "Waiting for a reboot"}
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			if got := query(t, strings.NewReplacer("$instance", ".*", "$__rate_interval", "4m").Replace(target.Expr)); len(got) == 0 && !slices.Contains(without, p.Title) {
+				t.Errorf("%s shows nothing: %s", p.Title, target.Expr)
+			}
+		}
+	}
 }
 
 // apart holds the names of the page apart from those of node_exporter, and what
