@@ -121,7 +121,6 @@ UNITDIR    ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,$(SYSCONFDI
 SHARE       = $(DESTDIR)$(PREFIX)/share
 RULES       = $(DESTDIR)$(SYSCONFDIR)/sudoers.d
 AT_PREFIX   = umask 022 && sed 's|/usr/local/bin|$(PREFIX)/bin|g'
-COMPLETE    = umask 022 && $(HOST_SENTINEL) --completion
 PAGES      := README.md CHANGELOG.md LICENSE SECURITY.md CONTRIBUTING.md
 EMPTY       = $(SHARE)/bash-completion/completions $(SHARE)/bash-completion $(SHARE)/zsh/site-functions $(SHARE)/zsh $(SHARE)/fish/vendor_completions.d $(SHARE)/fish
 OWN_PREFIX  = $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man $(SHARE)/doc $(SHARE) $(DESTDIR)$(PREFIX)
@@ -162,9 +161,11 @@ install: $(BINARIES)
 	for folder in docs docs/img docs/schemas docs/decisions packaging/prometheus; do \
 		install -d $(SHARE)/doc/sentinel/$$folder && find $$folder -maxdepth 1 -type f -exec install -m 644 {} $(SHARE)/doc/sentinel/$$folder \; || exit 1; \
 	done
-	$(COMPLETE) bash > $(SHARE)/bash-completion/completions/sentinel
-	$(COMPLETE) zsh > $(SHARE)/zsh/site-functions/_sentinel
-	$(COMPLETE) fish > $(SHARE)/fish/vendor_completions.d/sentinel.fish
+	umask 022 && for program in sentinel sentinel-mcp; do \
+		$(HOST_BIN)/$$program --completion bash > $(SHARE)/bash-completion/completions/$$program && \
+		$(HOST_BIN)/$$program --completion zsh > $(SHARE)/zsh/site-functions/_$$program && \
+		$(HOST_BIN)/$$program --completion fish > $(SHARE)/fish/vendor_completions.d/$$program.fish || exit 1; \
+	done
 	for unit in packaging/systemd/*; do $(AT_PREFIX) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} && chmod 644 $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
 	$(AT_PREFIX) packaging/sudoers.d/sentinel > $(RULES)/.sentinel.new
 	chmod 440 $(RULES)/.sentinel.new
@@ -179,7 +180,7 @@ uninstall:
 	@$(CHECKED)
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/preremove.sh remove
 	rm -f $(DESTDIR)$(PREFIX)/bin/sentinel $(DESTDIR)$(PREFIX)/bin/sentinel-mcp $(SHARE)/man/man1/sentinel.1 $(SHARE)/man/man1/sentinel-mcp.1
-	rm -f $(SHARE)/bash-completion/completions/sentinel $(SHARE)/zsh/site-functions/_sentinel $(SHARE)/fish/vendor_completions.d/sentinel.fish
+	for program in sentinel sentinel-mcp; do rm -f $(SHARE)/bash-completion/completions/$$program $(SHARE)/zsh/site-functions/_$$program $(SHARE)/fish/vendor_completions.d/$$program.fish; done
 	rm -f $(patsubst packaging/systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard packaging/systemd/*)) $(RULES)/sentinel
 	rm -rf $(SHARE)/doc/sentinel
 	! cmp -s packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || rm -f $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
@@ -192,14 +193,14 @@ DIST  := dist
 ARCH  ?= $(shell $(GO) env GOARCH)
 EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),0)
 
-# The program of this machine, which writes the completions when another is built for.
-HOST_SENTINEL ?= $(BIN)/sentinel
+# The programs of this machine, which write the completions when another is built for.
+HOST_BIN ?= $(BIN)
 
 ## package: a .deb and an .rpm of ARCH (this machine's, amd64, arm64) into dist/
 package:
 	rm -rf $(DIST)/stage
 	$(MAKE) build BIN=$(DIST)/host
-	GOOS=linux GOARCH=$(ARCH) $(MAKE) build install BIN=$(DIST)/linux-$(ARCH) HOST_SENTINEL=$(DIST)/host/sentinel DESTDIR=$(DIST)/stage PREFIX=/usr UNITDIR=/usr/lib/systemd/system
+	GOOS=linux GOARCH=$(ARCH) $(MAKE) build install BIN=$(DIST)/linux-$(ARCH) HOST_BIN=$(DIST)/host DESTDIR=$(DIST)/stage PREFIX=/usr UNITDIR=/usr/lib/systemd/system
 	for kind in deb rpm; do \
 		ARCH=$(ARCH) VERSION=$(VERSION) SOURCE_DATE_EPOCH=$(EPOCH) $(RUN_NFPM) package --config packaging/nfpm.yaml --packager $$kind --target $(DIST)/ || exit 1; \
 	done

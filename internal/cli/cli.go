@@ -71,8 +71,11 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	if err != nil {
 		return out.fail(cmp.Or(call.op.Action, "usage"), p.worded(call, err))
 	}
-	if call.text != nil {
+	switch {
+	case call.text != nil:
 		return out.text(call.text())
+	case call.candidates != "":
+		return out.text(p.candidates(ctx, call.candidates))
 	}
 	doc, err := p.execute(ctx, call, stdin)
 	if err != nil {

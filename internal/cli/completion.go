@@ -6,95 +6,67 @@ import (
 	"fmt"
 	"strings"
 
+	"sentinel/internal/completion"
+	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 )
 
-// completions are the shells that --completion knows.
-func completions() map[string]func() string {
-	return map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}
+// completionScript returns the action that prints the completions for a shell.
+func completionScript(shell string) (func() string, error) {
+	script, known := completion.Script(completed(), shell)
+	if !known {
+		return nil, fault.New(fault.InvalidArgument, fmt.Sprintf("There is no completion for %q.", shell)).WithFix("Use one of: " + strings.Join(completion.Shells(), ", "))
+	}
+	return func() string { return script }, nil
 }
 
-// A word is one flag to complete, with what may follow it.
-type word struct {
-	flag, about string
-	takes, file bool     // takes a value; the value is a file
-	values      []string // the only values, where there are few
-}
-
-func words() []word {
-	var list []word
+// completed is the command line of sentinel.
+func completed() completion.Program {
+	p := completion.Program{Name: "sentinel"}
 	seen := map[string]bool{}
 	for _, o := range ops.Actions() {
+		p.Actions = append(p.Actions, completion.Action{Name: o.Word(), About: o.Usage, Value: objectValue(o)})
 		if o.Flag != "" {
-			list = append(list, word{flag: o.Flag, about: o.Usage, takes: o.Object() != nil})
+			p.Flags = append(p.Flags, completion.Flag{Name: o.Flag, About: o.Usage, Value: objectValue(o)})
 			seen[o.Flag] = true
 		}
 		for _, f := range o.Fields {
 			if !seen[f.Flag] {
-				list = append(list, word{flag: f.Flag, about: f.Description, takes: f.Kind != ops.Boolean, values: f.Enum})
+				p.Flags = append(p.Flags, completion.Flag{Name: f.Flag, About: f.Description, Value: fieldValue(f)})
 			}
 			seen[f.Flag] = true
 		}
 	}
 	for _, o := range ops.Options() {
-		list = append(list, word{flag: o.Name, about: o.Usage, takes: o.Value != "", file: o.Value == "FILE", values: o.Values})
-	}
-	return list
-}
-
-func bashCompletion() string {
-	var all []string
-	var cases strings.Builder
-	for _, w := range words() {
-		all = append(all, "--"+w.flag)
-		switch {
-		case len(w.values) > 0:
-			fmt.Fprintf(&cases, "    --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", w.flag, strings.Join(w.values, " "))
-		case w.file:
-			fmt.Fprintf(&cases, "    --%s) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", w.flag)
-		case w.takes:
-			fmt.Fprintf(&cases, "    --%s) COMPREPLY=(); return ;;\n", w.flag)
+		value := completion.Value{Takes: o.Value != "", IsFile: o.Value == "FILE", Among: o.Values}
+		p.Flags = append(p.Flags, completion.Flag{Name: o.Name, Short: o.Shorthand, About: o.Usage, Value: value})
+		if o.Name == "help" {
+			value = completion.Value{Takes: true, Among: actionWords()}
+		}
+		if o.ByWord {
+			p.Actions = append(p.Actions, completion.Action{Name: o.Name, About: o.Usage, Value: value})
 		}
 	}
-	return "# bash completion for sentinel\n_sentinel() {\n" +
-		"  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n" +
-		"  case $before in\n" + cases.String() + "  esac\n" +
-		"  COMPREPLY=($(compgen -W '" + strings.Join(all, " ") + "' -- \"$word\"))\n}\n" +
-		"complete -F _sentinel sentinel\n"
+	return p
 }
 
-func zshCompletion() string {
-	var b strings.Builder
-	b.WriteString("#compdef sentinel\n_arguments \\\n")
-	for _, w := range words() {
-		value := ""
-		switch {
-		case len(w.values) > 0:
-			value = ":value:(" + strings.Join(w.values, " ") + ")"
-		case w.file:
-			value = ":file:_files"
-		case w.takes:
-			value = ":value:"
-		}
-		fmt.Fprintf(&b, "  '--%s[%s]%s' \\\n", w.flag, w.about, value)
+// actionWords lists the actions as words.
+func actionWords() []string {
+	var words []string
+	for _, o := range ops.Actions() {
+		words = append(words, o.Word())
 	}
-	return strings.TrimSuffix(b.String(), " \\\n") + "\n"
+	return words
 }
 
-func fishCompletion() string {
-	var b strings.Builder
-	b.WriteString("# fish completion for sentinel\n")
-	for _, w := range words() {
-		extra := ""
-		switch {
-		case len(w.values) > 0:
-			extra = " -x -a '" + strings.Join(w.values, " ") + "'"
-		case w.file:
-			extra = " -r"
-		case w.takes:
-			extra = " -x"
-		}
-		fmt.Fprintf(&b, "complete -c sentinel -l %s -d '%s'%s\n", w.flag, w.about, extra)
+// objectValue is the value of an action.
+func objectValue(o ops.Operation) completion.Value {
+	if f := o.Object(); f != nil {
+		return fieldValue(*f)
 	}
-	return b.String()
+	return completion.Value{}
+}
+
+func fieldValue(f ops.Field) completion.Value {
+	return completion.Value{Takes: f.Kind != ops.Boolean, Among: f.Enum, Kind: f.Candidates}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 )
 
@@ -21,12 +20,14 @@ func (f *flags) textAction() (func() string, error) {
 		chosen, action = append(chosen, "--version"), versionText
 	}
 	if f.given("completion") {
-		shell := f.value("completion")
-		script, ok := completions()[shell]
-		if !ok {
-			return nil, fault.New(fault.InvalidArgument, fmt.Sprintf("There is no completion for %q.", shell)).WithFix("Use bash, zsh or fish.")
+		script, err := completionScript(f.value("completion"))
+		if err != nil {
+			return nil, err
 		}
 		chosen, action = append(chosen, "--completion"), script
+	}
+	if f.given("complete") {
+		chosen = append(chosen, "--complete")
 	}
 	for _, o := range ops.Actions() {
 		if len(chosen) > 0 && o.Flag != "" && f.given(o.Flag) {

@@ -40,7 +40,9 @@ type invocation struct {
 	given   map[string]string // the flags that were typed, with their values
 	caller  string            // who asks, as claimed in a request
 	stderr  io.Writer         // takes the progress of a request
-	text    func() string     // prints instead of running: help, version, completion
+	// candidates is the kind of values that are printed for completions; "" is none.
+	candidates string
+	text       func() string // prints instead of running: help, version, completion
 }
 
 // capped returns the rows of a list that normally has normal; 0 means all.
@@ -71,6 +73,10 @@ func parse(args []string) (invocation, error) {
 		return call, err
 	}
 	if call.text, err = f.textAction(); err != nil || call.text != nil {
+		return call, err
+	}
+	if f.given("complete") {
+		call.candidates, err = f.candidateKind()
 		return call, err
 	}
 	op, request, err := f.action()
@@ -229,6 +235,15 @@ func (f *flags) validateForm(call invocation) error {
 		return usage("--output prometheus belongs to --check-updates, --security-audit, --verify-journal, and to health, which sentinel shows without an action.")
 	}
 	return nil
+}
+
+// candidateKind reads --complete.
+func (f *flags) candidateKind() (string, error) {
+	kind := f.value("complete")
+	if !slices.Contains(ops.Candidates(), kind) {
+		return "", fault.New(fault.InvalidArgument, fmt.Sprintf("--complete must be one of %s, not %q.", strings.Join(ops.Candidates(), ", "), kind)).WithFix("Use --complete " + ops.Candidates()[0] + ".")
+	}
+	return kind, nil
 }
 
 // rows reads --limit.

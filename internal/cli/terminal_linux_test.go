@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -11,11 +10,11 @@ import (
 	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
-	"golang.org/x/sys/unix"
 
 	"sentinel/internal/host"
 	"sentinel/internal/host/local"
 	"sentinel/internal/ops"
+	"sentinel/internal/testenv"
 )
 
 // On a real terminal of 80 columns every operation shows its view, and nothing
@@ -72,7 +71,7 @@ func onTerminal(t *testing.T, args []string) string {
 // shown returns what write leaves on a terminal of 24 rows and 80 columns.
 func shown(t *testing.T, write func(terminal *os.File)) string {
 	t.Helper()
-	master, terminal := openTerminal(t)
+	master, terminal := testenv.Terminal(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -90,29 +89,4 @@ func shown(t *testing.T, write func(terminal *os.File)) string {
 	}
 	<-done
 	return text.String()
-}
-
-func openTerminal(t *testing.T) (master, terminal *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { master.Close() })
-	fd := int(master.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
-	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return master, terminal
 }

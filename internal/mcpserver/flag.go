@@ -5,8 +5,11 @@ package mcpserver
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
+
+	"sentinel/internal/editdistance"
 )
 
 // once is the value of a flag that may be given only once. pflag silently takes
@@ -16,6 +19,7 @@ type once struct {
 	text  string
 	given bool
 	take  func(string) error
+	among []string // the only values, where they are few; of a list, each of its items
 }
 
 var _ pflag.Value = (*once)(nil)
@@ -37,7 +41,8 @@ func (o *once) Type() string { return o.kind }
 
 // each is the value of a flag that may be repeated.
 type each struct {
-	take func(string) error
+	take  func(string) error
+	among []string
 }
 
 var _ pflag.Value = (*each)(nil)
@@ -52,7 +57,7 @@ func (e *each) String() string { return "" }
 func (e *each) Type() string { return "name" }
 
 // flagError words an error of pflag as one clear sentence.
-func flagError(err error) error {
+func flagError(err error, set *pflag.FlagSet) error {
 	var value *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
 	var unknown *pflag.NotExistError
@@ -64,8 +69,19 @@ func flagError(err error) error {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedShortnames())
 	case errors.As(err, &unknown):
-		return fmt.Errorf("there is no flag --%s", unknown.GetSpecifiedName())
+		return fmt.Errorf("there is no flag --%s%s", unknown.GetSpecifiedName(), meant(unknown.GetSpecifiedName(), set))
 	default:
 		return err
 	}
+}
+
+// meant names the flags that may have been meant.
+func meant(typed string, set *pflag.FlagSet) string {
+	var known []string
+	set.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	likely := editdistance.Closest(typed, known)
+	if len(likely) == 0 {
+		return ""
+	}
+	return "; did you mean --" + strings.Join(likely, " or --") + "?"
 }

@@ -36,7 +36,7 @@ func (m management) requested() bool { return m.install != "" || m.uninstall != 
 
 // ownFlags are the flags that are not passed on to the server.
 func ownFlags() []string {
-	return []string{"install", "uninstall", "dry-run", "json", "version", "help"}
+	return []string{"install", "uninstall", "dry-run", "json", "completion", "version", "help"}
 }
 
 // check refuses flags that do not go together, and notes those that the client

@@ -17,7 +17,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"time"
+
+	"golang.org/x/term"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
@@ -46,8 +49,14 @@ func Run(ctx context.Context, goos string, args []string, stdin io.Reader, stdou
 	case o.version:
 		fmt.Fprintf(stdout, "%s %s\n", Name, version.Number) //nolint:errcheck // nowhere to report to
 		return fault.ExitOK
+	case o.shell != "":
+		fmt.Fprint(stdout, o.completions()) //nolint:errcheck // nowhere to report to
+		return fault.ExitOK
 	case o.manage.requested():
 		return o.manage.run(ctx, goos, stdout, stderr)
+	}
+	if onTerminal(stdin) {
+		fmt.Fprint(stderr, greeting) //nolint:errcheck // nowhere to report to
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
 	running := &programs{runner: sysexec.Host{}}
@@ -71,6 +80,24 @@ Flags:
 Exit status: 0 end of input or done, 1 an answer could not be given or a client not be
 configured, 2 usage, 130 interrupted.
 `
+
+// greeting is for a person who started the server by hand. It serves all the same,
+// because some clients give their servers a terminal.
+const greeting = `This is sentinel-mcp, a server for assistants. It waits for messages of the
+Model Context Protocol, and has nothing to show here. A client starts it:
+
+  sentinel-mcp --install claude-desktop     --help lists the other clients
+  ssh HOST sentinel-mcp                     as the command, for another machine
+
+To see yourself how this machine is doing: sentinel
+Waiting for messages; Control-D ends it.
+`
+
+// onTerminal says that a person types the input.
+func onTerminal(stdin io.Reader) bool {
+	file, ok := stdin.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
 
 func status(err error, log *slog.Logger) int {
 	switch {

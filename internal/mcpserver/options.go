@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sentinel/internal/clients"
+	"sentinel/internal/completion"
 	"sentinel/internal/ops"
 )
 
@@ -40,6 +41,8 @@ type options struct {
 	version  bool
 	help     bool
 	usage    string // of the flags, for help
+	flags    *pflag.FlagSet
+	shell    string // whose completions are to be printed; "" is none
 	manage   management
 }
 
@@ -51,12 +54,13 @@ func parseOptions(args []string, table []ops.Operation) (options, error) {
 	set.SortFlags = false
 	set.Usage = func() {}
 	o.define(set, table)
+	o.flags = set
 	o.usage = set.FlagUsagesWrapped(80)
 	if err := set.Parse(args); err != nil {
-		return options{}, flagError(err)
+		return options{}, flagError(err, set)
 	}
 	if set.NArg() > 0 {
-		return options{}, fmt.Errorf("%q is not a flag; %s takes only flags", set.Arg(0), Name)
+		return options{}, fmt.Errorf("%q is not a flag; %s takes only flags%s", set.Arg(0), Name, meant(set.Arg(0), set))
 	}
 	if err := o.manage.check(set, o.disabled); err != nil {
 		return options{}, err
@@ -65,8 +69,8 @@ func parseOptions(args []string, table []ops.Operation) (options, error) {
 }
 
 func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
-	text := func(name, kind, usage, initial string, take func(string) error) {
-		set.Var(&once{kind: kind, text: initial, take: take}, name, usage)
+	text := func(name, kind, usage, initial string, take func(string) error, among ...string) {
+		set.Var(&once{kind: kind, text: initial, take: take, among: among}, name, usage)
 	}
 	toggle := func(name, short, usage string, target *bool) {
 		set.VarP(&once{kind: "bool", text: "false", take: toggler(target)}, name, short, usage)
@@ -74,19 +78,28 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 	}
 	text("sentinel", "path", "absolute `path` of the sentinel to run; default: the one beside sentinel-mcp", "", o.takeSentinel)
 	text("toolsets", "names", "toolset `names` to offer, separated by commas: "+strings.Join(toolsets(), ", "),
-		ops.DefaultToolset, o.takeToolsets)
+		ops.DefaultToolset, o.takeToolsets, toolsets()...)
 	toggle("read-only", "", "offer only tools that change nothing and send nothing out", &o.readOnly)
-	set.Var(&each{take: func(s string) error { return o.takeDisabled(s, table) }}, "disable-tool",
+	set.Var(&each{take: func(s string) error { return o.takeDisabled(s, table) }, among: namesOf(table)}, "disable-tool",
 		"`name` of a tool not to offer; may be repeated")
 	text("timeout", "duration", "longest `duration` of one call, 1s to 45s", maxTimeout.String(), o.takeTimeout)
-	text("log-level", "level", "`level` of the log on stderr: debug, info, warn or error", "warn", o.takeLevel)
+	text("log-level", "level", "`level` of the log on stderr: debug, info, warn or error", "warn", o.takeLevel, "debug", "info", "warn", "error")
 	text("install", "client", "enter sentinel-mcp, with the flags above, into the configuration of a `client`: "+strings.Join(clients.IDs(), ", "),
-		"", clientID(&o.manage.install))
-	text("uninstall", "client", "take it out of the configuration of a `client` again", "", clientID(&o.manage.uninstall))
+		"", clientID(&o.manage.install), clients.IDs()...)
+	text("uninstall", "client", "take it out of the configuration of a `client` again", "", clientID(&o.manage.uninstall), clients.IDs()...)
 	toggle("dry-run", "", "only show what --install or --uninstall would change", &o.manage.dryRun)
 	toggle("json", "", "report on --install or --uninstall as one JSON document", &o.manage.json)
-	toggle("version", "", "print the version and exit", &o.version)
+	text("completion", "shell", "print completions for a `shell`: "+strings.Join(completion.Shells(), ", "), "", o.takeShell, completion.Shells()...)
+	toggle("version", "V", "print the version and exit", &o.version)
 	toggle("help", "h", "print this help and exit", &o.help)
+}
+
+func namesOf(table []ops.Operation) []string {
+	var names []string
+	for _, op := range table {
+		names = append(names, op.Name)
+	}
+	return names
 }
 
 // toolsets lists the names that --toolsets takes: every toolset, and all.
@@ -137,10 +150,7 @@ func (o *options) takeToolsets(list string) error {
 }
 
 func (o *options) takeDisabled(name string, table []ops.Operation) error {
-	var known []string
-	for _, op := range table {
-		known = append(known, op.Name)
-	}
+	known := namesOf(table)
 	if !slices.Contains(known, name) {
 		return fmt.Errorf("has no tool %q; known are %s", name, strings.Join(known, ", "))
 	}

@@ -36,6 +36,8 @@ type Field struct {
 	Required    bool
 	Code        string // error code of a wrong value; "" is INVALID_ARGUMENT
 	Fix         string // what to send instead; "" is derived from the bounds
+	// Candidates is the kind of values that the machine has, for completions; "" is none.
+	Candidates string
 }
 
 // An ArgumentError says which argument is wrong and what to send instead.

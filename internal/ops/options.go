@@ -15,6 +15,18 @@ type Option struct {
 	ByWord          bool // an action that people may type without its dashes
 }
 
+// The kinds of values that a machine has.
+const (
+	CandidateServices  = "services"
+	CandidateProcesses = "processes"
+	CandidateBlocked   = "blocked"
+)
+
+// Candidates lists the kinds of values that completions ask the machine for.
+func Candidates() []string {
+	return []string{CandidateServices, CandidateProcesses, CandidateBlocked}
+}
+
 // Options lists the options in the order of the help.
 func Options() []Option {
 	var tools []string
@@ -24,6 +36,7 @@ func Options() []Option {
 	return []Option{
 		{Name: "request", Value: "TOOL", Values: tools, Action: true, Usage: "run a tool, its arguments as JSON on stdin"},
 		{Name: "completion", Value: "SHELL", Values: []string{"bash", "zsh", "fish"}, Action: true, ByWord: true, Usage: "print completions for bash, zsh or fish"},
+		{Name: "complete", Value: "KIND", Values: Candidates(), Action: true, Usage: "print the values that completions offer: " + strings.Join(Candidates(), ", ")},
 		{Name: "version", Shorthand: "V", Action: true, ByWord: true, Usage: "print the version"},
 		{Name: "help", Shorthand: "h", Action: true, ByWord: true, Usage: "print this"},
 		{Name: "dry-run", Usage: "say what a change would do, and change nothing"},

@@ -21,7 +21,7 @@ var restartService = Operation{
 	Codes:     []string{"INVALID_SERVICE", "SERVICE_NOT_FOUND", "SERVICE_MASKED", "SERVICE_INACTIVE", "PROTECTED_SERVICE", "RESTART_FAILED"},
 	Fields: []Field{
 		{
-			Name: "service", Flag: "restart-service", Placeholder: "NAME", Kind: Text, MaxLength: 255, Required: true, Code: "INVALID_SERVICE",
+			Name: "service", Flag: "restart-service", Candidates: CandidateServices, Placeholder: "NAME", Kind: Text, MaxLength: 255, Required: true, Code: "INVALID_SERVICE",
 			Fix:         "Send the name of one service, such as nginx or nginx.service, or com.example.server on a Mac.",
 			Description: "Unit name (Linux) or service label (macOS), with or without its domain: system/LABEL, gui/UID/LABEL",
 		},

@@ -20,7 +20,7 @@ var terminateProcess = Operation{
 	Codes:     []string{"INVALID_PID", "PROCESS_NOT_FOUND", "PROCESS_CHANGED", "PROTECTED_PROCESS", "STILL_RUNNING"},
 	Fields: []Field{
 		{
-			Name: "pid", Flag: "kill", Placeholder: "PID", Kind: Integer, Min: 1, Max: maxPID, Required: true,
+			Name: "pid", Flag: "kill", Candidates: CandidateProcesses, Placeholder: "PID", Kind: Integer, Min: 1, Max: maxPID, Required: true,
 			Code: "INVALID_PID", Fix: "Take the pid of a row of: sentinel --top",
 			Description: "Process ID to terminate",
 		},

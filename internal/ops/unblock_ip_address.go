@@ -19,5 +19,11 @@ var unblockIPAddress = Operation{
 	Privilege:  NeedsRoot,
 	Deadline:   30 * time.Second,
 	Codes:      []string{"INVALID_IP", "NOT_BLOCKED", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
-	Fields:     []Field{address("unblock-ip", "IP address to unblock"), reason},
+	Fields:     []Field{blockedAddress(), reason},
+}
+
+func blockedAddress() Field {
+	f := address("unblock-ip", "IP address to unblock")
+	f.Candidates = CandidateBlocked
+	return f
 }

@@ -17,6 +17,7 @@ class Sentinel < Formula
     end
     man1.install Dir["docs/man/*.1"]
     generate_completions_from_executable(bin/"sentinel", "--completion")
+    generate_completions_from_executable(bin/"sentinel-mcp", "--completion")
   end
 
   def caveats

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"sentinel/internal/completion"
+)
+
+func (o *options) takeShell(shell string) error {
+	if !slices.Contains(completion.Shells(), shell) {
+		return fmt.Errorf("knows no shell %q; known are %s", shell, strings.Join(completion.Shells(), ", "))
+	}
+	o.shell = shell
+	return nil
+}
+
+// completions returns the script for the shell that was asked for.
+func (o *options) completions() string {
+	p := completion.Program{Name: Name}
+	o.flags.VisitAll(func(f *pflag.Flag) {
+		_, about := pflag.UnquoteUsage(f)
+		flag := completion.Flag{Name: f.Name, Short: f.Shorthand, About: about}
+		flag.Takes, flag.IsFile = f.NoOptDefVal == "", f.Name == "sentinel"
+		switch value := f.Value.(type) {
+		case *once:
+			flag.Among = value.among
+		case *each:
+			flag.Among = value.among
+		}
+		p.Flags = append(p.Flags, flag)
+	})
+	script, _ := completion.Script(p, o.shell)
+	return script
+}
