@@ -27,9 +27,10 @@ type change struct {
 	// itself, as systemd does with a job that it has accepted; may be nil.
 	pending func() bool
 	// already is the answer when there is nothing to do, and so nothing to record.
-	already document
-	close   func() // gives back what the plan holds; may be nil
-	reason  string // of the change itself, where nobody is there to give one
+	already  document
+	close    func() // gives back what the plan holds; may be nil
+	reason   string // of the change itself, where nobody is there to give one
+	question string // what a person at a terminal is asked before; "" where nobody is
 	// urgent says that it is made also when it cannot be recorded.
 	urgent bool
 }

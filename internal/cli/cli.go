@@ -116,6 +116,9 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	if err != nil || ready.answer != nil {
 		return ready.answer, err
 	}
+	if err := ask(ctx, call, ready.change, stdin); err != nil {
+		return nil, err
+	}
 	return ready.session.commit(ctx, ready.call, ready.change)
 }
 
@@ -217,6 +220,7 @@ func readRequest(call invocation, stdin io.Reader) (invocation, error) {
 		return call, argumentFault(err)
 	}
 	call.args, call.caller = request.Arguments, request.Caller
+	call.dryRun = request.Arguments.Bool("dry_run")
 	return call, nil
 }
 

@@ -30,7 +30,7 @@ func completed() completion.Program {
 			p.Flags = append(p.Flags, completion.Flag{Name: o.Flag, About: o.Usage, Value: objectValue(o)})
 			seen[o.Flag] = true
 		}
-		for _, f := range o.Fields {
+		for _, f := range o.Modifiers() {
 			if !seen[f.Flag] {
 				p.Flags = append(p.Flags, completion.Flag{Name: f.Flag, About: f.Description, Value: fieldValue(f)})
 			}

@@ -22,19 +22,19 @@ func newFlags() *flags {
 	f := &flags{set: pflag.NewFlagSet("sentinel", pflag.ContinueOnError)}
 	f.set.SetOutput(io.Discard) // errors are rendered as documents
 	f.set.Usage = func() {}
+	for _, o := range ops.Options() {
+		if o.Value == "" {
+			f.addSwitch(o.Name, o.Shorthand)
+		} else {
+			f.set.Var(&once{}, o.Name, "")
+		}
+	}
 	for _, o := range ops.Actions() {
 		for _, field := range o.Fields {
 			f.addField(field)
 		}
 		if o.Flag != "" && f.set.Lookup(o.Flag) == nil {
 			f.addSwitch(o.Flag, "")
-		}
-	}
-	for _, o := range ops.Options() {
-		if o.Value == "" {
-			f.addSwitch(o.Name, o.Shorthand)
-		} else {
-			f.set.Var(&once{}, o.Name, "")
 		}
 	}
 	return f

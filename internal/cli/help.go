@@ -128,7 +128,9 @@ func actionHelp(o ops.Operation) string {
 	}
 	b.WriteString("\n")
 	for _, f := range o.Fields {
-		entry(&b, f.Spelled(), f.Description+f.DefaultText())
+		if !ops.IsOption(f.Flag) { // it is among the options below
+			entry(&b, f.Spelled(), f.Description+f.DefaultText())
+		}
 	}
 	if len(o.Fields) > 0 {
 		b.WriteString("\n")

@@ -51,6 +51,8 @@ func operations() map[string]code {
 		"block_ip_address":       changes[*blockDocument](planBlock),
 		"unblock_ip_address":     changes[*unblockDocument](planUnblock),
 		"enable_firewall":        changes[*enableDocument](planFirewall),
+		"allow_service":          changes[*allowDocument](planAllowService),
+		"disable_firewall":       changes[*disableDocument](planDisableFirewall),
 		"restart_service":        changes[*restartDocument](planRestart),
 		"restore_blocklist":      changes[*restoreDocument](planRestore),
 		"send_telemetry_webhook": changes[*webhookDocument](planWebhook),

@@ -36,6 +36,7 @@ type invocation struct {
 	rows    int // of each list: defaultRows, allRows, or a number
 	config  string
 	dryRun  bool
+	yes     bool // do not ask
 	force   bool
 	given   map[string]string // the flags that were typed, with their values
 	caller  string            // who asks, as claimed in a request
@@ -96,7 +97,7 @@ func parse(args []string) (invocation, error) {
 	}
 	call.rows = rows
 	call.config = f.value("config")
-	call.dryRun, call.force = f.given("dry-run"), f.given("force")
+	call.dryRun, call.yes, call.force = f.given("dry-run"), f.given("yes"), f.given("force")
 	call.given = f.values()
 	call.args, err = call.op.ParseFlags(call.given)
 	if err != nil {
@@ -153,13 +154,15 @@ func (f *flags) validateModifiers(call invocation) error {
 	if f.given("check") && (call.request || !goesWith("check", call.op)) {
 		return usage("--check belongs to " + strings.Join(checkableWords(), ", ") + ".")
 	}
-	for _, name := range []string{"dry-run", "force"} {
+	for _, name := range []string{"dry-run", "yes", "force"} {
 		switch {
 		case !f.given(name) || !call.request && goesWith(name, call.op):
 		case call.request:
 			return usage("--" + name + " does not belong to --request; it is for people at a command line.")
 		case call.op.Flag == "":
 			return usage("--" + name + " needs an action that changes something, such as --kill PID.")
+		case name == "yes":
+			return usage("--yes does not belong to this action, which does not ask.")
 		case name == "force" && call.op.Recorded:
 			return usage("--force does not belong to this action, which has no rule that can be overridden.")
 		default:
@@ -176,6 +179,8 @@ func goesWith(option string, op ops.Operation) bool {
 		return op.Lists
 	case "dry-run":
 		return op.Writes()
+	case "yes":
+		return op.Asks
 	case "force":
 		return op.Writes() && !op.Recorded || op.Name == "scan_ports"
 	case "output":
@@ -197,7 +202,7 @@ func (f *flags) validateFields(call invocation) error {
 	}
 	for _, flag := range slices.Sorted(maps.Keys(owners)) {
 		switch {
-		case !f.given(flag) || flag == call.op.Flag:
+		case !f.given(flag) || flag == call.op.Flag || ops.IsOption(flag):
 		case call.request:
 			return usage("--" + flag + " does not belong to --request, which takes its arguments from stdin.")
 		case !slices.Contains(owners[flag], "--"+call.op.Flag):

@@ -48,7 +48,8 @@ func planRestore(ctx context.Context, s session, call invocation) (c change, err
 func (s session) restoration(ctx context.Context, call invocation) (change, error) {
 	list := s.blocklist()
 	trial, trialErr := s.firewallTrials().Current()
-	ends := trial != nil && trial.Over()
+	early := call.args.Bool("end_trial")
+	ends := trial != nil && (trial.Over() || early)
 	pending, err := list.Pending(ctx)
 	if err != nil && fault.From(err).Code != fault.StateCorrupt && !ends {
 		return change{}, err
@@ -64,9 +65,13 @@ func (s session) restoration(ctx context.Context, call invocation) (change, erro
 		do:     func(ctx context.Context) (changed, error) { return s.restore(ctx, call, list, trial) },
 	}
 	if ends {
-		c.reason, c.urgent = "firewall on trial: "+trial.Reason(), true
+		reason := trial.Reason()
+		if !trial.Over() {
+			reason = "ended before it was confirmed"
+		}
+		c.reason, c.urgent = "firewall on trial: "+reason, true
 		c.object["firewall_trial"] = trial.Change.Manager
-		c.would += " Would end the trial of the firewall: " + trial.Reason() + "."
+		c.would += " Would end the trial of the firewall: " + reason + "."
 	}
 	if err == nil {
 		c.preview = restorePreview{pending, rules}
@@ -82,7 +87,8 @@ func (s session) restoration(ctx context.Context, call invocation) (change, erro
 // firewall: without it more than single addresses get in.
 func (s session) restore(ctx context.Context, call invocation, list *blocklist.List, trial *firewall.Trial) (changed, error) {
 	d := &restoreDocument{Header: answer.NewHeader(call.op.Action, true)}
-	ended, trialErr := s.firewallTrials().End(ctx)
+	early := call.args.Bool("end_trial")
+	ended, trialErr := s.firewallTrials().End(ctx, early)
 	var baselineErr, err error
 	begun, _ := s.firewallTrials().Current() //nolint:errcheck // End has the same error
 	if trial == nil && begun == nil {
@@ -90,7 +96,7 @@ func (s session) restore(ctx context.Context, call invocation, list *blocklist.L
 	}
 	d.FirewallTrial = ended
 	d.Blocklist, err = list.Restore(ctx)
-	if kept := trialErr != nil && trial != nil && trial.Over(); kept || err != nil && ended == "" {
+	if kept := trialErr != nil && trial != nil && (trial.Over() || early); kept || err != nil && ended == "" {
 		return nil, errors.Join(trialErr, err) // so that systemd runs it again
 	}
 	d.Unavailable.Add("firewall_trial", trialErr)

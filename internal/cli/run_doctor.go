@@ -137,7 +137,7 @@ func (s session) firewallProbe(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return "", fault.New(fault.FirewallUnavailable, "No firewall is on: "+status.Evidence+"; "+manager.Name()+" can be switched on.").
-		WithFix("Switch a firewall on with: sudo sentinel --fix-firewall")
+		WithFix("See what a firewall would close, then switch it on without --dry-run: sudo sentinel --fix-firewall --dry-run")
 }
 
 func (s session) osVersion(ctx context.Context) (string, error) {

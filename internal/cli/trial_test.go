@@ -31,7 +31,7 @@ func (*tried) Boot() (string, time.Duration, error) { return "boot", time.Hour, 
 
 func (*tried) Arrange(context.Context, string, time.Duration, firewall.Change) error { return nil }
 
-func (f *tried) Resume(firewall.Change) (firewall.Backend, error) { return f, nil }
+func (f *tried) Resume(firewall.Change) (firewall.Pending, error) { return f, nil }
 
 func (f *tried) Undo(context.Context) error {
 	f.undone++

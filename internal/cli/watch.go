@@ -10,7 +10,7 @@ import (
 )
 
 // watched lists the operations after which there may be more or less to restore.
-var watched = []string{"block_ip_address", "unblock_ip_address", "enable_firewall", "disable_firewall", "restore_blocklist"}
+var watched = []string{"block_ip_address", "unblock_ip_address", "enable_firewall", "allow_service", "disable_firewall", "restore_blocklist"}
 
 // watch has the service manager run --restore-blocklist every minute while there is something that
 // it could have to restore, and not otherwise.

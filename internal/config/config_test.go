@@ -25,7 +25,7 @@ func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
 	warm.Thresholds["cpu"] = health.Threshold{Level: health.Level{Warning: 50, Critical: 98}}
 	warm.Thresholds["firewall_disabled"] = health.Threshold{Severity: "none"}
 	guarded := Default()
-	guarded.Policy = Policy{ReadOnly: true, DisabledTools: []string{"terminate_process"}, DestructivePerMinute: 3}
+	guarded.Policy = Policy{ReadOnly: true, DisabledTools: []string{"terminate_process"}, EnabledTools: []string{}, DestructivePerMinute: 3}
 	guarded.Protect.Addresses = []Network{
 		{netip.MustParsePrefix("192.0.2.0/24")}, {netip.MustParsePrefix("2001:db8::1/128")}, {netip.MustParsePrefix("198.51.100.7/32")},
 	}
@@ -72,6 +72,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"thresholds: {firewall_disabled: maybe}\n", `thresholds.firewall_disabled is "maybe"; none, warning or critical are allowed`},
 		{"policy: {disabled_tools: [get_system_helth]}\n", `policy.disabled_tools names "get_system_helth", and there is no such tool`},
 		{"policy: {disabled_tools: [verify_journal]}\n", "there is no such tool"},
+		{"policy: {enabled_tools: [enable_firewall]}\n", `policy.enabled_tools names "enable_firewall", and there is no such tool that has to be switched on`},
 		{"policy: {destructive_per_minute: -1}\n", "policy.destructive_per_minute is -1; it must be from 0 to 1000"},
 		{"policy: {destructive_per_minute: 1001}\n", "it must be from 0 to 1000"},
 		{"policy: {read_only: perhaps}\n", "line 1: cannot unmarshal !!str `perhaps`"},

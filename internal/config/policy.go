@@ -18,6 +18,8 @@ type Policy struct {
 	ReadOnly bool `yaml:"read_only"`
 	// DisabledTools lists tools that are refused.
 	DisabledTools []string `yaml:"disabled_tools"`
+	// EnabledTools lists tools to switch on that are refused to programs otherwise.
+	EnabledTools []string `yaml:"enabled_tools"`
 	// DestructivePerMinute is how many destructive calls all callers together may
 	// make per minute, 0 to 1000.
 	DestructivePerMinute int `yaml:"destructive_per_minute"`
@@ -55,7 +57,9 @@ func (n *Network) UnmarshalText(text []byte) error {
 // MarshalText implements [encoding.TextMarshaler].
 func (n Network) MarshalText() ([]byte, error) { return n.Prefix.MarshalText() }
 
-func defaultPolicy() Policy { return Policy{DisabledTools: []string{}, DestructivePerMinute: 10} }
+func defaultPolicy() Policy {
+	return Policy{DisabledTools: []string{}, EnabledTools: []string{}, DestructivePerMinute: 10}
+}
 
 func defaultProtect() Protect {
 	return Protect{Addresses: []Network{}, Processes: []string{}, Services: []string{}}
@@ -71,6 +75,11 @@ func (p Policy) check() error {
 	for _, name := range p.DisabledTools {
 		if _, known := ops.ByName(name); !known {
 			return fmt.Errorf("policy.disabled_tools names %q, and there is no such tool", name)
+		}
+	}
+	for _, name := range p.EnabledTools {
+		if op, known := ops.ByName(name); !known || !op.OptIn {
+			return fmt.Errorf("policy.enabled_tools names %q, and there is no such tool that has to be switched on", name)
 		}
 	}
 	return nil

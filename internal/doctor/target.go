@@ -130,7 +130,7 @@ func packetFilter(ctx context.Context, t Target) []Finding {
 }
 
 func firewall(ctx context.Context, t Target) []Finding {
-	return t.Firewall.finding(ctx, Warning, "Switch a firewall on with: sudo sentinel --fix-firewall")
+	return t.Firewall.finding(ctx, Warning, "See what a firewall would close, then switch it on without --dry-run: sudo sentinel --fix-firewall --dry-run")
 }
 
 func serviceManager(ctx context.Context, t Target) []Finding {

@@ -2,6 +2,12 @@
 
 package firewall
 
+import (
+	"fmt"
+
+	"sentinel/internal/fault"
+)
+
 // An Application is the Application Firewall of macOS, which lets connections
 // in to one program and not to another.
 type Application struct {
@@ -47,4 +53,11 @@ func (a Application) unlisted() string {
 	default:
 		return "About programs without a rule, those of macOS too, it asks at the screen."
 	}
+}
+
+// noPorts returns the refusal to let a port in: which program will accept its connections is not
+// known before it does, and a rule for a program opens all of its ports.
+func noPorts(p Port) error {
+	return fault.New(fault.Unsupported, fmt.Sprintf("The Application Firewall lets in programs and no ports, and none that it lets in is known to have %s.", p)).
+		WithFix("Let the program in: System Settings, Network, Firewall, Options. Or: sudo /usr/libexec/ApplicationFirewall/socketfilterfw --add PROGRAM")
 }

@@ -33,7 +33,9 @@ type EnableOptions struct {
 	Force bool
 	// Confirm keeps a firewall that is on trial, and begins no trial.
 	Confirm bool
-	Trials  Trials
+	// KeepOpen are further ports to let in.
+	KeepOpen []Port
+	Trials   Trials
 }
 
 // Enabled says what became of the firewall.
@@ -46,16 +48,20 @@ type Enabled struct {
 	// ConfirmWithin is how many seconds are left to confirm a firewall that is on
 	// trial: it is switched off again unless that is done. Absent when none is.
 	ConfirmWithin int `json:"confirm_within,omitempty"`
-	// AllowedPorts are those of remote sessions, which were let in first unless the
-	// rules do that by themselves; absent, as are the other lists, when a firewall was on
+	// AllowedPorts are those of remote sessions and of keep_open, which were let in first unless
+	// the rules do that by themselves; absent, as are the other lists, when a firewall was on
 	// already: its rules are not looked at.
 	AllowedPorts []Port `json:"allowed_ports,omitzero"`
 	// Closes lists what other hosts could reach and now cannot, by the rules that
-	// the manager lists in plain terms; at most 30. It is empty when that is nothing, and then
-	// there is no total.
+	// the manager lists in plain terms, what has open connections first; at most 30. It is empty
+	// when that is nothing, and then there is no total.
 	Closes          []Listener `json:"closes,omitzero"`
 	ClosesTotal     int        `json:"closes_total,omitempty"`     // before the list was cut
 	ClosesTruncated bool       `json:"closes_truncated,omitempty"` // closes does not show all
+	// StaysOpen lists what other hosts can still reach, in the same way.
+	StaysOpen          []Listener `json:"stays_open,omitzero"`
+	StaysOpenTotal     int        `json:"stays_open_total,omitempty"`     // before the list was cut
+	StaysOpenTruncated bool       `json:"stays_open_truncated,omitempty"` // stays_open does not show all
 	// Persistent says whether the firewall comes back after a reboot, which one on
 	// trial does not; absent when that is not known.
 	Persistent *bool `json:"persistent,omitempty"`
@@ -65,18 +71,17 @@ type Enabled struct {
 
 // An Enabling is a firewall that is about to be turned on or confirmed, or one that is on already.
 type Enabling struct {
-	source  Source
-	manager Backend // nil if a firewall is on that is not sentinel's own
-	before  Status
-	result  Enabled
-	force   bool
-	confirm bool
-	trials  Trials
-	trial   *Trial       // under way already, or begun by Do
-	untried bool         // no trial could be begun, and force goes on without
-	ports   []Port       // to be let in
-	app     *Application // before; nil on other systems than macOS
-	note    string       // sentences about the obstacles that force has overridden, and about unknowns
+	attempt
+	source   Source
+	manager  Backend // nil if a firewall is on that is not sentinel's own
+	before   Status
+	result   Enabled
+	confirm  bool
+	ports    []Port // to be let in: remotePorts, then keepOpen
+	keepOpen []Port // beside remotePorts
+	// remotePorts are those of remote sessions.
+	remotePorts []Port
+	app         *Application // before; nil on other systems than macOS
 }
 
 // PlanEnable determines what would be done. It changes nothing. A firewall that is on already is a
@@ -90,15 +95,15 @@ func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) 
 		return nil, err
 	}
 	facts := source.Firewall(ctx)
-	e := &Enabling{source: source, before: Assess(facts), force: o.Force, trials: o.Trials, trial: trial, app: facts.Application}
+	e := &Enabling{attempt: attempt{trials: o.Trials, trial: trial, force: o.Force}, source: source, before: Assess(facts), keepOpen: o.KeepOpen, app: facts.Application}
 	e.result = Enabled{FirewallStatus: Active}
 	switch {
 	case trial != nil:
 		return e, e.onTrial(o.Confirm)
 	case e.before.State == Unknown:
-		return nil, unknown(facts, e.before)
+		return nil, unknown(facts, e.before, "--fix-firewall")
 	case e.before.State != Active && o.Confirm:
-		return nil, tooLate()
+		return nil, tooLate("--fix-firewall")
 	}
 	manager, err := m.Backend(ctx)
 	if e.before.State == Active {
@@ -116,20 +121,19 @@ func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) 
 }
 
 // unknown returns the refusal to change a firewall whose state cannot be read.
-func unknown(f Facts, s Status) error {
+func unknown(f Facts, s Status, command string) error {
 	if known, ok := errors.AsType[*fault.Error](f.unread()); ok {
 		return known
 	}
 	return fault.New(fault.Unavailable, "Whether a firewall is on cannot be told: "+s.Evidence+".").
-		WithFix("Run it as root: sudo sentinel --fix-firewall")
+		WithFix("Run it as root: sudo sentinel " + command)
 }
 
 // onTrial plans for a firewall that another run has turned on. Repeating the command is not a
 // confirmation.
 func (e *Enabling) onTrial(confirm bool) error {
-	if e.trial.Over() {
-		return fault.New(fault.FirewallFailed, "The last trial of a firewall ("+e.trial.Change.Manager+") has to be ended first: "+e.trial.Reason()+".").
-			WithFix("That happens by itself within a minute where sentinel-restore.timer runs, and with: sudo sentinel --restore-blocklist")
+	if err := e.trial.admits(TurnOn); err != nil {
+		return err
 	}
 	e.confirm = confirm
 	e.result = Enabled{
@@ -144,21 +148,9 @@ func (e *Enabling) onTrial(confirm bool) error {
 // alreadyOn records which manager's firewall is on. Only sentinel's own is handled further:
 // manager, the one that could be turned on, need not be the one that is.
 func (e *Enabling) alreadyOn(f Facts, manager Backend) {
-	inTable := func(name string) bool {
-		return slices.ContainsFunc(f.Chains, func(c Chain) bool { return c.Table == name && c.Input })
-	}
-	switch {
-	case f.Application != nil:
-		e.result.Manager = ApplicationFirewall
-	case inTable(BaselineTable):
-		e.result.Manager = Nftables
-		if manager != nil && manager.Name() == Nftables {
-			e.manager = manager
-		}
-	case inTable(Firewalld) || slices.Contains(f.Managers, Firewalld):
-		e.result.Manager = Firewalld
-	case slices.Contains(f.Managers, UFW):
-		e.result.Manager = UFW
+	e.result.Manager = f.manager()
+	if manager != nil && e.result.Manager == Nftables && manager.Name() == Nftables {
+		e.manager = manager
 	}
 }
 
@@ -172,25 +164,26 @@ func (e *Enabling) survey(ctx context.Context, m Manager) error {
 	if err != nil {
 		return err
 	}
-	e.ports = open.Remote
+	e.remotePorts, e.ports = open.Remote, slices.Clone(open.Remote)
+	for _, p := range e.keepOpen {
+		if !slices.Contains(e.ports, p) {
+			e.ports = append(e.ports, p)
+		}
+	}
 	if err := e.admit(rules); err != nil {
 		return err
 	}
-	closes := []Listener{}
-	for _, l := range distinct(open.Listeners) {
-		if rules.For(l.Port).Verdict != Open && !slices.Contains(e.ports, l.Port) {
-			closes = append(closes, l)
-		}
-	}
-	e.result.ClosesTotal = len(closes)
-	e.result.ClosesTruncated = e.result.ClosesTotal > maxCloses
-	e.result.Closes = closes[:min(len(closes), maxCloses)]
+	closes, stays := sortedByUse(distinct(open.Listeners), func(l Listener) bool {
+		return rules.For(l.Port).Verdict != Open && !slices.Contains(e.ports, l.Port)
+	})
+	e.result.Closes, e.result.ClosesTotal, e.result.ClosesTruncated = capped(closes)
+	e.result.StaysOpen, e.result.StaysOpenTotal, e.result.StaysOpenTruncated = capped(stays)
 	e.note += unreadRules(e.manager.Name(), rules.Unread)
 	return nil
 }
 
-// admit removes the ports of remote sessions that a rule of the owner denies: allowing them would
-// have no effect.
+// admit removes the ports to let in that a rule of the owner denies: allowing them would have no
+// effect.
 func (e *Enabling) admit(rules Rules) error {
 	e.result.AllowedPorts = []Port{}
 	for _, p := range e.ports {
@@ -199,7 +192,11 @@ func (e *Enabling) admit(rules Rules) error {
 			e.result.AllowedPorts = append(e.result.AllowedPorts, p)
 			continue
 		}
-		said := sanitize.Text(fmt.Sprintf("%s shuts out new remote sessions by %s: %s", e.manager.Name(), p, r.Rule), 300) + "."
+		whom := "new remote sessions by "
+		if !slices.Contains(e.remotePorts, p) {
+			whom = ""
+		}
+		said := sanitize.Text(fmt.Sprintf("%s shuts out %s%s: %s", e.manager.Name(), whom, p, r.Rule), 300) + "."
 		if !e.force {
 			return fault.New(fault.FirewallFailed, "Once it is on, "+said).
 				WithFix(sanitize.Text(r.Fix, 600) + " Or at a console of the machine run: sudo sentinel --fix-firewall --force")
@@ -273,13 +270,10 @@ func (e *Enabling) Do(ctx context.Context) (Enabled, error) {
 // the plan was made: rules on trial must not be made persistent, and a firewall that is on by now
 // must not be rolled back.
 func (e *Enabling) overtaken(ctx context.Context) error {
-	other, err := e.trials.Current()
-	switch {
-	case err != nil:
+	if err := e.attempt.overtaken(); err != nil {
 		return err
-	case other != nil:
-		return fault.New(fault.FirewallFailed, "Another run of sentinel has begun a trial of the firewall.")
-	case e.before.State != Active && Assess(e.source.Firewall(ctx)).State == Active:
+	}
+	if e.before.State != Active && Assess(e.source.Firewall(ctx)).State == Active {
 		return fault.New(fault.FirewallFailed, "A firewall was switched on by somebody else in the meantime.").
 			WithFix("Run it again to see which one is on: sudo sentinel --fix-firewall")
 	}
@@ -291,17 +285,14 @@ func (e *Enabling) overtaken(ctx context.Context) error {
 func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
 	after, err := e.change(ctx)
 	if err != nil {
-		return Enabled{}, e.takeBack(ctx, err)
+		return Enabled{}, e.takeBack(ctx, e.manager, e.name()+" could not be switched on", err)
 	}
 	done := e.result
-	begun := fmt.Sprintf("%s was switched on%s: %s.", e.name(), e.forTrial(), after.Evidence)
+	begun := fmt.Sprintf("%s was switched on%s: %s.", e.name(), e.forTrial("off"), after.Evidence)
 	effect := e.allowed("were") + e.note + " " + e.closing("became")
 	if e.trial != nil {
-		if current, err := e.trials.Current(); err == nil && current != nil {
-			e.trial = current
-		}
-		done.ConfirmWithin, done.Persistent = max(e.trial.secondsLeft(), 1), new(false)
-		done.Details = sanitize.Text(begun+" "+howToConfirm(done.ConfirmWithin)+" "+effect, 1200)
+		done.ConfirmWithin, done.Persistent = e.left(), new(false)
+		done.Details = sanitize.Text(begun+" "+e.trial.howToConfirm(done.ConfirmWithin)+" "+effect, 1200)
 		return done, nil
 	}
 	lasting, why := e.manager.Keep(ctx)
@@ -313,7 +304,7 @@ func (e *Enabling) switchOn(ctx context.Context) (Enabled, error) {
 // change switches on and reads back: that a firewall is in force, and that its manager says that it
 // lets remote sessions in. With force, a missing port is only reported.
 func (e *Enabling) change(ctx context.Context) (Status, error) {
-	if err := e.manager.Enable(ctx, e.ports, func(c Change) error { return e.record(ctx, c) }); err != nil {
+	if err := e.manager.Enable(ctx, e.ports, func(c Change) error { return e.record(ctx, c, e.result.AllowedPorts) }); err != nil {
 		return Status{}, err
 	}
 	after := Assess(e.source.Firewall(ctx))
@@ -328,29 +319,9 @@ func (e *Enabling) change(ctx context.Context) (Status, error) {
 	return after, err
 }
 
-// record begins the trial, or adds further changes to its record.
-func (e *Enabling) record(ctx context.Context, c Change) (err error) {
-	switch {
-	case e.trials.Source == nil || e.untried:
-		return nil
-	case e.trial != nil:
-		e.trial.Change = c
-		return e.trials.write(e.trial)
-	}
-	if e.trial, err = e.trials.begin(ctx, c, e.result.AllowedPorts); err == nil {
-		return nil
-	}
-	if e.untried = e.force; e.force {
-		e.note += " There is no trial, because nothing would end it: " + err.Error() + "."
-		return nil
-	}
-	return fault.Wrap(fault.FirewallFailed, "nothing would take it back by itself if it shut you out", err).
-		WithFix("Repair that, or at a console of the machine run: sudo sentinel --fix-firewall --force")
-}
-
 // keep confirms the trial.
 func (e *Enabling) keep(ctx context.Context) (Enabled, error) {
-	t, lasting, why, err := e.trials.confirm(ctx, e.source)
+	t, lasting, why, err := e.trials.confirm(ctx, e.source, TurnOn)
 	if err != nil {
 		return Enabled{}, err
 	}
@@ -363,7 +334,7 @@ func (e *Enabling) keep(ctx context.Context) (Enabled, error) {
 // goOn returns the result for a firewall that is on trial.
 func (e *Enabling) goOn() Enabled {
 	done := e.result
-	done.Details = fmt.Sprintf("%s is on trial already, and nothing was changed. %s", done.Manager, howToConfirm(done.ConfirmWithin))
+	done.Details = fmt.Sprintf("%s is on trial already, and nothing was changed. %s", done.Manager, e.trial.howToConfirm(done.ConfirmWithin))
 	return done
 }
 
@@ -381,27 +352,6 @@ func (e *Enabling) stayOn(ctx context.Context) Enabled {
 	return done
 }
 
-// takeBack rolls the changes back, and reports if that fails too. Then the record stays, so that it
-// is tried again.
-func (e *Enabling) takeBack(ctx context.Context, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoLimit)
-	defer cancel()
-	failure := fault.Wrap(fault.FirewallFailed, e.name()+" could not be switched on", cause)
-	err := e.manager.Undo(ctx)
-	if err == nil && e.trial != nil {
-		err = e.trials.remove()
-	}
-	if err != nil {
-		failure.Message += "; taking it back failed too: " + err.Error()
-		return failure.WithFix("Look at the firewall from a console of the machine: it may be half on.")
-	}
-	failure.Message += "; what was changed was taken back"
-	if known, ok := errors.AsType[*fault.Error](cause); ok && known.Fix != "" {
-		return failure.WithFix(known.Fix)
-	}
-	return failure
-}
-
 // distinct returns one listener per port, in order: a server often has a socket for each address
 // family.
 func distinct(list []Listener) []Listener {
@@ -412,4 +362,31 @@ func distinct(list []Listener) []Listener {
 		list[i].Process = sanitize.Text(list[i].Process, 64)
 	}
 	return list
+}
+
+// sortedByUse divides listeners by what is said of them, those with the most open connections first.
+func sortedByUse(list []Listener, is func(Listener) bool) (those, others []Listener) {
+	those, others = []Listener{}, []Listener{}
+	slices.SortStableFunc(list, func(a, b Listener) int { return b.inUse() - a.inUse() })
+	for _, l := range list {
+		if is(l) {
+			those = append(those, l)
+		} else {
+			others = append(others, l)
+		}
+	}
+	return those, others
+}
+
+// inUse returns the open connections, as far as they are known.
+func (l Listener) inUse() int {
+	if l.Connections == nil {
+		return 0
+	}
+	return *l.Connections
+}
+
+// capped cuts a list for an answer.
+func capped(list []Listener) (shown []Listener, total int, truncated bool) {
+	return list[:min(len(list), maxCloses)], len(list), len(list) > maxCloses
 }

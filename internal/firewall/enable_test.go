@@ -44,6 +44,8 @@ type machine struct {
 	alone     error // nothing takes it back
 	record    string
 	resumed   Change
+	loaded    string // which one was asked for
+	deaf      bool   // takes changes and makes none
 }
 
 func (m *machine) Firewall(context.Context) Facts {
@@ -115,12 +117,49 @@ func (m *machine) Undo(ctx context.Context) error {
 
 func tcp(n uint16) Port { return Port{Number: n, Protocol: "tcp"} }
 
+// at is a listener with no open connection.
+func at(p Port, process string) Listener { return Listener{Port: p, Process: process} }
+
+// Loaded implements [Manager].
+func (m *machine) Loaded(name string) (Loaded, error) {
+	m.loaded = name
+	return m, nil
+}
+
+// Allow implements [Loaded].
+func (m *machine) Allow(ctx context.Context, ports []Port, note func(Change) error) error {
+	c := Change{Kind: LetIn, Manager: m.name}
+	for _, p := range ports {
+		c.Openings = append(c.Openings, Opening{Port: p})
+	}
+	if err := note(c); err != nil {
+		return err
+	}
+	m.done = append(m.done, fmt.Sprint("allow ", ports))
+	for _, p := range ports {
+		if !m.deaf {
+			m.rules[p] = Open
+		}
+	}
+	return m.enableErr
+}
+
+// Disable implements [Loaded].
+func (m *machine) Disable(_ context.Context, note func(Change) error) error {
+	if err := note(Change{Kind: TurnOff, Manager: m.name}); err != nil {
+		return err
+	}
+	m.done = append(m.done, "disable")
+	m.on = m.deaf
+	return m.enableErr
+}
+
 func newMachine() *machine {
 	return &machine{
 		name: UFW, lasting: true, rules: map[Port]Verdict{tcp(80): Open, tcp(25): Denied},
 		open: OpenPorts{
 			Remote:    []Port{tcp(2222), tcp(22), tcp(2222)},
-			Listeners: []Listener{{tcp(22), "sshd"}, {tcp(8080), "java"}, {tcp(8080), "java"}, {tcp(80), "nginx"}, {Port{5353, "udp"}, "a\x1b[31mb"}, {tcp(25), "exim"}},
+			Listeners: []Listener{at(tcp(22), "sshd"), at(tcp(8080), "java"), at(tcp(8080), "java"), at(tcp(80), "nginx"), at(Port{5353, "udp"}, "a\x1b[31mb"), at(tcp(25), "exim")},
 		},
 	}
 }
@@ -154,7 +193,7 @@ func TestFirewallIsSwitchedOnWithTheWayInFirst(t *testing.T) {
 	if !got.Changed || got.FirewallStatus != Active || !*got.Persistent || !slices.Equal(got.AllowedPorts, []Port{tcp(22), tcp(2222)}) {
 		t.Errorf("got %+v", got)
 	}
-	if want := []Listener{{tcp(25), "exim"}, {tcp(8080), "java"}, {Port{5353, "udp"}, "a\ufffd[31mb"}}; !slices.Equal(got.Closes, want) || got.ClosesTotal != 3 || got.ClosesTruncated {
+	if want := []Listener{at(tcp(25), "exim"), at(tcp(8080), "java"), at(Port{5353, "udp"}, "a\ufffd[31mb")}; !slices.Equal(got.Closes, want) || got.ClosesTotal != 3 || got.ClosesTruncated {
 		t.Errorf("closes %+v", got.Closes)
 	}
 	p.Persistent, p.Details = got.Persistent, got.Details
@@ -339,7 +378,7 @@ func TestFirewallThatDoesNotLastSaysWhy(t *testing.T) {
 func TestListOfWhatClosesIsCut(t *testing.T) {
 	m := newMachine()
 	for n := range 200 {
-		m.open.Listeners = append(m.open.Listeners, Listener{tcp(uint16(10000 + n)), strings.Repeat("x", 500)})
+		m.open.Listeners = append(m.open.Listeners, at(tcp(uint16(10000+n)), strings.Repeat("x", 500)))
 	}
 	got := plan(t, m, EnableOptions{}).Preview()
 	if len(got.Closes) != maxCloses || got.ClosesTotal != 203 || !got.ClosesTruncated || len(got.Closes[10].Process) > 66 {

@@ -52,7 +52,10 @@ func ParsePort(text string) (Port, error) {
 // A Listener is a socket that other hosts can reach as long as no firewall blocks it.
 type Listener struct {
 	Port
-	Process string `json:"process,omitempty"` // absent if the kernel itself listens
+	Process string `json:"process,omitempty"` // absent if the kernel itself listens, or nothing does
+	// Connections are the open TCP connections of other hosts to the port; absent for UDP and
+	// where they are not counted.
+	Connections *int `json:"connections,omitempty"`
 }
 
 // OpenPorts holds the ports of this machine that are open to other hosts.
@@ -98,6 +101,18 @@ type Manager interface {
 	Backend(ctx context.Context) (Backend, error)
 	// OpenPorts lists the open ports. An error means that some could be missing.
 	OpenPorts(ctx context.Context) (OpenPorts, error)
+	// Loaded returns the firewall of that name, which is on.
+	Loaded(name string) (Loaded, error)
+}
+
+// A Pending change has been made, and can be kept or undone.
+type Pending interface {
+	// Keep makes the change outlast a reboot. If it does not, why gives the reason in words. It is
+	// idempotent.
+	Keep(ctx context.Context) (lasting bool, why string)
+	// Undo reverts the change, and nothing else. It is idempotent, and also works if the change was
+	// interrupted.
+	Undo(ctx context.Context) error
 }
 
 // A Backend turns one kind of firewall on.
@@ -113,19 +128,38 @@ type Backend interface {
 	// Admits reads back whether the firewall allows ports, as far as its manager reports it. The
 	// error names the first port that is not allowed.
 	Admits(ctx context.Context, ports []Port) error
-	// Keep makes the firewall come back after a reboot. If it does not, why gives the reason in
-	// words. It is idempotent.
-	Keep(ctx context.Context) (lasting bool, why string)
-	// Undo reverts the changes of Enable, and nothing else. It is idempotent, and also works if
-	// Enable was interrupted.
-	Undo(ctx context.Context) error
+	Pending
 }
 
-// A Change records what a Backend does to turn a firewall on: everything that a rollback has to
-// undo.
+// A Loaded firewall is one that is on. Allow and Disable call note before they change anything, as
+// Enable of a [Backend] does.
+type Loaded interface {
+	Name() string // as that of a [Backend]
+	// Rules reads which ports it lets in now. It changes nothing.
+	Rules(ctx context.Context) (Rules, error)
+	// Allow lets more ports in.
+	Allow(ctx context.Context, ports []Port, note func(Change) error) error
+	// Disable turns it off.
+	Disable(ctx context.Context, note func(Change) error) error
+	Pending
+}
+
+// A Kind of change.
+type Kind string
+
+// The kinds. The empty one is what records of earlier versions have.
+const (
+	TurnOn  Kind = ""
+	LetIn   Kind = "allow"
+	TurnOff Kind = "disable"
+)
+
+// A Change records what is done to a firewall: everything that a rollback has to undo.
 type Change struct {
+	Kind    Kind   `json:"kind,omitempty"`
 	Manager string `json:"manager"`
-	// Openings are the ports that are added to the rules of the manager.
+	// Openings are the ports that are added to the rules of the manager; of sentinel's own firewall
+	// that is turned off, those that it has let in.
 	Openings []Opening `json:"openings,omitempty"`
 	// WasEnabled reports that the manager was already set to start at boot.
 	WasEnabled bool `json:"was_enabled,omitempty"`
@@ -147,7 +181,6 @@ type TrialSource interface {
 	// and its session, and makes sure that it runs at the next boot if c would take effect again
 	// then. program is the absolute path of sentinel.
 	Arrange(ctx context.Context, program string, after time.Duration, c Change) error
-	// Resume returns a Backend whose Keep and Undo continue from a change that another run has made
-	// completely or in part.
-	Resume(c Change) (Backend, error)
+	// Resume returns a change that another run has made completely or in part.
+	Resume(c Change) (Pending, error)
 }

@@ -59,6 +59,26 @@ type Facts struct {
 	Application *Application
 }
 
+// manager returns which of the managers that can be turned on has loaded the rules; "" for rules of
+// somebody else's.
+func (f Facts) manager() string {
+	inTable := func(name string) bool {
+		return slices.ContainsFunc(f.Chains, func(c Chain) bool { return c.Table == name && c.Input })
+	}
+	switch {
+	case f.Application != nil:
+		return ApplicationFirewall
+	case inTable(BaselineTable):
+		return Nftables
+	case inTable(Firewalld) || slices.Contains(f.Managers, Firewalld):
+		return Firewalld
+	case slices.Contains(f.Managers, UFW):
+		return UFW
+	default:
+		return ""
+	}
+}
+
 // unread returns the reason why facts are missing, or nil.
 func (f Facts) unread() error {
 	if f.Application != nil {

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"sentinel/internal/atomicfile"
@@ -32,9 +33,9 @@ const (
 	takeBackLimit = 25 * time.Second
 )
 
-// Trials turns firewalls on temporarily, as iptables-apply(8) does: one that nobody confirms is
-// rolled back. So a rule that locks the owner out does so only for that time, even if nobody
-// foresaw it.
+// Trials changes firewalls temporarily, as iptables-apply(8) does: what nobody confirms is rolled
+// back. So a rule that locks the owner out does so only for that time, even if nobody foresaw it,
+// and a firewall that was turned off comes back.
 type Trials struct {
 	// Path is the record of the trial that is under way. Only root may write it.
 	Path string
@@ -46,11 +47,11 @@ type Trials struct {
 	Length time.Duration
 }
 
-// A Trial is a firewall that is on and not confirmed yet.
+// A Trial is a change of a firewall that is not confirmed yet.
 type Trial struct {
 	Version int    `json:"version"` // 1
 	Change  Change `json:"change"`
-	Allowed []Port `json:"allowed"` // ports of remote sessions
+	Allowed []Port `json:"allowed"` // ports of remote sessions, or those that were let in
 	Boot    string `json:"boot_id"`
 	// EndsAt is the uptime at which the trial ends, in milliseconds. A wall clock could be set
 	// meanwhile.
@@ -60,7 +61,8 @@ type Trial struct {
 	// Confirmed reports that the firewall is to stay, and only has to be made persistent.
 	Confirmed bool `json:"confirmed,omitempty"`
 
-	left time.Duration
+	left  time.Duration
+	early bool // it is ended before its time
 }
 
 // Over reports whether the trial has to be ended: the time to confirm it has passed, the machine
@@ -72,6 +74,8 @@ func (t *Trial) Reason() string {
 	switch {
 	case t.Confirmed:
 		return "the confirmation was cut off"
+	case t.early:
+		return "ended before it was confirmed"
 	case t.Change.Rebooted:
 		return fmt.Sprintf("not confirmed within %d s: the machine was restarted", t.Seconds)
 	default:
@@ -117,7 +121,8 @@ func parseTrial(raw []byte) (*Trial, error) {
 	if err := strict.Decode(&t); err != nil {
 		return nil, err
 	}
-	if strict.More() || t.Version != 1 || t.Boot == "" || t.Change.Manager == "" || t.Seconds <= 0 || t.EndsAt <= 0 {
+	known := slices.Contains([]Kind{TurnOn, LetIn, TurnOff}, t.Change.Kind)
+	if strict.More() || !known || t.Version != 1 || t.Boot == "" || t.Change.Manager == "" || t.Seconds <= 0 || t.EndsAt <= 0 {
 		return nil, errors.New("it does not have the form of one")
 	}
 	for _, o := range t.Change.Openings {
@@ -190,38 +195,40 @@ func (s Trials) remove() error {
 	return atomicfile.SyncDir(filepath.Dir(s.Path))
 }
 
-// End ends the trial if it is over and returns a sentence about what was done, or "" if there was
-// nothing to do. The record is removed last: an interrupted run leaves it to the next one.
-func (s Trials) End(ctx context.Context) (string, error) {
+// End ends the trial if it is over, or with early in any case, and returns a sentence about what was
+// done, or "" if there was nothing to do. The record is removed last: an interrupted run leaves it
+// to the next one.
+func (s Trials) End(ctx context.Context, early bool) (string, error) {
 	release, err := s.lock(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer release()
 	t, err := s.Current()
-	if err != nil || t == nil || !t.Over() {
+	if err != nil || t == nil || !t.Over() && !early {
 		return "", err
 	}
-	backend, err := s.Source.Resume(t.Change)
+	t.early = !t.Over()
+	change, err := s.Source.Resume(t.Change)
 	if err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, takeBackLimit)
 	defer cancel()
 	if t.Confirmed {
-		backend.Keep(ctx)
+		change.Keep(ctx)
 		return "The firewall that was confirmed was made to last.", s.remove()
 	}
-	if err := backend.Undo(ctx); err != nil {
-		return "", fault.Wrap(fault.FirewallFailed, t.Change.Manager+", which was switched on for a trial and "+t.Reason()+", could not be taken back", err).
+	if err := change.Undo(ctx); err != nil {
+		return "", fault.Wrap(fault.FirewallFailed, t.what()+" for a trial, which was "+t.Reason()+", and this could not be taken back", err).
 			WithFix("It is tried again with every run of: sudo sentinel --restore-blocklist")
 	}
-	return "The firewall (" + t.Change.Manager + ") was taken back: " + t.Reason() + ".", s.remove()
+	return t.undone() + ": " + t.Reason() + ".", s.remove()
 }
 
-// confirm keeps the firewall that is on trial. Once that is recorded, nothing rolls it back any
-// more.
-func (s Trials) confirm(ctx context.Context, source Source) (t *Trial, lasting bool, why string, err error) {
+// confirm keeps the change of a kind that is on trial. Once that is recorded, nothing rolls it back
+// any more.
+func (s Trials) confirm(ctx context.Context, source Source, kind Kind) (t *Trial, lasting bool, why string, err error) {
 	release, err := s.lock(ctx)
 	if err != nil {
 		return nil, false, "", err
@@ -231,14 +238,14 @@ func (s Trials) confirm(ctx context.Context, source Source) (t *Trial, lasting b
 	switch {
 	case err != nil:
 		return nil, false, "", err
-	case t == nil || t.Over():
-		return nil, false, "", tooLate()
+	case t == nil || t.Over() || t.Change.Kind != kind:
+		return nil, false, "", tooLate("--fix-firewall")
 	}
-	if now := Assess(source.Firewall(ctx)); now.State != Active {
-		return nil, false, "", fault.New(fault.FirewallFailed, "The firewall that was switched on for a trial does not show any more: "+now.Evidence+".").
-			WithFix("Wait until the trial is over, then begin again: sudo sentinel --fix-firewall")
+	if now := Assess(source.Firewall(ctx)); now.State != Active && kind != TurnOff {
+		return nil, false, "", fault.New(fault.FirewallFailed, "The firewall that is on trial does not show any more: "+now.Evidence+".").
+			WithFix("Wait until the trial is over, then begin again: sudo sentinel " + t.command())
 	}
-	backend, err := s.Source.Resume(t.Change)
+	change, err := s.Source.Resume(t.Change)
 	if err != nil {
 		return nil, false, "", err
 	}
@@ -246,12 +253,12 @@ func (s Trials) confirm(ctx context.Context, source Source) (t *Trial, lasting b
 	if err := s.write(t); err != nil {
 		return nil, false, "", err
 	}
-	lasting, why = backend.Keep(ctx)
+	lasting, why = change.Keep(ctx)
 	return t, lasting, why, s.remove()
 }
 
 // tooLate returns the refusal of a confirmation without a trial.
-func tooLate() error {
+func tooLate(command string) error {
 	return fault.New(fault.FirewallFailed, "There is no trial of the firewall to confirm: none was begun, or it was not confirmed in time and is taken back.").
-		WithFix("Begin one: sudo sentinel --fix-firewall")
+		WithFix("Begin one: sudo sentinel " + command)
 }

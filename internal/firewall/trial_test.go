@@ -25,7 +25,7 @@ func (m *machine) Arrange(_ context.Context, program string, after time.Duration
 	return m.alone
 }
 
-func (m *machine) Resume(c Change) (Backend, error) {
+func (m *machine) Resume(c Change) (Pending, error) {
 	m.resumed = c
 	return m, nil
 }
@@ -93,7 +93,7 @@ func TestFirewallIsOnTrialUntilItIsConfirmed(t *testing.T) {
 		t.Errorf("confirmed: %+v, %v, did %q", got, err, m.done)
 	}
 	m.uptime += time.Hour
-	if said, err := o.Trials.End(t.Context()); said != "" || err != nil || !m.on {
+	if said, err := o.Trials.End(t.Context(), false); said != "" || err != nil || !m.on {
 		t.Errorf("afterwards: %q, %v", said, err)
 	}
 	if got := try(t, m, o.confirming()); got.Changed || !strings.Contains(got.Details, "on already") {
@@ -122,7 +122,7 @@ func TestFirewallThatNobodyConfirmsIsTakenBack(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", name, current, err)
 		}
 		for range 2 {
-			said, err := o.Trials.End(t.Context())
+			said, err := o.Trials.End(t.Context(), false)
 			if err != nil || (said == "") != (c.reason == "") || !strings.Contains(said, c.reason) {
 				t.Errorf("%s: %q, %v", name, said, err)
 			}
@@ -193,11 +193,11 @@ func TestFailedTrialLeavesNoRecordUnlessItCouldNotBeUndone(t *testing.T) {
 		t.Errorf("%v, recorded %v", err, recorded(m))
 	}
 	m.uptime += time.Hour
-	if said, err := o.Trials.End(t.Context()); err == nil || said != "" || !recorded(m) {
+	if said, err := o.Trials.End(t.Context(), false); err == nil || said != "" || !recorded(m) {
 		t.Errorf("stuck still: %q, %v", said, err)
 	}
 	m.undoErr = nil
-	if said, err := o.Trials.End(t.Context()); err != nil || said == "" || recorded(m) {
+	if said, err := o.Trials.End(t.Context(), false); err != nil || said == "" || recorded(m) {
 		t.Errorf("in the end: %q, %v", said, err)
 	}
 }
@@ -214,7 +214,7 @@ func TestConfirmationThatWasCutOffIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.done = nil
-	if said, err := o.Trials.End(t.Context()); err != nil || !strings.Contains(said, "made to last") || recorded(m) || !m.on || !slices.Equal(m.done, []string{"keep"}) {
+	if said, err := o.Trials.End(t.Context(), false); err != nil || !strings.Contains(said, "made to last") || recorded(m) || !m.on || !slices.Equal(m.done, []string{"keep"}) {
 		t.Errorf("%q, %v, did %q", said, err, m.done)
 	}
 }
@@ -232,7 +232,7 @@ func TestConfirmationAndEndMeetAtOneLock(t *testing.T) {
 		}
 		ended, confirmed := make(chan string, 1), make(chan error, 1)
 		go func() {
-			said, err := o.Trials.End(t.Context())
+			said, err := o.Trials.End(t.Context(), false)
 			if err != nil {
 				t.Error(err)
 			}
@@ -297,7 +297,7 @@ func TestRecordThatCannotBeReliedOnIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := PlanEnable(t.Context(), m, m, o)
-		if _, end := o.Trials.End(t.Context()); fault.From(err).Code != fault.StateCorrupt || fault.From(end).Code != fault.StateCorrupt || !recorded(m) {
+		if _, end := o.Trials.End(t.Context(), false); fault.From(err).Code != fault.StateCorrupt || fault.From(end).Code != fault.StateCorrupt || !recorded(m) {
 			t.Errorf("%q: %v, %v", text, err, end)
 		}
 	}

@@ -4,8 +4,8 @@ package firewall
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"sentinel/internal/sanitize"
 )
@@ -19,29 +19,11 @@ func (e *Enabling) Summary() string {
 	case e.confirm:
 		return "The firewall that is on trial (" + e.result.Manager + ") would be confirmed and stay on."
 	case e.trial != nil:
-		return fmt.Sprintf("%s is on trial already. Nothing would be changed. %s", e.result.Manager, howToConfirm(e.result.ConfirmWithin))
+		return fmt.Sprintf("%s is on trial already. Nothing would be changed. %s", e.result.Manager, e.trial.howToConfirm(e.result.ConfirmWithin))
 	case e.before.State == Active:
 		return "The firewall is on already: " + e.before.Evidence + ". Nothing would be changed." + e.another()
 	}
-	return fmt.Sprintf("%s would be switched on%s. %s %s", e.name(), e.forTrial(), e.allowed("would be"), e.closing("would become")) + e.note
-}
-
-// forTrial is the part of a sentence that says so.
-func (e *Enabling) forTrial() string {
-	switch {
-	case e.trials.Source == nil || e.untried:
-		return ""
-	case e.trial != nil:
-		return " for a trial"
-	default:
-		return fmt.Sprintf(" for a trial of %d s, and off again unless confirmed", int(e.trials.length()/time.Second))
-	}
-}
-
-// howToConfirm tells the owner what to do while a firewall is on trial.
-func howToConfirm(seconds int) string {
-	return fmt.Sprintf("In %d s, or with a reboot, it is switched off again by itself. "+
-		"Open a new remote session now; only when that works, confirm: sudo sentinel --fix-firewall --confirm (confirm of enable_firewall).", seconds)
+	return fmt.Sprintf("%s would be switched on%s. %s %s", e.name(), e.forTrial("off"), e.allowed("would be"), e.closing("would become")) + e.note
 }
 
 // unreadRules returns a sentence about the rules that closes ignores.
@@ -57,37 +39,50 @@ func unreadRules(manager string, rules []string) string {
 }
 
 // name begins a sentence.
-func (e *Enabling) name() string {
-	switch e.manager.Name() {
+func (e *Enabling) name() string { return backendName(e.manager.Name()) }
+
+func backendName(name string) string {
+	switch name {
 	case Nftables:
 		return "A rule set of sentinel's own in nftables"
 	case ApplicationFirewall:
 		return "The Application Firewall"
 	default:
-		return e.manager.Name()
+		return name
 	}
 }
 
-// allowed returns a sentence about the ports of remote sessions.
+// allowed returns sentences about the ports of remote sessions and those that are kept open.
 func (e *Enabling) allowed(were string) string {
-	if len(e.ports) == 0 {
-		return "No server for remote sessions was found, so no port is let in for one."
-	}
-	if len(e.result.AllowedPorts) == 0 {
-		return "No port of remote sessions is let in for everyone."
-	}
-	var names []string
+	var remote, kept []Port
 	for _, p := range e.result.AllowedPorts {
-		names = append(names, p.String())
+		if slices.Contains(e.remotePorts, p) {
+			remote = append(remote, p)
+		} else {
+			kept = append(kept, p)
+		}
 	}
-	if e.app != nil {
-		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", strings.Join(names, ", "))
+	text := e.remoteSessions(remote, were)
+	if len(kept) > 0 {
+		text += fmt.Sprintf(" Kept open: %s.", portList(kept, ", "))
+	}
+	return text
+}
+
+func (e *Enabling) remoteSessions(allowed []Port, were string) string {
+	switch {
+	case len(e.remotePorts) == 0:
+		return "No server for remote sessions was found, so no port is let in for one."
+	case len(allowed) == 0:
+		return "No port of remote sessions is let in for everyone."
+	case e.app != nil:
+		return fmt.Sprintf("Remote sessions by %s are let in as before, and open ones go on.", portList(allowed, ", "))
 	}
 	open := "sessions"
 	if e.manager.Name() == Nftables {
 		open = "connections" // the others know only those that their rules let in anyway
 	}
-	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", strings.Join(names, ", "), were, open)
+	return fmt.Sprintf("The ports of remote sessions (%s) %s let in first; open %s go on.", portList(allowed, ", "), were, open)
 }
 
 // closing returns a sentence about the sockets that become unreachable, and on macOS another about

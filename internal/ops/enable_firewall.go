@@ -13,19 +13,22 @@ var enableFirewall = Operation{
 		"On Linux first allows SSH where it listens and connections that are open, then switches on ufw, firewalld or its own set of rules, for a trial: " +
 		"it is switched off again after confirm_within seconds unless confirmed by a second call. " +
 		"On macOS switches on the Application Firewall, unless it would shut out SSH. " +
-		"details says what was done and what it closes. Already on is a success.",
+		"details says what was done and what it closes; look first with dry_run. Already on is a success.",
 	Usage:      "switch the firewall on, for a trial until it is confirmed",
 	Toolset:    DefaultToolset,
 	Effect:     Write,
+	Asks:       true,
 	Idempotent: true,
 	Privilege:  NeedsRoot,
 	Deadline:   42 * time.Second,
-	Codes:      []string{"FIREWALL_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
+	Codes:      []string{"INVALID_SERVICE", "FIREWALL_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields: []Field{
 		{
-			Name: "confirm", Flag: "confirm", Kind: Boolean, Default: false,
-			Description: "Keep the firewall that is on trial. Only in a later call than the one that switched it on, " +
-				"and only after the user has seen that a NEW remote session works; never on your own",
+			Name: "keep_open", Flag: "keep-open", Placeholder: "SERVICES", Kind: Text, MaxLength: maxServices,
+			Code: "INVALID_SERVICE", Fix: servicesFix,
+			Description: "Services or ports that stay reachable beside SSH, such as https,8443/tcp",
 		},
+		confirm,
+		dryRun,
 	},
 }

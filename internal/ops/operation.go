@@ -59,6 +59,8 @@ type Operation struct {
 	Usage       string // for people, one line of --help
 	Toolset     string // "" if it is not a tool
 	Effect      Effect
+	OptIn       bool // refused to programs until policy.enabled_tools names it
+	Asks        bool // asks at a terminal before it changes something, unless --yes is given
 	Recorded    bool // journaled when root runs it, although it changes nothing here
 	Idempotent  bool // running it twice leaves the same state as once
 	Privilege   Privilege
@@ -80,6 +82,8 @@ func All() []Operation {
 		unblockIPAddress,
 		listBlockedIPs,
 		enableFirewall,
+		allowService,
+		disableFirewall,
 		restartService,
 		checkUpdates,
 		securityAudit,

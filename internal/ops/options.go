@@ -2,7 +2,10 @@
 
 package ops
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // An Option is a flag of sentinel that does not belong to an operation. The flag
 // set, help, completions and man page are derived from the list.
@@ -40,6 +43,7 @@ func Options() []Option {
 		{Name: "version", Shorthand: "V", Action: true, ByWord: true, Usage: "print the version"},
 		{Name: "help", Shorthand: "h", Action: true, ByWord: true, Usage: "print this"},
 		{Name: "dry-run", Usage: "say what a change would do, and change nothing"},
+		{Name: "yes", Usage: "do not ask at a terminal before the firewall is changed"},
 		{Name: "force", Usage: "change it although a safety rule refuses, where the rule can be overridden"},
 		{Name: "json", Usage: "print JSON, also on a terminal"},
 		{Name: "output", Value: "FORMAT", Values: []string{"json", "text", "prometheus"}, Usage: "print JSON, the page for people, or metrics for Prometheus"},
@@ -49,6 +53,12 @@ func Options() []Option {
 		{Name: "limit", Value: "N|all", Values: []string{"all"}, Usage: "rows of each list, instead of the usual bounds"},
 		{Name: "config", Value: "FILE", Usage: "configuration instead of /etc/sentinel/config.yaml"},
 	}
+}
+
+// IsOption reports whether a flag is that of an option. Its field is for programs, which have no
+// options.
+func IsOption(flag string) bool {
+	return slices.ContainsFunc(Options(), func(o Option) bool { return o.Name == flag })
 }
 
 // Spelled returns the option as a person types it.

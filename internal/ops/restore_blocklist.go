@@ -19,5 +19,9 @@ var restoreBlocklist = Operation{
 			Name: "after", Flag: "after", Placeholder: "SECONDS", Kind: Integer, Min: 1, Max: 3600,
 			Description: "Wait that long first, as what ends a trial of the firewall does where systemd does not run",
 		},
+		{
+			Name: "end_trial", Flag: "end-trial", Kind: Boolean, Default: false,
+			Description: "Take back at once what is on trial in the firewall, as a removal of the package does",
+		},
 	},
 }

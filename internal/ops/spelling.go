@@ -19,9 +19,9 @@ func (o Operation) Object() *Field {
 	return nil
 }
 
-// Modifiers returns the fields with a flag of their own.
+// Modifiers returns the fields with a flag of their own, which is not that of an option.
 func (o Operation) Modifiers() []Field {
-	return slices.DeleteFunc(slices.Clone(o.Fields), func(f Field) bool { return f.Flag == o.Flag })
+	return slices.DeleteFunc(slices.Clone(o.Fields), func(f Field) bool { return f.Flag == o.Flag || IsOption(f.Flag) })
 }
 
 // Spelled returns the operation's flag as a person types it, with the placeholder

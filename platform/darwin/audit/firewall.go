@@ -67,7 +67,7 @@ func firewallActive(ctx context.Context, m *machine) audit.Finding {
 	case s.On():
 		return audit.Passed("On")
 	default:
-		return audit.Failed("Off", "Switch it on: sudo sentinel --fix-firewall", "socketfilterfw --getglobalstate: State = 0")
+		return audit.Failed("Off", "See what it would close, then leave out --dry-run: sudo sentinel --fix-firewall --dry-run", "socketfilterfw --getglobalstate: State = 0")
 	}
 }
 

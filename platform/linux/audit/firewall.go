@@ -29,7 +29,7 @@ func firewallChecks() []check {
 	}
 }
 
-const enableFirewall = "Switch it on: sudo sentinel --fix-firewall"
+const enableFirewall = "See what it would close, then leave out --dry-run: sudo sentinel --fix-firewall --dry-run"
 
 func firewallActive(ctx context.Context, m *machine) audit.Finding {
 	if m.Firewall == nil {
@@ -46,7 +46,7 @@ func firewallActive(ctx context.Context, m *machine) audit.Finding {
 	}
 }
 
-const defaultDeny = "Drop what no rule lets in: sudo sentinel --fix-firewall, or set the policy of the chain to drop once a rule lets you in."
+const defaultDeny = "Drop what no rule lets in: set the policy of the chain to drop once a rule lets you in."
 
 // firewallDefaultDeny goes by the policy of the chains. A chain that accepts by
 // policy may still drop by its last rule: then there is no verdict.

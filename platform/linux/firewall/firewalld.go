@@ -35,7 +35,12 @@ func (*firewalld) Name() string { return firewall.Firewalld }
 // Rules implements [firewall.Backend]: a port counts as open when every zone
 // lets it in.
 func (f *firewalld) Rules(ctx context.Context) (firewall.Rules, error) {
-	zones, err := f.zones(ctx, offlineProgram)
+	return f.rulesOf(ctx, offlineProgram)
+}
+
+// rulesOf reads what zones let in, with the program that [firewalld.zones] takes.
+func (f *firewalld) rulesOf(ctx context.Context, program string) (firewall.Rules, error) {
+	zones, err := f.zones(ctx, program)
 	if err != nil {
 		return firewall.Rules{}, err
 	}
@@ -54,7 +59,7 @@ func (f *firewalld) Rules(ctx context.Context) (firewall.Rules, error) {
 }
 
 // zones returns those that packets can come in through: the default one, and
-// those that have interfaces or sources. program is the one that knows the permanent
+// those that have interfaces, or sources that they do not keep out. program is the one that knows the permanent
 // ones or the one that asks the running daemon.
 func (f *firewalld) zones(ctx context.Context, program string) ([]zone, error) {
 	name, err := f.m.run(ctx, askLimit, program, "--get-default-zone")
@@ -67,7 +72,7 @@ func (f *firewalld) zones(ctx context.Context, program string) ([]zone, error) {
 	}
 	standard := strings.TrimSpace(string(name))
 	zones := slices.DeleteFunc(parseZones(out), func(z zone) bool {
-		return !plainName(z.name) || z.name != standard && !z.bound
+		return !plainName(z.name) || z.name != standard && !z.reached()
 	})
 	if !slices.ContainsFunc(zones, func(z zone) bool { return z.name == standard }) {
 		return nil, fmt.Errorf("the default zone %q of firewalld is not there", standard)

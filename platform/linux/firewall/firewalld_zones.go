@@ -11,7 +11,8 @@ import (
 // A zone is one of firewalld's: a set of rules, and what it is for.
 type zone struct {
 	name     string
-	bound    bool // it has interfaces or sources
+	bound    bool // it has interfaces
+	sources  bool // it has sources
 	target   string
 	ports    spans
 	services []string
@@ -50,8 +51,10 @@ func parseZones(b []byte) []zone {
 func (z *zone) set(key, text string) {
 	values := strings.Fields(text)
 	switch key {
-	case "interfaces", "sources":
+	case "interfaces":
 		z.bound = z.bound || len(values) > 0
+	case "sources":
+		z.sources = len(values) > 0
 	case "target":
 		z.target = text
 	case "services":
@@ -65,6 +68,12 @@ func (z *zone) set(key, text string) {
 			z.other = append(z.other, text)
 		}
 	}
+}
+
+// reached says whether packets can come in through a zone. One that drops or rejects what comes from
+// sources alone is there to keep those out.
+func (z zone) reached() bool {
+	return z.bound || z.sources && z.target != "DROP" && !strings.Contains(z.target, "REJECT")
 }
 
 // admits says whether a zone lets a port in.

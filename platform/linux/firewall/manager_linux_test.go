@@ -95,6 +95,11 @@ func (s *script) Stop(_ context.Context, name string) error {
 	return nil
 }
 
+func (s *script) Disable(_ context.Context, name string) error {
+	s.ran = append(s.ran, "disable "+name)
+	return nil
+}
+
 func (s *script) Later(_ context.Context, _ string, after time.Duration, command ...string) error {
 	s.ran = append(s.ran, "later "+after.String()+" "+strings.Join(command, " "))
 	return nil

@@ -31,6 +31,7 @@ func (quiet) Running() bool                                         { return fal
 func (quiet) State(context.Context, string) systemd.UnitState       { return systemd.UnitState{} }
 func (quiet) Listening(context.Context, []string) ([]string, error) { return nil, nil }
 func (quiet) Enable(context.Context, string) error                  { return errors.New("no systemd") }
+func (quiet) Disable(context.Context, string) error                 { return errors.New("no systemd") }
 func (quiet) Start(context.Context, string) error                   { return errors.New("no systemd") }
 func (quiet) Stop(context.Context, string) error                    { return errors.New("no systemd") }
 func (quiet) Later(context.Context, string, time.Duration, ...string) error {

@@ -84,6 +84,7 @@ func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (servi
 	if err != nil {
 		problems = append(problems, fmt.Errorf("find the programs behind the sockets: %w", err))
 	}
+	inUse := countConnections(sessions)
 	for _, s := range listening {
 		owner := owners[s.ID]
 		p := firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}
@@ -91,7 +92,7 @@ func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (servi
 			d.Remote, serving = append(d.Remote, p), true
 		}
 		if !m.transient(s, owner) && owner.Name != dockerProxy {
-			d.Listeners = append(d.Listeners, firewall.Listener{Port: p, Process: owner.Name})
+			d.Listeners = append(d.Listeners, firewall.Listener{Port: p, Process: owner.Name, Connections: inUse.at(s)})
 		}
 	}
 	for _, s := range sessions {
@@ -104,6 +105,25 @@ func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (servi
 		}
 	}
 	return serving, problems
+}
+
+// portUse counts the established TCP connections by their local port.
+type portUse map[uint16]int
+
+func countConnections(established []network.Socket) portUse {
+	use := portUse{}
+	for _, s := range established {
+		use[s.Local.Port()]++
+	}
+	return use
+}
+
+// at returns the connections to the port of a listener; nil for UDP, which has none.
+func (u portUse) at(listener network.Socket) *int {
+	if listener.Protocol != network.TCP {
+		return nil
+	}
+	return new(u[listener.Local.Port()])
 }
 
 // dockerProxy holds the ports of containers, whose packets Docker forwards

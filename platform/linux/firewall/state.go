@@ -79,6 +79,14 @@ func parseState(raw []byte) ([]firewall.Port, error) {
 	return ports, nil
 }
 
+// remove deletes the file. One that is not there is no error.
+func (s stateFile) remove() error {
+	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return atomicfile.SyncDir(filepath.Dir(s.path))
+}
+
 // write replaces the file. It is atomic.
 func (s stateFile) write(ports []firewall.Port) error {
 	d := definition{Version: 1, Allow: []string{}}

@@ -145,7 +145,7 @@ func TestUFWThatCannotBeDisabledIsTakenBack(t *testing.T) {
 		t.Errorf("ufw is on after a reboot, and the record is gone: %+v, %v", current, err)
 	}
 	shell(t, "umount /etc/ufw/ufw.conf")
-	if said, err := trials(m, 0).End(t.Context()); err != nil || said == "" || ufwEnabled("/") {
+	if said, err := trials(m, 0).End(t.Context(), false); err != nil || said == "" || ufwEnabled("/") {
 		t.Errorf("%q, %v, enabled %v", said, err, ufwEnabled("/"))
 	}
 }
@@ -211,7 +211,7 @@ func TestTrialsThatARebootInterruptedAreTakenBack(t *testing.T) {
 		if manager == firewall.Firewalld { // which does not come back by itself
 			command(t, "systemctl stop firewalld.service")
 		}
-		said, err := trials(m, 0).End(t.Context())
+		said, err := trials(m, 0).End(t.Context(), false)
 		if err != nil || !strings.Contains(said, "the machine was restarted") {
 			t.Errorf("%s: %q, %v", manager, said, err)
 		}

@@ -35,10 +35,11 @@ func (m *Manager) Boot() (id string, uptime time.Duration, err error) {
 
 // Arrange implements [firewall.TrialSource]. A timer of systemd outlives the
 // session and all that it has started; elsewhere a process in a session of its own does. Of
-// the firewalls only ufw comes back at boot before it is confirmed.
+// the firewalls only ufw writes down what is not confirmed yet.
 func (m *Manager) Arrange(ctx context.Context, program string, after time.Duration, c firewall.Change) error {
-	if c.Manager == firewall.UFW && !c.WasEnabled && !m.units.State(ctx, RestoreUnit).Enabled {
-		return fmt.Errorf("ufw would be on after a reboot, because %s is not enabled at boot", RestoreUnit)
+	lasts := c.Manager == firewall.UFW && (c.Kind != firewall.TurnOn || !c.WasEnabled)
+	if lasts && !m.units.State(ctx, RestoreUnit).Enabled {
+		return fmt.Errorf("what ufw is told outlasts a reboot, and %s is not enabled at boot to take it back", RestoreUnit)
 	}
 	if !m.units.Running() {
 		seconds := int((after + time.Second - 1) / time.Second)
@@ -48,7 +49,10 @@ func (m *Manager) Arrange(ctx context.Context, program string, after time.Durati
 }
 
 // Resume implements [firewall.TrialSource].
-func (m *Manager) Resume(c firewall.Change) (firewall.Backend, error) {
+func (m *Manager) Resume(c firewall.Change) (firewall.Pending, error) {
+	if c.Kind != firewall.TurnOn {
+		return m.loaded(c)
+	}
 	note := func(firewall.Change) error { return nil }
 	switch c.Manager {
 	case firewall.UFW:
@@ -57,6 +61,24 @@ func (m *Manager) Resume(c firewall.Change) (firewall.Backend, error) {
 		return &firewalld{m: m, change: c, note: note}, nil
 	case firewall.Nftables:
 		return &ownRuleset{m: m, change: c}, nil
+	}
+	return nil, fmt.Errorf("there is no firewall %q", c.Manager)
+}
+
+// Loaded implements [firewall.Manager].
+func (m *Manager) Loaded(name string) (firewall.Loaded, error) {
+	return m.loaded(firewall.Change{Manager: name})
+}
+
+// loaded returns the firewall that is on, or was when a change was begun.
+func (m *Manager) loaded(c firewall.Change) (firewall.Loaded, error) {
+	switch c.Manager {
+	case firewall.UFW:
+		return &loadedUFW{ufw{m: m, change: c}}, nil
+	case firewall.Firewalld:
+		return &loadedFirewalld{firewalld{m: m, change: c}}, nil
+	case firewall.Nftables:
+		return &loadedRuleset{ownRuleset{m: m, change: c}}, nil
 	}
 	return nil, fmt.Errorf("there is no firewall %q", c.Manager)
 }

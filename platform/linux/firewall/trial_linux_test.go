@@ -48,7 +48,7 @@ func restore(args []string) error {
 		}
 		<-time.After(time.Duration(seconds) * time.Second)
 	}
-	_, err := trials(m, 0).End(context.Background())
+	_, err := trials(m, 0).End(context.Background(), false)
 	return err
 }
 
@@ -140,7 +140,7 @@ func TestOwnRulesThatAreConfirmedStay(t *testing.T) {
 	if kept, err := do(t, source, m, firewall.EnableOptions{Confirm: true, Trials: trials(m.Manager, 0)}); err != nil || !kept.Changed || kept.ConfirmWithin != 0 {
 		t.Errorf("confirmed: %+v, %v", kept, err)
 	}
-	if said, err := trials(m.Manager, 0).End(t.Context()); said != "" || err != nil {
+	if said, err := trials(m.Manager, 0).End(t.Context(), false); said != "" || err != nil {
 		t.Errorf("the time is over: %q, %v", said, err)
 	}
 	here.reaches("2222", true)

@@ -90,14 +90,8 @@ func (u *ufw) Enable(ctx context.Context, ports []firewall.Port, note func(firew
 			return err
 		}
 	}
-	for _, o := range c.Openings {
-		args := []string{"allow", o.String()}
-		if deniesRest(rules) {
-			args = slices.Insert(args, 0, "prepend")
-		}
-		if _, err := u.m.run(ctx, changeLimit, ufwProgram, args...); err != nil {
-			return err
-		}
+	if err := u.allow(ctx, rules, c.Openings); err != nil {
+		return err
 	}
 	_, err = u.m.run(ctx, changeLimit, ufwProgram, "--force", "enable")
 	return err
@@ -159,10 +153,7 @@ func (u *ufw) Undo(ctx context.Context) error {
 	if !loaded {
 		failed = append(failed, u.stop(ctx))
 	}
-	for _, o := range c.Openings {
-		_, err := u.m.run(ctx, changeLimit, ufwProgram, "delete", "allow", o.String())
-		failed = append(failed, err)
-	}
+	failed = append(failed, u.delete(ctx, c.Openings))
 	if c.WasEnabled && !loaded {
 		failed = append(failed, enableUFW(u.m.root))
 	}

@@ -17,6 +17,7 @@ type units interface {
 	State(ctx context.Context, name string) systemd.UnitState
 	Listening(ctx context.Context, names []string) ([]string, error)
 	Enable(ctx context.Context, name string) error
+	Disable(ctx context.Context, name string) error
 	Start(ctx context.Context, name string) error
 	Stop(ctx context.Context, name string) error
 	Later(ctx context.Context, about string, after time.Duration, command ...string) error

@@ -113,6 +113,16 @@ func (Units) Enable(ctx context.Context, name string) error {
 	})
 }
 
+// Disable keeps a unit from starting at boot. It is idempotent.
+func (Units) Disable(ctx context.Context, name string) error {
+	return with(ctx, changeLimit, func(ctx context.Context, conn *dbus.Conn) error {
+		if _, err := conn.DisableUnitFilesContext(ctx, []string{name}, false); err != nil {
+			return fmt.Errorf("disable %s: %w", name, err)
+		}
+		return conn.ReloadContext(ctx)
+	})
+}
+
 // Start starts a unit and waits until it has started.
 func (Units) Start(ctx context.Context, name string) error {
 	return job(ctx, "start", name, (*dbus.Conn).StartUnitContext)

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import "time"
+
+var disableFirewall = Operation{
+	Name:   "disable_firewall",
+	Action: "disable_firewall",
+	Flag:   "disable-firewall",
+	Title:  "Disable firewall",
+	Description: "Switch off ufw, firewalld, Sentinel's own firewall or that of macOS. Use only when the user asks for it; to let one service in use allow_service. " +
+		"On Linux for a trial: on again after confirm_within seconds unless confirmed by a second call; a firewall that is itself on trial is taken back at once. " +
+		"Refused until policy.enabled_tools of the machine names it. Blocked addresses stay blocked.",
+	Usage:      "switch the firewall off, for a trial until it is confirmed",
+	Toolset:    DefaultToolset,
+	Effect:     Destructive,
+	OptIn:      true,
+	Asks:       true,
+	Idempotent: true,
+	Privilege:  NeedsRoot,
+	Deadline:   42 * time.Second,
+	Codes:      []string{"FIREWALL_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
+	Fields:     []Field{reason, confirm, dryRun},
+}

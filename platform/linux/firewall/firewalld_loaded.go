@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package firewall
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"sentinel/internal/firewall"
+)
+
+// A loadedFirewalld is a firewalld that runs. What is on trial is not written down: a reboot, or
+// "firewall-cmd --reload", takes it away.
+type loadedFirewalld struct {
+	firewalld
+}
+
+var _ firewall.Loaded = (*loadedFirewalld)(nil)
+
+// Rules implements [firewall.Loaded]. The daemon tells what is in force now.
+func (f *loadedFirewalld) Rules(ctx context.Context) (firewall.Rules, error) {
+	return f.rulesOf(ctx, clientProgram)
+}
+
+// Allow implements [firewall.Loaded].
+func (f *loadedFirewalld) Allow(ctx context.Context, ports []firewall.Port, note func(firewall.Change) error) error {
+	zones, err := f.zones(ctx, clientProgram)
+	if err != nil {
+		return err
+	}
+	c := firewall.Change{Kind: firewall.LetIn, Manager: firewall.Firewalld, Openings: missing(zones, ports)}
+	if err := note(c); err != nil {
+		return err
+	}
+	f.change = c
+	return f.each(ctx, func(o firewall.Opening) []string { return []string{"--zone=" + o.Zone, "--add-port=" + o.String()} })
+}
+
+// Disable implements [firewall.Loaded].
+func (f *loadedFirewalld) Disable(ctx context.Context, note func(firewall.Change) error) error {
+	c := firewall.Change{Kind: firewall.TurnOff, Manager: firewall.Firewalld, WasEnabled: f.m.units.State(ctx, firewalldUnit).Enabled}
+	if err := note(c); err != nil {
+		return err
+	}
+	f.change = c
+	return f.m.units.Stop(ctx, firewalldUnit)
+}
+
+// Keep implements [firewall.Pending].
+func (f *loadedFirewalld) Keep(ctx context.Context) (bool, string) {
+	var err error
+	if f.change.Kind == firewall.TurnOff {
+		err = f.m.units.Disable(ctx, firewalldUnit)
+	} else {
+		err = f.each(ctx, func(o firewall.Opening) []string {
+			return []string{"--permanent", "--zone=" + o.Zone, "--add-port=" + o.String()}
+		})
+	}
+	if err != nil {
+		return false, err.Error()
+	}
+	return true, ""
+}
+
+// Undo implements [firewall.Pending]. A reboot has undone it already, unless it was being kept.
+func (f *loadedFirewalld) Undo(ctx context.Context) error {
+	switch active := f.m.units.State(ctx, firewalldUnit).Active; {
+	case !f.m.installed(clientProgram):
+		return nil
+	case f.change.Kind == firewall.TurnOff && !active:
+		return f.start(ctx)
+	case f.change.Kind == firewall.TurnOff || !active || f.change.Rebooted:
+		return nil
+	}
+	return f.each(ctx, func(o firewall.Opening) []string { return []string{"--zone=" + o.Zone, "--remove-port=" + o.String()} })
+}
+
+// each asks the daemon for a change of each opening.
+func (f *loadedFirewalld) each(ctx context.Context, args func(firewall.Opening) []string) error {
+	var failed []error
+	for _, o := range f.change.Openings {
+		_, err := f.m.run(ctx, changeLimit, clientProgram, slices.Clone(args(o))...)
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}

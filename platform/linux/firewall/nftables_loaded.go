@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package firewall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/nftables"
+
+	"sentinel/internal/firewall"
+)
+
+// A loadedRuleset is the rule set of sentinel itself, in the kernel.
+type loadedRuleset struct {
+	ownRuleset
+}
+
+var _ firewall.Loaded = (*loadedRuleset)(nil)
+
+// Rules implements [firewall.Loaded].
+func (b *loadedRuleset) Rules(context.Context) (firewall.Rules, error) {
+	rules, ok, err := b.m.rules.loaded()
+	if err == nil && !ok {
+		err = errors.New("the table " + firewall.BaselineTable + " is not loaded as it should be")
+	}
+	ports := allowedBy(rules)
+	return firewall.Rules{For: func(p firewall.Port) firewall.Ruling {
+		if slices.Contains(ports, p) {
+			return firewall.Ruling{Verdict: firewall.Open}
+		}
+		return firewall.Ruling{}
+	}}, err
+}
+
+// Allow implements [firewall.Loaded].
+func (b *loadedRuleset) Allow(_ context.Context, ports []firewall.Port, note func(firewall.Change) error) error {
+	c := firewall.Change{Kind: firewall.LetIn, Manager: firewall.Nftables}
+	for _, p := range ports {
+		c.Openings = append(c.Openings, firewall.Opening{Port: p})
+	}
+	if err := note(c); err != nil {
+		return err
+	}
+	b.change = c
+	return b.m.rules.append(ports)
+}
+
+// Disable implements [firewall.Loaded]. The definition stays until that is kept.
+func (b *loadedRuleset) Disable(_ context.Context, note func(firewall.Change) error) error {
+	rules, _, err := b.m.rules.loaded()
+	if err != nil {
+		return err
+	}
+	c := firewall.Change{Kind: firewall.TurnOff, Manager: firewall.Nftables}
+	for _, p := range allowedBy(rules) {
+		c.Openings = append(c.Openings, firewall.Opening{Port: p})
+	}
+	if err := note(c); err != nil {
+		return err
+	}
+	b.change = c
+	return b.m.rules.unload()
+}
+
+// Keep implements [firewall.Pending]. Without a definition nothing puts the rules back.
+func (b *loadedRuleset) Keep(ctx context.Context) (bool, string) {
+	if b.change.Kind == firewall.LetIn {
+		return b.ownRuleset.Keep(ctx)
+	}
+	if err := b.m.state.remove(); err != nil {
+		return false, err.Error()
+	}
+	return true, ""
+}
+
+// Undo implements [firewall.Pending]. After a reboot the definition is what is loaded.
+func (b *loadedRuleset) Undo(ctx context.Context) error {
+	var ports []firewall.Port
+	for _, o := range b.change.Openings {
+		ports = append(ports, o.Port)
+	}
+	if b.change.Kind == firewall.LetIn {
+		return b.m.rules.retract(ports)
+	}
+	if _, ok, err := b.m.rules.loaded(); err != nil || ok {
+		return err
+	}
+	flows, err := b.m.flows(ctx)
+	if err != nil {
+		return fmt.Errorf("list the open connections: %w", err)
+	}
+	return b.m.rules.load(ports, flows)
+}
+
+// append adds rules that let ports in behind those that are loaded.
+func (r ruleset) append(ports []firewall.Port) error {
+	conn, err := r.dial()
+	if err != nil {
+		return err
+	}
+	for _, p := range ports {
+		conn.AddRule(&nftables.Rule{Table: table(), Chain: chain(table()), Exprs: open(p), UserData: comment(allowComment + p.String())})
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("add the rules to nftables: %w", err)
+	}
+	return nil
+}
+
+// retract removes the rules that let ports in. One that is not there is no error.
+func (r ruleset) retract(ports []firewall.Port) error {
+	rules, ok, err := r.loaded()
+	if err != nil || !ok {
+		return err
+	}
+	conn, err := r.dial()
+	if err != nil {
+		return err
+	}
+	for _, rule := range rules {
+		if p := allowedBy([]*nftables.Rule{rule}); len(p) == 1 && slices.Contains(ports, p[0]) {
+			if err := conn.DelRule(rule); err != nil {
+				return err
+			}
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("remove the rules from nftables: %w", err)
+	}
+	return nil
+}
