@@ -108,6 +108,8 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"block_ip_address":       "read-only false, destructive true, idempotent true, open world false",
 		"unblock_ip_address":     "read-only false, destructive false, idempotent true, open world false",
 		"enable_firewall":        "read-only false, destructive false, idempotent true, open world false",
+		"allow_service":          "read-only false, destructive false, idempotent true, open world false",
+		"disable_firewall":       "read-only false, destructive true, idempotent true, open world false",
 	}
 	for _, tool := range listed(t) {
 		var a struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool }

@@ -9,9 +9,9 @@ var allowService = Operation{
 	Action: "allow_service",
 	Flag:   "allow-service",
 	Title:  "Allow service",
-	Description: "Let a service through the firewall that is on. Use when a firewall keeps out a service that others are meant to reach. " +
-		"On trial: closed again after confirm_within seconds unless confirmed by a second call. " +
-		"Refused until policy.enabled_tools of the machine names it. With no firewall on it changes nothing; see keep_open of enable_firewall.",
+	Description: "Let a service through the firewall that is on. Use when it keeps out what others are meant to reach. " +
+		"On trial: closed again after confirm_within seconds unless a second call confirms. " +
+		"Refused until policy.enabled_tools of the machine names it.",
 	Usage:      "let a service through the firewall, for a trial until it is confirmed",
 	Toolset:    DefaultToolset,
 	Effect:     Write,
@@ -25,7 +25,7 @@ var allowService = Operation{
 		{
 			Name: "services", Flag: "allow-service", Placeholder: "SERVICE", Kind: Text, MaxLength: maxServices, Required: true,
 			Code: "INVALID_SERVICE", Fix: servicesFix,
-			Description: "Services or ports, such as https or 8443/tcp; several with commas",
+			Description: "Such as https,8443/tcp",
 		},
 		reason,
 		confirm,

@@ -9,8 +9,8 @@ var disableFirewall = Operation{
 	Action: "disable_firewall",
 	Flag:   "disable-firewall",
 	Title:  "Disable firewall",
-	Description: "Switch off ufw, firewalld, Sentinel's own firewall or that of macOS. Use only when the user asks for it; to let one service in use allow_service. " +
-		"On Linux for a trial: on again after confirm_within seconds unless confirmed by a second call; a firewall that is itself on trial is taken back at once. " +
+	Description: "Switch the system firewall off. Use only when the user asks for it; allow_service lets one service in. " +
+		"On Linux on trial: on again after confirm_within seconds unless a second call confirms; a firewall on trial is taken back at once. " +
 		"Refused until policy.enabled_tools of the machine names it. Blocked addresses stay blocked.",
 	Usage:      "switch the firewall off, for a trial until it is confirmed",
 	Toolset:    DefaultToolset,

@@ -9,11 +9,9 @@ var enableFirewall = Operation{
 	Action: "enable_firewall",
 	Flag:   "fix-firewall",
 	Title:  "Enable firewall",
-	Description: "Enable the system firewall if it's disabled. Use when security audit shows firewall is off. " +
-		"On Linux first allows SSH where it listens and connections that are open, then switches on ufw, firewalld or its own set of rules, for a trial: " +
-		"it is switched off again after confirm_within seconds unless confirmed by a second call. " +
-		"On macOS switches on the Application Firewall, unless it would shut out SSH. " +
-		"details says what was done and what it closes; look first with dry_run. Already on is a success.",
+	Description: "Enable the system firewall if it's disabled. Use when security audit shows firewall is off; first with dry_run. " +
+		"On Linux allows SSH, then switches on ufw, firewalld or its own rules, on trial: " +
+		"off again after confirm_within seconds unless a second call confirms. On macOS the Application Firewall, unless that shuts out SSH. Already on is a success.",
 	Usage:      "switch the firewall on, for a trial until it is confirmed",
 	Toolset:    DefaultToolset,
 	Effect:     Write,
@@ -26,7 +24,7 @@ var enableFirewall = Operation{
 		{
 			Name: "keep_open", Flag: "keep-open", Placeholder: "SERVICES", Kind: Text, MaxLength: maxServices,
 			Code: "INVALID_SERVICE", Fix: servicesFix,
-			Description: "Services or ports that stay reachable beside SSH, such as https,8443/tcp",
+			Description: "Stays open beside SSH, such as https,8443/tcp",
 		},
 		confirm,
 		dryRun,
