@@ -16,6 +16,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
+	"sentinel/internal/services"
 	"sentinel/internal/trust"
 	"sentinel/internal/version"
 )
@@ -154,6 +155,9 @@ func (s session) unitState(ctx context.Context, unit string) (string, error) {
 	}
 	defer manager.Close()
 	u, err := manager.Unit(ctx, unit)
+	if u.Sub == services.NotLoaded || u.Sub == services.SwitchedOff {
+		return u.Sub, err
+	}
 	return u.Active, err
 }
 

@@ -61,6 +61,7 @@ const spoolName = "spool"
 type route struct {
 	endpoint webhook.Endpoint
 	spool    *spool.Spool // nil if the receiver is not in the configuration
+	noRoute  string       // the fix where the system knows no route; may be empty
 }
 
 // listed returns the route to an endpoint of the configuration.
@@ -70,7 +71,7 @@ func (s session) listed(e config.Endpoint) (route, error) {
 	if err != nil {
 		return route{}, err
 	}
-	return route{endpoint, spool.New(filepath.Join(s.stateDir, spoolName), endpoint.URL.String(), w.Spool.MaxBytes(), w.Spool.MaxAge())}, nil
+	return route{endpoint, spool.New(filepath.Join(s.stateDir, spoolName), endpoint.URL.String(), w.Spool.MaxBytes(), w.Spool.MaxAge()), s.host.Unreached}, nil
 }
 
 // route returns the route to a URL. Only root gets that of the configuration,
@@ -79,7 +80,7 @@ func (s session) route(u target.URL) (route, error) {
 	if e, known := s.config.Webhook.Endpoint(u); known && s.root {
 		return s.listed(e)
 	}
-	return route{endpoint: webhook.Unlisted(u, s.config.Webhook)}, nil
+	return route{endpoint: webhook.Unlisted(u, s.config.Webhook), noRoute: s.host.Unreached}, nil
 }
 
 // with runs f, in a session with the rights that the receiver may profit from:
@@ -158,6 +159,9 @@ func (r route) delivery(d webhook.Document, sent spool.Sent) delivery {
 		Target: r.endpoint.URL.Shown(), State: stateFailed, DeliveryID: d.ID, Bytes: len(d.Body), Signed: r.endpoint.Signed(), Configured: r.spool != nil,
 		HTTPStatus: sent.Status, Attempts: sent.Attempts, EarlierSent: sent.Earlier, Waiting: sent.Waiting, Dropped: sent.Dropped, SetAside: sent.Damaged + sent.Unwanted,
 		RetryAfterSeconds: int(sent.RetryAfter / time.Second), Reason: sent.Reason, fix: sent.Fix,
+	}
+	if sent.NoRoute && t.fix == "" {
+		t.fix = r.noRoute
 	}
 	switch {
 	case sent.Verdict == webhook.Delivered:

@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/config"
 	"sentinel/internal/fault"
+	"sentinel/internal/host"
 	"sentinel/internal/host/local"
 	"sentinel/internal/schema"
 	"sentinel/internal/webhook"
@@ -57,7 +58,7 @@ func TestTelemetryIsTheHealthDocumentWithItsVersion(t *testing.T) {
 // a report.
 func TestTheCodeSaysWhetherItIsKept(t *testing.T) {
 	u := config.Webhook{}
-	way, err := session{config: config.Config{Webhook: u}, stateDir: t.TempDir()}.listed(config.Endpoint{URL: "https://hooks.example.com/x?key=SECRET"})
+	way, err := session{config: config.Config{Webhook: u}, stateDir: t.TempDir(), host: &host.Host{Unreached: "Use Terminal."}}.listed(config.Endpoint{URL: "https://hooks.example.com/x?key=SECRET"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +91,9 @@ func TestTheCodeSaysWhetherItIsKept(t *testing.T) {
 	}
 	if r := (reportObject{Endpoints: []delivery{arrived, lost}}); r.fix() != "Look." || !strings.HasPrefix(r.details(), "1 of 2 endpoints have the report. Not delivered") {
 		t.Errorf("%s, %s", r.details(), r.fix())
+	}
+	if r := way.delivery(d, spool.Sent{Result: webhook.Result{Reason: "could not be talked to: no route to host", NoRoute: true}}); fault.From(r.failure()).Fix != "Use Terminal." {
+		t.Errorf("%v", r.failure())
 	}
 	if len(kept.Notes) != 1 || !strings.Contains(kept.Notes[0], "2 documents that waited had to be dropped") {
 		t.Errorf("%q", kept.Notes)

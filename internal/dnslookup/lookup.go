@@ -70,6 +70,9 @@ type Sources struct {
 	Exchanger Exchanger
 	// Configured is where a person finds the name servers of this machine.
 	Configured string
+	// Unreached says what else may keep this run from name servers of the local
+	// network, in a sentence; may be empty.
+	Unreached string
 }
 
 // Resolve asks the name servers of this machine about a name, in their order, for
@@ -95,7 +98,7 @@ func Resolve(ctx context.Context, s Sources, q Query, rows int) (Lookup, error) 
 		return Lookup{}, ctx.Err()
 	}
 	l := newLookup(q, found, rows, time.Since(start))
-	return l, l.failure(found, s.Configured)
+	return l, l.failure(found, s)
 }
 
 // A result is the outcome of one question.
@@ -247,7 +250,7 @@ func (l *Lookup) limit(rows int) {
 }
 
 // failure is the error of a lookup without any answer.
-func (l *Lookup) failure(found []result, configured string) error {
+func (l *Lookup) failure(found []result, s Sources) error {
 	switch {
 	case l.Code == noError:
 		return nil
@@ -255,11 +258,11 @@ func (l *Lookup) failure(found []result, configured string) error {
 		return fault.New(fault.HostNotFound, "The name "+l.Name+" does not exist: "+l.Server+" answers NXDOMAIN.").WithObject(detailsOf(*l))
 	case l.Code != "":
 		return fault.New(fault.Unavailable, fmt.Sprintf("The name servers do not tell about %s: %s answers %s.", l.Name, l.Server, l.Code)).
-			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check " + configured + ".").
+			WithFix("SERVFAIL means that the servers of the domain do not answer or that DNSSEC fails, REFUSED that the server does not serve this machine; check " + s.Configured + ".").
 			WithObject(detailsOf(*l))
 	default:
 		return fault.New(fault.Unavailable, fmt.Sprintf("No name server answers about %s: %s.", l.Name, strings.Join(failureReasons(found), "; "))).
-			WithFix("Check " + configured + " and whether this machine reaches those servers.").WithObject(detailsOf(*l))
+			WithFix(strings.TrimSpace("Check " + s.Configured + " and whether this machine reaches those servers. " + s.Unreached)).WithObject(detailsOf(*l))
 	}
 }
 

@@ -150,6 +150,15 @@ func TestLookupsThatFail(t *testing.T) {
 	})
 }
 
+func TestAFailureSaysWhatElseMayKeepServersAway(t *testing.T) {
+	s := (&servers{answers: map[byte]answerer{1: refuses}}).names()
+	s.Configured, s.Unreached = "the settings", "Use Terminal."
+	_, err := Resolve(t.Context(), s, Query{Name: "a.example", Types: []string{"MX"}}, 0)
+	if fix := fault.From(err).Fix; fix != "Check the settings and whether this machine reaches those servers. Use Terminal." {
+		t.Error(fix)
+	}
+}
+
 // A server that denies the existence of a name for one type alone is wrong.
 func TestOneTypeSpeaksForTheName(t *testing.T) {
 	broken := func(other answerer) *servers {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"sentinel/internal/clients"
+	"sentinel/internal/installed"
 	"sentinel/internal/sysexec"
 )
 
@@ -73,10 +75,6 @@ func (t Target) macAccount(ctx context.Context) (account, error) {
 // rootGroup is the group of files that belong to root.
 func (t Target) rootGroup() string { return t.bySystem("root", "wheel") }
 
-// rootOwnedDir is where both programs go when the usual directory is not root's:
-// Homebrew on Intel gives /usr/local/bin to the user who installed it.
-const rootOwnedDir = "/opt/sentinel/bin"
-
 // macInstallFix says how to install both programs from a directory to where only
 // root can write. Only a missing directory is made: giving Homebrew's to root would break
 // Homebrew.
@@ -90,7 +88,7 @@ func (t Target) macInstallFix(from string) string {
 		return "Install both programs where only root can write: sudo install -d" + owned + to + " && sudo install" + owned + copied + to
 	case t.Trusted(t.at(to)) != nil:
 		return to + " is not root's alone, as with Homebrew. Install both in a folder of their own and name that in " + sudoers +
-			": sudo install -d" + owned + filepath.Dir(rootOwnedDir) + " " + rootOwnedDir + " && sudo install" + owned + copied + rootOwnedDir
+			": sudo install -d" + owned + filepath.Dir(installed.Opt) + " " + installed.Opt + " && sudo install" + owned + copied + installed.Opt
 	default:
 		return "Install both programs where only root can write: sudo install" + owned + copied + to
 	}
@@ -131,8 +129,8 @@ func (t Target) diskAccessFinding(err error) []Finding {
 	case err == nil:
 		return one(OK, "Files that macOS protects can be read here", "")
 	case errors.Is(err, syscall.EPERM):
-		return one(Warning, "The application that started this run has no full disk access; what the security audit reads of other applications' rights is missing.",
-			"In System Settings, Privacy & Security, Full Disk Access, switch on the application that starts sentinel, such as Claude or Terminal, then quit and open it again.")
+		return one(Warning, "What started this run has no full disk access; what the security audit reads of other applications' rights is missing.",
+			"In System Settings, Privacy & Security, Full Disk Access, add "+t.serverPath()+" for Claude Desktop, whose own access its servers do not share, again after each upgrade; for Terminal and other clients switch on the application. Then quit and open it again.")
 	case errors.Is(err, fs.ErrPermission):
 		return one(Unknown, "Only root can tell.", "Run: sudo sentinel --doctor")
 	default:
@@ -140,8 +138,17 @@ func (t Target) diskAccessFinding(err error) []Finding {
 	}
 }
 
-// quarantine looks for the mark that browsers put on downloads: macOS asks the
-// user before the first start of such a program, and nobody answers when a client starts it.
+// serverPath is where the sentinel-mcp beside this program stands.
+func (t Target) serverPath() string {
+	dir := installed.Local
+	if own, err := t.Binary(); err == nil {
+		dir = filepath.Dir(own)
+	}
+	return filepath.Join(dir, clients.Program)
+}
+
+// quarantine looks for the mark that browsers put on downloads: macOS kills such a
+// program unless Apple has notarised it or its user has allowed it.
 func quarantine(ctx context.Context, t Target) []Finding {
 	own, err := t.Binary()
 	if err != nil {
@@ -160,7 +167,7 @@ func quarantine(ctx context.Context, t Target) []Finding {
 	}
 	switch {
 	case len(marked) > 0:
-		return one(Warning, "Marked as downloaded, so that macOS may refuse to start it: "+strings.Join(marked, ", "), "sudo xattr -d com.apple.quarantine "+strings.Join(marked, " "))
+		return one(Problem, "Marked as downloaded and not notarised, so that macOS kills it when a client starts it: "+strings.Join(marked, ", "), "sudo xattr -d com.apple.quarantine "+strings.Join(marked, " "))
 	case r.Exit == 0 || !strings.Contains(string(r.Stderr), "No such xattr"):
 		return one(Unknown, "xattr does not tell whether the programs are marked as downloaded.", "")
 	default:

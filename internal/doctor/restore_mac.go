@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -12,7 +13,7 @@ import (
 
 	"howett.net/plist"
 
-	"sentinel/internal/fault"
+	"sentinel/internal/services"
 )
 
 // The launchd daemon that restores blocked addresses at boot and ends those that
@@ -87,14 +88,12 @@ func (t Target) checkRestoreDaemon(ctx context.Context, program, load string) []
 	case err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0):
 		return one(Problem, restoreLabel+" starts "+program+", which is no program.", t.installFix())
 	}
-	if t.UnitState != nil {
-		state, err := t.UnitState(ctx, restoreLabel)
-		switch {
-		case err != nil && fault.From(err).Code == fault.ServiceNotFound:
-			return one(Warning, restoreLabel+" is installed and not loaded; it will be at the next boot.", load)
-		case err == nil && state == "failed":
-			return one(Problem, restoreLabel+" has failed.", "See why with: sudo sentinel --restore-blocklist")
-		}
+	switch t.unitState(ctx, restoreLabel) {
+	case services.NotLoaded, services.SwitchedOff:
+		_, enable := t.switchedOff(ctx, restoreLabel)
+		return one(Warning, restoreLabel+" is installed and not loaded; blocks neither come back after a reboot nor end.", cmp.Or(enable, load))
+	case "failed":
+		return one(Problem, restoreLabel+" has failed.", "See why with: sudo sentinel --restore-blocklist")
 	}
 	return one(OK, restoreLabel+" is installed, and what it starts is there", "")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"howett.net/plist"
 
-	"sentinel/internal/fault"
+	"sentinel/internal/services"
 )
 
 const shippedDaemon = "../../packaging/launchd/com.sentinel.restore.plist"
@@ -93,7 +93,7 @@ func TestTheDaemonOfAMac(t *testing.T) {
 		"it waits":          {good, state("inactive", nil), OK, "is installed", ""},
 		"nobody can tell":   {good, state("", errors.New("no")), OK, "is installed", ""},
 		"nothing":           {"", nil, Warning, "not installed", "launchctl bootstrap system"},
-		"not loaded":        {good, state("", fault.New(fault.ServiceNotFound, "no")), Warning, "not loaded", "launchctl bootstrap system"},
+		"not loaded":        {good, state(services.NotLoaded, nil), Warning, "not loaded", "launchctl bootstrap system"},
 		"it fails":          {good, state("failed", nil), Problem, "has failed", "--restore-blocklist"},
 		"no property list":  {"garbage", nil, Problem, "not a property list", "sudo install"},
 		"cut off":           {good[:len(good)-30], nil, Problem, "not a property list", "sudo install"},

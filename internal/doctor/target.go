@@ -45,8 +45,9 @@ type Target struct {
 	PacketFilter   Probe // finds what can block addresses
 	Firewall       Probe // finds what can be switched on as a firewall, and whether it is
 	ServiceManager Probe // asks the service manager for a sign of life
-	// UnitState returns the active state of a unit, such as "failed"
-	// (systemctl(1)); nil where there is no service manager to ask.
+	// UnitState returns the active state of a unit, such as "failed" (systemctl(1)), or
+	// [sentinel/internal/services.NotLoaded] or SwitchedOff; nil where there is no service manager
+	// to ask.
 	UnitState func(ctx context.Context, unit string) (string, error)
 	// Restorable reports whether there is something that --restore-blocklist may have to restore; it
 	// may be nil.

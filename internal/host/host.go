@@ -33,6 +33,9 @@ type Host struct {
 	OS       string         // as Go names it
 	Root     string         // directory of the machine's files; "/" on a live system
 	Programs sysexec.Runner // runs the machine's programs
+	// Unreached says what may keep this run, and not others, from hosts of the local network, and
+	// what to do, in a sentence; empty for nothing.
+	Unreached string
 
 	Health    health.Sources
 	Processes processes.Source

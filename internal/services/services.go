@@ -49,6 +49,12 @@ type Unit struct {
 	Commands     [][]string
 }
 
+// Why a manager has no state of a service that is installed, as Sub of a [Unit].
+const (
+	NotLoaded   = "not loaded"
+	SwitchedOff = "disabled"
+)
+
 // An Ancestry is this process first, then its ancestors; process 1 is left out.
 type Ancestry struct {
 	PIDs   []int

@@ -127,6 +127,7 @@ func (c *Client) failed(ctx context.Context, err error) Result {
 		r.Reason, r.retryable = "has a name that the name servers do not answer for", true
 	default:
 		r.Reason, r.retryable = c.network(err), true
+		r.NoRoute = errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 	}
 	r.Reason = sanitize.Text(r.Reason, 200)
 	return r

@@ -57,6 +57,7 @@ type Result struct {
 	Fix      string // what to do about that; may be empty
 	// RetryAfter is how long the receiver asked to wait; 0 if it did not say.
 	RetryAfter time.Duration
+	NoRoute    bool // the system refused to send any packet there
 	retryable  bool // another attempt soon may succeed
 }
 

@@ -8,6 +8,7 @@ package mac
 import (
 	"context"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
@@ -63,7 +64,7 @@ func Open(s System) *host.Host {
 	pending := macupdates.New(s.Root, s.Runner)
 	resolver := &net.Resolver{} // the resolver of macOS, which knows the name servers of a VPN
 	return &host.Host{
-		OS: "darwin", Root: s.Root, Programs: s.Runner,
+		OS: "darwin", Root: s.Root, Programs: s.Runner, Unreached: unreached(s.EUID),
 
 		Health:    health.Sources(health.Mac{Runner: s.Runner, EUID: s.EUID, Executable: s.Own, Now: s.Now}),
 		Processes: table,
@@ -82,17 +83,30 @@ func Open(s System) *host.Host {
 		Updates:         pending,
 		Audit:           posture(s, sockets, pending),
 		Scan: host.Scan{
-			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connectscan.New(connectscan.NetDialer{}), RouteCheck: routeCheck},
+			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connectscan.New(connectscan.NetDialer{}), RouteCheck: routeCheck(s.EUID)},
 			Nmap:    nmapscan.New(s.Runner),
 		},
-		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}, Configured: "scutil --dns"},
-		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver, RouteCheck: routeCheck},
+		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}, Configured: "scutil --dns", Unreached: unreached(s.EUID)},
+		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver, RouteCheck: routeCheck(s.EUID)},
 		Blocklist:  packetFilter(s),
 	}
 }
 
-func routeCheck(address string) string {
-	return "route -n get " + address + " (System Settings, Privacy & Security, Local Network may keep this program from it)"
+// unreached is about Local Network privacy (TN3179 of Apple): macOS refuses with
+// EHOSTUNREACH before a packet is sent. root, jobs of launchd's system domain and programs that
+// Terminal or sshd has started are exempt; a command line program that a client starts apart from
+// itself has no line in System Settings where it could be allowed.
+func unreached(euid int) string {
+	if euid == 0 {
+		return ""
+	}
+	return "From macOS 15 on, programs that an application such as Claude has started may not reach hosts of the local network, and System Settings has no switch for them; run sentinel in Terminal, over ssh or as root instead."
+}
+
+func routeCheck(euid int) func(address string) string {
+	return func(address string) string {
+		return strings.TrimSuffix("route -n get "+address+". "+unreached(euid), ". ")
+	}
 }
 
 // packetFilter returns what the blocklist needs. The Application Firewall, which macOS keeps on by

@@ -5,9 +5,12 @@ package audit
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/clients"
+	"sentinel/internal/installed"
 )
 
 func privacyChecks() []check {
@@ -16,7 +19,7 @@ func privacyChecks() []check {
 			ID: "privacy.full_disk", Name: "Full-disk access", Severity: audit.Medium, Weight: 3,
 			Reference:   "Apple Platform Deployment: privacy preferences",
 			Description: "Such a program, and any that it starts, can read the mail, messages and backups of everybody.",
-			Formula:     "PASS when no programs but Apple's have full-disk access. WARN otherwise, with the names. Skipped when sentinel itself has no full-disk access, which root does not imply.",
+			Formula:     "PASS when no programs but Apple's and sentinel-mcp have full-disk access. WARN otherwise, with the names. Skipped when sentinel itself has no full-disk access, which root does not imply.",
 		}, Run: fullDisk},
 	}
 }
@@ -37,14 +40,25 @@ func fullDisk(ctx context.Context, m *machine) audit.Finding {
 	if strings.Contains(said, "authorization denied") || strings.Contains(said, "unable to open database") || strings.Contains(said, "not authorized") {
 		return audit.Unseen("the privacy permissions: needs full-disk access")
 	}
-	clients, err := parseGrants(r.Stdout)
+	programs, err := parseGrants(r.Stdout)
 	if err != nil || r.Exit != 0 {
 		return audit.Unread("sqlite3", errUnknownOutput)
 	}
-	if len(clients) > 0 {
-		return audit.Warned(audit.Count(len(clients), "program has", "programs have")+" full-disk access", "Remove it from those that do not need it: System Settings, Privacy & Security, Full Disk Access.", audit.Prefixed("TCC.db: ", clients)...)
+	programs = slices.DeleteFunc(programs, m.ownServer)
+	if len(programs) > 0 {
+		return audit.Warned(audit.Count(len(programs), "program has", "programs have")+" full-disk access", "Remove it from those that do not need it: System Settings, Privacy & Security, Full Disk Access.", audit.Prefixed("TCC.db: ", programs)...)
 	}
 	return audit.Passed("No program but Apple's")
+}
+
+// ownServer says that a program is sentinel-mcp where root has installed it, which
+// gets the right on the advice of --doctor, and that nobody but root can change it.
+func (m *machine) ownServer(program string) bool {
+	if !slices.Contains(installed.Paths(clients.Program), program) {
+		return false
+	}
+	_, alone := m.tree().ChangedBy(program, m.Owner)
+	return alone
 }
 
 // parseGrants parses the rows printed by sqlite3 -json, which prints nothing if

@@ -189,11 +189,11 @@ func (m *manager) absent(ctx context.Context, name string) (services.Unit, error
 	for _, target := range m.targets(name) {
 		domain := strings.TrimSuffix(target, "/"+label)
 		file := m.file(domain, label)
-		u := services.Unit{Name: target, Names: []string{target}, Service: true, Active: "inactive", Sub: "not loaded"}
+		u := services.Unit{Name: target, Names: []string{target}, Service: true, Active: "inactive", Sub: services.NotLoaded}
 		off, err := m.ctl.Disabled(ctx, domain)
 		switch {
 		case err == nil && off[label]:
-			u.Unusable = disabled(target, file)
+			u.Sub, u.Unusable = services.SwitchedOff, disabled(target, file)
 			return u, nil
 		case file != "":
 			u.Unusable = unloaded(target, file)

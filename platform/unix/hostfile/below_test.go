@@ -107,7 +107,7 @@ func TestTreeTellsWhoCanChangeAFile(t *testing.T) {
 	tree := Tree{Path: func(name string) string { return filepath.Join(directory, name) }}
 	for name, want := range map[string][2]bool{
 		"/own/a": {true, true}, "/own/none": {false, true}, "/none/at/all": {false, true}, "/file/none": {false, true},
-		"/wide/a": {true, false}, "/wide/none": {false, false}, "/open": {true, false},
+		"/wide/a": {true, false}, "/wide/none": {false, false}, "/open": {true, false}, "own/a": {false, false}, "": {false, false},
 	} {
 		if exists, alone := tree.ChangedBy(name, os.Geteuid()); exists != want[0] && alone || alone != want[1] {
 			t.Errorf("%s: %v, %v", name, exists, alone)

@@ -29,7 +29,10 @@ func (t Tree) Names(directory string) ([]string, error) {
 // links, as far as they exist: alone reports whether all are owner's and nobody else can write
 // them, exists whether the file is there.
 func (t Tree) ChangedBy(name string, owner int) (exists, alone bool) {
-	for at := name; ; at = path.Dir(at) {
+	if !path.IsAbs(name) {
+		return false, false
+	}
+	for at := path.Clean(name); ; at = path.Dir(at) {
 		f, err := Stat(t.Path(at))
 		switch {
 		case err != nil && !Missing(err):
@@ -37,7 +40,7 @@ func (t Tree) ChangedBy(name string, owner int) (exists, alone bool) {
 		case err == nil && (f.UID != owner || f.Mode&0o022 != 0):
 			return exists, false
 		}
-		exists = exists || err == nil && at == name
+		exists = exists || err == nil && at == path.Clean(name)
 		if at == "/" {
 			return exists, true
 		}
