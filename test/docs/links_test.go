@@ -52,6 +52,20 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 }
 
+// The index leads to every page for people, and the README to the index.
+func TestTheIndexHasEveryPage(t *testing.T) {
+	all := pages(t)
+	index := all["docs/README.md"].links()
+	for name := range all {
+		if in, page := path.Split(name); in == "docs/" && page != "README.md" && !slices.Contains(index, page) {
+			t.Errorf("docs/README.md does not lead to %s", page)
+		}
+	}
+	if !slices.Contains(all["README.md"].links(), "docs/README.md") {
+		t.Error("README.md does not lead to docs/README.md")
+	}
+}
+
 // broken says what is wrong with a link. Other sites are not asked: that they
 // do not answer says nothing about the page.
 func broken(all map[string]page, from, to string) string {

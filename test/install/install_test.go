@@ -56,6 +56,11 @@ func build(t *testing.T) map[string]string {
 	}
 	assistant.Build(t, "../interop", dir, "./client")
 	files[filepath.Join(dir, "client")] = "/packages/client"
+	guide, err := filepath.Abs("../../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[guide] = sshGuide
 	return files
 }
 
@@ -105,6 +110,7 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	if !t.Run("everything is in place", inPlace) || !t.Run("an assistant uses it", assists) {
 		t.FailNow()
 	}
+	t.Run("an assistant uses it over ssh", assistsOverSSH)
 	t.Run("everything is green once the firewall is on", allGreen)
 	t.Run("a receiver gets signed telemetry", reports)
 	t.Run("an upgrade keeps what was configured", upgrades)
