@@ -37,7 +37,7 @@ func zsh(p Program) string {
 		case f.IsFile:
 			value = ":file:_files"
 		case f.Kind != "":
-			value = ":value:" + name + "_values " + f.Kind
+			value = ":value: " + name + "_values " + f.Kind // without the blank zsh puts words in between
 		default:
 			value = ":value:"
 		}
