@@ -44,9 +44,23 @@ func Build(f Facts, o Options, gaps *answer.Gaps) Report {
 		seconds := int64(f.Uptime.Seconds())
 		r.UptimeSeconds = &seconds
 	}
-	r.OOMKills, r.RebootRequired = f.OOMKills, f.RebootRequired
+	r.RebootRequired = f.RebootRequired
+	r.oomKills(f.OOMKills, gaps)
 	r.readings, r.Figures = f.Figures, newValues(f.Figures)
 	return r
+}
+
+func (r *Report) oomKills(kills *OOMKills, gaps *answer.Gaps) {
+	if kills == nil {
+		return
+	}
+	r.OOMKills, r.OOMKillsLastDay = &kills.SinceBoot, kills.LastDay
+	for _, name := range kills.Names[:min(maxNames, len(kills.Names))] {
+		r.OOMKilled = append(r.OOMKilled, sanitize.Text(name, 64))
+	}
+	if kills.LastDay == nil {
+		gaps.Add("oom_kills_24h", kills.Err)
+	}
 }
 
 func (r *Report) cpu(f Facts) {
@@ -207,7 +221,10 @@ func (r *Report) UseCPU(before, after CPUSample, windowMS int64, gaps *answer.Ga
 		r.CPU.Percent, r.CPU.Cores, r.CPU.WindowMS = &p, share.Cores, share.Window.Milliseconds()
 		return
 	}
-	r.CPU.Cores = len(after.Cores)
+	r.CPU.Cores = cmp.Or(after.Count, len(after.Cores))
+	if after.Container {
+		r.CPU.Scope = "container"
+	}
 	r.CPU.WindowMS = windowMS
 	if p, ok := busy(before.All, after.All, ticks(after.Own-before.Own, after.Tick)); ok {
 		r.CPU.Percent = &p

@@ -159,9 +159,9 @@ func TestPressureIsAbsentWhereTheKernelTellsNone(t *testing.T) {
 }
 
 func TestZeroIsAValue(t *testing.T) {
-	none, no, uptime := uint64(0), false, 0*time.Second
-	got, _ := built(Facts{OOMKills: &none, RebootRequired: &no, Uptime: &uptime}, -1)
-	if got.OOMKills == nil || got.RebootRequired == nil || got.UptimeSeconds == nil {
+	no, uptime := false, 0*time.Second
+	got, _ := built(Facts{OOMKills: &OOMKills{LastDay: new(uint64(0))}, RebootRequired: &no, Uptime: &uptime}, -1)
+	if got.OOMKills == nil || got.OOMKillsLastDay == nil || got.RebootRequired == nil || got.UptimeSeconds == nil {
 		t.Errorf("got %+v", got)
 	}
 }

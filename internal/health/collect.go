@@ -27,7 +27,7 @@ type Facts struct {
 	Disks          *[]DiskFacts
 	Pressure       *map[string]PressureFacts
 	Uptime         *time.Duration
-	OOMKills       *uint64
+	OOMKills       *OOMKills
 	FailedUnits    *[]Unit
 	RebootRequired *bool
 	Figures        map[string]Reading // of figures with a Member, by key; absent is unknown

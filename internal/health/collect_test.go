@@ -27,7 +27,7 @@ func well() Sources {
 		Limits: answers(Limits{}, nil), Sensors: answers([]Sensor{{"coretemp", "Package id 0", 50}}, nil),
 		Disks:    answers([]DiskFacts{{Mountpoint: "/", Size: 100, Used: 10, Available: 90}}, nil),
 		Pressure: answers(map[string]PressureFacts{"cpu": {Some: &Averages{1, 2}}}, nil), Uptime: answers(time.Hour, nil),
-		OOMKills: answers(uint64(0), nil), FailedUnits: answers([]Unit{}, nil), RebootRequired: answers(false, nil),
+		OOMKills: answers(OOMKills{}, nil), FailedUnits: answers([]Unit{}, nil), RebootRequired: answers(false, nil),
 	}
 }
 

@@ -19,6 +19,9 @@ type CPUSample struct {
 	Cores []CPUTimes
 	Own   time.Duration // CPU time that sentinel itself has used
 	Tick  time.Duration // unit of the times
+	Count int           // of cores, where Cores is nil
+	// Container says that the times are those of the container alone.
+	Container bool
 	// Share replaces the times in the second sample on a system that reports no
 	// times.
 	Share *CPUShare
@@ -108,6 +111,17 @@ type Averages struct {
 	Avg10, Avg60 float64
 }
 
+// Day is how far back a process that was killed for want of memory is a reason.
+const Day = 24 * time.Hour
+
+// OOMKills are processes that the kernel killed for want of memory.
+type OOMKills struct {
+	SinceBoot uint64
+	LastDay   *uint64  // nil when unknown
+	Names     []string // of those of the last day, newest first, as far as they are known
+	Err       error    // why LastDay is unknown
+}
+
 // A Unit is a service manager's unit.
 type Unit struct {
 	Name, Description string
@@ -127,7 +141,7 @@ type Sources struct {
 	Disks          func(context.Context) ([]DiskFacts, error)
 	Pressure       func(context.Context) (map[string]PressureFacts, error) // by cpu, memory, io
 	Uptime         func(context.Context) (time.Duration, error)
-	OOMKills       func(context.Context) (uint64, error)
+	OOMKills       func(context.Context) (OOMKills, error)
 	FailedUnits    func(context.Context) ([]Unit, error)
 	RebootRequired func(context.Context) (bool, error)
 	Figures        map[string]Reader // of figures with a Member, by key

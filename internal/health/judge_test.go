@@ -24,7 +24,7 @@ var conditions = map[string]struct {
 	"pressure_memory": {"MEMORY_PRESSURE", func(r *Report, v float64) { r.Pressure = map[string]Pressure{"memory": {FullAvg60: &v}} }},
 	"pressure_io":     {"IO_PRESSURE", func(r *Report, v float64) { r.Pressure = map[string]Pressure{"io": {FullAvg60: &v}} }},
 	"failed_units":    {"FAILED_UNITS", func(r *Report, v float64) { n := int(v); r.FailedUnitsTotal = &n }},
-	"oom_kills":       {"OOM_KILLS", func(r *Report, v float64) { n := uint64(v); r.OOMKills = &n }},
+	"oom_kills":       {"OOM_KILLS", func(r *Report, v float64) { n := uint64(v); r.OOMKillsLastDay = &n }},
 
 	ClockOffset:     {"CLOCK_OFFSET", reads(ClockOffset)},
 	ZombieProcesses: {"ZOMBIE_PROCESSES", reads(ZombieProcesses)},

@@ -2,23 +2,31 @@
 
 package health
 
-import "sentinel/internal/prometheus"
+import (
+	"fmt"
+	"math"
+
+	"sentinel/internal/prometheus"
+)
 
 var load = Figure{
-	Key:  "load_per_core",
-	Help: "5-minute load average divided by cores",
-	Value: func(r *Report) *float64 {
-		c := cpuOf(r)
-		if c.Load5 == nil || c.Cores == 0 {
-			return nil
-		}
-		perCore := round(*c.Load5/float64(c.Cores), 2)
-		return &perCore
-	},
+	Key:     "load_per_core",
+	Help:    "5-minute load average divided by cores; critical only while the last minute and the processor bear it out",
+	Value:   func(r *Report) *float64 { return perCore5(cpuOf(r)) },
 	Default: Threshold{Level: Level{1.5, 4}},
 	Max:     maxCount,
-	Code:    "LOAD_HIGH",
-	Message: "The 5-minute load average is %.2f for each core.",
+	Reasons: func(r *Report, t Thresholds) []Reason {
+		value, level := perCore5(cpuOf(r)), t["load_per_core"].Level
+		if value == nil {
+			return nil
+		}
+		message := fmt.Sprintf("The 5-minute load average is %.2f for each core", *value)
+		if doubt := r.doubtsLoad(t); doubt != "" {
+			level.Critical = math.Inf(1)
+			message += "; " + doubt
+		}
+		return reach("LOAD_HIGH", level, *value, message+".")
+	},
 	Metrics: func(r *Report, p *prometheus.Page) {
 		c := cpuOf(r)
 		if c.Cores > 0 {
@@ -28,6 +36,32 @@ var load = Figure{
 		gauge(p, "sentinel_load5", "Load average of five minutes.", 1, c.Load5)
 		gauge(p, "sentinel_load15", "Load average of fifteen minutes.", 1, c.Load15)
 	},
+}
+
+func perCore5(c CPU) *float64 {
+	if c.Load5 == nil || c.Cores == 0 {
+		return nil
+	}
+	value := round(*c.Load5/float64(c.Cores), 2)
+	return &value
+}
+
+// doubtsLoad says what contradicts that a high load goes on: the average falls for
+// minutes after its cause is gone, and on Linux it counts tasks that wait for a disk, too
+// (Documentation/filesystems/proc.rst). It is "" if nothing does.
+func (r *Report) doubtsLoad(t Thresholds) string {
+	c := cpuOf(r)
+	waited := r.Pressure["cpu"].SomeAvg60
+	switch {
+	case c.Load1 != nil && *c.Load1/float64(c.Cores) < t["load_per_core"].Critical:
+		return fmt.Sprintf("in the last minute it was %.2f", *c.Load1/float64(c.Cores))
+	case waited != nil && *waited >= t["pressure_cpu"].Warning:
+		return ""
+	case c.Percent != nil && *c.Percent < t["cpu"].Warning:
+		return fmt.Sprintf("the processor is %.0f %% busy, so tasks wait for something else", *c.Percent)
+	default:
+		return ""
+	}
 }
 
 // maxCount is the highest bound of what is counted.

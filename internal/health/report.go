@@ -41,6 +41,7 @@ type CPU struct {
 	Load5     *float64  `json:"load_5,omitempty"`             // load average over 5 minutes
 	Load15    *float64  `json:"load_15,omitempty"`            // load average over 15 minutes
 	Limit     float64   `json:"limit_cores,omitempty"`        // of the container
+	Scope     string    `json:"scope,omitempty"`              // "container" where percent is of the container's control group
 	WindowMS  int64     `json:"window_ms,omitempty"`          // milliseconds over which percent was measured
 	Truncated bool      `json:"per_core_truncated,omitempty"` // per_core does not show all
 }
@@ -126,7 +127,9 @@ type Report struct {
 	UptimeSeconds    *int64              `json:"uptime_seconds,omitempty"`                       // since boot
 	FailedUnits      []FailedUnit        `json:"failed_units,omitzero" schema:"brief"`           // absent when unknown
 	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"`                   // absent where unknown
-	OOMKills         *uint64             `json:"oom_kills,omitempty"`                            // since boot
+	OOMKills         *uint64             `json:"oom_kills,omitempty"`                            // since boot; in a container, of its own processes
+	OOMKillsLastDay  *uint64             `json:"oom_kills_24h,omitempty"`                        // of the last 24 hours
+	OOMKilled        []string            `json:"oom_killed,omitempty" schema:"brief"`            // names of those, newest first, five at most
 	RebootRequired   *bool               `json:"reboot_required,omitempty"`                      // updates that are installed wait for a reboot
 	// Figures are further values by name; what could not be read is absent.
 	Figures     Values      `json:"figures" schema:"brief"`

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cgroup reads the resource limits of a container.
+// Package cgroup reads the resource limits and the use of a container.
 //
 // A container sees its own control group at /sys/fs/cgroup (through its cgroup namespace or a bind
 // mount), while the real root group has no limit files (v2) or unlimited ones (v1). So the files at
@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"sentinel/internal/health"
 )
@@ -48,6 +49,62 @@ func unified(dir string) (health.Limits, error) {
 	}
 	l.MemoryUsed, err = memoryUsed(filepath.Join(dir, "memory.current"), filepath.Join(dir, "memory.stat"), "inactive_file")
 	return l, err
+}
+
+// CPUTime reads the processor time that all processes of the container have used. It fails with
+// [fs.ErrNotExist] where the group of the container is not what is mounted.
+func CPUTime(root string) (time.Duration, error) {
+	dir := filepath.Join(root, "sys", "fs", "cgroup")
+	var used time.Duration
+	unified := func(b []byte) error {
+		n, err := parseStat(b, "usage_usec")
+		used = time.Duration(n) * time.Microsecond //nolint:gosec // 292,000 years fit
+		return err
+	}
+	legacy := func(b []byte) error {
+		var n int64
+		err := parseSigned(b, &n)
+		used = time.Duration(n)
+		return err
+	}
+	return used, firstOf(dir, choice{"cpu.stat", unified}, choice{"cpuacct/cpuacct.usage", legacy})
+}
+
+// OOMKills reads how many processes of the container the kernel killed for want of memory.
+func OOMKills(root string) (kills uint64, err error) {
+	parse := func(b []byte) error {
+		kills, err = parseStat(b, "oom_kill")
+		return err
+	}
+	dir := filepath.Join(root, "sys", "fs", "cgroup")
+	return kills, firstOf(dir, choice{"memory.events", parse}, choice{"memory/memory.oom_control", parse})
+}
+
+// A choice is a file and how it is read.
+type choice struct {
+	name  string
+	parse func([]byte) error
+}
+
+// firstOf reads the first of the files that is there. The root of a unified hierarchy has no
+// cgroup.events, and is that of the host.
+func firstOf(dir string, choices ...choice) (err error) {
+	_, unified := os.Stat(filepath.Join(dir, "cgroup.controllers"))
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.events")); unified == nil && err != nil {
+		return err
+	}
+	for _, c := range choices {
+		var raw []byte
+		raw, err = os.ReadFile(filepath.Join(dir, c.name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = c.parse(raw)
+		}
+		break
+	}
+	return err
 }
 
 // legacy reads control groups v1 (Documentation/admin-guide/cgroup-v1/memory.rst).

@@ -29,6 +29,7 @@ type source struct {
 	root   string
 	proc   procfs.FS
 	mounts *mounts.FS
+	meter  *groupMeter
 }
 
 // errNotLive reports that a fact comes from the running kernel, which says nothing about another
@@ -38,7 +39,7 @@ var errNotLive = errors.New("the tree is not a live system")
 // Sources returns the readers for root. The file systems of a root other than "/" cannot be
 // measured: statfs would answer for this machine.
 func Sources(root string) health.Sources {
-	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root)}
+	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root), meter: &groupMeter{root: root}}
 	if root != "/" {
 		s.mounts = s.mounts.WithStatfs(func(string) (mounts.Usage, error) { return mounts.Usage{}, errNotLive })
 	}
@@ -63,6 +64,15 @@ func (s source) cpu(context.Context) (health.CPUSample, error) {
 	if err != nil {
 		return health.CPUSample{}, err
 	}
+	if s.inContainer() {
+		sample, err := s.meter.sample(s.usableCores(len(c.Cores)))
+		if err == nil {
+			return sample, nil
+		}
+		if !s.isOwn("/proc/stat") {
+			return health.CPUSample{}, errors.Join(errHostCPU, err)
+		}
+	}
 	sample := health.CPUSample{All: health.CPUTimes(c.All), Own: ownTime(), Tick: tick}
 	for _, core := range c.Cores {
 		sample.Cores = append(sample.Cores, health.CPUTimes(core))
@@ -80,6 +90,9 @@ func ownTime() time.Duration {
 }
 
 func (s source) load(context.Context) (health.Load, error) {
+	if s.inContainer() && !s.isOwn("/proc/loadavg") {
+		return health.Load{}, errHostLoad
+	}
 	l, err := s.proc.LoadAverage()
 	return health.Load(l), err
 }
@@ -99,6 +112,9 @@ func (s source) pressure(context.Context) (map[string]health.PressureFacts, erro
 	facts := map[string]health.PressureFacts{}
 	for _, resource := range []string{"cpu", "memory", "io"} {
 		p, err := procfs.ReadPressure(filepath.Join(s.root, "sys", "fs", "cgroup", resource+".pressure"))
+		if err != nil && s.inContainer() && !s.isOwn("/proc/pressure/"+resource) {
+			return nil, errHostPressure
+		}
 		if err != nil {
 			p, err = s.proc.Pressure(resource)
 		}
@@ -122,8 +138,6 @@ func (s source) uptime(context.Context) (time.Duration, error) {
 	seconds, err := s.proc.Uptime()
 	return time.Duration(seconds * float64(time.Second)), err
 }
-
-func (s source) oomKills(context.Context) (uint64, error) { return s.proc.OOMKills() }
 
 func (s source) failedUnits(ctx context.Context) ([]health.Unit, error) {
 	return systemd.FailedUnits(ctx, s.root)

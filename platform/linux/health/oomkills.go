@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package health
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/health"
+	"sentinel/platform/linux/cgroup"
+)
+
+var (
+	errNoMoment = errors.New("a container is not told when; its host has them in its kernel's log")
+	errOverrun  = errors.New("the kernel's log does not go back a day")
+)
+
+// oomKills counts the processes that the kernel killed since boot. The counter does not tell when,
+// so those of the last day are taken from the kernel's log, which may be for root alone.
+func (s source) oomKills(ctx context.Context) (health.OOMKills, error) {
+	if s.inContainer() {
+		return s.oomKillsOfContainer()
+	}
+	total, err := s.proc.OOMKills()
+	if err != nil {
+		return health.OOMKills{}, err
+	}
+	kills := health.OOMKills{SinceBoot: total}
+	if total == 0 {
+		kills.LastDay = &total
+		return kills, nil
+	}
+	up, err := s.uptime(ctx)
+	if err == nil && up < health.Day {
+		kills.LastDay = &total
+	}
+	log, err := readKernelLog(filepath.Join(s.root, "dev", "kmsg"))
+	if err != nil {
+		kills.Err = err
+		return kills, nil
+	}
+	log.tell(s.sinceBoot(up), &kills)
+	return kills, nil
+}
+
+// sinceBoot is the clock of the kernel's log, which stands still during suspend
+// (clock_gettime(2), CLOCK_MONOTONIC). Another tree has its uptime alone.
+func (s source) sinceBoot(up time.Duration) time.Duration {
+	var now unix.Timespec
+	if s.root != "/" || unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+		return up
+	}
+	return time.Duration(now.Nano())
+}
+
+// oomKillsOfContainer counts those of the container's own control group, since that was made.
+func (s source) oomKillsOfContainer() (health.OOMKills, error) {
+	total, err := cgroup.OOMKills(s.root)
+	if err != nil {
+		return health.OOMKills{}, err
+	}
+	if total == 0 {
+		return health.OOMKills{LastDay: &total}, nil
+	}
+	return health.OOMKills{SinceBoot: total, Err: errNoMoment}, nil
+}

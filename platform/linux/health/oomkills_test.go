@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package health
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"sentinel/internal/health"
+	"sentinel/internal/testenv"
+	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/procfs"
+)
+
+// record is one of the kernel's log, so many hours after boot.
+func record(sequence, hours int, text string) string {
+	return fmt.Sprintf("3,%d,%d,-;%s\n", sequence, hours*3600*1e6, text)
+}
+
+const (
+	boot  = "6,0,0,-;Linux version 6.1.0\n SUBSYSTEM=none\n"
+	mysql = "Out of memory: Killed process 812 (mysqld) total-vm:1833324kB, anon-rss:812004kB"
+	java  = "Memory cgroup out of memory: Killed process 4021 (java) total-vm:4833324kB, anon-rss:512004kB"
+	old   = "Killed process 7 (perl) total-vm:9kB, anon-rss:1kB" // before Linux 5.0
+)
+
+// A kill is a reason for a day, not until the next boot. The machine was up for 100 hours.
+func TestOOMKillsOfTheLastDay(t *testing.T) {
+	for name, c := range map[string]struct {
+		hours int
+		total string
+		log   string
+		want  health.OOMKills
+	}{
+		"none":                   {100, "0", "", health.OOMKills{LastDay: new(uint64(0))}},
+		"no log, up for a day":   {23, "3", "", health.OOMKills{SinceBoot: 3, LastDay: new(uint64(3)), Err: fs.ErrNotExist}},
+		"no log":                 {100, "3", "", health.OOMKills{SinceBoot: 3, Err: fs.ErrNotExist}},
+		"both long ago":          {100, "2", boot + record(5, 1, mysql) + record(9, 75, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(0))}},
+		"one of two":             {100, "2", boot + record(5, 1, mysql) + record(9, 77, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Names: []string{"java"}}},
+		"newest first":           {100, "3", boot + record(5, 90, mysql) + record(9, 91, java) + record(10, 92, old), health.OOMKills{SinceBoot: 3, LastDay: new(uint64(3)), Names: []string{"perl", "java", "mysqld"}}},
+		"begins too late":        {100, "2", record(4000, 99, "usb 1-1: new device"), health.OOMKills{SinceBoot: 2, Err: errOverrun}},
+		"begins late, tells one": {100, "2", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Names: []string{"java"}}},
+		"begins early enough":    {100, "2", record(4000, 75, "x"), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(0))}},
+		"tells all of them":      {100, "1", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Names: []string{"java"}}},
+		"hostile name":           {100, "1", boot + record(9, 99, "Out of memory: Killed process 5 (a) total-vm: (b) total-vm:9kB"), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Names: []string{"a) total-vm: (b"}}},
+		"of a program":           {100, "1", boot + "12,9,356400000000,-;" + mysql + "\n", health.OOMKills{SinceBoot: 1, LastDay: new(uint64(0))}},
+		"garbage":                {100, "1", "x\n;\n3,x,1,-;" + mysql + "\n3,1,99999999999999999999,-;" + mysql + "\n", health.OOMKills{SinceBoot: 1, Err: errOverrun}},
+	} {
+		files := map[string]string{"proc/uptime": fmt.Sprintf("%d.00 1.00\n", c.hours*3600), "proc/vmstat": "oom_kill " + c.total + "\nx 1\n"}
+		if c.log != "" {
+			files["dev/kmsg"] = c.log
+		}
+		root := testenv.Plant(t, files)
+		got, err := source{root: root, proc: procfs.New(root), mounts: mounts.New(root)}.oomKills(t.Context())
+		if diff := cmp.Diff(c.want, got, cmpopts.EquateErrors()); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
+
+// Those of a container are counted, and when they were killed is not known.
+func TestOOMKillsOfAContainer(t *testing.T) {
+	for events, want := range map[string]health.OOMKills{
+		"oom 1\noom_kill 0\n": {LastDay: new(uint64(0))},
+		"oom 1\noom_kill 2\n": {SinceBoot: 2, Err: errNoMoment},
+	} {
+		root := testenv.Plant(t, map[string]string{
+			".dockerenv": "", "sys/fs/cgroup/cgroup.controllers": "memory\n", "sys/fs/cgroup/cgroup.events": "populated 1\n", "sys/fs/cgroup/memory.events": events,
+			"proc/vmstat": "oom_kill 17\nx 1\n", "dev/kmsg": boot + record(1, 1, mysql), "proc/uptime": "7200.00 1.00\n",
+		})
+		got, err := source{root: root, proc: procfs.New(root), mounts: mounts.New(root)}.oomKills(t.Context())
+		if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" || err != nil {
+			t.Errorf("%q: %v\n%s", events, err, diff)
+		}
+	}
+}
+
+// The log of this machine is read to its end, in any state.
+func TestTheKernelsOwnLogIsRead(t *testing.T) {
+	log, err := readKernelLog("/dev/kmsg")
+	testenv.Need(t, err == nil, fmt.Sprintf("the kernel's log: %v", err))
+	if log.first < 0 {
+		t.Error("it has no record")
+	}
+	if !slices.IsSortedFunc(log.kills, func(a, b oomKill) int { return int(a.at - b.at) }) {
+		t.Errorf("%+v", log.kills)
+	}
+}
+
+func FuzzKernelLog(f *testing.F) {
+	f.Add([]byte(boot + record(5, 1, mysql) + record(6, 2, java) + record(7, 3, old)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, k := range parseKernelLog(b).kills {
+			if k.at < 0 || strings.Contains(k.name, "\n") || !strings.Contains(string(b), k.name) {
+				t.Errorf("%+v", k)
+			}
+		}
+	})
+}
