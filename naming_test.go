@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,6 +164,37 @@ func TestTheLayoutHasEveryDomain(t *testing.T) {
 	for _, domain := range domains {
 		if !strings.Contains(string(raw), "\n| "+domain+" | ") {
 			t.Errorf("docs/layout.md has no row for the domain %s", domain)
+		}
+	}
+}
+
+// strangeWords are for none who reads a message, a help text or a page.
+var strangeWords = regexp.MustCompile(`(?i)\b(?:mend|mends|mended|kin|akin|heed|heeds|heeded|let yourself)\b`)
+
+func TestTextsHaveTheWordsOfTheField(t *testing.T) {
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, text := range stringsOf(t, file) {
+			if word := strangeWords.FindString(text); word != "" {
+				t.Errorf("%s says %q: %s", file, word, text)
+			}
+		}
+	}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "docs/man/*", "packaging/*/*"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil || len(pages) == 0 {
+			t.Errorf("%s: %v", pattern, err)
+		}
+		for _, page := range pages {
+			raw, err := os.ReadFile(page)
+			if err != nil {
+				continue // a directory
+			}
+			if word := strangeWords.Find(raw); word != nil {
+				t.Errorf("%s says %q", page, word)
+			}
 		}
 	}
 }
