@@ -61,7 +61,7 @@ func server() fake {
 			SecureBoot: be("enabled"), AppArmor: be("enabled"), Profiles: &Profiles{Enforcing: 3}, SELinux: be("disabled"), Lockdown: be("none"),
 		},
 		links:   []Link{{Name: "eth0", MAC: "00:00:5e:00:53:01", MTU: 1500, Up: true, SpeedMbps: 1000, Addresses: []string{"192.0.2.5/24"}}},
-		volumes: []Volume{{Device: "/dev/sda1", Mountpoint: "/", FileSystem: "ext4"}},
+		volumes: []Volume{{Device: "/dev/sda1", Mountpoint: "/", FileSystem: "ext4", ReadOnly: new(false)}},
 		inspect: func(Volume) VolumeState { return VolumeState{Size: 100, Used: 40, Encrypted: true} },
 	}
 }
@@ -95,7 +95,7 @@ func TestAKnownMachineIsReportedInFull(t *testing.T) {
 				SELinux: "disabled", Lockdown: "none", DiskEncryption: new(true),
 			},
 			Storage: Storage{
-				Volumes:      []VolumeRow{{Device: "/dev/sda1", Mountpoint: "/", FileSystem: "ext4", SizeBytes: new(uint64(100)), UsedBytes: new(uint64(40)), Encrypted: new(true)}},
+				Volumes:      []VolumeRow{{Device: "/dev/sda1", Mountpoint: "/", FileSystem: "ext4", SizeBytes: new(uint64(100)), UsedBytes: new(uint64(40)), ReadOnly: new(false), Encrypted: new(true)}},
 				VolumesTotal: new(1),
 			},
 			Container: "docker", Virtualization: "kvm", LastUpdated: "2026-01-23T09:30:00Z",
@@ -118,7 +118,7 @@ func TestWhatIsUnknownIsAbsentAndHasAReason(t *testing.T) {
 	const none = "not provided by this system"
 	want := map[string]string{
 		"asset_id": none, "hostname": none, "serial_number": none, "hardware.model": none, "hardware.vendor": none, "hardware.chip": none, "hardware.cores": none,
-		"hardware.cores_physical": none, "hardware.sockets": none, "hardware.memory_bytes": none, "os.name": none, "os.version": none, "os.build": none,
+		"hardware.cores_physical": none, "hardware.sockets": none, "hardware.memory_bytes": none, "hardware.memory_used_bytes": "the size of memory is not known", "os.name": none, "os.version": none, "os.build": none,
 		"os.kernel": none, "os.architecture": none, "os.uptime_seconds": none, "security.secure_boot": none, "security.apparmor": none,
 		"security.selinux": none, "security.lockdown": none, "security.disk_encryption": "the root file system is not in the list of volumes",
 	}
@@ -157,7 +157,7 @@ func TestReasonsAreThoseOfThePlatform(t *testing.T) {
 		{Field: "security.apparmor_enforcing", Reason: "not readable without root"},
 		{Field: "network.interfaces", Reason: "boom"},
 		{Field: "security.disk_encryption", Reason: "boom"},
-		{Field: "storage.volumes./.size_bytes", Reason: "did not answer in time"},
+		{Field: "storage.volumes./", Reason: "did not answer in time; boom"},
 	}
 	if diff := cmp.Diff(want, r.Unavailable); diff != "" {
 		t.Error(diff)
@@ -176,7 +176,7 @@ func TestReasonsAreThoseOfThePlatform(t *testing.T) {
 
 func TestAListThatCannotBeReadIsAbsentNotEmpty(t *testing.T) {
 	f := server()
-	f.links, f.linksErr, f.volumesErr = nil, errors.New("no netlink"), errors.New("no mounts")
+	f.links, f.linksErr, f.volumes, f.volumesErr = nil, errors.New("no netlink"), nil, errors.New("no mounts")
 	r := take(t, f, DefaultLimit)
 	raw, err := json.Marshal([]any{r.Asset.Network, r.Asset.Storage, r.Unavailable})
 	if err != nil {
@@ -254,7 +254,7 @@ func TestVolumesAreInspectedAsTheyAreListed(t *testing.T) {
 	f := server()
 	f.volumes = nil
 	for i := range 100 {
-		f.volumes = append(f.volumes, Volume{Mountpoint: fmt.Sprint("/", i), Number: fmt.Sprint(i)})
+		f.volumes = append(f.volumes, Volume{Mountpoint: fmt.Sprint("/", i), ReadOnly: new(false), Number: fmt.Sprint(i)})
 	}
 	f.inspect = func(v Volume) VolumeState {
 		return VolumeState{Size: uint64(len(v.Number)), Encrypted: v.Number == "7"}
@@ -363,7 +363,7 @@ func TestProtectionsOfAMacThatAreUnknownHaveAReason(t *testing.T) {
 func TestKindsOfCoresAndPoolsAreShown(t *testing.T) {
 	f := server()
 	f.machine.CoreKinds = []CoreKind{{"Performance", 4}, {"Efficiency\x1b", 6}}
-	f.volumes = []Volume{{Mountpoint: "/", Pool: "disk3"}, {Mountpoint: "/nix", Pool: "disk3"}}
+	f.volumes = []Volume{{Mountpoint: "/", Pool: "disk3", ReadOnly: new(false)}, {Mountpoint: "/nix", Pool: "disk3", ReadOnly: new(false)}}
 	a := take(t, f, DefaultLimit).Asset
 	if diff := cmp.Diff([]Cores{{"Performance", 4}, {"Efficiency\ufffd", 6}}, a.Hardware.CoreKinds); diff != "" {
 		t.Error(diff)

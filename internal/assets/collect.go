@@ -77,6 +77,7 @@ func (c *collector) machine(m Machine) {
 	c.asset.SerialNumber = c.text("serial_number", m.Serial)
 	h.Cores = known(c, "hardware.cores", m.Cores)
 	h.CoresPhysical = known(c, "hardware.cores_physical", m.CoresPhysical)
+	c.gaps.Add("hardware.core_kinds", m.CoreKindsErr)
 	for _, k := range m.CoreKinds[:min(len(m.CoreKinds), maxCoreKinds)] {
 		h.CoreKinds = append(h.CoreKinds, Cores{sanitize.Text(k.Name, 32), k.Cores})
 	}
@@ -93,6 +94,7 @@ func (c *collector) memory(m Machine) {
 	h := &c.asset.Hardware
 	h.MemoryBytes = known(c, "hardware.memory_bytes", m.MemoryTotal)
 	if h.MemoryBytes == nil {
+		c.gaps.Note("hardware.memory_used_bytes", "the size of memory is not known")
 		return
 	}
 	h.MemoryGB = gibibytes(*h.MemoryBytes)

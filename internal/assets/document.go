@@ -108,7 +108,7 @@ type VolumeRow struct {
 	FileSystem string  `json:"filesystem"`           // type of the file system
 	SizeBytes  *uint64 `json:"size_bytes,omitempty"` // absent when the file system did not answer
 	UsedBytes  *uint64 `json:"used_bytes,omitempty"` // absent when the file system did not answer
-	ReadOnly   bool    `json:"read_only"`            // mounted read-only
+	ReadOnly   *bool   `json:"read_only,omitempty"`  // mounted read-only
 	Encrypted  *bool   `json:"encrypted,omitempty"`  // absent when unknown
 	Pool       string  `json:"pool,omitempty"`       // APFS container whose space it shares
 }

@@ -25,7 +25,7 @@ func crowd(n int, text string) fake {
 			l.Addresses = append(l.Addresses, "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff/128")
 		}
 		f.links = append(f.links, l)
-		f.volumes = append(f.volumes, Volume{Device: long, Mountpoint: "/" + long, FileSystem: long, Number: "1:1"})
+		f.volumes = append(f.volumes, Volume{Device: long, Mountpoint: "/" + long, FileSystem: long, ReadOnly: new(false), Number: "1:1"})
 	}
 	f.inspect = func(Volume) VolumeState {
 		return VolumeState{UsageErr: errors.New(long), EncryptedErr: errors.New(long)}
@@ -64,7 +64,7 @@ func TestFiftyOrdinaryRowsFit(t *testing.T) {
 	f.links, f.volumes = nil, nil
 	for i := range 50 {
 		f.links = append(f.links, Link{Name: fmt.Sprintf("veth%08x", i), MAC: "00:00:5e:00:53:01", MTU: 1500, Up: true, Addresses: []string{"fe80::200:5eff:fe00:5301/64"}})
-		f.volumes = append(f.volumes, Volume{Device: fmt.Sprintf("/dev/mapper/data-volume%02d", i), Mountpoint: fmt.Sprintf("/srv/data/volume%02d", i), FileSystem: "ext4"})
+		f.volumes = append(f.volumes, Volume{Device: fmt.Sprintf("/dev/mapper/data-volume%02d", i), Mountpoint: fmt.Sprintf("/srv/data/volume%02d", i), FileSystem: "ext4", ReadOnly: new(false)})
 	}
 	a := take(t, f, DefaultLimit).Asset
 	if len(a.Network.Interfaces) != 50 || len(a.Storage.Volumes) != 50 || a.Network.Truncated || a.Storage.Truncated {

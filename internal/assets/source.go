@@ -28,8 +28,8 @@ type Source interface {
 	// Interfaces lists the network interfaces in the platform's order. With an
 	// error, the list holds what could be read.
 	Interfaces(ctx context.Context) ([]Link, error)
-	// Volumes lists the local file systems, the root first; it returns no list with
-	// an error.
+	// Volumes lists the local file systems, the root first. With an error, the list
+	// holds what could be read; nil is nothing.
 	Volumes(ctx context.Context) ([]Volume, error)
 	// Inspect finds how full a volume is and whether it is encrypted. It returns in
 	// bounded time even if the volume does not answer.
@@ -44,6 +44,7 @@ type Machine struct {
 	Cores           Fact[int] // logical: hardware threads
 	CoresPhysical   Fact[int]
 	CoreKinds       []CoreKind // where a machine has several; nil where it has one, or none is known
+	CoreKindsErr    error      // why the kinds of a machine that has several are not known
 	Sockets         Fact[int]
 	MemoryTotal     Fact[uint64] // bytes
 	MemoryAvailable Fact[uint64] // bytes that can be allocated without swapping
@@ -111,7 +112,7 @@ type Volume struct {
 	Device     string
 	Mountpoint string
 	FileSystem string
-	ReadOnly   bool
+	ReadOnly   *bool  // nil is unknown
 	Number     string // number of the device, as the platform writes it: "259:2"
 	Pool       string // pool, such as an APFS container, whose space it shares with other volumes; "" for none
 }

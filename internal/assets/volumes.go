@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
 )
 
@@ -20,14 +21,15 @@ const (
 // is part of the security section.
 func (c *collector) volumes(ctx context.Context, src Source) {
 	volumes, err := src.Volumes(ctx)
-	if err != nil {
-		c.gaps.Add("storage.volumes", err)
+	c.gaps.Add("storage.volumes", err)
+	if err != nil && volumes == nil {
 		c.gaps.Note("security.disk_encryption", "the volumes are not known")
 		return
 	}
 	s := &c.asset.Storage
-	total := len(volumes)
-	s.VolumesTotal = &total
+	if err == nil {
+		s.VolumesTotal = new(len(volumes))
+	}
 	if c.limit > 0 && len(volumes) > c.limit {
 		volumes, s.Truncated = volumes[:c.limit], true
 	}
@@ -95,18 +97,40 @@ func (c *collector) rootEncryption(volumes []Volume, states []VolumeState) {
 func (c *collector) volumeGaps(volumes []Volume, states []VolumeState) {
 	incomplete := 0
 	for i, v := range volumes {
-		what, err := ".size_bytes", states[i].UsageErr
-		if err == nil {
-			what, err = ".encrypted", states[i].EncryptedErr
-		}
-		if err == nil {
+		field, reason := lacks(v, states[i])
+		if reason == "" {
 			continue
 		}
 		if incomplete++; incomplete <= maxVolumeGaps {
-			c.gaps.Add("storage.volumes."+sanitize.Text(v.Mountpoint, 60)+what, err)
+			c.gaps.Note("storage.volumes."+sanitize.Text(v.Mountpoint, 60)+field, reason)
 		}
 	}
 	if more := incomplete - maxVolumeGaps; more > 0 {
 		c.gaps.Note("storage.volumes", fmt.Sprintf("%d more volumes did not answer in full", more))
 	}
+}
+
+// lacks says which field of a volume is not known and why; of several, the field is
+// the volume itself.
+func lacks(v Volume, state VolumeState) (field, reason string) {
+	add := func(name, why string) {
+		switch {
+		case reason == "":
+			field, reason = name, why
+		case reason == why:
+			field = ""
+		default:
+			field, reason = "", reason+"; "+why
+		}
+	}
+	if state.UsageErr != nil {
+		add(".size_bytes", answer.Reason(state.UsageErr))
+	}
+	if state.EncryptedErr != nil {
+		add(".encrypted", answer.Reason(state.EncryptedErr))
+	}
+	if v.ReadOnly == nil {
+		add(".read_only", "whether it is read-only is not told")
+	}
+	return field, reason
 }

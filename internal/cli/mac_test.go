@@ -46,7 +46,7 @@ type testMac struct {
 	root   bool
 	denied bool              // nobody may signal a process
 	gentle bool              // processes end when they are asked to
-	ran    func(path string) // is told of each program that is run; may be nil
+	ran    func(argv string) // is told of each command line that is run; may be nil
 }
 
 // scriptedMac is the Mac that a script describes in its environment:
@@ -219,7 +219,7 @@ type brokenMac struct {
 // Run implements [sysexec.Runner].
 func (f brokenMac) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
 	if f.ran != nil {
-		f.ran(c.Path)
+		f.ran(strings.Join(append([]string{c.Path}, c.Args...), " "))
 	}
 	if last := len(c.Args) - 1; last >= 0 && c.Args[last] == strconv.Itoa(os.Getpid()) { // the journal asks who it is
 		c.Args = append(slices.Clone(c.Args[:last]), strconv.Itoa(macPID))

@@ -75,10 +75,11 @@ func programsOf(t *testing.T, dirs []string, line string) []string {
 	t.Helper()
 	var programs []string
 	var mu sync.Mutex
-	m := testMac{dirs: dirs, work: testenv.MemDir(t), root: true, ran: func(path string) {
+	m := testMac{dirs: dirs, work: testenv.MemDir(t), root: true, ran: func(argv string) {
 		mu.Lock()
 		defer mu.Unlock()
-		programs = append(programs, path)
+		program, _, _ := strings.Cut(argv, " ")
+		programs = append(programs, program)
 	}}
 	runMac(t, m, line)
 	slices.Sort(programs)

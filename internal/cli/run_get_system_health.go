@@ -134,7 +134,9 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 	}
 	ranking := processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "cpu"})
 	d.TopProcesses, d.ProcessesTotal, d.Processes = ranking.Processes, &ranking.ProcessesTotal, &ranking.ProcessesTotal
-	*gaps = append(*gaps, ranking.Unavailable...)
+	for _, gap := range ranking.Unavailable {
+		*gaps = append(*gaps, answer.Gap{Field: "top_" + gap.Field, Reason: gap.Reason})
+	}
 	return nil
 }
 

@@ -36,7 +36,7 @@ func Build(f Facts, o Options, gaps *answer.Gaps) Report {
 	r := Report{ThreatReasons: []Reason{}}
 	r.cpu(f)
 	r.thermal(f, gaps)
-	r.memory(f)
+	r.memory(f, gaps)
 	r.disks(f, o.cap(maxDisks), gaps)
 	r.pressure(f)
 	r.units(f, o.cap(maxUnits))
@@ -113,12 +113,17 @@ func (r *Report) temperature(f Facts, gaps *answer.Gaps) {
 
 // memory shows the container's limit if it is below the memory of the machine,
 // since its processes are killed at that limit.
-func (r *Report) memory(f Facts) {
+func (r *Report) memory(f Facts, gaps *answer.Gaps) {
 	if m := f.Memory; m != nil {
 		r.Memory = newMemory(m.Total, m.Total-m.Available)
-		used := m.SwapTotal - m.SwapFree
 		r.Memory.PressureLevel = m.Pressure
-		r.Swap = &Swap{TotalBytes: m.SwapTotal, UsedBytes: used, UsedPercent: percent(used, m.SwapTotal), Grows: m.SwapGrows}
+		gaps.Add("memory.pressure_level", m.PressureErr)
+		gaps.Add("swap", m.SwapErr)
+		if used := m.SwapTotal - m.SwapFree; m.SwapErr == nil {
+			r.Swap = &Swap{TotalBytes: m.SwapTotal, UsedBytes: used, UsedPercent: percent(used, m.SwapTotal), Grows: m.SwapGrows}
+		}
+	} else if at := slices.IndexFunc(*gaps, func(g answer.Gap) bool { return g.Field == "memory" }); at >= 0 {
+		gaps.Note("swap", (*gaps)[at].Reason) // read together
 	}
 	limited := f.Limits != nil && f.Limits.MemoryMax > 0
 	if limited && (r.Memory == nil || f.Limits.MemoryMax < r.Memory.TotalBytes) {
@@ -219,6 +224,9 @@ func (r *Report) UseCPU(before, after CPUSample, windowMS int64, gaps *answer.Ga
 	if share := after.Share; share != nil {
 		p := round(share.Percent, 1)
 		r.CPU.Percent, r.CPU.Cores, r.CPU.WindowMS = &p, share.Cores, share.Window.Milliseconds()
+		if share.Cores == 0 {
+			gaps.Note("cpu.cores", "the system does not tell how many are online")
+		}
 		return
 	}
 	r.CPU.Cores = cmp.Or(after.Count, len(after.Cores))

@@ -47,6 +47,9 @@ type MemoryFacts struct {
 	// Pressure is how short of memory the kernel considers itself, one of the
 	// constants; empty where it does not report it.
 	Pressure string
+	// SwapErr says why the sizes of swap are not known, PressureErr why the level is
+	// not.
+	SwapErr, PressureErr error
 }
 
 // Levels of memory pressure.

@@ -108,10 +108,10 @@ func reasons(r assets.Result) map[string]string {
 
 func TestEachProgramThatFailsLeavesAGapOfItsOwn(t *testing.T) {
 	for program, fields := range map[string][]string{
-		"system_profiler -json SPHardwareDataType": {"serial_number", "asset_id", "storage.volumes./Volumes/STICK.size_bytes"},
+		"system_profiler -json SPHardwareDataType": {"serial_number", "asset_id", "storage.volumes./Volumes/STICK", "storage.volumes./Volumes/Backup.read_only"},
 		"system_profiler -json SPiBridgeDataType":  {"security.secure_boot"},
 		"uname":              {"hostname", "os.kernel", "os.architecture"},
-		"sysctl":             {"hardware.cores_physical", "hardware.sockets", "hardware.memory_bytes", "hardware.vendor", "virtualization", "os.uptime_seconds"},
+		"sysctl":             {"hardware.cores_physical", "hardware.sockets", "hardware.memory_bytes", "hardware.memory_used_bytes", "hardware.vendor", "virtualization", "os.uptime_seconds"},
 		"diskutil list":      {"storage.volumes", "security.disk_encryption"},
 		"diskutil apfs list": {"security.disk_encryption", "storage.volumes./.encrypted", "storage.volumes./Volumes/Backup.encrypted"},
 		"csrutil":            {"security.sip_enabled"},
@@ -308,7 +308,7 @@ func TestRecordedDisksMakeSoundVolumes(t *testing.T) {
 	}})
 	var got []string
 	for _, v := range r.Asset.Storage.Volumes {
-		got = append(got, fmt.Sprint(v.Mountpoint, v.Device, v.FileSystem, *v.SizeBytes, *v.UsedBytes, v.ReadOnly, *v.Encrypted, v.Pool))
+		got = append(got, fmt.Sprint(v.Mountpoint, v.Device, v.FileSystem, *v.SizeBytes, *v.UsedBytes, v.ReadOnly != nil && *v.ReadOnly, *v.Encrypted, v.Pool))
 	}
 	want := []string{"//dev/disk3s1s1apfs1995218165760 97790857216 true truedisk3", "/nix/dev/disk3s7apfs1995218165760 97790857216 false truedisk3"}
 	if diff := cmp.Diff(want, got); diff != "" || !*r.Asset.Security.DiskEncryption {

@@ -16,6 +16,8 @@ import (
 )
 
 // errUnnamed says why the name of a hypervisor is unknown.
+var errKinds = errors.New("sysctl tells only a part of the kinds of cores")
+
 var errUnnamed = errors.New("a hypervisor runs this machine and does not give its name")
 
 // maxLevels is how many kinds of cores are asked for.
@@ -51,17 +53,17 @@ func (v *Inventory) Machine(ctx context.Context) assets.Machine {
 		Chip:           fact(chip(h, values), reportErr),
 		Cores:          fact(number(values, "hw.logicalcpu"), err),
 		CoresPhysical:  fact(number(values, "hw.physicalcpu"), err),
-		CoreKinds:      coreKinds(h.Cores, values),
 		Sockets:        fact(number(values, "hw.packages"), err),
 		Virtualization: hypervisor(values, err),
 	}
+	m.CoreKinds, m.CoreKindsErr = coreKinds(h.Cores, values)
 	total, totalErr := values.Number("hw.memsize")
 	m.MemoryTotal = fact(total, cmp.Or(err, totalErr))
 	m.MemoryAvailable.Err = memoryErr
 	if memoryErr == nil {
 		m.MemoryAvailable.Value = total - min(memory.Used(), total)
 	}
-	if m.Cores.Value == 0 {
+	if m.Cores.Value == 0 && h.Cores.Performance > 0 { // on Intel the profiler counts cores, not threads
 		m.Cores = fact(h.Cores.Total, m.Cores.Err)
 	}
 	if name := m.Virtualization; name.Err == nil && (name.Value == "" || name.Value == "apple") {
@@ -107,22 +109,26 @@ func number(values sysctl.Values, name string) int {
 
 // coreKinds lists the kinds of cores, the fastest first. Their names are those of
 // the kernel: "Performance" and "Efficiency", and on an M5 Pro "Super" and "Performance".
-func coreKinds(c systemprofiler.Cores, values sysctl.Values) []assets.CoreKind {
+func coreKinds(c systemprofiler.Cores, values sysctl.Values) ([]assets.CoreKind, error) {
 	var list []assets.CoreKind
+	whole := true
 	for level := range maxLevels {
 		name, n := values[levelName(level, "name")], number(values, levelName(level, "physicalcpu"))
 		if name != "" && n > 0 {
 			list = append(list, assets.CoreKind{Name: name, Cores: n})
+		} else if name != "" || n > 0 {
+			whole = false
 		}
 	}
 	switch {
-	case len(list) > 1:
-		return list
-	case len(list) == 0 && c.Performance > 0 && c.Efficiency > 0:
-		return []assets.CoreKind{{Name: "Performance", Cores: c.Performance}, {Name: "Efficiency", Cores: c.Efficiency}}
-	default:
-		return nil
+	case whole && len(list) > 1:
+		return list, nil
+	case (len(list) == 0 || !whole) && c.Performance > 0 && c.Efficiency > 0:
+		return []assets.CoreKind{{Name: "Performance", Cores: c.Performance}, {Name: "Efficiency", Cores: c.Efficiency}}, nil
+	case !whole:
+		return nil, errKinds
 	}
+	return nil, nil
 }
 
 // hypervisor names what runs a virtual machine, by its model.

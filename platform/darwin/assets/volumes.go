@@ -17,6 +17,7 @@ import (
 // Why something of a volume is not known.
 var (
 	errUsage      = errors.New("neither diskutil nor system_profiler says how full it is")
+	errNoData     = errors.New("diskutil does not say which volume holds the data below the root")
 	errEncryption = errors.New("diskutil says only of APFS volumes whether they are encrypted")
 )
 
@@ -29,7 +30,7 @@ const systemVolumes = "/System/Volumes/"
 func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 	v.begin(ctx)
 	mounted, err := v.mounted()
-	if err != nil {
+	if len(mounted) == 0 {
 		return nil, err
 	}
 	report, _ := v.report() //nolint:errcheck // its part is missing then
@@ -45,13 +46,16 @@ func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 	slices.SortFunc(list, func(a, b assets.Volume) int {
 		return cmp.Or(cmp.Compare(depth(a.Mountpoint), depth(b.Mountpoint)), cmp.Compare(a.Mountpoint, b.Mountpoint))
 	})
-	return list, nil
+	return list, err
 }
 
 func volume(m diskutil.Volume, reported systemprofiler.Volume) assets.Volume {
 	made := assets.Volume{
 		Device: "/dev/" + m.Device, Mountpoint: m.Mountpoint, FileSystem: reported.FileSystem,
-		ReadOnly: m.Snapshot || reported.ReadOnly, Number: m.BaseDevice, Pool: m.Container,
+		ReadOnly: reported.ReadOnly, Number: m.BaseDevice, Pool: m.Container,
+	}
+	if m.Snapshot {
+		made.ReadOnly = new(true)
 	}
 	switch {
 	case m.Container != "":
@@ -114,10 +118,16 @@ func (v *Inventory) inspectContainer(volume assets.Volume, s *assets.VolumeState
 		return
 	}
 	c := containers[at]
-	s.Size, s.Used, s.UsageErr = c.Size, c.Size-c.Free, nil
-	device := volume.Number
+	if c.Free != nil {
+		s.Size, s.Used, s.UsageErr = c.Size, c.Size-*c.Free, nil
+	}
+	device, err := volume.Number, error(nil)
 	if volume.Mountpoint == "/" {
-		device = v.dataVolume(device)
+		device, err = v.dataVolume(volume, c)
+	}
+	if err != nil {
+		s.EncryptedErr = err
+		return
 	}
 	for _, one := range c.Volumes {
 		if one.Device == device && one.FileVault != nil {
@@ -126,14 +136,29 @@ func (v *Inventory) inspectContainer(volume assets.Volume, s *assets.VolumeState
 	}
 }
 
-// dataVolume is the volume with what is written below "/". The system volume holds
-// nothing confidential, and some installers leave it unencrypted.
-func (v *Inventory) dataVolume(system string) string {
+// dataVolume is the volume with what is written below "/". The system volume holds nothing
+// confidential, and some installers leave it unencrypted, so it says nothing of the other; before
+// macOS 10.15 there was no other.
+func (v *Inventory) dataVolume(root assets.Volume, c diskutil.Container) (string, error) {
 	mounted, _ := v.mounted() //nolint:errcheck // asked before, and then there is no volume to ask about
 	for _, m := range mounted {
 		if m.Mountpoint == systemVolumes+"Data" {
-			return m.BaseDevice
+			return m.BaseDevice, nil
 		}
 	}
-	return system
+	var data []string
+	system := root.ReadOnly == nil || *root.ReadOnly
+	for _, one := range c.Volumes {
+		if one.HasRole("Data") {
+			data = append(data, one.Device)
+		}
+		system = system || one.Device == root.Number && one.HasRole("System")
+	}
+	switch {
+	case len(data) == 1:
+		return data[0], nil
+	case system || len(data) > 1:
+		return "", errNoData
+	}
+	return root.Number, nil
 }

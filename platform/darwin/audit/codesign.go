@@ -63,11 +63,17 @@ func parseSignatures(stderr []byte, programs []string) map[string]signature {
 		if _, done := known[current]; current == "" || done {
 			continue
 		}
-		if name, ok := strings.CutPrefix(line, "Authority="); ok && name != "" && !strings.HasPrefix(name, "(") {
+		if name, ok := strings.CutPrefix(line, "Authority="); ok && isLeaf(name) {
 			known[current] = signature{by: name}
 		} else if line == "Signature=adhoc" {
 			known[current] = signature{fault: "signed ad hoc"}
 		}
 	}
 	return known
+}
+
+// isLeaf reports whether a certificate can be the one that signed a program, the first of its
+// chain. Those above it belong to an authority, whose name says nothing of who signed.
+func isLeaf(name string) bool {
+	return name != "" && !strings.HasPrefix(name, "(") && !strings.HasSuffix(name, " Certification Authority") && name != "Apple Root CA"
 }

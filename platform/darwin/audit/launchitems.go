@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -109,6 +110,7 @@ func (m *machine) readItem(home, dir, name string) ([]byte, error) {
 func parseItem(raw []byte) (program string, scripts []string, err error) {
 	var list struct {
 		Program   string
+		Bundled   string   `plist:"BundleProgram"` // relative to the application that it belongs to
 		Arguments []string `plist:"ProgramArguments"`
 	}
 	if err := plist.Decode(raw, &list); err != nil {
@@ -117,6 +119,9 @@ func parseItem(raw []byte) (program string, scripts []string, err error) {
 	program = list.Program
 	if program == "" && len(list.Arguments) > 0 {
 		program = list.Arguments[0]
+	}
+	if program == "" && list.Bundled == "" {
+		return "", nil, errNoProgram
 	}
 	if !isAbsolute(program) {
 		program = ""
@@ -128,6 +133,10 @@ func parseItem(raw []byte) (program string, scripts []string, err error) {
 	}
 	return program, scripts, nil
 }
+
+// errNoProgram reports a launch item that names no program. launchd does not start one, but what
+// was meant is not known.
+var errNoProgram = errors.New("the property list names no program")
 
 func isAbsolute(file string) bool {
 	return strings.HasPrefix(file, "/") && len(file) > 1 && len(file) <= 1024 && !strings.ContainsRune(file, 0)

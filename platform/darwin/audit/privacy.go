@@ -75,7 +75,10 @@ func parseGrants(stdout []byte) ([]string, error) {
 	}
 	var list []string
 	for _, row := range rows {
-		if row.Client != "" && !strings.HasPrefix(row.Client, "com.apple.") && !onSystemVolume(row.Client) && len(list) < maxListed {
+		if row.Client == "" {
+			return nil, errUnknownOutput
+		}
+		if !strings.HasPrefix(row.Client, "com.apple.") && !onSystemVolume(row.Client) && len(list) < maxListed {
 			list = append(list, row.Client)
 		}
 	}

@@ -62,7 +62,11 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(odd) > 0:
-		return audit.Warned(audit.Count(len(odd), "item", "items")+" without a signer", "Remove each that nobody knows: sudo launchctl bootout system FILE (gui/UID for an agent), then delete the file.", odd...)
+		value := audit.Count(len(odd), "item", "items") + " without a signer"
+		if unknown != "" {
+			value = "At least " + value
+		}
+		return audit.Warned(value, "Remove each that nobody knows: sudo launchctl bootout system FILE (gui/UID for an agent), then delete the file.", odd...)
 	case s.unread != nil:
 		return m.unread("launch items", s.unread)
 	case unknown != "":

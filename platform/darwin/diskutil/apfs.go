@@ -16,9 +16,10 @@ var errSizes = errors.New("diskutil printed a container with more free space tha
 
 // A Container is an APFS container. Its volumes share its space.
 type Container struct {
-	Reference  string // "disk3"
-	Size, Free uint64 // bytes
-	Volumes    []APFSVolume
+	Reference string  // "disk3"
+	Size      uint64  // bytes
+	Free      *uint64 // bytes; nil is unknown
+	Volumes   []APFSVolume
 }
 
 // An APFSVolume is one volume of a container, mounted or not.
@@ -56,7 +57,7 @@ type containers struct {
 type container struct {
 	Reference string       `plist:"ContainerReference"`
 	Size      uint64       `plist:"CapacityCeiling"`
-	Free      uint64       `plist:"CapacityFree"`
+	Free      *uint64      `plist:"CapacityFree"`
 	Volumes   []apfsVolume `plist:"Volumes"`
 }
 
@@ -84,7 +85,7 @@ func ParseContainers(printed []byte) ([]Container, error) {
 		if one.Reference == "" || one.Size == 0 {
 			return nil, fmt.Errorf("a container: %w", ErrFormat)
 		}
-		if one.Free > one.Size {
+		if one.Free != nil && *one.Free > one.Size {
 			return nil, errSizes
 		}
 		made := Container{Reference: one.Reference, Size: one.Size, Free: one.Free}

@@ -57,8 +57,12 @@ func run(ctx context.Context, runner sysexec.Runner, args ...string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	if r.Exit != 0 && len(r.Stdout) == 0 {
-		return nil, fmt.Errorf("diskutil ended with %d", r.Exit)
+	if r.Exit == 0 {
+		return r.Stdout, nil
 	}
-	return r.Stdout, nil
+	var no Refusal
+	if errors.As(decode(r.Stdout, &struct{}{}), &no) {
+		return nil, no
+	}
+	return nil, fmt.Errorf("diskutil ended with %d", r.Exit)
 }

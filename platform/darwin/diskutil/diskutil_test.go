@@ -51,7 +51,7 @@ func TestContainersAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || got[0].Reference != "disk3" || got[0].Size != 494384795648 || got[0].Free != 251658240000 || len(got[0].Volumes) != 4 {
+	if len(got) != 2 || got[0].Reference != "disk3" || got[0].Size != 494384795648 || *got[0].Free != 251658240000 || len(got[0].Volumes) != 4 {
 		t.Fatalf("%+v", got)
 	}
 	data := got[0].Volumes[2]
@@ -169,7 +169,7 @@ func TestRecordedOutputs(t *testing.T) {
 			}
 		case "apfs-list-plist-apple-silicon.plist":
 			last := containers[len(containers)-1]
-			if apfsErr != nil || len(containers) != 3 || last.Free != 1897427308544 || len(last.Volumes) != 7 || !*last.Volumes[4].FileVault || *last.Volumes[5].FileVault {
+			if apfsErr != nil || len(containers) != 3 || *last.Free != 1897427308544 || len(last.Volumes) != 7 || !*last.Volumes[4].FileVault || *last.Volumes[5].FileVault {
 				t.Errorf("%s: %+v, %v", r.Name, containers, apfsErr)
 			}
 		case "info-plist-not-found.plist":
@@ -188,7 +188,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("<plist><dict><key>AllDisksAndPartitions</key><array><dict><key>MountPoint</key><string>/</string></dict></array><key>Containers</key><array/></dict></plist>"))
 	f.Fuzz(func(t *testing.T, printed []byte) {
 		mounted, err := ParseList(printed)
-		if err != nil && mounted != nil {
+		if err != nil && mounted != nil && !errors.As(err, new(Unplaced)) {
 			t.Error("a list and an error")
 		}
 		for _, v := range mounted {
@@ -198,9 +198,33 @@ func FuzzParse(f *testing.F) {
 		}
 		containers, _ := ParseContainers(printed)
 		for _, c := range containers {
-			if c.Free > c.Size {
+			if c.Free != nil && *c.Free > c.Size {
 				t.Errorf("%+v", c)
 			}
 		}
 	})
+}
+
+// A list that came before a failure is no list, and a refusal says why.
+func TestWhatDiskutilPrintsBeforeItFailsIsNoList(t *testing.T) {
+	const container = `<plist version="1.0"><dict><key>Containers</key><array/></dict></plist>`
+	const refused = `<plist version="1.0"><dict><key>Error</key><true/><key>ErrorMessage</key><string>no</string></dict></plist>`
+	for printed, want := range map[string]string{container: "ended with 1", "": "ended with 1", refused: "diskutil: no"} {
+		runner := &replay.Sequence{Results: []sysexec.Result{{Stdout: []byte(printed), Exit: 1}}}
+		if got, err := Containers(t.Context(), runner); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v", printed, got, err)
+		}
+	}
+}
+
+func TestAMountedVolumeWithoutAPlaceIsNamed(t *testing.T) {
+	const list = `<plist version="1.0"><dict><key>AllDisksAndPartitions</key><array><dict><key>DeviceIdentifier</key><string>disk6</string><key>Partitions</key>` +
+		`<array><dict><key>DeviceIdentifier</key><string>disk6s1</string><key>MountPoint</key><string>/Volumes/A</string><key>VolumeName</key><string>A</string></dict>` +
+		`<dict><key>DeviceIdentifier</key><string>disk6s2</string><key>VolumeName</key><string>B</string></dict></array></dict></array>` +
+		`<key>VolumesFromDisks</key><array><string>A</string><string>B</string></array></dict></plist>`
+	mounted, err := ParseList([]byte(list))
+	var lost Unplaced
+	if !errors.As(err, &lost) || len(mounted) != 1 || strings.Join(lost.Names, ",") != "B" {
+		t.Errorf("%+v, %v", mounted, err)
+	}
 }

@@ -4,6 +4,8 @@ package diskutil
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"sentinel/internal/sysexec"
 )
@@ -33,7 +35,8 @@ func Volumes(ctx context.Context, runner sysexec.Runner) ([]Volume, error) {
 
 // list is what "diskutil list -plist" prints (macOS 11 to 26).
 type list struct {
-	All []disk `plist:"AllDisksAndPartitions"`
+	All   []disk   `plist:"AllDisksAndPartitions"`
+	Names []string `plist:"VolumesFromDisks"` // of what is mounted
 }
 
 type disk struct {
@@ -61,7 +64,17 @@ type snapshot struct {
 	Mountpoint string `plist:"SnapshotMountPoint"`
 }
 
-// ParseList reads what "diskutil list -plist" prints.
+// An Unplaced error names volumes that diskutil counts among the mounted ones without saying where
+// they are mounted, or on which device.
+type Unplaced struct{ Names []string }
+
+// Error implements error.
+func (u Unplaced) Error() string {
+	return "diskutil does not say where it has mounted " + strings.Join(u.Names, ", ")
+}
+
+// ParseList reads what "diskutil list -plist" prints. A volume without a mount point is not
+// mounted, unless its name is among those of the mounted ones: then the list comes with [Unplaced].
 func ParseList(printed []byte) ([]Volume, error) {
 	var l list
 	if err := decode(printed, &l); err != nil {
@@ -81,11 +94,29 @@ func ParseList(printed []byte) ([]Volume, error) {
 			p.Content = ""
 			mounted = append(mounted, p.mounted(d.Device)...)
 		}
-		if len(mounted) > maxDisks {
+		if len(d.Volumes) > 0 && d.Device == "" || len(mounted) > maxDisks {
 			return nil, ErrFormat
 		}
 	}
+	if lost := l.unplaced(mounted); len(lost) > 0 {
+		return mounted, Unplaced{lost}
+	}
 	return mounted, nil
+}
+
+// unplaced returns the names of mounted volumes that are not in the list. Several volumes may have
+// one name.
+func (l list) unplaced(mounted []Volume) []string {
+	left := slices.Clone(l.Names[:min(len(l.Names), maxDisks)])
+	seen := map[string]bool{}
+	for _, v := range mounted {
+		at := slices.Index(left, v.Name)
+		if at >= 0 && !seen[v.BaseDevice] {
+			left = slices.Delete(left, at, at+1)
+		}
+		seen[v.BaseDevice] = true
+	}
+	return left
 }
 
 // mounted returns an entry for each place where the volume or one of its snapshots is mounted.

@@ -81,8 +81,10 @@ func (s *source) load(ctx context.Context) (health.Load, error) {
 	return health.Load{One: l[0], Five: l[1], Fifteen: l[2]}, err
 }
 
+var errPressure = errors.New("the kernel reports no known level in kern.memorystatus_vm_pressure_level")
+
 // memory counts as available all memory that is not in [vmstat.Memory.Used], as Activity Monitor
-// does. If swap cannot be read, memory fails too: the two are one fact.
+// does.
 func (s *source) memory(ctx context.Context) (health.MemoryFacts, error) {
 	values, err := s.kernel(ctx)
 	if err != nil {
@@ -96,14 +98,13 @@ func (s *source) memory(ctx context.Context) (health.MemoryFacts, error) {
 	if err != nil {
 		return health.MemoryFacts{}, err
 	}
-	swap, used, err := values.Swap()
-	if err != nil {
-		return health.MemoryFacts{}, err
+	facts := health.MemoryFacts{Total: total, Available: total - min(m.Used(), total), SwapGrows: true, Pressure: pressure(values)}
+	if facts.Pressure == "" {
+		facts.PressureErr = errPressure
 	}
-	return health.MemoryFacts{
-		Total: total, Available: total - min(m.Used(), total), SwapTotal: swap, SwapFree: swap - used, SwapGrows: true,
-		Pressure: pressure(values),
-	}, nil
+	swap, used, err := values.Swap()
+	facts.SwapTotal, facts.SwapFree, facts.SwapErr = swap, swap-used, err
+	return facts, nil
 }
 
 // pressure names the level in kern.memorystatus_vm_pressure_level: 1, 2 and 4 correspond to

@@ -59,8 +59,8 @@ type Volume struct {
 	Device     string // "disk4s1"
 	Mountpoint string
 	FileSystem string // "APFS", "MS-DOS FAT32"
-	Size, Free uint64 // bytes; Size is 0 if they are unknown
-	ReadOnly   bool
+	Size, Free uint64 // bytes; Size is 0 if either is unknown
+	ReadOnly   *bool  // nil is unknown
 }
 
 // Read runs system_profiler once. Its standard error is ignored: on macOS 26 it prints a log line
@@ -71,6 +71,9 @@ func Read(ctx context.Context, runner sysexec.Runner) (Report, error) {
 	})
 	if err != nil {
 		return Report{}, err
+	}
+	if r.Exit != 0 {
+		return Report{}, fmt.Errorf("system_profiler ended with status %d", r.Exit)
 	}
 	return Parse(r.Stdout)
 }
@@ -115,14 +118,16 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// number is likewise an unsigned number, or 0 for any other value.
-type number uint64
+// number is likewise an unsigned number, or unknown for any other value.
+type number struct {
+	value uint64
+	known bool
+}
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (n *number) UnmarshalJSON(raw []byte) error {
-	if v, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
-		*n = number(v)
-	}
+	v, err := strconv.ParseUint(string(raw), 10, 64)
+	*n = number{v, err == nil}
 	return nil
 }
 
@@ -164,10 +169,12 @@ func (h hardware) convert() Hardware {
 func (s storage) convert() Volume {
 	v := Volume{
 		Device: string(s.Device), Mountpoint: string(s.Mountpoint), FileSystem: string(s.FileSystem),
-		Size: uint64(s.Size), Free: uint64(s.Free), ReadOnly: s.Writable == "no",
 	}
-	if v.Free > v.Size {
-		v.Size, v.Free = 0, 0
+	if s.Size.known && s.Free.known && s.Free.value <= s.Size.value {
+		v.Size, v.Free = s.Size.value, s.Free.value
+	}
+	if s.Writable == "yes" || s.Writable == "no" {
+		v.ReadOnly = new(s.Writable == "no")
 	}
 	return v
 }

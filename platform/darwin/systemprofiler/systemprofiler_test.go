@@ -38,10 +38,10 @@ func TestAppleSiliconIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, r.Hardware); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(Volume{Device: "disk6s1", Mountpoint: "/Volumes/STICK", FileSystem: "MS-DOS FAT32", Size: 30784094208, Free: 30000000000}, r.Storage[2]); diff != "" {
+	if diff := cmp.Diff(Volume{Device: "disk6s1", Mountpoint: "/Volumes/STICK", FileSystem: "MS-DOS FAT32", Size: 30784094208, Free: 30000000000, ReadOnly: new(false)}, r.Storage[2]); diff != "" {
 		t.Error(diff)
 	}
-	if !r.Storage[3].ReadOnly || len(r.Storage) != 4 {
+	if ro := r.Storage[3].ReadOnly; ro == nil || !*ro || len(r.Storage) != 4 {
 		t.Errorf("%+v", r.Storage)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 var (
 	errTherm  = errors.New("pmset reported nothing about heat")
+	errLimits = errors.New("pmset reported one limit of the processor and not the other")
 	errUntold = errors.New("macOS has published no thermal state since it started; on Apple silicon root learns it from powermetrics")
 )
 
@@ -55,6 +56,9 @@ func parseTherm(raw []byte) (health.ThermalFacts, error) {
 		case strings.HasPrefix(text, "Note: No "):
 			untold = true
 		}
+	}
+	if (facts.SpeedLimit > 0) != (facts.SchedulerLimit > 0) {
+		facts.Err = cmp.Or(facts.Err, errLimits)
 	}
 	switch {
 	case told:

@@ -90,7 +90,7 @@ func TestWhatPMSetPublishes(t *testing.T) {
 		date + "Performance Warning Level = 100\n":                        {PerformanceLevel: new(100)},
 		date + "\tCPU_Speed_Limit \t= 72\n\tCPU_Scheduler_Limit \t= 90\n": {SpeedLimit: 72, SchedulerLimit: 90}, // the notice went to standard error
 	} {
-		if got, err := parseTherm([]byte(printed)); err != nil || cmp.Diff(want, got) != "" {
+		if got, err := parseTherm([]byte(printed)); err != nil || got.Err != nil || cmp.Diff(want, got) != "" {
 			t.Errorf("%q: %v, %s", printed, err, cmp.Diff(want, got))
 		}
 	}

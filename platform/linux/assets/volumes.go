@@ -18,7 +18,7 @@ func (v *Inventory) Volumes(context.Context) ([]assets.Volume, error) {
 	out := make([]assets.Volume, 0, len(list))
 	for _, m := range list {
 		out = append(out, assets.Volume{
-			Device: m.Source, Mountpoint: m.Mountpoint, FileSystem: m.Type, ReadOnly: m.ReadOnly, Number: m.Device.String(),
+			Device: m.Source, Mountpoint: m.Mountpoint, FileSystem: m.Type, ReadOnly: &m.ReadOnly, Number: m.Device.String(),
 		})
 	}
 	return out, nil
