@@ -178,7 +178,7 @@ install: $(BINARIES)
 ## uninstall: remove what install put there; lists, journal, secrets and a configuration that was changed stay
 uninstall:
 	@$(CHECKED)
-	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/preremove.sh remove
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || SENTINEL=$(PREFIX)/bin/sentinel sh packaging/scripts/preremove.sh remove
 	rm -f $(DESTDIR)$(PREFIX)/bin/sentinel $(DESTDIR)$(PREFIX)/bin/sentinel-mcp $(SHARE)/man/man1/sentinel.1 $(SHARE)/man/man1/sentinel-mcp.1
 	for program in sentinel sentinel-mcp; do rm -f $(SHARE)/bash-completion/completions/$$program $(SHARE)/zsh/site-functions/_$$program $(SHARE)/fish/vendor_completions.d/$$program.fish; done
 	rm -f $(patsubst packaging/systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard packaging/systemd/*)) $(RULES)/sentinel
@@ -186,7 +186,7 @@ uninstall:
 	! cmp -s packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || rm -f $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
 	rmdir $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets $(DESTDIR)$(SYSCONFDIR)/sentinel/config.d $(DESTDIR)$(SYSCONFDIR)/sentinel $(EMPTY) 2>/dev/null || true
 	case $(PREFIX) in /usr | /usr/local) ;; *) rmdir $(OWN_PREFIX) 2>/dev/null || true ;; esac
-	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/postremove.sh purge
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/postremove.sh 0
 endif
 
 DIST  := dist

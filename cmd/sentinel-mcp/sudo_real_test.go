@@ -80,6 +80,8 @@ func changing() map[string]string {
 		"block_ip_address":   `{"ip":"203.0.113.7"}`,
 		"unblock_ip_address": `{"ip":"203.0.113.7"}`,
 		"enable_firewall":    `{}`,
+		"allow_service":      `{"services":"https"}`,
+		"disable_firewall":   `{}`,
 		"restart_service":    `{"service":"sentinel-none"}`,
 	}
 }

@@ -19,11 +19,11 @@ import (
 func (s session) permit(call invocation) error {
 	op := call.op
 	switch {
+	case op.Privilege == ops.NeedsRoot && !s.root:
+		return fault.New(fault.PermissionDenied, op.Name+" needs root.").WithFix(permissionFix(call))
 	case op.OptIn && call.request && !slices.Contains(s.config.Policy.EnabledTools, op.Name):
 		return fault.New(fault.DisabledByPolicy, op.Name+" is off for programs until policy.enabled_tools of this machine's configuration names it.").
 			WithFix("The administrator of this machine can switch it on in /etc/sentinel/config.yaml with policy: {enabled_tools: [" + op.Name + "]}, or run it at a shell: sudo sentinel " + op.Spelled())
-	case op.Privilege == ops.NeedsRoot && !s.root:
-		return fault.New(fault.PermissionDenied, op.Name+" needs root.").WithFix(permissionFix(call))
 	case !limited(s.who):
 		return nil
 	case slices.Contains(s.config.Policy.DisabledTools, op.Name):

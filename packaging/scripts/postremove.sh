@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs after the files are removed. The lists in /var/lib/sentinel and the journal
-# in /var/log/sentinel stay, even when the package is purged: they record what was done to this
-# machine. The group is removed when it has no members.
+# Runs after the files are removed. A purge takes the list of blocked addresses and
+# the state of the firewall away, so that a later installation changes nothing by itself. The
+# journal in /var/log/sentinel stays, with where it ends and the id of this installation: it
+# records what was done to this machine. The group is removed when it has no members.
 set -e
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload || true
@@ -10,6 +11,8 @@ fi
 case "$1" in
   purge | 0)
     rm -f /var/lib/sentinel/units
+    # rpm has no purge: there the lists apply again after the next installation.
+    [ "$1" != purge ] || rm -f /var/lib/sentinel/blocklist.json* /var/lib/sentinel/.blocklist.json* /var/lib/sentinel/firewall*.json* /var/lib/sentinel/.firewall*.json*
     rmdir /var/lib/sentinel 2>/dev/null || true
     if [ -z "$(getent group sentinel | cut -d: -f4)" ]; then
       groupdel sentinel 2>/dev/null || true

@@ -8,7 +8,15 @@ case "$1" in
   *) exit 0 ;;
 esac
 
-# Nothing below may keep the package from being removed. Enabled units are noted,
+# Nothing below may keep the package from being removed. What is on trial in the
+# firewall is taken back while there is a sentinel that can do it.
+if [ -e /var/lib/sentinel/firewall-trial.json ]; then
+  echo "sentinel: a change of the firewall is on trial; it is taken back now" >&2
+  timeout 60 "${SENTINEL:-/usr/bin/sentinel}" --restore-blocklist --end-trial --json >/dev/null ||
+    echo "sentinel: it could not be taken back; look at the firewall (ufw status, firewall-cmd --state, nft list ruleset) before you leave this session" >&2
+fi
+
+# Enabled units are noted,
 # because the next installation cannot know which ones the administrator had disabled.
 if command -v systemctl >/dev/null; then
   mkdir -p /var/lib/sentinel
@@ -24,8 +32,14 @@ fi
 # Pages that nobody renews would be exported for ever.
 rm -f /var/lib/prometheus/node-exporter/sentinel*.prom /var/lib/prometheus/node-exporter/sentinel*.prom.new
 
-# Without sentinel nobody could lift a block. The list of blocked addresses stays,
-# and applies again after the next installation.
+# Without sentinel nobody could lift a block. The list of blocked addresses and the
+# definition of the firewall stay, and apply again after the next installation.
+if [ -e /var/lib/sentinel/firewall.json ]; then
+  echo "sentinel: its firewall (nftables, table sentinel_firewall) goes with it; unless another one is on, nothing filters what comes in. To have it stay away after a new installation: apt purge sentinel, or rm /var/lib/sentinel/firewall.json" >&2
+fi
+if grep -q '"ip"' /var/lib/sentinel/blocklist.json 2>/dev/null; then
+  echo "sentinel: the addresses that it blocks get in again, until it is installed again" >&2
+fi
 if command -v nft >/dev/null; then
   for table in sentinel sentinel_firewall; do
     nft delete table inet "$table" 2>/dev/null || true

@@ -114,6 +114,7 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	t.Run("everything is green once the firewall is on", allGreen)
 	t.Run("a receiver gets signed telemetry", reports)
 	t.Run("an upgrade keeps what was configured", upgrades)
+	t.Run("a removal takes back what is on trial", endsTrial)
 	t.Run("a removal cleans up", removes)
 	t.Run("what was removed comes back as it was", comesBack)
 	t.Run("an upgrade gets past a broken version", upgradesBroken)
@@ -127,6 +128,11 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	}
 	if _, err := os.Stat("/var/log/sentinel/journal.jsonl"); err != nil {
 		t.Errorf("the journal did not stay: %v", err)
+	}
+	for _, pattern := range []string{"/var/lib/sentinel/*blocklist*", "/var/lib/sentinel/*firewall*"} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+			t.Errorf("a later installation would find %v, %v", left, err)
+		}
 	}
 	if _, err := os.Stat("/etc/sentinel/config.yaml"); err == nil {
 		t.Error("the configuration is left after a purge")
@@ -285,8 +291,34 @@ func upgrades(t *testing.T) {
 	}
 }
 
+// endsTrial removes the package while a change of the firewall is on trial, and installs it again.
+func endsTrial(t *testing.T) {
+	run(t, "sentinel", "--disable-firewall", "--json")
+	const trial = "/var/lib/sentinel/firewall-trial.json"
+	if _, err := os.Stat(trial); err != nil || !fails("nft", "list", "table", "inet", "sentinel_firewall") {
+		t.Fatalf("the firewall is not off on trial: %v", err)
+	}
+	out := run(t, "apt-get", "remove", "--yes", "sentinel")
+	if !strings.Contains(out, "it is taken back now") || strings.Contains(out, "could not be taken back") {
+		t.Errorf("the removal says:\n%s", out)
+	}
+	if _, err := os.Stat(trial); err == nil {
+		t.Error("the trial is left, and nobody would end it")
+	}
+	if raw, err := os.ReadFile("/var/log/sentinel/journal.jsonl"); err != nil || !strings.Contains(string(raw), "was switched on again: ended before it was confirmed") {
+		t.Errorf("the journal does not tell: %v", err)
+	}
+	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
+	run(t, "nft", "list", "table", "inet", "sentinel_firewall")
+}
+
 func removes(t *testing.T) {
-	run(t, "apt-get", "remove", "--yes", "sentinel")
+	out := run(t, "apt-get", "remove", "--yes", "sentinel")
+	for _, want := range []string{"its firewall (nftables, table sentinel_firewall) goes with it", "the addresses that it blocks get in again"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the removal does not say %q:\n%s", want, out)
+		}
+	}
 	for _, path := range []string{"/usr/bin/sentinel", "/usr/bin/sentinel-mcp", "/usr/lib/systemd/system/sentinel-restore.service", "/etc/systemd/system/timers.target.wants/sentinel-restore.timer"} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is left", path)

@@ -22,10 +22,10 @@ func TestTheToolsAreListed(t *testing.T) {
 		return
 	}
 	usual := []string{
-		"block_ip_address", "check_updates", "enable_firewall", "get_asset_info", "get_network_stats", "get_system_health", "get_top_processes",
+		"allow_service", "block_ip_address", "check_updates", "disable_firewall", "enable_firewall", "get_asset_info", "get_network_stats", "get_system_health", "get_top_processes",
 		"list_blocked_ips", "restart_service", "scan_ports", "security_audit", "send_telemetry_webhook", "terminate_process", "unblock_ip_address",
 	}
-	if len(usual) != 14 {
+	if len(usual) != 16 {
 		t.Fatalf("%d tools by default", len(usual))
 	}
 	diagnostics := []string{"dns_lookup", "get_action_history", "traceroute"}
