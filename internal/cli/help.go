@@ -52,38 +52,46 @@ func asksForHelp(args []string) bool {
 // helpOn returns the help for the action that is named anywhere on the command
 // line, or else that for all of them.
 func helpOn(args []string) (func() string, error) {
+	var modified []ops.Operation // that have a flag which is there
 	for i, arg := range args {
-		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		asked := arg == "--help" || arg == "-h" || i == 0 && arg == "help"
-		topic := strings.HasPrefix(arg, "--") || i == 0 || slices.Contains([]string{"--help", "-h", "help"}, args[i-1])
-		if asked || !topic {
+		name, isFlag := strings.CutPrefix(arg, "--")
+		name, _, _ = strings.Cut(name, "=")
+		if asks(args, i) || ops.IsOption(name) || !isFlag && i > 0 && !asks(args, i-1) {
 			continue
 		}
-		if op, ok := actionNamed(name); ok {
+		op, known := actionNamed(name)
+		switch {
+		case known:
 			return func() string { return actionHelp(op) }, nil
-		}
-		if !strings.HasPrefix(arg, "-") {
+		case !strings.HasPrefix(arg, "-"):
 			return nil, unknownWord(name)
 		}
+		modified = append(modified, modifiedBy(name)...)
+	}
+	if len(modified) > 0 {
+		return func() string { return actionHelp(modified[0]) }, nil
 	}
 	return helpText, nil
 }
 
-// actionNamed finds an action by its word, its flag, its tool, or a flag that
-// belongs to it.
+// asks says that the argument at i asks for help.
+func asks(args []string, i int) bool {
+	return args[i] == "--help" || args[i] == "-h" || i == 0 && args[i] == "help"
+}
+
+// actionNamed finds an action by its word, its flag or its tool.
 func actionNamed(name string) (ops.Operation, bool) {
 	if op, ok := ops.ByWord(name); ok {
 		return op, true
 	}
-	if op, ok := ops.ByName(name); ok {
-		return op, true
-	}
-	for _, o := range ops.Actions() {
-		if slices.ContainsFunc(o.Fields, func(f ops.Field) bool { return f.Flag == name }) {
-			return o, true
-		}
-	}
-	return ops.Operation{}, false
+	return ops.ByName(name)
+}
+
+// modifiedBy returns the actions that a flag belongs to.
+func modifiedBy(flag string) []ops.Operation {
+	return slices.DeleteFunc(ops.Actions(), func(o ops.Operation) bool {
+		return !slices.ContainsFunc(o.Fields, func(f ops.Field) bool { return f.Flag == flag })
+	})
 }
 
 // helpText is the usage, laid out from the table of operations.

@@ -183,8 +183,6 @@ func goesWith(option string, op ops.Operation) bool {
 		return op.Asks
 	case "force":
 		return op.Writes() && !op.Recorded || op.Name == "scan_ports"
-	case "output":
-		return op.Name == "get_system_health"
 	case "check":
 		return isCheckable(op)
 	default:

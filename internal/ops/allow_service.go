@@ -8,6 +8,7 @@ var allowService = Operation{
 	Name:   "allow_service",
 	Action: "allow_service",
 	Flag:   "allow-service",
+	Alias:  "allow",
 	Title:  "Allow service",
 	Description: "Let a service through the firewall that is on. Use when it keeps out what others are meant to reach. " +
 		"On trial: closed again after confirm_within seconds unless a second call confirms. " +

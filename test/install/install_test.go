@@ -274,6 +274,7 @@ func write(t *testing.T, path, content string, mode os.FileMode) {
 func upgrades(t *testing.T) {
 	const own = "policy:\n  destructive_per_minute: 3\n"
 	write(t, "/etc/sentinel/config.yaml", own, 0o644)
+	write(t, "/etc/sentinel/config.d/50-own.yaml", "agent_id: upgraded\n", 0o644)
 	run(t, "systemctl", "disable", "--now", "sentinel-restore.timer")
 	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
 	if version := run(t, "dpkg-query", "--show", "--showformat=${Version}", "sentinel"); version != "0.1.1-1" {
@@ -281,6 +282,9 @@ func upgrades(t *testing.T) {
 	}
 	if raw, err := os.ReadFile("/etc/sentinel/config.yaml"); err != nil || string(raw) != own {
 		t.Errorf("the configuration is %q, %v", raw, err)
+	}
+	if health := run(t, "sentinel", "--json"); !strings.Contains(health, `"agent_id":"upgraded"`) {
+		t.Errorf("what config.d says is not in force: %s", health)
 	}
 	if !fails("systemctl", "is-enabled", "sentinel-restore.timer") {
 		t.Error("the upgrade switched on what the administrator had switched off")
