@@ -62,7 +62,7 @@ func logService(ctx context.Context, m *machine) audit.Finding {
 	case m.container():
 		return audit.NotApplicable("the log is that of the host of this container")
 	default:
-		return audit.Failed("Nothing writes a log", "Start one: sudo systemctl start systemd-journald, or sudo apt install rsyslog", "/proc: neither systemd-journald nor a syslog service runs")
+		return audit.Failed("Nothing writes a log", m.startOr("Install one: sudo apt install rsyslog, or sudo dnf install rsyslog", "systemd-journald", "rsyslog", "syslog-ng"), "/proc: neither systemd-journald nor a syslog service runs")
 	}
 }
 
@@ -208,7 +208,7 @@ func auditService(ctx context.Context, m *machine) audit.Finding {
 	case !ok && !all.sawInit:
 		return audit.Unseen("/proc does not show all processes")
 	case !ok:
-		return audit.Warned("No audit service runs", "Install it: sudo apt install auditd, or sudo dnf install audit; then add rules to /etc/audit/rules.d", "/proc: auditd does not run")
+		return audit.Warned("No audit service runs", m.startOr("Install it: sudo apt install auditd, or sudo dnf install audit", "auditd")+"; then add rules to /etc/audit/rules.d", "/proc: auditd does not run")
 	case p.name == "auditd":
 		return m.auditLog()
 	default:

@@ -142,7 +142,7 @@ func (m *machine) container() bool { return virt.Container(m.Root) != "" }
 // unitEnabled says whether a target of systemd wants a unit at boot and nobody
 // masked it.
 func (m *machine) unitEnabled(unit string) bool {
-	if to, err := os.Readlink(m.path("/etc/systemd/system/" + unit)); err == nil && to == "/dev/null" {
+	if m.masked(unit) {
 		return false
 	}
 	for _, directory := range []string{"/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"} {

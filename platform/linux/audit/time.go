@@ -46,7 +46,8 @@ func timeService(ctx context.Context, m *machine) audit.Finding {
 	if !all.sawInit {
 		return audit.Unseen("/proc does not show all processes")
 	}
-	return audit.Failed("Nothing sets the clock", "Install one: sudo apt install systemd-timesyncd, or on Red Hat: sudo dnf install chrony; sudo systemctl enable --now chronyd",
+	const install = "Install one: sudo apt install systemd-timesyncd, or on Red Hat: sudo dnf install chrony; sudo systemctl enable --now chronyd"
+	return audit.Failed("Nothing sets the clock", m.startOr(install, "chrony", "chronyd", "ntpsec", "ntpd", "ntp", "openntpd", "systemd-timesyncd"),
 		"/proc: none of chronyd, ntpd, openntpd, systemd-timesyncd runs")
 }
 

@@ -26,13 +26,13 @@ func updateChecks() []check {
 			ID: "updates.list_age", Name: "Age of the package lists", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis PKGS-7390",
 			Description: "With old package lists the machine does not learn of new updates.",
-			Formula:     "PASS when the lists of apt, dnf, zypper, pacman or apk were fetched within 7 days, WARN within 30 days, FAIL for older ones or none. Does not apply without one of them, and in a container.",
+			Formula:     "PASS when the lists of apt, dnf, zypper, pacman or apk were fetched within 7 days, WARN within 30 days, FAIL for older ones or none. Does not apply without one of them, and in a container without an init of its own.",
 		}, Run: listAge},
 		{About: audit.About{
 			ID: "updates.automatic", Name: "Automatic updates", Severity: audit.Medium, Weight: 3,
 			Reference:   "Lynis PKGS-7420",
 			Description: "Security updates that wait for a person wait too long.",
-			Formula:     "PASS when unattended-upgrades (with its periodic settings and timers on) or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container. Skipped for other package managers.",
+			Formula:     "PASS when unattended-upgrades (with its periodic settings and timers on) or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container without an init of its own. Skipped for other package managers.",
 		}, Run: automaticUpdates},
 		{About: audit.About{
 			ID: "updates.authenticated", Name: "Signed packages", Severity: audit.High, Weight: 8,
@@ -64,7 +64,7 @@ func updateChecks() []check {
 // Why the checks of updates do not apply.
 const (
 	noPackageManager = "no package manager that is known here"
-	containerRenewed = "a container is updated by a new image"
+	imageRenewed     = "a container without an init of its own is updated by a new image"
 )
 
 func securityUpdates(ctx context.Context, m *machine) audit.Finding {
@@ -101,8 +101,8 @@ func (m *machine) packageManager() (packageManager, bool) {
 func listAge(_ context.Context, m *machine) audit.Finding {
 	p, ok := m.packageManager()
 	switch {
-	case m.container():
-		return audit.NotApplicable(containerRenewed)
+	case m.isImage():
+		return audit.NotApplicable(imageRenewed)
 	case !ok:
 		return audit.NotApplicable(noPackageManager)
 	}
@@ -177,8 +177,8 @@ func (m *machine) aptLists() (bool, error) {
 func automaticUpdates(_ context.Context, m *machine) audit.Finding {
 	p, ok := m.packageManager()
 	switch {
-	case m.container():
-		return audit.NotApplicable(containerRenewed)
+	case m.isImage():
+		return audit.NotApplicable(imageRenewed)
 	case !ok:
 		return audit.NotApplicable(noPackageManager)
 	case p.name == "apt":
