@@ -158,7 +158,7 @@ func (d doctorDocument) check() nagios.Result {
 }
 
 func (d updatesDocument) check() nagios.Result {
-	if d.UpdatesTotal == nil {
+	if d.Info.UpdatesAvailable == nil {
 		r := nagios.Result{Status: nagios.Unknown, Text: "Which updates there are cannot be told."}
 		for _, gap := range d.Unavailable {
 			r.Text += " " + gap.Reason + "."

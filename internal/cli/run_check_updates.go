@@ -30,6 +30,8 @@ func (d updatesDocument) view(p *page) {
 	switch {
 	case d.UpdatesTotal == nil:
 		p.verdict(warn, "UNKNOWN", "Which updates there are cannot be told.")
+	case d.Info.UpdatesAvailable == nil:
+		p.verdict(warn, "UNKNOWN", d.Manager+" knows of no update, and that says little.")
 	case *d.UpdatesTotal == 0:
 		p.verdict(calm, "CURRENT", d.Manager+" knows of no update."+d.ageText())
 	case total(d.SecurityTotal) > 0:

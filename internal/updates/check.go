@@ -45,6 +45,7 @@ func Check(ctx context.Context, source Source, o Options) (Report, error) {
 	}
 	r := Report{Manager: pending.Manager, Busy: pending.Busy, Unavailable: answer.Gaps{}}
 	r.pending(pending)
+	r.none(pending, o.Now)
 	r.age(pending.Refreshed, o.Now)
 	r.reboot(source.Reboot(ctx))
 	r.version(source.OSVersion(ctx))
@@ -89,6 +90,17 @@ func (r *Report) updates(list []Package) {
 			Label: sanitize.Text(p.Label, maxText), Restart: p.Restart,
 		}
 		r.Packages[i], r.Info.Updates[i] = row, row.text()
+	}
+}
+
+// none leaves open whether an update is available where the lists have none and that shows nothing.
+func (r *Report) none(p Pending, now time.Time) {
+	if r.UpdatesTotal == nil || *r.UpdatesTotal > 0 {
+		return
+	}
+	if err := p.doubt(now); err != nil {
+		r.Info.UpdatesAvailable = nil
+		r.Unavailable.Add("info.updates_available", err)
 	}
 }
 

@@ -92,13 +92,17 @@ func TestUnknownIsAbsentWithItsReason(t *testing.T) {
 		reason string
 		absent string // of the document
 	}{
-		"lists never fetched":   {func(f *fake) { f.pending = Pending{Manager: "apt", Unknown: gap} }, "info.updates", "nothing tells", `"updates_available":`},
-		"no time":               {func(f *fake) { f.pending.Refreshed = time.Time{} }, "info.last_checked", errNoTime.Error(), `"last_checked":`},
-		"no time, no age":       {func(f *fake) { f.pending.Refreshed = time.Time{} }, "info.last_checked", errNoTime.Error(), `"list_age_seconds":`},
-		"a time in the future":  {func(f *fake) { f.pending.Refreshed = noon.Add(time.Hour) }, "info.last_checked", errFuture.Error(), `"list_age_seconds":`},
-		"no sign of a reboot":   {func(f *fake) { f.rebootErr = gap }, "reboot_required", "nothing tells", `"reboot_required":`},
-		"no name of the system": {func(f *fake) { f.os = "" }, "info.os_version", "not provided by this system", `"os_version":`},
-		"os-release unreadable": {func(f *fake) { f.os, f.versionErr = "", fs.ErrPermission }, "info.os_version", "not readable without root", `"os_version":`},
+		"lists never fetched":  {func(f *fake) { f.pending = Pending{Manager: "apt", Unknown: gap} }, "info.updates", "nothing tells", `"updates_available":`},
+		"no time":              {func(f *fake) { f.pending.Refreshed = time.Time{} }, "info.last_checked", errNoTime.Error(), `"last_checked":`},
+		"no time, no age":      {func(f *fake) { f.pending.Refreshed = time.Time{} }, "info.last_checked", errNoTime.Error(), `"list_age_seconds":`},
+		"a time in the future": {func(f *fake) { f.pending.Refreshed = noon.Add(time.Hour) }, "info.last_checked", errFuture.Error(), `"list_age_seconds":`},
+		"nothing in old lists": {func(f *fake) { f.pending.Updates, f.pending.Refreshed = nil, noon.Add(-60*24*time.Hour) },
+			"info.updates_available", "the package lists are 60 d 0 h old, and know of no newer update", `"updates_available":`},
+		"nothing in lists of no age":     {func(f *fake) { f.pending.Updates, f.pending.Refreshed = nil, time.Time{} }, "info.updates_available", errNoTime.Error(), `"updates_available":`},
+		"nothing in lists with a reason": {func(f *fake) { f.pending.Updates, f.pending.Doubt = nil, gap }, "info.updates_available", "nothing tells", `"updates_available":`},
+		"no sign of a reboot":            {func(f *fake) { f.rebootErr = gap }, "reboot_required", "nothing tells", `"reboot_required":`},
+		"no name of the system":          {func(f *fake) { f.os = "" }, "info.os_version", "not provided by this system", `"os_version":`},
+		"os-release unreadable":          {func(f *fake) { f.os, f.versionErr = "", fs.ErrPermission }, "info.os_version", "not readable without root", `"os_version":`},
 		"no advisories": {func(f *fake) {
 			f.pending.Security = nil
 			f.pending.Gaps.Note("security_updates", "none published")
@@ -230,5 +234,22 @@ func TestLimitOfTheCallerIsKept(t *testing.T) {
 	}
 	if r := check(t, many(300, 0), 3); len(r.Packages) != 3 || !r.Truncated {
 		t.Errorf("3: %d rows, truncated %v", len(r.Packages), r.Truncated)
+	}
+}
+
+// No update in lists of two months is no evidence for the audit either.
+func TestNoSecurityUpdateIsOnlyTrueOfFreshLists(t *testing.T) {
+	for name, c := range map[string]struct {
+		pending Pending
+		known   bool
+	}{
+		"fresh":         {Pending{Security: []string{}, Refreshed: time.Now().Add(-6 * 24 * time.Hour)}, true},
+		"old":           {Pending{Security: []string{}, Refreshed: time.Now().Add(-60 * 24 * time.Hour)}, false},
+		"old, with one": {Pending{Security: []string{"zlib1g"}, Refreshed: time.Now().Add(-60 * 24 * time.Hour)}, true},
+		"doubtful":      {Pending{Security: []string{}, Refreshed: time.Now(), Doubt: errors.New("no archive")}, false},
+	} {
+		if _, err := SecurityNames(t.Context(), fake{pending: c.pending}); (err == nil) != c.known {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/humanize"
 )
 
 // A Source asks the package manager of this machine. Each method may be called once
@@ -45,8 +46,27 @@ type Pending struct {
 	// Refreshed is when the lists last changed or were last found current; the zero
 	// time is unknown.
 	Refreshed time.Time
+	Doubt     error       // why no update in the lists does not mean that none waits; nil where it does
 	Busy      bool        // another program holds the lock of the manager
 	Gaps      answer.Gaps // what else is missing, by the fields of Report
+}
+
+// maxListAge is how old package lists may be in which no update shows that none waits: those of a
+// machine that fetches them each week at least, which is what the audit passes.
+const maxListAge = 7 * 24 * time.Hour
+
+// doubt says why lists without an update do not show that none waits; nil if they do.
+func (p Pending) doubt(now time.Time) error {
+	age := now.Sub(p.Refreshed)
+	switch {
+	case p.Doubt != nil:
+		return p.Doubt
+	case p.Refreshed.IsZero():
+		return errNoTime
+	case age > maxListAge:
+		return fmt.Errorf("the package lists are %s old, and know of no newer update", humanize.Duration(int64(age.Seconds())))
+	}
+	return nil
 }
 
 // A Package is one update.
@@ -95,6 +115,8 @@ func SecurityNames(ctx context.Context, source Source) ([]string, error) {
 		return nil, p.Unknown
 	case p.Security == nil:
 		return nil, fmt.Errorf("%s does not say which updates close security holes", p.Manager)
+	case len(p.Security) == 0:
+		return p.Security, p.doubt(time.Now())
 	}
 	return p.Security, nil
 }

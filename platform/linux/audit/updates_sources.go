@@ -166,7 +166,7 @@ func securitySource(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("os-release", err)
 	}
-	if system.ID != "debian" && system.ID != "ubuntu" || system.VersionID == "" {
+	if !system.HasSecurityArchive() {
 		return audit.NotApplicable("not a release of Debian or Ubuntu")
 	}
 	list, err := m.linesIn("/etc/apt/sources.list", "/etc/apt/sources.list.d", ".list", ".sources")

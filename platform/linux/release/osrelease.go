@@ -74,6 +74,12 @@ func parseOSRelease(b []byte) (OS, error) {
 	return o, nil
 }
 
+// HasSecurityArchive reports whether security updates come from an archive of their own, as for the
+// releases of Debian and Ubuntu; Debian's unstable has no VERSION_ID.
+func (o OS) HasSecurityArchive() bool {
+	return (o.ID == "debian" || o.ID == "ubuntu") && o.VersionID != ""
+}
+
 func (o *OS) variable(name string) *string {
 	switch name {
 	case "ID":

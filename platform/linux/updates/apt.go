@@ -5,12 +5,14 @@ package updates
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/updates"
+	"sentinel/platform/linux/release"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -73,6 +75,8 @@ func anyInstalled(m machine) bool {
 	return err != nil || bytes.Contains(raw, []byte(" ok installed\n"))
 }
 
+var errNoSecurityArchive = errors.New("none of the package lists here is one of a security archive")
+
 // security marks the security updates as unknown if no list comes from a security archive.
 func (apt) security(m machine, p *updates.Pending) {
 	if len(p.Security) > 0 || len(m.glob(aptLists+"/*[Ss]ecurity*")) > 0 {
@@ -82,7 +86,10 @@ func (apt) security(m machine, p *updates.Pending) {
 	for i := range p.Updates {
 		p.Updates[i].Security = nil
 	}
-	p.Gaps.Note("security_updates", "none of the package lists here is one of a security archive")
+	p.Gaps.Add("security_updates", errNoSecurityArchive)
+	if system, err := release.New(m.root).OS(); err == nil && system.HasSecurityArchive() {
+		p.Doubt = errNoSecurityArchive
+	}
 }
 
 // fetched reports whether there is any list of packages. The time at which it was fetched is less
