@@ -157,6 +157,10 @@ func (d doctorDocument) check() nagios.Result {
 	return r
 }
 
+// oldListSeconds is the age of package lists from which "no updates" is no news:
+// distributions publish security updates every day.
+const oldListSeconds = 7 * 24 * 60 * 60
+
 func (d updatesDocument) check() nagios.Result {
 	if d.Info.UpdatesAvailable == nil {
 		r := nagios.Result{Status: nagios.Unknown, Text: "Which updates there are cannot be told."}
@@ -172,6 +176,9 @@ func (d updatesDocument) check() nagios.Result {
 		r.Status = nagios.Critical
 	case *d.UpdatesTotal > 0 || due:
 		r.Status = nagios.Warning
+	case d.ListAgeSeconds != nil && *d.ListAgeSeconds > oldListSeconds:
+		r.Status = nagios.Unknown
+		r.Text += " What came since is not known."
 	}
 	if due {
 		r.Text += " A reboot is due: " + d.RebootReason

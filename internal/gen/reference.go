@@ -185,7 +185,7 @@ the status, the reasons and, behind a bar, performance data. With ` + "`--json`"
 | 0 OK | ` + "`threat_level` is LOW" + ` | PASS | no problem, no warning | none waits, no reboot is due |
 | 1 WARNING | WARNING | WARNING | a warning | one waits, or a reboot is due |
 | 2 CRITICAL | CRITICAL | FAIL | a problem | one for security waits |
-| 3 UNKNOWN | CPU, memory or disks are not known, and nothing else is at a threshold | no check came to a verdict | | the package manager does not say |
+| 3 UNKNOWN | CPU, memory or disks are not known, and nothing else is at a threshold | no check came to a verdict | | the package manager does not say, or its lists know of none and are older than 7 days |
 
 Whatever prevents an answer, a mistake on the command line included, is 3. Thresholds in the performance data are those of the configuration; a value at one counts as beyond it.
 
