@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
@@ -63,7 +64,7 @@ const (
 func testHandler(runner sysexec.Runner) *handler {
 	return &handler{
 		locate: func() (string, error) { return binary, nil },
-		sudo:   newSudoRunner("linux", runner, true, func(string) error { return nil }, time.Now, quiet()),
+		sudo:   newSudoRunner(elevation.Machine{}, runner, true, func(string) error { return nil }, time.Now, quiet()),
 		limit:  testLimit,
 		log:    quiet(),
 	}

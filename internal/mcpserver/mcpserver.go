@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/term"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/privilege"
@@ -62,7 +63,7 @@ func Run(ctx context.Context, goos string, args []string, stdin io.Reader, stdou
 	running := &programs{runner: sysexec.Host{}}
 	h := &handler{
 		locate: locate(o.sentinel),
-		sudo:   newSudoRunner(goos, running, privilege.IsRoot(), trust.RootOnly.File, time.Now, log),
+		sudo:   newSudoRunner(elevation.Machine{Root: "/", OS: goos, UID: privilege.RealUID(), Groups: privilege.Groups()}, running, privilege.IsRoot(), trust.RootOnly.File, time.Now, log),
 		limit:  o.timeout,
 		log:    log,
 	}

@@ -3,22 +3,16 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
 )
-
-// sudo is the absolute path of sudo on every supported system.
-const sudo = "/usr/bin/sudo"
 
 // permissionTTL is how long the answer of sudo about one tool is relied on. Each
 // question writes a line to the host's log, and may send its administrator a mail.
@@ -39,7 +33,7 @@ const changeWaitDelay = 6 * time.Second
 // A sudoRunner runs sentinel with the privilege that an operation can make use of
 // and the host allows. It is safe for concurrent use.
 type sudoRunner struct {
-	goos    string
+	machine elevation.Machine // without Program
 	runner  sysexec.Runner
 	root    bool               // this process is root already
 	trusted func(string) error // why a file must not be run as root
@@ -57,9 +51,9 @@ type permission struct {
 	until   time.Time
 }
 
-func newSudoRunner(goos string, runner sysexec.Runner, root bool, trusted func(string) error, now func() time.Time, log *slog.Logger) *sudoRunner {
+func newSudoRunner(machine elevation.Machine, runner sysexec.Runner, root bool, trusted func(string) error, now func() time.Time, log *slog.Logger) *sudoRunner {
 	return &sudoRunner{
-		goos: goos, runner: runner, root: root, trusted: trusted, now: now, log: log,
+		machine: machine, runner: runner, root: root, trusted: trusted, now: now, log: log,
 		asking: make(chan struct{}, 1), permissions: map[string]permission{},
 	}
 }
@@ -81,8 +75,8 @@ func (s *sudoRunner) run(ctx context.Context, op ops.Operation, path string, std
 	if !s.mayUseSudo(ctx, op, path) {
 		return s.runner.Run(ctx, plain)
 	}
-	elevated := plain
-	elevated.Path, elevated.Args, elevated.NoKill = sudo, append([]string{"-n", path}, plain.Args...), true
+	elevated := elevation.Through(path, plain.Args, stdin)
+	elevated.WaitDelay, elevated.OnStderrLine = plain.WaitDelay, plain.OnStderrLine
 	result, err := s.runner.Run(ctx, elevated)
 	if ctx.Err() != nil || err == nil && isDocument(result.Stdout) {
 		return result, err
@@ -93,7 +87,7 @@ func (s *sudoRunner) run(ctx context.Context, op ops.Operation, path string, std
 // command is a run of op without sudo. One that changes something is never
 // killed: it keeps its own deadline, and leaves nothing half done.
 func command(op ops.Operation, path string, stdin []byte) sysexec.Command {
-	c := sysexec.Command{Path: path, Args: request(op), Stdin: stdin, WaitDelay: waitDelay}
+	c := sysexec.Command{Path: path, Args: elevation.Request(op.Name), Stdin: stdin, WaitDelay: waitDelay}
 	if changes(op) {
 		c.WaitDelay, c.NoKill = changeWaitDelay, true
 	}
@@ -108,29 +102,18 @@ func changes(op ops.Operation) bool { return op.Effect == ops.Write || op.Effect
 func (s *sudoRunner) runUntrusted(ctx context.Context, op ops.Operation, plain sysexec.Command, why error) (sysexec.Result, error) {
 	if op.Privilege == ops.NeedsRoot {
 		e := fault.Wrap(fault.PermissionDenied, op.Name+" needs root, and root is not used: someone else could change what would run as root", why)
-		return sysexec.Result{}, e.WithFix(installFix(s.goos))
+		return sysexec.Result{}, e.WithFix(s.fix(ctx, plain.Path))
 	}
 	// This is so for every ordinary user at every start, and needs no action.
-	s.log.Info("root is not used: someone else could change what would run as root; "+
-		"installing both programs where only root can write, such as /usr/local/bin, allows it", "error", why)
+	s.log.Info("root is not used: someone else could change what would run as root", "error", why, "fix", s.fix(ctx, plain.Path))
 	return s.runner.Run(ctx, plain)
-}
-
-// installFix says how to install both programs where only root can write.
-// Homebrew on an Intel Mac needs /usr/local/bin to be the user's; the doctor looks at the directory
-// and says what fits.
-func installFix(goos string) string {
-	if goos == "darwin" {
-		return "Install both programs where only root can write, which /usr/local/bin is not on a Mac where Homebrew has it; see what fits this Mac with: sentinel --doctor"
-	}
-	return "Install both programs where only root can write, as with: sudo install -o root -g root -m 0755 sentinel sentinel-mcp /usr/local/bin"
 }
 
 // afterSudo handles a run through sudo that printed no document although sudo had
 // allowed it: "sudo -l" also allows what needs a password, which only the run shows. A read
 // is tried again without root; anything else could happen twice.
 func (s *sudoRunner) afterSudo(ctx context.Context, op ops.Operation, plain sysexec.Command, result sysexec.Result, err error) (sysexec.Result, error) {
-	said := sudoError(result, err)
+	said := elevation.Refusal(result, err)
 	if op.Effect == ops.Read || said != "" {
 		s.log.Warn("sudo allowed the tool but did not run it", "tool", op.Name, "exit", result.Exit, "stderr", firstLine(result.Stderr), "error", err)
 		s.remember(op, plain.Path, false)
@@ -139,36 +122,18 @@ func (s *sudoRunner) afterSudo(ctx context.Context, op ops.Operation, plain syse
 	case op.Effect == ops.Read:
 		return s.runner.Run(ctx, plain)
 	case said != "":
-		return sysexec.Result{}, fault.New(fault.PermissionDenied, op.Name+" needs root, and sudo did not run it: "+said).WithFix(allowFix)
+		return sysexec.Result{}, fault.New(fault.PermissionDenied, op.Name+" needs root, and sudo did not run it: "+said).WithFix(s.fix(ctx, plain.Path))
 	default:
 		return result, err
 	}
 }
 
-// allowFix is what an administrator can do about a tool that sudo refuses.
-const allowFix = "Allow the tool without a password in sudoers: install packaging/sudoers.d/sentinel as /etc/sudoers.d/sentinel with visudo, then check with: sentinel --doctor"
-
-// sudoError returns what sudo said when it refused, "" when it was the program
-// that failed. sudo exits with 1 for both (sudo(8), "EXIT VALUE"), but sentinel always prints a
-// document then.
-func sudoError(result sysexec.Result, err error) string {
-	if start, ok := errors.AsType[*fs.PathError](err); ok {
-		return "it cannot be started (" + start.Err.Error() + ")."
-	}
-	if err != nil || result.Exit != 1 || len(bytes.TrimSpace(result.Stdout)) > 0 {
-		return ""
-	}
-	for line := range strings.Lines(string(result.Stderr)) {
-		if strings.HasPrefix(line, "sudo: ") || strings.HasPrefix(line, "sudo-rs: ") || strings.HasPrefix(line, "Sorry, ") {
-			return firstLine([]byte(line))
-		}
-	}
-	return ""
+// fix says what helps this user to run the binary at path as root.
+func (s *sudoRunner) fix(ctx context.Context, path string) string {
+	m := s.machine
+	m.Program, m.Programs, m.Trusted = path, s.runner, s.trusted
+	return elevation.Look(ctx, m).Fix()
 }
-
-// request is the one command line of a call. The rules in sudoers name it
-// literally, so nothing in it depends on the caller.
-func request(op ops.Operation) []string { return []string{"--request", op.Name} }
 
 // mayUseSudo reports whether op may run through sudo.
 func (s *sudoRunner) mayUseSudo(ctx context.Context, op ops.Operation, path string) bool {
@@ -192,7 +157,7 @@ func (s *sudoRunner) mayUseSudo(ctx context.Context, op ops.Operation, path stri
 // one.
 func (s *sudoRunner) ask(ctx context.Context, op ops.Operation, path string) bool {
 	result, err := s.runner.Run(ctx, sysexec.Command{
-		Path: sudo, Args: append([]string{"-n", "-l", path}, request(op)...),
+		Path: elevation.Sudo, Args: append([]string{"-n", "-l", path}, elevation.Request(op.Name)...),
 		Timeout: sudoTimeout, WaitDelay: waitDelay, NoKill: true,
 	})
 	if err != nil || result.Exit != 0 {

@@ -14,3 +14,13 @@ func RealUID() int { return os.Getuid() }
 
 // IsRoot reports whether this process has root's rights now.
 func IsRoot() bool { return EffectiveUID() == 0 }
+
+// Groups returns the groups of this process, by which the kernel and sudo decide; nil if they cannot
+// be read.
+func Groups() []int {
+	groups, err := os.Getgroups()
+	if err != nil {
+		return nil
+	}
+	return append(groups, os.Getegid())
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package elevation
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/installed"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/userdb"
+)
+
+// A Machine is where somebody wants a tool to run as root.
+type Machine struct {
+	Root     string // files are looked for below it; "/" on a live system
+	OS       string // as runtime.GOOS has it
+	Programs sysexec.Runner
+	Program  string // absolute path of sentinel, after following links; "" if not known
+	// Trusted returns why somebody other than root could change what is at a path.
+	Trusted func(path string) error
+	UID     int // who wants it
+	// Groups are those of the running process (getgroups(2)); nil where they are not the user's, as
+	// under sudo.
+	Groups []int
+}
+
+// A Situation is what was found about a user and the rules of sudo.
+type Situation struct {
+	machine   Machine
+	Untrusted error  // why sudo must not be used for Program
+	Better    string // the sentinel that root has installed, where Program is not to be trusted
+	NoSudo    bool
+	NoRules   bool   // there is no file of rules; false where that cannot be seen
+	User      string // "" if not known
+	NoGroup   bool   // there is no group of that name
+	Member    bool   // of the group, as the system knows it
+	Stale     bool   // this process began before the user was a member, and sudo goes by that
+}
+
+// askLimit bounds the program that knows the groups of a user on macOS.
+const askLimit = 5 * time.Second
+
+// Look finds the situation. It changes nothing; what cannot be read counts as being in order.
+func Look(ctx context.Context, m Machine) Situation {
+	s := Situation{machine: m}
+	if m.Program != "" {
+		s.Untrusted = m.Trusted(m.at(m.Program))
+	}
+	if s.Untrusted != nil {
+		s.Better = m.installed()
+	}
+	s.NoSudo = m.missing(Sudo)
+	s.NoRules = m.missing(Rules)
+	if m.OS == "darwin" {
+		s.askDirectory(ctx)
+		return s
+	}
+	s.readFiles()
+	return s
+}
+
+func (m Machine) at(path string) string { return filepath.Join(m.Root, path) }
+
+func (m Machine) missing(path string) bool {
+	_, err := os.Lstat(m.at(path))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// installed returns the sentinel that root has installed; "" if there is none.
+func (m Machine) installed() string {
+	for _, path := range installed.Paths(installed.Sentinel) {
+		if info, err := os.Stat(m.at(path)); err == nil && info.Mode().IsRegular() && m.Trusted(m.at(path)) == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// askDirectory asks id(1), because users and groups of macOS are not in files. sudo asks the same
+// directory each time, so a membership takes effect at once.
+func (s *Situation) askDirectory(ctx context.Context) {
+	id := func(flag string) string {
+		r, err := s.machine.Programs.Run(ctx, sysexec.Command{Path: "/usr/bin/id", Args: []string{flag, strconv.Itoa(s.machine.UID)}, Timeout: askLimit, MaxOutput: 64 << 10})
+		if err != nil || r.Exit != 0 {
+			return ""
+		}
+		return strings.TrimSpace(string(r.Stdout))
+	}
+	s.User = id("-un")
+	groups := id("-Gn")
+	s.Member = groups == "" || slices.Contains(strings.Fields(groups), Group)
+}
+
+// readFiles reads passwd and group. Users of a directory service are not in them; the members of
+// the group are.
+func (s *Situation) readFiles() {
+	users, _ := userdb.Passwd(s.machine.read("/etc/passwd"))
+	var user userdb.User
+	for _, u := range users {
+		if u.UID == s.machine.UID {
+			user, s.User = u, u.Name
+			break
+		}
+	}
+	raw := s.machine.read("/etc/group")
+	groups, _ := userdb.Groups(raw)
+	at := slices.IndexFunc(groups, func(g userdb.Group) bool { return g.Name == Group })
+	if s.NoGroup = at < 0 && len(raw) > 0; at < 0 {
+		return
+	}
+	group := groups[at]
+	in := slices.Contains(s.machine.Groups, group.GID)
+	s.Member = in || s.User != "" && (user.GID == group.GID || slices.Contains(group.Members, s.User))
+	s.Stale = s.Member && !in && s.machine.Groups != nil
+}
+
+func (m Machine) read(path string) []byte {
+	f, err := os.Open(m.at(path))
+	if err != nil {
+		return nil
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	raw, err := io.ReadAll(io.LimitReader(f, userdb.MaxFile))
+	if err != nil {
+		return nil
+	}
+	return raw
+}
