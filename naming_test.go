@@ -86,7 +86,7 @@ var readers = map[string]struct {
 	"meminfo":     {"platform/linux/procfs", nil},
 	"cpuinfo":     {"platform/linux/cpuinfo", nil},
 	"sshd_config": {"platform/unix/sshdconf", nil},
-	"sudoers":     {"platform/unix/sudoers", nil},
+	"sudoers":     {"platform/unix/sudoers", map[string]string{"internal/elevation": "says from where the shipped rules are installed"}},
 	"mcp.json":    {"internal/clients", nil},
 }
 

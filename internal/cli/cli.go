@@ -24,6 +24,8 @@ import (
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
 	"sentinel/internal/privilege"
+	"sentinel/internal/progress"
+	"sentinel/internal/trust"
 	"sentinel/internal/version"
 )
 
@@ -41,6 +43,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Getenv:     os.Getenv,
 		Environ:    os.Environ,
 		Own:        ownBinary,
+		Trusted:    trust.RootOnly.File,
+		Groups:     privilege.Groups(),
 	}
 	return p.Run(ctx, args, stdin, stdout, stderr)
 }
@@ -58,12 +62,16 @@ type Program struct {
 	// Own returns the absolute path of this program; nil where it is found by
 	// its name.
 	Own func() (string, error)
+	// Trusted returns why somebody other than root could change what is at a path; with nil, sudo is
+	// never used.
+	Trusted func(path string) error
+	Groups  []int // of this process (getgroups(2))
 }
 
 // Run is [Run] for p.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	call, err := parse(args)
-	call.stderr = stderr
+	call.stderr, call.indicator = stderr, p.indicator(call, stderr)
 	out := p.newOutput(ctx, call, stdout, stderr)
 	if asksForCheck(args) {
 		out.check(call)
@@ -110,8 +118,11 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	if err := pause(ctx, call); err != nil {
 		return nil, err
 	}
-	ready, err := deadline.Call(ctx, call.op.Deadline, func(ctx context.Context) (prepared, error) {
-		return p.prepare(ctx, call, stdin)
+	if doc, done, err := p.elevate(ctx, call, stdin); done {
+		return doc, err
+	}
+	ready, err := indicated(call, func() (prepared, error) {
+		return deadline.Call(ctx, call.op.Deadline, func(ctx context.Context) (prepared, error) { return p.prepare(ctx, call, stdin) })
 	})
 	if err != nil || ready.answer != nil {
 		return ready.answer, err
@@ -119,7 +130,22 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	if err := ask(ctx, call, ready.change, stdin); err != nil {
 		return nil, err
 	}
-	return ready.session.commit(ctx, ready.call, ready.change)
+	return indicated(call, func() (document, error) { return ready.session.commit(ctx, ready.call, ready.change) })
+}
+
+// indicated runs f while the person at the terminal is told that it goes on.
+func indicated[T any](call invocation, f func() (T, error)) (T, error) {
+	defer call.indicator.Start()()
+	return f()
+}
+
+// indicator returns what shows a person that the run goes on: on a terminal alone, as other programs
+// do, because a log of what is not finished yet helps nobody.
+func (p Program) indicator(call invocation, stderr io.Writer) *progress.Indicator {
+	if call.request || call.text != nil || !screenOf(stderr, p.env).terminal || p.env("TERM") == "dumb" {
+		return nil
+	}
+	return progress.NewIndicator(stderr, call.op.Title)
 }
 
 // pause waits as long as --after says, which does not count towards the deadline.
@@ -150,7 +176,7 @@ func (p Program) prepare(ctx context.Context, call invocation, stdin io.Reader) 
 	if ready.session, err = p.session(call); err != nil {
 		return prepared{}, err
 	}
-	if err := ready.session.permit(call); err != nil {
+	if err := ready.session.permit(ctx, call); err != nil {
 		return prepared{}, err
 	}
 	switch code := operations()[call.op.Name]; {
@@ -175,6 +201,8 @@ type session struct {
 	root     bool                   // whether this run may keep state
 	own      func() (string, error) // path of this program
 	getenv   func(string) string    // nil is an empty environment
+	trusted  func(string) error     // why somebody other than root could change a path
+	groups   []int                  // of this process
 	// named makes the commands in a text such that they can be pasted.
 	named func(string) string
 }
@@ -202,7 +230,14 @@ func (p Program) session(call invocation) (session, error) {
 	if limited(who) && h.Live {
 		h.Detach() //nolint:errcheck // where it cannot be done, locks that are waited for in vain are the worst of it
 	}
-	return session{host: h, config: c, stateDir: p.StateDir, secrets: filepath.Join(filepath.Dir(p.ConfigPath), "secrets"), journal: p.Journal, who: who, root: p.Root, own: p.Own, getenv: p.Getenv, named: p.named}, nil
+	return session{host: h, config: c, stateDir: p.StateDir, secrets: filepath.Join(filepath.Dir(p.ConfigPath), "secrets"), journal: p.Journal, who: who, root: p.Root, own: p.Own, getenv: p.Getenv, named: p.named, trusted: p.trusted, groups: p.Groups}, nil
+}
+
+func (p Program) trusted(path string) error {
+	if p.Trusted == nil {
+		return nil
+	}
+	return p.Trusted(path)
 }
 
 // readRequest replaces the arguments of call by those of the JSON object on

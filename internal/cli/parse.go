@@ -16,6 +16,7 @@ import (
 	"sentinel/internal/editdistance"
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
+	"sentinel/internal/progress"
 )
 
 // Limits of rows, as asked for with --limit.
@@ -41,6 +42,8 @@ type invocation struct {
 	given   map[string]string // the flags that were typed, with their values
 	caller  string            // who asks, as claimed in a request
 	stderr  io.Writer         // takes the progress of a request
+	// indicator shows the progress to a person; nil where nobody looks.
+	indicator *progress.Indicator
 	// candidates is the kind of values that are printed for completions; "" is none.
 	candidates string
 	text       func() string // prints instead of running: help, version, completion

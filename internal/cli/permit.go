@@ -3,12 +3,16 @@
 package cli
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"time"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
+	"sentinel/internal/sysexec"
 )
 
 // permit refuses what the caller may not have done, before anything is looked
@@ -16,11 +20,11 @@ import (
 //
 // The policy is enforced here, as root, and not only where requests come from: a
 // caller who may use sudo can start sentinel without sentinel-mcp.
-func (s session) permit(call invocation) error {
+func (s session) permit(ctx context.Context, call invocation) error {
 	op := call.op
 	switch {
 	case op.Privilege == ops.NeedsRoot && !s.root:
-		return fault.New(fault.PermissionDenied, op.Name+" needs root.").WithFix(permissionFix(call))
+		return fault.New(fault.PermissionDenied, op.Name+" needs root.").WithFix(s.permissionFix(ctx, call))
 	case op.OptIn && call.request && !slices.Contains(s.config.Policy.EnabledTools, op.Name):
 		return fault.New(fault.DisabledByPolicy, op.Name+" is off for programs until policy.enabled_tools of this machine's configuration names it.").
 			WithFix("The administrator of this machine can switch it on in /etc/sentinel/config.yaml with policy: {enabled_tools: [" + op.Name + "]}, or run it at a shell: sudo sentinel " + op.Spelled())
@@ -35,17 +39,61 @@ func (s session) permit(call invocation) error {
 	}
 }
 
-// permissionFix names the command that would do it. An assistant cannot type
-// it; its user can, or can install the rules of sudo.
-func permissionFix(call invocation) string {
-	if call.request {
-		return "Allow the tool in sudoers: install packaging/sudoers.d/sentinel as /etc/sudoers.d/sentinel with visudo, then check with: sentinel --doctor"
-	}
-	command := "sudo sentinel " + call.typed()
+// permissionFix says what helps whoever asked. An assistant cannot type a password; a person can, but
+// not every person may.
+func (s session) permissionFix(ctx context.Context, call invocation) string {
+	at := s.situation(ctx)
+	command := "sentinel " + call.typed()
 	if call.force {
 		command += " --force"
 	}
-	return "Run it with sudo: " + command
+	switch {
+	case call.request:
+		return at.Fix()
+	case at.NoSudo:
+		return "There is no sudo on this machine. Become root first, as with su, then run: " + command
+	case !at.Member || s.mayRunAll(ctx):
+		return "Run it with sudo: sudo " + command
+	case at.Better != "":
+		return "Run the sentinel that root has installed: " + at.Better + strings.TrimPrefix(command, "sentinel")
+	case at.Untrusted == nil && !at.Stale && len(call.unlisted()) > 0:
+		return "The rules of sudo for " + elevation.Group + " have no form for " + strings.Join(call.unlisted(), ", ") + ": leave that out, or ask an administrator of this machine."
+	default:
+		return at.Fix()
+	}
+}
+
+// situation is that of the user of this run.
+func (s session) situation(ctx context.Context) elevation.Situation {
+	own, err := s.binary()
+	if err != nil {
+		own = ""
+	}
+	return elevation.Look(ctx, elevation.Machine{
+		Root: s.host.Root, OS: s.host.OS, Programs: s.host.Programs, Program: own, Trusted: s.trusted, UID: s.who.UID, Groups: s.groups,
+	})
+}
+
+// sudoLimit bounds a question to sudo, which may have to ask a directory server.
+const sudoLimit = 5 * time.Second
+
+// mayRunAll reports whether sudo lets the user run everything. Where it does not tell without a
+// password, that is likely.
+func (s session) mayRunAll(ctx context.Context) bool {
+	r, err := s.host.Programs.Run(ctx, sysexec.Command{Path: elevation.Sudo, Args: []string{"-n", "-l"}, Timeout: sudoLimit, NoKill: true})
+	return err != nil || r.Exit != 0 || elevation.AllowsAll(string(r.Stdout))
+}
+
+// unlisted returns the options of call for which the rules of sudo have no form.
+func (i invocation) unlisted() []string {
+	var names []string
+	for _, name := range []string{"config", "dry-run", "force", "limit"} {
+		inRequest := slices.ContainsFunc(i.op.Fields, func(f ops.Field) bool { return f.Flag == name })
+		if _, given := i.given[name]; given && !inRequest {
+			names = append(names, "--"+name)
+		}
+	}
+	return names
 }
 
 // writesPerMinute bounds what is not destructive: a caller could otherwise let

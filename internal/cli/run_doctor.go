@@ -41,7 +41,7 @@ func (s session) doctorTarget(call invocation) doctor.Target {
 	c, err := config.Load(path, call.config != "")
 	return doctor.Target{
 		Root: s.host.Root, OS: s.host.OS, Version: version.Number, User: s.user(), AsRoot: s.root,
-		Binary: s.binary, Trusted: trust.RootOnly.File, TrustedLog: trust.InLogs.File, Tools: rootTools(),
+		Binary: s.binary, Trusted: s.trusted, TrustedLog: trust.InLogs.File, Owned: trust.User(s.user().UID).File, Tools: rootTools(),
 		ConfigPath: path, ConfigError: err, ConfigFiles: c.Files, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
@@ -55,7 +55,7 @@ func (s session) user() doctor.User {
 	if s.who.SudoUID != nil {
 		return doctor.User{UID: *s.who.SudoUID, Name: s.who.SudoUser}
 	}
-	return doctor.User{UID: s.who.UID, Env: s.getenv}
+	return doctor.User{UID: s.who.UID, Env: s.getenv, Groups: s.groups}
 }
 
 func (s session) binary() (string, error) {

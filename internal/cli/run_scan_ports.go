@@ -33,7 +33,7 @@ func runScanPorts(ctx context.Context, s session, call invocation) (document, er
 	report, err := portscan.Scan(ctx, s.host.Scan.With(s.config.Scan.Engine), portscan.Request{
 		Target: host, Ports: ports, Rows: call.capped(portscan.DefaultRows),
 		Policy:   portscan.Policy{Allow: s.config.Scan.Allowed(), OnlyAllowed: s.config.Scan.OnlyTargets, Force: call.force},
-		Progress: call.progress(call.stderr),
+		Progress: call.progress,
 	})
 	if err != nil {
 		return nil, err
@@ -41,15 +41,13 @@ func runScanPorts(ctx context.Context, s session, call invocation) (document, er
 	return scanDocument{answer.NewHeader(call.op.Action, true), report}, nil
 }
 
-// progress returns a function that reports the progress to the calling program, nil
-// for a run from the command line.
-func (i invocation) progress(stderr io.Writer) func(percent int) {
-	if !i.request {
-		return nil
+// progress reports the progress to the calling program, or to the person at the terminal.
+func (i invocation) progress(percent int) {
+	if i.request {
+		io.WriteString(i.stderr, progress.Line(percent)) //nolint:errcheck // the answer does not depend on who listens
+		return
 	}
-	return func(percent int) {
-		io.WriteString(stderr, progress.Line(percent)) //nolint:errcheck // the answer does not depend on who listens
-	}
+	i.indicator.Set(percent)
 }
 
 func (d scanDocument) view(p *page) {

@@ -46,7 +46,7 @@ func well(t *testing.T, more map[string]string) Target {
 	t.Helper()
 	files := map[string]string{
 		"proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
-		own[1:]:                     "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/passwd": passwd, "etc/sudoers.d/sentinel": "x",
+		own[1:]:                     "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/passwd": passwd, "etc/group": "sentinel:x:990:\n", "etc/sudoers.d/sentinel": "x",
 		"etc/sentinel/config.yaml": "", "var/lib/sentinel/": "", "var/log/sentinel/": "", "run/systemd/system/": "",
 		"etc/systemd/system/sentinel-restore.service": "[Service]\nExecStart=" + own + " --restore-blocklist\n", "etc/systemd/system/sentinel-restore.timer": "",
 		"etc/systemd/system/multi-user.target.wants/sentinel-restore.service": "",
@@ -60,6 +60,7 @@ func well(t *testing.T, more map[string]string) Target {
 	return Target{
 		Root: root, OS: "linux", Version: "1.2.3", User: User{UID: 1000},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
+		Owned: func(string) error { return errors.New("not the user's") },
 		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", ConfigFiles: []string{"/etc/sentinel/config.yaml"},
 		StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: &programs{do: func(string) sysexec.Result { return sysexec.Result{} }},
@@ -169,16 +170,16 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"no name of a distribution", func(_ *testing.T, p *Target) {
 			p.OSVersion = func(context.Context) (string, error) { return "", fs.ErrNotExist }
 		}, "system", OK, "unknown distribution", ""},
-		{"binary that others can change", distrust("/bin/sentinel"), "binary", Problem, "root is not used", "sudo install"},
-		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install"},
-		{"server that is no program", func(t *testing.T, p *Target) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "not a program", "sudo install"},
-		{"server that others can change", distrust("/sentinel-mcp"), "server", Problem, "root is not used", "sudo install"},
+		{"binary that others can change", distrust("/bin/sentinel"), "binary", Problem, "root is not used", "sudo make install"},
+		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo make install"},
+		{"server that is no program", func(t *testing.T, p *Target) { mode(t, p.at("/usr/local/bin/sentinel-mcp"), 0o644) }, "server", Problem, "not a program", "sudo make install"},
+		{"server that others can change", distrust("/sentinel-mcp"), "server", Problem, "root is not used", "sudo make install"},
 		{"no sudo", remove("/usr/bin/sudo"), "sudo", Warning, "no /usr/bin/sudo", "Install"},
 		{"no sudo to ask", remove("/usr/bin/sudo"), "sudo_rules", Unknown, "no sudo", ""},
 		{"sudo that cannot become root", func(t *testing.T, p *Target) { mode(t, p.at("/usr/bin/sudo"), 0o755) }, "sudo", Problem, "set-user-ID", "again"},
 		{"sudo that others can change", distrust("/usr/bin/sudo"), "sudo", Problem, "written by others", "again"},
-		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "no /etc/sudoers.d/sentinel", "visudo -csf"},
-		{"rules that others can change", distrust("/sudoers.d/sentinel"), "sudoers_file", Problem, "written by others", "0440"},
+		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "no /etc/sudoers.d/sentinel", "sudo make install"},
+		{"rules that others can change", distrust("/sudoers.d/sentinel"), "sudoers_file", Problem, "written by others", "sudo make install"},
 		{"rules with another mode", func(t *testing.T, p *Target) { mode(t, p.at("/etc/sudoers.d/sentinel"), 0o644) }, "sudoers_file", Warning, "0644", "chmod 0440"},
 		{"wrong configuration", func(_ *testing.T, p *Target) { p.ConfigError = errors.New("line 3: no such key") }, "configuration", Problem, "line 3", "Correct"},
 		{"no configuration", func(_ *testing.T, p *Target) { p.ConfigFiles = nil }, "configuration", OK, "defaults", ""},
@@ -218,14 +219,14 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			p.Firewall = func(context.Context) (string, error) { return "", errors.New("off") }
 		}, "firewall", Warning, "off", "--fix-firewall"},
 		{"nobody to ask", func(_ *testing.T, p *Target) { p.ServiceManager = nil }, "service_manager", Unknown, "Not looked at", ""},
-		{"no unit", remove("/etc/systemd/system/sentinel-restore.service"), "restore", Warning, "not installed", "daemon-reload"},
+		{"no unit", remove("/etc/systemd/system/sentinel-restore.service"), "restore", Warning, "not installed", "sudo make install"},
 		{"unit that is not enabled", remove("/etc/systemd/system/multi-user.target.wants"), "restore", Warning, "sentinel-restore.service is not enabled", "enable --now"},
-		{"unit that starts what is not there", plant("/etc/systemd/system/sentinel-restore.service", "[Service]\nExecStart=/opt/sentinel --restore-blocklist\n"), "restore", Problem, "starts /opt/sentinel", "sudo install"},
-		{"unit that starts what is no program", func(t *testing.T, p *Target) { mode(t, p.at(own), 0o644) }, "restore", Problem, "no program", "sudo install"},
+		{"unit that starts what is not there", plant("/etc/systemd/system/sentinel-restore.service", "[Service]\nExecStart=/opt/sentinel --restore-blocklist\n"), "restore", Problem, "starts /opt/sentinel", "sudo make install"},
+		{"unit that starts what is no program", func(t *testing.T, p *Target) { mode(t, p.at(own), 0o644) }, "restore", Problem, "no program", "sudo make install"},
 		{"unit that is changed beside its file", func(t *testing.T, p *Target) {
 			must(t, os.MkdirAll(p.at("/etc/systemd/system/sentinel-restore.service.d"), 0o755))
 			must(t, os.WriteFile(p.at("/etc/systemd/system/sentinel-restore.service.d/a.conf"), []byte("[Service]\nExecStart=\nExecStart=-/opt/sentinel\n"), 0o644))
-		}, "restore", Problem, "starts /opt/sentinel,", "sudo install"},
+		}, "restore", Problem, "starts /opt/sentinel,", "sudo make install"},
 		{"masked unit", plant("/etc/systemd/system/sentinel-restore.service", ""), "restore", Problem, "masked", "systemctl cat"},
 		{"unit that has failed", func(_ *testing.T, p *Target) {
 			p.UnitState = func(_ context.Context, unit string) (string, error) {
@@ -264,7 +265,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "client.claude_code", Unknown, "not a regular file", ""},
-		{"client with a program that others can change", distrust("/sentinel-mcp"), "client.claude_code", Warning, "someone else could change", "sudo install"},
+		{"client with a program that others can change", distrust("/sentinel-mcp"), "client.claude_code", Warning, "someone else could change", "sudo make install"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := well(t, nil)

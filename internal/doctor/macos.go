@@ -72,35 +72,6 @@ func (t Target) macAccount(ctx context.Context) (account, error) {
 	return account{fields[0], fields[8]}, nil
 }
 
-// rootGroup is the group of files that belong to root.
-func (t Target) rootGroup() string { return t.bySystem("root", "wheel") }
-
-// macInstallFix says how to install both programs from a directory to where only
-// root can write. Only a missing directory is made: giving Homebrew's to root would break
-// Homebrew.
-func (t Target) macInstallFix(from string) string {
-	to := filepath.Dir(shippedPath)
-	copied := from + "/sentinel " + from + "/sentinel-mcp "
-	const owned = " -o root -g wheel -m 755 "
-	_, err := os.Stat(t.at(to))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "Install both programs where only root can write: sudo install -d" + owned + to + " && sudo install" + owned + copied + to
-	case t.Trusted(t.at(to)) != nil:
-		return to + " is not root's alone, as with Homebrew. Install both in a folder of their own and name that in " + sudoers +
-			": sudo install -d" + owned + filepath.Dir(installed.Opt) + " " + installed.Opt + " && sudo install" + owned + copied + installed.Opt
-	default:
-		return "Install both programs where only root can write: sudo install" + owned + copied + to
-	}
-}
-
-// macAllowFix says how to give a user the rules of sudo. The group is made only
-// where there is none: dseditgroup(8) asks before it replaces one.
-func macAllowFix(name string) string {
-	return "If it is wanted: sudo install -o root -g wheel -m 440 packaging/sudoers.d/sentinel " + sudoers +
-		" && { dseditgroup -o read sentinel >/dev/null 2>&1 || sudo dseditgroup -o create sentinel; } && sudo dseditgroup -o edit -a " + name + " -t user sentinel"
-}
-
 // tccDatabase is a file that only programs with full disk access can read (TCC,
 // macOS 10.14 and later): the list of those programs, the system's for root and the one in the home
 // for everyone else.

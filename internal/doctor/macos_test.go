@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
@@ -25,6 +26,9 @@ type mac map[string]sysexec.Result
 // Run implements [sysexec.Runner].
 func (m mac) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
 	r, ok := m[c.Path]
+	if name, asked := map[string]string{"-un": "ann\n", "-Gn": "staff\n"}[c.Args[0]]; ok && c.Path == "/usr/bin/id" && asked {
+		r.Stdout = []byte(name)
+	}
 	if !ok || c.Timeout == 0 {
 		return sysexec.Result{}, fs.ErrNotExist
 	}
@@ -42,7 +46,7 @@ func answers() mac {
 func wellMac(t *testing.T, more map[string]string) Target {
 	t.Helper()
 	files := map[string]string{
-		own[1:]: "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/sudoers.d/sentinel": "x", "etc/sentinel/config.yaml": "",
+		own[1:]: "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/sudoers.d/sentinel": "x", "etc/sentinel/config.yaml": "", "usr/local/share/sentinel/sudoers": "x",
 		"var/lib/sentinel/": "", "var/log/sentinel/": "", "Users/ann/" + tccDatabase: "x",
 		"Users/ann/Library/Application Support/Claude/claude_desktop_config.json": `{"mcpServers":{"sentinel":{"command":"/usr/local/bin/sentinel-mcp"}}}`,
 	}
@@ -57,6 +61,7 @@ func wellMac(t *testing.T, more map[string]string) Target {
 	return Target{
 		Root: root, OS: "darwin", Version: "1.2.3", User: User{UID: 501},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
+		Owned: func(string) error { return errors.New("not the user's") },
 		Tools: []Tool{{"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: answers(), OSVersion: func(context.Context) (string, error) { return "macOS 26.6 (25G72)", nil },
 		Journal: fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,
@@ -112,13 +117,9 @@ func TestWhatIsWrongOnAMacIsFoundAndHasAFix(t *testing.T) {
 		{"old macOS", version("macOS 11.7.10 (20G1427)"), "system", Warning, "11.7.10", "macOS 12", ""},
 		{"macOS of no version", version("macOS"), "system", Unknown, "unknown version", "sw_vers", ""},
 		{"nobody who knows the version", func(_ *testing.T, p *Target) { p.OSVersion = nil }, "system", Unknown, "unknown version", "", ""},
-		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo install -o root -g wheel -m 755 bin/sentinel", "install -d"},
-		{"Homebrew's folder", func(_ *testing.T, p *Target) { p.Trusted = suspect("/usr/local/bin", "/bin/sentinel") }, "binary", Problem, "root is not used", "sudo install -d -o root -g wheel -m 755 /opt/sentinel /opt/sentinel/bin && sudo install", "-m 755 /usr/local/bin"},
-		{"no folder yet", func(t *testing.T, p *Target) {
-			remove("/usr/local/bin")(t, p)
-			p.Binary = func() (string, error) { return "/Users/ann/bin/sentinel", nil }
-		}, "server", Warning, "no /Users/ann/bin/sentinel-mcp", "sudo install -d -o root -g wheel -m 755 /usr/local/bin && sudo install -o root -g wheel -m 755 /Users/ann/bin/sentinel", "-g root"},
-		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "There is no", "-g wheel", "-g root"},
+		{"no server", remove("/usr/local/bin/sentinel-mcp"), "server", Warning, "no /usr/local/bin/sentinel-mcp", "sudo make install", "-o root"},
+		{"Homebrew's folder", func(_ *testing.T, p *Target) { p.Trusted = suspect("/usr/local/bin", "/bin/sentinel") }, "binary", Problem, "root is not used", "sudo make install", "-m 755 /usr/local/bin"},
+		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "There is no", "sudo install -o root -g wheel -m 0440 /usr/local/share/sentinel/sudoers /etc/sudoers.d/sentinel", "-g root"},
 		{"sudo refuses", answer(sudo, sysexec.Result{Exit: 1}), "sudo_rules", Warning, "does not let ann run 1 of 1", "sudo dseditgroup -o edit -a ann -t user sentinel", "usermod"},
 		{"sudo that cannot become root", func(t *testing.T, p *Target) { mode(t, p.at("/usr/bin/sudo"), 0o755) }, "sudo", Problem, "set-user-ID", "install macOS", "package manager"},
 		{"no /var/lib", remove("/var/lib"), "state_folder", OK, "the first change makes it", "", ""},
@@ -176,7 +177,7 @@ func TestFixesOfAMacAreNotCut(t *testing.T) {
 	p := wellMac(t, nil)
 	p.Trusted = suspect("/usr/local/bin")
 	p.Binary = func() (string, error) { return "/Users/somebody.with.a.name/Downloads/sentinel", nil }
-	for _, fix := range []string{p.installFix(), macAllowFix("somebody.with.a.name"), p.diskAccessFinding(syscall.EPERM)[0].Fix} {
+	for _, fix := range []string{p.installFix(), elevation.Look(t.Context(), p.machine()).JoinFix(), p.diskAccessFinding(syscall.EPERM)[0].Fix} {
 		if len(fix) > maxFix {
 			t.Errorf("%d bytes: %s", len(fix), fix)
 		}

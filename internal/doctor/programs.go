@@ -17,20 +17,6 @@ import (
 // came last.
 var oldestKernel = [2]int{5, 3}
 
-// installFix says how to install both programs where only root can write: from
-// where they run or, when they are there already, from where they were built.
-func (t Target) installFix() string {
-	from := "bin"
-	if own, err := t.Binary(); err == nil && filepath.Dir(own) != filepath.Dir(shippedPath) && shellSafe(own) {
-		from = filepath.Dir(own)
-	}
-	if t.mac() {
-		return t.macInstallFix(from)
-	}
-	return "Install both programs where only root can write: sudo install -o root -g root -m 755 " +
-		from + "/sentinel " + from + "/sentinel-mcp " + filepath.Dir(shippedPath)
-}
-
 func system(ctx context.Context, t Target) []Finding {
 	switch t.OS {
 	case "darwin":
@@ -79,16 +65,19 @@ func kernelVersion(release string) (version [2]int, ok bool) {
 	return version, true
 }
 
-func binary(_ context.Context, t Target) []Finding {
+func binary(ctx context.Context, t Target) []Finding {
 	path, err := t.Binary()
 	if err != nil {
 		return one(Unknown, "sentinel cannot tell where it is installed: "+err.Error(), "")
 	}
-	return t.checkProgram(path)
+	return t.checkProgram(ctx, path)
 }
 
-// checkProgram checks a program that sentinel-mcp may run as root.
-func (t Target) checkProgram(path string) []Finding {
+// checkProgram checks a program that sentinel-mcp may run as root, or that is the user's own.
+func (t Target) checkProgram(ctx context.Context, path string) []Finding {
+	if t.personal(path) {
+		return one(OK, path+" is "+t.withName(ctx).User.Name+"'s own, nobody else can write it, and it runs without root", "")
+	}
 	if err := t.Trusted(t.at(path)); err != nil {
 		return one(Problem, "Someone else could change "+path+", so root is not used: "+err.Error(), t.installFix())
 	}
@@ -97,7 +86,7 @@ func (t Target) checkProgram(path string) []Finding {
 
 // server looks for sentinel-mcp beside sentinel, where it finds sentinel by
 // itself.
-func server(_ context.Context, t Target) []Finding {
+func server(ctx context.Context, t Target) []Finding {
 	path, err := t.Binary()
 	if err != nil {
 		return one(Unknown, "sentinel cannot tell where it is installed: "+err.Error(), "")
@@ -112,6 +101,6 @@ func server(_ context.Context, t Target) []Finding {
 	case !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
 		return one(Problem, path+" is not a program", t.installFix())
 	default:
-		return t.checkProgram(path)
+		return t.checkProgram(ctx, path)
 	}
 }

@@ -33,19 +33,26 @@ func restore(ctx context.Context, t Target) []Finding {
 	if t.mac() {
 		return t.macRestore(ctx)
 	}
-	const fix = "sudo install -m 0644 packaging/systemd/sentinel-restore.* /etc/systemd/system/ && sudo systemctl daemon-reload && sudo systemctl enable --now sentinel-restore.service"
 	if info, err := os.Lstat(t.at("/run/systemd/system")); err != nil || !info.IsDir() { // sd_booted(3)
 		return one(Unknown, "systemd does not run here.", "Have this machine run at boot and every minute: sentinel --restore-blocklist")
 	}
+	if t.nothingToRestore(ctx) {
+		return one(OK, "Nothing is blocked, and sentinel is not installed for root, so there is nothing to restore at boot", "")
+	}
 	for _, unit := range []string{restoreService, restoreTimer} {
 		if !t.anyFile(unitDirs(), unit) {
-			return one(Warning, unit+" is not installed; blocks do not come back after a reboot.", fix)
+			return one(Warning, unit+" is not installed; blocks do not come back after a reboot.", t.installFix())
 		}
 	}
 	if !t.anyFile([]string{"/etc/systemd/system/*.wants", "/usr/lib/systemd/system/*.wants", "/lib/systemd/system/*.wants"}, restoreService) {
 		return one(Warning, restoreService+" is not enabled; blocks do not come back after a reboot.", "sudo systemctl enable --now "+restoreService)
 	}
 	return t.checkRestoreUnits(ctx)
+}
+
+// nothingToRestore reports whether a user's own copy of sentinel has to do without units, and can.
+func (t Target) nothingToRestore(ctx context.Context) bool {
+	return t.Restorable != nil && !t.Restorable() && t.withoutRoot(ctx)
 }
 
 // checkRestoreUnits checks whether the enabled units can do their work.

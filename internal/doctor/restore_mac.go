@@ -56,10 +56,11 @@ func (d daemon) program() string {
 
 // macRestore checks that the daemon is installed and can do its work.
 func (t Target) macRestore(ctx context.Context) []Finding {
-	const (
-		load    = "sudo launchctl bootstrap system " + restorePlist
-		install = "sudo install -o root -g wheel -m 0644 packaging/launchd/" + restoreLabel + ".plist /Library/LaunchDaemons/ && " + load
-	)
+	const load = "sudo launchctl bootstrap system " + restorePlist
+	install := t.installFix()
+	if t.nothingToRestore(ctx) {
+		return one(OK, "Nothing is blocked, and sentinel is not installed for root, so there is nothing to restore at boot", "")
+	}
 	d, err := readDaemon(t.at(restorePlist))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

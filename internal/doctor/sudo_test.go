@@ -3,6 +3,8 @@
 package doctor
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,43 +24,6 @@ User ann may run the following commands on host:
         /usr/local/bin/sentinel --request get_asset_info, /usr/local/bin/sentinel
         --request terminate_process
 `
-
-func TestAskedForPassword(t *testing.T) {
-	const kill = own + " --request terminate_process"
-	head := "User ann may run the following commands on host:\n"
-	for _, test := range []struct {
-		name, listing string
-		want          bool
-	}{
-		{"shipped", shipped, false},
-		{"nothing listed", "", false},
-		{"administrator", head + "    (ALL : ALL) ALL\n", true},
-		{"administrator without a password", head + "    (ALL : ALL) NOPASSWD: ALL\n", false},
-		{"administrator and a member", head + "    (ALL : ALL) ALL\n    (root) NOPASSWD: " + kill + "\n", false},
-		{"the last rule decides", head + "    (root) NOPASSWD: " + kill + "\n    (ALL : ALL) ALL\n", true},
-		{"administrator who may read alone", head + "    (ALL : ALL) ALL\n    (root) NOPASSWD: " + own + " --request get_system_health\n", true},
-		{"tag in the middle", head + "    (root) NOPASSWD: /bin/true, PASSWD: " + kill + "\n", true},
-		{"tag that holds on", head + "    (root) NOPASSWD: /bin/true, " + kill + "\n", false},
-		{"other tags", head + "    (root) NOEXEC: NOPASSWD: SETENV: " + kill + "\n", false},
-		{"as another user", head + "    (postgres) ALL\n", false},
-		{"as some users", head + "    (postgres, root) ALL\n", true},
-		{"not a list", "\x00    (", false},
-	} {
-		if got := asksPassword(test.listing, kill); got != test.want {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
-		}
-	}
-}
-
-func FuzzAsksPassword(f *testing.F) {
-	f.Add(shipped, own+" --request terminate_process")
-	f.Add("    (ALL : ALL) ALL\n        x, PASSWD: \n", "ALL")
-	f.Fuzz(func(t *testing.T, listing, command string) {
-		if asksPassword(listing, command) && !strings.Contains(listing, "    (") {
-			t.Error("a list without rules asks for a password")
-		}
-	})
-}
 
 func TestSudoIsAskedForEachTool(t *testing.T) {
 	const list = "/usr/bin/sudo -n -l"
@@ -109,8 +74,7 @@ func TestSudoIsAskedForEachTool(t *testing.T) {
 			if diff := gocmp.Diff(test.refused, f.Tools); diff != "" || (f.Status == OK) != (test.refused == nil) || !strings.Contains(f.Value, "ann") {
 				t.Errorf("%+v (tools -want +got)\n%s", f, diff)
 			}
-			name := map[bool]string{true: "USER", false: "ann"}[strings.HasPrefix(test.user.Name, "-")]
-			if f.Status == Warning && !strings.HasSuffix(f.Fix, " && sudo usermod --append --groups sentinel "+name) {
+			if name := map[bool]string{true: `"$USER"`, false: "ann"}[strings.HasPrefix(test.user.Name, "-")]; f.Status == Warning && !strings.Contains(f.Fix, "sudo usermod --append --groups sentinel "+name+" ") {
 				t.Errorf("the fix cannot be pasted: %q", f.Fix)
 			}
 		})
@@ -129,15 +93,65 @@ func TestRuleThatWantsAPasswordIsAWarning(t *testing.T) {
 	}
 }
 
-// The shipped rules are of no use to a program in another place; one fix says
-// how it gets to theirs.
-func TestRulesForAProgramElsewhereNameTheirPlace(t *testing.T) {
+// Rules for a program in another place are of no use, and installing again does not change them.
+func TestRulesForAProgramElsewhereAreToBeCorrected(t *testing.T) {
 	p := well(t, map[string]string{"opt/s/sentinel": "x", "opt/s/sentinel-mcp": "x"})
 	p.Binary = func() (string, error) { return "/opt/s/sentinel", nil }
-	p.Programs = &programs{do: func(string) sysexec.Result { return sysexec.Result{Exit: 1} }}
+	p.Programs = &programs{do: func(line string) sysexec.Result {
+		if strings.HasSuffix(line, " -l") {
+			return sysexec.Result{Stdout: []byte(shipped)}
+		}
+		return sysexec.Result{Exit: 1}
+	}}
 	f := find(t, Examine(t.Context(), p), "sudo_rules")
-	if !strings.HasSuffix(f.Value, "; the shipped rules name /usr/local/bin/sentinel, and this is /opt/s/sentinel") ||
-		!strings.HasSuffix(f.Fix, ": sudo install -o root -g root -m 755 /opt/s/sentinel /opt/s/sentinel-mcp /usr/local/bin") {
+	if !strings.HasSuffix(f.Value, "; the rules name /usr/local/bin/sentinel") || f.Fix != "Name the program that is used in place of /usr/local/bin/sentinel: sudo visudo -f /etc/sudoers.d/sentinel" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// home says what of a user's own home is not root's.
+func home(path string) error {
+	if strings.Contains(path, "/home/ann") {
+		return errors.New("/home/ann belongs to user 1000; it must belong to root")
+	}
+	return nil
+}
+
+// A copy of the source that its user has built needs no root, and its home is no defect.
+func TestACloneIsNoReasonToWarn(t *testing.T) {
+	const clone = "home/ann/src/sentinel/"
+	p := well(t, map[string]string{
+		clone + "bin/sentinel": "x", clone + "bin/sentinel-mcp": "x", clone + "Makefile": "x", clone + "packaging/sudoers.d/sentinel": "x",
+		"home/ann/.claude.json": `{"mcpServers":{"s":{"command":"/` + clone + `bin/sentinel-mcp"}}}`,
+	})
+	for _, path := range []string{own, "/etc/sudoers.d/sentinel", "/etc/systemd"} {
+		must(t, os.RemoveAll(p.at(path)))
+	}
+	p.Binary = func() (string, error) { return "/" + clone + "bin/sentinel", nil }
+	p.Trusted, p.Owned, p.Restorable = home, func(string) error { return nil }, func() bool { return false }
+	r := Examine(t.Context(), p)
+	for _, f := range r.Checks {
+		if f.Status != OK {
+			t.Errorf("%+v", f)
+		}
+	}
+	if f := find(t, r, "sudo_rules"); !strings.HasSuffix(f.Value, "To have all: Install it where only root can write: cd /home/ann/src/sentinel && sudo make install") {
+		t.Errorf("%+v", f)
+	}
+	p.Owned = home
+	if f := find(t, Examine(t.Context(), p), "binary"); f.Status != Problem {
+		t.Errorf("what a third user can change: %+v", f)
+	}
+}
+
+// sentinel-mcp runs the sentinel that root has installed, so that is what the rules have to name.
+func TestACloneBesideAnInstallationUsesItsRules(t *testing.T) {
+	p := well(t, map[string]string{"home/ann/bin/sentinel": "x", "home/ann/bin/sentinel-mcp": "x"})
+	p.Binary = func() (string, error) { return "/home/ann/bin/sentinel", nil }
+	p.Trusted, p.Owned = home, func(string) error { return nil }
+	asked := &programs{do: func(string) sysexec.Result { return sysexec.Result{Stdout: []byte(shipped)} }}
+	p.Programs = asked
+	if f := find(t, Examine(t.Context(), p), "sudo_rules"); f.Status != OK || !slices.Contains(asked.seen, "/usr/bin/sudo -n -l "+own+" --request terminate_process") {
+		t.Errorf("%+v, asked %q", f, asked.seen)
 	}
 }

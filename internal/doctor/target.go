@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/sysexec"
 )
@@ -26,7 +27,10 @@ type Target struct {
 	Trusted func(path string) error
 	// TrustedLog is Trusted for the journal: [sentinel/internal/trust.InLogs].
 	TrustedLog func(path string) error
-	Tools      []Tool
+	// Owned returns why somebody other than root and the user could change what is at a path:
+	// [sentinel/internal/trust.User].
+	Owned func(path string) error
+	Tools []Tool
 	// ConfigPath is the configuration file, and ConfigError why it, or a file beside
 	// it, cannot be used.
 	ConfigPath  string
@@ -61,6 +65,8 @@ type User struct {
 	// Env reads the user's environment as os.Getenv does; nil where it is not
 	// known, as under sudo.
 	Env func(string) string
+	// Groups are those of the running process; nil where it is not the user's.
+	Groups []int
 }
 
 func (u User) env(name string) string {
@@ -102,6 +108,30 @@ func (probe Probe) finding(ctx context.Context, worst, fix string) []Finding {
 	default:
 		return one(worst, err.Error(), fix)
 	}
+}
+
+// machine is the machine for what is said about root.
+func (t Target) machine() elevation.Machine {
+	own, err := t.Binary()
+	if err != nil {
+		own = ""
+	}
+	return elevation.Machine{Root: t.Root, OS: t.OS, Programs: t.Programs, Program: own, Trusted: t.Trusted, UID: t.User.UID, Name: t.User.Name, Groups: t.User.Groups}
+}
+
+// installFix says how to install both programs with what belongs to them.
+func (t Target) installFix() string { return t.machine().InstallFix() }
+
+// personal reports whether a program is the user's own, as in a copy of the source: it runs without
+// root, and nobody else can change it.
+func (t Target) personal(path string) bool {
+	return t.User.UID != 0 && t.Trusted(t.at(path)) != nil && t.Owned(t.at(path)) == nil
+}
+
+// withoutRoot reports whether sentinel is a program of the user alone, and root has installed none.
+func (t Target) withoutRoot(ctx context.Context) bool {
+	own, err := t.Binary()
+	return err == nil && t.personal(own) && elevation.Look(ctx, t.machine()).Better == ""
 }
 
 // mac says that the machine is a Mac.

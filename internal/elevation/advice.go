@@ -17,11 +17,11 @@ func (s Situation) Fix() string {
 	case s.Better != "":
 		return "Use the sentinel that root has installed, " + s.Better + "; sentinel-mcp does so by itself, and is beside it."
 	case s.Untrusted != nil:
-		return s.InstallFix()
+		return s.machine.InstallFix()
 	case s.NoSudo:
 		return "There is no sudo on this machine. Become root first, as with su or by another login, or install sudo."
 	case s.NoRules:
-		return s.RulesFix()
+		return s.machine.RulesFix()
 	case !s.Member:
 		return s.JoinFix()
 	case s.Stale:
@@ -53,13 +53,13 @@ func (s Situation) name() string {
 }
 
 // RulesFix says how to install the rules of sudo.
-func (s Situation) RulesFix() string {
-	shipped := filepath.Join(filepath.Dir(filepath.Dir(s.machine.Program)), "share/sentinel/sudoers")
-	if s.machine.missing(shipped) || !ShellSafe(shipped) {
-		return s.InstallFix()
+func (m Machine) RulesFix() string {
+	shipped := filepath.Join(filepath.Dir(filepath.Dir(m.Program)), "share/sentinel/sudoers")
+	if m.missing(shipped) || !ShellSafe(shipped) {
+		return m.InstallFix()
 	}
 	group := "root"
-	if s.machine.OS == "darwin" {
+	if m.OS == "darwin" {
 		group = "wheel"
 	}
 	return "Install the rules of sudo: sudo install -o root -g " + group + " -m 0440 " + shipped + " " + Rules
@@ -67,13 +67,13 @@ func (s Situation) RulesFix() string {
 
 // InstallFix says how to install both programs with what belongs to them where only root can
 // change them, in the way in which this one came.
-func (s Situation) InstallFix() string {
-	dir := filepath.Dir(s.machine.Program)
-	if s.machine.Program == "" {
+func (m Machine) InstallFix() string {
+	dir := filepath.Dir(m.Program)
+	if m.Program == "" {
 		dir = ""
 	}
-	switch source := s.source(dir); {
-	case dir == installed.Package && !s.machine.missing("/var/lib/dpkg/info/sentinel.list"):
+	switch source := m.source(dir); {
+	case dir == installed.Package && !m.missing("/var/lib/dpkg/info/sentinel.list"):
 		return "Install the package again, as with: sudo apt-get install --reinstall ./sentinel_*.deb"
 	case dir == installed.Package:
 		return "Install the package again, as with: sudo dnf reinstall ./sentinel-*.rpm"
@@ -88,10 +88,10 @@ func (s Situation) InstallFix() string {
 
 // source returns the folder from which the programs in dir can be installed: that of a release, or
 // of the source in whose bin they were built.
-func (s Situation) source(dir string) string {
+func (m Machine) source(dir string) string {
 	for _, folder := range []string{dir, filepath.Dir(dir)} {
-		info, err := os.Stat(s.machine.at(filepath.Join(folder, "packaging/sudoers.d", Group)))
-		if dir != "" && err == nil && info.Mode().IsRegular() && !s.machine.missing(filepath.Join(folder, "Makefile")) && ShellSafe(folder) {
+		info, err := os.Stat(m.at(filepath.Join(folder, "packaging/sudoers.d", Group)))
+		if dir != "" && err == nil && info.Mode().IsRegular() && !m.missing(filepath.Join(folder, "Makefile")) && ShellSafe(folder) {
 			return folder
 		}
 	}

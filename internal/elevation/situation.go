@@ -3,6 +3,7 @@
 package elevation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -27,7 +28,8 @@ type Machine struct {
 	Program  string // absolute path of sentinel, after following links; "" if not known
 	// Trusted returns why somebody other than root could change what is at a path.
 	Trusted func(path string) error
-	UID     int // who wants it
+	UID     int    // who wants it
+	Name    string // of that user, where it is known
 	// Groups are those of the running process (getgroups(2)); nil where they are not the user's, as
 	// under sudo.
 	Groups []int
@@ -51,7 +53,7 @@ const askLimit = 5 * time.Second
 
 // Look finds the situation. It changes nothing; what cannot be read counts as being in order.
 func Look(ctx context.Context, m Machine) Situation {
-	s := Situation{machine: m}
+	s := Situation{machine: m, User: m.Name}
 	if m.Program != "" {
 		s.Untrusted = m.Trusted(m.at(m.Program))
 	}
@@ -95,7 +97,7 @@ func (s *Situation) askDirectory(ctx context.Context) {
 		}
 		return strings.TrimSpace(string(r.Stdout))
 	}
-	s.User = id("-un")
+	s.User = cmp.Or(s.User, id("-un"))
 	groups := id("-Gn")
 	s.Member = groups == "" || slices.Contains(strings.Fields(groups), Group)
 }
@@ -107,7 +109,7 @@ func (s *Situation) readFiles() {
 	var user userdb.User
 	for _, u := range users {
 		if u.UID == s.machine.UID {
-			user, s.User = u, u.Name
+			user, s.User = u, cmp.Or(s.User, u.Name)
 			break
 		}
 	}

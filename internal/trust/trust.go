@@ -39,6 +39,21 @@ const (
 	InLogs
 )
 
+// User returns the rule of files that root or the user uid may own: RootOrSelf on behalf of a user
+// who called sudo.
+func User(uid int) Rule { return firstUser + Rule(uid) }
+
+// firstUser is where the rules of User begin.
+const firstUser Rule = 1 << 8
+
+// self is the user besides root who may own a file.
+func (r Rule) self() int {
+	if r >= firstUser {
+		return int(r - firstUser)
+	}
+	return privilege.EffectiveUID()
+}
+
 // logs is the directory of InLogs, by its name on Linux and on macOS.
 var logs = []string{"/var/log", "/private/var/log"}
 
@@ -138,7 +153,7 @@ func (r Rule) owner(path string, info fs.FileInfo) error {
 	switch uid := owner(info); {
 	case uid < 0:
 		return errors.New(path + " has no owner that can be read")
-	case uid == 0, r != RootOnly && uid == privilege.EffectiveUID():
+	case uid == 0, r != RootOnly && uid == r.self():
 		return nil
 	default:
 		return fmt.Errorf("%s belongs to user %d; it must belong to root%s", path, uid, fixCommand("chown root", path, info))

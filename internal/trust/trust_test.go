@@ -3,9 +3,11 @@
 package trust
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sentinel/internal/testenv"
@@ -194,3 +196,29 @@ func TestFixCommandsAreForRegularFilesOnly(t *testing.T) {
 		t.Errorf("error %v, want one without a command", err)
 	}
 }
+
+func TestFilesOfAUserAreTheirsOnBehalfOfWhomOneAsks(t *testing.T) {
+	for name, test := range map[string]struct {
+		rule Rule
+		uid  int
+		ok   bool
+	}{
+		"their own": {User(4711), 4711, true}, "of root": {User(4711), 0, true}, "of another": {User(4711), 4712, false},
+		"of a user, for root alone": {RootOnly, 4711, false}, "user 0": {User(0), 4711, false},
+	} {
+		info := fakeInfo{uid: test.uid}
+		if err := test.rule.Info("/x", info); (err == nil) != test.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A fakeInfo is a file of a user that nobody else can write.
+type fakeInfo struct {
+	fs.FileInfo
+	uid int
+}
+
+func (f fakeInfo) Mode() fs.FileMode { return 0o644 }
+func (f fakeInfo) IsDir() bool       { return false }
+func (f fakeInfo) Sys() any          { return &syscall.Stat_t{Uid: uint32(f.uid)} }

@@ -333,7 +333,7 @@ func TestClientStartsTheProgramThatStays(t *testing.T) {
 		"/home/alice/.cache/go-build/ab/sentinel-mcp", "/home/alice/go-build123/b001/exe/sentinel-mcp", "/no/tmp/sentinel-mcp", "sentinel-mcp", "",
 	} {
 		_, err := find(own, trusted)
-		refused(t, err, fault.Unavailable, "is in a folder for temporary files", "sudo install")
+		refused(t, err, fault.Unavailable, "is in a folder for temporary files", "sudo make install")
 	}
 	if _, err := find("/no/such/sentinel-mcp", trusted); err == nil {
 		t.Error("a program that is not there was found")

@@ -30,7 +30,7 @@ func (s Search) Program() (string, error) {
 	}
 	if temporary(s.Own) {
 		return "", fault.New(fault.Unavailable, "This sentinel-mcp, "+s.Own+", is in a folder for temporary files, and none is installed.").
-			WithFix("Copy both programs into a folder that stays, such as ~/.local/bin, and run the one there. To change the system as well, install them: sudo install -m 0755 sentinel sentinel-mcp " + installed.Local)
+			WithFix("Copy both programs into a folder that stays, such as ~/.local/bin, and run the one there. To change the system as well, install them, from the folder of the release or source: sudo make install")
 	}
 	own, err := os.Stat(s.Own)
 	if err != nil {

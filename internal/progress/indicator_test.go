@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestIndicatorIsShownFromTwoSecondsAndErased(t *testing.T) {
+	for name, test := range map[string]struct {
+		takes time.Duration
+		want  string
+	}{
+		"quick":    {1900 * time.Millisecond, ""},
+		"long":     {3500 * time.Millisecond, "\rPort scan … 2 s\x1b[K\rPort scan … 3 s, 42 %\x1b[K\r\x1b[K"},
+		"no wait":  {0, ""},
+		"just now": {2100 * time.Millisecond, "\rPort scan … 2 s\x1b[K\r\x1b[K"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var shown strings.Builder
+				i := NewIndicator(&shown, "Port scan")
+				stop := i.Start()
+				go func() {
+					<-time.After(2500 * time.Millisecond)
+					i.Set(42)
+				}()
+				<-time.After(test.takes)
+				stop()
+				stop()
+				if shown.String() != test.want {
+					t.Errorf("%q, want %q", shown.String(), test.want)
+				}
+				<-time.After(3 * time.Second)
+			})
+		})
+	}
+}
+
+func TestNoIndicatorShowsNothing(t *testing.T) {
+	var i *Indicator
+	i.Set(5)
+	i.Start()()
+}
