@@ -157,17 +157,15 @@ func (d doctorDocument) check() nagios.Result {
 	return r
 }
 
-// oldListSeconds is the age of package lists from which "no updates" is no news:
-// distributions publish security updates every day.
-const oldListSeconds = 7 * 24 * 60 * 60
-
 func (d updatesDocument) check() nagios.Result {
 	if d.Info.UpdatesAvailable == nil {
-		r := nagios.Result{Status: nagios.Unknown, Text: "Which updates there are cannot be told."}
+		var reasons []string
 		for _, gap := range d.Unavailable {
-			r.Text += " " + gap.Reason + "."
+			if strings.HasPrefix(gap.Field, "info.updates") {
+				reasons = append(reasons, gap.Reason)
+			}
 		}
-		return r
+		return nagios.Result{Status: nagios.Unknown, Text: "Which updates wait cannot be told: " + strings.Join(reasons, "; ") + "."}
 	}
 	due := d.RebootRequired != nil && *d.RebootRequired
 	r := nagios.Result{Text: d.waiting() + d.ageText(), Perf: d.perf()}
@@ -176,9 +174,6 @@ func (d updatesDocument) check() nagios.Result {
 		r.Status = nagios.Critical
 	case *d.UpdatesTotal > 0 || due:
 		r.Status = nagios.Warning
-	case d.ListAgeSeconds != nil && *d.ListAgeSeconds > oldListSeconds:
-		r.Status = nagios.Unknown
-		r.Text += " What came since is not known."
 	}
 	if due {
 		r.Text += " A reboot is due: " + d.RebootReason

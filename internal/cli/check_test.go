@@ -44,13 +44,13 @@ func healthOf(level, message string, unknown ...string) *healthDocument {
 }
 
 func updatesOf(all, security *int, age *int64, reboot bool) updatesDocument {
-	return updatesDocument{Report: updates.Report{UpdatesTotal: all, SecurityTotal: security, ListAgeSeconds: age, RebootRequired: &reboot, RebootReason: "The kernel is newer."}}
+	return updatesDocument{Report: updates.Report{Info: updates.Info{UpdatesAvailable: new(*all > 0)}, UpdatesTotal: all, SecurityTotal: security, ListAgeSeconds: age, RebootRequired: &reboot, RebootReason: "The kernel is newer."}}
 }
 
 func TestACheckEndsAsAPluginOfNagiosDoes(t *testing.T) {
 	const perf = " | cpu=12.5%;90;98;0;100 'disk /srv/my files'=91%;85;95;0;100"
 	failing := []audit.Result{{ID: "a.one", Status: audit.Fail}, {ID: "b.two", Status: audit.Warn}, {ID: "c.three", Status: audit.Pass}}
-	unreadable := updates.Report{Unavailable: answer.Gaps{{Field: "updates_total", Reason: "apt has no lists"}}}
+	old := updates.Report{UpdatesTotal: new(0), Unavailable: answer.Gaps{{Field: "reboot_required", Reason: "it is not told"}, {Field: "info.updates_available", Reason: "the package lists are 60 d 0 h old"}}}
 	for name, test := range map[string]struct {
 		doc    document
 		flags  string
@@ -73,12 +73,11 @@ func TestACheckEndsAsAPluginOfNagiosDoes(t *testing.T) {
 		"doctor warns":         {doctorDocument{Report: doctor.Report{Warnings: 1, Checks: []doctor.Finding{{Name: "sudo", Status: doctor.Warning, Value: "There is none."}}}}, "doctor", 1, "SENTINEL DOCTOR WARNING - 1 check, 0 problems, 1 warning. sudo: There is none. | problems=0;;0;0; warnings=1;0;;0;"},
 		"doctor has a problem": {doctorDocument{Report: doctor.Report{Problems: 1, Checks: []doctor.Finding{{Name: "journal", Status: doctor.Problem, Value: "cut off|x"}}}}, "doctor", 2, "SENTINEL DOCTOR CRITICAL - 1 check, 1 problem, 0 warnings. journal: cut off/x. | problems=1;;0;0; warnings=0;0;;0;"},
 
-		"no updates":                   {updatesOf(new(0), new(0), new(int64(3600)), false), "updates", 0, "SENTINEL UPDATES OK - 0 updates, 0 for security. The package lists are 1 h 0 min old. | updates=0;0;;0; security_updates=0;;0;0; list_age=3600s;;;0;"},
-		"old lists know of no updates": {updatesOf(new(0), new(0), new(int64(60*86400)), false), "updates", 3, "SENTINEL UPDATES UNKNOWN - 0 updates, 0 for security. The package lists are 60 d 0 h old. What came since is not known. | updates=0;0;;0; security_updates=0;;0;0; list_age=5184000s;;;0;"},
-		"updates wait":                 {updatesOf(new(3), nil, nil, false), "updates", 1, "SENTINEL UPDATES WARNING - 3 updates; which of them are for security is not known. How old the package lists are is not known. | updates=3;0;;0;"},
-		"security updates wait":        {updatesOf(new(3), new(1), nil, false), "updates", 2, "SENTINEL UPDATES CRITICAL - 3 updates, 1 for security. How old the package lists are is not known. | updates=3;0;;0; security_updates=1;;0;0;"},
-		"a reboot is due":              {updatesOf(new(0), new(0), nil, true), "updates", 1, "SENTINEL UPDATES WARNING - 0 updates, 0 for security. How old the package lists are is not known. A reboot is due: The kernel is newer. | updates=0;0;;0; security_updates=0;;0;0;"},
-		"updates are not known":        {updatesDocument{Report: unreadable}, "updates", 3, "SENTINEL UPDATES UNKNOWN - Which updates there are cannot be told. apt has no lists."},
+		"no updates":            {updatesOf(new(0), new(0), new(int64(3600)), false), "updates", 0, "SENTINEL UPDATES OK - 0 updates, 0 for security. The package lists are 1 h 0 min old. | updates=0;0;;0; security_updates=0;;0;0; list_age=3600s;;;0;"},
+		"updates wait":          {updatesOf(new(3), nil, nil, false), "updates", 1, "SENTINEL UPDATES WARNING - 3 updates; which of them are for security is not known. How old the package lists are is not known. | updates=3;0;;0;"},
+		"security updates wait": {updatesOf(new(3), new(1), nil, false), "updates", 2, "SENTINEL UPDATES CRITICAL - 3 updates, 1 for security. How old the package lists are is not known. | updates=3;0;;0; security_updates=1;;0;0;"},
+		"a reboot is due":       {updatesOf(new(0), new(0), nil, true), "updates", 1, "SENTINEL UPDATES WARNING - 0 updates, 0 for security. How old the package lists are is not known. A reboot is due: The kernel is newer. | updates=0;0;;0; security_updates=0;;0;0;"},
+		"updates are not known": {updatesDocument{Report: old}, "updates", 3, "SENTINEL UPDATES UNKNOWN - Which updates wait cannot be told: the package lists are 60 d 0 h old."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, printed := checked(t, test.doc, strings.Fields(test.flags)...)
