@@ -149,7 +149,7 @@ func TestTheHistoryShowsTimesAndAddressesInFull(t *testing.T) {
 		p := newPage(width, false)
 		h.view(p)
 		got := string(p.bytes())
-		for _, want := range []string{at.Format("01-02 15:04"), address, "ann"} {
+		for _, want := range []string{at.Format("01-02 15:04 -07:00"), address, "ann"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is not in the page of %d columns:\n%s", want, width, got)
 			}
@@ -160,12 +160,22 @@ func TestTheHistoryShowsTimesAndAddressesInFull(t *testing.T) {
 	}
 }
 
-func TestTimesOfAnotherYearHaveIt(t *testing.T) {
-	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.Local)
-	if got := momentText(now.Add(time.Hour), now); got != "07-01 13:00" {
+// A page has one zone, that of the machine, and says which it is.
+func TestTimesHaveTheirOffsetAndAnotherYear(t *testing.T) {
+	local := time.Local
+	t.Cleanup(func() { time.Local = local })
+	time.Local = time.FixedZone("IST", 19800)
+	now := time.Date(2026, 7, 1, 6, 30, 0, 0, time.UTC)
+	if got := momentText(now.Add(time.Hour), now); got != "07-01 13:00 +05:30" {
 		t.Errorf("%q", got)
 	}
-	if got := momentText(now.AddDate(1, 0, 0), now); got != "2027-07-01 12:00" {
+	if got := momentText(now.AddDate(1, 0, 0), now); got != "2027-07-01 12:00 +05:30" {
+		t.Errorf("%q", got)
+	}
+	if got := whenText("2026-07-01T06:30:00Z", now); got != "07-01 12:00 +05:30" {
+		t.Errorf("%q", got)
+	}
+	if got := whenText("", now); got != "-" {
 		t.Errorf("%q", got)
 	}
 }

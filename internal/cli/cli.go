@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"sentinel/internal/config"
@@ -94,6 +96,17 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 		return out.fail(call.op.Action, err)
 	}
 	return out.document(doc)
+}
+
+// command is the command that was typed, as it can be pasted.
+func (p Program) command(call invocation) string {
+	call.given = maps.Clone(call.given)
+	delete(call.given, "no-pager")
+	command := strings.TrimSpace("sentinel " + call.typed())
+	if p.Root && p.env("SUDO_UID") != "" {
+		command = "sudo " + command
+	}
+	return p.named(command)
 }
 
 // env returns a variable of the environment.

@@ -41,7 +41,7 @@ func TestDoctorViewBeginsWithTheVerdictAndShowsEachFixOnce(t *testing.T) {
 		checks  []doctor.Finding
 		verdict string
 	}{
-		{[]doctor.Finding{fine}, "WELL: 1 check, 0 problems, 0 warnings."},
+		{[]doctor.Finding{fine}, "OK: 1 check, 0 problems, 0 warnings."},
 		{[]doctor.Finding{fine, poor, other}, "WARNING: 3 checks, 0 problems, 2 warnings."},
 		{[]doctor.Finding{fine, poor, other, bad}, "PROBLEM: 4 checks, 1 problem, 2 warnings."},
 	} {
@@ -53,8 +53,12 @@ func TestDoctorViewBeginsWithTheVerdictAndShowsEachFixOnce(t *testing.T) {
 		}
 		whole := strings.Join(strings.Fields(text), " ")
 		for _, c := range test.checks {
-			if !strings.Contains(whole, c.Status+" "+c.Name+" "+c.Value) {
-				t.Errorf("%s is not in the table:\n%s", c.ID, text)
+			want := c.Status + " " + c.Name + ": " + c.Value
+			if c.Status == doctor.OK {
+				want = "ok " + c.Name
+			}
+			if !strings.Contains(whole, want) {
+				t.Errorf("%s is not on the page:\n%s", c.ID, text)
 			}
 			if fix := strings.Join(strings.Fields(c.Fix), " "); fix != "" && strings.Count(whole, fix) != 1 {
 				t.Errorf("the fix of %s is there %d times, in full, want once:\n%s", c.ID, strings.Count(whole, fix), text)

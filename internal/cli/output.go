@@ -44,6 +44,8 @@ type output struct {
 	form           form
 	screen         screen
 	verbose        bool
+	command        string                 // that was typed
+	root           bool                   // the answer is that of root
 	pager          *sysexec.Interactive   // shows pages that are longer than the screen; nil is none
 	service        string                 // what is checked for a monitoring system, whose statuses then hold; may be unknown
 	checking       bool                   // for one, which prints the line of a plugin where no form is asked for
@@ -57,7 +59,7 @@ const lastWord = time.Second
 // newOutput returns the output of call.
 func (p Program) newOutput(ctx context.Context, call invocation, stdout, stderr io.Writer) output {
 	o := output{
-		stdout: stdout, stderr: stderr, form: call.form, screen: screenOf(stdout, p.env), verbose: call.verbose,
+		stdout: stdout, stderr: stderr, form: call.form, screen: screenOf(stdout, p.env), verbose: call.verbose, command: p.command(call), root: p.Root,
 		giveUp: func() <-chan struct{} { return afterwards(ctx, lastWord) },
 	}
 	if o.screen.terminal && call.mayPage() {
@@ -109,6 +111,7 @@ func (o output) document(doc document) int {
 	if o.forPeople() {
 		p := o.page()
 		doc.view(p)
+		p.end()
 		return o.show(p, status)
 	}
 	return o.json(doc, status)
@@ -136,7 +139,7 @@ func (o output) fail(action string, err error) int {
 
 func (o output) page() *page {
 	p := newPage(o.screen.width, o.screen.colour)
-	p.height, p.verbose = o.screen.height, o.verbose
+	p.height, p.verbose, p.command, p.root = o.screen.height, o.verbose, o.command, o.root
 	return p
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"sentinel/internal/answer"
@@ -36,8 +35,13 @@ type page struct {
 	width   int
 	height  int // rows of the screen; 0 is unknown
 	colour  bool
-	verbose bool // everything, and whole
-	judged  []byte
+	verbose bool   // everything, and whole
+	root    bool   // nobody sees more
+	judged  []byte // the verdict, for the end of a page that is longer than the screen
+	step    []byte // what to do next, at the end
+	cut     bool   // a value was cut
+	command string // that was typed
+	pointed bool   // to the page with everything
 }
 
 func newPage(width int, colour bool) *page {
@@ -45,24 +49,52 @@ func newPage(width int, colour bool) *page {
 }
 
 // bytes is the page. One that is longer than the screen ends with the verdict, which
-// would otherwise have scrolled away.
+// would otherwise have scrolled away, and with the first thing to do about it.
 func (p *page) bytes() []byte {
 	if p.fits() || len(p.judged) == 0 {
 		return p.b.Bytes()
 	}
-	return slices.Concat(p.b.Bytes(), []byte("\n"), p.judged)
+	return slices.Concat(p.b.Bytes(), []byte("\n"), p.judged, p.step)
 }
 
 // fits says that the screen holds the page and the prompt of a shell below it.
 func (p *page) fits() bool {
-	return p.height == 0 || p.rows() < p.height
+	return p.height == 0 || p.rows(p.b.Bytes()) < p.height
 }
 
-// rows is how many rows of the screen the page takes so far.
-func (p *page) rows() int {
+// rowsOf is how many rows what write writes would take.
+func (p *page) rowsOf(write func(inner *page)) int {
+	inner := &page{width: p.width, verbose: p.verbose, command: p.command}
+	write(inner)
+	return p.rows(inner.b.Bytes())
+}
+
+// end says how to see values that were cut.
+func (p *page) end() {
+	if p.cut && p.command != "" && !p.pointed {
+		p.line("")
+		p.all("Values that end in … are whole with")
+	}
+}
+
+// all writes the command for the page with everything, on one line with what it is for if
+// that holds both.
+func (p *page) all(what string) {
+	p.pointed = true
+	command := p.command + " --verbose"
+	if text.StringWidth(what+": "+command) > p.width {
+		p.line("%s:", what)
+		p.write([]string{command})
+		return
+	}
+	p.write([]string{what + ": " + command})
+}
+
+// rows is how many rows of the screen a part of the page takes.
+func (p *page) rows(part []byte) int {
 	n := 0
-	for line := range strings.Lines(p.b.String()) {
-		width := text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n"))
+	for line := range bytes.Lines(part) {
+		width := text.StringWidthWithoutEscSequences(string(bytes.TrimSuffix(line, []byte("\n"))))
 		n += max(1, (width+p.width-1)/p.width)
 	}
 	return n
@@ -123,136 +155,81 @@ func (p *page) write(lines []string) {
 	}
 }
 
-// A column is one column of a table. A column of numbers stands to the right
-// and is never cut, nor is one that is worth nothing in part, such as an address; the others
-// give way, widest first, when the page is full.
-type column struct {
-	title string
-	right bool
-	whole bool // never cut
+// gaps writes what could not be read, and why, fields with one reason together.
+func (p *page) gaps(list answer.Gaps) {
+	if len(list) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Not known here:")
+	for _, group := range grouped(list) {
+		p.item("%s: %s", group.Field, group.Reason)
+	}
 }
 
-func (c column) stays() bool { return c.right || c.whole }
+// grouped puts the fields with one reason into one gap.
+func grouped(list answer.Gaps) answer.Gaps {
+	var groups answer.Gaps
+	for _, g := range list {
+		at := slices.IndexFunc(groups, func(known answer.Gap) bool { return known.Reason == g.Reason })
+		if at < 0 {
+			groups = append(groups, g)
+			continue
+		}
+		groups[at].Field += ", " + g.Field
+	}
+	return groups
+}
 
-// table writes rows under a heading. An empty table writes nothing. Where the
-// page is too narrow even for what may be cut, each row becomes a paragraph.
-func (p *page) table(heading string, columns []column, rows [][]string) {
+// unknown names what could not be read, and says how to learn why.
+func (p *page) unknown(list answer.Gaps) [][]string {
+	if len(list) == 0 {
+		return nil
+	}
+	var fields []string
+	hidden := false
+	for _, g := range list {
+		fields = append(fields, g.Field)
+		hidden = hidden || !p.root && strings.Contains(g.Reason, "root")
+	}
+	why := "--verbose says why"
+	if hidden {
+		why += ", sudo shows more"
+	}
+	return [][]string{{"not known", strings.Join(fields, ", ") + " (" + why + ")"}}
+}
+
+// item writes one paragraph, indented.
+func (p *page) item(format string, args ...any) {
+	p.indented(func(inner *page) { inner.line(format, args...) })
+}
+
+// indented writes what write writes two columns further right. Commands are not
+// wrapped there either.
+func (p *page) indented(write func(inner *page)) {
+	inner := &page{width: p.width - gap}
+	write(inner)
+	for line := range bytes.Lines(inner.b.Bytes()) {
+		p.b.WriteString(strings.Repeat(" ", gap))
+		p.b.Write(line)
+	}
+}
+
+// facts writes rows of a title and a text, which is wrapped beside it.
+func (p *page) facts(rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
-	p.b.WriteString("\n")
-	if heading != "" {
-		p.line("%s", heading)
-	}
-	widths := p.widths(columns, rows)
-	if full(widths) > p.width {
-		p.paragraphs(columns, rows)
-		return
-	}
-	t := table.NewWriter()
-	t.SetStyle(plain())
-	header := table.Row{}
-	for _, c := range columns {
-		header = append(header, strings.ToUpper(c.title))
-	}
-	t.AppendHeader(header)
+	left := 0
 	for _, r := range rows {
-		row := table.Row{}
-		for _, cell := range r {
-			row = append(row, cell)
-		}
-		t.AppendRow(row)
+		left = max(left, text.StringWidth(r[0]))
 	}
-	t.SetColumnConfigs(configs(columns, widths))
-	p.write(strings.Split(t.Render(), "\n"))
-}
-
-// gap is between columns, and narrowest is what a column is never cut below.
-const (
-	gap       = 2
-	narrowest = 6
-)
-
-// paragraphs writes each row as lines of title and value.
-func (p *page) paragraphs(columns []column, rows [][]string) {
-	for i, row := range rows {
-		if i > 0 {
-			p.b.WriteString("\n")
-		}
-		for j, c := range columns {
-			p.line("%s: %s", c.title, row[j])
+	p.b.WriteString("\n")
+	for _, r := range rows {
+		title := r[0]
+		for line := range strings.SplitSeq(text.WrapSoft(r[1], p.width-left-gap-1), "\n") {
+			p.write([]string{text.Pad(title, left+gap, ' ') + line})
+			title = ""
 		}
 	}
-}
-
-// configs aligns the columns and cuts those of text to their widths.
-func configs(columns []column, widths []int) []table.ColumnConfig {
-	configs := make([]table.ColumnConfig, len(columns))
-	for i, width := range widths {
-		align := text.AlignLeft
-		if columns[i].right {
-			align = text.AlignRight
-		}
-		configs[i] = table.ColumnConfig{
-			Number: i + 1, Align: align, AlignHeader: align, WidthMax: width, WidthMaxEnforcer: snip,
-		}
-	}
-	return configs
-}
-
-func (p *page) widths(columns []column, rows [][]string) []int {
-	widths := make([]int, len(columns))
-	for i, c := range columns {
-		widths[i] = text.StringWidth(c.title)
-		for _, r := range rows {
-			widths[i] = max(widths[i], text.StringWidth(r[i]))
-		}
-	}
-	for full(widths) > p.width {
-		at := widestText(columns, widths)
-		if columns[at].stays() || widths[at] <= narrowest {
-			break
-		}
-		widths[at]--
-	}
-	return widths
-}
-
-// full is how much of the page columns of these widths take.
-func full(widths []int) int {
-	total := gap * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	return total
-}
-
-func widestText(columns []column, widths []int) int {
-	at := 0
-	for i, c := range columns {
-		if !c.stays() && (columns[at].stays() || widths[i] > widths[at]) {
-			at = i
-		}
-	}
-	return at
-}
-
-func snip(s string, width int) string { return text.Snip(s, width, "…") }
-
-// plain is a table without lines: columns two blanks apart.
-func plain() table.Style {
-	s := table.StyleDefault
-	s.Options = table.OptionsNoBordersAndSeparators
-	s.Box.PaddingLeft, s.Box.PaddingRight = "", strings.Repeat(" ", gap)
-	s.Format.Header = text.FormatDefault
-	return s
-}
-
-// gaps writes what could not be read.
-func (p *page) gaps(list answer.Gaps) {
-	var rows [][]string
-	for _, g := range list {
-		rows = append(rows, []string{g.Field, g.Reason})
-	}
-	p.table("Not known here", []column{{title: "field"}, {title: "reason"}}, rows)
 }

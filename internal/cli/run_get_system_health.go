@@ -34,7 +34,9 @@ type healthDocument struct {
 	TopProcesses         []processes.Process `json:"top_processes,omitzero" schema:"brief"` // nil is unknown
 	ProcessesTotal       *int                `json:"processes_total,omitempty"`             // processes of this machine
 
-	thresholds health.Thresholds // that it was judged by
+	thresholds health.Thresholds   // that it was judged by
+	unitStatus string              // the command that shows a unit, before its name
+	named      func(string) string // makes a command such that it can be pasted; nil leaves it
 	kept       kept
 }
 
@@ -49,7 +51,7 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 
 	facts := health.Collect(ctx, s.host.Health, &gaps)
 	report := health.Build(facts, health.Options{Rows: call.rows}, &gaps)
-	d := &healthDocument{Report: report}
+	d := &healthDocument{Report: report, unitStatus: s.host.Services.Kind().Commands.Status, named: s.named}
 	found, status := <-sockets, <-firewalls
 	d.Connections = found.connections
 	gaps = append(gaps, found.gaps...)
@@ -136,6 +138,16 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 	d.TopProcesses, d.ProcessesTotal, d.Processes = ranking.Processes, &ranking.ProcessesTotal, &ranking.ProcessesTotal
 	for _, gap := range ranking.Unavailable {
 		*gaps = append(*gaps, answer.Gap{Field: "top_" + gap.Field, Reason: gap.Reason})
+	}
+	d.Behind = func(resource string) string {
+		switch resource {
+		case "cpu":
+			return cpuUsers(ranking.Processes)
+		case "memory":
+			return memoryUsers(processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "memory"}).Processes)
+		default:
+			return diskWaiters(after)
+		}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"sentinel/internal/answer"
@@ -22,7 +21,7 @@ type auditDocument struct {
 const auditName = "audit.json"
 
 func runSecurityAudit(ctx context.Context, s session, call invocation) (document, error) {
-	options := audit.Options{Exempt: s.config.Audit.Reasons(), Whole: call.rows == allRows || call.form == metricsForm}
+	options := audit.Options{Exempt: s.config.Audit.Reasons(), Whole: call.rows == allRows || call.verbose || call.form == metricsForm}
 	if s.root && s.host.Live && call.form != metricsForm { // what a timer sees is no news to whoever asks what changed
 		options.State = filepath.Join(s.stateDir, auditName)
 	}
@@ -31,42 +30,6 @@ func runSecurityAudit(ctx context.Context, s session, call invocation) (document
 		return nil, err
 	}
 	return auditDocument{answer.NewHeader(call.op.Action, true), report}, nil
-}
-
-func (d auditDocument) view(p *page) {
-	tone := map[audit.Overall]tone{audit.OverallPass: calm, audit.OverallWarning: warn, audit.OverallFail: severe}[d.Overall]
-	p.verdict(tone, string(d.Overall), fmt.Sprintf("Score %d of 100; %d of %d checks came to a verdict.", d.Score, d.Evaluated, d.Applicable))
-	var rows [][]string
-	for _, c := range d.Checks {
-		if c.Status != audit.Pass {
-			rows = append(rows, []string{string(c.Status), string(c.Severity), c.Name, c.Value})
-		}
-	}
-	p.table("To look at", []column{{title: "status"}, {title: "severity"}, {title: "check"}, {title: "seen"}}, rows)
-	d.fixes(p)
-	if n := d.ChecksTotal - len(rows); n > 0 {
-		p.line("")
-		p.line("%d checks pass; --json lists them.", n)
-	}
-	rows = nil
-	for _, s := range d.Skipped {
-		rows = append(rows, []string{s.Name, s.Reason})
-	}
-	p.table("Not checked", []column{{title: "check"}, {title: "because"}}, rows)
-	p.gaps(d.Unavailable)
-}
-
-// fixes prints what to do, the worst first, and each fix once.
-func (d auditDocument) fixes(p *page) {
-	shown := map[string]bool{}
-	for _, c := range d.Checks {
-		if c.Fix == "" || shown[c.Fix] {
-			continue
-		}
-		shown[c.Fix] = true
-		p.line("")
-		p.line("%s: %s", c.Name, c.Fix)
-	}
 }
 
 // metrics does not name the checks that fail: whoever may scrape a host need not know its weak points.

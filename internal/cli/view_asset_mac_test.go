@@ -19,7 +19,7 @@ func TestAssetViewShowsWhatOnlyAMacHas(t *testing.T) {
 		lines = append(lines, strings.Join(row, "="))
 	}
 	got := strings.Join(lines, "|")
-	if want := "cores=10 (4 performance, 6 efficiency)|integrity protection=no|Gatekeeper=enabled|FileVault=encrypting"; got != want {
+	if want := "hardware=10 cores (4 performance, 6 efficiency)|security=integrity protection no, Gatekeeper enabled, FileVault encrypting"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

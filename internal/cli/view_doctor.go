@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sentinel/internal/doctor"
@@ -17,30 +18,49 @@ func (d doctorDocument) view(p *page) {
 	case d.Warnings > 0:
 		p.verdict(warn, "WARNING", seen)
 	default:
-		p.verdict(calm, "WELL", seen)
+		p.verdict(calm, "OK", seen)
 	}
-	var rows [][]string
-	for _, c := range d.Checks {
-		rows = append(rows, []string{c.Status, c.Name, c.Value})
-	}
-	p.table("", []column{{title: "status"}, {title: "what"}, {title: "seen"}}, rows)
-	d.fixes(p)
+	p.line("")
+	p.findings(d.findings(), d.ending)
 }
 
-// fixes prints each fix in full, because a command that was cut is useless, and
-// only once when it is for several findings.
-func (d doctorDocument) fixes(p *page) {
-	said := map[string]bool{}
-	for _, c := range d.Checks {
-		if c.Fix == "" || c.Status == doctor.OK || said[c.Fix] {
-			continue
+// findings are the checks that are not ok, the worst first.
+func (d doctorDocument) findings() []finding {
+	var list []finding
+	for _, status := range []string{doctor.Problem, doctor.Warning, doctor.Unknown} {
+		for _, c := range d.Checks {
+			if c.Status != status {
+				continue
+			}
+			f := finding{status: c.Status, message: c.Name + ": " + c.Value, fix: c.Fix}
+			if len(c.Tools) > 0 {
+				f.behind = []string{"Tools: " + strings.Join(c.Tools, ", ")}
+			}
+			list = append(list, f)
 		}
-		said[c.Fix] = true
-		p.line("")
-		p.line("%s: %s", c.Name, c.Value)
-		if len(c.Tools) > 0 {
-			p.line("Tools: %s", strings.Join(c.Tools, ", "))
-		}
-		p.fix(c.Fix)
 	}
+	return list
+}
+
+// ending names what is ok, and what there was no room for.
+func (d doctorDocument) ending(p *page, rest []finding) {
+	if len(rest) > 0 {
+		p.line("")
+		p.all(fmt.Sprintf("%d more of %d", len(rest), len(d.findings())))
+	}
+	var fine [][]string
+	for _, c := range d.Checks {
+		if c.Status == doctor.OK {
+			fine = append(fine, []string{c.Name, c.Value})
+		}
+	}
+	if p.verbose || len(fine) == 0 {
+		p.facts(fine)
+		return
+	}
+	var names []string
+	for _, row := range fine {
+		names = append(names, row[0])
+	}
+	p.facts([][]string{{doctor.OK, strings.Join(slices.Compact(names), ", ")}})
 }

@@ -4,6 +4,8 @@ package cli
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +16,11 @@ import (
 func (d assetDocument) view(p *page) {
 	a := d.Asset
 	p.verdict(calm, "ASSET", fmt.Sprintf("%s is %s with %s.", known(a.Hostname), machineText(a), known(strings.TrimSpace(a.OS.Name+" "+a.OS.Version))))
-	p.table("", []column{{title: "what"}, {title: "value"}}, assetOverview(a))
+	if !p.verbose {
+		p.facts(slices.Concat(assetOverview(a), assetSummaries(a), p.unknown(d.Unavailable)))
+		return
+	}
+	p.facts(assetOverview(a))
 	p.table(shownOf("Interfaces", len(a.Network.Interfaces), total(a.Network.InterfacesTotal)), []column{
 		{title: "name"}, {title: "state"}, {title: "mac"}, {title: "mbit/s", right: true}, {title: "addresses"},
 	}, interfaceRows(a.Network.Interfaces))
@@ -22,6 +28,44 @@ func (d assetDocument) view(p *page) {
 		{title: "mounted at"}, {title: "device"}, {title: "type"}, {title: "size", right: true}, {title: "used", right: true}, {title: "encrypted"},
 	}, volumeRows(a.Storage.Volumes))
 	p.gaps(d.Unavailable)
+}
+
+// assetSummaries are what the page with everything has tables of, a line for each.
+func assetSummaries(a assets.Asset) [][]string {
+	var rows [][]string
+	if interfaces := addressedText(a.Network); interfaces != "" {
+		rows = append(rows, []string{"interfaces", interfaces})
+	}
+	if volumes := volumesText(a.Storage); volumes != "" {
+		rows = append(rows, []string{"volumes", volumes})
+	}
+	return rows
+}
+
+// addressedText shows the first interfaces that other machines can reach.
+func addressedText(n assets.Network) string {
+	var parts []string
+	for _, i := range n.Interfaces {
+		reachable := slices.DeleteFunc(slices.Clone(i.Addresses), func(address string) bool {
+			prefix, err := netip.ParsePrefix(address)
+			return err == nil && (prefix.Addr().IsLoopback() || prefix.Addr().IsLinkLocalUnicast())
+		})
+		if len(reachable) > 0 && len(parts) < fewest {
+			parts = append(parts, i.Name+" "+strings.Join(reachable, " "))
+		}
+	}
+	return fewOf(parts, max(total(n.InterfacesTotal), len(n.Interfaces)))
+}
+
+func volumesText(s assets.Storage) string {
+	var parts []string
+	for _, v := range s.Volumes[:min(fewest, len(s.Volumes))] {
+		parts = append(parts, fmt.Sprintf("%s %s of %s used, %s", v.Mountpoint, sizeText(v.UsedBytes), sizeText(v.SizeBytes), v.FileSystem))
+	}
+	if more := max(total(s.VolumesTotal), len(s.Volumes)) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // machineText says what kind of machine it is, as far as that is known.
@@ -44,36 +88,51 @@ func machineText(a assets.Asset) string {
 
 // assetOverview lists the single values that are known.
 func assetOverview(a assets.Asset) [][]string {
+	memory := ""
+	if m := a.Hardware.MemoryBytes; m != nil {
+		memory = humanize.Bytes(*m) + " of memory"
+	}
 	var rows [][]string
-	add := func(what, value string) {
-		if value != "" {
-			rows = append(rows, []string{what, value})
+	for _, row := range [][]string{
+		{"asset id", a.AssetID},
+		{"serial number", a.SerialNumber},
+		{"hardware", joined(a.Hardware.Chip, coresText(a.Hardware), memory)},
+		{"system", joined(titled("kernel", strings.TrimSpace(a.OS.Kernel+" "+a.OS.Architecture)), titled("build", a.OS.Build), titled("up for", a.OS.Uptime))},
+		{"virtual on", a.Virtualization},
+		{"security", securityText(a.Security)},
+	} {
+		if row[1] != "" {
+			rows = append(rows, row)
 		}
 	}
-	add("asset id", a.AssetID)
-	add("serial number", a.SerialNumber)
-	add("chip", a.Hardware.Chip)
-	add("cores", coresText(a.Hardware))
-	if m := a.Hardware.MemoryBytes; m != nil {
-		add("memory", humanize.Bytes(*m))
-	}
-	add("kernel", strings.TrimSpace(a.OS.Kernel+" "+a.OS.Architecture))
-	add("build", a.OS.Build)
-	add("up for", a.OS.Uptime)
-	add("virtual on", a.Virtualization)
-	add("firewall", strings.ToLower(a.Security.Firewall))
-	add("secure boot", a.Security.SecureBoot)
-	if sip := a.Security.SIPEnabled; sip != nil {
-		add("integrity protection", yesNo(sip))
-	}
-	add("Gatekeeper", a.Security.Gatekeeper)
-	add("FileVault", a.Security.FileVault)
-	add("AppArmor", a.Security.AppArmor)
-	add("SELinux", a.Security.SELinux)
-	if e := a.Security.DiskEncryption; e != nil {
-		add("disk encryption", yesNo(e))
-	}
 	return rows
+}
+
+func securityText(s assets.Security) string {
+	return joined(
+		titled("firewall", strings.ToLower(s.Firewall)), titled("secure boot", s.SecureBoot), titled("integrity protection", knownBool(s.SIPEnabled)),
+		titled("Gatekeeper", s.Gatekeeper), titled("FileVault", s.FileVault), titled("AppArmor", s.AppArmor), titled("SELinux", s.SELinux),
+		titled("disk encryption", knownBool(s.DiskEncryption)))
+}
+
+// titled is a value behind its title, and nothing without one.
+func titled(title, value string) string {
+	if value == "" {
+		return ""
+	}
+	return title + " " + value
+}
+
+func knownBool(b *bool) string {
+	if b == nil {
+		return ""
+	}
+	return yesNo(b)
+}
+
+// joined lists the texts that there are.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ", ")
 }
 
 func coresText(h assets.Hardware) string {
@@ -85,11 +144,11 @@ func coresText(h assets.Hardware) string {
 		for _, k := range h.CoreKinds {
 			kinds = append(kinds, fmt.Sprintf("%d %s", k.Cores, strings.ToLower(k.Name)))
 		}
-		return fmt.Sprintf("%d (%s)", *h.Cores, strings.Join(kinds, ", "))
+		return fmt.Sprintf("%s (%s)", counted(*h.Cores, "core"), strings.Join(kinds, ", "))
 	case h.CoresPhysical == nil:
-		return strconv.Itoa(*h.Cores)
+		return counted(*h.Cores, "core")
 	default:
-		return fmt.Sprintf("%d (%d physical)", *h.Cores, *h.CoresPhysical)
+		return fmt.Sprintf("%s (%d physical)", counted(*h.Cores, "core"), *h.CoresPhysical)
 	}
 }
 

@@ -4,11 +4,14 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"sentinel/internal/health"
 	"sentinel/internal/humanize"
 	"sentinel/internal/network"
+	"sentinel/internal/processes"
 )
 
 // viewRows is how many connections and listeners the view shows; the document
@@ -17,16 +20,110 @@ const viewRows = 8
 
 func (d *healthDocument) view(p *page) {
 	p.verdict(d.verdict())
-	for _, r := range d.ThreatReasons {
-		p.line("  - %s", r.Message)
+	if list := d.findings(); len(list) > 0 {
+		p.line("")
+		p.findings(list, d.moreReasons)
 	}
-	p.table("", []column{{title: "what"}, {title: "now"}}, d.Lines())
+	if !p.verbose {
+		p.facts(slices.Concat(d.Lines(), d.summaries(), p.unknown(d.Unavailable)))
+		return
+	}
+	p.facts(d.Lines())
 	p.table(shownOf("File systems", len(d.Disks), total(d.DisksTotal)), []column{
 		{title: "mounted at"}, {title: "type"}, {title: "size", right: true}, {title: "used", right: true}, {title: "avail", right: true}, {title: "full", right: true},
 	}, diskRows(d.Disks))
 	p.table("Busiest processes", topColumns[:6], topRows(d.TopProcesses, false))
 	d.viewSockets(p)
 	p.gaps(d.Unavailable)
+}
+
+// findings are the reasons of the threat level, the worst first.
+func (d *healthDocument) findings() []finding {
+	var list []finding
+	for _, severity := range []string{health.Critical, health.Warning} {
+		for _, r := range d.ThreatReasons {
+			if r.Severity != severity {
+				continue
+			}
+			f := finding{status: r.Severity, message: r.Message, fix: d.nextStep(r)}
+			switch {
+			case r.Culprit != "":
+				f.behind = []string{r.Culprit}
+			case r.Code == "FIREWALL_DISABLED":
+				f.behind = []string{d.FirewallEvidence}
+			}
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// moreReasons says how to see the reasons that the screen has no room for.
+func (d *healthDocument) moreReasons(p *page, rest []finding) {
+	if len(rest) > 0 {
+		p.all(counted(len(rest), "more reason"))
+	}
+}
+
+// summaries are what the page with everything has tables of, a line for each.
+func (d *healthDocument) summaries() [][]string {
+	var rows [][]string
+	add := func(title, text string) {
+		if text != "" {
+			rows = append(rows, []string{title, text})
+		}
+	}
+	add("file systems", d.disksText())
+	add("busiest", busiestText(d.TopProcesses))
+	if c := d.Connections; c != nil {
+		add("network", counted(c.FlowsTotal, "connection")+", "+counted(c.ListeningTotal, "listening socket")+exposedText(c.Listening))
+	}
+	return rows
+}
+
+// fewest is how many of a list have a place in a line.
+const fewest = 3
+
+// disksText shows the fullest file systems.
+func (d *healthDocument) disksText() string {
+	var parts []string
+	for _, disk := range d.Disks[:min(fewest, len(d.Disks))] {
+		parts = append(parts, fmt.Sprintf("%s %.0f %% of %s", disk.Mountpoint, disk.UsedPercent, humanize.Bytes(disk.SizeBytes)))
+	}
+	return fewOf(parts, total(d.DisksTotal))
+}
+
+func busiestText(list []processes.Process) string {
+	var parts []string
+	for _, p := range list {
+		parts = append(parts, fmt.Sprintf("%s (PID %d) %.0f %%", p.Name, p.PID, p.CPUPercent))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// exposedText names what other hosts can reach.
+func exposedText(list []network.Listener) string {
+	var names []string
+	for _, l := range list {
+		name := strings.TrimSpace(l.ProcessName + " " + string(l.Protocol) + " " + portOf(l.Address))
+		if l.Exposed && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; for other hosts: " + fewOf(names[:min(fewest, len(names))], len(names))
+}
+
+func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
+
+// fewOf joins the first of so many.
+func fewOf(shown []string, all int) string {
+	if more := all - len(shown); more > 0 && len(shown) > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(shown, ", ")
 }
 
 func (d *healthDocument) verdict() (tone, string, string) {
@@ -84,5 +181,5 @@ func shownOf(what string, shown, total int) string {
 	if shown == total {
 		return what + ": " + strconv.Itoa(total)
 	}
-	return fmt.Sprintf("%s: %d of %d (--json shows more)", what, shown, total)
+	return fmt.Sprintf("%s: %d of %d (--limit all shows more)", what, shown, total)
 }

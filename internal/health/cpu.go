@@ -28,8 +28,9 @@ var cpu = Figure{
 		}
 		return reach("CPU_HIGH", level, *percent, fmt.Sprintf("The processor is %.0f %% busy.", *percent))
 	},
-	Metric: Metric{Name: "sentinel_cpu_used_ratio", Help: "Use of all cores over half a second, 0 to 1.", Kind: prometheus.Gauge, Scale: 0.01},
-	Title:  "processor",
+	Culprit: usersOf("cpu"),
+	Metric:  Metric{Name: "sentinel_cpu_used_ratio", Help: "Use of all cores over half a second, 0 to 1.", Kind: prometheus.Gauge, Scale: 0.01},
+	Title:   "processor",
 	Text: func(r *Report) string {
 		c := cpuOf(r)
 		var parts []string

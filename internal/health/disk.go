@@ -5,6 +5,7 @@ package health
 import (
 	"fmt"
 
+	"sentinel/internal/humanize"
 	"sentinel/internal/prometheus"
 )
 
@@ -27,7 +28,10 @@ var disk = Figure{
 	Reasons: func(r *Report, t Thresholds) (reasons []Reason) {
 		for _, d := range r.Disks {
 			full := d.fullness()
-			reasons = append(reasons, reach("DISK_FULL", t["disk"].Level, full, fmt.Sprintf("The file system at %s is %.0f %% full.", d.Mountpoint, full))...)
+			for _, reason := range reach("DISK_FULL", t["disk"].Level, full, fmt.Sprintf("The file system at %s is %.0f %% full.", d.Mountpoint, full)) {
+				reason.Culprit, reason.Object = d.runsOutOf(), d.Mountpoint
+				reasons = append(reasons, reason)
+			}
 		}
 		return reasons
 	},
@@ -40,4 +44,12 @@ var disk = Figure{
 			gauge(p, "sentinel_disk_inodes_used_ratio", "Share of the inodes of a file system in use, 0 to 1.", 0.01, d.InodesUsedPercent, labels...)
 		}
 	},
+}
+
+// runsOutOf says what a full file system is, and lacks first.
+func (d Disk) runsOutOf() string {
+	if d.InodesUsedPercent != nil && *d.InodesUsedPercent > d.UsedPercent {
+		return d.Device + ": it has hardly any inodes left, so it holds very many files"
+	}
+	return fmt.Sprintf("%s: %s of %s left", d.Device, humanize.Bytes(d.AvailableBytes), humanize.Bytes(d.SizeBytes))
 }

@@ -17,8 +17,16 @@ var failedUnits = Figure{
 	Max:     maxCount,
 	Code:    "FAILED_UNITS",
 	Message: "Failed units: %.0f.",
-	Metric:  Metric{Name: "sentinel_failed_units", Kind: prometheus.Gauge},
-	Title:   "failed units",
+	Culprit: unitNames,
+	Object: func(r *Report) string {
+		if len(r.FailedUnits) == 0 {
+			return ""
+		}
+		return r.FailedUnits[0].Name
+	},
+	LineInReason: true,
+	Metric:       Metric{Name: "sentinel_failed_units", Kind: prometheus.Gauge},
+	Title:        "failed units",
 	Text: func(r *Report) string {
 		switch {
 		case r.FailedUnitsTotal == nil:
@@ -26,13 +34,18 @@ var failedUnits = Figure{
 		case *r.FailedUnitsTotal == 0:
 			return "none"
 		}
-		var names []string
-		for _, u := range r.FailedUnits {
-			names = append(names, u.Name)
-		}
-		if more := *r.FailedUnitsTotal - len(names); more > 0 {
-			names = append(names, fmt.Sprintf("and %d more", more))
-		}
-		return strings.Join(names, ", ")
+		return unitNames(r)
 	},
+}
+
+// unitNames lists the units that failed.
+func unitNames(r *Report) string {
+	var names []string
+	for _, u := range r.FailedUnits[:min(maxNames, len(r.FailedUnits))] {
+		names = append(names, u.Name)
+	}
+	if more := *r.FailedUnitsTotal - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
 }

@@ -5,6 +5,7 @@ package health
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sentinel/internal/prometheus"
@@ -43,6 +44,11 @@ type Figure struct {
 	// Reasons replaces all this where more than one number decides.
 	Reasons func(*Report, Thresholds) []Reason
 
+	// Culprit names what is behind a reason; nil where that is not known.
+	Culprit func(*Report) string
+	// Object is what a command about a reason needs; nil is nothing.
+	Object func(*Report) string
+
 	Metric Metric
 	// Metrics replaces Metric where there are several, or labels.
 	Metrics func(*Report, *prometheus.Page)
@@ -51,6 +57,9 @@ type Figure struct {
 	Title string
 	// Text is the rest of that line; "" leaves it out.
 	Text func(*Report) string
+	// LineInReason says that a reason has all that the line says, which is then left
+	// out.
+	LineInReason bool
 }
 
 // A Member is the form of a value in the member figures.
@@ -182,6 +191,25 @@ func reach(code string, level Level, value float64, message string) []Reason {
 	return []Reason{reason}
 }
 
+// maxCulprit bounds what is behind a reason, in characters.
+const maxCulprit = 120
+
+// usersOf are the processes behind the use of resources.
+func usersOf(resources ...string) func(*Report) string {
+	return func(r *Report) string {
+		var found []string
+		for _, resource := range resources {
+			if r.Behind == nil {
+				break
+			}
+			if users := r.Behind(resource); users != "" {
+				found = append(found, users)
+			}
+		}
+		return strings.Join(found, "; ")
+	}
+}
+
 // wrong is a reason of the severity that the configuration gives to something
 // that is only on or off.
 func wrong(code, severity string, is bool, message string) []Reason {
@@ -216,7 +244,8 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 
 // line is the line of f on the page for people.
 func (f *Figure) line(r *Report) string {
-	if f.Title == "" {
+	said := func(reason Reason) bool { return f.LineInReason && reason.Code == f.Code }
+	if f.Title == "" || slices.ContainsFunc(r.ThreatReasons, said) {
 		return ""
 	}
 	return f.Text(r)
@@ -226,7 +255,15 @@ func (f *Figure) line(r *Report) string {
 func (r *Report) Judge(t Thresholds) {
 	r.ThreatReasons, r.ThreatLevel = []Reason{}, Low
 	for _, f := range All() {
-		r.ThreatReasons = append(r.ThreatReasons, f.reasons(r, t)...)
+		for _, reason := range f.reasons(r, t) {
+			if f.Culprit != nil {
+				reason.Culprit = sanitize.Text(f.Culprit(r), maxCulprit)
+			}
+			if f.Object != nil {
+				reason.Object = f.Object(r)
+			}
+			r.ThreatReasons = append(r.ThreatReasons, reason)
+		}
 	}
 	for _, reason := range r.ThreatReasons {
 		if r.ThreatLevel == Low || reason.Severity == Critical {

@@ -36,6 +36,7 @@ var firewall = Figure{
 	Metrics: func(r *Report, p *prometheus.Page) {
 		p.StateSet("sentinel_firewall_status", "Whether a firewall protects the host: 1 for the status that it has.", "status", r.FirewallStatus, firewallActive, firewallDisabled, firewallUnknown)
 	},
-	Title: "firewall",
-	Text:  func(r *Report) string { return strings.ToLower(r.FirewallStatus) + ": " + r.FirewallEvidence },
+	LineInReason: true,
+	Title:        "firewall",
+	Text:         func(r *Report) string { return strings.ToLower(r.FirewallStatus) + ": " + r.FirewallEvidence },
 }

@@ -27,6 +27,7 @@ var load = Figure{
 		}
 		return reach("LOAD_HIGH", level, *value, message+".")
 	},
+	Culprit: usersOf("cpu", "io"),
 	Metrics: func(r *Report, p *prometheus.Page) {
 		c := cpuOf(r)
 		if c.Cores > 0 {

@@ -23,6 +23,7 @@ var memory = Figure{
 	Max:     100,
 	Code:    "MEMORY_LOW",
 	Message: "Memory is %.0f %% used.",
+	Culprit: usersOf("memory"),
 	Metrics: func(r *Report, p *prometheus.Page) {
 		if m := r.Memory; m != nil {
 			gauge(p, "sentinel_memory_total_bytes", "Memory of the host, or of its container where that has a limit.", 1, &m.TotalBytes)
@@ -54,6 +55,7 @@ var memoryLevel = Figure{
 		severity := map[string]string{PressureWarning: Warning, PressureCritical: Critical}[level]
 		return wrong("MEMORY_PRESSURE", severity, severity != "", fmt.Sprintf("The kernel is short of memory: its level is %s.", level))
 	},
+	Culprit: usersOf("memory"),
 }
 
 func usedText(used, total uint64, percent float64) string {

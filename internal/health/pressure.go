@@ -24,6 +24,7 @@ var (
 		Max:     100,
 		Code:    "CPU_PRESSURE",
 		Message: "Tasks waited for the processor %.0f %% of the last minute.",
+		Culprit: usersOf("cpu"),
 		Metrics: pressureMetrics,
 		Title:   "waiting",
 		Text:    pressureText,
@@ -37,6 +38,7 @@ var (
 		Max:     100,
 		Code:    "MEMORY_PRESSURE",
 		Message: "All tasks waited for memory %.0f %% of the last minute.",
+		Culprit: usersOf("memory"),
 	}
 	pressureIO = Figure{
 		Key:     "pressure_io",
@@ -47,6 +49,7 @@ var (
 		Max:     100,
 		Code:    "IO_PRESSURE",
 		Message: "All tasks waited for disks %.0f %% of the last minute.",
+		Culprit: usersOf("io"),
 	}
 )
 

@@ -11,14 +11,15 @@ const ReadOnlyFileSystems = "read_only_filesystems"
 // meets an error on a disk stops writing to it. What is read-only by its nature, by the
 // configuration of the machine or by a switch on the device does not count; see the readers.
 var readOnlyFileSystems = Figure{
-	Key:     ReadOnlyFileSystems,
-	Help:    "local file systems that should be writable and became read-only, as after an error of a disk",
-	Member:  Number,
-	Default: Threshold{Severity: "warning"},
-	Code:    "FILESYSTEM_READ_ONLY",
-	Message: "File systems that became read-only.",
-	Metric:  Metric{Name: "sentinel_read_only_filesystems", Kind: prometheus.Gauge},
-	Title:   "read-only",
+	Key:          ReadOnlyFileSystems,
+	Help:         "local file systems that should be writable and became read-only, as after an error of a disk",
+	Member:       Number,
+	Default:      Threshold{Severity: "warning"},
+	Code:         "FILESYSTEM_READ_ONLY",
+	Message:      "File systems that became read-only.",
+	Metric:       Metric{Name: "sentinel_read_only_filesystems", Kind: prometheus.Gauge},
+	LineInReason: true,
+	Title:        "read-only",
 	Text: func(r *Report) string {
 		reading := r.readings[ReadOnlyFileSystems]
 		if reading.Value == 0 {

@@ -30,6 +30,11 @@ type Reason struct {
 	// for what is only on or off.
 	Value     *float64 `json:"value,omitempty"`
 	Threshold *float64 `json:"threshold,omitempty"` // the bound that value reached
+	// Culprit names what is behind it: processes, units, a device. Absent where that
+	// is not known, or in the message.
+	Culprit string `json:"culprit,omitempty"`
+	// Object is the mount point or the unit that a command about the reason needs.
+	Object string `json:"-"`
 }
 
 // CPU is the use of the processor.
@@ -137,6 +142,10 @@ type Report struct {
 
 	// Processes counts those of the machine, which processes_total shows.
 	Processes *int `json:"-"`
+
+	// Behind names the processes behind the use of a resource: cpu, memory or io. It
+	// is asked for reasons alone; nil is unknown.
+	Behind func(resource string) string `json:"-"`
 
 	readings map[string]Reading
 }

@@ -18,6 +18,7 @@ var temperature = Figure{
 	Max:     150,
 	Code:    "TEMPERATURE_HIGH",
 	Message: "The processor is at %.0f °C.",
+	Culprit: usersOf("cpu"),
 	Metrics: func(r *Report, p *prometheus.Page) {
 		t := thermalOf(r)
 		gauge(p, "sentinel_temperature_celsius", "The temperature that the level rests on.", 1, t.Celsius, prometheus.Label{Name: "sensor", Value: t.Sensor})
@@ -46,7 +47,8 @@ var heat = Figure{
 		}
 		return worst
 	},
-	Title: "heat",
+	Culprit: usersOf("cpu"),
+	Title:   "heat",
 	Text: func(r *Report) string {
 		t := thermalOf(r)
 		var parts []string

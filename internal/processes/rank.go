@@ -5,6 +5,7 @@ package processes
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -123,6 +124,20 @@ func order(key string) func(a, b usage) int {
 	return func(a, b usage) int {
 		return cmp.Or(first(a, b), second(a, b), cmp.Compare(a.PID, b.PID))
 	}
+}
+
+// Waiting names the processes that wait for a disk or another device and cannot be
+// interrupted, at most so many, and counts all of them.
+func Waiting(t Table, most int) (names []string, total int) {
+	for _, s := range t.Samples {
+		if s.State != 'D' {
+			continue
+		}
+		if total++; len(names) < most {
+			names = append(names, fmt.Sprintf("%s (PID %d)", sanitize.Text(s.Name, 64), s.PID))
+		}
+	}
+	return names, total
 }
 
 func row(ctx context.Context, source Source, u usage, total uint64) Process {

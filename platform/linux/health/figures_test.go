@@ -124,8 +124,13 @@ func stat(pid int, state string) string {
 }
 
 func TestZombiesAreCountedWhereAllProcessesAreSeen(t *testing.T) {
-	files := map[string]string{"proc/1/stat": stat(1, "S"), "proc/7/stat": stat(7, "Z"), "proc/8/stat": stat(8, "Z"), "proc/9/stat": stat(9, "R")}
-	if got, err := tree(t, files).zombies(t.Context()); err != nil || got.Value != 2 {
+	ofParent := func(pid, parent int) string {
+		return strings.Replace(stat(pid, "Z"), "Z 0 ", fmt.Sprintf("Z %d ", parent), 1)
+	}
+	files := map[string]string{
+		"proc/1/stat": stat(1, "S"), "proc/7/stat": ofParent(7, 1), "proc/8/stat": ofParent(8, 9), "proc/9/stat": stat(9, "R"), "proc/10/stat": ofParent(10, 9),
+	}
+	if got, err := tree(t, files).zombies(t.Context()); err != nil || got.Value != 3 || strings.Join(got.Names, ", ") != "2 of x (PID 9), 1 of x (PID 1)" {
 		t.Errorf("%v, %v", got, err)
 	}
 	delete(files, "proc/1/stat")

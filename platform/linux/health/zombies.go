@@ -5,15 +5,20 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
 	"sentinel/internal/health"
 )
 
 var errHidden = errors.New("processes of other users are hidden here")
 
-// zombies counts the processes in state Z. Every PID namespace has a process 1; if it is not
+// zombies counts the processes in state Z and names the parents that leave them behind, those of
+// the most first. Every PID namespace has a process 1; if it is not
 // visible, hidepid (proc(5)) hides the processes of other users.
 func (s source) zombies(ctx context.Context) (health.Reading, error) {
 	table, err := s.proc.Processes(ctx)
@@ -21,15 +26,23 @@ func (s source) zombies(ctx context.Context) (health.Reading, error) {
 		return health.Reading{}, err
 	}
 	var r health.Reading
-	initSeen := false
+	names, left := map[int]string{}, map[int]int{}
 	for _, p := range table {
-		initSeen = initSeen || p.PID == 1
+		names[p.PID] = p.Name
 		if p.State == 'Z' {
 			r.Value++
+			left[p.ParentPID]++
 		}
 	}
-	if !initSeen {
+	if _, initSeen := names[1]; !initSeen {
 		return r, errHidden
+	}
+	parents := slices.SortedFunc(maps.Keys(left), func(a, b int) int { return cmp.Or(cmp.Compare(left[b], left[a]), cmp.Compare(a, b)) })
+	for _, pid := range parents[:min(maxParents, len(parents))] {
+		r.Names = append(r.Names, fmt.Sprintf("%d of %s (PID %d)", left[pid], names[pid], pid))
 	}
 	return r, nil
 }
+
+// maxParents is how many parents of zombies are named.
+const maxParents = 3

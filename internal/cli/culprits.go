@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"sentinel/internal/humanize"
+	"sentinel/internal/processes"
+)
+
+// idlePercent of a core is what a process uses at least to be behind a busy
+// processor.
+const idlePercent = 10
+
+// cpuUsers names the processes that keep the processor busy.
+func cpuUsers(list []processes.Process) string {
+	var names []string
+	for _, p := range list {
+		if p.CPUPercent >= idlePercent {
+			names = append(names, fmt.Sprintf("%s: %.0f %% of a core", processText(p), p.CPUPercent))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// memoryUsers names the processes that hold the most memory.
+func memoryUsers(list []processes.Process) string {
+	var names []string
+	for _, p := range list {
+		names = append(names, fmt.Sprintf("%s: %s", processText(p), humanize.Bytes(uint64(p.MemoryMB*(1<<20)))))
+	}
+	return strings.Join(names, ", ")
+}
+
+// diskWaiters names the processes that wait for disks.
+func diskWaiters(t processes.Table) string {
+	names, total := processes.Waiting(t, topRowsInHealth)
+	if more := total - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	if total == 0 {
+		return ""
+	}
+	return "waiting for a disk: " + strings.Join(names, ", ")
+}
+
+func processText(p processes.Process) string {
+	return fmt.Sprintf("%s (PID %d, %s)", p.Name, p.PID, cmp.Or(p.User, "user unknown"))
+}
