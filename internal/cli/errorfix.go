@@ -24,6 +24,8 @@ func (p Program) worded(call invocation, err error) error {
 	fix := cmp.Or(e.Fix, usualFix(e.Code))
 	at := strings.LastIndex(fix, "sudo sentinel --")
 	switch {
+	case call.request && e.ToolFix != "":
+		fix = e.ToolFix
 	case call.request && strings.Contains(fix, "--force"):
 		fix = personsOnly + usualFix(e.Code)
 	case at >= 0 && strings.HasSuffix(fix, " --force") && call.typed() != "":

@@ -85,3 +85,15 @@ func TestTheCommandOfAFixIsOneLine(t *testing.T) {
 		}
 	}
 }
+
+// A caller of the tool may have no shell.
+func TestAToolIsToldWhatToCall(t *testing.T) {
+	err := fault.New(fault.ServiceNotFound, "No.").WithFix("Type: systemctl").WithToolFix("Call restart_service.")
+	for want, call := range map[string]invocation{
+		"Call restart_service.": typed(t, "--request", "restart_service"), "Type: systemctl": typed(t, "--restart-service", "x"),
+	} {
+		if got := fault.From(Program{}.worded(call, err)).Fix; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

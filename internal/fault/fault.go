@@ -24,6 +24,7 @@ type Error struct {
 	Code    Code
 	Message string // one sentence, for people
 	Fix     string // what to do next; the code's own when empty
+	ToolFix string // what a caller of the tool does next, which may have no shell; Fix when empty
 	Err     error  // the cause, for errors.Is; not shown
 	// With describes the object of the operation, such as the process that could
 	// not be terminated. It is a struct; its members are added to the error
@@ -45,6 +46,13 @@ func Wrap(code Code, message string, cause error) *Error {
 func (e *Error) WithFix(fix string) *Error {
 	changed := *e
 	changed.Fix = fix
+	return &changed
+}
+
+// WithToolFix returns a copy of e that suggests fix to a caller of the tool.
+func (e *Error) WithToolFix(fix string) *Error {
+	changed := *e
+	changed.ToolFix = fix
 	return &changed
 }
 

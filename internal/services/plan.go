@@ -130,13 +130,15 @@ func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 
 // notFound suggests services with similar names, where they can be listed.
 func (p *planner) notFound(ctx context.Context, name string) error {
-	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".").WithFix("List the services with: " + p.kind.Commands.Loaded)
+	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".").WithFix("List the services with: " + p.kind.Commands.Loaded).
+		WithToolFix("Ask the user for the name of the service. Those that have failed are in failed_units of get_system_health.")
 	names, err := p.manager.Names(ctx)
 	if err != nil {
 		return e
 	}
 	if meant := p.kind.Similar(name, names); len(meant) > 0 {
-		return e.WithFix("Did you mean " + strings.Join(meant, " or ") + "? All of them: " + p.kind.Commands.All)
+		did := "Did you mean " + strings.Join(meant, " or ") + "?"
+		return e.WithFix(did + " All of them: " + p.kind.Commands.All).WithToolFix(did + " Call restart_service again with that as service.")
 	}
 	return e
 }

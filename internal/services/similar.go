@@ -44,11 +44,15 @@ func (k *Kind) Similar(asked string, names []string) []string {
 }
 
 // distance says how far apart two names are, and whether that is near. A name
-// that begins with the other is near: postgres, postgresql.
+// that begins with the other is near: postgres, postgresql; and one that has it as a word: covers,
+// shop-covers.
 func distance(a, b string) (away int, near bool) {
 	longer := max(len(a), len(b))
 	if len(a) >= 3 && len(b) >= 3 && (strings.HasPrefix(b, a) || strings.HasPrefix(a, b)) {
 		return longer - min(len(a), len(b)), true
+	}
+	if len(a) >= 3 && slices.Contains(strings.FieldsFunc(b, isSeparator), a) {
+		return len(b) - len(a), true
 	}
 	if min(len(a), len(b)) < longer-2 {
 		return 0, false
@@ -56,3 +60,6 @@ func distance(a, b string) (away int, near bool) {
 	away = editdistance.Between(a, b)
 	return away, away <= 2 && away*3 <= longer
 }
+
+// isSeparator reports whether r separates the words of a service's name.
+func isSeparator(r rune) bool { return strings.ContainsRune("-_.@", r) }

@@ -95,6 +95,7 @@ func TestSimilarNames(t *testing.T) {
 	names := []string{
 		"apache2.service", "nginx.service", "mysql.service", "mysqld.service", "postgresql.service", "postgresql@15-main.service", "ssh.service",
 		"cron.service", "systemd-journald.service", "reboot.service", "many@.service", "php8.2-fpm.service", "php8.1-fpm.service", "php8.3-fpm.service", "php7.4-fpm.service",
+		"shop-covers.service", "shop-covers-import.service",
 	}
 	for _, c := range []struct {
 		asked string
@@ -106,6 +107,8 @@ func TestSimilarNames(t *testing.T) {
 		{"postgres.service", []string{"postgresql.service", "postgresql@15-main.service"}},
 		{"sshd.service", []string{"ssh.service"}},
 		{"crond.service", []string{"cron.service"}},
+		{"covers.service", []string{"shop-covers.service", "shop-covers-import.service"}},
+		{"cover.service", nil},
 		{"mysq.service", []string{"mysql.service", "mysqld.service"}},
 		{"php8.0-fpm.service", []string{"php8.1-fpm.service", "php8.2-fpm.service", "php8.3-fpm.service"}},
 		{"systemd-journalf.service", nil},
