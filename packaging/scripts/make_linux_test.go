@@ -174,6 +174,7 @@ case "$1 $2" in
 build\ *)
 	while [ "$1" != -o ]; do shift; done
 	mkdir -p "$(dirname "$2")" && printf '#!/bin/sh\n' >"$2" && chmod 755 "$2" ;;
+"run ./packaging/mcpb") echo >"$4/bundle.mcpb" ;;
 *) exit 1 ;;
 esac
 `
@@ -213,5 +214,40 @@ func TestAnArchiveInstallsWithoutGo(t *testing.T) {
 	}
 	if left := testenv.Modes(t, root); len(left) > 0 {
 		t.Errorf("left are %v", left)
+	}
+}
+
+// dummyNFPM writes a package as nfpm does, of the kind that it is asked for.
+const dummyNFPM = `#!/bin/sh
+test -x "$7/stage/usr/bin/sentinel" || exit 1
+echo >"$7/$ARCH.$5"
+`
+
+func TestDistLeavesAReleaseAndNothingElse(t *testing.T) {
+	dist, dir := t.TempDir(), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "go"), []byte(dummyGo), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "nfpm"), []byte(dummyNFPM), 0o700))
+	cmd := exec.Command(testenv.Program(t, "make", "make"), "GO="+filepath.Join(dir, "go"), "RUN_NFPM="+filepath.Join(dir, "nfpm"), "DIST="+dist, "VERSION=1.2.3", "dist")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := []string{
+		"SHA256SUMS", "amd64.deb", "amd64.rpm", "arm64.deb", "arm64.rpm", "bundle.mcpb",
+		"sentinel-1.2.3-darwin-amd64.tar.gz", "sentinel-1.2.3-darwin-arm64.tar.gz", "sentinel-1.2.3-linux-amd64.tar.gz", "sentinel-1.2.3-linux-arm64.tar.gz",
+	}
+	entries, err := os.ReadDir(dist)
+	must(t, err)
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if diff := cmp.Diff(want, left); diff != "" {
+		t.Errorf("a release (-want +got):\n%s", diff)
+	}
+	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
+	check.Dir = dist
+	if out, err := check.CombinedOutput(); err != nil || strings.Count(string(out), ": OK\n") != len(want)-1 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -271,6 +271,9 @@ func (f *follower) measures(t *testing.T) {
 			t.Errorf("no %s on the pages of root:\n%s", want, page)
 		}
 	}
+	if said := shell(t, "/", "journalctl --quiet --output=cat --unit sentinel-metrics.service --unit sentinel-metrics-hourly.service"); said != "" {
+		t.Errorf("a run that went well is in the log:\n%s", said)
+	}
 	f.sees(t, page)
 	f.types("run: metrics-folder")
 	shell(t, "/", "mkdir /var/lib/node_exporter && systemctl start "+units+" && test -s /var/lib/node_exporter/sentinel.prom -a -s /var/lib/node_exporter/sentinel-verify-journal.prom")

@@ -113,12 +113,14 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	t.Run("an assistant uses it over ssh", assistsOverSSH)
 	t.Run("everything is green once the firewall is on", allGreen)
 	t.Run("a receiver gets signed telemetry", reports)
+	t.Run("metrics are written where they are asked for", measures)
 	t.Run("an upgrade keeps what was configured", upgrades)
 	t.Run("a removal takes back what is on trial", endsTrial)
 	t.Run("a removal cleans up", removes)
 	t.Run("what was removed comes back as it was", comesBack)
 	t.Run("an upgrade gets past a broken version", upgradesBroken)
 	run(t, "apt-get", "purge", "--yes", "sentinel")
+	run(t, "rm", "--recursive", filepath.Dir(textfiles)) // of the exporter, which is not here
 	run(t, "userdel", "--remove", user)
 	for _, path := range tree(t) {
 		if !slices.Contains(before, path) && !strings.HasPrefix(path, "/var/lib/sentinel") && !strings.HasPrefix(path, "/etc/sentinel") && !strings.Contains(path, "/etc/group") && !strings.Contains(path, "/etc/gshadow") &&
@@ -264,6 +266,25 @@ func reports(t *testing.T) {
 	run(t, "systemctl", "is-active", "sentinel-report.timer")
 }
 
+// textfiles is where Debian's node_exporter looks for pages.
+const textfiles = "/var/lib/prometheus/node-exporter"
+
+// measures switches on what the package leaves off, on a host with node_exporter.
+func measures(t *testing.T) {
+	if !fails("systemctl", "is-enabled", "--quiet", "sentinel-metrics.timer") {
+		t.Error("metrics are on without anybody having asked for them")
+	}
+	run(t, "install", "-d", textfiles)
+	run(t, "systemctl", "enable", "--now", "sentinel-metrics.timer")
+	run(t, "systemctl", "start", "sentinel-metrics.service")
+	if page := run(t, "cat", textfiles+"/sentinel.prom"); !strings.Contains(page, "\nsentinel_blocked_addresses 1\n") || !strings.Contains(page, "\nsentinel_blocklist_in_sync 1\n") {
+		t.Errorf("the page does not have the block:\n%s", page)
+	}
+	for _, file := range []string{"sentinel.rules.yml", "grafana-dashboard.json"} {
+		run(t, "test", "-s", "/usr/share/doc/sentinel/packaging/prometheus/"+file)
+	}
+}
+
 func write(t *testing.T, path, content string, mode os.FileMode) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), mode); err != nil {
@@ -323,7 +344,7 @@ func removes(t *testing.T) {
 			t.Errorf("the removal does not say %q:\n%s", want, out)
 		}
 	}
-	for _, path := range []string{"/usr/bin/sentinel", "/usr/bin/sentinel-mcp", "/usr/lib/systemd/system/sentinel-restore.service", "/etc/systemd/system/timers.target.wants/sentinel-restore.timer"} {
+	for _, path := range []string{textfiles + "/sentinel.prom", "/usr/bin/sentinel", "/usr/bin/sentinel-mcp", "/usr/lib/systemd/system/sentinel-restore.service", "/etc/systemd/system/timers.target.wants/sentinel-restore.timer"} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is left", path)
 		}
@@ -351,6 +372,7 @@ func comesBack(t *testing.T) {
 	if set := run(t, "nft", "list", "table", "inet", "sentinel"); !strings.Contains(set, "203.0.113.7") {
 		t.Errorf("the block did not come back:\n%s", set)
 	}
+	run(t, "systemctl", "is-active", "sentinel-metrics.timer")
 	run(t, "systemctl", "disable", "--now", "sentinel-report.timer")
 	// One unit less, or one that failed, keeps no package from being removed.
 	write(t, "/etc/sentinel/config.yaml", "{", 0o644)
