@@ -24,7 +24,7 @@ var surfaces = map[string][]string{
 		"systemd", "virt",
 	},
 	"darwin": {
-		"diskutil", "inet", "launchctl", "lsof", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing",
+		"diskutil", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing",
 		"sensors", "socketfilterfw", "sysctl", "systemprofiler", "thermal", "vmstat",
 	},
 }

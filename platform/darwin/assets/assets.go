@@ -16,6 +16,7 @@ import (
 	"sentinel/internal/deadline"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/diskutil"
+	"sentinel/platform/darwin/mount"
 	"sentinel/platform/darwin/posture"
 	"sentinel/platform/darwin/release"
 	"sentinel/platform/darwin/routing"
@@ -52,6 +53,7 @@ type Inventory struct {
 	memory     func() (vmstat.Memory, error)
 	links      func() ([]routing.Interface, error)
 	mounted    func() ([]diskutil.Volume, error)
+	mounts     func() (mount.Table, error)
 	containers func() ([]diskutil.Container, error)
 	sip        func() (posture.SIP, error)
 	gatekeeper func() (bool, error)
@@ -74,6 +76,7 @@ func (v *Inventory) begin(ctx context.Context) {
 		v.memory = inBackground(ctx, v.p.Runner, vmstat.Read)
 		v.links = inBackground(ctx, v.p.Runner, routing.Interfaces)
 		v.mounted = inBackground(ctx, v.p.Runner, diskutil.Volumes)
+		v.mounts = inBackground(ctx, v.p.Runner, mount.Read)
 		v.containers = inBackground(ctx, v.p.Runner, diskutil.Containers)
 		v.sip = inBackground(ctx, v.p.Runner, posture.ReadSIP)
 		v.gatekeeper = inBackground(ctx, v.p.Runner, posture.ReadGatekeeper)

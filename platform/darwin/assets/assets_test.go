@@ -225,7 +225,7 @@ func TestEachProgramRunsOnce(t *testing.T) {
 		runs = append(runs, argv)
 	}
 	slices.Sort(runs)
-	if all := len(runs); len(slices.Compact(runs)) != all || all != 12 {
+	if all := len(runs); len(slices.Compact(runs)) != all || all != 13 {
 		t.Errorf("%d runs: %q", all, runs)
 	}
 }
@@ -313,5 +313,19 @@ func TestRecordedDisksMakeSoundVolumes(t *testing.T) {
 	want := []string{"//dev/disk3s1s1apfs1995218165760 97790857216 true truedisk3", "/nix/dev/disk3s7apfs1995218165760 97790857216 false truedisk3"}
 	if diff := cmp.Diff(want, got); diff != "" || !*r.Asset.Security.DiskEncryption {
 		t.Error(diff)
+	}
+}
+
+// Of a Mac in another language the words of system_profiler decide nothing.
+func TestReadOnlyIsReadFromMount(t *testing.T) {
+	const german = `{"SPHardwareDataType":[{"serial_number":"X"}],"SPStorageDataType":[{"bsd_name":"disk6s1","mount_point":"/Volumes/STICK","writable":"nein"}]}`
+	for options, want := range map[string]bool{"msdos, local, read-only": true, "msdos, local": false} {
+		r := take(t, "m4-26", changed{stdout: map[string]string{
+			"system_profiler -json SPHardwareDataType": german, "mount": "/dev/disk6s1 on /Volumes/STICK (" + options + ")\n",
+		}})
+		at := slices.IndexFunc(r.Asset.Storage.Volumes, func(v assets.VolumeRow) bool { return v.Mountpoint == "/Volumes/STICK" })
+		if at < 0 || r.Asset.Storage.Volumes[at].ReadOnly == nil || *r.Asset.Storage.Volumes[at].ReadOnly != want {
+			t.Errorf("%s: %+v", options, r.Asset.Storage.Volumes)
+		}
 	}
 }

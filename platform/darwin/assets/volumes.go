@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/assets"
 	"sentinel/platform/darwin/diskutil"
+	"sentinel/platform/darwin/mount"
 	"sentinel/platform/darwin/systemprofiler"
 )
 
@@ -34,6 +35,7 @@ func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 		return nil, err
 	}
 	report, _ := v.report() //nolint:errcheck // its part is missing then
+	mounts, _ := v.mounts() //nolint:errcheck // system_profiler is asked then
 	seen := map[string]bool{}
 	var list []assets.Volume
 	for _, m := range mounted {
@@ -41,7 +43,11 @@ func (v *Inventory) Volumes(ctx context.Context) ([]assets.Volume, error) {
 			continue
 		}
 		seen[m.Device+m.Mountpoint] = true
-		list = append(list, volume(m, storageOf(report, m.Device)))
+		one := volume(m, storageOf(report, m.Device))
+		if e, known := mounts[mount.Key{Device: one.Device, Mountpoint: m.Mountpoint}]; known {
+			one.ReadOnly = &e.ReadOnly
+		}
+		list = append(list, one)
 	}
 	slices.SortFunc(list, func(a, b assets.Volume) int {
 		return cmp.Or(cmp.Compare(depth(a.Mountpoint), depth(b.Mountpoint)), cmp.Compare(a.Mountpoint, b.Mountpoint))

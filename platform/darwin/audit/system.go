@@ -182,11 +182,11 @@ func secureBoot(ctx context.Context, m *machine) audit.Finding {
 
 func firmwarePassword(ctx context.Context, m *machine) audit.Finding {
 	b, err := m.bootPolicy(ctx)
-	if err != nil {
-		return audit.Unread("system_profiler", err)
-	}
-	if b.AppleSilicon {
+	switch {
+	case b.AppleSilicon:
 		return audit.NotApplicable("Apple silicon has no firmware password")
+	case err != nil:
+		return audit.Unread("system_profiler", err)
 	}
 	if !m.privileged() {
 		return needsRoot("firmwarepasswd")

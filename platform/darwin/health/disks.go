@@ -11,31 +11,22 @@ import (
 
 	"sentinel/internal/health"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/mount"
 )
 
 const (
-	dfProgram    = "/bin/df"
-	mountProgram = "/sbin/mount"
+	dfProgram = "/bin/df"
 	// diskLimit is less than half of the deadline of the fact: there are two runs.
 	diskLimit = 1400 * time.Millisecond
 	waitDelay = 50 * time.Millisecond
 )
-
-// A mountEntry is the description of a file system by mount(8).
-type mountEntry struct {
-	kind     string
-	readOnly bool
-}
-
-// A mountKey identifies a mount.
-type mountKey struct{ device, mountpoint string }
 
 // disks lists the local volumes that can fill up. It leaves out read-only ones (the sealed system
 // volume, disk images) and the volumes that macOS keeps for itself. All volumes of an APFS
 // container share its free space, so each shows the same available bytes; a separate data volume
 // stands for the system volume too.
 func (s *source) disks(ctx context.Context) ([]health.DiskFacts, error) {
-	table, err := s.print(ctx, mountProgram)
+	mounts, err := mount.Read(ctx, s.Runner)
 	if err != nil {
 		return nil, err
 	}
@@ -47,17 +38,13 @@ func (s *source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts := parseMount(table)
-	if len(mounts) == 0 {
-		return nil, errMount
-	}
 	var facts []health.DiskFacts
 	for _, d := range list {
-		m, known := mounts[mountKey{d.Device, d.Mountpoint}]
-		if !known || m.readOnly || isSystemVolume(d.Mountpoint) {
+		m, known := mounts[mount.Key{Device: d.Device, Mountpoint: d.Mountpoint}]
+		if !known || m.ReadOnly || isSystemVolume(d.Mountpoint) {
 			continue
 		}
-		d.FileSystem = m.kind
+		d.FileSystem = m.Kind
 		facts = append(facts, d)
 	}
 	return withoutSnapshot(facts), nil
@@ -110,7 +97,6 @@ func withoutSnapshot(list []health.DiskFacts) []health.DiskFacts {
 var (
 	errDF    = errors.New("df printed no table in blocks")
 	errNoRow = errors.New("df printed no disk")
-	errMount = errors.New("mount printed no file system")
 )
 
 // parseDF parses the rows of disks and skips entries without a device of their own (devfs,
@@ -160,25 +146,4 @@ func newDisk(line string, block uint64) (health.DiskFacts, bool) {
 		*to = blocks * block
 	}
 	return d, strings.HasSuffix(columns[4], "%") && strings.HasPrefix(d.Mountpoint, "/")
-}
-
-// parseMount reads "/dev/disk1s1 on /Volumes/My disk (apfs, local, read-only)".
-func parseMount(raw []byte) map[mountKey]mountEntry {
-	mounts := map[mountKey]mountEntry{}
-	for line := range strings.Lines(string(raw)) {
-		line = strings.TrimRight(line, "\r\n")
-		device, rest, found := strings.Cut(line, " on ")
-		begin := strings.LastIndex(rest, " (")
-		options, closed := strings.CutSuffix(rest[max(begin, 0):], ")")
-		if !found || begin < 0 || !closed {
-			continue
-		}
-		words := strings.Split(strings.TrimPrefix(options, " ("), ", ")
-		m := mountEntry{kind: words[0]}
-		for _, word := range words[1:] {
-			m.readOnly = m.readOnly || word == "read-only"
-		}
-		mounts[mountKey{device, rest[:begin]}] = m
-	}
-	return mounts
 }

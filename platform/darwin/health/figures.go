@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/health"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/mount"
 )
 
 const psProgram = "/bin/ps"
@@ -60,20 +61,16 @@ func countZombies(raw []byte) (health.Reading, error) {
 // readOnly checks only the data volume. Others may be read-only on purpose: disk images, NTFS and
 // the sealed system volume are.
 func (s *source) readOnly(ctx context.Context) (health.Reading, error) {
-	table, err := s.print(ctx, mountProgram)
+	mounts, err := mount.Read(ctx, s.Runner)
 	if err != nil {
 		return health.Reading{}, err
-	}
-	mounts := parseMount(table)
-	if len(mounts) == 0 {
-		return health.Reading{}, errMount
 	}
 	return readOnlyIn(mounts), nil
 }
 
-func readOnlyIn(mounts map[mountKey]mountEntry) health.Reading {
+func readOnlyIn(mounts mount.Table) health.Reading {
 	for p, m := range mounts {
-		if p.mountpoint == dataVolume && m.readOnly {
+		if p.Mountpoint == dataVolume && m.ReadOnly {
 			return health.Reading{Value: 1, Names: []string{dataVolume}}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"sentinel/internal/health"
 	"sentinel/internal/sysexec/replay"
+	"sentinel/platform/darwin/mount"
 )
 
 func TestZombiesAreCountedByState(t *testing.T) {
@@ -45,7 +46,7 @@ func TestFiguresOfAMac(t *testing.T) {
 func TestReadOnlyDataVolumeIsNoted(t *testing.T) {
 	const head = "/dev/disk3s1s1 on / (apfs, sealed, local, read-only, journaled)\n/dev/disk5s1 on /Volumes/Tool (hfs, local, read-only)\n"
 	for options, want := range map[string]bool{"apfs, local, journaled": false, "apfs, local, read-only, journaled": true} {
-		mounts := parseMount([]byte(head + "/dev/disk3s5 on /System/Volumes/Data (" + options + ")\n"))
+		mounts := mount.Parse([]byte(head + "/dev/disk3s5 on /System/Volumes/Data (" + options + ")\n"))
 		if got := readOnlyIn(mounts); (got.Value == 1) != want || len(got.Names) != int(got.Value) {
 			t.Errorf("%s: %+v", options, got)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/systemprofiler"
 )
 
 // Levels of Secure Boot. Apple silicon and Macs with a T2 chip have different
@@ -36,19 +37,21 @@ type Boot struct {
 	AnyKernelExtension *bool
 }
 
-const profiler = "/usr/sbin/system_profiler"
-
 // policyVariable holds the level in the firmware of a Mac with a T2 chip.
 const policyVariable = "94b73556-2197-4702-82a8-3e1337dafbfb:AppleSecureBootPolicy"
 
 // ReadBoot asks system_profiler(8), which needs no root, for the policy of Apple
-// silicon. If that reports a T2 chip, it asks nvram(8) for the level.
+// silicon. If that reports a T2 chip, it asks nvram(8) for the level. AppleSilicon is also known
+// with an error, where the level is a word in another language.
 func ReadBoot(ctx context.Context, runner sysexec.Runner) (Boot, error) {
-	r, err := runWithin(ctx, runner, profilerLimit, profiler, "-json", "SPiBridgeDataType")
-	if err != nil {
-		return Boot{}, err
+	if runner == nil {
+		return Boot{}, ErrNotLive
 	}
-	b, t2, err := ParseBoot(r.Stdout)
+	var t2 bool
+	b, err := systemprofiler.Ask(ctx, runner, profilerLimit, func(out []byte) (b Boot, err error) {
+		b, t2, err = ParseBoot(out)
+		return b, err
+	}, "SPiBridgeDataType")
 	if err != nil || !t2 {
 		return b, err
 	}
@@ -89,10 +92,10 @@ func ParseBoot(out []byte) (b Boot, t2 bool, err error) {
 		}
 		return Boot{}, false, ErrFormat
 	}
-	if b.SecureBoot, err = securityLevel(level); err != nil {
-		return Boot{}, false, err
-	}
 	b.AppleSilicon = true
+	if b.SecureBoot, err = securityLevel(level); err != nil {
+		return b, false, err
+	}
 	b.SIP, b.SignedVolume = yesNo(values["ibridge_sb_sip"], "Enabled", "Disabled"), yesNo(values["ibridge_sb_ssv"], "Enabled", "Disabled")
 	b.AnyKernelExtension = yesNo(values["ibridge_sb_other_kext"], "Yes", "No")
 	return b, false, nil

@@ -41,14 +41,10 @@ const (
 
 // run runs a program that prints a few lines.
 func run(ctx context.Context, runner sysexec.Runner, path string, args ...string) (sysexec.Result, error) {
-	return runWithin(ctx, runner, runLimit, path, args...)
-}
-
-func runWithin(ctx context.Context, runner sysexec.Runner, within time.Duration, path string, args ...string) (sysexec.Result, error) {
 	if runner == nil {
 		return sysexec.Result{}, ErrNotLive
 	}
-	return runner.Run(ctx, sysexec.Command{Path: path, Args: args, Timeout: within, MaxOutput: maxOutput})
+	return runner.Run(ctx, sysexec.Command{Path: path, Args: args, Timeout: runLimit, MaxOutput: maxOutput})
 }
 
 // lineAfter returns the rest of the first line that begins with prefix, without

@@ -145,7 +145,7 @@ func TestBootPolicy(t *testing.T) {
 		{"{}", Boot{}, false, ErrFormat},
 		{`{"SPiBridgeDataType":[{"_name":"x"}]}`, Boot{}, false, ErrFormat},
 		{m4Policy[:60], Boot{}, false, ErrFormat},
-		{strings.ReplaceAll(m4Policy, "Reduced Security", "Sécurité réduite"), Boot{}, false, ErrFormat},
+		{strings.ReplaceAll(m4Policy, "Reduced Security", "Sécurité réduite"), Boot{AppleSilicon: true}, false, ErrFormat},
 	} {
 		got, t2, err := ParseBoot([]byte(c.out))
 		if diff := cmp.Diff(c.want, got); diff != "" || t2 != c.t2 || !errors.Is(err, c.err) {
@@ -154,8 +154,33 @@ func TestBootPolicy(t *testing.T) {
 	}
 }
 
+const (
+	askBridge = "/usr/sbin/system_profiler -json SPiBridgeDataType"
+	english   = " -AppleLanguages (en)"
+)
+
+// system_profiler follows the language of its user.
+func TestTheLevelIsReadInEnglish(t *testing.T) {
+	german := says(strings.NewReplacer("Reduced Security", "Reduzierte Sicherheit", "Enabled", "Aktiviert").Replace(m4Policy))
+	usage := sysexec.Result{Exit: 1, Stderr: []byte("Usage: system_profiler\n")}
+	for name, c := range map[string]struct {
+		programs fake
+		want     string
+		err      error
+	}{
+		"asked for English": {fake{askBridge: german, askBridge + english: says(m4Policy)}, ReducedSecurity, nil},
+		"not understood":    {fake{askBridge: says(m4Policy), askBridge + english: usage}, ReducedSecurity, nil},
+		"not done":          {fake{askBridge: german, askBridge + english: german}, "", ErrFormat},
+	} {
+		b, err := ReadBoot(t.Context(), c.programs)
+		if b.SecureBoot != c.want || !errors.Is(err, c.err) || !b.AppleSilicon {
+			t.Errorf("%s: %+v, %v", name, b, err)
+		}
+	}
+}
+
 func TestLevelOfT2ComesFromItsFirmware(t *testing.T) {
-	ask := profiler + " -json SPiBridgeDataType"
+	ask := askBridge + english
 	variable := "/usr/sbin/nvram " + policyVariable
 	for value, want := range map[string]string{"%02": FullSecurity, "%01": MediumSecurity, "%00": NoSecurity, "%07": "", "": ""} {
 		got, err := ReadBoot(t.Context(), fake{ask: says(t2Policy), variable: says(policyVariable + "\t" + value + "\n")})

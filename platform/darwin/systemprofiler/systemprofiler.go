@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ const (
 	waitDelay = 200 * time.Millisecond
 	// maxVolumes bounds how many volumes are read.
 	maxVolumes = 4096
+	maxOutput  = 8 << 20 // bytes
 )
 
 // ErrNone reports output without a report.
@@ -60,22 +62,41 @@ type Volume struct {
 	Mountpoint string
 	FileSystem string // "APFS", "MS-DOS FAT32"
 	Size, Free uint64 // bytes; Size is 0 if either is unknown
-	ReadOnly   *bool  // nil is unknown
+	ReadOnly   *bool  // nil is unknown, as where the word for it is in another language
 }
 
-// Read runs system_profiler once. Its standard error is ignored: on macOS 26 it prints a log line
-// there.
+// english asks a program of macOS for English, whatever its user's language: its
+// defaults can be set by arguments (NSUserDefaults, the argument domain).
+var english = []string{"-AppleLanguages", "(en)"}
+
+// Ask runs system_profiler for data types within a time limit and parses what it prints as JSON,
+// some values of which follow the language of the user. It asks for English first; where that
+// yields nothing that parse understands, it asks without. Standard error is ignored: on macOS 26 a
+// log line is printed there.
+func Ask[T any](ctx context.Context, runner sysexec.Runner, within time.Duration, parse func([]byte) (T, error), types ...string) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	plain := append([]string{"-json"}, types...)
+	var value T
+	var failure error
+	for _, args := range [][]string{slices.Concat(plain, english), plain} {
+		r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: args, Timeout: within, WaitDelay: waitDelay, MaxOutput: maxOutput})
+		if err != nil {
+			return value, err
+		}
+		if value, failure = parse(r.Stdout); failure == nil && r.Exit == 0 {
+			return value, nil
+		}
+		if failure == nil {
+			value, failure = *new(T), fmt.Errorf("system_profiler ended with status %d", r.Exit)
+		}
+	}
+	return value, failure
+}
+
+// Read reads the hardware and the volumes.
 func Read(ctx context.Context, runner sysexec.Runner) (Report, error) {
-	r, err := runner.Run(ctx, sysexec.Command{
-		Path: program, Args: []string{"-json", "SPHardwareDataType", "SPStorageDataType"}, Timeout: limit, WaitDelay: waitDelay,
-	})
-	if err != nil {
-		return Report{}, err
-	}
-	if r.Exit != 0 {
-		return Report{}, fmt.Errorf("system_profiler ended with status %d", r.Exit)
-	}
-	return Parse(r.Stdout)
+	return Ask(ctx, runner, limit, Parse, "SPHardwareDataType", "SPStorageDataType")
 }
 
 // document is the JSON of system_profiler (macOS 10.15 to 26).
