@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/config"
@@ -41,7 +42,7 @@ func (s session) doctorTarget(call invocation) doctor.Target {
 	c, err := config.Load(path, call.config != "")
 	return doctor.Target{
 		Root: s.host.Root, OS: s.host.OS, Version: version.Number, User: s.user(), AsRoot: s.root,
-		Binary: s.binary, Trusted: s.trusted, TrustedLog: trust.InLogs.File, Owned: trust.User(s.user().UID).File, Tools: rootTools(),
+		Binary: s.binary, Trusted: s.trusted, TrustedLog: trust.InLogs.File, Owned: trust.User(s.user().UID).File, Tools: rootTools(s.config.Policy.EnabledTools),
 		ConfigPath: path, ConfigError: err, ConfigFiles: c.Files, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
@@ -74,11 +75,11 @@ func ownBinary() (string, error) {
 	return filepath.EvalSymlinks(own)
 }
 
-// rootTools lists the tools that do more as root.
-func rootTools() []doctor.Tool {
+// rootTools lists the tools that do more as root and are not off until they are enabled.
+func rootTools(enabled []string) []doctor.Tool {
 	var tools []doctor.Tool
 	for _, op := range ops.All() {
-		if op.Privilege != ops.AnyUser {
+		if op.Privilege != ops.AnyUser && (!op.OptIn || slices.Contains(enabled, op.Name)) {
 			tools = append(tools, doctor.Tool{Name: op.Name, Needs: op.Privilege == ops.NeedsRoot})
 		}
 	}

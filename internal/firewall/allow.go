@@ -83,6 +83,10 @@ func (a *Allowing) command() string { return "--allow-service " + portList(a.por
 
 // onTrial plans for services that another run has let in.
 func (a *Allowing) onTrial(confirm bool) error {
+	if a.trial.Change.Kind == TurnOn && !a.trial.Over() {
+		return fault.New(fault.FirewallFailed, fmt.Sprintf("A firewall (%s) is on trial for %d s more, and only one change can be.", a.trial.Change.Manager, a.trial.secondsLeft())).
+			WithFix("Take it back with sudo sentinel --disable-firewall, then begin again: sudo sentinel --fix-firewall --keep-open " + portList(a.ports, ","))
+	}
 	if err := a.trial.admits(LetIn); err != nil {
 		return err
 	}

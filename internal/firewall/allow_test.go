@@ -145,6 +145,16 @@ func TestOneChangeIsOnTrialAtATime(t *testing.T) {
 	refused("the confirmation of a firewall", err)
 }
 
+// Who sees during a trial that a service is missing is told how to begin again with it.
+func TestServiceIsLetInWithTheFirewallThatIsOnTrial(t *testing.T) {
+	m, o := onTrial(t)
+	try(t, m, o)
+	_, err := PlanAllow(t.Context(), m, m, AllowOptions{Ports: []Port{tcp(8080)}, Trials: o.Trials})
+	if e := fault.From(err); e.Code != fault.FirewallFailed || !strings.HasSuffix(e.Fix, "sudo sentinel --fix-firewall --keep-open 8080/tcp") {
+		t.Errorf("%v: %s", err, e.Fix)
+	}
+}
+
 func TestServicesAreNamesAndPorts(t *testing.T) {
 	for text, want := range map[string][]Port{
 		"https":                        {tcp(443)},

@@ -30,6 +30,7 @@ func TestAnAssistantFixesAMachine(t *testing.T) {
 	t.Run("ends a process", func(t *testing.T) { s.T = t; ends(t, s) })
 	t.Run("restarts a service", func(t *testing.T) { s.T = t; restarts(t, s) })
 	t.Run("switches the firewall on", func(t *testing.T) { s.T = t; switchesOn(t, s) })
+	t.Run("lets a service in and switches the firewall off", func(t *testing.T) { s.T = t; loosens(t, s) })
 	verified(t)
 }
 
@@ -153,7 +154,11 @@ func switchesOn(t *testing.T, s *assistant.Session) {
 	if before.Text("firewall_status") != "DISABLED" {
 		t.Fatalf("the firewall is %v", before["firewall_status"])
 	}
-	d := s.Call("", "enable_firewall", map[string]any{})
+	d := s.Call("", "enable_firewall", map[string]any{"dry_run": true})
+	if preview, _ := d["preview"].(map[string]any); d["dry_run"] != true || preview["stays_open"] == nil || preview["closes"] == nil || s.Call("", "get_system_health", map[string]any{}).Text("firewall_status") != "DISABLED" {
+		t.Errorf("the dry run: %v", d)
+	}
+	d = s.Call("", "enable_firewall", map[string]any{})
 	if d.Text("firewall_status") != "ACTIVE" || d["changed"] != true || d.Text("manager") != "firewalld" {
 		t.Errorf("the answer is %v", d)
 	}
@@ -169,6 +174,36 @@ func switchesOn(t *testing.T, s *assistant.Session) {
 		t.Errorf("confirmed: %v", d)
 	}
 	if after := s.Call("", "get_system_health", map[string]any{}); after.Text("firewall_status") != "ACTIVE" {
+		t.Errorf("health says %v", after["firewall_status"])
+	}
+}
+
+// loosens lets a service in and switches the firewall off, which the policy has to allow.
+func loosens(t *testing.T, s *assistant.Session) {
+	service := map[string]any{"services": "https", "reason": "the shop"}
+	s.Call("DISABLED_BY_POLICY", "allow_service", service)
+	s.Call("DISABLED_BY_POLICY", "disable_firewall", map[string]any{})
+	configure(t, "policy: {enabled_tools: [allow_service, disable_firewall]}\n")
+	s.Call("INVALID_SERVICE", "allow_service", map[string]any{"services": "--zone=drop"})
+	if d := s.Call("", "allow_service", map[string]any{"services": "https", "dry_run": true}); d["dry_run"] != true {
+		t.Errorf("the dry run: %v", d)
+	}
+	if d := s.Call("", "allow_service", service); d["changed"] != true || d["confirm_within"] == nil || d.Text("manager") != "firewalld" {
+		t.Errorf("let in: %v", d)
+	}
+	who(t, s, "allow_service", "the shop")
+	s.Call("FIREWALL_FAILED", "disable_firewall", map[string]any{})
+	if d := s.Call("", "allow_service", map[string]any{"services": "443/tcp", "confirm": true}); d["changed"] != true || d["persistent"] != true {
+		t.Errorf("confirmed: %v", d)
+	}
+	if d := s.Call("", "disable_firewall", map[string]any{"reason": "asked to"}); d.Text("firewall_status") != "DISABLED" || d["confirm_within"] == nil {
+		t.Errorf("off: %v", d)
+	}
+	who(t, s, "disable_firewall", "asked to")
+	if d := s.Call("", "disable_firewall", map[string]any{"confirm": true}); d["persistent"] != true {
+		t.Errorf("off for good: %v", d)
+	}
+	if after := s.Call("", "get_system_health", map[string]any{}); after.Text("firewall_status") != "DISABLED" {
 		t.Errorf("health says %v", after["firewall_status"])
 	}
 }
