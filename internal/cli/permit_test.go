@@ -32,7 +32,7 @@ func TestWhatIsOffForProgramsIsOffForRootsToo(t *testing.T) {
 		} {
 			s := session{root: true, who: journal.Who{SudoUID: new(c.uid)}}
 			s.config.Policy.EnabledTools = c.enabled
-			if err := s.permit(c.call); (err == nil) != (c.want == "") || err != nil && fault.From(err).Code != c.want {
+			if err := s.permit(t.Context(), c.call); (err == nil) != (c.want == "") || err != nil && fault.From(err).Code != c.want {
 				t.Errorf("%s, %s: %v", name, c.what, err)
 			}
 		}
