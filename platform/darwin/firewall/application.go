@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sentinel/internal/firewall"
@@ -223,10 +224,22 @@ func (v view) ruling(p firewall.Port) firewall.Ruling {
 		}
 		listed = listed || app.Rule == socketfilterfw.RuleAllow
 	}
+	if !listed && v.service(p).added {
+		return unlistedServer(v.service(p).programs)
+	}
 	if listed || v.unlisted(p) {
 		return firewall.Ruling{Verdict: firewall.Open}
 	}
 	return firewall.Ruling{Verdict: firewall.Closed}
+}
+
+// unlistedServer refuses what nobody can tell: whether a server that is no part of
+// macOS is let in without a rule depends on its signature.
+func unlistedServer(programs []string) firewall.Ruling {
+	return firewall.Ruling{
+		Verdict: firewall.Denied, Rule: "its list does not name " + strings.Join(programs, " or ") + ", which is no part of macOS",
+		Fix: "Let it in: System Settings, Network, Firewall, Options.",
+	}
 }
 
 // unlisted says whether a program without a rule is let in. Who comes with macOS

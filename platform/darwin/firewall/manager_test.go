@@ -182,6 +182,45 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// dropbear is an SSH server that was added, with a session.
+const dropbear = `p700
+cdropbear
+f5
+tIPv4
+d0x11
+PTCP
+n*:2222
+TST=LISTEN
+f6
+tIPv4
+d0x12
+PTCP
+n192.0.2.7:2222->192.0.2.9:50124
+TST=ESTABLISHED
+`
+
+// Nobody can tell whether a server that is no part of macOS is let in without a rule.
+func TestAnAddedServerIsAWayIn(t *testing.T) {
+	m := newMac()
+	m.sockets = dropbear
+	got, err := New(m).OpenPorts(t.Context())
+	if err != nil || !slices.Equal(got.Remote, []firewall.Port{tcp(2222), tcp(2222)}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := enable(t, m, false); err == nil || !strings.Contains(err.Error(), "2222/tcp: its list does not name dropbear") {
+		t.Errorf("%v", err)
+	}
+	m.rules = append(m.rules, rule{"/opt/homebrew/sbin/dropbear", true})
+	if _, err := enable(t, m, false); err == nil || !strings.Contains(err.Error(), "blocks /opt/homebrew/sbin/dropbear") {
+		t.Errorf("%v", err)
+	}
+	m.rules[len(m.rules)-1].block = false
+	done, err := enable(t, m, false)
+	if err != nil || m.global != 1 || !slices.Equal(done.AllowedPorts, []firewall.Port{tcp(2222)}) {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
 // A Mac without remote access has nobody to lock out.
 func TestWithoutRemoteLoginNothingIsRefused(t *testing.T) {
 	m := newMac()

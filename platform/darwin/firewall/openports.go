@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
+	"sentinel/internal/sshserver"
 	"sentinel/platform/darwin/lsof"
 )
 
@@ -19,21 +20,30 @@ const firstEphemeral = 49152
 
 // A service is a way to log in remotely.
 type service struct {
-	port uint16 // at which launchd listens for it
+	port uint16 // at which launchd listens for it; 0 where its programs listen themselves
 	// programs accept its connections, by their path in macOS, as in the rules of the firewall.
 	programs []string
 	// front is the program that macOS itself has a rule for.
 	front string
+	// added means that it is no part of macOS, whose programs are let in as a kind.
+	added bool
 }
 
 // services lists the ways to log in remotely: Remote Login, whose sessions have programs of their
-// own since OpenSSH 9.8, and Screen Sharing with Remote Management.
+// own since OpenSSH 9.8, Screen Sharing with Remote Management, and SSH servers that were added.
 func services() []service {
 	const wrapper = "/usr/libexec/sshd-keygen-wrapper"
-	return []service{
-		{22, []string{wrapper, "/usr/sbin/sshd", "/usr/libexec/sshd-session", "/usr/libexec/sshd-auth"}, wrapper},
-		{5900, []string{"screensharingd", "AppleVNCServer"}, ""},
+	macOS := map[string]string{"sshd": "/usr/sbin/sshd", "sshd-session": "/usr/libexec/sshd-session", "sshd-auth": "/usr/libexec/sshd-auth"}
+	login := service{port: 22, programs: []string{wrapper}, front: wrapper}
+	others := service{added: true}
+	for _, name := range sshserver.Names() {
+		if path, own := macOS[name]; own {
+			login.programs = append(login.programs, path)
+		} else {
+			others.programs = append(others.programs, name)
+		}
 	}
+	return []service{login, {port: 5900, programs: []string{"screensharingd", "AppleVNCServer"}}, others}
 }
 
 // OpenPorts implements [firewall.Manager]. launchd listens for Remote Login and hands
