@@ -68,6 +68,7 @@ type Network struct {
 // An Interface is one row of Network.
 type Interface struct {
 	Name           string   `json:"name"`                      // as the kernel names it: "eth0"
+	Port           string   `json:"port,omitempty"`            // what macOS calls its hardware port: "Wi-Fi"
 	MAC            string   `json:"mac,omitempty"`             // hardware address
 	MTU            int      `json:"mtu,omitempty"`             // bytes
 	State          string   `json:"state" enum:"up,down"`      // whether it carries packets

@@ -50,6 +50,7 @@ func (l Link) rank() int {
 func (c *collector) row(l Link) Interface {
 	r := Interface{
 		Name:      sanitize.Text(l.Name, 32),
+		Port:      sanitize.Text(l.Port, 64),
 		MAC:       sanitize.Text(l.MAC, 64),
 		MTU:       l.MTU,
 		State:     "down",

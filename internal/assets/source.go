@@ -100,6 +100,7 @@ type Profiles struct {
 type Link struct {
 	Name      string
 	MAC       string // "" when it has none
+	Port      string // what macOS calls its hardware port: "Wi-Fi"; "" when it has none
 	MTU       int    // bytes; 0 when unknown
 	Up        bool   // carries traffic
 	Loopback  bool

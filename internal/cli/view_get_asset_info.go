@@ -159,7 +159,11 @@ func interfaceRows(list []assets.Interface) [][]string {
 		if i.SpeedMbps > 0 {
 			speed = strconv.Itoa(i.SpeedMbps)
 		}
-		rows = append(rows, []string{i.Name, i.State, known(i.MAC), speed, known(strings.Join(i.Addresses, " "))})
+		name := i.Name
+		if i.Port != "" {
+			name += " (" + i.Port + ")"
+		}
+		rows = append(rows, []string{name, i.State, known(i.MAC), speed, known(strings.Join(i.Addresses, " "))})
 	}
 	return rows
 }

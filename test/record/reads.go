@@ -37,6 +37,7 @@ var words = map[string]struct{ need, never []string }{
 	"/usr/sbin/systemsetup":        {need: []string{"-getremotelogin", "-getremoteappleevents", "-getusingnetworktime"}},
 	"/bin/launchctl":               {need: []string{"print", "list", "print-disabled"}, never: []string{"kickstart", "bootout", "bootstrap", "kill", "load", "unload", "enable", "disable", "remove"}},
 	"/usr/bin/bputil":              {need: []string{"-d"}},
+	"/usr/sbin/networksetup":       {need: []string{"-listallhardwareports"}},
 	"/usr/sbin/nvram":              {need: []string{"-p", "boot-args", "-xp"}, never: []string{"-d", "-c"}},
 }
 

@@ -300,8 +300,8 @@ func TestRecordedDisksMakeSoundVolumes(t *testing.T) {
 	for _, r := range testenv.RecordedOutputs(t, "diskutil") {
 		outputs[r.Name] = string(r.Raw)
 	}
-	if len(outputs) == 0 {
-		return
+	if outputs["list-plist-apple-silicon.plist"] == "" || outputs["apfs-list-plist-apple-silicon.plist"] == "" {
+		return // the two are of one Mac
 	}
 	r := take(t, "m4-26", changed{stdout: map[string]string{
 		"diskutil list": outputs["list-plist-apple-silicon.plist"], "diskutil apfs list": outputs["apfs-list-plist-apple-silicon.plist"],

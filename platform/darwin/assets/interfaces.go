@@ -4,6 +4,7 @@ package assets
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 
@@ -18,9 +19,15 @@ func (v *Inventory) Interfaces(ctx context.Context) ([]assets.Link, error) {
 	if err != nil {
 		return nil, err
 	}
+	ports, err := v.ports()
 	links := make([]assets.Link, 0, len(list))
 	for _, i := range list {
-		links = append(links, link(i))
+		one := link(i)
+		one.Port = ports[i.Name]
+		links = append(links, one)
+	}
+	if err != nil {
+		return links, fmt.Errorf("the names of hardware ports are missing: %w", err)
 	}
 	return links, nil
 }

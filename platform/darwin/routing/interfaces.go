@@ -63,7 +63,8 @@ func ParseInterfaces(printed []byte) ([]Interface, error) {
 	return list, nil
 }
 
-// heading parses "en0: flags=8863<UP,BROADCAST> mtu 1500". Only such lines are not indented.
+// heading parses "en0: flags=8863<UP,BROADCAST> mtu 1500", or "... metric 1 mtu 1500" where the
+// interface has a metric (print_interface of ifconfig.c). Only such lines are not indented.
 func heading(line string) (Interface, bool) {
 	name, rest, ok := strings.Cut(line, ": flags=")
 	if !ok || name == "" || strings.ContainsAny(name, " \t") {
@@ -73,8 +74,8 @@ func heading(line string) (Interface, bool) {
 	_, rest, _ = strings.Cut(rest, "<")
 	flags, rest, _ := strings.Cut(rest, ">")
 	i.Flags = strings.FieldsFunc(flags, func(r rune) bool { return r == ',' })
-	if fields := strings.Fields(rest); len(fields) == 2 && fields[0] == "mtu" {
-		i.MTU, _ = strconv.Atoi(fields[1]) //nolint:errcheck // 0 means unknown
+	if fields := strings.Fields(rest); slices.Contains(fields, "mtu") {
+		i.MTU, _ = strconv.Atoi(fields[min(slices.Index(fields, "mtu")+1, len(fields)-1)]) //nolint:errcheck // 0 means unknown
 	}
 	return i, true
 }

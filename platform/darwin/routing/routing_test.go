@@ -239,6 +239,12 @@ func TestRecordedOutputs(t *testing.T) {
 			t.Errorf("%s: %d name servers, %v", r.Name, n, err)
 		}
 	}
+	for _, r := range testenv.RecordedOutputs(t, "networksetup") {
+		ports, err := ParsePorts(r.Raw)
+		if want := strings.Count(string(r.Raw), "\nDevice: "); err != nil || len(ports) != want {
+			t.Errorf("%s: %v, %v, want %d", r.Name, ports, err, want)
+		}
+	}
 	for _, r := range testenv.RecordedOutputs(t, "ifconfig") {
 		list, err := ParseInterfaces(r.Raw)
 		text := "\n" + string(r.Raw)
@@ -284,4 +290,33 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAnInterfaceMayHaveAMetric(t *testing.T) {
+	for line, mtu := range map[string]int{
+		"en0: flags=8863<UP,BROADCAST> mtu 1500\n": 1500, "en0: flags=8863<UP,BROADCAST> metric 2 mtu 9000\n": 9000, "en0: flags=8863<UP> metric 2\n": 0, "en0: flags=8863<UP> mtu\n": 0,
+	} {
+		if list, err := ParseInterfaces([]byte(line)); err != nil || len(list) != 1 || list[0].MTU != mtu || !list[0].Up() {
+			t.Errorf("%q: %+v, %v", line, list, err)
+		}
+	}
+}
+
+func TestPortsHaveNames(t *testing.T) {
+	const printed = "\nHardware Port: Wi-Fi\nDevice: en0\nEthernet Address: 00:00:5e:00:53:01\n\nHardware Port: Lan: left\nDevice: en7\nEthernet Address: N/A\n\n" +
+		"VLAN Configurations\n===================\n\nVLAN User Defined Name: office\nParent Device: en7\nDevice (\"Hardware\" Port): vlan0\nTag: 10\n"
+	ports, err := ParsePorts([]byte(printed))
+	if diff := cmp.Diff(map[string]string{"en0": "Wi-Fi", "en7": "Lan: left"}, ports); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for _, none := range []string{"", "Hardware Port: Wi-Fi\nDevice: en", "Device: en0\n", printed[1:len("\nHardware Port: Wi-Fi\n")], "Hardware Port: a\n" + printed, printed + "Hardware Port: b\n", "** Error: The amount of parameters was not correct.\n"} {
+		if ports, err := ParsePorts([]byte(none)); err == nil {
+			t.Errorf("%q: %v", none, ports)
+		}
+	}
+	for name, m := range map[string]machine{"missing": {}, "failing": {"/usr/sbin/networksetup -listallhardwareports": {Exit: 4, Stdout: []byte(printed)}}} {
+		if ports, err := Ports(t.Context(), m); err == nil {
+			t.Errorf("%s: %v", name, ports)
+		}
+	}
 }
