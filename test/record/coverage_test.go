@@ -10,46 +10,45 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"sentinel/internal/testenv"
 )
 
-// unread are the commands with published outputs that sentinel does not run, with
-// the reason.
-var unread = map[string]string{
-	"alf-plist":       "a file that macOS 15 and later do not keep up to date; socketfilterfw is asked",
-	"arp":             "which neighbours there are is no question of any operation",
-	"id":              "only id -P is run, whose line is that of master.passwd(5)",
-	"ioreg":           "system_profiler tells the serial number and the hardware UUID",
-	"last":            "sysctl kern.boottime tells the start",
-	"memory_pressure": "sysctl kern.memorystatus_vm_pressure_level tells the level",
-	"nettop":          "netstat and lsof tell the sockets",
-	"networksetup":    "ifconfig tells the interfaces",
-	"sudo":            "sentinel-mcp and the doctor run it alike on every system",
-	"uptime":          "sysctl vm.loadavg and kern.boottime tell both",
-	"w":               "lsof tells the sessions of sshd",
-	"who":             "lsof tells the sessions of sshd",
+// Every command whose recorded outputs are known by their content is read by a test of the package
+// that reads it, and every known folder holds what its name says, as far as content tells.
+func TestEveryRecordedCommandIsRead(t *testing.T) {
+	tests := testsOfRecorded(t)
+	for _, command := range testenv.RecordedCommands() {
+		if !strings.Contains(tests, `"`+command+`"`) {
+			t.Errorf("nobody reads the recorded outputs of %s", command)
+		}
+	}
 }
 
-// Every command of the recorded outputs is put to the package that reads it, or
-// is one that sentinel does not run.
-func TestEveryRecordedCommandIsReadOrNeedNotBe(t *testing.T) {
-	root := os.Getenv("SENTINEL_TRANSCRIPTS")
-	if root == "" {
-		t.Skip("SENTINEL_TRANSCRIPTS names no directory of recorded outputs")
-	}
-	dirs, err := os.ReadDir(filepath.Join(root, "darwin"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests := testsOfRecorded(t)
-	for _, dir := range dirs {
-		name := dir.Name()
-		if !dir.IsDir() {
-			continue
+// A folder of another name is no mistake: what is in it goes by its content, to whoever reads that.
+func TestRecordedOutputsGoByTheirContent(t *testing.T) {
+	for content, want := range map[string]string{
+		"Note: No thermal warning level has been recorded\n": "pmset", "en0: flags=8863<UP> metric 1 mtu 1500\n": "ifconfig", "\nHardware Port: Wi-Fi\nDevice: en0\n": "networksetup",
+		"Software Update Tool\n\nNo new software available.\n": "softwareupdate", "Filesystem 1024-blocks Used\n": "df", "System Integrity Protection status: enabled.\n": "csrutil",
+		"hw.memsize: 17179869184\n": "sysctl", "Darwin mac 25.6.0 Darwin\n": "uname", "hello\n": "",
+	} {
+		var got []string
+		for _, command := range testenv.RecordedCommands() {
+			if (testenv.Recorded{Raw: []byte(content)}).PrintedBy(command) {
+				got = append(got, command)
+			}
 		}
-		read := strings.Contains(tests, `"`+name+`"`)
-		if _, known := unread[name]; !read && !known {
-			t.Errorf("nobody reads the recorded outputs of %s", name)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q goes to %q, want %q", content, got, want)
 		}
+	}
+	unknown := testenv.Plant(t, map[string]string{"darwin/a-new-folder/b/printed.log": "Darwin mac 25.6.0 Darwin\n", "darwin/a-new-folder/other": "hello\n", "darwin/INDEX.md": "Darwin mac 25\n"})
+	t.Setenv("SENTINEL_TRANSCRIPTS", unknown)
+	if got := testenv.RecordedOutputs(t, "uname"); len(got) != 1 || got[0].Name != "printed.log" {
+		t.Errorf("%+v", got)
+	}
+	if got := testenv.RecordedOutputs(t, "df"); len(got) != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 

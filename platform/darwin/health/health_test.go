@@ -155,11 +155,11 @@ func TestRecordedOutputs(t *testing.T) {
 	for _, r := range testenv.RecordedOutputs(t, "df") {
 		list, err := parseDF(r.Raw)
 		switch {
-		case strings.HasPrefix(strings.ToLower(r.Name), "h-"): // sizes with units
+		case !strings.Contains(string(r.Raw), "-blocks "): // sizes with units
 			if !errors.Is(err, errDF) {
 				t.Errorf("%s: %+v, %v", r.Name, list, err)
 			}
-		case err != nil || len(list) == 0 || list[0].Mountpoint != "/" || list[0].Size < 400<<30 || list[0].Size > 500<<30:
+		case err != nil || len(list) == 0 || list[0].Mountpoint != "/" || list[0].Size < 1<<30 || list[0].Used > list[0].Size:
 			t.Errorf("%s: %+v, %v", r.Name, list, err)
 		}
 		if r.Name == "512-mojave.txt" && (len(list) != 3 || list[2].Mountpoint != "/Volumes/InstallESD" || list[0].Used != 302197928*512) {
@@ -168,7 +168,7 @@ func TestRecordedOutputs(t *testing.T) {
 	}
 	for _, r := range testenv.RecordedOutputs(t, "top") { // with one sample, repeated to make two
 		percent, err := busy(slices.Concat(r.Raw, []byte("\n"), r.Raw))
-		if want := map[string]string{"l1-head-intel-15.6.txt": "74.01", "l1-n10-stats-2024.txt": "24.00"}[r.Name]; err != nil || fmt.Sprintf("%.2f", percent) != want {
+		if idle := fmt.Sprintf("%.2f%% idle", 100-percent); err != nil || !strings.Contains(string(r.Raw), strings.Replace(idle, ".00%", ".0%", 1)) && !strings.Contains(string(r.Raw), idle) {
 			t.Errorf("%s: %v, %v", r.Name, percent, err)
 		}
 		if _, err := busy(r.Raw); !errors.Is(err, errBusy) {

@@ -15,10 +15,15 @@ import (
 func TestRecordedOutputs(t *testing.T) {
 	for _, r := range testenv.RecordedOutputs(t, "mount") {
 		mounts := Parse(r.Raw)
-		root := map[string]Key{"catalina.txt": {"/dev/disk1s5", "/"}, "mojave.txt": {"/dev/disk1s1", "/"}, "old-automounts.txt": {"/dev/disk0s2", "/"}}[r.Name]
-		m, found := mounts[root]
-		if !found || m.ReadOnly != (r.Name == "catalina.txt") || len(mounts) != 6 {
-			t.Errorf("%s: %d mounts, %+v", r.Name, len(mounts), m)
+		for line := range strings.Lines(string(r.Raw)) {
+			device, rest, _ := strings.Cut(line, " on / (")
+			if rest == "" {
+				continue
+			}
+			m, found := mounts[Key{device, "/"}]
+			if !found || m.ReadOnly != strings.Contains(rest, "read-only") || len(mounts) != strings.Count(string(r.Raw), " on /") {
+				t.Errorf("%s: %d mounts, %+v", r.Name, len(mounts), m)
+			}
 		}
 	}
 }

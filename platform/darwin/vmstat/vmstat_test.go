@@ -67,7 +67,7 @@ func TestRecordedOutputs(t *testing.T) {
 	}
 	for _, r := range testenv.RecordedOutputs(t, "vm_stat") {
 		m, err := parse(r.Raw)
-		if r.Name == "old-object-cache.txt" {
+		if !strings.Contains(string(r.Raw), "File-backed pages:") {
 			if !errors.Is(err, errRows) {
 				t.Errorf("%s: %+v, %v", r.Name, m, err)
 			}
