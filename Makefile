@@ -151,7 +151,7 @@ install: $(BINARIES)
 	@$(CHECKED)
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/rootonly.sh $(OWN_PREFIX) $(EMPTY) $(UNITDIR) $(SYSCONFDIR)/sudoers.d $(SYSCONFDIR)/sentinel
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/doc/sentinel $(DESTDIR)$(UNITDIR)
-	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
+	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d $(SHARE)/sentinel
 	[ -d $(RULES) ] || install -d -m 750 $(RULES)
 	install -d $(DESTDIR)$(SYSCONFDIR)/sentinel $(DESTDIR)$(SYSCONFDIR)/sentinel/config.d
 	install -d -m 700 $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets
@@ -167,10 +167,11 @@ install: $(BINARIES)
 		$(HOST_BIN)/$$program --completion fish > $(SHARE)/fish/vendor_completions.d/$$program.fish || exit 1; \
 	done
 	for unit in packaging/systemd/*; do $(AT_PREFIX) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} && chmod 644 $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
+	$(AT_PREFIX) packaging/sudoers.d/sentinel > $(SHARE)/sentinel/sudoers && chmod 440 $(SHARE)/sentinel/sudoers
 	$(AT_PREFIX) packaging/sudoers.d/sentinel > $(RULES)/.sentinel.new
 	chmod 440 $(RULES)/.sentinel.new
 	@if [ ! -e $(RULES)/sentinel ]; then mv $(RULES)/.sentinel.new $(RULES)/sentinel; else \
-		cmp -s $(RULES)/.sentinel.new $(RULES)/sentinel || echo "$(RULES)/sentinel differs from the rules of this version and stays as it is; compare it with packaging/sudoers.d/sentinel" >&2; \
+		cmp -s $(RULES)/.sentinel.new $(RULES)/sentinel || echo "$(RULES)/sentinel differs from the rules of this version and stays as it is; compare it with $(PREFIX)/share/sentinel/sudoers" >&2; \
 		rm -f $(RULES)/.sentinel.new; \
 	fi
 	test -e $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || install -m 644 packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
@@ -182,7 +183,7 @@ uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/sentinel $(DESTDIR)$(PREFIX)/bin/sentinel-mcp $(SHARE)/man/man1/sentinel.1 $(SHARE)/man/man1/sentinel-mcp.1
 	for program in sentinel sentinel-mcp; do rm -f $(SHARE)/bash-completion/completions/$$program $(SHARE)/zsh/site-functions/_$$program $(SHARE)/fish/vendor_completions.d/$$program.fish; done
 	rm -f $(patsubst packaging/systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard packaging/systemd/*)) $(RULES)/sentinel
-	rm -rf $(SHARE)/doc/sentinel
+	rm -rf $(SHARE)/doc/sentinel $(SHARE)/sentinel
 	! cmp -s packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || rm -f $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml
 	rmdir $(DESTDIR)$(SYSCONFDIR)/sentinel/secrets $(DESTDIR)$(SYSCONFDIR)/sentinel/config.d $(DESTDIR)$(SYSCONFDIR)/sentinel $(EMPTY) 2>/dev/null || true
 	case $(PREFIX) in /usr | /usr/local) ;; *) rmdir $(OWN_PREFIX) 2>/dev/null || true ;; esac

@@ -154,7 +154,6 @@ func (s session) begin(ctx context.Context, call invocation, c change) (journalE
 	}
 	e, err := s.journal.Begin(ctx, journal.Intent{
 		Tool: call.op.Name, Arguments: c.object, Reason: cmp.Or(c.reason, call.args.Text("reason")), Who: s.who, Program: s.program(),
-		Routine: call.op.Name == "report",
 	}, s.rateLimit(call.op))
 	if err != nil && s.mayGoUnrecorded(call, c, err) {
 		return journalEntry{gap: err}, nil

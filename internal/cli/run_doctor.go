@@ -20,6 +20,7 @@ import (
 	"sentinel/internal/services"
 	"sentinel/internal/trust"
 	"sentinel/internal/version"
+	"sentinel/internal/webhook/spool"
 )
 
 // A doctorDocument answers --doctor. It is a success whenever all checks ran,
@@ -46,7 +47,7 @@ func (s session) doctorTarget(call invocation) doctor.Target {
 		ConfigPath: path, ConfigError: err, ConfigFiles: c.Files, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
-		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable,
+		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable, Reports: s.reports,
 	}
 }
 
@@ -169,4 +170,30 @@ func (s session) serviceManagerProbe(ctx context.Context) (string, error) {
 	}
 	manager.Close()
 	return "It answers.", nil
+}
+
+// reports reads what became of the reports from the journal and the spool, both root's.
+func (s session) reports(ctx context.Context) (doctor.Reporting, error) {
+	r := doctor.Reporting{Endpoints: len(s.config.Webhook.Endpoints), Known: s.root}
+	if r.Endpoints == 0 || !s.root {
+		return r, nil
+	}
+	var err error
+	if r.Waiting, r.Bytes, err = spool.Usage(filepath.Join(s.stateDir, spoolName)); err != nil {
+		return r, err
+	}
+	h, err := s.journal.History(ctx, journal.MaxHistory, nil)
+	for _, a := range h.Actions {
+		if a.Tool != "report" {
+			continue
+		}
+		if r.Last == nil {
+			r.Last = &doctor.Sent{At: a.Time, State: a.State, Detail: a.Detail}
+		}
+		if a.State == journal.Done {
+			r.Arrived = a.Time
+			break
+		}
+	}
+	return r, err
 }

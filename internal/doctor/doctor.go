@@ -73,6 +73,7 @@ func checks() []check {
 		{id: "service_manager", name: "service manager", look: serviceManager},
 		{id: "restore", name: "restoring of blocks", limit: 2 * limit, look: restore},
 		{id: "background_items", name: "background items", goos: "darwin", limit: 2 * limit, look: backgroundItems},
+		{id: "reporting", name: "reporting", limit: 2 * limit, look: reporting},
 		{id: "full_disk_access", name: "full disk access", goos: "darwin", look: fullDiskAccess},
 		{id: "local_network", name: "local network", goos: "darwin", limit: 2 * limit, look: localNetwork},
 		{id: "quarantine", name: "quarantine", goos: "darwin", look: quarantine},

@@ -53,6 +53,8 @@ type Target struct {
 	// [sentinel/internal/services.NotLoaded] or SwitchedOff; nil where there is no service manager
 	// to ask.
 	UnitState func(ctx context.Context, unit string) (string, error)
+	// Reports returns what is known about reports to receivers.
+	Reports func(ctx context.Context) (Reporting, error)
 	// Restorable reports whether there is something that --restore-blocklist may have to restore; it
 	// may be nil.
 	Restorable func() bool

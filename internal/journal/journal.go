@@ -73,10 +73,6 @@ type Intent struct {
 	Reason    string
 	Who       Who
 	Program   Program
-	// Routine means that the heads of this intent and of its success are not announced, so that
-	// what a timer does every few minutes does not fill syslog. The next announced head covers
-	// both: each hash includes all before it.
-	Routine bool
 }
 
 // Results of a change.
@@ -105,12 +101,15 @@ type Entry struct {
 // Begin records an intent. If it returns no error, the intent is on disk and the
 // change may happen; otherwise nothing was recorded. The error is JOURNAL_FAILED, RATE_LIMITED
 // when limit (which may be nil) is reached, or that of ctx when it ended first.
+//
+// The heads of a report and of its success are not announced, so that what a timer does every few
+// minutes does not fill syslog. The next announced head covers them: each hash includes all before.
 func (j *Journal) Begin(ctx context.Context, intent Intent, limit *Limit) (*Entry, error) {
-	head, err := j.appendRecord(ctx, intent.record(), limit, !intent.Routine)
+	head, err := j.appendRecord(ctx, intent.record(), limit, intent.Tool != routineTool)
 	if err != nil {
 		return nil, err
 	}
-	return &Entry{journal: j, seq: head.Seq, routine: intent.Routine}, nil
+	return &Entry{journal: j, seq: head.Seq, routine: intent.Tool == routineTool}, nil
 }
 
 // Seq returns the sequence number of the intent's record, as in the journal and in

@@ -311,7 +311,7 @@ func TestRoutineIsAnnouncedWhenItFails(t *testing.T) {
 	for result, want := range map[string]int{Done: 0, Pending: 1, Failed: 1} {
 		j, seen := fresh(t), 0
 		j.Announce = func(context.Context, Head) { seen++ }
-		e, err := j.Begin(t.Context(), Intent{Tool: "report", Routine: true}, nil)
+		e, err := j.Begin(t.Context(), Intent{Tool: routineTool}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

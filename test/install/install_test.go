@@ -111,6 +111,9 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 		t.FailNow()
 	}
 	t.Run("an assistant uses it over ssh", assistsOverSSH)
+	t.Run("a person at a shell uses it", fromAShell)
+	t.Run("the advice fits who asks", advises)
+	t.Run("what has nothing to do neither runs nor writes a line", quiet)
 	t.Run("everything is green once the firewall is on", allGreen)
 	t.Run("a receiver gets signed telemetry", reports)
 	t.Run("metrics are written where they are asked for", measures)
@@ -202,6 +205,101 @@ func assists(t *testing.T) {
 	if !fails("runuser", "-u", user, "--", "sudo", "-n", "/usr/bin/sentinel", "--json") {
 		t.Error("the rules of sudo allow another command line")
 	}
+}
+
+// answer runs a program that may fail and returns its document.
+func answer(t *testing.T, words ...string) assistant.Document {
+	t.Helper()
+	out, _ := exec.Command(words[0], words[1:]...).Output() //nolint:errcheck // a failure has a document, too
+	var d assistant.Document
+	if err := json.Unmarshal(out, &d); err != nil {
+		t.Fatalf("%v: %v\n%s", words, err, out)
+	}
+	return d
+}
+
+// fromAShell types what needs root without sudo, also at a terminal of one's own.
+func fromAShell(t *testing.T) {
+	as := []string{"runuser", "-u", user, "--"}
+	if d := answer(t, append(as, "sentinel", "--block-ip", "203.0.113.9", "--ttl", "1h")...); d["success"] != true || d.Text("backend") != "nftables" {
+		t.Errorf("--block-ip: %v", d)
+	}
+	typed := run(t, "timeout", "60", "script", "--quiet", "--return", "--command", "runuser -u "+user+" -- sentinel --unblock-ip 203.0.113.9", "/dev/null")
+	if !strings.Contains(typed, "UNBLOCKED") || strings.Contains(typed, "{") {
+		t.Errorf("--unblock-ip at a terminal:\n%s", typed)
+	}
+	if d := answer(t, append(as, "sentinel", "--history", "--last", "1")...); d["success"] != true || !strings.Contains(plain(t, d), `"sudo_user":"`+user+`"`) {
+		t.Errorf("--history: %v", d)
+	}
+	if d := answer(t, append(as, "sentinel", "--block-ip", "127.0.0.1")...); d.Text("error_code") != "PROTECTED_ADDRESS" {
+		t.Errorf("a refusal: %v", d)
+	}
+	if d := answer(t, append(as, "sentinel", "--block-ip", "203.0.113.9", "--force")...); d.Text("error_code") != "PERMISSION_DENIED" || !strings.Contains(d.Text("fix"), "no form for --force") {
+		t.Errorf("what the rules have no form for: %v", d)
+	}
+}
+
+func plain(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// advises asks as somebody who is no member, and as a member whose session is older.
+func advises(t *testing.T) {
+	run(t, "useradd", "--create-home", "bob")
+	defer run(t, "userdel", "--remove", "bob")
+	const join = "sudo usermod --append --groups sentinel bob"
+	for _, check := range doctor(t, "runuser", "-u", "bob", "--", "sentinel") {
+		if check.Text("id") == "sudo_rules" && !strings.Contains(check.Text("fix"), join) || strings.Contains(plain(t, check), "/usr/local") {
+			t.Errorf("the doctor of somebody who is no member: %v", check)
+		}
+	}
+	request := []string{"sh", "-c", `echo '{"ip":"203.0.113.9"}' | "$@"`, "sh"}
+	for fix, as := range map[string][]string{
+		join:                   {"runuser", "-u", "bob", "--"},
+		"Log out and in again": {"setpriv", "--reuid", user, "--regid", user, "--clear-groups"},
+	} {
+		if d := answer(t, append(append(request, as...), "sentinel", "--request", "block_ip_address")...); d.Text("error_code") != "PERMISSION_DENIED" || !strings.Contains(d.Text("fix"), fix) {
+			t.Errorf("%v: %v, want the fix %q", as, d, fix)
+		}
+	}
+}
+
+// logged counts what systemd's journal has of the units.
+func logged(t *testing.T) string {
+	t.Helper()
+	run(t, "journalctl", "--sync")
+	return run(t, "journalctl", "--quiet", "--output=cat", "--unit=sentinel-restore.service", "--unit=sentinel-restore.timer", "--unit=sentinel-report.service")
+}
+
+func quiet(t *testing.T) {
+	timerIs(t, "active") // for the address that the assistant has blocked
+	before := logged(t)
+	for range 3 {
+		run(t, "systemctl", "start", "sentinel-restore.service")
+	}
+	if after := logged(t); after != before {
+		t.Errorf("runs with nothing to do wrote lines:\n%s", strings.TrimPrefix(after, before))
+	}
+	run(t, "nft", "flush", "table", "inet", "sentinel")
+	run(t, "systemctl", "start", "sentinel-restore.service")
+	if after := logged(t); !strings.Contains(strings.TrimPrefix(after, before), "1 added") {
+		t.Errorf("a run that put back a block wrote: %q", strings.TrimPrefix(after, before))
+	}
+	run(t, "sentinel", "--unblock-ip", "203.0.113.7", "--json")
+	timerIs(t, "inactive")
+	run(t, "sentinel", "--block-ip", "203.0.113.7", "--json")
+	timerIs(t, "active")
+}
+
+// timerIs waits until the timer of restores is in a state; sentinel does not wait for it.
+func timerIs(t *testing.T, want string) {
+	t.Helper()
+	run(t, "timeout", "60", "sh", "-c", `until [ "$(systemctl is-active sentinel-restore.timer)" = "$1" ]; do sleep 0.05; done`, "sh", want)
 }
 
 // allGreen switches the firewall on as the doctor of a bare Debian advises; then
@@ -345,7 +443,7 @@ func removes(t *testing.T) {
 			t.Errorf("the removal does not say %q:\n%s", want, out)
 		}
 	}
-	for _, path := range []string{textfiles + "/sentinel.prom", "/usr/bin/sentinel", "/usr/bin/sentinel-mcp", "/usr/lib/systemd/system/sentinel-restore.service", "/etc/systemd/system/timers.target.wants/sentinel-restore.timer"} {
+	for _, path := range []string{textfiles + "/sentinel.prom", "/usr/bin/sentinel", "/usr/bin/sentinel-mcp", "/usr/lib/systemd/system/sentinel-restore.service", "/etc/systemd/system/multi-user.target.wants/sentinel-restore.service"} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is left", path)
 		}
@@ -369,7 +467,8 @@ func removes(t *testing.T) {
 // words as an upgrade.
 func comesBack(t *testing.T) {
 	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
-	run(t, "systemctl", "is-active", "sentinel-restore.timer", "sentinel-report.timer")
+	timerIs(t, "active")
+	run(t, "systemctl", "is-active", "sentinel-report.timer")
 	if set := run(t, "nft", "list", "table", "inet", "sentinel"); !strings.Contains(set, "203.0.113.7") {
 		t.Errorf("the block did not come back:\n%s", set)
 	}
@@ -386,7 +485,7 @@ func comesBack(t *testing.T) {
 	removes(t)
 	write(t, "/etc/sentinel/config.yaml", "", 0o644)
 	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
-	run(t, "systemctl", "is-active", "sentinel-restore.timer")
+	timerIs(t, "active")
 	if !fails("systemctl", "is-enabled", "sentinel-report.timer") {
 		t.Error("the installation switched on what the administrator had switched off")
 	}
@@ -396,6 +495,6 @@ func comesBack(t *testing.T) {
 func upgradesBroken(t *testing.T) {
 	write(t, "/var/lib/dpkg/info/sentinel.prerm", "#!/bin/sh\nexit 1\n", 0o755)
 	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
-	run(t, "systemctl", "is-active", "sentinel-restore.timer")
+	timerIs(t, "active")
 	run(t, "nft", "list", "table", "inet", "sentinel")
 }
