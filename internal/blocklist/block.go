@@ -148,7 +148,7 @@ func (b *BlockPlan) Preview() (expected Row, known bool) { return row(b.entry), 
 func (b *BlockPlan) Summary() string {
 	where := fmt.Sprintf("%s with %s (%s)", b.entry.Address, b.backend.Name(), strings.Join(b.backend.Abilities().Directions, ", "))
 	besides := ""
-	if text := b.sideEffect(); text != "" {
+	if text := b.SideEffect(); text != "" {
 		besides = " " + text
 	}
 	switch {
@@ -161,8 +161,9 @@ func (b *BlockPlan) Summary() string {
 	}
 }
 
-// sideEffect says what this block, as the first, makes the system do besides.
-func (b *BlockPlan) sideEffect() string {
+// SideEffect says what this block, as the first, makes the system do besides; it is
+// empty for nothing.
+func (b *BlockPlan) SideEffect() string {
 	if b.before.effective {
 		return ""
 	}
@@ -237,7 +238,7 @@ func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut
 		ConnectionsCut: cut, Reapplied: b.reapplies, Warnings: sizeWarnings(b.backend, entries),
 	}
 	d.InKernel = new(true)
-	if text := b.sideEffect(); text != "" {
+	if text := b.SideEffect(); text != "" {
 		d.warn(text)
 	}
 	if b.reapplies {

@@ -44,7 +44,7 @@ func (p Program) elevate(ctx context.Context, call invocation, stdin io.Reader) 
 		return nil, false, nil //nolint:nilerr // as above
 	}
 	e := elevated{h.Programs, own, call}
-	if _, atTerminal := terminalWidth(stdin, call.stderr); atTerminal && call.op.Asks && !call.yes && !call.dryRun && !call.args.Bool("confirm") {
+	if _, atTerminal := terminalWidth(stdin, call.stderr); atTerminal && call.op.Asks && call.op.Previews() && !call.yes && !call.dryRun && !call.args.Bool("confirm") {
 		if done, err := e.ask(ctx, stdin); !done || err != nil {
 			return nil, done, err
 		}

@@ -52,6 +52,9 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 	if known {
 		c.preview = expected
 	}
+	if plan.SideEffect() != "" {
+		c.question = "Block it?"
+	}
 	return c, nil
 }
 

@@ -123,6 +123,13 @@ func (o Operation) field(name string) (Field, error) {
 	return Field{}, &ArgumentError{Message: fmt.Sprintf("%s has no argument %q.", o.Name, shown(name)), Fix: fix}
 }
 
+// Previews reports whether a request can ask what the operation would do: dry_run
+// is then one of its arguments.
+func (o Operation) Previews() bool {
+	_, err := o.field("dry_run")
+	return err == nil
+}
+
 // InputSchema returns the JSON Schema of the operation's arguments.
 func (o Operation) InputSchema() json.RawMessage {
 	properties := map[string]any{}

@@ -18,6 +18,7 @@ var blockIPAddress = Operation{
 	Toolset:    DefaultToolset,
 	Effect:     Destructive,
 	Idempotent: true,
+	Asks:       true,
 	Privilege:  NeedsRoot,
 	Deadline:   30 * time.Second,
 	Codes:      []string{"INVALID_IP", "ALREADY_BLOCKED", "PROTECTED_ADDRESS", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
