@@ -77,7 +77,7 @@ func (t Target) checkOwnDir(dir string, trusted func(string) error) []Finding {
 	case errors.Is(err, fs.ErrNotExist):
 		return t.checkMissingDir(dir, trusted)
 	case errors.Is(err, fs.ErrPermission):
-		return one(Unknown, "Only root can look at "+dir+".", "Run: sudo sentinel --doctor")
+		return one(Unknown, "Only root can look at "+dir+".", asAdministrator)
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	case !info.IsDir():

@@ -41,6 +41,10 @@ type Report struct {
 	Warnings int       `json:"warnings"`
 }
 
+// asAdministrator is the fix for what only root can tell. The rules of sudo for sentinel do not
+// include it.
+const asAdministrator = "An administrator of this machine sees it with: sudo sentinel --doctor"
+
 // limit bounds a check without a limit of its own.
 const limit = 5 * time.Second
 

@@ -103,7 +103,7 @@ func (t Target) diskAccessFinding(err error) []Finding {
 		return one(Warning, "What started this run has no full disk access; what the security audit reads of other applications' rights is missing.",
 			"In System Settings, Privacy & Security, Full Disk Access, add "+t.serverPath()+" for Claude Desktop, whose own access its servers do not share, again after each upgrade; for Terminal and other clients switch on the application. Then quit and open it again.")
 	case errors.Is(err, fs.ErrPermission):
-		return one(Unknown, "Only root can tell.", "Run: sudo sentinel --doctor")
+		return one(Unknown, "Only root can tell.", asAdministrator)
 	default:
 		return one(Unknown, "The file that would tell cannot be opened: "+err.Error(), "")
 	}

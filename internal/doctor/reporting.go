@@ -43,7 +43,7 @@ func reporting(ctx context.Context, t Target) []Finding {
 	r, err := t.Reports(ctx)
 	switch {
 	case errors.Is(err, fs.ErrPermission) || err == nil && r.Endpoints > 0 && !r.Known:
-		return one(Unknown, fmt.Sprintf("%d endpoints are configured; only root can tell what arrives there.", r.Endpoints), "Run: sudo sentinel --doctor")
+		return one(Unknown, fmt.Sprintf("%d endpoints are configured; only root can tell what arrives there.", r.Endpoints), asAdministrator)
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	case r.Endpoints == 0:

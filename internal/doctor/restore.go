@@ -33,11 +33,11 @@ func restore(ctx context.Context, t Target) []Finding {
 	if t.mac() {
 		return t.macRestore(ctx)
 	}
-	if info, err := os.Lstat(t.at("/run/systemd/system")); err != nil || !info.IsDir() { // sd_booted(3)
-		return one(Unknown, "systemd does not run here.", "Have this machine run at boot and every minute: sentinel --restore-blocklist")
-	}
 	if t.nothingToRestore(ctx) {
 		return one(OK, "Nothing is blocked, and sentinel is not installed for root, so there is nothing to restore at boot", "")
+	}
+	if info, err := os.Lstat(t.at("/run/systemd/system")); err != nil || !info.IsDir() { // sd_booted(3)
+		return one(Unknown, "systemd does not run here.", "Have this machine run at boot and every minute: sentinel --restore-blocklist")
 	}
 	for _, unit := range []string{restoreService, restoreTimer} {
 		if !t.anyFile(unitDirs(), unit) {

@@ -66,7 +66,7 @@ func (t Target) macRestore(ctx context.Context) []Finding {
 	case errors.Is(err, fs.ErrNotExist):
 		return one(Warning, restorePlist+" is not installed; blocks neither come back after a reboot nor end.", install)
 	case errors.Is(err, fs.ErrPermission):
-		return one(Unknown, restorePlist+" cannot be read.", "Run: sudo sentinel --doctor")
+		return one(Unknown, restorePlist+" cannot be read.", asAdministrator)
 	case err != nil:
 		return one(Problem, restorePlist+" is not a property list: "+err.Error(), install)
 	}

@@ -52,7 +52,7 @@ func sudoersFile(ctx context.Context, t Target) []Finding {
 	case errors.Is(err, fs.ErrNotExist):
 		return one(Warning, "There is no "+sudoers+".", install)
 	case errors.Is(err, fs.ErrPermission):
-		return one(Unknown, "Only root can look into /etc/sudoers.d.", "Run: sudo sentinel --doctor")
+		return one(Unknown, "Only root can look into /etc/sudoers.d.", asAdministrator)
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	}

@@ -102,7 +102,7 @@ func (probe Probe) finding(ctx context.Context, worst, fix string) []Finding {
 	case err == nil:
 		return one(OK, seen, "")
 	case errors.Is(err, fs.ErrPermission):
-		return one(Unknown, "Only root can tell.", "Run: sudo sentinel --doctor")
+		return one(Unknown, "Only root can tell.", asAdministrator)
 	case errors.Is(err, context.DeadlineExceeded):
 		return one(Unknown, "It did not answer in time.", fix)
 	case errors.As(err, &known) && known.Fix != "":
