@@ -103,7 +103,7 @@ func TestTheReadmeHasTheTools(t *testing.T) {
 			t.Errorf("the README says of %s:\n%s\nwant --%s, %s, %s", o.Name, said, o.Flag, effect, need)
 		}
 	}
-	if rows != 14 {
-		t.Errorf("the table has %d tools, and the heading says 14", rows)
+	if heading := fmt.Sprintf("## The %d tools\n", rows); !strings.Contains(prose, heading) {
+		t.Errorf("the table has %d tools, and the heading says another number", rows)
 	}
 }

@@ -27,9 +27,6 @@ import (
 	"sentinel/internal/testenv"
 )
 
-// deadline bounds every wait. It is far longer than anything here takes.
-const deadline = 30 * time.Second
-
 // part returns the block of the guide that follows a comment such as
 // <!-- run: report -->.
 func part(t *testing.T, guide, mark string) string {
