@@ -4,8 +4,11 @@ package firewall
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/reach"
 )
 
 // An Application is the Application Firewall of macOS, which lets connections
@@ -21,6 +24,34 @@ type Application struct {
 	Beside string
 	// Unreadable is the reason why the state is unknown; a [fault.Error] if there is a fix.
 	Unreadable error
+	// Passes reports that the packet filter lets everything in: it is off, or none of its rules
+	// blocks. PassesErr is why that is not known.
+	Passes    bool
+	PassesErr error
+}
+
+// ofNetwork are the programs that are let in even when all incoming connections are blocked, for
+// DHCP, Bonjour and IPsec.
+var ofNetwork = []string{"configd", "mDNSResponder", "racoon", "launchd", ""}
+
+// reach implements [reach.Judge]. Which programs the Application Firewall lets in is decided by
+// lists and signatures, and where it asks, by people.
+func (a Application) reach(_ string, _ netip.AddrPort, process string) reach.Verdict {
+	unknown := func(why string) reach.Verdict { return reach.Verdict{Answer: reach.Unknown, Why: why} }
+	switch {
+	case a.Unreadable != nil:
+		return unknown("the state of the Application Firewall " + unread(a.Unreadable, "is "))
+	case a.On && a.BlocksAll && !slices.Contains(ofNetwork, process):
+		return reach.Verdict{Answer: reach.Filtered}
+	case a.On:
+		return unknown("the Application Firewall decides for each program")
+	case a.PassesErr != nil:
+		return unknown("the rules of pf " + unread(a.PassesErr, "are "))
+	case !a.Passes:
+		return unknown("rules of pf block, and what is left open is not known")
+	default:
+		return reach.Verdict{Answer: reach.Reachable}
+	}
 }
 
 // assess derives the status. The packet filter is reported but does not count: macOS itself loads

@@ -44,6 +44,12 @@ type Chain struct {
 	Drops bool
 	// Jumps are the chains of the same family and table to which rules jump.
 	Jumps []string
+	// Hook is where packets for this host come to the chain by themselves.
+	Hook Hook
+	// XTables reports that the chain is one of x_tables, which has tables of the same names.
+	XTables bool
+	// Rules are those of the chain, in order.
+	Rules []Rule
 }
 
 // Facts holds what the platform reports about the firewall.
@@ -54,6 +60,8 @@ type Facts struct {
 	Chains []Chain
 	// Unreadable is the reason why loaded rules could not be read.
 	Unreadable error
+	// Links are the interfaces by which other hosts reach this one; none if that is not known.
+	Links []Link
 	// Application is the firewall of macOS, to which the other fields do not apply; nil on other
 	// systems.
 	Application *Application

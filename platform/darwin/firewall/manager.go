@@ -8,7 +8,10 @@ package firewall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"sentinel/internal/answer"
@@ -48,17 +51,50 @@ func New(runner sysexec.Runner) *Manager {
 func (m *Manager) Firewall(ctx context.Context) firewall.Facts {
 	s, err := m.tool.State(ctx)
 	a := firewall.Application{
-		On: s.On(), BlocksAll: s.BlocksAll(), AllowSigned: s.AllowSigned, AllowSignedApp: s.AllowSignedApp,
-		Beside: m.beside(ctx), Unreadable: explain(err),
+		On: s.On(), BlocksAll: s.BlocksAll(), AllowSigned: s.AllowSigned, AllowSignedApp: s.AllowSignedApp, Unreadable: explain(err),
+	}
+	ctx, cancel := context.WithTimeout(ctx, besideLimit)
+	defer cancel()
+	on, err := m.pf.Enabled(ctx)
+	a.Beside, a.Passes, a.PassesErr = beside(on, err), !on, err
+	if on && err == nil && !a.On {
+		a.Passes, a.PassesErr = m.passes(ctx)
 	}
 	return firewall.Facts{Application: &a}
 }
 
+// maxAnchors bounds how many anchors of pf are looked into.
+const maxAnchors = 50
+
+// passes reports whether none of pf's rules blocks what comes in, apart from addresses that a table
+// holds.
+func (m *Manager) passes(ctx context.Context) (bool, error) {
+	anchors, err := m.pf.Anchors(ctx, "")
+	if err != nil {
+		return false, err
+	}
+	if len(anchors) > maxAnchors {
+		return false, fmt.Errorf("not all read: there are more than %d anchors", maxAnchors)
+	}
+	for _, anchor := range append([]string{""}, anchors...) {
+		rules, err := m.pf.Rules(ctx, anchor)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(rules, blocksIncoming) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func blocksIncoming(rule string) bool {
+	return strings.HasPrefix(rule, "block ") && !strings.Contains(rule, " out ") && !strings.Contains(rule, " from <")
+}
+
 // beside describes the state of pf.
-func (m *Manager) beside(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, besideLimit)
-	defer cancel()
-	switch on, err := m.pf.Enabled(ctx); {
+func beside(on bool, err error) string {
+	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return "pf is " + answer.Reason(err)
 	case err != nil:

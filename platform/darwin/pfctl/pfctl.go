@@ -88,9 +88,13 @@ func (t Tool) Rules(ctx context.Context, anchor string) ([]string, error) {
 	return ParseRules(r.Stdout), err
 }
 
-// Anchors lists the paths of all anchors below one.
+// Anchors lists the paths of all anchors below one, or of all for "".
 func (t Tool) Anchors(ctx context.Context, anchor string) ([]string, error) {
-	r, err := t.run(ctx, nil, "-a", anchor, "-v", "-s", "Anchors")
+	args := []string{"-v", "-s", "Anchors"}
+	if anchor != "" {
+		args = append([]string{"-a", anchor}, args...)
+	}
+	r, err := t.run(ctx, nil, args...)
 	if errors.Is(err, ErrMissing) {
 		return nil, nil
 	}

@@ -5,12 +5,15 @@ package firewall
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"sentinel/internal/reach"
 	"sentinel/internal/testenv"
 )
 
@@ -77,6 +80,7 @@ func (h *neighbour) wait() {
 	})
 }
 
+func (h *neighbour) id() string       { return strconv.Itoa(h.pid) }
 func (h *neighbour) gateway() string  { return fmt.Sprintf("192.0.2.%d", 4*h.n+1) }
 func (h *neighbour) address() string  { return fmt.Sprintf("192.0.2.%d", 4*h.n+2) }
 func (h *neighbour) gateway6() string { return fmt.Sprintf("2001:db8:%d::1", h.n) }
@@ -95,9 +99,16 @@ func (h *neighbour) dial(address string, limit time.Duration) (c net.Conn, err e
 }
 
 // reaches asserts whether the other host can connect to a port of this one, over
-// both families.
+// both families, and that the rules that are loaded are read to say the same.
 func (h *neighbour) reaches(port string, want bool) {
 	h.t.Helper()
+	claim := reach.Filtered
+	if want {
+		claim = reach.Reachable
+	}
+	if got := judged(h.t, "tcp", "[::]:"+port); got.Answer != claim || got.Limited {
+		h.t.Errorf("port %s: said to be %+v, want %s", port, got, claim)
+	}
 	for _, host := range []string{h.gateway(), h.gateway6()} {
 		limit := waitLimit
 		if !want {
@@ -111,6 +122,12 @@ func (h *neighbour) reaches(port string, want bool) {
 			h.t.Errorf("%s port %s: reachable %v, want %v (%v)", host, port, err == nil, want, err)
 		}
 	}
+}
+
+// judged is what the loaded rules are said to do with a socket.
+func judged(t *testing.T, protocol, local string) reach.Verdict {
+	t.Helper()
+	return liveSource(empty(t)).Firewall(t.Context()).Reach()(protocol, netip.MustParseAddrPort(local), "")
 }
 
 // pings asserts that an echo comes back. raw sockets of IPv6 have their checksum

@@ -190,6 +190,10 @@ func liveSet(t *nftables.Table, v6 bool) *nftables.Set {
 	}
 }
 
+func isLiveSet(name string) bool {
+	return name == liveSet(nil, false).Name || name == liveSet(nil, true).Name
+}
+
 // A flow is an open TCP connection.
 type flow struct {
 	remote netip.AddrPort

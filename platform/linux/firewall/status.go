@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/firewall"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/interfaces"
 )
 
 // A Source reads the firewall of the system below a root directory.
@@ -19,6 +20,7 @@ type Source struct {
 	root   string
 	nft    func() ([]firewall.Chain, error)
 	legacy Legacy
+	links  func() []firewall.Link
 	onBus  func(ctx context.Context, name string) bool
 }
 
@@ -30,17 +32,18 @@ func NewSource(root string, runner sysexec.Runner) *Source {
 	s := &Source{
 		root: root, legacy: Legacy{Root: root, Runner: runner},
 		nft:   func() ([]firewall.Chain, error) { return nil, fs.ErrPermission },
+		links: func() []firewall.Link { return nil },
 		onBus: func(context.Context, string) bool { return false },
 	}
 	if root == "/" {
-		s.nft, s.onBus = Chains, onSystemBus
+		s.nft, s.links, s.onBus = Chains, links, onSystemBus
 	}
 	return s
 }
 
 // Firewall implements [firewall.Source].
 func (s *Source) Firewall(ctx context.Context) firewall.Facts {
-	f := firewall.Facts{}
+	f := firewall.Facts{Links: s.links()}
 	if f.Chains, f.Unreadable = s.nft(); f.Unreadable == nil {
 		var old []firewall.Chain
 		old, f.Unreadable = s.legacy.Chains(ctx)
@@ -53,6 +56,27 @@ func (s *Source) Firewall(ctx context.Context) firewall.Facts {
 		f.Managers = append(f.Managers, "firewalld")
 	}
 	return f
+}
+
+// links lists the interfaces that other hosts can be behind: not loopback, nor the ports of a bridge or
+// bond, whose packets come in by that.
+func links() []firewall.Link {
+	all, err := interfaces.List()
+	if err != nil {
+		return nil // rules that name one decide nothing then
+	}
+	var list []firewall.Link
+	for _, l := range all {
+		if l.Flags&interfaces.FlagLoopback != 0 || !l.Up() || l.Master != 0 || len(l.Addresses) == 0 {
+			continue
+		}
+		link := firewall.Link{Index: l.Index, Name: l.Name}
+		for _, a := range l.Addresses {
+			link.Addresses = append(link.Addresses, a.Addr().WithZone(""))
+		}
+		list = append(list, link)
+	}
+	return list
 }
 
 // onSystemBus says whether a service owns name on the system bus; anyone may

@@ -79,22 +79,29 @@ func readError(err error) error {
 	return fmt.Errorf("read nftables: %w", err)
 }
 
-// reachable reads the rules of input chains and, as long as new ones turn up,
+// reachable reads the rules of the chains that packets come to and, as long as new ones turn up,
 // of the chains that they jump to.
 func reachable(conn *nftables.Conn, all []*nftables.Chain) ([]firewall.Chain, error) {
 	var list []firewall.Chain
-	queue := inputChains(all)
+	queue := baseChains(all)
 	for at := 0; at < len(queue); at++ {
 		c := queue[at]
 		rules, err := conn.GetRules(c.Table, c)
 		if err != nil {
 			return nil, readError(err)
 		}
-		mapped, err := mapVerdicts(conn, c.Table, rules)
+		sets, err := readSets(conn, c.Table, rules)
+		if err != nil {
+			return nil, readError(err)
+		}
+		mapped, err := mapVerdicts(sets, rules)
 		if err != nil {
 			return nil, readError(err)
 		}
 		described := describe(c, rules, mapped)
+		for _, r := range rules {
+			described.Rules = append(described.Rules, interpret(r, sets)...)
+		}
 		list = append(list, described)
 		for _, name := range described.Jumps {
 			queue = appendChain(queue, all, c.Table, name)
@@ -103,19 +110,46 @@ func reachable(conn *nftables.Conn, all []*nftables.Chain) ([]firewall.Chain, er
 	return list, nil
 }
 
-// inputChains selects the base chains of type filter that see what this host
-// receives: at the hooks input and prerouting, and at ingress, where the device hands it
-// over. Those of family bridge see the frames of bridges.
-func inputChains(all []*nftables.Chain) []*nftables.Chain {
+// baseChains selects the base chains that what this host receives comes to.
+func baseChains(all []*nftables.Chain) []*nftables.Chain {
 	var list []*nftables.Chain
 	for _, c := range all {
-		if isInput(c) {
+		if hookOf(c) != firewall.NoHook {
 			list = append(list, c)
 		}
 	}
 	return list
 }
 
+// hookOf is where packets for this host come to a chain. Hooks have numbers of their own in the
+// families netdev and bridge, of which only the latter's are those of inet.
+func hookOf(c *nftables.Chain) firewall.Hook {
+	if c.Hooknum == nil {
+		return firewall.NoHook
+	}
+	hook, family := *c.Hooknum, c.Table.Family
+	in := hook == *nftables.ChainHookInput
+	before := hook == *nftables.ChainHookPrerouting
+	switch {
+	case family == nftables.TableFamilyNetdev && hook == *nftables.ChainHookIngress, family == nftables.TableFamilyINet && hook == inetIngress,
+		family == nftables.TableFamilyBridge && (in || before):
+		return firewall.Aside
+	case family != nftables.TableFamilyINet && family != nftables.TableFamilyIPv4 && family != nftables.TableFamilyIPv6:
+		return firewall.NoHook
+	case c.Type == nftables.ChainTypeNAT && before:
+		return firewall.Translation
+	case c.Type == nftables.ChainTypeFilter && before:
+		return firewall.Prerouting
+	case c.Type == nftables.ChainTypeFilter && in:
+		return firewall.Input
+	default:
+		return firewall.NoHook
+	}
+}
+
+// isInput selects the base chains of type filter that see what this host receives: at the hooks
+// input and prerouting, and at ingress, where the device hands it over. Those of family bridge see
+// the frames of bridges.
 func isInput(c *nftables.Chain) bool {
 	if c.Hooknum == nil || c.Type != nftables.ChainTypeFilter || guardsContainers(c) {
 		return false
@@ -179,7 +213,7 @@ func appendChain(queue, all []*nftables.Chain, table *nftables.Table, name strin
 // the maps that its rules use.
 func describe(c *nftables.Chain, rules []*nftables.Rule, mapped []*expr.Verdict) firewall.Chain {
 	d := firewall.Chain{
-		Family: familyName(c.Table.Family), Table: c.Table.Name, Name: c.Name, Input: isInput(c),
+		Family: familyName(c.Table.Family), Table: c.Table.Name, Name: c.Name, Input: isInput(c), Hook: hookOf(c),
 		DropPolicy: c.Policy != nil && *c.Policy == nftables.ChainPolicyDrop,
 	}
 	for _, r := range rules {

@@ -16,41 +16,39 @@ import (
 
 var errVerdict = errors.New("a verdict map holds something else")
 
-// mapVerdicts reads the verdict maps that rules look packets up in, as in
+// mapVerdicts lists the verdicts of the maps that rules look packets up in, as in
 // "ct state vmap { invalid : drop }": there, drops and jumps are not in the rule.
-func mapVerdicts(conn *nftables.Conn, table *nftables.Table, rules []*nftables.Rule) ([]*expr.Verdict, error) {
+func mapVerdicts(sets map[string]setContent, rules []*nftables.Rule) ([]*expr.Verdict, error) {
 	var list []*expr.Verdict
-	for _, r := range rules {
-		for _, e := range r.Exprs {
-			l, ok := e.(*expr.Lookup)
-			if !ok || !l.IsDestRegSet || l.DestRegister != unix.NFT_REG_VERDICT {
-				continue
-			}
-			elements, err := conn.GetSetElements(&nftables.Set{Table: table, Name: l.SetName})
+	for _, l := range lookups(rules) {
+		if !isVerdictMap(l) {
+			continue
+		}
+		for _, k := range sets[l.SetName].keys {
+			v, err := parseVerdict(k.value)
 			if err != nil {
 				return nil, err
 			}
-			if list, err = appendVerdicts(list, elements); err != nil {
-				return nil, err
-			}
+			list = append(list, v)
 		}
 	}
 	return list, nil
 }
 
-// appendVerdicts skips the elements that only end an interval.
-func appendVerdicts(list []*expr.Verdict, elements []nftables.SetElement) ([]*expr.Verdict, error) {
-	for _, e := range elements {
-		if e.Val == nil {
-			continue
+func isVerdictMap(l *expr.Lookup) bool {
+	return l.IsDestRegSet && l.DestRegister == unix.NFT_REG_VERDICT
+}
+
+func lookups(rules []*nftables.Rule) []*expr.Lookup {
+	var list []*expr.Lookup
+	for _, r := range rules {
+		for _, e := range r.Exprs {
+			if l, ok := e.(*expr.Lookup); ok {
+				list = append(list, l)
+			}
 		}
-		v, err := parseVerdict(e.Val)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
 	}
-	return list, nil
+	return list
 }
 
 // parseVerdict parses the netlink attributes of a verdict, which the library

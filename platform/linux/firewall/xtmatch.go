@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package firewall
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+
+	"github.com/google/nftables/expr"
+	"github.com/google/nftables/xt"
+
+	"sentinel/internal/firewall"
+)
+
+// xtMatch is the match of an extension of x_tables, which iptables-nft leaves as it is.
+func xtMatch(p firewall.Packet, e *expr.Match) firewall.Match {
+	switch info := e.Info.(type) {
+	case *xt.Comment:
+		return firewall.Always
+	case *xt.ConntrackMtinfo1:
+		return conntrackMatch(p, info.ConntrackMtinfoBase, uint16(info.StateMask))
+	case *xt.ConntrackMtinfo2:
+		return conntrackMatch(p, info.ConntrackMtinfoBase, info.StateMask)
+	case *xt.ConntrackMtinfo3:
+		return conntrackMatch(p, info.ConntrackMtinfoBase, info.StateMask)
+	case *xt.AddrTypeV1:
+		return addressType(p, info)
+	case *xt.Tcp:
+		return tcpMatch(p, info)
+	case *xt.Udp:
+		if p.Protocol != "udp" {
+			return firewall.Never
+		}
+		return invert(sourcePorts(info.SrcPorts[0], info.SrcPorts[1]), info.InvFlags&xt.UdpInvSrcPorts != 0).
+			And(invert(within(p.Port, info.DstPorts[0], info.DstPorts[1]), info.InvFlags&xt.UdpInvDestPorts != 0))
+	case *xt.Unknown:
+		return bytesMatch(p, e.Name, e.Rev, *info)
+	default:
+		return firewall.Unsure
+	}
+}
+
+// conntrackMatch understands "--ctstate" alone.
+func conntrackMatch(p firewall.Packet, info xt.ConntrackMtinfoBase, mask uint16) firewall.Match {
+	if xt.ConntrackFlags(info.MatchFlags)&^xt.ConntrackStateAlias != xt.ConntrackState {
+		return firewall.Unsure
+	}
+	return invert(stateMatch(p, int(mask)), xt.ConntrackFlags(info.InvertFlags)&xt.ConntrackState != 0)
+}
+
+// addressType understands "--dst-type" without "--limit-iface-in".
+func addressType(p firewall.Packet, info *xt.AddrTypeV1) firewall.Match {
+	const invertTo, limits = 2, 4 | 8 // XT_ADDRTYPE_INVERT_DEST, XT_ADDRTYPE_LIMIT_IFACE_IN and _OUT
+	if info.Source != 0 || info.Flags&limits != 0 {
+		return firewall.Unsure
+	}
+	return invert(localMatch(p, int(info.Dest)), info.Flags&invertTo != 0)
+}
+
+func tcpMatch(p firewall.Packet, info *xt.Tcp) firewall.Match {
+	if p.Protocol != "tcp" {
+		return firewall.Never
+	}
+	m := invert(sourcePorts(info.SrcPorts[0], info.SrcPorts[1]), info.InvFlags&xt.TcpInvSrcPorts != 0).
+		And(invert(within(p.Port, info.DstPorts[0], info.DstPorts[1]), info.InvFlags&xt.TcpInvDestPorts != 0)).
+		And(invert(firewall.Is(synFlag&info.FlagsMask == info.FlagsCmp), info.InvFlags&xt.TcpInvFlags != 0))
+	if info.Option != 0 {
+		m = m.And(firewall.Unsure)
+	}
+	return m
+}
+
+// bytesMatch reads the extensions that the library leaves as bytes.
+func bytesMatch(p firewall.Packet, name string, revision uint32, b []byte) firewall.Match {
+	switch name {
+	case "icmp", "icmp6":
+		return firewall.Never
+	case "multiport":
+		return multiportMatch(p, revision, b)
+	case "state":
+		if len(b) >= 4 {
+			return stateMatch(p, int(binary.NativeEndian.Uint32(b)))
+		}
+	case "limit":
+		return firewall.PerhapsAllBut
+	case "recent":
+		return recentMatch(b)
+	case "set":
+		if revision > 0 {
+			return ipsetMatch(b)
+		}
+	case "rpfilter":
+		if len(b) > 0 {
+			return invert(firewall.PerhapsAllBut, b[0]&4 != 0) // XT_RPFILTER_INVERT
+		}
+	}
+	return firewall.Unsure
+}
+
+// multiportMatch reads struct xt_multiport_v1 (include/uapi/linux/netfilter/xt_multiport.h): what the
+// ports are of, how many, fifteen ports, whether the next is the end of a range, and "not".
+func multiportMatch(p firewall.Packet, revision uint32, b []byte) firewall.Match {
+	const most, destination, flags, not = 15, 1, 2 + 2*15, 2 + 2*15 + 15
+	if revision != 1 || len(b) <= not || b[0] != destination || b[1] > most {
+		return firewall.Unsure
+	}
+	m := firewall.Never
+	port := func(i int) uint16 { return binary.NativeEndian.Uint16(b[2+2*i:]) }
+	for i := 0; i < int(b[1]); i++ {
+		from := port(i)
+		if b[flags+i] != 0 && i+1 < int(b[1]) {
+			i++
+		}
+		m = m.Or(within(p.Port, from, port(i)))
+	}
+	return invert(m, b[not] != 0)
+}
+
+// recentMatch reads struct xt_recent_mtinfo (include/uapi/linux/netfilter/xt_recent.h): seconds, hits,
+// what is done, "not". To note a host always matches; whether one is noted already depends on it.
+func recentMatch(b []byte) firewall.Match {
+	const set = 1 << 1
+	if len(b) < 10 {
+		return firewall.Unsure
+	}
+	if b[8] == set {
+		return invert(firewall.Always, b[9] != 0)
+	}
+	return invert(firewall.PerhapsSome, b[9] != 0)
+}
+
+// ipsetMatch reads struct xt_set_info (include/uapi/linux/netfilter/xt_set.h): an index, dimensions,
+// flags. Of a set of senders, an ordinary host is none.
+func ipsetMatch(b []byte) firewall.Match {
+	const not, bySource = 1 << 0, 1 << 1
+	if len(b) < 4 || b[3]&bySource == 0 {
+		return firewall.Unsure
+	}
+	return invert(firewall.PerhapsSome, b[3]&not != 0)
+}
+
+// translatedTo is the address that a target DNAT has for a packet, invalid if it has none.
+func translatedTo(e *expr.Target) netip.Addr {
+	var r xt.NatRange
+	switch info := e.Info.(type) {
+	case *xt.NatRange:
+		r = *info
+	case *xt.NatRange2:
+		r = info.NatRange
+	case *xt.NatIPv4MultiRangeCompat:
+		if len(*info) != 1 {
+			return netip.Addr{}
+		}
+		r = xt.NatRange{Flags: (*info)[0].Flags, MinIP: (*info)[0].MinIP, MaxIP: (*info)[0].MaxIP}
+	}
+	if xt.NatRangeFlags(r.Flags)&xt.NatRangeMapIPs == 0 || !net.IP.Equal(r.MinIP, r.MaxIP) {
+		return netip.Addr{}
+	}
+	a, _ := netip.AddrFromSlice(r.MinIP)
+	return a.Unmap()
+}
