@@ -191,6 +191,9 @@ func FuzzSavedRules(f *testing.F) {
 			if c.Family != "ip6" || c.Input != (c.Name == "INPUT" && c.Table == "filter") || strings.ContainsAny(c.Name, " \n") {
 				t.Errorf("%+v", c)
 			}
+			for _, r := range c.Rules {
+				r.Matches(firewall.Packet{Protocol: "tcp", Port: 22, V6: true})
+			}
 		}
 	})
 }
