@@ -7,6 +7,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/assets"
+	"sentinel/internal/firewall"
 )
 
 // An assetDocument answers get_asset_info.
@@ -16,7 +17,7 @@ type assetDocument struct {
 }
 
 func runAssetInfo(ctx context.Context, s session, call invocation) (document, error) {
-	status := firewallStatus(ctx, s.host.Firewall)
+	status := firewall.Assess(firewallFacts(ctx, s.host.Firewall))
 	result, err := assets.Collect(ctx, s.host.Assets, assets.Options{
 		Limit: call.capped(assets.DefaultLimit), Firewall: status.State,
 	})

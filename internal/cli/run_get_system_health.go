@@ -46,15 +46,19 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	gaps := answer.Gaps{}
 	sockets := make(chan socketAnswer, 1)
 	go func() { sockets <- collectSockets(ctx, s.host.Network, call.capped(network.DefaultRows)) }()
-	firewalls := make(chan firewall.Status, 1)
-	go func() { firewalls <- firewallStatus(ctx, s.host.Firewall) }()
+	firewalls := make(chan firewall.Facts, 1)
+	go func() { firewalls <- firewallFacts(ctx, s.host.Firewall) }()
 
 	facts := health.Collect(ctx, s.host.Health, &gaps)
 	report := health.Build(facts, health.Options{Rows: call.rows}, &gaps)
 	d := &healthDocument{Report: report, unitStatus: s.host.Services.Kind().Commands.Status, named: s.named}
-	found, status := <-sockets, <-firewalls
+	found, rules := <-sockets, <-firewalls
 	d.Connections = found.connections
 	gaps = append(gaps, found.gaps...)
+	if d.Connections != nil {
+		d.JudgeReach(rules.Reach(), &gaps)
+	}
+	status := firewall.Assess(rules)
 	d.FirewallStatus, d.FirewallEvidence = status.State, sanitize.Text(status.Evidence, 120)
 
 	if err := d.measure(ctx, s, &gaps); err != nil {
@@ -78,15 +82,15 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 // answer goes without them.
 const partLimit = 5 * time.Second
 
-// firewallStatus judges the firewall; one that does not answer is unknown.
-func firewallStatus(ctx context.Context, source firewall.Source) firewall.Status {
+// firewallFacts reads the firewall; one that does not answer is unknown.
+func firewallFacts(ctx context.Context, source firewall.Source) firewall.Facts {
 	facts, err := deadline.Call(ctx, partLimit, func(ctx context.Context) (firewall.Facts, error) {
 		return source.Firewall(ctx), nil
 	})
 	if err != nil {
 		facts = firewall.Facts{Unreadable: err}
 	}
-	return firewall.Assess(facts)
+	return facts
 }
 
 type socketAnswer struct {

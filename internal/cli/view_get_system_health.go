@@ -12,6 +12,7 @@ import (
 	"sentinel/internal/humanize"
 	"sentinel/internal/network"
 	"sentinel/internal/processes"
+	"sentinel/internal/reach"
 )
 
 // viewRows is how many connections and listeners the view shows; the document
@@ -168,13 +169,26 @@ func (d *healthDocument) viewSockets(p *page) {
 func listenerRows(listeners []network.Listener) [][]string {
 	var rows [][]string
 	for _, l := range listeners {
-		from := "this machine"
-		if l.Exposed {
-			from = "other hosts"
-		}
+		from := reachableFrom(l.Exposed, l.Reach, l.ReachLimited)
 		rows = append(rows, []string{pidText(l.PID), known(l.ProcessName), l.Address, string(l.Protocol), from})
 	}
 	return rows
+}
+
+// reachableFrom says from where a socket can be reached.
+func reachableFrom(exposed bool, a reach.Answer, limited bool) string {
+	switch {
+	case !exposed:
+		return "this machine"
+	case a == reach.Filtered:
+		return "this machine (filtered)"
+	case a != reach.Reachable:
+		return "not known"
+	case limited:
+		return "some hosts"
+	default:
+		return "other hosts"
+	}
 }
 
 func shownOf(what string, shown, total int) string {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/reach"
 	"sentinel/internal/sanitize"
 )
 
@@ -34,6 +35,11 @@ type Listener struct {
 	// Exposed says that the address is not loopback, so that other hosts can reach
 	// it unless a firewall prevents it.
 	Exposed bool `json:"exposed"`
+	// Reach says whether the packet filter lets new connections of other hosts in: unknown
+	// where its rules cannot be read or do not decide it. Absent for loopback.
+	Reach reach.Answer `json:"reach,omitempty" enum:"reachable,filtered,unknown"`
+	// ReachLimited says that it lets in only some hosts or networks; absent unless it does.
+	ReachLimited bool `json:"reach_limited,omitempty"`
 }
 
 // Connections are the sockets of a health document.
@@ -108,6 +114,25 @@ func each[T any](sockets []Socket, owners map[uint64]Owner, build func(Socket, O
 		rows = append(rows, build(s, owners[s.ID]))
 	}
 	return rows
+}
+
+// JudgeReach says of each exposed listener what other hosts meet there. Why that is not known of one is
+// added to gaps, once for each reason.
+func (c *Connections) JudgeReach(judge reach.Judge, gaps *answer.Gaps) {
+	var told []string
+	for i := range c.Listening {
+		l := &c.Listening[i]
+		local, err := netip.ParseAddrPort(l.Address)
+		if !l.Exposed || err != nil {
+			continue
+		}
+		v := judge(string(l.Protocol), local, l.ProcessName)
+		l.Reach, l.ReachLimited = v.Answer, v.Limited
+		if v.Answer == reach.Unknown && !slices.Contains(told, v.Why) {
+			told = append(told, v.Why)
+			gaps.Note("listening.reach", v.Why)
+		}
+	}
 }
 
 func newFlow(s Socket, o Owner) Flow {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/reach"
 )
 
 // machine is a fake Source.
@@ -142,6 +143,41 @@ func TestListenersShowWhetherOthersReachThem(t *testing.T) {
 	}
 	if c, _ := collected(t, m, 3); len(c.Listening) != 3 || c.ListeningTotal != 7 || !c.ListeningTruncated || c.FlowsTruncated {
 		t.Errorf("three rows: %+v", c)
+	}
+}
+
+// Loopback is judged by nobody, and each reason for not knowing is told once.
+func TestListenersAreJudgedByThePacketFilter(t *testing.T) {
+	m := &machine{owners: map[uint64]Owner{4: {PID: 802, Name: "sshd"}}}
+	for i, address := range []string{"127.0.0.1:25", "0.0.0.0:80", "[::]:22", "192.0.2.1:443", "[fe80::1%eth0]:53", "0.0.0.0:111"} {
+		m.sockets = append(m.sockets, socket(Listen, address, "0.0.0.0:0", uint64(i+2)))
+	}
+	c, _ := collected(t, m, 0)
+	gaps := answer.Gaps{}
+	c.JudgeReach(func(protocol string, local netip.AddrPort, process string) reach.Verdict {
+		switch {
+		case protocol != "tcp" || local.Addr().IsLoopback():
+			t.Errorf("asked for %s %s", protocol, local)
+		case local.Port() == 22:
+			return reach.Verdict{Answer: reach.Reachable, Limited: process == "sshd"}
+		case local.Port() == 80:
+			return reach.Verdict{Answer: reach.Filtered}
+		}
+		return reach.Verdict{Answer: reach.Unknown, Why: "the rules are secret"}
+	}, &gaps)
+	got := map[string]string{}
+	for _, l := range c.Listening {
+		got[l.Address] = fmt.Sprint(l.Reach, " ", l.ReachLimited)
+	}
+	want := map[string]string{
+		"127.0.0.1:25": " false", "0.0.0.0:80": "filtered false", "[::]:22": "reachable true",
+		"192.0.2.1:443": "unknown false", "[fe80::1%eth0]:53": "unknown false", "0.0.0.0:111": "unknown false",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(answer.Gaps{{Field: "listening.reach", Reason: "the rules are secret"}}, gaps); diff != "" {
+		t.Error(diff)
 	}
 }
 
