@@ -5,9 +5,11 @@ package portscan
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"time"
 
 	"sentinel/internal/deadline"
+	"sentinel/internal/reach"
 	"sentinel/internal/sanitize"
 )
 
@@ -19,9 +21,9 @@ type listeners struct {
 	denied bool
 }
 
-// findOwners adds which process listens at each open port of this machine, and at
-// which address.
-func (r *Report) findOwners(ctx context.Context, m Machine, a netip.Addr) {
+// findOwners adds which process listens at each open port of this machine, at which address, and
+// whether other hosts reach it.
+func (r *Report) findOwners(ctx context.Context, s Sources) {
 	ports := make([]uint16, 0, len(r.Ports))
 	for _, p := range r.Ports {
 		ports = append(ports, uint16(p.Port))
@@ -29,17 +31,20 @@ func (r *Report) findOwners(ctx context.Context, m Machine, a netip.Addr) {
 	if len(ports) == 0 {
 		return
 	}
+	ports = slices.Compact(ports)
 	found, err := deadline.Call(ctx, ownersLimit, func(ctx context.Context) (listeners, error) {
-		list, denied, err := m.Listeners(ctx, ports)
+		list, denied, err := s.Machine.Listeners(ctx, ports)
 		return listeners{list, denied}, err
 	})
 	unknown := false
+	var exposed []exposedPort
 	for i := range r.Ports {
 		p := &r.Ports[i]
-		if l, ok := listenerAt(found.list, a, uint16(p.Port)); ok {
-			exposed := !l.Address.Addr().IsLoopback()
-			p.PID, p.ProcessName = l.PID, sanitize.Text(l.Name, 64)
-			p.Bind, p.Exposed = sanitize.Text(l.Address.Addr().String(), 64), &exposed
+		if l, ok := listenerAt(found.list, netip.MustParseAddr(p.Address), uint16(p.Port)); ok {
+			p.listens(l)
+			if *p.Exposed {
+				exposed = append(exposed, exposedPort{p, l})
+			}
 		}
 		unknown = unknown || p.PID == 0
 	}
@@ -50,6 +55,33 @@ func (r *Report) findOwners(ctx context.Context, m Machine, a netip.Addr) {
 		r.Unavailable.Note("ports.pid", "processes of other users are not readable without root (on Linux CAP_SYS_PTRACE)")
 	case unknown:
 		r.Unavailable.Note("ports.pid", "no process of this machine listens at some of the ports: the kernel or a firewall rule answers there")
+	}
+	if len(exposed) > 0 && s.Reach != nil {
+		r.judge(s.Reach(ctx), exposed)
+	}
+}
+
+func (p *Port) listens(l Listener) {
+	exposed := !l.Address.Addr().IsLoopback()
+	p.PID, p.ProcessName = l.PID, sanitize.Text(l.Name, 64)
+	p.Bind, p.Exposed = sanitize.Text(l.Address.Addr().String(), 64), &exposed
+}
+
+// An exposedPort is a row with the listener that it is about.
+type exposedPort struct {
+	row      *Port
+	listener Listener
+}
+
+func (r *Report) judge(judge reach.Judge, ports []exposedPort) {
+	why := ""
+	for _, p := range ports {
+		v := judge("tcp", p.listener.Address, p.listener.Name)
+		p.row.Reach, p.row.ReachLimited = v.Answer, v.Limited
+		if v.Answer == reach.Unknown && why == "" {
+			why = v.Why
+			r.Unavailable.Note("ports.reach", why)
+		}
 	}
 }
 

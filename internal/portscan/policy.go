@@ -3,6 +3,7 @@
 package portscan
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -30,24 +31,26 @@ func (c policyCheck) own(a netip.Addr) bool {
 	return a.IsLoopback() || slices.ContainsFunc(c.networks, func(n netip.Prefix) bool { return n.Addr() == a })
 }
 
-// choose returns the first address that may be scanned. The scan uses this address
-// and does not resolve the name again, which could then lead elsewhere.
-func (c policyCheck) choose(name string, addrs []netip.Addr) (netip.Addr, error) {
+// choose returns the first address of each family that may be scanned. The scan uses these
+// addresses and does not resolve the name again, which could then lead elsewhere.
+func (c policyCheck) choose(name string, addrs []netip.Addr) ([]netip.Addr, error) {
+	var chosen []netip.Addr
 	var first string
 	for _, a := range addrs {
 		why := c.refusal(a)
-		if why == "" {
-			return a, nil
+		if why == "" && !slices.ContainsFunc(chosen, func(o netip.Addr) bool { return o.Is4() == a.Is4() }) {
+			chosen = append(chosen, a)
 		}
-		if first == "" {
-			first = why
-		}
+		first = cmp.Or(first, why)
+	}
+	if len(chosen) > 0 {
+		return chosen, nil
 	}
 	message := "The target " + name + " may not be scanned: " + addrs[0].String() + " " + first + "."
 	if name == addrs[0].String() {
 		message = "The target " + name + " may not be scanned: it " + first + "."
 	}
-	return netip.Addr{}, fault.New(fault.TargetNotAllowed, message)
+	return nil, fault.New(fault.TargetNotAllowed, message)
 }
 
 // refusal explains why an address may not be scanned; "" if it may.

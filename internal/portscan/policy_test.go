@@ -3,6 +3,7 @@
 package portscan
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -62,10 +63,10 @@ func TestWhatMayBeScanned(t *testing.T) {
 	}
 }
 
-func TestTheFirstAddressThatMayBeScannedIs(t *testing.T) {
+func TestTheFirstAddressOfEachFamilyThatMayBeScannedIs(t *testing.T) {
 	j := policyCheck{Policy{}, prefixes(attached...)}
-	got, err := j.choose("a.example", addresses("2001:db8:5::1", "203.0.113.7", "10.1.2.77", "10.1.2.78"))
-	if err != nil || got.String() != "10.1.2.77" {
+	got, err := j.choose("a.example", addresses("2001:db8:5::1", "203.0.113.7", "2001:db8:5::9", "10.1.2.77", "10.1.2.78"))
+	if err != nil || fmt.Sprint(got) != "[2001:db8:5::9 10.1.2.77]" {
 		t.Errorf("%s, %v", got, err)
 	}
 	_, err = j.choose("a.example", addresses("203.0.113.7", "169.254.169.254"))

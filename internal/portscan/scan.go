@@ -3,6 +3,7 @@
 package portscan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,10 +11,12 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/reach"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/target"
 )
@@ -23,6 +26,8 @@ type Sources struct {
 	Resolver target.Resolver
 	Machine  Machine
 	Engine   Engine
+	// Reach reads what the packet filter of this machine lets in; nil if nobody asks.
+	Reach func(ctx context.Context) reach.Judge
 	// RouteCheck returns the command with which a person looks up the route to an
 	// address.
 	RouteCheck func(address string) string
@@ -55,25 +60,70 @@ func Scan(ctx context.Context, s Sources, r Request) (Report, error) {
 	if err != nil {
 		return Report{}, contextError(ctx, err)
 	}
-	ports := r.Ports.List()
-	result, err := s.Engine.Scan(limited, Job{Address: to.address, Ports: ports, Local: to.local, Progress: progress(r.Progress, len(ports))})
+	found, err := scanAll(limited, s, r, &to)
 	if ctx.Err() != nil {
 		return Report{}, ctx.Err()
 	}
-	report := newReport(to, r, s.Engine.Name(), result, time.Since(start))
-	if err == nil && !report.Complete {
+	if err != nil {
+		return Report{}, err
+	}
+	report := newReport(to, r, s.Engine.Name(), found, time.Since(start))
+	for _, f := range found {
+		report.explain(f, r.Ports.Count())
+	}
+	shown := report.list(found, r.Rows)
+	if to.local {
+		report.findOwners(ctx, s)
+	}
+	report.fit(shown, r.Rows)
+	return report, nil
+}
+
+// A finding is what became of the scan of one address.
+type finding struct {
+	address netip.Addr
+	result  Result
+	err     error // why some ports have no state
+}
+
+// scanAll scans one address after the other, and leaves time for each. Its error is that of the
+// first one when none could be scanned at all. A family without a route is one that was not scanned.
+func scanAll(ctx context.Context, s Sources, r Request, to *resolvedTarget) ([]finding, error) {
+	ports := r.Ports.List()
+	tell := progress(r.Progress, len(ports)*len(to.addresses))
+	var found []finding
+	var failures []error
+	for i, a := range to.addresses {
+		f := scanOne(ctx, s, Job{Address: a, Ports: ports, Local: to.local, Progress: func(done int) { tell(i*len(ports) + done) }}, len(to.addresses)-i)
+		if err := f.failure(s.RouteCheck); err != nil {
+			failures = append(failures, err)
+		}
+		found = append(found, f)
+	}
+	if len(failures) == len(found) {
+		return nil, failures[0]
+	}
+	return slices.DeleteFunc(found, func(f finding) bool {
+		apart := f.result.Known() == 0 && errors.Is(f.err, ErrNoRoute)
+		if apart {
+			to.others = append(to.others, f.address)
+		}
+		return apart
+	}), nil
+}
+
+// scanOne scans the first of left addresses, in its share of the time.
+func scanOne(ctx context.Context, s Sources, job Job, left int) finding {
+	if end, ok := ctx.Deadline(); ok && left > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
+		defer cancel()
+	}
+	result, err := s.Engine.Scan(ctx, job)
+	if err == nil && result.Known() < len(job.Ports) {
 		err = errNoState
 	}
-	if err != nil {
-		if err := report.incomplete(err, s.RouteCheck); err != nil {
-			return Report{}, err
-		}
-	}
-	if to.local {
-		report.findOwners(ctx, s.Machine, to.address)
-	}
-	report.fit(result.Open, r.Rows)
-	return report, nil
+	return finding{job.Address, result, err}
 }
 
 // errNoState is why ports have no state when the engine gave no error.
@@ -87,12 +137,12 @@ func contextError(ctx context.Context, err error) error {
 	return err
 }
 
-// A resolvedTarget is the one address that is scanned.
+// A resolvedTarget is what is scanned: one address, or one of each family.
 type resolvedTarget struct {
-	target  string
-	address netip.Addr
-	others  []netip.Addr
-	local   bool
+	target    string
+	addresses []netip.Addr
+	others    []netip.Addr
+	local     bool
 }
 
 func resolveTarget(ctx context.Context, s Sources, r Request) (resolvedTarget, error) {
@@ -100,17 +150,32 @@ func resolveTarget(ctx context.Context, s Sources, r Request) (resolvedTarget, e
 	if err != nil && !r.Policy.Force {
 		return resolvedTarget{}, fault.Wrap(fault.Unavailable, "The networks of this machine cannot be read, which decide what may be scanned", err)
 	}
-	addrs, err := r.Target.Resolve(ctx, s.Resolver)
+	addrs, err := resolve(ctx, s.Resolver, r.Target, networks)
 	if err != nil {
 		return resolvedTarget{}, err
 	}
 	check := policyCheck{r.Policy, networks}
-	address, err := check.choose(r.Target.String(), addrs)
+	chosen, err := check.choose(r.Target.String(), addrs)
 	if err != nil {
 		return resolvedTarget{}, err
 	}
-	others := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return a == address })
-	return resolvedTarget{r.Target.String(), address, others, check.own(address)}, nil
+	own := check.own(chosen[0])
+	chosen = slices.DeleteFunc(chosen, func(a netip.Addr) bool { return check.own(a) != own })
+	others := slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return slices.Contains(chosen, a) })
+	return resolvedTarget{r.Target.String(), chosen, others, own}, nil
+}
+
+// resolve finds the addresses of the target. The name localhost is of both loopback addresses that
+// this machine has, whatever its files say (RFC 6761, section 6.3).
+func resolve(ctx context.Context, r target.Resolver, h target.Host, networks []netip.Prefix) ([]netip.Addr, error) {
+	if name := strings.ToLower(strings.TrimSuffix(h.Name, ".")); name != "localhost" && !strings.HasSuffix(name, ".localhost") {
+		return h.Resolve(ctx, r)
+	}
+	addrs := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
+	if slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Addr() == netip.IPv6Loopback() }) {
+		addrs = append(addrs, netip.IPv6Loopback())
+	}
+	return addrs, nil
 }
 
 // progress turns numbers of ports into percentages.
@@ -127,25 +192,67 @@ func progress(report func(int), total int) func(int) {
 	}
 }
 
-func newReport(a resolvedTarget, r Request, engine string, result Result, took time.Duration) Report {
+func newReport(to resolvedTarget, r Request, engine string, found []finding, took time.Duration) Report {
 	report := Report{
-		Target: a.target, Address: a.address.String(), Local: a.local, PortRange: shorten(r.Ports.String()), Engine: engine,
-		Ports: []Port{}, OpenRanges: []string{}, OpenCount: len(result.Open),
-		ClosedCount: result.Closed, FilteredCount: result.Filtered, Scanned: result.Known(), PortsTotal: r.Ports.Count(),
+		Target: to.target, Address: found[0].address.String(), Local: to.local, PortRange: shorten(r.Ports.String()), Engine: engine,
+		Ports: []Port{}, OpenRanges: []string{}, PortsTotal: r.Ports.Count() * len(found),
 		ScanTimeMS: strconv.FormatInt(took.Milliseconds(), 10), Unavailable: answer.Gaps{},
 	}
-	for _, other := range a.others {
+	for _, other := range to.others {
 		report.OtherAddresses = append(report.OtherAddresses, other.String())
 	}
+	for _, f := range found {
+		a := f.counts(to.local)
+		report.Addresses = append(report.Addresses, a)
+		report.OpenCount += a.OpenCount
+		report.ClosedCount += a.ClosedCount
+		report.FilteredCount += a.FilteredCount
+		if a.Host == HostUp || report.Host == "" {
+			report.Host = a.Host
+		}
+	}
+	report.Scanned = report.OpenCount + report.ClosedCount + report.FilteredCount
 	report.Complete = report.Scanned == report.PortsTotal
-	shown := result.Open
-	if r.Rows > 0 {
-		shown = shown[:min(len(shown), r.Rows)]
-	}
-	for _, p := range shown {
-		report.Ports = append(report.Ports, Port{Port: int(p), State: "open", Service: service(p), Protocol: "tcp"})
-	}
 	return report
+}
+
+// counts is what is known of the address. This machine is up; its own firewall can be silent at all
+// ports.
+func (f finding) counts(local bool) Address {
+	a := Address{Address: f.address.String()}
+	switch {
+	case local || f.result.answered():
+		a.Host, a.OpenCount, a.ClosedCount, a.FilteredCount = HostUp, len(f.result.Open), f.result.Closed, f.result.Filtered
+	case f.result.Known() > 0:
+		a.Host = HostNoAnswer
+	}
+	return a
+}
+
+// An openPort is an open port of one address.
+type openPort struct {
+	port    uint16
+	address netip.Addr
+}
+
+// list makes the rows of the first open ports, at most rows of them unless that is 0, and returns
+// all.
+func (r *Report) list(found []finding, rows int) []openPort {
+	var all []openPort
+	for _, f := range found {
+		for _, p := range f.result.Open {
+			all = append(all, openPort{p, f.address})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b openPort) int { return cmp.Compare(a.port, b.port) })
+	shown := all
+	if rows > 0 {
+		shown = shown[:min(len(shown), rows)]
+	}
+	for _, o := range shown {
+		r.Ports = append(r.Ports, Port{Port: int(o.port), State: "open", Service: service(o.port), Protocol: "tcp", Address: o.address.String()})
+	}
+	return all
 }
 
 // shorten cuts a list of ports that is longer than anybody reads.
@@ -153,11 +260,17 @@ func shorten(ports string) string { return sanitize.Text(ports, 200) }
 
 // fit leaves out the rows that an answer has no room for, unless all were
 // asked for, and lists the ports without a row as ranges.
-func (r *Report) fit(open []uint16, rows int) {
+func (r *Report) fit(open []openPort, rows int) {
 	if rows > 0 {
 		r.Ports = r.Ports[:rowsThatFit(r.Ports)]
 	}
-	ranges := SetOf(open[len(r.Ports):])
+	var rest []uint16
+	for _, o := range open[len(r.Ports):] {
+		if len(rest) == 0 || rest[len(rest)-1] != o.port {
+			rest = append(rest, o.port)
+		}
+	}
+	ranges := SetOf(rest)
 	r.Truncated = len(ranges) > 0
 	for _, p := range ranges[:min(len(ranges), maxRanges)] {
 		r.OpenRanges = append(r.OpenRanges, p.String())
@@ -179,24 +292,44 @@ func rowsThatFit(ports []Port) int {
 	return len(ports)
 }
 
-// incomplete says why some ports have no state. When none has one, it returns the
-// failure instead.
-func (r *Report) incomplete(err error, routeCheck func(string) string) error {
+// failure is the error of a scan that found out nothing, nil for any other.
+func (f finding) failure(routeCheck func(string) string) error {
 	var known *fault.Error
 	switch {
-	case errors.As(err, &known):
-		return err
-	case errors.Is(err, ErrNoRoute) && r.Scanned == 0:
-		return fault.New(fault.Unavailable, "This machine knows no route to "+r.Address+".").
-			WithFix("Check the address, and the network of this machine with: " + routeCheck(r.Address))
-	case r.Scanned == 0 && !errors.Is(err, context.DeadlineExceeded):
-		return fault.Wrap(fault.Unavailable, "The scan of "+r.Address+" could not be carried out", err).
+	case f.err == nil:
+		return nil
+	case errors.As(f.err, &known):
+		return f.err
+	case f.result.Known() > 0:
+		return nil
+	case errors.Is(f.err, ErrNoRoute):
+		return fault.New(fault.Unavailable, "This machine knows no route to "+f.address.String()+".").
+			WithFix("Check the address, and the network of this machine with: " + routeCheck(f.address.String()))
+	case !errors.Is(f.err, context.DeadlineExceeded):
+		return fault.Wrap(fault.Unavailable, "The scan of "+f.address.String()+" could not be carried out", f.err).
 			WithFix("Check the network of this machine and how many files a process may open (ulimit -n), then try again.")
+	default:
+		return nil
 	}
-	reason := answer.Reason(err)
-	if errors.Is(err, context.DeadlineExceeded) {
+}
+
+// explain says why ports of an address have no state.
+func (r *Report) explain(f finding, total int) {
+	where := ""
+	if len(r.Addresses) > 1 {
+		where = " of " + f.address.String()
+	}
+	reason := ""
+	switch {
+	case errors.Is(f.err, context.DeadlineExceeded):
 		reason = "the time limit was reached; ask for fewer ports at a time"
+	case f.err != nil:
+		reason = answer.Reason(f.err)
 	}
-	r.Unavailable.Note("ports", fmt.Sprintf("%d of %d ports have no known state: %s", r.PortsTotal-r.Scanned, r.PortsTotal, reason))
-	return nil
+	if left := total - f.result.Known(); left > 0 {
+		r.Unavailable.Note("ports", fmt.Sprintf("%d of %d ports%s have no known state: %s", left, total, where, reason))
+	}
+	if f.counts(r.Local).Host == HostNoAnswer {
+		r.Unavailable.Note("ports", fmt.Sprintf("nothing answered at %s: the host is down, or a firewall drops everything", f.address))
+	}
 }

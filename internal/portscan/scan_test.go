@@ -19,6 +19,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/reach"
 	"sentinel/internal/target"
 )
 
@@ -86,6 +87,87 @@ func finds(open ...uint16) fakeEngine {
 func yes() *bool { b := true; return &b }
 func no() *bool  { return new(bool) }
 
+// judges lets some hosts in at port 80 and none at others.
+func judges(context.Context) reach.Judge {
+	return func(protocol string, local netip.AddrPort, _ string) reach.Verdict {
+		if protocol == "tcp" && local.Port() == 80 {
+			return reach.Verdict{Answer: reach.Reachable, Limited: true}
+		}
+		return reach.Verdict{Answer: reach.Filtered}
+	}
+}
+
+// The name is of both loopback addresses, and each open port says at which of them it is.
+func TestLocalhostIsScannedAtBothAddresses(t *testing.T) {
+	m := fakeMachine{listeners: []Listener{{netip.MustParseAddrPort("127.0.0.1:22"), 7, "sshd"}, {netip.MustParseAddrPort("[::1]:22"), 8, "other"}, {netip.MustParseAddrPort("[::1]:25"), 9, "mail"}}}
+	engine := fakeEngine(func(ctx context.Context, job Job) (Result, error) {
+		if job.Address.Is4() {
+			return finds(22)(ctx, job)
+		}
+		return finds(22, 25)(ctx, job)
+	})
+	for _, name := range []string{"localhost", "LOCALHOST.", "web.localhost"} {
+		var told []int
+		r := request(t, name, "20-29")
+		r.Progress = func(percent int) { told = append(told, percent) }
+		got, err := Scan(t.Context(), Sources{Resolver: fakeResolver{"127.0.0.1"}, Machine: m, Engine: engine}, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]Address{{"127.0.0.1", "up", 1, 9, 0}, {"::1", "up", 2, 8, 0}}, got.Addresses); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		var rows []string
+		for _, p := range got.Ports {
+			rows = append(rows, fmt.Sprintf("%d %s %s", p.Port, p.Address, p.ProcessName))
+		}
+		if want := []string{"22 127.0.0.1 sshd", "22 ::1 other", "25 ::1 mail"}; !slices.Equal(rows, want) {
+			t.Errorf("%s: %q", name, rows)
+		}
+		if !got.Local || !got.Complete || got.PortsTotal != 20 || got.Scanned != 20 || got.OpenCount != 3 || got.ClosedCount != 17 || len(got.OtherAddresses) != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// A family that this machine has no route for was not scanned; the other is the answer.
+func TestAFamilyWithoutARouteIsLeftOut(t *testing.T) {
+	engine := fakeEngine(func(ctx context.Context, job Job) (Result, error) {
+		if job.Address.Is6() {
+			return Result{}, fmt.Errorf("%w (network is unreachable)", ErrNoRoute)
+		}
+		return finds(22)(ctx, job)
+	})
+	got, err := Scan(t.Context(), Sources{Resolver: fakeResolver{"2001:db8:5::9", "10.1.2.3"}, Machine: fakeMachine{}, Engine: engine, RouteCheck: strings.ToUpper}, request(t, "a.example", "22"))
+	if err != nil || got.Address != "10.1.2.3" || !slices.Equal(got.OtherAddresses, []string{"2001:db8:5::9"}) || !got.Complete || got.OpenCount != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestAHostThatAnswersNothingHasNoFilteredPorts(t *testing.T) {
+	for name, c := range map[string]struct {
+		to       string
+		result   Result
+		host     string
+		filtered int
+	}{
+		"down":               {"10.1.2.77", Result{Filtered: 10, Silent: 10}, HostNoAnswer, 0},
+		"a firewall refuses": {"10.1.2.77", Result{Filtered: 10, Silent: 9}, HostUp, 10},
+		"one is closed":      {"10.1.2.77", Result{Filtered: 9, Silent: 9, Closed: 1}, HostUp, 9},
+		"this machine":       {"10.1.2.3", Result{Filtered: 10, Silent: 10}, HostUp, 10},
+	} {
+		engine := fakeEngine(func(context.Context, Job) (Result, error) { return c.result, nil })
+		got, err := Scan(t.Context(), Sources{Machine: fakeMachine{}, Engine: engine}, request(t, c.to, "20-29"))
+		if err != nil || got.Host != c.host || got.Addresses[0].Host != c.host || got.FilteredCount != c.filtered {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		silent := c.host == HostNoAnswer
+		if got.Complete == silent || silent != slices.Contains(got.Unavailable, answer.Gap{Field: "ports", Reason: "nothing answered at 10.1.2.77: the host is down, or a firewall drops everything"}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestScanOfThisMachineNamesWhoListens(t *testing.T) {
 	m := fakeMachine{denied: true, listeners: []Listener{
 		{netip.MustParseAddrPort("0.0.0.0:22"), 7, "sshd"},
@@ -96,19 +178,19 @@ func TestScanOfThisMachineNamesWhoListens(t *testing.T) {
 		{netip.MustParseAddrPort("10.1.2.3:82"), 12, "elsewhere"},
 		{netip.MustParseAddrPort("127.0.0.1:84"), 0, ""},
 	}}
-	got, err := Scan(t.Context(), Sources{Resolver: fakeResolver{"203.0.113.9", "127.0.0.1"}, Machine: m, Engine: finds(22, 80, 81, 82, 84)}, request(t, "a.example", "20-99"))
+	got, err := Scan(t.Context(), Sources{Resolver: fakeResolver{"203.0.113.9", "127.0.0.1"}, Machine: m, Engine: finds(22, 80, 81, 82, 84), Reach: judges}, request(t, "a.example", "20-99"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got.ScanTimeMS = ""
 	want := Report{
-		Target: "a.example", Address: "127.0.0.1", OtherAddresses: []string{"203.0.113.9"}, Local: true, PortRange: "20-99", Engine: "fake",
+		Target: "a.example", Address: "127.0.0.1", Host: "up", Addresses: []Address{{"127.0.0.1", "up", 5, 75, 0}}, OtherAddresses: []string{"203.0.113.9"}, Local: true, PortRange: "20-99", Engine: "fake",
 		Ports: []Port{
-			{22, "open", "ssh", "tcp", 7, "sshd", "0.0.0.0", yes()},
-			{80, "open", "http", "tcp", 9, "web�[2J", "::", yes()},
-			{81, "open", "http-alt", "tcp", 10, "local", "127.0.0.1", no()},
-			{82, "open", "unknown", "tcp", 0, "", "", nil},
-			{84, "open", "unknown", "tcp", 0, "", "127.0.0.1", no()},
+			{22, "open", "ssh", "tcp", "127.0.0.1", 7, "sshd", "0.0.0.0", yes(), reach.Filtered, false},
+			{80, "open", "http", "tcp", "127.0.0.1", 9, "web�[2J", "::", yes(), reach.Reachable, true},
+			{81, "open", "http-alt", "tcp", "127.0.0.1", 10, "local", "127.0.0.1", no(), "", false},
+			{82, "open", "unknown", "tcp", "127.0.0.1", 0, "", "", nil, "", false},
+			{84, "open", "unknown", "tcp", "127.0.0.1", 0, "", "127.0.0.1", no(), "", false},
 		},
 		OpenCount: 5, OpenRanges: []string{}, ClosedCount: 75, Scanned: 80, PortsTotal: 80, Complete: true,
 		Unavailable: answer.Gaps{{Field: "ports.pid", Reason: "processes of other users are not readable without root (on Linux CAP_SYS_PTRACE)"}},

@@ -37,7 +37,8 @@ const (
 	Open        Outcome = iota
 	Closed              // the host refused the connection
 	Rejected            // a firewall or router answered in place of the host
-	Unreachable         // the same, or this machine knows no route: not to be told apart
+	Absent              // this machine or a router answered that the host does not
+	Unreachable         // Rejected, or this machine knows no route: not to be told apart
 	Silent              // nobody answered
 	NoRoute             // this machine knows no route to the address
 	Exhausted           // this machine has no file, memory or local port for a connection
@@ -105,6 +106,8 @@ func failed(ctx context.Context, err error, took time.Duration) Attempt {
 		return Attempt{Outcome: Unreachable, Err: err}
 	case ctx.Err() != nil:
 		return Attempt{Outcome: Aborted, Err: err}
+	case n == syscall.EHOSTDOWN || n == syscall.EHOSTUNREACH:
+		return Attempt{Outcome: Absent, Err: err}
 	case isNet && timeout.Timeout():
 		return Attempt{Outcome: Silent, Err: err}
 	default:

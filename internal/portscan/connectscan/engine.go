@@ -50,14 +50,15 @@ func (e Engine) Scan(ctx context.Context, job portscan.Job) (portscan.Result, er
 // result counts. Silent ports are filtered, unless packets were lost and there was
 // no time to ask again: then they have no state.
 func (s *sweep) result(ctx context.Context, err error) (portscan.Result, error) {
-	filtered := s.filtered
+	filtered, silent := s.filtered, s.unreachable+s.absent
 	if err == nil || s.window.late == 0 {
 		filtered += len(s.silent)
+		silent += len(s.silent)
 	}
 	if err == nil && s.job.Local {
 		err = s.confirm(ctx)
 	}
-	return portscan.Result{Open: slices.Sorted(maps.Keys(s.open)), Closed: s.closed, Filtered: filtered}, err
+	return portscan.Result{Open: slices.Sorted(maps.Keys(s.open)), Closed: s.closed, Filtered: filtered, Silent: min(silent, filtered)}, err
 }
 
 func (s *sweep) confirm(ctx context.Context) error {

@@ -140,7 +140,7 @@ func TestAnswersBecomeStates(t *testing.T) {
 	}{
 		"refused":                 {wrapped(syscall.ECONNREFUSED), time.Millisecond, portscan.Result{Closed: 1}},
 		"reset":                   {wrapped(syscall.ECONNRESET), time.Millisecond, portscan.Result{Open: []uint16{80}}},
-		"silence":                 {errLate, Timeout, portscan.Result{Filtered: 1}},
+		"silence":                 {errLate, Timeout, portscan.Result{Filtered: 1, Silent: 1}},
 		"silence by the kernel":   {wrapped(syscall.ETIMEDOUT), Timeout, portscan.Result{Filtered: 1}},
 		"a router":                {wrapped(syscall.EHOSTUNREACH), time.Second / 10, portscan.Result{Filtered: 1}},
 		"a router of the network": {wrapped(syscall.ENETUNREACH), time.Second / 10, portscan.Result{Filtered: 1}},

@@ -31,6 +31,7 @@ type sweep struct {
 	closed      int
 	filtered    int      // for which somebody answered
 	unreachable int      // of them, those for which it may have been this machine
+	absent      int      // of them, those for which it was said that the host does not answer
 	silent      []uint16 // for which nobody answered
 }
 
@@ -144,6 +145,9 @@ func (s *sweep) settle(a answer) (again bool, err error) {
 			return false, err
 		}
 		s.filtered++
+	case Absent:
+		s.filtered++
+		s.absent++
 	case Open:
 		s.open[a.port] = a.Local
 	case Closed:

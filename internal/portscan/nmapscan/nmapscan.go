@@ -130,13 +130,27 @@ func parse(xml []byte) (portscan.Result, error) {
 	r := portscan.Result{Open: []uint16{}}
 	for _, p := range host.Ports {
 		count(&r, p.State.State, p.ID, 1)
+		r.Silent += silent(p.State.Reason, 1)
 	}
 	for _, extra := range host.ExtraPorts {
 		count(&r, extra.State, 0, extra.Count)
+		for _, reason := range extra.Reasons {
+			r.Silent += silent(reason.Reason, max(0, reason.Count))
+		}
 	}
+	r.Silent = min(r.Silent, r.Filtered)
 	slices.Sort(r.Open)
 	r.Open = slices.Compact(r.Open)
 	return r, nil
+}
+
+// silent returns n when nobody answered in place of a port, or that the host cannot be reached (the
+// reasons of nmap's portreasons.cc).
+func silent(reason string, n int) int {
+	if slices.Contains([]string{"no-response", "no-responses", "host-unreach", "host-unreaches", "net-unreach", "net-unreaches"}, reason) {
+		return n
+	}
+	return 0
 }
 
 func count(r *portscan.Result, state string, port uint16, n int) {

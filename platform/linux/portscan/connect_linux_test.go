@@ -156,6 +156,32 @@ func TestStatesOfPortsAreThoseThatNmapSees(t *testing.T) {
 	}
 }
 
+// A host that is not there answers nothing, whether this machine finds that out on its own network or
+// a router says so; one behind a firewall does, unless that drops everything.
+func TestWhetherAHostAnswers(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	far := testnet.NewHost(t)
+	testnet.Connect(testnet.ThisHost(t), far, 0)
+	if r := scan(t, "192.0.2.2", "1-50"); r.Closed != 50 || r.Silent != 0 {
+		t.Errorf("there: %+v", r)
+	}
+	far.Rules(strings.Replace(strings.Replace(firewalled, "1035-1039", "1-50", 1), "1010-1019", "51-99", 1))
+	if r := scan(t, "192.0.2.2", "1-50"); r.Filtered != 50 || r.Silent != 0 {
+		t.Errorf("refuses: %+v", r)
+	}
+	if r := scan(t, "192.0.2.2", "51-99"); r.Filtered != 49 || r.Silent != 49 {
+		t.Errorf("drops: %+v", r)
+	}
+	far.Run("ip addr flush dev right0")
+	for address, what := range map[string]string{"192.0.2.2": "not there", "2001:db8:0::2": "not there, over IPv6"} {
+		if r := scan(t, netip.MustParseAddr(address).String(), "1-50"); r.Filtered != 50 || r.Silent != 50 {
+			t.Errorf("%s: %+v", what, r)
+		}
+	}
+}
+
 func TestStatesOfLocalPortsBehindAFirewall(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return

@@ -85,8 +85,7 @@ func wait(ctx context.Context, fd int, address unix.Sockaddr) connectscan.Attemp
 		switch err := unix.Connect(fd, address); {
 		case !pending(err):
 			got = attempt(fd, err)
-		case rejected(fd):
-			got = connectscan.Attempt{Outcome: connectscan.Rejected}
+		case answered(fd, &got):
 		default:
 			return false
 		}
@@ -112,17 +111,36 @@ func attempt(fd int, err error) connectscan.Attempt {
 		// A reset costs no local port for the next minute (TIME-WAIT).
 		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) //nolint:errcheck // then it does cost one
 		return connectscan.Attempt{Outcome: o, Local: local}
-	case o == connectscan.Closed && rejected(fd):
-		return connectscan.Attempt{Outcome: connectscan.Rejected}
+	case o == connectscan.Closed || o == connectscan.Rejected:
+		got := connectscan.Attempt{Outcome: o, Err: err}
+		answered(fd, &got)
+		return got
 	default:
 		return connectscan.Attempt{Outcome: o, Err: err}
 	}
 }
 
-// rejected reports whether an ICMP error has arrived for a connection.
-func rejected(fd int) bool {
-	_, err := errqueue.Read(fd)
-	return err == nil
+// answered reports whether an ICMP error has arrived for a connection, and what it makes of it.
+func answered(fd int, got *connectscan.Attempt) bool {
+	e, err := errqueue.Read(fd)
+	if err != nil {
+		return false
+	}
+	*got = connectscan.Attempt{Outcome: connectscan.Rejected}
+	if unreachableHost(e) && e.From != e.To.Addr().Unmap() {
+		got.Outcome = connectscan.Absent
+	}
+	return true
+}
+
+// unreachableHost recognises what a router says of a host that it cannot reach, and this machine of
+// one that does not answer on its own network (RFC 1122, section 3.2.2.1; RFC 4443, section 3.1).
+func unreachableHost(e errqueue.Error) bool {
+	const unreachable, network, host, unreachable6, route6, address6 = 3, 0, 1, 1, 0, 3
+	if e.V6 {
+		return e.Type == unreachable6 && (e.Code == route6 || e.Code == address6)
+	}
+	return e.Type == unreachable && (e.Code == network || e.Code == host)
 }
 
 // localPort returns 0 if the connection no longer exists.

@@ -77,7 +77,7 @@ func TestAScanOfThisMachineFindsWhoListens(t *testing.T) {
 	if got, err := scanned(t, "192.0.2.2", "22", allowed); err != nil || got.ClosedCount != 1 || got.Local {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := scanned(t, "localhost", "700", portscan.Policy{}); err != nil || got.OpenCount != 1 || got.Target != "localhost" {
+	if got, err := scanned(t, "localhost", "700-701", portscan.Policy{}); err != nil || got.OpenCount != 3 || got.Target != "localhost" || len(got.Addresses) != 2 || got.Addresses[1].OpenCount != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := scanned(t, "203.0.113.7", "22", portscan.Policy{Force: true}); fault.From(err).Code != fault.Unavailable {
