@@ -81,7 +81,7 @@ func Open(s System) *host.Host {
 		},
 		FirewallManager: front,
 		Updates:         pending,
-		Audit:           posture(s, sockets, pending),
+		Audit:           posture(s, front, sockets, pending),
 		Scan: host.Scan{
 			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connectscan.New(connectscan.NetDialer{}), RouteCheck: routeCheck(s.EUID)},
 			Nmap:    nmapscan.New(s.Runner),
@@ -125,9 +125,9 @@ func packetFilter(s System) host.Blocklist {
 }
 
 // posture returns the checks of the audit.
-func posture(s System, sockets *network.Source, pending *macupdates.Updates) *macaudit.Source {
+func posture(s System, front *firewall.Manager, sockets *network.Source, pending *macupdates.Updates) *macaudit.Source {
 	return macaudit.New(macaudit.Parts{
-		Root: s.Root, Runner: s.Runner, Sockets: sockets, Now: s.Now(), EUID: s.EUID, Owner: s.Owner,
+		Root: s.Root, Runner: s.Runner, Firewall: front, Sockets: sockets, Now: s.Now(), EUID: s.EUID, Owner: s.Owner,
 		SecurityUpdates: func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending) },
 	})
 }

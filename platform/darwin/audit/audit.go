@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/firewall"
 	"sentinel/internal/network"
 	"sentinel/internal/sysexec"
 )
@@ -21,6 +22,8 @@ import (
 type Parts struct {
 	Root   string         // "/" on a live system
 	Runner sysexec.Runner // nil for a tree of files
+	// Firewall is that of the running system; nil for a tree of files.
+	Firewall firewall.Source
 	// Sockets are those of the running system; nil for a tree of files.
 	Sockets network.Source
 	// SecurityUpdates names the available updates that close security holes; nil if

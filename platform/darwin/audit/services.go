@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/firewall"
 	"sentinel/internal/network"
+	"sentinel/internal/reach"
 	"sentinel/platform/darwin/posture"
 	"sentinel/platform/unix/listeners"
 )
@@ -18,13 +20,13 @@ func serviceChecks() []check {
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "Lynis NETW-3012",
 			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
-			Formula:     "PASS when nothing but SSH, AirDrop, AirPlay, Bonjour and DHCP listens below port 49152 on an address that is not loopback. WARN otherwise. Whether a firewall lets it in is not considered. Needs root to see the processes of other users.",
+			Formula:     "PASS when nothing but SSH, AirDrop, AirPlay, Bonjour and DHCP listens below port 49152 on an address that is not loopback, or the Application Firewall blocks all incoming connections. WARN otherwise. Needs root to see the processes of other users.",
 		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
 			Reference:   "Lynis DBS-1882",
 			Description: "Databases, caches and control interfaces trust whoever reaches them, or nearly.",
-			Formula:     "PASS when no well-known port of a database, cache, container or model server listens on an address that is not loopback. FAIL otherwise. Needs root for a pass.",
+			Formula:     "PASS when no well-known port of a database, cache, container or model server listens on an address that is not loopback, or the Application Firewall blocks all incoming connections. FAIL otherwise. Needs root for a pass.",
 		}, Run: internalServices},
 	}
 }
@@ -33,13 +35,21 @@ func serviceChecks() []check {
 // services without a number of their own (net.inet.ip.portrange.first).
 const firstClientPort = 49152
 
+// reach judges what the firewalls let in; nobody knows of a tree of files.
+func (m *machine) reach(ctx context.Context) reach.Judge {
+	if m.Firewall == nil {
+		return firewall.Facts{}.Reach()
+	}
+	return m.Firewall.Firewall(ctx).Reach()
+}
+
 // reachable lists the sockets that other hosts can reach, once.
 func (m *machine) reachable(ctx context.Context) ([]listeners.Listener, error) {
 	if m.Sockets == nil {
 		return nil, posture.ErrNotLive
 	}
 	return m.listeners.Get(func() ([]listeners.Listener, error) {
-		return listeners.Reachable(ctx, m.Sockets, func(network.Socket) bool { return true }, "")
+		return listeners.Reachable(ctx, m.Sockets, m.reach(ctx), func(network.Socket) bool { return true }, "")
 	})
 }
 

@@ -35,7 +35,7 @@ var machines = []string{"hardened", "debian", "broken", "container"}
 
 // rules are the loaded packet filters of the machines, which are not files.
 var rules = map[string]firewall.Facts{
-	"hardened": {Chains: []firewall.Chain{{Family: "inet", Table: "filter", Name: "input", Input: true, DropPolicy: true}}},
+	"hardened": {Chains: []firewall.Chain{{Family: "inet", Table: "filter", Name: "input", Input: true, Hook: firewall.Input, DropPolicy: true}}},
 	"debian":   {},
 	"broken": {Chains: []firewall.Chain{
 		{Family: "ip", Table: "filter", Name: "INPUT", Input: true, Jumps: []string{"f2b-sshd"}},

@@ -18,13 +18,13 @@ func serviceChecks() []check {
 			ID: "services.exposed", Name: "Services reachable from outside", Severity: audit.Medium, Weight: 4,
 			Reference:   "CIS 2.1.22, Lynis NETW-3012",
 			Description: "Each service that others can reach can be attacked; stop those that nobody needs.",
-			Formula:     "PASS when nothing but SSH and the clients of DHCP and time listens on an address that is not loopback. WARN otherwise. Whether the packet filter lets it in is not considered.",
+			Formula:     "PASS when nothing but SSH and the clients of DHCP and time listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. WARN otherwise, and when its rules do not say or cannot be read.",
 		}, Run: exposedServices},
 		{About: audit.About{
 			ID: "services.internal", Name: "Internal services not exposed", Severity: audit.High, Weight: 8,
 			Reference:   "CIS 2.1, Lynis DBS-1882",
 			Description: "Databases, caches and control interfaces trust whoever reaches them, or nearly.",
-			Formula:     "PASS when no well-known port of a database, cache, cluster or container control interface listens on an address that is not loopback. FAIL otherwise.",
+			Formula:     "PASS when no well-known port of a database, cache, cluster or container control interface listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. FAIL otherwise.",
 		}, Run: noneOf(listeners.PortRule{
 			Ports: []map[listeners.Port]string{listeners.InternalPorts, internalPorts}, One: "internal service listens", Many: "internal services listen",
 			Fix: "Bind each to 127.0.0.1, or let the packet filter admit only who needs it.",
@@ -33,7 +33,7 @@ func serviceChecks() []check {
 			ID: "services.cleartext", Name: "Services without encryption", Severity: audit.High, Weight: 7,
 			Reference:   "CIS 2.1, Lynis INSE-8000",
 			Description: "What these protocols carry, passwords included, can be read and changed on the way.",
-			Formula:     "PASS when no port of telnet, rlogin, rsh, rexec, FTP, TFTP, finger, NIS or X11 listens on an address that is not loopback. FAIL otherwise.",
+			Formula:     "PASS when no port of telnet, rlogin, rsh, rexec, FTP, TFTP, finger, NIS or X11 listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. FAIL otherwise.",
 		}, Run: noneOf(listeners.PortRule{
 			Ports: []map[listeners.Port]string{cleartextPorts}, One: "service without encryption listens", Many: "services without encryption listen",
 			Fix: "Replace each by SSH or a protocol with TLS, and remove it.",
@@ -73,7 +73,7 @@ func (m *machine) reachable(ctx context.Context) ([]listeners.Listener, error) {
 	}
 	return m.listeners.Get(func() ([]listeners.Listener, error) {
 		serves := func(s network.Socket) bool { return s.Protocol == network.TCP || s.Local.Port() < clientPorts }
-		return listeners.Reachable(ctx, m.Sockets, serves, "of the kernel, or of another namespace")
+		return listeners.Reachable(ctx, m.Sockets, m.Firewall.Firewall(ctx).Reach(), serves, "of the kernel, or of another namespace")
 	})
 }
 

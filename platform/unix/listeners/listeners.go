@@ -13,6 +13,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/network"
+	"sentinel/internal/reach"
 )
 
 // maxListeners bounds how many sockets are judged.
@@ -38,22 +39,29 @@ type Listener struct {
 	network.Socket
 	Process string // name of the process; "" when it is not known
 	owner   string // the process with its PID, or why it is not known
+	doubt   string // why it is not known whether the packet filter lets others in; "" when it is
 }
 
 // Port is the local port of the socket.
 func (l Listener) Port() Port { return Port{l.Protocol, l.Local.Port()} }
 
 // String names the socket and its process.
-func (l Listener) String() string { return fmt.Sprintf("%s %s: %s", l.Protocol, l.Local, l.owner) }
+func (l Listener) String() string {
+	if l.doubt != "" {
+		return fmt.Sprintf("%s %s: %s; %s", l.Protocol, l.Local, l.owner, l.doubt)
+	}
+	return fmt.Sprintf("%s %s: %s", l.Protocol, l.Local, l.owner)
+}
 
 // notSeen is said of a socket whose owner may not be looked up.
 const notSeen = "its process cannot be seen"
 
 // Reachable lists the listening sockets of source that are not on loopback and
-// that keep accepts, sorted by port, one for each port and process. unowned is
-// said of a socket without an owner although all owners could be looked up; ""
+// that keep accepts, sorted by port, one for each port and process. Those that the packet filter
+// keeps from others, or opens to chosen hosts alone, are left out; of which that is not known stay.
+// unowned is said of a socket without an owner although all owners could be looked up; ""
 // when that cannot be told.
-func Reachable(ctx context.Context, source network.Source, keep func(network.Socket) bool, unowned string) ([]Listener, error) {
+func Reachable(ctx context.Context, source network.Source, judge reach.Judge, keep func(network.Socket) bool, unowned string) ([]Listener, error) {
 	var list []Listener
 	err := source.Sockets(ctx, func(s network.Socket) {
 		if s.State == network.Listen && !s.Local.Addr().IsLoopback() && keep(s) && len(list) < maxListeners {
@@ -65,6 +73,12 @@ func Reachable(ctx context.Context, source network.Source, keep func(network.Soc
 	}
 	if err := addOwners(ctx, source, list, unowned); err != nil {
 		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(l Listener) bool { return !judge(string(l.Protocol), l.Local, l.Process).Open() })
+	for i, l := range list {
+		if v := judge(string(l.Protocol), l.Local, l.Process); v.Answer == reach.Unknown {
+			list[i].doubt = v.Why
+		}
 	}
 	slices.SortFunc(list, func(a, b Listener) int {
 		return cmp.Or(cmp.Compare(a.Local.Port(), b.Local.Port()), strings.Compare(a.String(), b.String()))

@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/network"
+	"sentinel/internal/reach"
 )
 
 // sockets are those of a host; the owner of each has its place as ID.
@@ -39,6 +40,32 @@ func listening(p network.Protocol, address string, id uint64) network.Socket {
 
 func all(network.Socket) bool { return true }
 
+// wide is a packet filter that lets everything in.
+func wide(string, netip.AddrPort, string) reach.Verdict {
+	return reach.Verdict{Answer: reach.Reachable}
+}
+
+func TestReachableHeedsThePacketFilter(t *testing.T) {
+	judge := func(protocol string, local netip.AddrPort, _ string) reach.Verdict {
+		switch {
+		case protocol == "tcp" && local.Port() == 22:
+			return reach.Verdict{Answer: reach.Filtered}
+		case local.Port() == 6379:
+			return reach.Verdict{Answer: reach.Reachable, Limited: true}
+		default:
+			return reach.Verdict{Answer: reach.Unknown, Why: "not said"}
+		}
+	}
+	host := sockets{list: []network.Socket{
+		listening(network.TCP, "0.0.0.0:22", 1), listening(network.UDP, "[::]:22", 2), listening(network.TCP, "0.0.0.0:6379", 3), listening(network.TCP, "192.0.2.1:80", 4),
+	}}
+	list, err := Reachable(t.Context(), host, judge, all, "of the kernel")
+	want := []string{"udp [::]:22: of the kernel; not said", "tcp 192.0.2.1:80: of the kernel; not said"}
+	if got := Evidence(list); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+}
+
 func TestReachableLeavesOutLoopbackAndConnections(t *testing.T) {
 	open := listening(network.TCP, "0.0.0.0:6379", 1)
 	connected := open
@@ -47,12 +74,12 @@ func TestReachableLeavesOutLoopbackAndConnections(t *testing.T) {
 		list:   []network.Socket{open, connected, open, listening(network.TCP, "127.0.0.1:5432", 2), listening(network.UDP, "[::]:53", 3)},
 		owners: map[uint64]network.Owner{1: {PID: 7, Name: "redis-server"}},
 	}
-	list, err := Reachable(t.Context(), host, all, "of the kernel")
+	list, err := Reachable(t.Context(), host, wide, all, "of the kernel")
 	want := []string{"udp [::]:53: of the kernel", "tcp 0.0.0.0:6379: redis-server (process 7)"}
 	if got := Evidence(list); err != nil || !slices.Equal(got, want) || list[1].Process != "redis-server" || list[0].Process != "" {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
-	none, err := Reachable(t.Context(), host, func(s network.Socket) bool { return s.Local.Port() > 6379 }, "")
+	none, err := Reachable(t.Context(), host, wide, func(s network.Socket) bool { return s.Local.Port() > 6379 }, "")
 	if err != nil || len(none) != 0 {
 		t.Errorf("kept %v, %v", none, err)
 	}
@@ -60,12 +87,12 @@ func TestReachableLeavesOutLoopbackAndConnections(t *testing.T) {
 
 func TestOwnersThatAreNotSeenAreNotGuessed(t *testing.T) {
 	host := sockets{list: []network.Socket{listening(network.TCP, "192.0.2.1:80", 1)}, denied: true}
-	list, err := Reachable(t.Context(), host, all, "of the kernel")
+	list, err := Reachable(t.Context(), host, wide, all, "of the kernel")
 	if want := "tcp 192.0.2.1:80: its process cannot be seen"; err != nil || len(list) != 1 || list[0].String() != want {
 		t.Errorf("got %v, %v; want %s", list, err, want)
 	}
 	host.err = errors.New("lsof is gone")
-	if list, err := Reachable(t.Context(), host, all, ""); !errors.Is(err, host.err) || list != nil {
+	if list, err := Reachable(t.Context(), host, wide, all, ""); !errors.Is(err, host.err) || list != nil {
 		t.Errorf("got %v, %v", list, err)
 	}
 }
@@ -88,7 +115,7 @@ func TestPortRuleNamesEachServiceOnce(t *testing.T) {
 	host := sockets{list: []network.Socket{
 		listening(network.TCP, "192.0.2.1:6379", 1), listening(network.TCP, "[2001:db8::1]:6379", 2), listening(network.UDP, "0.0.0.0:161", 3), listening(network.UDP, "0.0.0.0:6379", 4),
 	}}
-	list, err := Reachable(t.Context(), host, all, "")
+	list, err := Reachable(t.Context(), host, wide, all, "")
 	if err != nil {
 		t.Fatal(err)
 	}
