@@ -29,11 +29,11 @@ func shippedRules(t *testing.T) string {
 	return string(raw)
 }
 
-// raised lists the tools that benefit from root: those that only read, or the others.
+// raised lists the tools that benefit from root: those that change nothing, or the others.
 func raised(reading bool) []string {
 	var names []string
 	for _, op := range ops.All() {
-		if op.Privilege != ops.AnyUser && (op.Effect == ops.Read) == reading {
+		if op.Privilege != ops.AnyUser && op.Writes() != reading {
 			names = append(names, op.Name)
 		}
 	}

@@ -32,7 +32,7 @@ func (s session) permit(ctx context.Context, call invocation) error {
 		return nil
 	case slices.Contains(s.config.Policy.DisabledTools, op.Name):
 		return fault.New(fault.DisabledByPolicy, op.Name+" is switched off by policy.disabled_tools of this machine's configuration.")
-	case s.config.Policy.ReadOnly && op.Effect != ops.Read:
+	case s.config.Policy.ReadOnly && op.Writes():
 		return fault.New(fault.DisabledByPolicy, op.Name+" is refused: policy.read_only of this machine's configuration allows reading alone.")
 	default:
 		return nil

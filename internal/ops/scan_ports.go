@@ -11,14 +11,14 @@ var scanPorts = Operation{
 	Alias:  "scan",
 	Title:  "Scan ports",
 	Description: "Find the open TCP ports of a host. Use when user asks what ports are open or whether a service can be reached. " +
-		"Ports of this machine come with the process that listens and whether other hosts can reach it. " +
-		"Filtered means that a firewall is silent or refuses. Refuses hosts other than this machine and its own private networks " +
+		"Ports of this machine come with the process that listens and whether its packet filter lets other hosts in. " +
+		"Filtered means that a firewall is silent or refuses; a host that answers nothing is told as such. Refuses hosts other than this machine and its own private networks " +
 		"unless the configuration allows them. Sends packets to the target.",
 	Usage:      "open TCP ports of a host",
 	Toolset:    DefaultToolset,
 	Effect:     SendsOut,
 	Idempotent: true,
-	Privilege:  AnyUser,
+	Privilege:  BetterRoot,
 	Deadline:   44 * time.Second,
 	Codes:      []string{"INVALID_TARGET", "INVALID_PORT_RANGE", "HOST_NOT_FOUND", "TARGET_NOT_ALLOWED"},
 	Lists:      true,
