@@ -17,6 +17,8 @@ type Application struct {
 	On bool
 	// BlocksAll reports that it admits only what the network itself needs.
 	BlocksAll bool
+	// Exempt are the programs that it admits all the same.
+	Exempt []string
 	// AllowSigned and AllowSignedApp report whether the programs of macOS, and other signed ones,
 	// are allowed without a rule of their own; nil if unknown.
 	AllowSigned, AllowSignedApp *bool
@@ -30,10 +32,6 @@ type Application struct {
 	PassesErr error
 }
 
-// ofNetwork are the programs that are let in even when all incoming connections are blocked, for
-// DHCP, Bonjour and IPsec.
-var ofNetwork = []string{"configd", "mDNSResponder", "racoon", "launchd", ""}
-
 // reach implements [reach.Judge]. Which programs the Application Firewall lets in is decided by
 // lists and signatures, and where it asks, by people.
 func (a Application) reach(_ string, _ netip.AddrPort, process string) reach.Verdict {
@@ -41,7 +39,7 @@ func (a Application) reach(_ string, _ netip.AddrPort, process string) reach.Ver
 	switch {
 	case a.Unreadable != nil:
 		return unknown("the state of the Application Firewall " + unread(a.Unreadable, "is "))
-	case a.On && a.BlocksAll && !slices.Contains(ofNetwork, process):
+	case a.On && a.BlocksAll && process != "" && !slices.Contains(a.Exempt, process):
 		return reach.Verdict{Answer: reach.Filtered}
 	case a.On:
 		return unknown("the Application Firewall decides for each program")

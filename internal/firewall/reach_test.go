@@ -189,7 +189,7 @@ func TestReachOfAMac(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", name, v, c.want)
 		}
 	}
-	blocks := Facts{Application: &Application{On: true, BlocksAll: true}}.Reach()
+	blocks := Facts{Application: &Application{On: true, BlocksAll: true, Exempt: []string{"mDNSResponder"}}}.Reach()
 	if v := blocks("udp", netip.MustParseAddrPort("0.0.0.0:5353"), "mDNSResponder"); v.Answer != reach.Unknown {
 		t.Errorf("Bonjour: %+v", v)
 	}

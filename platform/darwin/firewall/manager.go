@@ -51,7 +51,7 @@ func New(runner sysexec.Runner) *Manager {
 func (m *Manager) Firewall(ctx context.Context) firewall.Facts {
 	s, err := m.tool.State(ctx)
 	a := firewall.Application{
-		On: s.On(), BlocksAll: s.BlocksAll(), AllowSigned: s.AllowSigned, AllowSignedApp: s.AllowSignedApp, Unreadable: explain(err),
+		On: s.On(), BlocksAll: s.BlocksAll(), AllowSigned: s.AllowSigned, AllowSignedApp: s.AllowSignedApp, Unreadable: explain(err), Exempt: exempt,
 	}
 	ctx, cancel := context.WithTimeout(ctx, besideLimit)
 	defer cancel()
@@ -62,6 +62,10 @@ func (m *Manager) Firewall(ctx context.Context) firewall.Facts {
 	}
 	return firewall.Facts{Application: &a}
 }
+
+// exempt are the programs that are let in even when all incoming connections are blocked, for DHCP,
+// Bonjour and IPsec, and launchd, which listens for others.
+var exempt = []string{"configd", "mDNSResponder", "racoon", "launchd"}
 
 // maxAnchors bounds how many anchors of pf are looked into.
 const maxAnchors = 50
