@@ -103,7 +103,7 @@ func (d scanDocument) rows() [][]string {
 			row = append(row, o.Address)
 		}
 		if d.Local {
-			from := "not known"
+			from := notKnown
 			if o.Exposed != nil {
 				from = reachableFrom(*o.Exposed, o.Reach, o.ReachLimited)
 			}

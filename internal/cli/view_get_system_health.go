@@ -102,19 +102,23 @@ func busiestText(list []processes.Process) string {
 	return strings.Join(parts, ", ")
 }
 
-// exposedText names what other hosts can reach.
+// exposedText names what other hosts can reach, and what it is not known of.
 func exposedText(list []network.Listener) string {
-	var names []string
-	for _, l := range list {
-		name := strings.TrimSpace(l.ProcessName + " " + string(l.Protocol) + " " + portOf(l.Address))
-		if l.Exposed && !slices.Contains(names, name) {
-			names = append(names, name)
+	text := ""
+	for _, from := range []string{otherHosts, someHosts, notKnown} {
+		var names []string
+		for _, l := range list {
+			name := strings.TrimSpace(l.ProcessName + " " + string(l.Protocol) + " " + portOf(l.Address))
+			if reachableFrom(l.Exposed, l.Reach, l.ReachLimited) == from && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			text += "; " + map[string]string{otherHosts: "for other hosts", someHosts: "for some hosts", notKnown: "perhaps for other hosts"}[from] + ": " +
+				fewOf(names[:min(fewest, len(names))], len(names))
 		}
 	}
-	if len(names) == 0 {
-		return ""
-	}
-	return "; for other hosts: " + fewOf(names[:min(fewest, len(names))], len(names))
+	return text
 }
 
 func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
@@ -175,19 +179,27 @@ func listenerRows(listeners []network.Listener) [][]string {
 	return rows
 }
 
-// reachableFrom says from where a socket can be reached.
+// From where a socket can be reached.
+const (
+	thisMachine = "this machine"
+	filtered    = "this machine (filtered)"
+	otherHosts  = "other hosts"
+	someHosts   = "some hosts"
+	notKnown    = "not known"
+)
+
 func reachableFrom(exposed bool, a reach.Answer, limited bool) string {
 	switch {
 	case !exposed:
-		return "this machine"
+		return thisMachine
 	case a == reach.Filtered:
-		return "this machine (filtered)"
+		return filtered
 	case a != reach.Reachable:
-		return "not known"
+		return notKnown
 	case limited:
-		return "some hosts"
+		return someHosts
 	default:
-		return "other hosts"
+		return otherHosts
 	}
 }
 
