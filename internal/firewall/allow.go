@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
@@ -147,16 +148,16 @@ func (a *Allowing) Summary() string {
 
 // audience returns a sentence about what listens at the ports.
 func (a *Allowing) audience() string {
-	text := ""
+	var texts []string
 	for _, l := range a.result.Services {
 		if l.Process != "" {
-			text += fmt.Sprintf("%s listens at %s. ", l.Process, l.Port)
+			texts = append(texts, fmt.Sprintf("%s listens at %s.", l.Process, l.Port))
 		}
 	}
-	if text == "" {
+	if texts == nil {
 		return "Nothing that is known by name listens there now."
 	}
-	return text[:len(text)-1]
+	return strings.Join(texts, " ")
 }
 
 // Do lets the services in for a trial and reads that back, or confirms it. It rolls everything back

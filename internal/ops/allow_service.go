@@ -26,7 +26,7 @@ var allowService = Operation{
 		{
 			Name: "services", Flag: "allow-service", Placeholder: "SERVICE", Kind: Text, MaxLength: maxServices, Required: true,
 			Code: "INVALID_SERVICE", Fix: servicesFix,
-			Description: "Such as https,8443/tcp",
+			Description: "Services or ports, such as https,8443/tcp",
 		},
 		reason,
 		confirm,

@@ -24,7 +24,7 @@ var enableFirewall = Operation{
 		{
 			Name: "keep_open", Flag: "keep-open", Placeholder: "SERVICES", Kind: Text, MaxLength: maxServices,
 			Code: "INVALID_SERVICE", Fix: servicesFix,
-			Description: "Stays open beside SSH, such as https,8443/tcp",
+			Description: "What stays open beside SSH, such as https,8443/tcp",
 		},
 		confirm,
 		dryRun,
