@@ -96,12 +96,12 @@ func (s typist) types(line string) string {
 func TestARealBashCompletes(t *testing.T) {
 	s := atBash(t, completed())
 	for line, want := range map[string]string{
-		"sentinel --asset":                         "<sentinel><--asset-info><>",
-		"sentinel aud":                             "<sentinel><audit><>",
-		"sentinel --top --sort=m":                  "<sentinel><--top><--sort=memory><>",
-		"sentinel --top --sort m":                  "<sentinel><--top><--sort><memory><>",
-		"sentinel --request traceroute --completi": "<sentinel><--request><traceroute><--completion><>",
-		"sentinel help unbl":                       "<sentinel><help><unblock><>",
+		"sentinel --asset":                           "<sentinel><--asset-info><>",
+		"sentinel aud":                               "<sentinel><audit><>",
+		"sentinel --top --sort=m":                    "<sentinel><--top><--sort=memory><>",
+		"sentinel --top --sort m":                    "<sentinel><--top><--sort><memory><>",
+		"sentinel --request traceroute --completion": "<sentinel><--request><traceroute><--completion><>",
+		"sentinel help unbl":                         "<sentinel><help><unblock><>",
 
 		// Values of the machine, also those with colons.
 		"sentinel --restart-service ng":    "<sentinel><--restart-service><nginx><>",

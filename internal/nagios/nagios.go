@@ -56,14 +56,14 @@ const (
 // data".
 func (r Result) Line() string {
 	name := strings.ToUpper(strings.TrimSpace("sentinel " + r.Service))
-	line := fmt.Sprintf("%s %s - %s", name, r.Status, plain(r.Text, maxText))
-	for i, p := range r.Perf[:min(len(r.Perf), maxPerf)] {
-		if i == 0 {
-			line += " |"
-		}
-		line += " " + p.String()
+	words := []string{name, r.Status.String(), "-", plain(r.Text, maxText)}
+	if len(r.Perf) > 0 {
+		words = append(words, "|")
 	}
-	return line + "\n"
+	for _, p := range r.Perf[:min(len(r.Perf), maxPerf)] {
+		words = append(words, p.String())
+	}
+	return strings.Join(words, " ") + "\n"
 }
 
 // plain keeps a bar out of the text, behind which readers expect performance data.
