@@ -114,10 +114,10 @@ func (c *collector) volumeGaps(volumes []Volume, states []VolumeState) {
 // the volume itself.
 func lacks(v Volume, state VolumeState) (field, reason string) {
 	add := func(name, why string) {
-		switch {
-		case reason == "":
+		switch reason {
+		case "":
 			field, reason = name, why
-		case reason == why:
+		case why:
 			field = ""
 		default:
 			field, reason = "", reason+"; "+why

@@ -60,8 +60,7 @@ func run(ctx context.Context, runner sysexec.Runner, args ...string) ([]byte, er
 	if r.Exit == 0 {
 		return r.Stdout, nil
 	}
-	var no Refusal
-	if errors.As(decode(r.Stdout, &struct{}{}), &no) {
+	if no, refused := errors.AsType[Refusal](decode(r.Stdout, &struct{}{})); refused {
 		return nil, no
 	}
 	return nil, fmt.Errorf("diskutil ended with %d", r.Exit)
