@@ -157,7 +157,7 @@ func decodeDocument(result reflect.Type, raw []byte) (document, error) {
 	if !pointer {
 		value = value.Elem()
 	}
-	doc, ok := value.Interface().(document)
+	doc, ok := reflect.TypeAssert[document](value)
 	if !ok {
 		return nil, fmt.Errorf("%v is no document", result)
 	}

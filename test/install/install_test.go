@@ -210,7 +210,7 @@ func assists(t *testing.T) {
 // answer runs a program that may fail and returns its document.
 func answer(t *testing.T, words ...string) assistant.Document {
 	t.Helper()
-	out, _ := exec.Command(words[0], words[1:]...).Output() //nolint:errcheck // a failure has a document, too
+	out, _ := exec.Command(words[0], words[1:]...).Output() // a failure has a document, too
 	var d assistant.Document
 	if err := json.Unmarshal(out, &d); err != nil {
 		t.Fatalf("%v: %v\n%s", words, err, out)
