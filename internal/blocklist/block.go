@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
 )
 
 // A Request asks for a block.
@@ -127,7 +128,7 @@ func (b *BlockPlan) decide(overruled bool) error {
 
 func alreadyBlocked(e entry) error {
 	return fault.New(fault.AlreadyBlocked, fmt.Sprintf("%s is blocked already, by %s since %s, %s.",
-		e.Address, e.author(), e.At.Format(time.RFC3339), until(e.Ends))).
+		e.Address, e.author(), humanize.Moment(e.At), until(e.Ends))).
 		WithFix("Nothing needs to be done. To give it another end, unblock it and block it again.")
 }
 

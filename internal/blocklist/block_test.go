@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
 )
 
 func TestBlockIsListedAndInForce(t *testing.T) {
@@ -45,7 +46,7 @@ func TestPlanningChangesNothing(t *testing.T) {
 	m := newMachine()
 	l := m.on(t)
 	b, err := l.PlanBlock(t.Context(), Request{Address: "203.0.113.7", TTL: day})
-	if err != nil || b.Summary() != "Would block 203.0.113.7 with fake (in, out, forward) until 2026-03-02T12:00:00Z, and cut its open connections." || b.Address() != "203.0.113.7" {
+	if err != nil || b.Summary() != "Would block 203.0.113.7 with fake (in, out, forward) until "+humanize.Moment(began.Add(24*time.Hour))+", and cut its open connections." || b.Address() != "203.0.113.7" {
 		t.Errorf("%+v, %v", b, err)
 	}
 	if slices.ContainsFunc(m.log, func(s string) bool { return s != "protected" && s != "loaded" }) {
@@ -172,7 +173,7 @@ func TestAddressIsBlockedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := block(t, l, Request{Address: "203.0.113.7", TTL: day})
-	if code(err) != fault.AlreadyBlocked || err.Error() != "203.0.113.7 is blocked already, by bob since 2026-03-01T12:00:00Z, until 2026-03-01T13:00:00Z." {
+	if code(err) != fault.AlreadyBlocked || err.Error() != "203.0.113.7 is blocked already, by bob since "+humanize.Moment(began)+", until "+humanize.Moment(began.Add(time.Hour))+"." {
 		t.Errorf("%v", err)
 	}
 	m.now = began.Add(time.Hour)

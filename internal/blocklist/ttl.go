@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
 	"sentinel/internal/sanitize"
 )
 
@@ -81,5 +82,5 @@ func until(ends time.Time) string {
 	if ends.IsZero() {
 		return "until it is unblocked"
 	}
-	return "until " + ends.UTC().Format(time.RFC3339)
+	return "until " + humanize.Moment(ends)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"sentinel/internal/fault"
 )
 
 // pidText shows a PID, or a dash where it is not known.
@@ -57,4 +59,26 @@ func whenText(rfc3339 string, now time.Time) string {
 		return known(rfc3339)
 	}
 	return momentText(t, now)
+}
+
+// failureWord is the verdict on what did not happen: only what was tried has failed.
+func failureWord(code fault.Code) (tone, string) {
+	switch code {
+	case fault.AlreadyBlocked, fault.NotBlocked:
+		return warn, "UNCHANGED"
+	}
+	switch code.Exit() {
+	case fault.ExitUsage:
+		return severe, "INVALID"
+	case fault.ExitPermission:
+		return severe, "DENIED"
+	case fault.ExitRefused:
+		return severe, "REFUSED"
+	case fault.ExitQueued:
+		return warn, "QUEUED"
+	case fault.ExitInterrupted:
+		return warn, "CANCELLED"
+	default:
+		return severe, "FAILED"
+	}
 }

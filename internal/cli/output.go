@@ -127,7 +127,8 @@ func (o output) fail(action string, err error) int {
 	}
 	if o.forPeople() {
 		p := o.page()
-		p.verdict(severe, "FAILED", doc.Error)
+		tone, word := failureWord(e.Code)
+		p.verdict(tone, word, doc.Error)
 		p.fix(doc.Fix)
 		if known, ok := e.With.(explained); ok {
 			known.explain(p)

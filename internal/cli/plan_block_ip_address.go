@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
@@ -75,7 +76,11 @@ func (d *blockDocument) outcome() string {
 }
 
 func (d *blockDocument) view(p *page) {
-	p.verdict(calm, "BLOCKED", fmt.Sprintf("%s is dropped by %s (%s), %s.", d.IP, d.Backend, strings.Join(d.Directions, ", "), untilText(d.ExpiresAt)))
+	ends := d.ExpiresAt
+	if ends != "" {
+		ends = whenText(ends, time.Now())
+	}
+	p.verdict(calm, "BLOCKED", fmt.Sprintf("%s is dropped by %s (%s), %s.", d.IP, d.Backend, strings.Join(d.Directions, ", "), untilText(ends)))
 	if n := d.ConnectionsCut; n != nil {
 		p.line("Open connections that were cut: %d.", *n)
 	}

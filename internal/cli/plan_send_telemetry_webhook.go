@@ -144,7 +144,7 @@ func (t delivery) explain(p *page) {
 		p.line("Status %d, %s, %s.", t.HTTPStatus, counted(t.Attempts, "attempt"), map[bool]string{true: "signed", false: "not signed"}[t.Signed])
 	}
 	if t.RetryAfterSeconds > 0 {
-		p.line("The receiver wants to be asked again in %d seconds.", t.RetryAfterSeconds)
+		p.line("The receiver wants to be asked again in %s.", counted(t.RetryAfterSeconds, "second"))
 	}
 	p.warnings(t.Notes)
 }

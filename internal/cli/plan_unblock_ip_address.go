@@ -5,6 +5,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
@@ -43,7 +44,7 @@ func (d *unblockDocument) outcome() string { return fmt.Sprintf("%s is let in ag
 func (d *unblockDocument) view(p *page) {
 	p.verdict(calm, "UNBLOCKED", d.IP+" is let in again.")
 	if d.Was != nil {
-		p.line("It was blocked by %s at %s: %s", known(d.Was.BlockedBy), known(d.Was.BlockedAt), known(d.Was.Reason))
+		p.line("It was blocked by %s at %s: %s", known(d.Was.BlockedBy), whenText(d.Was.BlockedAt, time.Now()), known(d.Was.Reason))
 	}
 	p.warnings(d.Warnings)
 	p.gaps(d.Unavailable)

@@ -35,9 +35,9 @@ func (d updatesDocument) view(p *page) {
 	case *d.UpdatesTotal == 0:
 		p.verdict(calm, "CURRENT", d.Manager+" knows of no update."+d.ageText())
 	case total(d.SecurityTotal) > 0:
-		p.verdict(severe, "SECURITY", fmt.Sprintf("%d updates wait, %d of them for security.%s", *d.UpdatesTotal, *d.SecurityTotal, d.ageText()))
+		p.verdict(severe, "SECURITY", fmt.Sprintf("%s, %d of them for security.%s", waitText(*d.UpdatesTotal), *d.SecurityTotal, d.ageText()))
 	default:
-		p.verdict(warn, "UPDATES", fmt.Sprintf("%d updates wait.%s", *d.UpdatesTotal, d.ageText()))
+		p.verdict(warn, "UPDATES", fmt.Sprintf("%s.%s", waitText(*d.UpdatesTotal), d.ageText()))
 	}
 	if d.RebootRequired != nil && *d.RebootRequired {
 		p.line("A reboot is due: %s", d.RebootReason)
@@ -55,6 +55,13 @@ func (d updatesDocument) view(p *page) {
 	}
 	p.table("Withheld", []column{{title: "package"}, {title: "installed"}, {title: "candidate"}, {title: "because"}}, rows)
 	p.gaps(d.Unavailable)
+}
+
+func waitText(updates int) string {
+	if updates == 1 {
+		return "1 update waits"
+	}
+	return fmt.Sprintf("%d updates wait", updates)
 }
 
 func (d updatesDocument) ageText() string {

@@ -31,7 +31,7 @@ func runDNSLookup(ctx context.Context, s session, call invocation) (document, er
 }
 
 func (d lookupDocument) view(p *page) {
-	verdict := fmt.Sprintf("%s has %d records, says %s after %.1f ms.", d.Name, d.RecordsTotal, d.Server, d.TimeMS)
+	verdict := fmt.Sprintf("%s has %s, says %s after %.1f ms.", d.Name, counted(d.RecordsTotal, "record"), d.Server, d.TimeMS)
 	if d.Authenticated {
 		verdict += " It checked the signatures."
 	}

@@ -37,7 +37,7 @@ func (d networkDocument) view(p *page) {
 			fmt.Sprint(i.ErrorsIn + i.ErrorsOut), dropsText(i),
 		})
 	}
-	p.table(fmt.Sprintf("%d of %d interfaces, rates over %d ms", len(s.Interfaces), s.InterfacesTotal, s.WindowMS), []column{
+	p.table(fmt.Sprintf("%d of %s, rates over %d ms", len(s.Interfaces), counted(s.InterfacesTotal, "interface"), s.WindowMS), []column{
 		{title: "name"}, {title: "sent", right: true}, {title: "received", right: true},
 		{title: "sent/s", right: true}, {title: "recv/s", right: true}, {title: "errors", right: true}, {title: "drops", right: true},
 	}, rows)

@@ -102,15 +102,10 @@ func (p *page) few(what string, list []string, total int) {
 
 // endText says when a block ends, in local time as the history does.
 func endText(e blocklist.Row) string {
-	ends, err := time.Parse(time.RFC3339, e.ExpiresAt)
-	switch {
-	case e.Permanent:
+	if e.Permanent {
 		return "never"
-	case err != nil:
-		return known(e.ExpiresAt)
-	default:
-		return momentText(ends, time.Now())
 	}
+	return whenText(e.ExpiresAt, time.Now())
 }
 
 func stateText(e blocklist.Row) string {

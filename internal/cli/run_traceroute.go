@@ -33,7 +33,7 @@ func runTraceroute(ctx context.Context, s session, call invocation) (document, e
 
 func (d routeDocument) view(p *page) {
 	if d.Reached {
-		p.verdict(calm, "REACHED", fmt.Sprintf("%s answers %d hops away.", d.Address, d.HopsTotal))
+		p.verdict(calm, "REACHED", fmt.Sprintf("%s answers, %s away.", d.Address, counted(d.HopsTotal, "hop")))
 	} else {
 		p.verdict(warn, "NOT REACHED", fmt.Sprintf("%s did not answer.", d.Address))
 	}

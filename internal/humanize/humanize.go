@@ -44,3 +44,6 @@ func Duration(seconds int64) string {
 		return fmt.Sprintf("%d min", int(rest.Minutes()))
 	}
 }
+
+// Moment formats a time in the zone of this machine, with its offset from UTC.
+func Moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }

@@ -187,18 +187,18 @@ func TestOnlySoManyBeginWithinATime(t *testing.T) {
 		{0, block("first"), limit, ""},
 		{10 * time.Second, other, nil, ""},
 		{20 * time.Second, block("second"), limit, ""},
-		{30 * time.Second, block("third"), limit, "30 seconds"},
-		{30 * time.Second, other, limit, "30 seconds"}, // the limit is what counts, not what asks
-		{59500 * time.Millisecond, block("third"), limit, "1 seconds"},
+		{30 * time.Second, block("third"), limit, "Wait 30 s;"},
+		{30 * time.Second, other, limit, "Wait 30 s;"}, // the limit is what counts, not what asks
+		{59500 * time.Millisecond, block("third"), limit, "Wait 1 s;"},
 		{60 * time.Second, block("third"), limit, ""},
-		{61 * time.Second, block("fourth"), limit, "19 seconds"},
+		{61 * time.Second, block("fourth"), limit, "Wait 19 s;"},
 		{61 * time.Second, block("without a limit"), nil, ""},
 		{-time.Hour, block("clock set back"), limit, ""},
-		{61 * time.Second, block("clock set right"), limit, "59 seconds"},
+		{61 * time.Second, block("clock set right"), limit, "Wait 59 s;"},
 		{time.Hour, block("later"), limit, ""},
-		{time.Hour, block("never"), &Limit{Most: 0, Within: time.Minute}, "60 seconds"},
+		{time.Hour, block("never"), &Limit{Most: 0, Within: time.Minute}, "Wait 60 s;"},
 		{time.Hour, other, &Limit{Most: 2, Within: time.Minute}, ""}, // one has begun, and ended
-		{time.Hour, other, &Limit{Most: 1, Within: time.Minute}, "60 seconds"},
+		{time.Hour, other, &Limit{Most: 1, Within: time.Minute}, "Wait 60 s;"},
 	} {
 		j.now = func() time.Time { return start.Add(step.at) }
 		before := verify(t, j).Records

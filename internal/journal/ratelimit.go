@@ -55,6 +55,6 @@ func (l *Limit) check(s *state, now time.Time) error {
 		return nil
 	}
 	wait := math.Ceil((l.Within - now.Sub(oldest)).Seconds())
-	return fault.New(fault.RateLimited, fmt.Sprintf("%d such operations were begun within %s, which is as many as are allowed.", begun, l.Within)).
-		WithFix(fmt.Sprintf("Wait %.0f seconds; see what was done with: sudo sentinel --history", wait))
+	return fault.New(fault.RateLimited, fmt.Sprintf("As many such operations as are allowed within %s were begun: %d.", l.Within, begun)).
+		WithFix(fmt.Sprintf("Wait %.0f s; see what was done with: sudo sentinel --history", wait))
 }

@@ -137,7 +137,7 @@ func (r *walkResult) incomplete() string {
 	case r.sum.Cut:
 		return fmt.Sprintf("the walk ended at its bound, after %d files", r.sum.Entries)
 	case r.sum.Unseen > 0:
-		return fmt.Sprintf("%d folders or files could not be read", r.sum.Unseen)
+		return fmt.Sprintf("folders and files that could not be read: %d", r.sum.Unseen)
 	default:
 		return ""
 	}
