@@ -20,17 +20,20 @@ func cpuUsers(list []processes.Process) string {
 	var names []string
 	for _, p := range list {
 		if p.CPUPercent >= idlePercent {
-			names = append(names, fmt.Sprintf("%s: %.0f %% of a core", processText(p), p.CPUPercent))
+			names = append(names, fmt.Sprintf("%s %.0f %%", processText(p), p.CPUPercent))
 		}
 	}
-	return strings.Join(names, ", ")
+	if len(names) == 0 {
+		return ""
+	}
+	return strings.Join(names, ", ") + " of a core"
 }
 
 // memoryUsers names the processes that hold the most memory.
 func memoryUsers(list []processes.Process) string {
 	var names []string
 	for _, p := range list {
-		names = append(names, fmt.Sprintf("%s: %s", processText(p), humanize.Bytes(uint64(p.MemoryMB*(1<<20)))))
+		names = append(names, fmt.Sprintf("%s %s", processText(p), humanize.Bytes(uint64(p.MemoryMB*(1<<20)))))
 	}
 	return strings.Join(names, ", ")
 }
