@@ -78,9 +78,9 @@ func (d scanDocument) verdict() (t tone, word, sentence string) {
 		t = calm
 	}
 	if len(d.Addresses) > 1 {
-		return t, "PORTS", fmt.Sprintf("%s of %s at %s.", counted(d.OpenCount, "open port"), d.Target, counted(len(d.Addresses), "address"))
+		return t, "PORTS", fmt.Sprintf("%s of %s at %s.", counted(d.OpenCount, "open port"), d.Target, addresses(len(d.Addresses)))
 	}
-	return t, "PORTS", fmt.Sprintf("%d of %d ports of %s are open, %d closed, %d filtered.", d.OpenCount, d.PortsTotal, d.Address, d.ClosedCount, d.FilteredCount)
+	return t, "PORTS", fmt.Sprintf("%s of %s: %d open, %d closed, %d filtered.", counted(d.PortsTotal, "port"), d.Address, d.OpenCount, d.ClosedCount, d.FilteredCount)
 }
 
 // columns has those of listeners for this machine alone.

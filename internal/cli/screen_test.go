@@ -13,6 +13,7 @@ import (
 	"sentinel/internal/doctor"
 	"sentinel/internal/health"
 	"sentinel/internal/network"
+	"sentinel/internal/reach"
 )
 
 // A usual screen is one on which a person looks after a server.
@@ -27,8 +28,8 @@ func usualScreen(doc document) *page {
 // troubled is a health document with so many reasons.
 func troubled(failed int) *healthDocument {
 	d := &healthDocument{Connections: &network.Connections{FlowsTotal: 12, ListeningTotal: 3, Listening: []network.Listener{
-		{ProcessName: "sshd", Address: "0.0.0.0:22", Protocol: network.TCP, Exposed: true},
-		{ProcessName: "sshd", Address: "[::]:22", Protocol: network.TCP, Exposed: true},
+		{ProcessName: "sshd", Address: "0.0.0.0:22", Protocol: network.TCP, Exposed: true, Reach: reach.Reachable},
+		{ProcessName: "sshd", Address: "[::]:22", Protocol: network.TCP, Exposed: true, Reach: reach.Reachable},
 		{ProcessName: "mysqld", Address: "127.0.0.1:3306", Protocol: network.TCP},
 	}}, unitStatus: "systemctl status"}
 	d.Hostname = "web-1"
