@@ -164,7 +164,7 @@ func settledRows(before, after map[string]assets.VolumeRow) map[string]assets.Vo
 func comparable(got, want map[string]assets.VolumeRow) map[string]assets.VolumeRow {
 	rows := map[string]assets.VolumeRow{}
 	for place, row := range got {
-		row.ReadOnly = false
+		row.ReadOnly = nil
 		if want[place].FileSystem == "" {
 			row.FileSystem = ""
 		}
