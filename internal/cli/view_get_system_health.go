@@ -104,7 +104,7 @@ func busiestText(list []processes.Process) string {
 
 // exposedText names what other hosts can reach, and what it is not known of.
 func exposedText(list []network.Listener) string {
-	text := ""
+	var text strings.Builder
 	for _, from := range []string{otherHosts, someHosts, notKnown} {
 		var names []string
 		for _, l := range list {
@@ -114,11 +114,11 @@ func exposedText(list []network.Listener) string {
 			}
 		}
 		if len(names) > 0 {
-			text += "; " + map[string]string{otherHosts: "for other hosts", someHosts: "for some hosts", notKnown: "perhaps for other hosts"}[from] + ": " +
-				fewOf(names[:min(fewest, len(names))], len(names))
+			text.WriteString("; " + map[string]string{otherHosts: "for other hosts", someHosts: "for some hosts", notKnown: "perhaps for other hosts"}[from] + ": " +
+				fewOf(names[:min(fewest, len(names))], len(names)))
 		}
 	}
-	return text
+	return text.String()
 }
 
 func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }

@@ -4,6 +4,7 @@ package firewall
 
 import (
 	"net/netip"
+	"slices"
 
 	"sentinel/internal/reach"
 )
@@ -78,10 +79,8 @@ func (w *ways) note(c *Chain) {
 
 func (w *ways) own(a netip.Addr) bool {
 	for _, l := range w.facts.Links {
-		for _, b := range l.Addresses {
-			if a == b {
-				return true
-			}
+		if slices.Contains(l.Addresses, a) {
+			return true
 		}
 	}
 	return a.IsLoopback()

@@ -55,7 +55,7 @@ func TestAnInteractiveProgramAndItsParentAreStoppedTogether(t *testing.T) {
 	}
 	defer func() {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		cmd.Wait() //nolint:errcheck // killed
+		cmd.Wait()
 	}()
 	if _, err := io.ReadFull(out, make([]byte, len("started"))); err != nil {
 		t.Fatal(err)

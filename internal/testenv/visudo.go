@@ -18,7 +18,7 @@ func Visudo(t testing.TB, path string) {
 	if _, err := user.LookupId(strconv.Itoa(os.Geteuid())); err != nil {
 		words = append([]string{Program(t, "unshare", "util-linux"), "--user", "--map-root-user"}, words...)
 	}
-	if out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput(); err != nil { //nolint:gosec // the test's own words
+	if out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput(); err != nil {
 		t.Errorf("%v: %v\n%s", words, err, out)
 	}
 }

@@ -58,7 +58,7 @@ func CPUTime(root string) (time.Duration, error) {
 	var used time.Duration
 	unified := func(b []byte) error {
 		n, err := parseStat(b, "usage_usec")
-		used = time.Duration(n) * time.Microsecond //nolint:gosec // 292,000 years fit
+		used = time.Duration(n) * time.Microsecond
 		return err
 	}
 	legacy := func(b []byte) error {

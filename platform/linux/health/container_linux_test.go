@@ -86,7 +86,7 @@ func TestFilesOfLXCFSAreTheContainersOwn(t *testing.T) {
 func TestTheProcessorOfAContainerIsThatOfItsGroup(t *testing.T) {
 	for _, mode := range []string{"v2", "v1"} {
 		file, before, after := "sys/fs/cgroup/cpu.stat", "usage_usec 1000000\n", "usage_usec 9000000000\n"
-		more := map[string]string{}
+		var more map[string]string
 		if mode == "v1" {
 			file, before, after = "sys/fs/cgroup/cpuacct/cpuacct.usage", "1000000000\n", "9000000000000\n"
 			more = map[string]string{"sys/fs/cgroup/cgroup.controllers": "", "sys/fs/cgroup/cpu.stat": "", file: before}

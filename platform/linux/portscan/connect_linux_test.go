@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -25,10 +24,6 @@ import (
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/testnet"
 )
-
-// retransmitted is how old an answer is that only the second packet can have got:
-// the kernel sends it after a second.
-const retransmitted = 950 * time.Millisecond
 
 func ports(t testing.TB, text string) []uint16 {
 	t.Helper()

@@ -105,13 +105,13 @@ func wait(ctx context.Context, fd int, address unix.Sockaddr) connectscan.Attemp
 func attempt(fd int, err error) connectscan.Attempt {
 	n, _ := err.(syscall.Errno) //nolint:errorlint // of a system call, nil included
 	o, _ := connectscan.OutcomeOf(n)
-	switch {
-	case o == connectscan.Open:
+	switch o {
+	case connectscan.Open:
 		local := localPort(fd)
 		// A reset costs no local port for the next minute (TIME-WAIT).
 		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}) //nolint:errcheck // then it does cost one
 		return connectscan.Attempt{Outcome: o, Local: local}
-	case o == connectscan.Closed || o == connectscan.Rejected:
+	case connectscan.Closed, connectscan.Rejected:
 		got := connectscan.Attempt{Outcome: o, Err: err}
 		answered(fd, &got)
 		return got
