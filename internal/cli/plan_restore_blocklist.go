@@ -50,6 +50,9 @@ func (s session) restoration(ctx context.Context, call invocation) (change, erro
 	trial, trialErr := s.firewallTrials().Current()
 	early := call.args.Bool("end_trial")
 	ends := trial != nil && (trial.Over() || early)
+	if s.invalid != nil && !ends {
+		return change{}, s.invalid
+	}
 	pending, err := list.Pending(ctx)
 	if err != nil && fault.From(err).Code != fault.StateCorrupt && !ends {
 		return change{}, err
@@ -89,6 +92,9 @@ func (s session) restore(ctx context.Context, call invocation, list *blocklist.L
 	d := &restoreDocument{Header: answer.NewHeader(call.op.Action, true)}
 	early := call.args.Bool("end_trial")
 	ended, trialErr := s.firewallTrials().End(ctx, early)
+	if s.invalid != nil {
+		return nil, errors.Join(trialErr, s.invalid)
+	}
 	var baselineErr, err error
 	begun, _ := s.firewallTrials().Current() //nolint:errcheck // End has the same error
 	if trial == nil && begun == nil {

@@ -96,6 +96,21 @@ func TestTrialThatIsOverIsTakenBackWhateverElseFails(t *testing.T) {
 	}
 }
 
+// A configuration that nobody can use keeps nobody out for longer than the trial lasts.
+func TestTrialThatIsOverIsTakenBackWhateverTheConfigurationSays(t *testing.T) {
+	for endsAt, undone := range map[string]int{"1": 1, "9999999999": 0} {
+		s, call, f := restoring(t, endsAt)
+		s.invalid = fault.New(fault.ConfigInvalid, "The configuration cannot be used.")
+		c, err := planRestore(t.Context(), s, call)
+		if err == nil {
+			_, err = s.commit(t.Context(), call, c)
+		}
+		if fault.From(err).Code != fault.ConfigInvalid || f.undone != undone {
+			t.Errorf("undone %d times, want %d: %v", f.undone, undone, err)
+		}
+	}
+}
+
 // An emptyFilter blocks nothing.
 type emptyFilter struct{ blocklist.Backend }
 
