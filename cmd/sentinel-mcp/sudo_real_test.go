@@ -119,9 +119,9 @@ func TestChangeWithoutRootIsDenied(t *testing.T) {
 	sentinel := realSentinel(t)
 	password := "sentineltest ALL=(root) NOPASSWD: /bin/true\nsentineltest ALL=(root) PASSWD: ALL\n"
 	for _, test := range []struct{ name, rules, change, says, fix string }{
-		{"no rule", "", "", "needs root", "sudoers"},
-		{"rule that wants a password", password, "", "a password is required", "without a password"},
-		{"folder that others can write", password, "chmod 0777 /opt/bin", "/opt/bin can be written by others", "install -o root"},
+		{"no rule", "", "", "needs root", "sudo make install"},
+		{"rule that wants a password", password, "", "a password is required", "sudo make install"},
+		{"folder that others can write", password, "chmod 0777 /opt/bin", "/opt/bin can be written by others", "Install it where only root can write"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, op := range ops.All() {

@@ -272,7 +272,7 @@ func claims(tool string, whole any, got macRun) []string {
 		case !there && !covered(path, missing):
 			found = append(found, path+" is gone, nothing says so")
 		case there && strings.HasSuffix(path, ".#") && covered(strings.TrimSuffix(path, ".#"), missing):
-		case there && now != value && now != `"UNKNOWN"`:
+		case there && now != value && !strings.EqualFold(now, `"unknown"`):
 			found = append(found, fmt.Sprintf("%s is %s, was %s", path, now, value))
 		}
 	}

@@ -243,12 +243,12 @@ func TestNoSecurityUpdateIsOnlyTrueOfFreshLists(t *testing.T) {
 		pending Pending
 		known   bool
 	}{
-		"fresh":         {Pending{Security: []string{}, Refreshed: time.Now().Add(-6 * 24 * time.Hour)}, true},
-		"old":           {Pending{Security: []string{}, Refreshed: time.Now().Add(-60 * 24 * time.Hour)}, false},
-		"old, with one": {Pending{Security: []string{"zlib1g"}, Refreshed: time.Now().Add(-60 * 24 * time.Hour)}, true},
-		"doubtful":      {Pending{Security: []string{}, Refreshed: time.Now(), Doubt: errors.New("no archive")}, false},
+		"fresh":         {Pending{Security: []string{}, Refreshed: noon.Add(-6 * 24 * time.Hour)}, true},
+		"old":           {Pending{Security: []string{}, Refreshed: noon.Add(-60 * 24 * time.Hour)}, false},
+		"old, with one": {Pending{Security: []string{"zlib1g"}, Refreshed: noon.Add(-60 * 24 * time.Hour)}, true},
+		"doubtful":      {Pending{Security: []string{}, Refreshed: noon, Doubt: errors.New("no archive")}, false},
 	} {
-		if _, err := SecurityNames(t.Context(), fake{pending: c.pending}); (err == nil) != c.known {
+		if _, err := SecurityNames(t.Context(), fake{pending: c.pending}, noon); (err == nil) != c.known {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

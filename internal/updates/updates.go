@@ -106,7 +106,7 @@ type Reboot struct {
 
 // SecurityNames returns the updates that close security holes, as [Pending] names
 // them. It is an error when they are unknown.
-func SecurityNames(ctx context.Context, source Source) ([]string, error) {
+func SecurityNames(ctx context.Context, source Source, now time.Time) ([]string, error) {
 	p, err := source.Pending(ctx)
 	switch {
 	case err != nil:
@@ -116,7 +116,7 @@ func SecurityNames(ctx context.Context, source Source) ([]string, error) {
 	case p.Security == nil:
 		return nil, fmt.Errorf("%s does not say which updates close security holes", p.Manager)
 	case len(p.Security) == 0:
-		return p.Security, p.doubt(time.Now())
+		return p.Security, p.doubt(now)
 	}
 	return p.Security, nil
 }

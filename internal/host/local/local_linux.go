@@ -5,6 +5,7 @@ package local
 import (
 	"context"
 	"net"
+	"time"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
@@ -87,7 +88,7 @@ func posture(root string, runner sysexec.Runner, rules firewall.Source, pending 
 	p := linuxaudit.Parts{Root: root, Firewall: rules, EUID: privilege.EffectiveUID()}
 	if root == "/" {
 		p.Runner, p.Sockets = runner, network.New(root)
-		p.SecurityUpdates = func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending) }
+		p.SecurityUpdates = func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending, time.Now()) }
 	}
 	return linuxaudit.New(p)
 }

@@ -128,6 +128,6 @@ func packetFilter(s System) host.Blocklist {
 func posture(s System, front *firewall.Manager, sockets *network.Source, pending *macupdates.Updates) *macaudit.Source {
 	return macaudit.New(macaudit.Parts{
 		Root: s.Root, Runner: s.Runner, Firewall: front, Sockets: sockets, Now: s.Now(), EUID: s.EUID, Owner: s.Owner,
-		SecurityUpdates: func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending) },
+		SecurityUpdates: func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending, s.Now()) },
 	})
 }
