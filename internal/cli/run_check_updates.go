@@ -19,7 +19,7 @@ type updatesDocument struct {
 }
 
 func runCheckUpdates(ctx context.Context, s session, call invocation) (document, error) {
-	report, err := updates.Check(ctx, s.host.Updates, updates.Options{Limit: call.capped(updates.DefaultLimit)})
+	report, err := updates.Check(ctx, s.host.Updates, updates.Options{Limit: call.capped(updates.DefaultLimit), Now: s.host.Now()})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ package host
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"sentinel/internal/assets"
 	"sentinel/internal/audit"
@@ -33,6 +34,7 @@ type Host struct {
 	OS       string         // as Go names it
 	Root     string         // directory of the machine's files; "/" on a live system
 	Programs sysexec.Runner // runs the machine's programs
+	Now      func() time.Time
 	// Unreached says what may keep this run, and not others, from hosts of the local network, and
 	// what to do, in a sentence; empty for nothing.
 	Unreached string

@@ -22,7 +22,7 @@ const maxText = 100
 // Options control an answer.
 type Options struct {
 	Limit int       // rows of each list; 0 means all
-	Now   time.Time // the time to which ages are counted; the zero time means now
+	Now   time.Time // the time to which ages are counted
 }
 
 // Errors that leave the age of the package lists unknown.
@@ -36,9 +36,6 @@ var (
 // to DefaultLimit rows the document stays under 20 KB: lists are cut further if
 // necessary.
 func Check(ctx context.Context, source Source, o Options) (Report, error) {
-	if o.Now.IsZero() {
-		o.Now = time.Now()
-	}
 	pending, err := source.Pending(ctx)
 	if err != nil {
 		return Report{}, err

@@ -45,7 +45,7 @@ func Open(root string) (*host.Host, error) {
 	pending := linuxupdates.NewUpdates(root, runner)
 	resolver := &net.Resolver{PreferGo: true}
 	return &host.Host{
-		OS: "linux", Root: root, Programs: runner,
+		OS: "linux", Root: root, Programs: runner, Now: time.Now,
 
 		Health:    health.Sources(root),
 		Processes: table,

@@ -64,7 +64,8 @@ func Open(s System) *host.Host {
 	pending := macupdates.New(s.Root, s.Runner)
 	resolver := &net.Resolver{} // the resolver of macOS, which knows the name servers of a VPN
 	return &host.Host{
-		OS: "darwin", Root: s.Root, Programs: s.Runner, Unreached: unreached(s.EUID),
+		Now: s.Now,
+		OS:  "darwin", Root: s.Root, Programs: s.Runner, Unreached: unreached(s.EUID),
 
 		Health:    health.Sources(health.Mac{Runner: s.Runner, EUID: s.EUID, Executable: s.Own, Now: s.Now}),
 		Processes: table,
