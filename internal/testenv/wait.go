@@ -23,11 +23,22 @@ func WaitFor(t testing.TB, what string, met func() bool) {
 // itself. It should be ten times as long as what is waited for takes.
 func WaitAtMost(t testing.TB, limit time.Duration, what string, met func() bool) {
 	t.Helper()
+	if !becomes(limit, met) {
+		t.Fatalf("waited %v in vain: %s", limit, what)
+	}
+}
+
+// Becomes waits until met returns true, and returns false after [HangLimit]. It is for goroutines
+// that may not end the test.
+func Becomes(met func() bool) bool { return becomes(HangLimit, met) }
+
+func becomes(limit time.Duration, met func() bool) bool {
 	for end := time.Now().Add(limit); !met(); <-time.After(lookPause) {
 		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain: %s", limit, what)
+			return false
 		}
 	}
+	return true
 }
 
 // HangGuard ends the test binary, with the stacks of all goroutines, if the test

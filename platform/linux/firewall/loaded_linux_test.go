@@ -116,7 +116,7 @@ func TestOwnRulesLetAServiceInAndAreSwitchedOff(t *testing.T) {
 	serve(t, "2222")
 	serve(t, "8080")
 	enable(t, source, m)
-	command(t, "nft insert rule inet sentinel_firewall input ip saddr 192.0.2.99 accept")
+	command(t, "nft insert rule inet sentinel_firewall input ip saddr 192.0.2.99 drop")
 	letsInAndOut(t, h, source, m, firewall.Nftables, func() {
 		if raw, err := os.ReadFile(StatePath); err != nil || string(raw) != `{"version":1,"allow":["2222/tcp","8080/tcp"]}`+"\n" {
 			t.Errorf("state %q, %v", raw, err)

@@ -318,9 +318,9 @@ func TestTakingBackIsArrangedWhereItOutlivesTheCaller(t *testing.T) {
 		"systemd":                 {true, false, firewall.Change{Manager: firewall.Nftables}, "later 1m0.5s /opt/sentinel --restore-blocklist", ""},
 		"no systemd":              {false, false, firewall.Change{Manager: firewall.Nftables}, "detach /opt/sentinel --restore-blocklist --after 61", ""},
 		"ufw":                     {true, true, firewall.Change{Manager: firewall.UFW}, "later 1m0.5s /opt/sentinel --restore-blocklist", ""},
-		"ufw, nothing at boot":    {true, false, firewall.Change{Manager: firewall.UFW}, "", "on after a reboot"},
+		"ufw, nothing at boot":    {true, false, firewall.Change{Manager: firewall.UFW}, "", "outlasts a reboot"},
 		"ufw that comes anyway":   {true, false, firewall.Change{Manager: firewall.UFW, WasEnabled: true}, "later 1m0.5s /opt/sentinel --restore-blocklist", ""},
-		"ufw, no service manager": {false, false, firewall.Change{Manager: firewall.UFW}, "", "on after a reboot"},
+		"ufw, no service manager": {false, false, firewall.Change{Manager: firewall.UFW}, "", "outlasts a reboot"},
 	} {
 		s := &script{}
 		s.booted, s.known = c.booted, map[string]systemd.UnitState{RestoreUnit: {Loaded: true, Enabled: c.restore}}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/nftables"
 
 	"sentinel/internal/firewall"
@@ -212,8 +213,8 @@ func TestListenersThatOthersReach(t *testing.T) {
 		owners: map[uint64]network.Owner{1: {PID: 1, Name: "nginx"}, 2: {PID: 2, Name: "postgres"}, 3: {PID: 3, Name: "firefox"}, 5: {PID: 5, Name: "named"}, 6: {PID: 6, Name: "docker-proxy"}},
 	}
 	d, err := m.manager().OpenPorts(t.Context())
-	want := []firewall.Listener{{Port: tcp(80), Process: "nginx", Connections: new(0)}, {Port: udp(51820)}, {Port: udp(53), Process: "named"}}
-	if err != nil || !slices.Equal(d.Listeners, want) {
-		t.Errorf("got %+v, %v", d.Listeners, err)
+	want := []firewall.Listener{{Port: tcp(80), Process: "nginx", Connections: new(1)}, {Port: udp(51820)}, {Port: udp(53), Process: "named"}}
+	if diff := cmp.Diff(want, d.Listeners); diff != "" || err != nil {
+		t.Errorf("%v: %s", err, diff)
 	}
 }

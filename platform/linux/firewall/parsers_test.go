@@ -166,7 +166,7 @@ func TestZonesOfFirewalld(t *testing.T) {
 		{name: "block", target: "%%REJECT%%", services: []string{}},
 		{name: "public", bound: true, target: "default", services: []string{"dhcpv6-client", "ssh"}, ports: spans{{5900, 5910, "tcp"}, {77, 77, "udp"}},
 			other: []string{"port=80:proto=tcp:toport=8080:toaddr=", `rule family="ipv4" source address="192.0.2.1" accept`}},
-		{name: "trusted", bound: true, target: "ACCEPT", services: []string{}},
+		{name: "trusted", sources: true, target: "ACCEPT", services: []string{}},
 	}
 	if diff := cmp.Diff(want, parseZones([]byte(zoneList)), cmp.AllowUnexported(zone{}, span{})); diff != "" {
 		t.Error(diff)
