@@ -132,6 +132,26 @@ func TestARealBashCompletes(t *testing.T) {
 	}
 }
 
+// The bash of macOS has no compopt.
+func TestABashThatCannotQuoteGetsNamesQuoted(t *testing.T) {
+	s := atBash(t, completed())
+	if err := os.WriteFile(filepath.Join(s.dir, "open$(touch canary).yaml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(s.keys, "enable -n compopt\n")
+	for line, want := range map[string]string{
+		"sentinel --config file": "<sentinel><--config><file with blanks.yaml><>",
+		"sentinel --config open": "<sentinel><--config><open$(touch canary).yaml><>",
+	} {
+		if got := s.types(line); got != want {
+			t.Errorf("%q\n got %s\nwant %s", line, got, want)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(s.dir, "canary")); err == nil {
+		t.Error("something that was completed was run")
+	}
+}
+
 func TestOnlyPlainWordsAreOffered(t *testing.T) {
 	var list []candidate
 	for _, value := range []string{"nginx", "getty@tty1", "2001:db8::7", "42", "", "-x", "--force", "$(id)", "`id`", "a b", "a;b", "a\tb", "a\nb", "a'b", `a"b`, `a\b`, "a*", "~a", "ä", "a\x1b[2J", "a\x00", strings.Repeat("a", 101)} {

@@ -12,7 +12,7 @@ import (
 // and works with bash 3.2 of macOS.
 func bash(p Program) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# bash completion for %[1]s\n%[2]s_offer() {\n%[3]s}\n%[2]s_values() {\n%[4]s}\n%[2]s() {\n%[5]s", p.Name, bashName(p), offer, fmt.Sprintf(values, bashName(p)), look)
+	fmt.Fprintf(&b, "# bash completion for %[1]s\n%[2]s_offer() {\n%[3]s}\n%[2]s_values() {\n%[4]s}\n%[2]s_files() {\n%[5]s}\n%[2]s() {\n%[6]s", p.Name, bashName(p), offer, fmt.Sprintf(values, bashName(p)), files, look)
 	b.WriteString("  case $before in\n")
 	for _, f := range p.Flags {
 		bashCase(&b, p, "--"+f.Name, f.Value)
@@ -70,6 +70,16 @@ const values = `  local one
   done < <(command sentinel --complete "$1" 2>/dev/null)
 `
 
+// files leaves quoting to bash where it can be asked to. That of macOS has no compopt, and would put
+// a name into the line as it is.
+const files = `  local one quote=
+  compopt -o filenames 2>/dev/null || quote=yes
+  while IFS= read -r one; do
+    [[ -z $quote ]] || printf -v one %q "$one"
+    COMPREPLY+=("$one")
+  done < <(compgen -f -- "$word")
+`
+
 func bashName(p Program) string { return "_" + strings.ReplaceAll(p.Name, "-", "_") }
 
 func bashCase(b *strings.Builder, p Program, typed string, v Value) {
@@ -79,7 +89,7 @@ func bashCase(b *strings.Builder, p Program, typed string, v Value) {
 	case len(v.Among) > 0:
 		fmt.Fprintf(b, "    %s) %s_offer %s; return ;;\n", typed, name, strings.Join(v.Among, " "))
 	case v.IsFile:
-		fmt.Fprintf(b, "    %s) compopt -o filenames 2>/dev/null; while IFS= read -r rest; do COMPREPLY+=(\"$rest\"); done < <(compgen -f -- \"$word\"); return ;;\n", typed)
+		fmt.Fprintf(b, "    %s) %s_files; return ;;\n", typed, name)
 	case v.Kind != "":
 		fmt.Fprintf(b, "    %s) %s_values %s; return ;;\n", typed, name, v.Kind)
 	default:
