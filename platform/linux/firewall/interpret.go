@@ -21,7 +21,7 @@ const maxMapped = 512
 
 // interpret is what a rule says and does, in the terms of [firewall.Rule]: one, or one for each
 // element of a verdict map. The library leaves out expressions that it does not know; a register
-// that one of those has filled holds nothing known.
+// that one of those has filled holds nothing known (see [spends]).
 func interpret(r *nftables.Rule, sets map[string]setContent) []firewall.Rule {
 	rule := firewall.Rule{}
 	conditions := r.Exprs
@@ -124,15 +124,35 @@ func immediate(before []expr.Any, register uint32) netip.Addr {
 func evaluate(p firewall.Packet, conditions []expr.Any, sets map[string]setContent, last func(*registers) firewall.Match) firewall.Match {
 	var r registers
 	m := firewall.Always
-	for _, e := range conditions {
+	for i, e := range conditions {
 		if m = m.And(carryOut(&r, p, e, sets)); m == firewall.Never {
 			return m
+		}
+		if spends(e, conditions[i+1:]) {
+			r = registers{}
 		}
 	}
 	if last != nil {
 		m = m.And(last(&r))
 	}
 	return m
+}
+
+// spends says that e is the last to look at what has been loaded. Whatever is looked at behind it was
+// loaded anew, perhaps by an expression that the library has left out. Only a range looks twice.
+func spends(e expr.Any, behind []expr.Any) bool {
+	switch e := e.(type) {
+	case *expr.Range, *expr.Lookup:
+		return true
+	case *expr.Cmp:
+		if len(behind) == 0 || e.Op != expr.CmpOpGte {
+			return true
+		}
+		end, ok := behind[0].(*expr.Cmp)
+		return !ok || end.Op != expr.CmpOpLte || end.Register != e.Register
+	default:
+		return false
+	}
 }
 
 // carryOut carries out one expression. One that only loads a register, counts or logs always

@@ -78,6 +78,8 @@ func TestWhatIsSaidOfRulesIsWhatAConnectionMeets(t *testing.T) {
 		"source ports":              {base + started + "nft add rule inet f in tcp sport 1024-65535 tcp dport 22 accept; nft add rule inet f in tcp sport 53 tcp dport 80 accept", entry, notKnown, shut},
 		"flags":                     {base + started + "nft add rule inet f in tcp flags & (fin|syn|rst|ack) == syn tcp dport 22 accept; nft add rule inet f in tcp flags ack tcp dport 80 accept", entry, shut, shut},
 		"IPv6 sources":              {base + started + "nft add rule inet f in ip6 saddr 2001:db8:1::/64 tcp dport 22 accept", some, shut, shut},
+		"what the library leaves":   {base + started + "nft add rule inet f in tcp dport 22 socket transparent 0 accept; nft add rule inet f in tcp dport 80 socket mark 0 accept", notKnown, notKnown, shut},
+		"left out behind a range":   {base + started + "nft add rule inet f in tcp dport 20-30 socket mark 0 accept", notKnown, shut, shut},
 		"concatenated":              {base + started + "nft add rule inet f in ip saddr . tcp dport { 192.0.2.130 . 22 } accept", some, shut, shut},
 		"iptables over nft":         {drop4 + "iptables-nft -A INPUT -p tcp -m conntrack --ctstate NEW -m tcp --dport 22 -m comment --comment ssh -j ACCEPT; iptables-nft -A INPUT -p tcp -m multiport --dports 80,8000:8010 -j ACCEPT", entry, entry, shut},
 		"iptables, sources":         {drop4 + "iptables-nft -A INPUT -s 192.0.2.128/25 -p tcp --dport 22 -j ACCEPT; iptables-nft -A INPUT -i other+ -p tcp --dport 80 -j ACCEPT", some, shut, shut},
