@@ -252,3 +252,17 @@ func TestDistLeavesAReleaseAndNothingElse(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// zsh of Debian does not look into site-functions below /usr/share, and that of Fedora not into
+// vendor-completions.
+func TestPackagesPutCompletionsWhereTheirZshLooks(t *testing.T) {
+	raw, err := os.ReadFile("../nfpm.yaml")
+	must(t, err)
+	for _, program := range []string{"sentinel", "sentinel-mcp"} {
+		for kind, dir := range map[string]string{"deb": "vendor-completions", "rpm": "site-functions"} {
+			if want := "dst: /usr/share/zsh/" + dir + "/_" + program + ", packager: " + kind + ","; !strings.Contains(string(raw), want) {
+				t.Errorf("nfpm.yaml lacks %q", want)
+			}
+		}
+	}
+}
