@@ -116,9 +116,9 @@ func suidDumpable(_ context.Context, m *machine) audit.Finding {
 		if strings.HasPrefix(pattern, "|") || strings.HasPrefix(pattern, "/") {
 			return audit.Passed(v.String() + ", dumps go to a safe place")
 		}
-		return audit.Warned(v.String()+" with a core_pattern that is relative", sysctlFix(fix), "sysctl: kernel.core_pattern = "+pattern)
+		return audit.Warned(v.String()+" with a core_pattern that is relative", m.sysctlFix(fix), "sysctl: kernel.core_pattern = "+pattern)
 	default:
-		return audit.Failed(v.String(), sysctlFix(fix), "sysctl: "+v.String())
+		return audit.Failed(v.String(), m.sysctlFix(fix), "sysctl: "+v.String())
 	}
 }
 
@@ -144,7 +144,7 @@ func corePattern(_ context.Context, m *machine) audit.Finding {
 	case pattern == "" || strings.HasPrefix(pattern, "/"):
 		return audit.Passed(evidence)
 	default:
-		return audit.Warned("Dumps are written to the folder of the program", sysctlFix("kernel.core_pattern = |/bin/false"), evidence)
+		return audit.Warned("Dumps are written to the folder of the program", m.sysctlFix("kernel.core_pattern = |/bin/false"), evidence)
 	}
 }
 
@@ -153,7 +153,7 @@ func corePattern(_ context.Context, m *machine) audit.Finding {
 func (m *machine) coreProgram(command, evidence string) audit.Finding {
 	program, _, _ := strings.Cut(strings.TrimSpace(command), " ")
 	if !strings.HasPrefix(program, "/") {
-		return audit.Failed("The program that dumps go to is not named by its whole path", sysctlFix("kernel.core_pattern = |/bin/false"), evidence)
+		return audit.Failed("The program that dumps go to is not named by its whole path", m.sysctlFix("kernel.core_pattern = |/bin/false"), evidence)
 	}
 	open, err := m.firstWritable(program)
 	switch {
@@ -233,5 +233,5 @@ func userNamespaces(_ context.Context, m *machine) audit.Finding {
 		}
 		lines = append(lines, s.String())
 	}
-	return audit.Warned("Every user can make them", sysctlFix("user.max_user_namespaces = 0")+". Browsers and rootless containers stop working.", sysctlEvidence(lines)...)
+	return audit.Warned("Every user can make them", m.sysctlFix("user.max_user_namespaces = 0")+". Browsers and rootless containers stop working.", sysctlEvidence(lines)...)
 }

@@ -48,9 +48,15 @@ func macEnforcing(_ context.Context, m *machine) audit.Finding {
 	case selinuxErr != nil:
 		return audit.Unread("SELinux", hostfile.Reason(selinuxErr))
 	default:
-		return audit.Failed("None", "Install AppArmor or SELinux and start it with the kernel; on Debian and Ubuntu: sudo apt install apparmor",
-			"AppArmor is "+apparmor, "SELinux is "+selinux)
+		return audit.Failed("None", m.mandatoryAccessFix(), "AppArmor is "+apparmor, "SELinux is "+selinux)
 	}
+}
+
+func (m *machine) mandatoryAccessFix() string {
+	if m.foreignKernel() {
+		return "This container cannot change it. On its host, start AppArmor or SELinux with the kernel, and give the container a profile or a label."
+	}
+	return "Install AppArmor or SELinux and start it with the kernel; on Debian and Ubuntu: sudo apt install apparmor"
 }
 
 func (m *machine) appArmorEnforces() audit.Finding {

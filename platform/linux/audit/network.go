@@ -105,7 +105,7 @@ func (m *machine) interfaces(bad audit.Status, set string, rules ...perInterface
 	for _, s := range wrong {
 		lines = append(lines, s.String())
 	}
-	return audit.Finding{Status: bad, Value: strings.Join(lines[:min(len(lines), 3)], ", "), Evidence: sysctlEvidence(lines), Fix: sysctlFix(set)}
+	return audit.Finding{Status: bad, Value: strings.Join(lines[:min(len(lines), 3)], ", "), Evidence: sysctlEvidence(lines), Fix: m.sysctlFix(set)}
 }
 
 func rpFilter(_ context.Context, m *machine) audit.Finding {

@@ -139,6 +139,10 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 // audit are those of the host.
 func (m *machine) container() bool { return virt.Container(m.Root) != "" }
 
+// foreignKernel says whether only the host of this container can change its kernel. Windows lets
+// its distributions of Linux do so.
+func (m *machine) foreignKernel() bool { return m.container() && virt.Container(m.Root) != "wsl" }
+
 // unitEnabled says whether a target of systemd wants a unit at boot and nobody
 // masked it.
 func (m *machine) unitEnabled(unit string) bool {

@@ -55,10 +55,10 @@ func (s sysctl) run(_ context.Context, m *machine) audit.Finding {
 	if len(settings) == 0 {
 		return audit.NotApplicable("this kernel has no such setting")
 	}
-	return s.judge(settings)
+	return s.judge(m, settings)
 }
 
-func (s sysctl) judge(settings []setting) audit.Finding {
+func (s sysctl) judge(m *machine, settings []setting) audit.Finding {
 	var all, wrong []string
 	for _, one := range settings {
 		all = append(all, one.String())
@@ -69,7 +69,7 @@ func (s sysctl) judge(settings []setting) audit.Finding {
 	if len(wrong) == 0 {
 		return audit.Passed(strings.Join(all[:min(len(all), 3)], ", "))
 	}
-	return audit.Finding{Status: s.bad, Value: strings.Join(wrong[:min(len(wrong), 3)], ", "), Evidence: sysctlEvidence(wrong), Fix: sysctlFix(s.set)}
+	return audit.Finding{Status: s.bad, Value: strings.Join(wrong[:min(len(wrong), 3)], ", "), Evidence: sysctlEvidence(wrong), Fix: m.sysctlFix(s.set)}
 }
 
 func sysctlEvidence(settings []string) []string {
@@ -80,9 +80,14 @@ func sysctlEvidence(settings []string) []string {
 	return lines
 }
 
-// sysctlFix is the fix that makes a setting.
-func sysctlFix(setting string) string {
-	return "Write " + setting + " into /etc/sysctl.d/60-hardening.conf, then run: sudo sysctl --system"
+// sysctlFix is the fix that makes a setting. Only those of the network are a container's own; the
+// others are read-only there.
+func (m *machine) sysctlFix(setting string) string {
+	fix := "rite " + setting + " into /etc/sysctl.d/60-hardening.conf, then run: sudo sysctl --system"
+	if !strings.HasPrefix(setting, "net.") && m.foreignKernel() {
+		return "This container cannot change it. On its host, w" + fix
+	}
+	return "W" + fix
 }
 
 // settings reads the keys that this kernel has.

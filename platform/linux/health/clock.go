@@ -24,9 +24,17 @@ type clock struct {
 func readClock() (clock, error) {
 	var t unix.Timex
 	if _, err := unix.Adjtimex(&t); err != nil {
-		return clock{}, err
+		return clock{}, clockError(err)
 	}
 	return newClock(t), nil
+}
+
+// clockError explains a refusal, which does not come from the kernel's own rules: root meets it as well.
+func clockError(err error) error {
+	if errors.Is(err, unix.EPERM) {
+		return errors.New("this container does not let anybody ask the kernel for its clock (adjtimex)")
+	}
+	return err
 }
 
 // newClock converts the offset, which is in microseconds unless STA_NANO is set.
