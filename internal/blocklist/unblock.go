@@ -93,7 +93,7 @@ func (u *UnblockPlan) decide() error {
 		return u.listErr
 	default:
 		return fault.New(fault.NotBlocked, fmt.Sprintf("%s is not blocked by sentinel.", u.address)).
-			WithFix("Another firewall may block it. See what sentinel blocks with: sudo sentinel --list-blocked")
+			WithFix("Another firewall may block it. See what sentinel blocks with: sentinel --list-blocked")
 	}
 }
 

@@ -146,13 +146,21 @@ func actionHelp(o ops.Operation) string {
 	b.WriteString("Options that go with it:\n")
 	for _, option := range ops.Options() {
 		if !option.Action && goesWith(option.Name, o) {
-			entry(&b, shownOption(option), option.Usage)
+			entry(&b, shownOption(option), optionUsage(option, o))
 		}
 	}
 	if text := needsText(o); text != "" {
 		b.WriteString("\n" + text)
 	}
 	return b.String()
+}
+
+// optionUsage is the usage of an option with an action: few have metrics.
+func optionUsage(option ops.Option, o ops.Operation) string {
+	if option.Name == "output" && !hasMetrics(o) {
+		return "print JSON (json) or the page for people (text)"
+	}
+	return option.Usage
 }
 
 // modifierText says that an action has flags of its own.

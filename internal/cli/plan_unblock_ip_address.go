@@ -44,8 +44,17 @@ func (d *unblockDocument) outcome() string { return fmt.Sprintf("%s is let in ag
 func (d *unblockDocument) view(p *page) {
 	p.verdict(calm, "UNBLOCKED", d.IP+" is let in again.")
 	if d.Was != nil {
-		p.line("It was blocked by %s at %s: %s", known(d.Was.BlockedBy), whenText(d.Was.BlockedAt, time.Now()), known(d.Was.Reason))
+		p.line("%s", formerBlock(*d.Was))
 	}
 	p.warnings(d.Warnings)
 	p.gaps(d.Unavailable)
+}
+
+// formerBlock says who had blocked an address and, where it is known, why.
+func formerBlock(was blocklist.Row) string {
+	text := fmt.Sprintf("It was blocked by %s at %s", known(was.BlockedBy), whenText(was.BlockedAt, time.Now()))
+	if was.Reason == "" {
+		return text + "."
+	}
+	return text + ": " + was.Reason
 }

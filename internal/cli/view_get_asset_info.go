@@ -97,7 +97,7 @@ func assetOverview(a assets.Asset) [][]string {
 		{"asset id", a.AssetID},
 		{"serial number", a.SerialNumber},
 		{"hardware", joined(a.Hardware.Chip, coresText(a.Hardware), memory)},
-		{"system", joined(titled("kernel", strings.TrimSpace(a.OS.Kernel+" "+a.OS.Architecture)), titled("build", a.OS.Build), titled("up for", a.OS.Uptime))},
+		{"system", joined(titled("kernel", strings.TrimSpace(a.OS.Kernel+" "+a.OS.Architecture)), titled("build", a.OS.Build), titled("up for", uptimeText(a.OS.UptimeSeconds)))},
 		{"virtual on", a.Virtualization},
 		{"security", securityText(a.Security)},
 	} {
@@ -128,6 +128,13 @@ func knownBool(b *bool) string {
 		return ""
 	}
 	return yesNo(b)
+}
+
+func uptimeText(seconds *int64) string {
+	if seconds == nil {
+		return ""
+	}
+	return humanize.Duration(*seconds)
 }
 
 // joined lists the texts that there are.

@@ -232,7 +232,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 			p.UnitState = func(_ context.Context, unit string) (string, error) {
 				return map[string]string{"sentinel-restore.service": "failed"}[unit], nil
 			}
-		}, "restore", Problem, "has failed", "journalctl --unit sentinel-restore.service"},
+		}, "restore", Problem, "has failed", "sudo journalctl --unit sentinel-restore.service"},
 		{"timer that does not run although it should", func(_ *testing.T, p *Target) {
 			p.Restorable = func() bool { return true }
 			p.UnitState = func(context.Context, string) (string, error) { return "inactive", nil }

@@ -70,7 +70,7 @@ func (t Target) checkRestoreUnits(ctx context.Context) []Finding {
 	service, timer := t.unitState(ctx, restoreService), t.unitState(ctx, restoreTimer)
 	switch {
 	case service == "failed":
-		return one(Problem, restoreService+" has failed.", "See why with: journalctl --unit "+restoreService)
+		return one(Problem, restoreService+" has failed.", "See why with: sudo journalctl --unit "+restoreService)
 	case timer == "failed":
 		return one(Problem, restoreTimer+" has failed.", "See why with: systemctl status "+restoreTimer)
 	case timer == "inactive" && t.Restorable != nil && t.Restorable():
