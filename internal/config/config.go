@@ -109,19 +109,43 @@ func (c *Config) add(path string) error {
 // parse decodes one YAML document on top of c and checks the result. An empty one
 // changes nothing. A list replaces the one before it.
 func (c *Config) parse(raw []byte) error {
-	before := maps.Clone(c.Thresholds)
+	before := *c
+	before.Thresholds = maps.Clone(c.Thresholds)
 	d := yaml.NewDecoder(bytes.NewReader(raw))
 	d.KnownFields(true)
 	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return readableError(err)
 	}
-	if c.Thresholds == nil { // the key has no value
-		c.Thresholds = before
-	}
+	c.keepWithoutValue(before)
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return errors.New("it holds more than one YAML document")
 	}
 	return cmp.Or(checkAgentID(c.AgentID), c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), c.Webhook.check())
+}
+
+// keepWithoutValue takes back what keys without a value have emptied, such as one whose list was
+// commented out: that switches off no policy of a file before. "[]" empties a list.
+func (c *Config) keepWithoutValue(before Config) {
+	if c.Thresholds == nil {
+		c.Thresholds = before.Thresholds
+	}
+	if c.Webhook.Tags == nil {
+		c.Webhook.Tags = before.Webhook.Tags
+	}
+	keep(&c.Webhook.Endpoints, before.Webhook.Endpoints)
+	keep(&c.Policy.DisabledTools, before.Policy.DisabledTools)
+	keep(&c.Policy.EnabledTools, before.Policy.EnabledTools)
+	keep(&c.Protect.Addresses, before.Protect.Addresses)
+	keep(&c.Protect.Processes, before.Protect.Processes)
+	keep(&c.Protect.Services, before.Protect.Services)
+	keep(&c.Scan.Targets, before.Scan.Targets)
+	keep(&c.Audit.Exempt, before.Audit.Exempt)
+}
+
+func keep[T any](list *[]T, before []T) {
+	if *list == nil {
+		*list = before
+	}
 }
 
 // readableError rewrites errors of the YAML library, which name Go types, for the

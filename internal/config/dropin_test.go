@@ -62,6 +62,29 @@ func TestLaterFilesOverrideEarlierOnesKeyByKey(t *testing.T) {
 	}
 }
 
+func TestAKeyWithoutValueSwitchesNoPolicyOff(t *testing.T) {
+	const base = "policy: {disabled_tools: [terminate_process], read_only: true, destructive_per_minute: 2}\nprotect: {services: [nginx], processes: [x], addresses: [192.0.2.1]}\n" +
+		"scan: {targets: [192.0.2.0/24]}\naudit: {exempt: [{id: a, reason: b}]}\nwebhook: {tags: {role: web}}\nthresholds: {cpu: {warning: 50}}\n"
+	const without = "policy:\n  disabled_tools:\n  #  - restart_service\n  enabled_tools:\n  read_only:\n  destructive_per_minute:\nprotect: {services: , processes: , addresses: }\n" +
+		"scan: {targets: }\naudit: {exempt: }\nwebhook: {tags: , endpoints: }\nthresholds: {cpu: }\n"
+	want, err := Load(dropInTree(t, map[string]string{"config.yaml": base}), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(dropInTree(t, map[string]string{"config.yaml": base, "config.d/a.yaml": without}), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Files, got.Files = nil, nil
+	if diff := cmp.Diff(want, got, comparePrefixes); diff != "" {
+		t.Errorf("-with +without\n%s", diff)
+	}
+	emptied, err := Load(dropInTree(t, map[string]string{"config.yaml": base, "config.d/a.yaml": "policy: {disabled_tools: []}\n"}), false)
+	if err != nil || len(emptied.Policy.DisabledTools) != 0 {
+		t.Errorf("an empty list: %v, %v", emptied.Policy.DisabledTools, err)
+	}
+}
+
 func TestFilesBesideAreReadWithoutTheFileAndNotWithANamedOne(t *testing.T) {
 	path := dropInTree(t, map[string]string{"config.d/a.yaml": "agent_id: beside\n"})
 	if c, err := Load(path, false); err != nil || c.AgentID != "beside" {
