@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"reflect"
+	"regexp"
 	"time"
 
 	"sentinel/internal/elevation"
@@ -86,8 +87,16 @@ func (e elevated) run(ctx context.Context, args ops.Arguments) (doc document, do
 	if elevation.Refusal(result, err) != "" {
 		return nil, false, nil
 	}
+	result.Stdout = confirmedWithoutSudo(op, result.Stdout)
 	doc, err = elevatedAnswer(ctx, op, result, err)
 	return doc, true, err
+}
+
+// confirmedWithoutSudo takes sudo out of the command that confirms what op began: the rules allow it
+// to this user, who may have no other right of sudo, and a trial waits for it.
+func confirmedWithoutSudo(op ops.Operation, document []byte) []byte {
+	command := regexp.MustCompile(`sudo (sentinel --` + regexp.QuoteMeta(op.Flag) + `(?: [^ "]+)? --confirm)`)
+	return command.ReplaceAll(document, []byte("$1"))
 }
 
 // elevates reports whether the rules of sudo have a form for call: one that carries more than

@@ -260,5 +260,5 @@ func (s Trials) confirm(ctx context.Context, source Source, kind Kind) (t *Trial
 // tooLate returns the refusal of a confirmation without a trial.
 func tooLate(command string) error {
 	return fault.New(fault.FirewallFailed, "There is no trial of the firewall to confirm: none was begun, or it was not confirmed in time and is taken back.").
-		WithFix("Begin one: sudo sentinel " + command)
+		WithFix("Begin one: sudo sentinel " + command).WithToolFix("Begin one with the same call without confirm.")
 }
