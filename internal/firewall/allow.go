@@ -97,7 +97,7 @@ func (a *Allowing) onTrial(confirm bool) error {
 	a.confirm, a.result.Changed, a.result.Manager, a.result.Persistent = confirm, confirm, a.trial.Change.Manager, new(false)
 	if !confirm {
 		a.result.ConfirmWithin = a.trial.secondsLeft()
-		a.idle = portList(a.ports, ", ") + " is let in on trial already. " + a.trial.howToConfirm(a.result.ConfirmWithin)
+		a.idle = subject(a.ports, "is", "are") + " let in on trial already. " + a.trial.howToConfirm(a.result.ConfirmWithin)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (a *Allowing) survey(ctx context.Context, confirm bool) error {
 	case a.result.Changed && a.loaded.Name() == ApplicationFirewall:
 		return noPorts(a.closed[0])
 	case !a.result.Changed:
-		a.idle = portList(a.ports, ", ") + " is let in by " + a.loaded.Name() + " already."
+		a.idle = subject(a.ports, "is", "are") + " let in by " + a.loaded.Name() + " already."
 	case confirm:
 		return tooLate(a.command())
 	}
@@ -178,7 +178,7 @@ func (a *Allowing) Do(ctx context.Context) (Allowed, error) {
 			return Allowed{}, err
 		}
 		done.Persistent = &lasting
-		done.Details = portList(t.Allowed, ", ") + " was confirmed and stays let in by " + t.Change.Manager + ". " + afterReboot(lasting, why)
+		done.Details = subject(t.Allowed, "was confirmed and stays", "were confirmed and stay") + " let in by " + t.Change.Manager + ". " + afterReboot(lasting, why)
 		return done, nil
 	}
 	release, err := a.trials.lock(ctx)
@@ -202,7 +202,7 @@ func (a *Allowing) letIn(ctx context.Context) (Allowed, error) {
 		return Allowed{}, a.takeBack(ctx, a.loaded, portList(a.closed, ", ")+" could not be let in", err)
 	}
 	done := a.result
-	begun := fmt.Sprintf("%s was let in by %s%s. ", portList(a.closed, ", "), a.loaded.Name(), a.forTrial("closed"))
+	begun := fmt.Sprintf("%s let in by %s%s. ", subject(a.closed, "was", "were"), a.loaded.Name(), a.forTrial("closed"))
 	if a.trial != nil {
 		done.ConfirmWithin, done.Persistent = a.left(), new(false)
 		done.Details = sanitize.Text(begun+a.trial.howToConfirm(done.ConfirmWithin)+" "+a.audience()+a.note, 1200)

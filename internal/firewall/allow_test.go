@@ -56,7 +56,7 @@ func TestServiceIsLetInForATrialAndStaysOnceConfirmed(t *testing.T) {
 	if err != nil || !confirmed.Changed || !*confirmed.Persistent || recorded(m) || !slices.Equal(m.done, []string{"keep"}) {
 		t.Errorf("confirmed: %+v, %v, did %q", confirmed, err, m.done)
 	}
-	if got, err := planAllow(t, m, o).Do(t.Context()); err != nil || got.Changed || !strings.Contains(got.Details, "is let in by ufw already") {
+	if got, err := planAllow(t, m, o).Do(t.Context()); err != nil || got.Changed || !strings.Contains(got.Details, "are let in by ufw already") {
 		t.Errorf("confirmed twice: %+v, %v", got, err)
 	}
 }
@@ -68,7 +68,7 @@ func TestServiceThatNobodyConfirmsIsClosedAgain(t *testing.T) {
 	}
 	m.uptime += 121 * time.Second
 	said, err := trials.End(t.Context(), false)
-	if err != nil || said != "8080/tcp is not let in by ufw any more: not confirmed within 120 s." || m.resumed.Kind != LetIn || !slices.Equal(m.done, []string{"allow [8080/tcp]", "undo"}) {
+	if err != nil || said != "8080/tcp is no longer let in by ufw: not confirmed within 120 s." || m.resumed.Kind != LetIn || !slices.Equal(m.done, []string{"allow [8080/tcp]", "undo"}) {
 		t.Errorf("%q, %v; resumed %+v, did %q", said, err, m.resumed, m.done)
 	}
 }
@@ -187,7 +187,7 @@ func TestServicesAreNamesAndPorts(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := ParseServices("htps"); fault.From(err).Fix != "Did you mean https? Else send its port, such as 8443/tcp." {
+	if _, err := ParseServices("htps"); fault.From(err).Fix != "Did you mean https? Otherwise give its port, such as 8443/tcp." {
 		t.Errorf("a typing error: %v", fault.From(err).Fix)
 	}
 	for name := range wellKnown {

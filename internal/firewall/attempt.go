@@ -54,7 +54,7 @@ func (a *attempt) overtaken() error {
 	}
 }
 
-// left returns how many seconds the trial that was begun can be confirmed.
+// left returns how many seconds are left to confirm the trial that was begun; at least one.
 func (a *attempt) left() int {
 	if current, err := a.trials.Current(); err == nil && current != nil {
 		a.trial = current
@@ -62,7 +62,8 @@ func (a *attempt) left() int {
 	return max(a.trial.secondsLeft(), 1)
 }
 
-// forTrial is the part of a sentence that says so; otherwise is what happens unless it is confirmed.
+// forTrial ends a clause about a change with the trial that it is for; otherwise is the state that
+// comes back unless the change is confirmed.
 func (a *attempt) forTrial(otherwise string) string {
 	switch {
 	case a.trials.Source == nil || a.untried:

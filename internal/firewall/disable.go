@@ -19,8 +19,8 @@ type DisableOptions struct {
 
 // Disablement says what became of a firewall that is to be turned off.
 type Disablement struct {
-	// FirewallStatus is read back. It can be ACTIVE although one was switched off, where rules of
-	// somebody else's filter as well.
+	// FirewallStatus is read back. It can still be ACTIVE after one was switched off, where
+	// rules from elsewhere filter as well.
 	FirewallStatus string `json:"firewall_status"`
 	Changed        bool   `json:"changed"`           // false when none was on, or it is off on trial
 	Manager        string `json:"manager,omitempty"` // which one was switched off; absent when none was on

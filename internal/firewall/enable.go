@@ -19,8 +19,8 @@ const (
 	doLimit = 26 * time.Second
 	// undoLimit bounds the rollback, in addition.
 	undoLimit = 10 * time.Second
-	// maxCloses caps the list of sockets that become unreachable.
-	maxCloses = 30
+	// maxListeners caps each list of sockets in an answer.
+	maxListeners = 30
 )
 
 // sshDefault is the port that --force allows if the one in use cannot be determined.
@@ -388,5 +388,5 @@ func (l Listener) inUse() int {
 
 // capped cuts a list for an answer.
 func capped(list []Listener) (shown []Listener, total int, truncated bool) {
-	return list[:min(len(list), maxCloses)], len(list), len(list) > maxCloses
+	return list[:min(len(list), maxListeners)], len(list), len(list) > maxListeners
 }

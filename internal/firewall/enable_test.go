@@ -381,7 +381,7 @@ func TestListOfWhatClosesIsCut(t *testing.T) {
 		m.open.Listeners = append(m.open.Listeners, at(tcp(uint16(10000+n)), strings.Repeat("x", 500)))
 	}
 	got := plan(t, m, EnableOptions{}).Preview()
-	if len(got.Closes) != maxCloses || got.ClosesTotal != 203 || !got.ClosesTruncated || len(got.Closes[10].Process) > 66 {
+	if len(got.Closes) != maxListeners || got.ClosesTotal != 203 || !got.ClosesTruncated || len(got.Closes[10].Process) > 66 {
 		t.Errorf("%d of %d, %v", len(got.Closes), got.ClosesTotal, got.ClosesTruncated)
 	}
 }

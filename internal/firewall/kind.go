@@ -24,7 +24,7 @@ func (t *Trial) command() string {
 func (t *Trial) what() string {
 	switch t.Change.Kind {
 	case LetIn:
-		return portList(t.Allowed, ", ") + " was let in by " + t.Change.Manager
+		return subject(t.Allowed, "was", "were") + " let in by " + t.Change.Manager
 	case TurnOff:
 		return t.Change.Manager + " was switched off"
 	default:
@@ -36,7 +36,7 @@ func (t *Trial) what() string {
 func (t *Trial) undone() string {
 	switch t.Change.Kind {
 	case LetIn:
-		return portList(t.Allowed, ", ") + " is not let in by " + t.Change.Manager + " any more"
+		return subject(t.Allowed, "is", "are") + " no longer let in by " + t.Change.Manager
 	case TurnOff:
 		return "The firewall (" + t.Change.Manager + ") was switched on again"
 	default:

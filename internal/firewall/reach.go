@@ -33,7 +33,8 @@ type ruleTable struct {
 	bases  []*Chain
 }
 
-// ways are all that packets come in by.
+// ways holds what decides whether a packet from outside comes in: the tables, and the links of this
+// host that it can come by.
 type ways struct {
 	tables []*ruleTable
 	facts  Facts
@@ -159,8 +160,8 @@ func (w *ways) addresses(v6 bool) []netip.Addr {
 }
 
 // together is the answer for packets that come by different ways. Where some of them get in and
-// others do not, only some hosts do. What may come to a group or by broadcast raises doubts but
-// none that count beside a way that is open.
+// others do not, it is limited to some hosts. A way of which it is not known, such as multicast, does
+// not count beside one that is open.
 func (w *ways) together(packets []Packet) reach.Verdict {
 	var open, limited, filtered bool
 	unknown := reach.Verdict{}

@@ -19,8 +19,8 @@ type Packet struct {
 }
 
 // A Match says which packets a rule is about, of all those that differ from a [Packet] only in
-// the host that sends them. Hosts are particular by their address, their source port, or what
-// they did before.
+// the host that sends them. A rule can tell hosts apart by their address, their source port, or
+// what they did before.
 type Match int
 
 // The matches.
@@ -34,8 +34,8 @@ const (
 	Unsure                     // not known
 )
 
-// And is the match of packets that both are about. Two choices of hosts in one rule, as a range is by
-// its ends, are taken for one.
+// And is the match of packets that both are about. Two choices of hosts in one rule, such as the two
+// ends of a range, are taken for one.
 func (m Match) And(o Match) Match {
 	switch {
 	case m == Never || o == Never:
@@ -53,7 +53,7 @@ func (m Match) And(o Match) Match {
 	}
 }
 
-// chooses reports whether no ordinary host is among those that send the packets.
+// chooses reports whether the match is about chosen hosts alone, so that no ordinary one is among them.
 func (m Match) chooses() bool { return m == Particular || m == PerhapsSome }
 
 // Or is the match of packets that one or the other is about.
@@ -79,7 +79,7 @@ func (m Match) Not() Match {
 	}
 }
 
-// Is is the match of a condition that is decided.
+// Is returns Always or Never, for a condition that holds for every packet or for none.
 func Is(yes bool) Match {
 	if yes {
 		return Always
@@ -108,7 +108,7 @@ type Rule struct {
 	Chain   string     // of Jump and Goto
 	Target  netip.Addr // of Divert; invalid if it is not known, or this host
 	Marks   bool       // it sets a mark of packets or connections
-	// Untracks says that it turns connection tracking off.
+	// Untracks reports whether the rule turns connection tracking off.
 	Untracks bool
 }
 
@@ -122,8 +122,8 @@ func (r Rule) match(p Packet) Match {
 // A Hook is where the kernel hands packets to a base chain.
 type Hook int
 
-// The hooks on the way in. Chains at Aside see packets only of some devices, or as frames of a
-// bridge: that they drop says nothing of the others.
+// The hooks on the way in. Chains at Aside see the packets of some devices only, or the frames of a
+// bridge: what they drop says nothing about other packets.
 const (
 	NoHook     Hook = iota
 	Prerouting      // before an address is translated

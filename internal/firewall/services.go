@@ -79,14 +79,22 @@ func unknownService(word string) error {
 	e := invalidService(fmt.Sprintf("%q is no service that is known by name.", shown))
 	for _, name := range slices.Sorted(maps.Keys(wellKnown)) {
 		if len(word) <= len(name)+1 && editdistance.Between(word, name) == 1 {
-			return e.WithFix("Did you mean " + name + "? Else send its port, such as 8443/tcp.")
+			return e.WithFix("Did you mean " + name + "? Otherwise give its port, such as 8443/tcp.")
 		}
 	}
 	return e
 }
 
 func invalidService(message string) *fault.Error {
-	return fault.New(fault.InvalidService, message).WithFix("Send its port instead, such as 8443/tcp or 51820/udp. Known by name: " + strings.Join(slices.Sorted(maps.Keys(wellKnown)), ", ") + ".")
+	return fault.New(fault.InvalidService, message).WithFix("Give its port instead, such as 8443/tcp or 51820/udp. Known by name: " + strings.Join(slices.Sorted(maps.Keys(wellKnown)), ", ") + ".")
+}
+
+// subject begins a sentence about ports, with the verb for one of them or for several.
+func subject(ports []Port, one, several string) string {
+	if len(ports) == 1 {
+		return ports[0].String() + " " + one
+	}
+	return portList(ports, ", ") + " " + several
 }
 
 // portList returns ports in the form of [ParseServices].
