@@ -7,7 +7,6 @@ package firewall
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"sentinel/internal/firewall"
 )
@@ -82,7 +81,7 @@ func (f *loadedFirewalld) Undo(ctx context.Context) error {
 func (f *loadedFirewalld) each(ctx context.Context, args func(firewall.Opening) []string) error {
 	var failed []error
 	for _, o := range f.change.Openings {
-		_, err := f.m.run(ctx, changeLimit, clientProgram, slices.Clone(args(o))...)
+		_, err := f.m.run(ctx, changeLimit, clientProgram, args(o)...)
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)

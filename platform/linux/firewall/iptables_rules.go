@@ -19,8 +19,8 @@ func always(m firewall.Match) condition {
 }
 
 // parseOptions reads the options of a rule as iptables-save(8) prints them, those behind "-A CHAIN".
-// What it does not know makes the rule one of which it is not known what it matches. chains are
-// those of the table; any other target is an extension.
+// With an option that it does not know, what the rule matches is [firewall.Unsure]. chains are those
+// of the table; any other target is an extension.
 func parseOptions(options []string, v6 bool, chains []string) firewall.Rule {
 	var all []condition
 	r := firewall.Rule{}
@@ -241,17 +241,15 @@ func masked(list string, names map[string]int, match func(firewall.Packet, int) 
 	return func(p firewall.Packet) firewall.Match { return match(p, mask) }
 }
 
-// tcpFlags reads which flags are looked at, and which of them have to be set.
+// tcpFlags reads which flags are looked at, and which of them have to be set. The first packet of a
+// connection has SYN alone.
 func tcpFlags(values []string) condition {
 	if len(values) != 2 {
 		return always(firewall.Unsure)
 	}
-	looks := values[0] == "ALL" || slices.Contains(strings.Split(values[0], ","), "SYN")
-	wants := values[1]
-	switch {
-	case looks:
-		return always(firewall.Is(wants == "SYN"))
-	default:
-		return always(firewall.Is(wants == "NONE"))
+	want := "NONE"
+	if values[0] == "ALL" || slices.Contains(strings.Split(values[0], ","), "SYN") {
+		want = "SYN"
 	}
+	return always(firewall.Is(values[1] == want))
 }

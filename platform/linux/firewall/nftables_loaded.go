@@ -39,10 +39,7 @@ func (b *loadedRuleset) Rules(context.Context) (firewall.Rules, error) {
 
 // Allow implements [firewall.Loaded].
 func (b *loadedRuleset) Allow(_ context.Context, ports []firewall.Port, note func(firewall.Change) error) error {
-	c := firewall.Change{Kind: firewall.LetIn, Manager: firewall.Nftables}
-	for _, p := range ports {
-		c.Openings = append(c.Openings, firewall.Opening{Port: p})
-	}
+	c := firewall.Change{Kind: firewall.LetIn, Manager: firewall.Nftables, Openings: openings(ports)}
 	if err := note(c); err != nil {
 		return err
 	}
@@ -56,10 +53,7 @@ func (b *loadedRuleset) Disable(_ context.Context, note func(firewall.Change) er
 	if err != nil {
 		return err
 	}
-	c := firewall.Change{Kind: firewall.TurnOff, Manager: firewall.Nftables}
-	for _, p := range allowedBy(rules) {
-		c.Openings = append(c.Openings, firewall.Opening{Port: p})
-	}
+	c := firewall.Change{Kind: firewall.TurnOff, Manager: firewall.Nftables, Openings: openings(allowedBy(rules))}
 	if err := note(c); err != nil {
 		return err
 	}
@@ -95,6 +89,15 @@ func (b *loadedRuleset) Undo(ctx context.Context) error {
 		return fmt.Errorf("list the open connections: %w", err)
 	}
 	return b.m.rules.load(ports, flows)
+}
+
+// openings are ports that are let in whatever zone they come by.
+func openings(ports []firewall.Port) []firewall.Opening {
+	var list []firewall.Opening
+	for _, p := range ports {
+		list = append(list, firewall.Opening{Port: p})
+	}
+	return list
 }
 
 // append adds rules that let ports in behind those that are loaded.

@@ -151,20 +151,7 @@ func hookOf(c *nftables.Chain) firewall.Hook {
 // input and prerouting, and at ingress, where the device hands it over. Those of family bridge see
 // the frames of bridges.
 func isInput(c *nftables.Chain) bool {
-	if c.Hooknum == nil || c.Type != nftables.ChainTypeFilter || guardsContainers(c) {
-		return false
-	}
-	hook := *c.Hooknum
-	switch c.Table.Family {
-	case nftables.TableFamilyNetdev:
-		return hook == *nftables.ChainHookIngress
-	case nftables.TableFamilyINet:
-		return hook == *nftables.ChainHookInput || hook == *nftables.ChainHookPrerouting || hook == inetIngress
-	case nftables.TableFamilyIPv4, nftables.TableFamilyIPv6:
-		return hook == *nftables.ChainHookInput || hook == *nftables.ChainHookPrerouting
-	default:
-		return false
-	}
+	return hookOf(c) != firewall.NoHook && c.Type == nftables.ChainTypeFilter && c.Table.Family != nftables.TableFamilyBridge && !guardsContainers(c)
 }
 
 // guardsContainers recognises the table raw of iptables, in which Docker (from

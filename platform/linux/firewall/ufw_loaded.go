@@ -26,10 +26,7 @@ func (u *loadedUFW) Allow(ctx context.Context, ports []firewall.Port, note func(
 	if err != nil {
 		return err
 	}
-	c := firewall.Change{Kind: firewall.LetIn, Manager: firewall.UFW, WasEnabled: true}
-	for _, p := range ports {
-		c.Openings = append(c.Openings, firewall.Opening{Port: p})
-	}
+	c := firewall.Change{Kind: firewall.LetIn, Manager: firewall.UFW, WasEnabled: true, Openings: openings(ports)}
 	if err := note(c); err != nil {
 		return err
 	}
