@@ -39,7 +39,7 @@ func checkableWords() []string {
 }
 
 // asksForCheck looks for --check even on a command line that is not understood:
-// whoever runs a plugin takes status 2 of a usage error for CRITICAL.
+// a monitoring system would take status 2 of a usage error for CRITICAL.
 func asksForCheck(args []string) bool { return slices.Contains(args, "--check") }
 
 // uncheckable is the result when there is no answer to judge.
@@ -47,14 +47,10 @@ func uncheckable(d fault.Document) nagios.Result {
 	return nagios.Result{Status: nagios.Unknown, Text: strings.TrimSuffix(d.Error, ".") + ". " + d.Fix}
 }
 
-// someOf shows the first of a list of names, and how many more there are.
+// someOf shows the first of a list of names.
 func someOf(names []string) string {
 	const most = 6
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return withMore(names[:min(len(names), most)], len(names), ", ")
 }
 
 // threatStatus translates the threat level.

@@ -41,13 +41,10 @@ func memoryUsers(list []processes.Process) string {
 // diskWaiters names the processes that wait for disks.
 func diskWaiters(t processes.Table) string {
 	names, total := processes.Waiting(t, topRowsInHealth)
-	if more := total - len(names); more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
 	if total == 0 {
 		return ""
 	}
-	return "waiting for a disk: " + strings.Join(names, ", ")
+	return "waiting for a disk: " + withMore(names, total, ", ")
 }
 
 func processText(p processes.Process) string {

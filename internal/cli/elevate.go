@@ -45,7 +45,7 @@ func (p Program) elevate(ctx context.Context, call invocation, stdin io.Reader) 
 		return nil, false, nil //nolint:nilerr // as above
 	}
 	e := elevated{h.Programs, own, call}
-	if _, atTerminal := terminalWidth(stdin, call.stderr); atTerminal && call.op.Asks && call.op.Previews() && !call.yes && !call.dryRun && !call.args.Bool("confirm") {
+	if e.asks(stdin) {
 		if done, err := e.ask(ctx, stdin); !done || err != nil {
 			return nil, done, err
 		}
@@ -58,6 +58,12 @@ type elevated struct {
 	programs sysexec.Runner
 	own      string // absolute path of this program
 	call     invocation
+}
+
+// asks reports whether the person at the terminal has to agree first.
+func (e elevated) asks(stdin io.Reader) bool {
+	_, atTerminal := terminalWidth(stdin, e.call.stderr)
+	return atTerminal && e.call.op.Asks && e.call.op.Previews() && !e.call.yes && !e.call.dryRun && !e.call.args.Bool("confirm")
 }
 
 // ask asks the person what the run behind sudo cannot, with what a dry run there says.

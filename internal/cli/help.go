@@ -12,7 +12,7 @@ import (
 	"sentinel/internal/ops"
 )
 
-// textActions print something instead of running an operation.
+// textAction returns what prints something instead of running an operation, nil where none was chosen.
 func (f *flags) textAction() (func() string, error) {
 	var chosen []string
 	var action func() string
@@ -52,7 +52,7 @@ func asksForHelp(args []string) bool {
 // helpOn returns the help for the action that is named anywhere on the command
 // line, or else that for all of them.
 func helpOn(args []string) (func() string, error) {
-	var modified []ops.Operation // that have a flag which is there
+	var modified []ops.Operation // whose flags are on the line
 	for i, arg := range args {
 		name, isFlag := strings.CutPrefix(arg, "--")
 		name, _, _ = strings.Cut(name, "=")
@@ -122,7 +122,7 @@ func helpText() string {
 			entry(&b, shownOption(o), o.Usage)
 		}
 	}
-	b.WriteString("\nExit status: 0 success, 1 the action failed, 2 usage, 3 permission, 4 refused by\na safety rule, 130 interrupted.\n")
+	b.WriteString("\nExit status: 0 success, 1 the action failed, 2 usage, 3 permission, 4 refused by\na safety rule, 75 kept for a later report, 130 interrupted.\nWith --check it is 0 to 3.\n")
 	return b.String()
 }
 

@@ -28,8 +28,8 @@ const (
 	warn   tone = 33
 )
 
-// A page is a view for people under construction. Every text that came from
-// the host was made harmless when its document was built.
+// A page for people, under construction. Every text that came from the host was made harmless
+// when its document was built.
 type page struct {
 	b       bytes.Buffer
 	width   int
@@ -37,8 +37,8 @@ type page struct {
 	colour  bool
 	verbose bool   // everything, and whole
 	root    bool   // nobody sees more
-	judged  []byte // the verdict, for the end of a page that is longer than the screen
-	step    []byte // what to do next, at the end
+	judged  []byte // the verdict, as it was written
+	step    []byte // the first thing to do about it, as it was written
 	cut     bool   // a value was cut
 	command string // that was typed
 	pointed bool   // to the page with everything
@@ -73,13 +73,13 @@ func (p *page) rowsOf(write func(inner *page)) int {
 func (p *page) end() {
 	if p.cut && p.command != "" && !p.pointed {
 		p.line("")
-		p.all("Values that end in … are whole with")
+		p.seeAll("Values that end in … are whole with")
 	}
 }
 
-// all writes the command for the page with everything, on one line with what it is for if
+// seeAll writes the command for the page with everything, on one line with what it is for if
 // that holds both.
-func (p *page) all(what string) {
+func (p *page) seeAll(what string) {
 	p.pointed = true
 	command := p.command + " --verbose"
 	if text.StringWidth(what+": "+command) > p.width {
@@ -122,18 +122,16 @@ func (p *page) line(format string, args ...any) {
 // fix writes what to do next. A command at its end stands on a line of its own
 // and is not wrapped: in pieces it cannot be pasted.
 func (p *page) fix(text string) {
-	at := strings.LastIndex(text, ": ") + len(": ")
-	if at < len(": ") || !isCommand(text[at:]) {
-		at = 0
+	at := strings.LastIndex(text, ": ")
+	switch {
+	case at >= 0 && isCommand(text[at+2:]):
+		p.line("%s", text[:at+1])
+		p.write([]string{text[at+2:]})
+	case isCommand(text):
+		p.write([]string{text})
+	default:
+		p.line("%s", text)
 	}
-	if at > 0 {
-		p.line("%s", text[:at-1])
-	}
-	if isCommand(text[at:]) {
-		p.write([]string{text[at:]})
-		return
-	}
-	p.line("%s", text[at:])
 }
 
 // isCommand says that text is what domains and this package write as a command

@@ -83,6 +83,11 @@ func parse(args []string) (invocation, error) {
 		call.candidates, err = f.candidateKind()
 		return call, err
 	}
+	return f.operation(call)
+}
+
+// operation completes the call of an operation.
+func (f *flags) operation(call invocation) (invocation, error) {
 	op, request, err := f.action()
 	if err != nil {
 		return call, err

@@ -46,7 +46,7 @@ func (d doctorDocument) findings() []finding {
 func (d doctorDocument) ending(p *page, rest []finding) {
 	if len(rest) > 0 {
 		p.line("")
-		p.all(fmt.Sprintf("%d more of %d", len(rest), len(d.findings())))
+		p.seeAll(fmt.Sprintf("%d more of %d", len(rest), len(d.findings())))
 	}
 	var fine [][]string
 	for _, c := range d.Checks {

@@ -50,22 +50,19 @@ func addressedText(n assets.Network) string {
 			prefix, err := netip.ParsePrefix(address)
 			return err == nil && (prefix.Addr().IsLoopback() || prefix.Addr().IsLinkLocalUnicast())
 		})
-		if len(reachable) > 0 && len(parts) < fewest {
+		if len(reachable) > 0 && len(parts) < mostInLine {
 			parts = append(parts, i.Name+" "+strings.Join(reachable, " "))
 		}
 	}
-	return fewOf(parts, max(total(n.InterfacesTotal), len(n.Interfaces)))
+	return withMore(parts, max(total(n.InterfacesTotal), len(n.Interfaces)), ", ")
 }
 
 func volumesText(s assets.Storage) string {
 	var parts []string
-	for _, v := range s.Volumes[:min(fewest, len(s.Volumes))] {
+	for _, v := range s.Volumes[:min(mostInLine, len(s.Volumes))] {
 		parts = append(parts, fmt.Sprintf("%s %s of %s used, %s", v.Mountpoint, sizeText(v.UsedBytes), sizeText(v.SizeBytes), v.FileSystem))
 	}
-	if more := max(total(s.VolumesTotal), len(s.Volumes)) - len(parts); more > 0 {
-		parts = append(parts, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(parts, "; ")
+	return withMore(parts, max(total(s.VolumesTotal), len(s.Volumes)), "; ")
 }
 
 // machineText says what kind of machine it is, as far as that is known.

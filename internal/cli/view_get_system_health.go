@@ -62,7 +62,7 @@ func (d *healthDocument) findings() []finding {
 // moreReasons says how to see the reasons that the screen has no room for.
 func (d *healthDocument) moreReasons(p *page, rest []finding) {
 	if len(rest) > 0 {
-		p.all(counted(len(rest), "more reason"))
+		p.seeAll(counted(len(rest), "more reason"))
 	}
 }
 
@@ -82,16 +82,16 @@ func (d *healthDocument) summaries() [][]string {
 	return rows
 }
 
-// fewest is how many of a list have a place in a line.
-const fewest = 3
+// mostInLine is how many items of a list a line shows.
+const mostInLine = 3
 
 // disksText shows the fullest file systems.
 func (d *healthDocument) disksText() string {
 	var parts []string
-	for _, disk := range d.Disks[:min(fewest, len(d.Disks))] {
+	for _, disk := range d.Disks[:min(mostInLine, len(d.Disks))] {
 		parts = append(parts, fmt.Sprintf("%s %.0f %% of %s", disk.Mountpoint, disk.UsedPercent, humanize.Bytes(disk.SizeBytes)))
 	}
-	return fewOf(parts, total(d.DisksTotal))
+	return withMore(parts, total(d.DisksTotal), ", ")
 }
 
 func busiestText(list []processes.Process) string {
@@ -115,7 +115,7 @@ func exposedText(list []network.Listener) string {
 		}
 		if len(names) > 0 {
 			text.WriteString("; " + map[string]string{otherHosts: "for other hosts", someHosts: "for some hosts", notKnown: "perhaps for other hosts"}[from] + ": " +
-				fewOf(names[:min(fewest, len(names))], len(names)))
+				withMore(names[:min(mostInLine, len(names))], len(names), ", "))
 		}
 	}
 	return text.String()
@@ -123,12 +123,13 @@ func exposedText(list []network.Listener) string {
 
 func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
-// fewOf joins the first of so many.
-func fewOf(shown []string, all int) string {
+// withMore joins the first items of a list, and says how many of all are left.
+func withMore(shown []string, all int, separator string) string {
+	text := strings.Join(shown, separator)
 	if more := all - len(shown); more > 0 && len(shown) > 0 {
-		shown = append(shown, fmt.Sprintf("%d more", more))
+		text += fmt.Sprintf("%s%d more", separator, more)
 	}
-	return strings.Join(shown, ", ")
+	return text
 }
 
 func (d *healthDocument) verdict() (tone, string, string) {

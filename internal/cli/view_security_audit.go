@@ -68,7 +68,7 @@ func (d auditDocument) ending(p *page, rest []finding) {
 	}
 	p.facts(p.unknown(d.Unavailable))
 	if !p.verbose {
-		p.all("Everything, with what to do")
+		p.seeAll("Everything, with what to do")
 	}
 }
 
