@@ -54,8 +54,8 @@ func (s session) permissionFix(ctx context.Context, call invocation) string {
 		return "There is no sudo on this machine. Become root first, as with su, then run: " + command
 	case !at.Member || s.mayRunAll(ctx):
 		return "Run it with sudo: sudo " + command
-	case at.Better != "":
-		return "Run the sentinel that root has installed: " + at.Better + strings.TrimPrefix(command, "sentinel")
+	case at.Installed != "":
+		return "Run the sentinel that root has installed: " + at.Installed + strings.TrimPrefix(command, "sentinel")
 	case at.Untrusted == nil && !at.Stale && len(call.unlisted()) > 0:
 		return "The rules of sudo for " + elevation.Group + " have no form for " + strings.Join(call.unlisted(), ", ") + ": leave that out, or ask an administrator of this machine."
 	default:

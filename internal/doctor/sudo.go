@@ -82,8 +82,8 @@ func sudoRules(ctx context.Context, t Target) []Finding {
 	t = t.withName(ctx)
 	at := elevation.Look(ctx, t.machine())
 	switch {
-	case at.Better != "":
-		path = at.Better // which sentinel-mcp runs
+	case at.Installed != "":
+		path = at.Installed // which sentinel-mcp runs
 	case t.personal(path):
 		return one(OK, fmt.Sprintf("This copy does without root: tools that need it are refused, the others answer with what %s may see. To have all: %s", t.User.Name, t.installFix()), "")
 	}

@@ -133,7 +133,7 @@ func (t Target) personal(path string) bool {
 // withoutRoot reports whether sentinel is a program of the user alone, and root has installed none.
 func (t Target) withoutRoot(ctx context.Context) bool {
 	own, err := t.Binary()
-	return err == nil && t.personal(own) && elevation.Look(ctx, t.machine()).Better == ""
+	return err == nil && t.personal(own) && elevation.Look(ctx, t.machine()).Installed == ""
 }
 
 // mac says that the machine is a Mac.

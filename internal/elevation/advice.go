@@ -14,8 +14,8 @@ import (
 // can do: the first thing that is missing.
 func (s Situation) Fix() string {
 	switch {
-	case s.Better != "":
-		return "Use the sentinel that root has installed, " + s.Better + "; sentinel-mcp does so by itself, and is beside it."
+	case s.Installed != "":
+		return "Use the sentinel that root has installed, " + s.Installed + "; sentinel-mcp does so by itself, and is beside it."
 	case s.Untrusted != nil:
 		return s.machine.InstallFix()
 	case s.NoSudo:

@@ -39,7 +39,7 @@ type Machine struct {
 type Situation struct {
 	machine   Machine
 	Untrusted error  // why sudo must not be used for Program
-	Better    string // the sentinel that root has installed, where Program is not to be trusted
+	Installed string // the sentinel of root, where Program is not to be trusted; "" if there is none
 	NoSudo    bool
 	NoRules   bool   // there is no file of rules; false where that cannot be seen
 	User      string // "" if not known
@@ -58,7 +58,7 @@ func Look(ctx context.Context, m Machine) Situation {
 		s.Untrusted = m.Trusted(m.at(m.Program))
 	}
 	if s.Untrusted != nil {
-		s.Better = m.installed()
+		s.Installed = m.installed()
 	}
 	s.NoSudo = m.missing(Sudo)
 	s.NoRules = m.missing(Rules)
