@@ -43,7 +43,7 @@ func reporting(ctx context.Context, t Target) []Finding {
 	r, err := t.Reports(ctx)
 	switch {
 	case errors.Is(err, fs.ErrPermission) || err == nil && r.Endpoints > 0 && !r.Known:
-		return one(Unknown, fmt.Sprintf("%d endpoints are configured; only root can tell what arrives there.", r.Endpoints), asAdministrator)
+		return one(Unknown, r.configured()+"; only root can tell what arrives there.", asAdministrator)
 	case err != nil:
 		return one(Unknown, err.Error(), "")
 	case r.Endpoints == 0:
@@ -64,9 +64,9 @@ func (t Target) judgeReports(ctx context.Context, r Reporting) []Finding {
 	case r.Last != nil && r.Last.State != "done":
 		return one(Warning, "The last report was not delivered, "+r.text(), again)
 	case state == "inactive" && !t.mac() || state == services.NotLoaded:
-		return one(Warning, fmt.Sprintf("%d endpoints are configured, and %s does not run", r.Endpoints, unit), start)
+		return one(Warning, r.configured()+", and "+unit+" does not run", start)
 	case r.Last == nil:
-		return one(Warning, fmt.Sprintf("%d endpoints are configured, and no report was sent yet", r.Endpoints), "Send one with: sudo sentinel --report")
+		return one(Warning, r.configured()+", and no report was sent yet", "Send one with: sudo sentinel --report")
 	case r.Waiting > 0:
 		return one(Warning, "Something waits for a receiver, "+r.text(), again)
 	default:
@@ -74,7 +74,15 @@ func (t Target) judgeReports(ctx context.Context, r Reporting) []Finding {
 	}
 }
 
-// text says when that was, and what waits.
+// configured begins a sentence with the number of endpoints.
+func (r Reporting) configured() string {
+	if r.Endpoints == 1 {
+		return "1 endpoint is configured"
+	}
+	return fmt.Sprintf("%d endpoints are configured", r.Endpoints)
+}
+
+// text says when the last report was made, and what waits.
 func (r Reporting) text() string {
 	text := r.Last.At.UTC().Format(time.RFC3339)
 	if r.Last.State != "done" {
