@@ -71,6 +71,10 @@ const (
 	maxCelsius = 150
 )
 
+func plausible(celsius float64) bool {
+	return celsius >= minCelsius && celsius <= maxCelsius && celsius != 0
+}
+
 // ofProcessor selects the sensors of the processor and gives them the name that [health] expects.
 // An SMC key that the machine lacks reads as 0, and a key with another data type as a whole number
 // that means something else; the type that is decoded correctly has steps of 1/256 degree, so
@@ -79,8 +83,7 @@ func ofProcessor(readings []sensors.Reading) []health.Sensor {
 	var list []health.Sensor
 	for _, r := range readings {
 		chip, smc := processorPart(r.Name)
-		sound := r.Celsius >= minCelsius && r.Celsius <= maxCelsius && r.Celsius != 0
-		if chip == "" || !sound || smc && r.Celsius == math.Trunc(r.Celsius) {
+		if chip == "" || !plausible(r.Celsius) || smc && r.Celsius == math.Trunc(r.Celsius) {
 			continue
 		}
 		list = append(list, health.Sensor{Chip: chip, Label: r.Name, Celsius: r.Celsius})
@@ -160,7 +163,7 @@ func dieTemperature(raw []byte) (float64, bool) {
 			continue
 		}
 		celsius, err := strconv.ParseFloat(strings.TrimSuffix(value, " C"), 64)
-		return celsius, err == nil && celsius >= minCelsius && celsius <= maxCelsius && celsius != 0
+		return celsius, err == nil && plausible(celsius)
 	}
 	return 0, false
 }
