@@ -29,7 +29,7 @@ const (
 type Port struct {
 	Port     int    `json:"port"`              // 1 to 65535
 	State    string `json:"state" enum:"open"` // open ports alone are listed
-	Service  string `json:"service"`           // usually found at this port; not what answered. "unknown" without a custom
+	Service  string `json:"service"`           // usually found at this port, not what answered; "unknown" where nothing is usual
 	Protocol string `json:"protocol"`          // "tcp"
 	Address  string `json:"address"`           // of the target, at which it is open
 	// PID and ProcessName tell who listens; for ports of this machine alone.
