@@ -4,7 +4,8 @@ GO       ?= go
 # An unpacked release has the programs in place of their sources.
 SOURCES  := $(wildcard cmd internal platform)
 BIN      := $(if $(SOURCES),bin,.)
-FLAGS    := -trimpath -buildvcs=false -ldflags '-s -w'
+# The client of the webhook speaks HTTP/1.1 alone; without HTTP/2 a run takes 0.7 MB less.
+FLAGS    := -trimpath -buildvcs=false -tags nethttpomithttp2 -ldflags '-s -w'
 BINARIES := $(BIN)/sentinel $(BIN)/sentinel-mcp
 VERSION  := $(if $(SOURCES),$(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go))
 NFPM     := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2

@@ -23,7 +23,7 @@ async function scan(target, port_range) {
 }
 
 const { steps, document } = await scan("10.9.8.2", "1-12000");
-assert.equal(document.filtered_count, 12000);
+assert.equal(document.host, "no answer");
 assert.ok(steps.length >= 2, `${steps.length} steps`);
 console.log("ok progress");
 

@@ -26,7 +26,7 @@ import (
 
 // Bounds of one report.
 const (
-	maxPeak     = 15 << 20 // bytes of resident memory
+	maxPeak     = 16 << 20 // bytes of resident memory
 	maxPeakAll  = 18 << 20 // with the authorities of the system, of which there are 150
 	maxDocument = 20_000   // bytes
 	maxCPU      = 200 * time.Millisecond

@@ -174,7 +174,7 @@ func build(t *testing.T, programs ...string) {
 	if os.Getenv("SENTINEL_TEST_INSIDE") != "" {
 		return
 	}
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", built() + "/"}, programs...)...)
+	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", built() + "/"}, programs...)...)
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -200,7 +200,7 @@ func TestTheUnitReportsAsMuchAsRootSees(t *testing.T) {
 	}
 	r.answer(503)
 	do(t, "systemctl", "start", "sentinel-report.service") // what is kept and sent later is no failure
-	if state := do(t, "systemctl", "show", "--property=Result,ExecMainStatus", "sentinel-report.service"); state != "Result=success\nExecMainStatus=75\n" {
+	if state := do(t, "systemctl", "show", "--property=Result", "sentinel-report.service"); state != "Result=success\n" {
 		t.Errorf("after a report that waits: %s", state)
 	}
 	if left, err := filepath.Glob("/var/lib/sentinel/spool/*/*.doc"); err != nil || len(left) != 1 {

@@ -6,6 +6,7 @@ package virt
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 func Container(root string) string {
 	at := func(name string) string { return filepath.Join(root, name) }
 	groups, _ := hostfile.Head(at("proc/1/cgroup"), 64<<10) //nolint:errcheck // unreadable: other signs decide
+	marked := !isMachine(at, groups)
 	byGroup := cgroupManager(groups)
 	if byGroup == "kubernetes" || hostfile.Exists(at("run/secrets/kubernetes.io/serviceaccount")) ||
 		hostfile.Exists(at("var/run/secrets/kubernetes.io/serviceaccount")) {
@@ -30,13 +32,36 @@ func Container(root string) string {
 		return "wsl"
 	}
 	switch {
-	case hostfile.Exists(at("run/.containerenv")):
+	case marked && hostfile.Exists(at("run/.containerenv")):
 		return "podman"
-	case hostfile.Exists(at(".dockerenv")):
+	case marked && hostfile.Exists(at(".dockerenv")):
 		return "docker"
 	default:
 		return byGroup
 	}
+}
+
+// initialGroups is the cgroup namespace of the machine itself (PROC_CGROUP_INIT_INO,
+// include/uapi/linux/nsfs.h).
+const initialGroups = "cgroup:[4026531835]"
+
+// isMachine reports whether the first process is in the root group, seen from the machine's own
+// namespace: then the marks in files come from an image that was made into the disk of a machine.
+func isMachine(at func(string) string, groups []byte) bool {
+	if to, err := os.Readlink(at("proc/self/ns/cgroup")); err != nil || to != initialGroups {
+		return false
+	}
+	known := false
+	for line := range bytes.Lines(groups) {
+		fields := bytes.SplitN(bytes.TrimSpace(line), []byte(":"), 3)
+		if len(fields) < 3 || len(fields[1]) > 0 && string(fields[1]) != "name=systemd" {
+			continue // a controller that has groups of its own
+		}
+		if known = string(fields[2]) == "/"; !known {
+			return false
+		}
+	}
+	return known
 }
 
 // fromManager returns the name that the manager gives itself through systemd's container interface

@@ -4,6 +4,8 @@ package virt
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"sentinel/internal/testenv"
@@ -36,6 +38,30 @@ func TestContainersAreKnownByTheirMarks(t *testing.T) {
 	} {
 		if got := Container(testenv.Plant(t, c.files)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// An image of a container that was made into the disk of a machine keeps its mark.
+func TestAMarkDoesNotMakeAMachineAContainer(t *testing.T) {
+	for _, c := range []struct{ namespace, groups, want string }{
+		{initialGroups, "1:cpu:/\n0::/\n", ""},
+		{initialGroups, "2:memory:/limited\n1:name=systemd:/\n0::/\n", ""},
+		{initialGroups, "1:name=systemd:/docker/0123\n0::/\n", "docker"},
+		{initialGroups, "1:name=systemd:/\n0::/system.slice/containerd.service\n", "docker"},
+		{initialGroups, "0::/system.slice/other.scope\n", "docker"},
+		{initialGroups, "", "docker"},
+		{"cgroup:[4026532000]", "0::/\n", "docker"},
+		{"", "0::/\n", "docker"},
+	} {
+		root := testenv.Plant(t, map[string]string{".dockerenv": "", "proc/1/cgroup": c.groups, "proc/self/ns/": ""})
+		if c.namespace != "" {
+			if err := os.Symlink(c.namespace, filepath.Join(root, "proc/self/ns/cgroup")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := Container(root); got != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }
