@@ -114,6 +114,25 @@ func TestWhatIsSaidOfRulesIsWhatAConnectionMeets(t *testing.T) {
 	}
 }
 
+// A packet for an address of this host is let in by every interface, also by one that has no address.
+func TestAnInterfaceWithoutAnAddressIsAWayIn(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	h := newNeighbour(t, 1)
+	inside := "nsenter -t " + h.id() + " -n ip "
+	command(t, "ip link add cable2 type veth peer name eth1 netns "+h.id())
+	command(t, "sysctl -q -w net.ipv6.conf.cable2.disable_ipv6=1")
+	command(t, "ip link set cable2 up")
+	command(t, "ip route add "+otherSource+" dev cable2")
+	command(t, inside+"addr add "+otherSource+"/32 dev eth1")
+	command(t, inside+"link set eth1 up")
+	command(t, inside+"route add "+h.gateway()+"/32 dev eth1")
+	run(t, commands("nft add table inet f; nft add chain inet f in { type filter hook input priority 0 ; }; nft add rule inet f in iifname cable1 drop"))
+	serve(t, "22")
+	h.holds("22", some)
+}
+
 // commands divides "nft ...; iptables-nft ..." into its commands, which have semicolons of their own.
 func commands(rules string) []string {
 	for _, program := range []string{"nft", "iptables-", "ip6tables-"} {

@@ -59,7 +59,8 @@ func (s *Source) Firewall(ctx context.Context) firewall.Facts {
 }
 
 // links lists the interfaces that other hosts can be behind: not loopback, nor the ports of a bridge or
-// bond, whose packets come in by that.
+// bond, whose packets come in by that. One without an address is such a way too: the kernel takes packets
+// for any address of this host by every interface.
 func links() []firewall.Link {
 	all, err := interfaces.List()
 	if err != nil {
@@ -67,7 +68,7 @@ func links() []firewall.Link {
 	}
 	var list []firewall.Link
 	for _, l := range all {
-		if l.Flags&interfaces.FlagLoopback != 0 || !l.Up() || l.Master != 0 || len(l.Addresses) == 0 {
+		if l.Flags&interfaces.FlagLoopback != 0 || !l.Up() || l.Master != 0 {
 			continue
 		}
 		link := firewall.Link{Index: l.Index, Name: l.Name}
