@@ -60,6 +60,7 @@ func TestWhatNeedsRootTakesTheRulesOfSudo(t *testing.T) {
 	protected := sysexec.Result{Exit: 4, Stdout: []byte(`{"success":false,"action":"block_ip","error":"It is the gateway.","error_code":"PROTECTED_ADDRESS","fix":"Block another one.","ip":"203.0.113.7"}`)}
 	refused := sysexec.Result{Exit: 1, Stderr: []byte("sudo: a password is required\n")}
 	mine := sysexec.Result{Stdout: []byte("User ann may run the following commands on h:\n    (root) NOPASSWD: /usr/bin/sentinel --request list_blocked_ips\n")}
+	all := sysexec.Result{Stdout: []byte("User ann may run the following commands on h:\n    (ALL : ALL) ALL\n")}
 	for name, test := range map[string]struct {
 		args   string
 		change func(*Program)
@@ -77,6 +78,12 @@ func TestWhatNeedsRootTakesTheRulesOfSudo(t *testing.T) {
 			[]string{through + `block_ip_address {"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "do not allow it to ann", "visudo -f /etc/sudoers.d/sentinel"}},
 		"member of an older session": {"--block-ip 203.0.113.7", nil, behindSudo{run: refused, list: mine}, []int{1000},
 			[]string{through + `block_ip_address {"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "Log out and in again"}},
+		"older session, of which sudo tells nothing": {"--block-ip 203.0.113.7", nil, behindSudo{run: refused, list: refused}, []int{1000},
+			[]string{through + `block_ip_address {"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "Log out and in again", "newgrp sentinel"}},
+		"administrator in an older session": {"--block-ip 203.0.113.7", nil, behindSudo{run: refused, list: all}, []int{1000},
+			[]string{through + `block_ip_address {"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7"}},
+		"what only an administrator may, in an older session": {"--block-ip 203.0.113.7 --force", nil, behindSudo{list: refused}, []int{1000},
+			[]string{"-n -l"}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7 --force"}},
 		"administrator": {"--block-ip 203.0.113.7", func(p *Program) { p.UID = 1001 }, behindSudo{run: refused, list: refused}, []int{1001},
 			[]string{through + `block_ip_address {"ip":"203.0.113.7"}`}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7"}},
 		"member and administrator": {"--block-ip 203.0.113.7 --force", nil, behindSudo{list: refused}, []int{990},

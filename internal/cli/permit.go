@@ -52,7 +52,7 @@ func (s session) permissionFix(ctx context.Context, call invocation) string {
 		return at.Fix()
 	case at.NoSudo:
 		return "There is no sudo on this machine. Become root first, as with su, then run: " + command
-	case !at.Member || s.mayRunAll(ctx):
+	case !at.Member || s.mayRunAll(ctx, !at.Stale || len(call.unlisted()) > 0):
 		return "Run it with sudo: sudo " + command
 	case at.Installed != "":
 		return "Run the sentinel that root has installed: " + at.Installed + strings.TrimPrefix(command, "sentinel")
@@ -78,10 +78,14 @@ func (s session) situation(ctx context.Context) elevation.Situation {
 const sudoLimit = 5 * time.Second
 
 // mayRunAll reports whether sudo lets the user run everything. Where it does not tell without a
-// password, that is likely.
-func (s session) mayRunAll(ctx context.Context) bool {
+// password, untold is the answer: that is likely for a member, except in a session that is older than
+// the membership, to which sudo tells nothing either way.
+func (s session) mayRunAll(ctx context.Context, untold bool) bool {
 	r, err := s.host.Programs.Run(ctx, sysexec.Command{Path: elevation.Sudo, Args: []string{"-n", "-l"}, Timeout: sudoLimit, NoKill: true})
-	return err != nil || r.Exit != 0 || elevation.AllowsAll(string(r.Stdout))
+	if err != nil || r.Exit != 0 {
+		return untold
+	}
+	return elevation.AllowsAll(string(r.Stdout))
 }
 
 // unlisted returns the options of call for which the rules of sudo have no form.
