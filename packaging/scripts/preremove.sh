@@ -16,21 +16,21 @@ if [ -e /var/lib/sentinel/firewall-trial.json ]; then
     echo "sentinel: it could not be taken back; look at the firewall (ufw status, firewall-cmd --state, nft list ruleset) before you leave this session" >&2
 fi
 
-# Enabled units are noted,
-# because the next installation cannot know which ones the administrator had disabled.
+# Enabled units are noted, because the next installation cannot know which ones the administrator
+# had disabled. A full or read-only disk takes no note.
 if command -v systemctl >/dev/null; then
-  mkdir -p /var/lib/sentinel
-  : > /var/lib/sentinel/units
+  mkdir -p /var/lib/sentinel || true
+  (: > /var/lib/sentinel/units) || true
   [ ! -d /run/systemd/system ] || systemctl stop sentinel-restore.timer 2>/dev/null || true
   for unit in sentinel-restore.service sentinel-report.timer sentinel-metrics.timer sentinel-metrics-hourly.timer; do
-    [ "$(systemctl is-enabled "$unit" 2>/dev/null)" != enabled ] || echo "$unit" >> /var/lib/sentinel/units
+    [ "$(systemctl is-enabled "$unit" 2>/dev/null)" != enabled ] || (echo "$unit" >> /var/lib/sentinel/units) || true
     [ ! -d /run/systemd/system ] || systemctl stop "$unit" 2>/dev/null || true
-    systemctl disable "$unit" 2>/dev/null || rm -f /etc/systemd/system/*.wants/"$unit"
+    systemctl disable "$unit" 2>/dev/null || rm -f /etc/systemd/system/*.wants/"$unit" || true
   done
 fi
 
 # Pages that nobody renews would be exported for ever.
-rm -f /var/lib/prometheus/node-exporter/sentinel*.prom /var/lib/prometheus/node-exporter/sentinel*.prom.new
+rm -f /var/lib/prometheus/node-exporter/sentinel*.prom /var/lib/prometheus/node-exporter/sentinel*.prom.new || true
 
 # Without sentinel nobody could lift a block. The list of blocked addresses and the
 # definition of the firewall stay, and apply again after the next installation.

@@ -50,3 +50,20 @@ func TestDirOfRootAloneIsToldFromOthers(t *testing.T) {
 		t.Error("only the first folder is looked at")
 	}
 }
+
+// A disk that takes nothing must not keep the package.
+func TestAReadOnlyDiskKeepsNoPackage(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	must(t, unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755"))
+	must(t, os.MkdirAll("/var/lib/prometheus/node-exporter", 0o755))
+	must(t, os.WriteFile("/var/lib/prometheus/node-exporter/sentinel.prom", nil, 0o600))
+	must(t, unix.Mount("", "/var/lib", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	bin := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(bin, "systemctl"), []byte("#!/bin/sh\n[ \"$1\" != is-enabled ] || echo enabled\n"), 0o755))
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	if out, err := exec.Command("/bin/sh", "preremove.sh", "remove").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
