@@ -39,6 +39,8 @@ type ways struct {
 	tables []*ruleTable
 	facts  Facts
 	rules  Packet // what rules may have done to any packet
+	// proxied says that rules may hand packets to sockets of other ports.
+	proxied bool
 }
 
 func newWays(f Facts) *ways {
@@ -72,6 +74,7 @@ func (w *ways) note(c *Chain) {
 	for _, r := range c.Rules {
 		w.rules.Marked = w.rules.Marked || r.Marks
 		w.rules.Untracked = w.rules.Untracked || r.Untracks
+		w.proxied = w.proxied || r.Proxies
 		if r.Action == Divert && (!r.Target.IsValid() || r.Target.IsUnspecified() || w.own(r.Target)) {
 			w.rules.Translated = true
 		}
@@ -100,6 +103,9 @@ func (w *ways) judge(protocol string, local netip.AddrPort) reach.Verdict {
 		}
 	}
 	v := best(all)
+	if w.proxied && (v.Answer == reach.Filtered || v.Limited) {
+		v = reach.Verdict{Answer: reach.Unknown, Why: whyDiverted}
+	}
 	if w.facts.Unreadable != nil && v.Answer != reach.Filtered {
 		return reach.Verdict{Answer: reach.Unknown, Why: "the rules of the packet filter " + unread(w.facts.Unreadable, "are ")}
 	}

@@ -110,6 +110,9 @@ type Rule struct {
 	Marks   bool       // it sets a mark of packets or connections
 	// Untracks reports whether the rule turns connection tracking off.
 	Untracks bool
+	// Proxies reports whether the rule may hand packets to a socket of another port, which rules
+	// that come later see under their own port.
+	Proxies bool
 }
 
 func (r Rule) match(p Packet) Match {

@@ -20,8 +20,7 @@ import (
 const maxMapped = 512
 
 // interpret is what a rule says and does, in the terms of [firewall.Rule]: one, or one for each
-// element of a verdict map. The library leaves out expressions that it does not know; a register
-// that one of those has filled holds nothing known (see [spends]).
+// element of a verdict map.
 func interpret(r *nftables.Rule, sets map[string]setContent) []firewall.Rule {
 	rule := firewall.Rule{}
 	conditions := r.Exprs
@@ -106,6 +105,8 @@ func act(rule *firewall.Rule, e expr.Any, before []expr.Any) {
 		rule.Marks = rule.Marks || e.SourceRegister
 	case *expr.Target:
 		target(rule, e)
+	case opaque:
+		e.act(rule)
 	}
 }
 
@@ -124,35 +125,15 @@ func immediate(before []expr.Any, register uint32) netip.Addr {
 func evaluate(p firewall.Packet, conditions []expr.Any, sets map[string]setContent, last func(*registers) firewall.Match) firewall.Match {
 	var r registers
 	m := firewall.Always
-	for i, e := range conditions {
+	for _, e := range conditions {
 		if m = m.And(carryOut(&r, p, e, sets)); m == firewall.Never {
 			return m
-		}
-		if spends(e, conditions[i+1:]) {
-			r = registers{}
 		}
 	}
 	if last != nil {
 		m = m.And(last(&r))
 	}
 	return m
-}
-
-// spends says that e is the last to look at what has been loaded. Whatever is looked at behind it was
-// loaded anew, perhaps by an expression that the library has left out. Only a range looks twice.
-func spends(e expr.Any, behind []expr.Any) bool {
-	switch e := e.(type) {
-	case *expr.Range, *expr.Lookup:
-		return true
-	case *expr.Cmp:
-		if len(behind) == 0 || e.Op != expr.CmpOpGte {
-			return true
-		}
-		end, ok := behind[0].(*expr.Cmp)
-		return !ok || end.Op != expr.CmpOpLte || end.Register != e.Register
-	default:
-		return false
-	}
 }
 
 // carryOut carries out one expression. One that only loads a register, counts or logs always
@@ -183,6 +164,8 @@ func carryOut(r *registers, p firewall.Packet, e expr.Any, sets map[string]setCo
 		r.load(e.DestRegister, unknowns(4))
 	case *expr.Numgen:
 		r.load(e.Register, unknowns(4))
+	case opaque:
+		*r = registers{} // it does not say which ones it fills
 	case *expr.Cmp:
 		return compare(e.Op, r.at(e.Register, len(e.Data)), e.Data)
 	case *expr.Range:
@@ -359,6 +342,7 @@ func target(rule *firewall.Rule, e *expr.Target) {
 	rule.Action = xtAction(e.Name)
 	rule.Marks = rule.Marks || marks(e.Name)
 	rule.Untracks = rule.Untracks || untracks(e.Name)
+	rule.Proxies = proxies(e.Name)
 	if e.Name == "DNAT" {
 		rule.Target = translatedTo(e)
 	}

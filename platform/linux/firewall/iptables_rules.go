@@ -83,7 +83,7 @@ func setTarget(r *firewall.Rule, option, name string, chains []string) {
 	case slices.Contains(chains, name):
 		r.Action, r.Chain = firewall.Jump, name
 	default:
-		r.Action, r.Marks, r.Untracks = xtAction(name), marks(name), untracks(name)
+		r.Action, r.Marks, r.Untracks, r.Proxies = xtAction(name), marks(name), untracks(name), proxies(name)
 	}
 }
 

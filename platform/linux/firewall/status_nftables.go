@@ -86,7 +86,7 @@ func reachable(conn *nftables.Conn, all []*nftables.Chain) ([]firewall.Chain, er
 	queue := baseChains(all)
 	for at := 0; at < len(queue); at++ {
 		c := queue[at]
-		rules, err := conn.GetRules(c.Table, c)
+		rules, err := getRules(conn, c)
 		if err != nil {
 			return nil, readError(err)
 		}

@@ -16,7 +16,8 @@ var (
 		"AUDIT", "CHECKSUM", "CLASSIFY", "CONNMARK", "CONNSECMARK", "CT", "DSCP", "ECN", "HL", "HMARK", "IDLETIMER", "LED", "LOG", "MARK", "NFLOG",
 		"NOTRACK", "RATEEST", "SECMARK", "SET", "TCPMSS", "TCPOPTSTRIP", "TEE", "TOS", "TRACE", "TTL", "ULOG",
 	}
-	xtMarks = []string{"MARK", "CONNMARK", "HMARK"}
+	xtDiverts = []string{"DNAT", "NETMAP", "NFQUEUE", "QUEUE", "REDIRECT", "SYNPROXY"}
+	xtMarks   = []string{"MARK", "CONNMARK", "HMARK"}
 )
 
 // xtAction is what a target that is no chain does.
@@ -39,6 +40,12 @@ func marks(target string) bool { return slices.Contains(xtMarks, target) }
 
 // untracks takes CT for NOTRACK: it can be either that or the choice of a helper.
 func untracks(target string) bool { return target == "CT" || target == "NOTRACK" }
+
+// proxies reports whether a target may hand packets to a socket of another port: TPROXY, and what is
+// not known.
+func proxies(target string) bool {
+	return xtAction(target) == firewall.Divert && !slices.Contains(xtDiverts, target)
+}
 
 // States of a connection, in the bits of xt_conntrack (include/uapi/linux/netfilter/xt_conntrack.h).
 const (
