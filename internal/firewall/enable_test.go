@@ -370,7 +370,7 @@ func TestFirewallThatDoesNotLastSaysWhy(t *testing.T) {
 	m := newMachine()
 	m.name, m.lasting, m.why = Nftables, false, "the unit is not installed"
 	got, err := plan(t, m, EnableOptions{}).Do(t.Context())
-	if err != nil || *got.Persistent || !strings.Contains(got.Details, "reboot: the unit is not installed.") || !strings.Contains(got.Details, "sudo sentinel --disable-firewall") {
+	if err != nil || *got.Persistent || !strings.Contains(got.Details, "reboot: the unit is not installed.") || !strings.Contains(got.Details, "An administrator lets more in with sudo sentinel --allow-service PORT, and switches it off with sudo sentinel --disable-firewall.") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

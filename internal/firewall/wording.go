@@ -116,7 +116,7 @@ func outlook(manager string, lasting bool, why string) string {
 		text = "It does not come back after a reboot: " + why + "."
 	}
 	if manager == Nftables {
-		text += " Its ports are in /var/lib/sentinel/firewall.json. Let more in with sudo sentinel --allow-service PORT, and switch it off with sudo sentinel --disable-firewall."
+		text += " Its ports are in /var/lib/sentinel/firewall.json. An administrator lets more in with sudo sentinel --allow-service PORT, and switches it off with sudo sentinel --disable-firewall."
 	}
 	return text
 }
