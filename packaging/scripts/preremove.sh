@@ -38,7 +38,7 @@ if [ -e /var/lib/sentinel/firewall.json ]; then
   echo "sentinel: its firewall (nftables, table sentinel_firewall) goes with it; unless another one is on, nothing filters what comes in. To have it stay away after a new installation: apt purge sentinel, or rm /var/lib/sentinel/firewall.json" >&2
 fi
 if grep -q '"ip"' /var/lib/sentinel/blocklist.json 2>/dev/null; then
-  echo "sentinel: the addresses that it blocks get in again, until it is installed again" >&2
+  echo "sentinel: the addresses that it blocks get in again; the list of them stays for a new installation, unless the package is purged" >&2
 fi
 if command -v nft >/dev/null; then
   for table in sentinel sentinel_firewall; do

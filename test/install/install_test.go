@@ -440,7 +440,7 @@ func endsTrial(t *testing.T) {
 func removes(t *testing.T) {
 	write(t, "/var/lib/sentinel/firewall.json", `{"version":1,"allow":["22/tcp"]}`, 0o644) // of a firewall of its own
 	out := run(t, "apt-get", "remove", "--yes", "sentinel")
-	for _, want := range []string{"its firewall (nftables, table sentinel_firewall) goes with it", "the addresses that it blocks get in again"} {
+	for _, want := range []string{"its firewall (nftables, table sentinel_firewall) goes with it", "the addresses that it blocks get in again; the list of them stays for a new installation, unless the package is purged"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the removal does not say %q:\n%s", want, out)
 		}
