@@ -31,7 +31,7 @@ func (d updatesDocument) view(p *page) {
 	case d.UpdatesTotal == nil:
 		p.verdict(warn, "UNKNOWN", "Which updates there are cannot be told.")
 	case d.Info.UpdatesAvailable == nil:
-		p.verdict(warn, "UNKNOWN", d.Manager+" knows of no update, and that says little.")
+		d.doubtful(p)
 	case *d.UpdatesTotal == 0:
 		p.verdict(calm, "CURRENT", d.Manager+" knows of no update."+d.ageText())
 	case total(d.SecurityTotal) > 0:
@@ -55,6 +55,22 @@ func (d updatesDocument) view(p *page) {
 	}
 	p.table("Withheld", []column{{title: "package"}, {title: "installed"}, {title: "candidate"}, {title: "because"}}, rows)
 	p.gaps(d.Unavailable)
+}
+
+// doubtful says why lists that know of no update say little, and what would make them say more.
+func (d updatesDocument) doubtful(p *page) {
+	why := "."
+	for _, g := range d.Unavailable {
+		if g.Field == "info.updates_available" {
+			why = ": " + g.Reason + "."
+		}
+	}
+	p.verdict(warn, "UNKNOWN", d.Manager+" knows of no update, and that says little"+why)
+	if d.Outdated() {
+		p.fix("Fetch the lists: " + updates.RefreshCommand(d.Manager))
+		return
+	}
+	p.fix("Look at its sources: sentinel --security-audit")
 }
 
 func waitText(updates int) string {

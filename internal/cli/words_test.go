@@ -14,7 +14,30 @@ import (
 	"sentinel/internal/health"
 	"sentinel/internal/portscan"
 	"sentinel/internal/traceroute"
+	"sentinel/internal/updates"
 )
+
+// A page that does not know says why, and what would make it known.
+func TestUnknownUpdatesSayWhyAndWhatToDo(t *testing.T) {
+	const old = "the package lists are 60 d 0 h old"
+	for name, c := range map[string]struct {
+		manager, why string
+		age          *int64
+		want         string
+	}{
+		"old lists":           {"apt", old, new(int64(60 * 86400)), ": " + old + ".\nFetch the lists:\nsudo apt-get update\n"},
+		"lists of no age":     {"dnf", "nothing tells", nil, ": nothing tells.\nFetch the lists:\nsudo dnf makecache\n"},
+		"lists that lack one": {"apt", "none is one of a security archive", new(int64(60)), ": none is one of a security archive.\nLook at its sources:\nsentinel --security-audit\n"},
+		"a Mac":               {"softwareupdate", old, nil, ": " + old + ".\nFetch the lists:\nsudo softwareupdate --list\n"},
+	} {
+		p := newPage(120, false)
+		d := updatesDocument{Report: updates.Report{Manager: c.manager, UpdatesTotal: new(0), ListAgeSeconds: c.age, Unavailable: answer.Gaps{{Field: "info.updates_available", Reason: c.why}}}}
+		d.view(p)
+		if got := string(p.bytes()); !strings.HasPrefix(got, "UNKNOWN: "+c.manager+" knows of no update, and that says little"+c.want) {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
 
 // What was refused has not failed: nothing was tried.
 func TestOnlyWhatWasTriedHasFailed(t *testing.T) {

@@ -55,6 +55,21 @@ type Pending struct {
 // machine that fetches them each week at least, which is what the audit passes.
 const maxListAge = 7 * 24 * time.Hour
 
+// refreshing are the commands that fetch the package lists anew, by manager.
+var refreshing = map[string]string{
+	"apt": "sudo apt-get update", "apk": "sudo apk update", "pacman": "sudo pacman -Syu", "zypper": "sudo zypper refresh", "dnf": "sudo dnf makecache",
+	"softwareupdate": "sudo softwareupdate --list",
+}
+
+// RefreshCommand returns the command that fetches the package lists of a manager anew; "" for one
+// that is not known.
+func RefreshCommand(manager string) string { return refreshing[manager] }
+
+// Outdated says that the package lists are too old to show that no update waits, or of no known age.
+func (r Report) Outdated() bool {
+	return r.ListAgeSeconds == nil || *r.ListAgeSeconds > int64(maxListAge/time.Second)
+}
+
 // doubt says why lists without an update do not show that none waits; nil if they do.
 func (p Pending) doubt(now time.Time) error {
 	age := now.Sub(p.Refreshed)

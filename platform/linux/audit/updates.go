@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
+	pending "sentinel/internal/updates"
 	"sentinel/platform/linux/updates"
 	"sentinel/platform/unix/hostfile"
 )
@@ -74,19 +75,18 @@ func securityUpdates(ctx context.Context, m *machine) audit.Finding {
 
 // A packageManager is where a package manager keeps what it fetched.
 type packageManager struct {
-	name    string
-	marker  string   // a file that says that the manager is in use
-	lists   []string // files and directories that a fetch touches
-	dirs    []string // likewise, with everything in them
-	refresh string
+	name   string
+	marker string   // a file that says that the manager is in use
+	lists  []string // files and directories that a fetch touches
+	dirs   []string // likewise, with everything in them
 }
 
 var packageManagers = []packageManager{
-	{"apt", "/var/lib/dpkg/status", []string{"/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists", "/var/lib/apt/lists/partial"}, nil, "sudo apt-get update"},
-	{"apk", "/lib/apk/db/installed", nil, []string{"/var/cache/apk", "/etc/apk/cache"}, "sudo apk update"},
-	{"pacman", "/var/lib/pacman/local", nil, []string{"/var/lib/pacman/sync"}, "sudo pacman -Syu"},
-	{"zypper", "/etc/zypp", nil, []string{"/var/cache/zypp/raw"}, "sudo zypper refresh"},
-	{"dnf", "/etc/dnf/dnf.conf", []string{"/var/cache/dnf/last_makecache"}, []string{"/var/cache/dnf", "/var/cache/libdnf5"}, "sudo dnf makecache"},
+	{"apt", "/var/lib/dpkg/status", []string{"/var/lib/apt/periodic/update-success-stamp", "/var/lib/apt/lists", "/var/lib/apt/lists/partial"}, nil},
+	{"apk", "/lib/apk/db/installed", nil, []string{"/var/cache/apk", "/etc/apk/cache"}},
+	{"pacman", "/var/lib/pacman/local", nil, []string{"/var/lib/pacman/sync"}},
+	{"zypper", "/etc/zypp", nil, []string{"/var/cache/zypp/raw"}},
+	{"dnf", "/etc/dnf/dnf.conf", []string{"/var/cache/dnf/last_makecache"}, []string{"/var/cache/dnf", "/var/cache/libdnf5"}},
 }
 
 func (m *machine) packageManager() (packageManager, bool) {
@@ -110,7 +110,7 @@ func listAge(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("lists of "+p.name, err)
 	}
-	fix := "Fetch them: " + p.refresh + "; and see that it is done each day."
+	fix := "Fetch them: " + pending.RefreshCommand(p.name) + "; and see that it is done each day."
 	if fetched.IsZero() {
 		return audit.Failed("The lists were never fetched", fix, audit.At("lists of "+p.name, 0, "there are none"))
 	}

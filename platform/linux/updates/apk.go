@@ -27,7 +27,7 @@ func (a apk) present(m machine) bool {
 func (a apk) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/cache/apk/APKINDEX.*", "etc/apk/cache/APKINDEX.*", "var/lib/apk/APKINDEX.*")
 	if len(fetched) == 0 {
-		return updates.Pending{Unknown: errNeverFetched("sudo apk update")}, nil
+		return updates.Pending{Unknown: errNeverFetched("apk")}, nil
 	}
 	r, err := m.runMain(ctx, a.program(m), "--no-network", "list", "--upgradable")
 	if err != nil {

@@ -62,7 +62,7 @@ func (a apt) pending(ctx context.Context, m machine) (updates.Pending, error) {
 		p.Refreshed = newest(m.path(aptLists), m.path("var/lib/apt/periodic/update-success-stamp"), m.path("var/lib/apt/periodic/update-stamp"))
 		a.security(m, &p)
 	case len(plan.updates) == 0:
-		return updates.Pending{Busy: p.Busy, Unknown: errNeverFetched("sudo apt-get update")}, nil
+		return updates.Pending{Busy: p.Busy, Unknown: errNeverFetched("apt")}, nil
 	}
 	a.withheld(ctx, m, plan, &p)
 	return p, nil

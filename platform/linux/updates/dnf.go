@@ -52,7 +52,7 @@ func (d dnf) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/cache/dnf/*/repodata/repomd.xml", "var/cache/libdnf5/*/repodata/repomd.xml")
 	p := updates.Pending{Updates: parseDNF(r.Stdout), Refreshed: newest(fetched...)}
 	if len(fetched) == 0 && len(p.Updates) == 0 {
-		return updates.Pending{Unknown: errNeverFetched("sudo dnf makecache")}, nil
+		return updates.Pending{Unknown: errNeverFetched("dnf")}, nil
 	}
 	if left := ignoredRepositories(r.Stderr); left != "" {
 		if len(p.Updates) == 0 {

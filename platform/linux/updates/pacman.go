@@ -25,7 +25,7 @@ func (pacman) present(m machine) bool {
 func (pacman) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/lib/pacman/sync/*.db")
 	if len(fetched) == 0 {
-		return updates.Pending{Unknown: errNeverFetched("sudo pacman -Sy")}, nil
+		return updates.Pending{Unknown: errNeverFetched("pacman")}, nil
 	}
 	r, err := m.runMain(ctx, "/usr/bin/pacman", "-Qu", "--color", "never")
 	if err != nil {

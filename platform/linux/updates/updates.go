@@ -190,6 +190,6 @@ func newest(paths ...string) time.Time {
 }
 
 // errNeverFetched explains why a manager without package lists knows of no updates.
-func errNeverFetched(fetch string) error {
-	return fmt.Errorf("the package lists were never fetched here; fetch them with: %s", fetch)
+func errNeverFetched(manager string) error {
+	return fmt.Errorf("the package lists were never fetched here; fetch them with: %s", updates.RefreshCommand(manager))
 }

@@ -34,7 +34,7 @@ func (zypper) present(m machine) bool {
 func (z zypper) pending(ctx context.Context, m machine) (updates.Pending, error) {
 	fetched := m.glob("var/cache/zypp/raw/*/repodata/repomd.xml", "var/cache/zypp/raw/*/cookie")
 	if len(fetched) == 0 {
-		return updates.Pending{Unknown: errNeverFetched("sudo zypper refresh")}, nil
+		return updates.Pending{Unknown: errNeverFetched("zypper")}, nil
 	}
 	answer, err := z.ask(ctx, m.runMain, "list-updates")
 	if err != nil {
