@@ -31,6 +31,8 @@ func (*tried) Boot() (string, time.Duration, error) { return "boot", time.Hour, 
 
 func (*tried) Arrange(context.Context, string, time.Duration, firewall.Change) error { return nil }
 
+func (*tried) Cancel(context.Context) {}
+
 func (f *tried) Resume(firewall.Change) (firewall.Pending, error) { return f, nil }
 
 func (f *tried) Undo(context.Context) error {

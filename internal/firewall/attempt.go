@@ -83,7 +83,7 @@ func (a *attempt) takeBack(ctx context.Context, p Pending, what string, cause er
 	failure := fault.Wrap(fault.FirewallFailed, what, cause)
 	err := p.Undo(ctx)
 	if err == nil && a.trial != nil {
-		err = a.trials.remove()
+		err = a.trials.close(ctx)
 	}
 	if err != nil {
 		failure.Message += "; taking it back failed too: " + err.Error()

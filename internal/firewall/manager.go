@@ -181,6 +181,8 @@ type TrialSource interface {
 	// and its session, and makes sure that it runs at the next boot if c would take effect again
 	// then. program is the absolute path of sentinel.
 	Arrange(ctx context.Context, program string, after time.Duration, c Change) error
+	// Cancel takes back what Arrange has scheduled. Where it cannot, that run finds nothing to do.
+	Cancel(ctx context.Context)
 	// Resume returns a change that another run has made completely or in part.
 	Resume(c Change) (Pending, error)
 }

@@ -188,6 +188,15 @@ func (s Trials) write(t *Trial) error {
 	return atomicfile.Write(s.Path, append(raw, '\n'), 0o600)
 }
 
+// close removes the record, and then what was scheduled for it.
+func (s Trials) close(ctx context.Context) error {
+	err := s.remove()
+	if err == nil {
+		s.Source.Cancel(ctx)
+	}
+	return err
+}
+
 func (s Trials) remove() error {
 	if err := os.Remove(s.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -217,13 +226,13 @@ func (s Trials) End(ctx context.Context, early bool) (string, error) {
 	defer cancel()
 	if t.Confirmed {
 		change.Keep(ctx)
-		return "The firewall that was confirmed was made to last.", s.remove()
+		return "The firewall that was confirmed was made to last.", s.close(ctx)
 	}
 	if err := change.Undo(ctx); err != nil {
 		return "", fault.Wrap(fault.FirewallFailed, t.what()+" for a trial, which was "+t.Reason()+", and this could not be taken back", err).
 			WithFix("It is tried again with every run of: sudo sentinel --restore-blocklist")
 	}
-	return t.undone() + ": " + t.Reason() + ".", s.remove()
+	return t.undone() + ": " + t.Reason() + ".", s.close(ctx)
 }
 
 // confirm keeps the change of a kind that is on trial. Once that is recorded, nothing rolls it back
@@ -254,7 +263,7 @@ func (s Trials) confirm(ctx context.Context, source Source, kind Kind) (t *Trial
 		return nil, false, "", err
 	}
 	lasting, why = change.Keep(ctx)
-	return t, lasting, why, s.remove()
+	return t, lasting, why, s.close(ctx)
 }
 
 // tooLate returns the refusal of a confirmation without a trial.

@@ -25,6 +25,8 @@ func (m *machine) Arrange(_ context.Context, program string, after time.Duration
 	return m.alone
 }
 
+func (m *machine) Cancel(context.Context) { m.arranged = nil }
+
 func (m *machine) Resume(c Change) (Pending, error) {
 	m.resumed = c
 	return m, nil

@@ -105,6 +105,11 @@ func (s *script) Later(_ context.Context, _ string, after time.Duration, command
 	return nil
 }
 
+func (s *script) CancelLater(context.Context) error {
+	s.ran = append(s.ran, "cancel")
+	return nil
+}
+
 func (s *script) manager() *Manager {
 	if s.files == nil {
 		s.files = []string{ufwProgram, offlineProgram, clientProgram}

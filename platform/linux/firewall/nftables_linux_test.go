@@ -37,6 +37,7 @@ func (quiet) Stop(context.Context, string) error                    { return err
 func (quiet) Later(context.Context, string, time.Duration, ...string) error {
 	return errors.New("no systemd")
 }
+func (quiet) CancelLater(context.Context) error { return errors.New("no systemd") }
 
 // A plain machine has no manager installed and its SSH server on port 2222, which
 // a test cannot have in a namespace without it.

@@ -278,3 +278,39 @@ func TestTakingBackThatFailsIsTriedAgain(t *testing.T) {
 		return strings.Contains(command(t, "systemctl list-units --all --plain --no-legend sentinel-later-*.service"), "auto-restart")
 	})
 }
+
+// Nothing waits, and nothing is written, once a trial is over: a run that finds nothing to do is no news.
+func TestATrialThatIsConfirmedLeavesNoTimerBehind(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	m := NewManager(sysexec.Host{})
+	record := trials(m, time.Hour)
+	remote(t)
+	const list = "systemctl list-units --all --plain --no-legend sentinel-later-*"
+	if try(t, kernel(t), m, time.Hour); command(t, list) == "" {
+		t.Error("nothing takes the trial back")
+	}
+	if _, err := do(t, kernel(t), m, firewall.EnableOptions{Confirm: true, Trials: record}); err != nil {
+		t.Fatal(err)
+	}
+	if out := command(t, list); out != "" {
+		t.Errorf("left behind: %s", out)
+	}
+}
+
+func TestTheJournalGetsTheErrorsOfALaterRunAlone(t *testing.T) {
+	if !testenv.Booted(t, nil) {
+		return
+	}
+	units := NewManager(sysexec.Host{}).units
+	if err := units.Later(t.Context(), "goes well", time.Millisecond, "/bin/sh", "-c", "echo a whole document; echo '<3>an error' >&2; echo '<6>progress' >&2; touch /run/was-here"); err != nil {
+		t.Fatal(err)
+	}
+	testenv.WaitFor(t, "the run", func() bool { _, err := os.Stat("/run/was-here"); return err == nil })
+	command(t, "journalctl --sync")
+	out := command(t, "journalctl --no-pager --output=cat --unit=sentinel-later-*.service")
+	if out != "an error\n" {
+		t.Errorf("the journal has:\n%s", out)
+	}
+}

@@ -48,6 +48,13 @@ func (m *Manager) Arrange(ctx context.Context, program string, after time.Durati
 	return m.units.Later(ctx, "Take back a firewall that nobody has confirmed", after, program, "--restore-blocklist")
 }
 
+// Cancel implements [firewall.TrialSource]. A process that waits instead of a timer is left to itself.
+func (m *Manager) Cancel(ctx context.Context) {
+	if m.units.Running() {
+		m.units.CancelLater(ctx) //nolint:errcheck // the run changes nothing and says nothing
+	}
+}
+
 // Resume implements [firewall.TrialSource].
 func (m *Manager) Resume(c firewall.Change) (firewall.Pending, error) {
 	if c.Kind != firewall.TurnOn {

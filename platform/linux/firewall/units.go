@@ -21,6 +21,7 @@ type units interface {
 	Start(ctx context.Context, name string) error
 	Stop(ctx context.Context, name string) error
 	Later(ctx context.Context, about string, after time.Duration, command ...string) error
+	CancelLater(ctx context.Context) error
 }
 
 var _ units = systemd.Units{}
