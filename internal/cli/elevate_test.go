@@ -7,12 +7,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/host"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
@@ -43,7 +45,7 @@ func shell(t *testing.T, sudo *behindSudo, groups ...int) Program {
 	t.Helper()
 	root := testenv.Plant(t, map[string]string{
 		"usr/bin/sentinel": "x", "usr/bin/sudo": "x", "etc/sudoers.d/sentinel": "x",
-		"etc/passwd": "ann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:1001::/home/bob:/bin/sh\n", "etc/group": "sentinel:x:990:ann\n",
+		"etc/passwd": "ann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:1001::/home/bob:/bin/sh\n", "etc/group": "sudo:x:27:bob\nsentinel:x:990:ann\n",
 	})
 	return Program{
 		Open: func() (*host.Host, error) {
@@ -124,6 +126,39 @@ func TestWhatNeedsRootTakesTheRulesOfSudo(t *testing.T) {
 			}
 			if exit != test.exit || errs.Len() > 0 {
 				t.Errorf("exit %d, want %d; %s", exit, test.exit, errs.String())
+			}
+		})
+	}
+}
+
+// What is merely fuller as root names a command that sudo lets this user run, without asking it.
+func TestPagesNameTheCommandThatShowsMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		args   string
+		uid    int
+		groups []int
+		want   string
+	}{
+		"member":                            {"", 1000, []int{1000, 990}, "sudo sentinel --request get_system_health < /dev/null"},
+		"member, of a list":                 {"--list-blocked", 1000, []int{1000, 990}, "sudo sentinel --request list_blocked_ips < /dev/null"},
+		"administrator":                     {"", 1001, []int{1001, 27}, "sudo sentinel"},
+		"administrator, of a list":          {"--list-blocked", 1001, []int{1001, 27}, "sudo sentinel --list-blocked"},
+		"neither":                           {"", 1001, []int{1001}, ""},
+		"session older than the membership": {"", 1000, []int{1000}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var sudo behindSudo
+			p := shell(t, &sudo, c.groups...)
+			p.UID = c.uid
+			call, err := parse(strings.Fields(c.args))
+			if err != nil {
+				t.Fatal(err)
+			}
+			page := p.newOutput(t.Context(), call, io.Discard, io.Discard).page()
+			page.gaps(answer.Gaps{{Field: "firewall", Reason: "Only root can use the packet filter."}})
+			_, got, _ := strings.Cut(page.b.String(), "As root it shows more:\n")
+			if strings.TrimSpace(got) != c.want || len(sudo.seen) > 0 {
+				t.Errorf("%q, want %q; asked %q", page.b.String(), c.want, sudo.seen)
 			}
 		})
 	}

@@ -45,6 +45,7 @@ type output struct {
 	screen         screen
 	verbose        bool
 	command        string                 // that was typed
+	fuller         func() string          // the command that shows what only root sees, "" if there is none for this user
 	root           bool                   // the answer is that of root
 	pager          *sysexec.Interactive   // shows pages that are longer than the screen; nil is none
 	service        string                 // what is checked for a monitoring system, whose statuses then hold; may be unknown
@@ -60,6 +61,7 @@ const lastWord = time.Second
 func (p Program) newOutput(ctx context.Context, call invocation, stdout, stderr io.Writer) output {
 	o := output{
 		stdout: stdout, stderr: stderr, form: call.form, screen: screenOf(stdout, p.env), verbose: call.verbose, command: p.command(call), root: p.Root,
+		fuller: func() string { return p.fuller(ctx, call) },
 		giveUp: func() <-chan struct{} { return afterwards(ctx, lastWord) },
 	}
 	if o.screen.terminal && call.mayPage() {
@@ -140,7 +142,7 @@ func (o output) fail(action string, err error) int {
 
 func (o output) page() *page {
 	p := newPage(o.screen.width, o.screen.colour)
-	p.height, p.verbose, p.command, p.root = o.screen.height, o.verbose, o.command, o.root
+	p.height, p.verbose, p.command, p.fuller, p.root = o.screen.height, o.verbose, o.command, o.fuller, o.root
 	return p
 }
 

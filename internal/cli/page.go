@@ -35,13 +35,14 @@ type page struct {
 	width   int
 	height  int // rows of the screen; 0 is unknown
 	colour  bool
-	verbose bool   // everything, and whole
-	root    bool   // nobody sees more
-	judged  []byte // the verdict, as it was written
-	step    []byte // the first thing to do about it, as it was written
-	cut     bool   // a value was cut
-	command string // that was typed
-	pointed bool   // to the page with everything
+	verbose bool          // everything, and whole
+	root    bool          // nobody sees more
+	judged  []byte        // the verdict, as it was written
+	step    []byte        // the first thing to do about it, as it was written
+	cut     bool          // a value was cut
+	command string        // that was typed
+	fuller  func() string // the command that shows what only root sees, "" if there is none for this user; may be nil
+	pointed bool          // to the page with everything
 }
 
 func newPage(width int, colour bool) *page {
@@ -163,6 +164,9 @@ func (p *page) gaps(list answer.Gaps) {
 	for _, group := range grouped(list) {
 		p.item("%s: %s", group.Field, group.Reason)
 	}
+	if command := p.asRoot(list); command != "" {
+		p.fix("As root it shows more: " + command)
+	}
 }
 
 // grouped puts the fields with one reason into one gap.
@@ -185,16 +189,23 @@ func (p *page) unknown(list answer.Gaps) [][]string {
 		return nil
 	}
 	var fields []string
-	hidden := false
 	for _, g := range list {
 		fields = append(fields, g.Field)
-		hidden = hidden || !p.root && strings.Contains(g.Reason, "root")
 	}
-	why := "--verbose says why"
-	if hidden {
-		why += ", sudo shows more"
+	rows := [][]string{{"not known", strings.Join(fields, ", ") + " (--verbose says why)"}}
+	if command := p.asRoot(list); command != "" {
+		rows = append(rows, []string{"as root", command})
 	}
-	return [][]string{{"not known", strings.Join(fields, ", ") + " (" + why + ")"}}
+	return rows
+}
+
+// asRoot is the command that shows more where root would; "" where there is none.
+func (p *page) asRoot(list answer.Gaps) string {
+	hidden := slices.ContainsFunc(list, func(g answer.Gap) bool { return strings.Contains(g.Reason, "root") })
+	if !hidden || p.root || p.fuller == nil {
+		return ""
+	}
+	return p.fuller()
 }
 
 // item writes one paragraph, indented.
@@ -224,8 +235,11 @@ func (p *page) facts(rows [][]string) {
 	}
 	p.b.WriteString("\n")
 	for _, r := range rows {
-		title := r[0]
-		for line := range strings.SplitSeq(text.WrapSoft(r[1], p.width-left-gap-1), "\n") {
+		title, value := r[0], r[1]
+		if !strings.HasPrefix(value, "sudo ") { // in pieces a command cannot be pasted
+			value = text.WrapSoft(value, p.width-left-gap-1)
+		}
+		for line := range strings.SplitSeq(value, "\n") {
 			p.write([]string{text.Pad(title, left+gap, ' ') + line})
 			title = ""
 		}

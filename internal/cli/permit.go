@@ -74,6 +74,18 @@ func (s session) situation(ctx context.Context) elevation.Situation {
 	})
 }
 
+// fuller is the command with which the user of this run sees what only root can; "" if there is none.
+func (p Program) fuller(ctx context.Context, call invocation) string {
+	if _, tool := ops.ByName(call.op.Name); !tool || call.op.Privilege != ops.BetterRoot || call.op.Writes() || call.op.Object() != nil {
+		return ""
+	}
+	s, err := p.session(call)
+	if err != nil {
+		return ""
+	}
+	return p.named(s.situation(ctx).Fuller(call.op.Name, strings.TrimSpace("sentinel "+call.typed())))
+}
+
 // sudoLimit bounds a question to sudo, which may have to ask a directory server.
 const sudoLimit = 5 * time.Second
 

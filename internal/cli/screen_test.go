@@ -20,6 +20,7 @@ import (
 func usualScreen(doc document) *page {
 	p := newPage(80, false)
 	p.height, p.command = 24, "sentinel --x"
+	p.fuller = func() string { return "sudo sentinel --x" }
 	doc.view(p)
 	p.end()
 	return p
@@ -59,7 +60,7 @@ func TestHealthFitsTheUsualScreenWithWhatIsBehindAndTheNextCommand(t *testing.T)
 		"WARNING  Failed units: 2.\n  job0.service, job1.service\n  systemctl status job0.service\n",
 		"WARNING  The firewall is off.\n  no rule that filters what comes in is loaded\n  sudo sentinel --fix-firewall --dry-run\n",
 		"network       12 connections, 3 listening sockets; for other hosts: sshd tcp 22\n",
-		"not known     temperature (--verbose says why, sudo shows more)\n",
+		"not known     temperature (--verbose says why)\nas root       sudo sentinel --x\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
@@ -199,5 +200,15 @@ func TestACutPageSaysHowToSeeTheWhole(t *testing.T) {
 		if verbose && !strings.Contains(got, want) || !verbose && !strings.Contains(strings.Join(strings.Fields(got), " "), strings.TrimSpace(strings.Join(strings.Fields(want), " "))) {
 			t.Errorf("%s", got)
 		}
+	}
+}
+
+// Values that begin as a command does are wrapped; a command is not.
+func TestFactsWrapAllButACommand(t *testing.T) {
+	command, volumes := "sudo /opt/sentinel/bin/sentinel --request get_system_health < /dev/null", strings.TrimSpace(strings.Repeat("/srv/data is full, ", 5))
+	p := newPage(60, false)
+	p.facts([][]string{{"volumes", volumes}, {"as root", command}})
+	if got := p.b.String(); !strings.HasSuffix(got, "\nas root  "+command+"\n") || strings.Count(got, "\n") < 4 {
+		t.Errorf("%s", got)
 	}
 }

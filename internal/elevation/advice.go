@@ -32,6 +32,24 @@ func (s Situation) Fix() string {
 	}
 }
 
+// Fuller returns the command with which this user sees what only root can: typed, which is what was
+// typed, or the form of tool that the rules of sudo name; "" where sudo would refuse both. sudo is not
+// asked, because it logs what it refuses.
+func (s Situation) Fuller(tool, typed string) string {
+	switch {
+	case s.NoSudo:
+		return ""
+	case s.Administrator:
+		return "sudo " + typed
+	case !s.Member || s.Stale || s.NoRules || s.Untrusted != nil && s.Installed == "":
+		return ""
+	case s.Installed != "":
+		return "sudo " + s.Installed + " " + strings.Join(Request(tool), " ") + " < /dev/null"
+	default:
+		return "sudo sentinel " + strings.Join(Request(tool), " ") + " < /dev/null"
+	}
+}
+
 // JoinFix says how the user becomes one of those whom the rules are for.
 func (s Situation) JoinFix() string {
 	if s.machine.OS == "darwin" {

@@ -37,15 +37,16 @@ type Machine struct {
 
 // A Situation is what was found about a user and the rules of sudo.
 type Situation struct {
-	machine   Machine
-	Untrusted error  // why sudo must not be used for Program
-	Installed string // the sentinel of root, where Program is not to be trusted; "" if there is none
-	NoSudo    bool
-	NoRules   bool   // there is no file of rules; false where that cannot be seen
-	User      string // "" if not known
-	NoGroup   bool   // there is no group of that name
-	Member    bool   // of the group, as the system knows it
-	Stale     bool   // this process began before the user was a member, and sudo goes by that
+	machine       Machine
+	Untrusted     error  // why sudo must not be used for Program
+	Installed     string // the sentinel of root, where Program is not to be trusted; "" if there is none
+	NoSudo        bool
+	NoRules       bool   // there is no file of rules; false where that cannot be seen
+	User          string // "" if not known
+	NoGroup       bool   // there is no group of that name
+	Member        bool   // of the group, as the system knows it
+	Administrator bool   // in a group that may use sudo for everything by custom
+	Stale         bool   // this process began before the user was a member, and sudo goes by that
 }
 
 // askLimit bounds the program that knows the groups of a user on macOS.
@@ -98,8 +99,9 @@ func (s *Situation) askDirectory(ctx context.Context) {
 		return strings.TrimSpace(string(r.Stdout))
 	}
 	s.User = cmp.Or(s.User, id("-un"))
-	groups := id("-Gn")
-	s.Member = groups == "" || slices.Contains(strings.Fields(groups), Group)
+	groups := strings.Fields(id("-Gn"))
+	s.Member = len(groups) == 0 || slices.Contains(groups, Group)
+	s.Administrator = slices.ContainsFunc(groups, ofAdministrators)
 }
 
 // readFiles reads passwd and group. Users of a directory service are not in them; the members of
@@ -115,6 +117,7 @@ func (s *Situation) readFiles() {
 	}
 	raw := s.machine.read("/etc/group")
 	groups, _ := userdb.Groups(raw)
+	s.Administrator = slices.ContainsFunc(groups, func(g userdb.Group) bool { return ofAdministrators(g.Name) && slices.Contains(s.machine.Groups, g.GID) })
 	at := slices.IndexFunc(groups, func(g userdb.Group) bool { return g.Name == Group })
 	if s.NoGroup = at < 0 && len(raw) > 0; at < 0 {
 		return
@@ -123,6 +126,11 @@ func (s *Situation) readFiles() {
 	in := slices.Contains(s.machine.Groups, group.GID)
 	s.Member = in || s.User != "" && (user.GID == group.GID || slices.Contains(group.Members, s.User))
 	s.Stale = s.Member && !in && s.machine.Groups != nil
+}
+
+// ofAdministrators says whether the rules of sudo that systems come with let a group run everything.
+func ofAdministrators(group string) bool {
+	return slices.Contains([]string{"sudo", "wheel", "admin"}, group)
 }
 
 func (m Machine) read(path string) []byte {
