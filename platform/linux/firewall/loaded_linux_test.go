@@ -67,7 +67,7 @@ func letsInAndOut(t *testing.T, h *neighbour, source firewall.Source, m firewall
 	}
 	h.reaches("8080", true)
 	h.reaches("2222", true)
-	endTrial(t, m, "8080/tcp is not let in by "+name+" any more: ended before it was confirmed")
+	endTrial(t, m, "8080/tcp is no longer let in by "+name+": ended before it was confirmed")
 	h.reaches("8080", false)
 	h.reaches("2222", true)
 	letIn(t, source, m, false)
