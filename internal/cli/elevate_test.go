@@ -142,7 +142,7 @@ func TestPagesNameTheCommandThatShowsMore(t *testing.T) {
 		"member":                            {"", 1000, []int{1000, 990}, "sudo sentinel --request get_system_health < /dev/null"},
 		"member, of a list":                 {"--list-blocked", 1000, []int{1000, 990}, "sudo sentinel --request list_blocked_ips < /dev/null"},
 		"administrator":                     {"", 1001, []int{1001, 27}, "sudo sentinel"},
-		"administrator, of a list":          {"--list-blocked", 1001, []int{1001, 27}, "sudo sentinel --list-blocked"},
+		"administrator, of a list":          {"--list-blocked --no-pager", 1001, []int{1001, 27}, "sudo sentinel --list-blocked"},
 		"neither":                           {"", 1001, []int{1001}, ""},
 		"session older than the membership": {"", 1000, []int{1000}, ""},
 	} {

@@ -83,7 +83,7 @@ func (p Program) fuller(ctx context.Context, call invocation) string {
 	if err != nil {
 		return ""
 	}
-	return p.named(s.situation(ctx).Fuller(call.op.Name, strings.TrimSpace("sentinel "+call.typed())))
+	return p.named(s.situation(ctx).Fuller(call.op.Name, p.command(call)))
 }
 
 // sudoLimit bounds a question to sudo, which may have to ask a directory server.
