@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -77,12 +76,4 @@ func Prefixed(source string, texts []string) []string {
 		list = append(list, source+text)
 	}
 	return list
-}
-
-// Count formats a number with a noun in the singular or the plural.
-func Count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sentinel/internal/humanize"
 )
 
 func TestMemoReadsOnceForAll(t *testing.T) {
@@ -71,10 +73,10 @@ func TestBindKeepsTheOrderAndTheMachine(t *testing.T) {
 
 func TestWordsOfEvidence(t *testing.T) {
 	for got, want := range map[string]string{
-		At("/etc/sudoers", 3, "x"): "/etc/sudoers:3: x",
-		At("/etc/sudoers", 0, "x"): "/etc/sudoers: x",
-		Count(1, "file", "files"):  "1 file",
-		Count(0, "file", "files"):  "0 files",
+		At("/etc/sudoers", 3, "x"):         "/etc/sudoers:3: x",
+		At("/etc/sudoers", 0, "x"):         "/etc/sudoers: x",
+		humanize.Count(1, "file", "files"): "1 file",
+		humanize.Count(0, "file", "files"): "0 files",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

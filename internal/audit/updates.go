@@ -5,6 +5,8 @@ package audit
 import (
 	"context"
 	"strings"
+
+	"sentinel/internal/humanize"
 )
 
 // SecurityUpdates judges the names of the security updates that are not installed
@@ -20,6 +22,6 @@ func SecurityUpdates(ctx context.Context, read func(context.Context) ([]string, 
 	case len(names) == 0:
 		return Passed("None waits")
 	default:
-		return Failed(Count(len(names), "security update waits", "security updates wait"), fix, Prefixed(strings.TrimPrefix(asked, "the ")+": ", names)...)
+		return Failed(humanize.Count(len(names), "security update waits", "security updates wait"), fix, Prefixed(strings.TrimPrefix(asked, "the ")+": ", names)...)
 	}
 }

@@ -252,7 +252,7 @@ func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut
 		d.warn(b.backend.Name() + " cannot end a block by itself; the timer of sentinel does, within a minute.")
 	}
 	if n := len(entries) - 1; b.known.missing && n > 0 {
-		d.warn("There was no list, though the packet filter drops addresses; a new one was made, with " + addresses(n) + " taken over from it.")
+		d.warn("There was no list, though the packet filter drops addresses; a new one was made, with " + humanize.Count(n, "address", "addresses") + " taken over from it.")
 	}
 	if !b.before.effective && len(entries) > 1 {
 		d.warn(b.reload(ctx))
@@ -267,7 +267,7 @@ func (b *BlockPlan) reload(ctx context.Context) string {
 	if err != nil {
 		return "The packet filter had lost the list, and the other addresses could not be loaded: " + err.Error()
 	}
-	return "The packet filter had lost the list; beside this one, " + addresses(r.Added) + " loaded again."
+	return "The packet filter had lost the list; beside this one, " + humanize.Count(r.Added, "address", "addresses") + " loaded again."
 }
 
 func (d *BlockResult) warn(text string) { d.Warnings = append(d.Warnings, warning(text)) }

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"sentinel/internal/humanize"
 )
 
 // maxDrift bounds the examples of what differs.
@@ -59,20 +61,12 @@ func (r *Listing) differ(d Drift, missing bool) {
 func (d Drift) remedy(missing bool) string {
 	switch {
 	case missing:
-		return fmt.Sprintf("There is no list; this makes one of the %s that the packet filter drops", addresses(d.UnlistedTotal))
+		return fmt.Sprintf("There is no list; this makes one of the %s that the packet filter drops", humanize.Count(d.UnlistedTotal, "address", "addresses"))
 	case d.UnlistedTotal == 0:
-		return fmt.Sprintf("This makes the packet filter drop the %s missing there", addresses(d.MissingTotal))
+		return fmt.Sprintf("This makes the packet filter drop the %s missing there", humanize.Count(d.MissingTotal, "address", "addresses"))
 	default:
-		return fmt.Sprintf("This makes the packet filter match the list; %s that it alone drops would be let in again (block first what is to stay out)", addresses(d.UnlistedTotal))
+		return fmt.Sprintf("This makes the packet filter match the list; %s that it alone drops would be let in again (block first what is to stay out)", humanize.Count(d.UnlistedTotal, "address", "addresses"))
 	}
-}
-
-// addresses shows a number of addresses.
-func addresses(n int) string {
-	if n == 1 {
-		return "1 address"
-	}
-	return fmt.Sprintf("%d addresses", n)
 }
 
 // atMost returns the first n of a list; 0 means all.

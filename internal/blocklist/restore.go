@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
 )
 
 // restoreLimit bounds a restore once it changes something.
@@ -198,7 +199,7 @@ func (r *restoreRun) load(ctx context.Context) error {
 		return backendError("The packet filter took the list and cannot be read back", err).WithFix(partlyLoadedFix)
 	}
 	if len(add)+len(remove) > 0 {
-		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took the list, but lacks %s of it and has %d too many.", addresses(len(add)), len(remove))).
+		return fault.New(fault.FirewallFailed, fmt.Sprintf("The packet filter took the list, but lacks %s of it and has %d too many.", humanize.Count(len(add), "address", "addresses"), len(remove))).
 			WithFix(partlyLoadedFix)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"sentinel/internal/doctor"
 	"sentinel/internal/fault"
 	"sentinel/internal/health"
+	"sentinel/internal/humanize"
 	"sentinel/internal/nagios"
 	"sentinel/internal/ops"
 )
@@ -131,7 +132,7 @@ func (d auditDocument) withStatus(status audit.Status) []string {
 
 func (d doctorDocument) check() nagios.Result {
 	r := nagios.Result{
-		Text: fmt.Sprintf("%s, %s, %s.", counted(len(d.Checks), "check"), counted(d.Problems, "problem"), counted(d.Warnings, "warning")),
+		Text: fmt.Sprintf("%s, %s, %s.", humanize.Count(len(d.Checks), "check", "checks"), counted(d.Problems, "problem"), counted(d.Warnings, "warning")),
 		Perf: []nagios.Perf{
 			{Label: "problems", Value: float64(d.Problems), Critical: new(0.0)},
 			{Label: "warnings", Value: float64(d.Warnings), Warning: new(0.0)},

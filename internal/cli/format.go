@@ -3,11 +3,11 @@
 package cli
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
 )
 
 // pidText shows a PID, or a dash where it is not known.
@@ -24,22 +24,6 @@ func known(s string) string {
 		return "-"
 	}
 	return s
-}
-
-// counted shows a number of things.
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// addresses shows a number of addresses.
-func addresses(n int) string {
-	if n == 1 {
-		return "1 address"
-	}
-	return fmt.Sprintf("%d addresses", n)
 }
 
 // momentText shows a time of the past or the future in the time zone of this
@@ -82,3 +66,6 @@ func failureWord(code fault.Code) (tone, string) {
 		return severe, "FAILED"
 	}
 }
+
+// counted is [humanize.Count] of a word whose plural ends in s.
+func counted(n int, what string) string { return humanize.Count(n, what, what+"s") }

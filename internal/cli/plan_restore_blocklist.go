@@ -12,6 +12,7 @@ import (
 	"sentinel/internal/blocklist"
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
+	"sentinel/internal/humanize"
 )
 
 // A restoreDocument answers --restore-blocklist.
@@ -112,7 +113,7 @@ func (s session) restore(ctx context.Context, call invocation, list *blocklist.L
 }
 
 func restoreText(r blocklist.RestoreResult, rules bool) string {
-	text := fmt.Sprintf("Would add %s to the packet filter, correct %d, remove %d, and take %d off the list.", addresses(r.Added), r.Corrected, r.Removed, r.Expired)
+	text := fmt.Sprintf("Would add %s to the packet filter, correct %d, remove %d, and take %d off the list.", humanize.Count(r.Added, "address", "addresses"), r.Corrected, r.Removed, r.Expired)
 	if rules {
 		text += " Would put back the firewall that sentinel switched on."
 	}
@@ -136,7 +137,7 @@ func (d *restoreDocument) logLine() string {
 
 func (d *restoreDocument) view(p *page) {
 	b := d.Blocklist
-	p.verdict(calm, "RESTORED", fmt.Sprintf("%s on the list; %d added to the packet filter, %d removed from it, %d ended.", addresses(b.Entries), b.Added, b.Removed, b.Expired))
+	p.verdict(calm, "RESTORED", fmt.Sprintf("%s on the list; %d added to the packet filter, %d removed from it, %d ended.", humanize.Count(b.Entries, "address", "addresses"), b.Added, b.Removed, b.Expired))
 	if d.FirewallRestored {
 		p.line("The firewall that sentinel had switched on was missing and is back.")
 	}

@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/doctor"
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
+	"sentinel/internal/humanize"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
 	"sentinel/internal/services"
@@ -114,7 +115,7 @@ func (s session) blocklistProbe(ctx context.Context) (string, error) {
 	case listing.InSync != nil && !*listing.InSync:
 		return "", fault.New(fault.FirewallFailed, "The packet filter does not drop what the list has.").WithFix("Run: sudo sentinel --restore-blocklist")
 	default:
-		return addresses(listing.EntriesTotal) + " on the list", nil
+		return humanize.Count(listing.EntriesTotal, "address", "addresses") + " on the list", nil
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
+	"sentinel/internal/humanize"
 )
 
 // A blockedDocument answers list_blocked_ips.
@@ -55,11 +56,11 @@ func (d *blockedDocument) view(p *page) {
 	case d.EntriesTotal == 0 && d.IPsTotal == 0:
 		p.verdict(calm, "NONE", d.noneText())
 	case d.InSync == nil:
-		p.verdict(calm, "LISTED", addresses(d.EntriesTotal)+" on the list; whether the packet filter drops them cannot be seen here.")
+		p.verdict(calm, "LISTED", humanize.Count(d.EntriesTotal, "address", "addresses")+" on the list; whether the packet filter drops them cannot be seen here.")
 	case *d.InSync:
-		p.verdict(calm, "BLOCKED", fmt.Sprintf("%s dropped by %s.", addresses(d.IPsTotal), d.Backend))
+		p.verdict(calm, "BLOCKED", fmt.Sprintf("%s dropped by %s.", humanize.Count(d.IPsTotal, "address", "addresses"), d.Backend))
 	default:
-		p.verdict(warn, "DRIFT", fmt.Sprintf("%s drops %s, and the list has %d.", d.Backend, addresses(d.IPsTotal), d.EntriesTotal))
+		p.verdict(warn, "DRIFT", fmt.Sprintf("%s drops %s, and the list has %d.", d.Backend, humanize.Count(d.IPsTotal, "address", "addresses"), d.EntriesTotal))
 	}
 	p.warnings(d.Warnings)
 	d.drift(p)

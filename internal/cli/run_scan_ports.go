@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/humanize"
 	"sentinel/internal/portscan"
 	"sentinel/internal/progress"
 	"sentinel/internal/reach"
@@ -78,7 +79,7 @@ func (d scanDocument) verdict() (t tone, word, sentence string) {
 		t = calm
 	}
 	if len(d.Addresses) > 1 {
-		return t, "PORTS", fmt.Sprintf("%s of %s at %s.", counted(d.OpenCount, "open port"), d.Target, addresses(len(d.Addresses)))
+		return t, "PORTS", fmt.Sprintf("%s of %s at %s.", counted(d.OpenCount, "open port"), d.Target, humanize.Count(len(d.Addresses), "address", "addresses"))
 	}
 	return t, "PORTS", fmt.Sprintf("%s of %s: %d open, %d closed, %d filtered.", counted(d.PortsTotal, "port"), d.Address, d.OpenCount, d.ClosedCount, d.FilteredCount)
 }

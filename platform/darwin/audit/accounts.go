@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/darwin/prefs"
 )
 
@@ -210,7 +211,7 @@ func administrators(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("dscl", err)
 	}
 	members = slices.DeleteFunc(members, func(name string) bool { return name == "root" || strings.HasPrefix(name, "_") })
-	value := audit.Count(len(members), "account", "accounts")
+	value := humanize.Count(len(members), "account", "accounts")
 	if len(members) > maxAdmins {
 		return audit.Warned(value, "Remove those who do not need it from the group: sudo dseditgroup -o edit -d NAME -t user admin", "dscl . -read /Groups/admin: "+strings.Join(members, " "))
 	}
@@ -237,12 +238,12 @@ func homeModes(_ context.Context, m *machine) audit.Finding {
 	const fix = "sudo chmod 700 FOLDER, or 711 where others look into its folder Public"
 	switch {
 	case len(writable) > 0:
-		return audit.Failed("Others can write to "+audit.Count(len(writable), "home", "homes"), fix, append(writable, listed...)...)
+		return audit.Failed("Others can write to "+humanize.Count(len(writable), "home", "homes"), fix, append(writable, listed...)...)
 	case len(listed) > 0:
-		return audit.Warned("Others can list "+audit.Count(len(listed), "home", "homes"), fix, listed...)
+		return audit.Warned("Others can list "+humanize.Count(len(listed), "home", "homes"), fix, listed...)
 	case len(people) == 0:
 		return audit.NotApplicable("there is no home in /Users")
 	default:
-		return audit.Passed(audit.Count(len(people), "home", "homes") + ", each accessible to its user only")
+		return audit.Passed(humanize.Count(len(people), "home", "homes") + ", each accessible to its user only")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 )
 
 func managementChecks() []check {
@@ -63,7 +64,7 @@ func trustedCertificates(ctx context.Context, m *machine) audit.Finding {
 	case len(names) == 0:
 		return audit.Passed("None besides Apple's")
 	default:
-		return audit.Warned(audit.Count(len(names), "certificate was", "certificates were")+" added", "Remove those that nobody knows in Keychain Access, System, Certificates.", audit.Prefixed("security dump-trust-settings -d: ", names)...)
+		return audit.Warned(humanize.Count(len(names), "certificate was", "certificates were")+" added", "Remove those that nobody knows in Keychain Access, System, Certificates.", audit.Prefixed("security dump-trust-settings -d: ", names)...)
 	}
 }
 

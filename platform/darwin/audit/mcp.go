@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/clients"
+	"sentinel/internal/humanize"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/mcpconf"
 )
@@ -78,13 +79,13 @@ func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 	case err != nil:
 		return audit.Unread("/Users", err)
 	case len(all.wrong) > 0:
-		return audit.Failed(audit.Count(len(all.wrong), "file", "files")+" others can write", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", all.wrong...)
+		return audit.Failed(humanize.Count(len(all.wrong), "file", "files")+" others can write", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", all.wrong...)
 	case all.Unread != nil:
 		return m.unread("configurations of MCP clients", all.Unread)
 	case all.files == 0:
 		return audit.NotApplicable("no MCP client is configured")
 	default:
-		return audit.Passed(audit.Count(all.files, "file", "files") + ", each in the hands of its user")
+		return audit.Passed(humanize.Count(all.files, "file", "files") + ", each in the hands of its user")
 	}
 }
 
@@ -115,7 +116,7 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	wrong = slices.Compact(wrong)
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(audit.Count(len(wrong), "file or folder", "files and folders")+" others can write", "Take the rights of others from each one that is named: sudo chmod go-w FILE. Then read what is in it.", wrong...)
+		return audit.Failed(humanize.Count(len(wrong), "file or folder", "files and folders")+" others can write", "Take the rights of others from each one that is named: sudo chmod go-w FILE. Then read what is in it.", wrong...)
 	case unread != nil:
 		return m.unread("programs of MCP servers", unread)
 	case seen == 0:

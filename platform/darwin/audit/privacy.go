@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/clients"
+	"sentinel/internal/humanize"
 	"sentinel/internal/installed"
 )
 
@@ -46,7 +47,7 @@ func fullDisk(ctx context.Context, m *machine) audit.Finding {
 	}
 	programs = slices.DeleteFunc(programs, m.ownServer)
 	if len(programs) > 0 {
-		return audit.Warned(audit.Count(len(programs), "program has", "programs have")+" full-disk access", "Remove it from those that do not need it: System Settings, Privacy & Security, Full Disk Access.", audit.Prefixed("TCC.db: ", programs)...)
+		return audit.Warned(humanize.Count(len(programs), "program has", "programs have")+" full-disk access", "Remove it from those that do not need it: System Settings, Privacy & Security, Full Disk Access.", audit.Prefixed("TCC.db: ", programs)...)
 	}
 	return audit.Passed("No program but Apple's")
 }

@@ -8,6 +8,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/firewall"
+	"sentinel/internal/humanize"
 	"sentinel/internal/network"
 	"sentinel/internal/reach"
 	"sentinel/platform/darwin/posture"
@@ -68,7 +69,7 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 	})
 	switch count, ports := listeners.Ports(exposed); {
 	case count > 0:
-		return audit.Warned(audit.Count(count, "port", "ports")+": "+ports, "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
+		return audit.Warned(humanize.Count(count, "port", "ports")+": "+ports, "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
 	case !m.privileged():
 		return needsRoot("sockets of other users")
 	default:

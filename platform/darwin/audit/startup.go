@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 )
 
 func startupChecks() []check {
@@ -62,7 +63,7 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(odd) > 0:
-		value := audit.Count(len(odd), "item", "items") + " without a signer"
+		value := humanize.Count(len(odd), "item", "items") + " without a signer"
 		if unknown != "" {
 			value = "At least " + value
 		}
@@ -74,7 +75,7 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	case len(names) == 0:
 		return audit.Passed("None besides those of macOS")
 	default:
-		return audit.Passed(audit.Count(len(s.list), "item", "items") + ", signed by " + strings.Join(unique(names), "; "))
+		return audit.Passed(humanize.Count(len(s.list), "item", "items") + ", signed by " + strings.Join(unique(names), "; "))
 	}
 }
 
@@ -124,7 +125,7 @@ func startupWritable(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(audit.Count(len(wrong), "file or folder", "files and folders")+" others can write", "Let only root write each one: sudo chown root:wheel FILE && sudo chmod go-w FILE (for an agent in a home, its user's). Then read what it starts.", wrong...)
+		return audit.Failed(humanize.Count(len(wrong), "file or folder", "files and folders")+" others can write", "Let only root write each one: sudo chown root:wheel FILE && sudo chmod go-w FILE (for an agent in a home, its user's). Then read what it starts.", wrong...)
 	case s.unread != nil:
 		return m.unread("launch items", s.unread)
 	case unread != nil:
@@ -132,7 +133,7 @@ func startupWritable(_ context.Context, m *machine) audit.Finding {
 	case len(s.list) == 0:
 		return audit.Passed("None besides those of macOS")
 	default:
-		return audit.Passed(audit.Count(len(s.list), "item", "items"))
+		return audit.Passed(humanize.Count(len(s.list), "item", "items"))
 	}
 }
 
@@ -157,12 +158,12 @@ func startupMissing(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(gone) > 0:
-		return audit.Warned(audit.Count(len(gone), "program does", "programs do")+" not exist", "Remove the property lists of software that was uninstalled.", gone...)
+		return audit.Warned(humanize.Count(len(gone), "program does", "programs do")+" not exist", "Remove the property lists of software that was uninstalled.", gone...)
 	case unread != nil:
 		return m.unread("launch items", unread)
 	case len(s.list) == 0:
 		return audit.NotApplicable("nothing but macOS starts by itself")
 	default:
-		return audit.Passed(audit.Count(len(s.list), "item", "items"))
+		return audit.Passed(humanize.Count(len(s.list), "item", "items"))
 	}
 }

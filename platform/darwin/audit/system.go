@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/darwin/posture"
 )
 
@@ -231,7 +232,7 @@ func xprotect(_ context.Context, m *machine) audit.Finding {
 }
 
 func days(age time.Duration) string {
-	return audit.Count(max(0, int(age/day)), "day", "days") + " old"
+	return humanize.Count(max(0, int(age/day)), "day", "days") + " old"
 }
 
 func kernelExtensions(ctx context.Context, m *machine) audit.Finding {
@@ -246,7 +247,7 @@ func kernelExtensions(ctx context.Context, m *machine) audit.Finding {
 	case len(others) == 0:
 		return audit.Passed("None")
 	default:
-		return audit.Warned(audit.Count(len(others), "extension is", "extensions are")+" loaded", "Ask the maker of each for a version without a kernel extension, and remove what nobody needs.", audit.Prefixed("kmutil showloaded: ", others)...)
+		return audit.Warned(humanize.Count(len(others), "extension is", "extensions are")+" loaded", "Ask the maker of each for a version without a kernel extension, and remove what nobody needs.", audit.Prefixed("kmutil showloaded: ", others)...)
 	}
 }
 
@@ -267,10 +268,10 @@ func systemExtensions(ctx context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(odd) > 0:
-		return audit.Warned(audit.Count(len(odd), "extension waits or names no team", "extensions wait or name no team"), "Approve or remove each in System Settings, General, Login Items & Extensions.", odd...)
+		return audit.Warned(humanize.Count(len(odd), "extension waits or names no team", "extensions wait or name no team"), "Approve or remove each in System Settings, General, Login Items & Extensions.", odd...)
 	case len(list) == 0:
 		return audit.Passed("None")
 	default:
-		return audit.Passed(audit.Count(len(list), "extension", "extensions") + " of " + teams(list))
+		return audit.Passed(humanize.Count(len(list), "extension", "extensions") + " of " + teams(list))
 	}
 }

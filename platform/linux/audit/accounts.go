@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 )
@@ -96,7 +97,7 @@ func uidZero(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(audit.Count(len(wrong), "other account has", "other accounts have")+" user id 0", "Find out who created it; then give it another id (usermod -u) or remove it", wrong...)
+		return audit.Failed(humanize.Count(len(wrong), "other account has", "other accounts have")+" user id 0", "Find out who created it; then give it another id (usermod -u) or remove it", wrong...)
 	case len(bad) > 0:
 		return malformed(passwdFile, bad)
 	default:
@@ -154,7 +155,7 @@ func emptyPasswords(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(audit.Count(len(wrong), "account has", "accounts have")+" no password", "Lock each account that is named: sudo passwd -l NAME", wrong...)
+		return audit.Failed(humanize.Count(len(wrong), "account has", "accounts have")+" no password", "Lock each account that is named: sudo passwd -l NAME", wrong...)
 	case incomplete != nil:
 		return audit.Unread("/etc/shadow", incomplete)
 	default:
@@ -179,13 +180,13 @@ func passwordHashes(_ context.Context, m *machine) audit.Finding {
 	const fix = "Set ENCRYPT_METHOD YESCRYPT in /etc/login.defs (and in PAM); then have each account that is named set a new password: sudo passwd NAME"
 	switch {
 	case len(weak) > 0:
-		return audit.Failed(audit.Count(len(weak), "password is", "passwords are")+" stored weakly", fix, weak...)
+		return audit.Failed(humanize.Count(len(weak), "password is", "passwords are")+" stored weakly", fix, weak...)
 	case incomplete != nil:
 		return audit.Unread("/etc/shadow", incomplete)
 	case len(odd) > 0:
-		return audit.Warned(audit.Count(len(odd), "password is", "passwords are")+" stored in an unknown form", fix, odd...)
+		return audit.Warned(humanize.Count(len(odd), "password is", "passwords are")+" stored in an unknown form", fix, odd...)
 	default:
-		return audit.Passed(audit.Count(strong, "password", "passwords") + ", all stored well")
+		return audit.Passed(humanize.Count(strong, "password", "passwords") + ", all stored well")
 	}
 }
 
@@ -285,9 +286,9 @@ func duplicates(_ context.Context, m *machine) audit.Finding {
 		names[g.Name], ids[g.GID] = true, true
 	}
 	if len(wrong) > 0 {
-		return audit.Failed(audit.Count(len(wrong), "line is", "lines are")+" wrong", "Look at the lines with: sudo pwck -r && sudo grpck -r; then give each account a name and an id of its own", wrong...)
+		return audit.Failed(humanize.Count(len(wrong), "line is", "lines are")+" wrong", "Look at the lines with: sudo pwck -r && sudo grpck -r; then give each account a name and an id of its own", wrong...)
 	}
-	return audit.Passed(audit.Count(len(users), "account", "accounts") + ", " + audit.Count(len(groups), "group", "groups"))
+	return audit.Passed(humanize.Count(len(users), "account", "accounts") + ", " + humanize.Count(len(groups), "group", "groups"))
 }
 
 func malformedLines(file string, bad []int) []string {
@@ -320,7 +321,7 @@ func systemShells(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Warned(audit.Count(len(wrong), "system account has", "system accounts have")+" a shell", "Give each account that is named no shell, unless somebody needs it: sudo usermod -s /usr/sbin/nologin NAME", wrong...)
+		return audit.Warned(humanize.Count(len(wrong), "system account has", "system accounts have")+" a shell", "Give each account that is named no shell, unless somebody needs it: sudo usermod -s /usr/sbin/nologin NAME", wrong...)
 	case len(bad) > 0:
 		return malformed(passwdFile, bad)
 	default:
@@ -346,7 +347,7 @@ func passwordAging(_ context.Context, m *machine) audit.Finding {
 	d, set := defs["PASS_MAX_DAYS"]
 	days, err := strconv.Atoi(d.Value)
 	if err == nil && days >= 1 && days <= 365 {
-		return audit.Passed("after " + audit.Count(days, "day", "days"))
+		return audit.Passed("after " + humanize.Count(days, "day", "days"))
 	}
 	value := "They do not expire"
 	if set {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/unix/hostfile"
 )
@@ -95,9 +96,9 @@ func swapEncrypted(_ context.Context, m *machine) audit.Finding {
 		}
 	}
 	if len(plain) > 0 {
-		return audit.Warned(audit.Count(len(plain), "area", "areas")+" not encrypted", "Put it on an encrypted device with a key made anew at each boot: the option swap of crypttab(5); or use zram", plain...)
+		return audit.Warned(humanize.Count(len(plain), "area", "areas")+" not encrypted", "Put it on an encrypted device with a key made anew at each boot: the option swap of crypttab(5); or use zram", plain...)
 	}
-	return audit.Passed(audit.Count(len(areas), "area", "areas"))
+	return audit.Passed(humanize.Count(len(areas), "area", "areas"))
 }
 
 // A swapArea is one line of /proc/swaps.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -198,13 +199,13 @@ func (v *fileVerdict) noteUnread(file string, err error) {
 func (v *fileVerdict) finding() audit.Finding {
 	switch {
 	case len(v.wrong) > 0:
-		return audit.Failed(audit.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", v.fix, v.wrong...)
+		return audit.Failed(humanize.Count(len(v.wrong), "file or folder has", "files and folders have")+" the wrong owner or mode", v.fix, v.wrong...)
 	case v.unread != nil:
 		return audit.Unread(v.unread.(*fs.PathError).Path, v.unread) //nolint:errorlint,forcetypeassert // miss alone sets it
 	case v.seen == 0:
 		return audit.NotApplicable("there are no such files here")
 	default:
-		return audit.Passed(audit.Count(v.seen, "file or folder", "files and folders") + ", " + v.okValue)
+		return audit.Passed(humanize.Count(v.seen, "file or folder", "files and folders") + ", " + v.okValue)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -173,13 +174,13 @@ func logPermissions(_ context.Context, m *machine) audit.Finding {
 	}
 	switch fix := "Take the rights of others from each one that is named: sudo chmod o-rwx FILE; and see what creates it (logrotate, rsyslog's umask)."; {
 	case len(open) > 0:
-		return audit.Failed(audit.Count(len(open), "log", "logs")+" can be written by everyone", fix, open...)
+		return audit.Failed(humanize.Count(len(open), "log", "logs")+" can be written by everyone", fix, open...)
 	case len(readable) > 0:
-		return audit.Warned(audit.Count(len(readable), "log", "logs")+" with logins can be read by everyone", fix, readable...)
+		return audit.Warned(humanize.Count(len(readable), "log", "logs")+" with logins can be read by everyone", fix, readable...)
 	case v.unread != nil:
 		return audit.Unread("/var/log", v.unread)
 	default:
-		return audit.Passed(audit.Count(v.seen, "log", "logs"))
+		return audit.Passed(humanize.Count(v.seen, "log", "logs"))
 	}
 }
 
@@ -262,7 +263,7 @@ func auditRules(_ context.Context, m *machine) audit.Finding {
 	if rules == 0 {
 		return audit.Warned("No rule watches anything", "Add rules, such as those in /usr/share/doc/auditd/examples, to /etc/audit/rules.d; then: sudo augenrules --load", audit.At("/etc/audit/rules.d", 0, "no line with -w or -a"))
 	}
-	return audit.Passed(audit.Count(rules, "rule", "rules"))
+	return audit.Passed(humanize.Count(rules, "rule", "rules"))
 }
 
 // countRules counts the lines of auditctl(8) that watch a file or a system call.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/linux/posture"
 	"sentinel/platform/unix/hostfile"
 )
@@ -67,7 +68,7 @@ func (m *machine) appArmorEnforces() audit.Finding {
 	case p.Enforcing == 0:
 		return audit.Warned("AppArmor is on and enforces nothing", "Install profiles and load them; on Debian and Ubuntu: sudo apt install apparmor-profiles && sudo systemctl reload apparmor", appArmorProfiles+": none in enforce mode")
 	default:
-		return audit.Passed(fmt.Sprintf("AppArmor enforces %s", audit.Count(p.Enforcing, "profile", "profiles")))
+		return audit.Passed(fmt.Sprintf("AppArmor enforces %s", humanize.Count(p.Enforcing, "profile", "profiles")))
 	}
 }
 
@@ -112,10 +113,10 @@ func macComplaining(_ context.Context, m *machine) audit.Finding {
 	case err != nil:
 		return audit.Unread("AppArmor profiles", err)
 	case p.Complaining > 0:
-		return audit.Warned(audit.Count(p.Complaining, "profile only complains", "profiles only complain"), "Enforce what does its work: sudo aa-enforce PROFILE", appArmorProfiles+": "+audit.Count(p.Complaining, "profile", "profiles")+" in complain mode")
+		return audit.Warned(humanize.Count(p.Complaining, "profile only complains", "profiles only complain"), "Enforce what does its work: sudo aa-enforce PROFILE", appArmorProfiles+": "+humanize.Count(p.Complaining, "profile", "profiles")+" in complain mode")
 	case p.Enforcing == 0:
 		return audit.NotApplicable("no profile is loaded")
 	default:
-		return audit.Passed(audit.Count(p.Enforcing, "profile enforces", "profiles enforce"))
+		return audit.Passed(humanize.Count(p.Enforcing, "profile enforces", "profiles enforce"))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/clients"
+	"sentinel/internal/humanize"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/mcpconf"
@@ -157,13 +158,13 @@ func mcpMissing(_ context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(missing) > 0:
-		return audit.Warned(audit.Count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.", missing...)
+		return audit.Warned(humanize.Count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.", missing...)
 	case all.Unread != nil:
 		return mcpUnread(all.Unread)
 	case len(all.Servers) == 0:
 		return audit.NotApplicable("no MCP server is configured")
 	default:
-		return audit.Passed(audit.Count(len(all.Servers), "MCP server", "MCP servers"))
+		return audit.Passed(humanize.Count(len(all.Servers), "MCP server", "MCP servers"))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -99,7 +100,7 @@ func (m *machine) interfaces(bad audit.Status, set string, rules ...perInterface
 	case interfaces == 0:
 		return audit.NotApplicable("there is no interface but loopback")
 	case len(wrong) == 0:
-		return audit.Passed("On " + audit.Count(interfaces, "interface", "interfaces"))
+		return audit.Passed("On " + humanize.Count(interfaces, "interface", "interfaces"))
 	}
 	var lines []string
 	for _, s := range wrong {
@@ -167,7 +168,7 @@ func promiscuous(_ context.Context, m *machine) audit.Finding {
 		}
 	}
 	if len(open) > 0 {
-		return audit.Warned(audit.Count(len(open), "interface is", "interfaces are")+" promiscuous", "Find out which program listens: sudo ss --packet --processes", open...)
+		return audit.Warned(humanize.Count(len(open), "interface is", "interfaces are")+" promiscuous", "Find out which program listens: sudo ss --packet --processes", open...)
 	}
 	return audit.Passed(fmt.Sprintf("None of %d", len(names)))
 }

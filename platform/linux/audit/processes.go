@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/linux/virt"
 	"sentinel/platform/unix/hostfile"
 )
@@ -122,16 +123,16 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 	const restart = "Restart what is named, so that it runs the new file: sudo sentinel --restart-service NAME; or reboot."
 	switch {
 	case len(hiding) > 0:
-		return audit.Failed(audit.Count(len(hiding), "program runs", "programs run")+" from memory or from a temporary file that was removed",
+		return audit.Failed(humanize.Count(len(hiding), "program runs", "programs run")+" from memory or from a temporary file that was removed",
 			"Find out what it is before you end it: sudo ls -l /proc/PID/exe /proc/PID/fd; a copy: sudo cp /proc/PID/exe FILE", append(hiding, old...)...)
 	case len(old) > 0:
-		return audit.Warned(audit.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
+		return audit.Warned(humanize.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
 	case all.hidden > 0:
-		return audit.Unseen(audit.Count(all.hidden, "process", "processes") + " cannot be looked at without root")
+		return audit.Unseen(humanize.Count(all.hidden, "process", "processes") + " cannot be looked at without root")
 	case !all.sawInit:
 		return audit.Unseen("/proc does not show all processes")
 	default:
-		return audit.Passed("None of " + audit.Count(len(all.list), "process", "processes"))
+		return audit.Passed("None of " + humanize.Count(len(all.list), "process", "processes"))
 	}
 }
 

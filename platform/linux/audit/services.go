@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/internal/network"
 	"sentinel/internal/sshserver"
 	"sentinel/platform/unix/listeners"
@@ -90,7 +91,7 @@ func exposedServices(ctx context.Context, m *machine) audit.Finding {
 		return audit.Passed("Nothing but SSH")
 	}
 	count, ports := listeners.Ports(exposed)
-	return audit.Warned(audit.Count(count, "port", "ports")+" beside SSH: "+ports,
+	return audit.Warned(humanize.Count(count, "port", "ports")+" beside SSH: "+ports,
 		"Stop each service that nobody needs (sudo systemctl disable --now NAME), bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
 }
 

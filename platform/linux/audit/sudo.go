@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/sudoers"
 )
@@ -125,7 +126,7 @@ func sudoPermissions(_ context.Context, m *machine) audit.Finding {
 	case len(readable) > 0:
 		return audit.Warned("Everyone can read them", "sudo chmod 0440 FILE", readable...)
 	default:
-		return audit.Passed(audit.Count(len(p.Files), "file", "files") + " of root alone")
+		return audit.Passed(humanize.Count(len(p.Files), "file", "files") + " of root alone")
 	}
 }
 

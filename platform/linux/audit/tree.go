@@ -14,6 +14,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/linux/audit/filetree"
 	"sentinel/platform/linux/mounts"
 )
@@ -283,7 +284,7 @@ func worldWritable(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("the files", err)
 	}
 	return s.judge(s.writable.sorted(), s.writable.total, func() audit.Finding {
-		return audit.Failed(audit.Count(s.writable.total, "file or folder", "files and folders")+" of the system can be written by everyone",
+		return audit.Failed(humanize.Count(s.writable.total, "file or folder", "files and folders")+" of the system can be written by everyone",
 			"Take the right away from each one that is named: sudo chmod o-w FILE; a folder that must be shared gets the sticky bit: sudo chmod +t FOLDER")
 	}, "None")
 }
@@ -301,7 +302,7 @@ func unowned(ctx context.Context, m *machine) audit.Finding {
 		return audit.Unread("the files", err)
 	}
 	return s.judge(s.unowned.sorted(), s.unowned.total, func() audit.Finding {
-		return audit.Warned(audit.Count(s.unowned.total, "file belongs", "files belong")+" to a user or group that does not exist",
+		return audit.Warned(humanize.Count(s.unowned.total, "file belongs", "files belong")+" to a user or group that does not exist",
 			"Give each one that is named an owner, or remove it: sudo chown root:root FILE")
 	}, "None")
 }
@@ -318,7 +319,7 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 		}
 	}
 	return s.judge(wrong, len(wrong), func() audit.Finding {
-		return audit.Failed(audit.Count(len(wrong), "program", "programs")+" can be changed by users other than root",
+		return audit.Failed(humanize.Count(len(wrong), "program", "programs")+" can be changed by users other than root",
 			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.")
 	}, "All belong to root")
 }

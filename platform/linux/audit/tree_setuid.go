@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/platform/linux/audit/filetree"
 )
 
@@ -33,12 +34,12 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 	}
 	switch {
 	case len(wrong) > 0:
-		return audit.Failed(audit.Count(len(wrong), "program gives", "programs give")+" away rights and should not",
+		return audit.Failed(humanize.Count(len(wrong), "program gives", "programs give")+" away rights and should not",
 			"Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE", wrong...)
 	case incomplete != "":
 		return audit.Unseen(incomplete)
 	default:
-		return audit.Passed(audit.Count(len(found), "program", "programs") + ", all as packages ship them")
+		return audit.Passed(humanize.Count(len(found), "program", "programs") + ", all as packages ship them")
 	}
 }
 

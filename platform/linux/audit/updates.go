@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	pending "sentinel/internal/updates"
 	"sentinel/platform/linux/updates"
 	"sentinel/platform/unix/hostfile"
@@ -115,7 +116,7 @@ func listAge(_ context.Context, m *machine) audit.Finding {
 		return audit.Failed("The lists were never fetched", fix, audit.At("lists of "+p.name, 0, "there are none"))
 	}
 	age := m.now().Sub(fetched)
-	value := p.name + ", fetched " + audit.Count(max(0, int(age.Hours()/24)), "day", "days") + " ago"
+	value := p.name + ", fetched " + humanize.Count(max(0, int(age.Hours()/24)), "day", "days") + " ago"
 	evidence := audit.At(where, 0, fetched.UTC().Format(time.RFC3339))
 	switch {
 	case age > 30*24*time.Hour:

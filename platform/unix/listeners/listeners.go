@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/internal/network"
 	"sentinel/internal/reach"
 )
@@ -160,7 +161,7 @@ func (r PortRule) Judge(list []Listener) audit.Finding {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	return audit.Failed(audit.Count(len(names), r.One, r.Many)+": "+strings.Join(names, ", "), r.Fix, evidence...)
+	return audit.Failed(humanize.Count(len(names), r.One, r.Many)+": "+strings.Join(names, ", "), r.Fix, evidence...)
 }
 
 func (r PortRule) service(p Port) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
 	"sentinel/internal/installed"
 	"sentinel/platform/unix/hostfile"
 )
@@ -36,7 +37,7 @@ func (p Policy) NoPassword(ours func(command string) bool) audit.Finding {
 	case len(all) > 0:
 		return audit.Failed("All commands as root without a password", fix, append(all, some...)...)
 	case len(some) > 0:
-		return audit.Warned(audit.Count(len(some), "command", "commands")+" without a password", fix, some...)
+		return audit.Warned(humanize.Count(len(some), "command", "commands")+" without a password", fix, some...)
 	case p.Hole != nil:
 		return audit.Unread("sudoers", p.Hole)
 	default:
