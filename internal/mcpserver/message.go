@@ -21,7 +21,7 @@ const maxID = 1 << 53
 type message struct {
 	raw    json.RawMessage
 	rawID  json.RawMessage // as the client wrote it
-	id     string          // key of a request; "" for everything else
+	id     string          // key of a request, or of the request of ours that is answered; "" for everything else
 	method string          // "" for an answer to a request of ours
 	cancel string          // key of the request that a cancellation names
 }
@@ -83,6 +83,7 @@ func parseMessage(line []byte) (message, *refusal) {
 func (e envelope) message(raw json.RawMessage) (message, *refusal) {
 	m := message{raw: raw}
 	if e.Method == nil && (e.Result != nil || e.Error != nil) {
+		m.id, _ = idKey(e.ID)
 		return m, nil
 	}
 	if e.ID != nil {
@@ -126,7 +127,7 @@ func idKey(id json.RawMessage) (string, bool) {
 	if len(id) > 0 && id[0] == '"' {
 		var text string
 		err := json.Unmarshal(id, &text)
-		return "text " + text, err == nil
+		return textKey(text), err == nil
 	}
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil || n > maxID || n < -maxID {
@@ -134,6 +135,8 @@ func idKey(id json.RawMessage) (string, bool) {
 	}
 	return "number " + strconv.FormatInt(n, 10), true
 }
+
+func textKey(id string) string { return "text " + id }
 
 // cancelled returns the key of the request that notifications/cancelled names.
 // One that names none is ignored, as the protocol asks.

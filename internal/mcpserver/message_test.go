@@ -27,7 +27,7 @@ func TestMessageIsSortedByWhatItIs(t *testing.T) {
 		{"cancel of nothing", `{"method":"notifications/cancelled"}`, "", "notifications/cancelled", ""},
 		{"cancel of an object", `{"method":"notifications/cancelled","params":{"requestId":{}}}`, "", "notifications/cancelled", ""},
 		{"cancel as a request", `{"id":1,"method":"notifications/cancelled","params":{"requestId":7}}`, "number 1", "notifications/cancelled", ""},
-		{"answer", `{"id":1,"result":{}}`, "", "", ""},
+		{"answer", `{"id":1,"result":{}}`, "number 1", "", ""},
 		{"failed answer", `{"id":null,"error":{"code":1,"message":"x"}}`, "", "", ""},
 		{"blanks around", " \t{\"id\":7,\"method\":\"ping\"}\r\n", "number 7", "ping", ""},
 	} {

@@ -45,24 +45,26 @@ var (
 // registry before the next line is read, and the end of input only means that no more
 // requests come. What messages mean is left to mcp-go.
 type transport struct {
-	server  *server.MCPServer
-	session *session
-	out     *output
-	calls   *registry
-	slots   chan struct{}
-	limit   time.Duration // from the arrival of a call to its answer
-	log     *slog.Logger
+	server    *server.MCPServer
+	session   *session
+	out       *output
+	calls     *registry
+	questions *questions
+	slots     chan struct{}
+	limit     time.Duration // from the arrival of a call to its answer
+	log       *slog.Logger
 }
 
 func newTransport(s *server.MCPServer, stdout io.Writer, limit time.Duration, log *slog.Logger) *transport {
 	return &transport{
-		server:  s,
-		session: newSession(),
-		out:     &output{w: stdout, stall: limit + grace},
-		calls:   newRegistry(),
-		slots:   make(chan struct{}, maxCalls),
-		limit:   limit,
-		log:     log,
+		server:    s,
+		session:   newSession(),
+		out:       &output{w: stdout, stall: limit + grace},
+		calls:     newRegistry(),
+		questions: newQuestions(),
+		slots:     make(chan struct{}, maxCalls),
+		limit:     limit,
+		log:       log,
 	}
 }
 
@@ -73,12 +75,14 @@ func newTransport(s *server.MCPServer, stdout io.Writer, limit time.Duration, lo
 func (t *transport) serve(ctx context.Context, stdin io.Reader) error {
 	ctx, stop := context.WithCancelCause(t.server.WithContext(ctx, t.session))
 	defer stop(nil)
+	ctx = context.WithValue(ctx, transportKey{}, t)
 	t.out.failed = stop
 	defer t.out.close()
 	defer watchPeerClose(t.out.w, func() { stop(errClientGone) })()
 	ended := make(chan struct{})
 	go func() {
 		t.read(ctx, stdin)
+		t.questions.close()
 		close(ended)
 	}()
 	var err error
@@ -158,7 +162,9 @@ func (t *transport) accept(ctx context.Context, line []byte) {
 	case refused != nil:
 		t.refuse(refused)
 	case m.method == "":
-		t.log.Debug("an answer to no request of ours was ignored")
+		if !t.questions.answered(m.id, m.raw) {
+			t.log.Debug("an answer to no request of ours was ignored")
+		}
 	case m.cancel != "":
 		t.calls.cancel(m.cancel)
 	case m.method == string(mcp.MethodNotificationCancelled) && m.id == "":
