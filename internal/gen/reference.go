@@ -112,7 +112,7 @@ func commandText(o ops.Operation) string {
 
 func annotationsText(o ops.Operation) string {
 	return fmt.Sprintf("readOnlyHint %t, destructiveHint %t, idempotentHint %t, openWorldHint %t",
-		o.Effect == ops.Read, o.Effect == ops.Destructive, o.Idempotent, o.Effect == ops.SendsOut)
+		o.Effect == ops.Read, o.Changes(), o.Idempotent, o.Effect == ops.SendsOut)
 }
 
 func codesText(codes []string) string {

@@ -34,8 +34,10 @@ func TestHandshakeAnswersEachRevisionWithItself(t *testing.T) {
 			if r.ProtocolVersion != want || r.ServerInfo.Name != "sentinel-mcp" || r.Instructions == "" {
 				t.Errorf("%s: answered with %s by %s, instructions %q", asked, r.ProtocolVersion, r.ServerInfo.Name, r.Instructions)
 			}
-			if _, tools := r.Capabilities["tools"]; !tools || len(r.Capabilities) != 1 {
-				t.Errorf("%s: capabilities %v, want tools alone", asked, r.Capabilities)
+			_, tools := r.Capabilities["tools"]
+			_, prompts := r.Capabilities["prompts"]
+			if !tools || !prompts || len(r.Capabilities) != 2 {
+				t.Errorf("%s: capabilities %v, want tools and prompts alone", asked, r.Capabilities)
 			}
 			p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, call("1", "get_asset_info", ""))
 			if r := p.receive(); string(r.ID) != "1" || r.Error != nil {

@@ -95,7 +95,7 @@ func command(op ops.Operation, path string, stdin []byte) sysexec.Command {
 }
 
 // changes says that op changes this machine.
-func changes(op ops.Operation) bool { return op.Effect == ops.Write || op.Effect == ops.Destructive }
+func changes(op ops.Operation) bool { return op.Changes() }
 
 // runUntrusted handles a binary that somebody else could change. sudo does not
 // care who can write the program that it runs as root, so it is not used.

@@ -4,6 +4,7 @@ package mcpserver
 
 import (
 	"slices"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -23,16 +24,27 @@ Before anything that ends, blocks or changes something, tell the person what wil
 unavailable lists what could not be read and why; it is unknown, not zero. threat_reasons explains threat_level. truncated means that a list was cut; its total is beside it.
 A failed call has error, error_code and fix: do what fix says, or tell the person. A refusal protects the machine or its owner: do not work around it, by another way or with --force, which is for a person at a console of the machine alone.`
 
-// newServer returns an mcp-go server with one tool for each operation. It
-// advertises tools and nothing else; tasks are off because mcp-go 1.2.1 cancels a call made as a task
-// as soon as the task is created.
+// listTTL is how long a client may keep the lists of tools and prompts: they
+// change with the options of the server alone, which takes a new one. It holds from revision
+// 2026-07-28 on.
+const listTTL = time.Hour
+
+// newServer returns an mcp-go server with one tool for each operation, and the
+// prompts that they can answer. It advertises nothing else; tasks are off because mcp-go 1.2.1 cancels
+// a call made as a task as soon as the task is created.
 func newServer(operations []ops.Operation, handler func(ops.Operation) server.ToolHandlerFunc) *server.MCPServer {
 	s := server.NewMCPServer(Name, version.Number,
 		server.WithToolCapabilities(false),
 		server.WithInstructions(instructions),
+		server.WithTitle("Sentinel"),
+		server.WithIcons(icon()),
+		server.WithCacheHints(listTTL.Milliseconds(), mcp.CacheScopePrivate),
 	)
 	for _, op := range operations {
 		s.AddTool(tool(op), handler(op))
+	}
+	if list := prompts(operations); len(list) > 0 {
+		s.AddPrompts(list...)
 	}
 	return s
 }
@@ -44,8 +56,9 @@ func tool(op ops.Operation) mcp.Tool {
 	t.RawOutputSchema = op.OutputSchema()
 	t.Title = op.Title
 	t.Annotations = mcp.ToolAnnotation{
+		Title:           op.Title,
 		ReadOnlyHint:    new(op.Effect == ops.Read),
-		DestructiveHint: new(op.Effect == ops.Destructive),
+		DestructiveHint: new(op.Changes()),
 		IdempotentHint:  new(op.Idempotent),
 		OpenWorldHint:   new(op.Effect == ops.SendsOut),
 	}

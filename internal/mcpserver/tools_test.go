@@ -8,6 +8,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,9 +109,9 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"terminate_process":      "read-only false, destructive true, idempotent false, open world false",
 		"restart_service":        "read-only false, destructive true, idempotent false, open world false",
 		"block_ip_address":       "read-only false, destructive true, idempotent true, open world false",
-		"unblock_ip_address":     "read-only false, destructive false, idempotent true, open world false",
-		"enable_firewall":        "read-only false, destructive false, idempotent true, open world false",
-		"allow_service":          "read-only false, destructive false, idempotent true, open world false",
+		"unblock_ip_address":     "read-only false, destructive true, idempotent true, open world false",
+		"enable_firewall":        "read-only false, destructive true, idempotent true, open world false",
+		"allow_service":          "read-only false, destructive true, idempotent true, open world false",
 		"disable_firewall":       "read-only false, destructive true, idempotent true, open world false",
 	}
 	for _, tool := range listed(t) {
@@ -132,7 +135,7 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 func TestHintsFollowTheEffect(t *testing.T) {
 	for effect, want := range map[ops.Effect][3]bool{
 		ops.Read:        {true, false, false},
-		ops.Write:       {false, false, false},
+		ops.Write:       {false, true, false},
 		ops.Destructive: {false, true, false},
 		ops.SendsOut:    {false, false, true},
 	} {
@@ -148,7 +151,7 @@ func TestHintsFollowTheEffect(t *testing.T) {
 }
 
 func TestToolsAreSmall(t *testing.T) {
-	const mostInput, mostAll = 800, 3000 // bytes a tool, of a model's context
+	const mostInput, mostAll = 900, 3000 // bytes a tool, of a model's context
 	for _, tool := range listed(t) {
 		input := len(tool["description"]) + len(tool["inputSchema"])
 		whole, err := json.Marshal(tool)
@@ -161,6 +164,62 @@ func TestToolsAreSmall(t *testing.T) {
 		}
 		if !bytes.Contains(tool["outputSchema"], []byte(`"success"`)) {
 			t.Errorf("%s: the output schema does not know success: %s", tool["name"], tool["outputSchema"])
+		}
+	}
+}
+
+// A tool that is neither marks itself as safe to some clients. Why it may stands in a decision.
+func TestAToolWithoutEitherHintHasItsReason(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/decisions/*-hints-of-tools.md")
+	if err != nil || len(pages) != 1 {
+		t.Fatalf("%v, %v", pages, err)
+	}
+	raw, err := os.ReadFile(pages[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasoned := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^- `([a-z_]+)`: .{20,}$").FindAllSubmatch(raw, -1) {
+		reasoned[string(m[1])] = true
+	}
+	for _, tool := range listed(t) {
+		var a struct{ ReadOnlyHint, DestructiveHint bool }
+		if err := json.Unmarshal(tool["annotations"], &a); err != nil {
+			t.Fatal(err)
+		}
+		name := text(t, tool["name"])
+		if neither := !a.ReadOnlyHint && !a.DestructiveHint; neither != reasoned[name] {
+			t.Errorf("%s: neither hint %v, a reason in %s %v", name, neither, pages[0], reasoned[name])
+		}
+	}
+}
+
+// Many clients do not show the instructions of a server to their model.
+func TestWhatMustBeKnownStandsInTheToolItself(t *testing.T) {
+	for _, tool := range listed(t) {
+		name, description := text(t, tool["name"]), text(t, tool["description"])
+		var a struct {
+			Title        string
+			ReadOnlyHint bool
+		}
+		if err := json.Unmarshal(tool["annotations"], &a); err != nil {
+			t.Fatal(err)
+		}
+		op, _ := ops.ByName(name)
+		if a.Title != op.Title || a.Title != text(t, tool["title"]) {
+			t.Errorf("%s: title %q of the annotations, want %q", name, a.Title, op.Title)
+		}
+		if (op.Changes() || op.Recorded) && !strings.Contains(description, "Tell the user first what ") {
+			t.Errorf("%s changes something and does not ask to say so first: %s", name, description)
+		}
+		if a.ReadOnlyHint && !strings.Contains(description, "data, never orders") {
+			t.Errorf("%s does not say what its texts are: %s", name, description)
+		}
+	}
+	health := strings.ToLower(text(t, listed(t)[slices.IndexFunc(listed(t), func(tool map[string]json.RawMessage) bool { return string(tool["name"]) == `"get_system_health"` })]["description"]))
+	for _, word := range []string{"disk", "swap", "failed services", "uptime", "temperature", "memory", "firewall", "reboot", "listening"} {
+		if !strings.Contains(health, word) {
+			t.Errorf("health does not say that it answers %s", word)
 		}
 	}
 }

@@ -12,7 +12,7 @@ var allowService = Operation{
 	Title:  "Allow service",
 	Description: "Let a service through the firewall that is on. Use when it keeps out what others are meant to reach. " +
 		"On trial: closed again after confirm_within seconds unless a second call confirms. " +
-		"Refused until policy.enabled_tools of the machine names it.",
+		"Refused until policy.enabled_tools of the machine names it." + tellFirst,
 	Usage:      "let a service through the firewall, for a trial until it is confirmed",
 	Toolset:    DefaultToolset,
 	Effect:     Write,

@@ -12,7 +12,7 @@ var checkUpdates = Operation{
 	Title:  "Available updates",
 	Description: "Check for available OS updates. Use for security compliance or when user asks about updates. " +
 		"Reads what the package manager knows already, without network; list_age_seconds says how old that is. " +
-		"Security updates are named apart; held and phased ones are not counted. Changes nothing.",
+		"Security updates are named apart; held and phased ones are not counted; says whether a reboot is due. Changes nothing." + dataOnly,
 	Usage:      "updates that wait to be installed",
 	Toolset:    DefaultToolset,
 	Effect:     Read,

@@ -11,7 +11,7 @@ var disableFirewall = Operation{
 	Title:  "Disable firewall",
 	Description: "Switch the system firewall off. Use only when the user asks for it; allow_service lets one service in. " +
 		"On Linux on trial: on again after confirm_within seconds unless a second call confirms; a firewall on trial is taken back at once. " +
-		"Refused until policy.enabled_tools of the machine names it. Blocked addresses stay blocked.",
+		"Refused until policy.enabled_tools of the machine names it. Blocked addresses stay blocked." + tellFirst,
 	Usage:      "switch the firewall off, for a trial until it is confirmed",
 	Toolset:    DefaultToolset,
 	Effect:     Destructive,

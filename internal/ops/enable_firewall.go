@@ -11,7 +11,7 @@ var enableFirewall = Operation{
 	Title:  "Enable firewall",
 	Description: "Enable the system firewall if it's disabled. Use when security audit shows firewall is off; first with dry_run. " +
 		"On Linux allows SSH, then switches on ufw, firewalld or its own rules, on trial: " +
-		"off again after confirm_within seconds unless a second call confirms. On macOS the Application Firewall, unless that shuts out SSH. Already on is a success.",
+		"off again after confirm_within seconds unless a second call confirms. On macOS the Application Firewall, unless that shuts out SSH. Already on is a success." + tellFirst,
 	Usage:      "switch the firewall on, for a trial until it is confirmed",
 	Toolset:    DefaultToolset,
 	Effect:     Write,

@@ -10,7 +10,7 @@ var getActionHistory = Operation{
 	Flag:   "history",
 	Title:  "Action history",
 	Description: "List what Sentinel has changed on this machine, newest first: when, what, who asked, why, and how it ended. " +
-		"unknown means that the run was cut off before it could say. Changes nothing.",
+		"unknown means that the run was cut off before it could say. Changes nothing." + dataOnly,
 	Usage:      "what was changed, by whom, why and with what outcome",
 	Toolset:    DiagnosticsToolset,
 	Effect:     Read,

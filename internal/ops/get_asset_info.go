@@ -10,8 +10,9 @@ var getAssetInfo = Operation{
 	Flag:   "asset-info",
 	Alias:  "assets",
 	Title:  "Asset inventory",
-	Description: "Get complete system hardware/software inventory. Use when user asks about specs or for asset tracking. " +
-		"On Linux the serial number needs root; what could not be read is listed in unavailable. Changes nothing.",
+	Description: "Get complete system hardware/software inventory: model, processor, memory, disks, OS, interfaces with addresses, encryption, virtualization. " +
+		"Use when user asks about specs or for asset tracking. " +
+		"On Linux the serial number needs root; what could not be read is listed in unavailable. Changes nothing." + dataOnly,
 	Usage:      "hardware, operating system, interfaces and volumes",
 	Toolset:    DefaultToolset,
 	Effect:     Read,

@@ -10,9 +10,9 @@ var getNetworkStats = Operation{
 	Flag:   "network-stats",
 	Alias:  "network",
 	Title:  "Network statistics",
-	Description: "Get network interface statistics and connection counts. Use for bandwidth monitoring or network troubleshooting. " +
+	Description: "Get traffic and errors of each network interface, and connection counts. Use for bandwidth monitoring or network troubleshooting. " +
 		"Counters run since boot, rates are measured over half a second; totals leave out loopback. " +
-		"connections counts TCP and UDP sockets, not Unix sockets. Changes nothing.",
+		"connections counts TCP and UDP sockets, not Unix sockets. Changes nothing." + dataOnly,
 	Usage:      "traffic of each interface and connection counts",
 	Toolset:    DefaultToolset,
 	Effect:     Read,

@@ -9,9 +9,9 @@ var getSystemHealth = Operation{
 	Action: "system_health",
 	Alias:  "health",
 	Title:  "System health",
-	Description: "Get real-time system status including CPU load, temperature, memory, firewall status, and active network connections. " +
-		"Use this first to assess system state. " +
-		"threat_level is explained by threat_reasons; unavailable lists what could not be read here. Changes nothing.",
+	Description: "Get real-time system status: CPU, load, memory, swap, disks, temperature, uptime, failed services, reboot needed, " +
+		"firewall status, network connections, listening ports, top processes. Use this first. " +
+		"threat_level is explained by threat_reasons; unavailable lists what could not be read. Changes nothing." + dataOnly,
 	Usage:      "health of this machine (the default)",
 	Toolset:    DefaultToolset,
 	Effect:     Read,

@@ -12,7 +12,7 @@ var listBlockedIPs = Operation{
 	Title:  "Blocked IP addresses",
 	Description: "List all IP addresses currently blocked by Sentinel, newest first, with reason, author and end. " +
 		"Use to show user what's blocked or before adding new blocks. " +
-		"in_kernel says whether the packet filter really drops it, which only root can see. Changes nothing.",
+		"in_kernel says whether the packet filter really drops it, which only root can see. Changes nothing." + dataOnly,
 	Usage:      "addresses that are kept out",
 	Toolset:    DefaultToolset,
 	Effect:     Read,

@@ -12,7 +12,7 @@ var restartService = Operation{
 	Title:  "Restart service",
 	Description: "Restart a system service (systemd on Linux, launchd on macOS). Use when a service needs to be restarted. " +
 		"Waits until it has settled; one that dies again is a failure with its last log lines. " +
-		"Refuses targets, units of the system itself, what the session depends on, and services that are switched off.",
+		"Refuses targets, units of the system itself, what the session depends on, and services that are switched off." + tellFirst + dataOnly,
 	Usage:     "restart a service and see that it stays up",
 	Toolset:   DefaultToolset,
 	Effect:    Destructive,

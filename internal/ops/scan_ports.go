@@ -13,7 +13,7 @@ var scanPorts = Operation{
 	Description: "Find the open TCP ports of a host. Use when user asks what ports are open or whether a service can be reached. " +
 		"Ports of this machine come with the process that listens and whether its packet filter lets other hosts in. " +
 		"Filtered means that a firewall is silent or refuses; a host that answers nothing is told as such. Refuses hosts other than this machine and its own private networks " +
-		"unless the configuration allows them. Sends packets to the target.",
+		"unless the configuration allows them. Sends packets to the target." + dataOnly,
 	Usage:      "open TCP ports of a host",
 	Toolset:    DefaultToolset,
 	Effect:     SendsOut,

@@ -10,8 +10,8 @@ var unblockIPAddress = Operation{
 	Flag:   "unblock-ip",
 	Alias:  "unblock",
 	Title:  "Unblock IP address",
-	Description: "Remove an IP from the firewall blocklist. Use when a blocked IP should be allowed again. " +
-		"Only blocks made by Sentinel are removed.",
+	Description: "Remove an IP from the firewall blocklist, which lets it in again. Use when a blocked IP should be allowed again. " +
+		"Only blocks made by Sentinel are removed." + tellFirst,
 	Usage:      "let a blocked address in again",
 	Toolset:    DefaultToolset,
 	Effect:     Write,

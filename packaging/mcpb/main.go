@@ -35,6 +35,10 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
+// iconName is the picture of the bundle: the icon of the server, 512 pixels
+// wide as Claude Desktop asks for.
+const iconName = "icon.png"
+
 // A bundle holds the two programs for one system or more.
 type bundle struct {
 	name     string   // in the name of its file
@@ -63,11 +67,13 @@ func (b bundle) make(programs, into string) error {
 		}
 		files = append(files, entry{"server/" + name, 0o755, program})
 	}
-	licence, err := os.ReadFile("LICENSE")
-	if err != nil {
-		return err
+	for _, file := range []string{"LICENSE", "packaging/mcpb/" + iconName} {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		files = append(files, entry{filepath.Base(file), 0o644, raw})
 	}
-	files = append(files, entry{"LICENSE", 0o644, licence})
 	archive, err := zipped(files)
 	if err != nil {
 		return err

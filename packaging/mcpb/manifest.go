@@ -21,9 +21,11 @@ type manifest struct {
 	Description     string            `json:"description"`
 	LongDescription string            `json:"long_description"`
 	Author          author            `json:"author"`
+	Icon            string            `json:"icon"` // a file of the bundle
 	Server          server            `json:"server"`
 	Tools           []tool            `json:"tools"`
 	ToolsGenerated  bool              `json:"tools_generated"` // more than those listed
+	Prompts         []prompt          `json:"prompts"`
 	Keywords        []string          `json:"keywords"`
 	License         string            `json:"license"`
 	Compatibility   compatibility     `json:"compatibility"`
@@ -51,6 +53,13 @@ type tool struct {
 	Description string `json:"description"`
 }
 
+// A prompt stands in the menu of the client before the server runs.
+type prompt struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Text        string `json:"text"`
+}
+
 type compatibility struct {
 	Platforms []string `json:"platforms"`
 }
@@ -76,6 +85,7 @@ func newManifest(platform string) manifest {
 			"and this extension uses what is installed, within the rules of sudo that come with it. " +
 			"What is in this extension never runs as root.",
 		Author: author{"The Sentinel authors"},
+		Icon:   iconName,
 		Server: server{
 			Type:       "binary",
 			EntryPoint: "server/sentinel-mcp",
@@ -87,6 +97,7 @@ func newManifest(platform string) manifest {
 		},
 		Tools:          tools(),
 		ToolsGenerated: true,
+		Prompts:        prompts(),
 		Keywords:       []string{"system", "health", "security", "firewall", "monitoring"},
 		License:        "Apache-2.0",
 		Compatibility:  compatibility{[]string{platform}},
@@ -105,6 +116,19 @@ func tools() []tool {
 			sentence, _, _ := strings.Cut(op.Description, ". ")
 			all = append(all, tool{op.Name, strings.TrimSuffix(sentence, ".") + "."})
 		}
+	}
+	return all
+}
+
+// prompts lists the prompts as the default toolset answers them.
+func prompts() []prompt {
+	var offered []string
+	for _, t := range tools() {
+		offered = append(offered, t.Name)
+	}
+	var all []prompt
+	for _, p := range ops.Prompts() {
+		all = append(all, prompt{p.Name, p.Title, p.Text(offered)})
 	}
 	return all
 }

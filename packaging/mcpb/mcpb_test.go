@@ -142,7 +142,7 @@ func TestBundlesAreTheSameEveryTime(t *testing.T) {
 		for _, f := range z.File {
 			got = append(got, f.Mode().String()+" "+f.Name)
 		}
-		want := []string{"-rw-r--r-- manifest.json", "-rwxr-xr-x server/sentinel", "-rwxr-xr-x server/sentinel-mcp", "-rw-r--r-- LICENSE"}
+		want := []string{"-rw-r--r-- manifest.json", "-rwxr-xr-x server/sentinel", "-rwxr-xr-x server/sentinel-mcp", "-rw-r--r-- LICENSE", "-rw-r--r-- icon.png"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
