@@ -14,7 +14,7 @@ import (
 const (
 	WhyOwn        = "an address of this machine"
 	WhyBroadcast  = "a broadcast address of a network of this machine"
-	WhyGateway    = "a default gateway of this machine"
+	WhyGateway    = "a gateway of this machine"
 	WhyNameServer = "a name server of this machine"
 )
 

@@ -154,21 +154,27 @@ func rulesInside(j jump, rules []string) (inner []jump, rule string) {
 	return inner, ""
 }
 
-// rulesInPlace says that the rules of our anchor drop what comes from the table
-// and what goes there, on every interface, and that there is no other rule.
+// rulesInPlace says that the rules of our anchor let neighbours find each other, then
+// drop what comes from the table and what goes there, on every interface, and that there is no
+// other rule.
 func rulesInPlace(rules []string) bool {
 	var from, to bool
+	passed := map[string]bool{}
 	for _, rule := range rules {
-		switch dropSide(strings.Fields(rule)) {
-		case "from":
+		words := strings.Fields(rule)
+		neighbour := passesNeighbours(words)
+		switch side := dropSide(words); {
+		case neighbour != "" && !from && !to:
+			passed[neighbour] = true
+		case side == "from":
 			from = true
-		case "to":
+		case side == "to":
 			to = true
 		default:
 			return false
 		}
 	}
-	return from && to
+	return from && to && len(passed) == 2*len(neighbourTypes)
 }
 
 // dropSide says which side of a packet a rule compares with the table: "from" or

@@ -48,6 +48,7 @@ type fakePF struct {
 	rules   []string // main ruleset
 	anchors map[string]*fakeAnchor
 	states  []fakeState
+	icmp6   string // the type of the packets that are judged; empty for other protocols
 	log     []string
 
 	noRelay, noSkywalk bool // what it has switched off for rules that are not Apple's
@@ -425,7 +426,9 @@ func (f *fakePF) enter(path, name string, from, to netip.Addr) (verdict string, 
 // matches knows rules for all packets, for a table on one side, and those of one
 // protocol or of the loopback interface, which no packet here is.
 func (f *fakePF) matches(path string, words []string, from, to netip.Addr) bool {
-	if slices.Contains(words, "proto") || slices.Contains(words, "lo0") {
+	if at := slices.Index(words, "icmp6-type"); at > 0 && words[at+1] != f.icmp6 {
+		return false
+	} else if at < 0 && slices.Contains(words, "proto") || slices.Contains(words, "lo0") {
 		return false
 	}
 	at := slices.Index(words, "from")

@@ -28,7 +28,8 @@ const (
 
 // ownRules make up the anchor. Without a direction a rule is for both, and what
 // is forwarded is seen twice. A table that is declared without addresses keeps those it has.
-const ownRules = "table <sentinel> persist\n" +
+var ownRules = "table <sentinel> persist\n" +
+	neighbourRules() +
 	"block drop quick from <sentinel> to any\n" +
 	"block drop quick from any to <sentinel>\n"
 

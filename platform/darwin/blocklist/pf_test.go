@@ -233,16 +233,22 @@ func TestAReferenceThatCannotBeKeptIsGivenBack(t *testing.T) {
 func TestOthersChangeTheOwnRules(t *testing.T) {
 	f := newFakePF(t)
 	b := newTestPF(t, f)
-	good := slices.Clone(strings.Split(strings.TrimSpace(ownRules), "\n")[1:])
+	whole := strings.Split(strings.TrimSpace(ownRules), "\n")[1:]
+	pass, good := whole[:16:16], whole[16:]
 	for name, rules := range map[string][]string{
-		"none":        nil,
-		"one":         good[:1],
-		"the other":   good[1:],
-		"a pass":      append([]string{"pass quick all"}, good...),
-		"no quick":    {"block drop from <sentinel> to any", "block drop from any to <sentinel>"},
-		"a condition": {"block drop in quick on en0 from <sentinel> to any", good[1]},
-		"a port":      {good[0], good[1] + " port = 22"},
-		"a table":     {good[0], "block drop quick from any to <other>"},
+		"none":           nil,
+		"one":            append(pass, good[0]),
+		"the other":      append(pass, good[1]),
+		"an old version": good,
+		"too late":       append(slices.Clone(good), pass...),
+		"one too few":    append(slices.Clone(pass[1:]), good...),
+		"another type":   append([]string{strings.Replace(pass[0], "groupqry", "echoreq", 1)}, whole[1:]...),
+		"everybody":      append([]string{"pass quick inet6 proto 58 from any to any icmp6-type groupqry no state"}, whole[1:]...),
+		"a pass":         append([]string{"pass quick all"}, whole...),
+		"no quick":       append(pass, "block drop from <sentinel> to any", "block drop from any to <sentinel>"),
+		"a condition":    append(pass, "block drop in quick on en0 from <sentinel> to any", good[1]),
+		"a port":         append(pass, good[0], good[1]+" port = 22"),
+		"a table":        append(pass, good[0], "block drop quick from any to <other>"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.start()
@@ -256,7 +262,11 @@ func TestOthersChangeTheOwnRules(t *testing.T) {
 	}
 	f.start()
 	blocklisttest.Add(t, b, 0, peers...)
-	f.anchors[anchor].rules = []string{"block drop quick from any to <sentinel:2>", "block drop quick from <sentinel:2> to any"}
+	f.anchors[anchor].rules = nil
+	for _, rule := range pass { // as pfctl lists it
+		f.anchors[anchor].rules = append(f.anchors[anchor].rules, strings.NewReplacer("proto 58", "proto ipv6-icmp", "<sentinel>", "<sentinel:2>").Replace(rule))
+	}
+	f.anchors[anchor].rules = append(f.anchors[anchor].rules, "block drop quick from any to <sentinel:2>", "block drop quick from <sentinel:2> to any")
 	blocklisttest.Loaded(t, b, true, peers...)
 }
 
@@ -614,4 +624,20 @@ func TestAHungRunIsNamedWithWhatEndsIt(t *testing.T) {
 	if e.Code != fault.Unavailable || !strings.Contains(e.Message, "process 7, another run of sentinel, has held /x/pf.lock") || !strings.HasSuffix(e.Fix, "sudo kill -9 7") {
 		t.Errorf("%+v", e)
 	}
+}
+
+// Messages with which neighbours find each other meet no rule that drops, to and
+// from blocked addresses; others do.
+func TestNeighboursAreFoundPastABlock(t *testing.T) {
+	if len(neighbourTypes) != blocklist.NeighboursTo-blocklist.NeighboursFrom+1 {
+		t.Fatalf("%d types", len(neighbourTypes))
+	}
+	f := newFakePF(t)
+	blocklisttest.Add(t, newTestPF(t, f), 0, peers...)
+	for _, kind := range append(slices.Clone(neighbourTypes), "echoreq") {
+		f.icmp6 = kind
+		f.both(t, peers[1], kind != "echoreq")
+	}
+	f.icmp6 = ""
+	f.both(t, peers[1], false)
 }

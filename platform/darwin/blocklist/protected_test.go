@@ -102,7 +102,7 @@ func protectedOn(t *testing.T, p programs, euid int) (map[string]string, error) 
 }
 
 const (
-	gatewayWhy = "a default gateway of this machine"
+	gatewayWhy = "a gateway of this machine"
 	serverWhy  = "a name server of this machine"
 	sessionWhy = "the other end of a live SSH session"
 )

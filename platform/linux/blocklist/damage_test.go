@@ -302,8 +302,12 @@ func TestDamagedChainIsPutRight(t *testing.T) {
 				t.Errorf("jumps are left: %s", rules)
 			}
 			remove(t, x, peers...)
-			for _, program := range []string{"iptables-", "ip6tables-"} {
-				if rules := run(t, program+variant+" -S "+OwnChain); rules != "-N "+OwnChain+"\n" {
+			for program, v6 := range map[string]bool{"iptables-": false, "ip6tables-": true} {
+				want := "-N " + OwnChain + "\n"
+				for _, rule := range neighbourRules(v6) {
+					want += "-A " + rule + "\n"
+				}
+				if rules := run(t, program+variant+" -S "+OwnChain); rules != want {
 					t.Errorf("left over: %s", rules)
 				}
 			}

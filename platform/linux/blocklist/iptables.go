@@ -221,7 +221,7 @@ type familyRules struct {
 
 // read lists our chain and the jumps to it.
 func (x *familyRules) read() (ruleset, error) {
-	have := newRuleset()
+	have := newRuleset(x.bits == 128)
 	var err error
 	if have.exists, err = x.single.ChainExists("filter", OwnChain); err != nil {
 		return have, err

@@ -5,8 +5,10 @@ package blocklist
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
+	"sentinel/internal/blocklist"
 	"sentinel/internal/firewall"
 )
 
@@ -19,6 +21,7 @@ var builtIn = []string{"INPUT", "OUTPUT", "FORWARD"}
 
 // A ruleset is what one family has of our rules, as "iptables -S" prints them.
 type ruleset struct {
+	v6     bool
 	exists bool
 	// foreign says that our chain has rules that are not ours. An accept before
 	// ours would let through what they block.
@@ -30,10 +33,14 @@ type ruleset struct {
 	// copies counts the rules of an address by its option, -s and -d.
 	copies map[string]map[netip.Addr]int
 	order  []netip.Addr
+	// neighbours are the rules of [blocklist.NeighboursFrom] that come before all
+	// others.
+	neighbours int
 }
 
-func newRuleset() ruleset {
+func newRuleset(v6 bool) ruleset {
 	return ruleset{
+		v6:    v6,
 		jumps: map[string]int{}, first: map[string]bool{},
 		copies: map[string]map[netip.Addr]int{"-s": {}, "-d": {}},
 	}
@@ -60,6 +67,10 @@ func (r *ruleset) noteRules(lines []string) {
 		if !strings.HasPrefix(line, "-A ") {
 			continue
 		}
+		if wanted := neighbourRules(r.v6); r.neighbours < len(wanted) && len(r.order) == 0 && strings.TrimSpace(line) == "-A "+wanted[r.neighbours] {
+			r.neighbours++
+			continue
+		}
 		option, a, ok := parseRule(line)
 		if !ok {
 			r.foreign = true
@@ -70,6 +81,16 @@ func (r *ruleset) noteRules(lines []string) {
 		}
 		r.copies[option][a]++
 	}
+}
+
+// neighbourRules let pass what neighbours find each other with. They return to the
+// chain that jumped here, since what a firewall decides comes after it.
+func neighbourRules(v6 bool) []string {
+	var list []string
+	for kind := blocklist.NeighboursFrom; v6 && kind <= blocklist.NeighboursTo; kind++ {
+		list = append(list, OwnChain+" -p ipv6-icmp -m icmp6 --icmpv6-type "+strconv.Itoa(kind)+" -j RETURN")
+	}
+	return list
 }
 
 // parseRule parses "-A SENTINEL -s 192.0.2.1/32 -j DROP".
@@ -93,8 +114,11 @@ func (r *ruleset) addresses() []netip.Addr {
 }
 
 func (r *ruleset) effective() bool {
-	return r.exists && !r.foreign && !slices.ContainsFunc(builtIn, func(c string) bool { return !r.first[c] })
+	return r.exists && r.whole() && !slices.ContainsFunc(builtIn, func(c string) bool { return !r.first[c] })
 }
+
+// whole says that the chain has our rules and no others, those of neighbours first.
+func (r *ruleset) whole() bool { return !r.foreign && r.neighbours == len(neighbourRules(r.v6)) }
 
 // adding lists the commands that make the rules effective and block the
 // addresses. There are none when nothing is missing.
@@ -104,10 +128,15 @@ func (r *ruleset) adding(addresses []netip.Addr) []string {
 	if !r.exists {
 		list = append(list, "-N "+OwnChain)
 	}
-	if r.foreign {
-		list = append(list, "-F "+OwnChain)
+	if !r.whole() {
+		if r.exists {
+			list = append(list, "-F "+OwnChain)
+		}
+		for _, rule := range neighbourRules(r.v6) {
+			list = append(list, "-A "+rule)
+		}
 		addresses = append(r.addresses(), addresses...)
-		have = newRuleset().copies
+		have = newRuleset(r.v6).copies
 	}
 	for _, a := range addresses {
 		for _, option := range []string{"-s", "-d"} {

@@ -32,7 +32,7 @@ func TestTransactionsMakeTheTableAndReadItBack(t *testing.T) {
 	if len(f.sent) != 1 {
 		t.Fatalf("%d transactions", len(f.sent))
 	}
-	want := map[netlink.HeaderType]int{unix.NFT_MSG_NEWTABLE: 1, unix.NFT_MSG_NEWSET: 2, unix.NFT_MSG_NEWCHAIN: 3, unix.NFT_MSG_DELRULE: 3, unix.NFT_MSG_NEWRULE: 8, unix.NFT_MSG_NEWSETELEM: 2}
+	want := map[netlink.HeaderType]int{unix.NFT_MSG_NEWTABLE: 1, unix.NFT_MSG_NEWSET: 2, unix.NFT_MSG_NEWCHAIN: 3, unix.NFT_MSG_DELRULE: 3, unix.NFT_MSG_NEWRULE: 11, unix.NFT_MSG_NEWSETELEM: 2}
 	got := map[netlink.HeaderType]int{}
 	for _, kind := range f.sent[0] {
 		got[kind]++
@@ -81,6 +81,12 @@ func TestChangedTableIsRepairedInPlace(t *testing.T) {
 		},
 		"a rule behind ours": func(c *nftables.Conn) {
 			c.AddRule(&nftables.Rule{Table: ownTable(), Chain: input, Exprs: []expr.Any{&expr.Counter{}}})
+		},
+		"none for neighbours, as an earlier version made it": func(c *nftables.Conn) {
+			c.FlushChain(input)
+			for _, r := range hooks()[0].rules()[1:] {
+				c.AddRule(&nftables.Rule{Table: ownTable(), Chain: input, Exprs: r})
+			}
 		},
 		"no rules": func(c *nftables.Conn) { c.FlushChain(input) },
 		"no chain": func(c *nftables.Conn) {

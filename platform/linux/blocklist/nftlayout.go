@@ -73,9 +73,10 @@ func (h hook) ownChain() *nftables.Chain {
 	}
 }
 
-// rules returns the rules of the chain, in order: "ip saddr @blocked4 counter drop".
+// rules returns the rules of the chain, in order: "icmpv6 type 130-137 accept", then
+// "ip saddr @blocked4 counter drop".
 func (h hook) rules() [][]expr.Any {
-	var list [][]expr.Any
+	list := [][]expr.Any{neighbours()}
 	for _, f := range families {
 		if h.sources {
 			list = append(list, f.rule(f.source))
@@ -85,6 +86,19 @@ func (h hook) rules() [][]expr.Any {
 		}
 	}
 	return list
+}
+
+// neighbours accepts for this chain alone: what a firewall decides comes after it.
+func neighbours() []expr.Any {
+	equal := func(value byte) expr.Any { return &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{value}} }
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: 1}, equal(unix.NFPROTO_IPV6),
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, equal(unix.IPPROTO_ICMPV6),
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 1},
+		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: []byte{blocklist.NeighboursFrom}},
+		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: []byte{blocklist.NeighboursTo}},
+		&expr.Verdict{Kind: expr.VerdictAccept},
+	}
 }
 
 func (f family) rule(offset uint32) []expr.Any {

@@ -126,7 +126,7 @@ func FuzzFlow(f *testing.F) {
 }
 
 func TestRulesetIsRead(t *testing.T) {
-	r := newRuleset()
+	r := newRuleset(false)
 	r.exists = true
 	r.noteJumps("INPUT", []string{"-P INPUT ACCEPT", "-A INPUT -j SENTINEL", "-A INPUT -i lo -j ACCEPT", "-A INPUT -j SENTINEL"})
 	r.noteJumps("OUTPUT", []string{"-P OUTPUT ACCEPT", "-A OUTPUT -j ACCEPT", "-A OUTPUT -j SENTINEL"})
@@ -147,11 +147,18 @@ func TestRulesetIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, r.removing([]netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.9")})); diff != "" {
 		t.Error(diff)
 	}
+	six := newRuleset(true)
+	six.exists, six.first = true, map[string]bool{"INPUT": true, "OUTPUT": true, "FORWARD": true}
+	six.noteRules([]string{"-A SENTINEL -s 2001:db8::1/128 -j DROP", "-A SENTINEL -d 2001:db8::1/128 -j DROP"})
+	commands := six.adding(nil)
+	if six.effective() || len(commands) != 11 || commands[0] != "-F SENTINEL" || commands[8] != "-A SENTINEL -p ipv6-icmp -m icmp6 --icmpv6-type 137 -j RETURN" || commands[10] != "-A SENTINEL -d 2001:db8::1 -j DROP" {
+		t.Errorf("what an earlier version left is not put right: %q", commands)
+	}
 	for _, foreign := range []string{
 		"-A SENTINEL -j ACCEPT", "-A SENTINEL -s 192.0.2.0/24 -j DROP", "-A SENTINEL -s 192.0.2.1/32 -j ACCEPT", "-A SENTINEL -i 192.0.2.1/32 -j DROP",
 		"-A SENTINEL ! -s 192.0.2.1/32 -j DROP", "-A SENTINEL -s x/32 -j DROP", "-A SENTINEL -s 192.0.2.1/32 -p tcp -j DROP", "-A OTHER -s 192.0.2.1/32 -j DROP",
 	} {
-		r := newRuleset()
+		r := newRuleset(false)
 		if r.noteRules([]string{foreign}); !r.foreign || len(r.addresses()) != 0 {
 			t.Errorf("%s is one of ours", foreign)
 		}
@@ -161,7 +168,7 @@ func TestRulesetIsRead(t *testing.T) {
 func FuzzRuleset(f *testing.F) {
 	f.Add("-A SENTINEL -s 192.0.2.1/32 -j DROP\n-A SENTINEL -d 192.0.2.1/32 -j DROP", "-A INPUT -j SENTINEL")
 	f.Fuzz(func(t *testing.T, rules, jumps string) {
-		r := newRuleset()
+		r := newRuleset(false)
 		r.exists = true
 		r.noteRules(strings.Split(rules, "\n"))
 		r.noteJumps("INPUT", strings.Split(jumps, "\n"))

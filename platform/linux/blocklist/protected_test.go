@@ -83,7 +83,7 @@ func TestWhatTheMachineDependsOnIsProtected(t *testing.T) {
 		"192.0.2.10/32": "an address of this machine", "2001:db8::10/128": "an address of this machine",
 		"198.51.100.10/32": "an address of this machine", "2001:db8:9::1/128": "an address of this machine, on d1", "192.0.2.255/32": "a broadcast address of a network of this machine",
 		"192.0.2.1/32": blocklist.WhyGateway, "192.0.2.2/32": blocklist.WhyGateway, "192.0.2.3/32": blocklist.WhyGateway, "192.0.2.4/32": blocklist.WhyGateway,
-		"192.0.2.5/32": blocklist.WhyGateway, "192.0.2.7/32": blocklist.WhyGateway, "fe80::4/128": blocklist.WhyGateway, "203.0.113.128/25": "an address of this machine",
+		"192.0.2.5/32": blocklist.WhyGateway, "192.0.2.6/32": blocklist.WhyGateway, "192.0.2.7/32": blocklist.WhyGateway, "fe80::4/128": blocklist.WhyGateway, "203.0.113.128/25": "an address of this machine",
 		"fe80::1/128": blocklist.WhyGateway, "2001:db8::1/128": blocklist.WhyGateway, "2001:db8::2/128": blocklist.WhyGateway, "fe80::3/128": blocklist.WhyGateway,
 		"127.0.0.53/32": server, "2001:db8::53/128": server, "fe80::53/128": server, "192.0.2.53/32": server, "192.0.2.54/32": server, "192.0.2.55/32": server,
 		"127.0.0.0/8": "an address of this machine", "127.0.0.1/32": "an address of this machine", "::1/128": "an address of this machine",

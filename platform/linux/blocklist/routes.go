@@ -19,21 +19,26 @@ import (
 
 // errNextHop says that a route leads to a nexthop object and the kernel does
 // not tell where that is (the sysctl net.ipv4.nexthop_compat_mode).
-var errNextHop = errors.New("the gateway of a default route is in a nexthop object")
+var errNextHop = errors.New("the gateway of a route is in a nexthop object")
 
-// routed reads the routes of all tables: which of them is used is for rules to
-// decide, and those can change. A router with the table of the whole Internet has a million;
-// none is kept.
+// routes reads the routes of all tables: which of them is used is for rules to
+// decide, and those can change. A router with the table of the whole Internet has a million,
+// and few gateways; no route is kept.
 func (s *HostContext) routes(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
 	err := complete(ctx, func() error {
 		list = nil
+		seen := map[blocklist.ProtectedAddr]bool{}
 		var errs []error
 		for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 			var bad error
 			err := s.kernel.routes(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE, func(r netlink.Route) bool {
 				found, err := protectRoute(r)
-				list = append(list, found...)
+				for _, p := range found {
+					if !seen[p] {
+						seen[p], list = true, append(list, p)
+					}
+				}
 				if bad == nil {
 					bad = err
 				}
@@ -52,14 +57,14 @@ func (s *HostContext) routes(ctx context.Context) ([]blocklist.ProtectedAddr, er
 
 // protectRoute returns what a route says about addresses to protect: those of
 // the table local, where this machine's own and broadcast addresses are (another table may
-// call the whole Internet local, for a transparent proxy), and where default routes lead. The
-// halves of the default route, with which a VPN overrides it, count as one.
+// call the whole Internet local, for a transparent proxy), and where routes lead: what is the
+// whole Internet to this machine may be written in any number of them, such as 2000::/3.
 func protectRoute(r netlink.Route) ([]blocklist.ProtectedAddr, error) {
 	destination, err := prefix(r.Dst)
 	switch {
 	case err != nil:
 		return nil, err
-	case r.Type == unix.RTN_UNICAST && destination.Bits() <= 1:
+	case r.Type == unix.RTN_UNICAST:
 		return gateways(r)
 	case r.Table != unix.RT_TABLE_LOCAL || destination.Bits() == 0:
 		return nil, nil
@@ -89,7 +94,7 @@ func prefix(n *net.IPNet) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, length), nil
 }
 
-// gateways returns where a default route leads. Without a gateway it leads into a
+// gateways returns where a route leads. Without a gateway it leads into a
 // tunnel or a line with one other end; without an interface too, to a nexthop object, which
 // the library does not read (RTA_NH_ID).
 func gateways(r netlink.Route) ([]blocklist.ProtectedAddr, error) {
@@ -127,7 +132,7 @@ func appendGateway(to *[]blocklist.ProtectedAddr, ip []byte) error {
 	return nil
 }
 
-// nextHops lists the gateways of all nexthop objects. Those that no default route
+// nextHops lists the gateways of all nexthop objects. Those that no route
 // leads to count as well: there is no harm in it, and groups need not be followed.
 func (s *HostContext) nextHops(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
