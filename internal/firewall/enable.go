@@ -307,6 +307,9 @@ func (e *Enabling) change(ctx context.Context) (Status, error) {
 	if err := e.manager.Enable(ctx, e.ports, func(c Change) error { return e.record(ctx, c, e.result.AllowedPorts) }); err != nil {
 		return Status{}, err
 	}
+	if f, ok := e.manager.(Forgetful); ok && f.Forgotten() > 0 {
+		e.note += fmt.Sprintf(" Of the open connections, %d were too many to be taken over and may end.", f.Forgotten())
+	}
 	after := Assess(e.source.Firewall(ctx))
 	if after.State != Active {
 		return Status{}, errors.New(after.Evidence)

@@ -408,3 +408,20 @@ func FuzzParsePort(f *testing.F) {
 		}
 	})
 }
+
+// A forgetful machine has more open connections than it can take over.
+type forgetful struct{ *machine }
+
+func (f forgetful) Backend(context.Context) (Backend, error) { return f, nil }
+func (forgetful) Forgotten() int                             { return 7 }
+
+func TestConnectionsThatAreNotTakenOverAreTold(t *testing.T) {
+	m := forgetful{newMachine()}
+	e, err := PlanEnable(t.Context(), m, m, EnableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := e.Do(t.Context()); err != nil || !strings.Contains(got.Details, "Of the open connections, 7 were too many to be taken over and may end.") {
+		t.Errorf("details %q, %v", got.Details, err)
+	}
+}

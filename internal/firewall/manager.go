@@ -131,6 +131,13 @@ type Backend interface {
 	Pending
 }
 
+// A Forgetful backend cannot keep all open connections.
+type Forgetful interface {
+	// Forgotten returns how many open connections the last Enable has not taken over.
+	// Those go on only if this host sends first.
+	Forgotten() int
+}
+
 // A Loaded firewall is one that is on. Allow and Disable call note before they change anything, as
 // Enable of a [Backend] does.
 type Loaded interface {

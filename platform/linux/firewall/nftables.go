@@ -17,18 +17,25 @@ import (
 // RestoreUnit is the shipped unit that puts the own rule set in place at boot.
 const RestoreUnit = "sentinel-restore.service"
 
-// maxFlows bounds how many open connections are noted; more do not fit into one
-// transaction.
-const maxFlows = 1000
+// maxFlows bounds how many open connections are noted. Of each the kernel keeps some
+// 200 bytes until it has ended or a day has passed.
+const maxFlows = 50_000
 
 // An ownRuleset is the rule set of sentinel itself, in nftables.
 type ownRuleset struct {
 	m      *Manager
 	change firewall.Change
 	kept   []firewall.Port // of the definition
+	ended  int             // open connections that are not noted
 }
 
-var _ firewall.Backend = (*ownRuleset)(nil)
+var (
+	_ firewall.Backend   = (*ownRuleset)(nil)
+	_ firewall.Forgetful = (*ownRuleset)(nil)
+)
+
+// Forgotten implements [firewall.Forgetful].
+func (b *ownRuleset) Forgotten() int { return b.ended }
 
 // Name implements [firewall.Backend].
 func (*ownRuleset) Name() string { return firewall.Nftables }
@@ -51,7 +58,8 @@ func (b *ownRuleset) Enable(ctx context.Context, ports []firewall.Port, note fun
 	if b.kept, _, err = b.m.state.read(); err != nil {
 		return err
 	}
-	flows, err := b.m.flows(ctx)
+	flows, more, err := b.m.flows(ctx)
+	b.ended = more
 	if err != nil {
 		return fmt.Errorf("list the open connections: %w", err)
 	}
@@ -70,19 +78,22 @@ func union(a, b []firewall.Port) []firewall.Port {
 	return slices.Compact(all)
 }
 
-// flows lists open TCP connections with other hosts.
-func (m *Manager) flows(ctx context.Context) ([]flow, error) {
-	var list []flow
+// flows lists open TCP connections with other hosts, and counts those beyond the
+// bound.
+func (m *Manager) flows(ctx context.Context) (list []flow, more int, err error) {
 	seen := map[flow]bool{}
-	err := m.sockets.network.Sockets(ctx, func(s network.Socket) {
+	err = m.sockets.network.Sockets(ctx, func(s network.Socket) {
 		f := flow{remote: s.Remote, port: s.Local.Port()}
-		if s.Protocol != network.TCP || !carries(s) || len(list) >= maxFlows || seen[f] {
-			return
+		switch {
+		case s.Protocol != network.TCP || !carries(s) || seen[f]:
+		case len(list) < maxFlows:
+			seen[f] = true
+			list = append(list, f)
+		default:
+			more++
 		}
-		seen[f] = true
-		list = append(list, f)
 	})
-	return list, err
+	return list, more, err
 }
 
 // carries says whether packets of a connection still come in.

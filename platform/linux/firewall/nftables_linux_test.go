@@ -396,3 +396,54 @@ func TestManyOpenConnectionsFitIntoOneTransaction(t *testing.T) {
 		t.Errorf("loading twice left more than one rule set:\n%.3000s", out)
 	}
 }
+
+// Every connection that is open goes on, however many they are. Connection tracking has seen none
+// of them, it is the other end that speaks first, and nothing keeps them alive from here.
+func TestThousandsOfOpenConnectionsGoOn(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	h := newNeighbour(t, 0)
+	quiet := net.ListenConfig{KeepAlive: -1}
+	l, err := quiet.Listen(t.Context(), "tcp", ":9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	echoAll(t, l)
+	m := newPlain(t)
+	open := make([]net.Conn, 3000)
+	h.do(func() {
+		for n := range open {
+			host := h.gateway()
+			if n%3 == 0 {
+				host = h.gateway6()
+			}
+			if open[n], err = net.DialTimeout("tcp", net.JoinHostPort(host, "9000"), waitLimit); err != nil {
+				t.Error(n, err)
+				return
+			}
+			t.Cleanup(func() { open[n].Close() })
+		}
+	})
+	if err != nil {
+		return
+	}
+	for _, c := range open {
+		echo(t, "before", c)
+	}
+	done := try(t, kernel(t), m, time.Hour)
+	if !strings.Contains(done.Details, "open connections go on.") {
+		t.Errorf("details %q", done.Details)
+	}
+	cut, limit := 0, 5*time.Second
+	for _, c := range open {
+		c.SetDeadline(time.Now().Add(limit))
+		c.Write([]byte{'x'})
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			cut, limit = cut+1, time.Millisecond
+		}
+	}
+	if cut > 0 {
+		t.Errorf("%d of %d connections are cut", cut, len(open))
+	}
+}

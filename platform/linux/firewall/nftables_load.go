@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"github.com/google/nftables/userdata"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/fault"
@@ -28,8 +30,18 @@ type ruleset struct {
 	dial func() (*nftables.Conn, error)
 }
 
+const (
+	// messageElements is how many elements a message has: its list may have 64 KiB
+	// (struct nlattr), and one of IPv6 takes 60 bytes.
+	messageElements = 1000
+	// transactionSize is what the buffer of the socket must hold, in bytes: a transaction
+	// is one datagram (nfnetlink(7)), and one with maxFlows elements takes some 3 MB.
+	transactionSize = 8 << 20
+)
+
 func liveRuleset() ruleset {
-	return ruleset{func() (*nftables.Conn, error) { return nftables.New() }}
+	room := func(c *netlink.Conn) error { return c.SetWriteBuffer(transactionSize) }
+	return ruleset{func() (*nftables.Conn, error) { return nftables.New(nftables.WithSockOptions(room)) }}
 }
 
 // usable says whether the kernel has nftables and lets this process use it.
@@ -66,8 +78,14 @@ func (r ruleset) load(ports []firewall.Port, flows []flow) error {
 				elements = append(elements, f.element())
 			}
 		}
-		if err := conn.AddSet(liveSet(t, v6), elements); err != nil {
+		set := liveSet(t, v6)
+		if err := conn.AddSet(set, nil); err != nil {
 			return err
+		}
+		for part := range slices.Chunk(elements, messageElements) {
+			if err := conn.SetAddElements(set, part); err != nil {
+				return err
+			}
 		}
 	}
 	c := conn.AddChain(chain(t))

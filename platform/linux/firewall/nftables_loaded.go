@@ -84,7 +84,7 @@ func (b *loadedRuleset) Undo(ctx context.Context) error {
 	if _, ok, err := b.m.rules.loaded(); err != nil || ok {
 		return err
 	}
-	flows, err := b.m.flows(ctx)
+	flows, _, err := b.m.flows(ctx)
 	if err != nil {
 		return fmt.Errorf("list the open connections: %w", err)
 	}

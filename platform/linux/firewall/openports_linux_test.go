@@ -218,3 +218,16 @@ func TestListenersThatOthersReach(t *testing.T) {
 		t.Errorf("%v: %s", err, diff)
 	}
 }
+
+func TestConnectionsBeyondTheBoundAreCounted(t *testing.T) {
+	m := machine{}
+	for n := range maxFlows + 2 {
+		s := session("192.0.2.1:443", uint64(n))
+		s.Remote = netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, byte(n >> 16), byte(n >> 8)}), uint16(n&0xff+1))
+		m.list = append(m.list, s, s)
+	}
+	list, more, err := m.manager().flows(t.Context())
+	if len(list) != maxFlows || more != 4 || err != nil {
+		t.Errorf("%d flows and %d more, %v", len(list), more, err)
+	}
+}
