@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"cmp"
+	"slices"
+
+	"sentinel/internal/sshserver"
+)
+
+// A seed is a process to climb up from.
+type seed struct {
+	pid      int
+	terminal string // that another process serves it; empty to begin with the process itself
+}
+
+// seeds lists where sessions may begin: at terminals, at what the session manager has recorded, and
+// at the connections of SSH servers over which somebody is logged in. The last is the one rule that
+// goes by the name of a program, which must be root's: a session without a terminal (sftp, -N) of a
+// server without PAM leaves no other trace.
+func (f *finder) seeds() []seed {
+	list := f.terminals()
+	for _, l := range f.snapshot.Logins {
+		if _, alive := f.processes[l.Leader]; l.Manager && alive {
+			list = append(list, seed{pid: l.Leader})
+		}
+	}
+	return append(list, f.sshServers()...)
+}
+
+// terminals finds the leading process at each pseudo-terminal, or the oldest.
+func (f *finder) terminals() []seed {
+	first := map[string]int{}
+	for _, p := range f.snapshot.Processes {
+		if !p.Pseudo || p.Terminal == "" {
+			continue
+		}
+		at, known := first[p.Terminal]
+		leads := known && f.processes[at].Leader == at
+		if !known || p.Leader == p.PID || !leads && p.PID < at {
+			first[p.Terminal] = p.PID
+		}
+	}
+	list := make([]seed, 0, len(first))
+	for terminal, pid := range first {
+		list = append(list, seed{pid, terminal})
+	}
+	slices.SortFunc(list, func(a, b seed) int { return cmp.Compare(a.pid, b.pid) })
+	return list
+}
+
+// sshServers finds root's processes of SSH servers that hold a connection which is logged in. A
+// client that has not logged in has no session: otherwise nobody who tries passwords could be
+// blocked, being connected almost all the time.
+func (f *finder) sshServers() []seed {
+	byConnection := map[SocketID][]int{}
+	for _, p := range f.snapshot.Processes {
+		if !sshserver.Is(p.Name) || f.describe(p.PID).UID != 0 && !f.belowServer(p) {
+			continue
+		}
+		for _, id := range f.open(p.PID).Sockets {
+			if k := f.sockets[id]; k.Protocol == "tcp" && k.Established {
+				byConnection[id] = append(byConnection[id], p.PID)
+			}
+		}
+	}
+	var list []seed
+	for _, holders := range byConnection {
+		root := slices.IndexFunc(holders, func(pid int) bool { return f.describe(pid).UID == 0 })
+		if root >= 0 && !slices.ContainsFunc(holders, f.awaitsLogin) {
+			list = append(list, seed{pid: holders[root]})
+		}
+	}
+	slices.SortFunc(list, func(a, b seed) int { return cmp.Compare(a.pid, b.pid) })
+	return list
+}
+
+// belowServer reports whether a process that gave up root has an SSH server of root for a parent.
+func (f *finder) belowServer(p Process) bool {
+	parent, ok := f.processes[p.Parent]
+	return ok && sshserver.Is(parent.Name) && f.describe(parent.PID).UID == 0
+}
+
+func (f *finder) awaitsLogin(pid int) bool {
+	return sshserver.AwaitsLogin(f.processes[pid].Name, f.describe(pid).CommandLine)
+}
+
+// A chain is what serves a session: the process that holds the other side of its terminal, and its
+// ancestors up to the last that holds one of the connections.
+type chain struct {
+	members []int
+	sockets []SocketID // sorted
+	trusted bool       // root's, or an account's of the system
+}
+
+// climb goes up from a process to the connections that its session comes over. With a terminal it
+// begins at the process that serves it.
+//
+// The nearest process with connections that came in decides. Of those of a user's process that one of
+// the system holds as well, only these count: a user's part of a server also holds what the user has
+// it forward. A daemon of the system may have opened the connection itself, as agents do. What an
+// ordinary user's process opened does not count, except for the caller's own session: anybody can
+// connect to any address, and nobody gains by locking out themselves.
+func (f *finder) climb(pid int, terminal string) chain {
+	line := f.ancestry(pid)
+	if terminal != "" && f.snapshot.Masters {
+		at := slices.IndexFunc(line, func(pid int) bool { return slices.Contains(f.open(pid).Masters, terminal) })
+		if at < 0 {
+			return chain{}
+		}
+		line = line[at:]
+	} else if terminal != "" && len(line) > 0 {
+		line = line[1:] // the shell itself serves nobody
+	}
+	chosen, trusted := f.choose(line)
+	if len(chosen) == 0 {
+		return chain{}
+	}
+	top := 0
+	for i, pid := range line {
+		if slices.ContainsFunc(f.open(pid).Sockets, func(id SocketID) bool { return slices.Contains(chosen, id) }) {
+			top = i
+		}
+	}
+	return chain{members: slices.Clone(line[:top+1]), sockets: chosen, trusted: trusted}
+}
+
+// choose picks the connections of a session among those of a line of processes.
+func (f *finder) choose(line []int) (chosen []SocketID, trusted bool) {
+	for i, pid := range line {
+		system := f.describe(pid).System
+		in := f.held(pid, func(k Socket) bool { return f.accepted(k) })
+		switch shared := f.sharedAbove(in, line[i+1:]); {
+		case len(in) == 0:
+		case !system && len(shared) > 0:
+			return shared, true
+		case system && !slices.ContainsFunc(in, f.connected):
+			return f.held(pid, anySocket), true
+		default:
+			return in, system
+		}
+	}
+	own := len(line) > 0 && slices.Contains(f.line, line[0])
+	for _, pid := range line {
+		system := f.describe(pid).System
+		if out := f.held(pid, anySocket); len(out) > 0 && (system || own) {
+			return out, system
+		}
+	}
+	return nil, false
+}
+
+func anySocket(Socket) bool { return true }
+
+func (f *finder) connected(id SocketID) bool { return f.sockets[id].Remote.Port() != 0 }
+
+// held lists the sockets of a process that may carry a session, sorted.
+func (f *finder) held(pid int, want func(Socket) bool) (list []SocketID) {
+	for _, id := range f.open(pid).Sockets {
+		if k, known := f.sockets[id]; known && carries(k) && want(k) {
+			list = append(list, id)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// sharedAbove picks the sockets that a process of the system in the line holds as well.
+func (f *finder) sharedAbove(list []SocketID, line []int) (shared []SocketID) {
+	for _, id := range list {
+		if slices.ContainsFunc(line, func(pid int) bool {
+			return f.describe(pid).System && slices.Contains(f.open(pid).Sockets, id)
+		}) {
+			shared = append(shared, id)
+		}
+	}
+	return shared
+}
+
+// carries reports whether a socket may be the one that a session comes over. A connection that the
+// other end has not agreed to carries nothing: anybody can begin one with any address.
+func carries(k Socket) bool {
+	if k.Protocol == "tcp" {
+		return k.Established
+	}
+	return !k.Listening && k.Local.Port() != 0
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+const (
+	// maxLevels bounds how many ancestors of a process are looked at.
+	maxLevels = 4096
+	// maxSockets bounds how many sockets of one session are followed.
+	maxSockets = 64
+	// maxRelayed bounds how many hosts that talk with a proxy may carry one session of somebody else;
+	// beyond, none of them is held to. The caller's own has no such bound.
+	maxRelayed = 16
+)
+
+// Find makes the model. It fails only where the tables of the machine cannot be read; whatever else
+// is not known is a gap.
+func Find(ctx context.Context, source Source) (*Model, error) {
+	snapshot, err := source.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := newFinder(ctx, source, snapshot)
+	for _, s := range f.seeds() {
+		f.add(s)
+	}
+	f.judge()
+	for _, l := range f.logins {
+		f.follow(l)
+	}
+	f.findListeners()
+	f.finish()
+	return f.model, ctx.Err()
+}
+
+// A login is a session on the way to its model.
+type login struct {
+	*Session
+	chain
+	record *Login // of the session manager
+	hint   *Login // of another record
+	gaps   []string
+}
+
+type ends struct {
+	protocol      string
+	local, remote netip.AddrPort
+}
+
+type finder struct {
+	ctx       context.Context
+	source    Source
+	snapshot  Snapshot
+	processes map[int]Process
+	children  map[int][]int
+	sockets   map[SocketID]Socket
+	byEnds    map[ends]SocketID
+	listening map[Port][]Socket
+	addresses map[netip.Addr]bool // of this machine
+	line      []int               // this run and its ancestors
+	files     map[int]Files
+	described map[int]Description
+	logins    []*login
+	listeners map[Port]*Claim // ports whose servers are still to be found
+	model     *Model
+}
+
+func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
+	f := &finder{
+		ctx: ctx, source: source, snapshot: s,
+		processes: map[int]Process{}, children: map[int][]int{},
+		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[Port][]Socket{},
+		addresses: map[netip.Addr]bool{}, files: map[int]Files{}, described: map[int]Description{}, listeners: map[Port]*Claim{},
+		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
+	}
+	for _, p := range s.Processes {
+		f.processes[p.PID] = p
+		f.children[p.Parent] = append(f.children[p.Parent], p.PID)
+	}
+	for _, a := range s.Addresses {
+		f.addresses[bare(a)] = true
+	}
+	for _, k := range s.Sockets {
+		k.Local, k.Remote = plain(k.Local), plain(k.Remote)
+		f.sockets[k.ID] = k
+		if k.Listening {
+			f.listening[portOf(k)] = append(f.listening[portOf(k)], k)
+		} else if k.Remote.Port() != 0 {
+			f.byEnds[ends{k.Protocol, k.Local, k.Remote}] = k.ID
+		}
+	}
+	for _, why := range s.Unread {
+		f.model.Gaps = append(f.model.Gaps, Gap{Why: why, Whose: PossiblyOwn, Trusted: true})
+	}
+	f.line = f.ancestry(s.Self)
+	return f
+}
+
+// bare drops what does not tell one host from another.
+func bare(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+
+func plain(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(bare(a.Addr()), a.Port()) }
+
+func portOf(k Socket) Port { return Port{k.Protocol, k.Local.Port()} }
+
+// here reports whether an address is of this machine.
+func (f *finder) here(a netip.Addr) bool { return a.IsLoopback() || f.addresses[a] }
+
+// accepted reports whether a connection came in, as far as a server still listens at its port. A UDP
+// socket that takes packets from anybody counts.
+func (f *finder) accepted(k Socket) bool {
+	if k.Protocol == "udp" && k.Remote.Port() == 0 {
+		return true
+	}
+	return slices.ContainsFunc(f.listening[portOf(k)], func(l Socket) bool {
+		return l.Local.Addr().IsUnspecified() || l.Local.Addr() == k.Local.Addr()
+	})
+}
+
+// ancestry returns a process and its ancestors, without process 1.
+func (f *finder) ancestry(pid int) (line []int) {
+	for p, ok := f.processes[pid]; ok && p.PID > 1 && len(line) < maxLevels; p, ok = f.processes[p.Parent] {
+		line = append(line, p.PID)
+	}
+	return line
+}
+
+// open reads what a process has open, once.
+func (f *finder) open(pid int) Files {
+	known, ok := f.files[pid]
+	if !ok {
+		var err error
+		known, err = f.source.Open(f.ctx, pid)
+		if known.Cut && err == nil {
+			err = fmt.Errorf("it has more files open than are looked at")
+		}
+		if err != nil {
+			f.gap(pid, err)
+		}
+		f.files[pid] = known
+	}
+	return known
+}
+
+// gap notes that a process could not be looked at.
+func (f *finder) gap(pid int, err error) {
+	g := Gap{Why: fmt.Sprintf("what %s has open is not known (%v)", f.name(pid), err), Trusted: f.describe(pid).System}
+	if slices.Contains(f.line, pid) {
+		g.Whose = Own
+	}
+	f.model.Gaps = append(f.model.Gaps, g)
+}
+
+// describe reads more about a process, once.
+func (f *finder) describe(pid int) Description {
+	known, ok := f.described[pid]
+	if !ok {
+		known, _ = f.source.Describe(f.ctx, pid) //nolint:errcheck // what is unknown stays zero, and so root's
+		f.described[pid] = known
+	}
+	return known
+}
+
+// add takes what was found from a seed. Seeds that lead to the same connections are one session: a
+// terminal, its record and the server's process all lead to it.
+func (f *finder) add(s seed) {
+	c := f.climb(s.pid, s.terminal)
+	record, hint := f.records(s, c)
+	if len(c.sockets) == 0 && (record == nil || record.Remote) {
+		f.unserved(s, record)
+		return
+	}
+	for _, known := range f.logins {
+		if len(c.sockets) > 0 && slices.Equal(known.sockets, c.sockets) {
+			known.merge(s, c, record, hint)
+			return
+		}
+	}
+	l := &login{Session: &Session{Terminal: s.terminal, Local: len(c.sockets) == 0}, chain: c, record: record, hint: hint}
+	l.User = f.user(s, record)
+	if own := slices.ContainsFunc(c.members, func(pid int) bool { return slices.Contains(f.line, pid) }); own {
+		l.Whose = Own
+	}
+	l.describe()
+	f.logins = append(f.logins, l)
+}
+
+// unserved keeps a login that root has recorded and nothing on this machine seems to serve: its
+// address still counts.
+func (f *finder) unserved(s seed, record *Login) {
+	if record == nil || record.Leader != s.pid || !record.From.IsValid() {
+		return
+	}
+	l := &login{Session: &Session{User: record.User, Terminal: cmp.Or(s.terminal, record.Terminal)}, record: record}
+	l.trusted = true
+	if slices.Contains(f.line, s.pid) {
+		l.Whose = Own
+	}
+	l.describe()
+	f.logins = append(f.logins, l)
+}
+
+// merge adds what another seed tells about the same session.
+func (l *login) merge(s seed, c chain, record, hint *Login) {
+	l.Terminal = cmp.Or(l.Terminal, s.terminal)
+	l.members = append(l.members, c.members...)
+	slices.Sort(l.members)
+	l.members = slices.Compact(l.members)
+	l.trusted = l.trusted || c.trusted
+	if l.record == nil {
+		l.record = record
+	}
+	if l.hint == nil {
+		l.hint = hint
+	}
+	l.describe()
+}
+
+// describe takes over what records tell.
+func (l *login) describe() {
+	for _, r := range []*Login{l.record, l.hint} {
+		if r == nil {
+			continue
+		}
+		if l.User == "" || r.Manager {
+			l.User = cmp.Or(r.User, l.User)
+		}
+		if l.Since.IsZero() {
+			l.Since = r.Since
+		}
+		l.Terminal = cmp.Or(l.Terminal, r.Terminal)
+	}
+}
+
+// records finds what the system has recorded of a session.
+func (f *finder) records(s seed, c chain) (record, hint *Login) {
+	id := f.describe(s.pid).Login
+	for i := range f.snapshot.Logins {
+		r := &f.snapshot.Logins[i]
+		switch same := s.terminal != "" && r.Terminal == s.terminal; {
+		case r.Manager && (same || r.Leader == s.pid || id != "" && r.ID == id || slices.Contains(c.members, r.Leader)):
+			record = r
+		case !r.Manager && same:
+			hint = r
+		}
+	}
+	return record, hint
+}
+
+// user names whose session it is: the record's, or the account that the first process runs as which
+// is not root's.
+func (f *finder) user(s seed, record *Login) string {
+	if record != nil && record.User != "" {
+		return record.User
+	}
+	name := f.describe(s.pid).User
+	for queue := []int{s.pid}; len(queue) > 0 && len(queue) < maxSockets; queue = queue[1:] {
+		if d := f.describe(queue[0]); !d.System {
+			return d.User
+		}
+		if s.terminal == "" || f.processes[queue[0]].Terminal == s.terminal {
+			queue = append(slices.Clone(queue), f.children[queue[0]]...)
+		}
+	}
+	return name
+}
+
+// finish sorts the answer.
+func (f *finder) finish() {
+	for _, l := range f.logins {
+		slices.SortFunc(l.From, netip.Addr.Compare)
+		l.From = slices.Compact(l.From)
+		for _, why := range l.gaps {
+			f.model.Gaps = append(f.model.Gaps, Gap{Why: why + ", which carries " + l.String(), Whose: l.Whose, Trusted: l.trusted})
+		}
+		f.model.Sessions = append(f.model.Sessions, l.Session)
+	}
+	slices.SortStableFunc(f.model.Sessions, func(a, b *Session) int { return cmp.Or(int(b.Whose-a.Whose), a.Since.Compare(b.Since)) })
+}
+
+// claim adds a session to what something carries.
+func claim[K comparable](to map[K]Claim, key K, s *Session, how string) {
+	c, known := to[key]
+	if !known || c.Listens || c.How != "" && how == "" {
+		c.How = how
+	}
+	c.Listens = false
+	if !slices.Contains(c.Sessions, s) {
+		c.Sessions = append(c.Sessions, s)
+	}
+	to[key] = c
+}
+
+// claimProcess adds a process and its unit.
+func (f *finder) claimProcess(pid int, s *Session, how string) {
+	claim(f.model.Processes, pid, s, how)
+	if unit := f.describe(pid).Unit; unit != "" {
+		claim(f.model.Units, unit, s, how)
+	}
+}
+
+// findListeners finds the servers that take new logins at the ports that sessions came in at.
+func (f *finder) findListeners() {
+	var open []Socket
+	for port := range maps.Keys(f.model.Ports) {
+		open = append(open, f.listening[port]...)
+	}
+	if len(open) == 0 {
+		return
+	}
+	slices.SortFunc(open, func(a, b Socket) int { return cmp.Compare(a.ID, b.ID) })
+	holders, err := f.source.Holders(f.ctx, open[:min(len(open), maxSockets)])
+	if err != nil {
+		f.model.Gaps = append(f.model.Gaps, Gap{Why: fmt.Sprintf("which programs take new logins is not all known (%v)", err)})
+	}
+	for _, k := range open {
+		for _, pid := range holders[k.ID] {
+			f.listens(pid, f.model.Ports[portOf(k)])
+		}
+	}
+}
+
+// listens adds a server that carries no open session.
+func (f *finder) listens(pid int, at Claim) {
+	c := Claim{Sessions: at.Sessions, How: at.How, Listens: true}
+	if _, carries := f.model.Processes[pid]; !carries && pid > 1 {
+		f.model.Processes[pid] = c
+	}
+	if unit := f.describe(pid).Unit; unit != "" {
+		if _, carries := f.model.Units[unit]; !carries {
+			f.model.Units[unit] = c
+		}
+	}
+}

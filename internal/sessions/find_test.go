@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A machine is made up in tests: processes with what they have open.
+type machine struct {
+	Snapshot
+	files     map[int]Files
+	described map[int]Description
+	peers     []Peer
+	tunnels   []Tunnel
+	unheld    bool
+}
+
+func (m *machine) Read(context.Context) (Snapshot, error) { return m.Snapshot, nil }
+func (m *machine) Open(_ context.Context, pid int) (Files, error) {
+	return m.files[pid], nil
+}
+func (m *machine) Describe(_ context.Context, pid int) (Description, error) {
+	return m.described[pid], nil
+}
+func (m *machine) Peers(context.Context, []uint16) ([]Peer, error) { return m.peers, nil }
+func (m *machine) Tunnels(context.Context, Connection) ([]Tunnel, error) {
+	return m.tunnels, nil
+}
+func (m *machine) Holders(_ context.Context, list []Socket) (map[SocketID][]int, error) {
+	if m.unheld {
+		return nil, errors.New("too many files")
+	}
+	found := map[SocketID][]int{}
+	for _, k := range list {
+		for pid, files := range m.files {
+			if slices.Contains(files.Sockets, k.ID) {
+				found[k.ID] = append(found[k.ID], pid)
+			}
+		}
+		slices.Sort(found[k.ID])
+	}
+	return found, nil
+}
+
+// process adds one; account is root, a name of a person, or of the system with a leading underscore.
+func (m *machine) process(pid, parent int, name, account, terminal string, open ...any) {
+	p := Process{PID: pid, Parent: parent, Name: name, Terminal: terminal, Pseudo: strings.HasPrefix(terminal, "pts/"), Leader: pid}
+	m.Processes = append(m.Processes, p)
+	if m.files == nil {
+		m.files, m.described = map[int]Files{}, map[int]Description{}
+	}
+	var files Files
+	for _, o := range open {
+		switch o := o.(type) {
+		case int:
+			files.Sockets = append(files.Sockets, SocketID(o))
+		case string:
+			files.Masters = append(files.Masters, o)
+		}
+	}
+	m.files[pid] = files
+	d := Description{UID: 1000, User: strings.TrimPrefix(account, "_"), System: account == "root" || account[0] == '_'}
+	if account == "root" {
+		d.UID = 0
+	}
+	m.described[pid] = d
+}
+
+// tcp adds a connection, or a socket that listens where remote is empty.
+func (m *machine) tcp(id int, local, remote string) { m.socket(id, "tcp", local, remote) }
+
+func (m *machine) socket(id int, protocol, local, remote string) {
+	k := Socket{ID: SocketID(id), Protocol: protocol, Local: netip.MustParseAddrPort(local)}
+	if remote != "" {
+		k.Remote, k.Established = netip.MustParseAddrPort(remote), protocol == "tcp"
+	} else {
+		k.Listening = protocol == "tcp"
+	}
+	m.Sockets = append(m.Sockets, k)
+}
+
+// sshd adds a server, and a session of ann from 203.0.113.7 at pts/0 with a shell (PID 13).
+func sshd() *machine {
+	m := &machine{Snapshot: Snapshot{Masters: true, Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1")}}}
+	m.tcp(1, "0.0.0.0:22", "")
+	m.process(10, 1, "sshd", "root", "", 1)
+	m.login(11, "ann", "pts/0", 2, "192.0.2.1:22", "203.0.113.7:5000")
+	return m
+}
+
+// login adds an SSH session: the server's part of root (pid), that of the user, and a shell.
+func (m *machine) login(pid int, user, terminal string, socket int, local, remote string) {
+	m.tcp(socket, local, remote)
+	m.process(pid, 10, "sshd", "root", "", socket)
+	m.process(pid+1, pid, "sshd", user, "", socket, terminal)
+	m.process(pid+2, pid+1, "bash", user, terminal)
+}
+
+// told sums up a model: what is claimed, for whom.
+func told(t *testing.T, m *machine) (*Model, string) {
+	t.Helper()
+	model, err := Find(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whose := []string{"others'", "possibly own", "own"}
+	var list []string
+	for a, c := range model.Addresses {
+		list = append(list, a.String()+" "+whose[c.Whose()])
+	}
+	slices.Sort(list)
+	return model, strings.Join(list, ", ")
+}
+
+func TestSessionsAreToldApartByTheWayUpToThem(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(*machine)
+		want string
+	}{
+		"from the shell of the session": {func(m *machine) { m.process(50, 13, "sudo", "root", "pts/0"); m.Self = 50 }, "203.0.113.7 own, 203.0.113.8 others'"},
+		"in a terminal of sudo": {func(m *machine) {
+			m.process(50, 13, "sudo", "root", "pts/0", "pts/9")
+			m.process(51, 50, "sentinel", "root", "pts/9")
+			m.Self = 51
+		}, "203.0.113.7 own, 203.0.113.8 others'"},
+		"from a job of cron": {func(m *machine) { m.process(50, 1, "cron", "root", ""); m.Self = 50 }, "203.0.113.7 possibly own, 203.0.113.8 possibly own"},
+		"in a tmux that was left running": {func(m *machine) {
+			m.process(50, 1, "tmux", "ann", "", "pts/5")
+			m.process(51, 50, "bash", "ann", "pts/5")
+			m.Self = 51
+		}, "203.0.113.7 possibly own, 203.0.113.8 possibly own"},
+		"at the console": {func(m *machine) { m.process(50, 1, "login", "root", "tty1"); m.Self = 50 }, "203.0.113.7 others', 203.0.113.8 others'"},
+		"from ann's desktop": {func(m *machine) {
+			m.process(50, 1, "systemd", "ann", "")
+			m.described[50] = Description{UID: 1000, User: "ann", Unit: "user@1000.service"}
+			m.Logins = append(m.Logins, Login{ID: "2", Leader: 999, User: "ann", Manager: true, Seat: true})
+			m.process(51, 50, "claude", "ann", "")
+			m.Self = 51
+		}, "203.0.113.7 possibly own, 203.0.113.8 others'"},
+	} {
+		m := sshd()
+		m.login(21, "mallory", "pts/1", 3, "192.0.2.1:22", "203.0.113.8:5000")
+		c.make(m)
+		if _, got := told(t, m); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// Every case is a login whose server has a name that nothing here knows.
+func TestWhatCarriesASession(t *testing.T) {
+	for name, c := range map[string]struct {
+		make      func(*machine)
+		addresses string
+		processes []int
+		ports     []Port
+	}{
+		"sshd": {func(*machine) {}, "203.0.113.7 own", []int{11, 12}, []Port{{"tcp", 22}}},
+		"a server of root that holds the terminal": {func(m *machine) {
+			m.tcp(31, "[::]:23", "")
+			m.tcp(32, "[::ffff:192.0.2.1]:23", "[::ffff:203.0.113.9]:4000")
+			m.process(30, 1, "x", "root", "", 31, 32, "pts/3")
+			m.process(33, 30, "login", "root", "pts/3")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30}, []Port{{"tcp", 22}, {"tcp", 23}}},
+		"an agent of root that has called out": {func(m *machine) {
+			m.tcp(32, "192.0.2.1:40000", "203.0.113.9:443")
+			m.process(30, 1, "x", "root", "", 32)
+			m.process(31, 30, "x", "root", "", "pts/3")
+			m.process(33, 31, "sh", "bob", "pts/3")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 31}, []Port{{"tcp", 22}}},
+		"UDP that is not connected": {func(m *machine) {
+			m.socket(32, "udp", "192.0.2.1:60001", "")
+			m.process(30, 1, "x", "bob", "", 32, "pts/3")
+			m.process(33, 30, "sh", "bob", "pts/3")
+			m.peers = []Peer{{60001, netip.MustParseAddr("203.0.113.9"), true}, {60001, netip.MustParseAddr("203.0.113.66"), false}}
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30}, []Port{{"tcp", 22}, {"udp", 60001}}},
+		"a proxy before the server": {func(m *machine) {
+			m.tcp(30, "0.0.0.0:443", "")
+			m.tcp(31, "192.0.2.1:443", "203.0.113.9:4000")
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.process(30, 1, "x", "_proxy", "", 30, 31, 32)
+			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 41, 42}, []Port{{"tcp", 22}, {"tcp", 443}}},
+		"two proxies, one behind the other": {func(m *machine) {
+			m.tcp(30, "0.0.0.0:443", "")
+			m.tcp(31, "192.0.2.1:443", "203.0.113.9:4000")
+			m.tcp(32, "127.0.0.1:40001", "127.0.0.1:8443")
+			m.process(30, 1, "x", "_proxy", "", 30, 31, 32)
+			m.tcp(34, "127.0.0.1:8443", "")
+			m.tcp(35, "127.0.0.1:8443", "127.0.0.1:40001")
+			m.tcp(36, "192.0.2.1:40000", "192.0.2.1:22")
+			m.process(31, 1, "y", "_proxy", "", 34, 35, 36)
+			m.login(41, "bob", "pts/3", 33, "192.0.2.1:22", "192.0.2.1:40000")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 31, 41, 42}, []Port{{"tcp", 22}, {"tcp", 443}, {"tcp", 8443}}},
+		"a reverse tunnel": {func(m *machine) {
+			m.tcp(31, "192.0.2.1:40001", "203.0.113.9:22")
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.process(30, 1, "ssh", "bob", "", 31, 32)
+			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 41, 42}, []Port{{"tcp", 22}}},
+		"a reverse tunnel whose client talks through another program": {func(m *machine) {
+			m.tcp(31, "192.0.2.1:40001", "203.0.113.9:22")
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.process(30, 1, "ssh", "bob", "", 32)
+			m.process(34, 30, "nc", "bob", "", 31)
+			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		}, "203.0.113.7 own, 203.0.113.9 others'", []int{11, 12, 30, 34, 41, 42}, []Port{{"tcp", 22}}},
+		"from another session": {func(m *machine) {
+			m.login(21, "mallory", "pts/1", 3, "192.0.2.1:22", "203.0.113.8:5000")
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.process(30, 23, "ssh", "mallory", "pts/1", 32)
+			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		}, "203.0.113.7 own, 203.0.113.8 others'", []int{11, 12, 21, 22, 30, 41, 42}, []Port{{"tcp", 22}}},
+		"through a port that another session forwards": {func(m *machine) {
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.tcp(34, "192.0.2.1:40002", "203.0.113.66:80")
+			m.files[12] = Files{Sockets: []SocketID{2, 32, 34}, Masters: []string{"pts/0"}}
+			m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		}, "203.0.113.7 own", []int{11, 12, 41, 42}, []Port{{"tcp", 22}}},
+		"a tunnel of the network": {func(m *machine) {
+			m.process(60, 1, "wg", "root", "")
+			m.tunnels = []Tunnel{{Interface: "t0", Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.99")}, Ports: []Port{{"udp", 51820}}, Processes: []int{60}}}
+		}, "203.0.113.7 own, 203.0.113.99 own", []int{11, 12, 60}, []Port{{"tcp", 22}, {"udp", 51820}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := sshd()
+			m.process(50, 13, "sentinel", "root", "pts/0")
+			m.Self = 50
+			c.make(m)
+			model, got := told(t, m)
+			if got != c.addresses {
+				t.Errorf("addresses: %s, want %s", got, c.addresses)
+			}
+			var processes []int
+			for pid, claim := range model.Processes {
+				if !claim.Listens {
+					processes = append(processes, pid)
+				}
+			}
+			slices.Sort(processes)
+			if !slices.Equal(processes, c.processes) {
+				t.Errorf("processes: %v, want %v", processes, c.processes)
+			}
+			if !model.Processes[10].Listens {
+				t.Errorf("the server that takes logins: %+v", model.Processes[10])
+			}
+			var ports []Port
+			for p := range model.Ports {
+				ports = append(ports, p)
+			}
+			slices.SortFunc(ports, func(a, b Port) int { return int(a.Number) - int(b.Number) })
+			if !slices.Equal(ports, c.ports) {
+				t.Errorf("ports: %v, want %v", ports, c.ports)
+			}
+			if len(model.Gaps) > 0 {
+				t.Errorf("gaps: %+v", model.Gaps)
+			}
+		})
+	}
+}
+
+// What an ordinary user can do without anybody logging in must not make an address one of a session.
+func TestAnOrdinaryUserCannotClaimAnAddress(t *testing.T) {
+	for name, do := range map[string]func(*machine){
+		"calls itself sshd": func(m *machine) {
+			m.tcp(31, "192.0.2.1:40000", "203.0.113.66:443")
+			m.process(30, 1, "sshd", "mallory", "", 31)
+		},
+		"serves a terminal and connects": func(m *machine) {
+			m.tcp(31, "192.0.2.1:40000", "203.0.113.66:443")
+			m.socket(32, "udp", "192.0.2.1:40001", "203.0.113.66:443")
+			m.process(30, 1, "mosh-server", "mallory", "", 31, 32, "pts/4")
+			m.process(33, 30, "sh", "mallory", "pts/4")
+		},
+		"has sshd forward": func(m *machine) {
+			m.login(21, "mallory", "pts/1", 3, "192.0.2.1:22", "203.0.113.8:5000")
+			m.tcp(31, "192.0.2.1:40000", "203.0.113.66:443")
+			m.files[22] = Files{Sockets: []SocketID{3, 31}, Masters: []string{"pts/1"}}
+		},
+		"waits for an answer": func(m *machine) {
+			m.tcp(31, "192.0.2.1:22", "203.0.113.66:443")
+			m.Sockets[len(m.Sockets)-1].Established = false
+			m.process(30, 10, "sshd", "root", "", 31)
+		},
+		"sends packets from a reverse tunnel": func(m *machine) {
+			m.socket(31, "udp", "192.0.2.1:40001", "203.0.113.66:22")
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.process(30, 1, "ssh", "mallory", "", 31, 32)
+			m.login(41, "mallory", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		},
+		"writes a record of who is logged in": func(m *machine) {
+			m.process(30, 1, "x", "mallory", "", "pts/4")
+			m.process(33, 30, "sh", "mallory", "pts/4")
+			m.Logins = append(m.Logins, Login{Terminal: "pts/4", User: "mallory", From: netip.MustParseAddr("203.0.113.66"), Remote: true})
+		},
+		"connects a proxy to hundreds": func(m *machine) {
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			open := []any{32}
+			for i := range 200 {
+				m.tcp(100+i, fmt.Sprintf("192.0.2.1:%d", 41000+i), netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, byte(i + 20)}), 80).String())
+				open = append(open, 100+i)
+			}
+			m.process(30, 1, "x", "mallory", "", open...)
+			m.login(41, "mallory", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		},
+	} {
+		m := sshd()
+		m.process(50, 13, "sentinel", "root", "pts/0")
+		m.Self = 50
+		do(m)
+		model, got := told(t, m)
+		if strings.Contains(got, "203.0.113.66") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if hidden := model.Hidden(); len(hidden) > 0 {
+			t.Errorf("%s keeps others from blocking: %+v", name, hidden)
+		}
+	}
+}
+
+// Where the caller's own session goes on is not known, any address may carry it.
+func TestWhatIsNotKnownOfTheOwnSessionIsAGap(t *testing.T) {
+	for name, do := range map[string]func(*machine){
+		"nobody holds the other end": func(m *machine) { m.unheld = true; m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22") },
+		"there is no other end":      func(*machine) {},
+		"the program has no way on": func(m *machine) {
+			m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+			m.process(30, 1, "ssh", "bob", "", 32)
+		},
+	} {
+		m := sshd()
+		m.login(41, "bob", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		m.process(50, 43, "sentinel", "root", "pts/3")
+		m.Self = 50
+		do(m)
+		model, _ := told(t, m)
+		if len(model.Hidden()) == 0 {
+			t.Errorf("%s: nothing is said", name)
+		}
+		m.Self = 13
+		if model, _ = told(t, m); len(model.Hidden()) > 0 {
+			t.Errorf("%s, of somebody else: %+v", name, model.Hidden())
+		}
+	}
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"sentinel/internal/sanitize"
+)
+
+// name names a process in a sentence.
+func (f *finder) name(pid int) string {
+	return fmt.Sprintf("%s (PID %d)", cmp.Or(sanitize.Text(f.processes[pid].Name, 32), "a process"), pid)
+}
+
+// follow goes from the connections of a session to what carries them.
+func (f *finder) follow(l *login) {
+	for _, pid := range l.members {
+		f.claimProcess(pid, l.Session, "")
+	}
+	w := walk{finder: f, to: l, seen: map[SocketID]bool{}, passed: map[int]bool{}}
+	for _, pid := range l.members {
+		w.passed[pid] = true
+	}
+	w.visit(l.sockets, "", false)
+	w.fromRecords()
+	if l.Whose != Own && len(w.relayed) > maxRelayed {
+		l.gaps = append(l.gaps, fmt.Sprintf("which of %d hosts that talk with a proxy is the other end is not known", len(w.relayed)))
+		w.relayed = nil
+	}
+	for _, r := range w.relayed {
+		w.outside(r.id, r.how)
+	}
+	w.udpPeers()
+}
+
+// A walk follows one session.
+type walk struct {
+	*finder
+	to      *login
+	seen    map[SocketID]bool
+	passed  map[int]bool
+	relayed []relayedSocket // of proxies, to other hosts
+	udp     []uint16        // ports of sockets that are not connected
+}
+
+type relayedSocket struct {
+	id  SocketID
+	how string
+}
+
+// visit takes the connections of one level, and follows those that stay on this machine to the
+// processes at their other ends.
+func (w *walk) visit(list []SocketID, how string, relayed bool) {
+	var inside []Socket
+	for _, id := range list {
+		k := w.sockets[id]
+		if w.seen[id] || len(w.seen) >= maxSockets && w.to.Whose != Own {
+			continue
+		}
+		w.seen[id] = true
+		switch remote := k.Remote; {
+		case remote.Port() != 0 && w.here(remote.Addr()):
+			inside = append(inside, k)
+			w.port(k, how)
+		case relayed && remote.Port() != 0:
+			w.relayed = append(w.relayed, relayedSocket{id, how})
+		default:
+			w.outside(id, how)
+		}
+	}
+	w.through(inside)
+}
+
+// outside claims a connection with another host, or a UDP socket whose other end is to be found.
+func (w *walk) outside(id SocketID, how string) {
+	k := w.sockets[id]
+	w.port(k, how)
+	if k.Remote.Port() == 0 {
+		w.udp = append(w.udp, k.Local.Port())
+		return
+	}
+	w.address(Connection{k.Local.Addr(), k.Remote.Addr()}, how)
+}
+
+// port claims the local port of a connection that came in.
+func (w *walk) port(k Socket, how string) {
+	if w.accepted(k) {
+		claim(w.model.Ports, portOf(k), w.to.Session, how)
+	}
+}
+
+// address claims another host, and the tunnels on the way to it.
+func (w *walk) address(c Connection, how string) {
+	claim(w.model.Addresses, c.Remote, w.to.Session, how)
+	w.to.From = append(w.to.From, c.Remote)
+	if !slices.Contains(w.model.Connections, c) {
+		w.model.Connections = append(w.model.Connections, c)
+	}
+	tunnels, err := w.source.Tunnels(w.ctx, c)
+	if err != nil {
+		w.to.gaps = append(w.to.gaps, fmt.Sprintf("which tunnels lead to %s is not known (%v)", c.Remote, err))
+	}
+	for _, t := range tunnels {
+		w.tunnel(t)
+	}
+}
+
+func (w *walk) tunnel(t Tunnel) {
+	how := "through the tunnel " + sanitize.Text(t.Interface, 15)
+	for _, a := range t.Addresses {
+		claim(w.model.Addresses, bare(a), w.to.Session, how)
+	}
+	for _, p := range t.Ports {
+		claim(w.model.Ports, p, w.to.Session, how)
+	}
+	for _, pid := range t.Processes {
+		w.claimProcess(pid, w.to.Session, how)
+	}
+	if t.Unknown != "" {
+		w.to.gaps = append(w.to.gaps, t.Unknown)
+	}
+}
+
+// through finds the processes at the other ends of connections that stay on this machine.
+func (w *walk) through(inside []Socket) {
+	var others []Socket
+	for _, k := range inside {
+		id, known := w.byEnds[ends{k.Protocol, k.Remote, k.Local}]
+		if !known {
+			w.to.gaps = append(w.to.gaps, fmt.Sprintf("the other end of the connection from %s is not seen", k.Remote))
+			continue
+		}
+		w.seen[id] = true
+		others = append(others, w.sockets[id])
+	}
+	if len(others) == 0 {
+		return
+	}
+	holders, err := w.source.Holders(w.ctx, others)
+	for _, k := range others {
+		if len(holders[k.ID]) == 0 {
+			why := fmt.Sprintf("who holds the other end of the connection from %s is not known", k.Local)
+			if err != nil {
+				why += fmt.Sprintf(" (%v)", err)
+			}
+			w.to.gaps = append(w.to.gaps, why)
+		}
+		for _, pid := range holders[k.ID] {
+			w.relay(pid)
+		}
+	}
+}
+
+// relay goes on from a process that passes a session on: a proxy, or the client of a reverse tunnel.
+func (w *walk) relay(pid int) {
+	if w.passed[pid] {
+		return
+	}
+	w.passed[pid] = true
+	how := "through " + w.name(pid)
+	w.claimProcess(pid, w.to.Session, how)
+	if w.below(pid) {
+		return
+	}
+	onward := w.onward(pid)
+	for _, child := range w.children[pid] {
+		if len(onward) > 0 {
+			break
+		}
+		if onward = w.onward(child); len(onward) > 0 {
+			w.claimProcess(child, w.to.Session, how)
+		}
+	}
+	if len(onward) == 0 && !w.atTerminal(pid) {
+		w.to.gaps = append(w.to.gaps, "where the connection of "+w.name(pid)+" goes on is not seen")
+	}
+	w.visit(onward, how, true)
+}
+
+// below takes the connection of the session that a process belongs to, where it has none of its own
+// to another host or shares it with the system's part of its server.
+func (w *walk) below(pid int) bool {
+	line := w.ancestry(pid)
+	shared := w.sharedAbove(w.held(pid, anySocket), line[min(1, len(line)):])
+	if w.describe(pid).System || len(shared) == 0 {
+		return false
+	}
+	for _, server := range line[1:] {
+		if slices.ContainsFunc(shared, func(id SocketID) bool { return slices.Contains(w.open(server).Sockets, id) }) {
+			w.claimProcess(server, w.to.Session, "through "+w.name(server))
+		}
+	}
+	w.visit(shared, "through "+w.name(pid), false)
+	return true
+}
+
+// onward lists the connections of a process that may carry on a session: those with other hosts, or,
+// where it has none, those that stay on this machine, or those of the session that it was started in.
+// A packet that an ordinary user sends to anybody proves nothing, so UDP counts only for a process of
+// the system and for the caller's own session.
+func (w *walk) onward(pid int) []SocketID {
+	trusts := w.describe(pid).System || w.to.Whose == Own
+	usable := func(k Socket) bool {
+		return !w.seen[k.ID] && (k.Protocol == "tcp" || trusts)
+	}
+	abroad := w.held(pid, func(k Socket) bool { return usable(k) && !(k.Remote.Port() != 0 && w.here(k.Remote.Addr())) })
+	local := w.held(pid, func(k Socket) bool {
+		return usable(k) && k.Remote.Port() != 0 && w.here(k.Remote.Addr()) && (len(abroad) == 0 || w.accepted(k))
+	})
+	if list := append(abroad, local...); len(list) > 0 {
+		return list
+	}
+	line := w.ancestry(pid)
+	chosen, _ := w.choose(line[min(1, len(line)):])
+	return chosen
+}
+
+// atTerminal reports whether a process belongs to a person at the machine itself.
+func (w *walk) atTerminal(pid int) bool {
+	return slices.ContainsFunc(w.ancestry(pid), func(pid int) bool {
+		p := w.processes[pid]
+		return p.Terminal != "" && !p.Pseudo
+	})
+}
+
+// fromRecords adds where the system has recorded that the login came from. A record that a user's
+// program can make counts for the caller's own session alone.
+func (w *walk) fromRecords() {
+	for _, r := range []*Login{w.to.record, w.to.hint} {
+		if r != nil && r.From.IsValid() && !w.here(bare(r.From)) && (r.Manager || w.to.Whose == Own) {
+			w.recorded(bare(r.From))
+		}
+	}
+	if w.to.Whose != Others && (len(w.to.sockets) == 0 || len(w.to.From) == 0) && !w.to.Local {
+		for _, a := range w.snapshot.Hint {
+			if !w.here(bare(a)) {
+				w.recorded(bare(a))
+			}
+		}
+	}
+}
+
+// recorded claims the address of a record. A record of a session whose connection is seen says
+// nothing new.
+func (w *walk) recorded(a netip.Addr) {
+	if slices.ContainsFunc(w.to.sockets, w.connected) {
+		return
+	}
+	w.address(Connection{Remote: a}, "")
+}
+
+// udpPeers finds the other ends of UDP sockets that are not connected.
+func (w *walk) udpPeers() {
+	if len(w.udp) == 0 {
+		return
+	}
+	peers, err := w.source.Peers(w.ctx, w.udp)
+	for _, p := range peers {
+		a := bare(p.Address)
+		if (p.Came || w.to.trusted || w.to.Whose == Own) && !w.here(a) {
+			w.address(Connection{Remote: a}, "")
+		}
+	}
+	if len(w.to.From) == 0 {
+		why := "with whom the server at UDP port " + fmt.Sprint(w.udp[0]) + " talks is not seen"
+		if err != nil {
+			why += fmt.Sprintf(" (%v)", err)
+		}
+		w.to.gaps = append(w.to.gaps, why)
+	}
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sessions answers one question for all who change the machine: what carries the sessions
+// of the people who are logged in? It starts from logins (terminals and what root has recorded of
+// them), goes up to the processes that serve them, and from the sockets of these on to addresses,
+// processes, units and ports: through proxies and reverse tunnels on this machine, and through
+// tunnels of the network.
+//
+// Names prove nothing, since anyone may choose them. What an ordinary user can pretend, and what
+// that is worth, is in the threat model.
+package sessions
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"sentinel/internal/humanize"
+	"sentinel/internal/sanitize"
+)
+
+// Ownership says whether a session is the one that this run was started from.
+type Ownership int
+
+// A caller without a way up to any session, such as a job of cron or a process that was detached,
+// may be anybody's.
+const (
+	Others Ownership = iota
+	PossiblyOwn
+	Own
+)
+
+// A Session is a login that is under way.
+type Session struct {
+	User     string       // empty if unknown
+	From     []netip.Addr // other hosts that it comes from; empty for a local one and where they are not known
+	Since    time.Time    // zero if unknown
+	Terminal string       // such as pts/0; empty without one
+	Local    bool         // at a terminal of the machine itself
+	Whose    Ownership
+}
+
+// A Port is a port of this machine.
+type Port struct {
+	Protocol string // tcp or udp
+	Number   uint16
+}
+
+// A Claim says whose sessions something carries.
+type Claim struct {
+	Sessions []*Session // never empty
+	// How it carries them, as in "through haproxy (PID 12)"; empty for directly.
+	How string
+	// Listens is set for a process that takes new logins of that kind and carries none that is open.
+	Listens bool
+}
+
+// Whose returns Own if one of the sessions is that.
+func (c Claim) Whose() Ownership {
+	most := Others
+	for _, s := range c.Sessions {
+		most = max(most, s.Whose)
+	}
+	return most
+}
+
+// maxNamed bounds how many sessions a sentence names.
+const maxNamed = 3
+
+// String names the sessions, the caller's own first, so that it can end a sentence such as
+// "203.0.113.7 carries ...".
+func (c Claim) String() string {
+	sorted := slices.Clone(c.Sessions)
+	slices.SortStableFunc(sorted, func(a, b *Session) int { return int(b.Whose) - int(a.Whose) })
+	var names []string
+	for _, s := range sorted[:min(len(sorted), maxNamed)] {
+		names = append(names, s.String())
+	}
+	if more := len(sorted) - len(names); more > 0 {
+		names = append(names, humanize.Count(more, "more session", "more sessions"))
+	}
+	text := strings.Join(names, " and ")
+	if c.How != "" {
+		text += ", " + c.How
+	}
+	return text
+}
+
+// String describes the session: "the session of ann from 203.0.113.7 at pts/0, since ...".
+func (s *Session) String() string {
+	text := "the session"
+	switch s.Whose {
+	case Own:
+		text = "this call's own session"
+	case PossiblyOwn, Others:
+	}
+	if s.User != "" {
+		text += " of " + sanitize.Text(s.User, 32)
+	}
+	for i, a := range s.From {
+		switch {
+		case i == 0:
+			text += " from " + a.String()
+		case i < maxNamed:
+			text += ", " + a.String()
+		case i == maxNamed:
+			text += fmt.Sprintf(" and %d more", len(s.From)-i)
+		}
+	}
+	if s.Terminal != "" {
+		text += " at " + sanitize.Text(s.Terminal, 32)
+	}
+	if !s.Since.IsZero() {
+		text += " since " + humanize.Moment(s.Since)
+	}
+	if s.Whose == PossiblyOwn {
+		text += " (which may be this call's own)"
+	}
+	return text
+}
+
+// A Gap is something about a session that could not be found out.
+type Gap struct {
+	Why string // a clause: "with whom moshd (PID 12) talks is not seen"
+	// Whose is the most that the gap may hide.
+	Whose Ownership
+	// Trusted is set when a login that root has seen is concerned, and not only what a user says.
+	Trusted bool
+}
+
+// A Model is what carries the sessions of this machine at one moment.
+type Model struct {
+	Sessions  []*Session
+	Addresses map[netip.Addr]Claim // of other hosts, without zones and never IPv4-mapped
+	Processes map[int]Claim
+	Units     map[string]Claim // of the system's service manager: services, sockets and scopes
+	Ports     map[Port]Claim   // of this machine, that the sessions come in at
+	Gaps      []Gap
+	// Connections are those that carry sessions to other hosts.
+	Connections []Connection
+}
+
+// A Connection of a session to another host.
+type Connection struct{ Local, Remote netip.Addr }
+
+// Hidden returns the gaps that may hide something of sessions that are surely, or where root has
+// seen the login possibly, the caller's own.
+func (m *Model) Hidden() []Gap {
+	var list []Gap
+	for _, g := range m.Gaps {
+		if g.Whose == Own || g.Whose == PossiblyOwn && g.Trusted {
+			list = append(list, g)
+		}
+	}
+	return list
+}

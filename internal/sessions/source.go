@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// A Source reads what the model is made of. Every method is bounded, also where processes of others
+// make reading dear.
+type Source interface {
+	// Read reads the tables that are cheap however many processes there are.
+	Read(ctx context.Context) (Snapshot, error)
+	// Open reads the files that a process has open, as far as they are sockets or terminals.
+	Open(ctx context.Context, pid int) (Files, error)
+	// Holders finds processes that have the sockets open. A socket that nobody was found for is
+	// missing, and why is an error beside the rest.
+	Holders(ctx context.Context, list []Socket) (map[SocketID][]int, error)
+	// Describe reads more about a process. What cannot be read stays zero.
+	Describe(ctx context.Context, pid int) (Description, error)
+	// Peers returns with whom UDP ports have exchanged packets, for sockets that are not connected.
+	Peers(ctx context.Context, ports []uint16) ([]Peer, error)
+	// Tunnels returns those that packets between two addresses travel in.
+	Tunnels(ctx context.Context, c Connection) ([]Tunnel, error)
+}
+
+// A Snapshot is the state of the machine at one moment.
+type Snapshot struct {
+	Self      int // PID of this run
+	Processes []Process
+	Sockets   []Socket
+	Logins    []Login
+	// Addresses are those of this machine.
+	Addresses []netip.Addr
+	// Hint is whom the environment says this run's session is with (SSH_CONNECTION). It is never
+	// believed alone, and only adds to what is protected.
+	Hint []netip.Addr
+	// Masters says that [Files] tell which terminals a process serves.
+	Masters bool
+	// Unread says what is missing, in clauses.
+	Unread []string
+}
+
+// A Process is a row of the process table.
+type Process struct {
+	PID, Parent int
+	Leader      int    // PID of the leader of its session (setsid(2))
+	Name        string // as the kernel has it; only for people
+	Terminal    string // the controlling one, such as pts/0; empty without one
+	Pseudo      bool   // whose terminal another process serves
+}
+
+// A SocketID tells a socket from others. Processes that share a socket share its ID.
+type SocketID uint64
+
+// A Socket is one socket of the machine.
+type Socket struct {
+	ID            SocketID
+	Protocol      string // tcp or udp
+	Local, Remote netip.AddrPort
+	Listening     bool
+	Established   bool // a TCP connection that both ends have agreed to
+	UID           int  // who made it; -1 if unknown
+}
+
+// A Login is what the system has recorded of one.
+type Login struct {
+	ID       string // of the session manager; empty if from another record
+	Leader   int    // the process that logged in; 0 if unknown
+	User     string
+	Terminal string // as in Process
+	From     netip.Addr
+	Remote   bool
+	Since    time.Time
+	// Manager says that the session manager has it from a process of root; others, such as the
+	// records of who(1), can be made by programs of users.
+	Manager bool
+	// Seat is set for the screen and keyboard of the machine.
+	Seat bool
+}
+
+// Files are what a process has open.
+type Files struct {
+	Sockets []SocketID
+	Masters []string // terminals that it serves, as in Process.Terminal
+	Cut     bool     // there are more than were looked at
+}
+
+// A Description is what more is known about a process.
+type Description struct {
+	UID    int
+	System bool // root or an account of the system; no person's
+	User   string
+	Unit   string // the service, socket or scope of the system that it runs in
+	Login  string // the ID of the login that it belongs to
+	// CommandLine is read for what calls itself an SSH server and is root's, or its child.
+	CommandLine []string
+}
+
+// A Peer is another host at a UDP port.
+type Peer struct {
+	Port    uint16
+	Address netip.Addr
+	Came    bool // the first packet came from there
+}
+
+// A Tunnel is an interface whose packets travel inside of others.
+type Tunnel struct {
+	Interface string
+	Kind      string       // such as wireguard, vxlan, tun
+	Addresses []netip.Addr // the far ends
+	Ports     []Port       // of this machine, that its packets come in at
+	Processes []int        // that carry its packets
+	Unknown   string       // why the far ends are not all known, a clause; empty if they are
+}
