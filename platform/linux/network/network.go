@@ -134,12 +134,12 @@ func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.O
 	for _, id := range ids {
 		wanted[id] = true
 	}
-	holders, denied, err := s.proc.SocketOwners(ctx, wanted)
-	owners := make(map[uint64]network.Owner, len(holders))
-	for inode, h := range holders {
+	found, err := s.proc.SocketOwners(ctx, wanted)
+	owners := make(map[uint64]network.Owner, len(found.ByInode))
+	for inode, h := range found.ByInode {
 		owners[inode] = network.Owner{PID: h.PID, Name: h.Name}
 	}
-	return owners, denied, err
+	return owners, found.Denied || len(found.Skipped) > 0, err
 }
 
 // Interfaces implements [network.Source].

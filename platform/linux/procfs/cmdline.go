@@ -5,8 +5,6 @@ package procfs
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 )
 
@@ -15,14 +13,14 @@ import (
 const maxCommand = 8 << 10
 
 // CommandLine reads the arguments of a process. Kernel threads and zombies have none. A process can
-// rewrite its own, so it proves nothing.
+// rewrite its own, so it proves nothing; and it can keep others from reading them, which is
+// [ErrStuck] after a while. Do not call it while holding a lock that others wait for.
 func (fs FS) CommandLine(pid int) ([]string, error) {
-	f, err := os.Open(fs.path(strconv.Itoa(pid), "cmdline"))
+	uid, err := fs.UID(pid)
 	if err != nil {
-		return nil, err
+		uid = unknownUser
 	}
-	defer f.Close() //nolint:errcheck // only read from
-	raw, err := io.ReadAll(io.LimitReader(f, maxCommand))
+	raw, err := fs.memory.read(pid, uid, func() ([]byte, error) { return fs.readUpTo(maxCommand, strconv.Itoa(pid), "cmdline") })
 	if err != nil {
 		return nil, err
 	}

@@ -25,23 +25,26 @@ var ErrFormat = errors.New("unexpected format")
 
 // FS is a /proc below a root directory.
 type FS struct {
-	dir string
+	dir    string
+	memory *memoryReader
 }
 
 // New returns the /proc below root; root is "/" on a live system.
-func New(root string) FS { return FS{dir: filepath.Join(root, "proc")} }
+func New(root string) FS { return FS{filepath.Join(root, "proc"), newMemoryReader()} }
 
 func (fs FS) path(parts ...string) string {
 	return filepath.Join(append([]string{fs.dir}, parts...)...)
 }
 
-func (fs FS) read(parts ...string) ([]byte, error) {
+func (fs FS) read(parts ...string) ([]byte, error) { return fs.readUpTo(maxFile, parts...) }
+
+func (fs FS) readUpTo(limit int64, parts ...string) ([]byte, error) {
 	f, err := os.Open(fs.path(parts...))
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	return io.ReadAll(io.LimitReader(f, maxFile))
+	return io.ReadAll(io.LimitReader(f, limit))
 }
 
 // readWith reads a file and passes it to its parser. Most methods of FS do nothing else.

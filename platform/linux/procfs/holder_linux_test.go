@@ -5,6 +5,7 @@ package procfs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +50,19 @@ func reused(t *testing.T, meanwhile func(fds string)) string {
 	return root
 }
 
+// searching begins a search for the owners of sockets.
+func searching(t *testing.T, root string, wanted map[uint64]bool) (*search, *fileWalk) {
+	t.Helper()
+	w, err := New(root).walk(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.dir.close)
+	s := &search{wanted: wanted, owners: map[uint64]Holder{}, walked: map[int]bool{}}
+	s.found = s.keepLowest
+	return s, w
+}
+
 // Between finding a socket and naming its process, that process may end and
 // another one get its PID.
 func TestSocketIsNotNamedAfterTheNextProcessWithThatPID(t *testing.T) {
@@ -69,14 +83,9 @@ func TestSocketIsNotNamedAfterTheNextProcessWithThatPID(t *testing.T) {
 			}
 		})
 		// The parents of owners are asked for once more, where the pipe would not answer.
-		dir, err := openDir(filepath.Join(root, "proc"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := fdWalk{wanted: both, owners: map[uint64]Holder{}, walked: map[int]bool{}, entries: make([]byte, directoryBuffer)}
-		found := w.inspect(dir, 7)
-		dir.close()
-		if diff := cmp.Diff(c.want, w.owners); diff != "" || found != (len(c.want) > 0) {
+		s, w := searching(t, root, both)
+		found := s.inspect(w, candidate{pid: 7})
+		if diff := cmp.Diff(c.want, s.owners); diff != "" || found != (len(c.want) > 0) {
 			t.Errorf("%s: found %v\n%s", name, found, diff)
 		}
 	}
@@ -100,10 +109,10 @@ func TestSocketsThatRootMayNotLookAtAreDenied(t *testing.T) {
 		other.Process.Kill()
 		other.Wait()
 	})
-	dir := liveProc(t)
-	w := fdWalk{wanted: map[uint64]bool{inode: true}, owners: map[uint64]Holder{}, walked: map[int]bool{}, entries: make([]byte, directoryBuffer)}
-	if w.inspect(dir, other.Process.Pid); len(w.owners) != 0 || !w.denied {
-		t.Errorf("owners %v, denied %v", w.owners, w.denied)
+	s, w := searching(t, "/", map[uint64]bool{inode: true})
+	s.inspect(w, candidate{pid: other.Process.Pid})
+	if len(s.owners) != 0 || len(w.skipped) != 1 || !errors.Is(w.skipped[0].Err, fs.ErrPermission) {
+		t.Errorf("owners %v, skipped %v", s.owners, w.skipped)
 	}
 }
 

@@ -95,12 +95,12 @@ func owners(t *testing.T, inodes ...uint64) map[uint64]int {
 	for _, i := range inodes {
 		wanted[i] = true
 	}
-	got, _, err := New("/").SocketOwners(t.Context(), wanted)
+	got, err := New("/").SocketOwners(t.Context(), wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pids := map[uint64]int{}
-	for inode, holder := range got {
+	for inode, holder := range got.ByInode {
 		pids[inode] = holder.PID
 	}
 	return pids
@@ -122,16 +122,16 @@ func TestSharedSocketBelongsToTheOldestProcess(t *testing.T) {
 }
 
 func TestOwnersOfNothingReadNothing(t *testing.T) {
-	got, denied, err := New("/nonexistent").SocketOwners(t.Context(), nil)
-	if len(got) != 0 || denied || err != nil {
-		t.Errorf("got %v, %v, %v", got, denied, err)
+	got, err := New("/nonexistent").SocketOwners(t.Context(), nil)
+	if len(got.ByInode) != 0 || got.Denied || err != nil {
+		t.Errorf("got %v, %v", got, err)
 	}
-	if _, _, err := New("/nonexistent").SocketOwners(t.Context(), map[uint64]bool{1: true}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := New("/nonexistent").SocketOwners(t.Context(), map[uint64]bool{1: true}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no /proc: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := New("/").SocketOwners(ctx, map[uint64]bool{1: true}); !errors.Is(err, context.Canceled) {
+	if _, err := New("/").SocketOwners(ctx, map[uint64]bool{1: true}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that left: %v", err)
 	}
 }
@@ -143,9 +143,9 @@ func TestOthersSocketsAreDeniedAndNotUnowned(t *testing.T) {
 	}
 	inode, _ := held(t, 1) // of root
 	testenv.Become(t, testenv.Nobody)
-	got, denied, err := New("/").SocketOwners(t.Context(), map[uint64]bool{inode: true})
-	if len(got) != 0 || !denied || err != nil {
-		t.Errorf("got %v, denied %v, %v", got, denied, err)
+	got, err := New("/").SocketOwners(t.Context(), map[uint64]bool{inode: true})
+	if len(got.ByInode) != 0 || !got.Denied || err != nil {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 
@@ -160,9 +160,9 @@ func TestHiddenProcessesAreDeniedAndNotAbsent(t *testing.T) {
 	}
 	inode, children := held(t, 1)
 	testenv.Become(t, testenv.Nobody)
-	got, denied, err := New("/").SocketOwners(t.Context(), map[uint64]bool{inode: true})
-	if len(got) != 0 || !denied || err != nil {
-		t.Errorf("got %v, denied %v, %v", got, denied, err)
+	got, err := New("/").SocketOwners(t.Context(), map[uint64]bool{inode: true})
+	if len(got.ByInode) != 0 || !got.Denied || err != nil {
+		t.Errorf("got %v, %v", got, err)
 	}
 	list, err := New("/").Processes(t.Context())
 	if !slices.ContainsFunc(list, func(p Process) bool { return p.PID == os.Getpid() }) || err != nil {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package procfs
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A candidate is a process whose files are to be looked at.
+type candidate struct {
+	pid, uid int
+	files    int64
+}
+
+func (c candidate) ordinary() bool { return c.uid >= firstOrdinary }
+
+// affordable orders processes for a walk over their open files, and leaves out those that have none,
+// such as kernel threads. The system's come first, then those of the user who has the fewest files
+// open, and so on: what a user does delays only those who have done more. Among the processes of one
+// user, those with many files come first, since most sockets belong to them and a search ends
+// early; of a user who has more than will be read, those with few, so that more of them are read.
+//
+// The size of /proc/PID/fd is the number of open files since Linux 6.2, and anyone may ask for it.
+// Before that it is 0 for every process, and a user counts for as much as he has processes.
+func (d dirHandle) affordable(pids []int) []candidate {
+	told := d.size("self/fd") > 0
+	byUser := map[int][]candidate{}
+	for _, pid := range pids {
+		if c := d.candidate(pid); c.files != 0 || !told {
+			byUser[c.account()] = append(byUser[c.account()], c)
+		}
+	}
+	groups := make([]group, 0, len(byUser))
+	for account, list := range byUser {
+		groups = append(groups, newGroup(account, list))
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.account, b.account))
+	})
+	order := make([]candidate, 0, len(pids))
+	for _, g := range groups {
+		order = append(order, g.list...)
+	}
+	return order
+}
+
+// system stands for all accounts of the system.
+const system = 0
+
+func (c candidate) account() int {
+	if c.ordinary() {
+		return c.uid
+	}
+	return system
+}
+
+// A group is the processes of one user in the order in which they are read.
+type group struct {
+	account int
+	cost    int64 // -1 for the system
+	list    []candidate
+}
+
+func newGroup(account int, list []candidate) group {
+	g := group{account: account, list: list}
+	for _, c := range list {
+		g.cost += max(c.files, 1)
+	}
+	manyFirst := func(a, b candidate) int { return cmp.Compare(b.files, a.files) }
+	switch {
+	case account == system:
+		g.cost = -1
+		slices.SortStableFunc(list, manyFirst)
+	case g.cost <= userFiles:
+		slices.SortStableFunc(list, manyFirst)
+	default:
+		slices.SortStableFunc(list, func(a, b candidate) int { return manyFirst(b, a) })
+	}
+	return g
+}
+
+// candidate asks for the number of files and the user of a process; files is -1 if it cannot be
+// known: the process has ended, or hidepid (proc(5)) hides it. The files of a process belong to its
+// effective user, or to root if it may not be traced, which anyone can have for his own; so where a
+// system account is said, the real user decides, whom set-user-ID programs do not change.
+func (d dirHandle) candidate(pid int) candidate {
+	var stat unix.Stat_t
+	if err := unix.Fstatat(int(d), strconv.Itoa(pid)+"/fd", &stat, 0); err != nil {
+		return candidate{pid: pid, files: -1}
+	}
+	c := candidate{pid: pid, uid: int(stat.Uid), files: stat.Size}
+	if c.files != 0 && !c.ordinary() {
+		if raw, err := d.readFile(pid, "/status", make([]byte, 4096)); err == nil {
+			if uid, err := parseUID(raw); err == nil {
+				c.uid = uid
+			}
+		}
+	}
+	return c
+}
+
+// size returns the size of a file below d, or -1 if it cannot be read.
+func (d dirHandle) size(path string) int64 {
+	var stat unix.Stat_t
+	if err := unix.Fstatat(int(d), path, &stat, 0); err != nil {
+		return -1
+	}
+	return stat.Size
+}

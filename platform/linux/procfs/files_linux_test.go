@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package procfs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+)
+
+// crowd starts processes of a user that share so many open files, besides file.
+func crowd(t *testing.T, uid uint32, processes, files int, file *os.File) []int {
+	t.Helper()
+	raise(t, 2*uint64(files)+100) // each file is copied twice on its way into the child
+	nothing, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nothing.Close()
+	var pids []int
+	for range processes {
+		c := exec.Command("/bin/sleep", "600")
+		c.ExtraFiles = append(slices.Repeat([]*os.File{nothing}, files), file)
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			c.Process.Kill()
+			c.Wait()
+		})
+		pids = append(pids, c.Process.Pid)
+	}
+	return pids
+}
+
+// raise allows this process and its children so many open files.
+func raise(t *testing.T, files uint64) {
+	t.Helper()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	limit.Cur, limit.Max = max(files, limit.Cur), max(files, limit.Max)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const busyUser, quietUser = 4_001, 4_000
+
+// One user's processes have more files open than are read for a user; another's have few.
+func TestUserWithTooManyFilesIsSkippedAndNobodyElse(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.Need(t, liveProc(t).size("self/fd") > 0, "Linux before 6.2 does not tell how many files a process has open")
+	busyFile, busyInode := socketFile(t)
+	quietFile, quietInode := socketFile(t)
+	busy := crowd(t, busyUser, 12, 5_000, busyFile)
+	quiet := crowd(t, quietUser, 1, 10, quietFile)
+	busyFile.Close()
+	quietFile.Close()
+
+	seen := map[int]int{}
+	skipped, err := New("/").OpenFiles(t.Context(), nil, func(f OpenFile) bool {
+		seen[f.PID]++
+		return true
+	})
+	if err != nil || seen[quiet[0]] < 11 || seen[os.Getpid()] == 0 {
+		t.Errorf("%v; read %d files of the other user's and %d of this process", err, seen[quiet[0]], seen[os.Getpid()])
+	}
+	if len(skipped) != 3 {
+		t.Errorf("%d processes were skipped, want 3: %v", len(skipped), skipped)
+	}
+	for _, s := range skipped {
+		if !slices.Contains(busy, s.PID) || s.UID != busyUser || !errors.Is(s.Err, ErrManyFiles) {
+			t.Errorf("skipped %+v", s)
+		}
+	}
+
+	holders, skipped, err := New("/").SocketHolders(t.Context(), map[uint64]bool{busyInode: true, quietInode: true})
+	if want := []Holder{{quiet[0], "sleep"}}; !slices.Equal(holders[quietInode], want) || len(holders[busyInode]) < 9 || len(skipped) != 3 || err != nil {
+		t.Errorf("%d holders of the shared socket, %v of the other; %d skipped, %v", len(holders[busyInode]), holders[quietInode], len(skipped), err)
+	}
+	owners, err := New("/").SocketOwners(t.Context(), map[uint64]bool{quietInode: true, 1 << 40: true})
+	if owners.ByInode[quietInode].PID != quiet[0] || len(owners.Skipped) != 3 || owners.Denied || err != nil {
+		t.Errorf("%+v, %v", owners, err)
+	}
+	if owners, err := New("/").SocketOwners(t.Context(), map[uint64]bool{quietInode: true}); len(owners.Skipped) != 0 || err != nil {
+		t.Errorf("all are found, and yet %+v, %v", owners, err)
+	}
+}
+
+// A program that its user may not read makes a process that may not be traced, and /proc says
+// that the files of such a process are root's.
+func TestProcessThatMayNotBeTracedStaysItsUsers(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	if err := unix.Mount("tmpfs", "/mnt", "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	const program = "/mnt/sleep"
+	raw, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, raw, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program, "600")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: quietUser, Gid: quietUser}}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Process.Kill()
+		c.Wait()
+	})
+	var stat unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d/fd", c.Process.Pid), &stat); err != nil || stat.Uid != 0 {
+		t.Fatalf("the files are said to be of user %d, %v", stat.Uid, err)
+	}
+	if got := liveProc(t).candidate(c.Process.Pid); got.uid != quietUser {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestFilesOfOneProcess(t *testing.T) {
+	file, inode := socketFile(t)
+	pid := sleeper(t, file, 3)
+	var sockets []uint64
+	skipped, err := New("/").OpenFiles(t.Context(), []int{pid, 1<<31 - 1}, func(f OpenFile) bool {
+		if inode, ok := f.Socket(); ok {
+			sockets = append(sockets, inode)
+		}
+		return true
+	})
+	if !slices.Equal(sockets, []uint64{inode}) || len(skipped) != 0 || err != nil {
+		t.Errorf("sockets %v, skipped %v, %v", sockets, skipped, err)
+	}
+	visits := 0
+	if _, err := New("/").OpenFiles(t.Context(), []int{pid, os.Getpid()}, func(OpenFile) bool { visits++; return false }); visits != 1 || err != nil {
+		t.Errorf("%d visits after the first said that it is enough, %v", visits, err)
+	}
+}
