@@ -103,8 +103,8 @@ func (m *machine) login(pid int, user, terminal string, socket int, local, remot
 	m.process(pid+2, pid+1, "bash", user, terminal)
 }
 
-// told sums up a model: what is claimed, for whom.
-func told(t *testing.T, m *machine) (*Model, string) {
+// summary sums up a model: what is claimed, for whom.
+func summary(t *testing.T, m *machine) (*Model, string) {
 	t.Helper()
 	model, err := Find(t.Context(), m)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestSessionsAreToldApartByTheWayUpToThem(t *testing.T) {
 		m := sshd()
 		m.login(21, "mallory", "pts/1", 3, "192.0.2.1:22", "203.0.113.8:5000")
 		c.make(m)
-		if _, got := told(t, m); got != c.want {
+		if _, got := summary(t, m); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -234,7 +234,7 @@ func TestWhatCarriesASession(t *testing.T) {
 			m.process(50, 13, "sentinel", "root", "pts/0")
 			m.Self = 50
 			c.make(m)
-			model, got := told(t, m)
+			model, got := summary(t, m)
 			if got != c.addresses {
 				t.Errorf("addresses: %s, want %s", got, c.addresses)
 			}
@@ -315,7 +315,7 @@ func TestAnOrdinaryUserCannotClaimAnAddress(t *testing.T) {
 		m.process(50, 13, "sentinel", "root", "pts/0")
 		m.Self = 50
 		do(m)
-		model, got := told(t, m)
+		model, got := summary(t, m)
 		if strings.Contains(got, "203.0.113.66") {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -340,12 +340,12 @@ func TestWhatIsNotKnownOfTheOwnSessionIsAGap(t *testing.T) {
 		m.process(50, 43, "sentinel", "root", "pts/3")
 		m.Self = 50
 		do(m)
-		model, _ := told(t, m)
+		model, _ := summary(t, m)
 		if len(model.Hidden()) == 0 {
 			t.Errorf("%s: nothing is said", name)
 		}
 		m.Self = 13
-		if model, _ = told(t, m); len(model.Hidden()) > 0 {
+		if model, _ = summary(t, m); len(model.Hidden()) > 0 {
 			t.Errorf("%s, of somebody else: %+v", name, model.Hidden())
 		}
 	}

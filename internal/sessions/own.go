@@ -11,7 +11,7 @@ import (
 // caller's own, except that somebody who sits at the screen of the machine and has no terminal, as
 // the program of a desktop, can only be another of their own.
 func (f *finder) judge() {
-	if f.told() {
+	if f.ownKnown() {
 		return
 	}
 	user := f.desktopUser()
@@ -25,9 +25,9 @@ func (f *finder) judge() {
 	}
 }
 
-// told reports whether the way up from this run leads to a session. A terminal on the way that
+// ownKnown reports whether the way up from this run leads to a session. A terminal on the way that
 // something else serves, such as tmux, breaks it: whoever is connected there may be anybody.
-func (f *finder) told() bool {
+func (f *finder) ownKnown() bool {
 	for _, l := range f.logins {
 		if l.Whose == Own && len(l.sockets) > 0 {
 			return true

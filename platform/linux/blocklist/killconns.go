@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/blocklist"
+	"sentinel/platform/linux/conntrack"
 )
 
 // ErrCannotClose says that the kernel was built without INET_DIAG_DESTROY, so
@@ -37,7 +38,7 @@ var _ blocklist.ConnKiller = ConnKiller{}
 func (ConnKiller) Kill(ctx context.Context, address netip.Addr) (int, error) {
 	address = address.Unmap()
 	closed, err := closeSockets(ctx, address)
-	return closed, errors.Join(err, deleteFlows(ctx, address))
+	return closed, errors.Join(err, conntrack.Delete(ctx, address))
 }
 
 // Numbers of linux/inet_diag.h and linux/sock_diag.h.

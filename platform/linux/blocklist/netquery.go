@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"net"
 
-	mdnetlink "github.com/mdlayher/netlink"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"sentinel/platform/linux/interfaces"
+	"sentinel/platform/linux/netattr"
 )
 
 // kernel is what is asked about the network. Tests replace the functions.
@@ -46,7 +46,7 @@ const dumps = 3
 func complete(ctx context.Context, dump func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errFormat, r)
+			err = fmt.Errorf("%w: %v", netattr.ErrFormat, r)
 		}
 	}()
 	for range dumps {
@@ -74,36 +74,4 @@ func wireGuardDevice(index int) ([][]byte, error) {
 	ask.AddData(&nl.Genlmsg{Command: unix.WG_CMD_GET_DEVICE, Version: unix.WG_GENL_VERSION})
 	ask.AddData(nl.NewRtAttr(unix.WGDEVICE_A_IFINDEX, binary.NativeEndian.AppendUint32(nil, uint32(index))))
 	return ask.Execute(unix.NETLINK_GENERIC, 0)
-}
-
-var errFormat = errors.New("unexpected format of a netlink message")
-
-// attributes visits each attribute of a message behind its header, which has the
-// given length. Integers are read in network byte order, in which netfilter sends them.
-func attributes(message []byte, header int, visit func(*mdnetlink.AttributeDecoder)) error {
-	if len(message) < header {
-		return errFormat
-	}
-	a, err := mdnetlink.NewAttributeDecoder(message[header:])
-	if err != nil {
-		return fmt.Errorf("%w: %w", errFormat, err)
-	}
-	a.ByteOrder = binary.BigEndian
-	for a.Next() {
-		visit(a)
-	}
-	if err := a.Err(); err != nil {
-		return fmt.Errorf("%w: %w", errFormat, err)
-	}
-	return nil
-}
-
-// nested visits the attributes within the current one.
-func nested(outer *mdnetlink.AttributeDecoder, visit func(*mdnetlink.AttributeDecoder)) {
-	outer.Nested(func(a *mdnetlink.AttributeDecoder) error {
-		for a.Next() {
-			visit(a)
-		}
-		return nil
-	})
 }

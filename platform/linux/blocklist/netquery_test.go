@@ -19,6 +19,7 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/platform/linux/interfaces"
+	"sentinel/platform/linux/netattr"
 )
 
 // quietKernel has neither interfaces nor routes. Its functions are replaced one by one.
@@ -91,9 +92,9 @@ func TestRoutesAreUnderstood(t *testing.T) {
 		"by an object":           {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST}, "", errNextHop},
 		"by an object, shown":    {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: via}, "192.0.2.1/32 is a gateway", nil},
 		"no gateway yet":         {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: net.IP{0, 0, 0, 0}}, "", nil},
-		"an odd gateway":         {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: net.IP{192, 0, 2}}, "", errFormat},
-		"no destination":         {netlink.Route{Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: via}, "", errFormat},
-		"a prefix too long":      {netlink.Route{Dst: &net.IPNet{IP: via}, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL}, "", errFormat},
+		"an odd gateway":         {netlink.Route{Dst: all4, Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: net.IP{192, 0, 2}}, "", netattr.ErrFormat},
+		"no destination":         {netlink.Route{Type: unix.RTN_UNICAST, LinkIndex: 2, Gw: via}, "", netattr.ErrFormat},
+		"a prefix too long":      {netlink.Route{Dst: &net.IPNet{IP: via}, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL}, "", netattr.ErrFormat},
 		"local":                  {netlink.Route{Dst: network(t, "192.0.2.10/32"), Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL}, "192.0.2.10/32 is an address", nil},
 		"anycast":                {netlink.Route{Dst: network(t, "2001:db8::/128"), Type: unix.RTN_ANYCAST, Table: unix.RT_TABLE_LOCAL}, "2001:db8::/128 is an address", nil},
 		"broadcast":              {netlink.Route{Dst: network(t, "192.0.2.255/32"), Type: unix.RTN_BROADCAST, Table: unix.RT_TABLE_LOCAL}, "192.0.2.255/32 is a broadcast address of a network", nil},
@@ -125,7 +126,7 @@ func TestRoutesOfAllTablesAndFamiliesAreRead(t *testing.T) {
 	})
 	list, err := s.routes(t.Context())
 	want := []string{"192.0.2.1/32 is a gateway", "192.0.2.10/32 is an address", "fe80::1/128 is a gateway"}
-	if diff := cmp.Diff(want, reasons(list)); diff != "" || !errors.Is(err, errFormat) {
+	if diff := cmp.Diff(want, reasons(list)); diff != "" || !errors.Is(err, netattr.ErrFormat) {
 		t.Errorf("%v %s", err, diff)
 	}
 }
@@ -148,7 +149,7 @@ func TestNextHopObjectsAreAskedForWhereARouteNamesOne(t *testing.T) {
 		t.Errorf("%v %s", err, diff)
 	}
 	s.kernel.nextHops = func() ([][]byte, error) { return [][]byte{message(t, "02000000 0000")}, nil }
-	if _, err := s.routes(t.Context()); !errors.Is(err, errFormat) {
+	if _, err := s.routes(t.Context()); !errors.Is(err, netattr.ErrFormat) {
 		t.Errorf("a short message: %v", err)
 	}
 }
@@ -180,7 +181,7 @@ func TestDumpsAreCompleteOrFail(t *testing.T) {
 		_ = binary.NativeEndian.Uint32(short) // as the library reads attributes
 		return nil
 	}
-	if _, err := s.routes(t.Context()); !errors.Is(err, errFormat) {
+	if _, err := s.routes(t.Context()); !errors.Is(err, netattr.ErrFormat) {
 		t.Errorf("a panic of the library: %v", err)
 	}
 }
@@ -246,7 +247,7 @@ func TestTunnelsAndTheirFarEnds(t *testing.T) {
 		t.Errorf("a route without an interface: %v", through)
 	}
 	entries = []netlink.Neigh{{LinkIndex: 4, IP: net.IP{192, 0, 2}}}
-	if _, err := s.tunnelEnds(t.Context(), nil); !errors.Is(err, errFormat) {
+	if _, err := s.tunnelEnds(t.Context(), nil); !errors.Is(err, netattr.ErrFormat) {
 		t.Errorf("an odd entry: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/fault"
+	"sentinel/platform/linux/netattr"
 )
 
 func TestTransactionsMakeTheTableAndReadItBack(t *testing.T) {
@@ -248,10 +249,10 @@ func TestDamagedAnswersAreErrors(t *testing.T) {
 			replies[0].Data = unhex(t, body)
 			return replies
 		}
-		if blocks, _, err := n.Loaded(t.Context()); fault.From(err).Code != fault.FirewallFailed || !errors.Is(err, errFormat) || len(blocks) != 0 {
+		if blocks, _, err := n.Loaded(t.Context()); fault.From(err).Code != fault.FirewallFailed || !errors.Is(err, netattr.ErrFormat) || len(blocks) != 0 {
 			t.Errorf("%s: %v, %v", name, blocks, err)
 		}
-		if _, there, _, err := n.Find(t.Context(), peers[0]); there || !errors.Is(err, errFormat) {
+		if _, there, _, err := n.Find(t.Context(), peers[0]); there || !errors.Is(err, netattr.ErrFormat) {
 			t.Errorf("%s: found %v, %v", name, there, err)
 		}
 	}

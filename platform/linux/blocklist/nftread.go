@@ -16,6 +16,7 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/firewall"
+	"sentinel/platform/linux/netattr"
 )
 
 // errInterrupted says that the table changed while it was read, so that
@@ -177,11 +178,11 @@ func elementRequest(set string, a netip.Addr) netlink.Message {
 // attributes of linux/netfilter/nf_tables.h. Keys that are no address, such as those of a
 // set of another kind, are left out.
 func appendBlocks(to []blocklist.Block, b []byte) ([]blocklist.Block, error) {
-	err := attributes(b, nfgenmsg, func(list *netlink.AttributeDecoder) {
+	err := netattr.Visit(b, nfgenmsg, func(list *netlink.AttributeDecoder) {
 		if list.Type() != unix.NFTA_SET_ELEM_LIST_ELEMENTS {
 			return
 		}
-		nested(list, func(element *netlink.AttributeDecoder) {
+		netattr.Nested(list, func(element *netlink.AttributeDecoder) {
 			if block, ok := parseElement(element); ok {
 				to = append(to, block)
 			}
@@ -195,10 +196,10 @@ func appendBlocks(to []blocklist.Block, b []byte) ([]blocklist.Block, error) {
 // is left to the decoder to report.
 func parseElement(element *netlink.AttributeDecoder) (block blocklist.Block, ok bool) {
 	limited, endOfRange := false, false
-	nested(element, func(a *netlink.AttributeDecoder) {
+	netattr.Nested(element, func(a *netlink.AttributeDecoder) {
 		switch a.Type() {
 		case unix.NFTA_SET_ELEM_KEY:
-			nested(a, func(key *netlink.AttributeDecoder) {
+			netattr.Nested(a, func(key *netlink.AttributeDecoder) {
 				if key.Type() == unix.NFTA_DATA_VALUE {
 					block.Address, ok = netip.AddrFromSlice(key.Bytes())
 				}

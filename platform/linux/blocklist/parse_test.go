@@ -20,6 +20,7 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/testenv"
+	"sentinel/platform/linux/netattr"
 )
 
 func unhex(t *testing.T, text string) []byte {
@@ -49,9 +50,9 @@ func TestElementsAreParsed(t *testing.T) {
 		"no address":           {"0c000180 07000100 c0000200", nil, nil},
 		"the end of a range":   {key + "08000300 00000001", nil, nil},
 		"the begin of a range": {key + "08000300 00000000", block(0), nil},
-		"a short limit":        {key + "08000400 0036ee80", nil, errFormat},
-		"short flags":          {key + "06000300 00010000", nil, errFormat},
-		"cut off":              {"0c000180 08000100 c000", nil, errFormat},
+		"a short limit":        {key + "08000400 0036ee80", nil, netattr.ErrFormat},
+		"short flags":          {key + "06000300 00010000", nil, netattr.ErrFormat},
+		"cut off":              {"0c000180 08000100 c000", nil, netattr.ErrFormat},
 	} {
 		element := unhex(t, c.element)
 		list := within(3, within(1, element))
@@ -63,7 +64,7 @@ func TestElementsAreParsed(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if _, err := appendBlocks(nil, []byte{1, 0}); !errors.Is(err, errFormat) {
+	if _, err := appendBlocks(nil, []byte{1, 0}); !errors.Is(err, netattr.ErrFormat) {
 		t.Errorf("short: %v", err)
 	}
 }
@@ -83,44 +84,6 @@ func FuzzElements(f *testing.F) {
 			if !block.Address.IsValid() || block.Left < 0 {
 				t.Errorf("%x is %v", b, block)
 			}
-		}
-	})
-}
-
-func TestFlowsAreMatchedByAnyEnd(t *testing.T) {
-	address := func(kind byte, a string) []byte { return leaf(kind, netip.MustParseAddr(a).AsSlice()) }
-	flow := func(kind byte, ends ...[]byte) []byte {
-		return append([]byte{2, 0, 0, 0}, slices.Concat(within(1, within(1, address(1, "203.0.113.1"), address(2, "203.0.113.2"))), within(kind, within(1, ends...)))...)
-	}
-	blocked := netip.MustParseAddr("192.0.2.1")
-	for name, c := range map[string]struct {
-		flow []byte
-		want bool
-	}{
-		"reply source":      {flow(2, address(1, "192.0.2.1"), address(2, "203.0.113.1")), true},
-		"reply destination": {flow(2, address(1, "203.0.113.2"), address(2, "192.0.2.1")), true},
-		"original source":   {append([]byte{2, 0, 0, 0}, within(1, within(1, address(1, "192.0.2.1")))...), true},
-		"neither":           {flow(2, address(1, "203.0.113.2"), address(2, "203.0.113.1")), false},
-		"another attribute": {flow(3, address(1, "192.0.2.1")), false},
-		"cut off":           {flow(2, address(1, "192.0.2.1"))[:40], false},
-		"empty":             {nil, false},
-	} {
-		if got := hasEnd(c.flow, blocked); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-func leaf(kind byte, value []byte) []byte {
-	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
-	return append(append(b, kind, 0), value...)
-}
-
-func FuzzFlow(f *testing.F) {
-	f.Add([]byte{2, 0, 0, 0, 16, 0, 1, 0x80, 12, 0, 1, 0x80, 8, 0, 1, 0, 192, 0, 2, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if hasEnd(b, netip.MustParseAddr("192.0.2.1")) && !strings.Contains(string(b), "\xc0\x00\x02\x01") {
-			t.Errorf("%x has the address", b)
 		}
 	})
 }

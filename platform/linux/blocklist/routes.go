@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/blocklist"
+	"sentinel/platform/linux/netattr"
 )
 
 // errNextHop says that a route leads to a nexthop object and the kernel does
@@ -81,7 +82,7 @@ func protectRoute(r netlink.Route) ([]blocklist.ProtectedAddr, error) {
 // in 16 bytes, and leaves out a mask that is longer than the address.
 func prefix(n *net.IPNet) (netip.Prefix, error) {
 	if n == nil {
-		return netip.Prefix{}, errFormat
+		return netip.Prefix{}, netattr.ErrFormat
 	}
 	a, ok := netip.AddrFromSlice(n.IP)
 	length, bits := n.Mask.Size()
@@ -89,7 +90,7 @@ func prefix(n *net.IPNet) (netip.Prefix, error) {
 		a = a.Unmap()
 	}
 	if !ok || bits != a.BitLen() {
-		return netip.Prefix{}, errFormat
+		return netip.Prefix{}, netattr.ErrFormat
 	}
 	return netip.PrefixFrom(a, length), nil
 }
@@ -124,7 +125,7 @@ func appendGateway(to *[]blocklist.ProtectedAddr, ip []byte) error {
 	}
 	a, ok := netip.AddrFromSlice(ip)
 	if !ok {
-		return errFormat
+		return netattr.ErrFormat
 	}
 	if !a.IsUnspecified() {
 		*to = append(*to, blocklist.Protect(a, blocklist.WhyGateway))
@@ -151,7 +152,7 @@ func (s *HostContext) nextHops(ctx context.Context) ([]blocklist.ProtectedAddr, 
 // parseNextHop parses a struct nhmsg with its attributes.
 func parseNextHop(b []byte) ([]blocklist.ProtectedAddr, error) {
 	var list []blocklist.ProtectedAddr
-	err := attributes(b, unix.SizeofNhmsg, func(a *mdnetlink.AttributeDecoder) {
+	err := netattr.Visit(b, unix.SizeofNhmsg, func(a *mdnetlink.AttributeDecoder) {
 		if a.Type() == unix.NHA_GATEWAY {
 			a.Do(func(ip []byte) error { return appendGateway(&list, ip) })
 		}

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/platform/linux/conntrack"
 	"sentinel/platform/linux/sockdiag"
 	"sentinel/platform/unix/hostfile"
 )
@@ -87,14 +88,16 @@ func (s *HostContext) peersOf(ctx context.Context, t tunnel, pids []int) ([]neti
 		return nil, err
 	}
 	if len(ports) > 0 {
-		tracked, err := trackedPeers(ctx, ports)
+		tracked, err := conntrack.Peers(ctx, ports)
 		if err != nil {
 			return peers, err
 		}
 		if len(tracked) == 0 {
 			return peers, peersUnseen(t)
 		}
-		peers = append(peers, tracked...)
+		for _, p := range tracked {
+			peers = append(peers, p.Address)
+		}
 	}
 	if len(peers) == 0 {
 		return nil, peersUnseen(t)

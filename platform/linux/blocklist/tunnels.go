@@ -21,6 +21,7 @@ import (
 	"sentinel/internal/sanitize"
 	"sentinel/internal/vpn"
 	"sentinel/platform/linux/interfaces"
+	"sentinel/platform/linux/netattr"
 )
 
 // A tunnel is an interface whose packets travel inside others.
@@ -116,7 +117,7 @@ func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error
 		}
 		a, ok := netip.AddrFromSlice(e.IP)
 		if !ok {
-			return errFormat
+			return netattr.ErrFormat
 		}
 		if !a.IsUnspecified() {
 			tunnels[i].ends = append(tunnels[i].ends, a)
@@ -150,12 +151,12 @@ func parseWireGuard(b []byte) (list []netip.Addr, err error) {
 		list = append(list, a)
 		return err
 	}
-	err = attributes(b, nl.SizeofGenlmsg, func(a *mdnetlink.AttributeDecoder) {
+	err = netattr.Visit(b, nl.SizeofGenlmsg, func(a *mdnetlink.AttributeDecoder) {
 		if a.Type() != unix.WGDEVICE_A_PEERS {
 			return
 		}
-		nested(a, func(peer *mdnetlink.AttributeDecoder) {
-			nested(peer, func(a *mdnetlink.AttributeDecoder) {
+		netattr.Nested(a, func(peer *mdnetlink.AttributeDecoder) {
+			netattr.Nested(peer, func(a *mdnetlink.AttributeDecoder) {
 				if a.Type() == unix.WGPEER_A_ENDPOINT {
 					a.Do(endpoint)
 				}
@@ -173,7 +174,7 @@ func parseSocketAddress(b []byte) (netip.Addr, error) {
 	case len(b) >= unix.SizeofSockaddrInet6-4 && binary.NativeEndian.Uint16(b) == unix.AF_INET6:
 		return netip.AddrFrom16([16]byte(b[8:24])), nil
 	}
-	return netip.Addr{}, errFormat
+	return netip.Addr{}, netattr.ErrFormat
 }
 
 // carriers finds the interfaces that sessions come through: the one that has the

@@ -164,8 +164,5 @@ func FuzzTunnelMessages(f *testing.F) {
 		if found, err := parseWireGuard(b); err == nil && slices.ContainsFunc(found, func(a netip.Addr) bool { return !a.IsValid() }) {
 			t.Errorf("%v", found)
 		}
-		if a, ok := peerOfFlow(b, []uint16{0, 1194}); ok && !a.IsValid() {
-			t.Error("an invalid peer")
-		}
 	})
 }

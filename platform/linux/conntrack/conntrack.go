@@ -2,7 +2,9 @@
 
 //go:build linux
 
-package blocklist
+// Package conntrack reads and deletes the flows that the kernel's connection tracking remembers
+// (linux/netfilter/nfnetlink_conntrack.h).
+package conntrack
 
 import (
 	"bytes"
@@ -18,6 +20,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"sentinel/platform/linux/netattr"
 )
 
 // conntrackLoaded exists where connection tracking is loaded. Asking the kernel
@@ -27,10 +31,13 @@ const conntrackLoaded = "/proc/sys/net/netfilter/nf_conntrack_count"
 // maxFlows bounds how many flows of one address are deleted in one go.
 const maxFlows = 100_000
 
-// deleteFlows deletes the flows that have address as either end, in either
+// maxPeers bounds how many peers are listed.
+const maxPeers = 4096
+
+// Delete deletes the flows that have address as either end, in either
 // direction: with NAT it may be in only one of the four places. A flow that was handed to a
 // flowtable (nft(8)) passes no chain at all until it is deleted.
-func deleteFlows(ctx context.Context, address netip.Addr) error {
+func Delete(ctx context.Context, address netip.Addr) error {
 	var flows [][]byte
 	raw := address.AsSlice()
 	err := visitFlows(address, func(b []byte) bool {
@@ -48,7 +55,7 @@ func deleteFlows(ctx context.Context, address netip.Addr) error {
 			return ctx.Err()
 		}
 		ask := flowRequest(address, nl.IPCTNL_MSG_CT_DELETE, unix.NLM_F_ACK)
-		ask.AddRawData(f[nfgenmsg:])
+		ask.AddRawData(f[nl.SizeofNfgenmsg:])
 		if _, err := ask.Execute(unix.NETLINK_NETFILTER, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("delete a connection: %w", err)
 		}
@@ -80,16 +87,23 @@ func flowRequest(address netip.Addr, operation, flags int) *nl.NetlinkRequest {
 	return ask
 }
 
-// trackedPeers lists the other ends of UDP flows with one of the ports. Flows
-// that nobody answered are left out: anyone can send a packet.
-func trackedPeers(ctx context.Context, ports []uint16) ([]netip.Addr, error) {
-	var list []netip.Addr
+// A Peer is the other end of a UDP flow.
+type Peer struct {
+	Port    uint16 // the local one
+	Address netip.Addr
+	Came    bool // the first packet came from there
+}
+
+// Peers lists the other ends of UDP flows with one of the ports. Flows that nobody answered are left
+// out: anyone can send a packet.
+func Peers(ctx context.Context, ports []uint16) ([]Peer, error) {
+	var list []Peer
 	for _, family := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
 		err := visitFlows(family, func(b []byte) bool {
-			if a, ok := peerOfFlow(b, ports); ok && !slices.Contains(list, a) {
-				list = append(list, a)
+			if p, ok := peerOfFlow(b, ports); ok && !slices.Contains(list, p) {
+				list = append(list, p)
 			}
-			return ctx.Err() == nil && len(list) < maxFiles
+			return ctx.Err() == nil && len(list) < maxPeers
 		})
 		if err != nil {
 			return nil, err
@@ -117,12 +131,12 @@ const statusAnswered = 2
 // parseFlow parses a struct nfgenmsg with the attributes of
 // linux/netfilter/nfnetlink_conntrack.h.
 func parseFlow(b []byte) (f flow, err error) {
-	err = attributes(b, nfgenmsg, func(a *mdnetlink.AttributeDecoder) {
+	err = netattr.Visit(b, nl.SizeofNfgenmsg, func(a *mdnetlink.AttributeDecoder) {
 		switch a.Type() {
 		case nl.CTA_TUPLE_ORIG:
-			nested(a, f.original.read)
+			netattr.Nested(a, f.original.read)
 		case nl.CTA_TUPLE_REPLY:
-			nested(a, f.reply.read)
+			netattr.Nested(a, f.reply.read)
 		case nl.CTA_STATUS:
 			f.answered = a.Uint32()&statusAnswered != 0
 		}
@@ -133,9 +147,9 @@ func parseFlow(b []byte) (f flow, err error) {
 func (t *tuple) read(a *mdnetlink.AttributeDecoder) {
 	switch a.Type() {
 	case nl.CTA_TUPLE_IP:
-		nested(a, t.readAddress)
+		netattr.Nested(a, t.readAddress)
 	case nl.CTA_TUPLE_PROTO:
-		nested(a, t.readPort)
+		netattr.Nested(a, t.readPort)
 	}
 }
 
@@ -169,16 +183,16 @@ func hasEnd(b []byte, address netip.Addr) bool {
 
 // peerOfFlow returns the other end of an answered UDP flow that one of the ports
 // takes part in. What cannot be parsed is none.
-func peerOfFlow(b []byte, ports []uint16) (netip.Addr, bool) {
+func peerOfFlow(b []byte, ports []uint16) (Peer, bool) {
 	f, err := parseFlow(b)
 	t := f.original
 	switch {
 	case err != nil || !f.answered || t.protocol != unix.IPPROTO_UDP:
-		return netip.Addr{}, false
+		return Peer{}, false
 	case slices.Contains(ports, t.toPort) && t.source.IsValid():
-		return t.source, true
+		return Peer{t.toPort, t.source, true}, true
 	case slices.Contains(ports, t.fromPort) && t.dest.IsValid():
-		return t.dest, true
+		return Peer{t.fromPort, t.dest, false}, true
 	}
-	return netip.Addr{}, false
+	return Peer{}, false
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package conntrack
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFlowsAreMatchedByAnyEnd(t *testing.T) {
+	address := func(kind byte, a string) []byte { return leaf(kind, netip.MustParseAddr(a).AsSlice()) }
+	flow := func(kind byte, ends ...[]byte) []byte {
+		return append([]byte{2, 0, 0, 0}, slices.Concat(within(1, within(1, address(1, "203.0.113.1"), address(2, "203.0.113.2"))), within(kind, within(1, ends...)))...)
+	}
+	blocked := netip.MustParseAddr("192.0.2.1")
+	for name, c := range map[string]struct {
+		flow []byte
+		want bool
+	}{
+		"reply source":      {flow(2, address(1, "192.0.2.1"), address(2, "203.0.113.1")), true},
+		"reply destination": {flow(2, address(1, "203.0.113.2"), address(2, "192.0.2.1")), true},
+		"original source":   {append([]byte{2, 0, 0, 0}, within(1, within(1, address(1, "192.0.2.1")))...), true},
+		"neither":           {flow(2, address(1, "203.0.113.2"), address(2, "203.0.113.1")), false},
+		"another attribute": {flow(3, address(1, "192.0.2.1")), false},
+		"cut off":           {flow(2, address(1, "192.0.2.1"))[:40], false},
+		"empty":             {nil, false},
+	} {
+		if got := hasEnd(c.flow, blocked); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func leaf(kind byte, value []byte) []byte {
+	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
+	return append(append(b, kind, 0), value...)
+}
+
+func FuzzFlow(f *testing.F) {
+	f.Add([]byte{2, 0, 0, 0, 16, 0, 1, 0x80, 12, 0, 1, 0x80, 8, 0, 1, 0, 192, 0, 2, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if hasEnd(b, netip.MustParseAddr("192.0.2.1")) && !strings.Contains(string(b), "\xc0\x00\x02\x01") {
+			t.Errorf("%x has the address", b)
+		}
+		if p, ok := peerOfFlow(b, []uint16{0, 1194}); ok && !p.Address.IsValid() {
+			t.Error("an invalid peer")
+		}
+	})
+}
+
+func within(kind byte, parts ...[]byte) []byte {
+	content := slices.Concat(parts...)
+	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(content)))
+	return append(append(b, kind, 0x80), content...)
+}
