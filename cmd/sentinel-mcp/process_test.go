@@ -114,13 +114,10 @@ func TestCancelEndsTheProgram(t *testing.T) {
 	p := start(t)
 	gone := p.call()
 	p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	if got := p.receive(); !strings.Contains(got, `"error_code":"CANCELLED"`) || !strings.Contains(got, "did not finish") {
-		t.Errorf("answer %s", got)
-	}
 	<-gone
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 	if got := p.receive(); !strings.Contains(got, `"id":2`) {
-		t.Errorf("the next request: %s", got)
+		t.Errorf("after a cancelled call, which gets no answer: %s", got)
 	}
 	p.in.Close()
 	if got := p.status(); got != 0 || p.stderr.Len() > 0 {
@@ -231,7 +228,6 @@ func TestProgramThatIgnoresTheSignalDoesNotOutliveTheServer(t *testing.T) {
 	for name, end := range map[string]func(*program){
 		"end of input": func(p *program) {
 			p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-			p.receive()
 			p.in.Close()
 		},
 		"signal": func(p *program) { p.cmd.Process.Signal(syscall.SIGTERM) },

@@ -55,7 +55,6 @@ func TestSlotIsHeldUntilTheProgramIsGone(t *testing.T) {
 				synctest.Wait()
 				for i := range maxCalls {
 					p.send(cancelOf(fmt.Sprint(i)))
-					p.expect(fmt.Sprintf("%d: context canceled", i)) // the answer does not wait
 				}
 				p.send(call(`"next"`, "work", ""))
 				synctest.Wait()

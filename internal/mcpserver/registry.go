@@ -22,12 +22,20 @@ const (
 type registry struct {
 	mu      sync.Mutex
 	closed  bool
-	cancels map[string]context.CancelFunc
+	running map[string]*running
 	counted sync.WaitGroup
 }
 
+// running is a request between its arrival and its answer.
+type running struct {
+	cancel    context.CancelFunc
+	counted   bool // the end of input waits for it
+	cancelled bool // by the client, which wants no answer
+	settled   bool // the answer is on its way: too late to cancel
+}
+
 func newRegistry() *registry {
-	return &registry{cancels: map[string]context.CancelFunc{}}
+	return &registry{running: map[string]*running{}}
 }
 
 // add enters a request before any of its work begins, so that a cancellation on
@@ -36,15 +44,15 @@ func newRegistry() *registry {
 func (r *registry) add(key string, cancel context.CancelFunc, counted bool) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch _, used := r.cancels[key]; {
+	switch {
 	case r.closed:
 		return closing
-	case used:
+	case r.running[key] != nil:
 		return idInUse
-	case len(r.cancels) >= maxInFlight:
+	case len(r.running) >= maxInFlight:
 		return tooMany
 	}
-	r.cancels[key] = cancel
+	r.running[key] = &running{cancel: cancel, counted: counted}
 	if counted {
 		r.counted.Add(1)
 	}
@@ -52,22 +60,41 @@ func (r *registry) add(key string, cancel context.CancelFunc, counted bool) stri
 }
 
 // remove takes out a request that add has entered.
-func (r *registry) remove(key string, counted bool) {
+func (r *registry) remove(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.cancels, key)
-	if counted {
+	if r.running[key].counted {
 		r.counted.Done()
 	}
+	delete(r.running, key)
+}
+
+// has says whether a request runs.
+func (r *registry) has(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.running[key] != nil
 }
 
 // cancel cancels a running request. One that is not there was answered already.
 func (r *registry) cancel(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if cancel, ok := r.cancels[key]; ok {
-		cancel()
+	if request := r.running[key]; request != nil && !request.settled {
+		request.cancelled = true
+		request.cancel()
 	}
+}
+
+// settle says whether the answer to a running request is to be sent: one that its
+// client has cancelled gets none (MCP 2026-07-28, "Cancellation"; the revisions before advise
+// it, and some clients end the connection over such an answer). From now on it is too late to
+// cancel.
+func (r *registry) settle(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[key].settled = true
+	return !r.running[key].cancelled
 }
 
 // close refuses new requests, and returns a channel that is closed when all

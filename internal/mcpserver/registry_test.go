@@ -28,10 +28,30 @@ func TestCancelReachesOnlyItsRequest(t *testing.T) {
 	if number() || !text() {
 		t.Errorf("cancelled: number %v, text %v; want only the text", number(), text())
 	}
-	r.remove("number 7", true)
+	r.remove("number 7")
 	r.cancel("number 7")
 	if number() {
 		t.Error("a request that was answered was cancelled")
+	}
+}
+
+func TestCancelledRequestIsNotAnswered(t *testing.T) {
+	r := newRegistry()
+	for _, key := range []string{"cancelled", "answered"} {
+		r.add(key, func() {}, true)
+	}
+	r.cancel("cancelled")
+	if r.settle("cancelled") {
+		t.Error("a cancelled request is answered")
+	}
+	if !r.settle("answered") {
+		t.Error("a request is not answered although nobody cancelled it")
+	}
+	cancel, cancelled := cancelable(t)
+	r.add("late", cancel, true)
+	r.settle("late")
+	if r.cancel("late"); cancelled() {
+		t.Error("a request whose answer is on its way was cancelled")
 	}
 }
 
@@ -43,7 +63,7 @@ func TestIDIsTakenUntilItsRequestIsAnswered(t *testing.T) {
 	if why := r.add("number 1", func() {}, true); why != idInUse {
 		t.Errorf("second request with the id: %q, want %q", why, idInUse)
 	}
-	r.remove("number 1", true)
+	r.remove("number 1")
 	if why := r.add("number 1", func() {}, true); why != "" {
 		t.Errorf("after the answer: %q", why)
 	}
@@ -76,7 +96,7 @@ func TestCloseWaitsForCountedRequestsOnly(t *testing.T) {
 		if why := r.add("late", func() {}, true); why != closing {
 			t.Errorf("after close: %q, want %q", why, closing)
 		}
-		r.remove("call", true)
+		r.remove("call")
 		<-idle
 	})
 }

@@ -23,7 +23,7 @@ const maxCalls = 4
 // now (JSON-RPC 2.0, section 5.1: -32000 to -32099 are the server's own).
 const overloaded = -32000
 
-// settleTimeout is how long sending the answers to cancelled requests may take.
+// settleTimeout is how long sending the answers to requests that were stopped may take.
 const settleTimeout = 2 * time.Second
 
 // grace is added to the time limit of calls where something else should have
@@ -71,7 +71,7 @@ func newTransport(s *server.MCPServer, stdout io.Writer, limit time.Duration, lo
 // serve answers requests on stdin until it ends, and returns nil when each was
 // answered, errClientGone when answers could not be delivered, errUnanswered when calls
 // exceeded their time, or the cause of ctx when that ended first. Calls that are still running
-// are then cancelled and answered.
+// are then stopped and answered. A call that the client cancels is not answered.
 func (t *transport) serve(ctx context.Context, stdin io.Reader) error {
 	ctx, stop := context.WithCancelCause(t.server.WithContext(ctx, t.session))
 	defer stop(nil)
@@ -172,8 +172,10 @@ func (t *transport) accept(ctx context.Context, line []byte) {
 		t.call(ctx, m)
 	case m.method == string(mcp.MethodSubscriptionsListen) && m.id != "":
 		t.listen(ctx, m)
+	case m.id != "" && t.calls.has(m.id):
+		t.refuse(&refusal{m.rawID, mcp.INVALID_REQUEST, idInUse})
 	default:
-		t.answer(ctx, m)
+		t.deliver(m, t.handle(ctx, m))
 	}
 }
 
@@ -189,7 +191,7 @@ func (t *transport) call(ctx context.Context, m message) {
 		return
 	}
 	go func() {
-		defer t.calls.remove(m.id, true)
+		defer t.calls.remove(m.id)
 		defer cancel()
 		select {
 		case t.slots <- struct{}{}:
@@ -211,7 +213,7 @@ func (t *transport) listen(ctx context.Context, m message) {
 		return
 	}
 	go func() {
-		defer t.calls.remove(m.id, false)
+		defer t.calls.remove(m.id)
 		defer cancel()
 		t.answer(ctx, m)
 	}()
@@ -230,10 +232,19 @@ func (t *transport) register(m message, cancel context.CancelFunc, counted bool)
 	return false
 }
 
-// answer has mcp-go handle a message and sends the response.
+// answer has mcp-go handle a registered request and sends the response, unless the
+// client has cancelled it.
 func (t *transport) answer(ctx context.Context, m message) {
 	response := t.handle(ctx, m)
 	trackerOf(ctx).close()
+	if t.calls.settle(m.id) {
+		t.deliver(m, response)
+	}
+}
+
+// deliver sends a response, if there is one, after the notifications that belong
+// before it.
+func (t *transport) deliver(m message, response any) {
 	t.notify()
 	if response == nil {
 		return

@@ -63,9 +63,12 @@ func TestCancelOnTheNextLineIsNeverLost(t *testing.T) {
 			w := newWork()
 			p := connect(t, w)
 			p.send(call("1", "work", "a"), cancelOf("1"))
-			if got := p.receive().short(); got != "1: never ran: context canceled" && got != "1: stopped: context canceled" {
-				t.Errorf("answer %q, want one that says it was cancelled", got)
+			synctest.Wait()
+			if n := w.running.Load(); n != 0 {
+				t.Errorf("%d calls run on", n)
 			}
+			p.send(ping("2"))
+			p.expect("2: ok")
 		})
 	}
 }
@@ -88,13 +91,16 @@ func TestAtMostFourCallsRunAndQueuedOnesCanBeCancelled(t *testing.T) {
 		for i := range 120 {
 			if id := fmt.Sprint(i); !ran[id] {
 				p.send(cancelOf(id))
-				p.expect(id + ": never ran: context canceled")
 			}
 		}
 		for range maxCalls {
 			w.release <- struct{}{}
-			p.receive()
+			if r := p.receive(); !ran[string(r.ID)] {
+				t.Errorf("answer to a cancelled call: %s", r.short())
+			}
 		}
+		p.send(ping(`"p"`))
+		p.expect(`"p": ok`)
 		if len(w.started) != 0 || w.most.Load() != maxCalls {
 			t.Errorf("%d cancelled calls began, %d ran at once", len(w.started), w.most.Load())
 		}
@@ -108,9 +114,84 @@ func TestIDsOfNumberAndTextAreTwo(t *testing.T) {
 		p.send(call("7", "work", "number"), call(`"7"`, "work", "text"))
 		synctest.Wait()
 		p.send(cancelOf(`"7"`))
-		p.expect(`"7": stopped: context canceled`)
+		synctest.Wait()
+		if n := w.running.Load(); n != 1 {
+			t.Errorf("%d calls run, want the one that was not cancelled", n)
+		}
 		w.release <- struct{}{}
 		p.expect("7: done")
+	})
+}
+
+// TestCancelledCallIsNeverAnswered has calls that were cancelled while they
+// waited, while they ran and after their handler had its result, in a server that goes on
+// and in one whose input has ended.
+func TestCancelledCallIsNeverAnswered(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWork()
+			p := connect(t, w)
+			for i := range maxCalls {
+				p.send(call(fmt.Sprint(i), "stubborn", "")) // ends when it likes
+			}
+			p.send(call("4", "work", "queued"))
+			synctest.Wait()
+			for i := range maxCalls + 1 {
+				p.send(cancelOf(fmt.Sprint(i)))
+			}
+			p.send(cancelOf("0"), cancelOf("5")) // again, and one that never was
+			if ends {
+				p.in.Close()
+			}
+			synctest.Wait()
+			for range maxCalls {
+				w.release <- struct{}{}
+			}
+			if ends {
+				rest, err := io.ReadAll(p.out)
+				if len(rest) != 0 || err != nil || <-p.served != nil {
+					t.Errorf("after the end of input: %q, %v", rest, err)
+				}
+				return
+			}
+			p.send(call("4", "panic", "")) // the id is free again
+			p.expect("4: error -32603 A fault in sentinel-mcp; its log on stderr has the details")
+		})
+	}
+}
+
+func TestCancellationAfterTheAnswerIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		p.send(call("1", "work", ""))
+		w.release <- struct{}{}
+		p.expect("1: done")
+		p.send(cancelOf("1"), call("1", "work", ""))
+		w.release <- struct{}{}
+		p.expect("1: done")
+	})
+}
+
+func TestHandshakeCannotBeCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connect(t, newWork())
+		p.send(cancelOf("0"))
+		go p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, cancelOf("0"), ping("1"))
+		p.expect("0: ok", "1: ok")
+	})
+}
+
+// TestIDOfARunningCallIsRefusedToAll is about answers that are made at once.
+func TestIDOfARunningCallIsRefusedToAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWork()
+		p := connect(t, w)
+		p.send(call("1", "work", ""))
+		p.send(ping("1"))
+		p.expect("1: error -32600 " + idInUse)
+		w.release <- struct{}{}
+		p.expect("1: done")
 	})
 }
 
@@ -335,6 +416,18 @@ func TestOpenSubscriptionDoesNotHoldTheEnd(t *testing.T) {
 		if err := p.ended(); err != nil {
 			t.Errorf("serve: %v", err)
 		}
+	})
+}
+
+func TestCancelledSubscriptionIsNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connectTo(t, server.NewMCPServer("test", "1", server.WithToolCapabilities(true)))
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modern + `}}`)
+		synctest.Wait()
+		p.send(cancelOf("1"))
+		synctest.Wait()
+		p.send(ping("2"))
+		p.expect("notifications/subscriptions/acknowledged", "2: ok")
 	})
 }
 
