@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of a walk over the open files of processes. Anyone may open hundreds of thousands and share
-// them among hundreds of processes at no cost to himself; each costs the walk a few microseconds.
+// Bounds of what is read of open files. Anyone may open hundreds of thousands and share them among
+// hundreds of processes at no cost to himself; each costs a few microseconds to look at.
 const (
-	walkTime  = 4 * time.Second
-	userFiles = 50_000 // of all processes of one ordinary user
+	filesTime = 3 * time.Second // for the processes of the system, and for all others
+	userFiles = 50_000          // of all processes of one ordinary user
 )
 
 // Why the open files of a process were not read, or not all of them, besides want of permission
 // (fs.ErrPermission).
 var (
 	ErrManyFiles = errors.New("the processes of its user have too many files open to look at all")
-	ErrWalkTime  = errors.New("looking at the open files of the processes took too long")
+	ErrFilesTime = errors.New("looking at the open files of the processes took too long")
 )
 
 // Skipped is a process whose open files were not all read.
@@ -43,139 +43,139 @@ type OpenFile struct {
 func (f OpenFile) Socket() (inode uint64, ok bool) { return socketInode(f.Link) }
 
 // OpenFiles visits the open files of the processes with the given PIDs, or of all if pids is nil,
-// until visit returns false. It reads within a budget and takes nobody's word for who matters: the
-// processes of system accounts come first, then user by user, those with the fewest files first; so
-// a user can have his own processes skipped, and not those of others. Nothing that it reads waits
-// for a process. Processes that ended have no files. The error is that of ctx or of /proc itself;
-// what could not be read is in skipped.
+// until visit returns false. It reads within the bounds of a [FileReader], and takes nobody's word
+// for who matters: the processes of system accounts come first, then user by user, those with the
+// fewest files first; so a user can have his own processes skipped, and not those of others. The
+// error is that of ctx or of /proc itself; what could not be read is in skipped.
 //
 // Do not call it while holding a lock that others wait for.
 func (fs FS) OpenFiles(ctx context.Context, pids []int, visit func(OpenFile) bool) (skipped []Skipped, err error) {
-	w, err := fs.walk(pids)
+	r, err := fs.FileReader()
 	if err != nil {
 		return nil, err
 	}
-	defer w.dir.close()
-	err = w.each(ctx, func(c candidate) (more bool) {
-		more = true
-		w.open(c, func(fd int) error {
-			return w.links(c, fd, func(n int, link []byte) bool {
-				more = visit(OpenFile{PID: c.pid, FD: n, Link: link})
-				return more
-			})
+	defer r.Close()
+	if pids == nil {
+		if pids, err = r.dir.numbers(nil); err != nil {
+			return nil, err
+		}
+	}
+	more := true
+	skipped, err = r.each(ctx, pids, func(c candidate) error {
+		return r.files(c, func(f OpenFile) bool {
+			more = visit(f)
+			return more
 		})
-		return more
-	})
-	return w.skipped, err
+	}, func() bool { return more })
+	return skipped, err
 }
 
-// A fileWalk looks at the open files of processes within its bounds.
-type fileWalk struct {
+// A FileReader reads the open files of processes, one process after the other, within bounds for all
+// of them: a number of files for each ordinary user, and a time for ordinary users and one for
+// the system. Nothing that it reads waits for a process.
+type FileReader struct {
 	dir     dirHandle
-	listed  []int
-	until   time.Time
-	read    map[int]int // files of each ordinary user
-	skipped []Skipped
+	read    map[int]int            // files, by ordinary user
+	spent   map[bool]time.Duration // on ordinary users and on the system
 	fds     []int
 	entries []byte
 	link    [128]byte
 }
 
-func (fs FS) walk(pids []int) (*fileWalk, error) {
+// FileReader begins to read. Close it at the end.
+func (fs FS) FileReader() (*FileReader, error) {
 	dir, err := openDir(fs.dir)
 	if err != nil {
 		return nil, err
 	}
-	w := &fileWalk{dir: dir, listed: pids, until: time.Now().Add(walkTime), read: map[int]int{}, entries: make([]byte, directoryBuffer)}
-	if pids == nil {
-		if w.listed, err = dir.numbers(nil); err != nil {
-			dir.close()
-			return nil, err
-		}
-	}
-	return w, nil
+	return &FileReader{dir: dir, read: map[int]int{}, spent: map[bool]time.Duration{}, entries: make([]byte, directoryBuffer)}, nil
 }
 
-// each calls inspect for the processes in the order of [dirHandle.affordable] until it returns false.
-func (w *fileWalk) each(ctx context.Context, inspect func(candidate) (more bool)) error {
-	list := w.dir.affordable(w.listed)
-	for i, c := range list {
+// Close ends reading.
+func (r *FileReader) Close() { r.dir.close() }
+
+// Files visits the open files of a process until visit returns false. A process that ended has
+// none. The error, [ErrManyFiles], [ErrFilesTime] or fs.ErrPermission, says that there may be more.
+func (r *FileReader) Files(pid int, visit func(OpenFile) (more bool)) error {
+	return r.files(r.dir.candidate(pid), visit)
+}
+
+func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error {
+	return r.open(c, func(fd int) error {
+		return r.links(c, fd, func(n int, link []byte) bool { return visit(OpenFile{PID: c.pid, FD: n, Link: link}) })
+	})
+}
+
+// each calls inspect for processes in the order of [dirHandle.affordable] for as long as goOn says so.
+func (r *FileReader) each(ctx context.Context, pids []int, inspect func(candidate) error, goOn func() bool) (skipped []Skipped, err error) {
+	for _, c := range r.dir.affordable(pids) {
 		if err := ctx.Err(); err != nil {
-			return err
+			return skipped, err
 		}
-		if time.Now().After(w.until) {
-			for _, rest := range list[i:] {
-				w.skip(rest, ErrWalkTime)
-			}
-			return nil
+		if err := inspect(c); err != nil {
+			skipped = append(skipped, Skipped{c.pid, c.uid, err})
 		}
-		if !inspect(c) {
-			return nil
+		if !goOn() {
+			break
 		}
 	}
-	return nil
+	return skipped, nil
 }
 
-func (w *fileWalk) skip(c candidate, err error) {
-	w.skipped = append(w.skipped, Skipped{c.pid, c.uid, err})
-}
-
-// open calls read with the open directory of a process's files. What cannot be read is skipped.
-func (w *fileWalk) open(c candidate, read func(fd int) error) {
-	err := ErrManyFiles
-	if w.allowance(c) > 0 {
-		var fd int
-		if fd, err = w.dir.open(c.pid, "/fd", unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
-			err = read(fd)
-			unix.Close(fd) //nolint:errcheck // only read from
-		}
+// open calls look with the open directory of a process's files.
+func (r *FileReader) open(c candidate, look func(fd int) error) error {
+	if err := r.afford(c); err != nil {
+		return err
 	}
-	if err != nil && !gone(err) {
-		w.skip(c, err)
+	fd, err := r.dir.open(c.pid, "/fd", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == nil {
+		err = look(fd)
+		unix.Close(fd) //nolint:errcheck // only read from
 	}
+	if gone(err) {
+		return nil
+	}
+	return err
 }
 
 // links calls visit for each file in the directory fd of a process until it returns false.
-func (w *fileWalk) links(c candidate, fd int, visit func(n int, link []byte) (more bool)) (err error) {
-	if w.fds, err = dirHandle(fd).numbersWith(w.entries, w.fds[:0]); err != nil {
+func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (more bool)) (err error) {
+	began := time.Now()
+	charge := func() { r.spent[c.ordinary()], began = r.spent[c.ordinary()]+time.Since(began), time.Now() }
+	defer charge()
+	if r.fds, err = dirHandle(fd).numbersWith(r.entries, r.fds[:0]); err != nil {
 		return err
 	}
 	var denied error
-	for i, n := range w.fds {
-		if err := w.spend(c, i); err != nil {
+	for i, n := range r.fds {
+		if i%256 == 255 {
+			charge()
+		}
+		if err := r.afford(c); err != nil {
 			return err
 		}
-		length, err := readlinkat(fd, n, w.link[:])
+		r.read[c.uid]++
+		length, err := readlinkat(fd, n, r.link[:])
 		switch {
 		case err != nil && !gone(err):
 			denied = err
-		case err == nil && !visit(n, w.link[:length]):
+		case err == nil && !visit(n, r.link[:length]):
 			return denied
 		}
 	}
 	return denied
 }
 
-// spend takes one file from the allowance of the user, and looks at the clock at times.
-func (w *fileWalk) spend(c candidate, nth int) error {
-	if w.allowance(c) <= 0 {
+// afford says why no further file of a process is read, if so.
+func (r *FileReader) afford(c candidate) error {
+	switch {
+	case c.ordinary() && r.read[c.uid] >= userFiles:
 		return ErrManyFiles
+	case r.spent[c.ordinary()] >= filesTime:
+		return ErrFilesTime
+	default:
+		return nil
 	}
-	if c.ordinary() {
-		w.read[c.uid]++
-	}
-	if nth%1024 == 1023 && time.Now().After(w.until) {
-		return ErrWalkTime
-	}
-	return nil
-}
-
-// allowance returns how many more files of the user's processes may be read.
-func (w *fileWalk) allowance(c candidate) int {
-	if !c.ordinary() {
-		return userFiles
-	}
-	return userFiles - w.read[c.uid]
 }
 
 // gone reports that a process or a file of it has ended.

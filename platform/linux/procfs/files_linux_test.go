@@ -91,6 +91,22 @@ func TestUserWithTooManyFilesIsSkippedAndNobodyElse(t *testing.T) {
 	if want := []Holder{{quiet[0], "sleep"}}; !slices.Equal(holders[quietInode], want) || len(holders[busyInode]) < 9 || len(skipped) != 3 || err != nil {
 		t.Errorf("%d holders of the shared socket, %v of the other; %d skipped, %v", len(holders[busyInode]), holders[quietInode], len(skipped), err)
 	}
+
+	reader, err := New("/").FileReader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	cut := 0
+	for _, pid := range busy {
+		if err := reader.Files(pid, func(OpenFile) bool { return true }); errors.Is(err, ErrManyFiles) {
+			cut++
+		}
+	}
+	if err := reader.Files(quiet[0], func(OpenFile) bool { return true }); cut != 3 || err != nil {
+		t.Errorf("one after the other, %d processes were cut, and the other user's %v", cut, err)
+	}
+
 	owners, err := New("/").SocketOwners(t.Context(), map[uint64]bool{quietInode: true, 1 << 40: true})
 	if owners.ByInode[quietInode].PID != quiet[0] || len(owners.Skipped) != 3 || owners.Denied || err != nil {
 		t.Errorf("%+v, %v", owners, err)

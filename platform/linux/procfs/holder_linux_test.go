@@ -51,16 +51,15 @@ func reused(t *testing.T, meanwhile func(fds string)) string {
 }
 
 // searching begins a search for the owners of sockets.
-func searching(t *testing.T, root string, wanted map[uint64]bool) (*search, *fileWalk) {
+func searching(t *testing.T, root string, wanted map[uint64]bool) (*search, map[uint64]Holder) {
 	t.Helper()
-	w, err := New(root).walk(nil)
+	owners := map[uint64]Holder{}
+	s, err := New(root).search(wanted, func(inode uint64, h Holder) { owners[inode] = h })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.dir.close)
-	s := &search{wanted: wanted, owners: map[uint64]Holder{}, walked: map[int]bool{}}
-	s.found = s.keepLowest
-	return s, w
+	t.Cleanup(s.reader.Close)
+	return s, owners
 }
 
 // Between finding a socket and naming its process, that process may end and
@@ -83,9 +82,9 @@ func TestSocketIsNotNamedAfterTheNextProcessWithThatPID(t *testing.T) {
 			}
 		})
 		// The parents of owners are asked for once more, where the pipe would not answer.
-		s, w := searching(t, root, both)
-		found := s.inspect(w, candidate{pid: 7})
-		if diff := cmp.Diff(c.want, s.owners); diff != "" || found != (len(c.want) > 0) {
+		s, owners := searching(t, root, both)
+		found, err := s.inspect(candidate{pid: 7})
+		if diff := cmp.Diff(c.want, owners); diff != "" || err != nil || found != (len(c.want) > 0) {
 			t.Errorf("%s: found %v\n%s", name, found, diff)
 		}
 	}
@@ -109,10 +108,9 @@ func TestSocketsThatRootMayNotLookAtAreDenied(t *testing.T) {
 		other.Process.Kill()
 		other.Wait()
 	})
-	s, w := searching(t, "/", map[uint64]bool{inode: true})
-	s.inspect(w, candidate{pid: other.Process.Pid})
-	if len(s.owners) != 0 || len(w.skipped) != 1 || !errors.Is(w.skipped[0].Err, fs.ErrPermission) {
-		t.Errorf("owners %v, skipped %v", s.owners, w.skipped)
+	s, owners := searching(t, "/", map[uint64]bool{inode: true})
+	if _, err := s.inspect(candidate{pid: other.Process.Pid}); len(owners) != 0 || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("owners %v, %v", owners, err)
 	}
 }
 

@@ -30,123 +30,140 @@ type Owners struct {
 }
 
 // SocketOwners finds the processes that hold the sockets with the given inodes, as
-// [FS.OpenFiles] walks, and stops as soon as all are found. If several processes share a socket (a
+// [FS.OpenFiles] reads, and stops as soon as all are found. If several processes share a socket (a
 // server and its forked workers), its owner is the one with the lowest PID among those inspected;
 // parents of owners always are.
 func (f FS) SocketOwners(ctx context.Context, inodes map[uint64]bool) (Owners, error) {
-	s := search{wanted: inodes, owners: make(map[uint64]Holder, len(inodes)), walked: map[int]bool{}}
-	s.found = s.keepLowest
+	o := Owners{ByInode: make(map[uint64]Holder, len(inodes))}
 	if len(inodes) == 0 {
-		return Owners{ByInode: s.owners}, nil
+		return o, nil
 	}
-	w, err := f.walk(nil)
-	if err != nil {
-		return Owners{ByInode: s.owners}, err
-	}
-	defer w.dir.close()
-	err = w.each(ctx, func(c candidate) bool {
-		s.inspect(w, c)
-		return len(s.owners) < len(inodes)
+	s, err := f.search(inodes, func(inode uint64, h Holder) {
+		if owner, taken := o.ByInode[inode]; !taken || h.PID < owner.PID {
+			o.ByInode[inode] = h
+		}
 	})
-	if err == nil {
-		s.inspectParents(w)
+	if err != nil {
+		return o, err
 	}
-	o := Owners{ByInode: s.owners, Denied: !slices.Contains(w.listed, 1)}
-	o.Skipped = slices.DeleteFunc(w.skipped, func(p Skipped) bool {
+	defer s.reader.Close()
+	o.Denied = !slices.Contains(s.pids, 1)
+	o.Skipped, err = s.run(ctx, func() bool { return len(o.ByInode) < len(inodes) })
+	if err != nil {
+		return o, err
+	}
+	s.inspectParents(o.ByInode)
+	o.Skipped = slices.DeleteFunc(o.Skipped, func(p Skipped) bool {
 		denied := errors.Is(p.Err, fs.ErrPermission)
 		o.Denied = o.Denied || denied
 		return denied
 	})
-	if len(s.owners) == len(inodes) {
+	if len(o.ByInode) == len(inodes) {
 		o.Skipped = nil
 	}
-	return o, err
+	return o, nil
 }
 
 // SocketHolders finds all processes that hold the sockets with the given inodes, as
-// [FS.OpenFiles] walks. Each socket may have further holders among the skipped.
+// [FS.OpenFiles] reads. Each socket may have further holders among the skipped.
 func (f FS) SocketHolders(ctx context.Context, inodes map[uint64]bool) (map[uint64][]Holder, []Skipped, error) {
 	holders := make(map[uint64][]Holder, len(inodes))
-	s := search{wanted: inodes, walked: map[int]bool{}, found: func(inode uint64, h Holder) {
+	s, err := f.search(inodes, func(inode uint64, h Holder) {
 		if list := holders[inode]; !slices.Contains(list, h) {
 			holders[inode] = append(list, h)
 		}
-	}}
-	w, err := f.walk(nil)
+	})
 	if err != nil {
 		return holders, nil, err
 	}
-	defer w.dir.close()
-	err = w.each(ctx, func(c candidate) bool {
-		s.inspect(w, c)
-		return true
-	})
-	return holders, w.skipped, err
+	defer s.reader.Close()
+	skipped, err := s.run(ctx, func() bool { return true })
+	return holders, skipped, err
 }
 
 // A search looks for sockets among the files of processes.
 type search struct {
+	reader *FileReader
+	pids   []int
 	wanted map[uint64]bool
-	owners map[uint64]Holder
+	found  func(inode uint64, h Holder)
 	walked map[int]bool
 	held   []int // the files of one process that are wanted sockets
-	found  func(inode uint64, h Holder)
 }
 
-func (s *search) keepLowest(inode uint64, h Holder) {
-	if owner, taken := s.owners[inode]; !taken || h.PID < owner.PID {
-		s.owners[inode] = h
+func (f FS) search(wanted map[uint64]bool, found func(uint64, Holder)) (*search, error) {
+	r, err := f.FileReader()
+	if err != nil {
+		return nil, err
 	}
+	pids, err := r.dir.numbers(nil)
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return &search{reader: r, pids: pids, wanted: wanted, found: found, walked: map[int]bool{}}, nil
+}
+
+func (s *search) run(ctx context.Context, goOn func() bool) ([]Skipped, error) {
+	return s.reader.each(ctx, s.pids, func(c candidate) error {
+		_, err := s.inspect(c)
+		return err
+	}, goOn)
 }
 
 // inspectParents inspects the parents of owners, up to the first that holds no wanted socket. A
 // server's workers may have more files open than the server and so be found first.
-func (s *search) inspectParents(w *fileWalk) {
+func (s *search) inspectParents(owners map[uint64]Holder) {
 	var pids []int
-	for _, owner := range s.owners {
+	for _, owner := range owners {
 		pids = append(pids, owner.PID)
 	}
 	slices.Sort(pids)
+	dir := s.reader.dir
 	for queue := slices.Compact(pids); len(queue) > 0; queue = queue[1:] {
-		child, err := w.dir.process(queue[0], w.entries)
-		if parent := child.ParentPID; err == nil && parent > 0 && !s.walked[parent] && s.inspect(w, w.dir.candidate(parent)) {
+		child, err := dir.process(queue[0], s.reader.entries)
+		parent := child.ParentPID
+		if err != nil || parent == 0 || s.walked[parent] {
+			continue
+		}
+		if found, _ := s.inspect(dir.candidate(parent)); found { //nolint:errcheck // what is there counts
 			queue = append(queue, parent)
 		}
 	}
 }
 
 // inspect inspects the open files of one process and reports whether a wanted socket is among them.
-func (s *search) inspect(w *fileWalk, c candidate) (found bool) {
+func (s *search) inspect(c candidate) (found bool, err error) {
 	s.walked[c.pid] = true
 	s.held = s.held[:0]
-	w.open(c, func(fd int) error {
-		err := w.links(c, fd, func(n int, link []byte) bool {
+	err = s.reader.open(c, func(fd int) error {
+		err := s.reader.links(c, fd, func(n int, link []byte) bool {
 			if inode, ok := socketInode(link); ok && s.wanted[inode] {
 				s.held = append(s.held, n)
 			}
 			return true
 		})
-		found = len(s.held) > 0 && s.record(w, c.pid, fd)
+		found = len(s.held) > 0 && s.record(c.pid, fd)
 		return err
 	})
-	return found
+	return found, err
 }
 
 // record reads the name of the process and records it as holder of those sockets in held that it
 // still holds. fd stays with the inspected process even if another one has its PID by now, and lists
 // nothing once that process has ended; so the sockets that are still listed belong to the process
 // that was named.
-func (s *search) record(w *fileWalk, pid, fd int) (found bool) {
-	p, err := w.dir.process(pid, w.entries)
+func (s *search) record(pid, fd int) (found bool) {
+	p, err := s.reader.dir.process(pid, s.reader.entries)
 	if err != nil {
 		return false
 	}
 	for _, n := range s.held {
-		length, err := readlinkat(fd, n, w.link[:])
+		length, err := readlinkat(fd, n, s.reader.link[:])
 		if err != nil {
 			continue
 		}
-		if inode, ok := socketInode(w.link[:length]); ok && s.wanted[inode] {
+		if inode, ok := socketInode(s.reader.link[:length]); ok && s.wanted[inode] {
 			found = true
 			s.found(inode, Holder{pid, p.Name})
 		}
