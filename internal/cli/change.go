@@ -218,6 +218,11 @@ type dryDocument struct {
 	Preview any `json:"preview,omitempty"`
 }
 
+func (d dryDocument) advise(f func(string) string) document {
+	d.Details = f(d.Details)
+	return d
+}
+
 func (d dryDocument) view(p *page) {
 	p.verdict(calm, "DRY RUN", d.Details)
 	p.line("Nothing was changed.")

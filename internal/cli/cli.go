@@ -73,7 +73,7 @@ type Program struct {
 // Run is [Run] for p.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	call, err := parse(args)
-	call.stderr, call.indicator = stderr, p.indicator(call, stderr)
+	call.stderr, call.indicator, call.tools = stderr, p.indicator(call, stderr), &offer{}
 	out := p.newOutput(ctx, call, stdout, stderr)
 	if asksForCheck(args) {
 		out.check(call)
@@ -90,6 +90,10 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	doc, err := p.execute(ctx, call, stdin)
 	if err != nil {
 		err = p.worded(call, err)
+	}
+	if a, advises := doc.(advising); advises && err == nil && call.request {
+		on := p.onOffer(call)
+		doc = a.advise(func(text string) string { return ops.AsCalls(text, on) })
 	}
 	serviceLog(stderr, p.Getenv, doc, err)
 	if err != nil {
@@ -189,10 +193,16 @@ func (p Program) prepare(ctx context.Context, call invocation, stdin io.Reader) 
 	if ready.session, err = p.session(call); err != nil {
 		return prepared{}, err
 	}
+	code := operations()[call.op.Name]
+	if code.form != nil { // whoever may not do it hears of a wrong argument, too
+		if err := code.form(ready.session, call); err != nil {
+			return prepared{}, err
+		}
+	}
 	if err := ready.session.permit(ctx, call); err != nil {
 		return prepared{}, err
 	}
-	switch code := operations()[call.op.Name]; {
+	switch {
 	case code.plan != nil:
 		ready.change, ready.answer, err = ready.session.plan(ctx, call, code.plan)
 	case code.run != nil:
@@ -274,6 +284,7 @@ func readRequest(call invocation, stdin io.Reader) (invocation, error) {
 		return call, argumentFault(err)
 	}
 	call.args, call.caller = request.Arguments, request.Caller
+	call.tools.take(request.Tools)
 	call.dryRun = request.Arguments.Bool("dry_run")
 	return call, nil
 }

@@ -27,11 +27,22 @@ func (p Program) worded(call invocation, err error) error {
 	case call.request && e.ToolFix != "":
 		fix = e.ToolFix
 	case call.request && strings.Contains(fix, "--force"):
-		fix = personsOnly + usualFix(e.Code)
+		fix = personsOnly + p.asCalls(call, e, usualFix(e.Code))
+	case call.request:
+		fix = p.asCalls(call, e, fix)
 	case at >= 0 && strings.HasSuffix(fix, " --force") && call.typed() != "":
 		fix = fix[:at] + "sudo sentinel " + call.typed() + " --force"
 	}
 	return e.WithFix(p.named(fix))
+}
+
+// asCalls says the commands in the fix of a request as calls of tools on
+// offer. The tool that was just denied is none of them.
+func (p Program) asCalls(call invocation, e *fault.Error, fix string) string {
+	on := p.onOffer(call)
+	return ops.AsCalls(fix, func(tool string) bool {
+		return on(tool) && (tool != call.op.Name || e.Code != fault.PermissionDenied)
+	})
 }
 
 func usualFix(code fault.Code) string {

@@ -24,9 +24,18 @@ type code struct {
 	run    runner
 	plan   planner
 	result reflect.Type
+	// form checks the form of arguments that their type does not, before anything else; nil where
+	// there is nothing to check.
+	form func(s session, call invocation) error
 }
 
 func answers[D document](run runner) code { return code{run: run, result: reflect.TypeFor[D]()} }
+
+// formed returns c with a check of the form of its arguments.
+func (c code) formed(check func(s session, call invocation) error) code {
+	c.form = check
+	return c
+}
 
 func changes[D changed](plan planner) code { return code{plan: plan, result: reflect.TypeFor[D]()} }
 
@@ -48,12 +57,12 @@ func operations() map[string]code {
 		"doctor":             answers[doctorDocument](runDoctor),
 
 		"terminate_process":      changes[*terminateDocument](planTermination),
-		"block_ip_address":       changes[*blockDocument](planBlock),
-		"unblock_ip_address":     changes[*unblockDocument](planUnblock),
-		"enable_firewall":        changes[*enableDocument](planFirewall),
-		"allow_service":          changes[*allowDocument](planAllowService),
+		"block_ip_address":       changes[*blockDocument](planBlock).formed(formOfBlock),
+		"unblock_ip_address":     changes[*unblockDocument](planUnblock).formed(formOfAddress),
+		"enable_firewall":        changes[*enableDocument](planFirewall).formed(formOfKeptOpen),
+		"allow_service":          changes[*allowDocument](planAllowService).formed(formOfServices),
 		"disable_firewall":       changes[*disableDocument](planDisableFirewall),
-		"restart_service":        changes[*restartDocument](planRestart),
+		"restart_service":        changes[*restartDocument](planRestart).formed(formOfService),
 		"restore_blocklist":      changes[*restoreDocument](planRestore),
 		"send_telemetry_webhook": changes[*webhookDocument](planWebhook),
 		"report":                 changes[*reportDocument](planReport),

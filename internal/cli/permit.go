@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/config"
 	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/journal"
@@ -22,17 +23,24 @@ import (
 // caller who may use sudo can start sentinel without sentinel-mcp.
 func (s session) permit(ctx context.Context, call invocation) error {
 	op := call.op
-	switch {
-	case op.Privilege == ops.NeedsRoot && !s.root:
+	if op.Privilege == ops.NeedsRoot && !s.root {
 		return fault.New(fault.PermissionDenied, op.Name+" needs root.").WithFix(s.permissionFix(ctx, call))
-	case op.OptIn && call.request && !slices.Contains(s.config.Policy.EnabledTools, op.Name):
-		return fault.New(fault.DisabledByPolicy, op.Name+" is off for programs until policy.enabled_tools of this machine's configuration names it.").
-			WithFix("The administrator of this machine can switch it on in /etc/sentinel/config.yaml with policy: {enabled_tools: [" + op.Name + "]}, or run it at a shell: sudo sentinel " + op.Spelled())
-	case !limited(s.who):
+	}
+	return refused(s.config.Policy, op, limited(s.who), call.request)
+}
+
+// refused returns why the policy does not let op run for a caller whom it
+// limits or not, and who asks by a request or not.
+func refused(policy config.Policy, op ops.Operation, limits, request bool) error {
+	switch {
+	case op.OptIn && request && !slices.Contains(policy.EnabledTools, op.Name):
+		fix := "The administrator of this machine can switch it on in /etc/sentinel/config.yaml with policy: {enabled_tools: [" + op.Name + "]}, or run it at a shell: sudo sentinel " + op.Spelled()
+		return fault.New(fault.DisabledByPolicy, op.Name+" is off for programs until policy.enabled_tools of this machine's configuration names it.").WithFix(fix).WithToolFix(fix)
+	case !limits:
 		return nil
-	case slices.Contains(s.config.Policy.DisabledTools, op.Name):
+	case slices.Contains(policy.DisabledTools, op.Name):
 		return fault.New(fault.DisabledByPolicy, op.Name+" is switched off by policy.disabled_tools of this machine's configuration.")
-	case s.config.Policy.ReadOnly && op.Writes():
+	case policy.ReadOnly && op.Writes():
 		return fault.New(fault.DisabledByPolicy, op.Name+" is refused: policy.read_only of this machine's configuration allows reading alone.")
 	default:
 		return nil

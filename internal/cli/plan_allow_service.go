@@ -52,6 +52,11 @@ func planAllowService(ctx context.Context, s session, call invocation) (change, 
 	return c, nil
 }
 
+func (d *allowDocument) advise(f func(string) string) document {
+	d.Details = f(d.Details)
+	return d
+}
+
 func (d *allowDocument) outcome() string { return d.Details }
 
 func (d *allowDocument) view(p *page) {

@@ -47,6 +47,11 @@ func planDisableFirewall(ctx context.Context, s session, call invocation) (chang
 	return c, nil
 }
 
+func (d *disableDocument) advise(f func(string) string) document {
+	d.Details = f(d.Details)
+	return d
+}
+
 func (d *disableDocument) outcome() string { return d.Details }
 
 func (d *disableDocument) view(p *page) {

@@ -78,6 +78,11 @@ func portTexts(ports []firewall.Port) []string {
 	return texts
 }
 
+func (d *enableDocument) advise(f func(string) string) document {
+	d.Details = f(d.Details)
+	return d
+}
+
 func (d *enableDocument) outcome() string { return d.Details }
 
 func (d *enableDocument) view(p *page) {

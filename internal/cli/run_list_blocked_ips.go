@@ -51,6 +51,13 @@ func (d *blockedDocument) fit() {
 	}
 }
 
+func (d *blockedDocument) advise(f func(string) string) document {
+	for i := range d.Warnings {
+		d.Warnings[i] = f(d.Warnings[i])
+	}
+	return d
+}
+
 func (d *blockedDocument) view(p *page) {
 	switch {
 	case d.EntriesTotal == 0 && d.IPsTotal == 0:

@@ -32,6 +32,13 @@ func runSecurityAudit(ctx context.Context, s session, call invocation) (document
 	return auditDocument{answer.NewHeader(call.op.Action, true), report}, nil
 }
 
+func (d auditDocument) advise(f func(string) string) document {
+	for i := range d.Checks {
+		d.Checks[i].Fix = f(d.Checks[i].Fix)
+	}
+	return d
+}
+
 // metrics does not name the checks that fail: whoever may scrape a host need not know its weak points.
 func (d auditDocument) metrics(p *prometheus.Page) {
 	moment(p, "sentinel_audit_timestamp_seconds", "When the audit ran, in seconds since 1970.", d.Header, 0)

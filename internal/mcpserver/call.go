@@ -21,8 +21,8 @@ import (
 )
 
 // roomForContext is what "_context" may add to the arguments, in bytes: the
-// name of the client, every rune of it escaped in the longest way.
-const roomForContext = maxCaller*12 + 64
+// name of the client, every rune of it escaped in the longest way, and the names of tools.
+const roomForContext = maxCaller*12 + 1<<10
 
 // A handler turns calls of tools into runs of sentinel.
 type handler struct {
@@ -30,6 +30,7 @@ type handler struct {
 	sudo   *sudoRunner
 	limit  time.Duration
 	log    *slog.Logger
+	tools  []string // on offer
 }
 
 // toolHandler returns the handler of the tool for op. It never returns an error:
@@ -40,13 +41,13 @@ func (h *handler) toolHandler(op ops.Operation) server.ToolHandlerFunc {
 		defer func() {
 			if p := recover(); p != nil {
 				h.log.Error("a call caused a panic", "tool", op.Name, "panic", p)
-				result = failed(op, fault.New(fault.Internal, "sentinel-mcp failed while it handled the call; its log has the details."))
+				result = h.failed(op, fault.New(fault.Internal, "sentinel-mcp failed while it handled the call; its log has the details."))
 			}
 			h.log.Debug("call answered", "tool", op.Name, "failed", result.IsError, "took", time.Since(began))
 		}()
 		d, err := h.call(ctx, op, argumentsOf(ctx))
 		if err != nil {
-			return failed(op, err), nil
+			return h.failed(op, err), nil
 		}
 		return d.result(), nil
 	}
@@ -56,7 +57,7 @@ func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.Raw
 	if err := ctx.Err(); err != nil {
 		return document{}, h.ended(op, err, "did not begin")
 	}
-	stdin, err := compose(ctx, op, arguments)
+	stdin, err := h.compose(ctx, op, arguments)
 	if err != nil {
 		return document{}, err
 	}
@@ -89,7 +90,7 @@ func (h *handler) explain(ctx context.Context, op ops.Operation, err error) erro
 		return known
 	case ctx.Err() != nil && changes(op):
 		return h.ended(op, ctx.Err(), "has not said yet what it did").
-			WithFix("sentinel finishes or takes back what it has begun. See what became of it with get_action_history, or sudo sentinel --history, before asking again.")
+			WithFix("sentinel finishes or takes back what it has begun. Before asking again, see what became of it with: sudo sentinel --history")
 	case ctx.Err() != nil:
 		return h.ended(op, ctx.Err(), "did not finish")
 	case errors.Is(err, sysexec.ErrOutputTooLarge):
@@ -111,7 +112,7 @@ func (h *handler) ended(op ops.Operation, err error, what string) *fault.Error {
 
 // compose checks the arguments of a call and returns what sentinel reads from
 // stdin: the arguments, unchanged, and who is asking.
-func compose(ctx context.Context, op ops.Operation, arguments json.RawMessage) ([]byte, error) {
+func (h *handler) compose(ctx context.Context, op ops.Operation, arguments json.RawMessage) ([]byte, error) {
 	if string(arguments) == "null" { // some clients write it for "none"
 		arguments = nil
 	}
@@ -130,7 +131,10 @@ func compose(ctx context.Context, op ops.Operation, arguments json.RawMessage) (
 			return nil, fmt.Errorf("decode arguments that were checked: %w", err)
 		}
 	}
-	asking, err := json.Marshal(map[string]string{"caller": clientName(ctx)})
+	asking, err := json.Marshal(struct {
+		Caller string   `json:"caller"`
+		Tools  []string `json:"tools,omitempty"`
+	}{clientName(ctx), h.tools})
 	if err != nil {
 		return nil, fmt.Errorf("encode the caller: %w", err)
 	}

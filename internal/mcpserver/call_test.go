@@ -351,7 +351,7 @@ func TestDocumentOfACancelledProgramIsTheAnswer(t *testing.T) {
 	}{
 		"finished all the same": {sysexec.Result{Stdout: []byte(`{"success":true,"action":"terminate_process","own":1}`)}, `"own":1`},
 		"rolled back":           {sysexec.Result{Stdout: []byte(`{"success":false,"action":"terminate_process","error_code":"CANCELLED","own":1}`), Exit: 130}, `"own":1`},
-		"nothing said":          {sysexec.Result{}, "get_action_history"},
+		"nothing said":          {sysexec.Result{}, "see what became of it with: get_action_history\""},
 		"cut off":               {sysexec.Result{Stdout: []byte(`{"success":true,"action":"termin`)}, `"error_code":"CANCELLED"`},
 		"of another action":     {sysexec.Result{Stdout: []byte(`{"success":true,"action":"top_processes"}`)}, `"error_code":"CANCELLED"`},
 	} {
@@ -362,7 +362,9 @@ func TestDocumentOfACancelledProgramIsTheAnswer(t *testing.T) {
 				return test.said, fmt.Errorf("run: %w", ctx.Err())
 			}}
 			ctx = context.WithValue(ctx, argumentsKey{}, json.RawMessage(`{"pid":4242}`))
-			r, err := testHandler(runner).toolHandler(kill)(ctx, mcp.CallToolRequest{})
+			h := testHandler(runner)
+			h.tools = []string{"get_action_history"}
+			r, err := h.toolHandler(kill)(ctx, mcp.CallToolRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -412,5 +414,17 @@ func TestCallerIsWhoTheClientSaysItIs(t *testing.T) {
 				t.Errorf("caller %q, %v; want %q", got.Caller, err, test.want)
 			}
 		})
+	}
+}
+
+// sentinel names tools in its fixes, and only those that are on offer here.
+func TestARunIsToldWhichToolsAreOnOffer(t *testing.T) {
+	runner := printing(printed)
+	h := testHandler(runner)
+	h.tools = []string{"get_top_processes", "security_audit"}
+	callWith(t, h, `{}`)
+	const want = `{"_context":{"caller":"unnamed client","tools":["get_top_processes","security_audit"]}}`
+	if got := string(runner.seen[0].Stdin); got != want {
+		t.Errorf("stdin %s, want %s", got, want)
 	}
 }

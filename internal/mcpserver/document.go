@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -107,8 +108,10 @@ func (d document) result() *mcp.CallToolResult {
 
 // failed returns err as the result of a call of op, in the form in which sentinel
 // itself reports a failure.
-func failed(op ops.Operation, err error) *mcp.CallToolResult {
-	raw, err := json.Marshal(fault.NewDocument(op.Action, err))
+func (h *handler) failed(op ops.Operation, err error) *mcp.CallToolResult {
+	d := fault.NewDocument(op.Action, err)
+	d.Fix = ops.AsCalls(d.Fix, func(tool string) bool { return slices.Contains(h.tools, tool) })
+	raw, err := json.Marshal(d)
 	if err != nil {
 		panic("mcpserver: a failed document of plain fields cannot be encoded: " + err.Error())
 	}

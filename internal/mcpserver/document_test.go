@@ -29,7 +29,7 @@ func TestFailedDocumentFitsEveryOutputSchema(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", op.Name, err)
 		}
-		raw, err := json.Marshal(failed(op, fault.New(fault.Timeout, "x")).StructuredContent)
+		raw, err := json.Marshal((&handler{}).failed(op, fault.New(fault.Timeout, "x")).StructuredContent)
 		if err != nil {
 			t.Fatal(err)
 		}

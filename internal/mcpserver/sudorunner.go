@@ -4,7 +4,9 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -102,7 +104,7 @@ func changes(op ops.Operation) bool { return op.Changes() }
 func (s *sudoRunner) runUntrusted(ctx context.Context, op ops.Operation, plain sysexec.Command, why error) (sysexec.Result, error) {
 	if op.Privilege == ops.NeedsRoot {
 		e := fault.Wrap(fault.PermissionDenied, op.Name+" needs root, and root is not used: someone else could change what would run as root", why)
-		return sysexec.Result{}, e.WithFix(s.fix(ctx, plain.Path))
+		return s.denied(ctx, op, plain, e.WithFix(s.fix(ctx, plain.Path)))
 	}
 	// This is so for every ordinary user at every start, and needs no action.
 	s.log.Info("root is not used: someone else could change what would run as root", "error", why, "fix", s.fix(ctx, plain.Path))
@@ -122,11 +124,30 @@ func (s *sudoRunner) afterSudo(ctx context.Context, op ops.Operation, plain syse
 	case op.Effect == ops.Read:
 		return s.runner.Run(ctx, plain)
 	case said != "":
-		return sysexec.Result{}, fault.New(fault.PermissionDenied, op.Name+" needs root, and sudo did not run it: "+said).WithFix(s.fix(ctx, plain.Path))
+		return s.denied(ctx, op, plain, fault.New(fault.PermissionDenied, op.Name+" needs root, and sudo did not run it: "+said).WithFix(s.fix(ctx, plain.Path)))
 	default:
 		return result, err
 	}
 }
+
+// denied answers a call that is not run as root, with why. What is wrong with
+// its arguments comes first: sentinel says it to everybody, and does nothing of this without root.
+func (s *sudoRunner) denied(ctx context.Context, op ops.Operation, plain sysexec.Command, why error) (sysexec.Result, error) {
+	if op.Privilege != ops.NeedsRoot {
+		return sysexec.Result{}, why
+	}
+	result, err := s.runner.Run(ctx, plain)
+	var said struct {
+		Code fault.Code `json:"error_code"`
+	}
+	if err == nil && isDocument(result.Stdout) && json.Unmarshal(result.Stdout, &said) == nil && slices.Contains(ofForm, said.Code) {
+		return result, nil
+	}
+	return sysexec.Result{}, why
+}
+
+// ofForm are the codes of arguments that have a wrong form.
+var ofForm = []fault.Code{fault.InvalidArgument, fault.InvalidPID, fault.InvalidIP, fault.InvalidService, fault.InvalidTarget, fault.InvalidPortRange, fault.InvalidURL}
 
 // fix says what helps this user to run the binary at path as root.
 func (s *sudoRunner) fix(ctx context.Context, path string) string {

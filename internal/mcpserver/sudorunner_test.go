@@ -295,7 +295,7 @@ func TestChangeThatSudoDoesNotRunIsDenied(t *testing.T) {
 			if !errors.As(err, &denied) || denied.Code != fault.PermissionDenied || !strings.Contains(denied.Message, test.says) || !strings.Contains(denied.Fix, "visudo") {
 				t.Errorf("%v, want PERMISSION_DENIED with %q and a fix", err, test.says)
 			}
-			if diff := cmp.Diff([]string{askLine, elevatedLine}, runner.argv()); diff != "" {
+			if diff := cmp.Diff([]string{askLine, elevatedLine, plainLine}, runner.argv()); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
 			}
 			if r, err := s.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil); err != nil || string(r.Stdout) != asUser {
@@ -305,8 +305,8 @@ func TestChangeThatSudoDoesNotRunIsDenied(t *testing.T) {
 	}
 }
 
-// A run without root could only be denied, for a reason that is not the right
-// one.
+// What sentinel says without root is not the right reason, except about the form
+// of the arguments.
 func TestWhatNeedsRootSaysWhichFileIsNotSafe(t *testing.T) {
 	for _, effect := range []ops.Effect{ops.Read, ops.Write, ops.Destructive} {
 		h := host{untrusted: errors.New("/opt/sentinel/bin can be written by others"), plain: out(asUser)}
@@ -317,8 +317,8 @@ func TestWhatNeedsRootSaysWhichFileIsNotSafe(t *testing.T) {
 		if !errors.As(err, &denied) || denied.Code != fault.PermissionDenied || !strings.Contains(denied.Message, "/opt/sentinel/bin can be written by others") {
 			t.Errorf("%v, want PERMISSION_DENIED that names the file", err)
 		}
-		if len(runner.seen) > 0 {
-			t.Errorf("ran %v", runner.argv())
+		if diff := cmp.Diff([]string{plainLine}, runner.argv()); diff != "" {
+			t.Errorf("commands (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -373,6 +373,20 @@ func TestRootThatIsNotUsedIsNoWarningAndNamesTheWay(t *testing.T) {
 	for _, want := range []string{"level=INFO", "root is not used", "sudo make install", "/home/u belongs to user 1000"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("log %q, want %q in it", log.String(), want)
+		}
+	}
+}
+
+// A caller without rights hears that an argument is wrong, and not first that it lacks rights.
+func TestAWrongArgumentIsSaidBeforeTheWantOfRights(t *testing.T) {
+	const wrong = `{"success":false,"action":"block_ip","error_code":"INVALID_IP","error":"no address","fix":"x"}`
+	for name, h := range map[string]host{
+		"a program that others can change": {untrusted: errors.New("writable"), plain: out(wrong)},
+		"a rule that wants a password":     {elevated: sysexec.Result{Stderr: []byte("sudo: a password is required\n"), Exit: 1}, plain: out(wrong)},
+	} {
+		s := newSudoRunner(member(t), &fakeRunner{do: h.do}, false, h.trusted, time.Now, quiet())
+		if r, err := s.run(t.Context(), operation(ops.NeedsRoot, ops.Destructive), binary, nil); err != nil || string(r.Stdout) != wrong {
+			t.Errorf("%s: %s, %v, want what sentinel says of the argument", name, r.Stdout, err)
 		}
 	}
 }

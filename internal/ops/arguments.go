@@ -20,6 +20,9 @@ const MaxRequest = 64 << 10
 // maxCaller is the longest caller name that is accepted, in runes.
 const maxCaller = 200
 
+// maxTools is how many tools a caller may have on offer.
+const maxTools = 100
+
 // Arguments holds the checked arguments of one call by field name, with defaults
 // filled in.
 type Arguments map[string]any
@@ -47,6 +50,8 @@ func (a Arguments) Bool(name string) bool {
 type Request struct {
 	Arguments Arguments
 	Caller    string // as the caller claims; proves nothing
+	// Tools are those that the caller has on offer; nil is all. They are named in its answers.
+	Tools []string
 }
 
 // ParseFlags checks the arguments of o as typed on a command line, by flag name.
@@ -76,7 +81,7 @@ func (o Operation) ParseRequest(raw []byte) (Request, error) {
 	}
 	request := Request{Arguments: o.defaults()}
 	if sent, ok := members["_context"]; ok {
-		if request.Caller, err = caller(sent); err != nil {
+		if err = request.context(sent); err != nil {
 			return Request{}, err
 		}
 		delete(members, "_context")
@@ -151,22 +156,26 @@ func (o Operation) InputSchema() json.RawMessage {
 	return raw
 }
 
-// caller decodes the value of "_context": {"caller": "free text"}.
-func caller(raw json.RawMessage) (string, error) {
+// context decodes the value of "_context": {"caller": "free text", "tools": ["name"]}.
+func (r *Request) context(raw json.RawMessage) error {
+	const fix = `Send {"caller": "name"}, with the names of the tools on offer as tools, or leave _context out.`
 	members, err := object(raw)
 	if err != nil {
-		return "", &ArgumentError{Message: "_context must be an object.", Fix: `Send {"caller": "name"} or leave _context out.`}
+		return &ArgumentError{Message: "_context must be an object.", Fix: fix}
 	}
-	var name string
 	for key, value := range members {
-		if key != "caller" || json.Unmarshal(value, &name) != nil || utf8.RuneCountInString(name) > maxCaller {
-			return "", &ArgumentError{
-				Message: fmt.Sprintf("_context holds only caller, a text of at most %d characters.", maxCaller),
-				Fix:     `Send {"caller": "name"} or leave _context out.`,
-			}
+		known := false
+		switch key {
+		case "caller":
+			known = json.Unmarshal(value, &r.Caller) == nil && utf8.RuneCountInString(r.Caller) <= maxCaller
+		case "tools":
+			known = json.Unmarshal(value, &r.Tools) == nil && r.Tools != nil && len(r.Tools) <= maxTools
+		}
+		if !known {
+			return &ArgumentError{Message: fmt.Sprintf("_context holds only caller, a text of at most %d characters, and tools, a list of at most %d names.", maxCaller, maxTools), Fix: fix}
 		}
 	}
-	return name, nil
+	return nil
 }
 
 // object splits one JSON object into its members without decoding them.

@@ -33,6 +33,8 @@ func TestParseRequestTakesWhatTheSchemaAllows(t *testing.T) {
 		{`{"count":5e0}`, Request{Arguments: Arguments{"count": int64(5), "sort": "cpu"}}},
 		{`{"_context":{"caller":"a chat"}}`, Request{Arguments: Arguments{"count": int64(10), "sort": "cpu"}, Caller: "a chat"}},
 		{`{"_context":{}}`, Request{Arguments: Arguments{"count": int64(10), "sort": "cpu"}}},
+		{`{"_context":{"tools":["a","b"]}}`, Request{Arguments: Arguments{"count": int64(10), "sort": "cpu"}, Tools: []string{"a", "b"}}},
+		{`{"_context":{"tools":[]}}`, Request{Arguments: Arguments{"count": int64(10), "sort": "cpu"}, Tools: []string{}}},
 	} {
 		got, err := top(t).ParseRequest([]byte(c.raw))
 		if err != nil {
@@ -67,9 +69,12 @@ func TestParseRequestRefusesTheRestInASentence(t *testing.T) {
 		{`{"count":5,"count":6}`, `The argument "count" is there twice.`},
 		{`{"count":5,"\u0063ount":6}`, `The argument "count" is there twice.`},
 		{`{"_context":"me"}`, "_context must be an object."},
-		{`{"_context":{"uid":0}}`, "_context holds only caller, a text of at most 200 characters."},
-		{`{"_context":{"caller":7}}`, "_context holds only caller, a text of at most 200 characters."},
-		{`{"_context":{"caller":"` + strings.Repeat("x", 201) + `"}}`, "_context holds only caller, a text of at most 200 characters."},
+		{`{"_context":{"uid":0}}`, "_context holds only caller, a text of at most 200 characters, and tools, a list of at most 100 names."},
+		{`{"_context":{"caller":7}}`, "_context holds only caller, a text of at most 200 characters, and tools, a list of at most 100 names."},
+		{`{"_context":{"tools":null}}`, "_context holds only caller, a text of at most 200 characters, and tools, a list of at most 100 names."},
+		{`{"_context":{"tools":[1]}}`, "_context holds only caller, a text of at most 200 characters, and tools, a list of at most 100 names."},
+		{`{"_context":{"tools":["x"` + strings.Repeat(`,"x"`, 100) + `]}}`, "_context holds only caller, a text of at most 200 characters, and tools, a list of at most 100 names."},
+		{`{"_context":{"caller":"` + strings.Repeat("x", 201) + `"}}`, "_context holds only caller, a text of at most 200 characters, and tools, a list of at most 100 names."},
 		{`[]`, "The arguments must be one JSON object, and it does not begin with {."},
 		{`null`, "The arguments must be one JSON object, and it does not begin with {."},
 		{`"x"`, "The arguments must be one JSON object, and it does not begin with {."},

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCommandsAreSaidAsCalls(t *testing.T) {
+	for text, want := range map[string]string{
+		"Take the pid of a row of: sentinel --top":                              "Take the pid of a row of: get_top_processes",
+		"Find what uses it with: sentinel --top --sort memory":                  `Find what uses it with: get_top_processes {"sort":"memory"}`,
+		"Look again with sentinel --top and send the start_id.":                 "Look again with get_top_processes and send the start_id.",
+		"Look for a hung disk with: sentinel --json":                            "Look for a hung disk with: get_system_health",
+		"Restart it: sudo sentinel --restart-service NAME; or reboot.":          "Restart it: restart_service; or reboot.",
+		"Run: sudo sentinel --restart-service nginx":                            `Run: restart_service {"service":"nginx"}`,
+		"Look with sentinel --dns db.example.net, or send an address.":          `Look with dns_lookup {"name":"db.example.net"}, or send an address.`,
+		"Keep some: sudo sentinel --fix-firewall --keep-open https,22":          `Keep some: enable_firewall {"keep_open":"https,22"}`,
+		"See, then leave out --dry-run: sudo sentinel --fix-firewall --dry-run": `See, then leave out dry_run: enable_firewall {"dry_run":true}`,
+		"sudo sentinel --disable-firewall, then: sudo sentinel --fix-firewall.": "disable_firewall, then: enable_firewall.",
+		"End it: sudo sentinel --kill 12":                                       `End it: terminate_process {"pid":12}`,
+		"Nothing of ours: sudo dmesg | tail":                                    "Nothing of ours: sudo dmesg | tail",
+		"":                                                                      "",
+		// What no tool does is for a person.
+		"Send it: sudo sentinel --report":                   "Send it: sudo sentinel --report (for the user, at a shell of this machine)",
+		"Run sudo sentinel --restore-blocklist, then look.": "Run sudo sentinel --restore-blocklist (for the user, at a shell of this machine), then look.",
+		"Run: sudo sentinel --fix-firewall --force":         "Run: sudo sentinel --fix-firewall --force (for the user, at a shell of this machine)",
+		"All flags: sentinel --help":                        "All flags: sentinel --help (for the user, at a shell of this machine)",
+	} {
+		if got := AsCalls(text, func(string) bool { return true }); got != want {
+			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
+		}
+	}
+}
+
+func TestAToolThatIsOffIsNotNamed(t *testing.T) {
+	const text = "Wait, and find out what asks so often with: sudo sentinel --history"
+	got := AsCalls(text, func(tool string) bool { return tool != "get_action_history" })
+	if want := text + " (for the user, at a shell of this machine)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func FuzzAsCalls(f *testing.F) {
+	f.Add("Run: sudo sentinel --kill 7, then sentinel --top --sort memory.")
+	f.Add("sentinel --")
+	f.Add("sentinel -- ")
+	f.Fuzz(func(t *testing.T, text string) {
+		kept := AsCalls(text, func(string) bool { return false })
+		if got := strings.ReplaceAll(kept, forAPerson, ""); got != strings.ReplaceAll(text, forAPerson, "") {
+			t.Errorf("%q became %q", text, kept)
+		}
+		AsCalls(text, func(string) bool { return true })
+	})
+}
