@@ -23,6 +23,7 @@ const (
 	linkAddress   = 1  // IFLA_ADDRESS
 	linkName      = 3  // IFLA_IFNAME
 	linkMTU       = 4
+	linkLower     = 5 // IFLA_LINK
 	linkMaster    = 10
 	linkOperState = 16
 	linkInfo      = 18 // IFLA_LINKINFO
@@ -34,16 +35,28 @@ const (
 	familyIPv6    = 10
 )
 
-// remotes lists, for each kind of tunnel, the attributes of IFLA_INFO_DATA that
-// hold the far end (linux/if_link.h, linux/if_tunnel.h). The peers of WireGuard and of a
-// program's tunnel are not among them.
-var remotes = map[string][]uint16{
-	"vxlan":  {2, 16},                                                                              // IFLA_VXLAN_GROUP, IFLA_VXLAN_GROUP6
-	"geneve": {2, 7},                                                                               // IFLA_GENEVE_REMOTE, IFLA_GENEVE_REMOTE6
-	"gre":    {7}, "gretap": {7}, "erspan": {7}, "ip6gre": {7}, "ip6gretap": {7}, "ip6erspan": {7}, // IFLA_GRE_REMOTE
-	"ipip": {3}, "sit": {3}, "ip6tnl": {3}, // IFLA_IPTUN_REMOTE
-	"vti": {5}, "vti6": {5}, // IFLA_VTI_REMOTE
-	KindTUN: nil, KindWireGuard: nil,
+// An outer says which attributes of IFLA_INFO_DATA tell where the packets of a tunnel go
+// (linux/if_link.h, linux/if_tunnel.h).
+type outer struct {
+	remote, local []uint16
+	port          uint16 // of UDP, in network byte order; 0 where there is none
+}
+
+var (
+	gre  = outer{remote: []uint16{7}, local: []uint16{6}} // IFLA_GRE_REMOTE, IFLA_GRE_LOCAL
+	ipip = outer{remote: []uint16{3}, local: []uint16{2}} // IFLA_IPTUN_REMOTE, IFLA_IPTUN_LOCAL
+	vti  = outer{remote: []uint16{5}, local: []uint16{4}} // IFLA_VTI_REMOTE, IFLA_VTI_LOCAL
+)
+
+// outers are those of each kind of tunnel. The peers of WireGuard, of IPsec and of a program's
+// tunnel are found elsewhere.
+var outers = map[string]outer{
+	KindVXLAN: {[]uint16{2, 16}, []uint16{4, 17}, 15}, // IFLA_VXLAN_GROUP and GROUP6, LOCAL and LOCAL6, PORT
+	"geneve":  {[]uint16{2, 7}, nil, 5},               // IFLA_GENEVE_REMOTE and REMOTE6, PORT
+	"gre":     gre, "gretap": gre, "erspan": gre, "ip6gre": gre, "ip6gretap": gre, "ip6erspan": gre,
+	"ipip": ipip, "sit": ipip, "ip6tnl": ipip,
+	"vti": vti, "vti6": vti,
+	KindTUN: {}, KindWireGuard: {}, KindXFRM: {},
 }
 
 // Kinds of tunnels whose far ends are found elsewhere, or elsewhere too.
@@ -51,11 +64,15 @@ const (
 	KindTUN       = "tun" // TAP too: a process carries the packets
 	KindVXLAN     = "vxlan"
 	KindWireGuard = "wireguard"
+	KindXFRM      = "xfrm" // IPsec by a route
 )
+
+// xfrmID is IFLA_XFRM_IF_ID.
+const xfrmID = 2
 
 // Tunnel reports whether the packets of the interface travel inside others.
 func (l Link) Tunnel() bool {
-	_, tunnel := remotes[l.Kind]
+	_, tunnel := outers[l.Kind]
 	return tunnel
 }
 
@@ -80,6 +97,8 @@ func parseLink(b []byte) (Link, error) {
 			l.MAC = a.Bytes()
 		case linkMTU:
 			l.MTU = a.Uint32()
+		case linkLower:
+			l.Lower = int(int32(a.Uint32()))
 		case linkMaster:
 			l.Master = int(int32(a.Uint32()))
 		case linkOperState:
@@ -95,34 +114,47 @@ func parseLink(b []byte) (Link, error) {
 // and after it what depends on the kind.
 func (l *Link) parseInfo(a *netlink.AttributeDecoder) error {
 	for a.Next() {
-		switch holdsRemote := remotes[l.Kind]; {
+		switch {
 		case a.Type() == infoKind:
 			l.Kind = a.String()
-		case a.Type() == infoData && len(holdsRemote) > 0:
-			a.Nested(func(data *netlink.AttributeDecoder) error {
-				for data.Next() {
-					if slices.Contains(holdsRemote, data.Type()) {
-						data.Do(l.parseRemote)
-					}
-				}
-				return nil
-			})
+		case a.Type() == infoData && l.Tunnel():
+			a.Nested(l.parseData)
 		}
 	}
 	return nil
 }
 
-// parseRemote takes the far end of a tunnel. The unspecified address stands for
-// none.
-func (l *Link) parseRemote(b []byte) error {
-	address, ok := netip.AddrFromSlice(b)
-	if !ok {
-		return ErrFormat
-	}
-	if !address.IsUnspecified() {
-		l.Remote = address
+func (l *Link) parseData(a *netlink.AttributeDecoder) error {
+	about := outers[l.Kind]
+	for a.Next() {
+		switch kind := a.Type(); {
+		case slices.Contains(about.remote, kind):
+			a.Do(parseEnd(&l.Remote))
+		case slices.Contains(about.local, kind):
+			a.Do(parseEnd(&l.Local))
+		case about.port != 0 && kind == about.port:
+			if b := a.Bytes(); len(b) == 2 {
+				l.Port = binary.BigEndian.Uint16(b)
+			}
+		case l.Kind == KindXFRM && kind == xfrmID:
+			l.XFRM = a.Uint32()
+		}
 	}
 	return nil
+}
+
+// parseEnd takes one end of a tunnel. The unspecified address stands for none.
+func parseEnd(to *netip.Addr) func([]byte) error {
+	return func(b []byte) error {
+		address, ok := netip.AddrFromSlice(b)
+		if !ok {
+			return ErrFormat
+		}
+		if !address.IsUnspecified() {
+			*to = address
+		}
+		return nil
+	}
 }
 
 // parseAddress parses a struct ifaddrmsg with its attributes. It takes the local

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package tunnels
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/sessions"
+	"sentinel/internal/testenv"
+	"sentinel/platform/linux/conntrack"
+	"sentinel/platform/linux/interfaces"
+)
+
+// run runs commands whose words hold no blanks.
+func run(t *testing.T, commands ...string) {
+	t.Helper()
+	testenv.RequireIsolated(t)
+	for _, command := range commands {
+		words := strings.Fields(command)
+		if out, err := exec.Command(testenv.Program(t, words[0], "iproute2 or conntrack"), words[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
+	}
+}
+
+// carried sums up what carries packets between two addresses: one line a tunnel.
+func carried(t *testing.T, r *Reader, local, remote string) string {
+	t.Helper()
+	found, err := r.Carry(t.Context(), between(local, remote))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, f := range found {
+		line := f.Interface + " " + f.Kind
+		for _, a := range f.Addresses {
+			line += " " + a.String()
+		}
+		for _, p := range f.Ports {
+			line += fmt.Sprintf(" %s/%d", p.Protocol, p.Number)
+		}
+		if len(f.Processes) > 0 {
+			line += fmt.Sprint(" by ", f.Processes)
+		}
+		if f.Unknown != "" {
+			line += ": " + f.Unknown
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func between(local, remote string) sessions.Connection {
+	c := sessions.Connection{Remote: netip.MustParseAddr(remote)}
+	if local != "" {
+		c.Local = netip.MustParseAddr(local)
+	}
+	return c
+}
+
+// cable is a line to a neighbour, with the network 192.0.2.0/24.
+var cable = []string{
+	"ip link add d0 type veth peer name p0", "ip link set d0 up", "ip link set p0 up", "ip addr add 192.0.2.1/24 dev d0",
+	"ip addr add 2001:db8::1/64 dev d0 nodad",
+}
+
+func TestKernelTunnelsCarry(t *testing.T) {
+	testenv.Program(t, "bridge", "iproute2")
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable...)
+	run(t,
+		"ip link add vx0 type vxlan id 5 remote 192.0.2.9 dstport 4789", "ip addr add 198.51.100.1/24 dev vx0", "ip link set vx0 up",
+		// Over two others, below a bridge, each to its own hardware address.
+		"ip link add vx1 type vxlan id 6 dstport 4790 local 192.0.2.1", "ip link add br0 type bridge", "ip link set vx1 master br0", "ip link set vx1 up",
+		"ip link add d1 type veth peer name p1", "ip link set d1 master br0", "ip link set d1 up", "ip link set p1 up",
+		"ip addr add 203.0.113.1/24 dev br0", "ip link set br0 up",
+		"bridge fdb append 00:00:00:00:00:00 dev vx1 dst 192.0.2.8", "bridge fdb append 02:00:00:00:00:07 dev vx1 dst 192.0.2.7",
+		"bridge fdb append 02:00:00:00:00:07 dev vx1 master static",
+		"ip neigh add 203.0.113.7 lladdr 02:00:00:00:00:07 dev br0", "ip neigh add 203.0.113.6 lladdr 02:00:00:00:00:06 dev br0",
+		"bridge fdb append 02:00:00:00:00:06 dev d1 master static",
+		// A tunnel within a tunnel, and one on another interface of a tunnel.
+		"ip link add vx2 type vxlan id 7 remote 198.51.100.2 dstport 4791", "ip addr add 10.9.0.1/24 dev vx2", "ip link set vx2 up",
+		"ip link add link vx0 name mv0 type macvlan", "ip addr add 10.8.0.1/24 dev mv0", "ip link set mv0 up",
+		// One whose end is not known.
+		"ip link add vx3 type vxlan id 8 dstport 4792", "ip addr add 10.7.0.1/24 dev vx3", "ip link set vx3 up",
+		"ip link add vx4 type vxlan id 9 remote 2001:db8::9 dstport 4793", "ip addr add 10.6.0.1/24 dev vx4", "ip link set vx4 up",
+	)
+	const first = "vx0 vxlan 192.0.2.9 udp/4789"
+	for _, c := range []struct{ local, remote, want string }{
+		{"192.0.2.1", "192.0.2.77", ""},
+		{"198.51.100.1", "198.51.100.2", first},
+		{"", "198.51.100.2", first},
+		{"198.51.100.1", "192.0.2.77", first}, // it comes in by the tunnel, and answers leave by the line
+		{"203.0.113.1", "203.0.113.7", "vx1 vxlan 192.0.2.7 udp/4790"},
+		{"203.0.113.1", "203.0.113.6", ""}, // behind the other port of the bridge
+		{"203.0.113.1", "203.0.113.5", "vx1 vxlan 192.0.2.7 192.0.2.8 udp/4790"},
+		{"10.9.0.1", "10.9.0.2", "vx2 vxlan 198.51.100.2 udp/4791\n" + first},
+		{"10.8.0.1", "10.8.0.2", first},
+		{"10.7.0.1", "10.7.0.2", "vx3 vxlan udp/4792: the other end of the tunnel vx3 is not known"},
+		{"10.6.0.1", "10.6.0.2", "vx4 vxlan 2001:db8::9 udp/4793"},
+	} {
+		if got := carried(t, New("/"), c.local, c.remote); got != c.want {
+			t.Errorf("from %s to %s:\n%s\nwant:\n%s", c.local, c.remote, got, c.want)
+		}
+	}
+}
+
+// IPsec protects what its policies say, whatever the interface.
+func TestPoliciesOfIPsecCarry(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable...)
+	run(t,
+		"ip addr add 10.1.0.1/24 dev d0", "ip route add 10.2.0.0/16 via 192.0.2.99",
+		"ip xfrm policy add src 10.1.0.0/16 dst 10.2.0.0/16 dir out tmpl src 192.0.2.1 dst 192.0.2.9 proto esp mode tunnel",
+		"ip xfrm policy add src 10.2.0.0/16 dst 10.1.0.0/16 dir in tmpl src 192.0.2.9 dst 192.0.2.1 proto esp mode tunnel",
+		"ip xfrm policy add src 10.3.0.0/16 dst 10.1.0.0/16 dir in tmpl src 192.0.2.8 dst 192.0.2.1 proto esp mode tunnel",
+		"ip xfrm policy add src 192.0.2.1 dst 192.0.2.50 dir out tmpl proto ah mode transport",
+		"ip xfrm policy add src 0.0.0.0/0 dst 0.0.0.0/0 dir out if_id 7 tmpl src 192.0.2.1 dst 192.0.2.60 proto esp mode tunnel",
+		"ip -6 xfrm policy add src ::/0 dst 2001:db8:6::/48 dir out tmpl src 192.0.2.1 dst 192.0.2.6 proto esp mode tunnel",
+		"ip xfrm policy add src 10.1.0.0/16 dst 10.4.0.0/16 dir out action block",
+	)
+	ike, err := net.ListenPacket("udp", ":4500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ike.Close()
+	by := fmt.Sprintf(" udp/4500 by [%d]", os.Getpid())
+	for remote, want := range map[string]string{
+		"10.2.0.5": "ipsec ipsec 192.0.2.9 esp/0" + by, "10.3.0.5": "ipsec ipsec 192.0.2.8 esp/0" + by,
+		"10.4.0.5": "", "10.5.0.5": "", "192.0.2.50": "",
+	} {
+		if got := carried(t, New("/"), "10.1.0.1", remote); got != want {
+			t.Errorf("%s: %s, want %s", remote, got, want)
+		}
+	}
+	if got, want := carried(t, New("/"), "192.0.2.1", "192.0.2.50"), "ipsec ipsec 192.0.2.50 ah/0"+by; got != want {
+		t.Errorf("between two hosts: %s, want %s", got, want)
+	}
+	if got, want := carried(t, New("/"), "2001:db8::1", "2001:db8:6::1"), "ipsec ipsec 192.0.2.6 esp/0"+by; got != want {
+		t.Errorf("IPv6 in IPv4: %s, want %s", got, want)
+	}
+	// An interface of IPsec, which this kernel need not have.
+	r := New("/")
+	r.kernel.links = with(interfaces.Link{Index: 99, Kind: interfaces.KindXFRM, Name: "ipsec0", XFRM: 7, Addresses: []netip.Prefix{netip.MustParsePrefix("10.60.0.1/24")}})
+	if got, want := carried(t, r, "10.60.0.1", "10.60.0.2"), "ipsec ipsec 192.0.2.60 esp/0"+by; got != want {
+		t.Errorf("by an interface: %s, want %s", got, want)
+	}
+}
+
+// with adds links to those that there are.
+func with(more ...interfaces.Link) func() ([]interfaces.Link, error) {
+	return func() ([]interfaces.Link, error) {
+		list, err := interfaces.List()
+		return append(list, more...), err
+	}
+}
+
+// Kinds that a kernel may lack are tunnels by what rtnetlink says of them.
+func TestKindsOfKernelTunnels(t *testing.T) {
+	far, near := netip.MustParseAddr("192.0.2.9"), netip.MustParseAddr("192.0.2.1")
+	for kind, want := range map[string]string{
+		"gre": "t0 gre 192.0.2.9 gre/0", "gretap": "t0 gretap 192.0.2.9 gre/0", "ipip": "t0 ipip 192.0.2.9 ipencap/0", "sit": "t0 sit 192.0.2.9 ipv6/0",
+		"geneve": "t0 geneve 192.0.2.9 udp/6081", "vti": "t0 vti 192.0.2.9", "veth": "", "dummy": "",
+	} {
+		l := interfaces.Link{Index: 5, Name: "t0", Kind: kind, Remote: far, Local: near, Addresses: []netip.Prefix{netip.MustParsePrefix("10.5.0.1/24")}}
+		if kind == "geneve" {
+			l.Port = 6081
+		}
+		below := interfaces.Link{Index: 6, Name: "v0", Kind: "vlan", Lower: 5, Addresses: []netip.Prefix{netip.MustParsePrefix("10.6.0.1/24")}}
+		bond := interfaces.Link{Index: 7, Name: "b0", Kind: "bond", Addresses: []netip.Prefix{netip.MustParsePrefix("10.7.0.1/24")}}
+		l.Master = 7
+		r := New("/")
+		r.kernel = silentKernel(l, below, bond)
+		for _, local := range []string{"10.5.0.1", "10.6.0.1", "10.7.0.1"} {
+			if got := carried(t, r, local, "10.9.9.9"); got != want {
+				t.Errorf("%s, %s: %s, want %s", kind, local, got, want)
+			}
+		}
+	}
+}
+
+// silentKernel has links and nothing else.
+func silentKernel(links ...interfaces.Link) kernel {
+	return kernel{
+		links:     func() ([]interfaces.Link, error) { return links, nil },
+		routesTo:  func(netip.Addr, netip.Addr) ([]netlink.Route, error) { return nil, nil },
+		neighbors: func(netlink.Ndmsg) ([]netlink.Neigh, error) { return nil, nil },
+		policies:  func() ([]netlink.XfrmPolicy, error) { return nil, nil },
+		wireGuard: func(int) ([][]byte, error) { return nil, errors.New("no WireGuard") },
+		peers:     func(context.Context, []uint16) ([]conntrack.Peer, error) { return nil, nil },
+	}
+}
+
+// Tunnels that lead into each other end.
+func TestCirclesEnd(t *testing.T) {
+	a := interfaces.Link{Index: 5, Name: "a", Kind: "gre", Remote: netip.MustParseAddr("10.2.0.2"), Local: netip.MustParseAddr("10.2.0.1"), Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.1/24")}, Master: 7}
+	b := interfaces.Link{Index: 6, Name: "b", Kind: "gre", Remote: netip.MustParseAddr("10.1.0.2"), Local: netip.MustParseAddr("10.1.0.1"), Addresses: []netip.Prefix{netip.MustParsePrefix("10.2.0.1/24")}}
+	loop := interfaces.Link{Index: 7, Name: "c", Kind: "bond", Master: 7, Addresses: []netip.Prefix{netip.MustParsePrefix("10.3.0.1/24")}}
+	r := New("/")
+	r.kernel = silentKernel(a, b, loop)
+	if got := strings.Count(carried(t, r, "10.3.0.1", "10.9.9.9"), "gre/0"); got < 2 || got > maxDepth+1 {
+		t.Errorf("%d tunnels", got)
+	}
+}
+
+func openTUN(t *testing.T, name string, flags uint16) int {
+	t.Helper()
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	testenv.Need(t, err == nil, "/dev/net/tun")
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetUint16(flags | unix.IFF_NO_PI)
+	if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TUNSETIFF, uintptr(unsafe.Pointer(request))); e != 0 {
+		t.Fatal(e)
+	}
+	return fd
+}
+
+// Whoever holds the device carries the packets, here a shell in a PID namespace of its own which
+// got it under another name. With whom it talks is in its sockets and in connection tracking.
+func TestWhoHoldsATUNDeviceCarries(t *testing.T) {
+	testenv.Program(t, "conntrack", "conntrack")
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable...)
+	fd := openTUN(t, "tun7", unix.IFF_TUN)
+	server, err := net.ListenPacket("udp", "192.0.2.1:1194")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := server.(*net.UDPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := exec.Command(testenv.Program(t, "unshare", "util-linux"), "--pid", "--fork", "--kill-child", "sleep", "600")
+	holder.ExtraFiles = []*os.File{os.NewFile(uintptr(fd), "device"), socket}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { holder.Process.Kill(); holder.Wait() })
+	holder.ExtraFiles[0].Close()
+	socket.Close()
+	server.Close()
+	run(t, "ip addr add 198.51.100.1/24 dev tun7", "ip link set tun7 up")
+	var pids []int
+	testenv.WaitFor(t, "both processes hold the device", func() bool {
+		w := walk{Reader: New("/"), ctx: t.Context()}
+		pids, _ = w.holders("tun7")
+		return len(pids) == 2
+	})
+	if !slices.Contains(pids, holder.Process.Pid) {
+		t.Errorf("%v hold it, not %d", pids, holder.Process.Pid)
+	}
+	by := fmt.Sprint(" by ", pids)
+	const unseen = ": with whom the program of the tunnel tun7 talks is not seen (connection tracking would tell)"
+	if got := carried(t, New("/"), "198.51.100.1", "198.51.100.2"); got != "tun7 tun udp/1194"+by+unseen {
+		t.Errorf("a server whose peers are not seen: %s", got)
+	}
+	run(t, "conntrack -I -p udp -s 192.0.2.66 -d 192.0.2.1 --sport 5000 --dport 1194 -t 60")
+	if got := carried(t, New("/"), "198.51.100.1", "198.51.100.2"); got != "tun7 tun udp/1194"+by+unseen {
+		t.Errorf("a flow that nobody answered: %s", got)
+	}
+	run(t, "conntrack -I -p udp -s 192.0.2.7 -d 192.0.2.1 --sport 5000 --dport 1194 -t 60 -u SEEN_REPLY")
+	if got := carried(t, New("/"), "198.51.100.1", "198.51.100.2"); got != "tun7 tun 192.0.2.7 udp/1194"+by {
+		t.Errorf("a server: %s", got)
+	}
+	if got := carried(t, New("/"), "192.0.2.1", "192.0.2.7"); got != "" {
+		t.Errorf("beside the tunnel: %s", got)
+	}
+}
+
+// A client's program talks over connections; a device that nobody holds, or one of the same name in
+// another network, is told.
+func TestProgramsOfTunnels(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable...)
+	other := exec.Command(testenv.Program(t, "unshare", "util-linux"), "--net", "sh", "-c", "ip tuntap add dev tun8 mode tun && exec 3<>/dev/net/tun && echo in && exec sleep 600")
+	said, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Process.Kill(); other.Wait() })
+	if _, err := said.Read(make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "ip tuntap add dev tun8 mode tun", "ip addr add 198.51.100.1/24 dev tun8", "ip link set tun8 up")
+	if got := carried(t, New("/"), "198.51.100.1", "198.51.100.2"); got != "tun8 tun: the program that carries the packets of the tunnel tun8 is not seen" {
+		t.Errorf("nobody holds it: %s", got)
+	}
+	fd := openTUN(t, "tap9", unix.IFF_TAP)
+	defer unix.Close(fd)
+	run(t, "ip addr add 203.0.113.1/24 dev tap9", "ip link set tap9 up")
+	connected, err := net.Dial("udp", "192.0.2.9:1194")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connected.Close()
+	if got, want := carried(t, New("/"), "203.0.113.1", "203.0.113.2"), fmt.Sprintf("tap9 tun 192.0.2.9 by [%d]", os.Getpid()); got != want {
+		t.Errorf("a client: %s, want %s", got, want)
+	}
+}
