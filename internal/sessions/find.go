@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 )
@@ -138,11 +137,7 @@ func (f *finder) open(pid int) Files {
 	known, ok := f.files[pid]
 	if !ok {
 		var err error
-		known, err = f.source.Open(f.ctx, pid)
-		if known.Cut && err == nil {
-			err = fmt.Errorf("it has more files open than are looked at")
-		}
-		if err != nil {
+		if known, err = f.source.Open(f.ctx, pid); err != nil {
 			f.gap(pid, err)
 		}
 		f.files[pid] = known
@@ -310,8 +305,10 @@ func (f *finder) claimProcess(pid int, s *Session, how string) {
 // findListeners finds the servers that take new logins at the ports that sessions came in at.
 func (f *finder) findListeners() {
 	var open []Socket
-	for port := range maps.Keys(f.model.Ports) {
-		open = append(open, f.listening[port]...)
+	for port, c := range f.model.Ports {
+		if !f.listenerAbove(port, c) {
+			open = append(open, f.listening[port]...)
+		}
 	}
 	if len(open) == 0 {
 		return
@@ -328,10 +325,37 @@ func (f *finder) findListeners() {
 	}
 }
 
+// listenerAbove looks for the server at a port where it mostly is: above what it started, or the
+// service manager.
+func (f *finder) listenerAbove(port Port, c Claim) (found bool) {
+	candidates := map[int]bool{1: true}
+	for _, l := range f.logins {
+		for _, member := range l.members {
+			for _, pid := range f.ancestry(member) {
+				candidates[pid] = candidates[pid] || slices.Contains(c.Sessions, l.Session)
+			}
+		}
+	}
+	for pid, wanted := range candidates {
+		listens := wanted && slices.ContainsFunc(f.open(pid).Sockets, func(id SocketID) bool {
+			k := f.sockets[id]
+			return k.Listening && portOf(k) == port
+		})
+		if listens {
+			f.listens(pid, c)
+			found = true
+		}
+	}
+	return found
+}
+
 // listens adds a server that carries no open session.
 func (f *finder) listens(pid int, at Claim) {
+	if pid == 1 {
+		return
+	}
 	c := Claim{Sessions: at.Sessions, How: at.How, Listens: true}
-	if _, carries := f.model.Processes[pid]; !carries && pid > 1 {
+	if _, carries := f.model.Processes[pid]; !carries {
 		f.model.Processes[pid] = c
 	}
 	if unit := f.describe(pid).Unit; unit != "" {

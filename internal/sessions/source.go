@@ -13,7 +13,8 @@ import (
 type Source interface {
 	// Read reads the tables that are cheap however many processes there are.
 	Read(ctx context.Context) (Snapshot, error)
-	// Open reads the files that a process has open, as far as they are sockets or terminals.
+	// Open reads the files that a process has open, as far as they are sockets or terminals. What was
+	// not looked at is an error beside the rest.
 	Open(ctx context.Context, pid int) (Files, error)
 	// Holders finds processes that have the sockets open. A socket that nobody was found for is
 	// missing, and why is an error beside the rest.
@@ -85,7 +86,6 @@ type Login struct {
 type Files struct {
 	Sockets []SocketID
 	Masters []string // terminals that it serves, as in Process.Terminal
-	Cut     bool     // there are more than were looked at
 }
 
 // A Description is what more is known about a process.

@@ -5,6 +5,7 @@ package procfs
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 )
 
 // A ProcessStat holds the fields of /proc/PID/stat that sentinel needs
@@ -14,6 +15,8 @@ type ProcessStat struct {
 	Name      string // 2: comm, at most 15 bytes, may contain anything
 	State     byte   // 3
 	ParentPID int    // 4
+	Session   int    // 6: PID of the leader of its session
+	Terminal  uint32 // 7: device number of the controlling terminal, as new_encode_dev makes it; 0 for none
 	Flags     uint64 // 9: PF_KTHREAD is 0x00200000
 	Ticks     uint64 // 14 + 15: user and system time in clock ticks (100 a second)
 	Threads   uint64 // 20
@@ -65,6 +68,14 @@ func (p *ProcessStat) numbers(fields [][]byte) error {
 		return fmt.Errorf("times: %w", ErrFormat)
 	}
 	p.ParentPID = int(min(parent, 1<<31-1))
+	// Both are signed: -1 for the session of a process that is ending, and larger minors set the
+	// highest bit of a device number.
+	session, err := strconv.ParseInt(string(fields[6-3]), 10, 32)
+	terminal, bad := strconv.ParseInt(string(fields[7-3]), 10, 32)
+	if err != nil || bad != nil {
+		return fmt.Errorf("fields 6 and 7: %w", ErrFormat)
+	}
+	p.Session, p.Terminal = int(max(session, 0)), uint32(terminal)
 	p.Ticks = user + system
 	return nil
 }

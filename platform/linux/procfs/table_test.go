@@ -38,13 +38,13 @@ func TestProcessTableOfALaptop(t *testing.T) {
 		t.Errorf("%d processes, want 15", len(table))
 	}
 	for pid, want := range map[int]ProcessStat{
-		1:    {PID: 1, Name: "systemd", State: 'S', Flags: 4194560, Ticks: 913, Threads: 1, Start: 2, RSSPages: 3290},
+		1:    {PID: 1, Name: "systemd", State: 'S', Session: 1, Flags: 4194560, Ticks: 913, Threads: 1, Start: 2, RSSPages: 3290},
 		2:    {PID: 2, Name: "kthreadd", State: 'S', Flags: 2129984, Ticks: 4, Threads: 1, Start: 2},
 		57:   {PID: 57, Name: "kworker/0:1H-kblockd", State: 'I', ParentPID: 2, Flags: 69238880, Ticks: 88, Threads: 1, Start: 44},
-		412:  {PID: 412, Name: "systemd-journal", State: 'S', ParentPID: 1, Flags: 4194560, Ticks: 341, Threads: 1, Start: 310, RSSPages: 9120},
-		2351: {PID: 2351, Name: "evil) (name", State: 'S', ParentPID: 1702, Flags: 4194560, Ticks: 10, Threads: 1, Start: 50011, RSSPages: 210},
-		2352: {PID: 2352, Name: "\x1b[2J\x1b[31m\nroot", State: 'S', ParentPID: 1702, Flags: 4194560, Ticks: 4, Threads: 1, Start: 50120, RSSPages: 190},
-		2353: {PID: 2353, Name: "sh", State: 'Z', ParentPID: 2351, Flags: 4194560, Threads: 1, Start: 50200},
+		412:  {PID: 412, Name: "systemd-journal", State: 'S', ParentPID: 1, Session: 412, Flags: 4194560, Ticks: 341, Threads: 1, Start: 310, RSSPages: 9120},
+		2351: {PID: 2351, Name: "evil) (name", State: 'S', ParentPID: 1702, Session: 2351, Flags: 4194560, Ticks: 10, Threads: 1, Start: 50011, RSSPages: 210},
+		2352: {PID: 2352, Name: "\x1b[2J\x1b[31m\nroot", State: 'S', ParentPID: 1702, Session: 2352, Flags: 4194560, Ticks: 4, Threads: 1, Start: 50120, RSSPages: 190},
+		2353: {PID: 2353, Name: "sh", State: 'Z', ParentPID: 2351, Session: 2353, Flags: 4194560, Threads: 1, Start: 50200},
 	} {
 		if diff := cmp.Diff(want, table[pid].ProcessStat); diff != "" {
 			t.Errorf("process %d: %s", pid, diff)

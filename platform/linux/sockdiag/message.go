@@ -16,6 +16,7 @@ import (
 type Socket struct {
 	Local, Remote netip.AddrPort // an IPv6 link-local address has its interface index as zone
 	State         uint8          // of include/net/tcp_states.h, 1 to 12
+	UID           int            // who made it
 	Inode         uint64         // 0 for a socket without a process, such as TIME_WAIT
 }
 
@@ -133,6 +134,7 @@ func parseSocket(b []byte) (Socket, error) {
 		Local:  address(b[addressOffset:][:size], b[4:], index),
 		Remote: address(b[addressOffset+16:][:size], b[6:], index),
 		State:  b[1],
+		UID:    int(binary.NativeEndian.Uint32(b[64:])),
 		Inode:  uint64(binary.NativeEndian.Uint32(b[68:])),
 	}, nil
 }

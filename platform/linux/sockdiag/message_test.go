@@ -36,13 +36,18 @@ func answer(family, state uint8, local, remote string, index, inode uint32) []by
 	return b
 }
 
+func ofUser(uid uint32, b []byte) []byte {
+	binary.NativeEndian.PutUint32(b[64:], uid)
+	return b
+}
+
 func number(n int32) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
 
 var (
 	http    = answer(familyInet, 1, "192.0.2.23:43122", "203.0.113.80:443", 0, 40112)
 	linkLoc = answer(familyInet6, 10, "[fe80::1]:546", "[::]:0", 3, 7)
 	mapped  = answer(familyInet6, 6, "[::ffff:192.0.2.1]:80", "[::ffff:203.0.113.9]:5000", 0, 0)
-	global  = answer(familyInet6, 1, "[2001:db8::1]:443", "[2001:db8::2]:50000", 3, 8)
+	global  = ofUser(1001, answer(familyInet6, 1, "[2001:db8::1]:443", "[2001:db8::2]:50000", 3, 8))
 )
 
 func parsed(b []byte) (list []Socket, done bool, err error) {
@@ -58,10 +63,10 @@ func TestRepliesReadAddressesStateAndInode(t *testing.T) {
 	}
 	got, done, err := parsed(datagram)
 	want := []Socket{
-		{at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 40112},
-		{at("[fe80::1%3]:546"), at("[::]:0"), 10, 7},
-		{at("192.0.2.1:80"), at("203.0.113.9:5000"), 6, 0},
-		{at("[2001:db8::1]:443"), at("[2001:db8::2]:50000"), 1, 8},
+		{at("192.0.2.23:43122"), at("203.0.113.80:443"), 1, 0, 40112},
+		{at("[fe80::1%3]:546"), at("[::]:0"), 10, 0, 7},
+		{at("192.0.2.1:80"), at("203.0.113.9:5000"), 6, 0, 0},
+		{at("[2001:db8::1]:443"), at("[2001:db8::2]:50000"), 1, 1001, 8},
 	}
 	if err != nil || done || !reflect.DeepEqual(got, want) {
 		t.Errorf("done %v, %v\n got %v\nwant %v", done, err, got, want)

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sessions
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/sessions"
+	"sentinel/internal/sshserver"
+	"sentinel/platform/unix/hostfile"
+)
+
+const (
+	// firstPerson is where the numbers of people begin (UID_MIN of login.defs(5)).
+	firstPerson = 1000
+	// nobody is the account of those that need none (nobody of sysusers.d(5)).
+	nobody = 65534
+)
+
+func systemAccount(uid int) bool { return uid < firstPerson || uid == nobody }
+
+// Describe implements [sessions.Source].
+func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, error) {
+	uid, err := r.proc.UID(pid)
+	if err != nil {
+		return sessions.Description{}, err
+	}
+	names, _ := r.names() //nolint:errcheck // a user without a name is shown as a number
+	d := sessions.Description{UID: uid, System: systemAccount(uid), User: names.Name(uid)}
+	if group, err := r.proc.ControlGroup(pid); err == nil {
+		d.Unit, d.Login = unitOf(group)
+	}
+	if d.Login == "" {
+		d.Login = r.auditSession(pid)
+	}
+	if p, err := r.proc.Process(pid); err == nil && d.System && sshserver.Is(p.Name) {
+		if line, err := r.proc.CommandLine(pid); err == nil {
+			d.CommandLine = strings.Fields(strings.Join(line, " "))
+		}
+	}
+	return d, nil
+}
+
+// unitOf finds in the path of a control group the unit of the system's manager, and the session if it
+// is the scope of one (systemd.special(7), session-*.scope).
+func unitOf(group string) (unit, login string) {
+	parts := strings.Split(strings.Trim(group, "/"), "/")
+	at := slices.IndexFunc(parts, func(p string) bool { return !strings.HasSuffix(p, ".slice") })
+	if at < 0 || !strings.Contains(parts[at], ".") {
+		return "", ""
+	}
+	unit = parts[at]
+	if id, ok := strings.CutPrefix(unit, "session-"); ok {
+		login, _ = strings.CutSuffix(id, ".scope")
+	}
+	return unit, login
+}
+
+// auditSession reads the session that pam_loginuid(8) has put a process in, by which the session
+// manager names its own; empty for none (AUDIT_SID_UNSET).
+func (r *reading) auditSession(pid int) string {
+	raw, err := hostfile.Read(filepath.Join(r.root, "proc", strconv.Itoa(pid), "sessionid"), 64)
+	id := strings.TrimSpace(string(raw))
+	if n, bad := strconv.ParseUint(id, 10, 32); err != nil || bad != nil || n == 0 || n == 1<<32-1 {
+		return ""
+	}
+	return id
+}

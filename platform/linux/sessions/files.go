@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/sessions"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/unix/hostfile"
+)
+
+// Open implements [sessions.Source].
+func (r *reading) Open(ctx context.Context, pid int) (f sessions.Files, err error) {
+	err = r.files.Files(pid, func(o procfs.OpenFile) bool {
+		if inode, ok := o.Socket(); ok {
+			f.Sockets = append(f.Sockets, sessions.SocketID(inode))
+		} else if bytes.HasSuffix(o.Link, []byte("ptmx")) {
+			f.Masters = append(f.Masters, r.master(pid, o.FD)...)
+		}
+		return ctx.Err() == nil
+	})
+	return f, errors.Join(err, ctx.Err())
+}
+
+// master reads which terminal an open /dev/ptmx serves: "tty-index:" (drivers/tty/pty.c, Linux 4.14).
+func (r *reading) master(pid, fd int) []string {
+	raw, err := hostfile.Read(filepath.Join(r.root, "proc", strconv.Itoa(pid), "fdinfo", strconv.Itoa(fd)), 4096)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(raw)) {
+		if n, ok := strings.CutPrefix(line, "tty-index:"); ok {
+			return []string{"pts/" + strings.TrimSpace(n)}
+		}
+	}
+	return nil
+}
+
+// Holders implements [sessions.Source]. The first question is answered for all sockets that another
+// may be about, since all processes have to be looked at for it.
+func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sessions.SocketID][]int, error) {
+	if r.holders == nil {
+		if err := r.findHolders(ctx); err != nil {
+			return nil, err
+		}
+	}
+	found := map[sessions.SocketID][]int{}
+	for _, k := range list {
+		for _, h := range r.holders[uint64(k.ID)] {
+			found[k.ID] = append(found[k.ID], h.PID)
+		}
+	}
+	if len(r.skipped) > 0 && len(found) < len(list) {
+		return found, skippedError(r.skipped)
+	}
+	return found, nil
+}
+
+// findHolders looks for who holds the sockets that listen or have their other end on this machine.
+func (r *reading) findHolders(ctx context.Context) (err error) {
+	wanted := map[uint64]bool{}
+	for _, k := range r.sockets {
+		if remote := k.Remote.Addr().Unmap().WithZone(""); k.Listening || remote.IsLoopback() || r.own[remote] {
+			wanted[uint64(k.ID)] = true
+		}
+	}
+	r.holders, r.skipped, err = r.proc.SocketHolders(ctx, wanted)
+	return err
+}
+
+// skippedError names the users of processes that were not looked at.
+func skippedError(list []procfs.Skipped) error {
+	users := map[int]bool{}
+	var names []string
+	for _, s := range list {
+		if !users[s.UID] && len(names) < 3 {
+			names = append(names, strconv.Itoa(s.UID))
+		}
+		users[s.UID] = true
+	}
+	return fmt.Errorf("not all files of the processes of user %s were looked at: %w", strings.Join(names, ", "), list[0].Err)
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package sessions reads on Linux what tells what carries the sessions of people: processes with
+// their terminals, sockets, and the records of logins.
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/sessions"
+	"sentinel/platform/linux/accounts"
+	"sentinel/platform/linux/conntrack"
+	"sentinel/platform/linux/interfaces"
+	"sentinel/platform/linux/procfs"
+	"sentinel/platform/linux/sockdiag"
+)
+
+// A Reader reads below a root directory. Sockets and addresses are always those of the caller's
+// network namespace.
+type Reader struct {
+	root  string
+	self  int
+	proc  procfs.FS
+	names func() (accounts.Names, error)
+	// Tunnels returns those that packets between two addresses travel in; nil knows none.
+	Tunnels func(ctx context.Context, c sessions.Connection) ([]sessions.Tunnel, error)
+}
+
+// New returns the Reader for root; "/" is the live system.
+func New(root string) *Reader {
+	return &Reader{
+		root: root, self: os.Getpid(), proc: procfs.New(root),
+		names: sync.OnceValues(func() (accounts.Names, error) { return accounts.Read(root) }),
+	}
+}
+
+// Model reads the machine once and answers what carries its sessions.
+func (r *Reader) Model(ctx context.Context) (*sessions.Model, error) {
+	files, err := r.proc.FileReader()
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	return sessions.Find(ctx, &reading{Reader: r, files: files, own: map[netip.Addr]bool{}})
+}
+
+// A reading is one pass over the machine, within one budget.
+type reading struct {
+	*Reader
+	files   *procfs.FileReader
+	sockets []sessions.Socket
+	own     map[netip.Addr]bool
+	holders map[uint64][]procfs.Holder
+	skipped []procfs.Skipped
+}
+
+var _ sessions.Source = (*reading)(nil)
+
+// Read implements [sessions.Source].
+func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
+	table, err := r.proc.Processes(ctx)
+	if err != nil {
+		return sessions.Snapshot{}, err
+	}
+	s := sessions.Snapshot{Self: r.self, Masters: true}
+	for _, p := range table {
+		name, pseudo := terminal(p.Terminal)
+		s.Processes = append(s.Processes, sessions.Process{
+			PID: p.PID, Parent: p.ParentPID, Leader: p.Session, Name: p.Name, Terminal: name, Pseudo: pseudo,
+		})
+	}
+	if s.Sockets, err = sockets(ctx); err != nil {
+		return s, err
+	}
+	r.sockets = s.Sockets
+	links, err := interfaces.List()
+	if err != nil {
+		return s, err
+	}
+	for _, l := range links {
+		for _, p := range l.Addresses {
+			s.Addresses = append(s.Addresses, p.Addr())
+			r.own[p.Addr().Unmap().WithZone("")] = true
+		}
+	}
+	s.Logins, s.Unread = r.logins()
+	s.Hint = hint(os.Getenv("SSH_CONNECTION"))
+	return s, nil
+}
+
+// hint parses SSH_CONNECTION: the client's address and port, and the server's (ssh(1)).
+func hint(text string) []netip.Addr {
+	client, _, _ := strings.Cut(text, " ")
+	a, err := netip.ParseAddr(client)
+	if err != nil {
+		return nil
+	}
+	return []netip.Addr{a}
+}
+
+// sockets lists the TCP and UDP sockets that a process may hold.
+func sockets(ctx context.Context) (list []sessions.Socket, err error) {
+	for name, protocol := range map[string]uint8{"tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP} {
+		err := sockdiag.Dump(ctx, protocol, func(d sockdiag.Socket) {
+			if d.Inode == 0 {
+				return
+			}
+			list = append(list, sessions.Socket{
+				ID: sessions.SocketID(d.Inode), Protocol: name, Local: d.Local, Remote: d.Remote, UID: d.UID,
+				Listening: name == "tcp" && d.State == stateListen, Established: name == "tcp" && agreed(d.State),
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// States of include/net/tcp_states.h.
+const (
+	stateEstablished = 1
+	stateFinWait1    = 4
+	stateFinWait2    = 5
+	stateCloseWait   = 8
+	stateListen      = 10
+)
+
+// agreed reports whether the other end has answered: a connection that only one side has asked for,
+// or that is over, carries nothing.
+func agreed(state uint8) bool {
+	switch state {
+	case stateEstablished, stateFinWait1, stateFinWait2, stateCloseWait:
+		return true
+	}
+	return false
+}
+
+// terminal names a terminal by its device number (Documentation/admin-guide/devices.txt), and tells
+// whether another process is behind it. A number may stand for several: every mount of devpts counts
+// anew.
+func terminal(device uint32) (name string, pseudo bool) {
+	if device == 0 {
+		return "", false
+	}
+	major, minor := device>>8&0xfff, device&0xff|device>>12&0xfff00
+	switch {
+	case major >= 136 && major <= 143:
+		return "pts/" + strconv.FormatUint(uint64((major-136)<<8|minor), 10), true
+	case major == 4 && minor < 64:
+		return fmt.Sprintf("tty%d", minor), false
+	case major == 4:
+		return fmt.Sprintf("ttyS%d", minor-64), false
+	case major == 5 && minor == 1:
+		return "console", false
+	default:
+		return fmt.Sprintf("terminal %d:%d", major, minor), false
+	}
+}
+
+// Peers implements [sessions.Source].
+func (*reading) Peers(ctx context.Context, ports []uint16) ([]sessions.Peer, error) {
+	tracked, err := conntrack.Peers(ctx, ports)
+	list := make([]sessions.Peer, len(tracked))
+	for i, p := range tracked {
+		list[i] = sessions.Peer(p)
+	}
+	return list, err
+}
+
+// Tunnels implements [sessions.Source].
+func (r *reading) Tunnels(ctx context.Context, c sessions.Connection) ([]sessions.Tunnel, error) {
+	if r.Reader.Tunnels == nil {
+		return nil, nil
+	}
+	return r.Reader.Tunnels(ctx, c)
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sessions
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sentinel/internal/sessions"
+	"sentinel/internal/testenv"
+)
+
+// Machines: this one, and a peer in a network namespace that has several addresses.
+const (
+	here, relay, ann, bob, eve = "192.0.2.1", "192.0.2.9", "192.0.2.21", "192.0.2.22", "192.0.2.66"
+	annUID                     = 4711
+)
+
+// A site is a server of OpenSSH here, and what is needed to log in from the peer.
+type site struct {
+	t   *testing.T
+	dir string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	testenv.RequireIsolated(t)
+	s := &site{t: t, dir: t.TempDir()}
+	os.Chmod(filepath.Dir(s.dir), 0o755)
+	os.Chmod(s.dir, 0o755)
+	for _, command := range []string{
+		"mount -t tmpfs -o mode=755 tmpfs /run", "mkdir -p /run/netns /run/sshd", "ip netns add peer",
+		"ip link add d0 type veth peer name p0 netns peer", "ip addr add " + here + "/24 dev d0", "ip link set d0 up",
+		"ip -n peer link set lo up", "ip -n peer link set p0 up",
+		"ip -n peer addr add " + relay + "/24 dev p0", "ip -n peer addr add " + ann + "/24 dev p0",
+		"ip -n peer addr add " + bob + "/24 dev p0", "ip -n peer addr add " + eve + "/24 dev p0",
+		"ssh-keygen -q -t ed25519 -f " + s.dir + "/host -N", "ssh-keygen -q -t ed25519 -f " + s.dir + "/key -N",
+	} {
+		words := strings.Fields(command)
+		if words[len(words)-1] == "-N" {
+			words = append(words, "")
+		}
+		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
+	}
+	os.Chmod(s.dir+"/key.pub", 0o644)
+	s.account("ann", annUID)
+	s.server("", "2201")
+	return s
+}
+
+// account adds a person to a copy of the machine's accounts.
+func (s *site) account(name string, uid int) {
+	for file, line := range map[string]string{
+		"passwd": fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", name, uid, uid, s.dir),
+		"shadow": name + ":*:19000::::::\n",
+	} {
+		raw, err := os.ReadFile("/etc/" + file)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		copied := filepath.Join(s.dir, file)
+		if err := os.WriteFile(copied, append(raw, line...), 0o644); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := syscall.Mount(copied, "/etc/"+file, "", syscall.MS_BIND, ""); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// server starts an SSH server here or in the peer.
+func (s *site) server(place, port string) {
+	s.t.Helper()
+	s.start(place, nil, "/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", s.dir+"/host", "-p", port, "-o", "PidFile=none", "-o", "UsePAM=no",
+		"-o", "PermitRootLogin=yes", "-o", "StrictModes=no", "-o", "AuthorizedKeysFile="+s.dir+"/key.pub")
+	s.listens(place, port)
+}
+
+// listens waits until something accepts at a port.
+func (s *site) listens(place, port string) {
+	s.t.Helper()
+	address := map[string]string{"": "127.0.0.1", "peer": "127.0.0.1"}[place]
+	testenv.WaitFor(s.t, "a server at "+port, func() (ok bool) {
+		at(s.t, place, func() {
+			c, err := net.Dial("tcp", net.JoinHostPort(address, port))
+			if ok = err == nil; ok {
+				c.Close()
+			}
+		})
+		return ok
+	})
+}
+
+func at(t *testing.T, place string, do func()) {
+	t.Helper()
+	if place == "" {
+		do()
+		return
+	}
+	testenv.InNetworkNamespace(t, "/run/netns/"+place, do)
+}
+
+// start starts a program that runs until the test ends, with attributes if there are any.
+func (s *site) start(place string, change func(*exec.Cmd), words ...string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
+	s.t.Helper()
+	if place != "" {
+		words = append([]string{"ip", "netns", "exec", place}, words...)
+	}
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stderr = s.log(words)
+	if change != nil {
+		change(cmd)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd, in, bufio.NewReader(out)
+}
+
+// log shows what a program complained about where the test fails.
+func (s *site) log(words []string) io.Writer {
+	f, err := os.CreateTemp(s.dir, "log")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if raw, _ := os.ReadFile(f.Name()); s.t.Failed() && len(raw) > 0 {
+			s.t.Logf("%s: %s", strings.Join(words, " "), raw[:min(len(raw), 2000)])
+		}
+		f.Close()
+	})
+	return f
+}
+
+// ssh logs in at a port from one of the peer's addresses and runs a command, which first prints the
+// PID that it will have.
+func (s *site) ssh(place, from, to, port string, options ...string) (pid int) {
+	s.t.Helper()
+	words := []string{"ssh", "-F", "/dev/null", "-p", port, "-i", s.dir + "/key", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
+		"-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes"}
+	if from != "" {
+		words = append(words, "-b", from)
+	}
+	words = append(append(words, options...), "ann@"+to, "echo in $$; exec sleep 600")
+	_, _, out := s.start(place, nil, words...)
+	line, err := out.ReadString('\n')
+	if _, bad := fmt.Sscanf(line, "in %d", &pid); err != nil || bad != nil {
+		s.t.Fatalf("%v: %q, %v", words, line, err)
+	}
+	return pid
+}
+
+// model reads the machine as a run sees it that the process started.
+func model(t *testing.T, self int) *sessions.Model {
+	t.Helper()
+	r := New("/")
+	r.self = self
+	m, err := r.Model(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// whose sums up whose sessions the addresses carry.
+func whose(m *sessions.Model) string {
+	var list []string
+	for a, c := range m.Addresses {
+		list = append(list, fmt.Sprint(a, " ", []string{"others'", "possibly own", "own"}[c.Whose()]))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// Each server is a real one, and the model knows the name of none but OpenSSH.
+func TestSessionsOfRealServersAreFound(t *testing.T) {
+	for program, name := range map[string]string{"sshd": "openssh-server", "ssh": "openssh-client", "ip": "iproute2", "mosh-server": "mosh"} {
+		testenv.Program(t, program, name)
+	}
+	if !testenv.Isolated(t, "LC_ALL=C.UTF-8") {
+		return
+	}
+	s := newSite(t)
+	knock(t, eve, net.JoinHostPort(here, "2201"))
+	own := s.ssh("peer", ann, here, "2201", "-tt")
+	s.ssh("peer", bob, here, "2201") // without a terminal
+	if got, want := whose(model(t, own)), ann+" own, "+bob+" others'"; got != want {
+		t.Errorf("OpenSSH: %s, want %s", got, want)
+	}
+	if got, want := whose(model(t, os.Getpid())), ann+" possibly own, "+bob+" possibly own"; got != want {
+		t.Errorf("seen from outside: %s, want %s", got, want)
+	}
+	t.Run("a reverse tunnel", func(t *testing.T) { s.reverseTunnel(t, own) })
+}
+
+// reverseTunnel has a client here let the relay in, from where somebody logs in.
+func (s *site) reverseTunnel(t *testing.T, other int) {
+	s.server("peer", "2202")
+	s.ssh("", "", relay, "2202", "-R", "127.0.0.1:2300:127.0.0.1:2201")
+	inner := s.ssh("peer", "", "127.0.0.1", "2300", "-tt")
+	m := model(t, inner)
+	if got, want := whose(m), fmt.Sprintf("%s others', %s others', %s own", ann, bob, relay); got != want {
+		t.Errorf("%s, want %s; %v", got, want, m.Gaps)
+	}
+	if len(m.Hidden()) > 0 {
+		t.Errorf("hidden: %v", m.Hidden())
+	}
+	if got, want := whose(model(t, other)), fmt.Sprintf("%s own, %s others', %s others'", ann, bob, relay); got != want {
+		t.Errorf("of somebody else: %s, want %s", got, want)
+	}
+}
+
+// knock connects, waits for the server's greeting, and goes no further.
+func knock(t *testing.T, from, to string) {
+	t.Helper()
+	at(t, "peer", func() {
+		dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		conn, err := dialer.Dial("tcp", to)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { conn.Close() })
+		conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		if _, err := conn.Read(make([]byte, 4)); err != nil {
+			t.Error(err)
+		}
+		conn.Write([]byte("SSH-2.0-knock\r\n"))
+	})
+}
