@@ -21,7 +21,7 @@ import (
 var surfaces = map[string][]string{
 	"linux": {
 		"accounts", "cgroup", "conntrack", "cpuinfo", "errqueue", "interfaces", "mounts", "netattr", "pidfd", "posture", "procfs", "release", "resolvconf", "sessions", "sockdiag", "sysfs",
-		"systemd", "virt",
+		"systemd", "tunnels", "virt",
 	},
 	"darwin": {
 		"diskutil", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing",

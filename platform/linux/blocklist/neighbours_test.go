@@ -41,8 +41,8 @@ func routedNetwork(t *testing.T) {
 	}
 }
 
-// hears says whether a packet from beyond arrives here, and an answer there.
-func hears(t *testing.T, limit time.Duration) bool {
+// hears says whether one of some packets from beyond arrives here, and an answer there.
+func hears(t *testing.T, tries int) bool {
 	t.Helper()
 	here, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP("2001:db8:1::1"), Port: port})
 	must(t, err)
@@ -64,7 +64,7 @@ func hears(t *testing.T, limit time.Duration) bool {
 			return
 		}
 		defer conn.Close()
-		for end := time.Now().Add(limit); !arrived && time.Now().Before(end); {
+		for ; !arrived && tries > 0; tries-- {
 			conn.Write([]byte("there"))
 			conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 			_, err := conn.Read(make([]byte, 10))
@@ -82,7 +82,7 @@ func TestNeighboursAreFoundPastABlock(t *testing.T) {
 		return
 	}
 	routedNetwork(t)
-	if !hears(t, testenv.HangLimit) {
+	if !hears(t, 600) {
 		t.Fatal("without a block nothing arrives")
 	}
 	blocked := []netip.Addr{netip.MustParseAddr(routersOwn), netip.MustParseAddr(virtualGateway)}
@@ -91,7 +91,7 @@ func TestNeighboursAreFoundPastABlock(t *testing.T) {
 		add(t, b, 0, blocked...)
 		run(t, "ip neigh flush all")
 		run(t, "ip -n router neigh flush all")
-		if !hears(t, 20*time.Second) {
+		if !hears(t, 200) {
 			t.Errorf("%s: neighbours do not find each other", name)
 		}
 		if blocks, effective, err := b.Loaded(t.Context()); err != nil || !effective || len(blocks) != 2 {
