@@ -31,6 +31,10 @@ type change struct {
 	close    func() // gives back what the plan holds; may be nil
 	reason   string // of the change itself, where nobody is there to give one
 	question string // what a person at a terminal is asked before; "" where nobody is
+	// bound is what must be the same when a change is made to which a person agreed before; nil is
+	// object.
+	bound any
+	idle  bool // a dry run found that there is nothing to do
 	// urgent says that it is made also when it cannot be recorded.
 	urgent bool
 }
@@ -207,41 +211,4 @@ func outcomeOf(c change, doc changed, err error) journal.Outcome {
 		o.Result = journal.Pending
 	}
 	return o
-}
-
-// A dryDocument answers --dry-run.
-type dryDocument struct {
-	answer.Header
-	DryRun  bool   `json:"dry_run"`
-	Details string `json:"details"`
-	// Preview is what the answer is expected to hold, where that is known.
-	Preview any `json:"preview,omitempty"`
-}
-
-func (d dryDocument) advise(f func(string) string) document {
-	d.Details = f(d.Details)
-	return d
-}
-
-func (d dryDocument) view(p *page) {
-	p.verdict(calm, "DRY RUN", d.Details)
-	p.line("Nothing was changed.")
-	if e, ok := d.Preview.(explained); ok {
-		e.explain(p)
-	}
-}
-
-// plan checks a write. A dry run ends there, with an answer.
-func (s session) plan(ctx context.Context, call invocation, plan planner) (change, document, error) {
-	if !s.host.Live && call.op.Effect != ops.SendsOut {
-		return change{}, nil, fault.New(fault.Unsupported, "Only the running system can be changed.")
-	}
-	c, err := plan(ctx, s, call)
-	if err != nil || !call.dryRun {
-		return c, nil, err
-	}
-	if c.close != nil {
-		c.close()
-	}
-	return change{}, dryDocument{answer.NewHeader(call.op.Action, true), true, c.would, c.preview}, nil
 }

@@ -91,7 +91,7 @@ func TestAFailedRestartShowsItsLog(t *testing.T) {
 
 func TestADryRunShowsWhatTheFirewallCloses(t *testing.T) {
 	e := firewall.Enabled{Details: "said already", ClosesTotal: 2, Closes: []firewall.Listener{{Port: firewall.Port{Number: 8080, Protocol: "tcp"}, Process: "python3"}}}
-	d := dryDocument{answer.NewHeader("enable_firewall", true), true, "ufw would be switched on.", enablePreview{Enabled: e}}
+	d := dryDocument{Header: answer.NewHeader("enable_firewall", true), DryRun: true, Details: "ufw would be switched on.", Preview: enablePreview{Enabled: e}}
 	p := newPage(80, false)
 	d.view(p)
 	got := string(p.bytes())

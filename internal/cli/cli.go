@@ -232,7 +232,7 @@ type session struct {
 }
 
 func (p Program) session(call invocation) (session, error) {
-	who := p.whoAsks(call.caller)
+	who := p.whoAsks(call.context)
 	if call.config != "" && limited(who) {
 		return session{}, fault.New(fault.DisabledByPolicy, author(who)+" may not choose another configuration through sudo.").WithFix("Leave --config out.")
 	}
@@ -283,9 +283,9 @@ func readRequest(call invocation, stdin io.Reader) (invocation, error) {
 	if err != nil {
 		return call, argumentFault(err)
 	}
-	call.args, call.caller = request.Arguments, request.Caller
+	call.args, call.context = request.Arguments, request.Context
 	call.tools.take(request.Tools)
-	call.dryRun = request.Arguments.Bool("dry_run")
+	call.dryRun = call.args.Bool("dry_run") || call.context.Asking
 	return call, nil
 }
 

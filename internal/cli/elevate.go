@@ -45,12 +45,16 @@ func (p Program) elevate(ctx context.Context, call invocation, stdin io.Reader) 
 		return nil, false, nil //nolint:nilerr // as above
 	}
 	e := elevated{h.Programs, own, call}
-	if e.asks(stdin) {
+	_, atTerminal := terminalWidth(stdin, call.stderr)
+	if !atTerminal || call.dryRun {
+		return e.run(ctx, call.args, ops.Context{})
+	}
+	if e.asks() {
 		if done, err := e.ask(ctx, stdin); !done || err != nil {
 			return nil, done, err
 		}
 	}
-	return e.run(ctx, call.args)
+	return e.run(ctx, call.args, ops.Context{Asked: ops.Typed})
 }
 
 // An elevated run is one behind sudo.
@@ -60,26 +64,29 @@ type elevated struct {
 	call     invocation
 }
 
-// asks reports whether the person at the terminal has to agree first.
-func (e elevated) asks(stdin io.Reader) bool {
-	_, atTerminal := terminalWidth(stdin, e.call.stderr)
-	return atTerminal && e.call.op.Asks && e.call.op.Previews() && !e.call.yes && !e.call.dryRun && !e.call.args.Bool("confirm")
+// asks reports whether the person at the terminal may have to agree first.
+func (e elevated) asks() bool {
+	return e.call.op.Asks && !e.call.yes && !e.call.args.Bool("confirm")
 }
 
 // ask asks the person what the run behind sudo cannot, with what a dry run there says.
 func (e elevated) ask(ctx context.Context, stdin io.Reader) (done bool, err error) {
 	args := maps.Clone(e.call.args)
 	args["dry_run"] = true
-	doc, done, err := e.run(ctx, args)
-	if d, ok := doc.(dryDocument); ok && err == nil {
-		err = ask(ctx, e.call, change{question: "Go on?", would: d.Details, preview: d.Preview}, stdin)
+	doc, done, err := e.run(ctx, args, ops.Context{Asking: true})
+	if d, ok := doc.(dryDocument); ok && err == nil && d.Asking != nil {
+		err = ask(ctx, e.call, change{question: d.Asking.Question, would: d.Details, preview: d.Preview}, stdin)
 	}
 	return done, err
 }
 
 // run runs the operation with args. done is false where sudo refuses.
-func (e elevated) run(ctx context.Context, args ops.Arguments) (doc document, done bool, err error) {
-	stdin, err := json.Marshal(args)
+func (e elevated) run(ctx context.Context, args ops.Arguments, claims ops.Context) (doc document, done bool, err error) {
+	request := maps.Clone(args)
+	if claims.Asking || claims.Asked != "" {
+		request["_context"] = claims
+	}
+	stdin, err := json.Marshal(request)
 	if err != nil {
 		return nil, true, err
 	}

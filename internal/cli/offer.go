@@ -37,7 +37,7 @@ func (p Program) onOffer(call invocation) func(tool string) bool {
 	if err != nil {
 		c = config.Default()
 	}
-	limits := !p.Root || limited(p.whoAsks("")) // without root, what needs it goes through sudo
+	limits := !p.Root || limited(p.whoAsks(ops.Context{})) // without root, what needs it goes through sudo
 	return func(tool string) bool {
 		op, known := ops.ByName(tool)
 		return known && (offered == nil || slices.Contains(*offered, tool)) && refused(c.Policy, op, limits, true) == nil

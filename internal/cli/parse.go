@@ -40,7 +40,7 @@ type invocation struct {
 	yes     bool // do not ask
 	force   bool
 	given   map[string]string // the flags that were typed, with their values
-	caller  string            // who asks, as claimed in a request
+	context ops.Context       // of a request
 	tools   *offer            // of whoever asks
 	stderr  io.Writer         // takes the progress of a request
 	// indicator shows the progress to a person; nil where nobody looks.

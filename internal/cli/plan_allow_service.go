@@ -43,6 +43,7 @@ func planAllowService(ctx context.Context, s session, call invocation) (change, 
 	c := change{
 		object:  map[string]any{"services": strings.Join(portTexts(ports), " "), "manager": plan.Preview().Manager, "force": call.force, "confirm": confirm},
 		would:   plan.Summary(),
+		idle:    plan.Idle(),
 		preview: allowPreview{plan.Preview()},
 		do:      func(ctx context.Context) (changed, error) { return done(ctx) },
 	}

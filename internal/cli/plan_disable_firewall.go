@@ -38,6 +38,7 @@ func planDisableFirewall(ctx context.Context, s session, call invocation) (chang
 	c := change{
 		object:  map[string]any{"manager": plan.Preview().Manager, "force": call.force, "confirm": confirm},
 		would:   plan.Summary(),
+		idle:    plan.Idle(),
 		preview: disablePreview{plan.Preview()},
 		do:      func(ctx context.Context) (changed, error) { return done(ctx) },
 	}

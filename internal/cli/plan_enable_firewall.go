@@ -39,6 +39,7 @@ func planFirewall(ctx context.Context, s session, call invocation) (change, erro
 	c := change{
 		object:  map[string]any{"manager": preview.Manager, "allowed_ports": strings.Join(portTexts(preview.AllowedPorts), " "), "force": call.force, "confirm": call.args.Bool("confirm")},
 		would:   plan.Summary(),
+		idle:    plan.Idle(),
 		preview: enablePreview{Enabled: preview},
 		do: func(ctx context.Context) (changed, error) {
 			done, err := plan.Do(ctx)

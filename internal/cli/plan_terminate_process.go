@@ -35,6 +35,8 @@ func planTermination(ctx context.Context, s session, call invocation) (change, e
 			"pid": subject.PID, "process_name": subject.ProcessName, "start_id": subject.StartID, "user": subject.User,
 			"graceful": target.Graceful, "force": target.Force,
 		},
+		// Its name is its own to change, and is no way out.
+		bound:   []any{subject.PID, subject.StartID, target.Graceful},
 		would:   plan.Summary(),
 		preview: subject,
 		do: func(ctx context.Context) (changed, error) {

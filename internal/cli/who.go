@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"sentinel/internal/journal"
+	"sentinel/internal/ops"
 	"sentinel/internal/sanitize"
 )
 
@@ -17,8 +18,9 @@ const maxName = 64
 // whoAsks returns on whose behalf this run acts: the user who started it and,
 // behind sudo, the user who ran sudo. sudo sets SUDO_UID and SUDO_USER itself and
 // does not let the caller set them (sudo(8)); without sudo they mean nothing.
-func (p Program) whoAsks(caller string) journal.Who {
-	w := journal.Who{UID: p.UID, User: "uid " + strconv.Itoa(p.UID), Caller: sanitize.Text(caller, maxName)}
+func (p Program) whoAsks(c ops.Context) journal.Who {
+	w := journal.Who{UID: p.UID, User: "uid " + strconv.Itoa(p.UID), Caller: sanitize.Text(c.Caller, maxName)}
+	w.Asked = agreedText(c.Asked, w.Caller)
 	if p.UID == 0 {
 		w.User = "root"
 	}
@@ -35,6 +37,18 @@ func (p Program) whoAsks(caller string) journal.Who {
 	}
 	w.SudoUID, w.SudoUser = new(int(uid)), sanitize.Text(user, maxName)
 	return w
+}
+
+// agreedText says who agreed to a change, as the journal keeps it.
+func agreedText(asked, caller string) string {
+	switch asked {
+	case ops.Accepted:
+		return "accepted by user through " + caller
+	case ops.Typed:
+		return "typed at a terminal"
+	default:
+		return ""
+	}
 }
 
 // maxUID is the user id that no user has ((uid_t)-1), and where int has 32 bits

@@ -25,7 +25,7 @@ func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
 	warm.Thresholds["cpu"] = health.Threshold{Level: health.Level{Warning: 50, Critical: 98}}
 	warm.Thresholds["firewall_disabled"] = health.Threshold{Severity: "none"}
 	guarded := Default()
-	guarded.Policy = Policy{ReadOnly: true, DisabledTools: []string{"terminate_process"}, EnabledTools: []string{}, DestructivePerMinute: 3}
+	guarded.Policy = Policy{ReadOnly: true, DisabledTools: []string{"terminate_process"}, EnabledTools: []string{}, DestructivePerMinute: 3, Ask: AskOff}
 	guarded.Protect.Addresses = []Network{
 		{netip.MustParsePrefix("192.0.2.0/24")}, {netip.MustParsePrefix("2001:db8::1/128")}, {netip.MustParsePrefix("198.51.100.7/32")},
 	}
@@ -34,11 +34,12 @@ func TestParseKeepsTheDefaultOfWhatIsNotThere(t *testing.T) {
 		yaml string
 		want Config
 	}{
-		{"policy: {read_only: true, disabled_tools: [terminate_process], destructive_per_minute: 3}\n" +
+		{"policy: {read_only: true, disabled_tools: [terminate_process], destructive_per_minute: 3, ask: off}\n" +
 			"protect: {addresses: [192.0.2.77/24, '2001:db8::1', '::ffff:198.51.100.7'], services: [nginx]}\n", guarded},
 		{"", Default()},
 		{"# nothing yet\n", Default()},
 		{"thresholds:\n", Default()},
+		{"policy:\n  ask:\n", Default()},
 		{"thresholds: {}\n", Default()},
 		{"agent_id: web-1\nthresholds:\n  cpu: {warning: 50}\n  firewall_disabled: none\n", warm},
 	} {
@@ -75,6 +76,8 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"policy: {enabled_tools: [enable_firewall]}\n", `policy.enabled_tools names "enable_firewall", and there is no such tool that has to be switched on`},
 		{"policy: {destructive_per_minute: -1}\n", "policy.destructive_per_minute is -1; it must be from 0 to 1000"},
 		{"policy: {destructive_per_minute: 1001}\n", "it must be from 0 to 1000"},
+		{"policy: {ask: always}\n", `policy.ask is "always"; it must be off, offered or required`},
+		{"policy: {ask: ''}\n", `policy.ask is ""`},
 		{"policy: {read_only: perhaps}\n", "line 1: cannot unmarshal !!str `perhaps`"},
 		{"policy: {readonly: true}\n", "line 1: there is no setting readonly"},
 		{"protect: {addresses: [localhost]}\n", `"localhost" is neither an address nor a network`},

@@ -23,7 +23,17 @@ type Policy struct {
 	// DestructivePerMinute is how many destructive calls all callers together may
 	// make per minute, 0 to 1000.
 	DestructivePerMinute int `yaml:"destructive_per_minute"`
+	// Ask says whether a client's user is asked before a program changes something: AskOff,
+	// AskOffered or AskRequired. It holds for root's programs as well.
+	Ask string `yaml:"ask"`
 }
+
+// Whether the user of a client is asked before a change.
+const (
+	AskOff      = "off"
+	AskOffered  = "offered"  // where the client can ask; otherwise it goes on without
+	AskRequired = "required" // a client that cannot ask is refused
+)
 
 // Protect lists objects that are refused to everyone, in addition to sentinel's
 // built-in rules. --force on the command line overrides it.
@@ -58,7 +68,7 @@ func (n *Network) UnmarshalText(text []byte) error {
 func (n Network) MarshalText() ([]byte, error) { return n.Prefix.MarshalText() }
 
 func defaultPolicy() Policy {
-	return Policy{DisabledTools: []string{}, EnabledTools: []string{}, DestructivePerMinute: 10}
+	return Policy{DisabledTools: []string{}, EnabledTools: []string{}, DestructivePerMinute: 10, Ask: AskOffered}
 }
 
 func defaultProtect() Protect {
@@ -71,6 +81,9 @@ const maxPerMinute = 1000
 func (p Policy) check() error {
 	if p.DestructivePerMinute < 0 || p.DestructivePerMinute > maxPerMinute {
 		return fmt.Errorf("policy.destructive_per_minute is %d; it must be from 0 to %d", p.DestructivePerMinute, maxPerMinute)
+	}
+	if !slices.Contains([]string{AskOff, AskOffered, AskRequired}, p.Ask) {
+		return fmt.Errorf("policy.ask is %q; it must be %s, %s or %s", p.Ask, AskOff, AskOffered, AskRequired)
 	}
 	for _, name := range p.DisabledTools {
 		if _, known := ops.ByName(name); !known {

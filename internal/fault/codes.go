@@ -25,6 +25,8 @@ const (
 	ProtectedService    Code = "PROTECTED_SERVICE"
 	TargetNotAllowed    Code = "TARGET_NOT_ALLOWED"
 	ProcessChanged      Code = "PROCESS_CHANGED"
+	PlanChanged         Code = "PLAN_CHANGED"
+	Declined            Code = "DECLINED"
 	ProcessNotFound     Code = "PROCESS_NOT_FOUND"
 	HostNotFound        Code = "HOST_NOT_FOUND"
 	StillRunning        Code = "STILL_RUNNING"
@@ -87,6 +89,8 @@ var table = []Info{
 	{ProtectedService, ExitRefused, "The service must not be restarted: the system or the owner's session depends on it.", "Restart it from a console of the machine if it has to be."},
 	{TargetNotAllowed, ExitRefused, "The target is neither this machine nor on a private network that it is attached to.", "Scan this machine or a private network of its own, or ask its administrator to add the network to scan.targets in /etc/sentinel/config.yaml."},
 	{ProcessChanged, ExitRefused, "The process is not the one that was expected: its name or its start time is different.", "Look again with sentinel --top and send the start_id and the name that it shows now."},
+	{PlanChanged, ExitRefused, "The user agreed to something else than what would be done now: it has changed since they were asked.", "Nothing was done; call it again, and the user is asked anew."},
+	{Declined, ExitRefused, "The user was asked, and did not agree.", "Nothing was done. Do not try it again, and not in another way, unless the user asks for it."},
 	{ProcessNotFound, ExitFailed, "There is no process with this ID.", "It may have ended by itself; look again with: sentinel --top"},
 	{HostNotFound, ExitFailed, "No address is known for the host, or the name does not exist.", "Check how the name is written, or send an address."},
 	{StillRunning, ExitFailed, "The process was signalled and is still there.", "It is stuck in the kernel, often on storage that does not answer; it ends when the kernel lets it, or at a reboot."},

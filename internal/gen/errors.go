@@ -36,6 +36,7 @@ func sharedCodes() []codeGroup {
 		{"a command line that makes no sense", []fault.Code{fault.Usage}},
 		{"every tool, to callers through sudo whom the configuration limits", []fault.Code{fault.DisabledByPolicy}},
 		{"what ends or cuts something, to the same", []fault.Code{fault.RateLimited}},
+		{"every change over MCP, where its user is asked", []fault.Code{fault.Declined, fault.PlanChanged}},
 		{"every change, and webhooks sent as root", []fault.Code{fault.JournalFailed}},
 		{"`sentinel-mcp`, for a `sentinel` that is not there or not its own", []fault.Code{fault.SentinelNotFound, fault.BadOutput}},
 	}

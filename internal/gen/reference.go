@@ -48,7 +48,7 @@ func referencePage() string {
 		}
 	}
 	b.WriteString("\n`--dry-run` belongs to what changes something or sends telemetry, `--force` to changes that a rule of safety may refuse and to `--scan-ports`, `--limit` to what answers with lists, " +
-		"`--output prometheus` to what has [metrics](metrics.md). What does not belong to the action is `USAGE`. None of `--dry-run`, `--force` and `--limit` goes with `--request`; `dry_run` is an argument of the tools of the firewall. " +
+		"`--output prometheus` to what has [metrics](metrics.md). What does not belong to the action is `USAGE`. None of `--dry-run`, `--force` and `--limit` goes with `--request`; `dry_run` is an argument of every tool that has `--dry-run`. " +
 		"The answer to a dry run has `dry_run`, says in `details` what would be done, and holds in `preview` the members that the answer is expected to have.\n")
 	b.WriteString("\n## Exit status\n\n| status | meaning |\n|---|---|\n")
 	for _, s := range exitStatuses() {

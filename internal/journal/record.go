@@ -46,6 +46,7 @@ type Who struct {
 	SudoUID  *int   `json:"sudo_uid,omitempty"`  // who ran sudo
 	SudoUser string `json:"sudo_user,omitempty"` // name of who ran sudo
 	Caller   string `json:"caller,omitempty"`    // as claimed by an MCP client; not verified
+	Asked    string `json:"asked,omitempty"`     // who agreed to it, as claimed by an MCP client; not verified
 }
 
 // A Program is the sentinel process that wrote an intent.

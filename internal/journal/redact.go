@@ -27,7 +27,8 @@ func (o Outcome) record(of uint64) Record {
 
 func (i Intent) record() Record {
 	who := i.Who
-	who.User, who.SudoUser, who.Caller = text(who.User, maxName), text(who.SudoUser, maxName), text(who.Caller, maxCaller)
+	who.User, who.SudoUser = text(who.User, maxName), text(who.SudoUser, maxName)
+	who.Caller, who.Asked = text(who.Caller, maxCaller), text(who.Asked, maxCaller)
 	program := Program{PID: i.Program.PID, StartID: sanitize.Text(i.Program.StartID, maxName)}
 	return Record{
 		Event: EventIntent, Tool: sanitize.Text(i.Tool, maxName), Arguments: arguments(i.Arguments), Reason: text(i.Reason, maxText),

@@ -70,7 +70,7 @@ func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.Raw
 		// What the program itself says about its end is worth more than that it was
 		// asked to end.
 		d, none := readDocument(op, result)
-		lateRead := errors.Is(ctx.Err(), context.DeadlineExceeded) && !changes(op) && !d.success // nobody cancelled it
+		lateRead := errors.Is(ctx.Err(), context.DeadlineExceeded) && !op.Changes() && !d.success // nobody cancelled it
 		if none == nil && !lateRead {
 			return d, nil
 		}
@@ -88,7 +88,7 @@ func (h *handler) explain(ctx context.Context, op ops.Operation, err error) erro
 	switch {
 	case errors.As(err, &known):
 		return known
-	case ctx.Err() != nil && changes(op):
+	case ctx.Err() != nil && op.Changes():
 		return h.ended(op, ctx.Err(), "has not said yet what it did").
 			WithFix("sentinel finishes or takes back what it has begun. Before asking again, see what became of it with: sudo sentinel --history")
 	case ctx.Err() != nil:

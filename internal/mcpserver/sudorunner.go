@@ -90,14 +90,11 @@ func (s *sudoRunner) run(ctx context.Context, op ops.Operation, path string, std
 // killed: it keeps its own deadline, and leaves nothing half done.
 func command(op ops.Operation, path string, stdin []byte) sysexec.Command {
 	c := sysexec.Command{Path: path, Args: elevation.Request(op.Name), Stdin: stdin, WaitDelay: waitDelay}
-	if changes(op) {
+	if op.Changes() {
 		c.WaitDelay, c.NoKill = changeWaitDelay, true
 	}
 	return c
 }
-
-// changes says that op changes this machine.
-func changes(op ops.Operation) bool { return op.Changes() }
 
 // runUntrusted handles a binary that somebody else could change. sudo does not
 // care who can write the program that it runs as root, so it is not used.

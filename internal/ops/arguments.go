@@ -17,12 +17,6 @@ import (
 // MaxRequest is the largest request that --request reads from stdin, in bytes.
 const MaxRequest = 64 << 10
 
-// maxCaller is the longest caller name that is accepted, in runes.
-const maxCaller = 200
-
-// maxTools is how many tools a caller may have on offer.
-const maxTools = 100
-
 // Arguments holds the checked arguments of one call by field name, with defaults
 // filled in.
 type Arguments map[string]any
@@ -46,12 +40,10 @@ func (a Arguments) Bool(name string) bool {
 }
 
 // A Request is a checked call as a program sends it: the arguments and, under
-// "_context", the caller.
+// "_context", what belongs to the call itself.
 type Request struct {
 	Arguments Arguments
-	Caller    string // as the caller claims; proves nothing
-	// Tools are those that the caller has on offer; nil is all. They are named in its answers.
-	Tools []string
+	Context
 }
 
 // ParseFlags checks the arguments of o as typed on a command line, by flag name.
@@ -81,7 +73,7 @@ func (o Operation) ParseRequest(raw []byte) (Request, error) {
 	}
 	request := Request{Arguments: o.defaults()}
 	if sent, ok := members["_context"]; ok {
-		if err = request.context(sent); err != nil {
+		if request.Context, err = parseContext(sent); err != nil {
 			return Request{}, err
 		}
 		delete(members, "_context")
@@ -128,13 +120,6 @@ func (o Operation) field(name string) (Field, error) {
 	return Field{}, &ArgumentError{Message: fmt.Sprintf("%s has no argument %q.", o.Name, shown(name)), Fix: fix}
 }
 
-// Previews reports whether a request can ask what the operation would do: dry_run
-// is then one of its arguments.
-func (o Operation) Previews() bool {
-	_, err := o.field("dry_run")
-	return err == nil
-}
-
 // InputSchema returns the JSON Schema of the operation's arguments.
 func (o Operation) InputSchema() json.RawMessage {
 	properties := map[string]any{}
@@ -154,28 +139,6 @@ func (o Operation) InputSchema() json.RawMessage {
 		panic("ops: the table holds a default that is no JSON value: " + err.Error())
 	}
 	return raw
-}
-
-// context decodes the value of "_context": {"caller": "free text", "tools": ["name"]}.
-func (r *Request) context(raw json.RawMessage) error {
-	const fix = `Send {"caller": "name"}, with the names of the tools on offer as tools, or leave _context out.`
-	members, err := object(raw)
-	if err != nil {
-		return &ArgumentError{Message: "_context must be an object.", Fix: fix}
-	}
-	for key, value := range members {
-		known := false
-		switch key {
-		case "caller":
-			known = json.Unmarshal(value, &r.Caller) == nil && utf8.RuneCountInString(r.Caller) <= maxCaller
-		case "tools":
-			known = json.Unmarshal(value, &r.Tools) == nil && r.Tools != nil && len(r.Tools) <= maxTools
-		}
-		if !known {
-			return &ArgumentError{Message: fmt.Sprintf("_context holds only caller, a text of at most %d characters, and tools, a list of at most %d names.", maxCaller, maxTools), Fix: fix}
-		}
-	}
-	return nil
 }
 
 // object splits one JSON object into its members without decoding them.

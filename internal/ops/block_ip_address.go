@@ -29,6 +29,7 @@ var blockIPAddress = Operation{
 			Name: "ttl", Flag: "ttl", Placeholder: "TIME", Kind: Text, MaxLength: 20,
 			Description: "How long, such as 30m, 24h or 7d; permanent without",
 		},
+		dryRun,
 	},
 }
 

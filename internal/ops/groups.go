@@ -34,5 +34,5 @@ func (o Operation) Group() Group {
 
 // Writes reports whether the operation goes through the journal.
 func (o Operation) Writes() bool {
-	return o.Effect == Write || o.Effect == Destructive || o.Recorded
+	return o.Changes() || o.Recorded
 }

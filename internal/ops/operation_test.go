@@ -76,6 +76,16 @@ func TestEveryOperationIsComplete(t *testing.T) {
 	}
 }
 
+// What can be looked at before it is done can be looked at by everyone who may do it.
+func TestEveryChangeHasADryRunForPrograms(t *testing.T) {
+	for _, op := range All() {
+		f, err := op.field("dry_run")
+		if writes := op.Writes(); writes != (err == nil) || writes && !cmp.Equal(f, dryRun) {
+			t.Errorf("%s: writes: %v, dry_run: %+v, %v", op.Name, op.Writes(), f, err)
+		}
+	}
+}
+
 func TestEveryDefaultIsAllowed(t *testing.T) {
 	for _, op := range All() {
 		for _, f := range op.Fields {

@@ -26,5 +26,6 @@ var restartService = Operation{
 			Description: "Unit name (Linux) or service label (macOS), with or without its domain: system/LABEL, gui/UID/LABEL",
 		},
 		reason,
+		dryRun,
 	},
 }

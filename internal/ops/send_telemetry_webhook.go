@@ -25,5 +25,6 @@ var sendTelemetryWebhook = Operation{
 			Fix:         "Send an https:// URL without user name and password.",
 			Description: "Webhook URL",
 		},
+		dryRun,
 	},
 }

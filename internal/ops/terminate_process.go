@@ -37,6 +37,7 @@ var terminateProcess = Operation{
 			Name: "expect_start", Flag: "expect-start", Placeholder: "ID", Kind: Text, MaxLength: 40,
 			Description: "start_id it must have",
 		},
+		dryRun,
 	},
 }
 

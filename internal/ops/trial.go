@@ -8,12 +8,6 @@ var confirm = Field{
 	Description: "Keep what is on trial. Only in a later call, once the user has seen a NEW remote session work; never on your own",
 }
 
-// dryRun is the option of the same name, for programs.
-var dryRun = Field{
-	Name: "dry_run", Flag: "dry-run", Kind: Boolean, Default: false,
-	Description: "Change nothing, say what would be done",
-}
-
 // maxServices is the longest list of services, in runes.
 const maxServices = 400
 

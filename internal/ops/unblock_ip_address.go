@@ -19,7 +19,7 @@ var unblockIPAddress = Operation{
 	Privilege:  NeedsRoot,
 	Deadline:   30 * time.Second,
 	Codes:      []string{"INVALID_IP", "NOT_BLOCKED", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
-	Fields:     []Field{blockedAddress(), reason},
+	Fields:     []Field{blockedAddress(), reason, dryRun},
 }
 
 func blockedAddress() Field {
