@@ -27,6 +27,8 @@ func AsUser(uid int, f func() error) (err error) {
 	if uid <= 0 || uid >= 1<<31-1 {
 		uid = nobody
 	}
+	looking.Lock()
+	defer looking.Unlock()
 	groups, err := syscall.Getgroups()
 	if err != nil {
 		return fmt.Errorf("read the groups: %w", err)
