@@ -18,8 +18,12 @@ const (
 	maxText    = 4096 // bytes of a command or an argument
 )
 
-// ErrFormat says that a file is no JSON, nor JSON with comments.
-var ErrFormat = errors.New("is no JSON")
+var (
+	// ErrFormat says that a file is no JSON, nor JSON with comments.
+	ErrFormat = errors.New("is no JSON")
+	// ErrTooMany says that a file has more servers than are read.
+	ErrTooMany = errors.New("has more servers than are looked at")
+)
 
 // A Server is one that the client starts.
 type Server struct {
@@ -64,7 +68,7 @@ func (c Client) Parse(raw []byte) ([]Server, error) {
 }
 
 // Parse returns the servers in a file of any client, wherever in it their object
-// is: clients keep one for each project as well.
+// is: clients keep one for each project as well. With [ErrTooMany] it returns those that were read.
 func Parse(raw []byte) ([]Server, error) {
 	var document any
 	if err := json.Unmarshal(plain(withoutMark(raw)), &document); err != nil {
@@ -72,8 +76,12 @@ func Parse(raw []byte) ([]Server, error) {
 	}
 	var found []Server
 	find(document, 0, &found)
+	var err error
+	if len(found) > maxServers {
+		found, err = found[:maxServers], ErrTooMany
+	}
 	slices.SortStableFunc(found, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
-	return found, nil
+	return found, err
 }
 
 // withoutMark drops the byte order mark with which some editors begin a file.
@@ -95,7 +103,7 @@ func find(v any, depth int, found *[]Server) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
-			if one, ok := server(name, servers[name]); ok && len(*found) < maxServers {
+			if one, ok := server(name, servers[name]); ok && len(*found) <= maxServers {
 				*found = append(*found, one)
 			}
 		}

@@ -52,7 +52,7 @@ func TestParseIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Parse(raw); err != nil || len(got) != maxServers {
+	if got, err := Parse(raw); !errors.Is(err, ErrTooMany) || len(got) != maxServers {
 		t.Errorf("%d servers, %v", len(got), err)
 	}
 }

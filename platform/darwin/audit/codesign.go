@@ -13,7 +13,7 @@ import (
 // signers asks codesign about all programs at once.
 func (m *machine) signers(ctx context.Context, s launchItems) (map[string]signature, error) {
 	return m.signatures.Get(func() (map[string]signature, error) {
-		programs := s.programs()
+		programs := s.programs(m)
 		if len(programs) == 0 {
 			return nil, nil
 		}

@@ -127,7 +127,10 @@ func parseItem(raw []byte) (program string, scripts []string, err error) {
 		program = ""
 	}
 	for i, one := range list.Arguments {
-		if i > 0 && isAbsolute(one) && len(scripts) < maxNames && slices.Contains([]string{"", ".sh", ".py", ".rb", ".pl", ".js", ".command", ".zsh"}, path.Ext(one)) {
+		if len(scripts) == maxNames {
+			return program, scripts, hostfile.ErrTooLarge
+		}
+		if i > 0 && isAbsolute(one) && slices.Contains([]string{"", ".sh", ".py", ".rb", ".pl", ".js", ".command", ".zsh"}, path.Ext(one)) {
 			scripts = append(scripts, one)
 		}
 	}
@@ -160,12 +163,21 @@ func printable(name string) bool { return !strings.ContainsFunc(name, unicode.Is
 
 // programs are the programs that are not part of macOS, for codesign, without
 // duplicates.
-func (s launchItems) programs() []string {
+func (s launchItems) programs(m *machine) []string {
 	var list []string
 	for _, one := range s.list {
-		if one.program != "" && !onSystemVolume(one.program) && printable(one.program) {
+		if one.program != "" && !onSystemVolume(one.program) && printable(one.program) && !m.hidden(one) {
 			list = append(list, one.program)
 		}
 	}
 	return unique(list)
+}
+
+// hidden reports whether a user named a program that this user cannot see.
+func (m *machine) hidden(one launchItem) bool {
+	if !m.looksFor(one.uid) {
+		return false
+	}
+	_, err := m.statFor(one.uid, one.program)
+	return err != nil
 }

@@ -43,7 +43,7 @@ type machine struct {
 	items       audit.Memo[launchItems]
 	signatures  audit.Memo[map[string]signature]
 	servers     audit.Memo[mcpServers]
-	listeners   audit.Memo[[]listeners.Listener]
+	listeners   audit.Memo[listeners.Sockets]
 }
 
 // privileged reports whether sentinel runs as root.
@@ -132,7 +132,7 @@ func (m *machine) unread(what string, err error) audit.Finding {
 		what = in.Path
 	}
 	if m.privileged() && errors.Is(err, fs.ErrPermission) {
-		return audit.Unseen(what + ": needs full-disk access (System Settings, Privacy & Security)")
+		return audit.Unseen(what + ": " + errFullDisk.Error())
 	}
 	return audit.Unread(what, hostfile.Reason(err))
 }

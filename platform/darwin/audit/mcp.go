@@ -4,6 +4,8 @@ package audit
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -26,10 +28,12 @@ func mcpChecks() []check {
 			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "Whoever can write the program of an MCP server runs it as the user of the assistant.",
-			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them; administrators count as root. FAIL otherwise. Does not apply when no server is configured with a path.",
+			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them; administrators count as root. FAIL otherwise. What that user may not see is left out. Does not apply when no server is configured with a path.",
 		}, Run: mcpCommands},
 	}
 }
+
+var errFullDisk = errors.New("needs full-disk access (System Settings, Privacy & Security)")
 
 // mcpServers are the servers in the files, and which files others can write.
 type mcpServers struct {
@@ -62,6 +66,9 @@ func (all *mcpServers) add(m *machine, p account, name string) {
 	if missing(err) {
 		return
 	}
+	if m.privileged() && errors.Is(err, fs.ErrPermission) {
+		err = errFullDisk
+	}
 	if err != nil {
 		all.Miss(file, err)
 		return
@@ -75,18 +82,19 @@ func (all *mcpServers) add(m *machine, p account, name string) {
 
 func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 	all, err := m.mcp()
-	switch {
-	case err != nil:
+	if err != nil {
 		return audit.Unread("/Users", err)
-	case len(all.wrong) > 0:
-		return audit.Failed(humanize.Count(len(all.wrong), "file", "files")+" others can write", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", all.wrong...)
-	case all.Unread != nil:
-		return m.unread("configurations of MCP clients", all.Unread)
-	case all.files == 0:
-		return audit.NotApplicable("no MCP client is configured")
-	default:
-		return audit.Passed(humanize.Count(all.files, "file", "files") + ", each in the hands of its user")
 	}
+	return all.List().Judge(func([]mcpconf.Configured[account]) audit.Finding {
+		switch {
+		case len(all.wrong) > 0:
+			return audit.Failed(humanize.Count(len(all.wrong), "file", "files")+" others can write", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", all.wrong...)
+		case all.files == 0:
+			return audit.NotApplicable("no MCP client is configured")
+		default:
+			return audit.Passed(humanize.Count(all.files, "file", "files") + ", each in the hands of its user")
+		}
+	})
 }
 
 func mcpCommands(_ context.Context, m *machine) audit.Finding {
@@ -94,12 +102,17 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("/Users", err)
 	}
+	return all.List().Judge(m.judgeCommands)
+}
+
+func (m *machine) judgeCommands(servers []mcpconf.Configured[account]) audit.Finding {
 	var wrong []string
-	seen, unread := 0, all.Unread
-	for _, s := range all.Servers {
+	var unread error
+	seen := 0
+	for _, s := range servers {
 		for _, file := range s.Paths() {
 			for _, one := range []string{file, path.Dir(file)} {
-				f, err := m.stat(one)
+				f, err := m.statFor(s.User.uid, one)
 				if err != nil {
 					if !missing(err) {
 						unread = err

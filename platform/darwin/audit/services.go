@@ -45,12 +45,14 @@ func (m *machine) reach(ctx context.Context) reach.Judge {
 }
 
 // reachable lists the sockets that other hosts can reach, once.
-func (m *machine) reachable(ctx context.Context) ([]listeners.Listener, error) {
+func (m *machine) reachable(ctx context.Context) (listeners.Sockets, error) {
 	if m.Sockets == nil {
-		return nil, posture.ErrNotLive
+		return listeners.Sockets{}, posture.ErrNotLive
 	}
-	return m.listeners.Get(func() ([]listeners.Listener, error) {
-		return listeners.Reachable(ctx, m.Sockets, m.reach(ctx), func(network.Socket) bool { return true }, "")
+	return m.listeners.Get(func() (listeners.Sockets, error) {
+		return listeners.Host{
+			Source: m.Sockets, Judge: m.reach(ctx), Rules: []listeners.PortRule{internalRule}, Keep: func(network.Socket) bool { return true },
+		}.Reachable(ctx)
 	})
 }
 
@@ -59,37 +61,40 @@ func (m *machine) reachable(ctx context.Context) ([]listeners.Listener, error) {
 var ofMacOS = []uint16{22, 67, 68, 123, 137, 138, 500, 546, 547, 3722, 4500, 5000, 5353, 7000}
 
 func exposedServices(ctx context.Context, m *machine) audit.Finding {
-	list, err := m.reachable(ctx)
+	sockets, err := m.reachable(ctx)
 	if err != nil {
 		return audit.Unread("sockets", err)
 	}
-	exposed := slices.DeleteFunc(slices.Clone(list), func(l listeners.Listener) bool {
+	exposed := sockets.All.Find(func(l listeners.Listener) bool {
 		port := l.Local.Port()
-		return slices.Contains(ofMacOS, port) || port >= firstClientPort || port == 0
+		return !slices.Contains(ofMacOS, port) && port < firstClientPort && port != 0
 	})
-	switch count, ports := listeners.Ports(exposed); {
-	case count > 0:
-		return audit.Warned(humanize.Count(count, "port", "ports")+": "+ports, "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
-	case !m.privileged():
-		return needsRoot("sockets of other users")
-	default:
-		return audit.Passed("Nothing but what every Mac has")
-	}
+	return exposed.Judge(func(exposed []listeners.Listener) audit.Finding {
+		switch count, ports := listeners.Ports(exposed); {
+		case count > 0:
+			return audit.Warned(humanize.Count(count, "port", "ports")+": "+ports, "Stop each service that nobody needs, bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
+		case !m.privileged():
+			return needsRoot("sockets of other users")
+		default:
+			return audit.Passed("Nothing but what every Mac has")
+		}
+	})
 }
 
 // internalPorts are those of services that developers run on a Mac.
 var internalPorts = map[listeners.Port]string{listeners.TCP(1234): "LM Studio", listeners.TCP(7860): "Gradio", listeners.TCP(8888): "Jupyter"}
 
+var internalRule = listeners.PortRule{
+	Ports: []map[listeners.Port]string{listeners.InternalPorts, internalPorts}, One: "internal service listens", Many: "internal services listen",
+	Fix: "Bind each to 127.0.0.1.",
+}
+
 func internalServices(ctx context.Context, m *machine) audit.Finding {
-	list, err := m.reachable(ctx)
+	sockets, err := m.reachable(ctx)
 	if err != nil {
 		return audit.Unread("sockets", err)
 	}
-	rule := listeners.PortRule{
-		Ports: []map[listeners.Port]string{listeners.InternalPorts, internalPorts}, One: "internal service listens", Many: "internal services listen",
-		Fix: "Bind each to 127.0.0.1.",
-	}
-	f := rule.Judge(list)
+	f := internalRule.Judge(sockets)
 	if f.Status == audit.Pass && !m.privileged() {
 		return needsRoot("sockets of other users")
 	}

@@ -50,7 +50,7 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	for _, one := range s.list {
 		sign, told := signers[one.program]
 		switch {
-		case one.program == "" || onSystemVolume(one.program) || sign.missing:
+		case one.program == "" || onSystemVolume(one.program) || sign.missing || m.hidden(one):
 		case !printable(one.program):
 			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s has control characters in its name", one.program)))
 		case !told:
@@ -112,7 +112,7 @@ func startupWritable(_ context.Context, m *machine) audit.Finding {
 					continue
 				}
 				seen[pathForUser{place, one.uid}] = true
-				f, err := m.stat(place)
+				f, err := m.statFor(one.uid, place)
 				switch {
 				case missing(err):
 				case err != nil:
@@ -148,7 +148,7 @@ func startupMissing(_ context.Context, m *machine) audit.Finding {
 		if one.program == "" || onSystemVolume(one.program) {
 			continue
 		}
-		_, err := m.stat(one.program)
+		_, err := m.statFor(one.uid, one.program)
 		switch {
 		case missing(err):
 			gone = append(gone, audit.At(one.file, 0, one.program+" does not exist"))

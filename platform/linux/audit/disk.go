@@ -70,7 +70,7 @@ func mountHolding(list []mounts.Mount, name string) *mounts.Mount {
 	}
 }
 
-// maxSwaps bounds how many areas are looked at; the kernel has at most 32.
+// maxSwaps bounds how many areas are looked at; the kernel has at most 32 (MAX_SWAPFILES).
 const maxSwaps = 64
 
 func swapEncrypted(_ context.Context, m *machine) audit.Finding {
@@ -81,7 +81,10 @@ func swapEncrypted(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("/proc/swaps", err)
 	}
-	areas := parseSwaps(raw)
+	return parseSwaps(raw).Judge(m.judgeSwaps)
+}
+
+func (m *machine) judgeSwaps(areas []swapArea) audit.Finding {
 	if len(areas) == 0 {
 		return audit.NotApplicable("there is no swap")
 	}
@@ -109,16 +112,19 @@ type swapArea struct {
 
 // parseSwaps reads /proc/swaps: a heading, then the name and type of each area.
 // Blanks in names are escaped.
-func parseSwaps(raw []byte) []swapArea {
+func parseSwaps(raw []byte) audit.List[swapArea] {
 	var areas []swapArea
 	for line := range bytes.Lines(raw) {
 		f := strings.Fields(string(line))
-		if len(f) < 2 || !strings.HasPrefix(f[0], "/") || len(areas) == maxSwaps {
+		if len(f) < 2 || !strings.HasPrefix(f[0], "/") {
 			continue
+		}
+		if len(areas) == maxSwaps {
+			return audit.ListOf(areas, "/proc/swaps lists more areas than the kernel has")
 		}
 		areas = append(areas, swapArea{strings.ReplaceAll(f[0], `\040`, " "), f[1] == "file"})
 	}
-	return areas
+	return audit.ListOf(areas, "")
 }
 
 func (m *machine) swapEncrypted(a swapArea) (bool, error) {

@@ -175,6 +175,16 @@ func (v *fileVerdict) check(m *machine, file string, good func(hostfile.Meta) bo
 	}
 }
 
+// checkNamed is check of a path that a user chose, looked at with the rights of that user. What the
+// user cannot see is no fault, and is passed over without a word: that it is there is not the user's to
+// know.
+func (v *fileVerdict) checkNamed(m *machine, file string, good func(hostfile.Meta) bool) {
+	if _, err := m.stat(file); err != nil && m.looksForOthers() {
+		return
+	}
+	v.check(m, file, good)
+}
+
 // checkDir judges a directory and what is directly in it.
 func (v *fileVerdict) checkDir(m *machine, directory string, good func(name string, f hostfile.Meta) bool) {
 	v.check(m, directory, func(f hostfile.Meta) bool { return good("", f) })
@@ -344,10 +354,17 @@ func homePermissions(_ context.Context, m *machine) audit.Finding {
 		if u.Home == "/" || slices.Contains([]string{"/nonexistent", "/dev/null"}, u.Home) {
 			continue
 		}
-		for _, file := range []string{"", "/.ssh", "/.ssh/authorized_keys"} {
-			v.check(m, path.Clean(u.Home)+file, func(f hostfile.Meta) bool {
-				return (f.UID == u.UID || f.UID == m.Owner) && m.onlyUserWrites(who, u.GID, f)
-			})
+		good := func(f hostfile.Meta) bool {
+			return (f.UID == u.UID || f.UID == m.Owner) && m.onlyUserWrites(who, u.GID, f)
+		}
+		v.check(m, path.Clean(u.Home), good)
+		err := m.as(u, func() { // the user may have put links there
+			for _, file := range []string{"/.ssh", "/.ssh/authorized_keys"} {
+				v.checkNamed(m, path.Clean(u.Home)+file, good)
+			}
+		})
+		if err != nil {
+			v.noteUnread(u.Home, err)
 		}
 	}
 	for _, file := range []string{"/root", "/root/.ssh", "/root/.ssh/authorized_keys"} {

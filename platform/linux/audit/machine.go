@@ -31,7 +31,7 @@ type machine struct {
 	systemWalk audit.Memo[*walkResult]
 	restWalk   audit.Memo[*walkResult]
 	processes  audit.Memo[processTable]
-	listeners  audit.Memo[[]listeners.Listener]
+	listeners  audit.Memo[listeners.Sockets]
 	mcpServers audit.Memo[mcpServers]
 	sshServer  audit.Memo[sshdconf.Server]
 	sudoPolicy audit.Memo[sudoPolicy]

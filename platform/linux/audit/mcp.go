@@ -30,13 +30,13 @@ func mcpChecks() []check {
 			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "Whoever can write the program of an MCP server runs it as the user of the assistant.",
-			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply when no server is configured with a path.",
+			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them. FAIL otherwise. What that user may not see is left out. Does not apply when no server is configured with a path.",
 		}, Run: mcpCommands},
 		{About: audit.About{
 			ID: "mcp.missing", Name: "MCP servers without a program", Severity: audit.Low, Weight: 2,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "An assistant that is configured to start a missing program starts whatever somebody puts there.",
-			Formula:     "PASS when the program of each configured MCP server exists. WARN otherwise. Does not apply when no server is configured.",
+			Formula:     "PASS when the program of each configured MCP server exists where its user can see it. WARN otherwise. Does not apply when no server is configured.",
 		}, Run: mcpMissing},
 	}
 }
@@ -62,11 +62,16 @@ func (m *machine) mcp() (mcpServers, error) {
 		root := userdb.User{Name: "root", UID: m.Owner, GID: m.Owner, Home: "/root"}
 		for i, u := range append([]userdb.User{root}, who.loginUsers()...) {
 			if i > maxHomes {
-				all.Unread = hostfile.ErrTooLarge
+				all.Miss("/home", hostfile.ErrTooLarge)
 				break
 			}
-			for _, file := range files {
-				all.add(m, who, u, file)
+			err := m.as(u, func() {
+				for _, file := range files {
+					all.add(m, who, u, file)
+				}
+			})
+			if err != nil {
+				all.Miss(u.Home, err)
 			}
 		}
 		return all, nil
@@ -77,7 +82,7 @@ func (m *machine) mcp() (mcpServers, error) {
 func (all *mcpServers) add(m *machine, who localUsers, u userdb.User, name string) {
 	file := path.Join(u.Home, name)
 	raw, f, err := hostfile.ReadBelow(m.path(u.Home), name, clients.MaxFile)
-	if hostfile.Missing(err) || u.Home == "/" {
+	if hostfile.Missing(err) || u.Home == "/" || errors.Is(err, fs.ErrPermission) && m.looksForOthers() {
 		return
 	}
 	if err != nil {
@@ -98,18 +103,11 @@ func mcpConfigs(_ context.Context, m *machine) audit.Finding {
 	}
 	v := all.files
 	v.okValue, v.fix, v.unread = "each in the hands of its user", "Take the rights of others from each one that is named: chmod go-w FILE. Then read which programs it names.", nil
-	if all.Unread != nil && len(v.wrong) == 0 {
-		return mcpUnread(all.Unread)
-	}
-	return v.finding()
+	return all.List().Judge(func([]configured) audit.Finding { return v.finding() })
 }
 
-func mcpUnread(err error) audit.Finding {
-	if in, ok := errors.AsType[*fs.PathError](err); ok {
-		return audit.Unread(in.Path, in.Err)
-	}
-	return audit.Unread("configurations of MCP clients", err)
-}
+// A configured is a server of a user.
+type configured = mcpconf.Configured[userdb.User]
 
 func mcpCommands(_ context.Context, m *machine) audit.Finding {
 	all, err := m.mcp()
@@ -121,19 +119,38 @@ func mcpCommands(_ context.Context, m *machine) audit.Finding {
 		return audit.Unread("accounts", err)
 	}
 	v := fileVerdict{okValue: "each in the hands of its user", fix: "Take the rights of others from each one that is named, and from its folder: sudo chmod go-w FILE. Then read what is in it."}
-	for _, s := range all.Servers {
-		for _, file := range s.Paths() {
-			for _, one := range []string{file, path.Dir(file)} {
-				v.check(m, one, func(f hostfile.Meta) bool { return m.safeFor(who, s.User, f) })
+	return all.List().Judge(func(servers []configured) audit.Finding {
+		m.asEach(servers, &v, func(s configured) {
+			for _, file := range s.Paths() {
+				for _, one := range []string{file, path.Dir(file)} {
+					v.checkNamed(m, one, func(f hostfile.Meta) bool { return m.safeFor(who, s.User, f) })
+				}
 			}
+		})
+		slices.Sort(v.wrong)
+		v.wrong = slices.Compact(v.wrong)
+		return v.finding()
+	})
+}
+
+// asEach looks at each server with the rights of its user.
+func (m *machine) asEach(servers []configured, v *fileVerdict, look func(configured)) {
+	for len(servers) > 0 {
+		u := servers[0].User
+		n := slices.IndexFunc(servers, func(s configured) bool { return s.User != u })
+		if n < 0 {
+			n = len(servers)
 		}
+		err := m.as(u, func() {
+			for _, s := range servers[:n] {
+				look(s)
+			}
+		})
+		if err != nil {
+			v.noteUnread(servers[0].File, err)
+		}
+		servers = servers[n:]
 	}
-	if all.Unread != nil && len(v.wrong) == 0 {
-		return mcpUnread(all.Unread)
-	}
-	slices.Sort(v.wrong)
-	v.wrong = slices.Compact(v.wrong)
-	return v.finding()
 }
 
 // safeFor says whether only a user and root can change a file, or replace one in
@@ -150,22 +167,25 @@ func mcpMissing(_ context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("accounts", err)
 	}
-	var missing []string
-	for _, s := range all.Servers {
-		if s.Command != "" && !m.findable(s.User, s.Command) {
-			missing = append(missing, audit.At(s.File, 0, s.Name+" runs "+s.Command))
+	return all.List().Judge(func(servers []configured) audit.Finding {
+		var missing []string
+		var v fileVerdict
+		m.asEach(servers, &v, func(s configured) {
+			if s.Command != "" && !m.findable(s.User, s.Command) {
+				missing = append(missing, audit.At(s.File, 0, s.Name+" runs "+s.Command))
+			}
+		})
+		switch {
+		case len(missing) > 0:
+			return audit.Warned(humanize.Count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.", missing...)
+		case v.unread != nil:
+			return v.finding()
+		case len(servers) == 0:
+			return audit.NotApplicable("no MCP server is configured")
+		default:
+			return audit.Passed(humanize.Count(len(servers), "MCP server", "MCP servers"))
 		}
-	}
-	switch {
-	case len(missing) > 0:
-		return audit.Warned(humanize.Count(len(missing), "MCP server has", "MCP servers have")+" no program", "Remove what is named from the configuration, or install it.", missing...)
-	case all.Unread != nil:
-		return mcpUnread(all.Unread)
-	case len(all.Servers) == 0:
-		return audit.NotApplicable("no MCP server is configured")
-	default:
-		return audit.Passed(humanize.Count(len(all.Servers), "MCP server", "MCP servers"))
-	}
+	})
 }
 
 // findable says whether a command is there: by its path, or by its name in the
@@ -190,8 +210,9 @@ func (m *machine) findable(u userdb.User, command string) bool {
 	return false
 }
 
-// mayExist is also true for a file that cannot be examined.
+// mayExist is also true for a file that cannot be examined, unless root looks with the rights of the
+// user: what that user cannot see no program of the user starts.
 func (m *machine) mayExist(file string) bool {
 	_, err := m.stat(file)
-	return !hostfile.Missing(err)
+	return err == nil || !hostfile.Missing(err) && !m.looksForOthers()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sentinel/internal/audit/audittest"
 	"sentinel/internal/clients"
 	"sentinel/internal/clients/edit"
 	"sentinel/internal/testenv"
@@ -27,12 +28,13 @@ func foundFor(t *testing.T, root string, c clients.Client, command string) {
 	t.Helper()
 	m := &machine{Parts: Parts{Root: root, Owner: os.Geteuid()}}
 	all, err := m.mcp()
-	if err != nil || all.Unread != nil || len(all.Servers) != 1 {
-		t.Errorf("%s: %+v, %v, %v", c.ID, all.Servers, all.Unread, err)
+	servers, whole := audittest.Seen(all.List())
+	if err != nil || !whole || len(servers) != 1 {
+		t.Errorf("%s: %+v, %v", c.ID, servers, err)
 		return
 	}
 	want := strings.TrimPrefix(c.File(mira(root)), root)
-	if s := all.Servers[0]; s.Command != command || s.File != want || s.User.Name != "mira" {
+	if s := servers[0]; s.Command != command || s.File != want || s.User.Name != "mira" {
 		t.Errorf("%s: %+v, want %s in %s of mira", c.ID, s, command, want)
 	}
 }

@@ -3,16 +3,20 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/internal/userdb"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/virt"
 	"sentinel/platform/unix/hostfile"
 )
@@ -23,7 +27,7 @@ func processChecks() []check {
 			ID: "processes.deleted", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6,
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
-			Formula:     "PASS when each running program is the file that it was started from. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
+			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc runs. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",
 		}, Run: deletedPrograms},
 	}
 }
@@ -35,7 +39,7 @@ const maxProcesses = 100_000
 type runningProcess struct {
 	pid, uid int
 	name     string // comm of proc(5), which the process may choose
-	program  string // its path, or "" of a kernel thread
+	program  string // its path, or "" of a kernel thread and of one that cannot be seen
 }
 
 // processTable are those that run.
@@ -43,6 +47,18 @@ type processTable struct {
 	list    []runningProcess
 	hidden  int // whose program could not be seen
 	sawInit bool
+}
+
+// all is the list for checks that need to see every program.
+func (t processTable) all() audit.List[runningProcess] {
+	switch {
+	case t.hidden > 0:
+		return audit.ListOf(t.list, humanize.Count(t.hidden, "process", "processes")+" cannot be looked at without root")
+	case !t.sawInit:
+		return audit.ListOf(t.list, "/proc does not show all processes")
+	default:
+		return audit.ListOf(t.list, "")
+	}
 }
 
 // processTable reads the processes, once.
@@ -88,33 +104,58 @@ func (t *processTable) add(m *machine, pid int) {
 	t.list = append(t.list, p)
 }
 
-// daemon returns the first process with one of the names that runs as a system
-// user: an ordinary user can call a process anything.
+// daemon returns the first process that runs one of the programs as a system user. A user can call
+// a process anything, and a process of root too that runs a program with the set-user-ID bit.
 func (t processTable) daemon(m *machine, names ...string) (runningProcess, bool) {
 	for _, p := range t.list {
-		if slices.Contains(names, p.name) && (p.uid < 1000 || p.uid == m.Owner || isDynamicID(uint32(p.uid))) {
+		system := p.uid < 1000 || p.uid == m.Owner || isDynamicID(uint32(p.uid))
+		if system && (p.runs(names) || slices.Contains(names, p.name) && m.namedBySystem(p)) {
 			return p, true
 		}
 	}
 	return runningProcess{}, false
 }
 
+// maxComm is how much of a name the kernel keeps, in bytes (TASK_COMM_LEN without its end).
+const maxComm = 15
+
+// runs says whether the program has one of the names, which may be cut as the kernel does it.
+func (p runningProcess) runs(names []string) bool {
+	name := path.Base(p.program)
+	return slices.ContainsFunc(names, func(n string) bool { return n == name || len(n) == maxComm && strings.HasPrefix(name, n) })
+}
+
+// namedBySystem says whether no ordinary user gave a process its name: it runs a program without a
+// set-user-ID bit, such as busybox, or, where that cannot be seen, in a service of the system.
+func (m *machine) namedBySystem(p runningProcess) bool {
+	if p.program != "" {
+		program, err := procfs.New(m.Root).Program(p.pid, m.Owner)
+		return err == nil && !program.Lent
+	}
+	groups, err := m.read("/proc/" + strconv.Itoa(p.pid) + "/cgroup")
+	return err == nil && strings.Contains(string(groups), ":/system.slice/")
+}
+
 func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
-	all, err := m.processTable(ctx)
+	table, err := m.processTable(ctx)
 	if err != nil {
 		return audit.Unread("/proc", err)
 	}
+	return table.all().Judge(m.judgeDeleted)
+}
+
+func (m *machine) judgeDeleted(all []runningProcess) audit.Finding {
 	var hiding, old []string
-	for _, p := range all.list {
+	for _, p := range all {
 		file, gone := strings.CutSuffix(p.program, " (deleted)")
-		if !gone || strings.HasPrefix(file, "/memfd:runc_cloned:") { // a container is starting
+		if !gone || m.isCloneOfRunc(p, file) { // a container is starting
 			continue
 		}
 		line := audit.At("/proc/"+strconv.Itoa(p.pid)+"/exe", 0, p.program+", called "+p.name)
 		switch {
 		case strings.HasPrefix(file, "/memfd:"), isBelowAny(file, []string{"/tmp", "/var/tmp", "/dev", "/run/user"}):
 			hiding = append(hiding, line)
-		case m.exists(file):
+		case m.replaced(p, file):
 			old = append(old, line+", replaced since")
 		default:
 			old = append(old, line)
@@ -127,13 +168,50 @@ func deletedPrograms(ctx context.Context, m *machine) audit.Finding {
 			"Find out what it is before you end it: sudo ls -l /proc/PID/exe /proc/PID/fd; a copy: sudo cp /proc/PID/exe FILE", append(hiding, old...)...)
 	case len(old) > 0:
 		return audit.Warned(humanize.Count(len(old), "program was", "programs were")+" replaced or removed while running", restart, old...)
-	case all.hidden > 0:
-		return audit.Unseen(humanize.Count(all.hidden, "process", "processes") + " cannot be looked at without root")
-	case !all.sawInit:
-		return audit.Unseen("/proc does not show all processes")
 	default:
-		return audit.Passed("None of " + humanize.Count(len(all.list), "process", "processes"))
+		return audit.Passed("None of " + humanize.Count(len(all), "process", "processes"))
 	}
+}
+
+// replaced says whether there is a file again where a program was. In a mount namespace of its own a
+// process of a user can have any path: that user must be able to see the file.
+func (m *machine) replaced(p runningProcess, file string) (is bool) {
+	u := userdb.User{UID: p.uid, GID: nogroup}
+	if who, err := m.users(); err == nil {
+		if at := slices.IndexFunc(who.users, func(u userdb.User) bool { return u.UID == p.uid }); at >= 0 {
+			u = who.users[at]
+		}
+	}
+	err := m.as(u, func() { is = m.exists(file) })
+	return is && err == nil
+}
+
+// nogroup is the group without rights, for a user whom the files in /etc do not know.
+const nogroup = 65534
+
+// runcNames are where packages put runc, which copies itself into memory before it starts a container
+// (CVE-2019-5736), as root or as a user.
+var runcNames = []string{"/usr/bin/runc", "/usr/sbin/runc", "/usr/local/bin/runc", "/usr/local/sbin/runc", "/usr/libexec/runc"}
+
+// maxRunc bounds a copy of runc, in bytes; it has some 15 million.
+const maxRunc = 64 << 20
+
+// isCloneOfRunc compares the bytes: anyone can give memory that name.
+func (m *machine) isCloneOfRunc(p runningProcess, file string) bool {
+	if !strings.HasPrefix(file, "/memfd:runc_cloned:") {
+		return false
+	}
+	clone, err := m.readUpTo("/proc/"+strconv.Itoa(p.pid)+"/exe", maxRunc)
+	if hostfile.Missing(err) { // it has ended
+		return true
+	}
+	return err == nil && slices.ContainsFunc(runcNames, func(name string) bool {
+		if _, alone := m.tree().ChangedBy(name, m.Owner); !alone {
+			return false
+		}
+		original, err := m.readUpTo(name, maxRunc)
+		return err == nil && bytes.Equal(clone, original)
+	})
 }
 
 // container says whether this system is a container: its clock, kernel log and

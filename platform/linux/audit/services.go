@@ -4,12 +4,15 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strconv"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
 	"sentinel/internal/network"
 	"sentinel/internal/sshserver"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/listeners"
 )
 
@@ -26,19 +29,13 @@ func serviceChecks() []check {
 			Reference:   "CIS 2.1, Lynis DBS-1882",
 			Description: "Databases, caches and control interfaces trust whoever reaches them, or nearly.",
 			Formula:     "PASS when no well-known port of a database, cache, cluster or container control interface listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. FAIL otherwise.",
-		}, Run: noneOf(listeners.PortRule{
-			Ports: []map[listeners.Port]string{listeners.InternalPorts, internalPorts}, One: "internal service listens", Many: "internal services listen",
-			Fix: "Bind each to 127.0.0.1, or let the packet filter admit only who needs it.",
-		})},
+		}, Run: noneOf(internalRule)},
 		{About: audit.About{
 			ID: "services.cleartext", Name: "Services without encryption", Severity: audit.High, Weight: 7,
 			Reference:   "CIS 2.1, Lynis INSE-8000",
 			Description: "What these protocols carry, passwords included, can be read and changed on the way.",
 			Formula:     "PASS when no port of telnet, rlogin, rsh, rexec, FTP, TFTP, finger, NIS or X11 listens on an address that is not loopback, or the packet filter lets no other hosts in, or only chosen ones. FAIL otherwise.",
-		}, Run: noneOf(listeners.PortRule{
-			Ports: []map[listeners.Port]string{cleartextPorts}, One: "service without encryption listens", Many: "services without encryption listen",
-			Fix: "Replace each by SSH or a protocol with TLS, and remove it.",
-		})},
+		}, Run: noneOf(cleartextRule)},
 		{About: audit.About{
 			ID: "services.snmp", Name: "SNMP community", Severity: audit.High, Weight: 4,
 			Reference:   "CIS 2.1.15, Lynis SNMP-3306",
@@ -47,6 +44,20 @@ func serviceChecks() []check {
 		}, Run: snmpCommunity},
 	}
 }
+
+// portRules are the rules about ports.
+func portRules() []listeners.PortRule { return []listeners.PortRule{internalRule, cleartextRule} }
+
+var (
+	internalRule = listeners.PortRule{
+		Ports: []map[listeners.Port]string{listeners.InternalPorts, internalPorts}, One: "internal service listens", Many: "internal services listen",
+		Fix: "Bind each to 127.0.0.1, or let the packet filter admit only who needs it.",
+	}
+	cleartextRule = listeners.PortRule{
+		Ports: []map[listeners.Port]string{cleartextPorts}, One: "service without encryption listens", Many: "services without encryption listen",
+		Fix: "Replace each by SSH or a protocol with TLS, and remove it.",
+	}
+)
 
 var cleartextPorts = map[listeners.Port]string{
 	listeners.TCP(21): "FTP", listeners.TCP(23): "telnet", listeners.UDP(69): "TFTP", listeners.TCP(79): "finger", listeners.TCP(512): "rexec",
@@ -68,13 +79,15 @@ const clientPorts = 32768
 
 // reachable lists the sockets that other hosts can reach, once. UDP sockets on
 // client ports are left out: they wait for an answer.
-func (m *machine) reachable(ctx context.Context) ([]listeners.Listener, error) {
+func (m *machine) reachable(ctx context.Context) (listeners.Sockets, error) {
 	if m.Sockets == nil {
-		return nil, errNotLive
+		return listeners.Sockets{}, errNotLive
 	}
-	return m.listeners.Get(func() ([]listeners.Listener, error) {
-		serves := func(s network.Socket) bool { return s.Protocol == network.TCP || s.Local.Port() < clientPorts }
-		return listeners.Reachable(ctx, m.Sockets, m.Firewall.Firewall(ctx).Reach(), serves, "of the kernel, or of another namespace")
+	return m.listeners.Get(func() (listeners.Sockets, error) {
+		return listeners.Host{
+			Source: m.Sockets, Judge: m.Firewall.Firewall(ctx).Reach(), Rules: portRules(), Unowned: "of the kernel, or of another namespace",
+			Keep: func(s network.Socket) bool { return s.Protocol == network.TCP || s.Local.Port() < clientPorts },
+		}.Reachable(ctx)
 	})
 }
 
@@ -82,32 +95,39 @@ func (m *machine) reachable(ctx context.Context) ([]listeners.Listener, error) {
 var expected = []listeners.Port{listeners.UDP(68), listeners.UDP(546), listeners.UDP(323), listeners.UDP(123)}
 
 func exposedServices(ctx context.Context, m *machine) audit.Finding {
-	list, err := m.reachable(ctx)
+	sockets, err := m.reachable(ctx)
 	if err != nil {
 		return audit.Unread("sockets", err)
 	}
-	exposed := slices.DeleteFunc(slices.Clone(list), func(l listeners.Listener) bool { return slices.Contains(expected, l.Port()) || isSSH(l) })
-	if len(exposed) == 0 {
-		return audit.Passed("Nothing but SSH")
-	}
-	count, ports := listeners.Ports(exposed)
-	return audit.Warned(humanize.Count(count, "port", "ports")+" beside SSH: "+ports,
-		"Stop each service that nobody needs (sudo systemctl disable --now NAME), bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
+	exposed := sockets.All.Find(func(l listeners.Listener) bool { return !slices.Contains(expected, l.Port()) && !m.isSSH(l) })
+	return exposed.Judge(func(exposed []listeners.Listener) audit.Finding {
+		if len(exposed) == 0 {
+			return audit.Passed("Nothing but SSH")
+		}
+		count, ports := listeners.Ports(exposed)
+		return audit.Warned(humanize.Count(count, "port", "ports")+" beside SSH: "+ports,
+			"Stop each service that nobody needs (sudo systemctl disable --now NAME), bind it to 127.0.0.1, or accept it with an exemption.", listeners.Evidence(exposed)...)
+	})
 }
 
-// isSSH goes by the name of the process, and by the port where that is not
-// known: sshd itself, or systemd, which starts it for each connection.
-func isSSH(l listeners.Listener) bool {
-	return l.Protocol == network.TCP && (sshserver.Listens(l.Process) || l.Local.Port() == 22)
+// isSSH goes by the program that listens, since a process is called what its owner likes, and by
+// the port where the program is not known. At port 22 it may be systemd, or a proxy, of root.
+func (m *machine) isSSH(l listeners.Listener) bool {
+	if l.Protocol != network.TCP || l.PID == 0 {
+		return l.Port() == listeners.TCP(22)
+	}
+	p, err := procfs.New(m.Root).Program(l.PID, m.Owner)
+	owner, ownerErr := m.stat("/proc/" + strconv.Itoa(l.PID))
+	return errors.Join(err, ownerErr) == nil && owner.UID == m.Owner && p.System && (l.Local.Port() == 22 || sshserver.Listens(p.Name()))
 }
 
 // noneOf is a check that none of some ports can be reached.
 func noneOf(rule listeners.PortRule) func(context.Context, *machine) audit.Finding {
 	return func(ctx context.Context, m *machine) audit.Finding {
-		list, err := m.reachable(ctx)
+		sockets, err := m.reachable(ctx)
 		if err != nil {
 			return audit.Unread("sockets", err)
 		}
-		return rule.Judge(list)
+		return rule.Judge(sockets)
 	}
 }

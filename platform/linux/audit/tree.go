@@ -263,19 +263,13 @@ func isDynamicID(id uint32) bool {
 	return id >= 61184 && id <= 65519
 }
 
-// judge turns what a walk found into a finding. What was found is a fault even
-// when the walk did not see everything.
-func (r *walkResult) judge(found []foundFile, total int, fault func() audit.Finding, pass string) audit.Finding {
-	switch partly := r.incomplete(); {
-	case total > 0:
-		f := fault()
-		f.Evidence = evidenceOf(found)
-		return f
-	case partly != "":
-		return audit.Unseen(partly)
-	default:
-		return audit.Passed(pass)
+// list is what a walk kept for a check.
+func (r *walkResult) list(kept *fileList) audit.List[foundFile] {
+	rest := r.incomplete()
+	if rest == "" && kept.total > len(kept.list) {
+		rest = "there are more files than can be compared"
 	}
+	return audit.ListOf(kept.sorted(), rest)
 }
 
 func worldWritable(ctx context.Context, m *machine) audit.Finding {
@@ -283,10 +277,13 @@ func worldWritable(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
-	return s.judge(s.writable.sorted(), s.writable.total, func() audit.Finding {
+	return s.list(&s.writable).Judge(func(found []foundFile) audit.Finding {
+		if len(found) == 0 {
+			return audit.Passed("None")
+		}
 		return audit.Failed(humanize.Count(s.writable.total, "file or folder", "files and folders")+" of the system can be written by everyone",
-			"Take the right away from each one that is named: sudo chmod o-w FILE; a folder that must be shared gets the sticky bit: sudo chmod +t FOLDER")
-	}, "None")
+			"Take the right away from each one that is named: sudo chmod o-w FILE; a folder that must be shared gets the sticky bit: sudo chmod +t FOLDER", evidenceOf(found)...)
+	})
 }
 
 func unowned(ctx context.Context, m *machine) audit.Finding {
@@ -301,10 +298,13 @@ func unowned(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
-	return s.judge(s.unowned.sorted(), s.unowned.total, func() audit.Finding {
+	return s.list(&s.unowned).Judge(func(found []foundFile) audit.Finding {
+		if len(found) == 0 {
+			return audit.Passed("None")
+		}
 		return audit.Warned(humanize.Count(s.unowned.total, "file belongs", "files belong")+" to a user or group that does not exist",
-			"Give each one that is named an owner, or remove it: sudo chown root:root FILE")
-	}, "None")
+			"Give each one that is named an owner, or remove it: sudo chown root:root FILE", evidenceOf(found)...)
+	})
 }
 
 func programs(ctx context.Context, m *machine) audit.Finding {
@@ -312,16 +312,13 @@ func programs(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
-	var wrong []foundFile
-	for _, one := range s.programs.sorted() {
-		if m.othersCanChange(one) {
-			wrong = append(wrong, one)
+	return s.list(&s.programs).Find(m.othersCanChange).Judge(func(wrong []foundFile) audit.Finding {
+		if len(wrong) == 0 {
+			return audit.Passed("All belong to root")
 		}
-	}
-	return s.judge(wrong, len(wrong), func() audit.Finding {
 		return audit.Failed(humanize.Count(len(wrong), "program", "programs")+" can be changed by users other than root",
-			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.")
-	}, "All belong to root")
+			"Give each one that is named back to root: sudo chown root:root FILE; sudo chmod go-w FILE. If a package put it there, install the package again.", evidenceOf(wrong)...)
+	})
 }
 
 // othersCanChange says whether somebody but root can change a program. One that has

@@ -17,30 +17,28 @@ import (
 // setuid compares the programs with the set-user-ID or set-group-ID bit with those
 // that packages ship.
 func setuid(ctx context.Context, m *machine) audit.Finding {
-	found, incomplete, err := m.setuidPrograms(ctx)
+	found, err := m.setuidPrograms(ctx)
 	if err != nil {
 		return audit.Unread("the files", err)
 	}
-	found = slices.DeleteFunc(found, func(s foundFile) bool { return m.rootOnly(s.path) })
-	known, err := m.packagedFiles(ctx, found)
-	if err != nil {
-		return audit.Unread("which packages they belong to", err)
-	}
-	var wrong []string
-	for _, s := range found {
-		if why := setuidFault(s, known[s.path]); why != "" {
-			wrong = append(wrong, s.String()+", "+why)
+	return found.Judge(func(found []foundFile) audit.Finding {
+		found = slices.DeleteFunc(found, func(s foundFile) bool { return m.rootOnly(s.path) })
+		known, err := m.packagedFiles(ctx, found)
+		if err != nil {
+			return audit.Unread("which packages they belong to", err)
 		}
-	}
-	switch {
-	case len(wrong) > 0:
+		var wrong []string
+		for _, s := range found {
+			if why := setuidFault(s, known[s.path]); why != "" {
+				wrong = append(wrong, s.String()+", "+why)
+			}
+		}
+		if len(wrong) == 0 {
+			return audit.Passed(humanize.Count(len(found), "program", "programs") + ", all as packages ship them")
+		}
 		return audit.Failed(humanize.Count(len(wrong), "program gives", "programs give")+" away rights and should not",
 			"Find out who put it there, then take the rights from each one that is named: sudo chmod ug-s FILE", wrong...)
-	case incomplete != "":
-		return audit.Unseen(incomplete)
-	default:
-		return audit.Passed(humanize.Count(len(found), "program", "programs") + ", all as packages ship them")
-	}
+	})
 }
 
 // rootOnly says whether only root can reach a file, because a directory above it is
@@ -55,26 +53,17 @@ func (m *machine) rootOnly(file string) bool {
 }
 
 // setuidPrograms returns the programs with the set-user-ID or set-group-ID bit
-// that others may run, and why there may be more.
-func (m *machine) setuidPrograms(ctx context.Context) (found []foundFile, incomplete string, err error) {
+// that others may run.
+func (m *machine) setuidPrograms(ctx context.Context) (audit.List[foundFile], error) {
 	system, err := m.walkSystem(ctx)
 	if err != nil {
-		return nil, "", err
+		return audit.List[foundFile]{}, err
 	}
 	others, err := m.walkRest(ctx)
 	if err != nil {
-		return nil, "", err
+		return audit.List[foundFile]{}, err
 	}
-	found = append(slices.Clone(system.setuid.sorted()), others.setuid.sorted()...)
-	switch {
-	case system.incomplete() != "":
-		incomplete = system.incomplete()
-	case others.incomplete() != "":
-		incomplete = "outside of the system: " + others.incomplete()
-	case system.setuid.total+others.setuid.total > len(found):
-		incomplete = "there are more than can be compared"
-	}
-	return found, incomplete, nil
+	return system.list(&system.setuid).And(others.list(&others.setuid), "outside of the system: "), nil
 }
 
 // A packagedFile is what package data say about a file.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/internal/privilege"
 	"sentinel/internal/userdb"
 	"sentinel/platform/unix/hostfile"
 )
@@ -62,6 +63,29 @@ func (l localUsers) loginUsers() []userdb.User {
 		}
 	}
 	return list
+}
+
+// looksForOthers says whether root looks with the rights of users.
+func (m *machine) looksForOthers() bool { return m.live() && m.privileged() }
+
+// as looks with the rights of a user at what the user chose: a path in a file of the user's, a link, the
+// program of a process. What the user may not see, root tells nobody.
+func (m *machine) as(u userdb.User, look func()) error {
+	if !m.looksForOthers() || u.UID == m.Owner {
+		look()
+		return nil
+	}
+	who, err := m.users()
+	if err != nil {
+		return err
+	}
+	id := privilege.Identity{UID: u.UID, GID: u.GID}
+	for _, g := range who.groups {
+		if slices.Contains(g.Members, u.Name) {
+			id.Groups = append(id.Groups, g.GID)
+		}
+	}
+	return privilege.Look(id, look)
 }
 
 // namesDirectoryService says whether nsswitch.conf(5) names a source of one of the

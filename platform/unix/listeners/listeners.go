@@ -17,8 +17,21 @@ import (
 	"sentinel/internal/reach"
 )
 
-// maxListeners bounds how many sockets are judged.
-const maxListeners = 10_000
+// A kind of sockets has a bound of its own. Each user can open any number at ports from 1024 on;
+// they must not take the room of those that a check looks for.
+type kind int
+
+const (
+	privileged kind = iota // at ports that only root opens
+	named                  // at other ports of well-known services
+	others
+)
+
+// bounds are how many sockets of a kind are judged.
+var bounds = [...]int{privileged: 10_000, named: 2_000, others: 5_000}
+
+// firstUnprivileged is the first port that needs no right (net.ipv4.ip_unprivileged_port_start).
+const firstUnprivileged = 1024
 
 // A Port is a port number of a protocol.
 type Port struct {
@@ -38,7 +51,8 @@ func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Protocol
 // A Listener is a socket that other hosts can reach.
 type Listener struct {
 	network.Socket
-	Process string // name of the process; "" when it is not known
+	PID     int    // of the process; 0 when it is not known
+	Process string // its name, which it may have chosen; "" when it is not known
 	owner   string // the process with its PID, or why it is not known
 	doubt   string // why it is not known whether the packet filter lets others in; "" when it is
 }
@@ -57,34 +71,79 @@ func (l Listener) String() string {
 // notSeen is said of a socket whose owner may not be looked up.
 const notSeen = "its process cannot be seen"
 
-// Reachable lists the listening sockets of source that are not on loopback and
-// that keep accepts, sorted by port, one for each port and process. Those that the packet filter
+// Sockets are those that other hosts can reach, sorted by port, one for each port and process.
+type Sockets struct {
+	Named audit.List[Listener] // those below port 1024 or at a port of one of the rules
+	All   audit.List[Listener]
+}
+
+// A Host is whose sockets are looked at.
+type Host struct {
+	Source network.Source
+	Judge  reach.Judge
+	Keep   func(network.Socket) bool // whether a socket serves others
+	Rules  []PortRule                // the rules that will judge
+	// Unowned is said of a socket without an owner although all owners could be looked up; ""
+	// when that cannot be told.
+	Unowned string
+}
+
+// Reachable lists the listening sockets that are not on loopback. Those that the packet filter
 // keeps from others, or opens to chosen hosts alone, are left out; of which that is not known stay.
-// unowned is said of a socket without an owner although all owners could be looked up; ""
-// when that cannot be told.
-func Reachable(ctx context.Context, source network.Source, judge reach.Judge, keep func(network.Socket) bool, unowned string) ([]Listener, error) {
-	var list []Listener
-	err := source.Sockets(ctx, func(s network.Socket) {
-		if s.State == network.Listen && !s.Local.Addr().IsLoopback() && keep(s) && len(list) < maxListeners {
-			list = append(list, Listener{Socket: s})
+func (h Host) Reachable(ctx context.Context) (Sockets, error) {
+	var lists [len(bounds)][]Listener
+	var rest [len(bounds)]string
+	err := h.Source.Sockets(ctx, func(s network.Socket) {
+		if s.State != network.Listen || s.Local.Addr().IsLoopback() || !h.Keep(s) {
+			return
 		}
+		l := Listener{Socket: s}
+		k := h.kind(l.Port())
+		if len(lists[k]) == bounds[k] {
+			rest[k] = fmt.Sprintf("more than %d sockets listen", bounds[k])
+			return
+		}
+		lists[k] = append(lists[k], l)
 	})
 	if err != nil {
-		return nil, err
+		return Sockets{}, err
 	}
-	if err := addOwners(ctx, source, list, unowned); err != nil {
-		return nil, err
+	all := slices.Concat(lists[:]...)
+	if err := addOwners(ctx, h.Source, all, h.Unowned); err != nil {
+		return Sockets{}, err
 	}
-	list = slices.DeleteFunc(list, func(l Listener) bool { return !judge(string(l.Protocol), l.Local, l.Process).Open() })
-	for i, l := range list {
-		if v := judge(string(l.Protocol), l.Local, l.Process); v.Answer == reach.Unknown {
-			list[i].doubt = v.Why
+	whole := audit.ListOf(h.open(all), cmp.Or(rest[:]...))
+	ofServices := audit.ListOf(h.open(all[:len(all)-len(lists[others])]), cmp.Or(rest[privileged], rest[named]))
+	return Sockets{ofServices, whole}, nil
+}
+
+func (h Host) kind(p Port) kind {
+	switch {
+	case p.Number < firstUnprivileged:
+		return privileged
+	case slices.ContainsFunc(h.Rules, func(r PortRule) bool { return r.service(p) != "" }):
+		return named
+	default:
+		return others
+	}
+}
+
+// open leaves out what the packet filter keeps from others, sorts, and drops what would be said twice.
+func (h Host) open(list []Listener) []Listener {
+	var open []Listener
+	for _, l := range list {
+		v := h.Judge(string(l.Protocol), l.Local, l.Process)
+		if v.Answer == reach.Unknown {
+			l.doubt = v.Why
+		}
+		if v.Open() {
+			open = append(open, l)
 		}
 	}
-	slices.SortFunc(list, func(a, b Listener) int {
+	slices.SortFunc(open, func(a, b Listener) int {
 		return cmp.Or(cmp.Compare(a.Local.Port(), b.Local.Port()), strings.Compare(a.String(), b.String()))
 	})
-	return slices.CompactFunc(list, func(a, b Listener) bool { return a.String() == b.String() }), nil
+	return slices.CompactFunc(open, func(a, b Listener) bool { return a.String() == b.String() })
 }
 
 func addOwners(ctx context.Context, source network.Source, list []Listener, unowned string) error {
@@ -102,7 +161,7 @@ func addOwners(ctx context.Context, source network.Source, list []Listener, unow
 	for i, l := range list {
 		list[i].owner = unowned
 		if o, ok := owners[l.ID]; ok {
-			list[i].Process, list[i].owner = o.Name, fmt.Sprintf("%s (process %d)", o.Name, o.PID)
+			list[i].PID, list[i].Process, list[i].owner = o.PID, o.Name, fmt.Sprintf("%s (process %d)", o.Name, o.PID)
 		}
 	}
 	return nil
@@ -148,8 +207,10 @@ type PortRule struct {
 	Fix       string
 }
 
-// Judge fails when one of the listeners is on a forbidden port.
-func (r PortRule) Judge(list []Listener) audit.Finding {
+// Judge fails when one of the sockets is on a forbidden port.
+func (r PortRule) Judge(s Sockets) audit.Finding { return s.Named.Judge(r.judge) }
+
+func (r PortRule) judge(list []Listener) audit.Finding {
 	var names, evidence []string
 	for _, l := range list {
 		if name := r.service(l.Port()); name != "" {

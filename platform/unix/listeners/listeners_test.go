@@ -40,6 +40,17 @@ func listening(p network.Protocol, address string, id uint64) network.Socket {
 
 func all(network.Socket) bool { return true }
 
+// openAt are all sockets of a host that others can reach.
+func openAt(t *testing.T, h Host) (list []Listener, err error) {
+	t.Helper()
+	sockets, err := h.Reachable(t.Context())
+	sockets.All.Judge(func(all []Listener) audit.Finding {
+		list = all
+		return audit.Passed("")
+	})
+	return list, err
+}
+
 // wide is a packet filter that lets everything in.
 func wide(string, netip.AddrPort, string) reach.Verdict {
 	return reach.Verdict{Answer: reach.Reachable}
@@ -59,7 +70,7 @@ func TestReachableHeedsThePacketFilter(t *testing.T) {
 	host := sockets{list: []network.Socket{
 		listening(network.TCP, "0.0.0.0:22", 1), listening(network.UDP, "[::]:22", 2), listening(network.TCP, "0.0.0.0:6379", 3), listening(network.TCP, "192.0.2.1:80", 4),
 	}}
-	list, err := Reachable(t.Context(), host, judge, all, "of the kernel")
+	list, err := openAt(t, Host{Source: host, Judge: judge, Keep: all, Unowned: "of the kernel"})
 	want := []string{"udp [::]:22: of the kernel; not said", "tcp 192.0.2.1:80: of the kernel; not said"}
 	if got := Evidence(list); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
@@ -74,12 +85,12 @@ func TestReachableLeavesOutLoopbackAndConnections(t *testing.T) {
 		list:   []network.Socket{open, connected, open, listening(network.TCP, "127.0.0.1:5432", 2), listening(network.UDP, "[::]:53", 3)},
 		owners: map[uint64]network.Owner{1: {PID: 7, Name: "redis-server"}},
 	}
-	list, err := Reachable(t.Context(), host, wide, all, "of the kernel")
+	list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all, Unowned: "of the kernel"})
 	want := []string{"udp [::]:53: of the kernel", "tcp 0.0.0.0:6379: redis-server (process 7)"}
 	if got := Evidence(list); err != nil || !slices.Equal(got, want) || list[1].Process != "redis-server" || list[0].Process != "" {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
-	none, err := Reachable(t.Context(), host, wide, func(s network.Socket) bool { return s.Local.Port() > 6379 }, "")
+	none, err := openAt(t, Host{Source: host, Judge: wide, Keep: func(s network.Socket) bool { return s.Local.Port() > 6379 }})
 	if err != nil || len(none) != 0 {
 		t.Errorf("kept %v, %v", none, err)
 	}
@@ -87,12 +98,12 @@ func TestReachableLeavesOutLoopbackAndConnections(t *testing.T) {
 
 func TestOwnersThatAreNotSeenAreNotGuessed(t *testing.T) {
 	host := sockets{list: []network.Socket{listening(network.TCP, "192.0.2.1:80", 1)}, denied: true}
-	list, err := Reachable(t.Context(), host, wide, all, "of the kernel")
+	list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all, Unowned: "of the kernel"})
 	if want := "tcp 192.0.2.1:80: its process cannot be seen"; err != nil || len(list) != 1 || list[0].String() != want {
 		t.Errorf("got %v, %v; want %s", list, err, want)
 	}
 	host.err = errors.New("lsof is gone")
-	if list, err := Reachable(t.Context(), host, wide, all, ""); !errors.Is(err, host.err) || list != nil {
+	if list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all}); !errors.Is(err, host.err) || list != nil {
 		t.Errorf("got %v, %v", list, err)
 	}
 }
@@ -115,14 +126,60 @@ func TestPortRuleNamesEachServiceOnce(t *testing.T) {
 	host := sockets{list: []network.Socket{
 		listening(network.TCP, "192.0.2.1:6379", 1), listening(network.TCP, "[2001:db8::1]:6379", 2), listening(network.UDP, "0.0.0.0:161", 3), listening(network.UDP, "0.0.0.0:6379", 4),
 	}}
-	list, err := Reachable(t.Context(), host, wide, all, "")
+	sockets, err := Host{Source: host, Judge: wide, Keep: all, Rules: []PortRule{rule}}.Reachable(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := rule.Judge(list); f.Status != audit.Fail || f.Value != "2 services listen: Redis, SNMP" || len(f.Evidence) != 3 || f.Fix != "Stop it." {
+	if f := rule.Judge(sockets); f.Status != audit.Fail || f.Value != "2 services listen: Redis, SNMP" || len(f.Evidence) != 3 || f.Fix != "Stop it." {
 		t.Errorf("got %+v", f)
 	}
-	if f := rule.Judge(list[3:]); f.Status != audit.Pass || list[3].Port() != UDP(6379) {
+	last := Sockets{Named: sockets.Named.Find(func(l Listener) bool { return l.Port() == UDP(6379) })}
+	if f := rule.Judge(last); f.Status != audit.Pass {
 		t.Errorf("UDP port 6379 is Redis: %+v", f)
+	}
+}
+
+// manyAt adds n sockets from a port on.
+func manyAt(list []network.Socket, n int, port uint16) []network.Socket {
+	for i := range n {
+		address := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+		list = append(list, network.Socket{Protocol: network.TCP, State: network.Listen, Local: netip.AddrPortFrom(address, port), ID: uint64(i + 1)})
+	}
+	return list
+}
+
+// Whoever opens any number of sockets keeps none from being judged that only root opens, and makes
+// no check pass.
+func TestAFloodOfSocketsHidesNone(t *testing.T) {
+	rule := PortRule{Ports: []map[Port]string{{TCP(23): "telnet", TCP(6000): "X11"}}, One: "service listens", Many: "services listen"}
+	telnet := listening(network.TCP, "0.0.0.0:23", 1)
+	x11 := listening(network.TCP, "0.0.0.0:6000", 2)
+	onlyWeb := func(_ string, local netip.AddrPort, _ string) reach.Verdict {
+		if local.Port() == 23 || local == x11.Local {
+			return reach.Verdict{Answer: reach.Reachable}
+		}
+		return reach.Verdict{Answer: reach.Filtered}
+	}
+	for _, c := range []struct {
+		what   string
+		list   []network.Socket
+		status audit.Status
+		says   string
+	}{
+		{"telnet behind a flood", append(manyAt(nil, 40_000, 40_000), telnet), audit.Fail, "1 service listens: telnet"},
+		{"no service, and a flood elsewhere", manyAt(nil, 40_000, 40_000), audit.Pass, "None"},
+		{"telnet behind a flood at a port of a rule", append(manyAt(nil, 40_000, 6000), telnet), audit.Fail, "1 service listens: telnet; not all was read: more than 2000 sockets listen"},
+		{"X11 behind a flood at its own port", append(manyAt(nil, 40_000, 6000), x11), "", "more than 2000 sockets listen"},
+	} {
+		sockets, err := Host{Source: sockets{list: c.list}, Judge: onlyWeb, Keep: all, Rules: []PortRule{rule}}.Reachable(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := rule.Judge(sockets); f.Status != c.status || f.Value+f.Reason != c.says {
+			t.Errorf("%s: %+v", c.what, f)
+		}
+		if f := sockets.All.Judge(func([]Listener) audit.Finding { return audit.Passed("") }); f.Status == audit.Pass {
+			t.Errorf("%s: a flood passes", c.what)
+		}
 	}
 }

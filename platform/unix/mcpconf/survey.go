@@ -4,8 +4,8 @@
 package mcpconf
 
 import (
-	"io/fs"
-
+	"sentinel/internal/answer"
+	"sentinel/internal/audit"
 	"sentinel/internal/clients"
 	"sentinel/platform/unix/hostfile"
 )
@@ -23,9 +23,12 @@ type Configured[U any] struct {
 
 // A Survey is the servers that the files of many users configure.
 type Survey[U any] struct {
-	Servers []Configured[U]
-	Unread  error // the first reason why there may be more
+	servers []Configured[U]
+	rest    string // the first reason why there may be more
 }
+
+// List is the servers.
+func (s *Survey[U]) List() audit.List[Configured[U]] { return audit.ListOf(s.servers, s.rest) }
 
 // Take reads the servers in a file of a user.
 func (s *Survey[U]) Take(file string, raw []byte, user U) {
@@ -34,18 +37,17 @@ func (s *Survey[U]) Take(file string, raw []byte, user U) {
 		s.Miss(file, err)
 	}
 	for _, one := range servers {
-		if len(s.Servers) == maxConfigured {
+		if len(s.servers) == maxConfigured {
 			s.Miss(file, hostfile.ErrTooLarge)
 			return
 		}
-		s.Servers = append(s.Servers, Configured[U]{one, file, user})
+		s.servers = append(s.servers, Configured[U]{one, file, user})
 	}
 }
 
-// Miss notes why a file was not read, or not to its end. Unread is an
-// [fs.PathError] with the first.
+// Miss notes why a file was not read, or not to its end. The list then is not whole.
 func (s *Survey[U]) Miss(file string, err error) {
-	if s.Unread == nil {
-		s.Unread = &fs.PathError{Op: "read", Path: file, Err: hostfile.Reason(err)}
+	if s.rest == "" {
+		s.rest = file + ": " + answer.Reason(hostfile.Reason(err))
 	}
 }

@@ -3,27 +3,29 @@
 package mcpconf
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
 
+	"sentinel/internal/audit"
+	"sentinel/internal/audit/audittest"
 	"sentinel/internal/clients"
-	"sentinel/platform/unix/hostfile"
 )
+
+func pass[U any]([]Configured[U]) audit.Finding { return audit.Passed("") }
 
 func TestSurveyNamesTheFileAndTheUserOfEachServer(t *testing.T) {
 	var s Survey[string]
 	s.Take("/home/mira/.mcp.json", []byte(`{"mcpServers": {"a": {"command": "/opt/a"}}}`), "mira")
 	s.Take("/home/ana/.mcp.json", []byte(`no JSON`), "ana")
 	s.Miss("/home/zoe/.mcp.json", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrPermission})
-	if len(s.Servers) != 1 || s.Servers[0].Command != "/opt/a" || s.Servers[0].File != "/home/mira/.mcp.json" || s.Servers[0].User != "mira" {
-		t.Errorf("%+v", s.Servers)
+	servers, _ := audittest.Seen(s.List())
+	if len(servers) != 1 || servers[0].Command != "/opt/a" || servers[0].File != "/home/mira/.mcp.json" || servers[0].User != "mira" {
+		t.Errorf("%+v", servers)
 	}
-	first, ok := errors.AsType[*fs.PathError](s.Unread)
-	if !ok || first.Path != "/home/ana/.mcp.json" || !errors.Is(s.Unread, clients.ErrFormat) {
-		t.Errorf("%v", s.Unread)
+	if f := s.List().Judge(pass[string]); f.Status != "" || f.Reason != "/home/ana/.mcp.json: "+clients.ErrFormat.Error() {
+		t.Errorf("%+v", f)
 	}
 }
 
@@ -36,7 +38,7 @@ func TestSurveyIsBounded(t *testing.T) {
 		}
 		s.Take(fmt.Sprintf("/home/%d", user), []byte(`{"mcpServers": {`+strings.Join(servers, ",")+`}}`), user)
 	}
-	if len(s.Servers) != maxConfigured || !errors.Is(s.Unread, hostfile.ErrTooLarge) {
-		t.Errorf("%d servers, %v", len(s.Servers), s.Unread)
+	if servers, whole := audittest.Seen(s.List()); len(servers) != maxConfigured || whole {
+		t.Errorf("%d servers, whole: %v", len(servers), whole)
 	}
 }

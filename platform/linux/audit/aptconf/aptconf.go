@@ -51,7 +51,10 @@ func (o Options) Add(raw []byte) error {
 		case end == '{':
 			return ErrFormat
 		}
-		if len(words) == 2 && len(o) < maxOptions {
+		if len(words) == 2 && len(o) == maxOptions {
+			return ErrFormat
+		}
+		if len(words) == 2 {
 			o[strings.ToLower(strings.Join(append(slices.Clip(scope), words[0]), "::"))] = words[1]
 		}
 		if end == '}' {

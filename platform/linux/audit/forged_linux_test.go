@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/firewall"
+	"sentinel/internal/testenv"
+	"sentinel/platform/linux/network"
+)
+
+// open is a packet filter that lets everything in.
+var open = packetFilter{firewall.Facts{}}
+
+// here asks one check of the system that the test runs in, as root.
+func here(t *testing.T, id string) audit.Finding {
+	t.Helper()
+	return one(t, id, Parts{Root: "/", Sockets: network.New("/"), Firewall: open})
+}
+
+// listenAt lets a process of a user listen with n sockets at one port, until the test ends. Nobody ever
+// connects.
+func listenAt(t *testing.T, uid, port, n int) {
+	t.Helper()
+	var files []*os.File
+	for i := range n {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		}
+		if err == nil {
+			err = unix.Bind(fd, &unix.SockaddrInet4{Port: port})
+		}
+		if err == nil {
+			err = unix.Listen(fd, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, os.NewFile(uintptr(fd), strconv.Itoa(i)))
+	}
+	sleeperAs(t, uid, "/bin/sleep", "sleep", files...)
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// Forty thousand listeners of a user do not hide telnet, at ports of no service or at those of one.
+func TestAFloodOfListenersDoesNotHideTelnet(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	for i := range 50 { // one process may not have that many
+		listenAt(t, 1000, 30_000+i, 800)
+	}
+	if f := here(t, "services.cleartext"); f.Status != audit.Pass {
+		t.Errorf("without telnet: %+v", f)
+	}
+	if f := here(t, "services.exposed"); f.Status != audit.Warn || !strings.Contains(f.Value, "; not all was read: more than 5000 sockets listen") {
+		t.Errorf("%+v", f)
+	}
+	listenAt(t, 0, 23, 1)
+	if f := here(t, "services.cleartext"); f.Status != audit.Fail || f.Value != "1 service without encryption listens: telnet" {
+		t.Errorf("behind a flood: %+v", f)
+	}
+}
+
+// sleeperAs runs a copy of sleep as a user, who calls it what it likes: the file, the name, and the
+// arguments. It holds the open files.
+func sleeperAs(t *testing.T, uid int, file, argv0 string, held ...*os.File) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), file, "600")
+	c.Args[0], c.ExtraFiles = argv0, held
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid), NoSetGroups: true}}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(c.Process.Kill(), c.Wait()); err == nil {
+			t.Error("it ended by itself")
+		}
+	})
+	return c
+}
+
+func TestAListenerIsNotSSHForItsName(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	const folder = "/mnt/x"
+	mounted(t, "/mnt")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	copyOf(t, "/bin/sleep", folder+"/sshd", 0o755)
+	for what, c := range map[string]struct {
+		folderOf, runs int
+		want           audit.Status
+	}{"root's": {0, 0, audit.Pass}, "root's file, started by a user": {0, 1000, audit.Warn}, "a user's": {1000, 0, audit.Warn}} {
+		t.Run(what, func(t *testing.T) {
+			if err := os.Lchown(folder, c.folderOf, c.folderOf); err != nil {
+				t.Fatal(err)
+			}
+			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "0.0.0.0:2222")
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := listener.(*net.TCPListener).File()
+			if err != nil {
+				t.Fatal(err)
+			}
+			sleeperAs(t, c.runs, folder+"/sshd", "sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups", file)
+			if err := errors.Join(listener.Close(), file.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if f := here(t, "services.exposed"); f.Status != c.want {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
+
+// mounted puts an empty file system at a folder, in the mount namespace of the test.
+func mounted(t *testing.T, at string) {
+	t.Helper()
+	testenv.RequireIsolated(t)
+	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "mode=0755"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// memory starts a program from memory with a name.
+func memory(t *testing.T, name, program string) {
+	t.Helper()
+	content, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.MemfdCreate(name, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	defer file.Close()
+	if _, err := file.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	sleeperAs(t, 0, fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), "runc")
+}
+
+// Only memory that holds runc is runc's.
+func TestMemoryIsNotRuncForItsName(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	mounted(t, "/usr/local/sbin")
+	copyOf(t, "/bin/sleep", "/usr/local/sbin/runc", 0o755)
+	t.Run("runc", func(t *testing.T) {
+		memory(t, "runc_cloned:/proc/self/exe", "/bin/sleep")
+		if f := here(t, "processes.deleted"); f.Status == audit.Fail {
+			t.Errorf("%+v", f)
+		}
+	})
+	t.Run("another", func(t *testing.T) {
+		if err := os.WriteFile("/usr/local/sbin/runc", []byte("runc"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		memory(t, "runc_cloned:/proc/self/exe", "/bin/sleep")
+		if f := here(t, "processes.deleted"); f.Status != audit.Fail || !strings.Contains(strings.Join(f.Evidence, "\n"), "/memfd:runc_cloned:") {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// A set-user-ID program that a user started under the name of a service is not that service.
+func TestAServiceDoesNotRunForItsName(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	mounted(t, "/mnt")
+	copyOf(t, "/bin/sleep", "/mnt/lent", 0o755)
+	if err := errors.Join(os.Chmod("/mnt/lent", 0o755|os.ModeSetuid), os.Symlink("lent", "/mnt/auditd")); err != nil {
+		t.Fatal(err)
+	}
+	sleeperAs(t, 1000, "/mnt/auditd", "auditd")
+	m := &machine{Parts: Parts{Root: "/"}}
+	all, err := m.processTable(context.Background())
+	if p, found := all.daemon(m, "auditd"); err != nil || found {
+		t.Errorf("%+v is auditd, %v", p, err)
+	}
+	copyOf(t, "/bin/sleep", "/mnt/auditbeat", 0o755)
+	sleeperAs(t, 0, "/mnt/auditbeat", "x")
+	m = &machine{Parts: Parts{Root: "/"}}
+	if all, err = m.processTable(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := all.daemon(m, "auditbeat"); !found {
+		t.Error("auditbeat does not run")
+	}
+}
+
+// What root sees of paths that users chose is what these users see.
+func TestNobodyAsksRootForFilesOfOthers(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	mounted(t, "/mnt")
+	mounted(t, "/home")
+	const home = "/home/mallory"
+	secret := "/mnt/secret"
+	for _, err := range []error{
+		os.WriteFile("/mnt/passwd", []byte("root:x:0:0::/root:/bin/sh\nmallory:x:1000:1000::"+home+":/bin/sh\n"), 0o644),
+		unix.Mount("/mnt/passwd", "/etc/passwd", "", unix.MS_BIND, ""),
+		os.MkdirAll(home+"/.cursor", 0o755), os.Mkdir(secret, 0o700),
+		os.WriteFile(secret+"/there", nil, 0o666), os.Chmod(secret+"/there", 0o666), // what a check would object to
+		os.Symlink(secret, home+"/.ssh"),
+		os.Mkdir(secret+"/authorized_keys", 0o777), os.Chmod(secret+"/authorized_keys", 0o777),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	verdicts := func(path string) string {
+		config := fmt.Sprintf(`{"mcpServers": {"x": {"command": %q}}}`, path)
+		if err := os.WriteFile(home+"/.cursor/mcp.json", []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var text []string
+		for _, id := range []string{"mcp.config", "mcp.command", "mcp.missing", "files.homes"} {
+			text = append(text, strings.ReplaceAll(fmt.Sprintf("%+v", here(t, id)), path, "PATH"))
+		}
+		return strings.Join(text, "\n")
+	}
+	if err := filepath.WalkDir(home, func(path string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(path, 1000, 1000))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	there, missing := verdicts(secret+"/there"), verdicts(secret+"/missing")
+	if there != missing || strings.Contains(there, "authorized_keys") {
+		t.Errorf("a file that is there:\n%s\nand one that is not:\n%s", there, missing)
+	}
+	if seen := verdicts("/bin/sh"); strings.Contains(seen, "PATH") {
+		t.Errorf("a program that everybody sees:\n%s", seen)
+	}
+}
+
+// In a mount namespace of its own a process of a user has any path that the user likes. Whether root
+// has a file there is not told.
+func TestTheNameOfAProgramThatIsGoneTellsNothing(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	mounted(t, "/mnt")
+	if err := errors.Join(os.Mkdir("/mnt/secret", 0o700), os.WriteFile("/mnt/secret/there", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	m := &machine{Parts: Parts{Root: "/"}}
+	for uid, want := range map[int]bool{0: true, 1000: false} {
+		if m.replaced(runningProcess{uid: uid}, "/mnt/secret/there") != want {
+			t.Errorf("user %d: not %v", uid, want)
+		}
+	}
+}

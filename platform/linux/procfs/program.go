@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package procfs
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// A Program is what a process runs. Its name in /proc/PID/stat, its arguments and the paths that
+// its mount namespace shows are chosen by whoever started it; these members are not.
+type Program struct {
+	Path    string // of the file, as the process sees it
+	Removed bool   // the file is gone, or another one is in its place
+	// System says that Path names the file that runs, or ran from there before it was removed, and
+	// that root alone could have put it there: the file and every directory above it are root's,
+	// and nobody else may write to them.
+	System bool
+	// Lent says that whoever starts it gets rights of another user (set-user-ID, set-group-ID), and
+	// so chooses what a process of root is called.
+	Lent bool
+}
+
+// Name is the name of the file.
+func (p Program) Name() string {
+	if p.Path == "" {
+		return ""
+	}
+	return path.Base(p.Path)
+}
+
+// Program returns what a process runs. Files of the system are owner's, which is 0 on a live system.
+// It may block on the file system that holds the program.
+func (f FS) Program(pid, owner int) (Program, error) {
+	exe := f.path(strconv.Itoa(pid), "exe")
+	link, err := os.Readlink(exe)
+	if err != nil {
+		return Program{}, err
+	}
+	var p Program
+	p.Path, p.Removed = strings.CutSuffix(link, " (deleted)")
+	if f.dir != "/proc" { // an ordinary link in a tree of files
+		exe = f.inRoot(p.Path)
+	}
+	runs, err := os.Stat(exe)
+	if err != nil {
+		return p, err
+	}
+	p.Lent = runs.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0
+	p.System = ownedAlone(runs, owner) && f.placedBy(p.Path, owner) && (p.Removed && unlinked(runs) || f.isAt(p.Path, runs))
+	return p, nil
+}
+
+// inRoot is a file of the system that /proc belongs to.
+func (f FS) inRoot(name string) string { return filepath.Join(filepath.Dir(f.dir), name) }
+
+// isAt reports whether a path leads to the file: in a mount namespace of its own a process may see
+// any file at any path.
+func (f FS) isAt(name string, runs fs.FileInfo) bool {
+	there, err := os.Stat(f.inRoot(name))
+	return err == nil && os.SameFile(there, runs)
+}
+
+// placedBy reports whether owner alone decides what is at a path. A tree of files may be anywhere:
+// what is above it does not count.
+func (f FS) placedBy(name string, owner int) bool {
+	if !path.IsAbs(name) {
+		return false
+	}
+	for at := path.Dir(path.Clean(name)); at != "/"; at = path.Dir(at) {
+		if info, err := os.Stat(f.inRoot(at)); err != nil || !ownedAlone(info, owner) {
+			return false
+		}
+	}
+	return true
+}
+
+func ownedAlone(info fs.FileInfo, owner int) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == owner && info.Mode().Perm()&0o022 == 0
+}
+
+// unlinked reports whether no name leads to a file any more. Nobody but root can bring that about for
+// a file in a directory of root's.
+func unlinked(info fs.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && s.Nlink == 0
+}
