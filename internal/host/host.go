@@ -20,6 +20,7 @@ import (
 	"sentinel/internal/portscan"
 	"sentinel/internal/processes"
 	"sentinel/internal/services"
+	"sentinel/internal/sessions"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/traceroute"
 	"sentinel/internal/updates"
@@ -50,7 +51,9 @@ type Host struct {
 	Live bool
 	// Detach moves this process out of the control group of the user who started
 	// it, who could otherwise freeze it while it holds a lock.
-	Detach          func() error
+	Detach func() error
+	// Sessions tells what carries the sessions of people. It is nil where that is not read.
+	Sessions        func(context.Context) (*sessions.Model, error)
 	Terminator      processes.TerminationSource
 	Services        services.Source
 	FirewallManager firewall.Manager

@@ -31,8 +31,10 @@ import (
 	linuxscan "sentinel/platform/linux/portscan"
 	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/services"
+	linuxsessions "sentinel/platform/linux/sessions"
 	"sentinel/platform/linux/systemd"
 	linuxtrace "sentinel/platform/linux/traceroute"
+	"sentinel/platform/linux/tunnels"
 	linuxupdates "sentinel/platform/linux/updates"
 )
 
@@ -42,6 +44,8 @@ func Open(root string) (*host.Host, error) {
 	runner := sysexec.Host{}
 	rules := linuxfirewall.NewSource(root, runner)
 	front := linuxfirewall.NewManager(runner)
+	logins := linuxsessions.New(root)
+	logins.Tunnels = tunnels.New(root).Carry
 	pending := linuxupdates.NewUpdates(root, runner)
 	resolver := &net.Resolver{PreferGo: true}
 	return &host.Host{
@@ -58,6 +62,7 @@ func Open(root string) (*host.Host, error) {
 		Detach:          func() error { return cgroup.Leave(root) },
 		Terminator:      processes.NewTerminator(root),
 		Services:        services.NewServices(root, runner),
+		Sessions:        logins.Model,
 		FirewallManager: front,
 		FirewallTrials:  front,
 		Updates:         pending,
