@@ -5,6 +5,7 @@ package processes
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sentinel/internal/answer"
@@ -40,9 +41,14 @@ type Source interface {
 	Table(ctx context.Context) (Table, error)
 	// Details reads more about the process that had this PID and this start when
 	// it was sampled. It fails when that process is gone or its details may not be
-	// read; what was read of it, and of no other, is returned all the same.
+	// read, with ErrLocked for arguments that its process keeps from everybody; what was read of it,
+	// and of no other, is returned all the same.
 	Details(ctx context.Context, pid int, start string) (Details, error)
 }
+
+// ErrLocked reports a process whose memory, where its arguments stand, cannot be read: it waits for
+// a file under the lock of its address space.
+var ErrLocked = errors.New("its memory is locked, perhaps because it waits for a dead file system")
 
 // A Process is one row of an answer.
 type Process struct {

@@ -5,6 +5,7 @@ package processes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -14,6 +15,7 @@ import (
 	"unicode"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/humanize"
 	"sentinel/internal/sampling"
 	"sentinel/internal/sanitize"
 )
@@ -53,10 +55,18 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 		Processes: make([]Process, 0, len(shown)), ProcessesTotal: len(used), Truncated: len(shown) < len(used),
 		SortedBy: o.Sort, WindowMS: span(before, after).Milliseconds(),
 	}
+	var locked []string
 	for _, u := range shown {
-		r.Processes = append(r.Processes, row(ctx, source, u, after.MemoryTotal))
+		p, err := row(ctx, source, u, after.MemoryTotal)
+		if errors.Is(err, ErrLocked) {
+			locked = append(locked, fmt.Sprintf("%s (PID %d)", p.Name, p.PID))
+		}
+		r.Processes = append(r.Processes, p)
 	}
 	r.Unavailable = missing(after, r.Processes)
+	if n := len(locked); n > 0 {
+		r.Unavailable.Note("processes.command", "of "+humanize.Count(n, "process", "processes")+", "+strings.Join(locked[:min(n, 3)], ", ")+": "+ErrLocked.Error())
+	}
 	return r
 }
 
@@ -140,10 +150,10 @@ func Waiting(t Table, most int) (names []string, total int) {
 	return names, total
 }
 
-func row(ctx context.Context, source Source, u usage, total uint64) Process {
-	// A process that ended since is still worth its row; its details are not
-	// there any more.
-	d, _ := source.Details(ctx, u.PID, u.Start) //nolint:errcheck // absent fields say so
+// row describes a process. The error is that of its details: a process that ended since is still worth
+// its row.
+func row(ctx context.Context, source Source, u usage, total uint64) (Process, error) {
+	d, err := source.Details(ctx, u.PID, u.Start)
 	p := Process{
 		PID: u.PID, Name: sanitize.Text(fullName(u.Name, d.Arguments), 64), CPUPercent: u.percent,
 		MemoryMB: round(float64(u.MemoryBytes)/(1<<20), 1), User: sanitize.Text(d.User, 64),
@@ -153,7 +163,7 @@ func row(ctx context.Context, source Source, u usage, total uint64) Process {
 		share := round(100*float64(u.MemoryBytes)/float64(total), 1)
 		p.MemoryPercent = &share
 	}
-	return p
+	return p, err
 }
 
 // maxKernelName is the length at which the kernel cuts a name (TASK_COMM_LEN

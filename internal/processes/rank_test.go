@@ -186,6 +186,28 @@ func TestWhatIsNotKnownIsAbsentAndListed(t *testing.T) {
 	}
 }
 
+// lockedSource keeps the arguments of some processes back.
+type lockedSource struct{ source }
+
+func (s *lockedSource) Details(_ context.Context, pid int, _ string) (Details, error) {
+	if pid > 1 {
+		return Details{User: "eve"}, ErrLocked
+	}
+	return Details{User: "root", Arguments: []string{"init"}}, nil
+}
+
+func TestProcessesThatKeepTheirArgumentsBackAreNamed(t *testing.T) {
+	table := table(began, Sample{PID: 1, Name: "init", MemoryBytes: 9}, Sample{PID: 2, Name: "sshd\n"}, Sample{PID: 3, Name: "b"}, Sample{PID: 4, Name: "c"}, Sample{PID: 5, Name: "d"})
+	got := Rank(t.Context(), &lockedSource{}, table, table, Options{Count: 5})
+	want := answer.Gaps{{Field: "processes.command", Reason: "of 4 processes, sshd  (PID 2), b (PID 3), c (PID 4): its memory is locked, perhaps because it waits for a dead file system"}}
+	if diff := cmp.Diff(want, got.Unavailable); diff != "" {
+		t.Error(diff)
+	}
+	if got.Processes[0].Command != "init" || got.Processes[1].User != "eve" || got.Processes[1].Command != "" {
+		t.Errorf("rows %+v", got.Processes)
+	}
+}
+
 func TestNoProcessesAreAnEmptyList(t *testing.T) {
 	got := ranked(t, Table{}, Table{}, Options{Count: 3})
 	if got.Processes == nil || len(got.Processes) != 0 || got.Truncated {

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,23 +52,50 @@ func (s *HostContext) sshConnections(ctx context.Context) (map[blocklist.Connect
 	if err != nil {
 		return nil, err
 	}
+	files, err := s.proc.FileReader()
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
 	held := map[blocklist.Connection][]blocklist.SSHProcess{}
 	var errs []error
+	for _, p := range s.loginServers(table) {
+		err := files.Files(p.PID, func(f procfs.OpenFile) bool {
+			inode, _ := f.Socket()
+			if c, connected := byInode[inode]; connected {
+				held[c] = append(held[c], s.sshProcess(p.Process))
+			}
+			return true
+		})
+		if err != nil && p.uid == 0 {
+			errs = append(errs, fmt.Errorf("process %d (%s): %w", p.PID, p.Name, err))
+		}
+	}
+	return held, errors.Join(errs...)
+}
+
+// A loginServer is a process of an SSH server, with its real user.
+type loginServer struct {
+	procfs.Process
+	uid int
+}
+
+// loginServers picks the processes that may hold a session: those of root with the name of a server,
+// and what such a process has started that has become its user's. Any other only has the name:
+// it holds no session, and how much there is to read of it, or whether it can be read at all, is up to
+// its user. One whose user cannot be read is taken for root's.
+func (s *HostContext) loginServers(table []procfs.Process) []loginServer {
+	var named []loginServer
+	ofRoot := map[int]bool{}
 	for _, p := range table {
 		if !sshserver.Is(p.Name) {
 			continue
 		}
-		inodes, err := s.sockets(p.PID)
-		if err != nil && !hasEnded(err) {
-			errs = append(errs, fmt.Errorf("process %d: %w", p.PID, err))
-		}
-		for _, i := range inodes {
-			if c, connected := byInode[i]; connected {
-				held[c] = append(held[c], s.sshProcess(p))
-			}
-		}
+		uid, _ := s.proc.UID(p.PID) //nolint:errcheck // see above
+		named = append(named, loginServer{p, uid})
+		ofRoot[p.PID] = uid == 0
 	}
-	return held, errors.Join(errs...)
+	return slices.DeleteFunc(named, func(p loginServer) bool { return p.uid != 0 && !ofRoot[p.ParentPID] })
 }
 
 // sshProcess describes a process. One whose user cannot be read is taken for

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"sentinel/internal/deadline"
 	"sentinel/internal/processes"
 	"sentinel/platform/linux/pidfd"
 	"sentinel/platform/linux/procfs"
@@ -19,10 +18,6 @@ import (
 
 // kernelThread is PF_KTHREAD (include/linux/sched.h).
 const kernelThread = 0x00200000
-
-// argumentsLimit bounds the read of a command line, for which the kernel takes a
-// lock of the process; one that is stuck may never give it.
-const argumentsLimit = 100 * time.Millisecond
 
 // held is a process with an open pidfd. Its files in /proc are found by its PID. What was read from
 // them belongs to it if it has not been collected by then, since no other process can have had its
@@ -67,14 +62,13 @@ func (t *Terminator) facts(ctx context.Context, pid int) (processes.Facts, error
 	if stat.ParentPID != 0 {
 		f.Parent = t.relative(stat.ParentPID)
 	}
-	t.more(ctx, pid, &f)
+	t.more(pid, &f)
 	return f, ctx.Err()
 }
 
 // more adds facts that a process can hide, or loses when it ends.
-func (t *Terminator) more(ctx context.Context, pid int, f *processes.Facts) {
-	arguments, err := deadline.Call(ctx, argumentsLimit, func(context.Context) ([]string, error) { return t.proc.CommandLine(pid) })
-	if err == nil {
+func (t *Terminator) more(pid int, f *processes.Facts) {
+	if arguments, err := t.proc.CommandLine(pid); err == nil {
 		f.Arguments = arguments
 	}
 	if path, err := t.proc.Executable(pid); err == nil {

@@ -101,17 +101,16 @@ func (s *Source) start(p procfs.ProcessStat) string {
 }
 
 func (s *Source) details(pid int) (processes.Details, error) {
-	arguments, err := s.proc.CommandLine(pid)
+	uid, err := s.proc.UID(pid)
 	if err != nil {
 		return processes.Details{}, err
 	}
-	d := processes.Details{Arguments: arguments}
-	uid, err := s.proc.UID(pid)
-	if err != nil {
-		return d, err
-	}
 	// If /etc/passwd cannot be read, the number is shown instead.
 	names, _ := s.names() //nolint:errcheck // see above
-	d.User = names.Name(uid)
-	return d, nil
+	d := processes.Details{User: names.Name(uid)}
+	d.Arguments, err = s.proc.CommandLine(pid)
+	if errors.Is(err, procfs.ErrStuck) {
+		err = processes.ErrLocked
+	}
+	return d, err
 }
