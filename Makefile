@@ -16,7 +16,7 @@ OUT      ?= testdata/macs/recorded
 
 export CGO_ENABLED ?= 0
 
-.PHONY: all toolchain run build test test-mac record-darwin race lint bench cross generate golden fuzz clients install uninstall package dist archive mcpb clean help
+.PHONY: all toolchain run build test test-mac record-darwin race soak lint bench cross generate golden fuzz clients install uninstall package dist archive mcpb clean help
 
 all: build
 
@@ -36,7 +36,7 @@ endef
 toolchain:
 	$(if $(SOURCES),$(NEED_GO),@echo "This is a release: its programs are built already and need nothing but: sudo make install" >&2; exit 1)
 
-build run test test-mac record-darwin race lint bench cross generate golden fuzz package dist archive mcpb: toolchain
+build run test test-mac record-darwin race soak lint bench cross generate golden fuzz package dist archive mcpb: toolchain
 
 ## run: build both binaries, show this machine's health, then ask the same through MCP
 run: build
@@ -73,6 +73,10 @@ record-darwin:
 ## race: every test with the race detector (needs a C compiler)
 race:
 	CGO_ENABLED=1 $(GO) test -race ./internal/... ./platform/...
+
+## soak: what takes minutes to build up, such as hundreds of processes with thousands of connections (needs root)
+soak:
+	$(GO) test -tags soak ./test/hostile
 
 ## lint: formatting, vet for both systems, golangci-lint
 lint:

@@ -34,12 +34,10 @@ const childLimit = 2 * time.Minute
 
 // Process starts a process of a user, with a name of its choice and the files given, from whose memory
 // nobody can read: one of its threads waits for a page under the lock of the address space, and
-// another for that lock. It runs the calling test again, which must call this first.
+// another for that lock. It runs the calling test again, which must call this, or [Become], first.
 func Process(t testing.TB, uid int, name string, files ...*os.File) (pid int) {
 	t.Helper()
-	if dir := os.Getenv(mountEnv); dir != "" {
-		beStuck(dir, os.Getenv(nameEnv))
-	}
+	Become()
 	m := New(t, uid)
 	program, err := os.Executable()
 	if err != nil {
@@ -71,6 +69,13 @@ func Process(t testing.TB, uid int, name string, files ...*os.File) (pid int) {
 	}
 	testenv.WaitFor(t, "lock its memory", func() bool { return !readsArguments(t, c.Process.Pid) })
 	return c.Process.Pid
+}
+
+// Become is where the process that [Process] starts begins to be stuck. Elsewhere it does nothing.
+func Become() {
+	if dir := os.Getenv(mountEnv); dir != "" {
+		beStuck(dir, os.Getenv(nameEnv))
+	}
 }
 
 // readsArguments reports whether another process can read the arguments.

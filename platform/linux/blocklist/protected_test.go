@@ -6,6 +6,7 @@ package blocklist
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -230,6 +231,41 @@ func FuzzNextHop(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Anybody can call a program sshd, and see to it that nobody can read what it has open.
+func TestProgramThatOnlyCallsItselfSSHDIsNotAsked(t *testing.T) {
+	const stat = " S %d 0 0 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 99 0 1 18446744073709551615\n"
+	status := func(uid string) string { return "Uid:\t" + uid + "\t" + uid + "\t" + uid + "\t" + uid + "\n" }
+	files := map[string]string{}
+	for pid, p := range map[string]struct {
+		parent int
+		uid    string
+	}{"7": {1, "0"}, "8": {7, "1000"}, "9": {8, "1000"}, "10": {1, "1000"}} {
+		files["proc/"+pid+"/stat"] = pid + " (sshd)" + fmt.Sprintf(stat, p.parent)
+		files["proc/"+pid+"/status"] = status(p.uid)
+		files["proc/"+pid+"/fd/"] = ""
+	}
+	for _, fake := range []string{"9", "10"} {
+		delete(files, "proc/"+fake+"/fd/")
+		files["proc/"+fake+"/fd"] = "not to be opened"
+	}
+	s := NewHostContext(testenv.Plant(t, files))
+	table, err := s.proc.Processes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []int
+	for _, p := range s.loginServers(table) {
+		asked = append(asked, p.PID)
+	}
+	slices.Sort(asked)
+	if !slices.Equal(asked, []int{7, 8}) {
+		t.Errorf("asked %v, want root's server and what it started", asked)
+	}
+	if held, err := s.sshConnections(t.Context()); err != nil || len(held) != 0 {
+		t.Errorf("got %v, %v", held, err)
+	}
 }
 
 func TestSocketsOfAProcessAreFound(t *testing.T) {
