@@ -17,6 +17,7 @@ func main() {
 	if local.Child(os.Args[1:], os.Stdout) {
 		return
 	}
+	local.LeaveCaller(os.Args[1:], os.Getenv)
 	// On a terminal sudo passes on Ctrl-Z: a user could stop a run as root while it holds a lock.
 	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -256,9 +256,6 @@ func (p Program) session(call invocation) (session, error) {
 	if err != nil {
 		return session{}, err
 	}
-	if limited(who) && h.Live {
-		h.Detach() //nolint:errcheck // where it cannot be done, locks that are waited for in vain are the worst of it
-	}
 	return session{host: h, config: c, invalid: invalid, stateDir: p.StateDir, secrets: filepath.Join(filepath.Dir(p.ConfigPath), "secrets"), journal: p.Journal, who: who, root: p.Root, own: p.Own, getenv: p.Getenv, named: p.named, trusted: p.trusted, groups: p.Groups}, nil
 }
 

@@ -4,11 +4,11 @@ package cli
 
 import (
 	"cmp"
-	"math"
 	"strconv"
 
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
+	"sentinel/internal/privilege"
 	"sentinel/internal/sanitize"
 )
 
@@ -16,8 +16,7 @@ import (
 const maxName = 64
 
 // whoAsks returns on whose behalf this run acts: the user who started it and,
-// behind sudo, the user who ran sudo. sudo sets SUDO_UID and SUDO_USER itself and
-// does not let the caller set them (sudo(8)); without sudo they mean nothing.
+// behind sudo, the user who ran sudo.
 func (p Program) whoAsks(c ops.Context) journal.Who {
 	w := journal.Who{UID: p.UID, User: "uid " + strconv.Itoa(p.UID), Caller: sanitize.Text(c.Caller, maxName)}
 	w.Asked = agreedText(c.Asked, w.Caller)
@@ -27,15 +26,9 @@ func (p Program) whoAsks(c ops.Context) journal.Who {
 	if !p.Root || p.Getenv == nil {
 		return w
 	}
-	text, user := p.Getenv("SUDO_UID"), p.Getenv("SUDO_USER")
-	if text == "" && user == "" {
-		return w
+	if uid, user, ok := privilege.SudoUser(p.Getenv); ok {
+		w.SudoUID, w.SudoUser = &uid, sanitize.Text(user, maxName)
 	}
-	uid, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || uid < 0 || uid > maxUID {
-		uid = maxUID // somebody, and not root
-	}
-	w.SudoUID, w.SudoUser = new(int(uid)), sanitize.Text(user, maxName)
 	return w
 }
 
@@ -50,10 +43,6 @@ func agreedText(asked, caller string) string {
 		return ""
 	}
 }
-
-// maxUID is the user id that no user has ((uid_t)-1), and where int has 32 bits
-// the largest that fits.
-const maxUID = min(1<<32-1, math.MaxInt)
 
 // author names w in a list of what was done: the person behind sudo and, when
 // a program asked, what it calls itself.

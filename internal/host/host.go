@@ -49,9 +49,6 @@ type Host struct {
 	// Live reports that this is the running system, which can be changed, and not a directory with
 	// the files of one.
 	Live bool
-	// Detach moves this process out of the control group of the user who started
-	// it, who could otherwise freeze it while it holds a lock.
-	Detach func() error
 	// Sessions tells what carries the sessions of people. It is nil where that is not read.
 	Sessions        func(context.Context) (*sessions.Model, error)
 	Terminator      processes.TerminationSource

@@ -23,7 +23,6 @@ import (
 	"sentinel/platform/linux/assets"
 	linuxaudit "sentinel/platform/linux/audit"
 	linuxblocklist "sentinel/platform/linux/blocklist"
-	"sentinel/platform/linux/cgroup"
 	linuxdns "sentinel/platform/linux/dnslookup"
 	linuxfirewall "sentinel/platform/linux/firewall"
 	"sentinel/platform/linux/health"
@@ -59,7 +58,6 @@ func Open(root string) (*host.Host, error) {
 		Assets:    assets.New(root),
 
 		Live:            root == "/",
-		Detach:          func() error { return cgroup.Leave(root) },
 		Terminator:      processes.NewTerminator(root),
 		Services:        services.NewServices(root, runner),
 		Sessions:        logins.Model,

@@ -75,7 +75,6 @@ func Open(s System) *host.Host {
 		Assets:    assets.New(assets.Parts{Root: s.Root, Runner: s.Runner, Now: s.Now}),
 
 		Live:       s.Live,
-		Detach:     func() error { return nil }, // macOS has no control groups to leave
 		Terminator: processes.NewTerminator(processes.Mac{Root: s.Root, Runner: s.Runner, Kill: s.Kill, EUID: s.EUID, PID: s.PID}),
 		Services: services.Services{
 			Root: s.Root, Runner: s.Runner, EUID: s.EUID, PID: s.PID, User: services.InvokingUser(s.EUID, s.Getenv), Now: s.Now,

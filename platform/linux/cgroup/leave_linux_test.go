@@ -89,30 +89,72 @@ func TestFrozenGroupHoldsNobodyWhoLeft(t *testing.T) {
 	}
 }
 
-func TestLeaveWithoutTheUnifiedHierarchy(t *testing.T) {
-	root := testenv.Plant(t, map[string]string{"sys/fs/cgroup/freezer/": ""})
+func TestLeaveWithoutControlGroups(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"proc/self/cgroup": "4:freezer:/x\n", "sys/fs/cgroup/freezer/": ""})
 	if err := Leave(root); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestPathOfTheUnifiedHierarchyIsFound(t *testing.T) {
+func TestPathOfTheProcessIsFound(t *testing.T) {
+	unified, systemd := hierarchies[0], hierarchies[1]
 	for text, want := range map[string]string{
-		"0::/user.slice/user-1000.slice\n": "/user.slice/user-1000.slice", "12:freezer:/x\n0::/\n": "/", "0::/../x\n": "", "1:name=systemd:/x\n": "", "": "", "0::\n": "",
+		"0::/user.slice/user-1000.slice\n": "/user.slice/user-1000.slice", "12:freezer:/x\n0::/\n": "/", "0::/../x\n": "/../x", "1:name=systemd:/x\n": "", "": "", "0::\n": "",
+		"0::/a:b\n": "/a:b", "3::/x\n": "",
 	} {
-		if got, ok := unifiedPath(text); ok && got != want || ok != (want != "") {
+		if got, ok := unified.path(text); ok && got != want || ok != (want != "") {
 			t.Errorf("%q: %q %v", text, got, ok)
 		}
 	}
+	if got, ok := systemd.path("2:cpu:/y\n1:name=systemd:/user.slice\n0::/z\n"); got != "/user.slice" || !ok {
+		t.Errorf("%q %v", got, ok)
+	}
 }
 
-func FuzzUnifiedPath(f *testing.F) {
+func FuzzPath(f *testing.F) {
 	f.Add("0::/a/b\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if path, ok := unifiedPath(text); ok && (!filepath.IsAbs(path) || strings.HasPrefix(path, "/..")) {
-			t.Errorf("%q", path)
+		for _, h := range hierarchies {
+			if path, ok := h.path(text); ok && (!filepath.IsAbs(path)) {
+				t.Errorf("%q", path)
+			}
 		}
 	})
+}
+
+// What logind or elogind may keep as a session is left, in the hierarchy that they use.
+func TestTheGroupOfASessionIsLeft(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, who owns the groups")
+	for membership, leaves := range map[string]string{
+		"0::/user.slice/user-1000.slice/session-3.scope\n":                   "sys/fs/cgroup/unified/sentinel/cgroup.procs",
+		"1:name=systemd:/user.slice/user-1000.slice/session-3.scope\n0::/\n": "sys/fs/cgroup/systemd/sentinel/cgroup.procs",
+		"0::/../x\n": "sys/fs/cgroup/unified/sentinel/cgroup.procs",
+		"1:name=elogind:/c2\n1:name=systemd:/\n0::/\n":                                                 "sys/fs/cgroup/elogind/sentinel/cgroup.procs",
+		"1:name=elogind:/\n1:name=systemd:/system.slice/cron.service\n0::/system.slice/cron.service\n": "",
+		"1:name=elogind:/sentinel\n1:name=systemd:/sentinel\n0::/sentinel\n":                           "",
+		"1:name=elogind:/\n1:name=systemd:/\n0::/system.slice/given.service\n":                         "sys/fs/cgroup/unified/sentinel/cgroup.procs",
+	} {
+		root := testenv.Plant(t, map[string]string{"proc/self/cgroup": membership, "sys/fs/cgroup/unified/cgroup.controllers": ""})
+		for _, top := range []string{"unified", "systemd", "elogind"} {
+			for _, group := range []string{"", "sentinel", "system.slice", "system.slice/cron.service", "system.slice/given.service"} {
+				dir := filepath.Join(root, "sys/fs/cgroup", top, group)
+				must(t, os.MkdirAll(dir, 0o755))
+				must(t, os.WriteFile(filepath.Join(dir, "cgroup.procs"), nil, 0o644))
+			}
+			must(t, os.Chown(filepath.Join(root, "sys/fs/cgroup", top, "system.slice/given.service"), testenv.Nobody, 0))
+		}
+		if err := Leave(root); err != nil {
+			t.Errorf("%q: %v", membership, err)
+		}
+		for _, top := range []string{"unified", "systemd", "elogind"} {
+			path := "sys/fs/cgroup/" + top + "/sentinel/cgroup.procs"
+			raw, err := os.ReadFile(filepath.Join(root, path))
+			must(t, err)
+			if moved := string(raw) == strconv.Itoa(os.Getpid()); moved != (path == leaves) {
+				t.Errorf("%q: moved at %s: %v", membership, top, moved)
+			}
+		}
+	}
 }
 
 func must(t *testing.T, err error) {

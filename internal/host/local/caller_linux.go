@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import "sentinel/platform/linux/caller"
+
+func leaveCaller() { caller.Leave() }
