@@ -26,7 +26,7 @@ func planFirewall(ctx context.Context, s session, call invocation) (change, erro
 		return change{}, err
 	}
 	plan, err := firewall.PlanEnable(ctx, s.host.Firewall, s.host.FirewallManager, firewall.EnableOptions{
-		Force: call.force, Confirm: call.args.Bool("confirm"), KeepOpen: keepOpen, Trials: s.firewallTrials(),
+		Force: call.force, Confirm: call.args.Bool("confirm"), KeepOpen: keepOpen, Trials: s.firewallTrials(), Sessions: s.host.Sessions,
 	})
 	if err != nil {
 		return change{}, err

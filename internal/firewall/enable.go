@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/sessions"
 )
 
 const (
@@ -36,6 +37,8 @@ type EnableOptions struct {
 	// KeepOpen are further ports to let in.
 	KeepOpen []Port
 	Trials   Trials
+	// Sessions tells what carries the sessions of people; nil where that is not read.
+	Sessions func(context.Context) (*sessions.Model, error)
 }
 
 // Enabled says what became of the firewall.
@@ -48,6 +51,9 @@ type Enabled struct {
 	// ConfirmWithin is how many seconds are left to confirm a firewall that is on
 	// trial: it is switched off again unless that is done. Absent when none is.
 	ConfirmWithin int `json:"confirm_within,omitempty"`
+	// AllowedProtocols are the protocols of IP without ports, such as gre, in which the tunnels of
+	// sessions travel; absent when there are none.
+	AllowedProtocols []string `json:"allowed_protocols,omitempty"`
 	// AllowedPorts are those of remote sessions and of keep_open, which were let in first unless
 	// the rules do that by themselves; absent, as are the other lists, when a firewall was on
 	// already: its rules are not looked at.
@@ -114,7 +120,7 @@ func PlanEnable(ctx context.Context, source Source, m Manager, o EnableOptions) 
 		return nil, err
 	}
 	e.manager, e.result.Manager, e.result.Changed = manager, manager.Name(), true
-	if err := e.survey(ctx, m); err != nil {
+	if err := e.survey(ctx, m, o.Sessions); err != nil {
 		return nil, err
 	}
 	return e, ctx.Err()
@@ -155,8 +161,9 @@ func (e *Enabling) alreadyOn(f Facts, manager Backend) {
 }
 
 // survey finds the ports to allow and the sockets that become unreachable.
-func (e *Enabling) survey(ctx context.Context, m Manager) error {
+func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Context) (*sessions.Model, error)) error {
 	open, err := m.OpenPorts(ctx)
+	err = errors.Join(err, e.carriers(ctx, find, &open))
 	if err := e.remote(&open, err); err != nil {
 		return err
 	}
@@ -169,6 +176,9 @@ func (e *Enabling) survey(ctx context.Context, m Manager) error {
 		if !slices.Contains(e.ports, p) {
 			e.ports = append(e.ports, p)
 		}
+	}
+	if err := e.letIn(rules); err != nil {
+		return err
 	}
 	if err := e.admit(rules); err != nil {
 		return err
@@ -187,6 +197,10 @@ func (e *Enabling) survey(ctx context.Context, m Manager) error {
 func (e *Enabling) admit(rules Rules) error {
 	e.result.AllowedPorts = []Port{}
 	for _, p := range e.ports {
+		if p.ProtocolNumber() != 0 {
+			e.result.AllowedProtocols = append(e.result.AllowedProtocols, p.Protocol)
+			continue
+		}
 		r := rules.For(p)
 		if r.Verdict != Denied {
 			e.result.AllowedPorts = append(e.result.AllowedPorts, p)
@@ -221,7 +235,7 @@ func (e *Enabling) remote(open *OpenPorts, err error) error {
 		if p := (Port{Number: sshDefault, Protocol: "tcp"}); !slices.Contains(open.Remote, p) {
 			open.Remote = append([]Port{p}, open.Remote...)
 		}
-		e.note = " Not all ports of remote sessions could be found out: " + err.Error() + "."
+		e.note += " Not all ports of remote sessions could be found out: " + err.Error() + "."
 	}
 	return nil
 }

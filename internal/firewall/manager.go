@@ -31,8 +31,14 @@ type Port struct {
 	Protocol string `json:"protocol"` // "tcp" or "udp"
 }
 
-// String shows a port as ufw(8) and firewall-cmd(1) take it: "22/tcp".
-func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Protocol) }
+// String shows a port as ufw(8) and firewall-cmd(1) take it: "22/tcp". A protocol without ports is
+// its name.
+func (p Port) String() string {
+	if p.ProtocolNumber() != 0 {
+		return p.Protocol
+	}
+	return fmt.Sprintf("%d/%s", p.Number, p.Protocol)
+}
 
 // Compare orders ports by protocol and number.
 func (p Port) Compare(o Port) int {
@@ -65,6 +71,8 @@ type OpenPorts struct {
 	Remote []Port
 	// Listeners are all exposed sockets, those of Remote included.
 	Listeners []Listener
+	// Inside are the ports whose servers only this machine itself can reach.
+	Inside []Port
 }
 
 // A Verdict is what a firewall does with new connections to one port.

@@ -126,7 +126,7 @@ func parseTrial(raw []byte) (*Trial, error) {
 		return nil, errors.New("it does not have the form of one")
 	}
 	for _, o := range t.Change.Openings {
-		if _, err := ParsePort(o.String()); err != nil {
+		if _, err := ParseOpening(o.String()); err != nil {
 			return nil, err
 		}
 	}

@@ -213,7 +213,7 @@ func allowedBy(rules []*nftables.Rule) []firewall.Port {
 	for _, r := range rules {
 		text, ok := userdata.GetString(r.UserData, userdata.TypeComment)
 		text, cut := strings.CutPrefix(text, allowComment)
-		if p, err := firewall.ParsePort(text); ok && cut && err == nil && same(r.Exprs, open(p)) {
+		if p, err := firewall.ParseOpening(text); ok && cut && err == nil && same(r.Exprs, open(p)) {
 			ports = append(ports, p)
 		}
 	}

@@ -151,6 +151,9 @@ func dhcp(nfproto byte, server, client uint16) []expr.Any {
 }
 
 func open(p firewall.Port) []expr.Any {
+	if n := p.ProtocolNumber(); n != 0 {
+		return []expr.Any{meta(expr.MetaKeyL4PROTO), equal(n), accept()}
+	}
 	l4 := byte(unix.IPPROTO_TCP)
 	if p.Protocol == "udp" {
 		l4 = unix.IPPROTO_UDP

@@ -9,7 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,17 +33,17 @@ type sockets struct {
 	network   network.Source
 	uid       func(pid int) (int, error) // real user id of a process
 	process   func(pid int) (procfs.ProcessStat, error)
-	ephemeral func() (low, high uint16)         // ports that clients get by themselves
-	tunnel    func(local netip.Addr) tunnelKind // of the interface with the address
+	ephemeral func() (low, high uint16) // ports that clients get by themselves
 }
 
 func liveSockets() sockets {
 	proc := procfs.New("/")
-	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, process: proc.Process, ephemeral: ephemeral, tunnel: tunnel}
+	return sockets{network: linuxnetwork.New("/"), uid: proc.UID, process: proc.Process, ephemeral: ephemeral}
 }
 
-// OpenPorts implements [firewall.Manager]. The ports of remote sessions come from
-// four places, because each alone misses some: sockets that an SSH server of root listens
+// OpenPorts implements [firewall.Manager]. What carries open sessions is found by
+// others; these are the ports of SSH, for sessions to come. They come from four places, because
+// each alone misses some: sockets that an SSH server of root listens
 // on, sessions that are open (their port may be served by inetd, or the listener may have
 // been changed since), the socket units of systemd, and the configuration of sshd.
 func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
@@ -73,7 +73,7 @@ func (m *Manager) OpenPorts(ctx context.Context) (firewall.OpenPorts, error) {
 // fromSockets reads listeners and sessions. serving says that an SSH server
 // listens now.
 func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (serving bool, problems []error) {
-	listening, sessions, err := m.exposed(ctx)
+	listening, sessions, err := m.exposed(ctx, d)
 	if err != nil {
 		return false, []error{fmt.Errorf("read the sockets: %w", err)}
 	}
@@ -100,9 +100,6 @@ func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (servi
 			continue
 		}
 		d.Remote = append(d.Remote, firewall.Port{Number: s.Local.Port(), Protocol: "tcp"})
-		if kind := m.sockets.tunnel(s.Local.Addr()); kind != noTunnel {
-			d.Remote = append(d.Remote, m.carriers(kind, listening, owners)...)
-		}
 	}
 	return serving, problems
 }
@@ -131,10 +128,13 @@ func (u portUse) at(listener network.Socket) *int {
 const dockerProxy = "docker-proxy"
 
 // exposed returns the listeners and the established TCP sockets that are not on
-// loopback.
-func (m *Manager) exposed(ctx context.Context) (listening, established []network.Socket, err error) {
+// loopback, and notes those that are on it alone.
+func (m *Manager) exposed(ctx context.Context, d *firewall.OpenPorts) (listening, established []network.Socket, err error) {
+	inside := map[firewall.Port]bool{}
 	err = m.sockets.network.Sockets(ctx, func(s network.Socket) {
 		switch {
+		case s.State == network.Listen && s.Local.Addr().IsLoopback():
+			inside[firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}] = true
 		case s.Local.Addr().IsLoopback() || s.Remote.Addr().IsLoopback():
 		case s.State == network.Listen && len(listening) < maxSockets:
 			listening = append(listening, s)
@@ -142,6 +142,10 @@ func (m *Manager) exposed(ctx context.Context) (listening, established []network
 			established = append(established, s)
 		}
 	})
+	for _, s := range listening {
+		delete(inside, firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)})
+	}
+	d.Inside = slices.SortedFunc(maps.Keys(inside), firewall.Port.Compare)
 	return listening, m.incoming(listening, established), err
 }
 

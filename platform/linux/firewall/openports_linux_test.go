@@ -27,7 +27,6 @@ type machine struct {
 	owners     map[uint64]network.Owner
 	uids       map[int]int
 	parents    map[int]int
-	tunnels    map[string]tunnelKind
 	denied     bool
 	socketsErr error
 	ownersErr  error
@@ -91,7 +90,6 @@ func (m *machine) manager() *Manager {
 		sockets: sockets{
 			network: m, uid: m.uid, process: m.process,
 			ephemeral: func() (uint16, uint16) { return 32768, 60999 },
-			tunnel:    func(a netip.Addr) tunnelKind { return m.tunnels[a.String()] },
 		},
 	}
 }
@@ -142,26 +140,7 @@ func TestPortsOfRemoteSessionsAreFound(t *testing.T) {
 		}, []firewall.Port{tcp(45000)}},
 		"a socket of systemd": {machine{booted: true, streams: []string{"[::]:2223", "/run/x", "127.0.0.1:9"}}, []firewall.Port{tcp(2223)}},
 		"the configuration":   {machine{files: []string{"/usr/sbin/sshd"}, sshd: sysexec.Result{Stdout: []byte("port 22\nport 2224\n")}}, []firewall.Port{tcp(22), tcp(2224)}},
-		"a session over WireGuard": {machine{
-			list: []network.Socket{
-				listener(network.TCP, "0.0.0.0:22", 1), session("198.51.100.1:22", 1), listener(network.UDP, "0.0.0.0:51820", 3),
-				listener(network.UDP, "0.0.0.0:4789", 4), listener(network.UDP, "0.0.0.0:53", 5),
-			},
-			owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 5: {PID: 11, Name: "named"}}, uids: root, tunnels: map[string]tunnelKind{"198.51.100.1": wireGuard},
-		}, []firewall.Port{tcp(22), udp(51820)}},
-		"WireGuard without a session": {machine{
-			list:   []network.Socket{listener(network.TCP, "0.0.0.0:22", 1), session("192.0.2.1:22", 1), listener(network.UDP, "0.0.0.0:51820", 3)},
-			owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}}, uids: root, tunnels: map[string]tunnelKind{"198.51.100.1": wireGuard},
-		}, []firewall.Port{tcp(22)}},
-		"a session over OpenVPN": {machine{
-			list: []network.Socket{
-				listener(network.TCP, "0.0.0.0:22", 1), session("198.51.100.1:22", 1), listener(network.UDP, "0.0.0.0:1194", 3),
-				listener(network.UDP, "0.0.0.0:1195", 4), listener(network.UDP, "0.0.0.0:51820", 5),
-			},
-			owners: map[uint64]network.Owner{1: {PID: 10, Name: "sshd"}, 3: {PID: 11, Name: "openvpn"}, 4: {PID: 30, Name: "openvpn"}}, uids: root,
-			tunnels: map[string]tunnelKind{"198.51.100.1": userSpace},
-		}, []firewall.Port{tcp(22), udp(1194)}},
-		"no server at all": {machine{list: []network.Socket{listener(network.TCP, "0.0.0.0:80", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "nginx"}}, uids: root}, nil},
+		"no server at all":    {machine{list: []network.Socket{listener(network.TCP, "0.0.0.0:80", 1)}, owners: map[uint64]network.Owner{1: {PID: 10, Name: "nginx"}}, uids: root}, nil},
 	} {
 		d, err := c.m.manager().OpenPorts(t.Context())
 		if err != nil || !slices.Equal(union(d.Remote, nil), c.want) {

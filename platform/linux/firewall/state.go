@@ -70,7 +70,7 @@ func parseState(raw []byte) ([]firewall.Port, error) {
 	}
 	var ports []firewall.Port
 	for _, text := range d.Allow {
-		p, err := firewall.ParsePort(text)
+		p, err := firewall.ParseOpening(text)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sessions"
+)
+
+// carried is what carries one session of somebody else.
+func carried(gaps []sessions.Gap, ports ...sessions.Port) func(context.Context) (*sessions.Model, error) {
+	ann := &sessions.Session{User: "ann", From: []netip.Addr{netip.MustParseAddr("203.0.113.7")}}
+	m := &sessions.Model{Sessions: []*sessions.Session{ann}, Ports: map[sessions.Port]sessions.Claim{}, Gaps: gaps}
+	for _, p := range ports {
+		m.Ports[p] = sessions.Claim{Sessions: []*sessions.Session{ann}, How: "through relay (PID 12)"}
+	}
+	return func(context.Context) (*sessions.Model, error) { return m, nil }
+}
+
+func TestPortsOfSessionsStayOpen(t *testing.T) {
+	m := newMachine()
+	gaps := []sessions.Gap{{Why: "what x has open is not known", Whose: sessions.Own}, {Why: "somebody else's", Whose: sessions.Others}}
+	e := plan(t, m, EnableOptions{Sessions: carried(gaps, sessions.Port{Protocol: "tcp", Number: 22}, sessions.Port{Protocol: "udp", Number: 4789}, sessions.Port{Protocol: "tcp", Number: 443})})
+	got, err := e.Do(t.Context())
+	if want := []Port{tcp(22), tcp(443), tcp(2222), {4789, "udp"}}; err != nil || !slices.Equal(got.AllowedPorts, want) {
+		t.Errorf("let in %v, want %v, %v", got.AllowedPorts, want, err)
+	}
+	for _, want := range []string{
+		"443/tcp carries the session of ann from 203.0.113.7, through relay (PID 12); 4789/udp carries the session of ann",
+		"Not all that carries sessions is known: what x has open is not known.",
+	} {
+		if !strings.Contains(got.Details, want) {
+			t.Errorf("details %q, without %q", got.Details, want)
+		}
+	}
+	if strings.Contains(got.Details, "22/tcp carries") || strings.Contains(got.Details, "somebody else") {
+		t.Errorf("details %q", got.Details)
+	}
+}
+
+func TestSessionsThatAreNotKnownAreAReasonToRefuse(t *testing.T) {
+	m := newMachine()
+	find := func(context.Context) (*sessions.Model, error) { return nil, errors.New("no process table") }
+	_, err := PlanEnable(t.Context(), m, m, EnableOptions{Sessions: find})
+	if fault.From(err).Code != fault.Unavailable || !strings.Contains(err.Error(), "no process table") {
+		t.Errorf("%v", err)
+	}
+	if got, err := plan(t, m, EnableOptions{Sessions: find, Force: true}).Do(t.Context()); err != nil || !strings.Contains(got.Details, "no process table") {
+		t.Errorf("forced: %+v, %v", got, err)
+	}
+}
+
+// Protocols without ports are let in by the own rules, and by ufw and firewalld only if their owner
+// says so.
+func TestTunnelsWithoutPorts(t *testing.T) {
+	gre := carried(nil, sessions.Port{Protocol: "gre"})
+	own := newMachine()
+	own.name = Nftables
+	got, err := plan(t, own, EnableOptions{Sessions: gre}).Do(t.Context())
+	if err != nil || !slices.Equal(got.AllowedProtocols, []string{"gre"}) || !slices.Contains(own.done, "enable [gre 22/tcp 2222/tcp]") || slices.Contains(got.AllowedPorts, Port{Protocol: "gre"}) {
+		t.Errorf("%+v, did %q, %v", got, own.done, err)
+	}
+	for name, fix := range map[string]string{UFW: "sudo ufw allow proto gre to any", Firewalld: "sudo firewall-cmd --permanent --add-protocol=gre"} {
+		m := newMachine()
+		m.name = name
+		_, err := PlanEnable(t.Context(), m, m, EnableOptions{Sessions: gre})
+		if f := fault.From(err); f.Code != fault.FirewallFailed || !strings.Contains(f.Fix, fix) || !strings.Contains(f.Message, "gre") {
+			t.Errorf("%s: %v, %s", name, err, f.Fix)
+		}
+		got, err := plan(t, m, EnableOptions{Sessions: gre, Force: true}).Do(t.Context())
+		if err != nil || got.AllowedProtocols != nil || !strings.Contains(got.Details, "shuts out the protocol gre") {
+			t.Errorf("%s, forced: %+v, %v", name, got, err)
+		}
+		m = newMachine()
+		m.name, m.skipped = name, []string{"allow from any proto gre"}
+		if got, err := plan(t, m, EnableOptions{Sessions: gre}).Do(t.Context()); err != nil || strings.Contains(got.Details, "shuts out") {
+			t.Errorf("%s, named: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestOpeningsAreParsed(t *testing.T) {
+	for text, want := range map[string]Port{"gre": {Protocol: "gre"}, "22/tcp": tcp(22), "esp": {Protocol: "esp"}} {
+		if got, err := ParseOpening(text); err != nil || got != want || got.String() != text {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "icmp", "47", "gre/gre", "0/gre", "22"} {
+		if got, err := ParseOpening(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}

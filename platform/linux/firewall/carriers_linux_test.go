@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firewall
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sentinel/internal/firewall"
+	"sentinel/internal/sessions"
+	"sentinel/internal/testenv"
+	linuxsessions "sentinel/platform/linux/sessions"
+	"sentinel/platform/linux/tunnels"
+)
+
+// carriersHere finds what carries the sessions, as the live system does.
+func carriersHere(ctx context.Context) (*sessions.Model, error) {
+	r := linuxsessions.New("/")
+	r.Tunnels = tunnels.New("/").Carry
+	return r.Model(ctx)
+}
+
+// program runs a program of that name which holds the sockets and does nothing.
+func program(t *testing.T, name string, sockets ...interface{ File() (*os.File, error) }) {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), name)
+	raw, err := os.ReadFile(testenv.Program(t, "sleep", "coreutils"))
+	if err == nil {
+		err = os.WriteFile(copied, raw, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := exec.Command(copied, "600")
+	for _, s := range sockets {
+		f, err := s.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		holder.ExtraFiles = append(holder.ExtraFiles, f)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sockets {
+		if c, ok := s.(*net.TCPConn); ok {
+			c.Close() // it is the program's alone now
+		}
+	}
+	t.Cleanup(func() { holder.Process.Kill(); holder.Wait() })
+}
+
+// accepted is the side of the server of a new connection.
+func accepted(t *testing.T, l net.Listener, dial func() (net.Conn, error)) (server, client *net.TCPConn) {
+	t.Helper()
+	c, err := dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s.(*net.TCPConn), c.(*net.TCPConn)
+}
+
+func listen(t *testing.T, address string) *net.TCPListener {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.(*net.TCPListener)
+}
+
+// A session comes in by a VXLAN, another by a proxy, and both go on: the ports of the tunnel and of
+// the proxy stay open, and it is said why.
+func TestWhatCarriesSessionsStaysOpen(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	h := newNeighbour(t, 0)
+	command(t, "ip link add vx0 type vxlan id 5 dstport 4789 local "+h.gateway()+" remote "+h.address())
+	command(t, "ip addr add 198.51.100.1/24 dev vx0")
+	command(t, "ip link set vx0 up")
+	inside := "nsenter -t " + h.id() + " -n ip "
+	command(t, inside+"link add vx0 type vxlan id 5 dstport 4789 local "+h.address()+" remote "+h.gateway())
+	command(t, inside+"addr add 198.51.100.2/24 dev vx0")
+	command(t, inside+"link set vx0 up")
+	serve(t, "2222")
+
+	server := listen(t, "198.51.100.1:2200")
+	over, _ := accepted(t, server, func() (net.Conn, error) { return h.dial("198.51.100.1:2200", waitLimit) })
+	program(t, "sshd", over)
+	front, behind := listen(t, ":8443"), listen(t, "127.0.0.1:2201")
+	in, _ := accepted(t, front, func() (net.Conn, error) { return h.dial(net.JoinHostPort(h.gateway(), "8443"), waitLimit) })
+	served, relayed := accepted(t, behind, func() (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:2201") })
+	program(t, "sshd", served)
+	program(t, "relay", front, in, relayed)
+
+	m := newPlain(t)
+	plan, err := firewall.PlanEnable(t.Context(), kernel(t), m, firewall.EnableOptions{Trials: trials(m.Manager, time.Hour), Sessions: carriersHere})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"2200/tcp carries the session", "4789/udp carries the session", "through the tunnel vx0", "8443/tcp carries the session"} {
+		if said := plan.Summary(); !strings.Contains(said, want) {
+			t.Errorf("%q does not say %q", said, want)
+		}
+	}
+	done, err := plan.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []firewall.Port{tcp(2200), tcp(2222), tcp(8443), udp(4789)}
+	if got := slices.SortedFunc(slices.Values(done.AllowedPorts), firewall.Port.Compare); !slices.Equal(got, want) {
+		t.Errorf("let in %v, want %v", got, want)
+	}
+	for _, address := range []string{"198.51.100.1:2222", net.JoinHostPort(h.gateway(), "8443")} {
+		if c, err := h.dial(address, waitLimit); err != nil {
+			t.Errorf("%s: %v", address, err)
+		} else {
+			c.Close()
+		}
+	}
+	h.reaches("9", false)
+}
