@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package fuse
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+	"sentinel/internal/testenv/deadfuse"
+)
+
+// The server of a file system that does not even answer is found without asking it.
+func TestServersOfMountsAreFound(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	self := os.Getpid()
+	servers := func() map[int][]Mount {
+		t.Helper()
+		found, err := New("/").Servers(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if found := servers(); len(found) != 0 {
+		t.Errorf("without a mount: %v", found)
+	}
+	first, second := deadfuse.New(t, 0), deadfuse.New(t, 1000)
+	want := map[int][]Mount{self: {{first.Dir, "fuse", 0}, {second.Dir, "fuse", 1000}}}
+	if diff := cmp.Diff(want, servers()); diff != "" {
+		t.Error(diff)
+	}
+	if found, err := New("/").Servers(t.Context(), []int{1 << 21}); err != nil || len(found) != 0 {
+		t.Errorf("of another process: %v, %v", found, err)
+	}
+	unix.Unmount(second.Dir, unix.MNT_FORCE|unix.MNT_DETACH)
+	if diff := cmp.Diff(map[int][]Mount{self: {{first.Dir, "fuse", 0}}}, servers()); diff != "" {
+		t.Errorf("after an unmount: %s", diff)
+	}
+}
+
+// A kernel that does not tell the connection leaves all mounts.
+func TestOlderKernels(t *testing.T) {
+	const mounts = "65 1 254:0 / / rw - ext4 /dev/vda rw\n128 65 0:58 / /mnt/a rw - fuse.sshfs x rw,user_id=1000,group_id=0\n129 65 0:59 / /mnt/b rw - fuseblk /dev/vdb rw,user_id=0\n130 65 0:60 / /sys/fs/fuse/connections rw - fusectl x rw\n"
+	both := []Mount{{"/mnt/a", "fuse.sshfs", 1000}, {"/mnt/b", "fuseblk", 0}}
+	for about, want := range map[string][]Mount{"pos:\t0\n": both, "fuse_connection:\t59\n": both[1:], "fuse_connection:\t77\n": nil, "fuse_connection:\tx\n": both} {
+		root := testenv.Plant(t, map[string]string{"proc/9/fd/": "", "proc/9/fdinfo/3": about, "proc/9/mountinfo": mounts, "proc/self/mountinfo": mounts})
+		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc/9/fd/3")); err != nil {
+			t.Fatal(err)
+		}
+		found, err := New(root).Servers(t.Context(), nil)
+		if diff := cmp.Diff(want, found[9]); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", about, err, diff)
+		}
+	}
+}
