@@ -39,6 +39,9 @@ func (o *output) write(line []byte) {
 	}
 }
 
+// waitRead waits until the client has read what was written; see the function of that name.
+func (o *output) waitRead() { waitRead(o.w) }
+
 // close makes later writes do nothing. It does not wait for a write that a
 // client blocks by not reading.
 func (o *output) close() { o.closed.Store(true) }

@@ -18,9 +18,10 @@ import (
 )
 
 // progressPace is the least time between two notifications about one call, and
-// answerPace between the last one and the answer. The TypeScript client handles a
-// notification a moment after reading it, and an answer at once: of two that it reads
-// together it handles the answer first, and then the notification is an error.
+// answerPace between the last one and the answer, where it is not known that the client
+// has read it ([waitRead]). The TypeScript client handles a notification a moment after
+// reading it, and an answer at once: of two that it reads together it handles the answer
+// first, and then the notification is an error.
 const (
 	progressPace = 250 * time.Millisecond
 	answerPace   = 20 * time.Millisecond
@@ -40,6 +41,7 @@ type tracker struct {
 	token     json.RawMessage // as the client wrote it
 	send      func(notification any) error
 	cancelled <-chan struct{}
+	read      func() // waits until the client has read what was sent
 
 	mu        sync.Mutex
 	closed    bool
@@ -64,7 +66,7 @@ func (t *transport) track(ctx context.Context, raw json.RawMessage) context.Cont
 	if _, ok := idKey(token); !ok || len(token) > maxToken {
 		return ctx
 	}
-	return context.WithValue(ctx, trackerKey{}, &tracker{token: token, send: t.send, cancelled: ctx.Done(), percent: -1})
+	return context.WithValue(ctx, trackerKey{}, &tracker{token: token, send: t.send, cancelled: ctx.Done(), read: t.out.waitRead, percent: -1})
 }
 
 // trackerOf returns the tracker of the call that ctx belongs to, nil when its
@@ -153,10 +155,13 @@ func (t *tracker) close() {
 	}
 	t.mu.Lock()
 	t.closed = true
-	rest := answerPace - time.Since(t.at)
+	sent, rest := !t.at.IsZero(), answerPace-time.Since(t.at)
 	t.mu.Unlock()
 	if rest > 0 {
 		<-time.After(rest)
+	}
+	if sent {
+		t.read()
 	}
 }
 

@@ -172,7 +172,7 @@ func TestNothingIsToldAfterTheAnswer(t *testing.T) {
 func TestClosedTrackerIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
-		tr := &tracker{token: json.RawMessage("1"), percent: -1, send: func(any) error { sent++; return nil }}
+		tr := &tracker{token: json.RawMessage("1"), percent: -1, send: func(any) error { sent++; return nil }, read: func() {}}
 		tr.note(5, "at once")
 		tr.note(6, "in a moment")
 		tr.close()
