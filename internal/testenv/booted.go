@@ -17,7 +17,7 @@ import (
 
 const (
 	buildLimit = 8 * time.Minute // for the root file system, which is built once
-	bootLimit  = 3 * time.Minute // with the test that runs in it
+	bootLimit  = 8 * time.Minute // with the test that runs in it
 	// packages are installed in the container besides Debian's minimal set: a service manager,
 	// firewalls, sshd and sudo. debootstrap cannot choose between alternatives: libpam-systemd is
 	// the logind that polkitd, and so firewalld, depends on.
