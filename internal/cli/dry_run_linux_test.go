@@ -135,6 +135,10 @@ func TestADryRunByAProgramChangesNothing(t *testing.T) {
 	m := newMachine(t)
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { m.posted++ }))
 	t.Cleanup(receiver.Close)
+	m.configure(fmt.Sprintf("policy: {enabled_tools: [allow_service, disable_firewall]}\nwebhook: {endpoints: [{url: %q}]}\n", receiver.URL+"/"))
+	if d := m.request("get_system_health", "{}"); d["agent_uuid"] == nil { // which the first document of root's makes
+		t.Fatalf("%v", d)
+	}
 	if d := m.request("block_ip_address", `{"ip":"203.0.113.9"}`); d["success"] != true {
 		t.Fatalf("the block to be taken back: %v", d)
 	}

@@ -77,10 +77,18 @@ func (s session) listed(e config.Endpoint) (route, error) {
 // route returns the route to a URL. Only root gets that of the configuration,
 // because nobody else can read the keys.
 func (s session) route(u target.URL) (route, error) {
-	if e, known := s.config.Webhook.Endpoint(u); known && s.root {
+	e, known := s.config.Webhook.Endpoint(u)
+	switch {
+	case known && s.root:
 		return s.listed(e)
+	case known:
+		return route{endpoint: webhook.Unsigned(u, s.config.Webhook), noRoute: s.host.Unreached}, nil
 	}
-	return route{endpoint: webhook.Unlisted(u, s.config.Webhook), noRoute: s.host.Unreached}, nil
+	endpoint := webhook.Unlisted(u, s.config.Webhook)
+	if why := endpoint.Elsewhere(); why != "" {
+		return route{}, about(fault.New(fault.TargetNotAllowed, "Nothing is sent to "+u.Shown()+": it "+why+".").WithFix(webhook.OwnMachineFix), targetObject{u.Shown()})
+	}
+	return route{endpoint: endpoint, noRoute: s.host.Unreached}, nil
 }
 
 // with runs f, in a session with the rights that the receiver may profit from:
@@ -130,7 +138,8 @@ type delivery struct {
 	// Notes are about earlier documents and about problems with the spool.
 	Notes []string `json:"notes,omitempty"`
 
-	fix string
+	fix        string
+	ownMachine bool
 }
 
 // States of a delivery.
@@ -158,7 +167,7 @@ func (r route) delivery(d webhook.Document, sent spool.Sent) delivery {
 	t := delivery{
 		Target: r.endpoint.URL.Shown(), State: stateFailed, DeliveryID: d.ID, Bytes: len(d.Body), Signed: r.endpoint.Signed(), Configured: r.spool != nil,
 		HTTPStatus: sent.Status, Attempts: sent.Attempts, EarlierSent: sent.Earlier, Waiting: sent.Waiting, Dropped: sent.Dropped, SetAside: sent.Damaged + sent.Unwanted,
-		RetryAfterSeconds: int(sent.RetryAfter / time.Second), Reason: sent.Reason, fix: sent.Fix,
+		RetryAfterSeconds: int(sent.RetryAfter / time.Second), Reason: sent.Reason, fix: sent.Fix, ownMachine: sent.OwnMachine,
 	}
 	if sent.NoRoute && t.fix == "" {
 		t.fix = r.noRoute
@@ -195,7 +204,11 @@ func (t delivery) failure() error {
 		e := fault.New(fault.WebhookQueued, fmt.Sprintf("Not delivered yet, and kept: the receiver %s %s; %s.", t.Target, t.Reason, waiting(t.Waiting)))
 		return e.WithFix(t.fix)
 	case stateFailed:
-		e := fault.New(fault.WebhookFailed, fmt.Sprintf("Not delivered, and not kept: the receiver %s %s.", t.Target, t.Reason))
+		code := fault.WebhookFailed
+		if t.ownMachine {
+			code = fault.TargetNotAllowed
+		}
+		e := fault.New(code, fmt.Sprintf("Not delivered, and not kept: the receiver %s %s.", t.Target, t.Reason))
 		return e.WithFix(t.fix)
 	default:
 		return errors.New("a delivery ended as " + t.State)

@@ -33,6 +33,16 @@ func Forbidden(addr netip.Addr) string {
 	return ""
 }
 
+// Own reports whether an address, or one that it embeds, is that of this machine: on loopback, or in
+// own, the addresses of its interfaces.
+func Own(addr netip.Addr, own []netip.Addr) bool {
+	addr = addr.Unmap()
+	if addr.IsLoopback() || slices.Contains(own, addr.WithZone("")) {
+		return true
+	}
+	return slices.ContainsFunc(carried(addr), func(inner netip.Addr) bool { return Own(inner, own) })
+}
+
 // isMetadata recognizes the metadata services that are not link-local: all local
 // services of Amazon, those of Google, Alibaba, Oracle (two), Scaleway and Linode,
 // and the host service of Azure.

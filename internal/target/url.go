@@ -65,7 +65,7 @@ func (u *URL) parseHost() error {
 	case why != "":
 		return fault.New(fault.InvalidURL, "Nothing is sent to "+host.String()+": it "+why+".").
 			WithFix("Send it to a receiver of your own.")
-	case u.whole.Scheme == "http" && !u.local():
+	case u.whole.Scheme == "http" && !u.Local():
 		return fault.New(fault.InvalidURL, "http:// is for receivers on this machine alone; everybody on the way could read it.").
 			WithFix("Use https://, or http:// with 127.0.0.1, [::1] or localhost.")
 	}
@@ -83,8 +83,9 @@ func (u *URL) forbidden() string {
 	return ""
 }
 
-func (u *URL) local() bool {
-	return u.host.Addr.IsLoopback() || u.host.Name == "localhost"
+// Local reports whether the URL says itself that the host is this machine.
+func (u *URL) Local() bool {
+	return u.host.Addr.Unmap().IsLoopback() || u.host.Name == "localhost" || strings.HasSuffix(u.host.Name, ".localhost")
 }
 
 // Plain reports whether data is sent without encryption, which is allowed to this

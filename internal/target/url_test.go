@@ -101,7 +101,7 @@ func FuzzParseURL(f *testing.F) {
 		if err != nil || again.String() != u.String() || strings.Contains(u.Authority(), "@") {
 			t.Errorf("%q became %q, and that %q, %v", text, u.String(), again.String(), err)
 		}
-		if u.Plain() && !u.local() {
+		if u.Plain() && !u.Local() {
 			t.Errorf("%q is plain and not local", text)
 		}
 	})

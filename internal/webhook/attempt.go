@@ -112,6 +112,9 @@ func (c *Client) failed(ctx context.Context, err error) Result {
 	case errors.As(err, &forbidden):
 		r.Reason = "leads to an address that nothing is sent to: " + forbidden.Error()
 		r.Fix = "Send it to a receiver of your own; if the name is yours, look at what it resolves to."
+		if r.OwnMachine = forbidden.own; r.OwnMachine {
+			r.Fix = OwnMachineFix
+		}
 	case errors.As(err, &certificate):
 		r.Reason = "has a certificate that does not hold: " + certificateProblem(certificate.Err)
 		r.Fix = "Fix the certificate of the receiver, or name the authority that signed it in ca_file of its endpoint."

@@ -40,7 +40,7 @@ type Client struct {
 // NewClient returns a client with the given User-Agent and resolver; nil is the
 // system's resolver. It does not connect yet.
 func NewClient(e Endpoint, agent string, resolver *net.Resolver) *Client {
-	dialer := net.Dialer{Timeout: e.timeout, Resolver: resolver, Control: dialControl(e.URL.Plain())}
+	dialer := net.Dialer{Timeout: e.timeout, Resolver: resolver, Control: dialControl(e, ownAddresses)}
 	transport := &http.Transport{
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        tlsConfig(e),
@@ -77,23 +77,46 @@ func tlsConfig(e Endpoint) *tls.Config {
 }
 
 // A forbiddenError is an address to which no connection is made.
-type forbiddenError struct{ address, why string }
+type forbiddenError struct {
+	address, why string
+	own          bool // of this machine, which only the configuration can name
+}
 
 func (e forbiddenError) Error() string { return e.address + " " + e.why }
 
+// ownAddresses are those of the interfaces of this machine.
+func ownAddresses() ([]netip.Addr, error) {
+	list, err := net.InterfaceAddrs()
+	var own []netip.Addr
+	for _, a := range list {
+		if p, ok := a.(*net.IPNet); ok {
+			ip, _ := netip.AddrFromSlice(p.IP)
+			own = append(own, ip.Unmap())
+		}
+	}
+	return own, err
+}
+
 // dialControl checks each address right before connecting to it: an earlier lookup
 // of the name may have given another one. Plain HTTP may only go to this machine.
-func dialControl(plain bool) func(network, address string, _ syscall.RawConn) error {
+func dialControl(e Endpoint, addresses func() ([]netip.Addr, error)) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return err
 		}
 		if why := target.Forbidden(to.Addr()); why != "" {
-			return forbiddenError{to.Addr().String(), why}
+			return forbiddenError{to.Addr().String(), why, false}
 		}
-		if plain && !to.Addr().Unmap().IsLoopback() {
-			return forbiddenError{to.Addr().String(), "is not this machine, and http:// is for that alone"}
+		if e.URL.Plain() && !to.Addr().Unmap().IsLoopback() {
+			return forbiddenError{to.Addr().String(), "is not this machine, and http:// is for that alone", false}
+		}
+		if !e.elsewhere {
+			return nil
+		}
+		own, err := addresses()
+		if err != nil || target.Own(to.Addr(), own) {
+			return forbiddenError{to.Addr().String(), "is this machine", true}
 		}
 		return nil
 	}

@@ -31,15 +31,34 @@ type Endpoint struct {
 	certificate *tls.Certificate // client certificate; nil is none
 	proxy       *url.URL         // nil is none
 	timeout     time.Duration    // of one attempt
+	elsewhere   bool             // it must not be this machine
 }
 
 // Signed reports whether documents are signed.
 func (e Endpoint) Signed() bool { return len(e.keys) > 0 }
 
-// Unlisted returns the endpoint of a receiver that is not in the configuration. It
-// gets no signature and no configured header, and is not reached through the proxy.
+// Unlisted returns the endpoint of a receiver that is not in the configuration. It is on another
+// machine: services of this one trust whoever reaches them, and a POST of any content to a path of the
+// caller's may be an order. Otherwise it is as one that is [Unsigned].
 func Unlisted(u target.URL, w config.Webhook) Endpoint {
+	e := Unsigned(u, w)
+	e.elsewhere = true
+	return e
+}
+
+// Unsigned returns the endpoint of a receiver whose keys cannot be read. It gets no signature and no
+// configured header, and is not reached through the proxy.
+func Unsigned(u target.URL, w config.Webhook) Endpoint {
 	return Endpoint{URL: u, header: http.Header{}, timeout: w.Timeout()}
+}
+
+// Elsewhere returns why nothing is sent to an endpoint whose URL names this machine; "" if it does not,
+// or may. A name is judged when it is connected to.
+func (e Endpoint) Elsewhere() string {
+	if !e.elsewhere || !e.URL.Local() {
+		return ""
+	}
+	return "is this machine, and the configuration does not name it"
 }
 
 // Listed returns an endpoint of the configuration, with the content of its files
@@ -49,7 +68,7 @@ func Listed(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error) {
 	if err != nil {
 		return Endpoint{}, err
 	}
-	made := Unlisted(u, w)
+	made := Unsigned(u, w)
 	if w.Proxy != "" {
 		if made.proxy, err = url.Parse(w.Proxy); err != nil {
 			return Endpoint{}, fault.Wrap(fault.ConfigInvalid, "webhook.proxy cannot be used", err)

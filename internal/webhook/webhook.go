@@ -58,8 +58,12 @@ type Result struct {
 	// RetryAfter is how long the receiver asked to wait; 0 if it did not say.
 	RetryAfter time.Duration
 	NoRoute    bool // the system refused to send any packet there
+	OwnMachine bool // it is this machine, and the configuration does not name it
 	retryable  bool // another attempt soon may succeed
 }
+
+// OwnMachineFix is what to do about a receiver on this machine that the configuration does not name.
+const OwnMachineFix = "Send it to a receiver on another machine. One on this machine has to be named, with its whole URL, in webhook.endpoints of /etc/sentinel/config.yaml by the administrator."
 
 // statusText describes an HTTP status without text of the receiver.
 func statusText(status int) string { return fmt.Sprintf("answered with status %d", status) }

@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 
 	"sentinel/internal/config"
 	"sentinel/internal/fault"
+	"sentinel/internal/target"
 	"sentinel/internal/testenv"
 )
 
@@ -63,11 +65,11 @@ func TestDeliveryIsSignedAsStandardWebhooksHasIt(t *testing.T) {
 	}
 }
 
-func TestUnlistedReceiversGetNoSignature(t *testing.T) {
+func TestReceiversWhoseKeysCannotBeReadGetNoSignature(t *testing.T) {
 	r := &receiver{}
 	server := plain(t, r)
 	e := endpoint(t, server, nil, config.Endpoint{})
-	c, _ := withoutPauses(t, Unlisted(e.URL, config.Default().Webhook))
+	c, _ := withoutPauses(t, Unsigned(e.URL, config.Default().Webhook))
 	if got := c.Deliver(t.Context(), document); got.Verdict != Delivered {
 		t.Fatalf("%+v", got)
 	}
@@ -426,9 +428,76 @@ var forbidden = []string{
 	"::ffff:0:a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0", "fd00:ec2::23", "fd00:c1::a9fe:a9fe", "fd00:42::42", "fd00:a9fe:a9fe::1",
 }
 
+// control is that of a configured endpoint.
+func control(t *testing.T, url string) func(network, address string, _ syscall.RawConn) error {
+	t.Helper()
+	return dialControl(endpoint(t, url, nil, config.Endpoint{}), func() ([]netip.Addr, error) {
+		t.Error("the addresses of this machine were asked for")
+		return nil, nil
+	})
+}
+
+// A receiver on this machine is one that the configuration names: whoever else chooses host, port and
+// path could give orders to services that trust this machine.
+func TestUnlistedReceiversAreOnOtherMachines(t *testing.T) {
+	own := func() ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}, nil
+	}
+	u, err := target.ParseURL("https://hooks.example.com/")
+	must(t, err)
+	e := Unlisted(u, config.Default().Webhook)
+	for address, allowed := range map[string]bool{
+		"127.0.0.1:443": false, "127.255.0.9:443": false, "[::1]:443": false, "[::ffff:127.0.0.1]:443": false, "192.0.2.1:443": false, "[2001:db8::1]:443": false,
+		"[::ffff:192.0.2.1]:443": false, "[64:ff9b::192.0.2.1]:443": false, "[2002:c000:201::1]:443": false, "0.0.0.0:443": false, "[::]:443": false, "169.254.1.1:443": false,
+		"192.0.2.7:443": true, "[2001:db8::7]:443": true, "10.0.0.1:443": true,
+	} {
+		if err := dialControl(e, own)("tcp", address, nil); (err == nil) != allowed {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	unknown := func() ([]netip.Addr, error) { return nil, errors.New("netlink") }
+	if dialControl(e, unknown)("tcp", "192.0.2.7:443", nil) == nil {
+		t.Error("a machine whose own addresses cannot be read sends")
+	}
+	for text, here := range map[string]bool{
+		"http://127.0.0.1:9090/-/quit": true, "http://localhost:9090/": true, "https://[::1]/": true, "https://127.0.0.2/": true, "https://[::ffff:127.0.0.1]/": true,
+		"https://a.localhost/": true, "https://hooks.example.com/": false,
+	} {
+		u, err := target.ParseURL(text)
+		must(t, err)
+		if e := Unlisted(u, config.Default().Webhook); (e.Elsewhere() != "") != here {
+			t.Errorf("%s: %q", text, e.Elsewhere())
+		}
+		if e := Unsigned(u, config.Default().Webhook); e.Elsewhere() != "" {
+			t.Errorf("%s of the configuration: %q", text, e.Elsewhere())
+		}
+	}
+}
+
+// A name may lead to this machine.
+func TestNamesOfThisMachineAreNotFollowed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	must(t, err)
+	u, err := target.ParseURL("https://hooks.example.com:" + port + "/-/quit")
+	must(t, err)
+	c := NewClient(Unlisted(u, config.Default().Webhook), "", names(t, "127.0.0.1"))
+	defer c.Close()
+	got := c.Deliver(t.Context(), document)
+	if !got.OwnMachine || got.Attempts != 1 || got.Fix != OwnMachineFix || !strings.Contains(got.Reason, "127.0.0.1 is this machine") {
+		t.Errorf("%+v", got)
+	}
+	must(t, l.(*net.TCPListener).SetDeadline(time.Now())) // what was connected is accepted all the same
+	if conn, err := l.Accept(); err == nil {
+		t.Errorf("%v connected", conn.RemoteAddr())
+	}
+}
+
 func TestForbiddenAddressesAreNotConnectedTo(t *testing.T) {
 	for _, address := range forbidden {
-		err := dialControl(false)("tcp", netip.AddrPortFrom(netip.MustParseAddr(address), 443).String(), nil)
+		err := control(t, "https://hooks.example.com/")("tcp", netip.AddrPortFrom(netip.MustParseAddr(address), 443).String(), nil)
 		if e, ok := errors.AsType[forbiddenError](err); !ok || e.why == "" {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -472,14 +541,14 @@ func TestNamesAreResolvedOnce(t *testing.T) {
 
 func TestWhatIsNotEncryptedStaysOnThisMachine(t *testing.T) {
 	for address, allowed := range map[string]bool{"127.0.0.1:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "192.0.2.7:80": false, "10.0.0.1:80": false, "[2001:db8::1]:80": false} {
-		if err := dialControl(true)("tcp", address, nil); (err == nil) != allowed {
+		if err := control(t, "http://localhost/")("tcp", address, nil); (err == nil) != allowed {
 			t.Errorf("%s: %v", address, err)
 		}
-		if err := dialControl(false)("tcp", address, nil); err != nil {
+		if err := control(t, "https://hooks.example.com/")("tcp", address, nil); err != nil {
 			t.Errorf("%s, encrypted: %v", address, err)
 		}
 	}
-	if dialControl(false)("tcp", "[fe80::1%eth0]:443", nil) == nil || dialControl(false)("unix", "/run/x", nil) == nil {
+	if control(t, "https://hooks.example.com/")("tcp", "[fe80::1%eth0]:443", nil) == nil || control(t, "https://hooks.example.com/")("unix", "/run/x", nil) == nil {
 		t.Error("an address of a link, or none, is allowed")
 	}
 }
@@ -512,7 +581,7 @@ func TestOnlyTheConfiguredProxyIsUsed(t *testing.T) {
 	if got := c.Deliver(t.Context(), document); got.Verdict != Unreached || asked.Load() != 4 {
 		t.Errorf("%+v, the proxy was asked %d times", got, asked.Load())
 	}
-	c, _ = withoutPauses(t, Unlisted(e.URL, w))
+	c, _ = withoutPauses(t, Unsigned(e.URL, w))
 	c.Deliver(t.Context(), document)
 	if asked.Load() != 4 {
 		t.Error("the proxy was asked for a receiver that is not in the configuration")

@@ -40,7 +40,7 @@ func reporter(dir, to, name string) {
 		panic(err)
 	}
 	w := config.Default().Webhook
-	client := webhook.NewClient(webhook.Unlisted(u, w), "", nil)
+	client := webhook.NewClient(webhook.Unsigned(u, w), "", nil)
 	s := New(dir, to, 1<<20, time.Hour)
 	for n := range perReporter {
 		id := fmt.Sprintf("msg_%s-%03d", name, n)
