@@ -38,7 +38,7 @@ var domains = []string{
 var foundations = []string{"answer", "atomicfile", "config", "deadline", "editdistance", "fault", "lockfile", "prometheus", "reach", "sampling", "sanitize", "sessions", "sshserver", "humanize", "target", "trust", "vpn"}
 
 // forTests are the packages that nothing but tests imports.
-var forTests = []string{"internal/testenv", "internal/testenv/testnet", "internal/sysexec/replay", "internal/audit/audittest", "internal/blocklist/blocklisttest", "internal/processes/processestest", "internal/services/servicestest"}
+var forTests = []string{"internal/testenv", "internal/testenv/deadfuse", "internal/testenv/testnet", "internal/sysexec/replay", "internal/audit/audittest", "internal/blocklist/blocklisttest", "internal/processes/processestest", "internal/services/servicestest"}
 
 type goPackage struct {
 	ImportPath string
