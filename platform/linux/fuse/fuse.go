@@ -116,4 +116,3 @@ func appendMount(to []Mount, m *mountinfo.Info) []Mount {
 	}
 	return append(to, found)
 }
-
