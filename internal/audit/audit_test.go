@@ -198,3 +198,31 @@ func TestAnAnswerStaysShortWhateverFails(t *testing.T) {
 		t.Errorf("whole: %d checks, truncated %v", len(whole.Checks), whole.Truncated)
 	}
 }
+
+func TestABriefAnswerSaysWhatIsNotWellOnce(t *testing.T) {
+	const end = " into a file, then run: sudo make it so and look whether it is"
+	got := run(t, list{
+		finding("a.pass", High, 1, Passed("on")),
+		finding("a.one", High, 1, Failed("x = 0", "Write x = 1"+end, "sysctl: x = 0", "/etc/x:3: x = 0", "/etc/y:1: include x")),
+		finding("a.two", Medium, 1, Warned("y = 0", "Write y = 1"+end, "/etc/y:2: y = 0")),
+		finding("a.low", Low, 1, Warned("so", "Do something else", "/a: 1", "/b: 2", "/c: 3")),
+		finding("a.none", Low, 1, NotApplicable("none here")),
+		finding("a.unseen", Low, 1, Unseen("hidden")),
+		finding("a.exempt", Low, 1, Passed("on")),
+	}, Options{Brief: true, Exempt: map[string]string{"a.exempt": "a lab machine"}})
+	want := []Result{
+		{ID: "a.one", Name: "The a.one", Status: Fail, Value: "x = 0", Severity: High, Evidence: []string{"/etc/y:1: include x"}, Fix: "Write x = 1" + end},
+		{ID: "a.two", Name: "The a.two", Status: Warn, Value: "y = 0", Severity: Medium, Evidence: []string{}, Fix: "Write y = 1 … as in the fix of a.one"},
+		{ID: "a.low", Name: "The a.low", Status: Warn, Value: "so", Severity: Low, Evidence: []string{"/a: 1", "and 2 more"}, Fix: "Do something else"},
+	}
+	if diff := cmp.Diff(want, got.Checks); diff != "" {
+		t.Errorf("checks (-want +got):\n%s", diff)
+	}
+	skipped := []Skipped{{"a.unseen", "The a.unseen", "hidden"}, {"a.exempt", "The a.exempt", "exempt: a lab machine"}}
+	if diff := cmp.Diff(skipped, got.Skipped) + cmp.Diff([]string{"a.pass"}, got.Passed) + cmp.Diff([]string{"a.none"}, got.NotApplicable); diff != "" {
+		t.Errorf("the rest (-want +got):\n%s", diff)
+	}
+	if *got.PassedTotal != 1 || got.ChecksTotal != 4 || got.Truncated {
+		t.Errorf("%d pass of %d, truncated %v", *got.PassedTotal, got.ChecksTotal, got.Truncated)
+	}
+}

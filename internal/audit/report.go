@@ -32,14 +32,21 @@ type Report struct {
 	Coverage   float64 `json:"coverage"`
 	Evaluated  int     `json:"evaluated"`  // checks with a verdict
 	Applicable int     `json:"applicable"` // checks that apply to this machine
-	// Checks are those with a verdict, the worst first.
+	// Checks are those with a verdict, the worst first. A brief answer has those that
+	// do not pass.
 	Checks      []Result `json:"checks"`
-	ChecksTotal int      `json:"checks_total"` // before the list was cut
+	ChecksTotal int      `json:"checks_total"` // with a verdict, before the list was cut
 	// Truncated says that texts or checks were left out to keep the answer short.
-	Truncated   bool        `json:"truncated,omitempty"`
-	Skipped     []Skipped   `json:"skipped"`               // checks that could not run or do not apply here; not in the score
-	Changed     *Changed    `json:"changed,omitempty"`     // differences from the previous audit; absent without one
-	Unavailable answer.Gaps `json:"unavailable,omitempty"` // what else could not be read, and why
+	Truncated bool `json:"truncated,omitempty"`
+	// PassedTotal counts the checks that pass, in a brief answer.
+	PassedTotal *int `json:"passed_total,omitempty"`
+	// Passed has the IDs of the checks that pass, in a brief answer.
+	Passed  []string  `json:"passed,omitzero"`
+	Skipped []Skipped `json:"skipped"` // checks that could not run or do not apply here; not in the score
+	// NotApplicable has the IDs of the checks that do not apply here, which a brief answer leaves out of Skipped.
+	NotApplicable []string    `json:"not_applicable,omitzero"`
+	Changed       *Changed    `json:"changed,omitempty"`     // differences from the previous audit; absent without one
+	Unavailable   answer.Gaps `json:"unavailable,omitempty"` // what else could not be read, and why
 }
 
 // A Result is a check with its verdict. A check that passes has only the first four

@@ -31,6 +31,8 @@ type Options struct {
 	State string
 	// Whole disables shortening of the report.
 	Whole bool
+	// Brief leaves out what is well, but for its IDs, and what is said twice.
+	Brief bool
 }
 
 // Run runs the checks of source and reports. The error is CONFIG_INVALID for an
@@ -52,6 +54,9 @@ func Run(ctx context.Context, source Source, o Options) (Report, error) {
 	}
 	if o.State != "" {
 		r.compareAndKeep(o.State, outcomes, time.Now())
+	}
+	if o.Brief {
+		r.brief(outcomes)
 	}
 	if !o.Whole {
 		r.shorten(maxAnswer)
@@ -82,7 +87,7 @@ func runAll(ctx context.Context, checks []Check, exempt map[string]string) []out
 
 func (c Check) outcome(ctx context.Context, exempt map[string]string) outcome {
 	if reason, is := exempt[c.ID]; is {
-		return outcome{About: c.About, Finding: NotApplicable("exempt: " + reason)}
+		return outcome{About: c.About, Finding: NotApplicable(exempted + reason)}
 	}
 	if err := ctx.Err(); err != nil {
 		return outcome{About: c.About, Finding: Unread("the check", err)}

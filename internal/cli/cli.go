@@ -283,6 +283,7 @@ func readRequest(call invocation, stdin io.Reader) (invocation, error) {
 	call.args, call.context = request.Arguments, request.Context
 	call.tools.take(request.Tools)
 	call.dryRun = call.args.Bool("dry_run") || call.context.Asking
+	call.verbose = request.Arguments.Bool("verbose")
 	return call, nil
 }
 

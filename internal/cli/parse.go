@@ -50,6 +50,10 @@ type invocation struct {
 	text       func() string // prints instead of running: help, version, completion
 }
 
+// brief reports whether an answer leaves out what is well, and what it says
+// twice: a program that asks for a tool reads all of it, and a person at a command line what they like.
+func (i invocation) brief() bool { return i.request && !i.verbose }
+
 // capped returns the rows of a list that normally has normal; 0 means all.
 func (i invocation) capped(normal int) int {
 	if i.rows == defaultRows {

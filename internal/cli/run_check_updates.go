@@ -18,8 +18,15 @@ type updatesDocument struct {
 	updates.Report
 }
 
+// mostUpdates is how many rows of each list a request for everything gets.
+const mostUpdates = 500
+
 func runCheckUpdates(ctx context.Context, s session, call invocation) (document, error) {
-	report, err := updates.Check(ctx, s.host.Updates, updates.Options{Limit: call.capped(updates.DefaultLimit), Now: s.host.Now()})
+	rows := call.capped(updates.DefaultLimit)
+	if call.request && call.verbose {
+		rows = mostUpdates
+	}
+	report, err := updates.Check(ctx, s.host.Updates, updates.Options{Limit: rows, Brief: call.brief(), Now: s.host.Now()})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type auditDocument struct {
 const auditName = "audit.json"
 
 func runSecurityAudit(ctx context.Context, s session, call invocation) (document, error) {
-	options := audit.Options{Exempt: s.config.Audit.Reasons(), Whole: call.rows == allRows || call.verbose || call.form == metricsForm}
+	options := audit.Options{Exempt: s.config.Audit.Reasons(), Whole: call.rows == allRows || call.verbose || call.form == metricsForm, Brief: call.brief()}
 	if s.root && s.host.Live && call.form != metricsForm { // what a timer sees is no news to whoever asks what changed
 		options.State = filepath.Join(s.stateDir, auditName)
 	}

@@ -20,4 +20,5 @@ var checkUpdates = Operation{
 	Privilege:  AnyUser,
 	Deadline:   43 * time.Second,
 	Lists:      true,
+	Fields:     []Field{verbose("Also packages, a row with the origin of each update")},
 }

@@ -21,4 +21,5 @@ var securityAudit = Operation{
 	Privilege:  BetterRoot,
 	Deadline:   44 * time.Second,
 	Lists:      true,
+	Fields:     []Field{verbose("Also what passed with its value, and descriptions, references and all evidence")},
 }

@@ -22,6 +22,7 @@ const maxText = 100
 // Options control an answer.
 type Options struct {
 	Limit int       // rows of each list; 0 means all
+	Brief bool      // each update once
 	Now   time.Time // the time to which ages are counted
 }
 
@@ -48,6 +49,9 @@ func Check(ctx context.Context, source Source, o Options) (Report, error) {
 	r.version(source.OSVersion(ctx))
 	if err := ctx.Err(); err != nil {
 		return Report{}, err
+	}
+	if o.Brief {
+		r.brief()
 	}
 	r.cut(o.Limit)
 	return r, nil
@@ -98,6 +102,14 @@ func (r *Report) none(p Pending, now time.Time) {
 	if err := p.doubt(now); err != nil {
 		r.Info.UpdatesAvailable = nil
 		r.Unavailable.Add("info.updates_available", err)
+	}
+}
+
+// brief leaves out the rows of packages, which repeat the short answer, unless
+// they say more of an update than that: its label, or that it restarts the machine.
+func (r *Report) brief() {
+	if !slices.ContainsFunc(r.Packages, func(p Row) bool { return p.Label != "" || p.Restart != nil }) {
+		r.Packages = nil
 	}
 }
 

@@ -253,3 +253,39 @@ func TestNoSecurityUpdateIsOnlyTrueOfFreshLists(t *testing.T) {
 		}
 	}
 }
+
+// Each update is said once to a program, and every security update by its name.
+func TestABriefAnswerIsHalfAsLongAndNamesEverySecurityUpdate(t *testing.T) {
+	f := full()
+	f.pending.Updates, f.pending.Security, f.pending.Withheld = nil, []string{}, []Withheld{}
+	for i := range 121 {
+		name := fmt.Sprintf("libexample%03d", i)
+		f.pending.Updates = append(f.pending.Updates, Package{Name: name, Current: "3.7.9-2+deb12u6", Candidate: "3.7.9-2+deb12u7", Security: new(i%3 != 0), Origin: "Debian-Security:12/stable-security"})
+		if i%3 != 0 {
+			f.pending.Security = append(f.pending.Security, name)
+		}
+	}
+	long := check(t, f, DefaultLimit)
+	short, err := Check(t.Context(), f, Options{Limit: DefaultLimit, Brief: true, Now: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := len(encoded(t, long)), len(encoded(t, short))
+	t.Logf("%d bytes, brief %d", before, after)
+	if after*2 > before {
+		t.Errorf("%d bytes, brief %d, more than half", before, after)
+	}
+	if len(long.SecurityUpdates) != 80 || len(short.SecurityUpdates) != 80 || *short.SecurityTotal != 80 {
+		t.Errorf("%d and %d names of 80 security updates", len(long.SecurityUpdates), len(short.SecurityUpdates))
+	}
+	if len(short.Info.Updates) != 50 || !short.Truncated || short.Packages != nil || *short.UpdatesTotal != 121 {
+		t.Errorf("%d updates with their versions, truncated %v, rows %v", len(short.Info.Updates), short.Truncated, short.Packages)
+	}
+	if short.Info.Updates[0] != "libexample001 3.7.9-2+deb12u6 → 3.7.9-2+deb12u7" {
+		t.Errorf("the first is %q, want a security update", short.Info.Updates[0])
+	}
+	f.pending.Updates = []Package{{Name: "macOS 26.7", Label: "macOS 26.7-25G229", Restart: new(true)}}
+	if r, err := Check(t.Context(), f, Options{Limit: DefaultLimit, Brief: true, Now: noon}); err != nil || len(r.Packages) != 1 || !*r.Packages[0].Restart {
+		t.Errorf("a row that says more is left out: %+v, %v", r.Packages, err)
+	}
+}

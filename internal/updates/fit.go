@@ -8,6 +8,10 @@ import "encoding/json"
 // thousand characters for the header.
 const budget = 18_500
 
+// maxSecurity is how many names of security updates an answer of default length
+// holds: which of them wait is what it is read for.
+const maxSecurity = 200
+
 // cut shortens every list to limit rows, 0 for all, and then further until the
 // document is within its budget. Fifty rows of an ordinary host fit; names and
 // versions of the maximum length may not.
@@ -15,16 +19,20 @@ func (r *Report) cut(limit int) {
 	if limit <= 0 {
 		return
 	}
-	r.shorten(limit)
+	security := limit
+	if limit == DefaultLimit {
+		security = maxSecurity
+	}
+	r.shorten(limit, security)
 	for limit > 0 && limit <= DefaultLimit && r.size() > budget {
-		limit = limit * 9 / 10
-		r.shorten(limit)
+		limit, security = limit*9/10, security*9/10
+		r.shorten(limit, security)
 	}
 }
 
-func (r *Report) shorten(rows int) {
+func (r *Report) shorten(rows, security int) {
 	r.Info.Updates = first(r, r.Info.Updates, rows)
-	r.SecurityUpdates = first(r, r.SecurityUpdates, rows)
+	r.SecurityUpdates = first(r, r.SecurityUpdates, security)
 	r.Packages = first(r, r.Packages, rows)
 	r.Withheld = first(r, r.Withheld, rows)
 }

@@ -128,7 +128,7 @@ func knowsWays(t *testing.T, s *assistant.Session) {
 }
 
 func knowsWeaknesses(t *testing.T, s *assistant.Session) {
-	d := s.Call("", "security_audit", map[string]any{})
+	d := s.Call("", "security_audit", map[string]any{"verbose": true})
 	checks, skipped := d.Rows("checks"), d.Rows("skipped")
 	if len(checks)+len(skipped) < 40 || d["score"] == nil || d["coverage"] == nil {
 		t.Errorf("%d checks and %d skipped, score %v, coverage %v", len(checks), len(skipped), d["score"], d["coverage"])
