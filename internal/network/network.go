@@ -70,7 +70,8 @@ type Source interface {
 	// namespace.
 	Sockets(ctx context.Context, visit func(Socket)) error
 	// Owners finds the processes behind the sockets with the given ids. denied says
-	// that some processes could not be inspected.
+	// that some processes could not be inspected; those that had too many files to inspect are a
+	// [SkippedError] beside the owners that were found.
 	Owners(ctx context.Context, ids []uint64) (owners map[uint64]Owner, denied bool, err error)
 	// Interfaces reads the counters of all interfaces.
 	Interfaces(ctx context.Context) ([]Interface, error)

@@ -81,6 +81,10 @@ func (m *Manager) fromSockets(ctx context.Context, d *firewall.OpenPorts) (servi
 	if err == nil && denied {
 		err = errors.New("not every process can be looked at")
 	}
+	// Servers of sessions are root's, and so no user can hide one among too many files.
+	if skipped, ok := errors.AsType[*network.SkippedError](err); ok && !skipped.System {
+		err = nil
+	}
 	if err != nil {
 		problems = append(problems, fmt.Errorf("find the programs behind the sockets: %w", err))
 	}

@@ -159,6 +159,7 @@ func TestWaysThatCannotBeFoundOutAreAnError(t *testing.T) {
 		"sockets":                    {machine{socketsErr: errors.New("no netlink")}, "no netlink"},
 		"processes":                  {machine{ownersErr: errors.New("no proc")}, "no proc"},
 		"some processes":             {machine{denied: true}, "not every process"},
+		"files of the system":        {machine{ownersErr: &network.SkippedError{Processes: 1, System: true}}, "too many to look at all"},
 		"systemd":                    {machine{booted: true, streamsErr: errors.New("hung")}, "hung"},
 		"configuration, no systemd":  {machine{files: sshd, sshd: broken}, "no hostkeys available -- exiting."},
 		"configuration, starts":      {machine{booted: true, files: sshd, sshd: broken, known: map[string]systemd.UnitState{"ssh.service": {Enabled: true}}}, "status 255"},
@@ -173,6 +174,10 @@ func TestWaysThatCannotBeFoundOutAreAnError(t *testing.T) {
 	off := machine{booted: true, files: sshd, sshd: broken}
 	if d, err := off.manager().OpenPorts(t.Context()); err != nil || d.Remote != nil {
 		t.Errorf("a server that is switched off: %v, %v", d.Remote, err)
+	}
+	off.ownersErr = &network.SkippedError{Processes: 300, Users: []int{1000}}
+	if _, err := off.manager().OpenPorts(t.Context()); err != nil {
+		t.Errorf("a user with too many files hides a server of root: %v", err)
 	}
 	serving := machine{
 		files: sshd, sshd: broken, list: []network.Socket{listener(network.TCP, "0.0.0.0:22", 1)},

@@ -139,7 +139,18 @@ func (s *Source) Owners(ctx context.Context, ids []uint64) (map[uint64]network.O
 	for inode, h := range found.ByInode {
 		owners[inode] = network.Owner{PID: h.PID, Name: h.Name}
 	}
-	return owners, found.Denied || len(found.Skipped) > 0, err
+	if err != nil {
+		return owners, found.Denied, err
+	}
+	return owners, found.Denied, skipped(found.Skipped)
+}
+
+func skipped(list []procfs.Skipped) error {
+	uids := make([]int, 0, len(list))
+	for _, p := range list {
+		uids = append(uids, p.UID)
+	}
+	return network.Skipped(uids, procfs.SystemAccount)
 }
 
 // Interfaces implements [network.Source].

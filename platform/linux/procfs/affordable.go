@@ -18,7 +18,7 @@ type candidate struct {
 	files    int64
 }
 
-func (c candidate) ordinary() bool { return c.uid >= firstOrdinary }
+func (c candidate) ordinary() bool { return !SystemAccount(c.uid) }
 
 // affordable orders processes for a walk over their open files, and leaves out those that have none,
 // such as kernel threads. The system's come first, then those of the user who has the fewest files

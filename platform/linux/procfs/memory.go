@@ -30,6 +30,9 @@ const (
 // system (SYS_UID_MAX of login.defs(5) is 999 everywhere).
 const firstOrdinary = 1000
 
+// SystemAccount reports whether a user ID is root's or an account's of the system.
+func SystemAccount(uid int) bool { return uid < firstOrdinary }
+
 // unknownUser is of a process whose user cannot be read.
 const unknownUser = -1
 
@@ -76,7 +79,7 @@ func (m *memoryReader) read(pid, uid int, open func() ([]byte, error)) ([]byte, 
 func (m *memoryReader) patience(pid, uid int) (time.Duration, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.pids[pid] || m.byUser[uid] >= maxStuckUser || len(m.pids) >= maxStuck && uid >= firstOrdinary {
+	if m.pids[pid] || m.byUser[uid] >= maxStuckUser || len(m.pids) >= maxStuck && !SystemAccount(uid) {
 		return 0, false
 	}
 	return max(leastPatience, min(readPatience, totalPatience-m.waited)), true

@@ -7,6 +7,7 @@ package listeners
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -152,10 +153,11 @@ func addOwners(ctx context.Context, source network.Source, list []Listener, unow
 		ids = append(ids, l.ID)
 	}
 	owners, denied, err := source.Owners(ctx, ids)
-	if err != nil {
+	_, skipped := errors.AsType[*network.SkippedError](err)
+	if err != nil && !skipped {
 		return err
 	}
-	if denied || unowned == "" {
+	if denied || skipped || unowned == "" {
 		unowned = notSeen
 	}
 	for i, l := range list {

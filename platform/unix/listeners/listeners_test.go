@@ -102,6 +102,10 @@ func TestOwnersThatAreNotSeenAreNotGuessed(t *testing.T) {
 	if want := "tcp 192.0.2.1:80: its process cannot be seen"; err != nil || len(list) != 1 || list[0].String() != want {
 		t.Errorf("got %v, %v; want %s", list, err, want)
 	}
+	host.denied, host.err = false, &network.SkippedError{Processes: 1, Users: []int{1000}}
+	if list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all, Unowned: "of the kernel"}); err != nil || len(list) != 1 || list[0].owner != notSeen {
+		t.Errorf("too many files to look at: %v, %v", list, err)
+	}
 	host.err = errors.New("lsof is gone")
 	if list, err := openAt(t, Host{Source: host, Judge: wide, Keep: all}); !errors.Is(err, host.err) || list != nil {
 		t.Errorf("got %v, %v", list, err)
