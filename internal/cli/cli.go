@@ -24,6 +24,7 @@ import (
 	"sentinel/internal/host/local"
 	"sentinel/internal/identity"
 	"sentinel/internal/journal"
+	"sentinel/internal/lockfile"
 	"sentinel/internal/ops"
 	"sentinel/internal/privilege"
 	"sentinel/internal/progress"
@@ -132,6 +133,7 @@ func (p Program) environ() []string {
 // read that cannot be interrupted, from a pipe without a writer or from a dead
 // disk: the process ends right after. A change that has begun is not abandoned.
 func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
+	ctx = lockfile.WithTool(ctx, call.op.Name)
 	if err := pause(ctx, call); err != nil {
 		return nil, err
 	}

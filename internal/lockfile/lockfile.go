@@ -21,13 +21,23 @@ import (
 	"sentinel/internal/trust"
 )
 
-// Exclude takes the lock exclusively, until release is called. A missing file is created; an
-// existing one may be on a read-only file system. It fails with a [BusyError] if the lock is not
-// free within timeout, with the error of ctx, and with [trust.ErrNotRegular] if path is not a
-// regular file. A wait that timed out keeps a thread and a descriptor until the holder releases the
-// lock, so it is for runs that end soon.
+// afterEnd is how long to wait again once a holder that did not go on was ended.
+const afterEnd = 5 * time.Second
+
+// Exclude takes the lock exclusively, until release is called, and signs the file with the tool of
+// [WithTool]. A missing file is created; an existing one may be on a read-only file system. It fails
+// with a [BusyError] if the lock is not free within timeout, with the error of ctx, and with
+// [trust.ErrNotRegular] if path is not a regular file. A wait that timed out keeps a thread and a
+// descriptor until the holder releases the lock, so it is for runs that end soon.
+//
+// A holder that is still there when the time is over, and was stopped or has had the lock for longer
+// than [Lease], is ended (SIGKILL), if it is a run of this program by the same user.
 func Exclude(ctx context.Context, path string, timeout time.Duration) (release func(), err error) {
-	return hold(ctx, path, os.O_RDONLY|os.O_CREATE, (*flock.Flock).Lock, timeout)
+	release, err = hold(ctx, path, os.O_RDONLY|os.O_CREATE, (*flock.Flock).Lock, timeout)
+	if err == nil {
+		sign(ctx, path)
+	}
+	return release, err
 }
 
 // Share takes the lock together with other sharers. It fails like [Exclude], and with
@@ -37,6 +47,14 @@ func Share(ctx context.Context, path string, timeout time.Duration) (release fun
 }
 
 func hold(ctx context.Context, path string, flag int, take func(*flock.Flock) error, timeout time.Duration) (release func(), err error) {
+	release, err = wait(ctx, path, flag, take, timeout)
+	if errors.As(err, new(BusyError)) && endStuck(path) {
+		return wait(ctx, path, flag, take, afterEnd)
+	}
+	return release, err
+}
+
+func wait(ctx context.Context, path string, flag int, take func(*flock.Flock) error, timeout time.Duration) (release func(), err error) {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
@@ -57,6 +75,9 @@ func hold(ctx context.Context, path string, flag int, take func(*flock.Flock) er
 	}
 }
 
+// mode keeps everybody else from opening the file.
+const mode fs.FileMode = 0o600
+
 func open(path string, flag int) (*flock.Flock, error) {
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -64,8 +85,10 @@ func open(path string, flag int) (*flock.Flock, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: %w", path, trust.ErrNotRegular)
+	case info.Mode().Perm() != mode:
+		os.Chmod(path, mode) //nolint:errcheck // of a read-only file system, or another user's
 	}
-	return flock.New(path, flock.SetFlag(flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(0o600)), nil
+	return flock.New(path, flock.SetFlag(flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK), flock.SetPermissions(mode)), nil
 }
 
 // isAt reports whether the locked file is the one at path.

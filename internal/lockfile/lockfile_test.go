@@ -117,8 +117,9 @@ func TestASignalEndsNoWait(t *testing.T) {
 
 func TestABusyLockIsNamedWithItsHolder(t *testing.T) {
 	for e, want := range map[BusyError]string{
-		{"/x.lock", 7}: "process 7, another run of sentinel, has held /x.lock for too long",
-		{"/x.lock", 0}: "another run of sentinel has held /x.lock for too long",
+		{Path: "/x.lock", Holder: 7}: "process 7, another run of sentinel, has held /x.lock for too long",
+		{Path: "/x.lock", Holder: 7, Tool: "block_ip_address", Since: time.Unix(1800000000, 0).UTC()}: "process 7, another run of sentinel (block_ip_address), has held /x.lock since 2027-01-15T08:00:00Z, for too long",
+		{Path: "/x.lock"}: "another run of sentinel has held /x.lock for too long",
 	} {
 		if e.Error() != want {
 			t.Errorf("%s, want %s", e, want)

@@ -75,6 +75,10 @@ func (p *Termination) refuse(ctx context.Context) error {
 		return p.protectedAs(ancestorReason(at)).
 			WithFix("End it from another session, or add --force on the command line.")
 	}
+	if p.facts.ownRun() {
+		return p.protectedAs("it is another run of sentinel as root, which may be in the middle of a change").
+			WithFix("Wait for it: it ends by itself within two minutes, and one that does not go on is ended by the next that needs its lock.")
+	}
 	if p.facts.is(p.protected...) {
 		return p.protectedAs("the configuration protects processes of this name").
 			WithFix("Take the name out of protect.processes in /etc/sentinel/config.yaml, or add --force on the command line.")
@@ -83,6 +87,13 @@ func (p *Termination) refuse(ctx context.Context) error {
 		return p.protectedAs(why).WithFix(p.instead())
 	}
 	return nil
+}
+
+// ownRun reports whether the process is a run of this program as root, by the file that runs: a name
+// is its owner's choice. One in a container belongs to the container.
+func (f Facts) ownRun() bool {
+	own, err := os.Executable()
+	return err == nil && f.UserID == 0 && !f.Nested && f.Executable == own
 }
 
 func (p *Termination) protectedAs(why string) *fault.Error {

@@ -4,6 +4,7 @@ package processes
 
 import (
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -45,6 +46,26 @@ func TestForceLiftsAllRefusalsButThatOfTheKernel(t *testing.T) {
 	}
 	v := facts(func(f *Facts) { f.Kernel, f.Name = true, "kworker/0:1" })
 	fails(t, v, Target{Force: true}, fault.ProtectedProcess, "kworker/0:1 (PID 4242) must not be ended: it is a thread of the kernel", "")
+}
+
+// A run as root is known by its file. What only has the name, or belongs to a user or a container, is
+// as good as any process.
+func TestOtherRunsOfRootAreProtected(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := facts(func(f *Facts) { f.UserID, f.Executable = 0, own })
+	fails(t, v, Target{}, fault.ProtectedProcess, "another run of sentinel as root", "ends by itself within two minutes")
+	for what, change := range map[string]func(*Facts){
+		"a user's":    func(f *Facts) { f.UserID, f.Executable = 1000, own },
+		"a namesake":  func(f *Facts) { f.UserID, f.Name, f.Executable = 0, "sentinel", "/opt/other/sentinel" },
+		"a container": func(f *Facts) { f.UserID, f.Nested, f.Executable = 0, true, own },
+	} {
+		if _, _, err := do(t, facts(change), Target{}); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }
 
 func TestParentIsCalledByItsName(t *testing.T) {

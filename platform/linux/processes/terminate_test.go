@@ -144,7 +144,8 @@ func TestGracefulSaysWhichSignalEndedIt(t *testing.T) {
 		t.Errorf("a process that heeds SIGTERM: %+v", got)
 	}
 	pid, _ = child(t, "stubborn")
-	if got := kill(t, processes.Target{PID: pid, Graceful: true, Grace: 200 * time.Millisecond}); got.Signal != processes.SignalKill || got.ExitedAfterMS < 200 {
+	refused(t, processes.Target{PID: pid}, fault.ProtectedProcess, "another run of sentinel as root")
+	if got := kill(t, processes.Target{PID: pid, Graceful: true, Grace: 200 * time.Millisecond, Force: true}); got.Signal != processes.SignalKill || got.ExitedAfterMS < 200 {
 		t.Errorf("a process that ignores SIGTERM: %+v", got)
 	}
 	pid = sleeper(t)
@@ -162,7 +163,7 @@ func TestGraceIsFiveSecondsAndSurvivesACancel(t *testing.T) {
 	pid, _ := child(t, "stubborn")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	got, err := plan(t, processes.Target{PID: pid, Graceful: true}).Do(ctx)
+	got, err := plan(t, processes.Target{PID: pid, Graceful: true, Force: true}).Do(ctx)
 	if err != nil || alive(pid) || got.Signal != processes.SignalKill || got.ExitedAfterMS < 5000 || got.ExitedAfterMS > 7000 {
 		t.Errorf("%+v, %v", got, err)
 	}
