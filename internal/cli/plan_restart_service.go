@@ -9,6 +9,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/processes"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/services"
 )
@@ -43,7 +44,12 @@ func (r failedRestart) explain(p *page) {
 func planRestart(ctx context.Context, s session, call invocation) (change, error) {
 	name := call.args.Text("service")
 	plan, err := services.PlanRestart(ctx, s.host.Services, services.Options{
-		Name: name, Force: call.force, Protected: s.config.Protect.Services,
+		Name: name, Force: call.force, Protected: s.config.Protect.Services, Dependents: services.Dependents{
+			Sessions: s.host.Sessions, Mounted: s.host.Mounted,
+			Essential: func(ctx context.Context, pid int) (string, error) {
+				return processes.Essential(ctx, s.host.Terminator, pid)
+			},
+		},
 	})
 	if err != nil {
 		return change{}, about(err, serviceObject{sanitize.Text(name, 255)})

@@ -50,7 +50,10 @@ type Host struct {
 	// the files of one.
 	Live bool
 	// Sessions tells what carries the sessions of people. It is nil where that is not read.
-	Sessions        func(context.Context) (*sessions.Model, error)
+	Sessions func(context.Context) (*sessions.Model, error)
+	// Mounted lists where file systems are mounted that processes serve, by the control groups of
+	// these. It is nil where that is not read.
+	Mounted         func(context.Context) (map[string][]string, error)
 	Terminator      processes.TerminationSource
 	Services        services.Source
 	FirewallManager firewall.Manager

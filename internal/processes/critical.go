@@ -21,6 +21,8 @@ type CriticalRule struct {
 	// of the system, as those of a desktop do; OnlySystemFile makes them count only there.
 	SystemFile     bool
 	OnlySystemFile bool
+	// Restart is set where a restart of the service does as much harm as its end.
+	Restart bool
 	// Matches decides in place of names and users, where set.
 	Matches func(Facts) bool
 	Why     string
@@ -94,4 +96,30 @@ func (p *Termination) servesSession(ctx context.Context) bool {
 		return !errors.Is(err, ErrNoProcess)
 	}
 	return facts.UserID == 0 && facts.is(sshserver.Names()...)
+}
+
+// Essential says why a restart of the service that runs the process does as much harm as its end;
+// empty if it does not, and for a process that is gone.
+func Essential(ctx context.Context, source TerminationSource, pid int) (why string, err error) {
+	pinned, err := source.Pin(pid)
+	if errors.Is(err, ErrNoProcess) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer pinned.Close() //nolint:errcheck // nothing was written
+	p := Termination{source: source, target: Target{PID: pid}, pinned: pinned}
+	if p.facts, err = pinned.Facts(ctx); err != nil || p.facts.Nested {
+		if errors.Is(err, ErrNoProcess) {
+			err = nil
+		}
+		return "", err
+	}
+	for _, rule := range source.Critical() {
+		if rule.Restart && p.under(ctx, rule) {
+			return rule.Why, nil
+		}
+	}
+	return "", nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"sentinel/internal/deadline"
@@ -49,6 +50,9 @@ type Subject struct {
 	StartID     string `json:"start_id"`       // tells this process from later ones with its number
 	User        string `json:"user,omitempty"` // who it ran as
 	Unit        string `json:"unit,omitempty"` // that it belongs to
+	// MountPoints are those of the file systems that it serves, which cannot be used without it; at
+	// most 10.
+	MountPoints []string `json:"mount_points,omitempty"`
 }
 
 // Terminated answers terminate_process. The process was seen to be gone.
@@ -124,7 +128,7 @@ func (p *Termination) Close() {
 func (p *Termination) Subject() Subject {
 	return Subject{
 		PID: p.target.PID, ProcessName: p.name(), StartID: p.facts.Start,
-		User: sanitize.Text(p.facts.User, maxName), Unit: p.facts.Unit.Name,
+		User: sanitize.Text(p.facts.User, maxName), Unit: p.facts.Unit.Name, MountPoints: p.points(),
 	}
 }
 
@@ -142,6 +146,9 @@ func (p *Termination) Summary() string {
 	_, note := p.restart.after(p.first())
 	if note != "" {
 		note = " " + note
+	}
+	if len(s.MountPoints) > 0 {
+		what += " It serves what is mounted at " + strings.Join(s.MountPoints, ", ") + ", which cannot be used without it."
 	}
 	return who + ") " + what + note
 }

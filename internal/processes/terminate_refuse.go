@@ -83,6 +83,9 @@ func (p *Termination) refuse(ctx context.Context) error {
 		return p.protectedAs("the configuration protects processes of this name").
 			WithFix("Take the name out of protect.processes in /etc/sentinel/config.yaml, or add --force on the command line.")
 	}
+	if err := p.refuseServer(); err != nil {
+		return err
+	}
 	if why := p.critical(ctx); why != "" {
 		return p.protectedAs(why).WithFix(p.instead())
 	}
@@ -116,4 +119,29 @@ func (p *Termination) instead() string {
 		return "Restart its service, if sentinel lets you: sudo sentinel --restart-service " + u.RestartName + "; or " + force
 	}
 	return "Leave it running, or " + force
+}
+
+// refuseServer refuses the server of a file system that root has mounted: whoever uses it would get
+// errors, or wait. What a user has mounted is theirs, and its mount points are told.
+func (p *Termination) refuseServer() error {
+	for _, s := range p.facts.Served {
+		if s.System {
+			point := sanitize.Text(s.Point, 100)
+			return p.protectedAs("it serves the file system mounted at " + point).
+				WithFix("Unmount " + point + " first; or add --force on the command line to end it all the same.")
+		}
+	}
+	return nil
+}
+
+// maxPoints caps how many mount points are told.
+const maxPoints = 10
+
+// points lists where the file systems are mounted that the process serves.
+func (p *Termination) points() []string {
+	var list []string
+	for _, s := range p.facts.Served[:min(len(p.facts.Served), maxPoints)] {
+		list = append(list, sanitize.Text(s.Point, 100))
+	}
+	return list
 }

@@ -92,6 +92,14 @@ type Facts struct {
 	Executable string // the path of the program as the process sees it
 	Parent     Relative
 	Unit       Unit
+	Served     []Served
+}
+
+// Served is a mounted file system that a process serves.
+type Served struct {
+	Point string // where it is mounted
+	// System is set for one that root has mounted; others belong to whoever did.
+	System bool
 }
 
 // A Relative is a process that another descends from.

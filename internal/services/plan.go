@@ -25,6 +25,7 @@ type Options struct {
 	Force     bool          // lifts the protections of sessions and of the configuration, and no others
 	Protected []string      // services of the configuration, or patterns of path.Match
 	Limit     time.Duration // 0 means DefaultLimit
+	Dependents
 }
 
 // A Restart has passed every check and may be done; nothing has changed yet.
@@ -42,6 +43,7 @@ type planner struct {
 	kind    *Kind
 	manager Manager
 	options Options
+	on      dependence
 }
 
 // PlanRestart checks whether a service may be restarted and changes nothing. It
@@ -118,6 +120,9 @@ func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 	}
 	if u.Unusable != nil {
 		return Unit{}, u.Unusable
+	}
+	if err := p.depend(ctx); err != nil {
+		return Unit{}, err
 	}
 	if err := p.checkReach(ctx, u); err != nil {
 		return Unit{}, err

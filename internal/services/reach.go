@@ -3,6 +3,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -19,6 +20,9 @@ const maxReach = 64
 func (p *planner) checkReach(ctx context.Context, u Unit) error {
 	if err := p.checkOwnService(u); err != nil {
 		return err
+	}
+	if why, err := p.loses(ctx, u); err != nil || why != "" {
+		return cmp.Or(err, Refusal(u.Name, why, true))
 	}
 	if err := p.checkStarts(ctx, u); err != nil {
 		return err
@@ -172,6 +176,9 @@ func (p *planner) checkLost(ctx context.Context, service string, names []string,
 		}
 		if lifts, kept := p.mustStay(other, how == "stops"); kept {
 			return Refusal(service, "its restart "+how+" "+shown(other.Name)+" as well", lifts)
+		}
+		if why, err := p.loses(ctx, other); err != nil || why != "" {
+			return cmp.Or(err, Refusal(service, "its restart "+how+" "+shown(other.Name)+" as well, and "+why, true))
 		}
 		queue = append(slices.Clone(queue), other.Carries...)
 	}

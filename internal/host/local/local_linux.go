@@ -25,6 +25,7 @@ import (
 	linuxblocklist "sentinel/platform/linux/blocklist"
 	linuxdns "sentinel/platform/linux/dnslookup"
 	linuxfirewall "sentinel/platform/linux/firewall"
+	"sentinel/platform/linux/fuse"
 	"sentinel/platform/linux/health"
 	"sentinel/platform/linux/network"
 	linuxscan "sentinel/platform/linux/portscan"
@@ -61,6 +62,7 @@ func Open(root string) (*host.Host, error) {
 		Terminator:      processes.NewTerminator(root),
 		Services:        services.NewServices(root, runner),
 		Sessions:        logins.Model,
+		Mounted:         fuse.New(root).ByGroup,
 		FirewallManager: front,
 		FirewallTrials:  front,
 		Updates:         pending,

@@ -42,7 +42,8 @@ func New(root string) Reader { return Reader{root, procfs.New(root)} }
 
 // Servers lists the processes that serve file systems which are mounted in their own mount
 // namespace or in this one. With pids only those are looked at. What could not be looked at is an
-// error beside the rest.
+// error beside the rest, but for processes of an ordinary user who has too many files open: nobody
+// gains the protection of others by that.
 func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error) {
 	served := map[int][]uint64{}
 	skipped, err := r.proc.OpenFiles(ctx, pids, func(f procfs.OpenFile) bool {
@@ -52,7 +53,9 @@ func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error
 		return true
 	})
 	for _, s := range skipped {
-		err = errors.Join(err, s.Err)
+		if !errors.Is(s.Err, procfs.ErrManyFiles) {
+			err = errors.Join(err, s.Err)
+		}
 	}
 	servers := map[int][]Mount{}
 	for pid, connections := range served {
@@ -115,4 +118,20 @@ func appendMount(to []Mount, m *mountinfo.Info) []Mount {
 		return to
 	}
 	return append(to, found)
+}
+
+// ByGroup lists the mount points by the control groups of the processes that serve them.
+func (r Reader) ByGroup(ctx context.Context) (map[string][]string, error) {
+	servers, err := r.Servers(ctx, nil)
+	points := map[string][]string{}
+	for pid, mounts := range servers {
+		group, unread := r.proc.ControlGroup(pid)
+		if unread != nil {
+			continue // it ended
+		}
+		for _, m := range mounts {
+			points[group] = append(points[group], m.Point)
+		}
+	}
+	return points, err
 }

@@ -29,11 +29,13 @@ var critical = []processes.CriticalRule{
 	{
 		Names:    vpn.Daemons(),
 		Accounts: []string{"openvpn", "cloudflared", "nebula", "zerotier-one", "tinc", "ocserv", "netbird", "nobody"},
+		Restart:  true,
 		Why:      "it carries the packets of a VPN, through which people may reach this machine",
 	},
 	{
 		Names:    []string{"xrdp", "xrdp-sesman", "xrdp-chansrv", "login", "agetty", "getty", "mingetty"},
 		Accounts: []string{"xrdp"},
+		Restart:  true,
 		Why:      "people log in through it, and their sessions end with it",
 	},
 	{
@@ -44,11 +46,13 @@ var critical = []processes.CriticalRule{
 	{
 		Names:    []string{"NetworkManager", "wpa_supplicant", "dhcpcd", "dhclient", "iwd", "connmand"},
 		Accounts: []string{"dhcpcd"},
+		Restart:  true,
 		Why:      "the network of this machine depends on it",
 	},
 	{
 		Names:    []string{"gdm", "gdm3", "gdm-session-worker", "sddm", "sddm-helper", "lightdm", "lxdm", "xdm", "greetd", "elogind", "elogind-daemon"},
 		Accounts: []string{"gdm", "sddm", "lightdm", "greeter"},
+		Restart:  true,
 		Why:      "people log in through it, and their sessions end with it",
 	},
 	{
@@ -57,6 +61,7 @@ var critical = []processes.CriticalRule{
 			"sway", "weston", "Hyprland", "labwc", "wayfire", "river", "niri", "cage",
 		},
 		SystemFile: true,
+		Restart:    true,
 		Why:        "a desktop session ends with it",
 	},
 	{
@@ -72,12 +77,14 @@ var critical = []processes.CriticalRule{
 		Why:      "it guards this machine, or keeps the record of what happens on it",
 	},
 	{
-		Names: []string{"multipathd", "iscsid", "dmeventd"},
-		Why:   "the storage of this machine depends on it",
+		Names:   []string{"multipathd", "iscsid", "iscsiuio", "dmeventd", "mdmon"},
+		Restart: true,
+		Why:     "the storage of this machine depends on it",
 	},
 	{
-		Names: []string{"runsvdir", "s6-svscan", "supervise-daemon", "openrc-init"},
-		Why:   "it runs the services of this machine",
+		Names:   []string{"runsvdir", "s6-svscan", "supervise-daemon", "openrc-init"},
+		Restart: true,
+		Why:     "it runs the services of this machine",
 	},
 	{
 		Names:      []string{"systemd"},

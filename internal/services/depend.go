@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/sessions"
+)
+
+// Dependents tell what would be lost with running processes, whatever their services are called.
+// Each may be nil where it is not read.
+type Dependents struct {
+	// Sessions tells what carries the sessions of people.
+	Sessions func(ctx context.Context) (*sessions.Model, error)
+	// Mounted lists where file systems are mounted that processes serve, by the control groups of
+	// these.
+	Mounted func(ctx context.Context) (map[string][]string, error)
+	// Essential says why a restart of the process would do as much harm as its end; empty if not.
+	Essential func(ctx context.Context, pid int) (why string, err error)
+}
+
+// maxPoints caps how many mount points a refusal names.
+const maxPoints = 3
+
+// A dependence is what is known of them for one plan.
+type dependence struct {
+	essential func(ctx context.Context, pid int) (string, error)
+	model     *sessions.Model
+	mounted   map[string][]string
+}
+
+// depend reads it. What cannot be read could be lost; only force accepts that.
+func (p *planner) depend(ctx context.Context) error {
+	o := p.options
+	p.on = dependence{essential: o.Essential, model: &sessions.Model{}}
+	if o.Force {
+		p.on.essential = nil
+		return nil
+	}
+	if o.Sessions != nil {
+		model, err := o.Sessions(ctx)
+		if err != nil {
+			return unknownDependence(ctx, "What carries the sessions of this machine cannot be read", err)
+		}
+		p.on.model = model
+	}
+	if o.Mounted != nil {
+		mounted, err := o.Mounted(ctx)
+		if err != nil {
+			return unknownDependence(ctx, "Which services serve mounted file systems cannot be read", err)
+		}
+		p.on.mounted = mounted
+	}
+	return nil
+}
+
+func unknownDependence(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fault.Wrap(fault.Unavailable, what, err).WithFix("Repair that, or at a console of the machine add --force.")
+}
+
+// loses says what would be lost if the processes of a unit ended and others took their place; empty
+// for nothing.
+func (p *planner) loses(ctx context.Context, u Unit) (why string, err error) {
+	if claim, ok := p.carries(u); ok {
+		return "it carries " + claim.String(), nil
+	}
+	for group, points := range p.on.mounted {
+		if within(group, u.Group) {
+			return "it serves the file system mounted at " + shownPoints(points), nil
+		}
+	}
+	if p.on.essential == nil || u.MainPID == 0 {
+		return "", nil
+	}
+	why, err = p.on.essential(ctx, u.MainPID)
+	if err != nil {
+		return "", unknownDependence(ctx, "What depends on the main process of "+u.Name+" cannot be read", err)
+	}
+	return why, nil
+}
+
+// carries returns whose sessions end with the unit. Where only its main process is stopped, the
+// sessions of its others go on, as those of sshd do.
+func (p *planner) carries(u Unit) (sessions.Claim, bool) {
+	claim, ok := p.on.model.Units[u.Name]
+	if u.SparesOthers {
+		claim, ok = p.on.model.Processes[u.MainPID]
+	}
+	return claim, ok && !claim.Listens
+}
+
+func shownPoints(points []string) string {
+	points = slices.Sorted(slices.Values(points))
+	more := ""
+	if n := len(points) - maxPoints; n > 0 {
+		points, more = points[:maxPoints], fmt.Sprintf(" and %d more", n)
+	}
+	return sanitize.Text(strings.Join(points, ", "), 200) + more
+}
