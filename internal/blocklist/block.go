@@ -263,7 +263,8 @@ func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut
 // reload loads the other entries too where the packet filter had lost them all,
 // and says so.
 func (b *BlockPlan) reload(ctx context.Context) string {
-	r, err := b.list.reconcile(ctx, b.backend, fileContent{}, doLimit)
+	protected, unknown := b.list.hostContext.ProtectedAddrs(ctx)
+	r, err := b.list.reconcile(ctx, b.backend, fileContent{}, depends{protected, unknown}, doLimit)
 	if err != nil {
 		return "The packet filter had lost the list, and the other addresses could not be loaded: " + err.Error()
 	}

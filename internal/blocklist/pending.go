@@ -27,7 +27,8 @@ func (l *List) Pending(ctx context.Context) (RestoreResult, error) {
 		return RestoreResult{}, err
 	}
 	r.begin()
-	r.review(ctx)
+	protected, unknown := l.hostContext.ProtectedAddrs(ctx)
+	r.review(depends{protected, unknown})
 	r.changes(l.now())
 	return r.result, ctx.Err()
 }

@@ -45,6 +45,8 @@ type RestoreResult struct {
 // Open connections are not cut: their packets are dropped all the same, and with thousands
 // of addresses looking for them would take longer than the restore.
 func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
+	// Before the lock, for which others wait: how long this takes is up to the processes of others.
+	protected, unknown := l.hostContext.ProtectedAddrs(ctx)
 	release, err := l.lock(ctx)
 	if err != nil {
 		return RestoreResult{}, err
@@ -64,7 +66,13 @@ func (l *List) Restore(ctx context.Context) (RestoreResult, error) {
 	if err != nil {
 		return RestoreResult{}, err
 	}
-	return l.reconcile(ctx, b, known, restoreLimit)
+	return l.reconcile(ctx, b, known, depends{protected, unknown}, restoreLimit)
+}
+
+// depends is what this machine depends on, and why that is not all known.
+type depends struct {
+	protected []ProtectedAddr
+	unknown   error
 }
 
 // nothingListed says that the list is empty, so that no packet filter is needed.
@@ -90,12 +98,12 @@ type restoreRun struct {
 }
 
 // reconcile does the work of Restore. The caller must hold the lock.
-func (l *List) reconcile(ctx context.Context, b Backend, known fileContent, limit time.Duration) (RestoreResult, error) {
+func (l *List) reconcile(ctx context.Context, b Backend, known fileContent, on depends, limit time.Duration) (RestoreResult, error) {
 	r := &restoreRun{list: l, backend: b, known: known}
 	if err := r.readState(ctx); err != nil {
 		return RestoreResult{}, err
 	}
-	r.review(ctx)
+	r.review(on)
 	if err := ctx.Err(); err != nil {
 		return RestoreResult{}, err
 	}
@@ -144,14 +152,13 @@ func (r *restoreRun) begin() {
 // review takes entries off the list that ended long enough ago, and checks the
 // others again. Where it is not known what this machine depends on, suspended entries stay
 // suspended; the others were checked when they were blocked.
-func (r *restoreRun) review(ctx context.Context) {
-	protected, err := r.list.hostContext.ProtectedAddrs(ctx)
-	r.result.Unavailable.Add("suspended", err)
+func (r *restoreRun) review(on depends) {
+	r.result.Unavailable.Add("suspended", on.unknown)
 	now := r.list.now()
 	stay := staying(r.known.entries, now)
 	r.result.Expired = len(r.known.entries) - len(stay)
 	for _, e := range stay {
-		d := r.list.denyReason(e.Address, protected)
+		d := r.list.denyReason(e.Address, on.protected)
 		if d != nil && !d.always && e.Forced {
 			d = nil
 		}
@@ -162,7 +169,7 @@ func (r *restoreRun) review(ctx context.Context) {
 				r.result.Suspended++
 			}
 			e.Suspended = d.why
-		case e.Suspended != "" && err == nil:
+		case e.Suspended != "" && on.unknown == nil:
 			r.result.Resumed++
 			e.Suspended = ""
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/lockfile"
 )
 
 func TestRestoreLoadsTheListAfterABoot(t *testing.T) {
@@ -38,6 +39,30 @@ func TestRestoreLoadsTheListAfterABoot(t *testing.T) {
 	m.log = nil
 	if r := restore(t, l); r.Added+r.Removed+r.Expired != 0 || slices.Contains(m.log, "add") {
 		t.Errorf("once more: %+v, %v", r, m.log)
+	}
+}
+
+// How long it takes to find out what this machine depends on is up to the processes of others.
+func TestNobodyWaitsForWhatTheMachineDependsOn(t *testing.T) {
+	m := newMachine()
+	l := m.on(t)
+	mustBlock(t, l, "203.0.113.1")
+	m.log = nil
+	m.at = func(step string) error {
+		if step != "protected" {
+			return nil
+		}
+		release, err := lockfile.Exclude(t.Context(), l.lockPath(), time.Millisecond)
+		if err != nil {
+			t.Errorf("the list is locked meanwhile: %v", err)
+			return nil
+		}
+		release()
+		return nil
+	}
+	restore(t, l)
+	if !slices.Contains(m.log, "protected") {
+		t.Errorf("it was not asked for: %v", m.log)
 	}
 }
 
