@@ -45,7 +45,7 @@ func (s session) doctorTarget(call invocation) doctor.Target {
 	return doctor.Target{
 		Root: s.host.Root, OS: s.host.OS, Version: version.Number, User: s.user(), AsRoot: s.root,
 		Binary: s.binary, Trusted: s.trusted, TrustedLog: trust.InLogs.File, Owned: trust.User(s.user().UID).File, Tools: rootTools(s.config.Policy.EnabledTools),
-		ConfigPath: path, ConfigError: err, ConfigFiles: c.Files, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
+		ConfigPath: path, ConfigError: err, ConfigFiles: c.Files, AskRequired: c.Policy.Ask == config.AskRequired, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
 		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable, Reports: s.reports,

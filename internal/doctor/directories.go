@@ -34,6 +34,14 @@ func configuration(_ context.Context, t Target) []Finding {
 	return one(OK, strings.Join(t.ConfigFiles, ", ")+" are valid and belong to root; what a later one sets is in force", "")
 }
 
+// asking says what a client needs where a person has to agree to changes; otherwise it is silent.
+func asking(_ context.Context, t Target) []Finding {
+	if !t.AskRequired {
+		return nil
+	}
+	return one(OK, "policy.ask is required: what changes this machine is refused to clients that cannot ask their user (elicitation)", "")
+}
+
 // configurationDir is checked even without a configuration: whoever can write to
 // it can put one there.
 func configurationDir(_ context.Context, t Target) []Finding {

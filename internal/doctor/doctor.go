@@ -67,6 +67,7 @@ func checks() []check {
 		{id: "sudoers_file", name: "sudoers file", look: sudoersFile},
 		{id: "sudo_rules", name: "rules of sudo", limit: 2 * limit, look: sudoRules},
 		{id: "configuration", name: "configuration", look: configuration},
+		{id: "asking", name: "asking the user", look: asking},
 		{id: "configuration_folder", name: "configuration folder", look: configurationDir},
 		{id: "state_folder", name: "state folder", look: stateDir},
 		{id: "journal_folder", name: "journal folder", look: journalDir},

@@ -61,7 +61,7 @@ func well(t *testing.T, more map[string]string) Target {
 		Root: root, OS: "linux", Version: "1.2.3", User: User{UID: 1000},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
 		Owned: func(string) error { return errors.New("not the user's") }, Reports: func(context.Context) (Reporting, error) { return Reporting{}, nil },
-		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", ConfigFiles: []string{"/etc/sentinel/config.yaml"},
+		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", AskRequired: true, ConfigFiles: []string{"/etc/sentinel/config.yaml"},
 		StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: &programs{do: func(string) sysexec.Result { return sysexec.Result{} }},
 		Journal:  fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,
@@ -181,6 +181,7 @@ func TestWhatIsWrongIsFoundAndHasAFix(t *testing.T) {
 		{"no rules", remove("/etc/sudoers.d/sentinel"), "sudoers_file", Warning, "no /etc/sudoers.d/sentinel", "sudo make install"},
 		{"rules that others can change", distrust("/sudoers.d/sentinel"), "sudoers_file", Problem, "written by others", "sudo make install"},
 		{"rules with another mode", func(t *testing.T, p *Target) { mode(t, p.at("/etc/sudoers.d/sentinel"), 0o644) }, "sudoers_file", Warning, "0644", "chmod 0440"},
+		{"a person has to agree", func(*testing.T, *Target) {}, "asking", OK, "cannot ask their user", ""},
 		{"wrong configuration", func(_ *testing.T, p *Target) { p.ConfigError = errors.New("line 3: no such key") }, "configuration", Problem, "line 3", "Correct"},
 		{"no configuration", func(_ *testing.T, p *Target) { p.ConfigFiles = nil }, "configuration", OK, "defaults", ""},
 		{"configuration in two files", func(_ *testing.T, p *Target) {

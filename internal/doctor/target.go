@@ -36,6 +36,7 @@ type Target struct {
 	ConfigPath  string
 	ConfigError error
 	ConfigFiles []string // that are read, in their order
+	AskRequired bool     // policy.ask is required
 	StateDir    string
 	JournalDir  string
 	// Programs runs sudo, and on macOS the programs that alone tell something.

@@ -5,11 +5,13 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -31,6 +33,9 @@ type handler struct {
 	limit  time.Duration
 	log    *slog.Logger
 	tools  []string // on offer
+
+	questions chan struct{} // has room for maxQuestions
+	posed     posedSet
 }
 
 // toolHandler returns the handler of the tool for op. It never returns an error:
@@ -45,54 +50,101 @@ func (h *handler) toolHandler(op ops.Operation) server.ToolHandlerFunc {
 			}
 			h.log.Debug("call answered", "tool", op.Name, "failed", result.IsError, "took", time.Since(began))
 		}()
-		d, err := h.call(ctx, op, argumentsOf(ctx))
+		result, err := h.call(ctx, op, argumentsOf(ctx))
 		if err != nil {
 			return h.failed(op, err), nil
 		}
-		return d.result(), nil
+		return result, nil
 	}
 }
 
-func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.RawMessage) (document, error) {
+// A checked call has arguments that sentinel takes, and a program to take them.
+type checked struct {
+	op      ops.Operation
+	path    string
+	members map[string]json.RawMessage
+	dry     bool
+}
+
+// changes reports whether the call changes this machine.
+func (c checked) changes() bool { return c.op.Changes() && !c.dry }
+
+func (c checked) asDryRun() checked {
+	c.members = maps.Clone(c.members)
+	c.members["dry_run"], c.dry = json.RawMessage("true"), true
+	return c
+}
+
+// key is the same for calls that ask for the same.
+func (c checked) key() string {
+	raw, err := json.Marshal(c.members)
+	if err != nil {
+		panic("mcpserver: arguments that were JSON cannot be encoded: " + err.Error())
+	}
+	sum := sha256.Sum256(append([]byte(c.op.Name+" "), raw...))
+	return string(sum[:])
+}
+
+func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 	if err := ctx.Err(); err != nil {
-		return document{}, h.ended(op, err, "did not begin")
+		return nil, h.ended(op, err, "did not begin")
 	}
-	stdin, err := h.compose(ctx, op, arguments)
+	c, err := check(op, arguments)
+	if err != nil {
+		return nil, err
+	}
+	if c.path, err = h.locate(); err != nil {
+		return nil, err
+	}
+	if by := wayToAsk(ctx); by != noWay && c.changes() {
+		return h.confirm(ctx, c, by)
+	}
+	return h.perform(ctx, c, ops.Context{})
+}
+
+// perform runs sentinel and returns what it says.
+func (h *handler) perform(ctx context.Context, c checked, claims ops.Context) (*mcp.CallToolResult, error) {
+	d, err := h.run(ctx, c, claims)
+	if err != nil {
+		return nil, err
+	}
+	return d.result(), nil
+}
+
+// run runs sentinel with the arguments of c, unchanged, and with claims.
+func (h *handler) run(ctx context.Context, c checked, claims ops.Context) (document, error) {
+	stdin, err := h.compose(ctx, c, claims)
 	if err != nil {
 		return document{}, err
 	}
-	path, err := h.locate()
-	if err != nil {
-		return document{}, err
-	}
-	result, err := h.sudo.run(ctx, op, path, stdin)
+	result, err := h.sudo.run(ctx, c.op, c.path, stdin)
 	if err != nil && ctx.Err() != nil {
 		// What the program itself says about its end is worth more than that it was
 		// asked to end.
-		d, none := readDocument(op, result)
-		lateRead := errors.Is(ctx.Err(), context.DeadlineExceeded) && !op.Changes() && !d.success // nobody cancelled it
+		d, none := readDocument(c.op, result)
+		lateRead := errors.Is(ctx.Err(), context.DeadlineExceeded) && !c.changes() && !d.success // nobody cancelled it
 		if none == nil && !lateRead {
 			return d, nil
 		}
 	}
 	if err != nil {
-		return document{}, h.explain(ctx, op, err)
+		return document{}, h.explain(ctx, c, err)
 	}
-	return readDocument(op, result)
+	return readDocument(c.op, result)
 }
 
 // explain returns the coded error for a run that gave no result.
-func (h *handler) explain(ctx context.Context, op ops.Operation, err error) error {
+func (h *handler) explain(ctx context.Context, c checked, err error) error {
 	var known *fault.Error
 	var start *fs.PathError
 	switch {
 	case errors.As(err, &known):
 		return known
-	case ctx.Err() != nil && op.Changes():
-		return h.ended(op, ctx.Err(), "has not said yet what it did").
+	case ctx.Err() != nil && c.changes():
+		return h.ended(c.op, ctx.Err(), "has not said yet what it did").
 			WithFix("sentinel finishes or takes back what it has begun. Before asking again, see what became of it with: sudo sentinel --history")
 	case ctx.Err() != nil:
-		return h.ended(op, ctx.Err(), "did not finish")
+		return h.ended(c.op, ctx.Err(), "did not finish")
 	case errors.Is(err, sysexec.ErrOutputTooLarge):
 		return fault.New(fault.BadOutput, "sentinel printed more than any document holds.")
 	case errors.As(err, &start):
@@ -110,35 +162,40 @@ func (h *handler) ended(op ops.Operation, err error, what string) *fault.Error {
 	return fault.New(fault.Cancelled, fmt.Sprintf("%s was cancelled and %s.", op.Name, what))
 }
 
-// compose checks the arguments of a call and returns what sentinel reads from
-// stdin: the arguments, unchanged, and who is asking.
-func (h *handler) compose(ctx context.Context, op ops.Operation, arguments json.RawMessage) ([]byte, error) {
+// check checks the arguments of a call.
+func check(op ops.Operation, arguments json.RawMessage) (checked, error) {
 	if string(arguments) == "null" { // some clients write it for "none"
 		arguments = nil
 	}
 	if len(arguments) > ops.MaxRequest-roomForContext {
-		return nil, invalid(&ops.ArgumentError{
+		return checked{}, invalid(&ops.ArgumentError{
 			Message: fmt.Sprintf("The arguments of %s are larger than %d KiB.", op.Name, ops.MaxRequest>>10),
 			Fix:     "Send only the arguments that the tool describes.",
 		})
 	}
-	if err := checkArguments(op, arguments); err != nil {
-		return nil, invalid(err)
+	request, err := parseArguments(op, arguments)
+	if err != nil {
+		return checked{}, invalid(err)
 	}
-	members := map[string]json.RawMessage{}
+	c := checked{op: op, members: map[string]json.RawMessage{}, dry: request.Arguments.Bool("dry_run")}
 	if len(arguments) > 0 {
-		if err := json.Unmarshal(arguments, &members); err != nil {
-			return nil, fmt.Errorf("decode arguments that were checked: %w", err)
+		if err := json.Unmarshal(arguments, &c.members); err != nil {
+			return checked{}, fmt.Errorf("decode arguments that were checked: %w", err)
 		}
 	}
-	asking, err := json.Marshal(struct {
-		Caller string   `json:"caller"`
-		Tools  []string `json:"tools,omitempty"`
-	}{clientName(ctx), h.tools})
+	return c, nil
+}
+
+// compose returns what sentinel reads from stdin: the arguments, unchanged, who is
+// asking, and what else is claimed.
+func (h *handler) compose(ctx context.Context, c checked, claims ops.Context) ([]byte, error) {
+	claims.Caller, claims.Tools = clientName(ctx), h.tools
+	context, err := json.Marshal(claims)
 	if err != nil {
-		return nil, fmt.Errorf("encode the caller: %w", err)
+		return nil, fmt.Errorf("encode who is asking: %w", err)
 	}
-	members[contextKey] = asking
+	members := maps.Clone(c.members)
+	members[contextKey] = context
 	return json.Marshal(members)
 }
 
@@ -146,20 +203,19 @@ func (h *handler) compose(ctx context.Context, op ops.Operation, arguments json.
 // fills it: a model must not speak for somebody else.
 const contextKey = "_context"
 
-// checkArguments checks arguments as sentinel will, so that a wrong one does not
+// parseArguments checks arguments as sentinel will, so that a wrong one does not
 // cost a run, and refuses contextKey.
-func checkArguments(op ops.Operation, arguments json.RawMessage) error {
+func parseArguments(op ops.Operation, arguments json.RawMessage) (ops.Request, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(arguments, &members) == nil {
 		if _, there := members[contextKey]; there {
-			return &ops.ArgumentError{
+			return ops.Request{}, &ops.ArgumentError{
 				Message: fmt.Sprintf("%s has no argument %q.", op.Name, contextKey),
 				Fix:     "Leave it out: sentinel-mcp itself says who is asking.",
 			}
 		}
 	}
-	_, err := op.ParseRequest(arguments)
-	return err
+	return op.ParseRequest(arguments)
 }
 
 func invalid(err error) error {

@@ -63,10 +63,11 @@ const (
 
 func testHandler(runner sysexec.Runner) *handler {
 	return &handler{
-		locate: func() (string, error) { return binary, nil },
-		sudo:   newSudoRunner(elevation.Machine{}, runner, true, func(string) error { return nil }, time.Now, quiet()),
-		limit:  testLimit,
-		log:    quiet(),
+		questions: make(chan struct{}, maxQuestions),
+		locate:    func() (string, error) { return binary, nil },
+		sudo:      newSudoRunner(elevation.Machine{}, runner, true, func(string) error { return nil }, time.Now, quiet()),
+		limit:     testLimit,
+		log:       quiet(),
 	}
 }
 

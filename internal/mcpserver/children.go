@@ -124,3 +124,40 @@ func hold(ctx context.Context) (release func()) {
 	}
 	return func() {}
 }
+
+// placeKey is the key under which a context holds the place of its call.
+type placeKey struct{}
+
+// A place is where a call has a slot while it works, and none while it waits for a person. A nil
+// place is that of a call without slots. It is not safe for concurrent use.
+type place struct {
+	slots   chan struct{}
+	release func() // of the slot; nil without one
+}
+
+func placeOf(ctx context.Context) *place {
+	p, _ := ctx.Value(placeKey{}).(*place)
+	return p
+}
+
+// enter waits for a slot and returns ctx with it. Without one the error is that of ctx.
+func (p *place) enter(ctx context.Context) (context.Context, error) {
+	if p == nil {
+		return ctx, ctx.Err()
+	}
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx, ctx.Err()
+	}
+	s := &slot{free: func() { <-p.slots }}
+	p.release = s.hold()
+	return context.WithValue(context.WithValue(ctx, placeKey{}, p), slotKey{}, s), nil
+}
+
+// leave gives the slot back, which programs of the call may still hold.
+func (p *place) leave() {
+	if p != nil && p.release != nil {
+		p.release()
+	}
+}

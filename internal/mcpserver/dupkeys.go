@@ -18,8 +18,8 @@ import (
 var (
 	envelopeKeys = []string{"jsonrpc", "id", "method", "params", "result", "error"}
 	paramsKeys   = []string{
-		"_meta", "argument", "arguments", "capabilities", "clientInfo", "cursor", "level", "name",
-		"notifications", "progressToken", "protocolVersion", "reason", "ref", "requestId", "task", "taskId", "uri",
+		"_meta", "argument", "arguments", "capabilities", "clientInfo", "cursor", "inputResponses", "level", "name",
+		"notifications", "progressToken", "protocolVersion", "reason", "ref", "requestId", "requestState", "task", "taskId", "uri",
 	}
 )
 

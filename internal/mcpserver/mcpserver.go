@@ -63,11 +63,12 @@ func Run(ctx context.Context, goos string, args []string, stdin io.Reader, stdou
 	running := &programs{runner: sysexec.Host{}}
 	offered := selected(table, o)
 	h := &handler{
-		tools:  namesOf(offered),
-		locate: locate(o.sentinel),
-		sudo:   newSudoRunner(elevation.Machine{Root: "/", OS: goos, UID: privilege.RealUID(), Groups: privilege.Groups()}, running, privilege.IsRoot(), trust.RootOnly.File, time.Now, log),
-		limit:  o.timeout,
-		log:    log,
+		questions: make(chan struct{}, maxQuestions),
+		tools:     namesOf(offered),
+		locate:    locate(o.sentinel),
+		sudo:      newSudoRunner(elevation.Machine{Root: "/", OS: goos, UID: privilege.RealUID(), Groups: privilege.Groups()}, running, privilege.IsRoot(), trust.RootOnly.File, time.Now, log),
+		limit:     o.timeout,
+		log:       log,
 	}
 	s := newServer(offered, h.toolHandler)
 	result := status(newTransport(s, stdout, o.timeout, log).serve(ctx, stdin), log)

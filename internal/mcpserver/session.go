@@ -20,12 +20,16 @@ const maxCaller = 200
 // notifications for it.
 type session struct {
 	initialized   atomic.Bool
+	revision      atomic.Pointer[string] // of the handshake
 	info          atomic.Pointer[mcp.Implementation]
 	capabilities  atomic.Pointer[mcp.ClientCapabilities]
 	notifications chan mcp.JSONRPCNotification
 }
 
-var _ server.SessionWithClientInfo = (*session)(nil)
+var (
+	_ server.SessionWithClientInfo      = (*session)(nil)
+	_ server.SessionWithProtocolVersion = (*session)(nil)
+)
 
 func newSession() *session {
 	return &session{notifications: make(chan mcp.JSONRPCNotification, 16)}
@@ -39,6 +43,17 @@ func (s *session) Initialize() { s.initialized.Store(true) }
 
 // Initialized implements [server.ClientSession].
 func (s *session) Initialized() bool { return s.initialized.Load() }
+
+// ProtocolVersion implements [server.SessionWithProtocolVersion].
+func (s *session) ProtocolVersion() string {
+	if r := s.revision.Load(); r != nil {
+		return *r
+	}
+	return ""
+}
+
+// SetProtocolVersion is called at the handshake.
+func (s *session) SetProtocolVersion(revision string) { s.revision.Store(&revision) }
 
 // NotificationChannel implements [server.ClientSession].
 func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notifications }

@@ -193,13 +193,9 @@ func (t *transport) call(ctx context.Context, m message) {
 	go func() {
 		defer t.calls.remove(m.id)
 		defer cancel()
-		select {
-		case t.slots <- struct{}{}:
-			s := &slot{free: func() { <-t.slots }}
-			defer s.hold()()
-			ctx = context.WithValue(ctx, slotKey{}, s)
-		case <-ctx.Done():
-		}
+		p := &place{slots: t.slots}
+		defer p.leave()
+		ctx, _ := p.enter(ctx) //nolint:errcheck // its handler sees the end of ctx
 		t.answer(ctx, m)
 	}()
 }

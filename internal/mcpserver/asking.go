@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+)
+
+// The user of a client is asked before a change, where the client can ask. sentinel says with a
+// dry run what would happen and whether its policy wants a question; what the user agreed to goes
+// with the change as a fingerprint, and sentinel refuses another.
+//
+// A yes is what the client says that its user said. It keeps a model from acting on its own, and
+// is no barrier to a client, or to another program of the same user.
+
+// A way is how the user of a client can be asked.
+type way int
+
+const (
+	noWay     way = iota
+	byRequest     // elicitation/create, of the revisions with a handshake
+	byResult      // input_required: the client repeats its call with the answer (2026-07-28)
+)
+
+// wayToAsk returns how the user behind the call of ctx can be asked.
+func wayToAsk(ctx context.Context) way {
+	if r := server.RequestProtocolInfoFromContext(ctx); r != nil && r.Modern {
+		if r.ClientCapabilities != nil && showsForms(r.ClientCapabilities.Elicitation) {
+			return byResult
+		}
+		return noWay
+	}
+	s, ok := server.ClientSessionFromContext(ctx).(*session)
+	if ok && slices.Contains([]string{"2025-06-18", "2025-11-25"}, s.ProtocolVersion()) && showsForms(s.GetClientCapabilities().Elicitation) {
+		return byRequest
+	}
+	return noWay
+}
+
+// showsForms reports whether a client shows forms to its user. One that does not say which modes it
+// has shows forms.
+func showsForms(e *mcp.ElicitationCapability) bool {
+	return e != nil && (e.Form != nil || e.URL == nil)
+}
+
+// maxQuestions is how many questions wait for their answers at a time: a model that calls many
+// tools at once is not to bury its user.
+const maxQuestions = maxCalls
+
+// confirm makes a change after the user has agreed to it.
+func (h *handler) confirm(ctx context.Context, c checked, by way) (*mcp.CallToolResult, error) {
+	if in := inputOf(ctx); by == byResult && in.sent() {
+		return h.resume(ctx, c, in)
+	}
+	p, d, err := h.plan(ctx, c)
+	switch {
+	case err != nil:
+		return nil, err
+	case !d.success:
+		return d.result(), nil
+	case p.Asking.Policy == askOff || p.Asking.Idle:
+		return h.perform(ctx, c, ops.Context{})
+	case by == byResult:
+		return p.inputRequired(h.posed.add(c.key(), p, time.Now())), nil
+	}
+	ctx, v, err := h.elicit(ctx, c, p)
+	if err != nil {
+		return nil, err
+	}
+	return h.decide(ctx, c, p, v)
+}
+
+// plan asks sentinel what a change would do.
+func (h *handler) plan(ctx context.Context, c checked) (p plan, d document, err error) {
+	dry := c.asDryRun()
+	d, err = h.run(ctx, dry, ops.Context{Asking: true})
+	if err != nil || !d.success {
+		return plan{}, d, err
+	}
+	if json.Unmarshal(d.raw, &p) != nil || p.Asking == nil || !p.DryRun || p.Asking.Plan == "" {
+		return plan{}, document{}, fault.New(fault.BadOutput, "sentinel did not say what "+c.op.Name+" would do.")
+	}
+	return p, d, nil
+}
+
+// elicit asks the user of a client of a revision with a handshake. While they read, other calls may
+// have the slot of this one; the context that it returns has a slot again.
+func (h *handler) elicit(ctx context.Context, c checked, p plan) (context.Context, verdict, error) {
+	placeOf(ctx).leave()
+	limited, cancel := h.untilAnswered(ctx)
+	defer cancel()
+	v, err := h.question(limited, p)
+	switch {
+	case ctx.Err() != nil:
+		return ctx, v, h.ended(c.op, ctx.Err(), "did nothing, because its user had not answered")
+	case limited.Err() != nil:
+		return ctx, v, fault.New(fault.Timeout, "The user did not answer in time, and "+c.op.Name+" did nothing.").
+			WithFix("Tell the user what you want to do and why; call it again when they are there to answer.")
+	case err != nil:
+		return ctx, v, fault.New(fault.Cancelled, "The client closed the connection before its user had answered, and "+c.op.Name+" did nothing.")
+	}
+	ctx, err = placeOf(ctx).enter(ctx)
+	if err != nil {
+		return ctx, v, h.ended(c.op, err, "did not begin")
+	}
+	return ctx, v, nil
+}
+
+// question asks and judges the answer. An error of the client is an answer.
+func (h *handler) question(ctx context.Context, p plan) (verdict, error) {
+	select {
+	case h.questions <- struct{}{}:
+		defer func() { <-h.questions }()
+	case <-ctx.Done():
+		return verdict{}, ctx.Err()
+	}
+	began := time.Now()
+	answer, err := ask(ctx, string(mcp.MethodElicitationCreate), p.form())
+	took := time.Since(began)
+	if _, refused := errors.AsType[*clientError](err); refused || err == nil {
+		return judge(answer, err, took), nil
+	}
+	return verdict{}, err
+}
+
+// untilAnswered bounds how long a question stands. A third of the limit of a call is left for the
+// change itself.
+func (h *handler) untilAnswered(ctx context.Context) (context.Context, context.CancelFunc) {
+	left := h.limit
+	if end, ok := ctx.Deadline(); ok {
+		left = time.Until(end)
+	}
+	return context.WithTimeout(ctx, left-h.limit/3)
+}
+
+// resume goes on with a call that was repeated with the answer of its user.
+func (h *handler) resume(ctx context.Context, c checked, in input) (*mcp.CallToolResult, error) {
+	q, ok := h.posed.take(in.requestState(), c.key(), time.Now())
+	if !ok {
+		return nil, fault.New(fault.InvalidArgument, "requestState belongs to no open question about this very call: it was used, is too old, or was never given out.").
+			WithFix("Call " + c.op.Name + " again without inputResponses and requestState; the user is asked then.")
+	}
+	return h.decide(ctx, c, q.plan, judge(in.answer(), nil, time.Since(q.at)))
+}
+
+// decide does what the user said. Where nobody was there to say anything, a policy that merely
+// offers the question goes on as with a client that cannot ask, and one that requires it refuses.
+func (h *handler) decide(ctx context.Context, c checked, p plan, v verdict) (*mcp.CallToolResult, error) {
+	switch {
+	case v.agreed:
+		return h.perform(ctx, c, ops.Context{Asked: ops.Accepted, Plan: p.Asking.Plan})
+	case v.nobody && p.Asking.Policy == askOffered:
+		h.log.Info("the client answers for its user, who is not asked", "tool", c.op.Name, "client", clientName(ctx))
+		return h.perform(ctx, c, ops.Context{})
+	case v.nobody:
+		return nil, fault.New(fault.DisabledByPolicy, "policy.ask of this machine's configuration requires that a person agrees to "+c.op.Name+" first, and the client answered before anybody could read the question.").
+			WithFix("Tell the user: the client has to show the questions of servers (elicitation) rather than answer them by itself; or the administrator changes policy.ask in /etc/sentinel/config.yaml.")
+	default:
+		return nil, fault.New(fault.Declined, fmt.Sprintf("%s did nothing: %s.", c.op.Name, v.why))
+	}
+}

@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+	"sentinel/internal/sysexec"
+)
+
+// A machineWith is a sentinel with a policy that says what it would do, and does it.
+type machineWith struct {
+	policy  string
+	idle    bool
+	details string
+	refused string // its document, when it refuses already what it is to plan
+}
+
+func (m machineWith) run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	var r struct {
+		DryRun  bool        `json:"dry_run"`
+		Context ops.Context `json:"_context"`
+	}
+	if err := json.Unmarshal(c.Stdin, &r); err != nil {
+		return sysexec.Result{}, err
+	}
+	switch {
+	case !r.DryRun:
+		return sysexec.Result{Stdout: []byte(`{"success":true,"action":"terminate_process","ended":true}`)}, nil
+	case m.refused != "":
+		return sysexec.Result{Stdout: []byte(m.refused), Exit: 4}, nil
+	}
+	out := fmt.Sprintf(`{"success":true,"action":"terminate_process","hostname":"web-1","dry_run":true,"details":%q,"asking":{"policy":%q,"plan":"p77","idle":%v}}`, m.details, m.policy, m.idle)
+	return sysexec.Result{Stdout: []byte(out)}, nil
+}
+
+// A desk is a client that can ask its user, in front of a machine.
+type desk struct {
+	*peer
+	runner *fakeRunner
+}
+
+const formsOnly = `{"elicitation":{}}`
+
+// sitDown connects a client that made its handshake. The other revision has none.
+func sitDown(t *testing.T, m machineWith, revision, capabilities string) *desk {
+	t.Helper()
+	if m.details == "" {
+		m.details = "ffmpeg (PID 4242, user ann) would be sent SIGKILL."
+	}
+	runner := &fakeRunner{do: m.run}
+	d := &desk{connectTo(t, newServer(ops.All(), testHandler(runner).toolHandler)), runner}
+	if revision != "" {
+		d.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"Desk","version":"1"}}}`, revision, capabilities))
+		d.raw()
+		d.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	}
+	return d
+}
+
+func kill(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"terminate_process","arguments":{"pid":4242,"expect_name":"ffmpeg"}}}`
+}
+
+// asked returns a question to the user: its id and what it says.
+func (d *desk) asked() (id, message string) {
+	d.t.Helper()
+	var q struct {
+		ID     string
+		Method string
+		Params struct {
+			Mode            *string
+			Message         string
+			RequestedSchema struct {
+				Type       string
+				Required   []string
+				Properties map[string]struct{ Type string }
+			}
+		}
+	}
+	line := d.raw()
+	if err := json.Unmarshal([]byte(line), &q); err != nil {
+		d.t.Fatal(err)
+	}
+	s := q.Params.RequestedSchema
+	if q.Method != "elicitation/create" || s.Type != "object" || s.Properties["go_ahead"].Type != "boolean" || !cmp.Equal(s.Required, []string{"go_ahead"}) || q.Params.Mode != nil {
+		d.t.Fatalf("not the question: %s", line)
+	}
+	return q.ID, q.Params.Message
+}
+
+func (d *desk) says(id, answer string) {
+	d.t.Helper()
+	d.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,%s}`, id, answer))
+}
+
+// outcome returns the next answer as "done" or its error code, and its whole line.
+func (d *desk) outcome() (short, line string) {
+	d.t.Helper()
+	line = d.raw()
+	synctest.Wait() // the id is free again
+	var r struct {
+		Result struct {
+			StructuredContent struct {
+				Ended     bool
+				ErrorCode string `json:"error_code"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(line), &r); err != nil {
+		d.t.Fatal(err)
+	}
+	if r.Result.StructuredContent.Ended {
+		return "done", line
+	}
+	return r.Result.StructuredContent.ErrorCode, line
+}
+
+// sent returns what sentinel was run with.
+func (d *desk) sent() (requests []string) {
+	d.runner.mu.Lock()
+	defer d.runner.mu.Unlock()
+	for _, c := range d.runner.seen {
+		requests = append(requests, string(c.Stdin))
+	}
+	return requests
+}
+
+const (
+	planned = `{"_context":{"caller":"Desk/1","asking":true},"dry_run":true,"expect_name":"ffmpeg","pid":4242}`
+	agreed  = `{"_context":{"caller":"Desk/1","asked":"accepted","plan":"p77"},"expect_name":"ffmpeg","pid":4242}`
+	unasked = `{"_context":{"caller":"Desk/1"},"expect_name":"ffmpeg","pid":4242}`
+)
+
+const yes = `"result":{"action":"accept","content":{"go_ahead":true}}`
+
+func TestUserIsAskedWithWhatWillHappen(t *testing.T) {
+	for _, revision := range []string{"2025-06-18", "2025-11-25"} {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "required"}, revision, formsOnly)
+			d.send(kill("1"))
+			id, message := d.asked()
+			if want := "web-1: ffmpeg (PID 4242, user ann) would be sent SIGKILL."; message != want {
+				t.Errorf("asked %q, want %q", message, want)
+			}
+			time.Sleep(3 * time.Second)
+			d.says(id, yes)
+			if got, line := d.outcome(); got != "done" {
+				t.Errorf("%s: %s", revision, line)
+			}
+			if diff := cmp.Diff([]string{planned, agreed}, d.sent()); diff != "" {
+				t.Errorf("%s: sentinel was run with (-want +got):\n%s", revision, diff)
+			}
+		})
+	}
+}
+
+// Whatever is no yes of a person's changes nothing, and an answer that nobody gave counts as a
+// client that cannot ask.
+func TestOnlyAYesThatSomebodyGaveIsAYes(t *testing.T) {
+	const slow, instant = 2 * time.Second, 100 * time.Millisecond
+	for name, c := range map[string]struct {
+		answer            string
+		after             time.Duration
+		offered, required string
+		says              string
+	}{
+		"yes":                       {yes, slow, "done", "done", ""},
+		"decline":                   {`"result":{"action":"decline"}`, slow, "DECLINED", "DECLINED", "the user declined"},
+		"decline with a yes":        {`"result":{"action":"decline","content":{"go_ahead":true}}`, slow, "DECLINED", "DECLINED", "the user declined"},
+		"cancel":                    {`"result":{"action":"cancel"}`, slow, "DECLINED", "DECLINED", "dismissed"},
+		"the box not ticked":        {`"result":{"action":"accept","content":{"go_ahead":false}}`, slow, "DECLINED", "DECLINED", "without its yes"},
+		"no box":                    {`"result":{"action":"accept","content":{}}`, slow, "DECLINED", "DECLINED", "without its yes"},
+		"no form":                   {`"result":{"action":"accept"}`, slow, "DECLINED", "DECLINED", "without its yes"},
+		"yes as a text":             {`"result":{"action":"accept","content":{"go_ahead":"true"}}`, slow, "DECLINED", "DECLINED", "without its yes"},
+		"yes as a number":           {`"result":{"action":"accept","content":{"go_ahead":1}}`, slow, "DECLINED", "DECLINED", "without its yes"},
+		"a list for the form":       {`"result":{"action":"accept","content":[true]}`, slow, "DECLINED", "DECLINED", "no answer to the question"},
+		"another action":            {`"result":{"action":"accepted","content":{"go_ahead":true}}`, slow, "DECLINED", "DECLINED", "no answer to the question"},
+		"an action that is no text": {`"result":{"action":true,"content":{"go_ahead":true}}`, slow, "DECLINED", "DECLINED", "no answer to the question"},
+		"a list":                    {`"result":[]`, slow, "DECLINED", "DECLINED", "no answer to the question"},
+		"an error":                  {`"error":{"code":-1,"message":"the user closed the window"}`, slow, "DECLINED", "DECLINED", "could not ask"},
+		"instant decline":           {`"result":{"action":"decline"}`, instant, "done", "DISABLED_BY_POLICY", "before anybody could read"},
+		"instant cancel":            {`"result":{"action":"cancel"}`, instant, "done", "DISABLED_BY_POLICY", "before anybody could read"},
+		"instant yes":               {yes, instant, "done", "DISABLED_BY_POLICY", "before anybody could read"},
+		"instant error":             {`"error":{"code":-32601,"message":"no such method"}`, instant, "done", "DISABLED_BY_POLICY", "before anybody could read"},
+	} {
+		for policy, want := range map[string]string{"offered": c.offered, "required": c.required} {
+			t.Run(name+", "+policy, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d := sitDown(t, machineWith{policy: policy}, "2025-11-25", formsOnly)
+					d.send(kill("1"))
+					id, _ := d.asked()
+					time.Sleep(c.after)
+					d.says(id, c.answer)
+					got, line := d.outcome()
+					if got != want || got != "done" && !strings.Contains(line, c.says) {
+						t.Errorf("%s, want %s with %q: %s", got, want, c.says, line)
+					}
+					requests := []string{planned}
+					switch {
+					case want == "done" && c.after == slow:
+						requests = append(requests, agreed)
+					case want == "done": // and the journal is not told that somebody agreed
+						requests = append(requests, unasked)
+					}
+					if diff := cmp.Diff(requests, d.sent()); diff != "" {
+						t.Errorf("sentinel was run with (-want +got):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestNobodyIsAskedInVain(t *testing.T) {
+	for name, c := range map[string]struct {
+		machine                machineWith
+		revision, capabilities string
+		call                   string
+		requests               []string
+		want                   string
+	}{
+		"the policy is off":           {machineWith{policy: "off"}, "2025-11-25", formsOnly, kill("1"), []string{planned, unasked}, "done"},
+		"nothing to do":               {machineWith{policy: "required", idle: true}, "2025-11-25", formsOnly, kill("1"), []string{planned, unasked}, "done"},
+		"refused":                     {machineWith{policy: "required", refused: `{"success":false,"action":"terminate_process","error_code":"PROTECTED_PROCESS"}`}, "2025-11-25", formsOnly, kill("1"), []string{planned}, "PROTECTED_PROCESS"},
+		"a client without":            {machineWith{policy: "offered"}, "2025-11-25", `{}`, kill("1"), []string{unasked}, "done"},
+		"a client with links alone":   {machineWith{policy: "offered"}, "2025-11-25", `{"elicitation":{"url":{}}}`, kill("1"), []string{unasked}, "done"},
+		"a revision that has it not":  {machineWith{policy: "offered"}, "2025-03-26", formsOnly, kill("1"), []string{unasked}, "done"},
+		"the first revision":          {machineWith{policy: "offered"}, "2024-11-05", formsOnly, kill("1"), []string{unasked}, "done"},
+		"a dry run":                   {machineWith{policy: "required"}, "2025-11-25", formsOnly, strings.Replace(kill("1"), `"pid"`, `"dry_run":true,"pid"`, 1), []string{`{"_context":{"caller":"Desk/1"},"dry_run":true,"expect_name":"ffmpeg","pid":4242}`}, ""},
+		"an answer without a request": {machineWith{policy: "offered"}, "2025-11-25", `{}`, strings.Replace(kill("1"), `"arguments"`, `"requestState":"x","inputResponses":{"go_ahead":{"action":"accept","content":{"go_ahead":true}}},"arguments"`, 1), []string{unasked}, "done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := sitDown(t, c.machine, c.revision, c.capabilities)
+				d.send(c.call)
+				if got, line := d.outcome(); got != c.want {
+					t.Errorf("%s, want %s: %s", got, c.want, line)
+				}
+				if diff := cmp.Diff(c.requests, d.sent()); diff != "" {
+					t.Errorf("sentinel was run with (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Two questions are two, whichever is answered first, and a call that waits for its user keeps
+// no other from running.
+func TestQuestionsHoldUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", formsOnly)
+		ids := map[string]string{}
+		for i := range maxQuestions {
+			d.send(strings.Replace(kill(fmt.Sprint(i)), "4242", fmt.Sprint(100+i), 1))
+			id, _ := d.asked()
+			ids[fmt.Sprint(i)] = id
+		}
+		d.send(kill("77")) // waits for one of the questions to be answered
+		d.send(`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"terminate_process","arguments":{"pid":1,"dry_run":true}}}`)
+		if r := d.receive(); string(r.ID) != "8" {
+			t.Errorf("a call beside open questions: %s", r.short())
+		}
+		time.Sleep(time.Second)
+		d.says(ids["1"], `"result":{"action":"decline"}`)
+		if got, line := d.outcome(); got != "DECLINED" || !strings.Contains(line, `"id":1,`) {
+			t.Errorf("%s", line)
+		}
+		last, _ := d.asked()
+		d.says(ids["0"], yes)
+		if got, line := d.outcome(); got != "done" || !strings.Contains(line, `"id":0,`) {
+			t.Errorf("%s", line)
+		}
+		if last == ids["0"] || last == ids["1"] {
+			t.Errorf("the id %s is used twice", last)
+		}
+	})
+}
+
+// A question ends with its call, and in time for the change.
+func TestAQuestionIsWithdrawn(t *testing.T) {
+	withdrawn := func(d *desk, id string) {
+		d.t.Helper()
+		if line := d.raw(); !strings.Contains(line, "notifications/cancelled") || !strings.Contains(line, id) {
+			d.t.Errorf("not the withdrawal of %s: %s", id, line)
+		}
+	}
+	t.Run("its call is cancelled", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", formsOnly)
+			d.send(kill("1"))
+			id, _ := d.asked()
+			d.send(cancelOf("1"))
+			withdrawn(d, id)
+			d.says(id, yes)
+			d.send(ping("2"))
+			if r := d.receive(); string(r.ID) != "2" {
+				t.Errorf("%s", r.short())
+			}
+			if got := d.sent(); len(got) != 1 {
+				t.Errorf("sentinel was run with %q", got)
+			}
+		})
+	})
+	t.Run("nobody answers", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", formsOnly)
+			d.send(kill("1"))
+			id, _ := d.asked()
+			withdrawn(d, id)
+			if got, line := d.outcome(); got != "TIMEOUT" || !strings.Contains(line, "did not answer in time") {
+				t.Errorf("%s", line)
+			}
+			if got := d.sent(); len(got) != 1 {
+				t.Errorf("sentinel was run with %q", got)
+			}
+		})
+	})
+	t.Run("the client goes away", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", formsOnly)
+			d.send(kill("1"))
+			d.asked()
+			d.in.Close()
+			if got, line := d.outcome(); got != string(fault.Cancelled) {
+				t.Errorf("%s", line)
+			}
+			if got := d.sent(); len(got) != 1 {
+				t.Errorf("sentinel was run with %q", got)
+			}
+		})
+	})
+}
+
+// repeated is a call of revision 2026-07-28 with what the client adds.
+func repeated(id, arguments, more string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"terminate_process","arguments":{%s}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"Desk","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}}}}`, id, arguments, more)
+}
+
+const pid = `"pid":4242,"expect_name":"ffmpeg"`
+
+// posed returns the state of the question in the next answer.
+func (d *desk) posed() string {
+	d.t.Helper()
+	var r struct {
+		Result struct {
+			ResultType, RequestState string
+			InputRequests            map[string]struct {
+				Method string
+				Params struct{ Message string }
+			}
+		}
+	}
+	line := d.raw()
+	synctest.Wait() // as above
+	if err := json.Unmarshal([]byte(line), &r); err != nil {
+		d.t.Fatal(err)
+	}
+	q := r.Result.InputRequests["go_ahead"]
+	if r.Result.ResultType != "input_required" || q.Method != "elicitation/create" || !strings.HasPrefix(q.Params.Message, "web-1: ffmpeg") || len(r.Result.RequestState) < 20 {
+		d.t.Fatalf("not a question: %s", line)
+	}
+	return r.Result.RequestState
+}
+
+func answerTo(state, content string) string {
+	return fmt.Sprintf(`,"requestState":%q,"inputResponses":{"go_ahead":%s}`, state, content)
+}
+
+const accepted = `{"action":"accept","content":{"go_ahead":true}}`
+
+func TestUserIsAskedByAResult(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy, answer string
+		after          time.Duration
+		want           string
+	}{
+		"yes":                       {"required", accepted, 4 * time.Minute, "done"},
+		"decline":                   {"offered", `{"action":"decline"}`, time.Minute, "DECLINED"},
+		"the box not ticked":        {"offered", `{"action":"accept","content":{"go_ahead":false}}`, time.Minute, "DECLINED"},
+		"null":                      {"offered", `null`, time.Minute, "DECLINED"},
+		"too late":                  {"offered", accepted, 6 * time.Minute, "INVALID_ARGUMENT"},
+		"instant decline, offered":  {"offered", `{"action":"decline"}`, 0, "done"},
+		"instant decline, required": {"required", `{"action":"decline"}`, 0, "DISABLED_BY_POLICY"},
+		"instant yes, required":     {"required", accepted, 0, "DISABLED_BY_POLICY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := sitDown(t, machineWith{policy: c.policy}, "", "")
+				d.send(repeated("1", pid, ""))
+				state := d.posed()
+				time.Sleep(c.after)
+				d.send(repeated("2", pid, answerTo(state, c.answer)))
+				if got, line := d.outcome(); got != c.want {
+					t.Errorf("%s, want %s: %s", got, c.want, line)
+				}
+				requests := []string{planned}
+				switch {
+				case c.want == "done" && c.after > 0:
+					requests = append(requests, agreed)
+				case c.want == "done":
+					requests = append(requests, unasked)
+				}
+				if diff := cmp.Diff(requests, d.sent()); diff != "" {
+					t.Errorf("sentinel was run with (-want +got):\n%s", diff)
+				}
+				d.send(repeated("3", pid, answerTo(state, accepted)))
+				if got, line := d.outcome(); got != "INVALID_ARGUMENT" {
+					t.Errorf("the state a second time: %s", line)
+				}
+			})
+		})
+	}
+}
+
+// A yes counts once, for the call that was asked about, and only for a question of ours.
+func TestAYesIsForOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := sitDown(t, machineWith{policy: "offered"}, "", "")
+		question := func() string {
+			d.send(repeated("1", pid, ""))
+			state := d.posed()
+			time.Sleep(2 * time.Second)
+			return state
+		}
+		for name, line := range map[string]string{
+			"a state of its own":      repeated("2", pid, answerTo("AAAAAAAAAAAAAAAAAAAAAAAAAA", accepted)),
+			"an answer alone":         repeated("2", pid, `,"inputResponses":{"go_ahead":`+accepted+`}`),
+			"an empty state":          repeated("2", pid, answerTo("", accepted)),
+			"a state that is no text": repeated("2", pid, `,"requestState":{},"inputResponses":{"go_ahead":`+accepted+`}`),
+			"answers that are a list": repeated("2", pid, `,"inputResponses":[]`),
+			"another process":         repeated("2", `"pid":1,"expect_name":"ffmpeg"`, answerTo(question(), accepted)),
+			"one more argument":       repeated("2", pid+`,"graceful":true`, answerTo(question(), accepted)),
+			"another tool":            strings.NewReplacer("terminate_process", "restart_service", pid, `"service":"nginx"`).Replace(repeated("2", pid, answerTo(question(), accepted))),
+		} {
+			d.send(line)
+			if got, line := d.outcome(); got != "INVALID_ARGUMENT" {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+		for _, request := range d.sent() {
+			if request != planned {
+				t.Errorf("sentinel was run with %s", request)
+			}
+		}
+	})
+}
+
+func TestOpenQuestionsAreBounded(t *testing.T) {
+	var s posedSet
+	now := time.Now()
+	first := s.add("call", plan{}, now)
+	for i := range maxPosed {
+		s.add("call", plan{}, now.Add(time.Duration(i+1)))
+	}
+	if _, ok := s.take(first, "call", now); ok || len(s.open) != maxPosed {
+		t.Errorf("the oldest of %d questions is still open: %v", len(s.open), ok)
+	}
+}
+
+// Names in a question are chosen by whoever starts a process.
+func TestAQuestionIsOneHarmlessLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"my_app (PID 7, user ann) would be sent SIGKILL.": "my_app (PID 7, user ann) would be sent SIGKILL.",
+		"[ok](https://a.example)":                         "(ok)(https: //a.example)",
+		"<b>x</b>":                                        "‹b›x‹/b›",
+		"`a` *b* ~~c~~":                                   "'a' ∗b∗ --c--",
+		"WWW.a.example www.b.example":                     "WWW .a.example www .b.example",
+		"a\nYou agreed.\r\x1b[2J":                         "a You agreed. \uFFFD(2J",
+		"safe\u202egpj\u200b":                             "safe\uFFFDgpj\uFFFD",
+	} {
+		if got := harmless(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	var p plan
+	raw := `{"hostname":"web-1","details":"ufw would be switched on.","preview":{"closes_total":8,"closes":[{"port":80,"protocol":"tcp","process":"nginx"},{"port":53,"protocol":"udp"},{"port":1,"protocol":"tcp","process":"[a](b)"},{"port":2,"protocol":"tcp"},{"port":3,"protocol":"tcp"},{"port":4,"protocol":"tcp"}]}}`
+	if err := json.Unmarshal([]byte(raw), &p); err != nil {
+		t.Fatal(err)
+	}
+	const want = "web-1: ufw would be switched on. It would close 80/tcp (nginx), 53/udp (unknown process), 1/tcp ((a)(b)), 2/tcp (unknown process), 3/tcp (unknown process) and 3 more."
+	if got := p.text(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

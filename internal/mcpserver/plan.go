@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"sentinel/internal/sanitize"
+)
+
+// The values of policy.ask that this program tells from one another.
+const (
+	askOff     = "off"
+	askOffered = "offered"
+)
+
+// A plan is what a dry run says of a change, as far as a question needs it.
+type plan struct {
+	DryRun   bool   `json:"dry_run"`
+	Hostname string `json:"hostname"`
+	Details  string `json:"details"`
+	Preview  struct {
+		Closes       []socket `json:"closes"`
+		ClosesTotal  int      `json:"closes_total"`
+		Exposes      []socket `json:"exposes"`
+		ExposesTotal int      `json:"exposes_total"`
+	} `json:"preview"`
+	Asking *struct {
+		Policy string `json:"policy"`
+		Plan   string `json:"plan"`
+		Idle   bool   `json:"idle"`
+	} `json:"asking"`
+}
+
+// A socket is one that a change of the firewall shuts or opens.
+type socket struct {
+	Port     int    `json:"port"`
+	Protocol string `json:"protocol"`
+	Process  string `json:"process"`
+}
+
+const (
+	maxSockets  = 5    // that a question names
+	maxQuestion = 1500 // runes
+)
+
+// text is the question: the machine, what would happen there, in sentinel's own words, and nothing
+// that the model wrote.
+func (p plan) text() string {
+	text := p.Hostname + ": " + p.Details +
+		list(" It would close", p.Preview.Closes, p.Preview.ClosesTotal) + list(" It would open", p.Preview.Exposes, p.Preview.ExposesTotal)
+	return harmless(text)
+}
+
+// list names the first of the sockets of a change.
+func list(what string, sockets []socket, total int) string {
+	if len(sockets) == 0 {
+		return ""
+	}
+	var names []string
+	for _, s := range sockets[:min(len(sockets), maxSockets)] {
+		names = append(names, fmt.Sprintf("%d/%s (%s)", s.Port, s.Protocol, cmp.Or(s.Process, "unknown process")))
+	}
+	more := ""
+	if n := max(total, len(sockets)) - len(names); n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return what + " " + strings.Join(names, ", ") + more + "."
+}
+
+// markup is what clients that render Markdown or HTML would make something of.
+var markup = strings.NewReplacer("[", "(", "]", ")", "<", "‹", ">", "›", "`", "'", "*", "∗", "~", "-", "://", ": //")
+
+var bareLink = regexp.MustCompile(`(?i)\b(www)\.`)
+
+// harmless makes one plain line of a text with names in it that anybody could have chosen: no
+// control or invisible characters, no link, no emphasis that hides a word.
+func harmless(text string) string {
+	return bareLink.ReplaceAllString(markup.Replace(sanitize.Text(text, maxQuestion)), "$1 .")
+}
+
+// form is the question as an ElicitRequest. Its one box has no default: a client that fills in what
+// it is given does not agree by that.
+func (p plan) form() mcp.ElicitationParams {
+	return mcp.ElicitationParams{
+		Message: p.text(),
+		RequestedSchema: map[string]any{
+			"type": "object",
+			"properties": map[string]any{
+				"go_ahead": map[string]any{"type": "boolean", "title": "Go ahead", "description": "Do what is described above"},
+			},
+			"required": []string{"go_ahead"},
+		},
+	}
+}
+
+// questionID names the one question in a result that requires input.
+const questionID = "go_ahead"
+
+// inputRequired is the question as the result of a call, which the client repeats with the answer
+// and state.
+func (p plan) inputRequired(state string) *mcp.CallToolResult {
+	return server.NewInputRequestBuilder(state).Elicit(questionID, p.form()).ToolResult()
+}
