@@ -30,6 +30,6 @@ func waitRead(w io.Writer) {
 		if conn.Control(func(fd uintptr) { rest = unread(int(fd)) }) != nil || rest <= 0 {
 			return
 		}
-		time.Sleep(unreadPause)
+		<-time.After(unreadPause)
 	}
 }

@@ -207,7 +207,7 @@ func (w *walk) onward(pid int) []SocketID {
 	usable := func(k Socket) bool {
 		return !w.seen[k.ID] && (k.Protocol == "tcp" || trusts)
 	}
-	abroad := w.held(pid, func(k Socket) bool { return usable(k) && !(k.Remote.Port() != 0 && w.here(k.Remote.Addr())) })
+	abroad := w.held(pid, func(k Socket) bool { return usable(k) && (k.Remote.Port() == 0 || !w.here(k.Remote.Addr())) })
 	local := w.held(pid, func(k Socket) bool {
 		return usable(k) && k.Remote.Port() != 0 && w.here(k.Remote.Addr()) && (len(abroad) == 0 || w.accepted(k))
 	})

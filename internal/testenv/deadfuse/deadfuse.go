@@ -120,7 +120,7 @@ func (s server) answer(op uint32, unique []byte, node uint64, body []byte) {
 
 func (s server) reply(unique []byte, failure unix.Errno, body []byte) {
 	head := words(8, uint32(16+len(body)), -uint32(failure))
-	unix.Write(s.fd, append(append(head, unique...), body...)) //nolint:errcheck // a mount that is gone asks nothing
+	unix.Write(s.fd, append(append(head, unique...), body...))
 }
 
 // Nodes of the file system, and how long what is said of them is true, in seconds.
