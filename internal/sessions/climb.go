@@ -117,13 +117,23 @@ func (f *finder) climb(pid int, terminal string) chain {
 	if len(chosen) == 0 {
 		return chain{}
 	}
-	top := 0
+	top := f.lastHolder(line, chosen)
+	return chain{members: slices.Clone(line[:top+1]), sockets: chosen, trusted: trusted}
+}
+
+// lastHolder returns the index of the last process in a line that holds one of the sockets, or 0.
+func (f *finder) lastHolder(line []int, list []SocketID) (last int) {
+	at := make(map[int]int, len(line))
 	for i, pid := range line {
-		if slices.ContainsFunc(f.open(pid).Sockets, func(id SocketID) bool { return slices.Contains(chosen, id) }) {
-			top = i
+		f.open(pid)
+		at[pid] = i
+	}
+	for _, id := range list {
+		for _, pid := range f.opened[id] {
+			last = max(last, at[pid])
 		}
 	}
-	return chain{members: slices.Clone(line[:top+1]), sockets: chosen, trusted: trusted}
+	return last
 }
 
 // choose picks the connections of a session among those of a line of processes.
@@ -168,10 +178,18 @@ func (f *finder) held(pid int, want func(Socket) bool) (list []SocketID) {
 
 // sharedAbove picks the sockets that a process of the system in the line holds as well.
 func (f *finder) sharedAbove(list []SocketID, line []int) (shared []SocketID) {
+	if len(list) == 0 {
+		return nil
+	}
+	above := map[int]bool{}
+	for _, pid := range line {
+		if f.describe(pid).System {
+			f.open(pid)
+			above[pid] = true
+		}
+	}
 	for _, id := range list {
-		if slices.ContainsFunc(line, func(pid int) bool {
-			return f.describe(pid).System && slices.Contains(f.open(pid).Sockets, id)
-		}) {
+		if slices.ContainsFunc(f.opened[id], func(pid int) bool { return above[pid] }) {
 			shared = append(shared, id)
 		}
 	}

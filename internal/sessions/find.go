@@ -66,6 +66,8 @@ type finder struct {
 	addresses map[netip.Addr]bool // of this machine
 	line      []int               // this run and its ancestors
 	files     map[int]Files
+	opened    map[SocketID][]int // processes that hold it, among those in files
+	serves    map[int]map[Port]bool
 	described map[int]Description
 	logins    []*login
 	listeners map[Port]*Claim // ports whose servers are still to be found
@@ -77,7 +79,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 		ctx: ctx, source: source, snapshot: s,
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[Port][]Socket{},
-		addresses: map[netip.Addr]bool{}, files: map[int]Files{}, described: map[int]Description{}, listeners: map[Port]*Claim{},
+		addresses: map[netip.Addr]bool{}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{},
 		model: &Model{Addresses: map[netip.Addr]Claim{}, Processes: map[int]Claim{}, Units: map[string]Claim{}, Ports: map[Port]Claim{}},
 	}
 	for _, p := range s.Processes {
@@ -141,8 +143,26 @@ func (f *finder) open(pid int) Files {
 			f.gap(pid, err)
 		}
 		f.files[pid] = known
+		for _, id := range known.Sockets {
+			f.opened[id] = append(f.opened[id], pid)
+		}
 	}
 	return known
+}
+
+// servesAt reports whether a process listens at a port.
+func (f *finder) servesAt(pid int, port Port) bool {
+	ports, known := f.serves[pid]
+	if !known {
+		ports = map[Port]bool{}
+		for _, id := range f.open(pid).Sockets {
+			if k := f.sockets[id]; k.Listening {
+				ports[portOf(k)] = true
+			}
+		}
+		f.serves[pid] = ports
+	}
+	return ports[port]
 }
 
 // gap notes that a process could not be looked at.
@@ -305,8 +325,12 @@ func (f *finder) claimProcess(pid int, s *Session, how string) {
 // findListeners finds the servers that take new logins at the ports that sessions came in at.
 func (f *finder) findListeners() {
 	var open []Socket
+	members := make(map[*Session][]int, len(f.logins))
+	for _, l := range f.logins {
+		members[l.Session] = l.members
+	}
 	for port, c := range f.model.Ports {
-		if !f.listenerAbove(port, c) {
+		if !f.listenerAbove(port, c, members) {
 			open = append(open, f.listening[port]...)
 		}
 	}
@@ -327,21 +351,17 @@ func (f *finder) findListeners() {
 
 // listenerAbove looks for the server at a port where it mostly is: above what it started, or the
 // service manager.
-func (f *finder) listenerAbove(port Port, c Claim) (found bool) {
+func (f *finder) listenerAbove(port Port, c Claim, members map[*Session][]int) (found bool) {
 	candidates := map[int]bool{1: true}
-	for _, l := range f.logins {
-		for _, member := range l.members {
+	for _, s := range c.Sessions {
+		for _, member := range members[s] {
 			for _, pid := range f.ancestry(member) {
-				candidates[pid] = candidates[pid] || slices.Contains(c.Sessions, l.Session)
+				candidates[pid] = true
 			}
 		}
 	}
-	for pid, wanted := range candidates {
-		listens := wanted && slices.ContainsFunc(f.open(pid).Sockets, func(id SocketID) bool {
-			k := f.sockets[id]
-			return k.Listening && portOf(k) == port
-		})
-		if listens {
+	for pid := range candidates {
+		if f.servesAt(pid, port) {
 			f.listens(pid, c)
 			found = true
 		}
