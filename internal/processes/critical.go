@@ -12,13 +12,14 @@ import (
 )
 
 // A CriticalRule names programs that a machine or its owner's session depends
-// on. Anyone can give a program any name, so a name counts only for a process of root or of
-// one of the accounts: a user's own "sshd" can be ended.
+// on. Anyone can give a process any name. What root calls a process counts; for one of an account the
+// name is that of the program's file, which has to be a file of the system: a user's own "sshd" can
+// be ended, and so can a script called gnome-shell.
 type CriticalRule struct {
 	Names    []string
 	Accounts []string // beside root
-	// SystemFile makes the names count for every user where the program is a file
-	// of the system, as those of a desktop do; OnlySystemFile makes them count only there.
+	// SystemFile makes the names count for every user, as those of a desktop do; OnlySystemFile makes
+	// a file of the system needed for root's processes as well.
 	SystemFile     bool
 	OnlySystemFile bool
 	// Restart is set where a restart of the service does as much harm as its end.
@@ -46,16 +47,48 @@ func (p *Termination) critical(ctx context.Context) string {
 }
 
 func (p *Termination) under(ctx context.Context, rule CriticalRule) bool {
-	switch f := p.facts; {
-	case rule.Matches != nil:
-		return rule.Matches(f)
-	case !f.is(rule.Names...):
-		return false
-	case rule.OnlySystemFile:
-		return p.systemFile(ctx)
-	default:
-		return f.ownedBy(rule.Accounts) || rule.SystemFile && p.systemFile(ctx)
+	if rule.Matches != nil {
+		return rule.Matches(p.facts)
 	}
+	if !p.facts.is(rule.Names...) {
+		return false
+	}
+	file, err := p.programFile(ctx, p.pinned)
+	switch f := p.facts; {
+	case rule.OnlySystemFile:
+		return file.System || err != nil && f.UserID == 0
+	case f.UserID == 0:
+		return f.namedByRoot(file, rule.Names)
+	case f.ownedBy(rule.Accounts):
+		return f.runs(rule.Names) && (file.System || err != nil)
+	default:
+		return rule.SystemFile && f.runs(rule.Names) && file.System
+	}
+}
+
+// namedByRoot says that nobody but root gave a process of root one of the names: whoever starts a
+// program that lends its rights chooses what it is called.
+func (f Facts) namedByRoot(file ProgramFile, names []string) bool {
+	return f.UserID == 0 && f.is(names...) && (!file.Lent || f.runs(names))
+}
+
+// runs says whether the program has one of the names; it may, where it is not known.
+func (f Facts) runs(names []string) bool {
+	return f.Program() == "" || slices.Contains(names, f.Program())
+}
+
+// protectedByName says whether the configuration protects a process: by its program, which has to be a
+// file of the system, by the unit of the system that it belongs to, or by the name that root gave it.
+func (p *Termination) protectedByName(ctx context.Context) bool {
+	f, names := p.facts, p.protected
+	if u := f.Unit; !u.User && u.Name != "" && slices.ContainsFunc(names, func(n string) bool { return u.Name == n || u.Name == n+".service" }) {
+		return true
+	}
+	if !f.is(names...) {
+		return false
+	}
+	file, err := p.programFile(ctx, p.pinned)
+	return f.namedByRoot(file, names) || f.UserID != 0 && f.Program() != "" && f.runs(names) && file.System || err != nil && f.UserID == 0
 }
 
 // is says whether the process has one of the names: as the kernel has it, as it
@@ -83,7 +116,7 @@ func (f Facts) ownedBy(accounts []string) bool {
 // session, whoever it runs as. A user's own program with such a name has another parent. A
 // parent that cannot be looked at counts as root's.
 func (p *Termination) servesSession(ctx context.Context) bool {
-	if !p.facts.is(sshserver.Names()...) || p.facts.Parent.PID < 1 {
+	if !p.facts.is(sshserver.Names()...) || !p.facts.runs(sshserver.Names()) || p.facts.Parent.PID < 1 {
 		return false
 	}
 	parent, err := p.source.Pin(p.facts.Parent.PID)
@@ -95,7 +128,8 @@ func (p *Termination) servesSession(ctx context.Context) bool {
 	if err != nil {
 		return !errors.Is(err, ErrNoProcess)
 	}
-	return facts.UserID == 0 && facts.is(sshserver.Names()...)
+	file, _ := p.programFile(ctx, parent) //nolint:errcheck // one that cannot be looked at counts as root's
+	return facts.namedByRoot(file, sshserver.Names())
 }
 
 // Essential says why a restart of the service that runs the process does as much harm as its end;

@@ -245,10 +245,7 @@ func (r Relative) who() string {
 	return fmt.Sprintf("%s (PID %d)", sanitize.Text(r.Name, maxName), r.PID)
 }
 
-// systemFile says whether the program is a file of the system. It does not wait
-// for a disk that hangs: a program that cannot be looked at counts as one, since ending it
-// could end a session.
-func (p *Termination) systemFile(ctx context.Context) bool {
-	yes, err := deadline.Call(ctx, managerPeriod, func(context.Context) (bool, error) { return p.pinned.SystemFile() })
-	return yes || err != nil
+// programFile looks at the program of a process. It does not wait for a disk that hangs.
+func (p *Termination) programFile(ctx context.Context, of Pinned) (ProgramFile, error) {
+	return deadline.Call(ctx, managerPeriod, func(context.Context) (ProgramFile, error) { return of.ProgramFile() })
 }

@@ -79,7 +79,7 @@ func (p *Termination) refuse(ctx context.Context) error {
 		return p.protectedAs("it is another run of sentinel as root, which may be in the middle of a change").
 			WithFix("Wait for it: it ends by itself within two minutes, and one that does not go on is ended by the next that needs its lock.")
 	}
-	if p.facts.is(p.protected...) {
+	if p.protectedByName(ctx) {
 		return p.protectedAs("the configuration protects processes of this name").
 			WithFix("Take the name out of protect.processes in /etc/sentinel/config.yaml, or add --force on the command line.")
 	}

@@ -28,7 +28,7 @@ func TestForceLiftsAllRefusalsButThatOfTheKernel(t *testing.T) {
 		{"sshd in its unit", func(f *Facts) {
 			f.Name, f.UserID, f.Unit = "sshd", 0, Unit{Name: "ssh.service", Service: true, RestartName: "ssh.service"}
 		}, "ffmpeg", "--restart-service ssh.service"},
-		{"the configuration's", func(f *Facts) { f.Name, f.User = "postgres", "postgres" }, "the configuration protects", "protect.processes"},
+		{"the configuration's", func(f *Facts) { f.Name, f.User, f.Unit = "postgres", "postgres", Unit{Name: "postgres.service"} }, "the configuration protects", "protect.processes"},
 		{"an ancestor", func(f *Facts) { f.Name = "claude" }, "an ancestor of this sentinel run, 2 levels up", "another session"},
 	} {
 		v := facts(c.change)
@@ -90,6 +90,32 @@ func TestRefusalsAreAskedAgainBeforeTheSignal(t *testing.T) {
 	fails(t, v, Target{}, fault.ProtectedProcess, "it guards this machine", "")
 }
 
+// A name of the configuration counts where the process did not choose it itself.
+func TestProtectedNamesAreNotTakenOnTrust(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		facts Facts
+		file  ProgramFile
+		want  bool
+	}{
+		{"by its program", Facts{Name: "x", UserID: 104, Executable: "/usr/lib/postgresql/15/bin/postgres"}, ProgramFile{System: true}, true},
+		{"by its unit", Facts{Name: "python3", UserID: 104, Executable: "/usr/bin/python3", Unit: Unit{Name: "postgres.service", Service: true}}, ProgramFile{System: true}, true},
+		{"by root", Facts{Name: "postgres", UserID: 0, Executable: "/usr/bin/python3"}, ProgramFile{System: true}, true},
+		{"a script of a user", Facts{Name: "postgres", UserID: 1000, Executable: "/usr/bin/dash"}, ProgramFile{System: true}, false},
+		{"by its arguments", Facts{Name: "miner", Arguments: []string{"postgres"}, UserID: 1000, Executable: "/usr/bin/miner"}, ProgramFile{System: true}, false},
+		{"a user's own program", Facts{Name: "postgres", UserID: 1000, Executable: "/home/bob/postgres"}, ProgramFile{}, false},
+		{"a user's own unit", Facts{Name: "miner", UserID: 1000, Executable: "/home/bob/miner", Unit: Unit{Name: "postgres.service", User: true}}, ProgramFile{}, false},
+		{"a program with rights of root that a user called so", Facts{Name: "postgres", UserID: 0, Executable: "/usr/bin/sudo"}, ProgramFile{System: true, Lent: true}, false},
+	} {
+		v := killable()
+		v.facts[0], v.systemFile, v.lent = c.facts, c.file.System, c.file.Lent
+		_, _, err := do(t, v, Target{})
+		if refused := err != nil && fault.From(err).Code == fault.ProtectedProcess; refused != c.want || err != nil && !refused {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}
+
 func TestProcessesOfSSHSessions(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -126,7 +152,7 @@ func TestProcessesOfSSHSessions(t *testing.T) {
 func TestDeadDiskDoesNotHoldUpARefusal(t *testing.T) {
 	v := killable()
 	v.diskHangs = true
-	v.facts[0].Name = "sway"
+	v.facts[0] = Facts{Name: "auditd", UserID: 0, Executable: "/opt/audit/auditd"}
 	if _, took, err := do(t, v, Target{}); fault.From(err).Code != fault.ProtectedProcess || took != managerPeriod {
 		t.Errorf("%v after %v", err, took)
 	}

@@ -70,9 +70,8 @@ type Pinned interface {
 	// Collected waits until the parent has collected the ended process, and is
 	// false when limit passes first.
 	Collected(limit time.Duration) bool
-	// SystemFile tells whether the program that runs is a file of the system: it
-	// belongs to root, and nobody else may write to it. It may wait for the disk.
-	SystemFile() (bool, error)
+	// ProgramFile looks at the file of the program. It may wait for the disk.
+	ProgramFile() (ProgramFile, error)
 	// Obstacle looks for what keeps a process that got SIGKILL from ending.
 	Obstacle() Obstacle
 	// Close unpins the process.
@@ -100,6 +99,15 @@ type Served struct {
 	Point string // where it is mounted
 	// System is set for one that root has mounted; others belong to whoever did.
 	System bool
+}
+
+// A ProgramFile is the file of the program that a process runs.
+type ProgramFile struct {
+	// System says that it is a file of the system, at the path that is known: root alone could have put
+	// it there and can change it.
+	System bool
+	// Lent says that whoever starts it gets rights of its owner, such as root.
+	Lent bool
 }
 
 // A Relative is a process that another descends from.

@@ -31,6 +31,7 @@ type victim struct {
 	waitErr      error
 	leftZombie   bool
 	systemFile   bool
+	lent         bool
 	diskHangs    bool
 	obstacle     Obstacle
 	lineage      []Relative
@@ -104,11 +105,11 @@ func (v *victim) Collected(limit time.Duration) bool {
 	return !v.leftZombie
 }
 
-func (v *victim) SystemFile() (bool, error) {
+func (v *victim) ProgramFile() (ProgramFile, error) {
 	if v.diskHangs {
 		<-time.After(hang)
 	}
-	return v.systemFile, nil
+	return ProgramFile{System: v.systemFile, Lent: v.lent}, nil
 }
 
 func (v *victim) Obstacle() Obstacle { return v.obstacle }

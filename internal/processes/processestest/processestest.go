@@ -85,10 +85,12 @@ type process struct {
 }
 
 func (p process) Facts(context.Context) (processes.Facts, error) { return p.facts, nil }
-func (p process) SystemFile() (bool, error)                      { return p.systemFile, nil }
-func (p process) Probe() error                                   { return nil }
-func (p process) Signal(processes.Signal) error                  { return errors.ErrUnsupported }
-func (p process) Wait(time.Duration) (bool, error)               { return false, errors.ErrUnsupported }
-func (p process) Collected(time.Duration) bool                   { return false }
-func (p process) Obstacle() processes.Obstacle                   { return processes.Obstacle{} }
-func (p process) Close() error                                   { return nil }
+func (p process) ProgramFile() (processes.ProgramFile, error) {
+	return processes.ProgramFile{System: p.systemFile}, nil
+}
+func (p process) Probe() error                     { return nil }
+func (p process) Signal(processes.Signal) error    { return errors.ErrUnsupported }
+func (p process) Wait(time.Duration) (bool, error) { return false, errors.ErrUnsupported }
+func (p process) Collected(time.Duration) bool     { return false }
+func (p process) Obstacle() processes.Obstacle     { return processes.Obstacle{} }
+func (p process) Close() error                     { return nil }

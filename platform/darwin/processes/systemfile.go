@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"sentinel/internal/processes"
 )
 
 // applePlaces are the directories of macOS's own programs. System Integrity Protection lets nobody
@@ -18,17 +20,18 @@ var applePlaces = []string{"/System/", "/sbin/", "/bin/", "/usr/libexec/", "/usr
 // from 501 on.
 const lastAccount = 500
 
-// SystemFile implements [processes.Pinned]. It goes by what the process shows: one that
+// ProgramFile implements [processes.Pinned]. It goes by what the process shows: one that
 // does not show the path of its program counts when it runs as an account of the system.
-func (h *held) SystemFile() (bool, error) {
+func (h *held) ProgramFile() (processes.ProgramFile, error) {
 	p, err := h.look(context.Background())
 	if err != nil {
-		return false, err
+		return processes.ProgramFile{}, err
 	}
 	if !filepath.IsAbs(p.Comm) {
-		return p.UID <= lastAccount, nil
+		return processes.ProgramFile{System: p.UID <= lastAccount}, nil
 	}
-	return h.from.systemFile(filepath.Clean(p.Comm))
+	system, err := h.from.systemFile(filepath.Clean(p.Comm))
+	return processes.ProgramFile{System: system}, err
 }
 
 // systemFile reports whether a program is Apple's: in one of Apple's directories, owned by root,

@@ -109,8 +109,11 @@ func (h *held) Wait(limit time.Duration) (bool, error) { return h.fd.Wait(limit)
 // Collected implements [processes.Pinned].
 func (h *held) Collected(limit time.Duration) bool { return h.fd.Collected(limit) }
 
-// SystemFile implements [processes.Pinned].
-func (h *held) SystemFile() (bool, error) { return h.from.proc.ExecutableOwnedByRoot(h.pid) }
+// ProgramFile implements [processes.Pinned].
+func (h *held) ProgramFile() (processes.ProgramFile, error) {
+	p, err := h.from.proc.Program(h.pid, 0)
+	return processes.ProgramFile{System: p.System, Lent: p.Lent}, err
+}
 
 // Close implements [processes.Pinned].
 func (h *held) Close() error { return h.fd.Close() }

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Executable returns the path of the program that a process runs, as that process sees it. A
@@ -18,17 +16,6 @@ import (
 func (fs FS) Executable(pid int) (string, error) {
 	path, err := os.Readlink(fs.path(strconv.Itoa(pid), "exe"))
 	return strings.TrimSuffix(path, " (deleted)"), err
-}
-
-// ExecutableOwnedByRoot reports whether the program that a process runs belongs to root and is writable by
-// nobody else. It may block on the file system that holds the program.
-func (fs FS) ExecutableOwnedByRoot(pid int) (bool, error) {
-	var stat unix.Stat_t
-	path := fs.path(strconv.Itoa(pid), "exe")
-	if _, err := retry(func() (int, error) { return 0, unix.Stat(path, &stat) }); err != nil {
-		return false, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return stat.Uid == 0 && stat.Mode&0o022 == 0, nil
 }
 
 // Self returns the PID of this process in the PID namespace that the mounted
