@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// ErrTooLong reports a line that is longer than its reader allows.
+var ErrTooLong = errors.New("the line is too long")
+
+// Lines splits a stream into lines of bounded length. Only LF ends a line, with
+// or without a CR before it: U+2028 and U+0085 are text.
+type Lines struct {
+	r    *bufio.Reader
+	most int
+}
+
+// NewLines returns a reader of the lines of r, each of at most most bytes
+// without its end.
+func NewLines(r io.Reader, most int) *Lines {
+	return &Lines{r: bufio.NewReaderSize(r, 64<<10), most: most}
+}
+
+// Next returns the next line with its end, as it came; the last line need have
+// none. The line belongs to the caller. Of a line that is too long it returns the beginning, from
+// which its sender may be told, with ErrTooLong; the rest is skipped, and the next call returns a
+// whole line. At the end of the stream it returns [io.EOF].
+func (l *Lines) Next() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if len(line)+len(withoutEnd(part)) > l.most {
+			line = append(line, part[:l.most-len(line)]...)
+			return line, l.skip(err)
+		}
+		line = append(line, part...)
+		switch {
+		case err == nil, !errors.Is(err, bufio.ErrBufferFull) && len(line) > 0:
+			return line, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func withoutEnd(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line
+}
+
+// skip reads to the end of the line. err is that of the last read.
+func (l *Lines) skip(err error) error {
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = l.r.ReadSlice('\n')
+	}
+	return ErrTooLong
+}
+
+// Blank says that a line holds nothing but blanks, as some senders write between
+// messages.
+func Blank(line []byte) bool {
+	for _, c := range line {
+		if !blank(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// blank says that c may stand between the tokens of JSON (RFC 8259, section 2).
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

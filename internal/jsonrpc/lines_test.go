@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bound is the longest line of the readers here.
+const bound = 100_000
+
+// split returns what a reader makes of a stream; of a line that was skipped, "!"
+// and its beginning.
+func split(t *testing.T, r io.Reader) []string {
+	t.Helper()
+	in := NewLines(r, bound)
+	var got []string
+	for {
+		line, err := in.Next()
+		switch {
+		case errors.Is(err, ErrTooLong):
+			got = append(got, "!"+string(line))
+		case err != nil:
+			if !errors.Is(err, io.EOF) {
+				t.Fatalf("error %v, want EOF", err)
+			}
+			return got
+		default:
+			got = append(got, string(line))
+		}
+	}
+}
+
+func TestEveryLineIsReadWhole(t *testing.T) {
+	long := strings.Repeat("x", bound)
+	for _, test := range []struct {
+		name, in string
+		want     []string
+	}{
+		{"nothing", "", nil},
+		{"two lines", "a\nb\n", []string{"a\n", "b\n"}},
+		{"last line without an end", "a\nb", []string{"a\n", "b"}},
+		{"blank lines", "\n\r\n", []string{"\n", "\r\n"}},
+		{"what is no end of a line", "a\u2028b\u0085c\rd\n", []string{"a\u2028b\u0085c\rd\n"}},
+		{"longer than the buffer", long[:80_000] + "\nb\n", []string{long[:80_000] + "\n", "b\n"}},
+		{"as long as allowed", long + "\nb\n", []string{long + "\n", "b\n"}},
+		{"as long as allowed, with CRLF", long + "\r\nb\r\n", []string{long + "\r\n", "b\r\n"}},
+		{"a byte too long", long + "x\nb\n", []string{"!" + long, "b\n"}},
+		{"much too long", long + long + long + "\nb\n", []string{"!" + long, "b\n"}},
+		{"too long and without an end", long + long, []string{"!" + long}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, split(t, strings.NewReader(test.in))); diff != "" {
+				t.Errorf("lines (-want +got):\n%.2000s", diff)
+			}
+		})
+	}
+}
+
+func TestLinesArriveInAnyPieces(t *testing.T) {
+	const in = "first\nsecond\nthird"
+	want := []string{"first\n", "second\n", "third"}
+	for name, r := range map[string]io.Reader{
+		"byte by byte":       iotest.OneByteReader(strings.NewReader(in)),
+		"end with last data": iotest.DataErrReader(strings.NewReader(in)),
+	} {
+		if diff := cmp.Diff(want, split(t, r)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestReadErrorIsReported(t *testing.T) {
+	broken := errors.New("broken")
+	in := NewLines(io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(broken)), bound)
+	if line, err := in.Next(); string(line) != "a\n" || err != nil {
+		t.Errorf("first: %q, %v", line, err)
+	}
+	if _, err := in.Next(); !errors.Is(err, broken) {
+		t.Errorf("second: error %v, want %v", err, broken)
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	for _, seed := range []string{"", "a", "a\nb", "\n\n", "a\r\nb\r\n", "\x00\n\xff", "\r\r\n"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		got := strings.Join(split(t, iotest.HalfReader(bytes.NewReader(in))), "")
+		if len(in) < bound && got != string(in) {
+			t.Errorf("%q became %q", in, got)
+		}
+	})
+}

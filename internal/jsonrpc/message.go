@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jsonrpc reads JSON-RPC 2.0 messages, one a line, as the Model Context
+// Protocol sends them over standard input and output.
+//
+// It reads so strictly that no two readers can take a message for two different
+// ones: what has a name twice, a name that differs from one with a meaning only by case, text
+// that is no Unicode, or an id that a reader may round, is refused with a sentence. Whoever
+// decides by what it returned may hand the same bytes to another reader.
+package jsonrpc
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Codes of errors (JSON-RPC 2.0, section 5.1).
+const (
+	ParseError     = -32700
+	InvalidRequest = -32600
+	MethodNotFound = -32601
+	InvalidParams  = -32602
+	InternalError  = -32603
+)
+
+// Version is what every message must have as its member jsonrpc.
+const Version = "2.0"
+
+// MaxBatch is how many messages may stand in one batch.
+const MaxBatch = 100
+
+// A Fault says why something that was sent is no message.
+type Fault struct {
+	Code   int    // ParseError or InvalidRequest
+	Reason string // a sentence for the sender
+}
+
+// A Message is one request, notification or answer.
+type Message struct {
+	Raw     []byte // as it came, without blanks around
+	ID      ID     // nil for a notification; when there is a fault, nil unless it could be read
+	Method  string // "" for an answer
+	Params  []byte // nil when there are none
+	Members Object // of params, when these are an object
+	Meta    Object // of the _meta in params
+	Result  []byte
+	Error   []byte
+	Fault   *Fault // why it is no message; nil when it is one
+}
+
+// Request says that the message wants an answer.
+func (m *Message) Request() bool { return m.Method != "" && m.ID != nil }
+
+// Answer says that the message answers a request.
+func (m *Message) Answer() bool { return m.Method == "" && m.Fault == nil }
+
+// A Frame is what one line holds: one message, or a batch of them.
+type Frame struct {
+	Messages []Message
+	Batch    bool // the line is an array; without messages it is an empty one
+}
+
+// Parse reads one line that is not blank. The messages share its bytes. A line
+// that is no JSON is one message with a fault.
+func Parse(line []byte) Frame {
+	s := &scanner{in: line}
+	if bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) {
+		s.fail("it begins with a byte order mark")
+		s.at = 3
+		return broken(s)
+	}
+	if s.next() == '[' {
+		return s.batch()
+	}
+	m := s.message(0)
+	if s.broken == "" && !s.ended() {
+		s.fail("something follows it")
+	}
+	if s.broken != "" {
+		return broken(s)
+	}
+	return Frame{Messages: []Message{m}}
+}
+
+// ParseHead returns the id of the request of which line is the beginning, nil when
+// it is not in there.
+func ParseHead(line []byte) ID {
+	s := &scanner{in: line}
+	var envelope Object
+	s.value(0, &place{known: envelopeNames, into: &envelope})
+	if envelope.Get("method") == nil {
+		return nil
+	}
+	return requestID(envelope)
+}
+
+// broken is the frame of a line that is no JSON. It names no id, even when one was
+// read: of two objects on a line it would be that of the first alone.
+func broken(s *scanner) Frame {
+	reason := "Parse error: a line must hold exactly one JSON object: " + s.broken
+	return Frame{Messages: []Message{{Fault: &Fault{ParseError, reason}}}}
+}
+
+// batch reads an array of messages. It is read to its end even when it has too
+// many.
+func (s *scanner) batch() Frame {
+	f := Frame{Batch: true}
+	count := 0
+	ok := s.list(']', func() bool {
+		if count++; count > MaxBatch {
+			return s.value(1, nil)
+		}
+		s.doubt = ""
+		m := s.message(1)
+		f.Messages = append(f.Messages, m)
+		return s.broken == ""
+	})
+	switch {
+	case !ok, !s.ended():
+		s.fail("something follows it")
+		return broken(s)
+	case count > MaxBatch:
+		reason := fmt.Sprintf("Invalid request: a batch may hold %d messages, not %d", MaxBatch, count)
+		return Frame{Batch: true, Messages: []Message{{Fault: &Fault{InvalidRequest, reason}}}}
+	}
+	return f
+}
+
+// message reads one value and makes a message of it.
+func (s *scanner) message(depth int) Message {
+	var m Message
+	var envelope Object
+	meta := &place{known: metaNames, into: &m.Meta}
+	params := &place{known: paramsNames, into: &m.Members, below: map[string]*place{"_meta": meta}}
+	top := &place{known: envelopeNames, into: &envelope, below: map[string]*place{"params": params}}
+	first := s.next()
+	from := s.at
+	s.value(depth, top)
+	m.Raw = s.in[from:s.at:s.at]
+	m.ID = requestID(envelope)
+	switch {
+	case s.broken != "":
+	case first != '{':
+		m.refuse("a request is a JSON object")
+	case s.doubt != "":
+		m.refuse(s.doubt)
+	default:
+		m.take(envelope)
+	}
+	return m
+}
+
+// requestID returns the id in an envelope, for an answer; nil when there are two,
+// when it could not be sent back (a text that is no Unicode, or what can be no id at all), and
+// in an answer: its id is that of a request of the other side, and a refusal that bears it
+// would answer another request.
+func requestID(envelope Object) ID {
+	if envelope.Get("method") == nil && (envelope.Get("result") != nil || envelope.Get("error") != nil) {
+		return nil
+	}
+	return onlyID(envelope)
+}
+
+func onlyID(envelope Object) ID {
+	var id ID
+	for _, member := range envelope {
+		if fold(member.Name) != fold("id") {
+			continue
+		}
+		if id != nil {
+			return nil
+		}
+		id = member.Value
+	}
+	s := &scanner{in: id}
+	switch first := s.next(); {
+	case first == '"' && s.value(0, nil) && s.doubt == "":
+		return id
+	case (first == '-' || digit(first)) && len(id) <= maxNumber:
+		return id
+	default:
+		return nil
+	}
+}
+
+func (m *Message) refuse(why string) {
+	m.Fault = &Fault{InvalidRequest, "Invalid request: " + why}
+}
+
+// take fills the message from the members of its envelope.
+func (m *Message) take(envelope Object) {
+	id, method := envelope.Get("id"), envelope.Get("method")
+	m.Params, m.Result, m.Error = envelope.Get("params"), envelope.Get("result"), envelope.Get("error")
+	answers := m.Result != nil || m.Error != nil
+	switch {
+	case string(envelope.Get("jsonrpc")) != `"`+Version+`"`:
+		m.refuse(`jsonrpc must be "` + Version + `"`)
+	case method == nil && m.Result != nil && m.Error != nil:
+		m.refuse("it has a result and an error at once")
+	case method == nil && answers: // its id is null when the request could not be read
+		m.ID = onlyID(envelope)
+	case id != nil && !usable(m.ID):
+		m.refuse("id must be a text or a number that is not rounded; leave it out in a notification")
+	case len(method) < 3 || method[0] != '"':
+		m.refuse("method must be a text that names what to do")
+	case answers:
+		m.refuse("it has a method and an answer at once")
+	default:
+		m.Method = said(method)
+	}
+}
+
+func usable(id ID) bool {
+	_, ok := id.Key()
+	return ok
+}
+
+// said returns what a string of JSON that was read before says.
+func said(text []byte) string {
+	s := &scanner{in: text}
+	b, _ := s.text()
+	return string(b)
+}
+
+// Text returns what the value of a member says. It is false when that is no text.
+func Text(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", false
+	}
+	return said(value), true
+}
+
+// ParseObject reads one object as strictly as a message, its names by spelling
+// alone.
+func ParseObject(text []byte) (members Object, ok bool) {
+	s := &scanner{in: text}
+	if s.next() != '{' {
+		return nil, false
+	}
+	ok = s.object(0, &place{into: &members}) && s.ended()
+	return members, ok && s.doubt == ""
+}

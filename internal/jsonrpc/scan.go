@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Bounds of one line. Deeper than any schema of a tool, and more values than a
+// line of ten megabytes usually has; what exceeds them is made to exhaust a reader.
+const (
+	maxDepth  = 256
+	maxValues = 1 << 20
+)
+
+// A Member is one name of an object and its value.
+type Member struct {
+	Name  string
+	Value []byte // JSON as it came, without blanks around
+}
+
+// An Object is the members of an object, in order.
+type Object []Member
+
+// Get returns the value of a member as it came, nil when there is none.
+func (o Object) Get(name string) []byte {
+	for _, m := range o {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// A place says where an object stands in a message, and so how strict its names
+// are and what of it is kept.
+type place struct {
+	known map[string]string // names with a meaning there, by their folded form; nil: names count as they are spelled
+	into  *Object           // takes the members
+	below map[string]*place // objects in it that have a place too
+}
+
+// A scanner reads JSON text (RFC 8259) once, from its beginning to its end,
+// without copying values. What two readers may take for different messages is a doubt: the
+// first is kept and the scan goes on, because the id that belongs into the answer may follow.
+// What is no JSON ends it.
+type scanner struct {
+	in     []byte
+	at     int
+	values int
+	broken string // why it is no JSON; "" while it is
+	doubt  string // what makes it ambiguous
+}
+
+func (s *scanner) fail(why string) bool {
+	if s.broken == "" {
+		s.broken = why
+	}
+	return false
+}
+
+func (s *scanner) suspect(why string) {
+	if s.doubt == "" {
+		s.doubt = why
+	}
+}
+
+// next returns the next byte that is not blank, 0 at the end.
+func (s *scanner) next() byte {
+	for s.at < len(s.in) && blank(s.in[s.at]) {
+		s.at++
+	}
+	if s.at == len(s.in) {
+		return 0
+	}
+	return s.in[s.at]
+}
+
+// ended says that nothing but blanks is left.
+func (s *scanner) ended() bool {
+	s.next()
+	return s.at == len(s.in)
+}
+
+// value reads one value, which stands in p when that is not nil.
+func (s *scanner) value(depth int, p *place) bool {
+	s.values++
+	switch c := s.next(); {
+	case s.values > maxValues:
+		return s.fail("it holds too many values")
+	case depth > maxDepth:
+		return s.fail("it is nested too deeply")
+	case c == '{':
+		return s.object(depth, p)
+	case c == '[':
+		return s.array(depth)
+	case c == '"':
+		_, ok := s.text()
+		return ok
+	case c == '-' || digit(c):
+		return s.number()
+	default:
+		return s.word()
+	}
+}
+
+func (s *scanner) word() bool {
+	for _, word := range []string{"true", "false", "null"} {
+		if bytes.HasPrefix(s.in[s.at:], []byte(word)) {
+			s.at += len(word)
+			return true
+		}
+	}
+	if s.ended() {
+		return s.fail("it ends too early")
+	}
+	return s.fail("it has something that is no value")
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+func (s *scanner) digits() bool {
+	from := s.at
+	for s.at < len(s.in) && digit(s.in[s.at]) {
+		s.at++
+	}
+	return s.at > from
+}
+
+// skip goes past the next byte when that is one of set.
+func (s *scanner) skip(set string) bool {
+	if s.at < len(s.in) && bytes.IndexByte([]byte(set), s.in[s.at]) >= 0 {
+		s.at++
+		return true
+	}
+	return false
+}
+
+func (s *scanner) number() bool {
+	s.skip("-")
+	ok := s.skip("0") && !s.digits() || s.digits()
+	if ok && s.skip(".") {
+		ok = s.digits()
+	}
+	if ok && s.skip("eE") {
+		s.skip("+-")
+		ok = s.digits()
+	}
+	if !ok {
+		return s.fail("it has a number that is none")
+	}
+	return true
+}
+
+func (s *scanner) array(depth int) bool {
+	return s.list(']', func() bool { return s.value(depth+1, nil) })
+}
+
+// list reads what stands between the byte here and end, its parts by part.
+func (s *scanner) list(end byte, part func() bool) bool {
+	s.at++
+	if s.next() == end {
+		s.at++
+		return true
+	}
+	for part() {
+		switch s.next() {
+		case ',':
+			s.at++
+		case end:
+			s.at++
+			return true
+		default:
+			if s.ended() {
+				return s.fail("it ends too early")
+			}
+			return s.fail("a comma is missing")
+		}
+	}
+	return false
+}
+
+func (s *scanner) object(depth int, p *place) bool {
+	names := names{place: p}
+	return s.list('}', func() bool {
+		if s.next() != '"' {
+			return s.fail("a name is missing")
+		}
+		name, ok := s.text()
+		if !ok {
+			return false
+		}
+		if why := names.add(name); why != "" {
+			s.suspect(why)
+		}
+		if s.next() != ':' {
+			return s.fail("a colon is missing")
+		}
+		s.at++
+		s.next()
+		from := s.at
+		ok = s.value(depth+1, p.inside(name))
+		whole := s.at < len(s.in) // a number at the end of the beginning of a line may go on
+		if ok && whole && p != nil && p.into != nil {
+			*p.into = append(*p.into, Member{string(name), s.in[from:s.at:s.at]})
+		}
+		return ok
+	})
+}
+
+func (p *place) inside(name []byte) *place {
+	if p == nil {
+		return nil
+	}
+	return p.below[string(name)]
+}
+
+// text reads a string and returns what it says. Only one with escapes is copied.
+func (s *scanner) text() ([]byte, bool) {
+	s.at++
+	from := s.at
+	for s.at < len(s.in) {
+		switch c := s.in[s.at]; {
+		case c == '"':
+			said := s.in[from:s.at]
+			s.at++
+			s.wellFormed(said)
+			return said, true
+		case c == '\\':
+			return s.escaped(from)
+		case c < ' ':
+			return nil, s.fail("a text has a control character that is not escaped")
+		}
+		s.at++
+	}
+	return nil, s.fail("a text has no end")
+}
+
+func (s *scanner) wellFormed(said []byte) {
+	if !utf8.Valid(said) {
+		s.suspect("it is not UTF-8")
+	}
+}
+
+// escaped reads the rest of a string from its first backslash on.
+func (s *scanner) escaped(from int) ([]byte, bool) {
+	said := bytes.Clone(s.in[from:s.at])
+	for s.at < len(s.in) {
+		switch c := s.in[s.at]; {
+		case c == '"':
+			s.at++
+			s.wellFormed(said)
+			return said, true
+		case c == '\\':
+			r, ok := s.escape()
+			if !ok {
+				return nil, false
+			}
+			said = utf8.AppendRune(said, r)
+		case c < ' ':
+			return nil, s.fail("a text has a control character that is not escaped")
+		default:
+			said = append(said, c)
+			s.at++
+		}
+	}
+	return nil, s.fail("a text has no end")
+}
+
+// escape reads one character that is written with a backslash.
+func (s *scanner) escape() (rune, bool) {
+	const letters, meanings = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	s.at++
+	if s.at == len(s.in) {
+		return 0, s.fail("a text has no end")
+	}
+	c := s.in[s.at]
+	if i := bytes.IndexByte([]byte(letters), c); i >= 0 {
+		s.at++
+		return rune(meanings[i]), true
+	}
+	unit, ok := s.unit()
+	if c != 'u' || !ok {
+		return 0, s.fail("a text has an escape that means nothing")
+	}
+	if !utf16.IsSurrogate(unit) {
+		return unit, true
+	}
+	if bytes.HasPrefix(s.in[s.at:], []byte(`\u`)) {
+		back := s.at
+		s.at++
+		if low, ok := s.unit(); ok {
+			if r := utf16.DecodeRune(unit, low); r != utf8.RuneError {
+				return r, true
+			}
+		}
+		s.at = back
+	}
+	s.suspect("a text has half of a surrogate pair")
+	return utf8.RuneError, true
+}
+
+// unit reads the letter u and four hexadecimal digits.
+func (s *scanner) unit() (r rune, ok bool) {
+	if len(s.in)-s.at < 5 {
+		return 0, false
+	}
+	for _, c := range s.in[s.at+1 : s.at+5] {
+		switch {
+		case digit(c):
+			r = r<<4 | rune(c-'0')
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			r = r<<4 | rune(c|0x20-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	s.at += 5
+	return r, true
+}
