@@ -200,7 +200,7 @@ func (m *Message) take(envelope Object) {
 	case method == nil && answers: // its id is null when the request could not be read
 		m.ID = onlyID(envelope)
 	case id != nil && !usable(m.ID):
-		m.refuse("id must be a text or a number that is not rounded; leave it out in a notification")
+		m.refuse("id must be a text or a whole number of at most 2^53; leave it out in a notification")
 	case len(method) < 3 || method[0] != '"':
 		m.refuse("method must be a text that names what to do")
 	case answers:

@@ -3,8 +3,10 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"strconv"
 )
 
 // argumentsKey is the key under which a context holds the arguments of its
@@ -26,32 +28,39 @@ func inputOf(ctx context.Context) input {
 }
 
 // splitCall takes the arguments out of a tools/call and puts them into ctx.
-// mcp-go would decode them into floats and maps, where long numbers change, repeated
-// keys vanish and 1e400 makes the whole request unreadable. They are checked later, in
-// full, against the table. A request that is not a tools/call is returned unchanged, for
-// mcp-go to refuse.
-func splitCall(ctx context.Context, raw json.RawMessage) (context.Context, json.RawMessage) {
-	var call struct {
-		JSONRPC json.RawMessage `json:"jsonrpc,omitempty"`
-		ID      json.RawMessage `json:"id"`
-		Method  json.RawMessage `json:"method"`
-		Params  *struct {
-			Name      json.RawMessage `json:"name,omitempty"`
-			Meta      json.RawMessage `json:"_meta,omitempty"`
-			Arguments json.RawMessage `json:"arguments,omitempty"`
-			State     json.RawMessage `json:"requestState,omitempty"`
-			Responses json.RawMessage `json:"inputResponses,omitempty"`
-		} `json:"params"`
+// mcp-go would decode them into floats and maps, where long numbers change and 1e400 makes
+// the whole request unreadable. They are checked later, in full, against the table. What the
+// client sends in answer to a question goes the same way; what else stands in params stays.
+func splitCall(ctx context.Context, m message) (context.Context, message) {
+	if m.Members == nil {
+		return ctx, m
 	}
-	if json.Unmarshal(raw, &call) != nil || call.Params == nil {
-		return ctx, raw
+	ctx = context.WithValue(ctx, argumentsKey{}, json.RawMessage(m.Members.Get("arguments")))
+	ctx = context.WithValue(ctx, inputKey{}, input{m.Members.Get("requestState"), m.Members.Get("inputResponses")})
+	var rest bytes.Buffer
+	rest.WriteString(`{"jsonrpc":"2.0","id":`)
+	rest.Write(m.ID)
+	rest.WriteString(`,"method":` + quote(m.Method) + `,"params":{`)
+	comma := ""
+	for _, member := range m.Members {
+		switch member.Name {
+		case "arguments", "requestState", "inputResponses":
+			continue
+		}
+		rest.WriteString(comma + quote(member.Name) + ":")
+		rest.Write(member.Value)
+		comma = ","
 	}
-	ctx = context.WithValue(ctx, argumentsKey{}, call.Params.Arguments)
-	ctx = context.WithValue(ctx, inputKey{}, input{call.Params.State, call.Params.Responses})
-	call.Params.Arguments, call.Params.State, call.Params.Responses = nil, nil, nil
-	rest, err := json.Marshal(call)
+	rest.WriteString("}}")
+	m.Raw = rest.Bytes()
+	return ctx, m
+}
+
+// quote writes a text as JSON.
+func quote(text string) string {
+	quoted, err := json.Marshal(text)
 	if err != nil {
-		return ctx, raw
+		return strconv.Quote(text) // no text fails to encode
 	}
-	return ctx, rest
+	return string(quoted)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"sentinel/internal/jsonrpc"
 	"sentinel/internal/sanitize"
 )
 
@@ -57,7 +58,7 @@ func (q *questions) add() (id string, answer <-chan json.RawMessage) {
 	if q.closed {
 		close(c)
 	} else {
-		q.waiting[textKey(id)] = c
+		q.waiting[jsonrpc.TextKey(id)] = c
 	}
 	return id, c
 }
@@ -66,8 +67,8 @@ func (q *questions) add() (id string, answer <-chan json.RawMessage) {
 func (q *questions) remove(id string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	_, waited := q.waiting[textKey(id)]
-	delete(q.waiting, textKey(id))
+	_, waited := q.waiting[jsonrpc.TextKey(id)]
+	delete(q.waiting, jsonrpc.TextKey(id))
 	return waited
 }
 

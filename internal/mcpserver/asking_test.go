@@ -437,8 +437,6 @@ func TestAYesIsForOneCall(t *testing.T) {
 			"a state of its own":      repeated("2", pid, answerTo("AAAAAAAAAAAAAAAAAAAAAAAAAA", accepted)),
 			"an answer alone":         repeated("2", pid, `,"inputResponses":{"go_ahead":`+accepted+`}`),
 			"an empty state":          repeated("2", pid, answerTo("", accepted)),
-			"a state that is no text": repeated("2", pid, `,"requestState":{},"inputResponses":{"go_ahead":`+accepted+`}`),
-			"answers that are a list": repeated("2", pid, `,"inputResponses":[]`),
 			"another process":         repeated("2", `"pid":1,"expect_name":"ffmpeg"`, answerTo(question(), accepted)),
 			"one more argument":       repeated("2", pid+`,"graceful":true`, answerTo(question(), accepted)),
 			"another tool":            strings.NewReplacer("terminate_process", "restart_service", pid, `"service":"nginx"`).Replace(repeated("2", pid, answerTo(question(), accepted))),

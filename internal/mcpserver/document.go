@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/jsonrpc"
 	"sentinel/internal/ops"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sysexec"
@@ -29,25 +29,16 @@ type document struct {
 // object in UTF-8 with a boolean "success" and no key twice: clients differ in which of two
 // they take.
 func parseDocument(stdout []byte) (d document, ok bool) {
-	var whole json.RawMessage
-	if !utf8.Valid(stdout) || json.Unmarshal(stdout, &whole) != nil {
+	members, ok := jsonrpc.ParseObject(stdout)
+	if !ok {
 		return document{}, false
 	}
-	members := map[string]json.RawMessage{}
-	err := eachKey(whole, func(key string, value json.RawMessage) error {
-		if _, twice := members[key]; twice {
-			return fmt.Errorf("%q is there twice", key)
+	if action := members.Get("action"); action != nil {
+		if d.action, ok = jsonrpc.Text(action); !ok {
+			return document{}, false
 		}
-		members[key] = value
-		return nil
-	})
-	if err != nil {
-		return document{}, false
 	}
-	if action := members["action"]; action != nil && json.Unmarshal(action, &d.action) != nil {
-		return document{}, false
-	}
-	switch string(members["success"]) {
+	switch string(members.Get("success")) {
 	case "true":
 		d.success = true
 	case "false":

@@ -3,150 +3,96 @@
 package mcpserver
 
 import (
-	"bytes"
 	"encoding/json"
-	"strconv"
+	"fmt"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sentinel/internal/sanitize"
+	"sentinel/internal/jsonrpc"
 )
 
-// maxID is the largest number that a request may have as its id. Most JSON
-// decoders make a number a float64, which beyond 2^53 no longer stands for one integer: the
-// answer would go to another request.
-const maxID = 1 << 53
+// maxLine is the longest line in bytes that a client may send. Arguments are
+// limited to ops.MaxRequest, which is far less; a longer line is a mistake or an attack.
+const maxLine = 1 << 20
 
-// A message is one line of a client.
+// overloaded is the code for a request that the server will not take now: the one that
+// HTTP has for it. Codes of our own stand outside of the range from -32768 to -32000, which
+// belongs to JSON-RPC and MCP (MCP 2026-07-28, "Error Codes").
+const overloaded = 503
+
+// A message is one message of a client.
 type message struct {
-	raw    json.RawMessage
-	rawID  json.RawMessage // as the client wrote it
-	id     string          // key of a request, or of the request of ours that is answered; "" for everything else
-	method string          // "" for an answer to a request of ours
-	cancel string          // key of the request that a cancellation names
+	jsonrpc.Message
+	key   string // of the id of a request; "" for everything else
+	batch *batch // that it came in; nil when it stood alone on its line
 }
 
-// A refusal is the answer to a line that does not become a request.
-type refusal struct {
-	id       json.RawMessage
-	code     int
-	sentence string
-}
-
-// response returns the refusal as it is sent. An id that could not be read is
-// null (JSON-RPC 2.0, section 5).
-func (r *refusal) response() any {
-	return mcp.JSONRPCError{
-		JSONRPC: mcp.JSONRPC_VERSION,
-		ID:      mcp.NewRequestId(r.id),
-		Error:   mcp.NewJSONRPCErrorDetails(r.code, r.sentence, nil),
-	}
-}
-
-// envelope is the part of a message that decides how it is handled. mcp-go
-// decodes the same line with encoding/json too, and keys that encoding/json takes for the same are
-// refused, so that both see the same message.
-type envelope struct {
-	ID     json.RawMessage `json:"id"`
-	Method any             `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-}
-
-// parseMessage reads one line that is not blank.
-func parseMessage(line []byte) (message, *refusal) {
-	line = bytes.TrimSpace(line)
-	var raw json.RawMessage
-	if err := json.Unmarshal(line, &raw); err != nil {
-		return message{}, &refusal{nil, mcp.PARSE_ERROR,
-			"Parse error: a line must hold exactly one JSON object: " + sanitize.Text(err.Error(), 200)}
-	}
-	switch line[0] {
-	case '{':
-	case '[':
-		return message{}, &refusal{nil, mcp.INVALID_REQUEST,
-			"Invalid request: batches are not supported; send one request a line"}
-	default:
-		return message{}, &refusal{nil, mcp.INVALID_REQUEST, "Invalid request: a request is a JSON object"}
-	}
-	if sentence := ambiguousKey(raw, envelopeKeys); sentence != "" {
-		return message{}, &refusal{nil, mcp.INVALID_REQUEST, sentence}
-	}
-	var e envelope
-	if err := json.Unmarshal(line, &e); err != nil {
-		return message{}, &refusal{nil, mcp.INVALID_REQUEST, "Invalid request: " + sanitize.Text(err.Error(), 200)}
-	}
-	return e.message(raw)
-}
-
-func (e envelope) message(raw json.RawMessage) (message, *refusal) {
-	m := message{raw: raw}
-	if e.Method == nil && (e.Result != nil || e.Error != nil) {
-		m.id, _ = idKey(e.ID)
-		return m, nil
-	}
-	if e.ID != nil {
-		key, ok := idKey(e.ID)
-		if !ok {
-			return message{}, wrongID(e.ID)
-		}
-		m.id, m.rawID = key, e.ID
-	}
-	method, ok := e.Method.(string)
+// newMessage returns a message, or why its id cannot be used: a number with a
+// fraction or an exponent comes back from some JSON decoders spelled in another way.
+func newMessage(parsed jsonrpc.Message, b *batch) (message, *refusal) {
+	m := message{Message: parsed, batch: b}
 	switch {
-	case !ok, method == "":
-		return message{}, &refusal{e.ID, mcp.INVALID_REQUEST, "Invalid request: method must be a text that names what to do"}
-	case e.Result != nil, e.Error != nil:
-		return message{}, &refusal{e.ID, mcp.INVALID_REQUEST, "Invalid request: it has a method and an answer at once"}
-	}
-	if sentence := ambiguousKey(e.Params, paramsKeys); sentence != "" {
-		return message{}, &refusal{e.ID, mcp.INVALID_REQUEST, sentence}
-	}
-	m.method = method
-	if m.id == "" && method == string(mcp.MethodNotificationCancelled) {
-		m.cancel = cancelled(e.Params)
+	case m.Fault != nil:
+		return m, &refusal{code: m.Fault.Code, sentence: m.Fault.Reason}
+	case m.Request() && m.ID[0] != '"' && !m.ID.Whole():
+		return m, &refusal{code: jsonrpc.InvalidRequest, sentence: "Invalid request: id must be a text or a whole number of at most 2^53; leave it out in a notification"}
+	case m.Request():
+		m.key, _ = m.ID.Key()
 	}
 	return m, nil
 }
 
-// wrongID refuses a request whose id an answer could not carry reliably. A number
-// is sent back as it came, so that the client finds its request; anything else is left out.
-func wrongID(id json.RawMessage) *refusal {
-	const most = 64
-	r := &refusal{nil, mcp.INVALID_REQUEST, "Invalid request: id must be a text or a whole number of at most 2^53; leave it out in a notification"}
-	if number := id[0] == '-' || id[0] >= '0' && id[0] <= '9'; number && len(id) <= most {
-		r.id = id
-	}
-	return r
+func (m *message) is(method mcp.MCPMethod) bool { return m.Method == string(method) }
+
+// A refusal is why a message is answered without being handled.
+type refusal struct {
+	code     int
+	sentence string
+	data     any
 }
 
-// idKey returns a key for the id of a request, the same for all spellings of
-// it. The number 7 and the text "7" are different ids.
-func idKey(id json.RawMessage) (string, bool) {
-	if len(id) > 0 && id[0] == '"' {
-		var text string
-		err := json.Unmarshal(id, &text)
-		return textKey(text), err == nil
-	}
-	n, err := strconv.ParseInt(string(id), 10, 64)
-	if err != nil || n > maxID || n < -maxID {
-		return "", false
-	}
-	return "number " + strconv.FormatInt(n, 10), true
+// A response is the answer to a request as it goes out.
+type response struct {
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"` // as the client wrote it
+	Result  any             `json:"result,omitempty"`
+	Error   *responseError  `json:"error,omitempty"`
 }
 
-func textKey(id string) string { return "text " + id }
+type responseError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
 
-// cancelled returns the key of the request that notifications/cancelled names.
-// One that names none is ignored, as the protocol asks.
-func cancelled(params json.RawMessage) string {
-	var p struct {
-		RequestID json.RawMessage `json:"requestId"`
+func (r *refusal) response(id json.RawMessage) *response {
+	return &response{JSONRPC: jsonrpc.Version, ID: id, Error: &responseError{r.code, r.sentence, r.data}}
+}
+
+// refused returns the answer to a message that is not handled. Without an id that is
+// known, the revisions from 2025-11-25 on have none in the answer; their schemas take null for a
+// mistake. The ones before have no form for it, and JSON-RPC 2.0 asks for null.
+func (t *transport) refused(m message, why *refusal) *response {
+	id := json.RawMessage(m.ID)
+	if v := t.session.ProtocolVersion(); id == nil && v != "" && v < mcp.ProtocolVersion20251125 {
+		id = json.RawMessage("null")
 	}
-	if json.Unmarshal(params, &p) != nil {
-		return ""
+	return why.response(id)
+}
+
+// responseTo makes the answer of mcp-go to m one of ours. That m is a message was found
+// before: what mcp-go cannot read of it are the params, which it says in words of its own.
+func responseTo(m message, answer mcp.JSONRPCMessage) *response {
+	switch a := answer.(type) {
+	case mcp.JSONRPCResponse:
+		return &response{JSONRPC: jsonrpc.Version, ID: json.RawMessage(m.ID), Result: a.Result}
+	case mcp.JSONRPCError:
+		r := &refusal{a.Error.Code, a.Error.Message, a.Error.Data}
+		if r.code == jsonrpc.InvalidRequest || r.code == jsonrpc.ParseError {
+			r = wrongParams(fmt.Sprintf("the params of %s do not have the form that the protocol gives them", m.Method))
+		}
+		return r.response(json.RawMessage(m.ID))
+	default:
+		return nil
 	}
-	key, _ := idKey(p.RequestID)
-	return key
 }

@@ -42,6 +42,9 @@ func (o *output) write(line []byte) {
 // waitRead waits until the client has read what was written; see the function of that name.
 func (o *output) waitRead() { waitRead(o.w) }
 
+// writeLine writes a message as a line.
+func (o *output) writeLine(message []byte) { o.write(append(message, '\n')) }
+
 // close makes later writes do nothing. It does not wait for a write that a
 // client blocks by not reading.
 func (o *output) close() { o.closed.Store(true) }

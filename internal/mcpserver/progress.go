@@ -13,6 +13,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"sentinel/internal/jsonrpc"
 	"sentinel/internal/ops"
 	"sentinel/internal/progress"
 )
@@ -51,22 +52,15 @@ type tracker struct {
 	scheduled bool // percent is to be sent when progressPace allows it
 }
 
-// track puts a tracker into ctx when the call raw has a progress token, which is
-// a text or a whole number (MCP, "Progress").
-func (t *transport) track(ctx context.Context, raw json.RawMessage) context.Context {
-	var call struct {
-		Params struct {
-			Meta map[string]json.RawMessage `json:"_meta"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(raw, &call) != nil {
+// track puts a tracker into ctx when the call has a progress token, which is a
+// text or a whole number (MCP, "Progress").
+func (t *transport) track(ctx context.Context, m message) context.Context {
+	token := jsonrpc.ID(m.Meta.Get("progressToken"))
+	_, ok := token.Key()
+	if !ok || token[0] != '"' && !token.Whole() || len(token) > maxToken {
 		return ctx
 	}
-	token := call.Params.Meta["progressToken"]
-	if _, ok := idKey(token); !ok || len(token) > maxToken {
-		return ctx
-	}
-	return context.WithValue(ctx, trackerKey{}, &tracker{token: token, send: t.send, cancelled: ctx.Done(), read: t.out.waitRead, percent: -1})
+	return context.WithValue(ctx, trackerKey{}, &tracker{token: json.RawMessage(token), send: t.send, cancelled: ctx.Done(), read: t.out.waitRead, percent: -1})
 }
 
 // trackerOf returns the tracker of the call that ctx belongs to, nil when its

@@ -13,15 +13,13 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"sentinel/internal/jsonrpc"
 )
 
 // maxCalls is how many tool calls run at a time. One whose program has yet to
 // end counts.
 const maxCalls = 4
-
-// overloaded is the JSON-RPC code for a request that the server will not take
-// now (JSON-RPC 2.0, section 5.1: -32000 to -32099 are the server's own).
-const overloaded = -32000
 
 // settleTimeout is how long sending the answers to requests that were stopped may take.
 const settleTimeout = 2 * time.Second
@@ -126,57 +124,87 @@ func wait(done <-chan struct{}, most time.Duration) {
 
 // read handles one line after the other until the input or ctx ends.
 func (t *transport) read(ctx context.Context, stdin io.Reader) {
-	in := newLines(stdin)
+	in := jsonrpc.NewLines(stdin, maxLine)
 	for ctx.Err() == nil {
-		line, err := in.next()
+		line, err := in.Next()
 		switch {
-		case errors.Is(err, errLineTooLong):
-			t.refuse(&refusal{nil, mcp.INVALID_REQUEST,
-				fmt.Sprintf("Invalid request: the line is longer than %d MiB and was skipped", maxLine>>20)})
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			m := message{Message: jsonrpc.Message{ID: jsonrpc.ParseHead(line)}}
+			t.refuse(m, &refusal{code: jsonrpc.InvalidRequest,
+				sentence: fmt.Sprintf("Invalid request: the line is longer than %d MiB and was skipped", maxLine>>20)})
 		case errors.Is(err, io.EOF):
 			return
 		case err != nil:
 			t.log.Error("cannot read from the client", "error", err)
 			return
-		case !blank(line):
+		case !jsonrpc.Blank(line):
 			t.accept(ctx, line)
 		}
 	}
 }
 
-func blank(line []byte) bool {
-	for _, c := range line {
-		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
-			return false
-		}
+// accept handles one line.
+func (t *transport) accept(ctx context.Context, line []byte) {
+	frame := jsonrpc.Parse(line)
+	if frame.Batch {
+		t.takeBatch(ctx, frame.Messages)
+		return
 	}
-	return true
+	t.take(ctx, frame.Messages[0], nil)
 }
 
-// accept handles one line. A tool call runs by itself; everything else is quick
-// and is answered before the next line is read, so that the handshake holds for the call
-// after it.
-func (t *transport) accept(ctx context.Context, line []byte) {
-	m, refused := parseMessage(line)
+// take handles one message, and finishes it: with its answer or without. A tool
+// call runs by itself; everything else is quick and is answered before the next line is read, so
+// that the handshake holds for the call after it.
+func (t *transport) take(ctx context.Context, parsed jsonrpc.Message, b *batch) {
+	m, why := newMessage(parsed, b)
 	switch {
-	case refused != nil:
-		t.refuse(refused)
-	case m.method == "":
-		if !t.questions.answered(m.id, m.raw) {
+	case why != nil:
+		t.refuse(m, why)
+	case m.Answer():
+		if key, _ := m.ID.Key(); !t.questions.answered(key, json.RawMessage(m.Raw)) {
 			t.log.Debug("an answer to no request of ours was ignored")
 		}
-	case m.cancel != "":
-		t.calls.cancel(m.cancel)
-	case m.method == string(mcp.MethodNotificationCancelled) && m.id == "":
-	case m.method == string(mcp.MethodToolsCall) && m.id != "":
+		t.finish(m, nil)
+	case m.Request():
+		t.request(ctx, m)
+	default:
+		t.notice(ctx, m)
+		t.finish(m, nil)
+	}
+}
+
+// request handles a message that wants an answer.
+func (t *transport) request(ctx context.Context, m message) {
+	why := checkParams(m)
+	switch {
+	case why != nil:
+		t.refuse(m, why)
+	case m.batch != nil && m.is(mcp.MethodInitialize):
+		t.refuse(m, &refusal{code: jsonrpc.InvalidRequest, sentence: "Invalid request: the handshake cannot be part of a batch"})
+	case m.is(mcp.MethodToolsCall):
 		t.call(ctx, m)
-	case m.method == string(mcp.MethodSubscriptionsListen) && m.id != "":
+	case m.is(mcp.MethodSubscriptionsListen):
 		t.listen(ctx, m)
-	case m.id != "" && t.calls.has(m.id):
-		t.refuse(&refusal{m.rawID, mcp.INVALID_REQUEST, idInUse})
+	case t.calls.has(m.key):
+		t.refuse(m, &refusal{code: jsonrpc.InvalidRequest, sentence: idInUse})
 	default:
 		t.deliver(m, t.handle(ctx, m))
 	}
+}
+
+// notice handles a notification. It is never answered, whatever is wrong with it.
+func (t *transport) notice(ctx context.Context, m message) {
+	if why := checkParams(m); why != nil {
+		t.log.Debug("a notification was ignored", "method", m.Method, "why", why.sentence)
+		return
+	}
+	if m.is(mcp.MethodNotificationCancelled) {
+		key, _ := jsonrpc.ID(m.Members.Get("requestId")).Key()
+		t.calls.cancel(key)
+		return
+	}
+	t.handle(ctx, m)
 }
 
 // call starts a tool call. Its time limit counts from now, as the client's does,
@@ -184,14 +212,14 @@ func (t *transport) accept(ctx context.Context, line []byte) {
 // with a context that has ended, and the handler runs nothing.
 func (t *transport) call(ctx context.Context, m message) {
 	ctx, cancel := context.WithTimeout(ctx, t.limit)
-	ctx = t.track(ctx, m.raw)
-	ctx, m.raw = splitCall(ctx, m.raw)
+	ctx = t.track(ctx, m)
+	ctx, m = splitCall(ctx, m)
 	if !t.register(m, cancel, true) {
 		cancel()
 		return
 	}
 	go func() {
-		defer t.calls.remove(m.id)
+		defer t.calls.remove(m.key)
 		defer cancel()
 		p := &place{slots: t.slots}
 		defer p.leave()
@@ -209,21 +237,21 @@ func (t *transport) listen(ctx context.Context, m message) {
 		return
 	}
 	go func() {
-		defer t.calls.remove(m.id)
+		defer t.calls.remove(m.key)
 		defer cancel()
 		t.answer(ctx, m)
 	}()
 }
 
 func (t *transport) register(m message, cancel context.CancelFunc, counted bool) bool {
-	sentence := t.calls.add(m.id, cancel, counted)
+	sentence := t.calls.add(m.key, cancel, counted)
 	switch sentence {
 	case "":
 		return true
 	case idInUse:
-		t.refuse(&refusal{m.rawID, mcp.INVALID_REQUEST, sentence})
+		t.refuse(m, &refusal{code: jsonrpc.InvalidRequest, sentence: sentence})
 	default:
-		t.refuse(&refusal{m.rawID, overloaded, sentence})
+		t.refuse(m, &refusal{code: overloaded, sentence: sentence})
 	}
 	return false
 }
@@ -231,25 +259,50 @@ func (t *transport) register(m message, cancel context.CancelFunc, counted bool)
 // answer has mcp-go handle a registered request and sends the response, unless the
 // client has cancelled it.
 func (t *transport) answer(ctx context.Context, m message) {
-	response := t.handle(ctx, m)
+	r := t.handle(ctx, m)
 	trackerOf(ctx).close()
-	if t.calls.settle(m.id) {
-		t.deliver(m, response)
+	if !t.calls.settle(m.key) {
+		r = nil
+	}
+	t.deliver(m, r)
+}
+
+// deliver finishes a message after the notifications that belong before its
+// response.
+func (t *transport) deliver(m message, r *response) {
+	t.notify()
+	t.finish(m, r)
+}
+
+// finish ends the handling of a message with its response, nil for none.
+func (t *transport) finish(m message, r *response) {
+	var line []byte
+	if r != nil {
+		line = t.encode(m, r)
+	}
+	switch {
+	case m.batch != nil:
+		m.batch.done(line)
+	case line != nil:
+		t.out.writeLine(line)
 	}
 }
 
-// deliver sends a response, if there is one, after the notifications that belong
-// before it.
-func (t *transport) deliver(m message, response any) {
-	t.notify()
-	if response == nil {
-		return
+func (t *transport) encode(m message, r *response) []byte {
+	line, err := json.Marshal(r)
+	if err == nil {
+		return line
 	}
-	if err := t.send(response); err != nil {
-		t.log.Error("an answer cannot be encoded", "method", m.method, "error", err)
-		t.refuse(internalError(m))
+	t.log.Error("an answer cannot be encoded", "method", m.Method, "error", err)
+	line, err = json.Marshal(t.refused(m, internalError))
+	if err != nil {
+		t.log.Error("a refusal cannot be encoded", "error", err)
+		return nil
 	}
+	return line
 }
+
+func (t *transport) refuse(m message, why *refusal) { t.finish(m, t.refused(m, why)) }
 
 // notify sends the notifications that mcp-go has queued. It does so before an
 // answer goes out: some clients lose a notification about a request that follows the answer.
@@ -266,38 +319,24 @@ func (t *transport) notify() {
 	}
 }
 
-func (t *transport) handle(ctx context.Context, m message) (response any) {
+func (t *transport) handle(ctx context.Context, m message) (r *response) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.log.Error("a request caused a panic", "method", m.method, "panic", p)
-			response = nil
-			if m.id != "" {
-				response = internalError(m).response()
-			}
+			t.log.Error("a request caused a panic", "method", m.Method, "panic", p)
+			r = t.refused(m, internalError)
 		}
 	}()
-	if r := t.server.HandleMessage(ctx, m.raw); r != nil {
-		return t.explainUnknown(m, r)
-	}
-	return nil
+	return t.explainUnknown(m, responseTo(m, t.server.HandleMessage(ctx, m.Raw)))
 }
 
-func internalError(m message) *refusal {
-	return &refusal{m.rawID, mcp.INTERNAL_ERROR, "A fault in sentinel-mcp; its log on stderr has the details"}
-}
+var internalError = &refusal{code: jsonrpc.InternalError, sentence: "A fault in sentinel-mcp; its log on stderr has the details"}
 
-func (t *transport) refuse(r *refusal) {
-	if err := t.send(r.response()); err != nil {
-		t.log.Error("a refusal cannot be encoded", "error", err)
-	}
-}
-
-// send writes one message. The error is about encoding it; an error of the
-// connection ends serve.
+// send writes one message of our own. The error is about encoding it; an error of
+// the connection ends serve.
 func (t *transport) send(v any) error {
 	line, err := json.Marshal(v)
 	if err == nil {
-		t.out.write(append(line, '\n'))
+		t.out.writeLine(line)
 	}
 	return err
 }

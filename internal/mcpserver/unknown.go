@@ -3,7 +3,6 @@
 package mcpserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,27 +11,20 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"sentinel/internal/jsonrpc"
 	"sentinel/internal/ops"
 	"sentinel/internal/sanitize"
 )
 
 // explainUnknown replaces mcp-go's error about an unknown tool by a sentence
 // that a model can act on.
-func (t *transport) explainUnknown(m message, answer mcp.JSONRPCMessage) mcp.JSONRPCMessage {
-	e, ok := answer.(mcp.JSONRPCError)
-	if !ok || m.method != string(mcp.MethodToolsCall) || !strings.HasSuffix(e.Error.Message, server.ErrToolNotFound.Error()) {
-		return answer
+func (t *transport) explainUnknown(m message, r *response) *response {
+	if r == nil || r.Error == nil || !m.is(mcp.MethodToolsCall) || !strings.HasSuffix(r.Error.Message, server.ErrToolNotFound.Error()) {
+		return r
 	}
-	var call struct {
-		Params struct {
-			Name string `json:"name"`
-		} `json:"params"`
-	}
-	if json.Unmarshal(m.raw, &call) != nil {
-		return answer
-	}
-	e.Error.Message = unknownTool(call.Params.Name, slices.Sorted(maps.Keys(t.server.ListTools())))
-	return e
+	name, _ := jsonrpc.Text(m.Members.Get("name"))
+	r.Error.Message = unknownTool(name, slices.Sorted(maps.Keys(t.server.ListTools())))
+	return r
 }
 
 // unknownTool says why a tool cannot be called on a server that offers others.
