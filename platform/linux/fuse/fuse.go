@@ -17,6 +17,7 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 )
@@ -28,17 +29,15 @@ type Mount struct {
 	User  int    // who mounted it; 0 for root
 }
 
-// maxMounts bounds how much is read of a table of mounts, in bytes.
-const maxMounts = 4 << 20
-
 // A Reader reads below a root directory.
 type Reader struct {
-	root string
-	proc procfs.FS
+	root   string
+	proc   procfs.FS
+	mounts *mounts.FS
 }
 
 // New returns the Reader for root; "/" is the live system.
-func New(root string) Reader { return Reader{root, procfs.New(root)} }
+func New(root string) Reader { return Reader{root, procfs.New(root), mounts.New(root)} }
 
 // Servers lists the processes that serve file systems which are mounted in their own mount
 // namespace or in this one. With pids only those are looked at. What could not be looked at is an
@@ -59,7 +58,7 @@ func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error
 	}
 	servers := map[int][]Mount{}
 	for pid, connections := range served {
-		for _, m := range r.mounts(pid) {
+		for _, m := range r.mounted(pid) {
 			if slices.Contains(connections, uint64(m.Minor)) || slices.Contains(connections, unknown) {
 				servers[pid] = appendMount(servers[pid], m)
 			}
@@ -89,22 +88,13 @@ func (r Reader) connection(f procfs.OpenFile) uint64 {
 	return unknown
 }
 
-// mounts lists the file systems of processes that are mounted where a process is, and here.
-func (r Reader) mounts(pid int) []*mountinfo.Info {
-	var all []*mountinfo.Info
-	for _, who := range []string{"self", strconv.Itoa(pid)} {
-		raw, err := hostfile.Read(filepath.Join(r.root, "proc", who, "mountinfo"), maxMounts)
-		if err != nil {
-			continue // it ended
-		}
-		list, err := mountinfo.GetMountsFromReader(bytes.NewReader(raw), func(m *mountinfo.Info) (skip, stop bool) {
-			return m.FSType != "fuse" && m.FSType != "fuseblk" && !strings.HasPrefix(m.FSType, "fuse."), false
-		})
-		if err == nil {
-			all = append(all, list...)
-		}
-	}
-	return all
+// mounted lists the file systems of processes that are mounted where a process is, and here.
+func (r Reader) mounted(pid int) []*mountinfo.Info {
+	here, _ := r.mounts.Table()       //nolint:errcheck // then the other has to do
+	there, _ := r.mounts.TableOf(pid) //nolint:errcheck // it ended
+	return slices.DeleteFunc(append(here, there...), func(m *mountinfo.Info) bool {
+		return m.FSType != "fuse" && m.FSType != "fuseblk" && !strings.HasPrefix(m.FSType, "fuse.")
+	})
 }
 
 func appendMount(to []Mount, m *mountinfo.Info) []Mount {
@@ -124,12 +114,12 @@ func appendMount(to []Mount, m *mountinfo.Info) []Mount {
 func (r Reader) ByGroup(ctx context.Context) (map[string][]string, error) {
 	servers, err := r.Servers(ctx, nil)
 	points := map[string][]string{}
-	for pid, mounts := range servers {
+	for pid, served := range servers {
 		group, unread := r.proc.ControlGroup(pid)
 		if unread != nil {
 			continue // it ended
 		}
-		for _, m := range mounts {
+		for _, m := range served {
 			points[group] = append(points[group], m.Point)
 		}
 	}

@@ -64,8 +64,13 @@ func HasOption(list, option string) bool {
 // mount point is an absolute path. A table with one damaged line is [ErrFormat],
 // because a list with a hole would pass for complete; one of more than 8 MiB is
 // [hostfile.ErrTooLarge].
-func (fs *FS) Table() ([]*mountinfo.Info, error) {
-	raw, err := hostfile.Read(fs.path("proc/self/mountinfo"), maxMountinfo)
+func (fs *FS) Table() ([]*mountinfo.Info, error) { return fs.tableOf("self") }
+
+// TableOf is [FS.Table] as another process sees it.
+func (fs *FS) TableOf(pid int) ([]*mountinfo.Info, error) { return fs.tableOf(strconv.Itoa(pid)) }
+
+func (fs *FS) tableOf(process string) ([]*mountinfo.Info, error) {
+	raw, err := hostfile.Read(fs.path("proc/"+process+"/mountinfo"), maxMountinfo)
 	if err != nil {
 		return nil, err
 	}
