@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/deadline"
 	"sentinel/internal/fault"
+	"sentinel/internal/progress"
 )
 
 const (
@@ -77,7 +78,8 @@ func runAll(ctx context.Context, checks []Check, exempt map[string]string) []out
 			}
 		})
 	}
-	for i := range checks {
+	for i, c := range checks {
+		progress.Say(ctx, 100*i/len(checks), fmt.Sprintf("checking %d of %d: %s", i+1, len(checks), c.Name))
 		next <- i
 	}
 	close(next)

@@ -14,6 +14,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
+	"sentinel/internal/progress"
 )
 
 // A change is a write that has passed every check and has not happened yet.
@@ -118,6 +119,7 @@ func (s session) commit(ctx context.Context, call invocation, c change) (documen
 	if err != nil {
 		return nil, err
 	}
+	progress.Say(ctx, 20, "checked and recorded; now it is done")
 	doc, err := deadline.Call(context.WithoutCancel(ctx), call.op.Deadline+lastResort, func(context.Context) (changed, error) {
 		limit, cancel := context.WithTimeout(ctx, call.op.Deadline)
 		defer cancel()

@@ -75,6 +75,9 @@ type Program struct {
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	call, err := parse(args)
 	call.stderr, call.indicator, call.tools = stderr, p.indicator(call, stderr), &offer{}
+	if call.request {
+		call.reporter = progress.NewReporter(stderr)
+	}
 	out := p.newOutput(ctx, call, stdout, stderr)
 	if asksForCheck(args) {
 		out.check(call)
@@ -134,6 +137,10 @@ func (p Program) environ() []string {
 // disk: the process ends right after. A change that has begun is not abandoned.
 func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
 	ctx = lockfile.WithTool(ctx, call.op.Name)
+	ctx = progress.With(ctx, func(percent int, words string) {
+		call.reporter.Say(percent, words)
+		call.indicator.Set(percent, words)
+	})
 	if err := pause(ctx, call); err != nil {
 		return nil, err
 	}
@@ -152,9 +159,10 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	return indicated(call, func() (document, error) { return ready.session.commit(ctx, ready.call, ready.change) })
 }
 
-// indicated runs f while the person at the terminal is told that it goes on.
+// indicated runs f while whoever waits for it is told that it goes on.
 func indicated[T any](call invocation, f func() (T, error)) (T, error) {
 	defer call.indicator.Start()()
+	defer call.reporter.Start()()
 	return f()
 }
 

@@ -42,9 +42,11 @@ type invocation struct {
 	given   map[string]string // the flags that were typed, with their values
 	context ops.Context       // of a request
 	tools   *offer            // of whoever asks
-	stderr  io.Writer         // takes the progress of a request
-	// indicator shows the progress to a person; nil where nobody looks.
+	stderr  io.Writer         // takes questions
+	// indicator shows the progress to a person, and reporter to the program that sent a request; nil
+	// where nobody looks.
 	indicator *progress.Indicator
+	reporter  *progress.Reporter
 	// candidates is the kind of values that are printed for completions; "" is none.
 	candidates string
 	text       func() string // prints instead of running: help, version, completion

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -37,21 +36,12 @@ func runScanPorts(ctx context.Context, s session, call invocation) (document, er
 	report, err := portscan.Scan(ctx, sources, portscan.Request{
 		Target: host, Ports: ports, Rows: call.capped(portscan.DefaultRows),
 		Policy:   portscan.Policy{Allow: s.config.Scan.Allowed(), OnlyAllowed: s.config.Scan.OnlyTargets, Force: call.force},
-		Progress: call.progress,
+		Progress: func(percent int) { progress.Say(ctx, percent, fmt.Sprintf("%d percent of the ports asked", percent)) },
 	})
 	if err != nil {
 		return nil, err
 	}
 	return scanDocument{answer.NewHeader(call.op.Action, true), report}, nil
-}
-
-// progress reports the progress to the calling program, or to the person at the terminal.
-func (i invocation) progress(percent int) {
-	if i.request {
-		io.WriteString(i.stderr, progress.Line(percent)) //nolint:errcheck // the answer does not depend on who listens
-		return
-	}
-	i.indicator.Set(percent)
 }
 
 func (d scanDocument) view(p *page) {

@@ -77,10 +77,26 @@ func (t *tracker) listener(op ops.Operation) func(line string) {
 		return nil
 	}
 	return func(line string) {
-		if percent, ok := progress.Parse(line); ok {
+		percent, words, ok := progress.Parse(line)
+		switch {
+		case !ok:
+		case words == "":
 			t.note(percent, fmt.Sprintf("%s: %d percent done", op.Title, percent))
+		default:
+			t.say(percent, op.Title+": "+words)
 		}
 	}
+}
+
+// say sends a message that is new, with a percentage that is higher than all
+// before, as the protocol asks: what is done next is worth it where the share is not known.
+func (t *tracker) say(percent int, message string) {
+	t.mu.Lock()
+	if percent <= t.percent && message != t.message {
+		percent = t.percent + 1
+	}
+	t.mu.Unlock()
+	t.note(percent, message)
 }
 
 // note sends a percentage that is higher than all before, at once or when
@@ -164,7 +180,7 @@ func (t *tracker) close() {
 func withoutProgress(stderr []byte) []byte {
 	var rest bytes.Buffer
 	for line := range bytes.Lines(stderr) {
-		if _, ok := progress.Parse(strings.TrimSuffix(string(line), "\n")); !ok {
+		if _, _, ok := progress.Parse(strings.TrimSuffix(string(line), "\n")); !ok {
 			rest.Write(line)
 		}
 	}

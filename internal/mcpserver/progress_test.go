@@ -239,3 +239,27 @@ func TestProgressIsNoReasonForAFailure(t *testing.T) {
 		t.Errorf("progress alone leaves %q", got)
 	}
 }
+
+// Words come with numbers that rise, as the protocol asks, also where the share that is done does not.
+func TestProgressSaysWhatIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := connectScanner(t, &talker{pause: time.Second, lines: []string{
+			"progress 5 reading the package lists", "progress 5 reading the package lists (2 s so far)", "progress 5 reading the package lists (4 s so far)",
+			"progress 3 looking whether a reboot is due", "progress 70 looking whether a reboot is due", "progress 70 looking whether a reboot is due", "progress 50", "progress x y",
+		}})
+		p.send(scan(`,"_meta":{"progressToken":7}`))
+		want := []string{
+			notice(5, "Scan ports: reading the package lists"), notice(6, "Scan ports: reading the package lists (2 s so far)"), notice(7, "Scan ports: reading the package lists (4 s so far)"),
+			notice(8, "Scan ports: looking whether a reboot is due"), notice(70, "Scan ports: looking whether a reboot is due"),
+		}
+		got := p.until()
+		if diff := cmp.Diff(want, got[:len(got)-1]); diff != "" {
+			t.Errorf("notifications (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// notice is a notification for the token 7.
+func notice(percent int, message string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":%d,"total":100,"message":%q}}`, percent, message)
+}

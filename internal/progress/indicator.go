@@ -7,10 +7,15 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"sentinel/internal/sanitize"
 )
 
 // patience is how long nothing is shown: what is answered by then needs no indicator.
 const patience = 2 * time.Second
+
+// widest is how much fits on a line of every terminal, in runes.
+const widest = 78
 
 // An Indicator shows a person at a terminal that something is still going on. It writes one line
 // again and again, and erases it in the end. A nil Indicator shows nothing.
@@ -20,6 +25,7 @@ type Indicator struct {
 
 	mu      sync.Mutex
 	percent int // -1 where it is not known
+	words   string
 }
 
 // NewIndicator returns one that shows title on w, a terminal.
@@ -27,14 +33,14 @@ func NewIndicator(w io.Writer, title string) *Indicator {
 	return &Indicator{w: w, title: title, percent: -1}
 }
 
-// Set sets how much is done, in percent.
-func (i *Indicator) Set(percent int) {
+// Set sets how much is done, in percent, and what is done next.
+func (i *Indicator) Set(percent int, words string) {
 	if i == nil {
 		return
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.percent = percent
+	i.percent, i.words = percent, words
 }
 
 // Start begins to show it, two seconds from now, and returns what ends that: once it has returned,
@@ -78,5 +84,8 @@ func (i *Indicator) line(took time.Duration) string {
 	if i.percent >= 0 {
 		text += fmt.Sprintf(", %d %%", i.percent)
 	}
-	return text
+	if i.words != "" {
+		text += ": " + i.words
+	}
+	return sanitize.Text(text, widest) // a line that wraps is not erased
 }

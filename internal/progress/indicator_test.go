@@ -26,7 +26,7 @@ func TestIndicatorIsShownFromTwoSecondsAndErased(t *testing.T) {
 				stop := i.Start()
 				go func() {
 					<-time.After(2500 * time.Millisecond)
-					i.Set(42)
+					i.Set(42, "")
 				}()
 				<-time.After(test.takes)
 				stop()
@@ -42,6 +42,15 @@ func TestIndicatorIsShownFromTwoSecondsAndErased(t *testing.T) {
 
 func TestNoIndicatorShowsNothing(t *testing.T) {
 	var i *Indicator
-	i.Set(5)
+	i.Set(5, "")
 	i.Start()()
+}
+
+func TestAnIndicatorSaysWhatIsDoneOnOneLine(t *testing.T) {
+	i := NewIndicator(&strings.Builder{}, "Security audit")
+	i.Set(29, "checking 12 of 41: "+strings.Repeat("x", 200))
+	line := i.line(3 * time.Second)
+	if !strings.HasPrefix(line, "Security audit … 3 s, 29 %: checking 12 of 41: x") || len([]rune(line)) > widest {
+		t.Errorf("%q", line)
+	}
 }

@@ -3,19 +3,33 @@
 package progress
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestLineIsReadAsItWasWritten(t *testing.T) {
 	for percent := range 101 {
-		line := strings.TrimSuffix(Line(percent), "\n")
-		if got, ok := Parse(line); !ok || got != percent {
-			t.Errorf("%q: %d, %v", line, got, ok)
+		for _, words := range []string{"", "checking 12 of 41: SSH"} {
+			line := strings.TrimSuffix(Line(percent, words), "\n")
+			if got, said, ok := Parse(line); !ok || got != percent || said != words {
+				t.Errorf("%q: %d, %q, %v", line, got, said, ok)
+			}
 		}
 	}
-	if got := Line(42); got != "progress 42\n" {
-		t.Errorf("%q", got)
+	for words, want := range map[string]string{
+		"": "progress 42\n", "reading the lists": "progress 42 reading the lists\n", "a\nprogress 99": "progress 42 a progress 99\n",
+	} {
+		if got := Line(42, words); got != want {
+			t.Errorf("%q", got)
+		}
+	}
+	if got := Line(1, strings.Repeat("ä", 500)); len(got) > 300 {
+		t.Errorf("%d bytes", len(got))
 	}
 }
 
@@ -23,9 +37,10 @@ func TestOtherTextIsNoProgress(t *testing.T) {
 	for _, line := range []string{
 		"", "progress", "progress ", "progress  4", "progress 4 ", " progress 4", "Progress 4", "progress 04", "progress +4", "progress -0",
 		"progress -1", "progress 101", "progress 4.5", "progress 4\n", "progress 4%", "progress ٤", "progress 99999999999999999999", "x progress 4",
+		"progress 4 a\x1b[31mb", "progress 4 a\u202eb", "progress 4 " + strings.Repeat("x", 200), "progress x y",
 	} {
-		if percent, ok := Parse(line); ok {
-			t.Errorf("%q is taken for %d", line, percent)
+		if percent, words, ok := Parse(line); ok {
+			t.Errorf("%q is taken for %d, %q", line, percent, words)
 		}
 	}
 }
@@ -33,9 +48,44 @@ func TestOtherTextIsNoProgress(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("progress 42")
 	f.Add("progress 042")
+	f.Add("progress 42 reading the lists")
 	f.Fuzz(func(t *testing.T, line string) {
-		if percent, ok := Parse(line); ok && (percent < 0 || percent > 100 || Line(percent) != line+"\n") {
+		if percent, words, ok := Parse(line); ok && (percent < 0 || percent > 100 || Line(percent, words) != line+"\n") {
 			t.Errorf("%q: %d", line, percent)
 		}
 	})
+}
+
+func TestWorkIsReportedToWhoeverWaits(t *testing.T) {
+	Say(t.Context(), 1, "to nobody")
+	var got []string
+	ctx := With(t.Context(), func(percent int, words string) { got = append(got, Line(percent, words)) })
+	under, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	Say(under, 5, "reading")
+	if diff := cmp.Diff([]string{"progress 5 reading\n"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What hangs on a slow disk says nothing itself.
+func TestAReporterSaysThatItGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		r := NewReporter(&out)
+		stop := r.Start()
+		<-time.After(2500 * time.Millisecond)
+		r.Say(30, "asking hops 1 to 3")
+		<-time.After(4 * time.Second)
+		stop()
+		stop()
+		<-time.After(10 * time.Second)
+		want := "progress 0 working (2 s so far)\nprogress 30 asking hops 1 to 3\nprogress 30 asking hops 1 to 3 (4 s so far)\nprogress 30 asking hops 1 to 3 (6 s so far)\n"
+		if out.String() != want {
+			t.Errorf("%q", out.String())
+		}
+	})
+	var none *Reporter
+	none.Say(1, "x")
+	none.Start()()
 }

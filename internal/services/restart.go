@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
 )
 
@@ -37,6 +38,7 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 	done := Restarted{Label: r.unit.Name, RequestedName: r.asked, State: r.state(r.unit, 0)}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
+	progress.Say(ctx, 25, "restarting "+shown(r.unit.Name))
 	job, err := r.manager.Restart(limited, r.unit.Name)
 	if err != nil {
 		done.Pending = limited.Err() != nil || errors.Is(err, context.DeadlineExceeded)
@@ -75,6 +77,7 @@ func (r *Restart) watch(ctx context.Context, job <-chan string) (*watch, error) 
 	case <-ctx.Done():
 		return w, r.lastLook(ctx, w)
 	}
+	progress.Say(ctx, 60, "started; seeing whether it stays up")
 	for ticker := time.NewTicker(sampleEvery); ; {
 		u, err := r.manager.Unit(ctx, r.unit.Name)
 		if ctx.Err() != nil {

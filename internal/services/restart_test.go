@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/progress"
 )
 
 // do plans and does a restart of nginx.
@@ -285,6 +286,21 @@ func TestLogOfAFailureIsTame(t *testing.T) {
 		all := strings.Join(got.Log, "")
 		if len(got.Log) != 6 || strings.ContainsAny(all, "\x1b\n\u202e") || !utf8.ValidString(all) || strings.Contains(all, "hunter2") || len([]rune(got.Log[3])) > 300 {
 			t.Errorf("%q", got.Log)
+		}
+	})
+}
+
+func TestARestartSaysWhatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := machine(running("nginx.service"))
+		f.job, f.jobIn, f.life = "done", time.Second, []moment{{0, now("active", "running", nil)}}
+		var said []string
+		ctx := progress.With(t.Context(), func(percent int, words string) { said = append(said, progress.Line(percent, words)) })
+		if _, err := do(ctx, t, f, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(said, ""); got != "progress 25 restarting nginx.service\nprogress 60 started; seeing whether it stays up\n" {
+			t.Errorf("%q", got)
 		}
 	})
 }

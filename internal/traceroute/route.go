@@ -14,6 +14,8 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
+	"sentinel/internal/progress"
 	"sentinel/internal/target"
 )
 
@@ -109,6 +111,7 @@ func Trace(ctx context.Context, s Sources, to target.Host) (Route, error) {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, routeLimit)
 	defer cancel()
+	progress.Say(ctx, 0, "looking up the address")
 	addrs, err := to.Resolve(limited, s.Resolver)
 	if err != nil {
 		return Route{}, err
@@ -128,6 +131,7 @@ func Trace(ctx context.Context, s Sources, to target.Host) (Route, error) {
 	route := t.route()
 	route.Target = to.String()
 	route.Unavailable.Add("hops", err)
+	progress.Say(ctx, 95, "looking up the names of the routers")
 	addNames(limited, s.Names, route.Hops)
 	route.TimeMS = time.Since(start).Milliseconds()
 	return route, nil
@@ -161,15 +165,17 @@ type hopResponses struct {
 func (t *trace) probeRoute(ctx context.Context) error {
 	for len(t.hops) < MaxHops && !t.reachedEnd() {
 		from := len(t.hops) + 1
+		progress.Say(ctx, 60*from/MaxHops, fmt.Sprintf("asking hops %d to %d", from, min(from+hopsAtOnce-1, MaxHops)))
 		if err := t.probeHops(ctx, from, min(from+hopsAtOnce-1, MaxHops)); err != nil {
 			return err
 		}
 	}
 	t.dropSilentTail()
-	for range Probes - 1 {
+	for round := range Probes - 1 {
 		if len(t.hops) == 0 {
 			break
 		}
+		progress.Say(ctx, 60+15*round, fmt.Sprintf("packet %d of %d to each of %s", round+2, Probes, humanize.Count(len(t.hops), "hop", "hops")))
 		if err := t.probeHops(ctx, 1, len(t.hops)); err != nil {
 			return err
 		}
@@ -181,6 +187,7 @@ func (t *trace) probeRoute(ctx context.Context) error {
 func (t *trace) runTracer(ctx context.Context, tracer Tracer) error {
 	ctx, cancel := context.WithTimeout(ctx, traceLimit)
 	defer cancel()
+	progress.Say(ctx, 10, fmt.Sprintf("asking one hop after the other, at most %d", MaxHops))
 	list, err := tracer.Trace(ctx, t.to, MaxHops, Probes)
 	for _, responses := range list[:min(len(list), MaxHops)] {
 		h := hopResponses{sent: len(responses)}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/progress"
 	"sentinel/internal/target"
 )
 
@@ -139,6 +140,25 @@ func TestRoutesThatCannotBeFollowed(t *testing.T) {
 		defer cancel()
 		if _, err := Trace(ctx, Sources{Prober: &path{}}, far()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
+		}
+	})
+}
+
+func TestARouteSaysHowFarItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		said, last := "", -1
+		ctx := progress.With(t.Context(), func(percent int, words string) {
+			if percent <= last {
+				t.Errorf("%d %s after %d", percent, words, last)
+			}
+			said, last = said+words+"\n", percent
+		})
+		if _, err := Trace(ctx, Sources{Prober: &path{length: 5}}, far()); err != nil {
+			t.Fatal(err)
+		}
+		want := "looking up the address\nasking hops 1 to 3\nasking hops 4 to 6\npacket 2 of 3 to each of 5 hops\npacket 3 of 3 to each of 5 hops\nlooking up the names of the routers\n"
+		if said != want {
+			t.Errorf("%q, want %q", said, want)
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
 )
 
@@ -37,6 +38,7 @@ var (
 // to DefaultLimit rows the document stays under 20 KB: lists are cut further if
 // necessary.
 func Check(ctx context.Context, source Source, o Options) (Report, error) {
+	progress.Say(ctx, 5, "reading the package lists")
 	pending, err := source.Pending(ctx)
 	if err != nil {
 		return Report{}, err
@@ -45,6 +47,7 @@ func Check(ctx context.Context, source Source, o Options) (Report, error) {
 	r.pending(pending)
 	r.none(pending, o.Now)
 	r.age(pending.Refreshed, o.Now)
+	progress.Say(ctx, 70, "looking whether a reboot is due")
 	r.reboot(source.Reboot(ctx))
 	r.version(source.OSVersion(ctx))
 	if err := ctx.Err(); err != nil {

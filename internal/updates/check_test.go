@@ -16,6 +16,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/fault"
+	"sentinel/internal/progress"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -287,5 +288,16 @@ func TestABriefAnswerIsHalfAsLongAndNamesEverySecurityUpdate(t *testing.T) {
 	f.pending.Updates = []Package{{Name: "macOS 26.7", Label: "macOS 26.7-25G229", Restart: new(true)}}
 	if r, err := Check(t.Context(), f, Options{Limit: DefaultLimit, Brief: true, Now: noon}); err != nil || len(r.Packages) != 1 || !*r.Packages[0].Restart {
 		t.Errorf("a row that says more is left out: %+v, %v", r.Packages, err)
+	}
+}
+
+func TestACheckSaysWhatItReads(t *testing.T) {
+	said := ""
+	ctx := progress.With(t.Context(), func(percent int, words string) { said += progress.Line(percent, words) })
+	if _, err := Check(ctx, full(), Options{Limit: DefaultLimit, Now: noon}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "progress 5 reading the package lists\nprogress 70 looking whether a reboot is due\n"; said != want {
+		t.Errorf("%q, want %q", said, want)
 	}
 }

@@ -4,7 +4,10 @@ package webhook
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"sentinel/internal/progress"
 )
 
 // How often a delivery is attempted. A caller may be waiting; the spool tries again
@@ -21,6 +24,7 @@ const (
 // otherwise; the receiver recognizes it by its ID.
 func (c *Client) Deliver(ctx context.Context, d Document) Result {
 	for n := 1; ; n++ {
+		progress.Say(ctx, 20*n, fmt.Sprintf("delivering, attempt %d of %d", n, maxAttempts))
 		r := c.attempt(ctx, d)
 		r.Attempts = n
 		if !r.retryable || n == maxAttempts || !c.pauseBefore(ctx, n, r.RetryAfter) {

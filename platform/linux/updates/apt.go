@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
+	"sentinel/internal/progress"
 	"sentinel/internal/updates"
 	"sentinel/platform/linux/release"
 	"sentinel/platform/unix/hostfile"
@@ -117,6 +119,7 @@ func (a apt) withheld(ctx context.Context, m machine, plan aptPlan, p *updates.P
 	if len(plan.kept) == 0 {
 		return
 	}
+	progress.Say(ctx, 40, "asking why "+humanize.Count(len(plan.kept), "package is", "packages are")+" kept back")
 	held, err := heldPackages(m)
 	if err != nil {
 		p.Gaps.Add("held", err)
