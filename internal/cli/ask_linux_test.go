@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -25,6 +26,12 @@ func asked(t *testing.T, call invocation, c change, answer string) (shown string
 	if _, err := terminal.WriteString("\x00"); err != nil { // marks the end
 		t.Fatal(err)
 	}
+	return readUntilNUL(t, master), err
+}
+
+// readUntilNUL returns what a terminal was sent up to the byte that marks its end.
+func readUntilNUL(t *testing.T, master *os.File) string {
+	t.Helper()
 	var b strings.Builder
 	buf := make([]byte, 4096)
 	for !strings.Contains(b.String(), "\x00") {
@@ -34,7 +41,7 @@ func asked(t *testing.T, call invocation, c change, answer string) (shown string
 		}
 		b.Write(buf[:n])
 	}
-	return b.String(), err
+	return b.String()
 }
 
 func closing() change {
