@@ -136,3 +136,28 @@ func TestWhatCarriesSessionsStaysOpen(t *testing.T) {
 	}
 	h.reaches("9", false)
 }
+
+// Protocols without ports are loaded, read back and kept as ports are.
+func TestProtocolsWithoutPortsAreLetIn(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	m := newPlain(t)
+	want := []firewall.Port{{Protocol: "ah"}, {Protocol: "esp"}, {Protocol: "gre"}, {Protocol: "ipencap"}, {Protocol: "ipv6"}, tcp(22)}
+	if err := m.rules.load(want, nil); err != nil {
+		t.Fatal(err)
+	}
+	rules, ok, err := m.rules.loaded()
+	if got := allowedBy(rules); err != nil || !ok || !slices.Equal(got, want) || !whole(rules, want) {
+		t.Errorf("loaded %v, %v, %v; want %v", got, ok, err, want)
+	}
+	if err := m.state.write(want); err != nil {
+		t.Fatal(err)
+	}
+	if got, had, err := m.state.read(); err != nil || !had || !slices.Equal(got, want) {
+		t.Errorf("kept %v, %v, %v", got, had, err)
+	}
+	if said := command(t, "nft list chain inet sentinel_firewall input"); !strings.Contains(said, "meta l4proto gre accept") || !strings.Contains(said, "meta l4proto esp accept") {
+		t.Errorf("loaded:\n%s", said)
+	}
+}

@@ -7,6 +7,7 @@ package fuse
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
+	"sentinel/platform/linux/procfs"
 )
 
 // The server of a file system that does not even answer is found without asking it.
@@ -37,6 +39,13 @@ func TestServersOfMountsAreFound(t *testing.T) {
 	want := map[int][]Mount{self: {{first.Dir, "fuse", 0}, {second.Dir, "fuse", 1000}}}
 	if diff := cmp.Diff(want, servers()); diff != "" {
 		t.Error(diff)
+	}
+	group, err := procfs.New("/").ControlGroup(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := New("/").ByGroup(t.Context()); err != nil || !slices.Equal(found[group], []string{first.Dir, second.Dir}) {
+		t.Errorf("by control group: %v, %v", found, err)
 	}
 	if found, err := New("/").Servers(t.Context(), []int{1 << 21}); err != nil || len(found) != 0 {
 		t.Errorf("of another process: %v, %v", found, err)
