@@ -14,8 +14,10 @@ import (
 func crowded(m *machine, processes, sockets, terminals int) {
 	id, pid := 1_000, 1_000
 	parent := 1
+	m.tcp(999, "192.0.2.1:9999", "")
+	m.tcp(998, "192.0.2.1:9999", "198.51.100.1:999")
 	for range processes {
-		var open []any
+		open := []any{998, 999} // which it got from the first
 		port := 10_000 + pid
 		m.tcp(id, fmt.Sprintf("192.0.2.1:%d", port), "")
 		open = append(open, id)
@@ -32,6 +34,7 @@ func crowded(m *machine, processes, sockets, terminals int) {
 		for n := range terminals {
 			m.process(1_000_000+pid*100+n, pid, "sh", "eve", fmt.Sprintf("pts/%d", pid*100+n))
 		}
+		m.Logins = append(m.Logins, Login{ID: fmt.Sprint(pid), Leader: 500_000 + pid, User: "eve", Manager: true})
 		parent = pid
 		pid++
 	}

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// maxLevels bounds how many ancestors of a process are looked at.
-	maxLevels = 4096
+	// maxLevels bounds how many ancestors of a process are looked at, and maxOwnLevels how many of this
+	// run. Nobody needs that many, and each terminal of a user has as many as he likes.
+	maxLevels    = 256
+	maxOwnLevels = 4096
 	// maxSockets bounds how many sockets of one session are followed.
 	maxSockets = 64
 	// maxRelayed bounds how many hosts that talk with a proxy may carry one session of somebody else;
@@ -58,6 +60,7 @@ type finder struct {
 	ctx       context.Context
 	source    Source
 	snapshot  Snapshot
+	register  register
 	processes map[int]Process
 	children  map[int][]int
 	sockets   map[SocketID]Socket
@@ -76,7 +79,7 @@ type finder struct {
 
 func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 	f := &finder{
-		ctx: ctx, source: source, snapshot: s,
+		ctx: ctx, source: source, snapshot: s, register: newRegister(s.Logins),
 		processes: map[int]Process{}, children: map[int][]int{},
 		sockets: map[SocketID]Socket{}, byEnds: map[ends]SocketID{}, listening: map[Port][]Socket{},
 		addresses: map[netip.Addr]bool{}, files: map[int]Files{}, opened: map[SocketID][]int{}, serves: map[int]map[Port]bool{}, described: map[int]Description{}, listeners: map[Port]*Claim{},
@@ -101,7 +104,7 @@ func newFinder(ctx context.Context, source Source, s Snapshot) *finder {
 	for _, why := range s.Unread {
 		f.model.Gaps = append(f.model.Gaps, Gap{Why: why, Whose: PossiblyOwn, Trusted: true})
 	}
-	f.line = f.ancestry(s.Self)
+	f.line = f.ancestors(s.Self, maxOwnLevels)
 	return f
 }
 
@@ -127,11 +130,25 @@ func (f *finder) accepted(k Socket) bool {
 }
 
 // ancestry returns a process and its ancestors, without process 1.
-func (f *finder) ancestry(pid int) (line []int) {
-	for p, ok := f.processes[pid]; ok && p.PID > 1 && len(line) < maxLevels; p, ok = f.processes[p.Parent] {
+func (f *finder) ancestry(pid int) []int { return f.ancestors(pid, maxLevels) }
+
+func (f *finder) ancestors(pid, most int) (line []int) {
+	for p, ok := f.processes[pid]; ok && p.PID > 1 && len(line) < most; p, ok = f.processes[p.Parent] {
 		line = append(line, p.PID)
 	}
 	return line
+}
+
+// withAncestors returns processes and all their ancestors, without process 1.
+func (f *finder) withAncestors(list []int) (all []int) {
+	seen := map[int]bool{1: true}
+	for _, pid := range list {
+		for p, ok := f.processes[pid]; ok && !seen[p.PID]; p, ok = f.processes[p.Parent] {
+			seen[p.PID] = true
+			all = append(all, p.PID)
+		}
+	}
+	return all
 }
 
 // open reads what a process has open, once.
@@ -255,19 +272,52 @@ func (l *login) describe() {
 	}
 }
 
+// A register finds what the system has recorded of logins. Users have many of their jobs recorded.
+type register struct {
+	logins   []Login
+	terminal map[string]int // of the session manager, by what tells them, the last of each
+	leader   map[int]int
+	id       map[string]int
+	hints    map[string]int // other records, by terminal
+}
+
+func newRegister(logins []Login) register {
+	r := register{logins, map[string]int{}, map[int]int{}, map[string]int{}, map[string]int{}}
+	for i, l := range logins {
+		if !l.Manager {
+			r.hints[l.Terminal] = i
+			continue
+		}
+		r.terminal[l.Terminal], r.leader[l.Leader], r.id[l.ID] = i, i, i
+	}
+	return r
+}
+
+// at returns the login of an index; nil where no key was found.
+func (r register) at(i int) *Login {
+	if i < 0 {
+		return nil
+	}
+	return &r.logins[i]
+}
+
+// lookUp returns the index of a key, or -1.
+func lookUp[K comparable](m map[K]int, key K) int {
+	var none K
+	if i, ok := m[key]; ok && key != none {
+		return i
+	}
+	return -1
+}
+
 // records finds what the system has recorded of a session.
 func (f *finder) records(s seed, c chain) (record, hint *Login) {
-	id := f.describe(s.pid).Login
-	for i := range f.snapshot.Logins {
-		r := &f.snapshot.Logins[i]
-		switch same := s.terminal != "" && r.Terminal == s.terminal; {
-		case r.Manager && (same || r.Leader == s.pid || id != "" && r.ID == id || slices.Contains(c.members, r.Leader)):
-			record = r
-		case !r.Manager && same:
-			hint = r
-		}
+	r := f.register
+	last := max(lookUp(r.terminal, s.terminal), lookUp(r.leader, s.pid), lookUp(r.id, f.describe(s.pid).Login))
+	for _, pid := range c.members {
+		last = max(last, lookUp(r.leader, pid))
 	}
-	return record, hint
+	return r.at(last), r.at(lookUp(r.hints, s.terminal))
 }
 
 // user names whose session it is: the record's, or the account that the first process runs as which
@@ -325,12 +375,12 @@ func (f *finder) claimProcess(pid int, s *Session, how string) {
 // findListeners finds the servers that take new logins at the ports that sessions came in at.
 func (f *finder) findListeners() {
 	var open []Socket
-	members := make(map[*Session][]int, len(f.logins))
+	above := make(map[*Session][]int, len(f.logins))
 	for _, l := range f.logins {
-		members[l.Session] = l.members
+		above[l.Session] = f.withAncestors(l.members)
 	}
 	for port, c := range f.model.Ports {
-		if !f.listenerAbove(port, c, members) {
+		if !f.listenerAbove(port, c, above) {
 			open = append(open, f.listening[port]...)
 		}
 	}
@@ -351,13 +401,11 @@ func (f *finder) findListeners() {
 
 // listenerAbove looks for the server at a port where it mostly is: above what it started, or the
 // service manager.
-func (f *finder) listenerAbove(port Port, c Claim, members map[*Session][]int) (found bool) {
+func (f *finder) listenerAbove(port Port, c Claim, above map[*Session][]int) (found bool) {
 	candidates := map[int]bool{1: true}
 	for _, s := range c.Sessions {
-		for _, member := range members[s] {
-			for _, pid := range f.ancestry(member) {
-				candidates[pid] = true
-			}
+		for _, pid := range above[s] {
+			candidates[pid] = true
 		}
 	}
 	for pid := range candidates {

@@ -21,15 +21,18 @@ import (
 
 const (
 	sessionsDirectory = "run/systemd/sessions" // of systemd-logind and elogind, which root alone writes
-	maxLogins         = 4096
-	utmpFile          = "run/utmp"
-	maxUtmp           = 4 << 20
+	// maxSessionFiles is far above what the session manager keeps by itself (SessionsMax of
+	// logind.conf(5), 8192, each with a pipe): the jobs of cron(8) count, which everybody may have.
+	maxSessionFiles = 1 << 16
+	maxLogins       = 4096
+	utmpFile        = "run/utmp"
+	maxUtmp         = 4 << 20
 )
 
 // logins reads what is recorded of logins, and says what could not be read.
 func (r *reading) logins() (list []sessions.Login, unread []string) {
 	directory := filepath.Join(r.root, sessionsDirectory)
-	names, err := hostfile.Names(directory, maxLogins)
+	names, err := hostfile.Names(directory, maxSessionFiles)
 	if err != nil && !hostfile.Missing(err) {
 		unread = append(unread, fmt.Sprintf("the logins in /%s are not all known (%v)", sessionsDirectory, hostfile.Reason(err)))
 	}
