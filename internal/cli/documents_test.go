@@ -20,6 +20,7 @@ import (
 	"sentinel/internal/host"
 	"sentinel/internal/host/local"
 	"sentinel/internal/ops"
+	"sentinel/internal/progress"
 	"sentinel/internal/schema"
 	"sentinel/internal/testenv"
 )
@@ -101,8 +102,10 @@ func run(t *testing.T, root string, args ...string) ([]byte, int) {
 	}
 	var out, errs bytes.Buffer
 	status := p.Run(t.Context(), args, strings.NewReader(""), &out, &errs)
-	if errs.Len() > 0 {
-		t.Errorf("stderr: %s", errs.String())
+	for line := range strings.Lines(errs.String()) {
+		if _, _, ok := progress.Parse(strings.TrimSuffix(line, "\n")); !ok {
+			t.Errorf("stderr: %s", line)
+		}
 	}
 	return out.Bytes(), status
 }
