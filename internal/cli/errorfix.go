@@ -25,7 +25,7 @@ func (p Program) worded(call invocation, err error) error {
 	at := strings.LastIndex(fix, "sudo sentinel --")
 	switch {
 	case call.request && e.ToolFix != "":
-		fix = e.ToolFix
+		fix = p.asCalls(call, e, e.ToolFix)
 	case call.request && strings.Contains(fix, "--force"):
 		fix = personsOnly + p.asCalls(call, e, usualFix(e.Code))
 	case call.request:

@@ -51,6 +51,7 @@ func TestAFixNamesToolsThatAreOn(t *testing.T) {
 		{"needs to be switched on", "{}", offered(t, "enable_firewall", "disable_firewall"), fault.New(fault.FirewallFailed, "No.").WithFix("Take it back with sudo sentinel --disable-firewall."), "Take it back with sudo sentinel --disable-firewall" + person + "."},
 		{"is switched on", "{enabled_tools: [disable_firewall]}", offered(t, "enable_firewall", "disable_firewall"), fault.New(fault.FirewallFailed, "No.").WithFix("Take it back with sudo sentinel --disable-firewall."), "Take it back with disable_firewall."},
 		{"the denied tool itself", "{}", offered(t, "check_updates", "check_updates"), fault.New(fault.PermissionDenied, "No.").WithFix("Run: sudo sentinel --check-updates"), "Run: sudo sentinel --check-updates" + person},
+		{"a fix for tools", "{}", offered(t, "restart_service", "get_system_health"), fault.New(fault.ServiceNotFound, "No.").WithToolFix("Look at failed_units of: sentinel --json"), "Look at failed_units of: get_system_health"},
 		{"a person", "{}", typed(t, "--kill", "5"), fault.New(fault.InvalidPID, "No."), "Take the pid of a row of: sentinel --top"},
 	} {
 		if got := fault.From(policed(t, c.policy).worded(c.call, c.err)).Fix; got != c.want {

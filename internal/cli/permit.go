@@ -34,8 +34,8 @@ func (s session) permit(ctx context.Context, call invocation) error {
 func refused(policy config.Policy, op ops.Operation, limits, request bool) error {
 	switch {
 	case op.OptIn && request && !slices.Contains(policy.EnabledTools, op.Name):
-		fix := "The administrator of this machine can switch it on in /etc/sentinel/config.yaml with policy: {enabled_tools: [" + op.Name + "]}, or run it at a shell: sudo sentinel " + op.Spelled()
-		return fault.New(fault.DisabledByPolicy, op.Name+" is off for programs until policy.enabled_tools of this machine's configuration names it.").WithFix(fix).WithToolFix(fix)
+		fix := "The administrator of this machine can switch it on in /etc/sentinel/config.yaml with policy: {enabled_tools: [" + op.Name + "]}"
+		return fault.New(fault.DisabledByPolicy, op.Name+" is off for programs until policy.enabled_tools of this machine's configuration names it.").WithFix(fix + ", or run it at a shell: sudo sentinel " + op.Spelled()).WithToolFix(fix + ".")
 	case !limits:
 		return nil
 	case slices.Contains(policy.DisabledTools, op.Name):

@@ -136,7 +136,7 @@ func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 // notFound suggests services with similar names, where they can be listed.
 func (p *planner) notFound(ctx context.Context, name string) error {
 	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".").WithFix("List the services with: " + p.kind.Commands.Loaded).
-		WithToolFix("Ask the user for the name of the service. Those that have failed are in failed_units of get_system_health.")
+		WithToolFix("Ask the user for the name of the service. Those that have failed are in failed_units of: sentinel --json")
 	names, err := p.manager.Names(ctx)
 	if err != nil {
 		return e
