@@ -434,12 +434,12 @@ func TestAYesIsForOneCall(t *testing.T) {
 			return state
 		}
 		for name, line := range map[string]string{
-			"a state of its own":      repeated("2", pid, answerTo("AAAAAAAAAAAAAAAAAAAAAAAAAA", accepted)),
-			"an answer alone":         repeated("2", pid, `,"inputResponses":{"go_ahead":`+accepted+`}`),
-			"an empty state":          repeated("2", pid, answerTo("", accepted)),
-			"another process":         repeated("2", `"pid":1,"expect_name":"ffmpeg"`, answerTo(question(), accepted)),
-			"one more argument":       repeated("2", pid+`,"graceful":true`, answerTo(question(), accepted)),
-			"another tool":            strings.NewReplacer("terminate_process", "restart_service", pid, `"service":"nginx"`).Replace(repeated("2", pid, answerTo(question(), accepted))),
+			"a state of its own": repeated("2", pid, answerTo("AAAAAAAAAAAAAAAAAAAAAAAAAA", accepted)),
+			"an answer alone":    repeated("2", pid, `,"inputResponses":{"go_ahead":`+accepted+`}`),
+			"an empty state":     repeated("2", pid, answerTo("", accepted)),
+			"another process":    repeated("2", `"pid":1,"expect_name":"ffmpeg"`, answerTo(question(), accepted)),
+			"one more argument":  repeated("2", pid+`,"graceful":true`, answerTo(question(), accepted)),
+			"another tool":       strings.NewReplacer("terminate_process", "restart_service", pid, `"service":"nginx"`).Replace(repeated("2", pid, answerTo(question(), accepted))),
 		} {
 			d.send(line)
 			if got, line := d.outcome(); got != "INVALID_ARGUMENT" {
