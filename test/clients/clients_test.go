@@ -143,22 +143,50 @@ func recentNode(t *testing.T) string {
 	return "node"
 }
 
+// watched returns a folder with a sentinel that is observed and its pipes.
+func watched(t *testing.T, dir string) string {
+	t.Helper()
+	watch := t.TempDir()
+	script := fmt.Sprintf(observed, dir, watch, watch)
+	if err := os.WriteFile(filepath.Join(watch, "sentinel"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"up", "status"} {
+		if err := syscall.Mkfifo(filepath.Join(watch, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return watch
+}
+
+// TestVersionsOfTheTypeScriptSDK has one from 2025 and the newest, which is split into
+// packages and speaks the revision without a handshake.
+func TestVersionsOfTheTypeScriptSDK(t *testing.T) {
+	t.Parallel()
+	installed(t)
+	dir := binaries(t)
+	const old, recent = "sdk-of-2025/client/", "@modelcontextprotocol/client"
+	for name, test := range map[string]struct{ client, transport, revision string }{
+		"1.12":              {old + "index.js", old + "stdio.js", "2025-03-26"},
+		"2.4":               {recent, recent + "/stdio", "2025-11-25"},
+		"2.4, no handshake": {recent, recent + "/stdio", "2026-07-28"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := exec.CommandContext(t.Context(), recentNode(t), "versions.mjs", test.client, test.transport, test.revision, dir, watched(t, dir)).CombinedOutput()
+			if err != nil || string(out) != "ok list\nok error\nok cancel\nok call\n" {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
 func TestTypeScriptSDK(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	dir := binaries(t)
 	for name, node := range map[string]string{"system node": "node", "recent node": recentNode(t)} {
 		t.Run(name, func(t *testing.T) {
-			watch := t.TempDir()
-			script := fmt.Sprintf(observed, dir, watch, watch)
-			if err := os.WriteFile(filepath.Join(watch, "sentinel"), []byte(script), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range []string{"up", "status"} {
-				if err := syscall.Mkfifo(filepath.Join(watch, name), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			watch := watched(t, dir)
 			out, err := exec.CommandContext(t.Context(), node, "sdk.mjs", dir, watch).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
