@@ -101,7 +101,7 @@ func buildGuest(t *testing.T, kernel string) string {
 	}
 	copyInto(t, root, sentinelBinary(t), "/bin/sentinel")
 	copyInto(t, root, "testdata/machine.sh", "/init")
-	copyModules(t, root, strings.TrimPrefix(filepath.Base(kernel), "vmlinuz-"))
+	copyModules(t, root, kernel, guestModules...)
 	write(t, filepath.Join(root, "etc/os-release"), "NAME=\"Example Linux\"\nVERSION_ID=1\nBUILD_ID=7\n")
 	write(t, filepath.Join(root, "etc/machine-id"), "00112233445566778899aabbccddeeff\n")
 	write(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
@@ -156,11 +156,12 @@ func copyFile(t *testing.T, from, to string) {
 
 // copyModules takes the modules and what they depend on, in the order of
 // loading.
-func copyModules(t *testing.T, root, release string) {
+func copyModules(t *testing.T, root, kernel string, modules ...string) {
 	t.Helper()
+	release := strings.TrimPrefix(filepath.Base(kernel), "vmlinuz-")
 	var order strings.Builder
 	seen := map[string]bool{}
-	args := append([]string{"-S", release, "-a", "-D"}, guestModules...)
+	args := append([]string{"-S", release, "-a", "-D"}, modules...)
 	for line := range strings.Lines(string(output(t, "modprobe", args...))) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 || fields[0] != "insmod" || seen[fields[1]] {
@@ -193,11 +194,7 @@ func pack(t *testing.T, root string) string {
 
 func runGuest(t *testing.T, kernel, initramfs string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), guestDeadline)
-	defer cancel()
 	args := []string{
-		"-accel", "tcg", "-cpu", "max", "-m", "1024", "-smp", "2,sockets=1,cores=2,threads=1", "-nodefaults", "-no-user-config",
-		"-display", "none", "-serial", "stdio", "-no-reboot", "-kernel", kernel, "-initrd", initramfs,
 		"-append", "console=ttyS0 quiet panic=-1 lockdown=integrity lsm=lockdown,apparmor apparmor=1",
 		"-smbios", "type=1,manufacturer=Example Corp.,product=Example Station,version=To be filled by O.E.M.,serial=EXAMPLE123",
 	}
@@ -209,6 +206,18 @@ func runGuest(t *testing.T, kernel, initramfs string) string {
 		}
 		args = append(args, "-drive", "if=virtio,format=raw,cache=unsafe,file="+disk)
 	}
+	return boot(t, kernel, initramfs, args...)
+}
+
+// boot runs a virtual machine until it switches itself off, and returns what it printed.
+func boot(t *testing.T, kernel, initramfs string, more ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), guestDeadline)
+	defer cancel()
+	args := append([]string{
+		"-accel", "tcg", "-cpu", "max", "-m", "1024", "-smp", "2,sockets=1,cores=2,threads=1", "-nodefaults", "-no-user-config",
+		"-display", "none", "-serial", "stdio", "-no-reboot", "-kernel", kernel, "-initrd", initramfs,
+	}, more...)
 	raw, err := exec.CommandContext(ctx, "qemu-system-x86_64", args...).CombinedOutput()
 	out := strings.ReplaceAll(string(raw), "\r", "")
 	if err != nil || !strings.Contains(out, "\n== done\n") {

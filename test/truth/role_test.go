@@ -21,12 +21,13 @@ import (
 // roleVar names the part that a child process plays.
 const roleVar = "SENTINEL_TRUTH_ROLE"
 
-// roles are the processes that tests look at. All but barred read orders from stdin, a
+// roles are the processes that tests look at. All but barred and tunnels read orders from stdin, a
 // line each, answer with a line each, and end at the end of their input.
 func roles() map[string]func(*bufio.Scanner, io.Writer) error {
 	return map[string]func(*bufio.Scanner, io.Writer) error{
 		"barred":  playBarred,
 		"sockets": playSockets,
+		"tunnels": playTunnels,
 		"worker":  playWorker,
 	}
 }
