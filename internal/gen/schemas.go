@@ -34,6 +34,9 @@ func addSchemas(files map[string][]byte) error {
 		files["internal/ops/schemas/"+op.Name+".json"] = append(brief, '\n')
 		described := schema.Whole(source).Document(op, result)
 		described["$schema"], described["title"] = dialect, op.Title
+		if op.Writes() {
+			addDryRun(described["properties"].(map[string]any))
+		}
 		if err := addJSON(files, "docs/schemas/"+op.Name+".json", described); err != nil {
 			return err
 		}
@@ -42,6 +45,18 @@ func addSchemas(files map[string][]byte) error {
 		return err
 	}
 	return source.Err()
+}
+
+// addDryRun adds the members of the answer to a dry run.
+func addDryRun(properties map[string]any) {
+	member := func(kind, description string) map[string]any {
+		return map[string]any{"type": kind, "description": description}
+	}
+	properties["dry_run"] = member("boolean", "Nothing was changed: details says what would be done.")
+	properties["preview"] = member("object", "Of a dry run: the members that the answer is expected to have, where they are known.")
+	if properties["details"] == nil {
+		properties["details"] = member("string", "Of a dry run: what would be done, a sentence.")
+	}
 }
 
 func addJSON(files map[string][]byte, path string, value any) error {
