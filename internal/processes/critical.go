@@ -56,7 +56,7 @@ func (p *Termination) under(ctx context.Context, rule CriticalRule) bool {
 	file, err := p.programFile(ctx, p.pinned)
 	switch f := p.facts; {
 	case rule.OnlySystemFile:
-		return file.System || err != nil && f.UserID == 0
+		return file.System || err != nil
 	case f.UserID == 0:
 		return f.namedByRoot(file, rule.Names)
 	case f.ownedBy(rule.Accounts):

@@ -4,6 +4,8 @@ package processes
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +33,9 @@ func (h *held) ProgramFile() (processes.ProgramFile, error) {
 		return processes.ProgramFile{System: p.UID <= lastAccount}, nil
 	}
 	system, err := h.from.systemFile(filepath.Clean(p.Comm))
+	if p.UID > lastAccount && errors.Is(err, fs.ErrNotExist) { // people can show any path
+		err = nil
+	}
 	return processes.ProgramFile{System: system}, err
 }
 
