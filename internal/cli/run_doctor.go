@@ -93,7 +93,7 @@ func (s session) journalProbe(ctx context.Context) (string, error) {
 	if !s.root {
 		return "", os.ErrPermission
 	}
-	r, err := s.journal.Verify(ctx)
+	r, err := s.journal.Verify(ctx, nil)
 	switch {
 	case err != nil:
 		return "", err

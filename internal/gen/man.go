@@ -55,6 +55,7 @@ func manPage() string {
 		".TP\n.I /var/lib/sentinel/audit.json\nWhat the last audits found, to say what has changed since.\n" +
 		".TP\n.I /var/log/sentinel/journal.jsonl\nThe record of every change.\n" +
 		".TP\n.I /var/lib/sentinel/journal-head\nWhere that record ends, so that a cut is noticed.\n" +
+		".TP\n.I /var/lib/sentinel/journal-key\nThe key that signs what syslog gets of that record.\n" +
 		".SH EXAMPLES\n" + manExamples() +
 		".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nNo colour on the page for people.\n" +
 		".TP\n.B SENTINEL_PAGER\\fR, \\fBPAGER\nThe pager of pages that are longer than the screen, with its arguments and without a shell; empty or \\fBcat\\fR is none. " +

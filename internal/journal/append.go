@@ -18,37 +18,43 @@ const outcomeReserve = 64 << 10
 
 // appendRecord writes one record and returns the new head.
 func (j *Journal) appendRecord(ctx context.Context, r Record, limit *Limit, announced bool) (Head, error) {
-	head, err := j.appendLocked(ctx, r, limit)
+	announced = announced && j.Announce != nil
+	a, err := j.appendLocked(ctx, r, limit, announced)
 	if err != nil {
 		return Head{}, j.failed(err)
 	}
-	if j.Announce != nil && announced {
-		j.Announce(ctx, head)
+	if announced {
+		j.Announce(ctx, a)
 	}
-	return head, nil
+	return a.Head, nil
 }
 
-func (j *Journal) appendLocked(ctx context.Context, r Record, limit *Limit) (Head, error) {
+// appendLocked returns the new head, signed if it will be announced.
+func (j *Journal) appendLocked(ctx context.Context, r Record, limit *Limit, announced bool) (Announcement, error) {
 	if err := ctx.Err(); err != nil {
-		return Head{}, err
+		return Announcement{}, err
 	}
 	if err := directory(j.dir, 0o700); err != nil {
-		return Head{}, err
+		return Announcement{}, err
 	}
 	if err := directory(j.headDir, 0o755); err != nil { // other users read other files in it
-		return Head{}, err
+		return Announcement{}, err
 	}
 	release, err := j.lock(ctx)
 	if err != nil {
-		return Head{}, err
+		return Announcement{}, err
 	}
 	defer release()
 	s, err := j.load()
 	if err != nil {
-		return Head{}, err
+		return Announcement{}, err
 	}
 	defer s.close()
-	return j.appendTo(ctx, s, r, limit)
+	head, err := j.appendTo(ctx, s, r, limit)
+	if err != nil || !announced {
+		return Announcement{Head: head}, err
+	}
+	return j.announcement(head), nil
 }
 
 // appendTo performs the steps of an append, with the lock held. The process may die

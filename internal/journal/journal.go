@@ -45,7 +45,7 @@ const (
 type Journal struct {
 	// Announce is called with each new head after it was written. New sets it to
 	// send the head to syslog; tests set it to nil.
-	Announce func(context.Context, Head)
+	Announce func(context.Context, Announcement)
 
 	dir, headDir string
 	now          func() time.Time

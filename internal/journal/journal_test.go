@@ -73,7 +73,7 @@ func act(t testing.TB, j *Journal, n int) {
 
 func verify(t testing.TB, j *Journal) Report {
 	t.Helper()
-	report, err := j.Verify(t.Context())
+	report, err := j.Verify(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,12 +293,12 @@ func TestArgumentsAreBoundedTogether(t *testing.T) {
 func TestEveryHeadIsAnnouncedOnceItIsWritten(t *testing.T) {
 	j := fresh(t)
 	var seen []Head
-	j.Announce = func(_ context.Context, h Head) {
+	j.Announce = func(_ context.Context, h Announcement) {
 		onDisk, err := j.readHead()
-		if err != nil || onDisk != h {
+		if err != nil || onDisk != h.Head {
 			t.Errorf("%+v announced, %+v on disk, %v", h, onDisk, err)
 		}
-		seen = append(seen, h)
+		seen = append(seen, h.Head)
 	}
 	act(t, j, 2)
 	if len(seen) != 4 || seen[3].Seq != 4 || seen[3].Hash != sound(t, j).LastHash {
@@ -310,7 +310,7 @@ func TestEveryHeadIsAnnouncedOnceItIsWritten(t *testing.T) {
 func TestRoutineIsAnnouncedWhenItFails(t *testing.T) {
 	for result, want := range map[string]int{Done: 0, Pending: 1, Failed: 1} {
 		j, seen := fresh(t), 0
-		j.Announce = func(context.Context, Head) { seen++ }
+		j.Announce = func(context.Context, Announcement) { seen++ }
 		e, err := j.Begin(t.Context(), Intent{Tool: routineTool}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func TestAJournalWithoutItsLockIsRead(t *testing.T) {
 	if err := os.Remove(j.lockPath()); err != nil {
 		t.Fatal(err)
 	}
-	v, err := j.Verify(t.Context())
+	v, err := j.Verify(t.Context(), nil)
 	if err != nil || v.ProblemsTotal != 0 || v.Records != 6 {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -24,13 +24,13 @@ var syslogSockets = []string{"/dev/log", "/var/run/syslog", "/var/run/log"}
 
 // toSyslog sends a head to syslog. If there is none, or it does not listen, only
 // this copy is lost.
-func toSyslog(ctx context.Context, h Head) { send(ctx, syslogSockets, h) }
+func toSyslog(ctx context.Context, a Announcement) { send(ctx, syslogSockets, a) }
 
 // send tries the sockets in turn and reports whether one took the head.
-func send(ctx context.Context, sockets []string, h Head) bool {
+func send(ctx context.Context, sockets []string, a Announcement) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), syslogLimit)
 	defer cancel()
-	line := fmt.Sprintf("<%d>%s sentinel[%d]: journal head seq=%d hash=%s", syslogPriority, time.Now().Format(time.Stamp), os.Getpid(), h.Seq, h.Hash)
+	line := fmt.Sprintf("<%d>%s sentinel[%d]: %s", syslogPriority, time.Now().Format(time.Stamp), os.Getpid(), a.text())
 	for _, path := range sockets {
 		for _, network := range []string{"unixgram", "unix"} {
 			if write(ctx, network, path, line) == nil {

@@ -37,10 +37,10 @@ func TestSyslogGetsTheHead(t *testing.T) {
 					}
 				}()
 			}
-			if !send(t.Context(), []string{path + ".none", path}, Head{Seq: 7, Hash: strings.Repeat("ab", 32)}) {
+			if !send(t.Context(), []string{path + ".none", path}, Announcement{Head: Head{Seq: 7, Hash: strings.Repeat("ab", 32)}}) {
 				t.Fatal("nobody took it")
 			}
-			want := `^<85>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d sentinel\[\d+\]: journal head seq=7 hash=(ab){32}\n?$`
+			want := `^<85>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d sentinel\[\d+\]: journal head seq=7 hash=(ab){32} unsigned\n?$`
 			if line := <-got; !regexp.MustCompile(want).MatchString(line) {
 				t.Errorf("%q", line)
 			}
@@ -68,7 +68,7 @@ func TestAStoppedSyslogHoldsNothingUp(t *testing.T) {
 	defer c.Close()
 	testenv.HangGuard(t)
 	for range 1000 {
-		if !send(t.Context(), []string{path}, Head{Seq: 1}) {
+		if !send(t.Context(), []string{path}, Announcement{Head: Head{Seq: 1}}) {
 			return
 		}
 	}

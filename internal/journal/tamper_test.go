@@ -368,7 +368,7 @@ func TestAMillionProblemsAreCountedAndAFewListed(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := j.Verify(ctx); err == nil {
+	if _, err := j.Verify(ctx, nil); err == nil {
 		t.Error("a cancelled check went on")
 	}
 }

@@ -80,7 +80,7 @@ func TestWhatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 				return
 			}
 			var known *fault.Error
-			if _, err := j.Verify(t.Context()); !errors.As(err, &known) || known.Code != fault.JournalFailed {
+			if _, err := j.Verify(t.Context(), nil); !errors.As(err, &known) || known.Code != fault.JournalFailed {
 				t.Errorf("verify: %v", err)
 			}
 			if _, err := j.History(t.Context(), 1, nil); !errors.As(err, &known) || known.Code != fault.JournalFailed {

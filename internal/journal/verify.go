@@ -24,8 +24,8 @@ type Problem struct {
 }
 
 // A Report is what [Journal.Verify] found. A journal without problems holds every
-// record since FirstSeq, unless root rewrote head and journal together: compare LastHash with
-// what syslog received.
+// record since FirstSeq, unless root rewrote head and journal together: the heads that syslog got
+// tell.
 type Report struct {
 	Records       int        `json:"records"`
 	Files         int        `json:"files"`
@@ -37,18 +37,28 @@ type Report struct {
 	Torn          bool       `json:"torn,omitempty"` // a crash left part of a line, which the next write removes
 	Problems      []Problem  `json:"problems"`       // at most 100
 	ProblemsTotal int        `json:"problems_total"`
+	Announced     *Announced `json:"announced,omitempty"` // the heads in the log that was given; absent without one
 }
 
 // Verify reads the whole journal and checks every line, the chain through all
 // files, and both ends against the head. The report lists what is wrong; an error means that the
-// journal cannot be read, or that other users could have written it.
-func (j *Journal) Verify(ctx context.Context) (Report, error) {
+// journal cannot be read, or that other users could have written it. log is what syslog kept; nil if
+// that is not looked at.
+func (j *Journal) Verify(ctx context.Context, log io.Reader) (Report, error) {
+	var said heads
+	var count *Announced
+	if log != nil { // before the journal, which then has all that was announced
+		var err error
+		if said, count, err = j.readAnnounced(log); err != nil {
+			return Report{}, j.failed(err)
+		}
+	}
 	s, err := j.snapshot(ctx)
 	if err != nil {
 		return Report{}, j.failed(err)
 	}
 	defer s.close()
-	c := checker{head: s.head, report: Report{Files: len(s.segments), Problems: []Problem{}}}
+	c := checker{head: s.head, announced: said, report: Report{Files: len(s.segments), Problems: []Problem{}, Announced: count}}
 	for i, seg := range s.segments {
 		if err := c.file(ctx, seg, i == len(s.segments)-1); err != nil {
 			return Report{}, j.failed(err)
@@ -68,6 +78,8 @@ type checker struct {
 	prevHash string // hash of the previous record; empty if it is not known
 	last     Record // the newest intact record
 	torn     bool   // the newest file ends with part of a line
+	// announced are the heads that no record was compared with yet.
+	announced heads
 }
 
 func (c *checker) problem(seq uint64, format string, values ...any) {
@@ -131,6 +143,7 @@ func (c *checker) record(line []byte, seg *segment) {
 		return
 	}
 	c.chain(r, seg)
+	c.announced.compare(c, r)
 	if r.Damage != "" {
 		c.problem(r.Seq, "found when this record was written: %s", r.Damage)
 	}
@@ -188,5 +201,6 @@ func (c *checker) end(badHead error) {
 	if damage != "" {
 		c.problem(0, "%s", damage)
 	}
+	c.announced.rest(c)
 	c.report.Torn = c.torn && damage == ""
 }

@@ -15,4 +15,8 @@ var verifyJournal = Operation{
 	Privilege:  NeedsRoot,
 	Deadline:   40 * time.Second,
 	Codes:      []string{"JOURNAL_FAILED"},
+	Fields: []Field{{
+		Name: "heads", Flag: "heads", Placeholder: "FILE", Kind: Text, MaxLength: 4096,
+		Description: "Compare with the signed heads in a log that syslog kept",
+	}},
 }
