@@ -27,8 +27,9 @@ done
 
 // stage sets up the environment of one test in its own namespaces and then runs the test's command.
 // The machine is not changed: /opt is a new file system, /etc a copy in it, and empty directories
-// cover sentinel's state, the sockets of services and the logs.
+// cover sentinel's state, the sockets of services, the logs and the control groups.
 const stage = guard + `for dir in /opt /var/lib /var/log /run; do mount -t tmpfs -o mode=755 tmpfs $dir; done
+test ! -d /sys/fs/cgroup || mount -t tmpfs tmpfs /sys/fs/cgroup
 test ! -S /dev/log || mount --bind /dev/null /dev/log
 mkdir /opt/bin
 cp -a /etc /opt/etc

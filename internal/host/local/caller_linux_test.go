@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package local
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/testenv"
+)
+
+// standing is what a run inherits.
+type standing struct{ session, nice, umask int }
+
+func stand(t *testing.T) standing {
+	t.Helper()
+	session, err := unix.Getsid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	umask := unix.Umask(0)
+	unix.Umask(umask)
+	return standing{session, 20 - raw, umask}
+}
+
+// Root's own run keeps what root gave it, and what a person typed stays where Ctrl-C reaches it.
+func TestWhatIsLeftDependsOnWhoCalls(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "tmpfs", "/sys/fs/cgroup").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	unix.Umask(0o777)
+	runtime.LockOSThread() // each has a niceness of its own
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, 15); err != nil {
+		t.Fatal(err)
+	}
+	before := stand(t)
+	for _, c := range []struct {
+		uid     string
+		request bool
+		want    standing
+	}{
+		{"", true, standing{before.session, before.nice, 0o022}},
+		{"0", true, standing{before.session, before.nice, 0o022}},
+		{"1000", false, standing{before.session, 0, 0o022}},
+		{"1000", true, standing{os.Getpid(), 0, 0o022}},
+	} {
+		args := []string{"--list-blocked"}
+		if c.request {
+			args = []string{"--request", "list_blocked_ips"}
+		}
+		LeaveCaller(args, func(name string) string {
+			if name == "SUDO_UID" {
+				return c.uid
+			}
+			return ""
+		})
+		if got := stand(t); got != c.want {
+			t.Errorf("user %q, request %v: %+v, want %+v", c.uid, c.request, got, c.want)
+		}
+	}
+}
