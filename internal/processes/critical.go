@@ -135,6 +135,9 @@ func (p *Termination) servesSession(ctx context.Context) bool {
 // Essential says why a restart of the service that runs the process does as much harm as its end;
 // empty if it does not, and for a process that is gone.
 func Essential(ctx context.Context, source TerminationSource, pid int) (why string, err error) {
+	if !slices.ContainsFunc(source.Critical(), func(r CriticalRule) bool { return r.Restart }) {
+		return "", nil
+	}
 	pinned, err := source.Pin(pid)
 	if errors.Is(err, ErrNoProcess) {
 		return "", nil

@@ -156,7 +156,8 @@ func (w *walk) through(l interfaces.Link, at leg) {
 }
 
 // ports returns the interfaces below a bridge, bond or team that packets may come through: the one
-// behind which a bridge has learned the next hop, else all. Nothing else is a master.
+// behind which a bridge has learned the next hop, else all. Nothing else is a master. A TAP device
+// beside other ports is left out then: it is a virtual machine's, as a rule.
 func (w *walk) ports(master interfaces.Link, at leg) []interfaces.Link {
 	var list []interfaces.Link
 	for _, l := range w.links {
@@ -173,6 +174,9 @@ func (w *walk) ports(master interfaces.Link, at leg) []interfaces.Link {
 	})
 	if len(behind) > 0 {
 		return behind
+	}
+	if slices.ContainsFunc(list, func(l interfaces.Link) bool { return l.Kind != interfaces.KindTUN }) {
+		list = slices.DeleteFunc(list, func(l interfaces.Link) bool { return l.Kind == interfaces.KindTUN })
 	}
 	return list
 }

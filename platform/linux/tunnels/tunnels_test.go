@@ -291,6 +291,29 @@ func TestWhoHoldsATUNDeviceCarries(t *testing.T) {
 	}
 }
 
+// Behind a bridge it is the port that the next hop was learned behind; a TAP device beside others
+// is a virtual machine's where that is not known.
+func TestPortsOfABridge(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable...)
+	fd := openTUN(t, "tap9", unix.IFF_TAP)
+	defer unix.Close(fd)
+	run(t, "ip link add br0 type bridge", "ip link set br0 up", "ip link set tap9 master br0", "ip link set tap9 up", "ip addr add 203.0.113.1/24 dev br0")
+	if got := carried(t, New("/"), "203.0.113.1", "203.0.113.2"); !strings.HasPrefix(got, "tap9 tun") {
+		t.Errorf("alone: %q", got)
+	}
+	run(t, "ip link add e0 type veth peer name e1", "ip link set e0 master br0", "ip link set e0 up", "ip link set e1 up")
+	if got := carried(t, New("/"), "203.0.113.1", "203.0.113.2"); got != "" {
+		t.Errorf("beside another port: %q", got)
+	}
+	run(t, "ip neigh add 203.0.113.2 lladdr 02:00:00:00:00:02 dev br0", "bridge fdb append 02:00:00:00:00:02 dev tap9 master static")
+	if got := carried(t, New("/"), "203.0.113.1", "203.0.113.2"); !strings.HasPrefix(got, "tap9 tun") {
+		t.Errorf("learned there: %q", got)
+	}
+}
+
 // A client's program talks over connections; a device that nobody holds, or one of the same name in
 // another network, is told.
 func TestProgramsOfTunnels(t *testing.T) {
