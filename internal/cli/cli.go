@@ -95,7 +95,7 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	if err != nil {
 		err = p.worded(call, err)
 	}
-	if a, advises := doc.(advising); advises && err == nil && call.request {
+	if a, advises := doc.(advising); advises && err == nil && p.onOffer(call) != nil {
 		on := p.onOffer(call)
 		doc = a.advise(func(text string) string { return ops.AsCalls(text, on) })
 	}

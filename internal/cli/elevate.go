@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,11 +11,13 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
+	"strings"
 	"time"
 
 	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
+	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sysexec"
 )
@@ -94,6 +95,11 @@ func (e elevated) run(ctx context.Context, args ops.Arguments, claims ops.Contex
 	c := elevation.Through(e.own, elevation.Request(op.Name), stdin)
 	c.Args = append([]string{"-k"}, c.Args...)
 	c.Timeout, c.WaitDelay = op.Deadline+lastResort+elevatedGrace, elevatedGrace
+	c.OnStderrLine = func(line string) {
+		if percent, words, ok := progress.Parse(line); ok {
+			e.call.indicator.Set(percent, words)
+		}
+	}
 	stop := e.call.indicator.Start()
 	result, err := e.programs.Run(ctx, c)
 	stop()
@@ -137,8 +143,8 @@ func elevatedAnswer(ctx context.Context, op ops.Operation, result sysexec.Result
 		return nil, fault.New(fault.From(errors.Join(ctx.Err(), failed)).Code, op.Name+" was ended before it said what it did.").
 			WithFix("It finishes or takes back what it has begun; see what became of it with: sentinel --history")
 	case err != nil || head.Success == nil || head.Action != op.Action:
-		said, _, _ := bytes.Cut(bytes.TrimSpace(result.Stderr), []byte("\n"))
-		return nil, fault.New(fault.BadOutput, fmt.Sprintf("The run of %s as root printed no document (exit status %d). %s", op.Name, result.Exit, sanitize.Text(string(said), 200)))
+		said, _, _ := strings.Cut(strings.TrimSpace(progress.Without(string(result.Stderr))), "\n")
+		return nil, fault.New(fault.BadOutput, fmt.Sprintf("The run of %s as root printed no document (exit status %d). %s", op.Name, result.Exit, sanitize.Text(said, 200)))
 	case !*head.Success:
 		return nil, fault.New(head.Code, head.Error).WithFix(head.Fix).WithObject(failedObject(op, result.Stdout))
 	}

@@ -10,8 +10,9 @@ import (
 	"sentinel/internal/ops"
 )
 
-// An offer has the tools that whoever sent a request can call. It is filled
-// by the run that reads the request, which may be abandoned at its deadline meanwhile.
+// An offer has the tools that a model behind a request can call; none where a
+// program or a person at a shell sent it. It is filled by the run that reads the request, which may
+// be abandoned at its deadline meanwhile.
 type offer struct{ tools atomic.Pointer[[]string] }
 
 func (o *offer) take(tools []string) {
@@ -26,13 +27,13 @@ type advising interface {
 	advise(f func(string) string) document
 }
 
-// onOffer reports of a tool whether the sender of a request can call it: its
-// client offers it, and the policy of this machine lets it.
+// onOffer reports of a tool whether the model behind a request can call it: its
+// client offers it, and the policy of this machine lets it. It returns nil where there is no model.
 func (p Program) onOffer(call invocation) func(tool string) bool {
-	var offered *[]string
-	if call.tools != nil {
-		offered = call.tools.tools.Load()
+	if call.tools == nil || call.tools.tools.Load() == nil {
+		return nil
 	}
+	offered := *call.tools.tools.Load()
 	c, err := config.Load(p.ConfigPath, false)
 	if err != nil {
 		c = config.Default()
@@ -40,6 +41,6 @@ func (p Program) onOffer(call invocation) func(tool string) bool {
 	limits := !p.Root || limited(p.whoAsks(ops.Context{})) // without root, what needs it goes through sudo
 	return func(tool string) bool {
 		op, known := ops.ByName(tool)
-		return known && (offered == nil || slices.Contains(*offered, tool)) && refused(c.Policy, op, limits, true) == nil
+		return known && slices.Contains(offered, tool) && refused(c.Policy, op, limits, true) == nil
 	}
 }

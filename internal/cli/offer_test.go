@@ -45,7 +45,7 @@ func TestAFixNamesToolsThatAreOn(t *testing.T) {
 	}{
 		{"on", "{}", offered(t, "terminate_process", "get_top_processes"), fault.New(fault.InvalidPID, "No."), "Take the pid of a row of: get_top_processes"},
 		{"not offered", "{}", offered(t, "terminate_process", "terminate_process"), fault.New(fault.InvalidPID, "No."), "Take the pid of a row of: sentinel --top" + person},
-		{"nobody said what is offered", "{}", typed(t, "--request", "terminate_process"), fault.New(fault.InvalidPID, "No."), "Take the pid of a row of: get_top_processes"},
+		{"nobody said what is offered", "{}", typed(t, "--request", "terminate_process"), fault.New(fault.InvalidPID, "No."), "Take the pid of a row of: sentinel --top"},
 		{"off by policy", "{disabled_tools: [get_top_processes]}", offered(t, "terminate_process", "get_top_processes"), fault.New(fault.InvalidPID, "No."), "Take the pid of a row of: sentinel --top" + person},
 		{"changes refused", "{read_only: true}", offered(t, "block_ip_address", "restart_service"), fault.New(fault.ProtectedProcess, "No."), "Leave it running; to restart a service, use: sudo sentinel --restart-service NAME" + person},
 		{"needs to be switched on", "{}", offered(t, "enable_firewall", "disable_firewall"), fault.New(fault.FirewallFailed, "No.").WithFix("Take it back with sudo sentinel --disable-firewall."), "Take it back with sudo sentinel --disable-firewall" + person + "."},
@@ -93,5 +93,19 @@ func TestAdviceInAnAnswerNamesTools(t *testing.T) {
 		if raw, err := encode(d.advise(f), false); err != nil || !strings.Contains(string(raw), "<one>") {
 			t.Errorf("%T: %s, %v", d, raw, err)
 		}
+	}
+}
+
+// A member of the group at a shell sends a request through sudo, and has no tools.
+func TestARequestWithoutToolsKeepsItsCommands(t *testing.T) {
+	call := typed(t, "--request", "enable_firewall")
+	call.tools = &offer{}
+	p := policed(t, "{}")
+	if p.onOffer(call) != nil {
+		t.Error("a shell is taken for a model")
+	}
+	const fix = "Look again with: sentinel --top"
+	if got := fault.From(p.worded(call, fault.New(fault.ProcessNotFound, "No.").WithFix(fix))).Fix; got != fix {
+		t.Errorf("%q, want %q", got, fix)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/jsonrpc"
 	"sentinel/internal/ops"
+	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sysexec"
 )
@@ -73,7 +74,7 @@ func readDocument(op ops.Operation, r sysexec.Result) (document, error) {
 
 func badOutput(r sysexec.Result, what string) error {
 	sentence := fmt.Sprintf("sentinel %s (exit status %d).", what, r.Exit)
-	if line := firstLine(withoutProgress(r.Stderr)); line != "" {
+	if line := firstLine([]byte(progress.Without(string(r.Stderr)))); line != "" {
 		sentence += " It said: " + line
 	}
 	return fault.New(fault.BadOutput, sentence)

@@ -3,11 +3,9 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -173,16 +171,4 @@ func (t *tracker) close() {
 	if sent {
 		t.read()
 	}
-}
-
-// withoutProgress removes the lines about progress from a program's stderr,
-// which do not say why it ended.
-func withoutProgress(stderr []byte) []byte {
-	var rest bytes.Buffer
-	for line := range bytes.Lines(stderr) {
-		if _, _, ok := progress.Parse(strings.TrimSuffix(string(line), "\n")); !ok {
-			rest.Write(line)
-		}
-	}
-	return rest.Bytes()
 }

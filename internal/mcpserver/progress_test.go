@@ -235,9 +235,6 @@ func TestProgressIsNoReasonForAFailure(t *testing.T) {
 	if d.ErrorCode != fault.BadOutput || !strings.HasSuffix(d.Error, "(exit status 2). It said: panic: boom") {
 		t.Errorf("%s: %q", d.ErrorCode, d.Error)
 	}
-	if got := withoutProgress([]byte("progress 1\nprogress 2")); len(got) != 0 {
-		t.Errorf("progress alone leaves %q", got)
-	}
 }
 
 // Words come with numbers that rise, as the protocol asks, also where the share that is done does not.

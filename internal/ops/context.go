@@ -18,7 +18,8 @@ type Context struct {
 	Asking bool   `json:"asking,omitempty"`
 	Asked  string `json:"asked,omitempty"` // who agreed: "", Accepted or Typed
 	Plan   string `json:"plan,omitempty"`  // what they agreed to, from the answer to Asking
-	// Tools are those that the caller has on offer; nil is all. They are named in its answers.
+	// Tools are those that a model has on offer, which has no shell: its answers name them. Without
+	// them answers name commands.
 	Tools []string `json:"tools,omitzero"`
 }
 

@@ -53,3 +53,15 @@ func Say(ctx context.Context, percent int, words string) {
 		report(percent, words)
 	}
 }
+
+// Without removes the lines about progress from what a program wrote to standard
+// error: they do not say why it ended.
+func Without(stderr string) string {
+	var rest strings.Builder
+	for line := range strings.Lines(stderr) {
+		if _, _, ok := Parse(strings.TrimSuffix(line, "\n")); !ok {
+			rest.WriteString(line)
+		}
+	}
+	return rest.String()
+}

@@ -89,3 +89,13 @@ func TestAReporterSaysThatItGoesOn(t *testing.T) {
 	none.Say(1, "x")
 	none.Start()()
 }
+
+func TestWithoutProgressTheReasonIsLeft(t *testing.T) {
+	for stderr, want := range map[string]string{
+		"progress 1\nprogress 2 reading": "", "progress 1 reading\npanic: boom\nprogress x\n": "panic: boom\nprogress x\n",
+	} {
+		if got := Without(stderr); got != want {
+			t.Errorf("%q leaves %q, want %q", stderr, got, want)
+		}
+	}
+}
