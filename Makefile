@@ -59,6 +59,7 @@ test:
 	$(GOTEST) $$($(GO) list ./... | grep -v /test/) || failed=1; \
 	$(GOTEST) -p 1 ./test/... || failed=1; \
 	(cd test/interop && $(GOTEST) ./...) || failed=1; \
+	(cd test/interop/old && $(GOTEST) ./...) || failed=1; \
 	exit $$failed
 
 ## test-mac: the tests that make sense on a Mac, for real; SENTINEL_MAC_WRITES=yes as root lets them change it

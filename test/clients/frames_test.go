@@ -5,6 +5,7 @@ package clients
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"sentinel/internal/ops"
+	"sentinel/internal/testenv"
 )
 
 // answering is a sentinel that tells what a change would do, and answers tools that
@@ -271,7 +273,9 @@ func TestFramesFitThePublishedSchemas(t *testing.T) {
 // as many requests as were sent are answered, and declines every question.
 func exchange(t *testing.T, server, program string, lines []string, answers int) (received [][]byte) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), server, "--sentinel", program)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.HangLimit) // of an answer that never comes
+	defer cancel()
+	cmd := exec.CommandContext(ctx, server, "--sentinel", program)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
