@@ -24,7 +24,7 @@ var surfaces = map[string][]string{
 		"systemd", "tunnels", "virt",
 	},
 	"darwin": {
-		"diskutil", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing",
+		"diskutil", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing", "sessions",
 		"sensors", "socketfilterfw", "sysctl", "systemprofiler", "thermal", "vmstat",
 	},
 }

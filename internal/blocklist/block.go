@@ -21,6 +21,8 @@ type Request struct {
 	TTL     time.Duration // 0: until it is unblocked
 	// Force blocks even what this machine depends on, but never its own addresses.
 	Force bool
+	// EndSession blocks the other end of sessions of others, but never of the caller's own.
+	EndSession bool
 }
 
 // A BlockPlan is a block that has passed every check.
@@ -42,6 +44,7 @@ type BlockPlan struct {
 	backend   Backend
 	known     fileContent
 	before    addrState
+	on        depends // what was read before the lock
 	damage    *damagedError
 }
 
@@ -69,7 +72,7 @@ func (l *List) PlanBlock(ctx context.Context, r Request) (*BlockPlan, error) {
 		return nil, err
 	}
 	b := &BlockPlan{list: l, request: r, entry: entry{Address: a}}
-	if err := b.check(ctx); err != nil {
+	if err := b.check(ctx, l.dependencies(ctx)); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -77,8 +80,8 @@ func (l *List) PlanBlock(ctx context.Context, r Request) (*BlockPlan, error) {
 
 // check checks everything and changes nothing. It runs twice: for the plan, and
 // again under the lock.
-func (b *BlockPlan) check(ctx context.Context) error {
-	overruled, err := b.list.checkAllowed(ctx, b.entry.Address, b.request.Force)
+func (b *BlockPlan) check(ctx context.Context, on depends) error {
+	overruled, err := b.list.checkAllowed(ctx, b.entry.Address, b.request, on)
 	if err != nil {
 		return err
 	}
@@ -176,12 +179,13 @@ func (b *BlockPlan) SideEffect() string {
 // checked and fails in the same ways, with STATE_CORRUPT when it quarantined a damaged file,
 // and with FIREWALL_FAILED when the packet filter refuses.
 func (b *BlockPlan) Do(ctx context.Context) (BlockResult, error) {
+	b.on = b.list.dependencies(ctx)
 	release, err := b.list.lock(ctx)
 	if err != nil {
 		return BlockResult{}, err
 	}
 	defer release()
-	if err := b.check(ctx); err != nil {
+	if err := b.check(ctx, b.on); err != nil {
 		return BlockResult{}, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -263,8 +267,7 @@ func (b *BlockPlan) answer(ctx context.Context, entries []entry, cut *int, uncut
 // reload loads the other entries too where the packet filter had lost them all,
 // and says so.
 func (b *BlockPlan) reload(ctx context.Context) string {
-	protected, unknown := b.list.hostContext.ProtectedAddrs(ctx)
-	r, err := b.list.reconcile(ctx, b.backend, fileContent{}, depends{protected, unknown}, doLimit)
+	r, err := b.list.reconcile(ctx, b.backend, fileContent{}, b.on, doLimit)
 	if err != nil {
 		return "The packet filter had lost the list, and the other addresses could not be loaded: " + err.Error()
 	}

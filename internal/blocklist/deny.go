@@ -13,8 +13,9 @@ import (
 
 // A denyReason is why an address must not be blocked.
 type denyReason struct {
-	why    string // sameExpiry the sentence "203.0.113.1 is ..."
+	why    string // ends the sentence "203.0.113.1 is ..."
 	always bool   // --force does not lift it: the block could only do harm
+	others bool   // only sessions of others would end
 }
 
 // denyReason returns the strongest reason against blocking a, or nil.
@@ -24,13 +25,13 @@ func (l *List) denyReason(a netip.Addr, protected []ProtectedAddr) *denyReason {
 	}
 	var found *denyReason
 	for _, v := range protected {
-		if covers(v.Prefix, a) && (found == nil || v.Own) {
-			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own}
+		if covers(v.Prefix, a) && (found == nil || v.Own || found.others && !v.OthersSession) {
+			found = &denyReason{sanitize.Text(v.Why, maxText), v.Own, v.OthersSession}
 		}
 	}
 	for _, p := range l.allow {
-		if covers(p, a) && found == nil {
-			found = &denyReason{"on the allowlist of the configuration (" + p.String() + ")", false}
+		if covers(p, a) && (found == nil || found.others) {
+			found = &denyReason{why: "on the allowlist of the configuration (" + p.String() + ")"}
 		}
 	}
 	return found
@@ -40,13 +41,13 @@ func (l *List) denyReason(a netip.Addr, protected []ProtectedAddr) *denyReason {
 func specialAddress(a netip.Addr) *denyReason {
 	switch {
 	case a.IsLoopback():
-		return &denyReason{"a loopback address, over which this machine talks to itself", true}
+		return &denyReason{why: "a loopback address, over which this machine talks to itself", always: true}
 	case a.IsUnspecified():
-		return &denyReason{"the unspecified address, which is no host", true}
+		return &denyReason{why: "the unspecified address, which is no host", always: true}
 	case a.IsMulticast():
-		return &denyReason{"a multicast address, which no packet comes from", true}
+		return &denyReason{why: "a multicast address, which no packet comes from", always: true}
 	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return &denyReason{"the broadcast address, which DHCP needs", false}
+		return &denyReason{why: "the broadcast address, which DHCP needs"}
 	default:
 		return nil
 	}
@@ -61,26 +62,40 @@ func covers(p netip.Prefix, a netip.Addr) bool {
 	return p.Contains(a.WithZone(""))
 }
 
-// checkAllowed refuses to block a where this machine depends on it, or where that
-// is unknown. overruled says that the block is possible only because of force.
-func (l *List) checkAllowed(ctx context.Context, a netip.Addr, force bool) (overruled bool, err error) {
+// dependencies reads them. It may take seconds, and so must not be done under the lock.
+func (l *List) dependencies(ctx context.Context) depends {
 	protected, err := l.hostContext.ProtectedAddrs(ctx)
-	d := l.denyReason(a, protected)
+	return depends{protected, err}
+}
+
+// checkAllowed refuses to block a where this machine depends on it, or where that
+// is unknown. overruled says that the block is possible only because of what the request insists on.
+func (l *List) checkAllowed(ctx context.Context, a netip.Addr, r Request, on depends) (overruled bool, err error) {
+	d := l.denyReason(a, on.protected)
 	switch {
 	case d != nil && d.always:
 		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).
 			WithFix("Block another address; nothing lifts this refusal.")
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case force:
+	case r.Force:
 		return d != nil, nil
-	case d != nil:
+	case d != nil && d.others && !r.EndSession:
+		return false, endsSession(a, d)
+	case d != nil && !d.others:
 		return false, fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).WithFix("Leave it reachable, or " + forceHint(a))
-	case err != nil:
-		return false, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", err).
+	case on.unknown != nil:
+		return false, fault.Wrap(fault.Unavailable, "What this machine must stay in contact with is not known", on.unknown).
 			WithFix("Fix what the message names, or " + forceHint(a))
 	}
-	return false, nil
+	return d != nil, nil
+}
+
+// endsSession refuses to end a session of somebody else that nobody has asked to end.
+func endsSession(a netip.Addr, d *denyReason) error {
+	return fault.New(fault.ProtectedAddress, fmt.Sprintf("%s is %s.", a, d.why)).
+		WithFix("Leave it reachable; or, if that session is to end, block the address with: sudo sentinel --block-ip " + a.String() + " --end-session").
+		WithToolFix("Ask the person whether that session is to end. If so, call block_ip_address again with end_session true, which the administrator may have to allow (policy.end_sessions).")
 }
 
 // forceHint ends a fix with what an administrator at the machine can do.

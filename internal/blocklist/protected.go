@@ -34,6 +34,9 @@ type ProtectedAddr struct {
 	// Own says that it is an address of this machine itself, which is not
 	// blocked even by force.
 	Own bool
+	// OthersSession says that only sessions of others depend on it, so that it may be blocked by
+	// whoever asks for their end.
+	OthersSession bool
 }
 
 // Protect protects one address. A zone has no meaning here: a block holds on

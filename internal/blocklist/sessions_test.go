@@ -7,61 +7,76 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sessions"
 )
 
-func TestSessionIsWhoLoggedIn(t *testing.T) {
-	process := func(name, title string, uid int) SSHProcess { return SSHProcess{name, strings.Fields(title), uid} }
-	connection := Connection{netip.MustParseAddrPort("[::ffff:192.0.2.1]:22"), netip.MustParseAddrPort("192.0.2.7:5000")}
-	for name, c := range map[string]struct {
-		holders []SSHProcess
-		want    bool
+// model has a session of ann's from 203.0.113.7 of the caller's or not, and of mallory's from
+// 203.0.113.8.
+func model(whose sessions.Ownership) *sessions.Model {
+	ann, mallory := netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("203.0.113.8")
+	claim := func(s sessions.Session) sessions.Claim { return sessions.Claim{Sessions: []*sessions.Session{&s}} }
+	return &sessions.Model{Addresses: map[netip.Addr]sessions.Claim{
+		ann:     claim(sessions.Session{User: "ann", From: []netip.Addr{ann}, Whose: whose}),
+		mallory: claim(sessions.Session{User: "mallory", From: []netip.Addr{mallory}, Terminal: "pts/1"}),
+	}}
+}
+
+func TestSessionsOfOthersEndOnlyOnRequest(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		request Request
+		whose   sessions.Ownership
+		refused string
 	}{
-		"a user":                 {[]SSHProcess{process("sshd", "sshd: ann [priv]", 0), process("sshd", "sshd: ann@pts/0", 1000)}, true},
-		"a user of a Mac":        {[]SSHProcess{process("sshd", "sshd: a [priv]", 0), process("sshd", "sshd: a@ttys001", 501)}, true},
-		"root":                   {[]SSHProcess{process("sshd", "sshd: root@pts/0", 0)}, true},
-		"root of a Mac":          {[]SSHProcess{process("sshd-session", "sshd-session: root@ttys000", 0)}, true},
-		"without a terminal":     {[]SSHProcess{process("sshd", "sshd: ann [priv]", 0), process("sshd", "sshd: ann@notty", 1000)}, true},
-		"a newer sshd":           {[]SSHProcess{process("sshd-session", "sshd-session: ann [priv]", 0), process("sshd-session", "sshd-session: ann@pts/0", 1000)}, true},
-		"dropbear":               {[]SSHProcess{process("dropbear", "/usr/sbin/dropbear -R -p 22", 0)}, true},
-		"waiting":                {[]SSHProcess{process("sshd", "sshd: root [priv]", 0), process("sshd", "sshd: root [net]", 105)}, false},
-		"waiting as nobody":      {[]SSHProcess{process("sshd", "sshd: unknown [priv]", 0), process("sshd", "sshd: unknown [net]", 105)}, false},
-		"just accepted":          {[]SSHProcess{process("sshd", "sshd: [accepted]", 0), process("sshd", "sshd: [net]", 105)}, false},
-		"accepted by a newer":    {[]SSHProcess{process("sshd-session", "sshd-session: [accepted]", 0)}, false},
-		"just begun":             {[]SSHProcess{process("sshd", "/usr/sbin/sshd -D -R", 0)}, false},
-		"a newer just begun":     {[]SSHProcess{process("sshd-session", "/usr/libexec/sshd-session -D -R", 0)}, false},
-		"just begun, activated":  {[]SSHProcess{process("sshd", "sshd -i", 0)}, false},
-		"in the server":          {[]SSHProcess{process("sshd", "sshd: /usr/sbin/sshd -D [listener] 1 of 10-100 startups", 0)}, false},
-		"waiting in a newer one": {[]SSHProcess{process("sshd-session", "sshd-session: root [priv]", 0), process("sshd-auth", "sshd-auth: root [net]", 105)}, false},
-		"a newer one's helper":   {[]SSHProcess{process("sshd-session", "sshd-session: a [priv]", 0), process("sshd-auth", "sshd-auth: a", 75)}, false},
-		"somebody's process of that name": {
-			[]SSHProcess{process("sshd", "sshd: root@pts/0", 1000)}, false,
-		},
-		"a title that cannot be read":         {[]SSHProcess{process("sshd", "", 0)}, true},
-		"a process that cannot be described":  {[]SSHProcess{{}}, true},
-		"a connection that nobody holds open": {nil, false},
+		{"203.0.113.8", Request{}, sessions.Own, "203.0.113.8 is the other end of the session of mallory from 203.0.113.8 at pts/1."},
+		{"203.0.113.8", Request{EndSession: true}, sessions.Own, ""},
+		{"203.0.113.7", Request{EndSession: true}, sessions.Own, "203.0.113.7 is the other end of this call's own session of ann from 203.0.113.7."},
+		{"203.0.113.7", Request{EndSession: true}, sessions.PossiblyOwn, "203.0.113.7 is the other end of the session of ann from 203.0.113.7 (which may be this call's own)."},
+		{"203.0.113.7", Request{Force: true}, sessions.Own, ""},
+		{"203.0.113.9", Request{}, sessions.Own, ""},
 	} {
-		var want []Session
-		if c.want {
-			want = []Session{{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.7")}}
+		protected, err := ProtectSessions(model(c.whose))
+		l := &List{}
+		overruled, err := l.checkAllowed(t.Context(), netip.MustParseAddr(c.address), c.request, depends{protected, err})
+		switch {
+		case c.refused == "" && (err != nil || overruled != (c.address != "203.0.113.9")):
+			t.Errorf("%+v: %v, overruled %v", c, err, overruled)
+		case c.refused != "" && (err == nil || fault.From(err).Code != fault.ProtectedAddress || err.Error() != c.refused):
+			t.Errorf("%+v: %v", c, err)
 		}
-		if got := Sessions(map[Connection][]SSHProcess{connection: c.holders}); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", name, got, want)
+		if mentions := err != nil && strings.Contains(fault.From(err).Fix, "--end-session"); mentions != (c.refused != "" && !c.request.EndSession) {
+			t.Errorf("%+v: %v", c, fault.From(err).Fix)
 		}
 	}
 }
 
-// Two sessions from one address to one address are one to protect.
-func TestSessionsAreListedOnceAndInOrder(t *testing.T) {
-	held := map[Connection][]SSHProcess{}
-	for _, remote := range []string{"192.0.2.9:1", "192.0.2.7:2", "192.0.2.7:1", "[fe80::7%eth0]:1", "[2001:db8::7]:1"} {
-		held[Connection{netip.MustParseAddrPort("192.0.2.1:22"), netip.MustParseAddrPort(remote)}] = []SSHProcess{{}}
+// What this machine depends on besides, or the administrator has listed, no request for the end of
+// a session lifts.
+func TestEndOfASessionLiftsNothingElse(t *testing.T) {
+	mallory := netip.MustParseAddr("203.0.113.8")
+	session, _ := ProtectSessions(model(sessions.Own))
+	for name, l := range map[string]*List{"the gateway": {}, "the allowlist": {allow: []netip.Prefix{netip.PrefixFrom(mallory, 32)}}} {
+		protected := slices.Clone(session)
+		if name == "the gateway" {
+			protected = append(protected, Protect(mallory, WhyGateway))
+		}
+		if _, err := l.checkAllowed(t.Context(), mallory, Request{EndSession: true}, depends{protected: protected}); err == nil {
+			t.Errorf("%s may be blocked", name)
+		}
 	}
-	var got []string
-	for _, p := range ProtectSessions(Sessions(held)) {
-		got = append(got, p.Prefix.String()+" is "+p.Why)
+}
+
+// Where it is not known what carries the caller's session, any address might.
+func TestWhatMayCarryTheOwnSessionIsUnknown(t *testing.T) {
+	m := model(sessions.Own)
+	m.Gaps = []sessions.Gap{{Why: "nobody knows", Whose: sessions.Others, Trusted: true}, {Why: "a user says so", Whose: sessions.PossiblyOwn}}
+	if _, err := ProtectSessions(m); err != nil {
+		t.Errorf("of others: %v", err)
 	}
-	const why = " is the other end of a live SSH session"
-	if want := []string{"192.0.2.7/32" + why, "192.0.2.9/32" + why, "2001:db8::7/128" + why, "fe80::7/128" + why}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	m.Gaps = append(m.Gaps, sessions.Gap{Why: "it is not seen", Whose: sessions.Own})
+	if _, err := ProtectSessions(m); err == nil || err.Error() != "it is not seen" {
+		t.Errorf("of the caller: %v", err)
 	}
 }

@@ -73,21 +73,21 @@ func TestWhatNeedsRootTakesTheRulesOfSudo(t *testing.T) {
 		says   []string
 	}{
 		"allowed": {"--block-ip 203.0.113.7 --ttl 1h", nil, behindSudo{run: blocked}, []int{990},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7","ttl":"1h"}`}, 0, []string{`"success":true`, `"backend":"nftables"`, `"journal_seq":7`}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7","ttl":"1h"}`}, 0, []string{`"success":true`, `"backend":"nftables"`, `"journal_seq":7`}},
 		"refused by a rule of sentinel": {"--block-ip 203.0.113.7", nil, behindSudo{run: protected}, []int{990},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7"}`}, 4, []string{"PROTECTED_ADDRESS", "Block another one.", `"ip":"203.0.113.7"`}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`}, 4, []string{"PROTECTED_ADDRESS", "Block another one.", `"ip":"203.0.113.7"`}},
 		"member who may only read": {"--block-ip 203.0.113.7", nil, behindSudo{run: refused, list: mine}, []int{990},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "do not allow it to ann", "visudo -f /etc/sudoers.d/sentinel"}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "do not allow it to ann", "visudo -f /etc/sudoers.d/sentinel"}},
 		"member of an older session": {"--block-ip 203.0.113.7", nil, behindSudo{run: refused, list: mine}, []int{1000},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "Log out and in again"}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "Log out and in again"}},
 		"older session, of which sudo tells nothing": {"--block-ip 203.0.113.7", nil, behindSudo{run: refused, list: refused}, []int{1000},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "Log out and in again", "newgrp sentinel"}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"PERMISSION_DENIED", "Log out and in again", "newgrp sentinel"}},
 		"administrator in an older session": {"--block-ip 203.0.113.7", nil, behindSudo{run: refused, list: all}, []int{1000},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7"}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`, "-n -l"}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7"}},
 		"what only an administrator may, in an older session": {"--block-ip 203.0.113.7 --force", nil, behindSudo{list: refused}, []int{1000},
 			[]string{"-n -l"}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7 --force"}},
 		"administrator": {"--block-ip 203.0.113.7", func(p *Program) { p.UID = 1001 }, behindSudo{run: refused, list: refused}, []int{1001},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7"}`}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7"}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7"}},
 		"member and administrator": {"--block-ip 203.0.113.7 --force", nil, behindSudo{list: refused}, []int{990},
 			[]string{"-n -l"}, 3, []string{"Run it with sudo: sudo sentinel --block-ip 203.0.113.7 --force"}},
 		"what has no literal form": {"--block-ip 203.0.113.7 --force", nil, behindSudo{list: mine}, []int{990},
@@ -104,9 +104,9 @@ func TestWhatNeedsRootTakesTheRulesOfSudo(t *testing.T) {
 		"a dry run that has a form": {"--fix-firewall --dry-run", nil, behindSudo{run: sysexec.Result{Stdout: []byte(`{"success":true,"action":"enable_firewall","dry_run":true,"details":"Would do it.","preview":{"manager":"ufw"}}`)}}, []int{990},
 			[]string{through + `enable_firewall {"confirm":false,"dry_run":true}`}, 0, []string{`"dry_run":true`, "Would do it.", `"manager":"ufw"`}},
 		"a document of something else": {"--block-ip 203.0.113.7", nil, behindSudo{run: sysexec.Result{Stdout: []byte(`{"success":true,"action":"health"}`)}}, []int{990},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7"}`}, 1, []string{"BAD_OUTPUT"}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`}, 1, []string{"BAD_OUTPUT"}},
 		"nothing at all": {"--block-ip 203.0.113.7", nil, behindSudo{run: sysexec.Result{Exit: 2, Stderr: []byte("panic: x\n")}}, []int{990},
-			[]string{through + `block_ip_address {"dry_run":false,"ip":"203.0.113.7"}`}, 1, []string{"BAD_OUTPUT", "panic: x"}},
+			[]string{through + `block_ip_address {"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`}, 1, []string{"BAD_OUTPUT", "panic: x"}},
 		"a wrong argument asks nobody": {"--block-ip 203.0.113.7 --ttl", nil, behindSudo{}, []int{990}, nil, 2, []string{"USAGE"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestRequestDoesNotElevateItself(t *testing.T) {
 	var sudo behindSudo
 	p := shell(t, &sudo, 990)
 	var out bytes.Buffer
-	exit := p.Run(t.Context(), []string{"--request", "block_ip_address"}, strings.NewReader(`{"dry_run":false,"ip":"203.0.113.7"}`), &out, &out)
+	exit := p.Run(t.Context(), []string{"--request", "block_ip_address"}, strings.NewReader(`{"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`), &out, &out)
 	if exit != 3 || len(sudo.seen) > 0 || !strings.Contains(out.String(), "PERMISSION_DENIED") {
 		t.Errorf("exit %d, asked %q\n%s", exit, sudo.seen, out.String())
 	}

@@ -26,6 +26,10 @@ func (s session) permit(ctx context.Context, call invocation) error {
 	if op.Privilege == ops.NeedsRoot && !s.root {
 		return fault.New(fault.PermissionDenied, op.Name+" needs root.").WithFix(s.permissionFix(ctx, call))
 	}
+	if call.request && call.args.Bool("end_session") && !s.config.Policy.EndSessions {
+		const fix = "The administrator of this machine can allow it in /etc/sentinel/config.yaml with policy: {end_sessions: true}."
+		return fault.New(fault.DisabledByPolicy, "end_session is off for programs until policy.end_sessions of this machine's configuration allows it.").WithFix(fix).WithToolFix(fix)
+	}
 	return refused(s.config.Policy, op, limited(s.who), call.request)
 }
 

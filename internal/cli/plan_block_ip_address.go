@@ -34,6 +34,7 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 	}
 	plan, err := s.blocklist().PlanBlock(ctx, blocklist.Request{
 		Address: call.args.Text("ip"), Reason: call.args.Text("reason"), By: author(s.who), TTL: ttl, Force: call.force,
+		EndSession: call.args.Bool("end_session"),
 	})
 	if err != nil {
 		return change{}, about(err, object)
@@ -63,6 +64,9 @@ func planBlock(ctx context.Context, s session, call invocation) (change, error) 
 // already keeps its end.
 func blockArguments(plan *blocklist.BlockPlan, call invocation) map[string]any {
 	object := map[string]any{"ip": plan.Address(), "force": call.force}
+	if call.args.Bool("end_session") {
+		object["end_session"] = true
+	}
 	if end, again := plan.Reapplies(); again {
 		object["expires_at"] = cmp.Or(end, "never")
 	} else if ttl := call.args.Text("ttl"); ttl != "" {

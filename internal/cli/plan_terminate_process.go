@@ -21,7 +21,7 @@ type terminateDocument struct {
 func planTermination(ctx context.Context, s session, call invocation) (change, error) {
 	target := processes.Target{
 		PID: call.args.Int("pid"), ExpectName: call.args.Text("expect_name"), ExpectStart: call.args.Text("expect_start"),
-		Graceful: call.args.Bool("graceful"), Force: call.force,
+		Graceful: call.args.Bool("graceful"), Force: call.force, EndSession: call.args.Bool("end_session"),
 	}
 	plan, err := processes.PlanTermination(ctx, s.host.Terminator, target, s.config.Protect.Processes)
 	if err != nil {
@@ -33,7 +33,7 @@ func planTermination(ctx context.Context, s session, call invocation) (change, e
 	return change{
 		object: map[string]any{
 			"pid": subject.PID, "process_name": subject.ProcessName, "start_id": subject.StartID, "user": subject.User,
-			"graceful": target.Graceful, "force": target.Force,
+			"graceful": target.Graceful, "force": target.Force, "end_session": target.EndSession,
 		},
 		// Its name is its own to change, and is no way out.
 		bound:   []any{subject.PID, subject.StartID, target.Graceful},

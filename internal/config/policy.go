@@ -23,6 +23,9 @@ type Policy struct {
 	// DestructivePerMinute is how many destructive calls all callers together may
 	// make per minute, 0 to 1000.
 	DestructivePerMinute int `yaml:"destructive_per_minute"`
+	// EndSessions lets programs end sessions of others with end_session. It holds for root's programs
+	// as well; a person at a shell may always.
+	EndSessions bool `yaml:"end_sessions"`
 	// Ask says whether a client's user is asked before a program changes something: AskOff,
 	// AskOffered or AskRequired. It holds for root's programs as well.
 	Ask string `yaml:"ask"`

@@ -13,7 +13,7 @@ var blockIPAddress = Operation{
 	Description: "Block an IP address in the firewall, inbound and outbound, and cut its open connections. " +
 		"Use for malicious IPs or suspicious connections. The answer says when the block ends. " +
 		"On macOS, iCloud Private Relay is off while anything is blocked. " +
-		"Refuses loopback, multicast, this machine's own addresses, its gateway and resolvers, peers of SSH sessions and the allowlist." + tellFirst,
+		"Refuses loopback, multicast, this machine's own addresses, gateway, resolvers, peers of sessions and the allowlist." + tellFirst,
 	Usage:      "keep an address out",
 	Toolset:    DefaultToolset,
 	Effect:     Destructive,
@@ -29,6 +29,7 @@ var blockIPAddress = Operation{
 			Name: "ttl", Flag: "ttl", Placeholder: "TIME", Kind: Text, MaxLength: 20,
 			Description: "How long, such as 30m, 24h or 7d; permanent without",
 		},
+		endSession,
 		dryRun,
 	},
 }

@@ -11,7 +11,7 @@ var terminateProcess = Operation{
 	Title:  "Terminate process",
 	Description: "Kill a process by PID with SIGKILL. Use when user wants to stop a process or a runaway process is detected. " +
 		"expect_start (start_id of get_top_processes) keeps a reused PID safe. " +
-		"Success means it was seen to be gone. Refuses PID 1, kernel, critical and own parent processes." + tellFirst + dataOnly,
+		"Success means it was seen to be gone. Refuses PID 1, kernel, critical and own parent processes, and what carries a session." + tellFirst + dataOnly,
 	Usage:     "end a process",
 	Toolset:   DefaultToolset,
 	Effect:    Destructive,
@@ -37,6 +37,7 @@ var terminateProcess = Operation{
 			Name: "expect_start", Flag: "expect-start", Placeholder: "ID", Kind: Text, MaxLength: 40,
 			Description: "start_id it must have",
 		},
+		endSession,
 		dryRun,
 	},
 }

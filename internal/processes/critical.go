@@ -24,24 +24,28 @@ type CriticalRule struct {
 	OnlySystemFile bool
 	// Restart is set where a restart of the service does as much harm as its end.
 	Restart bool
+	// Login is set for programs that take logins. What is known of the sessions that a process
+	// carries goes before such a rule, which is for servers that carry none.
+	Login bool
 	// Matches decides in place of names and users, where set.
 	Matches func(Facts) bool
 	Why     string
 }
 
 // critical says why the machine depends on the process; empty when it does not.
-// What runs in a container belongs to the container.
-func (p *Termination) critical(ctx context.Context) string {
+// What runs in a container belongs to the container. carries says that it is known whose sessions
+// it carries.
+func (p *Termination) critical(ctx context.Context, carries bool) string {
 	if p.facts.Nested {
 		return ""
 	}
 	for _, rule := range p.source.Critical() {
-		if p.under(ctx, rule) {
+		if !(carries && rule.Login) && p.under(ctx, rule) {
 			return rule.Why
 		}
 	}
-	if p.servesSession(ctx) {
-		return "it serves the SSH session of a person"
+	if !carries && p.servesLogin(ctx) {
+		return "an SSH server of root runs it for somebody who logs in"
 	}
 	return ""
 }
@@ -112,10 +116,10 @@ func (f Facts) ownedBy(accounts []string) bool {
 	return f.UserID == 0 || slices.Contains(accounts, f.User)
 }
 
-// servesSession says that an SSH server of root has started the process for a
-// session, whoever it runs as. A user's own program with such a name has another parent. A
+// servesLogin says that an SSH server of root has started the process for a
+// client, whoever it runs as. A user's own program with such a name has another parent. A
 // parent that cannot be looked at counts as root's.
-func (p *Termination) servesSession(ctx context.Context) bool {
+func (p *Termination) servesLogin(ctx context.Context) bool {
 	if !p.facts.is(sshserver.Names()...) || !p.facts.runs(sshserver.Names()) || p.facts.Parent.PID < 1 {
 		return false
 	}

@@ -41,6 +41,7 @@ type Target struct {
 	Graceful    bool          // SIGTERM first
 	Grace       time.Duration // before SIGKILL; 0 means 5 s
 	Force       bool          // lifts the refusals that can be lifted
+	EndSession  bool          // lifts those for sessions of others
 }
 
 // A Subject is the process that an answer is about.

@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/sessions"
 )
 
 // refuseNumber refuses the IDs that are never to be ended, before anything is
@@ -86,8 +87,32 @@ func (p *Termination) refuse(ctx context.Context) error {
 	if err := p.refuseServer(); err != nil {
 		return err
 	}
-	if why := p.critical(ctx); why != "" {
+	return p.refuseSession(ctx)
+}
+
+// refuseSession refuses what this machine and the sessions of people depend on. Sessions of others
+// may be ended by whoever asks for that; the caller's own, and what may be it, may not.
+func (p *Termination) refuseSession(ctx context.Context) error {
+	model, err := p.source.Sessions(ctx)
+	if err != nil {
+		return unavailable(ctx, "What carries the sessions of this machine cannot be read, and must not be ended", err)
+	}
+	claim, known := model.Processes[p.target.PID]
+	if why := p.critical(ctx, known && !claim.Listens); why != "" {
 		return p.protectedAs(why).WithFix(p.instead())
+	}
+	switch whose := claim.Whose(); {
+	case !known:
+		return nil
+	case claim.Listens:
+		return p.protectedAs("people log in through it, as in " + claim.String()).WithFix(p.instead())
+	case whose != sessions.Others:
+		return p.protectedAs("it carries " + claim.String()).
+			WithFix("End it from another session, or add --force on the command line.")
+	case !p.target.EndSession:
+		return p.protectedAs("it carries " + claim.String()).
+			WithFix(fmt.Sprintf("Leave it running; or, if that session is to end: sudo sentinel --kill %d --end-session", p.target.PID)).
+			WithToolFix("Ask the person whether that session is to end. If so, call terminate_process again with end_session true, which the administrator may have to allow (policy.end_sessions).")
 	}
 	return nil
 }

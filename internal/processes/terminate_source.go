@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"sentinel/internal/sessions"
 )
 
 // A Signal asks a process to end, or ends it.
@@ -52,6 +54,8 @@ type TerminationSource interface {
 	// Critical lists the programs that this system depends on. The first rule that
 	// matches gives the reason.
 	Critical() []CriticalRule
+	// Sessions reads what carries the sessions of those who are logged in.
+	Sessions(ctx context.Context) (*sessions.Model, error)
 }
 
 // A Pinned process stays the same process. Its methods fail with [ErrNoProcess]

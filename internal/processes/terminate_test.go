@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/sessions"
 	"sentinel/internal/sshserver"
 )
 
@@ -36,6 +37,8 @@ type victim struct {
 	obstacle     Obstacle
 	lineage      []Relative
 	lineageErr   error
+	model        *sessions.Model
+	modelErr     error
 	policy       RestartPolicy
 	policyErr    error
 	managerHangs bool
@@ -63,6 +66,13 @@ func (v *victim) Critical() []CriticalRule {
 		{Names: []string{"auditd"}, Why: "it guards this machine, or keeps the record of what happens on it"},
 		{Names: []string{"sway"}, SystemFile: true, Why: "a desktop session ends with it"},
 	}
+}
+
+func (v *victim) Sessions(context.Context) (*sessions.Model, error) {
+	if v.model == nil {
+		return &sessions.Model{}, v.modelErr
+	}
+	return v.model, v.modelErr
 }
 
 func (v *victim) Lineage(context.Context) ([]Relative, error) { return v.lineage, v.lineageErr }

@@ -56,7 +56,7 @@ func (f *finder) terminals() []seed {
 func (f *finder) sshServers() []seed {
 	byConnection := map[SocketID][]int{}
 	for _, p := range f.snapshot.Processes {
-		if !sshserver.Is(p.Name) || f.describe(p.PID).UID != 0 && !f.belowServer(p) {
+		if !sshserver.Is(p.Name) || f.personal(p.PID) && !f.belowServer(p) {
 			continue
 		}
 		for _, id := range f.open(p.PID).Sockets {
@@ -74,6 +74,12 @@ func (f *finder) sshServers() []seed {
 	}
 	slices.SortFunc(list, func(a, b seed) int { return cmp.Compare(a.pid, b.pid) })
 	return list
+}
+
+// personal reports whether a process is surely that of an ordinary user.
+func (f *finder) personal(pid int) bool {
+	d := f.describe(pid)
+	return d.UID != 0 && !d.System
 }
 
 // belowServer reports whether a process that gave up root has an SSH server of root for a parent.

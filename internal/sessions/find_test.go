@@ -20,10 +20,12 @@ type machine struct {
 	peers     []Peer
 	tunnels   []Tunnel
 	unheld    bool
+	opened    []int
 }
 
 func (m *machine) Read(context.Context) (Snapshot, error) { return m.Snapshot, nil }
 func (m *machine) Open(_ context.Context, pid int) (Files, error) {
+	m.opened = append(m.opened, pid)
 	return m.files[pid], nil
 }
 func (m *machine) Describe(_ context.Context, pid int) (Description, error) {
@@ -347,6 +349,61 @@ func TestWhatIsNotKnownOfTheOwnSessionIsAGap(t *testing.T) {
 		m.Self = 13
 		if model, _ = summary(t, m); len(model.Hidden()) > 0 {
 			t.Errorf("%s, of somebody else: %+v", name, model.Hidden())
+		}
+	}
+}
+
+// Anybody can call a program sshd, and see to it that looking at what it has open takes long.
+func TestProgramThatOnlyCallsItselfSSHDIsNotOpened(t *testing.T) {
+	m := sshd()
+	m.process(60, 1, "sshd", "mallory", "")
+	m.process(61, 60, "sshd", "mallory", "")
+	summary(t, m)
+	if slices.Contains(m.opened, 60) || slices.Contains(m.opened, 61) || !slices.Contains(m.opened, 11) {
+		t.Errorf("opened %v", m.opened)
+	}
+}
+
+// Who has only connected to an SSH server has no session.
+func TestSessionOverSSHIsWhoLoggedIn(t *testing.T) {
+	type process struct {
+		name, title, account string
+	}
+	for name, c := range map[string]struct {
+		holders []process
+		want    bool
+	}{
+		"a user":                      {[]process{{"sshd", "sshd: ann [priv]", "root"}, {"sshd", "sshd: ann@notty", "ann"}}, true},
+		"root":                        {[]process{{"sshd", "sshd: root@notty", "root"}}, true},
+		"a newer sshd":                {[]process{{"sshd-session", "sshd-session: ann [priv]", "root"}, {"sshd-session", "sshd-session: ann@notty", "ann"}}, true},
+		"dropbear":                    {[]process{{"dropbear", "/usr/sbin/dropbear -R -p 22", "root"}}, true},
+		"waiting":                     {[]process{{"sshd", "sshd: root [priv]", "root"}, {"sshd", "sshd: root [net]", "_sshd"}}, false},
+		"just accepted":               {[]process{{"sshd", "sshd: [accepted]", "root"}, {"sshd", "sshd: [net]", "_sshd"}}, false},
+		"accepted by a newer":         {[]process{{"sshd-session", "sshd-session: [accepted]", "root"}}, false},
+		"just begun":                  {[]process{{"sshd", "/usr/sbin/sshd -D -R", "root"}}, false},
+		"a newer just begun":          {[]process{{"sshd-session", "/usr/libexec/sshd-session -D -R", "root"}}, false},
+		"just begun, activated":       {[]process{{"sshd", "sshd -i", "root"}}, false},
+		"in the server":               {[]process{{"sshd", "sshd: /usr/sbin/sshd -D [listener] 1 of 10-100 startups", "root"}}, false},
+		"waiting in a newer one":      {[]process{{"sshd-session", "sshd-session: root [priv]", "root"}, {"sshd-auth", "sshd-auth: root [net]", "_sshd"}}, false},
+		"a newer one's helper":        {[]process{{"sshd-session", "sshd-session: a [priv]", "root"}, {"sshd-auth", "sshd-auth: a", "_sshd"}}, false},
+		"somebody's of that name":     {[]process{{"sshd", "sshd: root@pts/0", "mallory"}}, false},
+		"a title that cannot be read": {[]process{{"sshd", "", "root"}}, true},
+	} {
+		m := &machine{Snapshot: Snapshot{Masters: true}}
+		m.tcp(1, "0.0.0.0:22", "")
+		m.tcp(2, "192.0.2.1:22", "203.0.113.7:5000")
+		for i, p := range c.holders {
+			m.process(10+i, 9+i, p.name, p.account, "", 2)
+			d := m.described[10+i]
+			d.CommandLine = strings.Fields(p.title)
+			m.described[10+i] = d
+		}
+		want := ""
+		if c.want {
+			want = "203.0.113.7 possibly own"
+		}
+		if _, got := summary(t, m); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }

@@ -34,7 +34,6 @@ import (
 	linuxsessions "sentinel/platform/linux/sessions"
 	"sentinel/platform/linux/systemd"
 	linuxtrace "sentinel/platform/linux/traceroute"
-	"sentinel/platform/linux/tunnels"
 	linuxupdates "sentinel/platform/linux/updates"
 )
 
@@ -44,8 +43,6 @@ func Open(root string) (*host.Host, error) {
 	runner := sysexec.Host{}
 	rules := linuxfirewall.NewSource(root, runner)
 	front := linuxfirewall.NewManager(runner)
-	logins := linuxsessions.New(root)
-	logins.Tunnels = tunnels.New(root).Carry
 	pending := linuxupdates.NewUpdates(root, runner)
 	resolver := &net.Resolver{PreferGo: true}
 	return &host.Host{
@@ -61,7 +58,7 @@ func Open(root string) (*host.Host, error) {
 		Live:            root == "/",
 		Terminator:      processes.NewTerminator(root),
 		Services:        services.NewServices(root, runner),
-		Sessions:        logins.Model,
+		Sessions:        linuxsessions.New(root).Model,
 		Mounted:         fuse.New(root).ByGroup,
 		FirewallManager: front,
 		FirewallTrials:  front,

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/processes"
+	"sentinel/internal/sessions"
 )
 
 // pid is that of the process that every [Case] is about.
@@ -62,6 +63,8 @@ type source struct {
 }
 
 func (s source) Critical() []processes.CriticalRule { return s.rules }
+
+func (s source) Sessions(context.Context) (*sessions.Model, error) { return &sessions.Model{}, nil }
 
 func (s source) Lineage(context.Context) ([]processes.Relative, error) { return nil, nil }
 

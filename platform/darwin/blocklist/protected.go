@@ -11,22 +11,23 @@ import (
 	"sentinel/internal/sanitize"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/routing"
+	macsessions "sentinel/platform/darwin/sessions"
 )
 
 // HostContext reads what this machine must not lose contact with: its own
 // addresses, its gateways and name servers, who is logged in over SSH, and the other ends of
 // the tunnels that such a session may come through.
 type HostContext struct {
-	runner sysexec.Runner
-	euid   int
+	runner   sysexec.Runner
+	sessions *macsessions.Reader
 }
 
 var _ blocklist.HostContext = HostContext{}
 
 // NewHostContext returns the HostContext that programs of runner tell, for an
-// effective user: only root sees who is logged in.
-func NewHostContext(runner sysexec.Runner, euid int) HostContext {
-	return HostContext{runner, euid}
+// effective user: only root sees who is logged in. pid is that of this run.
+func NewHostContext(runner sysexec.Runner, euid, pid int) HostContext {
+	return HostContext{runner, macsessions.New(runner, euid, pid)}
 }
 
 // ProtectedAddrs implements [blocklist.HostContext].
@@ -36,7 +37,7 @@ func (s HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.ProtectedA
 		{Name: "addresses", Read: func(context.Context) ([]blocklist.ProtectedAddr, error) { return protectInterfaces(interfaces), err }},
 		{Name: "routes", Read: s.gateways},
 		{Name: "name servers", Read: s.resolvers},
-		{Name: "SSH sessions", Read: func(ctx context.Context) ([]blocklist.ProtectedAddr, error) { return s.sessionPeers(ctx, interfaces) }},
+		{Name: "sessions", Read: func(ctx context.Context) ([]blocklist.ProtectedAddr, error) { return s.sessionPeers(ctx, interfaces) }},
 	}...)
 }
 

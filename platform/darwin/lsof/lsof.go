@@ -50,6 +50,9 @@ type Socket struct {
 	device        string // address of the kernel structure; the same for a socket shared by two processes
 }
 
+// Device is the address of the socket in the kernel, the same for all who hold it; it may be empty.
+func (s Socket) Device() string { return s.device }
+
 // Sockets returns the sockets that this user may see, once for each process that holds them.
 func Sockets(ctx context.Context, runner sysexec.Runner) ([]Socket, error) {
 	r, err := runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: limit, WaitDelay: waitDelay, MaxOutput: maxOutput})

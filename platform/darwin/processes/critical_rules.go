@@ -18,6 +18,7 @@ func (*Terminator) Critical() []processes.CriticalRule { return critical }
 var critical = []processes.CriticalRule{
 	{
 		Names: sshserver.Names(),
+		Login: true,
 		Why:   "people reach this machine through it",
 	},
 	{

@@ -23,6 +23,7 @@ type fakeMac struct {
 	all     map[int]*fakeProcess
 	jobs    string // what launchctl lists
 	print   string // what it prints of a job
+	sockets string // what lsof lists
 	guarded bool   // the kernel lets nobody signal
 	root    bool
 	psFails bool
@@ -74,12 +75,24 @@ func (w *fakeMac) Run(_ context.Context, c sysexec.Command) (sysexec.Result, err
 	switch {
 	case c.Path == "/bin/ps" && !w.psFails:
 		return w.ps(c.Args), nil
+	case c.Path == "/usr/sbin/lsof":
+		return sysexec.Result{Stdout: []byte(w.sockets), Exit: w.noSockets()}, nil
+	case c.Path == "/sbin/ifconfig":
+		return sysexec.Result{Stdout: []byte("lo0: flags=8049<UP,LOOPBACK,RUNNING,MULTICAST> mtu 16384\n\tinet 127.0.0.1 netmask 0xff000000\n")}, nil
 	case c.Path == "/bin/launchctl" && c.Args[0] == "list":
 		return sysexec.Result{Stdout: []byte("PID\tStatus\tLabel\n" + w.jobs)}, nil
 	case c.Path == "/bin/launchctl" && w.print != "":
 		return sysexec.Result{Stdout: []byte(w.print)}, nil
 	}
 	return sysexec.Result{}, fmt.Errorf("run %s: %w", c.Path, fs.ErrNotExist)
+}
+
+// noSockets is the status with which lsof ends where it finds nothing.
+func (w *fakeMac) noSockets() int {
+	if w.sockets == "" {
+		return 1
+	}
+	return 0
 }
 
 func (w *fakeMac) ps(args []string) sysexec.Result {

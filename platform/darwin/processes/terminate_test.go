@@ -215,7 +215,7 @@ func TestSessionsOfOthersAreRefused(t *testing.T) {
 	w.all[620] = &fakeProcess{parent: 600, user: "root", start: boot.Add(time.Hour), state: "Ss", comm: "sshd-session: bob [priv]"}
 	w.all[621] = &fakeProcess{parent: 620, uid: 502, user: "bob", start: boot.Add(time.Hour), state: "S", comm: "sshd-session: bob@ttys002"}
 	refused(t, w, processes.Target{PID: 620}, fault.ProtectedProcess, "people reach this machine through it", "--force")
-	refused(t, w, processes.Target{PID: 621}, fault.ProtectedProcess, "it serves the SSH session of a person", "--force")
+	refused(t, w, processes.Target{PID: 621}, fault.ProtectedProcess, "an SSH server of root runs it for somebody who logs in", "--force")
 }
 
 // What Apple's programs are called counts where Apple puts them.

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"sentinel/internal/processes"
+	"sentinel/internal/sessions"
 	"sentinel/internal/sysexec"
 	"sentinel/platform/darwin/ps"
 	jobs "sentinel/platform/darwin/services"
+	macsessions "sentinel/platform/darwin/sessions"
 )
 
 // A Mac holds what a [Terminator] needs from the machine.
@@ -79,6 +81,15 @@ func (t *Terminator) look(ctx context.Context, pid int) (ps.Process, error) {
 // RestartPolicy implements [processes.TerminationSource].
 func (t *Terminator) RestartPolicy(ctx context.Context, unit string) (processes.RestartPolicy, error) {
 	return jobs.RestartPolicy(ctx, t.mac.Runner, unit)
+}
+
+// Sessions implements [processes.TerminationSource]. Only root sees the sockets of others, and may end
+// their processes.
+func (t *Terminator) Sessions(ctx context.Context) (*sessions.Model, error) {
+	if t.mac.EUID != 0 {
+		return &sessions.Model{}, nil
+	}
+	return macsessions.New(t.mac.Runner, t.mac.EUID, t.mac.PID).Model(ctx)
 }
 
 // Lineage implements [processes.TerminationSource]. One listing has all of them.

@@ -9,15 +9,18 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/sanitize"
-	"sentinel/platform/linux/procfs"
+	"sentinel/internal/sessions"
+	linuxsessions "sentinel/platform/linux/sessions"
 )
 
 // HostContext reads what this machine must not lose contact with: its own
-// addresses, its gateways and name servers, who is logged in over SSH, and the other ends of
-// the tunnels that such a session may come through.
+// addresses, its gateways and name servers, the other ends of the kernel's tunnels, and what
+// carries the sessions of those who are logged in.
 type HostContext struct {
-	root   string
-	proc   procfs.FS
+	root     string
+	sessions interface {
+		Model(ctx context.Context) (*sessions.Model, error)
+	}
 	kernel kernel
 }
 
@@ -26,7 +29,7 @@ var _ blocklist.HostContext = (*HostContext)(nil)
 // NewHostContext returns the HostContext of the system below root; "/" is the
 // live one. Addresses and routes are always those of the caller's network namespace.
 func NewHostContext(root string) *HostContext {
-	return &HostContext{root: root, proc: procfs.New(root), kernel: liveKernel()}
+	return &HostContext{root: root, sessions: linuxsessions.New(root), kernel: liveKernel()}
 }
 
 // ProtectedAddrs implements [blocklist.HostContext].
@@ -35,7 +38,8 @@ func (s *HostContext) ProtectedAddrs(ctx context.Context) ([]blocklist.Protected
 		{Name: "addresses", Read: s.ownAddresses},
 		{Name: "routes", Read: s.routes},
 		{Name: "name servers", Read: s.resolvers},
-		{Name: "SSH sessions", Read: s.sessionPeers},
+		{Name: "tunnels", Read: s.tunnelEnds},
+		{Name: "sessions", Read: s.sessionPeers},
 	}...)
 }
 
@@ -53,4 +57,13 @@ func (s *HostContext) ownAddresses(context.Context) ([]blocklist.ProtectedAddr, 
 		}
 	}
 	return list, nil
+}
+
+// sessionPeers lists the other ends of sessions, and of the proxies and tunnels that carry them.
+func (s *HostContext) sessionPeers(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
+	m, err := s.sessions.Model(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return blocklist.ProtectSessions(m)
 }

@@ -6,13 +6,11 @@ package blocklist
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +20,7 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/testenv"
+	linuxsessions "sentinel/platform/linux/sessions"
 )
 
 // protectedBelow reads what is protected below root, by prefix.
@@ -106,7 +105,7 @@ func TestWhatTheMachineDependsOnIsProtected(t *testing.T) {
 func TestWhatCannotBeReadIsSaidBesideTheRest(t *testing.T) {
 	root := testenv.Plant(t, map[string]string{"etc/resolv.conf/": "", "run/systemd/resolve/resolv.conf": "nameserver 192.0.2.53\n"})
 	list, err := NewHostContext(root).ProtectedAddrs(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "name servers: /etc/resolv.conf: not a regular file") || !strings.Contains(err.Error(), "SSH sessions: ") || !errors.Is(err, fs.ErrNotExist) {
+	if err == nil || !strings.Contains(err.Error(), "name servers: /etc/resolv.conf: not a regular file") || !strings.Contains(err.Error(), "sessions: ") || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	if !slices.Contains(list, blocklist.Protect(netip.MustParseAddr("192.0.2.53"), "a name server of this machine")) {
@@ -140,40 +139,35 @@ func TestSSHSessionsAreFound(t *testing.T) {
 	}
 	os.Chmod("/tmp/key.pub", 0o644)
 	run(t, "systemctl start --no-block plain-ssh.service socket-ssh.socket")
-	want := map[string]bool{}
 	for port, user := range map[string]string{"2201": "ann", "2202": "root"} {
-		from := map[string]string{"ann": ann, "root": root}[user]
-		session(t, from, here, port, user)
-		want[from] = true
+		session(t, map[string]string{"ann": ann, "root": root}[user], here, port, user)
 		for range 2 {
 			knock(t, eve, net.JoinHostPort(here, port))
 		}
 	}
-	peers := map[string]bool{}
+	var users []string
 	testenv.WaitFor(t, "the sessions", func() bool {
-		peers = sessionPeers(t)
-		return len(peers) >= len(want)
+		users = sessionUsers(t)
+		return len(users) >= 2
 	})
-	if diff := cmp.Diff(want, peers); diff != "" {
+	if want := []string{"ann", "root"}; !slices.Equal(users, want) { // who only knocks has none
 		out, _ := try("ps -eo pid,user,comm,args")
-		t.Errorf("sessions: %s\n%s", diff, out)
-	}
-	if peers[eve] {
-		t.Error("who has not logged in has a session")
+		t.Errorf("sessions: %q, want %q\n%s", users, want, out)
 	}
 }
 
-func sessionPeers(t *testing.T) map[string]bool {
+// sessionUsers names who is logged in over a connection, once for each session.
+func sessionUsers(t *testing.T) (users []string) {
 	t.Helper()
-	held, err := NewHostContext("/").sshConnections(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	m, err := linuxsessions.New("/").Model(t.Context())
+	must(t, err)
+	for _, s := range m.Sessions {
+		if !s.Local {
+			users = append(users, s.User)
+		}
 	}
-	peers := map[string]bool{}
-	for _, s := range blocklist.Sessions(held) {
-		peers[s.Remote.String()] = true
-	}
-	return peers
+	slices.Sort(users)
+	return users
 }
 
 // session logs in and stays until the test ends.
@@ -231,60 +225,4 @@ func FuzzNextHop(f *testing.F) {
 			}
 		}
 	})
-}
-
-// Anybody can call a program sshd, and see to it that nobody can read what it has open.
-func TestProgramThatOnlyCallsItselfSSHDIsNotAsked(t *testing.T) {
-	const stat = " S %d 0 0 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 99 0 1 18446744073709551615\n"
-	status := func(uid string) string { return "Uid:\t" + uid + "\t" + uid + "\t" + uid + "\t" + uid + "\n" }
-	files := map[string]string{}
-	for pid, p := range map[string]struct {
-		parent int
-		uid    string
-	}{"7": {1, "0"}, "8": {7, "1000"}, "9": {8, "1000"}, "10": {1, "1000"}} {
-		files["proc/"+pid+"/stat"] = pid + " (sshd)" + fmt.Sprintf(stat, p.parent)
-		files["proc/"+pid+"/status"] = status(p.uid)
-		files["proc/"+pid+"/fd/"] = ""
-	}
-	for _, fake := range []string{"9", "10"} {
-		delete(files, "proc/"+fake+"/fd/")
-		files["proc/"+fake+"/fd"] = "not to be opened"
-	}
-	s := NewHostContext(testenv.Plant(t, files))
-	table, err := s.proc.Processes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var asked []int
-	for _, p := range s.loginServers(table) {
-		asked = append(asked, p.PID)
-	}
-	slices.Sort(asked)
-	if !slices.Equal(asked, []int{7, 8}) {
-		t.Errorf("asked %v, want root's server and what it started", asked)
-	}
-	if held, err := s.sshConnections(t.Context()); err != nil || len(held) != 0 {
-		t.Errorf("got %v, %v", held, err)
-	}
-}
-
-func TestSocketsOfAProcessAreFound(t *testing.T) {
-	root := testenv.Plant(t, map[string]string{"proc/9/fd/": "", "proc/8/fd/": ""})
-	for name, target := range map[string]string{"0": "/dev/null", "3": "socket:[12]", "4": "pipe:[13]", "5": "socket:[14]", "6": "socket:[x]", "7": "12"} {
-		if err := os.Symlink(target, filepath.Join(root, "proc", "9", "fd", name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := NewHostContext(root)
-	got, err := s.sockets(9)
-	slices.Sort(got)
-	if err != nil || !slices.Equal(got, []uint64{12, 14}) {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if got, err := s.sockets(8); err != nil || len(got) != 0 {
-		t.Errorf("nothing open: %v, %v", got, err)
-	}
-	if _, err := s.sockets(7); !hasEnded(err) {
-		t.Errorf("ended: %v", err)
-	}
 }

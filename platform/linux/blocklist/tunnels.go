@@ -7,7 +7,6 @@ package blocklist
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,7 +18,6 @@ import (
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/sanitize"
-	"sentinel/internal/vpn"
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/netattr"
 )
@@ -33,36 +31,24 @@ type tunnel struct {
 // title is the name as it may be shown.
 func (t tunnel) title() string { return sanitize.Text(t.Name, 15) }
 
-// tunnelEnds lists the far ends of all tunnels of the kernel, and of those of
-// programs that a session comes through. Where a session comes through a tunnel whose far end
-// is not known, any address might be it, which is an error.
-func (s *HostContext) tunnelEnds(ctx context.Context, open []blocklist.Session) ([]blocklist.ProtectedAddr, error) {
+// tunnelEnds lists the far ends of all tunnels of the kernel, whoever comes through them.
+func (s *HostContext) tunnelEnds(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
 	links, err := s.kernel.links()
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
 	tunnels, err := s.tunnels(ctx, links)
-	if err != nil || len(tunnels) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	carriers := s.carriers(links, open)
 	var list []blocklist.ProtectedAddr
-	var errs []error
 	for _, t := range tunnels {
-		var err error
-		if t.Kind == interfaces.KindTUN && (carriers[t.Index] || carriers[t.Master]) {
-			t.ends, err = s.daemonEnds(ctx, t, carriers[t.Index])
-		}
 		slices.SortFunc(t.ends, netip.Addr.Compare)
 		for _, a := range slices.Compact(t.ends) {
 			list = append(list, blocklist.Protect(a, "the other end of the tunnel "+t.title()))
 		}
-		if carriers[t.Index] && len(t.ends) == 0 && err == nil {
-			err = fmt.Errorf("the other end of the tunnel %s is not known", t.title())
-		}
-		errs = append(errs, err)
 	}
-	return list, errors.Join(errs...)
+	return list, nil
 }
 
 // tunnels picks the tunnels from the interfaces and adds what else the kernel knows
@@ -175,46 +161,4 @@ func parseSocketAddress(b []byte) (netip.Addr, error) {
 		return netip.AddrFrom16([16]byte(b[8:24])), nil
 	}
 	return netip.Addr{}, netattr.ErrFormat
-}
-
-// carriers finds the interfaces that sessions come through: the one that has the
-// local address, and the one that packets to the other end leave by.
-func (s *HostContext) carriers(links []interfaces.Link, open []blocklist.Session) map[int]bool {
-	through := map[int]bool{}
-	for _, o := range open {
-		for _, l := range links {
-			if slices.ContainsFunc(l.Addresses, func(p netip.Prefix) bool { return p.Addr() == o.Local }) {
-				through[l.Index] = true
-			}
-		}
-		routes, err := s.kernel.routesTo(o.Remote.AsSlice())
-		if err != nil { // then nothing leaves for it
-			continue
-		}
-		for _, r := range routes {
-			through[r.LinkIndex] = true
-		}
-	}
-	delete(through, 0) // the master of interfaces that have none
-	return through
-}
-
-// daemonEnds finds with whom the program talks that carries the packets of t.
-// Without required only programs that are known for tunnels count: the ports of a bridge are
-// virtual machines too.
-func (s *HostContext) daemonEnds(ctx context.Context, t tunnel, required bool) ([]netip.Addr, error) {
-	pids, err := s.tunHolders(ctx, t.Name)
-	if err != nil {
-		return nil, err
-	}
-	if !required {
-		pids = slices.DeleteFunc(pids, func(pid int) bool {
-			p, err := s.proc.Process(pid)
-			return err == nil && !vpn.IsDaemon(p.Name)
-		})
-	}
-	if len(pids) == 0 && !required {
-		return nil, nil
-	}
-	return s.peersOf(ctx, t, pids)
 }

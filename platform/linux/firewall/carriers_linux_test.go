@@ -17,14 +17,11 @@ import (
 	"sentinel/internal/sessions"
 	"sentinel/internal/testenv"
 	linuxsessions "sentinel/platform/linux/sessions"
-	"sentinel/platform/linux/tunnels"
 )
 
 // carriersHere finds what carries the sessions, as the live system does.
 func carriersHere(ctx context.Context) (*sessions.Model, error) {
-	r := linuxsessions.New("/")
-	r.Tunnels = tunnels.New("/").Carry
-	return r.Model(ctx)
+	return linuxsessions.New("/").Model(ctx)
 }
 
 // program runs a program of that name which holds the sockets and does nothing.

@@ -24,6 +24,7 @@ var critical = []processes.CriticalRule{
 	},
 	{
 		Names: sshserver.Names(),
+		Login: true,
 		Why:   "people reach this machine through it",
 	},
 	{

@@ -15,22 +15,27 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/processes"
+	"sentinel/internal/sessions"
 	"sentinel/platform/linux/pidfd"
 	"sentinel/platform/linux/procfs"
+	linuxsessions "sentinel/platform/linux/sessions"
 	"sentinel/platform/linux/systemd"
 )
 
 // A Terminator pins and signals processes of the running system.
 type Terminator struct {
 	*Source
-	root string
+	root     string
+	sessions *linuxsessions.Reader
 }
 
 var _ processes.TerminationSource = (*Terminator)(nil)
 
 // NewTerminator returns the Terminator for root. Only "/" has processes that can
 // be held.
-func NewTerminator(root string) *Terminator { return &Terminator{New(root), root} }
+func NewTerminator(root string) *Terminator {
+	return &Terminator{New(root), root, linuxsessions.New(root)}
+}
 
 var (
 	errNotLive       = errors.New("it is not a process of the running system")
@@ -100,6 +105,11 @@ func (t *Terminator) relative(pid int) processes.Relative {
 // RestartPolicy implements [processes.TerminationSource].
 func (t *Terminator) RestartPolicy(ctx context.Context, unit string) (processes.RestartPolicy, error) {
 	return systemd.RestartPolicy(ctx, t.root, unit)
+}
+
+// Sessions implements [processes.TerminationSource].
+func (t *Terminator) Sessions(ctx context.Context) (*sessions.Model, error) {
+	return t.sessions.Model(ctx)
 }
 
 const (

@@ -23,6 +23,7 @@ import (
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sockdiag"
+	"sentinel/platform/linux/tunnels"
 )
 
 // A Reader reads below a root directory. Sockets and addresses are always those of the caller's
@@ -32,14 +33,14 @@ type Reader struct {
 	self  int
 	proc  procfs.FS
 	names func() (accounts.Names, error)
-	// Tunnels returns those that packets between two addresses travel in; nil knows none.
-	Tunnels func(ctx context.Context, c sessions.Connection) ([]sessions.Tunnel, error)
+	// tunnels returns those that packets between two addresses travel in.
+	tunnels func(ctx context.Context, c sessions.Connection) ([]sessions.Tunnel, error)
 }
 
 // New returns the Reader for root; "/" is the live system.
 func New(root string) *Reader {
 	return &Reader{
-		root: root, self: os.Getpid(), proc: procfs.New(root),
+		root: root, self: os.Getpid(), proc: procfs.New(root), tunnels: tunnels.New(root).Carry,
 		names: sync.OnceValues(func() (accounts.Names, error) { return accounts.Read(root) }),
 	}
 }
@@ -180,8 +181,5 @@ func (*reading) Peers(ctx context.Context, ports []uint16) ([]sessions.Peer, err
 
 // Tunnels implements [sessions.Source].
 func (r *reading) Tunnels(ctx context.Context, c sessions.Connection) ([]sessions.Tunnel, error) {
-	if r.Reader.Tunnels == nil {
-		return nil, nil
-	}
-	return r.Reader.Tunnels(ctx, c)
+	return r.tunnels(ctx, c)
 }

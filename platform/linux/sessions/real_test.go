@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 // Machines: this one, and a peer in a network namespace that has several addresses.
 const (
 	here, relay, ann, bob, eve = "192.0.2.1", "192.0.2.9", "192.0.2.21", "192.0.2.22", "192.0.2.66"
+	proxied                    = "192.0.2.23"
 	annUID                     = 4711
 )
 
@@ -45,6 +47,7 @@ func newSite(t *testing.T) *site {
 		"ip link add d0 type veth peer name p0 netns peer", "ip addr add " + here + "/24 dev d0", "ip link set d0 up",
 		"ip -n peer link set lo up", "ip -n peer link set p0 up",
 		"ip -n peer addr add " + relay + "/24 dev p0", "ip -n peer addr add " + ann + "/24 dev p0",
+		"ip -n peer addr add " + proxied + "/24 dev p0",
 		"ip -n peer addr add " + bob + "/24 dev p0", "ip -n peer addr add " + eve + "/24 dev p0",
 		"ssh-keygen -q -t ed25519 -f " + s.dir + "/host -N", "ssh-keygen -q -t ed25519 -f " + s.dir + "/key -N",
 	} {
@@ -197,10 +200,10 @@ func whose(m *sessions.Model) string {
 
 // Each server is a real one, and the model knows the name of none but OpenSSH.
 func TestSessionsOfRealServersAreFound(t *testing.T) {
-	for program, name := range map[string]string{"sshd": "openssh-server", "ssh": "openssh-client", "ip": "iproute2", "mosh-server": "mosh"} {
+	for program, name := range map[string]string{"sshd": "openssh-server", "ssh": "openssh-client", "ip": "iproute2"} {
 		testenv.Program(t, program, name)
 	}
-	if !testenv.Isolated(t, "LC_ALL=C.UTF-8") {
+	if !testenv.Isolated(t) {
 		return
 	}
 	s := newSite(t)
@@ -214,6 +217,51 @@ func TestSessionsOfRealServersAreFound(t *testing.T) {
 		t.Errorf("seen from outside: %s, want %s", got, want)
 	}
 	t.Run("a reverse tunnel", func(t *testing.T) { s.reverseTunnel(t, own) })
+	t.Run("a proxy", s.proxy)
+}
+
+// proxy passes connections on to the server, as haproxy and sslh do.
+func (s *site) proxy(t *testing.T) {
+	s.accept("2443", func(c *net.TCPConn) {
+		to, err := net.Dial("tcp", "127.0.0.1:2201")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { c.Close(); to.Close() })
+		go io.Copy(to, c)
+		go io.Copy(c, to)
+	})
+	m := model(t, s.ssh("peer", proxied, here, "2443", "-tt"))
+	if c := m.Addresses[netip.MustParseAddr(proxied)]; c.Sessions == nil || c.Whose() != sessions.Own {
+		t.Errorf("%s", whose(m))
+	}
+	for _, port := range []uint16{2201, 2443} {
+		if c := m.Ports[sessions.Port{Protocol: "tcp", Number: port}]; c.Sessions == nil || c.Whose() != sessions.Own {
+			t.Errorf("port %d: %v", port, m.Ports)
+		}
+	}
+	if m.Processes[os.Getpid()].Sessions == nil {
+		t.Error("the proxy is not claimed")
+	}
+}
+
+// accept calls serve for each connection at a port, until the test ends.
+func (s *site) accept(port string, serve func(*net.TCPConn)) {
+	l, err := net.Listen("tcp", ":"+port)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serve(c.(*net.TCPConn))
+		}
+	}()
 }
 
 // reverseTunnel has a client here let the relay in, from where somebody logs in.

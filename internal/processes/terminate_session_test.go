@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/sessions"
+)
+
+// A process of root's that carries a session of mallory's may end on request alone, and one that may
+// carry the caller's own never.
+func TestProcessesThatCarrySessions(t *testing.T) {
+	const pid = 4242
+	for name, c := range map[string]struct {
+		whose   sessions.Ownership
+		listens bool
+		end     bool
+		refused string
+	}{
+		"another's":             {sessions.Others, false, false, "it carries the session of mallory from 203.0.113.8"},
+		"another's, on request": {sessions.Others, false, true, ""},
+		"the caller's":          {sessions.Own, false, true, "it carries this call's own session of mallory"},
+		"possibly the caller's": {sessions.PossiblyOwn, false, true, "(which may be this call's own)"},
+		"takes logins":          {sessions.Others, true, true, "people log in through it"},
+	} {
+		s := &sessions.Session{User: "mallory", From: []netip.Addr{netip.MustParseAddr("203.0.113.8")}, Whose: c.whose}
+		v := &victim{facts: []Facts{{Name: "ttyd", Start: "1.2"}}, endsBy: SignalKill}
+		v.model = &sessions.Model{Processes: map[int]sessions.Claim{pid: {Sessions: []*sessions.Session{s}, Listens: c.listens}}}
+		_, err := PlanTermination(t.Context(), v, Target{PID: pid, EndSession: c.end}, nil)
+		switch {
+		case c.refused == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.refused != "" && (err == nil || fault.From(err).Code != fault.ProtectedProcess || !strings.Contains(err.Error(), c.refused)):
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := PlanTermination(t.Context(), v, Target{PID: pid, Force: true}, nil); err != nil {
+			t.Errorf("%s, by force: %v", name, err)
+		}
+	}
+	v := &victim{facts: []Facts{{Name: "ttyd", Start: "1.2"}}, modelErr: errors.New("too many")}
+	if _, err := PlanTermination(t.Context(), v, Target{PID: pid}, nil); err == nil || fault.From(err).Code != fault.Unavailable {
+		t.Errorf("without a model: %v", err)
+	}
+}
