@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/testenv"
+	"sentinel/platform/linux/audit/filetree"
+)
+
+// overlong has, for each bound of what a check reads, a system that goes beyond it with nothing wrong
+// in what is read, and the check.
+var overlong = map[string]struct {
+	id    string
+	files func() map[string]string
+}{
+	"maxFile": {"services.snmp", func() map[string]string {
+		return map[string]string{"etc/snmp/snmpd.conf": strings.Repeat("#\n", maxFile)}
+	}},
+	"maxNames":      {"files.cron", func() map[string]string { return many("etc/cron.d/", maxNames+1) }},
+	"maxInterfaces": {"network.promiscuous", func() map[string]string { return many("sys/class/net/", maxInterfaces+1) }},
+	"maxIncluded": {"sudo.nopasswd", func() map[string]string {
+		return with(many("etc/sudoers.d/", maxIncluded+1), "etc/sudoers", "@includedir /etc/sudoers.d\n")
+	}},
+	"maxSwaps": {"disk.swap", func() map[string]string {
+		return map[string]string{"proc/swaps": "Filename Type Size\n" + strings.Repeat("/dev/zram0 partition 1 0 -2\n", maxSwaps+1)}
+	}},
+	"maxHomes": {"mcp.missing", func() map[string]string {
+		var accounts strings.Builder
+		for i := range maxHomes + 2 {
+			fmt.Fprintf(&accounts, "u%d:x:%d:1000::/home/u%d:/bin/sh\n", i, 1000+i, i)
+		}
+		return map[string]string{"etc/passwd": accounts.String(), "etc/group": "", "bin/sh": "", "home/u0/.cursor/mcp.json": `{"mcpServers": {"s": {"command": "/bin/sh"}}}`}
+	}},
+}
+
+// otherBounds are those that no list of a check is cut at: what they bound is said to be unread where it
+// is longer, or is tested where it is named.
+var otherBounds = []string{
+	"maxFound",                      // TestFilesBeyondTheBoundAreNoPass
+	"maxWalkEntries", "maxPackages", // walkResult.incomplete, and an error
+	"maxProcesses", "maxFileList", "maxRunc", "maxComm",
+}
+
+func many(directory string, n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf("%s%d", directory, i)] = ""
+	}
+	return files
+}
+
+// Nothing passes for what lies beyond a bound.
+func TestNoCheckPassesOverAListThatWasCut(t *testing.T) {
+	for name, c := range overlong {
+		if f := one(t, c.id, Parts{Root: testenv.Plant(t, c.files()), Owner: os.Geteuid(), EUID: 0, Now: today}); f.Status == audit.Pass {
+			t.Errorf("%s: %s passes: %+v", name, c.id, f)
+		}
+	}
+}
+
+func TestFilesBeyondTheBoundAreNoPass(t *testing.T) {
+	r := &walkResult{}
+	for i := range maxFound + 1 {
+		r.programs.add(foundFile{path: fmt.Sprintf("/usr/local/bin/%d", i), Entry: filetree.Entry{Mode: 0o755}})
+	}
+	m := &machine{}
+	if f := r.list(&r.programs).Find(m.othersCanChange).Judge(func([]foundFile) audit.Finding { return audit.Passed("") }); f.Status == audit.Pass {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A bound that is new has a case above, or a reason to have none.
+func TestEachBoundHasItsCase(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := append(slices.Collect(maps.Keys(overlong)), otherBounds...)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			constants, ok := d.(*ast.GenDecl)
+			if !ok || constants.Tok != token.CONST {
+				continue
+			}
+			for _, s := range constants.Specs {
+				for _, id := range s.(*ast.ValueSpec).Names {
+					if strings.HasPrefix(id.Name, "max") && !slices.Contains(known, id.Name) {
+						t.Errorf("%s in %s has no case", id.Name, name)
+					}
+				}
+			}
+		}
+	}
+}
