@@ -49,6 +49,7 @@ func restoring(t *testing.T, endsAt string) (session, invocation, *tried) {
 	s.stateDir, s.who = t.TempDir(), journal.Who{User: "root"}
 	s.host.Live, s.host.FirewallTrials = true, f
 	s.host.Blocklist = host.Blocklist{
+		Context:         emptyFilter{},
 		Backend:         func(context.Context) (blocklist.Backend, error) { return nil, errors.New("no packet filter") },
 		Baseline:        func(context.Context) (bool, error) { return false, errors.New("not while a trial is under way") },
 		BaselineMissing: func(context.Context) (bool, error) { return false, errors.New("not while a trial is under way") },
