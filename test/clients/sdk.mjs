@@ -30,7 +30,7 @@ await passed("instructions", () => assert.match(client.getInstructions(), /not z
 await passed("list", () => {
   for (const tool of tools) {
     assert.ok(tool.title && tool.description && tool.outputSchema, tool.name);
-    assert.equal(Object.keys(tool.annotations).length, 4, tool.name);
+    assert.equal(Object.keys(tool.annotations).length, 5, tool.name);
   }
 });
 
