@@ -60,9 +60,15 @@ func TestNobodyWaitsForWhatTheMachineDependsOn(t *testing.T) {
 		release()
 		return nil
 	}
-	restore(t, l)
-	if !slices.Contains(m.log, "protected") {
-		t.Errorf("it was not asked for: %v", m.log)
+	for what, change := range map[string]func(){
+		"restore":                 func() { restore(t, l) },
+		"block":                   func() { mustBlock(t, l, "203.0.113.2") },
+		"block after all is lost": func() { clear(m.held); m.rules = false; mustBlock(t, l, "203.0.113.3") },
+	} {
+		m.log = nil
+		if change(); !slices.Contains(m.log, "protected") {
+			t.Errorf("%s did not ask for it: %v", what, m.log)
+		}
 	}
 }
 
