@@ -18,8 +18,8 @@ import (
 func TestAPersonAtATerminalAgreesByTyping(t *testing.T) {
 	const (
 		through = "-k -n /usr/bin/sentinel --request "
-		asking  = through + `block_ip_address {"_context":{"asking":true},"dry_run":true,"ip":"203.0.113.7"}`
-		block   = through + `block_ip_address {"_context":{"asked":"typed"},"dry_run":false,"ip":"203.0.113.7"}`
+		asking  = through + `block_ip_address {"_context":{"asking":true},"dry_run":true,"end_session":false,"ip":"203.0.113.7"}`
+		block   = through + `block_ip_address {"_context":{"asked":"typed"},"dry_run":false,"end_session":false,"ip":"203.0.113.7"}`
 	)
 	dry := func(question string) sysexec.Result {
 		return sysexec.Result{Stdout: []byte(`{"success":true,"action":"block_ip","dry_run":true,"details":"Would block it.","asking":{"policy":"required","plan":"p","idle":false,"question":"` + question + `"}}`)}
@@ -36,8 +36,8 @@ func TestAPersonAtATerminalAgreesByTyping(t *testing.T) {
 		"yes":            {"--block-ip 203.0.113.7", "y\n", dry("Block it?"), []string{asking, block}, 0, true},
 		"no":             {"--block-ip 203.0.113.7", "n\n", dry("Block it?"), []string{asking}, 130, true},
 		"--yes":          {"--block-ip 203.0.113.7 --yes", "", dry("Block it?"), []string{block}, 0, false},
-		"never asks":     {"--kill 5", "", kill, []string{through + `terminate_process {"_context":{"asked":"typed"},"dry_run":false,"graceful":false,"pid":5}`}, 0, false},
-		"a dry run":      {"--block-ip 203.0.113.7 --dry-run", "", dry(""), []string{through + `block_ip_address {"dry_run":true,"ip":"203.0.113.7"}`}, 0, false},
+		"never asks":     {"--kill 5", "", kill, []string{through + `terminate_process {"_context":{"asked":"typed"},"dry_run":false,"end_session":false,"graceful":false,"pid":5}`}, 0, false},
+		"a dry run":      {"--block-ip 203.0.113.7 --dry-run", "", dry(""), []string{through + `block_ip_address {"dry_run":true,"end_session":false,"ip":"203.0.113.7"}`}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			master, terminal := testenv.Terminal(t)

@@ -9,9 +9,8 @@ var terminateProcess = Operation{
 	Action: "terminate_process",
 	Flag:   "kill",
 	Title:  "Terminate process",
-	Description: "Kill a process by PID with SIGKILL. Use when user wants to stop a process or a runaway process is detected. " +
-		"expect_start (start_id of get_top_processes) keeps a reused PID safe. " +
-		"Success means it was seen to be gone. Refuses PID 1, kernel, critical and own parent processes, and what carries a session." + tellFirst + dataOnly,
+	Description: "Kill a process by PID. Use when user wants to stop a process or a runaway process is detected. " +
+		"Refuses critical and own parent processes and what carries a session." + tellFirst + dataOnly,
 	Usage:     "end a process",
 	Toolset:   DefaultToolset,
 	Effect:    Destructive,
@@ -27,7 +26,7 @@ var terminateProcess = Operation{
 		reason,
 		{
 			Name: "graceful", Flag: "graceful", Kind: Boolean, Default: false,
-			Description: "SIGTERM first, SIGKILL 5 s later",
+			Description: "SIGTERM, SIGKILL 5 s later",
 		},
 		{
 			Name: "expect_name", Flag: "expect-name", Placeholder: "NAME", Kind: Text, MaxLength: 64,
@@ -35,7 +34,7 @@ var terminateProcess = Operation{
 		},
 		{
 			Name: "expect_start", Flag: "expect-start", Placeholder: "ID", Kind: Text, MaxLength: 40,
-			Description: "start_id it must have",
+			Description: "start_id of get_top_processes",
 		},
 		endSession,
 		dryRun,
