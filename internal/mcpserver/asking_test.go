@@ -153,7 +153,7 @@ func TestUserIsAskedWithWhatWillHappen(t *testing.T) {
 			if want := "web-1: ffmpeg (PID 4242, user ann) would be sent SIGKILL."; message != want {
 				t.Errorf("asked %q, want %q", message, want)
 			}
-			time.Sleep(3 * time.Second)
+			<-time.After(3 * time.Second)
 			d.says(id, yes)
 			if got, line := d.outcome(); got != "done" {
 				t.Errorf("%s: %s", revision, line)
@@ -200,7 +200,7 @@ func TestOnlyAYesThatSomebodyGaveIsAYes(t *testing.T) {
 					d := sitDown(t, machineWith{policy: policy}, "2025-11-25", formsOnly)
 					d.send(kill("1"))
 					id, _ := d.asked()
-					time.Sleep(c.after)
+					<-time.After(c.after)
 					d.says(id, c.answer)
 					got, line := d.outcome()
 					if got != want || got != "done" && !strings.Contains(line, c.says) {
@@ -271,7 +271,7 @@ func TestQuestionsHoldUpNobody(t *testing.T) {
 		if r := d.receive(); string(r.ID) != "8" {
 			t.Errorf("a call beside open questions: %s", r.short())
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		d.says(ids["1"], `"result":{"action":"decline"}`)
 		if got, line := d.outcome(); got != "DECLINED" || !strings.Contains(line, `"id":1,`) {
 			t.Errorf("%s", line)
@@ -399,7 +399,7 @@ func TestUserIsAskedByAResult(t *testing.T) {
 				d := sitDown(t, machineWith{policy: c.policy}, "", "")
 				d.send(repeated("1", pid, ""))
 				state := d.posed()
-				time.Sleep(c.after)
+				<-time.After(c.after)
 				d.send(repeated("2", pid, answerTo(state, c.answer)))
 				if got, line := d.outcome(); got != c.want {
 					t.Errorf("%s, want %s: %s", got, c.want, line)
@@ -430,7 +430,7 @@ func TestAYesIsForOneCall(t *testing.T) {
 		question := func() string {
 			d.send(repeated("1", pid, ""))
 			state := d.posed()
-			time.Sleep(2 * time.Second)
+			<-time.After(2 * time.Second)
 			return state
 		}
 		for name, line := range map[string]string{

@@ -179,7 +179,8 @@ func TestHandshakeCannotBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := connect(t, newWork())
 		p.send(cancelOf("0"))
-		go p.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, cancelOf("0"), ping("1"))
+		lines := []string{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, cancelOf("0"), ping("1")}
+		go io.WriteString(p.in, strings.Join(lines, "\n")+"\n") // which waits for its reader; what is missing then says so
 		p.expect("0: ok", "1: ok")
 	})
 }

@@ -40,7 +40,7 @@ func (p *Termination) critical(ctx context.Context, carries bool) string {
 		return ""
 	}
 	for _, rule := range p.source.Critical() {
-		if !(carries && rule.Login) && p.under(ctx, rule) {
+		if (!carries || !rule.Login) && p.under(ctx, rule) {
 			return rule.Why
 		}
 	}

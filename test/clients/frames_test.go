@@ -299,7 +299,7 @@ func exchange(t *testing.T, server, program string, lines []string, answers int)
 		var f frame
 		switch err := json.Unmarshal(line, &f); {
 		case err == nil && f.Method == "elicitation/create":
-			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`+"\n", f.ID) //nolint:errcheck // the answer that is missing then says so
+			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`+"\n", f.ID)
 		case err == nil && f.Method == "notifications/progress":
 			if err := os.WriteFile(filepath.Join(filepath.Dir(program), "go"), []byte("on\n"), 0o600); err != nil {
 				t.Error(err)
