@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
@@ -37,9 +38,10 @@ func New(code Code, message string) *Error {
 	return &Error{Code: code, Message: message}
 }
 
-// Wrap returns an Error about cause, whose text becomes part of the message.
+// Wrap returns an Error about cause, whose text becomes part of the message. Lines, as
+// [errors.Join] makes them, would run into one another in a sentence.
 func Wrap(code Code, message string, cause error) *Error {
-	return &Error{Code: code, Message: message + ": " + cause.Error(), Err: cause}
+	return &Error{Code: code, Message: message + ": " + strings.ReplaceAll(cause.Error(), "\n", "; "), Err: cause}
 }
 
 // WithFix returns a copy of e that suggests fix.
