@@ -31,6 +31,10 @@ func (c policyCheck) own(a netip.Addr) bool {
 	return a.IsLoopback() || slices.ContainsFunc(c.networks, func(n netip.Prefix) bool { return n.Addr() == a })
 }
 
+// ownNetworksFix is what to do about a target that may not be scanned. That of the code speaks of
+// webhooks, too.
+const ownNetworksFix = "Scan this machine or a private network of its own; its administrator can allow more with scan.targets in /etc/sentinel/config.yaml."
+
 // choose returns the first address of each family that may be scanned. The scan uses these
 // addresses and does not resolve the name again, which could then lead elsewhere.
 func (c policyCheck) choose(name string, addrs []netip.Addr) ([]netip.Addr, error) {
@@ -50,7 +54,7 @@ func (c policyCheck) choose(name string, addrs []netip.Addr) ([]netip.Addr, erro
 	if name == addrs[0].String() {
 		message = "The target " + name + " may not be scanned: it " + first + "."
 	}
-	return nil, fault.New(fault.TargetNotAllowed, message)
+	return nil, fault.New(fault.TargetNotAllowed, message).WithFix(ownNetworksFix)
 }
 
 // refusal explains why an address may not be scanned; "" if it may.

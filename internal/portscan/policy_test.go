@@ -78,4 +78,7 @@ func TestTheFirstAddressOfEachFamilyThatMayBeScannedIs(t *testing.T) {
 	if text := fault.From(err).Message; text != "The target 169.254.169.254 may not be scanned: it is a link-local or metadata address." {
 		t.Error(text)
 	}
+	if fix := fault.From(err).Fix; fix != "Scan this machine or a private network of its own; its administrator can allow more with scan.targets in /etc/sentinel/config.yaml." {
+		t.Errorf("the fix is %q", fix)
+	}
 }
