@@ -39,7 +39,7 @@ func Prompts() []Prompt {
 			Name: "why-slow", Title: "Why is it slow?", Description: "What takes the processor, the memory, the disk or the network",
 			steps: []step{
 				{"get_system_health", "load against the number of cores, memory, swap, pressure, full disks, temperature, and the culprits of threat_reasons."},
-				{"get_top_processes", "once with sort cpu and once with sort memory: who takes most, and since when it is worth a question."},
+				{"get_top_processes", "once with sort cpu and once with sort memory: who takes most of each."},
 				{"get_network_stats", "rates, errors and drops, where the processor and the memory are idle."},
 			},
 			answer: "Name the one resource that is short and the program that takes it, with the figures, or say that nothing is short now. Say what could be done, and what that would cost.",
