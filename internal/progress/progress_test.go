@@ -4,6 +4,7 @@ package progress
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -98,4 +99,26 @@ func TestWithoutProgressTheReasonIsLeft(t *testing.T) {
 			t.Errorf("%q leaves %q, want %q", stderr, got, want)
 		}
 	}
+}
+
+// Whoever starts a run chooses when its standard error is read, and not when it goes on.
+func TestNobodyWhoDoesNotReadHoldsUpARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unread, w := io.Pipe()
+		defer unread.Close()
+		r, over := NewReporter(w), make(chan struct{})
+		go func() {
+			stop := r.Start()
+			r.Say(20, "one")
+			<-time.After(time.Minute)
+			r.Say(40, "two")
+			stop()
+			close(over)
+		}()
+		select {
+		case <-over:
+		case <-time.After(2 * time.Minute):
+			t.Error("the run waits for its reader")
+		}
+	})
 }

@@ -17,10 +17,17 @@ type Reporter struct {
 	mu      sync.Mutex
 	percent int
 	words   string
+	writing chan struct{} // full while a line is on its way
 }
 
+// attention is how long a run waits for whoever is to take a line. One that does not read its end of
+// a pipe must not hold up a change, nor choose when it is made.
+const attention = 100 * time.Millisecond
+
 // NewReporter returns one that writes to w, standard error.
-func NewReporter(w io.Writer) *Reporter { return &Reporter{w: w, words: "working"} }
+func NewReporter(w io.Writer) *Reporter {
+	return &Reporter{w: w, words: "working", writing: make(chan struct{}, 1)}
+}
 
 // Say writes a line.
 func (r *Reporter) Say(percent int, words string) {
@@ -33,8 +40,23 @@ func (r *Reporter) Say(percent int, words string) {
 	r.write(words)
 }
 
+// write leaves the line out while nobody takes the one before.
 func (r *Reporter) write(words string) {
-	io.WriteString(r.w, Line(r.percent, words)) //nolint:errcheck // the answer does not depend on who listens
+	select {
+	case r.writing <- struct{}{}:
+	default:
+		return
+	}
+	line, written := Line(r.percent, words), make(chan struct{})
+	go func() {
+		io.WriteString(r.w, line) //nolint:errcheck // the answer does not depend on who listens
+		<-r.writing
+		close(written)
+	}()
+	select {
+	case <-written:
+	case <-time.After(attention):
+	}
 }
 
 // Start begins to repeat the last line every two seconds, with the time that has
