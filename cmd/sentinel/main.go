@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"sentinel/internal/cli"
@@ -21,7 +22,12 @@ func main() {
 	// On a terminal sudo passes on Ctrl-Z: a user could stop a run as root while it holds a lock.
 	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	if slices.Contains(os.Args, "--request") {
+		// sudo hands on what its user sends it, and the user may close the ends of its pipes.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE, syscall.SIGQUIT)
+	} else {
+		context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	}
 	status := cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)

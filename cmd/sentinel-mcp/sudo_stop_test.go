@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"sentinel/internal/testenv"
+)
+
+// stopping is the program of a user who has started a change of root's and wants it to end halfway: the
+// end of standard error is closed, and sudo is sent signals, which it hands on.
+const stopping = `victim() {
+	sh -c 'trap "echo asked >/opt/asked" TERM; while :; do sleep 0.1; done' &
+	victim=$!
+	until grep -q 'SigCgt:.*4...$' /proc/$victim/status; do sleep 0.05; done
+}
+change() { echo "{\"pid\": $victim, \"graceful\": $1}" | exec sudo -n /usr/local/bin/sentinel --request terminate_process; }
+told() { wait $victim; echo "$1: ended with $?"; }
+
+victim
+{ cat /opt/ready; change false; } 2>&1 >/opt/said | { exec <&-; echo >/opt/ready; }
+kill -0 $victim 2>/dev/null && echo "nobody listens: it is not done" && kill -9 $victim
+told "nobody listens"
+
+victim
+change true >/opt/said &
+cat /opt/asked >/dev/null
+for pid in $(pgrep -u root -x sudo); do
+	for signal in TERM QUIT TERM TERM TERM; do kill -$signal $pid; sleep 0.1; done
+done
+wait $!
+kill -0 $victim 2>/dev/null && echo "signals: it is not done" && kill -9 $victim
+told "signals"
+`
+
+// Once a run of root's has recorded a change, it makes it, whatever its caller does.
+func TestACallerDoesNotStopAChangeHalfway(t *testing.T) {
+	files := map[string]string{"sudoers": silent, "rules": shippedRules(t), "sentinel": realSentinel(t), "attempts": stopping}
+	testenv.HangGuard(t)
+	cmd := staged(t, files, install+"mkfifo -m 666 /opt/ready /opt/asked\ninstall -m 666 /dev/null /opt/said\n", "/bin/sh /opt/attempts")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if want := "nobody listens: ended with 137\nsignals: ended with 137\n"; string(out) != want || err != nil {
+		t.Errorf("%v: %s\nwant\n%s\n%s", err, out, want, stderr.String())
+	}
+}
