@@ -156,6 +156,35 @@ func TestSessionsAreToldApartByTheWayUpToThem(t *testing.T) {
 	}
 }
 
+// The far end of a connection that stays on this machine is the beginning of a session, or a part of
+// its way that cannot be seen.
+func TestWhoConnectsFromThisMachineIsNoGap(t *testing.T) {
+	local := Login{ID: "2", User: "bob", Manager: true}
+	remote := Login{ID: "3", User: "bob", Manager: true, Remote: true}
+	for name, c := range map[string]struct {
+		account, terminal string
+		logins            []Login
+		gaps              int
+	}{
+		"a job":                            {"bob", "", nil, 0},
+		"a terminal of a desktop":          {"bob", "pts/7", []Login{local}, 0},
+		"a terminal of nobody who is here": {"bob", "pts/7", nil, 1},
+		"somebody who is elsewhere, too":   {"bob", "pts/7", []Login{local, remote}, 1},
+		"a daemon":                         {"_proxy", "", nil, 1},
+	} {
+		m := sshd()
+		m.tcp(32, "127.0.0.1:40000", "127.0.0.1:22")
+		m.process(29, 1, "cron", "root", "")
+		m.process(30, 29, "sh", c.account, c.terminal)
+		m.process(31, 30, "ssh", c.account, c.terminal, 32)
+		m.login(41, "ann", "pts/3", 33, "127.0.0.1:22", "127.0.0.1:40000")
+		m.Logins, m.Self = c.logins, 43
+		if model, _ := summary(t, m); len(model.Gaps) != c.gaps {
+			t.Errorf("%s: %+v, want %d", name, model.Gaps, c.gaps)
+		}
+	}
+}
+
 // Every case is a login whose server has a name that nothing here knows.
 func TestWhatCarriesASession(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -175,7 +175,7 @@ func (w *walk) relay(pid int) {
 			w.claimProcess(child, w.to.Session, how)
 		}
 	}
-	if len(onward) == 0 && !w.atTerminal(pid) {
+	if len(onward) == 0 && !w.atTerminal(pid) && !w.startedHere(pid) {
 		w.to.gaps = append(w.to.gaps, "where the connection of "+w.name(pid)+" goes on is not seen")
 	}
 	w.visit(onward, how, true)
@@ -225,6 +225,36 @@ func (w *walk) atTerminal(pid int) bool {
 		p := w.processes[pid]
 		return p.Terminal != "" && !p.Pseudo
 	})
+}
+
+// startedHere reports whether a process is the beginning of a connection and not a part of its way: a
+// program of a person who is logged in at this machine alone, or who is not logged in and for whom the
+// system does a job. Daemons, also those of a person that have left who started them, may pass on what
+// comes through a socket that is not of the network.
+func (w *walk) startedHere(pid int) bool {
+	about := w.describe(pid)
+	if about.System || about.User == "" {
+		return false
+	}
+	here := false
+	for _, l := range w.snapshot.Logins {
+		if !l.Manager || l.User != about.User {
+			continue
+		}
+		if l.Remote {
+			return false
+		}
+		here = true
+	}
+	return here || w.isJob(pid)
+}
+
+// isJob reports whether a process of the system other than the first started the process, without a
+// terminal.
+func (w *walk) isJob(pid int) bool {
+	line := w.ancestry(pid)
+	return !slices.ContainsFunc(line, func(pid int) bool { return w.processes[pid].Terminal != "" }) &&
+		slices.ContainsFunc(line, func(pid int) bool { return pid != 1 && w.describe(pid).System })
 }
 
 // fromRecords adds where the system has recorded that the login came from. A record that a user's
