@@ -23,7 +23,12 @@ func endStuck(path string) (ended bool) {
 	if err != nil || !ownProc() {
 		return false
 	}
-	for _, pid := range holders(path) {
+	// The one that signed comes first: who holds locks enough can push it out of /proc/locks.
+	list := holders(path)
+	if h, ok := signed(path); ok {
+		list = append([]int{h.PID}, list...)
+	}
+	for _, pid := range list {
 		ended = endIfStuck(pid, path, file) || ended
 	}
 	return ended
@@ -67,20 +72,6 @@ func ownRun(pid int) bool {
 	}
 	const deleted = " (deleted)" // proc_pid_exe(5)
 	return strings.TrimSuffix(own, deleted) == strings.TrimSuffix(other, deleted)
-}
-
-// realUID returns the real user ID of a process; "" if it cannot be read.
-func realUID(dir string) string {
-	raw, err := os.ReadFile(filepath.Join(dir, "status"))
-	if err != nil {
-		return ""
-	}
-	for line := range bytes.Lines(raw) {
-		if fields := bytes.Fields(line); len(fields) > 1 && string(fields[0]) == "Uid:" {
-			return string(fields[1])
-		}
-	}
-	return ""
 }
 
 // stuck reports whether a holder does not go on: it was stopped by a signal, or its lease is over.

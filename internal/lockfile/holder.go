@@ -3,9 +3,11 @@
 package lockfile
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,9 +15,8 @@ import (
 
 // Bounds of the search for a holder.
 const (
-	maxLocks   = 1 << 20 // bytes of /proc/locks, some 15,000 locks
-	maxHolders = 16      // processes that are inspected
-	maxOpen    = 256     // files of each
+	maxLocks = 1 << 20 // bytes of /proc/locks, some 15,000 locks
+	maxOpen  = 256     // files of each process that are inspected
 )
 
 // Locked reports whether a process holds a flock(2) lock on the file at path. It relies on
@@ -38,8 +39,9 @@ func holderOf(path string) int {
 	return 0
 }
 
-// holders lists the processes that have locked a file with the inode number of
-// the one at path.
+// holders lists the processes that have locked a file with the inode number of the one at path and
+// are the owner's of that file, or root's: files of other file systems have the same numbers, and
+// anybody may lock those.
 func holders(path string) []int {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -54,7 +56,25 @@ func holders(path string) []int {
 		return nil
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	return parseLocks(readUpTo(f, maxLocks), file.Ino)
+	owner := strconv.Itoa(int(file.Uid))
+	return slices.DeleteFunc(parseLocks(readUpTo(f, maxLocks), file.Ino), func(pid int) bool {
+		uid := realUID(filepath.Join("/proc", strconv.Itoa(pid)))
+		return uid != "" && uid != owner && uid != "0" // one that hides is looked at
+	})
+}
+
+// realUID returns the real user ID of a process; "" if it cannot be read.
+func realUID(dir string) string {
+	raw, err := os.ReadFile(filepath.Join(dir, "status"))
+	if err != nil {
+		return ""
+	}
+	for line := range bytes.Lines(raw) {
+		if fields := bytes.Fields(line); len(fields) > 1 && string(fields[0]) == "Uid:" {
+			return string(fields[1])
+		}
+	}
+	return ""
 }
 
 // readUpTo reads a file of unknown size.
@@ -80,10 +100,10 @@ func parseLocks(text string, inode uint64) []int {
 	suffix := fmt.Sprintf(":%d", inode)
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], suffix) || len(found) == maxHolders {
+		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], suffix) {
 			continue
 		}
-		if pid, err := strconv.Atoi(fields[4]); err == nil && pid > 0 {
+		if pid, err := strconv.Atoi(fields[4]); err == nil && pid > 0 && !slices.Contains(found, pid) {
 			found = append(found, pid)
 		}
 	}
