@@ -51,11 +51,16 @@ type output struct {
 	service        string                 // what is checked for a monitoring system, whose statuses then hold; may be unknown
 	checking       bool                   // for one, which prints the line of a plugin where no form is asked for
 	giveUp         func() <-chan struct{} // closed a moment from now if the run was interrupted, else a moment after it is
+	readWithin     time.Duration          // by whoever reads; 0 is as long as they like
 }
 
 // lastWord is how long an interrupted run may take to write its answer to
-// somebody who does not read.
-const lastWord = time.Second
+// somebody who does not read. requesterPatience is how long any run may for a program that asked, which
+// reads at once: runs of root that never end would use up the machine for whoever started them.
+const (
+	lastWord          = time.Second
+	requesterPatience = 30 * time.Second
+)
 
 // newOutput returns the output of call.
 func (p Program) newOutput(ctx context.Context, call invocation, stdout, stderr io.Writer) output {
@@ -63,6 +68,9 @@ func (p Program) newOutput(ctx context.Context, call invocation, stdout, stderr 
 		stdout: stdout, stderr: stderr, form: call.form, screen: screenOf(stdout, p.env), verbose: call.verbose, command: p.command(call), root: p.Root,
 		fuller: func() string { return p.fuller(ctx, call) },
 		giveUp: func() <-chan struct{} { return afterwards(ctx, lastWord) },
+	}
+	if call.request {
+		o.readWithin = requesterPatience
 	}
 	if o.screen.terminal && call.mayPage() {
 		o.pager = p.pager()
@@ -179,6 +187,10 @@ func (o output) write(raw []byte, status int) int {
 		_, err := o.stdout.Write(raw)
 		done <- err
 	}()
+	var late <-chan time.Time
+	if o.readWithin > 0 {
+		late = time.After(o.readWithin)
+	}
 	select {
 	case err := <-done:
 		if err == nil {
@@ -188,6 +200,8 @@ func (o output) write(raw []byte, status int) int {
 		return o.broken(fault.ExitFailed)
 	case <-o.giveUp():
 		return o.broken(fault.ExitInterrupted)
+	case <-late:
+		return o.broken(fault.ExitFailed)
 	}
 }
 

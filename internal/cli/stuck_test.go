@@ -72,6 +72,18 @@ func TestASignalEndsARunWhoseAnswerNobodyReads(t *testing.T) {
 	})
 }
 
+func TestARequestWhoseAnswerNobodyReadsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reader, stdout := io.Pipe()
+		defer reader.Close()
+		began := time.Now()
+		status := nowhere().Run(t.Context(), []string{"--request", "get_top_processes"}, strings.NewReader("{}"), stdout, io.Discard)
+		if took := time.Since(began); status != fault.ExitFailed || took != requesterPatience {
+			t.Errorf("status %d after %v", status, took)
+		}
+	})
+}
+
 func TestAPipeInPlaceOfTheConfigurationIsAnError(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "config.yaml")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
