@@ -84,12 +84,7 @@ func (v victim) lives() bool { return v.Process.Signal(syscall.Signal(0)) == nil
 
 // TestTheOfficialGoClientAsksItsUser needs root for folders of the server's own.
 func TestTheOfficialGoClientAsksItsUser(t *testing.T) {
-	if err := exec.Command("unshare", "--net", "--mount", "true").Run(); err != nil || os.Getuid() != 0 {
-		if os.Getenv("SENTINEL_REQUIRE_ALL") != "" {
-			t.Fatalf("cannot make namespaces: %v", err)
-		}
-		t.Skipf("needs root, and the program unshare: %v", err)
-	}
+	namespaces(t)
 	dir := binaries(t)
 	server := filepath.Join(dir, "keeping")
 	if err := os.WriteFile(server, []byte(fmt.Sprintf(keeping, filepath.Join(dir, "real", "sentinel-mcp"))), 0o755); err != nil {
