@@ -21,7 +21,7 @@ import (
 var surfaces = map[string][]string{
 	"linux": {
 		"accounts", "caller", "cgroup", "conntrack", "cpuinfo", "errqueue", "fuse", "interfaces", "mounts", "netattr", "pidfd", "posture", "procfs", "release", "resolvconf", "sessions", "sockdiag", "sysfs",
-		"systemd", "tunnels", "virt",
+		"systemd", "tunnels", "virt", "wireguard",
 	},
 	"darwin": {
 		"diskutil", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing", "sessions",

@@ -167,13 +167,13 @@ func TestDumpsAreCompleteOrFail(t *testing.T) {
 		visit(netlink.Route{Dst: network(t, "192.0.2.10/32"), Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL})
 		return nil
 	}
-	interruptions = 2 * (dumps - 1)
+	interruptions = 2 * (netattr.Dumps - 1)
 	list, err := s.routes(t.Context())
 	if got := strings.Join(reasons(list), ", "); err != nil || got != "192.0.2.10/32 is an address" {
 		t.Errorf("%q, %v", got, err)
 	}
 	asked, interruptions = 0, 1000
-	if _, err := s.routes(t.Context()); !errors.Is(err, netlink.ErrDumpInterrupted) || asked != 2*dumps {
+	if _, err := s.routes(t.Context()); !errors.Is(err, netlink.ErrDumpInterrupted) || asked != 2*netattr.Dumps {
 		t.Errorf("asked %d times, %v", asked, err)
 	}
 	s.kernel.routes = func(int, *netlink.Route, uint64, func(netlink.Route) bool) error {

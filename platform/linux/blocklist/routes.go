@@ -26,9 +26,7 @@ var errNextHop = errors.New("the gateway of a route is in a nexthop object")
 // decide, and those can change. A router with the table of the whole Internet has a million,
 // and few gateways; no route is kept.
 func (s *HostContext) routes(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
-	var list []blocklist.ProtectedAddr
-	err := complete(ctx, func() error {
-		list = nil
+	list, err := netattr.Complete(ctx, func() (list []blocklist.ProtectedAddr, err error) {
 		seen := map[blocklist.ProtectedAddr]bool{}
 		var errs []error
 		for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
@@ -47,7 +45,7 @@ func (s *HostContext) routes(ctx context.Context) ([]blocklist.ProtectedAddr, er
 			})
 			errs = append(errs, err, bad)
 		}
-		return errors.Join(errs...)
+		return list, errors.Join(errs...)
 	})
 	if !errors.Is(err, errNextHop) {
 		return list, err
@@ -136,17 +134,14 @@ func appendGateway(to *[]blocklist.ProtectedAddr, ip []byte) error {
 // nextHops lists the gateways of all nexthop objects. Those that no route
 // leads to count as well: there is no harm in it, and groups need not be followed.
 func (s *HostContext) nextHops(ctx context.Context) ([]blocklist.ProtectedAddr, error) {
-	var list []blocklist.ProtectedAddr
-	err := complete(ctx, func() error {
-		list = nil
+	return netattr.Complete(ctx, func() (list []blocklist.ProtectedAddr, err error) {
 		messages, err := s.kernel.nextHops()
 		for _, m := range messages {
 			found, bad := parseNextHop(m)
 			list, err = append(list, found...), errors.Join(err, bad)
 		}
-		return err
+		return list, err
 	})
-	return list, err
 }
 
 // parseNextHop parses a struct nhmsg with its attributes.

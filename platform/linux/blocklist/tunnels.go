@@ -6,20 +6,18 @@ package blocklist
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
 
-	mdnetlink "github.com/mdlayher/netlink"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/blocklist"
 	"sentinel/internal/sanitize"
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/netattr"
+	"sentinel/platform/linux/wireguard"
 )
 
 // A tunnel is an interface whose packets travel inside others.
@@ -88,10 +86,8 @@ func (s *HostContext) addForwarding(ctx context.Context, tunnels []tunnel) error
 	if !slices.ContainsFunc(tunnels, isVXLAN) {
 		return nil
 	}
-	var entries []netlink.Neigh
-	err := complete(ctx, func() (err error) {
-		entries, err = s.kernel.neighbors(netlink.Ndmsg{Family: unix.AF_BRIDGE})
-		return err
+	entries, err := netattr.Complete(ctx, func() ([]netlink.Neigh, error) {
+		return s.kernel.neighbors(netlink.Ndmsg{Family: unix.AF_BRIDGE})
 	})
 	if err != nil {
 		return err
@@ -119,46 +115,15 @@ func (s *HostContext) wireGuardPeers(index int) ([]netip.Addr, error) {
 	if err != nil {
 		return nil, err
 	}
+	d, err := wireguard.Parse(messages)
+	if err != nil {
+		return nil, err
+	}
 	var list []netip.Addr
-	for _, m := range messages {
-		found, err := parseWireGuard(m)
-		if err != nil {
-			return nil, err
+	for _, p := range d.Peers {
+		if p.Endpoint.IsValid() {
+			list = append(list, p.Endpoint)
 		}
-		list = append(list, found...)
 	}
 	return list, nil
-}
-
-// parseWireGuard parses a struct genlmsghdr and a device with some of its peers.
-func parseWireGuard(b []byte) (list []netip.Addr, err error) {
-	endpoint := func(b []byte) error {
-		a, err := parseSocketAddress(b)
-		list = append(list, a)
-		return err
-	}
-	err = netattr.Visit(b, nl.SizeofGenlmsg, func(a *mdnetlink.AttributeDecoder) {
-		if a.Type() != unix.WGDEVICE_A_PEERS {
-			return
-		}
-		netattr.Nested(a, func(peer *mdnetlink.AttributeDecoder) {
-			netattr.Nested(peer, func(a *mdnetlink.AttributeDecoder) {
-				if a.Type() == unix.WGPEER_A_ENDPOINT {
-					a.Do(endpoint)
-				}
-			})
-		})
-	})
-	return list, err
-}
-
-// parseSocketAddress parses a struct sockaddr_in or sockaddr_in6.
-func parseSocketAddress(b []byte) (netip.Addr, error) {
-	switch {
-	case len(b) >= unix.SizeofSockaddrInet4 && binary.NativeEndian.Uint16(b) == unix.AF_INET:
-		return netip.AddrFrom4([4]byte(b[4:8])), nil
-	case len(b) >= unix.SizeofSockaddrInet6-4 && binary.NativeEndian.Uint16(b) == unix.AF_INET6:
-		return netip.AddrFrom16([16]byte(b[8:24])), nil
-	}
-	return netip.Addr{}, netattr.ErrFormat
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/sessions"
+	"sentinel/platform/linux/netattr"
 	"sentinel/platform/linux/sockdiag"
 )
 
@@ -30,7 +31,7 @@ func (w *walk) ipsec(at leg, id uint32) {
 		return
 	}
 	w.seen[s] = true
-	policies, err := complete(w.ctx, w.kernel.policies)
+	policies, err := netattr.Complete(w.ctx, w.kernel.policies)
 	if err != nil {
 		w.errs = append(w.errs, fmt.Errorf("list the policies of IPsec: %w", err))
 		return

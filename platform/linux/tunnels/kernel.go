@@ -6,18 +6,15 @@ package tunnels
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"sentinel/platform/linux/conntrack"
 	"sentinel/platform/linux/interfaces"
-	"sentinel/platform/linux/netattr"
+	"sentinel/platform/linux/wireguard"
 )
 
 // A kernel is what is asked about the network. Tests replace the functions.
@@ -34,7 +31,7 @@ type kernel struct {
 func liveKernel() kernel {
 	return kernel{
 		links: interfaces.List, routesTo: routesTo, neighbors: netlink.NeighListExecute,
-		policies: policies, wireGuard: wireGuardDevice, peers: conntrack.Peers,
+		policies: policies, wireGuard: wireguard.Dump, peers: conntrack.Peers,
 	}
 }
 
@@ -58,35 +55,4 @@ func routesTo(remote, local netip.Addr) ([]netlink.Route, error) {
 		}
 	}
 	return netlink.RouteGet(remote.AsSlice())
-}
-
-// dumps bounds how often a list is asked for that changes while it is read.
-const dumps = 3
-
-// complete repeats a dump as long as something changed while it was read. The library panics where
-// an attribute is shorter than the kernel makes it; that is an error.
-func complete[T any](ctx context.Context, dump func() ([]T, error)) (list []T, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			list, err = nil, fmt.Errorf("%w: %v", netattr.ErrFormat, r)
-		}
-	}()
-	for range dumps {
-		if list, err = dump(); ctx.Err() != nil || !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
-	return list, errors.Join(err, ctx.Err())
-}
-
-// wireGuardDevice asks for an interface with its peers (linux/wireguard.h).
-func wireGuardDevice(index int) ([][]byte, error) {
-	family, err := netlink.GenlFamilyGet(unix.WG_GENL_NAME)
-	if err != nil {
-		return nil, err
-	}
-	ask := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_DUMP)
-	ask.AddData(&nl.Genlmsg{Command: unix.WG_CMD_GET_DEVICE, Version: unix.WG_GENL_VERSION})
-	ask.AddData(nl.NewRtAttr(unix.WGDEVICE_A_IFINDEX, binary.NativeEndian.AppendUint32(nil, uint32(index))))
-	return ask.Execute(unix.NETLINK_GENERIC, 0)
 }

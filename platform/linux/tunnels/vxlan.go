@@ -15,6 +15,7 @@ import (
 
 	"sentinel/internal/sessions"
 	"sentinel/platform/linux/interfaces"
+	"sentinel/platform/linux/netattr"
 )
 
 // vxlan tells where a forwarding entry (bridge-fdb(8)) for the hardware address of the next hop
@@ -47,7 +48,7 @@ func farEnds(entries []netlink.Neigh) []netip.Addr {
 
 // entries lists the forwarding entries of all bridges and VXLANs.
 func (w *walk) entries() ([]netlink.Neigh, error) {
-	return complete(w.ctx, func() ([]netlink.Neigh, error) {
+	return netattr.Complete(w.ctx, func() ([]netlink.Neigh, error) {
 		return w.kernel.neighbors(netlink.Ndmsg{Family: unix.AF_BRIDGE})
 	})
 }
@@ -59,7 +60,7 @@ func (w *walk) forwarding(hop netip.Addr) []netlink.Neigh {
 	if hop.Is6() {
 		family = unix.AF_INET6
 	}
-	known, err := complete(w.ctx, func() ([]netlink.Neigh, error) { return w.kernel.neighbors(netlink.Ndmsg{Family: family}) })
+	known, err := netattr.Complete(w.ctx, func() ([]netlink.Neigh, error) { return w.kernel.neighbors(netlink.Ndmsg{Family: family}) })
 	if err != nil {
 		return nil
 	}

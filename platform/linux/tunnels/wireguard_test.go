@@ -94,25 +94,6 @@ func TestPeersOfWireGuardCarry(t *testing.T) {
 	}
 }
 
-func FuzzMessages(f *testing.F) {
-	for _, m := range wireGuardMessages() {
-		f.Add(m)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var d device
-		if err := d.parse(b); err != nil {
-			return
-		}
-		for _, p := range d.peers {
-			for _, a := range p.allowed {
-				if !a.IsValid() {
-					t.Error("an invalid prefix")
-				}
-			}
-		}
-	})
-}
-
 // What cannot be read is told beside the rest.
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	tun := interfaces.Link{Index: 5, Name: "tun0", Kind: interfaces.KindTUN, Addresses: []netip.Prefix{netip.MustParsePrefix("10.8.0.1/16")}}
