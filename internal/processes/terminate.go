@@ -24,8 +24,9 @@ const (
 	// collectPeriod is how long the parent has to collect it before the answer
 	// says that it has not.
 	collectPeriod = 10 * time.Millisecond
-	// managerPeriod is how long the service manager may take to say what it will do.
-	managerPeriod = 200 * time.Millisecond
+	// managerPeriod is how long the service manager may take to say what it will do: on a busy
+	// machine, where processes are ended, a quarter of a second is common.
+	managerPeriod = time.Second
 	// maxPID is the largest PID of a 64-bit kernel (PID_MAX_LIMIT in
 	// include/linux/threads.h).
 	maxPID = 4194304
