@@ -88,7 +88,7 @@ func TestInstallIsToldAsOneDocument(t *testing.T) {
 	}{
 		"done": {"$MCP --install vscode --json", 0, map[string]any{
 			"success": true, "action": "install_client", "client": "vscode", "path": "/opt/home/.config/Code/User/mcp.json",
-			"changed": true, "dry_run": false, "command": "/opt/bin/sentinel-mcp",
+			"changed": true, "dry_run": false, "command": "/opt/bin/sentinel-mcp", "args": []any{"--toolsets=default,diagnostics"},
 		}},
 		"nothing to do": {"$MCP --uninstall vscode --json", 0, map[string]any{
 			"success": true, "action": "uninstall_client", "client": "vscode", "path": "/opt/home/.config/Code/User/mcp.json", "changed": false, "dry_run": false,
@@ -106,7 +106,7 @@ func TestInstallIsToldAsOneDocument(t *testing.T) {
 				t.Fatalf("status %d, %v: %s%s", status, err, out, errs)
 			}
 			for key, want := range test.want {
-				if got[key] != want {
+				if !cmp.Equal(got[key], want) {
 					t.Errorf("%s is %v, want %v", key, got[key], want)
 				}
 			}

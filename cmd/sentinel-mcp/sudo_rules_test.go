@@ -47,10 +47,18 @@ func TestShippedRulesNameExactlyTheToolsThatRootIsOfUseTo(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	want := slices.Concat(
-		alias("SENTINEL_READ", raised(true)), alias("SENTINEL_WRITE", raised(false)),
-		[]string{"%sentinel ALL=(root) NOPASSWD: SENTINEL_READ, SENTINEL_WRITE"},
-	)
+	var want, granted, tools []string
+	for _, g := range []ops.Grant{ops.GrantRead, ops.GrantState, ops.GrantContent, ops.GrantWrite} {
+		if len(g.Tools()) > 0 {
+			want = append(want, alias(string(g), g.Tools())...)
+			granted, tools = append(granted, string(g)), append(tools, g.Tools()...)
+		}
+	}
+	want = append(want, "%sentinel ALL=(root) NOPASSWD: "+strings.Join(granted, ", "))
+	slices.Sort(tools)
+	if all := slices.Sorted(slices.Values(append(raised(true), raised(false)...))); !slices.Equal(all, tools) {
+		t.Errorf("the aliases have %q, and root is of use to %q", tools, all)
+	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("packaging/sudoers.d/sentinel (-want +got):\n%s", diff)
 	}
@@ -90,10 +98,15 @@ func TestVisudoTakesTheShippedRules(t *testing.T) {
 // readingAlone narrows the rules as their comment describes.
 func readingAlone(t *testing.T) string {
 	t.Helper()
-	whole := shippedRules(t)
-	less := strings.Replace(whole, "NOPASSWD: SENTINEL_READ, SENTINEL_WRITE", "NOPASSWD: SENTINEL_READ", 1)
-	if less == whole {
-		t.Fatal("the last line is not what the comment says")
+	return without(t, shippedRules(t), ops.GrantWrite)
+}
+
+// without deletes a grant from the last line.
+func without(t *testing.T, rules string, g ops.Grant) string {
+	t.Helper()
+	less := strings.Replace(rules, ", "+string(g), "", 1)
+	if less == rules {
+		t.Fatalf("the last line does not have %s", g)
 	}
 	return less
 }
@@ -207,16 +220,21 @@ func TestLinkToTheBinaryRunsTheBinaryOfTheRule(t *testing.T) {
 	}
 }
 
-func TestReadingCanBeGrantedAlone(t *testing.T) {
-	reading, writing := raised(true), raised(false)
+// Each alias can be taken away, and takes its own tools with it and no others.
+func TestAGrantCanBeTakenAwayAlone(t *testing.T) {
+	tools := append(raised(true), raised(false)...)
 	var lines []string
-	for _, tool := range append(reading, writing...) {
+	for _, tool := range tools {
 		lines = append(lines, through(tool))
 	}
-	for i, said := range attempts(t, readingAlone(t), lines) {
-		if ran := strings.HasPrefix(said, "ran "); ran != (i < len(reading)) {
-			t.Errorf("%s: %q", lines[i], said)
-		}
+	for _, g := range ops.Grants()[1:] {
+		t.Run(string(g), func(t *testing.T) {
+			for i, said := range attempts(t, without(t, shippedRules(t), g), lines) {
+				if ran := strings.HasPrefix(said, "ran "); ran == slices.Contains(g.Tools(), tools[i]) {
+					t.Errorf("%s: %q", lines[i], said)
+				}
+			}
+		})
 	}
 }
 

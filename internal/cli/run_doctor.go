@@ -82,7 +82,7 @@ func rootTools(enabled []string) []doctor.Tool {
 	var tools []doctor.Tool
 	for _, op := range ops.All() {
 		if op.Privilege != ops.AnyUser && (!op.OptIn || slices.Contains(enabled, op.Name)) {
-			tools = append(tools, doctor.Tool{Name: op.Name, Needs: op.Privilege == ops.NeedsRoot})
+			tools = append(tools, doctor.Tool{Name: op.Name, Needs: op.Privilege == ops.NeedsRoot, Alias: string(op.Grant)})
 		}
 	}
 	return tools

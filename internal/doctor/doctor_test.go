@@ -61,7 +61,7 @@ func well(t *testing.T, more map[string]string) Target {
 		Root: root, OS: "linux", Version: "1.2.3", User: User{UID: 1000},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
 		Owned: func(string) error { return errors.New("not the user's") }, Reports: func(context.Context) (Reporting, error) { return Reporting{}, nil },
-		Tools: []Tool{{"get_system_health", false}, {"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", AskRequired: true, ConfigFiles: []string{"/etc/sentinel/config.yaml"},
+		Tools: []Tool{{"get_system_health", false, "SENTINEL_READ"}, {"terminate_process", true, "SENTINEL_WRITE"}}, ConfigPath: "/etc/sentinel/config.yaml", AskRequired: true, ConfigFiles: []string{"/etc/sentinel/config.yaml"},
 		StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: &programs{do: func(string) sysexec.Result { return sysexec.Result{} }},
 		Journal:  fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,

@@ -62,7 +62,7 @@ func wellMac(t *testing.T, more map[string]string) Target {
 		Root: root, OS: "darwin", Version: "1.2.3", User: User{UID: 501},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
 		Owned: func(string) error { return errors.New("not the user's") }, Reports: func(context.Context) (Reporting, error) { return Reporting{}, nil },
-		Tools: []Tool{{"terminate_process", true}}, ConfigPath: "/etc/sentinel/config.yaml", AskRequired: true, StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
+		Tools: []Tool{{"terminate_process", true, "SENTINEL_WRITE"}}, ConfigPath: "/etc/sentinel/config.yaml", AskRequired: true, StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: answers(), OSVersion: func(context.Context) (string, error) { return "macOS 26.6 (25G72)", nil },
 		Journal: fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,
 	}

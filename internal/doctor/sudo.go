@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,13 +109,25 @@ func (t Target) sudoFinding(at elevation.Situation, refused []string, other stri
 		return one(OK, fmt.Sprintf("sudo lets %s run all %d tools that do more as root", t.User.Name, len(t.Tools)), "")
 	}
 	f := Finding{Status: Warning, Tools: refused, Fix: at.Fix()}
-	f.Value = fmt.Sprintf("sudo does not let %s run %d of %d tools without a password, which sentinel-mcp cannot type: "+
-		"those that need root are denied, the others answer without what only root can read", t.User.Name, len(refused), len(t.Tools))
+	f.Value = fmt.Sprintf("sudo does not let %s run %d of %d tools (%s) without a password, which sentinel-mcp cannot type: "+
+		"those that need root are denied, the others answer without what only root can read",
+		t.User.Name, len(refused), len(t.Tools), strings.Join(t.aliases(refused), ", "))
 	if other != "" {
 		f.Value += "; the rules name " + other
 		f.Fix = "Name the program that is used in place of " + other + ": sudo visudo -f " + sudoers
 	}
 	return []Finding{f}
+}
+
+// aliases lists those of the shipped rules that have any of the tools. An administrator who has left
+// one out knows the finding by it.
+func (t Target) aliases(tools []string) (names []string) {
+	for _, tool := range t.Tools {
+		if slices.Contains(tools, tool.Name) && !slices.Contains(names, tool.Alias) {
+			names = append(names, tool.Alias)
+		}
+	}
+	return names
 }
 
 // askSudo asks "sudo -l" about one command line, or for all that is allowed. Root

@@ -88,7 +88,7 @@ func TestRuleThatWantsAPasswordIsAWarning(t *testing.T) {
 		return sysexec.Result{Stdout: []byte("    (ALL : ALL) ALL\n    (root) NOPASSWD: " + own + " --request get_system_health\n")}
 	}}
 	r := Examine(t.Context(), p)
-	if f := find(t, r, "sudo_rules"); f.Status != Warning || !slices.Equal(f.Tools, []string{"terminate_process"}) || !strings.Contains(f.Value, "without a password") || !strings.Contains(f.Value, "denied") {
+	if f := find(t, r, "sudo_rules"); f.Status != Warning || !slices.Equal(f.Tools, []string{"terminate_process"}) || !strings.Contains(f.Value, "1 of 2 tools (SENTINEL_WRITE) without a password") || !strings.Contains(f.Value, "denied") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -84,6 +84,7 @@ type Tool struct {
 	Name string
 	// Needs says that the tool is refused without root, rather than seeing less.
 	Needs bool
+	Alias string // that has it in the shipped rules of sudo
 }
 
 // A Probe asks another part of sentinel and returns what it saw, in a few words.

@@ -36,6 +36,8 @@ func generate() (map[string][]byte, error) {
 		"docs/reference.md":   []byte(referencePage()),
 		"docs/errors.md":      []byte(errorsPage()),
 		"docs/man/sentinel.1": []byte(manPage()),
+
+		"packaging/sudoers.d/sentinel": []byte(sudoRules()),
 	}
 	for _, add := range []func(map[string][]byte) error{addConfig, addAudit, addSchemas} {
 		if err := add(files); err != nil {

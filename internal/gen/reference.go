@@ -23,7 +23,7 @@ func referencePage() string {
 	for _, o := range ops.All() {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | `%s` | %s | %s | %s |\n", o.Name, o.Name, cell(commandText(o)), effectText(o.Effect), privilegeText(o.Privilege), o.Deadline)
 	}
-	b.WriteString("\n" + strings.Join(namesIn(ops.DiagnosticsToolset), ", ") + " are in the toolset `diagnostics`, which a client gets when `sentinel-mcp` runs with `--toolsets all`; the others are in `default`. " +
+	b.WriteString("\n" + strings.Join(namesIn(ops.DiagnosticsToolset), ", ") + " are in the toolset `diagnostics`, which `sentinel-mcp --install` switches on unless `--toolsets default` says otherwise; the others are in `default`. " +
 		"A deadline holds from the start of `sentinel` on; `sentinel-mcp` gives up after 45 s (`--timeout`) whatever happens.\n")
 	for _, o := range ops.All() {
 		toolSection(&b, o)

@@ -18,6 +18,7 @@ import (
 	"sentinel/internal/clients"
 	"sentinel/internal/clients/edit"
 	"sentinel/internal/fault"
+	"sentinel/internal/ops"
 	"sentinel/internal/privilege"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/trust"
@@ -174,7 +175,19 @@ func (m management) change(ctx context.Context, u clients.User, c clients.Client
 	if err != nil {
 		return edit.Change{}, err
 	}
-	return edit.Install(ctx, u, c, edit.Entry{Command: program, Args: m.serverFlags}, m.dryRun)
+	return edit.Install(ctx, u, c, m.entry(program), m.dryRun)
+}
+
+// entry is how the client is to start the server. One that is new, and one whose flags are given
+// without --toolsets, gets the tools for diagnosis too; an entry that is there stays as it is
+// without flags.
+func (m management) entry(program string) edit.Entry {
+	const flag = "--toolsets="
+	e := edit.Entry{Command: program, Args: m.serverFlags, Initial: []string{flag + ops.InstalledToolsets}}
+	if e.Args != nil && !slices.ContainsFunc(e.Args, func(arg string) bool { return strings.HasPrefix(arg, flag) }) {
+		e.Args = append(e.Initial, e.Args...)
+	}
+	return e
 }
 
 // message says in sentences for people what was done, or would be.

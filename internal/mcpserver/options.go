@@ -77,7 +77,7 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 		set.Lookup(name).NoOptDefVal = "true"
 	}
 	text("sentinel", "path", "absolute `path` of the sentinel to run; default: the one beside sentinel-mcp", "", o.takeSentinel)
-	text("toolsets", "names", "toolset `names` to offer, separated by commas: "+strings.Join(toolsets(), ", "),
+	text("toolsets", "names", "toolset `names` to offer, separated by commas: "+strings.Join(toolsets(), ", ")+"; --install enters "+ops.InstalledToolsets+" without it",
 		ops.DefaultToolset, o.takeToolsets, toolsets()...)
 	toggle("read-only", "", "offer only tools that change nothing and send nothing out", &o.readOnly)
 	set.Var(&each{take: func(s string) error { return o.takeDisabled(s, table) }, among: namesOf(table)}, "disable-tool",

@@ -196,6 +196,39 @@ func TestFlagsOfTheServerArePassedOn(t *testing.T) {
 	}
 }
 
+// A server that is entered into a client has the tools for diagnosis unless its user says otherwise.
+func TestAnEnteredServerHasTheDiagnostics(t *testing.T) {
+	const on = "--toolsets=default,diagnostics"
+	for args, want := range map[string][2][]string{ // of the entry, and of one that is new
+		"":                             {nil, {on}},
+		"--read-only":                  {{on, "--read-only"}, {on, "--read-only"}},
+		"--toolsets default":           {{"--toolsets=default"}, {"--toolsets=default"}},
+		"--toolsets=all --timeout=3s":  {{"--toolsets=all", "--timeout=3s"}, {"--toolsets=all", "--timeout=3s"}},
+		"--disable-tool=end --dry-run": {{on, "--disable-tool=end"}, {on, "--disable-tool=end"}},
+	} {
+		o, err := parseOptions(strings.Fields("--install cursor "+args), table())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := o.manage.entry("/usr/bin/sentinel-mcp")
+		fresh := e.Args
+		if fresh == nil {
+			fresh = e.Initial
+		}
+		if !slices.Equal(e.Args, want[0]) || (e.Args == nil) != (want[0] == nil) || !slices.Equal(fresh, want[1]) {
+			t.Errorf("%q: %q, new %q, want %q", args, e.Args, fresh, want)
+		}
+		started, err := parseOptions(fresh, table())
+		var offered []string
+		for _, op := range selected(table(), started) {
+			offered = append(offered, op.Name)
+		}
+		if on := slices.Contains(offered, "look"); err != nil || on == strings.Contains(args, "toolsets default") {
+			t.Errorf("%q: offers %q, %v", args, offered, err)
+		}
+	}
+}
+
 func TestHelpAndVersionGoToStdout(t *testing.T) {
 	for args, want := range map[string]string{
 		"--version":        "sentinel-mcp " + version.Number + "\n",

@@ -20,6 +20,7 @@ var blockIPAddress = Operation{
 	Idempotent: true,
 	Asks:       true,
 	Privilege:  NeedsRoot,
+	Grant:      GrantWrite,
 	Deadline:   30 * time.Second,
 	Codes:      []string{"INVALID_IP", "ALREADY_BLOCKED", "PROTECTED_ADDRESS", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields: []Field{

@@ -19,6 +19,7 @@ var disableFirewall = Operation{
 	Asks:       true,
 	Idempotent: true,
 	Privilege:  NeedsRoot,
+	Grant:      GrantWrite,
 	Deadline:   42 * time.Second,
 	Codes:      []string{"FIREWALL_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields:     []Field{reason, confirm, dryRun},

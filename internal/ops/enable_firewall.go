@@ -18,6 +18,7 @@ var enableFirewall = Operation{
 	Asks:       true,
 	Idempotent: true,
 	Privilege:  NeedsRoot,
+	Grant:      GrantWrite,
 	Deadline:   42 * time.Second,
 	Codes:      []string{"INVALID_SERVICE", "FIREWALL_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields: []Field{

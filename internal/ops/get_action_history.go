@@ -16,6 +16,7 @@ var getActionHistory = Operation{
 	Effect:     Read,
 	Idempotent: true,
 	Privilege:  NeedsRoot,
+	Grant:      GrantRead,
 	Deadline:   15 * time.Second,
 	Codes:      []string{"JOURNAL_FAILED"},
 	Fields: []Field{

@@ -18,6 +18,7 @@ var getAssetInfo = Operation{
 	Effect:     Read,
 	Idempotent: true,
 	Privilege:  BetterRoot,
+	Grant:      GrantRead,
 	Deadline:   15 * time.Second,
 	Lists:      true,
 }

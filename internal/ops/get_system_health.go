@@ -17,6 +17,7 @@ var getSystemHealth = Operation{
 	Effect:     Read,
 	Idempotent: true,
 	Privilege:  BetterRoot,
+	Grant:      GrantRead,
 	Deadline:   20 * time.Second,
 	Lists:      true,
 }

@@ -18,6 +18,7 @@ var listBlockedIPs = Operation{
 	Effect:     Read,
 	Idempotent: true,
 	Privilege:  BetterRoot,
+	Grant:      GrantRead,
 	Deadline:   15 * time.Second,
 	Codes:      []string{"STATE_CORRUPT"},
 	Lists:      true,

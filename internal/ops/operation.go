@@ -48,6 +48,10 @@ const (
 // any of them, even one without operations.
 func Toolsets() []string { return []string{DefaultToolset, DiagnosticsToolset} }
 
+// InstalledToolsets is the value of --toolsets of a server that is entered into a client, unless its
+// user says otherwise.
+const InstalledToolsets = DefaultToolset + "," + DiagnosticsToolset
+
 // An Operation is one entry of the table.
 type Operation struct {
 	Name        string // of the tool, and of --request: "get_top_processes"
@@ -64,6 +68,7 @@ type Operation struct {
 	Recorded    bool // journaled when root runs it, although it changes nothing here
 	Idempotent  bool // running it twice leaves the same state as once
 	Privilege   Privilege
+	Grant       Grant         // by which the rules of sudo let it run as root; "" for AnyUser
 	Deadline    time.Duration // after which it answers TIMEOUT
 	Codes       []string      // error codes, of package fault, that not every operation has
 	Lists       bool          // has lists that --limit can lengthen

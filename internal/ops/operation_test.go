@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,23 @@ func TestEveryOperationIsComplete(t *testing.T) {
 		}
 		if tool && !json.Valid(op.OutputSchema()) {
 			t.Errorf("%s has no output schema; run: make generate", op.Name)
+		}
+	}
+}
+
+// An administrator who grants reading must not grant a change, and each tool that root is of use to
+// is in one alias of the rules of sudo.
+func TestEveryToolForRootHasTheGrantOfItsEffect(t *testing.T) {
+	for _, op := range All() {
+		switch granted := op.Grant != ""; {
+		case granted != (op.Privilege != AnyUser):
+			t.Errorf("%s has the grant %q and the privilege %v", op.Name, op.Grant, op.Privilege)
+		case granted && op.Writes() != (op.Grant == GrantWrite):
+			t.Errorf("%s writes: %v, and has the grant %q", op.Name, op.Writes(), op.Grant)
+		case granted && op.Toolset == DefaultToolset && op.Grant != GrantRead && op.Grant != GrantWrite:
+			t.Errorf("%s is in the default toolset, and those who may only read lack %q", op.Name, op.Grant)
+		case granted && (!slices.Contains(Grants(), op.Grant) || op.Grant.Meaning() == ""):
+			t.Errorf("%s has the unknown grant %q", op.Name, op.Grant)
 		}
 	}
 }

@@ -17,6 +17,7 @@ var restartService = Operation{
 	Toolset:   DefaultToolset,
 	Effect:    Destructive,
 	Privilege: NeedsRoot,
+	Grant:     GrantWrite,
 	Deadline:  43 * time.Second,
 	Codes:     []string{"INVALID_SERVICE", "SERVICE_NOT_FOUND", "SERVICE_MASKED", "SERVICE_INACTIVE", "PROTECTED_SERVICE", "RESTART_FAILED"},
 	Fields: []Field{

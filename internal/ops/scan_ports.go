@@ -19,6 +19,7 @@ var scanPorts = Operation{
 	Effect:     SendsOut,
 	Idempotent: true,
 	Privilege:  BetterRoot,
+	Grant:      GrantRead,
 	Deadline:   44 * time.Second,
 	Codes:      []string{"INVALID_TARGET", "INVALID_PORT_RANGE", "HOST_NOT_FOUND", "TARGET_NOT_ALLOWED"},
 	Lists:      true,

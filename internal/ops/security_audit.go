@@ -19,6 +19,7 @@ var securityAudit = Operation{
 	Effect:     Read,
 	Idempotent: true,
 	Privilege:  BetterRoot,
+	Grant:      GrantRead,
 	Deadline:   44 * time.Second,
 	Lists:      true,
 	Fields:     []Field{verbose("Also what passed with its value, and descriptions, references and all evidence")},

@@ -17,6 +17,7 @@ var sendTelemetryWebhook = Operation{
 	Effect:    SendsOut,
 	Recorded:  true,
 	Privilege: BetterRoot,
+	Grant:     GrantWrite,
 	Deadline:  40 * time.Second,
 	Codes:     []string{"INVALID_URL", "WEBHOOK_FAILED", "WEBHOOK_QUEUED"},
 	Fields: []Field{

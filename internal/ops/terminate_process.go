@@ -15,6 +15,7 @@ var terminateProcess = Operation{
 	Toolset:   DefaultToolset,
 	Effect:    Destructive,
 	Privilege: NeedsRoot,
+	Grant:     GrantWrite,
 	Deadline:  20 * time.Second,
 	Codes:     []string{"INVALID_PID", "PROCESS_NOT_FOUND", "PROCESS_CHANGED", "PROTECTED_PROCESS", "STILL_RUNNING"},
 	Fields: []Field{

@@ -17,6 +17,7 @@ var unblockIPAddress = Operation{
 	Effect:     Write,
 	Idempotent: true,
 	Privilege:  NeedsRoot,
+	Grant:      GrantWrite,
 	Deadline:   30 * time.Second,
 	Codes:      []string{"INVALID_IP", "NOT_BLOCKED", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields:     []Field{blockedAddress(), reason, dryRun},

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"sentinel/internal/ops"
@@ -103,16 +104,17 @@ func newManifest(platform string) manifest {
 		Compatibility:  compatibility{[]string{platform}},
 		UserConfig: map[string]option{
 			"read_only": {"boolean", "Only look", "Offer only tools that change nothing and send nothing out.", false, false},
-			"toolsets":  {"string", "Toolsets", "Which tools to offer: " + strings.Join(append(ops.Toolsets(), "all"), ", ") + ".", false, ops.DefaultToolset},
+			"toolsets":  {"string", "Toolsets", "Which tools to offer, separated by commas: " + strings.Join(append(ops.Toolsets(), "all"), ", ") + ".", false, ops.InstalledToolsets},
 		},
 	}
 }
 
-// tools lists those of the default toolset, each with one sentence.
+// tools lists those that are on unless the user says otherwise, each with one sentence.
 func tools() []tool {
 	var all []tool
+	on := strings.Split(ops.InstalledToolsets, ",")
 	for _, op := range ops.All() {
-		if op.Toolset == ops.DefaultToolset {
+		if slices.Contains(on, op.Toolset) {
 			sentence, _, _ := strings.Cut(op.Description, ". ")
 			all = append(all, tool{op.Name, strings.TrimSuffix(sentence, ".") + "."})
 		}
@@ -120,7 +122,7 @@ func tools() []tool {
 	return all
 }
 
-// prompts lists the prompts as the default toolset answers them.
+// prompts lists the prompts as those tools answer them.
 func prompts() []prompt {
 	var offered []string
 	for _, t := range tools() {

@@ -22,6 +22,7 @@ const blank = " \t\r\n"
 type Entry struct {
 	Command string   // absolute
 	Args    []string // nil keeps those of an existing entry
+	Initial []string // of an entry that is new, where Args is nil
 }
 
 // A splice replaces raw[from:to] by put.

@@ -330,10 +330,10 @@ func TestEntryOfOursIsBroughtUpToDateAndKeepsItsOtherMembers(t *testing.T) {
 		want string
 	}{
 		"command":           {Entry{Command: "/usr/bin/sentinel-mcp"}, strings.Replace(before, "/opt/old", "/usr/bin", 1)},
-		"arguments":         {Entry{"/opt/old/sentinel-mcp", []string{"--toolsets=all"}}, strings.Replace(before, "--read-only", "--toolsets=all", 1)},
-		"the same":          {Entry{"/opt/old/sentinel-mcp", []string{"--read-only"}}, before},
-		"no arguments":      {Entry{"/opt/old/sentinel-mcp", []string{}}, strings.Replace(before, `"--read-only"`, "", 1)},
-		"kept, not widened": {Entry{Command: "/opt/old/sentinel-mcp"}, before},
+		"arguments":         {Entry{Command: "/opt/old/sentinel-mcp", Args: []string{"--toolsets=all"}}, strings.Replace(before, "--read-only", "--toolsets=all", 1)},
+		"the same":          {Entry{Command: "/opt/old/sentinel-mcp", Args: []string{"--read-only"}}, before},
+		"no arguments":      {Entry{Command: "/opt/old/sentinel-mcp", Args: []string{}}, strings.Replace(before, `"--read-only"`, "", 1)},
+		"kept, not widened": {Entry{Command: "/opt/old/sentinel-mcp", Initial: []string{"--toolsets=default,diagnostics"}}, before},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := install([]byte(before), c, test.e)
@@ -345,7 +345,7 @@ func TestEntryOfOursIsBroughtUpToDateAndKeepsItsOtherMembers(t *testing.T) {
 			}
 		})
 	}
-	got, err := install([]byte(`{"mcpServers":{"sentinel":{"command":"sentinel-mcp"}}}`), c, Entry{"/usr/bin/sentinel-mcp", []string{"--read-only"}})
+	got, err := install([]byte(`{"mcpServers":{"sentinel":{"command":"sentinel-mcp"}}}`), c, Entry{Command: "/usr/bin/sentinel-mcp", Args: []string{"--read-only"}})
 	if want := `{"mcpServers":{"sentinel":{"command":"/usr/bin/sentinel-mcp","args":["--read-only"]}}}`; err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -476,7 +476,7 @@ func TestEntryLooksLikeTheRestOfTheFile(t *testing.T) {
 		"one spaced line": {`{ "a": 1 }`, `{ "a": 1, "servers": {"sentinel": {"type": "stdio", "command": "/u/sentinel-mcp", "args": []}} }`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := install([]byte(test.before), client(t, "vscode"), Entry{e, []string{}})
+			got, err := install([]byte(test.before), client(t, "vscode"), Entry{Command: e, Args: []string{}})
 			if err != nil {
 				t.Fatal(err)
 			}

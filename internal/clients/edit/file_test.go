@@ -425,7 +425,7 @@ func TestBackupOfTheFirstTimeIsKept(t *testing.T) {
 	u, c := person(t, "linux", nil), client(t, "cursor")
 	put(t, c.File(u), plain)
 	for _, args := range [][]string{{}, {"--read-only"}} {
-		if _, err := Install(t.Context(), u, c, Entry{example.Command, args}, false); err != nil {
+		if _, err := Install(t.Context(), u, c, Entry{Command: example.Command, Args: args}, false); err != nil {
 			t.Fatal(err)
 		}
 		if got := content(t, c.File(u)+backupSuffix); got != plain {

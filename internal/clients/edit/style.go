@@ -61,10 +61,14 @@ func (s style) object(indent string, members []string) string {
 // entry renders the server for c on a line with the given indentation.
 func (s style) entry(c clients.Client, e Entry, indent string) string {
 	var members []string
+	args := e.Args
+	if args == nil {
+		args = e.Initial
+	}
 	if c.Install.Type != "" {
 		members = append(members, s.pair("type", quote(c.Install.Type)))
 	}
-	members = append(members, s.pair("command", quote(e.Command)), s.pair("args", list(e.Args)))
+	members = append(members, s.pair("command", quote(e.Command)), s.pair("args", list(args)))
 	if c.Install.Tools {
 		members = append(members, s.pair("tools", list([]string{"*"})))
 	}
