@@ -301,11 +301,11 @@ func bootPassword(_ context.Context, m *machine) audit.Finding {
 		if err != nil {
 			return audit.Unread(file, err)
 		}
-		user, err := m.readOptional(path.Dir(file) + "/user.cfg")
+		user, err := m.optionalText(path.Dir(file) + "/user.cfg")
 		if err != nil {
 			return audit.Unread(path.Dir(file)+"/user.cfg", err)
 		}
-		if asksPassword(string(raw)) || strings.Contains(string(user), "GRUB2_PASSWORD=grub.pbkdf2") {
+		if asksPassword(string(raw)) || strings.Contains(user, "GRUB2_PASSWORD=grub.pbkdf2") {
 			return audit.Passed("GRUB asks for a password")
 		}
 		return audit.Warned("GRUB asks for no password", fix, audit.At(file, 0, "no superuser with a password"))

@@ -3,8 +3,6 @@
 package audit
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/audit/filetree"
+	"sentinel/platform/linux/packages"
 )
 
 // tableOf is the mount table that a text of mountinfo makes.
@@ -89,44 +88,24 @@ func TestDirectoryServicesAreNoticed(t *testing.T) {
 	}
 }
 
-func TestPackageDataSayWhatIsShipped(t *testing.T) {
-	moved := parseDiversions([]byte("/bin/a\n/bin/a.distrib\npkg\n/bin/b\n/bin/b.old\n:\n/cut\n"))
-	if diff := cmp.Diff(map[string]string{"/bin/a.distrib": "/bin/a", "/bin/b.old": "/bin/b"}, moved); diff != "" {
-		t.Error(diff)
-	}
-	overrides := parseOverrides([]byte("root crontab 2755 /usr/bin/crontab\nroot root 0755 /usr/bin/plain\nroot mail 4755 /usr/lib/a b\nroot root x /y\nshort\n"))
-	if diff := cmp.Diff([]string{"/usr/bin/crontab", "/usr/lib/a b"}, overrides); diff != "" {
-		t.Error(diff)
-	}
-	apk := map[string]int{}
-	parseApk([]byte("P:a\nF:usr/bin\nR:su\na:0:0:4755\nR:ls\n\nP:b\nF:\nR:init\nF:etc\nM:0:0:1777\nR:x\na:0:0:bad\n"), func(name string, mode int) { apk[name] = mode })
-	if diff := cmp.Diff(map[string]int{"/usr/bin/su": 0o4755, "/usr/bin/ls": 0o755, "/init": 0o755, "/etc/x": 0o755}, apk); diff != "" {
-		t.Error(diff)
-	}
-	rpm := parseRPM([]byte("0104755 /usr/bin/su\n0100755 /usr/bin/a b\nfile /x is not owned by any package\n040755 relative\n"))
-	if diff := cmp.Diff(map[string]int{"/usr/bin/su": 0o104755, "/usr/bin/a b": 0o100755}, rpm); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestObjectionsAreToWhatNoPackageShips(t *testing.T) {
 	for name, c := range map[string]struct {
 		path string
 		mode uint32
-		of   packagedFile
+		of   packages.File
 		want string
 	}{
-		"of no package":           {"/usr/bin/su", 0o4755, packagedFile{}, "of no package"},
-		"as Debian ships it":      {"/usr/bin/su", 0o4755, packagedFile{packaged: true, mode: -1}, ""},
-		"a shell of a package":    {"/usr/bin/dash", 0o4755, packagedFile{packaged: true, mode: -1}, "which gives a shell or writes any file"},
-		"a shell with a version":  {"/usr/bin/python3.11", 0o2755, packagedFile{packaged: true, mode: -1}, "which gives a shell or writes any file"},
-		"vim in a form":           {"/usr/bin/vim.basic", 0o4755, packagedFile{packaged: true, mode: -1}, "which gives a shell or writes any file"},
-		"an override":             {"/usr/bin/dumpcap", 0o4754, packagedFile{packaged: true, mode: -1, override: true}, ""},
-		"an override of a shell":  {"/bin/bash", 0o4755, packagedFile{packaged: true, mode: -1, override: true}, "which gives a shell or writes any file"},
-		"as the data have it":     {"/bin/bbsuid", 0o4111, packagedFile{packaged: true, mode: 0o4111}, ""},
-		"more than the data have": {"/bin/ping", 0o4755, packagedFile{packaged: true, mode: 0o755}, "which its package ships without"},
-		"another bit":             {"/bin/x", 0o6755, packagedFile{packaged: true, mode: 0o2755}, "which its package ships without"},
-		"writable":                {"/usr/bin/su", 0o4757, packagedFile{packaged: true, mode: -1}, "which everyone can write"},
+		"of no package":           {"/usr/bin/su", 0o4755, packages.File{}, "of no package"},
+		"as Debian ships it":      {"/usr/bin/su", 0o4755, packages.File{Package: "p", Mode: -1}, ""},
+		"a shell of a package":    {"/usr/bin/dash", 0o4755, packages.File{Package: "p", Mode: -1}, "which gives a shell or writes any file"},
+		"a shell with a version":  {"/usr/bin/python3.11", 0o2755, packages.File{Package: "p", Mode: -1}, "which gives a shell or writes any file"},
+		"vim in a form":           {"/usr/bin/vim.basic", 0o4755, packages.File{Package: "p", Mode: -1}, "which gives a shell or writes any file"},
+		"an override":             {"/usr/bin/dumpcap", 0o4754, packages.File{Package: "p", Mode: -1, Override: true}, ""},
+		"an override of a shell":  {"/bin/bash", 0o4755, packages.File{Package: "p", Mode: -1, Override: true}, "which gives a shell or writes any file"},
+		"as the data have it":     {"/bin/bbsuid", 0o4111, packages.File{Package: "p", Mode: 0o4111}, ""},
+		"more than the data have": {"/bin/ping", 0o4755, packages.File{Package: "p", Mode: 0o755}, "which its package ships without"},
+		"another bit":             {"/bin/x", 0o6755, packages.File{Package: "p", Mode: 0o2755}, "which its package ships without"},
+		"writable":                {"/usr/bin/su", 0o4757, packages.File{Package: "p", Mode: -1}, "which everyone can write"},
 	} {
 		if got := setuidFault(foundFile{path: c.path, Entry: filetree.Entry{Mode: 0o100000 | c.mode}}, c.of); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -202,28 +181,12 @@ func TestDockerAddressesThatAnswerEveryone(t *testing.T) {
 
 // What parsers of lines find stands in their input.
 func FuzzLines(f *testing.F) {
-	f.Add("[Journal]\nStorage=x\nroot root 4755 /x\n/a\n/b\n:\n")
-	f.Add("F:bin\nR:su\na:0:0:4755\n0104755 /usr/bin/su\n")
+	f.Add("[Journal]\nStorage=x\n")
 	f.Add("rocommunity public\nset superusers=x\npassword x\nproc /proc proc rw 0 0\nx:y:1:a,b\npasswd: ldap\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		raw := []byte(text)
-		for _, name := range append(parseOverrides(raw), slices.Collect(maps.Values(parseDiversions(raw)))...) {
-			if !strings.Contains(text, name) {
-				t.Errorf("made up %q", name)
-			}
-		}
 		if value, line := parseINI(text, "Journal", "Storage"); line > strings.Count(text, "\n")+1 || !strings.Contains(text, value) {
 			t.Errorf("%q in line %d", value, line)
-		}
-		parseApk(raw, func(name string, mode int) {
-			if !strings.HasPrefix(name, "/") || mode&^0o7777 != 0 {
-				t.Errorf("%q has mode %o", name, mode)
-			}
-		})
-		for name := range parseRPM(raw) {
-			if !strings.HasPrefix(name, "/") {
-				t.Errorf("made up %q", name)
-			}
 		}
 		namesDirectoryService(raw)
 		asksPassword(text)

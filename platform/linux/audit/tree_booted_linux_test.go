@@ -3,8 +3,6 @@
 package audit
 
 import (
-	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/audit/audittest"
-	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
 
@@ -230,39 +227,5 @@ func BenchmarkAudit(b *testing.B) {
 		if err != nil || r.Evaluated < 40 {
 			b.Fatalf("%d verdicts, %v", r.Evaluated, err)
 		}
-	}
-}
-
-type rpmRunner struct {
-	t   *testing.T
-	out string
-	end int
-}
-
-func (r rpmRunner) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
-	if c.Path != "/usr/bin/rpm" || !slices.Equal(c.Args[3:], []string{"-f", "/usr/bin/su", "/usr/bin/-x"}) || c.Timeout == 0 {
-		r.t.Errorf("runs %s %q", c.Path, c.Args)
-	}
-	return sysexec.Result{Stdout: []byte(r.out), Exit: r.end}, nil
-}
-
-func TestOtherPackageManagersSayWhatTheyShip(t *testing.T) {
-	files := []foundFile{{path: "/usr/bin/su"}, {path: "/usr/bin/-x"}}
-	known := map[string]packagedFile{}
-	m := &machine{Parts: Parts{Root: "/", Runner: rpmRunner{t, "0104755 /usr/bin/su\n0100755 /usr/bin/other\nfile /usr/bin/-x is not owned by any package\n", 1}}}
-	if err := m.rpmFiles(t.Context(), files, known); err != nil || len(known) != 1 || known["/usr/bin/su"] != (packagedFile{packaged: true, mode: 0o104755}) {
-		t.Errorf("rpm: %v, %v", known, err)
-	}
-	m.Runner = rpmRunner{t, "", 1}
-	if err := m.rpmFiles(t.Context(), files, known); err == nil {
-		t.Error("a data base that cannot be read is taken for an empty one")
-	}
-	root := testenv.Plant(t, map[string]string{"var/lib/pacman/local/shadow-4/files": "%FILES%\nusr/bin/\nusr/bin/su\n", "var/lib/pacman/local/ALPM_DB_VERSION": "9\n"})
-	known, err := (&machine{Parts: Parts{Root: root}}).packagedFiles(t.Context(), files)
-	if err != nil || len(known) != 1 || known["/usr/bin/su"] != (packagedFile{packaged: true, mode: -1}) {
-		t.Errorf("pacman: %v, %v", known, err)
-	}
-	if known, err := (&machine{Parts: Parts{Root: t.TempDir()}}).packagedFiles(t.Context(), files); !errors.Is(err, errNoPackages) {
-		t.Errorf("no manager: %v, %v", known, err)
 	}
 }

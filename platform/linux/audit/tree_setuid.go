@@ -12,6 +12,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
 	"sentinel/platform/linux/audit/filetree"
+	"sentinel/platform/linux/packages"
 )
 
 // setuid compares the programs with the set-user-ID or set-group-ID bit with those
@@ -41,6 +42,16 @@ func setuid(ctx context.Context, m *machine) audit.Finding {
 	})
 }
 
+// packagedFiles looks files up in the package data of this system. It has to read
+// all of these data, so it is called once, for all files.
+func (m *machine) packagedFiles(ctx context.Context, files []foundFile) (map[string]packages.File, error) {
+	paths := make([]string, len(files))
+	for i, f := range files {
+		paths[i] = f.path
+	}
+	return packages.Finder{Root: m.Root, Runner: m.Runner}.Files(ctx, paths)
+}
+
 // rootOnly says whether only root can reach a file, because a directory above it is
 // root's and lets nobody else in. Root may keep whole systems in such a directory.
 func (m *machine) rootOnly(file string) bool {
@@ -66,27 +77,20 @@ func (m *machine) setuidPrograms(ctx context.Context) (audit.List[foundFile], er
 	return system.list(&system.setuid).And(others.list(&others.setuid), "outside of the system: "), nil
 }
 
-// A packagedFile is what package data say about a file.
-type packagedFile struct {
-	packaged bool
-	mode     int // as packaged; -1 where the data do not hold it
-	override bool
-}
-
 // setuidFault says what is wrong with a program that has such a bit; "" when
 // nothing is.
-func setuidFault(s foundFile, of packagedFile) string {
+func setuidFault(s foundFile, of packages.File) string {
 	const rights = filetree.SetUID | filetree.SetGID
 	switch {
 	case s.Mode&filetree.OthersW != 0:
 		return "which everyone can write"
-	case !of.packaged:
+	case of.Package == "" && !of.Override:
 		return "of no package"
-	case of.override && !grantsAnything(s.path):
+	case of.Override && !grantsAnything(s.path):
 		return ""
-	case of.mode >= 0 && s.Mode&rights&^uint32(of.mode) != 0:
+	case of.Mode >= 0 && s.Mode&rights&^uint32(of.Mode) != 0:
 		return "which its package ships without"
-	case of.mode < 0 && grantsAnything(s.path):
+	case of.Mode < 0 && grantsAnything(s.path):
 		return "which gives a shell or writes any file"
 	default:
 		return ""

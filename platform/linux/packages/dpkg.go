@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sentinel/platform/unix/hostfile"
+)
+
+const dpkgData = "/var/lib/dpkg/"
+
+// dpkg reads the file lists of dpkg(1), which hold no modes, and the records of
+// dpkg-statoverride(1) and dpkg-divert(1).
+func (f Finder) dpkg(ctx context.Context, paths []string, known map[string]File) error {
+	diversions, err := f.readOptional(dpkgData + "diversions")
+	if err != nil {
+		return err
+	}
+	overrides, err := f.readOptional(dpkgData + "statoverride")
+	if err != nil {
+		return err
+	}
+	w := wantedNames(paths, parseDiversions(diversions))
+	err = f.eachFileList(ctx, func(info string, list []byte) {
+		if found := w.in(list, ""); found != nil {
+			f.dpkgPackage(info, found, known)
+		}
+	})
+	for _, name := range parseOverrides(overrides) {
+		if path, ok := w[name]; ok {
+			file := known[path]
+			file.Mode, file.Override = -1, true
+			known[path] = file
+		}
+	}
+	f.dpkgVersions(known)
+	return err
+}
+
+// dpkgPackage notes the files that one package ships, which found has by their names in its list.
+// info is the name of its data: "bash", "libc6:amd64".
+func (f Finder) dpkgPackage(info string, found map[string]string, known map[string]File) {
+	name, _, _ := strings.Cut(info, ":")
+	sums, _ := f.readOptional(dpkgData + "info/" + info + ".md5sums") //nolint:errcheck // without them no digest is known
+	digests := parseSums(sums)
+	for listed, path := range found {
+		known[path] = File{Package: name, Digest: digests[listed], Mode: -1}
+	}
+}
+
+// eachFileList reads the list of each package.
+func (f Finder) eachFileList(ctx context.Context, use func(info string, list []byte)) error {
+	names, err := hostfile.Names(filepath.Join(f.Root, dpkgData, "info"), 8*maxPackages)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		info, ok := strings.CutSuffix(name, ".list")
+		if !ok {
+			continue
+		}
+		list, err := f.read(dpkgData+"info/"+name, maxFileList)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		use(info, list)
+	}
+	return nil
+}
+
+// dpkgVersions adds the versions of the packages that were found. What cannot be read stays unknown.
+func (f Finder) dpkgVersions(known map[string]File) {
+	if len(known) == 0 {
+		return
+	}
+	status, _ := f.readOptional(dpkgData + "status") //nolint:errcheck // see above
+	versions := map[string]string{}
+	for _, file := range known {
+		versions[file.Package] = ""
+	}
+	parseVersions(status, versions)
+	for path, file := range known {
+		file.Version = versions[file.Package]
+		known[path] = file
+	}
+}
+
+// parseVersions fills in the versions of the packages in the map from dpkg's file "status"
+// (deb-control(5)).
+func parseVersions(status []byte, versions map[string]string) {
+	name := ""
+	for line := range bytes.Lines(status) {
+		key, value, _ := strings.Cut(strings.TrimRight(string(line), "\n"), ": ")
+		switch key {
+		case "Package":
+			name = value
+		case "Version":
+			if _, ok := versions[name]; ok {
+				versions[name] = value
+			}
+		}
+	}
+}
+
+// parseSums reads lines of md5sum(1), "DIGEST  usr/bin/x", and returns the digests by absolute name.
+func parseSums(raw []byte) map[string]string {
+	digests := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		if digest, name, ok := strings.Cut(strings.TrimRight(line, "\n"), "  "); ok && isDigest(digest) {
+			digests["/"+strings.TrimPrefix(name, "/")] = digest
+		}
+	}
+	return digests
+}
+
+// parseDiversions returns the original name of each diverted file. A diversion is
+// three lines: from, to, and the package.
+func parseDiversions(raw []byte) map[string]string {
+	lines := strings.Split(string(raw), "\n")
+	moved := map[string]string{}
+	for i := 0; i+2 < len(lines); i += 3 {
+		moved[lines[i+1]] = lines[i]
+	}
+	return moved
+}
+
+// parseOverrides returns the files whose mode the administrator overrode with one
+// that has the set-user-ID or set-group-ID bit: "root crontab 2755 /usr/bin/crontab".
+func parseOverrides(raw []byte) []string {
+	var list []string
+	for line := range strings.Lines(string(raw)) {
+		f := strings.SplitN(strings.TrimRight(line, "\n"), " ", 4)
+		if len(f) != 4 {
+			continue
+		}
+		if mode, err := strconv.ParseUint(f[2], 8, 12); err == nil && mode&0o6000 != 0 {
+			list = append(list, f[3])
+		}
+	}
+	return list
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sentinel/internal/sysexec"
+	"sentinel/platform/unix/hostfile"
+)
+
+// pacman reads the file lists of pacman, which hold neither modes nor digests. The name of a
+// package's directory is "bash-5.2.037-1": name, version and release.
+func (f Finder) pacman(ctx context.Context, paths []string, known map[string]File) error {
+	const directory = "/var/lib/pacman/local"
+	w := wantedNames(paths, nil)
+	names, err := hostfile.Names(filepath.Join(f.Root, directory), maxPackages)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		list, err := f.read(directory+"/"+name+"/files", maxFileList)
+		if hostfile.Missing(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		of := File{Package: name, Mode: -1}
+		if parts := strings.Split(name, "-"); len(parts) > 2 {
+			of.Package, of.Version = strings.Join(parts[:len(parts)-2], "-"), strings.Join(parts[len(parts)-2:], "-")
+		}
+		for _, path := range w.in(list, "/") {
+			known[path] = of
+		}
+	}
+	return nil
+}
+
+// apk reads the data base of apk, which holds each mode that is not 0755.
+func (f Finder) apk(file string, paths []string, known map[string]File) error {
+	raw, err := f.read(file, 4*maxFileList)
+	if err != nil {
+		return err
+	}
+	w := wantedNames(paths, nil)
+	parseApk(raw, func(name string, of File) {
+		if path, ok := w[name]; ok {
+			known[path] = of
+		}
+	})
+	return nil
+}
+
+// parseApk reads the lines P (package), V (version), F (directory), R (file in it), a
+// (owner:group:mode of that file) and Z (its SHA-1 as "Q1" and base64) of apk's file "installed".
+func parseApk(raw []byte, file func(name string, of File)) {
+	var at File
+	directory, name := "", ""
+	flush := func() {
+		if name != "" {
+			file("/"+strings.TrimPrefix(directory+"/"+name, "/"), at)
+		}
+		name, at.Mode, at.Digest = "", 0o755, ""
+	}
+	for line := range bytes.Lines(raw) {
+		key, value, ok := strings.Cut(strings.TrimRight(string(line), "\n"), ":")
+		switch {
+		case !ok:
+			flush()
+		case key == "P":
+			flush()
+			at = File{Package: value, Mode: 0o755}
+		case key == "V":
+			at.Version = value
+		case key == "F":
+			flush()
+			directory = value
+		case key == "R":
+			flush()
+			name = value
+		case key == "Z":
+			at.Digest = apkDigest(value)
+		case key == "a":
+			if n, err := strconv.ParseUint(value[strings.LastIndexByte(value, ':')+1:], 8, 12); err == nil {
+				at.Mode = int(n)
+			}
+		}
+	}
+	flush()
+}
+
+func apkDigest(value string) string {
+	text, ok := strings.CutPrefix(value, "Q1")
+	sum, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil || len(sum) != 20 {
+		return ""
+	}
+	return hex.EncodeToString(sum)
+}
+
+// rpmForm has rpm print mode, digest, package, version and name of each file of the packages that own
+// the given ones (rpm-queryformat(7)). A file without a digest, such as a link, has an empty word
+// there.
+const rpmForm = `[%{FILEMODES:octal} \(%{FILEDIGESTS}\) %{=NAME} %{=VERSION}-%{=RELEASE} %{FILENAMES}\n]`
+
+// rpm asks rpm(8). Every argument after the options begins with a slash.
+func (f Finder) rpm(ctx context.Context, paths []string, known map[string]File) error {
+	if f.Runner == nil {
+		return errNotLive
+	}
+	args := append([]string{"-q", "--qf", rpmForm, "-f"}, paths...)
+	r, err := f.Runner.Run(ctx, sysexec.Command{Path: "/usr/bin/rpm", Args: args, MaxOutput: maxFileList, Timeout: askLimit})
+	if err != nil {
+		return err
+	}
+	files := parseRPM(r.Stdout)
+	if r.Exit != 0 && len(files) == 0 {
+		return errNoAnswer
+	}
+	w := wantedNames(paths, nil)
+	for name, file := range files {
+		if path, ok := w[name]; ok {
+			known[path] = file
+		}
+	}
+	return nil
+}
+
+// parseRPM reads lines of [rpmForm]: "0104755 (9f86d0…) util-linux 2.40-1 /usr/bin/su". The lines for
+// files that no package owns have another form and are passed over.
+func parseRPM(out []byte) map[string]File {
+	files := map[string]File{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.SplitN(strings.TrimRight(line, "\n"), " ", 5)
+		if len(words) != 5 || !strings.HasPrefix(words[4], "/") {
+			continue
+		}
+		mode, err := strconv.ParseUint(words[0], 8, 32)
+		digest, ok := strings.CutPrefix(words[1], "(")
+		if err != nil || !ok {
+			continue
+		}
+		file := File{Package: words[2], Version: words[3], Mode: int(mode)}
+		if digest = strings.TrimSuffix(digest, ")"); isDigest(digest) {
+			file.Digest = digest
+		}
+		files[words[4]] = file
+	}
+	return files
+}

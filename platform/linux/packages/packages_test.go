@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package packages
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+const (
+	md5Empty  = "d41d8cd98f00b204e9800998ecf8427e"
+	shaEmpty  = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	sha1Empty = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+)
+
+func TestParsersOfPackageData(t *testing.T) {
+	moved := parseDiversions([]byte("/bin/a\n/bin/a.distrib\npkg\n/bin/b\n/bin/b.old\n:\n/cut\n"))
+	if diff := cmp.Diff(map[string]string{"/bin/a.distrib": "/bin/a", "/bin/b.old": "/bin/b"}, moved); diff != "" {
+		t.Error(diff)
+	}
+	overrides := parseOverrides([]byte("root crontab 2755 /usr/bin/crontab\nroot root 0755 /usr/bin/plain\nroot mail 4755 /usr/lib/a b\nroot root x /y\nshort\n"))
+	if diff := cmp.Diff([]string{"/usr/bin/crontab", "/usr/lib/a b"}, overrides); diff != "" {
+		t.Error(diff)
+	}
+	sums := parseSums([]byte(md5Empty + "  usr/bin/a b\nnonsense\n" + md5Empty + " one blank\nXX  usr/bin/x\n"))
+	if diff := cmp.Diff(map[string]string{"/usr/bin/a b": md5Empty}, sums); diff != "" {
+		t.Error(diff)
+	}
+	versions := map[string]string{"bash": "", "gone": ""}
+	parseVersions([]byte("Package: bash\nStatus: install ok installed\nVersion: 5.2-1\nDescription: x\n Version: 9\n\nPackage: other\nVersion: 1\n"), versions)
+	if diff := cmp.Diff(map[string]string{"bash": "5.2-1", "gone": ""}, versions); diff != "" {
+		t.Error(diff)
+	}
+	apk := map[string]File{}
+	parseApk([]byte("P:a\nV:1-r0\nF:usr/bin\nR:su\na:0:0:4755\nZ:Q12jmj7l5rSw0yVb/vlWAYkK/YBwk=\nR:ls\n\nP:b\nF:\nR:init\nF:etc\nM:0:0:1777\nR:x\na:0:0:bad\nZ:Q1bad\n"),
+		func(name string, of File) { apk[name] = of })
+	if diff := cmp.Diff(map[string]File{
+		"/usr/bin/su": {Package: "a", Version: "1-r0", Mode: 0o4755, Digest: sha1Empty}, "/usr/bin/ls": {Package: "a", Version: "1-r0", Mode: 0o755},
+		"/init": {Package: "b", Mode: 0o755}, "/etc/x": {Package: "b", Mode: 0o755},
+	}, apk); diff != "" {
+		t.Error(diff)
+	}
+	rpm := parseRPM([]byte("0104755 (" + shaEmpty + ") util-linux 2.40-1 /usr/bin/su\n0100755 () a 1-1 /usr/bin/a b\nfile /x is not owned by any package\n040755 () a 1-1 relative\n"))
+	if diff := cmp.Diff(map[string]File{
+		"/usr/bin/su": {Package: "util-linux", Version: "2.40-1", Mode: 0o104755, Digest: shaEmpty}, "/usr/bin/a b": {Package: "a", Version: "1-1", Mode: 0o100755},
+	}, rpm); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type rpmRunner struct {
+	t   *testing.T
+	out string
+	end int
+}
+
+func (r rpmRunner) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	if c.Path != "/usr/bin/rpm" || !slices.Equal(c.Args[3:], []string{"-f", "/usr/bin/su", "/usr/bin/-x"}) || c.Timeout == 0 {
+		r.t.Errorf("runs %s %q", c.Path, c.Args)
+	}
+	return sysexec.Result{Stdout: []byte(r.out), Exit: r.end}, nil
+}
+
+func TestFilesAreThoseOfTheirPackages(t *testing.T) {
+	paths := []string{"/usr/bin/su", "/usr/bin/-x"}
+	rpm := func(out string, end int) sysexec.Runner { return rpmRunner{t, out, end} }
+	for name, c := range map[string]struct {
+		files  map[string]string
+		runner sysexec.Runner
+		want   map[string]File
+		err    error
+	}{
+		"dpkg": {map[string]string{
+			"var/lib/dpkg/status":                   "Package: util-linux\nVersion: 2.40\n",
+			"var/lib/dpkg/info/util-linux.list":     "/.\n/bin\n/bin/su\n",
+			"var/lib/dpkg/info/util-linux.md5sums":  md5Empty + "  bin/su\n",
+			"var/lib/dpkg/info/util-linux.postinst": "/usr/bin/-x\n",
+		}, nil, map[string]File{"/usr/bin/su": {Package: "util-linux", Version: "2.40", Digest: md5Empty, Mode: -1}}, nil},
+		"dpkg, diverted, of an architecture, with an override": {map[string]string{
+			"var/lib/dpkg/status":                "x\n",
+			"var/lib/dpkg/diversions":            "/usr/bin/sudo\n/usr/bin/su\nother\n",
+			"var/lib/dpkg/info/login:amd64.list": "/usr/bin/sudo\n",
+			"var/lib/dpkg/statoverride":          "root root 4755 /usr/bin/-x\n",
+		}, nil, map[string]File{"/usr/bin/su": {Package: "login", Mode: -1}, "/usr/bin/-x": {Mode: -1, Override: true}}, nil},
+		"apk": {map[string]string{"lib/apk/db/installed": "P:busybox\nV:1.37-r1\nF:bin\nR:su\na:0:0:4755\n"},
+			nil, map[string]File{"/usr/bin/su": {Package: "busybox", Version: "1.37-r1", Mode: 0o4755}}, nil},
+		"pacman": {map[string]string{"var/lib/pacman/local/util-linux-2.40-1/files": "%FILES%\nusr/bin/\nusr/bin/su\n", "var/lib/pacman/local/ALPM_DB_VERSION": "9\n"},
+			nil, map[string]File{"/usr/bin/su": {Package: "util-linux", Version: "2.40-1", Mode: -1}}, nil},
+		"rpm": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("0104755 () util-linux 2-1 /usr/bin/su\n0100755 () util-linux 2-1 /usr/bin/other\nfile /usr/bin/-x is not owned by any package\n", 1),
+			map[string]File{"/usr/bin/su": {Package: "util-linux", Version: "2-1", Mode: 0o104755}}, nil},
+		"rpm whose data base cannot be read": {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, rpm("", 1), map[string]File{}, errNoAnswer},
+		"rpm of another system":              {map[string]string{"var/lib/rpm/rpmdb.sqlite": ""}, nil, map[string]File{}, errNotLive},
+		"no manager":                         {nil, nil, nil, ErrNoManager},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Finder{testenv.Plant(t, c.files), c.runner}.Files(t.Context(), paths)
+			if diff := cmp.Diff(c.want, got); diff != "" || !errors.Is(err, c.err) {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestContentIsComparedByItsDigest(t *testing.T) {
+	for _, digest := range []string{md5Empty, sha1Empty, shaEmpty} {
+		f := File{Digest: digest}
+		if same, err := f.Same(strings.NewReader("")); !same || err != nil {
+			t.Errorf("%s: %v, %v", digest, same, err)
+		}
+		if same, err := f.Same(strings.NewReader("x")); same || err != nil {
+			t.Errorf("another content: %v, %v", same, err)
+		}
+	}
+	if _, err := (File{}).Same(strings.NewReader("")); !errors.Is(err, errNoDigest) {
+		t.Errorf("without a digest: %v", err)
+	}
+}
+
+// dpkg itself is asked about a program of this machine, which is as it was packaged.
+func TestDpkgAgrees(t *testing.T) {
+	_, err := exec.LookPath("dpkg-query")
+	testenv.Need(t, err == nil, "no dpkg here")
+	path, err := filepath.EvalSymlinks("/bin/ls")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", "coreutils").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Finder{Root: "/"}.Files(t.Context(), []string{path, "/usr/bin/of-no-package"})
+	if err != nil || len(got) != 1 || got[path].Package != "coreutils" || got[path].Version != string(out) {
+		t.Fatalf("%+v, %v, want coreutils %s", got, err, out)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if same, err := got[path].Same(f); !same || err != nil {
+		t.Errorf("%s is as packaged: %v, %v", path, same, err)
+	}
+}
+
+// What the parsers find stands in their input.
+func FuzzPackageData(f *testing.F) {
+	f.Add("root root 4755 /x\n/a\n/b\n:\n")
+	f.Add("P:a\nV:1\nF:bin\nR:su\na:0:0:4755\n0104755 () a 1 /usr/bin/su\n" + md5Empty + "  x\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		raw := []byte(text)
+		for _, name := range append(parseOverrides(raw), slices.Collect(maps.Values(parseDiversions(raw)))...) {
+			if !strings.Contains(text, name) {
+				t.Errorf("made up %q", name)
+			}
+		}
+		parseApk(raw, func(name string, of File) {
+			if !strings.HasPrefix(name, "/") || of.Mode&^0o7777 != 0 || !strings.Contains(text, of.Package) {
+				t.Errorf("%q is %+v", name, of)
+			}
+		})
+		for name, of := range parseRPM(raw) {
+			if !strings.HasPrefix(name, "/") || !strings.Contains(text, of.Package) || !strings.Contains(text, of.Digest) {
+				t.Errorf("made up %q %+v", name, of)
+			}
+		}
+		for _, digest := range parseSums(raw) {
+			if !isDigest(digest) || !strings.Contains(text, digest) {
+				t.Errorf("made up %q", digest)
+			}
+		}
+		parseVersions(raw, map[string]string{"a": ""})
+	})
+}
