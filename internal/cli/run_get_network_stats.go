@@ -19,7 +19,7 @@ type networkDocument struct {
 }
 
 func runNetworkStats(ctx context.Context, s session, call invocation) (document, error) {
-	report, err := network.Measure(ctx, s.host.Network, call.capped(network.DefaultRows))
+	report, err := network.Measure(ctx, s.host.Network, call.capped(network.InterfaceRows))
 	if err != nil {
 		return nil, unavailable(ctx, "The network counters of this machine", err)
 	}

@@ -22,8 +22,12 @@ import (
 // topRowsInHealth is how many processes a health document shows.
 const topRowsInHealth = 3
 
-// maxHealth bounds a default health document, in bytes.
-const maxHealth = 20_000
+// maxHealth is what a default health document is cut to, in bytes, unless fewer than fewestSockets
+// connections and listeners each would be left.
+const (
+	maxHealth     = 4096
+	fewestSockets = 5
+)
 
 // A healthDocument answers get_system_health. It is where the domains of
 // health, network, firewall and processes come together.
@@ -177,18 +181,18 @@ func hostname() string {
 	return name
 }
 
-// fit shortens the two long lists until the document keeps its bound. Only
-// hosts with the longest addresses and names on every row come here.
+// fit shortens the two long lists until the document keeps its bound, or they are as short as they
+// may be.
 func (d *healthDocument) fit() {
-	for d.Connections != nil {
+	for d.Connections != nil && max(len(d.Flows), len(d.Listening)) > fewestSockets {
 		raw, err := encode(d, false)
-		if err != nil || len(raw) <= maxHealth || len(d.Flows)+len(d.Listening) == 0 {
+		if err != nil || len(raw) <= maxHealth {
 			return
 		}
 		if len(d.Flows) >= len(d.Listening) {
-			d.Flows, d.FlowsTruncated = d.Flows[:len(d.Flows)*9/10], true
+			d.Flows, d.FlowsTruncated = d.Flows[:len(d.Flows)-1], true
 		} else {
-			d.Listening, d.ListeningTruncated = d.Listening[:len(d.Listening)*9/10], true
+			d.Listening, d.ListeningTruncated = d.Listening[:len(d.Listening)-1], true
 		}
 	}
 }

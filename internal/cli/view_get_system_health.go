@@ -165,10 +165,26 @@ func (d *healthDocument) viewSockets(p *page) {
 	p.table(shownOf("Connections", len(flows), d.FlowsTotal), []column{
 		{title: "pid", right: true}, {title: "process"}, {title: "this end"}, {title: "other end"}, {title: "state"},
 	}, rows)
+	d.viewGroups(p)
 	listeners := d.Listening[:min(viewRows, len(d.Listening))]
 	p.table(shownOf("Listening", len(listeners), d.ListeningTotal), []column{
 		{title: "pid", right: true}, {title: "process"}, {title: "address"}, {title: "protocol"}, {title: "reachable from"},
 	}, listenerRows(listeners))
+}
+
+// viewGroups shows who has most connections, where one has more than one.
+func (d *healthDocument) viewGroups(p *page) {
+	var rows [][]string
+	for _, g := range d.FlowGroups {
+		if g.Connections > 1 {
+			rows = append(rows, []string{g.Address, strconv.Itoa(g.Connections), strconv.Itoa(g.Established), strconv.Itoa(g.TimeWait)})
+		}
+	}
+	if len(rows) > 0 {
+		p.table(fmt.Sprintf("Most connections, of %s", humanize.Count(d.FlowGroupsTotal, "remote address", "remote addresses")), []column{
+			{title: "other end"}, {title: "connections", right: true}, {title: "established", right: true}, {title: "time wait", right: true},
+		}, rows)
+	}
 }
 
 func listenerRows(listeners []network.Listener) [][]string {

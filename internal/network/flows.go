@@ -5,6 +5,7 @@ package network
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // DefaultRows is how many flows and how many listeners an answer shows.
-const DefaultRows = 50
+const DefaultRows = 15
 
 // A Flow is a connection.
 type Flow struct {
@@ -44,34 +45,58 @@ type Listener struct {
 
 // Connections are the sockets of a health document.
 type Connections struct {
-	Flows              []Flow     `json:"flows"`                    // open connections, not listeners: established ones first, then by address
-	FlowsTotal         int        `json:"flows_total"`              // before the list was cut
-	FlowsTruncated     bool       `json:"flows_truncated"`          // flows does not show all
-	Listening          []Listener `json:"listening" schema:"brief"` // sockets that wait for connections or packets
-	ListeningTotal     int        `json:"listening_total"`          // before the list was cut
-	ListeningTruncated bool       `json:"listening_truncated"`      // listening does not show all
+	// Flows are open connections, not listeners, one for each remote address, service port and
+	// process: what stands out first, established before others and public addresses before private
+	// ones. With --limit all it is every connection.
+	Flows          []Flow `json:"flows" schema:"brief"`
+	FlowsTotal     int    `json:"flows_total"`         // connections in all states
+	FlowsTruncated bool   `json:"flows_truncated"`     // flows does not show every address, service port and process
+	TimeWait       int    `json:"time_wait,omitempty"` // of flows_total, those closed here that wait for late packets; absent where none was seen
+	// FlowGroups are the remote addresses with most connections.
+	FlowGroups         []FlowGroup `json:"flow_groups" schema:"brief"`
+	FlowGroupsTotal    int         `json:"flow_groups_total"`        // remote addresses with connections
+	Listening          []Listener  `json:"listening" schema:"brief"` // sockets that wait for connections or packets
+	ListeningTotal     int         `json:"listening_total"`          // before the list was cut
+	ListeningTruncated bool        `json:"listening_truncated"`      // listening does not show all
 }
 
-// Collect lists connections and listeners, at most rows of each (0 means all), the
-// most relevant first. What could not be read is added to gaps.
+// Collect lists connections and listeners, at most rows of each, the most relevant first. With rows 0
+// it lists every one. What could not be read is added to gaps.
 func Collect(ctx context.Context, source Source, rows int, gaps *answer.Gaps) (Connections, error) {
-	flows := newTopList(rows, byInterest)
+	peers := newPeers()
 	listening := newTopList(rows, byExposure)
 	err := source.Sockets(ctx, func(s Socket) {
 		if s.State == Listen {
 			listening.add(s)
+			peers.listen(s)
 		} else {
-			flows.add(s)
+			peers.add(s)
 		}
 	})
 	if err != nil {
 		return Connections{}, err
 	}
-	owners := owned(ctx, source, flows.sorted(), listening.sorted(), gaps)
+	if peers.total > maxConnections {
+		gaps.Note("flows", fmt.Sprintf("only the first %d connections were looked at", maxConnections))
+	}
+	conversations := peers.conversations(rows == 0)
+	shown := conversations[:capped(rows, len(conversations))]
+	owners := owned(ctx, source, socketsOf(shown), listening.sorted(), gaps)
+	flows := oneForEachProcess(shown, owners)
+	cut := capped(rows, len(flows))
 	return Connections{
-		Flows: each(flows.sorted(), owners, newFlow), FlowsTotal: flows.total, FlowsTruncated: flows.truncated(),
+		Flows: each(flows[:cut], owners, newFlow), FlowsTotal: peers.total, FlowsTruncated: len(shown) < len(conversations) || cut < len(flows) || peers.total > maxConnections,
+		TimeWait: peers.timeWait, FlowGroups: peers.groups(capped(min(rows, groupRows), len(peers.byRemote))), FlowGroupsTotal: len(peers.byRemote),
 		Listening: each(listening.sorted(), owners, newListener), ListeningTotal: listening.total, ListeningTruncated: listening.truncated(),
 	}, nil
+}
+
+// capped is how many of a list are shown; rows 0 shows all.
+func capped(rows, total int) int {
+	if rows == 0 {
+		return total
+	}
+	return min(rows, total)
 }
 
 // owned looks up the processes of the listed sockets only: finding an owner means

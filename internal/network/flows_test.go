@@ -77,14 +77,62 @@ func TestFlowsAreOrderedByWhatAPersonAsksFirst(t *testing.T) {
 		socket(Established, "[fe80::1%eth0]:8", "[fe80::2%eth0]:443", 9),
 		socket(Established, "192.0.2.1:8", "[fd00::1]:443", 10),
 	}}
-	want := []string{
+	every := []string{
 		"192.0.2.1:5 203.0.113.9:80", "192.0.2.1:4 203.0.113.9:443", "192.0.2.1:9 203.0.113.9:443", "[2001:db8::1]:6 [2001:db8::9]:443",
 		"192.0.2.1:2 10.0.0.9:443", "127.0.0.1:3 127.0.0.1:443", "192.0.2.1:8 [fd00::1]:443", "[fe80::1%eth0]:8 [fe80::2%eth0]:443",
 		"192.0.2.1:1 203.0.113.1:443", "192.0.2.1:7 192.168.1.1:22",
 	}
 	c, _ := collected(t, m, 0)
-	if diff := cmp.Diff(want, flows(c)); diff != "" {
-		t.Error(diff)
+	if diff := cmp.Diff(every, flows(c)); diff != "" || c.FlowsTruncated {
+		t.Errorf("all of them, truncated %v: %s", c.FlowsTruncated, diff)
+	}
+	grouped := []string{
+		"192.0.2.1:4 203.0.113.9:443", "[2001:db8::1]:6 [2001:db8::9]:443", "192.0.2.1:5 203.0.113.9:80",
+		"192.0.2.1:2 10.0.0.9:443", "127.0.0.1:3 127.0.0.1:443", "192.0.2.1:8 [fd00::1]:443", "[fe80::1%eth0]:8 [fe80::2%eth0]:443",
+		"192.0.2.1:7 192.168.1.1:22",
+	}
+	c, _ = collected(t, m, 50)
+	if diff := cmp.Diff(grouped, flows(c)); diff != "" || c.FlowsTruncated || c.FlowsTotal != 10 || c.TimeWait != 1 {
+		t.Errorf("%d, %d in TIME_WAIT, truncated %v: %s", c.FlowsTotal, c.TimeWait, c.FlowsTruncated, diff)
+	}
+}
+
+// A server with thousands of clients from one address still shows who else is there, and a program
+// that reaches out.
+func TestOneAddressWithManyConnectionsHidesNoOther(t *testing.T) {
+	m := &machine{sockets: []Socket{socket(Listen, "0.0.0.0:443", "0.0.0.0:0", 1)}, owners: map[uint64]Owner{}}
+	for i := range 4000 {
+		m.sockets = append(m.sockets, socket(Established, "192.0.2.1:443", fmt.Sprintf("198.51.100.1:%d", 1024+i), uint64(10+i)))
+		m.owners[uint64(10+i)] = Owner{PID: 700 + i%2, Name: "nginx"}
+	}
+	for i := range 300 {
+		m.sockets = append(m.sockets, socket(TimeWait, "192.0.2.1:443", fmt.Sprintf("198.51.100.1:%d", 6000+i), 0))
+	}
+	m.sockets = append(m.sockets,
+		socket(SynReceived, "192.0.2.1:443", "198.51.100.7:5", 0),
+		socket(Established, "192.0.2.1:443", "198.51.100.2:7", 5001), socket(Established, "192.0.2.1:40000", "198.51.100.3:6667", 5002))
+	m.owners[5001], m.owners[5002] = Owner{PID: 700, Name: "nginx"}, Owner{PID: 900, Name: "sh"}
+	c, _ := collected(t, m, DefaultRows)
+	want := []Flow{
+		{PID: 900, ProcessName: "sh", Source: "192.0.2.1:40000", Destination: "198.51.100.3:6667", Status: Established, Protocol: TCP},
+		{PID: 700, ProcessName: "nginx", Source: "192.0.2.1:443", Destination: "198.51.100.1:1024", Status: Established, Protocol: TCP},
+		{PID: 701, ProcessName: "nginx", Source: "192.0.2.1:443", Destination: "198.51.100.1:1025", Status: Established, Protocol: TCP},
+		{PID: 700, ProcessName: "nginx", Source: "192.0.2.1:443", Destination: "198.51.100.2:7", Status: Established, Protocol: TCP},
+		{Source: "192.0.2.1:443", Destination: "198.51.100.7:5", Status: SynReceived, Protocol: TCP},
+	}
+	if diff := cmp.Diff(want, c.Flows); diff != "" || c.FlowsTruncated || c.FlowsTotal != 4303 || c.TimeWait != 300 {
+		t.Errorf("%d, %d in TIME_WAIT, truncated %v: %s", c.FlowsTotal, c.TimeWait, c.FlowsTruncated, diff)
+	}
+	groups := []FlowGroup{
+		{Address: "198.51.100.1", Connections: 4300, Established: 4000, TimeWait: 300},
+		{Address: "198.51.100.2", Connections: 1, Established: 1}, {Address: "198.51.100.3", Connections: 1, Established: 1},
+		{Address: "198.51.100.7", Connections: 1, SynReceived: 1},
+	}
+	if diff := cmp.Diff(groups, c.FlowGroups); diff != "" || c.FlowGroupsTotal != 4 {
+		t.Errorf("%d groups: %s", c.FlowGroupsTotal, diff)
+	}
+	if c, _ := collected(t, m, 2); len(c.Flows) != 2 || !c.FlowsTruncated || len(c.FlowGroups) != 2 || c.FlowGroupsTotal != 4 {
+		t.Errorf("two rows: %+v", c)
 	}
 }
 
@@ -106,12 +154,16 @@ func TestShownFlowsDoNotDependOnTheKernelsOrder(t *testing.T) {
 		m.sockets = append(m.sockets, socket(state, "192.0.2.1:1", fmt.Sprintf("203.0.113.%d:%d", i%250, i), uint64(i+1)))
 	}
 	all, _ := collected(t, m, 0)
+	grouped, _ := collected(t, m, 998)
 	for range 20 {
 		rand.Shuffle(len(m.sockets), func(i, j int) { m.sockets[i], m.sockets[j] = m.sockets[j], m.sockets[i] })
-		for _, rows := range []int{1, 2, 50, 996, 997, 998} {
+		if c, _ := collected(t, m, 0); !slices.Equal(flows(c), flows(all)) || len(c.Flows) != 997 {
+			t.Fatalf("every one: %s", cmp.Diff(flows(all), flows(c)))
+		}
+		for _, rows := range []int{1, 2, 50, 663, 664, 665} {
 			c, _ := collected(t, m, rows)
-			want := flows(all)[:min(rows, 997)]
-			if !slices.Equal(flows(c), want) || c.FlowsTotal != 997 || c.FlowsTruncated != (rows < 997) {
+			want := flows(grouped)[:min(rows, 664)]
+			if !slices.Equal(flows(c), want) || c.FlowsTotal != 997 || c.TimeWait != 333 || c.FlowsTruncated != (rows < 664) {
 				t.Fatalf("%d rows: total %d, truncated %v\n%s", rows, c.FlowsTotal, c.FlowsTruncated, cmp.Diff(want, flows(c)))
 			}
 		}
@@ -190,7 +242,7 @@ func TestOwnersAreLookedUpForShownRowsOnly(t *testing.T) {
 			socket(TimeWait, "192.0.2.1:1", fmt.Sprintf("203.0.113.%d:%d", i%250, i), 0))
 	}
 	collected(t, m, DefaultRows)
-	if len(m.asked) != 2*DefaultRows || slices.Contains(m.asked, 0) {
+	if len(m.asked) != (askedOfEach+1)*DefaultRows || slices.Contains(m.asked, 0) {
 		t.Errorf("asked for %d ids, 0 among them: %v", len(m.asked), slices.Contains(m.asked, 0))
 	}
 }

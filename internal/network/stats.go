@@ -63,6 +63,9 @@ type Report struct {
 	Unavailable answer.Gaps `json:"unavailable"` // what could not be read, and why
 }
 
+// InterfaceRows is how many interfaces an answer shows.
+const InterfaceRows = 50
+
 // Measure reads the counters twice, one window apart, and counts sockets. At most
 // rows interfaces are listed (0 means all), busiest first.
 func Measure(ctx context.Context, source Source, rows int) (Report, error) {

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"sentinel/internal/sanitize"
+)
+
+// Bounds of what is kept of the connections of one answer.
+const (
+	// maxConnections is how many connections are looked at one by one; Linux has as many
+	// processes at most as files for half of them.
+	maxConnections = 1 << 18
+	// askedOfEach is how many connections of one conversation are asked for their process.
+	askedOfEach = 4
+	// groupRows is how many addresses an answer shows.
+	groupRows = 5
+)
+
+// A FlowGroup counts the connections with one remote address.
+type FlowGroup struct {
+	Address     string `json:"address"`                // of the other end
+	Connections int    `json:"connections"`            // in all states
+	Established int    `json:"established,omitempty"`  // open in both directions
+	SynSent     int    `json:"syn_sent,omitempty"`     // requested here and not answered yet
+	SynReceived int    `json:"syn_received,omitempty"` // requested there and not confirmed yet; many are a flood
+	CloseWait   int    `json:"close_wait,omitempty"`   // closed by the other end, but not by the process here
+	TimeWait    int    `json:"time_wait,omitempty"`    // closed here, waiting for late packets
+	Other       int    `json:"other,omitempty"`        // in any other state
+}
+
+func (g *FlowGroup) add(s State) {
+	g.Connections++
+	switch s {
+	case Established:
+		g.Established++
+	case SynSent:
+		g.SynSent++
+	case SynReceived:
+		g.SynReceived++
+	case CloseWait:
+		g.CloseWait++
+	case TimeWait:
+		g.TimeWait++
+	default:
+		g.Other++
+	}
+}
+
+// A conversationKey is what connections have in common that do the same: the other end, and the port
+// of whichever end is the service.
+type conversationKey struct {
+	remote   netip.Addr
+	service  uint16
+	protocol Protocol
+	inbound  bool // the service is a listener of this machine
+}
+
+// Peers sorts the connections of a machine by who is at the other end.
+type peers struct {
+	sockets  []Socket         // the first maxConnections
+	serves   map[service]bool // what this machine listens on
+	byRemote map[netip.Addr]*FlowGroup
+	total    int
+	timeWait int
+}
+
+type service struct {
+	protocol Protocol
+	port     uint16
+}
+
+func newPeers() *peers {
+	return &peers{serves: map[service]bool{}, byRemote: map[netip.Addr]*FlowGroup{}}
+}
+
+func (p *peers) listen(s Socket) { p.serves[service{s.Protocol, s.Local.Port()}] = true }
+
+func (p *peers) add(s Socket) {
+	p.total++
+	if s.State == TimeWait {
+		p.timeWait++
+	}
+	if p.total > maxConnections {
+		return
+	}
+	group := p.byRemote[s.Remote.Addr()]
+	if group == nil {
+		group = &FlowGroup{}
+		p.byRemote[s.Remote.Addr()] = group
+	}
+	group.add(s.State)
+	p.sockets = append(p.sockets, s)
+}
+
+// groups lists the addresses with most connections first, those that sort first among equals.
+func (p *peers) groups(rows int) []FlowGroup {
+	addresses := make([]netip.Addr, 0, len(p.byRemote))
+	for a := range p.byRemote {
+		addresses = append(addresses, a)
+	}
+	slices.SortFunc(addresses, func(a, b netip.Addr) int {
+		return cmp.Or(cmp.Compare(p.byRemote[b].Connections, p.byRemote[a].Connections), a.Compare(b))
+	})
+	list := []FlowGroup{}
+	for _, a := range addresses[:min(rows, len(addresses))] {
+		group := *p.byRemote[a]
+		group.Address = sanitize.Text(a.String(), 96)
+		list = append(list, group)
+	}
+	return list
+}
+
+// A conversation is the connections with one key.
+type conversation struct {
+	conversationKey
+	sockets []Socket // at most askedOfEach, the first in the order of byInterest
+	count   int      // of its connections
+	nth     int      // among the conversations with its address, from 0
+}
+
+// conversations lists the conversations of open connections, those that stand out first: each address has
+// its turn before one has its second, and what this machine began comes before what it serves.
+// Apart, each connection is one of its own, in the order of byInterest.
+func (p *peers) conversations(apart bool) []*conversation {
+	if apart {
+		return p.eachAlone()
+	}
+	found := map[conversationKey]*conversation{}
+	for _, s := range p.sockets {
+		if s.State == TimeWait {
+			continue
+		}
+		c := p.keyOf(s)
+		if found[c] == nil {
+			found[c] = &conversation{conversationKey: c}
+		}
+		found[c].add(s)
+	}
+	list := slices.SortedFunc(maps.Values(found), byProminence)
+	turns := map[netip.Addr]int{}
+	for _, t := range list {
+		t.nth = turns[t.remote]
+		turns[t.remote]++
+	}
+	slices.SortStableFunc(list, func(a, b *conversation) int { return cmp.Or(byKind(a, b), cmp.Compare(a.nth, b.nth)) })
+	return list
+}
+
+func (p *peers) eachAlone() []*conversation {
+	list := make([]*conversation, 0, len(p.sockets))
+	for _, s := range slices.SortedFunc(slices.Values(p.sockets), byInterest) {
+		list = append(list, &conversation{sockets: []Socket{s}})
+	}
+	return list
+}
+
+func (p *peers) keyOf(s Socket) conversationKey {
+	c := conversationKey{remote: s.Remote.Addr(), service: s.Remote.Port(), protocol: s.Protocol}
+	if p.serves[service{s.Protocol, s.Local.Port()}] {
+		c.service, c.inbound = s.Local.Port(), true
+	}
+	return c
+}
+
+// add keeps the first sockets by interest, so that the kernel's order does not matter.
+func (t *conversation) add(s Socket) {
+	t.count++
+	if len(t.sockets) == askedOfEach && byInterest(s, t.sockets[askedOfEach-1]) >= 0 {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(t.sockets, s, byInterest)
+	t.sockets = slices.Insert(t.sockets, at, s)
+	t.sockets = t.sockets[:min(askedOfEach, len(t.sockets))]
+}
+
+// byKind sorts conversations with an established connection first, then those with public addresses.
+func byKind(a, b *conversation) int {
+	return cmp.Or(
+		compareBool(a.sockets[0].State == Established, b.sockets[0].State == Established),
+		compareBool(public(a.remote), public(b.remote)),
+	)
+}
+
+// byProminence sorts conversations of one kind: what this machine began before what it serves, then
+// those of most connections.
+func byProminence(a, b *conversation) int {
+	return cmp.Or(
+		byKind(a, b), compareBool(!a.inbound, !b.inbound), cmp.Compare(b.count, a.count),
+		a.remote.Compare(b.remote), cmp.Compare(a.service, b.service), cmp.Compare(a.protocol, b.protocol),
+	)
+}
+
+func socketsOf(conversations []*conversation) []Socket {
+	var list []Socket
+	for _, t := range conversations {
+		list = append(list, t.sockets...)
+	}
+	return list
+}
+
+// oneForEachProcess keeps one connection for each process of a conversation.
+func oneForEachProcess(conversations []*conversation, owners map[uint64]Owner) []Socket {
+	var list []Socket
+	for _, t := range conversations {
+		seen := map[int]bool{}
+		for _, s := range t.sockets {
+			if pid := owners[s.ID].PID; !seen[pid] {
+				seen[pid] = true
+				list = append(list, s)
+			}
+		}
+	}
+	return list
+}
