@@ -5,8 +5,6 @@
 package sessions
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"sentinel/internal/sessions"
+	"sentinel/platform/linux/utmp"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -50,7 +49,7 @@ func (r *reading) logins() (list []sessions.Login, unread []string) {
 	}
 	raw, err := hostfile.Read(filepath.Join(r.root, utmpFile), maxUtmp)
 	if err == nil {
-		list = append(list, parseUtmp(raw, runtime.GOARCH)...)
+		list = append(list, ofUtmp(raw)...)
 	}
 	return list, unread
 }
@@ -76,56 +75,13 @@ func parseLogin(id string, raw []byte) (sessions.Login, bool) {
 	return l, true
 }
 
-// A utmpLayout is where the fields of a struct utmp are (utmp(5)), which depends on the machine.
-type utmpLayout struct{ size, seconds, wide, address int }
-
-func layoutOf(arch string) utmpLayout {
-	switch arch {
-	case "amd64", "386", "arm":
-		return utmpLayout{384, 340, 4, 348}
-	default:
-		return utmpLayout{400, 344, 8, 360}
-	}
-}
-
-// userProcess is USER_PROCESS of utmp(5).
-const userProcess = 7
-
-// parseUtmp parses the records of who(1).
-func parseUtmp(raw []byte, arch string) (list []sessions.Login) {
-	at := layoutOf(arch)
-	for ; len(raw) >= at.size && len(list) < maxLogins; raw = raw[at.size:] {
-		if binary.NativeEndian.Uint16(raw) != userProcess {
-			continue
+// ofUtmp takes the logins of the records of who(1).
+func ofUtmp(raw []byte) (list []sessions.Login) {
+	records, _ := utmp.Parse(raw, runtime.GOARCH, maxUtmp)
+	for _, r := range records {
+		if r.Type == utmp.UserProcess && len(list) < maxLogins {
+			list = append(list, sessions.Login{Leader: r.PID, Terminal: r.Terminal, User: r.User, From: r.From, Remote: r.From.IsValid(), Since: r.At})
 		}
-		l := sessions.Login{Leader: int(binary.NativeEndian.Uint32(raw[4:])), Terminal: cString(raw[8:40]), User: cString(raw[44:76])}
-		l.From, l.Remote = utmpAddress(raw[at.address:][:16], cString(raw[76:332]))
-		seconds := int64(binary.NativeEndian.Uint32(raw[at.seconds:]))
-		if at.wide == 8 {
-			seconds = int64(binary.NativeEndian.Uint64(raw[at.seconds:]))
-		}
-		l.Since = time.Unix(seconds, 0)
-		list = append(list, l)
 	}
 	return list
-}
-
-// utmpAddress takes the address of a record from its field, or from the first word of the host, where
-// mosh and others write it.
-func utmpAddress(field []byte, host string) (a netip.Addr, remote bool) {
-	switch zero := make([]byte, 16); {
-	case bytes.Equal(field, zero):
-		word, _, _ := strings.Cut(host, " ")
-		a, _ = netip.ParseAddr(word) //nolint:errcheck // a name, which is not looked up
-	case bytes.Equal(field[4:], zero[4:]):
-		a, _ = netip.AddrFromSlice(field[:4])
-	default:
-		a, _ = netip.AddrFromSlice(field)
-	}
-	return a, a.IsValid()
-}
-
-func cString(b []byte) string {
-	text, _, _ := bytes.Cut(b, []byte{0})
-	return string(text)
 }

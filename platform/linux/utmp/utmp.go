@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package utmp parses the records of utmp, wtmp and btmp (utmp(5)). It trusts nothing in them: btmp
+// holds names that clients have sent, and files may be damaged or from another machine.
+package utmp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// Types of records.
+const (
+	BootTime     = 2
+	LoginProcess = 6 // a login that failed, in btmp
+	UserProcess  = 7
+	DeadProcess  = 8
+	lastType     = 9
+)
+
+// A Record is one record.
+type Record struct {
+	Type     int
+	PID      int
+	Terminal string // such as pts/0
+	User     string
+	Host     string     // as the program that wrote it has it: a name, an address, a kernel's release
+	From     netip.Addr // of another machine; invalid without one
+	At       time.Time
+}
+
+// A layout is where the fields of a struct utmp are, which depends on the machine.
+type layout struct{ size, seconds, wide, address int }
+
+func layoutOf(arch string) layout {
+	switch arch {
+	case "amd64", "386", "arm":
+		return layout{384, 340, 4, 348}
+	default:
+		return layout{400, 344, 8, 360}
+	}
+}
+
+// Size is that of a record in bytes on a machine of that architecture, as Go names it.
+func Size(arch string) int { return layoutOf(arch).size }
+
+// Parse returns the records of a file of such a machine, at most limit, and how many are none: of a
+// type or a time that cannot be, or cut off.
+func Parse(raw []byte, arch string, limit int) (list []Record, damaged int) {
+	at := layoutOf(arch)
+	for ; len(raw) >= at.size && len(list) < limit; raw = raw[at.size:] {
+		r := at.record(raw)
+		if r.Type < 0 || r.Type > lastType || r.Type > 0 && r.At.Unix() <= 0 {
+			damaged++
+			continue
+		}
+		list = append(list, r)
+	}
+	if len(raw)%at.size != 0 {
+		damaged++
+	}
+	return list, damaged
+}
+
+func (at layout) record(raw []byte) Record {
+	r := Record{
+		Type: int(int16(binary.NativeEndian.Uint16(raw))), PID: int(int32(binary.NativeEndian.Uint32(raw[4:]))), //nolint:gosec // both are signed in the file
+		Terminal: text(raw[8:40]), User: text(raw[44:76]), Host: text(raw[76:332]),
+	}
+	r.From = address(raw[at.address:][:16], r.Host)
+	seconds := int64(binary.NativeEndian.Uint32(raw[at.seconds:]))
+	if at.wide == 8 {
+		seconds = int64(binary.NativeEndian.Uint64(raw[at.seconds:])) //nolint:gosec // it is signed in the file
+	}
+	r.At = time.Unix(seconds, 0)
+	return r
+}
+
+// address takes the address of a record from its field, or from the first word of the host, where
+// mosh and others write it.
+func address(field []byte, host string) (a netip.Addr) {
+	switch zero := make([]byte, 16); {
+	case bytes.Equal(field, zero):
+		word, _, _ := strings.Cut(host, " ")
+		a, _ = netip.ParseAddr(word) //nolint:errcheck // a name, which is not looked up
+	case bytes.Equal(field[4:], zero[4:]):
+		a, _ = netip.AddrFromSlice(field[:4])
+	default:
+		a, _ = netip.AddrFromSlice(field)
+	}
+	return a.Unmap()
+}
+
+func text(b []byte) string {
+	text, _, _ := bytes.Cut(b, []byte{0})
+	return string(text)
+}
