@@ -30,9 +30,10 @@ type User struct {
 
 // A Secret is one line of shadow.
 type Secret struct {
-	Name string
-	Hash string
-	Line int
+	Name    string
+	Hash    string
+	Line    int
+	Changed int // when the password was set, in days since 1970; 0 if unknown, or to be set at the next login
 }
 
 // A Group is one line of group.
@@ -56,7 +57,8 @@ func Passwd(raw []byte) (users []User, bad []int) {
 // Shadow returns the password entries, and the numbers of malformed lines.
 func Shadow(raw []byte) (secrets []Secret, bad []int) {
 	return lines(raw, 9, func(f []string, line int) (Secret, bool) {
-		return Secret{f[0], f[1], line}, true
+		day, _ := number(f[2])
+		return Secret{f[0], f[1], line, day}, true
 	})
 }
 

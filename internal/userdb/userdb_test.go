@@ -23,8 +23,8 @@ func TestAccountsAreReadLineByLine(t *testing.T) {
 	if diff := cmp.Diff(want, users) + cmp.Diff([]int{6, 7, 8, 9}, bad); diff != "" {
 		t.Error(diff)
 	}
-	secrets, bad := Shadow([]byte("root:*:1:0:99999:7:::\nmira::1\n"))
-	if diff := cmp.Diff([]Secret{{"root", "*", 1}}, secrets) + cmp.Diff([]int{2}, bad); diff != "" {
+	secrets, bad := Shadow([]byte("root:*:19800:0:99999:7:::\nmira::1\n"))
+	if diff := cmp.Diff([]Secret{{"root", "*", 1, 19800}}, secrets) + cmp.Diff([]int{2}, bad); diff != "" {
 		t.Error(diff)
 	}
 	groups, bad := Groups([]byte("root:x:0:\nmira:x:1000:a,b\nx:y\n"))

@@ -53,6 +53,28 @@ func Head(path string, limit int) ([]byte, error) {
 	return b, nil
 }
 
+// Tail returns the last bytes of a regular file that others may write to meanwhile, at most limit, and
+// how many come before them.
+func Tail(path string, limit int) (b []byte, before int64, err error) {
+	fd, err := open(path)
+	if err != nil {
+		return nil, 0, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd) //nolint:errcheck // only read from
+	size, err := unix.Seek(fd, 0, io.SeekEnd)
+	if err == nil {
+		before = max(0, size-int64(limit))
+		_, err = unix.Seek(fd, before, io.SeekStart)
+	}
+	if err == nil {
+		b, err = readAll(fd, limit)
+	}
+	if err != nil {
+		return nil, 0, &os.PathError{Op: "read", Path: path, Err: err}
+	}
+	return b, before, nil
+}
+
 // Text returns a one-line attribute without the white space and the NUL bytes
 // around it. An attribute with nothing else in it is [ErrEmpty].
 func Text(path string) (string, error) {

@@ -110,3 +110,21 @@ func TestReasonDropsThePath(t *testing.T) {
 		t.Error("a plain error was changed")
 	}
 }
+
+func TestTailIsTheEndOfAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int]string{3: "789", 10: "0123456789", 99: "0123456789"} {
+		b, before, err := Tail(path, limit)
+		if string(b) != want || before != int64(10-len(want)) || err != nil {
+			t.Errorf("%d: %q after %d bytes, %v", limit, b, before, err)
+		}
+	}
+	for _, other := range []string{t.TempDir(), "/dev/zero", path + "x"} {
+		if b, _, err := Tail(other, 3); err == nil {
+			t.Errorf("%s: %q", other, b)
+		}
+	}
+}

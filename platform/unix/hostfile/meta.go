@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
-// A Meta is the mode and the owner of a file.
+// A Meta is the mode and the owner of a file, and when its content was last changed.
 type Meta struct {
 	Mode     fs.FileMode
 	UID, GID int
+	Modified time.Time
 }
 
 // String is the mode and the owner: "-rw-r--r-- of user 0".
@@ -33,5 +35,5 @@ func metaOf(info fs.FileInfo, err error) (Meta, error) {
 	if !ok {
 		return Meta{}, errors.New("has no owner that can be read")
 	}
-	return Meta{Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid)}, nil
+	return Meta{Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid), Modified: info.ModTime()}, nil
 }
