@@ -23,7 +23,13 @@ func runDNSLookup(ctx context.Context, s session, call invocation) (document, er
 	if err != nil {
 		return nil, err
 	}
-	lookup, err := dnslookup.Resolve(ctx, s.host.DNS, query, call.capped(dnslookup.DefaultRecords))
+	sources := s.host.DNS
+	if server := call.args.Text("server"); server != "" {
+		if sources, err = sources.At(server); err != nil {
+			return nil, err
+		}
+	}
+	lookup, err := dnslookup.Resolve(ctx, sources, query, call.capped(dnslookup.DefaultRecords))
 	if err != nil {
 		return nil, err
 	}

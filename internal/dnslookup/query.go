@@ -3,6 +3,7 @@
 package dnslookup
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -125,4 +126,20 @@ func recordLabel(label string) bool {
 		}
 	}
 	return true
+}
+
+// At returns sources that ask one server, an address whose port 53 answers. Anything but the address
+// of one host is INVALID_TARGET.
+func (s Sources) At(server string) (Sources, error) {
+	a, err := netip.ParseAddr(server)
+	a = a.Unmap()
+	if err != nil || a.IsUnspecified() || a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		return Sources{}, fault.New(fault.InvalidTarget, strconv.Quote(sanitize.Text(server, 80))+" is not the address of a name server.").
+			WithFix("Send the address of one host as server, such as 192.0.2.53, without a port; leave it out to ask the name servers of this machine.")
+	}
+	s.Servers = func(context.Context, string) ([]netip.AddrPort, error) {
+		return []netip.AddrPort{netip.AddrPortFrom(a, 53)}, nil
+	}
+	s.Configured = "that " + a.String() + " is a name server"
+	return s, nil
 }

@@ -3,6 +3,7 @@
 package dnslookup
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -65,4 +66,35 @@ func FuzzParseQuery(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAServerIsTheAddressOfOneHost(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.53": "192.0.2.53:53", "2001:db8::53": "[2001:db8::53]:53", "::ffff:192.0.2.53": "192.0.2.53:53", "127.0.0.53": "127.0.0.53:53", "fe80::1%eth0": "[fe80::1%eth0]:53",
+		"dns.example.net": "", "192.0.2.53:5353": "", "0.0.0.0": "", "::": "", "224.0.0.251": "", "ff02::fb": "", "255.255.255.255": "", "-1": "", "192.0.2.53\n": "",
+	} {
+		at, err := Sources{}.At(text)
+		if want == "" {
+			if fault.From(err).Code != fault.InvalidTarget {
+				t.Errorf("%q: %v", text, err)
+			}
+			continue
+		}
+		servers, _ := at.Servers(t.Context(), "example.net")
+		if err != nil || len(servers) != 1 || servers[0].String() != want {
+			t.Errorf("%q: %v, %v", text, servers, err)
+		}
+	}
+}
+
+func TestAServerThatIsNamedIsTheOnlyOneAsked(t *testing.T) {
+	s := &servers{answers: map[byte]func(context.Context, Question) (Reply, error){1: code("NXDOMAIN"), 7: byType(record("example.net", "A", "203.0.113.7"))}}
+	at, err := s.names().At("192.0.2.7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Resolve(t.Context(), at, Query{Shown: "example.net", Name: "example.net", Types: []string{"A"}}, 0)
+	if err != nil || l.Server != "192.0.2.7:53" || len(l.Records) != 1 || !slices.Equal(s.asked, []string{"7 A"}) {
+		t.Errorf("%+v, %v; asked %v", l, err, s.asked)
+	}
 }

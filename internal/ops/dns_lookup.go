@@ -9,7 +9,7 @@ var dnsLookup = Operation{
 	Action: "dns_lookup",
 	Flag:   "dns",
 	Title:  "DNS lookup",
-	Description: "Ask the name servers of this machine about a name, or for the names of an address. Use when a name does not resolve or to check mail and service records. " +
+	Description: "Ask the name servers of this machine about a name, or for the names of an address. Use when a name does not resolve or to check mail and service records; with server, to compare with another one. " +
 		"Says which server answered, how long records may be kept and whether DNSSEC was checked. The name is taken as it stands: no search domain, no hosts file." + dataOnly,
 	Usage:      "what the name servers say about a name or an address",
 	Toolset:    DiagnosticsToolset,
@@ -29,6 +29,11 @@ var dnsLookup = Operation{
 			Name: "record_type", Flag: "record-type", Placeholder: "TYPE", Kind: Text,
 			Enum:        []string{"A", "AAAA", "CNAME", "MX", "NS", "TXT", "SOA", "SRV", "CAA", "PTR"},
 			Description: "Type of record; A and AAAA of a name, PTR of an address by default",
+		},
+		{
+			Name: "server", Flag: "dns-server", Placeholder: "ADDRESS", Kind: Text, MaxLength: 60, Code: "INVALID_TARGET",
+			Fix:         "Send the address of a name server, or leave it out to ask those of this machine.",
+			Description: "Address of the name server to ask; those of this machine by default",
 		},
 	},
 }
