@@ -90,7 +90,7 @@ var table = []Info{
 	{TargetNotAllowed, ExitRefused, "A scan is of neither this machine nor a private network that it is attached to, or a webhook is on this machine and not in its configuration.", "Scan this machine or a private network of its own, and send to another machine; its administrator can allow more with scan.targets and webhook.endpoints in /etc/sentinel/config.yaml."},
 	{ProcessChanged, ExitRefused, "The process is not the one that was expected: its name or its start time is different.", "Look again with sentinel --top and send the start_id and the name that it shows now."},
 	{PlanChanged, ExitRefused, "The user agreed to something else than what would be done now: it has changed since they were asked.", "Nothing was done; call it again, and the user is asked anew."},
-	{Declined, ExitRefused, "The user was asked, and did not agree.", "Nothing was done. Do not try it again, and not in another way, unless the user asks for it."},
+	{Declined, ExitRefused, "The user was asked, or was to be, and did not agree.", "Nothing was done. Do not try it again, and not in another way, unless the user asks for it."},
 	{ProcessNotFound, ExitFailed, "There is no process with this ID.", "It may have ended by itself; look again with: sentinel --top"},
 	{HostNotFound, ExitFailed, "No address is known for the host, or the name does not exist.", "Check how the name is written, or send an address."},
 	{StillRunning, ExitFailed, "The process was signalled and is still there.", "It is stuck in the kernel, often on storage that does not answer; it ends when the kernel lets it, or at a reboot."},

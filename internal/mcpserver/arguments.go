@@ -36,7 +36,7 @@ func splitCall(ctx context.Context, m message) (context.Context, message) {
 		return ctx, m
 	}
 	ctx = context.WithValue(ctx, argumentsKey{}, json.RawMessage(m.Members.Get("arguments")))
-	ctx = context.WithValue(ctx, inputKey{}, input{m.Members.Get("requestState"), m.Members.Get("inputResponses")})
+	ctx = context.WithValue(ctx, inputKey{}, input{given(m.Members, "requestState"), given(m.Members, "inputResponses")})
 	var rest bytes.Buffer
 	rest.WriteString(`{"jsonrpc":"2.0","id":`)
 	rest.Write(m.ID)

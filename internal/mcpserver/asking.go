@@ -42,7 +42,7 @@ func wayToAsk(ctx context.Context) way {
 		return noWay
 	}
 	s, ok := server.ClientSessionFromContext(ctx).(*session)
-	if ok && slices.Contains([]string{"2025-06-18", "2025-11-25"}, s.ProtocolVersion()) && showsForms(s.GetClientCapabilities().Elicitation) {
+	if ok && slices.Contains([]string{"2025-06-18", "2025-11-25"}, s.ProtocolVersion()) && showsForms(s.peer().Capabilities.Elicitation) {
 		return byRequest
 	}
 	return noWay
@@ -58,10 +58,23 @@ func showsForms(e *mcp.ElicitationCapability) bool {
 // tools at once is not to bury its user.
 const maxQuestions = maxCalls
 
+// repeats reports whether the call of ctx comes with the state of a question. It counts as that even
+// where the client no longer says that it can ask: its user may have declined.
+func repeats(ctx context.Context) bool {
+	return server.IsModernRequest(ctx) && inputOf(ctx).State != nil
+}
+
 // confirm makes a change after the user has agreed to it.
 func (h *handler) confirm(ctx context.Context, c checked, by way) (*mcp.CallToolResult, error) {
-	if in := inputOf(ctx); by == byResult && in.sent() {
-		return h.resume(ctx, c, in)
+	if repeats(ctx) {
+		q, err := h.answered(c, inputOf(ctx))
+		if err != nil {
+			return nil, err
+		}
+		if answer := inputOf(ctx).answer(); answer != nil || by == noWay {
+			return h.decide(ctx, c, q.plan, judge(answer, nil, time.Since(q.at)))
+		}
+		// Without an answer it is asked again (MCP 2026-07-28, "Multi Round-Trip Requests").
 	}
 	p, d, err := h.plan(ctx, c)
 	switch {
@@ -100,7 +113,9 @@ func (h *handler) elicit(ctx context.Context, c checked, p plan) (context.Contex
 	placeOf(ctx).leave()
 	limited, cancel := h.untilAnswered(ctx)
 	defer cancel()
+	stop := trackerOf(ctx).during("Waiting for the answer of the user")
 	v, err := h.question(limited, p)
+	stop()
 	switch {
 	case ctx.Err() != nil:
 		return ctx, v, h.ended(c.op, ctx.Err(), "did nothing, because its user had not answered")
@@ -144,29 +159,36 @@ func (h *handler) untilAnswered(ctx context.Context) (context.Context, context.C
 	return context.WithTimeout(ctx, left-h.limit/3)
 }
 
-// resume goes on with a call that was repeated with the answer of its user.
-func (h *handler) resume(ctx context.Context, c checked, in input) (*mcp.CallToolResult, error) {
+// answered takes out the question that a repeated call answers.
+func (h *handler) answered(c checked, in input) (posedQuestion, error) {
 	q, ok := h.posed.take(in.requestState(), c.key(), time.Now())
 	if !ok {
-		return nil, fault.New(fault.InvalidArgument, "requestState belongs to no open question about this very call: it was used, is too old, or was never given out.").
+		return q, fault.New(fault.InvalidArgument, "requestState belongs to no open question about this very call: it was used, is too old, or was never given out.").
 			WithFix("Call " + c.op.Name + " again without inputResponses and requestState; the user is asked then.")
 	}
-	return h.decide(ctx, c, q.plan, judge(in.answer(), nil, time.Since(q.at)))
+	return q, nil
 }
 
-// decide does what the user said. Where nobody was there to say anything, a policy that merely
-// offers the question goes on as with a client that cannot ask, and one that requires it refuses.
+// decide does what the user said. Where there is nobody to ask, a policy that merely offers the
+// question goes on as with a client that cannot ask, and one that requires it refuses.
 func (h *handler) decide(ctx context.Context, c checked, p plan, v verdict) (*mcp.CallToolResult, error) {
 	switch {
-	case v.agreed:
+	case v.meaning == approved:
 		return h.perform(ctx, c, ops.Context{Asked: ops.Accepted, Plan: p.Asking.Plan})
-	case v.nobody && p.Asking.Policy == askOffered:
-		h.log.Info("the client answers for its user, who is not asked", "tool", c.op.Name, "client", clientName(ctx))
+	case v.meaning == unattended && p.Asking.Policy == askOffered:
+		h.log.Info("the user of the client is not asked: "+v.why, "tool", c.op.Name, "client", clientName(ctx))
 		return h.perform(ctx, c, ops.Context{})
-	case v.nobody:
-		return nil, fault.New(fault.DisabledByPolicy, "policy.ask of this machine's configuration requires that a person agrees to "+c.op.Name+" first, and the client answered before anybody could read the question.").
+	case v.meaning == unattended:
+		return nil, fault.New(fault.DisabledByPolicy, fmt.Sprintf("policy.ask of this machine's configuration requires that a person agrees to %s first, and %s.", c.op.Name, v.why)).
 			WithFix("Tell the user: the client has to show the questions of servers (elicitation) rather than answer them by itself; or the administrator changes policy.ask in /etc/sentinel/config.yaml.")
-	default:
-		return nil, fault.New(fault.Declined, fmt.Sprintf("%s did nothing: %s.", c.op.Name, v.why))
 	}
+	err := fault.New(fault.Declined, fmt.Sprintf("%s did nothing: %s.", c.op.Name, v.why))
+	if v.meaning == silent {
+		return nil, err.WithFix(silentFix)
+	}
+	return nil, err
 }
+
+// silentFix is for a model whose user has said neither yes nor no.
+const silentFix = "The user was not asked and has not refused: tell them what was to happen, and call it again only if they want it. " +
+	"Where a client keeps answering by itself, it can be set to show the questions of servers (elicitation), or the administrator sets policy.ask: off in /etc/sentinel/config.yaml."

@@ -165,8 +165,8 @@ func TestUserIsAskedWithWhatWillHappen(t *testing.T) {
 	}
 }
 
-// Whatever is no yes of a person's changes nothing, and an answer that nobody gave counts as a
-// client that cannot ask.
+// Whatever is no yes of a person's changes nothing, but where nobody can be asked, or the client was
+// told to agree by itself, a policy that merely offers the question goes on.
 func TestOnlyAYesThatSomebodyGaveIsAYes(t *testing.T) {
 	const slow, instant = 2 * time.Second, 100 * time.Millisecond
 	for name, c := range map[string]struct {
@@ -188,11 +188,15 @@ func TestOnlyAYesThatSomebodyGaveIsAYes(t *testing.T) {
 		"another action":            {`"result":{"action":"accepted","content":{"go_ahead":true}}`, slow, "DECLINED", "DECLINED", "no answer to the question"},
 		"an action that is no text": {`"result":{"action":true,"content":{"go_ahead":true}}`, slow, "DECLINED", "DECLINED", "no answer to the question"},
 		"a list":                    {`"result":[]`, slow, "DECLINED", "DECLINED", "no answer to the question"},
-		"an error":                  {`"error":{"code":-1,"message":"the user closed the window"}`, slow, "DECLINED", "DECLINED", "could not ask"},
-		"instant decline":           {`"result":{"action":"decline"}`, instant, "done", "DISABLED_BY_POLICY", "before anybody could read"},
-		"instant cancel":            {`"result":{"action":"cancel"}`, instant, "done", "DISABLED_BY_POLICY", "before anybody could read"},
+		"a window that was closed":  {`"error":{"code":-1,"message":"the user closed the window"}`, slow, "DECLINED", "DECLINED", "has not refused"},
+		"an instant error":          {`"error":{"code":-32603,"message":"interrupted"}`, instant, "DECLINED", "DECLINED", "has not refused"},
+		"no such method":            {`"error":{"code":-32601,"message":"no such method"}`, instant, "done", "DISABLED_BY_POLICY", "does not show questions"},
+		"no such method, slowly":    {`"error":{"code":-32601,"message":"no such method"}`, slow, "done", "DISABLED_BY_POLICY", "does not show questions"},
+		"no such form":              {`"error":{"code":-32602,"message":"no forms here"}`, slow, "done", "DISABLED_BY_POLICY", "does not show questions"},
+		"instant decline":           {`"result":{"action":"decline"}`, instant, "DECLINED", "DECLINED", "before anybody could read"},
+		"instant cancel":            {`"result":{"action":"cancel"}`, instant, "DECLINED", "DECLINED", "has not refused"},
+		"instant, not ticked":       {`"result":{"action":"accept","content":{"go_ahead":false}}`, instant, "DECLINED", "DECLINED", "has not refused"},
 		"instant yes":               {yes, instant, "done", "DISABLED_BY_POLICY", "before anybody could read"},
-		"instant error":             {`"error":{"code":-32601,"message":"no such method"}`, instant, "done", "DISABLED_BY_POLICY", "before anybody could read"},
 	} {
 		for policy, want := range map[string]string{"offered": c.offered, "required": c.required} {
 			t.Run(name+", "+policy, func(t *testing.T) {
@@ -208,7 +212,7 @@ func TestOnlyAYesThatSomebodyGaveIsAYes(t *testing.T) {
 					}
 					requests := []string{planned}
 					switch {
-					case want == "done" && c.after == slow:
+					case want == "done" && c.answer == yes && c.after == slow:
 						requests = append(requests, agreed)
 					case want == "done": // and the journal is not told that somebody agreed
 						requests = append(requests, unasked)
@@ -367,6 +371,9 @@ func (d *desk) posed() string {
 		d.t.Fatal(err)
 	}
 	q := r.Result.InputRequests["go_ahead"]
+	if strings.Contains(line, `"content":`) {
+		d.t.Errorf("a result that requires input has content: %s", line)
+	}
 	if r.Result.ResultType != "input_required" || q.Method != "elicitation/create" || !strings.HasPrefix(q.Params.Message, "web-1: ffmpeg") || len(r.Result.RequestState) < 20 {
 		d.t.Fatalf("not a question: %s", line)
 	}
@@ -388,10 +395,11 @@ func TestUserIsAskedByAResult(t *testing.T) {
 		"yes":                       {"required", accepted, 4 * time.Minute, "done"},
 		"decline":                   {"offered", `{"action":"decline"}`, time.Minute, "DECLINED"},
 		"the box not ticked":        {"offered", `{"action":"accept","content":{"go_ahead":false}}`, time.Minute, "DECLINED"},
-		"null":                      {"offered", `null`, time.Minute, "DECLINED"},
+		"a text":                    {"offered", `"yes"`, time.Minute, "DECLINED"},
 		"too late":                  {"offered", accepted, 6 * time.Minute, "INVALID_ARGUMENT"},
-		"instant decline, offered":  {"offered", `{"action":"decline"}`, 0, "done"},
-		"instant decline, required": {"required", `{"action":"decline"}`, 0, "DISABLED_BY_POLICY"},
+		"instant decline, offered":  {"offered", `{"action":"decline"}`, 0, "DECLINED"},
+		"instant decline, required": {"required", `{"action":"decline"}`, 0, "DECLINED"},
+		"instant yes, offered":      {"offered", accepted, 0, "done"},
 		"instant yes, required":     {"required", accepted, 0, "DISABLED_BY_POLICY"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -423,6 +431,94 @@ func TestUserIsAskedByAResult(t *testing.T) {
 	}
 }
 
+// A client that leaves the answer out is asked again, and one that declines is believed whatever it
+// then says that it can do.
+func TestARepeatedCallWithoutAnAnswerAsksAgain(t *testing.T) {
+	for name, more := range map[string]func(state string) string{
+		"no responses":       func(state string) string { return `,"requestState":"` + state + `"` },
+		"null for responses": func(state string) string { return `,"requestState":"` + state + `","inputResponses":null` },
+		"no response to it":  func(state string) string { return `,"requestState":"` + state + `","inputResponses":{"other":{}}` },
+		"null for it":        func(state string) string { return answerTo(state, `null`) },
+		"an answer alone":    func(string) string { return `,"inputResponses":{"go_ahead":` + accepted + `}` },
+		"null for both":      func(string) string { return `,"requestState":null,"inputResponses":null` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := sitDown(t, machineWith{policy: "offered"}, "", "")
+				d.send(repeated("1", pid, ""))
+				state := d.posed()
+				d.send(repeated("2", pid, more(state)))
+				state = d.posed()
+				<-time.After(2 * time.Second)
+				d.send(repeated("3", pid, answerTo(state, accepted)))
+				if got, line := d.outcome(); got != "done" {
+					t.Errorf("the second question: %s", line)
+				}
+			})
+		})
+	}
+	t.Run("declined by a client that no longer asks", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "offered"}, "", "")
+			d.send(repeated("1", pid, ""))
+			state := d.posed()
+			<-time.After(2 * time.Second)
+			d.send(strings.Replace(repeated("2", pid, answerTo(state, `{"action":"decline"}`)), `{"elicitation":{"form":{}}}`, `{}`, 1))
+			if got, line := d.outcome(); got != "DECLINED" {
+				t.Errorf("%s", line)
+			}
+		})
+	})
+}
+
+// What a request of revision 2026-07-28 says of its client holds for that request alone.
+func TestErasOnOneConnectionAreApart(t *testing.T) {
+	discover := func(capabilities string) string {
+		return request("9", "server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"Other","version":"2"},"io.modelcontextprotocol/clientCapabilities":`+capabilities+`}}`)
+	}
+	t.Run("who could ask can", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", formsOnly)
+			d.send(discover(`{}`))
+			d.receive()
+			d.send(kill("1"))
+			d.asked()
+		})
+	})
+	t.Run("who could not cannot", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", `{}`)
+			d.send(discover(formsOnly))
+			d.receive()
+			d.send(kill("1"))
+			if got, line := d.outcome(); got != "done" {
+				t.Errorf("%s", line)
+			}
+			if diff := cmp.Diff([]string{unasked}, d.sent()); diff != "" { // and its name is its own
+				t.Errorf("sentinel was run with (-want +got):\n%s", diff)
+			}
+		})
+	})
+}
+
+// A call that waits for its user says so, as one that works does.
+func TestProgressWhileTheUserReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := sitDown(t, machineWith{policy: "offered"}, "2025-11-25", formsOnly)
+		d.send(strings.Replace(kill("1"), `"name"`, `"_meta":{"progressToken":"p"},"name"`, 1))
+		id, _ := d.asked()
+		for i, want := range []string{`"progress":0,"total":100,"message":"Waiting for the answer of the user (2 s so far)"`, `"progress":1,"total":100,"message":"Waiting for the answer of the user (4 s so far)"`} {
+			if line := d.raw(); !strings.Contains(line, want) {
+				t.Errorf("%d: %s, want %s", i, line, want)
+			}
+		}
+		d.says(id, yes)
+		if got, line := d.outcome(); got != "done" {
+			t.Errorf("%s", line)
+		}
+	})
+}
+
 // A yes counts once, for the call that was asked about, and only for a question of ours.
 func TestAYesIsForOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -435,7 +531,6 @@ func TestAYesIsForOneCall(t *testing.T) {
 		}
 		for name, line := range map[string]string{
 			"a state of its own": repeated("2", pid, answerTo("AAAAAAAAAAAAAAAAAAAAAAAAAA", accepted)),
-			"an answer alone":    repeated("2", pid, `,"inputResponses":{"go_ahead":`+accepted+`}`),
 			"an empty state":     repeated("2", pid, answerTo("", accepted)),
 			"another process":    repeated("2", `"pid":1,"expect_name":"ffmpeg"`, answerTo(question(), accepted)),
 			"one more argument":  repeated("2", pid+`,"graceful":true`, answerTo(question(), accepted)),

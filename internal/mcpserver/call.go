@@ -96,7 +96,7 @@ func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.Raw
 	if c.path, err = h.locate(); err != nil {
 		return nil, err
 	}
-	if by := wayToAsk(ctx); by != noWay && c.changes() {
+	if by := wayToAsk(ctx); c.changes() && (by != noWay || repeats(ctx)) {
 		return h.confirm(ctx, c, by)
 	}
 	return h.perform(ctx, c, ops.Context{})

@@ -145,6 +145,7 @@ func (p *place) enter(ctx context.Context) (context.Context, error) {
 	if p == nil {
 		return ctx, ctx.Err()
 	}
+	defer trackerOf(ctx).during("Waiting until another call has ended")()
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():

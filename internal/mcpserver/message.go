@@ -80,16 +80,30 @@ func (t *transport) refused(m message, why *refusal) *response {
 	return why.response(id)
 }
 
+// formOf says of params that they cannot be read.
+func formOf(m message) string {
+	return fmt.Sprintf("the params of %s do not have the form that the protocol gives them", m.Method)
+}
+
+// asInputRequired takes the content from a result that requires input, which has none: mcp-go
+// writes an empty one, and by that a client could take it for the result of a tool.
+func asInputRequired(result any) any {
+	if r, ok := result.(*mcp.CallToolResult); ok && r.ResultType == mcp.ResultTypeInputRequired {
+		return mcp.InputRequiredResult{Result: r.Result, MultiRoundTripResult: r.MultiRoundTripResult}
+	}
+	return result
+}
+
 // responseTo makes the answer of mcp-go to m one of ours. That m is a message was found
 // before: what mcp-go cannot read of it are the params, which it says in words of its own.
 func responseTo(m message, answer mcp.JSONRPCMessage) *response {
 	switch a := answer.(type) {
 	case mcp.JSONRPCResponse:
-		return &response{JSONRPC: jsonrpc.Version, ID: json.RawMessage(m.ID), Result: a.Result}
+		return &response{JSONRPC: jsonrpc.Version, ID: json.RawMessage(m.ID), Result: asInputRequired(a.Result)}
 	case mcp.JSONRPCError:
 		r := &refusal{a.Error.Code, a.Error.Message, a.Error.Data}
 		if r.code == jsonrpc.InvalidRequest || r.code == jsonrpc.ParseError {
-			r = wrongParams(fmt.Sprintf("the params of %s do not have the form that the protocol gives them", m.Method))
+			r = wrongParams(formOf(m))
 		}
 		return r.response(json.RawMessage(m.ID))
 	default:

@@ -4,6 +4,8 @@ package mcpserver
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -37,6 +39,14 @@ func wrongParams(what string) *refusal {
 	return &refusal{code: jsonrpc.InvalidParams, sentence: "Invalid params: " + what}
 }
 
+// needed are the members of params without which a request means nothing (MCP, all
+// revisions that have the method).
+var needed = map[string][]string{
+	string(mcp.MethodInitialize): {"protocolVersion", "capabilities", "clientInfo"},
+	string(mcp.MethodToolsCall):  {"name"}, string(mcp.MethodPromptsGet): {"name"},
+	string(mcp.MethodSubscriptionsListen): {"notifications"},
+}
+
 // checkParams returns why the params of a message cannot be used, nil when they
 // can. What mcp-go would say about them is about its own types.
 func checkParams(m message) *refusal {
@@ -49,13 +59,48 @@ func checkParams(m message) *refusal {
 	if why := wrongKind("params._meta.", m.Meta, metaKinds); why != nil {
 		return why
 	}
-	if token := m.Meta.Get("progressToken"); len(token) > 0 && (token[0] == anObject || token[0] == '[' || token[0] == 't' || token[0] == 'f') {
-		return wrongParams("params._meta.progressToken must be a text or a whole number")
+	if token := given(m.Meta, "progressToken"); token != nil && !usableToken(token) {
+		return wrongParams(fmt.Sprintf("params._meta.progressToken must be a text of at most %d bytes or a whole number of at most 2^53", maxToken))
 	}
 	if cursor, _ := jsonrpc.Text(m.Members.Get("cursor")); cursor != "" && strings.HasSuffix(m.Method, "/list") {
 		return wrongParams("this cursor was never given: every list here is whole; leave cursor out")
 	}
-	return checkRevision(m)
+	if why := checkRevision(m); why != nil {
+		return why
+	}
+	return checkNeeded(m)
+}
+
+// checkNeeded finds what a request lacks.
+func checkNeeded(m message) *refusal {
+	for _, name := range needed[m.Method] {
+		if given(m.Members, name) == nil {
+			return wrongParams("params must have " + name)
+		}
+	}
+	where, info := "params.clientInfo", given(m.Members, "clientInfo")
+	if !m.is(mcp.MethodInitialize) {
+		where, info = "params._meta."+mcp.MetaKeyClientInfo, given(m.Meta, mcp.MetaKeyClientInfo)
+	}
+	if members, _ := jsonrpc.ParseObject(info); info != nil && (!isText(members, "name") || !isText(members, "version")) {
+		return wrongParams(where + " must have name and version, both texts")
+	}
+	return nil
+}
+
+func isText(members jsonrpc.Object, name string) bool {
+	_, ok := jsonrpc.Text(members.Get(name))
+	return ok
+}
+
+// usableToken says that a progress token is a text or a whole number, however that is spelled
+// (MCP, "Progress"): it goes back as it came.
+func usableToken(token jsonrpc.ID) bool {
+	if _, ok := token.Key(); !ok || len(token) > maxToken {
+		return false
+	}
+	n, err := strconv.ParseFloat(string(token), 64)
+	return token[0] == aText || err == nil && n == math.Trunc(n)
 }
 
 // wrongKind finds the first member that is not what it must be. Some clients write
@@ -76,6 +121,14 @@ func wrongKind(where string, members jsonrpc.Object, kinds map[string]byte) *ref
 }
 
 func isNull(value []byte) bool { return string(value) == "null" }
+
+// given returns a member, nil when it was left out.
+func given(members jsonrpc.Object, name string) []byte {
+	if value := members.Get(name); !isNull(value) {
+		return value
+	}
+	return nil
+}
 
 // checkRevision holds requests to what revision 2026-07-28 asks of each: its own
 // revision and what the client can do. Requests of the revisions before have neither, and say in

@@ -69,12 +69,9 @@ type inputKey struct{}
 
 // An input is what a client of revision 2026-07-28 sends with a call that it repeats.
 type input struct {
-	State     json.RawMessage // requestState
+	State     json.RawMessage // requestState; nil when none was sent
 	Responses json.RawMessage // inputResponses
 }
-
-// sent reports whether the call is a repeated one, or claims to be.
-func (in input) sent() bool { return in.State != nil || in.Responses != nil }
 
 func (in input) requestState() string {
 	var state string
@@ -87,7 +84,7 @@ func (in input) requestState() string {
 // answer returns the ElicitResult, nil if there is none.
 func (in input) answer() json.RawMessage {
 	var responses map[string]json.RawMessage
-	if json.Unmarshal(in.Responses, &responses) != nil {
+	if json.Unmarshal(in.Responses, &responses) != nil || isNull(responses[questionID]) {
 		return nil
 	}
 	return responses[questionID]

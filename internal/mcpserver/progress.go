@@ -11,7 +11,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"sentinel/internal/jsonrpc"
 	"sentinel/internal/ops"
 	"sentinel/internal/progress"
 )
@@ -51,11 +50,10 @@ type tracker struct {
 }
 
 // track puts a tracker into ctx when the call has a progress token, which is a
-// text or a whole number (MCP, "Progress").
+// text or a whole number (MCP, "Progress"); others were refused.
 func (t *transport) track(ctx context.Context, m message) context.Context {
-	token := jsonrpc.ID(m.Meta.Get("progressToken"))
-	_, ok := token.Key()
-	if !ok || token[0] != '"' && !token.Whole() || len(token) > maxToken {
+	token := given(m.Meta, "progressToken")
+	if token == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, trackerKey{}, &tracker{token: json.RawMessage(token), send: t.send, cancelled: ctx.Done(), read: t.out.waitRead, percent: -1})
@@ -95,6 +93,29 @@ func (t *tracker) say(percent int, message string) {
 	}
 	t.mu.Unlock()
 	t.note(percent, message)
+}
+
+// waitPace is the time between two notifications of a call that waits.
+const waitPace = 2 * time.Second
+
+// during says what a call waits for, again and again until stop is called: a client may take one
+// that says nothing for hung. The program of the call does so itself.
+func (t *tracker) during(words string) (stop func()) {
+	if t == nil {
+		return func() {}
+	}
+	over := make(chan struct{})
+	go func() {
+		for began := time.Now(); ; {
+			select {
+			case <-over:
+				return
+			case <-time.After(waitPace):
+				t.say(0, fmt.Sprintf("%s (%d s so far)", words, int(time.Since(began).Seconds())))
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(over) })
 }
 
 // note sends a percentage that is higher than all before, at once or when

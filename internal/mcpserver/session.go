@@ -4,6 +4,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -16,20 +17,25 @@ import (
 // the longest that sentinel accepts.
 const maxCaller = 200
 
-// A session is what mcp-go keeps about the client: who it is, and the
-// notifications for it.
+// A session is what is known about the client since its handshake, and the notifications for it.
+//
+// It is no [server.SessionWithClientInfo]: through that mcp-go also enters what each request of
+// revision 2026-07-28 says of its client, which holds for that request alone. On a connection with
+// both, users would be asked who cannot be, or not asked who can.
 type session struct {
 	initialized   atomic.Bool
 	revision      atomic.Pointer[string] // of the handshake
-	info          atomic.Pointer[mcp.Implementation]
-	capabilities  atomic.Pointer[mcp.ClientCapabilities]
+	client        atomic.Pointer[client]
 	notifications chan mcp.JSONRPCNotification
 }
 
-var (
-	_ server.SessionWithClientInfo      = (*session)(nil)
-	_ server.SessionWithProtocolVersion = (*session)(nil)
-)
+// A client is what a program says of itself in its handshake.
+type client struct {
+	Info         mcp.Implementation     `json:"clientInfo"`
+	Capabilities mcp.ClientCapabilities `json:"capabilities"`
+}
+
+var _ server.SessionWithProtocolVersion = (*session)(nil)
 
 func newSession() *session {
 	return &session{notifications: make(chan mcp.JSONRPCNotification, 16)}
@@ -58,27 +64,23 @@ func (s *session) SetProtocolVersion(revision string) { s.revision.Store(&revisi
 // NotificationChannel implements [server.ClientSession].
 func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notifications }
 
-// GetClientInfo implements [server.SessionWithClientInfo].
-func (s *session) GetClientInfo() mcp.Implementation {
-	if info := s.info.Load(); info != nil {
-		return *info
+// meet keeps what the params of a handshake say of the client.
+func (s *session) meet(params []byte) error {
+	var c client
+	if err := json.Unmarshal(params, &c); err != nil {
+		return err
 	}
-	return mcp.Implementation{}
+	s.client.Store(&c)
+	return nil
 }
 
-// SetClientInfo implements [server.SessionWithClientInfo].
-func (s *session) SetClientInfo(info mcp.Implementation) { s.info.Store(&info) }
-
-// GetClientCapabilities implements [server.SessionWithClientInfo].
-func (s *session) GetClientCapabilities() mcp.ClientCapabilities {
-	if c := s.capabilities.Load(); c != nil {
+// peer returns what the client has said of itself; nothing before the handshake.
+func (s *session) peer() client {
+	if c := s.client.Load(); c != nil {
 		return *c
 	}
-	return mcp.ClientCapabilities{}
+	return client{}
 }
-
-// SetClientCapabilities implements [server.SessionWithClientInfo].
-func (s *session) SetClientCapabilities(c mcp.ClientCapabilities) { s.capabilities.Store(&c) }
 
 // clientName returns the name and version that the client claims. Since revision
 // 2026-07-28 every request carries them; before, the handshake did.
@@ -88,8 +90,8 @@ func clientName(ctx context.Context) string {
 		if request.ClientInfo != nil {
 			info = *request.ClientInfo
 		}
-	} else if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
-		info = s.GetClientInfo()
+	} else if s, ok := server.ClientSessionFromContext(ctx).(*session); ok {
+		info = s.peer().Info
 	}
 	name := info.Name
 	if name == "" {

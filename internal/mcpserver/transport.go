@@ -189,7 +189,13 @@ func (t *transport) request(ctx context.Context, m message) {
 	case t.calls.has(m.key):
 		t.refuse(m, &refusal{code: jsonrpc.InvalidRequest, sentence: idInUse})
 	default:
-		t.deliver(m, t.handle(ctx, m))
+		r := t.handle(ctx, m)
+		if m.is(mcp.MethodInitialize) && r != nil && r.Error == nil {
+			if err := t.session.meet(m.Params); err != nil {
+				r = t.refused(m, wrongParams(formOf(m)))
+			}
+		}
+		t.deliver(m, r)
 	}
 }
 

@@ -16,22 +16,29 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// explainUnknown replaces mcp-go's error about an unknown tool by a sentence
+// explainUnknown replaces mcp-go's error about an unknown tool or prompt by a sentence
 // that a model can act on.
 func (t *transport) explainUnknown(m message, r *response) *response {
-	if r == nil || r.Error == nil || !m.is(mcp.MethodToolsCall) || !strings.HasSuffix(r.Error.Message, server.ErrToolNotFound.Error()) {
+	if r == nil || r.Error == nil {
 		return r
 	}
 	name, _ := jsonrpc.Text(m.Members.Get("name"))
-	r.Error.Message = unknownTool(name, slices.Sorted(maps.Keys(t.server.ListTools())))
+	switch {
+	case m.is(mcp.MethodToolsCall) && strings.HasSuffix(r.Error.Message, server.ErrToolNotFound.Error()):
+		r.Error.Message = unknownTool(name, slices.Sorted(maps.Keys(t.server.ListTools())))
+	case m.is(mcp.MethodPromptsGet) && strings.HasSuffix(r.Error.Message, server.ErrPromptNotFound.Error()):
+		r.Error.Message = fmt.Sprintf("There is no prompt %q. Prompts: %s.", sanitize.Text(name, maxShown), strings.Join(slices.Sorted(maps.Keys(t.server.ListPrompts())), ", "))
+	}
 	return r
 }
 
+// maxShown is how much of an unknown name is shown, in runes.
+const maxShown = 64
+
 // unknownTool says why a tool cannot be called on a server that offers others.
 func unknownTool(name string, offered []string) string {
-	const most = 64
 	_, exists := ops.ByName(name)
-	shown := sanitize.Text(name, most)
+	shown := sanitize.Text(name, maxShown)
 	switch {
 	case exists:
 		return fmt.Sprintf("The tool %q is turned off on this server.", shown)
