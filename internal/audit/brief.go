@@ -11,17 +11,13 @@ import (
 const exempted = "exempt: "
 
 // brief leaves out what a reader can do without who looks for what is wrong:
-// of checks that pass and of those that do not apply only the ID stays, and of the others what says
-// the same twice. Nothing is left out of what fails, or could not be seen.
+// of checks that pass only their number stays, of those that do not apply the ID, and of the others
+// all but their title, and what says the same twice. Nothing is left out of what fails, or could not
+// be seen.
 func (r *Report) brief(outcomes []outcome) {
-	r.Passed, r.NotApplicable = []string{}, []string{}
-	r.Checks = slices.DeleteFunc(r.Checks, func(c Result) bool {
-		if c.Status == Pass {
-			r.Passed = append(r.Passed, c.ID)
-		}
-		return c.Status == Pass
-	})
-	r.PassedTotal = new(len(r.Passed))
+	r.NotApplicable = []string{}
+	r.Checks = slices.DeleteFunc(r.Checks, func(c Result) bool { return c.Status == Pass })
+	r.PassedTotal = new(r.ChecksTotal - len(r.Checks))
 	for _, o := range outcomes {
 		if o.Status == "" && !o.Applies && !strings.HasPrefix(o.Reason, exempted) {
 			r.NotApplicable = append(r.NotApplicable, o.ID)
@@ -39,7 +35,7 @@ var kernel = []string{"sysctl: ", "/proc: ", "/proc/self/mountinfo: "}
 
 // brief shortens a check that does not pass: what the value says already goes.
 func (c *Result) brief() {
-	c.Description, c.Reference = "", ""
+	c.Name, c.Description, c.Reference = "", "", ""
 	c.Evidence = slices.DeleteFunc(c.Evidence, func(line string) bool {
 		_, seen, found := strings.Cut(line, ": ")
 		return found && strings.Contains(c.Value, seen) || slices.ContainsFunc(kernel, func(source string) bool { return strings.HasPrefix(line, source) })
@@ -61,7 +57,7 @@ func onceEach(checks []Result) {
 		whole[i] = c.Fix
 		for j := range i {
 			if at := len(c.Fix) - commonEnd(whole[j], c.Fix); len(c.Fix)-at >= minEnd {
-				checks[i].Fix = c.Fix[:at] + " … as in the fix of " + checks[j].ID
+				checks[i].Fix = c.Fix[:at] + " … as for " + checks[j].ID
 				break
 			}
 		}

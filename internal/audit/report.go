@@ -39,21 +39,19 @@ type Report struct {
 	// Truncated says that texts or checks were left out to keep the answer short.
 	Truncated bool `json:"truncated,omitempty"`
 	// PassedTotal counts the checks that pass, in a brief answer.
-	PassedTotal *int `json:"passed_total,omitempty"`
-	// Passed has the IDs of the checks that pass, in a brief answer.
-	Passed  []string  `json:"passed,omitzero"`
-	Skipped []Skipped `json:"skipped"` // checks that could not run or do not apply here; not in the score
+	PassedTotal *int      `json:"passed_total,omitempty"`
+	Skipped     []Skipped `json:"skipped"` // checks that could not run or do not apply here; not in the score
 	// NotApplicable has the IDs of the checks that do not apply here, which a brief answer leaves out of Skipped.
 	NotApplicable []string    `json:"not_applicable,omitzero"`
 	Changed       *Changed    `json:"changed,omitempty"`     // differences from the previous audit; absent without one
 	Unavailable   answer.Gaps `json:"unavailable,omitempty"` // what else could not be read, and why
 }
 
-// A Result is a check with its verdict. A check that passes has only the first four
-// members.
+// A Result is a check with its verdict. A check that passes has only the first four members, and
+// a brief answer leaves out what the ID and the value say.
 type Result struct {
 	ID          string   `json:"id"`                    // stable
-	Name        string   `json:"name"`                  // of the check, for people
+	Name        string   `json:"name,omitempty"`        // of the check, for people; a brief answer has none
 	Status      Status   `json:"status"`                // PASS, WARN or FAIL
 	Value       string   `json:"value"`                 // what was found, in a few words
 	Severity    Severity `json:"severity,omitempty"`    // high, medium or low: how much a failure matters
