@@ -160,6 +160,22 @@ func TestTheHistoryShowsTimesAndAddressesInFull(t *testing.T) {
 	}
 }
 
+func TestTheHistoryShowsWhoAgreed(t *testing.T) {
+	h := &historyDocument{Header: answer.NewHeader("action_history", true), Total: 2, Actions: []journal.Action{
+		{Tool: "block_ip_address", Who: journal.Who{User: "root", SudoUser: "ann", Caller: "Desk/1", Asked: "accepted by ann through Desk/1"}, State: "done"},
+		{Tool: "unblock_ip_address", Who: journal.Who{User: "root", SudoUser: "bob", Caller: "Desk/1"}, State: "done"},
+	}}
+	for width, want := range map[int][]string{80: {"ann (agreed)", "bob "}, 120: {"ann (agreed) through Desk/1", "bob through Desk/1"}} {
+		p := newPage(width, false)
+		h.view(p)
+		for _, text := range want {
+			if got := string(p.bytes()); !strings.Contains(got, text) {
+				t.Errorf("%q is not in the page of %d columns:\n%s", text, width, got)
+			}
+		}
+	}
+}
+
 // A page has one zone, that of the machine, and says which it is.
 func TestTimesHaveTheirOffsetAndAnotherYear(t *testing.T) {
 	local := time.Local

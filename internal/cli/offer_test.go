@@ -13,6 +13,7 @@ import (
 	"sentinel/internal/blocklist"
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
+	"sentinel/internal/processes"
 )
 
 // offered is a request whose client offers these tools.
@@ -89,6 +90,7 @@ func TestAdviceInAnAnswerNamesTools(t *testing.T) {
 	for _, d := range []advising{
 		&enableDocument{Header: h, Enabled: firewall.Enabled{Details: "one"}}, &allowDocument{Header: h, Allowed: firewall.Allowed{Details: "one"}},
 		&disableDocument{Header: h, Disablement: firewall.Disablement{Details: "one"}}, dryDocument{Header: h, Details: "one"},
+		&terminateDocument{Header: h, Terminated: processes.Terminated{RestartNote: "one"}},
 	} {
 		if raw, err := encode(d.advise(f), false); err != nil || !strings.Contains(string(raw), "<one>") {
 			t.Errorf("%T: %s, %v", d, raw, err)

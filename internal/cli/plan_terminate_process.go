@@ -59,6 +59,11 @@ func about(err error, object any) error {
 	return e.WithObject(object)
 }
 
+func (d *terminateDocument) advise(f func(string) string) document {
+	d.RestartNote = f(d.RestartNote)
+	return d
+}
+
 func (d *terminateDocument) outcome() string {
 	return fmt.Sprintf("%s (PID %d) ended by %s after %.1f ms", d.ProcessName, d.PID, d.Signal, d.ExitedAfterMS)
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"sentinel/internal/answer"
@@ -104,13 +105,18 @@ func (d *historyDocument) damage(p *page) {
 	}
 }
 
-// whoText names who did something, without the MCP client on a narrow terminal.
+// whoText names who did something, and says whether a person agreed to it, without the MCP
+// client on a narrow terminal.
 func (p *page) whoText(w journal.Who) string {
 	const roomy = 100
 	if p.width < roomy {
 		w.Caller = ""
 	}
-	return author(w)
+	if w.Asked == "" {
+		return author(w)
+	}
+	by := author(journal.Who{User: w.User, SudoUser: w.SudoUser})
+	return by + " (agreed)" + strings.TrimPrefix(author(w), by)
 }
 
 // timesText names an action that stands for several.

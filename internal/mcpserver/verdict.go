@@ -66,10 +66,10 @@ func judge(answer json.RawMessage, failed error, took time.Duration) verdict {
 	}
 }
 
-// notTaken reports whether an error says that the client does not know such a request, or not in
-// this form, although it has declared it. Programs between a client and a server do that. Any other
-// error may be that of a window that was closed.
+// notTaken reports whether an error says that the client does not know such a request, although it
+// has declared it. Programs between a client and a server do that. Any other error may be that of a
+// window that was closed; the official clients have -32602 for an answer that does not fit the form.
 func notTaken(failed error) bool {
 	e, ok := errors.AsType[*clientError](failed)
-	return ok && slices.Contains([]int{jsonrpc.MethodNotFound, jsonrpc.InvalidRequest, jsonrpc.InvalidParams}, e.Code)
+	return ok && (e.Code == jsonrpc.MethodNotFound || e.Code == jsonrpc.InvalidRequest)
 }

@@ -10,7 +10,7 @@ var getTopProcesses = Operation{
 	Flag:   "top",
 	Title:  "Top processes",
 	Description: "Get top CPU/memory consuming processes. Use when user asks what's using resources or system is slow. " +
-		"cpu_percent is measured over half a second (100 = one core). Hand start_id back as expect_start to be sure of the process. " +
+		"cpu_percent is measured over half a second (100 = one core). start_id names a process for good, while its PID may become another's. " +
 		"Changes nothing." + dataOnly,
 	Usage:      "processes that use the most CPU or memory",
 	Toolset:    DefaultToolset,

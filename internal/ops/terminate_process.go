@@ -35,7 +35,7 @@ var terminateProcess = Operation{
 		},
 		{
 			Name: "expect_start", Flag: "expect-start", Placeholder: "ID", Kind: Text, MaxLength: 40,
-			Description: "start_id of get_top_processes",
+			Description: "start_id of its row in a list",
 		},
 		endSession,
 		dryRun,

@@ -207,7 +207,7 @@ func TestRestartThatIsNotSureIsLeftOpen(t *testing.T) {
 		{Unit{Name: "x.service", User: true, Service: true}, always, nil, "x.service is run by the service manager of the user, which may start it again."},
 		{Unit{Name: "x.service", Service: true}, always, errTable, "x.service may start it again: the service manager did not say."},
 		{Unit{Name: "x.service", Service: true}, RestartPolicy{OnKill: ComesBack}, nil, "x.service has no main process, and may start this one again."},
-		{Unit{Name: "x.service", Service: true}, RestartPolicy{MainPID: 17, OnKill: ComesBack}, nil, "It belongs to x.service, whose main process may start another; to restart the whole service, use restart_service."},
+		{Unit{Name: "x.service", Service: true, RestartName: "x.service"}, RestartPolicy{MainPID: 17, OnKill: ComesBack}, nil, "It belongs to x.service, whose main process may start another; to restart the whole service: sudo sentinel --restart-service x.service."},
 	} {
 		v := killable()
 		v.facts[0].Unit, v.policy, v.policyErr = c.unit, c.policy, c.err

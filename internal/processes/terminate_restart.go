@@ -47,7 +47,7 @@ func (r restart) after(s Signal) (*bool, string) {
 	case r.policy.MainPID == 0:
 		return nil, name + " has no main process, and may start this one again."
 	case !r.main:
-		return nil, "It belongs to " + name + ", whose main process may start another; to restart the whole service, use restart_service."
+		return nil, "It belongs to " + name + ", whose main process may start another; to restart the whole service: sudo sentinel --restart-service " + r.unit.RestartName + "."
 	}
 	prediction, verb := r.policy.OnTerm, "may"
 	if s == SignalKill {
@@ -60,5 +60,5 @@ func (r restart) after(s Signal) (*bool, string) {
 		verb = "will"
 	}
 	return prediction.known(), name + " " + verb + " start it again " + r.policy.Cause +
-		"; to restart it, use restart_service, and to keep it off, " + r.unit.StopCommand + "."
+		"; to restart it: sudo sentinel --restart-service " + r.unit.RestartName + ", and to keep it off: " + r.unit.StopCommand + "."
 }

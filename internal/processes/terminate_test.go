@@ -377,7 +377,7 @@ func TestNumbersThatAreNeverEnded(t *testing.T) {
 
 func TestSummarySaysWhatWouldBeDone(t *testing.T) {
 	service := ffmpeg()
-	service.Unit = Unit{Name: "stream.service", Service: true, StopCommand: "systemctl stop stream.service"}
+	service.Unit = Unit{Name: "stream.service", Service: true, RestartName: "stream.service", StopCommand: "systemctl stop stream.service"}
 	nobody := ffmpeg()
 	nobody.User = ""
 	for _, c := range []struct {
@@ -389,7 +389,7 @@ func TestSummarySaysWhatWouldBeDone(t *testing.T) {
 		{nobody, Target{}, "ffmpeg (PID 4242) would be sent SIGKILL."},
 		{ffmpeg(), Target{Graceful: true}, "ffmpeg (PID 4242, user bob) would be sent SIGTERM, and SIGKILL if it is still there 5s later."},
 		{service, Target{}, "ffmpeg (PID 4242, user bob) would be sent SIGKILL. stream.service will start it again (Restart=on-failure); " +
-			"to restart it, use restart_service, and to keep it off, systemctl stop stream.service."},
+			"to restart it: sudo sentinel --restart-service stream.service, and to keep it off: systemctl stop stream.service."},
 	} {
 		v := killable()
 		v.facts[0], v.policy, c.target.PID = c.facts, RestartPolicy{MainPID: 4242, OnKill: ComesBack, Cause: "(Restart=on-failure)"}, 4242

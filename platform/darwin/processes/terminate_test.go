@@ -269,7 +269,7 @@ func TestJobsThatComeBack(t *testing.T) {
 		will  *bool
 		note  string
 	}{
-		"kept alive":      {running + "\tproperties = keepalive | runatload\n}\n", new(true), "com.example.web will start it again (KeepAlive); to restart it, use restart_service, and to keep it off, sudo launchctl bootout system/com.example.web."},
+		"kept alive":      {running + "\tproperties = keepalive | runatload\n}\n", new(true), "com.example.web will start it again (KeepAlive); to restart it: sudo sentinel --restart-service system/com.example.web, and to keep it off: sudo launchctl bootout system/com.example.web."},
 		"on failure":      {running + "\tsemaphores = {\n\t\tsuccessful exit => 0\n\t}\n}\n", new(true), "will start it again (KeepAlive)"},
 		"on demand":       {running + "\tendpoints = {\n\t\t\"a\" = {\n\t\t}\n\t}\n}\n", nil, "com.example.web may start it again when it is needed"},
 		"not":             {running + "\tproperties = runatload\n}\n", new(false), ""},
