@@ -29,22 +29,28 @@ func (f *finder) seeds() []seed {
 	return append(list, f.sshServers()...)
 }
 
-// terminals finds the leading process at each pseudo-terminal, or the oldest.
+// terminals finds the leading process of each session (setsid(2)) at a pseudo-terminal, or the oldest.
+// The number of a terminal tells it from others in one mount of devpts alone, and everybody can have
+// a mount of their own.
 func (f *finder) terminals() []seed {
-	first := map[string]int{}
+	type session struct {
+		terminal string
+		leader   int
+	}
+	first := map[session]int{}
 	for _, p := range f.snapshot.Processes {
 		if !p.Pseudo || p.Terminal == "" {
 			continue
 		}
-		at, known := first[p.Terminal]
-		leads := known && f.processes[at].Leader == at
-		if !known || p.Leader == p.PID || !leads && p.PID < at {
-			first[p.Terminal] = p.PID
+		at := session{p.Terminal, p.Leader}
+		known, met := first[at]
+		if !met || p.Leader == p.PID || known != p.Leader && p.PID < known {
+			first[at] = p.PID
 		}
 	}
 	list := make([]seed, 0, len(first))
-	for terminal, pid := range first {
-		list = append(list, seed{pid, terminal})
+	for at, pid := range first {
+		list = append(list, seed{pid, at.terminal})
 	}
 	slices.SortFunc(list, func(a, b seed) int { return cmp.Compare(a.pid, b.pid) })
 	return list

@@ -310,10 +310,14 @@ func lookUp[K comparable](m map[K]int, key K) int {
 	return -1
 }
 
-// records finds what the system has recorded of a session.
+// records finds what the system has recorded of a session. A terminal of that number may be another's,
+// whose login is not among the ancestors.
 func (f *finder) records(s seed, c chain) (record, hint *Login) {
 	r := f.register
-	last := max(lookUp(r.terminal, s.terminal), lookUp(r.leader, s.pid), lookUp(r.id, f.describe(s.pid).Login))
+	last := max(lookUp(r.leader, s.pid), lookUp(r.id, f.describe(s.pid).Login))
+	if at := lookUp(r.terminal, s.terminal); at >= 0 && slices.Contains(f.ancestry(s.pid), r.logins[at].Leader) {
+		last = max(last, at)
+	}
 	for _, pid := range c.members {
 		last = max(last, lookUp(r.leader, pid))
 	}

@@ -356,6 +356,30 @@ func TestAnOrdinaryUserCannotClaimAnAddress(t *testing.T) {
 	}
 }
 
+// Everybody can have terminals with the numbers of others', in a devpts of their own.
+func TestATerminalOfTheSameNumberHidesNoSession(t *testing.T) {
+	m := sshd()
+	m.Logins = append(m.Logins, Login{ID: "1", Leader: 11, User: "ann", Terminal: "pts/0", From: netip.MustParseAddr("203.0.113.7"), Remote: true, Manager: true})
+	m.socket(30, "udp", "192.0.2.1:60001", "")
+	m.process(20, 1, "mosh-server", "bea", "", 30, "pts/7")
+	m.process(21, 20, "bash", "bea", "pts/7")
+	m.peers = []Peer{{Port: 60001, Address: netip.MustParseAddr("203.0.113.9"), Came: true}}
+	m.tcp(41, "192.0.2.1:8080", "203.0.113.66:5000")
+	m.tcp(42, "0.0.0.0:8080", "")
+	m.process(40, 1, "x", "mallory", "", 41, 42, "pts/0", "pts/7")
+	m.process(43, 40, "sh", "mallory", "pts/0")
+	m.process(44, 40, "sh", "mallory", "pts/7")
+	m.process(50, 21, "sentinel", "root", "")
+	m.Self = 50
+	model, got := summary(t, m)
+	if want := "203.0.113.66 others', 203.0.113.7 others', 203.0.113.9 own"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if c := model.Processes[40].String(); !strings.Contains(c, "the session of mallory from 203.0.113.66") || strings.Contains(c, "ann") {
+		t.Errorf("mallory's is %s", c)
+	}
+}
+
 // Where the caller's own session goes on is not known, any address may carry it.
 func TestWhatIsNotKnownOfTheOwnSessionIsAGap(t *testing.T) {
 	for name, do := range map[string]func(*machine){
