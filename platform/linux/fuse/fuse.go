@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,6 @@ import (
 
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
-	"sentinel/platform/unix/hostfile"
 )
 
 // A Mount is a mounted file system that a process serves.
@@ -47,7 +45,7 @@ func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error
 	served := map[int][]uint64{}
 	skipped, err := r.proc.OpenFiles(ctx, pids, func(f procfs.OpenFile) bool {
 		if bytes.HasSuffix(f.Link, []byte("/fuse")) {
-			served[f.PID] = append(served[f.PID], r.connection(f))
+			served[f.PID] = append(served[f.PID], connection(f.About()))
 		}
 		return true
 	})
@@ -57,30 +55,26 @@ func (r Reader) Servers(ctx context.Context, pids []int) (map[int][]Mount, error
 		}
 	}
 	servers := map[int][]Mount{}
+	here, _ := r.mounts.Table() //nolint:errcheck // then that of the process has to do
 	for pid, connections := range served {
-		for _, m := range r.mounted(pid) {
-			if slices.Contains(connections, uint64(m.Minor)) || slices.Contains(connections, unknown) {
-				servers[pid] = appendMount(servers[pid], m)
-			}
+		if list := r.servedBy(pid, connections, here); len(list) > 0 {
+			servers[pid] = list
 		}
 	}
 	return servers, err
 }
 
-// unknown stands for a connection that the kernel does not tell; it may be that of any mount.
+// unknown stands for a connection that the kernel does not tell; it may be that of any mount of the
+// process's user.
 const unknown = 0
 
-// connection reads which one an open /dev/fuse is, by the device number of its file system
-// (fuse_dev_show_fdinfo in fs/fuse/dev.c). A device without a mount has no such line, and so have
-// older kernels.
-func (r Reader) connection(f procfs.OpenFile) uint64 {
-	about, err := hostfile.Read(filepath.Join(r.root, "proc", strconv.Itoa(f.PID), "fdinfo", strconv.Itoa(f.FD)), 4096)
-	if err != nil {
-		return unknown
-	}
-	for line := range strings.Lines(string(about)) {
-		if digits, ok := strings.CutPrefix(line, "fuse_connection:"); ok {
-			if n, err := strconv.ParseUint(strings.TrimSpace(digits), 10, 64); err == nil {
+// connection finds which one an open /dev/fuse is in what the kernel tells of it, by the device number
+// of its file system (fuse_dev_show_fdinfo in fs/fuse/dev.c). A device without a mount has no such
+// line, and so have older kernels, and any other file that is called fuse.
+func connection(about []byte) uint64 {
+	for line := range bytes.Lines(about) {
+		if digits, ok := bytes.CutPrefix(line, []byte("fuse_connection:")); ok {
+			if n, err := strconv.ParseUint(string(bytes.TrimSpace(digits)), 10, 64); err == nil {
 				return n
 			}
 		}
@@ -88,26 +82,41 @@ func (r Reader) connection(f procfs.OpenFile) uint64 {
 	return unknown
 }
 
-// mounted lists the file systems of processes that are mounted where a process is, and here.
-func (r Reader) mounted(pid int) []*mountinfo.Info {
-	here, _ := r.mounts.Table()       //nolint:errcheck // then the other has to do
-	there, _ := r.mounts.TableOf(pid) //nolint:errcheck // it ended
-	return slices.DeleteFunc(append(here, there...), func(m *mountinfo.Info) bool {
-		return m.FSType != "fuse" && m.FSType != "fuseblk" && !strings.HasPrefix(m.FSType, "fuse.")
-	})
-}
-
-func appendMount(to []Mount, m *mountinfo.Info) []Mount {
-	found := Mount{Point: m.Mountpoint, Type: m.FSType}
-	for option := range strings.SplitSeq(m.VFSOptions, ",") {
-		if digits, ok := strings.CutPrefix(option, "user_id="); ok {
-			found.User, _ = strconv.Atoi(digits) //nolint:errcheck // then it counts as root's
+// servedBy lists the file systems of connections that are mounted here, or where the process is. Anybody
+// can mount in namespaces of their own, where the number of the user who mounted is one of that
+// namespace: what is not mounted here is its own user's.
+func (r Reader) servedBy(pid int, connections []uint64, here []*mountinfo.Info) (list []Mount) {
+	uid, _ := r.proc.UID(pid) //nolint:errcheck // it ended; root's is the careful guess
+	add := func(m *mountinfo.Info, user int) {
+		known := slices.Contains(connections, uint64(m.Minor))
+		if found := (Mount{m.Mountpoint, m.FSType, user}); isFUSE(m) && (known || slices.Contains(connections, unknown) && user == uid) && !slices.Contains(list, found) {
+			list = append(list, found)
 		}
 	}
-	if slices.Contains(to, found) {
-		return to
+	for _, m := range here {
+		add(m, mounter(m))
 	}
-	return append(to, found)
+	there, _ := r.mounts.TableOf(pid) //nolint:errcheck // it ended
+	for _, m := range there {
+		if !slices.ContainsFunc(here, func(h *mountinfo.Info) bool { return h.Minor == m.Minor && h.Major == m.Major }) {
+			add(m, uid)
+		}
+	}
+	return list
+}
+
+func isFUSE(m *mountinfo.Info) bool {
+	return m.FSType == "fuse" || m.FSType == "fuseblk" || strings.HasPrefix(m.FSType, "fuse.")
+}
+
+// mounter returns the user who mounted a file system; root's where that is not told.
+func mounter(m *mountinfo.Info) (uid int) {
+	for option := range strings.SplitSeq(m.VFSOptions, ",") {
+		if digits, ok := strings.CutPrefix(option, "user_id="); ok {
+			uid, _ = strconv.Atoi(digits) //nolint:errcheck // then it counts as root's
+		}
+	}
+	return uid
 }
 
 // ByGroup lists the mount points by the control groups of the processes that serve them.

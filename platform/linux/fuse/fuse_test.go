@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,18 +57,47 @@ func TestServersOfMountsAreFound(t *testing.T) {
 	}
 }
 
-// A kernel that does not tell the connection leaves all mounts.
+// A kernel that does not tell the connection leaves the mounts of the process's user.
 func TestOlderKernels(t *testing.T) {
 	const mounts = "65 1 254:0 / / rw - ext4 /dev/vda rw\n128 65 0:58 / /mnt/a rw - fuse.sshfs x rw,user_id=1000,group_id=0\n129 65 0:59 / /mnt/b rw - fuseblk /dev/vdb rw,user_id=0\n130 65 0:60 / /sys/fs/fuse/connections rw - fusectl x rw\n"
-	both := []Mount{{"/mnt/a", "fuse.sshfs", 1000}, {"/mnt/b", "fuseblk", 0}}
-	for about, want := range map[string][]Mount{"pos:\t0\n": both, "fuse_connection:\t59\n": both[1:], "fuse_connection:\t77\n": nil, "fuse_connection:\tx\n": both} {
-		root := testenv.Plant(t, map[string]string{"proc/9/fd/": "", "proc/9/fdinfo/3": about, "proc/9/mountinfo": mounts, "proc/self/mountinfo": mounts})
+	ofUser, ofRoot := []Mount{{"/mnt/a", "fuse.sshfs", 1000}}, []Mount{{"/mnt/b", "fuseblk", 0}}
+	for _, c := range []struct {
+		about string
+		uid   string
+		want  []Mount
+	}{
+		{"pos:\t0\n", "0", ofRoot}, {"pos:\t0\n", "1000", ofUser}, {"pos:\t0\n", "1001", nil}, {"fuse_connection:\tx\n", "1000", ofUser},
+		{"fuse_connection:\t59\n", "1001", ofRoot}, {"fuse_connection:\t77\n", "0", nil},
+	} {
+		root := testenv.Plant(t, map[string]string{
+			"proc/9/fd/": "", "proc/9/fdinfo/3": c.about, "proc/9/mountinfo": mounts, "proc/self/mountinfo": mounts,
+			"proc/9/status": strings.ReplaceAll("Uid:\tX\tX\tX\tX\n", "X", c.uid),
+		})
 		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc/9/fd/3")); err != nil {
 			t.Fatal(err)
 		}
 		found, err := New(root).Servers(t.Context(), nil)
-		if diff := cmp.Diff(want, found[9]); diff != "" || err != nil {
-			t.Errorf("%q: %v %s", about, err, diff)
+		if diff := cmp.Diff(c.want, found[9]); diff != "" || err != nil {
+			t.Errorf("%q of user %s: %v %s", c.about, c.uid, err, diff)
+		}
+	}
+}
+
+// What is mounted where a process is alone may be numbered as its namespace likes.
+func TestAMountOfAnotherNamespaceIsItsUsers(t *testing.T) {
+	const here = "65 1 254:0 / / rw - ext4 /dev/vda rw\n"
+	for uid, want := range map[string]int{"1000": 1000, "0": 0} {
+		root := testenv.Plant(t, map[string]string{
+			"proc/9/fd/": "", "proc/9/fdinfo/3": "fuse_connection:\t58\n", "proc/self/mountinfo": here,
+			"proc/9/mountinfo": here + "128 65 0:58 / /mnt/a rw - fuse x rw,user_id=0,group_id=0\n",
+			"proc/9/status":    strings.ReplaceAll("Uid:\tX\tX\tX\tX\n", "X", uid),
+		})
+		if err := os.Symlink("/dev/fuse", filepath.Join(root, "proc/9/fd/3")); err != nil {
+			t.Fatal(err)
+		}
+		found, err := New(root).Servers(t.Context(), nil)
+		if diff := cmp.Diff([]Mount{{"/mnt/a", "fuse", want}}, found[9]); diff != "" || err != nil {
+			t.Errorf("of user %s: %v %s", uid, err, diff)
 		}
 	}
 }

@@ -7,6 +7,7 @@ package procfs
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,10 +38,24 @@ type Skipped struct {
 type OpenFile struct {
 	PID, FD int
 	Link    []byte // what it refers to, proc_pid_fd(5); valid until the visit returns
+	from    *FileReader
 }
 
 // Socket returns the inode of a socket, which sock_diag and /proc/net name too.
 func (f OpenFile) Socket() (inode uint64, ok bool) { return socketInode(f.Link) }
+
+// maxAbout caps what is read about an open file, in bytes.
+const maxAbout = 4096
+
+// About returns what the kernel tells of the file (proc_pid_fdinfo(5)), cut after some thousand bytes;
+// nothing where that is not told in time. The kernel makes up a line for each lock on the file before
+// it returns the first byte, and anybody may take hundreds of thousands of locks.
+func (f OpenFile) About() []byte {
+	f.from.told = true
+	fs, pid, fd := f.from.fs, strconv.Itoa(f.PID), strconv.Itoa(f.FD)
+	about, _ := fs.memory.read(f.PID, f.from.asked.uid, func() ([]byte, error) { return fs.readUpTo(maxAbout, pid, "fdinfo", fd) }) //nolint:errcheck // see above
+	return about
+}
 
 // OpenFiles visits the open files of the processes with the given PIDs, or of all if pids is nil,
 // until visit returns false. It reads within the bounds of a [FileReader], and takes nobody's word
@@ -74,12 +89,15 @@ func (fs FS) OpenFiles(ctx context.Context, pids []int, visit func(OpenFile) boo
 // of them: a number of files for each ordinary user, and a time for ordinary users and one for
 // the system. Nothing that it reads waits for a process.
 type FileReader struct {
+	fs      FS
 	dir     dirHandle
 	read    map[int]int            // files, by ordinary user
 	spent   map[bool]time.Duration // on ordinary users and on the system
 	fds     []int
 	entries []byte
 	link    [128]byte
+	asked   candidate // whose files are being read
+	told    bool      // about one of them, which may have taken long
 }
 
 // FileReader begins to read. Close it at the end.
@@ -88,7 +106,7 @@ func (fs FS) FileReader() (*FileReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &FileReader{dir: dir, read: map[int]int{}, spent: map[bool]time.Duration{}, entries: make([]byte, directoryBuffer)}, nil
+	return &FileReader{fs: fs, dir: dir, read: map[int]int{}, spent: map[bool]time.Duration{}, entries: make([]byte, directoryBuffer)}, nil
 }
 
 // Close ends reading.
@@ -102,7 +120,7 @@ func (r *FileReader) Files(pid int, visit func(OpenFile) (more bool)) error {
 
 func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error {
 	return r.open(c, func(fd int) error {
-		return r.links(c, fd, func(n int, link []byte) bool { return visit(OpenFile{PID: c.pid, FD: n, Link: link}) })
+		return r.links(c, fd, func(n int, link []byte) bool { return visit(OpenFile{c.pid, n, link, r}) })
 	})
 }
 
@@ -143,13 +161,15 @@ func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (
 	began := time.Now()
 	charge := func() { r.spent[c.ordinary()], began = r.spent[c.ordinary()]+time.Since(began), time.Now() }
 	defer charge()
+	r.asked = c
 	if r.fds, err = dirHandle(fd).numbersWith(r.entries, r.fds[:0]); err != nil {
 		return err
 	}
 	var denied error
 	for i, n := range r.fds {
-		if i%256 == 255 {
+		if i%256 == 255 || r.told {
 			charge()
+			r.told = false
 		}
 		if err := r.afford(c); err != nil {
 			return err

@@ -30,8 +30,12 @@ const (
 // system (SYS_UID_MAX of login.defs(5) is 999 everywhere).
 const firstOrdinary = 1000
 
+// nobody is the account of what needs none (nobody of sysusers.d(5)), as which daemons run and no
+// person does.
+const nobody = 65534
+
 // SystemAccount reports whether a user ID is root's or an account's of the system.
-func SystemAccount(uid int) bool { return uid < firstOrdinary }
+func SystemAccount(uid int) bool { return uid < firstOrdinary || uid == nobody }
 
 // unknownUser is of a process whose user cannot be read.
 const unknownUser = -1
