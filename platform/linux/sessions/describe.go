@@ -13,17 +13,9 @@ import (
 
 	"sentinel/internal/sessions"
 	"sentinel/internal/sshserver"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/unix/hostfile"
 )
-
-const (
-	// firstPerson is where the numbers of people begin (UID_MIN of login.defs(5)).
-	firstPerson = 1000
-	// nobody is the account of those that need none (nobody of sysusers.d(5)).
-	nobody = 65534
-)
-
-func systemAccount(uid int) bool { return uid < firstPerson || uid == nobody }
 
 // Describe implements [sessions.Source].
 func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, error) {
@@ -32,7 +24,7 @@ func (r *reading) Describe(_ context.Context, pid int) (sessions.Description, er
 		return sessions.Description{}, err
 	}
 	names, _ := r.names() //nolint:errcheck // a user without a name is shown as a number
-	d := sessions.Description{UID: uid, System: systemAccount(uid), User: names.Name(uid)}
+	d := sessions.Description{UID: uid, System: procfs.SystemAccount(uid), User: names.Name(uid)}
 	if group, err := r.proc.ControlGroup(pid); err == nil {
 		d.Unit, d.Login = unitOf(group)
 	}

@@ -9,13 +9,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"sentinel/internal/sessions"
 	"sentinel/platform/linux/procfs"
-	"sentinel/platform/unix/hostfile"
 )
 
 // Open implements [sessions.Source].
@@ -24,22 +22,18 @@ func (r *reading) Open(ctx context.Context, pid int) (f sessions.Files, err erro
 		if inode, ok := o.Socket(); ok {
 			f.Sockets = append(f.Sockets, sessions.SocketID(inode))
 		} else if bytes.HasSuffix(o.Link, []byte("ptmx")) {
-			f.Masters = append(f.Masters, r.master(pid, o.FD)...)
+			f.Masters = append(f.Masters, master(o.About())...)
 		}
 		return ctx.Err() == nil
 	})
 	return f, errors.Join(err, ctx.Err())
 }
 
-// master reads which terminal an open /dev/ptmx serves: "tty-index:" (drivers/tty/pty.c, Linux 4.14).
-func (r *reading) master(pid, fd int) []string {
-	raw, err := hostfile.Read(filepath.Join(r.root, "proc", strconv.Itoa(pid), "fdinfo", strconv.Itoa(fd)), 4096)
-	if err != nil {
-		return nil
-	}
-	for line := range strings.Lines(string(raw)) {
-		if n, ok := strings.CutPrefix(line, "tty-index:"); ok {
-			return []string{"pts/" + strings.TrimSpace(n)}
+// master finds which terminal an open /dev/ptmx serves: "tty-index:" (drivers/tty/pty.c, Linux 4.14).
+func master(about []byte) []string {
+	for line := range bytes.Lines(about) {
+		if n, ok := bytes.CutPrefix(line, []byte("tty-index:")); ok {
+			return []string{"pts/" + string(bytes.TrimSpace(n))}
 		}
 	}
 	return nil

@@ -33,14 +33,12 @@ type Reader struct {
 	self  int
 	proc  procfs.FS
 	names func() (accounts.Names, error)
-	// tunnels returns those that packets between two addresses travel in.
-	tunnels func(ctx context.Context, c sessions.Connection) ([]sessions.Tunnel, error)
 }
 
 // New returns the Reader for root; "/" is the live system.
 func New(root string) *Reader {
 	return &Reader{
-		root: root, self: os.Getpid(), proc: procfs.New(root), tunnels: tunnels.New(root).Carry,
+		root: root, self: os.Getpid(), proc: procfs.New(root),
 		names: sync.OnceValues(func() (accounts.Names, error) { return accounts.Read(root) }),
 	}
 }
@@ -52,7 +50,10 @@ func (r *Reader) Model(ctx context.Context) (*sessions.Model, error) {
 		return nil, err
 	}
 	defer files.Close()
-	return sessions.Find(ctx, &reading{Reader: r, files: files, own: map[netip.Addr]bool{}})
+	return sessions.Find(ctx, &reading{
+		Reader: r, files: files, own: map[netip.Addr]bool{},
+		tunnels: tunnels.New(r.root), carried: map[sessions.Connection][]sessions.Tunnel{},
+	})
 }
 
 // A reading is one pass over the machine, within one budget.
@@ -63,6 +64,8 @@ type reading struct {
 	own     map[netip.Addr]bool
 	holders map[uint64][]procfs.Holder
 	skipped []procfs.Skipped
+	tunnels *tunnels.Reader
+	carried map[sessions.Connection][]sessions.Tunnel // what is known of the tunnels
 }
 
 var _ sessions.Source = (*reading)(nil)
@@ -179,7 +182,14 @@ func (*reading) Peers(ctx context.Context, ports []uint16) ([]sessions.Peer, err
 	return list, err
 }
 
-// Tunnels implements [sessions.Source].
+// Tunnels implements [sessions.Source]. Many connections may have the same ends.
 func (r *reading) Tunnels(ctx context.Context, c sessions.Connection) ([]sessions.Tunnel, error) {
-	return r.tunnels(ctx, c)
+	if known, ok := r.carried[c]; ok {
+		return known, nil
+	}
+	list, err := r.tunnels.Carry(ctx, c)
+	if err == nil {
+		r.carried[c] = list
+	}
+	return list, err
 }

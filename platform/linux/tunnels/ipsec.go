@@ -16,6 +16,7 @@ import (
 
 	"sentinel/internal/sessions"
 	"sentinel/platform/linux/netattr"
+	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sockdiag"
 )
 
@@ -107,7 +108,7 @@ func covers(n *net.IPNet, a netip.Addr) bool {
 func (w *walk) keyExchange(t *sessions.Tunnel) {
 	inodes := map[uint64]bool{}
 	err := sockdiag.Dump(w.ctx, unix.IPPROTO_UDP, func(s sockdiag.Socket) {
-		if s.Inode != 0 && slices.Contains(ikePorts, s.Local.Port()) {
+		if s.Inode != 0 && slices.Contains(ikePorts, s.Local.Port()) && procfs.SystemAccount(s.UID) {
 			inodes[s.Inode] = true
 			t.Ports = append(t.Ports, sessions.Port{Protocol: "udp", Number: s.Local.Port()})
 		}

@@ -19,20 +19,30 @@ import (
 	"sentinel/platform/linux/interfaces"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sockdiag"
-	"sentinel/platform/unix/hostfile"
 )
 
 // program tells the processes that carry the packets of a TUN or TAP device, and with whom they
 // talk. Whoever holds the device carries its packets, whatever the program is called and in
 // whichever PID namespace it is: a container's processes are in this /proc, too.
-func (w *walk) program(t *sessions.Tunnel) {
-	holders, why := w.holders(t.Interface)
-	t.Processes = holders
-	if len(holders) == 0 {
-		t.Unknown = "the program that carries the packets of the tunnel " + title(t.Interface) + " is not seen" + why
+func (w *walk) program(l interfaces.Link) sessions.Tunnel {
+	t, known := w.programs[l.Name]
+	if !known {
+		t = sessions.Tunnel{Interface: l.Name, Kind: l.Kind}
+		w.find(&t)
+		w.programs[l.Name] = t
+	}
+	t.Addresses, t.Ports = slices.Clone(t.Addresses), slices.Clone(t.Ports)
+	return t
+}
+
+func (w *walk) find(t *sessions.Tunnel) {
+	all := w.search()
+	t.Processes = carriers(all.holders[t.Interface])
+	if len(t.Processes) == 0 {
+		t.Unknown = "the program that carries the packets of the tunnel " + title(t.Interface) + " is not seen" + all.missed
 		return
 	}
-	held, err := w.sockets(holders)
+	held, err := w.sockets(t.Processes)
 	if err != nil {
 		t.Unknown = fmt.Sprintf("with whom the program of the tunnel %s talks cannot be read (%v)", title(t.Interface), err)
 		return
@@ -42,40 +52,87 @@ func (w *walk) program(t *sessions.Tunnel) {
 	}
 }
 
-// holders lists the processes that have the interface of that name open, as the kernel says of each
-// file (tun_chr_show_fdinfo in drivers/net/tun.c). Another network namespace can have an interface
-// of the same name: who holds that one counts only where nobody of this namespace does. why says
-// what was not looked at.
-func (w *walk) holders(name string) (pids []int, why string) {
-	line := []byte("iff:\t" + name + "\n")
-	var elsewhere []int
+// devices are the files of processes that packets of network interfaces come from.
+type devices struct {
+	holders map[string][]holder // of TUN and TAP devices, by interface
+	// ppp are processes of the system that hold lines of PPP. Which of them holds which is not seen, nor
+	// where a line leads: that is one more network, and often the way to the Internet.
+	ppp    []int
+	missed string // what was not looked at, in parentheses
+}
+
+// A holder is a process that has a device open.
+type holder struct {
+	pid    int
+	here   bool // in this network namespace
+	system bool // root's, or an account's of the system
+}
+
+// carriers picks those who may carry the packets of this machine's interface. Another network namespace can
+// have an interface of the same name, and anybody can make such a namespace and take its device out of
+// it: an ordinary user's process counts only where none of the system holds the device here, and
+// one of another network only where nobody does.
+func carriers(list []holder) (pids []int) {
+	pick := func(want func(holder) bool) {
+		for _, h := range list {
+			if want(h) {
+				pids = append(pids, h.pid)
+			}
+		}
+	}
+	if pick(func(h holder) bool { return h.here && h.system }); len(pids) == 0 {
+		pick(func(h holder) bool { return h.here || h.system })
+	}
+	if len(pids) == 0 {
+		pick(func(holder) bool { return true })
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+// search looks at the files of all processes, once.
+func (w *walk) search() devices {
+	if w.devices != nil {
+		return *w.devices
+	}
+	d := devices{holders: map[string][]holder{}}
+	w.Reader.devices = &d
 	here := w.namespace("self")
 	skipped, err := w.proc.OpenFiles(w.ctx, nil, func(f procfs.OpenFile) bool {
 		if len(f.Link) == 0 || f.Link[0] != '/' { // sockets and pipes are no devices
 			return true
 		}
-		pid := strconv.Itoa(f.PID)
-		about, err := hostfile.Read(filepath.Join(w.root, "proc", pid, "fdinfo", strconv.Itoa(f.FD)), 4096)
-		switch {
-		case err != nil || !bytes.Contains(about, line):
-		case w.namespace(pid) == here:
-			pids = append(pids, f.PID)
-		default:
-			elsewhere = append(elsewhere, f.PID)
+		name := interfaceOf(f.About())
+		if ppp := bytes.HasPrefix(f.Link, []byte("/dev/ppp")); !ppp && name == "" {
+			return true
+		}
+		uid, err := w.proc.UID(f.PID)
+		h := holder{pid: f.PID, here: w.namespace(strconv.Itoa(f.PID)) == here, system: err == nil && procfs.SystemAccount(uid)}
+		if name != "" {
+			d.holders[name] = append(d.holders[name], h)
+		} else if h.system && !slices.Contains(d.ppp, f.PID) {
+			d.ppp = append(d.ppp, f.PID)
 		}
 		return true
 	})
 	switch {
 	case err != nil:
-		why = fmt.Sprintf(" (%v)", err)
+		d.missed = fmt.Sprintf(" (%v)", err)
 	case len(skipped) > 0:
-		why = fmt.Sprintf(" (%d processes could not be looked at)", len(skipped))
+		d.missed = fmt.Sprintf(" (%d processes could not be looked at)", len(skipped))
 	}
-	if len(pids) == 0 {
-		pids = elsewhere
+	return d
+}
+
+// interfaceOf finds the interface of an open device in what the kernel says of it
+// (tun_chr_show_fdinfo in drivers/net/tun.c); empty for any other file.
+func interfaceOf(about []byte) string {
+	for line := range bytes.Lines(about) {
+		if name, ok := bytes.CutPrefix(line, []byte("iff:\t")); ok {
+			return string(bytes.TrimSuffix(name, []byte("\n")))
+		}
 	}
-	slices.Sort(pids)
-	return slices.Compact(pids), why
+	return ""
 }
 
 // namespace names the network namespace of a process; empty if it cannot be read.
@@ -158,20 +215,4 @@ func (w *walk) own(a netip.Addr) bool {
 	return slices.ContainsFunc(w.links, func(l interfaces.Link) bool {
 		return slices.ContainsFunc(l.Addresses, func(p netip.Prefix) bool { return p.Addr() == a })
 	})
-}
-
-// ppp tells the processes that hold lines of PPP. Which of them holds which is not seen, nor where
-// a line leads: that is one more network, and often the way to the Internet.
-func (w *walk) ppp(l interfaces.Link) {
-	t := sessions.Tunnel{Interface: l.Name, Kind: l.Kind}
-	_, err := w.proc.OpenFiles(w.ctx, nil, func(f procfs.OpenFile) bool {
-		if bytes.HasPrefix(f.Link, []byte("/dev/ppp")) && !slices.Contains(t.Processes, f.PID) {
-			t.Processes = append(t.Processes, f.PID)
-		}
-		return true
-	})
-	if err != nil {
-		w.errs = append(w.errs, err)
-	}
-	w.found = append(w.found, t)
 }

@@ -33,16 +33,19 @@ const (
 	maxEnds  = 256
 )
 
-// A Reader reads the tunnels of the caller's network namespace.
+// A Reader tells it of one moment: what takes long to find out, because it is in the files of all
+// processes, is found out once. It is for one goroutine.
 type Reader struct {
-	root   string
-	proc   procfs.FS
-	kernel kernel
+	root     string
+	proc     procfs.FS
+	kernel   kernel
+	devices  *devices                   // nil until somebody asks
+	programs map[string]sessions.Tunnel // of devices, by interface
 }
 
 // New returns the Reader that finds processes in the /proc below root; "/" is the live one.
 func New(root string) *Reader {
-	return &Reader{root: root, proc: procfs.New(root), kernel: liveKernel()}
+	return &Reader{root: root, proc: procfs.New(root), kernel: liveKernel(), programs: map[string]sessions.Tunnel{}}
 }
 
 // Carry returns the tunnels that packets between an address of this machine and another host come
@@ -143,7 +146,7 @@ func (w *walk) through(l interfaces.Link, at leg) {
 	case l.Tunnel():
 		w.tunnel(l, at)
 	case l.Kind == "ppp":
-		w.ppp(l)
+		w.found = append(w.found, sessions.Tunnel{Interface: l.Name, Kind: l.Kind, Processes: w.search().ppp})
 	case slices.Contains(stacked, l.Kind):
 		if lower, ok := w.link(l.Lower); ok {
 			w.through(lower, at)
@@ -187,7 +190,7 @@ func (w *walk) tunnel(l interfaces.Link, at leg) {
 	local := l.Local
 	switch l.Kind {
 	case interfaces.KindTUN:
-		w.program(&t)
+		t = w.program(l)
 	case interfaces.KindWireGuard:
 		w.wireGuard(&t, l.Index, at.remote)
 	case interfaces.KindVXLAN:

@@ -12,8 +12,11 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -143,6 +146,15 @@ func TestPoliciesOfIPsecCarry(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ike.Close()
+	// What a user has at such a port carries nothing.
+	ofUser, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(ofUser)
+	if err := errors.Join(unix.Bind(ofUser, &unix.SockaddrInet4{Port: 500}), unix.Fchown(ofUser, 4000, 4000)); err != nil {
+		t.Fatal(err)
+	}
 	by := fmt.Sprintf(" udp/4500 by [%d]", os.Getpid())
 	for remote, want := range map[string]string{
 		"10.2.0.5": "ipsec ipsec 192.0.2.9 esp/0" + by, "10.3.0.5": "ipsec ipsec 192.0.2.8 esp/0" + by,
@@ -267,7 +279,7 @@ func TestWhoHoldsATUNDeviceCarries(t *testing.T) {
 	var pids []int
 	testenv.WaitFor(t, "both processes hold the device", func() bool {
 		w := walk{Reader: New("/"), ctx: t.Context()}
-		pids, _ = w.holders("tun7")
+		pids = carriers(w.search().holders["tun7"])
 		return len(pids) == 2
 	})
 	if !slices.Contains(pids, holder.Process.Pid) {
@@ -288,6 +300,90 @@ func TestWhoHoldsATUNDeviceCarries(t *testing.T) {
 	}
 	if got := carried(t, New("/"), "192.0.2.1", "192.0.2.7"); got != "" {
 		t.Errorf("beside the tunnel: %s", got)
+	}
+}
+
+// Everybody can make a device of the same name in a network of their own, and take it out of there:
+// that makes them no carrier of what comes through this one, and those that they talk with none.
+func TestADeviceOfTheSameNameClaimsNothing(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	run(t, cable...)
+	fd := openTUN(t, "tun7", unix.IFF_TUN)
+	defer unix.Close(fd)
+	run(t, "ip addr add 198.51.100.1/24 dev tun7", "ip link set tun7 up")
+	server, err := net.Dial("udp", "192.0.2.9:1194")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	forged := make(chan int)
+	var forge func()
+	forge = func() {
+		runtime.LockOSThread()
+		defer func() { <-t.Context().Done() }() // the network, and the device with it, would end with the thread
+		if unix.Gettid() == os.Getpid() { // whose namespace is that of the process
+			go forge()
+			return
+		}
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Error(err)
+		}
+		forged <- openTUN(t, "tun7", unix.IFF_TUN)
+	}
+	go forge()
+	holdAs(t, 4000, <-forged, "192.0.2.66:443")
+	if got, want := carried(t, New("/"), "198.51.100.1", "198.51.100.2"), fmt.Sprintf("tun7 tun 192.0.2.9 by [%d]", os.Getpid()); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// holdAs starts a process of a user that has a file open and a UDP socket that is connected.
+func holdAs(t *testing.T, uid uint32, fd int, remote string) {
+	t.Helper()
+	socket, err := net.Dial("udp", remote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	file, err := socket.(*net.UDPConn).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	c := exec.Command("/bin/sleep", "600")
+	c.ExtraFiles = []*os.File{os.NewFile(uintptr(fd), "device"), file}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	c.ExtraFiles[0].Close()
+}
+
+// What is found in the files of all processes is found once, for however many connections.
+func TestProcessesAreSearchedOnce(t *testing.T) {
+	link := func(index int, name, address string) interfaces.Link {
+		return interfaces.Link{Index: index, Name: name, Kind: interfaces.KindTUN, Addresses: []netip.Prefix{netip.MustParsePrefix(address)}}
+	}
+	root := testenv.Plant(t, map[string]string{
+		"proc/9/fd/": "", "proc/9/fdinfo/3": "iff:\ttun0\n", "proc/9/fdinfo/4": "iff:\ttun1\n", "proc/9/status": "Uid:\t0\t0\t0\t0\n",
+	})
+	for _, fd := range []string{"3", "4"} {
+		if err := os.Symlink("/dev/net/tun", filepath.Join(root, "proc/9/fd", fd)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := New(root)
+	r.kernel = silentKernel(link(5, "tun0", "10.8.0.1/16"), link(6, "tun1", "10.9.0.1/16"))
+	for _, c := range [][2]string{{"10.8.0.1", "10.8.0.2"}, {"10.8.0.1", "10.8.0.3"}, {"10.9.0.1", "10.9.0.2"}} {
+		if got := carried(t, r, c[0], c[1]); !strings.Contains(got, " by [9]") {
+			t.Errorf("%v: %s", c, got)
+		}
+		if err := os.RemoveAll(filepath.Join(root, "proc/9")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
