@@ -52,6 +52,7 @@ func operations() map[string]code {
 		"scan_ports":         answers[scanDocument](runScanPorts),
 		"dns_lookup":         answers[lookupDocument](runDNSLookup),
 		"traceroute":         answers[routeDocument](runTraceroute),
+		"get_containers":     answers[containersDocument](runContainers),
 		"list_blocked_ips":   answers[*blockedDocument](runListBlocked),
 		"verify_journal":     answers[verifyDocument](runVerifyJournal),
 		"doctor":             answers[doctorDocument](runDoctor),

@@ -13,6 +13,7 @@ import (
 	"sentinel/internal/assets"
 	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
+	"sentinel/internal/containers"
 	"sentinel/internal/dnslookup"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
@@ -62,6 +63,7 @@ type Host struct {
 	Blocklist      Blocklist
 	Updates        updates.Source
 	Audit          audit.Source
+	Containers     containers.Source
 	Scan           Scan
 	DNS            dnslookup.Sources  // of dns_lookup
 	Traceroute     traceroute.Sources // of traceroute

@@ -96,6 +96,7 @@ func All() []Operation {
 		sendTelemetryWebhook,
 		dnsLookup,
 		traceroute,
+		getContainers,
 		getActionHistory,
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"sentinel/platform/linux/assets"
 	linuxaudit "sentinel/platform/linux/audit"
 	linuxblocklist "sentinel/platform/linux/blocklist"
+	"sentinel/platform/linux/containers"
 	linuxdns "sentinel/platform/linux/dnslookup"
 	linuxfirewall "sentinel/platform/linux/firewall"
 	"sentinel/platform/linux/fuse"
@@ -63,6 +64,7 @@ func Open(root string) (*host.Host, error) {
 		FirewallManager: front,
 		FirewallTrials:  front,
 		Updates:         pending,
+		Containers:      containers.Source(root),
 		Audit:           posture(root, runner, rules, pending),
 		Scan: host.Scan{
 			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: connectscan.New(linuxscan.Dialer{}), RouteCheck: routeCheck},

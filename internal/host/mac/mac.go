@@ -25,6 +25,7 @@ import (
 	"sentinel/platform/darwin/assets"
 	macaudit "sentinel/platform/darwin/audit"
 	macblocklist "sentinel/platform/darwin/blocklist"
+	"sentinel/platform/darwin/containers"
 	macdns "sentinel/platform/darwin/dnslookup"
 	"sentinel/platform/darwin/firewall"
 	"sentinel/platform/darwin/health"
@@ -81,6 +82,7 @@ func Open(s System) *host.Host {
 		},
 		FirewallManager: front,
 		Updates:         pending,
+		Containers:      containers.Source{Root: s.Root, Home: s.Getenv("HOME"), UID: services.InvokingUser(s.EUID, s.Getenv)},
 		Audit:           posture(s, front, sockets, pending),
 		Scan: host.Scan{
 			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connectscan.New(connectscan.NetDialer{}), RouteCheck: routeCheck(s.EUID)},

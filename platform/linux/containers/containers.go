@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package containers finds the containers of Linux: those of Docker and Podman, of the system and of
+// users, through their sockets, and those of systemd-nspawn and LXC as far as the system tells.
+package containers
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/containers"
+	"sentinel/platform/linux/accounts"
+	"sentinel/platform/linux/cgroup"
+	"sentinel/platform/unix/engine"
+	"sentinel/platform/unix/hostfile"
+)
+
+// maxUsers is how many users are looked at for engines of their own.
+const maxUsers = 100
+
+// A Source finds the containers of a machine, by its root directory; "/" is the running system.
+type Source string
+
+// Containers implements [containers.Source].
+func (s Source) Containers(ctx context.Context, gaps *answer.Gaps) ([]containers.Engine, []containers.Facts, error) {
+	sockets := s.sockets(gaps)
+	found := make([]part, len(sockets))
+	var all sync.WaitGroup
+	for i, socket := range sockets {
+		all.Go(func() { found[i] = ask(ctx, socket) })
+	}
+	all.Wait()
+	var engines []containers.Engine
+	var list []containers.Facts
+	for i, p := range found {
+		gaps.Add("engines."+sockets[i].Path, p.err)
+		*gaps = append(*gaps, p.gaps...)
+		engines, list = append(engines, p.engines...), append(list, p.list...)
+	}
+	list = append(list, s.machines(gaps)...)
+	list = append(list, s.lxc(gaps)...)
+	for i := range list {
+		s.measure(&list[i])
+	}
+	return engines, list, ctx.Err()
+}
+
+// A part is the answer of one engine.
+type part struct {
+	engines []containers.Engine
+	list    []containers.Facts
+	gaps    answer.Gaps
+	err     error
+}
+
+func ask(ctx context.Context, socket engine.Socket) part {
+	var p part
+	p.engines, p.list, p.err = engine.Containers(ctx, socket, &p.gaps)
+	return p
+}
+
+// sockets lists where engines listen: that of the system, and one for each user with a runtime
+// directory (dockerd-rootless.sh, podman-system-service(1)).
+func (s Source) sockets(gaps *answer.Gaps) []engine.Socket {
+	at := func(parts ...string) string { return filepath.Join(append([]string{string(s)}, parts...)...) }
+	list := []engine.Socket{{Path: at("run", "docker.sock")}, {Path: at("run", "podman", "podman.sock")}}
+	names, _ := accounts.Read(string(s)) //nolint:errcheck // who has no name is told by number
+	users, err := hostfile.Names(at("run", "user"), maxUsers)
+	if err != nil && !hostfile.Missing(err) {
+		gaps.Add("engines", err)
+	}
+	for _, name := range users {
+		uid, err := strconv.Atoi(name)
+		if err != nil || uid <= 0 {
+			continue
+		}
+		for _, path := range []string{at("run", "user", name, "docker.sock"), at("run", "user", name, "podman", "podman.sock")} {
+			list = append(list, engine.Socket{Path: path, Owner: uid, User: names.Name(uid)})
+		}
+	}
+	return list
+}
+
+// measure adds what a container that runs takes, from the control group of its first process.
+func (s Source) measure(f *containers.Facts) {
+	if f.PID <= 0 || f.State != containers.Running && f.State != containers.Paused {
+		f.PID = 0
+		return
+	}
+	raw, err := hostfile.Read(filepath.Join(string(s), "proc", strconv.Itoa(f.PID), "cgroup"), maxMembership)
+	if err != nil {
+		return
+	}
+	use, err := cgroup.Use(string(s), groupOf(raw))
+	if err != nil {
+		return
+	}
+	f.Use = combined(f.Use, use)
+}
+
+const maxMembership = 16 << 10
+
+// groupOf finds the group in the unified hierarchy (cgroups(7), /proc/PID/cgroup); one that an init
+// inside of the container made below is left out.
+func groupOf(membership []byte) string {
+	for line := range strings.Lines(string(membership)) {
+		if path, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "0::"); ok {
+			for _, inner := range []string{"/init.scope", "/payload", "/container"} {
+				path = strings.TrimSuffix(path, inner)
+			}
+			return path
+		}
+	}
+	return "/"
+}
+
+// combined takes what is used from the control group, and limits from there where the engine told
+// none.
+func combined(told containers.Use, seen cgroup.Usage) containers.Use {
+	told.MemoryBytes = seen.Memory
+	if told.MemoryLimitBytes == nil && seen.MemoryLimit > 0 {
+		told.MemoryLimitBytes = &seen.MemoryLimit
+	}
+	if told.CPULimit == 0 {
+		told.CPULimit = seen.CPULimit
+	}
+	if seen.Throttled != nil && told.CPULimit > 0 {
+		told.CPUThrottledSeconds = new(seen.Throttled.Seconds())
+	}
+	if seen.Tasks != nil {
+		told.Tasks = new(int(*seen.Tasks))
+	}
+	if told.TaskLimit == nil && seen.TasksLimit > 0 {
+		told.TaskLimit = new(int(seen.TasksLimit))
+	}
+	return told
+}

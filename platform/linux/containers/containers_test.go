@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package containers
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/containers"
+	"sentinel/internal/testenv"
+)
+
+// A machine with a container of systemd-nspawn, one of LXC that runs and one that does not.
+func machineRoot(t *testing.T) string {
+	t.Helper()
+	return testenv.Plant(t, map[string]string{
+		"run/systemd/machines/build":                                              "# This is private data. Do not parse.\nNAME=build\nSERVICE=systemd-nspawn\nLEADER=812\nCLASS=container\nREALTIME=1795161325000000\n",
+		"run/systemd/machines/.host":                                              "NAME=.host\nCLASS=host\nLEADER=1\n",
+		"run/systemd/machines/guest":                                              "NAME=guest\nSERVICE=libvirt-qemu\nLEADER=900\nCLASS=vm\n",
+		"run/systemd/machines/broken":                                             "NAME=broken\nCLASS=container\nLEADER=-4\n",
+		"proc/812/cgroup":                                                         "0::/machine.slice/systemd-nspawn@build.service/payload\n",
+		"proc/640/cgroup":                                                         "0::/lxc.payload.db/init.scope\n",
+		"sys/fs/cgroup/cgroup.controllers":                                        "cpu memory pids\n",
+		"var/lib/lxc/db/config":                                                   "lxc.uts.name = db\n",
+		"var/lib/lxc/old/config":                                                  "",
+		"var/lib/lxc/notes.txt":                                                   "",
+		"sys/fs/cgroup/lxc.payload.db/cgroup.procs":                               "",
+		"sys/fs/cgroup/lxc.payload.db/memory.current":                             "1000000\n",
+		"sys/fs/cgroup/lxc.payload.db/memory.stat":                                "inactive_file 0\n",
+		"sys/fs/cgroup/lxc.payload.db/memory.max":                                 "max\n",
+		"sys/fs/cgroup/lxc.payload.db/cpu.max":                                    "max 100000\n",
+		"sys/fs/cgroup/lxc.payload.db/cpu.stat":                                   "usage_usec 5\nthrottled_usec 0\n",
+		"sys/fs/cgroup/lxc.payload.db/pids.current":                               "9\n",
+		"sys/fs/cgroup/lxc.payload.db/pids.max":                                   "max\n",
+		"sys/fs/cgroup/lxc.payload.db/init.scope/cgroup.procs":                    "640\n641\n",
+		"sys/fs/cgroup/machine.slice/systemd-nspawn@build.service/cgroup.procs":   "",
+		"sys/fs/cgroup/machine.slice/systemd-nspawn@build.service/memory.current": "50000000\n",
+		"sys/fs/cgroup/machine.slice/systemd-nspawn@build.service/memory.stat":    "inactive_file 1000000\n",
+		"sys/fs/cgroup/machine.slice/systemd-nspawn@build.service/memory.max":     "64000000\n",
+		"sys/fs/cgroup/machine.slice/systemd-nspawn@build.service/cpu.max":        "50000 100000\n",
+		"sys/fs/cgroup/machine.slice/systemd-nspawn@build.service/cpu.stat":       "usage_usec 5\nthrottled_usec 3000000\n",
+		"sys/fs/cgroup/machine.slice/systemd-nspawn@build.service/pids.current":   "12\n",
+		"sys/fs/cgroup/machine.slice/systemd-nspawn@build.service/pids.max":       "100\n",
+		"etc/passwd": "root:x:0:0::/root:/bin/sh\nana:x:1000:1000::/home/ana:/bin/sh\n",
+	})
+}
+
+func TestContainersWithoutAnEngine(t *testing.T) {
+	gaps := answer.Gaps{}
+	engines, list, err := Source(machineRoot(t)).Containers(t.Context(), &gaps)
+	if err != nil || len(engines) != 0 || len(gaps) != 0 {
+		t.Fatal(engines, gaps, err)
+	}
+	want := []containers.Facts{
+		{
+			Engine: "nspawn", Name: "build", State: containers.Running, PID: 812, Started: time.UnixMicro(1795161325000000),
+			Use: containers.Use{
+				MemoryBytes: new(uint64(49000000)), MemoryLimitBytes: new(uint64(64000000)), CPULimit: 0.5, CPUThrottledSeconds: new(3.0), Tasks: new(12), TaskLimit: new(100),
+			},
+		},
+		{Engine: "lxc", Name: "db", State: containers.Running, PID: 640, Use: containers.Use{MemoryBytes: new(uint64(1000000)), Tasks: new(9)}},
+		{Engine: "lxc", Name: "old", State: containers.Exited},
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEnginesOfUsersAreTheirs(t *testing.T) {
+	root := machineRoot(t)
+	for _, name := range []string{"1000", "0", "x", "4711"} {
+		if err := os.MkdirAll(filepath.Join(root, "run", "user", name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]string{}
+	for _, s := range Source(root).sockets(&answer.Gaps{}) {
+		path, err := filepath.Rel(root, s.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[path] = s.User
+	}
+	want := map[string]string{
+		"run/docker.sock": "", "run/podman/podman.sock": "", "run/user/1000/docker.sock": "ana", "run/user/1000/podman/podman.sock": "ana",
+		"run/user/4711/docker.sock": "4711", "run/user/4711/podman/podman.sock": "4711",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMoreThanCanBeLookedAtIsAGap(t *testing.T) {
+	files := map[string]string{}
+	for i := range maxMachines + 1 {
+		files[fmt.Sprintf("var/lib/lxc/c%d/config", i)] = ""
+	}
+	gaps := answer.Gaps{}
+	if _, list, err := Source(testenv.Plant(t, files)).Containers(t.Context(), &gaps); err != nil || len(list) != maxMachines || len(gaps) != 1 || gaps[0].Field != "containers.lxc" {
+		t.Errorf("%d, %v, %v", len(list), gaps, err)
+	}
+}
+
+func FuzzMachine(f *testing.F) {
+	f.Add("NAME=build\nSERVICE=systemd-nspawn\nLEADER=812\nCLASS=container\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if m, ok := machine([]byte(text)); ok && (m.PID <= 0 || m.Name == "") {
+			t.Errorf("%+v", m)
+		}
+		groupOf([]byte(text))
+	})
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine asks the engines of containers, Docker and Podman, through their sockets: HTTP over
+// a Unix socket, as the Docker Engine API has it (https://docs.docker.com/engine/api), of which
+// Podman speaks the same. It only reads.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/containers"
+	"sentinel/internal/sanitize"
+)
+
+// Bounds of what one engine may cost.
+const (
+	answerLimit   = 3 * time.Second  // for one question
+	wholeLimit    = 10 * time.Second // for all of one engine
+	maxList       = 8 << 20          // bytes; a container takes about 1 KB
+	maxDetail     = 1 << 20          // bytes
+	maxContainers = 500
+	atOnce        = 8 // questions
+)
+
+// A Socket is where an engine may listen.
+type Socket struct {
+	Path string
+	// Owner is the user that the engine must run as, besides root.
+	Owner int
+	// User is the name of that user where the engine is not that of the system.
+	User string
+}
+
+// errNotTrusted is about a socket that somebody else made.
+var errNotTrusted = errors.New("the socket belongs to another user than its engine")
+
+// Containers asks the engine at a socket. A socket that is not there is no engine, and no error.
+func Containers(ctx context.Context, s Socket, gaps *answer.Gaps) ([]containers.Engine, []containers.Facts, error) {
+	ctx, cancel := context.WithTimeout(ctx, wholeLimit)
+	defer cancel()
+	if found, err := s.check(); !found {
+		return nil, nil, err
+	}
+	c := s.client()
+	defer c.http.CloseIdleConnections()
+	name, version, err := c.identity(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err := c.list(ctx, name, gaps)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range list {
+		list[i].User = s.User
+	}
+	return []containers.Engine{{Name: name, Version: sanitize.Text(version, 40), User: sanitize.Text(s.User, 40)}}, list, nil
+}
+
+// check reports whether there is a socket, of root's or of the user whose engine it is.
+func (s Socket) check() (bool, error) {
+	info, err := os.Stat(s.Path)
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return false, nil
+	case err != nil:
+		return false, err
+	case info.Mode()&os.ModeSocket == 0:
+		return false, errors.New(s.Path + " is no socket")
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != s.Owner {
+		return false, errNotTrusted
+	}
+	return true, nil
+}
+
+type client struct {
+	http http.Client
+	path string
+}
+
+func (s Socket) client() *client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", s.Path)
+	}
+	return &client{path: s.Path, http: http.Client{
+		Timeout:       answerLimit,
+		Transport:     &http.Transport{DialContext: dial, MaxConnsPerHost: atOnce, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// get reads one answer into a value.
+func (c *client) get(ctx context.Context, path string, limit int64, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://engine"+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return c.reason(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // read only
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers with status %d", c.path, response.StatusCode)
+	}
+	raw, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	switch {
+	case err != nil:
+		return c.reason(err)
+	case int64(len(raw)) > limit:
+		return fmt.Errorf("%s answers with more than %d bytes", c.path, limit)
+	case json.Unmarshal(raw, into) != nil:
+		return fmt.Errorf("%s does not speak the API of Docker", c.path)
+	}
+	return nil
+}
+
+// reason leaves out the address that every request has.
+func (c *client) reason(err error) error {
+	var wrapped *url.Error
+	switch {
+	case errors.As(err, &wrapped) && wrapped.Timeout():
+		return fmt.Errorf("%s: %w", c.path, context.DeadlineExceeded)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nothing answers at %s", c.path)
+	case errors.Is(err, syscall.EACCES):
+		return os.ErrPermission
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return fmt.Errorf("%s does not speak the API of Docker", c.path)
+	case wrapped != nil:
+		return fmt.Errorf("%s: %w", c.path, wrapped.Err)
+	default:
+		return fmt.Errorf("%s: %w", c.path, err)
+	}
+}
+
+// identity asks which engine it is.
+func (c *client) identity(ctx context.Context) (name, version string, err error) {
+	var v struct {
+		Version    string
+		APIVersion string `json:"ApiVersion"`
+		Components []struct{ Name string }
+	}
+	if err := c.get(ctx, "/version", maxDetail, &v); err != nil {
+		return "", "", err
+	}
+	if v.Version == "" || v.APIVersion == "" {
+		return "", "", fmt.Errorf("%s does not speak the API of Docker", c.path)
+	}
+	name = "docker"
+	for _, part := range v.Components {
+		if part.Name == "Podman Engine" {
+			name = "podman"
+		}
+	}
+	return name, v.Version, nil
+}
+
+// list lists all containers with their details. Those whose details cannot be read are listed
+// with what is known.
+func (c *client) list(ctx context.Context, engine string, gaps *answer.Gaps) ([]containers.Facts, error) {
+	var rows []row
+	if err := c.get(ctx, "/containers/json?all=1", maxList, &rows); err != nil {
+		return nil, err
+	}
+	if len(rows) > maxContainers {
+		gaps.Note("containers", fmt.Sprintf("%s has %d containers, of which %d were looked at", engine, len(rows), maxContainers))
+		rows = rows[:maxContainers]
+	}
+	list := make([]containers.Facts, len(rows))
+	failed := make([]error, len(rows))
+	images := imageTimes{client: c, at: map[string]time.Time{}}
+	places := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, r := range rows {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			list[i], failed[i] = c.container(ctx, engine, r, &images)
+		})
+	}
+	all.Wait()
+	for i, err := range failed {
+		if err != nil {
+			gaps.Add("containers."+sanitize.Text(list[i].Name, 80), err)
+		}
+	}
+	return list, nil
+}
+
+// container asks for the details of one container.
+func (c *client) container(ctx context.Context, engine string, r row, images *imageTimes) (containers.Facts, error) {
+	facts := r.facts(engine)
+	if !validID(r.ID) {
+		return facts, errors.New("it has no ID that can be asked about")
+	}
+	var d detail
+	if err := c.get(ctx, "/containers/"+r.ID+"/json", maxDetail, &d); err != nil {
+		return facts, err
+	}
+	d.into(&facts)
+	facts.ImageAt = images.of(ctx, d.Image)
+	return facts, nil
+}
+
+// validID reports whether an ID can stand in a path: it is a digest in hexadecimal digits, with or
+// without its kind before it.
+func validID(id string) bool {
+	digits := strings.TrimPrefix(id, "sha256:")
+	return len(digits) >= 12 && len(digits) <= 64 && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// imageTimes remembers when images were made: many containers have the same.
+type imageTimes struct {
+	client *client
+	mu     sync.Mutex
+	at     map[string]time.Time
+}
+
+func (t *imageTimes) of(ctx context.Context, id string) time.Time {
+	if !validID(id) {
+		return time.Time{}
+	}
+	t.mu.Lock()
+	at, known := t.at[id]
+	t.mu.Unlock()
+	if known {
+		return at
+	}
+	var image struct{ Created string }
+	if t.client.get(ctx, "/images/"+id+"/json", maxDetail, &image) == nil {
+		at = moment(image.Created)
+	}
+	t.mu.Lock()
+	t.at[id] = at
+	t.mu.Unlock()
+	return at
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/containers"
+	"sentinel/internal/testenv"
+)
+
+const (
+	webID   = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	lostID  = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	imageID = "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+)
+
+// docker is what an engine answers, by path.
+var docker = map[string]string{
+	"/version":               `{"Version":"28.1","ApiVersion":"1.49","Components":[{"Name":"Engine"}]}`,
+	"/containers/json?all=1": `[{"Id":"` + webID + `","Names":["/web"],"Image":"shop:7","State":"running"},{"Id":"` + lostID + `","Names":["/lost"],"Image":"x","State":"exited"},{"Id":"../../secrets","Names":null,"State":"boiling"}]`,
+	"/containers/" + webID + "/json": `{"Id":"x","Image":"` + imageID + `","RestartCount":4,"State":{"Status":"running","Pid":812,"ExitCode":0,"StartedAt":"2026-11-23T10:00:00.5Z","FinishedAt":"2026-11-23T09:59:59Z",
+		"Health":{"Status":"unhealthy","Log":[{"Output":"old"},{"Output":"refused"}]}},
+		"HostConfig":{"Privileged":true,"RestartPolicy":{"Name":"unless-stopped"},"Memory":67108864,"CpuQuota":50000,"CpuPeriod":100000,"PidsLimit":100},
+		"NetworkSettings":{"Ports":{"443/tcp":[{"HostIp":"0.0.0.0","HostPort":"8443"},{"HostIp":"::","HostPort":"8443"}],"80/tcp":[{"HostIp":"127.0.0.1","HostPort":"8080"}],"9000/tcp":null}}}`,
+	"/images/" + imageID + "/json": `{"Created":"2026-01-02T03:04:05Z"}`,
+}
+
+// listening serves on a socket of its own.
+func listening(t *testing.T, serve func(net.Listener)) Socket {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "engine") // a path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go serve(l)
+	return Socket{Path: path, Owner: os.Getuid()}
+}
+
+func answering(t *testing.T, answers map[string]string) Socket {
+	t.Helper()
+	return listening(t, func(l net.Listener) {
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text, known := answers[r.URL.RequestURI()]
+			if !known || r.Method != http.MethodGet {
+				http.NotFound(w, r)
+				return
+			}
+			fmt.Fprint(w, text)
+		}))
+	})
+}
+
+func TestAnEngineTellsItsContainers(t *testing.T) {
+	socket := answering(t, docker)
+	socket.User = "ana"
+	gaps := answer.Gaps{}
+	engines, list, err := Containers(t.Context(), socket, &gaps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := containers.Facts{
+		Engine: "docker", User: "ana", ID: webID, Name: "web", Image: "shop:7", ImageAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		State: containers.Running, Health: "unhealthy", Probe: "refused", Started: time.Date(2026, 11, 23, 10, 0, 0, 5e8, time.UTC), Ended: time.Date(2026, 11, 23, 9, 59, 59, 0, time.UTC),
+		Policy: "unless-stopped", Restarts: new(4), Privileged: true, PID: 812,
+		Ports: []containers.Port{{Address: "0.0.0.0:8443", Container: "443/tcp", Exposed: true}, {Address: "127.0.0.1:8080", Container: "80/tcp"}},
+		Use:   containers.Use{MemoryLimitBytes: new(uint64(64 << 20)), CPULimit: 0.5, TaskLimit: new(100)},
+	}
+	want := []containers.Facts{
+		web, {Engine: "docker", User: "ana", ID: lostID, Name: "lost", Image: "x", State: containers.Exited},
+		{Engine: "docker", User: "ana", ID: "../../secrets", Name: "../../secrets", State: containers.Unknown},
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]containers.Engine{{Name: "docker", Version: "28.1", User: "ana"}}, engines); diff != "" {
+		t.Error(diff)
+	}
+	var fields []string
+	for _, g := range gaps {
+		fields = append(fields, g.Field)
+	}
+	if diff := cmp.Diff([]string{"containers.lost", "containers.../../secrets"}, fields); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPodmanIsTold(t *testing.T) {
+	answers := map[string]string{"/version": `{"Version":"5.2","ApiVersion":"1.41","Components":[{"Name":"Podman Engine"},{"Name":"Conmon"}]}`, "/containers/json?all=1": `[]`}
+	engines, list, err := Containers(t.Context(), answering(t, answers), &answer.Gaps{})
+	if err != nil || len(list) != 0 || len(engines) != 1 || engines[0].Name != "podman" {
+		t.Errorf("%v, %v, %v", engines, list, err)
+	}
+}
+
+func TestWhatIsNoEngineIsSaid(t *testing.T) {
+	speaks := func(text string) Socket {
+		return listening(t, func(l net.Listener) {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				fmt.Fprint(c, text)
+				c.Close()
+			}
+		})
+	}
+	plain := filepath.Join(t.TempDir(), "docker.sock")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refusing := listening(t, func(l net.Listener) { l.(*net.UnixListener).SetUnlinkOnClose(false); l.Close() })
+	testenv.WaitFor(t, "nobody listens", func() bool { _, err := net.Dial("unix", refusing.Path); return err != nil })
+	huge := map[string]string{"/version": `{"Version":"` + strings.Repeat("x", maxDetail) + `"}`}
+	for name, c := range map[string]struct {
+		socket Socket
+		want   string
+	}{
+		"another protocol":   {speaks("SSH-2.0-OpenSSH_10.0\r\n"), "does not speak the API of Docker"},
+		"HTTP, another":      {answering(t, map[string]string{"/version": `{"name":"etcd"}`}), "does not speak the API of Docker"},
+		"no JSON":            {answering(t, map[string]string{"/version": `<html>`}), "does not speak the API of Docker"},
+		"nothing there":      {answering(t, nil), "status 404"},
+		"endless":            {answering(t, huge), "more than"},
+		"a file":             {Socket{Path: plain, Owner: os.Getuid()}, "is no socket"},
+		"nobody listens":     {refusing, "nothing answers"},
+		"a list that is cut": {answering(t, map[string]string{"/version": docker["/version"], "/containers/json?all=1": `[{"Id":`}), "does not speak the API of Docker"},
+	} {
+		if _, list, err := Containers(t.Context(), c.socket, &answer.Gaps{}); err == nil || !strings.Contains(err.Error(), c.want) || list != nil {
+			t.Errorf("%s: %v, %v", name, list, err)
+		}
+	}
+}
+
+func TestAnEngineThatHangsIsNotWaitedFor(t *testing.T) {
+	testenv.HangGuard(t)
+	socket := listening(t, func(l net.Listener) {
+		for {
+			if _, err := l.Accept(); err != nil {
+				return
+			}
+		}
+	})
+	if _, _, err := Containers(t.Context(), socket, &answer.Gaps{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNoSocketIsNoEngine(t *testing.T) {
+	gaps := answer.Gaps{}
+	engines, list, err := Containers(t.Context(), Socket{Path: filepath.Join(t.TempDir(), "none")}, &gaps)
+	if err != nil || engines != nil || list != nil || len(gaps) != 0 {
+		t.Errorf("%v, %v, %v, %v", engines, list, err, gaps)
+	}
+}
+
+// A socket in a directory that others may write to could be anybody's.
+func TestASocketOfAnotherUserIsNotAsked(t *testing.T) {
+	testenv.Need(t, os.Getuid() == 0, "root, who can give a file away")
+	socket := answering(t, docker)
+	if err := os.Chown(socket.Path, 4711, 0); err != nil {
+		t.Fatal(err)
+	}
+	for owner, want := range map[int]error{0: errNotTrusted, 4712: errNotTrusted, 4711: nil} {
+		socket.Owner = owner
+		if _, _, err := Containers(t.Context(), socket, &answer.Gaps{}); !errors.Is(err, want) {
+			t.Errorf("owner %d: %v", owner, err)
+		}
+	}
+}
+
+func TestASocketThatMayNotBeUsedIsAQuestionOfRights(t *testing.T) {
+	c := client{path: "/run/docker.sock"}
+	if err := c.reason(fmt.Errorf("dial: %w", fs.ErrPermission)); answer.Reason(err) == "" {
+		t.Error(err)
+	}
+}
+
+func FuzzDetail(f *testing.F) {
+	for _, text := range docker {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		socket := answering(t, map[string]string{"/version": docker["/version"], "/containers/json?all=1": `[{"Id":"` + webID + `","Names":["/web"]}]`, "/containers/" + webID + "/json": text})
+		_, list, err := Containers(t.Context(), socket, &answer.Gaps{})
+		if err != nil || len(list) != 1 || list[0].Name != "web" || len(list[0].Ports) > maxPorts {
+			t.Errorf("%v, %v", list, err)
+		}
+	})
+}
