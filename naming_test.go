@@ -20,8 +20,8 @@ import (
 // such as a file system or a program's output. All others have the name of a domain.
 var surfaces = map[string][]string{
 	"linux": {
-		"accounts", "caller", "cgroup", "conntrack", "cpuinfo", "errqueue", "fuse", "interfaces", "mounts", "netattr", "pidfd", "posture", "procfs", "release", "resolvconf", "sessions", "sockdiag", "sysfs",
-		"systemd", "tunnels", "virt", "wireguard",
+		"accounts", "caller", "cgroup", "conntrack", "cpuinfo", "errqueue", "fuse", "interfaces", "mounts", "netattr", "packages", "pidfd", "posture", "procfs", "release", "resolvconf", "sessions", "sockdiag", "sysfs",
+		"systemd", "tunnels", "utmp", "virt", "wireguard",
 	},
 	"darwin": {
 		"diskutil", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing", "sessions",
