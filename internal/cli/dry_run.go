@@ -34,8 +34,11 @@ type asking struct {
 	Question string `json:"question,omitempty"` // for a person at a terminal
 }
 
+// advise leaves what a person is asked with in the words for people.
 func (d dryDocument) advise(f func(string) string) document {
-	d.Details = f(d.Details)
+	if d.Asking == nil {
+		d.Details = f(d.Details)
+	}
 	return d
 }
 

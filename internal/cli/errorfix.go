@@ -37,14 +37,14 @@ func (p Program) worded(call invocation, err error) error {
 }
 
 // asCalls says the commands in the fix of a request as calls of tools on
-// offer, for a model. The tool that was just denied is none of them.
+// offer, for a model. The tool that was just denied, or took too long, is none of them.
 func (p Program) asCalls(call invocation, e *fault.Error, fix string) string {
 	on := p.onOffer(call)
 	if on == nil {
 		return fix
 	}
-	return ops.AsCalls(fix, func(tool string) bool {
-		return on(tool) && (tool != call.op.Name || e.Code != fault.PermissionDenied)
+	return ops.FixAsCalls(fix, func(tool string) bool {
+		return on(tool) && (tool != call.op.Name || e.Code != fault.PermissionDenied && e.Code != fault.Timeout)
 	})
 }
 

@@ -52,6 +52,7 @@ func TestAFixNamesToolsThatAreOn(t *testing.T) {
 		{"needs to be switched on", "{}", offered(t, "enable_firewall", "disable_firewall"), fault.New(fault.FirewallFailed, "No.").WithFix("Take it back with sudo sentinel --disable-firewall."), "Take it back with sudo sentinel --disable-firewall" + person + "."},
 		{"is switched on", "{enabled_tools: [disable_firewall]}", offered(t, "enable_firewall", "disable_firewall"), fault.New(fault.FirewallFailed, "No.").WithFix("Take it back with sudo sentinel --disable-firewall."), "Take it back with disable_firewall."},
 		{"the denied tool itself", "{}", offered(t, "check_updates", "check_updates"), fault.New(fault.PermissionDenied, "No.").WithFix("Run: sudo sentinel --check-updates"), "Run: sudo sentinel --check-updates" + person},
+		{"the tool that took too long", "{}", offered(t, "get_system_health", "get_system_health"), fault.New(fault.Timeout, "No."), "Try again; if it happens again, look for a hung disk or network mount with: sentinel --json" + person},
 		{"a fix for tools", "{}", offered(t, "restart_service", "get_system_health"), fault.New(fault.ServiceNotFound, "No.").WithToolFix("Look at failed_units of: sentinel --json"), "Look at failed_units of: get_system_health"},
 		{"a person", "{}", typed(t, "--kill", "5"), fault.New(fault.InvalidPID, "No."), "Take the pid of a row of: sentinel --top"},
 	} {
@@ -67,6 +68,11 @@ func TestNoUsualFixSendsAModelToAShell(t *testing.T) {
 		fix := fault.From(policed(t, "{}").worded(offered(t, "get_system_health", "get_system_health"), fault.New(i.Code, "No."))).Fix
 		for _, sentence := range strings.SplitAfter(fix, "sentinel --")[1:] {
 			if !strings.Contains(sentence, "(for the user, at a shell of this machine)") {
+				t.Errorf("%s: %s", i.Code, fix)
+			}
+		}
+		for _, program := range []string{"sudo ", "systemctl ", "launchctl "} {
+			if strings.Contains(fix, program) && !strings.Contains(fix, "or the user, at a shell of this machine") {
 				t.Errorf("%s: %s", i.Code, fix)
 			}
 		}
@@ -95,6 +101,10 @@ func TestAdviceInAnAnswerNamesTools(t *testing.T) {
 		if raw, err := encode(d.advise(f), false); err != nil || !strings.Contains(string(raw), "<one>") {
 			t.Errorf("%T: %s, %v", d, raw, err)
 		}
+	}
+	question := dryDocument{Header: h, Details: "one", Asking: &asking{}} // a person reads it
+	if raw, err := encode(question.advise(f), false); err != nil || strings.Contains(string(raw), "<one>") {
+		t.Errorf("%s, %v", raw, err)
 	}
 }
 

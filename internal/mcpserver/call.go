@@ -157,7 +157,8 @@ func (h *handler) explain(ctx context.Context, c checked, err error) error {
 // ended returns the error of a call that is over before it has a result.
 func (h *handler) ended(op ops.Operation, err error, what string) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", op.Name, what, h.limit))
+		return fault.New(fault.Timeout, fmt.Sprintf("%s %s within %v, the time limit of sentinel-mcp.", op.Name, what, h.limit)).
+			WithFix("Try again, with fewer calls at a time; if it happens again, tell the user to look for a hung disk or network mount.")
 	}
 	return fault.New(fault.Cancelled, fmt.Sprintf("%s was cancelled and %s.", op.Name, what))
 }

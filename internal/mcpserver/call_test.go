@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -425,5 +426,19 @@ func TestARunIsToldWhichToolsAreOnOffer(t *testing.T) {
 	const want = `{"_context":{"caller":"unnamed client","tools":["get_top_processes","security_audit"]}}`
 	if got := string(runner.seen[0].Stdin); got != want {
 		t.Errorf("stdin %s, want %s", got, want)
+	}
+}
+
+// A call that took too long here is not answered with one more: what it names could be off, or be
+// the tool itself.
+func TestATimeoutNamesNoTool(t *testing.T) {
+	h := testHandler(printing(printed))
+	h.tools = namesOf(ops.All())
+	for _, op := range ops.All() {
+		said := fmt.Sprintf("%s", h.failed(op, h.ended(op, context.DeadlineExceeded, "did not finish")).StructuredContent)
+		_, fix, _ := strings.Cut(said, `"fix":`)
+		if !strings.Contains(said, `"TIMEOUT"`) || !strings.Contains(fix, "tell the user") || slices.ContainsFunc(h.tools, func(tool string) bool { return strings.Contains(fix, tool) }) {
+			t.Errorf("%s: %s", op.Name, said)
+		}
 	}
 }

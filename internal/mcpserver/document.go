@@ -102,7 +102,7 @@ func (d document) result() *mcp.CallToolResult {
 // itself reports a failure.
 func (h *handler) failed(op ops.Operation, err error) *mcp.CallToolResult {
 	d := fault.NewDocument(op.Action, err)
-	d.Fix = ops.AsCalls(d.Fix, func(tool string) bool { return slices.Contains(h.tools, tool) })
+	d.Fix = ops.FixAsCalls(d.Fix, func(tool string) bool { return slices.Contains(h.tools, tool) })
 	raw, err := json.Marshal(d)
 	if err != nil {
 		panic("mcpserver: a failed document of plain fields cannot be encoded: " + err.Error())

@@ -82,7 +82,7 @@ func TestAPromptTakesOnlyToolsThatAreOn(t *testing.T) {
 		{"is-it-secure", few, "\n1. security_audit: ", "check_updates"},
 	} {
 		said := prompt(t, c.operations, c.name)
-		if !strings.Contains(said, c.with) || strings.Contains(said, c.never) || !strings.Contains(said, "wait for my yes") {
+		if !strings.Contains(said, c.with) || strings.Contains(said, c.never) || !strings.Contains(said, "wait for my yes") || !strings.Contains(said, "policy of this machine refuses a tool") {
 			t.Errorf("%s: want %q and not %q in %q", c.name, c.with, c.never, said)
 		}
 	}

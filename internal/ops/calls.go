@@ -47,6 +47,25 @@ func AsCalls(text string, on func(tool string) bool) string {
 	return said.String()
 }
 
+// forTheUser begins a fix that takes a shell.
+const forTheUser = "For the user, at a shell of this machine: "
+
+// FixAsCalls says a fix as [AsCalls] does, and marks as the user's one with a command of another
+// program: a model that has a shell as well must not take it for its own, above all where it would
+// give itself rights.
+func FixAsCalls(fix string, on func(tool string) bool) string {
+	said := AsCalls(fix, on)
+	if strings.Contains(said, forAPerson) || !slices.ContainsFunc(strings.Fields(said), ofAnotherProgram) {
+		return said
+	}
+	return forTheUser + said
+}
+
+// ofAnotherProgram reports whether a word begins a command in the fixes of sentinel.
+func ofAnotherProgram(word string) bool {
+	return slices.Contains([]string{"sudo", "systemctl", "launchctl", "journalctl", "pfctl"}, word)
+}
+
 // cutCommand splits a text behind [program] into the words of the command and
 // the rest of the sentence: a command ends with a mark of the sentence, or where a word that is no
 // flag and no value of one follows.

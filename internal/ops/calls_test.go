@@ -34,6 +34,21 @@ func TestCommandsAreSaidAsCalls(t *testing.T) {
 	}
 }
 
+func TestAFixThatTakesAShellIsTheUsers(t *testing.T) {
+	for fix, want := range map[string]string{
+		"Add yourself to the group sentinel: sudo usermod -aG sentinel ann":      "For the user, at a shell of this machine: Add yourself to the group sentinel: sudo usermod -aG sentinel ann",
+		"If it is meant to run, unmask it first with: systemctl unmask NAME":     "For the user, at a shell of this machine: If it is meant to run, unmask it first with: systemctl unmask NAME",
+		"Take the pid of a row of: sentinel --top":                               "Take the pid of a row of: get_top_processes",
+		"Run it with sudo; what lets this user is said by: sentinel --doctor":    "Run it with sudo; what lets this user is said by: sentinel --doctor (for the user, at a shell of this machine)",
+		"See sentinel --json, then: sudo launchctl kickstart system/example.net": "For the user, at a shell of this machine: See get_system_health, then: sudo launchctl kickstart system/example.net",
+		"Try again.": "Try again.",
+	} {
+		if got := FixAsCalls(fix, func(string) bool { return true }); got != want {
+			t.Errorf("%q:\ngot  %q\nwant %q", fix, got, want)
+		}
+	}
+}
+
 func TestAToolThatIsOffIsNotNamed(t *testing.T) {
 	const text = "Wait, and find out what asks so often with: sudo sentinel --history"
 	got := AsCalls(text, func(tool string) bool { return tool != "get_action_history" })
