@@ -47,6 +47,7 @@ func operations() map[string]code {
 		"get_network_stats":  answers[networkDocument](runNetworkStats),
 		"get_asset_info":     answers[assetDocument](runAssetInfo),
 		"get_action_history": answers[*historyDocument](runActionHistory),
+		"get_disk_usage":     answers[*diskUsageDocument](runDiskUsage).formed(formOfPath),
 		"check_updates":      answers[updatesDocument](runCheckUpdates),
 		"security_audit":     answers[auditDocument](runSecurityAudit),
 		"scan_ports":         answers[scanDocument](runScanPorts),

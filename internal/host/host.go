@@ -14,6 +14,7 @@ import (
 	"sentinel/internal/audit"
 	"sentinel/internal/blocklist"
 	"sentinel/internal/containers"
+	"sentinel/internal/diskusage"
 	"sentinel/internal/dnslookup"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
@@ -67,6 +68,7 @@ type Host struct {
 	Scan           Scan
 	DNS            dnslookup.Sources  // of dns_lookup
 	Traceroute     traceroute.Sources // of traceroute
+	DiskUsage      diskusage.Source   // of get_disk_usage
 	// StartID identifies the process that has a PID now among all that ever had it.
 	StartID func(pid int) (string, error)
 }

@@ -107,6 +107,7 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"traceroute":             "read-only false, destructive false, idempotent true, open world true",
 		"get_action_history":     reader,
 		"get_containers":         reader,
+		"get_disk_usage":         reader,
 		"terminate_process":      "read-only false, destructive true, idempotent false, open world false",
 		"restart_service":        "read-only false, destructive true, idempotent false, open world false",
 		"block_ip_address":       "read-only false, destructive true, idempotent true, open world false",

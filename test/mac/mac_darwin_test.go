@@ -94,6 +94,7 @@ func TestEveryReadingToolAnswersBySchema(t *testing.T) {
 		"get_system_health": {}, "get_top_processes": {"--top"}, "get_network_stats": {"--network-stats"}, "get_asset_info": {"--asset-info"},
 		"security_audit": {"--security-audit"}, "check_updates": {"--check-updates"}, "scan_ports": {"--scan-ports", "localhost"},
 		"list_blocked_ips": {"--list-blocked"}, "dns_lookup": {"--dns", "localhost"}, "traceroute": {"--traceroute", "127.0.0.1"},
+		"get_disk_usage": {"--disk-usage", "/usr/share"},
 	}
 	for tool, args := range lines {
 		t.Run(tool, func(t *testing.T) {

@@ -22,6 +22,7 @@ var words = map[string]struct{ need, never []string }{
 	"/usr/bin/pmset":               {need: []string{"-g"}},
 	"/usr/bin/codesign":            {need: []string{"-d"}, never: []string{"-s", "--sign", "-f", "--force", "--remove-signature", "--extract-certificates", "--file-list", "--entitlements"}},
 	"/usr/bin/dscl":                {need: []string{"-read"}, never: []string{"-create", "-append", "-merge", "-delete", "-change", "-changei", "-passwd"}},
+	"/usr/bin/tmutil":              {need: []string{"listlocalsnapshots"}, never: []string{"deletelocalsnapshots", "thinlocalsnapshots", "localsnapshot", "snapshot", "delete", "disable", "enable", "restore"}},
 	"/usr/bin/top":                 {need: []string{"-l"}},
 	"/usr/bin/xattr":               {need: []string{"-p"}, never: []string{"-w", "-d", "-c"}},
 	"/usr/bin/powermetrics":        {need: []string{"plist", "smc"}, never: []string{"-o", "-u", "--output-file"}},

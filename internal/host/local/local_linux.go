@@ -24,6 +24,7 @@ import (
 	linuxaudit "sentinel/platform/linux/audit"
 	linuxblocklist "sentinel/platform/linux/blocklist"
 	"sentinel/platform/linux/containers"
+	linuxusage "sentinel/platform/linux/diskusage"
 	linuxdns "sentinel/platform/linux/dnslookup"
 	linuxfirewall "sentinel/platform/linux/firewall"
 	"sentinel/platform/linux/fuse"
@@ -72,6 +73,7 @@ func Open(root string) (*host.Host, error) {
 		},
 		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}, Configured: "/etc/resolv.conf"},
 		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver, RouteCheck: routeCheck},
+		DiskUsage:  linuxusage.New(root),
 		Blocklist: host.Blocklist{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.DetectBackend(ctx, runner) },
 			Context:         linuxblocklist.NewHostContext(root),

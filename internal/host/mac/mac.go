@@ -26,6 +26,7 @@ import (
 	macaudit "sentinel/platform/darwin/audit"
 	macblocklist "sentinel/platform/darwin/blocklist"
 	"sentinel/platform/darwin/containers"
+	macusage "sentinel/platform/darwin/diskusage"
 	macdns "sentinel/platform/darwin/dnslookup"
 	"sentinel/platform/darwin/firewall"
 	"sentinel/platform/darwin/health"
@@ -90,6 +91,7 @@ func Open(s System) *host.Host {
 		},
 		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}, Configured: "scutil --dns", Unreached: unreached(s.EUID)},
 		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver, RouteCheck: routeCheck(s.EUID)},
+		DiskUsage:  macusage.New(s.Root, s.Runner),
 		Blocklist:  packetFilter(s),
 	}
 }

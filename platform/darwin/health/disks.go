@@ -30,11 +30,7 @@ func (s *source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := s.print(ctx, dfProgram, "-kl")
-	if err != nil {
-		return nil, err
-	}
-	list, err := parseDF(sizes)
+	list, err := Volumes(ctx, s.Runner)
 	if err != nil {
 		return nil, err
 	}
@@ -50,16 +46,17 @@ func (s *source) disks(ctx context.Context) ([]health.DiskFacts, error) {
 	return withoutSnapshot(facts), nil
 }
 
-func (s *source) print(ctx context.Context, program string, arguments ...string) ([]byte, error) {
-	r, err := s.Runner.Run(ctx, sysexec.Command{Path: program, Args: arguments, Timeout: diskLimit, WaitDelay: waitDelay})
+// Volumes lists the sizes of the local volumes, as df(1) has them.
+func Volumes(ctx context.Context, runner sysexec.Runner) ([]health.DiskFacts, error) {
+	r, err := runner.Run(ctx, sysexec.Command{Path: dfProgram, Args: []string{"-kl"}, Timeout: diskLimit, WaitDelay: waitDelay})
 	if err != nil {
 		return nil, err
 	}
 	// df ends with 1 when one of the file systems did not answer; it prints the rest.
 	if r.Exit > 1 || r.Exit == 1 && len(r.Stdout) == 0 {
-		return nil, failed(program, r)
+		return nil, failed(dfProgram, r)
 	}
-	return r.Stdout, nil
+	return parseDF(r.Stdout)
 }
 
 const dataVolume = "/System/Volumes/Data"

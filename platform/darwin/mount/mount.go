@@ -31,6 +31,7 @@ type Key struct{ Device, Mountpoint string }
 type Entry struct {
 	Kind     string // "apfs"
 	ReadOnly bool
+	Local    bool // on a device of this machine
 }
 
 // A Table has all mounts.
@@ -64,6 +65,7 @@ func Parse(raw []byte) Table {
 		m := Entry{Kind: words[0]}
 		for _, word := range words[1:] {
 			m.ReadOnly = m.ReadOnly || word == "read-only"
+			m.Local = m.Local || word == "local"
 		}
 		mounts[Key{device, rest[:begin]}] = m
 	}

@@ -30,7 +30,7 @@ func TestRecordedOutputs(t *testing.T) {
 
 func TestNamesMayHoldWhatSurroundsThem(t *testing.T) {
 	mounts := Parse([]byte("/dev/disk5s1 on /Volumes/My (old) disk (hfs, local, read-only)\nmap auto_home on /System/Volumes/Data/home (autofs, automounted)\nno mount\n/dev/disk6 on /x (cut\n"))
-	if m := mounts[Key{"/dev/disk5s1", "/Volumes/My (old) disk"}]; m != (Entry{"hfs", true}) || len(mounts) != 2 {
+	if m := mounts[Key{"/dev/disk5s1", "/Volumes/My (old) disk"}]; m != (Entry{"hfs", true, true}) || len(mounts) != 2 {
 		t.Errorf("%+v", mounts)
 	}
 }

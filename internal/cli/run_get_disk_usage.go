@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/diskusage"
+	"sentinel/internal/humanize"
+)
+
+// diskUsageName is the file with the sizes of the last runs, in the state directory.
+const diskUsageName = "disk_usage.json"
+
+// maxDiskUsage bounds an answer for an MCP client, in bytes.
+const maxDiskUsage = 8000
+
+// A diskUsageDocument answers get_disk_usage.
+type diskUsageDocument struct {
+	answer.Header
+	diskusage.Usage
+}
+
+// formOfPath checks the path before anything else.
+func formOfPath(_ session, call invocation) error {
+	_, err := diskusage.Parse(call.args.Text("path"))
+	return err
+}
+
+func runDiskUsage(ctx context.Context, s session, call invocation) (document, error) {
+	dir, err := diskusage.Parse(call.args.Text("path"))
+	if err != nil {
+		return nil, err
+	}
+	options := diskusage.Options{Rows: call.rows, Now: s.host.Now()}
+	if s.root && s.host.Live {
+		options.State = filepath.Join(s.stateDir, diskUsageName)
+	}
+	usage, err := diskusage.Measure(ctx, s.host.DiskUsage, dir, options)
+	if err != nil {
+		return nil, err
+	}
+	d := &diskUsageDocument{answer.NewHeader(call.op.Action, true), usage}
+	if call.request {
+		d.fit()
+	}
+	return d, nil
+}
+
+// fit cuts the lists until the document is small enough for a model: long names take their room.
+func (d *diskUsageDocument) fit() {
+	for rows := len(d.Directories); rows > 0; rows-- {
+		raw, err := encode(d, false)
+		if err != nil || len(raw) <= maxDiskUsage {
+			return
+		}
+		d.Cut(rows)
+	}
+}
+
+func (d *diskUsageDocument) view(p *page) {
+	d.verdict(p)
+	p.table("Directories, where most of it is", usageColumns("directory"), folderRows(d.Directories))
+	p.table("Files", []column{{title: "size", right: true}, {title: "changed", whole: true}, {title: "file"}}, d.fileRows())
+	d.viewDeleted(p)
+	p.table("Grew since "+whenText(d.GrownSince, time.Now()), []column{{title: "by", right: true}, {title: "to", right: true}, {title: "directory"}}, d.grownRows())
+	p.table("Journals and caches", []column{{title: "size", right: true}, {title: "of", whole: true}, {title: "what frees it"}}, d.cacheRows())
+	if p.verbose || d.FileSystem.InodesUsedPercent != nil && *d.FileSystem.InodesUsedPercent >= manyInodes {
+		p.table("Directories with the most files", usageColumns("directory"), folderRows(d.ByEntries))
+	}
+	d.viewRest(p)
+	p.gaps(d.Unavailable)
+}
+
+// manyInodes is the share in use from which directories with many files are shown, in percent.
+const manyInodes = 80
+
+func (d *diskUsageDocument) verdict(p *page) {
+	sum := fmt.Sprintf("%s holds %s in %s", d.Path, d.atLeast(d.Bytes), counted(int(d.Entries), "file"))
+	if d.Entries > 1 {
+		sum += " and directories"
+	}
+	if f := d.FileSystem; f.UsedBytes != nil {
+		sum += fmt.Sprintf("; %s of %s of the file system at %s are free", humanize.Bytes(*f.AvailableBytes), humanize.Bytes(*f.SizeBytes), f.Mountpoint)
+	}
+	p.verdict(calm, "USAGE", sum+".")
+}
+
+// atLeast says of a sum that it is not whole where that is so.
+func (d *diskUsageDocument) atLeast(n uint64) string {
+	if d.Complete {
+		return humanize.Bytes(n)
+	}
+	return "at least " + humanize.Bytes(n)
+}
+
+func usageColumns(last string) []column {
+	return []column{{title: "size", right: true}, {title: "files", right: true}, {title: last}}
+}
+
+func folderRows(list []diskusage.Folder) [][]string {
+	var rows [][]string
+	for _, f := range list {
+		rows = append(rows, []string{boundText(f.Bytes, f.AtLeast), strconv.FormatInt(f.Entries, 10), f.Path})
+	}
+	return rows
+}
+
+// boundText shows a size, or what it is at least.
+func boundText(n uint64, atLeast bool) string {
+	if atLeast {
+		return "≥ " + humanize.Bytes(n)
+	}
+	return humanize.Bytes(n)
+}
+
+func (d *diskUsageDocument) fileRows() (rows [][]string) {
+	for _, f := range d.Files {
+		rows = append(rows, []string{humanize.Bytes(f.Bytes), whenText(f.Modified, time.Now()), f.Path})
+	}
+	return rows
+}
+
+func (d *diskUsageDocument) viewDeleted(p *page) {
+	if d.DeletedOpenBytes == nil || len(d.DeletedOpen) == 0 {
+		return
+	}
+	var rows [][]string
+	for _, f := range d.DeletedOpen {
+		rows = append(rows, []string{humanize.Bytes(f.Bytes), pidText(f.PID), f.Process, known(f.Unit), f.Path})
+	}
+	p.table(fmt.Sprintf("Deleted and still open: %s in all, free when these processes end", humanize.Bytes(*d.DeletedOpenBytes)),
+		[]column{{title: "size", right: true}, {title: "pid", right: true}, {title: "process"}, {title: "unit"}, {title: "file"}}, rows)
+}
+
+func (d *diskUsageDocument) grownRows() (rows [][]string) {
+	for _, g := range d.Grown {
+		rows = append(rows, []string{boundText(g.Grown, g.AtLeast), humanize.Bytes(g.Bytes), g.Path})
+	}
+	return rows
+}
+
+func (d *diskUsageDocument) cacheRows() (rows [][]string) {
+	for _, c := range d.Caches {
+		rows = append(rows, []string{boundText(c.Bytes, c.AtLeast), c.Name, c.Free})
+	}
+	return rows
+}
+
+// viewRest writes what is somewhere else.
+func (d *diskUsageDocument) viewRest(p *page) {
+	var rows [][]string
+	for _, s := range d.NotEntered {
+		rows = append(rows, []string{"not entered", s.Path + " (" + known(s.Type) + "); sentinel --disk-usage " + shellWord(s.Path)})
+	}
+	for _, s := range d.Snapshots {
+		rows = append(rows, []string{"snapshot", s})
+	}
+	if d.OtherBytes != nil && *d.OtherBytes > 0 {
+		rows = append(rows, []string{"beside files", humanize.Bytes(uint64(*d.OtherBytes)) + ": below mount points, of the file system itself, or of snapshots"})
+	}
+	p.facts(rows)
+}

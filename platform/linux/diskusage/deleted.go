@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package diskusage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/diskusage"
+	"sentinel/internal/humanize"
+	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/procfs"
+)
+
+// maxDeleted bounds how many deleted files are kept: any user may have thousands open.
+const maxDeleted = 10_000
+
+// deletedMark ends the link of a file that has no name any more (proc_pid_fd(5)).
+var deletedMark = []byte(" (deleted)")
+
+// Deleted finds them among the open files that this user may see.
+func (s *Source) Deleted(ctx context.Context, place diskusage.Place) (diskusage.Deleted, error) {
+	f := finder{source: s, place: place, tables: map[int]map[int]mount{}, files: map[identity]*diskusage.DeletedFile{}, holder: map[identity]int{}}
+	skipped, err := s.proc.OpenFiles(ctx, nil, f.visit)
+	if err != nil {
+		return diskusage.Deleted{}, err
+	}
+	d := diskusage.Deleted{Gaps: answer.Gaps{}}
+	for _, file := range f.files {
+		f.name(file)
+		d.Files = append(d.Files, *file)
+	}
+	d.Gaps = append(d.Gaps, gapsOf(skipped, len(f.files) >= maxDeleted)...)
+	return d, nil
+}
+
+// An identity tells files apart.
+type identity struct{ device, inode uint64 }
+
+// A mount is what matters of one here.
+type mount struct {
+	device mounts.Device
+	kind   string
+}
+
+// A finder looks at open files.
+type finder struct {
+	source *Source
+	place  diskusage.Place
+	tables map[int]map[int]mount // by process; the one of this process is at 0
+	files  map[identity]*diskusage.DeletedFile
+	holder map[identity]int // the process that was counted last
+}
+
+// visit looks at one open file. Only what is on a file system of the right device is asked for its
+// size: any other may never answer.
+func (f *finder) visit(o procfs.OpenFile) (more bool) {
+	at := filepath.Join(f.source.root, "proc", strconv.Itoa(o.PID), "fd", strconv.Itoa(o.FD))
+	path, deleted := bytes.CutSuffix(wholeLink(o.Link, at), deletedMark)
+	if !deleted || len(path) == 0 || path[0] != '/' || bytes.HasPrefix(path, []byte("/memfd:")) || !f.isHere(o.PID, o.About()) {
+		return true
+	}
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, at, unix.AT_STATX_DONT_SYNC, unix.STATX_BLOCKS|unix.STATX_NLINK|unix.STATX_INO|unix.STATX_TYPE, &st)
+	if err != nil || st.Nlink != 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return true // somebody's file is called so, or it is closed by now
+	}
+	f.add(identity{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}, o.PID, string(path), st.Blocks*512)
+	return len(f.files) < maxDeleted
+}
+
+// longLink is the length from which a link that was read may have been cut, in bytes.
+const longLink = 100
+
+// wholeLink reads the link at a path once more where it may have been cut, as that to the log of a
+// container.
+func wholeLink(link []byte, at string) []byte {
+	if len(link) < longLink {
+		return link
+	}
+	whole, err := os.Readlink(at)
+	if err != nil {
+		return link
+	}
+	return []byte(whole)
+}
+
+func (f *finder) add(id identity, pid int, path string, size uint64) {
+	known := f.files[id]
+	if known == nil {
+		f.files[id], f.holder[id] = &diskusage.DeletedFile{PID: pid, Path: path, Bytes: size, Holders: 1}, pid
+		return
+	}
+	if f.holder[id] != pid {
+		known.Holders++
+		f.holder[id] = pid
+	}
+	known.PID = min(known.PID, pid)
+}
+
+// isHere reports whether an open file of a process is on the file system, by the mount that the
+// kernel tells about it. A process in a container has mounts of its own; there an overlay counts, whose
+// files are on a disk of the machine.
+func (f *finder) isHere(pid int, about []byte) bool {
+	id, ok := parseMountID(about)
+	if !ok {
+		return false
+	}
+	if m, own := f.table(0)[id]; own {
+		return f.isDevice(m)
+	}
+	m, known := f.table(pid)[id]
+	return known && (f.isDevice(m) || m.kind == "overlay")
+}
+
+func (f *finder) isDevice(m mount) bool {
+	return m.device == mounts.Device{Major: f.place.FileSystem.DeviceMajor, Minor: f.place.FileSystem.DeviceMinor}
+}
+
+// maxTables bounds how many processes' mounts are read.
+const maxTables = 200
+
+// table returns the mounts that a process has, by number; 0 is this process.
+func (f *finder) table(pid int) map[int]mount {
+	if t, read := f.tables[pid]; read || len(f.tables) > maxTables {
+		return t
+	}
+	read := f.source.mounts.Table
+	if pid != 0 {
+		read = func() ([]*mountinfo.Info, error) { return f.source.mounts.TableOf(pid) }
+	}
+	list, err := read()
+	t := map[int]mount{}
+	for _, m := range list {
+		t[m.ID] = mount{mounts.DeviceOf(m), m.FSType}
+	}
+	if err != nil {
+		t = nil
+	}
+	f.tables[pid] = t
+	return t
+}
+
+// parseMountID reads the mount that an open file is on (proc_pid_fdinfo(5)).
+func parseMountID(raw []byte) (int, bool) {
+	for line := range bytes.Lines(raw) {
+		if digits, ok := bytes.CutPrefix(line, []byte("mnt_id:")); ok {
+			n, err := strconv.Atoi(string(bytes.TrimSpace(digits)))
+			return n, err == nil && n >= 0
+		}
+	}
+	return 0, false
+}
+
+// name adds the name and the unit of the process.
+func (f *finder) name(file *diskusage.DeletedFile) {
+	if p, err := f.source.proc.Process(file.PID); err == nil {
+		file.Process = p.Name
+	}
+	if group, err := f.source.proc.ControlGroup(file.PID); err == nil {
+		file.Unit = serviceOf(group)
+	}
+}
+
+// serviceOf returns the service of the system whose control group a path is in, "" if there is none.
+func serviceOf(group string) string {
+	for part := range strings.SplitSeq(group, "/") {
+		switch {
+		case strings.HasPrefix(part, "user@"):
+			return ""
+		case strings.HasSuffix(part, ".service"):
+			return part
+		}
+	}
+	return ""
+}
+
+// gapsOf says which processes were not looked at.
+func gapsOf(skipped []procfs.Skipped, cut bool) answer.Gaps {
+	var gaps answer.Gaps
+	denied := 0
+	for _, p := range skipped {
+		if errors.Is(p.Err, fs.ErrPermission) {
+			denied++
+		}
+	}
+	if denied > 0 {
+		gaps.Note("deleted_open", fmt.Sprintf("the open files of %s could not be looked at; root sees those of all users", humanize.Count(denied, "process", "processes")))
+	}
+	if others := len(skipped) - denied; others > 0 {
+		gaps.Note("deleted_open", humanize.Count(others, "process has", "processes have")+" too many files open to look at all")
+	}
+	if cut {
+		gaps.Note("deleted_open", fmt.Sprintf("more than %d deleted files are open", maxDeleted))
+	}
+	return gaps
+}

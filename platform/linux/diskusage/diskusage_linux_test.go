@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package diskusage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/diskusage"
+	"sentinel/internal/testenv"
+	"sentinel/internal/testenv/deadfuse"
+	"sentinel/platform/linux/procfs"
+)
+
+// host is a mount table with a mount of every kind.
+const host = `20 1 8:1 / / rw - ext4 /dev/sda1 rw
+21 20 0:21 / /proc rw - proc proc rw
+22 20 0:22 / /run rw - tmpfs tmpfs rw
+23 20 8:2 / /home rw - xfs /dev/sda2 rw
+24 20 0:40 / /mnt/nas rw - nfs4 nas:/export rw
+25 20 0:41 / /home/ann/remote rw - fuse.sshfs ann@b: rw
+26 20 8:1 /srv/data /export rw - ext4 /dev/sda1 rw
+27 20 0:42 /@ /pool rw - btrfs /dev/sdb rw
+28 20 0:43 / /net rw - autofs -hosts rw
+`
+
+func TestThePlaceOfADirectoryIsToldByTheMountTable(t *testing.T) {
+	s := New(testenv.Plant(t, map[string]string{"proc/self/mountinfo": host}))
+	for path, want := range map[string]struct {
+		on, kind      string
+		remote, whole bool
+		below         int
+	}{
+		"/":                    {"/", "ext4", false, true, 8},
+		"/var/log":             {"/", "ext4", false, false, 0},
+		"/home":                {"/home", "xfs", false, true, 1},
+		"/homes":               {"/", "ext4", false, false, 0},
+		"/mnt/nas/a/b":         {"/mnt/nas", "nfs4", true, false, 0},
+		"/home/ann/remote":     {"/home/ann/remote", "fuse.sshfs", true, true, 0},
+		"/export":              {"/export", "ext4", false, false, 0},
+		"/pool/x":              {"/pool", "btrfs", false, false, 0},
+		"/net/server/anything": {"/net", "autofs", true, false, 0},
+	} {
+		p, err := s.Place(t.Context(), path)
+		if err != nil || p.FileSystem.Mountpoint != want.on || p.FileSystem.Type != want.kind || p.Remote != want.remote || p.Whole != want.whole || len(p.Below) != want.below {
+			t.Errorf("%s: %+v, %v", path, p, err)
+		}
+	}
+	p, err := s.Place(t.Context(), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var missed []string
+	for _, m := range p.Below {
+		if m.Holds {
+			missed = append(missed, m.Path)
+		}
+	}
+	if want := []string{"/home", "/mnt/nas", "/home/ann/remote", "/export", "/pool"}; !slices.Equal(missed, want) {
+		t.Errorf("%v, want %v", missed, want)
+	}
+	if _, err := New(testenv.Plant(t, map[string]string{"proc/self/mountinfo": ""})).Place(t.Context(), "/x"); err == nil {
+		t.Error("a path without a mount has a place")
+	}
+}
+
+// A file system whose server is dead is neither entered nor asked for its size, above it and at it.
+func TestAFileSystemThatDoesNotAnswerIsLeftAlone(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	dead := deadfuse.New(t, 0)
+	s := New("/")
+	above, err := s.Place(t.Context(), filepath.Dir(dead.Dir))
+	if err != nil || above.Remote {
+		t.Fatalf("%+v, %v", above, err)
+	}
+	var seen atomic.Int64
+	tree, err := s.Walk(t.Context(), above, nil, &seen)
+	if err != nil || !slices.Equal(tree.Elsewhere, []string{dead.Dir}) || !tree.Complete() {
+		t.Errorf("%+v, %v", tree, err)
+	}
+	// The kernel keeps a walk out that does not know of the mount.
+	above.Below = nil
+	if tree, err = s.Walk(t.Context(), above, nil, &seen); err != nil || !slices.Equal(tree.Elsewhere, []string{dead.Dir}) {
+		t.Errorf("%+v, %v", tree, err)
+	}
+	p, err := s.Place(t.Context(), dead.Dir+"/any/thing")
+	if err != nil || !p.Remote || p.FileSystem.Size != 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	select {
+	case <-dead.Looks:
+		t.Error("it was asked for a name")
+	default:
+	}
+}
+
+// deletedIn returns the deleted files of a directory.
+func deletedIn(t *testing.T, dir string) []diskusage.DeletedFile {
+	t.Helper()
+	s := New("/")
+	place, err := s.Place(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Deleted(t.Context(), place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(d.Files, func(f diskusage.DeletedFile) bool { return !strings.HasPrefix(f.Path, dir+"/") })
+}
+
+// A deleted file that is open is told with its size and its processes, once; one that is only called so
+// is not.
+func TestDeletedFilesThatAreOpenAreFound(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(name string) *os.File {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	long := strings.Repeat("0123456789abcdef", 12) // as the log of a container
+	gone, again := open("big\nlog"+long), open("still here (deleted)")
+	if err := errors.Join(gone.Sync(), again.Sync(), os.Remove(gone.Name())); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", gone.Fd())); err != nil {
+		t.Fatal(err)
+	} else {
+		defer f.Close()
+	}
+	self, err := procfs.New("/").Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := deletedIn(t, dir)
+	if len(list) != 1 || list[0].Bytes < 1<<20 {
+		t.Fatalf("%+v", list)
+	}
+	want := diskusage.DeletedFile{PID: self, Process: strings.TrimSpace(string(name)), Unit: list[0].Unit, Path: dir + "/big\nlog" + long, Bytes: list[0].Bytes, Holders: 1}
+	if diff := cmp.Diff(want, list[0]); diff != "" {
+		t.Error(diff)
+	}
+	other := exec.Command("/bin/sleep", "600")
+	other.ExtraFiles = []*os.File{gone}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Process.Kill(); other.Wait() })
+	if list := deletedIn(t, dir); len(list) != 1 || list[0].Holders != 2 || list[0].PID != min(self, other.Process.Pid) {
+		t.Errorf("%+v", list)
+	}
+}
+
+// What is on another file system is not counted here, nor is memory that only has a file's name.
+func TestDeletedFilesOfOtherFileSystemsAreNotCounted(t *testing.T) {
+	fd, err := unix.MemfdCreate("x", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	s := New("/")
+	d, err := s.Deleted(t.Context(), diskusage.Place{FileSystem: diskusage.Mounted{DeviceMajor: 4000, DeviceMinor: 1}})
+	if err != nil || slices.ContainsFunc(d.Files, func(f diskusage.DeletedFile) bool { return f.PID == os.Getpid() }) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// A process in a container has other mounts: an overlay there is on a disk of this machine.
+func TestOpenFilesOfContainersAreThoseOfOverlays(t *testing.T) {
+	s := New(testenv.Plant(t, map[string]string{
+		"proc/self/mountinfo": host, "proc/7/mountinfo": "90 1 0:60 / / rw - overlay overlay rw\n91 90 8:1 /v /data rw - ext4 /dev/sda1 rw\n92 90 0:61 / /far rw - nfs4 n:/ rw\n",
+	}))
+	f := finder{source: s, place: diskusage.Place{FileSystem: diskusage.Mounted{DeviceMajor: 8, DeviceMinor: 1}}, tables: map[int]map[int]mount{}}
+	for _, c := range []struct {
+		pid   int
+		about string
+		want  bool
+	}{
+		{7, "pos:\t0\nflags:\t0100001\nmnt_id:\t90\n", true}, {7, "mnt_id:\t91\n", true}, {7, "mnt_id:\t92\n", false}, {7, "mnt_id:\tx\n", false}, {7, "", false},
+		{8, "mnt_id:\t20\n", true}, {8, "mnt_id:\t24\n", false}, {8, "mnt_id:\t900\n", false},
+	} {
+		if got := f.isHere(c.pid, []byte(c.about)); got != c.want {
+			t.Errorf("%d, %q: %v", c.pid, c.about, got)
+		}
+	}
+}
+
+func TestServicesOfControlGroups(t *testing.T) {
+	for group, want := range map[string]string{
+		"/system.slice/nginx.service":                               "nginx.service",
+		"/system.slice/system-getty.slice/getty@tty1.service/x":     "getty@tty1.service",
+		"/user.slice/user-1000.slice/user@1000.service/app.service": "",
+		"/user.slice/user-1000.slice/session-2.scope":               "",
+		"/": "",
+	} {
+		if got := serviceOf(group); got != want {
+			t.Errorf("%s: %q, want %q", group, got, want)
+		}
+	}
+}
+
+func TestProcessesThatWereNotLookedAtAreSaid(t *testing.T) {
+	gaps := gapsOf([]procfs.Skipped{{PID: 1, Err: fs.ErrPermission}, {PID: 2, Err: fs.ErrPermission}, {PID: 3, Err: procfs.ErrManyFiles}}, true)
+	if len(gaps) != 3 || !strings.HasPrefix(gaps[0].Reason, "the open files of 2 processes") || !strings.HasPrefix(gaps[1].Reason, "1 process has") {
+		t.Errorf("%+v", gaps)
+	}
+	if gaps := gapsOf(nil, false); len(gaps) != 0 {
+		t.Errorf("%+v", gaps)
+	}
+}
+
+func FuzzMountID(f *testing.F) {
+	f.Add([]byte("pos:\t0\nflags:\t02\nmnt_id:\t29\nino:\t5\n"))
+	f.Add([]byte("mnt_id:\t-1\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if n, ok := parseMountID(raw); ok && (n < 0 || !strings.Contains(string(raw), "mnt_id:")) {
+			t.Errorf("%d", n)
+		}
+	})
+}

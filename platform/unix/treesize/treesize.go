@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package treesize adds up what the files below a directory occupy, as du(1) does: allocated bytes,
+// on one file system, without following a link and without opening anything but directories. It
+// keeps the largest directories and files alone, so that its memory does not grow with the tree, and
+// ends at bounds of time and of entries, with what it has by then. docs/decisions says why this is not
+// the walk of the audit.
+package treesize
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sentinel/internal/diskusage"
+)
+
+// Options say where to look and how far.
+type Options struct {
+	// Root is the directory that all paths are below; "/" on a live system.
+	Root string
+	// Dir is the directory to add up, "/var". It must be a directory and no link may be on the way to it.
+	Dir string
+	// Skip are the mount points below Dir. They are not even stat'ed: what is mounted there may be a
+	// server that never answers.
+	Skip []string
+	// Watch are directories whose sizes are wanted, however small they are.
+	Watch []string
+	// Entries bounds how many files and directories are looked at.
+	Entries int64
+	// Seen counts them meanwhile; it may be nil.
+	Seen *atomic.Int64
+}
+
+// How much is kept.
+const (
+	maxBranches  = 300 // of each order
+	maxFiles     = 100
+	maxElsewhere = 20
+)
+
+// grace is how long a directory that is being read when the time ends may still take. A read from a
+// disk that is gone never ends, and is abandoned.
+const grace = 300 * time.Millisecond
+
+// Why a walk ended early.
+const (
+	outOfTime    = "the time for it was over"
+	tooManyFiles = "there are more files than are looked at"
+)
+
+// Walk adds up a directory. It ends with ctx, and then returns what it has. The error says why the
+// directory itself cannot be read: a [diskusage.ErrLink] where a link is on the way to it,
+// [diskusage.ErrNotDirectory] where it is none.
+func Walk(ctx context.Context, o Options) (diskusage.Tree, error) {
+	root, err := openStart(o.Root, strings.TrimPrefix(o.Dir, "/"))
+	if err != nil {
+		return diskusage.Tree{}, err
+	}
+	w := newWalk(o, root)
+	if err := w.begin(); err != nil {
+		root.close()
+		return diskusage.Tree{}, err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer root.close()
+		w.run(ctx)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		select {
+		case <-done:
+		case <-time.After(grace):
+			w.abandon()
+		}
+	}
+	return w.tree(), nil
+}
+
+// A walk is under way. The mutex guards everything below it.
+type walk struct {
+	Options
+	skip, mounted map[string]bool // mount points, and the directories they are in, below Dir
+	watch         map[string]string
+	root          handle
+	device        uint64
+	entries       atomic.Int64
+	leastFile     atomic.Uint64 // no smaller file is kept
+	stopped       atomic.Bool   // a bound is reached
+
+	mu                 sync.Mutex
+	wake               *sync.Cond
+	waiting            []*directory // a stack, so that few directories are known of at a time
+	reading            map[*directory]bool
+	links              links
+	bytes              uint64
+	directories        int64
+	bySize, byEntries  ranking[diskusage.Branch]
+	files              ranking[diskusage.FoundFile]
+	watched            map[string]diskusage.Branch
+	elsewhere          []string
+	elsewheres         int
+	unreadable, failed int64
+	unread             int64
+	bound              string
+	abandoned          bool
+}
+
+func newWalk(o Options, root handle) *walk {
+	w := &walk{
+		Options: o, root: root, skip: map[string]bool{}, mounted: map[string]bool{}, watch: map[string]string{},
+		reading: map[*directory]bool{}, links: links{}, watched: map[string]diskusage.Branch{},
+		bySize:    ranking[diskusage.Branch]{most: maxBranches, size: func(b diskusage.Branch) uint64 { return b.Bytes }, name: func(b diskusage.Branch) string { return b.Path }},
+		byEntries: ranking[diskusage.Branch]{most: maxBranches, size: func(b diskusage.Branch) uint64 { return uint64(b.Entries) }, name: func(b diskusage.Branch) string { return b.Path }},
+		files:     ranking[diskusage.FoundFile]{most: maxFiles, size: func(f diskusage.FoundFile) uint64 { return f.Bytes }, name: func(f diskusage.FoundFile) string { return f.Path }},
+	}
+	w.wake = sync.NewCond(&w.mu)
+	for _, point := range o.Skip {
+		if below, ok := w.below(point); ok {
+			w.skip[below] = true
+			w.mounted[strings.TrimPrefix(path.Dir("/"+below), "/")] = true
+		}
+	}
+	for _, dir := range o.Watch {
+		if below, ok := w.below(dir); ok {
+			w.watch[below] = dir
+		}
+	}
+	return w
+}
+
+// below returns a path without that of the directory that is walked, if it is in it.
+func (w *walk) below(name string) (string, bool) {
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(w.Dir, "/")+"/")
+	return rest, ok && rest != ""
+}
+
+// at returns the path of what is below the directory that is walked.
+func (w *walk) at(below string) string { return path.Join(w.Dir, below) }
+
+// begin looks at the directory itself.
+func (w *walk) begin() error {
+	self, err := w.root.self()
+	if err != nil {
+		return err
+	}
+	w.device = self.device
+	w.waiting = []*directory{{pending: 1}}
+	return nil
+}
+
+// run reads with two goroutines a processor: one waits for the disk while the other works.
+func (w *walk) run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() { w.end(outOfTime) })
+	defer stop()
+	var running sync.WaitGroup
+	for range min(2*runtime.GOMAXPROCS(0), 8) {
+		running.Go(func() {
+			r := newReader()
+			for d := w.next(); d != nil; d = w.next() {
+				w.add(d, w.read(r, d))
+			}
+		})
+	}
+	running.Wait()
+}
+
+// next returns a directory to read, or nil at the end.
+func (w *walk) next() *directory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.abandoned {
+		if w.bound != "" {
+			w.drop()
+		}
+		if n := len(w.waiting); n > 0 {
+			d := w.waiting[n-1]
+			w.waiting = w.waiting[:n-1]
+			w.reading[d] = true
+			return d
+		}
+		if len(w.reading) == 0 {
+			w.wake.Broadcast()
+			return nil
+		}
+		w.wake.Wait()
+	}
+	return nil
+}
+
+// end has what is not read yet left out.
+func (w *walk) end(bound string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stop(bound)
+}
+
+// stop is [walk.end] where the mutex is held.
+func (w *walk) stop(bound string) {
+	if w.bound == "" {
+		w.bound = bound
+	}
+	w.stopped.Store(true)
+	w.wake.Broadcast()
+}
+
+// drop leaves out what waits. The mutex is held.
+func (w *walk) drop() {
+	for _, d := range w.waiting {
+		d.open.close()
+		w.leave(d)
+	}
+	w.waiting = nil
+}
+
+// leave ends a directory that was not read, or not to its end. The mutex is held.
+func (w *walk) leave(d *directory) {
+	d.atLeast = true
+	w.unread++
+	w.complete(d)
+}
+
+// abandon leaves out what is being read as well. Whoever reads it never ends, or adds nothing any
+// more.
+func (w *walk) abandon() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.abandoned = true
+	w.drop()
+	for d := range w.reading {
+		w.leave(d)
+	}
+	w.wake.Broadcast()
+}
+
+// add takes over what one reading of a directory found.
+func (w *walk) add(d *directory, f found) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.abandoned {
+		f.open.close()
+		return
+	}
+	total := w.entries.Add(f.entries)
+	if w.Seen != nil {
+		w.Seen.Store(total)
+	}
+	delete(w.reading, d)
+	w.record(d, f)
+	if f.open != (handle{}) {
+		d.open = f.open
+		w.waiting = append(w.waiting, d)
+	}
+	for _, name := range f.directories {
+		w.waiting = append(w.waiting, &directory{parent: d, name: name, pending: 1})
+		d.pending++
+	}
+	if f.open == (handle{}) {
+		w.complete(d)
+	}
+	if total > w.Entries {
+		w.stop(tooManyFiles)
+	}
+	w.wake.Broadcast()
+}
+
+// record takes over the sums. The mutex is held.
+func (w *walk) record(d *directory, f found) {
+	d.bytes += f.bytes
+	d.entries += f.entries
+	d.watched = d.watched || f.watched
+	w.bytes += f.bytes
+	if f.began && f.err == nil {
+		w.directories++
+	}
+	files := f.files
+	for _, l := range f.linked {
+		whole, share := w.links.add(l)
+		w.bytes += whole
+		d.bytes += share
+		if whole > 0 {
+			files = append(files, l.file...)
+		}
+	}
+	for _, file := range files {
+		w.files.add(file)
+	}
+	w.leastFile.Store(w.files.least())
+	w.fail(d, f)
+}
+
+// fail takes over what could not be read. The mutex is held.
+func (w *walk) fail(d *directory, f found) {
+	w.failed += f.failed
+	d.atLeast = d.atLeast || f.failed > 0
+	switch {
+	case f.err == nil || gone(f.err):
+	case errors.Is(f.err, errElsewhere):
+		w.elsewheres++
+		if len(w.elsewhere) < maxElsewhere {
+			w.elsewhere = append(w.elsewhere, w.at(d.path()))
+		}
+	case errors.Is(f.err, fs.ErrPermission):
+		w.unreadable++
+		d.atLeast = true
+	default:
+		w.failed++
+		d.atLeast = true
+	}
+}
+
+// complete ends a directory, and those that it is the last missing part of. The mutex is held.
+func (w *walk) complete(d *directory) {
+	for ; d != nil; d = d.parent {
+		if d.pending--; d.pending > 0 {
+			return
+		}
+		w.rank(d)
+		if up := d.parent; up != nil {
+			up.bytes += d.bytes
+			up.entries += d.entries
+			up.largestBytes = max(up.largestBytes, d.bytes)
+			up.largestEntries = max(up.largestEntries, d.entries)
+			up.atLeast = up.atLeast || d.atLeast
+		}
+	}
+}
+
+// rank keeps a directory if it is large. The mutex is held.
+func (w *walk) rank(d *directory) {
+	if d.parent == nil {
+		return
+	}
+	large, many := d.bytes > w.bySize.least(), uint64(d.entries) > w.byEntries.least()
+	if !large && !many && !d.watched {
+		return
+	}
+	b := diskusage.Branch{Path: w.at(d.path()), Bytes: d.bytes, Entries: d.entries, AtLeast: d.atLeast, LargestBytes: d.largestBytes, LargestEntries: d.largestEntries}
+	if large {
+		w.bySize.add(b)
+	}
+	if many {
+		w.byEntries.add(b)
+	}
+	if d.watched {
+		w.watched[b.Path] = b
+	}
+}
+
+func (w *walk) tree() diskusage.Tree {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return diskusage.Tree{
+		Bytes: w.bytes, Entries: w.entries.Load() + 1, Directories: w.directories,
+		BySize: w.bySize.sorted(), ByEntries: w.byEntries.sorted(), Files: w.files.sorted(), Watched: w.watched,
+		Elsewhere: w.elsewhere, Elsewheres: w.elsewheres, Unreadable: w.unreadable, Failed: w.failed, Unread: w.unread, Bound: w.bound,
+		ManyLinks: len(w.links) >= maxLinks,
+	}
+}

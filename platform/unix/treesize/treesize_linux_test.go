@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package treesize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/diskusage"
+	"sentinel/internal/testenv"
+)
+
+// file writes a file of so many bytes, and the directories above it.
+func file(t *testing.T, path string, size int) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Repeat("x", size)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// walkOf walks a directory whose path holds no link.
+func walkOf(t *testing.T, dir string, more Options) diskusage.Tree {
+	t.Helper()
+	more.Root, more.Dir = "/", dir
+	if more.Entries == 0 {
+		more.Entries = 1 << 30
+	}
+	tree, err := Walk(t.Context(), more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// plain is a temporary directory on the way to which there is no link.
+func plain(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// duOf returns what du prints for each directory.
+func duOf(t *testing.T, dir string, options ...string) map[string]uint64 {
+	t.Helper()
+	du := testenv.Program(t, "du", "coreutils")
+	out, err := exec.Command(du, append(append([]string{"-x", "-0"}, options...), dir)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[string]uint64{}
+	for row := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		digits, path, _ := strings.Cut(row, "\t")
+		n, err := strconv.ParseUint(digits, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[path] = n
+	}
+	return sizes
+}
+
+func branches(list []diskusage.Branch, size func(diskusage.Branch) uint64) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, b := range list {
+		m[b.Path] = size(b)
+	}
+	return m
+}
+
+func bytesOf(b diskusage.Branch) uint64 { return b.Bytes }
+
+// A tree of every kind of file has the sizes that du has: allocated ones, links themselves and not
+// what they lead to, names of any bytes.
+func TestSizesAreThoseOfDu(t *testing.T) {
+	dir := plain(t)
+	for i := range 40 {
+		file(t, fmt.Sprintf("%s/a/%d/deep/er/f", dir, i), i*4096+100)
+	}
+	file(t, dir+"/b/line\nbreak/\xff\xfe/f", 9000)
+	file(t, dir+"/b/empty/none", 0)
+	if err := errors.Join(os.Symlink("/", dir+"/b/root"), os.Symlink("/"+strings.Repeat("x", 3000), dir+"/b/long"), unix.Mkfifo(dir+"/b/fifo", 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	file(t, dir+"/b/holes", 1)
+	if err := os.Truncate(dir+"/b/holes", 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	tree := walkOf(t, dir, Options{})
+	want := duOf(t, dir, "--block-size=1")
+	inodes := duOf(t, dir, "--inodes")
+	if tree.Bytes != want[dir] || uint64(tree.Entries) != inodes[dir] || int(tree.Directories) != len(want) || !tree.Complete() {
+		t.Errorf("%+v, want %d bytes, %d entries, %d directories", tree, want[dir], inodes[dir], len(want))
+	}
+	delete(want, dir)
+	delete(inodes, dir)
+	if diff := cmp.Diff(want, branches(tree.BySize, bytesOf)); diff != "" {
+		t.Error(diff)
+	}
+	// du counts a directory among its own.
+	if diff := cmp.Diff(inodes, branches(tree.ByEntries, func(b diskusage.Branch) uint64 { return uint64(b.Entries) + 1 })); len(inodes) == len(tree.ByEntries) && diff != "" {
+		t.Error(diff)
+	}
+	if first := tree.Files[0]; first.Path != dir+"/a/39/deep/er/f" || first.Bytes < 39*4096 || first.Size != 39*4096+100 || first.Modified.IsZero() {
+		t.Errorf("%+v", first)
+	}
+}
+
+// A file with several names counts once, and each of its names has the same share, whichever is seen
+// first.
+func TestAFileWithSeveralNamesCountsOnce(t *testing.T) {
+	dir := plain(t)
+	file(t, dir+"/in/one/f", 1<<20)
+	file(t, dir+"/out/x", 1)
+	for _, other := range []string{"/in/two", "/in/three", "/out/f"} {
+		os.Mkdir(dir+other, 0o755) //nolint:errcheck // out is a file name
+	}
+	if err := errors.Join(os.Link(dir+"/in/one/f", dir+"/in/two/f"), os.Link(dir+"/in/one/f", dir+"/in/three/f"), os.Link(dir+"/in/one/f", dir+"/out/g")); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		tree := walkOf(t, dir+"/in", Options{})
+		if want := duOf(t, dir+"/in", "--block-size=1")[dir+"/in"]; tree.Bytes != want {
+			t.Errorf("%d bytes, want %d", tree.Bytes, want)
+		}
+		sizes := branches(tree.BySize, bytesOf)
+		if len(sizes) != 3 || sizes[dir+"/in/one"] != sizes[dir+"/in/two"] || sizes[dir+"/in/two"] != sizes[dir+"/in/three"] || sizes[dir+"/in/one"] < 1<<18 {
+			t.Errorf("%v", sizes)
+		}
+		if len(tree.Files) != 1 || tree.Files[0].Bytes < 1<<20 {
+			t.Errorf("%+v", tree.Files)
+		}
+	}
+}
+
+func TestLinksBeyondTheBoundCountInShares(t *testing.T) {
+	s := links{}
+	for i := range uint64(maxLinks) {
+		s[i] = 1
+	}
+	if whole, share := s.add(linked{inode: maxLinks + 1, names: 4, bytes: 4096}); whole != 1024 || share != 1024 {
+		t.Errorf("%d, %d", whole, share)
+	}
+	if whole, share := s.add(linked{inode: 7, names: 2, bytes: 4096}); whole != 0 || share != 2048 || len(s) != maxLinks-1 {
+		t.Errorf("%d, %d, %d files", whole, share, len(s))
+	}
+}
+
+// Of a directory with very many directories in it only some are known of at a time.
+func TestAWideDirectoryIsReadInParts(t *testing.T) {
+	dir := plain(t)
+	const wide = 6000
+	for i := range wide {
+		if err := os.Mkdir(fmt.Sprintf("%s/%s%d", dir, strings.Repeat("n", 100), i), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := openStart("/", dir[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.close()
+	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	most, r := 0, newReader()
+	for d := w.next(); d != nil; d = w.next() {
+		w.add(d, w.read(r, d))
+		most = max(most, len(w.waiting))
+	}
+	if tree := w.tree(); tree.Entries != wide+1 || tree.Directories != wide+1 || most > 1000 {
+		t.Errorf("%d entries, %d directories, at most %d waited", tree.Entries, tree.Directories, most)
+	}
+}
+
+func TestTheWayToTheDirectoryHasNoLink(t *testing.T) {
+	dir := plain(t)
+	file(t, dir+"/real/sub/f", 1)
+	if err := os.Symlink("real", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		"/link":       diskusage.ErrLink{Link: "/link", Target: "real"},
+		"/link/sub":   diskusage.ErrLink{Link: "/link", Target: "real"},
+		"/real/sub/f": diskusage.ErrNotDirectory,
+		"/real/none":  fs.ErrNotExist,
+	} {
+		if _, err := Walk(t.Context(), Options{Root: dir, Dir: path, Entries: 10}); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+	}
+}
+
+// What is put in the place of a directory after it was seen is not followed, and what is gone is no
+// failure.
+func TestADirectoryThatIsReplacedIsNotFollowed(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"a link":  func(path string) error { return os.Symlink("/", path) },
+		"nothing": func(string) error { return nil },
+		"a file":  func(path string) error { return os.WriteFile(path, nil, 0o600) },
+	} {
+		dir := plain(t)
+		file(t, dir+"/seen/f", 1<<20)
+		root, err := openStart("/", dir[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
+		if err := w.begin(); err != nil {
+			t.Fatal(err)
+		}
+		r, first := newReader(), w.next()
+		w.add(first, w.read(r, first))
+		if err := errors.Join(os.RemoveAll(dir+"/seen"), replace(dir+"/seen")); err != nil {
+			t.Fatal(err)
+		}
+		for d := w.next(); d != nil; d = w.next() {
+			w.add(d, w.read(r, d))
+		}
+		root.close()
+		if tree := w.tree(); tree.Bytes > 1<<16 || !tree.Complete() || len(tree.Files) != 0 {
+			t.Errorf("%s: %+v", name, tree)
+		}
+	}
+}
+
+// What was not looked at is said, and sums above it are at least theirs.
+func TestBounds(t *testing.T) {
+	dir := plain(t)
+	for i := range 50 {
+		file(t, fmt.Sprintf("%s/%d/sub/f", dir, i), 4096)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		entries int64
+		bound   string
+	}{
+		"time":    {over, 1 << 30, outOfTime},
+		"entries": {t.Context(), 60, tooManyFiles},
+	} {
+		var seen atomic.Int64
+		tree, err := Walk(c.ctx, Options{Root: "/", Dir: dir, Entries: c.entries, Seen: &seen})
+		if err != nil || tree.Bound != c.bound || tree.Unread == 0 || tree.Complete() || tree.Entries > 151 {
+			t.Errorf("%s: %+v, %v", name, tree, err)
+		}
+		for _, b := range tree.BySize {
+			if !b.AtLeast && b.Entries < 2-int64(strings.Count(strings.TrimPrefix(b.Path, dir), "/")-1) {
+				t.Errorf("%s: %+v is whole", name, b)
+			}
+		}
+	}
+}
+
+// A directory of a disk that does not answer keeps nobody waiting, and what else was read is told.
+func TestAReadThatNeverEndsIsAbandoned(t *testing.T) {
+	dir := plain(t)
+	file(t, dir+"/good/f", 1<<20)
+	file(t, dir+"/stuck/f", 1<<20)
+	root, err := openStart("/", dir[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.close()
+	w := newWalk(Options{Root: "/", Dir: dir, Entries: 1 << 30}, root)
+	if err := w.begin(); err != nil {
+		t.Fatal(err)
+	}
+	r, late := newReader(), map[*directory]found{}
+	for range 3 {
+		d := w.next()
+		if f := w.read(r, d); d.name == "stuck" {
+			late[d] = f
+		} else {
+			w.add(d, f)
+		}
+	}
+	w.abandon()
+	before := w.tree()
+	for d, f := range late {
+		w.add(d, f)
+	}
+	if diff := cmp.Diff(before, w.tree()); diff != "" {
+		t.Errorf("what came too late counts: %s", diff)
+	}
+	if before.Unread != 1 || before.Complete() || before.Bytes < 1<<20 || before.Bytes > 3<<19 || len(before.BySize) != 1 || before.BySize[0].AtLeast {
+		t.Errorf("%+v", before)
+	}
+	if w.next() != nil {
+		t.Error("it goes on")
+	}
+}
+
+func TestDirectoriesThatMayNotBeListedAreCounted(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	const dir = "/mnt" // nobody could remove a temporary directory
+	if err := unix.Mount("m", dir, "tmpfs", 0, "mode=755"); err != nil {
+		t.Fatal(err)
+	}
+	file(t, dir+"/open/f", 1<<20)
+	file(t, dir+"/closed/f", 1<<20)
+	file(t, dir+"/passage/in/f", 1<<20)
+	if err := errors.Join(os.Chmod(dir+"/closed", 0o700), os.Chmod(dir+"/passage", 0o711)); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Become(t, testenv.Nobody)
+	tree := walkOf(t, dir, Options{Watch: []string{dir + "/open", dir + "/closed", dir + "/none"}})
+	if tree.Unreadable != 2 || tree.Failed != 0 || tree.Complete() || tree.Bytes > 3<<19 {
+		t.Errorf("%+v", tree)
+	}
+	if open := tree.Watched[dir+"/open"]; open.Bytes < 1<<20 || open.AtLeast || len(tree.Watched) != 2 || !tree.Watched[dir+"/closed"].AtLeast {
+		t.Errorf("%+v", tree.Watched)
+	}
+	if tree := walkOf(t, dir+"/passage/in", Options{}); tree.Entries != 2 || !tree.Complete() {
+		t.Errorf("%+v", tree)
+	}
+	if _, err := Walk(t.Context(), Options{Root: "/", Dir: dir + "/closed", Entries: 1}); !errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+}
+
+// No mount is entered, whether the table of mounts has it or not, and bind mounts of the same file
+// system, which have its device number, make no loop.
+func TestMountsAreNotEntered(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	dir := plain(t)
+	file(t, dir+"/a/f", 1<<20)
+	file(t, dir+"/page", 1<<20)
+	for _, point := range []string{"/loop", "/memory", "/a/bound"} {
+		if err := os.Mkdir(dir+point, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file(t, dir+"/a/mounted", 0)
+	if err := errors.Join(unix.Mount(dir, dir+"/loop", "", unix.MS_BIND, ""), unix.Mount("m", dir+"/memory", "tmpfs", 0, ""),
+		unix.Mount(dir+"/a", dir+"/a/bound", "", unix.MS_BIND, ""), unix.Mount(dir+"/page", dir+"/a/mounted", "", unix.MS_BIND, "")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, point := range []string{"/loop", "/memory", "/a/bound", "/a/mounted"} {
+			unix.Unmount(dir+point, unix.MNT_DETACH)
+		}
+	})
+	file(t, dir+"/memory/f", 1<<20)
+	points := []string{dir + "/a/bound", dir + "/loop", dir + "/memory"}
+	for name, skip := range map[string][]string{"listed": append(points, dir+"/a/mounted"), "not listed": nil} {
+		tree := walkOf(t, dir, Options{Skip: skip})
+		slices.Sort(tree.Elsewhere)
+		most := uint64(5 << 19)
+		if name == "not listed" {
+			most += 1 << 20 // a file that is mounted over another of the same file system
+		}
+		if diff := cmp.Diff(points, tree.Elsewhere); diff != "" || tree.Elsewheres != 3 || tree.Bytes < 2<<20 || tree.Bytes > most || !tree.Complete() {
+			t.Errorf("%s: %d bytes %s", name, tree.Bytes, diff)
+		}
+	}
+}
+
+// Kernels before 5.6, and filters of system calls, have no openat2.
+func TestWithoutOpenat2LinksAreNotFollowedEither(t *testing.T) {
+	dir := plain(t)
+	file(t, dir+"/a/b/f", 1)
+	if err := os.Symlink("a", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	top, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(top)
+	for path, ok := range map[string]bool{"": true, "a/b": true, "link/b": false, "link": false, "none": false, "a/b/f": false} {
+		fd, err := openParts(top, path)
+		if (err == nil) != ok {
+			t.Errorf("%q: %v", path, err)
+		}
+		if err == nil {
+			unix.Close(fd)
+		}
+	}
+}
+
+func FuzzRecords(f *testing.F) {
+	f.Add([]byte(strings.Repeat("\x00", 16)+"\x18\x00\x04ab\x00\x00\x00"), 3)
+	f.Fuzz(func(t *testing.T, b []byte, _ int) {
+		visitRecords(b, func(name []byte, _ byte) {
+			if len(name) == 0 || slices.Contains(name, 0) || string(name) == "." || string(name) == ".." || len(name) > len(b) {
+				t.Errorf("%q", name)
+			}
+		})
+	})
+}
+
+func TestTheLargestAreKept(t *testing.T) {
+	r := ranking[int]{most: 3, size: func(n int) uint64 { return uint64(n) }, name: strconv.Itoa}
+	for _, n := range []int{0, 5, 1, 9, 2, 7, 3} {
+		r.add(n)
+	}
+	if got := r.sorted(); !slices.Equal(got, []int{9, 7, 5}) || r.least() != 5 {
+		t.Errorf("%v, least %d", got, r.least())
+	}
+}
