@@ -34,7 +34,7 @@ console.log("ok order");
 
 // Progress comes close to the answer here, and is read together with it when
 // the client is slow.
-for (let i = 0; i < 20; i++) steps.push(...(await scan("127.0.0.1", "all")).steps);
+for (let i = 0; i < 20; i++) steps.push(...(await scan("127.0.0.1", "1-16000")).steps);
 await setTimeout(500);
 assert.ok(steps.every((s) => !s.answered));
 assert.deepEqual(errors, []);
