@@ -46,6 +46,9 @@ type About struct {
 	Name     string // for people, a few words
 	Severity Severity
 	Weight   int // in the score, 1 to MaxWeight
+	// Unusual says that no system is installed in that state: when the check does not pass, somebody has
+	// done something here, and not left something undone.
+	Unusual bool
 	// Reference names the rule in a published catalogue: "CIS 5.1.20" of the Debian
 	// 12 benchmark 1.1.0, "Lynis SSH-7408", "mSCP os_sip_enable" of the macOS
 	// Security Compliance Project.

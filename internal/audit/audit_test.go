@@ -226,3 +226,26 @@ func TestABriefAnswerSaysWhatIsNotWellOnce(t *testing.T) {
 		t.Errorf("%d pass of %d, truncated %v", *got.PassedTotal, got.ChecksTotal, got.Truncated)
 	}
 }
+
+// What somebody has done here comes before what was left undone everywhere, but not before what lets
+// somebody in.
+func TestTheUnusualComesBeforeTheUndone(t *testing.T) {
+	outcomes := []outcome{}
+	for _, o := range []struct {
+		id       string
+		status   Status
+		severity Severity
+		unusual  bool
+	}{
+		{"a.undone", Fail, Medium, false}, {"a.low", Warn, Low, true}, {"a.fine", Pass, High, true}, {"a.medium", Fail, Medium, true}, {"a.high", Fail, High, false}, {"a.worst", Fail, High, true}, {"a.fine2", Pass, High, false},
+	} {
+		outcomes = append(outcomes, outcome{About{ID: o.id, Severity: o.severity, Weight: 1, Unusual: o.unusual}, Finding{Status: o.status, Applies: true}})
+	}
+	var order []string
+	for _, c := range report(outcomes).Checks {
+		order = append(order, c.ID)
+	}
+	if diff := cmp.Diff([]string{"a.worst", "a.high", "a.medium", "a.low", "a.undone", "a.fine", "a.fine2"}, order); diff != "" {
+		t.Error(diff)
+	}
+}

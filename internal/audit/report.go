@@ -116,11 +116,24 @@ func (o outcome) result() Result {
 	return r
 }
 
-// worstFirst sorts by verdict, then by severity, then by the order of the list.
+// worstFirst sorts: what fails and is of severity high, then what is unusual, then the rest by verdict
+// and severity. Among equals the unusual comes first, and then the order of the list decides.
 func worstFirst(results []Result, outcomes []outcome) {
 	rank := make(map[string]int, len(outcomes))
 	for _, o := range outcomes {
-		rank[o.ID] = 10*slices.Index([]Status{Fail, Warn, Pass}, o.Status) + slices.Index([]Severity{High, Medium, Low}, o.Severity)
+		rank[o.ID] = o.rank()
 	}
 	slices.SortStableFunc(results, func(a, b Result) int { return cmp.Compare(rank[a.ID], rank[b.ID]) })
+}
+
+func (o outcome) rank() int {
+	rank := 100*slices.Index([]Status{Fail, Warn, Pass}, o.Status) + 10*slices.Index([]Severity{High, Medium, Low}, o.Severity)
+	unusual := o.Unusual && o.Status != Pass
+	if rank > 0 && !unusual {
+		rank += 1000
+	}
+	if !unusual {
+		rank++
+	}
+	return rank
 }

@@ -19,13 +19,13 @@ import (
 func accountChecks() []check {
 	return []check{
 		{About: audit.About{
-			ID: "accounts.uid_zero", Name: "Only root is root", Severity: audit.High, Weight: 10,
+			ID: "accounts.uid_zero", Name: "Only root is root", Severity: audit.High, Weight: 10, Unusual: true,
 			Reference:   "CIS 5.4.2.1, Lynis AUTH-9204",
 			Description: "A second account with user id 0 is root under a name that nobody watches.",
 			Formula:     "PASS when root alone has user id 0 in /etc/passwd. FAIL otherwise.",
 		}, Run: uidZero},
 		{About: audit.About{
-			ID: "accounts.empty_passwords", Name: "No account without a password", Severity: audit.High, Weight: 10,
+			ID: "accounts.empty_passwords", Name: "No account without a password", Severity: audit.High, Weight: 10, Unusual: true,
 			Reference:   "CIS 7.2.2, Lynis AUTH-9283",
 			Description: "Everyone who reaches a login prompt gets in.",
 			Formula:     "PASS when no password field of /etc/passwd and /etc/shadow is empty. FAIL otherwise. Skipped when /etc/shadow cannot be read, which takes root.",
@@ -43,13 +43,13 @@ func accountChecks() []check {
 			Formula:     "PASS when pam_unix in the password stack, or else ENCRYPT_METHOD of login.defs, names yescrypt, gost_yescrypt, bcrypt or blowfish, sha512 or sha256. FAIL for another. Where neither names one, shadow's default is DES: FAIL.",
 		}, Run: hashMethod},
 		{About: audit.About{
-			ID: "accounts.duplicates", Name: "Accounts and groups are unique", Severity: audit.Medium, Weight: 4,
+			ID: "accounts.duplicates", Name: "Accounts and groups are unique", Severity: audit.Medium, Weight: 4, Unusual: true,
 			Reference:   "CIS 7.2.5, CIS 7.2.6, CIS 7.2.7, CIS 7.2.8, Lynis AUTH-9208, Lynis AUTH-9222, Lynis AUTH-9228",
 			Description: "Two accounts that the system cannot tell apart share their files, and no log tells who did what.",
 			Formula:     "PASS when no name and no id is there twice in /etc/passwd and /etc/group, and each line is well-formed. FAIL otherwise. A second user id 0 is counted by accounts.uid_zero.",
 		}, Run: duplicates},
 		{About: audit.About{
-			ID: "accounts.system_shells", Name: "System accounts cannot log in", Severity: audit.Medium, Weight: 3,
+			ID: "accounts.system_shells", Name: "System accounts cannot log in", Severity: audit.Medium, Weight: 3, Unusual: true,
 			Reference:   "CIS 5.4.2.7",
 			Description: "A service that was taken over has a shell to work with.",
 			Formula:     "PASS when every account from 1 below UID_MIN of login.defs (1000 without), and nobody, has nologin, false, sync, halt or shutdown for a shell. WARN otherwise.",

@@ -28,7 +28,7 @@ func bootChecks() []check {
 			Formula:     "PASS when it is integrity or confidentiality. WARN when it is none. Does not apply to a kernel without it.",
 		}, Run: lockdown},
 		{About: audit.About{
-			ID: "boot.taint", Name: "Kernel is unchanged", Severity: audit.Low, Weight: 2,
+			ID: "boot.taint", Name: "Kernel is unchanged", Severity: audit.Low, Weight: 2, Unusual: true,
 			Reference:   "Kernel documentation: admin-guide/tainted-kernels",
 			Description: "Modules that nobody signed, or that were forced in, run with all rights.",
 			Formula:     "PASS when /proc/sys/kernel/tainted has none of these bits: proprietary (1), out of tree (4096), unsigned (8192), overridden ACPI table (256). WARN for one of them, FAIL for a module that was forced in (2).",

@@ -18,7 +18,7 @@ import (
 func fileChecks() []check {
 	return []check{
 		{About: audit.About{
-			ID: "files.shadow", Name: "Permissions of the password hashes", Severity: audit.High, Weight: 9,
+			ID: "files.shadow", Name: "Permissions of the password hashes", Severity: audit.High, Weight: 9, Unusual: true,
 			Reference:   "CIS 7.1.5, Lynis FILE-7524",
 			Description: "Whoever can read the hashes can guess passwords at leisure; whoever can write them sets their own.",
 			Formula:     "PASS when /etc/shadow, /etc/gshadow and their backups belong to root and the group root or shadow, and nobody else can read or write them. FAIL otherwise.",
@@ -27,7 +27,7 @@ func fileChecks() []check {
 			maxMode: 0o640, group: "shadow", fix: "sudo chown root:shadow FILE; sudo chmod 0640 FILE",
 		}.run},
 		{About: audit.About{
-			ID: "files.passwd", Name: "Permissions of the account files", Severity: audit.High, Weight: 8,
+			ID: "files.passwd", Name: "Permissions of the account files", Severity: audit.High, Weight: 8, Unusual: true,
 			Reference:   "CIS 7.1.1, Lynis FILE-7524",
 			Description: "Whoever can write /etc/passwd or /etc/group is root.",
 			Formula:     "PASS when /etc/passwd, /etc/group and their backups belong to root and only root can write them. FAIL otherwise.",
@@ -36,7 +36,7 @@ func fileChecks() []check {
 			maxMode: 0o644, fix: "sudo chown root:root FILE; sudo chmod 0644 FILE",
 		}.run},
 		{About: audit.About{
-			ID: "files.ssh_host_keys", Name: "Permissions of the SSH host keys", Severity: audit.High, Weight: 7,
+			ID: "files.ssh_host_keys", Name: "Permissions of the SSH host keys", Severity: audit.High, Weight: 7, Unusual: true,
 			Reference:   "CIS 5.1.2",
 			Description: "Whoever can read the private key of this host can pretend to be it.",
 			Formula:     "PASS when each /etc/ssh/ssh_host_*_key belongs to root and nobody else can read it, but for the group ssh_keys of Red Hat. FAIL otherwise. Does not apply without such keys.",
@@ -45,19 +45,19 @@ func fileChecks() []check {
 			fix: "sudo chown root:root FILE; sudo chmod 0600 FILE; then make new keys if somebody may have read it",
 		}.run},
 		{About: audit.About{
-			ID: "files.cron", Name: "Permissions of scheduled tasks", Severity: audit.High, Weight: 7,
+			ID: "files.cron", Name: "Permissions of scheduled tasks", Severity: audit.High, Weight: 7, Unusual: true,
 			Reference:   "CIS 2.4.1, Lynis SCHD-7704",
 			Description: "Whoever can write a task that root runs is root.",
 			Formula:     "PASS when /etc/crontab and everything in /etc/cron.* belongs to root and only root can write it, and each crontab of a user belongs to that user or root. FAIL otherwise. Does not apply without cron. Skipped when the crontabs of users cannot be seen.",
 		}, Run: cronPermissions},
 		{About: audit.About{
-			ID: "files.units", Name: "Permissions of service definitions", Severity: audit.High, Weight: 7,
+			ID: "files.units", Name: "Permissions of service definitions", Severity: audit.High, Weight: 7, Unusual: true,
 			Reference:   "Lynis BOOT-5184",
 			Description: "Whoever can write the definition of a service decides what root runs at boot.",
 			Formula:     "PASS when everything in /etc/systemd/system, /usr/lib/systemd/system, /etc/init.d and /etc/rc.local belongs to root and only root can write it. FAIL otherwise.",
 		}, Run: unitPermissions},
 		{About: audit.About{
-			ID: "files.boot_loader", Name: "Permissions of the boot loader", Severity: audit.High, Weight: 5,
+			ID: "files.boot_loader", Name: "Permissions of the boot loader", Severity: audit.High, Weight: 5, Unusual: true,
 			Reference:   "CIS 1.4.2, Lynis BOOT-5121",
 			Description: "Whoever can write the configuration of the boot loader or a kernel decides what is started.",
 			Formula:     "PASS when the configuration of the boot loader, the kernels and the initial file systems in /boot belong to root and only root can write them. FAIL otherwise. Does not apply without them.",
@@ -69,7 +69,7 @@ func fileChecks() []check {
 			Formula:     "PASS when GRUB asks for a password (a superuser is set), WARN when it does not. Does not apply without GRUB. Skipped when its configuration cannot be read.",
 		}, Run: bootPassword},
 		{About: audit.About{
-			ID: "files.shared_folders", Name: "Sticky bit of shared folders", Severity: audit.High, Weight: 6,
+			ID: "files.shared_folders", Name: "Sticky bit of shared folders", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "Lynis FILE-6362",
 			Description: "Without the sticky bit everyone can replace the temporary files of everyone, root included.",
 			Formula:     "PASS when those of /tmp, /var/tmp and /dev/shm that everyone can write belong to root and have the sticky bit. FAIL otherwise.",
@@ -81,7 +81,7 @@ func fileChecks() []check {
 			Formula:     "PASS when nobody but the owner and the group can read private keys (/etc/ssl/private, WireGuard, Kerberos) and the files with passwords of Redis, PostgreSQL, MySQL, SNMP and PPP. FAIL otherwise. Does not apply without them.",
 		}, Run: secretPermissions},
 		{About: audit.About{
-			ID: "files.homes", Name: "Permissions of home folders", Severity: audit.High, Weight: 6,
+			ID: "files.homes", Name: "Permissions of home folders", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "CIS 7.2.9, CIS 7.2.10, Lynis HOME-9304",
 			Description: "Whoever can write to the home of a user, or to the list of keys in it, can log in as that user.",
 			Formula:     "PASS when the home folder of each account with a shell, its .ssh and its authorized_keys belong to that account or root and nobody else can write them. FAIL otherwise. Skipped when they cannot be seen.",

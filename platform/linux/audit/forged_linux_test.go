@@ -171,7 +171,7 @@ func TestMemoryIsNotRuncForItsName(t *testing.T) {
 	copyOf(t, "/bin/sleep", "/usr/local/sbin/runc", 0o755)
 	t.Run("runc", func(t *testing.T) {
 		memory(t, "runc_cloned:/proc/self/exe", "/bin/sleep")
-		if f := here(t, "processes.deleted"); f.Status == audit.Fail {
+		if f := here(t, "processes.program_gone"); f.Status == audit.Fail {
 			t.Errorf("%+v", f)
 		}
 	})
@@ -180,7 +180,7 @@ func TestMemoryIsNotRuncForItsName(t *testing.T) {
 			t.Fatal(err)
 		}
 		memory(t, "runc_cloned:/proc/self/exe", "/bin/sleep")
-		if f := here(t, "processes.deleted"); f.Status != audit.Fail || !strings.Contains(strings.Join(f.Evidence, "\n"), "/memfd:runc_cloned:") {
+		if f := here(t, "processes.program_gone"); f.Status != audit.Fail || !strings.Contains(strings.Join(f.Evidence, "\n"), "/memfd:runc_cloned:") {
 			t.Errorf("%+v", f)
 		}
 	})

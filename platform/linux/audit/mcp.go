@@ -21,13 +21,13 @@ import (
 func mcpChecks() []check {
 	return []check{
 		{About: audit.About{
-			ID: "mcp.config", Name: "Configuration of MCP servers", Severity: audit.High, Weight: 6,
+			ID: "mcp.config", Name: "Configuration of MCP servers", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "MITRE ATT&CK T1546",
 			Description: "Whoever can write the configuration of an AI assistant decides which programs it starts.",
 			Formula:     "PASS when the files of known MCP clients, system-wide and in the homes of users, belong to that user or root and nobody else can write them. FAIL otherwise. Does not apply without such files.",
 		}, Run: mcpConfigs},
 		{About: audit.About{
-			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6,
+			ID: "mcp.command", Name: "Programs of MCP servers", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "MITRE ATT&CK T1574",
 			Description: "Whoever can write the program of an MCP server runs it as the user of the assistant.",
 			Formula:     "PASS when the program and the scripts of each configured MCP server, and the folder of each, belong to that user or root and nobody else can write them. FAIL otherwise. What that user may not see is left out. Does not apply when no server is configured with a path.",

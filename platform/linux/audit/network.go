@@ -47,7 +47,7 @@ func networkChecks() []check {
 			Formula:     "PASS when no interface accepts them: for IPv4 all and the interface must both be 1, for IPv6 both above 0 (at 0 the kernel takes the header of Mobile IPv6 alone). FAIL otherwise. Loopback does not count.",
 		}, Run: sourceRoute},
 		{About: audit.About{
-			ID: "network.promiscuous", Name: "No interface listens to all", Severity: audit.Low, Weight: 2,
+			ID: "network.promiscuous", Name: "No interface listens to all", Severity: audit.Low, Weight: 2, Unusual: true,
 			Reference:   "Lynis NETW-3015",
 			Description: "Some program reads what is sent to other machines.",
 			Formula:     "PASS when no interface of /sys/class/net is promiscuous. WARN otherwise. Ports of a bridge or bond must be and do not count.",

@@ -24,7 +24,7 @@ import (
 func processChecks() []check {
 	return []check{
 		{About: audit.About{
-			ID: "processes.deleted", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6,
+			ID: "processes.program_gone", Name: "Running programs whose file is gone", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "Lynis FILE-6354, MITRE ATT&CK T1070.004",
 			Description: "A program that removed its own file hides; one that an update replaced still has the holes that the update closed.",
 			Formula:     "PASS when each running program is the file that it was started from, or the copy of itself that runc runs. FAIL for one that ran from memory or from a folder for temporary files and was removed. WARN for any other that was removed or replaced. Skipped when not all processes can be seen, which takes root.",

@@ -106,7 +106,7 @@ func sshChecks() []check {
 			Formula:     "PASS when KexAlgorithms holds none with SHA-1. WARN for group14 and group-exchange, FAIL for group1 and gss-group1.",
 		}, Run: sshList{"kexalgorithms", weakKex, "KexAlgorithms sntrup761x25519-sha512@openssh.com,curve25519-sha256,curve25519-sha256@libssh.org,diffie-hellman-group16-sha512"}.run},
 		{About: audit.About{
-			ID: "ssh.config_permissions", Name: "SSH configuration is root's", Severity: audit.High, Weight: 6,
+			ID: "ssh.config_permissions", Name: "SSH configuration is root's", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "CIS 5.1.1",
 			Description: "Whoever can write the configuration decides who gets in.",
 			Formula:     "PASS when sshd_config and each file of sshd_config.d belong to root and nobody else can write them, nor the folders. FAIL otherwise.",

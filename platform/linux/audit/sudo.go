@@ -25,7 +25,7 @@ func sudoChecks() []check {
 			Formula:     "PASS when no rule for anyone but root has NOPASSWD and no Defaults have !authenticate; the literal lines of sentinel itself do not count where only root can change it. WARN for single commands, or as another user than root. FAIL for all commands as root. A later rule that takes one back is not looked at.",
 		}, Run: sudoNoPassword},
 		{About: audit.About{
-			ID: "sudo.permissions", Name: "Rules of sudo are root's", Severity: audit.High, Weight: 6,
+			ID: "sudo.permissions", Name: "Rules of sudo are root's", Severity: audit.High, Weight: 6, Unusual: true,
 			Reference:   "Lynis AUTH-9252",
 			Description: "Whoever can write a rule can become root.",
 			Formula:     "PASS when sudoers, each file and folder that it includes, and the folder above belong to root and nobody else can write them. WARN when others can read a file. FAIL otherwise.",

@@ -22,25 +22,25 @@ import (
 func treeChecks() []check {
 	return []check{
 		{About: audit.About{
-			ID: "tree.world_writable", Name: "Files that everyone can write", Severity: audit.High, Weight: 7,
+			ID: "tree.world_writable", Name: "Files that everyone can write", Severity: audit.High, Weight: 7, Unusual: true,
 			Reference:   "CIS 7.1.11, Lynis FILE-6362, Lynis BOOT-5184",
 			Description: "Whoever can change a file of the system decides what root and all other users run.",
 			Formula:     "PASS when no file and no folder without the sticky bit below /etc, /usr, /boot, /opt, /root and /var can be written by everyone. What is below /tmp, /var/tmp and the storage of containers does not count. FAIL otherwise. Skipped when not all of it could be looked at.",
 		}, Run: worldWritable, Limit: treeLimit},
 		{About: audit.About{
-			ID: "tree.unowned", Name: "Files without an owner", Severity: audit.Medium, Weight: 4,
+			ID: "tree.unowned", Name: "Files without an owner", Severity: audit.Medium, Weight: 4, Unusual: true,
 			Reference:   "CIS 7.1.12, Lynis FILE-6336",
 			Description: "Files of a number that is no user fall to the next account that gets the number.",
 			Formula:     "PASS when every file below /etc, /usr, /boot, /opt, /root and /var belongs to a user and a group that exist; the storage of containers and the dynamic users of systemd do not count. WARN otherwise. Skipped when users come from a directory service, or not all could be looked at.",
 		}, Run: unowned, Limit: treeLimit},
 		{About: audit.About{
-			ID: "tree.setuid", Name: "Programs that give away rights", Severity: audit.High, Weight: 9,
+			ID: "tree.setuid", Name: "Programs that give away rights", Severity: audit.High, Weight: 9, Unusual: true,
 			Reference:   "CIS 7.1.13",
 			Description: "A program with the set-user-ID bit gives everyone the rights of its owner: the classic back door.",
 			Formula:     "PASS when every program with the set-user-ID or set-group-ID bit, on all local file systems that are not mounted nosuid, belongs to a package that is known to ship it so. FAIL for one of no package, for a shell, an interpreter or a tool that writes files, and for a mode that the package does not have. Skipped without package data, or when not all could be looked at.",
 		}, Run: setuid, Limit: treeLimit},
 		{About: audit.About{
-			ID: "tree.programs", Name: "Owner of programs", Severity: audit.High, Weight: 8,
+			ID: "tree.programs", Name: "Owner of programs", Severity: audit.High, Weight: 8, Unusual: true,
 			Reference:   "Lynis FILE-7524",
 			Description: "The owner of a program, or a group that can write it, decides what root and all others run.",
 			Formula:     "PASS when everything in /usr/bin, /usr/sbin and their like belongs to root and no group but that of root can write it. FAIL otherwise. /usr/local is left to the group staff, as Debian has it.",

@@ -136,7 +136,7 @@ func deletedForReal(t *testing.T) {
 		if c.replace {
 			copyOf(t, "/bin/sleep", c.file, 0o755)
 		}
-		f := look(t, "processes.deleted")
+		f := look(t, "processes.program_gone")
 		if f.Status != c.want || len(f.Evidence) != 1 || !strings.Contains(f.Evidence[0], c.says) {
 			t.Errorf("%s: %s", c.file, audittest.Verdict(f))
 		}
@@ -147,7 +147,7 @@ func deletedForReal(t *testing.T) {
 			t.Error("the program ended by itself")
 		}
 	}
-	if f := look(t, "processes.deleted"); f.Status != audit.Pass {
+	if f := look(t, "processes.program_gone"); f.Status != audit.Pass {
 		t.Error(audittest.Verdict(f))
 	}
 }
@@ -186,8 +186,8 @@ func TestOrdinaryUsersGetNoPassForWhatTheyDoNotSee(t *testing.T) {
 			t.Errorf("%s: %s", id, audittest.Verdict(f))
 		}
 	}
-	if f := look(t, "processes.deleted"); f.Status == audit.Pass {
-		t.Errorf("processes.deleted of the running system: %s", audittest.Verdict(f))
+	if f := look(t, "processes.program_gone"); f.Status == audit.Pass {
+		t.Errorf("processes.program_gone of the running system: %s", audittest.Verdict(f))
 	}
 }
 

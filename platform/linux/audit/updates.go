@@ -37,7 +37,7 @@ func updateChecks() []check {
 			Formula:     "PASS when unattended-upgrades (with its periodic settings and timers on) or dnf-automatic (with apply_updates and its timer on) installs updates. WARN otherwise. Does not apply in a container without an init of its own. Skipped for other package managers.",
 		}, Run: automaticUpdates},
 		{About: audit.About{
-			ID: "updates.authenticated", Name: "Signed packages", Severity: audit.High, Weight: 8,
+			ID: "updates.authenticated", Name: "Signed packages", Severity: audit.High, Weight: 8, Unusual: true,
 			Reference:   "CIS 1.2.1.1, Lynis PKGS-7387",
 			Description: "Packages whose signature is not checked can be replaced on the way, and root installs them.",
 			Formula:     "PASS when no source of apt, dnf, zypper or pacman and no option switches the check of signatures off. FAIL otherwise. Does not apply without one of them.",
