@@ -4,6 +4,7 @@ package blocklist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -101,4 +102,28 @@ func endsSession(a netip.Addr, d *denyReason) error {
 // forceHint ends a fix with what an administrator at the machine can do.
 func forceHint(a netip.Addr) string {
 	return "block it at the console with: sudo sentinel --block-ip " + a.String() + " --force"
+}
+
+// A Standing is what becomes of a request to block an address.
+type Standing struct {
+	Refused string // why it would be refused, which ends the sentence "203.0.113.1 is ..."; empty if it would not
+	Listed  bool   // it is on the list already
+}
+
+// Standings tells of each address what a request to block it would meet, in one reading of the machine.
+// The error says what of that is not known, beside the rest.
+func (l *List) Standings(ctx context.Context, list []netip.Addr) (map[netip.Addr]Standing, error) {
+	on := l.dependencies(ctx)
+	known, err := l.read(fileContent{})
+	entries := staying(known.entries, l.now())
+	found := make(map[netip.Addr]Standing, len(list))
+	for _, a := range list {
+		var s Standing
+		if d := l.denyReason(a, on.protected); d != nil {
+			s.Refused = d.why
+		}
+		_, s.Listed = findEntry(entries, a)
+		found[a] = s
+	}
+	return found, errors.Join(on.unknown, err)
 }
