@@ -25,6 +25,7 @@ var steps = map[string]string{
 	"CLOCK_UNSYNCHRONIZED": "sentinel --security-audit",
 	"CLOCK_OFFSET":         "sentinel --security-audit",
 	"ZOMBIE_PROCESSES":     "ps -o pid,ppid,stat,etime,comm -e",
+	"LOGIN_GUESSING":       "sudo sentinel --logins",
 }
 
 // nextStep is what to run next because of a reason, "" where there is nothing.

@@ -54,6 +54,7 @@ func operations() map[string]code {
 		"dns_lookup":         answers[lookupDocument](runDNSLookup),
 		"traceroute":         answers[routeDocument](runTraceroute),
 		"get_containers":     answers[containersDocument](runContainers),
+		"get_logins":         answers[*loginsDocument](runLogins).formed(formOfLogins),
 		"list_blocked_ips":   answers[*blockedDocument](runListBlocked),
 		"verify_journal":     answers[verifyDocument](runVerifyJournal),
 		"doctor":             answers[doctorDocument](runDoctor),

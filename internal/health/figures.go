@@ -28,6 +28,7 @@ func All() []*Figure {
 		&clockUnsynchronized,
 		&clockOffset,
 		&zombieProcesses,
+		&failedLogins,
 	}
 }
 

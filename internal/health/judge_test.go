@@ -28,6 +28,7 @@ var conditions = map[string]struct {
 
 	ClockOffset:     {"CLOCK_OFFSET", reads(ClockOffset)},
 	ZombieProcesses: {"ZOMBIE_PROCESSES", reads(ZombieProcesses)},
+	FailedLogins:    {"LOGIN_GUESSING", reads(FailedLogins)},
 }
 
 // reads returns what makes the reading of a figure the value.

@@ -18,6 +18,7 @@ import (
 	"sentinel/internal/dnslookup"
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
+	"sentinel/internal/logins"
 	"sentinel/internal/network"
 	"sentinel/internal/portscan"
 	"sentinel/internal/processes"
@@ -66,6 +67,7 @@ type Host struct {
 	Audit          audit.Source
 	Containers     containers.Source
 	Scan           Scan
+	Logins         logins.Source
 	DNS            dnslookup.Sources  // of dns_lookup
 	Traceroute     traceroute.Sources // of traceroute
 	DiskUsage      diskusage.Source   // of get_disk_usage

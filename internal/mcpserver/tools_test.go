@@ -108,6 +108,7 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"get_action_history":     reader,
 		"get_containers":         reader,
 		"get_disk_usage":         reader,
+		"get_logins":             reader,
 		"terminate_process":      "read-only false, destructive true, idempotent false, open world false",
 		"restart_service":        "read-only false, destructive true, idempotent false, open world false",
 		"block_ip_address":       "read-only false, destructive true, idempotent true, open world false",

@@ -97,8 +97,9 @@ func All() []Operation {
 		dnsLookup,
 		traceroute,
 		getContainers,
-		getActionHistory,
+		getLogins,
 		getDiskUsage,
+		getActionHistory,
 	}
 }
 

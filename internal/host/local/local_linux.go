@@ -29,6 +29,7 @@ import (
 	linuxfirewall "sentinel/platform/linux/firewall"
 	"sentinel/platform/linux/fuse"
 	"sentinel/platform/linux/health"
+	linuxlogins "sentinel/platform/linux/logins"
 	"sentinel/platform/linux/network"
 	linuxscan "sentinel/platform/linux/portscan"
 	"sentinel/platform/linux/processes"
@@ -71,6 +72,7 @@ func Open(root string) (*host.Host, error) {
 			Sources: portscan.Sources{Resolver: resolver, Machine: linuxscan.NewMachine(root), Engine: connectscan.New(linuxscan.Dialer{}), RouteCheck: routeCheck},
 			Nmap:    nmapscan.New(runner),
 		},
+		Logins:     linuxlogins.New(root, onLive(root, runner), time.Now),
 		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}, Configured: "/etc/resolv.conf"},
 		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver, RouteCheck: routeCheck},
 		DiskUsage:  linuxusage.New(root),
@@ -84,6 +86,15 @@ func Open(root string) (*host.Host, error) {
 			Watch:           func(ctx context.Context, on bool) error { return linuxblocklist.Watch(ctx, systemd.Units{}, on) },
 		},
 	}, nil
+}
+
+// onLive returns the runner of programs on a live system. Beside a copy of a machine's files they would
+// tell of this one.
+func onLive(root string, runner sysexec.Runner) sysexec.Runner {
+	if root != "/" {
+		return nil
+	}
+	return runner
 }
 
 func routeCheck(address string) string { return "ip route get " + address }

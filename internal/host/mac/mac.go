@@ -30,6 +30,7 @@ import (
 	macdns "sentinel/platform/darwin/dnslookup"
 	"sentinel/platform/darwin/firewall"
 	"sentinel/platform/darwin/health"
+	"sentinel/platform/darwin/logins"
 	"sentinel/platform/darwin/network"
 	"sentinel/platform/darwin/pfctl"
 	macscan "sentinel/platform/darwin/portscan"
@@ -89,6 +90,7 @@ func Open(s System) *host.Host {
 			Sources: portscan.Sources{Resolver: resolver, Machine: macscan.NewMachine(s.Runner, s.EUID), Engine: connectscan.New(connectscan.NetDialer{}), RouteCheck: routeCheck(s.EUID)},
 			Nmap:    nmapscan.New(s.Runner),
 		},
+		Logins:     logins.New(s.Root, s.Runner, s.Now),
 		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}, Configured: "scutil --dns", Unreached: unreached(s.EUID)},
 		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver, RouteCheck: routeCheck(s.EUID)},
 		DiskUsage:  macusage.New(s.Root, s.Runner),

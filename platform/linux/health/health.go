@@ -55,6 +55,7 @@ func (s source) sources() health.Sources {
 			health.ClockUnsynchronized: s.clockUnsynchronized,
 			health.ClockOffset:         s.clockOffset,
 			health.ZombieProcesses:     s.zombies,
+			health.FailedLogins:        s.failedLogins,
 		},
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"sentinel/platform/unix/hostfile"
 )
 
 // Types of records.
@@ -32,6 +34,14 @@ type Record struct {
 	At       time.Time
 }
 
+// Service is what a failed login was tried at, as far as the terminal tells.
+func (r Record) Service() string {
+	if strings.HasPrefix(r.Terminal, "ssh") {
+		return "ssh"
+	}
+	return "login"
+}
+
 // A layout is where the fields of a struct utmp are, which depends on the machine.
 type layout struct{ size, seconds, wide, address int }
 
@@ -44,8 +54,19 @@ func layoutOf(arch string) layout {
 	}
 }
 
-// Size is that of a record in bytes on a machine of that architecture, as Go names it.
-func Size(arch string) int { return layoutOf(arch).size }
+// Tail reads the last records of a file, at most limit. more says that there are others before them.
+func Tail(path, arch string, limit int) (list []Record, damaged int, more bool, err error) {
+	size := layoutOf(arch).size
+	raw, before, err := hostfile.Tail(path, limit*size)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	if within := int(before % int64(size)); within != 0 { // the file is no whole number of records long
+		raw = raw[min(len(raw), size-within):]
+	}
+	list, damaged = Parse(raw, arch, limit)
+	return list, damaged, before > 0, nil
+}
 
 // Parse returns the records of a file of such a machine, at most limit, and how many are none: of a
 // type or a time that cannot be, or cut off.

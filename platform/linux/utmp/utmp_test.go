@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,13 +90,33 @@ func TestRecordsOfRealPrograms(t *testing.T) {
 	}
 }
 
+func TestTheTailOfAFileBeginsWithARecord(t *testing.T) {
+	var raw []byte
+	for n := range 9 {
+		raw = append(raw, record("amd64", UserProcess, "pts/0", "u"+strconv.Itoa(n), "", nil, 1e9)...)
+	}
+	file := filepath.Join(t.TempDir(), "wtmp")
+	for _, end := range []string{"", "cut off"} {
+		if err := os.WriteFile(file, append(slices.Clone(raw), end...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list, damaged, more, err := Tail(file, "amd64", 3)
+		if err != nil || !more || len(list) < 2 || list[len(list)-1].User != "u8" || damaged > 0 != (end != "") {
+			t.Errorf("%q: %d damaged, more: %v, %v, %+v", end, damaged, more, err, list)
+		}
+		if list, _, more, err := Tail(file, "amd64", 99); err != nil || more || len(list) != 9 {
+			t.Errorf("%q: %d records, more: %v, %v", end, len(list), more, err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(record("amd64", UserProcess, "pts/0", "mira", "192.0.2.1", nil, 1e9))
 	f.Add([]byte(strings.Repeat("\xff", 900)))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, arch := range []string{"amd64", "arm64"} {
 			list, damaged := Parse(raw, arch, 100)
-			if size := Size(arch); len(list)+damaged > len(raw)/size+1 {
+			if size := layoutOf(arch).size; len(list)+damaged > len(raw)/size+1 {
 				t.Errorf("%s: %d records and %d damaged of %d bytes", arch, len(list), damaged, len(raw))
 			}
 			for _, r := range list {

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package logins
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/logins"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/accounts"
+	"sentinel/platform/linux/release"
+	"sentinel/platform/unix/hostfile"
+)
+
+const (
+	journalctl = "/usr/bin/journalctl"
+	// Bounds of what is read of the journal: lines of root, which tell of attempts from outside, and
+	// those that users make sudo and su write. Apart, so that no user can fill the bound of the others.
+	maxRootLines = 40_000
+	maxUserLines = 2_000
+	maxJournal   = 48 << 20 // bytes of output: an entry takes some 600
+	journalLimit = 12 * time.Second
+	maxFiles     = 4096 // of the journal
+)
+
+// journal reads the lines of the journal. The error is fs.ErrNotExist where the machine has none, and
+// fs.ErrPermission where this user would see only lines of their own.
+func (r *Reader) journal(ctx context.Context, since time.Time) (logins.Log, error) {
+	begins, err := r.journalBegins()
+	if err != nil {
+		return logins.Log{}, err
+	}
+	names, err := accounts.Read(r.root)
+	if err != nil {
+		return logins.Log{}, err
+	}
+	log := logins.Log{Name: "journal", From: begins}
+	ofRoot := []string{"_UID=0"}
+	for _, p := range logins.Programs() {
+		ofRoot = append(ofRoot, "SYSLOG_IDENTIFIER="+p)
+	}
+	lines, from, err := r.part(ctx, &log, since, maxRootLines, ofRoot)
+	if err != nil {
+		return logins.Log{}, err
+	}
+	if from.After(log.From) {
+		log.From = from
+	}
+	ofUsers, _, err := r.part(ctx, &log, since, maxUserLines, []string{"SYSLOG_IDENTIFIER=sudo", "SYSLOG_IDENTIFIER=su", "SYSLOG_IDENTIFIER=passwd"})
+	if err != nil {
+		return logins.Log{}, err
+	}
+	log.Lines = append(parseJournal(lines, names, true), parseJournal(ofUsers, names, false)...)
+	return log, nil
+}
+
+// part reads the newest entries that match, and since when they are all, which is zero for always.
+func (r *Reader) part(ctx context.Context, log *logins.Log, since time.Time, most int, matches []string) (entries []journalEntry, from time.Time, err error) {
+	out, problem, err := r.journalctl(ctx, since, most, matches)
+	if err != nil {
+		return nil, from, err
+	}
+	if problem != "" {
+		log.Notes.Note("failures", "journalctl says: "+problem)
+	}
+	if entries = entriesOf(out); len(entries) == most {
+		from = entries[most-1].at // newest first
+	}
+	return entries, from, nil
+}
+
+// journalctl prints entries, newest first. Every value follows an equals sign, so that none can be
+// taken for an option (journalctl(1)).
+func (r *Reader) journalctl(ctx context.Context, since time.Time, lines int, matches []string) (out []byte, problem string, err error) {
+	args := append([]string{
+		"--quiet", "--no-pager", "--output=json", "--reverse", "--lines=" + strconv.Itoa(lines), fmt.Sprintf("--since=@%d", since.Unix()),
+		"--output-fields=MESSAGE,SYSLOG_IDENTIFIER,_UID,_PID",
+	}, matches...)
+	result, err := r.runner.Run(ctx, sysexec.Command{Path: journalctl, Args: args, MaxOutput: maxJournal, Timeout: journalLimit})
+	if err != nil {
+		return nil, "", fmt.Errorf("read the journal: %w", err)
+	}
+	said, _, _ := strings.Cut(strings.TrimSpace(string(result.Stderr)), "\n")
+	if result.Exit != 0 && len(result.Stdout) == 0 {
+		return nil, "", fmt.Errorf("read the journal: journalctl ended with status %d: %s", result.Exit, said)
+	}
+	return result.Stdout, said, nil
+}
+
+// A journalEntry is an entry of the journal.
+type journalEntry struct {
+	program, text string
+	uid           string // as the kernel told; anybody can send the rest
+	pid           int
+	at            time.Time
+}
+
+// entriesOf parses the output of "journalctl --output=json", one object per entry (systemd.io, Journal
+// JSON Format). What is no entry stays one without a text.
+func entriesOf(raw []byte) (list []journalEntry) {
+	for line := range bytes.Lines(raw) {
+		var e struct {
+			Message    json.RawMessage `json:"MESSAGE"`
+			Identifier json.RawMessage `json:"SYSLOG_IDENTIFIER"`
+			UID        string          `json:"_UID"`
+			PID        string          `json:"_PID"`
+			Time       string          `json:"__REALTIME_TIMESTAMP"`
+		}
+		if json.Unmarshal(line, &e) != nil {
+			list = append(list, journalEntry{})
+			continue
+		}
+		entry := journalEntry{program: fieldText(e.Identifier), text: fieldText(e.Message), uid: e.UID}
+		entry.pid, _ = strconv.Atoi(e.PID) //nolint:errcheck // 0 is unknown
+		if micros, err := strconv.ParseInt(e.Time, 10, 64); err == nil {
+			entry.at = time.UnixMicro(micros)
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// parseJournal takes the lines of root, or those of all others, with the accounts that these ran for.
+func parseJournal(entries []journalEntry, names accounts.Names, root bool) (list []logins.Line) {
+	for _, e := range entries {
+		uid, err := strconv.Atoi(e.uid)
+		if err != nil || (uid == 0) != root || e.text == "" {
+			continue
+		}
+		l := logins.Line{At: e.at, Program: e.program, Text: e.text, PID: e.pid}
+		if !root {
+			l.By = names.Name(uid)
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// fieldText reads a field: a string, an array of bytes when it is not plain UTF-8, null when it is too
+// long. One that repeats, which no program here writes, is none.
+func fieldText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var numbers []int // not bytes: those would be text in base64
+	if json.Unmarshal(raw, &numbers) != nil {
+		return ""
+	}
+	b := make([]byte, 0, len(numbers))
+	for _, n := range numbers {
+		b = append(b, byte(n)) //nolint:gosec // each is one byte
+	}
+	return string(b)
+}
+
+// journalBegins returns the time of the oldest entry of the system's journal, zero for one that has
+// none yet.
+func (r *Reader) journalBegins() (begins time.Time, err error) {
+	if r.runner == nil {
+		return begins, fs.ErrNotExist
+	}
+	id, err := release.New(r.root).MachineID()
+	if errors.Is(err, release.ErrNoMachineID) {
+		return begins, fs.ErrNotExist
+	}
+	if err != nil {
+		return begins, err
+	}
+	err = fs.ErrNotExist
+	for _, above := range []string{"/var/log/journal", "/run/log/journal"} {
+		directory := path.Join(above, hex.EncodeToString(id[:]))
+		names, listErr := hostfile.Names(r.path(directory), maxFiles)
+		if hostfile.Missing(listErr) {
+			continue
+		}
+		if listErr != nil {
+			return begins, listErr
+		}
+		for _, name := range names {
+			if !strings.HasPrefix(name, "system") || !strings.HasSuffix(name, ".journal") {
+				continue
+			}
+			head, headErr := hostfile.Head(r.path(path.Join(directory, name)), journalHead)
+			if headErr != nil {
+				return begins, headErr
+			}
+			err = nil
+			if first, ok := firstEntry(head); ok && (begins.IsZero() || first.Before(begins)) {
+				begins = first
+			}
+		}
+	}
+	return begins, err
+}
+
+// journalHead is how much of a file of the journal holds the times of its entries: the beginning of
+// struct Header in systemd's journal-def.h.
+const journalHead = 192
+
+// firstEntry reads the time of the first entry of a file of the journal from its header.
+func firstEntry(head []byte) (time.Time, bool) {
+	const at = 184 // head_entry_realtime
+	if len(head) < at+8 || !bytes.HasPrefix(head, []byte("LPKSHHRH")) {
+		return time.Time{}, false
+	}
+	micros := int64(binary.LittleEndian.Uint64(head[at:])) //nolint:gosec // a time that cannot be is none
+	return time.UnixMicro(micros), micros > 0
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Package logins reads on Linux what tells who logged in and who tried: the journal or, where there is
+// none, the files of syslog; wtmp and btmp; and the local accounts with their keys.
+package logins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"sentinel/internal/logins"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/utmp"
+	"sentinel/platform/unix/hostfile"
+)
+
+// A Reader reads below a root directory.
+type Reader struct {
+	root   string
+	runner sysexec.Runner // nil where no program may be run: the journal is not read
+	now    func() time.Time
+}
+
+var _ logins.Source = (*Reader)(nil)
+
+// New returns the Reader for root; "/" is the live system. The journal is read with runner.
+func New(root string, runner sysexec.Runner, now func() time.Time) *Reader {
+	return &Reader{root, runner, now}
+}
+
+func (r *Reader) path(name string) string { return filepath.Join(r.root, name) }
+
+// Log implements [logins.Source]. The journal knows who wrote each line; so it comes first. Where it
+// does not reach back far enough, files of syslog tell what came before.
+func (r *Reader) Log(ctx context.Context, since time.Time) (logins.Log, error) {
+	log, journalErr := r.journal(ctx, since)
+	if journalErr == nil && !log.From.After(since) {
+		return log, nil
+	}
+	files, fileErr := r.files(since)
+	switch {
+	case journalErr == nil && fileErr == nil && files.From.Before(log.From):
+		return joined(log, files), nil
+	case journalErr == nil:
+		return log, nil
+	case fileErr == nil:
+		if !hostfile.Missing(journalErr) {
+			files.Notes.Add("journal", journalErr)
+		}
+		return files, nil
+	}
+	records, recordErr := r.btmp()
+	if recordErr == nil {
+		return records, nil
+	}
+	for _, err := range []error{journalErr, fileErr, recordErr} {
+		if !hostfile.Missing(err) {
+			return logins.Log{}, err
+		}
+	}
+	return logins.Log{}, errors.New("there is neither a journal nor a log of syslog here")
+}
+
+// joined adds to a journal what files have of the time before it.
+func joined(journal, files logins.Log) logins.Log {
+	begins := journal.From
+	for _, l := range files.Lines {
+		if l.At.Before(begins) {
+			journal.Lines = append(journal.Lines, l)
+		}
+	}
+	journal.Name += " and " + files.Name
+	journal.From, journal.Anybody = files.From, true
+	journal.Notes = append(journal.Notes, files.Notes...)
+	return journal
+}
+
+const (
+	btmpFile = "/var/log/btmp"
+	wtmpFile = "/var/log/wtmp"
+	// maxRecords bounds how many records of a file are read, the last of them: the names that machines
+	// on the internet try in a week or more.
+	maxRecords = 20_000
+)
+
+// btmp reads failed logins from the records of lastb(1), which name no service but the terminal.
+func (r *Reader) btmp() (logins.Log, error) {
+	list, from, notes, err := r.records(btmpFile, "failures", maxRecords)
+	if err != nil {
+		return logins.Log{}, err
+	}
+	log := logins.Log{Name: btmpFile, From: from, Notes: notes}
+	for _, rec := range list {
+		log.Events = append(log.Events, logins.Failure(rec.At, rec.Service(), rec.User, rec.From))
+	}
+	return log, nil
+}
+
+// records reads the last records of a file. from is the time of the first where the file has more.
+// What is damaged is noted at a field.
+func (r *Reader) records(name, field string, limit int) (list []utmp.Record, from time.Time, notes logins.Notes, err error) {
+	list, damaged, before, err := utmp.Tail(r.path(name), runtime.GOARCH, limit)
+	if err != nil {
+		return nil, from, nil, err
+	}
+	if damaged > 0 {
+		notes.Note(field, fmt.Sprintf("%s has %d records that are damaged, or of another kind of machine", name, damaged))
+	}
+	if before && len(list) > 0 {
+		from = list[0].At
+	}
+	return list, from, notes, nil
+}
+
+// maxPast is how many logins are reported.
+const maxPast = 500
+
+// Past implements [logins.Source].
+func (r *Reader) Past(context.Context) ([]logins.Record, logins.Notes, error) {
+	var all []utmp.Record
+	var notes logins.Notes
+	for _, name := range []string{wtmpFile + ".1", wtmpFile} {
+		list, _, found, err := r.records(name, "last_logins", maxRecords/4)
+		if err != nil && !hostfile.Missing(err) {
+			return nil, nil, err
+		}
+		if err != nil && name == wtmpFile {
+			notes.Note("last_logins", r.whyNoRecords())
+		}
+		all, notes = append(all, list...), append(notes, found...)
+	}
+	past := pastOf(all)
+	return past[:min(len(past), maxPast)], notes, nil
+}
+
+// whyNoRecords explains a missing wtmp: some systems keep the records in databases.
+func (r *Reader) whyNoRecords() string {
+	for _, database := range []string{"/var/lib/wtmpdb/wtmp.db", "/var/lib/lastlog/lastlog2.db"} {
+		if hostfile.Exists(r.path(database)) {
+			return "records of logins are in " + database + ", which is not read; the list is that of the log"
+		}
+	}
+	return "this system keeps no records of logins in " + wtmpFile + "; the list is that of the log"
+}
+
+// pastOf makes logins of records, newest first. A login ends with the next record of its terminal, or
+// with the next start of the machine.
+func pastOf(records []utmp.Record) (past []logins.Record) {
+	open := map[string]int{}
+	end := func(terminal string, at time.Time) {
+		if i, is := open[terminal]; is {
+			past[i].Until, past[i].Open = at, false
+			delete(open, terminal)
+		}
+	}
+	for _, rec := range records {
+		switch rec.Type {
+		case utmp.BootTime:
+			for terminal := range open {
+				end(terminal, rec.At)
+			}
+		case utmp.DeadProcess:
+			end(rec.Terminal, rec.At)
+		case utmp.UserProcess:
+			end(rec.Terminal, rec.At)
+			open[rec.Terminal] = len(past)
+			past = append(past, logins.Record{User: rec.User, Terminal: rec.Terminal, From: rec.From, At: rec.At, Open: true})
+		}
+	}
+	slices.Reverse(past)
+	return past
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package logins
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"sentinel/internal/logins"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+	"sentinel/platform/linux/accounts"
+)
+
+var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+// journalctlSays plays journalctl: it answers by whether lines of root alone are asked for.
+type journalctlSays struct {
+	root, users string
+	exit        int
+	stderr      string
+	asked       [][]string
+}
+
+func (j *journalctlSays) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	j.asked = append(j.asked, c.Args)
+	out := j.users
+	if slices.Contains(c.Args, "_UID=0") {
+		out = j.root
+	}
+	return sysexec.Result{Stdout: []byte(out), Stderr: []byte(j.stderr), Exit: j.exit}, nil
+}
+
+// journalFile is the head of a file of the journal whose first entry has a time.
+func journalFile(first time.Time) string {
+	b := make([]byte, 4096)
+	copy(b, "LPKSHHRH")
+	binary.LittleEndian.PutUint64(b[184:], uint64(first.UnixMicro()))
+	return string(b)
+}
+
+func entry(uid int, program, text string, at time.Time) string {
+	raw, _ := json.Marshal(map[string]any{"_UID": fmt.Sprint(uid), "_PID": "7", "SYSLOG_IDENTIFIER": program, "MESSAGE": text, "__REALTIME_TIMESTAMP": fmt.Sprint(at.UnixMicro())})
+	return string(raw) + "\n"
+}
+
+const machine = "0123456789abcdef0123456789abcdef"
+
+func journalRoot(t *testing.T, first time.Time, more map[string]string) string {
+	files := map[string]string{
+		"etc/machine-id": machine + "\n", "etc/passwd": "root:x:0:0::/root:/bin/sh\neve:x:1001:1001::/home/eve:/bin/sh\n",
+		"var/log/journal/" + machine + "/system.journal":                 journalFile(first),
+		"var/log/journal/" + strings.Repeat("f", 32) + "/system.journal": journalFile(now.Add(-9999 * time.Hour)), // of another machine
+		"var/log/journal/" + machine + "/user-1001.journal":              "",
+		"var/log/journal/" + machine + "/system@00.journal~":             "",
+	}
+	for name, content := range more {
+		files[name] = content
+	}
+	return testenv.Plant(t, files)
+}
+
+func texts(log logins.Log) (list []string) {
+	for _, l := range log.Lines {
+		list = append(list, strings.TrimSpace(l.By+" "+l.Program+": "+l.Text))
+	}
+	return list
+}
+
+// Anybody can send lines in any name; the journal knows who did.
+func TestTheJournalIsReadByWhoWroteIt(t *testing.T) {
+	j := &journalctlSays{
+		root:  entry(0, "sshd", "Accepted password for mira from 198.51.100.7 port 1 ssh2", now) + entry(1001, "sshd", "Accepted password for root from 10.0.0.1 port 1 ssh2", now),
+		users: entry(1001, "su", "FAILED SU (to root) mira on pts/0", now) + entry(0, "su", "FAILED SU (to root) twice on pts/0", now) + "not json\n" + `{"MESSAGE":null,"_UID":"1001"}` + "\n",
+	}
+	log, err := New(journalRoot(t, now.Add(-48*time.Hour), nil), j, func() time.Time { return now }).Log(t.Context(), now.Add(-24*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"sshd: Accepted password for mira from 198.51.100.7 port 1 ssh2", "eve su: FAILED SU (to root) mira on pts/0"}
+	if diff := cmp.Diff(want, texts(log)); diff != "" || log.Anybody || log.Name != "journal" || !log.From.Equal(now.Add(-48*time.Hour)) {
+		t.Errorf("%+v %s", log, diff)
+	}
+	for _, args := range j.asked {
+		for _, a := range args {
+			if !strings.HasPrefix(a, "--") && !strings.Contains(a, "=") {
+				t.Errorf("journalctl gets %q", a)
+			}
+		}
+	}
+}
+
+// What was rotated out of the journal is in the files of syslog, and said to be from there.
+func TestFilesTellWhatTheJournalLost(t *testing.T) {
+	root := journalRoot(t, now.Add(-2*time.Hour), map[string]string{
+		"var/log/auth.log": "Nov 23 02:00:00 host sshd[7]: early\nNov 23 11:00:00 host sshd[7]: twice\n",
+	})
+	j := &journalctlSays{root: entry(0, "sshd", "late", now)}
+	log, err := New(root, j, func() time.Time { return now }).Log(t.Context(), now.Add(-24*time.Hour))
+	if diff := cmp.Diff([]string{"sshd: late", "sshd: early"}, texts(log)); diff != "" || err != nil || !log.Anybody || log.Name != "journal and /var/log/auth.log" {
+		t.Errorf("%v, %+v %s", err, log, diff)
+	}
+}
+
+func TestACorruptJournalIsSaid(t *testing.T) {
+	clock := func() time.Time { return now }
+	files := map[string]string{"var/log/auth.log": "Nov 22 02:00:00 host sshd[7]: text\n"}
+	broken := &journalctlSays{exit: 1, stderr: "Failed to open files: Bad message\n"}
+	log, err := New(journalRoot(t, now, files), broken, clock).Log(t.Context(), now.Add(-24*time.Hour))
+	if err != nil || log.Name != "/var/log/auth.log" || len(log.Notes) != 1 || !strings.Contains(log.Notes[0].Reason, "Bad message") {
+		t.Errorf("%v, %+v", err, log)
+	}
+	partly := &journalctlSays{root: entry(0, "sshd", "text", now), stderr: "Journal file x is truncated, ignoring file.\n"}
+	log, err = New(journalRoot(t, now.Add(-99*time.Hour), nil), partly, clock).Log(t.Context(), now.Add(-24*time.Hour))
+	if err != nil || len(log.Lines) != 1 || len(log.Notes) == 0 || !strings.Contains(log.Notes[0].Reason, "truncated") {
+		t.Errorf("%v, %+v", err, log)
+	}
+	if _, err := New(journalRoot(t, now, nil), broken, clock).Log(t.Context(), now.Add(-24*time.Hour)); err == nil || !strings.Contains(err.Error(), "Bad message") {
+		t.Error(err)
+	}
+}
+
+func TestWithoutAnyLogThereIsNoAnswer(t *testing.T) {
+	_, err := New(t.TempDir(), nil, func() time.Time { return now }).Log(t.Context(), now)
+	if err == nil || errors.Is(err, fs.ErrPermission) {
+		t.Error(err)
+	}
+}
+
+func TestFilesOfSyslog(t *testing.T) {
+	raw := strings.Join([]string{
+		"Dec 31 23:59:59 host sshd[812]: last year", "Nov  3 02:00:00 host sshd[812]: one digit", "2026-11-23T02:00:00.123456+01:00 host sshd-session[812]: new form",
+		"Nov 23 02:00:00 host gdm-password]: pam", "Nov 23 02:00:00 host su: no PID", "Feb 30 02:00:00 host su: no day", "binary \x00\xff\xfe", "", strings.Repeat("x", maxLogLine+1),
+		"Nov 23 02:00:00 host sshd[812]: " + strings.Repeat("y", 1<<20), "Nov 24 06:00:00 host sshd[812]: a clock that was set back", "Nov 23 02:00:00 host sshd[812]: cut of",
+	}, "\n")
+	list, skipped := parseFile([]byte(raw), false, now)
+	var got []string
+	for _, l := range list {
+		got = append(got, fmt.Sprintf("%s %s[%d]: %s", l.At.UTC().Format(time.RFC3339), l.Program, l.PID, l.Text))
+	}
+	want := []string{
+		"2025-12-31T23:59:59Z sshd[812]: last year", "2026-11-03T02:00:00Z sshd[812]: one digit", "2026-11-23T01:00:00Z sshd-session[812]: new form",
+		"2026-11-23T02:00:00Z gdm-password][0]: pam", "2026-11-23T02:00:00Z su[0]: no PID", "2026-11-24T06:00:00Z sshd[812]: a clock that was set back", "2026-11-23T02:00:00Z sshd[812]: cut of",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || skipped != 5 {
+		t.Errorf("%d skipped %s", skipped, diff)
+	}
+	if list, _ := parseFile([]byte(raw), true, now); list[0].Text != "one digit" {
+		t.Errorf("%+v", list[0])
+	}
+}
+
+func FuzzParseSyslog(f *testing.F) {
+	f.Add([]byte("Nov 23 02:00:00 host sshd[812]: text\n"))
+	f.Add([]byte("2026-11-23T02:00:00+01:00 host sshd[812]: text"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		l, ok := parseSyslog(raw, now)
+		if ok && (l.Program == "" || l.At.IsZero() || strings.ContainsAny(l.Program, " :[")) {
+			t.Errorf("%q: %+v", raw, l)
+		}
+	})
+}
+
+func FuzzParseJournal(f *testing.F) {
+	f.Add([]byte(entry(0, "sshd", "text", now)))
+	f.Add([]byte(`{"MESSAGE":[255,0,1],"SYSLOG_IDENTIFIER":"sshd","_UID":"0","__REALTIME_TIMESTAMP":"1"}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		entries := entriesOf(raw)
+		for _, l := range parseJournal(entries, accounts.Names{}, true) {
+			if l.By != "" || l.Text == "" {
+				t.Errorf("%+v", l)
+			}
+		}
+		for _, l := range parseJournal(entries, accounts.Names{}, false) {
+			if l.By == "" {
+				t.Errorf("%+v", l)
+			}
+		}
+	})
+}
+
+// record makes a record of utmp(5) for this machine.
+func record(kind int, terminal, user, host string, at time.Time) string {
+	size, seconds := 400, 344
+	if slices.Contains([]string{"amd64", "386", "arm"}, runtime.GOARCH) {
+		size, seconds = 384, 340
+	}
+	b := make([]byte, size)
+	binary.NativeEndian.PutUint16(b, uint16(kind))
+	copy(b[8:40], terminal)
+	copy(b[44:76], user)
+	copy(b[76:332], host)
+	binary.NativeEndian.PutUint32(b[seconds:], uint32(at.Unix()))
+	return string(b)
+}
+
+func TestLoginsEndWithTheirTerminalOrTheMachine(t *testing.T) {
+	hour := func(h int) time.Time { return time.Unix(now.Unix(), 0).Add(time.Duration(h) * time.Hour) }
+	root := testenv.Plant(t, map[string]string{
+		"var/log/wtmp.1": record(7, "pts/0", "before", "192.0.2.1", hour(-90)),
+		"var/log/wtmp": record(2, "~", "reboot", "6.1.0", hour(-80)) + record(7, "pts/0", "mira", "198.51.100.7", hour(-9)) + record(8, "pts/0", "", "", hour(-8)) +
+			record(7, "tty1", "eve", "", hour(-7)) + record(66, "", "", "", hour(0)) + "cut off",
+	})
+	got, notes, err := New(root, nil, func() time.Time { return now }).Past(t.Context())
+	want := []logins.Record{
+		{User: "eve", Terminal: "tty1", At: hour(-7), Open: true},
+		{User: "mira", Terminal: "pts/0", From: netip.MustParseAddr("198.51.100.7"), At: hour(-9), Until: hour(-8)},
+		{User: "before", Terminal: "pts/0", From: netip.MustParseAddr("192.0.2.1"), At: hour(-90), Until: hour(-80)},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" || err != nil || len(notes) != 1 || !strings.Contains(notes[0].Reason, "damaged") {
+		t.Errorf("%v %v %s", err, notes, diff)
+	}
+}
+
+func TestDatabasesOfLoginsAreSaidNotToBeRead(t *testing.T) {
+	for file, want := range map[string]string{"var/lib/wtmpdb/wtmp.db": "wtmp.db", "var/lib/lastlog/lastlog2.db": "lastlog2.db", "etc/none": "keeps no records"} {
+		got, notes, err := New(testenv.Plant(t, map[string]string{file: "SQLite"}), nil, nil).Past(t.Context())
+		if err != nil || len(got) != 0 || len(notes) != 1 || !strings.Contains(notes[0].Reason, want) {
+			t.Errorf("%s: %v, %v, %v", file, got, notes, err)
+		}
+	}
+}
+
+func TestBtmpIsTheLastResort(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"var/log/btmp": record(6, "ssh:notty", "root", "198.51.100.7", now) + record(6, "tty1", "mira", "attacker.example.net", now)})
+	log, err := New(root, nil, func() time.Time { return now }).Log(t.Context(), now)
+	if err != nil || log.Name != "/var/log/btmp" || len(log.Events) != 2 || log.Events[0].Service != "ssh" || log.Events[0].From.String() != "198.51.100.7" || log.Events[1].From.IsValid() {
+		t.Errorf("%v, %+v", err, log)
+	}
+}
+
+func TestAccountsAndTheirKeys(t *testing.T) {
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKLXODIb6PZbd4uSCHtNdRxxqkKGLwIOSz51efNsTY2Z mira@laptop\n"
+	root := testenv.Plant(t, map[string]string{
+		"etc/passwd":                     "root:x:0:0::/root:/bin/sh\nmira:x:1000:27::/home/mira:/bin/sh\neve:x:1001:1001::/home/eve:/bin/sh\nzed:x:1002:1002::/home/zed:/bin/sh\n",
+		"etc/group":                      "sudo:x:27:eve\nzed:x:1002:\n",
+		"etc/shadow":                     "mira:*:20000:0:99999:7:::\n",
+		"home/mira/.ssh/authorized_keys": key,
+		"home/eve/.ssh":                  "a file",
+	})
+	if err := os.Symlink("/etc/shadow", filepath.Join(root, "home/zed")); err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := New(root, nil, nil).Accounts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range list {
+		got = append(got, fmt.Sprint(a.Name, " admin ", a.Admin, " keys ", len(a.Keys), " unread ", a.KeysUnread))
+	}
+	want := []string{"root admin true keys 0 unread false", "mira admin true keys 1 unread false", "eve admin true keys 0 unread false", "zed admin false keys 0 unread true"}
+	if diff := cmp.Diff(want, got); diff != "" || !list[1].PasswordSet.Equal(time.Unix(20000*86400, 0)) {
+		t.Error(diff)
+	}
+	if k := list[1].Keys[0]; k.Fingerprint != "SHA256:SGiZyCiyrIS8rDYaheC2Dns/sDA1nsBGTO4aJF9xbNA" || k.File != "/home/mira/.ssh/authorized_keys" || k.Comment != "mira@laptop" {
+		t.Errorf("%+v", k)
+	}
+}
