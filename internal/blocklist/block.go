@@ -123,7 +123,7 @@ func (b *BlockPlan) decide(overruled bool) error {
 	default:
 		b.entry = entry{
 			Address: b.entry.Address, Reason: cleanText(b.request.Reason), By: cleanText(b.request.By),
-			At: inSeconds(now), Ends: expiry(now, b.request.TTL), Forced: overruled,
+			At: inSeconds(now), Ends: expiry(inSeconds(now), b.request.TTL), Forced: overruled,
 		}
 	}
 	return nil

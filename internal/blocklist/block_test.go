@@ -424,12 +424,13 @@ func TestFullListTakesNoMore(t *testing.T) {
 	same(t, "list", listed(t, l), []string{"203.0.113.7"})
 }
 
-// The end is given in whole seconds and is never before its time.
+// Begin and end are told in whole seconds, and lie as far apart as was asked for: the fraction of a
+// second before the begin was cut off counts.
 func TestBlockLastsAsLongAsAskedFor(t *testing.T) {
 	m := newMachine()
 	m.now = began.Add(300 * time.Millisecond)
 	got, err := block(t, m.on(t), Request{Address: "203.0.113.7", TTL: time.Minute})
-	if err != nil || got.ExpiresAt != "2026-03-01T12:01:01Z" || m.held[netip.MustParseAddr("203.0.113.7")].Before(m.now.Add(time.Minute)) {
+	if err != nil || got.BlockedAt != "2026-03-01T12:00:00Z" || got.ExpiresAt != "2026-03-01T12:01:00Z" || !m.held[netip.MustParseAddr("203.0.113.7")].Equal(began.Add(time.Minute)) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

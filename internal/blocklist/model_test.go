@@ -115,7 +115,7 @@ func (tr *randomRun) block(address string) {
 	b := tr.expected[address]
 	switch {
 	case err == nil:
-		ends := expiry(tr.m.now, ttl)
+		ends := expiry(inSeconds(tr.m.now), ttl)
 		if got.Reapplied {
 			ends, _ = time.Parse(time.RFC3339, got.ExpiresAt)
 		}
