@@ -188,6 +188,9 @@ func (e *Enabling) survey(ctx context.Context, m Manager, find func(context.Cont
 	})
 	e.result.Closes, e.result.ClosesTotal, e.result.ClosesTruncated = capped(closes)
 	e.result.StaysOpen, e.result.StaysOpenTotal, e.result.StaysOpenTruncated = capped(stays)
+	if open.Cut {
+		e.note += " More sockets listen than are looked at: what is closed and what stays reachable is not told of all."
+	}
 	e.note += unreadRules(e.manager.Name(), rules.Unread)
 	return nil
 }

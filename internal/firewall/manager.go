@@ -73,6 +73,9 @@ type OpenPorts struct {
 	Listeners []Listener
 	// Inside are the ports whose servers only this machine itself can reach.
 	Inside []Port
+	// Cut says that more sockets listen than were looked at; those at ports that only root opens
+	// were.
+	Cut bool
 }
 
 // A Verdict is what a firewall does with new connections to one port.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,10 @@ import (
 // maxSockets bounds how many sockets are looked at, of the exposed ones and of
 // the established ones each.
 const maxSockets = 50000
+
+// firstUnprivileged is the first port that everybody may listen at (ip_unprivileged_port_start of
+// ip(7)). Whoever opens thousands of sockets at those hides none below.
+const firstUnprivileged = 1024
 
 // sockets are what is needed of the machine to find the ways in.
 type sockets struct {
@@ -135,20 +140,33 @@ const dockerProxy = "docker-proxy"
 // loopback, and notes those that are on it alone.
 func (m *Manager) exposed(ctx context.Context, d *firewall.OpenPorts) (listening, established []network.Socket, err error) {
 	inside := map[firewall.Port]bool{}
+	var crowd [2]int // sockets at ports of everybody that listen, and that are connected
+	room := func(s network.Socket, of *int) bool {
+		if s.Local.Port() < firstUnprivileged {
+			return true
+		}
+		*of++
+		return *of <= maxSockets
+	}
 	err = m.sockets.network.Sockets(ctx, func(s network.Socket) {
 		switch {
 		case s.State == network.Listen && s.Local.Addr().IsLoopback():
 			inside[firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)}] = true
 		case s.Local.Addr().IsLoopback() || s.Remote.Addr().IsLoopback():
-		case s.State == network.Listen && len(listening) < maxSockets:
-			listening = append(listening, s)
-		case s.Protocol == network.TCP && s.State == network.Established && len(established) < maxSockets:
-			established = append(established, s)
+		case s.State == network.Listen:
+			if room(s, &crowd[0]) {
+				listening = append(listening, s)
+			}
+		case s.Protocol == network.TCP && s.State == network.Established:
+			if room(s, &crowd[1]) {
+				established = append(established, s)
+			}
 		}
 	})
 	for _, s := range listening {
 		delete(inside, firewall.Port{Number: s.Local.Port(), Protocol: string(s.Protocol)})
 	}
+	d.Cut = crowd[0] > maxSockets
 	d.Inside = slices.SortedFunc(maps.Keys(inside), firewall.Port.Compare)
 	return listening, m.incoming(listening, established), err
 }
@@ -225,6 +243,9 @@ func (m *Manager) fromConfiguration(ctx context.Context) ([]firewall.Port, error
 			return nil, err
 		}
 		ports := parseSSHD(r.Stdout)
+		if r.Exit != 0 && bytes.Contains(r.Stderr, []byte("privilege separation directory")) {
+			return m.portsOfFiles()
+		}
 		if r.Exit != 0 || ports == nil {
 			return ports, fmt.Errorf("%s -T ended with status %d: %s", path, r.Exit, firstLine(r.Stderr))
 		}
@@ -232,6 +253,37 @@ func (m *Manager) fromConfiguration(ctx context.Context) ([]firewall.Port, error
 	}
 	return nil, nil
 }
+
+// portsOfFiles reads the ports from the files of an sshd that has not run since the boot: it lacks the
+// directory that its unit makes, and without it answers nothing. A port of a block or of another file
+// is one more to let in.
+func (m *Manager) portsOfFiles() ([]firewall.Port, error) {
+	const main, more = "/etc/ssh/sshd_config", "/etc/ssh/sshd_config.d"
+	names, err := hostfile.Names(filepath.Join(m.root, more), maxIncluded)
+	if err != nil && !hostfile.Missing(err) {
+		return nil, fmt.Errorf("%s: %w", more, hostfile.Reason(err))
+	}
+	files := []string{main}
+	for _, name := range names {
+		files = append(files, filepath.Join(more, name))
+	}
+	var ports []firewall.Port
+	for _, file := range files {
+		raw, err := hostfile.Read(filepath.Join(m.root, file), maxPrinted)
+		if err != nil && !hostfile.Missing(err) {
+			return nil, fmt.Errorf("%s: %w", file, hostfile.Reason(err))
+		}
+		ports = append(ports, parseSSHD(bytes.ReplaceAll(raw, []byte("="), []byte(" ")))...)
+	}
+	if len(ports) == 0 {
+		ports = []firewall.Port{{Number: 22, Protocol: "tcp"}}
+	}
+	slices.SortFunc(ports, firewall.Port.Compare)
+	return slices.Compact(ports), nil
+}
+
+// maxIncluded caps how many files of sshd are read.
+const maxIncluded = 256
 
 // startsLater says whether an SSH server that does not run now may do so
 // later, at a port that is not known.

@@ -16,6 +16,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/network"
 	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/systemd"
 )
@@ -200,6 +201,43 @@ func TestListenersThatOthersReach(t *testing.T) {
 	want := []firewall.Listener{{Port: tcp(80), Process: "nginx", Connections: new(1)}, {Port: udp(51820)}, {Port: udp(53), Process: "named"}}
 	if diff := cmp.Diff(want, d.Listeners); diff != "" || err != nil {
 		t.Errorf("%v: %s", err, diff)
+	}
+}
+
+// What everybody can open pushes nothing out that is root's, and that it was cut is said.
+func TestACrowdOfListenersHidesNoServer(t *testing.T) {
+	m := machine{owners: map[uint64]network.Owner{1: {PID: 10, Name: "dropbear"}}, uids: map[int]int{10: 0}}
+	for n := range maxSockets + 1 {
+		m.list = append(m.list, listener(network.TCP, "0.0.0.0:30000", uint64(n+2)), session("192.0.2.1:30000", uint64(n+2)))
+	}
+	m.list = append(m.list, listener(network.TCP, "0.0.0.0:22", 1), session("192.0.2.1:22", 1))
+	d, err := m.manager().OpenPorts(t.Context())
+	if !slices.Contains(d.Remote, tcp(22)) || !d.Cut || err != nil {
+		t.Errorf("%v, cut %v, %v", d.Remote, d.Cut, err)
+	}
+	m.list = m.list[2:]
+	if d, err := m.manager().OpenPorts(t.Context()); d.Cut || err != nil {
+		t.Errorf("at the bound: %v, %v", d.Cut, err)
+	}
+}
+
+// An sshd that has not run since the boot answers nothing; its files tell.
+func TestPortsOfAnSSHDThatHasNeverRun(t *testing.T) {
+	never := sysexec.Result{Exit: 255, Stderr: []byte("Missing privilege separation directory: /run/sshd\n")}
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []firewall.Port
+	}{
+		"by default":    {map[string]string{"etc/ssh/sshd_config": "#Port 99\n"}, []firewall.Port{tcp(22)}},
+		"in its file":   {map[string]string{"etc/ssh/sshd_config": "Port=2222\nPort 2223\n"}, []firewall.Port{tcp(2222), tcp(2223)}},
+		"in another":    {map[string]string{"etc/ssh/sshd_config": "Include x\n", "etc/ssh/sshd_config.d/a.conf": "ListenAddress 0.0.0.0:2224\n"}, []firewall.Port{tcp(2224)}},
+		"without files": {nil, []firewall.Port{tcp(22)}},
+	} {
+		m := (&machine{files: []string{"/usr/sbin/sshd"}, sshd: never}).manager()
+		m.root = testenv.Plant(t, c.files)
+		if d, err := m.OpenPorts(t.Context()); err != nil || !slices.Equal(d.Remote, c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, d.Remote, err, c.want)
+		}
 	}
 }
 
