@@ -35,6 +35,9 @@ func processChecks() []check {
 // maxProcesses bounds how many processes are looked at.
 const maxProcesses = 100_000
 
+// maxThreads caps how many threads of a process are looked at.
+const maxThreads = 4096
+
 // A runningProcess is one entry of the process table.
 type runningProcess struct {
 	pid, uid int
@@ -47,11 +50,14 @@ type processTable struct {
 	list    []runningProcess
 	hidden  int // whose program could not be seen
 	sawInit bool
+	asRoot  bool
 }
 
 // all is the list for checks that need to see every program.
 func (t processTable) all() audit.List[runningProcess] {
 	switch {
+	case t.hidden > 0 && t.asRoot:
+		return audit.ListOf(t.list, humanize.Count(t.hidden, "process", "processes")+" cannot be looked at")
 	case t.hidden > 0:
 		return audit.ListOf(t.list, humanize.Count(t.hidden, "process", "processes")+" cannot be looked at without root")
 	case !t.sawInit:
@@ -68,7 +74,7 @@ func (m *machine) processTable(ctx context.Context) (processTable, error) {
 		if err != nil {
 			return processTable{}, err
 		}
-		var all processTable
+		all := processTable{asRoot: m.privileged()}
 		for _, name := range names {
 			if err := ctx.Err(); err != nil {
 				return processTable{}, err
@@ -97,11 +103,29 @@ func (t *processTable) add(m *machine, pid int) {
 	}
 	p := runningProcess{pid: pid, uid: owner.UID, name: strings.TrimRight(string(raw), "\n")}
 	p.program, err = os.Readlink(m.path(directory + "/exe"))
+	if hostfile.Missing(err) {
+		p.program, err = m.programOfThreads(directory + "/task")
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		t.hidden++
 	}
 	t.sawInit = t.sawInit || pid == 1
 	t.list = append(t.list, p)
+}
+
+// programOfThreads looks for the program of a process whose first thread has ended, which has none any
+// more (get_task_exe_file in kernel/fork.c), in its other threads. A thread of the kernel has no others.
+func (m *machine) programOfThreads(directory string) (string, error) {
+	threads, err := m.names(directory, maxThreads)
+	if err != nil && !errors.Is(err, hostfile.ErrTooLarge) || len(threads) < 2 {
+		return "", nil
+	}
+	for _, id := range threads {
+		if program, err := os.Readlink(m.path(path.Join(directory, id, "exe"))); err == nil || errors.Is(err, fs.ErrPermission) {
+			return program, err
+		}
+	}
+	return "", nil
 }
 
 // daemon returns the first process that runs one of the programs as a system user. A user can call

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/testenv"
+)
+
+const threadsEnv = "SENTINEL_TEST_THREADS"
+
+// init, on the first thread, ends that alone in the process that the test below starts.
+func init() {
+	if os.Getenv(threadsEnv) != "" {
+		syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
+	}
+}
+
+// A process whose first thread has ended names no program, and runs one all the same.
+func TestAProgramIsSeenBehindItsFirstThread(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	mounted(t, "/mnt")
+	copyOf(t, "/proc/self/exe", "/mnt/program", 0o755)
+	c := exec.Command("/mnt/program")
+	c.Env = append(os.Environ(), threadsEnv+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000, NoSetGroups: true}}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+	testenv.WaitFor(t, "the first thread ends", func() bool {
+		_, err := os.Readlink("/proc/" + strconv.Itoa(c.Process.Pid) + "/exe")
+		return os.IsNotExist(err)
+	})
+	if err := os.Remove("/mnt/program"); err != nil {
+		t.Fatal(err)
+	}
+	if f := here(t, "processes.deleted"); f.Status != audit.Warn || !strings.Contains(strings.Join(f.Evidence, "\n"), "/mnt/program (deleted)") {
+		t.Errorf("%+v", f)
+	}
+}
