@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"sentinel/internal/sessions"
@@ -54,7 +53,7 @@ func (r *reading) Holders(ctx context.Context, list []sessions.Socket) (map[sess
 		}
 	}
 	if len(r.skipped) > 0 && len(found) < len(list) {
-		return found, skippedError(r.skipped)
+		return found, r.skippedError()
 	}
 	return found, nil
 }
@@ -72,14 +71,15 @@ func (r *reading) findHolders(ctx context.Context) (err error) {
 }
 
 // skippedError names the users of processes that were not looked at.
-func skippedError(list []procfs.Skipped) error {
+func (r *reading) skippedError() error {
+	known, _ := r.names() //nolint:errcheck // a user without a name is shown as a number
 	users := map[int]bool{}
 	var names []string
-	for _, s := range list {
+	for _, s := range r.skipped {
 		if !users[s.UID] && len(names) < 3 {
-			names = append(names, strconv.Itoa(s.UID))
+			names = append(names, known.Name(s.UID))
 		}
 		users[s.UID] = true
 	}
-	return fmt.Errorf("not all files of the processes of user %s were looked at: %w", strings.Join(names, ", "), list[0].Err)
+	return fmt.Errorf("not all files of the processes of user %s were looked at: %w", strings.Join(names, ", "), r.skipped[0].Err)
 }

@@ -323,7 +323,7 @@ func TestADeviceOfTheSameNameClaimsNothing(t *testing.T) {
 	forge = func() {
 		runtime.LockOSThread()
 		defer func() { <-t.Context().Done() }() // the network, and the device with it, would end with the thread
-		if unix.Gettid() == os.Getpid() { // whose namespace is that of the process
+		if unix.Gettid() == os.Getpid() {       // whose namespace is that of the process
 			go forge()
 			return
 		}
