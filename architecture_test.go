@@ -30,7 +30,7 @@ const (
 
 // domains own their types and rules; none knows another.
 var domains = []string{
-	"assets", "audit", "blocklist", "containers", "diskusage", "firewall", "dnslookup", "health", "logins", "network", "portscan", "processes", "services", "traceroute", "updates", "webhook",
+	"assets", "audit", "blocklist", "containers", "diskusage", "firewall", "dnslookup", "health", "logins", "network", "portscan", "processes", "services", "startup", "traceroute", "updates", "webhook",
 }
 
 // foundations may be imported by domains and by each other where a line says

@@ -24,7 +24,7 @@ var surfaces = map[string][]string{
 		"systemd", "tunnels", "utmp", "virt", "wireguard",
 	},
 	"darwin": {
-		"diskutil", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing", "sessions",
+		"diskutil", "extensions", "inet", "launchctl", "lsof", "mount", "netstat", "pfctl", "posture", "prefs", "plist", "ps", "release", "routing", "sessions",
 		"sensors", "socketfilterfw", "sysctl", "systemprofiler", "thermal", "vmstat",
 	},
 }

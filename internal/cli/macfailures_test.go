@@ -26,7 +26,7 @@ import (
 var macLines = map[string]string{
 	"get_system_health": "", "get_top_processes": "--top", "get_network_stats": "--network-stats", "get_asset_info": "--asset-info",
 	"security_audit": "--security-audit", "check_updates": "--check-updates", "scan_ports": "--scan-ports 127.0.0.1 --port-range 1-9",
-	"list_blocked_ips": "--list-blocked", "traceroute": "--traceroute 127.0.0.1", "get_logins": "--logins", "terminate_process": "--kill 812",
+	"get_startup_items": "--startup-items", "list_blocked_ips": "--list-blocked", "traceroute": "--traceroute 127.0.0.1", "get_logins": "--logins", "terminate_process": "--kill 812",
 	"block_ip_address": "--block-ip 203.0.113.7", "unblock_ip_address": "--unblock-ip 203.0.113.7", "enable_firewall": "--fix-firewall",
 	"restart_service": "--restart-service com.example.web", "restore_blocklist": "--restore-blocklist", "doctor": "--doctor", "get_disk_usage": "--disk-usage /",
 }

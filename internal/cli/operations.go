@@ -55,6 +55,7 @@ func operations() map[string]code {
 		"traceroute":         answers[routeDocument](runTraceroute),
 		"get_containers":     answers[containersDocument](runContainers),
 		"get_logins":         answers[*loginsDocument](runLogins).formed(formOfLogins),
+		"get_startup_items":  answers[startupDocument](runStartupItems),
 		"list_blocked_ips":   answers[*blockedDocument](runListBlocked),
 		"verify_journal":     answers[verifyDocument](runVerifyJournal),
 		"doctor":             answers[doctorDocument](runDoctor),

@@ -24,6 +24,7 @@ import (
 	"sentinel/internal/processes"
 	"sentinel/internal/services"
 	"sentinel/internal/sessions"
+	"sentinel/internal/startup"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/traceroute"
 	"sentinel/internal/updates"
@@ -71,6 +72,7 @@ type Host struct {
 	DNS            dnslookup.Sources  // of dns_lookup
 	Traceroute     traceroute.Sources // of traceroute
 	DiskUsage      diskusage.Source   // of get_disk_usage
+	Startup        startup.Source     // of get_startup_items
 	// StartID identifies the process that has a PID now among all that ever had it.
 	StartID func(pid int) (string, error)
 }

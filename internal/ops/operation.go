@@ -98,6 +98,7 @@ func All() []Operation {
 		traceroute,
 		getContainers,
 		getLogins,
+		getStartupItems,
 		getDiskUsage,
 		getActionHistory,
 	}

@@ -93,7 +93,7 @@ func TestEveryReadingToolAnswersBySchema(t *testing.T) {
 	lines := map[string][]string{
 		"get_system_health": {}, "get_top_processes": {"--top"}, "get_network_stats": {"--network-stats"}, "get_asset_info": {"--asset-info"},
 		"security_audit": {"--security-audit"}, "check_updates": {"--check-updates"}, "scan_ports": {"--scan-ports", "localhost"},
-		"list_blocked_ips": {"--list-blocked"}, "dns_lookup": {"--dns", "localhost"}, "traceroute": {"--traceroute", "127.0.0.1"},
+		"list_blocked_ips": {"--list-blocked"}, "dns_lookup": {"--dns", "localhost"}, "traceroute": {"--traceroute", "127.0.0.1"}, "get_startup_items": {"--startup-items"},
 		"get_disk_usage": {"--disk-usage", "/usr/share"},
 	}
 	for tool, args := range lines {

@@ -35,6 +35,7 @@ import (
 	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/services"
 	linuxsessions "sentinel/platform/linux/sessions"
+	linuxstartup "sentinel/platform/linux/startup"
 	"sentinel/platform/linux/systemd"
 	linuxtrace "sentinel/platform/linux/traceroute"
 	linuxupdates "sentinel/platform/linux/updates"
@@ -76,6 +77,7 @@ func Open(root string) (*host.Host, error) {
 		DNS:        dnslookup.Sources{Servers: linuxdns.NameServers(root), Exchanger: wire.Client{}, Configured: "/etc/resolv.conf"},
 		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver, RouteCheck: routeCheck},
 		DiskUsage:  linuxusage.New(root),
+		Startup:    linuxstartup.New(linuxstartup.Parts{Root: root, Runner: liveRunner(root, runner), EUID: privilege.EffectiveUID()}),
 		Blocklist: host.Blocklist{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.DetectBackend(ctx, runner) },
 			Context:         linuxblocklist.NewHostContext(root),
@@ -108,4 +110,12 @@ func posture(root string, runner sysexec.Runner, rules firewall.Source, pending 
 		p.SecurityUpdates = func(ctx context.Context) ([]string, error) { return updates.SecurityNames(ctx, pending, time.Now()) }
 	}
 	return linuxaudit.New(p)
+}
+
+// liveRunner is nil for a copy of a machine's files, about which no program can be asked.
+func liveRunner(root string, runner sysexec.Runner) sysexec.Runner {
+	if root == "/" {
+		return runner
+	}
+	return nil
 }

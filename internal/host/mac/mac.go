@@ -36,6 +36,7 @@ import (
 	macscan "sentinel/platform/darwin/portscan"
 	"sentinel/platform/darwin/processes"
 	"sentinel/platform/darwin/services"
+	macstartup "sentinel/platform/darwin/startup"
 	mactrace "sentinel/platform/darwin/traceroute"
 	macupdates "sentinel/platform/darwin/updates"
 )
@@ -94,6 +95,7 @@ func Open(s System) *host.Host {
 		DNS:        dnslookup.Sources{Servers: macdns.NameServers(s.Runner), Exchanger: wire.Client{}, Configured: "scutil --dns", Unreached: unreached(s.EUID)},
 		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver, RouteCheck: routeCheck(s.EUID)},
 		DiskUsage:  macusage.New(s.Root, s.Runner),
+		Startup:    macstartup.New(macstartup.Parts{Root: s.Root, Runner: s.Runner, EUID: s.EUID, Owner: s.Owner}),
 		Blocklist:  packetFilter(s),
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/extensions"
 	"sentinel/platform/darwin/posture"
 	"sentinel/platform/darwin/prefs"
 	"sentinel/platform/darwin/socketfilterfw"
@@ -120,7 +121,7 @@ func (m *machine) runWithin(ctx context.Context, limit time.Duration, path strin
 }
 
 // errUnknownOutput means that the output of a program is not known.
-var errUnknownOutput = errors.New("unknown output")
+var errUnknownOutput = extensions.ErrUnknownOutput
 
 // needsRoot is the finding for something that only root can read.
 func needsRoot(what string) audit.Finding { return audit.Unread(what, posture.ErrRoot) }

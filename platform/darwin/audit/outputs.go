@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/extensions"
 	"sentinel/platform/darwin/posture"
 )
 
@@ -137,41 +138,7 @@ func parseTrust(r sysexec.Result) ([]string, error) {
 	return names, nil
 }
 
-// An extension is a system extension.
-type extension struct {
-	Team, Bundle, State string
-}
-
-// parseSystemExtensions parses the output of systemextensionsctl list: a count, and
-// for each kind of extension a heading and lines of six tab-separated columns.
-func parseSystemExtensions(stdout []byte) ([]extension, error) {
-	var list []extension
-	total := -1
-	for line := range strings.Lines(string(stdout)) {
-		line = strings.TrimRight(line, "\r\n")
-		if n, counted := strings.CutSuffix(line, " extension(s)"); counted && total < 0 {
-			var err error
-			if total, err = strconv.Atoi(n); err != nil {
-				return nil, errUnknownOutput
-			}
-		}
-		columns := strings.Split(line, "\t")
-		if len(columns) < 6 || columns[0] == "enabled" {
-			continue
-		}
-		bundle, _, _ := strings.Cut(columns[3], " (")
-		e := extension{columns[2], bundle, strings.Trim(columns[len(columns)-1], "[]")}
-		if len(list) < maxListed && !slices.Contains(list, e) { // an extension of two kinds is listed twice
-			list = append(list, e)
-		}
-	}
-	if total < 0 || total > 0 && len(list) == 0 {
-		return nil, errUnknownOutput
-	}
-	return list, nil
-}
-
-func teams(list []extension) string {
+func teams(list []extensions.Extension) string {
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Team)
@@ -184,30 +151,6 @@ func unique(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// parseKernelExtensions returns the third-party extensions in the output of kmutil
-// showloaded --list-only: index, references, address, size, wired, name.
-func parseKernelExtensions(stdout []byte) ([]string, error) {
-	var others []string
-	seen := false
-	for line := range strings.Lines(string(stdout)) {
-		columns := strings.Fields(line)
-		if len(columns) < 6 || !strings.HasPrefix(columns[2], "0") {
-			continue
-		}
-		if _, err := strconv.Atoi(columns[0]); err != nil {
-			continue
-		}
-		seen = true
-		if !strings.HasPrefix(columns[5], "com.apple.") && len(others) < maxListed {
-			others = append(others, columns[5])
-		}
-	}
-	if !seen {
-		return nil, errUnknownOutput
-	}
-	return unique(others), nil
 }
 
 // A securityInfo is what the client of device management reports to its server.

@@ -14,6 +14,7 @@ import (
 
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
+	"sentinel/platform/darwin/extensions"
 )
 
 // out is a run that printed words on stdout.
@@ -39,11 +40,11 @@ var readers = map[string]func(r sysexec.Result) (string, error){
 	"enrollment": func(r sysexec.Result) (string, error) { e, err := parseEnrollment(r.Stdout); return fmt.Sprint(e), err },
 	"trust":      func(r sysexec.Result) (string, error) { l, err := parseTrust(r); return strings.Join(l, "|"), err },
 	"extensions": func(r sysexec.Result) (string, error) {
-		l, err := parseSystemExtensions(r.Stdout)
+		l, err := extensions.System(r.Stdout)
 		return fmt.Sprint(l), err
 	},
 	"kernel": func(r sysexec.Result) (string, error) {
-		l, err := parseKernelExtensions(r.Stdout)
+		l, err := extensions.Kernel(r.Stdout)
 		return strings.Join(l, "|"), err
 	},
 	"security": func(r sysexec.Result) (string, error) {
@@ -68,8 +69,8 @@ var readers = map[string]func(r sysexec.Result) (string, error){
 }
 
 const (
-	logged     = "2026-11-02 09:15:01.204 sysadminctl[2211:40213] "
-	extensions = "2 extension(s)\n--- com.apple.system_extension.network_extension\nenabled\tactive\tteamID\tbundleID (version)\tname\t[state]\n" +
+	logged           = "2026-11-02 09:15:01.204 sysadminctl[2211:40213] "
+	extensionsOutput = "2 extension(s)\n--- com.apple.system_extension.network_extension\nenabled\tactive\tteamID\tbundleID (version)\tname\t[state]\n" +
 		"*\t*\tEXAMPLE123\tcom.example.net (6.5 nightly (7300)/7300)\tExample Net\t[activated enabled]\n--- com.apple.system_extension.driver_extension\n" +
 		"\t\t\tcom.example.old (1/1)\tOld\t[terminated waiting to uninstall on reboot]\n*\t*\tEXAMPLE123\tcom.example.net (6.5 nightly (7300)/7300)\tExample Net\t[activated enabled]\n"
 	loadedList = "Executing: /usr/bin/kmutil showloaded\nIndex Refs Address Size Wired Name (Version) UUID <Linked Against>\n" +
@@ -110,7 +111,7 @@ func TestWordsOfPrograms(t *testing.T) {
 		{"trust", out(strings.Replace(oneCert, "= 1", "= 2", 1)), ""},
 		{"trust", sysexec.Result{Stdout: []byte(oneCert), Exit: 1}, ""},
 		{"trust", sysexec.Result{Stderr: []byte("SecTrustSettingsCopyCertificates: operation not permitted\n"), Exit: 1}, ""},
-		{"extensions", out(extensions), "[{EXAMPLE123 com.example.net activated enabled} { com.example.old terminated waiting to uninstall on reboot}]"},
+		{"extensions", out(extensionsOutput), "[{EXAMPLE123 com.example.net activated enabled} { com.example.old terminated waiting to uninstall on reboot}]"},
 		{"extensions", out("0 extension(s)\n"), "[]"},
 		{"extensions", out("2 extension(s)\n"), ""},
 		{"extensions", out(""), ""},
@@ -214,7 +215,7 @@ func TestRecordedOutputs(t *testing.T) {
 }
 
 func FuzzWords(f *testing.F) {
-	for _, seed := range []string{extensions, loadedList, oneCert, security, launched, logged + "screenLock delay is 300 seconds\n", "Executable=/a\nAuthority=B\n", `[{"client":"a"}]`} {
+	for _, seed := range []string{extensionsOutput, loadedList, oneCert, security, launched, logged + "screenLock delay is 300 seconds\n", "Executable=/a\nAuthority=B\n", `[{"client":"a"}]`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -10,6 +10,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/humanize"
+	"sentinel/platform/darwin/extensions"
 	"sentinel/platform/darwin/posture"
 )
 
@@ -240,7 +241,7 @@ func kernelExtensions(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("kmutil", err)
 	}
-	others, err := parseKernelExtensions(r.Stdout)
+	others, err := extensions.Kernel(r.Stdout)
 	switch {
 	case err != nil:
 		return audit.Unread("kmutil", err)
@@ -256,7 +257,7 @@ func systemExtensions(ctx context.Context, m *machine) audit.Finding {
 	if err != nil {
 		return audit.Unread("systemextensionsctl", err)
 	}
-	list, err := parseSystemExtensions(r.Stdout)
+	list, err := extensions.System(r.Stdout)
 	if err != nil {
 		return audit.Unread("systemextensionsctl", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,7 +40,7 @@ func (f Finder) dpkg(ctx context.Context, paths []string, known map[string]File)
 			known[path] = file
 		}
 	}
-	f.dpkgVersions(known)
+	f.dpkgStatus(known)
 	return err
 }
 
@@ -77,8 +78,9 @@ func (f Finder) eachFileList(ctx context.Context, use func(info string, list []b
 	return nil
 }
 
-// dpkgVersions adds the versions of the packages that were found. What cannot be read stays unknown.
-func (f Finder) dpkgVersions(known map[string]File) {
+// dpkgStatus adds the versions of the packages that were found, and the digests of their configuration
+// files. What cannot be read stays unknown.
+func (f Finder) dpkgStatus(known map[string]File) {
 	if len(known) == 0 {
 		return
 	}
@@ -88,8 +90,12 @@ func (f Finder) dpkgVersions(known map[string]File) {
 		versions[file.Package] = ""
 	}
 	parseVersions(status, versions)
+	digests := parseConffiles(status)
 	for path, file := range known {
 		file.Version = versions[file.Package]
+		if digest, ok := digests[path]; ok && file.Package != "" {
+			file.Digest = digest
+		}
 		known[path] = file
 	}
 }
@@ -109,6 +115,27 @@ func parseVersions(status []byte, versions map[string]string) {
 			}
 		}
 	}
+}
+
+// parseConffiles reads the fields Conffiles of dpkg's file "status": lines of a name and an MD5 sum,
+// which begin with a blank. A file that its package no longer has is marked so and passed over.
+func parseConffiles(status []byte) map[string]string {
+	digests := map[string]string{}
+	inside := false
+	for line := range bytes.Lines(status) {
+		if line[0] != ' ' {
+			inside = bytes.HasPrefix(line, []byte("Conffiles:"))
+			continue
+		}
+		if !inside {
+			continue
+		}
+		words := strings.Fields(string(line))
+		if len(words) >= 2 && strings.HasPrefix(words[0], "/") && isDigest(words[1]) && !slices.Contains(words[2:], "obsolete") {
+			digests[words[0]] = words[1]
+		}
+	}
+	return digests
 }
 
 // parseSums reads lines of md5sum(1), "DIGEST  usr/bin/x", and returns the digests by absolute name.

@@ -4,10 +4,12 @@ package packages
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,11 +18,11 @@ import (
 	"sentinel/platform/unix/hostfile"
 )
 
-// pacman reads the file lists of pacman, which hold neither modes nor digests. The name of a
-// package's directory is "bash-5.2.037-1": name, version and release.
+// pacman reads the file lists of pacman, which hold no modes, and the digests of packages with a file
+// that was found. The name of a package's directory is "bash-5.2.037-1": name, version and release.
 func (f Finder) pacman(ctx context.Context, paths []string, known map[string]File) error {
 	const directory = "/var/lib/pacman/local"
-	w := wantedNames(paths, nil)
+	w := wantedNames(paths, f.inSbin(paths))
 	names, err := hostfile.Names(filepath.Join(f.Root, directory), maxPackages)
 	if err != nil {
 		return err
@@ -40,11 +42,64 @@ func (f Finder) pacman(ctx context.Context, paths []string, known map[string]Fil
 		if parts := strings.Split(name, "-"); len(parts) > 2 {
 			of.Package, of.Version = strings.Join(parts[:len(parts)-2], "-"), strings.Join(parts[len(parts)-2:], "-")
 		}
-		for _, path := range w.in(list, "/") {
+		found := w.in(list, "/")
+		if len(found) == 0 {
+			continue
+		}
+		packed, _ := f.readOptional(directory + "/" + name + "/mtree") //nolint:errcheck // without it no digest is known
+		digests := parseMtree(unpack(packed))
+		for listed, path := range found {
+			of.Digest = digests[listed]
 			known[path] = of
 		}
 	}
 	return nil
+}
+
+// unpack returns what a gzip file holds, as far as it is whole and not larger than a file list.
+func unpack(raw []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil
+	}
+	list, _ := io.ReadAll(io.LimitReader(r, maxFileList)) //nolint:errcheck // what is missing is not known
+	return list
+}
+
+// parseMtree reads the digests of an mtree(5) file: "./etc/x time=1.0 size=2 sha256digest=…".
+func parseMtree(raw []byte) map[string]string {
+	digests := map[string]string{}
+	for line := range strings.Lines(string(raw)) {
+		words := strings.Fields(line)
+		if len(words) < 2 || !strings.HasPrefix(words[0], "./") {
+			continue
+		}
+		for _, word := range words[1:] {
+			if digest, ok := strings.CutPrefix(word, "sha256digest="); ok && isDigest(digest) {
+				digests[unescape(words[0][1:])] = digest
+			}
+		}
+	}
+	return digests
+}
+
+// unescape resolves the octal escapes of mtree(5): "a\\040b".
+func unescape(name string) string {
+	if !strings.Contains(name, `\`) {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i] == '\\' && i+3 < len(name) {
+			if n, err := strconv.ParseUint(name[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
 }
 
 // apk reads the data base of apk, which holds each mode that is not 0755.
@@ -53,7 +108,7 @@ func (f Finder) apk(file string, paths []string, known map[string]File) error {
 	if err != nil {
 		return err
 	}
-	w := wantedNames(paths, nil)
+	w := wantedNames(paths, f.inSbin(paths))
 	parseApk(raw, func(name string, of File) {
 		if path, ok := w[name]; ok {
 			known[path] = of
@@ -128,7 +183,7 @@ func (f Finder) rpm(ctx context.Context, paths []string, known map[string]File) 
 	if r.Exit != 0 && len(files) == 0 {
 		return errNoAnswer
 	}
-	w := wantedNames(paths, nil)
+	w := wantedNames(paths, f.inSbin(paths))
 	for name, file := range files {
 		if path, ok := w[name]; ok {
 			known[path] = file

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,6 +86,22 @@ func (f Finder) readOptional(name string) ([]byte, error) {
 		return nil, nil
 	}
 	return raw, err
+}
+
+// inSbin returns the names that package data may have for programs in /usr/bin where /usr/sbin is a
+// link to it, as on Fedora from 42 on.
+func (f Finder) inSbin(paths []string) map[string]string {
+	to, err := os.Readlink(filepath.Join(f.Root, "/usr/sbin"))
+	if err != nil || strings.TrimPrefix(to, "/usr/") != "bin" {
+		return nil
+	}
+	names := map[string]string{}
+	for _, path := range paths {
+		if program, ok := strings.CutPrefix(path, "/usr/bin/"); ok {
+			names[path] = "/usr/sbin/" + program
+		}
+	}
+	return names
 }
 
 // A wanted maps each name that a file may have in package data to its path.

@@ -3,6 +3,8 @@
 package packages
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"maps"
@@ -181,5 +183,78 @@ func FuzzPackageData(f *testing.F) {
 			}
 		}
 		parseVersions(raw, map[string]string{"a": ""})
+	})
+}
+
+func planted(t *testing.T, files map[string]string, paths ...string) map[string]File {
+	t.Helper()
+	known, err := Finder{Root: testenv.Plant(t, files)}.Files(t.Context(), paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return known
+}
+
+// digestOne is the MD5 sum of "one\n".
+const digestOne = "5bbf5a52328e7439ae6e719dfe712200"
+
+func TestConfigurationFilesOfDpkgHaveTheirDigests(t *testing.T) {
+	known := planted(t, map[string]string{
+		"var/lib/dpkg/status":         "Package: cron\nVersion: 3-1\nConffiles:\n /etc/own " + digestOne + "\n /etc/gone " + digestOne + " obsolete\n /etc/fresh newconffile\nDescription: x\n /etc/no " + digestOne + "\n",
+		"var/lib/dpkg/info/cron.list": "/etc/own\n/etc/gone\n/etc/fresh\n/etc/no\n",
+	}, "/etc/own", "/etc/gone", "/etc/fresh", "/etc/no")
+	plain := File{Package: "cron", Version: "3-1", Mode: -1}
+	own := plain
+	own.Digest = digestOne
+	if diff := cmp.Diff(map[string]File{"/etc/own": own, "/etc/gone": plain, "/etc/fresh": plain, "/etc/no": plain}, known); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPacmanHasDigestsPacked(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	digest := strings.Repeat("ab", 32)
+	if _, err := w.Write([]byte("#mtree\n/set type=file\n./etc/a\\040b time=1.0 size=4 sha256digest=" + digest + "\n./etc type=dir\n./usr/bin/su sha256digest=short\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	known := planted(t, map[string]string{
+		"var/lib/pacman/local/x-tools-4.1-2/files": "%FILES%\nusr/bin/su\netc/a b\n", "var/lib/pacman/local/x-tools-4.1-2/mtree": packed.String(),
+		"var/lib/pacman/local/broken-1-1/files": "%FILES%\nusr/bin/other\n", "var/lib/pacman/local/broken-1-1/mtree": "no gzip",
+	}, "/usr/bin/su", "/etc/a b", "/usr/bin/other")
+	tools := File{Package: "x-tools", Version: "4.1-2", Mode: -1}
+	with := tools
+	with.Digest = digest
+	if diff := cmp.Diff(map[string]File{"/usr/bin/su": tools, "/etc/a b": with, "/usr/bin/other": {Package: "broken", Version: "1-1", Mode: -1}}, known); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Fedora made /usr/sbin a link; its packages name programs there all the same.
+func TestProgramsAreFoundWhereSbinIsALink(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{"lib/apk/db/installed": "P:cronie\nF:usr/sbin\nR:crond\n", "usr/bin/crond": ""})
+	if err := os.Symlink("bin", filepath.Join(root, "usr/sbin")); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := (Finder{Root: root}).Files(t.Context(), []string{"/usr/bin/crond"}); err != nil || known["/usr/bin/crond"].Package != "cronie" {
+		t.Errorf("%v, %v", known, err)
+	}
+}
+
+// Digests have their form and files their names, whatever the data hold.
+func FuzzDigests(f *testing.F) {
+	f.Add("Conffiles:\n /etc/x " + digestOne + "\n./etc/a\\040b sha256digest=" + strings.Repeat("ab", 32) + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, digests := range []map[string]string{parseConffiles([]byte(text)), parseMtree([]byte(text))} {
+			for name, digest := range digests {
+				if !strings.HasPrefix(name, "/") || !isDigest(digest) {
+					t.Errorf("%q: %q", name, digest)
+				}
+			}
+		}
+		unpack([]byte(text))
 	})
 }

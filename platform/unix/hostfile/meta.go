@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// A Meta is the mode and the owner of a file, and when its content was last changed.
+// A Meta is the mode and the owner of a file, its size in bytes, and when its content was last changed.
 type Meta struct {
 	Mode     fs.FileMode
 	UID, GID int
+	Size     int64
 	Modified time.Time
 }
 
@@ -35,5 +36,5 @@ func metaOf(info fs.FileInfo, err error) (Meta, error) {
 	if !ok {
 		return Meta{}, errors.New("has no owner that can be read")
 	}
-	return Meta{Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid), Modified: info.ModTime()}, nil
+	return Meta{Mode: info.Mode(), UID: int(st.Uid), GID: int(st.Gid), Size: info.Size(), Modified: info.ModTime()}, nil
 }

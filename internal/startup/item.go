@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/sanitize"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// item cleans an entry of what its authors may have put into it.
+func item(e Entry, c comparison) Item {
+	i := Item{
+		Status: status(e, c), Kind: e.Kind, Name: sanitize.Reason(e.Name, maxName), File: sanitize.Text(e.File, maxPath), Line: e.Line,
+		When: sanitize.Text(e.When, maxName), User: sanitize.Text(e.User, 40), Owner: sanitize.Text(e.Owner, 40), Enabled: e.Enabled,
+		Programs: names(e), Detail: sanitize.Reason(e.Detail, maxPath), Package: sanitize.Text(e.Package, 80), Warnings: concerns(e), changed: e.Changed,
+	}
+	if e.Owner == "root" {
+		i.Owner = ""
+	}
+	if !e.Changed.IsZero() {
+		i.FileChanged = e.Changed.UTC().Format(time.RFC3339)
+	}
+	if e.Kind == ShellStart {
+		i.Size = e.Size
+	}
+	return i
+}
+
+// names are the programs, those with a warning first.
+func names(e Entry) []string {
+	list := slices.Clone(e.Programs)
+	slices.SortStableFunc(list, func(a, b Program) int { return len(faults(e, b)) - len(faults(e, a)) })
+	var shown []string
+	for _, p := range list[:min(len(list), maxShown)] {
+		shown = append(shown, sanitize.Text(p.Path, maxPath))
+	}
+	return shown
+}
+
+func status(e Entry, c comparison) Status {
+	switch s := c.status(e); {
+	case s != "":
+		return s
+	case e.Origin == NoPackage:
+		return Unpackaged
+	case e.Origin == Modified:
+		return Altered
+	case e.Origin == UnknownOrigin:
+		return Unknown
+	default:
+		return Shipped
+	}
+}
+
+// concerns are the warnings of an entry and its programs, each once, the worst first.
+func concerns(e Entry) []Warning {
+	list := slices.Clone(e.Warnings)
+	if e.Writable {
+		list = append(list, FileWritable)
+	}
+	for _, p := range e.Programs {
+		list = append(list, faults(e, p)...)
+	}
+	slices.SortFunc(list, func(a, b Warning) int { return slices.Index(warnings, a) - slices.Index(warnings, b) })
+	return slices.Compact(list)
+}
+
+// faults are the warnings about a program of an entry. A directory of libraries and the words of
+// shell scripts that are no path may be missing on a machine in good order.
+func faults(e Entry, p Program) []Warning {
+	var list []Warning
+	if inTmp(p.Path) {
+		list = append(list, ProgramInTmp)
+	}
+	if p.Writable {
+		list = append(list, ProgramWritable)
+	}
+	if hidden(p.Path) {
+		list = append(list, ProgramHidden)
+	}
+	if p.Origin == NoPackage && e.Origin == Packaged {
+		list = append(list, ProgramUnpackaged)
+	}
+	if p.Missing && e.Kind != LibraryPath && strings.HasPrefix(p.Path, "/") {
+		list = append(list, ProgramMissing)
+	}
+	return list
+}
+
+// tmpDirs are where everyone can put files; those of systems with other names of the same among
+// them.
+var tmpDirs = []string{"/tmp/", "/var/tmp/", "/dev/shm/", "/run/shm/", "/run/user/", "/var/run/user/", "/private/tmp/", "/private/var/tmp/", "/dev/mqueue/"}
+
+func inTmp(name string) bool {
+	name = path.Clean(name)
+	return slices.ContainsFunc(tmpDirs, func(dir string) bool { return strings.HasPrefix(name, dir) })
+}
+
+// homes are where names that begin with a dot are usual.
+var homes = []string{"/home/", "/root/", "/Users/", "/var/home/"}
+
+func hidden(name string) bool {
+	return strings.HasPrefix(name, "/") && strings.Contains(path.Clean(name), "/.") && !slices.ContainsFunc(homes, func(dir string) bool { return strings.HasPrefix(name, dir) })
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A fixed source answers with what it holds.
+type fixed struct {
+	Found
+	err error
+}
+
+func (f *fixed) Startup(context.Context) (Found, error) { return f.Found, f.err }
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func collect(t *testing.T, f *fixed, o Options) Report {
+	t.Helper()
+	if o.Now.IsZero() {
+		o.Now = noon
+	}
+	r, err := Collect(t.Context(), f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func entry(kind Kind, name string, origin Origin) Entry {
+	return Entry{Kind: kind, Name: name, File: "/etc/" + name, Content: "1", Origin: origin, Owner: "root"}
+}
+
+func named(items []Item) []string {
+	var list []string
+	for _, i := range items {
+		list = append(list, string(i.Status)+" "+i.Name)
+	}
+	return list
+}
+
+func TestWhatIsNewComesFirstThenWhatNoPackageOwns(t *testing.T) {
+	state := filepath.Join(t.TempDir(), StateName)
+	f := &fixed{Found: Found{Compared: true, Entries: []Entry{
+		entry(Service, "shipped", Packaged), entry(ShellStart, "own-shell", NoPackage), entry(Service, "altered", Modified), entry(CronJob, "job", NoPackage), entry(Timer, "edited", Packaged),
+	}}}
+	first := collect(t, f, Options{State: state})
+	if diff := cmp.Diff([]string{"unpackaged job", "unpackaged own-shell", "altered altered"}, named(first.Items)); diff != "" {
+		t.Error(diff)
+	}
+	if !first.FirstRun || first.NewTotal != nil || len(first.Unavailable) != 1 || *first.UnpackagedTotal != 2 || *first.AlteredTotal != 1 || first.ItemsTotal != 5 {
+		t.Errorf("%+v", first)
+	}
+	if diff := cmp.Diff([]Count{{Service, 1}, {Timer, 1}}, first.Rest); diff != "" {
+		t.Error(diff)
+	}
+	f.Entries[4].Content = "2"
+	f.Entries = append(f.Entries[1:], entry(Autostart, "planted", Packaged))
+	second := collect(t, f, Options{State: state, Now: noon.Add(time.Hour)})
+	if diff := cmp.Diff([]string{"new planted", "changed edited", "unpackaged job", "unpackaged own-shell", "altered altered"}, named(second.Items)); diff != "" {
+		t.Error(diff)
+	}
+	if second.FirstRun || *second.NewTotal != 1 || *second.ChangedTotal != 1 || *second.GoneTotal != 1 || !slices.Equal(second.Gone, []string{"/etc/shipped"}) || second.Since != "2026-11-20T12:00:00Z" {
+		t.Errorf("%+v", second)
+	}
+	third := collect(t, f, Options{State: state, Now: noon.Add(2 * time.Hour)})
+	if *third.NewTotal+*third.ChangedTotal+*third.GoneTotal != 0 || third.Since != "2026-11-20T13:00:00Z" {
+		t.Errorf("%+v", third)
+	}
+}
+
+// A model that asks twice in a conversation must not lose what was new.
+func TestRunsOfOneConversationAreComparedWithTheSameRun(t *testing.T) {
+	state := filepath.Join(t.TempDir(), StateName)
+	f := &fixed{}
+	collect(t, f, Options{State: state})
+	f.Entries = []Entry{entry(CronJob, "planted", NoPackage)}
+	for _, after := range []time.Duration{time.Minute, 9 * time.Minute, 20 * time.Minute} {
+		if r := collect(t, f, Options{State: state, Now: noon.Add(after)}); *r.NewTotal != 1 || r.Since != "2026-11-20T12:00:00Z" {
+			t.Errorf("after %v: %+v", after, r)
+		}
+	}
+	if r := collect(t, f, Options{State: state, Now: noon.Add(40 * time.Minute)}); *r.NewTotal != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := collect(t, f, Options{State: state, Now: noon.Add(-time.Hour)}); *r.NewTotal != 0 || r.FirstRun {
+		t.Errorf("a clock that was set back: %+v", r)
+	}
+}
+
+// A home that did not answer has not lost its keys, and does not bring them as new when it answers
+// again.
+func TestWhatCouldNotBeReadIsNeitherGoneNorNew(t *testing.T) {
+	state := filepath.Join(t.TempDir(), StateName)
+	key := entry(AuthorizedKey, "k", NoPackage)
+	key.File = "/home/mira/.ssh/authorized_keys"
+	f := &fixed{Found: Found{Entries: []Entry{key}}}
+	collect(t, f, Options{State: state})
+	away := &fixed{Found: Found{Unread: []Unread{{"/home/mira", context.DeadlineExceeded}}}}
+	if r := collect(t, away, Options{State: state, Now: noon.Add(time.Hour)}); *r.GoneTotal != 0 || r.Unavailable[0].Field != "items./home/mira" || r.Unavailable[0].Reason != "did not answer in time" {
+		t.Errorf("%+v", r)
+	}
+	if r := collect(t, f, Options{State: state, Now: noon.Add(2 * time.Hour)}); *r.NewTotal != 0 {
+		t.Errorf("%+v", r)
+	}
+	other := &fixed{Found: Found{Unread: []Unread{{"/home/miranda", context.DeadlineExceeded}}}}
+	if r := collect(t, other, Options{State: state, Now: noon.Add(3 * time.Hour)}); *r.GoneTotal != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAnOrdinaryUserIsComparedWithNothing(t *testing.T) {
+	f := &fixed{Found: Found{Entries: []Entry{entry(CronJob, "job", UnknownOrigin)}, Packages: errors.New("rpm answers nothing")}}
+	r := collect(t, f, Options{})
+	if r.FirstRun || r.NewTotal != nil || r.UnpackagedTotal != nil || len(r.Items) != 0 || len(r.Unavailable) != 2 || !strings.Contains(r.Unavailable[1].Reason, "root") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWhatHasAWarningIsShownWhoeverOwnsIt(t *testing.T) {
+	tmp := entry(Service, "tmp", Packaged)
+	tmp.Programs = []Program{{Path: "/usr/bin/x"}, {Path: "/var/../tmp/x", Missing: true}}
+	hide := entry(UdevRule, "hidden", Packaged)
+	hide.Programs = []Program{{Path: "/usr/lib/.x/y", Origin: NoPackage}}
+	gone := entry(Service, "gone", Packaged)
+	gone.Programs = []Program{{Path: "/usr/bin/gone", Missing: true}}
+	home := entry(UserUnit, "home", Packaged)
+	home.Programs = []Program{{Path: "/home/mira/.local/bin/x", Writable: true}, {Path: "sh", Missing: true}}
+	open := entry(CronScript, "open", Packaged)
+	open.Writable, open.Warnings = true, []Warning{UserMissing, FileWritable}
+	r := collect(t, &fixed{Found: Found{Entries: []Entry{gone, hide, open, home, tmp}}}, Options{})
+	got := map[string][]Warning{}
+	for _, i := range r.Items {
+		got[i.Name] = i.Warnings
+	}
+	want := map[string][]Warning{
+		"tmp": {ProgramInTmp, ProgramMissing}, "hidden": {ProgramHidden, ProgramUnpackaged}, "home": {ProgramWritable}, "open": {FileWritable, UserMissing},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if r.Items[0].Name != "tmp" || r.Items[0].Programs[0] != "/var/../tmp/x" {
+		t.Errorf("%+v", r.Items[0])
+	}
+}
+
+func TestEveryTextIsHarmless(t *testing.T) {
+	const evil = "\x1b[2J\u202e\n--password=hunter2 "
+	e := Entry{
+		Kind: CronJob, Name: evil, File: evil, Identity: evil, User: evil, Owner: evil, When: evil, Programs: []Program{{Path: evil}}, Detail: evil, Package: evil, Origin: NoPackage, Changed: noon,
+	}
+	r := collect(t, &fixed{Found: Found{Entries: []Entry{e}, Unread: []Unread{{evil, errors.New(evil)}}}}, Options{State: filepath.Join(t.TempDir(), "s")})
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range string(raw) {
+		if !unicode.IsPrint(c) || unicode.In(c, unicode.Cf) {
+			t.Errorf("%U in %s", c, raw)
+		}
+	}
+	if strings.Contains(r.Items[0].Name+r.Items[0].Detail, "hunter2") {
+		t.Errorf("%s", raw)
+	}
+}
+
+func many(n int) *fixed {
+	f := &fixed{}
+	for i := range n {
+		e := entry(CronJob, fmt.Sprintf("job%05d", i), NoPackage)
+		e.Identity, e.Detail, e.Changed = e.Name, strings.Repeat("d", 150), noon
+		f.Entries = append(f.Entries, e)
+	}
+	return f
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	f := many(3000)
+	for i := range 100 {
+		f.Unread = append(f.Unread, Unread{fmt.Sprintf("/home/u%d", i), fs.ErrPermission})
+	}
+	r := collect(t, f, Options{Brief: true, Limit: DefaultLimit})
+	raw, err := json.Marshal(r)
+	if err != nil || len(raw) > maxBrief || len(r.Items) < 5 || !r.Truncated || r.Rest[0].Count != 3000-len(r.Items) || len(r.Unavailable) != maxUnread+2 {
+		t.Errorf("%d bytes, %d items, %v: %+v", len(raw), len(r.Items), err, r.Unavailable)
+	}
+	if r := collect(t, f, Options{}); len(r.Items) != 3000 || r.Truncated || len(r.Rest) != 0 {
+		t.Errorf("%d items", len(r.Items))
+	}
+	shipped := &fixed{Found: Found{Entries: []Entry{entry(Service, "shipped", Packaged)}}}
+	if r := collect(t, shipped, Options{All: true}); len(r.Items) != 1 || r.Items[0].Status != Shipped {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTheStateHoldsAsMuchAsIsKeptAndNoMore(t *testing.T) {
+	state := filepath.Join(t.TempDir(), StateName)
+	f := many(MaxEntries)
+	f.Entries[0].File = strings.Repeat("/long", 1000)
+	f.Entries[1].File = "/bad\xff\x00name"
+	if r := collect(t, f, Options{State: state, Brief: true}); !r.FirstRun || len(r.Unavailable) != 1 {
+		t.Errorf("%+v", r.Unavailable)
+	}
+	info, err := os.Stat(state)
+	if err != nil || info.Size() > maxState<<10 || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if r := collect(t, f, Options{State: state, Brief: true, Now: noon.Add(time.Hour)}); r.NewTotal == nil || *r.NewTotal != 0 {
+		t.Errorf("%+v", r.Unavailable)
+	}
+}
+
+func TestAStateThatIsDamagedOrForeignIsNotUsed(t *testing.T) {
+	for name, content := range map[string]string{
+		"cut": `{"version":1,"at":"2026-11-20T12:00:00Z","files":{`, "another version": `{"version":2,"at":"2026-11-20T12:00:00Z","files":{}}`,
+		"no time": `{"version":1,"files":{}}`, "unknown": `{"version":1,"at":"2026-11-20T12:00:00Z","files":{},"x":1}`,
+	} {
+		state := filepath.Join(t.TempDir(), StateName)
+		if err := os.WriteFile(state, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := &fixed{Found: Found{Entries: []Entry{entry(CronJob, "job", Packaged)}}}
+		if r := collect(t, f, Options{State: state}); r.FirstRun || r.NewTotal != nil || !strings.Contains(r.Unavailable[0].Reason, "cannot be used") {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if r := collect(t, f, Options{State: state, Now: noon.Add(time.Hour)}); r.NewTotal == nil || *r.NewTotal != 0 {
+			t.Errorf("%s is not replaced: %+v", name, r)
+		}
+	}
+	if r := collect(t, &fixed{}, Options{State: "/proc/none/" + StateName}); len(r.Unavailable) != 2 {
+		t.Errorf("%+v", r.Unavailable)
+	}
+}
+
+func TestASourceThatFailsFails(t *testing.T) {
+	if _, err := Collect(t.Context(), &fixed{err: context.Canceled}, Options{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestEachKindAndWarningHasItsPlace(t *testing.T) {
+	for _, k := range []Kind{Preload, KernelParameter, PAMProgram, PAMModule, LoginHook, AtJob, Timer, CronJob, Service, Daemon, Agent, BackgroundItem, BootScript, ModuleCommand, UdevRule, Socket, PathUnit, DropIn, Generator, UserUnit, InitService, CronScript, LoginScript, NetworkScript, SleepScript, AuthorizedKey, Extension, KernelModule, LibraryPath, Autostart, DBusService, ShellStart} {
+		if !slices.Contains(kinds, k) {
+			t.Errorf("%s has no place", k)
+		}
+	}
+}
+
+func FuzzState(f *testing.F) {
+	f.Add([]byte(`{"version":1,"at":"2026-11-20T12:00:00Z","files":{"/etc/a":{"0":"1"}}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if s, err := parseState(raw); err == nil && s.At.IsZero() {
+			t.Errorf("%+v", s)
+		}
+	})
+}

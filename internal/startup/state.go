@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/atomicfile"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/trust"
+)
+
+// StateName is the file in the state directory with what started by itself at the last run. It
+// names files of all users, so only root can read it.
+const StateName = "startup.json"
+
+const (
+	maxState = 4 << 10 // KiB
+	// settled is how old a run must be before another takes its place: runs shortly after each other,
+	// as in a conversation, are all compared with the one before them.
+	settled = 10 * time.Minute
+)
+
+// A State holds what started by itself at a run: of each file, by its quoted name, the digests of
+// its entries and of their content.
+type State struct {
+	At    time.Time                    `json:"at"`
+	Files map[string]map[string]string `json:"files"`
+}
+
+type stateFile struct {
+	Version int `json:"version"` // 1
+	State
+}
+
+// Load reads the state at path. The error is fs.ErrNotExist if there is none yet, and another one
+// for a file that is damaged or that somebody other than root could have written.
+func Load(path string) (State, error) {
+	raw, err := trust.RootOrSelf.Read(path, maxState)
+	if err != nil {
+		return State{}, err
+	}
+	return parseState(raw)
+}
+
+func parseState(raw []byte) (State, error) {
+	var f stateFile
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return State{}, errors.New("it is damaged")
+	}
+	entries := 0
+	for _, list := range f.Files {
+		entries += len(list)
+	}
+	if d.More() || f.Version != 1 || f.At.IsZero() || entries > 2*MaxEntries {
+		return State{}, errors.New("it does not have the expected form")
+	}
+	return f.State, nil
+}
+
+// Save replaces the state at path. After a crash the file holds the old state or the new one.
+func Save(path string, s State) error {
+	raw, err := json.Marshal(stateFile{Version: 1, State: s})
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the directory is for everyone to enter; the file is not
+		return err
+	}
+	if err := trust.RootOrSelf.File(dir); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, append(raw, '\n'), 0o600)
+}
+
+// quoted is a path as the state has it. A long one, which is rare, is replaced by its digest.
+func quoted(file string) string {
+	if len(file) > 500 {
+		return "sha256:" + digest(file)
+	}
+	text := strconv.QuoteToASCII(file)
+	return text[1 : len(text)-1]
+}
+
+// digest is short, and long enough that two of ten thousand entries do not have the same.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:10])
+}
+
+func key(e Entry) string { return digest(string(e.Kind) + "\x00" + e.Identity) }
+
+// stateOf is the state to keep. What could not be read this time stays as it was, for the next run
+// that can.
+func stateOf(found Found, last State, now time.Time) State {
+	s := State{At: now.UTC().Truncate(time.Second), Files: map[string]map[string]string{}}
+	for _, e := range found.Entries {
+		name := quoted(e.File)
+		if s.Files[name] == nil {
+			s.Files[name] = map[string]string{}
+		}
+		s.Files[name][key(e)] = digest(e.Content)
+	}
+	kept := 0
+	for name, entries := range last.Files {
+		if s.Files[name] == nil && isUnread(name, found.Unread) && kept < MaxEntries {
+			s.Files[name] = entries
+			kept += len(entries)
+		}
+	}
+	return s
+}
+
+// isUnread reports whether a file of the state is, or is below, a place that was not read.
+func isUnread(name string, unread []Unread) bool {
+	return slices.ContainsFunc(unread, func(u Unread) bool {
+		place := quoted(u.Path)
+		return name == place || strings.HasPrefix(name, strings.TrimSuffix(place, "/")+"/")
+	})
+}
+
+// A comparison is with the last run; the zero value is with none.
+type comparison struct {
+	last  State
+	known bool
+}
+
+// status is New or Changed; "" for what was there as it is.
+func (c comparison) status(e Entry) Status {
+	if !c.known {
+		return ""
+	}
+	before, known := c.last.Files[quoted(e.File)][key(e)]
+	switch {
+	case !known:
+		return New
+	case before != digest(e.Content):
+		return Changed
+	default:
+		return ""
+	}
+}
+
+// compareAndKeep compares with the last run and keeps this one in its place. An error costs only
+// the comparison.
+func (r *Report) compareAndKeep(found Found, o Options) comparison {
+	if o.State == "" {
+		r.Unavailable.Note("since", "what is new can be told only as root, who keeps what the last run saw")
+		return comparison{}
+	}
+	last, err := Load(o.State)
+	c := comparison{last, err == nil}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		r.FirstRun = true
+		r.Unavailable.Note("since", "this is the first run that is kept; the next one tells what is new")
+	case err != nil:
+		r.Unavailable.Note("since", "the record of the last run cannot be used: "+err.Error())
+	default:
+		r.compare(found, c)
+	}
+	if age := o.Now.Sub(last.At); c.known && age >= 0 && age < settled {
+		return c
+	}
+	if err := Save(o.State, stateOf(found, last, o.Now)); err != nil {
+		r.Unavailable.Note("since", "this run cannot be kept for the next: "+err.Error())
+	}
+	return c
+}
+
+// compare counts what is new, changed and gone.
+func (r *Report) compare(found Found, c comparison) {
+	fresh, changed, gone := 0, 0, 0
+	now := map[string]int{}
+	for _, e := range found.Entries {
+		now[quoted(e.File)]++
+		switch c.status(e) {
+		case New:
+			fresh++
+		case Changed:
+			changed++
+		}
+	}
+	for name, entries := range c.last.Files {
+		if fewer := len(entries) - now[name]; fewer > 0 && !isUnread(name, found.Unread) {
+			gone += fewer
+			r.Gone = append(r.Gone, sanitize.Text(name, maxPath))
+		}
+	}
+	slices.Sort(r.Gone)
+	r.Gone = r.Gone[:min(len(r.Gone), maxGone)]
+	r.Since = c.last.At.UTC().Format(time.RFC3339)
+	r.NewTotal, r.ChangedTotal, r.GoneTotal = &fresh, &changed, &gone
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/deadline"
+	"sentinel/internal/privilege"
+	"sentinel/internal/startup"
+	"sentinel/platform/darwin/plist"
+	"sentinel/platform/unix/authkeys"
+	"sentinel/platform/unix/crontab"
+	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/shellscript"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// cron finds the tables of cron(8) and jobs of at(1).
+func (s *survey) cron() {
+	s.table("/etc/crontab", crontab.System, "")
+	for _, name := range s.names("/usr/lib/cron/tabs") {
+		if !strings.HasPrefix(name, "tmp.") && !strings.HasPrefix(name, ".") {
+			s.table("/usr/lib/cron/tabs/"+name, crontab.Personal, name)
+		}
+	}
+	for _, name := range s.names("/usr/lib/cron/jobs") {
+		if strings.HasPrefix(name, ".") || name == "LOCKFILE" {
+			continue
+		}
+		if f, ok := s.open("/usr/lib/cron/jobs/" + name); ok {
+			s.add(f, startup.Entry{Kind: startup.AtJob, Name: name, When: "once", User: s.owner(f.meta.UID), Enabled: yes(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
+		}
+	}
+}
+
+func (s *survey) table(name string, form crontab.Form, user string) {
+	f, ok := s.open(name)
+	if !ok {
+		return
+	}
+	jobs, bad := crontab.Parse(f.raw, form)
+	if len(bad) > 0 {
+		s.miss(name, fmt.Errorf("lines that are no job: %d, the first is line %d", len(bad), bad[0]))
+	}
+	for _, j := range jobs {
+		if j.User == "" {
+			j.User = user
+		}
+		identity := strings.Join([]string{j.When, j.User, j.Command}, "\x00")
+		s.add(f, startup.Entry{
+			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: identity, Content: identity, When: j.When, User: j.User, Enabled: yes(true), Origin: startup.NoPackage,
+		}, shellscript.Programs(j.Command)...)
+	}
+}
+
+// scripts finds what periodic(8) and shells run for everybody, and what the login window runs.
+func (s *survey) scripts() {
+	for _, d := range []string{"/etc/periodic", "/usr/local/etc/periodic"} {
+		for _, when := range []string{"daily", "weekly", "monthly"} {
+			for _, name := range s.names(d + "/" + when) {
+				s.script(startup.CronScript, d+"/"+when+"/"+name, when)
+			}
+		}
+	}
+	for _, name := range []string{"/etc/profile", "/etc/bashrc", "/etc/zshenv", "/etc/zprofile", "/etc/zshrc", "/etc/zlogin", "/etc/csh.cshrc", "/etc/csh.login", "/etc/ssh/sshrc"} {
+		s.script(startup.ShellStart, name, "shell")
+	}
+	s.script(startup.BootScript, "/etc/rc.local", "boot")
+	for _, name := range []string{"/Library/Preferences/com.apple.loginwindow.plist", "/var/root/Library/Preferences/com.apple.loginwindow.plist"} {
+		s.loginHooks(name)
+	}
+}
+
+// script adds a script. macOS ships some of them, and nothing says in which form.
+func (s *survey) script(kind startup.Kind, name, when string) {
+	if f, ok := s.open(name); ok {
+		s.add(f, startup.Entry{Kind: kind, Name: path.Base(name), When: when, Enabled: yes(kind == startup.ShellStart || f.meta.Mode&0o111 != 0)}, shellscript.Programs(string(f.raw))...)
+	}
+}
+
+func (s *survey) loginHooks(name string) {
+	f, ok := s.open(name)
+	if !ok {
+		return
+	}
+	var hooks struct{ LoginHook, LogoutHook string }
+	if err := plist.Decode(f.raw, &hooks); err != nil {
+		s.miss(name, err)
+		return
+	}
+	for when, program := range map[string]string{"login": hooks.LoginHook, "logout": hooks.LogoutHook} {
+		if program != "" {
+			s.add(f, startup.Entry{Kind: startup.LoginHook, Name: when, Identity: when, Content: program, When: when, User: "root", Enabled: yes(true), Origin: startup.NoPackage}, shellscript.Programs(program)...)
+		}
+	}
+}
+
+// homeFiles are what shells read for one user.
+var homeFiles = []string{".zshenv", ".zprofile", ".zshrc", ".zlogin", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".config/fish/config.fish", ".ssh/rc", ".ssh/environment"}
+
+const (
+	agentsDir = "Library/LaunchAgents"
+	homeLimit = time.Second
+	maxHung   = 3 // homes that may not answer before the others are left out
+	staff     = 20
+)
+
+// A home is what was read of one. A reader that hangs goes on filling its own.
+type home struct {
+	files  []file
+	unread []startup.Unread
+}
+
+// homes reads each home with the rights of its user.
+func (s *survey) homes(ctx context.Context) {
+	keys := authkeys.Patterns(s.Root)
+	names := slices.Clone(homeFiles)
+	for _, name := range keys {
+		if name = strings.TrimPrefix(name, "%h/"); !path.IsAbs(name) && !strings.Contains(name, "%") {
+			names = append(names, name)
+		}
+	}
+	hung := 0
+	for _, a := range s.accounts {
+		if hung == maxHung {
+			s.miss(a.home, errors.New("homes before it did not answer in time"))
+			continue
+		}
+		h, err := deadline.Call(ctx, homeLimit, func(context.Context) (*home, error) {
+			h := &home{}
+			return h, s.as(a, func() { s.readHome(h, a.home, names) })
+		})
+		if err != nil {
+			hung++
+			s.miss(a.home, err)
+			continue
+		}
+		s.homeEntries(a, h)
+	}
+}
+
+func (s *survey) as(a account, look func()) error {
+	if s.Root != "/" || s.EUID != 0 || a.uid == s.Owner {
+		look()
+		return nil
+	}
+	return privilege.Look(privilege.Identity{UID: a.uid, GID: staff}, look)
+}
+
+func (s *survey) readHome(h *home, directory string, names []string) {
+	agents, err := hostfile.NamesBelow(s.path(directory), agentsDir, maxNames)
+	if err != nil && !hostfile.Missing(err) {
+		h.unread = append(h.unread, startup.Unread{Path: path.Join(directory, agentsDir), Err: hostfile.Reason(err)})
+	}
+	for _, name := range agents {
+		if strings.HasSuffix(name, ".plist") {
+			names = append(names, path.Join(agentsDir, name))
+		}
+	}
+	for _, name := range names {
+		raw, meta, err := hostfile.ReadBelow(s.path(directory), name, maxFile)
+		full := path.Join(directory, name)
+		switch {
+		case err == nil:
+			h.files = append(h.files, file{full, raw, meta})
+		case errors.Is(err, fs.ErrPermission):
+			h.unread = append(h.unread, startup.Unread{Path: path.Dir(full), Err: hostfile.Reason(err)})
+		case !hostfile.Missing(err):
+			h.unread = append(h.unread, startup.Unread{Path: full, Err: hostfile.Reason(err)})
+		}
+	}
+}
+
+func (s *survey) homeEntries(a account, h *home) {
+	for _, u := range h.unread {
+		s.miss(u.Path, u.Err)
+	}
+	for _, f := range h.files {
+		name := strings.TrimPrefix(f.name, a.home+"/")
+		switch {
+		case strings.HasPrefix(name, agentsDir+"/"):
+			s.job(f, startup.Agent, a.name, nil)
+		case slices.Contains(homeFiles, name):
+			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, Enabled: yes(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
+		default:
+			for _, k := range authkeys.Parse(f.raw) {
+				s.key(a, f, k)
+			}
+		}
+	}
+}
+
+func (s *survey) key(a account, f file, k authkeys.Key) {
+	command, options := k.Command()
+	e := startup.Entry{
+		Kind: startup.AuthorizedKey, Name: strings.TrimSpace(k.Type + " " + k.Comment), Identity: a.name + " " + k.Fingerprint, Content: k.Options + " ", When: "ssh", User: a.name,
+		Detail: strings.Join(append([]string{k.Fingerprint}, options...), ", "), Enabled: yes(true), Origin: startup.NoPackage,
+	}
+	if command != "" {
+		e.Warnings = []startup.Warning{startup.ForcedCommand}
+	}
+	s.add(f, e, shellscript.Programs(command)...)
+}

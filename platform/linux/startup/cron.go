@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/startup"
+	"sentinel/platform/unix/crontab"
+	"sentinel/platform/unix/shellscript"
+)
+
+// spools hold the tables of users, by the names of these: of Debian, Alpine, SUSE, and of cronie.
+var spools = []string{"/var/spool/cron/crontabs", "/etc/crontabs", "/var/spool/cron/tabs", "/var/spool/cron"}
+
+// cron finds the tables of cron and anacron. The scripts that run-parts starts are among
+// [scriptDirs].
+func (s *survey) cron() {
+	s.table("/etc/crontab", crontab.System, "", true)
+	for _, name := range s.names("/etc/cron.d") {
+		s.table("/etc/cron.d/"+name, crontab.System, "", s.readByCron(name))
+	}
+	s.table("/etc/anacrontab", crontab.Anacron, "root", true)
+	seen := map[string]bool{}
+	for _, spool := range spools {
+		real, names := s.once(seen, spool)
+		for _, name := range names {
+			s.personal(path.Join(real, name), name)
+		}
+	}
+}
+
+var errLink = errors.New("a link, which cron does not follow")
+
+// personal reads the table of a user. Users of some groups can write the spool, so a link in it is
+// not followed.
+func (s *survey) personal(file, user string) {
+	info, err := os.Lstat(s.path(file))
+	switch {
+	case err != nil || s.isDirectory(file) || strings.HasPrefix(user, "tmp.") || strings.HasPrefix(user, "."):
+		return
+	case info.Mode()&os.ModeSymlink != 0:
+		s.miss(file, errLink)
+		return
+	}
+	s.table(file, crontab.Personal, user, true)
+}
+
+func (s *survey) isDirectory(name string) bool {
+	real, err := s.directory(name)
+	if err != nil {
+		return false
+	}
+	info, err := os.Lstat(s.path(real))
+	return err == nil && info.IsDir()
+}
+
+// runParts is the form of names that run-parts(8) and Debian's cron(8) take.
+var runParts = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// readByCron reports whether cron reads a file in /etc/cron.d: that of Debian passes over names with
+// a dot, cronie over what editors and package managers leave.
+func (s *survey) readByCron(name string) bool {
+	if s.debian() {
+		return runParts.MatchString(name)
+	}
+	for _, suffix := range []string{"~", ".rpmsave", ".rpmorig", ".rpmnew", ".cron.hostname", ".dpkg-dist", ".pacnew"} {
+		if strings.HasSuffix(name, suffix) {
+			return false
+		}
+	}
+	return !strings.HasPrefix(name, ".")
+}
+
+func (s *survey) debian() bool {
+	_, err := os.Lstat(s.path("/var/lib/dpkg/status"))
+	return err == nil
+}
+
+// table adds the jobs of a table. user owns a personal one.
+func (s *survey) table(name string, form crontab.Form, user string, read bool) {
+	f, ok := s.open(name)
+	if !ok {
+		return
+	}
+	jobs, bad := crontab.Parse([]byte(s.text(f)), form)
+	if len(bad) > 0 {
+		s.miss(f.name, fmt.Errorf("lines that are no job: %d, the first is line %d", len(bad), bad[0]))
+	}
+	for _, j := range jobs {
+		s.job(f, j, user, read)
+	}
+}
+
+func (s *survey) job(f file, j crontab.Entry, user string, read bool) {
+	if j.User == "" {
+		j.User = user
+	}
+	programs := shellscript.Programs(j.Command)
+	e := startup.Entry{
+		Kind: startup.CronJob, Name: path.Base(f.name), Line: j.Line, Identity: strings.Join([]string{j.When, j.User, j.Command}, "\x00"),
+		When: j.When, User: j.User, Enabled: yes(read),
+	}
+	e.Content = e.Identity
+	if len(programs) > 0 {
+		e.Name += ": " + path.Base(programs[len(programs)-1])
+	}
+	account, _, _ := strings.Cut(j.User, ":")
+	known, exists := s.byName[account]
+	if !exists && !s.foreign {
+		e.Warnings = []startup.Warning{startup.UserMissing}
+	}
+	added := s.add(f, e, programs...)
+	if exists && known.UID != 0 {
+		added.as = &known
+	}
+}
+
+// atSpools hold the jobs of at(1).
+var atSpools = []string{"/var/spool/cron/atjobs", "/var/spool/atjobs", "/var/spool/at"}
+
+// atName is a queue, a number, and minutes since 1970 (atd.c).
+var atName = regexp.MustCompile(`^[a-zA-Z=][0-9a-f]{5}([0-9a-f]{8})$`)
+
+// at finds jobs that run once.
+func (s *survey) at() {
+	seen := map[string]bool{}
+	for _, spool := range atSpools {
+		real, names := s.once(seen, spool)
+		for _, name := range names {
+			match := atName.FindStringSubmatch(name)
+			if match == nil {
+				continue
+			}
+			f, ok := s.open(path.Join(real, name))
+			if !ok {
+				continue
+			}
+			s.add(f, startup.Entry{
+				Kind: startup.AtJob, Name: name, When: atTime(match[1]), User: s.owner(f.meta.UID), Enabled: yes(true),
+			}, shellscript.Programs(atCommands(s.text(f)))...)
+		}
+	}
+}
+
+func atTime(minutes string) string {
+	n, err := strconv.ParseInt(minutes, 16, 64)
+	if err != nil {
+		return ""
+	}
+	return time.Unix(60*n, 0).UTC().Format(time.RFC3339)
+}
+
+// atCommands is what the user typed: after the environment and the change of directory that at puts
+// before it.
+func atCommands(script string) string {
+	if at := strings.Index(script, "\ncd "); at >= 0 {
+		if end := strings.Index(script[at:], "\n}\n"); end >= 0 {
+			return script[at+end+3:]
+		}
+	}
+	return script
+}

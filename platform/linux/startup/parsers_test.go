@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestUnitsAreReadWithTheirDropIns(t *testing.T) {
+	var u unit
+	u.read("[Service]\nExecStart=/bin/a\nExecStart=-/bin/b x\n; ExecStart=/no\nUser=mira\n[Timer]\nOnCalendar=daily\nUnit=x.service\n")
+	u.read("[Service]\nExecStartPre=+!!/bin/pre\nExecStart=\nExecStart=@/bin/c name \\\n  /tmp/arg\nEnvironment=A=b \"LD_PRELOAD=/x.so\"\n[Timer]\nOnCalendar=\nOnCalendar=hourly\n")
+	if diff := cmp.Diff([]string{"/bin/c", "/bin/pre", "/x.so"}, u.programs()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"OnCalendar=hourly"}, u.triggers); diff != "" || u.activates != "x.service" || u.user != "mira" {
+		t.Errorf("%s %+v", diff, u)
+	}
+}
+
+func TestLinesAreSplitOutsideOfQuotes(t *testing.T) {
+	for text, want := range map[string][]string{
+		`/bin/sh -c 'a b "c"' "d\"e" ''`: {"/bin/sh", "-c", `a b "c"`, `d"e`, ""},
+		"  ":                             nil, `a\ b`: {"a b"}, `"open`: {"open"},
+	} {
+		if diff := cmp.Diff(want, split(text)); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+func TestStacksOfPAMNameTheirModules(t *testing.T) {
+	got := pamLines("#%PAM\n@include common\nauth required pam_a.so x y # c\n-session\t[success=1 default=ignore]\t/opt/b.so\nauth include system-auth\nauth sufficient \\\n pam_c.so\nauth required\n")
+	if diff := cmp.Diff([]pamLine{{"pam_a.so", []string{"x", "y"}}, {"/opt/b.so", []string{}}, {"pam_c.so", []string{}}}, got, cmp.AllowUnexported(pamLine{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestJobsOfAtWithoutWhatAtPutsBeforeThem(t *testing.T) {
+	if got := atCommands("#!/bin/sh\nA=b; export A\ncd /root || {\n\t echo x\n}\n/bin/job\n"); strings.TrimSpace(got) != "/bin/job" {
+		t.Errorf("%q", got)
+	}
+	if got := atCommands("/bin/other"); got != "/bin/other" {
+		t.Errorf("%q", got)
+	}
+	if got := atTime("01b9d2a0"); got != "2025-01-19T20:16:00Z" {
+		t.Error(got)
+	}
+}
+
+func TestDirectoriesOfAccountsAreKnown(t *testing.T) {
+	for text, want := range map[string]bool{"passwd: files sss\n": true, "passwd:\tfiles systemd\ngroup: ldap\n": false, "": false, "passwd: compat winbind": true} {
+		if got := asksDirectory(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestDesktopEntriesSayWhetherTheyStart(t *testing.T) {
+	for text, want := range map[string]bool{
+		"[Desktop Entry]\nExec=/bin/a b\n": true, "[Desktop Entry]\nExec=/bin/a\nHidden=true\n": false, "[Desktop Entry]\nExec=/bin/a\nX-GNOME-Autostart-enabled=false\n": false,
+		"[Desktop Entry]\nExec=/bin/a\nHidden=false\n[Desktop Action x]\nExec=/bin/other\nHidden=true\n": true,
+	} {
+		e, programs := autostart("x.desktop", text)
+		if diff := cmp.Diff([]string{"/bin/a"}, programs); diff != "" || *e.Enabled != want {
+			t.Errorf("%q: %s, %v", text, diff, *e.Enabled)
+		}
+	}
+}
+
+// The programs that are found stand in the text.
+func FuzzParsers(f *testing.F) {
+	f.Add("[Service]\nExecStart=@/bin/a b \\\n c\nEnvironment=\"LD_PRELOAD=/x\"\n[Desktop Entry]\nExec=a\nHidden=true")
+	f.Add("auth [a=b] pam_exec.so /bin/x\n#!/bin/sh\ncommand=\"/bin/y\"\nRUN+=\"/bin/z %k\"\ncd / || {\n}\nx")
+	f.Fuzz(func(t *testing.T, text string) {
+		var u unit
+		u.read(text)
+		_, exec := autostart("x", text)
+		_, bus := busService("x", "", text)
+		for _, list := range [][]string{u.programs(), exec, bus, scriptPrograms([]byte(text)), openrcPrograms([]byte(text)), (&survey{}).udevPrograms(text)} {
+			for _, name := range list {
+				if strings.ContainsAny(name, " \n\x00") {
+					t.Errorf("%q", name)
+				}
+			}
+		}
+		for _, line := range pamLines(text) {
+			if !strings.HasSuffix(line.module, ".so") {
+				t.Errorf("%+v", line)
+			}
+		}
+		atCommands(text)
+		withoutComments(text)
+	})
+}

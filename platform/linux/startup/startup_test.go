@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"sentinel/internal/startup"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// dated is when every file of the machines was changed.
+var dated = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+var sumOf = regexp.MustCompile(`(MD5|SHA1)\(([^)]+)\)`)
+
+// build writes a machine below a new root directory. MD5(FILE) and SHA1(FILE) stand for the sums of
+// other files; the comment of the archive makes links, modes and FIFOs.
+func build(t testing.TB, name string) (root string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := map[string][]byte{}
+	for _, f := range archive.Files {
+		contents[f.Name] = f.Data
+	}
+	root = t.TempDir()
+	for line := range strings.Lines(string(archive.Comment)) {
+		if words := strings.Fields(line); words[0] == "link" && !strings.Contains(words[1], "/") { // what other files go through
+			arrange(t, root, words)
+		}
+	}
+	for _, f := range archive.Files {
+		content := sumOf.ReplaceAllFunc(f.Data, func(m []byte) []byte {
+			match := sumOf.FindSubmatch(m)
+			return []byte(sum(string(match[1]), contents[string(match[2])]))
+		})
+		write(t, filepath.Join(root, f.Name), content)
+	}
+	for line := range strings.Lines(string(archive.Comment)) {
+		arrange(t, root, strings.Fields(line))
+	}
+	date(t, root)
+	return root
+}
+
+func sum(algorithm string, content []byte) string {
+	if algorithm == "MD5" {
+		sum := md5.Sum(content)
+		return hex.EncodeToString(sum[:])
+	}
+	sum := sha1.Sum(content)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func write(t testing.TB, path string, content []byte) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func date(t testing.TB, root string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			return os.Chtimes(path, dated, dated)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func arrange(t testing.TB, root string, words []string) {
+	t.Helper()
+	at := filepath.Join(root, words[1])
+	var err error
+	switch words[0] {
+	case "link":
+		if _, there := os.Lstat(at); there != nil {
+			err = errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.Symlink(words[3], at))
+		}
+	case "fifo":
+		err = errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), syscall.Mkfifo(at, 0o644))
+	case "mode", "folder":
+		mode, bad := strconv.ParseUint(words[1], 8, 32)
+		at = filepath.Join(root, words[2])
+		if words[0] == "folder" {
+			err = os.MkdirAll(at, 0o755)
+		}
+		err = errors.Join(bad, err, syscall.Chmod(at, uint32(mode)))
+	default:
+		err = fmt.Errorf("%q", words)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func surveyed(t testing.TB, root string, runner sysexec.Runner) startup.Found {
+	t.Helper()
+	found, err := New(Parts{Root: root, Runner: runner, Owner: os.Geteuid(), EUID: 1000}).Startup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// described is what was found, one entry a line.
+func described(found startup.Found) string {
+	var list []string
+	for _, e := range found.Entries {
+		var programs []string
+		for _, p := range e.Programs {
+			text := p.Path
+			for _, note := range []struct {
+				is   bool
+				text string
+			}{{p.Missing, "missing"}, {p.Writable, "writable"}, {p.Origin == startup.NoPackage, "unpackaged"}} {
+				if note.is {
+					text += "!" + note.text
+				}
+			}
+			programs = append(programs, text)
+		}
+		enabled := "?"
+		if e.Enabled != nil {
+			enabled = map[bool]string{true: "on", false: "off"}[*e.Enabled]
+		}
+		origin := []string{"unknown", "no package", "packaged", "modified"}[e.Origin]
+		list = append(list, strings.Join([]string{
+			string(e.Kind), e.Name, e.File + ":" + strconv.Itoa(e.Line), e.When, e.User, enabled, strings.Join(programs, " "), strings.TrimSpace(origin + " " + e.Package), e.Detail, fmt.Sprint(e.Warnings, e.Writable),
+		}, " | "))
+	}
+	slices.Sort(list)
+	for _, u := range found.Unread {
+		list = append(list, "unread "+u.Path+": "+u.Err.Error())
+	}
+	return strings.Join(append(list, fmt.Sprint("packages: ", found.Packages)), "\n") + "\n"
+}
+
+// A rpm answers for the packages of the machine fedora.
+type rpm struct{ runs int }
+
+func (r *rpm) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	r.runs++
+	if c.Path != "/usr/bin/rpm" {
+		return sysexec.Result{}, fmt.Errorf("runs %s", c.Path)
+	}
+	none := strings.Repeat("0", 64)
+	return sysexec.Result{Exit: 1, Stdout: []byte("0100755 () cronie 1-1 /usr/sbin/crond\n0100644 (" + none + ") cronie 1-1 /usr/lib/systemd/system/crond.service\n" +
+		"0100644 () systemd 1-1 /usr/lib/systemd/system/getty@.service\n0100644 () systemd 1-1 /usr/lib/systemd/user/bus.socket\n0100644 () cronie 1-1 /etc/cron.d/0hourly\nfile /x is not owned by any package\n")}, nil
+}
+
+func TestMachinesAreSurveyedWhole(t *testing.T) {
+	for name, runner := range map[string]sysexec.Runner{"debian": nil, "fedora": &rpm{}, "alpine": nil} {
+		got := described(surveyed(t, build(t, name), runner))
+		if r, ok := runner.(*rpm); ok && r.runs != 1 {
+			t.Errorf("rpm was run %d times", r.runs)
+		}
+		if strings.Contains(got, "hunter2") || strings.Contains(got, "secret-hash") {
+			t.Errorf("%s: a secret is told: %s", name, got)
+		}
+		file := filepath.Join("testdata", name+".golden")
+		if *update {
+			write(t, file, []byte(got))
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Nobody makes a run wait, or read without end.
+func TestHostileFilesAreSaidToBeUnread(t *testing.T) {
+	root := testenv.Plant(t, map[string]string{
+		"etc/passwd":               "root:x:0:0::/root:/bin/sh\nmira:x:1000:1000::/home/mira:/bin/sh\n",
+		"etc/crontab":              "\x00\x01\x02\xff\n" + strings.Repeat("x", 10_000) + "\n",
+		"etc/cron.d/huge":          strings.Repeat("* * * * * root /bin/x\n", 60_000),
+		"etc/cron.d/many":          strings.Repeat("* * * * * root /bin/x\n", 1_500),
+		"home/mira/.bashrc":        strings.Repeat("#", maxFile+1),
+		"etc/cron.d/new\nline":     "* * * * * root /bin/x\n",
+		"var/lib/dpkg/status":      "",
+		"var/lib/dpkg/info/x.list": "/etc/crontab\n",
+	})
+	for _, name := range []string{"etc/cron.d/pipe", "etc/ld.so.preload", "etc/rc.local", "home/mira/.zshrc"} {
+		if err := syscall.Mkfifo(filepath.Join(root, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(root, "etc/cron.d/zero")); err != nil {
+		t.Fatal(err)
+	}
+	found := surveyed(t, root, nil)
+	unread := map[string]string{}
+	for _, u := range found.Unread {
+		unread[u.Path] = u.Err.Error()
+	}
+	want := map[string]string{
+		"/etc/crontab": "lines that are no job: 2, the first is line 1", "/etc/cron.d/huge": "larger than expected", "/etc/cron.d/pipe": "not a regular file",
+		"/etc/ld.so.preload": "not a regular file", "/etc/rc.local": "not a regular file", "/home/mira/.zshrc": "not a regular file", "/home/mira/.bashrc": "larger than expected",
+		"/etc/cron.d/many": "lines that are no job: 500, the first is line 1001",
+	}
+	if diff := cmp.Diff(want, unread); diff != "" {
+		t.Error(diff)
+	}
+	jobs, bashrc := 0, false
+	for _, e := range found.Entries {
+		if e.Kind == startup.CronJob {
+			jobs++
+		}
+		bashrc = bashrc || e.File == "/home/mira/.bashrc" && e.Size == maxFile+1 && e.Content != ""
+	}
+	if jobs != 1001 || !bashrc {
+		t.Errorf("%d jobs; .bashrc %v", jobs, bashrc)
+	}
+}
+
+// What a user chose to start is no way to learn which files there are.
+func TestUsersLeadNobodyOutOfTheirHomes(t *testing.T) {
+	found := surveyed(t, build(t, "debian"), nil)
+	for _, e := range found.Entries {
+		if strings.HasSuffix(e.File, "/.zshrc") || strings.Contains(e.File, "shadow") {
+			t.Errorf("a link was followed: %+v", e)
+		}
+	}
+}
+
+// A new machine has no user, no package and nothing else that is expected.
+func TestAnEmptyMachineHasNothing(t *testing.T) {
+	found := surveyed(t, t.TempDir(), nil)
+	if len(found.Entries) != 0 || len(found.Unread) != 1 || found.Unread[0].Path != "/etc/passwd" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestAWholeSurveyEndsWithItsCaller(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := New(Parts{Root: build(t, "debian")}).Startup(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/startup"
+	"sentinel/internal/userdb"
+	"sentinel/platform/unix/hostfile"
+)
+
+// Bounds of what is read.
+const (
+	maxFile  = 1 << 20 // bytes
+	maxNames = 5000    // in a directory
+	maxLinks = 40      // as the kernel has it (path_resolution(7))
+)
+
+// A survey is one look at a system. It is not safe for concurrent use.
+type survey struct {
+	Parts
+	ctx      context.Context //nolint:containedctx // of the files; every reader needs it
+	users    []userdb.User
+	byName   map[string]userdb.User
+	byUID    map[int]string
+	groups   []userdb.Group
+	foreign  bool // users come from a directory service as well
+	entries  []*entry
+	unread   []startup.Unread
+	dirs     map[string]string // directories without links
+	digests  map[string]string // of what was read: SHA-256
+	packages error
+}
+
+// An entry is under construction.
+type entry struct {
+	startup.Entry
+	source string       // the file that a package may own
+	reals  []string     // the programs without links; "" if it is not known where one is
+	as     *userdb.User // who chose the programs; nil is root
+}
+
+func newSurvey(p Parts) *survey {
+	return &survey{Parts: p, byName: map[string]userdb.User{}, byUID: map[int]string{}, dirs: map[string]string{}, digests: map[string]string{}}
+}
+
+func (s *survey) path(name string) string { return filepath.Join(s.Root, name) }
+
+// live reports whether this is the running system.
+func (s *survey) live() bool { return s.Root == "/" }
+
+// found is what is known at the end.
+func (s *survey) found() startup.Found {
+	f := startup.Found{Unread: s.unread, Packages: s.packages, Compared: s.packages == nil}
+	for _, e := range s.entries {
+		f.Entries = append(f.Entries, e.Entry)
+	}
+	return f
+}
+
+// miss notes what was not read.
+func (s *survey) miss(name string, err error) {
+	if slices.ContainsFunc(s.unread, func(u startup.Unread) bool { return u.Path == name }) {
+		return
+	}
+	s.unread = append(s.unread, startup.Unread{Path: name, Err: hostfile.Reason(err)})
+}
+
+// accounts reads who there is.
+func (s *survey) accounts() {
+	raw, err := hostfile.Read(s.path("/etc/passwd"), userdb.MaxFile)
+	if err != nil {
+		s.miss("/etc/passwd", err)
+	}
+	s.users, _ = userdb.Passwd(raw)
+	for _, u := range s.users {
+		if _, taken := s.byUID[u.UID]; !taken {
+			s.byUID[u.UID] = u.Name
+		}
+		s.byName[u.Name] = u
+	}
+	raw, _ = hostfile.Read(s.path("/etc/group"), userdb.MaxFile) //nolint:errcheck // without it a user has fewer rights
+	s.groups, _ = userdb.Groups(raw)
+	nss, _ := hostfile.Read(s.path("/etc/nsswitch.conf"), maxFile) //nolint:errcheck // there is none without glibc
+	s.foreign = err != nil || asksDirectory(string(nss))
+}
+
+// asksDirectory reports whether nsswitch.conf(5) names a source of accounts that is no file here.
+func asksDirectory(nss string) bool {
+	for line := range strings.Lines(nss) {
+		if sources, ok := strings.CutPrefix(strings.TrimSpace(line), "passwd:"); ok {
+			return slices.ContainsFunc(strings.Fields(sources), func(word string) bool {
+				return slices.Contains([]string{"sss", "ldap", "winbind", "nis", "nisplus", "hesiod", "oslogin", "himmelblau"}, word)
+			})
+		}
+	}
+	return false
+}
+
+// owner names the user whom a file belongs to.
+func (s *survey) owner(uid int) string {
+	if uid == s.Owner {
+		return "root"
+	}
+	if name, ok := s.byUID[uid]; ok {
+		return name
+	}
+	return strconv.Itoa(uid)
+}
+
+// resolve returns name without links, all of them followed below the root.
+func (s *survey) resolve(name string) (string, error) {
+	todo := parts(name)
+	at := "/"
+	for links := 0; len(todo) > 0; {
+		next := path.Join(at, todo[0])
+		todo = todo[1:]
+		info, err := os.Lstat(s.path(next))
+		if err != nil {
+			return next, err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return next, &os.PathError{Op: "open", Path: name, Err: unix.ELOOP}
+		}
+		to, err := os.Readlink(s.path(next))
+		if err != nil {
+			return next, err
+		}
+		if !path.IsAbs(to) {
+			to = path.Join(at, to)
+		}
+		todo, at = append(parts(to), todo...), "/"
+	}
+	return at, nil
+}
+
+func parts(name string) []string {
+	return strings.FieldsFunc(path.Clean("/"+name), func(r rune) bool { return r == '/' })
+}
+
+// directory is resolve for directories, which are many files'.
+func (s *survey) directory(name string) (string, error) {
+	if real, ok := s.dirs[name]; ok {
+		return real, nil
+	}
+	real, err := s.resolve(name)
+	if err == nil {
+		s.dirs[name] = real
+	}
+	return real, err
+}
+
+// names lists a directory of the system; nothing if there is none.
+func (s *survey) names(directory string) []string {
+	if err := s.ctx.Err(); err != nil {
+		s.miss(directory, err)
+		return nil
+	}
+	real, err := s.directory(directory)
+	if err == nil {
+		var names []string
+		if names, err = hostfile.Names(s.path(real), maxNames); err == nil {
+			return names
+		}
+	}
+	if !hostfile.Missing(err) {
+		s.miss(directory, err)
+	}
+	return nil
+}
+
+// once is names for directories that may be one and the same, such as /lib and /usr/lib: "" and
+// nothing for one that was listed before.
+func (s *survey) once(seen map[string]bool, directory string) (real string, names []string) {
+	real, err := s.directory(directory)
+	if err != nil || seen[real] {
+		if err != nil && !hostfile.Missing(err) {
+			s.miss(directory, err)
+		}
+		return "", nil
+	}
+	seen[real] = true
+	return real, s.names(real)
+}
+
+// A file is one that was opened.
+type file struct {
+	name string // without links
+	raw  []byte
+	meta hostfile.Meta
+	big  bool // and raw therefore empty
+	open bool // everyone can replace it
+}
+
+// open reads a file of the system. What is no regular file is noted and not read: a FIFO or a
+// device in its place cannot make the run wait.
+func (s *survey) open(name string) (file, bool) {
+	if err := s.ctx.Err(); err != nil || name == "" {
+		if name != "" {
+			s.miss(name, err)
+		}
+		return file{}, false
+	}
+	directory, err := s.directory(path.Dir(name))
+	if err == nil {
+		name = path.Join(directory, path.Base(name))
+		name, err = s.resolve(name)
+	}
+	if err != nil {
+		if !hostfile.Missing(err) {
+			s.miss(name, err)
+		}
+		return file{}, false
+	}
+	f := file{name: name}
+	f.raw, f.meta, err = hostfile.ReadBelow(s.Root, strings.TrimPrefix(name, "/"), maxFile)
+	switch {
+	case errors.Is(err, hostfile.ErrTooLarge):
+		f.raw, f.big = nil, true
+	case hostfile.Missing(err):
+		return f, false
+	case err != nil:
+		s.miss(name, err)
+		return f, false
+	}
+	f.open = f.meta.Mode&0o002 != 0 || s.loose(path.Dir(name))
+	if !f.big {
+		s.digests[name] = digest(f.raw)
+	}
+	return f, true
+}
+
+// loose reports whether everyone can replace the files in a directory.
+func (s *survey) loose(directory string) bool {
+	f, err := hostfile.Stat(s.path(directory))
+	return err == nil && f.Mode&0o002 != 0 && f.Mode&fs.ModeSticky == 0
+}
+
+// text is the content of a file that is parsed. One that is too long is noted.
+func (s *survey) text(f file) string {
+	if f.big {
+		s.miss(f.name, hostfile.ErrTooLarge)
+	}
+	return string(f.raw)
+}
+
+// add adds an entry of a file.
+func (s *survey) add(f file, e startup.Entry, programs ...string) *entry {
+	e.File, e.Owner, e.Changed, e.Size, e.Writable = f.name, s.owner(f.meta.UID), f.meta.Modified, f.meta.Size, f.open
+	if e.Content == "" {
+		e.Content = s.digests[f.name]
+	}
+	if e.Content == "" {
+		e.Content = strconv.FormatInt(e.Size, 10) + e.Changed.UTC().String()
+	}
+	added := &entry{Entry: e, source: f.name}
+	for _, name := range programs {
+		added.Programs = append(added.Programs, startup.Program{Path: name})
+	}
+	if len(s.entries) >= startup.MaxEntries {
+		s.miss(f.name, startup.ErrTooMany)
+		return added
+	}
+	s.entries = append(s.entries, added)
+	return added
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}
+
+func yes(is bool) *bool { return &is }

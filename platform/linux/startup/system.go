@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sentinel/internal/startup"
+	"sentinel/platform/unix/hostfile"
+	"sentinel/platform/unix/shellscript"
+)
+
+// loader finds libraries that the dynamic linker loads into every program, and directories where it
+// looks for libraries (ld.so(8), ldconfig(8)).
+func (s *survey) loader() {
+	if f, ok := s.open("/etc/ld.so.preload"); ok {
+		for library := range strings.FieldsFuncSeq(withoutComments(s.text(f)), func(r rune) bool { return strings.ContainsRune(" \t\n:", r) }) {
+			s.add(f, startup.Entry{Kind: startup.Preload, Name: path.Base(library), Identity: library, When: "every program", Enabled: yes(true)}, library)
+		}
+	}
+	s.libraryPaths("/etc/ld.so.conf", true)
+	for _, name := range s.names("/etc/ld.so.conf.d") {
+		s.libraryPaths("/etc/ld.so.conf.d/"+name, strings.HasSuffix(name, ".conf"))
+	}
+}
+
+func withoutComments(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		before, _, _ := strings.Cut(line, "#")
+		b.WriteString(strings.TrimSpace(before) + "\n")
+	}
+	return b.String()
+}
+
+func (s *survey) libraryPaths(name string, read bool) {
+	f, ok := s.open(name)
+	if !ok {
+		return
+	}
+	for line := range strings.Lines(withoutComments(s.text(f))) {
+		directory := strings.TrimSpace(line)
+		if strings.HasPrefix(directory, "/") {
+			s.add(f, startup.Entry{Kind: startup.LibraryPath, Name: directory, Identity: directory, When: "every program", Enabled: yes(read)}, directory)
+		}
+	}
+}
+
+// moduleDirs hold the modules of PAM; those of an architecture are found below /lib and /usr/lib.
+var moduleDirs = []string{"/lib/security", "/lib64/security", "/usr/lib/security", "/usr/lib64/security", "/usr/lib/pam"}
+
+// pam finds the modules that stacks name, and programs that pam_exec(8) runs (pam.conf(5)).
+func (s *survey) pam() {
+	dirs := slices.Clone(moduleDirs)
+	for _, lib := range []string{"/usr/lib", "/lib"} {
+		for _, name := range s.names(lib) {
+			if strings.Contains(name, "-linux-") {
+				dirs = append(dirs, lib+"/"+name+"/security")
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, directory := range []string{"/etc/pam.d", "/usr/lib/pam.d"} {
+		for _, name := range s.names(directory) {
+			if f, ok := s.open(directory + "/" + name); ok {
+				s.stack(f, dirs, seen)
+			}
+		}
+	}
+}
+
+// A pamLine is one rule of a stack.
+type pamLine struct {
+	module string
+	words  []string // its arguments
+}
+
+// pamLines reads a file of /etc/pam.d: type, control, module and arguments. A control in brackets
+// may hold blanks.
+func pamLines(text string) []pamLine {
+	var list []pamLine
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		line, _, _ = strings.Cut(line, "#")
+		_, rest, _ := strings.Cut(strings.ReplaceAll(strings.TrimSpace(line), "\t", " "), " ")
+		rest = strings.TrimSpace(rest)
+		var ok bool
+		if strings.HasPrefix(rest, "[") {
+			_, rest, ok = strings.Cut(rest, "]")
+		} else {
+			_, rest, ok = strings.Cut(rest, " ")
+		}
+		words := strings.Fields(rest)
+		if ok && len(words) > 0 && strings.HasSuffix(words[0], ".so") {
+			list = append(list, pamLine{words[0], words[1:]})
+		}
+	}
+	return list
+}
+
+func (s *survey) stack(f file, dirs []string, seen map[string]bool) {
+	for _, line := range pamLines(s.text(f)) {
+		if path.Base(line.module) == "pam_exec.so" {
+			if at := slices.IndexFunc(line.words, func(w string) bool { return strings.HasPrefix(w, "/") }); at >= 0 {
+				programs := shellscript.Command(line.words[at:])
+				s.add(f, startup.Entry{Kind: startup.PAMProgram, Name: path.Base(f.name), Identity: strings.Join(line.words, " "), When: "login", Enabled: yes(true)}, programs...)
+			}
+		}
+		s.pamModule(line.module, dirs, seen)
+	}
+}
+
+// pamModule adds a module once, from the first directory that has it.
+func (s *survey) pamModule(name string, dirs []string, seen map[string]bool) {
+	if seen[name] {
+		return
+	}
+	seen[name] = true
+	places := []string{name}
+	if !path.IsAbs(name) {
+		places = nil
+		for _, directory := range dirs {
+			places = append(places, directory+"/"+name)
+		}
+	}
+	for _, place := range places {
+		real, err := s.resolve(place)
+		if err != nil {
+			continue
+		}
+		if seen[real] {
+			return
+		}
+		seen[real] = true
+		if f, ok := s.open(real); ok {
+			s.add(f, startup.Entry{Kind: startup.PAMModule, Name: path.Base(name), When: "login", Enabled: yes(true)})
+			return
+		}
+	}
+}
+
+// udevRun finds the programs of a rule (udev(7)).
+var udevRun = regexp.MustCompile(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*[+:!=]?=\s*"((?:[^"\\]|\\.)*)"`)
+
+// udev finds rules that run programs.
+func (s *survey) udev() {
+	seen := map[string]bool{}
+	for _, directory := range []string{"/etc/udev/rules.d", "/run/udev/rules.d", "/usr/local/lib/udev/rules.d", "/usr/lib/udev/rules.d", "/lib/udev/rules.d"} {
+		real, names := s.once(seen, directory)
+		for _, name := range names {
+			if !strings.HasSuffix(name, ".rules") {
+				continue
+			}
+			f, ok := s.open(path.Join(real, name))
+			if !ok {
+				continue
+			}
+			if programs := s.udevPrograms(s.text(f)); len(programs) > 0 {
+				s.add(f, startup.Entry{Kind: startup.UdevRule, Name: name, When: "device", User: "root", Enabled: yes(true)}, programs...)
+			}
+		}
+	}
+}
+
+// udevPrograms returns the programs of a file. One without a directory is in that of udev.
+func (s *survey) udevPrograms(text string) []string {
+	var list []string
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		for _, match := range udevRun.FindAllStringSubmatch(line, 20) {
+			for i, name := range shellscript.Command(split(match[1])) {
+				if i == 0 && !strings.Contains(name, "/") {
+					name = "/usr/lib/udev/" + name
+				}
+				if !slices.Contains(list, name) && len(list) < maxSettings {
+					list = append(list, name)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// modules finds kernel modules that are loaded at boot, and commands that are run in place of
+// loading or removing one (modules-load.d(5), modprobe.d(5)).
+func (s *survey) modules() {
+	seen := map[string]bool{}
+	s.eachConf(seen, []string{"/etc/modules-load.d", "/run/modules-load.d", "/usr/local/lib/modules-load.d", "/usr/lib/modules-load.d", "/lib/modules-load.d"}, s.loadedModules)
+	s.eachConf(seen, []string{"/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d", "/usr/lib/modprobe.d", "/lib/modprobe.d"}, s.moduleCommands)
+	if f, ok := s.open("/etc/modules"); ok && !slices.ContainsFunc(s.entries, func(e *entry) bool { return e.File == f.name }) {
+		s.loadedModules(f)
+	}
+}
+
+// eachConf opens each file NAME.conf of the directories.
+func (s *survey) eachConf(seen map[string]bool, dirs []string, use func(file)) {
+	for _, directory := range dirs {
+		real, names := s.once(seen, directory)
+		for _, name := range names {
+			if !strings.HasSuffix(name, ".conf") {
+				continue
+			}
+			if f, ok := s.open(path.Join(real, name)); ok {
+				use(f)
+			}
+		}
+	}
+}
+
+func (s *survey) loadedModules(f file) {
+	for line := range strings.Lines(s.text(f)) {
+		words := strings.Fields(line)
+		if len(words) > 0 && !strings.HasPrefix(words[0], "#") && !strings.HasPrefix(words[0], ";") {
+			s.add(f, startup.Entry{Kind: startup.KernelModule, Name: words[0], Identity: words[0], Content: line, When: "boot", Enabled: yes(true)})
+		}
+	}
+}
+
+func (s *survey) moduleCommands(f file) {
+	number := 0
+	for line := range strings.Lines(s.text(f)) {
+		number++
+		words := strings.Fields(line)
+		if len(words) < 3 || words[0] != "install" && words[0] != "remove" {
+			continue
+		}
+		e := startup.Entry{Kind: startup.ModuleCommand, Name: words[0] + " " + words[1], Line: number, Identity: words[0] + words[1], Content: line, When: "module", User: "root", Enabled: yes(true)}
+		s.add(f, e, shellscript.Programs(strings.Join(words[2:], " "))...)
+	}
+}
+
+// kernelParameters start a program, or a unit, in place of the usual ones (kernel-command-line(7)).
+var kernelParameters = []string{"init=", "rdinit=", "systemd.unit=", "systemd.wants=", "systemd.run=", "rd.systemd.unit=", "systemd.debug_shell", "systemd.debug-shell", "rd.break", "init_on"}
+
+// kernel finds such parameters in the command line of the running kernel.
+func (s *survey) kernel() {
+	const name = "/proc/cmdline"
+	raw, err := hostfile.Head(s.path(name), 1<<16)
+	if err != nil {
+		if !hostfile.Missing(err) {
+			s.miss(name, err)
+		}
+		return
+	}
+	for _, word := range split(strings.TrimSpace(string(raw))) {
+		at := slices.IndexFunc(kernelParameters, func(p string) bool { return strings.HasPrefix(word, p) })
+		if at < 0 || kernelParameters[at] == "init_on" {
+			continue
+		}
+		_, value, _ := strings.Cut(word, "=")
+		e := &entry{Entry: startup.Entry{Kind: startup.KernelParameter, Name: word, File: name, Identity: word, When: "boot", User: "root", Enabled: yes(true), Origin: startup.NoPackage}}
+		if strings.HasPrefix(word, "init=") || strings.HasPrefix(word, "rdinit=") || strings.HasPrefix(word, "systemd.run=") {
+			for _, program := range shellscript.Command(split(value)) {
+				e.Programs = append(e.Programs, startup.Program{Path: program})
+			}
+		}
+		s.entries = append(s.entries, e)
+	}
+}
+
+// desktop finds what graphical sessions start (Desktop Application Autostart Specification).
+func (s *survey) desktop() {
+	for _, name := range s.names("/etc/xdg/autostart") {
+		if f, ok := s.open("/etc/xdg/autostart/" + name); ok && strings.HasSuffix(name, ".desktop") {
+			e, programs := autostart(name, s.text(f))
+			s.add(f, e, programs...)
+		}
+	}
+}
+
+func autostart(name, text string) (startup.Entry, []string) {
+	e := startup.Entry{Kind: startup.Autostart, Name: name, When: "graphical login"}
+	hidden := false
+	var programs []string
+	settings(text, func(section, key, value string) {
+		switch {
+		case section != "Desktop Entry":
+		case key == "Exec":
+			programs = shellscript.Command(split(value))
+		case key == "Hidden", key == "X-GNOME-Autostart-enabled":
+			hidden = hidden || value == map[string]string{"Hidden": "true", "X-GNOME-Autostart-enabled": "false"}[key]
+		}
+	})
+	e.Enabled = yes(!hidden)
+	return e, programs
+}
+
+// dbus finds services that the bus starts when somebody calls them (dbus-daemon(1)).
+func (s *survey) dbus() {
+	seen := map[string]bool{}
+	for _, d := range []struct{ path, user string }{
+		{"/etc/dbus-1/system-services", "root"}, {"/run/dbus-1/system-services", "root"}, {"/usr/local/share/dbus-1/system-services", "root"}, {"/usr/share/dbus-1/system-services", "root"},
+		{"/lib/dbus-1/system-services", "root"}, {"/etc/dbus-1/services", ""}, {"/usr/local/share/dbus-1/services", ""}, {"/usr/share/dbus-1/services", ""},
+	} {
+		real, names := s.once(seen, d.path)
+		for _, name := range names {
+			if !strings.HasSuffix(name, ".service") {
+				continue
+			}
+			if f, ok := s.open(path.Join(real, name)); ok {
+				e, programs := busService(name, d.user, s.text(f))
+				s.add(f, e, programs...)
+			}
+		}
+	}
+}
+
+func busService(name, user, text string) (startup.Entry, []string) {
+	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: yes(true)}
+	var programs []string
+	settings(text, func(_, key, value string) {
+		switch key {
+		case "Exec":
+			programs = shellscript.Command(split(value))
+		case "User":
+			e.User = value
+		case "SystemdService":
+			e.Detail = value
+		}
+	})
+	if e.Detail != "" && len(programs) > 0 && path.Base(programs[0]) == "false" {
+		programs = nil // systemd starts the unit
+	}
+	return e, programs
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"slices"
+	"strings"
+
+	"sentinel/platform/unix/shellscript"
+)
+
+// A unit is what matters of a unit file of systemd with its drop-ins (systemd.unit(5),
+// systemd.exec(5)).
+type unit struct {
+	commands    map[string][]string // by setting
+	environment []string
+	triggers    []string // "OnCalendar=daily", "ListenStream=/run/x"
+	activates   string   // the unit that a timer, socket or path starts
+	source      string   // the file that a generator made it from
+	user        string
+}
+
+// commandSettings run programs, the main one first.
+var commandSettings = []string{"ExecStart", "ExecStartPre", "ExecStartPost", "ExecCondition", "ExecReload", "ExecStop", "ExecStopPost", "ExecStopPre"}
+
+// triggerSettings say when a timer, socket or path starts its unit.
+var triggerSettings = []string{
+	"OnCalendar", "OnBootSec", "OnStartupSec", "OnActiveSec", "OnUnitActiveSec", "OnUnitInactiveSec",
+	"ListenStream", "ListenDatagram", "ListenSequentialPacket", "ListenFIFO", "ListenNetlink", "ListenSpecial",
+	"PathExists", "PathExistsGlob", "PathChanged", "PathModified", "DirectoryNotEmpty",
+}
+
+const maxSettings = 50 // of one kind in a unit
+
+// read takes the settings of a file over those that were read before. An empty value clears a list.
+func (u *unit) read(text string) {
+	if u.commands == nil {
+		u.commands = map[string][]string{}
+	}
+	settings(text, func(_, name, value string) {
+		switch {
+		case slices.Contains(commandSettings, name):
+			if u.commands[name] = append(u.commands[name], value); value == "" {
+				u.commands[name] = nil
+			}
+			u.commands[name] = u.commands[name][:min(len(u.commands[name]), maxSettings)]
+		case name == "Environment" && len(u.environment) < maxSettings:
+			u.environment = append(u.environment, value)
+		case slices.Contains(triggerSettings, name) && value == "":
+			u.triggers = slices.DeleteFunc(u.triggers, func(t string) bool { return strings.HasPrefix(t, name+"=") })
+		case slices.Contains(triggerSettings, name) && len(u.triggers) < maxSettings:
+			u.triggers = append(u.triggers, name+"="+value)
+		case name == "Unit" || name == "Service":
+			u.activates = value
+		case name == "SourcePath":
+			u.source = value
+		case name == "User":
+			u.user = value
+		}
+	})
+}
+
+// programs are those that the unit runs, and libraries that it makes them load.
+func (u unit) programs() []string {
+	var list []string
+	for _, setting := range commandSettings {
+		for _, line := range u.commands[setting] {
+			list = append(list, execPrograms(line)...)
+		}
+	}
+	for _, line := range u.environment {
+		list = append(list, shellscript.Command(split(line))...)
+	}
+	return compact(list)
+}
+
+// compact keeps the first of equal texts.
+func compact(list []string) []string {
+	var kept []string
+	for _, text := range list {
+		if !slices.Contains(kept, text) {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
+
+// execPrograms returns the programs of a command line of systemd.service(5), without the characters
+// that may stand before it.
+func execPrograms(line string) []string {
+	rest := strings.TrimLeft(line, "-:+!|@")
+	renamed := strings.Contains(line[:len(line)-len(rest)], "@")
+	words := split(rest)
+	if renamed && len(words) > 1 { // the second word is the name that it gets
+		words = append(words[:1], words[2:]...)
+	}
+	return shellscript.Command(words)
+}
+
+// split splits a line at blanks outside of quotes.
+func split(line string) []string {
+	var words []string
+	var word strings.Builder
+	quote, has := byte(0), false
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		switch {
+		case c == '\\' && i+1 < len(line):
+			i++
+			word.WriteByte(line[i])
+			has = true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote, has = c, true
+		case quote == 0 && (c == ' ' || c == '\t'):
+			if has {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			has = false
+		default:
+			word.WriteByte(c)
+			has = true
+		}
+	}
+	if has {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// settings calls use for each setting of a file with sections, as of systemd.syntax(7) and desktop
+// entries. A backslash at the end joins the next line.
+func settings(text string, use func(section, name, value string)) {
+	section, joined := "", ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, ";") {
+			continue
+		}
+		if before, ok := strings.CutSuffix(line, `\`); ok && len(joined) < maxFile {
+			joined += before + " "
+			continue
+		}
+		line, joined = strings.TrimSpace(joined+line), ""
+		if strings.HasPrefix(line, "[") {
+			section = strings.Trim(line, "[]")
+			continue
+		}
+		if name, value, ok := strings.Cut(line, "="); ok {
+			use(section, strings.TrimSpace(name), strings.TrimSpace(value))
+		}
+	}
+}

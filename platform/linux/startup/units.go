@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package startup
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"sentinel/internal/startup"
+	"sentinel/internal/userdb"
+)
+
+// The directories of unit files, first what counts (systemd.unit(5)).
+var (
+	systemUnits = []string{
+		"/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient", "/run/systemd/generator.early", "/etc/systemd/system", "/etc/systemd/system.attached",
+		"/run/systemd/system", "/run/systemd/system.attached", "/run/systemd/generator", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system", "/run/systemd/generator.late",
+	}
+	userUnits = []string{
+		"/etc/systemd/user", "/run/systemd/user", "/usr/local/share/systemd/user", "/usr/local/lib/systemd/user", "/usr/share/systemd/user", "/usr/lib/systemd/user", "/lib/systemd/user",
+	}
+	// vendorUnits hold what packages ship. In any other directory somebody put a unit for it to run.
+	vendorUnits = []string{"/usr/lib/", "/lib/", "/usr/share/", "/run/systemd/generator"}
+)
+
+// A unitSet is the units of one manager.
+type unitSet struct {
+	files   map[string]string // by name; the first directory counts
+	masked  map[string]bool
+	enabled map[string]bool
+	own     map[string]bool // not in the directory of a vendor
+	dropIns map[string][]string
+}
+
+func newUnitSet() *unitSet {
+	return &unitSet{files: map[string]string{}, masked: map[string]bool{}, enabled: map[string]bool{}, own: map[string]bool{}, dropIns: map[string][]string{}}
+}
+
+// unitKinds are the units that start something.
+var unitKinds = map[string]startup.Kind{".service": startup.Service, ".timer": startup.Timer, ".socket": startup.Socket, ".path": startup.PathUnit}
+
+// units finds what systemd starts, for the system and for every user.
+func (s *survey) units() {
+	system, user := newUnitSet(), newUnitSet()
+	s.scan(system, systemUnits)
+	s.scan(user, userUnits)
+	s.unitEntries(system, "")
+	s.unitEntries(user, startup.UserUnit)
+}
+
+func (s *survey) scan(set *unitSet, dirs []string) {
+	seen := map[string]bool{}
+	for _, directory := range dirs {
+		real, names := s.once(seen, directory)
+		for _, name := range names {
+			s.scanName(set, real, name)
+		}
+	}
+}
+
+func (s *survey) scanName(set *unitSet, directory, name string) {
+	file := path.Join(directory, name)
+	switch suffix := path.Ext(name); suffix {
+	case ".wants", ".requires", ".upholds":
+		for _, unit := range s.names(file) {
+			set.enabled[unit] = true
+		}
+	case ".d":
+		for _, one := range s.names(file) {
+			if strings.HasSuffix(one, ".conf") {
+				unit := strings.TrimSuffix(name, ".d")
+				set.dropIns[unit] = append(set.dropIns[unit], path.Join(file, one))
+			}
+		}
+	default:
+		if unitKinds[suffix] != "" && set.files[name] == "" && !set.masked[name] {
+			s.unitFile(set, file, name)
+		}
+	}
+}
+
+// unitFile notes a unit, an alias of one or a mask.
+func (s *survey) unitFile(set *unitSet, file, name string) {
+	vendor := slices.ContainsFunc(vendorUnits, func(dir string) bool { return strings.HasPrefix(file, dir) })
+	info, err := os.Lstat(s.path(file))
+	if err != nil {
+		return
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		to, err := os.Readlink(s.path(file))
+		switch {
+		case err == nil && to == "/dev/null":
+			set.masked[name] = true
+			return
+		case err == nil && path.Base(to) != name: // an alias, which enables where somebody made it
+			if !vendor {
+				set.enabled[path.Base(to)] = true
+			}
+			return
+		}
+	}
+	set.files[name] = file
+	set.own[name] = !vendor && (path.Ext(name) != ".service" || !strings.HasPrefix(file, "/run/systemd/transient/"))
+}
+
+// find returns the file of a unit, of its template if it is an instance.
+func (u *unitSet) find(name string) (file string, names []string) {
+	names = []string{name}
+	if at := strings.IndexByte(name, '@'); at >= 0 {
+		names = append(names, name[:at+1]+path.Ext(name))
+	}
+	for _, n := range names {
+		if u.files[n] != "" {
+			return u.files[n], names
+		}
+	}
+	return "", names
+}
+
+// unitEntries adds the units that are enabled or somebody's own, and all drop-ins. kind is that of
+// all of them, or "" for a kind by their names.
+func (s *survey) unitEntries(set *unitSet, kind startup.Kind) {
+	var names []string
+	for name := range set.files {
+		if (set.enabled[name] || set.own[name]) && !set.masked[name] {
+			names = append(names, name)
+		}
+	}
+	for name := range set.enabled {
+		if unitKinds[path.Ext(name)] != "" && set.files[name] == "" && !set.masked[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		s.unitEntry(set, name, kind)
+	}
+	s.dropInEntries(set, kind)
+}
+
+func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
+	from, _ := set.find(name)
+	f, ok := s.open(from)
+	if from == "" || !ok {
+		return
+	}
+	u := s.effective(set, name)
+	e := startup.Entry{Kind: kind, Name: name, Identity: name, When: strings.Join(u.triggers, ", "), User: u.user, Enabled: yes(set.enabled[name])}
+	if kind == "" {
+		e.Kind = unitKinds[path.Ext(name)]
+	}
+	ran := u
+	if path.Ext(name) != ".service" {
+		ran = s.effective(set, activated(name, u.activates))
+		e.User = ran.user
+	}
+	added := s.add(f, e, ran.programs()...)
+	if strings.HasPrefix(f.name, "/run/systemd/generator") {
+		s.fromGenerator(added, u)
+	}
+}
+
+// fromGenerator attributes a generated unit to what it was made from. One that says nothing of that
+// is made anew at each start by a generator, which is an entry of its own.
+func (s *survey) fromGenerator(e *entry, u unit) {
+	if !path.IsAbs(u.source) {
+		e.Origin = startup.Packaged
+		return
+	}
+	if real, err := s.resolve(u.source); err == nil {
+		e.source = real
+	}
+}
+
+// activated is the unit that a timer, socket or path starts.
+func activated(name, unit string) string {
+	if unit != "" {
+		return unit
+	}
+	return strings.TrimSuffix(name, path.Ext(name)) + ".service"
+}
+
+// effective is a unit with its drop-ins.
+func (s *survey) effective(set *unitSet, name string) unit {
+	var u unit
+	from, names := set.find(name)
+	if f, ok := s.open(from); from != "" && ok {
+		u.read(s.text(f))
+	}
+	for _, n := range names {
+		for _, dropIn := range set.dropIns[n] {
+			if f, ok := s.open(dropIn); ok {
+				u.read(s.text(f))
+			}
+		}
+	}
+	return u
+}
+
+func (s *survey) dropInEntries(set *unitSet, kind startup.Kind) {
+	var units []string
+	for name := range set.dropIns {
+		units = append(units, name)
+	}
+	slices.Sort(units)
+	for _, name := range units {
+		for _, file := range set.dropIns[name] {
+			f, ok := s.open(file)
+			if !ok {
+				continue
+			}
+			var u unit
+			u.read(s.text(f))
+			e := startup.Entry{Kind: startup.DropIn, Name: name + ": " + path.Base(file), Identity: name, When: strings.Join(u.triggers, ", "), User: u.user}
+			if kind != "" {
+				e.Kind = kind
+			}
+			added := s.add(f, e, u.programs()...)
+			if strings.HasPrefix(f.name, "/run/systemd/generator") {
+				added.Origin = startup.Packaged
+			}
+		}
+	}
+}
+
+// homeUnits adds the units of a user: each unit file, enabled or not, and each drop-in.
+func (s *survey) homeUnits(u userdb.User, files map[string]file, enabled map[string]bool) {
+	for name, f := range files {
+		var one unit
+		one.read(s.text(f))
+		unitName := path.Base(name)
+		if directory := path.Dir(name); strings.HasSuffix(directory, ".d") {
+			unitName = strings.TrimSuffix(path.Base(directory), ".d") + ": " + unitName
+		}
+		ran := one
+		if service, ok := files[path.Join(path.Dir(name), activated(unitName, one.activates))]; ok && path.Ext(unitName) != ".service" {
+			ran = unit{}
+			ran.read(s.text(service))
+		}
+		e := startup.Entry{Kind: startup.UserUnit, Name: unitName, Identity: unitName, When: strings.Join(one.triggers, ", "), User: u.Name, Enabled: yes(enabled[unitName])}
+		s.addUser(u, f, e, ran.programs()...)
+	}
+}
+
+// addUser adds an entry of a user, which no package owns.
+func (s *survey) addUser(u userdb.User, f file, e startup.Entry, programs ...string) *entry {
+	added := s.add(f, e, programs...)
+	added.as = &u
+	added.Origin = startup.NoPackage
+	return added
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crontab parses the tables of cron(8) and anacron(8): crontab(5), anacrontab(5).
+package crontab
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Bounds of a table.
+const (
+	MaxEntries = 1000
+	maxLine    = 4096 // bytes
+)
+
+// A Form is the form of the lines of a table.
+type Form int
+
+// The forms.
+const (
+	Personal Form = iota // when, command
+	System               // when, user, command
+	Anacron              // period, delay, name, command
+)
+
+// An Entry is one job.
+type Entry struct {
+	Line    int
+	When    string // "*/5 * * * *", "@reboot"; of anacron "7 days", "@monthly"
+	User    string // of a system table
+	Command string // for the shell; what follows a percent sign is its input and left out
+}
+
+var (
+	assignment = regexp.MustCompile(`^["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=`)
+	timeField  = regexp.MustCompile(`^[-0-9A-Za-z*,/~?#]{1,100}$`)
+	nickname   = regexp.MustCompile(`^@[a-z_]{1,20}$`)
+	account    = regexp.MustCompile(`^[\w.$@+-]{1,64}(:[\w.$@+/-]{0,128})?$`)
+)
+
+// Parse returns the jobs of a table, at most [MaxEntries], and the numbers of lines that cron would
+// not take: it refuses a whole table for one.
+func Parse(raw []byte, form Form) (entries []Entry, bad []int) {
+	number := 0
+	for line := range bytes.Lines(raw) {
+		number++
+		text := strings.TrimSpace(string(line))
+		if text == "" || text[0] == '#' || assignment.MatchString(text) {
+			continue
+		}
+		e, ok := parseLine(text, form)
+		if !ok || len(entries) == MaxEntries {
+			if len(bad) < MaxEntries {
+				bad = append(bad, number)
+			}
+			continue
+		}
+		e.Line = number
+		entries = append(entries, e)
+	}
+	return entries, bad
+}
+
+func parseLine(text string, form Form) (e Entry, ok bool) {
+	if len(text) > maxLine || strings.ContainsFunc(text, func(r rune) bool { return r != '\t' && unicode.IsControl(r) || r == unicode.ReplacementChar }) {
+		return e, false
+	}
+	if form == Anacron {
+		return anacronLine(text)
+	}
+	if e.When, text, ok = when(text); !ok {
+		return e, false
+	}
+	if form == System {
+		e.User, text = word(text)
+		if !account.MatchString(e.User) {
+			return e, false
+		}
+	}
+	e.Command = command(text)
+	return e, e.Command != ""
+}
+
+// when takes the time from the beginning of a line: five fields or a nickname. A dash before it
+// (SUSE) only keeps cron from logging.
+func when(text string) (fields, rest string, ok bool) {
+	text = strings.TrimPrefix(text, "-")
+	if first, rest := word(text); strings.HasPrefix(first, "@") {
+		return first, rest, nickname.MatchString(first)
+	}
+	var list []string
+	for range 5 {
+		var field string
+		if field, text = word(text); !timeField.MatchString(field) {
+			return "", "", false
+		}
+		list = append(list, field)
+	}
+	return strings.Join(list, " "), text, true
+}
+
+func anacronLine(text string) (e Entry, ok bool) {
+	period, text := word(text)
+	delay, text := word(text)
+	_, text = word(text) // the name under which it is logged
+	if !timeField.MatchString(strings.TrimPrefix(period, "@")) || !timeField.MatchString(delay) {
+		return e, false
+	}
+	if e.When = period; period[0] != '@' {
+		e.When = period + " days"
+	}
+	e.Command = text
+	return e, text != ""
+}
+
+// word cuts the first word off.
+func word(text string) (first, rest string) {
+	at := strings.IndexAny(text, " \t")
+	if at < 0 {
+		return text, ""
+	}
+	return text[:at], strings.TrimLeft(text[at:], " \t")
+}
+
+// command leaves out the input after the first percent sign without a backslash before it.
+func command(text string) string {
+	for i := range len(text) {
+		if text[i] == '%' && (i == 0 || text[i-1] != '\\') {
+			text = text[:i]
+			break
+		}
+	}
+	return strings.TrimSpace(strings.ReplaceAll(text, `\%`, "%"))
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crontab
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTablesAreReadAsCronDoes(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		form Form
+		want []Entry
+		bad  []int
+	}{
+		"personal":                    {"# a\nMAILTO=x\n\"SHELL\" = /bin/sh\n\n*/5 1-3 * jan,feb MON-fri  /bin/a b%in\\%put\n", Personal, []Entry{{5, "*/5 1-3 * jan,feb MON-fri", "", "/bin/a b"}}, nil},
+		"a percent sign":              {"0 0 * * * date +\\%F\n", Personal, []Entry{{1, "0 0 * * *", "", "date +%F"}}, nil},
+		"system":                      {"17 *\t* * *\troot    cd / && run-parts /etc/cron.hourly\n@reboot mail /bin/x\n", System, []Entry{{1, "17 * * * *", "root", "cd / && run-parts /etc/cron.hourly"}, {2, "@reboot", "mail", "/bin/x"}}, nil},
+		"no logging":                  {"-*/1 * * * * root /bin/x\n", System, []Entry{{1, "*/1 * * * *", "root", "/bin/x"}}, nil},
+		"anacron":                     {"START_HOURS_RANGE=3-22\n1\t5\tcron.daily\trun-parts /etc/cron.daily\n@monthly 45 m x y\n", Anacron, []Entry{{2, "1 days", "", "run-parts /etc/cron.daily"}, {3, "@monthly", "", "x y"}}, nil},
+		"no command":                  {"* * * * *\n* * * * * root\n", System, nil, []int{1, 2}},
+		"not enough fields":           {"* * * x\n@now! x\n", Personal, nil, []int{1, 2}},
+		"binary":                      {"\x00\x01\x7fELF\n* * * * * \x1b[2J\n", Personal, nil, []int{1, 2}},
+		"a user with blanks in front": {"  1 2 3 4 5 root x\n", System, []Entry{{1, "1 2 3 4 5", "root", "x"}}, nil},
+		"a line without end":          {"* * * * * " + strings.Repeat("x", 5000), Personal, nil, []int{1}},
+	} {
+		entries, bad := Parse([]byte(c.text), c.form)
+		if diff := cmp.Diff(c.want, entries) + cmp.Diff(c.bad, bad); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestALongTableIsCutAndSaidToBe(t *testing.T) {
+	entries, bad := Parse([]byte(strings.Repeat("* * * * * x\n", MaxEntries+2)), Personal)
+	if len(entries) != MaxEntries || len(bad) != 2 {
+		t.Errorf("%d entries, %d bad", len(entries), len(bad))
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("*/5 * * * * root /bin/x%y\n@daily x\n7 5 n c\nA=b\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, form := range []Form{Personal, System, Anacron} {
+			entries, bad := Parse([]byte(text), form)
+			lines := strings.Count(text, "\n") + 1
+			if len(entries)+len(bad) > lines {
+				t.Errorf("%d and %d of %d lines", len(entries), len(bad), lines)
+			}
+			for _, e := range entries {
+				if e.Command == "" || e.When == "" || e.Line > lines || strings.ContainsAny(e.Command, "\n\x00") {
+					t.Errorf("%+v", e)
+				}
+			}
+		}
+	})
+}
