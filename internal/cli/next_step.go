@@ -33,13 +33,30 @@ func (d *healthDocument) nextStep(r health.Reason) string {
 	switch {
 	case r.Code == "FAILED_UNITS" && r.Object != "" && d.unitStatus != "":
 		return d.unitStatus + " " + shellWord(r.Object)
-	case r.Code == "DISK_FULL":
-		return "sudo du -xhd 1 " + shellWord(r.Object)
-	case d.named != nil:
-		return d.named(steps[r.Code])
+	case r.Code == "DISK_FULL" || r.Code == "INODES_FULL":
+		return d.command("sudo sentinel --disk-usage " + shellWord(r.Object))
 	default:
-		return steps[r.Code]
+		return d.command(steps[r.Code])
 	}
+}
+
+// command makes a command such that it can be pasted.
+func (d *healthDocument) command(text string) string {
+	if d.named == nil {
+		return text
+	}
+	return d.named(text)
+}
+
+// advise names the tool that tells more of each reason, where f makes a call of its command.
+func (d *healthDocument) advise(f func(string) string) document {
+	for i, r := range d.ThreatReasons {
+		command := d.nextStep(r)
+		if call := f(command); strings.Contains(command, "sentinel --") && !strings.Contains(call, "sentinel --") && !strings.Contains(command, "'") {
+			d.ThreatReasons[i].Next = call
+		}
+	}
+	return d
 }
 
 // shellWord makes a name of the host one word of a shell. A name that is an option, or

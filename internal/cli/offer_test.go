@@ -13,6 +13,8 @@ import (
 	"sentinel/internal/blocklist"
 	"sentinel/internal/fault"
 	"sentinel/internal/firewall"
+	"sentinel/internal/health"
+	"sentinel/internal/ops"
 	"sentinel/internal/processes"
 )
 
@@ -91,6 +93,17 @@ func TestAdviceInAnAnswerNamesTools(t *testing.T) {
 		raw, err := encode(d.advise(f), false)
 		if err != nil || !strings.Contains(string(raw), "<one>") || !strings.Contains(string(raw), "<two>") {
 			t.Errorf("%T: %s, %v", d, raw, err)
+		}
+	}
+	sick := &healthDocument{Header: h, Report: health.Report{ThreatReasons: []health.Reason{
+		{Code: "INODES_FULL", Object: "/srv"}, {Code: "DISK_FULL", Object: "/my data"}, {Code: "OOM_KILLS"}, {Code: "MEMORY_LOW"},
+	}}}
+	sick.advise(func(text string) string {
+		return ops.AsCalls(text, func(tool string) bool { return tool == "get_disk_usage" })
+	})
+	for i, want := range []string{`get_disk_usage {"path":"/srv"}`, "", "", ""} {
+		if got := sick.ThreatReasons[i].Next; got != want {
+			t.Errorf("%s: %q, want %q", sick.ThreatReasons[i].Code, got, want)
 		}
 	}
 	for _, d := range []advising{

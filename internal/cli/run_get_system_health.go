@@ -54,7 +54,7 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	go func() { firewalls <- firewallFacts(ctx, s.host.Firewall) }()
 
 	facts := health.Collect(ctx, s.host.Health, &gaps)
-	report := health.Build(facts, health.Options{Rows: call.rows}, &gaps)
+	report := health.Build(facts, health.Options{Rows: call.rows, Now: s.host.Now()}, &gaps)
 	d := &healthDocument{Report: report, unitStatus: s.host.Services.Kind().Commands.Status, named: s.named}
 	found, rules := <-sockets, <-firewalls
 	d.Connections = found.connections

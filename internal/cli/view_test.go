@@ -32,7 +32,7 @@ func largest() *healthDocument {
 	d.FirewallStatus, d.FirewallEvidence = "UNKNOWN", wide(120)
 	d.UptimeSeconds, d.RebootRequired = new(int64(1<<40)), new(true)
 	d.FailedUnitsTotal = new(100)
-	d.OOMKills, d.OOMKillsLastDay, d.OOMKilled = new(uint64(5)), new(uint64(5)), []string{"java"}
+	d.OOMKills, d.OOMKillsLastDay, d.OOMEvents = new(uint64(5)), new(uint64(5)), []health.OOMEvent{{Process: "java", Unit: wide(96), Time: "2026-11-20T03:14:00Z"}}
 	comm := strings.Repeat("\ufffd", 15) // 15 bytes that are no text
 	for range 10 {
 		d.FailedUnits = append(d.FailedUnits, health.FailedUnit{Name: wide(96)})

@@ -17,6 +17,14 @@ import (
 // Options set the length of lists: 0 rows means all, less than 0 the defaults.
 type Options struct {
 	Rows int
+	Now  time.Time // zero is the present
+}
+
+func (o Options) now() time.Time {
+	if o.Now.IsZero() {
+		return time.Now()
+	}
+	return o.Now
 }
 
 func (o Options) cap(normal int) int {
@@ -45,18 +53,19 @@ func Build(f Facts, o Options, gaps *answer.Gaps) Report {
 		r.UptimeSeconds = &seconds
 	}
 	r.RebootRequired = f.RebootRequired
-	r.oomKills(f.OOMKills, gaps)
+	r.oomKills(f.OOMKills, o.now(), gaps)
 	r.readings, r.Figures = f.Figures, newValues(f.Figures)
 	return r
 }
 
-func (r *Report) oomKills(kills *OOMKills, gaps *answer.Gaps) {
+func (r *Report) oomKills(kills *OOMKills, now time.Time, gaps *answer.Gaps) {
 	if kills == nil {
 		return
 	}
 	r.OOMKills, r.OOMKillsLastDay = &kills.SinceBoot, kills.LastDay
-	for _, name := range kills.Names[:min(maxNames, len(kills.Names))] {
-		r.OOMKilled = append(r.OOMKilled, sanitize.Text(name, 64))
+	for _, k := range kills.Kills[:min(maxNames, len(kills.Kills))] {
+		e := OOMEvent{sanitize.Text(k.Process, 64), sanitize.Text(k.Unit, 96), now.Add(-k.Ago).UTC().Format(time.RFC3339)}
+		r.OOMKilled, r.OOMEvents = append(r.OOMKilled, e.Process), append(r.OOMEvents, e)
 	}
 	if kills.LastDay == nil {
 		gaps.Add("oom_kills_24h", kills.Err)
@@ -239,6 +248,9 @@ func (r *Report) UseCPU(before, after CPUSample, windowMS int64, gaps *answer.Ga
 	} else {
 		gaps.Note("cpu.percent", "the kernel's counters did not move forward")
 	}
+	if p, ok := stolen(before.All, after.All); ok {
+		r.CPU.Stolen = &p
+	}
 	var ok bool
 	if r.CPU.PerCore, ok = perCore(before.Cores, after.Cores); !ok {
 		gaps.Note("cpu.per_core", "a core went on- or offline meanwhile")
@@ -274,6 +286,14 @@ func busy(before, after CPUTimes, own float64) (float64, bool) {
 		return 0, false
 	}
 	return round(min(100, max(0, 100*(total-idle-own)/total)), 1), true
+}
+
+// stolen is the share of time that the host gave to others; ok is false where that is nothing.
+func stolen(before, after CPUTimes) (float64, bool) {
+	if after.Total <= before.Total || after.Stolen <= before.Stolen {
+		return 0, false
+	}
+	return round(min(100, 100*float64(after.Stolen-before.Stolen)/float64(after.Total-before.Total)), 1), true
 }
 
 // ticks converts a duration to ticks.

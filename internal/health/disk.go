@@ -27,9 +27,8 @@ var disk = Figure{
 	},
 	Reasons: func(r *Report, t Thresholds) (reasons []Reason) {
 		for _, d := range r.Disks {
-			full := d.fullness()
-			for _, reason := range reach("DISK_FULL", t["disk"].Level, full, fmt.Sprintf("The file system at %s is %.0f %% full.", d.Mountpoint, full)) {
-				reason.Culprit, reason.Object = d.runsOutOf(), d.Mountpoint
+			for _, reason := range d.reasons(t["disk"].Level) {
+				reason.Object = d.Mountpoint
 				reasons = append(reasons, reason)
 			}
 		}
@@ -46,10 +45,22 @@ var disk = Figure{
 	},
 }
 
-// runsOutOf says what a full file system is, and lacks first.
-func (d Disk) runsOutOf() string {
-	if d.InodesUsedPercent != nil && *d.InodesUsedPercent > d.UsedPercent {
-		return d.Device + ": it has hardly any inodes left, so it holds very many files"
+// reasons are that there is hardly any space left, that there are hardly any inodes left, or both. A
+// file system without inodes takes no new file, however much space it has.
+func (d Disk) reasons(level Level) []Reason {
+	if d.ReadOnly {
+		return nil
 	}
-	return fmt.Sprintf("%s: %s of %s left", d.Device, humanize.Bytes(d.AvailableBytes), humanize.Bytes(d.SizeBytes))
+	list := reach("DISK_FULL", level, d.UsedPercent, fmt.Sprintf("The file system at %s is %.0f %% full.", d.Mountpoint, d.UsedPercent))
+	for i := range list {
+		list[i].Culprit = fmt.Sprintf("%s: %s of %s left", d.Device, humanize.Bytes(d.AvailableBytes), humanize.Bytes(d.SizeBytes))
+	}
+	if d.InodesUsedPercent == nil {
+		return list
+	}
+	inodes := reach("INODES_FULL", level, *d.InodesUsedPercent, fmt.Sprintf("The file system at %s has %.0f %% of its inodes in use, and %.0f %% of its space.", d.Mountpoint, *d.InodesUsedPercent, d.UsedPercent))
+	for i := range inodes {
+		inodes[i].Culprit = d.Device + ": it holds very many files, and takes no new one without a free inode"
+	}
+	return append(list, inodes...)
 }

@@ -11,6 +11,7 @@ import (
 // CPUTimes are the times of one core, or of all, since boot, in any unit.
 type CPUTimes struct {
 	Total, Idle uint64
+	Stolen      uint64 // by other machines on the same host; 0 where that is not told
 }
 
 // CPUSample is the state of all cores at one moment.
@@ -120,9 +121,16 @@ const Day = 24 * time.Hour
 // OOMKills are processes that the kernel killed for want of memory.
 type OOMKills struct {
 	SinceBoot uint64
-	LastDay   *uint64  // nil when unknown
-	Names     []string // of those of the last day, newest first, as far as they are known
-	Err       error    // why LastDay is unknown
+	LastDay   *uint64   // nil when unknown
+	Kills     []OOMKill // those of the last day, newest first, as far as they are known
+	Err       error     // why LastDay is unknown
+}
+
+// An OOMKill is one of them.
+type OOMKill struct {
+	Process string // its name
+	Unit    string // of the service manager; "" where it was in none, or before Linux 5.0
+	Ago     time.Duration
 }
 
 // A Unit is a service manager's unit.

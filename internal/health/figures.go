@@ -10,6 +10,7 @@ func All() []*Figure {
 		&temperature,
 		&heat,
 		&cpu,
+		&cpuStolen,
 		&load,
 		&memory,
 		&memoryLevel,

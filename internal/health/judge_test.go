@@ -16,6 +16,7 @@ var conditions = map[string]struct {
 }{
 	"temperature":     {"TEMPERATURE_HIGH", func(r *Report, v float64) { r.Thermal = &Thermal{Celsius: &v} }},
 	"cpu":             {"CPU_HIGH", func(r *Report, v float64) { r.CPU.Percent = &v }},
+	"cpu_stolen":      {"CPU_STOLEN", func(r *Report, v float64) { r.CPU.Stolen = &v }},
 	"memory":          {"MEMORY_LOW", func(r *Report, v float64) { r.Memory = &Memory{UsedPercent: v} }},
 	"swap":            {"SWAP_HIGH", func(r *Report, v float64) { r.Swap = &Swap{UsedPercent: v} }},
 	"disk":            {"DISK_FULL", func(r *Report, v float64) { r.Disks = []Disk{{Mountpoint: "/srv", UsedPercent: v}} }},

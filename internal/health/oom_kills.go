@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"strings"
 
 	"sentinel/internal/prometheus"
 )
@@ -20,8 +21,12 @@ var oomKills = Figure{
 			return nil
 		}
 		message := fmt.Sprintf("Processes killed for want of memory in the last 24 hours: %d", *count)
-		if len(r.OOMKilled) > 0 {
-			message += " (" + listed(r.OOMKilled) + ")"
+		var killed []string
+		for _, e := range r.OOMEvents {
+			killed = append(killed, e.text())
+		}
+		if len(killed) > 0 {
+			message += " (" + strings.Join(killed, ", ") + ")"
 		}
 		return reach("OOM_KILLS", t["oom_kills"].Level, float64(*count), message+".")
 	},
@@ -30,4 +35,12 @@ var oomKills = Figure{
 			p.Add("sentinel_oom_kills_total", "Processes that the kernel killed for want of memory, since boot.", prometheus.Counter, float64(*r.OOMKills))
 		}
 	},
+}
+
+// text names a process, its unit and when it was killed.
+func (e OOMEvent) text() string {
+	if e.Unit == "" {
+		return e.Process + " at " + e.Time
+	}
+	return e.Process + " of " + e.Unit + " at " + e.Time
 }

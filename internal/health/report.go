@@ -33,6 +33,8 @@ type Reason struct {
 	// Culprit names what is behind it: processes, units, a device. Absent where that
 	// is not known, or in the message.
 	Culprit string `json:"culprit,omitempty"`
+	// Next is the call that tells more; only for programs whose client offers the tool.
+	Next string `json:"next,omitempty"`
 	// Object is the mount point or the unit that a command about the reason needs.
 	Object string `json:"-"`
 }
@@ -46,6 +48,7 @@ type CPU struct {
 	Load5     *float64  `json:"load_5,omitempty"`             // load average over 5 minutes
 	Load15    *float64  `json:"load_15,omitempty"`            // load average over 15 minutes
 	Limit     float64   `json:"limit_cores,omitempty"`        // of the container
+	Stolen    *float64  `json:"stolen_percent,omitempty"`     // of all cores, taken by other machines on the same host over the window; absent where none is
 	Scope     string    `json:"scope,omitempty"`              // "container" where percent is of the container's control group
 	WindowMS  int64     `json:"window_ms,omitempty"`          // milliseconds over which percent was measured
 	Truncated bool      `json:"per_core_truncated,omitempty"` // per_core does not show all
@@ -111,6 +114,13 @@ type FailedUnit struct {
 	Description string `json:"description,omitempty"` // as the unit has it
 }
 
+// An OOMEvent is a process that was killed for want of memory.
+type OOMEvent struct {
+	Process string `json:"process"`        // its name
+	Unit    string `json:"unit,omitempty"` // of the service manager; absent where it was in none, or the kernel does not tell
+	Time    string `json:"time"`           // RFC 3339, UTC
+}
+
 // A Report is the part of get_system_health that this package answers for.
 type Report struct {
 	AgentID       string   `json:"agent_id"`                                 // names this machine in a fleet
@@ -135,6 +145,7 @@ type Report struct {
 	OOMKills         *uint64             `json:"oom_kills,omitempty"`                            // since boot; in a container, of its own processes
 	OOMKillsLastDay  *uint64             `json:"oom_kills_24h,omitempty"`                        // of the last 24 hours
 	OOMKilled        []string            `json:"oom_killed,omitempty" schema:"brief"`            // names of those, newest first, five at most
+	OOMEvents        []OOMEvent          `json:"oom_events,omitempty" schema:"brief"`            // the same with time and unit
 	RebootRequired   *bool               `json:"reboot_required,omitempty"`                      // updates that are installed wait for a reboot
 	// Figures are further values by name; what could not be read is absent.
 	Figures     Values      `json:"figures" schema:"brief"`

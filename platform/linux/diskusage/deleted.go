@@ -21,6 +21,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/diskusage"
 	"sentinel/internal/humanize"
+	"sentinel/platform/linux/cgroup"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
 )
@@ -177,15 +178,11 @@ func (f *finder) name(file *diskusage.DeletedFile) {
 
 // serviceOf returns the service of the system whose control group a path is in, "" if there is none.
 func serviceOf(group string) string {
-	for part := range strings.SplitSeq(group, "/") {
-		switch {
-		case strings.HasPrefix(part, "user@"):
-			return ""
-		case strings.HasSuffix(part, ".service"):
-			return part
-		}
+	unit := cgroup.Unit(group)
+	if !strings.HasSuffix(unit, ".service") || strings.Contains(group, "/user@") {
+		return ""
 	}
-	return ""
+	return unit
 }
 
 // gapsOf says which processes were not looked at.

@@ -51,7 +51,7 @@ func TestHealthOfFixtureMachines(t *testing.T) {
 	for _, host := range []string{"laptop", "vm", "container", "container-v1", "raspberrypi"} {
 		gaps := answer.Gaps{}
 		facts := health.Collect(t.Context(), on(hosts+host, usage), &gaps)
-		report := health.Build(facts, health.Options{Rows: -1}, &gaps)
+		report := health.Build(facts, health.Options{Rows: -1, Now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}, &gaps)
 		report.Judge(health.DefaultThresholds())
 		report.Unavailable = gaps
 		golden(t, host, report)

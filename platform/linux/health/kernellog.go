@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/health"
+	"sentinel/platform/linux/cgroup"
 )
 
 // maxKernelLog bounds what is read of the kernel's log, in bytes. Its buffer has some
@@ -29,10 +30,10 @@ type kernelLog struct {
 	whole bool // it begins at boot
 }
 
-// An oomKill is a process that was killed at a time since boot.
+// An oomKill is a process that was killed at a time since boot, in a control group; "" is unknown.
 type oomKill struct {
-	at   time.Duration
-	name string
+	at          time.Duration
+	name, group string
 }
 
 // readKernelLog reads the log device of the kernel, whose records are read one
@@ -62,12 +63,16 @@ func readKernelLog(path string) (kernelLog, error) {
 
 // killed is how the kernel tells of it, before Linux 5.0 without the reason (mm/oom_kill.c,
 // __oom_kill_process). A name may hold anything but a line break.
-var killed = regexp.MustCompile(`^(?:(?:Memory cgroup out|Out) of memory(?: \([a-z_]+\))?: )?Killed process \d+ \((.*)\) total-vm:`)
+var killed = regexp.MustCompile(`^(?:(?:Memory cgroup out|Out) of memory(?: \([a-z_]+\))?: )?Killed process (\d+) \((.*)\) total-vm:`)
+
+// summary is the line before, with the control group of the process (mm/oom_kill.c, dump_oom_summary,
+// since Linux 5.0).
+var summary = regexp.MustCompile(`^oom-kill:constraint=.*?,task_memcg=(/[^,]*),task=.*,pid=(\d+),uid=\d+\s*$`)
 
 // parseKernelLog reads records "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;TEXT". Only the kernel itself
 // writes with facility 0, so nobody can forge one.
 func parseKernelLog(b []byte) kernelLog {
-	log := kernelLog{first: -1}
+	log, groups := kernelLog{first: -1}, map[string]string{}
 	for line := range bytes.Lines(b) {
 		head, text, ok := bytes.Cut(line, []byte(";"))
 		fields := bytes.Split(head, []byte(","))
@@ -84,8 +89,16 @@ func parseKernelLog(b []byte) kernelLog {
 		if log.first < 0 {
 			log.first, log.whole = at, sequence == 0
 		}
-		if m := killed.FindSubmatch(text); m != nil && priority>>3 == 0 {
-			log.kills = append(log.kills, oomKill{at, string(m[1])})
+		if priority>>3 != 0 {
+			continue
+		}
+		if m := summary.FindSubmatch(text); m != nil {
+			groups[string(m[2])] = string(m[1])
+		}
+		if m := killed.FindSubmatch(text); m != nil {
+			pid := string(m[1])
+			log.kills = append(log.kills, oomKill{at, string(m[2]), groups[pid]})
+			delete(groups, pid) // another process may get its number
 		}
 	}
 	return log
@@ -96,10 +109,10 @@ func parseKernelLog(b []byte) kernelLog {
 func (l kernelLog) tell(now time.Duration, kills *health.OOMKills) {
 	for _, k := range slices.Backward(l.kills) {
 		if now-k.at < health.Day {
-			kills.Names = append(kills.Names, k.name)
+			kills.Kills = append(kills.Kills, health.OOMKill{Process: k.name, Unit: cgroup.Unit(k.group), Ago: now - k.at})
 		}
 	}
-	recent := uint64(len(kills.Names))
+	recent := uint64(len(kills.Kills))
 	all := l.whole || l.first >= 0 && now-l.first >= health.Day || uint64(len(l.kills)) >= kills.SinceBoot
 	switch {
 	case kills.LastDay != nil:

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -26,10 +27,11 @@ func record(sequence, hours int, text string) string {
 }
 
 const (
-	boot  = "6,0,0,-;Linux version 6.1.0\n SUBSYSTEM=none\n"
-	mysql = "Out of memory: Killed process 812 (mysqld) total-vm:1833324kB, anon-rss:812004kB"
-	java  = "Memory cgroup out of memory: Killed process 4021 (java) total-vm:4833324kB, anon-rss:512004kB"
-	old   = "Killed process 7 (perl) total-vm:9kB, anon-rss:1kB" // before Linux 5.0
+	boot    = "6,0,0,-;Linux version 6.1.0\n SUBSYSTEM=none\n"
+	mysql   = "Out of memory: Killed process 812 (mysqld) total-vm:1833324kB, anon-rss:812004kB"
+	java    = "Memory cgroup out of memory: Killed process 4021 (java) total-vm:4833324kB, anon-rss:512004kB"
+	grouped = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/system.slice/web.service,task_memcg=/system.slice/web.service,task=java,pid=4021,uid=1000"
+	old     = "Killed process 7 (perl) total-vm:9kB, anon-rss:1kB" // before Linux 5.0
 )
 
 // A kill is a reason for a day, not until the next boot. The machine was up for 100 hours.
@@ -44,13 +46,16 @@ func TestOOMKillsOfTheLastDay(t *testing.T) {
 		"no log, up for a day":   {23, "3", "", health.OOMKills{SinceBoot: 3, LastDay: new(uint64(3)), Err: fs.ErrNotExist}},
 		"no log":                 {100, "3", "", health.OOMKills{SinceBoot: 3, Err: fs.ErrNotExist}},
 		"both long ago":          {100, "2", boot + record(5, 1, mysql) + record(9, 75, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(0))}},
-		"one of two":             {100, "2", boot + record(5, 1, mysql) + record(9, 77, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Names: []string{"java"}}},
-		"newest first":           {100, "3", boot + record(5, 90, mysql) + record(9, 91, java) + record(10, 92, old), health.OOMKills{SinceBoot: 3, LastDay: new(uint64(3)), Names: []string{"perl", "java", "mysqld"}}},
+		"one of two":             {100, "2", boot + record(5, 1, mysql) + record(9, 77, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 23 * time.Hour}}}},
+		"newest first":           {100, "3", boot + record(5, 90, mysql) + record(9, 91, java) + record(10, 92, old), health.OOMKills{SinceBoot: 3, LastDay: new(uint64(3)), Kills: []health.OOMKill{{Process: "perl", Ago: 8 * time.Hour}, {Process: "java", Ago: 9 * time.Hour}, {Process: "mysqld", Ago: 10 * time.Hour}}}},
 		"begins too late":        {100, "2", record(4000, 99, "usb 1-1: new device"), health.OOMKills{SinceBoot: 2, Err: errOverrun}},
-		"begins late, tells one": {100, "2", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Names: []string{"java"}}},
+		"begins late, tells one": {100, "2", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 1 * time.Hour}}}},
 		"begins early enough":    {100, "2", record(4000, 75, "x"), health.OOMKills{SinceBoot: 2, LastDay: new(uint64(0))}},
-		"tells all of them":      {100, "1", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Names: []string{"java"}}},
-		"hostile name":           {100, "1", boot + record(9, 99, "Out of memory: Killed process 5 (a) total-vm: (b) total-vm:9kB"), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Names: []string{"a) total-vm: (b"}}},
+		"tells all of them":      {100, "1", record(4000, 98, "x") + record(4001, 99, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 1 * time.Hour}}}},
+		"with its unit":          {100, "1", boot + record(8, 98, grouped) + record(9, 98, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Unit: "web.service", Ago: 2 * time.Hour}}}},
+		"unit of another":        {100, "1", boot + record(8, 98, strings.Replace(grouped, "4021", "4022", 1)) + record(9, 98, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 2 * time.Hour}}}},
+		"unit by a program":      {100, "1", boot + "12,8,352800000000,-;" + grouped + "\n" + record(9, 98, java), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "java", Ago: 2 * time.Hour}}}},
+		"hostile name":           {100, "1", boot + record(9, 99, "Out of memory: Killed process 5 (a) total-vm: (b) total-vm:9kB"), health.OOMKills{SinceBoot: 1, LastDay: new(uint64(1)), Kills: []health.OOMKill{{Process: "a) total-vm: (b", Ago: time.Hour}}}},
 		"of a program":           {100, "1", boot + "12,9,356400000000,-;" + mysql + "\n", health.OOMKills{SinceBoot: 1, LastDay: new(uint64(0))}},
 		"garbage":                {100, "1", "x\n;\n3,x,1,-;" + mysql + "\n3,1,99999999999999999999,-;" + mysql + "\n", health.OOMKills{SinceBoot: 1, Err: errOverrun}},
 	} {

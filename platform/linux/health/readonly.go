@@ -44,10 +44,15 @@ func (s source) readOnly(context.Context) (health.Reading, error) {
 		}
 		kind, listed := writable[m.Mountpoint]
 		meant := listed && (kind == "" || kind == m.FSType)
-		if meant && !s.writeProtected(device) || s.hasErrors(m) {
-			seen[device] = true
-			r.Names = append(r.Names, m.Mountpoint)
+		switch {
+		case s.hasErrors(m):
+			r.Names = append(r.Names, m.Mountpoint+" ("+m.Source+": errors of the file system are recorded)")
+		case meant && !s.writeProtected(device):
+			r.Names = append(r.Names, m.Mountpoint+" ("+m.Source+": it is configured to be writable)")
+		default:
+			continue
 		}
+		seen[device] = true
 	}
 	slices.Sort(r.Names)
 	r.Value = float64(len(r.Names))

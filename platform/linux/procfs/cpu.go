@@ -10,8 +10,9 @@ import (
 // CPUTimes is one cpu line of /proc/stat, in clock ticks (100 a second) since
 // boot. Guest time is already inside User and Nice.
 type CPUTimes struct {
-	Total uint64 // all states
-	Idle  uint64 // idle and iowait
+	Total  uint64 // all states
+	Idle   uint64 // idle and iowait
+	Stolen uint64 // taken by other virtual machines of the host
 }
 
 // CPU holds the cpu lines of /proc/stat: the total and each online core, in order.
@@ -51,7 +52,7 @@ func parseCPU(b []byte) (CPU, error) {
 // parseCPUTimes reads user nice system idle iowait irq softirq steal; guest and guest_nice follow
 // and are skipped, as user and nice include them.
 func parseCPUTimes(b []byte) (CPUTimes, error) {
-	const states, idle, iowait = 8, 3, 4
+	const states, idle, iowait, steal = 8, 3, 4, 7
 	var t CPUTimes
 	fields := bytes.Fields(b)
 	if len(fields) < states {
@@ -65,6 +66,9 @@ func parseCPUTimes(b []byte) (CPUTimes, error) {
 		t.Total += n
 		if i == idle || i == iowait {
 			t.Idle += n
+		}
+		if i == steal {
+			t.Stolen = n
 		}
 	}
 	if t.Total == 0 {
