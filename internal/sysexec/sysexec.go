@@ -61,6 +61,11 @@ type Command struct {
 	// another goroutine if Run did not wait that long. It is also called if the program could not
 	// be started.
 	OnEnd func()
+	// OnStdout, if set, is called with each piece of stdout as it arrives, in order, by one goroutine;
+	// the piece is its own only during the call. The result then has no stdout, and MaxOutput is that of
+	// stderr alone. It may block, which holds the program up. Once it returns false nothing more is
+	// passed, and the program is ended: that is no error, and its exit status is 0.
+	OnStdout func(piece []byte) bool
 	// OnStderrLine, if set, is called with each line of stderr as it arrives, without its newline,
 	// by one goroutine; the last calls may come after Run has returned. It may block without
 	// blocking the program: the last 16 lines that arrive meanwhile are kept. Lines longer than 256
@@ -109,6 +114,7 @@ func (Host) Run(ctx context.Context, c Command) (Result, error) {
 		return p.result()
 	case <-ctx.Done():
 		p.stop(c.WaitDelay, c.NoKill)
+		p.passed.close()
 		return p.resultIfEnded(), fmt.Errorf("run %s: %w", c.Path, ctx.Err())
 	}
 }
@@ -138,6 +144,7 @@ func launch(ctx context.Context, c Command) (*process, context.Context, context.
 type process struct {
 	cmd         *exec.Cmd
 	out, errs   *capped
+	passed      *passing    // nil without OnStdout
 	stderrLines *lineWriter // nil without OnStderrLine
 	ended       chan struct{}
 	err         error // of Wait
@@ -159,6 +166,7 @@ func start(ctx context.Context, c Command) (*process, error) {
 	p.cmd.Dir = "/"
 	p.cmd.Stdin = bytes.NewReader(c.Stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errs
+	p.passStdout(c.OnStdout)
 	p.watchStderr(c.OnStderrLine)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.WaitDelay = grace
@@ -168,6 +176,14 @@ func start(ctx context.Context, c Command) (*process, error) {
 	}
 	go p.wait()
 	return p, nil
+}
+
+// passStdout calls f with what the program prints, instead of keeping it.
+func (p *process) passStdout(f func([]byte) bool) {
+	if f != nil {
+		p.passed = &passing{to: f, enough: func() { p.signal(syscall.SIGTERM) }} //nolint:errcheck // gone is as good
+		p.cmd.Stdout = p.passed
+	}
 }
 
 // watchStderr calls f with the lines of stderr, until closeStderrLines.
@@ -244,6 +260,9 @@ func (p *process) signal(s syscall.Signal) error {
 
 func (p *process) result() (Result, error) {
 	r := Result{Stdout: p.out.kept.Bytes(), Stderr: p.errs.kept.Bytes()}
+	if p.passed != nil && p.passed.done {
+		return r, nil
+	}
 	if p.out.overflow || p.errs.overflow {
 		return r, fmt.Errorf("run %s: %w", p.cmd.Path, ErrOutputTooLarge)
 	}

@@ -88,9 +88,9 @@ func (m *Machine) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, e
 		<-ctx.Done()
 		return sysexec.Result{}, fmt.Errorf("run %s: %w", c.Path, ctx.Err())
 	case "flood":
-		return one.result, fmt.Errorf("run %s: %w", c.Path, sysexec.ErrOutputTooLarge)
+		return c.Passed(one.result), fmt.Errorf("run %s: %w", c.Path, sysexec.ErrOutputTooLarge)
 	}
-	return one.result, nil
+	return c.Passed(one.result), nil
 }
 
 func (m *Machine) next(argv string) (transcript, bool) {

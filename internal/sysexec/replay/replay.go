@@ -73,7 +73,7 @@ func (r *Runner) Run(_ context.Context, c sysexec.Command) (sysexec.Result, erro
 	for i, one := range r.left {
 		if one.argv == argv {
 			r.left = append(r.left[:i:i], r.left[i+1:]...)
-			return one.result, nil
+			return c.Passed(one.result), nil
 		}
 	}
 	r.t.Errorf("no transcript for %q; left are %q", argv, r.names())
