@@ -41,6 +41,7 @@ type redactor struct {
 	words   int     // number of words read so far
 	program program // whose short options apply
 	hide    bool    // the next word is a secret
+	prose   bool    // it may be one, or the rest of a sentence about passwords
 	until   string  // a quote: all words up to the one that ends with it are secret
 }
 
@@ -115,6 +116,10 @@ func (r *redactor) secret(w, bare string) bool {
 	if !r.hide || strings.HasPrefix(bare, Redacted) { // redacted before
 		return false
 	}
+	if r.prose && slices.Contains(afterPassword, strings.ToLower(strings.TrimRight(bare, ".,;:!"))) {
+		r.hide = false
+		return false
+	}
 	r.hide = slices.Contains(schemes, strings.ToLower(bare)) || r.announces(w, bare)
 	if quote := w[:min(1, len(w))]; r.script && (quote == `"` || quote == `'`) && (len(w) == 1 || !strings.HasSuffix(w, quote)) {
 		r.until = quote
@@ -126,9 +131,17 @@ func (r *redactor) secret(w, bare string) bool {
 // "ALTER USER ... PASSWORD 'x'".
 var plainWords = []string{"password", "passphrase", "psk"}
 
+// afterPassword are words that go on with a sentence about a password, and are none. They are those of
+// sshd, PAM and servers of databases.
+var afterPassword = []string{
+	"for", "from", "of", "is", "was", "has", "not", "in", "and", "or", "by", "to", "with", "check", "changed", "expired", "expiry", "required", "mismatch", "incorrect", "accepted", "rejected", "failed", "failure",
+	"auth", "authentication", "login", "policy", "prompt", "file", "hash", "database", "attempt", "attempts", "guessing", "reset", "request", "must", "will", "cannot", "too",
+}
+
 // announces reports whether the word after w is a secret; bare is w without quotes.
 func (r *redactor) announces(w, bare string) bool {
 	p := secrets()
+	r.prose = false
 	switch {
 	case strings.HasPrefix(bare, "-") && p.option.MatchString(bare):
 		return !p.flag.MatchString(bare)
@@ -137,6 +150,7 @@ func (r *redactor) announces(w, bare string) bool {
 	case r.program.announces(bare):
 		return true
 	default:
-		return r.words > 1 && slices.Contains(plainWords, strings.ToLower(w))
+		r.prose = r.words > 1 && slices.Contains(plainWords, strings.ToLower(w))
+		return r.prose
 	}
 }

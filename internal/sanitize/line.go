@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sanitize
+
+import "strings"
+
+// Line returns a line of a log as it is shown: like [Reason], with the lines of a private key and the
+// like, which are nothing but base64, hidden as well.
+func Line(s string, limit int) string {
+	if encoded(strings.TrimSpace(s)) {
+		return Text(Redacted, limit)
+	}
+	return Reason(s, limit)
+}
+
+// encoded reports whether s is one long word of base64, of all kinds of its characters. A checksum in
+// hexadecimal is none.
+func encoded(s string) bool {
+	const shortest = 40
+	upper, lower, digit := false, false, false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'A' && c <= 'Z':
+			upper = true
+		case c >= 'a' && c <= 'z':
+			lower = true
+		case c >= '0' && c <= '9':
+			digit = true
+		case c != '+' && c != '/' && c != '=' && c != '-' && c != '_':
+			return false
+		}
+	}
+	return len(s) >= shortest && upper && lower && digit
+}
