@@ -34,6 +34,37 @@ func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
 	return raw, f, err
 }
 
+// OpenBelow opens a regular file, of whatever size, in the directory home or below it. It follows no
+// link at its end and none out of the directory, and it never waits for a pipe. The error is
+// [ErrNotRegular] for anything else. The caller closes the file.
+func OpenBelow(home, name string) (*os.File, error) {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // only read from
+	seen, err := root.Lstat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	if !seen.Mode().IsRegular() {
+		return nil, ErrNotRegular
+	}
+	file, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := file.Stat()
+	if err == nil && !os.SameFile(seen, opened) { // it was replaced in between
+		err = ErrNotRegular
+	}
+	if err != nil {
+		file.Close() //nolint:errcheck,gosec // only read from
+		return nil, err
+	}
+	return file, nil
+}
+
 // NamesBelow returns the sorted names in a directory of a user, at most limit; more
 // are [ErrTooLarge]. A link out of the directory home is an error.
 func NamesBelow(home, directory string, limit int) ([]string, error) {

@@ -5,6 +5,7 @@ package hostfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,28 @@ func TestReadBelowStaysInTheHome(t *testing.T) {
 	}
 	if _, _, err := ReadBelow(directory, "four", 3); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a file of 4 bytes where 3 are allowed: %v", err)
+	}
+}
+
+func TestOpenBelowFollowsNoLink(t *testing.T) {
+	directory := home(t)
+	for name, want := range map[string]error{"four": nil, "within": ErrNotRegular, "out": ErrNotRegular, "pipe": ErrNotRegular, "many": ErrNotRegular, "none": os.ErrNotExist} {
+		file, err := OpenBelow(directory, name)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		raw, err := io.ReadAll(file)
+		if err := errors.Join(err, file.Close()); err != nil || string(raw) != "1234" {
+			t.Errorf("%s: %q, %v", name, raw, err)
+		}
+	}
+	for _, name := range []string{"up/secret", "../secret", "/etc/passwd"} {
+		if _, err := OpenBelow(directory, name); err == nil {
+			t.Errorf("%s was opened", name)
+		}
 	}
 }
 
