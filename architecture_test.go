@@ -30,12 +30,12 @@ const (
 
 // domains own their types and rules; none knows another.
 var domains = []string{
-	"assets", "audit", "blocklist", "containers", "diskusage", "firewall", "dnslookup", "health", "logins", "network", "portscan", "processes", "services", "startup", "traceroute", "updates", "webhook",
+	"assets", "audit", "blocklist", "containers", "diskusage", "firewall", "dnslookup", "health", "logins", "logs", "network", "portscan", "processes", "services", "startup", "traceroute", "updates", "webhook",
 }
 
 // foundations may be imported by domains and by each other where a line says
 // so. fault is one because a refusal is a rule of its domain and has a code.
-var foundations = []string{"answer", "atomicfile", "config", "deadline", "editdistance", "fault", "lockfile", "progress", "prometheus", "reach", "sampling", "sanitize", "sessions", "sshserver", "humanize", "target", "trust", "vpn"}
+var foundations = []string{"answer", "atomicfile", "config", "deadline", "editdistance", "fault", "lockfile", "progress", "prometheus", "reach", "sampling", "sanitize", "sessions", "sshserver", "humanize", "target", "timespec", "trust", "vpn"}
 
 // forTests are the packages that nothing but tests imports.
 var forTests = []string{"internal/testenv", "internal/testenv/deadfuse", "internal/testenv/testnet", "internal/sysexec/replay", "internal/audit/audittest", "internal/blocklist/blocklisttest", "internal/processes/processestest", "internal/services/servicestest"}

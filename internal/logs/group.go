@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"bytes"
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"time"
+)
+
+// Bounds of what is kept while entries are read. One pattern takes half a kilobyte.
+const (
+	maxPatterns = 8000
+	maxSample   = 400 // bytes of a line; what is shown is shorter
+	maxName     = 64  // bytes of a unit or a program
+)
+
+// A tally counts the entries of one pattern. Its texts are as they were written.
+type tally struct {
+	count         int
+	first, last   time.Time
+	priority      int
+	failing       bool // its words say that something went wrong
+	unit, program string
+	sample        string // the newest line
+}
+
+// A grouper counts entries by their pattern. It is not safe for concurrent use.
+type grouper struct {
+	seed    maphash.Seed
+	scratch []byte
+	tallies map[uint64]*tally
+	names   map[string]string // units and programs, each once
+	// other counts the entries of patterns that did not fit, and forgotten these patterns.
+	other, forgotten int
+	limit            int
+}
+
+func newGrouper(limit int) *grouper {
+	return &grouper{seed: maphash.MakeSeed(), tallies: map[uint64]*tally{}, names: map[string]string{}, limit: limit}
+}
+
+// add counts an entry. The key is a hash under a seed of this run, so that nobody can make two
+// patterns meet.
+func (g *grouper) add(e Entry) {
+	g.scratch = appendPattern(g.scratch[:0], e.Unit)
+	g.scratch = append(append(append(g.scratch, 0), e.Program...), 0)
+	g.scratch = appendPattern(g.scratch, e.Text)
+	key := maphash.Bytes(g.seed, g.scratch)
+	t := g.tallies[key]
+	if t == nil {
+		if len(g.tallies) >= g.limit {
+			g.prune()
+		}
+		t = &tally{first: e.Time, priority: e.Priority, failing: failing(e.Text)}
+		g.tallies[key] = t
+	}
+	t.count++
+	if e.Time.Before(t.first) {
+		t.first = e.Time
+	}
+	if t.sample == "" || e.Time.After(t.last) {
+		t.last = e.Time
+		t.unit, t.program = g.name(e.Unit), g.name(e.Program)
+		t.sample = bounded(e.Text, maxSample)
+	}
+	if e.Priority != NoPriority && (t.priority == NoPriority || e.Priority < t.priority) {
+		t.priority = e.Priority
+	}
+}
+
+// name keeps one copy of a name.
+func (g *grouper) name(b []byte) string {
+	if s, ok := g.names[string(b[:min(len(b), maxName)])]; ok {
+		return s
+	}
+	s := bounded(b, maxName)
+	if len(g.names) < maxPatterns {
+		g.names[s] = s
+	}
+	return s
+}
+
+// prune forgets the half of the patterns that matters least, and counts their entries as other.
+func (g *grouper) prune() {
+	keys := make([]uint64, 0, len(g.tallies))
+	for key := range g.tallies {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b uint64) int { return compare(g.tallies[a], g.tallies[b]) })
+	for _, key := range keys[len(keys)/2:] {
+		g.other += g.tallies[key].count
+		g.forgotten++
+		delete(g.tallies, key)
+	}
+}
+
+// sorted returns the tallies, what matters most first.
+func (g *grouper) sorted() []*tally {
+	list := make([]*tally, 0, len(g.tallies))
+	for _, t := range g.tallies {
+		list = append(list, t)
+	}
+	slices.SortFunc(list, compare)
+	return list
+}
+
+// compare orders by how bad a pattern is, then by count and by how lately it was written.
+func compare(a, b *tally) int {
+	return cmp.Or(cmp.Compare(a.class(), b.class()), cmp.Compare(b.count, a.count), b.last.Compare(a.last), cmp.Compare(a.sample, b.sample))
+}
+
+// class is 0 for an error, 1 for a warning or a line whose words tell of a failure: most programs
+// write everything with the priority of standard output, info.
+func (t *tally) class() int {
+	switch {
+	case t.priority != NoPriority && t.priority <= priorityError:
+		return 0
+	case t.priority == priorityWarning || t.failing:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// failures are parts of words with which programs tell of a failure, in lower case.
+var failures = [][]byte{
+	[]byte("error"), []byte("fail"), []byte("fatal"), []byte("panic"), []byte("denied"), []byte("refused"), []byte("cannot"), []byte("can't"), []byte("unable"), []byte("timed out"),
+	[]byte("out of memory"), []byte("killed process"), []byte("segfault"), []byte("traceback"), []byte("exception"), []byte("no space left"), []byte("i/o err"), []byte("critical"), []byte("emerg"), []byte("invalid user"),
+}
+
+// failing reports whether a line tells of a failure. It is asked once for each pattern.
+func failing(line []byte) bool {
+	lower := bytes.ToLower(line[:min(len(line), maxPattern)])
+	return slices.ContainsFunc(failures, func(part []byte) bool { return bytes.Contains(lower, part) })
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journald reads the journal of systemd through journalctl(1), whose output it decodes as it
+// arrives.
+package journald
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/sanitize"
+	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/release"
+	"sentinel/platform/unix/hostfile"
+)
+
+const journalctl = "/usr/bin/journalctl"
+
+// ErrNone reports that there is no journal on this machine.
+var ErrNone = errors.New("this machine keeps no journal")
+
+// A Journal is that of the machine below a root directory.
+type Journal struct {
+	Root   string // "/" on a live system
+	Runner sysexec.Runner
+}
+
+// A Query says which entries are wanted.
+type Query struct {
+	Unit     string // checked name of a unit; empty for all
+	Since    time.Time
+	Until    time.Time // zero for now
+	Priority int       // this one and more severe ones; below 0 for all
+	Last     int       // only so many, the newest; 0 for all
+}
+
+// What is said of the program's own troubles, in bytes.
+const maxComplaint = 64 << 10
+
+// Read calls yield with the entries, the newest first, until it returns false or ctx ends, neither of
+// which is an error. What journalctl complained about is returned as notes; with an error there may be entries
+// all the same.
+func (j Journal) Read(ctx context.Context, q Query, yield func(*Entry) bool) (notes []string, err error) {
+	if !j.exists() {
+		return nil, ErrNone
+	}
+	lines := &splitter{yield: yield}
+	r, err := j.Runner.Run(ctx, sysexec.Command{
+		Path: journalctl, Args: append(j.args(), q.args()...), MaxOutput: maxComplaint, OnStdout: lines.add,
+	})
+	lines.end()
+	notes = complaints(r.Stderr)
+	switch {
+	case ctx.Err() != nil || errors.Is(err, sysexec.ErrOutputTooLarge):
+		return notes, nil
+	case lines.entries == 0 && slices.Contains(notes, noFiles):
+		return nil, ErrNone
+	case errors.Is(err, fs.ErrNotExist):
+		return notes, ErrNone
+	case err != nil:
+		return notes, fmt.Errorf("read the journal: %w", err)
+	case r.Exit != 0 && !slices.Contains(notes, NotPermitted):
+		return notes, fmt.Errorf("journalctl ended with status %d", r.Exit)
+	}
+	return notes, nil
+}
+
+// args lets journalctl read the files of another root, where there is one. Every value follows an
+// equals sign, so that none can be taken for an option (journalctl(1)).
+func (j Journal) args() []string {
+	if j.Root == "/" || j.Root == "" {
+		return nil
+	}
+	return []string{"--root=" + j.Root}
+}
+
+func (q Query) args() []string {
+	args := []string{"--no-pager", "--output=json", "--all", "--reverse", "--output-fields=" + fields, "--since=" + seconds(q.Since)}
+	if !q.Until.IsZero() {
+		args = append(args, "--until="+seconds(q.Until))
+	}
+	if q.Last > 0 {
+		args = append(args, "--lines="+strconv.Itoa(q.Last))
+	}
+	if q.Priority >= 0 {
+		args = append(args, "--priority="+strconv.Itoa(q.Priority))
+	}
+	switch q.Unit {
+	case "":
+	case Kernel:
+		args = append(args, "_TRANSPORT=kernel")
+	default:
+		args = append(args, "--unit="+q.Unit)
+	}
+	return args
+}
+
+// Kernel stands for the kernel in place of a unit.
+const Kernel = "kernel"
+
+// seconds is a moment as systemd.time(7) has it. What lies before 1970 has no entries.
+func seconds(t time.Time) string {
+	if t.Unix() < 0 {
+		t = time.Unix(0, 0)
+	}
+	return fmt.Sprintf("@%d.%06d", t.Unix(), t.Nanosecond()/1000)
+}
+
+// Oldest returns the time of the oldest entry that there is, or the zero time.
+func (j Journal) Oldest(ctx context.Context) time.Time {
+	var oldest time.Time
+	lines := &splitter{yield: func(e *Entry) bool {
+		oldest = e.Time()
+		return false
+	}}
+	_, err := j.Runner.Run(ctx, sysexec.Command{
+		Path: journalctl, Args: append(j.args(), "--no-pager", "--output=json", "--output-fields=PRIORITY"), MaxOutput: maxComplaint, Timeout: callLimit, OnStdout: lines.add,
+	})
+	if err != nil {
+		return time.Time{}
+	}
+	return oldest
+}
+
+// callLimit bounds the calls that take milliseconds.
+const callLimit = 5 * time.Second
+
+// maxUnits bounds the list of units, in bytes.
+const maxUnits = 1 << 20
+
+// Units lists the units that have ever written into the journal.
+func (j Journal) Units(ctx context.Context) ([]string, error) {
+	r, err := j.Runner.Run(ctx, sysexec.Command{
+		Path: journalctl, Args: append(j.args(), "--no-pager", "--field=_SYSTEMD_UNIT"), MaxOutput: maxUnits, Timeout: callLimit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(string(r.Stdout)), nil
+}
+
+// Time is when journald got the entry.
+func (e *Entry) Time() time.Time { return time.UnixMicro(e.Realtime) }
+
+// Folders of the journal: kept, and lost at the next boot (systemd-journald.service(8)).
+const (
+	keptFolder     = "var/log/journal"
+	volatileFolder = "run/log/journal"
+)
+
+// maxFolders bounds how many names of a folder are looked at.
+const maxFolders = 200
+
+// Volatile reports whether the journal does not outlast a boot.
+func (j Journal) Volatile() bool { return !j.has(keptFolder) && j.has(volatileFolder) }
+
+func (j Journal) exists() bool { return j.has(keptFolder) || j.has(volatileFolder) }
+
+// has reports whether a folder holds the journal of this machine. It does so too where the caller
+// may not look, or the machine has no id.
+func (j Journal) has(folder string) bool {
+	names, err := hostfile.Names(filepath.Join(j.Root, folder), maxFolders)
+	own, idErr := release.New(j.Root).MachineID()
+	return errors.Is(err, fs.ErrPermission) || idErr != nil && len(names) > 0 || slices.Contains(names, hex.EncodeToString(own[:]))
+}
+
+// Others counts the journals of other machines: folders of other ids, as after a machine was cloned or
+// a disk was moved, and what was received from elsewhere.
+func (j Journal) Others() int {
+	own, err := release.New(j.Root).MachineID()
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, folder := range []string{keptFolder, volatileFolder} {
+		names, _ := hostfile.Names(filepath.Join(j.Root, folder), maxFolders) //nolint:errcheck // none is none
+		for _, name := range names {
+			if !strings.HasPrefix(name, hex.EncodeToString(own[:])) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// complaints are the first lines of stderr, safe to show, each once. Hints about groups become one
+// sentence.
+func complaints(stderr []byte) []string {
+	var notes []string
+	seen := map[string]bool{}
+	for line := range bytes.Lines(stderr) {
+		text := sanitize.Text(strings.TrimSpace(string(line)), 160)
+		switch {
+		case strings.HasPrefix(text, "Hint: You are currently not seeing messages"), strings.HasPrefix(text, "No journal files were opened due to insufficient permissions"):
+			text = NotPermitted
+		case strings.HasPrefix(text, "Users in ") || strings.HasPrefix(text, "Pass -q") || strings.HasPrefix(text, "Hint:") || text == "":
+			continue
+		}
+		if !seen[text] && len(notes) < 3 {
+			notes = append(notes, text)
+			seen[text] = true
+		}
+	}
+	return notes
+}
+
+// NotPermitted is the note where the caller sees only what own processes wrote.
+const NotPermitted = "messages of the system and of other users are not readable without root or the group systemd-journal"
+
+// noFiles is what journalctl says where journald has never run.
+const noFiles = "No journal files were found."
+
+// maxLine bounds how much of an entry is decoded, in bytes: a byte of a message that is no text takes
+// four.
+const maxLine = 1 << 20
+
+// A splitter cuts what a program prints into lines, and hands their entries on.
+type splitter struct {
+	yield   func(*Entry) bool
+	partial []byte
+	scanner scanner
+	entry   Entry
+	entries int
+	done    bool
+}
+
+// add takes the next piece. It is false once no more are wanted.
+func (l *splitter) add(piece []byte) bool {
+	for len(piece) > 0 && !l.done {
+		line, rest, ended := bytes.Cut(piece, []byte("\n"))
+		piece = rest
+		if !ended {
+			l.keep(line)
+			break
+		}
+		if len(l.partial) > 0 {
+			l.keep(line)
+			line = l.partial
+		}
+		l.hand(line)
+		l.partial = l.partial[:0]
+	}
+	return !l.done
+}
+
+// keep stores the beginning of a line whose end has not come.
+func (l *splitter) keep(part []byte) {
+	l.partial = append(l.partial, part[:min(len(part), maxLine-len(l.partial))]...)
+}
+
+func (l *splitter) hand(line []byte) {
+	if l.scanner.scan(line, &l.entry) && l.entry.Realtime > 0 {
+		l.entries++
+		l.done = !l.yield(&l.entry)
+	}
+}
+
+// end hands on a last line that was cut off with the program.
+func (l *splitter) end() {
+	if len(l.partial) > 0 && !l.done {
+		l.hand(l.partial)
+	}
+}
