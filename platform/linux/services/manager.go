@@ -18,6 +18,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/linux/journald"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/systemd"
 )
@@ -63,7 +64,7 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 		}
 		return nil, fault.New(fault.Unavailable, "systemd does not answer.").WithFix("See whether it answers to: systemctl is-system-running")
 	}
-	return &manager{conn: conn, end: end, procfs: procfs.New(s.root), runner: s.runner}, nil
+	return &manager{conn: conn, end: end, procfs: procfs.New(s.root), journal: journald.Journal{Root: s.root, Runner: s.runner}}, nil
 }
 
 // unsupported names the service manager that runs instead, recognized by its files in /run, and how
@@ -86,10 +87,10 @@ func (s Services) unsupported() error {
 
 // A manager is a connection to systemd.
 type manager struct {
-	conn   *dbus.Conn
-	end    context.CancelFunc
-	procfs procfs.FS
-	runner sysexec.Runner
+	conn    *dbus.Conn
+	end     context.CancelFunc
+	procfs  procfs.FS
+	journal journald.Journal
 }
 
 // Close implements [services.Manager].
