@@ -24,7 +24,7 @@ import (
 )
 
 // limit bounds the whole run.
-const limit = 8 * time.Minute
+const limit = 11 * time.Minute
 
 // The program starts itself again in these parts, named by its first argument.
 const (
