@@ -19,6 +19,7 @@ import (
 	"sentinel/internal/firewall"
 	"sentinel/internal/health"
 	"sentinel/internal/logins"
+	"sentinel/internal/logs"
 	"sentinel/internal/network"
 	"sentinel/internal/portscan"
 	"sentinel/internal/processes"
@@ -73,6 +74,7 @@ type Host struct {
 	Traceroute     traceroute.Sources // of traceroute
 	DiskUsage      diskusage.Source   // of get_disk_usage
 	Startup        startup.Source     // of get_startup_items
+	Logs           logs.Source
 	// StartID identifies the process that has a PID now among all that ever had it.
 	StartID func(pid int) (string, error)
 }

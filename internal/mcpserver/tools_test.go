@@ -106,6 +106,7 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"dns_lookup":             "read-only false, destructive false, idempotent true, open world true",
 		"traceroute":             "read-only false, destructive false, idempotent true, open world true",
 		"get_startup_items":      reader,
+		"get_logs":               reader,
 		"get_action_history":     reader,
 		"get_containers":         reader,
 		"get_disk_usage":         reader,

@@ -99,6 +99,7 @@ func All() []Operation {
 		getContainers,
 		getLogins,
 		getStartupItems,
+		getLogs,
 		getDiskUsage,
 		getActionHistory,
 	}

@@ -30,6 +30,7 @@ import (
 	"sentinel/platform/linux/fuse"
 	"sentinel/platform/linux/health"
 	linuxlogins "sentinel/platform/linux/logins"
+	linuxlogs "sentinel/platform/linux/logs"
 	"sentinel/platform/linux/network"
 	linuxscan "sentinel/platform/linux/portscan"
 	"sentinel/platform/linux/processes"
@@ -78,6 +79,7 @@ func Open(root string) (*host.Host, error) {
 		Traceroute: traceroute.Sources{Resolver: resolver, Prober: linuxtrace.Prober{}, Names: resolver, RouteCheck: routeCheck},
 		DiskUsage:  linuxusage.New(root),
 		Startup:    linuxstartup.New(linuxstartup.Parts{Root: root, Runner: liveRunner(root, runner), EUID: privilege.EffectiveUID()}),
+		Logs:       &linuxlogs.Source{Root: root, Runner: runner},
 		Blocklist: host.Blocklist{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.DetectBackend(ctx, runner) },
 			Context:         linuxblocklist.NewHostContext(root),

@@ -31,6 +31,7 @@ import (
 	"sentinel/platform/darwin/firewall"
 	"sentinel/platform/darwin/health"
 	"sentinel/platform/darwin/logins"
+	maclogs "sentinel/platform/darwin/logs"
 	"sentinel/platform/darwin/network"
 	"sentinel/platform/darwin/pfctl"
 	macscan "sentinel/platform/darwin/portscan"
@@ -96,6 +97,7 @@ func Open(s System) *host.Host {
 		Traceroute: traceroute.Sources{Resolver: resolver, Tracer: mactrace.NewTracer(s.Runner), Names: resolver, RouteCheck: routeCheck(s.EUID)},
 		DiskUsage:  macusage.New(s.Root, s.Runner),
 		Startup:    macstartup.New(macstartup.Parts{Root: s.Root, Runner: s.Runner, EUID: s.EUID, Owner: s.Owner}),
+		Logs:       maclogs.Source{Runner: s.Runner, EUID: s.EUID},
 		Blocklist:  packetFilter(s),
 	}
 }
