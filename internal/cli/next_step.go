@@ -35,6 +35,8 @@ func (d *healthDocument) nextStep(r health.Reason) string {
 		return d.unitStatus + " " + shellWord(r.Object)
 	case r.Code == "DISK_FULL" || r.Code == "INODES_FULL":
 		return d.command("sudo sentinel --disk-usage " + shellWord(r.Object))
+	case (r.Code == "FALSE_DAEMON" || r.Code == "HIDDEN_PROGRAM") && pasteable(r.Object):
+		return d.command("sudo sentinel --process " + r.Object)
 	default:
 		return d.command(steps[r.Code])
 	}

@@ -142,7 +142,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 		gaps.Add("top_processes", err)
 		return ctx.Err()
 	}
-	ranking := processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "cpu"})
+	ranking := processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "cpu", Brief: true})
 	d.TopProcesses, d.ProcessesTotal, d.Processes = ranking.Processes, &ranking.ProcessesTotal, &ranking.ProcessesTotal
 	for _, gap := range ranking.Unavailable {
 		*gaps = append(*gaps, answer.Gap{Field: "top_" + gap.Field, Reason: gap.Reason})
@@ -152,7 +152,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 		case "cpu":
 			return cpuUsers(ranking.Processes)
 		case "memory":
-			return memoryUsers(processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "memory"}).Processes)
+			return memoryUsers(processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "memory", Brief: true}).Processes)
 		default:
 			return diskWaiters(after)
 		}

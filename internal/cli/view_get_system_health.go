@@ -33,7 +33,7 @@ func (d *healthDocument) view(p *page) {
 	p.table(shownOf("File systems", len(d.Disks), total(d.DisksTotal)), []column{
 		{title: "mounted at"}, {title: "type"}, {title: "size", right: true}, {title: "used", right: true}, {title: "avail", right: true}, {title: "full", right: true},
 	}, diskRows(d.Disks))
-	p.table("Busiest processes", topColumns[:6], topRows(d.TopProcesses, false))
+	p.table("Busiest processes", topColumns, topRows(d.TopProcesses, false))
 	d.viewSockets(p)
 	p.gaps(d.Unavailable)
 }

@@ -112,6 +112,7 @@ func DefaultThresholds() Thresholds {
 type Reading struct {
 	Value float64
 	Names []string // of what was counted, where that helps
+	PIDs  []int    // of what was counted, where it is processes
 }
 
 // A Reader reads one.
@@ -171,7 +172,7 @@ func (f *Figure) message(r *Report, value float64) string {
 func listed(names []string) string {
 	var shown []string
 	for _, name := range names[:min(maxNames, len(names))] {
-		shown = append(shown, sanitize.Text(name, 64))
+		shown = append(shown, sanitize.Text(name, maxCulprit))
 	}
 	if more := len(names) - len(shown); more > 0 {
 		shown = append(shown, fmt.Sprintf("and %d more", more))

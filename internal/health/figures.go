@@ -30,6 +30,8 @@ func All() []*Figure {
 		&clockOffset,
 		&zombieProcesses,
 		&failedLogins,
+		&falseDaemons,
+		&hiddenPrograms,
 	}
 }
 

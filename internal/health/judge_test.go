@@ -148,7 +148,7 @@ func TestWhatIsOnlyOnOrOffIsAReasonAsConfigured(t *testing.T) {
 }
 
 func TestAReasonNamesWhatItCounted(t *testing.T) {
-	r := Report{readings: map[string]Reading{ReadOnlyFileSystems: {7, []string{"/", "/srv\x1b[2J", "/a", "/b", "/c", "/d", "/e"}}}}
+	r := Report{readings: map[string]Reading{ReadOnlyFileSystems: {Value: 7, Names: []string{"/", "/srv\x1b[2J", "/a", "/b", "/c", "/d", "/e"}}}}
 	r.Judge(DefaultThresholds())
 	const want = "File systems that became read-only: /, /srv�[2J, /a, /b, /c, and 2 more."
 	if len(r.ThreatReasons) != 1 || r.ThreatReasons[0].Message != want {

@@ -47,6 +47,7 @@ type Host struct {
 
 	Health    health.Sources
 	Processes processes.Source
+	Inspector processes.Inspector // of get_process_details
 	Network   network.Source
 	Firewall  firewall.Source
 	Assets    assets.Source

@@ -111,6 +111,7 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"get_containers":         reader,
 		"get_disk_usage":         reader,
 		"get_logins":             reader,
+		"get_process_details":    reader,
 		"terminate_process":      "read-only false, destructive true, idempotent false, open world false",
 		"restart_service":        "read-only false, destructive true, idempotent false, open world false",
 		"block_ip_address":       "read-only false, destructive true, idempotent true, open world false",

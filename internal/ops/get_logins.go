@@ -22,9 +22,6 @@ var getLogins = Operation{
 	Deadline:   30 * time.Second,
 	Lists:      true,
 	Fields: []Field{
-		{
-			Name: "since", Flag: "since", Placeholder: "TIME", Kind: Text, MaxLength: 40, Default: "24h",
-			Description: "From when on: 90m, 24h, 7d, today, yesterday, 2026-01-31, 2026-01-31T14:00:00Z",
-		},
+		since,
 	},
 }

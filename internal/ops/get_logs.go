@@ -10,7 +10,7 @@ var getLogs = Operation{
 	Flag:   "logs",
 	Title:  "Logs",
 	Description: "Read the logs of the system and its services, grouped: lines equal but for numbers and ids are one pattern with count, first, last and a sample, errors first. " +
-		"Use to find why something fails. Changes nothing." + dataOnly,
+		"Use to find why something fails. Without since: an hour, of a unit a day. Changes nothing." + dataOnly,
 	Usage:      "what the logs say, equal lines counted, errors first",
 	Toolset:    DiagnosticsToolset,
 	Effect:     Read,
@@ -26,10 +26,7 @@ var getLogs = Operation{
 			Fix:         "Send the name of one service, such as nginx, kernel, or a process or label on a Mac.",
 			Description: "Service, or kernel",
 		},
-		{
-			Name: "since", Flag: "since", Placeholder: "TIME", Kind: Text, MaxLength: 64,
-			Description: "-2h, yesterday, 03:12, ISO 8601; default -1h, with unit -24h",
-		},
+		since,
 		{Name: "until", Flag: "until", Placeholder: "TIME", Kind: Text, MaxLength: 64, Description: "As since; default now"},
 		{
 			Name: "priority", Flag: "priority", Placeholder: "LEVEL", Kind: Text, Enum: []string{"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"},

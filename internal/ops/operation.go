@@ -101,6 +101,7 @@ func All() []Operation {
 		getStartupItems,
 		getLogs,
 		getDiskUsage,
+		getProcessDetails,
 		getActionHistory,
 	}
 }

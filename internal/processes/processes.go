@@ -33,6 +33,9 @@ type Table struct {
 type Details struct {
 	Arguments []string
 	User      string
+	ParentPID int            // 0 where it has none
+	Unit      string         // of the service manager; "" where it is not known
+	Age       *time.Duration // nil where it is not known
 }
 
 // A Source reads processes from the platform.
@@ -60,7 +63,12 @@ type Process struct {
 	User          string   `json:"user,omitempty"`        // who it runs as
 	Status        string   `json:"status"`                // running, sleeping, stopped, zombie ...
 	Command       string   `json:"command,omitempty"`     // redacted; absent for kernel threads
-	StartID       string   `json:"start_id"`              // hand back as expect_start
+	// StartID identifies the process among all that ever had its PID: hand it back as expect_start.
+	StartID    string    `json:"start_id"`
+	AgeSeconds *int64    `json:"age_seconds,omitempty"` // since it began
+	CPUSeconds *float64  `json:"cpu_seconds,omitempty"` // user and system time since it began
+	Parent     *Relative `json:"parent,omitempty"`      // who started it, or took it over
+	Unit       string    `json:"unit,omitempty"`        // of the service manager, such as nginx.service
 }
 
 // A Ranking answers get_top_processes.
@@ -77,4 +85,5 @@ type Ranking struct {
 type Options struct {
 	Count int    // rows; 0 means all
 	Sort  string // "cpu" or "memory"
+	Brief bool   // without age, CPU time, parent and unit
 }

@@ -55,9 +55,13 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 		Processes: make([]Process, 0, len(shown)), ProcessesTotal: len(used), Truncated: len(shown) < len(used),
 		SortedBy: o.Sort, WindowMS: span(before, after).Milliseconds(),
 	}
+	names := make(map[int]string, len(after.Samples))
+	for i := range after.Samples {
+		names[after.Samples[i].PID] = after.Samples[i].Name
+	}
 	var locked []string
 	for _, u := range shown {
-		p, err := row(ctx, source, u, after.MemoryTotal)
+		p, err := row(ctx, source, u, after.MemoryTotal, o.Brief, names)
 		if errors.Is(err, ErrLocked) {
 			locked = append(locked, fmt.Sprintf("%s (PID %d)", p.Name, p.PID))
 		}
@@ -152,18 +156,33 @@ func Waiting(t Table, most int) (names []string, total int) {
 
 // row describes a process. The error is that of its details: a process that ended since is still worth
 // its row.
-func row(ctx context.Context, source Source, u usage, total uint64) (Process, error) {
+func row(ctx context.Context, source Source, u usage, total uint64, brief bool, names map[int]string) (Process, error) {
 	d, err := source.Details(ctx, u.PID, u.Start)
 	p := Process{
 		PID: u.PID, Name: sanitize.Text(fullName(u.Name, d.Arguments), 64), CPUPercent: u.percent,
 		MemoryMB: round(float64(u.MemoryBytes)/(1<<20), 1), User: sanitize.Text(d.User, 64),
-		Status: status(u.State), Command: sanitize.Command(d.Arguments, 160), StartID: u.Start,
+		Status: Status(u.State), Command: sanitize.Command(d.Arguments, 160), StartID: u.Start,
 	}
 	if total > 0 {
 		share := round(100*float64(u.MemoryBytes)/float64(total), 1)
 		p.MemoryPercent = &share
 	}
+	if !brief {
+		p.standing(u, d, names)
+	}
 	return p, err
+}
+
+// standing adds since when a process runs and who it belongs to.
+func (p *Process) standing(u usage, d Details, names map[int]string) {
+	p.CPUSeconds = new(round(u.CPU.Seconds(), 2))
+	p.Unit = sanitize.Text(d.Unit, 128)
+	if d.Age != nil {
+		p.AgeSeconds = new(int64(*d.Age / time.Second))
+	}
+	if d.ParentPID != 0 {
+		p.Parent = &Relative{d.ParentPID, sanitize.Text(names[d.ParentPID], 64)}
+	}
 }
 
 // maxKernelName is the length at which the kernel cuts a name (TASK_COMM_LEN
@@ -198,8 +217,8 @@ func notOfName(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._+:@-", r)
 }
 
-// status spells out the state letters of proc_pid_stat(5).
-func status(state byte) string {
+// Status spells out the state letters of proc_pid_stat(5).
+func Status(state byte) string {
 	switch state {
 	case 'R':
 		return "running"

@@ -157,7 +157,7 @@ func TestProcessThatEndedBeforeItsDetailsKeepsItsRow(t *testing.T) {
 	one := table(began, Sample{PID: 7, Name: "gone", MemoryBytes: 512 << 20})
 	got := ranked(t, one, one, Options{})
 	share := 50.0
-	want := []Process{{PID: 7, Name: "gone", MemoryPercent: &share, MemoryMB: 512, Status: "sleeping", StartID: "b.7"}}
+	want := []Process{{PID: 7, Name: "gone", MemoryPercent: &share, MemoryMB: 512, Status: "sleeping", StartID: "b.7", CPUSeconds: new(0.0)}}
 	if diff := cmp.Diff(want, got.Processes); diff != "" {
 		t.Error(diff)
 	}
@@ -264,7 +264,7 @@ func TestEveryStateLetterIsSpelledOut(t *testing.T) {
 		if !ok {
 			name = "unknown"
 		}
-		if got := status(byte(letter)); got != name {
+		if got := Status(byte(letter)); got != name {
 			t.Errorf("%q: %s, want %s", rune(letter), got, name)
 		}
 	}

@@ -91,7 +91,7 @@ const (
 	CronJob         Kind = "cron_job"
 	Service         Kind = "service_unit"
 	Daemon          Kind = "launch_daemon"
-	Agent     Kind = "launch_agent"
+	Agent           Kind = "launch_agent"
 	BackgroundItem  Kind = "background_item"
 	BootScript      Kind = "boot_script"
 	ModuleCommand   Kind = "module_command"

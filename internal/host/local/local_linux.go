@@ -55,6 +55,7 @@ func Open(root string) (*host.Host, error) {
 
 		Health:    health.Sources(root),
 		Processes: table,
+		Inspector: processes.NewInspector(root, runner, time.Now),
 		StartID:   table.StartID,
 		Network:   network.New(root),
 		Firewall:  rules,

@@ -74,6 +74,7 @@ func Open(s System) *host.Host {
 
 		Health:    health.Sources(health.Mac{Runner: s.Runner, EUID: s.EUID, Executable: s.Own, Now: s.Now}),
 		Processes: table,
+		Inspector: processes.NewInspector(s.Runner, s.Root, s.EUID, s.Now),
 		StartID:   table.StartID,
 		Network:   sockets,
 		Firewall:  front,

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/audit"
 	"sentinel/internal/sysexec"
+	"sentinel/platform/darwin/codesign"
 	"sentinel/platform/darwin/extensions"
 	"sentinel/platform/darwin/posture"
 	"sentinel/platform/darwin/prefs"
@@ -42,7 +43,7 @@ type machine struct {
 	sudo        audit.Memo[sudoPolicy]
 	accountList audit.Memo[[]account]
 	items       audit.Memo[launchItems]
-	signatures  audit.Memo[map[string]signature]
+	signatures  audit.Memo[map[string]codesign.Signature]
 	servers     audit.Memo[mcpServers]
 	listeners   audit.Memo[listeners.Sockets]
 }

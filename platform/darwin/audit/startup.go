@@ -50,15 +50,15 @@ func startupSigned(ctx context.Context, m *machine) audit.Finding {
 	for _, one := range s.list {
 		sign, told := signers[one.program]
 		switch {
-		case one.program == "" || onSystemVolume(one.program) || sign.missing || m.hidden(one):
+		case one.program == "" || onSystemVolume(one.program) || sign.Missing || m.hidden(one):
 		case !printable(one.program):
 			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s has control characters in its name", one.program)))
 		case !told:
 			unknown = one.program
-		case sign.by == "":
-			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s is %s", one.program, sign.fault)))
+		case sign.By == "":
+			odd = append(odd, audit.At(one.file, 0, fmt.Sprintf("%s is %s", one.program, sign.Fault)))
 		default:
-			names = append(names, sign.by)
+			names = append(names, sign.By)
 		}
 	}
 	switch {

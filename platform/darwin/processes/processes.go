@@ -100,7 +100,11 @@ func (s *Source) Details(ctx context.Context, pid int, start string) (processes.
 	if !ok || p.StartID() != start {
 		return processes.Details{}, errGone
 	}
-	d := processes.Details{User: p.User}
+	d := processes.Details{User: p.User, ParentPID: p.PPID}
+	if !p.Started.IsZero() {
+		age := max(s.now().Sub(p.Started), 0)
+		d.Age = &age
+	}
 	if s.lines == nil {
 		s.lines = readLines(ctx, s.runner)
 	}

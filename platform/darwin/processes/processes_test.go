@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sentinel/internal/processes"
 	"sentinel/internal/sysexec"
@@ -91,7 +92,13 @@ func TestRanking(t *testing.T) {
 		{PID: 1, Name: "launchd", MemoryPercent: share(12.5), MemoryMB: 2, User: "root", Status: "sleeping", Command: "/sbin/launchd", StartID: "1756713602"},
 	}
 	got := processes.Rank(t.Context(), s, first, second, processes.Options{Sort: "cpu"})
-	if diff := cmp.Diff(want, got.Processes); diff != "" {
+	if p := got.Processes[2]; p.AgeSeconds == nil || *p.AgeSeconds != 1948800 || p.CPUSeconds == nil || *p.CPUSeconds != 10 || p.Parent != nil {
+		t.Errorf("%+v", p)
+	}
+	if p := got.Processes[1].Parent; p == nil || *p != (processes.Relative{PID: 1, Name: "launchd"}) {
+		t.Errorf("parent %+v", p)
+	}
+	if diff := cmp.Diff(want, got.Processes, cmpopts.IgnoreFields(processes.Process{}, "AgeSeconds", "CPUSeconds", "Parent")); diff != "" {
 		t.Error(diff)
 	}
 	if got.WindowMS != 500 || got.ProcessesTotal != 3 || len(got.Unavailable) != 0 {

@@ -44,7 +44,7 @@ func TestAProgramIsSeenBehindItsFirstThread(t *testing.T) {
 	if err := os.Remove("/mnt/program"); err != nil {
 		t.Fatal(err)
 	}
-	if f := here(t, "processes.deleted"); f.Status != audit.Warn || !strings.Contains(strings.Join(f.Evidence, "\n"), "/mnt/program (deleted)") {
+	if f := here(t, "processes.program_gone"); f.Status != audit.Warn || !strings.Contains(strings.Join(f.Evidence, "\n"), "/mnt/program (deleted)") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sentinel/internal/health"
+	"sentinel/internal/processes"
 	"sentinel/platform/linux/cgroup"
 	"sentinel/platform/linux/mounts"
 	"sentinel/platform/linux/procfs"
@@ -30,6 +31,7 @@ type source struct {
 	proc   procfs.FS
 	mounts *mounts.FS
 	meter  *groupMeter
+	looked *look
 }
 
 // errNotLive reports that a fact comes from the running kernel, which says nothing about another
@@ -47,6 +49,7 @@ func Sources(root string) health.Sources {
 }
 
 func (s source) sources() health.Sources {
+	s.looked = &look{}
 	return health.Sources{
 		CPU: s.cpu, Load: s.load, Memory: s.memory, Limits: s.limits, Sensors: s.sensors, Disks: s.disks,
 		Pressure: s.pressure, Uptime: s.uptime, OOMKills: s.oomKills, FailedUnits: s.failedUnits, RebootRequired: s.rebootRequired,
@@ -56,6 +59,8 @@ func (s source) sources() health.Sources {
 			health.ClockOffset:         s.clockOffset,
 			health.ZombieProcesses:     s.zombies,
 			health.FailedLogins:        s.failedLogins,
+			health.FalseDaemons:        s.disguised(processes.Pretends),
+			health.HiddenPrograms:      s.disguised(processes.Hides),
 		},
 	}
 }

@@ -180,3 +180,6 @@ func (s *Source) loopback(name string) bool {
 	}
 	return strings.TrimSpace(string(raw)) == "772"
 }
+
+// Of returns the sockets of the network namespace of a process.
+func (s *Source) Of(pid int) *Source { return &Source{root: s.root, proc: s.proc.Of(pid)} }

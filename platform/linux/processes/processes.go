@@ -25,6 +25,7 @@ const tick = 10 * time.Millisecond
 
 // A Source reads processes below a root directory.
 type Source struct {
+	root  string
 	proc  procfs.FS
 	names func() (accounts.Names, error)
 	boot  func() string
@@ -36,7 +37,7 @@ var _ processes.Source = (*Source)(nil)
 func New(root string) *Source {
 	fs := procfs.New(root)
 	return &Source{
-		proc:  fs,
+		root: root, proc: fs,
 		names: sync.OnceValues(func() (accounts.Names, error) { return accounts.Read(root) }),
 		boot:  sync.OnceValue(func() string { return bootMark(fs) }),
 	}
@@ -92,7 +93,20 @@ func (s *Source) Details(_ context.Context, pid int, start string) (processes.De
 	case s.start(stat) != start:
 		return processes.Details{}, errReused
 	}
+	s.standing(&d, stat)
 	return d, err
+}
+
+// standing adds since when a process runs and who it belongs to.
+func (s *Source) standing(d *processes.Details, stat procfs.ProcessStat) {
+	d.ParentPID = stat.ParentPID
+	if group, err := s.proc.ControlGroup(stat.PID); err == nil {
+		d.Unit = unitOf(group).Name
+	}
+	if up, err := s.proc.Uptime(); err == nil {
+		age := max(time.Duration(up*float64(time.Second))-time.Duration(stat.Start)*tick, 0)
+		d.Age = &age
+	}
 }
 
 // start returns the identity of a process among all that have had its PID.

@@ -49,13 +49,17 @@ func TestSamplesCarryTimesMemoryAndAnIdentity(t *testing.T) {
 	}
 }
 
+func age(minutes, milliseconds int) *time.Duration {
+	return new(time.Duration(minutes)*time.Minute + time.Duration(milliseconds)*time.Millisecond)
+}
+
 func TestDetailsNameTheUser(t *testing.T) {
 	s := New(hosts + "laptop")
 	_, byPID := table(t, s)
 	for pid, want := range map[int]processes.Details{
-		2354: {Arguments: []string{"mysqldump", "--host=db.example", "-u", "backup", "-phunter2-glued", "--databases", "shop"}, User: "mira"},
-		2:    {User: "root"},
-		2353: {User: "mira"},
+		2354: {Arguments: []string{"mysqldump", "--host=db.example", "-u", "backup", "-phunter2-glued", "--databases", "shop"}, User: "mira", ParentPID: 1702, Age: age(75*60+56, 42200)},
+		2:    {User: "root", Age: age(76*60+5, 12380)},
+		2353: {User: "mira", ParentPID: 2351, Age: age(75*60+56, 50400)},
 	} {
 		got, err := s.Details(t.Context(), pid, byPID[pid].Start)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {

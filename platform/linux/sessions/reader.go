@@ -78,7 +78,7 @@ func (r *reading) Read(ctx context.Context) (sessions.Snapshot, error) {
 	}
 	s := sessions.Snapshot{Self: r.self, Masters: true}
 	for _, p := range table {
-		name, pseudo := terminal(p.Terminal)
+		name, pseudo := Terminal(p.Terminal)
 		s.Processes = append(s.Processes, sessions.Process{
 			PID: p.PID, Parent: p.ParentPID, Leader: p.Session, Name: p.Name, Terminal: name, Pseudo: pseudo,
 		})
@@ -150,10 +150,10 @@ func agreed(state uint8) bool {
 	return false
 }
 
-// terminal names a terminal by its device number (Documentation/admin-guide/devices.txt), and tells
+// Terminal names a terminal by its device number (Documentation/admin-guide/devices.txt), and tells
 // whether another process is behind it. A number may stand for several: every mount of devpts counts
 // anew.
-func terminal(device uint32) (name string, pseudo bool) {
+func Terminal(device uint32) (name string, pseudo bool) {
 	if device == 0 {
 		return "", false
 	}

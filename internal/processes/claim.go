@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sentinel/internal/sanitize"
+)
+
+// A Claim is what a process calls itself, which it may choose, and what it is, which it may not.
+type Claim struct {
+	PID      int
+	Name     string // of the kernel
+	Argument string // its first one
+	Kernel   bool   // a thread of the kernel
+	// Apart says that it has a mount or PID namespace of its own, as in a container: what its paths
+	// lead to is not known here.
+	Apart    bool
+	UserID   int
+	Terminal bool   // it has a controlling terminal
+	Program  string // path of what runs
+	Removed  bool   // the file is gone from there
+	Replaced bool   // and another one is there
+	System   bool   // root alone could have put it there
+	Owner    int    // of that file; -1 where it is not known
+	Clone    bool   // the copy of itself that a program of containers runs from memory
+	// Daemons are those of this system; nil where their names are not known.
+	Daemons *Daemons
+	// Same says that the path in Argument leads to the file that runs, as a symbolic link does.
+	Same bool
+}
+
+// A Disguise is how a process hides what it is.
+type Disguise int
+
+// The disguises.
+const (
+	NoDisguise Disguise = iota
+	Pretends            // it calls itself a daemon of the system, or a thread of the kernel, and is not
+	Hides               // its program is in memory, in a folder for temporary files, or removed
+)
+
+// Judge says whether a process hides what it is, and how, in words that follow its name. It keeps
+// still where there is another reason for the same look: containers, shells of people, interpreters,
+// builds and updates.
+func (c Claim) Judge() (Disguise, string) {
+	if c.Kernel || c.Program == "" {
+		return NoDisguise, ""
+	}
+	if what := c.pretended(); what != "" {
+		return Pretends, fmt.Sprintf("calls itself %s and runs %s", what, c.shown())
+	}
+	if where := c.hidden(); where != "" {
+		return Hides, where
+	}
+	return NoDisguise, ""
+}
+
+// shown is the program for people.
+func (c Claim) shown() string {
+	text := sanitize.Text(c.Program, 100)
+	if c.Removed {
+		text += ", which was removed"
+	}
+	return text
+}
+
+// pretended names what the process calls itself without being it; "" for nothing.
+func (c Claim) pretended() string {
+	first, _, _ := strings.Cut(c.Argument, " ")
+	if len(first) > 2 && first[0] == '[' && strings.HasSuffix(strings.TrimSpace(c.Argument), "]") || kernelName(c.Name) {
+		return "a thread of the kernel"
+	}
+	if c.Apart || c.Same || c.Daemons == nil {
+		return ""
+	}
+	title := path.Base(strings.TrimSuffix(strings.TrimPrefix(first, "-"), ":"))
+	if c.misnamed(c.Name, c.Daemons.Interpreters) {
+		return sanitize.Text(c.Name, 32)
+	}
+	if c.misnamed(title, nil) {
+		return sanitize.Text(title, 32)
+	}
+	return ""
+}
+
+// misnamed reports whether a name is that of a daemon and the program is not it. others run programs
+// of other names: the kernel calls a script by its own name, and gives it the interpreter as first
+// argument.
+func (c Claim) misnamed(name string, others []string) bool {
+	core := slices.Contains(c.Daemons.Core, name)
+	if !core && !slices.Contains(c.Daemons.Servers, name) {
+		return false
+	}
+	file := path.Base(c.Program)
+	if strings.HasPrefix(file, name) { // or sshd-session
+		return core && c.misplaced()
+	}
+	carries := func(p string) bool { return strings.HasPrefix(file, p) }
+	return !(c.System && (slices.ContainsFunc(c.Daemons.Carriers, carries) || slices.ContainsFunc(others, carries)))
+}
+
+// installed are where programs of the system are.
+var installed = []string{"/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/nix/", "/gnu/", "/snap/", "/ostree/", "/sysroot/"}
+
+// misplaced says that a daemon which only the system installs is in a place where it does not.
+func (c Claim) misplaced() bool {
+	in := func(dir string) bool { return strings.HasPrefix(c.Program, dir) }
+	return c.Owner > 0 || !slices.ContainsFunc(installed, in) || strings.Contains(c.Program, "/.")
+}
+
+// kernelNames begin the names of kernel threads that every machine has.
+var kernelNames = []string{"kworker/", "ksoftirqd/", "migration/", "kthreadd", "rcu_", "kswapd", "khugepaged", "kcompactd", "kdevtmpfs", "jbd2/", "scsi_eh_"}
+
+func kernelName(name string) bool {
+	return slices.ContainsFunc(kernelNames, func(k string) bool { return strings.HasPrefix(name, k) })
+}
+
+// Daemons are the names that a system's own programs have.
+type Daemons struct {
+	// Core are programs that only a system installs, each a binary of that name, at most 15 bytes of
+	// it, as the kernel cuts them. Servers are those that people also install for themselves. Neither
+	// has one that an interpreter runs.
+	Core, Servers []string
+	// Carriers begin the names of programs of the system that run under other names.
+	Carriers []string
+	// Interpreters begin the names of programs that run scripts.
+	Interpreters []string
+}
+
+// temporary are folders in which everybody may write, and memory that is a folder.
+var temporary = []string{"/tmp/", "/var/tmp/", "/dev/shm/", "/dev/mqueue/", "/run/user/", "/run/shm/", "/run/lock/", "/private/tmp/", "/private/var/tmp/"}
+
+func inTemporary(file string) bool {
+	return slices.ContainsFunc(temporary, func(dir string) bool { return strings.HasPrefix(file, dir) })
+}
+
+// lastAccount is the highest user ID of accounts that are no person's.
+const lastAccount = 999
+
+// hidden says where a program runs from that nobody installs programs to; "" for elsewhere.
+func (c Claim) hidden() string {
+	person := c.UserID > lastAccount && c.UserID < 1<<16-2
+	switch {
+	case c.Apart, c.Clone, c.System:
+		return ""
+	case strings.HasPrefix(c.Program, "/memfd:"):
+		return "runs a program from memory that never was a file, " + sanitize.Text(c.Program, 100)
+	case strings.HasPrefix(c.Program, "/dev/"), inTemporary(c.Program) && !c.building() && !(person && c.Terminal):
+		return "runs a program from a folder for temporary files, " + c.shown()
+	case c.Removed && !c.Replaced && !c.building() && !(person && c.Terminal):
+		return "runs a program whose file was removed, " + sanitize.Text(c.Program, 100)
+	}
+	return ""
+}
+
+// building says that a program runs from where tools put what they build or unpack to run it at once.
+func (c Claim) building() bool {
+	return strings.Contains(c.Program, "/go-build") || strings.Contains(c.Program, "/.mount_") || strings.Contains(c.Program, "/_MEI")
+}
+
+// fromPackages says that a program is in a folder that belongs to packages alone (hier(7)).
+func (c Claim) fromPackages() bool {
+	return !c.Apart && !c.Removed && slices.ContainsFunc([]string{"/usr/bin/", "/usr/sbin/", "/usr/lib", "/bin/", "/sbin/"}, func(dir string) bool {
+		return strings.HasPrefix(c.Program, dir)
+	})
+}

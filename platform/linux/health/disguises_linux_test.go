@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sentinel/internal/health"
+	"sentinel/internal/testenv"
+)
+
+// counted returns what a figure says of one process.
+func counted(t *testing.T, key string, pid int) string {
+	t.Helper()
+	r, err := Sources("/").Figures[key](t.Context())
+	if err != nil && len(r.PIDs) > 0 {
+		t.Fatal(err)
+	}
+	if at := slices.Index(r.PIDs, pid); at >= 0 {
+		return r.Names[at]
+	}
+	return ""
+}
+
+// started runs a program until the test ends.
+func started(t *testing.T, path, title string) int {
+	t.Helper()
+	cmd := exec.Command(path, "600")
+	cmd.Args[0] = title
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return cmd.Process.Pid
+}
+
+func TestFalseDaemonsAreNamed(t *testing.T) {
+	pid := started(t, "/bin/sleep", "[kworker/1:3]")
+	testenv.WaitFor(t, "the false thread to be named", func() bool { return counted(t, health.FalseDaemons, pid) != "" })
+	if got := counted(t, health.FalseDaemons, pid); !strings.Contains(got, "calls itself a thread of the kernel and runs /") {
+		t.Errorf("%q", got)
+	}
+	honest := started(t, "/bin/sleep", "sleep")
+	if got := counted(t, health.FalseDaemons, honest) + counted(t, health.HiddenPrograms, honest); got != "" {
+		t.Errorf("an honest process: %q", got)
+	}
+}
+
+func TestHiddenProgramsAreNamed(t *testing.T) {
+	raw, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "hidden")
+	testenv.Need(t, err == nil, "no /dev/shm")
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	planted := filepath.Join(dir, "x")
+	if err := os.WriteFile(planted, raw, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(planted, "0").CombinedOutput(); err != nil {
+		testenv.Need(t, false, "nothing runs from /dev/shm here: "+string(out))
+	}
+	pid := started(t, planted, planted)
+	testenv.WaitFor(t, "the planted program to be named", func() bool { return counted(t, health.HiddenPrograms, pid) != "" })
+	if got := counted(t, health.HiddenPrograms, pid); !strings.Contains(got, planted) || !strings.HasPrefix(got, "x (PID ") {
+		t.Errorf("%q", got)
+	}
+}

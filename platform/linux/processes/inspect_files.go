@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	domain "sentinel/internal/network"
+	"sentinel/internal/processes"
+	"sentinel/platform/linux/procfs"
+)
+
+// maxNamed bounds how many descriptors are kept with their names; all are counted.
+const maxNamed = 2000
+
+// A descriptor is one entry of /proc/PID/fd.
+type descriptor struct {
+	fd   int
+	link string
+}
+
+// descriptors reads what the process has open.
+func (r *reading) descriptors(ctx context.Context) {
+	if r.o.Claim.Kernel || r.stat.State == 'Z' {
+		return
+	}
+	files, kinds, inodes, err := r.open()
+	if err != nil {
+		r.lacks("open_files", err)
+		r.lacks("sockets", err)
+		return
+	}
+	open := &processes.OpenFiles{ByKind: counts(kinds)}
+	for _, n := range kinds {
+		open.Total += n
+	}
+	for _, d := range files {
+		open.Files = append(open.Files, r.openFile(ctx, d))
+	}
+	r.o.OpenFiles = open
+	r.sockets(ctx, inodes)
+}
+
+// open walks over the descriptors. What it reads waits for no file system.
+func (r *reading) open() (files []descriptor, kinds map[string]int, inodes map[uint64]bool, err error) {
+	reader, err := r.proc.FileReader()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer reader.Close()
+	kinds, inodes = map[string]int{}, map[uint64]bool{}
+	err = reader.Files(r.pid, func(f procfs.OpenFile) bool {
+		if inode, ok := f.Socket(); ok {
+			kinds["socket"]++
+			inodes[inode] = true
+			return true
+		}
+		kind := kindOf(f.Link)
+		kinds[kind]++
+		if named(kind) && len(files) < maxNamed {
+			files = append(files, descriptor{f.FD, string(f.Link)})
+		}
+		return true
+	})
+	if len(kinds) > 0 {
+		r.lacks("open_files.total", err) // a part of them
+		err = nil
+	}
+	return files, kinds, inodes, err
+}
+
+// kindOf says what a descriptor refers to, from its link (proc_pid_fd(5)).
+func kindOf(link []byte) string {
+	text := string(link)
+	switch {
+	case strings.HasPrefix(text, "pipe:"):
+		return "pipe"
+	case strings.HasPrefix(text, "anon_inode:"):
+		return "event"
+	case strings.HasPrefix(text, "/memfd:"), strings.HasPrefix(text, "/dev/shm/"), strings.HasPrefix(text, "/SYSV"), strings.HasPrefix(text, "/dmabuf:"):
+		return "memory"
+	case bytes.HasSuffix(link, []byte(" (deleted)")):
+		return processes.Removed
+	case strings.HasPrefix(text, "/dev/"):
+		return "device"
+	case strings.HasPrefix(text, "/"):
+		return "file"
+	default:
+		return "other"
+	}
+}
+
+// named says whether descriptors of a kind have names that tell something.
+func named(kind string) bool {
+	return slices.Contains([]string{"file", processes.Removed, "device"}, kind)
+}
+
+// cutLink is the length at which links of descriptors are cut.
+const cutLink = 128
+
+func (r *reading) openFile(ctx context.Context, d descriptor) processes.OpenFile {
+	name := "fd/" + strconv.Itoa(d.fd)
+	if len(d.link) >= cutLink {
+		if whole, err := r.proc.Link(r.pid, name); err == nil {
+			d.link = whole
+		}
+	}
+	f := processes.OpenFile{FD: d.fd, Kind: kindOf([]byte(d.link)), Path: d.link}
+	if f.Kind == processes.Removed {
+		f.Path = strings.TrimSuffix(d.link, " (deleted)")
+		if size, err := ask(ctx, func() (int64, error) { return blocks(filepath.Join(r.root, "proc", strconv.Itoa(r.pid), name)) }); err == nil {
+			f.SizeMB = new(mebibytes(uint64(size)))
+		}
+	}
+	return f
+}
+
+// blocks returns the bytes that a file takes up.
+func blocks(path string) (int64, error) {
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return s.Blocks * 512, nil
+}
+
+func counts(kinds map[string]int) []processes.KindCount {
+	list := []processes.KindCount{}
+	for _, kind := range slices.SortedFunc(maps.Keys(kinds), func(a, b string) int { return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b)) }) {
+		list = append(list, processes.KindCount{Kind: kind, Count: kinds[kind]})
+	}
+	return list
+}
+
+// sockets looks the sockets up in the network namespace of the process.
+func (r *reading) sockets(ctx context.Context, inodes map[uint64]bool) {
+	of := &processes.ProcessSockets{Total: len(inodes)}
+	r.o.Sockets = of
+	if len(inodes) == 0 {
+		return
+	}
+	source := r.network
+	if own, err := r.proc.Link(r.pid, "ns/net"); err == nil && r.root == "/" {
+		if here, err := os.Readlink("/proc/self/ns/net"); err == nil && here != own {
+			source = source.Of(r.pid)
+		}
+	}
+	kinds := map[string]int{}
+	err := source.Sockets(ctx, func(s domain.Socket) {
+		if !inodes[s.ID] {
+			return
+		}
+		delete(inodes, s.ID)
+		protocol := strings.ToUpper(string(s.Protocol))
+		kinds[protocol+" "+string(s.State)]++
+		row := processes.ProcessSocket{Protocol: protocol, State: string(s.State), Local: s.Local.String()}
+		if s.Remote.IsValid() && s.Remote.Port() != 0 {
+			row.Remote = s.Remote.String()
+		}
+		if len(of.Sockets) < maxNamed {
+			of.Sockets = append(of.Sockets, row)
+		}
+	})
+	r.lacks("sockets.sockets", err)
+	if rest := len(inodes); rest > 0 {
+		kinds["Unix and others"] = rest
+	}
+	of.ByState = counts(kinds)
+}

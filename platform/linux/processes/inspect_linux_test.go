@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processes
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sentinel/internal/processes"
+	"sentinel/internal/testenv"
+)
+
+func inspected(t *testing.T, pid int) processes.Inspection {
+	t.Helper()
+	i, err := processes.Inspect(t.Context(), NewInspector("/", nil, time.Now), pid, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func kinds(list []processes.KindCount) map[string]int {
+	all := map[string]int{}
+	for _, k := range list {
+		all[k.Kind] = k.Count
+	}
+	return all
+}
+
+func codes(i processes.Inspection) []string {
+	var all []string
+	for _, n := range i.Notable {
+		all = append(all, n.Code)
+	}
+	return all
+}
+
+// holder starts a process that has a removed file, a listening socket and a pipe open.
+func holder(t *testing.T) (pid int, file, address string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "grown.log")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := errors.Join(unix.Fallocate(int(f.Fd()), 0, 0, 3<<20), os.Remove(file)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	socket, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	cmd := exec.Command("/bin/sleep", "--", "600")
+	cmd.Env = []string{"SECRET_OF_THE_ENVIRONMENT=1"}
+	cmd.ExtraFiles = []*os.File{f, socket}
+	return run(t, cmd), file, l.Addr().String()
+}
+
+func TestAProcessIsDescribedWhole(t *testing.T) {
+	pid, file, address := holder(t)
+	t.Cleanup(func() { unix.Kill(pid, unix.SIGKILL) })
+	testenv.WaitFor(t, "the process as it will be", func() bool { return inspected(t, pid).Status == "sleeping" })
+	i := inspected(t, pid)
+	if i.Name != "sleep" || i.Command != "/bin/sleep -- 600" || i.ChildrenAll != 0 || i.Threads != 1 || i.AgeSeconds == nil || i.StartedAt == nil {
+		t.Errorf("%+v", i)
+	}
+	if len(i.Ancestry) == 0 || i.Ancestry[0].PID != os.Getpid() || i.StartedBy.How == "" {
+		t.Errorf("parents %+v, started by %+v", i.Ancestry, i.StartedBy)
+	}
+	if i.WaitsFor == "" || !strings.HasPrefix(i.WaitsFor, "sleeps for a time that it chose") {
+		t.Errorf("waits for %q", i.WaitsFor)
+	}
+	if i.Memory == nil || i.Memory.ResidentMB <= 0 || i.Memory.SwapMB == nil || i.Memory.OOMScore == nil {
+		t.Errorf("memory %+v", i.Memory)
+	}
+	if p := i.Program; p == nil || !strings.HasSuffix(p.Path, "/sleep") || p.State != "present" || p.ModifiedAt == nil || p.ChangedSince {
+		t.Errorf("program %+v", p)
+	}
+	if f := i.OpenFiles; f == nil || kinds(f.ByKind)["removed"] != 1 || kinds(f.ByKind)["socket"] != 1 || f.Files[0].Path != file || f.Files[0].SizeMB == nil || *f.Files[0].SizeMB != 3 {
+		t.Errorf("files %+v", f)
+	}
+	if s := i.Sockets; s == nil || s.Total != 1 || len(s.Sockets) != 1 || s.Sockets[0] != (processes.ProcessSocket{Protocol: "TCP", State: "LISTEN", Local: address}) {
+		t.Errorf("sockets %+v", s)
+	}
+	if !slices.ContainsFunc(i.Limits, func(l processes.Limit) bool { return l.Name == "Max open files" && l.Soft != nil }) {
+		t.Errorf("limits %+v", i.Limits)
+	}
+	if text := strings.Join(append(codes(i), i.Summary), " "); strings.Contains(text, "SECRET") || len(i.Notable) != 0 {
+		t.Errorf("notable %+v, %q", i.Notable, i.Summary)
+	}
+	own := inspected(t, os.Getpid())
+	if !slices.ContainsFunc(own.Children, func(k processes.Kin) bool { return k.PID == pid }) || own.ChildrenAll < 1 || own.Descendants < own.ChildrenAll {
+		t.Errorf("children %+v of %d", own.Children, own.ChildrenAll)
+	}
+}
+
+// What dpkg shipped is told from a copy with another content under the same name.
+func TestTheProgramIsThatOfItsPackage(t *testing.T) {
+	_, err := exec.LookPath("dpkg-query")
+	testenv.Need(t, err == nil, "no dpkg here")
+	pid := sleeper(t)
+	t.Cleanup(func() { unix.Kill(pid, unix.SIGKILL) })
+	testenv.WaitFor(t, "the process as it will be", func() bool { return inspected(t, pid).Name == "sleep" })
+	p := inspected(t, pid).Program
+	if p.Package != "coreutils" || p.OfPackage == nil || !*p.OfPackage || p.AsPackaged == nil || !*p.AsPackaged {
+		t.Errorf("%+v", p)
+	}
+}
+
+// copied starts a copy of sleep at a path.
+func copied(t *testing.T, path, title string) int {
+	t.Helper()
+	raw, err := os.ReadFile("/bin/sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "600")
+	cmd.Args[0] = title
+	pid := run(t, cmd)
+	t.Cleanup(func() { unix.Kill(pid, unix.SIGKILL) })
+	return pid
+}
+
+func TestAReplacedProgramIsNoHidingOne(t *testing.T) {
+	removed := filepath.Join(t.TempDir(), "removed")
+	pid := copied(t, removed, removed)
+	testenv.WaitFor(t, "the program to run", func() bool { return inspected(t, pid).Name == "removed" })
+	if err := os.Remove(removed); err != nil {
+		t.Fatal(err)
+	}
+	if i := inspected(t, pid); i.Program.State != processes.Removed || slices.Contains(codes(i), "RESTART_WANTED") {
+		t.Errorf("%+v, %+v", i.Program, i.Notable)
+	}
+	updated := filepath.Join(t.TempDir(), "updated")
+	pid = copied(t, updated, updated)
+	testenv.WaitFor(t, "the program to run", func() bool { return inspected(t, pid).Name == "updated" })
+	if err := errors.Join(os.WriteFile(updated+".new", nil, 0o755), os.Rename(updated+".new", updated)); err != nil {
+		t.Fatal(err)
+	}
+	if i := inspected(t, pid); i.Program.State != "replaced" || !slices.Contains(codes(i), "RESTART_WANTED") {
+		t.Errorf("%+v, %+v", i.Program, i.Notable)
+	}
+}
+
+func TestAProcessThatCallsItselfADaemonIsCritical(t *testing.T) {
+	cmd := exec.Command("/bin/sleep", "600")
+	cmd.Args[0] = "/usr/sbin/sshd"
+	pid := run(t, cmd)
+	t.Cleanup(func() { unix.Kill(pid, unix.SIGKILL) })
+	testenv.WaitFor(t, "the process as it will be", func() bool { return strings.HasPrefix(inspected(t, pid).Command, "/usr/sbin/sshd") })
+	i := inspected(t, pid)
+	if len(i.Notable) == 0 || i.Notable[0].Code != "FALSE_NAME" || i.Notable[0].Severity != "critical" || !strings.Contains(i.Notable[0].Message, "calls itself sshd and runs /") {
+		t.Errorf("%+v", i.Notable)
+	}
+}
+
+func TestWaitsAreToldInWords(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"a pipe":  {"exec /bin/cat", "waits to read from a pipe (descriptor 0)"},
+		"a child": {"/bin/sleep 600; :", "waits for a child to end"},
+		"a lock":  {"exec 9<>$1; exec flock 9", "waits for somebody else's lock on a file (descriptor 9"},
+		"a stop":  {"kill -STOP $$", "a signal to continue"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "lock")
+			f, err := os.Create(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("/bin/sh", "-c", c.script, "sh", file)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			pid := run(t, cmd)
+			t.Cleanup(func() { unix.Kill(-pid, unix.SIGKILL) })
+			testenv.WaitFor(t, "the process as it will be", func() bool { return strings.HasPrefix(inspected(t, pid).WaitsFor, c.want) })
+		})
+	}
+}
+
+func TestAThreadAndNobodyAreNoProcess(t *testing.T) {
+	s := NewInspector("/", nil, time.Now)
+	for _, path := range []string{"/proc/self/task"} {
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			id, _ := strconv.Atoi(e.Name())
+			var thread *processes.ThreadError
+			if _, err := s.Inspect(t.Context(), id); id != os.Getpid() && !errors.As(err, &thread) && !errors.Is(err, processes.ErrNoProcess) {
+				t.Errorf("thread %d: %v", id, err)
+			}
+		}
+	}
+	if _, err := s.Inspect(t.Context(), 4194304); !errors.Is(err, processes.ErrNoProcess) {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
+// A user sees what is public of a process of root, and is told what is not.
+func TestOthersAreSeenInPart(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "needs root")
+	if os.Getenv("INSPECT_AS_USER") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestOthersAreSeenInPart$", "-test.v")
+		cmd.Env = append(os.Environ(), "INSPECT_AS_USER=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	pid := sleeper(t)
+	defer unix.Kill(pid, unix.SIGKILL)
+	if err := errors.Join(unix.Setgroups(nil), unix.Setresgid(65534, 65534, 65534), unix.Setresuid(65534, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	i := inspected(t, pid)
+	missing := map[string]bool{}
+	for _, g := range i.Unavailable {
+		missing[g.Field] = strings.Contains(g.Reason, "another user's")
+	}
+	if i.User != "root" || i.Command != "sleep 60" || i.Memory == nil || len(i.Limits) == 0 || i.Program != nil || i.OpenFiles != nil || !missing["program"] || !missing["open_files"] || !missing["sockets"] {
+		t.Errorf("%+v", i)
+	}
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package processes
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/privilege"
+	"sentinel/internal/processes"
+	"sentinel/platform/linux/packages"
+)
+
+// program looks at the file that runs.
+func (r *reading) program(ctx context.Context) {
+	if r.o.Claim.Kernel || r.stat.State == 'Z' {
+		return
+	}
+	p := &processes.Program{}
+	var err error
+	if p.Directory, err = r.proc.Link(r.pid, "cwd"); err != nil {
+		r.lacks("program.working_directory", err)
+	}
+	if err := r.claim(ctx); err != nil {
+		r.lacks("program", err)
+		return
+	}
+	c := r.o.Claim
+	p.Path, p.RootOnly, p.State = c.Program, c.System, fileState(c)
+	r.o.Program = p
+	if root, err := r.proc.Link(r.pid, "root"); err == nil && root != "/" && r.root == "/" {
+		r.o.Unavailable.Note("program.package", "the process has a root directory of its own, "+root)
+		return
+	}
+	info, err := ask(ctx, func() (fs.FileInfo, error) { return os.Stat(r.exe()) })
+	if err != nil {
+		r.lacks("program.modified_at", err)
+		return
+	}
+	modified := info.ModTime().UTC().Truncate(time.Second)
+	p.ModifiedAt, p.SetUserID = &modified, info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0
+	p.ChangedSince = r.o.StartedAt != nil && modified.After(*r.o.StartedAt) && !modified.After(r.now())
+	r.packaged(ctx, p)
+}
+
+// exe is the file that runs, whatever its path leads to.
+func (r *reading) exe() string {
+	path := filepath.Join(r.root, "proc", strconv.Itoa(r.pid), "exe")
+	if r.root == "/" {
+		return path
+	}
+	return filepath.Join(r.root, r.o.Claim.Program) // an ordinary link in a tree of files
+}
+
+// fileState says what became of the file.
+func fileState(c processes.Claim) string {
+	switch {
+	case strings.HasPrefix(c.Program, "/memfd:"):
+		return "memory"
+	case c.Replaced:
+		return "replaced"
+	case c.Removed:
+		return processes.Removed
+	default:
+		return "present"
+	}
+}
+
+// claim fills in what the process is, as [Source.claims] does for all.
+func (r *reading) claim(ctx context.Context) error {
+	c, err := ask(ctx, func() (processes.Claim, error) { return r.Source.claim(r.o.Claim, r.owner()) })
+	if err == nil {
+		r.o.Claim = c
+	}
+	return err
+}
+
+// packaged finds the package of the program, and compares what runs with it. In a mount namespace of
+// its own a process sees other files than the package manager knows.
+func (r *reading) packaged(ctx context.Context, p *processes.Program) {
+	if r.o.Claim.Apart || p.State == "memory" {
+		r.o.Unavailable.Note("program.package", "the process has a file system of its own, as in a container")
+		return
+	}
+	found, err := r.packages.Files(ctx, []string{p.Path})
+	if err != nil {
+		r.o.Unavailable.Note("program.package", answer.Reason(err))
+		return
+	}
+	file, of := found[p.Path]
+	p.OfPackage, p.Package, p.PackageVersion = &of, file.Package, file.Version
+	if !of || file.Digest == "" || p.State != "present" {
+		return
+	}
+	same, err := ask(ctx, func() (bool, error) { return r.same(file) })
+	if err != nil {
+		r.lacks("program.as_packaged", err)
+		return
+	}
+	p.AsPackaged = &same
+}
+
+func (r *reading) same(file packages.File) (bool, error) {
+	f, err := os.Open(r.exe())
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	return file.Same(f)
+}
+
+// owner is who files of the system belong to: in a tree of files, whoever made it.
+func (s *Source) owner() int {
+	if s.root == "/" {
+		return 0
+	}
+	return privilege.EffectiveUID()
+}
+
+// claim adds to what a process calls itself what it is. It may wait for a file system.
+func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
+	program, err := s.proc.Program(c.PID, owner)
+	if program.Path == "" {
+		return c, err
+	}
+	c.Program, c.Removed, c.System = program.Path, program.Removed, program.System
+	c.Clone = strings.HasPrefix(c.Program, "/memfd:runc_cloned:") && c.UserID == 0
+	there, gone := os.Stat(filepath.Join(s.root, c.Program))
+	runs, err := os.Stat(s.exePath(c))
+	if err != nil {
+		return c, nil //nolint:nilerr // the path is known, which is what counts
+	}
+	if owner, ok := runs.Sys().(*syscall.Stat_t); ok {
+		c.Owner = int(owner.Uid)
+	}
+	c.Apart = !c.System && !(gone == nil && os.SameFile(runs, there)) && s.apart(c.PID)
+	c.Replaced = c.Removed && gone == nil && filepath.IsAbs(c.Program) && !c.Apart
+	if filepath.IsAbs(c.Argument) {
+		named, err := os.Stat(filepath.Join(s.root, c.Argument))
+		c.Same = err == nil && os.SameFile(runs, named)
+	}
+	return c, nil
+}
+
+func (s *Source) exePath(c processes.Claim) string {
+	if s.root != "/" {
+		return filepath.Join(s.root, c.Program)
+	}
+	return "/proc/" + strconv.Itoa(c.PID) + "/exe"
+}
+
+// apart reports a mount namespace other than that of process 1, or of this run where that cannot be
+// seen.
+func (s *Source) apart(pid int) bool {
+	own, err := s.proc.Link(pid, "ns/mnt")
+	if err != nil {
+		return false
+	}
+	first, err := s.proc.Link(1, "ns/mnt")
+	if err != nil {
+		first, err = os.Readlink("/proc/self/ns/mnt")
+	}
+	return err == nil && own != first
+}
