@@ -31,8 +31,10 @@ var steps = map[string]string{
 // nextStep is what to run next because of a reason, "" where there is nothing.
 func (d *healthDocument) nextStep(r health.Reason) string {
 	switch {
-	case r.Code == "FAILED_UNITS" && r.Object != "" && d.unitStatus != "":
+	case r.Code == "FAILED_UNITS" && r.Object != "" && d.unitStatus != "" && !strings.HasSuffix(r.Object, ".service"):
 		return d.unitStatus + " " + shellWord(r.Object)
+	case r.Object != "" && strings.HasSuffix(r.Code, "_UNITS"):
+		return d.command("sentinel --service " + shellWord(r.Object))
 	case r.Code == "DISK_FULL" || r.Code == "INODES_FULL":
 		return d.command("sudo sentinel --disk-usage " + shellWord(r.Object))
 	case (r.Code == "FALSE_DAEMON" || r.Code == "HIDDEN_PROGRAM") && pasteable(r.Object):

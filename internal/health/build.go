@@ -48,6 +48,7 @@ func Build(f Facts, o Options, gaps *answer.Gaps) Report {
 	r.disks(f, o.cap(maxDisks), gaps)
 	r.pressure(f)
 	r.units(f, o.cap(maxUnits))
+	r.restarting(f, o.cap(maxUnits))
 	if f.Uptime != nil {
 		seconds := int64(f.Uptime.Seconds())
 		r.UptimeSeconds = &seconds
@@ -224,6 +225,22 @@ func (r *Report) units(f Facts, rows int) {
 	r.FailedUnits, r.FailedUnitsTotal = []FailedUnit{}, &total
 	for _, u := range (*f.FailedUnits)[:min(rows, total)] {
 		r.FailedUnits = append(r.FailedUnits, FailedUnit{sanitize.Text(u.Name, 96), sanitize.Text(u.Description, 96)})
+	}
+}
+
+// restarting lists the services that keep dying, those with the most restarts first.
+func (r *Report) restarting(f Facts, rows int) {
+	if f.Restarting == nil {
+		return
+	}
+	list := slices.Clone(*f.Restarting)
+	slices.SortStableFunc(list, func(a, b RestartingUnit) int {
+		return cmp.Or(cmp.Compare(b.Restarts, a.Restarts), cmp.Compare(a.Name, b.Name))
+	})
+	total := len(list)
+	r.RestartingUnitsTotal = &total
+	for _, u := range list[:min(rows, total)] {
+		r.RestartingUnits = append(r.RestartingUnits, Restarting{sanitize.Text(u.Name, 96), u.Restarts, momentText(u.Since), u.Waits})
 	}
 }
 

@@ -29,6 +29,7 @@ type Facts struct {
 	Uptime         *time.Duration
 	OOMKills       *OOMKills
 	FailedUnits    *[]Unit
+	Restarting     *[]RestartingUnit
 	RebootRequired *bool
 	Figures        map[string]Reading // of figures with a Member, by key; absent is unknown
 }
@@ -82,6 +83,7 @@ func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 		read("uptime_seconds", s.Uptime, &f.Uptime),
 		read("oom_kills", s.OOMKills, &f.OOMKills),
 		read("failed_units", s.FailedUnits, &f.FailedUnits),
+		read("restarting_units", s.Restarting, &f.Restarting),
 		read("reboot_required", s.RebootRequired, &f.RebootRequired),
 	}, readFigures(s, &f)...)
 	type outcome struct {

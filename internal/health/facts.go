@@ -138,6 +138,14 @@ type Unit struct {
 	Name, Description string
 }
 
+// A RestartingUnit is a service that its manager starts again and again.
+type RestartingUnit struct {
+	Name     string
+	Restarts int       // since it was last started by hand
+	Since    time.Time // the first of these; zero when unknown
+	Waits    bool      // it has died, and is to be started again
+}
+
 // Sources read facts from the platform, one function per fact, so that one that
 // fails or hangs costs only its own fact. Each must return soon after its context
 // ends; one that does not is abandoned. A nil function means that this system does
@@ -154,6 +162,7 @@ type Sources struct {
 	Uptime         func(context.Context) (time.Duration, error)
 	OOMKills       func(context.Context) (OOMKills, error)
 	FailedUnits    func(context.Context) ([]Unit, error)
+	Restarting     func(context.Context) ([]RestartingUnit, error)
 	RebootRequired func(context.Context) (bool, error)
 	Figures        map[string]Reader // of figures with a Member, by key
 }

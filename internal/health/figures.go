@@ -20,6 +20,7 @@ func All() []*Figure {
 		&pressureIO,
 		&disk,
 		&failedUnits,
+		&restartingUnits,
 		&oomKills,
 		&firewall,
 		&uptime,
@@ -49,7 +50,7 @@ func metered() []*Figure {
 
 // shown is the order of the page for people.
 func shown() []*Figure {
-	return startingWith(&cpu, &temperature, &heat, &memory, &swap, &pressureCPU, &firewall, &uptime, &failedUnits, &reboot)
+	return startingWith(&cpu, &temperature, &heat, &memory, &swap, &pressureCPU, &firewall, &uptime, &failedUnits, &restartingUnits, &reboot)
 }
 
 // startingWith lists every figure, those given first. Where a figure has no place

@@ -114,6 +114,15 @@ type FailedUnit struct {
 	Description string `json:"description,omitempty"` // as the unit has it
 }
 
+// A Restarting is a service that keeps dying: it waits to be started again, or runs and was restarted
+// three times or more, the last time within an hour.
+type Restarting struct {
+	Name     string `json:"name"`            // of the unit: "nginx.service"
+	Restarts int    `json:"restarts"`        // by the service manager itself, since the last start by hand
+	Since    string `json:"since,omitempty"` // RFC 3339: the first of these; absent when unknown
+	Waits    bool   `json:"waits,omitempty"` // it has died, and waits to be started again
+}
+
 // An OOMEvent is a process that was killed for want of memory.
 type OOMEvent struct {
 	Process string `json:"process"`        // its name
@@ -142,11 +151,14 @@ type Report struct {
 	UptimeSeconds    *int64              `json:"uptime_seconds,omitempty"`                       // since boot
 	FailedUnits      []FailedUnit        `json:"failed_units,omitzero" schema:"brief"`           // absent when unknown
 	FailedUnitsTotal *int                `json:"failed_units_total,omitempty"`                   // absent where unknown
-	OOMKills         *uint64             `json:"oom_kills,omitempty"`                            // since boot; in a container, of its own processes
-	OOMKillsLastDay  *uint64             `json:"oom_kills_24h,omitempty"`                        // of the last 24 hours
-	OOMKilled        []string            `json:"oom_killed,omitempty" schema:"brief"`            // names of those, newest first, five at most
-	OOMEvents        []OOMEvent          `json:"oom_events,omitempty" schema:"brief"`            // the same with time and unit
-	RebootRequired   *bool               `json:"reboot_required,omitempty"`                      // updates that are installed wait for a reboot
+	RestartingUnits  []Restarting        `json:"restarting_units,omitempty" schema:"brief"`      // services that keep dying; absent for none, and when unknown
+	// RestartingUnitsTotal counts them before the list was cut.
+	RestartingUnitsTotal *int       `json:"restarting_units_total,omitempty"`
+	OOMKills             *uint64    `json:"oom_kills,omitempty"`                 // since boot; in a container, of its own processes
+	OOMKillsLastDay      *uint64    `json:"oom_kills_24h,omitempty"`             // of the last 24 hours
+	OOMKilled            []string   `json:"oom_killed,omitempty" schema:"brief"` // names of those, newest first, five at most
+	OOMEvents            []OOMEvent `json:"oom_events,omitempty" schema:"brief"` // the same with time and unit
+	RebootRequired       *bool      `json:"reboot_required,omitempty"`           // updates that are installed wait for a reboot
 	// Figures are further values by name; what could not be read is absent.
 	Figures     Values      `json:"figures" schema:"brief"`
 	Unavailable answer.Gaps `json:"unavailable" schema:"brief"` // what could not be read, and why

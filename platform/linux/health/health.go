@@ -52,7 +52,7 @@ func (s source) sources() health.Sources {
 	s.looked = &look{}
 	return health.Sources{
 		CPU: s.cpu, Load: s.load, Memory: s.memory, Limits: s.limits, Sensors: s.sensors, Disks: s.disks,
-		Pressure: s.pressure, Uptime: s.uptime, OOMKills: s.oomKills, FailedUnits: s.failedUnits, RebootRequired: s.rebootRequired,
+		Pressure: s.pressure, Uptime: s.uptime, OOMKills: s.oomKills, FailedUnits: s.failedUnits, Restarting: s.restarting, RebootRequired: s.rebootRequired,
 		Figures: map[string]health.Reader{
 			health.ReadOnlyFileSystems: s.readOnly,
 			health.ClockUnsynchronized: s.clockUnsynchronized,
@@ -147,6 +147,10 @@ func (s source) uptime(context.Context) (time.Duration, error) {
 
 func (s source) failedUnits(ctx context.Context) ([]health.Unit, error) {
 	return systemd.FailedUnits(ctx, s.root)
+}
+
+func (s source) restarting(ctx context.Context) ([]health.RestartingUnit, error) {
+	return systemd.RestartingUnits(ctx, s.root)
 }
 
 func (s source) rebootRequired(context.Context) (bool, error) {
