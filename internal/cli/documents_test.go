@@ -40,6 +40,9 @@ func TestEveryDocumentMatchesItsSchemas(t *testing.T) {
 			if op.Effect != ops.Read || op.Privilege == ops.NeedsRoot {
 				continue // has tests of its own, where it may do what it does
 			}
+			if op.Name == "get_service_status" {
+				continue // needs a service manager that runs; see test/remedy
+			}
 			if op.Name == "check_updates" && root != "/" {
 				continue // no package manager can be asked about a picture of a machine
 			}

@@ -85,7 +85,7 @@ func (i invocation) typed() string {
 		value, given := i.given[flag]
 		switch {
 		case !given || slices.Contains(words, "--"+flag):
-		case value == switchedOn:
+		case value == switchedOn || value == "":
 			words = append(words, "--"+flag)
 		case pasteable(value):
 			words = append(words, "--"+flag, value)

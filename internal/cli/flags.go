@@ -46,6 +46,9 @@ func (f *flags) addField(field ops.Field) {
 	case f.set.Lookup(field.Flag) != nil:
 	case field.Kind == ops.Boolean:
 		f.addSwitch(field.Flag, "")
+	case field.Optional():
+		f.set.Var(&once{optional: true}, field.Flag, "")
+		f.set.Lookup(field.Flag).NoOptDefVal = switchedOn
 	default:
 		f.set.Var(&once{}, field.Flag, "")
 	}
@@ -84,11 +87,14 @@ type once struct {
 	text     string
 	given    bool
 	isSwitch bool
+	optional bool // its value may be left out; one that follows after a blank is an argument to pflag
 }
 
 // Set implements [pflag.Value].
 func (o *once) Set(text string) error {
 	switch {
+	case o.optional && text == switchedOn && !o.given:
+		text = ""
 	case o.given:
 		return errors.New("is there twice")
 	case o.isSwitch && text != switchedOn:
@@ -99,6 +105,15 @@ func (o *once) Set(text string) error {
 		return errors.New("needs a value, and " + text + " is a flag")
 	}
 	o.text, o.given = text, true
+	return nil
+}
+
+// follow sets the value that follows a flag which may stand alone.
+func (o *once) follow(text string) error {
+	if text == "" {
+		return usage("The name after the flag is empty.")
+	}
+	o.text = text
 	return nil
 }
 

@@ -28,7 +28,7 @@ var macLines = map[string]string{
 	"security_audit": "--security-audit", "check_updates": "--check-updates", "scan_ports": "--scan-ports 127.0.0.1 --port-range 1-9",
 	"get_startup_items": "--startup-items", "list_blocked_ips": "--list-blocked", "traceroute": "--traceroute 127.0.0.1", "get_logins": "--logins", "terminate_process": "--kill 812",
 	"block_ip_address": "--block-ip 203.0.113.7", "unblock_ip_address": "--unblock-ip 203.0.113.7", "enable_firewall": "--fix-firewall",
-	"restart_service": "--restart-service com.example.web", "restore_blocklist": "--restore-blocklist", "doctor": "--doctor", "get_disk_usage": "--disk-usage /",
+	"restart_service": "--restart-service com.example.web", "get_service_status": "--service com.example.web", "restore_blocklist": "--restore-blocklist", "doctor": "--doctor", "get_disk_usage": "--disk-usage /",
 	"get_logs": "--logs --since 2026-11-20T11:55:00Z --until 2026-11-20T12:00:00Z",
 }
 

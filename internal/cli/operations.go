@@ -57,6 +57,7 @@ func operations() map[string]code {
 		"get_logins":          answers[*loginsDocument](runLogins).formed(formOfLogins),
 		"get_startup_items":   answers[startupDocument](runStartupItems),
 		"get_logs":            answers[*logsDocument](runLogs).formed(formOfLogs),
+		"get_service_status":  answers[*serviceDocument](runServiceStatus).formed(formOfServiceAsked),
 		"list_blocked_ips":    answers[*blockedDocument](runListBlocked),
 		"verify_journal":      answers[verifyDocument](runVerifyJournal),
 		"doctor":              answers[doctorDocument](runDoctor),

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"sentinel/internal/editdistance"
 	"sentinel/internal/ops"
 )
@@ -28,11 +30,18 @@ func (f *flags) spellOut(word string) error {
 		return err
 	}
 	rest := f.set.Args()
+	if word == "" && len(rest) == 1 {
+		if value := f.withoutValue(); value != nil {
+			return value.follow(rest[0])
+		}
+	}
 	switch {
 	case word == "" || !takes && len(rest) > 0 || len(rest) > 1:
 		return f.tooMany(takes)
 	case takes && len(rest) == 0 && f.given(flag):
 		return nil
+	case takes && len(rest) == 0 && f.isOptional(flag):
+		return f.setFlag(flag, switchedOn)
 	case takes && len(rest) == 0:
 		return usage(word + " needs a value.").WithFix("See how it is used with: sentinel --" + flag + " --help")
 	case takes:
@@ -43,6 +52,23 @@ func (f *flags) spellOut(word string) error {
 	default:
 		return f.setFlag(flag, switchedOn)
 	}
+}
+
+// withoutValue returns the value of a flag that was given without one and may have one; nil for none.
+func (f *flags) withoutValue() *once {
+	var found *once
+	f.set.Visit(func(flag *pflag.Flag) {
+		if value, ok := flag.Value.(*once); ok && value.optional && value.text == "" {
+			found = value
+		}
+	})
+	return found
+}
+
+// isOptional reports whether a flag may be given without its value.
+func (f *flags) isOptional(flag string) bool {
+	value, ok := f.set.Lookup(flag).Value.(*once)
+	return ok && value.optional
 }
 
 func (f *flags) setFlag(flag, value string) error {

@@ -45,3 +45,21 @@ func TestAWordIsReadAsItsFlag(t *testing.T) {
 		}
 	}
 }
+
+// The flag of an action whose value may be left out stands alone, or has it in any of the usual forms.
+func TestAValueThatMayBeLeftOut(t *testing.T) {
+	for line, want := range map[string]string{
+		"--service": "", "service": "", "--service nginx": "nginx", "--service=nginx": "nginx", "service nginx": "nginx", "--json --service nginx": "nginx",
+		"--service --json": "", "--service nginx --json": "nginx", "service nginx --limit all": "nginx", "--service --limit 3": "",
+	} {
+		call, err := parse(strings.Fields(line))
+		if err != nil || call.op.Name != "get_service_status" || call.args.Text("service") != want {
+			t.Errorf("%s: %s %q, %v", line, call.op.Name, call.args.Text("service"), err)
+		}
+	}
+	for _, line := range []string{"--service a b", "service a b", "--service --service", "--service=a b", "--service= ", "--top nginx", "nginx --service", "--service --dry-run"} {
+		if call, err := parse(strings.Split(line, " ")); err == nil {
+			t.Errorf("%s: %s %q", line, call.op.Name, call.args.Text("service"))
+		}
+	}
+}

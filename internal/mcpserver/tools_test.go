@@ -104,6 +104,7 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"send_telemetry_webhook": "read-only false, destructive false, idempotent false, open world true",
 		"scan_ports":             "read-only false, destructive false, idempotent true, open world true",
 		"dns_lookup":             "read-only false, destructive false, idempotent true, open world true",
+		"get_service_status":     "read-only true, destructive false, idempotent true, open world false",
 		"traceroute":             "read-only false, destructive false, idempotent true, open world true",
 		"get_startup_items":      reader,
 		"get_logs":               reader,

@@ -99,6 +99,21 @@ func capped(rows, total int) int {
 	return min(rows, total)
 }
 
+// Listeners lists all sockets that wait for connections or packets. What could not be read of their
+// processes is added to gaps.
+func Listeners(ctx context.Context, source Source, gaps *answer.Gaps) ([]Listener, error) {
+	listening := newTopList(0, byExposure)
+	err := source.Sockets(ctx, func(s Socket) {
+		if s.State == Listen {
+			listening.add(s)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return each(listening.sorted(), owned(ctx, source, nil, listening.sorted(), gaps), newListener), nil
+}
+
 // owned looks up the processes of the listed sockets only: finding an owner means
 // walking the file descriptors of all processes, the most expensive part of the
 // whole answer.

@@ -51,7 +51,7 @@ func (o Operation) ParseFlags(given map[string]string) (Arguments, error) {
 	args := o.defaults()
 	for _, f := range o.Fields {
 		text, ok := given[f.Flag]
-		if !ok || f.Kind != Boolean && IsOption(f.Flag) { // people have the option
+		if !ok || f.Kind != Boolean && IsOption(f.Flag) || text == "" && f.Optional() { // people have the option, or gave the flag alone
 			continue
 		}
 		value, err := f.fromText("--"+f.Flag, text)

@@ -97,6 +97,7 @@ func All() []Operation {
 		dnsLookup,
 		traceroute,
 		getContainers,
+		getServiceStatus,
 		getLogins,
 		getStartupItems,
 		getLogs,

@@ -64,8 +64,8 @@ func TestEveryOperationIsComplete(t *testing.T) {
 			t.Errorf("%s: deadline %v is not within the 45 s that clients wait", op.Name, op.Deadline)
 		}
 		for _, f := range op.Fields {
-			if f.Required != (f.Flag == op.Flag && f.Default == nil) {
-				t.Errorf("%s.%s: the value of the operation's own flag, and no other, is required unless it has a default", op.Name, f.Name)
+			if f.Required != (f.Flag == op.Flag && f.Default == nil && !f.Optional()) {
+				t.Errorf("%s.%s: the value of the operation's own flag, and no other, is required unless it has a default or may be left out", op.Name, f.Name)
 			}
 		}
 		if op.Effect == Read && !op.Idempotent {

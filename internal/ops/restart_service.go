@@ -11,15 +11,15 @@ var restartService = Operation{
 	Alias:  "restart",
 	Title:  "Restart service",
 	Description: "Restart a system service (systemd on Linux, launchd on macOS). Use when a service needs to be restarted. " +
-		"Waits until it has settled; one that dies again is a failure with its last log lines. " +
-		"Refuses targets, units of the system itself, what the session depends on, and services that are switched off." + tellFirst + dataOnly,
+		"Watches it for ten seconds; one that dies again is a failure with its last log lines. " +
+		"A service that runs tests its configuration first. Refuses one that does not pass, targets, units of the system itself, what the session depends on, and services that are switched off." + tellFirst + dataOnly,
 	Usage:     "restart a service and see that it stays up",
 	Toolset:   DefaultToolset,
 	Effect:    Destructive,
 	Privilege: NeedsRoot,
 	Grant:     GrantWrite,
 	Deadline:  43 * time.Second,
-	Codes:     []string{"INVALID_SERVICE", "SERVICE_NOT_FOUND", "SERVICE_MASKED", "SERVICE_INACTIVE", "PROTECTED_SERVICE", "RESTART_FAILED"},
+	Codes:     []string{"INVALID_SERVICE", "SERVICE_NOT_FOUND", "SERVICE_MASKED", "SERVICE_INACTIVE", "PROTECTED_SERVICE", "RESTART_FAILED", "BROKEN_CONFIGURATION"},
 	Fields: []Field{
 		{
 			Name: "service", Flag: "restart-service", Candidates: CandidateServices, Placeholder: "NAME", Kind: Text, MaxLength: 255, Required: true, Code: "INVALID_SERVICE",

@@ -19,6 +19,9 @@ func (o Operation) Object() *Field {
 	return nil
 }
 
+// Optional reports whether the flag of an operation may stand without its value.
+func (f Field) Optional() bool { return f.Kind == Text && strings.HasPrefix(f.Placeholder, "[") }
+
 // Modifiers returns the fields with a flag of their own, which is not that of an option.
 func (o Operation) Modifiers() []Field {
 	return slices.DeleteFunc(slices.Clone(o.Fields), func(f Field) bool { return f.Flag == o.Flag || IsOption(f.Flag) })

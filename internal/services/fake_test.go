@@ -15,12 +15,18 @@ import (
 
 // A fake is a service manager of tables. Its clock is that of the test.
 type fake struct {
-	units   map[string]Unit
-	own     Ancestry
-	log     []string
-	openErr error
-	unitErr func() error
-	jobErr  error
+	units  map[string]Unit
+	own    Ancestry
+	log    []string
+	logErr error
+	tested *ConfigTest
+
+	suspects []string
+	uses     []Use // in turn; the last one stays
+	first    time.Time
+	openErr  error
+	unitErr  func() error
+	jobErr   error
 
 	job     string          // result, after jobIn
 	jobIn   time.Duration   // never when negative
@@ -62,6 +68,7 @@ var kind = Kind{
 		Final("it ends the system", "reboot*", "*-shutdown"),
 	),
 	Signals:    map[int]string{9: "SIGKILL", 11: "SIGSEGV"},
+	Exits:      map[int]string{203: "its program is missing"},
 	CrashGrace: 10 * time.Second,
 	Shutdown: Shutdown{
 		Units:    []string{"reboot.target", "shutdown.target", "poweroff.target", "runlevel[016].target", "systemd-suspend.service", "reboot*.service"},
@@ -138,7 +145,40 @@ func (f *fake) Restart(ctx context.Context, _ string) (<-chan string, error) {
 	return done, ctx.Err()
 }
 
-func (f *fake) Log(context.Context, string, time.Time, int) ([]string, error) { return f.log, nil }
+func (f *fake) Log(context.Context, string, time.Time, int) ([]LogLine, error) {
+	var lines []LogLine
+	for _, text := range f.log {
+		lines = append(lines, LogLine{Text: text})
+	}
+	return lines, f.logErr
+}
+
+func (f *fake) TestConfiguration(context.Context, Unit) *ConfigTest {
+	f.called("test")
+	return f.tested
+}
+
+func (f *fake) Suspects(context.Context) ([]string, error) { return f.suspects, f.unitError() }
+
+func (f *fake) Use(context.Context, Unit) (Use, error) {
+	if len(f.uses) == 0 {
+		return Use{}, nil
+	}
+	use := f.uses[0]
+	if len(f.uses) > 1 {
+		f.uses = f.uses[1:]
+	}
+	return use, nil
+}
+
+func (f *fake) FirstRestart(context.Context, string) (time.Time, error) { return f.first, nil }
+
+func (f *fake) unitError() error {
+	if f.unitErr == nil {
+		return nil
+	}
+	return f.unitErr()
+}
 
 func (f *fake) Close() { f.called("close") }
 

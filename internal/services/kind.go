@@ -20,6 +20,9 @@ type Kind struct {
 
 	Rules   []Rule         // the first that matches decides
 	Signals map[int]string // the names of signals, whatever this was built for
+	// Exits are what the exit statuses of the manager itself mean, which it ends a service with that it
+	// could not start.
+	Exits map[int]string
 	// CrashGrace is how long a service that died once may take to stay up.
 	CrashGrace time.Duration
 	Shutdown   Shutdown

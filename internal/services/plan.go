@@ -3,6 +3,7 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,10 @@ import (
 // the service manager.
 const DefaultLimit = 40 * time.Second
 
+// DefaultSettle is how long a service must stay up after its restart: some take seconds to find that
+// they cannot work.
+const DefaultSettle = 10 * time.Second
+
 // planLimit bounds all checks together; they take milliseconds.
 const planLimit = 15 * time.Second
 
@@ -25,6 +30,7 @@ type Options struct {
 	Force     bool          // lifts the protections of sessions and of the configuration, and no others
 	Protected []string      // services of the configuration, or patterns of path.Match
 	Limit     time.Duration // 0 means DefaultLimit
+	Settle    time.Duration // how long a service must stay up; 0 means DefaultSettle
 	Dependents
 }
 
@@ -34,6 +40,7 @@ type Restart struct {
 	manager Manager
 	unit    Unit
 	asked   string
+	tested  string // what the test of its configuration said
 	limit   time.Duration
 	settle  time.Duration // how long a service must stay up
 	grace   time.Duration // how long one that died once may take to stay up
@@ -48,8 +55,8 @@ type planner struct {
 
 // PlanRestart checks whether a service may be restarted and changes nothing. It
 // fails with INVALID_SERVICE, SERVICE_NOT_FOUND, SERVICE_MASKED, SERVICE_INACTIVE,
-// PROTECTED_SERVICE, RESTART_FAILED (its unit file cannot be used), UNSUPPORTED or
-// UNAVAILABLE. The caller closes what it returns.
+// PROTECTED_SERVICE, BROKEN_CONFIGURATION, RESTART_FAILED (its unit file cannot be used),
+// UNSUPPORTED or UNAVAILABLE. The caller closes what it returns.
 func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error) {
 	kind := source.Kind()
 	name, err := kind.CheckName(o.Name)
@@ -67,13 +74,17 @@ func PlanRestart(ctx context.Context, source Source, o Options) (*Restart, error
 	}
 	p := planner{kind: kind, manager: manager, options: o}
 	unit, err := p.check(ctx, name)
+	var tested string
+	if err == nil {
+		tested, err = p.testConfiguration(ctx, unit)
+	}
 	if err != nil {
 		manager.Close()
 		return nil, err
 	}
-	r := &Restart{kind: kind, manager: manager, unit: unit, limit: o.Limit, settle: 2500 * time.Millisecond, grace: kind.CrashGrace}
-	if r.limit == 0 {
-		r.limit = DefaultLimit
+	r := &Restart{
+		kind: kind, manager: manager, unit: unit, tested: tested, grace: kind.CrashGrace,
+		limit: cmp.Or(o.Limit, DefaultLimit), settle: cmp.Or(o.Settle, DefaultSettle),
 	}
 	if name != unit.Name {
 		r.asked = name
@@ -100,7 +111,7 @@ func (r *Restart) Summary() string {
 	if r.asked != "" {
 		alias = ", which is the real name of " + r.asked + ","
 	}
-	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.unit.Stale
+	return r.unit.Name + alias + " (" + state + ") would be restarted." + r.before() + r.tested + r.unit.Stale
 }
 
 // check reads the service and applies every rule, the most serious first.
@@ -110,7 +121,7 @@ func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 		return Unit{}, unavailable(p.kind, err)
 	}
 	if u.Missing {
-		return Unit{}, p.notFound(ctx, name)
+		return Unit{}, p.notFound(ctx, name, "restart_service")
 	}
 	if !u.Service {
 		return Unit{}, Refusal(name, "it is another name of "+shown(u.Name)+", which is not a service", false)
@@ -134,7 +145,7 @@ func (p *planner) check(ctx context.Context, name string) (Unit, error) {
 }
 
 // notFound suggests services with similar names, where they can be listed.
-func (p *planner) notFound(ctx context.Context, name string) error {
+func (p *planner) notFound(ctx context.Context, name, tool string) error {
 	e := fault.New(fault.ServiceNotFound, "There is no service "+name+".").WithFix("List the services with: " + p.kind.Commands.Loaded).
 		WithToolFix("Ask the user for the name of the service. Those that have failed are in failed_units of: sentinel --json")
 	names, err := p.manager.Names(ctx)
@@ -143,7 +154,7 @@ func (p *planner) notFound(ctx context.Context, name string) error {
 	}
 	if meant := p.kind.Similar(name, names); len(meant) > 0 {
 		did := "Did you mean " + strings.Join(meant, " or ") + "?"
-		return e.WithFix(did + " All of them: " + p.kind.Commands.All).WithToolFix(did + " Call restart_service again with that as service.")
+		return e.WithFix(did + " All of them: " + p.kind.Commands.All).WithToolFix(did + " Call " + tool + " again with that as service.")
 	}
 	return e
 }

@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/progress"
-	"sentinel/internal/sanitize"
 )
 
 const (
@@ -22,6 +20,10 @@ const (
 	logRunes    = 300
 	// logDelay lets the journal catch up with what a service wrote last.
 	logDelay = 200 * time.Millisecond
+	// loopAfter is how long a service that died more than once may take to stay up.
+	loopAfter = 2500 * time.Millisecond
+	// enough is how long a service must have stayed up where there is no time left to watch it.
+	enough = 2500 * time.Millisecond
 )
 
 // Do restarts the service and waits until it has settled: until its job is done
@@ -35,7 +37,7 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 		return Restarted{}, err
 	}
 	began := time.Now()
-	done := Restarted{Label: r.unit.Name, RequestedName: r.asked, State: r.state(r.unit, 0)}
+	done := Restarted{Label: r.unit.Name, RequestedName: r.asked, State: r.kind.state(r.unit, 0), RestartsBefore: r.unit.Restarts}
 	limited, cancel := context.WithTimeout(ctx, r.limit)
 	defer cancel()
 	progress.Say(ctx, 25, "restarting "+shown(r.unit.Name))
@@ -45,20 +47,20 @@ func (r *Restart) Do(ctx context.Context) (Restarted, error) {
 		return done, r.rejected(err)
 	}
 	w, err := r.watch(limited, job)
-	done.State, done.TookMS = r.state(w.last, w.deaths), time.Since(began).Milliseconds()
+	done.State, done.TookMS = r.kind.state(w.last, w.deaths), time.Since(began).Milliseconds()
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		done.Pending = true
 		return done, ctx.Err()
-	case err == nil:
-		done.Message = r.message(w) + r.unit.Stale
+	case err == nil || w.stayed(err, time.Now()):
+		done.Message = r.message(w) + r.before() + r.tested + r.unit.Stale
 		return done, nil
 	case errors.Is(err, context.DeadlineExceeded):
 		done.Pending = true
 		err = r.unsettled(w.last, time.Since(began))
 	}
 	done.Pending = done.Pending || errors.Is(err, errUnwatched)
-	done.Message = err.Error()
+	done.Message = err.Error() + r.before()
 	done.Log = r.log(ctx, began)
 	return done, err
 }
@@ -70,7 +72,7 @@ var errUnwatched = errors.New("the restart could not be watched")
 // watch waits for the job and then for the service. What it saw last is
 // returned with every error.
 func (r *Restart) watch(ctx context.Context, job <-chan string) (*watch, error) {
-	w := &watch{before: r.unit, last: r.unit, settle: r.settle, grace: r.grace}
+	w := &watch{before: r.unit, last: r.unit}
 	var result string
 	select {
 	case result = <-job:
@@ -159,6 +161,18 @@ func (r *Restart) message(w *watch) string {
 	return fmt.Sprintf("%s was restarted and is %s (%s), main PID %d.", u.Name, shown(u.Active), shown(u.Sub), u.MainPID)
 }
 
+// before says how often the manager had started the service again by itself.
+func (r *Restart) before() string {
+	switch n := r.unit.Restarts; n {
+	case 0:
+		return ""
+	case 1:
+		return " Before, " + r.kind.Name + " had started it again once by itself."
+	default:
+		return fmt.Sprintf(" Before, %s had started it again %d times by itself.", r.kind.Name, n)
+	}
+}
+
 // log reads the last lines of the service. A failure to read them must not fail
 // the answer, so that they are left out then.
 func (r *Restart) log(ctx context.Context, since time.Time) []string {
@@ -169,13 +183,11 @@ func (r *Restart) log(ctx context.Context, since time.Time) []string {
 	if err != nil {
 		return nil
 	}
-	var shownLines []string
-	for _, line := range lines[max(0, len(lines)-logLines):] {
-		if line = strings.TrimSpace(sanitize.Command([]string{line}, logRunes)); line != "" {
-			shownLines = append(shownLines, line)
-		}
+	var texts []string
+	for _, line := range shownLines(lines, logLines, logRunes) {
+		texts = append(texts, line.Text)
 	}
-	return shownLines
+	return texts
 }
 
 func pause(ctx context.Context, d time.Duration) {

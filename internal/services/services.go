@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package services restarts services. It refuses a restart that would start a
+// Package services restarts services and tells what is wrong with them. It refuses a restart that would start a
 // service which is meant to stay off, cut the caller's session, or take the system down.
 package services
 
@@ -47,6 +47,46 @@ type Unit struct {
 	Group        string // control group; "" when it has none
 	SparesOthers bool   // stopping it signals its main process at most
 	Commands     [][]string
+
+	Description string
+	Since       time.Time // when it came into its present state; zero where that is not known
+	Started     time.Time // of the last main process; zero where there was none or it is not known
+	Ended       time.Time // of that process; zero as well
+	Reason      string    // why the system ended it, in its words
+	Runs        int       // how often its manager has started it since it was loaded; 0 where it does not count
+	Enabled     string    // in the words of its manager: enabled, disabled, static, ...
+	File        string    // that describes it
+	Needs       []string  // what it is not started without
+	Wishes      []string  // what is started with it, and may fail
+	ComesBack   bool      // its manager starts it again after a failure
+	RestartedBy []string  // what starts it again, each a sentence
+}
+
+// A LogLine is a line of a log, not sanitized.
+type LogLine struct {
+	At   time.Time // zero where it is not known
+	Text string
+}
+
+// A Use is what the processes of a service use; nil is unknown, and a limit of zero is none.
+type Use struct {
+	PIDs        []int
+	Memory      *uint64 // bytes, without cache that the kernel takes back first
+	MemoryLimit uint64  // bytes
+	CPU         *time.Duration
+	CPULimit    float64        // cores
+	Throttled   *time.Duration // that it waited because of CPULimit, since it was started
+	Tasks       *uint64
+	TasksLimit  uint64
+	Started     time.Time // of the main process; zero where it is not known
+}
+
+// A ConfigTest is the outcome of a service's own test of its configuration.
+type ConfigTest struct {
+	Command string
+	Passed  bool
+	Err     error    // why it could not be run to its end; Passed is false
+	Lines   []string // what it printed, not sanitized
 }
 
 // Why a manager has no state of a service that is installed, as Sub of a [Unit].
@@ -101,10 +141,26 @@ type Manager interface {
 	// dependency, skipped, ...
 	Restart(ctx context.Context, name string) (<-chan string, error)
 	// Log returns the last lines that the service wrote, or its manager about it,
-	// since then; the latest comes last. They are not sanitized.
-	Log(ctx context.Context, name string, since time.Time, lines int) ([]string, error)
+	// since then, or at all if since is zero; the latest comes last.
+	Log(ctx context.Context, name string, since time.Time, lines int) ([]LogLine, error)
+	// TestConfiguration has the program of a service test its configuration; nil where there is no
+	// such test that is safe to run.
+	TestConfiguration(ctx context.Context, u Unit) *ConfigTest
+	Inspector
 	// Close ends the connection.
 	Close()
+}
+
+// An Inspector tells what is seen of services and not needed for a restart.
+type Inspector interface {
+	// Suspects lists services that may not be well: failed, started again and again, or off although
+	// they are to run.
+	Suspects(ctx context.Context) ([]string, error)
+	// Use reads what the processes of a service use.
+	Use(ctx context.Context, u Unit) (Use, error)
+	// FirstRestart tells when the manager first started a service again, of the restarts that
+	// [Unit].Restarts counts; zero where it is not known.
+	FirstRestart(ctx context.Context, name string) (time.Time, error)
 }
 
 // A State is a service at one moment.
@@ -115,7 +171,7 @@ type State struct {
 	ExitStatus *int   `json:"exit_status,omitempty"` // of the main process, once it ended
 	Signal     string `json:"signal,omitempty"`      // that ended it
 	MainPID    int    `json:"main_pid,omitempty"`    // of the main process; absent when there is none
-	Restarts   int    `json:"restarts"`              // by the service manager itself, since this restart
+	Restarts   int    `json:"restarts"`              // by the service manager itself, since the last start by hand
 }
 
 // Restarted describes a restart that was begun.
@@ -125,6 +181,9 @@ type Restarted struct {
 	Message       string `json:"message"`                  // what was done, a sentence
 	State         State  `json:"state"`                    // as seen after it settled
 	TookMS        int64  `json:"took_ms"`                  // milliseconds until it settled
+	// RestartsBefore counts how often the service manager had started it again by itself before; absent
+	// for never, and where that is not counted.
+	RestartsBefore int `json:"restarts_before,omitempty"`
 	// Log holds the last lines about the service when the restart failed or has
 	// not settled.
 	Log []string `json:"log,omitempty"`

@@ -4,6 +4,7 @@ package services
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,12 +14,12 @@ import (
 
 // A watch follows a service after its restart.
 type watch struct {
-	before, last  Unit
-	first         time.Time     // when it was first seen
-	since         time.Time     // when it was first seen as it is now
-	base          int           // what the manager had counted before
-	deaths        int           // since the restart
-	settle, grace time.Duration // as in Restart
+	before, last Unit
+	first        time.Time // when it was first seen
+	since        time.Time // when it was first seen as it is now
+	base         int       // what the manager had counted before
+	deaths       int       // since the restart
+	done         bool      // its job has ended as it was to
 }
 
 // see takes a sample. The manager counts its own restarts from the last start
@@ -41,6 +42,12 @@ func (w *watch) see(u Unit, now time.Time) {
 	}
 }
 
+// stayed says that a service is up, without having died, though the time to watch it was over before
+// it had settled.
+func (w *watch) stayed(err error, now time.Time) bool {
+	return errors.Is(err, context.DeadlineExceeded) && w.done && w.deaths == 0 && now.Sub(w.since) >= enough
+}
+
 // waitsToRestart says whether a service has died and is to be started again.
 func waitsToRestart(u Unit) bool { return u.Waits || strings.HasPrefix(u.Sub, "auto-restart") }
 
@@ -55,16 +62,17 @@ func (r *Restart) judge(ctx context.Context, w *watch, result string, now time.T
 		return true, r.died(w, result)
 	case u.Active == "inactive":
 		return true, r.ended(w, result)
-	case w.deaths > 1 && now.Sub(w.first) >= w.settle:
+	case w.deaths > 1 && now.Sub(w.first) >= loopAfter:
 		return true, r.loops(w)
-	case w.deaths > 0 && now.Sub(w.first) >= w.grace:
+	case w.deaths > 0 && u.Active != "active" && now.Sub(w.first) >= r.grace:
 		return true, r.loops(w)
 	case u.Active != "active" && u.Active != "reloading" && u.Active != "refreshing":
 		return false, nil
 	case result == "failed" && w.deaths == 0:
 		return true, r.failed("was not restarted: its job failed, and it is "+u.Active+" as before", "")
 	}
-	return oneshotIsDone(u) || now.Sub(w.since) >= w.settle, nil
+	w.done = true
+	return oneshotIsDone(u) || now.Sub(w.since) >= r.settle, nil
 }
 
 // oneshotIsDone says that nothing is left that could die.
@@ -107,13 +115,13 @@ func (r *Restart) died(w *watch, result string) error {
 	manager, reset := r.kind.Name, r.startLimitFix()
 	switch {
 	case w.deaths > 0:
-		return r.failed(fmt.Sprintf("died %d times since the restart%s, and %s has given it up (start limit)", w.deaths+1, r.how(w.last), manager), reset)
+		return r.failed(fmt.Sprintf("died %d times since the restart%s, and %s has given it up (start limit)", w.deaths+1, r.kind.how(w.last), manager), reset)
 	case startLimitHit(w, result):
 		return r.failed("was not started: it was started too often and failed each time, and "+manager+" does not try again (start limit)", reset)
 	}
 	switch u := w.last; u.Result {
 	case "timeout":
-		return r.failed("did not start or stop in time"+r.how(u), "")
+		return r.failed("did not start or stop in time"+r.kind.how(u), "")
 	case "watchdog":
 		return r.failed("stopped giving signs of life to its watchdog", "")
 	case "oom-kill":
@@ -124,9 +132,9 @@ func (r *Restart) died(w *watch, result string) error {
 		return r.failed("did not start as the type in its unit file says", "")
 	default:
 		if u.Type == "oneshot" {
-			return r.failed("was run again and failed"+r.how(u), "")
+			return r.failed("was run again and failed"+r.kind.how(u), "")
 		}
-		return r.failed("died right after the restart"+r.how(u), "")
+		return r.failed("died right after the restart"+r.kind.how(u), "")
 	}
 }
 
@@ -148,7 +156,7 @@ func (r *Restart) ended(w *watch, result string) error {
 	case u.Type == "oneshot" || w.before.Active == "inactive":
 		return nil
 	case u.ExitCode != 0:
-		return r.failed("ended by itself right after the restart"+r.how(u), "")
+		return r.failed("ended by itself right after the restart"+r.kind.how(u), "")
 	default:
 		return r.failed("is off right after the restart: it ended by itself, or a condition of its unit file kept it from starting", "")
 	}
@@ -157,9 +165,9 @@ func (r *Restart) ended(w *watch, result string) error {
 // loops reports a service that dies again each time its manager starts it.
 func (r *Restart) loops(w *watch) error {
 	if w.deaths == 1 {
-		return r.failed("died right after the restart"+r.how(w.last)+", and "+r.kind.Name+" waits to start it again", "")
+		return r.failed("died right after the restart"+r.kind.how(w.last)+", and "+r.kind.Name+" waits to start it again", "")
 	}
-	return r.failed(fmt.Sprintf("keeps dying: it was seen to die %d times since the restart%s, and %s starts it again and again", w.deaths, r.how(w.last), r.kind.Name), "")
+	return r.failed(fmt.Sprintf("keeps dying: it was seen to die %d times since the restart%s, and %s starts it again and again", w.deaths, r.kind.how(w.last), r.kind.Name), "")
 }
 
 // startLimitFix says how a service that failed too often may be started again.
@@ -177,42 +185,4 @@ func (r *Restart) failed(what, fix string) error {
 		fix = "Repair what its log lines say, then restart it again. " + r.unit.LogHint
 	}
 	return e.WithFix(fix)
-}
-
-// how describes how the last main process ended.
-func (r *Restart) how(u Unit) string {
-	s := r.state(u, 0)
-	switch {
-	case s.Signal != "":
-		return " (" + s.Signal + ")"
-	case s.ExitStatus != nil:
-		return fmt.Sprintf(" (exit status %d)", *s.ExitStatus)
-	}
-	return ""
-}
-
-// state is what an answer shows of a unit.
-func (r *Restart) state(u Unit, restarts int) State {
-	s := State{Active: shown(u.Active), Sub: shown(u.Sub), MainPID: u.MainPID, Restarts: restarts}
-	if u.Result != "success" {
-		s.Result = shown(u.Result)
-	}
-	if u.MainPID > 0 {
-		return s
-	}
-	switch u.ExitCode {
-	case 1:
-		s.ExitStatus = &u.ExitStatus
-	case 2, 3:
-		s.Signal = r.signalName(u.ExitStatus)
-	}
-	return s
-}
-
-// signalName names a signal, or gives its number.
-func (r *Restart) signalName(n int) string {
-	if name := r.kind.Signals[n]; name != "" {
-		return name
-	}
-	return fmt.Sprintf("signal %d", n)
 }

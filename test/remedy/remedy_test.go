@@ -9,6 +9,7 @@ package remedy
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +54,9 @@ func onMachine(t *testing.T) bool {
 		}
 		files[path] = "/shipped/" + filepath.Base(filepath.Dir(name)) + "-" + filepath.Base(name)
 	}
-	return testenv.BootedWith(t, units, files)
+	all := maps.Clone(units)
+	maps.Copy(all, sick)
+	return testenv.BootedWith(t, all, files)
 }
 
 // install puts sentinel where a package would, and makes the user who may use

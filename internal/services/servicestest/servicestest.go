@@ -48,7 +48,7 @@ func Situations() []Situation {
 // it.
 func (s Situation) Check(t *testing.T, source services.Source, service string) {
 	t.Helper()
-	got, err := restart(t.Context(), t, source, services.Options{Name: service, Limit: s.Limit})
+	got, err := restart(t.Context(), t, source, services.Options{Name: service, Limit: s.Limit, Settle: 2500 * time.Millisecond})
 	message := got.Message
 	if err != nil {
 		message = err.Error()

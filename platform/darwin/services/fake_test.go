@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type fake struct {
 	ps       string
 	log      []string // lines below the header
 	logFails bool
+	statuses map[string]int // of the last run, in the list of jobs
 
 	mu    sync.Mutex
 	pids  int
@@ -116,7 +118,11 @@ func (m *fake) read(args []string) (sysexec.Result, error) {
 		text := "PID\tStatus\tLabel\n"
 		for _, target := range slices.Sorted(keys(m.jobs)) {
 			if label, system := strings.CutPrefix(target, "system/"); system {
-				text += strings.Replace(fmt.Sprintf("%d\t0\t%s\n", m.jobs[target].pid, label), "0\t0\t", "-\t0\t", 1)
+				pid := "-"
+				if running := m.jobs[target].pid; running != 0 {
+					pid = strconv.Itoa(running)
+				}
+				text += fmt.Sprintf("%s\t%d\t%s\n", pid, m.statuses[label], label)
 			}
 		}
 		return sysexec.Result{Stdout: []byte(text)}, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
 )
 
@@ -17,17 +18,23 @@ const (
 	// maxLog bounds how much of one minute of the log is read, in bytes.
 	maxLog   = 1 << 20
 	logLimit = 10 * time.Second
+	// maxAway is how old an entry may be; one that seems older was not written in UTC.
+	maxAway = 12 * time.Minute
 )
 
 // Log implements [services.Manager]. The file that a job writes to is not read: who
 // owns the job chooses it, and root would read anything there.
-func (m *manager) Log(ctx context.Context, name string, since time.Time, lines int) ([]string, error) {
+func (m *manager) Log(ctx context.Context, name string, since time.Time, lines int) ([]services.LogLine, error) {
 	m.mu.Lock()
 	program := m.last.Program
 	m.mu.Unlock()
+	last := "1m"
+	if since.IsZero() {
+		last = "10m"
+	}
 	r, err := m.Runner.Run(ctx, sysexec.Command{
 		Path:      logProgram,
-		Args:      []string{"show", "--last", "1m", "--style", "compact", "--predicate", predicate(name, program)},
+		Args:      []string{"show", "--last", last, "--style", "compact", "--predicate", predicate(name, program)},
 		MaxOutput: maxLog,
 		Timeout:   logLimit,
 	})
@@ -66,17 +73,21 @@ const stampForm = "2006-01-02 15:04:05.000"
 //
 // A line without a time goes on with the one before it. What was written before
 // since is left out, and so is everything that is no entry.
-func parseLog(raw []byte, since, now time.Time) []string {
-	texts := []string{}
+func parseLog(raw []byte, since, now time.Time) []services.LogLine {
+	texts := []services.LogLine{}
 	wanted := false
+	var at time.Time
 	for line := range strings.Lines(string(raw)) {
 		line = strings.TrimRight(line, "\r\n")
 		stamp, text, found := entry(line)
 		if found {
-			wanted = recent(stamp, since, now)
+			wanted, at = recent(stamp, since, now), time.Time{}
+			if away := now.Sub(stamp); away >= -time.Minute && away <= maxAway {
+				at = stamp
+			}
 		}
 		if wanted && strings.TrimSpace(text) != "" {
-			texts = append(texts, strings.TrimSpace(text))
+			texts = append(texts, services.LogLine{At: at, Text: strings.TrimSpace(text)})
 		}
 	}
 	return texts

@@ -103,7 +103,9 @@ func unit(target string, j launchctl.Job, before *launchctl.Job) services.Unit {
 		Name: target, Names: []string{target}, Service: true, Sub: j.State, Type: "simple", Result: "success",
 		MainPID: j.PID, LogHint: logHint(target, j.LogFile), Commands: commands(j),
 	}
-	kept := j.KeepAlive || len(j.Semaphores) > 0
+	u.File, u.Runs, u.Reason, u.RestartedBy = j.File, j.Runs, j.Reason, restartedBy(j)
+	u.ComesBack = j.KeepAlive || len(j.Semaphores) > 0
+	kept := u.ComesBack
 	if !kept && !j.RunAtLoad {
 		u.Dormant = dormant(target, j.State)
 	}
@@ -146,7 +148,7 @@ func active(j launchctl.Job, restarted bool) (state string, waits bool) {
 	case j.State == "running":
 		return "activating", false
 	case j.State == "spawn scheduled":
-		return "activating", restarted && ended
+		return "activating", ended && (restarted || bad)
 	case bad:
 		return "failed", false
 	}

@@ -31,7 +31,7 @@ func TestStatesOfJobs(t *testing.T) {
 		"runs, and crashed once":     {job{State: "running", PID: 7, Signal: 11}, nil, "active simple success 0"},
 		"is about to be the program": {job{State: "xpcproxy", PID: 7}, nil, "activating simple success 0"},
 		"runs without a process":     {job{State: "running"}, nil, "activating oneshot success 0"},
-		"waits to be started":        {job{State: "spawn scheduled", Exited: true, Exit: 78, KeepAlive: true}, nil, "activating simple exit-code 0"},
+		"waits to be started":        {job{State: "spawn scheduled", Exited: true, Exit: 78, KeepAlive: true}, nil, "activating simple exit-code 0 waits"},
 		"was never needed":           {job{State: "not running"}, nil, "inactive oneshot success 0"},
 		"was never needed, long ago": {job{State: "waiting"}, nil, "inactive oneshot success 0"},
 		"did its work":               {job{State: "not running", Exited: true}, nil, "inactive oneshot success 0"},

@@ -23,6 +23,7 @@ var systemdKind = services.Kind{
 	ShortForms: shortForms,
 	Rules:      rules,
 	CrashGrace: 10 * time.Second,
+	Exits:      exits,
 	Signals: map[int]string{ // signal(7)
 		1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
 		10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",

@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/sysexec/replay"
 	"sentinel/internal/testenv"
-	"sentinel/platform/linux/journald"
 )
 
 func TestLastLinesOfAService(t *testing.T) {
@@ -24,9 +24,9 @@ func TestLastLinesOfAService(t *testing.T) {
 `
 	id := strings.Repeat("ab", 16)
 	run := &replay.Sequence{Results: []sysexec.Result{{Stdout: []byte(entries)}, {Exit: 1}}}
-	m := manager{journal: journald.Journal{Root: testenv.Plant(t, map[string]string{"etc/machine-id": id, "run/log/journal/" + id + "/": ""}), Runner: run}}
+	m := manager{root: testenv.Plant(t, map[string]string{"etc/machine-id": id, "run/log/journal/" + id + "/": ""}), runner: run}
 	got, err := m.Log(t.Context(), "nginx.service", time.Unix(1000, 5000), 10)
-	if diff := cmp.Diff([]string{"hi\xff", "nginx: cannot bind"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]services.LogLine{{At: time.UnixMicro(1_000_000_005), Text: "hi\xff"}, {At: time.UnixMicro(1_000_000_006), Text: "nginx: cannot bind"}}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 	if !strings.HasSuffix(run.Ran[0], " --since=@1000.000005 --lines=10 --unit=nginx.service") {

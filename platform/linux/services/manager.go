@@ -2,7 +2,7 @@
 
 //go:build linux
 
-// Package services restarts services through systemd, over D-Bus
+// Package services restarts and inspects services through systemd, over D-Bus
 // (org.freedesktop.systemd1(5)).
 package services
 
@@ -18,7 +18,6 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/services"
 	"sentinel/internal/sysexec"
-	"sentinel/platform/linux/journald"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/systemd"
 )
@@ -64,33 +63,34 @@ func (s Services) Open(ctx context.Context) (services.Manager, error) {
 		}
 		return nil, fault.New(fault.Unavailable, "systemd does not answer.").WithFix("See whether it answers to: systemctl is-system-running")
 	}
-	return &manager{conn: conn, end: end, procfs: procfs.New(s.root), journal: journald.Journal{Root: s.root, Runner: s.runner}}, nil
+	return &manager{conn: conn, end: end, root: s.root, procfs: procfs.New(s.root), runner: s.runner}, nil
 }
 
 // unsupported names the service manager that runs instead, recognized by its files in /run, and how
-// to restart a service with it.
+// to look at and restart a service with it.
 func (s Services) unsupported() error {
-	for _, other := range []struct{ mark, name, fix string }{
-		{"run/openrc", "OpenRC", "rc-service NAME restart"},
-		{"run/s6-rc", "s6-rc", "s6-rc -d change NAME, then s6-rc -u change NAME"},
-		{"run/runit", "runit", "sv restart NAME"},
-		{"run/dinitctl", "dinit", "dinitctl restart NAME"},
+	for _, other := range []struct{ mark, name, status, fix string }{
+		{"run/openrc", "OpenRC", "rc-status, or rc-service NAME status", "rc-service NAME restart"},
+		{"run/s6-rc", "s6-rc", "s6-svstat /run/service/NAME", "s6-rc -d change NAME, then s6-rc -u change NAME"},
+		{"run/runit", "runit", "sv status NAME", "sv restart NAME"},
+		{"run/dinitctl", "dinit", "dinitctl status NAME", "dinitctl restart NAME"},
 	} {
 		if _, err := os.Stat(strings.TrimSuffix(s.root, "/") + "/" + other.mark); err == nil {
-			return fault.New(fault.Unsupported, "The services of this machine are run by "+other.name+", and sentinel restarts those of systemd alone.").
-				WithFix("Restart it with: " + other.fix)
+			return fault.New(fault.Unsupported, "The services of this machine are run by "+other.name+", and sentinel knows those of systemd alone.").
+				WithFix("See how it is with: " + other.status + ", and restart it with: " + other.fix)
 		}
 	}
-	return fault.New(fault.Unsupported, "systemd does not run here, and sentinel restarts services through systemd alone.").
-		WithFix("Restart it with what runs the services of this machine, such as: service NAME restart")
+	return fault.New(fault.Unsupported, "systemd does not run here, and sentinel knows services of systemd alone.").
+		WithFix("Ask what runs the services of this machine, such as: service NAME status, or service NAME restart")
 }
 
 // A manager is a connection to systemd.
 type manager struct {
-	conn    *dbus.Conn
-	end     context.CancelFunc
-	procfs  procfs.FS
-	journal journald.Journal
+	conn   *dbus.Conn
+	end    context.CancelFunc
+	root   string
+	procfs procfs.FS
+	runner sysexec.Runner
 }
 
 // Close implements [services.Manager].

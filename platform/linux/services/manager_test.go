@@ -94,6 +94,7 @@ var inContainer = map[string]string{
 
 func restart(ctx context.Context, t *testing.T, o services.Options) (services.Restarted, error) {
 	t.Helper()
+	o.Settle = 2500 * time.Millisecond // how long it really is does not matter to a real systemd
 	plan, err := services.PlanRestart(ctx, NewServices("/", sysexec.Host{}), o)
 	if err != nil {
 		return services.Restarted{}, err

@@ -85,7 +85,10 @@ func common(p properties) services.Unit {
 		Actions:    actions(p),
 		Invocation: string(value[[]byte](p, "InvocationID")),
 		Unusable:   unusable(p), Dormant: dormant(p),
-		LogHint: "More of them: journalctl --unit=" + name,
+		Description: value[string](p, "Description"), Since: moment(p, "StateChangeTimestamp"), Enabled: value[string](p, "UnitFileState"),
+		File: value[string](p, "FragmentPath"), Needs: lists(p, "Requires", "Requisite", "BindsTo"), Wishes: lists(p, "Wants"),
+		RestartedBy: startedBy(p),
+		LogHint:     "More of them: journalctl --unit=" + name,
 	}
 	if value[bool](p, "NeedDaemonReload") {
 		u.Stale = " Its unit file has changed since systemd read it, and the old one counts until: systemctl daemon-reload"
@@ -143,6 +146,11 @@ func service(p properties, u *services.Unit) {
 	u.Type, u.Result, u.Group = value[string](p, "Type"), value[string](p, "Result"), value[string](p, "ControlGroup")
 	u.Restarts, u.MainPID, u.ControlPID = int(value[uint32](p, "NRestarts")), int(value[uint32](p, "MainPID")), int(value[uint32](p, "ControlPID"))
 	u.ExitCode, u.ExitStatus = int(value[int32](p, "ExecMainCode")), int(value[int32](p, "ExecMainStatus"))
+	u.Started, u.Ended = moment(p, "ExecMainStartTimestamp"), moment(p, "ExecMainExitTimestamp")
+	if policy := restartPolicy(p); policy != "" {
+		u.ComesBack = comesBack(p)
+		u.RestartedBy = append([]string{policy}, u.RestartedBy...)
+	}
 	kill := value[string](p, "KillMode")
 	u.SparesOthers = kill == "process" || kill == "none"
 	u.Actions = append(u.Actions, actions(p)...)

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package services
+
+import (
+	"context"
+	"regexp"
+	"strings"
+
+	"sentinel/internal/fault"
+)
+
+// configurationLine finds what a test of a configuration says is wrong: the line that names an error
+// or a place, or else the first.
+func configurationLine(lines []ShownLine) string {
+	for _, line := range lines {
+		if wrongLine.MatchString(line.Text) {
+			return line.Text
+		}
+	}
+	if len(lines) > 0 {
+		return lines[0].Text
+	}
+	return ""
+}
+
+var wrongLine = regexp.MustCompile(`(?i)\[emerg\]|\[ALERT\]|fatal|error|invalid|bad |unknown|missing|line \d+|:\d+`)
+
+// testConfiguration has a service that runs test its configuration, and refuses a restart that would
+// take it down. What the test said is kept for the answer.
+func (p *planner) testConfiguration(ctx context.Context, u Unit) (string, error) {
+	if !on(u) {
+		return "", nil
+	}
+	test := p.manager.TestConfiguration(ctx, u)
+	switch {
+	case test == nil:
+		return "", nil
+	case test.Err != nil:
+		return " Its configuration could not be tested (" + shown(test.Command) + "): " + shown(test.Err.Error()) + ".", nil
+	case test.Passed:
+		return " Its configuration passes: " + shown(test.Command) + ".", nil
+	}
+	lines := []LogLine{}
+	for _, text := range test.Lines {
+		lines = append(lines, LogLine{Text: text})
+	}
+	line := strings.TrimSuffix(configurationLine(shownLines(lines, len(lines), logRunes)), ".")
+	if p.options.Force {
+		return " Its configuration does not pass " + shown(test.Command) + ": " + line + ".", nil
+	}
+	return "", fault.New(fault.BrokenConfiguration, u.Name+" would not come back: its configuration does not pass "+shown(test.Command)+": "+line+". It runs on; nothing was changed.").
+		WithFix("Repair that line and try again. A person may restart it all the same with: sudo sentinel --restart-service " + u.Name + " --force")
+}
