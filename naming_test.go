@@ -85,7 +85,7 @@ var readers = map[string]struct {
 	"loadavg":     {"platform/linux/procfs", nil},
 	"meminfo":     {"platform/linux/procfs", nil},
 	"cpuinfo":     {"platform/linux/cpuinfo", nil},
-	"sshd_config": {"platform/unix/sshdconf", map[string]string{"platform/linux/firewall": "lets in each port that any file names, before the first run of the server tells which are in force"}},
+	"sshd_config": {"platform/unix/sshdconf", map[string]string{"platform/linux/services": "names it to tell which test a service has", "platform/linux/firewall": "lets in each port that any file names, before the first run of the server tells which are in force"}},
 	"sudoers":     {"platform/unix/sudoers", map[string]string{"internal/elevation": "says from where the shipped rules are installed"}},
 	"mcp.json":    {"internal/clients", nil},
 }

@@ -20,10 +20,10 @@ import (
 // A serviceDocument answers get_service_status.
 type serviceDocument struct {
 	answer.Header
+	Label string `json:"label,omitempty"` // name of the service that was asked for; absent without one
 	services.Status
 
-	named bool                // one service was asked for
-	own   func(string) string // makes a command such that it can be pasted
+	own func(string) string // makes a command such that it can be pasted
 }
 
 // formOfServiceAsked checks the name of a service that may be left out.
@@ -54,7 +54,7 @@ func runServiceStatus(ctx context.Context, s session, call invocation) (document
 	if own == nil {
 		own = func(command string) string { return command }
 	}
-	d := &serviceDocument{answer.NewHeader(call.op.Action, true), status, name != "", own}
+	d := &serviceDocument{answer.NewHeader(call.op.Action, true), sanitize.Text(name, 255), status, own}
 	if call.rows == defaultRows {
 		d.fit()
 	}
@@ -119,7 +119,7 @@ func ports(ctx context.Context, source network.Source, gaps *answer.Gaps) ([]ser
 
 func (d *serviceDocument) view(p *page) {
 	switch {
-	case d.named:
+	case d.Label != "":
 		d.viewOne(p, d.Services[0])
 	case len(d.Services) == 0:
 		p.verdict(calm, "WELL", "No service has failed, keeps dying or is off although it is to run.")

@@ -46,7 +46,7 @@ func TestAServicePageHasTheVerdictFirstAndTheNextCommandLast(t *testing.T) {
 	}{
 		"none": {sickServices(0), "WELL: No service has failed", ""},
 		"some": {sickServices(2), "NOT WELL: 2 services not well.", "FAILED  why why"},
-		"one":  {&serviceDocument{Status: sickServices(1).Status, named: true, own: sickServices(1).own}, "NOT WELL: why why", "sudo sentinel --restart-service job0.service\n"},
+		"one":  {&serviceDocument{Label: "job0", Status: sickServices(1).Status, own: sickServices(1).own}, "NOT WELL: why why", "sudo sentinel --restart-service job0.service\n"},
 	} {
 		p := usualScreen(c.doc)
 		if got := string(p.bytes()); !strings.HasPrefix(got, c.begins) || !strings.Contains(got, c.has) || !p.fits() {

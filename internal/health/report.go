@@ -137,7 +137,7 @@ type Report struct {
 	ThreatLevel   string   `json:"threat_level" enum:"LOW,WARNING,CRITICAL"` // the highest severity among the reasons; LOW without any
 	ThreatReasons []Reason `json:"threat_reasons"`                           // why the level is above LOW
 	CPULoad       string   `json:"cpu_load,omitempty"`                       // 1-minute load average, two decimals
-	CPU           *CPU     `json:"cpu,omitempty"`                            // use of the processor
+	CPU           *CPU     `json:"cpu,omitempty" schema:"brief"`             // use of the processor
 	// Temperature is in whole degrees Celsius.
 	Temperature      string              `json:"temperature,omitempty"`
 	Thermal          *Thermal            `json:"thermal,omitempty" schema:"brief"`               // absent where the system tells nothing of heat

@@ -75,7 +75,7 @@ func TestWrongParamsAreRefusedWithoutAWordOfGo(t *testing.T) {
 		{request("1", "tools/call", `{"arguments":{}}`), -32602, "params must have name"},
 		{`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`, -32602, "params must have name"},
 		{request("1", "prompts/get", `{"name":null}`), -32602, "params must have name"},
-		{request("1", "prompts/get", `{"name":"no\u001bsuch"}`), -32602, "There is no prompt \"no\ufffdsuch\". Prompts: health-check, "},
+		{request("1", "prompts/get", `{"name":"no\u001bsuch"}`), -32602, "There is no prompt \"no\ufffdsuch\". Prompts: free-disk-space, health-check, "},
 		{request("1", "subscriptions/listen", `{`+modern+`}`), -32602, "params must have notifications"},
 		{request("1", "tools/call", `{"name":"get_asset_info","_meta":{"progressToken":1.5}}`), -32602, "progressToken must be"},
 		{request("1", "tools/call", `{"name":"get_asset_info","_meta":{"progressToken":9007199254740993}}`), -32602, "progressToken must be"},

@@ -31,9 +31,10 @@ func result(t *testing.T, operations []ops.Operation, method, params string) map
 
 const handshake = `"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}`
 
-func TestTheMenuHasFourQuestions(t *testing.T) {
+func TestTheMenuHasSevenQuestions(t *testing.T) {
 	want := map[string]string{
 		"health-check": "Check this computer", "why-slow": "Why is it slow?", "is-it-secure": "Is it secure?", "what-is-open": "What may others reach?",
+		"free-disk-space": "What fills the disk?", "what-changed": "What has changed?", "who-was-here": "Who was here?",
 	}
 	var list []struct{ Name, Title, Description string }
 	if err := json.Unmarshal(result(t, ops.All(), "prompts/list", "")["prompts"], &list); err != nil {
@@ -80,15 +81,40 @@ func TestAPromptTakesOnlyToolsThatAreOn(t *testing.T) {
 		{"health-check", readers, "\n1. get_system_health: ", "terminate_process"},
 		{"health-check", few, "\n1. list_blocked_ips: ", "get_system_health"},
 		{"is-it-secure", few, "\n1. security_audit: ", "check_updates"},
+		{"what-changed", ops.All(), "Ask me first since when", "no tool of this name"},
 	} {
 		said := prompt(t, c.operations, c.name)
 		if !strings.Contains(said, c.with) || strings.Contains(said, c.never) || !strings.Contains(said, "wait for my yes") || !strings.Contains(said, "policy of this machine refuses a tool") {
 			t.Errorf("%s: want %q and not %q in %q", c.name, c.with, c.never, said)
 		}
 	}
-	alone := selected(ops.All(), options{toolsets: []string{allToolsets}, disabled: []string{"get_system_health", "get_top_processes", "get_network_stats"}})
+	alone := selected(ops.All(), options{toolsets: []string{allToolsets}, disabled: []string{"get_system_health", "get_top_processes", "get_network_stats", "get_process_details", "get_logs"}})
 	if said := prompt(t, alone, "why-slow"); said != "" {
 		t.Errorf("a plan without any tool: %q", said)
+	}
+}
+
+// What a plan is about has a tool of its own; without it the plan would promise what it cannot do.
+func TestAPlanWithoutItsToolIsNotOffered(t *testing.T) {
+	for name, tool := range map[string]string{"free-disk-space": "get_disk_usage", "what-changed": "get_startup_items", "who-was-here": "get_logins"} {
+		for want, operations := range map[bool][]ops.Operation{
+			true: ops.All(), false: selected(ops.All(), options{toolsets: []string{allToolsets}, disabled: []string{tool}}),
+		} {
+			if said := prompt(t, operations, name); (said != "") != want {
+				t.Errorf("%s, with %s %v: %q", name, tool, want, said)
+			}
+		}
+	}
+}
+
+// The tools of a plan exist.
+func TestPlansNameToolsThatExist(t *testing.T) {
+	for _, p := range ops.Prompts() {
+		for _, name := range p.Tools() {
+			if _, ok := ops.ByName(name); !ok {
+				t.Errorf("%s names %s, which is no tool", p.Name, name)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,9 @@
 package services
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -43,6 +45,9 @@ func (m *manager) Log(ctx context.Context, name string, since time.Time, lines i
 	}
 	if r.Exit != 0 {
 		return nil, fmt.Errorf("read the log: log ended with status %d", r.Exit)
+	}
+	if !bytes.Contains(r.Stdout, []byte("Timestamp")) { // the header, which is there without entries too
+		return nil, errors.New("read the log: log printed no list of entries")
 	}
 	texts := parseLog(r.Stdout, since, m.Now())
 	return texts[max(0, len(texts)-lines):], nil
