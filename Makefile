@@ -53,11 +53,11 @@ build:
 	$(GO) build $(FLAGS) -o $(BIN)/sentinel ./cmd/sentinel
 	$(GO) build $(FLAGS) -o $(BIN)/sentinel-mcp ./cmd/sentinel-mcp
 
-## test: every test, whatever failed before, those that measure one after the other; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
+## test: every test, whatever failed before; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
 test:
 	failed=0; \
 	$(GOTEST) $$($(GO) list ./... | grep -v /test/) || failed=1; \
-	$(GOTEST) -p 1 ./test/... || failed=1; \
+	$(GOTEST) -p 2 -timeout 20m ./test/... || failed=1; \
 	(cd test/interop && $(GOTEST) ./...) || failed=1; \
 	(cd test/interop/old && $(GOTEST) ./...) || failed=1; \
 	exit $$failed
