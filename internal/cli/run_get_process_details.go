@@ -157,16 +157,17 @@ func kinText(list []processes.Kin) string {
 }
 
 func memoryKindsText(m *processes.MemoryKinds) string {
-	text := fmt.Sprintf("%.1f MiB resident", m.ResidentMB)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%.1f MiB resident", m.ResidentMB)
 	for _, part := range []struct {
 		value *float64
 		name  string
 	}{{m.AnonymousMB, "own"}, {m.FileMB, "of files"}, {m.SharedMB, "shared"}, {m.SwapMB, "swapped out"}, {m.PeakMB, "at most"}} {
 		if part.value != nil && *part.value > 0 {
-			text += fmt.Sprintf(", %.1f %s", *part.value, part.name)
+			fmt.Fprintf(&text, ", %.1f %s", *part.value, part.name)
 		}
 	}
-	return text
+	return text.String()
 }
 
 func groupText(g *processes.ControlGroup) string {

@@ -50,7 +50,7 @@ func (m *machine) Walk(ctx context.Context, _ Place, watch []string, seen *atomi
 
 func (m *machine) Deleted(ctx context.Context, _ Place) (Deleted, error) {
 	if m.stuckDeleted {
-		select {} //nolint:staticcheck // as a read from a dead disk
+		select {}
 	}
 	return m.deleted, m.deletedErr
 }

@@ -101,7 +101,8 @@ func (c Claim) misnamed(name string, others []string) bool {
 		return core && c.misplaced()
 	}
 	carries := func(p string) bool { return strings.HasPrefix(file, p) }
-	return !(c.System && (slices.ContainsFunc(c.Daemons.Carriers, carries) || slices.ContainsFunc(others, carries)))
+	carrier := slices.ContainsFunc(c.Daemons.Carriers, carries) || slices.ContainsFunc(others, carries)
+	return !c.System || !carrier
 }
 
 // installed are where programs of the system are.
@@ -145,14 +146,15 @@ const lastAccount = 999
 // hidden says where a program runs from that nobody installs programs to; "" for elsewhere.
 func (c Claim) hidden() string {
 	person := c.UserID > lastAccount && c.UserID < 1<<16-2
+	trying := person && c.Terminal // a person who tries something
 	switch {
 	case c.Apart, c.Clone, c.System:
 		return ""
 	case strings.HasPrefix(c.Program, "/memfd:"):
 		return "runs a program from memory that never was a file, " + sanitize.Text(c.Program, 100)
-	case strings.HasPrefix(c.Program, "/dev/"), inTemporary(c.Program) && !c.building() && !(person && c.Terminal):
+	case strings.HasPrefix(c.Program, "/dev/"), inTemporary(c.Program) && !c.building() && !trying:
 		return "runs a program from a folder for temporary files, " + c.shown()
-	case c.Removed && !c.Replaced && !c.building() && !(person && c.Terminal):
+	case c.Removed && !c.Replaced && !c.building() && !trying:
 		return "runs a program whose file was removed, " + sanitize.Text(c.Program, 100)
 	}
 	return ""

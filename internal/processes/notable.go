@@ -62,12 +62,12 @@ func (o *Observation) notableProgram(add func(code, severity, message string)) {
 }
 
 func (o *Observation) notableState(add func(code, severity, message string)) {
-	switch {
-	case o.Status == "zombie":
+	switch o.Status {
+	case "zombie":
 		add("ZOMBIE", warning, "It has ended, and its parent has not collected it: it holds no memory, and only its entry is left.")
-	case o.Status == "uninterruptible":
+	case "uninterruptible":
 		add("UNINTERRUPTIBLE", warning, "It waits for a device or a file system, and no signal reaches it until that answers.")
-	case o.Status == "stopped":
+	case "stopped":
 		add("STOPPED", info, "It was stopped by a signal or a debugger and does nothing until it is continued.")
 	}
 	if o.Tracer.PID != 0 {

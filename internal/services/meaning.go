@@ -93,17 +93,18 @@ func (k *Kind) trouble(u Unit) string {
 
 // summary says how a service is and why.
 func (i *inspection) summary(u Unit, s Service) string {
-	text := i.condition(u)
+	var text strings.Builder
+	text.WriteString(i.condition(u))
 	if needs := inNeeds(s.FailedNeeds); needs != "" && !isUp(u) {
-		text += " It needs what is not well: " + needs
+		text.WriteString(" It needs what is not well: " + needs)
 	}
 	for _, p := range s.PortsTakenBy {
-		text += fmt.Sprintf(" Port %d, which it wants, is held by %s.", p.Number, holder(p))
+		fmt.Fprintf(&text, " Port %d, which it wants, is held by %s.", p.Number, holder(p))
 	}
 	if i.givenUp(u) {
-		text += fmt.Sprintf(" %s has given it up (start limit).", i.kind.Name)
+		fmt.Fprintf(&text, " %s has given it up (start limit).", i.kind.Name)
 	}
-	return text
+	return text.String()
 }
 
 // condition is the first sentence of a summary.

@@ -129,12 +129,12 @@ func highWater(cmd *exec.Cmd) (peak int64) {
 	status := fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)
 	for {
 		raw, err := os.ReadFile(status)
-		at := bytes.Index(raw, []byte("VmHWM:"))
-		if err != nil || at < 0 || syscall.Kill(cmd.Process.Pid, 0) != nil {
+		_, after, ok := bytes.Cut(raw, []byte("VmHWM:"))
+		if err != nil || !ok || syscall.Kill(cmd.Process.Pid, 0) != nil {
 			return peak
 		}
 		var kb int64
-		if _, err := fmt.Sscan(string(raw[at+len("VmHWM:"):]), &kb); err == nil {
+		if _, err := fmt.Sscan(string(after), &kb); err == nil {
 			peak = max(peak, kb)
 		}
 		<-time.After(20 * time.Millisecond)

@@ -130,7 +130,7 @@ func (r *Reader) admins(ctx context.Context) (map[string]bool, error) {
 		return nil, errors.New("dscl names no members of the group admin")
 	}
 	found := map[string]bool{}
-	for _, name := range strings.Fields(members) {
+	for name := range strings.FieldsSeq(members) {
 		found[name] = true
 	}
 	return found, nil

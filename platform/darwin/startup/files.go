@@ -38,7 +38,7 @@ func (s *survey) cron() {
 			continue
 		}
 		if f, ok := s.open("/usr/lib/cron/jobs/" + name); ok {
-			s.add(f, startup.Entry{Kind: startup.AtJob, Name: name, When: "once", User: s.owner(f.meta.UID), Enabled: yes(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
+			s.add(f, startup.Entry{Kind: startup.AtJob, Name: name, When: "once", User: s.owner(f.meta.UID), Enabled: new(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (s *survey) table(name string, form crontab.Form, user string) {
 		}
 		identity := strings.Join([]string{j.When, j.User, j.Command}, "\x00")
 		s.add(f, startup.Entry{
-			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: identity, Content: identity, When: j.When, User: j.User, Enabled: yes(true), Origin: startup.NoPackage,
+			Kind: startup.CronJob, Name: path.Base(name), Line: j.Line, Identity: identity, Content: identity, When: j.When, User: j.User, Enabled: new(true), Origin: startup.NoPackage,
 		}, shellscript.Programs(j.Command)...)
 	}
 }
@@ -84,7 +84,7 @@ func (s *survey) scripts() {
 // script adds a script. macOS ships some of them, and nothing says in which form.
 func (s *survey) script(kind startup.Kind, name, when string) {
 	if f, ok := s.open(name); ok {
-		s.add(f, startup.Entry{Kind: kind, Name: path.Base(name), When: when, Enabled: yes(kind == startup.ShellStart || f.meta.Mode&0o111 != 0)}, shellscript.Programs(string(f.raw))...)
+		s.add(f, startup.Entry{Kind: kind, Name: path.Base(name), When: when, Enabled: new(kind == startup.ShellStart || f.meta.Mode&0o111 != 0)}, shellscript.Programs(string(f.raw))...)
 	}
 }
 
@@ -100,7 +100,7 @@ func (s *survey) loginHooks(name string) {
 	}
 	for when, program := range map[string]string{"login": hooks.LoginHook, "logout": hooks.LogoutHook} {
 		if program != "" {
-			s.add(f, startup.Entry{Kind: startup.LoginHook, Name: when, Identity: when, Content: program, When: when, User: "root", Enabled: yes(true), Origin: startup.NoPackage}, shellscript.Programs(program)...)
+			s.add(f, startup.Entry{Kind: startup.LoginHook, Name: when, Identity: when, Content: program, When: when, User: "root", Enabled: new(true), Origin: startup.NoPackage}, shellscript.Programs(program)...)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (s *survey) homeEntries(a account, h *home) {
 		case strings.HasPrefix(name, agentsDir+"/"):
 			s.job(f, startup.Agent, a.name, nil)
 		case slices.Contains(homeFiles, name):
-			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, Enabled: yes(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
+			s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", User: a.name, Enabled: new(true), Origin: startup.NoPackage}, shellscript.Programs(string(f.raw))...)
 		default:
 			for _, k := range authkeys.Parse(f.raw) {
 				s.key(a, f, k)
@@ -204,7 +204,7 @@ func (s *survey) key(a account, f file, k authkeys.Key) {
 	command, options := k.Command()
 	e := startup.Entry{
 		Kind: startup.AuthorizedKey, Name: strings.TrimSpace(k.Type + " " + k.Comment), Identity: a.name + " " + k.Fingerprint, Content: k.Options + " ", When: "ssh", User: a.name,
-		Detail: strings.Join(append([]string{k.Fingerprint}, options...), ", "), Enabled: yes(true), Origin: startup.NoPackage,
+		Detail: strings.Join(append([]string{k.Fingerprint}, options...), ", "), Enabled: new(true), Origin: startup.NoPackage,
 	}
 	if command != "" {
 		e.Warnings = []startup.Warning{startup.ForcedCommand}

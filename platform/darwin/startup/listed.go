@@ -98,7 +98,7 @@ func (s *survey) backgroundItem(i item) {
 	}
 	e := startup.Entry{
 		Kind: startup.BackgroundItem, Name: i.name, Identity: i.uid + " " + i.identifier, Content: i.kind + i.program, When: kind, User: s.user(i.uid), Package: i.developer,
-		Enabled: yes(strings.Contains(i.disposition, "[enabled") && !strings.Contains(i.disposition, "disallowed")), Origin: startup.NoPackage, File: i.file,
+		Enabled: new(strings.Contains(i.disposition, "[enabled") && !strings.Contains(i.disposition, "disallowed")), Origin: startup.NoPackage, File: i.file,
 	}
 	if e.File == "" {
 		e.File = "sfltool dumpbtm"
@@ -140,7 +140,7 @@ func (s *survey) extensions(ctx context.Context) {
 		for _, x := range list {
 			s.listed(startup.Entry{
 				Kind: startup.Extension, Name: x.Bundle, File: "systemextensionsctl list", Identity: x.Team + x.Bundle, Content: x.State, When: "boot", User: "root",
-				Package: x.Team, Enabled: yes(strings.HasPrefix(x.State, "activated enabled")), Origin: startup.NoPackage,
+				Package: x.Team, Enabled: new(strings.HasPrefix(x.State, "activated enabled")), Origin: startup.NoPackage,
 			})
 		}
 		return err
@@ -148,7 +148,7 @@ func (s *survey) extensions(ctx context.Context) {
 	s.run(ctx, func(stdout string) error {
 		list, err := extensions.Kernel([]byte(stdout))
 		for _, name := range list {
-			s.listed(startup.Entry{Kind: startup.Extension, Name: name, File: "kmutil showloaded", Identity: name, When: "boot", User: "root", Enabled: yes(true), Origin: startup.NoPackage})
+			s.listed(startup.Entry{Kind: startup.Extension, Name: name, File: "kmutil showloaded", Identity: name, When: "boot", User: "root", Enabled: new(true), Origin: startup.NoPackage})
 		}
 		return err
 	}, "/usr/bin/kmutil", "showloaded", "--list-only")

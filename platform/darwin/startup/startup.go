@@ -209,5 +209,3 @@ func (s *survey) run(ctx context.Context, parse func(stdout string) error, progr
 		s.miss(program, err)
 	}
 }
-
-func yes(is bool) *bool { return &is }

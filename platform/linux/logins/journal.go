@@ -162,7 +162,7 @@ func fieldText(raw json.RawMessage) string {
 	}
 	b := make([]byte, 0, len(numbers))
 	for _, n := range numbers {
-		b = append(b, byte(n)) //nolint:gosec // each is one byte
+		b = append(b, byte(n))
 	}
 	return string(b)
 }
@@ -217,6 +217,6 @@ func firstEntry(head []byte) (time.Time, bool) {
 	if len(head) < at+8 || !bytes.HasPrefix(head, []byte("LPKSHHRH")) {
 		return time.Time{}, false
 	}
-	micros := int64(binary.LittleEndian.Uint64(head[at:])) //nolint:gosec // a time that cannot be is none
+	micros := int64(binary.LittleEndian.Uint64(head[at:]))
 	return time.UnixMicro(micros), micros > 0
 }

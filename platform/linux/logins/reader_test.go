@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -71,9 +72,7 @@ func journalRoot(t *testing.T, first time.Time, more map[string]string) string {
 		"var/log/journal/" + machine + "/user-1001.journal":              "",
 		"var/log/journal/" + machine + "/system@00.journal~":             "",
 	}
-	for name, content := range more {
-		files[name] = content
-	}
+	maps.Copy(files, more)
 	return testenv.Plant(t, files)
 }
 

@@ -97,10 +97,10 @@ func structuredRest(r record, rest []byte) record {
 	for len(rest) > 0 && rest[0] == '[' { // [id name="value with \] and blanks"]
 		end := 1
 		for quoted := false; end < len(rest) && (quoted || rest[end] != ']'); end++ {
-			switch {
-			case rest[end] == '\\':
+			switch rest[end] {
+			case '\\':
 				end++
-			case rest[end] == '"':
+			case '"':
 				quoted = !quoted
 			}
 		}
@@ -123,11 +123,11 @@ func tag(rest []byte) (program []byte, pid int, text []byte) {
 	program = rest[:end]
 	after := rest[end:]
 	if inner, ok := bytes.CutPrefix(after, []byte("[")); ok {
-		closing := bytes.IndexByte(inner, ']')
-		if closing < 0 {
+		digits, behind, closed := bytes.Cut(inner, []byte{']'})
+		if !closed {
 			return nil, 0, rest
 		}
-		pid, after = number(inner[:closing]), inner[closing+1:]
+		pid, after = number(digits), behind
 	}
 	return program, pid, bytes.TrimLeft(bytes.TrimPrefix(after, []byte(":")), " ")
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"sentinel/internal/processes"
@@ -45,8 +46,7 @@ func (s *Source) Disguises(ctx context.Context) ([]Disguised, error) {
 	var found []Disguised
 	var lacking error
 	began, looked := time.Now(), 0
-	for i := len(table) - 1; i >= 0; i-- {
-		p := table[i]
+	for _, p := range slices.Backward(table) {
 		if p.Flags&kernelThread != 0 || p.State == 'Z' {
 			continue
 		}

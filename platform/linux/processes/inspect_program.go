@@ -142,7 +142,7 @@ func (s *Source) claim(c processes.Claim, owner int) (processes.Claim, error) {
 	if owner, ok := runs.Sys().(*syscall.Stat_t); ok {
 		c.Owner = int(owner.Uid)
 	}
-	c.Apart = !c.System && !(gone == nil && os.SameFile(runs, there)) && s.apart(c.PID)
+	c.Apart = !c.System && (gone != nil || !os.SameFile(runs, there)) && s.apart(c.PID)
 	c.Replaced = c.Removed && gone == nil && filepath.IsAbs(c.Program) && !c.Apart
 	if filepath.IsAbs(c.Argument) {
 		named, err := os.Stat(filepath.Join(s.root, c.Argument))

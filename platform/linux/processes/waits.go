@@ -6,6 +6,7 @@ package processes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -43,10 +44,8 @@ var waits = []wait{
 func waitIn(number int) (wait, bool) {
 	for _, list := range [][]wait{waits, oldWaits} {
 		for _, w := range list {
-			for _, call := range w.calls {
-				if call == number {
-					return w, true
-				}
+			if slices.Contains(w.calls, number) {
+				return w, true
 			}
 		}
 	}

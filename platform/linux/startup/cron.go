@@ -106,7 +106,7 @@ func (s *survey) job(f file, j crontab.Entry, user string, read bool) {
 	programs := shellscript.Programs(j.Command)
 	e := startup.Entry{
 		Kind: startup.CronJob, Name: path.Base(f.name), Line: j.Line, Identity: strings.Join([]string{j.When, j.User, j.Command}, "\x00"),
-		When: j.When, User: j.User, Enabled: yes(read),
+		When: j.When, User: j.User, Enabled: new(read),
 	}
 	e.Content = e.Identity
 	if len(programs) > 0 {
@@ -144,7 +144,7 @@ func (s *survey) at() {
 				continue
 			}
 			s.add(f, startup.Entry{
-				Kind: startup.AtJob, Name: name, When: atTime(match[1]), User: s.owner(f.meta.UID), Enabled: yes(true),
+				Kind: startup.AtJob, Name: name, When: atTime(match[1]), User: s.owner(f.meta.UID), Enabled: new(true),
 			}, shellscript.Programs(atCommands(s.text(f)))...)
 		}
 	}

@@ -47,7 +47,7 @@ const (
 func (s *survey) shells() {
 	for _, name := range shellFiles {
 		if f, ok := s.open(name); ok {
-			s.fromTemplate(f, s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", Enabled: yes(true)}, scriptPrograms([]byte(s.text(f)))...))
+			s.fromTemplate(f, s.add(f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(name), When: "shell", Enabled: new(true)}, scriptPrograms([]byte(s.text(f)))...))
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (s *survey) sshd() {
 	if f, ok := s.open(command.File); ok {
 		s.add(f, startup.Entry{
 			Kind: startup.PAMProgram, Name: "AuthorizedKeysCommand", Line: command.Line, Identity: "AuthorizedKeysCommand", Content: command.Value, When: "login",
-			User: c.Global["authorizedkeyscommanduser"].Value, Enabled: yes(true),
+			User: c.Global["authorizedkeyscommanduser"].Value, Enabled: new(true),
 		}, shellscript.Command(split(command.Value))...)
 	}
 }
@@ -249,7 +249,7 @@ var templates = []string{"/etc/skel/", "/usr/share/base-files/dot", "/usr/share/
 
 // dotFile adds a file that a shell reads.
 func (s *survey) dotFile(u userdb.User, f file) {
-	s.fromTemplate(f, s.addUser(u, f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(f.name), When: "shell", User: u.Name, Enabled: yes(true)}, scriptPrograms([]byte(s.text(f)))...))
+	s.fromTemplate(f, s.addUser(u, f, startup.Entry{Kind: startup.ShellStart, Name: path.Base(f.name), When: "shell", User: u.Name, Enabled: new(true)}, scriptPrograms([]byte(s.text(f)))...))
 }
 
 // fromTemplate attributes a file that is as its template has it: of those no package owns the copies.

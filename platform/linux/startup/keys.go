@@ -17,7 +17,7 @@ func (s *survey) key(u userdb.User, f file, k authkeys.Key) {
 	command, options := k.Command()
 	e := startup.Entry{
 		Kind: startup.AuthorizedKey, Name: strings.TrimSpace(k.Type + " " + k.Comment), Identity: u.Name + " " + k.Fingerprint, Content: k.Options + " ", When: "ssh", User: u.Name,
-		Detail: strings.Join(append([]string{k.Fingerprint}, options...), ", "), Enabled: yes(true),
+		Detail: strings.Join(append([]string{k.Fingerprint}, options...), ", "), Enabled: new(true),
 	}
 	if command != "" {
 		e.Warnings = []startup.Warning{startup.ForcedCommand}

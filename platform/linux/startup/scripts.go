@@ -103,7 +103,7 @@ func (s *survey) script(d scriptDir, name string) {
 		return
 	}
 	enabled := (d.sourced || f.meta.Mode&0o111 != 0) && (!d.parts || !s.debian() || runParts.MatchString(path.Base(name)))
-	s.add(f, startup.Entry{Kind: d.kind, Name: path.Base(name), When: d.when, User: userOf(d), Enabled: yes(enabled)}, scriptPrograms(f.raw)...)
+	s.add(f, startup.Entry{Kind: d.kind, Name: path.Base(name), When: d.when, User: userOf(d), Enabled: new(enabled)}, scriptPrograms(f.raw)...)
 }
 
 // userOf is as whom the scripts of a directory run: what shells read, as whoever starts one.
@@ -160,7 +160,7 @@ func (s *survey) initScript(seen map[string]bool, link, name string) {
 	if !ok {
 		return
 	}
-	s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "boot", User: "root", Enabled: yes(!s.hasUnit(name))}, scriptPrograms(f.raw)...)
+	s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "boot", User: "root", Enabled: new(!s.hasUnit(name))}, scriptPrograms(f.raw)...)
 }
 
 func (s *survey) hasUnit(name string) bool {
@@ -183,7 +183,7 @@ func (s *survey) openrc() {
 			}
 			seen[real] = true
 			if f, ok := s.open(real); ok {
-				s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "runlevel " + level, User: "root", Enabled: yes(true)}, openrcPrograms(f.raw)...)
+				s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "runlevel " + level, User: "root", Enabled: new(true)}, openrcPrograms(f.raw)...)
 			}
 		}
 	}
@@ -207,7 +207,7 @@ func (s *survey) runit() {
 		for _, name := range names {
 			f, ok := s.open(path.Join(real, name, "run"))
 			if ok {
-				s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "boot", User: "root", Enabled: yes(true)}, scriptPrograms(f.raw)...)
+				s.add(f, startup.Entry{Kind: startup.InitService, Name: name, When: "boot", User: "root", Enabled: new(true)}, scriptPrograms(f.raw)...)
 			}
 		}
 	}
@@ -226,7 +226,7 @@ func (s *survey) inittab() {
 		if len(words) < 4 || strings.HasPrefix(words[0], "#") || words[2] == "off" || words[3] == "" {
 			continue
 		}
-		e := startup.Entry{Kind: startup.InitService, Name: "inittab: " + words[2], Line: number, Identity: strings.TrimSpace(line), Content: line, When: words[2], User: "root", Enabled: yes(true)}
+		e := startup.Entry{Kind: startup.InitService, Name: "inittab: " + words[2], Line: number, Identity: strings.TrimSpace(line), Content: line, When: words[2], User: "root", Enabled: new(true)}
 		s.add(f, e, shellscript.Programs(strings.TrimPrefix(words[3], "+"))...)
 	}
 }

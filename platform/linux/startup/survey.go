@@ -286,5 +286,3 @@ func digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])
 }
-
-func yes(is bool) *bool { return &is }

@@ -18,7 +18,7 @@ import (
 func (s *survey) loader() {
 	if f, ok := s.open("/etc/ld.so.preload"); ok {
 		for library := range strings.FieldsFuncSeq(withoutComments(s.text(f)), func(r rune) bool { return strings.ContainsRune(" \t\n:", r) }) {
-			s.add(f, startup.Entry{Kind: startup.Preload, Name: path.Base(library), Identity: library, When: "every program", Enabled: yes(true)}, library)
+			s.add(f, startup.Entry{Kind: startup.Preload, Name: path.Base(library), Identity: library, When: "every program", Enabled: new(true)}, library)
 		}
 	}
 	s.libraryPaths("/etc/ld.so.conf", true)
@@ -44,7 +44,7 @@ func (s *survey) libraryPaths(name string, read bool) {
 	for line := range strings.Lines(withoutComments(s.text(f))) {
 		directory := strings.TrimSpace(line)
 		if strings.HasPrefix(directory, "/") {
-			s.add(f, startup.Entry{Kind: startup.LibraryPath, Name: directory, Identity: directory, When: "every program", Enabled: yes(read)}, directory)
+			s.add(f, startup.Entry{Kind: startup.LibraryPath, Name: directory, Identity: directory, When: "every program", Enabled: new(read)}, directory)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (s *survey) stack(f file, dirs []string, seen map[string]bool) {
 		if path.Base(line.module) == "pam_exec.so" {
 			if at := slices.IndexFunc(line.words, func(w string) bool { return strings.HasPrefix(w, "/") }); at >= 0 {
 				programs := shellscript.Command(line.words[at:])
-				s.add(f, startup.Entry{Kind: startup.PAMProgram, Name: path.Base(f.name), Identity: strings.Join(line.words, " "), When: "login", Enabled: yes(true)}, programs...)
+				s.add(f, startup.Entry{Kind: startup.PAMProgram, Name: path.Base(f.name), Identity: strings.Join(line.words, " "), When: "login", Enabled: new(true)}, programs...)
 			}
 		}
 		s.pamModule(line.module, dirs, seen)
@@ -135,7 +135,7 @@ func (s *survey) pamModule(name string, dirs []string, seen map[string]bool) {
 		}
 		seen[real] = true
 		if f, ok := s.open(real); ok {
-			s.add(f, startup.Entry{Kind: startup.PAMModule, Name: path.Base(name), When: "login", Enabled: yes(true)})
+			s.add(f, startup.Entry{Kind: startup.PAMModule, Name: path.Base(name), When: "login", Enabled: new(true)})
 			return
 		}
 	}
@@ -158,7 +158,7 @@ func (s *survey) udev() {
 				continue
 			}
 			if programs := s.udevPrograms(s.text(f)); len(programs) > 0 {
-				s.add(f, startup.Entry{Kind: startup.UdevRule, Name: name, When: "device", User: "root", Enabled: yes(true)}, programs...)
+				s.add(f, startup.Entry{Kind: startup.UdevRule, Name: name, When: "device", User: "root", Enabled: new(true)}, programs...)
 			}
 		}
 	}
@@ -215,7 +215,7 @@ func (s *survey) loadedModules(f file) {
 	for line := range strings.Lines(s.text(f)) {
 		words := strings.Fields(line)
 		if len(words) > 0 && !strings.HasPrefix(words[0], "#") && !strings.HasPrefix(words[0], ";") {
-			s.add(f, startup.Entry{Kind: startup.KernelModule, Name: words[0], Identity: words[0], Content: line, When: "boot", Enabled: yes(true)})
+			s.add(f, startup.Entry{Kind: startup.KernelModule, Name: words[0], Identity: words[0], Content: line, When: "boot", Enabled: new(true)})
 		}
 	}
 }
@@ -228,7 +228,7 @@ func (s *survey) moduleCommands(f file) {
 		if len(words) < 3 || words[0] != "install" && words[0] != "remove" {
 			continue
 		}
-		e := startup.Entry{Kind: startup.ModuleCommand, Name: words[0] + " " + words[1], Line: number, Identity: words[0] + words[1], Content: line, When: "module", User: "root", Enabled: yes(true)}
+		e := startup.Entry{Kind: startup.ModuleCommand, Name: words[0] + " " + words[1], Line: number, Identity: words[0] + words[1], Content: line, When: "module", User: "root", Enabled: new(true)}
 		s.add(f, e, shellscript.Programs(strings.Join(words[2:], " "))...)
 	}
 }
@@ -252,7 +252,7 @@ func (s *survey) kernel() {
 			continue
 		}
 		_, value, _ := strings.Cut(word, "=")
-		e := &entry{Entry: startup.Entry{Kind: startup.KernelParameter, Name: word, File: name, Identity: word, When: "boot", User: "root", Enabled: yes(true), Origin: startup.NoPackage}}
+		e := &entry{Entry: startup.Entry{Kind: startup.KernelParameter, Name: word, File: name, Identity: word, When: "boot", User: "root", Enabled: new(true), Origin: startup.NoPackage}}
 		if strings.HasPrefix(word, "init=") || strings.HasPrefix(word, "rdinit=") || strings.HasPrefix(word, "systemd.run=") {
 			for _, program := range shellscript.Command(split(value)) {
 				e.Programs = append(e.Programs, startup.Program{Path: program})
@@ -285,7 +285,7 @@ func autostart(name, text string) (startup.Entry, []string) {
 			hidden = hidden || value == map[string]string{"Hidden": "true", "X-GNOME-Autostart-enabled": "false"}[key]
 		}
 	})
-	e.Enabled = yes(!hidden)
+	e.Enabled = new(!hidden)
 	return e, programs
 }
 
@@ -310,7 +310,7 @@ func (s *survey) dbus() {
 }
 
 func busService(name, user, text string) (startup.Entry, []string) {
-	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: yes(true)}
+	e := startup.Entry{Kind: startup.DBusService, Name: strings.TrimSuffix(name, ".service"), When: "a call on the bus", User: user, Enabled: new(true)}
 	var programs []string
 	settings(text, func(_, key, value string) {
 		switch key {

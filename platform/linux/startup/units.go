@@ -148,7 +148,7 @@ func (s *survey) unitEntry(set *unitSet, name string, kind startup.Kind) {
 		return
 	}
 	u := s.effective(set, name)
-	e := startup.Entry{Kind: kind, Name: name, Identity: name, When: strings.Join(u.triggers, ", "), User: u.user, Enabled: yes(set.enabled[name])}
+	e := startup.Entry{Kind: kind, Name: name, Identity: name, When: strings.Join(u.triggers, ", "), User: u.user, Enabled: new(set.enabled[name])}
 	if kind == "" {
 		e.Kind = unitKinds[path.Ext(name)]
 	}
@@ -240,7 +240,7 @@ func (s *survey) homeUnits(u userdb.User, files map[string]file, enabled map[str
 			ran = unit{}
 			ran.read(s.text(service))
 		}
-		e := startup.Entry{Kind: startup.UserUnit, Name: unitName, Identity: unitName, When: strings.Join(one.triggers, ", "), User: u.Name, Enabled: yes(enabled[unitName])}
+		e := startup.Entry{Kind: startup.UserUnit, Name: unitName, Identity: unitName, When: strings.Join(one.triggers, ", "), User: u.Name, Enabled: new(enabled[unitName])}
 		s.addUser(u, f, e, ran.programs()...)
 	}
 }

@@ -96,7 +96,7 @@ func (w *walk) search() devices {
 		return *w.devices
 	}
 	d := devices{holders: map[string][]holder{}}
-	w.Reader.devices = &d
+	w.devices = &d
 	here := w.namespace("self")
 	skipped, err := w.proc.OpenFiles(w.ctx, nil, func(f procfs.OpenFile) bool {
 		if len(f.Link) == 0 || f.Link[0] != '/' { // sockets and pipes are no devices

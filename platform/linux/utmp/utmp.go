@@ -88,13 +88,13 @@ func Parse(raw []byte, arch string, limit int) (list []Record, damaged int) {
 
 func (at layout) record(raw []byte) Record {
 	r := Record{
-		Type: int(int16(binary.NativeEndian.Uint16(raw))), PID: int(int32(binary.NativeEndian.Uint32(raw[4:]))), //nolint:gosec // both are signed in the file
+		Type: int(int16(binary.NativeEndian.Uint16(raw))), PID: int(int32(binary.NativeEndian.Uint32(raw[4:]))),
 		Terminal: text(raw[8:40]), User: text(raw[44:76]), Host: text(raw[76:332]),
 	}
 	r.From = address(raw[at.address:][:16], r.Host)
 	seconds := int64(binary.NativeEndian.Uint32(raw[at.seconds:]))
 	if at.wide == 8 {
-		seconds = int64(binary.NativeEndian.Uint64(raw[at.seconds:])) //nolint:gosec // it is signed in the file
+		seconds = int64(binary.NativeEndian.Uint64(raw[at.seconds:]))
 	}
 	r.At = time.Unix(seconds, 0)
 	return r

@@ -179,7 +179,7 @@ func names(blob []byte, kind string) bool {
 		return false
 	}
 	n := binary.BigEndian.Uint32(blob)
-	return n == uint32(len(kind)) && len(blob) > 4+len(kind) && string(blob[4:4+len(kind)]) == kind //nolint:gosec // a line is shorter than 2³² bytes
+	return n == uint32(len(kind)) && len(blob) > 4+len(kind) && string(blob[4:4+len(kind)]) == kind
 }
 
 // optionsEnd returns where the options end: at the first blank that is not in quotes.

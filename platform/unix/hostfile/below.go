@@ -59,7 +59,7 @@ func OpenBelow(home, name string) (*os.File, error) {
 		err = ErrNotRegular
 	}
 	if err != nil {
-		file.Close() //nolint:errcheck,gosec // only read from
+		file.Close() //nolint:errcheck // only read from
 		return nil, err
 	}
 	return file, nil

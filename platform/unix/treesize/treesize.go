@@ -160,6 +160,9 @@ func (w *walk) begin() error {
 
 // run reads with two goroutines a processor: one waits for the disk while the other works.
 func (w *walk) run(ctx context.Context) {
+	if ctx.Err() != nil { // AfterFunc would tell it beside the walk, which may be done by then
+		w.end(outOfTime)
+	}
 	stop := context.AfterFunc(ctx, func() { w.end(outOfTime) })
 	defer stop()
 	var running sync.WaitGroup

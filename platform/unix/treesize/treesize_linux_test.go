@@ -131,7 +131,7 @@ func TestAFileWithSeveralNamesCountsOnce(t *testing.T) {
 	file(t, dir+"/in/one/f", 1<<20)
 	file(t, dir+"/out/x", 1)
 	for _, other := range []string{"/in/two", "/in/three", "/out/f"} {
-		os.Mkdir(dir+other, 0o755) //nolint:errcheck // out is a file name
+		os.Mkdir(dir+other, 0o755)
 	}
 	if err := errors.Join(os.Link(dir+"/in/one/f", dir+"/in/two/f"), os.Link(dir+"/in/one/f", dir+"/in/three/f"), os.Link(dir+"/in/one/f", dir+"/out/g")); err != nil {
 		t.Fatal(err)
