@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -281,7 +282,14 @@ func TestInspector(t *testing.T) {
 
 func inspectCall(t *testing.T, server, era, tool string) {
 	t.Helper()
-	status, out, errs := inspect(t, server, "--protocol-era", era, "--method", "tools/call", "--tool-name", tool)
+	args := []string{"--protocol-era", era, "--method", "tools/call", "--tool-name", tool}
+	for _, arg := range map[string][]string{"get_process_details": {"pid=" + strconv.Itoa(os.Getpid())}, "get_disk_usage": {"path=/etc"}}[tool] {
+		args = append(args, "--tool-arg", arg)
+	}
+	status, out, errs := inspect(t, server, args...)
+	if tool == "get_service_status" && status != 0 && strings.Contains(out, `"error_code": "UNSUPPORTED"`) {
+		return // without systemd
+	}
 	var result struct {
 		StructuredContent struct{ Success bool }
 	}
