@@ -246,6 +246,11 @@ func (x *familyRules) read() (ruleset, error) {
 
 func (x *familyRules) add(ctx context.Context, addresses []netip.Addr) error {
 	have, err := x.read()
+	if err == nil && have.exists && !have.whole() {
+		// What is listed while somebody else changes it may be half of it, and a chain that is not
+		// whole is emptied.
+		have, err = x.read()
+	}
 	if err != nil {
 		return err
 	}
