@@ -4,11 +4,12 @@ package logins
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"sentinel/internal/lazyregexp"
 )
 
 // A Line is what a program has logged.
@@ -84,24 +85,24 @@ func Parse(l Line) (e Event, ok bool) {
 // sshpkt_vfatal in packet.c; the first have a part of at most 100 bytes that the client chooses,
 // and after the colon what the method says of a key.
 var (
-	sshAccepted = regexp.MustCompile(`^Accepted (\S+) for (\S+) from (\S+) port (\d{1,5}) ssh2(?:: (.*))?$`)
-	sshFailed   = regexp.MustCompile(`^Failed (\S+) for (invalid user )?(.*)$`)
-	sshInvalid  = regexp.MustCompile(`^Invalid user (.*) from (\S+) port (\d{1,5})$`)
-	sshEnded    = regexp.MustCompile(`^(?:Connection (?:closed|reset) by|Disconnected from) (?:authenticating|invalid) user (.*) (\S+) port (\d{1,5}) \[preauth\]$`)
-	sshTooMany  = regexp.MustCompile(`^Disconnecting (?:authenticating|invalid) user (.*) (\S+) port (\d{1,5}): Too many authentication failures \[preauth\]$`)
-	sshOrigin   = regexp.MustCompile(` from (\S+) port (\d{1,5}) ssh2`)
-	sshKey      = regexp.MustCompile(`: [A-Za-z0-9-]+ SHA256:[A-Za-z0-9+/]{43}$`)
+	sshAccepted = lazyregexp.New(`^Accepted (\S+) for (\S+) from (\S+) port (\d{1,5}) ssh2(?:: (.*))?$`)
+	sshFailed   = lazyregexp.New(`^Failed (\S+) for (invalid user )?(.*)$`)
+	sshInvalid  = lazyregexp.New(`^Invalid user (.*) from (\S+) port (\d{1,5})$`)
+	sshEnded    = lazyregexp.New(`^(?:Connection (?:closed|reset) by|Disconnected from) (?:authenticating|invalid) user (.*) (\S+) port (\d{1,5}) \[preauth\]$`)
+	sshTooMany  = lazyregexp.New(`^Disconnecting (?:authenticating|invalid) user (.*) (\S+) port (\d{1,5}): Too many authentication failures \[preauth\]$`)
+	sshOrigin   = lazyregexp.New(` from (\S+) port (\d{1,5}) ssh2`)
+	sshKey      = lazyregexp.New(`: [A-Za-z0-9-]+ SHA256:[A-Za-z0-9+/]{43}$`)
 )
 
 func parseSSHD(text string) (Event, bool) {
-	if m := sshAccepted.FindStringSubmatch(text); m != nil {
+	if m := sshAccepted.Get().FindStringSubmatch(text); m != nil {
 		return at(Event{kind: succeeded, Service: "ssh", User: m[2], Method: m[1], Detail: m[5]}, m[3], m[4])
 	}
-	if m := sshFailed.FindStringSubmatch(text); m != nil {
+	if m := sshFailed.Get().FindStringSubmatch(text); m != nil {
 		return parseAttempt(m[1], m[3])
 	}
-	for _, form := range []*regexp.Regexp{sshInvalid, sshEnded, sshTooMany} {
-		if m := form.FindStringSubmatch(text); m != nil {
+	for _, form := range []*lazyregexp.Regexp{sshInvalid, sshEnded, sshTooMany} {
+		if m := form.Get().FindStringSubmatch(text); m != nil {
 			return at(Event{kind: opened, Service: "ssh", User: m[1]}, m[2], m[3])
 		}
 	}
@@ -133,12 +134,12 @@ const sshCut = 900
 // a key follows. A certificate that nobody has vouched for has a name too, which comes after it: the
 // name can hold the same words, and can be so long that sshd cuts off what would show that.
 func originOf(rest string) []int {
-	all := sshOrigin.FindAllStringSubmatchIndex(rest, -1)
+	all := sshOrigin.Get().FindAllStringSubmatchIndex(rest, -1)
 	if len(all) < 2 {
 		return slices.Concat(all...)
 	}
 	end := len(rest)
-	if key := sshKey.FindStringIndex(rest); key != nil {
+	if key := sshKey.Get().FindStringIndex(rest); key != nil {
 		end = key[0]
 	}
 	last := all[len(all)-1]
@@ -162,22 +163,22 @@ func at(e Event, address, port string) (Event, bool) {
 
 // Forms of sudo (logging.c), su of util-linux and of shadow, and pam_unix (support.c, pam_unix_sess.c).
 var (
-	sudoPassword = regexp.MustCompile(`^\s*(\S+) : (\d{1,3}) incorrect password attempts? ; `)
-	sudoNobody   = regexp.MustCompile(`^\s*(\S+) : user NOT in sudoers ; `)
-	suFailed     = regexp.MustCompile(`^FAILED SU \(to (.*)\) (\S+) on \S+$`)
-	suFailedBSD  = regexp.MustCompile(`^BAD SU (\S+) to (.*) on \S+$`) // by, then whom: su of FreeBSD and macOS
-	suFailedOld  = regexp.MustCompile(`^FAILED su for (.*) by (\S+)$`)
-	pamFailed    = regexp.MustCompile(`^pam_[a-z0-9_]+\(([\w.-]+):auth\): authentication failure; logname=\S* uid=\d+ euid=\d+ tty=\S* ruser=\S* rhost=(\S*)(?: +user=(.*))?$`)
-	pamOpened    = regexp.MustCompile(`^pam_unix\(([\w.-]+):session\): session opened for user (\S+?)(?:\(uid=\d+\))? by .*$`)
-	pamPassword  = regexp.MustCompile(`^pam_unix\([\w.-]+:chauthtok\): password changed for (\S+)$`)
+	sudoPassword = lazyregexp.New(`^\s*(\S+) : (\d{1,3}) incorrect password attempts? ; `)
+	sudoNobody   = lazyregexp.New(`^\s*(\S+) : user NOT in sudoers ; `)
+	suFailed     = lazyregexp.New(`^FAILED SU \(to (.*)\) (\S+) on \S+$`)
+	suFailedBSD  = lazyregexp.New(`^BAD SU (\S+) to (.*) on \S+$`) // by, then whom: su of FreeBSD and macOS
+	suFailedOld  = lazyregexp.New(`^FAILED su for (.*) by (\S+)$`)
+	pamFailed    = lazyregexp.New(`^pam_[a-z0-9_]+\(([\w.-]+):auth\): authentication failure; logname=\S* uid=\d+ euid=\d+ tty=\S* ruser=\S* rhost=(\S*)(?: +user=(.*))?$`)
+	pamOpened    = lazyregexp.New(`^pam_unix\(([\w.-]+):session\): session opened for user (\S+?)(?:\(uid=\d+\))? by .*$`)
+	pamPassword  = lazyregexp.New(`^pam_unix\([\w.-]+:chauthtok\): password changed for (\S+)$`)
 )
 
 func parseSudo(l Line) (Event, bool) {
-	if m := sudoPassword.FindStringSubmatch(l.Text); m != nil {
+	if m := sudoPassword.Get().FindStringSubmatch(l.Text); m != nil {
 		n, err := strconv.Atoi(m[2])
 		return whoever(Event{kind: failed, Service: "sudo", User: m[1], Method: "password", Count: n}, l), err == nil
 	}
-	if m := sudoNobody.FindStringSubmatch(l.Text); m != nil {
+	if m := sudoNobody.Get().FindStringSubmatch(l.Text); m != nil {
 		return whoever(Event{kind: failed, Service: "sudo", User: m[1], Detail: "may not use sudo", Count: 1}, l), true
 	}
 	return Event{}, false
@@ -192,8 +193,8 @@ func whoever(e Event, l Line) Event {
 }
 
 func parseSu(l Line) (Event, bool) {
-	for _, form := range []*regexp.Regexp{suFailed, suFailedOld} {
-		if m := form.FindStringSubmatch(l.Text); m != nil {
+	for _, form := range []*lazyregexp.Regexp{suFailed, suFailedOld} {
+		if m := form.Get().FindStringSubmatch(l.Text); m != nil {
 			e := Event{kind: failed, Service: "su", User: m[1], By: m[2], Method: "password", Count: 1}
 			if l.By != "" {
 				e.By = l.By
@@ -201,14 +202,14 @@ func parseSu(l Line) (Event, bool) {
 			return e, true
 		}
 	}
-	if m := suFailedBSD.FindStringSubmatch(l.Text); m != nil {
+	if m := suFailedBSD.Get().FindStringSubmatch(l.Text); m != nil {
 		return Event{kind: failed, Service: "su", User: m[2], By: m[1], Method: "password", Count: 1}, true
 	}
 	return Event{}, false
 }
 
 func parsePasswd(l Line) (Event, bool) {
-	m := pamPassword.FindStringSubmatch(l.Text)
+	m := pamPassword.Get().FindStringSubmatch(l.Text)
 	if m == nil || l.By != "" && l.By != m[1] {
 		return Event{}, false
 	}
@@ -217,14 +218,14 @@ func parsePasswd(l Line) (Event, bool) {
 
 // parsePAM parses lines of programs that let people in with PAM.
 func parsePAM(text string) (Event, bool) {
-	if m := pamFailed.FindStringSubmatch(text); m != nil && !innerServices[m[1]] {
+	if m := pamFailed.Get().FindStringSubmatch(text); m != nil && !innerServices[m[1]] {
 		e := Event{kind: failed, Service: m[1], User: m[3], Method: "password", Count: 1}
 		if a, err := netip.ParseAddr(m[2]); err == nil {
 			e.From = a.Unmap()
 		}
 		return e, true
 	}
-	if m := pamOpened.FindStringSubmatch(text); m != nil && !innerServices[m[1]] {
+	if m := pamOpened.Get().FindStringSubmatch(text); m != nil && !innerServices[m[1]] {
 		return Event{kind: succeeded, Service: m[1], User: m[2]}, true
 	}
 	return Event{}, false
@@ -244,24 +245,24 @@ var accountTools = map[string]bool{
 }
 
 var accountForms = []struct {
-	form   *regexp.Regexp // the account, and what was done to it
-	detail string         // before the second part
+	form   *lazyregexp.Regexp // the account, and what was done to it
+	detail string             // before the second part
 }{
-	{regexp.MustCompile(`^new user: name=([^,]+), (UID=\d+)(?:,.*)?$`), "created with "},
-	{regexp.MustCompile(`^add '([^']+)' to group '([^']+)'$`), "added to group "},
-	{regexp.MustCompile(`^user (\S+) added by \S+ to group (\S+)$`), "added to group "},
-	{regexp.MustCompile(`^delete user '([^']+)'()$`), "removed"},
-	{regexp.MustCompile(`^change user '([^']+)' (password|shell.*|UID.*|home.*)$`), "changed: "},
-	{regexp.MustCompile(`^change user name '([^']+)' to ('[^']+')$`), "renamed to "},
-	{regexp.MustCompile(`^changed user '([^']+)' (shell.*)$`), "changed: "},
+	{lazyregexp.New(`^new user: name=([^,]+), (UID=\d+)(?:,.*)?$`), "created with "},
+	{lazyregexp.New(`^add '([^']+)' to group '([^']+)'$`), "added to group "},
+	{lazyregexp.New(`^user (\S+) added by \S+ to group (\S+)$`), "added to group "},
+	{lazyregexp.New(`^delete user '([^']+)'()$`), "removed"},
+	{lazyregexp.New(`^change user '([^']+)' (password|shell.*|UID.*|home.*)$`), "changed: "},
+	{lazyregexp.New(`^change user name '([^']+)' to ('[^']+')$`), "renamed to "},
+	{lazyregexp.New(`^changed user '([^']+)' (shell.*)$`), "changed: "},
 }
 
 func parseAccountTool(text string) (Event, bool) {
-	if m := pamPassword.FindStringSubmatch(text); m != nil {
+	if m := pamPassword.Get().FindStringSubmatch(text); m != nil {
 		return Event{kind: changed, User: m[1], Detail: "password changed"}, true
 	}
 	for _, f := range accountForms {
-		if m := f.form.FindStringSubmatch(text); m != nil {
+		if m := f.form.Get().FindStringSubmatch(text); m != nil {
 			return Event{kind: changed, User: m[1], Detail: f.detail + m[2]}, true
 		}
 	}

@@ -4,17 +4,17 @@ package services
 
 import (
 	"context"
-	"regexp"
 	"strings"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/lazyregexp"
 )
 
 // configurationLine finds what a test of a configuration says is wrong: the line that names an error
 // or a place, or else the first.
 func configurationLine(lines []ShownLine) string {
 	for _, line := range lines {
-		if wrongLine.MatchString(line.Text) {
+		if wrongLine.Get().MatchString(line.Text) {
 			return line.Text
 		}
 	}
@@ -24,7 +24,7 @@ func configurationLine(lines []ShownLine) string {
 	return ""
 }
 
-var wrongLine = regexp.MustCompile(`(?i)\[emerg\]|\[ALERT\]|fatal|error|invalid|bad |unknown|missing|line \d+|:\d+`)
+var wrongLine = lazyregexp.New(`(?i)\[emerg\]|\[ALERT\]|fatal|error|invalid|bad |unknown|missing|line \d+|:\d+`)
 
 // testConfiguration has a service that runs test its configuration, and refuses a restart that would
 // take it down. What the test said is kept for the answer.

@@ -4,9 +4,10 @@ package services
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strconv"
+
+	"sentinel/internal/lazyregexp"
 )
 
 // listening lists the ports of this machine, once for an answer.
@@ -38,20 +39,20 @@ func (i *inspection) ownPorts(ctx context.Context, pids []int) []Port {
 }
 
 // inUse is how programs say EADDRINUSE: strerror(3), Go, Java, Node.js, Python.
-var inUse = regexp.MustCompile(`(?i)address (?:is )?already in use|EADDRINUSE|(?:port|address).{0,40}(?:in use|is taken|already allocated)`)
+var inUse = lazyregexp.New(`(?i)address (?:is )?already in use|EADDRINUSE|(?:port|address).{0,40}(?:in use|is taken|already allocated)`)
 
 // portInLine finds a port beside that: behind the colon of an address, which a time of day has as well, or
 // behind the word.
-var portInLine = regexp.MustCompile(`(?i)(?:(?:^|[\s\]*:a-z('"]|\d{1,3}(?:\.\d{1,3}){3}):|\bport[ =:]+)(\d{1,5})\b`)
+var portInLine = lazyregexp.New(`(?i)(?:(?:^|[\s\]*:a-z('"]|\d{1,3}(?:\.\d{1,3}){3}):|\bport[ =:]+)(\d{1,5})\b`)
 
 // takenPorts names who listens on a port that a line says is in use.
 func (i *inspection) takenPorts(ctx context.Context, log []ShownLine) []Port {
 	var taken []Port
 	for _, line := range log {
-		if !inUse.MatchString(line.Text) {
+		if !inUse.Get().MatchString(line.Text) {
 			continue
 		}
-		for _, match := range portInLine.FindAllStringSubmatch(line.Text, 4) {
+		for _, match := range portInLine.Get().FindAllStringSubmatch(line.Text, 4) {
 			port, err := strconv.ParseUint(match[1], 10, 16)
 			if err != nil || port == 0 {
 				continue

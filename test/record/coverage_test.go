@@ -81,6 +81,7 @@ var unrecorded = map[string]string{
 	"/usr/sbin/traceroute ":                            "it sends packets",
 	"/usr/bin/last ":                                   "it tells when the people of a Mac were there",
 	"/usr/bin/dscl . -list /Users ":                    "it names the people of a Mac",
+	"/usr/bin/sfltool dumpbtm":                         "it names what everybody on a Mac has start by itself, and may ask for a password",
 	"/usr/bin/log show ":                               "it may print anything that any program has logged",
 }
 

@@ -181,7 +181,7 @@ func seenByHealth(t *testing.T, s *assistant.Session) {
 		raw = text(t, s.Call("", "get_system_health", map[string]any{}))
 		return strings.Contains(raw, "RESTARTING_UNITS") && strings.Contains(raw, "times since 20")
 	})
-	for _, want := range []string{`"see":"get_service_status loops.service"`, "loops.service (", "FAILED_UNITS"} {
+	for _, want := range []string{`"next":"get_service_status {\"service\":\"loops.service\"}"`, "loops.service (", "FAILED_UNITS"} {
 		if !strings.Contains(raw, want) {
 			t.Errorf("health lacks %s: %s", want, raw)
 		}

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/health"
+	"sentinel/internal/lazyregexp"
 	"sentinel/platform/linux/cgroup"
 )
 
@@ -63,11 +63,11 @@ func readKernelLog(path string) (kernelLog, error) {
 
 // killed is how the kernel tells of it, before Linux 5.0 without the reason (mm/oom_kill.c,
 // __oom_kill_process). A name may hold anything but a line break.
-var killed = regexp.MustCompile(`^(?:(?:Memory cgroup out|Out) of memory(?: \([a-z_]+\))?: )?Killed process (\d+) \((.*)\) total-vm:`)
+var killed = lazyregexp.New(`^(?:(?:Memory cgroup out|Out) of memory(?: \([a-z_]+\))?: )?Killed process (\d+) \((.*)\) total-vm:`)
 
 // summary is the line before, with the control group of the process (mm/oom_kill.c, dump_oom_summary,
 // since Linux 5.0).
-var summary = regexp.MustCompile(`^oom-kill:constraint=.*?,task_memcg=(/[^,]*),task=.*,pid=(\d+),uid=\d+\s*$`)
+var summary = lazyregexp.New(`^oom-kill:constraint=.*?,task_memcg=(/[^,]*),task=.*,pid=(\d+),uid=\d+\s*$`)
 
 // parseKernelLog reads records "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;TEXT". Only the kernel itself
 // writes with facility 0, so nobody can forge one.
@@ -92,10 +92,10 @@ func parseKernelLog(b []byte) kernelLog {
 		if priority>>3 != 0 {
 			continue
 		}
-		if m := summary.FindSubmatch(text); m != nil {
+		if m := summary.Get().FindSubmatch(text); m != nil {
 			groups[string(m[2])] = string(m[1])
 		}
-		if m := killed.FindSubmatch(text); m != nil {
+		if m := killed.Get().FindSubmatch(text); m != nil {
 			pid := string(m[1])
 			log.kills = append(log.kills, oomKill{at, string(m[2]), groups[pid]})
 			delete(groups, pid) // another process may get its number

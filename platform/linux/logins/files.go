@@ -8,11 +8,11 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"time"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/logins"
 	"sentinel/platform/unix/hostfile"
 )
@@ -75,7 +75,7 @@ func (r *Reader) file(name string, since time.Time) (logins.Log, error) {
 
 // syslogLine is the form of a line: the time as syslog(3) has it, or as RFC 3339, then the host, the
 // program, its PID and the text. rsyslog writes control characters as #012.
-var syslogLine = regexp.MustCompile(`^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) \S+ ([^\s:\[]+)(?:\[(\d+)\])?: (.*)$`)
+var syslogLine = lazyregexp.New(`^([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) \S+ ([^\s:\[]+)(?:\[(\d+)\])?: (.*)$`)
 
 // parseFile returns the lines, oldest first as they stand, and how many could not be read. The first
 // is left out where the file was cut within it.
@@ -99,7 +99,7 @@ func parseSyslog(line []byte, now time.Time) (logins.Line, bool) {
 	if len(line) > maxLogLine {
 		return logins.Line{}, false
 	}
-	m := syslogLine.FindSubmatch(bytes.TrimRight(line, "\n"))
+	m := syslogLine.Get().FindSubmatch(bytes.TrimRight(line, "\n"))
 	if m == nil {
 		return logins.Line{}, false
 	}

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
 	"sentinel/platform/unix/crontab"
 	"sentinel/platform/unix/shellscript"
@@ -63,13 +63,13 @@ func (s *survey) isDirectory(name string) bool {
 }
 
 // runParts is the form of names that run-parts(8) and Debian's cron(8) take.
-var runParts = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var runParts = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // readByCron reports whether cron reads a file in /etc/cron.d: that of Debian passes over names with
 // a dot, cronie over what editors and package managers leave.
 func (s *survey) readByCron(name string) bool {
 	if s.debian() {
-		return runParts.MatchString(name)
+		return runParts.Get().MatchString(name)
 	}
 	for _, suffix := range []string{"~", ".rpmsave", ".rpmorig", ".rpmnew", ".cron.hostname", ".dpkg-dist", ".pacnew"} {
 		if strings.HasSuffix(name, suffix) {
@@ -127,7 +127,7 @@ func (s *survey) job(f file, j crontab.Entry, user string, read bool) {
 var atSpools = []string{"/var/spool/cron/atjobs", "/var/spool/atjobs", "/var/spool/at"}
 
 // atName is a queue, a number, and minutes since 1970 (atd.c).
-var atName = regexp.MustCompile(`^[a-zA-Z=][0-9a-f]{5}([0-9a-f]{8})$`)
+var atName = lazyregexp.New(`^[a-zA-Z=][0-9a-f]{5}([0-9a-f]{8})$`)
 
 // at finds jobs that run once.
 func (s *survey) at() {
@@ -135,7 +135,7 @@ func (s *survey) at() {
 	for _, spool := range atSpools {
 		real, names := s.once(seen, spool)
 		for _, name := range names {
-			match := atName.FindStringSubmatch(name)
+			match := atName.Get().FindStringSubmatch(name)
 			if match == nil {
 				continue
 			}

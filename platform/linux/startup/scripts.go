@@ -5,9 +5,9 @@ package startup
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"strings"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
 	"sentinel/platform/unix/shellscript"
 )
@@ -102,7 +102,7 @@ func (s *survey) script(d scriptDir, name string) {
 	if !ok {
 		return
 	}
-	enabled := (d.sourced || f.meta.Mode&0o111 != 0) && (!d.parts || !s.debian() || runParts.MatchString(path.Base(name)))
+	enabled := (d.sourced || f.meta.Mode&0o111 != 0) && (!d.parts || !s.debian() || runParts.Get().MatchString(path.Base(name)))
 	s.add(f, startup.Entry{Kind: d.kind, Name: path.Base(name), When: d.when, User: userOf(d), Enabled: new(enabled)}, scriptPrograms(f.raw)...)
 }
 
@@ -117,13 +117,13 @@ func userOf(d scriptDir) string {
 // scriptPrograms returns the programs of a script of a shell; nothing for any other program.
 func scriptPrograms(raw []byte) []string {
 	first, _, _ := bytes.Cut(raw[:min(len(raw), 200)], []byte("\n"))
-	if bytes.IndexByte(raw, 0) >= 0 || bytes.HasPrefix(first, []byte("#!")) && !shebang.Match(first) {
+	if bytes.IndexByte(raw, 0) >= 0 || bytes.HasPrefix(first, []byte("#!")) && !shebang.Get().Match(first) {
 		return nil
 	}
 	return shellscript.Programs(string(raw))
 }
 
-var shebang = regexp.MustCompile(`^#!.*\b(?:ba|da|a|k|mk|z)?sh\b|^#!.*openrc-run`)
+var shebang = lazyregexp.New(`^#!.*\b(?:ba|da|a|k|mk|z)?sh\b|^#!.*openrc-run`)
 
 // services finds what other managers than systemd start at boot.
 func (s *survey) services() {
@@ -133,7 +133,7 @@ func (s *survey) services() {
 	s.inittab()
 }
 
-var rcLink = regexp.MustCompile(`^S\d\d(.+)$`)
+var rcLink = lazyregexp.New(`^S\d\d(.+)$`)
 
 // sysv finds scripts with a link for a runlevel in which the system runs. systemd passes over one
 // with a unit of the same name (systemd-sysv-generator(8)).
@@ -142,7 +142,7 @@ func (s *survey) sysv() {
 	for _, level := range []string{"S", "2", "3", "4", "5"} {
 		for _, directory := range []string{"/etc/rc" + level + ".d", "/etc/rc.d/rc" + level + ".d"} {
 			for _, link := range s.names(directory) {
-				if match := rcLink.FindStringSubmatch(link); match != nil {
+				if match := rcLink.Get().FindStringSubmatch(link); match != nil {
 					s.initScript(seen, path.Join(directory, link), match[1])
 				}
 			}
@@ -189,11 +189,11 @@ func (s *survey) openrc() {
 	}
 }
 
-var openrcCommand = regexp.MustCompile(`(?m)^\s*command=["']?(/[^"'\s]+)`)
+var openrcCommand = lazyregexp.New(`(?m)^\s*command=["']?(/[^"'\s]+)`)
 
 // openrcPrograms returns the program of a service of OpenRC; its functions run little else.
 func openrcPrograms(raw []byte) []string {
-	if match := openrcCommand.FindSubmatch(raw); match != nil {
+	if match := openrcCommand.Get().FindSubmatch(raw); match != nil {
 		return []string{string(match[1])}
 	}
 	return scriptPrograms(raw)

@@ -4,10 +4,10 @@ package startup
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/startup"
 	"sentinel/platform/unix/hostfile"
 	"sentinel/platform/unix/shellscript"
@@ -142,7 +142,7 @@ func (s *survey) pamModule(name string, dirs []string, seen map[string]bool) {
 }
 
 // udevRun finds the programs of a rule (udev(7)).
-var udevRun = regexp.MustCompile(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*[+:!=]?=\s*"((?:[^"\\]|\\.)*)"`)
+var udevRun = lazyregexp.New(`(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*[+:!=]?=\s*"((?:[^"\\]|\\.)*)"`)
 
 // udev finds rules that run programs.
 func (s *survey) udev() {
@@ -171,7 +171,7 @@ func (s *survey) udevPrograms(text string) []string {
 		if strings.HasPrefix(strings.TrimSpace(line), "#") {
 			continue
 		}
-		for _, match := range udevRun.FindAllStringSubmatch(line, 20) {
+		for _, match := range udevRun.Get().FindAllStringSubmatch(line, 20) {
 			for i, name := range shellscript.Command(split(match[1])) {
 				if i == 0 && !strings.Contains(name, "/") {
 					name = "/usr/lib/udev/" + name

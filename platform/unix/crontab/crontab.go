@@ -5,9 +5,10 @@ package crontab
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"sentinel/internal/lazyregexp"
 )
 
 // Bounds of a table.
@@ -35,10 +36,10 @@ type Entry struct {
 }
 
 var (
-	assignment = regexp.MustCompile(`^["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=`)
-	timeField  = regexp.MustCompile(`^[-0-9A-Za-z*,/~?#]{1,100}$`)
-	nickname   = regexp.MustCompile(`^@[a-z_]{1,20}$`)
-	account    = regexp.MustCompile(`^[\w.$@+-]{1,64}(:[\w.$@+/-]{0,128})?$`)
+	assignment = lazyregexp.New(`^["']?[A-Za-z_][A-Za-z0-9_]*["']?\s*=`)
+	timeField  = lazyregexp.New(`^[-0-9A-Za-z*,/~?#]{1,100}$`)
+	nickname   = lazyregexp.New(`^@[a-z_]{1,20}$`)
+	account    = lazyregexp.New(`^[\w.$@+-]{1,64}(:[\w.$@+/-]{0,128})?$`)
 )
 
 // Parse returns the jobs of a table, at most [MaxEntries], and the numbers of lines that cron would
@@ -48,7 +49,7 @@ func Parse(raw []byte, form Form) (entries []Entry, bad []int) {
 	for line := range bytes.Lines(raw) {
 		number++
 		text := strings.TrimSpace(string(line))
-		if text == "" || text[0] == '#' || assignment.MatchString(text) {
+		if text == "" || text[0] == '#' || assignment.Get().MatchString(text) {
 			continue
 		}
 		e, ok := parseLine(text, form)
@@ -76,7 +77,7 @@ func parseLine(text string, form Form) (e Entry, ok bool) {
 	}
 	if form == System {
 		e.User, text = word(text)
-		if !account.MatchString(e.User) {
+		if !account.Get().MatchString(e.User) {
 			return e, false
 		}
 	}
@@ -89,12 +90,12 @@ func parseLine(text string, form Form) (e Entry, ok bool) {
 func when(text string) (fields, rest string, ok bool) {
 	text = strings.TrimPrefix(text, "-")
 	if first, rest := word(text); strings.HasPrefix(first, "@") {
-		return first, rest, nickname.MatchString(first)
+		return first, rest, nickname.Get().MatchString(first)
 	}
 	var list []string
 	for range 5 {
 		var field string
-		if field, text = word(text); !timeField.MatchString(field) {
+		if field, text = word(text); !timeField.Get().MatchString(field) {
 			return "", "", false
 		}
 		list = append(list, field)
@@ -106,7 +107,7 @@ func anacronLine(text string) (e Entry, ok bool) {
 	period, text := word(text)
 	delay, text := word(text)
 	_, text = word(text) // the name under which it is logged
-	if !timeField.MatchString(strings.TrimPrefix(period, "@")) || !timeField.MatchString(delay) {
+	if !timeField.Get().MatchString(strings.TrimPrefix(period, "@")) || !timeField.Get().MatchString(delay) {
 		return e, false
 	}
 	if e.When = period; period[0] != '@' {

@@ -8,9 +8,10 @@ package shellscript
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"sentinel/internal/lazyregexp"
 )
 
 // Bounds of what is found.
@@ -43,7 +44,7 @@ func Command(words []string) []string { return command(words, 0) }
 // loaders are variables that make programs load or run a file.
 var loaders = []string{"LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "ENV", "PROMPT_COMMAND"}
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\+?=`)
+var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*\+?=`)
 
 // ignored are words of a shell that start nothing.
 var ignored = words(`if then else elif fi for while until do done case esac in function select ! { } [[ ]] [ ] ( )
@@ -70,7 +71,7 @@ var keywords = words(`if then else elif while until do ! { time export`)
 
 func command(list []string, depth int) []string {
 	var found []string
-	for len(list) > 0 && (keywords[list[0]] || assignment.MatchString(list[0])) {
+	for len(list) > 0 && (keywords[list[0]] || assignment.Get().MatchString(list[0])) {
 		found = append(found, loaded(list[0])...)
 		list = list[1:]
 	}
@@ -137,9 +138,9 @@ func interpreted(list []string, depth int) []string {
 	return nil
 }
 
-var nameForm = regexp.MustCompile(`^(?:~|\$HOME|\$\{HOME\})?[\w./+@:,%-]+$`)
+var nameForm = lazyregexp.New(`^(?:~|\$HOME|\$\{HOME\})?[\w./+@:,%-]+$`)
 
 // isName reports whether a word can be shown as the name of a program.
 func isName(word string) bool {
-	return len(word) <= maxName && nameForm.MatchString(word) && strings.ContainsFunc(word, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }) && !strings.HasPrefix(word, "-")
+	return len(word) <= maxName && nameForm.Get().MatchString(word) && strings.ContainsFunc(word, func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }) && !strings.HasPrefix(word, "-")
 }
