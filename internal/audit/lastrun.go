@@ -3,16 +3,11 @@
 package audit
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
-	"sentinel/internal/atomicfile"
-	"sentinel/internal/trust"
+	"sentinel/internal/statefile"
 )
 
 // StatePath is where root stores the verdicts for the next run. It lists the weak
@@ -36,50 +31,17 @@ type stateFile struct {
 	State
 }
 
-// Load reads the state at path. The error is fs.ErrNotExist if there is none yet,
-// and another one for a file that is damaged or that somebody other than root could
-// have written.
-func Load(path string) (State, error) {
-	raw, err := trust.RootOrSelf.Read(path, maxState)
-	if err != nil {
-		return State{}, err
-	}
-	return parseState(raw)
-}
-
-func parseState(raw []byte) (State, error) {
-	var f stateFile
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return State{}, errors.New("it is damaged")
-	}
-	if d.More() || f.Version != 1 || f.At.IsZero() || len(f.Verdicts) > maxVerdicts {
-		return State{}, errors.New("it does not have the expected form")
+// Check implements statefile.State.
+func (f stateFile) Check() error {
+	if f.Version != 1 || f.At.IsZero() || len(f.Verdicts) > maxVerdicts {
+		return statefile.ErrForm
 	}
 	for _, s := range f.Verdicts {
 		if s != Pass && s != Warn && s != Fail {
-			return State{}, errors.New("it holds an unknown verdict")
+			return errors.New("it holds an unknown verdict")
 		}
 	}
-	return f.State, nil
-}
-
-// Save replaces the state at path. After a crash the file holds the old state or
-// the new one. The directory is created if it is missing.
-func Save(path string, s State) error {
-	raw, err := json.Marshal(stateFile{Version: 1, State: s})
-	if err != nil {
-		return err
-	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the directory is for everyone to enter; the file is not
-		return err
-	}
-	if err := trust.RootOrSelf.File(dir); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, append(raw, '\n'), 0o600)
+	return nil
 }
 
 // A Changed holds the differences from the last run.
@@ -92,16 +54,16 @@ type Changed struct {
 // compareAndKeep compares with the last run and stores this one in its place. An
 // error costs only the comparison.
 func (r *Report) compareAndKeep(path string, outcomes []outcome, now time.Time) {
-	last, err := Load(path)
+	last, err := statefile.Read[stateFile](path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Unavailable.Note("changed", "this is the first run that is kept")
 	case err != nil:
 		r.Unavailable.Note("changed", "the record of the last run cannot be used: "+err.Error())
 	default:
-		r.Changed = changedSince(last, outcomes)
+		r.Changed = changedSince(last.State, outcomes)
 	}
-	if err := Save(path, nextState(last, outcomes, now)); err != nil {
+	if err := statefile.Write(path, stateFile{1, nextState(last.State, outcomes, now)}); err != nil {
 		r.Unavailable.Note("changed", "this run cannot be kept for the next: "+err.Error())
 	}
 }

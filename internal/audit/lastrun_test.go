@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/statefile"
 )
 
 func verdicts(of map[string]Finding) list {
@@ -31,7 +33,7 @@ func TestChangesAreThoseSinceTheLastRunThatSaw(t *testing.T) {
 	if first.Changed != nil || len(first.Unavailable) != 1 || first.Unavailable[0].Field != "changed" || !strings.Contains(first.Unavailable[0].Reason, "first run") {
 		t.Errorf("the first run: %+v, %+v", first.Changed, first.Unavailable)
 	}
-	kept, err := Load(state)
+	kept, err := statefile.Read[stateFile](state, maxState)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,7 @@ func TestChangesAreThoseSinceTheLastRunThatSaw(t *testing.T) {
 	if diff := cmp.Diff([]string{"a.d"}, third.Changed.Fixed) + cmp.Diff([]string{}, third.Changed.New); diff != "" {
 		t.Errorf("the third run: %s", diff)
 	}
-	if kept, err = Load(state); err != nil {
+	if kept, err = statefile.Read[stateFile](state, maxState); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]Status{"a.a": Warn, "a.b": Pass, "a.d": Pass, "a.e": Warn, "a.zz": Pass}, kept.Verdicts); diff != "" {
@@ -79,7 +81,7 @@ func TestStateThatIsDamagedOrOthersCouldHaveWrittenIsNotUsed(t *testing.T) {
 		if err := os.Chmod(path, c.mode); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Load(path)
+		_, err := statefile.Read[stateFile](path, maxState)
 		if c.words == "" && err != nil || c.words != "" && (err == nil || !strings.Contains(err.Error(), c.words)) {
 			t.Errorf("%.50q: %v, want %q", c.content, err, c.words)
 		}
@@ -90,11 +92,11 @@ func TestStateThatIsDamagedOrOthersCouldHaveWrittenIsNotUsed(t *testing.T) {
 		if got.Changed != nil || len(got.Unavailable) != 1 || !strings.Contains(got.Unavailable[0].Reason, c.words) {
 			t.Errorf("%.50q: %+v, %+v", c.content, got.Changed, got.Unavailable)
 		}
-		if _, err := Load(path); err != nil {
+		if _, err := statefile.Read[stateFile](path, maxState); err != nil {
 			t.Errorf("%.50q: not replaced by a good one: %v", c.content, err)
 		}
 	}
-	if _, err := Load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := statefile.Read[stateFile](filepath.Join(t.TempDir(), "none"), maxState); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -113,7 +115,7 @@ func TestAuditGoesOnWhenNothingCanBeKept(t *testing.T) {
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"at":"2026-01-02T03:04:05Z","verdicts":{"a.b":"PASS"}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := parseState(raw); err == nil && (s.At.IsZero() || len(s.Verdicts) > maxVerdicts) {
+		if s, err := statefile.Parse[stateFile](raw); err == nil && (s.At.IsZero() || len(s.Verdicts) > maxVerdicts) {
 			t.Errorf("%q: %+v", raw, s)
 		}
 	})

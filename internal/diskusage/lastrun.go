@@ -3,27 +3,22 @@
 package diskusage
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"sentinel/internal/atomicfile"
-	"sentinel/internal/trust"
+	"sentinel/internal/statefile"
 )
 
 // Bounds of the file. It lists directories that others may not see, so root alone can read it.
 const (
-	maxState    = 1 << 20 // bytes
-	maxRuns     = 8       // directories whose last run is kept
-	maxKept     = 250     // directories below each
-	maxKeptPath = 300     // bytes
+	maxState    = 1024 // KiB
+	maxRuns     = 8    // directories whose last run is kept
+	maxKept     = 250  // directories below each
+	maxKeptPath = 300  // bytes
 )
 
 // keptFor is how long a run is compared with at least: two in a row must not leave the second
@@ -46,49 +41,17 @@ type stateFile struct {
 	Runs    map[string]Run `json:"runs"`    // by the directory that was asked for
 }
 
-// load reads the runs at path. The error is fs.ErrNotExist if there are none yet, and another one for a
-// file that is damaged or that somebody other than root could have written.
-func load(path string) (stateFile, error) {
-	raw, err := trust.RootOrSelf.Read(path, maxState)
-	if err != nil {
-		return stateFile{}, err
-	}
-	return parseState(raw)
-}
-
-func parseState(raw []byte) (stateFile, error) {
-	var f stateFile
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return stateFile{}, errors.New("it is damaged")
-	}
-	if d.More() || f.Version != 1 || len(f.Runs) > maxRuns {
-		return stateFile{}, errors.New("it does not have the expected form")
+// Check implements statefile.State.
+func (f stateFile) Check() error {
+	if f.Version != 1 || len(f.Runs) > maxRuns {
+		return statefile.ErrForm
 	}
 	for _, r := range f.Runs {
 		if r.At.IsZero() || len(r.Sizes) > maxKept {
-			return stateFile{}, errors.New("it does not have the expected form")
+			return statefile.ErrForm
 		}
 	}
-	return f, nil
-}
-
-// save replaces the runs at path. After a crash the file holds the old ones or the new ones.
-func save(path string, f stateFile) error {
-	f.Version = 1
-	raw, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the directory is for everyone to enter; the file is not
-		return err
-	}
-	if err := trust.RootOrSelf.File(dir); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, append(raw, '\n'), 0o600)
+	return nil
 }
 
 // compareAndKeep compares with the last run for the same directory, and keeps this one in its place.
@@ -98,7 +61,7 @@ func (u *Usage) compareAndKeep(t Tree, o Options) {
 		return
 	}
 	t.BySize = append([]Branch{{Path: u.Path, Bytes: t.Bytes, AtLeast: !t.Complete()}}, t.BySize...)
-	f, err := load(o.State)
+	f, err := statefile.Read[stateFile](o.State, maxState)
 	last, known := f.Runs[u.Path]
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -111,8 +74,9 @@ func (u *Usage) compareAndKeep(t Tree, o Options) {
 	if age := o.Now.Sub(last.At); known && age >= 0 && age < keptFor {
 		return
 	}
+	f.Version = 1
 	f.keep(u.Path, newRun(t, o.Now))
-	if err := save(o.State, f); err != nil {
+	if err := statefile.Write(o.State, f); err != nil {
 		u.Unavailable.Note("grown", "this run cannot be kept for the next: "+err.Error())
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/statefile"
 )
 
 // made is a machine of values.
@@ -177,7 +179,7 @@ func TestNewAccountsAndKeysAreThoseSinceTheLastRun(t *testing.T) {
 	if err := os.WriteFile(state, []byte(`{"version":9}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r := collect(t, made{accounts: []Account{mira}}, state); r.New != nil || len(r.Unavailable) != 1 || !strings.Contains(r.Unavailable[0].Reason, "damaged") {
+	if r := collect(t, made{accounts: []Account{mira}}, state); r.New != nil || len(r.Unavailable) != 1 || !strings.Contains(r.Unavailable[0].Reason, "expected form") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -200,7 +202,7 @@ func TestChangesOfAccountsAndKeys(t *testing.T) {
 func FuzzParseState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"at":"2026-11-23T12:00:00Z","accounts":{"root":0},"admins":["root"],"keys":[]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := parseState(raw); err == nil && (s.At.IsZero() || s.Version != 1) {
+		if s, err := statefile.Parse[State](raw); err == nil && (s.At.IsZero() || s.Version != 1) {
 			t.Errorf("%q: %+v", raw, s)
 		}
 	})

@@ -3,19 +3,14 @@
 package logins
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"sentinel/internal/atomicfile"
-	"sentinel/internal/trust"
+	"sentinel/internal/statefile"
 )
 
 // maxState bounds the file that keeps accounts and keys, in KiB.
@@ -30,37 +25,12 @@ type State struct {
 	Keys     []string       `json:"keys"` // user and fingerprint
 }
 
-func load(path string) (State, error) {
-	raw, err := trust.RootOrSelf.Read(path, maxState)
-	if err != nil {
-		return State{}, err
+// Check implements statefile.State.
+func (s State) Check() error {
+	if s.Version != 1 || s.At.IsZero() {
+		return statefile.ErrForm
 	}
-	return parseState(raw)
-}
-
-func parseState(raw []byte) (State, error) {
-	var s State
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if d.Decode(&s) != nil || d.More() || s.Version != 1 || s.At.IsZero() {
-		return State{}, errors.New("it is damaged")
-	}
-	return s, nil
-}
-
-func save(path string, s State) error {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the directory is for everyone to enter; the file is not
-		return err
-	}
-	if err := trust.RootOrSelf.File(dir); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, append(raw, '\n'), 0o600)
+	return nil
 }
 
 // stateOf returns the state to store. Keys that could not be read this time stay known for the next
@@ -89,7 +59,7 @@ func stateOf(last State, list []Account, now time.Time) State {
 // compareAndKeep compares with the last run and stores this one in its place. An error costs only the
 // comparison.
 func (r *Report) compareAndKeep(path string, list []Account, now time.Time) {
-	last, err := load(path)
+	last, err := statefile.Read[State](path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Unavailable.Note("new", "this is the first run that is kept")
@@ -98,7 +68,7 @@ func (r *Report) compareAndKeep(path string, list []Account, now time.Time) {
 	default:
 		r.New = news(last, list)
 	}
-	if err := save(path, stateOf(last, list, now)); err != nil {
+	if err := statefile.Write(path, stateOf(last, list, now)); err != nil {
 		r.Unavailable.Note("new", "this run cannot be kept for the next: "+err.Error())
 	}
 }

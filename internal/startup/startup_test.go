@@ -17,6 +17,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/statefile"
 )
 
 // A fixed source answers with what it holds.
@@ -263,7 +265,7 @@ func TestEachKindAndWarningHasItsPlace(t *testing.T) {
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"version":1,"at":"2026-11-20T12:00:00Z","files":{"/etc/a":{"0":"1"}}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if s, err := parseState(raw); err == nil && s.At.IsZero() {
+		if s, err := statefile.Parse[stateFile](raw); err == nil && s.At.IsZero() {
 			t.Errorf("%+v", s)
 		}
 	})

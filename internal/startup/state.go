@@ -3,22 +3,17 @@
 package startup
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"sentinel/internal/atomicfile"
 	"sentinel/internal/sanitize"
-	"sentinel/internal/trust"
+	"sentinel/internal/statefile"
 )
 
 // StateName is the file in the state directory with what started by itself at the last run. It
@@ -44,47 +39,16 @@ type stateFile struct {
 	State
 }
 
-// Load reads the state at path. The error is fs.ErrNotExist if there is none yet, and another one
-// for a file that is damaged or that somebody other than root could have written.
-func Load(path string) (State, error) {
-	raw, err := trust.RootOrSelf.Read(path, maxState)
-	if err != nil {
-		return State{}, err
-	}
-	return parseState(raw)
-}
-
-func parseState(raw []byte) (State, error) {
-	var f stateFile
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&f); err != nil {
-		return State{}, errors.New("it is damaged")
-	}
+// Check implements statefile.State.
+func (f stateFile) Check() error {
 	entries := 0
 	for _, list := range f.Files {
 		entries += len(list)
 	}
-	if d.More() || f.Version != 1 || f.At.IsZero() || entries > 2*MaxEntries {
-		return State{}, errors.New("it does not have the expected form")
+	if f.Version != 1 || f.At.IsZero() || entries > 2*MaxEntries {
+		return statefile.ErrForm
 	}
-	return f.State, nil
-}
-
-// Save replaces the state at path. After a crash the file holds the old state or the new one.
-func Save(path string, s State) error {
-	raw, err := json.Marshal(stateFile{Version: 1, State: s})
-	if err != nil {
-		return err
-	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the directory is for everyone to enter; the file is not
-		return err
-	}
-	if err := trust.RootOrSelf.File(dir); err != nil {
-		return err
-	}
-	return atomicfile.Write(path, append(raw, '\n'), 0o600)
+	return nil
 }
 
 // quoted is a path as the state has it. A long one, which is rare, is replaced by its digest.
@@ -162,7 +126,8 @@ func (r *Report) compareAndKeep(found Found, o Options) comparison {
 		r.Unavailable.Note("since", "what is new can be told only as root, who keeps what the last run saw")
 		return comparison{}
 	}
-	last, err := Load(o.State)
+	kept, err := statefile.Read[stateFile](o.State, maxState)
+	last := kept.State
 	c := comparison{last, err == nil}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -176,7 +141,7 @@ func (r *Report) compareAndKeep(found Found, o Options) comparison {
 	if age := o.Now.Sub(last.At); c.known && age >= 0 && age < settled {
 		return c
 	}
-	if err := Save(o.State, stateOf(found, last, o.Now)); err != nil {
+	if err := statefile.Write(o.State, stateFile{1, stateOf(found, last, o.Now)}); err != nil {
 		r.Unavailable.Note("since", "this run cannot be kept for the next: "+err.Error())
 	}
 	return c
