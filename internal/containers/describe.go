@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/humanize"
 	"sentinel/internal/sanitize"
 )
@@ -200,16 +201,5 @@ func ageDays(at, now time.Time) *int {
 
 // worstFirst sorts those that are not well first, then those that run, then the latest.
 func worstFirst(a, b Container) int {
-	return cmp.Or(first(a.Problem != "", b.Problem != ""), first(a.State == Running, b.State == Running), cmp.Compare(b.Since, a.Since), cmp.Compare(a.Name, b.Name))
-}
-
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
+	return cmp.Or(answer.TrueFirst(a.Problem != "", b.Problem != ""), answer.TrueFirst(a.State == Running, b.State == Running), cmp.Compare(b.Since, a.Since), cmp.Compare(a.Name, b.Name))
 }

@@ -197,8 +197,8 @@ func hostPort(a netip.AddrPort) string { return sanitize.Text(a.String(), 96) }
 // public addresses before private ones, then by address and port.
 func byInterest(a, b Socket) int {
 	return cmp.Or(
-		compareBool(a.State == Established, b.State == Established),
-		compareBool(public(a.Remote.Addr()), public(b.Remote.Addr())),
+		answer.TrueFirst(a.State == Established, b.State == Established),
+		answer.TrueFirst(public(a.Remote.Addr()), public(b.Remote.Addr())),
 		a.Remote.Compare(b.Remote), a.Local.Compare(b.Local), cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.ID, b.ID),
 	)
 }
@@ -206,22 +206,10 @@ func byInterest(a, b Socket) int {
 // byExposure sorts listeners that other hosts can reach first.
 func byExposure(a, b Socket) int {
 	return cmp.Or(
-		compareBool(!a.Local.Addr().IsLoopback(), !b.Local.Addr().IsLoopback()),
+		answer.TrueFirst(!a.Local.Addr().IsLoopback(), !b.Local.Addr().IsLoopback()),
 		cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.Local.Port(), b.Local.Port()),
 		a.Local.Compare(b.Local), cmp.Compare(a.ID, b.ID),
 	)
-}
-
-// compareBool sorts true before false.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
 }
 
 func public(a netip.Addr) bool {

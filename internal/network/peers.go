@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"sentinel/internal/answer"
 	"sentinel/internal/sanitize"
 )
 
@@ -182,8 +183,8 @@ func (t *conversation) add(s Socket) {
 // byKind sorts conversations with an established connection first, then those with public addresses.
 func byKind(a, b *conversation) int {
 	return cmp.Or(
-		compareBool(a.sockets[0].State == Established, b.sockets[0].State == Established),
-		compareBool(public(a.remote), public(b.remote)),
+		answer.TrueFirst(a.sockets[0].State == Established, b.sockets[0].State == Established),
+		answer.TrueFirst(public(a.remote), public(b.remote)),
 	)
 }
 
@@ -191,7 +192,7 @@ func byKind(a, b *conversation) int {
 // those of most connections.
 func byProminence(a, b *conversation) int {
 	return cmp.Or(
-		byKind(a, b), compareBool(!a.inbound, !b.inbound), cmp.Compare(b.count, a.count),
+		byKind(a, b), answer.TrueFirst(!a.inbound, !b.inbound), cmp.Compare(b.count, a.count),
 		a.remote.Compare(b.remote), cmp.Compare(a.service, b.service), cmp.Compare(a.protocol, b.protocol),
 	)
 }

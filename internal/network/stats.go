@@ -183,7 +183,7 @@ func rate(first, second uint64, elapsed time.Duration) *int64 {
 // busiest sorts real interfaces before loopback, then by traffic.
 func busiest(a, b InterfaceStats) int {
 	return cmp.Or(
-		compareBool(!a.Loopback, !b.Loopback),
+		answer.TrueFirst(!a.Loopback, !b.Loopback),
 		cmp.Compare(b.BytesSent+b.BytesRecv, a.BytesSent+a.BytesRecv),
 		cmp.Compare(a.Name, b.Name),
 	)

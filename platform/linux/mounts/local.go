@@ -12,6 +12,7 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"sentinel/internal/answer"
 	"sentinel/platform/unix/hostfile"
 )
 
@@ -134,8 +135,8 @@ func isPseudoMount(mountpoint string) bool {
 // whole file system rather than of a directory in it, the shortest path.
 func byImportance(a, b *mountinfo.Info) int {
 	return cmp.Or(
-		first(a.Mountpoint == "/", b.Mountpoint == "/"),
-		first(a.Root == "/", b.Root == "/"),
+		answer.TrueFirst(a.Mountpoint == "/", b.Mountpoint == "/"),
+		answer.TrueFirst(a.Root == "/", b.Root == "/"),
 		cmp.Compare(len(a.Mountpoint), len(b.Mountpoint)),
 		cmp.Compare(a.Mountpoint, b.Mountpoint),
 	)
@@ -143,21 +144,10 @@ func byImportance(a, b *mountinfo.Info) int {
 
 func byPath(a, b Mount) int {
 	return cmp.Or(
-		first(a.Mountpoint == "/", b.Mountpoint == "/"),
+		answer.TrueFirst(a.Mountpoint == "/", b.Mountpoint == "/"),
 		cmp.Compare(strings.Count(a.Mountpoint, "/"), strings.Count(b.Mountpoint, "/")),
 		cmp.Compare(a.Mountpoint, b.Mountpoint),
 	)
-}
-
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
 }
 
 // sourceOf returns the device by its name in sysfs where the mount table has another
