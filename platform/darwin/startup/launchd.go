@@ -90,7 +90,7 @@ func (s *survey) job(f file, kind startup.Kind, user string, disabled map[string
 
 func (j job) programs() []string {
 	if j.Program != "" && len(j.Arguments) > 0 {
-		return compact(append(shellscript.Command([]string{j.Program}), shellscript.Command(slices.Concat([]string{j.Program}, j.Arguments[1:]))...))
+		return shellscript.Once(append(shellscript.Command([]string{j.Program}), shellscript.Command(slices.Concat([]string{j.Program}, j.Arguments[1:]))...))
 	}
 	for _, words := range [][]string{j.Arguments, {j.Program}, {j.Bundled}} {
 		if len(words) > 0 && words[0] != "" {
@@ -98,16 +98,6 @@ func (j job) programs() []string {
 		}
 	}
 	return nil
-}
-
-func compact(list []string) []string {
-	var kept []string
-	for _, text := range list {
-		if !slices.Contains(kept, text) {
-			kept = append(kept, text)
-		}
-	}
-	return kept
 }
 
 // when says what makes launchd start the job.

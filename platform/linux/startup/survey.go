@@ -123,11 +123,11 @@ func (s *survey) owner(uid int) string {
 
 // resolve returns name without links, all of them followed below the root.
 func (s *survey) resolve(name string) (string, error) {
-	todo := parts(name)
+	rest := parts(name)
 	at := "/"
-	for links := 0; len(todo) > 0; {
-		next := path.Join(at, todo[0])
-		todo = todo[1:]
+	for links := 0; len(rest) > 0; {
+		next := path.Join(at, rest[0])
+		rest = rest[1:]
 		info, err := os.Lstat(s.path(next))
 		if err != nil {
 			return next, err
@@ -146,7 +146,7 @@ func (s *survey) resolve(name string) (string, error) {
 		if !path.IsAbs(to) {
 			to = path.Join(at, to)
 		}
-		todo, at = append(parts(to), todo...), "/"
+		rest, at = append(parts(to), rest...), "/"
 	}
 	return at, nil
 }

@@ -21,9 +21,9 @@ func (s *survey) loader() {
 			s.add(f, startup.Entry{Kind: startup.Preload, Name: path.Base(library), Identity: library, When: "every program", Enabled: new(true)}, library)
 		}
 	}
-	s.libraryPaths("/etc/ld.so.conf", true)
+	s.linkerPaths("/etc/ld.so.conf", true)
 	for _, name := range s.names("/etc/ld.so.conf.d") {
-		s.libraryPaths("/etc/ld.so.conf.d/"+name, strings.HasSuffix(name, ".conf"))
+		s.linkerPaths("/etc/ld.so.conf.d/"+name, strings.HasSuffix(name, ".conf"))
 	}
 }
 
@@ -36,7 +36,7 @@ func withoutComments(text string) string {
 	return b.String()
 }
 
-func (s *survey) libraryPaths(name string, read bool) {
+func (s *survey) linkerPaths(name string, read bool) {
 	f, ok := s.open(name)
 	if !ok {
 		return

@@ -71,18 +71,7 @@ func (u unit) programs() []string {
 	for _, line := range u.environment {
 		list = append(list, shellscript.Command(split(line))...)
 	}
-	return compact(list)
-}
-
-// compact keeps the first of equal texts.
-func compact(list []string) []string {
-	var kept []string
-	for _, text := range list {
-		if !slices.Contains(kept, text) {
-			kept = append(kept, text)
-		}
-	}
-	return kept
+	return shellscript.Once(list)
 }
 
 // execPrograms returns the programs of a command line of systemd.service(5), without the characters

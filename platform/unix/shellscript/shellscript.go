@@ -41,6 +41,17 @@ func programs(script string, depth int) []string {
 // or a script, this one too.
 func Command(words []string) []string { return command(words, 0) }
 
+// Once returns the names in list, each once, in their order.
+func Once(list []string) []string {
+	var once []string
+	for _, name := range list {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
+}
+
 // loaders are variables that make programs load or run a file.
 var loaders = []string{"LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "ENV", "PROMPT_COMMAND"}
 

@@ -83,3 +83,9 @@ func FuzzPrograms(f *testing.F) {
 		}
 	})
 }
+
+func TestOnceKeepsTheFirst(t *testing.T) {
+	if diff := cmp.Diff([]string{"/b", "/a"}, Once([]string{"/b", "/a", "/b"})); diff != "" {
+		t.Error(diff)
+	}
+}
