@@ -24,6 +24,8 @@ var steps = map[string]string{
 	"FILESYSTEM_READ_ONLY": "sudo dmesg | tail -n 50",
 	"CLOCK_UNSYNCHRONIZED": "sentinel --security-audit",
 	"CLOCK_OFFSET":         "sentinel --security-audit",
+	"CLOCK_BEHIND":         "sentinel --security-audit",
+	"TIME_SERVICE_MISSING": "sentinel --security-audit",
 	"ZOMBIE_PROCESSES":     "ps -o pid,ppid,stat,etime,comm -e",
 	"LOGIN_GUESSING":       "sudo sentinel --logins",
 }

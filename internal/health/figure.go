@@ -113,6 +113,8 @@ type Reading struct {
 	Value float64
 	Names []string // of what was counted, where that helps
 	PIDs  []int    // of what was counted, where it is processes
+	// Object is what a command about a reason needs; "" is nothing.
+	Object string
 }
 
 // A Reader reads one.

@@ -29,6 +29,7 @@ var conditions = map[string]struct {
 	"oom_kills":        {"OOM_KILLS", func(r *Report, v float64) { n := uint64(v); r.OOMKillsLastDay = &n }},
 
 	ClockOffset:     {"CLOCK_OFFSET", reads(ClockOffset)},
+	ClockBehind:     {"CLOCK_BEHIND", reads(ClockBehind)},
 	ZombieProcesses: {"ZOMBIE_PROCESSES", reads(ZombieProcesses)},
 	FailedLogins:    {"LOGIN_GUESSING", reads(FailedLogins)},
 }

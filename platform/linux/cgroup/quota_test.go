@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func group(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(root, "sys", "fs", "cgroup", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestQuotasAreThoseOfGroupsThatWereHeldBack(t *testing.T) {
+	root := t.TempDir()
+	if _, err := Quotas(root); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	group(t, root, map[string]string{
+		"cgroup.controllers":                   "cpu memory\n",
+		"system.slice/a.service/cpu.max":       "50000 100000\n",
+		"system.slice/a.service/cpu.stat":      "usage_usec 9\nnr_periods 5\nnr_throttled 3\nthrottled_usec 1500000\n",
+		"system.slice/b.service/cpu.max":       "max 100000\n",
+		"system.slice/b.service/cpu.stat":      "usage_usec 9\nnr_throttled 3\nthrottled_usec 1500000\n",
+		"system.slice/c.service/cpu.max":       "50000 100000\n",
+		"system.slice/c.service/cpu.stat":      "usage_usec 9\nthrottled_usec 0\n",
+		"system.slice/d.service/cpu.max":       "rubbish\n",
+		"system.slice/d.service/cpu.stat":      "throttled_usec 7\n",
+		"system.slice/a.service/cgroup.events": "populated 1\n",
+	})
+	got, err := Quotas(root)
+	want := []Quota{{Group: "/system.slice/a.service", Cores: 0.5, Throttled: 1500 * time.Millisecond}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%s %v", diff, err)
+	}
+}
+
+func TestQuotasOfControlGroupsV1(t *testing.T) {
+	root := t.TempDir()
+	group(t, root, map[string]string{
+		"cpu/docker/x/cpu.cfs_quota_us":  "150000\n",
+		"cpu/docker/x/cpu.cfs_period_us": "100000\n",
+		"cpu/docker/x/cpu.stat":          "nr_periods 9\nnr_throttled 2\nthrottled_time 2500000000\n",
+		"cpu/docker/y/cpu.cfs_quota_us":  "-1\n",
+		"cpu/docker/y/cpu.cfs_period_us": "100000\n",
+		"cpu/docker/y/cpu.stat":          "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n",
+	})
+	got, err := Quotas(root)
+	if diff := cmp.Diff([]Quota{{Group: "/docker/x", Cores: 1.5, Throttled: 2500 * time.Millisecond}}, got); diff != "" || err != nil {
+		t.Errorf("%s %v", diff, err)
+	}
+}
+
+func TestQuotasOfMoreGroupsThanAreLookedAt(t *testing.T) {
+	root := t.TempDir()
+	group(t, root, map[string]string{"cgroup.controllers": "cpu\n", "a/cpu.max": "1 2\n", "a/cpu.stat": "throttled_usec 7\n"})
+	for i := range maxQuotaGroups {
+		if err := os.Mkdir(filepath.Join(root, "sys", "fs", "cgroup", fmt.Sprintf("g%d", i)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := Quotas(root); !errors.Is(err, ErrTooManyGroups) || len(got) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

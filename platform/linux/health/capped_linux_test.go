@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/health"
+	"sentinel/platform/linux/cgroup"
+)
+
+func TestUnitsThatTheirQuotaHoldsBack(t *testing.T) {
+	const at = time.Minute
+	before := []cgroup.Quota{
+		{Group: "/system.slice/encode.service", Cores: 0.5, Throttled: at}, {Group: "/docker/abc", Cores: 1, Throttled: at},
+		{Group: "/", Cores: 2, Throttled: at}, {Group: "/system.slice/idle.service", Cores: 1, Throttled: at},
+	}
+	after := []cgroup.Quota{
+		{Group: "/system.slice/encode.service", Cores: 0.5, Throttled: at + 9*time.Second}, {Group: "/docker/abc", Cores: 1, Throttled: at + 5*time.Second},
+		{Group: "/", Cores: 2, Throttled: at + 20*time.Second}, {Group: "/system.slice/idle.service", Cores: 1, Throttled: at + 2*time.Second},
+		{Group: "/system.slice/new.service", Cores: 1, Throttled: at},
+	}
+	want := health.Reading{Value: 3, Names: []string{
+		"this container (2 processors, waits 100 % of the time)",
+		"encode.service (0.5 processors, waits 90 % of the time)",
+		"abc (1 processors, waits 50 % of the time)",
+	}}
+	if diff := cmp.Diff(want, capped(before, after, 10*time.Second)); diff != "" {
+		t.Error(diff)
+	}
+	if got := capped(before[:1], after[:1], 10*time.Second); got.Object != "encode.service" {
+		t.Errorf("%+v", got)
+	}
+	if diff := cmp.Diff(health.Reading{}, capped(before, before, time.Second)); diff != "" {
+		t.Error(diff)
+	}
+}
