@@ -191,7 +191,7 @@ func (r *FileReader) afford(c candidate) error {
 	switch {
 	case c.ordinary() && r.read[c.uid] >= userFiles:
 		return ErrManyFiles
-	case r.spent[c.ordinary()] >= filesTime:
+	case r.spent[c.ordinary()] >= r.fs.filesTime:
 		return ErrFilesTime
 	default:
 		return nil

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // maxFile caps one read, in bytes. /proc/net/tcp of a busy host is the largest
@@ -27,10 +28,12 @@ var ErrFormat = errors.New("unexpected format")
 type FS struct {
 	dir    string
 	memory *memoryReader
+	// filesTime bounds the reading of open files.
+	filesTime time.Duration
 }
 
 // New returns the /proc below root; root is "/" on a live system.
-func New(root string) FS { return FS{filepath.Join(root, "proc"), newMemoryReader()} }
+func New(root string) FS { return FS{filepath.Join(root, "proc"), newMemoryReader(), filesTime} }
 
 func (fs FS) path(parts ...string) string {
 	return filepath.Join(append([]string{fs.dir}, parts...)...)
