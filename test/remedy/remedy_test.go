@@ -56,6 +56,7 @@ func onMachine(t *testing.T) bool {
 	}
 	all := maps.Clone(units)
 	maps.Copy(all, sick)
+	maps.Copy(all, filling)
 	return testenv.BootedWith(t, all, files)
 }
 
