@@ -307,10 +307,8 @@ func busy(before, after CPUTimes, own float64) (float64, bool) {
 
 // stolen is the share of time that the host gave to others; ok is false where that is nothing.
 func stolen(before, after CPUTimes) (float64, bool) {
-	if after.Total <= before.Total || after.Stolen <= before.Stolen {
-		return 0, false
-	}
-	return round(min(100, 100*float64(after.Stolen-before.Stolen)/float64(after.Total-before.Total)), 1), true
+	p, ok := shareOf(before.Stolen, after.Stolen, before, after)
+	return p, ok && after.Stolen > before.Stolen
 }
 
 // ticks converts a duration to ticks.

@@ -21,8 +21,13 @@ type CPUSample struct {
 	Own   time.Duration // CPU time that sentinel itself has used
 	Tick  time.Duration // unit of the times
 	Count int           // of cores, where Cores is nil
-	// Container says that the times are those of the container alone.
+	// Waiting is the part of All.Idle in which a task waited for a disk; 0 where that is not told.
+	Waiting uint64
+	// Container says that the times are those of the container alone, from the first sample of this
+	// run on. What spans several runs goes by Used.
 	Container bool
+	Used      time.Duration // by the container since it was made
+	Capacity  float64       // processors that it may use
 	// Share replaces the times in the second sample on a system that reports no
 	// times.
 	Share *CPUShare
@@ -146,6 +151,17 @@ type RestartingUnit struct {
 	Waits    bool      // it has died, and is to be started again
 }
 
+// Counters are what the kernel counts of the whole machine, for whoever keeps them to compare; nil is
+// unknown.
+type Counters struct {
+	DiskRead, DiskWritten *uint64   // bytes since boot, of all disks
+	Sent, Resent          *uint64   // TCP segments since boot
+	Established           *uint64   // TCP connections now
+	Files                 *uint64   // open files of all processes now
+	OOMKills              *uint64   // since boot
+	Installed             time.Time // when packages were installed, updated or removed last; zero is unknown
+}
+
 // Sources read facts from the platform, one function per fact, so that one that
 // fails or hangs costs only its own fact. Each must return soon after its context
 // ends; one that does not is abandoned. A nil function means that this system does
@@ -164,5 +180,6 @@ type Sources struct {
 	FailedUnits    func(context.Context) ([]Unit, error)
 	Restarting     func(context.Context) ([]RestartingUnit, error)
 	RebootRequired func(context.Context) (bool, error)
+	Counters       func(context.Context) (Counters, error)
 	Figures        map[string]Reader // of figures with a Member, by key
 }

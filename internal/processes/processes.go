@@ -86,4 +86,5 @@ type Options struct {
 	Count int    // rows; 0 means all
 	Sort  string // "cpu" or "memory"
 	Brief bool   // without age, CPU time, parent and unit
+	Named bool   // Brief, and without the command line
 }

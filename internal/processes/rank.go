@@ -61,7 +61,7 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 	}
 	var locked []string
 	for _, u := range shown {
-		p, err := row(ctx, source, u, after.MemoryTotal, o.Brief, names)
+		p, err := row(ctx, source, u, after.MemoryTotal, o, names)
 		if errors.Is(err, ErrLocked) {
 			locked = append(locked, fmt.Sprintf("%s (PID %d)", p.Name, p.PID))
 		}
@@ -156,18 +156,21 @@ func Waiting(t Table, most int) (names []string, total int) {
 
 // row describes a process. The error is that of its details: a process that ended since is still worth
 // its row.
-func row(ctx context.Context, source Source, u usage, total uint64, brief bool, names map[int]string) (Process, error) {
+func row(ctx context.Context, source Source, u usage, total uint64, o Options, names map[int]string) (Process, error) {
 	d, err := source.Details(ctx, u.PID, u.Start)
 	p := Process{
 		PID: u.PID, Name: sanitize.Text(fullName(u.Name, d.Arguments), 64), CPUPercent: u.percent,
 		MemoryMB: round(float64(u.MemoryBytes)/(1<<20), 1), User: sanitize.Text(d.User, 64),
-		Status: Status(u.State), Command: sanitize.Command(d.Arguments, 160), StartID: u.Start,
+		Status: Status(u.State), StartID: u.Start,
+	}
+	if !o.Named {
+		p.Command = sanitize.Command(d.Arguments, 160)
 	}
 	if total > 0 {
 		share := round(100*float64(u.MemoryBytes)/float64(total), 1)
 		p.MemoryPercent = &share
 	}
-	if !brief {
+	if !o.Brief && !o.Named {
 		p.standing(u, d, names)
 	}
 	return p, err

@@ -62,7 +62,8 @@ func (m *groupMeter) sample(cores int) (health.CPUSample, error) {
 	total := time.Duration(float64(time.Since(m.began)) * capacity)
 	idle := max(0, total-(used-m.used))
 	return health.CPUSample{
-		All: health.CPUTimes{Total: uint64(total), Idle: uint64(idle)}, Count: cores, Own: ownTime(), Tick: 1, Container: true,
+		All: health.CPUTimes{Total: uint64(total), Idle: uint64(idle)}, Count: cores, Own: ownTime(), Tick: 1,
+		Container: true, Used: used, Capacity: capacity,
 	}, nil
 }
 

@@ -53,6 +53,7 @@ func (s source) sources() health.Sources {
 	return health.Sources{
 		CPU: s.cpu, Load: s.load, Memory: s.memory, Limits: s.limits, Sensors: s.sensors, Disks: s.disks,
 		Pressure: s.pressure, Uptime: s.uptime, OOMKills: s.oomKills, FailedUnits: s.failedUnits, Restarting: s.restarting, RebootRequired: s.rebootRequired,
+		Counters: s.counters,
 		Figures: map[string]health.Reader{
 			health.ReadOnlyFileSystems: s.readOnly,
 			health.ClockUnsynchronized: s.clockUnsynchronized,
@@ -82,7 +83,7 @@ func (s source) cpu(context.Context) (health.CPUSample, error) {
 			return health.CPUSample{}, errors.Join(errHostCPU, err)
 		}
 	}
-	sample := health.CPUSample{All: health.CPUTimes(c.All), Own: ownTime(), Tick: tick}
+	sample := health.CPUSample{All: health.CPUTimes(c.All), Own: ownTime(), Tick: tick, Waiting: c.Waiting}
 	for _, core := range c.Cores {
 		sample.Cores = append(sample.Cores, health.CPUTimes(core))
 	}

@@ -17,8 +17,9 @@ type CPUTimes struct {
 
 // CPU holds the cpu lines of /proc/stat: the total and each online core, in order.
 type CPU struct {
-	All   CPUTimes
-	Cores []CPUTimes
+	All     CPUTimes
+	Cores   []CPUTimes
+	Waiting uint64 // of all cores: idle, while a task waited for a disk (iowait); inside Idle
 }
 
 // CPU reads /proc/stat.
@@ -33,12 +34,12 @@ func parseCPU(b []byte) (CPU, error) {
 		if !isCPU {
 			continue
 		}
-		times, err := parseCPUTimes(rest)
+		times, waiting, err := parseCPUTimes(rest)
 		if err != nil {
 			return CPU{}, fmt.Errorf("%s: %w", name, err)
 		}
 		if len(core) == 0 {
-			c.All, found = times, true
+			c.All, c.Waiting, found = times, waiting, true
 		} else {
 			c.Cores = append(c.Cores, times)
 		}
@@ -51,28 +52,30 @@ func parseCPU(b []byte) (CPU, error) {
 
 // parseCPUTimes reads user nice system idle iowait irq softirq steal; guest and guest_nice follow
 // and are skipped, as user and nice include them.
-func parseCPUTimes(b []byte) (CPUTimes, error) {
+func parseCPUTimes(b []byte) (t CPUTimes, waiting uint64, err error) {
 	const states, idle, iowait, steal = 8, 3, 4, 7
-	var t CPUTimes
 	fields := bytes.Fields(b)
 	if len(fields) < states {
-		return CPUTimes{}, ErrFormat
+		return CPUTimes{}, 0, ErrFormat
 	}
 	for i, field := range fields[:states] {
 		n, ok := number(field)
 		if !ok || n > 1<<60 {
-			return CPUTimes{}, ErrFormat
+			return CPUTimes{}, 0, ErrFormat
 		}
 		t.Total += n
 		if i == idle || i == iowait {
 			t.Idle += n
 		}
-		if i == steal {
+		switch i {
+		case iowait:
+			waiting = n
+		case steal:
 			t.Stolen = n
 		}
 	}
 	if t.Total == 0 {
-		return CPUTimes{}, ErrFormat
+		return CPUTimes{}, 0, ErrFormat
 	}
-	return t, nil
+	return t, waiting, nil
 }
