@@ -28,6 +28,7 @@ var steps = map[string]string{
 	"TIME_SERVICE_MISSING": "sentinel --security-audit",
 	"ZOMBIE_PROCESSES":     "ps -o pid,ppid,stat,etime,comm -e",
 	"LOGIN_GUESSING":       "sudo sentinel --logins",
+	"RESOLVER_SILENT":      "sudo sentinel --health-history --figure resolver_ms",
 }
 
 // nextStep is what to run next because of a reason, "" where there is nothing.

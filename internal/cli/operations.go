@@ -62,6 +62,8 @@ func operations() map[string]code {
 		"verify_journal":      answers[verifyDocument](runVerifyJournal),
 		"doctor":              answers[doctorDocument](runDoctor),
 		"get_process_details": answers[processDocument](runProcessDetails),
+		"get_health_history":  answers[*healthHistoryDocument](runHealthHistory).formed(formOfHealthHistory),
+		"record":              answers[recordDocument](runRecord),
 
 		"terminate_process":      changes[*terminateDocument](planTermination),
 		"block_ip_address":       changes[*blockDocument](planBlock).formed(formOfBlock),

@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/identity"
 	"sentinel/internal/network"
 	"sentinel/internal/processes"
+	"sentinel/internal/recorder"
 	"sentinel/internal/sampling"
 	"sentinel/internal/sanitize"
 )
@@ -45,7 +46,8 @@ type healthDocument struct {
 }
 
 // runSystemHealth reads everything that takes work first and measures CPU use
-// afterwards, so that the measurement sees the machine and not sentinel.
+// afterwards, so that the measurement sees the machine and not sentinel. Where the recorder has just
+// looked, use is measured since then, and nothing has to wait.
 func runSystemHealth(ctx context.Context, s session, call invocation) (document, error) {
 	gaps := answer.Gaps{}
 	sockets := make(chan socketAnswer, 1)
@@ -53,7 +55,9 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	firewalls := make(chan firewall.Facts, 1)
 	go func() { firewalls <- firewallFacts(ctx, s.host.Firewall) }()
 
-	facts := health.Collect(ctx, s.host.Health, &gaps)
+	began := time.Now()
+	last, age := s.lastSample(ctx)
+	facts := health.Collect(ctx, s.withRecorded(last), &gaps)
 	report := health.Build(facts, health.Options{Rows: call.rows, Now: s.host.Now()}, &gaps)
 	d := &healthDocument{Report: report, unitStatus: s.host.Services.Kind().Commands.Status, named: s.named}
 	found, rules := <-sockets, <-firewalls
@@ -65,7 +69,11 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	status := firewall.Assess(rules)
 	d.FirewallStatus, d.FirewallEvidence = status.State, sanitize.Text(status.Evidence, 120)
 
-	if err := d.measure(ctx, s, &gaps); err != nil {
+	before, err := s.baseline(ctx, last, age+time.Since(began))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.measure(ctx, s, before, &gaps); err != nil {
 		return nil, err
 	}
 	d.identify(s, &gaps)
@@ -116,25 +124,41 @@ func collectSockets(ctx context.Context, source network.Source, rows int) socket
 	return a
 }
 
-// measure takes the two samples of cores and processes. Nothing at all to
+// A baseline is the first of the two samples that use is measured between.
+type baseline struct {
+	table    processes.Table
+	tableErr error
+	cpu      health.CPUSample
+	cpuErr   error
+	began    time.Time
+	recorded bool // it is of another run
+}
+
+// baseline takes it, and waits for a window to pass, unless the recorder has one that is young enough.
+func (s session) baseline(ctx context.Context, last *recorder.Last, age time.Duration) (baseline, error) {
+	if last != nil && last.CPU.Spans() {
+		return baseline{table: last.Table(age), cpu: last.CPU, began: time.Now().Add(-age), recorded: true}, nil
+	}
+	var b baseline
+	b.table, b.tableErr = s.host.Processes.Table(ctx)
+	b.cpu, b.cpuErr = s.host.Health.CPU(ctx)
+	if b.tableErr != nil && b.cpuErr != nil {
+		return b, unavailable(ctx, "The state of this machine", b.cpuErr)
+	}
+	b.began = time.Now()
+	return b, sampling.Wait(ctx)
+}
+
+// measure compares cores and processes with the baseline. Nothing at all to
 // measure means that there is no /proc, and no answer.
-func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Gaps) error {
-	before, processErr := s.host.Processes.Table(ctx)
-	cpuBefore, cpuErr := s.host.Health.CPU(ctx)
-	if processErr != nil && cpuErr != nil {
-		return unavailable(ctx, "The state of this machine", cpuErr)
-	}
-	began := time.Now()
-	if err := sampling.Wait(ctx); err != nil {
-		return err
-	}
-	if cpuErr == nil {
-		d.useCPU(ctx, s, cpuBefore, time.Since(began), gaps)
+func (d *healthDocument) measure(ctx context.Context, s session, before baseline, gaps *answer.Gaps) error {
+	if before.cpuErr == nil {
+		d.useCPU(ctx, s, before, gaps)
 	} else {
-		gaps.Add("cpu.percent", cpuErr)
+		gaps.Add("cpu.percent", before.cpuErr)
 	}
-	if processErr != nil {
-		gaps.Add("top_processes", processErr)
+	if before.tableErr != nil {
+		gaps.Add("top_processes", before.tableErr)
 		return nil
 	}
 	after, err := s.host.Processes.Table(ctx)
@@ -142,7 +166,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 		gaps.Add("top_processes", err)
 		return ctx.Err()
 	}
-	ranking := processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "cpu", Brief: true})
+	ranking := processes.Rank(ctx, s.host.Processes, before.table, after, processes.Options{Count: topRowsInHealth, Sort: "cpu", Brief: true})
 	d.TopProcesses, d.ProcessesTotal, d.Processes = ranking.Processes, &ranking.ProcessesTotal, &ranking.ProcessesTotal
 	for _, gap := range ranking.Unavailable {
 		*gaps = append(*gaps, answer.Gap{Field: "top_" + gap.Field, Reason: gap.Reason})
@@ -152,7 +176,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 		case "cpu":
 			return cpuUsers(ranking.Processes)
 		case "memory":
-			return memoryUsers(processes.Rank(ctx, s.host.Processes, before, after, processes.Options{Count: topRowsInHealth, Sort: "memory", Brief: true}).Processes)
+			return memoryUsers(processes.Rank(ctx, s.host.Processes, before.table, after, processes.Options{Count: topRowsInHealth, Sort: "memory", Brief: true}).Processes)
 		default:
 			return diskWaiters(after)
 		}
@@ -160,13 +184,17 @@ func (d *healthDocument) measure(ctx context.Context, s session, gaps *answer.Ga
 	return nil
 }
 
-func (d *healthDocument) useCPU(ctx context.Context, s session, before health.CPUSample, elapsed time.Duration, gaps *answer.Gaps) {
+func (d *healthDocument) useCPU(ctx context.Context, s session, before baseline, gaps *answer.Gaps) {
+	first, elapsed := before.cpu, time.Since(before.began)
 	after, err := s.host.Health.CPU(ctx)
 	if err != nil {
 		gaps.Add("cpu.percent", err)
 		return
 	}
-	d.UseCPU(before, after, elapsed.Milliseconds(), gaps)
+	if before.recorded {
+		first, after = health.Across(first, after, elapsed)
+	}
+	d.UseCPU(first, after, elapsed.Milliseconds(), gaps)
 }
 
 func (d *healthDocument) identify(s session, gaps *answer.Gaps) {

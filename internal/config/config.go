@@ -51,6 +51,8 @@ type Config struct {
 	Audit Audit `yaml:"audit"`
 	// Webhook lists the receivers of telemetry.
 	Webhook Webhook `yaml:"webhook"`
+	// Record holds the settings of the flight recorder.
+	Record Record `yaml:"record"`
 
 	// Files lists those that it was read from, in their order.
 	Files []string `yaml:"-"`
@@ -60,7 +62,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Thresholds: Thresholds(health.DefaultThresholds()), Policy: defaultPolicy(), Protect: defaultProtect(), Scan: defaultScan(), Audit: Audit{Exempt: []Exemption{}},
-		Webhook: defaultWebhook(),
+		Webhook: defaultWebhook(), Record: Record{Enabled: true, Resolver: true},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 var cpu = Figure{
 	Key:     "cpu",
-	Help:    "percent of all cores, over half a second, without sentinel itself; critical only when the load or the waiting of the last minute bears it out",
+	Help:    "percent of all cores, over half a second or since the last sample of the recorder, without sentinel itself; critical only when the load or the waiting of the last minute bears it out",
 	Unit:    "%",
 	Value:   func(r *Report) *float64 { return cpuOf(r).Percent },
 	Default: Threshold{Level: Level{90, 98}},
@@ -29,7 +29,7 @@ var cpu = Figure{
 		return reach("CPU_HIGH", level, *percent, fmt.Sprintf("The processor is %.0f %% busy.", *percent))
 	},
 	Culprit: usersOf("cpu"),
-	Metric:  Metric{Name: "sentinel_cpu_used_ratio", Help: "Use of all cores over half a second, 0 to 1.", Kind: prometheus.Gauge, Scale: 0.01},
+	Metric:  Metric{Name: "sentinel_cpu_used_ratio", Help: "Use of all cores over half a second or since the last sample of the recorder, 0 to 1.", Kind: prometheus.Gauge, Scale: 0.01},
 	Title:   "processor",
 	Text: func(r *Report) string {
 		c := cpuOf(r)

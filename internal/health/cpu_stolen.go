@@ -13,7 +13,7 @@ import (
 // proc_stat(5)). Nothing on this machine can be done about it.
 var cpuStolen = Figure{
 	Key:     "cpu_stolen",
-	Help:    "percent of all cores that other machines on the same host take, over half a second",
+	Help:    "percent of all cores that other machines on the same host take, over half a second or since the last sample of the recorder",
 	Unit:    "%",
 	Value:   func(r *Report) *float64 { return cpuOf(r).Stolen },
 	Default: Threshold{Level: Level{15, 40}},
@@ -29,7 +29,7 @@ var cpuStolen = Figure{
 		}
 		return reasons
 	},
-	Metric: Metric{Name: "sentinel_cpu_stolen_ratio", Help: "Share of all cores that other machines on the same host take, over half a second, 0 to 1.", Kind: prometheus.Gauge, Scale: 0.01},
+	Metric: Metric{Name: "sentinel_cpu_stolen_ratio", Help: "Share of all cores that other machines on the same host take, over half a second or since the last sample of the recorder, 0 to 1.", Kind: prometheus.Gauge, Scale: 0.01},
 	Title:  "stolen",
 	Text: func(r *Report) string {
 		if p := cpuOf(r).Stolen; p != nil {

@@ -36,6 +36,7 @@ func All() []*Figure {
 		&failedLogins,
 		&falseDaemons,
 		&hiddenPrograms,
+		&resolverSilent,
 	}
 }
 

@@ -76,8 +76,15 @@ type Host struct {
 	DiskUsage      diskusage.Source   // of get_disk_usage
 	Startup        startup.Source     // of get_startup_items
 	Logs           logs.Source
+	Recorder       Recorder
 	// StartID identifies the process that has a PID now among all that ever had it.
 	StartID func(pid int) (string, error)
+}
+
+// Recorder names what takes a sample each minute.
+type Recorder struct {
+	Job   string // of the service manager
+	Start string // the command that switches it on for good
 }
 
 // Blocklist holds what the blocklist needs from the platform.

@@ -88,7 +88,7 @@ func TestAPromptTakesOnlyToolsThatAreOn(t *testing.T) {
 			t.Errorf("%s: want %q and not %q in %q", c.name, c.with, c.never, said)
 		}
 	}
-	alone := selected(ops.All(), options{toolsets: []string{allToolsets}, disabled: []string{"get_system_health", "get_top_processes", "get_network_stats", "get_process_details", "get_logs"}})
+	alone := selected(ops.All(), options{toolsets: []string{allToolsets}, disabled: []string{"get_system_health", "get_top_processes", "get_network_stats", "get_process_details", "get_health_history", "get_logs"}})
 	if said := prompt(t, alone, "why-slow"); said != "" {
 		t.Errorf("a plan without any tool: %q", said)
 	}

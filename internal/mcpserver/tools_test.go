@@ -108,6 +108,7 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"traceroute":             "read-only false, destructive false, idempotent true, open world true",
 		"get_startup_items":      reader,
 		"get_logs":               reader,
+		"get_health_history":     reader,
 		"get_action_history":     reader,
 		"get_containers":         reader,
 		"get_disk_usage":         reader,

@@ -7,6 +7,7 @@ package ops
 func Commands() []Operation {
 	return []Operation{
 		report,
+		record,
 		restoreBlocklist,
 		verifyJournal,
 		doctor,

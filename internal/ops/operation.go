@@ -103,6 +103,7 @@ func All() []Operation {
 		getLogs,
 		getDiskUsage,
 		getProcessDetails,
+		getHealthHistory,
 		getActionHistory,
 	}
 }

@@ -45,6 +45,7 @@ func Prompts() []Prompt {
 				{"get_top_processes", "once with sort cpu and once with sort memory: who takes most of each."},
 				{"get_network_stats", "rates, errors and drops, where the processor and the memory are idle."},
 				{"get_process_details", "of the process that takes most: since when, what started it, what it waits for."},
+				{"get_health_history", "since when it is so, what rose then, and which process was busy; at the time that I name, where it was slow before."},
 				{"get_logs", "of its unit, around the time since when it is slow."},
 			},
 			answer: "Name the one resource that is short and the program that takes it, with the figures, or say that nothing is short now. Say what could be done, and what that would cost.",
@@ -83,6 +84,7 @@ func Prompts() []Prompt {
 		{
 			Name: "what-changed", Title: "What has changed?", Description: "What is new or different since it was well", needs: "get_startup_items",
 			steps: []step{
+				{"get_health_history", "around the time that I name: what rose, which processes were busy, what failed, boots and updates, in their order."},
 				{"get_startup_items", "what is new since the last run, and what was changed since its package."},
 				{"get_action_history", "what was changed through Sentinel, by whom and why."},
 				{"get_logins", "who logged in, new accounts and new keys."},

@@ -28,7 +28,7 @@ func TestTheToolsAreListed(t *testing.T) {
 	if len(usual) != 16 {
 		t.Fatalf("%d tools by default", len(usual))
 	}
-	diagnostics := []string{"dns_lookup", "get_action_history", "get_containers", "get_disk_usage", "get_logins", "get_logs", "get_process_details", "get_service_status", "get_startup_items", "traceroute"}
+	diagnostics := []string{"dns_lookup", "get_action_history", "get_containers", "get_disk_usage", "get_health_history", "get_logins", "get_logs", "get_process_details", "get_service_status", "get_startup_items", "traceroute"}
 	for _, c := range []struct{ options, want []string }{
 		{nil, usual},
 		{[]string{"--toolsets", "default"}, usual},

@@ -81,6 +81,7 @@ func Open(root string) (*host.Host, error) {
 		DiskUsage:  linuxusage.New(root),
 		Startup:    linuxstartup.New(linuxstartup.Parts{Root: root, Runner: liveRunner(root, runner), EUID: privilege.EffectiveUID()}),
 		Logs:       &linuxlogs.Source{Root: root, Runner: runner},
+		Recorder:   host.Recorder{Job: "sentinel-record.timer", Start: "sudo systemctl enable --now sentinel-record.timer"},
 		Blocklist: host.Blocklist{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.DetectBackend(ctx, runner) },
 			Context:         linuxblocklist.NewHostContext(root),

@@ -99,6 +99,7 @@ func Open(s System) *host.Host {
 		DiskUsage:  macusage.New(s.Root, s.Runner),
 		Startup:    macstartup.New(macstartup.Parts{Root: s.Root, Runner: s.Runner, EUID: s.EUID, Owner: s.Owner}),
 		Logs:       maclogs.Source{Runner: s.Runner, EUID: s.EUID},
+		Recorder:   host.Recorder{Job: "com.sentinel.record", Start: "sudo launchctl bootstrap system /Library/LaunchDaemons/com.sentinel.record.plist"},
 		Blocklist:  packetFilter(s),
 	}
 }

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sentinel/internal/answer"
+	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
+	"sentinel/internal/journal"
+	"sentinel/internal/recorder"
+)
+
+// maxHealthHistory is what a health history for a program is cut to, in bytes.
+const maxHealthHistory = 8_000
+
+// A healthHistoryDocument answers get_health_history.
+type healthHistoryDocument struct {
+	answer.Header
+	recorder.History
+	asked string // the figure that was asked for
+}
+
+func historyRequest(call invocation) recorder.Request {
+	a := call.args
+	return recorder.Request{At: a.Text("at"), Since: a.Text("since"), Until: a.Text("until"), Figure: a.Text("figure")}
+}
+
+func formOfHealthHistory(s session, call invocation) error {
+	_, _, err := historyRequest(call).Span(s.host.Now())
+	return err
+}
+
+func runHealthHistory(ctx context.Context, s session, call invocation) (document, error) {
+	request := historyRequest(call)
+	now := s.host.Now()
+	since, until, err := request.Span(now)
+	if err != nil {
+		return nil, err
+	}
+	recording, err := s.recording(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	gaps := answer.Gaps{}
+	actions := s.actionsBetween(ctx, since, until, &gaps)
+	d := &healthHistoryDocument{answer.NewHeader(call.op.Action, true), recorder.Tell(recording, request.Figure, since, until, actions, call.rows), request.Figure}
+	d.Unavailable = append(d.Unavailable, gaps...)
+	if call.request {
+		d.fit()
+	}
+	return d, nil
+}
+
+// recording reads all samples. Where there are none it says how to have some.
+func (s session) recording(ctx context.Context, now time.Time) (recorder.Recording, error) {
+	r := recorder.Recording{Now: now}
+	damaged, err := recorder.NewRing(s.recordings()).Samples(func(sample recorder.Sample) { r.Samples = append(r.Samples, sample) })
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return r, fault.Wrap(fault.Unavailable, "The samples of the recorder cannot be read", err)
+	case len(r.Samples) == 0:
+		return r, s.noRecorder()
+	}
+	r.Damaged = damaged
+	up, err := s.host.Health.Uptime(ctx)
+	if boot, unknown := s.boot(); err == nil && unknown == nil {
+		r.Boot, r.Up = boot, up
+	}
+	return r, nil
+}
+
+func (s session) noRecorder() error {
+	e := fault.New(fault.Unavailable, "Nothing was recorded on this machine: its recorder does not run.")
+	if !s.config.Record.Enabled {
+		const fix = "The administrator of this machine can switch it on in /etc/sentinel/config.yaml with record: {enabled: true}."
+		return e.WithFix(fix).WithToolFix(fix)
+	}
+	return e.WithFix("Switch it on with: " + s.host.Recorder.Start).
+		WithToolFix("Its administrator can switch on " + s.host.Recorder.Job + ", which takes a sample each minute from then on; of the time before nothing is known here. get_logs may still tell of it.")
+}
+
+// mostActions bounds the actions of the journal that are looked through.
+const mostActions = 500
+
+// actionsBetween lists what sentinel changed, reports left out.
+func (s session) actionsBetween(ctx context.Context, since, until time.Time, gaps *answer.Gaps) []recorder.Change {
+	h, err := s.journal.History(ctx, mostActions, s.alive)
+	gaps.Add("changes", err)
+	var list []recorder.Change
+	for _, a := range h.Actions {
+		if a.Tool != "report" && !a.Time.Before(since) && !a.Time.After(until) {
+			list = append(list, recorder.NewAction(a.Time, actionText(a)))
+		}
+	}
+	return list
+}
+
+func actionText(a journal.Action) string {
+	text := a.Tool
+	if object := objectText(a); object != "-" {
+		text += " " + object
+	}
+	return fmt.Sprintf("Sentinel: %s, by %s: %s.", text, author(a.Who), a.State)
+}
+
+// fit leaves out what matters least until the document is small enough.
+func (d *healthHistoryDocument) fit() {
+	for {
+		raw, err := encode(d, false)
+		if err != nil || len(raw) <= maxHealthHistory {
+			return
+		}
+		switch {
+		case d.asked == "" && len(d.Series) > 1:
+			d.Series = d.Series[:1]
+		case len(d.Changes) > 10:
+			d.KeepChanges(len(d.Changes) - 1)
+		case d.asked == "" && len(d.Series) > 0:
+			d.Series = d.Series[:0]
+		case len(d.Gaps) > 3:
+			d.Gaps = d.Gaps[1:]
+		case len(d.Changes) > 0:
+			d.KeepChanges(len(d.Changes) - 1)
+		default:
+			return
+		}
+	}
+}
+
+func (d *healthHistoryDocument) view(p *page) {
+	d.verdict(p)
+	d.viewSeries(p)
+	room := -1
+	if p.height > 0 && !p.verbose {
+		room = p.height - 2 - p.rows(p.b.Bytes()) - p.rowsOf(d.ending)
+	}
+	d.viewChanges(p, room)
+	d.ending(p)
+}
+
+func (d *healthHistoryDocument) verdict(p *page) {
+	span := fmt.Sprintf("from %s to %s", whenText(d.Since, time.Now()), whenText(d.Until, time.Now()))
+	switch {
+	case d.Samples == 0:
+		p.verdict(warn, "UNKNOWN", "There is no sample "+span+".")
+	case len(d.Changes) == 0:
+		p.verdict(calm, "STEADY", "Nothing stands out "+span+", in "+counted(d.Samples, "sample")+".")
+	default:
+		p.verdict(calm, "HISTORY", counted(d.ChangesTotal, "change")+" "+span+", in "+counted(d.Samples, "sample")+".")
+	}
+}
+
+// viewChanges shows the changes that matter most, as many as there are rows for.
+func (d *healthHistoryDocument) viewChanges(p *page, room int) {
+	shown := recorder.History{Changes: slices.Clone(d.Changes)}
+	write := func(inner *page) {
+		for _, c := range shown.Changes {
+			inner.item("%s", c.Text)
+		}
+	}
+	for room >= 0 && len(shown.Changes) > 1 && p.rowsOf(write) > room-2 {
+		shown.KeepChanges(len(shown.Changes) - 1)
+	}
+	if len(shown.Changes) > 0 {
+		p.line("")
+	}
+	write(p)
+	if rest := d.ChangesTotal - len(shown.Changes); rest > 0 {
+		p.line("%d more that matter less.", rest)
+	}
+}
+
+// screenBuckets is how many rows the course of a figure has on a screen.
+const screenBuckets = 8
+
+// viewSeries shows the course of the figure that was asked for.
+func (d *healthHistoryDocument) viewSeries(p *page) {
+	if d.asked == "" {
+		return
+	}
+	for _, s := range d.Series {
+		var rows [][]string
+		if p.height > 0 && !p.verbose {
+			s = s.Coarser(screenBuckets)
+		}
+		for _, b := range s.Buckets {
+			rows = append(rows, []string{clockText(b.Time), number(b.Min), number(b.Mean), number(b.Max)})
+		}
+		p.table(strings.TrimSuffix(s.Figure+", "+s.Unit, ", "), []column{{title: "from", whole: true}, {title: "least", right: true}, {title: "mean", right: true}, {title: "most", right: true}}, rows)
+	}
+}
+
+// ending is what follows the changes: what is not known, and what leads on.
+func (d *healthHistoryDocument) ending(p *page) {
+	d.viewFigures(p)
+	shown := d.Gaps
+	if !p.verbose {
+		shown = shown[max(0, len(shown)-1):]
+	}
+	for _, g := range shown {
+		p.line("Nothing is known from %s to %s: %s.", whenText(g.From, time.Now()), whenText(g.To, time.Now()), g.Reason)
+	}
+	if rest := d.GapsTotal - len(shown); rest > 0 {
+		p.line("There are %s before that.", humanize.Count(rest, "gap", "gaps"))
+	}
+	p.gaps(d.Unavailable)
+	if d.asked == "" && len(d.Series) > 0 {
+		p.line("")
+		p.fix("The course of a figure: sudo sentinel --health-history --since " + d.Since + " --figure " + d.Series[0].Figure)
+	}
+}
+
+func (d *healthHistoryDocument) viewFigures(p *page) {
+	if !p.verbose {
+		return
+	}
+	var rows [][]string
+	for _, f := range d.Figures {
+		rows = append(rows, []string{f.Figure, number(f.Min), number(f.Mean), number(f.Max), clockText(f.MaxAt), f.Unit})
+	}
+	p.table("Figures", []column{{title: "figure"}, {title: "least", right: true}, {title: "mean", right: true}, {title: "most", right: true}, {title: "at", whole: true}, {title: "unit"}}, rows)
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

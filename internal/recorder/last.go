@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"path/filepath"
+	"time"
+
+	"sentinel/internal/health"
+	"sentinel/internal/processes"
+	"sentinel/internal/statefile"
+)
+
+// Young is how old the last sample may be for others to go by it: one that was missed is made up for by
+// none.
+const Young = 90 * time.Second
+
+// A Last is the last sample with what it counted.
+type Last struct {
+	Version    int                  `json:"version"` // 1
+	Sample     Sample               `json:"sample"`
+	CPU        health.CPUSample     `json:"cpu"`
+	Counters   health.Counters      `json:"counters"`
+	Interfaces map[string][2]uint64 `json:"interfaces"` // bytes in and out, without loopback
+	Processes  []Use                `json:"processes"`  // that have used any processor time
+	Reasons    map[string]string    `json:"reasons"`    // messages of the threat reasons, by code and object
+	Failed     []string             `json:"failed"`     // units
+	Resolver   *Resolver            `json:"resolver"`   // nil if it was not asked
+}
+
+// A Use is the processor time of a process.
+type Use struct {
+	PID   int           `json:"p"`
+	Start string        `json:"s"`
+	CPU   time.Duration `json:"c"`
+}
+
+// A Resolver is what came of the question to the name servers of this machine.
+type Resolver struct {
+	Server  string  `json:"server"` // that was asked first
+	MS      float64 `json:"ms"`     // until an answer
+	Problem string  `json:"problem,omitempty"`
+}
+
+// Bounds of the file of the last sample.
+const (
+	maxLast = 4096 // KiB
+	maxUses = 40_000
+)
+
+func lastPath(dir string) string { return filepath.Join(dir, "last.json") }
+
+// Check implements statefile.State.
+func (l *Last) Check() error {
+	if l == nil || l.Version != 1 || l.Sample.Up < 0 || len(l.Processes) > maxUses {
+		return statefile.ErrForm
+	}
+	return nil
+}
+
+// ReadLast returns the last sample of the ring in dir. The error is fs.ErrNotExist if there is none.
+func ReadLast(dir string) (*Last, error) { return statefile.Read[*Last](lastPath(dir), maxLast) }
+
+// Save keeps l for the next sample.
+func (l *Last) Save(dir string) error { return statefile.Write(lastPath(dir), l) }
+
+// Age is how long ago it was taken, on a machine that has been up for so long in this boot. It is not
+// known for another boot.
+func (l *Last) Age(boot string, up time.Duration) (age time.Duration, known bool) {
+	if l == nil || boot == "" || l.Sample.Boot != boot {
+		return 0, false
+	}
+	age = up - time.Duration(l.Sample.Up*float64(time.Second))
+	return age, age > 0
+}
+
+// Table is the table of processes of then, as far as it is needed to measure what each has used in the
+// time since. What had used nothing is left out: it counts as new, and comes to the same.
+func (l *Last) Table(age time.Duration) processes.Table {
+	read := time.Now().Add(-age)
+	t := processes.Table{Samples: make([]processes.Sample, 0, len(l.Processes)+1)}
+	for _, u := range l.Processes {
+		t.Samples = append(t.Samples, processes.Sample{PID: u.PID, Start: u.Start, CPU: u.CPU, Read: read})
+	}
+	if len(t.Samples) == 0 {
+		t.Samples = append(t.Samples, processes.Sample{Read: read})
+	}
+	return t
+}
+
+// uses are the rows of a table that Table needs.
+func uses(t processes.Table) []Use {
+	list := []Use{}
+	for _, s := range t.Samples {
+		if s.CPU > 0 && len(list) < maxUses {
+			list = append(list, Use{s.PID, s.Start, s.CPU})
+		}
+	}
+	return list
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/health"
+	"sentinel/internal/network"
+	"sentinel/internal/processes"
+)
+
+// A host is what a sample is taken of, in tests.
+type host struct {
+	boot      string
+	up        time.Duration
+	now       time.Time
+	cpu       health.CPUSample
+	counters  health.Counters
+	network   []network.Interface
+	rows      []processes.Sample
+	failed    []health.Unit
+	disk      uint64 // used, of 100
+	kills     []health.OOMKill
+	resolver  *Resolver
+	unitsFail error
+}
+
+// Table implements processes.Source.
+func (h *host) Table(context.Context) (processes.Table, error) {
+	t := processes.Table{MemoryTotal: 8 << 30}
+	for _, s := range h.rows {
+		s.Read = time.Now()
+		t.Samples = append(t.Samples, s)
+	}
+	return t, nil
+}
+
+// Details implements processes.Source.
+func (h *host) Details(_ context.Context, pid int, _ string) (processes.Details, error) {
+	return processes.Details{User: fmt.Sprintf("user%d", pid)}, nil
+}
+
+func (h *host) sources() Sources {
+	s := Sources{
+		Processes: h, Boot: func() (string, error) { return h.boot, nil }, Now: func() time.Time { return h.now }, Thresholds: health.DefaultThresholds(),
+		Interfaces: func(context.Context) ([]network.Interface, error) { return h.network, nil },
+		Health: health.Sources{
+			Uptime: func(context.Context) (time.Duration, error) { return h.up, nil },
+			Load:   func(context.Context) (health.Load, error) { return health.Load{One: 0.5, Five: 0.4, Fifteen: 0.3}, nil },
+			Memory: func(context.Context) (health.MemoryFacts, error) {
+				return health.MemoryFacts{Total: 100, Available: 60}, nil
+			},
+			CPU:         func(context.Context) (health.CPUSample, error) { return h.cpu, nil },
+			Counters:    func(context.Context) (health.Counters, error) { return h.counters, nil },
+			OOMKills:    func(context.Context) (health.OOMKills, error) { return health.OOMKills{Kills: h.kills}, nil },
+			FailedUnits: func(context.Context) ([]health.Unit, error) { return h.failed, h.unitsFail },
+			Disks: func(context.Context) ([]health.DiskFacts, error) {
+				return []health.DiskFacts{{Mountpoint: "/srv", Size: 100, Used: h.disk, Available: 100 - h.disk}, {Mountpoint: "/ro", Used: 100, ReadOnly: true}}, nil
+			},
+		},
+	}
+	if h.resolver != nil {
+		s.Ask = func(context.Context) (*Resolver, error) { return h.resolver, nil }
+	}
+	return s
+}
+
+// take takes a sample, after the machine went on for a while.
+func (h *host) take(t *testing.T, before *Last, passed time.Duration) *Last {
+	t.Helper()
+	h.up, h.now = h.up+passed, h.now.Add(passed)
+	last, _, err := Take(t.Context(), h.sources(), before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last
+}
+
+func newHost() *host {
+	return &host{
+		boot: "b1", up: time.Hour, now: time.Unix(1_800_000_000, 0), disk: 50,
+		cpu:      health.CPUSample{All: health.CPUTimes{Total: 10_000, Idle: 9_000, Stolen: 10}, Cores: make([]health.CPUTimes, 2), Waiting: 100, Tick: 10 * time.Millisecond},
+		counters: health.Counters{DiskRead: new(uint64(1000)), DiskWritten: new(uint64(1000)), Sent: new(uint64(1000)), Resent: new(uint64(0)), OOMKills: new(uint64(3))},
+		network:  []network.Interface{{Name: "lo", Loopback: true, BytesIn: 1}, {Name: "eth0", BytesIn: 5000, BytesOut: 6000}, {Name: "eth1", BytesIn: 10, BytesOut: 10}},
+		rows: []processes.Sample{
+			{PID: 1, Name: "init", Start: "1", CPU: time.Second, MemoryBytes: 12 << 20, State: 'S'}, {PID: 40, Name: "evil\x1b[2J\n" + strings.Repeat("x", 90), Start: "4", MemoryBytes: 900 << 20, State: 'Z'},
+		},
+	}
+}
+
+func kindsOf(l *Last) (list []string) {
+	for _, e := range l.Sample.Events {
+		list = append(list, strings.TrimSpace(e.Kind+" "+e.Text))
+	}
+	return list
+}
+
+func TestFiguresAreAveragesSinceTheLastSample(t *testing.T) {
+	h := newHost()
+	first := h.take(t, nil, 0)
+	for _, key := range []string{"cpu", "iowait", "disk_read", "network_in", "retransmits"} {
+		if v, known := first.Sample.Figures[key]; known {
+			t.Errorf("the first sample knows %s: %v", key, v)
+		}
+	}
+	if first.Sample.Span != 0 || len(first.Sample.Busiest) != 0 || len(kindsOf(first)) != 0 {
+		t.Errorf("%+v", first.Sample)
+	}
+	h.cpu.All = health.CPUTimes{Total: 22_000, Idle: 15_000, Stolen: 610}
+	h.cpu.Waiting = 1300
+	h.counters.DiskRead, h.counters.Sent, h.counters.Resent = new(uint64(1000+60*4096)), new(uint64(2000)), new(uint64(50))
+	h.counters.DiskWritten = new(uint64(10)) // set back
+	h.network[1].BytesIn, h.network[1].BytesOut = 5000+60*300, 6000+60*20
+	h.network[2].BytesIn = 5 // set back
+	h.rows[0].CPU += 30 * time.Second
+	h.rows = append(h.rows, processes.Sample{PID: 50, Name: "new", Start: "9", CPU: 15 * time.Second, MemoryBytes: 1})
+	second := h.take(t, first, time.Minute)
+	want := map[string]float64{
+		"load": 0.5, "cpu": 50, "iowait": 10, "steal": 5, "memory": 40, "disk": 50, "disk_read": 4096, "network_in": 300, "network_out": 20, "retransmits": 5,
+		"processes": 3, "zombies": 1, "failed_units": 0,
+	}
+	if diff := cmp.Diff(want, second.Sample.Figures); diff != "" {
+		t.Error(diff)
+	}
+	busy := []Process{{1, "init", "user1", 50}, {50, "new", "user50", 25}}
+	if diff := cmp.Diff(busy, second.Sample.Busiest, cmp.Transformer("rounded", func(x float64) int { return int(x + 0.5) })); diff != "" {
+		t.Error(diff)
+	}
+	if large := second.Sample.Largest; len(large) != 2 || large[0].PID != 40 || large[0].Value != 900 || strings.ContainsAny(large[0].Name, "\x1b\n") || len([]rune(large[0].Name)) > maxName {
+		t.Errorf("%+v", large)
+	}
+	if second.Sample.Span != 60 || second.Sample.Fullest != "/srv" {
+		t.Errorf("%+v", second.Sample)
+	}
+}
+
+func TestNothingIsComparedAcrossABoot(t *testing.T) {
+	h := newHost()
+	first := h.take(t, nil, 0)
+	h.boot, h.up = "b2", 30*time.Second
+	h.counters.OOMKills = new(uint64(1))
+	h.kills = []health.OOMKill{{Process: "mysqld", Unit: "mysql.service", Ago: 10 * time.Second}}
+	second := h.take(t, first, time.Minute)
+	if second.Sample.Span != 0 || second.Sample.Figures["cpu"] != 0 || len(second.Sample.Busiest) != 0 {
+		t.Errorf("%+v", second.Sample)
+	}
+	if diff := cmp.Diff([]Event{{Booted, "", 90}, {OOMKill, "mysqld of mysql.service", 10}}, second.Sample.Events); diff != "" {
+		t.Error(diff)
+	}
+	h.up = 10 * time.Second // the same boot, and less time: neither can be
+	third := h.take(t, second, 0)
+	if third.Sample.Span != 0 {
+		t.Errorf("%+v", third.Sample)
+	}
+}
+
+func TestEventsAreWhatIsNew(t *testing.T) {
+	h := newHost()
+	h.counters.Installed = h.now.Add(-time.Hour)
+	h.failed = []health.Unit{{Name: "old.service"}}
+	first := h.take(t, nil, 0)
+	if diff := cmp.Diff([]string{"unit_failed old.service"}, kindsOf(first)); diff != "" {
+		t.Error(diff)
+	}
+	h.failed = []health.Unit{{Name: "nginx.service\n\x1b[1m"}}
+	h.disk, h.resolver = 97, &Resolver{Server: "192.0.2.53:53", Problem: "did not answer in time"}
+	h.counters.OOMKills = new(uint64(5))
+	h.kills = []health.OOMKill{{Process: "java", Ago: 20 * time.Second}}
+	h.counters.Installed = h.now.Add(30 * time.Second)
+	h.now = h.now.Add(time.Hour) // the clock is set
+	second := h.take(t, first, time.Minute)
+	want := []string{
+		"oom_kill java", "oom_kill a process", "clock 3600", "unit_failed nginx.service \ufffd[1m", "unit_well old.service",
+		"reason The file system at /srv is 97 % full.", "reason The resolver of this machine did not answer: 192.0.2.53:53 (did not answer in time).", "packages",
+	}
+	if diff := cmp.Diff(want, kindsOf(second)); diff != "" {
+		t.Error(diff)
+	}
+	h.disk, h.failed, h.unitsFail = 98, nil, errors.New("no answer")
+	third := h.take(t, second, time.Minute)
+	if diff := cmp.Diff([]string(nil), kindsOf(third)); diff != "" {
+		t.Errorf("what stays is told again, or what is not known is taken for gone:\n%s", diff)
+	}
+	h.disk, h.unitsFail, h.resolver = 50, nil, &Resolver{Server: "192.0.2.53:53", MS: 2}
+	fourth := h.take(t, third, time.Minute)
+	want = []string{"unit_well nginx.service \ufffd[1m", "reason_gone The file system at /srv is 97 % full.", "reason_gone " + "The resolver of this machine did not answer: 192.0.2.53:53 (did not answer in time)."}
+	if diff := cmp.Diff(want, kindsOf(fourth)); diff != "" {
+		t.Error(diff)
+	}
+	if fourth.Sample.Figures["resolver_ms"] != 2 {
+		t.Errorf("%+v", fourth.Sample.Figures)
+	}
+}
+
+func TestASystemThatMeasuresItselfIsAskedTwice(t *testing.T) {
+	h := newHost()
+	s, asked := h.sources(), 0
+	s.Health.CPU = func(context.Context) (health.CPUSample, error) {
+		if asked++; asked == 1 {
+			return health.CPUSample{}, nil
+		}
+		return health.CPUSample{Share: &health.CPUShare{Percent: 12.5, Cores: 8, Window: time.Second}}, nil
+	}
+	last, _, err := Take(t.Context(), s, nil)
+	if err != nil || last.Sample.Figures["cpu"] != 12.5 || asked != 2 {
+		t.Errorf("%+v, asked %d times, %v", last, asked, err)
+	}
+}
+
+func TestAContainerIsMeasuredByItsGroup(t *testing.T) {
+	h := newHost()
+	h.cpu = health.CPUSample{Container: true, Used: time.Hour, Capacity: 2, Count: 4}
+	first := h.take(t, nil, 0)
+	h.cpu.Used += time.Minute
+	if second := h.take(t, first, time.Minute); second.Sample.Figures["cpu"] != 50 {
+		t.Errorf("%+v", second.Sample.Figures)
+	}
+	h.cpu.Used = 0
+	if second := h.take(t, first, time.Minute); second.Sample.Figures["cpu"] != 0 {
+		t.Errorf("a counter that was set back: %+v", second.Sample.Figures)
+	}
+}
+
+func TestWithoutAnOrderThereIsNoSample(t *testing.T) {
+	h := newHost()
+	for name, spoil := range map[string]func(*Sources){
+		"boot": func(s *Sources) { s.Boot = func() (string, error) { return "", errors.New("no process 1") } },
+		"uptime": func(s *Sources) {
+			s.Health.Uptime = func(context.Context) (time.Duration, error) { return 0, errors.New("no /proc") }
+		},
+	} {
+		s := h.sources()
+		spoil(&s)
+		if _, _, err := Take(t.Context(), s, nil); fault.From(err).Code != fault.Unavailable {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTheLastSampleIsKept(t *testing.T) {
+	dir := t.TempDir()
+	h := newHost()
+	want := h.take(t, nil, 0)
+	if err := want.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadLast(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if age, known := got.Age("b1", time.Hour+45*time.Second); age != 45*time.Second || !known {
+		t.Errorf("%v, %v", age, known)
+	}
+	for _, boot := range []string{"", "b2"} {
+		if _, known := got.Age(boot, 2*time.Hour); known {
+			t.Errorf("%q", boot)
+		}
+	}
+	if _, known := (*Last)(nil).Age("b1", time.Hour); known {
+		t.Error("there is none")
+	}
+}

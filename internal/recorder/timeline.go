@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"slices"
+	"time"
+)
+
+// A point is a sample with when it was taken.
+type point struct {
+	at time.Time
+	*Sample
+}
+
+// missed is how long after a sample the next one is overdue.
+const missed = 5 * Interval / 2
+
+// timeline puts samples in the order of time. The clock of a machine is set now and then, by days where it
+// had none while it was off; the time since boot is not. So within a boot samples are as far apart as that
+// says, and the clock of its last sample says when they were, or that of now, for the present boot.
+func timeline(samples []Sample, boot string, up time.Duration, now time.Time) []point {
+	began := map[string]time.Time{}
+	if boot != "" {
+		began[boot] = now.Add(-up)
+	}
+	points := make([]point, len(samples))
+	for i := len(samples) - 1; i >= 0; i-- {
+		s := &samples[i]
+		since := time.Duration(s.Up * float64(time.Second))
+		if _, known := began[s.Boot]; !known {
+			began[s.Boot] = time.Unix(s.Time, 0).Add(-since)
+		}
+		points[i] = point{began[s.Boot].Add(since), s}
+	}
+	slices.SortStableFunc(points, func(a, b point) int { return a.at.Compare(b.at) })
+	return points
+}
+
+// between returns the points of a span of time, which includes its ends.
+func between(points []point, since, until time.Time) []point {
+	from, _ := slices.BinarySearchFunc(points, since, func(p point, t time.Time) int { return p.at.Compare(t) })
+	to := from
+	for to < len(points) && !points[to].at.After(until) {
+		to++
+	}
+	return points[from:to]
+}
+
+// A Gap is a time without samples. Nothing is known of it.
+type Gap struct {
+	From   string `json:"from"`   // RFC 3339, UTC
+	To     string `json:"to"`     // RFC 3339, UTC
+	Reason string `json:"reason"` // why, as far as that is known
+}
+
+// Why there are no samples.
+const (
+	gapBefore = "the recorder had not begun, or what it kept then is not kept any more"
+	gapOff    = "the machine was off, or was started anew"
+	gapMissed = "no sample was taken: the machine was suspended, or the recorder did not run"
+	gapSince  = "no sample has been taken since"
+)
+
+// gaps lists the times without samples between since and until. points are those in between.
+func gaps(points []point, since, until, now time.Time) []Gap {
+	list := []Gap{}
+	add := func(from, to time.Time, reason string) {
+		if to.Sub(from) > missed {
+			list = append(list, Gap{stamp(from), stamp(to), reason})
+		}
+	}
+	last := gapMissed
+	if now.Sub(until) < missed {
+		last = gapSince
+	}
+	if len(points) == 0 {
+		add(since, until, gapMissed)
+		return list
+	}
+	add(since, points[0].at, gapBefore)
+	for i, p := range points[1:] {
+		reason := gapMissed
+		if p.Boot != points[i].Boot {
+			reason = gapOff
+		}
+		add(points[i].at, p.at, reason)
+	}
+	add(points[len(points)-1].at, until, last)
+	return list
+}
+
+// stamp is a moment as documents have it.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
