@@ -13,7 +13,11 @@ import (
 	"sentinel/internal/sysexec"
 )
 
-const reportLabel = "com.sentinel.report"
+// The jobs of launchd beside that of restores.
+const (
+	reportLabel = "com.sentinel.report"
+	recordLabel = "com.sentinel.record"
+)
 
 // daemonPlist is the file of a job of launchd.
 func daemonPlist(label string) string { return "/Library/LaunchDaemons/" + label + ".plist" }
@@ -22,7 +26,7 @@ func daemonPlist(label string) string { return "/Library/LaunchDaemons/" + label
 // them ought to run is for other checks to say.
 func backgroundItems(ctx context.Context, t Target) []Finding {
 	var off, fixes []string
-	for _, label := range []string{restoreLabel, reportLabel} {
+	for _, label := range []string{restoreLabel, reportLabel, recordLabel} {
 		if !t.anyFile([]string{"/Library/LaunchDaemons"}, label+".plist") {
 			continue
 		}

@@ -112,7 +112,14 @@ func (m fakeMac) loaded(t *testing.T) []string {
 const (
 	restoreJob = "com.sentinel.restore"
 	reportJob  = "com.sentinel.report"
+	recordJob  = "com.sentinel.record"
 )
+
+// recorded is how the job of the recorder is loaded, after the others.
+const recorded = `launchctl bootout system/com.sentinel.record
+launchctl print system/com.sentinel.record
+launchctl bootstrap system /Library/LaunchDaemons/com.sentinel.record.plist
+`
 
 func TestJobsAreLoadedWhenTheFormerOnesAreGone(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -122,12 +129,12 @@ func TestJobsAreLoadedWhenTheFormerOnesAreGone(t *testing.T) {
 		log      string
 		says     string
 	}{
-		"the first installation": {nil, 0, []string{restoreJob}, `launchctl print system/com.sentinel.report
+		"the first installation": {nil, 0, []string{recordJob, restoreJob}, `launchctl print system/com.sentinel.report
 launchctl bootout system/com.sentinel.restore
 launchctl print system/com.sentinel.restore
 launchctl bootstrap system /Library/LaunchDaemons/com.sentinel.restore.plist
-`, ""},
-		"both end slowly": {map[string]string{restoreJob: "2", reportJob: "1"}, 0, []string{reportJob, restoreJob}, `launchctl print system/com.sentinel.report
+` + recorded, ""},
+		"both end slowly": {map[string]string{restoreJob: "2", reportJob: "1"}, 0, []string{recordJob, reportJob, restoreJob}, `launchctl print system/com.sentinel.report
 launchctl bootout system/com.sentinel.report
 launchctl print system/com.sentinel.report
 sleep 1
@@ -140,21 +147,21 @@ launchctl print system/com.sentinel.restore
 sleep 1
 launchctl print system/com.sentinel.restore
 launchctl bootstrap system /Library/LaunchDaemons/com.sentinel.restore.plist
-`, ""},
-		"the second try": {nil, 1, []string{restoreJob}, `launchctl print system/com.sentinel.report
+` + recorded, ""},
+		"the second try": {nil, 1, []string{recordJob, restoreJob}, `launchctl print system/com.sentinel.report
 launchctl bootout system/com.sentinel.restore
 launchctl print system/com.sentinel.restore
 launchctl bootstrap system /Library/LaunchDaemons/com.sentinel.restore.plist
 sleep 2
 launchctl bootstrap system /Library/LaunchDaemons/com.sentinel.restore.plist
-`, ""},
+` + recorded, ""},
 		"one that does not end": {map[string]string{restoreJob: "stays"}, 0, nil, `launchctl print system/com.sentinel.report
 launchctl bootout system/com.sentinel.restore
 ` + strings.Repeat("launchctl print system/com.sentinel.restore\nsleep 1\n", 15) +
 			`launchctl bootstrap system /Library/LaunchDaemons/com.sentinel.restore.plist
 sleep 2
 launchctl bootstrap system /Library/LaunchDaemons/com.sentinel.restore.plist
-`, "launchd did not take com.sentinel.restore; see why with: sudo "},
+` + recorded, "launchd did not take com.sentinel.restore; see why with: sudo "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMac(t, c.jobs, c.failures)
@@ -178,6 +185,8 @@ func TestBlocksAreLiftedWhenTheJobIsGone(t *testing.T) {
 	_, log := m.run(t, "uninstall.sh")
 	want := `launchctl bootout system/com.sentinel.report
 launchctl print system/com.sentinel.report
+launchctl bootout system/com.sentinel.record
+launchctl print system/com.sentinel.record
 launchctl bootout system/com.sentinel.restore
 launchctl print system/com.sentinel.restore
 sleep 1

@@ -61,7 +61,7 @@ func TestInstallStagesForRootAlone(t *testing.T) {
 			prefix + "/share/man/man1/sentinel.1": 0o644, prefix + "/share/man/man1/sentinel-mcp.1": 0o644,
 			prefix + "/share/sentinel/uninstall.sh": 0o755, prefix + "/share/sentinel/sudoers": 0o440,
 			prefix + "/share/sentinel/config.yaml":              0o644,
-			"/Library/LaunchDaemons/com.sentinel.restore.plist": 0o644, "/Library/LaunchDaemons/com.sentinel.report.plist": 0o644,
+			"/Library/LaunchDaemons/com.sentinel.restore.plist": 0o644, "/Library/LaunchDaemons/com.sentinel.report.plist": 0o644, "/Library/LaunchDaemons/com.sentinel.record.plist": 0o644,
 			"/etc/sentinel/config.yaml": 0o644, "/etc/sentinel/secrets": 0o700,
 		}
 		if prefix != "/usr/local" {
@@ -70,7 +70,7 @@ func TestInstallStagesForRootAlone(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", prefix, diff)
 		}
-		for _, file := range []string{prefix + "/share/sentinel/uninstall.sh", prefix + "/share/sentinel/sudoers", "/Library/LaunchDaemons/com.sentinel.restore.plist", "/Library/LaunchDaemons/com.sentinel.report.plist"} {
+		for _, file := range []string{prefix + "/share/sentinel/uninstall.sh", prefix + "/share/sentinel/sudoers", "/Library/LaunchDaemons/com.sentinel.restore.plist", "/Library/LaunchDaemons/com.sentinel.report.plist", "/Library/LaunchDaemons/com.sentinel.record.plist"} {
 			raw, err := os.ReadFile(filepath.Join(root, file))
 			if err != nil {
 				t.Fatal(err)
@@ -100,6 +100,7 @@ func TestPackageReplacesNoConfiguration(t *testing.T) {
 	cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"))
 	out, err := cmd.Output()
 	want := `--root
+./Library/LaunchDaemons/com.sentinel.record.plist
 ./Library/LaunchDaemons/com.sentinel.report.plist
 ./Library/LaunchDaemons/com.sentinel.restore.plist
 ./opt/sentinel/bin/sentinel

@@ -9,7 +9,7 @@ prefix=${bin%/bin}
 
 # bootout returns while the job still ends. A run that goes on might block again what is
 # lifted below.
-for job in com.sentinel.report com.sentinel.restore; do
+for job in com.sentinel.report com.sentinel.record com.sentinel.restore; do
   /bin/launchctl bootout "system/$job" 2>/dev/null || true
   rm -f "/Library/LaunchDaemons/$job.plist"
   for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do

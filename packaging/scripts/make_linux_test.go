@@ -55,7 +55,8 @@ func TestInstallIsForEverybodyAndUninstallLeavesNothing(t *testing.T) {
 			prefix + "/share/bash-completion/completions/sentinel": 0o644, prefix + "/share/zsh/site-functions/_sentinel": 0o644, prefix + "/share/fish/vendor_completions.d/sentinel.fish": 0o644,
 			prefix + "/share/bash-completion/completions/sentinel-mcp": 0o644, prefix + "/share/zsh/site-functions/_sentinel-mcp": 0o644, prefix + "/share/fish/vendor_completions.d/sentinel-mcp.fish": 0o644,
 			units + "/sentinel-metrics.service": 0o644, units + "/sentinel-metrics.timer": 0o644, units + "/sentinel-metrics-hourly.service": 0o644, units + "/sentinel-metrics-hourly.timer": 0o644,
-			units + "/sentinel-report.service": 0o644, units + "/sentinel-report.timer": 0o644, units + "/sentinel-restore.service": 0o644, units + "/sentinel-restore.timer": 0o644,
+			units + "/sentinel-report.service": 0o644, units + "/sentinel-report.timer": 0o644, units + "/sentinel-record.service": 0o644, units + "/sentinel-record.timer": 0o644,
+			units + "/sentinel-restore.service": 0o644, units + "/sentinel-restore.timer": 0o644,
 			prefix + "/share/sentinel/sudoers": 0o440,
 			"/etc/sudoers.d/sentinel":          0o440, "/etc/sentinel/config.yaml": 0o644, "/etc/sentinel/secrets": 0o700,
 		}

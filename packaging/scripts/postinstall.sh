@@ -24,7 +24,8 @@ fi
 # after a removal and a new installation. Where systemd does not run, as in an image that
 # is being built, they start with it.
 if [ -n "$first" ]; then
-  units=sentinel-restore.service # which starts its timer where there is something to restore
+  # The first starts its timer where there is something to restore.
+  units="sentinel-restore.service sentinel-record.timer"
 else
   units=$(cat "$noted" 2>/dev/null || true)
 fi

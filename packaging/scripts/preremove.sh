@@ -22,7 +22,7 @@ if command -v systemctl >/dev/null; then
   mkdir -p /var/lib/sentinel || true
   (: > /var/lib/sentinel/units) || true
   [ ! -d /run/systemd/system ] || systemctl stop sentinel-restore.timer 2>/dev/null || true
-  for unit in sentinel-restore.service sentinel-report.timer sentinel-metrics.timer sentinel-metrics-hourly.timer; do
+  for unit in sentinel-restore.service sentinel-record.timer sentinel-report.timer sentinel-metrics.timer sentinel-metrics-hourly.timer; do
     [ "$(systemctl is-enabled "$unit" 2>/dev/null)" != enabled ] || (echo "$unit" >> /var/lib/sentinel/units) || true
     [ ! -d /run/systemd/system ] || systemctl stop "$unit" 2>/dev/null || true
     systemctl disable "$unit" 2>/dev/null || rm -f /etc/systemd/system/*.wants/"$unit" || true
