@@ -45,6 +45,12 @@ func treeChecks() []check {
 			Description: "The owner of a program, or a group that can write it, decides what root and all others run.",
 			Formula:     "PASS when everything in /usr/bin, /usr/sbin and their like belongs to root and no group but that of root can write it. FAIL otherwise. /usr/local is left to the group staff, as Debian has it.",
 		}, Run: programs, Limit: treeLimit},
+		{About: audit.About{
+			ID: "tree.unpackaged", Name: "Programs of no package", Severity: audit.Medium, Weight: 3, Unusual: true,
+			Reference:   "FHS 3.0, 4.4 and 4.10",
+			Description: "Programs in /usr/bin and its like come with packages: one that did not was put there by somebody, and no update repairs it.",
+			Formula:     "PASS when every program in /usr/bin, /usr/sbin, /bin and /sbin belongs to a package. WARN otherwise, those that were modified last first. Skipped without package data.",
+		}, Run: unpackaged, Limit: treeLimit},
 	}
 }
 

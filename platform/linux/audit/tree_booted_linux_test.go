@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"sentinel/internal/audit"
 	"sentinel/internal/audit/audittest"
@@ -61,7 +62,7 @@ func TestFindsWhatIsPutIntoARealSystem(t *testing.T) {
 		return
 	}
 	t.Run("as installed", func(t *testing.T) {
-		for _, id := range []string{"tree.setuid", "tree.world_writable", "tree.unowned", "tree.programs", "files.shadow", "files.passwd", "files.ssh_host_keys", "files.cron", "files.units", "files.shared_folders", "files.homes", "logging.permissions", "logging.service"} {
+		for _, id := range []string{"tree.setuid", "tree.world_writable", "tree.unowned", "tree.programs", "tree.unpackaged", "files.shadow", "files.passwd", "files.ssh_host_keys", "files.cron", "files.units", "files.shared_folders", "files.homes", "logging.permissions", "logging.service"} {
 			if f := look(t, id); f.Status != audit.Pass {
 				t.Errorf("%s: %s", id, audittest.Verdict(f))
 			}
@@ -92,6 +93,17 @@ func TestFindsWhatIsPutIntoARealSystem(t *testing.T) {
 			t.Error(audittest.Verdict(f))
 		}
 		if f := look(t, "tree.programs"); f.Status != audit.Fail || !named(f, "/usr/lib/b") {
+			t.Error(audittest.Verdict(f))
+		}
+	})
+	t.Run("of no package", func(t *testing.T) {
+		copyOf(t, "/bin/true", "/usr/bin/older", 0o755)
+		copyOf(t, "/bin/true", "/usr/sbin/newer", 0o755)
+		before := time.Now().Add(-240 * time.Hour)
+		if err := os.Chtimes("/usr/bin/older", before, before); err != nil {
+			t.Fatal(err)
+		}
+		if f := look(t, "tree.unpackaged"); f.Status != audit.Warn || !named(f, "/usr/sbin/newer", "/usr/bin/older") || !strings.HasPrefix(f.Evidence[0], "/usr/sbin/newer") {
 			t.Error(audittest.Verdict(f))
 		}
 	})

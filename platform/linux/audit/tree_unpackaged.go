@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"sentinel/internal/audit"
+	"sentinel/internal/humanize"
+	"sentinel/platform/linux/packages"
+	"sentinel/platform/unix/hostfile"
+)
+
+// packagedDirs are where packages alone put programs (FHS 3.0, 4.4 and 4.10).
+var packagedDirs = []string{"/usr/bin", "/usr/sbin", "/bin", "/sbin"}
+
+// maxPrograms bounds the programs of one directory.
+const maxPrograms = 20_000
+
+// policyRC is where Debian wants administrators to say which services may start (invoke-rc.d(8)).
+const policyRC = "/usr/sbin/policy-rc.d"
+
+// A program is a file in one of packagedDirs.
+type program struct {
+	path     string
+	modified time.Time // as its owner wants it to be
+}
+
+// unpackaged lists the programs that came with no package, those that were modified last first.
+func unpackaged(ctx context.Context, m *machine) audit.Finding {
+	list, err := m.systemPrograms()
+	if err != nil {
+		return audit.Unread("the programs", err)
+	}
+	paths := make([]string, len(list))
+	for i, p := range list {
+		paths[i] = p.path
+	}
+	known, err := packages.Finder{Root: m.Root, Runner: m.Runner}.Files(ctx, paths)
+	if err != nil {
+		return audit.Unread("which packages they belong to", err)
+	}
+	total := len(list)
+	list = slices.DeleteFunc(list, func(p program) bool {
+		f := known[p.path]
+		return f.Package != "" || f.Override || p.path == policyRC
+	})
+	if len(list) == 0 {
+		return audit.Passed(humanize.Count(total, "program", "programs") + ", all of packages")
+	}
+	return audit.Warned(humanize.Count(len(list), "program came", "programs came")+" with no package",
+		"Find out who put each one there. What you installed yourself belongs into /usr/local/bin: sudo mv FILE /usr/local/bin/", m.newestFirst(list)...)
+}
+
+// newestFirst says when each was modified. In a tree of files that is when it was copied.
+func (m *machine) newestFirst(list []program) []string {
+	if m.live() {
+		slices.SortStableFunc(list, func(a, b program) int { return b.modified.Compare(a.modified) })
+	}
+	evidence := make([]string, len(list))
+	for i, p := range list {
+		if evidence[i] = p.path; m.live() {
+			evidence[i] += ": modified " + p.modified.UTC().Format(time.DateOnly)
+		}
+	}
+	return evidence
+}
+
+// systemPrograms lists the executable files of packagedDirs, each directory once.
+func (m *machine) systemPrograms() ([]program, error) {
+	var list []program
+	for _, dir := range packagedDirs {
+		if f, err := m.lstat(dir); err != nil || !f.Mode.IsDir() {
+			continue // not there, or a link to another one of them
+		}
+		names, err := m.names(dir, maxPrograms)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			p := path.Join(dir, name)
+			f, err := m.lstat(p)
+			switch {
+			case hostfile.Missing(err):
+			case err != nil:
+				return nil, err
+			case f.Mode.IsRegular() && f.Mode&fs.FileMode(0o111) != 0:
+				list = append(list, program{p, f.Modified})
+			}
+		}
+	}
+	return list, nil
+}
