@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"sentinel/internal/jsonrpc"
+	"sentinel/internal/peerclose"
 )
 
 // maxCalls is how many tool calls run at a time. One whose program has yet to
@@ -76,7 +77,7 @@ func (t *transport) serve(ctx context.Context, stdin io.Reader) error {
 	ctx = context.WithValue(ctx, transportKey{}, t)
 	t.out.failed = stop
 	defer t.out.close()
-	defer watchPeerClose(t.out.w, func() { stop(errClientGone) })()
+	defer peerclose.Watch(t.out.w, func() { stop(errClientGone) })()
 	ended := make(chan struct{})
 	go func() {
 		t.read(ctx, stdin)

@@ -169,6 +169,7 @@ func TestCancellationAfterTheAnswerIsIgnored(t *testing.T) {
 		p.send(call("1", "work", ""))
 		w.release <- struct{}{}
 		p.expect("1: done")
+		synctest.Wait() // an id is free a moment after its answer
 		p.send(cancelOf("1"), call("1", "work", ""))
 		w.release <- struct{}{}
 		p.expect("1: done")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mcpserver
+// Package peerclose notices that nobody reads any longer what a program is going to print.
+package peerclose
 
 import (
 	"errors"
@@ -10,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchPeerClose calls gone when the reader at the other end of w closes it. A
+// Watch calls gone when the reader at the other end of w closes it. A
 // write would show that too, but until there is something to write, programs would work
 // for nobody. The returned function ends the watch. A w that is neither a pipe nor a
 // socket is not watched.
-func watchPeerClose(w io.Writer, gone func()) (stop func()) {
+func Watch(w io.Writer, gone func()) (stop func()) {
 	file, ok := w.(*os.File)
 	if !ok {
 		return func() {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mcpserver
+package peerclose
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ func TestClosedReaderIsNoticedWithoutAWrite(t *testing.T) {
 	}
 	defer w.Close()
 	gone := make(chan struct{})
-	stop := watchPeerClose(w, func() { close(gone) })
+	stop := Watch(w, func() { close(gone) })
 	defer stop()
 	select {
 	case <-gone:
@@ -33,7 +33,7 @@ func TestWatchEndsWithoutACall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := watchPeerClose(w, func() { t.Error("gone although only the watch was ended") })
+	stop := Watch(w, func() { t.Error("gone although only the watch was ended") })
 	stop()
 	// Closing a file waits for those who use its descriptor: the watch has let go.
 	if err := w.Close(); err != nil {
@@ -50,8 +50,8 @@ func TestWhatIsNoPipeIsNotWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	never := func() { t.Error("a file hung up") }
-	watchPeerClose(file, never)()
-	watchPeerClose(new(bytes.Buffer), never)()
+	Watch(file, never)()
+	Watch(new(bytes.Buffer), never)()
 	if err := file.Close(); err != nil {
 		t.Error(err)
 	}
