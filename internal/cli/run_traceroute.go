@@ -20,7 +20,7 @@ type routeDocument struct {
 }
 
 func runTraceroute(ctx context.Context, s session, call invocation) (document, error) {
-	host, err := target.Parse(call.args.Text("host"))
+	host, err := target.Parse(call.args.Text("target"))
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ var traceroute = Operation{
 	Codes:      []string{"INVALID_TARGET", "HOST_NOT_FOUND"},
 	Fields: []Field{
 		{
-			Name: "host", Flag: "traceroute", Placeholder: "HOST", Kind: Text, MaxLength: 254, Required: true,
+			Name: "target", Flag: "traceroute", Placeholder: "HOST", Kind: Text, MaxLength: 254, Required: true,
 			Code: "INVALID_TARGET", Fix: "Send one address or a host name, without port, prefix length or scheme.",
 			Description: "Address or host name",
 		},

@@ -27,7 +27,7 @@ func TestEveryRefusalReachesTheAssistant(t *testing.T) {
 		"a b", "a;b", "$(id)", "http://10.9.8.2", "10.9.8.2:80", "[::1]", "fe80::1%near0", "0.0.0.0", "224.0.0.1", "010.9.8.2", "256.1.1.1", "127.1", "a\u202eb", "a\x00b",
 	} {
 		s.Call("INVALID_TARGET", "scan_ports", map[string]any{"target": target, "port_range": "22"})
-		s.Call("INVALID_TARGET", "traceroute", map[string]any{"host": target})
+		s.Call("INVALID_TARGET", "traceroute", map[string]any{"target": target})
 	}
 	for _, target := range []any{7, nil, true, []any{"127.0.0.1"}, map[string]any{}} {
 		s.Call("INVALID_TARGET", "scan_ports", map[string]any{"target": target})
@@ -48,13 +48,13 @@ func TestEveryRefusalReachesTheAssistant(t *testing.T) {
 		{"INVALID_ARGUMENT", "security_audit", map[string]any{"exempt": []any{"x"}}},
 		{"INVALID_ARGUMENT", "check_updates", map[string]any{"refresh": true}},
 		{"HOST_NOT_FOUND", "scan_ports", map[string]any{"target": "nothing.example.net"}},
-		{"HOST_NOT_FOUND", "traceroute", map[string]any{"host": "nothing.example.net"}},
+		{"HOST_NOT_FOUND", "traceroute", map[string]any{"target": "nothing.example.net"}},
 		{"HOST_NOT_FOUND", "dns_lookup", map[string]any{"name": "nothing.example.net"}},
 		{"TARGET_NOT_ALLOWED", "scan_ports", map[string]any{"target": "192.0.2.7"}},
 		{"TARGET_NOT_ALLOWED", "scan_ports", map[string]any{"target": "2001:db8::7"}},
 		{"TARGET_NOT_ALLOWED", "scan_ports", map[string]any{"target": "www.example.net"}},
 		{"TARGET_NOT_ALLOWED", "scan_ports", map[string]any{"target": "169.254.169.254"}},
-		{"UNAVAILABLE", "traceroute", map[string]any{"host": "192.0.2.7"}},
+		{"UNAVAILABLE", "traceroute", map[string]any{"target": "192.0.2.7"}},
 	} {
 		s.Call(c.code, c.tool, c.arguments)
 	}

@@ -117,12 +117,12 @@ func knowsNames(t *testing.T, s *assistant.Session) {
 
 func knowsWays(t *testing.T, s *assistant.Session) {
 	for _, host := range []string{"127.0.0.1", "::1", own} {
-		d := s.Call("", "traceroute", map[string]any{"host": host})
+		d := s.Call("", "traceroute", map[string]any{"target": host})
 		if hops := d.Rows("hops"); d["reached"] != true || len(hops) != 1 || d.Text("address") != host {
 			t.Errorf("the way to %s: %v", host, d)
 		}
 	}
-	if d := s.Call("", "traceroute", map[string]any{"host": silent}); d["reached"] != false {
+	if d := s.Call("", "traceroute", map[string]any{"target": silent}); d["reached"] != false {
 		t.Errorf("the way to the silent neighbour: %v", d)
 	}
 }
