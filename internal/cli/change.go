@@ -15,6 +15,7 @@ import (
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
 	"sentinel/internal/progress"
+	"sentinel/internal/sessions"
 )
 
 // A change is a write that has passed every check and has not happened yet.
@@ -158,6 +159,7 @@ func (s session) begin(ctx context.Context, call invocation, c change) (journalE
 	if !s.root && call.op.Privilege != ops.NeedsRoot {
 		return journalEntry{}, nil // an ordinary user has no journal, and nothing to answer for in it
 	}
+	s.who.From = s.cameFrom(ctx, call.op)
 	e, err := s.journal.Begin(ctx, journal.Intent{
 		Tool: call.op.Name, Arguments: c.object, Reason: cmp.Or(c.reason, call.args.Text("reason")), Who: s.who, Program: s.program(),
 	}, s.rateLimit(call.op))
@@ -165,6 +167,28 @@ func (s session) begin(ctx context.Context, call invocation, c change) (journalE
 		return journalEntry{gap: err}, nil
 	}
 	return journalEntry{journal: e}, err
+}
+
+// fromLimit bounds the look for where a session came from, which is a note and no reason to wait.
+const fromLimit = 2 * time.Second
+
+// cameFrom returns the address from which somebody is logged in who asks for a change; "" where nobody
+// is, or it is not known. The sockets tell it: what the environment says would be a claim, and sudo
+// drops it.
+func (s session) cameFrom(ctx context.Context, op ops.Operation) string {
+	if s.host.Sessions == nil || op.Toolset == "" {
+		return ""
+	}
+	model, err := deadline.Call(ctx, fromLimit, s.host.Sessions)
+	if err != nil {
+		return ""
+	}
+	for _, own := range model.Sessions {
+		if own.Whose == sessions.Own && len(own.From) > 0 {
+			return own.From[0].String()
+		}
+	}
+	return ""
 }
 
 // program identifies this process, so that its record is not taken for an

@@ -26,6 +26,7 @@ import (
 	"sentinel/internal/journal"
 	"sentinel/internal/lockfile"
 	"sentinel/internal/ops"
+	"sentinel/internal/peerclose"
 	"sentinel/internal/privilege"
 	"sentinel/internal/progress"
 	"sentinel/internal/trust"
@@ -78,10 +79,17 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	if call.request {
 		call.reporter = progress.NewReporter(stderr)
 	}
+	if call.request && p.overSSH() { // nobody there can send a signal; whoever asked has gone when nobody reads
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer peerclose.Watch(stdout, cancel)()
+	}
 	out := p.newOutput(ctx, call, stdout, stderr)
 	if asksForCheck(args) {
 		out.check(call)
 	}
+	call.verbatim = !out.checking && !out.forPeople() && out.form != metricsForm
 	if err != nil {
 		return out.fail(cmp.Or(call.op.Action, "usage"), p.worded(call, err))
 	}
@@ -103,6 +111,9 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	if err != nil {
 		return out.fail(call.op.Action, err)
 	}
+	if r, ok := doc.(relayed); ok {
+		return r.print(out)
+	}
 	return out.document(doc)
 }
 
@@ -110,6 +121,9 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 func (p Program) command(call invocation) string {
 	call.given = maps.Clone(call.given)
 	delete(call.given, "no-pager")
+	if !call.op.OfFleet() { // the page names the host in all its commands
+		delete(call.given, "host")
+	}
 	command := strings.TrimSpace("sentinel " + call.typed())
 	if p.Root && p.env("SUDO_UID") != "" {
 		command = "sudo " + command
@@ -143,6 +157,17 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	})
 	if err := pause(ctx, call); err != nil {
 		return nil, err
+	}
+	away := len(call.hosts) > 0 && !call.op.OfFleet()
+	if call.request && (away || p.elevates(call)) {
+		raw, err := deadline.Call(ctx, requestLimit, func(context.Context) ([]byte, error) { return readText(stdin) })
+		if err != nil {
+			return nil, err
+		}
+		call.raw = raw
+	}
+	if away {
+		return p.elsewhere(ctx, call, stdin)
 	}
 	if doc, done, err := p.elevate(ctx, call, stdin); done {
 		return doc, err
@@ -237,6 +262,7 @@ type session struct {
 	getenv   func(string) string    // nil is an empty environment
 	trusted  func(string) error     // why somebody other than root could change a path
 	groups   []int                  // of this process
+	environ  []string
 	// named makes the commands in a text such that they can be pasted.
 	named func(string) string
 }
@@ -266,7 +292,7 @@ func (p Program) session(call invocation) (session, error) {
 	if err != nil {
 		return session{}, err
 	}
-	return session{host: h, config: c, invalid: invalid, stateDir: p.StateDir, secrets: filepath.Join(filepath.Dir(p.ConfigPath), "secrets"), journal: p.Journal, who: who, root: p.Root, own: p.Own, getenv: p.Getenv, named: p.named, trusted: p.trusted, groups: p.Groups}, nil
+	return session{host: h, config: c, invalid: invalid, stateDir: p.StateDir, secrets: filepath.Join(filepath.Dir(p.ConfigPath), "secrets"), journal: p.Journal, who: who, root: p.Root, own: p.Own, getenv: p.Getenv, named: p.named, trusted: p.trusted, groups: p.Groups, environ: p.environ()}, nil
 }
 
 func (p Program) trusted(path string) error {
@@ -279,12 +305,12 @@ func (p Program) trusted(path string) error {
 // readRequest replaces the arguments of call by those of the JSON object on
 // stdin.
 func readRequest(call invocation, stdin io.Reader) (invocation, error) {
-	raw, err := io.ReadAll(io.LimitReader(stdin, ops.MaxRequest+1))
-	if err != nil {
-		return call, fmt.Errorf("read the request: %w", err)
-	}
-	if len(raw) > ops.MaxRequest {
-		return call, fault.New(fault.InvalidArgument, fmt.Sprintf("The request is larger than %d KiB.", ops.MaxRequest>>10))
+	raw := call.raw
+	if raw == nil {
+		var err error
+		if raw, err = readText(stdin); err != nil {
+			return call, err
+		}
 	}
 	request, err := call.op.ParseRequest(raw)
 	if err != nil {
@@ -295,6 +321,21 @@ func readRequest(call invocation, stdin io.Reader) (invocation, error) {
 	call.dryRun = call.args.Bool("dry_run") || call.context.Asking
 	call.verbose = request.Arguments.Bool("verbose")
 	return call, nil
+}
+
+// requestLimit bounds how long a request from elsewhere may take to arrive.
+const requestLimit = 10 * time.Second
+
+// readText reads a request from stdin.
+func readText(stdin io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(stdin, ops.MaxRequest+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the request: %w", err)
+	}
+	if len(raw) > ops.MaxRequest {
+		return nil, fault.New(fault.InvalidArgument, fmt.Sprintf("The request is larger than %d KiB.", ops.MaxRequest>>10))
+	}
+	return raw, nil
 }
 
 func argumentFault(err error) error {

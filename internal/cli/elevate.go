@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
+	"sentinel/internal/host"
 	"sentinel/internal/ops"
 	"sentinel/internal/progress"
 	"sentinel/internal/sanitize"
@@ -25,14 +27,13 @@ import (
 // elevatedGrace is how long an interrupted change may take to finish or roll back, and to say so.
 const elevatedGrace = 6 * time.Second
 
-// elevate runs what a person typed without sudo, and what needs root, in the form that the rules of
-// sudo name. done is false where that does not apply, or where sudo does not do it without a
-// password: then this run refuses, and says what helps.
+// elevate runs what needs root in the form that the rules of sudo name, where it was typed without
+// sudo or sent from another machine over SSH. done is false where that does not apply, or where sudo
+// does not do it without a password: then this run refuses, and says what helps.
 //
 // The run behind sudo gets a request and no terminal, so nothing of this environment reaches it, and
-// a request never elevates itself: there is no second round. sudo is told to ignore a password that
-// was typed before (-k): what becomes root is decided by its rules, not by the last quarter of an
-// hour.
+// there is no second round. sudo is told to ignore a password that was typed before (-k): what
+// becomes root is decided by its rules, not by the last quarter of an hour.
 func (p Program) elevate(ctx context.Context, call invocation, stdin io.Reader) (doc document, done bool, err error) {
 	if !p.elevates(call) {
 		return nil, false, nil
@@ -46,16 +47,34 @@ func (p Program) elevate(ctx context.Context, call invocation, stdin io.Reader) 
 		return nil, false, nil //nolint:nilerr // as above
 	}
 	e := elevated{h.Programs, own, call}
+	if call.request {
+		return p.elevateRequest(ctx, e, h)
+	}
 	_, atTerminal := terminalWidth(stdin, call.stderr)
 	if !atTerminal || call.dryRun {
 		return e.run(ctx, call.args, ops.Context{})
 	}
-	if e.asks() {
-		if done, err := e.ask(ctx, stdin); !done || err != nil {
+	if asksFirst(call) {
+		if done, err := askThrough(ctx, call, stdin, e); !done || err != nil {
 			return nil, done, err
 		}
 	}
 	return e.run(ctx, call.args, ops.Context{Asked: ops.Typed})
+}
+
+// elevateRequest hands a request from another machine to sudo. sudo logs what it refuses, so what
+// works without root, too, is tried where the rules are likely to let this user alone.
+func (p Program) elevateRequest(ctx context.Context, e elevated, h *host.Host) (doc document, done bool, err error) {
+	likely := elevation.Look(ctx, elevation.Machine{
+		Root: h.Root, OS: h.OS, Programs: h.Programs, Program: e.own, Trusted: p.trusted, UID: p.UID, Groups: p.Groups,
+	}).Likely()
+	if e.call.op.Privilege != ops.NeedsRoot && !likely {
+		return nil, false, nil
+	}
+	if _, err := e.call.op.ParseRequest(e.call.raw); err != nil {
+		return nil, true, argumentFault(err)
+	}
+	return e.send(ctx, e.call.raw)
 }
 
 // An elevated run is one behind sudo.
@@ -65,49 +84,56 @@ type elevated struct {
 	call     invocation
 }
 
-// asks reports whether the person at the terminal may have to agree first.
-func (e elevated) asks() bool {
-	return e.call.op.Asks && !e.call.yes && !e.call.args.Bool("confirm")
+// A relay runs a call in another process. done is false where that did not run it.
+type relay interface {
+	run(ctx context.Context, args ops.Arguments, claims ops.Context) (doc document, done bool, err error)
 }
 
-// ask asks the person what the run behind sudo cannot, with what a dry run there says.
-func (e elevated) ask(ctx context.Context, stdin io.Reader) (done bool, err error) {
-	args := maps.Clone(e.call.args)
+// asksFirst reports whether the person at the terminal may have to agree first.
+func asksFirst(call invocation) bool {
+	return call.op.Asks && !call.yes && !call.args.Bool("confirm")
+}
+
+// askThrough asks the person what the run behind a relay cannot, with what a dry run there says.
+func askThrough(ctx context.Context, call invocation, stdin io.Reader, r relay) (done bool, err error) {
+	args := maps.Clone(call.args)
 	args["dry_run"] = true
-	doc, done, err := e.run(ctx, args, ops.Context{Asking: true})
+	doc, done, err := r.run(ctx, args, ops.Context{Asking: true})
 	if d, ok := doc.(dryDocument); ok && err == nil && d.Asking != nil {
-		err = ask(ctx, e.call, change{question: d.Asking.Question, would: d.Details, preview: d.Preview}, stdin)
+		err = ask(ctx, call, change{question: d.Asking.Question, would: d.Details, preview: d.Preview}, stdin)
 	}
 	return done, err
 }
 
 // run runs the operation with args. done is false where sudo refuses.
 func (e elevated) run(ctx context.Context, args ops.Arguments, claims ops.Context) (doc document, done bool, err error) {
-	request := maps.Clone(args)
-	if claims.Asking || claims.Asked != "" {
-		request["_context"] = claims
-	}
-	stdin, err := json.Marshal(request)
+	request, err := composed(args, claims)
 	if err != nil {
 		return nil, true, err
 	}
+	return e.send(ctx, request)
+}
+
+// send runs the operation with a request.
+func (e elevated) send(ctx context.Context, request []byte) (doc document, done bool, err error) {
 	op := e.call.op
-	c := elevation.Through(e.own, elevation.Request(op.Name), stdin)
+	c := elevation.Through(e.own, elevation.Request(op.Name), request)
 	c.Args = append([]string{"-k"}, c.Args...)
 	c.Timeout, c.WaitDelay = op.Deadline+lastResort+elevatedGrace, elevatedGrace
-	c.OnStderrLine = func(line string) {
-		if percent, words, ok := progress.Parse(line); ok {
-			e.call.indicator.Set(percent, words)
-		}
-	}
+	c.OnStderrLine = relayProgress(e.call)
 	stop := e.call.indicator.Start()
 	result, err := e.programs.Run(ctx, c)
 	stop()
 	if elevation.Refusal(result, err) != "" {
 		return nil, false, nil
 	}
-	result.Stdout = confirmedWithoutSudo(op, result.Stdout)
+	if !e.call.request {
+		result.Stdout = confirmedWithoutSudo(op, result.Stdout)
+	}
 	doc, err = elevatedAnswer(ctx, op, result, err)
+	if e.call.request && e.call.verbatim && isAnswer(op, result.Stdout) {
+		return relayed{bytes.TrimSpace(result.Stdout), result.Exit}, true, nil
+	}
 	return doc, true, err
 }
 
@@ -119,39 +145,68 @@ func confirmedWithoutSudo(op ops.Operation, document []byte) []byte {
 }
 
 // elevates reports whether the rules of sudo have a form for call: one that carries more than
-// arguments, such as --force, has none.
+// arguments, such as --force, has none. A request is elevated where it came over SSH: sentinel-mcp of
+// this machine has asked sudo already.
 func (p Program) elevates(call invocation) bool {
 	_, tool := ops.ByName(call.op.Name)
-	return tool && call.op.Privilege == ops.NeedsRoot && !p.Root && !call.request && p.Trusted != nil && p.Own != nil &&
-		len(call.unlisted()) == 0
+	if !tool || p.Root || p.Trusted == nil || p.Own == nil || len(call.unlisted()) > 0 {
+		return false
+	}
+	if call.request {
+		return p.overSSH() && call.op.Privilege != ops.AnyUser
+	}
+	return call.op.Privilege == ops.NeedsRoot
+}
+
+// overSSH reports whether sshd has started this run for another machine (sshd(8), "ENVIRONMENT"). No
+// right comes of it.
+func (p Program) overSSH() bool { return p.env("SSH_CONNECTION") != "" }
+
+// A head is what an answer from another process is known by.
+type head struct {
+	Success *bool      `json:"success"`
+	Action  string     `json:"action"`
+	DryRun  bool       `json:"dry_run"`
+	Error   string     `json:"error"`
+	Code    fault.Code `json:"error_code"`
+	Fix     string     `json:"fix"`
+}
+
+// isAnswer reports whether an output is a document of op.
+func isAnswer(op ops.Operation, stdout []byte) bool {
+	var h head
+	return json.Unmarshal(stdout, &h) == nil && h.Success != nil && h.Action == op.Action
 }
 
 // elevatedAnswer reads the document of a run behind sudo, which may have come although the run was
 // interrupted.
 func elevatedAnswer(ctx context.Context, op ops.Operation, result sysexec.Result, failed error) (document, error) {
-	var head struct {
-		Success *bool      `json:"success"`
-		Action  string     `json:"action"`
-		DryRun  bool       `json:"dry_run"`
-		Error   string     `json:"error"`
-		Code    fault.Code `json:"error_code"`
-		Fix     string     `json:"fix"`
-	}
-	err := json.Unmarshal(result.Stdout, &head)
 	switch {
-	case err != nil && (ctx.Err() != nil || errors.Is(failed, context.DeadlineExceeded)):
+	case isAnswer(op, result.Stdout):
+		return documentOf(op, result.Stdout)
+	case !json.Valid(result.Stdout) && (ctx.Err() != nil || errors.Is(failed, context.DeadlineExceeded)):
 		return nil, fault.New(fault.From(errors.Join(ctx.Err(), failed)).Code, op.Name+" was ended before it said what it did.").
 			WithFix("It finishes or takes back what it has begun; see what became of it with: sentinel --history")
-	case err != nil || head.Success == nil || head.Action != op.Action:
+	default:
 		said, _, _ := strings.Cut(strings.TrimSpace(progress.Without(string(result.Stderr))), "\n")
 		return nil, fault.New(fault.BadOutput, fmt.Sprintf("The run of %s as root printed no document (exit status %d). %s", op.Name, result.Exit, sanitize.Text(said, 200)))
-	case !*head.Success:
-		return nil, fault.New(head.Code, head.Error).WithFix(head.Fix).WithObject(failedObject(op, result.Stdout))
 	}
-	if head.DryRun {
-		return decodeDryRun(op, result.Stdout)
+}
+
+// documentOf reads a document of op that another process has printed.
+func documentOf(op ops.Operation, raw []byte) (document, error) {
+	var h head
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return nil, fault.Wrap(fault.BadOutput, "The answer cannot be read", err)
 	}
-	return decodeDocument(operations()[op.Name].result, result.Stdout)
+	switch {
+	case h.Success == nil || !*h.Success:
+		return nil, fault.New(h.Code, h.Error).WithFix(h.Fix).WithObject(failedObject(op, raw))
+	case h.DryRun:
+		return decodeDryRun(op, raw)
+	default:
+		return decodeDocument(operations()[op.Name].result, raw)
+	}
 }
 
 // decodeDryRun reads the document of a dry run. A preview that can be shown to a person gets its
@@ -167,7 +222,7 @@ func decodeDryRun(op ops.Operation, raw []byte) (document, error) {
 		d.Preview = &allowPreview{}
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return nil, fault.Wrap(fault.BadOutput, "The document of the run as root is not one of this version", err)
+		return nil, fault.Wrap(fault.BadOutput, "The answer is not one of this version", err)
 	}
 	return d, nil
 }
@@ -180,7 +235,7 @@ func decodeDocument(result reflect.Type, raw []byte) (document, error) {
 	}
 	value := reflect.New(result)
 	if err := json.Unmarshal(raw, value.Interface()); err != nil {
-		return nil, fault.Wrap(fault.BadOutput, "The document of the run as root is not one of this version", err)
+		return nil, fault.Wrap(fault.BadOutput, "The answer is not one of this version", err)
 	}
 	if !pointer {
 		value = value.Elem()

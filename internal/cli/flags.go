@@ -4,12 +4,14 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"sentinel/internal/ops"
+	"sentinel/internal/remote"
 )
 
 // flags is the flag set of one run, built from the table of operations.
@@ -23,9 +25,12 @@ func newFlags() *flags {
 	f.set.SetOutput(io.Discard) // errors are rendered as documents
 	f.set.Usage = func() {}
 	for _, o := range ops.Options() {
-		if o.Value == "" {
+		switch {
+		case o.Value == "":
 			f.addSwitch(o.Name, o.Shorthand)
-		} else {
+		case o.Name == "host":
+			f.set.Var(&hosts{}, o.Name, "")
+		default:
 			f.set.Var(&once{}, o.Name, "")
 		}
 	}
@@ -122,3 +127,23 @@ func (o *once) String() string { return o.text }
 
 // Type implements [pflag.Value].
 func (o *once) Type() string { return "text" }
+
+// hosts is the value of --host, which some actions take several times.
+type hosts []string
+
+// Set implements [pflag.Value].
+func (h *hosts) Set(names string) error {
+	for name := range strings.SplitSeq(names, ",") {
+		if err := remote.CheckName(name); err != nil {
+			return fmt.Errorf("takes no such name: %w", err)
+		}
+		*h = append(*h, name)
+	}
+	return nil
+}
+
+// String implements [pflag.Value].
+func (h *hosts) String() string { return strings.Join(*h, ",") }
+
+// Type implements [pflag.Value].
+func (h *hosts) Type() string { return "text" }

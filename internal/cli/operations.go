@@ -64,6 +64,7 @@ func operations() map[string]code {
 		"get_process_details": answers[processDocument](runProcessDetails),
 		"get_health_history":  answers[*healthHistoryDocument](runHealthHistory).formed(formOfHealthHistory),
 		"record":              answers[recordDocument](runRecord),
+		"get_fleet_health":    answers[*fleetDocument](runFleetHealth),
 
 		"terminate_process":      changes[*terminateDocument](planTermination),
 		"block_ip_address":       changes[*blockDocument](planBlock).formed(formOfBlock),

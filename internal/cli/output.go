@@ -46,6 +46,7 @@ type output struct {
 	verbose        bool
 	command        string                 // that was typed
 	fuller         func() string          // the command that shows what only root sees, "" if there is none for this user
+	host           string                 // the answer is from; "" is this machine
 	root           bool                   // the answer is that of root
 	pager          *sysexec.Interactive   // shows pages that are longer than the screen; nil is none
 	service        string                 // what is checked for a monitoring system, whose statuses then hold; may be unknown
@@ -71,6 +72,9 @@ func (p Program) newOutput(ctx context.Context, call invocation, stdout, stderr 
 	}
 	if call.request {
 		o.readWithin = requesterPatience
+	}
+	if len(call.hosts) == 1 && !call.op.OfFleet() {
+		o.host = call.hosts[0]
 	}
 	if o.screen.terminal && call.mayPage() {
 		o.pager = p.pager()
@@ -150,7 +154,7 @@ func (o output) fail(action string, err error) int {
 
 func (o output) page() *page {
 	p := newPage(o.screen.width, o.screen.colour)
-	p.height, p.verbose, p.command, p.fuller, p.root = o.screen.height, o.verbose, o.command, o.fuller, o.root
+	p.height, p.verbose, p.command, p.fuller, p.root, p.host = o.screen.height, o.verbose, o.command, o.fuller, o.root || o.host != "", o.host
 	return p
 }
 

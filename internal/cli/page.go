@@ -11,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/lazyregexp"
 )
 
 // Widths of the view in columns.
@@ -42,6 +43,7 @@ type page struct {
 	cut     bool          // a value was cut
 	command string        // that was typed
 	fuller  func() string // the command that shows what only root sees, "" if there is none for this user; may be nil
+	host    string        // that the answer is from; "" is this machine
 	pointed bool          // to the page with everything
 }
 
@@ -53,9 +55,20 @@ func newPage(width int, colour bool) *page {
 // would otherwise have scrolled away, and with the first thing to do about it.
 func (p *page) bytes() []byte {
 	if p.fits() || len(p.judged) == 0 {
-		return p.b.Bytes()
+		return p.onHost(p.b.Bytes())
 	}
-	return slices.Concat(p.b.Bytes(), []byte("\n"), p.judged, p.step)
+	return p.onHost(slices.Concat(p.b.Bytes(), []byte("\n"), p.judged, p.step))
+}
+
+var ownCommand = lazyregexp.New(`(?:sudo )?sentinel (?:--host \S+ )?--`)
+
+// onHost makes the commands of a page those for the host that it is about, where sentinel takes sudo
+// by itself.
+func (p *page) onHost(text []byte) []byte {
+	if p.host == "" {
+		return text
+	}
+	return ownCommand.Get().ReplaceAllLiteral(text, []byte("sentinel --host "+p.host+" --"))
 }
 
 // fits says that the screen holds the page and the prompt of a shell below it.

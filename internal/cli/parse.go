@@ -17,6 +17,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/progress"
+	"sentinel/internal/remote"
 )
 
 // Limits of rows, as asked for with --limit.
@@ -36,6 +37,7 @@ type invocation struct {
 	noPager bool
 	rows    int // of each list: defaultRows, allRows, or a number
 	config  string
+	hosts   []string // where it runs; none is this machine
 	dryRun  bool
 	yes     bool // do not ask
 	force   bool
@@ -47,6 +49,9 @@ type invocation struct {
 	// where nobody looks.
 	indicator *progress.Indicator
 	reporter  *progress.Reporter
+	// verbatim says that a document from elsewhere is printed as it came.
+	verbatim bool
+	raw      []byte // the request; nil before it is read
 	// candidates is the kind of values that are printed for completions; "" is none.
 	candidates string
 	text       func() string // prints instead of running: help, version, completion
@@ -104,6 +109,9 @@ func (f *flags) operation(call invocation) (invocation, error) {
 		return call, err
 	}
 	if err := f.validateForm(call); err != nil {
+		return call, err
+	}
+	if call.hosts, err = f.hosts(call); err != nil {
 		return call, err
 	}
 	rows, err := f.rows()
@@ -187,6 +195,31 @@ func (f *flags) validateModifiers(call invocation) error {
 	return f.validateFields(call)
 }
 
+// hosts returns where the action is to run.
+func (f *flags) hosts(call invocation) ([]string, error) {
+	if !f.given("host") {
+		return nil, nil
+	}
+	names := strings.Split(f.value("host"), ",")
+	if err := remote.CheckNames(names); err != nil {
+		return nil, usage("--host: " + err.Error() + ".")
+	}
+	if !goesWith("host", call.op) {
+		return nil, usage("--host does not belong to this action, which is of this machine alone.").
+			WithFix("Run it there: ssh " + names[0] + " sentinel --" + call.op.Flag)
+	}
+	if len(names) > 1 && !call.op.OfFleet() {
+		return nil, usage("--host is there twice; --fleet-health alone asks several machines.")
+	}
+	for _, name := range []string{"limit", "force", "config"} {
+		if f.given(name) {
+			return nil, usage("--" + name + " does not go together with --host: programs cannot send it.").
+				WithFix("Leave it out, or run it there: ssh " + names[0] + " sentinel …")
+		}
+	}
+	return names, nil
+}
+
 // goesWith says whether an option belongs to an action.
 func goesWith(option string, op ops.Operation) bool {
 	switch option {
@@ -200,6 +233,8 @@ func goesWith(option string, op ops.Operation) bool {
 		return op.Writes() && !op.Recorded || op.Name == "scan_ports"
 	case "check":
 		return isCheckable(op)
+	case "host":
+		return op.Toolset != ""
 	default:
 		return true
 	}

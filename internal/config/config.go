@@ -26,6 +26,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/health"
 	"sentinel/internal/identity"
+	"sentinel/internal/remote"
 	"sentinel/internal/trust"
 )
 
@@ -49,6 +50,8 @@ type Config struct {
 	Scan Scan `yaml:"scan"`
 	// Audit holds the settings of security_audit.
 	Audit Audit `yaml:"audit"`
+	// Hosts lists other machines that tools may be run on over SSH, as ssh takes their names.
+	Hosts []string `yaml:"hosts"`
 	// Webhook lists the receivers of telemetry.
 	Webhook Webhook `yaml:"webhook"`
 	// Record holds the settings of the flight recorder.
@@ -62,7 +65,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Thresholds: Thresholds(health.DefaultThresholds()), Policy: defaultPolicy(), Protect: defaultProtect(), Scan: defaultScan(), Audit: Audit{Exempt: []Exemption{}},
-		Webhook: defaultWebhook(), Record: Record{Enabled: true, Resolver: true},
+		Hosts: []string{}, Webhook: defaultWebhook(), Record: Record{Enabled: true, Resolver: true},
 	}
 }
 
@@ -122,7 +125,7 @@ func (c *Config) parse(raw []byte) error {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return errors.New("it holds more than one YAML document")
 	}
-	return cmp.Or(checkAgentID(c.AgentID), c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), c.Webhook.check())
+	return cmp.Or(checkAgentID(c.AgentID), c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), checkHosts(c.Hosts), c.Webhook.check())
 }
 
 // keepWithoutValue takes back what keys without a value have emptied, such as one whose list was
@@ -142,6 +145,7 @@ func (c *Config) keepWithoutValue(before Config) {
 	keep(&c.Protect.Services, before.Protect.Services)
 	keep(&c.Scan.Targets, before.Scan.Targets)
 	keep(&c.Audit.Exempt, before.Audit.Exempt)
+	keep(&c.Hosts, before.Hosts)
 }
 
 func keep[T any](list *[]T, before []T) {
@@ -168,6 +172,14 @@ func readableError(err error) error {
 		lines = append(lines, e)
 	}
 	return errors.New(strings.Join(lines, "; "))
+}
+
+// checkHosts makes sure that ssh can be given each name.
+func checkHosts(names []string) error {
+	if err := remote.CheckNames(names); err != nil {
+		return fmt.Errorf("hosts: %w", err)
+	}
+	return nil
 }
 
 // checkAgentID makes sure that the ID can be used as a label.

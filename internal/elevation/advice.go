@@ -32,6 +32,12 @@ func (s Situation) Fix() string {
 	}
 }
 
+// Likely reports whether sudo probably runs a tool for this user. It is not asked, because it logs
+// what it refuses.
+func (s Situation) Likely() bool {
+	return !s.NoSudo && s.Untrusted == nil && (s.Administrator || s.Member && !s.Stale && !s.NoRules)
+}
+
 // Fuller returns the command with which this user sees what only root can: typed, which is what was
 // typed, or the form of tool that the rules of sudo name; "" where sudo would refuse both. sudo is not
 // asked, because it logs what it refuses.

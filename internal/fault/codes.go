@@ -29,6 +29,9 @@ const (
 	Declined            Code = "DECLINED"
 	ProcessNotFound     Code = "PROCESS_NOT_FOUND"
 	HostNotFound        Code = "HOST_NOT_FOUND"
+	HostUnreachable     Code = "HOST_UNREACHABLE"
+	HostRefused         Code = "HOST_REFUSED"
+	HostUnverified      Code = "HOST_UNVERIFIED"
 	StillRunning        Code = "STILL_RUNNING"
 	AlreadyBlocked      Code = "ALREADY_BLOCKED"
 	NotBlocked          Code = "NOT_BLOCKED"
@@ -94,6 +97,9 @@ var table = []Info{
 	{Declined, ExitRefused, "The user was asked, or was to be, and did not agree.", "Nothing was done. Do not try it again, and not in another way, unless the user asks for it."},
 	{ProcessNotFound, ExitFailed, "There is no process with this ID.", "It may have ended by itself; look again with: sentinel --top"},
 	{HostNotFound, ExitFailed, "No address is known for the host, or the name does not exist.", "Check how the name is written, or send an address."},
+	{HostUnreachable, ExitFailed, "SSH gets no connection to the host, or lost it.", "Check that it runs and is reachable from this machine, with: ssh HOST true"},
+	{HostRefused, ExitPermission, "The host does not let this user in with a key: it asks for a password, or refuses the key.", "Log in to it once by hand, and give it a key that needs no typing: ssh-copy-id HOST, and ssh-add for a key with a passphrase."},
+	{HostUnverified, ExitRefused, "The host has not proved who it is: its SSH host key is not known here, or it is not the one that is known.", "Nobody but a person may accept a key: run ssh HOST once by hand, and compare the fingerprint with the one that its administrator tells."},
 	{StillRunning, ExitFailed, "The process was signalled and is still there.", "It is stuck in the kernel, often on storage that does not answer; it ends when the kernel lets it, or at a reboot."},
 	{AlreadyBlocked, ExitFailed, "The address is blocked already.", "Nothing needs to be done; see when it ends with: sentinel --list-blocked"},
 	{NotBlocked, ExitFailed, "The address is not blocked by sentinel.", "See what is blocked with: sentinel --list-blocked"},
@@ -114,7 +120,7 @@ var table = []Info{
 	{Unavailable, ExitFailed, "What the operation needs from the system is not there or does not answer.", "Check what the message names, and on Linux that /proc and /sys are mounted and readable, then try again."},
 	{Timeout, ExitFailed, "The operation did not finish within its time limit.", "Try again; if it happens again, look for a hung disk or network mount with: sentinel --json"},
 	{Cancelled, ExitInterrupted, "The caller cancelled the operation, or it was interrupted.", "Run it again if it is still wanted."},
-	{SentinelNotFound, ExitFailed, "sentinel-mcp cannot find or start the sentinel binary.", "Install sentinel beside sentinel-mcp, or start the server with --sentinel /absolute/path/to/sentinel"},
+	{SentinelNotFound, ExitFailed, "The sentinel binary cannot be found or started, here or on the host that was named.", "Install sentinel beside sentinel-mcp, or start the server with --sentinel /absolute/path/to/sentinel"},
 	{BadOutput, ExitFailed, "The sentinel binary printed something that is not the document it promises.", "Install sentinel and sentinel-mcp of the same version."},
 	{Internal, ExitFailed, "A fault in sentinel itself.", "Please report it with the message and the output of: sentinel --version"},
 }

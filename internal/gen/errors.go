@@ -38,7 +38,8 @@ func sharedCodes() []codeGroup {
 		{"what ends or cuts something, to the same", []fault.Code{fault.RateLimited}},
 		{"every change over MCP, where its user is asked", []fault.Code{fault.Declined, fault.PlanChanged}},
 		{"every change, and webhooks sent as root", []fault.Code{fault.JournalFailed}},
-		{"`sentinel-mcp`, for a `sentinel` that is not there or not its own", []fault.Code{fault.SentinelNotFound, fault.BadOutput}},
+		{"every tool, for another machine that is named", []fault.Code{fault.HostUnreachable, fault.HostRefused, fault.HostUnverified, fault.HostNotFound}},
+		{"`sentinel-mcp`, and another machine that is named, for a `sentinel` that is not there or not its own", []fault.Code{fault.SentinelNotFound, fault.BadOutput}},
 	}
 }
 

@@ -45,6 +45,7 @@ type Who struct {
 	User     string `json:"user,omitempty"`      // name of that user
 	SudoUID  *int   `json:"sudo_uid,omitempty"`  // who ran sudo
 	SudoUser string `json:"sudo_user,omitempty"` // name of who ran sudo
+	From     string `json:"from,omitempty"`      // address of the machine that the session came from in which it was asked for, as the sockets of sshd tell
 	Caller   string `json:"caller,omitempty"`    // as claimed by an MCP client; not verified
 	Asked    string `json:"asked,omitempty"`     // who agreed to it, as claimed by an MCP client; not verified
 }

@@ -104,6 +104,7 @@ func (h *handler) plan(ctx context.Context, c checked) (p plan, d document, err 
 	if json.Unmarshal(d.raw, &p) != nil || p.Asking == nil || !p.DryRun || p.Asking.Plan == "" {
 		return plan{}, document{}, fault.New(fault.BadOutput, "sentinel did not say what "+c.op.Name+" would do.")
 	}
+	p.host = c.host
 	return p, d, nil
 }
 

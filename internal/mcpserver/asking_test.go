@@ -59,7 +59,7 @@ func sitDown(t *testing.T, m machineWith, revision, capabilities string) *desk {
 		m.details = "ffmpeg (PID 4242, user ann) would be sent SIGKILL."
 	}
 	runner := &fakeRunner{do: m.run}
-	d := &desk{connectTo(t, newServer(ops.All(), testHandler(runner).toolHandler)), runner}
+	d := &desk{connectTo(t, newServer(ops.All(), nil, testHandler(runner).toolHandler)), runner}
 	if revision != "" {
 		d.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"Desk","version":"1"}}}`, revision, capabilities))
 		d.raw()

@@ -33,6 +33,7 @@ type handler struct {
 	limit  time.Duration
 	log    *slog.Logger
 	tools  []string // on offer
+	hosts  []string // other machines that a call may name
 
 	questions chan struct{} // has room for maxQuestions
 	posed     posedSet
@@ -62,6 +63,7 @@ func (h *handler) toolHandler(op ops.Operation) server.ToolHandlerFunc {
 type checked struct {
 	op      ops.Operation
 	path    string
+	host    string // other machine that it is for; "" is this one
 	members map[string]json.RawMessage
 	dry     bool
 }
@@ -81,7 +83,7 @@ func (c checked) key() string {
 	if err != nil {
 		panic("mcpserver: arguments that were JSON cannot be encoded: " + err.Error())
 	}
-	sum := sha256.Sum256(append([]byte(c.op.Name+" "), raw...))
+	sum := sha256.Sum256(append([]byte(c.op.Name+" "+c.host+" "), raw...))
 	return string(sum[:])
 }
 
@@ -89,13 +91,19 @@ func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.Raw
 	if err := ctx.Err(); err != nil {
 		return nil, h.ended(op, err, "did not begin")
 	}
-	c, err := check(op, arguments)
+	c, err := h.check(op, arguments)
 	if err != nil {
 		return nil, err
 	}
 	if c.path, err = h.locate(); err != nil {
 		return nil, err
 	}
+	result, err := h.answer(ctx, c)
+	return result, aboutHost(err, c.host)
+}
+
+// answer answers a call that was checked.
+func (h *handler) answer(ctx context.Context, c checked) (*mcp.CallToolResult, error) {
 	if by := wayToAsk(ctx); c.changes() && (by != noWay || repeats(ctx)) {
 		return h.confirm(ctx, c, by)
 	}
@@ -117,7 +125,7 @@ func (h *handler) run(ctx context.Context, c checked, claims ops.Context) (docum
 	if err != nil {
 		return document{}, err
 	}
-	result, err := h.sudo.run(ctx, c.op, c.path, stdin)
+	result, err := h.start(ctx, c, stdin)
 	if err != nil && ctx.Err() != nil {
 		// What the program itself says about its end is worth more than that it was
 		// asked to end.
@@ -142,7 +150,7 @@ func (h *handler) explain(ctx context.Context, c checked, err error) error {
 		return known
 	case ctx.Err() != nil && c.changes():
 		return h.ended(c.op, ctx.Err(), "has not said yet what it did").
-			WithFix("sentinel finishes or takes back what it has begun. Before asking again, see what became of it with: sudo sentinel --history")
+			WithFix("sentinel finishes or takes back what it has begun. Before asking again, see what became of it with: " + historyOf(c.host))
 	case ctx.Err() != nil:
 		return h.ended(c.op, ctx.Err(), "did not finish")
 	case errors.Is(err, sysexec.ErrOutputTooLarge):
@@ -164,7 +172,7 @@ func (h *handler) ended(op ops.Operation, err error, what string) *fault.Error {
 }
 
 // check checks the arguments of a call.
-func check(op ops.Operation, arguments json.RawMessage) (checked, error) {
+func (h *handler) check(op ops.Operation, arguments json.RawMessage) (checked, error) {
 	if string(arguments) == "null" { // some clients write it for "none"
 		arguments = nil
 	}
@@ -174,11 +182,15 @@ func check(op ops.Operation, arguments json.RawMessage) (checked, error) {
 			Fix:     "Send only the arguments that the tool describes.",
 		})
 	}
+	host, arguments, err := h.takeHost(op, arguments)
+	if err != nil {
+		return checked{}, invalid(err)
+	}
 	request, err := parseArguments(op, arguments)
 	if err != nil {
 		return checked{}, invalid(err)
 	}
-	c := checked{op: op, members: map[string]json.RawMessage{}, dry: request.Arguments.Bool("dry_run")}
+	c := checked{op: op, host: host, members: map[string]json.RawMessage{}, dry: request.Arguments.Bool("dry_run")}
 	if len(arguments) > 0 {
 		if err := json.Unmarshal(arguments, &c.members); err != nil {
 			return checked{}, fmt.Errorf("decode arguments that were checked: %w", err)

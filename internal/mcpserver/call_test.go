@@ -91,7 +91,7 @@ type toolResult struct {
 // callTool calls get_top_processes through a whole server.
 func callTool(t *testing.T, h *handler, params string) toolResult {
 	t.Helper()
-	s := newServer(ops.All(), h.toolHandler)
+	s := newServer(ops.All(), nil, h.toolHandler)
 	var out bytes.Buffer
 	line := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
 	if err := newTransport(s, &out, testLimit, quiet()).serve(t.Context(), strings.NewReader(line)); err != nil {
@@ -400,7 +400,7 @@ func TestCallerIsWhoTheClientSaysItIs(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			runner := printing(printed)
-			s := newServer(ops.All(), testHandler(runner).toolHandler)
+			s := newServer(ops.All(), nil, testHandler(runner).toolHandler)
 			in := strings.ReplaceAll(test.in, `"arguments":{"name":""}`, `"arguments":{}`)
 			if err := newTransport(s, new(bytes.Buffer), testLimit, quiet()).serve(t.Context(), strings.NewReader(in)); err != nil {
 				t.Fatal(err)

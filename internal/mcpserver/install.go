@@ -42,13 +42,15 @@ func ownFlags() []string {
 
 // check refuses flags that do not go together, and notes those that the client
 // is to pass to the server, in the order of --help.
-func (m *management) check(set *pflag.FlagSet, disabled []string) error {
+//
+// repeated has the values of flags that may be repeated.
+func (m *management) check(set *pflag.FlagSet, repeated map[string][]string) error {
 	set.VisitAll(func(f *pflag.Flag) {
 		switch {
 		case !f.Changed || slices.Contains(ownFlags(), f.Name):
-		case f.Name == "disable-tool":
-			for _, name := range disabled {
-				m.serverFlags = append(m.serverFlags, "--disable-tool="+name)
+		case repeated[f.Name] != nil:
+			for _, value := range repeated[f.Name] {
+				m.serverFlags = append(m.serverFlags, "--"+f.Name+"="+value)
 			}
 		case f.NoOptDefVal == f.Value.String():
 			m.serverFlags = append(m.serverFlags, "--"+f.Name)

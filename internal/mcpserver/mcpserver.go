@@ -61,16 +61,18 @@ func Run(ctx context.Context, goos string, args []string, stdin io.Reader, stdou
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
 	running := &programs{runner: sysexec.Host{}}
+	o.hosts = otherHosts(o.hosts, log)
 	offered := selected(table, o)
 	h := &handler{
 		questions: make(chan struct{}, maxQuestions),
 		tools:     namesOf(offered),
+		hosts:     o.hosts,
 		locate:    locate(o.sentinel),
 		sudo:      newSudoRunner(elevation.Machine{Root: "/", OS: goos, UID: privilege.RealUID(), Groups: privilege.Groups()}, running, privilege.IsRoot(), trust.RootOnly.File, time.Now, log),
 		limit:     o.timeout,
 		log:       log,
 	}
-	s := newServer(offered, h.toolHandler)
+	s := newServer(offered, o.hosts, h.toolHandler)
 	result := status(newTransport(s, stdout, o.timeout, log).serve(ctx, stdin), log)
 	running.finish(sysexec.DefaultWaitDelay, log)
 	return result

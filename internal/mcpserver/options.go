@@ -18,6 +18,7 @@ import (
 	"sentinel/internal/clients"
 	"sentinel/internal/completion"
 	"sentinel/internal/ops"
+	"sentinel/internal/remote"
 )
 
 // The bounds of --timeout. The upper one is also the default: clients give up
@@ -36,6 +37,7 @@ type options struct {
 	toolsets []string
 	readOnly bool
 	disabled []string
+	hosts    []string // other machines that tools may be run on
 	timeout  time.Duration
 	level    slog.Level
 	version  bool
@@ -62,7 +64,7 @@ func parseOptions(args []string, table []ops.Operation) (options, error) {
 	if set.NArg() > 0 {
 		return options{}, fmt.Errorf("%q is not a flag; %s takes only flags%s", set.Arg(0), Name, meant(set.Arg(0), set))
 	}
-	if err := o.manage.check(set, o.disabled); err != nil {
+	if err := o.manage.check(set, map[string][]string{"disable-tool": o.disabled, "host": o.hosts}); err != nil {
 		return options{}, err
 	}
 	return o, nil
@@ -82,6 +84,7 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 	toggle("read-only", "", "offer only tools that change nothing and send nothing out", &o.readOnly)
 	set.Var(&each{take: func(s string) error { return o.takeDisabled(s, table) }, among: namesOf(table)}, "disable-tool",
 		"`name` of a tool not to offer; may be repeated")
+	set.Var(&each{take: o.takeHost}, "host", "`name` of another machine, as ssh takes it, that tools may be run on; may be repeated; default: hosts of the configuration")
 	text("timeout", "duration", "longest `duration` of one call, 1s to 45s", maxTimeout.String(), o.takeTimeout)
 	text("log-level", "level", "`level` of the log on stderr: debug, info, warn or error", "warn", o.takeLevel, "debug", "info", "warn", "error")
 	text("install", "client", "enter sentinel-mcp, with the flags above, into the configuration of a `client`: "+strings.Join(clients.IDs(), ", "),
@@ -156,6 +159,14 @@ func (o *options) takeDisabled(name string, table []ops.Operation) error {
 	}
 	o.disabled = append(o.disabled, name)
 	return nil
+}
+
+func (o *options) takeHost(name string) error {
+	if err := remote.CheckName(name); err != nil {
+		return fmt.Errorf("takes no such name: %w", err)
+	}
+	o.hosts = append(o.hosts, name)
+	return remote.CheckNames(o.hosts)
 }
 
 func (o *options) takeTimeout(text string) error {

@@ -86,7 +86,7 @@ func TestWrongParamsAreRefusedWithoutAWordOfGo(t *testing.T) {
 		{request("1e2", "ping", `{}`), -32600, "whole number"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := connectTo(t, newServer(ops.All(), testHandler(printing(printed)).toolHandler))
+			p := connectTo(t, newServer(ops.All(), nil, testHandler(printing(printed)).toolHandler))
 			p.send(test.line)
 			r := p.receive()
 			if r.Error == nil || r.Error.Code != test.code || !strings.Contains(r.Error.Message, test.sentence) {
@@ -105,7 +105,7 @@ func TestWrongParamsAreRefusedWithoutAWordOfGo(t *testing.T) {
 
 func TestUnknownRevisionIsToldWhichThereAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := connectTo(t, newServer(ops.All(), testHandler(printing(printed)).toolHandler))
+		p := connectTo(t, newServer(ops.All(), nil, testHandler(printing(printed)).toolHandler))
 		p.send(request("1", "tools/list", `{`+metaOf(`"zz\u001bz"`)+`}`))
 		var answer struct {
 			Error struct {
@@ -133,7 +133,7 @@ func TestHarmlessParamsAreTaken(t *testing.T) {
 		request("1", "tools/call", `{"name":"get_asset_info","arguments":null}`), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := connectTo(t, newServer(ops.All(), testHandler(printing(printed)).toolHandler))
+			p := connectTo(t, newServer(ops.All(), nil, testHandler(printing(printed)).toolHandler))
 			p.send(line)
 			if r := p.receive(); r.Error != nil {
 				t.Errorf("%s: %s", line, r.short())

@@ -22,6 +22,7 @@ const (
 
 // A plan is what a dry run says of a change, as far as a question needs it.
 type plan struct {
+	host     string // that was named in the call; "" is this machine
 	DryRun   bool   `json:"dry_run"`
 	Hostname string `json:"hostname"`
 	Details  string `json:"details"`
@@ -53,9 +54,17 @@ const (
 // text is the question: the machine, what would happen there, in sentinel's own words, and nothing
 // that the model wrote.
 func (p plan) text() string {
-	text := p.Hostname + ": " + p.Details +
+	text := p.machine() + ": " + p.Details +
 		list(" It would close", p.Preview.Closes, p.Preview.ClosesTotal) + list(" It would open", p.Preview.Exposes, p.Preview.ExposesTotal)
 	return harmless(text)
+}
+
+// machine names what would be changed. What another machine calls itself proves nothing.
+func (p plan) machine() string {
+	if p.host == "" {
+		return p.Hostname
+	}
+	return p.host + " (which calls itself " + p.Hostname + ")"
 }
 
 // list names the first of the sockets of a change.

@@ -56,7 +56,7 @@ func (s *talker) Run(ctx context.Context, c sysexec.Command) (sysexec.Result, er
 
 func connectScanner(t *testing.T, s *talker) *peer {
 	t.Helper()
-	return connectTo(t, newServer(ops.All(), testHandler(s).toolHandler))
+	return connectTo(t, newServer(ops.All(), nil, testHandler(s).toolHandler))
 }
 
 // scan is a call of scan_ports with id 1 and what stands in its _meta.

@@ -17,7 +17,7 @@ import (
 func result(t *testing.T, operations []ops.Operation, method, params string) map[string]json.RawMessage {
 	t.Helper()
 	var out bytes.Buffer
-	s := newServer(operations, testHandler(printing("{}")).toolHandler)
+	s := newServer(operations, nil, testHandler(printing("{}")).toolHandler)
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{` + params + `}}`)
 	if err := newTransport(s, &out, testLimit, quiet()).serve(t.Context(), in); err != nil {
 		t.Fatal(err)

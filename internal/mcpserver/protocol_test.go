@@ -18,7 +18,7 @@ func TestHandshakeAnswersEachRevisionWithItself(t *testing.T) {
 		"1999-01-01": "2025-11-25", "2030-01-01": "2025-11-25",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := connectTo(t, newServer(ops.All(), testHandler(printing(printed)).toolHandler))
+			p := connectTo(t, newServer(ops.All(), nil, testHandler(printing(printed)).toolHandler))
 			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`, asked))
 			var answer struct {
 				Result struct {
@@ -49,7 +49,7 @@ func TestHandshakeAnswersEachRevisionWithItself(t *testing.T) {
 
 func TestRevisionWithoutHandshakeIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := connectTo(t, newServer(ops.All(), testHandler(printing(printed)).toolHandler))
+		p := connectTo(t, newServer(ops.All(), nil, testHandler(printing(printed)).toolHandler))
 		p.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + modern + `}}`)
 		if line := p.raw(); !strings.Contains(line, `"2026-07-28"`) || !strings.Contains(line, "sentinel-mcp") {
 			t.Errorf("server/discover: %s", line)

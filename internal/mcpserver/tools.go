@@ -43,7 +43,8 @@ const listTTL = time.Hour
 // newServer returns an mcp-go server with one tool for each operation, and the
 // prompts that they can answer. It advertises nothing else; tasks are off because mcp-go 1.2.1 cancels
 // a call made as a task as soon as the task is created.
-func newServer(operations []ops.Operation, handler func(ops.Operation) server.ToolHandlerFunc) *server.MCPServer {
+// A host other than this machine can be named in calls of each.
+func newServer(operations []ops.Operation, hosts []string, handler func(ops.Operation) server.ToolHandlerFunc) *server.MCPServer {
 	s := server.NewMCPServer(Name, version.Number,
 		server.WithToolCapabilities(false),
 		server.WithInstructions(instructionsFor(operations)),
@@ -52,7 +53,7 @@ func newServer(operations []ops.Operation, handler func(ops.Operation) server.To
 		server.WithCacheHints(listTTL.Milliseconds(), mcp.CacheScopePrivate),
 	)
 	for _, op := range operations {
-		s.AddTool(tool(op), handler(op))
+		s.AddTool(tool(op, hosts), handler(op))
 	}
 	if list := prompts(operations); len(list) > 0 {
 		s.AddPrompts(list...)
@@ -62,8 +63,8 @@ func newServer(operations []ops.Operation, handler func(ops.Operation) server.To
 
 // tool describes an operation to a client. It sets all four hints: a missing one
 // counts as the dangerous value, and clients decide by them what runs without asking a person.
-func tool(op ops.Operation) mcp.Tool {
-	t := mcp.NewToolWithRawSchema(op.Name, op.Description, op.InputSchema())
+func tool(op ops.Operation, hosts []string) mcp.Tool {
+	t := mcp.NewToolWithRawSchema(op.Name, op.Description, inputSchema(op, hosts))
 	t.RawOutputSchema = op.OutputSchema()
 	t.Title = op.Title
 	t.Annotations = mcp.ToolAnnotation{
@@ -84,6 +85,8 @@ func selected(table []ops.Operation, o options) []ops.Operation {
 		case !slices.Contains(o.toolsets, allToolsets) && !slices.Contains(o.toolsets, op.Toolset):
 			return true
 		case o.readOnly && op.Effect != ops.Read:
+			return true
+		case op.OfFleet() && len(o.hosts) == 0:
 			return true
 		default:
 			return slices.Contains(o.disabled, op.Name)

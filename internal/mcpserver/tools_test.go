@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func listed(t *testing.T) []map[string]json.RawMessage {
 	t.Helper()
 	var out bytes.Buffer
-	s := newServer(ops.All(), testHandler(printing("{}")).toolHandler)
+	s := newServer(ops.All(), nil, testHandler(printing("{}")).toolHandler)
 	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	if err := newTransport(s, &out, testLimit, quiet()).serve(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -112,6 +112,7 @@ func TestEveryHintIsWrittenOut(t *testing.T) {
 		"get_action_history":     reader,
 		"get_containers":         reader,
 		"get_disk_usage":         reader,
+		"get_fleet_health":       reader,
 		"get_logins":             reader,
 		"get_process_details":    reader,
 		"terminate_process":      "read-only false, destructive true, idempotent false, open world false",
@@ -148,7 +149,7 @@ func TestHintsFollowTheEffect(t *testing.T) {
 		ops.SendsOut:    {false, false, true},
 	} {
 		for _, idempotent := range []bool{true, false} {
-			a := tool(ops.Operation{Name: "x", Effect: effect, Idempotent: idempotent}).Annotations
+			a := tool(ops.Operation{Name: "x", Effect: effect, Idempotent: idempotent}, nil).Annotations
 			got := [3]bool{*a.ReadOnlyHint, *a.DestructiveHint, *a.OpenWorldHint}
 			if got != want || *a.IdempotentHint != idempotent {
 				t.Errorf("effect %d: read-only, destructive, open world %v, idempotent %v; want %v, %v",

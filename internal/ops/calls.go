@@ -63,7 +63,7 @@ func FixAsCalls(fix string, on func(tool string) bool) string {
 
 // ofAnotherProgram reports whether a word begins a command in the fixes of sentinel.
 func ofAnotherProgram(word string) bool {
-	return slices.Contains([]string{"sudo", "systemctl", "launchctl", "journalctl", "pfctl"}, word)
+	return slices.Contains([]string{"sudo", "systemctl", "launchctl", "journalctl", "pfctl", "ssh", "ssh-copy-id", "ssh-keygen"}, word)
 }
 
 // cutCommand splits a text behind [program] into the words of the command and
@@ -104,6 +104,11 @@ func asCall(command []string, on func(tool string) bool) (call string, ok bool) 
 	if len(command) == 0 {
 		return "", false
 	}
+	arguments := map[string]any{}
+	if command[0] == "host" && len(command) > 2 { // sentinel --host NAME --history
+		arguments["host"] = command[1]
+		command = append([]string{strings.TrimPrefix(command[2], "--")}, command[3:]...)
+	}
 	flag := command[0]
 	if flag == "json" { // the action without a flag of its own
 		flag = ""
@@ -113,7 +118,6 @@ func asCall(command []string, on func(tool string) bool) (call string, ok bool) 
 		return "", false
 	}
 	op := All()[at]
-	arguments := map[string]any{}
 	for i, word := range command {
 		f, known := op.byFlag(strings.TrimPrefix(word, "--"))
 		switch {

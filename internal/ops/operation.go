@@ -104,6 +104,7 @@ func All() []Operation {
 		getDiskUsage,
 		getProcessDetails,
 		getHealthHistory,
+		getFleetHealth,
 		getActionHistory,
 	}
 }

@@ -51,6 +51,7 @@ func Options() []Option {
 		{Name: "no-pager", Usage: "no pager for pages that are longer than the screen"},
 		{Name: "check", Usage: "end with 0 OK, 1 WARNING, 2 CRITICAL or 3 UNKNOWN and print one line, as plugins of Nagios do"},
 		{Name: "limit", Value: "N|all", Values: []string{"all"}, Usage: "rows of each list, instead of the usual bounds"},
+		{Name: "host", Value: "NAME", Usage: "run it on another machine, which has sentinel too, over the ssh of this user"},
 		{Name: "config", Value: "FILE", Usage: "configuration instead of /etc/sentinel/config.yaml"},
 	}
 }

@@ -3,7 +3,7 @@
 // Package sysexec runs other programs. It is the only place that does.
 //
 // A program is named by its absolute path, and gets a fixed environment and
-// locale, a deadline and an output cap; there is never a shell. It runs in its own
+// locale unless it acts for the user, a deadline and an output cap; there is never a shell. It runs in its own
 // process group, so that what it started ends with it.
 package sysexec
 
@@ -49,11 +49,14 @@ type Command struct {
 	Path      string   // absolute
 	Args      []string // without the program's name
 	Stdin     []byte
+	Env       []string      // of a program that acts for the user with what is theirs, such as ssh; nil is the fixed one
 	MaxOutput int           // bytes of each stream; 0 means DefaultMaxOutput
 	Timeout   time.Duration // 0 means only the context's deadline
 	// WaitDelay is how long Run waits for the program once the context has ended;
 	// 0 means DefaultWaitDelay. What happens to the program does not depend on it.
 	WaitDelay time.Duration
+	// NewSession means that the program has no terminal (setsid(2)), which it could ask somebody at.
+	NewSession bool
 	// NoKill means that the program is sent SIGTERM but never SIGKILL. sudo relays SIGTERM to its
 	// child; killed, it would leave the child running as root.
 	NoKill bool
@@ -163,12 +166,15 @@ func start(ctx context.Context, c Command) (*process, error) {
 		onEnd: c.OnEnd,
 	}
 	p.cmd.Env = environment
+	if c.Env != nil {
+		p.cmd.Env = c.Env
+	}
 	p.cmd.Dir = "/"
 	p.cmd.Stdin = bytes.NewReader(c.Stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errs
 	p.passStdout(c.OnStdout)
 	p.watchStderr(c.OnStderrLine)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.NewSession, Setsid: c.NewSession} // a new session has a new group
 	p.cmd.WaitDelay = grace
 	if err := p.cmd.Start(); err != nil {
 		p.closeStderrLines()

@@ -114,7 +114,7 @@ func tools() []tool {
 	var all []tool
 	on := strings.Split(ops.InstalledToolsets, ",")
 	for _, op := range ops.All() {
-		if slices.Contains(on, op.Toolset) {
+		if slices.Contains(on, op.Toolset) && !op.OfFleet() {
 			sentence, _, _ := strings.Cut(op.Description, ". ")
 			all = append(all, tool{op.Name, strings.TrimSuffix(sentence, ".") + "."})
 		}

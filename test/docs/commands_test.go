@@ -25,14 +25,18 @@ const (
 	byHand  = "sudo make install"
 	unmake  = "sudo make uninstall"
 	isOther = "the other way"
+
+	inElsewhere = "needs other machines; test/elsewhere has some"
 )
 
 // nowhere are the lines that no way runs.
 func nowhere() map[string]string {
 	return map[string]string{
-		"sudo dnf install ./dist/sentinel-*.rpm":      "Debian does not install packages of Fedora; both come from one tree",
-		"sudo packaging/macos/install.sh":             "needs a Mac; packaging/macos tests what it puts where",
-		"sudo /usr/local/share/sentinel/uninstall.sh": "needs a Mac, likewise",
+		"sudo dnf install ./dist/sentinel-*.rpm":           "Debian does not install packages of Fedora; both come from one tree",
+		"sudo packaging/macos/install.sh":                  "needs a Mac; packaging/macos tests what it puts where",
+		"sudo /usr/local/share/sentinel/uninstall.sh":      "needs a Mac, likewise",
+		"sentinel --host web-1 --top":                      inElsewhere,
+		"sentinel --fleet-health --host web-1 --host db-1": inElsewhere,
 		"make mcpb":                        "test/clients makes the bundles and runs what is in them",
 		"make test":                        "this test is a part of it",
 		"SENTINEL_REQUIRE_ALL=1 make test": "this test is a part of it",

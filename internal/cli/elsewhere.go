@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/user"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+	"sentinel/internal/progress"
+	"sentinel/internal/remote"
+	"sentinel/internal/sanitize"
+)
+
+// An elsewhere is a run on another machine.
+type elsewhere struct {
+	carrier *remote.Carrier
+	host    string
+	call    invocation
+}
+
+// elsewhere runs the call on the machine that it names.
+func (p Program) elsewhere(ctx context.Context, call invocation, stdin io.Reader) (document, error) {
+	carrier, err := p.carrier()
+	if err != nil {
+		return nil, err
+	}
+	e := elsewhere{carrier, call.hosts[0], call}
+	if call.request {
+		return e.forward(ctx)
+	}
+	claims := ops.Context{Caller: origin()}
+	args := e.arguments()
+	_, atTerminal := terminalWidth(stdin, call.stderr)
+	if !atTerminal || call.dryRun {
+		doc, _, err := e.run(ctx, args, claims)
+		return doc, err
+	}
+	if asksFirst(call) {
+		if _, err := askThrough(ctx, call, stdin, e); err != nil {
+			return nil, err
+		}
+	}
+	claims.Asked = ops.Typed
+	doc, _, err := e.run(ctx, args, claims)
+	return doc, err
+}
+
+// carrier returns what runs tools on other machines for this user.
+func (p Program) carrier() (*remote.Carrier, error) {
+	h, err := p.Open()
+	if err != nil {
+		return nil, err
+	}
+	return remote.New(h.Programs, p.environ(), p.UID)
+}
+
+// arguments are those of the call that are not the default anyway, which an older sentinel may not
+// know. A page shows everything.
+func (e elsewhere) arguments() ops.Arguments {
+	args := maps.Clone(e.call.args)
+	for _, f := range e.call.op.Fields {
+		if f.Name == "verbose" {
+			args[f.Name] = true
+		}
+		if f.Default != nil && args[f.Name] == f.Default {
+			delete(args, f.Name)
+		}
+	}
+	return args
+}
+
+// run runs the operation there with args.
+func (e elsewhere) run(ctx context.Context, args ops.Arguments, claims ops.Context) (doc document, done bool, err error) {
+	request, err := composed(args, claims)
+	if err != nil {
+		return nil, true, err
+	}
+	doc, err = e.ask(ctx, request, e.call.verbatim && !claims.Asking)
+	return doc, true, err
+}
+
+// forward sends on the request of a program. It is checked here, where a wrong one costs no
+// connection.
+func (e elsewhere) forward(ctx context.Context) (document, error) {
+	request, err := e.call.op.ParseRequest(e.call.raw)
+	if err != nil {
+		return nil, argumentFault(err)
+	}
+	e.call.tools.take(request.Tools)
+	members := map[string]json.RawMessage{}
+	if len(bytes.TrimSpace(e.call.raw)) > 0 {
+		if err := json.Unmarshal(e.call.raw, &members); err != nil {
+			return nil, err
+		}
+	}
+	claims := request.Context
+	claims.Caller = origin()
+	if request.Caller != "" {
+		claims.Caller = sanitize.Text(request.Caller+", "+origin(), maxName)
+	}
+	if members["_context"], err = json.Marshal(claims); err != nil {
+		return nil, err
+	}
+	composed, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	return e.ask(ctx, composed, e.call.verbatim)
+}
+
+// ask sends a request and returns its document, as it came or such that it can be shown.
+func (e elsewhere) ask(ctx context.Context, request []byte, verbatim bool) (document, error) {
+	defer e.call.indicator.Start()()
+	defer e.call.reporter.Start()()
+	answer, err := e.carrier.Run(ctx, e.host, e.call.op, request, relayProgress(e.call))
+	switch {
+	case err != nil:
+		return nil, onHost(err, e.host)
+	case verbatim:
+		return relayed{answer.Document, answer.Exit}, nil
+	default:
+		return documentOf(e.call.op, answer.Document)
+	}
+}
+
+// relayProgress hands on what a run that does the work says of its progress.
+func relayProgress(call invocation) func(line string) {
+	return func(line string) {
+		if percent, words, ok := progress.Parse(line); ok {
+			words = sanitize.Text(words, maxName)
+			call.indicator.Set(percent, words)
+			call.reporter.Say(percent, words)
+		}
+	}
+}
+
+// composed is a request with arguments and claims.
+func composed(args ops.Arguments, claims ops.Context) ([]byte, error) {
+	request := maps.Clone(args)
+	if claims.Asking || claims.Asked != "" || claims.Caller != "" {
+		request["_context"] = claims
+	}
+	return json.Marshal(request)
+}
+
+// origin says who asks from which machine, for the journal of another.
+func origin() string {
+	name := "unknown user"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		machine = "unknown machine"
+	}
+	return sanitize.Text(name+"@"+machine, maxName)
+}
+
+// A relayed document is printed as the program that made it printed it.
+type relayed struct {
+	raw  json.RawMessage
+	exit int
+}
+
+// view is never shown: a page is made of what was read.
+func (relayed) view(*page) {}
+
+// print prints the document, and returns the exit status of the run that made it.
+func (r relayed) print(o output) int {
+	var b bytes.Buffer
+	if !o.screen.terminal || json.Indent(&b, r.raw, "", "  ") != nil {
+		b.Reset()
+		b.Write(r.raw)
+	}
+	b.WriteByte('\n')
+	return o.write(b.Bytes(), r.exit)
+}
+
+// A hostObject names the host that a failure is about.
+type hostObject struct {
+	Context struct {
+		Host string `json:"host"`
+	} `json:"_context"`
+}
+
+// onHost names the host in the document of a failure.
+func onHost(err error, host string) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || e.With != nil {
+		return err
+	}
+	var object hostObject
+	object.Context.Host = host
+	return e.WithObject(object)
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"sentinel/internal/host"
+	"sentinel/internal/sysexec"
+	"sentinel/internal/testenv"
+)
+
+// behindSSH plays ssh, and keeps what it was asked.
+type behindSSH struct {
+	answer func(host string) sysexec.Result
+
+	mu       sync.Mutex
+	seen     []string // host and tool
+	requests []string
+}
+
+func (b *behindSSH) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	at := slices.Index(c.Args, "--")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen = append(b.seen, c.Args[at+1]+" "+strings.Join(c.Args[at+2:], " "))
+	b.requests = append(b.requests, string(c.Stdin))
+	return c.Passed(b.answer(c.Args[at+1])), nil
+}
+
+func printed(stdout string, exit int) func(string) sysexec.Result {
+	return func(string) sysexec.Result { return sysexec.Result{Stdout: []byte(stdout), Exit: exit} }
+}
+
+// reaching is sentinel on a machine from which others are reached.
+func reaching(t *testing.T, ssh *behindSSH) Program {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	p := shell(t, &behindSudo{}, 990)
+	root := p.ConfigPath
+	p.Open = func() (*host.Host, error) {
+		return &host.Host{OS: "linux", Root: filepath.Dir(root), Live: true, Programs: ssh}, nil
+	}
+	p.UID = os.Getuid()
+	return p
+}
+
+const (
+	unblocked = `{"success":true,"action":"unblock_ip","timestamp":"2026-01-02T03:04:05Z","hostname":"h","version":"0.1.0","ip":"203.0.113.7","future":[1]}`
+	denied    = `{"success":false,"action":"unblock_ip","timestamp":"2026-01-02T03:04:05Z","hostname":"h","version":"0.1.0","error":"It needs root.","error_code":"PERMISSION_DENIED","fix":"Run it with sudo: sudo sentinel --unblock-ip 203.0.113.7"}`
+)
+
+var callerOf = regexp.MustCompile(`"caller":"[^"]*@[^"]*"`)
+
+func TestAnActionOnAnotherMachine(t *testing.T) {
+	for name, test := range map[string]struct {
+		args, stdin string
+		answer      func(string) sysexec.Result
+		seen        string
+		request     string // with the caller left out
+		exit        int
+		says        []string
+	}{
+		"typed, and printed as it came": {"--host web1 --unblock-ip 203.0.113.7", "", printed(unblocked, 0),
+			"web1 sentinel --request unblock_ip_address", `{"_context":{CALLER},"ip":"203.0.113.7"}`, 0, []string{`{"_context":{"host":"web1"},"success":true`, `"future":[1]`}},
+		"a word": {"unblock 203.0.113.7 --host ann@web1 --reason x", "", printed(unblocked, 0),
+			"ann@web1 sentinel --request unblock_ip_address", `{"_context":{CALLER},"ip":"203.0.113.7","reason":"x"}`, 0, []string{`"success":true`}},
+		"a failure, with its exit status": {"--host web1 --unblock-ip 203.0.113.7", "", printed(denied, 3),
+			"web1 sentinel --request unblock_ip_address", `{"_context":{CALLER},"ip":"203.0.113.7"}`, 3, []string{`"PERMISSION_DENIED"`}},
+		"a page names the host in its commands": {"--host web1 --unblock-ip 203.0.113.7 --output text", "", printed(denied, 3),
+			"web1 sentinel --request unblock_ip_address", `{"_context":{CALLER},"ip":"203.0.113.7"}`, 3, []string{"It needs root.", "sentinel --host web1 --unblock-ip 203.0.113.7"}},
+		"a request": {"--host web1 --request unblock_ip_address", `{"ip":"203.0.113.7","_context":{"caller":"Desk/1","tools":["unblock_ip_address"]}}`, printed(unblocked, 0),
+			"web1 sentinel --request unblock_ip_address", `{"_context":{CALLER,"tools":["unblock_ip_address"]},"ip":"203.0.113.7"}`, 0, []string{`"host":"web1"`}},
+		"a wrong request costs no connection": {"--host web1 --request unblock_ip_address", `{"ip":7}`, nil, "", "", 2, []string{"INVALID_IP"}},
+		"a dry run": {"--host web1 --unblock-ip 203.0.113.7 --dry-run", "", printed(`{"success":true,"action":"unblock_ip","version":"0.1.0","dry_run":true,"details":"Would."}`, 0),
+			"web1 sentinel --request unblock_ip_address", `{"_context":{CALLER},"dry_run":true,"ip":"203.0.113.7"}`, 0, []string{`"dry_run":true`}},
+		"twice":                    {"--host web1 --host web2 --top", "", nil, "", "", 2, []string{"USAGE", "--fleet-health alone"}},
+		"the same twice":           {"--fleet-health --host web1,web1", "", nil, "", "", 2, []string{"USAGE", "twice"}},
+		"an option":                {"--host -oProxyCommand=id --top", "", nil, "", "", 2, []string{"USAGE"}},
+		"what is no tool":          {"--host web1 --doctor", "", nil, "", "", 2, []string{"USAGE", "ssh web1 sentinel --doctor"}},
+		"what no request can have": {"--host web1 --top --limit all", "", nil, "", "", 2, []string{"USAGE", "--limit does not go together with --host"}},
+		"force":                    {"--host web1 --unblock-ip 203.0.113.7 --force", "", nil, "", "", 2, []string{"USAGE", "--force"}},
+		"no connection": {"--host web1 --top", "", func(string) sysexec.Result {
+			return sysexec.Result{Exit: 255, Stderr: []byte("ssh: connect to host 192.0.2.7 port 22: Connection refused\n")}
+		}, "web1 sentinel --request get_top_processes", `{"_context":{CALLER}}`, 1, []string{"HOST_UNREACHABLE", `"_context":{"host":"web1"}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ssh := &behindSSH{answer: test.answer}
+			p := reaching(t, ssh)
+			var out, errs bytes.Buffer
+			exit := p.Run(t.Context(), strings.Fields(test.args), strings.NewReader(test.stdin), &out, &errs)
+			if seen := strings.Join(ssh.seen, "\n"); seen != test.seen {
+				t.Errorf("asked of ssh: %q", seen)
+			}
+			if request := callerOf.ReplaceAllString(strings.Join(ssh.requests, "\n"), "CALLER"); request != test.request {
+				t.Errorf("request %s", request)
+			}
+			if exit != test.exit {
+				t.Errorf("exit status %d", exit)
+			}
+			for _, want := range test.says {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("no %q in %s", want, out.String())
+				}
+			}
+		})
+	}
+}
+
+// Who asked is told to the other machine, with the program that they used.
+func TestTheOriginOfARequestIsSentAlong(t *testing.T) {
+	ssh := &behindSSH{answer: printed(unblocked, 0)}
+	var out bytes.Buffer
+	reaching(t, ssh).Run(t.Context(), []string{"--host", "web1", "--request", "unblock_ip_address"}, strings.NewReader(`{"ip":"203.0.113.7","_context":{"caller":"Desk/1"}}`), &out, &out)
+	var request struct {
+		Context struct{ Caller string } `json:"_context"`
+	}
+	if err := json.Unmarshal([]byte(ssh.requests[0]), &request); err != nil || request.Context.Caller != "Desk/1, "+origin() {
+		t.Errorf("%v, caller %q", err, request.Context.Caller)
+	}
+}
+
+// A request that came over SSH goes through sudo, where its rules are likely to allow that.
+func TestARequestOverSSHTakesTheRulesOfSudo(t *testing.T) {
+	const health = `{"success":true,"action":"security_audit","version":"0.1.0"}`
+	allowed := sysexec.Result{Stdout: []byte(health)}
+	refused := sysexec.Result{Exit: 1, Stderr: []byte("sudo: a password is required\n")}
+	for name, test := range map[string]struct {
+		tool, stdin string
+		groups      []int
+		uid         int
+		connection  string
+		sudo        behindSudo
+		asked       int
+		says        string
+	}{
+		"a member":         {"security_audit", `{"verbose":true}`, []int{990}, 1000, "192.0.2.1 5 192.0.2.2 22", behindSudo{run: allowed}, 1, health},
+		"an administrator": {"security_audit", `{}`, []int{27}, 1001, "192.0.2.1 5 192.0.2.2 22", behindSudo{run: allowed}, 1, health},
+		"somebody else only where root is needed": {"unblock_ip_address", `{"ip":"203.0.113.7"}`, []int{7}, 1002, "192.0.2.1 5 192.0.2.2 22", behindSudo{run: refused, list: refused}, 1, "PERMISSION_DENIED"},
+		"not over SSH":                 {"unblock_ip_address", `{"ip":"203.0.113.7"}`, []int{990}, 1000, "", behindSudo{run: allowed}, 0, "PERMISSION_DENIED"},
+		"a wrong argument asks nobody": {"unblock_ip_address", `{"ip":7}`, []int{990}, 1000, "192.0.2.1 5 192.0.2.2 22", behindSudo{run: allowed}, 0, "INVALID_IP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := shell(t, &test.sudo, test.groups...)
+			p.UID = test.uid
+			p.Getenv = func(name string) string { return map[string]string{"SSH_CONNECTION": test.connection}[name] }
+			var out, errs bytes.Buffer
+			p.Run(t.Context(), []string{"--request", test.tool}, strings.NewReader(test.stdin), &out, &errs)
+			asked := slices.DeleteFunc(test.sudo.seen, func(line string) bool { return strings.HasPrefix(line, "-n -l") })
+			if len(asked) != test.asked || len(asked) > 0 && asked[0] != "-k -n /usr/bin/sentinel --request "+test.tool+" "+test.stdin {
+				t.Errorf("asked of sudo: %q", asked)
+			}
+			if !strings.Contains(out.String(), test.says) {
+				t.Errorf("%s", out.String())
+			}
+		})
+	}
+}
+
+// The machines are those of the command line, or else of the configuration.
+func TestAFleetIsAskedAtOnce(t *testing.T) {
+	ssh := &behindSSH{answer: func(host string) sysexec.Result {
+		if host == "gone" {
+			return sysexec.Result{Exit: 255, Stderr: []byte("ssh: connect to host gone port 22: No route to host\n")}
+		}
+		level := map[string]string{"web1": "LOW", "db1": "CRITICAL", "db2": "WARNING"}[host]
+		return sysexec.Result{Stdout: []byte(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"` + level + `","threat_reasons":[{"code":"X","severity":"WARNING","message":"a"},{"code":"Y","severity":"CRITICAL","message":"b"}],"cpu":{"percent":7},"disks":[{"used_percent":3},{"used_percent":91}]}`)}
+	}}
+	p := reaching(t, ssh)
+	p.ConfigPath = filepath.Join(testenv.Plant(t, map[string]string{"config.yaml": "hosts: [web1, db1, gone]\n"}), "config.yaml")
+	for args, want := range map[string]string{
+		"--fleet-health --skip-local":             "db1 gone web1",
+		"--fleet-health --skip-local --host db2":  "db2",
+		"fleet --skip-local --host web1,gone,db2": "gone db2 web1",
+	} {
+		var out, errs bytes.Buffer
+		exit := p.Run(t.Context(), append(strings.Fields(args), "--json"), strings.NewReader(""), &out, &errs)
+		var d fleetDocument
+		if err := json.Unmarshal(out.Bytes(), &d); err != nil || exit != 0 {
+			t.Fatalf("%s: status %d, %v in %s", args, exit, err, out.String())
+		}
+		var names []string
+		for _, h := range d.Hosts {
+			names = append(names, h.Host)
+			if h.Host == "db1" && (h.Reason != "b" || h.Reasons != 2 || *h.DiskPercent != 91 || *h.CPUPercent != 7) {
+				t.Errorf("%+v", h)
+			}
+			if h.Host == "gone" && h.ErrorCode != "HOST_UNREACHABLE" {
+				t.Errorf("%+v", h)
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %s, want %s", args, got, want)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/ops"
+)
+
+// Where no other machine is named, no tool has an argument more, and there is no fleet.
+func TestHostsAreOfferedWhereSomeAreNamed(t *testing.T) {
+	all := options{toolsets: []string{allToolsets}}
+	without := selected(ops.All(), all)
+	if slices.ContainsFunc(without, ops.Operation.OfFleet) {
+		t.Error("a fleet of no machines")
+	}
+	for _, op := range without {
+		if diff := cmp.Diff(string(op.InputSchema()), string(inputSchema(op, nil))); diff != "" {
+			t.Errorf("%s has grown:\n%s", op.Name, diff)
+		}
+	}
+	all.hosts = []string{"web1", "db1"}
+	for _, op := range selected(ops.All(), all) {
+		var schema struct {
+			Properties map[string]struct {
+				Enum []string `json:"enum"`
+			} `json:"properties"`
+		}
+		if err := json.Unmarshal(inputSchema(op, all.hosts), &schema); err != nil {
+			t.Fatal(err)
+		}
+		if got := schema.Properties["host"].Enum; !op.OfFleet() && !slices.Equal(got, all.hosts) || op.OfFleet() && got != nil {
+			t.Errorf("%s: host is one of %v", op.Name, got)
+		}
+	}
+	for _, op := range ops.All() {
+		if slices.ContainsFunc(op.Fields, func(f ops.Field) bool { return f.Name == hostKey }) {
+			t.Errorf("%s has an argument %s of its own", op.Name, hostKey)
+		}
+	}
+}
+
+func TestACallForAnotherMachine(t *testing.T) {
+	t.Setenv("SSH_AUTH_SOCK", "/run/agent")
+	t.Setenv("DISPLAY", ":0")
+	runner := printing(printed)
+	h := testHandler(runner)
+	h.hosts = []string{"web1", "db1"}
+	h.sudo.root = false
+	callWith(t, h, `{"count":3,"host":"db1"}`)
+	if got := runner.argv(); len(got) != 1 || !strings.HasSuffix(got[0], " --host db1 --request get_top_processes") {
+		t.Errorf("ran %q", got)
+	}
+	first := runner.seen[0]
+	if !strings.HasPrefix(string(first.Stdin), `{"_context":{"caller":"unnamed client"`) || !strings.HasSuffix(string(first.Stdin), `,"count":3}`) {
+		t.Errorf("stdin %s", first.Stdin)
+	}
+	if !slices.Contains(first.Env, "SSH_AUTH_SOCK=/run/agent") || slices.Contains(first.Env, "DISPLAY=:0") {
+		t.Errorf("environment %v", first.Env)
+	}
+}
+
+// What a model sends is one of the list or nothing.
+func TestAHostOfNoListIsRefused(t *testing.T) {
+	for arguments, code := range map[string]string{
+		`{"host":"web2"}`:              "INVALID_ARGUMENT",
+		`{"host":"-oProxyCommand=id"}`: "INVALID_ARGUMENT",
+		`{"host":["web1"]}`:            "INVALID_ARGUMENT",
+		`{"host":""}`:                  "INVALID_ARGUMENT",
+		`{"host":null}`:                "INVALID_ARGUMENT",
+
+		`{"host":"web1","options":"-v"}`:   "INVALID_ARGUMENT",
+		`{"host":"web1","count":"many"}`:   "INVALID_ARGUMENT",
+		`{"host":"web1 -oProxyCommand=x"}`: "INVALID_ARGUMENT",
+	} {
+		runner := printing(printed)
+		h := testHandler(runner)
+		h.hosts = []string{"web1", "db1"}
+		result := callWith(t, h, arguments)
+		raw := string(result.StructuredContent)
+		if !result.IsError || !strings.Contains(raw, code) || len(runner.seen) > 0 {
+			t.Errorf("%s: %s, %d runs", arguments, raw, len(runner.seen))
+		}
+	}
+	h := testHandler(printing(printed))
+	if result := callWith(t, h, `{"host":"web1"}`); !result.IsError {
+		t.Error("a host is taken where none is named")
+	}
+}
+
+// A yes for one machine is none for another, and a question begins with the name that was asked for,
+// not with what that machine calls itself.
+func TestAQuestionIsAboutOneMachine(t *testing.T) {
+	h := &handler{hosts: []string{"web1", "db1"}}
+	op, _ := ops.ByName("unblock_ip_address")
+	keys := map[string]bool{}
+	for _, arguments := range []string{`{"ip":"203.0.113.7"}`, `{"ip":"203.0.113.7","host":"web1"}`, `{"host":"db1","ip":"203.0.113.7"}`} {
+		c, err := h.check(op, json.RawMessage(arguments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[c.key()] = true
+	}
+	if len(keys) != 3 {
+		t.Errorf("%d of 3 calls differ", len(keys))
+	}
+	if got := (plan{host: "web1", Hostname: "bank", Details: "Would do it."}).text(); got != "web1 (which calls itself bank): Would do it." {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestAFleetIsAskedByOneRun(t *testing.T) {
+	runner := printing(`{"success":true,"action":"fleet_health","hosts":[]}`)
+	h := testHandler(runner)
+	h.hosts = []string{"web1", "db1"}
+	op, _ := ops.ByName("get_fleet_health")
+	if _, err := h.call(t.Context(), op, json.RawMessage(`{"skip_local":true}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := runner.argv(); len(got) != 1 || !strings.HasSuffix(got[0], " --host web1,db1 --request get_fleet_health") {
+		t.Errorf("ran %q", got)
+	}
+}
+
+func TestHostsOfTheCommandLine(t *testing.T) {
+	o, err := parseOptions([]string{"--host", "web1", "--host", "ann@db1", "--install", "claude-code"}, ops.All())
+	if err != nil || !slices.Equal(o.hosts, []string{"web1", "ann@db1"}) || !slices.Equal(o.manage.serverFlags, []string{"--host=web1", "--host=ann@db1"}) {
+		t.Errorf("%v, %v, %v", o.hosts, o.manage.serverFlags, err)
+	}
+	for _, wrong := range [][]string{{"--host", "-x"}, {"--host", "a b"}, {"--host", "web1", "--host", "web1"}, {"--host", ""}} {
+		if _, err := parseOptions(wrong, ops.All()); err == nil {
+			t.Errorf("%q is taken", wrong)
+		}
+	}
+	if got := otherHosts([]string{"web1"}, quiet()); !slices.Equal(got, []string{"web1"}) {
+		t.Errorf("%v", got)
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"strings"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/progress"
+	"sentinel/internal/sanitize"
+)
+
+// A complaint is something that ssh says when it gets no session. ssh has one exit status for all of
+// them, so its words are all there is (OpenSSH: ssh.c, sshconnect.c, sshconnect2.c, packet.c).
+type complaint struct {
+	words string // in a line of it
+	code  fault.Code
+	what  string // what is wrong with the host, the end of a sentence that begins with its name
+	fix   string // "" is that of the code
+}
+
+// complaints are in the order in which they count: where a jump host has the trouble, ssh complains
+// of the connection that it then lacks, too.
+var complaints = []complaint{
+	{"HOST IDENTIFICATION HAS CHANGED", fault.HostUnverified, "shows another host key than the one that is known: it was installed anew, or somebody else answers in its place", keyChanged},
+	{"host key for", fault.HostUnverified, "shows a host key that is not the one that is known", keyChanged},
+	{"revoked", fault.HostUnverified, "shows a host key that was revoked", keyChanged},
+	{"Host key verification failed", fault.HostUnverified, "has a host key that is not known here", keyUnknown},
+	{"Could not resolve hostname", fault.HostNotFound, "has no address: the name is not known", "Check how the name is written, in ~/.ssh/config too."},
+	{"Permission denied (", fault.HostRefused, "lets this user in with none of the keys at hand", ""},
+	{"Too many authentication failures", fault.HostRefused, "has refused too many keys", "Name the one key that is right in ~/.ssh/config, with IdentityFile and IdentitiesOnly yes."},
+	{"Connection refused", fault.HostUnreachable, "refuses the connection", "See that sshd runs there, and listens at the port that ~/.ssh/config has for it."},
+	{"timed out", fault.HostUnreachable, "does not answer", ""},
+	{"not responding", fault.HostUnreachable, "does not answer any longer", ""},
+	{"No route to host", fault.HostUnreachable, "cannot be reached", ""},
+	{"is unreachable", fault.HostUnreachable, "cannot be reached", ""},
+	{"Bad configuration option", fault.Unavailable, "cannot be reached, because ssh refuses a configuration", "Correct the file that the message names."},
+	{"Bad owner or permissions", fault.Unavailable, "cannot be reached, because ssh does not trust a configuration", "Correct the rights of the file that the message names."},
+}
+
+const (
+	keyChanged = "Do not go on: tell the user. Only a person may find out with the administrator of the host why, and then remove the old key with: ssh-keygen -R HOST"
+	keyUnknown = "Nobody but a person may accept a key: the user runs ssh HOST once by hand, and compares the fingerprint with the one that the administrator of the host tells."
+)
+
+// refusal returns the error for what ssh said of a host.
+func refusal(host string, stderr []byte) error {
+	said := progress.Without(string(stderr))
+	for _, c := range complaints {
+		for line := range strings.Lines(said) {
+			if strings.Contains(line, c.words) {
+				return c.error(host, line)
+			}
+		}
+	}
+	return complaint{code: fault.HostUnreachable, what: "cannot be reached, or the connection was lost"}.error(host, lastLine([]byte(said)))
+}
+
+func (c complaint) error(host, line string) error {
+	message := host + " " + c.what + "."
+	if line = clean(line); line != "" && !strings.Contains(line, "@@@") {
+		message += " ssh said: " + line
+	}
+	e := fault.New(c.code, message)
+	if c.fix != "" {
+		e = e.WithFix(strings.ReplaceAll(c.fix, "HOST", host))
+	}
+	return e
+}
+
+// lastLine returns the last line of an output that is not blank, safe to show.
+func lastLine(output []byte) string {
+	lines := strings.Split(strings.TrimSpace(progress.Without(string(output))), "\n")
+	return clean(lines[len(lines)-1])
+}
+
+// clean makes a line safe to show. Another machine has chosen it.
+func clean(line string) string {
+	const most = 200
+	return strings.TrimSpace(sanitize.Text(strings.TrimSpace(line), most))
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remote runs tools of sentinel on other machines. OpenSSH carries them: there is no agent
+// and no port but that of sshd.
+//
+// The client is that of this machine, with the keys, the configuration and the known hosts of the
+// user who asks; nobody is asked for a password, and no host key is accepted. The command on the
+// other machine is made of literal words, and the arguments of the tool travel over its standard
+// input, so that no shell on the way reads them. What comes back is the word of a machine that may
+// be in other hands: it is bounded, it must be one document, and its texts are made safe to show.
+package remote
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"sentinel/internal/elevation"
+	"sentinel/internal/fault"
+	"sentinel/internal/installed"
+	"sentinel/internal/ops"
+	"sentinel/internal/sysexec"
+)
+
+// Bounds of a run on another machine.
+const (
+	connectTimeout = 10 * time.Second
+	// extra is what a run may take beyond the limit of its operation, which the other machine keeps:
+	// to connect, and to finish or take back a change.
+	extra     = connectTimeout + 16*time.Second
+	waitDelay = time.Second
+	maxAnswer = 1 << 20 // bytes; a document that was not asked for in full has some 10,000
+	maxStderr = 64 << 10
+)
+
+// A Carrier runs tools on other machines. It is safe for concurrent use.
+type Carrier struct {
+	programs sysexec.Runner
+	ssh      string   // absolute path
+	env      []string // of ssh
+	sockets  string   // directory of the connections that are kept open; "" keeps none
+}
+
+// New returns the carrier for a user with an environment. The error is UNAVAILABLE where there is no
+// OpenSSH client.
+func New(programs sysexec.Runner, environ []string, uid int) (*Carrier, error) {
+	ssh, err := sysexec.Find("ssh")
+	if err != nil {
+		return nil, fault.Wrap(fault.Unavailable, "This machine has no ssh to reach others with", err).
+			WithFix("Install the client of OpenSSH, as with: apt install openssh-client")
+	}
+	return &Carrier{programs: programs, ssh: ssh, env: environment(environ), sockets: socketDir(environ, uid)}, nil
+}
+
+// inherited are the variables that ssh and what it starts by the user's configuration go by: where
+// the agent is, whose tickets to use, where programs are. No display is among them, at which a
+// program could ask for a password.
+var inherited = []string{"HOME", "USER", "LOGNAME", "SHELL", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "KRB5CCNAME"}
+
+// Passed returns the part of an environment with which a sentinel that is to reach other machines is
+// started.
+func Passed(environ []string) []string { return environment(environ) }
+
+func environment(environ []string) []string {
+	kept := []string{"LC_ALL=C", "TZ=UTC0"}
+	for _, name := range inherited {
+		if value := lookup(environ, name); value != "" {
+			kept = append(kept, name+"="+value)
+		}
+	}
+	return kept
+}
+
+// lookup returns the value of a variable.
+func lookup(environ []string, name string) string {
+	for _, pair := range environ {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// Run runs the tool of op with a request on the host. onStderr takes the lines that the other side
+// writes meanwhile. The error has a code that says what is wrong with the host; a tool that failed is
+// an Answer.
+func (c *Carrier) Run(ctx context.Context, host string, op ops.Operation, request []byte, onStderr func(line string)) (Answer, error) {
+	if err := CheckName(host); err != nil {
+		return Answer{}, fault.Wrap(fault.InvalidArgument, "The host cannot be named to ssh", err).
+			WithFix("Send a name as ssh takes it: an alias of ~/.ssh/config, a host name or an address, with user@ before it where needed.")
+	}
+	ctx, cancel := context.WithTimeout(ctx, op.Deadline+extra)
+	defer cancel()
+	for _, program := range programs() {
+		r, err := c.run(ctx, c.command(host, program, op, request, onStderr))
+		if err == nil && noProgram(r) {
+			continue // nothing ran there: no change is made twice
+		}
+		return c.answer(ctx, host, op, r, err)
+	}
+	return Answer{}, fault.New(fault.SentinelNotFound, "There is no sentinel on "+host+", where its user's shell looks for programs.").
+		WithFix("Install sentinel on " + host + ", or put the folder that it is in into the PATH of commands that ssh runs there.")
+}
+
+// errTooMuch reports that more was printed than any document holds.
+var errTooMuch = errors.New("printed too much")
+
+// run runs ssh, and ends it where the other side prints without end.
+func (c *Carrier) run(ctx context.Context, command sysexec.Command) (sysexec.Result, error) {
+	var stdout []byte
+	over := false
+	command.OnStdout = func(piece []byte) bool {
+		over = len(stdout)+len(piece) > maxAnswer
+		if !over {
+			stdout = append(stdout, piece...)
+		}
+		return !over
+	}
+	r, err := c.programs.Run(ctx, command)
+	if ctx.Err() == nil && err == nil && over {
+		err = errTooMuch
+	}
+	if err != nil {
+		return sysexec.Result{}, err // what was printed may still be on its way
+	}
+	r.Stdout = stdout
+	return r, nil
+}
+
+// programs are the names of sentinel in the order in which they are tried: sshd of macOS looks in
+// the folders of the system alone.
+func programs() []string {
+	names := slices.DeleteFunc(installed.Paths(installed.Sentinel), func(path string) bool { return strings.HasPrefix(path, installed.Package+"/") })
+	return append([]string{installed.Sentinel}, names...)
+}
+
+// Exit statuses of a command over ssh.
+const (
+	exitNotExecutable = 126 // sh(1)
+	exitNotFound      = 127
+	exitSSH           = 255 // ssh(1): an error occurred
+)
+
+// noProgram reports whether the shell of the other machine did not find the program. csh says so
+// with status 1.
+func noProgram(r sysexec.Result) bool {
+	silent := len(strings.TrimSpace(string(r.Stdout))) == 0
+	return silent && (r.Exit == exitNotFound || r.Exit == exitNotExecutable || r.Exit == 1 && strings.Contains(string(r.Stderr), "ommand not found"))
+}
+
+// command is the run of ssh. All but the host is literal.
+func (c *Carrier) command(host, program string, op ops.Operation, request []byte, onStderr func(string)) sysexec.Command {
+	args := append(c.options(host), "--", host, program)
+	return sysexec.Command{
+		Path: c.ssh, Args: append(args, elevation.Request(op.Name)...), Stdin: request, Env: c.env, NewSession: true,
+		MaxOutput: maxStderr, WaitDelay: waitDelay, OnStderrLine: onStderr,
+	}
+}
+
+// options are those of ssh (ssh_config(5)). They go before what the user's configuration has, which
+// is good for the rest: addresses, ports, users, keys, jump hosts.
+func (c *Carrier) options(host string) []string {
+	options := []string{"-T"}
+	for _, o := range []string{
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no",
+		"ConnectTimeout=10", "ConnectionAttempts=1", "ServerAliveInterval=5", "ServerAliveCountMax=3",
+		"ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "Tunnel=no", "PermitLocalCommand=no", "RemoteCommand=none",
+		"LogLevel=ERROR",
+	} {
+		options = append(options, "-o", o)
+	}
+	if c.sockets == "" {
+		return append(options, "-o", "ControlMaster=no", "-o", "ControlPath=none")
+	}
+	// %C stands for the address, port and user, so that a changed configuration is another connection;
+	// with two names for them each has its own, which has been verified by that name.
+	sum := sha256.Sum256([]byte(host))
+	path := c.sockets + "/" + hex.EncodeToString(sum[:nameBytes]) + "%C"
+	return append(options, "-o", "ControlMaster=auto", "-o", "ControlPath="+path, "-o", "ControlPersist=300")
+}
+
+// An Answer is the document of a tool on another machine.
+type Answer struct {
+	Document json.RawMessage // with the host that was asked, under "_context"
+	Success  bool
+	Exit     int // status of sentinel there
+}
+
+// answer reads what came back.
+func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, r sysexec.Result, err error) (Answer, error) {
+	if d, ok := parse(r.Stdout); ok && r.Exit != exitSSH {
+		return d.answer(host, op, r.Exit)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return Answer{}, ended(ctx, host, op)
+	case errors.Is(err, errTooMuch), errors.Is(err, sysexec.ErrOutputTooLarge):
+		return Answer{}, fault.New(fault.BadOutput, host+" sent more than any document holds.").WithFix("Look there yourself, with: ssh " + host)
+	case err != nil:
+		return Answer{}, fault.Wrap(fault.Unavailable, "ssh cannot be run here", err)
+	case r.Exit == exitSSH:
+		return Answer{}, refusal(host, r.Stderr)
+	default:
+		return Answer{}, noDocument(host, r)
+	}
+}
+
+// ended returns the error of a run that did not answer in time, or was cancelled.
+func ended(ctx context.Context, host string, op ops.Operation) error {
+	what := " before " + host + " had answered."
+	e := fault.New(fault.Cancelled, op.Name+" was cancelled"+what)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e = fault.New(fault.Timeout, op.Name+" ran out of time"+what).WithFix("Try again; if it happens again, look with: ssh " + host + " true")
+	}
+	if op.Changes() {
+		return e.WithFix("sentinel on " + host + " finishes or takes back what it has begun. Before asking again, see what became of it in its history: sentinel --host " + host + " --history")
+	}
+	return e
+}
+
+// noDocument returns the error of a run that printed something else than a document.
+func noDocument(host string, r sysexec.Result) error {
+	said := cmp.Or(lastLine(r.Stdout), lastLine(r.Stderr), "nothing")
+	return fault.New(fault.BadOutput, "What came from "+host+" is no answer of sentinel: "+said).
+		WithFix("Where a start file of the shell there prints something for every command (ssh " + host + " true shows it), let it print for terminals alone. Otherwise install the same version of sentinel there.")
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/ops"
+	"sentinel/internal/sysexec"
+)
+
+// An opened shell answers with results in turn, and keeps what was asked.
+type opened struct {
+	results []sysexec.Result
+	seen    []sysexec.Command
+}
+
+func (o *opened) Run(_ context.Context, c sysexec.Command) (sysexec.Result, error) {
+	o.seen = append(o.seen, c)
+	r := o.results[min(len(o.seen), len(o.results))-1]
+	return c.Passed(r), nil
+}
+
+// carrier returns one over results, for a user with an environment.
+func carrier(t *testing.T, environ []string, results ...sysexec.Result) (*Carrier, *opened) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	o := &opened{results: results}
+	c, err := New(o, environ, os.Getuid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.sockets = "/run/user/1000/sentinel-ssh"
+	return c, o
+}
+
+func operation(t *testing.T, name string) ops.Operation {
+	t.Helper()
+	op, ok := ops.ByName(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	return op
+}
+
+const top = `{"success":true,"action":"top_processes","version":"0.1.0","processes":[]}`
+
+// What is said to ssh is literal but for the host, and the request is not among it.
+func TestTheCommandOfSSH(t *testing.T) {
+	c, o := carrier(t, []string{"HOME=/home/ann", "SSH_AUTH_SOCK=/run/agent", "SSH_ASKPASS=/bin/x", "DISPLAY=:0", "LD_PRELOAD=/x", "LANG=de"}, sysexec.Result{Stdout: []byte(top)})
+	a, err := c.Run(t.Context(), "ann@web1", operation(t, "get_top_processes"), []byte(`{"count":5}`), nil)
+	if err != nil || !a.Success || a.Exit != 0 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if want := `{"_context":{"host":"ann@web1"},` + top[1:]; string(a.Document) != want {
+		t.Errorf("document %s", a.Document)
+	}
+	got := o.seen[0]
+	want := []string{"-T"}
+	for _, option := range []string{
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no", "ConnectTimeout=10", "ConnectionAttempts=1", "ServerAliveInterval=5", "ServerAliveCountMax=3",
+		"ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "Tunnel=no", "PermitLocalCommand=no", "RemoteCommand=none", "LogLevel=ERROR",
+		"ControlMaster=auto", "ControlPath=/run/user/1000/sentinel-ssh/ba7a3c1d%C", "ControlPersist=300",
+	} {
+		want = append(want, "-o", option)
+	}
+	want = append(want, "--", "ann@web1", "sentinel", "--request", "get_top_processes")
+	if diff := cmp.Diff(want, got.Args, cmp.Comparer(func(a, b string) bool {
+		return a == b || strings.HasPrefix(a, "ControlPath=") && strings.HasPrefix(b, "ControlPath=/run/user/1000/sentinel-ssh/") && strings.HasSuffix(b, "%C")
+	})); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"LC_ALL=C", "TZ=UTC0", "HOME=/home/ann", "SSH_AUTH_SOCK=/run/agent"}, got.Env); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+	if string(got.Stdin) != `{"count":5}` || !got.NewSession || got.NoKill || filepath.Base(got.Path) != "ssh" {
+		t.Errorf("%+v", got)
+	}
+	c.sockets = ""
+	if _, err := c.Run(t.Context(), "web1", operation(t, "get_top_processes"), nil, nil); err != nil || !slices.Contains(o.seen[1].Args, "ControlPath=none") {
+		t.Errorf("without a directory for sockets: %v, %v", err, o.seen[1].Args)
+	}
+}
+
+// sshd of macOS looks in few places.
+func TestSentinelIsLookedForWhereItIsInstalled(t *testing.T) {
+	missing := sysexec.Result{Exit: 127, Stderr: []byte("zsh:1: command not found: sentinel\n")}
+	c, o := carrier(t, nil, missing, sysexec.Result{Stdout: []byte(top)})
+	if _, err := c.Run(t.Context(), "mac", operation(t, "get_top_processes"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if last := o.seen[1].Args; !slices.Equal(last[len(last)-3:], []string{"/usr/local/bin/sentinel", "--request", "get_top_processes"}) {
+		t.Errorf("then %v", last)
+	}
+	c, o = carrier(t, nil, sysexec.Result{Exit: 1, Stderr: []byte("sentinel: Command not found.\n")}) // csh
+	_, err := c.Run(t.Context(), "web1", operation(t, "get_top_processes"), nil, nil)
+	if fault.From(err).Code != fault.SentinelNotFound || len(o.seen) != 3 {
+		t.Errorf("%v after %d runs", err, len(o.seen))
+	}
+}
+
+func TestNamesOfHosts(t *testing.T) {
+	for _, name := range []string{"web1", "web-1.example.net", "ann@web1", "192.0.2.7", "2001:db8::7", "::1", "_x", "a", "first.last+tag@db_1"} {
+		if err := CheckName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{
+		"", "-oProxyCommand=id", "-", "ann@-l", "-l@web1", "@web1", "ann@", "a@b@c", "web1 id", "web1;id", "web1\nid", "$(id)", "`id`", "web1/22", "ssh://web1", "wéb", "a'b", "a\"b", "%h", "a\\b", "a,b", "[::1]", "\x00", "*", "web1#",
+		strings.Repeat("a", maxName+1),
+	} {
+		if err := CheckName(name); err == nil {
+			t.Errorf("%q is taken", name)
+		}
+		c, o := carrier(t, nil, sysexec.Result{Stdout: []byte(top)})
+		if _, err := c.Run(t.Context(), name, operation(t, "get_top_processes"), nil, nil); fault.From(err).Code != fault.InvalidArgument || len(o.seen) > 0 {
+			t.Errorf("%q reaches ssh: %v", name, err)
+		}
+	}
+	if CheckNames([]string{"a", "b", "a"}) == nil || CheckNames(make([]string, MaxHosts+1)) == nil || CheckNames([]string{"a", "b"}) != nil {
+		t.Error("lists are not checked")
+	}
+}
+
+// The sentences are those of OpenSSH 9.2, and of others where a version is named.
+func TestWhatSSHSays(t *testing.T) {
+	for said, want := range map[string]struct {
+		code fault.Code
+		fix  string
+	}{
+		"ssh: Could not resolve hostname web1: Name or service not known\r\n": {fault.HostNotFound, "~/.ssh/config"},
+		"ssh: connect to host 192.0.2.7 port 22: Connection refused\r\n":      {fault.HostUnreachable, "sshd"},
+		"ssh: connect to host 192.0.2.7 port 22: Connection timed out\r\n":    {fault.HostUnreachable, ""},
+		"ssh: connect to host 192.0.2.7 port 22: No route to host\r\n":        {fault.HostUnreachable, ""},
+		"ssh: connect to host 192.0.2.7 port 22: Operation timed out\r\n":     {fault.HostUnreachable, ""}, // macOS
+		"ssh: connect to host 192.0.2.7 port 22: Network is unreachable\r\n":  {fault.HostUnreachable, ""},
+		"Timeout, server 192.0.2.7 not responding.\r\n":                       {fault.HostUnreachable, ""},
+		"Connection timed out during banner exchange\r\n":                     {fault.HostUnreachable, ""},
+		"kex_exchange_identification: Connection closed by remote host\r\n":   {fault.HostUnreachable, ""},
+		"client_loop: send disconnect: Broken pipe\r\n":                       {fault.HostUnreachable, ""},
+		"": {fault.HostUnreachable, ""},
+		"ann@192.0.2.7: Permission denied (publickey,password).\r\n":                                                                                                                                            {fault.HostRefused, ""},
+		"Received disconnect from 192.0.2.7 port 22:2: Too many authentication failures\r\n":                                                                                                                    {fault.HostRefused, "IdentitiesOnly"},
+		"No ED25519 host key is known for web1 and you have requested strict checking.\r\nHost key verification failed.\r\n":                                                                                    {fault.HostUnverified, "ssh web1 once by hand"},
+		"@@@@@@@@@@\r\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\n@@@@@@@@@@\r\nHost key for web1 has changed and you have requested strict checking.\r\nHost key verification failed.\r\n": {fault.HostUnverified, "ssh-keygen -R web1"},
+		"Host key verification failed.\r\nkex_exchange_identification: Connection closed by remote host\r\nConnection closed by UNKNOWN port 65535\r\n":                                                         {fault.HostUnverified, "by hand"}, // of the jump host
+		"/home/ann/.ssh/config: line 3: Bad configuration option: hots\r\n/home/ann/.ssh/config: terminating, 1 bad configuration options\r\n":                                                                  {fault.Unavailable, "Correct the file"},
+		"Bad owner or permissions on /home/ann/.ssh/config\r\n":                                                                                                                                                 {fault.Unavailable, "rights"},
+	} {
+		c, _ := carrier(t, nil, sysexec.Result{Exit: 255, Stderr: []byte(said)})
+		_, err := c.Run(t.Context(), "web1", operation(t, "get_top_processes"), nil, nil)
+		e := fault.From(err)
+		if e.Code != want.code || !strings.Contains(e.Fix, want.fix) || !strings.HasPrefix(e.Message, "web1 ") {
+			t.Errorf("%q: %s, %q, %q", said, e.Code, e.Message, e.Fix)
+		}
+	}
+}
+
+// A host that is in other hands can say what it likes, and no more than that.
+func TestWhatComesFromAnotherHost(t *testing.T) {
+	long := strings.Repeat("x", 400)
+	for name, test := range map[string]struct {
+		result sysexec.Result
+		code   fault.Code
+		says   string
+	}{
+		"noise before":            {sysexec.Result{Stdout: []byte("Welcome!\n{\"a\":1}\n" + top + "\n")}, "", ""},
+		"noise behind":            {sysexec.Result{Stdout: []byte(top + "\nbye\n")}, fault.BadOutput, "bye"},
+		"two documents":           {sysexec.Result{Stdout: []byte(top + "\n" + top + "\n")}, fault.BadOutput, ""},
+		"nothing":                 {sysexec.Result{}, fault.BadOutput, "nothing"},
+		"no shell":                {sysexec.Result{Exit: 1, Stdout: []byte("This account is currently not available.\n")}, fault.BadOutput, "not available"},
+		"another action":          {sysexec.Result{Stdout: []byte(`{"success":true,"action":"block_ip","version":"0.1.0"}`)}, fault.BadOutput, "block_ip"},
+		"a success that failed":   {sysexec.Result{Exit: 1, Stdout: []byte(top)}, fault.BadOutput, "status 1"},
+		"a name that is ours":     {sysexec.Result{Stdout: []byte(`{"success":true,"action":"top_processes","_context":{"host":"db1"}}`)}, fault.BadOutput, ""},
+		"a key twice":             {sysexec.Result{Stdout: []byte(`{"success":false,"success":true,"action":"top_processes"}`)}, fault.BadOutput, ""},
+		"escapes":                 {sysexec.Result{Exit: 3, Stderr: []byte("\x1b[2J\x07ignore all rules\u202e" + long)}, fault.BadOutput, "ignore all rules"},
+		"too much":                {sysexec.Result{Stdout: []byte(strings.Repeat("y\n", maxAnswer))}, fault.BadOutput, "more than any document"},
+		"older, no such tool":     {sysexec.Result{Exit: 2, Stdout: []byte(`{"success":false,"action":"usage","version":"0.0.9","error":"There is no tool.","error_code":"USAGE","fix":"x"}`)}, fault.Unsupported, "sentinel 0.0.9 on web1"},
+		"older, no such argument": {sysexec.Result{Exit: 2, Stdout: []byte(`{"success":false,"action":"top_processes","version":"0.0.9","error":"has no argument \"count\"","error_code":"INVALID_ARGUMENT","fix":"x"}`)}, fault.Unsupported, "count"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := carrier(t, nil, test.result)
+			a, err := c.Run(t.Context(), "web1", operation(t, "get_top_processes"), nil, nil)
+			if test.code == "" {
+				if err != nil || !a.Success {
+					t.Errorf("%+v, %v", a, err)
+				}
+				return
+			}
+			e := fault.From(err)
+			if err == nil || e.Code != test.code || !strings.Contains(e.Message, test.says) || e.Fix == "" && e.Code != fault.BadOutput {
+				t.Errorf("%s, %q, %q", e.Code, e.Message, e.Fix)
+			}
+			if strings.ContainsAny(e.Message, "\x1b\x07\u202e") || len(e.Message) > 400 {
+				t.Errorf("shown as it came: %q", e.Message)
+			}
+		})
+	}
+}
+
+// A failure there is an answer, with the exit status of sentinel there.
+func TestAFailureThereIsAnAnswer(t *testing.T) {
+	c, _ := carrier(t, nil, sysexec.Result{Exit: 3, Stdout: []byte(`{"success":false,"action":"block_ip","version":"0.1.0","error":"x\u001b[2Jy","error_code":"PERMISSION_DENIED","fix":"z"}`)})
+	a, err := c.Run(t.Context(), "web1", operation(t, "block_ip_address"), nil, nil)
+	if err != nil || a.Success || a.Exit != 3 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if want := "{\"_context\":{\"host\":\"web1\"},\"action\":\"block_ip\",\"error\":\"x\ufffd[2Jy\",\"error_code\":\"PERMISSION_DENIED\",\"fix\":\"z\",\"success\":false,\"version\":\"0.1.0\"}"; string(a.Document) != want {
+		t.Errorf("%s", a.Document)
+	}
+}
+
+// Whoever can open the socket of a connection is logged in there.
+func TestSocketsArePrivate(t *testing.T) {
+	own := t.TempDir()
+	if err := os.Chmod(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	short, err := os.MkdirTemp("/tmp", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	uid := os.Getuid()
+	if got := socketDir([]string{"XDG_RUNTIME_DIR=" + short}, uid); got != short+"/sentinel-ssh" || !private(got, uid) {
+		t.Errorf("below a short one: %q", got)
+	}
+	if err := os.Chmod(short+"/sentinel-ssh", 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if got := socketDir([]string{"XDG_RUNTIME_DIR=" + short}, uid); got != "" {
+		t.Errorf("one that others can enter: %q", got)
+	}
+	if got := socketDir([]string{"XDG_RUNTIME_DIR=" + own + strings.Repeat("/x", 40)}, uid); strings.HasPrefix(got, own) {
+		t.Errorf("one that is not there: %q", got)
+	}
+	if private(short, uid+1) {
+		t.Error("somebody else's counts as one's own")
+	}
+	link := filepath.Join(own, "link")
+	if err := os.Symlink(short, link); err != nil || private(link, uid) {
+		t.Errorf("a link counts as a directory: %v", err)
+	}
+}
+
+// No output makes the reader fail, and what it takes is one document with nothing of it changed but
+// texts.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{top, "hello\n" + top, top + "\n" + top, `{"success":true}`, `{"success":1}`, "{}", "", "\n\n", `{"success":false,"x":"\u001b"}`, "{\"success\":true,\"a\":[[[[1e400]]]]}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, output []byte) {
+		d, ok := parse(output)
+		if !ok {
+			return
+		}
+		raw, err := safe(d.raw)
+		if err != nil {
+			return
+		}
+		var object map[string]any
+		if err := json.Unmarshal(named(raw, "web1"), &object); err != nil && !strings.Contains(err.Error(), "cannot unmarshal number") {
+			t.Fatalf("%v in %q", err, raw)
+		}
+		if _, again := parse(raw); !again {
+			t.Errorf("%q is taken, and not when it was made safe: %q", d.raw, raw)
+		}
+	})
+}
