@@ -87,13 +87,17 @@ func TestAdviceInAnAnswerNamesTools(t *testing.T) {
 	h := answer.NewHeader("x", true)
 	report := audit.Report{Checks: []audit.Result{{ID: "a", Fix: "one"}, {ID: "b", Fix: "two"}}}
 	for _, d := range []advising{
-		auditDocument{h, report},
+		auditDocument{Header: h, Report: report},
 		&blockedDocument{Header: h, Listing: blocklist.Listing{Warnings: []string{"one", "two"}}},
 	} {
 		raw, err := encode(d.advise(f), false)
 		if err != nil || !strings.Contains(string(raw), "<one>") || !strings.Contains(string(raw), "<two>") {
 			t.Errorf("%T: %s, %v", d, raw, err)
 		}
+	}
+	audited := auditDocument{Header: h, Report: report}
+	if advised, ok := audited.advise(f).(auditDocument); !ok || advised.FixNote == "" || audited.FixNote != "" {
+		t.Errorf("whose the commands are: %q, %q", advised.FixNote, audited.FixNote)
 	}
 	sick := &healthDocument{Header: h, Report: health.Report{ThreatReasons: []health.Reason{
 		{Code: "INODES_FULL", Object: "/srv"}, {Code: "DISK_FULL", Object: "/my data"}, {Code: "OOM_KILLS"}, {Code: "MEMORY_LOW"},

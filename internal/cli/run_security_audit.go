@@ -14,8 +14,13 @@ import (
 // An auditDocument answers security_audit.
 type auditDocument struct {
 	answer.Header
+	// FixNote says whose the commands in the fixes are. Without it, they are the reader's.
+	FixNote string `json:"fix_note,omitempty"`
 	audit.Report
 }
+
+// ofTheUser keeps a model that has a shell as well from taking the fixes for its own work.
+const ofTheUser = "Commands in fix are for the user, at a shell of this machine."
 
 // auditName is the file with the verdicts of the last run, in the state directory.
 const auditName = "audit.json"
@@ -29,12 +34,14 @@ func runSecurityAudit(ctx context.Context, s session, call invocation) (document
 	if err != nil {
 		return nil, err
 	}
-	return auditDocument{answer.NewHeader(call.op.Action, true), report}, nil
+	return auditDocument{Header: answer.NewHeader(call.op.Action, true), Report: report}, nil
 }
 
 func (d auditDocument) advise(f func(string) string) document {
 	for i := range d.Checks {
-		d.Checks[i].Fix = f(d.Checks[i].Fix)
+		if d.Checks[i].Fix != "" {
+			d.Checks[i].Fix, d.FixNote = f(d.Checks[i].Fix), ofTheUser
+		}
 	}
 	return d
 }
