@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -28,7 +29,8 @@ type recordDocument struct {
 	Unavailable answer.Gaps        `json:"unavailable"`
 }
 
-// recordGC lets a run, which is over in an instant, use some megabytes more in place of processor time.
+// recordGC lets a run, which is over in an instant, use some megabytes more in place of processor time. For
+// the same reason it uses one processor: nobody waits for it.
 const recordGC = 800
 
 // recordWait is how long a run waits for another one, which does the same.
@@ -36,6 +38,7 @@ const recordWait = 100 * time.Millisecond
 
 func runRecord(ctx context.Context, s session, call invocation) (document, error) {
 	debug.SetGCPercent(recordGC)
+	runtime.GOMAXPROCS(1)
 	d := recordDocument{Header: answer.NewHeader(call.op.Action, true), Figures: map[string]float64{}, Unavailable: answer.Gaps{}}
 	if !s.config.Record.Enabled {
 		d.Details = "The recorder is switched off by record.enabled in the configuration."

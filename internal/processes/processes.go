@@ -83,8 +83,9 @@ type Ranking struct {
 
 // Options choose the rows of a Ranking.
 type Options struct {
-	Count int    // rows; 0 means all
-	Sort  string // "cpu" or "memory"
-	Brief bool   // without age, CPU time, parent and unit
-	Named bool   // Brief, and without the command line
+	Count int     // rows; 0 means all
+	Sort  string  // "cpu" or "memory"
+	Brief bool    // without age, CPU time, parent and unit
+	Named bool    // Brief, and without the command line
+	Least float64 // of what it is sorted by, percent of a core or MiB; rows with less are left out
 }

@@ -51,6 +51,9 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 	if o.Count > 0 && o.Count < len(used) {
 		shown = used[:o.Count]
 	}
+	for len(shown) > 0 && o.value(shown[len(shown)-1]) < o.Least {
+		shown = shown[:len(shown)-1]
+	}
 	r := Ranking{
 		Processes: make([]Process, 0, len(shown)), ProcessesTotal: len(used), Truncated: len(shown) < len(used),
 		SortedBy: o.Sort, WindowMS: span(before, after).Milliseconds(),
@@ -72,6 +75,14 @@ func Rank(ctx context.Context, source Source, before, after Table, o Options) Ra
 		r.Unavailable.Note("processes.command", "of "+humanize.Count(n, "process", "processes")+", "+strings.Join(locked[:min(n, 3)], ", ")+": "+ErrLocked.Error())
 	}
 	return r
+}
+
+// value is what a process is sorted by.
+func (o Options) value(u usage) float64 {
+	if o.Sort == "memory" {
+		return float64(u.MemoryBytes) / (1 << 20)
+	}
+	return u.percent
 }
 
 // missing says what the rows lack.

@@ -92,28 +92,41 @@ func (t *taker) units(r health.Report, add func(kind, text string, ago float64))
 	}
 }
 
+// away is after how many samples without it a reason is gone. Some come and go from one minute to the next,
+// and what could not be read once is not gone.
+const away = 3
+
 // reasons compares the reasons of the threat level. Their messages hold figures that change all the time,
 // so they are told apart by code and object.
 func (t *taker) reasons(r health.Report, add func(kind, text string, ago float64)) {
-	t.now.Reasons = map[string]string{}
-	old := map[string]string{}
+	t.now.Reasons = map[string]Standing{}
+	old := map[string]Standing{}
 	if t.previous != nil {
 		old = t.previous.Reasons
 	}
+	up := t.now.Sample.Up
 	for _, reason := range r.ThreatReasons {
 		key := reason.Code + " " + reason.Object
 		if slices.Contains(notEvents, reason.Code) || len(t.now.Reasons) == maxKept {
 			continue
 		}
-		text := cmp.Or(old[key], sanitize.Text(reason.Message, maxText))
+		text := cmp.Or(old[key].Text, sanitize.Text(reason.Message, maxText))
 		if _, known := old[key]; !known {
 			add(Reason, text, 0)
 		}
-		t.now.Reasons[key] = text
+		t.now.Reasons[key] = Standing{Text: text, Up: up}
 	}
 	for _, key := range slices.Sorted(maps.Keys(old)) {
-		if _, stays := t.now.Reasons[key]; !stays {
-			add(ReasonGone, old[key], 0)
+		was := old[key]
+		was.Away++
+		switch _, stays := t.now.Reasons[key]; {
+		case stays:
+		case t.before == nil:
+			add(ReasonGone, was.Text, 0)
+		case was.Away < away:
+			t.now.Reasons[key] = was
+		default:
+			add(ReasonGone, was.Text, max(0, up-was.Up))
 		}
 	}
 }

@@ -115,8 +115,8 @@ func TestTheNightIsTold(t *testing.T) {
 	want := []string{
 		"backup.sh of user backup (PID 4711) took 96 % of a processor from 2027-03-05 03:11 until 2027-03-05 03:40.",
 		"Load rose from 0.3 to 8.1 at 2027-03-05 03:12, and was down again at 2027-03-05 03:41.",
-		"Use of the processor rose from 4.0 % to 52 % at 2027-03-05 03:12, and was down again at 2027-03-05 03:41.",
 		"Use of memory rose from 40 % to 88 % at 2027-03-05 03:12, and was down again at 2027-03-05 03:41.",
+		"Use of the processor rose from 4.0 % to 52 % at 2027-03-05 03:12, and was down again at 2027-03-05 03:41.",
 		"mysqld of mysql.service was killed for want of memory at 2027-03-05 03:13.",
 		"mysql.service failed at 2027-03-05 03:14.",
 		"Sentinel: restart_service mysql.service, by mira: done.",

@@ -3,7 +3,10 @@
 package recorder
 
 import (
+	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"sentinel/internal/health"
@@ -22,17 +25,56 @@ type Last struct {
 	CPU        health.CPUSample     `json:"cpu"`
 	Counters   health.Counters      `json:"counters"`
 	Interfaces map[string][2]uint64 `json:"interfaces"` // bytes in and out, without loopback
-	Processes  []Use                `json:"processes"`  // that have used any processor time
-	Reasons    map[string]string    `json:"reasons"`    // messages of the threat reasons, by code and object
+	Processes  Uses                 `json:"processes"`  // that have used any processor time
+	Reasons    map[string]Standing  `json:"reasons"`    // of the threat level, by code and object
 	Failed     []string             `json:"failed"`     // units
 	Resolver   *Resolver            `json:"resolver"`   // nil if it was not asked
 }
 
-// A Use is the processor time of a process.
+// A Use is the processor time of a process, to the millisecond.
 type Use struct {
-	PID   int           `json:"p"`
-	Start string        `json:"s"`
-	CPU   time.Duration `json:"c"`
+	PID   int
+	Start string
+	CPU   time.Duration
+}
+
+// Uses are those of all processes. In JSON they are one text, which is read and written many times faster
+// than thousands of objects.
+type Uses []Use
+
+// MarshalText implements encoding.TextMarshaler.
+func (u Uses) MarshalText() ([]byte, error) {
+	var b []byte
+	for _, one := range u {
+		b = fmt.Appendf(b, "%d %s %d,", one.PID, one.Start, one.CPU.Milliseconds())
+	}
+	return b, nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (u *Uses) UnmarshalText(text []byte) error {
+	*u = Uses{}
+	for row := range strings.SplitSeq(strings.TrimSuffix(string(text), ","), ",") {
+		pid, rest, _ := strings.Cut(row, " ")
+		start, cpu, _ := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(pid)
+		ms, bad := strconv.ParseInt(cpu, 10, 64)
+		switch {
+		case row == "":
+		case err != nil || bad != nil || ms < 0 || ms > maxCPU || len(*u) == maxUses:
+			return statefile.ErrForm
+		default:
+			*u = append(*u, Use{n, start, time.Duration(ms) * time.Millisecond})
+		}
+	}
+	return nil
+}
+
+// A Standing is a reason that stands.
+type Standing struct {
+	Text string  `json:"text"` // its message, as it was when it came
+	Up   float64 `json:"up"`   // seconds since boot when it was seen last
+	Away int     `json:"away"` // samples since
 }
 
 // A Resolver is what came of the question to the name servers of this machine.
@@ -46,13 +88,14 @@ type Resolver struct {
 const (
 	maxLast = 4096 // KiB
 	maxUses = 40_000
+	maxCPU  = 1 << 40 // milliseconds
 )
 
 func lastPath(dir string) string { return filepath.Join(dir, "last.json") }
 
 // Check implements statefile.State.
 func (l *Last) Check() error {
-	if l == nil || l.Version != 1 || l.Sample.Up < 0 || len(l.Processes) > maxUses {
+	if l == nil || l.Version != 1 || l.Sample.Up < 0 {
 		return statefile.ErrForm
 	}
 	return nil
@@ -89,8 +132,8 @@ func (l *Last) Table(age time.Duration) processes.Table {
 }
 
 // uses are the rows of a table that Table needs.
-func uses(t processes.Table) []Use {
-	list := []Use{}
+func uses(t processes.Table) Uses {
+	list := Uses{}
 	for _, s := range t.Samples {
 		if s.CPU > 0 && len(list) < maxUses {
 			list = append(list, Use{s.PID, s.Start, s.CPU})

@@ -111,5 +111,5 @@ func (r rise) change(t teller) Change {
 	} else {
 		text += fmt.Sprintf(", and was down again at %s.", t.clock(r.ended))
 	}
-	return Change{Time: stamp(r.began), Kind: "rise", Figure: r.figure.Key, Text: text, at: r.began, weight: min(50, 30+r.score)}
+	return Change{Time: stamp(r.began), Kind: "rise", Figure: r.figure.Key, Text: text, at: r.began, weight: 30 + 20*r.score/(r.score+20)}
 }

@@ -84,7 +84,7 @@ func busiest(points []point, t teller) []Change {
 		}
 		changes = append(changes, Change{
 			Time: stamp(s.began), Kind: "busy_process", Text: fmt.Sprintf("%s took %.0f %% of a processor %s.", s.name(), s.mean(), span),
-			at: s.began, weight: min(50, 25+s.sum/100),
+			at: s.began, weight: 25 + 25*s.sum/(s.sum+500),
 		})
 	}
 	return changes

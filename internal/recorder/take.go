@@ -217,10 +217,8 @@ const worthKeeping = 1
 
 func (t *taker) top(ctx context.Context, before, after processes.Table, by string, value func(processes.Process) float64) []Process {
 	var list []Process
-	for _, p := range processes.Rank(ctx, t.Processes, before, after, processes.Options{Count: shownProcesses, Sort: by, Named: true}).Processes {
-		if v := value(p); v >= worthKeeping {
-			list = append(list, Process{p.PID, sanitize.Text(p.Name, maxName), sanitize.Text(p.User, maxUser), roundTo(v, 1)})
-		}
+	for _, p := range processes.Rank(ctx, t.Processes, before, after, processes.Options{Count: shownProcesses, Sort: by, Named: true, Least: worthKeeping}).Processes {
+		list = append(list, Process{p.PID, sanitize.Text(p.Name, maxName), sanitize.Text(p.User, maxUser), roundTo(value(p), 1)})
 	}
 	return list
 }

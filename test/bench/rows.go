@@ -37,7 +37,7 @@ func measure(ctx context.Context, w io.Writer, p programs) error {
 	}
 	var table []row
 	for _, part := range []func(context.Context, programs) ([]row, error){
-		startRows, serverRows, changeRows, knowRows, logRows, diskRows, crowdedRows, manySocketsRows,
+		startRows, serverRows, changeRows, knowRows, logRows, diskRows, recordRows, crowdedRows, crowdedRecordRows, manySocketsRows,
 	} {
 		rows, err := part(ctx, p)
 		if err != nil {
@@ -73,7 +73,7 @@ func startRows(ctx context.Context, p programs) ([]row, error) {
 
 // crowdedRows measure with many processes and a server's number of sockets.
 func crowdedRows(ctx context.Context, p programs) ([]row, error) {
-	if err := crowd(ctx, processes); err != nil {
+	if err := crowd(ctx, processes-fewProcesses); err != nil {
 		return nil, err
 	}
 	if err := holders(ctx, sockets/100, 50); err != nil {
