@@ -134,7 +134,7 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	if _, err := os.Stat("/var/log/sentinel/journal.jsonl"); err != nil {
 		t.Errorf("the journal did not stay: %v", err)
 	}
-	for _, pattern := range []string{"/var/lib/sentinel/*blocklist*", "/var/lib/sentinel/*firewall*", "/var/lib/sentinel/audit*"} {
+	for _, pattern := range []string{"/var/lib/sentinel/*blocklist*", "/var/lib/sentinel/*firewall*", "/var/lib/sentinel/audit*", "/var/lib/sentinel/recorder"} {
 		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
 			t.Errorf("a later installation would find %v, %v", left, err)
 		}
@@ -150,6 +150,8 @@ func inPlace(t *testing.T) {
 	}
 	run(t, "visudo", "--check")
 	run(t, "systemctl", "is-enabled", "sentinel-restore.service")
+	run(t, "systemctl", "is-active", "sentinel-record.timer")
+	run(t, "systemctl", "start", "sentinel-record.service")
 	if !fails("systemctl", "is-active", "--quiet", "sentinel-restore.timer") {
 		t.Error("a timer runs each minute while nothing is blocked")
 	}
@@ -474,7 +476,7 @@ func comesBack(t *testing.T) {
 	if set := run(t, "nft", "list", "table", "inet", "sentinel"); !strings.Contains(set, "203.0.113.7") {
 		t.Errorf("the block did not come back:\n%s", set)
 	}
-	run(t, "systemctl", "is-active", "sentinel-metrics.timer")
+	run(t, "systemctl", "is-active", "sentinel-metrics.timer", "sentinel-record.timer")
 	run(t, "systemctl", "disable", "--now", "sentinel-report.timer")
 	// One unit less, or one that failed, keeps no package from being removed.
 	write(t, "/etc/sentinel/config.yaml", "{", 0o644)

@@ -47,7 +47,7 @@ func onMachine(t *testing.T) bool {
 	for _, name := range []string{"sentinel", "sentinel-mcp", "client"} {
 		files[filepath.Join(dir, name)] = "/shipped/" + name
 	}
-	for _, name := range []string{"sudoers.d/sentinel", "systemd/sentinel-restore.service", "systemd/sentinel-report.service", "systemd/sentinel-report.timer"} {
+	for _, name := range []string{"sudoers.d/sentinel", "systemd/sentinel-restore.service", "systemd/sentinel-report.service", "systemd/sentinel-report.timer", "systemd/sentinel-record.service", "systemd/sentinel-record.timer"} {
 		path, err := filepath.Abs(filepath.Join(root, "packaging", name))
 		if err != nil {
 			t.Fatal(err)

@@ -206,7 +206,7 @@ func TestTheUnitReportsAsMuchAsRootSees(t *testing.T) {
 	do(t, "systemctl", "start", "sentinel-report.service")
 	r.take(t, 2)
 	do(t, "systemctl", "start", "sentinel-report.timer")
-	exposed(t)
+	exposed(t, "sentinel-report.service")
 	verified(t)
 }
 
@@ -221,12 +221,12 @@ func plainly(t *testing.T, value any) string {
 	return regexp.MustCompile(`"(used_bytes|available_bytes|free_bytes|used_percent|inodes_used_percent)":[0-9.]+`).ReplaceAllString(string(raw), "")
 }
 
-// exposed holds the unit to what systemd-analyze(1) thinks of it, 10 being
+// exposed holds a unit to what systemd-analyze(1) thinks of it, 10 being
 // everything that root can do.
-func exposed(t *testing.T) {
+func exposed(t *testing.T, unit string) {
 	t.Helper()
-	out := do(t, "systemd-analyze", "security", "--no-pager", "sentinel-report.service")
-	found := regexp.MustCompile(`Overall exposure level for sentinel-report.service: ([0-9.]+)`).FindStringSubmatch(out)
+	out := do(t, "systemd-analyze", "security", "--no-pager", unit)
+	found := regexp.MustCompile(`Overall exposure level for ` + unit + `: ([0-9.]+)`).FindStringSubmatch(out)
 	if found == nil {
 		t.Fatalf("no score in %s", out)
 	}
