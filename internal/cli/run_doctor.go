@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/config"
@@ -18,6 +19,7 @@ import (
 	"sentinel/internal/humanize"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
+	"sentinel/internal/remote"
 	"sentinel/internal/services"
 	"sentinel/internal/trust"
 	"sentinel/internal/version"
@@ -42,13 +44,14 @@ func runDoctor(ctx context.Context, s session, call invocation) (document, error
 func (s session) doctorTarget(call invocation) doctor.Target {
 	path := cmp.Or(call.config, config.DefaultPath)
 	c, err := config.Load(path, call.config != "")
+	others := s.otherMachines(c.Hosts)
 	return doctor.Target{
 		Root: s.host.Root, OS: s.host.OS, Version: version.Number, User: s.user(), AsRoot: s.root,
 		Binary: s.binary, Trusted: s.trusted, TrustedLog: trust.InLogs.File, Owned: trust.User(s.user().UID).File, Tools: rootTools(s.config.Policy.EnabledTools),
 		ConfigPath: path, ConfigError: err, ConfigFiles: c.Files, AskRequired: c.Policy.Ask == config.AskRequired, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
-		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable, Reports: s.reports,
+		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable, Reports: s.reports, Others: others,
 	}
 }
 
@@ -171,6 +174,30 @@ func (s session) serviceManagerProbe(ctx context.Context) (string, error) {
 	}
 	manager.Close()
 	return "It answers.", nil
+}
+
+// otherMachines asks each host for the version of its sentinel.
+func (s session) otherMachines(names []string) func(context.Context) ([]doctor.Other, error) {
+	if len(names) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) ([]doctor.Other, error) {
+		if s.who.SudoUID != nil {
+			return nil, errors.New("behind sudo it would be with the ssh of root")
+		}
+		list := make([]doctor.Other, len(names))
+		carrier, err := remote.New(s.host.Programs, s.environ, s.who.UID)
+		var all sync.WaitGroup
+		for i, name := range names {
+			list[i] = doctor.Other{Host: name, Err: err}
+			if err != nil {
+				continue
+			}
+			all.Go(func() { list[i].Version, list[i].Err = carrier.Version(ctx, name) })
+		}
+		all.Wait()
+		return list, nil
+	}
 }
 
 // reports reads what became of the reports from the journal and the spool, both root's.

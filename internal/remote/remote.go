@@ -11,6 +11,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -97,14 +98,32 @@ func (c *Carrier) Run(ctx context.Context, host string, op ops.Operation, reques
 	}
 	ctx, cancel := context.WithTimeout(ctx, op.Deadline+extra)
 	defer cancel()
-	for _, program := range programs() {
-		r, err := c.run(ctx, c.command(host, program, op, request, onStderr))
-		if err == nil && noProgram(r) {
-			continue // nothing ran there: no change is made twice
-		}
-		return c.answer(ctx, host, op, r, err)
+	r, err := c.first(ctx, host, elevation.Request(op.Name), request, onStderr)
+	return c.answer(ctx, host, op, r, err)
+}
+
+// Version returns the version of sentinel on the host, which takes neither root nor much time.
+func (c *Carrier) Version(ctx context.Context, host string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	r, err := c.first(ctx, host, []string{"--version"}, nil, nil)
+	_, last := cutLast(bytes.TrimSpace(r.Stdout))
+	words := strings.Fields(string(last))
+	if err == nil && r.Exit == 0 && len(words) > 1 && words[0] == installed.Sentinel {
+		return clean(words[1]), nil
 	}
-	return Answer{}, fault.New(fault.SentinelNotFound, "There is no sentinel on "+host+", where its user's shell looks for programs.").
+	return "", c.failure(ctx, host, fault.New(fault.Timeout, host+" does not answer in time."), r, err)
+}
+
+// first runs the first sentinel that there is on the host.
+func (c *Carrier) first(ctx context.Context, host string, args []string, stdin []byte, onStderr func(string)) (sysexec.Result, error) {
+	for _, program := range programs() {
+		r, err := c.run(ctx, c.command(host, append([]string{program}, args...), stdin, onStderr))
+		if err != nil || !noProgram(r) {
+			return r, err // where there is none, nothing ran: no change is made twice
+		}
+	}
+	return sysexec.Result{}, fault.New(fault.SentinelNotFound, "There is no sentinel on "+host+", where its user's shell looks for programs.").
 		WithFix("Install sentinel on " + host + ", or put the folder that it is in into the PATH of commands that ssh runs there.")
 }
 
@@ -154,11 +173,10 @@ func noProgram(r sysexec.Result) bool {
 	return silent && (r.Exit == exitNotFound || r.Exit == exitNotExecutable || r.Exit == 1 && strings.Contains(string(r.Stderr), "ommand not found"))
 }
 
-// command is the run of ssh. All but the host is literal.
-func (c *Carrier) command(host, program string, op ops.Operation, request []byte, onStderr func(string)) sysexec.Command {
-	args := append(c.options(host), "--", host, program)
+// command is the run of ssh. All words but the host are literal.
+func (c *Carrier) command(host string, words []string, stdin []byte, onStderr func(string)) sysexec.Command {
 	return sysexec.Command{
-		Path: c.ssh, Args: append(args, elevation.Request(op.Name)...), Stdin: request, Env: c.env, NewSession: true,
+		Path: c.ssh, Args: append(append(c.options(host), "--", host), words...), Stdin: stdin, Env: c.env, NewSession: true,
 		MaxOutput: maxStderr, WaitDelay: waitDelay, OnStderrLine: onStderr,
 	}
 }
@@ -197,17 +215,25 @@ func (c *Carrier) answer(ctx context.Context, host string, op ops.Operation, r s
 	if d, ok := parse(r.Stdout); ok && r.Exit != exitSSH {
 		return d.answer(host, op, r.Exit)
 	}
+	return Answer{}, c.failure(ctx, host, ended(ctx, host, op), r, err)
+}
+
+// failure returns the error of a run that gave no answer; over is that of one whose ctx has ended.
+func (c *Carrier) failure(ctx context.Context, host string, over error, r sysexec.Result, err error) error {
+	known, coded := errors.AsType[*fault.Error](err)
 	switch {
+	case coded:
+		return known
 	case ctx.Err() != nil:
-		return Answer{}, ended(ctx, host, op)
+		return over
 	case errors.Is(err, errTooMuch), errors.Is(err, sysexec.ErrOutputTooLarge):
-		return Answer{}, fault.New(fault.BadOutput, host+" sent more than any document holds.").WithFix("Look there yourself, with: ssh " + host)
+		return fault.New(fault.BadOutput, host+" sent more than any document holds.").WithFix("Look there yourself, with: ssh " + host)
 	case err != nil:
-		return Answer{}, fault.Wrap(fault.Unavailable, "ssh cannot be run here", err)
+		return fault.Wrap(fault.Unavailable, "ssh cannot be run here", err)
 	case r.Exit == exitSSH:
-		return Answer{}, refusal(host, r.Stderr)
+		return refusal(host, r.Stderr)
 	default:
-		return Answer{}, noDocument(host, r)
+		return noDocument(host, r)
 	}
 }
 

@@ -112,6 +112,17 @@ func TestSentinelIsLookedForWhereItIsInstalled(t *testing.T) {
 	}
 }
 
+func TestTheVersionThere(t *testing.T) {
+	c, o := carrier(t, nil, sysexec.Result{Stdout: []byte("Welcome!\nsentinel 0.0.9 (linux/amd64, go1.26)\n")})
+	if v, err := c.Version(t.Context(), "web1"); v != "0.0.9" || err != nil || o.seen[0].Args[len(o.seen[0].Args)-1] != "--version" {
+		t.Errorf("%q, %v, %v", v, err, o.seen[0].Args)
+	}
+	c, _ = carrier(t, nil, sysexec.Result{Exit: 255, Stderr: []byte("ann@web1: Permission denied (publickey).\n")})
+	if _, err := c.Version(t.Context(), "web1"); fault.From(err).Code != fault.HostRefused {
+		t.Error(err)
+	}
+}
+
 func TestNamesOfHosts(t *testing.T) {
 	for _, name := range []string{"web1", "web-1.example.net", "ann@web1", "192.0.2.7", "2001:db8::7", "::1", "_x", "a", "first.last+tag@db_1"} {
 		if err := CheckName(name); err != nil {

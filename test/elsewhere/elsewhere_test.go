@@ -240,6 +240,16 @@ func fitting(t *testing.T) {
 	if exit != 0 || len(d.Rows("hosts")) != fleet+1 || d.Number("unanswered") != 0 || len(out) > 8<<10 {
 		t.Errorf("status %d, %d bytes: %s", exit, len(out), out)
 	}
+	out, _ = run(t, "", "--doctor", "--json")
+	found := ""
+	for _, f := range document(t, out).Rows("checks") {
+		if f.Text("id") == "hosts" {
+			found += f.Text("status") + " " + f.Text("value")
+		}
+	}
+	if !strings.HasPrefix(found, "ok 30 of 30 answer") {
+		t.Errorf("the doctor: %s", found)
+	}
 	if out, exit = run(t, "", "--fleet-health", "--skip-local", "--host", "node00,node01", "--host", "gone", "--output", "text"); exit != 0 || !strings.Contains(out, "NO ANSWER") || !strings.Contains(out, "node01") {
 		t.Errorf("the page: status %d\n%s", exit, out)
 	}
