@@ -4,6 +4,7 @@ package services
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"sentinel/internal/fault"
@@ -11,17 +12,17 @@ import (
 )
 
 // configurationLine finds what a test of a configuration says is wrong: the line that names an error
-// or a place, or else the first.
+// or a place, or else the first. Apache names the place in one line and the error in the next.
 func configurationLine(lines []ShownLine) string {
-	for _, line := range lines {
-		if wrongLine.Get().MatchString(line.Text) {
-			return line.Text
-		}
+	at := max(0, slices.IndexFunc(lines, func(l ShownLine) bool { return wrongLine.Get().MatchString(l.Text) }))
+	if len(lines) == 0 {
+		return ""
 	}
-	if len(lines) > 0 {
-		return lines[0].Text
+	text := lines[at].Text
+	if strings.HasSuffix(text, ":") && at+1 < len(lines) {
+		text += " " + lines[at+1].Text
 	}
-	return ""
+	return text
 }
 
 var wrongLine = lazyregexp.New(`(?i)\[emerg\]|\[ALERT\]|fatal|error|invalid|bad |unknown|missing|line \d+|:\d+`)
@@ -45,10 +46,13 @@ func (p *planner) testConfiguration(ctx context.Context, u Unit) (string, error)
 	for _, text := range test.Lines {
 		lines = append(lines, LogLine{Text: text})
 	}
-	line := strings.TrimSuffix(configurationLine(shownLines(lines, len(lines), logRunes)), ".")
-	if p.options.Force {
-		return " Its configuration does not pass " + shown(test.Command) + ": " + line + ".", nil
+	cause := ": " + strings.TrimSuffix(configurationLine(shownLines(lines, len(lines), logRunes)), ".")
+	if cause == ": " { // as that of Postfix, which writes to syslog(3) where there is no terminal
+		cause = ", which says why in the system log alone"
 	}
-	return "", fault.New(fault.BrokenConfiguration, u.Name+" would not come back: its configuration does not pass "+shown(test.Command)+": "+line+". It runs on; nothing was changed.").
+	if p.options.Force {
+		return " Its configuration does not pass " + shown(test.Command) + cause + ".", nil
+	}
+	return "", fault.New(fault.BrokenConfiguration, u.Name+" would not come back: its configuration does not pass "+shown(test.Command)+cause+". It runs on; nothing was changed.").
 		WithFix("Repair that line and try again. A person may restart it all the same with: sudo sentinel --restart-service " + u.Name + " --force")
 }

@@ -19,11 +19,11 @@ const (
 	buildLimit = 8 * time.Minute // for the root file system, which is built once
 	bootLimit  = 8 * time.Minute // with the test that runs in it
 	// packages are installed in the container besides Debian's minimal set: a service manager,
-	// firewalls, sshd and sudo. debootstrap cannot choose between alternatives: libpam-systemd is
+	// firewalls, sshd and sudo, and servers that test their own configuration. debootstrap cannot choose between alternatives: libpam-systemd is
 	// the logind that polkitd, and so firewalld, depends on.
-	packages = "systemd,systemd-sysv,libpam-systemd,dbus,iproute2,procps,sudo,iptables,nftables,conntrack,ufw,firewalld,openssh-server,openssh-client"
+	packages = "systemd,systemd-sysv,libpam-systemd,dbus,iproute2,procps,sudo,iptables,nftables,conntrack,ufw,firewalld,openssh-server,openssh-client,nginx-light,apache2,haproxy,bind9,postfix"
 	// rootName changes with the content of the container.
-	rootName = "debian-systemd-2"
+	rootName = "debian-systemd-3"
 )
 
 // Booted reruns the calling test as root in a container with a booted systemd and

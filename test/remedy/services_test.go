@@ -70,6 +70,49 @@ func TestAnAssistantFindsWhyServicesFail(t *testing.T) {
 	t.Run("health", func(t *testing.T) { s.T = t; seenByHealth(t, s) })
 	t.Run("one that runs", func(t *testing.T) { s.T = t; running(t, s) })
 	t.Run("configuration", func(t *testing.T) { s.T = t; testsItsConfiguration(t, s) })
+	t.Run("configuration of servers", func(t *testing.T) {
+		for _, c := range servers {
+			t.Run(c.unit, func(t *testing.T) { s.T = t; refusesToBreak(t, s, c) })
+		}
+	})
+}
+
+// A server is one of Debian, with a line that its configuration must not have and what its own test
+// says of it.
+type server struct{ unit, command, file, line, says string }
+
+var servers = []server{
+	{"nginx", "nginx -t", "/etc/nginx/nginx.conf", "nonsense on;", `unknown directive "nonsense" in /etc/nginx/nginx.conf`},
+	{"apache2", "apachectl -t", "/etc/apache2/apache2.conf", "Nonsense on", "Invalid command 'Nonsense'"},
+	{"haproxy", "haproxy -c -f /etc/haproxy/haproxy.cfg", "/etc/haproxy/haproxy.cfg", "nonsense on", "unknown keyword 'nonsense'"},
+	{"named", "named-checkconf", "/etc/bind/named.conf", "nonsense;", "unknown option 'nonsense'"},
+	{"postfix", "postfix check", "/etc/postfix/main.cf", "queue_directory = /nowhere", "does not pass postfix check, which says why in the system log alone."},
+}
+
+// refusesToBreak restarts a real server, and no longer once its configuration is broken.
+func refusesToBreak(t *testing.T, s *assistant.Session, c server) {
+	do(t, "systemctl", "start", c.unit)
+	d := s.Call("", "restart_service", map[string]any{"service": c.unit, "dry_run": true})
+	if !strings.Contains(text(t, d), "Its configuration passes: "+c.command+".") {
+		t.Errorf("the dry run does not say it: %v", d)
+	}
+	file, err := os.OpenFile(c.file, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("\n" + c.line + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	defer do(t, "systemctl", "stop", c.unit) // the next one may want its port
+	before := mainPID(t, c.unit)
+	d = s.Call("BROKEN_CONFIGURATION", "restart_service", map[string]any{"service": c.unit})
+	if !strings.Contains(d.Text("error"), c.says) {
+		t.Errorf("the refusal does not name the line: %v", d)
+	}
+	if after := mainPID(t, c.unit); after != before {
+		t.Error("the service was taken down")
+	}
 }
 
 // inState asks until the service is seen as it is between two lives of a loop.
