@@ -46,6 +46,17 @@ const readable = "page"
 // New mounts one for the user, to whom alone the kernel shows it. The test must be isolated.
 func New(t testing.TB, uid int) Mount {
 	t.Helper()
+	return mount(t, uid, "")
+}
+
+// NewForAll mounts one that the kernel shows to every user, as a network mount.
+func NewForAll(t testing.TB) Mount {
+	t.Helper()
+	return mount(t, 0, ",allow_other")
+}
+
+func mount(t testing.TB, uid int, more string) Mount {
+	t.Helper()
 	testenv.RequireIsolated(t)
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	testenv.Need(t, err == nil, "/dev/fuse")
@@ -53,7 +64,7 @@ func New(t testing.TB, uid int) Mount {
 	if err := unix.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d", fd, uid, uid)
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=%d", fd, uid, uid) + more
 	if err := unix.Mount("dead", dir, "fuse", 0, options); err != nil {
 		t.Fatal(err)
 	}
