@@ -28,6 +28,7 @@ const spool = "/var/spool/"
 var filling = map[string]string{
 	"feeder.service": service("ExecStart=/bin/sh -c 'exec 3>" + spool + "feed/app.log; rm " + spool + "feed/app.log; head -c 6000000 /dev/zero >&3; exec sleep infinity'\n"),
 	"queue.service":  service("ExecStart=/bin/sh -c 'for i in $(seq 400); do echo > " + spool + "queue/$i || exit 28; done'\n"),
+	"diary.service":  service("ExecStart=/bin/sh -c 'echo dear > /root/diary.txt; exec 3</root/diary.txt 4</etc/hostname; exec sleep infinity'\n"),
 	"login.service":  service("ExecStart=/usr/sbin/sshd -D -o UsePAM=no -o PermitRootLogin=no\n"),
 }
 
@@ -136,6 +137,21 @@ func TestAnAssistantFindsTheCause(t *testing.T) {
 				shows(t, s, step)
 			}
 		})
+	}
+	t.Run("but not what they could not list themselves", func(t *testing.T) { s.T = t; withheld(t, s) })
+}
+
+// withheld looks at a process of root with a file open in a directory of root's.
+func withheld(t *testing.T, s *assistant.Session) {
+	const secret = "/root/diary.txt"
+	do(t, "systemctl", "start", "diary.service")
+	pid := mainPID(t, "diary")
+	testenv.WaitFor(t, "the file to be open", func() bool {
+		return strings.Contains(do(t, "/usr/local/bin/sentinel", "--process", pid, "--json"), secret)
+	})
+	raw := text(t, s.Call("", "get_process_details", args("pid", number(t, pid))))
+	if strings.Contains(raw, "diary.txt") || !strings.Contains(raw, "/etc/hostname") || !strings.Contains(raw, `"withheld":1`) {
+		t.Errorf("whoever may not list /root is told: %s", raw)
 	}
 }
 
