@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 // A machine is simulated minute by minute: what is true, and what its clock says.
 type machine struct {
-	true    time.Time
+	now     time.Time
 	clock   time.Duration // what the clock is ahead by
 	boots   int
 	began   time.Time // of this boot
@@ -33,10 +33,10 @@ type machine struct {
 
 // minute lets a minute pass and takes a sample.
 func (m *machine) minute(change func(*Sample)) {
-	m.true = m.true.Add(time.Minute)
+	m.now = m.now.Add(time.Minute)
 	n := len(m.samples)
 	s := Sample{
-		Time: m.true.Add(m.clock).Unix(), Boot: fmt.Sprintf("boot-%d", m.boots), Up: m.true.Sub(m.began).Seconds(), Span: 60, Fullest: "/",
+		Time: m.now.Add(m.clock).Unix(), Boot: fmt.Sprintf("boot-%d", m.boots), Up: m.now.Sub(m.began).Seconds(), Span: 60, Fullest: "/",
 		Figures: map[string]float64{"load": 0.25 + 0.1*float64(n%2), "cpu": 3 + float64(n%3), "memory": 40, "disk": 61.5, "processes": 212, "network_in": 21_000},
 		Largest: []Process{{900, "mysqld", "mysql", 1200}},
 	}
@@ -47,15 +47,15 @@ func (m *machine) minute(change func(*Sample)) {
 }
 
 func (m *machine) until(t time.Time, change func(*Sample)) {
-	for m.true.Before(t) {
+	for m.now.Before(t) {
 		m.minute(change)
 	}
 }
 
 // reboot leaves the machine off for a while. The clock of the next boot is wrong by so much.
 func (m *machine) reboot(off, clock time.Duration) {
-	m.true = m.true.Add(off)
-	m.began, m.clock = m.true, clock
+	m.now = m.now.Add(off)
+	m.began, m.clock = m.now, clock
 	m.boots++
 }
 
@@ -72,7 +72,7 @@ var paris = time.FixedZone("CET", 3600)
 // week is a week in which a backup ran and a data base was killed for want of memory on the fourth night,
 // with a clock that jumps, two boots and a time without samples.
 func week() Recording {
-	m := &machine{true: at("2027-03-01 12:00"), began: at("2027-03-01 11:00")}
+	m := &machine{now: at("2027-03-01 12:00"), began: at("2027-03-01 11:00")}
 	m.until(at("2027-03-02 09:00"), nil)
 	m.clock = -24 * time.Hour // somebody has set it back, and forward again
 	m.until(at("2027-03-02 10:00"), nil)
@@ -81,7 +81,7 @@ func week() Recording {
 	m.until(at("2027-03-03 01:00"), nil)
 	m.reboot(20*time.Minute, -20*365*24*time.Hour) // without a battery it begins in the past
 	m.minute(func(s *Sample) { s.Events = []Event{{Booted, "", 60}}; s.Span = 0 })
-	m.until(m.true.Add(10*time.Minute), nil)
+	m.until(m.now.Add(10*time.Minute), nil)
 	m.clock = 0
 	m.until(at("2027-03-05 03:11"), nil)
 	m.until(at("2027-03-05 03:40"), func(s *Sample) {
@@ -92,9 +92,9 @@ func week() Recording {
 		}
 	})
 	m.until(at("2027-03-06 12:00"), nil)
-	m.true = m.true.Add(3 * time.Hour) // suspended
+	m.now = m.now.Add(3 * time.Hour) // suspended
 	m.until(at("2027-03-08 12:00"), nil)
-	return Recording{Samples: m.samples, Boot: "boot-1", Up: m.true.Sub(m.began), Now: m.true}
+	return Recording{Samples: m.samples, Boot: "boot-1", Up: m.now.Sub(m.began), Now: m.now}
 }
 
 func textsOf(h History) (texts []string) {
@@ -206,9 +206,9 @@ func TestNothingIsTakenForWhatWasNotRecorded(t *testing.T) {
 
 // Whoever sets the clock to the year 9999 hides nothing.
 func TestTimesGoByTheClockOfNow(t *testing.T) {
-	m := &machine{true: at("2027-03-01 12:00"), began: at("2027-03-01 11:00"), clock: 200 * 365 * 24 * time.Hour}
+	m := &machine{now: at("2027-03-01 12:00"), began: at("2027-03-01 11:00"), clock: 200 * 365 * 24 * time.Hour}
 	m.until(at("2027-03-01 13:00"), nil)
-	h := Tell(Recording{Samples: m.samples, Boot: "boot-0", Up: 2 * time.Hour, Now: m.true}, "", m.true.Add(-30*time.Minute), m.true, nil, -1)
+	h := Tell(Recording{Samples: m.samples, Boot: "boot-0", Up: 2 * time.Hour, Now: m.now}, "", m.now.Add(-30*time.Minute), m.now, nil, -1)
 	if h.Samples != 31 || h.LastSample != "2027-03-01T12:00:00Z" {
 		t.Errorf("%+v", h)
 	}
@@ -265,13 +265,13 @@ func TestARiseEndsWhereNothingIsKnown(t *testing.T) {
 }
 
 func TestProcessesThatGrowAreTold(t *testing.T) {
-	m := &machine{true: at("2027-03-01 12:00"), began: at("2027-03-01 11:00")}
+	m := &machine{now: at("2027-03-01 12:00"), began: at("2027-03-01 11:00")}
 	size := 300.0
 	m.until(at("2027-03-01 13:00"), func(s *Sample) {
 		size += 30
 		s.Largest = []Process{{77, "leak\n\x1b[31m", "", size}, {900, "mysqld", "mysql", 1200}}
 	})
-	h := Tell(Recording{Samples: m.samples, Boot: "boot-0", Up: 2 * time.Hour, Now: m.true}, "", m.true.Add(-time.Hour), m.true, nil, -1)
+	h := Tell(Recording{Samples: m.samples, Boot: "boot-0", Up: 2 * time.Hour, Now: m.now}, "", m.now.Add(-time.Hour), m.now, nil, -1)
 	if len(h.Changes) != 1 || !strings.Contains(h.Changes[0].Text, "(PID 77) grew from 330 MiB to 2.1 GiB of memory between 12:00 and 13:00.") {
 		t.Errorf("%q", textsOf(h))
 	}

@@ -156,11 +156,11 @@ func (t *taker) disks(list []health.Disk) {
 }
 
 // processor measures the use of the processor since the sample before. A system that does not count
-// measures it itself, for a second.
+// measures it itself, for a second, from the first call to the second: both have the same context.
 func (t *taker) processor(ctx context.Context, r *health.Report) {
-	after, err := deadline.Call(ctx, partLimit, t.Health.CPU)
+	after, err := t.Health.CPU(ctx)
 	if err == nil && !after.Spans() {
-		after, err = deadline.Call(ctx, partLimit, t.Health.CPU)
+		after, err = t.Health.CPU(ctx)
 	}
 	if err != nil {
 		t.gaps.Add("cpu", err)

@@ -211,9 +211,14 @@ func TestEventsAreWhatIsNew(t *testing.T) {
 func TestASystemThatMeasuresItselfIsAskedTwice(t *testing.T) {
 	h := newHost()
 	s, asked := h.sources(), 0
-	s.Health.CPU = func(context.Context) (health.CPUSample, error) {
+	var first context.Context
+	s.Health.CPU = func(ctx context.Context) (health.CPUSample, error) {
 		if asked++; asked == 1 {
+			first = ctx
 			return health.CPUSample{}, nil
+		}
+		if first.Err() != nil {
+			return health.CPUSample{}, first.Err()
 		}
 		return health.CPUSample{Share: &health.CPUShare{Percent: 12.5, Cores: 8, Window: time.Second}}, nil
 	}
