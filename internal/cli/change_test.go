@@ -163,9 +163,9 @@ func TestTheHistoryShowsTimesAndAddressesInFull(t *testing.T) {
 func TestTheHistoryShowsWhoAgreed(t *testing.T) {
 	h := &historyDocument{Header: answer.NewHeader("action_history", true), Total: 2, Actions: []journal.Action{
 		{Tool: "block_ip_address", Who: journal.Who{User: "root", SudoUser: "ann", Caller: "Desk/1", Asked: "accepted by ann through Desk/1"}, State: "done"},
-		{Tool: "unblock_ip_address", Who: journal.Who{User: "root", SudoUser: "bob", Caller: "Desk/1"}, State: "done"},
+		{Tool: "unblock_ip_address", Who: journal.Who{User: "root", SudoUser: "bob", Caller: "Desk/1", From: "203.0.113.7"}, State: "done"},
 	}}
-	for width, want := range map[int][]string{80: {"ann (agreed)", "bob "}, 120: {"ann (agreed) through Desk/1", "bob through Desk/1"}} {
+	for width, want := range map[int][]string{80: {"ann (agreed)", "bob "}, 120: {"ann (agreed) through Desk/1", "bob through Desk/1 from 203.0.113.7"}} {
 		p := newPage(width, false)
 		h.view(p)
 		for _, text := range want {

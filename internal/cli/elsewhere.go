@@ -37,10 +37,9 @@ func (p Program) elsewhere(ctx context.Context, call invocation, stdin io.Reader
 		return e.forward(ctx)
 	}
 	claims := ops.Context{Caller: origin()}
-	args := e.arguments()
 	_, atTerminal := terminalWidth(stdin, call.stderr)
 	if !atTerminal || call.dryRun {
-		doc, _, err := e.run(ctx, args, claims)
+		doc, _, err := e.run(ctx, call.args, claims)
 		return doc, err
 	}
 	if asksFirst(call) {
@@ -49,7 +48,7 @@ func (p Program) elsewhere(ctx context.Context, call invocation, stdin io.Reader
 		}
 	}
 	claims.Asked = ops.Typed
-	doc, _, err := e.run(ctx, args, claims)
+	doc, _, err := e.run(ctx, call.args, claims)
 	return doc, err
 }
 
@@ -62,10 +61,10 @@ func (p Program) carrier() (*remote.Carrier, error) {
 	return remote.New(h.Programs, p.environ(), p.UID)
 }
 
-// arguments are those of the call that are not the default anyway, which an older sentinel may not
-// know. A page shows everything.
-func (e elsewhere) arguments() ops.Arguments {
-	args := maps.Clone(e.call.args)
+// sent are the arguments that are not the default anyway, which an older sentinel may not know. A
+// person gets everything.
+func (e elsewhere) sent(args ops.Arguments) ops.Arguments {
+	args = maps.Clone(args)
 	for _, f := range e.call.op.Fields {
 		if f.Name == "verbose" {
 			args[f.Name] = true
@@ -79,7 +78,7 @@ func (e elsewhere) arguments() ops.Arguments {
 
 // run runs the operation there with args.
 func (e elsewhere) run(ctx context.Context, args ops.Arguments, claims ops.Context) (doc document, done bool, err error) {
-	request, err := composed(args, claims)
+	request, err := composed(e.sent(args), claims)
 	if err != nil {
 		return nil, true, err
 	}

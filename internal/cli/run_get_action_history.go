@@ -109,14 +109,17 @@ func (d *historyDocument) damage(p *page) {
 // client on a narrow terminal.
 func (p *page) whoText(w journal.Who) string {
 	const roomy = 100
+	from := ""
 	if p.width < roomy {
 		w.Caller = ""
+	} else if w.From != "" {
+		from = " from " + w.From
 	}
 	if w.Asked == "" {
-		return author(w)
+		return author(w) + from
 	}
 	by := author(journal.Who{User: w.User, SudoUser: w.SudoUser})
-	return by + " (agreed)" + strings.TrimPrefix(author(w), by)
+	return by + " (agreed)" + strings.TrimPrefix(author(w), by) + from
 }
 
 // timesText names an action that stands for several.

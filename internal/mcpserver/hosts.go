@@ -98,7 +98,7 @@ func (h *handler) start(ctx context.Context, c checked, stdin []byte) (sysexec.R
 	}
 	run := command(c.op, c.path, stdin)
 	run.Args = append([]string{"--host", strings.Join(names, ",")}, run.Args...)
-	run.Env = remote.Passed(os.Environ())
+	run.Env = remote.Environment(os.Environ())
 	run.OnStderrLine = trackerOf(ctx).listener(c.op)
 	return h.sudo.runner.Run(ctx, run)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -38,6 +40,9 @@ func TestHostsAreOfferedWhereSomeAreNamed(t *testing.T) {
 		if got := schema.Properties["host"].Enum; !op.OfFleet() && !slices.Equal(got, all.hosts) || op.OfFleet() && got != nil {
 			t.Errorf("%s: host is one of %v", op.Name, got)
 		}
+	}
+	if said := instructionsFor(ops.All(), all.hosts); !strings.Contains(said, elsewhereToo) || strings.Contains(instructionsFor(ops.All(), nil), elsewhereToo) {
+		t.Errorf("instructions: %s", said)
 	}
 	for _, op := range ops.All() {
 		if slices.ContainsFunc(op.Fields, func(f ops.Field) bool { return f.Name == hostKey }) {
@@ -113,6 +118,37 @@ func TestAQuestionIsAboutOneMachine(t *testing.T) {
 	if got := (plan{host: "web1", Hostname: "bank", Details: "Would do it."}).text(); got != "web1 (which calls itself bank): Would do it." {
 		t.Errorf("%q", got)
 	}
+}
+
+// The user is asked before a change elsewhere as before one here, with what a dry run there says.
+func TestAChangeElsewhereIsAskedAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := &fakeRunner{do: machineWith{policy: "required", details: "ffmpeg would be sent SIGKILL."}.run}
+		h := testHandler(runner)
+		h.hosts = []string{"db1"}
+		d := &desk{connectTo(t, newServer(ops.All(), h.hosts, h.toolHandler)), runner}
+		d.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"Desk","version":"1"}}}`)
+		d.raw()
+		d.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		d.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"terminate_process","arguments":{"pid":4242,"expect_name":"ffmpeg","host":"db1"}}}`)
+		id, message := d.asked()
+		if want := "db1 (which calls itself web-1): ffmpeg would be sent SIGKILL."; message != want {
+			t.Errorf("asked %q, want %q", message, want)
+		}
+		<-time.After(3 * time.Second)
+		d.says(id, yes)
+		if got, line := d.outcome(); got != "done" {
+			t.Error(line)
+		}
+		if diff := cmp.Diff([]string{planned, agreed}, d.sent()); diff != "" {
+			t.Errorf("sentinel was run with (-want +got):\n%s", diff)
+		}
+		for _, line := range runner.argv() {
+			if !strings.HasSuffix(line, " --host db1 --request terminate_process") {
+				t.Errorf("ran %q", line)
+			}
+		}
+	})
 }
 
 func TestAFleetIsAskedByOneRun(t *testing.T) {

@@ -205,10 +205,10 @@ func TestAToolWithoutEitherHintHasItsReason(t *testing.T) {
 
 func TestInstructionsNameNoToolThatIsOff(t *testing.T) {
 	health := func(op ops.Operation) bool { return op.Name == "get_system_health" }
-	if got := instructionsFor(ops.All()); got != instructions || !strings.Contains(got, "get_system_health") {
+	if got := instructionsFor(ops.All(), nil); got != instructions || !strings.Contains(got, "get_system_health") {
 		t.Errorf("%s", got)
 	}
-	if got := instructionsFor(slices.DeleteFunc(slices.Clone(ops.All()), health)); strings.Contains(got, "get_system_health") || !strings.Contains(got, "reads the state of the machine it runs on.\nProcess names") {
+	if got := instructionsFor(slices.DeleteFunc(slices.Clone(ops.All()), health), nil); strings.Contains(got, "get_system_health") || !strings.Contains(got, "reads the state of the machine it runs on.\nProcess names") {
 		t.Errorf("without the tool: %s", got)
 	}
 }

@@ -9,19 +9,21 @@ import (
 
 func TestCommandsAreSaidAsCalls(t *testing.T) {
 	for text, want := range map[string]string{
-		"Take the pid of a row of: sentinel --top":                              "Take the pid of a row of: get_top_processes",
-		"Find what uses it with: sentinel --top --sort memory":                  `Find what uses it with: get_top_processes {"sort":"memory"}`,
-		"Look again with sentinel --top and send the start_id.":                 "Look again with get_top_processes and send the start_id.",
-		"Look for a hung disk with: sentinel --json":                            "Look for a hung disk with: get_system_health",
-		"Restart it: sudo sentinel --restart-service NAME; or reboot.":          "Restart it: restart_service; or reboot.",
-		"Run: sudo sentinel --restart-service nginx":                            `Run: restart_service {"service":"nginx"}`,
-		"Look with sentinel --dns db.example.net, or send an address.":          `Look with dns_lookup {"name":"db.example.net"}, or send an address.`,
-		"Keep some: sudo sentinel --fix-firewall --keep-open https,22":          `Keep some: enable_firewall {"keep_open":"https,22"}`,
-		"See, then leave out --dry-run: sudo sentinel --fix-firewall --dry-run": `See, then leave out dry_run: enable_firewall {"dry_run":true}`,
-		"sudo sentinel --disable-firewall, then: sudo sentinel --fix-firewall.": "disable_firewall, then: enable_firewall.",
-		"End it: sudo sentinel --kill 12":                                       `End it: terminate_process {"pid":12}`,
-		"Nothing of ours: sudo dmesg | tail":                                    "Nothing of ours: sudo dmesg | tail",
-		"":                                                                      "",
+		"Take the pid of a row of: sentinel --top":                               "Take the pid of a row of: get_top_processes",
+		"Find what uses it with: sentinel --top --sort memory":                   `Find what uses it with: get_top_processes {"sort":"memory"}`,
+		"Look again with sentinel --top and send the start_id.":                  "Look again with get_top_processes and send the start_id.",
+		"Look for a hung disk with: sentinel --json":                             "Look for a hung disk with: get_system_health",
+		"Restart it: sudo sentinel --restart-service NAME; or reboot.":           "Restart it: restart_service; or reboot.",
+		"Run: sudo sentinel --restart-service nginx":                             `Run: restart_service {"service":"nginx"}`,
+		"Look with sentinel --dns db.example.net, or send an address.":           `Look with dns_lookup {"name":"db.example.net"}, or send an address.`,
+		"Keep some: sudo sentinel --fix-firewall --keep-open https,22":           `Keep some: enable_firewall {"keep_open":"https,22"}`,
+		"See, then leave out --dry-run: sudo sentinel --fix-firewall --dry-run":  `See, then leave out dry_run: enable_firewall {"dry_run":true}`,
+		"sudo sentinel --disable-firewall, then: sudo sentinel --fix-firewall.":  "disable_firewall, then: enable_firewall.",
+		"End it: sudo sentinel --kill 12":                                        `End it: terminate_process {"pid":12}`,
+		"See it in the history of web1: sentinel --host web1 --history --last 5": `See it in the history of web1: get_action_history {"host":"web1","last":5}`,
+		"Look there: sentinel --host web1 --doctor":                              "Look there: sentinel --host web1 --doctor (for the user, at a shell of this machine)",
+		"Nothing of ours: sudo dmesg | tail":                                     "Nothing of ours: sudo dmesg | tail",
+		"":                                                                       "",
 		// What no tool does is for a person.
 		"Send it: sudo sentinel --report":                   "Send it: sudo sentinel --report (for the user, at a shell of this machine)",
 		"Run sudo sentinel --restore-blocklist, then look.": "Run sudo sentinel --restore-blocklist (for the user, at a shell of this machine), then look.",
@@ -41,7 +43,8 @@ func TestAFixThatTakesAShellIsTheUsers(t *testing.T) {
 		"Take the pid of a row of: sentinel --top":                               "Take the pid of a row of: get_top_processes",
 		"Run it with sudo; what lets this user is said by: sentinel --doctor":    "Run it with sudo; what lets this user is said by: sentinel --doctor (for the user, at a shell of this machine)",
 		"See sentinel --json, then: sudo launchctl kickstart system/example.net": "For the user, at a shell of this machine: See get_system_health, then: sudo launchctl kickstart system/example.net",
-		"Try again.": "Try again.",
+		"Run ssh web1 once by hand":                                              "For the user, at a shell of this machine: Run ssh web1 once by hand",
+		"Try again.":                                                             "Try again.",
 	} {
 		if got := FixAsCalls(fix, func(string) bool { return true }); got != want {
 			t.Errorf("%q:\ngot  %q\nwant %q", fix, got, want)

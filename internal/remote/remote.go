@@ -56,7 +56,7 @@ func New(programs sysexec.Runner, environ []string, uid int) (*Carrier, error) {
 		return nil, fault.Wrap(fault.Unavailable, "This machine has no ssh to reach others with", err).
 			WithFix("Install the client of OpenSSH, as with: apt install openssh-client")
 	}
-	return &Carrier{programs: programs, ssh: ssh, env: environment(environ), sockets: socketDir(environ, uid)}, nil
+	return &Carrier{programs: programs, ssh: ssh, env: Environment(environ), sockets: socketDir(environ, uid)}, nil
 }
 
 // inherited are the variables that ssh and what it starts by the user's configuration go by: where
@@ -64,11 +64,8 @@ func New(programs sysexec.Runner, environ []string, uid int) (*Carrier, error) {
 // program could ask for a password.
 var inherited = []string{"HOME", "USER", "LOGNAME", "SHELL", "PATH", "TMPDIR", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "KRB5CCNAME"}
 
-// Passed returns the part of an environment with which a sentinel that is to reach other machines is
-// started.
-func Passed(environ []string) []string { return environment(environ) }
-
-func environment(environ []string) []string {
+// Environment returns what ssh is given of an environment, and a sentinel that is to run it.
+func Environment(environ []string) []string {
 	kept := []string{"LC_ALL=C", "TZ=UTC0"}
 	for _, name := range inherited {
 		if value := lookup(environ, name); value != "" {
