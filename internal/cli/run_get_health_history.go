@@ -210,7 +210,7 @@ func (d *healthHistoryDocument) ending(p *page) {
 		p.line("Nothing is known from %s to %s: %s.", whenText(g.From, time.Now()), whenText(g.To, time.Now()), g.Reason)
 	}
 	if rest := d.GapsTotal - len(shown); rest > 0 {
-		p.line("There are %s before that.", humanize.Count(rest, "gap", "gaps"))
+		p.line("%s before that.", humanize.Count(rest, "more gap", "more gaps"))
 	}
 	p.gaps(d.Unavailable)
 	if d.asked == "" && len(d.Series) > 0 {

@@ -226,7 +226,9 @@ func TestARiseIsMoreThanWhatIsUsual(t *testing.T) {
 		"a step":            {[]float64{1, 1, 1, 4, 4, 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:03, and was still up at 03:07."},
 		"a dip is no end":   {[]float64{1, 1, 1, 4, 1, 4, 1, 1}, "Load rose from 1.0 to 4.0 at 03:03, and was down again at 03:06."},
 		"most of the time":  {[]float64{1, 1, 4, 4, 4, 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:02, and was still up at 03:07."},
-		"slowly":            {[]float64{1, 1, 1, 1, 1, 3, 4, 5, 6, 7, 8, 9}, "Load rose from 1.0 at 03:05 to 9.0 at 03:11, and was still up at 03:11."},
+		"slowly":            {[]float64{1, 1, 1, 1, 1, 3, 4, 5, 6, 7, 8, 9}, "Load rose from 1.0 to 9.0 at 03:05, and was still up at 03:11."},
+		"step by step":      {[]float64{1, 1, 1, 1, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9}, "Load rose from 1.0 at 03:04 to 9.0 at 03:12, and was still up at 03:13."},
+		"a noisy plateau":   {[]float64{1, 1, 1, 8, 8, 8, 8, 8, 8, 8, 8, 9}, "Load rose from 1.0 to 9.0 at 03:03, and was still up at 03:11."},
 		"unknown":           {[]float64{math.NaN(), math.NaN()}, ""},
 		"unknown in beween": {[]float64{1, 1, 1, 4, math.NaN(), 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:03, and was still up at 03:07."},
 	} {

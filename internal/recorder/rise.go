@@ -10,13 +10,14 @@ import (
 
 // A rise is a time in which a figure was well above what is usual.
 type rise struct {
-	figure        Figure
-	from, peak    float64
-	began, peaked time.Time
-	ended         time.Time
-	still         bool // it was there to the end, ended
-	samples       int
-	score         float64
+	figure     Figure
+	from, peak float64
+	began      time.Time
+	reached    time.Time // when it was near its peak first
+	ended      time.Time
+	still      bool // it was there to the end, ended
+	samples    int
+	score      float64
 }
 
 // usualShare says which of the ordered values is the usual one: a figure that was high for most of the
@@ -37,6 +38,7 @@ func rises(points []point, f Figure, since time.Time) []rise {
 	end := func(at time.Time, still bool) {
 		if now.ended, now.still = at, still; !at.Before(since) && (now.samples > 1 || now.peak >= usual+3*over) {
 			now.score = (now.peak - usual) / over * float64(now.samples)
+			now.reached = reachedAt(points, *now)
 			list = append(list, *now)
 		}
 		now = nil
@@ -50,7 +52,7 @@ func rises(points []point, f Figure, since time.Time) []rise {
 			fallthrough
 		case now == nil:
 			if below = 0; v >= usual+over {
-				now = &rise{figure: f, from: beforeAt(points[:i], f.Key, usual), peak: v, began: p.at, peaked: p.at, samples: 1}
+				now = &rise{figure: f, from: beforeAt(points[:i], f.Key, usual), peak: v, began: p.at, samples: 1}
 			}
 		case v < usual+over/2:
 			if below++; below == 2 {
@@ -58,9 +60,8 @@ func rises(points []point, f Figure, since time.Time) []rise {
 			}
 		default:
 			below = 0
-			if now.samples++; v > now.peak {
-				now.peak, now.peaked = v, p.at
-			}
+			now.samples++
+			now.peak = max(now.peak, v)
 		}
 	}
 	if now != nil {
@@ -97,14 +98,27 @@ func beforeAt(points []point, key string, usual float64) float64 {
 	return sum / float64(n)
 }
 
-// slow is how long after its beginning a rise may reach its peak to be told as one step.
+// near is which part of a rise is near its peak.
+const near = 0.8
+
+// reachedAt finds when a rise was near its peak first.
+func reachedAt(points []point, r rise) time.Time {
+	for _, p := range between(points, r.began, r.ended) {
+		if v, known := p.Figures[r.figure.Key]; known && v >= r.from+near*(r.peak-r.from) {
+			return p.at
+		}
+	}
+	return r.began
+}
+
+// slow is how long after its beginning a rise may be near its peak to be told as one step.
 const slow = 5 * time.Minute
 
 // change tells a rise in a sentence.
 func (r rise) change(t teller) Change {
 	text := fmt.Sprintf("%s rose from %s to %s at %s", r.figure.Name, r.figure.text(r.from), r.figure.text(r.peak), t.clock(r.began))
-	if r.peaked.Sub(r.began) > slow {
-		text = fmt.Sprintf("%s rose from %s at %s to %s at %s", r.figure.Name, r.figure.text(r.from), t.clock(r.began), r.figure.text(r.peak), t.clock(r.peaked))
+	if r.reached.Sub(r.began) > slow {
+		text = fmt.Sprintf("%s rose from %s at %s to %s at %s", r.figure.Name, r.figure.text(r.from), t.clock(r.began), r.figure.text(r.peak), t.clock(r.reached))
 	}
 	if r.still {
 		text += fmt.Sprintf(", and was still up at %s.", t.clock(r.ended))
