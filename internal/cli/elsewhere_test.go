@@ -170,6 +170,16 @@ func TestARequestOverSSHTakesTheRulesOfSudo(t *testing.T) {
 	}
 }
 
+// This machine's own row is that of root where the rules of sudo are likely to allow it.
+func TestAFleetHasThisMachineAsRootSeesIt(t *testing.T) {
+	sudo := &behindSudo{run: sysexec.Result{Stdout: []byte(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"CRITICAL","threat_reasons":[]}`)}}
+	var out, errs bytes.Buffer
+	exit := shell(t, sudo, 990).Run(t.Context(), []string{"--fleet-health", "--json"}, strings.NewReader(""), &out, &errs)
+	if want := []string{"-k -n /usr/bin/sentinel --request get_system_health {}"}; !slices.Equal(sudo.seen, want) || exit != 0 || !strings.Contains(out.String(), `"local":true,"threat_level":"CRITICAL"`) {
+		t.Errorf("status %d, asked of sudo %q: %s%s", exit, sudo.seen, out.String(), errs.String())
+	}
+}
+
 // The machines are those of the command line, or else of the configuration.
 func TestAFleetIsAskedAtOnce(t *testing.T) {
 	ssh := &behindSSH{answer: func(host string) sysexec.Result {

@@ -20,7 +20,7 @@ const (
 	// atOnce is how many machines are asked at a time, and patience how long each may take: what does
 	// not answer by then holds up at most those that waited for its place.
 	atOnce   = 36
-	patience = 12 * time.Second
+	patience = 15 * time.Second
 
 	maxAnswer = 8 << 10 // bytes, to a program that did not ask for more
 	maxReason = 120     // runes

@@ -17,7 +17,7 @@ var getFleetHealth = Operation{
 	Effect:     Read,
 	Idempotent: true,
 	Privilege:  AnyUser,
-	Deadline:   30 * time.Second,
+	Deadline:   35 * time.Second,
 	Fields: []Field{
 		{Name: "skip_local", Flag: "skip-local", Kind: Boolean, Default: false, Description: "Leave out this machine"},
 	},
