@@ -35,7 +35,7 @@ func (s session) lastSample(ctx context.Context) (*recorder.Last, time.Duration)
 		return nil, 0
 	}
 	age, known := last.Age(boot, up)
-	if !known || age < leastAge || age > recorder.Young {
+	if !known || age > recorder.Young {
 		return nil, 0
 	}
 	return last, age

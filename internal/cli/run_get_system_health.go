@@ -136,7 +136,7 @@ type baseline struct {
 
 // baseline takes it, and waits for a window to pass, unless the recorder has one that is young enough.
 func (s session) baseline(ctx context.Context, last *recorder.Last, age time.Duration) (baseline, error) {
-	if last != nil && last.CPU.Spans() {
+	if last != nil && age >= leastAge && last.CPU.Spans() {
 		return baseline{table: last.Table(age), cpu: last.CPU, began: time.Now().Add(-age), recorded: true}, nil
 	}
 	var b baseline

@@ -84,6 +84,8 @@ var troubles = []trouble{
 		step{"get_logins", args(), "", []string{`"accounts":["eve"]`, `"user":"eve"`, "SHA256:"}},
 	)},
 	{"Why does nothing find its server?", deadResolver, calls(
+		step{"get_system_health", args(), "", []string{"RESOLVER_SILENT", "The resolver of this machine did not answer: " + peer + ":53 (connection refused)"}},
+		step{"get_health_history", args("since", "-1h"), "", []string{"health said: The resolver of this machine did not answer: " + peer + ":53"}},
 		step{"dns_lookup", args("name", "example.com"), "UNAVAILABLE", []string{"No name server answers about example.com: " + peer + ":53 connection refused"}},
 	)},
 	{"Why is every certificate not valid yet?", wrongClock, calls(
@@ -253,6 +255,7 @@ func newAccount(t *testing.T, s *assistant.Session) {
 func deadResolver(t *testing.T, _ *assistant.Session) {
 	os.Remove("/etc/resolv.conf") // which may be a link
 	put(t, "/etc/resolv.conf", "nameserver "+peer+"\noptions timeout:1 attempts:1\n", 0o644)
+	do(t, "/usr/local/bin/sentinel", "--record") // as the timer does each minute
 }
 
 // wrongClock leaves the mark of a clock that was two hours ahead.
