@@ -35,7 +35,7 @@ var domains = []string{
 
 // foundations may be imported by domains and by each other where a line says
 // so. fault is one because a refusal is a rule of its domain and has a code.
-var foundations = []string{"answer", "atomicfile", "config", "deadline", "editdistance", "fault", "lazyregexp", "lockfile", "progress", "prometheus", "reach", "sampling", "sanitize", "sessions", "sshserver", "statefile", "humanize", "target", "timespec", "trust", "vpn"}
+var foundations = []string{"answer", "atomicfile", "config", "deadline", "editdistance", "fault", "lazyregexp", "lockfile", "otlp", "progress", "prometheus", "reach", "sampling", "sanitize", "sessions", "sshserver", "statefile", "humanize", "target", "timespec", "trust", "vpn"}
 
 // forTests are the packages that nothing but tests imports.
 var forTests = []string{"internal/testenv", "internal/testenv/deadfuse", "internal/testenv/testnet", "internal/sysexec/replay", "internal/audit/audittest", "internal/blocklist/blocklisttest", "internal/processes/processestest", "internal/services/servicestest"}
@@ -124,6 +124,21 @@ func TestSentinelLinksNeitherMCPNorJSONSchema(t *testing.T) {
 			for _, dependency := range p.Deps {
 				if strings.Contains(dependency, "mcp-go") || strings.Contains(dependency, "jsonschema") || strings.Contains(dependency, "hujson") || slices.Contains([]string{"sentinel/internal/gen", "sentinel/internal/schema", "go/parser"}, dependency) {
 					t.Errorf("sentinel on %s links %s", goos, dependency)
+				}
+			}
+		}
+	}
+}
+
+// The SDK of OpenTelemetry costs 3 ms of every start and 14 MB, most of it gRPC.
+func TestSentinelLinksNoSDKOfOpenTelemetry(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin"} {
+		for _, p := range list(t, goos, "./cmd/sentinel", "./cmd/sentinel-mcp") {
+			for _, dependency := range p.Deps {
+				for _, heavy := range []string{"go.opentelemetry.io/", "google.golang.org/grpc", "google.golang.org/protobuf"} {
+					if strings.HasPrefix(dependency, heavy) {
+						t.Errorf("%s on %s links %s", p.ImportPath, goos, dependency)
+					}
 				}
 			}
 		}
