@@ -2,7 +2,10 @@
 
 package health
 
-import "sentinel/internal/prometheus"
+import (
+	"sentinel/internal/otlp"
+	"sentinel/internal/prometheus"
+)
 
 // CappedUnits is the key of [cappedUnits] for readers.
 const CappedUnits = "capped_units"
@@ -21,6 +24,7 @@ var cappedUnits = Figure{
 	Code:         "CAPPED_UNITS",
 	Message:      "Held back by their own processor quota.",
 	Object:       func(r *Report) string { return r.readings[CappedUnits].Object },
+	Instrument:   otlp.Instrument{Unit: "{unit}"},
 	Metric:       Metric{Name: "sentinel_capped_units", Kind: prometheus.Gauge},
 	LineInReason: true,
 	Title:        "capped",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sentinel/internal/humanize"
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -30,7 +31,9 @@ var cpu = Figure{
 	},
 	Culprit: usersOf("cpu"),
 	Metric:  Metric{Name: "sentinel_cpu_used_ratio", Help: "Use of all cores over half a second or since the last sample of the recorder, 0 to 1.", Kind: prometheus.Gauge, Scale: 0.01},
-	Title:   "processor",
+	// Without the attribute cpu.mode: it is all modes but idle.
+	Instrument: otlp.Instrument{Name: "system.cpu.utilization", Unit: "1"},
+	Title:      "processor",
 	Text: func(r *Report) string {
 		c := cpuOf(r)
 		var parts []string

@@ -5,6 +5,7 @@ package health
 import (
 	"strconv"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -24,6 +25,7 @@ var falseDaemons = Figure{
 	Code:         "FALSE_DAEMON",
 	Message:      "Processes that are not what they call themselves.",
 	Object:       func(r *Report) string { return firstPID(r, FalseDaemons) },
+	Instrument:   otlp.Instrument{Unit: "{process}"},
 	Metric:       Metric{Name: "sentinel_false_daemons", Kind: prometheus.Gauge},
 	LineInReason: true,
 	Title:        "false daemons",
@@ -40,6 +42,7 @@ var hiddenPrograms = Figure{
 	Code:         "HIDDEN_PROGRAM",
 	Message:      "Processes that hide what they run.",
 	Object:       func(r *Report) string { return firstPID(r, HiddenPrograms) },
+	Instrument:   otlp.Instrument{Unit: "{process}"},
 	Metric:       Metric{Name: "sentinel_hidden_programs", Kind: prometheus.Gauge},
 	LineInReason: true,
 	Title:        "hidden programs",

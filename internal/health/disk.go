@@ -4,8 +4,10 @@ package health
 
 import (
 	"fmt"
+	"slices"
 
 	"sentinel/internal/humanize"
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -43,6 +45,33 @@ var disk = Figure{
 			gauge(p, "sentinel_disk_inodes_used_ratio", "Share of the inodes of a file system in use, 0 to 1.", 0.01, d.InodesUsedPercent, labels...)
 		}
 	},
+	Instruments: func(r *Report, m *otlp.Metrics) {
+		for _, d := range r.Disks {
+			d.observe(m)
+		}
+	},
+}
+
+// observe writes the sizes of one file system. What only root may fill counts as reserved.
+func (d Disk) observe(m *otlp.Metrics) {
+	mode := "rw"
+	if d.ReadOnly {
+		mode = "ro"
+	}
+	of := []otlp.Attribute{
+		{Key: "system.device", Value: d.Device}, {Key: "system.filesystem.mountpoint", Value: d.Mountpoint}, {Key: "system.filesystem.type", Value: d.FileSystem},
+		{Key: "system.filesystem.mode", Value: mode},
+	}
+	in := func(state string) []otlp.Attribute {
+		return append(slices.Clone(of), otlp.Attribute{Key: "system.filesystem.state", Value: state})
+	}
+	usage := otlp.Instrument{Name: "system.filesystem.usage", Unit: "By", Description: "Space of a file system by what it is used for.", Kind: otlp.UpDown}
+	m.Int(otlp.Instrument{Name: "system.filesystem.limit", Unit: "By", Description: "Size of a file system.", Kind: otlp.UpDown}, d.SizeBytes, of...)
+	m.Int(usage, d.UsedBytes, in("used")...)
+	m.Int(usage, d.AvailableBytes, in("free")...)
+	m.Int(usage, d.SizeBytes-min(d.SizeBytes, d.UsedBytes+d.AvailableBytes), in("reserved")...)
+	double(m, otlp.Instrument{Name: "system.filesystem.utilization", Unit: "1", Description: "Share of the space in use, as df has it."}, 0.01, &d.UsedPercent, in("used")...)
+	double(m, otlp.Instrument{Name: "sentinel.filesystem.inodes.utilization", Unit: "1", Description: "Share of the inodes in use."}, 0.01, d.InodesUsedPercent, of...)
 }
 
 // reasons are that there is hardly any space left, that there are hardly any inodes left, or both. A

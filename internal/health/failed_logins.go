@@ -5,6 +5,7 @@ package health
 import (
 	"fmt"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -22,6 +23,7 @@ var failedLogins = Figure{
 	Max:          maxCount,
 	Code:         "LOGIN_GUESSING",
 	Message:      "Logins that failed in the last hour: %.0f.",
+	Instrument:   otlp.Instrument{Unit: "{login}"},
 	Metric:       Metric{Name: "sentinel_failed_logins_last_hour", Kind: prometheus.Gauge},
 	LineInReason: true,
 	Title:        "failed logins",

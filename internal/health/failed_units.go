@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -25,6 +26,7 @@ var failedUnits = Figure{
 		return r.FailedUnits[0].Name
 	},
 	LineInReason: true,
+	Instrument:   otlp.Instrument{Unit: "{unit}"},
 	Metric:       Metric{Name: "sentinel_failed_units", Kind: prometheus.Gauge},
 	Title:        "failed units",
 	Text: func(r *Report) string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 	"sentinel/internal/sanitize"
 )
@@ -52,6 +53,12 @@ type Figure struct {
 	Metric Metric
 	// Metrics replaces Metric where there are several, or labels.
 	Metrics func(*Report, *prometheus.Page)
+
+	// Instrument is what an OpenTelemetry Collector gets of the value. What the semantic
+	// conventions have no name for has that of the key, below "sentinel.".
+	Instrument otlp.Instrument
+	// Instruments replaces Instrument where there are several, or attributes.
+	Instruments func(*Report, *otlp.Metrics)
 
 	// Title begins the line of the page for people; "" is none.
 	Title string

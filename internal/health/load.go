@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -36,6 +37,17 @@ var load = Figure{
 		gauge(p, "sentinel_load1", "Load average of one minute.", 1, c.Load1)
 		gauge(p, "sentinel_load5", "Load average of five minutes.", 1, c.Load5)
 		gauge(p, "sentinel_load15", "Load average of fifteen minutes.", 1, c.Load15)
+	},
+	// The conventions have no load average; these are the names of the Collector's own receiver of
+	// host metrics.
+	Instruments: func(r *Report, m *otlp.Metrics) {
+		c := cpuOf(r)
+		if c.Cores > 0 {
+			m.Int(otlp.Instrument{Name: "system.cpu.logical.count", Unit: "{cpu}", Description: "Cores that are online.", Kind: otlp.UpDown}, uint64(c.Cores))
+		}
+		double(m, otlp.Instrument{Name: "system.cpu.load_average.1m", Unit: "{thread}", Description: "Load average of one minute."}, 1, c.Load1)
+		double(m, otlp.Instrument{Name: "system.cpu.load_average.5m", Unit: "{thread}", Description: "Load average of five minutes."}, 1, c.Load5)
+		double(m, otlp.Instrument{Name: "system.cpu.load_average.15m", Unit: "{thread}", Description: "Load average of fifteen minutes."}, 1, c.Load15)
 	},
 }
 

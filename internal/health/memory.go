@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"sentinel/internal/humanize"
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -30,6 +31,16 @@ var memory = Figure{
 			gauge(p, "sentinel_memory_used_bytes", "Memory in use.", 1, &m.UsedBytes)
 			gauge(p, "sentinel_memory_available_bytes", "Memory that can be had without swapping.", 1, &m.AvailableBytes)
 		}
+	},
+	// What is used is what is not available, as the conventions have it for Linux.
+	Instruments: func(r *Report, m *otlp.Metrics) {
+		if r.Memory == nil {
+			return
+		}
+		used := otlp.Attribute{Key: "system.memory.state", Value: "used"}
+		m.Int(otlp.Instrument{Name: "system.memory.limit", Unit: "By", Description: "Memory of the host, or of its container where that has a limit.", Kind: otlp.UpDown}, r.Memory.TotalBytes)
+		m.Int(otlp.Instrument{Name: "system.memory.usage", Unit: "By", Description: "Memory in use.", Kind: otlp.UpDown}, r.Memory.UsedBytes, used)
+		double(m, otlp.Instrument{Name: "system.memory.utilization", Unit: "1", Description: "Share of the memory in use."}, 0.01, &r.Memory.UsedPercent, used)
 	},
 	Title: "memory",
 	Text: func(r *Report) string {

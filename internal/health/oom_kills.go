@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -30,6 +31,7 @@ var oomKills = Figure{
 		}
 		return reach("OOM_KILLS", t["oom_kills"].Level, float64(*count), message+".")
 	},
+	Instrument: otlp.Instrument{Unit: "{process}"},
 	Metrics: func(r *Report, p *prometheus.Page) {
 		if r.OOMKills != nil {
 			p.Add("sentinel_oom_kills_total", "Processes that the kernel killed for want of memory, since boot.", prometheus.Counter, float64(*r.OOMKills))

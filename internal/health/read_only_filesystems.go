@@ -2,7 +2,10 @@
 
 package health
 
-import "sentinel/internal/prometheus"
+import (
+	"sentinel/internal/otlp"
+	"sentinel/internal/prometheus"
+)
 
 // ReadOnlyFileSystems is the key of [readOnlyFileSystems] for readers.
 const ReadOnlyFileSystems = "read_only_filesystems"
@@ -17,6 +20,7 @@ var readOnlyFileSystems = Figure{
 	Default:      Threshold{Severity: "warning"},
 	Code:         "FILESYSTEM_READ_ONLY",
 	Message:      "File systems that became read-only.",
+	Instrument:   otlp.Instrument{Unit: "{filesystem}"},
 	Metric:       Metric{Name: "sentinel_read_only_filesystems", Kind: prometheus.Gauge},
 	LineInReason: true,
 	Title:        "read-only",

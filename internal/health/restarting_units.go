@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -27,6 +28,7 @@ var restartingUnits = Figure{
 		return r.RestartingUnits[0].Name
 	},
 	LineInReason: true,
+	Instrument:   otlp.Instrument{Unit: "{unit}"},
 	Metric:       Metric{Name: "sentinel_restarting_units", Kind: prometheus.Gauge},
 	Title:        "restarting",
 	Text:         restartingNames,

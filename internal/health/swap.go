@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"sentinel/internal/humanize"
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -29,6 +30,21 @@ var swap = Figure{
 		if s := r.Swap; s != nil {
 			gauge(p, "sentinel_swap_total_bytes", "Swap space.", 1, &s.TotalBytes)
 			gauge(p, "sentinel_swap_used_bytes", "Swap space in use.", 1, &s.UsedBytes)
+		}
+	},
+	Instruments: func(r *Report, m *otlp.Metrics) {
+		s := r.Swap
+		if s == nil {
+			return
+		}
+		used, free := otlp.Attribute{Key: "system.paging.state", Value: "used"}, otlp.Attribute{Key: "system.paging.state", Value: "free"}
+		usage := otlp.Instrument{Name: "system.paging.usage", Unit: "By", Description: "Swap space.", Kind: otlp.UpDown}
+		m.Int(usage, s.UsedBytes, used)
+		if !s.Grows {
+			m.Int(usage, s.TotalBytes-min(s.UsedBytes, s.TotalBytes), free)
+		}
+		if !s.Grows && s.TotalBytes > 0 {
+			double(m, otlp.Instrument{Name: "system.paging.utilization", Unit: "1", Description: "Share of the swap space in use."}, 0.01, &s.UsedPercent, used)
 		}
 	},
 	Title: "swap",

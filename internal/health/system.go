@@ -4,14 +4,16 @@ package health
 
 import (
 	"sentinel/internal/humanize"
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
 // uptime is not judged.
 var uptime = Figure{
-	Value:  func(r *Report) *float64 { return number(r.UptimeSeconds) },
-	Metric: Metric{Name: "sentinel_uptime_seconds", Help: "Time since boot.", Kind: prometheus.Gauge},
-	Title:  "up for",
+	Value:      func(r *Report) *float64 { return number(r.UptimeSeconds) },
+	Metric:     Metric{Name: "sentinel_uptime_seconds", Help: "Time since boot.", Kind: prometheus.Gauge},
+	Instrument: otlp.Instrument{Name: "system.uptime", Unit: "s"},
+	Title:      "up for",
 	Text: func(r *Report) string {
 		if r.UptimeSeconds == nil {
 			return ""
@@ -22,8 +24,9 @@ var uptime = Figure{
 
 // processCount is not judged.
 var processCount = Figure{
-	Value:  func(r *Report) *float64 { return number(r.Processes) },
-	Metric: Metric{Name: "sentinel_processes", Help: "Processes.", Kind: prometheus.Gauge},
+	Value:      func(r *Report) *float64 { return number(r.Processes) },
+	Metric:     Metric{Name: "sentinel_processes", Help: "Processes.", Kind: prometheus.Gauge},
+	Instrument: otlp.Instrument{Name: "system.process.count", Unit: "{process}", Kind: otlp.UpDown},
 }
 
 // reboot is not judged: when to restart is for people to say.
@@ -38,8 +41,9 @@ var reboot = Figure{
 		}
 		return &needed
 	},
-	Metric: Metric{Name: "sentinel_reboot_required", Help: "Whether updates that are installed wait for a reboot.", Kind: prometheus.Gauge},
-	Title:  "reboot",
+	Metric:     Metric{Name: "sentinel_reboot_required", Help: "Whether updates that are installed wait for a reboot.", Kind: prometheus.Gauge},
+	Instrument: otlp.Instrument{Name: "sentinel.reboot_required"},
+	Title:      "reboot",
 	Text: func(r *Report) string {
 		if r.RebootRequired == nil || !*r.RebootRequired {
 			return ""

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -22,6 +23,11 @@ var temperature = Figure{
 	Metrics: func(r *Report, p *prometheus.Page) {
 		t := thermalOf(r)
 		gauge(p, "sentinel_temperature_celsius", "The temperature that the level rests on.", 1, t.Celsius, prometheus.Label{Name: "sensor", Value: t.Sensor})
+	},
+	Instruments: func(r *Report, m *otlp.Metrics) {
+		t := thermalOf(r)
+		double(m, otlp.Instrument{Name: "hw.temperature", Unit: "Cel", Description: "The temperature that the level rests on."}, 1, t.Celsius,
+			otlp.Attribute{Key: "hw.id", Value: t.Sensor}, otlp.Attribute{Key: "hw.name", Value: t.Sensor})
 	},
 	Title: "temperature",
 	Text: func(r *Report) string {

@@ -5,6 +5,7 @@ package health
 import (
 	"fmt"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/prometheus"
 )
 
@@ -21,6 +22,7 @@ var zombieProcesses = Figure{
 	Max:          maxCount,
 	Code:         "ZOMBIE_PROCESSES",
 	Message:      "Processes that have ended and that their parents leave behind: %.0f.",
+	Instrument:   otlp.Instrument{Unit: "{process}"},
 	Metric:       Metric{Name: "sentinel_zombie_processes", Kind: prometheus.Gauge},
 	LineInReason: true,
 	Title:        "zombies",
