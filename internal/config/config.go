@@ -56,6 +56,8 @@ type Config struct {
 	Webhook Webhook `yaml:"webhook"`
 	// Record holds the settings of the flight recorder.
 	Record Record `yaml:"record"`
+	// OTLP names an OpenTelemetry Collector that gets it, too.
+	OTLP OTLP `yaml:"otlp"`
 
 	// Files lists those that it was read from, in their order.
 	Files []string `yaml:"-"`
@@ -125,7 +127,7 @@ func (c *Config) parse(raw []byte) error {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return errors.New("it holds more than one YAML document")
 	}
-	return cmp.Or(checkAgentID(c.AgentID), c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), checkHosts(c.Hosts), c.Webhook.check())
+	return cmp.Or(checkAgentID(c.AgentID), c.Thresholds.check(), c.Policy.check(), c.Protect.check(), c.Scan.check(), c.Audit.check(), checkHosts(c.Hosts), c.Webhook.check(), c.OTLP.check())
 }
 
 // keepWithoutValue takes back what keys without a value have emptied, such as one whose list was

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"sentinel/internal/otlp"
 	"sentinel/internal/sanitize"
 )
 
@@ -31,35 +33,62 @@ func (c *Client) attempt(ctx context.Context, d Document) Result {
 	if err != nil {
 		return c.failed(ctx, innermost(err))
 	}
-	defer response.Body.Close()                               //nolint:errcheck // its content does not matter
+	defer response.Body.Close() //nolint:errcheck // only read from
+	var body bytes.Buffer
 	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection, which ctx does not end
 		enough := time.AfterFunc(bodyLimit, cancel)
 		defer enough.Stop()
-		io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) //nolint:errcheck // the status is the answer; a body that was read lets the connection be used again
+		io.Copy(&body, io.LimitReader(response.Body, maxAnswer)) //nolint:errcheck // the status is the answer; a body that was read lets the connection be used again
 	}
-	return c.result(response)
+	result := c.result(response)
+	if c.endpoint.collector && result.Verdict == Delivered {
+		result.Partial = otlp.Partial(body.Bytes())
+	}
+	return result
 }
 
 func (c *Client) request(ctx context.Context, d Document) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint.URL.String(), bytes.NewReader(d.Body))
+	body := d.Body
+	if c.endpoint.collector {
+		body = compressed(d.Body)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint.URL.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	r.Header = c.endpoint.header.Clone()
-	at := c.now()
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", c.agent)
-	r.Header.Set("Sentinel-Schema-Version", strconv.Itoa(SchemaVersion))
-	r.Header.Set("Webhook-Id", d.ID)
-	r.Header.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
-	if c.endpoint.Signed() {
-		r.Header.Set("Webhook-Signature", signature(c.endpoint.keys, d, at))
+	if c.endpoint.collector {
+		r.Header.Set("Content-Encoding", "gzip")
+	} else {
+		c.addWebhook(r.Header, d)
 	}
 	return r, nil
 }
 
-// result judges the status. Only 408, 425, 429 and 5xx are worth another attempt:
-// for any other, somebody has to change something first.
+// compressed shrinks the body for a Collector to a tenth.
+func compressed(body []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write(body) //nolint:errcheck // memory takes all
+	w.Close()     //nolint:errcheck // memory takes all
+	return b.Bytes()
+}
+
+// addWebhook adds what Standard Webhooks wants to a header.
+func (c *Client) addWebhook(h http.Header, d Document) {
+	at := c.now()
+	h.Set("Sentinel-Schema-Version", strconv.Itoa(SchemaVersion))
+	h.Set("Webhook-Id", d.ID)
+	h.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
+	if c.endpoint.Signed() {
+		h.Set("Webhook-Signature", signature(c.endpoint.keys, d, at))
+	}
+}
+
+// result judges the status. For what is not worth another attempt somebody has to change something
+// first.
 func (c *Client) result(r *http.Response) Result {
 	result := Result{Verdict: Unreached, Status: r.StatusCode, Reason: statusText(r.StatusCode)}
 	switch status := r.StatusCode; {
@@ -68,8 +97,10 @@ func (c *Client) result(r *http.Response) Result {
 	case status >= 300 && status < 400:
 		result.Reason += ", a redirect that is not followed"
 		result.Fix = "Use the URL that the receiver answers at itself; only 307 and 308 to the same host are followed."
-	case status == http.StatusTooManyRequests || status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly:
+	case c.endpoint.passes(status):
 		result.RetryAfter, result.retryable = retryAfter(r.Header.Get("Retry-After"), c.now()), true
+	case c.endpoint.collector && status >= http.StatusBadRequest:
+		result.Verdict, result.Fix = Refused, collectorFix(status)
 	case status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity:
 		result.Verdict, result.Fix = Refused, "Look into the logs of the receiver for what is wrong with the document."
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -78,6 +109,29 @@ func (c *Client) result(r *http.Response) Result {
 		result.Fix = "Check the path of the URL and what the receiver accepts."
 	}
 	return result
+}
+
+// passes reports whether another attempt may succeed without anybody's doing. A Collector says with 500
+// that it never takes the document: OTLP/HTTP allows to send it again after 429, 502, 503 and 504.
+func (e Endpoint) passes(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	default:
+		return status >= 500 && !e.collector
+	}
+}
+
+// collectorFix says what to do about an answer after which OTLP forbids to send a document again.
+func collectorFix(status int) string {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "Check the authorization_file and headers_file of otlp."
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return "Check otlp.endpoint: it is the base URL of the OTLP receiver over HTTP, to which /v1/metrics and /v1/logs are added."
+	default:
+		return "Look into the logs of the Collector for what is wrong with the document."
+	}
 }
 
 // maxRetryAfter bounds what a receiver can ask for.

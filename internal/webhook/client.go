@@ -24,7 +24,7 @@ const (
 	maxAnswer       = 64 << 10 // bytes of the body
 	maxAnswerHeader = 32 << 10
 	maxRedirects    = 2
-	bodyLimit       = time.Second // for the body, which nobody needs
+	bodyLimit       = time.Second // for the body, which says nothing or little
 )
 
 // A Client delivers documents to one endpoint. It is safe for concurrent use.

@@ -32,6 +32,8 @@ type Endpoint struct {
 	proxy       *url.URL         // nil is none
 	timeout     time.Duration    // of one attempt
 	elsewhere   bool             // it must not be this machine
+	collector   bool             // it speaks OTLP/HTTP
+	setting     string           // of the configuration, which names it
 }
 
 // Signed reports whether documents are signed.
@@ -49,7 +51,7 @@ func Unlisted(u target.URL, w config.Webhook) Endpoint {
 // Unsigned returns the endpoint of a receiver whose keys cannot be read. It gets no signature and no
 // configured header, and is not reached through the proxy.
 func Unsigned(u target.URL, w config.Webhook) Endpoint {
-	return Endpoint{URL: u, header: http.Header{}, timeout: w.Timeout()}
+	return Endpoint{URL: u, header: http.Header{}, timeout: w.Timeout(), setting: "webhook.endpoints"}
 }
 
 // Elsewhere returns why nothing is sent to an endpoint whose URL names this machine; "" if it does not,
@@ -68,13 +70,28 @@ func Listed(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error) {
 	if err != nil {
 		return Endpoint{}, err
 	}
+	return Unsigned(u, w).with(e, w, dir)
+}
+
+// Collector is [Listed] for one signal of the OpenTelemetry Collector: its metrics or its logs.
+func Collector(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error) {
+	u, err := target.ParseURL(e.URL)
+	if err != nil {
+		return Endpoint{}, err
+	}
 	made := Unsigned(u, w)
+	made.collector, made.setting = true, "otlp"
+	return made.with(e, w, dir)
+}
+
+// with adds what the configuration says about an endpoint.
+func (made Endpoint) with(e config.Endpoint, w config.Webhook, dir string) (_ Endpoint, err error) {
 	if w.Proxy != "" {
 		if made.proxy, err = url.Parse(w.Proxy); err != nil {
 			return Endpoint{}, fault.Wrap(fault.ConfigInvalid, "webhook.proxy cannot be used", err)
 		}
 	}
-	directory := secrets(dir)
+	directory := secrets{dir, made.setting}
 	for _, part := range []struct {
 		name string
 		take func(raw []byte) error
@@ -88,8 +105,8 @@ func Listed(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error) {
 	return made, directory.useCertificate(e, &made)
 }
 
-// secrets is the directory with the files of the endpoints.
-type secrets string
+// secrets is the directory with the files of the endpoints, for one that a setting names.
+type secrets struct{ dir, setting string }
 
 // maxFile bounds each file, in KiB.
 const maxFile = 256
@@ -108,7 +125,7 @@ func (s secrets) use(name string, take func(raw []byte) error) error {
 
 // read requires that no other user can read the file: it may hold a secret.
 func (s secrets) read(name string) ([]byte, error) {
-	path := filepath.Join(string(s), name)
+	path := filepath.Join(s.dir, name)
 	raw, err := trust.RootOrSelf.Read(path, maxFile)
 	if err != nil {
 		return nil, err
@@ -126,11 +143,11 @@ func (s secrets) invalid(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	path := filepath.Join(string(s), name)
+	path := filepath.Join(s.dir, name)
 	e := fault.Wrap(fault.ConfigInvalid, path+" cannot be used", err)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return e.WithFix("Create it with mode 0600, or take its name out of webhook.endpoints.")
+		return e.WithFix("Create it with mode 0600, or take its name out of " + s.setting + ".")
 	case errors.Is(err, errReadable):
 		return e.WithFix("Keep it to root, and change the secret if somebody may have seen it: sudo chmod 0600 " + path)
 	default:

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package webhook delivers documents to receivers over HTTP, signed as
-// Standard Webhooks has it (https://www.standardwebhooks.com).
+// Standard Webhooks has it (https://www.standardwebhooks.com), or as OTLP/HTTP to an OpenTelemetry
+// Collector.
 //
 // A caller who names a URL must not reach more through this program than without it: the
 // address is checked when the connection is made, after name resolution; no environment variable
 // changes the route; a receiver cannot redirect the document to another host; and its answer is
-// bounded and not shown.
+// bounded and not shown, but for what a Collector did not take of a report.
 package webhook
 
 import (
@@ -57,9 +58,10 @@ type Result struct {
 	Fix      string // what to do about that; may be empty
 	// RetryAfter is how long the receiver asked to wait; 0 if it did not say.
 	RetryAfter time.Duration
-	NoRoute    bool // the system refused to send any packet there
-	OwnMachine bool // it is this machine, and the configuration does not name it
-	retryable  bool // another attempt soon may succeed
+	Partial    string // what a Collector did not take of a document that was delivered; "" is nothing
+	NoRoute    bool   // the system refused to send any packet there
+	OwnMachine bool   // it is this machine, and the configuration does not name it
+	retryable  bool   // another attempt soon may succeed
 }
 
 // OwnMachineFix is what to do about a receiver on this machine that the configuration does not name.

@@ -32,6 +32,8 @@ type Sent struct {
 	Dropped  int  // documents dropped because they were too old or too many
 	Damaged  int  // documents quarantined because their files are damaged
 	Unwanted int  // documents quarantined because the receiver refused them
+	// Partials are what the receiver did not take of documents that it has now, the first ones.
+	Partials []string
 	Gaps     answer.Gaps
 }
 
@@ -62,6 +64,7 @@ func (s *Spool) sendUnkept(ctx context.Context, d webhook.Document, to Deliverer
 	}
 	if f.sent.Reason == "" { // no waiting document has failed
 		f.sent.Result = to.Deliver(ctx, d)
+		f.sent.notePartial(f.sent.Result)
 	}
 	return f.sent
 }
@@ -139,6 +142,7 @@ func (f *flush) run(ctx context.Context) {
 	sent.Dropped = dropped
 	if !holds(left, f.own) && sent.Attempts == 0 && !sent.ByOther {
 		sent.Result = f.to.Deliver(ctx, f.document) // it was dropped, or its file is damaged
+		sent.notePartial(sent.Result)
 	}
 	sent.Kept, sent.Waiting = holds(left, f.own), len(left)
 }
@@ -173,6 +177,15 @@ func (f *flush) quarantineDamaged(e entry, err error) {
 	f.sent.Gaps.Add("spool", f.spool.quarantine(e, corrupt))
 }
 
+// maxPartials bounds what is told of documents that arrived in part.
+const maxPartials = 3
+
+func (s *Sent) notePartial(r webhook.Result) {
+	if r.Partial != "" && len(s.Partials) < maxPartials && !slices.Contains(s.Partials, r.Partial) {
+		s.Partials = append(s.Partials, r.Partial)
+	}
+}
+
 // settle takes an entry out of the queue when its receiver accepted or refused it.
 func (f *flush) settle(e entry, r webhook.Result) {
 	mine := e.id == f.own.id
@@ -184,6 +197,7 @@ func (f *flush) settle(e entry, r webhook.Result) {
 		if !mine {
 			f.sent.Earlier++
 		}
+		f.sent.notePartial(r)
 		f.sent.Gaps.Add("spool", f.spool.remove(e))
 	case webhook.Refused:
 		if !mine {

@@ -25,6 +25,7 @@ type fake struct {
 	got     []string // ids, in order
 	asked   int
 	during  func()
+	partial func(id string) string // what it does not take of a document; nil takes all
 }
 
 func (f *fake) Deliver(_ context.Context, d webhook.Document) webhook.Result {
@@ -42,7 +43,11 @@ func (f *fake) Deliver(_ context.Context, d webhook.Document) webhook.Result {
 		return webhook.Result{Attempts: 1, Reason: "got another body: " + string(d.Body)}
 	}
 	f.got = append(f.got, d.ID)
-	return webhook.Result{Verdict: webhook.Delivered, Attempts: 1, Status: 200}
+	r := webhook.Result{Verdict: webhook.Delivered, Attempts: 1, Status: 200}
+	if f.partial != nil {
+		r.Partial = f.partial(d.ID)
+	}
+	return r
 }
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -518,4 +523,21 @@ func TestWaitingCountsAllReceiversAndChangesNothing(t *testing.T) {
 	if diff := cmp.Diff(before, testenv.Modes(t, dir)); diff != "" {
 		t.Errorf("counting changed (-before +after):\n%s", diff)
 	}
+}
+
+// What was taken in part is told of the documents that waited as well, within bounds, and is not sent again.
+func TestWhatWasTakenInPartIsToldAndDoesNotWait(t *testing.T) {
+	s := newStage(t)
+	s.to.down = true
+	for range 5 {
+		s.report(t)
+	}
+	s.to.down = false
+	s.to.partial = func(id string) string {
+		return map[bool]string{true: "a part of the first", false: "a part of " + id}[id <= "msg_002"]
+	}
+	got := s.report(t)
+	same(t, "told", fmt.Sprintf("%q", got.Partials), `["a part of the first" "a part of msg_003" "a part of msg_004"]`)
+	same(t, "waits", got.Waiting, 0)
+	same(t, "earlier", got.Earlier, 5)
 }
