@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -28,7 +29,10 @@ type reportDocument struct {
 // configuration.
 type reportObject struct {
 	Endpoints []delivery `json:"endpoints"`
-	// Notes are about documents for endpoints that were removed from the configuration.
+	// Documents are, in a dry run, what the endpoints would get, in the same order.
+	Documents []json.RawMessage `json:"documents,omitempty"`
+	// Notes are about documents for endpoints that were removed from the configuration,
+	// and about what is remembered between reports.
 	Notes []string `json:"notes,omitempty"`
 }
 
@@ -59,9 +63,13 @@ func (s session) endpoints() ([]route, error) {
 		}
 		routes = append(routes, way)
 	}
-	if len(routes) == 0 {
-		return nil, fault.New(fault.ConfigInvalid, "There is nobody to report to: webhook.endpoints is empty.").
-			WithFix("Name the receiver in /etc/sentinel/config.yaml: webhook: {endpoints: [{url: https://…, secret_file: NAME}]}")
+	collector, err := s.collector()
+	if err != nil {
+		return nil, err
+	}
+	if routes = append(routes, collector...); len(routes) == 0 {
+		return nil, fault.New(fault.ConfigInvalid, "There is nobody to report to: webhook.endpoints and otlp.endpoint are empty.").
+			WithFix("Name the receiver in /etc/sentinel/config.yaml: webhook: {endpoints: [{url: https://…, secret_file: NAME}]}, or otlp: {endpoint: https://…:4318} for an OpenTelemetry Collector.")
 	}
 	return routes, nil
 }
@@ -75,32 +83,59 @@ func targets(routes []route) string {
 }
 
 func (s session) wouldReport(ctx context.Context, routes []route) (string, reportObject, error) {
-	d, err := s.telemetry(ctx)
+	made, err := s.outbox(ctx, routes)
 	if err != nil {
 		return "", reportObject{}, err
 	}
 	var all reportObject
 	var texts []string
-	for _, way := range routes {
-		would, t := way.would(d)
+	for i, way := range routes {
+		would, t := way.would(made.documents[i])
 		texts = append(texts, would)
-		all.Endpoints = append(all.Endpoints, t)
+		all.Endpoints, all.Documents = append(all.Endpoints, t), append(all.Documents, made.documents[i].Body)
 	}
 	return strings.Join(texts, " "), all, nil
 }
 
-// report sends the same document to all endpoints concurrently: one that hangs must
-// not delay the others.
+// An outbox is one report.
+type outbox struct {
+	documents []webhook.Document // one for each route
+	next      reported           // what the next report compares with
+	notes     []string
+}
+
+// outbox looks at the machine once and makes a document of what it saw for each route. Routes
+// with the same payload get the same document.
+func (s session) outbox(ctx context.Context, routes []route) (made outbox, err error) {
+	health, err := s.lookAtHealth(ctx)
+	if err != nil {
+		return outbox{}, err
+	}
+	payloads := map[payload]webhook.Document{}
+	for _, way := range routes {
+		d, known := payloads[way.payload]
+		if !known {
+			if d, err = s.document(ctx, way.payload, health, &made); err != nil {
+				return outbox{}, err
+			}
+			payloads[way.payload] = d
+		}
+		made.documents = append(made.documents, d)
+	}
+	return made, nil
+}
+
+// report sends to all endpoints concurrently: one that hangs must not delay the others.
 func (s session) report(ctx context.Context, call invocation, routes []route, last *reportObject) (changed, error) {
-	d, err := s.telemetry(ctx)
+	made, err := s.outbox(ctx, routes)
 	if err != nil {
 		return nil, err
 	}
 	debug.FreeOSMemory() // return the memory of collecting, because sending takes as much again
 	limited, cancel := beforeDeadline(ctx)
 	defer cancel()
-	last.Endpoints = sendAll(limited, d, routes)
-	last.Notes = s.prune(routes)
+	last.Endpoints = sendAll(limited, made.documents, routes)
+	last.Notes = append(append(made.notes, s.remember(made.next, routes, last.Endpoints)...), s.prune(routes)...)
 	if code := last.code(); code != "" {
 		return nil, about(fault.New(code, last.details()).WithFix(last.fix()), *last)
 	}
@@ -116,7 +151,7 @@ func (s session) prune(routes []route) (notes []string) {
 	}
 	dropped, err := spool.Prune(filepath.Join(s.stateDir, spoolName), urls, s.config.Webhook.Spool.MaxAge())
 	if dropped > 0 {
-		notes = append(notes, counted(dropped, "document")+" had to be dropped as too old: webhook.endpoints does not name the receiver any more.")
+		notes = append(notes, counted(dropped, "document")+" had to be dropped as too old: the configuration does not name the receiver any more.")
 	}
 	if err != nil {
 		notes = append(notes, "The spool of former endpoints: "+err.Error())
@@ -124,11 +159,11 @@ func (s session) prune(routes []route) (notes []string) {
 	return notes
 }
 
-func sendAll(ctx context.Context, d webhook.Document, routes []route) []delivery {
+func sendAll(ctx context.Context, documents []webhook.Document, routes []route) []delivery {
 	deliveries := make([]delivery, len(routes))
 	var all sync.WaitGroup
 	for i, way := range routes {
-		all.Go(func() { deliveries[i] = way.send(ctx, d) })
+		all.Go(func() { deliveries[i] = way.send(ctx, documents[i]) })
 	}
 	all.Wait()
 	return deliveries

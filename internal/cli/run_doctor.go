@@ -203,6 +203,9 @@ func (s session) otherMachines(names []string) func(context.Context) ([]doctor.O
 // reports reads what became of the reports from the journal and the spool, both root's.
 func (s session) reports(ctx context.Context) (doctor.Reporting, error) {
 	r := doctor.Reporting{Endpoints: len(s.config.Webhook.Endpoints), Known: s.root}
+	if s.config.OTLP.Endpoint != "" {
+		r.Endpoints++
+	}
 	if r.Endpoints == 0 || !s.root {
 		return r, nil
 	}

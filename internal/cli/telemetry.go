@@ -37,19 +37,32 @@ func Telemetry() reflect.Type { return reflect.TypeFor[telemetryDocument]() }
 
 // telemetry creates a document with all that this session may see.
 func (s session) telemetry(ctx context.Context) (webhook.Document, error) {
-	op, known := ops.ByName("get_system_health")
-	if !known {
-		return webhook.Document{}, errors.New("there is no health document")
-	}
-	made, err := runSystemHealth(ctx, s, invocation{op: op, rows: defaultRows})
+	health, err := s.lookAtHealth(ctx)
 	if err != nil {
 		return webhook.Document{}, err
 	}
+	return s.webhookDocument(health)
+}
+
+// lookAtHealth is get_system_health for what is sent.
+func (s session) lookAtHealth(ctx context.Context) (*healthDocument, error) {
+	op, known := ops.ByName("get_system_health")
+	if !known {
+		return nil, errors.New("there is no health document")
+	}
+	made, err := runSystemHealth(ctx, s, invocation{op: op, rows: defaultRows})
+	if err != nil {
+		return nil, err
+	}
 	health, ok := made.(*healthDocument)
 	if !ok {
-		return webhook.Document{}, errors.New("the health document has another type")
+		return nil, errors.New("the health document has another type")
 	}
-	d := webhook.Document{ID: webhook.NewID()}
+	return health, nil
+}
+
+func (s session) webhookDocument(health *healthDocument) (d webhook.Document, err error) {
+	d.ID = webhook.NewID()
 	d.Body, err = encode(telemetryDocument{health, webhook.SchemaVersion, d.ID, s.config.Webhook.Tags}, false)
 	return d, err
 }
@@ -59,6 +72,7 @@ const spoolName = "spool"
 
 // A route is a receiver with its spool.
 type route struct {
+	payload  payload // what it gets
 	endpoint webhook.Endpoint
 	spool    *spool.Spool // nil if the receiver is not in the configuration
 	noRoute  string       // the fix where the system knows no route; may be empty
@@ -66,12 +80,14 @@ type route struct {
 
 // listed returns the route to an endpoint of the configuration.
 func (s session) listed(e config.Endpoint) (route, error) {
-	w := s.config.Webhook
-	endpoint, err := webhook.Listed(e, w, s.secrets)
-	if err != nil {
-		return route{}, err
-	}
-	return route{endpoint, spool.New(filepath.Join(s.stateDir, spoolName), endpoint.URL.String(), w.Spool.MaxBytes(), w.Spool.MaxAge()), s.host.Unreached}, nil
+	endpoint, err := webhook.Listed(e, s.config.Webhook, s.secrets)
+	return s.spooled(webhookPayload, endpoint), err
+}
+
+// spooled returns the route to an endpoint for which documents are kept.
+func (s session) spooled(p payload, endpoint webhook.Endpoint) route {
+	limits := s.config.Webhook.Spool
+	return route{p, endpoint, spool.New(filepath.Join(s.stateDir, spoolName), endpoint.URL.String(), limits.MaxBytes(), limits.MaxAge()), s.host.Unreached}
 }
 
 // route returns the route to a URL. Only root gets that of the configuration,
@@ -189,6 +205,9 @@ func (t *delivery) remark(sent spool.Sent) {
 	}
 	if sent.Unwanted > 0 {
 		t.Notes = append(t.Notes, counted(sent.Unwanted, "document")+" that waited had to be set aside, because the receiver did not want it.")
+	}
+	for _, partial := range sent.Partials {
+		t.Notes = append(t.Notes, "The Collector has not taken all: "+partial+".")
 	}
 	for _, g := range sent.Gaps {
 		t.Notes = append(t.Notes, "The "+g.Field+": "+g.Reason)

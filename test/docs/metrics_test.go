@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sentinel/internal/health"
 )
 
 const (
@@ -68,6 +70,45 @@ func TestEveryMetricIsOnItsPage(t *testing.T) {
 		if !known[name] {
 			t.Errorf("%s has %s, which the code does not write", metricsPage, name)
 		}
+	}
+}
+
+// instrument is a name of OpenTelemetry that is a metric's.
+var instrument = regexp.MustCompile("(?m)^\\| (`[a-z]+\\.[^|]*)")
+
+// What a Collector gets is what the page says: the names that stand in the code, and those that are made of
+// the keys of figures.
+func TestEveryInstrumentIsOnItsPage(t *testing.T) {
+	known := map[string]bool{}
+	for _, f := range health.All() {
+		if i := f.InstrumentOf(); i.Name != "" {
+			known[i.Name] = true
+		}
+	}
+	literal := regexp.MustCompile(`Name: "([a-z]+\.[a-z0-9_.]+)", Unit`)
+	for _, dir := range []string{"internal/cli", "internal/health", "internal/network"} {
+		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, m := range literal.FindAllStringSubmatch(read(t, file), -1) {
+				known[m[1]] = true
+			}
+		}
+	}
+	said := map[string]bool{}
+	_, page, _ := strings.Cut(read(t, filepath.Join(root, metricsPage)), "## Over OTLP")
+	for _, row := range instrument.FindAllStringSubmatch(page, -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			said[name[1]] = true
+		}
+	}
+	if got, want := slices.Sorted(maps.Keys(said)), slices.Sorted(maps.Keys(known)); !slices.Equal(got, want) || len(want) < 35 {
+		t.Errorf("the page has\n%q\nand the code writes\n%q", got, want)
 	}
 }
 

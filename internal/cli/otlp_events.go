@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"sentinel/internal/health"
+	"sentinel/internal/otlp"
+	"sentinel/internal/statefile"
+)
+
+// A reported is what a report said, for the next one to tell what has changed since.
+type reported struct {
+	Version int                `json:"version"`
+	Level   string             `json:"level"`
+	Reasons map[string]lasting `json:"reasons"` // by what tells one from another
+	Uptime  *int64             `json:"uptime_seconds,omitempty"`
+	Killed  time.Time          `json:"killed,omitzero"` // when the last process was killed for want of memory
+}
+
+// A lasting reason goes on until it is gone.
+type lasting struct {
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+}
+
+// Check implements [statefile.State].
+func (r reported) Check() error {
+	if r.Version != 1 || !slices.Contains(levels, r.Level) {
+		return statefile.ErrForm
+	}
+	return nil
+}
+
+const (
+	reportedFile  = "reported.json"
+	reportedLimit = 64 // KiB
+)
+
+// lastReported returns what the last report said; nil without one.
+func (s session) lastReported() (*reported, error) {
+	last, err := statefile.Read[reported](filepath.Join(s.stateDir, reportedFile), reportedLimit)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &last, nil
+}
+
+// remember keeps what was reported once its events have arrived, or wait to be sent again. An event that is
+// lost before is told by the next report.
+func (s session) remember(next reported, routes []route, sent []delivery) (notes []string) {
+	at := slices.IndexFunc(routes, func(r route) bool { return r.payload == logsPayload })
+	if at < 0 || sent[at].State == stateFailed {
+		return nil
+	}
+	if err := statefile.Write(filepath.Join(s.stateDir, reportedFile), next); err != nil {
+		notes = append(notes, "What this report said is not kept, so that the next one tells it again: "+err.Error())
+	}
+	return notes
+}
+
+func newReported(d *healthDocument) reported {
+	r := reported{Version: 1, Level: d.ThreatLevel, Reasons: map[string]lasting{}, Uptime: d.UptimeSeconds}
+	for _, reason := range d.ThreatReasons {
+		r.Reasons[reasonIdentity(reason)] = lasting{reason.Severity, reason.Message}
+	}
+	for _, e := range d.OOMEvents {
+		if at := killedAt(e); at.After(r.Killed) {
+			r.Killed = at
+		}
+	}
+	return r
+}
+
+// reasonIdentity tells the reasons of one code apart where there can be several: by their file systems.
+func reasonIdentity(r health.Reason) string {
+	if strings.HasPrefix(r.Object, "/") {
+		return r.Code + " " + r.Object
+	}
+	return r.Code
+}
+
+func killedAt(e health.OOMEvent) time.Time {
+	at, err := time.Parse(time.RFC3339, e.Time)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// severities are those of OTLP for threat levels and reasons.
+var severities = map[string]otlp.Severity{health.Low: otlp.Info, health.Warning: otlp.Warn, health.Critical: otlp.Error}
+
+// events are the report itself and what has changed since the one before, which is nil for the first.
+func (d *healthDocument) events(before *reported, now reported) []otlp.Event {
+	events := []otlp.Event{d.reportEvent()}
+	if before == nil {
+		before = &reported{Level: now.Level}
+	}
+	if before.Uptime != nil && now.Uptime != nil && *now.Uptime < *before.Uptime {
+		events = append(events, otlp.Event{
+			Name: "sentinel.boot", At: d.moment().Add(-time.Duration(*now.Uptime) * time.Second), Severity: otlp.Info, Text: "The machine was started.",
+		})
+	}
+	if before.Level != now.Level {
+		events = append(events, otlp.Event{
+			Name: "sentinel.threat_level.changed", Severity: severities[now.Level], Text: fmt.Sprintf("The threat level is %s; it was %s.", now.Level, before.Level),
+			Attributes: []otlp.Attribute{{Key: "sentinel.threat.level", Value: now.Level}, {Key: "sentinel.threat.level.before", Value: before.Level}},
+		})
+	}
+	events = append(events, d.reasonEvents(*before)...)
+	for _, id := range slices.Sorted(maps.Keys(before.Reasons)) {
+		if _, goesOn := now.Reasons[id]; !goesOn {
+			events = append(events, ended(id, before.Reasons[id]))
+		}
+	}
+	return append(events, d.killEvents(before.Killed)...)
+}
+
+// reportEvent says in every report how the machine is doing, so that one that fell silent is noticed.
+func (d *healthDocument) reportEvent() otlp.Event {
+	codes := []string{}
+	text := "The threat level is " + d.ThreatLevel + "."
+	for _, r := range d.ThreatReasons {
+		codes = append(codes, r.Code)
+		text += " " + r.Message
+	}
+	return otlp.Event{
+		Name: "sentinel.report", Severity: severities[d.ThreatLevel], Text: text,
+		Attributes: []otlp.Attribute{{Key: "sentinel.threat.level", Value: d.ThreatLevel}, {Key: "sentinel.reason.codes", Value: codes}},
+	}
+}
+
+// reasonEvents are of reasons that are new, or of another severity than before.
+func (d *healthDocument) reasonEvents(before reported) (events []otlp.Event) {
+	for _, r := range d.ThreatReasons {
+		was, known := before.Reasons[reasonIdentity(r)]
+		if known && was.Severity == r.Severity {
+			continue
+		}
+		e := otlp.Event{Name: "sentinel.threat_reason.began", Severity: severities[r.Severity], Text: r.Message, Attributes: reasonAttributes(r)}
+		if known {
+			e.Name = "sentinel.threat_reason.changed"
+			e.Attributes = append(e.Attributes, otlp.Attribute{Key: "sentinel.reason.severity.before", Value: was.Severity})
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func reasonAttributes(r health.Reason) []otlp.Attribute {
+	list := []otlp.Attribute{
+		{Key: "sentinel.reason.code", Value: r.Code}, {Key: "sentinel.reason.severity", Value: r.Severity},
+		{Key: "sentinel.reason.object", Value: r.Object}, {Key: "sentinel.reason.culprit", Value: r.Culprit},
+	}
+	if r.Value != nil {
+		list = append(list, otlp.Attribute{Key: "sentinel.reason.value", Value: *r.Value})
+	}
+	if r.Threshold != nil {
+		list = append(list, otlp.Attribute{Key: "sentinel.reason.threshold", Value: *r.Threshold})
+	}
+	return list
+}
+
+func ended(id string, was lasting) otlp.Event {
+	code, object, _ := strings.Cut(id, " ")
+	return otlp.Event{
+		Name: "sentinel.threat_reason.ended", Severity: otlp.Info, Text: "No longer: " + was.Message,
+		Attributes: []otlp.Attribute{{Key: "sentinel.reason.code", Value: code}, {Key: "sentinel.reason.severity", Value: was.Severity}, {Key: "sentinel.reason.object", Value: object}},
+	}
+}
+
+// sameMoment is how far two readings of one moment may be apart: each is counted back from another now.
+const sameMoment = 2 * time.Second
+
+// killEvents are of processes killed for want of memory since the last one that was told, the oldest first.
+func (d *healthDocument) killEvents(told time.Time) (events []otlp.Event) {
+	for _, k := range d.OOMEvents {
+		if at := killedAt(k); at.After(told.Add(sameMoment)) {
+			events = append(events, otlp.Event{
+				Name: "sentinel.oom_kill", At: at, Severity: otlp.Error, Text: k.Process + " was killed for want of memory.",
+				Attributes: []otlp.Attribute{{Key: "process.executable.name", Value: k.Process}, {Key: "sentinel.unit", Value: k.Unit}},
+			})
+		}
+	}
+	slices.SortStableFunc(events, func(a, b otlp.Event) int { return cmp.Compare(a.At.Unix(), b.At.Unix()) })
+	return events
+}
