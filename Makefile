@@ -60,6 +60,7 @@ test:
 	$(GOTEST) -p 2 -timeout 20m ./test/... || failed=1; \
 	(cd test/interop && $(GOTEST) ./...) || failed=1; \
 	(cd test/interop/old && $(GOTEST) ./...) || failed=1; \
+	(cd test/otlp && $(GOTEST) ./...) || failed=1; \
 	exit $$failed
 
 ## test-mac: the tests that make sense on a Mac, for real; SENTINEL_MAC_WRITES=yes as root lets them change it
