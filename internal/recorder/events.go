@@ -68,7 +68,8 @@ func (t *taker) clock(add func(kind, text string, ago float64)) {
 	}
 }
 
-// units compares the failed units. Where they are not known, those of before stay.
+// units compares the failed units. Where they are not known, those of before stay; those of the first
+// sample have failed before.
 func (t *taker) units(r health.Report, add func(kind, text string, ago float64)) {
 	var old []string
 	if t.previous != nil {
@@ -81,7 +82,7 @@ func (t *taker) units(r health.Report, add func(kind, text string, ago float64))
 	t.now.Failed = []string{}
 	for _, u := range r.FailedUnits[:min(len(r.FailedUnits), maxKept)] {
 		t.now.Failed = append(t.now.Failed, u.Name)
-		if !slices.Contains(old, u.Name) {
+		if t.previous != nil && !slices.Contains(old, u.Name) {
 			add(UnitFailed, u.Name, 0)
 		}
 	}

@@ -219,18 +219,18 @@ func TestARiseIsMoreThanWhatIsUsual(t *testing.T) {
 		values []float64
 		want   string
 	}{
-		"steady":            {[]float64{1, 1, 1, 1, 1, 1, 1, 1}, ""},
-		"noise":             {[]float64{1, 1.8, 1, 1.5, 1, 1.9, 1, 1}, ""},
-		"one high sample":   {[]float64{1, 1, 1, 2.5, 1, 1, 1, 1}, ""},
-		"one very high":     {[]float64{1, 1, 1, 9, 1, 1, 1, 1}, "Load rose from 1.0 to 9.0 at 03:03, and was down again at 03:04."},
-		"a step":            {[]float64{1, 1, 1, 4, 4, 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:03, and was still up at 03:07."},
-		"a dip is no end":   {[]float64{1, 1, 1, 4, 1, 4, 1, 1}, "Load rose from 1.0 to 4.0 at 03:03, and was down again at 03:06."},
-		"most of the time":  {[]float64{1, 1, 4, 4, 4, 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:02, and was still up at 03:07."},
-		"slowly":            {[]float64{1, 1, 1, 1, 1, 3, 4, 5, 6, 7, 8, 9}, "Load rose from 1.0 to 9.0 at 03:05, and was still up at 03:11."},
-		"step by step":      {[]float64{1, 1, 1, 1, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9}, "Load rose from 1.0 at 03:04 to 9.0 at 03:12, and was still up at 03:13."},
-		"a noisy plateau":   {[]float64{1, 1, 1, 8, 8, 8, 8, 8, 8, 8, 8, 9}, "Load rose from 1.0 to 9.0 at 03:03, and was still up at 03:11."},
-		"unknown":           {[]float64{math.NaN(), math.NaN()}, ""},
-		"unknown in beween": {[]float64{1, 1, 1, 4, math.NaN(), 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:03, and was still up at 03:07."},
+		"steady":             {[]float64{1, 1, 1, 1, 1, 1, 1, 1}, ""},
+		"noise":              {[]float64{1, 1.8, 1, 1.5, 1, 1.9, 1, 1}, ""},
+		"one high sample":    {[]float64{1, 1, 1, 2.5, 1, 1, 1, 1}, ""},
+		"one very high":      {[]float64{1, 1, 1, 9, 1, 1, 1, 1}, "Load rose from 1.0 to 9.0 at 03:03, and was down again at 03:04."},
+		"a step":             {[]float64{1, 1, 1, 4, 4, 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:03, and was still up at 03:07."},
+		"a dip is no end":    {[]float64{1, 1, 1, 4, 1, 4, 1, 1}, "Load rose from 1.0 to 4.0 at 03:03, and was down again at 03:06."},
+		"most of the time":   {[]float64{1, 1, 4, 4, 4, 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:02, and was still up at 03:07."},
+		"slowly":             {[]float64{1, 1, 1, 1, 1, 3, 4, 5, 6, 7, 8, 9}, "Load rose from 1.0 to 9.0 at 03:05, and was still up at 03:11."},
+		"step by step":       {[]float64{1, 1, 1, 1, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9}, "Load rose from 1.0 at 03:04 to 9.0 at 03:12, and was still up at 03:13."},
+		"a noisy plateau":    {[]float64{1, 1, 1, 8, 8, 8, 8, 8, 8, 8, 8, 9}, "Load rose from 1.0 to 9.0 at 03:03, and was still up at 03:11."},
+		"unknown":            {[]float64{math.NaN(), math.NaN()}, ""},
+		"unknown in between": {[]float64{1, 1, 1, 4, math.NaN(), 4, 4, 4}, "Load rose from 1.0 to 4.0 at 03:03, and was still up at 03:07."},
 	} {
 		began := at("2027-03-01 03:00")
 		var points []point

@@ -62,14 +62,14 @@ func parseTCP(b []byte) (TCP, error) {
 			return parseTCPColumns(titles, bytes.Fields(rest))
 		}
 	}
-	return TCP{}, fmt.Errorf("Tcp: %w", ErrFormat)
+	return TCP{}, fmt.Errorf("counters of TCP: %w", ErrFormat)
 }
 
 func parseTCPColumns(titles, values [][]byte) (TCP, error) {
 	var t TCP
 	wanted := map[string]*uint64{"CurrEstab": &t.Established, "OutSegs": &t.Sent, "RetransSegs": &t.Resent}
 	if len(titles) != len(values) {
-		return TCP{}, fmt.Errorf("Tcp: %w", ErrFormat)
+		return TCP{}, fmt.Errorf("counters of TCP: %w", ErrFormat)
 	}
 	for i, title := range titles {
 		to, ok := wanted[string(title)]
@@ -82,7 +82,7 @@ func parseTCPColumns(titles, values [][]byte) (TCP, error) {
 		delete(wanted, string(title))
 	}
 	if len(wanted) > 0 {
-		return TCP{}, fmt.Errorf("Tcp: %w", ErrFormat)
+		return TCP{}, fmt.Errorf("counters of TCP: %w", ErrFormat)
 	}
 	return t, nil
 }
