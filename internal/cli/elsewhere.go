@@ -6,15 +6,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"maps"
 	"os"
 	"os/user"
+	"unicode/utf8"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/progress"
+	"sentinel/internal/prometheus"
 	"sentinel/internal/remote"
 	"sentinel/internal/sanitize"
 )
@@ -102,8 +103,8 @@ func (e elsewhere) forward(ctx context.Context) (document, error) {
 	}
 	claims := request.Context
 	claims.Caller = origin()
-	if request.Caller != "" {
-		claims.Caller = sanitize.Text(request.Caller+", "+origin(), maxName)
+	if left := maxName - utf8.RuneCountInString(claims.Caller) - len(", "); request.Caller != "" && left > 0 {
+		claims.Caller = sanitize.Text(request.Caller, left) + ", " + claims.Caller
 	}
 	if members["_context"], err = json.Marshal(claims); err != nil {
 		return nil, err
@@ -122,12 +123,33 @@ func (e elsewhere) ask(ctx context.Context, request []byte, verbatim bool) (docu
 	answer, err := e.carrier.Run(ctx, e.host, e.call.op, request, relayProgress(e.call))
 	switch {
 	case err != nil:
-		return nil, onHost(err, e.host)
+		return nil, err
 	case verbatim:
 		return relayed{answer.Document, answer.Exit}, nil
-	default:
-		return documentOf(e.call.op, answer.Document)
 	}
+	doc, err := documentOf(e.call.op, answer.Document)
+	if err != nil {
+		return nil, err
+	}
+	return doc, remote.About(e.host, showable(doc))
+}
+
+// showable returns why a document cannot be shown: another version, or another hand, has left out what
+// a page is made of.
+func showable(doc document) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = fault.New(fault.BadOutput, "The answer lacks what a page is made of.").WithFix("See it as it came, with --json.")
+		}
+	}()
+	doc.view(newPage(minWidth, false))
+	if m, ok := doc.(metered); ok {
+		m.metrics(new(prometheus.Page))
+	}
+	if c, ok := doc.(checkable); ok {
+		c.check()
+	}
+	return nil
 }
 
 // relayProgress hands on what a run that does the work says of its progress.
@@ -181,22 +203,4 @@ func (r relayed) print(o output) int {
 	}
 	b.WriteByte('\n')
 	return o.write(b.Bytes(), r.exit)
-}
-
-// A hostObject names the host that a failure is about.
-type hostObject struct {
-	Context struct {
-		Host string `json:"host"`
-	} `json:"_context"`
-}
-
-// onHost names the host in the document of a failure.
-func onHost(err error, host string) error {
-	e, ok := errors.AsType[*fault.Error](err)
-	if !ok || e.With != nil {
-		return err
-	}
-	var object hostObject
-	object.Context.Host = host
-	return e.WithObject(object)
 }

@@ -8,13 +8,16 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"sentinel/internal/fault"
 	"sentinel/internal/host"
+	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
 	"sentinel/internal/testenv"
 )
@@ -93,6 +96,8 @@ func TestAnActionOnAnotherMachine(t *testing.T) {
 		"what is no tool":          {"--host web1 --doctor", "", nil, "", "", 2, []string{"USAGE", "ssh web1 sentinel --doctor"}},
 		"what no request can have": {"--host web1 --top --limit all", "", nil, "", "", 2, []string{"USAGE", "--limit does not go together with --host"}},
 		"force":                    {"--host web1 --unblock-ip 203.0.113.7 --force", "", nil, "", "", 2, []string{"USAGE", "--force"}},
+		"for a monitoring system": {"--host web1 --check", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"CRITICAL","threat_reasons":[{"code":"X","severity":"CRITICAL","message":"It burns."}]}`, 0),
+			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 2, []string{"CRITICAL", "It burns."}},
 		"no connection": {"--host web1 --top", "", func(string) sysexec.Result {
 			return sysexec.Result{Exit: 255, Stderr: []byte("ssh: connect to host 192.0.2.7 port 22: Connection refused\n")}
 		}, "web1 sentinel --request get_top_processes", `{"_context":{CALLER}}`, 1, []string{"HOST_UNREACHABLE", `"_context":{"host":"web1"}`}},
@@ -177,6 +182,35 @@ func TestAFleetHasThisMachineAsRootSeesIt(t *testing.T) {
 	exit := shell(t, sudo, 990).Run(t.Context(), []string{"--fleet-health", "--json"}, strings.NewReader(""), &out, &errs)
 	if want := []string{"-k -n /usr/bin/sentinel --request get_system_health {}"}; !slices.Equal(sudo.seen, want) || exit != 0 || !strings.Contains(out.String(), `"local":true,"threat_level":"CRITICAL"`) {
 		t.Errorf("status %d, asked of sudo %q: %s%s", exit, sudo.seen, out.String(), errs.String())
+	}
+}
+
+// A page can be made of every answer, and what is no answer ends nothing.
+func TestAnswersFromElsewhereCanBeShown(t *testing.T) {
+	for _, op := range ops.All() {
+		made := reflect.New(operations()[op.Name].result)
+		fill(made.Elem(), 0)
+		raw, err := json.Marshal(made.Interface())
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := documentOf(op, raw)
+		if err == nil {
+			err = showable(doc)
+		}
+		if err != nil {
+			t.Errorf("%s: %v: %s", op.Name, err, raw)
+		}
+		for _, little := range []string{`{"success":true}`, `{"success":true,"services":[{}],"failures":{},"hosts":[{}],"label":"x"}`} {
+			if doc, err := documentOf(op, []byte(little)); err == nil {
+				if err := showable(doc); err != nil && fault.From(err).Code != fault.BadOutput {
+					t.Errorf("%s: %v", op.Name, err)
+				}
+			}
+		}
+	}
+	if err := showable(&loginsDocument{}); fault.From(err).Code != fault.BadOutput {
+		t.Errorf("what lacks everything: %v", err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
+	"sentinel/internal/remote"
 	"sentinel/internal/sysexec"
 )
 
@@ -99,7 +100,7 @@ func (h *handler) call(ctx context.Context, op ops.Operation, arguments json.Raw
 		return nil, err
 	}
 	result, err := h.answer(ctx, c)
-	return result, aboutHost(err, c.host)
+	return result, remote.About(c.host, err)
 }
 
 // answer answers a call that was checked.

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"strings"
 
 	"sentinel/internal/config"
-	"sentinel/internal/fault"
 	"sentinel/internal/jsonrpc"
 	"sentinel/internal/ops"
 	"sentinel/internal/remote"
@@ -109,19 +107,4 @@ func historyOf(host string) string {
 		return "sudo sentinel --history"
 	}
 	return "sentinel --host " + host + " --history"
-}
-
-// aboutHost names the host in the document of a failure.
-func aboutHost(err error, host string) error {
-	e, ok := errors.AsType[*fault.Error](err)
-	if !ok || host == "" || e.With != nil {
-		return err
-	}
-	var object struct {
-		Context struct {
-			Host string `json:"host"`
-		} `json:"_context"`
-	}
-	object.Context.Host = host
-	return e.WithObject(object)
 }

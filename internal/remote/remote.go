@@ -96,7 +96,23 @@ func (c *Carrier) Run(ctx context.Context, host string, op ops.Operation, reques
 	ctx, cancel := context.WithTimeout(ctx, op.Deadline+extra)
 	defer cancel()
 	r, err := c.first(ctx, host, elevation.Request(op.Name), request, onStderr)
-	return c.answer(ctx, host, op, r, err)
+	a, err := c.answer(ctx, host, op, r, err)
+	return a, About(host, err)
+}
+
+// About names the host in the document of a failure, as an answer from there has it.
+func About(host string, err error) error {
+	e, ok := errors.AsType[*fault.Error](err)
+	if !ok || host == "" || e.With != nil {
+		return err
+	}
+	var object struct {
+		Context struct {
+			Host string `json:"host"`
+		} `json:"_context"`
+	}
+	object.Context.Host = host
+	return e.WithObject(object)
 }
 
 // Version returns the version of sentinel on the host, which takes neither root nor much time.
