@@ -122,6 +122,12 @@ func refusals(t *testing.T) {
 // sudo is taken on the other machine, by its rules, and what changes there is in its journal with who
 // asked from where.
 func sudo(t *testing.T) {
+	for name, want := range map[string]bool{"db1": true, "plain": false} {
+		out, _ := run(t, "", "--host", name, "--json")
+		if status := document(t, out).Text("firewall_status"); status != "UNKNOWN" != want {
+			t.Errorf("on %s the firewall is %s", name, status)
+		}
+	}
 	sleeper := exec.Command("/bin/sleep", "600")
 	must(t, sleeper.Start())
 	defer sleeper.Wait()
