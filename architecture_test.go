@@ -145,6 +145,17 @@ func TestSentinelLinksNoSDKOfOpenTelemetry(t *testing.T) {
 	}
 }
 
+// A server runs for as long as its client does, and must not go before others.
+func TestTheServerCannotBePreferred(t *testing.T) {
+	for _, p := range list(t, "linux", "./cmd/sentinel-mcp") {
+		for _, dependency := range p.Deps {
+			if strings.HasPrefix(dependency, module+"/platform/") {
+				t.Errorf("sentinel-mcp links %s", dependency)
+			}
+		}
+	}
+}
+
 func goFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string

@@ -49,6 +49,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Own:        ownBinary,
 		Trusted:    trust.RootOnly.File,
 		Groups:     privilege.Groups(),
+		Prefer:     local.Prefer,
 	}
 	return p.Run(ctx, args, stdin, stdout, stderr)
 }
@@ -70,6 +71,9 @@ type Program struct {
 	// never used.
 	Trusted func(path string) error
 	Groups  []int // of this process (getgroups(2))
+	// Prefer makes this process one for something short: with few threads, and root's with a better place
+	// among all others, which what it starts has not. nil does not.
+	Prefer func(root bool)
 }
 
 // Run is [Run] for p.
@@ -171,6 +175,9 @@ func (p Program) execute(ctx context.Context, call invocation, stdin io.Reader) 
 	}
 	if doc, done, err := p.elevate(ctx, call, stdin); done {
 		return doc, err
+	}
+	if p.Prefer != nil && call.op.Preferred {
+		p.Prefer(p.Root)
 	}
 	ready, err := indicated(call, func() (prepared, error) {
 		return deadline.Call(ctx, call.op.Deadline, func(ctx context.Context) (prepared, error) { return p.prepare(ctx, call, stdin) })

@@ -22,6 +22,7 @@ var blockIPAddress = Operation{
 	Privilege:  NeedsRoot,
 	Grant:      GrantWrite,
 	Deadline:   30 * time.Second,
+	Preferred:  true,
 	Codes:      []string{"INVALID_IP", "ALREADY_BLOCKED", "PROTECTED_ADDRESS", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields: []Field{
 		address("block-ip", "IP address to block (IPv4 or IPv6)"),

@@ -19,5 +19,6 @@ var getNetworkStats = Operation{
 	Idempotent: true,
 	Privilege:  AnyUser,
 	Deadline:   15 * time.Second,
+	Preferred:  true,
 	Lists:      true,
 }

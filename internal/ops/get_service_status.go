@@ -19,6 +19,7 @@ var getServiceStatus = Operation{
 	Privilege:  BetterRoot,
 	Grant:      GrantState,
 	Deadline:   20 * time.Second,
+	Preferred:  true,
 	Codes:      []string{"INVALID_SERVICE", "SERVICE_NOT_FOUND"},
 	Lists:      true,
 	Fields: []Field{

@@ -19,5 +19,6 @@ var getSystemHealth = Operation{
 	Privilege:  BetterRoot,
 	Grant:      GrantRead,
 	Deadline:   20 * time.Second,
+	Preferred:  true,
 	Lists:      true,
 }

@@ -18,6 +18,7 @@ var getTopProcesses = Operation{
 	Idempotent: true,
 	Privilege:  AnyUser,
 	Deadline:   15 * time.Second,
+	Preferred:  true,
 	Lists:      true,
 	Fields: []Field{
 		{

@@ -20,6 +20,7 @@ var listBlockedIPs = Operation{
 	Privilege:  BetterRoot,
 	Grant:      GrantRead,
 	Deadline:   15 * time.Second,
+	Preferred:  true,
 	Codes:      []string{"STATE_CORRUPT"},
 	Lists:      true,
 }

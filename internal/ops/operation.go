@@ -70,6 +70,7 @@ type Operation struct {
 	Privilege   Privilege
 	Grant       Grant         // by which the rules of sudo let it run as root; "" for AnyUser
 	Deadline    time.Duration // after which it answers TIMEOUT
+	Preferred   bool          // short, and asked of a machine on its knees: it takes few threads, and root's goes before other processes
 	Codes       []string      // error codes, of package fault, that not every operation has
 	Lists       bool          // has lists that --limit can lengthen
 	Fields      []Field

@@ -191,3 +191,21 @@ func TestInputSchemaStatesTheBounds(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// What reads a tree of files, scans or waits for other hosts could hold a machine up for as long as it
+// takes.
+func TestWhatGoesBeforeOtherProcessesIsShort(t *testing.T) {
+	want := []string{
+		"get_system_health", "get_top_processes", "get_network_stats", "terminate_process", "block_ip_address", "unblock_ip_address", "list_blocked_ips",
+		"restart_service", "get_service_status",
+	}
+	var preferred []string
+	for _, op := range Actions() {
+		if op.Preferred {
+			preferred = append(preferred, op.Name)
+		}
+	}
+	if diff := cmp.Diff(want, preferred); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -19,6 +19,7 @@ var restartService = Operation{
 	Privilege: NeedsRoot,
 	Grant:     GrantWrite,
 	Deadline:  43 * time.Second,
+	Preferred: true,
 	Codes:     []string{"INVALID_SERVICE", "SERVICE_NOT_FOUND", "SERVICE_MASKED", "SERVICE_INACTIVE", "PROTECTED_SERVICE", "RESTART_FAILED", "BROKEN_CONFIGURATION"},
 	Fields: []Field{
 		{

@@ -17,6 +17,7 @@ var terminateProcess = Operation{
 	Privilege: NeedsRoot,
 	Grant:     GrantWrite,
 	Deadline:  20 * time.Second,
+	Preferred: true,
 	Codes:     []string{"INVALID_PID", "PROCESS_NOT_FOUND", "PROCESS_CHANGED", "PROTECTED_PROCESS", "STILL_RUNNING"},
 	Fields: []Field{
 		{

@@ -19,6 +19,7 @@ var unblockIPAddress = Operation{
 	Privilege:  NeedsRoot,
 	Grant:      GrantWrite,
 	Deadline:   30 * time.Second,
+	Preferred:  true,
 	Codes:      []string{"INVALID_IP", "NOT_BLOCKED", "FIREWALL_FAILED", "PF_RELOAD_FAILED", "FIREWALL_UNAVAILABLE", "STATE_CORRUPT"},
 	Fields:     []Field{blockedAddress(), reason, dryRun},
 }

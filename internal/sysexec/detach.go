@@ -19,7 +19,7 @@ func Detach(path string, args ...string) error {
 	cmd := exec.Command(path, args...) //nolint:gosec,noctx // running what the caller names is the purpose, and nothing here ends it
 	cmd.Env, cmd.Dir = environment, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := launched(cmd); err != nil {
 		return err
 	}
 	go cmd.Wait() //nolint:errcheck // only so that it is reaped where this process lives longer

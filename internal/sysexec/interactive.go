@@ -33,8 +33,9 @@ func (i Interactive) Run(stdout, stderr io.Writer) error {
 	}
 	cmd := exec.Command(i.Path, i.Args...) //nolint:gosec,noctx // running what the caller names is the purpose, until its user ends it
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = i.Env, bytes.NewReader(i.Stdin), stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	defer stopOnRequest()()
-	if err := cmd.Start(); err != nil {
+	if err := launched(cmd); err != nil {
 		return fmt.Errorf("run %s: %w", i.Path, err)
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT)

@@ -176,7 +176,7 @@ func start(ctx context.Context, c Command) (*process, error) {
 	p.watchStderr(c.OnStderrLine)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.NewSession, Setsid: c.NewSession} // a new session has a new group
 	p.cmd.WaitDelay = grace
-	if err := p.cmd.Start(); err != nil {
+	if err := launched(p.cmd); err != nil {
 		p.closeStderrLines()
 		return nil, err
 	}

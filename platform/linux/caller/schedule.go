@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sentinel/platform/linux/scheduling"
 )
 
 // How the kernel treats a thread that nobody has changed.
@@ -19,38 +21,9 @@ const (
 	ioThread   = 1      // IOPRIO_WHO_PROCESS, which means one thread
 )
 
-// maxPasses bounds how often the threads are listed. A thread that begins meanwhile inherits from
-// the one that made it, which may be one that had not been reached.
-const maxPasses = 8
-
 // schedule gives every thread of this process the scheduling of a service of root's: a thread with
-// the least right to one processor does not run while another process uses that one. All threads
-// inherit from the first one, so if this one has it, all do.
-func schedule() {
-	if !scheduleThread(0) {
-		return
-	}
-	for pass := 0; pass < maxPasses && scheduleAll(); pass++ {
-	}
-}
-
-// scheduleAll changes every thread, and reports whether one had to be changed.
-func scheduleAll() (changed bool) {
-	for _, tid := range threads() {
-		changed = scheduleThread(tid) || changed
-	}
-	return changed
-}
-
-func threads() (tids []int) {
-	entries, _ := os.ReadDir("/proc/self/task") //nolint:errcheck // without it the first thread is changed alone
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil {
-			tids = append(tids, tid)
-		}
-	}
-	return tids
-}
+// the least right to one processor does not run while another process uses that one.
+func schedule() { scheduling.OnThreads(scheduleThread) }
 
 // scheduleThread changes one thread, 0 for this one, and reports whether anything had to be changed
 // and could be. It takes nothing away: what root raised before stays.
