@@ -90,9 +90,9 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	return d, nil
 }
 
-// partLimit is how long connections, or the firewall, may take before the
-// answer goes without them.
-const partLimit = 5 * time.Second
+// partLimit is how long connections, the firewall or the table of processes may take before the answer
+// goes without them.
+const partLimit = 3 * time.Second
 
 // firewallFacts reads the firewall; one that does not answer is unknown.
 func firewallFacts(ctx context.Context, source firewall.Source) firewall.Facts {
@@ -140,7 +140,7 @@ func (s session) baseline(ctx context.Context, last *recorder.Last, age time.Dur
 		return baseline{table: last.Table(age), cpu: last.CPU, began: time.Now().Add(-age), recorded: true}, nil
 	}
 	var b baseline
-	b.table, b.tableErr = s.host.Processes.Table(ctx)
+	b.table, b.tableErr = deadline.Call(ctx, partLimit, s.host.Processes.Table)
 	b.cpu, b.cpuErr = s.host.Health.CPU(ctx)
 	if b.tableErr != nil && b.cpuErr != nil {
 		return b, unavailable(ctx, "The state of this machine", b.cpuErr)
@@ -161,7 +161,7 @@ func (d *healthDocument) measure(ctx context.Context, s session, before baseline
 		gaps.Add("top_processes", before.tableErr)
 		return nil
 	}
-	after, err := s.host.Processes.Table(ctx)
+	after, err := deadline.Call(ctx, partLimit, s.host.Processes.Table)
 	if err != nil {
 		gaps.Add("top_processes", err)
 		return ctx.Err()

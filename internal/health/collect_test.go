@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,8 +42,8 @@ func facts(s *Sources) []struct {
 		field string
 		set   func(do func(context.Context) error)
 	}{
-		{"cpu_load", replace(&s.Load)}, {"memory", replace(&s.Memory)}, {"memory.limit", replace(&s.Limits)}, {"temperature", replace(&s.Sensors)},
-		{"disks", replace(&s.Disks)}, {"pressure", replace(&s.Pressure)}, {"uptime_seconds", replace(&s.Uptime)}, {"oom_kills", replace(&s.OOMKills)},
+		{"cpu_load", replace(&s.Load)}, {"memory", replace(&s.Memory)}, {"memory.limit", replace(&s.Limits)}, {"pressure", replace(&s.Pressure)},
+		{"uptime_seconds", replace(&s.Uptime)}, {"temperature", replace(&s.Sensors)}, {"disks", replace(&s.Disks)}, {"oom_kills", replace(&s.OOMKills)},
 		{"failed_units", replace(&s.FailedUnits)}, {"reboot_required", replace(&s.RebootRequired)},
 	}
 }
@@ -197,6 +198,46 @@ func TestCollectEndsWithItsCaller(t *testing.T) {
 		Collect(ctx, s, &gaps)
 		if took := time.Since(began); took != time.Millisecond {
 			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// A machine on its knees is judged by what was read first; what it was not read in time for is listed.
+func TestWhatTheVerdictRestsOnIsReadFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, gaps := well(), answer.Gaps{}
+		stuck := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		begun := 0
+		late := func(context.Context) (Reading, error) { begun++; return Reading{}, nil }
+		for _, fact := range facts(&s) {
+			if slices.Contains([]string{"disks", "oom_kills", "failed_units", "reboot_required"}, fact.field) {
+				fact.set(stuck)
+			}
+		}
+		s.Restarting = func(ctx context.Context) ([]RestartingUnit, error) { return nil, stuck(ctx) }
+		s.Figures = map[string]Reader{}
+		for _, f := range All() {
+			if f.Member == NoMember {
+				continue
+			}
+			s.Figures[f.Key] = late
+			if len(s.Figures) == 1 { // the last reader waits, too
+				s.Figures[f.Key] = func(ctx context.Context) (Reading, error) { return Reading{}, stuck(ctx) }
+			}
+		}
+		f := Collect(t.Context(), s, &gaps)
+		for _, field := range []string{"cpu_load", "memory", "memory.limit", "pressure", "uptime_seconds", "temperature"} {
+			if !known(f)[field] {
+				t.Errorf("%s is not known", field)
+			}
+		}
+		if len(gaps) != 5+len(s.Figures) || begun != 0 {
+			t.Errorf("%d figures were read after the time was over; gaps %v", begun, gaps)
+		}
+		for _, gap := range gaps {
+			if gap.Reason != "did not answer in time" {
+				t.Errorf("%+v", gap)
+			}
 		}
 	})
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sentinel/internal/fault"
+	"sentinel/internal/testenv"
+)
+
+// crowded are the processes of a machine whose table is as full as it gets: 32768 is the usual kernel.pid_max.
+const crowded = 30_000
+
+func TestAFullTableOfProcessesIsRead(t *testing.T) {
+	root := testenv.MemDir(t)
+	if err := os.CopyFS(root, os.DirFS(filepath.Join("..", "..", "testdata", "hosts", "vm"))); err != nil {
+		t.Fatal(err)
+	}
+	already, err := filepath.Glob(filepath.Join(root, "proc", "[0-9]*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid := range crowded {
+		dir := filepath.Join(root, "proc", fmt.Sprint(100_000+pid))
+		stat := fmt.Sprintf("%d (worker) S 1 1 1 0 -1 4194304 100 0 0 0 5 5 0 0 20 0 1 0 900 10000000 250 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n", 100_000+pid)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"--json"}, {"--top", "--json"}, {"--network-stats", "--json"}} {
+		raw, status := run(t, root, args...)
+		var d struct {
+			Load      string    `json:"cpu_load"`
+			Memory    *struct{} `json:"memory"`
+			Total     *int      `json:"processes_total"`
+			Processes []any     `json:"processes"`
+		}
+		if err := json.Unmarshal(raw, &d); err != nil || status != fault.ExitOK {
+			t.Errorf("%v: status %d, %v: %s", args, status, err, raw)
+		}
+		if args[0] == "--json" && (d.Load == "" || d.Memory == nil) { // the table has its time limit here
+			t.Errorf("no verdict: %s", raw)
+		}
+		if args[0] == "--top" && (d.Total == nil || *d.Total != crowded+len(already) || len(d.Processes) == 0) {
+			t.Errorf("not all are counted: %s", raw)
+		}
+	}
+}
