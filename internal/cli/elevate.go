@@ -189,12 +189,15 @@ func isAnswer(op ops.Operation, stdout []byte) bool {
 // elevatedAnswer reads the document of a run behind sudo, which may have come although the run was
 // interrupted.
 func elevatedAnswer(ctx context.Context, op ops.Operation, result sysexec.Result, failed error) (document, error) {
+	scarce := elevation.Exhausted(result, failed)
 	switch {
 	case isAnswer(op, result.Stdout):
 		return documentOf(op, result.Stdout)
 	case !json.Valid(result.Stdout) && (ctx.Err() != nil || errors.Is(failed, context.DeadlineExceeded)):
 		return nil, fault.New(fault.From(errors.Join(ctx.Err(), failed)).Code, op.Name+" was ended before it said what it did.").
 			WithFix("It finishes or takes back what it has begun; see what became of it with: sentinel --history")
+	case scarce != nil && (failed != nil || !op.Changes()): // of a change it is not known how far it came
+		return nil, scarce
 	default:
 		said, _, _ := strings.Cut(strings.TrimSpace(progress.Without(string(result.Stderr))), "\n")
 		return nil, fault.New(fault.BadOutput, fmt.Sprintf("The run of %s as root printed no document (exit status %d). %s", op.Name, result.Exit, sanitize.Text(said, 200)))

@@ -34,9 +34,13 @@ func Through(program string, args []string, stdin []byte) sysexec.Command {
 	return sysexec.Command{Path: Sudo, Args: append([]string{"-n", program}, args...), Stdin: stdin, NoKill: true}
 }
 
-// Refusal returns what sudo said when it refused a command, "" when it was the program that failed.
+// Refusal returns what sudo said when it refused a command, "" when it was the program that failed, or
+// there was no process left for either.
 // sudo exits with 1 for both (sudo(8), "EXIT VALUE"), but sentinel always prints a document then.
 func Refusal(result sysexec.Result, err error) string {
+	if scarce(result, err) != "" {
+		return ""
+	}
 	if start, ok := errors.AsType[*fs.PathError](err); ok {
 		return "it cannot be started (" + start.Err.Error() + ")."
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/ops"
 	"sentinel/internal/remote"
@@ -154,6 +155,8 @@ func (h *handler) explain(ctx context.Context, c checked, err error) error {
 			WithFix("sentinel finishes or takes back what it has begun. Before asking again, see what became of it with: " + historyOf(c.host))
 	case ctx.Err() != nil:
 		return h.ended(c.op, ctx.Err(), "did not finish")
+	case elevation.Exhausted(sysexec.Result{}, err) != nil:
+		return elevation.Exhausted(sysexec.Result{}, err)
 	case errors.Is(err, sysexec.ErrOutputTooLarge):
 		return fault.New(fault.BadOutput, "sentinel printed more than any document holds.")
 	case errors.As(err, &start):

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -279,6 +280,7 @@ func TestRunThatFailsHasItsCode(t *testing.T) {
 		want fault.Code
 	}{
 		{"cannot be started", fmt.Errorf("run: %w", missing), fault.SentinelNotFound},
+		{"no process is left", fmt.Errorf("run: %w", &fs.PathError{Op: "fork/exec", Path: binary, Err: syscall.EAGAIN}), fault.Unavailable},
 		{"printed too much", fmt.Errorf("run: %w", sysexec.ErrOutputTooLarge), fault.BadOutput},
 		{"left something behind", errors.New("run: WaitDelay expired"), fault.BadOutput},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"sentinel/internal/elevation"
 	"sentinel/internal/fault"
 	"sentinel/internal/jsonrpc"
 	"sentinel/internal/ops"
@@ -59,6 +60,9 @@ func isDocument(stdout []byte) bool {
 // another action is refused, and so is a success whose program then exited with a failure.
 func readDocument(op ops.Operation, r sysexec.Result) (document, error) {
 	d, ok := parseDocument(r.Stdout)
+	if scarce := elevation.Exhausted(r, nil); scarce != nil && !ok && !op.Changes() {
+		return document{}, scarce // of a change it is not known how far it came
+	}
 	switch {
 	case !ok && len(bytes.TrimSpace(r.Stdout)) == 0:
 		return document{}, badOutput(r, "printed no document")

@@ -60,6 +60,7 @@ func Run(ctx context.Context, goos string, args []string, stdin io.Reader, stdou
 		fmt.Fprint(stderr, greeting) //nolint:errcheck // nowhere to report to
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: o.level}))
+	keepThreads()
 	running := &programs{runner: sysexec.Host{}}
 	o.hosts = otherHosts(o.hosts, log)
 	offered := selected(table, o)

@@ -164,25 +164,25 @@ func (s *sudoRunner) mayUseSudo(ctx context.Context, op ops.Operation, path stri
 	if known, ok := s.recall(op, path); ok {
 		return known
 	}
-	allowed := s.ask(ctx, op, path)
-	if ctx.Err() == nil {
+	allowed, known := s.ask(ctx, op, path)
+	if known && ctx.Err() == nil {
 		s.remember(op, path, allowed)
 	}
 	return allowed
 }
 
 // ask finds out whether a rule of sudo lets op run, without a password or with
-// one.
-func (s *sudoRunner) ask(ctx context.Context, op ops.Operation, path string) bool {
+// one. known is false where sudo could not be asked, which the next call may do.
+func (s *sudoRunner) ask(ctx context.Context, op ops.Operation, path string) (allowed, known bool) {
 	result, err := s.runner.Run(ctx, sysexec.Command{
 		Path: elevation.Sudo, Args: append([]string{"-n", "-l", path}, elevation.Request(op.Name)...),
 		Timeout: sudoTimeout, WaitDelay: waitDelay, NoKill: true,
 	})
 	if err != nil || result.Exit != 0 {
 		s.log.Info("sudo does not allow the tool; it runs without root", "tool", op.Name, "stderr", firstLine(result.Stderr), "error", err)
-		return false
+		return false, elevation.Exhausted(result, err) == nil
 	}
-	return true
+	return true, true
 }
 
 func (s *sudoRunner) recall(op ops.Operation, path string) (allowed, ok bool) {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,6 +231,26 @@ func TestCancelledQuestionIsNotRemembered(t *testing.T) {
 	op := operation(ops.BetterRoot, ops.Read)
 	if _, err := s.run(ctx, op, binary, nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v, want Canceled", err)
+	}
+	if r, err := s.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
+		t.Errorf("the next call: %s, %v, want an answer as root", r.Stdout, err)
+	}
+}
+
+// What a machine without processes could not ask, it asks again when it has some.
+func TestAQuestionThatCouldNotBeAskedIsNotRemembered(t *testing.T) {
+	h := host{elevated: out(asRoot)}
+	runner := &fakeRunner{}
+	runner.do = func(ctx context.Context, c sysexec.Command) (sysexec.Result, error) {
+		if len(runner.seen) <= 2 {
+			return sysexec.Result{}, fmt.Errorf("run: %w", &fs.PathError{Op: "fork/exec", Path: c.Path, Err: syscall.EAGAIN})
+		}
+		return h.do(ctx, c)
+	}
+	s := newSudoRunner(member(t), runner, false, h.trusted, time.Now, quiet())
+	op := operation(ops.BetterRoot, ops.Read)
+	if _, err := s.run(t.Context(), op, binary, nil); !errors.Is(err, syscall.EAGAIN) {
+		t.Fatalf("error %v, want EAGAIN", err)
 	}
 	if r, err := s.run(t.Context(), op, binary, nil); err != nil || string(r.Stdout) != asRoot {
 		t.Errorf("the next call: %s, %v, want an answer as root", r.Stdout, err)
