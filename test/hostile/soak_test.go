@@ -24,6 +24,16 @@ func TestCrowdWithManyConnectionsHangsNothing(t *testing.T) {
 	succeed(t, "--fix-firewall", "--dry-run")
 }
 
+// The audit of a machine takes as long as its files are many.
+func TestAuditSaysThatItCannotBeKept(t *testing.T) {
+	if !isolated(t) {
+		return
+	}
+	prepare(t)
+	fillState(t)
+	succeedUnkept(t, "changed", "--security-audit")
+}
+
 // crowd starts so many processes of eve that hold the files, called sshd.
 func crowd(t *testing.T, n int, files []*os.File) {
 	t.Helper()
