@@ -44,8 +44,9 @@ echo "processors of all $(taskset -c 0-1023 grep Cpus_allowed_list /proc/self/st
 `
 
 // starting is the program of a user who starts a run of root's with as little as a user can give, and
-// looks at what that run has while it waits for its request. Limits are the soft ones, since root of a
-// container may not raise hard ones.
+// looks at what that run has while it waits for its request. The tool is none that gets a
+// better place than others. Limits are the soft ones, since root of a container may not raise hard
+// ones.
 const starting = `cd /tmp
 umask 0777
 ulimit -S -f 4096
@@ -55,7 +56,7 @@ ulimit -S -v 9000000
 echo 100000000 >/proc/self/timerslack_ns
 echo 900 >/proc/self/oom_score_adj
 first=$(sed 's/processors of all \([0-9]*\).*/\1/' /opt/all)
-nice -n 19 ionice -c 3 taskset -c "$first" chrt --idle 0 sudo -n /usr/local/bin/sentinel --request get_system_health </opt/stdin >/dev/null &
+nice -n 19 ionice -c 3 taskset -c "$first" chrt --idle 0 sudo -n /usr/local/bin/sentinel --request get_asset_info </opt/stdin >/dev/null &
 exec 3>/opt/stdin
 while :; do
 	for pid in $(pgrep -u root -f '^/usr/local/bin/sentinel --request'); do
