@@ -114,7 +114,7 @@ func (l *Last) Age(boot string, up time.Duration) (age time.Duration, known bool
 		return 0, false
 	}
 	age = up - time.Duration(l.Sample.Up*float64(time.Second))
-	return age, age > 0
+	return age, age >= 0
 }
 
 // Table is the table of processes of then, as far as it is needed to measure what each has used in the

@@ -78,7 +78,7 @@ func Take(ctx context.Context, s Sources, previous *Last) (*Last, answer.Gaps, e
 	t := taker{Sources: s, previous: previous, now: Last{Version: 1, Sample: Sample{
 		Time: s.Now().Unix(), Boot: sanitize.Text(boot, maxUser), Up: roundTo(up.Seconds(), 2), Figures: map[string]float64{},
 	}}}
-	if age, same := previous.Age(t.now.Sample.Boot, up); same {
+	if age, same := previous.Age(t.now.Sample.Boot, up); same && age > 0 {
 		t.before, t.span, t.now.Sample.Span = previous, age, roundTo(age.Seconds(), 2)
 	}
 	report, kills := t.read(ctx)

@@ -275,6 +275,9 @@ func TestTheLastSampleIsKept(t *testing.T) {
 	if age, known := got.Age("b1", time.Hour+45*time.Second); age != 45*time.Second || !known {
 		t.Errorf("%v, %v", age, known)
 	}
+	if age, known := got.Age("b1", time.Hour); age != 0 || !known {
+		t.Errorf("in the same tick of the clock: %v, %v", age, known)
+	}
 	for _, boot := range []string{"", "b2"} {
 		if _, known := got.Age(boot, 2*time.Hour); known {
 			t.Errorf("%q", boot)
