@@ -205,3 +205,14 @@ func TestAStateThatCannotBeReadIsSaidAndTakenForNone(t *testing.T) {
 		}
 	}
 }
+
+// A Collector alone is somebody to report to, for the doctor too.
+func TestTheDoctorCountsTheCollector(t *testing.T) {
+	s := session{config: config.Default()}
+	for endpoint, want := range map[string]int{"": 0, "https://otel.example.com": 1} {
+		s.config.OTLP.Endpoint = endpoint
+		if r, err := s.reports(t.Context()); err != nil || r.Endpoints != want {
+			t.Errorf("%q: %+v, %v", endpoint, r, err)
+		}
+	}
+}

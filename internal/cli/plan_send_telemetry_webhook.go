@@ -75,7 +75,10 @@ func (r route) would(d webhook.Document) (string, delivery) {
 // manner describes how documents are sent.
 func (r route) manner() string {
 	signed := "not signed"
-	if r.endpoint.Signed() {
+	switch {
+	case r.payload != webhookPayload:
+		signed = "over OTLP"
+	case r.endpoint.Signed():
 		signed = "signed"
 	}
 	if r.spool == nil {

@@ -46,7 +46,7 @@ func manPage() string {
 		"0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, the last for everything that prevents an answer.\n")
 	b.WriteString(".SH FILES\n.TP\n.I /etc/sentinel/config.yaml\nConfiguration, owned by root.\n" +
 		".TP\n.I /etc/sentinel/config.d\nFiles that are read after it, in the order of their names, when they end in .yaml.\n" +
-		".TP\n.I /etc/sentinel/secrets\nKeys, headers and certificates of the endpoints of webhooks, for root alone.\n" +
+		".TP\n.I /etc/sentinel/secrets\nKeys, headers and certificates for the receivers of reports, for root alone.\n" +
 		".TP\n.I /var/lib/sentinel/spool\nTelemetry that waits for its endpoint.\n" +
 		".TP\n.I /var/lib/sentinel/agent-id\nRandom id of this installation, made by the first run as root.\n" +
 		".TP\n.I /var/lib/sentinel/blocklist.json\nThe addresses that are blocked.\n" +
