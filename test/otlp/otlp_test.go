@@ -212,7 +212,9 @@ func TestACollectorGetsFiguresAndEvents(t *testing.T) {
 		t.Fatalf("%d bodies of metrics, %d of logs", len(metrics), len(logs))
 	}
 	t.Run("resource", func(t *testing.T) { checkResource(t, metrics[0].ResourceMetrics().At(0).Resource().Attributes()) })
-	t.Run("metrics", func(t *testing.T) { checkMetrics(t, metrics[0].ResourceMetrics().At(0), records(logs[0].ResourceLogs().At(0))[0].ObservedTimestamp()) })
+	t.Run("metrics", func(t *testing.T) {
+		checkMetrics(t, metrics[0].ResourceMetrics().At(0), records(logs[0].ResourceLogs().At(0))[0].ObservedTimestamp())
+	})
 	t.Run("logs", func(t *testing.T) { checkLogs(t, logs[0].ResourceLogs().At(0)) })
 	if o := m.reports(); !o.Success {
 		t.Fatalf("%+v", o)

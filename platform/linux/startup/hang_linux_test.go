@@ -42,7 +42,9 @@ func TestAHomeThatDoesNotAnswerIsUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(found.Unread, func(u startup.Unread) bool { return u.Path == "/home/ann" && errors.Is(u.Err, context.DeadlineExceeded) }) {
+	if !slices.ContainsFunc(found.Unread, func(u startup.Unread) bool {
+		return u.Path == "/home/ann" && errors.Is(u.Err, context.DeadlineExceeded)
+	}) {
 		t.Errorf("unread: %+v", found.Unread)
 	}
 	if !slices.ContainsFunc(found.Entries, func(e startup.Entry) bool { return e.File == "/home/bob/.bashrc" }) {
