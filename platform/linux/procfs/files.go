@@ -13,12 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of what is read of open files. Anyone may open hundreds of thousands and share them among
-// hundreds of processes at no cost to himself; each costs a few microseconds to look at.
-const (
-	filesTime = 3 * time.Second // for the processes of the system, and for all others
-	userFiles = 50_000          // of all processes of one ordinary user
-)
+// userFiles bounds the open files that are read of all processes of one ordinary user. Anyone may open
+// hundreds of thousands and share them among hundreds of processes at no cost to himself; each costs a
+// few microseconds to look at.
+const userFiles = 50_000
 
 // Why the open files of a process were not read, or not all of them, besides want of permission
 // (fs.ErrPermission).

@@ -28,9 +28,12 @@ var ErrFormat = errors.New("unexpected format")
 type FS struct {
 	dir    string
 	memory *memoryReader
-	// filesTime bounds the reading of open files.
+	// filesTime bounds the reading of open files, of the system's processes and of all others.
 	filesTime time.Duration
 }
+
+// filesTime is that of a live system.
+const filesTime = 3 * time.Second
 
 // New returns the /proc below root; root is "/" on a live system.
 func New(root string) FS { return FS{filepath.Join(root, "proc"), newMemoryReader(), filesTime} }
