@@ -238,3 +238,24 @@ func TestALostSampleIsToldWithItsFix(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// What a crash or somebody leaves of the last sample costs its comparison alone.
+func TestADamagedLastSampleIsDoneWithout(t *testing.T) {
+	for name, content := range map[string]string{"empty": "", "cut": `{"version":1,"sample":{"t":18`, "another version": `{"version":2}`, "not one": "null", "hostile": `{"version":1,"processes":"1 x -5,"}`} {
+		p := recordingProgram(t, unasked)
+		p.recordedBefore(t, 30*time.Second, nil)
+		last := filepath.Join(p.StateDir, "recorder", "last.json")
+		if err := os.WriteFile(last, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if d, raw, status := p.document(t, "", "--json"); status != 0 || windowOf(t, d) >= 30_000 {
+			t.Errorf("%s: %s", name, raw)
+		}
+		if d, raw, status := p.document(t, "", "--record", "--json"); status != 0 || d["recorded"] != true || !strings.Contains(string(raw), `"field":"last_sample"`) {
+			t.Errorf("%s: %s", name, raw)
+		}
+		if _, err := recorder.ReadLast(filepath.Dir(last)); err != nil {
+			t.Errorf("%s: %v after the next sample", name, err)
+		}
+	}
+}
