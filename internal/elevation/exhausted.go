@@ -12,13 +12,14 @@ import (
 )
 
 // lastWords are what the runtime of Go prints when it ends a program because the system gives it no thread
-// or no memory (newosproc and throw in src/runtime; pthread_create with cgo), and what sudo does.
+// or no memory (newosproc, sysInit and throw in src/runtime; pthread_create with cgo), and what sudo does.
 var lastWords = []struct{ printed, what string }{
 	{"failed to create new OS thread", "thread"},
 	{"pthread_create failed", "thread"},
 	{"unable to fork", "process"},
 	{"out of memory", "memory"},
 	{"cannot allocate memory", "memory"},
+	{"failed to reserve page summary memory", "memory"},
 }
 
 // killed is the exit status of a program that SIGKILL has ended.

@@ -33,6 +33,7 @@ func TestAMachineWithoutProcessesIsNoRefusal(t *testing.T) {
 		"sudo refuses":          {result: said("sudo: a password is required\n", 1)},
 		"no thread":             {result: said("runtime: failed to create new OS thread (have 4 already; errno=11)\n", 2), want: "ended without an answer: there is no thread left"},
 		"no memory in between":  {result: said("fatal error: runtime: out of memory\n", 2), want: "ended without an answer: there is no memory left"},
+		"no address space":      {result: said("fatal error: failed to reserve page summary memory\n", 2), want: "ended without an answer: there is no memory left"},
 		"killed":                {result: said("", 137), want: "killed before it answered"},
 		"a crash":               {result: said("panic: boom\n", 2)},
 		"an answer about these": {result: sysexec.Result{Stdout: []byte("{}"), Stderr: []byte("out of memory"), Exit: 1}},
