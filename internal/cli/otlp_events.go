@@ -132,13 +132,13 @@ func (d *healthDocument) events(before *reported, now reported) []otlp.Event {
 // reportEvent says in every report how the machine is doing, so that one that fell silent is noticed.
 func (d *healthDocument) reportEvent() otlp.Event {
 	codes := []string{}
-	text := "The threat level is " + d.ThreatLevel + "."
+	sentences := []string{"The threat level is " + d.ThreatLevel + "."}
 	for _, r := range d.ThreatReasons {
 		codes = append(codes, r.Code)
-		text += " " + r.Message
+		sentences = append(sentences, r.Message)
 	}
 	return otlp.Event{
-		Name: "sentinel.report", Severity: severities[d.ThreatLevel], Text: text,
+		Name: "sentinel.report", Severity: severities[d.ThreatLevel], Text: strings.Join(sentences, " "),
 		Attributes: []otlp.Attribute{{Key: "sentinel.threat.level", Value: d.ThreatLevel}, {Key: "sentinel.reason.codes", Value: codes}},
 	}
 }

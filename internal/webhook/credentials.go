@@ -85,24 +85,24 @@ func Collector(e config.Endpoint, w config.Webhook, dir string) (Endpoint, error
 }
 
 // with adds what the configuration says about an endpoint.
-func (made Endpoint) with(e config.Endpoint, w config.Webhook, dir string) (_ Endpoint, err error) {
+func (e Endpoint) with(c config.Endpoint, w config.Webhook, dir string) (_ Endpoint, err error) {
 	if w.Proxy != "" {
-		if made.proxy, err = url.Parse(w.Proxy); err != nil {
+		if e.proxy, err = url.Parse(w.Proxy); err != nil {
 			return Endpoint{}, fault.Wrap(fault.ConfigInvalid, "webhook.proxy cannot be used", err)
 		}
 	}
-	directory := secrets{dir, made.setting}
+	directory := secrets{dir, e.setting}
 	for _, part := range []struct {
 		name string
 		take func(raw []byte) error
 	}{
-		{e.SecretFile, made.takeKeys}, {e.AuthorizationFile, made.takeAuthorization}, {e.HeadersFile, made.takeHeaders}, {e.CAFile, made.takeRoots},
+		{c.SecretFile, e.takeKeys}, {c.AuthorizationFile, e.takeAuthorization}, {c.HeadersFile, e.takeHeaders}, {c.CAFile, e.takeRoots},
 	} {
 		if err := directory.use(part.name, part.take); err != nil {
 			return Endpoint{}, err
 		}
 	}
-	return made, directory.useCertificate(e, &made)
+	return e, directory.useCertificate(c, &e)
 }
 
 // secrets is the directory with the files of the endpoints, for one that a setting names.

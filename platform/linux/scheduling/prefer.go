@@ -110,7 +110,7 @@ func ownSession() bool {
 func hasTerminal() bool {
 	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err != unix.ENXIO //nolint:errorlint // a system call returns no other kind
+		return err != unix.ENXIO
 	}
 	unix.Close(fd) //nolint:errcheck // nothing was written
 	return true
