@@ -53,6 +53,7 @@ func manPage() string {
 		".TP\n.I /var/lib/sentinel/firewall.json\nThe ports that the firewall of sentinel's own lets in, where it was switched on.\n" +
 		".TP\n.I /var/lib/sentinel/firewall\\-trial.json\nWhat to take back of a firewall that is on trial.\n" +
 		".TP\n.I /var/lib/sentinel/audit.json\nWhat the last audits found, to say what has changed since.\n" +
+		".TP\n.I /var/lib/sentinel/reported.json\nWhat the last report to an OpenTelemetry Collector said, likewise.\n" +
 		".TP\n.I /var/log/sentinel/journal.jsonl\nThe record of every change.\n" +
 		".TP\n.I /var/lib/sentinel/journal-head\nWhere that record ends, so that a cut is noticed.\n" +
 		".TP\n.I /var/lib/sentinel/journal-key\nThe key that signs what syslog gets of that record.\n" +
