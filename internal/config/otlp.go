@@ -3,7 +3,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -41,11 +40,12 @@ func (o OTLP) at(path string) Endpoint {
 	}
 }
 
+// check accepts files without an endpoint: another file of the configuration may name that, or take it away.
 func (o OTLP) check() error {
+	if err := o.Metrics().check(); err != nil {
+		return fmt.Errorf("otlp: %w", err)
+	}
 	if o.Endpoint == "" {
-		if o != (OTLP{}) {
-			return errors.New("otlp names files and no endpoint")
-		}
 		return nil
 	}
 	if _, err := target.ParseURL(o.Endpoint); err != nil {
@@ -54,9 +54,6 @@ func (o OTLP) check() error {
 	base := strings.TrimSuffix(o.Endpoint, "/")
 	if strings.Contains(base, "?") || strings.HasSuffix(base, metricsPath) || strings.HasSuffix(base, logsPath) {
 		return fmt.Errorf("otlp.endpoint is not a base URL such as https://otel.example.com:4318, to which %s and %s are added", metricsPath, logsPath)
-	}
-	if err := o.Metrics().check(); err != nil {
-		return fmt.Errorf("otlp: %w", err)
 	}
 	return nil
 }

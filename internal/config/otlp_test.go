@@ -27,6 +27,16 @@ func TestTheCollectorIsRead(t *testing.T) {
 	if o := Default().OTLP; o != (OTLP{}) {
 		t.Errorf("%+v", o)
 	}
+	c, err := parse([]byte("otlp: {ca_file: ca.pem}\n"))
+	if err == nil {
+		err = c.parse([]byte("otlp: {endpoint: 'https://otel.example.com'}\n"))
+	}
+	if err != nil || c.OTLP.Metrics().CAFile != "ca.pem" {
+		t.Errorf("in two files: %+v, %v", c.OTLP, err)
+	}
+	if err := c.parse([]byte("otlp: {endpoint: ''}\n")); err != nil || c.OTLP.Endpoint != "" {
+		t.Errorf("taken away: %+v, %v", c.OTLP, err)
+	}
 }
 
 func TestACollectorIsRefusedWithTheReason(t *testing.T) {
@@ -42,7 +52,7 @@ func TestACollectorIsRefusedWithTheReason(t *testing.T) {
 		"endpoint: 'https://otel.example.com', key_file: key":                 "otlp: certificate_file and key_file go together",
 		"endpoint: 'https://otel.example.com', secret_file: key":              "there is no setting secret_file",
 		"endpoint: 'https://otel.example.com', headers: {authorization: abc}": "there is no setting headers",
-		"ca_file: ca.pem": "otlp names files and no endpoint",
+		"ca_file: /etc/ca.pem":                                                `otlp: "/etc/ca.pem" is not the name of a file`,
 	} {
 		_, err := parse([]byte("otlp: {" + text + "}\n"))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "key=secret") || strings.Contains(err.Error(), "me:secret") {
