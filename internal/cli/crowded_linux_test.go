@@ -3,13 +3,21 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/host"
+	"sentinel/internal/host/local"
+	"sentinel/internal/processes"
 	"sentinel/internal/testenv"
 )
 
@@ -53,4 +61,34 @@ func TestAFullTableOfProcessesIsRead(t *testing.T) {
 			t.Errorf("not all are counted: %s", raw)
 		}
 	}
+}
+
+// A stuckTable is one that does not come in time.
+type stuckTable struct{ processes.Source }
+
+func (stuckTable) Table(ctx context.Context) (processes.Table, error) {
+	<-ctx.Done()
+	return processes.Table{}, ctx.Err()
+}
+
+func TestHealthAnswersWithoutTheTableOfProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Program{
+			Open: func() (*host.Host, error) {
+				h, err := local.Open(filepath.Join("..", "..", "testdata", "hosts", "vm"))
+				h.Processes = stuckTable{h.Processes}
+				return h, err
+			},
+			ConfigPath: filepath.Join(t.TempDir(), "none.yaml"), StateDir: t.TempDir(), Journal: quietJournal(t.TempDir()), UID: testenv.Nobody,
+		}
+		var out bytes.Buffer
+		if status := p.Run(t.Context(), []string{"--json"}, strings.NewReader(""), &out, io.Discard); status != fault.ExitOK {
+			t.Fatalf("status %d: %s", status, out.String())
+		}
+		for _, want := range []string{`"threat_level":`, `"cpu_load":`, `{"field":"top_processes","reason":"did not answer in time"}`} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("without %s: %s", want, out.String())
+			}
+		}
+	})
 }
