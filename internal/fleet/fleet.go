@@ -131,8 +131,16 @@ func read(raw json.RawMessage) (Row, error) {
 	}
 	return Row{
 		ThreatLevel: h.Level, Reasons: len(h.Reasons), Reason: sanitize.Text(h.gravest(), maxReason),
-		CPUPercent: h.CPU.Percent, MemoryPercent: h.Memory.UsedPercent, DiskPercent: h.fullest(),
+		CPUPercent: share(h.CPU.Percent), MemoryPercent: share(h.Memory.UsedPercent), DiskPercent: share(h.fullest()),
 	}, nil
+}
+
+// share returns a percentage; one that can be none is unknown.
+func share(percent *float64) *float64 {
+	if percent == nil || *percent < 0 || *percent > 100 {
+		return nil
+	}
+	return percent
 }
 
 // gravest returns the first reason of the highest severity.

@@ -53,6 +53,16 @@ func TestTheWorstComesFirst(t *testing.T) {
 	}
 }
 
+// What another machine says of itself leaves room for the others.
+func TestAShareIsOfAHundred(t *testing.T) {
+	for said, want := range map[string]bool{"1e300": false, "-1": false, "100.5": false, "0": true, "100": true} {
+		r := Survey(t.Context(), []Machine{{Host: "odd", Health: saying(`{"success":true,"threat_level":"LOW","cpu":{"percent":` + said + `},"memory":{"used_percent":` + said + `},"disks":[{"used_percent":` + said + `}]}`)}})
+		if row := r.Hosts[0]; (row.CPUPercent != nil) != want || (row.MemoryPercent != nil) != want || (row.DiskPercent != nil) != want {
+			t.Errorf("%s: %+v", said, row)
+		}
+	}
+}
+
 // A machine that does not answer costs its own time, and not that of the others.
 func TestASlowMachineHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"sentinel/internal/fault"
 	"sentinel/internal/jsonrpc"
@@ -75,9 +76,11 @@ func (d parsed) answer(host string, op ops.Operation, exit int) (Answer, error) 
 		return Answer{}, fault.New(fault.Unsupported, fmt.Sprintf("sentinel %s on %s does not take this call of %s, which %s here does: %s", clean(there), host, op.Name, version.Number, clean(d.text("error")))).
 			WithFix("Install the same version of sentinel on " + host + ".")
 	case d.text("action") != op.Action:
-		return Answer{}, fault.New(fault.BadOutput, fmt.Sprintf("%s answered with a document of the action %q, not %q.", host, clean(d.text("action")), op.Action))
+		return Answer{}, odd(host, fmt.Sprintf("%s answered with a document of the action %q, not %q.", host, clean(d.text("action")), op.Action))
 	case d.success && exit != 0:
-		return Answer{}, fault.New(fault.BadOutput, fmt.Sprintf("%s reported a success, and then failed with status %d.", host, exit))
+		return Answer{}, odd(host, fmt.Sprintf("%s reported a success, and then failed with status %d.", host, exit))
+	case !d.success && (!isCode(code) || d.text("error") == ""):
+		return Answer{}, odd(host, host+" reported a failure, and not which.")
 	case !d.success && exit == 0:
 		exit = code.Exit()
 	}
@@ -86,6 +89,20 @@ func (d parsed) answer(host string, op ops.Operation, exit int) (Answer, error) 
 		return Answer{}, fault.Wrap(fault.BadOutput, "What came from "+host+" cannot be read", err)
 	}
 	return Answer{Document: named(raw, host), Success: d.success, Exit: exit}, nil
+}
+
+// odd is the error for a document that sentinel does not print.
+func odd(host, message string) error {
+	return fault.New(fault.BadOutput, message).WithFix("Install the same version of sentinel on " + host + ".")
+}
+
+// maxCode bounds a code, in bytes.
+const maxCode = 40
+
+// isCode reports whether a text has the form of a code. A newer version may have codes that are not known
+// here.
+func isCode(code fault.Code) bool {
+	return code != "" && len(code) <= maxCode && strings.Trim(string(code), "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
 // named puts the host in front of the other members.
