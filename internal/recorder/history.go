@@ -103,7 +103,7 @@ func Tell(r Recording, figure string, since, until time.Time, more []Change, row
 	h := History{
 		Since: stamp(since), Until: stamp(until), TimeZone: r.Now.Format("MST -07:00"), Samples: len(inside),
 		FirstSample: stamp(all[0].at), LastSample: stamp(all[len(all)-1].at),
-		Series: []Series{}, Figures: []Summary{}, Gaps: gaps(inside, since, until, r.Now), Unavailable: answer.Gaps{},
+		Series: []Series{}, Figures: []Summary{}, Gaps: gaps(all, since, until), Unavailable: answer.Gaps{},
 	}
 	if r.Damaged > 0 {
 		h.Unavailable.Note("samples", humanize.Count(r.Damaged, "record was", "records were")+" damaged or cut off, as by a power cut")

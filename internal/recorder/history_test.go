@@ -204,6 +204,26 @@ func TestNothingIsTakenForWhatWasNotRecorded(t *testing.T) {
 	}
 }
 
+// Why there are no samples is told by those before and after, also where they are not asked for.
+func TestWhyNothingIsKnown(t *testing.T) {
+	r := week()
+	for _, c := range []struct{ since, until, want string }{
+		{"2027-02-20 12:00", "2027-02-20 13:00", gapBefore},
+		{"2027-03-03 01:05", "2027-03-03 01:15", gapOff},
+		{"2027-03-03 01:05", "2027-03-03 01:30", gapOff},
+		{"2027-03-06 13:00", "2027-03-06 16:00", gapMissed},
+	} {
+		h := Tell(r, "", at(c.since), at(c.until), nil, -1)
+		if len(h.Gaps) != 1 || h.Gaps[0].Reason != c.want || h.Gaps[0].From != stamp(at(c.since)) {
+			t.Errorf("from %s: %+v, want %s", c.since, h.Gaps, c.want)
+		}
+	}
+	r.Now, r.Up = r.Now.Add(5*time.Hour), r.Up+5*time.Hour
+	if h := Tell(r, "", r.Now.Add(-2*time.Hour), r.Now.Add(-time.Hour), nil, -1); len(h.Gaps) != 1 || h.Gaps[0].Reason != gapSince {
+		t.Errorf("after the last: %+v", h.Gaps)
+	}
+}
+
 // Whoever sets the clock to the year 9999 hides nothing.
 func TestTimesGoByTheClockOfNow(t *testing.T) {
 	m := &machine{now: at("2027-03-01 12:00"), began: at("2027-03-01 11:00"), clock: 200 * 365 * 24 * time.Hour}
@@ -292,6 +312,7 @@ func TestRequestsInEverySpelling(t *testing.T) {
 		{Request{At: "03:12"}, "2027-03-08 02:42", "2027-03-08 03:42"},
 		{Request{At: "now"}, "2027-03-08 11:30", "2027-03-08 12:00"},
 		{Request{Since: "-1h", Until: "tomorrow"}, "2027-03-08 11:00", "2027-03-08 12:00"},
+		{Request{Until: "9999-12-31"}, "2027-03-07 12:00", "2027-03-08 12:00"},
 		{Request{Since: "1970-01-01"}, "1970-01-01 00:00", "2027-03-08 12:00"},
 		{Request{At: "tomorrow"}, "", ""}, {Request{At: "9999-12-31"}, "", ""}, {Request{Since: "9999-12-31"}, "", ""}, {Request{Since: "nonsense"}, "", ""}, {Request{Until: "\x00"}, "", ""},
 		{Request{Since: "today", Until: "yesterday"}, "", ""}, {Request{At: "-1h", Since: "-2h"}, "", ""}, {Request{Since: "-1h", Until: "-1h"}, "", ""},

@@ -26,7 +26,8 @@ func (r Request) Span(now time.Time) (since, until time.Time, err error) {
 	since, until = now.Add(-usualSpan), now
 	if r.At != "" {
 		if r.Since != "" || r.Until != "" {
-			return since, until, invalid("at is a moment, since and until are the ends of a span: send the one or the others.")
+			return since, until, fault.New(fault.InvalidArgument, "at is a moment, and since and until are the ends of a span.").
+				WithFix("Send at alone, or since and until without it.")
 		}
 		at, err := moment("at", r.At, now)
 		return at.Add(-around), earlier(at.Add(around), now), err
@@ -35,6 +36,7 @@ func (r Request) Span(now time.Time) (since, until time.Time, err error) {
 		if until, err = moment("until", r.Until, now); err != nil {
 			return since, until, err
 		}
+		until = earlier(until, now)
 		since = until.Add(-usualSpan)
 	}
 	if r.Since != "" {
@@ -45,7 +47,7 @@ func (r Request) Span(now time.Time) (since, until time.Time, err error) {
 	if !since.Before(until) {
 		return since, until, invalid("since is not before until: " + stamp(since) + " and " + stamp(until) + ".")
 	}
-	return since, earlier(until, now), nil
+	return since, until, nil
 }
 
 // moment reads a time that has been. The end of a span may lie ahead.

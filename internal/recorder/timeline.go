@@ -62,31 +62,27 @@ const (
 	gapSince  = "no sample has been taken since"
 )
 
-// gaps lists the times without samples between since and until. points are those in between.
-func gaps(points []point, since, until, now time.Time) []Gap {
+// gaps lists the times without samples between since and until. Why there are none is told by those around
+// them, which may lie outside.
+func gaps(all []point, since, until time.Time) []Gap {
 	list := []Gap{}
 	add := func(from, to time.Time, reason string) {
-		if to.Sub(from) > missed {
+		if from.Before(since) {
+			from = since
+		}
+		if to = earlier(to, until); to.Sub(from) > missed {
 			list = append(list, Gap{stamp(from), stamp(to), reason})
 		}
 	}
-	last := gapMissed
-	if now.Sub(until) < missed {
-		last = gapSince
-	}
-	if len(points) == 0 {
-		add(since, until, gapMissed)
-		return list
-	}
-	add(since, points[0].at, gapBefore)
-	for i, p := range points[1:] {
+	add(since, all[0].at, gapBefore)
+	for i, p := range all[1:] {
 		reason := gapMissed
-		if p.Boot != points[i].Boot {
+		if p.Boot != all[i].Boot {
 			reason = gapOff
 		}
-		add(points[i].at, p.at, reason)
+		add(all[i].at, p.at, reason)
 	}
-	add(points[len(points)-1].at, until, last)
+	add(all[len(all)-1].at, until, gapSince)
 	return list
 }
 
