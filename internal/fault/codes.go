@@ -131,6 +131,9 @@ func All() []Info { return append([]Info(nil), table...) }
 // Exit returns the exit status of sentinel for c.
 func (c Code) Exit() int { return c.info().Exit }
 
+// Fix returns what to do where an error does not say it better.
+func (c Code) Fix() string { return c.info().Fix }
+
 func (c Code) info() Info {
 	for _, i := range table {
 		if i.Code == c {

@@ -125,7 +125,7 @@ func NewDocument(action string, err error) Document {
 	e := From(err)
 	fix := e.Fix
 	if fix == "" {
-		fix = e.Code.info().Fix
+		fix = e.Code.Fix()
 	}
 	return Document{
 		Header:    answer.NewHeader(action, false),

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sentinel/internal/fault"
@@ -55,7 +56,8 @@ func cutLast(output []byte) (before, last []byte) {
 func parseLine(line []byte) (parsed, bool) {
 	members, ok := jsonrpc.ParseObject(line)
 	success := string(members.Get("success"))
-	if !ok || success != "true" && success != "false" || members.Get(contextKey) != nil {
+	ours := func(m jsonrpc.Member) bool { return strings.EqualFold(m.Name, contextKey) } // as readers in Go match names
+	if !ok || success != "true" && success != "false" || slices.ContainsFunc(members, ours) {
 		return parsed{}, false
 	}
 	return parsed{line, members, success == "true"}, true

@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"cmp"
 	"strings"
 
 	"sentinel/internal/fault"
@@ -61,11 +62,12 @@ func (c complaint) error(host, line string) error {
 	if line = clean(line); line != "" && !strings.Contains(line, "@@@") {
 		message += " ssh said: " + line
 	}
-	e := fault.New(c.code, message)
-	if c.fix != "" {
-		e = e.WithFix(strings.ReplaceAll(c.fix, "HOST", host))
+	_, name, both := strings.Cut(host, "@") // the known hosts are without a user
+	if !both {
+		name = host
 	}
-	return e
+	fix := strings.NewReplacer("-R HOST", "-R "+name, "HOST", host).Replace(cmp.Or(c.fix, c.code.Fix()))
+	return fault.New(c.code, message).WithFix(fix)
 }
 
 // lastLine returns the last line of an output that is not blank, safe to show.
