@@ -66,7 +66,7 @@ func runRecord(ctx context.Context, s session, call invocation) (document, error
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(ring.Append(taken.Sample), taken.Save(dir)); err != nil {
+	if err := ring.Append(taken.Sample, func() error { return taken.Save(dir) }); err != nil {
 		return nil, notKept(err)
 	}
 	d.Recorded, d.Figures, d.Unavailable = true, taken.Sample.Figures, append(d.Unavailable, gaps...)

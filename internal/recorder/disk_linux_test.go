@@ -32,7 +32,7 @@ func TestAFullDiskCostsNoSample(t *testing.T) {
 	var kept []int
 	var err error
 	for n := 0; n < 1000 && err == nil; n++ {
-		if err = r.Append(sampleAt(n)); err == nil {
+		if err = r.Append(sampleAt(n), nothing); err == nil {
 			kept = append(kept, n)
 		}
 	}
@@ -40,7 +40,7 @@ func TestAFullDiskCostsNoSample(t *testing.T) {
 		t.Fatalf("%d samples, %v", len(kept), err)
 	}
 	for range 3 {
-		if err := r.Append(sampleAt(2000)); !errors.Is(err, syscall.ENOSPC) {
+		if err := r.Append(sampleAt(2000), nothing); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -43,9 +43,10 @@ type Ring struct {
 // NewRing returns the ring in dir.
 func NewRing(dir string) Ring { return Ring{dir, maxSegment, maxSegments} }
 
-// Append adds a sample, which is on the disk when it returns. An error leaves everything as it was. One
-// run at a time may append.
-func (r Ring) Append(s Sample) error {
+// Append adds a sample, which is on the disk when save is called: that keeps what the next sample is
+// compared with, and without it the next one would tell the same events again. An error, that of save too,
+// leaves everything as it was. One run at a time may append.
+func (r Ring) Append(s Sample, save func() error) error {
 	line, err := encode(s)
 	if err != nil {
 		return err
@@ -58,10 +59,10 @@ func (r Ring) Append(s Sample) error {
 	if len(numbers) > 0 {
 		last = numbers[len(numbers)-1]
 	}
-	full, err := r.add(last, line)
+	full, err := r.add(last, line, save)
 	if full {
 		numbers = append(numbers, last+1)
-		_, err = r.add(last+1, line)
+		_, err = r.add(last+1, line, save)
 	}
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func (r Ring) Make() error {
 }
 
 // add appends a line to a segment, unless that is full.
-func (r Ring) add(number int, line []byte) (full bool, err error) {
+func (r Ring) add(number int, line []byte, save func() error) (full bool, err error) {
 	f, err := os.OpenFile(r.path(number), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return false, err
@@ -100,12 +101,12 @@ func (r Ring) add(number int, line []byte) (full bool, err error) {
 	case info.Size()+int64(len(line)) >= r.maxSegment:
 		return true, nil
 	}
-	return false, write(f, info.Size(), line)
+	return false, write(f, info.Size(), line, save)
 }
 
 // write adds a line at the end of a file. What is cut off there stays apart from it, on a line of its own.
 // A write that fails is taken back, which needs no space.
-func write(f *os.File, size int64, line []byte) error {
+func write(f *os.File, size int64, line []byte, save func() error) error {
 	end := []byte{'\n'}
 	if size > 0 {
 		if _, err := f.ReadAt(end, size-1); err != nil {
@@ -118,6 +119,9 @@ func write(f *os.File, size int64, line []byte) error {
 	_, err := f.WriteAt(line, size)
 	if err == nil {
 		err = f.Sync()
+	}
+	if err == nil {
+		err = save()
 	}
 	if err != nil {
 		return errors.Join(err, f.Truncate(size))

@@ -26,10 +26,13 @@ func newRing(t *testing.T) Ring {
 	return r
 }
 
+// nothing is what there is to save beside a sample.
+func nothing() error { return nil }
+
 func (r Ring) mustAppend(t *testing.T, samples ...Sample) {
 	t.Helper()
 	for _, s := range samples {
-		if err := r.Append(s); err != nil {
+		if err := r.Append(s, nothing); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,13 +113,27 @@ func TestWhatIsNoSegmentIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A sample whose successor would not know it is not kept: its events would be told twice.
+func TestASampleIsKeptWithWhatTheNextOneNeeds(t *testing.T) {
+	r := newRing(t)
+	r.mustAppend(t, sampleAt(0))
+	full := errors.New("no space left on device")
+	if err := r.Append(sampleAt(1), func() error { return full }); !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+	times, damaged := r.kept(t)
+	if diff := cmp.Diff(timesOf(0), times); diff != "" || damaged != 0 {
+		t.Errorf("%d damaged\n%s", damaged, diff)
+	}
+}
+
 func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 	r := newRing(t)
 	target := filepath.Join(t.TempDir(), "target")
 	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Symlink(target, r.path(1))); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Append(sampleAt(0)); err == nil {
+	if err := r.Append(sampleAt(0), nothing); err == nil {
 		t.Error("a link is followed")
 	}
 	if raw, err := os.ReadFile(target); err != nil || len(raw) > 0 {
@@ -125,7 +142,7 @@ func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 	if err := errors.Join(os.Remove(r.path(1)), os.Mkdir(r.path(1), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Append(sampleAt(0)); err == nil {
+	if err := r.Append(sampleAt(0), nothing); err == nil {
 		t.Error("a folder takes a sample")
 	}
 	open := Ring{Dir: t.TempDir(), maxSegment: maxSegment, maxSegments: maxSegments}
