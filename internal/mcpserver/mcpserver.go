@@ -84,8 +84,8 @@ A client starts it and talks to it on standard input and output.
 
 Flags:
 %s
-Exit status: 0 end of input or done, 1 an answer could not be given or a client not be
-configured, 2 usage, 130 interrupted.
+Exit status: 0 end of input or done, 1 an answer could not be given or a client
+not be configured, 2 usage, 130 interrupted.
 `
 
 // greeting is for a person who started the server by hand. It serves all the same,

@@ -241,6 +241,11 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 		if status != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), want) {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", args, status, stdout.String(), stderr.String())
 		}
+		for line := range strings.Lines(stdout.String()) {
+			if len(line) > len("\n")+80 {
+				t.Errorf("%s: wider than a terminal: %q", args, line)
+			}
+		}
 	}
 }
 
