@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/fleet"
 	"sentinel/internal/host"
 	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
@@ -248,6 +249,21 @@ func TestAFleetIsAskedAtOnce(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%s: %s, want %s", args, got, want)
+		}
+	}
+}
+
+// The page leads on to a command that says more, and calls nothing well that nobody looked at.
+func TestThePageOfTheFleetLeadsOn(t *testing.T) {
+	for want, r := range map[string]fleet.Report{
+		"UNKNOWN: No machine was asked.":            {},
+		"to do about it with: sentinel --host web1": {Total: 1, Unanswered: 1, Hosts: []fleet.Row{{Host: "web1", ErrorCode: fault.SentinelNotFound, Error: "There is no sentinel on web1."}}},
+		"Look closer with: sentinel\n":              {Total: 2, Warning: 1, Hosts: []fleet.Row{{Host: "here", Local: true, ThreatLevel: "WARNING"}, {Host: "web1", ThreatLevel: "LOW"}}},
+	} {
+		p := newPage(80, false)
+		(&fleetDocument{Report: r}).view(p)
+		if page := string(p.bytes()); !strings.Contains(strings.ReplaceAll(page, ":\n", ": "), want) {
+			t.Errorf("%q is not in\n%s", want, page)
 		}
 	}
 }

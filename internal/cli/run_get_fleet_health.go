@@ -111,6 +111,8 @@ func (d *fleetDocument) view(p *page) {
 func (d *fleetDocument) verdict(p *page) {
 	asked := "of " + counted(d.Total, "machine")
 	switch {
+	case d.Total == 0:
+		p.verdict(warn, "UNKNOWN", "No machine was asked.")
 	case d.Critical > 0:
 		p.verdict(severe, "CRITICAL", fmt.Sprintf("%d %s, %d with a warning, %d without an answer.", d.Critical, asked, d.Warning, d.Unanswered))
 	case d.Warning+d.Unanswered > 0:
@@ -124,11 +126,11 @@ func (d *fleetDocument) verdict(p *page) {
 	}
 	switch worst := d.Hosts[0]; {
 	case worst.Local:
-		p.fix("Look closer with: sentinel --json")
+		p.fix("Look closer with: sentinel")
 	case worst.ThreatLevel != "":
 		p.fix("Look closer with: sentinel --host " + worst.Host)
 	default:
-		p.fix("See what is wrong with: ssh " + worst.Host + " true")
+		p.fix("See what to do about it with: sentinel --host " + worst.Host)
 	}
 }
 
