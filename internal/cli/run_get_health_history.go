@@ -84,8 +84,12 @@ func (s session) noRecorder() error {
 		const fix = "The administrator of this machine can switch it on in /etc/sentinel/config.yaml with record: {enabled: true}."
 		return e.WithFix(fix).WithToolFix(fix)
 	}
-	return e.WithFix("Switch it on with: " + s.host.Recorder.Start).
-		WithToolFix("Its administrator can switch on " + s.host.Recorder.Job + ", which takes a sample each minute from then on; of the time before nothing is known here. get_logs may still tell of it.")
+	fix, how := "Switch it on with: "+s.host.Recorder.Start, "switch on "+s.host.Recorder.Job+", which takes a sample each minute"
+	if s.host.Recorder.Start == "" {
+		fix, how = "Have cron run as root each minute: sentinel --record", "have cron run sentinel --record as root each minute"
+	}
+	return e.WithFix(fix).
+		WithToolFix("Its administrator can " + how + " from then on; of the time before nothing is known here. get_logs may still tell of it.")
 }
 
 // mostActions bounds the actions of the journal that are looked through.

@@ -141,7 +141,22 @@ func TestASecondRecorderGoesAway(t *testing.T) {
 
 func TestWithoutARecorderTheAnswerSaysHowToHaveOne(t *testing.T) {
 	p := recordingProgram(t, unasked)
+	var timer host.Recorder
+	p.Open = func() (*host.Host, error) {
+		h, err := local.Open("/")
+		h.Recorder = timer
+		return h, err
+	}
 	d, _, status := p.document(t, "", "--health-history", "--json")
+	if status != fault.ExitFailed || d["fix"] != "Have cron run as root each minute: sentinel --record" {
+		t.Errorf("without systemd: %d, %v", status, d)
+	}
+	d, _, _ = p.document(t, "{}", "--request", "get_health_history")
+	if fix := fmt.Sprint(d["fix"]); !strings.Contains(fix, "have cron run sentinel --record as root each minute from then on") {
+		t.Errorf("without systemd: %v", d)
+	}
+	timer = host.Recorder{Job: "sentinel-record.timer", Start: "sudo systemctl enable --now sentinel-record.timer"}
+	d, _, status = p.document(t, "", "--health-history", "--json")
 	if status != fault.ExitFailed || d["error_code"] != "UNAVAILABLE" || d["fix"] != "Switch it on with: sudo systemctl enable --now sentinel-record.timer" {
 		t.Errorf("%d, %v", status, d)
 	}

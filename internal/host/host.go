@@ -81,7 +81,7 @@ type Host struct {
 	StartID func(pid int) (string, error)
 }
 
-// Recorder names what takes a sample each minute.
+// Recorder names what takes a sample each minute; nothing where no service manager can.
 type Recorder struct {
 	Job   string // of the service manager
 	Start string // the command that switches it on for good

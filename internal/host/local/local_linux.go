@@ -81,7 +81,7 @@ func Open(root string) (*host.Host, error) {
 		DiskUsage:  linuxusage.New(root),
 		Startup:    linuxstartup.New(linuxstartup.Parts{Root: root, Runner: liveRunner(root, runner), EUID: privilege.EffectiveUID()}),
 		Logs:       &linuxlogs.Source{Root: root, Runner: runner},
-		Recorder:   host.Recorder{Job: "sentinel-record.timer", Start: "sudo systemctl enable --now sentinel-record.timer"},
+		Recorder:   recorder(root),
 		Blocklist: host.Blocklist{
 			Backend:         func(ctx context.Context) (blocklist.Backend, error) { return linuxblocklist.DetectBackend(ctx, runner) },
 			Context:         linuxblocklist.NewHostContext(root),
@@ -92,6 +92,14 @@ func Open(root string) (*host.Host, error) {
 			Watch:           func(ctx context.Context, on bool) error { return linuxblocklist.Watch(ctx, systemd.Units{}, on) },
 		},
 	}, nil
+}
+
+// recorder names the timer of systemd, if that runs here.
+func recorder(root string) host.Recorder {
+	if root == "/" && !systemd.Booted() {
+		return host.Recorder{}
+	}
+	return host.Recorder{Job: "sentinel-record.timer", Start: "sudo systemctl enable --now sentinel-record.timer"}
 }
 
 // onLive returns the runner of programs on a live system. Beside a copy of a machine's files they would
