@@ -95,6 +95,7 @@ func TestAnActionOnAnotherMachine(t *testing.T) {
 		"the same twice":           {"--fleet-health --host web1,web1", "", nil, "", "", 2, []string{"USAGE", "twice"}},
 		"an option":                {"--host -oProxyCommand=id --top", "", nil, "", "", 2, []string{"USAGE"}},
 		"what is no tool":          {"--host web1 --doctor", "", nil, "", "", 2, []string{"USAGE", "ssh web1 sentinel --doctor"}},
+		"no tool, and root's":      {"--host web1 --record", "", nil, "", "", 2, []string{"USAGE", "ssh -t web1 sudo sentinel --record"}},
 		"what no request can have": {"--host web1 --top --limit all", "", nil, "", "", 2, []string{"USAGE", "--limit does not go together with --host"}},
 		"force":                    {"--host web1 --unblock-ip 203.0.113.7 --force", "", nil, "", "", 2, []string{"USAGE", "--force"}},
 		"for a monitoring system": {"--host web1 --check", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"CRITICAL","threat_reasons":[{"code":"X","severity":"CRITICAL","message":"It burns."}]}`, 0),

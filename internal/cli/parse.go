@@ -205,8 +205,11 @@ func (f *flags) hosts(call invocation) ([]string, error) {
 		return nil, usage("--host: " + err.Error() + ".")
 	}
 	if !goesWith("host", call.op) {
-		return nil, usage("--host does not belong to this action, which is of this machine alone.").
-			WithFix("Run it there: ssh " + names[0] + " sentinel --" + call.op.Flag)
+		there := "ssh " + names[0] + " sentinel --"
+		if call.op.Privilege == ops.NeedsRoot {
+			there = "ssh -t " + names[0] + " sudo sentinel --" // a terminal, at which sudo can ask
+		}
+		return nil, usage("--host does not belong to this action, which is of this machine alone.").WithFix("Run it there: " + there + call.op.Flag)
 	}
 	if len(names) > 1 && !call.op.OfFleet() {
 		return nil, usage("--host is there twice; --fleet-health alone asks several machines.")
