@@ -190,7 +190,7 @@ func noProgram(r sysexec.Result) bool {
 func (c *Carrier) command(host string, words []string, stdin []byte, onStderr func(string)) sysexec.Command {
 	return sysexec.Command{
 		Path: c.ssh, Args: append(append(c.options(host), "--", host), words...), Stdin: stdin, Env: c.env, NewSession: true,
-		MaxOutput: maxStderr, WaitDelay: waitDelay, OnStderrLine: onStderr,
+		MaxOutput: maxStderr, EndOver: true, WaitDelay: waitDelay, OnStderrLine: onStderr,
 	}
 }
 

@@ -86,7 +86,7 @@ func TestTheCommandOfSSH(t *testing.T) {
 	if diff := cmp.Diff([]string{"LC_ALL=C", "TZ=UTC0", "HOME=/home/ann", "SSH_AUTH_SOCK=/run/agent"}, got.Env); diff != "" {
 		t.Errorf("environment (-want +got):\n%s", diff)
 	}
-	if string(got.Stdin) != `{"count":5}` || !got.NewSession || got.NoKill || filepath.Base(got.Path) != "ssh" {
+	if string(got.Stdin) != `{"count":5}` || !got.NewSession || !got.EndOver || got.NoKill || filepath.Base(got.Path) != "ssh" {
 		t.Errorf("%+v", got)
 	}
 	c.sockets = ""

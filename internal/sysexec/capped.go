@@ -11,6 +11,7 @@ type capped struct {
 	kept     bytes.Buffer
 	left     int
 	overflow bool
+	over     func() // what to do when it overflows; may be nil
 }
 
 func newCapped(limit int) *capped {
@@ -24,7 +25,12 @@ func newCapped(limit int) *capped {
 func (c *capped) Write(p []byte) (int, error) {
 	n := min(len(p), c.left)
 	c.left -= n
-	c.overflow = c.overflow || n < len(p)
+	if n < len(p) && !c.overflow {
+		c.overflow = true
+		if c.over != nil {
+			c.over()
+		}
+	}
 	c.kept.Write(p[:n])
 	return len(p), nil
 }

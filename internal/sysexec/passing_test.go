@@ -42,6 +42,18 @@ func TestAReaderThatHasEnoughEndsTheProgram(t *testing.T) {
 	}
 }
 
+// A program that floods its reader is not heard out.
+func TestAProgramThatPrintsTooMuchIsEnded(t *testing.T) {
+	testenv.HangGuard(t)
+	for _, text := range []string{"exec yes", "exec yes >&2"} {
+		c := shellText(text)
+		c.MaxOutput, c.EndOver = 1000, true
+		if r, err := (sysexec.Host{}).Run(t.Context(), c); !errors.Is(err, sysexec.ErrOutputTooLarge) || len(r.Stdout)+len(r.Stderr) != 1000 {
+			t.Errorf("%s: %d and %d bytes, %v", text, len(r.Stdout), len(r.Stderr), err)
+		}
+	}
+}
+
 func TestNothingIsPassedAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	passed := make(chan struct{}, 1<<20)

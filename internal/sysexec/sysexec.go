@@ -51,6 +51,7 @@ type Command struct {
 	Stdin     []byte
 	Env       []string      // of a program that acts for the user with what is theirs, such as ssh; nil is the fixed one
 	MaxOutput int           // bytes of each stream; 0 means DefaultMaxOutput
+	EndOver   bool          // ends a program that prints more than MaxOutput, rather than hear it out
 	Timeout   time.Duration // 0 means only the context's deadline
 	// WaitDelay is how long Run waits for the program once the context has ended;
 	// 0 means DefaultWaitDelay. What happens to the program does not depend on it.
@@ -172,6 +173,9 @@ func start(ctx context.Context, c Command) (*process, error) {
 	p.cmd.Dir = "/"
 	p.cmd.Stdin = bytes.NewReader(c.Stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errs
+	if c.EndOver {
+		p.out.over, p.errs.over = p.end, p.end
+	}
 	p.passStdout(c.OnStdout)
 	p.watchStderr(c.OnStderrLine)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !c.NewSession, Setsid: c.NewSession} // a new session has a new group
@@ -187,9 +191,14 @@ func start(ctx context.Context, c Command) (*process, error) {
 // passStdout calls f with what the program prints, instead of keeping it.
 func (p *process) passStdout(f func([]byte) bool) {
 	if f != nil {
-		p.passed = &passing{to: f, enough: func() { p.signal(syscall.SIGTERM) }} //nolint:errcheck // gone is as good
+		p.passed = &passing{to: f, enough: p.end}
 		p.cmd.Stdout = p.passed
 	}
+}
+
+// end asks the program to end.
+func (p *process) end() {
+	p.signal(syscall.SIGTERM) //nolint:errcheck // gone is as good
 }
 
 // watchStderr calls f with the lines of stderr, until closeStderrLines.
