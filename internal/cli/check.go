@@ -92,7 +92,11 @@ func (d *healthDocument) check() nagios.Result {
 	}
 	for _, m := range d.Measurements(d.thresholds) {
 		label := strings.TrimSpace(m.Key + " " + m.Part)
-		r.Perf = append(r.Perf, nagios.Perf{Label: label, Value: m.Value, Unit: m.Unit, Warning: &m.Warning, Critical: &m.Critical})
+		perf := nagios.Perf{Label: label, Value: m.Value, Unit: m.Unit}
+		if d.thresholds != nil { // those of another machine are not known here
+			perf.Warning, perf.Critical = &m.Warning, &m.Critical
+		}
+		r.Perf = append(r.Perf, perf)
 	}
 	return r
 }

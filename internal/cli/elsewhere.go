@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"os/user"
+	"slices"
 	"unicode/utf8"
 
 	"sentinel/internal/fault"
@@ -137,9 +138,13 @@ func (e elsewhere) ask(ctx context.Context, request []byte, verbatim bool) (docu
 // showable returns why a document cannot be shown: another version, or another hand, has left out what
 // a page is made of.
 func showable(doc document) (err error) {
+	lacking := fault.New(fault.BadOutput, "The answer lacks what a page is made of.").WithFix("See it as it came, with --json.")
+	if h, ok := doc.(*healthDocument); ok && !slices.Contains(levels, h.ThreatLevel) {
+		return lacking
+	}
 	defer func() {
 		if recover() != nil {
-			err = fault.New(fault.BadOutput, "The answer lacks what a page is made of.").WithFix("See it as it came, with --json.")
+			err = lacking
 		}
 	}()
 	doc.view(newPage(minWidth, false))

@@ -17,6 +17,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/fleet"
+	"sentinel/internal/health"
 	"sentinel/internal/host"
 	"sentinel/internal/ops"
 	"sentinel/internal/sysexec"
@@ -100,6 +101,12 @@ func TestAnActionOnAnotherMachine(t *testing.T) {
 		"force":                    {"--host web1 --unblock-ip 203.0.113.7 --force", "", nil, "", "", 2, []string{"USAGE", "--force"}},
 		"for a monitoring system": {"--host web1 --check", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"CRITICAL","threat_reasons":[{"code":"X","severity":"CRITICAL","message":"It burns."}]}`, 0),
 			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 2, []string{"CRITICAL", "It burns."}},
+		"its thresholds are not known": {"--host web1 --check", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"LOW","memory":{"used_percent":20}}`, 0),
+			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 0, []string{"memory=20%;;;0;100"}},
+		"nor is what a reason is about": {"--host web1 --output text", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"WARNING","threat_reasons":[{"code":"DISK_FULL","severity":"WARNING","message":"The file system at /srv is full."}]}`, 0),
+			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 0, []string{"/srv is full.\n\n"}},
+		"where to run a command of others": {"--host web1 --output text", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"CRITICAL","threat_reasons":[{"code":"FILESYSTEM_READ_ONLY","severity":"CRITICAL","message":"It is read-only."},{"code":"CPU_HIGH","severity":"WARNING","message":"It is busy."}]}`, 0),
+			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 0, []string{"  On web1:\n  sudo dmesg | tail -n 50\n", "busy.\n  sentinel --host web1 --top\n"}},
 		"no connection": {"--host web1 --top", "", func(string) sysexec.Result {
 			return sysexec.Result{Exit: 255, Stderr: []byte("ssh: connect to host 192.0.2.7 port 22: Connection refused\n")}
 		}, "web1 sentinel --request get_top_processes", `{"_context":{CALLER}}`, 1, []string{"HOST_UNREACHABLE", `"_context":{"host":"web1"}`}},
@@ -192,6 +199,9 @@ func TestAnswersFromElsewhereCanBeShown(t *testing.T) {
 	for _, op := range ops.All() {
 		made := reflect.New(operations()[op.Name].result)
 		fill(made.Elem(), 0)
+		if h, ok := made.Elem().Interface().(*healthDocument); ok {
+			h.ThreatLevel = health.Critical
+		}
 		raw, err := json.Marshal(made.Interface())
 		if err != nil {
 			t.Fatal(err)
@@ -210,6 +220,10 @@ func TestAnswersFromElsewhereCanBeShown(t *testing.T) {
 				}
 			}
 		}
+	}
+	var silent healthDocument // its page would call the machine fine
+	if err := showable(&silent); fault.From(err).Code != fault.BadOutput {
+		t.Errorf("health without a level: %v", err)
 	}
 	if err := showable(&loginsDocument{}); fault.From(err).Code != fault.BadOutput {
 		t.Errorf("what lacks everything: %v", err)

@@ -38,7 +38,7 @@ func (d *healthDocument) nextStep(r health.Reason) string {
 		return d.unitStatus + " " + shellWord(r.Object)
 	case r.Object != "" && strings.HasSuffix(r.Code, "_UNITS"):
 		return d.command("sentinel --service " + shellWord(r.Object))
-	case r.Code == "DISK_FULL" || r.Code == "INODES_FULL":
+	case r.Object != "" && (r.Code == "DISK_FULL" || r.Code == "INODES_FULL"):
 		return d.command("sudo sentinel --disk-usage " + shellWord(r.Object))
 	case (r.Code == "FALSE_DAEMON" || r.Code == "HIDDEN_PROGRAM") && pasteable(r.Object):
 		return d.command("sudo sentinel --process " + r.Object)

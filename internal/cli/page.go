@@ -78,7 +78,7 @@ func (p *page) fits() bool {
 
 // rowsOf is how many rows what write writes would take.
 func (p *page) rowsOf(write func(inner *page)) int {
-	inner := &page{width: p.width, verbose: p.verbose, command: p.command}
+	inner := &page{width: p.width, verbose: p.verbose, command: p.command, host: p.host}
 	write(inner)
 	return p.rows(inner.b.Bytes())
 }
@@ -136,6 +136,7 @@ func (p *page) line(format string, args ...any) {
 // fix writes what to do next. A command at its end stands on a line of its own
 // and is not wrapped: in pieces it cannot be pasted.
 func (p *page) fix(text string) {
+	text = p.placed(text)
 	at := strings.LastIndex(text, ": ")
 	switch {
 	case at >= 0 && isCommand(text[at+2:]):
@@ -146,6 +147,15 @@ func (p *page) fix(text string) {
 	default:
 		p.line("%s", text)
 	}
+}
+
+// placed names the machine that a command is for where --host does not run it there.
+func (p *page) placed(text string) string {
+	command := strings.TrimPrefix(text[max(0, strings.LastIndex(text, ": ")):], ": ")
+	if p.host == "" || !isCommand(command) || ownCommand.Get().MatchString(command) {
+		return text
+	}
+	return "On " + p.host + ": " + text
 }
 
 // isCommand says that text is what domains and this package write as a command
@@ -229,7 +239,7 @@ func (p *page) item(format string, args ...any) {
 // indented writes what write writes two columns further right. Commands are not
 // wrapped there either.
 func (p *page) indented(write func(inner *page)) {
-	inner := &page{width: p.width - gap}
+	inner := &page{width: p.width - gap, host: p.host}
 	write(inner)
 	for line := range bytes.Lines(inner.b.Bytes()) {
 		p.b.WriteString(strings.Repeat(" ", gap))
