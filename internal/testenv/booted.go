@@ -21,9 +21,9 @@ const (
 	// packages are installed in the container besides Debian's minimal set: a service manager,
 	// firewalls, sshd and sudo, and servers that test their own configuration. debootstrap cannot choose between alternatives: libpam-systemd is
 	// the logind that polkitd, and so firewalld, depends on.
-	packages = "systemd,systemd-sysv,libpam-systemd,dbus,iproute2,procps,sudo,iptables,nftables,conntrack,ufw,firewalld,openssh-server,openssh-client,nginx-light,apache2,haproxy,bind9,postfix"
+	packages = "systemd,systemd-sysv,libpam-systemd,dbus,iproute2,procps,sudo,iptables,nftables,conntrack,ufw,firewalld,openssh-server,openssh-client,nginx-light,apache2,haproxy,bind9"
 	// rootName changes with the content of the container.
-	rootName = "debian-systemd-3"
+	rootName = "debian-systemd-4"
 )
 
 // Booted reruns the calling test as root in a container with a booted systemd and

@@ -83,8 +83,7 @@ func fails(words ...string) bool { return exec.Command(words[0], words[1:]...).R
 // system and of the package manager itself.
 func tree(t *testing.T) (files []string) {
 	t.Helper()
-	passed := []string{"/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/result", "/packages", "/sentinel.test", "/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/apt", "/var/lib/systemd", "/root", "/home",
-		"/var/spool/postfix"} // where sudo mails root who was refused
+	passed := []string{"/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/result", "/packages", "/sentinel.test", "/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/apt", "/var/lib/systemd", "/root", "/home"}
 	err := filepath.WalkDir("/", func(path string, d fs.DirEntry, err error) error {
 		if slices.Contains(passed, path) {
 			if d.IsDir() {

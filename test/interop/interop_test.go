@@ -186,10 +186,11 @@ func refusesWrongArguments(t *testing.T, s *mcp.ClientSession) {
 
 // observed is a sentinel that says in one pipe that the real one was started,
 // and in another how it ended. Before it has become sentinel, the child is a copy of this
-// shell with its trap, which SIGTERM would not end. A wait that the signal interrupts is
-// waited again.
+// shell. A signal to the group of both is passed on, as sudo does: a short run of root's has
+// left it. A wait that the signal interrupts is waited again.
 const observed = `#!/bin/sh
-trap : TERM
+pid=
+trap '[ -z "$pid" ] || kill -TERM $pid' TERM
 exec 3<&0
 %s/sentinel "$@" <&3 &
 pid=$! tries=0
