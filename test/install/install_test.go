@@ -200,7 +200,7 @@ func assists(t *testing.T) {
 	if set := run(t, "nft", "list", "table", "inet", "sentinel"); !strings.Contains(set, "203.0.113.7") {
 		t.Errorf("the packet filter has not got the address:\n%s", set)
 	}
-	run(t, "systemctl", "is-active", "sentinel-restore.timer")
+	testenv.WaitFor(t, "the timer, which a block does not wait for", func() bool { return !fails("systemctl", "is-active", "sentinel-restore.timer") })
 	if fails("runuser", "-u", user, "--", "sudo", "-n", "/usr/bin/sentinel", "--request", "get_system_health") {
 		t.Error("the rules of sudo do not let the user read")
 	}
