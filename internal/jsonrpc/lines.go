@@ -16,6 +16,7 @@ var ErrTooLong = errors.New("the line is too long")
 type Lines struct {
 	r    *bufio.Reader
 	most int
+	tail []byte // of the line that was skipped last
 }
 
 // NewLines returns a reader of the lines of r, each of at most most bytes
@@ -34,7 +35,7 @@ func (l *Lines) Next() ([]byte, error) {
 		part, err := l.r.ReadSlice('\n')
 		if len(line)+len(withoutEnd(part)) > l.most {
 			line = append(line, part[:l.most-len(line)]...)
-			return line, l.skip(err)
+			return line, l.skip(part, err)
 		}
 		line = append(line, part...)
 		switch {
@@ -56,12 +57,26 @@ func withoutEnd(line []byte) []byte {
 	return line
 }
 
-// skip reads to the end of the line. err is that of the last read.
-func (l *Lines) skip(err error) error {
+// maxTail is how much of the end of a line that is skipped is kept, in bytes.
+const maxTail = 512
+
+// Tail returns the end of the line that was skipped last, up to the next call of Next.
+func (l *Lines) Tail() []byte { return l.tail }
+
+// skip reads to the end of the line, of which part was read last, with err.
+func (l *Lines) skip(part []byte, err error) error {
+	l.tail = lastBytes(nil, part)
 	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = l.r.ReadSlice('\n')
+		part, err = l.r.ReadSlice('\n')
+		l.tail = lastBytes(l.tail, part)
 	}
+	l.tail = withoutEnd(l.tail)
 	return ErrTooLong
+}
+
+func lastBytes(old, part []byte) []byte {
+	all := append(old, part[max(0, len(part)-maxTail):]...)
+	return append(all[:0], all[max(0, len(all)-maxTail):]...)
 }
 
 // Blank says that a line holds nothing but blanks, as some senders write between
