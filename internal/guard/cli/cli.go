@@ -72,17 +72,33 @@ func statusOf(err error, started bool) int {
 // newRoot returns the whole tree. What fails before *started is the command line.
 func newRoot(started *bool) *cobra.Command {
 	root := &cobra.Command{
-		Use:               "sentinel-guard",
+		Use:               "sentinel-guard -- COMMAND [ARG...]",
 		Short:             "A guard between an MCP client and an MCP server",
 		Version:           version.Number,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		Args:              cobra.NoArgs,
+		Args:              rootArgs,
 		PersistentPreRun:  func(*cobra.Command, []string) { *started = true },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:              runRoot,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetVersionTemplate("sentinel-guard {{.Version}}\n")
 	root.AddCommand(Commands()...)
 	return root
+}
+
+// rootArgs takes nothing, or the command of a server behind "--".
+func rootArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 && cmd.ArgsLenAtDash() < 0 {
+		return nil
+	}
+	return commandAfterDash(cmd, args)
+}
+
+// runRoot runs a server without the name of the command, or says what there is.
+func runRoot(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return runServer(cmd, args)
 }

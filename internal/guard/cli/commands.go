@@ -7,5 +7,7 @@ import "github.com/spf13/cobra"
 // Commands returns the subcommands. One more is a file with the function that makes it, and
 // its line here.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		runCommand(),
+	}
 }
