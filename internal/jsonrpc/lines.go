@@ -4,6 +4,7 @@ package jsonrpc
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
@@ -55,6 +56,12 @@ func withoutEnd(line []byte) []byte {
 		line = line[:n-1]
 	}
 	return line
+}
+
+// More says that the next line is there already, so that Next will not wait for it.
+func (l *Lines) More() bool {
+	ahead, err := l.r.Peek(l.r.Buffered())
+	return err == nil && bytes.IndexByte(ahead, '\n') >= 0
 }
 
 // maxTail is how much of the end of a line that is skipped is kept, in bytes.

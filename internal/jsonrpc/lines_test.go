@@ -64,6 +64,15 @@ func TestEveryLineIsReadWhole(t *testing.T) {
 	}
 }
 
+func TestMoreSaysWhetherALineIsThere(t *testing.T) {
+	in := NewLines(strings.NewReader("a\nb\nc"), bound)
+	for _, want := range []bool{true, false} {
+		if _, err := in.Next(); err != nil || in.More() != want {
+			t.Errorf("%v, want %v (%v)", in.More(), want, err)
+		}
+	}
+}
+
 func TestTheEndOfASkippedLineIsKept(t *testing.T) {
 	end := strings.Repeat("y", maxTail-1) + "z"
 	for name, text := range map[string]string{

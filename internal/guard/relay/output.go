@@ -7,6 +7,9 @@ import (
 	"sync"
 )
 
+// maxGathered is how many bytes of lines are gathered for one write, while more of them are there.
+const maxGathered = 64 << 10
+
 // maxQueued is how many bytes of the guard's own answers may wait for a side that does not read.
 // Whoever causes more of them waits.
 const maxQueued = 1 << 20
@@ -16,10 +19,11 @@ const maxQueued = 1 << 20
 // leaves its refusals in a queue: it would else stop reading while nobody reads its answers. It is
 // safe for concurrent use.
 type output struct {
-	writing sync.Mutex
-	w       io.WriteCloser
-	midline bool  // what was written last has no end of line
-	err     error // of the first write that failed
+	writing  sync.Mutex
+	w        io.WriteCloser
+	gathered []byte
+	midline  bool  // what came last has no end of line
+	err      error // of the first write that failed
 
 	mu     sync.Mutex // of what follows
 	space  sync.Cond
@@ -35,30 +39,52 @@ func newOutput(w io.WriteCloser) *output {
 	return o
 }
 
-// write writes a line as it is, after what is queued.
-func (o *output) write(line []byte) error {
+// write writes a line as it is, after what is queued. It may wait for more lines until flush.
+func (o *output) write(line []byte) {
 	o.writing.Lock()
 	defer o.writing.Unlock()
-	o.flush()
+	o.takeQueued()
 	o.put(line)
+}
+
+// flush writes all that was gathered. The error is that of the first write that ever failed.
+func (o *output) flush() error {
+	o.writing.Lock()
+	defer o.writing.Unlock()
+	o.takeQueued()
+	o.writeGathered()
 	return o.err
 }
 
 func (o *output) put(line []byte) {
-	if len(line) == 0 || o.err != nil {
+	if len(line) == 0 {
 		return
 	}
 	if o.midline {
-		_, o.err = o.w.Write([]byte("\n"))
-	}
-	if o.err == nil {
-		_, o.err = o.w.Write(line)
+		o.gathered = append(o.gathered, '\n')
 	}
 	o.midline = line[len(line)-1] != '\n'
+	if len(o.gathered)+len(line) <= maxGathered {
+		o.gathered = append(o.gathered, line...)
+		return
+	}
+	o.writeGathered()
+	o.writeNow(line)
 }
 
-// flush writes what is queued.
-func (o *output) flush() {
+func (o *output) writeGathered() {
+	o.writeNow(o.gathered)
+	o.gathered = o.gathered[:0]
+}
+
+func (o *output) writeNow(b []byte) {
+	if o.err == nil && len(b) > 0 {
+		_, o.err = o.w.Write(b)
+	}
+}
+
+// takeQueued writes what is queued.
+func (o *output) takeQueued() {
 	o.mu.Lock()
 	queue := o.queue
 	o.queue = nil
@@ -88,9 +114,7 @@ func (o *output) post(lines []byte) {
 
 func (o *output) flushQueued() {
 	for range o.wake {
-		o.writing.Lock()
-		o.flush()
-		o.writing.Unlock()
+		o.flush() //nolint:errcheck // told to who writes next
 	}
 }
 
@@ -104,9 +128,9 @@ func (o *output) close() {
 	if was {
 		return
 	}
+	o.flush() //nolint:errcheck // nobody writes any more
 	o.writing.Lock()
 	defer o.writing.Unlock()
-	o.flush()
 	close(o.wake)
 	if err := o.w.Close(); o.err == nil {
 		o.err = io.ErrClosedPipe

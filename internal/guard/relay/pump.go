@@ -27,6 +27,9 @@ type pump struct {
 	asked *pending // requests of the side that is read
 	due   *pending // requests of the other side, which the side that is read answers
 	held  sync.WaitGroup
+
+	mu   sync.Mutex // of what was written and not flushed
+	late []*jsonrpc.Message
 }
 
 func newPump(r *Relay, from stage.Side, in io.Reader, to, back *output, asked, due *pending) *pump {
@@ -52,6 +55,9 @@ func (p *pump) read() {
 			return
 		case !jsonrpc.Blank(line):
 			p.line(line)
+		}
+		if !p.in.More() {
+			p.flush()
 		}
 	}
 }
@@ -87,35 +93,44 @@ func (p *pump) await(all []decision, finish func([]decision)) {
 			}
 		}
 		finish(all)
+		p.flush()
 	})
 }
 
-// apply does what was decided about one line, with the requests that are in it.
+// apply does what was decided about one line, with the messages that are in it. What it writes
+// waits for flush.
 func (p *pump) apply(line []byte, messages []jsonrpc.Message, d decision) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
 	case d.pass:
-		if p.to.write(line) != nil {
-			p.undelivered(messages)
+		p.to.write(line)
+		if p.from == stage.Client {
+			for i := range messages {
+				p.late = append(p.late, &messages[i])
+			}
 		}
 	case d.instead != nil:
-		if p.to.write(withEnd(d.instead)) != nil {
-			p.relay.writeFailed(p.from.Other())
-		}
+		p.to.write(withEnd(d.instead))
 	}
 	if d.back != nil {
 		p.back.post(withEnd(d.back))
 	}
 }
 
-// undelivered answers requests that the other side did not take.
-func (p *pump) undelivered(messages []jsonrpc.Message) {
+// flush has what was written arrive. Requests that the server does not take are answered.
+func (p *pump) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	late := p.late
+	p.late = nil
+	if p.to.flush() == nil {
+		return
+	}
 	p.relay.writeFailed(p.from.Other())
-	for _, m := range messages {
-		key, ok := m.ID.Key()
-		if !m.Request() || !ok {
-			continue
-		}
-		if e := p.asked.take(key); e != nil && p.from == stage.Client {
+	for _, m := range late {
+		key, _ := m.ID.Key()
+		if e := p.asked.take(key); e != nil && m.Request() {
 			p.back.post(withEnd(p.refuse(serverGone()).Answer(m.ID, m.Method)))
 		}
 	}

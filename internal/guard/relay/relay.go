@@ -96,8 +96,9 @@ func (r *Relay) Serve() {
 	r.stop()
 	server.held.Wait()
 	for _, e := range open {
-		server.to.write(withEnd(client.refuse(serverGone()).Answer(e.call.ID, e.call.Method))) //nolint:errcheck // told through ClientGone
+		server.to.write(withEnd(client.refuse(serverGone()).Answer(e.call.ID, e.call.Method)))
 	}
+	server.flush()
 	server.asked.close()
 }
 
@@ -110,7 +111,7 @@ func (r *Relay) HangUp() {
 func (r *Relay) Flush(d time.Duration) {
 	written := make(chan struct{})
 	go func() {
-		r.pumps[stage.Server].to.write(nil) //nolint:errcheck // there is nobody left to tell
+		r.pumps[stage.Server].to.flush() //nolint:errcheck // there is nobody left to tell
 		close(written)
 	}()
 	over := time.NewTimer(d)
