@@ -188,10 +188,6 @@ func shown(text []byte) string {
 
 // request decides about a request, which is in flight from now on.
 func (p *pump) request(m *jsonrpc.Message) decision {
-	if p.from == stage.Server && p.relay.session.serverIsSilent() {
-		p.relay.options.Note("request of the server", "The server sent a request, which revision "+revisionWithoutPeer+" does not have; it was dropped: "+shown([]byte(m.Method)))
-		return decision{}
-	}
 	key, _ := m.ID.Key()
 	e := p.relay.session.begin(p.from, m)
 	switch p.asked.add(key, e) {

@@ -455,17 +455,27 @@ func TestABatchIsJudgedElementByElement(t *testing.T) {
 	g.lives()
 }
 
-func TestTheNewestRevisionHasNoRequestsOfTheServer(t *testing.T) {
+// Servers of the newest revision send requests all the same, which it does not have: that is
+// between the two.
+func TestTheRevisionIsToldByTheTraffic(t *testing.T) {
 	g := newRig(t, Options{})
 	discover := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 	g.client.send(discover + "\n")
 	g.server.wants(discover)
-	g.server.line(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}`)
-	g.server.send(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}` + "\n")
-	g.client.wants(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`)
-	g.agree("2025-11-25") // the client falls back
+	if got := g.relay.session.spoken(); got != "2026-07-28" {
+		t.Errorf("revision %s", got)
+	}
 	g.server.send(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}` + "\n")
 	g.client.wants(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}`)
+	g.server.send(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}` + "\n")
+	g.client.wants(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`)
+	g.agree("2025-03-26") // the client falls back, and that holds
+	line := strings.Replace(discover, `"id":1`, `"id":2`, 1)
+	g.client.send("[" + line + "]\n")
+	g.server.wants("[" + line + "]")
+	if got := g.relay.session.spoken(); got != "2025-03-26" {
+		t.Errorf("revision %s", got)
+	}
 }
 
 // seen returns a stage that notes the calls that it judges.

@@ -11,13 +11,10 @@ import (
 	"sentinel/internal/jsonrpc"
 )
 
-// Revisions that differ in what a line may be. 2025-03-26 alone has batches; from 2026-07-28 on
-// there is no handshake, and the server sends no requests.
-const (
-	revisionWithBatches = "2025-03-26"
-	revisionWithoutPeer = "2026-07-28"
-)
+// revisionWithBatches is the only one in which a line may be an array.
+const revisionWithBatches = "2025-03-26"
 
+// metaRevision is where requests say their revision from 2026-07-28 on, which has no handshake.
 const metaRevision = "io.modelcontextprotocol/protocolVersion"
 
 // maxRetries is how many calls are remembered for which the server has asked for input.
@@ -51,13 +48,6 @@ func (s *session) spoken() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision
-}
-
-// serverIsSilent says that the server may send no requests.
-func (s *session) serverIsSilent() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.agreed && s.revision >= revisionWithoutPeer
 }
 
 // about has the member of params that says what a request asks for, and by which its repetition
