@@ -194,7 +194,7 @@ func TestTheServerIsStartedAsByTheClient(t *testing.T) {
 }
 
 func TestSignalsReachTheServer(t *testing.T) {
-	for name, sig := range map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP} {
+	for name, sig := range map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT} {
 		t.Run(name, func(t *testing.T) {
 			p := guard(t, `trap 'exit 5' `+name+`; `+ready+`while :; do read -r line || exit 6; done`)
 			p.pid()
@@ -206,6 +206,55 @@ func TestSignalsReachTheServer(t *testing.T) {
 				t.Errorf("status %d\n%s", got, p.said())
 			}
 		})
+	}
+}
+
+// SIGHUP is the guard's own: it reads the rules anew, and keeps those in force when the new ones
+// are wrong. The server sees nothing of it.
+func TestHangupReadsTheRulesAnew(t *testing.T) {
+	rules := filepath.Join(t.TempDir(), "guard.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("rules: [{name: first, action: block, tools: [t]}]")
+	t.Setenv("MCP_POLICY_FILE", rules)
+	p := guard(t, ready+`while read -r line; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done; exit 5`)
+	p.pid()
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`
+	for _, step := range []struct{ rules, says, answer string }{
+		{"", "", `"rule":"first"`},
+		{"rules: [{name: second, action: block, tools: [t]}]", "were read anew", `"rule":"second"`},
+		{"rules: [", "the rules in force stay", `"rule":"second"`},
+	} {
+		if step.rules != "" {
+			write(step.rules)
+			if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			testenv.WaitFor(t, "the rules are read", func() bool { return strings.Contains(p.said(), step.says) })
+		}
+		p.send(call)
+		if got := p.line(); !strings.Contains(got, step.answer) {
+			t.Errorf("%q: %s", step.rules, got)
+		}
+	}
+	p.in.Close()
+	if got := p.status(); got != 5 {
+		t.Errorf("status %d\n%s", got, p.said())
+	}
+}
+
+func TestAGuardDoesNotStartWithRulesThatAreWrong(t *testing.T) {
+	rules := filepath.Join(t.TempDir(), "guard.yaml")
+	if err := os.WriteFile(rules, []byte("rules:\n  - {name: r, action: shut}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MCP_POLICY_FILE", rules)
+	p := guard(t, `cat`)
+	if got := p.status(); got != 70 || !strings.Contains(p.said(), "guard.yaml:2:23: action is \"shut\"") {
+		t.Errorf("status %d\n%s", got, p.said())
 	}
 }
 

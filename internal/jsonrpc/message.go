@@ -283,3 +283,22 @@ func ParseObject(text []byte) (members Object, ok bool) {
 	ok = s.object(0, &place{into: &members}) && s.ended()
 	return members, ok && s.doubt == ""
 }
+
+// ParseArray returns the items of an array as they came, nil when it is none.
+func ParseArray(text []byte) (items [][]byte) {
+	s := &scanner{in: text}
+	if s.next() != '[' {
+		return nil
+	}
+	ok := s.list(']', func() bool {
+		s.next()
+		from := s.at
+		whole := s.value(1, nil)
+		items = append(items, s.in[from:s.at:s.at])
+		return whole
+	})
+	if !ok || !s.ended() {
+		return nil
+	}
+	return items
+}

@@ -9,17 +9,24 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"sentinel/internal/guard/policy"
 	"sentinel/internal/guard/relay"
 	"sentinel/internal/guard/stages"
 	"sentinel/internal/guard/supervisor"
 	"sentinel/internal/privilege"
 )
 
-const maxMessageFlag = "max-message"
+const (
+	maxMessageFlag = "max-message"
+	nameFlag       = "name"
+)
 
 // runCommand runs a server behind the guard.
 func runCommand() *cobra.Command {
@@ -34,6 +41,7 @@ COMMAND, 126 when it cannot be run, 127 when there is none of that name.`,
 		RunE:    runServer,
 	}
 	cmd.Flags().Int(maxMessageFlag, relay.DefaultMaxLine>>20, "longest message in MiB; a longer one is skipped and answered")
+	cmd.Flags().String(nameFlag, "", "what rules call the server; without it the name of its program or package")
 	return cmd
 }
 
@@ -57,17 +65,74 @@ func runServer(cmd *cobra.Command, args []string) error {
 	if privilege.IsRoot() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard: this is root, and so is the server; neither needs that") //nolint:errcheck // there is nobody else to tell
 	}
+	live, err := policy.Open(policy.Here(), policy.Sources()...)
+	if err != nil {
+		return &exit{StatusUnjudged, fmt.Errorf("the rules cannot be used, and so nothing is started:\n%w", err)}
+	}
+	ctx := context.WithoutCancel(cmd.Context())
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go follow(watching, live, cmd.ErrOrStderr())
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	server := supervisor.Server{Command: args, Stages: stages.All(), MaxLine: most}
-	status := server.Run(context.WithoutCancel(cmd.Context()), signals, supervisor.Streams{
+	server := supervisor.Server{Command: args, Stages: stages.All(stages.Settings{Server: serverName(cmd, args), Rules: live}), MaxLine: most}
+	status := server.Run(ctx, signals, supervisor.Streams{
 		In:          cmd.InOrStdin(),
 		Out:         writeCloser(cmd.OutOrStdout()),
 		Err:         fileOf(cmd.ErrOrStderr()),
 		Diagnostics: cmd.ErrOrStderr(),
 	})
 	return &exit{status: status}
+}
+
+// follow reads the rules anew on SIGHUP, and when their files change, until ctx ends.
+func follow(ctx context.Context, live *policy.Live, stderr io.Writer) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	go live.Watch(ctx, func(err error) { tellReload(stderr, err) })
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			tellReload(stderr, live.Reload())
+		}
+	}
+}
+
+// tellReload says on stderr what came of a change of the rules.
+func tellReload(stderr io.Writer, err error) {
+	text := "the rules were read anew"
+	if err != nil {
+		text = "the rules in force stay as they are:\n" + err.Error()
+	}
+	fmt.Fprintln(stderr, "sentinel-guard:", text) //nolint:errcheck // there is nobody else to tell
+}
+
+// runners start a package that one of their arguments names.
+var runners = []string{"bunx", "npx", "pnpx", "uvx"}
+
+// serverName returns what rules call the server.
+func serverName(cmd *cobra.Command, args []string) string {
+	if f := cmd.Flags().Lookup(nameFlag); f != nil && f.Value.String() != "" {
+		return f.Value.String()
+	}
+	name := args[0]
+	if slices.Contains(runners, filepath.Base(name)) {
+		for _, arg := range args[1:] {
+			if !strings.HasPrefix(arg, "-") {
+				name = arg
+				break
+			}
+		}
+	}
+	name = filepath.Base(name)
+	if at := strings.IndexAny(name, "@="); at > 0 { // a version
+		name = name[:at]
+	}
+	return name
 }
 
 func maxMessage(cmd *cobra.Command) (int, error) {

@@ -543,9 +543,9 @@ func TestAFileThatIsStillBeingWrittenIsLeft(t *testing.T) {
 		}
 		told := 0
 		go live.Watch(t.Context(), func(error) { told++ })
-		for i := range 20 {
+		for i := range 40 {
 			write(t, path, "rules: [{name: one, action"+strings.Repeat("#", i))
-			<-time.After(interval)
+			<-time.After(interval / 2)
 			synctest.Wait()
 		}
 		if told != 0 {

@@ -83,3 +83,12 @@ type test struct {
 	kinds    bool // the texts are kinds of statements
 	starts   []as.Command
 }
+
+// Tools returns the patterns of the tools that the rule is about.
+func (r *Rule) Tools() []string {
+	tools := make([]string, len(r.tools))
+	for i := range r.tools {
+		tools[i] = r.tools[i].text
+	}
+	return tools
+}

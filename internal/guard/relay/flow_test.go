@@ -37,7 +37,7 @@ var no = stage.Blocked(stage.Refusal{Code: stage.PolicyBlocks, Rule: "r", Reason
 
 func TestWhatIsHeldHoldsNothingElse(t *testing.T) {
 	decide := make(chan stage.Verdict)
-	g := newRig(t, Options{Stages: append(stages.All(), asking(decide))})
+	g := newRig(t, Options{Stages: append(stages.All(stages.Settings{}), asking(decide))})
 	g.client.line(call("1", "slow", `{}`))
 	g.lives()
 	g.withAsked("2")
@@ -61,7 +61,7 @@ func TestWhatIsHeldHoldsNothingElse(t *testing.T) {
 
 func TestACancellationWithdrawsWhatIsHeld(t *testing.T) {
 	decide := make(chan stage.Verdict)
-	g := newRig(t, Options{Stages: append(stages.All(), asking(decide))})
+	g := newRig(t, Options{Stages: append(stages.All(stages.Settings{}), asking(decide))})
 	g.client.line(call("1", "slow", `{}`))
 	cancelled := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
 	g.client.send(cancelled + "\n")
@@ -83,7 +83,7 @@ func TestALateAnswerToWhatWasCancelledPasses(t *testing.T) {
 
 func TestABatchWaitsForItsElements(t *testing.T) {
 	decide := make(chan stage.Verdict)
-	g := newRig(t, Options{Stages: append(stages.All(), asking(decide))})
+	g := newRig(t, Options{Stages: append(stages.All(stages.Settings{}), asking(decide))})
 	g.agree("2025-03-26")
 	batch := "[" + call("1", "slow", `{}`) + "," + call("2", "quick", `{}`) + "," + call("3", "slow", `{}`) + "]"
 	g.client.line(batch)
@@ -106,7 +106,7 @@ func TestAStageThatFailsBlocksThatMessageAlone(t *testing.T) {
 		}
 		return stage.Verdict{}, nil
 	}}
-	g := newRig(t, Options{Stages: append(stages.All(), failing)})
+	g := newRig(t, Options{Stages: append(stages.All(stages.Settings{}), failing)})
 	for _, name := range []string{"error", "panic", "later"} {
 		g.client.line(call("1", name, `{}`))
 		if code := g.client.refused("1"); code != "GUARD_FAILED" {
@@ -123,7 +123,7 @@ func TestABlockedAnswerBecomesARefusal(t *testing.T) {
 		}
 		return stage.Verdict{}, nil
 	}}
-	g := newRig(t, Options{Stages: append(stages.All(), noResults)})
+	g := newRig(t, Options{Stages: append(stages.All(stages.Settings{}), noResults)})
 	g.withAsked("5")
 	g.server.send(`{"jsonrpc":"2.0","id":5,"result":{}}` + "\n")
 	if code := g.client.refused("5"); code != "POLICY_BLOCKED" {
@@ -134,7 +134,7 @@ func TestABlockedAnswerBecomesARefusal(t *testing.T) {
 
 func TestAServerThatEndsLeavesNothingOpen(t *testing.T) {
 	decide := make(chan stage.Verdict)
-	g := newRig(t, Options{Stages: append(stages.All(), asking(decide))})
+	g := newRig(t, Options{Stages: append(stages.All(stages.Settings{}), asking(decide))})
 	g.withAsked("1")
 	g.withAsked(`"a"`)
 	g.client.line(call("2", "slow", `{}`))

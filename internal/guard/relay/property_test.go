@@ -35,7 +35,7 @@ func relayed(client, server []byte) (toClient, toServer []byte) {
 	var forClient, forServer collected
 	ready := make(chan struct{})
 	fromServer, write := io.Pipe()
-	r := New(context.Background(), Endpoint{bytes.NewReader(client), &forClient}, Endpoint{fromServer, &forServer}, Options{Stages: stages.All(), MaxLine: 4096})
+	r := New(context.Background(), Endpoint{bytes.NewReader(client), &forClient}, Endpoint{fromServer, &forServer}, Options{Stages: stages.All(stages.Settings{}), MaxLine: 4096})
 	go func() {
 		<-ready
 		write.Write(server)

@@ -27,7 +27,7 @@ func BenchmarkCalls(b *testing.B) {
 	fromServer, write := io.Pipe()
 	b.ReportAllocs()
 	b.ResetTimer()
-	r := New(context.Background(), Endpoint{&asks, discarded{io.Discard}}, Endpoint{fromServer, discarded{io.Discard}}, Options{Stages: stages.All()})
+	r := New(context.Background(), Endpoint{&asks, discarded{io.Discard}}, Endpoint{fromServer, discarded{io.Discard}}, Options{Stages: stages.All(stages.Settings{})})
 	go func() {
 		<-r.ClientEnded()
 		io.Copy(write, &answers)

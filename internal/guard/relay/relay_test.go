@@ -48,7 +48,7 @@ func newRig(t *testing.T, options Options) *rig {
 	fromServer, serverWrites := io.Pipe()
 	serverReads, toServer := io.Pipe()
 	if options.Stages == nil {
-		options.Stages = stages.All()
+		options.Stages = stages.All(stages.Settings{})
 	}
 	options.Note = func(kind, _ string) {
 		g.mu.Lock()
@@ -490,7 +490,7 @@ func seen(calls *[]stage.Call) stage.Stage {
 
 func TestARepetitionWithTheInputThatWasAskedForIsTheSameCall(t *testing.T) {
 	var calls []stage.Call
-	g := newRig(t, Options{Stages: append(stages.All(), seen(&calls))})
+	g := newRig(t, Options{Stages: append(stages.All(stages.Settings{}), seen(&calls))})
 	exchange := func(id, arguments, more, result string) {
 		t.Helper()
 		ask := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"a","arguments":` + arguments + more + `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","n":` + id + `}}}`
