@@ -31,21 +31,30 @@ func NewLines(r io.Reader, most int) *Lines {
 // which its sender may be told, with ErrTooLong; the rest is skipped, and the next call returns a
 // whole line. At the end of the stream it returns [io.EOF].
 func (l *Lines) Next() ([]byte, error) {
-	var line []byte
+	var parts [][]byte // put together once: a line that grows would be copied again and again
+	size := 0
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if len(line)+len(withoutEnd(part)) > l.most {
-			line = append(line, part[:l.most-len(line)]...)
-			return line, l.skip(part, err)
+		if size+len(withoutEnd(part)) > l.most {
+			parts = append(parts, bytes.Clone(part[:max(0, l.most-size)]))
+			return joined(parts), l.skip(part, err)
 		}
-		line = append(line, part...)
+		parts = append(parts, bytes.Clone(part))
+		size += len(part)
 		switch {
-		case err == nil, !errors.Is(err, bufio.ErrBufferFull) && len(line) > 0:
-			return line, nil
+		case err == nil, !errors.Is(err, bufio.ErrBufferFull) && size > 0:
+			return joined(parts), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}
 	}
+}
+
+func joined(parts [][]byte) []byte {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return bytes.Join(parts, nil)
 }
 
 func withoutEnd(line []byte) []byte {

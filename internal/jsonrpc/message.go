@@ -162,17 +162,34 @@ func (s *scanner) batch() Frame {
 	return f
 }
 
+// places are where the objects of one message go, made at once.
+type places struct {
+	envelope                  Object
+	members                   [6]Member // where envelope begins
+	top, params, meta, result place
+	inTop                     [2]inner
+	inParams                  [1]inner
+}
+
+func newPlaces(m *Message) *places {
+	p := &places{}
+	p.envelope = p.members[:0]
+	p.meta = place{known: metaNames, into: &m.Meta}
+	p.result = place{into: &m.Outcome}
+	p.inParams = [1]inner{{"_meta", &p.meta}}
+	p.params = place{known: paramsNames, into: &m.Members, below: p.inParams[:]}
+	p.inTop = [2]inner{{"params", &p.params}, {"result", &p.result}}
+	p.top = place{known: envelopeNames, into: &p.envelope, below: p.inTop[:]}
+	return p
+}
+
 // message reads one value and makes a message of it.
 func (s *scanner) message(depth int) Message {
 	var m Message
-	var envelope Object
-	meta := &place{known: metaNames, into: &m.Meta}
-	params := &place{known: paramsNames, into: &m.Members, below: map[string]*place{"_meta": meta}}
-	below := map[string]*place{"params": params, "result": {into: &m.Outcome}}
-	top := &place{known: envelopeNames, into: &envelope, below: below}
+	to := newPlaces(&m)
 	first := s.next()
 	from := s.at
-	s.value(depth, top)
+	s.value(depth, &to.top)
 	m.Raw = s.in[from:s.at:s.at]
 	switch {
 	case s.broken != "":
@@ -181,10 +198,10 @@ func (s *scanner) message(depth int) Message {
 	case s.doubt != "":
 		m.refuse(s.doubt)
 	default:
-		m.take(envelope)
+		m.take(to.envelope)
 	}
 	if m.Fault != nil {
-		m.identify(envelope)
+		m.identify(to.envelope)
 	}
 	return m
 }

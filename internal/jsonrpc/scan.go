@@ -58,9 +58,25 @@ func (o Object) only(name string) (value []byte) {
 // A place says where an object stands in a message, and so how strict its names
 // are and what of it is kept.
 type place struct {
-	known map[string]string // names with a meaning there, by their folded form; nil: names count as they are spelled
-	into  *Object           // takes the members
-	below map[string]*place // objects in it that have a place too
+	known *vocabulary // names with a meaning there; nil: names count as they are spelled
+	into  *Object     // takes the members
+	below []inner     // objects in it that have a place too
+}
+
+// An inner is an object in another one that has a place.
+type inner struct {
+	name  string
+	place *place
+}
+
+// spelled returns a name as a string.
+func (p *place) spelled(name []byte) string {
+	if p.known != nil {
+		if w, ok := p.known.words[string(name)]; ok {
+			return w.name
+		}
+	}
+	return string(name)
 }
 
 // A scanner reads JSON text (RFC 8259) once, from its beginning to its end,
@@ -202,6 +218,7 @@ func (s *scanner) list(end byte, part func() bool) bool {
 
 func (s *scanner) object(depth int, p *place) bool {
 	names := names{place: p}
+	names.list = names.first[:0]
 	defer func() { s.names -= len(names.list) }()
 	return s.list('}', func() bool {
 		name, ok := s.name(&names)
@@ -211,7 +228,7 @@ func (s *scanner) object(depth int, p *place) bool {
 		from := s.at
 		ok = s.value(depth+1, p.inside(name))
 		if p != nil && p.into != nil {
-			m := Member{Name: string(name)}
+			m := Member{Name: p.spelled(name)}
 			if ok && s.at < len(s.in) { // a number at the end of the beginning of a line may go on
 				m.Value = s.in[from:s.at:s.at]
 			}
@@ -250,7 +267,12 @@ func (p *place) inside(name []byte) *place {
 	if p == nil {
 		return nil
 	}
-	return p.below[string(name)]
+	for _, i := range p.below {
+		if i.name == string(name) {
+			return i.place
+		}
+	}
+	return nil
 }
 
 // text reads a string and returns what stands between its quotes, as it came, and whether there

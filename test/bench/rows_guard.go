@@ -26,7 +26,8 @@ const (
 	guardInFlight = 1000
 )
 
-// echo is the part that answers each request with as many bytes as the name of its method says.
+// echo is the part that answers each request at once, as servers do, with as many bytes as the
+// name of its method says.
 func echo(stdin io.Reader, stdout io.Writer) error {
 	in, out := bufio.NewReaderSize(stdin, 64<<10), bufio.NewWriterSize(stdout, 64<<10)
 	for {
@@ -42,10 +43,8 @@ func echo(stdin io.Reader, stdout io.Writer) error {
 			size = 2
 		}
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"x":"%s"}}`+"\n", id, strings.Repeat("x", size)) //nolint:errcheck // Flush tells
-		if in.Buffered() == 0 {
-			if err := out.Flush(); err != nil {
-				return err
-			}
+		if err := out.Flush(); err != nil {
+			return err
 		}
 	}
 }
