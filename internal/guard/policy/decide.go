@@ -44,6 +44,26 @@ type Set struct {
 // NewSet returns the set of policies, which values are read for as env says.
 func NewSet(env Environment, policies ...*Policy) *Set { return &Set{policies, env} }
 
+// Limits returns the tightest limits of all files; of those for tools each holds.
+func (s *Set) Limits() Limits {
+	var l Limits
+	for _, p := range s.Policies {
+		l.CallsPerMinute = tightest(l.CallsPerMinute, p.Limits.CallsPerMinute)
+		l.Concurrency = tightest(l.Concurrency, p.Limits.Concurrency)
+		l.FailureRatio = tightest(l.FailureRatio, p.Limits.FailureRatio)
+		l.PerTool = append(l.PerTool, p.Limits.PerTool...)
+	}
+	return l
+}
+
+// tightest returns the smaller of two limits, of which 0 is none.
+func tightest[T int | float64](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
 // Decide judges a call. Without a file everything is allowed.
 func (s *Set) Decide(c Call) Decision { return s.decide(c, nil) }
 
@@ -102,7 +122,11 @@ func (j *judge) policy(p *Policy, steps *[]Step) (Decision, error) {
 			decided = d
 		}
 	}
-	if decided.Action == 0 {
+	switch {
+	case decided.Action != 0:
+	case j.call.side() == OnResult: // the call was let through, and so is what comes of it
+		decided = Decision{Action: Allow, File: p.File}
+	default:
 		decided = Decision{Action: p.Default, File: p.File}
 	}
 	if decided.Action == Allow && logged.Action == Log {

@@ -98,7 +98,7 @@ func (p *parser) test(name string, n *yaml.Node, c *condition) {
 		p.list(n, name, func(n *yaml.Node) { p.operand(n, name, c, &t) })
 	default: // contains, starts_with
 		if text, ok := p.text(n, name); ok {
-			t.texts = append(t.texts, p.expand(n, c, text))
+			t.texts = append(t.texts, spelt(c.as, p.expand(n, c, text)))
 		}
 	}
 	c.tests = append(c.tests, t)
@@ -117,6 +117,22 @@ func (p *parser) expression(n *yaml.Node, t *test) {
 		}
 		t.pattern[i] = compiled
 	}
+}
+
+// spelt returns a part of a statement or a command with the blanks that its canonical form has. A
+// part that is nothing by itself stays as it is.
+func spelt(how reading, text string) string {
+	switch how {
+	case asSQL:
+		if statements, err := as.SQL(text); err == nil && len(statements) == 1 {
+			return statements[0].String()
+		}
+	case asShell:
+		if words, err := as.ParseBeginning(text); err == nil {
+			return words.String()
+		}
+	}
+	return text
 }
 
 // rows reads true, or how many rows a query may ask for.

@@ -132,6 +132,11 @@ func TestOperators(t *testing.T) {
 		{`{argument: a, as: sql, inside: [SELECT]}`, `{"a":"SELECT 1; DROP TABLE t"}`, matches, not},
 		{`{argument: a, as: sql, inside: [SELECT]}`, `{"a":"SELECT 1"}`, matches, matches},
 		{`{argument: a, as: sql, contains: DROP TABLE}`, `{"a":"drop/**/table t"}`, matches, matches},
+		{`{argument: a, as: sql, contains: 'drop  table'}`, `{"a":"DROP/**/TABLE t"}`, matches, matches},
+		{`{argument: a, as: sql, contains: 'a=1'}`, `{"a":"SELECT 1 WHERE A =1"}`, matches, matches},
+		{`{argument: a, as: sql, regex: '^delete from t$'}`, `{"a":"Delete From t"}`, matches, matches},
+		{`{argument: a, as: host, contains: EVIL}`, `{"a":"evil.example"}`, matches, matches},
+		{`{argument: a, as: shell, contains: 'rm  -rf'}`, `{"a":"rm '-rf' x"}`, matches, matches},
 		{`{argument: a, as: sql, unbounded_select: true}`, `{"a":"SELECT * FROM t"}`, matches, matches},
 		{`{argument: a, as: sql, unbounded_select: true}`, `{"a":"SELECT * FROM t LIMIT 1000"}`, not, not},
 		{`{argument: a, as: sql, unbounded_select: 10}`, `{"a":"SELECT * FROM t LIMIT 1000"}`, matches, matches},
@@ -411,6 +416,29 @@ func TestLimits(t *testing.T) {
 	}
 	if !l.PerTool[0].For("mail", "send_all") || l.PerTool[1].For("x", "z") {
 		t.Error("the limits are those of other tools")
+	}
+}
+
+func TestTheTightestLimitsHold(t *testing.T) {
+	a := compile(t, Environment{}, "limits: {calls_per_minute: 100, concurrency: 8, per_tool: {x: 1}}").Policies[0]
+	b := compile(t, Environment{}, "limits: {calls_per_minute: 200, concurrency: 4, failure_ratio: 0.5, per_tool: {y: 2}}").Policies[0]
+	for _, l := range []Limits{NewSet(Environment{}, a, b).Limits(), NewSet(Environment{}, b, a).Limits()} {
+		if l.CallsPerMinute != 100 || l.Concurrency != 4 || l.FailureRatio != 0.5 || len(l.PerTool) != 2 {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+// What was let through comes back, unless a rule is about results.
+func TestTheDefaultIsAboutCalls(t *testing.T) {
+	set := compile(t, Environment{}, "default: block\nrules: [{name: r, tools: [t], action: allow}, {name: s, on: result, conditions: [{argument: '**', contains: secret}], action: block}]")
+	for result, want := range map[string]Action{`{"a":"fine"}`: Allow, `{"a":"secret"}`: Block} {
+		if d := set.Decide(Call{Method: ToolsCall, Name: "t", On: OnResult, Arguments: []byte(result)}); d.Action != want {
+			t.Errorf("the result %s: %+v", result, d)
+		}
+	}
+	if d := set.Decide(Call{Method: ToolsCall, Name: "other"}); d.Action != Block {
+		t.Errorf("another tool: %+v", d)
 	}
 }
 

@@ -61,7 +61,7 @@ func (c *condition) samples(e Environment, text string) ([]sample, error) {
 		var hosts []string
 		hosts, err = as.Host(text)
 		for _, h := range hosts {
-			all = append(all, sample{text: h})
+			all = append(all, sample{text: h, fold: true})
 		}
 	case asShell:
 		var commands []as.Command
@@ -73,7 +73,7 @@ func (c *condition) samples(e Environment, text string) ([]sample, error) {
 		var statements []as.Statement
 		statements, err = as.SQL(text)
 		for _, s := range statements {
-			all = append(all, sample{text: s.String(), sql: s})
+			all = append(all, sample{text: s.String(), fold: true, sql: s})
 		}
 	}
 	for i := range all {

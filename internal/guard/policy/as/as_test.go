@@ -366,6 +366,7 @@ func TestStatements(t *testing.T) {
 		{"SELECT limit, 5 FROM t", true, "SELECT"},
 		{"SELECT * FROM (SELECT * FROM t LIMIT 5) a, b", true, "SELECT"},
 		{"SELECT * FROM t WHERE a IN (SELECT a FROM b LIMIT 5)", true, "SELECT"},
+		{"SELECT * FROM (SELECT * FROM t LIMIT 5000) a LIMIT 5", false, "SELECT"},
 		{"WITH x AS (SELECT * FROM t LIMIT 5) SELECT * FROM u", true, "SELECT"},
 		{"WITH x AS (SELECT * FROM t) SELECT * FROM x LIMIT 5", false, "SELECT"},
 		{"WITH x(a) AS (SELECT 1), y AS (SELECT 2) SELECT * FROM x LIMIT 5", false, "SELECT"},

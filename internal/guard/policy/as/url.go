@@ -132,9 +132,7 @@ func isScheme(s string) bool {
 
 // cutAuthority takes the user and the port away.
 func cutAuthority(authority, scheme string) (host, port string, err error) {
-	if strings.Count(authority, "@") > 1 {
-		return "", "", errors.New("it has two users")
-	}
+	// A second "@" makes no host of what is left.
 	if at := strings.IndexByte(authority, '@'); at >= 0 {
 		authority = authority[at+1:]
 	}
