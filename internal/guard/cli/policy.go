@@ -177,9 +177,9 @@ func checkFiles(names []string) (files []checkedFile, found bool) {
 	for _, s := range sources {
 		c := checkedFile{File: s.Path, Problems: []policy.Problem{}, Warnings: []policy.Problem{}}
 		set, err := policy.Load(policy.Here(), s)
-		var wrong policy.Problems
+		wrong, invalid := errors.AsType[policy.Problems](err)
 		switch {
-		case errors.As(err, &wrong):
+		case invalid:
 			c.Problems = wrong
 		case len(set.Policies) == 0: // a missing file that need not be there
 			continue

@@ -8,7 +8,11 @@
 // asks matches each rule that forbids and none that allows.
 package policy
 
-import "sentinel/internal/guard/policy/expression"
+import (
+	"slices"
+
+	"sentinel/internal/guard/policy/expression"
+)
 
 // The methods that rules hold for.
 const (
@@ -48,12 +52,7 @@ type Call struct {
 
 // Judges says whether rules hold for a method.
 func Judges(method string) bool {
-	for _, m := range methods {
-		if m == method {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(methods, method)
 }
 
 func (c Call) side() Side {

@@ -2,7 +2,10 @@
 
 package policy
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Warnings returns what the writer of a file may not have meant: where the first gateway, whose
 // first rule that matched decided, would have decided otherwise.
@@ -27,12 +30,5 @@ func (p *Policy) Warnings() (warnings []Problem) {
 
 // meets says whether some call may be one of both rules.
 func (r *Rule) meets(other *Rule) bool {
-	for _, a := range r.tools {
-		for _, b := range other.tools {
-			if a.overlaps(b) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.tools, func(g toolGlob) bool { return slices.ContainsFunc(other.tools, g.overlaps) })
 }

@@ -23,7 +23,7 @@ func TestTheRulesOfTheDocumentation(t *testing.T) {
 	}
 	for _, r := range rules {
 		set := compile(t, env, r[1])
-		for _, line := range strings.Split(strings.TrimSpace(r[2]), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(r[2]), "\n") {
 			checkLine(t, set, line)
 		}
 	}
@@ -45,6 +45,21 @@ func checkLine(t *testing.T, set *Set, line string) {
 	d, steps := set.Explain(Call{Method: w.Method, On: Side(w.On), Server: w.Server, Name: w.Name, Arguments: w.Arguments, Annotations: w.Annotations})
 	if d.Action.String() != w.Expect {
 		t.Errorf("%s\nis decided %s: %+v", line, d.Action, steps)
+	}
+}
+
+// Where nobody knows the project, nothing is inside it.
+func TestTheRootIsNoProject(t *testing.T) {
+	t.Chdir("/")
+	text, _ := Preset("filesystem")
+	d := compile(t, Here(), text).Decide(Call{Method: ToolsCall, Name: "read_file", Arguments: []byte(`{"path":"/etc/passwd"}`)})
+	if d.Action != Block || d.Rule != "below-the-project" {
+		t.Errorf("%+v", d)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if got := Here(); got.Project != dir || got.Dir != dir {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -39,7 +39,8 @@ func Sources() []Source {
 	return sources
 }
 
-// Here returns the environment of a server that is started where this process is.
+// Here returns the environment of a server that is started where this process is. The root of all
+// files, in which some clients start servers, is no project: everything would be inside.
 func Here() Environment {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -49,5 +50,9 @@ func Here() Environment {
 	if err != nil {
 		home = ""
 	}
-	return Environment{Home: home, Project: dir, Dir: dir}
+	project := dir
+	if project == "/" {
+		project = ""
+	}
+	return Environment{Home: home, Project: project, Dir: dir}
 }

@@ -24,12 +24,12 @@ func Load(env Environment, sources ...Source) (*Set, error) {
 	var problems Problems
 	for _, source := range sources {
 		p, err := LoadFile(env, source.Path)
-		var wrong Problems
+		wrong, invalid := errors.AsType[Problems](err)
 		switch {
 		case err == nil:
 			policies = append(policies, p)
 		case errors.Is(err, fs.ErrNotExist) && !source.Required:
-		case errors.As(err, &wrong):
+		case invalid:
 			problems = append(problems, wrong...)
 		default:
 			problems = append(problems, Problem{File: source.Path, Text: err.Error()})
@@ -61,8 +61,7 @@ func LoadFile(env Environment, path string) (*Policy, error) {
 
 // plain takes the path out of an error that is told with the path.
 func plain(err error) error {
-	var of *fs.PathError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("it cannot be read: %w", of.Err)
 	}
 	return err

@@ -26,7 +26,7 @@ func parseSelector(text string) (selector, error) {
 		return s, errors.New("the argument has no name")
 	case strings.HasPrefix(text, "/"):
 		s.pointer = true
-		for _, segment := range strings.Split(text[1:], "/") {
+		for segment := range strings.SplitSeq(text[1:], "/") {
 			if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(segment), "~") {
 				return s, errors.New(`in a JSON Pointer "~" is written "~0" and "/" "~1"`)
 			}
@@ -73,13 +73,13 @@ func (s selector) below(v *value, segments []string, see func(*value)) (found in
 	if deep {
 		found += s.below(v, rest, see)
 	}
-	any := deep || name == "*" && !s.pointer
+	each := deep || name == "*" && !s.pointer
 	next := rest
 	if deep {
 		next = segments
 	}
 	for i := range v.members {
-		if any || v.members[i].name == name {
+		if each || v.members[i].name == name {
 			found += s.below(&v.members[i].value, next, see)
 		}
 	}
@@ -88,7 +88,7 @@ func (s selector) below(v *value, segments []string, see func(*value)) (found in
 		index = n
 	}
 	for i := range v.items {
-		if any || i == index {
+		if each || i == index {
 			found += s.below(&v.items[i], next, see)
 		}
 	}
