@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -247,4 +248,19 @@ func TestMegabytesPass(t *testing.T) {
 		t.Errorf("%d bytes became %d", len(answer), len(got))
 	}
 	g.lives()
+}
+
+func TestNoGoroutineIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Run("a session", func(t *testing.T) {
+		g := newRig(t, Options{Stages: append(stages.All(stages.Settings{}), asking(make(chan stage.Verdict)))})
+		g.withAsked("1")
+		g.client.line(call("2", "slow", `{}`))
+		g.client.send("hello\n")
+		g.client.refused("null")
+		g.server.w.Close()
+		g.client.read()
+		g.client.read()
+	})
+	testenv.WaitFor(t, "the goroutines of the session are gone", func() bool { return runtime.NumGoroutine() <= before })
 }
