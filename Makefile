@@ -48,10 +48,11 @@ run: build
 
 ASK := {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_system_health","arguments":{}}}
 
-## build: both binaries, into bin/
+## build: the binaries, into bin/
 build:
 	$(GO) build $(FLAGS) -o $(BIN)/sentinel ./cmd/sentinel
 	$(GO) build $(FLAGS) -o $(BIN)/sentinel-mcp ./cmd/sentinel-mcp
+	$(GO) build $(FLAGS) -o $(BIN)/sentinel-guard ./cmd/sentinel-guard
 
 ## test: every test, whatever failed before; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
 test:
@@ -98,6 +99,7 @@ cross:
 		echo $$target; \
 		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build $(FLAGS) -o /dev/null ./cmd/sentinel || exit 1; \
 		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build $(FLAGS) -o /dev/null ./cmd/sentinel-mcp || exit 1; \
+		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build $(FLAGS) -o /dev/null ./cmd/sentinel-guard || exit 1; \
 	done
 	@for arch in arm64 amd64; do \
 		echo "tests for darwin/$$arch"; \

@@ -91,12 +91,20 @@ func forbidden(name, imported string) string {
 		return "the table imports the standard library alone"
 	case imported == "os/exec" && name != "internal/sysexec" && !slices.Contains(forTests, name):
 		return "only sysexec runs programs"
+	case strings.HasPrefix(imported, "github.com/spf13/cobra") && name != "internal/guard/cli":
+		return "only the guard's command line knows its library"
+	case strings.HasPrefix(own, "internal/guard/") && !strings.HasPrefix(name, "internal/guard/") && name != "cmd/sentinel-guard":
+		return "the guard is a program of its own"
 	case strings.HasPrefix(imported, "github.com/mark3labs/mcp-go") && name != "internal/mcpserver":
 		return "only mcpserver speaks MCP"
 	case strings.HasPrefix(imported, "github.com/google/renameio") && name != "internal/atomicfile":
 		return "only atomicfile replaces files, and syncs their directories"
 	case strings.HasPrefix(imported, "github.com/tailscale/hujson") && name != "internal/clients/edit":
 		return "only edit changes configurations of clients"
+	case strings.HasPrefix(imported, "cel.dev/") && name != "internal/guard/policy/expression":
+		return "only expression evaluates CEL"
+	case name == "internal/guard/policy/as" && internal:
+		return "how a value is understood depends on nothing else"
 	case own == "internal/schema" && name != "internal/gen":
 		return "schemas are generated, and what makes them is in neither program"
 	case name == "internal/gen" && strings.HasPrefix(own, "platform/") && strings.HasSuffix(own, "/audit"):
@@ -139,6 +147,27 @@ func TestSentinelLinksNoSDKOfOpenTelemetry(t *testing.T) {
 					if strings.HasPrefix(dependency, heavy) {
 						t.Errorf("%s on %s links %s", p.ImportPath, goos, dependency)
 					}
+				}
+			}
+		}
+	}
+}
+
+// What serves the guard alone is in the guard alone: both other programs start in milliseconds.
+func TestOnlyTheGuardLinksItsLibraries(t *testing.T) {
+	guards := []string{"cel.dev/", "github.com/spf13/cobra", "pgregory.net/rapid", "sentinel/internal/guard"}
+	for _, goos := range []string{"linux", "darwin"} {
+		for _, p := range list(t, goos, "./cmd/sentinel", "./cmd/sentinel-mcp") {
+			for _, dependency := range p.Deps {
+				if slices.ContainsFunc(guards, func(g string) bool { return strings.HasPrefix(dependency, g) }) {
+					t.Errorf("%s on %s links %s", p.ImportPath, goos, dependency)
+				}
+			}
+		}
+		for _, p := range list(t, goos, "./cmd/sentinel-guard") {
+			for _, dependency := range p.Deps {
+				if strings.Contains(dependency, "mcp-go") || strings.HasPrefix(dependency, "pgregory.net/rapid") || strings.HasPrefix(dependency, "sentinel/platform/") {
+					t.Errorf("sentinel-guard on %s links %s", goos, dependency)
 				}
 			}
 		}

@@ -4,7 +4,6 @@ package jsonrpc
 
 import (
 	"bytes"
-	"encoding/json"
 	"math/big"
 	"strconv"
 )
@@ -26,9 +25,8 @@ func (id ID) Key() (string, bool) {
 	case len(id) == 0:
 		return "", false
 	case id[0] == '"':
-		var said string
-		err := json.Unmarshal(id, &said)
-		return TextKey(said), err == nil
+		said, ok := Text(id)
+		return TextKey(said), ok
 	case id[0] == '-', digit(id[0]):
 		return "number " + string(id), exact(string(id))
 	default:

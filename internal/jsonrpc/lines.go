@@ -4,6 +4,7 @@ package jsonrpc
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
@@ -16,6 +17,7 @@ var ErrTooLong = errors.New("the line is too long")
 type Lines struct {
 	r    *bufio.Reader
 	most int
+	tail []byte // of the line that was skipped last
 }
 
 // NewLines returns a reader of the lines of r, each of at most most bytes
@@ -29,21 +31,30 @@ func NewLines(r io.Reader, most int) *Lines {
 // which its sender may be told, with ErrTooLong; the rest is skipped, and the next call returns a
 // whole line. At the end of the stream it returns [io.EOF].
 func (l *Lines) Next() ([]byte, error) {
-	var line []byte
+	var parts [][]byte // put together once: a line that grows would be copied again and again
+	size := 0
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if len(line)+len(withoutEnd(part)) > l.most {
-			line = append(line, part[:l.most-len(line)]...)
-			return line, l.skip(err)
+		if size+len(withoutEnd(part)) > l.most {
+			parts = append(parts, bytes.Clone(part[:max(0, l.most-size)]))
+			return joined(parts), l.skip(part, err)
 		}
-		line = append(line, part...)
+		parts = append(parts, bytes.Clone(part))
+		size += len(part)
 		switch {
-		case err == nil, !errors.Is(err, bufio.ErrBufferFull) && len(line) > 0:
-			return line, nil
+		case err == nil, !errors.Is(err, bufio.ErrBufferFull) && size > 0:
+			return joined(parts), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
 		}
 	}
+}
+
+func joined(parts [][]byte) []byte {
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return bytes.Join(parts, nil)
 }
 
 func withoutEnd(line []byte) []byte {
@@ -56,12 +67,32 @@ func withoutEnd(line []byte) []byte {
 	return line
 }
 
-// skip reads to the end of the line. err is that of the last read.
-func (l *Lines) skip(err error) error {
+// More says that the next line is there already, so that Next will not wait for it.
+func (l *Lines) More() bool {
+	ahead, err := l.r.Peek(l.r.Buffered())
+	return err == nil && bytes.IndexByte(ahead, '\n') >= 0
+}
+
+// maxTail is how much of the end of a line that is skipped is kept, in bytes.
+const maxTail = 512
+
+// Tail returns the end of the line that was skipped last, up to the next call of Next.
+func (l *Lines) Tail() []byte { return l.tail }
+
+// skip reads to the end of the line, of which part was read last, with err.
+func (l *Lines) skip(part []byte, err error) error {
+	l.tail = lastBytes(nil, part)
 	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = l.r.ReadSlice('\n')
+		part, err = l.r.ReadSlice('\n')
+		l.tail = lastBytes(l.tail, part)
 	}
+	l.tail = withoutEnd(l.tail)
 	return ErrTooLong
+}
+
+func lastBytes(old, part []byte) []byte {
+	all := append(old, part[max(0, len(part)-maxTail):]...)
+	return append(all[:0], all[max(0, len(all)-maxTail):]...)
 }
 
 // Blank says that a line holds nothing but blanks, as some senders write between

@@ -64,6 +64,32 @@ func TestEveryLineIsReadWhole(t *testing.T) {
 	}
 }
 
+func TestMoreSaysWhetherALineIsThere(t *testing.T) {
+	in := NewLines(strings.NewReader("a\nb\nc"), bound)
+	for _, want := range []bool{true, false} {
+		if _, err := in.Next(); err != nil || in.More() != want {
+			t.Errorf("%v, want %v (%v)", in.More(), want, err)
+		}
+	}
+}
+
+func TestTheEndOfASkippedLineIsKept(t *testing.T) {
+	end := strings.Repeat("y", maxTail-1) + "z"
+	for name, text := range map[string]string{
+		"in many pieces": strings.Repeat("x", 3*bound) + end + "\r\n",
+		"in one":         strings.Repeat("x", bound+1-maxTail) + end + "\n",
+		"without an end": strings.Repeat("x", 2*bound) + end,
+	} {
+		in := NewLines(strings.NewReader(text), bound)
+		if _, err := in.Next(); !errors.Is(err, ErrTooLong) {
+			t.Fatalf("%s: error %v", name, err)
+		}
+		if got := string(in.Tail()); !strings.HasSuffix(end, got) || len(got) < maxTail-2 {
+			t.Errorf("%s: %d bytes: %.30s", name, len(got), got)
+		}
+	}
+}
+
 func TestLinesArriveInAnyPieces(t *testing.T) {
 	const in = "first\nsecond\nthird"
 	want := []string{"first\n", "second\n", "third"}

@@ -31,19 +31,22 @@ const MaxBatch = 100
 
 // A Fault says why something that was sent is no message.
 type Fault struct {
-	Code   int    // ParseError or InvalidRequest
-	Reason string // a sentence for the sender
+	Code         int    // ParseError or InvalidRequest
+	Reason       string // a sentence for the sender
+	Notification bool   // it is none that wants an answer: it has a method and no id at all
+	Answered     ID     // the id of the request that it would have answered; nil when it is no answer, or that cannot be told
 }
 
 // A Message is one request, notification or answer.
 type Message struct {
 	Raw     []byte // as it came, without blanks around
 	ID      ID     // nil for a notification; when there is a fault, nil unless it could be read
-	Method  string // "" for an answer
+	Method  string // "" for an answer; when there is a fault, "" unless it could be read
 	Params  []byte // nil when there are none
 	Members Object // of params, when these are an object
 	Meta    Object // of the _meta in params
 	Result  []byte
+	Outcome Object // of result, when it is an object
 	Error   []byte
 	Fault   *Fault // why it is no message; nil when it is one
 }
@@ -82,23 +85,56 @@ func Parse(line []byte) Frame {
 	return Frame{Messages: []Message{m}}
 }
 
-// ParseHead returns the id of the request of which line is the beginning, nil when
-// it is not in there.
-func ParseHead(line []byte) ID {
-	s := &scanner{in: line}
+// ParseHead reads the beginning of a line, and its end where that is known too, of which the
+// whole is not at hand or is no JSON. It returns a message with a fault in which nothing but the
+// method and the ids are filled in, as far as they can be told.
+func ParseHead(head, tail []byte) Message {
+	s := &scanner{in: head}
 	var envelope Object
 	s.value(0, &place{known: envelopeNames, into: &envelope})
-	if envelope.Get("method") == nil {
+	if envelope.Get("id") == nil {
+		if id := lastID(tail); id != nil {
+			envelope = append(envelope, Member{"id", id})
+		}
+	}
+	var m Message
+	m.Fault = &Fault{Code: InvalidRequest}
+	m.identify(envelope)
+	return m
+}
+
+// lastID returns the id in the last members of an object of which tail is the end: many senders
+// write it after the params or the result.
+func lastID(tail []byte) ID {
+	if n := lastMember(tail, `"jsonrpc"`); n >= 0 && bytes.Count(tail[n:], []byte(`"`)) == 4 {
+		tail = append(tail[:n:n], '}')
+	}
+	n := lastMember(tail, `"id"`)
+	if n < 0 {
 		return nil
 	}
-	return requestID(envelope)
+	members, ok := ParseObject(append([]byte("{"), tail[n+1:]...))
+	if !ok || len(members) != 1 {
+		return nil
+	}
+	return members[0].Value
+}
+
+// lastMember returns where the comma before the last member of a name is, or -1.
+func lastMember(tail []byte, quoted string) int {
+	n := bytes.LastIndex(tail, []byte(quoted))
+	before := bytes.TrimRight(tail[:max(n, 0)], " ")
+	if !bytes.HasSuffix(before, []byte(",")) {
+		return -1
+	}
+	return len(before) - 1
 }
 
 // broken is the frame of a line that is no JSON. It names no id, even when one was
 // read: of two objects on a line it would be that of the first alone.
 func broken(s *scanner) Frame {
 	reason := "Parse error: a line must hold exactly one JSON object: " + s.broken
-	return Frame{Messages: []Message{{Fault: &Fault{ParseError, reason}}}}
+	return Frame{Messages: []Message{{Fault: &Fault{Code: ParseError, Reason: reason}}}}
 }
 
 // batch reads an array of messages. It is read to its end even when it has too
@@ -121,23 +157,40 @@ func (s *scanner) batch() Frame {
 		return broken(s)
 	case count > MaxBatch:
 		reason := fmt.Sprintf("Invalid request: a batch may hold %d messages, not %d", MaxBatch, count)
-		return Frame{Batch: true, Messages: []Message{{Fault: &Fault{InvalidRequest, reason}}}}
+		return Frame{Batch: true, Messages: []Message{{Fault: &Fault{Code: InvalidRequest, Reason: reason}}}}
 	}
 	return f
+}
+
+// places are where the objects of one message go, made at once.
+type places struct {
+	envelope                  Object
+	members                   [6]Member // where envelope begins
+	top, params, meta, result place
+	inTop                     [2]inner
+	inParams                  [1]inner
+}
+
+func newPlaces(m *Message) *places {
+	p := &places{}
+	p.envelope = p.members[:0]
+	p.meta = place{known: metaNames, into: &m.Meta}
+	p.result = place{into: &m.Outcome}
+	p.inParams = [1]inner{{"_meta", &p.meta}}
+	p.params = place{known: paramsNames, into: &m.Members, below: p.inParams[:]}
+	p.inTop = [2]inner{{"params", &p.params}, {"result", &p.result}}
+	p.top = place{known: envelopeNames, into: &p.envelope, below: p.inTop[:]}
+	return p
 }
 
 // message reads one value and makes a message of it.
 func (s *scanner) message(depth int) Message {
 	var m Message
-	var envelope Object
-	meta := &place{known: metaNames, into: &m.Meta}
-	params := &place{known: paramsNames, into: &m.Members, below: map[string]*place{"_meta": meta}}
-	top := &place{known: envelopeNames, into: &envelope, below: map[string]*place{"params": params}}
+	to := newPlaces(&m)
 	first := s.next()
 	from := s.at
-	s.value(depth, top)
+	s.value(depth, &to.top)
 	m.Raw = s.in[from:s.at:s.at]
-	m.ID = requestID(envelope)
 	switch {
 	case s.broken != "":
 	case first != '{':
@@ -145,33 +198,37 @@ func (s *scanner) message(depth int) Message {
 	case s.doubt != "":
 		m.refuse(s.doubt)
 	default:
-		m.take(envelope)
+		m.take(to.envelope)
+	}
+	if m.Fault != nil {
+		m.identify(to.envelope)
 	}
 	return m
 }
 
-// requestID returns the id in an envelope, for an answer; nil when there are two,
-// when it could not be sent back (a text that is no Unicode, or what can be no id at all), and
-// in an answer: its id is that of a request of the other side, and a refusal that bears it
-// would answer another request.
-func requestID(envelope Object) ID {
-	if envelope.Get("method") == nil && (envelope.Get("result") != nil || envelope.Get("error") != nil) {
-		return nil
+// identify fills in what a message with a fault is about, as far as that can be told: the id is
+// nil when there are two, when it could not be sent back (a text that is no Unicode, or what can
+// be no id at all), and in an answer: its id is that of a request of the other side, and a refusal
+// that bears it would answer another request.
+func (m *Message) identify(envelope Object) {
+	m.ID = nil
+	request := envelope.has("method") || envelope.has("params")
+	switch {
+	case !request && (envelope.has("result") || envelope.has("error")):
+		m.Fault.Answered = onlyID(envelope)
+	default:
+		m.ID = onlyID(envelope)
 	}
-	return onlyID(envelope)
+	if method := envelope.only("method"); len(method) > 2 && method[0] == '"' {
+		m.Method = said(method)
+		m.Fault.Notification = !envelope.has("id")
+	}
 }
 
-func onlyID(envelope Object) ID {
-	var id ID
-	for _, member := range envelope {
-		if fold(member.Name) != fold("id") {
-			continue
-		}
-		if id != nil {
-			return nil
-		}
-		id = member.Value
-	}
+func onlyID(envelope Object) ID { return sendable(envelope.only("id")) }
+
+// sendable returns an id that may stand in an answer, else nil.
+func sendable(id ID) ID {
 	s := &scanner{in: id}
 	switch first := s.next(); {
 	case first == '"' && s.value(0, nil) && s.doubt == "":
@@ -184,12 +241,13 @@ func onlyID(envelope Object) ID {
 }
 
 func (m *Message) refuse(why string) {
-	m.Fault = &Fault{InvalidRequest, "Invalid request: " + why}
+	m.Fault = &Fault{Code: InvalidRequest, Reason: "Invalid request: " + why}
 }
 
 // take fills the message from the members of its envelope.
 func (m *Message) take(envelope Object) {
 	id, method := envelope.Get("id"), envelope.Get("method")
+	m.ID = sendable(id) // of an answer it is null when the request could not be read
 	m.Params, m.Result, m.Error = envelope.Get("params"), envelope.Get("result"), envelope.Get("error")
 	answers := m.Result != nil || m.Error != nil
 	switch {
@@ -197,8 +255,7 @@ func (m *Message) take(envelope Object) {
 		m.refuse(`jsonrpc must be "` + Version + `"`)
 	case method == nil && m.Result != nil && m.Error != nil:
 		m.refuse("it has a result and an error at once")
-	case method == nil && answers: // its id is null when the request could not be read
-		m.ID = onlyID(envelope)
+	case method == nil && answers:
 	case id != nil && !usable(m.ID):
 		m.refuse("id must be a text or a whole number of at most 2^53; leave it out in a notification")
 	case len(method) < 3 || method[0] != '"':
@@ -218,8 +275,11 @@ func usable(id ID) bool {
 // said returns what a string of JSON that was read before says.
 func said(text []byte) string {
 	s := &scanner{in: text}
-	b, _ := s.text()
-	return string(b)
+	raw, escaped, _ := s.text()
+	if escaped {
+		raw = unescaped(raw)
+	}
+	return string(raw)
 }
 
 // Text returns what the value of a member says. It is false when that is no text.
@@ -239,4 +299,23 @@ func ParseObject(text []byte) (members Object, ok bool) {
 	}
 	ok = s.object(0, &place{into: &members}) && s.ended()
 	return members, ok && s.doubt == ""
+}
+
+// ParseArray returns the items of an array as they came, nil when it is none.
+func ParseArray(text []byte) (items [][]byte) {
+	s := &scanner{in: text}
+	if s.next() != '[' {
+		return nil
+	}
+	ok := s.list(']', func() bool {
+		s.next()
+		from := s.at
+		whole := s.value(1, nil)
+		items = append(items, s.in[from:s.at:s.at])
+		return whole
+	})
+	if !ok || !s.ended() {
+		return nil
+	}
+	return items
 }

@@ -110,6 +110,14 @@ func TestPartsOfAMessageAreItsOwnBytes(t *testing.T) {
 	}
 }
 
+func manyNames(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"%d":1,`, i)
+	}
+	return "{" + b.String() + `"last":1}`
+}
+
 func TestDepthAndCountAreBounded(t *testing.T) {
 	request := func(arguments string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":` + arguments + `}}`
@@ -120,8 +128,10 @@ func TestDepthAndCountAreBounded(t *testing.T) {
 		"a level too deep":   {request(nested(maxDepth - 1)), "nested too deeply"},
 		"arrays for ever":    {strings.Repeat("[", 1<<20), "nested too deeply"},
 		"objects for ever":   {strings.Repeat(`{"a":`, 1<<18), "nested too deeply"},
-		"many values":        {request("[" + strings.Repeat("1,", maxValues-10) + "1]"), ""},
-		"too many values":    {request("[" + strings.Repeat("1,", maxValues) + "1]"), "too many values"},
+		"many values":        {request("[" + strings.Repeat("1,", 2<<20) + "1]"), ""},
+		"many names":         {request(manyNames(maxNames - 10)), ""},
+		"too many names":     {request(manyNames(maxNames)), "too many names"},
+		"many small objects": {request("[" + strings.Repeat(`{"a":1,"b":2},`, maxNames) + "1]"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := Parse([]byte(test.line)).Messages[0].Fault
@@ -199,9 +209,56 @@ func TestIDOfALineThatIsTooLong(t *testing.T) {
 		`[{"id":7,"method":"xx`:                                                "",
 		``:                                                                     "",
 	} {
-		if got := ParseHead([]byte(head)); string(got) != want {
+		if got := ParseHead([]byte(head), nil).ID; string(got) != want {
 			t.Errorf("%s: id %q, want %q", head, got, want)
 		}
+	}
+}
+
+func TestTheEndOfALineTellsTheID(t *testing.T) {
+	for tail, want := range map[string]string{
+		`x"},"jsonrpc":"2.0","id":12}`:            "12",
+		`x"}, "jsonrpc": "2.0", "id": "a\u0062"}`: `"a\u0062"`,
+		`x"},"id":12,"jsonrpc":"2.0"}`:            "12",
+		`x"},"id":1,"id":2}`:                      "2", // the line is refused either way
+		`x"},"id":{"a":1}}`:                       "",
+		`x"},"ID":1}`:                             "",
+		`x"}}`:                                    "",
+		``:                                        "",
+	} {
+		got := ParseHead([]byte(`{"result":{"content":"xxx`), []byte(tail))
+		if string(got.Fault.Answered) != want || got.ID != nil {
+			t.Errorf("%s: answers %q, want %q; id %q", tail, got.Fault.Answered, want, got.ID)
+		}
+	}
+}
+
+func TestAMessageThatIsRefusedSaysWhatItWas(t *testing.T) {
+	for line, want := range map[string]struct {
+		id, method, answered string
+		notification         bool
+	}{
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"a":1,"a":2}}`: {"7", "tools/call", "", false},
+		`{"jsonrpc":"2.0","id":7,"method":"a","method":"b"}`:                    {"7", "", "", false},
+		`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":1,"a":2}}`:   {"", "notifications/x", "", true},
+		`{"jsonrpc":"2.0","id":true,"method":"ping"}`:                           {"", "ping", "", false},
+		`{"jsonrpc":"2.0","ID":7,"method":"ping"}`:                              {"7", "ping", "", false},
+		`{"jsonrpc":"2.0","id":7,"result":{"a":1,"a":2}}`:                       {"", "", "7", false},
+		`{"result":{"a":1,"a":2},"jsonrpc":"2.0","id":"x"}`:                     {"", "", `"x"`, false},
+		`{"jsonrpc":"2.0","id":7,"id":8,"error":{}}`:                            {"", "", "", false},
+		`{"jsonrpc":"2.0","id":7,"method":"ping","result":{}}`:                  {"7", "ping", "", false},
+	} {
+		m := only(t, line)
+		if m.Fault == nil || string(m.ID) != want.id || m.Method != want.method || string(m.Fault.Answered) != want.answered || m.Fault.Notification != want.notification {
+			t.Errorf("%s: id %q, method %q, fault %+v", line, m.ID, m.Method, m.Fault)
+		}
+	}
+}
+
+func TestMembersOfAResultAreRead(t *testing.T) {
+	m := only(t, `{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","n":[1]}}`)
+	if got, _ := Text(m.Outcome.Get("resultType")); got != "input_required" || string(m.Result) != `{"resultType":"input_required","n":[1]}` {
+		t.Errorf("outcome %v, result %s", m.Outcome, m.Result)
 	}
 }
 

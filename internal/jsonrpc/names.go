@@ -12,13 +12,25 @@ import (
 	"sentinel/internal/sanitize"
 )
 
-// knownNames returns names by their folded form.
-func knownNames(names ...string) map[string]string {
-	known := make(map[string]string, len(names))
+// A vocabulary is the names that have a meaning at a place.
+type vocabulary struct {
+	words  map[string]word   // by their spelling
+	folded map[string]string // spellings by their folded form
+}
+
+// A word is one of them. It is looked up far more often than any other is folded.
+type word struct {
+	name   string
+	folded []byte
+}
+
+func knownNames(names ...string) *vocabulary {
+	v := &vocabulary{words: make(map[string]word, len(names)), folded: make(map[string]string, len(names))}
 	for _, name := range names {
-		known[fold(name)] = name
+		v.words[name] = word{name, []byte(fold(name))}
+		v.folded[fold(name)] = name
 	}
-	return known
+	return v
 }
 
 // Names with a meaning in a message, in its params and in the _meta of those
@@ -39,8 +51,9 @@ const few = 24
 // names are those that an object has had so far.
 type names struct {
 	*place
-	list [][]byte
-	set  map[string]bool
+	list  [][]byte
+	set   map[string]bool
+	first [6][]byte // where list begins: most objects have no more
 }
 
 // add takes one more and returns why two readers may take it for another, or "".
@@ -52,9 +65,10 @@ func (n *names) add(name []byte) string {
 	shown := func() string { return sanitize.Text(string(name), most) }
 	key := name
 	if n.place != nil && n.known != nil {
-		key = []byte(fold(string(name)))
-		if right := n.known[string(key)]; right != "" && right != string(name) {
-			return fmt.Sprintf("the key %q must be written %q", shown(), right)
+		if w, ok := n.known.words[string(name)]; ok {
+			key = w.folded
+		} else if key = []byte(fold(string(name))); n.known.folded[string(key)] != "" {
+			return fmt.Sprintf("the key %q must be written %q", shown(), n.known.folded[string(key)])
 		}
 	}
 	switch {

@@ -4,15 +4,17 @@ package jsonrpc
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Bounds of one line. Deeper than any schema of a tool, and more values than a
-// line of ten megabytes usually has; what exceeds them is made to exhaust a reader.
+// Bounds of one line. Deeper than any schema of a tool, and more names at a time in the objects
+// that are open than any of them has; what exceeds them is made to exhaust a reader. Values cost
+// nothing but their bytes, which are bounded.
 const (
-	maxDepth  = 256
-	maxValues = 1 << 20
+	maxDepth = 256
+	maxNames = 1 << 19
 )
 
 // A Member is one name of an object and its value.
@@ -34,12 +36,47 @@ func (o Object) Get(name string) []byte {
 	return nil
 }
 
+// has says that there is a member of a name, in any spelling that a reader may take for it.
+func (o Object) has(name string) bool {
+	return slices.ContainsFunc(o, func(m Member) bool { return fold(m.Name) == fold(name) })
+}
+
+// only returns the value of a member, nil when there are two of the name.
+func (o Object) only(name string) (value []byte) {
+	for _, m := range o {
+		if fold(m.Name) != fold(name) {
+			continue
+		}
+		if value != nil {
+			return nil
+		}
+		value = m.Value
+	}
+	return value
+}
+
 // A place says where an object stands in a message, and so how strict its names
 // are and what of it is kept.
 type place struct {
-	known map[string]string // names with a meaning there, by their folded form; nil: names count as they are spelled
-	into  *Object           // takes the members
-	below map[string]*place // objects in it that have a place too
+	known *vocabulary // names with a meaning there; nil: names count as they are spelled
+	into  *Object     // takes the members
+	below []inner     // objects in it that have a place too
+}
+
+// An inner is an object in another one that has a place.
+type inner struct {
+	name  string
+	place *place
+}
+
+// spelled returns a name as a string.
+func (p *place) spelled(name []byte) string {
+	if p.known != nil {
+		if w, ok := p.known.words[string(name)]; ok {
+			return w.name
+		}
+	}
+	return string(name)
 }
 
 // A scanner reads JSON text (RFC 8259) once, from its beginning to its end,
@@ -49,7 +86,7 @@ type place struct {
 type scanner struct {
 	in     []byte
 	at     int
-	values int
+	names  int    // of the objects that are open
 	broken string // why it is no JSON; "" while it is
 	doubt  string // what makes it ambiguous
 }
@@ -86,10 +123,7 @@ func (s *scanner) ended() bool {
 
 // value reads one value, which stands in p when that is not nil.
 func (s *scanner) value(depth int, p *place) bool {
-	s.values++
 	switch c := s.next(); {
-	case s.values > maxValues:
-		return s.fail("it holds too many values")
 	case depth > maxDepth:
 		return s.fail("it is nested too deeply")
 	case c == '{':
@@ -97,7 +131,7 @@ func (s *scanner) value(depth int, p *place) bool {
 	case c == '[':
 		return s.array(depth)
 	case c == '"':
-		_, ok := s.text()
+		_, _, ok := s.text()
 		return ok
 	case c == '-' || digit(c):
 		return s.number()
@@ -184,89 +218,107 @@ func (s *scanner) list(end byte, part func() bool) bool {
 
 func (s *scanner) object(depth int, p *place) bool {
 	names := names{place: p}
+	names.list = names.first[:0]
+	defer func() { s.names -= len(names.list) }()
 	return s.list('}', func() bool {
-		if s.next() != '"' {
-			return s.fail("a name is missing")
-		}
-		name, ok := s.text()
+		name, ok := s.name(&names)
 		if !ok {
 			return false
 		}
-		if why := names.add(name); why != "" {
-			s.suspect(why)
-		}
-		if s.next() != ':' {
-			return s.fail("a colon is missing")
-		}
-		s.at++
-		s.next()
 		from := s.at
 		ok = s.value(depth+1, p.inside(name))
-		whole := s.at < len(s.in) // a number at the end of the beginning of a line may go on
-		if ok && whole && p != nil && p.into != nil {
-			*p.into = append(*p.into, Member{string(name), s.in[from:s.at:s.at]})
+		if p != nil && p.into != nil {
+			m := Member{Name: p.spelled(name)}
+			if ok && s.at < len(s.in) { // a number at the end of the beginning of a line may go on
+				m.Value = s.in[from:s.at:s.at]
+			}
+			*p.into = append(*p.into, m)
 		}
 		return ok
 	})
+}
+
+// name reads a name of an object, and the colon after it.
+func (s *scanner) name(names *names) ([]byte, bool) {
+	if s.next() != '"' {
+		return nil, s.fail("a name is missing")
+	}
+	name, escaped, ok := s.text()
+	if !ok {
+		return nil, false
+	}
+	if escaped {
+		name = unescaped(name)
+	}
+	if why := names.add(name); why != "" {
+		s.suspect(why)
+	} else if s.names++; s.names > maxNames {
+		return nil, s.fail("it holds too many names")
+	}
+	if s.next() != ':' {
+		return nil, s.fail("a colon is missing")
+	}
+	s.at++
+	s.next()
+	return name, true
 }
 
 func (p *place) inside(name []byte) *place {
 	if p == nil {
 		return nil
 	}
-	return p.below[string(name)]
+	for _, i := range p.below {
+		if i.name == string(name) {
+			return i.place
+		}
+	}
+	return nil
 }
 
-// text reads a string and returns what it says. Only one with escapes is copied.
-func (s *scanner) text() ([]byte, bool) {
+// text reads a string and returns what stands between its quotes, as it came, and whether there
+// are escapes in it.
+func (s *scanner) text() (raw []byte, escaped, ok bool) {
 	s.at++
 	from := s.at
 	for s.at < len(s.in) {
 		switch c := s.in[s.at]; {
 		case c == '"':
-			said := s.in[from:s.at]
+			raw = s.in[from:s.at]
 			s.at++
-			s.wellFormed(said)
-			return said, true
-		case c == '\\':
-			return s.escaped(from)
-		case c < ' ':
-			return nil, s.fail("a text has a control character that is not escaped")
-		}
-		s.at++
-	}
-	return nil, s.fail("a text has no end")
-}
-
-func (s *scanner) wellFormed(said []byte) {
-	if !utf8.Valid(said) {
-		s.suspect("it is not UTF-8")
-	}
-}
-
-// escaped reads the rest of a string from its first backslash on.
-func (s *scanner) escaped(from int) ([]byte, bool) {
-	said := bytes.Clone(s.in[from:s.at])
-	for s.at < len(s.in) {
-		switch c := s.in[s.at]; {
-		case c == '"':
-			s.at++
-			s.wellFormed(said)
-			return said, true
-		case c == '\\':
-			r, ok := s.escape()
-			if !ok {
-				return nil, false
+			if !utf8.Valid(raw) {
+				s.suspect("it is not UTF-8")
 			}
-			said = utf8.AppendRune(said, r)
+			return raw, escaped, true
+		case c == '\\':
+			escaped = true
+			if _, ok := s.escape(); !ok {
+				return nil, true, false
+			}
 		case c < ' ':
-			return nil, s.fail("a text has a control character that is not escaped")
+			return nil, escaped, s.fail("a text has a control character that is not escaped")
 		default:
-			said = append(said, c)
 			s.at++
 		}
 	}
-	return nil, s.fail("a text has no end")
+	return nil, escaped, s.fail("a text has no end")
+}
+
+// unescaped returns what the inside of a string that was read before says.
+func unescaped(raw []byte) []byte {
+	said := make([]byte, 0, len(raw))
+	for s := (&scanner{in: raw}); s.at < len(raw); {
+		if raw[s.at] != '\\' {
+			said = append(said, raw[s.at])
+			s.at++
+			continue
+		}
+		r, ok := s.escape()
+		if !ok {
+			break
+		}
+		said = utf8.AppendRune(said, r)
+	}
+	return said
 }
 
 // escape reads one character that is written with a backslash.

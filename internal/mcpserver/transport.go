@@ -130,7 +130,7 @@ func (t *transport) read(ctx context.Context, stdin io.Reader) {
 		line, err := in.Next()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
-			m := message{Message: jsonrpc.Message{ID: jsonrpc.ParseHead(line)}}
+			m := message{Message: jsonrpc.ParseHead(line, in.Tail())}
 			t.refuse(m, &refusal{code: jsonrpc.InvalidRequest,
 				sentence: fmt.Sprintf("Invalid request: the line is longer than %d MiB and was skipped", maxLine>>20)})
 		case errors.Is(err, io.EOF):

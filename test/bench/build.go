@@ -19,6 +19,7 @@ type programs struct {
 
 func (p programs) sentinel() string { return filepath.Join(p.dir, "sentinel") }
 func (p programs) server() string   { return filepath.Join(p.dir, "sentinel-mcp") }
+func (p programs) guard() string    { return filepath.Join(p.dir, "sentinel-guard") }
 func (p programs) hello() string    { return filepath.Join(p.dir, "hello") }
 
 // hasServer says whether sentinel-mcp was built.
@@ -47,6 +48,9 @@ func build(ctx context.Context, dir string) error {
 	}
 	if err := compile(ctx, p.server(), "sentinel/cmd/sentinel-mcp"); err != nil {
 		fmt.Fprintln(os.Stderr, err) // the table says it too
+	}
+	if err := compile(ctx, p.guard(), "sentinel/cmd/sentinel-guard"); err != nil {
+		return err
 	}
 	return compile(ctx, p.sentinel(), "sentinel/cmd/sentinel")
 }

@@ -30,6 +30,7 @@ const limit = 11 * time.Minute
 const (
 	partMeasure = "measure" // the first process of the namespaces
 	partHold    = "hold"    // one that holds sockets
+	partEcho    = "echo"    // a server behind the guard
 )
 
 func main() {
@@ -50,6 +51,8 @@ func run(ctx context.Context, args []string) error {
 		return buildAndMeasure(ctx)
 	case args[0] == partMeasure && len(args) == 2:
 		return measure(ctx, os.Stdout, programs{dir: args[1]})
+	case args[0] == partEcho && len(args) == 1:
+		return echo(os.Stdin, os.Stdout)
 	case args[0] == partHold && len(args) == 3:
 		return hold(args[1], args[2])
 	}

@@ -37,7 +37,7 @@ func measure(ctx context.Context, w io.Writer, p programs) error {
 	}
 	var table []row
 	for _, part := range []func(context.Context, programs) ([]row, error){
-		startRows, kneesRows, serverRows, changeRows, knowRows, logRows, diskRows, fleetRows, recordRows, crowdedRows, crowdedRecordRows, manySocketsRows,
+		startRows, kneesRows, serverRows, guardRows, changeRows, knowRows, logRows, diskRows, fleetRows, recordRows, crowdedRows, crowdedRecordRows, manySocketsRows,
 	} {
 		rows, err := part(ctx, p)
 		if err != nil {

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sentinel/internal/guard/policy"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/trust"
+)
+
+// width is that of the terminal that answers are written for.
+const width = 80
+
+const maxCallLine = 64 << 20
+
+// policyCommand judges calls by rules, and looks after their files.
+func policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "The rules: begin with a preset, check, test, explain and show them",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().Bool("json", false, "print JSON")
+	cmd.AddCommand(policyInit(), policyCheck(), policyTest(), policyExplain(), policyShow())
+	return cmd
+}
+
+// printed writes v as JSON where that is wanted, else what text returns.
+func printed(cmd *cobra.Command, v any, text func() string) error {
+	asJSON, err := cmd.Flags().GetBool("json")
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		e := json.NewEncoder(cmd.OutOrStdout())
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text())
+	return err
+}
+
+// shown makes a text of somebody else fit for a terminal.
+func shown(text string) string {
+	const most = 2000
+	return sanitize.Text(text, most)
+}
+
+// wrapped breaks text at blanks and indents every line.
+func wrapped(text, indent string) string {
+	var b strings.Builder
+	line := indent
+	for _, word := range strings.Fields(shown(text)) {
+		if len([]rune(line))+1+len([]rune(word)) > width && line != indent {
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	return b.String() + line + "\n"
+}
+
+func policyInit() *cobra.Command {
+	var preset string
+	cmd := &cobra.Command{
+		Use:     "init",
+		Short:   "Write a file of rules to begin with",
+		Long:    "Init writes a preset to the user's file of rules, unless there is one.\nPresets: " + strings.Join(policy.Presets(), ", ") + ".",
+		Example: "  sentinel-guard policy init --preset filesystem",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, ok := policy.Preset(preset)
+			if !ok {
+				return &exit{StatusUsage, fmt.Errorf("there is no preset %q; there are %s", shown(preset), strings.Join(policy.Presets(), ", "))}
+			}
+			path := policy.UserFile()
+			if path == "" {
+				return &exit{StatusUnjudged, errors.New("there is no home to write to: set HOME")}
+			}
+			if err := writeNew(path, text); err != nil {
+				return err
+			}
+			return printed(cmd, struct {
+				Path   string `json:"path"`
+				Preset string `json:"preset"`
+			}{path, preset}, func() string {
+				return "Wrote " + shown(path) + "\nChange it, then: sentinel-guard policy check\n"
+			})
+		},
+	}
+	cmd.Flags().StringVar(&preset, "preset", "sentinel", "which preset: "+strings.Join(policy.Presets(), ", "))
+	return cmd
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(path, text string) error {
+	if err := trust.MakeDir(filepath.Dir(path), 0o700); err != nil {
+		return unable(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return &exit{StatusFound, fmt.Errorf("%s is there already; see: sentinel-guard policy show", path)}
+	}
+	if err != nil {
+		return unable(err)
+	}
+	_, err = f.WriteString(text)
+	return unable(errors.Join(err, f.Close()))
+}
+
+// unable gives an error of the system its exit status.
+func unable(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return &exit{StatusForbidden, err}
+	default:
+		return &exit{StatusUnjudged, err}
+	}
+}
+
+// A checkedFile is what policy check says of a file.
+type checkedFile struct {
+	File     string           `json:"file"`
+	Rules    int              `json:"rules"`
+	Problems []policy.Problem `json:"problems"`
+	Warnings []policy.Problem `json:"warnings"`
+}
+
+func policyCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check [FILE...]",
+		Short:   "Say whether files of rules are valid, with file and line",
+		Long:    "Check reads files of rules, without names those that are in force. The exit status\nis 1 when something is wrong, or is probably not what was meant.",
+		Example: "  sentinel-guard policy check guard.yaml",
+		RunE: func(cmd *cobra.Command, names []string) error {
+			files, found := checkFiles(names)
+			err := printed(cmd, struct {
+				Files []checkedFile `json:"files"`
+			}{files}, func() string { return checkText(files) })
+			if err == nil && found {
+				return &exit{status: StatusFound}
+			}
+			return err
+		},
+	}
+}
+
+func checkFiles(names []string) (files []checkedFile, found bool) {
+	sources := policy.Sources()
+	if len(names) > 0 {
+		sources = nil
+		for _, name := range names {
+			sources = append(sources, policy.Source{Path: name, Required: true})
+		}
+	}
+	files = []checkedFile{}
+	for _, s := range sources {
+		c := checkedFile{File: s.Path, Problems: []policy.Problem{}, Warnings: []policy.Problem{}}
+		set, err := policy.Load(policy.Here(), s)
+		wrong, invalid := errors.AsType[policy.Problems](err)
+		switch {
+		case invalid:
+			c.Problems = wrong
+		case len(set.Policies) == 0: // a missing file that need not be there
+			continue
+		default:
+			c.Rules = len(set.Policies[0].Rules)
+			c.Warnings = append(c.Warnings, set.Policies[0].Warnings()...)
+		}
+		found = found || len(c.Problems)+len(c.Warnings) > 0
+		files = append(files, c)
+	}
+	return files, found
+}
+
+func checkText(files []checkedFile) string {
+	if len(files) == 0 {
+		return "There is no file of rules; everything that can be read is let through.\n"
+	}
+	var b strings.Builder
+	for _, f := range files {
+		for _, p := range f.Problems {
+			b.WriteString(wrapped(p.String(), ""))
+		}
+		for _, w := range f.Warnings {
+			b.WriteString(wrapped("warning: "+w.String(), ""))
+		}
+		if len(f.Problems) == 0 {
+			fmt.Fprintf(&b, "%s: valid, %d rules\n", shown(f.File), f.Rules)
+		}
+	}
+	return b.String()
+}
+
+// A writtenCall is one line of the calls that policy test reads.
+type writtenCall struct {
+	Method      string          `json:"method"`
+	On          string          `json:"on"`
+	Server      string          `json:"server"`
+	Name        string          `json:"name"` // of the tool or prompt, or the URI
+	Arguments   json.RawMessage `json:"arguments"`
+	Annotations json.RawMessage `json:"annotations"`
+	Expect      string          `json:"expect"`
+}
+
+// call returns the call, with what is left out filled in.
+func (w writtenCall) call() (policy.Call, error) {
+	c := policy.Call{Method: w.Method, On: policy.Side(w.On), Server: w.Server, Name: w.Name, Arguments: w.Arguments, Annotations: w.Annotations}
+	if c.Method == "" {
+		c.Method = policy.ToolsCall
+	}
+	switch {
+	case !policy.Judges(c.Method):
+		return c, fmt.Errorf("no rule holds for the method %q", shown(w.Method))
+	case w.On != "" && c.On != policy.OnCall && c.On != policy.OnResult:
+		return c, fmt.Errorf(`on is %q; it may be "call" or "result"`, shown(w.On))
+	}
+	return c, nil
+}
+
+// A testedCall is what policy test prints for one.
+type testedCall struct {
+	Line     int             `json:"line"`
+	Decision policy.Decision `json:"decision"`
+	Expect   string          `json:"expect,omitempty"`
+	OK       bool            `json:"ok"` // it is as expected, or nothing was
+}
+
+func policyTest() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test RULES [CALLS]",
+		Short: "Try a file of rules on written calls",
+		Long: `Test reads calls as JSON Lines from a file, or from standard input:
+  {"server":"db","name":"query","arguments":{"sql":"..."},"expect":"block"}
+with "method", "on" and "annotations" where they matter. The exit status is 1 when
+a decision is not what a line expects.`,
+		Example: "  sentinel-guard policy test guard.yaml calls.jsonl",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			set, err := policy.Load(policy.Here(), policy.Source{Path: args[0], Required: true})
+			if err != nil {
+				return &exit{StatusFound, err}
+			}
+			in := cmd.InOrStdin()
+			if len(args) == 2 && args[1] != "-" {
+				f, err := os.Open(args[1])
+				if err != nil {
+					return unable(err)
+				}
+				defer f.Close() //nolint:errcheck // only read from
+				in = f
+			}
+			return testCalls(cmd, set, in)
+		},
+	}
+}
+
+func testCalls(cmd *cobra.Command, set *policy.Set, in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxCallLine)
+	tested, failed := []testedCall{}, 0
+	for n := 1; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		t, err := testCall(set, lines.Bytes())
+		if err != nil {
+			return &exit{StatusUnjudged, fmt.Errorf("line %d: %w", n, err)}
+		}
+		if t.Line = n; !t.OK {
+			failed++
+		}
+		tested = append(tested, t)
+	}
+	if err := lines.Err(); err != nil {
+		return unable(err)
+	}
+	err := printed(cmd, struct {
+		Calls  []testedCall `json:"calls"`
+		Failed int          `json:"failed"`
+	}{tested, failed}, func() string { return testText(tested, failed) })
+	if err == nil && failed > 0 {
+		return &exit{status: StatusFound}
+	}
+	return err
+}
+
+func testCall(set *policy.Set, line []byte) (testedCall, error) {
+	var w writtenCall
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&w); err != nil {
+		return testedCall{}, err
+	}
+	c, err := w.call()
+	if err != nil {
+		return testedCall{}, err
+	}
+	decision := set.Decide(c)
+	return testedCall{Decision: decision, Expect: w.Expect, OK: w.Expect == "" || w.Expect == decision.Action.String()}, nil
+}
+
+func testText(tested []testedCall, failed int) string {
+	var b strings.Builder
+	for _, t := range tested {
+		line := fmt.Sprintf("%4d  %s", t.Line, decisionText(t.Decision))
+		if !t.OK {
+			line += ", expected " + shown(t.Expect)
+		}
+		b.WriteString(line + "\n")
+	}
+	fmt.Fprintf(&b, "%d calls, %d not as expected\n", len(tested), failed)
+	return b.String()
+}
+
+func decisionText(d policy.Decision) string {
+	if d.Rule == "" {
+		return d.Action.String() + " (by default)"
+	}
+	return fmt.Sprintf("%s by %s (line %d)", d.Action, shown(d.Rule), d.Line)
+}
+
+func policyExplain() *cobra.Command {
+	var w writtenCall
+	var rules, arguments, annotations string
+	cmd := &cobra.Command{
+		Use:   "explain SERVER:TOOL",
+		Short: "Say how a call would be decided, and why",
+		Example: `  sentinel-guard policy explain db:query --arguments '{"sql":"SELECT * FROM t"}'
+  sentinel-guard policy explain fs:file:///etc/passwd --method resources/read`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, name, ok := strings.Cut(args[0], ":")
+			if !ok {
+				return &exit{StatusUsage, errors.New("which server? Write SERVER:TOOL")}
+			}
+			w.Server, w.Name = server, name
+			if arguments != "" {
+				w.Arguments = json.RawMessage(arguments)
+			}
+			if annotations != "" {
+				w.Annotations = json.RawMessage(annotations)
+			}
+			c, err := w.call()
+			if err != nil {
+				return &exit{StatusUsage, err}
+			}
+			sources := policy.Sources()
+			if rules != "" {
+				sources = []policy.Source{{Path: rules, Required: true}}
+			}
+			set, err := policy.Load(policy.Here(), sources...)
+			if err != nil {
+				return &exit{StatusUnjudged, err}
+			}
+			return explained(cmd, set, c)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&rules, "rules", "", "a file of rules, in place of those in force")
+	f.StringVar(&arguments, "arguments", "", "the arguments of the call, or its result, as JSON")
+	f.StringVar(&annotations, "annotations", "", "the annotations of the tool, as JSON")
+	f.StringVar(&w.Method, "method", policy.ToolsCall, "the method of the call")
+	f.StringVar(&w.On, "on", string(policy.OnCall), "call or result")
+	return cmd
+}
+
+func explained(cmd *cobra.Command, set *policy.Set, c policy.Call) error {
+	decision, steps := set.Explain(c)
+	return printed(cmd, struct {
+		Decision policy.Decision `json:"decision"`
+		Steps    []policy.Step   `json:"steps"`
+	}{decision, steps}, func() string {
+		var b strings.Builder
+		b.WriteString(decisionText(decision) + "\n")
+		if decision.Action > policy.Log {
+			b.WriteString(wrapped(decision.Sentence(), "  "))
+		}
+		if decision.Unreadable != "" {
+			b.WriteString(wrapped(decision.Unreadable, "  "))
+		}
+		for _, s := range steps {
+			word := "no "
+			if s.Matched {
+				word = "yes"
+			}
+			b.WriteString(wrapped(fmt.Sprintf("%s:%d %s (%s): %s", filepath.Base(s.File), s.Line, s.Rule, s.Action, s.Why), word+" "))
+		}
+		return b.String()
+	})
+}
+
+// A shownPolicy is one file as policy show prints it.
+type shownPolicy struct {
+	File    string        `json:"file"`
+	Default policy.Action `json:"default"`
+	Rules   []shownRule   `json:"rules"`
+	Limits  policy.Limits `json:"limits"`
+}
+
+type shownRule struct {
+	Name   string        `json:"name"`
+	Line   int           `json:"line"`
+	Action policy.Action `json:"action"`
+	Tools  []string      `json:"tools"`
+	Reason string        `json:"reason,omitempty"`
+}
+
+func policyShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show",
+		Short: "Show all rules in force, file by file; the most severe decides",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			set, err := policy.Load(policy.Here(), policy.Sources()...)
+			if err != nil {
+				return &exit{StatusUnjudged, err}
+			}
+			files := []shownPolicy{}
+			for _, p := range set.Policies {
+				s := shownPolicy{p.File, p.Default, []shownRule{}, p.Limits}
+				for i := range p.Rules {
+					r := &p.Rules[i]
+					s.Rules = append(s.Rules, shownRule{r.Name, r.Line, r.Action, r.Tools(), r.Reason})
+				}
+				files = append(files, s)
+			}
+			return printed(cmd, struct {
+				Files []shownPolicy `json:"files"`
+			}{files}, func() string { return showText(files) })
+		},
+	}
+}
+
+func showText(files []shownPolicy) string {
+	if len(files) == 0 {
+		return "There is no file of rules; everything that can be read is let through.\nBegin with: sentinel-guard policy init\n"
+	}
+	var b strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&b, "%s\n  default: %s\n", shown(f.File), f.Default)
+		for _, r := range f.Rules {
+			fmt.Fprintf(&b, "  %4d  %-19s  %s\n", r.Line, r.Action, sanitize.Text(r.Name, width-29))
+			b.WriteString(wrapped(strings.Join(r.Tools, ", "), strings.Repeat(" ", 29)))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestPolicyCommands(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	t.Setenv("MCP_POLICY_FILE", "")
+	file := func(name, text string) string {
+		path := filepath.Join(home, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := file("good.yaml", "rules:\n  - {name: no-b, tools: ['s:b*'], action: block, reason: Use a.}\n")
+	bad := file("bad.yaml", "rules:\n  - {name: r, action: shut}\n")
+	old := file("old.yaml", "rules:\n  - {id: a, target_tool: 'x', action: allow}\n  - {id: b, target_tool: '*', action: block}\n")
+	calls := file("calls.jsonl", `{"server":"s","name":"b1","expect":"block"}`+"\n\n"+`{"server":"s","name":"a","expect":"allow"}`+"\n")
+	wrong := file("wrong.jsonl", `{"server":"s","name":"b1","expect":"allow"}`+"\n")
+	broken := file("broken.jsonl", `{"server":"s","tool":"b1"}`+"\n")
+	for _, c := range []struct {
+		args   string
+		status int
+		stdout string
+		stderr string
+	}{
+		{"policy --help", 0, "explain", ""},
+		{"policy show", 0, "There is no file of rules", ""},
+		{"policy check", 0, "There is no file of rules", ""},
+		{"policy check " + good, 0, "good.yaml: valid, 1 rules", ""},
+		{"policy check " + bad, StatusFound, `action is "shut"`, ""},
+		{"policy check --json " + bad, StatusFound, `"line": 2`, ""},
+		{"policy check " + old, StatusFound, "wins over the rule", ""},
+		{"policy check " + filepath.Join(home, "none.yaml"), StatusFound, "cannot be read", ""},
+		{"policy test " + good + " " + calls, 0, "   1  block by no-b (line 2)\n   3  allow (by default)\n2 calls, 0 not as expected", ""},
+		{"policy test " + good + " " + wrong, StatusFound, "block by no-b (line 2), expected allow", ""},
+		{"policy test --json " + good + " " + wrong, StatusFound, `"failed": 1`, ""},
+		{"policy test " + good + " " + broken, StatusUnjudged, "", `line 1: json: unknown field "tool"`},
+		{"policy test " + bad, StatusFound, "", "bad.yaml:2:23"},
+		{"policy explain s:b --rules " + good, 0, "block by no-b (line 2)\n  Use a.\nyes good.yaml:2 no-b (block): it has no conditions\n", ""},
+		{"policy explain --json s:a --rules " + good, 0, `"matched": false`, ""},
+		{"policy explain b", StatusUsage, "", "Write SERVER:TOOL"},
+		{"policy explain s:b --method ping", StatusUsage, "", "no rule holds for the method"},
+		{"policy init --preset nothing", StatusUsage, "", "there are filesystem, git, read-only, sentinel, sql"},
+		{"policy init --preset git", 0, "Wrote " + home, ""},
+		{"policy init --preset git", StatusFound, "", "is there already"},
+		{"policy check", 0, "guard.yaml: valid, 4 rules", ""},
+		{"policy show", 0, "allow_with_approval  publishing-needs-a-person", ""},
+		{"policy show --json", 0, `"default": "allow"`, ""},
+		{"policy explain any:git_push", 0, "allow_with_approval by publishing-needs-a-person", ""},
+	} {
+		status, stdout, stderr := run(t, strings.Fields(c.args)...)
+		if status != c.status || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
+			t.Errorf("%s: status %d\n%s\n%s", c.args, status, stdout, stderr)
+		}
+		for line := range strings.Lines(stdout) {
+			if !strings.Contains(c.args, "--") && !strings.Contains(line, home) && len([]rune(strings.TrimRight(line, "\n"))) > width {
+				t.Errorf("%s prints a line of more than %d columns: %s", c.args, width, line)
+			}
+		}
+	}
+}
+
+func TestServersHaveTheNameOfTheirProgram(t *testing.T) {
+	for command, want := range map[string]string{
+		"sentinel-mcp": "sentinel-mcp", "/usr/bin/server --x": "server", "npx -y @modelcontextprotocol/server-filesystem@1.2 /x": "server-filesystem", "uvx mcp-server-git==1": "mcp-server-git",
+	} {
+		if got := serverName(runCommand(), strings.Fields(command)); got != want {
+			t.Errorf("%s is %q, want %q", command, got, want)
+		}
+	}
+	cmd := runCommand()
+	if err := cmd.Flags().Set(nameFlag, "mine"); err != nil || serverName(cmd, []string{"x"}) != "mine" {
+		t.Error("the name that the user gave is not taken")
+	}
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"sentinel/internal/guard/policy"
+	"sentinel/internal/guard/relay"
+	"sentinel/internal/guard/stages"
+	"sentinel/internal/guard/supervisor"
+	"sentinel/internal/privilege"
+)
+
+const (
+	maxMessageFlag = "max-message"
+	nameFlag       = "name"
+)
+
+// runCommand runs a server behind the guard.
+func runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run [flags] -- COMMAND [ARG...]",
+		Short: "Run an MCP server behind the guard, in its place in a client's configuration",
+		Long: `Run starts COMMAND as the client would, and stands between the two. What passes, passes byte for
+byte; what cannot be read in exactly one way is refused with an answer. The exit status is that of
+COMMAND, 126 when it cannot be run, 127 when there is none of that name.`,
+		Example: "  sentinel-guard -- npx -y @modelcontextprotocol/server-everything\n  sentinel-guard run --max-message 16 -- sentinel-mcp",
+		Args:    commandAfterDash,
+		RunE:    runServer,
+	}
+	cmd.Flags().Int(maxMessageFlag, relay.DefaultMaxLine>>20, "longest message in MiB; a longer one is skipped and answered")
+	cmd.Flags().String(nameFlag, "", "what rules call the server; without it the name of its program or package")
+	return cmd
+}
+
+// commandAfterDash takes arguments behind "--" alone, so that no flag of the server is taken for
+// one of the guard.
+func commandAfterDash(cmd *cobra.Command, args []string) error {
+	switch dash := cmd.ArgsLenAtDash(); {
+	case dash > 0 || dash < 0 && len(args) > 0:
+		return fmt.Errorf("unknown command %q; the command of a server stands behind --", args[0])
+	case len(args) == 0:
+		return errors.New("which server? sentinel-guard run -- COMMAND [ARG...]")
+	}
+	return nil
+}
+
+func runServer(cmd *cobra.Command, args []string) error {
+	most, err := maxMessage(cmd)
+	if err != nil {
+		return &exit{StatusUsage, err}
+	}
+	if privilege.IsRoot() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard: this is root, and so is the server; neither needs that") //nolint:errcheck // there is nobody else to tell
+	}
+	live, err := policy.Open(policy.Here(), policy.Sources()...)
+	if err != nil {
+		return &exit{StatusUnjudged, fmt.Errorf("the rules cannot be used, and so nothing is started:\n%w", err)}
+	}
+	ctx := context.WithoutCancel(cmd.Context())
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go follow(watching, live, cmd.ErrOrStderr())
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	server := supervisor.Server{Command: args, Stages: stages.All(stages.Settings{Server: serverName(cmd, args), Rules: live}), MaxLine: most}
+	status := server.Run(ctx, signals, supervisor.Streams{
+		In:          cmd.InOrStdin(),
+		Out:         writeCloser(cmd.OutOrStdout()),
+		Err:         fileOf(cmd.ErrOrStderr()),
+		Diagnostics: cmd.ErrOrStderr(),
+	})
+	return &exit{status: status}
+}
+
+// follow reads the rules anew on SIGHUP, and when their files change, until ctx ends.
+func follow(ctx context.Context, live *policy.Live, stderr io.Writer) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	go live.Watch(ctx, func(err error) { tellReload(stderr, err) })
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			tellReload(stderr, live.Reload())
+		}
+	}
+}
+
+// tellReload says on stderr what came of a change of the rules.
+func tellReload(stderr io.Writer, err error) {
+	text := "the rules were read anew"
+	if err != nil {
+		text = "the rules in force stay as they are:\n" + err.Error()
+	}
+	fmt.Fprintln(stderr, "sentinel-guard:", text) //nolint:errcheck // there is nobody else to tell
+}
+
+// runners start a package that one of their arguments names.
+var runners = []string{"bunx", "npx", "pnpx", "uvx"}
+
+// serverName returns what rules call the server.
+func serverName(cmd *cobra.Command, args []string) string {
+	if f := cmd.Flags().Lookup(nameFlag); f != nil && f.Value.String() != "" {
+		return f.Value.String()
+	}
+	name := args[0]
+	if slices.Contains(runners, filepath.Base(name)) {
+		for _, arg := range args[1:] {
+			if !strings.HasPrefix(arg, "-") {
+				name = arg
+				break
+			}
+		}
+	}
+	name = filepath.Base(name)
+	if at := strings.IndexAny(name, "@="); at > 0 { // a version
+		name = name[:at]
+	}
+	return name
+}
+
+func maxMessage(cmd *cobra.Command) (int, error) {
+	const largest = 1 << 10
+	if cmd.Flags().Lookup(maxMessageFlag) == nil {
+		return relay.DefaultMaxLine, nil
+	}
+	most, err := cmd.Flags().GetInt(maxMessageFlag)
+	if err == nil && (most < 1 || most > largest) {
+		err = fmt.Errorf("--%s must be from 1 to %d", maxMessageFlag, largest)
+	}
+	return most << 20, err
+}
+
+// fileOf returns the file behind w, which the server then has itself; nil when it is none.
+func fileOf(w io.Writer) *os.File {
+	file, _ := w.(*os.File)
+	return file
+}
+
+func writeCloser(w io.Writer) io.WriteCloser {
+	if c, ok := w.(io.WriteCloser); ok {
+		return c
+	}
+	return unclosed{w}
+}
+
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// A selector finds the values that a condition is about: a JSON Pointer (RFC 6901), or a dotted
+// path, in which "*" stands for every member and "**" for any depth. "**" alone is every value and
+// every name.
+type selector struct {
+	text     string
+	segments []string
+	pointer  bool
+}
+
+const maxSegments = 64
+
+func parseSelector(text string) (selector, error) {
+	s := selector{text: text}
+	switch {
+	case text == "":
+		return s, errors.New("the argument has no name")
+	case strings.HasPrefix(text, "/"):
+		s.pointer = true
+		for segment := range strings.SplitSeq(text[1:], "/") {
+			if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(segment), "~") {
+				return s, errors.New(`in a JSON Pointer "~" is written "~0" and "/" "~1"`)
+			}
+			s.segments = append(s.segments, strings.NewReplacer("~1", "/", "~0", "~").Replace(segment))
+		}
+	default:
+		s.segments = strings.Split(text, ".")
+		for i, segment := range s.segments {
+			if segment == "" || segment == "**" && i > 0 && s.segments[i-1] == "**" {
+				return s, errors.New("a part of the dotted path is empty")
+			}
+		}
+	}
+	if len(s.segments) > maxSegments {
+		return s, errors.New("the path is too long")
+	}
+	return s, nil
+}
+
+// everything says that the selector is "**".
+func (s selector) everything() bool { return !s.pointer && s.text == "**" }
+
+// anywhere says that the path looks at any depth.
+func (s selector) anywhere() bool {
+	return !s.pointer && strings.Contains(s.text, "**")
+}
+
+// find calls see with each value that the selector finds in v, and returns how many there
+// were.
+func (s selector) find(v *value, see func(*value)) int {
+	if s.everything() {
+		return walk(v, see)
+	}
+	return s.below(v, s.segments, see)
+}
+
+func (s selector) below(v *value, segments []string, see func(*value)) (found int) {
+	if len(segments) == 0 {
+		see(v)
+		return 1
+	}
+	name, rest := segments[0], segments[1:]
+	deep := name == "**" && !s.pointer
+	if deep {
+		found += s.below(v, rest, see)
+	}
+	each := deep || name == "*" && !s.pointer
+	next := rest
+	if deep {
+		next = segments
+	}
+	for i := range v.members {
+		if each || v.members[i].name == name {
+			found += s.below(&v.members[i].value, next, see)
+		}
+	}
+	index := -1
+	if n, err := strconv.Atoi(name); err == nil && strconv.Itoa(n) == name {
+		index = n
+	}
+	for i := range v.items {
+		if each || i == index {
+			found += s.below(&v.items[i], next, see)
+		}
+	}
+	return found
+}
+
+// walk calls see with every scalar in v and with every name, as a string.
+func walk(v *value, see func(*value)) (found int) {
+	switch v.kind {
+	case isObject:
+		for i := range v.members {
+			see(&value{kind: isName, text: v.members[i].name})
+			found += 1 + walk(&v.members[i].value, see)
+		}
+	case isArray:
+		for i := range v.items {
+			found += walk(&v.items[i], see)
+		}
+	default:
+		see(v)
+		found++
+	}
+	return found
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"io"
+	"sync"
+)
+
+// maxGathered is how many bytes of lines are gathered for one write, while more of them are there.
+const maxGathered = 64 << 10
+
+// maxQueued is how many bytes of the guard's own answers may wait for a side that does not read.
+// Whoever causes more of them waits.
+const maxQueued = 1 << 20
+
+// An output is the one writer of a stream. The pump that reads the other side writes to it
+// directly and waits for its reader, which is the back-pressure. The pump that reads this side
+// leaves its refusals in a queue: it would else stop reading while nobody reads its answers. It is
+// safe for concurrent use.
+type output struct {
+	writing  sync.Mutex
+	w        io.WriteCloser
+	gathered []byte
+	midline  bool  // what came last has no end of line
+	err      error // of the first write that failed
+
+	mu     sync.Mutex // of what follows
+	space  sync.Cond
+	queue  []byte
+	closed bool
+	wake   chan struct{}
+}
+
+func newOutput(w io.WriteCloser) *output {
+	o := &output{w: w, wake: make(chan struct{}, 1)}
+	o.space.L = &o.mu
+	go o.flushQueued()
+	return o
+}
+
+// write writes a line as it is, after what is queued. It may wait for more lines until flush.
+func (o *output) write(line []byte) {
+	o.writing.Lock()
+	defer o.writing.Unlock()
+	o.takeQueued()
+	o.put(line)
+}
+
+// flush writes all that was gathered. The error is that of the first write that ever failed.
+func (o *output) flush() error {
+	o.writing.Lock()
+	defer o.writing.Unlock()
+	o.takeQueued()
+	o.writeGathered()
+	return o.err
+}
+
+func (o *output) put(line []byte) {
+	if len(line) == 0 {
+		return
+	}
+	if o.midline {
+		o.gathered = append(o.gathered, '\n')
+	}
+	o.midline = line[len(line)-1] != '\n'
+	if len(o.gathered)+len(line) <= maxGathered {
+		o.gathered = append(o.gathered, line...)
+		return
+	}
+	o.writeGathered()
+	o.writeNow(line)
+}
+
+func (o *output) writeGathered() {
+	o.writeNow(o.gathered)
+	o.gathered = o.gathered[:0]
+}
+
+func (o *output) writeNow(b []byte) {
+	if o.err == nil && len(b) > 0 {
+		_, o.err = o.w.Write(b)
+	}
+}
+
+// takeQueued writes what is queued.
+func (o *output) takeQueued() {
+	o.mu.Lock()
+	queue := o.queue
+	o.queue = nil
+	o.mu.Unlock()
+	if queue != nil {
+		o.put(queue)
+		o.space.Broadcast()
+	}
+}
+
+// post leaves whole lines to be written soon.
+func (o *output) post(lines []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.queue) > maxQueued && !o.closed {
+		o.space.Wait()
+	}
+	if o.closed {
+		return
+	}
+	o.queue = append(o.queue, lines...)
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (o *output) flushQueued() {
+	for range o.wake {
+		o.flush() //nolint:errcheck // told to who writes next
+	}
+}
+
+// close closes the stream after what is queued. Nothing is written after it.
+func (o *output) close() {
+	o.mu.Lock()
+	was := o.closed
+	o.closed = true
+	o.mu.Unlock()
+	o.space.Broadcast()
+	if was {
+		return
+	}
+	o.flush() //nolint:errcheck // nobody writes any more
+	o.writing.Lock()
+	defer o.writing.Unlock()
+	close(o.wake)
+	if err := o.w.Close(); o.err == nil {
+		o.err = io.ErrClosedPipe
+		if err != nil {
+			o.err = err
+		}
+	}
+}

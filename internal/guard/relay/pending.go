@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"context"
+	"sync"
+
+	"sentinel/internal/guard/stage"
+)
+
+// Bounds of a table. A client that has more calls open than that at once is out of control, and
+// of those that were cancelled a late answer comes soon or never.
+const (
+	maxPending   = 1 << 16
+	maxCancelled = 1 << 10
+)
+
+// An entry is a request that is not answered yet.
+type entry struct {
+	call      *stage.Call
+	digest    uint64 // of what it asks for, to know its repetition; 0 where there can be none
+	sent      bool   // it was passed on; before that nobody can answer it
+	cancelled bool
+	cancel    context.CancelFunc // of its judgement, while that waits; nil otherwise
+}
+
+// endless says that nobody waits for the end of the request.
+func (e *entry) endless() bool { return e.call.Method == "subscriptions/listen" }
+
+// pending are the requests of one side that are in flight, by the key of their id: its kind and
+// its text, so that 1, 1.0 and "1" are three. It is safe for concurrent use.
+type pending struct {
+	mu        sync.Mutex
+	entries   map[string]*entry
+	cancelled []string // oldest first
+	awaited   int      // entries for which somebody waits
+	closed    bool     // nothing is taken any more: who would answer is gone
+	ending    bool     // no more will come
+	drained   chan struct{}
+}
+
+func newPending() *pending {
+	return &pending{entries: map[string]*entry{}, drained: make(chan struct{})}
+}
+
+// What add says.
+type added int
+
+const (
+	entered added = iota
+	inUse
+	full
+	gone
+)
+
+func (p *pending) add(key string, e *entry) added {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return gone
+	case p.entries[key] != nil:
+		return inUse
+	case len(p.entries) >= maxPending:
+		return full
+	}
+	p.entries[key] = e
+	if !e.endless() {
+		p.awaited++
+	}
+	return entered
+}
+
+// send marks a request as passed on. It is false when nobody waits for its answer any more.
+func (p *pending) send(key string, e *entry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.entries[key] != e {
+		return false
+	}
+	e.sent = true
+	return true
+}
+
+// take removes the request that an answer is for, nil when nobody asked.
+func (p *pending) take(key string) *entry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[key]
+	if e == nil || !e.sent {
+		return nil
+	}
+	p.remove(key, e)
+	return e
+}
+
+// drop removes a request that gets its answer in another way, and says whether it was there: of
+// two who would answer it one does.
+func (p *pending) drop(key string, e *entry) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.entries[key] != e {
+		return false
+	}
+	p.remove(key, e)
+	return true
+}
+
+func (p *pending) remove(key string, e *entry) {
+	delete(p.entries, key)
+	if !e.cancelled && !e.endless() {
+		p.awaited--
+		p.settle()
+	}
+}
+
+// cancel notes that nobody waits for the answer to a request. One that was passed on may be
+// answered all the same; one that was not yet never will be.
+func (p *pending) cancel(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[key]
+	if e == nil || e.cancelled {
+		return
+	}
+	if e.cancel != nil {
+		e.cancel()
+	}
+	if !e.sent {
+		p.remove(key, e)
+		return
+	}
+	e.cancelled = true
+	if !e.endless() {
+		p.awaited--
+		p.settle()
+	}
+	if p.cancelled = append(p.cancelled, key); len(p.cancelled) > maxCancelled {
+		if old := p.cancelled[0]; p.entries[old] != nil && p.entries[old].cancelled {
+			delete(p.entries, old)
+		}
+		p.cancelled = p.cancelled[1:]
+	}
+}
+
+// awaits says that an answer is waited for.
+func (p *pending) awaits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.awaited > 0
+}
+
+// only returns the key of the request that was passed on when there is but one, else "".
+func (p *pending) only() (key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, e := range p.entries {
+		if !e.sent || e.cancelled {
+			continue
+		}
+		if key != "" {
+			return ""
+		}
+		key = k
+	}
+	return key
+}
+
+// end says that no more requests come; drained is closed once all are answered.
+func (p *pending) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ending {
+		p.ending = true
+		p.settle()
+	}
+}
+
+func (p *pending) settle() {
+	if !p.ending || p.awaited > 0 {
+		return
+	}
+	select {
+	case <-p.drained:
+	default:
+		close(p.drained)
+	}
+}
+
+// close removes all requests and takes no more. It returns those that wait for an answer.
+func (p *pending) close() (open []*entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for key, e := range p.entries {
+		if !e.cancelled {
+			open = append(open, e)
+		}
+		if e.cancel != nil {
+			e.cancel()
+		}
+		p.remove(key, e)
+	}
+	return open
+}
+
+// holds notes how the judgement of a request is ended.
+func (p *pending) holds(e *entry, cancel context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.cancel = cancel
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package relay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"sentinel/internal/guard/stage"
+	"sentinel/internal/jsonrpc"
+	"sentinel/internal/sanitize"
+)
+
+// A pump reads one side and writes to the other.
+type pump struct {
+	relay *Relay
+	from  stage.Side
+	in    *jsonrpc.Lines
+	to    *output
+	back  *output
+	asked *pending // requests of the side that is read
+	due   *pending // requests of the other side, which the side that is read answers
+	held  sync.WaitGroup
+
+	mu   sync.Mutex // of what was written and not flushed
+	late []*jsonrpc.Message
+}
+
+func newPump(r *Relay, from stage.Side, in io.Reader, to, back *output, asked, due *pending) *pump {
+	return &pump{relay: r, from: from, in: jsonrpc.NewLines(in, r.options.MaxLine), to: to, back: back, asked: asked, due: due}
+}
+
+// A decision is what becomes of one message.
+type decision struct {
+	pass    bool
+	instead []byte          // goes on in the place of an answer
+	back    []byte          // goes to the sender
+	later   func() decision // the decision is still to be made, and this waits for it
+}
+
+// read passes on what it reads until the stream ends.
+func (p *pump) read() {
+	for {
+		line, err := p.in.Next()
+		switch {
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			p.tooLong(line)
+		case err != nil:
+			return
+		case !jsonrpc.Blank(line):
+			p.line(line)
+		}
+		if !p.in.More() {
+			p.flush()
+		}
+	}
+}
+
+func (p *pump) line(line []byte) {
+	frame := jsonrpc.Parse(line)
+	if frame.Batch {
+		p.batch(line, frame.Messages)
+		return
+	}
+	m := &frame.Messages[0]
+	if m.Fault != nil && m.Fault.Code == jsonrpc.ParseError {
+		head := jsonrpc.ParseHead(line, line[max(0, len(line)-512):])
+		m.Fault.Answered = head.Fault.Answered
+		if p.from == stage.Server {
+			m.ID, m.Method = head.ID, head.Method
+		}
+	}
+	p.await([]decision{p.judge(m)}, func(d []decision) { p.apply(line, frame.Messages, d[0]) })
+}
+
+// await has finish called with decisions once all of them are made: at once, or beside what comes
+// after.
+func (p *pump) await(all []decision, finish func([]decision)) {
+	if !slices.ContainsFunc(all, func(d decision) bool { return d.later != nil }) {
+		finish(all)
+		return
+	}
+	p.held.Go(func() {
+		for i, d := range all {
+			if d.later != nil {
+				all[i] = d.later()
+			}
+		}
+		finish(all)
+		p.flush()
+	})
+}
+
+// apply does what was decided about one line, with the messages that are in it. What it writes
+// waits for flush.
+func (p *pump) apply(line []byte, messages []jsonrpc.Message, d decision) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case d.pass:
+		p.to.write(line)
+		if p.from == stage.Client {
+			for i := range messages {
+				p.late = append(p.late, &messages[i])
+			}
+		}
+	case d.instead != nil:
+		p.to.write(withEnd(d.instead))
+	}
+	if d.back != nil {
+		p.back.post(withEnd(d.back))
+	}
+}
+
+// flush has what was written arrive. Requests that the server does not take are answered.
+func (p *pump) flush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	late := p.late
+	p.late = nil
+	if p.to.flush() == nil {
+		return
+	}
+	p.relay.writeFailed(p.from.Other())
+	for _, m := range late {
+		key, _ := m.ID.Key()
+		if e := p.asked.take(key); e != nil && m.Request() {
+			p.back.post(withEnd(p.refuse(serverGone()).Answer(m.ID, m.Method)))
+		}
+	}
+}
+
+func withEnd(line []byte) []byte { return append(slices.Clip(line), '\n') }
+
+// judge decides about one message.
+func (p *pump) judge(m *jsonrpc.Message) decision {
+	switch {
+	case m.Fault != nil:
+		return p.faulty(m)
+	case m.Request():
+		return p.request(m)
+	case m.Answer():
+		return p.answer(m)
+	default:
+		return p.notification(m)
+	}
+}
+
+func (p *pump) verdict(m *jsonrpc.Message, call *stage.Call) stage.Verdict {
+	return stage.Run(p.relay.options.Stages, &stage.Message{Message: m, From: p.from, Call: call, Revision: p.relay.session.spoken()})
+}
+
+// faulty decides about what is no message. It never passes. An answer becomes a refusal to who
+// waits for it, a request is refused to its sender; what the server prints that looks like neither
+// is noise, and is dropped.
+func (p *pump) faulty(m *jsonrpc.Message) decision {
+	refusal := malformed(m.Fault.Reason + ".")
+	if v := p.verdict(m, nil); v.Action == stage.Block {
+		refusal = v.Refusal
+	}
+	if key, ok := m.Fault.Answered.Key(); ok {
+		if e := p.due.take(key); e != nil {
+			refusal.Reason = fmt.Sprintf("The answer of the %s cannot be read in exactly one way. %s", p.from, refusal.Reason)
+			return decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)}
+		}
+	}
+	switch {
+	case m.Fault.Notification:
+		p.refuse(refusal)
+	case p.from == stage.Server && m.Method == "", m.Fault.Answered != nil:
+		p.relay.options.Note("noise of the "+p.from.String(), fmt.Sprintf("The %s wrote a line that is no message; such lines are dropped: %q", p.from, shown(m.Raw)))
+	default:
+		return decision{back: p.refuse(refusal).Answer(m.ID, m.Method)}
+	}
+	return decision{}
+}
+
+func shown(text []byte) string {
+	const most = 80
+	return sanitize.Text(strings.ToValidUTF8(string(text[:min(len(text), 4*most)]), "?"), most)
+}
+
+// request decides about a request, which is in flight from now on.
+func (p *pump) request(m *jsonrpc.Message) decision {
+	key, _ := m.ID.Key()
+	e := p.relay.session.begin(p.from, m)
+	switch p.asked.add(key, e) {
+	case entered:
+	case inUse:
+		return decision{back: p.refuse(malformed("A request with this id is still in flight.")).Answer(m.ID, m.Method)}
+	case full:
+		return decision{back: p.refuse(busy("Too many requests are in flight.")).Answer(m.ID, m.Method)}
+	case gone:
+		return decision{back: p.refuse(serverGone()).Answer(m.ID, m.Method)}
+	}
+	ctx, cancel := p.relay.ctx, context.CancelFunc(func() {})
+	v := p.verdict(m, e.call)
+	if v.Later != nil {
+		ctx, cancel = context.WithCancel(ctx)
+		p.asked.holds(e, cancel)
+	}
+	return p.decide(ctx, v, func(v stage.Verdict) decision {
+		defer cancel()
+		if v.Action != stage.Block {
+			return decision{pass: p.asked.send(key, e)}
+		}
+		if !p.asked.drop(key, e) { // cancelled, or answered when the server went
+			return decision{}
+		}
+		return decision{back: p.refuse(v.Refusal).Answer(m.ID, m.Method)}
+	})
+}
+
+// answer decides about an answer, which must be to a request that was passed on.
+func (p *pump) answer(m *jsonrpc.Message) decision {
+	var e *entry
+	if key, ok := m.ID.Key(); ok {
+		e = p.due.take(key)
+	}
+	// An error without an id is about a request that its receiver could not read.
+	if e == nil && (m.ID != nil || m.Error == nil || !p.due.awaits()) {
+		p.relay.options.Note("unasked answer of the "+p.from.String(), "The "+p.from.String()+" answered what nobody asked; such answers are dropped")
+		return decision{}
+	}
+	if e == nil {
+		return decision{pass: p.verdict(m, nil).Action != stage.Block}
+	}
+	p.relay.session.answered(p.from, e, m)
+	return p.decide(p.relay.ctx, p.verdict(m, e.call), func(v stage.Verdict) decision {
+		if v.Action != stage.Block {
+			return decision{pass: true}
+		}
+		return decision{instead: p.refuse(v.Refusal).Answer(e.call.ID, e.call.Method)}
+	})
+}
+
+func (p *pump) notification(m *jsonrpc.Message) decision {
+	if m.Method == "notifications/cancelled" {
+		if key, ok := jsonrpc.ID(m.Members.Get("requestId")).Key(); ok {
+			p.asked.cancel(key)
+		}
+	}
+	return p.decide(p.relay.ctx, p.verdict(m, nil), func(v stage.Verdict) decision {
+		if v.Action == stage.Block {
+			p.refuse(v.Refusal)
+		}
+		return decision{pass: v.Action != stage.Block}
+	})
+}
+
+// decide finishes with a verdict, or returns how to wait for it.
+func (p *pump) decide(ctx context.Context, v stage.Verdict, finish func(stage.Verdict) decision) decision {
+	if v.Later == nil {
+		return finish(v)
+	}
+	select {
+	case p.relay.held <- struct{}{}:
+	default:
+		return finish(stage.Blocked(busy("Too many messages wait for a decision.")))
+	}
+	return decision{later: func() decision {
+		defer func() { <-p.relay.held }()
+		v, _ := v.Later(ctx) //nolint:errcheck // that of stage.Run returns none
+		return finish(v)
+	}}
+}
+
+// refuse gives a refusal its event and has it noted.
+func (p *pump) refuse(r stage.Refusal) stage.Refusal {
+	r.Event = p.relay.event()
+	sentence := fmt.Sprintf("A message of the %s was refused: %s %s (%s)", p.from, r.Code, sanitize.Text(r.Reason, 200), r.Event)
+	if r.Cause != nil {
+		sentence += ": " + sanitize.Text(r.Cause.Error(), 200)
+	}
+	p.relay.options.Note(string(r.Code)+" "+r.Rule, sentence)
+	return r
+}
+
+func malformed(reason string) stage.Refusal {
+	return stage.Refusal{Code: stage.Malformed, Rule: "envelope", Reason: reason, Fix: "Send it again in the form of the protocol."}
+}
+
+func busy(reason string) stage.Refusal {
+	return stage.Refusal{Code: stage.GuardFailed, Rule: "relay", Reason: reason, Fix: "Wait for some of them.", Retry: true}
+}
+
+// tooLong answers a line that was skipped, of which the beginning and the end are known. An answer
+// that names no request is that to the only one there is.
+func (p *pump) tooLong(head []byte) {
+	m := jsonrpc.ParseHead(head, p.in.Tail())
+	refusal := stage.Refusal{
+		Code: stage.TooLarge, Rule: "relay",
+		Reason: fmt.Sprintf("A line of the %s was longer than %d bytes and was skipped.", p.from, p.relay.options.MaxLine),
+		Fix:    "Ask for less at a time, or for a part of it.",
+	}
+	key, isAnswer := m.Fault.Answered.Key()
+	if !isAnswer && m.Method == "" && m.ID == nil {
+		key = p.due.only()
+	}
+	if e := p.due.take(key); e != nil {
+		p.apply(nil, nil, decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)})
+		return
+	}
+	refused := p.refuse(refusal)
+	if isAnswer || strings.HasPrefix(m.Method, "notifications/") || p.from == stage.Server && m.ID == nil {
+		return
+	}
+	p.back.post(withEnd(refused.Answer(m.ID, m.Method)))
+}
+
+// batch decides about an array of messages, one by one.
+func (p *pump) batch(line []byte, messages []jsonrpc.Message) {
+	if p.relay.session.spoken() != revisionWithBatches {
+		p.noBatch(messages, "Batches are part of revision "+revisionWithBatches+" alone; this one was refused as a whole.")
+		return
+	}
+	if len(messages) == 0 {
+		p.noBatch(nil, "A batch holds at least one message.")
+		return
+	}
+	all := make([]decision, len(messages))
+	for i := range messages {
+		all[i] = p.judge(&messages[i])
+	}
+	p.await(all, func(all []decision) { p.applyBatch(line, messages, all) })
+}
+
+// noBatch refuses a batch as a whole. Who waits for an answer that is in it gets a refusal.
+func (p *pump) noBatch(messages []jsonrpc.Message, why string) {
+	refusal := malformed(why)
+	for _, m := range messages {
+		id := m.ID
+		if m.Fault != nil {
+			id = m.Fault.Answered
+		} else if !m.Answer() {
+			continue
+		}
+		if key, ok := id.Key(); ok {
+			if e := p.due.take(key); e != nil {
+				p.apply(nil, nil, decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)})
+			}
+		}
+	}
+	refused := p.refuse(refusal)
+	if p.from == stage.Client {
+		p.back.post(withEnd(refused.Answer(nil, "")))
+	}
+}
+
+// applyBatch does what was decided about the messages of a batch. What is refused is taken out of
+// it; when nothing is, it passes as it came.
+func (p *pump) applyBatch(line []byte, messages []jsonrpc.Message, all []decision) {
+	var whole decision
+	var kept, refused [][]byte
+	untouched := true
+	for i, d := range all {
+		switch {
+		case d.pass:
+			kept = append(kept, messages[i].Raw)
+		case d.instead != nil:
+			kept = append(kept, d.instead)
+		}
+		untouched = untouched && d.pass
+		if d.back != nil {
+			refused = append(refused, d.back)
+		}
+	}
+	if len(refused) > 0 {
+		whole.back = array(refused)
+	}
+	whole.pass = len(kept) > 0
+	if !untouched {
+		line = withEnd(array(kept))
+	}
+	p.apply(line, messages, whole)
+}
+
+func array(elements [][]byte) []byte {
+	return append(append([]byte("["), bytes.Join(elements, []byte(","))...), ']')
+}
