@@ -111,6 +111,9 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 		on := p.onOffer(call)
 		doc = a.advise(func(text string) string { return ops.AsCalls(text, on) })
 	}
+	if f, ok := doc.(fitted); ok && err == nil {
+		f.asked(call.args)
+	}
 	serviceLog(stderr, p.Getenv, doc, err)
 	if err != nil {
 		return out.fail(call.op.Action, err)

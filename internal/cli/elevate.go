@@ -204,6 +204,10 @@ func elevatedAnswer(ctx context.Context, op ops.Operation, result sysexec.Result
 	}
 }
 
+// A fitted document is shown by what was asked for, which is not in it: where another process has made it,
+// it has yet to be told.
+type fitted interface{ asked(args ops.Arguments) }
+
 // documentOf reads a document of op that another process has printed.
 func documentOf(op ops.Operation, raw []byte) (document, error) {
 	var h head

@@ -105,6 +105,10 @@ func TestAnActionOnAnotherMachine(t *testing.T) {
 			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 0, []string{"memory=20%;;;0;100"}},
 		"nor is what a reason is about": {"--host web1 --output text", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"WARNING","threat_reasons":[{"code":"DISK_FULL","severity":"WARNING","message":"The file system at /srv is full."}]}`, 0),
 			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 0, []string{"/srv is full.\n\n"}},
+		"the course of a figure": {"--host web1 --health-history --figure load --output text", "", printed(`{"success":true,"action":"health_history","version":"0.1.0","samples":1,"series":[{"figure":"load","bucket_seconds":60,"buckets":[{"time":"2027-03-01T03:00:00Z","min":1,"mean":2,"max":3}]}]}`, 0),
+			"web1 sentinel --request get_health_history", `{"_context":{CALLER},"figure":"load"}`, 0, []string{"LEAST  MEAN  MOST"}},
+		"lines of logs": {"--host web1 --logs --raw --output text", "", printed(`{"success":true,"action":"logs","version":"0.1.0","lines_total":1,"lines":[]}`, 0),
+			"web1 sentinel --request get_logs", `{"_context":{CALLER},"raw":true}`, 0, []string{"The newest 0 of 1 line"}},
 		"where to run a command of others": {"--host web1 --output text", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"CRITICAL","threat_reasons":[{"code":"FILESYSTEM_READ_ONLY","severity":"CRITICAL","message":"It is read-only."},{"code":"CPU_HIGH","severity":"WARNING","message":"It is busy."}]}`, 0),
 			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 0, []string{"  On web1:\n  sudo dmesg | tail -n 50\n", "busy.\n  sentinel --host web1 --top\n"}},
 		"no connection": {"--host web1 --top", "", func(string) sysexec.Result {

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"sentinel/internal/fault"
 	"sentinel/internal/humanize"
 	"sentinel/internal/journal"
+	"sentinel/internal/ops"
 	"sentinel/internal/recorder"
 )
 
@@ -26,7 +28,11 @@ const maxHealthHistory = 8_000
 type healthHistoryDocument struct {
 	answer.Header
 	recorder.History
-	asked string // the figure that was asked for
+	figure string // that was asked for
+}
+
+func (d *healthHistoryDocument) asked(args ops.Arguments) {
+	d.figure = cmp.Or(d.figure, args.Text("figure"))
 }
 
 func historyRequest(call invocation) recorder.Request {
@@ -124,11 +130,11 @@ func (d *healthHistoryDocument) fit() {
 			return
 		}
 		switch {
-		case d.asked == "" && len(d.Series) > 1:
+		case d.figure == "" && len(d.Series) > 1:
 			d.Series = d.Series[:1]
 		case len(d.Changes) > 10:
 			d.KeepChanges(len(d.Changes) - 1)
-		case d.asked == "" && len(d.Series) > 0:
+		case d.figure == "" && len(d.Series) > 0:
 			d.Series = d.Series[:0]
 		case len(d.Gaps) > 3:
 			d.Gaps = d.Gaps[1:]
@@ -188,7 +194,7 @@ const screenBuckets = 8
 
 // viewSeries shows the course of the figure that was asked for.
 func (d *healthHistoryDocument) viewSeries(p *page) {
-	if d.asked == "" {
+	if d.figure == "" {
 		return
 	}
 	for _, s := range d.Series {
@@ -217,7 +223,7 @@ func (d *healthHistoryDocument) ending(p *page) {
 		p.line("%s before that.", humanize.Count(rest, "more gap", "more gaps"))
 	}
 	p.gaps(d.Unavailable)
-	if d.asked == "" && len(d.Series) > 0 {
+	if d.figure == "" && len(d.Series) > 0 {
 		p.line("")
 		p.fix("The course of a figure: sudo sentinel --health-history --since " + d.Since + " --figure " + d.Series[0].Figure)
 	}

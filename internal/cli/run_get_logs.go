@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/answer"
 	"sentinel/internal/logs"
+	"sentinel/internal/ops"
 )
 
 // Sizes of an answer for a program, in bytes: the usual one, and that of one for which more rows were
@@ -26,6 +27,8 @@ type logsDocument struct {
 	logs.Report
 	raw bool
 }
+
+func (d *logsDocument) asked(args ops.Arguments) { d.raw = d.raw || args.Bool("raw") }
 
 func runLogs(ctx context.Context, s session, call invocation) (document, error) {
 	request := logsRequest(call)
