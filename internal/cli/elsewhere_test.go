@@ -203,7 +203,7 @@ func TestAnswersFromElsewhereCanBeShown(t *testing.T) {
 	for _, op := range ops.All() {
 		made := reflect.New(operations()[op.Name].result)
 		fill(made.Elem(), 0)
-		if h, ok := made.Elem().Interface().(*healthDocument); ok {
+		if h, ok := reflect.TypeAssert[*healthDocument](made.Elem()); ok {
 			h.ThreatLevel = health.Critical
 		}
 		raw, err := json.Marshal(made.Interface())

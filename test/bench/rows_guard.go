@@ -42,7 +42,7 @@ func echo(stdin io.Reader, stdout io.Writer) error {
 		if err != nil {
 			size = 2
 		}
-		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"x":"%s"}}`+"\n", id, strings.Repeat("x", size)) //nolint:errcheck // Flush tells
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"x":"%s"}}`+"\n", id, strings.Repeat("x", size))
 		if err := out.Flush(); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (e *echoed) flood(count int) (time.Duration, error) {
 
 func (e *echoed) close() {
 	e.in.Close()
-	e.cmd.Wait() //nolint:errcheck // it was measured before
+	e.cmd.Wait()
 }
 
 // guardRows measure what sentinel-guard adds to a server that does nothing.
@@ -208,10 +208,10 @@ func memoryRow(pid int) row {
 	var anonymous, resident float64
 	for line := range strings.Lines(string(status)) {
 		if value, ok := strings.CutPrefix(line, "RssAnon:"); ok {
-			fmt.Sscan(value, &anonymous) //nolint:errcheck // 0 is seen
+			fmt.Sscan(value, &anonymous)
 		}
 		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			fmt.Sscan(value, &resident) //nolint:errcheck // 0 is seen
+			fmt.Sscan(value, &resident)
 		}
 	}
 	r.measured, r.basis = anonymous/1000, fmt.Sprintf("after the rows above; resident %.1f MB", resident/1000)

@@ -65,7 +65,7 @@ func shown(text string) string {
 func wrapped(text, indent string) string {
 	var b strings.Builder
 	line := indent
-	for _, word := range strings.Fields(shown(text)) {
+	for word := range strings.FieldsSeq(shown(text)) {
 		if len([]rune(line))+1+len([]rune(word)) > width && line != indent {
 			b.WriteString(line + "\n")
 			line = indent

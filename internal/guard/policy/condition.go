@@ -191,7 +191,7 @@ func (t *test) typed(c *condition, v *value) (truth, bool) {
 // read returns the readings of a value that must be a text. Where all values are looked at, a
 // number is one too, by its digits.
 func (j *judge) read(c *condition, v *value) ([]sample, error) {
-	if v.kind != isString && v.kind != isName && !(c.selector.everything() && v.kind < isString) {
+	if v.kind != isString && v.kind != isName && (!c.selector.everything() || v.kind >= isString) {
 		return nil, errKind
 	}
 	return c.samples(j.env, v.text)

@@ -193,7 +193,7 @@ func TestBothDirectionsMayBeFullAtOnce(t *testing.T) {
 	read := func(s side, done chan error) {
 		for i := range count {
 			if got, err := s.r.ReadString('\n'); err != nil || got != line(i)+"\n" {
-				done <- fmt.Errorf("line %d: %v, %.100s", i, err, got)
+				done <- fmt.Errorf("line %d: %w, %.100s", i, err, got)
 				return
 			}
 		}

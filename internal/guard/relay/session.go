@@ -83,8 +83,8 @@ func (s *session) digest(m *jsonrpc.Message) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	put := func(part []byte) {
-		h.Write(part)      //nolint:errcheck // never fails
-		h.Write([]byte{0}) //nolint:errcheck // never fails
+		h.Write(part)
+		h.Write([]byte{0})
 	}
 	put([]byte(m.Method))
 	for _, member := range m.Members {

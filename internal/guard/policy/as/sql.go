@@ -76,7 +76,7 @@ func (s Statement) Kinds() []string {
 			kinds = add(kinds, "SELECT")
 		case t.is("INTO") && !slices.Contains([]string{"INSERT", "REPLACE", "MERGE", "IGNORE"}, before.text):
 			kinds = add(kinds, "SELECT INTO")
-		case t.kind == sqlWord && slices.Contains(verbs, t.text) && !(after.is("(") && slices.Contains(functions, t.text)) && !slices.Contains(notVerbs, before.text):
+		case t.kind == sqlWord && slices.Contains(verbs, t.text) && (!after.is("(") || !slices.Contains(functions, t.text)) && !slices.Contains(notVerbs, before.text):
 			kinds = add(kinds, t.text)
 		}
 	}

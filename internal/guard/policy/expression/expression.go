@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"strconv"
 	"strings"
@@ -99,9 +100,7 @@ func Of(c Call) (Values, error) {
 	if !ok {
 		return nil, errors.New("the annotations of the tool are no object")
 	}
-	for name, hint := range object {
-		annotations[name] = hint
-	}
+	maps.Copy(annotations, object)
 	return Values{"call": map[string]any{
 		"method": c.Method, "on": c.On, "server": c.Server, "name": c.Name, "arguments": arguments, "annotations": annotations,
 	}}, nil
