@@ -106,7 +106,7 @@ func policyInit() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&preset, "preset", "sentinel", "which preset: "+strings.Join(policy.Presets(), ", "))
+	cmd.Flags().StringVar(&preset, "preset", "sentinel", "one of those above")
 	return cmd
 }
 
@@ -150,7 +150,7 @@ func policyCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check [FILE...]",
 		Short:   "Say whether files of rules are valid, with file and line",
-		Long:    "Check reads files of rules, without names those that are in force. The exit status\nis 1 when something is wrong, or is probably not what was meant.",
+		Long:    "Check reads files of rules, without names those that are in force. The exit\nstatus is 1 when something is wrong, or is probably not what was meant.",
 		Example: "  sentinel-guard policy check guard.yaml",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			files, found := checkFiles(names)
@@ -252,8 +252,8 @@ func policyTest() *cobra.Command {
 		Short: "Try a file of rules on written calls",
 		Long: `Test reads calls as JSON Lines from a file, or from standard input:
   {"server":"db","name":"query","arguments":{"sql":"..."},"expect":"block"}
-with "method", "on" and "annotations" where they matter. The exit status is 1 when
-a decision is not what a line expects.`,
+with "method", "on" and "annotations" where they matter. The exit status is 1
+when a decision is not what a line expects.`,
 		Example: "  sentinel-guard policy test guard.yaml calls.jsonl",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,16 +32,17 @@ const (
 func runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND [ARG...]",
-		Short: "Run an MCP server behind the guard, in its place in a client's configuration",
-		Long: `Run starts COMMAND as the client would, and stands between the two. What passes, passes byte for
-byte; what cannot be read in exactly one way is refused with an answer. The exit status is that of
-COMMAND, 126 when it cannot be run, 127 when there is none of that name.`,
+		Short: "Run an MCP server behind the guard, in its place",
+		Long: `Run starts COMMAND as the client would, and stands between the two. What passes,
+passes byte for byte; what cannot be read in exactly one way is refused with an
+answer. The exit status is that of COMMAND, 126 when it cannot be run,
+127 when there is none of that name.`,
 		Example: "  sentinel-guard -- npx -y @modelcontextprotocol/server-everything\n  sentinel-guard run --max-message 16 -- sentinel-mcp",
 		Args:    commandAfterDash,
 		RunE:    runServer,
 	}
-	cmd.Flags().Int(maxMessageFlag, relay.DefaultMaxLine>>20, "longest message in MiB; a longer one is skipped and answered")
-	cmd.Flags().String(nameFlag, "", "what rules call the server; without it the name of its program or package")
+	cmd.Flags().Int(maxMessageFlag, relay.DefaultMaxLine>>20, "longest message that passes, in MiB")
+	cmd.Flags().String(nameFlag, "", "of the server in rules (default: program or package)")
 	return cmd
 }
 
