@@ -38,7 +38,7 @@ toolchain:
 
 build run test test-mac record-darwin race soak lint bench cross generate golden fuzz package dist archive mcpb: toolchain
 
-## run: build both binaries, show this machine's health, then ask the same through MCP
+## run: build the binaries, show this machine's health, then ask the same through MCP
 run: build
 	@if [ -t 1 ]; then $(BIN)/sentinel; else NO_COLOR=1 script -qec $(BIN)/sentinel /dev/null </dev/null | tr -d '\r'; fi
 	@echo
