@@ -169,18 +169,25 @@ func noProcesses(t *testing.T) {
 	lines := bufio.NewReader(stdout)
 	exchange := func(message string) (answer assistant.Document) {
 		fmt.Fprintln(stdin, message)
-		line, err := lines.ReadBytes('\n')
-		if err != nil || json.Unmarshal(line, &answer) != nil {
-			t.Fatalf("%v: %q", err, line)
+		for answer["id"] == nil { // notifications may come before it
+			line, err := lines.ReadBytes('\n')
+			if err != nil || json.Unmarshal(line, &answer) != nil {
+				t.Fatalf("%v: %q", err, line)
+			}
 		}
 		return answer
 	}
 	exchange(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	fmt.Fprintln(stdin, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	id := 1
 	call := func() assistant.Document {
-		answer := exchange(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_top_processes","arguments":{}}}`)
+		id++ // an id must not come twice in a session
+		answer := exchange(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"get_top_processes","arguments":{}}}`, id))
 		result, _ := answer["result"].(map[string]any)
 		document, _ := result["structuredContent"].(map[string]any)
+		if document == nil {
+			t.Errorf("no document: %v", answer)
+		}
 		return document
 	}
 	processes := func(most int) { // by eve, because root may lack the capability
