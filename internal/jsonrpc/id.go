@@ -21,21 +21,29 @@ type ID []byte
 // cannot be the id of a request: null, a boolean, an array, an object, and a number that no
 // double holds exactly.
 func (id ID) Key() (string, bool) {
+	key, ok := id.AppendKey(nil)
+	return string(key), ok
+}
+
+// AppendKey appends the key to b.
+func (id ID) AppendKey(b []byte) (key []byte, ok bool) {
 	switch {
 	case len(id) == 0:
-		return "", false
+		return b, false
 	case id[0] == '"':
 		said, ok := Text(id)
-		return TextKey(said), ok
+		return append(append(b, textKind...), said...), ok
 	case id[0] == '-', digit(id[0]):
-		return "number " + string(id), exact(string(id))
+		return append(append(b, "number "...), id...), exact(string(id))
 	default:
-		return "", false
+		return b, false
 	}
 }
 
+const textKind = "text "
+
 // TextKey returns the key of an id that is a text.
-func TextKey(said string) string { return "text " + said }
+func TextKey(said string) string { return textKind + said }
 
 // Whole says that the id is a whole number in its plain form.
 func (id ID) Whole() bool {

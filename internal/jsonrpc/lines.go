@@ -35,6 +35,9 @@ func (l *Lines) Next() ([]byte, error) {
 	size := 0
 	for {
 		part, err := l.r.ReadSlice('\n')
+		if err == nil && parts == nil && len(withoutEnd(part)) <= l.most {
+			return bytes.Clone(part), nil
+		}
 		if size+len(withoutEnd(part)) > l.most {
 			parts = append(parts, bytes.Clone(part[:max(0, l.most-size)]))
 			return joined(parts), l.skip(part, err)

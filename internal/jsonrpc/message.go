@@ -12,6 +12,7 @@ package jsonrpc
 import (
 	"bytes"
 	"fmt"
+	"sync"
 )
 
 // Codes of errors (JSON-RPC 2.0, section 5.1).
@@ -66,23 +67,26 @@ type Frame struct {
 // Parse reads one line that is not blank. The messages share its bytes. A line
 // that is no JSON is one message with a fault.
 func Parse(line []byte) Frame {
-	s := &scanner{in: line}
+	r := readers.Get().(*reader) //nolint:errcheck // nothing else is put there
+	defer r.done()
+	r.in = line
 	if bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) {
-		s.fail("it begins with a byte order mark")
-		s.at = 3
-		return broken(s)
+		r.fail("it begins with a byte order mark")
+		r.at = 3
+		return r.noJSON()
 	}
-	if s.next() == '[' {
-		return s.batch()
+	if r.next() == '[' {
+		return r.batch()
 	}
-	m := s.message(0)
-	if s.broken == "" && !s.ended() {
-		s.fail("something follows it")
+	messages := make([]Message, 1)
+	r.message(0, &messages[0])
+	if r.broken == "" && !r.ended() {
+		r.fail("something follows it")
 	}
-	if s.broken != "" {
-		return broken(s)
+	if r.broken != "" {
+		return r.noJSON()
 	}
-	return Frame{Messages: []Message{m}}
+	return Frame{Messages: messages}
 }
 
 // ParseHead reads the beginning of a line, and its end where that is known too, of which the
@@ -90,8 +94,9 @@ func Parse(line []byte) Frame {
 // method and the ids are filled in, as far as they can be told.
 func ParseHead(head, tail []byte) Message {
 	s := &scanner{in: head}
-	var envelope Object
-	s.value(0, &place{known: envelopeNames, into: &envelope})
+	top := &place{known: envelopeNames}
+	s.value(0, top)
+	envelope := top.kept
 	if envelope.Get("id") == nil {
 		if id := lastID(tail); id != nil {
 			envelope = append(envelope, Member{"id", id})
@@ -130,31 +135,66 @@ func lastMember(tail []byte, quoted string) int {
 	return len(before) - 1
 }
 
-// broken is the frame of a line that is no JSON. It names no id, even when one was
+// A reader reads one line, and then another: most messages are so short that making one anew
+// would take as long as reading.
+type reader struct {
+	scanner
+	top, params, meta, result place
+	inTop                     [2]inner
+	inParams                  [1]inner
+}
+
+var readers = sync.Pool{New: func() any { return newReader() }}
+
+func newReader() *reader {
+	r := &reader{top: place{known: envelopeNames}, params: place{known: paramsNames}, meta: place{known: metaNames}}
+	r.inParams = [1]inner{{"_meta", &r.meta}}
+	r.params.below = r.inParams[:]
+	r.inTop = [2]inner{{"params", &r.params}, {"result", &r.result}}
+	r.top.below = r.inTop[:]
+	return r
+}
+
+// done has the reader used again, without what it has read.
+func (r *reader) done() {
+	const most = 64
+	names, envelope := r.names[:cap(r.names)], r.top.kept[:cap(r.top.kept)]
+	if len(names) > most || len(envelope) > most {
+		return
+	}
+	clear(names)
+	clear(envelope)
+	r.scanner = scanner{names: names[:0]}
+	r.top.kept = envelope[:0]
+	r.params.kept, r.meta.kept, r.result.kept = nil, nil, nil
+	readers.Put(r)
+}
+
+// noJSON is the frame of a line that is no JSON. It names no id, even when one was
 // read: of two objects on a line it would be that of the first alone.
-func broken(s *scanner) Frame {
-	reason := "Parse error: a line must hold exactly one JSON object: " + s.broken
+func (r *reader) noJSON() Frame {
+	reason := "Parse error: a line must hold exactly one JSON object: " + r.broken
 	return Frame{Messages: []Message{{Fault: &Fault{Code: ParseError, Reason: reason}}}}
 }
 
 // batch reads an array of messages. It is read to its end even when it has too
 // many.
-func (s *scanner) batch() Frame {
+func (r *reader) batch() Frame {
 	f := Frame{Batch: true}
 	count := 0
-	ok := s.list(']', func() bool {
+	ok := r.list(']', func() bool {
 		if count++; count > MaxBatch {
-			return s.value(1, nil)
+			return r.value(1, nil)
 		}
-		s.doubt = ""
-		m := s.message(1)
-		f.Messages = append(f.Messages, m)
-		return s.broken == ""
+		r.doubt = ""
+		f.Messages = append(f.Messages, Message{})
+		r.message(1, &f.Messages[count-1])
+		return r.broken == ""
 	})
 	switch {
-	case !ok, !s.ended():
-		s.fail("something follows it")
-		return broken(s)
+	case !ok, !r.ended():
+		r.fail("something follows it")
+		return r.noJSON()
 	case count > MaxBatch:
 		reason := fmt.Sprintf("Invalid request: a batch may hold %d messages, not %d", MaxBatch, count)
 		return Frame{Batch: true, Messages: []Message{{Fault: &Fault{Code: InvalidRequest, Reason: reason}}}}
@@ -162,48 +202,27 @@ func (s *scanner) batch() Frame {
 	return f
 }
 
-// places are where the objects of one message go, made at once.
-type places struct {
-	envelope                  Object
-	members                   [6]Member // where envelope begins
-	top, params, meta, result place
-	inTop                     [2]inner
-	inParams                  [1]inner
-}
-
-func newPlaces(m *Message) *places {
-	p := &places{}
-	p.envelope = p.members[:0]
-	p.meta = place{known: metaNames, into: &m.Meta}
-	p.result = place{into: &m.Outcome}
-	p.inParams = [1]inner{{"_meta", &p.meta}}
-	p.params = place{known: paramsNames, into: &m.Members, below: p.inParams[:]}
-	p.inTop = [2]inner{{"params", &p.params}, {"result", &p.result}}
-	p.top = place{known: envelopeNames, into: &p.envelope, below: p.inTop[:]}
-	return p
-}
-
 // message reads one value and makes a message of it.
-func (s *scanner) message(depth int) Message {
-	var m Message
-	to := newPlaces(&m)
-	first := s.next()
-	from := s.at
-	s.value(depth, &to.top)
-	m.Raw = s.in[from:s.at:s.at]
+func (r *reader) message(depth int, m *Message) {
+	first := r.next()
+	from := r.at
+	r.top.kept = r.top.kept[:0]
+	r.params.kept, r.meta.kept, r.result.kept = nil, nil, nil
+	r.value(depth, &r.top)
+	m.Raw = r.in[from:r.at:r.at]
+	m.Members, m.Meta, m.Outcome = r.params.kept, r.meta.kept, r.result.kept
 	switch {
-	case s.broken != "":
+	case r.broken != "":
 	case first != '{':
 		m.refuse("a request is a JSON object")
-	case s.doubt != "":
-		m.refuse(s.doubt)
+	case r.doubt != "":
+		m.refuse(r.doubt)
 	default:
-		m.take(to.envelope)
+		m.take(r.top.kept)
 	}
 	if m.Fault != nil {
-		m.identify(to.envelope)
+		m.identify(r.top.kept)
 	}
-	return m
 }
 
 // identify fills in what a message with a fault is about, as far as that can be told: the id is
@@ -268,7 +287,8 @@ func (m *Message) take(envelope Object) {
 }
 
 func usable(id ID) bool {
-	_, ok := id.Key()
+	var room [maxNumber + len(textKind)]byte
+	_, ok := id.AppendKey(room[:0])
 	return ok
 }
 
@@ -297,8 +317,9 @@ func ParseObject(text []byte) (members Object, ok bool) {
 	if s.next() != '{' {
 		return nil, false
 	}
-	ok = s.object(0, &place{into: &members}) && s.ended()
-	return members, ok && s.doubt == ""
+	var p place
+	ok = s.object(0, &p) && s.ended()
+	return p.kept, ok && s.doubt == ""
 }
 
 // ParseArray returns the items of an array as they came, nil when it is none.

@@ -33,6 +33,14 @@ func knownNames(names ...string) *vocabulary {
 	return v
 }
 
+// word returns the word of this spelling.
+func (v *vocabulary) word(spelled []byte) (w word, ok bool) {
+	if v != nil {
+		w, ok = v.words[string(spelled)]
+	}
+	return w, ok
+}
+
 // Names with a meaning in a message, in its params and in the _meta of those
 // (MCP, all revisions).
 var (
@@ -51,41 +59,45 @@ const few = 24
 // names are those that an object has had so far.
 type names struct {
 	*place
-	list  [][]byte
-	set   map[string]bool
-	first [6][]byte // where list begins: most objects have no more
+	from int             // where they begin in those of the scanner
+	set  map[string]bool // nil while they are few
 }
 
-// add takes one more and returns why two readers may take it for another, or "".
+// add takes one more. It returns the name where members are kept, and why two readers may take it
+// for another, or "".
 // At the places that decide what a message means, names that differ by case or by the folding
 // of Unicode are one: encoding/json takes "ID" for "id" and the last of two equal names, other
 // readers the first.
-func (n *names) add(name []byte) string {
+func (s *scanner) add(n *names, raw []byte) (name, why string) {
 	const most = 40
-	shown := func() string { return sanitize.Text(string(name), most) }
-	key := name
-	if n.place != nil && n.known != nil {
-		if w, ok := n.known.words[string(name)]; ok {
+	shown := func() string { return sanitize.Text(string(raw), most) }
+	key := raw
+	if n.place != nil {
+		w, ok := n.known.word(raw)
+		if name = w.name; ok {
 			key = w.folded
-		} else if key = []byte(fold(string(name))); n.known.folded[string(key)] != "" {
-			return fmt.Sprintf("the key %q must be written %q", shown(), n.known.folded[string(key)])
+		} else if name = string(raw); n.known != nil {
+			if key = []byte(fold(name)); n.known.folded[string(key)] != "" {
+				return name, fmt.Sprintf("the key %q must be written %q", shown(), n.known.folded[string(key)])
+			}
 		}
 	}
 	switch {
-	case bytes.IndexByte(name, 0) >= 0:
-		return fmt.Sprintf("the key %q holds a zero byte, at which some readers end it", shown())
-	case n.has(key):
-		return fmt.Sprintf("the key %q is there twice", shown())
+	case bytes.IndexByte(raw, 0) >= 0:
+		return name, fmt.Sprintf("the key %q holds a zero byte, at which some readers end it", shown())
+	case n.has(s.names[n.from:], key):
+		return name, fmt.Sprintf("the key %q is there twice", shown())
 	}
-	n.keep(key)
-	return ""
+	s.names = append(s.names, key)
+	n.keep(s.names[n.from:])
+	return name, ""
 }
 
-func (n *names) has(key []byte) bool {
+func (n *names) has(list [][]byte, key []byte) bool {
 	if n.set != nil {
 		return n.set[string(key)]
 	}
-	for _, old := range n.list {
+	for _, old := range list {
 		if bytes.Equal(old, key) {
 			return true
 		}
@@ -93,15 +105,16 @@ func (n *names) has(key []byte) bool {
 	return false
 }
 
-func (n *names) keep(key []byte) {
-	if n.list = append(n.list, key); len(n.list) == few {
+// keep has the last of list found quickly, once they are many.
+func (n *names) keep(list [][]byte) {
+	switch {
+	case n.set != nil:
+		n.set[string(list[len(list)-1])] = true
+	case len(list) == few:
 		n.set = make(map[string]bool, 2*few)
-		for _, old := range n.list {
-			n.set[string(old)] = true
+		for _, name := range list {
+			n.set[string(name)] = true
 		}
-	}
-	if n.set != nil {
-		n.set[string(key)] = true
 	}
 }
 

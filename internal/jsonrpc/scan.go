@@ -5,6 +5,7 @@ package jsonrpc
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -55,28 +56,18 @@ func (o Object) only(name string) (value []byte) {
 	return value
 }
 
-// A place says where an object stands in a message, and so how strict its names
-// are and what of it is kept.
+// A place says where an object stands in a message, and so how strict its names are. Its members
+// are kept.
 type place struct {
 	known *vocabulary // names with a meaning there; nil: names count as they are spelled
-	into  *Object     // takes the members
-	below []inner     // objects in it that have a place too
+	kept  Object
+	below []inner // objects in it that have a place too
 }
 
 // An inner is an object in another one that has a place.
 type inner struct {
 	name  string
 	place *place
-}
-
-// spelled returns a name as a string.
-func (p *place) spelled(name []byte) string {
-	if p.known != nil {
-		if w, ok := p.known.words[string(name)]; ok {
-			return w.name
-		}
-	}
-	return string(name)
 }
 
 // A scanner reads JSON text (RFC 8259) once, from its beginning to its end,
@@ -86,9 +77,9 @@ func (p *place) spelled(name []byte) string {
 type scanner struct {
 	in     []byte
 	at     int
-	names  int    // of the objects that are open
-	broken string // why it is no JSON; "" while it is
-	doubt  string // what makes it ambiguous
+	names  [][]byte // of the objects that are open, those of each after those of the one around it
+	broken string   // why it is no JSON; "" while it is
+	doubt  string   // what makes it ambiguous
 }
 
 func (s *scanner) fail(why string) bool {
@@ -165,7 +156,7 @@ func (s *scanner) digits() bool {
 
 // skip goes past the next byte when that is one of set.
 func (s *scanner) skip(set string) bool {
-	if s.at < len(s.in) && bytes.IndexByte([]byte(set), s.in[s.at]) >= 0 {
+	if s.at < len(s.in) && strings.IndexByte(set, s.in[s.at]) >= 0 {
 		s.at++
 		return true
 	}
@@ -217,58 +208,68 @@ func (s *scanner) list(end byte, part func() bool) bool {
 }
 
 func (s *scanner) object(depth int, p *place) bool {
-	names := names{place: p}
-	names.list = names.first[:0]
-	defer func() { s.names -= len(names.list) }()
-	return s.list('}', func() bool {
+	names := names{place: p, from: len(s.names)}
+	whole := s.list('}', func() bool {
 		name, ok := s.name(&names)
 		if !ok {
 			return false
 		}
 		from := s.at
 		ok = s.value(depth+1, p.inside(name))
-		if p != nil && p.into != nil {
-			m := Member{Name: p.spelled(name)}
+		if p != nil {
+			m := Member{Name: name}
 			if ok && s.at < len(s.in) { // a number at the end of the beginning of a line may go on
 				m.Value = s.in[from:s.at:s.at]
 			}
-			*p.into = append(*p.into, m)
+			p.keep(m)
 		}
 		return ok
 	})
+	s.names = s.names[:names.from]
+	return whole
 }
 
-// name reads a name of an object, and the colon after it.
-func (s *scanner) name(names *names) ([]byte, bool) {
+// name reads a name of an object, and the colon after it. It returns the name where members are
+// kept.
+func (s *scanner) name(names *names) (string, bool) {
 	if s.next() != '"' {
-		return nil, s.fail("a name is missing")
+		return "", s.fail("a name is missing")
 	}
-	name, escaped, ok := s.text()
+	raw, escaped, ok := s.text()
 	if !ok {
-		return nil, false
+		return "", false
 	}
 	if escaped {
-		name = unescaped(name)
+		raw = unescaped(raw)
 	}
-	if why := names.add(name); why != "" {
+	name, why := s.add(names, raw)
+	if why != "" {
 		s.suspect(why)
-	} else if s.names++; s.names > maxNames {
-		return nil, s.fail("it holds too many names")
+	} else if len(s.names) > maxNames {
+		return "", s.fail("it holds too many names")
 	}
 	if s.next() != ':' {
-		return nil, s.fail("a colon is missing")
+		return "", s.fail("a colon is missing")
 	}
 	s.at++
 	s.next()
 	return name, true
 }
 
-func (p *place) inside(name []byte) *place {
+func (p *place) keep(m Member) {
+	const usual = 4
+	if p.kept == nil {
+		p.kept = make(Object, 0, usual)
+	}
+	p.kept = append(p.kept, m)
+}
+
+func (p *place) inside(name string) *place {
 	if p == nil {
 		return nil
 	}
 	for _, i := range p.below {
-		if i.name == string(name) {
+		if i.name == name {
 			return i.place
 		}
 	}
@@ -280,7 +281,7 @@ func (p *place) inside(name []byte) *place {
 func (s *scanner) text() (raw []byte, escaped, ok bool) {
 	s.at++
 	from := s.at
-	for s.at < len(s.in) {
+	for s.plain(); s.at < len(s.in); s.plain() {
 		switch c := s.in[s.at]; {
 		case c == '"':
 			raw = s.in[from:s.at]
@@ -294,13 +295,20 @@ func (s *scanner) text() (raw []byte, escaped, ok bool) {
 			if _, ok := s.escape(); !ok {
 				return nil, true, false
 			}
-		case c < ' ':
-			return nil, escaped, s.fail("a text has a control character that is not escaped")
 		default:
-			s.at++
+			return nil, escaped, s.fail("a text has a control character that is not escaped")
 		}
 	}
 	return nil, escaped, s.fail("a text has no end")
+}
+
+// plain goes past what stands for itself in a string.
+func (s *scanner) plain() {
+	at := s.at // not in memory for each byte: texts are nearly all of a long message
+	for at < len(s.in) && s.in[at] >= ' ' && s.in[at] != '"' && s.in[at] != '\\' {
+		at++
+	}
+	s.at = at
 }
 
 // unescaped returns what the inside of a string that was read before says.
