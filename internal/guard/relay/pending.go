@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"sentinel/internal/guard/stage"
+	"sentinel/internal/jsonrpc"
 )
 
 // Bounds of a table. A client that has more calls open than that at once is out of control, and
@@ -18,6 +19,7 @@ const (
 
 // An entry is a request that is not answered yet.
 type entry struct {
+	key       string // of its id
 	call      *stage.Call
 	digest    uint64 // of what it asks for, to know its repetition; 0 where there can be none
 	sent      bool   // it was passed on; before that nobody can answer it
@@ -54,18 +56,18 @@ const (
 	gone
 )
 
-func (p *pending) add(key string, e *entry) added {
+func (p *pending) add(e *entry) added {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
 		return gone
-	case p.entries[key] != nil:
+	case p.entries[e.key] != nil:
 		return inUse
 	case len(p.entries) >= maxPending:
 		return full
 	}
-	p.entries[key] = e
+	p.entries[e.key] = e
 	if !e.endless() {
 		p.awaited++
 	}
@@ -73,10 +75,10 @@ func (p *pending) add(key string, e *entry) added {
 }
 
 // send marks a request as passed on. It is false when nobody waits for its answer any more.
-func (p *pending) send(key string, e *entry) bool {
+func (p *pending) send(e *entry) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.entries[key] != e {
+	if p.entries[e.key] != e {
 		return false
 	}
 	e.sent = true
@@ -84,31 +86,36 @@ func (p *pending) send(key string, e *entry) bool {
 }
 
 // take removes the request that an answer is for, nil when nobody asked.
-func (p *pending) take(key string) *entry {
+func (p *pending) take(id jsonrpc.ID) *entry {
+	var room [64]byte // most keys need no other
+	key, ok := id.AppendKey(room[:0])
+	if !ok {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := p.entries[key]
+	e := p.entries[string(key)]
 	if e == nil || !e.sent {
 		return nil
 	}
-	p.remove(key, e)
+	p.remove(e)
 	return e
 }
 
 // drop removes a request that gets its answer in another way, and says whether it was there: of
 // two who would answer it one does.
-func (p *pending) drop(key string, e *entry) bool {
+func (p *pending) drop(e *entry) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.entries[key] != e {
+	if p.entries[e.key] != e {
 		return false
 	}
-	p.remove(key, e)
+	p.remove(e)
 	return true
 }
 
-func (p *pending) remove(key string, e *entry) {
-	delete(p.entries, key)
+func (p *pending) remove(e *entry) {
+	delete(p.entries, e.key)
 	if !e.cancelled && !e.endless() {
 		p.awaited--
 		p.settle()
@@ -117,7 +124,8 @@ func (p *pending) remove(key string, e *entry) {
 
 // cancel notes that nobody waits for the answer to a request. One that was passed on may be
 // answered all the same; one that was not yet never will be.
-func (p *pending) cancel(key string) {
+func (p *pending) cancel(id jsonrpc.ID) {
+	key, _ := id.Key()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	e := p.entries[key]
@@ -128,7 +136,7 @@ func (p *pending) cancel(key string) {
 		e.cancel()
 	}
 	if !e.sent {
-		p.remove(key, e)
+		p.remove(e)
 		return
 	}
 	e.cancelled = true
@@ -151,20 +159,20 @@ func (p *pending) awaits() bool {
 	return p.awaited > 0
 }
 
-// only returns the key of the request that was passed on when there is but one, else "".
-func (p *pending) only() (key string) {
+// only returns the id of the request that was passed on when there is but one, else nil.
+func (p *pending) only() (id jsonrpc.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for k, e := range p.entries {
+	for _, e := range p.entries {
 		if !e.sent || e.cancelled {
 			continue
 		}
-		if key != "" {
-			return ""
+		if id != nil {
+			return nil
 		}
-		key = k
+		id = e.call.ID
 	}
-	return key
+	return id
 }
 
 // end says that no more requests come; drained is closed once all are answered.
@@ -193,14 +201,14 @@ func (p *pending) close() (open []*entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	for key, e := range p.entries {
+	for _, e := range p.entries {
 		if !e.cancelled {
 			open = append(open, e)
 		}
 		if e.cancel != nil {
 			e.cancel()
 		}
-		p.remove(key, e)
+		p.remove(e)
 	}
 	return open
 }

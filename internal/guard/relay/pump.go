@@ -76,7 +76,12 @@ func (p *pump) line(line []byte) {
 			m.ID, m.Method = head.ID, head.Method
 		}
 	}
-	p.await([]decision{p.judge(m)}, func(d []decision) { p.apply(line, frame.Messages, d[0]) })
+	d := p.judge(m)
+	if d.later == nil {
+		p.apply(line, frame.Messages, d)
+		return
+	}
+	p.await([]decision{d}, func(d []decision) { p.apply(line, frame.Messages, d[0]) })
 }
 
 // await has finish called with decisions once all of them are made: at once, or beside what comes
@@ -107,7 +112,9 @@ func (p *pump) apply(line []byte, messages []jsonrpc.Message, d decision) {
 		p.to.write(line)
 		if p.from == stage.Client {
 			for i := range messages {
-				p.late = append(p.late, &messages[i])
+				if messages[i].Request() {
+					p.late = append(p.late, &messages[i])
+				}
 			}
 		}
 	case d.instead != nil:
@@ -122,15 +129,16 @@ func (p *pump) apply(line []byte, messages []jsonrpc.Message, d decision) {
 func (p *pump) flush() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	late := p.late
-	p.late = nil
+	defer func() {
+		clear(p.late)
+		p.late = p.late[:0]
+	}()
 	if p.to.flush() == nil {
 		return
 	}
 	p.relay.writeFailed(p.from.Other())
-	for _, m := range late {
-		key, _ := m.ID.Key()
-		if e := p.asked.take(key); e != nil && m.Request() {
+	for _, m := range p.late {
+		if e := p.asked.take(m.ID); e != nil {
 			p.back.post(withEnd(p.refuse(serverGone()).Answer(m.ID, m.Method)))
 		}
 	}
@@ -164,11 +172,9 @@ func (p *pump) faulty(m *jsonrpc.Message) decision {
 	if v := p.verdict(m, nil); v.Action == stage.Block {
 		refusal = v.Refusal
 	}
-	if key, ok := m.Fault.Answered.Key(); ok {
-		if e := p.due.take(key); e != nil {
-			refusal.Reason = fmt.Sprintf("The answer of the %s cannot be read in exactly one way. %s", p.from, refusal.Reason)
-			return decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)}
-		}
+	if e := p.due.take(m.Fault.Answered); e != nil {
+		refusal.Reason = fmt.Sprintf("The answer of the %s cannot be read in exactly one way. %s", p.from, refusal.Reason)
+		return decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)}
 	}
 	switch {
 	case m.Fault.Notification:
@@ -188,9 +194,8 @@ func shown(text []byte) string {
 
 // request decides about a request, which is in flight from now on.
 func (p *pump) request(m *jsonrpc.Message) decision {
-	key, _ := m.ID.Key()
 	e := p.relay.session.begin(p.from, m)
-	switch p.asked.add(key, e) {
+	switch p.asked.add(e) {
 	case entered:
 	case inUse:
 		return decision{back: p.refuse(malformed("A request with this id is still in flight.")).Answer(m.ID, m.Method)}
@@ -199,30 +204,32 @@ func (p *pump) request(m *jsonrpc.Message) decision {
 	case gone:
 		return decision{back: p.refuse(serverGone()).Answer(m.ID, m.Method)}
 	}
-	ctx, cancel := p.relay.ctx, context.CancelFunc(func() {})
 	v := p.verdict(m, e.call)
-	if v.Later != nil {
-		ctx, cancel = context.WithCancel(ctx)
-		p.asked.holds(e, cancel)
+	if v.Later == nil {
+		return p.requested(e, v)
 	}
-	return p.decide(ctx, v, func(v stage.Verdict) decision {
+	ctx, cancel := context.WithCancel(p.relay.ctx)
+	p.asked.holds(e, cancel)
+	return p.wait(ctx, v, func(v stage.Verdict) decision {
 		defer cancel()
-		if v.Action != stage.Block {
-			return decision{pass: p.asked.send(key, e)}
-		}
-		if !p.asked.drop(key, e) { // cancelled, or answered when the server went
-			return decision{}
-		}
-		return decision{back: p.refuse(v.Refusal).Answer(m.ID, m.Method)}
+		return p.requested(e, v)
 	})
+}
+
+// requested does what was decided about a request.
+func (p *pump) requested(e *entry, v stage.Verdict) decision {
+	if v.Action != stage.Block {
+		return decision{pass: p.asked.send(e)}
+	}
+	if !p.asked.drop(e) { // cancelled, or answered when the server went
+		return decision{}
+	}
+	return decision{back: p.refuse(v.Refusal).Answer(e.call.ID, e.call.Method)}
 }
 
 // answer decides about an answer, which must be to a request that was passed on.
 func (p *pump) answer(m *jsonrpc.Message) decision {
-	var e *entry
-	if key, ok := m.ID.Key(); ok {
-		e = p.due.take(key)
-	}
+	e := p.due.take(m.ID)
 	// An error without an id is about a request that its receiver could not read.
 	if e == nil && (m.ID != nil || m.Error == nil || !p.due.awaits()) {
 		p.relay.options.Note("unasked answer of the "+p.from.String(), "The "+p.from.String()+" answered what nobody asked; such answers are dropped")
@@ -232,33 +239,42 @@ func (p *pump) answer(m *jsonrpc.Message) decision {
 		return decision{pass: p.verdict(m, nil).Action != stage.Block}
 	}
 	p.relay.session.answered(p.from, e, m)
-	return p.decide(p.relay.ctx, p.verdict(m, e.call), func(v stage.Verdict) decision {
-		if v.Action != stage.Block {
-			return decision{pass: true}
-		}
-		return decision{instead: p.refuse(v.Refusal).Answer(e.call.ID, e.call.Method)}
-	})
+	v := p.verdict(m, e.call)
+	if v.Later == nil {
+		return p.answered(e, v)
+	}
+	return p.wait(p.relay.ctx, v, func(v stage.Verdict) decision { return p.answered(e, v) })
+}
+
+// answered does what was decided about an answer.
+func (p *pump) answered(e *entry, v stage.Verdict) decision {
+	if v.Action != stage.Block {
+		return decision{pass: true}
+	}
+	return decision{instead: p.refuse(v.Refusal).Answer(e.call.ID, e.call.Method)}
 }
 
 func (p *pump) notification(m *jsonrpc.Message) decision {
 	if m.Method == "notifications/cancelled" {
-		if key, ok := jsonrpc.ID(m.Members.Get("requestId")).Key(); ok {
-			p.asked.cancel(key)
-		}
+		p.asked.cancel(m.Members.Get("requestId"))
 	}
-	return p.decide(p.relay.ctx, p.verdict(m, nil), func(v stage.Verdict) decision {
-		if v.Action == stage.Block {
-			p.refuse(v.Refusal)
-		}
-		return decision{pass: v.Action != stage.Block}
-	})
+	v := p.verdict(m, nil)
+	if v.Later == nil {
+		return p.notified(v)
+	}
+	return p.wait(p.relay.ctx, v, p.notified)
 }
 
-// decide finishes with a verdict, or returns how to wait for it.
-func (p *pump) decide(ctx context.Context, v stage.Verdict, finish func(stage.Verdict) decision) decision {
-	if v.Later == nil {
-		return finish(v)
+// notified does what was decided about a notification.
+func (p *pump) notified(v stage.Verdict) decision {
+	if v.Action == stage.Block {
+		p.refuse(v.Refusal)
 	}
+	return decision{pass: v.Action != stage.Block}
+}
+
+// wait returns how to wait for the rest of a verdict, with which finish is called then.
+func (p *pump) wait(ctx context.Context, v stage.Verdict, finish func(stage.Verdict) decision) decision {
 	select {
 	case p.relay.held <- struct{}{}:
 	default:
@@ -299,11 +315,12 @@ func (p *pump) tooLong(head []byte) {
 		Reason: fmt.Sprintf("A line of the %s was longer than %d bytes and was skipped.", p.from, p.relay.options.MaxLine),
 		Fix:    "Ask for less at a time, or for a part of it.",
 	}
-	key, isAnswer := m.Fault.Answered.Key()
+	id := m.Fault.Answered
+	_, isAnswer := id.Key()
 	if !isAnswer && m.Method == "" && m.ID == nil {
-		key = p.due.only()
+		id = p.due.only()
 	}
-	if e := p.due.take(key); e != nil {
+	if e := p.due.take(id); e != nil {
 		p.apply(nil, nil, decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)})
 		return
 	}
@@ -341,10 +358,8 @@ func (p *pump) noBatch(messages []jsonrpc.Message, why string) {
 		} else if !m.Answer() {
 			continue
 		}
-		if key, ok := id.Key(); ok {
-			if e := p.due.take(key); e != nil {
-				p.apply(nil, nil, decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)})
-			}
+		if e := p.due.take(id); e != nil {
+			p.apply(nil, nil, decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)})
 		}
 	}
 	refused := p.refuse(refusal)

@@ -56,7 +56,8 @@ var about = map[string]string{"tools/call": "name", "prompts/get": "name", "reso
 
 // begin notes a request and returns its entry.
 func (s *session) begin(from stage.Side, m *jsonrpc.Message) *entry {
-	e := &entry{call: &stage.Call{ID: bytes.Clone(m.ID), Method: m.Method}}
+	key, _ := m.ID.Key()
+	e := &entry{key: key, call: &stage.Call{ID: bytes.Clone(m.ID), Method: m.Method}}
 	member, repeatable := about[m.Method]
 	if repeatable {
 		e.call.Name, _ = jsonrpc.Text(m.Members.Get(member))

@@ -88,16 +88,22 @@ func Run(stages []Stage, m *Message) Verdict {
 		v := guarded(s.Name, func() (Verdict, error) { return s.Judge(m) })
 		switch {
 		case v.Later != nil:
-			return Verdict{Later: func(ctx context.Context) (Verdict, error) {
-				decided := guarded(s.Name, func() (Verdict, error) { return v.Later(ctx) })
-				return resume(ctx, total.and(decided), stages[i+1:], m), nil
-			}}
+			return Verdict{Later: waiting(total, v.Later, stages[i:], m)}
 		case v.Action == Block:
 			return v
+		case v.Action != Allow, v.Flags != nil:
+			total = total.and(v)
 		}
-		total = total.and(v)
 	}
 	return total
+}
+
+// waiting returns the rest of a judgement in which the first of stages has to wait.
+func waiting(before Verdict, judge func(context.Context) (Verdict, error), stages []Stage, m *Message) func(context.Context) (Verdict, error) {
+	return func(ctx context.Context) (Verdict, error) {
+		decided := guarded(stages[0].Name, func() (Verdict, error) { return judge(ctx) })
+		return resume(ctx, before.and(decided), stages[1:], m), nil
+	}
 }
 
 // resume runs the stages after one that had to wait.
