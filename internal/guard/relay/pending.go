@@ -5,6 +5,7 @@ package relay
 import (
 	"context"
 	"sync"
+	"time"
 
 	"sentinel/internal/guard/stage"
 	"sentinel/internal/jsonrpc"
@@ -21,6 +22,7 @@ const (
 type entry struct {
 	key       string // of its id
 	call      *stage.Call
+	began     time.Time
 	digest    uint64 // of what it asks for, to know its repetition; 0 where there can be none
 	sent      bool   // it was passed on; before that nobody can answer it
 	cancelled bool
@@ -123,8 +125,8 @@ func (p *pending) remove(e *entry) {
 }
 
 // cancel notes that nobody waits for the answer to a request. One that was passed on may be
-// answered all the same; one that was not yet never will be.
-func (p *pending) cancel(id jsonrpc.ID) {
+// answered all the same, and told is called with it; one that was not yet never will be.
+func (p *pending) cancel(id jsonrpc.ID, told func(*entry)) {
 	key, _ := id.Key()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,6 +141,7 @@ func (p *pending) cancel(id jsonrpc.ID) {
 		p.remove(e)
 		return
 	}
+	told(e)
 	e.cancelled = true
 	if !e.endless() {
 		p.awaited--

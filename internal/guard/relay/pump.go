@@ -71,7 +71,7 @@ func (p *pump) line(line []byte) {
 	m := &frame.Messages[0]
 	if m.Fault != nil && m.Fault.Code == jsonrpc.ParseError {
 		head := jsonrpc.ParseHead(line, line[max(0, len(line)-512):])
-		m.Fault.Answered = head.Fault.Answered
+		m.Raw, m.Fault.Answered = line, head.Fault.Answered
 		if p.from == stage.Server {
 			m.ID, m.Method = head.ID, head.Method
 		}
@@ -139,9 +139,15 @@ func (p *pump) flush() {
 	p.relay.writeFailed(p.from.Other())
 	for _, m := range p.late {
 		if e := p.asked.take(m.ID); e != nil {
-			p.back.post(withEnd(p.refuse(serverGone()).Answer(m.ID, m.Method)))
+			p.back.post(withEnd(p.unserved(e).Answer(m.ID, m.Method)))
 		}
 	}
+}
+
+// unserved refuses a request that was passed on to a server that has ended, or does not take it.
+func (p *pump) unserved(e *entry) stage.Refusal {
+	p.relay.ended(p.from, e, End{Outcome: ServerGone})
+	return p.refuse(serverGone(), nil, e.call)
 }
 
 func withEnd(line []byte) []byte { return append(slices.Clip(line), '\n') }
@@ -161,7 +167,26 @@ func (p *pump) judge(m *jsonrpc.Message) decision {
 }
 
 func (p *pump) verdict(m *jsonrpc.Message, call *stage.Call) stage.Verdict {
-	return stage.Run(p.relay.options.Stages, &stage.Message{Message: m, From: p.from, Call: call, Revision: p.relay.session.spoken()})
+	return stage.Run(p.relay.options.Stages, p.known(m, call))
+}
+
+// known is a message with what is known of it.
+func (p *pump) known(m *jsonrpc.Message, call *stage.Call) *stage.Message {
+	return &stage.Message{Message: m, From: p.from, Call: call, Revision: p.relay.session.spoken()}
+}
+
+// passes notes the flags of a message that passes.
+func (p *pump) passes(m *jsonrpc.Message, call *stage.Call, v stage.Verdict) {
+	if len(v.Flags) > 0 {
+		p.relay.options.Observer.Flagged(p.known(m, call), v.Flags, p.relay.event())
+	}
+}
+
+// keepBack returns the refusal that who waits gets in the place of an answer.
+func (p *pump) keepBack(e *entry, m *jsonrpc.Message, r stage.Refusal) []byte {
+	refused := p.refuse(r, m, e.call)
+	p.relay.ended(p.from.Other(), e, End{Outcome: Refused})
+	return refused.Answer(e.call.ID, e.call.Method)
 }
 
 // faulty decides about what is no message. It never passes. An answer becomes a refusal to who
@@ -174,15 +199,16 @@ func (p *pump) faulty(m *jsonrpc.Message) decision {
 	}
 	if e := p.due.take(m.Fault.Answered); e != nil {
 		refusal.Reason = fmt.Sprintf("The answer of the %s cannot be read in exactly one way. %s", p.from, refusal.Reason)
-		return decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)}
+		return decision{instead: p.keepBack(e, m, refusal)}
 	}
 	switch {
 	case m.Fault.Notification:
-		p.refuse(refusal)
+		p.refuse(refusal, m, nil)
 	case p.from == stage.Server && m.Method == "", m.Fault.Answered != nil:
+		p.relay.options.Observer.Violated(p.from, Noise, m.Raw)
 		p.relay.options.Note("noise of the "+p.from.String(), fmt.Sprintf("The %s wrote a line that is no message; such lines are dropped: %q", p.from, shown(m.Raw)))
 	default:
-		return decision{back: p.refuse(refusal).Answer(m.ID, m.Method)}
+		return decision{back: p.refuse(refusal, m, nil).Answer(m.ID, m.Method)}
 	}
 	return decision{}
 }
@@ -195,36 +221,53 @@ func shown(text []byte) string {
 // request decides about a request, which is in flight from now on.
 func (p *pump) request(m *jsonrpc.Message) decision {
 	e := p.relay.session.begin(p.from, m)
+	refused := func(r stage.Refusal) decision {
+		return decision{back: p.refuse(r, m, e.call).Answer(m.ID, m.Method)}
+	}
 	switch p.asked.add(e) {
 	case entered:
 	case inUse:
-		return decision{back: p.refuse(malformed("A request with this id is still in flight.")).Answer(m.ID, m.Method)}
+		return refused(malformed("A request with this id is still in flight."))
 	case full:
-		return decision{back: p.refuse(busy("Too many requests are in flight.")).Answer(m.ID, m.Method)}
+		return refused(busy("Too many requests are in flight."))
 	case gone:
-		return decision{back: p.refuse(serverGone()).Answer(m.ID, m.Method)}
+		return refused(serverGone())
 	}
 	v := p.verdict(m, e.call)
 	if v.Later == nil {
-		return p.requested(e, v)
+		return p.requested(e, m, v)
 	}
 	ctx, cancel := context.WithCancel(p.relay.ctx)
 	p.asked.holds(e, cancel)
 	return p.wait(ctx, v, func(v stage.Verdict) decision {
 		defer cancel()
-		return p.requested(e, v)
+		return p.requested(e, m, v)
 	})
 }
 
-// requested does what was decided about a request.
-func (p *pump) requested(e *entry, v stage.Verdict) decision {
+// requested does what was decided about a request. One that the observer cannot take is refused.
+func (p *pump) requested(e *entry, m *jsonrpc.Message, v stage.Verdict) decision {
 	if v.Action != stage.Block {
-		return decision{pass: p.asked.send(e)}
+		err := p.relay.options.Observer.Begin(p.known(m, e.call))
+		if err == nil {
+			p.passes(m, e.call, v)
+			return decision{pass: p.send(e)}
+		}
+		v = stage.Blocked(unrecorded(err))
 	}
 	if !p.asked.drop(e) { // cancelled, or answered when the server went
 		return decision{}
 	}
-	return decision{back: p.refuse(v.Refusal).Answer(e.call.ID, e.call.Method)}
+	return decision{back: p.refuse(v.Refusal, m, e.call).Answer(e.call.ID, e.call.Method)}
+}
+
+// send marks a request as passed on, unless nobody waits for its answer any more.
+func (p *pump) send(e *entry) bool {
+	sent := p.asked.send(e)
+	if !sent {
+		p.relay.ended(p.from, e, End{Outcome: Cancelled})
+	}
+	return sent
 }
 
 // answer decides about an answer, which must be to a request that was passed on.
@@ -232,6 +275,7 @@ func (p *pump) answer(m *jsonrpc.Message) decision {
 	e := p.due.take(m.ID)
 	// An error without an id is about a request that its receiver could not read.
 	if e == nil && (m.ID != nil || m.Error == nil || !p.due.awaits()) {
+		p.relay.options.Observer.Violated(p.from, Unasked, m.Raw)
 		p.relay.options.Note("unasked answer of the "+p.from.String(), "The "+p.from.String()+" answered what nobody asked; such answers are dropped")
 		return decision{}
 	}
@@ -241,36 +285,40 @@ func (p *pump) answer(m *jsonrpc.Message) decision {
 	p.relay.session.answered(p.from, e, m)
 	v := p.verdict(m, e.call)
 	if v.Later == nil {
-		return p.answered(e, v)
+		return p.answered(e, m, v)
 	}
-	return p.wait(p.relay.ctx, v, func(v stage.Verdict) decision { return p.answered(e, v) })
+	return p.wait(p.relay.ctx, v, func(v stage.Verdict) decision { return p.answered(e, m, v) })
 }
 
 // answered does what was decided about an answer.
-func (p *pump) answered(e *entry, v stage.Verdict) decision {
+func (p *pump) answered(e *entry, m *jsonrpc.Message, v stage.Verdict) decision {
 	if v.Action != stage.Block {
+		p.passes(m, e.call, v)
+		p.relay.ended(p.from.Other(), e, endOf(m))
 		return decision{pass: true}
 	}
-	return decision{instead: p.refuse(v.Refusal).Answer(e.call.ID, e.call.Method)}
+	return decision{instead: p.keepBack(e, m, v.Refusal)}
 }
 
 func (p *pump) notification(m *jsonrpc.Message) decision {
 	if m.Method == "notifications/cancelled" {
-		p.asked.cancel(m.Members.Get("requestId"))
+		p.asked.cancel(m.Members.Get("requestId"), func(e *entry) { p.relay.ended(p.from, e, End{Outcome: Cancelled}) })
 	}
 	v := p.verdict(m, nil)
 	if v.Later == nil {
-		return p.notified(v)
+		return p.notified(m, v)
 	}
-	return p.wait(p.relay.ctx, v, p.notified)
+	return p.wait(p.relay.ctx, v, func(v stage.Verdict) decision { return p.notified(m, v) })
 }
 
 // notified does what was decided about a notification.
-func (p *pump) notified(v stage.Verdict) decision {
+func (p *pump) notified(m *jsonrpc.Message, v stage.Verdict) decision {
 	if v.Action == stage.Block {
-		p.refuse(v.Refusal)
+		p.refuse(v.Refusal, m, nil)
+		return decision{}
 	}
-	return decision{pass: v.Action != stage.Block}
+	p.passes(m, nil, v)
+	return decision{pass: true}
 }
 
 // wait returns how to wait for the rest of a verdict, with which finish is called then.
@@ -287,9 +335,14 @@ func (p *pump) wait(ctx context.Context, v stage.Verdict, finish func(stage.Verd
 	}}
 }
 
-// refuse gives a refusal its event and has it noted.
-func (p *pump) refuse(r stage.Refusal) stage.Refusal {
+// refuse gives the refusal of a message its event and has it noted. The message is nil where it is
+// not at hand, the call for what is no request and no answer to one.
+func (p *pump) refuse(r stage.Refusal, m *jsonrpc.Message, call *stage.Call) stage.Refusal {
 	r.Event = p.relay.event()
+	if m == nil {
+		m = &jsonrpc.Message{}
+	}
+	p.relay.options.Observer.Refused(p.known(m, call), r)
 	sentence := fmt.Sprintf("A message of the %s was refused: %s %s (%s)", p.from, r.Code, sanitize.Text(r.Reason, 200), r.Event)
 	if r.Cause != nil {
 		sentence += ": " + sanitize.Text(r.Cause.Error(), 200)
@@ -304,6 +357,15 @@ func malformed(reason string) stage.Refusal {
 
 func busy(reason string) stage.Refusal {
 	return stage.Refusal{Code: stage.GuardFailed, Rule: "relay", Reason: reason, Fix: "Wait for some of them.", Retry: true}
+}
+
+func unrecorded(cause error) stage.Refusal {
+	return stage.Refusal{
+		Code: stage.GuardFailed, Rule: "record",
+		Reason: "The guard could not record this message, and so did not pass it on.",
+		Fix:    "Tell the user that the command sentinel-guard status says why.",
+		Retry:  true, Cause: cause,
+	}
 }
 
 // tooLong answers a line that was skipped, of which the beginning and the end are known. An answer
@@ -321,10 +383,10 @@ func (p *pump) tooLong(head []byte) {
 		id = p.due.only()
 	}
 	if e := p.due.take(id); e != nil {
-		p.apply(nil, nil, decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)})
+		p.apply(nil, nil, decision{instead: p.keepBack(e, &m, refusal)})
 		return
 	}
-	refused := p.refuse(refusal)
+	refused := p.refuse(refusal, &m, nil)
 	if isAnswer || strings.HasPrefix(m.Method, "notifications/") || p.from == stage.Server && m.ID == nil {
 		return
 	}
@@ -359,10 +421,10 @@ func (p *pump) noBatch(messages []jsonrpc.Message, why string) {
 			continue
 		}
 		if e := p.due.take(id); e != nil {
-			p.apply(nil, nil, decision{instead: p.refuse(refusal).Answer(e.call.ID, e.call.Method)})
+			p.apply(nil, nil, decision{instead: p.keepBack(e, &m, refusal)})
 		}
 	}
-	refused := p.refuse(refusal)
+	refused := p.refuse(refusal, nil, nil)
 	if p.from == stage.Client {
 		p.back.post(withEnd(refused.Answer(nil, "")))
 	}

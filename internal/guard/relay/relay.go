@@ -37,6 +37,9 @@ type Options struct {
 	Stages  []stage.Stage
 	MaxLine int                         // in bytes, without the end of line; 0 means DefaultMaxLine
 	Note    func(kind, sentence string) // what the one who runs the guard should know; nil for nobody
+	// Observer is told of requests, decisions and violations; nil for nobody.
+	Observer Observer
+	Session  string // begins the names of events; "" for one of the relay's own
 }
 
 // A Relay stands between the two.
@@ -47,7 +50,6 @@ type Relay struct {
 	held    chan struct{}
 	ctx     context.Context
 	stop    context.CancelFunc
-	prefix  string // of the names of events
 	events  atomic.Int64
 
 	clientEnded chan struct{}
@@ -63,11 +65,16 @@ func New(ctx context.Context, client, server Endpoint, options Options) *Relay {
 	if options.Note == nil {
 		options.Note = func(string, string) {}
 	}
+	if options.Observer == nil {
+		options.Observer = nobody{}
+	}
+	if options.Session == "" {
+		options.Session = NewSession()
+	}
 	r := &Relay{
 		options:     options,
 		session:     newSession(),
 		held:        make(chan struct{}, maxHeld),
-		prefix:      rand.Text()[:8],
 		clientEnded: make(chan struct{}),
 		clientGone:  make(chan struct{}),
 	}
@@ -96,10 +103,12 @@ func (r *Relay) Serve() {
 	r.stop()
 	server.held.Wait()
 	for _, e := range open {
-		server.to.write(withEnd(client.refuse(serverGone()).Answer(e.call.ID, e.call.Method)))
+		server.to.write(withEnd(client.unserved(e).Answer(e.call.ID, e.call.Method)))
 	}
 	server.flush()
-	server.asked.close()
+	for _, e := range server.asked.close() {
+		r.ended(stage.Server, e, End{Outcome: ServerGone})
+	}
 }
 
 // HangUp ends the input of the server, although the client may still send.
@@ -133,7 +142,10 @@ func (r *Relay) Drained() <-chan struct{} { return r.pumps[stage.Client].asked.d
 
 // event returns the name of something that happened, which stands in the answer and in what is
 // noted of it.
-func (r *Relay) event() string { return fmt.Sprintf("%s-%d", r.prefix, r.events.Add(1)) }
+func (r *Relay) event() string { return fmt.Sprintf("%s-%d", r.options.Session, r.events.Add(1)) }
+
+// NewSession returns a name for a session that no other has.
+func NewSession() string { return rand.Text()[:8] }
 
 func (r *Relay) writeFailed(to stage.Side) {
 	if to == stage.Client && !r.gone.Swap(true) {

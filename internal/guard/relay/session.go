@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"sync"
+	"time"
 
 	"sentinel/internal/guard/stage"
 	"sentinel/internal/jsonrpc"
@@ -57,7 +58,7 @@ var about = map[string]string{"tools/call": "name", "prompts/get": "name", "reso
 // begin notes a request and returns its entry.
 func (s *session) begin(from stage.Side, m *jsonrpc.Message) *entry {
 	key, _ := m.ID.Key()
-	e := &entry{key: key, call: &stage.Call{ID: bytes.Clone(m.ID), Method: m.Method}}
+	e := &entry{key: key, call: &stage.Call{ID: bytes.Clone(m.ID), Method: m.Method}, began: time.Now()}
 	member, repeatable := about[m.Method]
 	if repeatable {
 		e.call.Name, _ = jsonrpc.Text(m.Members.Get(member))

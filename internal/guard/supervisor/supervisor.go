@@ -41,6 +41,9 @@ type Server struct {
 	Command []string // the program and its arguments
 	Stages  []stage.Stage
 	MaxLine int // in bytes; 0 means the default of the relay
+	// Observer is told what happens, in a session of this name; nil for nobody.
+	Observer relay.Observer
+	Session  string
 }
 
 // Streams are those of the client. Stderr takes that of the server, and what the guard has to say.
@@ -60,7 +63,7 @@ func (s Server) Run(ctx context.Context, signals <-chan os.Signal, streams Strea
 		return s.answerLate(ctx, streams, notes, err)
 	}
 	r := relay.New(ctx, relay.Endpoint{In: streams.In, Out: streams.Out}, relay.Endpoint{In: child.Stdout, Out: child.Stdin},
-		relay.Options{Stages: s.Stages, MaxLine: s.MaxLine, Note: notes.add})
+		s.options(notes))
 	served := make(chan struct{})
 	go func() {
 		r.Serve()
@@ -74,10 +77,14 @@ func (s Server) Run(ctx context.Context, signals <-chan os.Signal, streams Strea
 	return child.Exit()
 }
 
+func (s Server) options(notes *notes) relay.Options {
+	return relay.Options{Stages: s.Stages, MaxLine: s.MaxLine, Note: notes.add, Observer: s.Observer, Session: s.Session}
+}
+
 // answerLate answers what the client may have sent to a server that could not be started.
 func (s Server) answerLate(ctx context.Context, streams Streams, notes *notes, cause error) int {
 	r := relay.New(ctx, relay.Endpoint{In: streams.In, Out: streams.Out}, relay.Endpoint{In: ended{}, Out: ended{}},
-		relay.Options{Stages: s.Stages, MaxLine: s.MaxLine, Note: notes.add})
+		s.options(notes))
 	r.Serve()
 	waitFor(lateWait, r.ClientEnded(), r.ClientGone())
 	r.Flush(termWait)
