@@ -31,9 +31,9 @@ type Child struct {
 	ended chan struct{}
 }
 
-// StartChild starts a program as a shell would find it, with stderr as its own. The error is that
-// of os/exec.
-func StartChild(name string, args []string, stderr *os.File) (*Child, error) {
+// StartChild starts a program as a shell would find it, with stderr as its own and these variables;
+// nil are those of this process. The error is that of os/exec.
+func StartChild(name string, args, variables []string, stderr *os.File) (*Child, error) {
 	c := &Child{cmd: exec.Command(name, args...), ended: make(chan struct{})} //nolint:gosec,noctx // running what the user names is the purpose
 	theirIn, in, err := os.Pipe()
 	if err != nil {
@@ -43,7 +43,7 @@ func StartChild(name string, args []string, stderr *os.File) (*Child, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a pipe: %w", err), theirIn.Close(), in.Close())
 	}
-	c.cmd.Stdin, c.cmd.Stdout = theirIn, theirOut
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Env = theirIn, theirOut, variables
 	if stderr != nil {
 		c.cmd.Stderr = stderr
 	}

@@ -12,7 +12,7 @@ import (
 
 func child(t *testing.T, text string) *Child {
 	t.Helper()
-	c, err := StartChild(shell, []string{"-c", text}, nil)
+	c, err := StartChild(shell, []string{"-c", text}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +53,11 @@ func TestOutputOfAChildEndsWithIt(t *testing.T) {
 
 func TestAChildThatCannotBeStartedIsAnError(t *testing.T) {
 	for _, name := range []string{"no-such-program", "/no/such/program"} {
-		if _, err := StartChild(name, nil, nil); !NotFound(err) {
+		if _, err := StartChild(name, nil, nil, nil); !NotFound(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := StartChild(t.TempDir(), nil, nil); err == nil || NotFound(err) || !strings.Contains(err.Error(), "permission") {
+	if _, err := StartChild(t.TempDir(), nil, nil, nil); err == nil || NotFound(err) || !strings.Contains(err.Error(), "permission") {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -21,11 +21,15 @@ import (
 	"sentinel/internal/guard/stages"
 	"sentinel/internal/guard/supervisor"
 	"sentinel/internal/privilege"
+	"sentinel/internal/sanitize"
 )
 
 const (
 	maxMessageFlag = "max-message"
 	nameFlag       = "name"
+	envFlag        = "env"
+	presetFlag     = "preset"
+	noArgsFlag     = "no-args"
 )
 
 // runCommand runs a server behind the guard.
@@ -43,6 +47,10 @@ answer. The exit status is that of COMMAND, 126 when it cannot be run,
 	}
 	cmd.Flags().Int(maxMessageFlag, relay.DefaultMaxLine>>20, "longest message that passes, in MiB")
 	cmd.Flags().String(nameFlag, "", "of the server in rules (default: program or package)")
+	cmd.Flags().StringArray(envFlag, nil, "name of a variable that passes under environment: minimal")
+	cmd.Flags().String(presetFlag, "", "rules that hold too: "+strings.Join(policy.Presets(), ", "))
+	cmd.Flags().Bool(noArgsFlag, false, "written by wrap for unwrap: the entry had no args")
+	cmd.Flags().Lookup(noArgsFlag).Hidden = true
 	return cmd
 }
 
@@ -66,9 +74,13 @@ func runServer(cmd *cobra.Command, args []string) error {
 	if privilege.IsRoot() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard: this is root, and so is the server; neither needs that") //nolint:errcheck // there is nobody else to tell
 	}
-	live, err := policy.Open(policy.Here(), policy.Sources()...)
+	live, err := policy.Open(policy.Here(), sources(cmd)...)
 	if err != nil {
 		return &exit{StatusUnjudged, fmt.Errorf("the rules cannot be used, and so nothing is started:\n%w", err)}
+	}
+	environment, err := variables(cmd, live.Current())
+	if err != nil {
+		return &exit{StatusUsage, err}
 	}
 	ctx := context.WithoutCancel(cmd.Context())
 	watching, stop := context.WithCancel(ctx)
@@ -77,7 +89,7 @@ func runServer(cmd *cobra.Command, args []string) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	server := supervisor.Server{Command: args, Stages: stages.All(stages.Settings{Server: serverName(cmd, args), Rules: live}), MaxLine: most}
+	server := supervisor.Server{Command: args, Variables: environment, Stages: stages.All(stages.Settings{Server: serverName(cmd, args), Rules: live}), MaxLine: most}
 	status := server.Run(ctx, signals, supervisor.Streams{
 		In:          cmd.InOrStdin(),
 		Out:         writeCloser(cmd.OutOrStdout()),
@@ -85,6 +97,51 @@ func runServer(cmd *cobra.Command, args []string) error {
 		Diagnostics: cmd.ErrOrStderr(),
 	})
 	return &exit{status: status}
+}
+
+// sources returns the rules that hold: those of the files, and a preset that is named.
+func sources(cmd *cobra.Command) []policy.Source {
+	all := policy.Sources()
+	if f := cmd.Flags().Lookup(presetFlag); f != nil && f.Value.String() != "" {
+		all = append(all, policy.Source{Preset: f.Value.String()})
+	}
+	return all
+}
+
+// variables returns the environment of the server, nil when it is that of the guard. What is taken
+// away is named.
+func variables(cmd *cobra.Command, rules *policy.Set) ([]string, error) {
+	var named []string
+	if cmd.Flags().Lookup(envFlag) != nil {
+		var err error
+		if named, err = cmd.Flags().GetStringArray(envFlag); err != nil {
+			return nil, err
+		}
+	}
+	if slices.ContainsFunc(named, func(name string) bool { return strings.Contains(name, "=") }) {
+		return nil, fmt.Errorf("--%s takes the name of a variable, not a value", envFlag)
+	}
+	if !rules.MinimalEnvironment() {
+		return nil, nil
+	}
+	kept, taken := supervisor.Minimal(os.Environ(), named)
+	if len(taken) > 0 {
+		tellTaken(cmd.ErrOrStderr(), taken)
+	}
+	return kept, nil
+}
+
+func tellTaken(stderr io.Writer, taken []string) {
+	const most, longest = 50, 60
+	rest := ""
+	if n := len(taken) - most; n > 0 {
+		taken, rest = taken[:most], fmt.Sprintf(" and %d more", n)
+	}
+	shown := make([]string, len(taken))
+	for i, name := range taken {
+		shown[i] = sanitize.Text(name, longest)
+	}
+	fmt.Fprintf(stderr, "sentinel-guard: environment: minimal keeps from the server %s%s; --%s=NAME lets one pass\n", strings.Join(shown, ", "), rest, envFlag) //nolint:errcheck // there is nobody else to tell
 }
 
 // follow reads the rules anew on SIGHUP, and when their files change, until ctx ends.

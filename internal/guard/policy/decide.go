@@ -4,6 +4,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"sentinel/internal/guard/policy/expression"
 )
@@ -54,6 +55,11 @@ func (s *Set) Limits() Limits {
 		l.PerTool = append(l.PerTool, p.Limits.PerTool...)
 	}
 	return l
+}
+
+// MinimalEnvironment says that servers get no more variables than they need; one file is enough.
+func (s *Set) MinimalEnvironment() bool {
+	return slices.ContainsFunc(s.Policies, func(p *Policy) bool { return p.MinimalEnvironment })
 }
 
 // tightest returns the smaller of two limits, of which 0 is none.

@@ -86,7 +86,7 @@ func (l *Live) keep(set *Set) {
 	l.had = make([]bool, len(l.sources))
 	for i, s := range l.sources {
 		for _, p := range set.Policies {
-			l.had[i] = l.had[i] || p.File == s.Path
+			l.had[i] = l.had[i] || s.Path != "" && p.File == s.Path
 		}
 	}
 	l.current.Store(set)

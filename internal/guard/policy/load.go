@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"sentinel/internal/trust"
 )
@@ -14,7 +15,8 @@ import (
 // A Source is a file that rules may stand in.
 type Source struct {
 	Path     string
-	Required bool // somebody named it: that it is missing is an error
+	Required bool   // somebody named it: that it is missing is an error
+	Preset   string // in place of a path, rules that come with the guard
 }
 
 // Load reads the files of rules, first that of the machine. A missing one changes nothing; what is
@@ -23,7 +25,7 @@ func Load(env Environment, sources ...Source) (*Set, error) {
 	var policies []*Policy
 	var problems Problems
 	for _, source := range sources {
-		p, err := LoadFile(env, source.Path)
+		p, err := source.load(env)
 		wrong, invalid := errors.AsType[Problems](err)
 		switch {
 		case err == nil:
@@ -32,13 +34,32 @@ func Load(env Environment, sources ...Source) (*Set, error) {
 		case invalid:
 			problems = append(problems, wrong...)
 		default:
-			problems = append(problems, Problem{File: source.Path, Text: err.Error()})
+			problems = append(problems, Problem{File: source.name(), Text: err.Error()})
 		}
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	return NewSet(env, policies...), nil
+}
+
+// name is what errors call the source.
+func (s Source) name() string {
+	if s.Preset != "" {
+		return "preset " + s.Preset
+	}
+	return s.Path
+}
+
+func (s Source) load(env Environment) (*Policy, error) {
+	if s.Preset == "" {
+		return LoadFile(env, s.Path)
+	}
+	text, ok := Preset(s.Preset)
+	if !ok {
+		return nil, fmt.Errorf("there is no preset %q; there are %s", s.Preset, strings.Join(Presets(), ", "))
+	}
+	return Parse(s.name(), []byte(text), env)
 }
 
 // LoadFile reads one file, which nobody but root and the user who runs the program may be able to

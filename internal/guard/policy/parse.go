@@ -23,7 +23,7 @@ const (
 )
 
 // otherKeys are the settings in the same file that other parts of the guard read.
-var otherKeys = []string{"environment", "record"}
+var otherKeys = []string{"record"}
 
 // A parser compiles one file and gathers what is wrong with it.
 type parser struct {
@@ -199,6 +199,10 @@ func (p *parser) policy(root *yaml.Node, into *Policy) {
 		},
 		"rules":  func(_, n *yaml.Node) { p.rules(n, into) },
 		"limits": func(_, n *yaml.Node) { p.limits(n, &into.Limits) },
+		"environment": func(_, n *yaml.Node) {
+			word, _ := choice(p, n, "environment", []string{"inherit", "minimal"})
+			into.MinimalEnvironment = word == "minimal"
+		},
 	}
 	for _, key := range otherKeys {
 		fields[key] = func(_, _ *yaml.Node) {}

@@ -405,6 +405,23 @@ func TestFilesThatAreWrong(t *testing.T) {
 	}
 }
 
+func TestOneFileIsEnoughForAMinimalEnvironment(t *testing.T) {
+	env := Environment{}
+	inherit, minimal := compile(t, env, "environment: inherit").Policies[0], compile(t, env, "environment: minimal").Policies[0]
+	for want, policies := range map[bool][]*Policy{true: {minimal, inherit}, false: {inherit, inherit}} {
+		if got := NewSet(env, policies...).MinimalEnvironment(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	if !NewSet(env, inherit, minimal).MinimalEnvironment() {
+		t.Error("the user's file does not tighten that of the machine")
+	}
+	_, err := Parse("p", []byte("version: 1\nenvironment: none"), env)
+	if err == nil || err.Error() != `p:2:14: environment is "none"; it may be inherit, minimal` {
+		t.Error(err)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	p, err := Parse("p", []byte("limits: {calls_per_minute: 100, per_tool: {'*:send_*': 5, 'x:y': 7}, concurrency: 8, failure_ratio: 0.5}"), Environment{})
 	if err != nil {

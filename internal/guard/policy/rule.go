@@ -16,6 +16,8 @@ type Policy struct {
 	Default Action
 	Rules   []Rule
 	Limits  Limits
+
+	MinimalEnvironment bool // servers get no more variables than they need
 }
 
 // A Rule is one of the rules of a file.

@@ -38,9 +38,10 @@ const (
 
 // A Server is what is to be run.
 type Server struct {
-	Command []string // the program and its arguments
-	Stages  []stage.Stage
-	MaxLine int // in bytes; 0 means the default of the relay
+	Command   []string // the program and its arguments
+	Variables []string // of its environment; nil: those of this process
+	Stages    []stage.Stage
+	MaxLine   int // in bytes; 0 means the default of the relay
 	// Observer is told what happens, in a session of this name; nil for nobody.
 	Observer relay.Observer
 	Session  string
@@ -57,7 +58,7 @@ type Streams struct {
 // Run runs a server until it has ended, and returns its exit status. Signals are passed on to it.
 func (s Server) Run(ctx context.Context, signals <-chan os.Signal, streams Streams) int {
 	notes := &notes{w: streams.Diagnostics, noted: map[string]bool{}}
-	child, err := sysexec.StartChild(s.Command[0], s.Command[1:], streams.Err)
+	child, err := sysexec.StartChild(s.Command[0], s.Command[1:], s.Variables, streams.Err)
 	if err != nil {
 		notes.add("start", fmt.Sprintf("The server could not be started: %v", err))
 		return s.answerLate(ctx, streams, notes, err)
