@@ -21,7 +21,8 @@ type ID []byte
 // cannot be the id of a request: null, a boolean, an array, an object, and a number that no
 // double holds exactly.
 func (id ID) Key() (string, bool) {
-	key, ok := id.AppendKey(nil)
+	var room [64]byte // most keys need no other
+	key, ok := id.AppendKey(room[:0])
 	return string(key), ok
 }
 

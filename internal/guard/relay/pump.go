@@ -57,6 +57,7 @@ func (p *pump) read() {
 			p.line(line)
 		}
 		if !p.in.More() {
+			p.relay.busy.Store(true)
 			p.flush()
 		}
 	}

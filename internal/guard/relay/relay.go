@@ -52,6 +52,7 @@ type Relay struct {
 	stop    context.CancelFunc
 	events  atomic.Int64
 
+	busy        atomic.Bool // something came since Idle was asked last
 	clientEnded chan struct{}
 	clientGone  chan struct{}
 	gone        atomic.Bool
@@ -139,6 +140,9 @@ func (r *Relay) ClientGone() <-chan struct{} { return r.clientGone }
 
 // Drained is closed when the client sends no more and waits for no answer.
 func (r *Relay) Drained() <-chan struct{} { return r.pumps[stage.Client].asked.drained }
+
+// Idle says that nothing has come since it was asked last.
+func (r *Relay) Idle() bool { return !r.busy.Swap(false) }
 
 // event returns the name of something that happened, which stands in the answer and in what is
 // noted of it.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -25,6 +26,10 @@ const (
 	closeWait = 5 * time.Second
 	termWait  = 1800 * time.Millisecond
 )
+
+// trimWait is how often is looked whether nothing has passed since the last look. Guards stand
+// beside each server of a client and mostly wait: what a large result has needed is then given back.
+const trimWait = 2 * time.Second
 
 // lateWait is how long requests are still answered after the server has ended: a client may
 // have written them before it could know.
@@ -110,6 +115,8 @@ type watch struct {
 	readerGone <-chan struct{}
 	served     <-chan struct{}
 
+	untrimmed bool // something has passed since memory was given back
+
 	asked    bool // to end, by SIGTERM
 	deadline <-chan time.Time
 }
@@ -117,6 +124,8 @@ type watch struct {
 // untilEnd passes signals on and takes the steps of the shutdown, until the child has ended.
 func (w *watch) untilEnd() {
 	drained, gone, readerGone := w.relay.Drained(), w.relay.ClientGone(), w.readerGone
+	look := time.NewTicker(trimWait)
+	defer look.Stop()
 	for {
 		select {
 		case <-w.child.Ended():
@@ -134,7 +143,19 @@ func (w *watch) untilEnd() {
 		case <-readerGone:
 			readerGone = nil
 			w.hangUp()
+		case <-look.C:
+			w.trim()
 		}
+	}
+}
+
+// trim gives memory back to the system, once nothing passes.
+func (w *watch) trim() {
+	if idle := w.relay.Idle(); !idle {
+		w.untrimmed = true
+	} else if w.untrimmed {
+		w.untrimmed = false
+		debug.FreeOSMemory()
 	}
 }
 
