@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,17 +73,28 @@ func statusOf(err error, started bool) int {
 // newRoot returns the whole tree. What fails before *started is the command line.
 func newRoot(started *bool) *cobra.Command {
 	root := &cobra.Command{
-		Use:               "sentinel-guard -- COMMAND [ARG...]",
-		Short:             "A guard between an MCP client and an MCP server",
-		Version:           version.Number,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		Args:              rootArgs,
-		PersistentPreRun:  func(*cobra.Command, []string) { *started = true },
-		RunE:              runRoot,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Use:   "sentinel-guard -- COMMAND [ARG...]",
+		Short: "A guard between an MCP client and an MCP server",
+		Long: `sentinel-guard stands between an MCP client and an MCP server. What it lets
+through arrives byte for byte. What cannot be read in exactly one way, and what
+your rules do not allow, is refused with an answer.`,
+		Example: "  sentinel-guard -- npx -y @modelcontextprotocol/server-everything",
+		Version: version.Number,
+
+		DisableFlagsInUseLine: true,
+		SilenceUsage:          true,
+		SilenceErrors:         true,
+		Args:                  rootArgs,
+		PersistentPreRun:      func(*cobra.Command, []string) { *started = true },
+		RunE:                  runRoot,
+		CompletionOptions:     cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.SetUsageTemplate(strings.NewReplacer(
+		"Use \"{{.CommandPath}} [command] --help\" for more information about a command.", "{{.CommandPath}} COMMAND --help says more about one.",
+		".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", width),
+	).Replace(root.UsageTemplate()))
 	root.SetVersionTemplate("sentinel-guard {{.Version}}\n")
+	root.Flags().BoolP("version", "V", false, "print the version")
 	root.AddCommand(Commands()...)
 	return root
 }

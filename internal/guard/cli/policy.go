@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sentinel/internal/guard/policy"
+	"sentinel/internal/humanize"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/trust"
 )
@@ -107,6 +108,7 @@ func policyInit() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&preset, "preset", "sentinel", "one of those above")
+	completes(cmd, "preset", policy.Presets()...)
 	return cmd
 }
 
@@ -206,7 +208,7 @@ func checkText(files []checkedFile) string {
 			b.WriteString(wrapped("warning: "+w.String(), ""))
 		}
 		if len(f.Problems) == 0 {
-			fmt.Fprintf(&b, "%s: valid, %d rules\n", shown(f.File), f.Rules)
+			fmt.Fprintf(&b, "%s: valid, %s\n", shown(f.File), humanize.Count(f.Rules, "rule", "rules"))
 		}
 	}
 	return b.String()

@@ -36,7 +36,7 @@ func TestPolicyCommands(t *testing.T) {
 		{"policy --help", 0, "explain", ""},
 		{"policy show", 0, "There is no file of rules", ""},
 		{"policy check", 0, "There is no file of rules", ""},
-		{"policy check " + good, 0, "good.yaml: valid, 1 rules", ""},
+		{"policy check " + good, 0, "good.yaml: valid, 1 rule\n", ""},
 		{"policy check " + bad, StatusFound, `action is "shut"`, ""},
 		{"policy check --json " + bad, StatusFound, `"line": 2`, ""},
 		{"policy check " + old, StatusFound, "wins over the rule", ""},

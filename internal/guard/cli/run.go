@@ -41,7 +41,7 @@ func runCommand() *cobra.Command {
 passes byte for byte; what cannot be read in exactly one way is refused with an
 answer. The exit status is that of COMMAND, 126 when it cannot be run,
 127 when there is none of that name.`,
-		Example: "  sentinel-guard -- npx -y @modelcontextprotocol/server-everything\n  sentinel-guard run --max-message 16 -- sentinel-mcp",
+		Example: "  sentinel-guard run --max-message 16 -- sentinel-mcp",
 		Args:    commandAfterDash,
 		RunE:    runServer,
 	}
