@@ -6,7 +6,8 @@ SOURCES  := $(wildcard cmd internal platform)
 BIN      := $(if $(SOURCES),bin,.)
 # The client of the webhook speaks HTTP/1.1 alone; without HTTP/2 a run takes 0.7 MB less.
 FLAGS    := -trimpath -buildvcs=false -tags nethttpomithttp2 -ldflags '-s -w'
-BINARIES := $(BIN)/sentinel $(BIN)/sentinel-mcp
+PROGRAMS := sentinel sentinel-mcp sentinel-guard
+BINARIES := $(addprefix $(BIN)/,$(PROGRAMS))
 VERSION  := $(if $(SOURCES),$(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go))
 NFPM     := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
@@ -50,9 +51,7 @@ ASK := {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_syste
 
 ## build: the binaries, into bin/
 build:
-	$(GO) build $(FLAGS) -o $(BIN)/sentinel ./cmd/sentinel
-	$(GO) build $(FLAGS) -o $(BIN)/sentinel-mcp ./cmd/sentinel-mcp
-	$(GO) build $(FLAGS) -o $(BIN)/sentinel-guard ./cmd/sentinel-guard
+	for program in $(PROGRAMS); do $(GO) build $(FLAGS) -o $(BIN)/$$program ./cmd/$$program || exit 1; done
 
 ## test: every test, whatever failed before; what the machine lacks is skipped with the reason, or fails with SENTINEL_REQUIRE_ALL=1
 test:
@@ -97,9 +96,9 @@ bench:
 cross:
 	@for target in linux/amd64 linux/arm64 linux/arm linux/riscv64 darwin/amd64 darwin/arm64; do \
 		echo $$target; \
-		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build $(FLAGS) -o /dev/null ./cmd/sentinel || exit 1; \
-		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build $(FLAGS) -o /dev/null ./cmd/sentinel-mcp || exit 1; \
-		GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build $(FLAGS) -o /dev/null ./cmd/sentinel-guard || exit 1; \
+		for program in $(PROGRAMS); do \
+			GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build $(FLAGS) -o /dev/null ./cmd/$$program || exit 1; \
+		done; \
 	done
 	@for arch in arm64 amd64; do \
 		echo "tests for darwin/$$arch"; \
@@ -155,7 +154,7 @@ install: $(BINARIES)
 uninstall:
 	for prefix in /opt/sentinel /usr/local $(PREFIX); do [ ! -e $$prefix/share/sentinel/uninstall.sh ] || exec sh $$prefix/share/sentinel/uninstall.sh; done
 else
-## install: both programs with man pages, completions, units, rules of sudo and configuration, below DESTDIR and PREFIX (/usr/local)
+## install: the programs with man pages, completions, units, rules of sudo and configuration, below DESTDIR and PREFIX (/usr/local)
 install: $(BINARIES)
 	@$(CHECKED)
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || sh packaging/scripts/rootonly.sh $(OWN_PREFIX) $(EMPTY) $(UNITDIR) $(SYSCONFDIR)/sudoers.d $(SYSCONFDIR)/sentinel
@@ -170,10 +169,11 @@ install: $(BINARIES)
 	for folder in docs docs/img docs/schemas docs/decisions packaging/prometheus; do \
 		install -d $(SHARE)/doc/sentinel/$$folder && find $$folder -maxdepth 1 -type f -exec install -m 644 {} $(SHARE)/doc/sentinel/$$folder \; || exit 1; \
 	done
-	umask 022 && for program in sentinel sentinel-mcp; do \
-		$(HOST_BIN)/$$program --completion bash > $(SHARE)/bash-completion/completions/$$program && \
-		$(HOST_BIN)/$$program --completion zsh > $(SHARE)/zsh/site-functions/_$$program && \
-		$(HOST_BIN)/$$program --completion fish > $(SHARE)/fish/vendor_completions.d/$$program.fish || exit 1; \
+	umask 022 && for program in $(PROGRAMS); do \
+		print=--completion && if [ $$program = sentinel-guard ]; then print=completion; fi && \
+		$(HOST_BIN)/$$program $$print bash > $(SHARE)/bash-completion/completions/$$program && \
+		$(HOST_BIN)/$$program $$print zsh > $(SHARE)/zsh/site-functions/_$$program && \
+		$(HOST_BIN)/$$program $$print fish > $(SHARE)/fish/vendor_completions.d/$$program.fish || exit 1; \
 	done
 	for unit in packaging/systemd/*; do $(AT_PREFIX) $$unit > $(DESTDIR)$(UNITDIR)/$${unit##*/} && chmod 644 $(DESTDIR)$(UNITDIR)/$${unit##*/} || exit 1; done
 	$(AT_PREFIX) packaging/sudoers.d/sentinel > $(SHARE)/sentinel/sudoers && chmod 440 $(SHARE)/sentinel/sudoers
@@ -189,8 +189,7 @@ install: $(BINARIES)
 uninstall:
 	@$(CHECKED)
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || SENTINEL=$(PREFIX)/bin/sentinel sh packaging/scripts/preremove.sh remove
-	rm -f $(DESTDIR)$(PREFIX)/bin/sentinel $(DESTDIR)$(PREFIX)/bin/sentinel-mcp $(SHARE)/man/man1/sentinel.1 $(SHARE)/man/man1/sentinel-mcp.1
-	for program in sentinel sentinel-mcp; do rm -f $(SHARE)/bash-completion/completions/$$program $(SHARE)/zsh/site-functions/_$$program $(SHARE)/fish/vendor_completions.d/$$program.fish; done
+	for program in $(PROGRAMS); do rm -f $(DESTDIR)$(PREFIX)/bin/$$program $(SHARE)/man/man1/$$program.1 $(SHARE)/bash-completion/completions/$$program $(SHARE)/zsh/site-functions/_$$program $(SHARE)/fish/vendor_completions.d/$$program.fish; done
 	rm -f $(patsubst packaging/systemd/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard packaging/systemd/*)) $(RULES)/sentinel
 	rm -rf $(SHARE)/doc/sentinel $(SHARE)/sentinel
 	! cmp -s packaging/config.yaml $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml || rm -f $(DESTDIR)$(SYSCONFDIR)/sentinel/config.yaml

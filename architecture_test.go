@@ -93,7 +93,7 @@ func forbidden(name, imported string) string {
 		return "only sysexec runs programs"
 	case strings.HasPrefix(imported, "github.com/spf13/cobra") && name != "internal/guard/cli":
 		return "only the guard's command line knows its library"
-	case strings.HasPrefix(own, "internal/guard/") && !strings.HasPrefix(name, "internal/guard/") && name != "cmd/sentinel-guard":
+	case strings.HasPrefix(own, "internal/guard/") && !strings.HasPrefix(name, "internal/guard/") && name != "cmd/sentinel-guard" && name != "internal/gen":
 		return "the guard is a program of its own"
 	case strings.HasPrefix(imported, "github.com/mark3labs/mcp-go") && name != "internal/mcpserver":
 		return "only mcpserver speaks MCP"

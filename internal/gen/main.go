@@ -2,7 +2,7 @@
 
 // Command gen writes the files that are generated from tables and types: schemas,
 // pages of the documentation, the manual pages and the default configuration. A
-// test compares the committed files with its output. Neither program links it.
+// test compares the committed files with its output. No program links it.
 package main
 
 import (
@@ -36,6 +36,8 @@ func generate() (map[string][]byte, error) {
 		"docs/reference.md":   []byte(referencePage()),
 		"docs/errors.md":      []byte(errorsPage()),
 		"docs/man/sentinel.1": []byte(manPage()),
+
+		"docs/man/sentinel-guard.1": []byte(guardManPage()),
 
 		"packaging/sudoers.d/sentinel": []byte(sudoRules()),
 	}

@@ -12,12 +12,13 @@ class Sentinel < Formula
 
   def install
     ENV["CGO_ENABLED"] = "0"
-    %w[sentinel sentinel-mcp].each do |program|
+    %w[sentinel sentinel-mcp sentinel-guard].each do |program|
       system "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin/program, "./cmd/#{program}"
     end
     man1.install Dir["docs/man/*.1"]
     generate_completions_from_executable(bin/"sentinel", "--completion")
     generate_completions_from_executable(bin/"sentinel-mcp", "--completion")
+    generate_completions_from_executable(bin/"sentinel-guard", "completion")
   end
 
   def caveats
@@ -36,5 +37,6 @@ class Sentinel < Formula
   test do
     assert_match version.to_s, shell_output("#{bin}/sentinel --version")
     assert_match version.to_s, shell_output("#{bin}/sentinel-mcp --version")
+    assert_match version.to_s, shell_output("#{bin}/sentinel-guard --version")
   end
 end

@@ -37,7 +37,7 @@ esac
 
 bin=$here
 [ -x "$bin/sentinel" ] || bin=$here/bin
-for program in sentinel sentinel-mcp; do
+for program in sentinel sentinel-mcp sentinel-guard; do
   [ -x "$bin/$program" ] || die "there is no $program in $here; run make build first"
 done
 
@@ -66,7 +66,7 @@ unmark() {
 }
 
 umask 022
-for program in sentinel sentinel-mcp; do
+for program in sentinel sentinel-mcp sentinel-guard; do
   copy 755 "$bin/$program" "$prefix/bin/$program"
   copy 644 "$here/docs/man/$program.1" "$prefix/share/man/man1/$program.1"
   unmark "$destdir$prefix/bin/$program"

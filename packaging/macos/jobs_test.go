@@ -201,7 +201,7 @@ flush
 func TestMarkOfABrowserIsTakenOff(t *testing.T) {
 	dir := testenv.Plant(t, map[string]string{"xattr": `#!/bin/sh
 case $1:$3 in
-  -p:*/sentinel-mcp) exit 1 ;;
+  -p:*/sentinel-*) exit 1 ;;
   -d:*) echo "${3#"$DESTDIR"}" >>"$MAC/log" ;;
 esac
 `, "log": ""})
@@ -217,7 +217,7 @@ esac
 	cmd := exec.Command("/bin/sh", script)
 	cmd.Env = append(os.Environ(), "DESTDIR="+t.TempDir(), "PREFIX=/opt/sentinel", "MAC="+dir)
 	out, err := cmd.CombinedOutput()
-	if want := "A browser has marked sentinel as downloaded"; err != nil || !strings.Contains(string(out), want) || strings.Contains(string(out), "sentinel-mcp") {
+	if want := "A browser has marked sentinel as downloaded"; err != nil || !strings.Contains(string(out), want) || strings.Contains(string(out), "marked sentinel-") {
 		t.Errorf("%v, %s", err, out)
 	}
 	if log, err := os.ReadFile(filepath.Join(dir, "log")); err != nil || string(log) != "/opt/sentinel/bin/sentinel\n" {

@@ -32,7 +32,7 @@ func release(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, program := range []string{"sentinel", "sentinel-mcp"} {
+	for _, program := range []string{"sentinel", "sentinel-mcp", "sentinel-guard"} {
 		if err := os.WriteFile(filepath.Join(release, program), []byte("program"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +57,8 @@ func TestInstallStagesForRootAlone(t *testing.T) {
 	for _, prefix := range []string{"/usr/local", "/opt/sentinel"} {
 		root, got := stage(t, prefix)
 		want := map[string]fs.FileMode{
-			prefix + "/bin/sentinel": 0o755, prefix + "/bin/sentinel-mcp": 0o755,
-			prefix + "/share/man/man1/sentinel.1": 0o644, prefix + "/share/man/man1/sentinel-mcp.1": 0o644,
+			prefix + "/bin/sentinel": 0o755, prefix + "/bin/sentinel-mcp": 0o755, prefix + "/bin/sentinel-guard": 0o755,
+			prefix + "/share/man/man1/sentinel.1": 0o644, prefix + "/share/man/man1/sentinel-mcp.1": 0o644, prefix + "/share/man/man1/sentinel-guard.1": 0o644,
 			prefix + "/share/sentinel/uninstall.sh": 0o755, prefix + "/share/sentinel/sudoers": 0o440,
 			prefix + "/share/sentinel/config.yaml":              0o644,
 			"/Library/LaunchDaemons/com.sentinel.restore.plist": 0o644, "/Library/LaunchDaemons/com.sentinel.report.plist": 0o644, "/Library/LaunchDaemons/com.sentinel.record.plist": 0o644,
@@ -104,7 +104,9 @@ func TestPackageReplacesNoConfiguration(t *testing.T) {
 ./Library/LaunchDaemons/com.sentinel.report.plist
 ./Library/LaunchDaemons/com.sentinel.restore.plist
 ./opt/sentinel/bin/sentinel
+./opt/sentinel/bin/sentinel-guard
 ./opt/sentinel/bin/sentinel-mcp
+./opt/sentinel/share/man/man1/sentinel-guard.1
 ./opt/sentinel/share/man/man1/sentinel-mcp.1
 ./opt/sentinel/share/man/man1/sentinel.1
 ./opt/sentinel/share/sentinel/config.yaml

@@ -25,7 +25,9 @@ token=$(sed -n 's/.*"token": *"\{0,1\}\([0-9]*\).*/\1/p' /var/lib/sentinel/pf-re
 [ -z "$token" ] || /sbin/pfctl -X "$token" 2>/dev/null || true
 rm -f /var/lib/sentinel/pf-reference.json /var/lib/sentinel/watch
 
-rm -f "$bin/sentinel" "$bin/sentinel-mcp" "$prefix/share/man/man1/sentinel.1" "$prefix/share/man/man1/sentinel-mcp.1"
+for program in sentinel sentinel-mcp sentinel-guard; do
+  rm -f "$bin/$program" "$prefix/share/man/man1/$program.1"
+done
 rm -f /etc/paths.d/sentinel /etc/manpaths.d/sentinel /private/etc/sudoers.d/sentinel
 ! cmp -s "$prefix/share/sentinel/config.yaml" /etc/sentinel/config.yaml || rm -f /etc/sentinel/config.yaml
 rm -rf "$prefix/share/sentinel"

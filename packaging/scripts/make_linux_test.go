@@ -23,7 +23,7 @@ func made(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	testenv.Program(t, "make", "make")
 	bin := t.TempDir()
-	for _, program := range []string{"sentinel", "sentinel-mcp"} {
+	for _, program := range []string{"sentinel", "sentinel-mcp", "sentinel-guard"} {
 		path, later := filepath.Join(bin, program), time.Now().Add(time.Hour)
 		must(t, os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700))
 		must(t, os.Chtimes(path, later, later)) // than the last change of a source
@@ -50,15 +50,17 @@ func TestInstallIsForEverybodyAndUninstallLeavesNothing(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		want := map[string]fs.FileMode{
-			prefix + "/bin/sentinel": 0o755, prefix + "/bin/sentinel-mcp": 0o755,
-			prefix + "/share/man/man1/sentinel.1": 0o644, prefix + "/share/man/man1/sentinel-mcp.1": 0o644,
-			prefix + "/share/bash-completion/completions/sentinel": 0o644, prefix + "/share/zsh/site-functions/_sentinel": 0o644, prefix + "/share/fish/vendor_completions.d/sentinel.fish": 0o644,
-			prefix + "/share/bash-completion/completions/sentinel-mcp": 0o644, prefix + "/share/zsh/site-functions/_sentinel-mcp": 0o644, prefix + "/share/fish/vendor_completions.d/sentinel-mcp.fish": 0o644,
 			units + "/sentinel-metrics.service": 0o644, units + "/sentinel-metrics.timer": 0o644, units + "/sentinel-metrics-hourly.service": 0o644, units + "/sentinel-metrics-hourly.timer": 0o644,
 			units + "/sentinel-report.service": 0o644, units + "/sentinel-report.timer": 0o644, units + "/sentinel-record.service": 0o644, units + "/sentinel-record.timer": 0o644,
 			units + "/sentinel-restore.service": 0o644, units + "/sentinel-restore.timer": 0o644,
 			prefix + "/share/sentinel/sudoers": 0o440,
 			"/etc/sudoers.d/sentinel":          0o440, "/etc/sentinel/config.yaml": 0o644, "/etc/sentinel/secrets": 0o700,
+		}
+		for _, program := range []string{"sentinel", "sentinel-mcp", "sentinel-guard"} {
+			want[prefix+"/bin/"+program] = 0o755
+			for _, file := range []string{"man/man1/" + program + ".1", "bash-completion/completions/" + program, "zsh/site-functions/_" + program, "fish/vendor_completions.d/" + program + ".fish"} {
+				want[prefix+"/share/"+file] = 0o644
+			}
 		}
 		if diff := cmp.Diff(want, files(t, root)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", prefix, diff)
@@ -259,7 +261,7 @@ func TestDistLeavesAReleaseAndNothingElse(t *testing.T) {
 func TestPackagesPutCompletionsWhereTheirZshLooks(t *testing.T) {
 	raw, err := os.ReadFile("../nfpm.yaml")
 	must(t, err)
-	for _, program := range []string{"sentinel", "sentinel-mcp"} {
+	for _, program := range []string{"sentinel", "sentinel-mcp", "sentinel-guard"} {
 		for kind, dir := range map[string]string{"deb": "vendor-completions", "rpm": "site-functions"} {
 			if want := "dst: /usr/share/zsh/" + dir + "/_" + program + ", packager: " + kind + ","; !strings.Contains(string(raw), want) {
 				t.Errorf("nfpm.yaml lacks %q", want)

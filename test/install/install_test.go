@@ -115,6 +115,7 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	t.Run("the advice fits who asks", advises)
 	t.Run("what has nothing to do neither runs nor writes a line", quiet)
 	t.Run("everything is green once the firewall is on", allGreen)
+	t.Run("a server runs behind the guard", guards)
 	t.Run("a receiver gets signed telemetry", reports)
 	t.Run("metrics are written where they are asked for", measures)
 	t.Run("an upgrade keeps what was configured", upgrades)
@@ -298,6 +299,30 @@ func quiet(t *testing.T) {
 	timerIs(t, "active")
 }
 
+// guards runs the guard as the package installs it, and looks for what stands beside it.
+func guards(t *testing.T) {
+	as := []string{"runuser", "-u", user, "--"}
+	versions := map[string]bool{}
+	for _, program := range []string{"sentinel", "sentinel-mcp", "sentinel-guard"} {
+		_, version, _ := strings.Cut(strings.TrimSpace(run(t, append(as, program, "--version")...)), " ")
+		versions[version] = true
+	}
+	if len(versions) != 1 {
+		t.Errorf("the programs have versions %v", versions)
+	}
+	const line = `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}`
+	if out := run(t, append(as, "sh", "-c", "echo '"+line+"' | sentinel-guard -- /bin/cat")...); !strings.Contains(out, line+"\n") {
+		t.Errorf("what goes through the guard comes out as %q", out)
+	}
+	for _, file := range []string{"man/man1/sentinel-guard.1", "bash-completion/completions/sentinel-guard", "zsh/vendor-completions/_sentinel-guard", "fish/vendor_completions.d/sentinel-guard.fish", "doc/sentinel/docs/guard.md"} {
+		run(t, "grep", "--quiet", "sentinel-guard", "/usr/share/"+file)
+	}
+	offered := run(t, append(as, "bash", "-c", "sentinel-guard __complete policy in")...)
+	if !strings.Contains(offered, "init") {
+		t.Errorf("a shell is offered %q", offered)
+	}
+}
+
 // timerIs waits until the timer of restores is in a state; sentinel does not wait for it.
 func timerIs(t *testing.T, want string) {
 	t.Helper()
@@ -447,7 +472,7 @@ func removes(t *testing.T) {
 			t.Errorf("the removal does not say %q:\n%s", want, out)
 		}
 	}
-	for _, path := range []string{textfiles + "/sentinel.prom", "/usr/bin/sentinel", "/usr/bin/sentinel-mcp", "/usr/lib/systemd/system/sentinel-restore.service", "/etc/systemd/system/multi-user.target.wants/sentinel-restore.service"} {
+	for _, path := range []string{textfiles + "/sentinel.prom", "/usr/bin/sentinel", "/usr/bin/sentinel-mcp", "/usr/bin/sentinel-guard", "/usr/share/man/man1/sentinel-guard.1", "/usr/share/bash-completion/completions/sentinel-guard", "/usr/lib/systemd/system/sentinel-restore.service", "/etc/systemd/system/multi-user.target.wants/sentinel-restore.service"} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is left", path)
 		}
