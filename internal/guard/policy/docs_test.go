@@ -4,6 +4,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -26,6 +27,48 @@ func TestTheRulesOfTheDocumentation(t *testing.T) {
 		for line := range strings.SplitSeq(strings.TrimSpace(r[2]), "\n") {
 			checkLine(t, set, line)
 		}
+	}
+}
+
+// A worked rule stops something, and something passes it.
+func TestTheRulesOfTheGuide(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/guard.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := Environment{Home: "/home/nobody", Project: "/srv/project", Dir: "/srv/project"}
+	rules := regexp.MustCompile("(?s)```yaml\n(.*?)```\n\n```json\n(.*?)```").FindAllStringSubmatch(string(raw), -1)
+	if len(rules) != 10 {
+		t.Fatalf("there are %d rules with calls", len(rules))
+	}
+	for _, r := range rules {
+		set := compile(t, env, r[1])
+		stopped, passed := strings.Count(r[2], `"expect":"block"`), strings.Count(r[2], `"expect":"allow"`)
+		if stopped == 0 || passed == 0 {
+			t.Errorf("%d calls are stopped and %d pass\n%s", stopped, passed, r[1])
+		}
+		for line := range strings.SplitSeq(strings.TrimSpace(r[2]), "\n") {
+			checkLine(t, set, line)
+		}
+	}
+}
+
+// The commented file of defaults has every setting, and changes nothing.
+func TestTheFileOfDefaults(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/guard.default.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse("defaults", raw, Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Parse("defaults", nil, Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprintf("%+v", *got), fmt.Sprintf("%+v", *want); got != want {
+		t.Errorf("the file says %s, and without it %s holds", got, want)
 	}
 }
 
