@@ -5,6 +5,7 @@ package relay
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sentinel/internal/guard/stage"
@@ -26,6 +27,7 @@ type entry struct {
 	digest    uint64 // of what it asks for, to know its repetition; 0 where there can be none
 	sent      bool   // it was passed on; before that nobody can answer it
 	cancelled bool
+	ended     atomic.Bool        // the stages know that nothing comes of it any more
 	cancel    context.CancelFunc // of its judgement, while that waits; nil otherwise
 }
 

@@ -147,6 +147,9 @@ func (p *pump) flush() {
 
 // unserved refuses a request that was passed on to a server that has ended, or does not take it.
 func (p *pump) unserved(e *entry) stage.Refusal {
+	if e.sent {
+		p.relay.over(e, stage.Gone)
+	}
 	p.relay.ended(p.from, e, End{Outcome: ServerGone})
 	return p.refuse(serverGone(), nil, e.call)
 }
@@ -199,6 +202,7 @@ func (p *pump) faulty(m *jsonrpc.Message) decision {
 		refusal = v.Refusal
 	}
 	if e := p.due.take(m.Fault.Answered); e != nil {
+		p.relay.over(e, stage.Unreadable)
 		refusal.Reason = fmt.Sprintf("The answer of the %s cannot be read in exactly one way. %s", p.from, refusal.Reason)
 		return decision{instead: p.keepBack(e, m, refusal)}
 	}
@@ -256,6 +260,7 @@ func (p *pump) requested(e *entry, m *jsonrpc.Message, v stage.Verdict) decision
 		}
 		v = stage.Blocked(unrecorded(err))
 	}
+	p.relay.over(e, stage.Refused)
 	if !p.asked.drop(e) { // cancelled, or answered when the server went
 		return decision{}
 	}
@@ -266,6 +271,7 @@ func (p *pump) requested(e *entry, m *jsonrpc.Message, v stage.Verdict) decision
 func (p *pump) send(e *entry) bool {
 	sent := p.asked.send(e)
 	if !sent {
+		p.relay.over(e, stage.Refused)
 		p.relay.ended(p.from, e, End{Outcome: Cancelled})
 	}
 	return sent
@@ -285,6 +291,7 @@ func (p *pump) answer(m *jsonrpc.Message) decision {
 	}
 	p.relay.session.answered(p.from, e, m)
 	v := p.verdict(m, e.call)
+	p.relay.over(e, verdictOf(m))
 	if v.Later == nil {
 		return p.answered(e, m, v)
 	}
@@ -301,9 +308,20 @@ func (p *pump) answered(e *entry, m *jsonrpc.Message, v stage.Verdict) decision 
 	return decision{instead: p.keepBack(e, m, v.Refusal)}
 }
 
+// verdictOf returns what an answer says of the side that it is from.
+func verdictOf(m *jsonrpc.Message) stage.End {
+	if endOf(m).Code == jsonrpc.InternalError {
+		return stage.Failed
+	}
+	return stage.Answered
+}
+
 func (p *pump) notification(m *jsonrpc.Message) decision {
 	if m.Method == "notifications/cancelled" {
-		p.asked.cancel(m.Members.Get("requestId"), func(e *entry) { p.relay.ended(p.from, e, End{Outcome: Cancelled}) })
+		p.asked.cancel(m.Members.Get("requestId"), func(e *entry) {
+			p.relay.ended(p.from, e, End{Outcome: Cancelled})
+			p.relay.over(e, stage.Cancelled)
+		})
 	}
 	v := p.verdict(m, nil)
 	if v.Later == nil {
@@ -384,6 +402,7 @@ func (p *pump) tooLong(head []byte) {
 		id = p.due.only()
 	}
 	if e := p.due.take(id); e != nil {
+		p.relay.over(e, stage.Unreadable)
 		p.apply(nil, nil, decision{instead: p.keepBack(e, &m, refusal)})
 		return
 	}
@@ -422,6 +441,7 @@ func (p *pump) noBatch(messages []jsonrpc.Message, why string) {
 			continue
 		}
 		if e := p.due.take(id); e != nil {
+			p.relay.over(e, stage.Unreadable)
 			p.apply(nil, nil, decision{instead: p.keepBack(e, &m, refusal)})
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sentinel/internal/guard/stage"
+	"sentinel/internal/sanitize"
 )
 
 // DefaultMaxLine is the longest line in bytes that is passed on unless the options say otherwise.
@@ -109,6 +110,9 @@ func (r *Relay) Serve() {
 	server.flush()
 	for _, e := range server.asked.close() {
 		r.ended(stage.Server, e, End{Outcome: ServerGone})
+		if e.sent {
+			r.over(e, stage.Gone)
+		}
 	}
 }
 
@@ -154,6 +158,17 @@ func NewSession() string { return rand.Text()[:8] }
 func (r *Relay) writeFailed(to stage.Side) {
 	if to == stage.Client && !r.gone.Swap(true) {
 		close(r.clientGone)
+	}
+}
+
+// over tells the stages that nothing comes of a request any more, unless they know. Of one that
+// was not passed on who judges it tells: until then a stage may still let it pass.
+func (r *Relay) over(e *entry, how stage.End) {
+	if e.ended.Swap(true) {
+		return
+	}
+	if err := stage.Ended(r.options.Stages, e.call, how); err != nil {
+		r.options.Note("ended", "The guard failed at the end of a request: "+sanitize.Text(err.Error(), 200))
 	}
 }
 

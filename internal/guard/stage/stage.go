@@ -8,6 +8,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -69,6 +70,19 @@ type Verdict struct {
 	Later func(context.Context) (Verdict, error)
 }
 
+// An End is how a request ended.
+type End int
+
+// The ends of a request.
+const (
+	Refused    End = iota // it was not passed on
+	Answered              // by the other side, whether or not the answer passes
+	Failed                // by the other side, which says that it failed itself (JSON-RPC, -32603)
+	Unreadable            // by the other side, with what is no message
+	Cancelled             // who sent it no longer waits
+	Gone                  // the other side has ended, or takes nothing any more
+)
+
 // Blocked returns the verdict that refuses a message.
 func Blocked(r Refusal) Verdict { return Verdict{Action: Block, Refusal: r} }
 
@@ -78,6 +92,10 @@ func Blocked(r Refusal) Verdict { return Verdict{Action: Block, Refusal: r} }
 type Stage struct {
 	Name  string
 	Judge func(m *Message) (Verdict, error)
+	// Ended, if set, is called once for each request that was judged, by whatever stage blocked it:
+	// when its answer has been judged and is not passed on yet, or when none will come. The call is
+	// the one of the messages. It is called from anywhere, and returns at once.
+	Ended func(c *Call, how End)
 }
 
 // Run returns what the stages decide together: the first block, else all flags. What a stage fails
@@ -104,6 +122,24 @@ func waiting(before Verdict, judge func(context.Context) (Verdict, error), stage
 		decided := guarded(stages[0].Name, func() (Verdict, error) { return judge(ctx) })
 		return resume(ctx, before.and(decided), stages[1:], m), nil
 	}
+}
+
+// Ended tells the stages that a request has ended. The error names those that fail at it.
+func Ended(stages []Stage, c *Call, how End) error {
+	var failures []error
+	for _, s := range stages {
+		if s.Ended == nil {
+			continue
+		}
+		v := guarded(s.Name, func() (Verdict, error) {
+			s.Ended(c, how)
+			return Verdict{}, nil
+		})
+		if v.Action == Block {
+			failures = append(failures, fmt.Errorf("%s: %w", s.Name, v.Refusal.Cause))
+		}
+	}
+	return errors.Join(failures...)
 }
 
 // resume runs the stages after one that had to wait.
