@@ -33,7 +33,9 @@ type Install struct {
 	Syntax Syntax
 	Type   string // value of "type" in a server; "" for none
 	Tools  bool   // a server lists the tools that may be used
-	Reload string // how the client picks up a changed configuration, a sentence
+
+	Projects string // the member that has further servers by folder; "" for none
+	Reload   string // how the client picks up a changed configuration, a sentence
 }
 
 // A Syntax is the dialect of JSON that a client accepts.

@@ -13,7 +13,7 @@ var list = []Client{
 	},
 	{
 		ID: "claude-code", Name: "Claude Code", Servers: "mcpServers",
-		Install: &Install{Type: "stdio", Reload: "Start claude again, and look at /mcp there."},
+		Install: &Install{Type: "stdio", Projects: "projects", Reload: "Start claude again, and look at /mcp there."},
 		config:  place{claudeHome, ".claude.json"},
 		more:    []place{{claudeDir, "settings.json"}, {home, ".mcp.json"}},
 		managed: map[string][]string{"linux": {"/etc/claude-code/managed-mcp.json", "/etc/claude-code/managed-settings.json"}},

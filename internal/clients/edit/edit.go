@@ -3,6 +3,7 @@
 package edit
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type Entry struct {
 	Command string   // absolute
 	Args    []string // nil keeps those of an existing entry
 	Initial []string // of an entry that is new, where Args is nil
+	Guard   string   // the program of the guard before it; "" leaves it as it is
 }
 
 // A splice replaces raw[from:to] by put.
@@ -45,8 +47,27 @@ func spliced(raw string, all []splice) string {
 	return b.String()
 }
 
-// install returns the configuration with the entry, unchanged when it has it.
+// install returns the configuration with the entry, unchanged when it has it. An entry that is
+// behind the guard stays there.
 func install(raw []byte, c clients.Client, e Entry) ([]byte, error) {
+	before, guard, err := unguarded(raw, c)
+	if err != nil {
+		return nil, err
+	}
+	if e.Guard != "" {
+		guard = e.Guard
+	}
+	after, err := installBare(before, c, e)
+	if err != nil || guard == "" {
+		return after, err
+	}
+	if after, err = guarded(after, c, guard); err == nil && behindAsBefore(raw, after, c) {
+		return raw, nil
+	}
+	return after, err
+}
+
+func installBare(raw []byte, c clients.Client, e Entry) ([]byte, error) {
 	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
 		return nil, err
@@ -121,6 +142,18 @@ func (t text) foreign(m *hujson.ObjectMember) error {
 // remove returns the configuration without our entry, unchanged when there is
 // none.
 func remove(raw []byte, c clients.Client) ([]byte, error) {
+	before, guard, err := unguarded(raw, c)
+	if err != nil {
+		return nil, err
+	}
+	after, err := removeBare(before, c)
+	if err == nil && guard != "" && bytes.Equal(after, before) {
+		return raw, nil
+	}
+	return after, err
+}
+
+func removeBare(raw []byte, c clients.Client) ([]byte, error) {
 	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
 		return nil, err
@@ -219,6 +252,16 @@ func stringsOf(v hujson.Value) []string {
 
 // entryOf returns our entry in a configuration; false when there is none.
 func entryOf(raw []byte, c clients.Client) (Entry, bool) {
+	before, guard, err := unguarded(raw, c)
+	if err != nil {
+		return Entry{}, false
+	}
+	e, ours := bareEntryOf(before, c)
+	e.Guard = guard
+	return e, ours
+}
+
+func bareEntryOf(raw []byte, c clients.Client) (Entry, bool) {
 	t, err := parse(raw, c.Install.Syntax)
 	if err != nil {
 		return Entry{}, false

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"sentinel/internal/clients"
 	"sentinel/internal/fault"
 	"sentinel/internal/testenv"
 )
@@ -325,7 +326,7 @@ func TestClientStartsTheProgramThatStays(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", "/no/tmp") // the home of this test lies in a directory for temporary files
 	find := func(own string, trust func(string) error) (string, error) {
-		return Search{Own: own, Trusted: trust, Root: root}.Program()
+		return Search{Name: clients.Program, Own: own, Trusted: trust, Root: root}.Program()
 	}
 
 	for _, own := range []string{

@@ -7,38 +7,38 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sentinel/internal/clients"
 	"sentinel/internal/fault"
 	"sentinel/internal/installed"
 )
 
-// A Search finds the sentinel-mcp that a client is to start.
+// A Search finds the program that a client is to start.
 type Search struct {
+	Name    string             // of the program
 	Own     string             // the running one
 	Trusted func(string) error // why somebody other than root could change a path
 	Root    string             // "/" when live
 }
 
-// Program returns a lasting absolute path: that of the sentinel-mcp that root has
+// Program returns a lasting absolute path: that of the one that root has
 // installed, or else of the running one, by the name that its next version will have too.
 func (s Search) Program() (string, error) {
-	for _, path := range installed.Paths(clients.Program) {
+	for _, path := range installed.Paths(s.Name) {
 		path = filepath.Join(s.Root, path)
 		if isProgram(path) && s.Trusted(path) == nil {
 			return path, nil
 		}
 	}
 	if temporary(s.Own) {
-		return "", fault.New(fault.Unavailable, "This sentinel-mcp, "+s.Own+", is in a folder for temporary files, and none is installed.").
-			WithFix("Copy both programs into a folder that stays, such as ~/.local/bin, and run the one there. To change the system as well, install them, from the folder of the release or source: sudo make install")
+		return "", fault.New(fault.Unavailable, "This "+s.Name+", "+s.Own+", is in a folder for temporary files, and none is installed.").
+			WithFix("Copy the programs into a folder that stays, such as ~/.local/bin, and run the one there. To change the system as well, install them, from the folder of the release or source: sudo make install")
 	}
 	own, err := os.Stat(s.Own)
 	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, "sentinel-mcp cannot tell where it is installed", err)
+		return "", fault.Wrap(fault.Unavailable, s.Name+" cannot tell where it is installed", err)
 	}
 	// Homebrew installs a program below its version and links to it.
 	for _, dir := range []string{"/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"} {
-		path := filepath.Join(s.Root, dir, clients.Program)
+		path := filepath.Join(s.Root, dir, s.Name)
 		if linked, err := os.Stat(path); err == nil && os.SameFile(own, linked) {
 			return path, nil
 		}

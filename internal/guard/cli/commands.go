@@ -10,5 +10,7 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		runCommand(),
 		policyCommand(),
+		wrapCommand(),
+		unwrapCommand(),
 	}
 }
