@@ -80,6 +80,30 @@ mcp.json
 	}
 }
 
+func TestInstallPutsItselfBehindTheGuard(t *testing.T) {
+	status, out, errs := configured(t, "printf '#!/bin/sh\\n' >/opt/bin/sentinel-guard && chmod 755 /opt/bin/sentinel-guard\n", `mkdir .cursor
+printf '{"mcpServers": {}}' >.cursor/mcp.json
+cp .cursor/mcp.json before
+$MCP --install cursor --read-only --guarded
+cat .cursor/mcp.json; echo
+$MCP --install cursor --guarded
+$MCP --install cursor
+$MCP --install cursor --read-only --json
+$MCP --uninstall cursor
+cmp .cursor/mcp.json before
+`)
+	const behind = "It is behind sentinel-guard; to take it out from there: sentinel-guard unwrap --client cursor --server sentinel\n"
+	const path, reload = "/opt/home/.cursor/mcp.json", "Cursor picks up the change by itself; see its settings, under MCP.\n"
+	const had = "Cursor has sentinel-mcp already; nothing was changed in " + path + ".\n"
+	want := "Cursor now has sentinel-mcp, in " + path + ".\nWhat was there before is in " + path + ".before-sentinel.\n" + reload + behind +
+		`{"mcpServers": {"sentinel": {"command": "/opt/bin/sentinel-guard", "args": ["run", "--name=sentinel", "--preset=sentinel", "--", "/opt/bin/sentinel-mcp", "--toolsets=default,diagnostics", "--read-only"]}}}` + "\n" +
+		had + behind + had + behind
+	rest, ok := strings.CutPrefix(out, want)
+	if !ok || status != 0 || errs != "" || !strings.Contains(rest, `"guard":"/opt/bin/sentinel-guard"`) || !strings.HasSuffix(rest, "Cursor no longer has sentinel-mcp; it was taken out of "+path+".\n"+reload) {
+		t.Errorf("status %d, stderr %q:\n%s\n%s", status, errs, cmp.Diff(want, out), rest)
+	}
+}
+
 func TestInstallIsToldAsOneDocument(t *testing.T) {
 	for name, test := range map[string]struct {
 		script string
@@ -118,6 +142,7 @@ func TestInstallRefusesInOneSentenceAndAFix(t *testing.T) {
 	for name, test := range map[string]struct{ change, script, want string }{
 		"through sudo": {"", "sudo -n /opt/bin/sentinel-mcp --install cursor",
 			"sentinel-mcp: The configuration of a client belongs to the person who uses it, and this run is root's.\nRun the same command as yourself, without sudo.\n"},
+		"no guard":         {"", "$MCP --install cursor --guarded", "There is no sentinel-guard beside /opt/bin/sentinel-mcp.\nInstall all three programs"},
 		"read-only folder": {"", "mkdir -m 0500 .cursor; $MCP --install cursor", "cannot be written"},
 		"folder to make":   {"", "chmod 0500 .; $MCP --install cursor", "Make its folder writable with: chmod u+w '/opt/home'"},
 		"unreadable":       {"", "echo '{}' >.claude.json; chmod 0200 .claude.json; $MCP --install claude-code", "/opt/home/.claude.json cannot be read"},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,6 +30,7 @@ import (
 type management struct {
 	install, uninstall string // IDs of clients
 	dryRun, json       bool
+	guarded            bool     // behind sentinel-guard
 	serverFlags        []string // with which the client starts the server; nil for none
 }
 
@@ -37,7 +39,7 @@ func (m management) requested() bool { return m.install != "" || m.uninstall != 
 
 // ownFlags are the flags that are not passed on to the server.
 func ownFlags() []string {
-	return []string{"install", "uninstall", "dry-run", "json", "completion", "version", "help"}
+	return []string{"install", "uninstall", "guarded", "dry-run", "json", "completion", "version", "help"}
 }
 
 // check refuses flags that do not go together, and notes those that the client
@@ -63,6 +65,8 @@ func (m *management) check(set *pflag.FlagSet, repeated map[string][]string) err
 		return errors.New("--install and --uninstall do not go together")
 	case !m.requested() && (m.dryRun || m.json):
 		return errors.New("--dry-run and --json belong to --install and --uninstall")
+	case m.guarded && m.install == "":
+		return errors.New("--guarded belongs to --install")
 	case m.uninstall != "" && m.serverFlags != nil:
 		name, _, _ := strings.Cut(m.serverFlags[0], "=")
 		return fmt.Errorf("%s does not go together with --uninstall", name)
@@ -90,6 +94,7 @@ type clientDocument struct {
 	DryRun  bool     `json:"dry_run"`
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`
+	Guard   string   `json:"guard,omitempty"` // the sentinel-guard before it
 	Backup  string   `json:"backup,omitempty"`
 	Change  string   `json:"change,omitempty"` // the lines that differ
 	Message string   `json:"message"`
@@ -141,7 +146,7 @@ func (m management) configure(ctx context.Context, goos string) (clientDocument,
 	}
 	d := clientDocument{
 		Client: client.ID, Path: change.Path, Changed: change.Changed, DryRun: m.dryRun,
-		Command: change.Entry.Command, Args: change.Entry.Args, Backup: change.Backup, Message: m.message(client, change, found),
+		Command: change.Entry.Command, Args: change.Entry.Args, Guard: change.Entry.Guard, Backup: change.Backup, Message: m.message(client, change, found),
 	}
 	if change.Changed {
 		d.Change = printable(change.String())
@@ -173,11 +178,29 @@ func (m management) change(ctx context.Context, u clients.User, c clients.Client
 	if err != nil {
 		return edit.Change{}, fault.Wrap(fault.Unavailable, "sentinel-mcp cannot tell where it is installed", err)
 	}
-	program, err := edit.Search{Own: self, Trusted: trust.RootOnly.File, Root: "/"}.Program()
+	program, err := edit.Search{Name: clients.Program, Own: self, Trusted: trust.RootOnly.File, Root: "/"}.Program()
 	if err != nil {
 		return edit.Change{}, err
 	}
-	return edit.Install(ctx, u, c, m.entry(program), m.dryRun)
+	entry := m.entry(program)
+	if m.guarded {
+		if entry.Guard, err = guardBeside(program, self); err != nil {
+			return edit.Change{}, err
+		}
+	}
+	return edit.Install(ctx, u, c, entry, m.dryRun)
+}
+
+// guardBeside returns the sentinel-guard that belongs to a sentinel-mcp.
+func guardBeside(programs ...string) (string, error) {
+	for _, p := range programs {
+		guard := filepath.Join(filepath.Dir(p), clients.Guard)
+		if info, err := os.Stat(guard); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0 {
+			return edit.Search{Name: clients.Guard, Own: guard, Trusted: trust.RootOnly.File, Root: "/"}.Program()
+		}
+	}
+	return "", fault.New(fault.Unavailable, "There is no sentinel-guard beside "+programs[0]+".").
+		WithFix("Install all three programs, from the folder of the release or source: sudo make install")
 }
 
 // entry is how the client is to start the server. One that is new, and one whose flags are given
@@ -213,6 +236,9 @@ func (m management) message(c clients.Client, change edit.Change, found bool) st
 			say("What was there before is in %s.", change.Backup)
 		}
 		said = append(said, c.Install.Reload)
+	}
+	if m.install != "" && change.Entry.Guard != "" {
+		say("It is behind sentinel-guard; to take it out from there: sentinel-guard unwrap --client %s --server sentinel", c.ID)
 	}
 	if m.install != "" && !found {
 		say("Nothing else of %s was found here; it reads this file once it is installed.", c.Name)

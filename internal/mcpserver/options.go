@@ -90,6 +90,7 @@ func (o *options) define(set *pflag.FlagSet, table []ops.Operation) {
 	text("install", "client", "enter sentinel-mcp, with the flags above, into the configuration of a `client`: "+strings.Join(clients.IDs(), ", "),
 		"", clientID(&o.manage.install), clients.IDs()...)
 	text("uninstall", "client", "take it out of the configuration of a `client` again", "", clientID(&o.manage.uninstall), clients.IDs()...)
+	toggle("guarded", "", "with --install: behind sentinel-guard, with the preset sentinel", &o.manage.guarded)
 	toggle("dry-run", "", "only show what --install or --uninstall would change", &o.manage.dryRun)
 	toggle("json", "", "report on --install or --uninstall as one JSON document", &o.manage.json)
 	text("completion", "shell", "print completions for a `shell`: "+strings.Join(completion.Shells(), ", "), "", o.takeShell, completion.Shells()...)
