@@ -31,6 +31,7 @@ const (
 	partMeasure = "measure" // the first process of the namespaces
 	partHold    = "hold"    // one that holds sockets
 	partEcho    = "echo"    // a server behind the guard
+	onlyGuard   = "guard"   // asked for: nothing but its rows, which need no namespaces
 )
 
 func main() {
@@ -51,12 +52,32 @@ func run(ctx context.Context, args []string) error {
 		return buildAndMeasure(ctx)
 	case args[0] == partMeasure && len(args) == 2:
 		return measure(ctx, os.Stdout, programs{dir: args[1]})
+	case args[0] == onlyGuard && len(args) == 1:
+		return measureGuard(ctx)
 	case args[0] == partEcho && len(args) == 1:
 		return echo(os.Stdin, os.Stdout)
 	case args[0] == partHold && len(args) == 3:
 		return hold(args[1], args[2])
 	}
-	return errors.New("usage: go run ./test/bench")
+	return errors.New("usage: go run ./test/bench [guard]")
+}
+
+// measureGuard prints the rows of the guard alone.
+func measureGuard(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "sentinel-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) // left over at worst
+	p := programs{dir}
+	if err := compile(ctx, p.guard(), "sentinel/cmd/sentinel-guard"); err != nil {
+		return err
+	}
+	rows, err := guardRows(ctx, p)
+	if err != nil {
+		return err
+	}
+	return print(os.Stdout, machine(), rows)
 }
 
 // buildAndMeasure builds what is measured and does the rest in namespaces.

@@ -5,16 +5,13 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
+	_ "embed"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -26,125 +23,105 @@ const (
 	guardInFlight = 1000
 )
 
-// echo is the part that answers each request at once, as servers do, with as many bytes as the
-// name of its method says.
-func echo(stdin io.Reader, stdout io.Writer) error {
-	in, out := bufio.NewReaderSize(stdin, 64<<10), bufio.NewWriterSize(stdout, 64<<10)
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return out.Flush()
-		}
-		_, rest, _ := bytes.Cut(line, []byte(`"id":`))
-		id, rest, _ := bytes.Cut(rest, []byte(`,"method":"`))
-		method, _, _ := bytes.Cut(rest, []byte(`"`))
-		size, err := strconv.Atoi(string(method))
-		if err != nil {
-			size = 2
-		}
-		fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"x":"%s"}}`+"\n", id, strings.Repeat("x", size))
-		if err := out.Flush(); err != nil {
-			return err
-		}
+// idleWait is how long a guard has to have nothing to do before its memory is looked at.
+const idleWait = 6 * time.Second
+
+//go:embed guard_rules.yaml
+var guardRules string
+
+// A guarded is the same server twice.
+type guarded struct {
+	direct, behind *echoed
+}
+
+func (g guarded) close() {
+	g.direct.close()
+	g.behind.close()
+}
+
+func startGuarded(ctx context.Context, g guard, server ...string) (both guarded, err error) {
+	if both.direct, err = startServer(ctx, guard{}, server...); err != nil {
+		return both, err
 	}
+	both.behind, err = startServer(ctx, g, server...)
+	return both, err
 }
 
-// An echoed is a running echo server, direct or behind the guard.
-type echoed struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-	id  int
-}
-
-func startEcho(ctx context.Context, before ...string) (*echoed, error) {
+// guardRows measure what sentinel-guard adds to a server.
+func guardRows(ctx context.Context, p programs) ([]row, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	command := slices.Concat(before, []string{self, partEcho})
-	e := &echoed{cmd: exec.CommandContext(ctx, command[0], command[1:]...)}
-	if e.in, err = e.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := e.cmd.StdoutPipe()
+	plain, err := newGuard(p, filepath.Join(p.dir, "plain"), "")
 	if err != nil {
 		return nil, err
 	}
-	e.out = bufio.NewReaderSize(out, 1<<20)
-	return e, e.cmd.Start()
-}
-
-// trip sends one request and reads its answer.
-func (e *echoed) trip(method string) (time.Duration, error) {
-	e.id++
-	start := time.Now()
-	if _, err := fmt.Fprintf(e.in, `{"jsonrpc":"2.0","id":%d,"method":"%s"}`+"\n", e.id, method); err != nil {
-		return 0, err
-	}
-	for {
-		_, err := e.out.ReadSlice('\n')
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return time.Since(start), err
-		}
-	}
-}
-
-// flood has many requests in flight, and returns how long all took.
-func (e *echoed) flood(count int) (time.Duration, error) {
-	var all bytes.Buffer
-	start := time.Now()
-	failed := make(chan error, 1)
-	for range count {
-		e.id++
-		fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", e.id)
-	}
-	go func() {
-		_, err := e.in.Write(all.Bytes())
-		failed <- err
-	}()
-	for range count {
-		if _, err := e.out.ReadSlice('\n'); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(start), <-failed
-}
-
-func (e *echoed) close() {
-	e.in.Close()
-	e.cmd.Wait()
-}
-
-// guardRows measure what sentinel-guard adds to a server that does nothing.
-func guardRows(ctx context.Context, p programs) ([]row, error) {
-	direct, err := startEcho(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer direct.close()
-	guarded, err := startEcho(ctx, p.guard(), "--")
-	if err != nil {
-		return []row{{what: "sentinel-guard", missing: err.Error()}}, nil
-	}
-	defer guarded.close()
 	var rows []row
-	for _, measure := range []func(direct, guarded *echoed) ([]row, error){tripRows, bigRows, floodRows} {
-		more, err := measure(direct, guarded)
+	for _, part := range []func(context.Context, programs, guard, ...string) ([]row, error){echoRows, rulesRows, hugeRows, everythingRows, guardStart} {
+		more, err := part(ctx, p, plain, self, partEcho)
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, more...)
 	}
-	rows = append(rows, memoryRow(guarded.cmd.Process.Pid))
-	start, err := guardStart(ctx, p)
-	return append(rows, start), err
+	return rows, nil
+}
+
+// echoRows measure a server that does nothing.
+func echoRows(ctx context.Context, _ programs, g guard, server ...string) ([]row, error) {
+	both, err := startGuarded(ctx, g, server...)
+	if err != nil {
+		return nil, err
+	}
+	defer both.close()
+	rows, err := tripRows(both, ping, "sentinel-guard: round trip to an echo server, added", 0.08, 0.4)
+	if err != nil {
+		return nil, err
+	}
+	big, err := bigRow(both)
+	if err != nil {
+		return nil, err
+	}
+	flood, err := floodRow(both, ping, "a bare echo server", 2)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, big, flood)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(idleWait):
+	}
+	return append(rows, memoryRows(both.behind.cmd.Process.Pid)...), nil
+}
+
+// rulesRows measure calls that are judged by rules and recorded.
+func rulesRows(ctx context.Context, p programs, _ guard, server ...string) ([]row, error) {
+	dir := filepath.Join(p.dir, "rules")
+	g, err := newGuard(p, dir, guardRules)
+	if err != nil {
+		return nil, err
+	}
+	both, err := startGuarded(ctx, g, server...)
+	if err != nil {
+		return nil, err
+	}
+	defer both.close()
+	rows, err := tripRows(both, toolCall, "sentinel-guard with 200 rules and the record: tools/call, added", 0.15, 0.8)
+	if err != nil {
+		return nil, err
+	}
+	if log, err := filepath.Glob(dir + "/state/sentinel/guard/log/*.jsonl"); err != nil || len(log) == 0 {
+		rows[0].basis += "; nothing was recorded"
+	}
+	return rows, nil
 }
 
 // alternately returns how many milliseconds each of two took, in turn.
-func alternately(rounds int, one func(*echoed) (time.Duration, error), both ...*echoed) (taken [2][]float64, err error) {
+func alternately(rounds int, one func(*echoed) (time.Duration, error), both guarded) (taken [2][]float64, err error) {
 	for range rounds {
-		for i, e := range both {
+		for i, e := range []*echoed{both.direct, both.behind} {
 			d, err := one(e)
 			if err != nil {
 				return taken, err
@@ -158,85 +135,120 @@ func alternately(rounds int, one func(*echoed) (time.Duration, error), both ...*
 	return taken, nil
 }
 
-func tripRows(direct, guarded *echoed) ([]row, error) {
-	t, err := alternately(guardRounds, func(e *echoed) (time.Duration, error) { return e.trip("ping") }, direct, guarded)
+func tripRows(both guarded, request, what string, p50, p99 float64) ([]row, error) {
+	t, err := alternately(guardRounds, func(e *echoed) (time.Duration, error) { return e.trip(request) }, both)
 	if err != nil {
 		return nil, err
 	}
-	added := func(share float64) (float64, string) {
+	added := func(what string, share, bar float64) row {
 		at := int(share * float64(guardRounds-1))
-		return t[1][at] - t[0][at], fmt.Sprintf("%.3f ms - %.3f ms", t[1][at], t[0][at])
+		return row{what: what, measured: t[1][at] - t[0][at], bar: bar, unit: " ms", basis: fmt.Sprintf("%.3f ms - %.3f ms", t[1][at], t[0][at])}
 	}
-	middle, ofMiddle := added(0.5)
-	late, ofLate := added(0.99)
-	return []row{
-		{what: "sentinel-guard: round trip to an echo server, added, p50", measured: middle, bar: 0.08, unit: " ms", basis: ofMiddle},
-		{what: "  p99", measured: late, bar: 0.4, unit: " ms", basis: ofLate},
-	}, nil
+	return []row{added(what+", p50", 0.5, p50), added("  p99", 0.99, p99)}, nil
 }
 
-func bigRows(direct, guarded *echoed) ([]row, error) {
-	t, err := alternately(guardBigs, func(e *echoed) (time.Duration, error) { return e.trip("1000000") }, direct, guarded)
-	if err != nil {
-		return nil, err
-	}
-	return []row{{
+func bigRow(both guarded) (row, error) {
+	t, err := alternately(guardBigs, func(e *echoed) (time.Duration, error) { return e.trip(`"method":"1000000"`) }, both)
+	return row{
 		what: "sentinel-guard: a result of 1 MB, added", measured: median(t[1]) - median(t[0]), bar: 15, unit: " ms",
 		basis: fmt.Sprintf("%.2f ms - %.2f ms", median(t[1]), median(t[0])),
-	}}, nil
+	}, err
 }
 
-func floodRows(direct, guarded *echoed) ([]row, error) {
-	t, err := alternately(guardBigs, func(e *echoed) (time.Duration, error) { return e.flood(guardInFlight) }, direct, guarded)
+// hugeRows tell what one large result costs.
+func hugeRows(ctx context.Context, _ programs, g guard, server ...string) ([]row, error) {
+	e, err := startServer(ctx, g, server...)
 	if err != nil {
 		return nil, err
 	}
-	return []row{{
-		what: "sentinel-guard: time for 1,000 calls in flight against direct", measured: median(t[1]) / median(t[0]), bar: 2, unit: "x",
-		basis: fmt.Sprintf("%.2f ms / %.2f ms", median(t[1]), median(t[0])),
-	}}, nil
+	defer e.close()
+	took, err := e.trip(`"method":"40000000"`)
+	if err != nil {
+		return nil, err
+	}
+	r := row{what: "sentinel-guard: a result of 40 MB, peak memory", bar: 140, unit: " MB", basis: fmt.Sprintf("it took %.0f ms", took.Seconds()*1000)}
+	r.measured, err = statusOf(e.cmd.Process.Pid, "VmHWM")
+	return []row{r}, err
 }
 
-// memoryRow tells the private memory of an idle guard.
-func memoryRow(pid int) row {
-	r := row{what: "sentinel-guard: anonymous memory", bar: 8, unit: " MB"}
+// floodRow compares times: half of the throughput is twice the time.
+func floodRow(both guarded, request, server string, bar float64) (row, error) {
+	t, err := alternately(guardBigs, func(e *echoed) (time.Duration, error) { return e.flood(guardInFlight, request) }, both)
+	return row{
+		what: "sentinel-guard: time for 1,000 calls in flight against direct, " + server, measured: median(t[1]) / median(t[0]), bar: bar, unit: "x",
+		basis: fmt.Sprintf("%.2f ms / %.2f ms", median(t[1]), median(t[0])),
+	}, err
+}
+
+// everythingRows measure a real server.
+func everythingRows(ctx context.Context, _ programs, g guard, _ ...string) ([]row, error) {
+	const name, bar = "server-everything", 1.43
+	command, err := exec.LookPath("mcp-" + name)
+	if err != nil {
+		return []row{{what: "sentinel-guard: time for 1,000 calls in flight against direct, " + name, bar: bar, unit: "x", missing: "npm install -g @modelcontextprotocol/" + name}}, nil
+	}
+	both, err := startGuarded(ctx, g, command, "stdio")
+	if err != nil {
+		return nil, err
+	}
+	defer both.close()
+	for _, e := range []*echoed{both.direct, both.behind} {
+		if _, err := e.trip(initialize); err != nil {
+			return nil, err
+		}
+		if _, err := fmt.Fprintln(e.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+			return nil, err
+		}
+	}
+	flood, err := floodRow(both, toolCall, name, bar)
+	return []row{flood}, err
+}
+
+// memoryRows tell the memory of an idle guard.
+func memoryRows(pid int) []row {
+	rows := []row{
+		{what: "sentinel-guard: anonymous memory when idle", bar: 8, unit: " MB", basis: fmt.Sprintf("%.0f s after the rows above", idleWait.Seconds())},
+		{what: "  resident", bar: 22, unit: " MB"},
+	}
+	for i, name := range []string{"RssAnon", "VmRSS"} {
+		var err error
+		if rows[i].measured, err = statusOf(pid, name); err != nil {
+			rows[i].missing = err.Error()
+		}
+	}
+	return rows
+}
+
+// statusOf returns a size in megabytes from /proc/PID/status.
+func statusOf(pid int, name string) (size float64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		r.missing = err.Error()
-		return r
+		return 0, err
 	}
-	var anonymous, resident float64
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "RssAnon:"); ok {
-			fmt.Sscan(value, &anonymous)
-		}
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			fmt.Sscan(value, &resident)
-		}
-	}
-	r.measured, r.basis = anonymous/1000, fmt.Sprintf("after the rows above; resident %.1f MB", resident/1000)
-	return r
+	_, rest, _ := strings.Cut(string(status), "\n"+name+":")
+	_, err = fmt.Sscan(rest, &size)
+	return size * 1024 / 1e6, err
 }
 
-// guardStart compares the time from the start of a server to its first answer.
-func guardStart(ctx context.Context, p programs) (row, error) {
+// guardStart compares the time from the start of a server to its answer to initialize.
+func guardStart(ctx context.Context, _ programs, g guard, server ...string) ([]row, error) {
 	var taken [2][]float64
 	for range startRounds {
-		for i, before := range [][]string{nil, {p.guard(), "--"}} {
-			start := time.Now()
-			e, err := startEcho(ctx, before...)
+		for i, before := range []guard{{}, g} {
+			from := time.Now()
+			e, err := startServer(ctx, before, server...)
 			if err != nil {
-				return row{}, err
+				return nil, err
 			}
-			if _, err := e.trip("initialize"); err != nil {
-				return row{}, err
+			if _, err := e.trip(initialize); err != nil {
+				return nil, err
 			}
-			taken[i] = append(taken[i], time.Since(start).Seconds()*1000)
+			taken[i] = append(taken[i], time.Since(from).Seconds()*1000)
 			e.close()
 		}
 	}
-	return row{
-		what: "sentinel-guard: spawn to the first answer, added", measured: median(taken[1]) - median(taken[0]), bar: 8, unit: " ms",
+	return []row{{
+		what: "sentinel-guard: spawn to the answer to initialize, added", measured: median(taken[1]) - median(taken[0]), bar: 8, unit: " ms",
 		basis: fmt.Sprintf("%.2f ms - %.2f ms", median(taken[1]), median(taken[0])),
-	}, nil
+	}}, nil
 }
