@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version holds the release number that both binaries report.
+// Package version holds the release number that all programs report.
 package version
 
 // Number is the release, in semantic versioning. It is the value of "version"

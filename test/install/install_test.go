@@ -304,10 +304,10 @@ func guards(t *testing.T) {
 	as := []string{"runuser", "-u", user, "--"}
 	versions := map[string]bool{}
 	for _, program := range []string{"sentinel", "sentinel-mcp", "sentinel-guard"} {
-		_, version, _ := strings.Cut(strings.TrimSpace(run(t, append(as, program, "--version")...)), " ")
-		versions[version] = true
+		words := append(strings.Fields(run(t, append(as, program, "--version")...)), "", "")
+		versions[words[1]] = words[0] == program
 	}
-	if len(versions) != 1 {
+	if len(versions) != 1 || !versions["0.1.0"] {
 		t.Errorf("the programs have versions %v", versions)
 	}
 	const line = `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"x"}}`

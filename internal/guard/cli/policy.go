@@ -62,13 +62,14 @@ func shown(text string) string {
 	return sanitize.Text(text, most)
 }
 
-// wrapped breaks text at blanks and indents every line.
+// wrapped breaks text at blanks, puts indent before the first line and as many blanks before the others.
 func wrapped(text, indent string) string {
 	var b strings.Builder
 	line := indent
 	for word := range strings.FieldsSeq(shown(text)) {
 		if len([]rune(line))+1+len([]rune(word)) > width && line != indent {
 			b.WriteString(line + "\n")
+			indent = strings.Repeat(" ", len(indent))
 			line = indent
 		}
 		if line != indent {
@@ -331,7 +332,7 @@ func testText(tested []testedCall, failed int) string {
 		}
 		b.WriteString(line + "\n")
 	}
-	fmt.Fprintf(&b, "%d calls, %d not as expected\n", len(tested), failed)
+	fmt.Fprintf(&b, "%s, %d not as expected\n", humanize.Count(len(tested), "call", "calls"), failed)
 	return b.String()
 }
 

@@ -23,6 +23,7 @@ func TestPolicyCommands(t *testing.T) {
 	}
 	good := file("good.yaml", "rules:\n  - {name: no-b, tools: ['s:b*'], action: block, reason: Use a.}\n")
 	bad := file("bad.yaml", "rules:\n  - {name: r, action: shut}\n")
+	long := file("long.yaml", "rules:\n  - {name: a-rule-with-a-name-that-takes-much-of-the-line, tools: ['x'], action: block}\n")
 	old := file("old.yaml", "rules:\n  - {id: a, target_tool: 'x', action: allow}\n  - {id: b, target_tool: '*', action: block}\n")
 	calls := file("calls.jsonl", `{"server":"s","name":"b1","expect":"block"}`+"\n\n"+`{"server":"s","name":"a","expect":"allow"}`+"\n")
 	wrong := file("wrong.jsonl", `{"server":"s","name":"b1","expect":"allow"}`+"\n")
@@ -50,6 +51,7 @@ func TestPolicyCommands(t *testing.T) {
 		{"policy explain --json s:a --rules " + good, 0, `"matched": false`, ""},
 		{"policy explain b", StatusUsage, "", "Write SERVER:TOOL"},
 		{"policy explain s:b --method ping", StatusUsage, "", "no rule holds for the method"},
+		{"policy explain a:delete_b --rules " + long, 0, "no  long.yaml:2 a-rule-with-a-name-that-takes-much-of-the-line (block): it is about\n    other tools or methods\n", ""},
 		{"policy init --preset nothing", StatusUsage, "", "there are filesystem, git, read-only, sentinel, sql"},
 		{"policy init --preset git", 0, "Wrote " + home, ""},
 		{"policy init --preset git", StatusFound, "", "is there already"},
