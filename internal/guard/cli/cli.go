@@ -39,15 +39,25 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.cause }
 
-// Run does what the arguments say and returns the exit status.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// systemKey is that of the name of the operating system in a context.
+type systemKey struct{}
+
+// system returns the operating system that the commands are for, as runtime.GOOS names it.
+func system(ctx context.Context) string {
+	name, _ := ctx.Value(systemKey{}).(string)
+	return name
+}
+
+// Run does what the arguments say, on an operating system as runtime.GOOS names it, and returns the
+// exit status.
+func Run(ctx context.Context, goos string, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	started := false
 	root := newRoot(&started)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.WithValue(ctx, systemKey{}, goos))
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(stderr, "sentinel-guard:", err) //nolint:errcheck // there is nobody else to tell
 	}

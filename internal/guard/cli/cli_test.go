@@ -12,7 +12,7 @@ import (
 func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = Run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	status = Run(t.Context(), "linux", args, strings.NewReader(""), &out, &errs)
 	return status, out.String(), errs.String()
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -73,9 +72,9 @@ var guardProgram = func() (string, error) {
 }
 
 // caller is the person whose clients are configured.
-func caller() clients.User {
+func caller(goos string) clients.User {
 	home, _ := os.UserHomeDir() //nolint:errcheck // an empty one is refused
-	return clients.User{OS: runtime.GOOS, Home: home, Env: os.Getenv, UID: privilege.EffectiveUID()}
+	return clients.User{OS: goos, Home: home, Env: os.Getenv, UID: privilege.EffectiveUID()}
 }
 
 // A wrappedClient is what wrap says of a client.
@@ -107,7 +106,7 @@ type wrappedServer struct {
 }
 
 func (r *wrapRequest) run(cmd *cobra.Command) error {
-	u := caller()
+	u := caller(system(cmd.Context()))
 	chosen, err := r.chosen(u)
 	if err != nil {
 		return &exit{StatusUsage, err}
