@@ -51,7 +51,7 @@ func TestPolicyCommands(t *testing.T) {
 		{"policy explain --json s:a --rules " + good, 0, `"matched": false`, ""},
 		{"policy explain b", StatusUsage, "", "Write SERVER:TOOL"},
 		{"policy explain s:b --method ping", StatusUsage, "", "no rule holds for the method"},
-		{"policy explain a:delete_b --rules " + long, 0, "no  long.yaml:2 a-rule-with-a-name-that-takes-much-of-the-line (block): it is about\n    other tools or methods\n", ""},
+		{"policy explain a:delete_b --rules " + long, 0, "no  long.yaml:2 a-rule-with-a-name-that-takes-much-of-the-line (block): it is\n    about other tools or methods\n", ""},
 		{"policy init --preset nothing", StatusUsage, "", "there are filesystem, git, read-only, sentinel, sql"},
 		{"policy init --preset git", 0, "Wrote " + home, ""},
 		{"policy init --preset git", StatusFound, "", "is there already"},
