@@ -6,13 +6,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"sentinel/internal/guard/stage"
 	"sentinel/internal/guard/stages"
 )
 
@@ -30,24 +35,81 @@ func (c *collected) Write(b []byte) (int, error) {
 
 func (*collected) Close() error { return nil }
 
-// relayed returns what the two sides read after each has written its bytes.
+// relayed returns what the two sides read after each has written its bytes, the server once those
+// of the client have passed.
 func relayed(client, server []byte) (toClient, toServer []byte) {
+	return relayedBy(nil, false, client, server)
+}
+
+// relayedBy has one stage more, and both sides write at once if so wanted.
+func relayedBy(more []stage.Stage, atOnce bool, client, server []byte) (toClient, toServer []byte) {
 	var forClient, forServer collected
-	ready := make(chan struct{})
 	fromServer, write := io.Pipe()
-	r := New(context.Background(), Endpoint{bytes.NewReader(client), &forClient}, Endpoint{fromServer, &forServer}, Options{Stages: stages.All(stages.Settings{}), MaxLine: 4096})
+	options := Options{Stages: append(stages.All(stages.Settings{}), more...), MaxLine: 4096}
+	r := New(context.Background(), Endpoint{bytes.NewReader(client), &forClient}, Endpoint{fromServer, &forServer}, options)
 	go func() {
-		<-ready
+		if !atOnce {
+			<-r.ClientEnded()
+		}
 		write.Write(server)
 		write.Close()
 	}()
-	go func() {
-		<-r.ClientEnded()
-		close(ready)
-	}()
 	r.Serve()
-	r.pumps[1].to.close()
+	<-r.ClientEnded()
+	r.pumps[stage.Server].to.close()
 	return forClient.Bytes(), forServer.Bytes()
+}
+
+// moody is a stage that decides by what a message says, in each way that a stage can.
+func moody(seed byte) stage.Stage {
+	return stage.Stage{Name: "moody", Judge: func(m *stage.Message) (stage.Verdict, error) {
+		sum := seed
+		for _, b := range m.Raw {
+			sum = sum*31 + b
+		}
+		no := stage.Blocked(stage.Refusal{Code: stage.PolicyBlocks, Rule: "moody", Reason: "No.", Fix: "No."})
+		later := func(v stage.Verdict, err error) (stage.Verdict, error) {
+			return stage.Verdict{Later: func(context.Context) (stage.Verdict, error) {
+				runtime.Gosched()
+				return v, err
+			}}, nil
+		}
+		switch sum % 9 {
+		case 0:
+			return no, nil
+		case 1:
+			return stage.Verdict{}, errors.New("it fails")
+		case 2:
+			panic("it panics")
+		case 3:
+			return later(no, nil)
+		case 4:
+			return later(stage.Verdict{}, nil)
+		case 5:
+			return later(stage.Verdict{}, errors.New("it fails later"))
+		default:
+			return stage.Verdict{Action: stage.Action(sum % 2), Flags: []string{"f"}}, nil
+		}
+	}}
+}
+
+// checkLines is [checkOutput] where messages were held, and so came later than others: each line
+// that was written is read once at most.
+func checkLines(t interface{ Fatalf(string, ...any) }, written, read []byte) {
+	lines := bytes.SplitAfter(written, []byte("\n"))
+	for _, line := range bytes.SplitAfter(read, []byte("\n")) {
+		if len(line) == 0 || ours(line) {
+			continue
+		}
+		at := slices.IndexFunc(lines, func(w []byte) bool { return bytes.Equal(w, line) })
+		if at < 0 {
+			at = slices.IndexFunc(lines, func(w []byte) bool { return takenFrom(w, line) })
+		}
+		if at < 0 {
+			t.Fatalf("a third thing was read: %q\nwritten: %q", line, written)
+		}
+		lines = slices.Delete(lines, at, at+1)
+	}
 }
 
 // ours says that a line is an answer of the guard, alone or in an array.
@@ -173,6 +235,20 @@ func TestOutputIsInputOrAnAnswerOfTheGuard(t *testing.T) {
 		toClient, toServer := relayed(client, server)
 		checkOutput(t, client, toServer)
 		checkOutput(t, server, toClient)
+	})
+}
+
+func TestOutputIsInputOrAnAnswerOfTheGuardWhateverStagesDo(t *testing.T) {
+	revisions := []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"}
+	rapid.Check(t, func(t *rapid.T) {
+		revision := rapid.SampledFrom(revisions).Draw(t, "revision")
+		ask := fmt.Sprintf(`{"jsonrpc":"2.0","id":"h","method":"initialize","params":{"protocolVersion":%q}}`+"\n", revision)
+		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":"h","result":{"protocolVersion":%q}}`+"\n", revision)
+		client, server := append([]byte(ask), stream(t, "client")...), append([]byte(answer), stream(t, "server")...)
+		more := []stage.Stage{moody(rapid.Byte().Draw(t, "mood"))}
+		toClient, toServer := relayedBy(more, rapid.Bool().Draw(t, "both at once"), client, server)
+		checkLines(t, client, toServer)
+		checkLines(t, server, toClient)
 	})
 }
 
