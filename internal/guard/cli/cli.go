@@ -88,7 +88,7 @@ func newRoot(started *bool) *cobra.Command {
 		Long: `sentinel-guard stands between an MCP client and an MCP server. What it lets
 through arrives byte for byte. What cannot be read in exactly one way, and what
 your rules do not allow, is refused with an answer.`,
-		Example: "  sentinel-guard -- npx -y @modelcontextprotocol/server-everything",
+		Example: "  sentinel-guard wrap --client claude-code --dry-run\n  sentinel-guard -- npx -y @modelcontextprotocol/server-everything",
 		Version: version.Number,
 
 		DisableFlagsInUseLine: true,
