@@ -22,8 +22,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(stateVariable) == "" { // not a guard that a test runs: all of them record below here
+		dir, err := os.MkdirTemp("", "guard-state")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		os.Setenv(stateVariable, dir)
+	}
 	testscript.Main(m, map[string]func(){"sentinel-guard": main})
 }
+
+const stateVariable = "XDG_STATE_HOME"
 
 // A program is a running sentinel-guard in the hands of a client.
 type program struct {

@@ -4,20 +4,11 @@ package journal
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-)
 
-// Each record carries the hash of the one before it, and its own. A line ends with
-// its hash, which covers the bytes before it, so that a reader need not encode JSON in the same
-// way.
-const (
-	beforeHash = `,"hash":"`
-	afterHash  = `"}`
-	hashLength = 2 * sha256.Size
+	"sentinel/internal/hashchain"
 )
 
 // encode returns r as a line, without the newline, and its hash.
@@ -29,14 +20,8 @@ func (r Record) encode() (line []byte, hash string, err error) {
 	if err := e.Encode(r); err != nil {
 		return nil, "", fmt.Errorf("encode a record: %w", err)
 	}
-	line = bytes.TrimSuffix(b.Bytes(), []byte("}\n"))
-	hash = sum(line)
-	return append(line, beforeHash+hash+afterHash...), hash, nil
-}
-
-func sum(b []byte) string {
-	h := sha256.Sum256(b)
-	return hex.EncodeToString(h[:])
+	line, hash = hashchain.Seal(b.Bytes())
+	return line, hash, nil
 }
 
 // Why a line is not a record of the journal.
@@ -48,8 +33,8 @@ var (
 // parseLine reads a line, given without its newline. Along with errChanged it
 // returns what the record claims to be.
 func parseLine(line []byte) (Record, error) {
-	at := len(line) - len(beforeHash) - hashLength - len(afterHash)
-	if at < 0 || len(line) >= maxLine || string(line[at:at+len(beforeHash)]) != beforeHash {
+	_, intact, ok := hashchain.Check(line)
+	if !ok || len(line) >= maxLine {
 		return Record{}, errNoRecord
 	}
 	var r Record
@@ -57,25 +42,13 @@ func parseLine(line []byte) (Record, error) {
 		return Record{}, errNoRecord
 	}
 	known := r.Event == EventIntent || r.Event == EventOutcome
-	if !known || r.Seq == 0 || r.Seq > maxSeq || !isHash(r.Hash) || r.Prev != "" && !isHash(r.Prev) {
+	if !known || r.Seq == 0 || r.Seq > maxSeq || !hashchain.IsHash(r.Hash) || r.Prev != "" && !hashchain.IsHash(r.Prev) {
 		return Record{}, errNoRecord
 	}
-	if r.Hash != sum(line[:at]) {
+	if !intact {
 		return r, errChanged
 	}
 	return r, nil
-}
-
-func isHash(s string) bool {
-	if len(s) != hashLength {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }
 
 // nextLine links r to the newest record and returns the line to write.

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"sentinel/internal/atomicfile"
+	"sentinel/internal/hashchain"
 )
 
 const (
@@ -55,7 +56,7 @@ func parseHead(raw []byte) (Head, error) {
 	if err := json.Unmarshal(raw, &h); err != nil {
 		return Head{}, errHead
 	}
-	good := h.First > 0 && h.First <= h.Seq && h.Seq <= maxSeq && isHash(h.Hash) && (h.FirstPrev == "" || isHash(h.FirstPrev))
+	good := h.First > 0 && h.First <= h.Seq && h.Seq <= maxSeq && hashchain.IsHash(h.Hash) && (h.FirstPrev == "" || hashchain.IsHash(h.FirstPrev))
 	again, err := h.encode()
 	if err != nil || !good || !bytes.Equal(again, raw) {
 		return Head{}, errHead

@@ -10,7 +10,7 @@ import (
 
 func TestOnlyWholeRecordsAreRead(t *testing.T) {
 	good := Record{Seq: 1, Event: EventIntent}
-	next := Record{Seq: maxSeq, Event: EventOutcome, Prev: strings.Repeat("a", hashLength)}
+	next := Record{Seq: maxSeq, Event: EventOutcome, Prev: strings.Repeat("a", 64)}
 	for name, test := range map[string]struct {
 		record Record
 		edit   func(line string) string
@@ -23,7 +23,7 @@ func TestOnlyWholeRecordsAreRead(t *testing.T) {
 		"no event":             {Record{Seq: 1}, nil, errNoRecord},
 		"unknown event":        {Record{Seq: 1, Event: "x"}, nil, errNoRecord},
 		"odd hash before":      {Record{Seq: 1, Event: EventIntent, Prev: "x"}, nil, errNoRecord},
-		"capitals in the hash": {Record{Seq: 2, Event: EventIntent, Prev: strings.Repeat("A", hashLength)}, nil, errNoRecord},
+		"capitals in the hash": {Record{Seq: 2, Event: EventIntent, Prev: strings.Repeat("A", 64)}, nil, errNoRecord},
 		"too long":             {Record{Seq: 1, Event: EventIntent, Reason: strings.Repeat("x", maxLine)}, nil, errNoRecord},
 		"empty":                {good, func(string) string { return "" }, errNoRecord},
 		"a line end":           {good, func(line string) string { return line + "\r" }, errNoRecord},

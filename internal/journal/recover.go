@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"sentinel/internal/hashchain"
 )
 
 // A process can die between any two steps of an append. This is what it leaves
@@ -90,7 +92,7 @@ func (s *state) findEnd() error {
 	if len(end.rest) == 0 {
 		return nil
 	}
-	if s.damage == "" && torn(end.rest) {
+	if s.damage == "" && hashchain.Torn(end.rest, maxLine) {
 		s.current.size = end.at
 		return s.current.file.Truncate(end.at)
 	}

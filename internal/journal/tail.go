@@ -39,13 +39,3 @@ func parseTail(raw []byte, at int64) tail {
 	}
 	return t
 }
-
-// torn reports whether rest looks like a single append that a crash cut short:
-// part of a line, or a line with holes that a power cut left. A line that follows
-// an unterminated one begins with a newline.
-func torn(rest []byte) bool {
-	if len(rest) > maxLine {
-		return false
-	}
-	return !bytes.ContainsRune(bytes.TrimPrefix(rest, []byte("\n")), '\n') || bytes.IndexByte(rest, 0) >= 0
-}

@@ -10,6 +10,8 @@ import (
 	"io"
 	"path/filepath"
 	"time"
+
+	"sentinel/internal/hashchain"
 )
 
 // maxProblems is the most problems that a report lists.
@@ -128,7 +130,7 @@ func (c *checker) partialLine(rest []byte, newest bool) {
 		return
 	}
 	c.line++
-	if c.torn = newest && torn(rest); !c.torn {
+	if c.torn = newest && hashchain.Torn(rest, maxLine); !c.torn {
 		c.problem(0, "the last line has no end")
 	}
 }

@@ -21,6 +21,7 @@ import (
 // guardBinaries builds the guard, and the SDK's server that has a bit of everything.
 func guardBinaries(t *testing.T) string {
 	t.Helper()
+	t.Setenv("XDG_STATE_HOME", t.TempDir()) // where guards record
 	dir := t.TempDir()
 	for name, from := range map[string][2]string{
 		"sentinel-guard": {"../..", "./cmd/sentinel-guard"},

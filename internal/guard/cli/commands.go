@@ -12,5 +12,8 @@ func Commands() []*cobra.Command {
 		policyCommand(),
 		wrapCommand(),
 		unwrapCommand(),
+		callsCommand(),
+		eventsCommand(),
+		verifyCommand(),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sentinel/internal/guard/policy"
+	"sentinel/internal/guard/record"
 	"sentinel/internal/guard/relay"
 	"sentinel/internal/guard/stages"
 	"sentinel/internal/guard/supervisor"
@@ -89,13 +90,23 @@ func runServer(cmd *cobra.Command, args []string) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	server := supervisor.Server{Command: args, Variables: environment, Stages: stages.All(stages.Settings{Server: serverName(cmd, args), Rules: live}), MaxLine: most}
+	name, session := serverName(cmd, args), relay.NewSession()
+	log := record.Open(record.Options{
+		Dir: record.Dir(), Session: session, Server: name, Command: args,
+		BestEffort: func() bool { return !live.Current().RecordRequired() },
+		Note:       func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard:", text) }, //nolint:errcheck // there is nobody else to tell
+	})
+	server := supervisor.Server{
+		Command: args, Variables: environment, Stages: stages.All(stages.Settings{Server: name, Rules: live}), MaxLine: most,
+		Observer: log, Session: session,
+	}
 	status := server.Run(ctx, signals, supervisor.Streams{
 		In:          cmd.InOrStdin(),
 		Out:         writeCloser(cmd.OutOrStdout()),
 		Err:         fileOf(cmd.ErrOrStderr()),
 		Diagnostics: cmd.ErrOrStderr(),
 	})
+	log.Close(status)
 	return &exit{status: status}
 }
 

@@ -62,6 +62,19 @@ func (s *Set) MinimalEnvironment() bool {
 	return slices.ContainsFunc(s.Policies, func(p *Policy) bool { return p.MinimalEnvironment })
 }
 
+// RecordRequired says that a call is refused which cannot be recorded: unless a file says otherwise,
+// and as soon as one says so.
+func (s *Set) RecordRequired() bool {
+	lenient := false
+	for _, p := range s.Policies {
+		if p.Record == RecordRequired {
+			return true
+		}
+		lenient = lenient || p.Record == RecordBestEffort
+	}
+	return !lenient
+}
+
 // tightest returns the smaller of two limits, of which 0 is none.
 func tightest[T int | float64](a, b T) T {
 	if a == 0 || b != 0 && b < a {

@@ -22,9 +22,6 @@ const (
 	maxProblems = 20
 )
 
-// otherKeys are the settings in the same file that other parts of the guard read.
-var otherKeys = []string{"record"}
-
 // A parser compiles one file and gathers what is wrong with it.
 type parser struct {
 	file     string
@@ -203,9 +200,9 @@ func (p *parser) policy(root *yaml.Node, into *Policy) {
 			word, _ := choice(p, n, "environment", []string{"inherit", "minimal"})
 			into.MinimalEnvironment = word == "minimal"
 		},
-	}
-	for _, key := range otherKeys {
-		fields[key] = func(_, _ *yaml.Node) {}
+		"record": func(_, n *yaml.Node) {
+			into.Record, _ = choice(p, n, "record", []Record{RecordRequired, RecordBestEffort})
+		},
 	}
 	p.mapping(root, "the file", fields)
 }

@@ -16,9 +16,19 @@ type Policy struct {
 	Default Action
 	Rules   []Rule
 	Limits  Limits
+	Record  Record
 
 	MinimalEnvironment bool // servers get no more variables than they need
 }
+
+// A Record says what happens to a call that cannot be recorded; "" when a file does not say.
+type Record string
+
+// What happens to such a call.
+const (
+	RecordRequired   Record = "required"    // it is refused
+	RecordBestEffort Record = "best_effort" // it passes
+)
 
 // A Rule is one of the rules of a file.
 type Rule struct {

@@ -382,7 +382,7 @@ func unrecorded(cause error) stage.Refusal {
 	return stage.Refusal{
 		Code: stage.GuardFailed, Rule: "record",
 		Reason: "The guard could not record this message, and so did not pass it on.",
-		Fix:    "Tell the user that the command sentinel-guard status says why.",
+		Fix:    "Tell the user; the log of the client says why.",
 		Retry:  true, Cause: cause,
 	}
 }

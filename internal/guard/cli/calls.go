@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sentinel/internal/guard/record"
+	"sentinel/internal/sanitize"
+)
+
+// callsCommand lists calls.
+func callsCommand() *cobra.Command {
+	var s selection
+	cmd := &cobra.Command{
+		Use:     "calls",
+		Short:   "List the calls that went through the guard, the newest last",
+		Long:    "Calls lists calls of tools, prompts and resources, and other requests, with\nhow each ended. Arguments and results are recorded as size, digest and shape.",
+		Example: "  sentinel-guard calls --server files --since 1h",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			calls, err := s.read(cmd, func(e record.Event) bool {
+				return e.Type == record.Call || e.Outcome != ""
+			}, 2)
+			if err != nil {
+				return err
+			}
+			calls = ended(calls)
+			calls = calls[max(0, len(calls)-s.last):]
+			return printed(cmd, struct {
+				Calls []record.Event `json:"calls"`
+			}{calls}, func() string { return callsText(calls) })
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+// ended puts the two lines of a call together, at the place of its beginning.
+func ended(events []record.Event) []record.Event {
+	type id struct {
+		session, from string
+		call          int
+	}
+	begun := map[id]int{}
+	calls := []record.Event{}
+	for _, e := range events {
+		of := id{e.SessionID, e.From, e.Call}
+		at, known := begun[of]
+		if known && e.Outcome != record.Pending {
+			e.Arguments, e.Timestamp, e.Seq = calls[at].Arguments, calls[at].Timestamp, calls[at].Seq
+			calls[at] = e
+			delete(begun, of)
+			continue
+		}
+		begun[of] = len(calls)
+		calls = append(calls, e)
+	}
+	return calls
+}
+
+func callsText(calls []record.Event) string {
+	if len(calls) == 0 {
+		return "No calls are recorded.\n"
+	}
+	var b strings.Builder
+	for _, c := range calls {
+		name := c.ToolName
+		if name == "" {
+			name = c.Method
+		}
+		outcome := c.Outcome
+		switch {
+		case c.Code != "":
+			outcome += " " + c.Code
+		case c.ErrorCode != 0:
+			outcome += fmt.Sprintf(" %d", c.ErrorCode)
+		case c.DurationMS > 0:
+			outcome += fmt.Sprintf(" %.1f ms", c.DurationMS)
+		}
+		fmt.Fprintf(&b, "%s  %-16s  %-26s  %s\n", moment(c.Timestamp), sanitize.Text(c.ServerID, 16), sanitize.Text(name, 26), sanitize.Text(outcome, 28))
+	}
+	return b.String()
+}
+
+func moment(t time.Time) string { return t.Local().Format("01-02 15:04:05") }

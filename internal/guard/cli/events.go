@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sentinel/internal/guard/record"
+	"sentinel/internal/sanitize"
+	"sentinel/internal/timespec"
+)
+
+// severities, the least first.
+var severities = []string{"low", "medium", "high", "critical"}
+
+// maxListed is how many events are listed at most.
+const maxListed = 10_000
+
+// A selection is which events somebody wants to see.
+type selection struct {
+	server, tool, session, severity, since string
+	last                                   int
+}
+
+func (s *selection) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.server, "server", "", "of this server alone, as rules call it")
+	f.StringVar(&s.tool, "tool", "", "of this tool, prompt or resource alone")
+	f.StringVar(&s.session, "session", "", "of this session alone")
+	f.StringVar(&s.since, "since", "", "not older than: 2h, yesterday, 2026-11-01")
+	f.IntVar(&s.last, "last", 20, "how many at most")
+	f.Bool("json", false, "print JSON")
+}
+
+// read returns the newest events that are wanted, lines a piece.
+func (s *selection) read(cmd *cobra.Command, want func(record.Event) bool, lines int) ([]record.Event, error) {
+	if s.last < 1 || s.last > maxListed {
+		return nil, &exit{StatusUsage, fmt.Errorf("--last must be from 1 to %d", maxListed)}
+	}
+	least := slices.Index(severities, s.severity)
+	if s.severity != "" && least < 0 {
+		return nil, &exit{StatusUsage, fmt.Errorf("--severity is one of %s", strings.Join(severities, ", "))}
+	}
+	var since time.Time
+	if s.since != "" {
+		var err error
+		if since, err = timespec.Parse(s.since, time.Now()); err != nil {
+			return nil, &exit{StatusUsage, fmt.Errorf("--since: %w", err)}
+		}
+	}
+	events, err := record.Newest(cmd.Context(), record.Dir(), lines*s.last, func(e record.Event) bool {
+		return want(e) && (s.server == "" || e.ServerID == s.server) && (s.tool == "" || e.ToolName == s.tool) &&
+			(s.session == "" || e.SessionID == s.session) && !e.Timestamp.Before(since) &&
+			(least < 0 || slices.Index(severities, e.Severity) >= least)
+	})
+	return events, unable(err)
+}
+
+// eventsCommand lists what was decided and noticed.
+func eventsCommand() *cobra.Command {
+	var s selection
+	cmd := &cobra.Command{
+		Use:     "events",
+		Short:   "List sessions, decisions and violations, the newest last",
+		Long:    "Events lists when servers began and ended, what was refused or marked for\nreview, and what broke the protocol. Calls are listed by: sentinel-guard calls",
+		Example: "  sentinel-guard events --severity medium --since yesterday",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			events, err := s.read(cmd, func(e record.Event) bool {
+				return slices.Contains([]string{record.Session, record.Decision, record.Violation}, e.Type)
+			}, 1)
+			if err != nil {
+				return err
+			}
+			if events == nil {
+				events = []record.Event{}
+			}
+			return printed(cmd, struct {
+				Events []record.Event `json:"events"`
+			}{events}, func() string { return eventsText(events) })
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().StringVar(&s.severity, "severity", "", "at least: "+strings.Join(severities, ", "))
+	return cmd
+}
+
+func eventsText(events []record.Event) string {
+	if len(events) == 0 {
+		return "No events are recorded.\n"
+	}
+	var b strings.Builder
+	for _, e := range events {
+		what := strings.TrimPrefix(e.Type, "mcp_") + " " + e.Phase + e.Action + " " + e.Code + " " + e.Violation
+		fmt.Fprintf(&b, "%s  %-16s  %-8s %s\n", moment(e.Timestamp), sanitize.Text(e.ServerID, 16), e.Severity, sanitize.Text(strings.Join(strings.Fields(what), " "), 36))
+		detail := strings.Join(strings.Fields(strings.Join([]string{e.ToolName, e.Command, e.ClientName, e.ClientVersion, e.Revision, e.Reason, strings.Join(e.Flags, ", "), e.EventID}, " ")), " ")
+		if detail != "" {
+			b.WriteString(wrapped(detail, strings.Repeat(" ", 16)))
+		}
+	}
+	return b.String()
+}

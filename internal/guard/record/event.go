@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"encoding/json"
+	"time"
+
+	"sentinel/internal/hashchain"
+)
+
+// The types of events.
+const (
+	Session   = "mcp_session"
+	Call      = "mcp_call"
+	Decision  = "mcp_decision"
+	Violation = "mcp_violation"
+	headEvent = "mcp_head" // the head was signed
+)
+
+// Pending is the outcome of a call that was passed on and is not answered yet.
+const Pending = "pending"
+
+// An Event is one line of the record.
+type Event struct {
+	Seq       uint64    `json:"seq"` // in its session, from 1
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"` // UTC
+	SessionID string    `json:"session_id"`
+	ServerID  string    `json:"server_id"` // what rules call the server
+
+	// Of a session.
+	Phase         string `json:"phase,omitempty"` // start, agreed, end
+	ServerType    string `json:"server_type,omitempty"`
+	Command       string `json:"command,omitempty"` // without secrets
+	PID           int    `json:"pid,omitempty"`     // of the guard
+	Revision      string `json:"revision,omitempty"`
+	ClientName    string `json:"client_name,omitempty"`
+	ClientVersion string `json:"client_version,omitempty"`
+	ExitStatus    *int   `json:"exit_status,omitempty"`
+
+	// Of a call, and of what was decided about one.
+	From       string  `json:"from,omitempty"` // client or server
+	Call       int     `json:"call,omitempty"` // its number in the session
+	Method     string  `json:"method,omitempty"`
+	ToolName   string  `json:"tool_name,omitempty"` // or the name of the prompt, the URI of the resource
+	Arguments  *Value  `json:"arguments,omitempty"`
+	Result     *Value  `json:"result,omitempty"`
+	Outcome    string  `json:"outcome,omitempty"`
+	ErrorCode  int64   `json:"error_code,omitempty"`
+	DurationMS float64 `json:"duration_ms,omitempty"`
+
+	// Of a decision or a violation.
+	EventID   string   `json:"event_id,omitempty"` // as in the answer
+	Action    string   `json:"action,omitempty"`   // block, or alert
+	Code      string   `json:"code,omitempty"`
+	Rule      string   `json:"rule,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+	Flags     []string `json:"flags,omitempty"`
+	Severity  string   `json:"severity,omitempty"`
+	Violation string   `json:"violation,omitempty"`
+	Size      int      `json:"size,omitempty"`    // of the line in bytes
+	Omitted   int      `json:"omitted,omitempty"` // violations before this one that were too many to record
+
+	Head uint64 `json:"head,omitempty"` // the number of the head that was signed
+	Prev string `json:"prev"`           // the hash of the line before, "" in the first of a session
+}
+
+// A Value is what is kept of arguments or a result.
+type Value struct {
+	Size   int             `json:"size"`   // bytes
+	Digest string          `json:"digest"` // keyed
+	Shape  json.RawMessage `json:"shape,omitempty"`
+}
+
+// maxLine bounds a line in bytes.
+const maxLine = 16 << 10
+
+// parseEvent reads a line without its newline. It is not intact when it was changed, and not ok
+// when it is no line of the record.
+func parseEvent(line []byte) (e Event, hash string, intact, ok bool) {
+	hash, intact, ok = hashchain.Check(line)
+	if !ok || len(line) > maxLine || json.Unmarshal(line, &e) != nil || e.Seq == 0 || e.Type == "" {
+		return Event{}, "", false, false
+	}
+	return e, hash, intact, true
+}

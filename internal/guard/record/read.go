@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package record
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Newest returns the newest events below dir that want holds for, at most most, the newest last. A
+// line that was changed is left out: Verify tells of it.
+func Newest(ctx context.Context, dir string, most int, want func(Event) bool) ([]Event, error) {
+	names, err := byTime(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var found []Event
+	for _, n := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(found) == most && n.modified.Before(found[0].Timestamp) {
+			break
+		}
+		if err := scan(filepath.Join(dir, n.name), func(e Event) {
+			if want(e) {
+				found = append(found, e)
+			}
+		}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		slices.SortStableFunc(found, func(a, b Event) int { return a.Timestamp.Compare(b.Timestamp) })
+		found = slices.Clone(found[max(0, len(found)-most):])
+	}
+	return found, err
+}
+
+type named struct {
+	name     string
+	modified time.Time
+}
+
+// byTime lists the files, those that were written last first.
+func byTime(dir string) ([]named, error) {
+	names, err := files(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []named
+	for _, name := range names {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			all = append(all, named{name, info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b named) int { return cmp.Or(b.modified.Compare(a.modified), cmp.Compare(b.name, a.name)) })
+	return all, nil
+}
+
+// scan reads the events of one file.
+func scan(path string, each func(Event)) error {
+	f, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read from
+	lines := bufio.NewReaderSize(f, maxLine+1)
+	for {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
+			return err
+		}
+		if e, _, intact, ok := parseEvent(line[:max(0, len(line)-1)]); ok && intact {
+			each(e)
+		}
+	}
+}
