@@ -155,7 +155,7 @@ func TestSentinelLinksNoSDKOfOpenTelemetry(t *testing.T) {
 
 // What serves the guard alone is in the guard alone: both other programs start in milliseconds.
 func TestOnlyTheGuardLinksItsLibraries(t *testing.T) {
-	guards := []string{"cel.dev/", "golang.org/x/mod", "github.com/spf13/cobra", "pgregory.net/rapid", "sentinel/internal/guard"}
+	guards := []string{"cel.dev/", "golang.org/x/mod", "github.com/sony/gobreaker", "github.com/spf13/cobra", "pgregory.net/rapid", "sentinel/internal/guard"}
 	for _, goos := range []string{"linux", "darwin"} {
 		for _, p := range list(t, goos, "./cmd/sentinel", "./cmd/sentinel-mcp") {
 			for _, dependency := range p.Deps {

@@ -367,3 +367,51 @@ func TestAClientThatStopsReadingHoldsTheServerUp(t *testing.T) {
 	p.in.Close()
 	p.status()
 }
+
+// The limits of a file, and what the variables of the first gateway set besides, hold for a server
+// that runs; a change of the file changes them and forgets no call.
+func TestLimitsHoldForAServerThatRuns(t *testing.T) {
+	rules := filepath.Join(t.TempDir(), "guard.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("limits: {calls_per_minute: 2, result_bytes: 1000, failure_ratio: 1}")
+	t.Setenv("MCP_POLICY_FILE", rules)
+	t.Setenv("MCP_MAX_CALLS_PER_TOOL", "7")
+	t.Setenv("MCP_HITL_PORT", "1")
+	p := guard(t, ready+`while read -r line; do case $line in *big*) printf '{"jsonrpc":"2.0","id":1,"result":{"x":"%02000d"}}\n' 1;; *fail*) echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m"}}';; *) echo '{"jsonrpc":"2.0","id":1,"result":{}}';; esac; done; exit 5`)
+	p.pid()
+	answers := func(tool, want string) {
+		t.Helper()
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `"}}`)
+		if got := p.line(); !strings.Contains(got, want) || !strings.Contains(got, `"id":1,`) {
+			t.Errorf("%s: %s, want %s", tool, got, want)
+		}
+	}
+	answers("a", `"result":{}`)
+	answers("big", `"code":"MESSAGE_TOO_LARGE"`)
+	answers("a", `"code":"RATE_LIMITED","rule":"calls_per_minute"`)
+	write("limits: {calls_per_minute: 100, failure_ratio: 1}")
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	testenv.WaitFor(t, "the rules are read", func() bool { return strings.Contains(p.said(), "were read anew") })
+	for range 6 {
+		answers("a", `"result":{}`)
+	}
+	answers("a", `"rule":"per_tool"`)
+	for range 5 {
+		answers("fail", `-32603`)
+	}
+	answers("b", `"code":"CIRCUIT_OPEN"`)
+	p.in.Close()
+	if got := p.status(); got != 5 || strings.Count(p.said(), "MCP_HITL_PORT: not used yet") != 1 {
+		t.Errorf("status %d\n%s", got, p.said())
+	}
+	t.Setenv("MCP_MAX_CALLS_PER_TOOL", "1e9")
+	if p := guard(t, "exit 0"); p.status() != 2 || !strings.Contains(p.said(), `MCP_MAX_CALLS_PER_TOOL is "1e9"`) {
+		t.Errorf("it starts:\n%s", p.said())
+	}
+}

@@ -156,6 +156,9 @@ func policyCheck() *cobra.Command {
 		Long:    "Check reads files of rules, without names those that are in force. The exit\nstatus is 1 when something is wrong, or is probably not what was meant.",
 		Example: "  sentinel-guard policy check guard.yaml",
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if _, err := quotaOf(cmd); err != nil {
+				return err
+			}
 			files, found := checkFiles(names)
 			err := printed(cmd, struct {
 				Files []checkedFile `json:"files"`
@@ -256,7 +259,8 @@ func policyTest() *cobra.Command {
 		Long: `Test reads calls as JSON Lines from a file, or from standard input:
   {"server":"db","name":"query","arguments":{"sql":"..."},"expect":"block"}
 with "method", "on" and "annotations" where they matter. The exit status is 1
-when a decision is not what a line expects.`,
+when a decision is not what a line expects. Limits are not judged: they depend
+on what was called before.`,
 		Example: "  sentinel-guard policy test guard.yaml calls.jsonl",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -402,6 +406,9 @@ func explained(cmd *cobra.Command, set *policy.Set, c policy.Call) error {
 		if decision.Unreadable != "" {
 			b.WriteString(wrapped(decision.Unreadable, "  "))
 		}
+		if limits := set.Limits().Text(); limits != "" {
+			b.WriteString(wrapped("Limits besides: "+limits, ""))
+		}
 		for _, s := range steps {
 			word := "no "
 			if s.Matched {
@@ -462,6 +469,9 @@ func showText(files []shownPolicy) string {
 	var b strings.Builder
 	for _, f := range files {
 		fmt.Fprintf(&b, "%s\n  default: %s\n", shown(f.File), f.Default)
+		if limits := f.Limits.Text(); limits != "" {
+			b.WriteString(wrapped("limits: "+limits, "  "))
+		}
 		for _, r := range f.Rules {
 			fmt.Fprintf(&b, "  %4d  %-19s  %s\n", r.Line, r.Action, sanitize.Text(r.Name, width-29))
 			b.WriteString(wrapped(strings.Join(r.Tools, ", "), strings.Repeat(" ", 29)))

@@ -14,6 +14,8 @@ func TestPolicyCommands(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	t.Setenv("MCP_POLICY_FILE", "")
+	os.Unsetenv("MCP_POLICY_FILE")
+	t.Setenv("MCP_HITL_PORT", "8888")
 	file := func(name, text string) string {
 		path := filepath.Join(home, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -24,6 +26,7 @@ func TestPolicyCommands(t *testing.T) {
 	good := file("good.yaml", "rules:\n  - {name: no-b, tools: ['s:b*'], action: block, reason: Use a.}\n")
 	bad := file("bad.yaml", "rules:\n  - {name: r, action: shut}\n")
 	long := file("long.yaml", "rules:\n  - {name: a-rule-with-a-name-that-takes-much-of-the-line, tools: ['x'], action: block}\n")
+	bounded := file("bounded.yaml", "limits: {calls_per_minute: 5, per_tool: {'s:*': 2}}\n")
 	old := file("old.yaml", "rules:\n  - {id: a, target_tool: 'x', action: allow}\n  - {id: b, target_tool: '*', action: block}\n")
 	calls := file("calls.jsonl", `{"server":"s","name":"b1","expect":"block"}`+"\n\n"+`{"server":"s","name":"a","expect":"allow"}`+"\n")
 	wrong := file("wrong.jsonl", `{"server":"s","name":"b1","expect":"allow"}`+"\n")
@@ -37,7 +40,8 @@ func TestPolicyCommands(t *testing.T) {
 		{"policy --help", 0, "explain", ""},
 		{"policy show", 0, "There is no file of rules", ""},
 		{"policy check", 0, "There is no file of rules", ""},
-		{"policy check " + good, 0, "good.yaml: valid, 1 rule\n", ""},
+		{"policy check " + good, 0, "good.yaml: valid, 1 rule\n", "MCP_HITL_PORT: not used yet"},
+		{"policy explain s:b --rules " + bounded, 0, "Limits besides: 5 calls a minute, 2 of s:*\n", ""},
 		{"policy check " + bad, StatusFound, `action is "shut"`, ""},
 		{"policy check --json " + bad, StatusFound, `"line": 2`, ""},
 		{"policy check " + old, StatusFound, "wins over the rule", ""},

@@ -75,6 +75,10 @@ func runServer(cmd *cobra.Command, args []string) error {
 	if privilege.IsRoot() {
 		fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard: this is root, and so is the server; neither needs that") //nolint:errcheck // there is nobody else to tell
 	}
+	perTool, err := quotaOf(cmd)
+	if err != nil {
+		return err
+	}
 	live, err := policy.Open(policy.Here(), sources(cmd)...)
 	if err != nil {
 		return &exit{StatusUnjudged, fmt.Errorf("the rules cannot be used, and so nothing is started:\n%w", err)}
@@ -97,7 +101,7 @@ func runServer(cmd *cobra.Command, args []string) error {
 		Note:       func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard:", text) }, //nolint:errcheck // there is nobody else to tell
 	})
 	server := supervisor.Server{
-		Command: args, Variables: environment, Stages: stages.All(stages.Settings{Server: name, Rules: live}), MaxLine: most,
+		Command: args, Variables: environment, Stages: stages.All(stages.Settings{Server: name, Rules: live, PerTool: perTool}), MaxLine: most,
 		Observer: log, Session: session,
 	}
 	status := server.Run(ctx, signals, supervisor.Streams{

@@ -52,6 +52,9 @@ func (s *Set) Limits() Limits {
 		l.CallsPerMinute = tightest(l.CallsPerMinute, p.Limits.CallsPerMinute)
 		l.Concurrency = tightest(l.Concurrency, p.Limits.Concurrency)
 		l.FailureRatio = tightest(l.FailureRatio, p.Limits.FailureRatio)
+		l.TimeoutSeconds = tightest(l.TimeoutSeconds, p.Limits.TimeoutSeconds)
+		l.MessageBytes = tightest(l.MessageBytes, p.Limits.MessageBytes)
+		l.ResultBytes = tightest(l.ResultBytes, p.Limits.ResultBytes)
 		l.PerTool = append(l.PerTool, p.Limits.PerTool...)
 	}
 	return l

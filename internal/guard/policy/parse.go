@@ -239,7 +239,17 @@ type Limits struct {
 	PerTool        []ToolLimit `json:"per_tool,omitempty"` // calls a minute
 	Concurrency    int         `json:"concurrency,omitempty"`
 	FailureRatio   float64     `json:"failure_ratio,omitempty"`
+	TimeoutSeconds int         `json:"timeout_seconds,omitempty"` // without an answer, a call counts as a failure of the server
+	MessageBytes   int         `json:"message_bytes,omitempty"`   // of a request or notification
+	ResultBytes    int         `json:"result_bytes,omitempty"`    // of an answer
 }
+
+// Bounds of the limits themselves.
+const (
+	maxCount   = 1_000_000
+	maxTimeout = 86_400
+	maxBytes   = 1 << 30
+)
 
 // A ToolLimit is how many calls a minute tools may have, each for itself.
 type ToolLimit struct {
@@ -254,8 +264,11 @@ func (l ToolLimit) For(server, tool string) bool { return l.glob.matches(server,
 
 func (p *parser) limits(n *yaml.Node, into *Limits) {
 	p.mapping(n, "limits", map[string]field{
-		"calls_per_minute": func(_, n *yaml.Node) { p.count(n, "calls_per_minute", &into.CallsPerMinute) },
-		"concurrency":      func(_, n *yaml.Node) { p.count(n, "concurrency", &into.Concurrency) },
+		"calls_per_minute": func(_, n *yaml.Node) { p.count(n, "calls_per_minute", maxCount, &into.CallsPerMinute) },
+		"concurrency":      func(_, n *yaml.Node) { p.count(n, "concurrency", maxCount, &into.Concurrency) },
+		"timeout_seconds":  func(_, n *yaml.Node) { p.count(n, "timeout_seconds", maxTimeout, &into.TimeoutSeconds) },
+		"message_bytes":    func(_, n *yaml.Node) { p.count(n, "message_bytes", maxBytes, &into.MessageBytes) },
+		"result_bytes":     func(_, n *yaml.Node) { p.count(n, "result_bytes", maxBytes, &into.ResultBytes) },
 		"failure_ratio": func(_, n *yaml.Node) {
 			ratio, err := strconv.ParseFloat(n.Value, 64)
 			if n.Kind != yaml.ScalarNode || !isJSONNumber(n.Value) || err != nil || ratio <= 0 || ratio > 1 {
@@ -266,6 +279,28 @@ func (p *parser) limits(n *yaml.Node, into *Limits) {
 		},
 		"per_tool": func(_, n *yaml.Node) { p.perTool(n, into) },
 	})
+}
+
+// Text returns the limits in words, "" when there are none.
+func (l Limits) Text() string {
+	var parts []string
+	put := func(n int, format string, args ...any) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	put(l.CallsPerMinute, "%d calls a minute", l.CallsPerMinute)
+	for _, t := range l.PerTool {
+		put(t.CallsPerMinute, "%d of %s", t.CallsPerMinute, t.Tools)
+	}
+	put(l.Concurrency, "%d at once", l.Concurrency)
+	put(l.MessageBytes, "%d bytes a message", l.MessageBytes)
+	put(l.ResultBytes, "%d bytes a result", l.ResultBytes)
+	if l.FailureRatio > 0 {
+		parts = append(parts, fmt.Sprintf("no calls for a minute when %g of them fail", l.FailureRatio))
+	}
+	put(l.TimeoutSeconds, "%d seconds without an answer are a failure", l.TimeoutSeconds)
+	return strings.Join(parts, ", ")
 }
 
 func (p *parser) perTool(n *yaml.Node, into *Limits) {
@@ -280,7 +315,7 @@ func (p *parser) perTool(n *yaml.Node, into *Limits) {
 		if l.glob, err = parseToolGlob(key.Value); err != nil {
 			p.fail(key, "%q: %v", shorten(key.Value), err)
 		}
-		p.count(value, "the limit of a tool", &l.CallsPerMinute)
+		p.count(value, "the limit of a tool", maxCount, &l.CallsPerMinute)
 		if slices.ContainsFunc(into.PerTool, func(o ToolLimit) bool { return o.Tools == l.Tools }) {
 			p.fail(key, "%q is there twice", shorten(key.Value))
 		}
@@ -288,8 +323,7 @@ func (p *parser) perTool(n *yaml.Node, into *Limits) {
 	}
 }
 
-func (p *parser) count(n *yaml.Node, what string, into *int) {
-	const most = 1_000_000
+func (p *parser) count(n *yaml.Node, what string, most int, into *int) {
 	v, err := strconv.Atoi(n.Value)
 	if n.Kind != yaml.ScalarNode || !isJSONNumber(n.Value) || err != nil || v < 1 || v > most {
 		p.fail(n, "%s must be a whole number from 1 to %d", what, most)

@@ -381,6 +381,11 @@ func TestFilesThatAreWrong(t *testing.T) {
 		{"limits: {calls_per_minute: 0}", "calls_per_minute must be a whole number"},
 		{"limits: {calls_per_minute: 1e3}", "calls_per_minute must be a whole number"},
 		{"limits: {failure_ratio: 2}", "failure_ratio must be"},
+		{"limits: {failure_ratio: 0}", "failure_ratio must be"},
+		{"limits: {timeout_seconds: 86401}", "timeout_seconds must be a whole number from 1 to 86400"},
+		{"limits: {message_bytes: -1}", "message_bytes must be a whole number from 1 to 1073741824"},
+		{"limits: {result_bytes: 1 MB}", "result_bytes must be a whole number"},
+		{"limits: {per_tool: {x: 1, x: 2}}", `"x" is there twice`},
 		{"limits: {per_tool: {'a[': 1}}", `a "[" in the pattern`},
 		{"limits: {calls: 1}", `limits has no setting "calls"`},
 		{"rules:\n\t- x", "guard.yaml:2: "},
@@ -437,10 +442,10 @@ func TestLimits(t *testing.T) {
 }
 
 func TestTheTightestLimitsHold(t *testing.T) {
-	a := compile(t, Environment{}, "limits: {calls_per_minute: 100, concurrency: 8, per_tool: {x: 1}}").Policies[0]
-	b := compile(t, Environment{}, "limits: {calls_per_minute: 200, concurrency: 4, failure_ratio: 0.5, per_tool: {y: 2}}").Policies[0]
+	a := compile(t, Environment{}, "limits: {calls_per_minute: 100, concurrency: 8, per_tool: {x: 1}, timeout_seconds: 9, message_bytes: 5, result_bytes: 7}").Policies[0]
+	b := compile(t, Environment{}, "limits: {calls_per_minute: 200, concurrency: 4, failure_ratio: 0.5, per_tool: {y: 2}, timeout_seconds: 5, result_bytes: 6}").Policies[0]
 	for _, l := range []Limits{NewSet(Environment{}, a, b).Limits(), NewSet(Environment{}, b, a).Limits()} {
-		if l.CallsPerMinute != 100 || l.Concurrency != 4 || l.FailureRatio != 0.5 || len(l.PerTool) != 2 {
+		if l.CallsPerMinute != 100 || l.Concurrency != 4 || l.FailureRatio != 0.5 || len(l.PerTool) != 2 || l.TimeoutSeconds != 5 || l.MessageBytes != 5 || l.ResultBytes != 6 {
 			t.Errorf("%+v", l)
 		}
 	}

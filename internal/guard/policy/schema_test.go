@@ -25,7 +25,7 @@ func TestTheSchemaDescribesTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := []string{original, "rules:\n", "environment: minimal", "version: 1\nlimits: {calls_per_minute: 5, per_tool: {a: 1}}"}
+	good := []string{original, "rules:\n", "environment: minimal", "version: 1\nlimits: {calls_per_minute: 5, per_tool: {a: 1}, timeout_seconds: 5, message_bytes: 1, result_bytes: 1073741824, failure_ratio: 1, concurrency: 1}"}
 	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(raw), -1) {
 		good = append(good, m[1])
 	}
@@ -39,7 +39,7 @@ func TestTheSchemaDescribesTheFile(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"rule: []", "default: log", "environment: none", "rules: [{name: r}]", "rules: [{name: r, action: deny}]", "limits: {concurrency: 0}", "rules: [{id: r, tools: [x]}]",
+		"rule: []", "default: log", "environment: none", "rules: [{name: r}]", "rules: [{name: r, action: deny}]", "limits: {concurrency: 0}", "limits: {result_bytes: 0}", "limits: {timeout_seconds: 86401}", "rules: [{id: r, tools: [x]}]",
 		rule("block", "{argument: a}"), rule("block", "{argument: a, like: x}"), rule("block", "{argument: a, as: file, equals: x}"), rule("block", "{argument: a, as: path, inside: []}"),
 	} {
 		if validate(t, schema, text) == nil {

@@ -4,6 +4,7 @@
 package stages
 
 import (
+	"sentinel/internal/guard/limits"
 	"sentinel/internal/guard/policy"
 	"sentinel/internal/guard/stage"
 )
@@ -12,6 +13,8 @@ import (
 type Settings struct {
 	Server string       // what the user calls the server
 	Rules  *policy.Live // nil: there are none
+	// PerTool is what each tool may be called besides the limits of the rules.
+	PerTool limits.Quota
 }
 
 // All returns the stages in the order in which they judge. One more is a file with the function
@@ -20,5 +23,6 @@ func All(settings Settings) []stage.Stage {
 	return []stage.Stage{
 		envelope(),
 		rules(settings),
+		bounded(settings),
 	}
 }
