@@ -32,12 +32,20 @@ type Server struct {
 	Args    []string
 }
 
+// Program is what serves: the command, or what the guard before it starts.
+func (s Server) Program() string {
+	if behind := Behind(s.Command, s.Args); behind != nil {
+		return behind[0]
+	}
+	return s.Command
+}
+
 // Paths are the absolute paths that decide what runs: the program and the
 // arguments before which no option takes a value away.
 func (s Server) Paths() []string {
 	var paths []string
 	for _, one := range append([]string{s.Command}, s.Args...) {
-		if strings.HasPrefix(one, "/") && len(one) > 1 && isProgram(one, one == s.Command) {
+		if strings.HasPrefix(one, "/") && len(one) > 1 && isProgram(one, one == s.Command || one == s.Program()) {
 			paths = append(paths, one)
 		}
 	}

@@ -62,6 +62,10 @@ func TestPathsAreThoseThatDecideWhatRuns(t *testing.T) {
 	if diff := cmp.Diff([]string{"/usr/bin/node", "/opt/server.js", "/opt/tool.py"}, s.Paths()); diff != "" {
 		t.Error(diff)
 	}
+	s = Server{Command: "/usr/bin/sentinel-guard", Args: []string{"run", "--name=a", "--", "/opt/a", "/srv/data"}}
+	if diff := cmp.Diff([]string{"/usr/bin/sentinel-guard", "/opt/a"}, s.Paths()); diff != "" || s.Program() != "/opt/a" {
+		t.Error(diff)
+	}
 	if got := (Server{Command: "npx", Args: []string{"/opt/a.sh"}}).Paths(); len(got) != 1 || got[0] != "/opt/a.sh" {
 		t.Errorf("%v", got)
 	}

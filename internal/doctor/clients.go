@@ -72,11 +72,11 @@ func (t Target) checkClient(c clients.Client, raw []byte, err error) Finding {
 	if err != nil {
 		return Finding{Status: Unknown, Value: "Its configuration is not JSON that " + c.Name + " can read."}
 	}
-	ours := slices.IndexFunc(servers, func(s clients.Server) bool { return clients.IsOurs(s.Command) })
+	ours := slices.IndexFunc(servers, func(s clients.Server) bool { return clients.IsOurs(s.Program()) })
 	if ours < 0 {
 		return Finding{Status: OK, Value: "It is there and does not use sentinel-mcp."}
 	}
-	command := servers[ours].Command
+	command := servers[ours].Program()
 	const fix = "Name the program by its whole path, such as /usr/local/bin/sentinel-mcp, then restart the client."
 	if !filepath.IsAbs(command) {
 		return Finding{Status: Problem, Value: "It starts " + command + " without a path; which program that is, the PATH of the client decides.", Fix: fix}

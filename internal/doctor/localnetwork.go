@@ -48,5 +48,5 @@ func (t Target) startsOurs(ctx context.Context, id string) bool {
 		return false
 	}
 	servers, err := c.Parse(raw)
-	return err == nil && slices.ContainsFunc(servers, func(s clients.Server) bool { return clients.IsOurs(s.Command) })
+	return err == nil && slices.ContainsFunc(servers, func(s clients.Server) bool { return clients.IsOurs(s.Program()) })
 }
