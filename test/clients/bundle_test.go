@@ -20,7 +20,7 @@ import (
 // official runs the official tool for bundles.
 func official(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), recentNode(t), append([]string{"node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), testenv.Node(t), append([]string{"node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"}, args...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("mcpb %v: %v\n%s", args, err, out)
 	}
@@ -39,7 +39,7 @@ func within(t *testing.T, program string) string {
 
 func TestOfficialToolTakesTheBundlesAndAClientRunsThem(t *testing.T) {
 	t.Parallel()
-	installed(t)
+	testenv.NodePackages(t)
 	testenv.Program(t, "make", "make")
 	into := t.TempDir()
 	build := exec.CommandContext(t.Context(), "make", "mcpb", "DIST="+into)
@@ -66,7 +66,7 @@ func TestOfficialToolTakesTheBundlesAndAClientRunsThem(t *testing.T) {
 				}
 			}
 			if name == "linux-"+runtime.GOARCH {
-				out, err := exec.CommandContext(t.Context(), within(t, recentNode(t)), "bundle.mjs", unpacked).CombinedOutput()
+				out, err := exec.CommandContext(t.Context(), within(t, testenv.Node(t)), "bundle.mjs", unpacked).CombinedOutput()
 				if err != nil || strings.Count(string(out), "ok ") != 3 {
 					t.Errorf("%v\n%s", err, out)
 				}
@@ -94,7 +94,7 @@ exec "$@" --cli --config "$HOME/$file" --server sentinel --method tools/list
 // keeps its servers under another name, which the Inspector does not know.
 func TestInspectorReadsWhatInstallWrites(t *testing.T) {
 	t.Parallel()
-	installed(t)
+	testenv.NodePackages(t)
 	testenv.Namespaces(t)
 	programs := filepath.Join(binaries(t), "real")
 	for id, file := range map[string]string{
@@ -104,7 +104,7 @@ func TestInspectorReadsWhatInstallWrites(t *testing.T) {
 		t.Run(id, func(t *testing.T) {
 			home := t.TempDir()
 			ownServers(t, filepath.Join(home, file), id)
-			launcher := []string{recentNode(t), "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"}
+			launcher := []string{testenv.Node(t), "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"}
 			script := asked
 			if id == "vscode" || id == "copilot-cli" { // the one has another name for its servers, the other for the type
 				script = strings.Replace(asked, "shift 2\n", `sed -e 's/"servers"/"mcpServers"/' -e 's/"local"/"stdio"/' "$HOME/$file" >"$HOME/read.json"; file=read.json; shift 2`+"\n", 1)

@@ -10,10 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -89,62 +87,6 @@ func binaries(t *testing.T) string {
 	return dir
 }
 
-// installed fetches the clients named in package-lock.json, once.
-func installed(t *testing.T) {
-	t.Helper()
-	fetching.Lock()
-	defer fetching.Unlock()
-	_, err := exec.LookPath("npm")
-	testenv.Need(t, err == nil, "the programs node and npm")
-	if complete(t) {
-		return
-	}
-	out, err := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput()
-	testenv.Need(t, err == nil, fmt.Sprintf("what npm ci fetches from its registry: %v\n%s", err, out))
-}
-
-// fetching keeps others from looking at half of what npm writes.
-var fetching sync.Mutex
-
-// complete says whether what package.json names is there.
-func complete(t *testing.T) bool {
-	t.Helper()
-	raw, err := os.ReadFile("package.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wanted struct{ Dependencies map[string]string }
-	if err := json.Unmarshal(raw, &wanted); err != nil {
-		t.Fatal(err)
-	}
-	for name := range wanted.Dependencies {
-		if _, err := os.Stat(filepath.Join("node_modules", name, "package.json")); err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// recentNode returns a node that the Inspector runs on: the one that comes
-// with the clients, else the system's, which Debian 12 has too old.
-func recentNode(t *testing.T) string {
-	t.Helper()
-	architecture := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	shipped, err := filepath.Abs("node_modules/node-linux-" + architecture + "/bin/node")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if exec.Command(shipped, "--version").Run() == nil {
-		return shipped
-	}
-	out, err := exec.Command("node", "--version").Output()
-	var major, minor int
-	_, scanErr := fmt.Sscanf(string(out), "v%d.%d", &major, &minor)
-	recent := err == nil && scanErr == nil && (major > 22 || major == 22 && minor >= 19)
-	testenv.Need(t, recent, "node 22.19 or later")
-	return "node"
-}
-
 // watched returns a folder with a sentinel that is observed and its pipes.
 func watched(t *testing.T, dir string) string {
 	t.Helper()
@@ -165,7 +107,7 @@ func watched(t *testing.T, dir string) string {
 // packages and speaks the revision without a handshake.
 func TestVersionsOfTheTypeScriptSDK(t *testing.T) {
 	t.Parallel()
-	installed(t)
+	testenv.NodePackages(t)
 	dir := binaries(t)
 	const old, recent = "sdk-of-2025/client/", "@modelcontextprotocol/client"
 	for name, test := range map[string]struct{ client, transport, revision string }{
@@ -174,7 +116,7 @@ func TestVersionsOfTheTypeScriptSDK(t *testing.T) {
 		"2.4, no handshake": {recent, recent + "/stdio", "2026-07-28"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := exec.CommandContext(t.Context(), recentNode(t), "versions.mjs", test.client, test.transport, test.revision, dir, watched(t, dir)).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), testenv.Node(t), "versions.mjs", test.client, test.transport, test.revision, dir, watched(t, dir)).CombinedOutput()
 			if err != nil || string(out) != "ok list\nok error\nok cancel\nok call\n" {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -184,9 +126,9 @@ func TestVersionsOfTheTypeScriptSDK(t *testing.T) {
 
 func TestTypeScriptSDK(t *testing.T) {
 	t.Parallel()
-	installed(t)
+	testenv.NodePackages(t)
 	dir := binaries(t)
-	for name, node := range map[string]string{"system node": "node", "recent node": recentNode(t)} {
+	for name, node := range map[string]string{"system node": "node", "recent node": testenv.Node(t)} {
 		t.Run(name, func(t *testing.T) {
 			watch := watched(t, dir)
 			out, err := exec.CommandContext(t.Context(), node, "sdk.mjs", dir, watch).CombinedOutput()
@@ -210,7 +152,7 @@ func TestTypeScriptSDK(t *testing.T) {
 
 func TestProgressInTheTypeScriptSDK(t *testing.T) {
 	t.Parallel()
-	installed(t)
+	testenv.NodePackages(t)
 	testenv.Namespaces(t)
 	testenv.Program(t, "ip", "iproute2")
 	dir := binaries(t)
@@ -218,7 +160,7 @@ func TestProgressInTheTypeScriptSDK(t *testing.T) {
 	if err := os.WriteFile(server, []byte(fmt.Sprintf(lonely, filepath.Join(dir, "real", "sentinel-mcp"))), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, node := range map[string]string{"system node": "node", "recent node": recentNode(t)} {
+	for name, node := range map[string]string{"system node": "node", "recent node": testenv.Node(t)} {
 		t.Run(name, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), node, "progress.mjs", server).CombinedOutput()
 			if err != nil || !strings.HasSuffix(string(out), "ok none after the answer\n") {
@@ -233,7 +175,7 @@ func TestProgressInTheTypeScriptSDK(t *testing.T) {
 func inspect(t *testing.T, server string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	const launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
-	cmd := exec.CommandContext(t.Context(), recentNode(t), append([]string{launcher, "--cli", server}, args...)...)
+	cmd := exec.CommandContext(t.Context(), testenv.Node(t), append([]string{launcher, "--cli", server}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -257,7 +199,7 @@ func everyTool(t *testing.T, dir string) string {
 
 func TestInspector(t *testing.T) {
 	t.Parallel()
-	installed(t)
+	testenv.NodePackages(t)
 	server := everyTool(t, binaries(t))
 	for _, era := range []string{"legacy", "modern"} {
 		t.Run(era, func(t *testing.T) {

@@ -49,7 +49,7 @@ type definition struct {
 // its frames are held against the next one, which only adds to it.
 func publishedSchemas(t *testing.T) map[string]published {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), recentNode(t), "schemas.mjs").Output()
+	out, err := exec.CommandContext(t.Context(), testenv.Node(t), "schemas.mjs").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ var kindsOf = map[string][]string{
 // to the schema of each revision.
 func TestFramesFitThePublishedSchemas(t *testing.T) {
 	t.Parallel()
-	installed(t)
+	testenv.NodePackages(t)
 	schemas := publishedSchemas(t)
 	dir := binaries(t)
 	kill, _ := ops.ByName("terminate_process")

@@ -14,6 +14,7 @@ import (
 
 	"sentinel/internal/clients"
 	"sentinel/internal/clients/edit"
+	"sentinel/internal/testenv"
 )
 
 // layouts are what people write, with SERVERS for the member of the servers.
@@ -26,7 +27,7 @@ var layouts = []string{
 }
 
 func TestParsersOfTheClientsReadWhatInstallWrites(t *testing.T) {
-	installed(t)
+	testenv.NodePackages(t)
 	type tried struct {
 		Parser  string `json:"parser"`
 		Before  string `json:"before"`
