@@ -64,6 +64,7 @@ var guardSections = []struct {
 	{"FILES", [][2]string{
 		{".I /etc/sentinel/guard.yaml", "The rules and settings of this machine: what they forbid stays forbidden."},
 		{".I ~/.config/sentinel/guard.yaml", "Those of the user, which can only tighten them; below XDG_CONFIG_HOME where that is set. On macOS ~/Library/Application Support/Sentinel/guard.yaml."},
+		{".I ~/.local/state/sentinel/guard/log", "The record of sessions, calls and decisions; below XDG_STATE_HOME where that is set."},
 	}},
 	{"ENVIRONMENT", [][2]string{
 		{".B MCP_POLICY_FILE", "One more file of rules, as an entry in the configuration of a client names it."},

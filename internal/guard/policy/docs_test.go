@@ -63,10 +63,24 @@ func TestTheFileOfDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var schema struct{ Properties map[string]any }
+	described, err := os.ReadFile(schemaFile)
+	if err == nil {
+		err = json.Unmarshal(described, &schema)
+	}
+	for key := range schema.Properties {
+		if !regexp.MustCompile(`(?m)^(# )?` + key + `:`).Match(raw) {
+			t.Errorf("the file does not have %s", key)
+		}
+	}
+	if err != nil || len(schema.Properties) < 5 {
+		t.Errorf("%d settings are described, %v", len(schema.Properties), err)
+	}
 	want, err := Parse("defaults", nil, Environment{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	want.Record = RecordRequired // which holds where no file says anything
 	if got, want := fmt.Sprintf("%+v", *got), fmt.Sprintf("%+v", *want); got != want {
 		t.Errorf("the file says %s, and without it %s holds", got, want)
 	}
