@@ -209,6 +209,21 @@ func TestARecordGoesOnInTheNextFile(t *testing.T) {
 	}
 }
 
+// A guard may be killed between its mark in the head and its file.
+func TestFilesThatWereNeverMadeAreNoProblem(t *testing.T) {
+	dir, _ := written(t)
+	k, err := loadKey(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := publish(dir, k, mark{file: "00000000T000000.000Z-X-0001.jsonl"}, mark{file: "zz-X-0001.jsonl"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := verified(t, dir); r.ProblemsTotal != 0 || r.Files != 2 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestWithoutLocksTheRecordGoesOn(t *testing.T) {
 	flock = func(int, int) error { return syscall.ENOLCK }
 	defer func() { flock = syscall.Flock }()

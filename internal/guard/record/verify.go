@@ -98,11 +98,10 @@ func verifyOnce(ctx context.Context, dir string, r *Report) (number uint64, err 
 	}
 	c := checker{report: r, dir: dir, sessions: map[string]link{}}
 	for _, m := range h.marks {
-		if _, found := slices.BinarySearch(names, m.file); !found {
-			names = append(names, m.file)
-		}
+		names = append(names, m.file)
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return 0, err
