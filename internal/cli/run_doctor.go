@@ -6,10 +6,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/config"
@@ -19,6 +21,7 @@ import (
 	"sentinel/internal/humanize"
 	"sentinel/internal/journal"
 	"sentinel/internal/ops"
+	"sentinel/internal/recorder"
 	"sentinel/internal/remote"
 	"sentinel/internal/services"
 	"sentinel/internal/trust"
@@ -51,7 +54,7 @@ func (s session) doctorTarget(call invocation) doctor.Target {
 		ConfigPath: path, ConfigError: err, ConfigFiles: c.Files, AskRequired: c.Policy.Ask == config.AskRequired, StateDir: s.stateDir, JournalDir: journal.DefaultDir,
 		Programs: s.host.Programs, OSVersion: s.osVersion,
 		Journal: s.journalProbe, Blocklist: s.blocklistProbe, PacketFilter: s.packetFilterProbe,
-		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable, Reports: s.reports, Others: others,
+		Firewall: s.firewallProbe, ServiceManager: s.serviceManagerProbe, UnitState: s.unitState, Restorable: s.restorable, Reports: s.reports, Recorder: s.lastRecorded, Others: others,
 	}
 }
 
@@ -227,4 +230,19 @@ func (s session) reports(ctx context.Context) (doctor.Reporting, error) {
 		}
 	}
 	return r, err
+}
+
+// lastRecorded tells when the recorder took its last sample, which root alone can read.
+func (s session) lastRecorded(context.Context) (doctor.Recording, error) {
+	if !s.config.Record.Enabled {
+		return doctor.Recording{Off: true}, nil
+	}
+	last, err := recorder.ReadLast(s.recordings())
+	if errors.Is(err, fs.ErrNotExist) {
+		return doctor.Recording{}, nil
+	}
+	if err != nil {
+		return doctor.Recording{}, err
+	}
+	return doctor.Recording{Last: time.Unix(last.Sample.Time, 0)}, nil
 }

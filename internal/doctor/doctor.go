@@ -79,6 +79,7 @@ func checks() []check {
 		{id: "restore", name: "restoring of blocks", limit: 2 * limit, look: restore},
 		{id: "background_items", name: "background items", goos: "darwin", limit: 2 * limit, look: backgroundItems},
 		{id: "reporting", name: "reporting", limit: 2 * limit, look: reporting},
+		{id: "recorder", name: "recorder", look: recording},
 		{id: "hosts", name: "other machines", limit: 3 * limit, look: otherMachines},
 		{id: "full_disk_access", name: "full disk access", goos: "darwin", look: fullDiskAccess},
 		{id: "local_network", name: "local network", goos: "darwin", limit: 2 * limit, look: localNetwork},

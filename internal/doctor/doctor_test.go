@@ -50,7 +50,8 @@ func well(t *testing.T, more map[string]string) Target {
 		"etc/sentinel/config.yaml": "", "var/lib/sentinel/": "", "var/log/sentinel/": "", "run/systemd/system/": "",
 		"etc/systemd/system/sentinel-restore.service": "[Service]\nExecStart=" + own + " --restore-blocklist\n", "etc/systemd/system/sentinel-restore.timer": "",
 		"etc/systemd/system/multi-user.target.wants/sentinel-restore.service": "",
-		"home/ann/.claude.json": `{"mcpServers":{"sentinel":{"command":"/usr/local/bin/sentinel-mcp","args":[]}}}`,
+		"etc/systemd/system/sentinel-record.timer":                            "",
+		"home/ann/.claude.json":                                               `{"mcpServers":{"sentinel":{"command":"/usr/local/bin/sentinel-mcp","args":[]}}}`,
 	}
 	maps.Copy(files, more)
 	root := testenv.Plant(t, files)
@@ -60,7 +61,7 @@ func well(t *testing.T, more map[string]string) Target {
 	return Target{
 		Root: root, OS: "linux", Version: "1.2.3", User: User{UID: 1000},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
-		Owned: func(string) error { return errors.New("not the user's") }, Reports: func(context.Context) (Reporting, error) { return Reporting{}, nil },
+		Owned: func(string) error { return errors.New("not the user's") }, Reports: func(context.Context) (Reporting, error) { return Reporting{}, nil }, Recorder: sampled,
 		Tools: []Tool{{"get_system_health", false, "SENTINEL_READ"}, {"terminate_process", true, "SENTINEL_WRITE"}}, ConfigPath: "/etc/sentinel/config.yaml", AskRequired: true, ConfigFiles: []string{"/etc/sentinel/config.yaml"},
 		StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: &programs{do: func(string) sysexec.Result { return sysexec.Result{} }},

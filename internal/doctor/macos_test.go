@@ -47,7 +47,7 @@ func wellMac(t *testing.T, more map[string]string) Target {
 	t.Helper()
 	files := map[string]string{
 		own[1:]: "x", "usr/local/bin/sentinel-mcp": "x", "usr/bin/sudo": "x", "etc/sudoers.d/sentinel": "x", "etc/sentinel/config.yaml": "", "usr/local/share/sentinel/sudoers": "x",
-		"var/lib/sentinel/": "", "var/log/sentinel/": "", "Users/ann/" + tccDatabase: "x",
+		"var/lib/sentinel/": "", "var/log/sentinel/": "", "Library/LaunchDaemons/com.sentinel.record.plist": "x", "Users/ann/" + tccDatabase: "x",
 		"Users/ann/Library/Application Support/Claude/claude_desktop_config.json": `{"mcpServers":{"sentinel":{"command":"/usr/local/bin/sentinel-mcp"}}}`,
 	}
 	for _, path := range macProgramPaths() {
@@ -61,7 +61,7 @@ func wellMac(t *testing.T, more map[string]string) Target {
 	return Target{
 		Root: root, OS: "darwin", Version: "1.2.3", User: User{UID: 501},
 		Binary: func() (string, error) { return own, nil }, Trusted: func(string) error { return nil }, TrustedLog: func(string) error { return nil },
-		Owned: func(string) error { return errors.New("not the user's") }, Reports: func(context.Context) (Reporting, error) { return Reporting{}, nil },
+		Owned: func(string) error { return errors.New("not the user's") }, Reports: func(context.Context) (Reporting, error) { return Reporting{}, nil }, Recorder: sampled,
 		Tools: []Tool{{"terminate_process", true, "SENTINEL_WRITE"}}, ConfigPath: "/etc/sentinel/config.yaml", AskRequired: true, StateDir: "/var/lib/sentinel", JournalDir: "/var/log/sentinel",
 		Programs: answers(), OSVersion: func(context.Context) (string, error) { return "macOS 26.6 (25G72)", nil },
 		Journal: fine, Blocklist: fine, PacketFilter: fine, Firewall: fine, ServiceManager: fine,

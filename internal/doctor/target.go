@@ -56,6 +56,8 @@ type Target struct {
 	UnitState func(ctx context.Context, unit string) (string, error)
 	// Reports returns what is known about reports to receivers.
 	Reports func(ctx context.Context) (Reporting, error)
+	// Recorder returns what is known about the recorder.
+	Recorder func(ctx context.Context) (Recording, error)
 	// Others asks the other machines of the configuration; nil where there are none to ask.
 	Others func(ctx context.Context) ([]Other, error)
 	// Restorable reports whether there is something that --restore-blocklist may have to restore; it

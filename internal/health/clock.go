@@ -42,15 +42,15 @@ var clockUnsynchronized = Figure{
 	},
 }
 
-// clockOffset is at most half a second, the most that the kernel corrects by slewing
-// (adjtimex(2)); time daemons step a clock that is further off.
+// clockOffset is what is left of a correction under way: the kernel's, at most half a second
+// (adjtimex(2)), or that of chronyd, which tells its own. Clocks that are further off are mostly stepped.
 var clockOffset = Figure{
 	Key:     ClockOffset,
-	Help:    "seconds that the clock still has to be corrected by, either way, while it is synchronized; at most 0.5",
+	Help:    "seconds that the clock still has to be corrected by, either way, while it is synchronized; the kernel and chronyd know it",
 	Unit:    "s",
 	Member:  Number,
 	Default: Threshold{Level: Level{0.1, 0.4}},
-	Max:     0.5,
+	Max:     60,
 	Code:    "CLOCK_OFFSET",
 	Message: "The clock is %.3f s off.",
 	Metric:  Metric{Name: "sentinel_clock_offset_seconds", Kind: prometheus.Gauge},

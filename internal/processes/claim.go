@@ -60,6 +60,21 @@ func (c Claim) Judge() (Disguise, string) {
 	return NoDisguise, ""
 }
 
+// Plain reports that whatever else is found out about the process changes nothing: it has the name of
+// nothing that counts, and its program, as the kernel names it, is neither removed nor in an odd place.
+func (c Claim) Plain() bool {
+	if c.threadName() || c.Daemons == nil {
+		return false
+	}
+	for _, name := range []string{c.Name, c.title()} {
+		if slices.Contains(c.Daemons.Core, name) || slices.Contains(c.Daemons.Servers, name) {
+			return false
+		}
+	}
+	in := func(dir string) bool { return strings.HasPrefix(c.Program, dir) }
+	return slices.ContainsFunc(installed, in) && !strings.HasSuffix(c.Program, " (deleted)")
+}
+
 // shown is the program for people.
 func (c Claim) shown() string {
 	text := sanitize.Text(c.Program, 100)
@@ -71,14 +86,13 @@ func (c Claim) shown() string {
 
 // pretended names what the process calls itself without being it; "" for nothing.
 func (c Claim) pretended() string {
-	first, _, _ := strings.Cut(c.Argument, " ")
-	if len(first) > 2 && first[0] == '[' && strings.HasSuffix(strings.TrimSpace(c.Argument), "]") || kernelName(c.Name) {
+	if c.threadName() {
 		return "a thread of the kernel"
 	}
 	if c.Apart || c.Same || c.Daemons == nil {
 		return ""
 	}
-	title := path.Base(strings.TrimSuffix(strings.TrimPrefix(first, "-"), ":"))
+	title := c.title()
 	if c.misnamed(c.Name, c.Daemons.Interpreters) {
 		return sanitize.Text(c.Name, 32)
 	}
@@ -86,6 +100,18 @@ func (c Claim) pretended() string {
 		return sanitize.Text(title, 32)
 	}
 	return ""
+}
+
+// threadName reports a name that only threads of the kernel have.
+func (c Claim) threadName() bool {
+	first, _, _ := strings.Cut(c.Argument, " ")
+	return len(first) > 2 && first[0] == '[' && strings.HasSuffix(strings.TrimSpace(c.Argument), "]") || kernelName(c.Name)
+}
+
+// title is the name that the process gives itself in its first argument.
+func (c Claim) title() string {
+	first, _, _ := strings.Cut(c.Argument, " ")
+	return path.Base(strings.TrimSuffix(strings.TrimPrefix(first, "-"), ":"))
 }
 
 // misnamed reports whether a name is that of a daemon and the program is not it. others run programs

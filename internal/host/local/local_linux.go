@@ -53,7 +53,7 @@ func Open(root string) (*host.Host, error) {
 	return &host.Host{
 		OS: "linux", Root: root, Programs: runner, Now: time.Now,
 
-		Health:    health.Sources(root),
+		Health:    health.Sources(root, table),
 		Processes: table,
 		Inspector: processes.NewInspector(root, runner, time.Now),
 		StartID:   table.StartID,

@@ -65,10 +65,16 @@ func (s source) clockUnsynchronized(context.Context) (health.Reading, error) {
 var errUnsynchronized = errors.New("unknown while the clock is not synchronized")
 
 // clockOffset is unknown while the clock is not synchronized.
-func (s source) clockOffset(context.Context) (health.Reading, error) {
+func (s source) clockOffset(ctx context.Context) (health.Reading, error) {
 	c, err := s.clock()
 	if err == nil && !c.synchronized {
 		err = errUnsynchronized
 	}
-	return health.Reading{Value: math.Abs(c.offset)}, err
+	if err != nil {
+		return health.Reading{}, err
+	}
+	if offset, known, err := s.chronyOffset(ctx); known {
+		return health.Reading{Value: math.Abs(offset)}, err
+	}
+	return health.Reading{Value: math.Abs(c.offset)}, nil
 }

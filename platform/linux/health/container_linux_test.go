@@ -16,6 +16,7 @@ import (
 	"sentinel/internal/health"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/procfs"
 )
 
@@ -35,7 +36,7 @@ func containerTree(t *testing.T, more map[string]string) source {
 		}
 	}
 	root := testenv.Plant(t, files)
-	return source{root: root, proc: procfs.New(root), mounts: mounts.New(root), meter: &groupMeter{root: root}}
+	return source{root: root, proc: procfs.New(root), mounts: mounts.New(root), meter: &groupMeter{root: root}, table: processes.New(root)}
 }
 
 const (
@@ -130,7 +131,7 @@ func TestTheProcessorOfARealContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { burner.Process.Kill(); burner.Wait() })
-	s := Sources("/")
+	s := sourcesOf("/")
 	used := func() time.Duration {
 		stat, err := procfs.New("/").Process(burner.Process.Pid)
 		if err != nil {

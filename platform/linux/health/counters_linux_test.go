@@ -18,7 +18,7 @@ var kernelCounts = map[string]string{
 }
 
 func TestCountersOfAMachine(t *testing.T) {
-	got, err := Sources(testenv.Plant(t, kernelCounts)).Counters(t.Context())
+	got, err := sourcesOf(testenv.Plant(t, kernelCounts)).Counters(t.Context())
 	want := health.Counters{
 		DiskRead: new(uint64(100 << 10)), DiskWritten: new(uint64(200 << 10)), Sent: new(uint64(1000)), Resent: new(uint64(5)), Established: new(uint64(7)),
 		Files: new(uint64(1641)), OOMKills: new(uint64(3)),
@@ -26,7 +26,7 @@ func TestCountersOfAMachine(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	got, err = Sources(t.TempDir()).Counters(t.Context())
+	got, err = sourcesOf(t.TempDir()).Counters(t.Context())
 	if diff := cmp.Diff(health.Counters{}, got); err != nil || diff != "" {
 		t.Errorf("what is not there is known: %v\n%s", err, diff)
 	}

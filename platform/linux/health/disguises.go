@@ -50,7 +50,7 @@ func (s source) disguises(ctx context.Context) ([]processes.Disguised, error) {
 	s.looked.mu.Lock()
 	defer s.looked.mu.Unlock()
 	if s.looked.at.IsZero() || time.Since(s.looked.at) > fresh {
-		s.looked.found, s.looked.err = processes.New(s.root).Disguises(ctx)
+		s.looked.found, s.looked.err = s.table.Disguises(ctx)
 		s.looked.at = time.Now()
 	}
 	return s.looked.found, s.looked.err

@@ -17,7 +17,7 @@ import (
 // counted returns what a figure says of one process.
 func counted(t *testing.T, key string, pid int) string {
 	t.Helper()
-	r, err := Sources("/").Figures[key](t.Context())
+	r, err := sourcesOf("/").Figures[key](t.Context())
 	if err != nil && len(r.PIDs) > 0 {
 		t.Fatal(err)
 	}

@@ -18,8 +18,12 @@ import (
 	"sentinel/internal/health"
 	"sentinel/internal/testenv"
 	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/procfs"
 )
+
+// sourcesOf returns the readers for root.
+func sourcesOf(root string) health.Sources { return Sources(root, processes.New(root)) }
 
 // tree writes files below a new root.
 func tree(t *testing.T, files map[string]string) source {
@@ -34,7 +38,7 @@ func tree(t *testing.T, files map[string]string) source {
 			t.Fatal(err)
 		}
 	}
-	return source{root: root, proc: procfs.New(root), mounts: mounts.New(root)}
+	return source{root: root, proc: procfs.New(root), mounts: mounts.New(root), table: processes.New(root)}
 }
 
 func TestReadOnlyFileSystemsAreThoseThatShouldBeWritable(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"sentinel/internal/health"
-	"sentinel/internal/processes"
+	domain "sentinel/internal/processes"
 	"sentinel/platform/linux/cgroup"
 	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/procfs"
 	"sentinel/platform/linux/sysfs"
 	"sentinel/platform/linux/systemd"
@@ -32,16 +33,17 @@ type source struct {
 	mounts *mounts.FS
 	meter  *groupMeter
 	looked *look
+	table  *processes.Source
 }
 
 // errNotLive reports that a fact comes from the running kernel, which says nothing about another
 // root.
 var errNotLive = errors.New("the tree is not a live system")
 
-// Sources returns the readers for root. The file systems of a root other than "/" cannot be
+// Sources returns the readers for root, which look at the processes of table. The file systems of a root other than "/" cannot be
 // measured: statfs would answer for this machine.
-func Sources(root string) health.Sources {
-	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root), meter: &groupMeter{root: root}}
+func Sources(root string, table *processes.Source) health.Sources {
+	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root), meter: &groupMeter{root: root}, table: table}
 	if root != "/" {
 		s.mounts = s.mounts.WithStatfs(func(string) (mounts.Usage, error) { return mounts.Usage{}, errNotLive })
 	}
@@ -63,8 +65,8 @@ func (s source) sources() health.Sources {
 			health.CappedUnits:         s.cappedUnits,
 			health.ZombieProcesses:     s.zombies,
 			health.FailedLogins:        s.failedLogins,
-			health.FalseDaemons:        s.disguised(processes.Pretends),
-			health.HiddenPrograms:      s.disguised(processes.Hides),
+			health.FalseDaemons:        s.disguised(domain.Pretends),
+			health.HiddenPrograms:      s.disguised(domain.Hides),
 		},
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"sentinel/internal/answer"
 	"sentinel/internal/health"
 	"sentinel/platform/linux/mounts"
+	"sentinel/platform/linux/processes"
 	"sentinel/platform/linux/procfs"
 )
 
@@ -33,7 +34,7 @@ const hosts = "../../../testdata/hosts/"
 
 // on returns the sources of a fixture machine with ask in place of statfs.
 func on(root string, ask func(mountpoint string) (mounts.Usage, error)) health.Sources {
-	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root).WithStatfs(ask), meter: &groupMeter{root: root}}
+	s := source{root: root, proc: procfs.New(root), mounts: mounts.New(root).WithStatfs(ask), meter: &groupMeter{root: root}, table: processes.New(root)}
 	return s.sources()
 }
 
@@ -95,7 +96,7 @@ func TestCPUSampleHasEveryCore(t *testing.T) {
 }
 
 func TestTreeThatIsNotLiveIsNotAnsweredForByThisMachine(t *testing.T) {
-	s := Sources(hosts + "laptop")
+	s := sourcesOf(hosts + "laptop")
 	disks, err := s.Disks(t.Context())
 	if err != nil || len(disks) == 0 {
 		t.Fatalf("%v, %v", disks, err)

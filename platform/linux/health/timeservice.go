@@ -31,7 +31,7 @@ func (s source) timeServiceMissing(ctx context.Context) (health.Reading, error) 
 	if err != nil || c.synchronized {
 		return health.Reading{}, err
 	}
-	table, err := s.proc.Processes(ctx)
+	table, err := s.table.Recent(ctx)
 	if err != nil {
 		return health.Reading{}, err
 	}

@@ -21,7 +21,7 @@ var errHidden = errors.New("processes of other users are hidden here")
 // the most first. Every PID namespace has a process 1; if it is not
 // visible, hidepid (proc(5)) hides the processes of other users.
 func (s source) zombies(ctx context.Context) (health.Reading, error) {
-	table, err := s.proc.Processes(ctx)
+	table, err := s.table.Recent(ctx)
 	if err != nil {
 		return health.Reading{}, err
 	}

@@ -29,6 +29,10 @@ type Source struct {
 	proc  procfs.FS
 	names func() (accounts.Names, error)
 	boot  func() string
+
+	mu   sync.Mutex // of what follows
+	at   time.Time  // when the last table was read
+	last []procfs.Process
 }
 
 var _ processes.Source = (*Source)(nil)
@@ -53,9 +57,36 @@ func bootMark(fs procfs.FS) string {
 	return id[:8]
 }
 
+// How old a table may be for others than who read it: recent for one report, sampled for a sample, whose
+// rows say when each was read.
+const (
+	recent  = time.Second
+	sampled = 100 * time.Millisecond
+)
+
+// Recent returns a table that may be a second old, so that all who judge processes for one report
+// read it once. Nobody may change it.
+func (s *Source) Recent(ctx context.Context) ([]procfs.Process, error) { return s.read(ctx, recent) }
+
+// read returns a table that is not older than age. Who comes while it is read waits for it.
+func (s *Source) read(ctx context.Context, age time.Duration) ([]procfs.Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last != nil && time.Since(s.at) < age {
+		return s.last, nil
+	}
+	at := time.Now()
+	rows, err := s.proc.Processes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.at, s.last = at, rows
+	return rows, nil
+}
+
 // Table implements [processes.Source].
 func (s *Source) Table(ctx context.Context) (processes.Table, error) {
-	rows, err := s.proc.Processes(ctx)
+	rows, err := s.read(ctx, sampled)
 	if err != nil {
 		return processes.Table{}, err
 	}
