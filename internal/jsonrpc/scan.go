@@ -282,15 +282,15 @@ func (s *scanner) text() (raw []byte, escaped, ok bool) {
 	s.at++
 	from := s.at
 	for s.plain(); s.at < len(s.in); s.plain() {
-		switch c := s.in[s.at]; {
-		case c == '"':
+		switch s.in[s.at] {
+		case '"':
 			raw = s.in[from:s.at]
 			s.at++
 			if !utf8.Valid(raw) {
 				s.suspect("it is not UTF-8")
 			}
 			return raw, escaped, true
-		case c == '\\':
+		case '\\':
 			escaped = true
 			if _, ok := s.escape(); !ok {
 				return nil, true, false

@@ -78,15 +78,15 @@ func record(dir string, program []string) int {
 	}
 	go func() {
 		for s := range signals {
-			cmd.Process.Signal(s) //nolint:errcheck // it has ended
+			cmd.Process.Signal(s)
 		}
 	}()
 	go func() {
-		io.Copy(io.MultiWriter(in, stdin), os.Stdin) //nolint:errcheck // the program has ended
+		io.Copy(io.MultiWriter(in, stdin), os.Stdin)
 		stdin.Close()
 	}()
-	io.Copy(io.MultiWriter(out, os.Stdout), stdout) //nolint:errcheck // the client has ended
-	cmd.Wait()                                      //nolint:errcheck // the status says it
+	io.Copy(io.MultiWriter(out, os.Stdout), stdout)
+	cmd.Wait()
 	return cmd.ProcessState.ExitCode()
 }
 

@@ -52,7 +52,7 @@ func newWire(t *testing.T, revision string) *wire {
 	}
 	t.Cleanup(func() {
 		w.in.Close()
-		cmd.Wait() //nolint:errcheck // its end is not what is tested
+		cmd.Wait()
 	})
 	w.send(`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"` + revision + `","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
 	if got := w.line(); !strings.Contains(got, revision) {

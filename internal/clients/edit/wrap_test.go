@@ -128,8 +128,7 @@ func TestAnEntryThatWasLaidOutAnewIsUnwrapped(t *testing.T) {
 func layouts(c clients.Client) *rapid.Generator[string] {
 	lenient, comments := c.Install.Syntax == clients.Lenient, c.Install.Syntax != clients.Strict
 	return rapid.Custom(func(t *rapid.T) string {
-		var blankOf func() string
-		blankOf = func() string {
+		blankOf := func() string {
 			all := []string{"", " ", "\n", "\n    ", "\r\n\t", "  "}
 			if comments {
 				all = append(all, "/* c , ] */", " // c \" ]\n  ")

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -151,8 +152,7 @@ const (
 func (h *head) expire(dir string) {
 	var total int64
 	kept := h.marks[:0:0]
-	for i := len(h.marks) - 1; i >= 0; i-- {
-		m := h.marks[i]
+	for _, m := range slices.Backward(h.marks) {
 		info, err := os.Lstat(filepath.Join(dir, m.file))
 		if err == nil {
 			total += info.Size()

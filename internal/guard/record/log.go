@@ -92,7 +92,7 @@ func Open(options Options) *Log {
 	l.mu.Lock()
 	go func() { // beside the start of the server
 		defer l.mu.Unlock()
-		l.tell(l.append(Event{Type: Session, Phase: "start", ServerType: "stdio", Command: sanitize.Command(options.Command, 500), PID: os.Getpid()}))
+		l.tell(l.append(Event{Type: Session, Phase: "start", ServerType: "stdio", Command: sanitize.Command(options.Command, 500), PID: os.Getpid()})) //nolint:errcheck // it is told, and tried again
 	}()
 	return l
 }

@@ -2,7 +2,11 @@
 
 package record
 
-import "golang.org/x/mod/sumdb/tlog"
+import (
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
 
 // A tree is the right edge of the Merkle tree (RFC 6962) over the lines of a file: enough to go on
 // and for its root.
@@ -25,12 +29,12 @@ func (t *tree) add(line []byte) {
 
 // root returns the hash of the whole tree; that of an empty one is zero.
 func (t *tree) root() (h tlog.Hash) {
-	for i := len(t.edge) - 1; i >= 0; i-- {
+	for i, left := range slices.Backward(t.edge) {
 		if i == len(t.edge)-1 {
-			h = t.edge[i]
+			h = left
 			continue
 		}
-		h = tlog.NodeHash(t.edge[i], h)
+		h = tlog.NodeHash(left, h)
 	}
 	return h
 }

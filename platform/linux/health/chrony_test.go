@@ -114,8 +114,8 @@ func TestTheOffsetOfARealChronyd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		cmd.Process.Kill() //nolint:errcheck // it may have ended
-		cmd.Wait()         //nolint:errcheck // it was killed
+		cmd.Process.Kill()
+		cmd.Wait()
 	}()
 	var offset float64
 	var err error
@@ -136,7 +136,7 @@ func timeServer(t *testing.T, ahead time.Duration) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() }) //nolint:errcheck // only a socket
+	t.Cleanup(func() { conn.Close() })
 	go func() {
 		var question [512]byte
 		for {
@@ -144,7 +144,7 @@ func timeServer(t *testing.T, ahead time.Duration) int {
 			if errors.Is(err, net.ErrClosed) || n < 48 {
 				return
 			}
-			conn.WriteToUDP(timeAnswer(question[:48], time.Now().Add(ahead)), from) //nolint:errcheck // it asks again
+			conn.WriteToUDP(timeAnswer(question[:48], time.Now().Add(ahead)), from)
 		}
 	}()
 	return conn.LocalAddr().(*net.UDPAddr).Port
