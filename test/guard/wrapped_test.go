@@ -104,6 +104,8 @@ func TestAServerOfAClientIsWrappedGuardedAndUnwrapped(t *testing.T) {
 	n.must(`"get_system_health"`, append(n.inspector, "--method", "tools/list")...)
 	n.must("processes_total", append(n.inspector, "--method", "tools/call", "--tool-name", "get_system_health")...)
 	n.must("This call is not allowed by the user's rule", append(n.inspector, "--method", "tools/call", "--tool-name", "get_asset_info")...)
+	n.must("refused POLICY_BLOCKED", guard, "calls", "--server=machine", "--tool=get_asset_info")
+	n.must("The record is what was written", guard, "verify")
 	n.must("machine (line 4): unwrapped\n", guard, "unwrap", "--all")
 	n.same(config, before)
 }
