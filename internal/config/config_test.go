@@ -60,7 +60,7 @@ func TestParseRefusesWithTheLine(t *testing.T) {
 		{"thresholds:\n  cpu: {warning: 5}\n  heat: {warning: 5}\n", "line 3: there is no setting heat"},
 		{"thresholds:\n  cpu: {warning: 5}\n  cpu: {warning: 6}\n", `line 3: mapping key "cpu" already defined at line 2`},
 		{"thresholds:\n  cpu:\n    warning: 5\n    warning: 6\n", `line 4: mapping key "warning" already defined at line 3`},
-		{"thresholds: {clock_offset_seconds: {critical: 0.6}}\n", "thresholds.clock_offset_seconds holds 0.6; a number above 0 and at most 0.5 is allowed"},
+		{"thresholds: {clock_offset_seconds: {critical: 61}}\n", "thresholds.clock_offset_seconds holds 61; a number above 0 and at most 60 is allowed"},
 		{"thresholds: [cpu]\n", "line 1: cannot unmarshal !!seq"},
 		{"agent_id: a\nagent_id: b\n", `line 2: mapping key "agent_id" already defined at line 1`},
 		{"thresholds:\n  cpu: hot\n", "line 2: cannot unmarshal !!str `hot`"},
