@@ -65,9 +65,10 @@ func (nobody) Refused(*stage.Message, stage.Refusal)             {}
 func (nobody) Flagged(*stage.Message, []string, string)          {}
 func (nobody) Violated(from stage.Side, v Violation, why []byte) {}
 
-// ended tells the observer how a request of one side ended. Of one that was cancelled it knows.
+// ended tells the observer how a request of one side ended that it heard of. Of one that was
+// cancelled it knows.
 func (r *Relay) ended(from stage.Side, e *entry, end End) {
-	if e.cancelled {
+	if e.cancelled || !e.open.Swap(false) {
 		return
 	}
 	end.Took = time.Since(e.began)

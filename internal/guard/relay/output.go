@@ -3,6 +3,7 @@
 package relay
 
 import (
+	"cmp"
 	"io"
 	"sync"
 )
@@ -24,6 +25,7 @@ type output struct {
 	gathered []byte
 	midline  bool  // what came last has no end of line
 	err      error // of the first write that failed
+	lost     error // of a write that panicked, until flush has told
 
 	mu     sync.Mutex // of what follows
 	space  sync.Cond
@@ -47,13 +49,19 @@ func (o *output) write(line []byte) {
 	o.put(line)
 }
 
-// flush writes all that was gathered. The error is that of the first write that ever failed.
+// flush writes all that was gathered. The error is that of the first write that ever failed, or of
+// one that panicked since flush was called last.
 func (o *output) flush() error {
 	o.writing.Lock()
 	defer o.writing.Unlock()
 	o.takeQueued()
 	o.writeGathered()
-	return o.err
+	lost := o.lost
+	o.lost = nil
+	if o.err != nil {
+		return o.err
+	}
+	return lost
 }
 
 func (o *output) put(line []byte) {
@@ -77,10 +85,17 @@ func (o *output) writeGathered() {
 	o.gathered = o.gathered[:0]
 }
 
+// writeNow writes. After a panic nobody knows how much of it: what comes next begins a line.
 func (o *output) writeNow(b []byte) {
-	if o.err == nil && len(b) > 0 {
-		_, o.err = o.w.Write(b)
+	if o.err != nil || len(b) == 0 {
+		return
 	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			o.midline, o.lost = true, newPanicError(cause)
+		}
+	}()
+	_, o.err = o.w.Write(b)
 }
 
 // takeQueued writes what is queued.
@@ -114,7 +129,10 @@ func (o *output) post(lines []byte) {
 
 func (o *output) flushQueued() {
 	for range o.wake {
-		o.flush() //nolint:errcheck // told to who writes next
+		o.writing.Lock()
+		o.takeQueued()
+		o.writeGathered()
+		o.writing.Unlock() // what failed is told to who writes next
 	}
 }
 
@@ -132,10 +150,16 @@ func (o *output) close() {
 	o.writing.Lock()
 	defer o.writing.Unlock()
 	close(o.wake)
-	if err := o.w.Close(); o.err == nil {
-		o.err = io.ErrClosedPipe
-		if err != nil {
-			o.err = err
-		}
+	if err := o.closeNow(); o.err == nil {
+		o.err = cmp.Or(err, io.ErrClosedPipe)
 	}
+}
+
+func (o *output) closeNow() (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = newPanicError(cause)
+		}
+	}()
+	return o.w.Close()
 }

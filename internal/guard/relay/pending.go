@@ -27,6 +27,7 @@ type entry struct {
 	digest    uint64 // of what it asks for, to know its repetition; 0 where there can be none
 	sent      bool   // it was passed on; before that nobody can answer it
 	cancelled bool
+	open      atomic.Bool        // the observer heard of it, and not yet of its end
 	ended     atomic.Bool        // the stages know that nothing comes of it any more
 	cancel    context.CancelFunc // of its judgement, while that waits; nil otherwise
 }
@@ -143,13 +144,18 @@ func (p *pending) cancel(id jsonrpc.ID, told func(*entry)) {
 		p.remove(e)
 		return
 	}
+	defer p.withdraw(e)
 	told(e)
+}
+
+// withdraw marks a request as one for whose answer nobody waits.
+func (p *pending) withdraw(e *entry) {
 	e.cancelled = true
 	if !e.endless() {
 		p.awaited--
 		p.settle()
 	}
-	if p.cancelled = append(p.cancelled, key); len(p.cancelled) > maxCancelled {
+	if p.cancelled = append(p.cancelled, e.key); len(p.cancelled) > maxCancelled {
 		if old := p.cancelled[0]; p.entries[old] != nil && p.entries[old].cancelled {
 			delete(p.entries, old)
 		}

@@ -29,7 +29,7 @@ type pump struct {
 	held  sync.WaitGroup
 
 	mu   sync.Mutex // of what was written and not flushed
-	late []*jsonrpc.Message
+	late []item
 }
 
 func newPump(r *Relay, from stage.Side, in io.Reader, to, back *output, asked, due *pending) *pump {
@@ -47,14 +47,14 @@ type decision struct {
 // read passes on what it reads until the stream ends.
 func (p *pump) read() {
 	for {
-		line, err := p.in.Next()
+		line, err := p.next()
 		switch {
 		case errors.Is(err, jsonrpc.ErrTooLong):
-			p.tooLong(line)
+			p.handled(line, nil, p.tooLong)
 		case err != nil:
 			return
 		case !jsonrpc.Blank(line):
-			p.line(line)
+			p.handled(line, nil, p.line)
 		}
 		if !p.in.More() {
 			p.relay.busy.Store(true)
@@ -63,13 +63,22 @@ func (p *pump) read() {
 	}
 }
 
-func (p *pump) line(line []byte) {
-	frame := jsonrpc.Parse(line)
+// next reads a line. After a panic of the reader nothing more is known of the stream: it has ended.
+func (p *pump) next() (line []byte, err error) {
+	if panicked := p.relay.quietly(func() { line, err = p.in.Next() }); panicked != nil {
+		return nil, panicked
+	}
+	return line, err
+}
+
+func (p *pump) line(h *handling) {
+	frame := jsonrpc.Parse(h.line)
+	h.of(frame.Messages)
 	if frame.Batch {
-		p.batch(line, frame.Messages)
+		p.batch(h)
 		return
 	}
-	m := &frame.Messages[0]
+	line, m := h.line, h.items[0].Message
 	if m.Fault != nil && m.Fault.Code == jsonrpc.ParseError {
 		head := jsonrpc.ParseHead(line, line[max(0, len(line)-512):])
 		m.Raw, m.Fault.Answered = line, head.Fault.Answered
@@ -77,49 +86,51 @@ func (p *pump) line(line []byte) {
 			m.ID, m.Method = head.ID, head.Method
 		}
 	}
-	d := p.judge(m)
+	d := p.judge(&h.items[0])
 	if d.later == nil {
-		p.apply(line, frame.Messages, d)
+		p.apply(line, h.items, d)
 		return
 	}
-	p.await([]decision{d}, func(d []decision) { p.apply(line, frame.Messages, d[0]) })
+	p.await(h, []decision{d}, func(d []decision) { p.apply(line, h.items, d[0]) })
 }
 
 // await has finish called with decisions once all of them are made: at once, or beside what comes
 // after.
-func (p *pump) await(all []decision, finish func([]decision)) {
+func (p *pump) await(h *handling, all []decision, finish func([]decision)) {
 	if !slices.ContainsFunc(all, func(d decision) bool { return d.later != nil }) {
 		finish(all)
 		return
 	}
 	p.held.Go(func() {
-		for i, d := range all {
-			if d.later != nil {
-				all[i] = d.later()
+		p.handled(h.line, h.items, func(*handling) {
+			for i, d := range all {
+				if d.later != nil {
+					all[i] = p.guarded(&h.items[i], d.later)
+				}
 			}
-		}
-		finish(all)
+			finish(all)
+		})
 		p.flush()
 	})
 }
 
 // apply does what was decided about one line, with the messages that are in it. What it writes
 // waits for flush.
-func (p *pump) apply(line []byte, messages []jsonrpc.Message, d decision) {
+func (p *pump) apply(line []byte, items []item, d decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case d.pass:
+	if d.instead != nil {
+		line = withEnd(d.instead)
+	}
+	if d.pass || d.instead != nil {
 		p.to.write(line)
-		if p.from == stage.Client {
-			for i := range messages {
-				if messages[i].Request() {
-					p.late = append(p.late, &messages[i])
-				}
-			}
+	}
+	for i := range items {
+		m := &items[i]
+		m.done = true
+		if d.pass && m.asked != nil || m.answers != nil {
+			p.late = append(p.late, item{asked: m.asked, answers: m.answers})
 		}
-	case d.instead != nil:
-		p.to.write(withEnd(d.instead))
 	}
 	if d.back != nil {
 		p.back.post(withEnd(d.back))
@@ -134,40 +145,54 @@ func (p *pump) flush() {
 		clear(p.late)
 		p.late = p.late[:0]
 	}()
-	if p.to.flush() == nil {
+	err := p.to.flush()
+	if lost, panicked := errors.AsType[*panicError](err); panicked {
+		p.lost(lost)
+		return
+	}
+	if err == nil {
 		return
 	}
 	p.relay.writeFailed(p.from.Other())
+	if p.from == stage.Server {
+		return
+	}
 	for _, m := range p.late {
-		if e := p.asked.take(m.ID); e != nil {
-			p.back.post(withEnd(p.unserved(e).Answer(m.ID, m.Method)))
+		if m.asked != nil && p.asked.drop(m.asked) {
+			p.back.post(withEnd(p.unserved(m.asked)))
 		}
 	}
 }
 
-// unserved refuses a request that was passed on to a server that has ended, or does not take it.
-func (p *pump) unserved(e *entry) stage.Refusal {
-	if e.sent {
-		p.relay.over(e, stage.Gone)
-	}
-	p.relay.ended(p.from, e, End{Outcome: ServerGone})
-	return p.refuse(serverGone(), nil, e.call)
+// unserved returns the refusal of a request that was passed on to a server that has ended, or does
+// not take it.
+func (p *pump) unserved(e *entry) []byte {
+	m := item{asked: e, dropped: true}
+	return p.guarded(&m, func() decision {
+		if e.sent {
+			p.relay.over(e, stage.Gone)
+		}
+		p.relay.ended(p.from, e, End{Outcome: ServerGone})
+		return decision{back: p.refuse(serverGone(), nil, e.call).Answer(e.call.ID, e.call.Method)}
+	}).back
 }
 
 func withEnd(line []byte) []byte { return append(slices.Clip(line), '\n') }
 
 // judge decides about one message.
-func (p *pump) judge(m *jsonrpc.Message) decision {
-	switch {
-	case m.Fault != nil:
-		return p.faulty(m)
-	case m.Request():
-		return p.request(m)
-	case m.Answer():
-		return p.answer(m)
-	default:
-		return p.notification(m)
-	}
+func (p *pump) judge(m *item) decision {
+	return p.guarded(m, func() decision {
+		switch {
+		case m.Fault != nil:
+			return p.faulty(m)
+		case m.Request():
+			return p.request(m)
+		case m.Answer():
+			return p.answer(m)
+		default:
+			return p.notification(m.Message)
+		}
+	})
 }
 
 func (p *pump) verdict(m *jsonrpc.Message, call *stage.Call) stage.Verdict {
@@ -196,26 +221,31 @@ func (p *pump) keepBack(e *entry, m *jsonrpc.Message, r stage.Refusal) []byte {
 // faulty decides about what is no message. It never passes. An answer becomes a refusal to who
 // waits for it, a request is refused to its sender; what the server prints that looks like neither
 // is noise, and is dropped.
-func (p *pump) faulty(m *jsonrpc.Message) decision {
+func (p *pump) faulty(m *item) decision {
 	refusal := malformed(m.Fault.Reason + ".")
-	if v := p.verdict(m, nil); v.Action == stage.Block {
+	if v := p.verdict(m.Message, nil); v.Action == stage.Block {
 		refusal = v.Refusal
 	}
-	if e := p.due.take(m.Fault.Answered); e != nil {
+	if e := m.answered(p.due.take(m.Fault.Answered)); e != nil {
 		p.relay.over(e, stage.Unreadable)
 		refusal.Reason = fmt.Sprintf("The answer of the %s cannot be read in exactly one way. %s", p.from, refusal.Reason)
-		return decision{instead: p.keepBack(e, m, refusal)}
+		return decision{instead: p.keepBack(e, m.Message, refusal)}
 	}
 	switch {
 	case m.Fault.Notification:
-		p.refuse(refusal, m, nil)
-	case p.from == stage.Server && m.Method == "", m.Fault.Answered != nil:
+		p.refuse(refusal, m.Message, nil)
+	case p.noise(m.Message):
 		p.relay.options.Observer.Violated(p.from, Noise, m.Raw)
 		p.relay.options.Note("noise of the "+p.from.String(), fmt.Sprintf("The %s wrote a line that is no message; such lines are dropped: %q", p.from, shown(m.Raw)))
 	default:
-		return decision{back: p.refuse(refusal, m, nil).Answer(m.ID, m.Method)}
+		return decision{back: p.refuse(refusal, m.Message, nil).Answer(m.ID, m.Method)}
 	}
 	return decision{}
+}
+
+// noise says that nobody is answered for what is no message.
+func (p *pump) noise(m *jsonrpc.Message) bool {
+	return p.from == stage.Server && m.Method == "" || m.Fault.Answered != nil
 }
 
 func shown(text []byte) string {
@@ -224,10 +254,10 @@ func shown(text []byte) string {
 }
 
 // request decides about a request, which is in flight from now on.
-func (p *pump) request(m *jsonrpc.Message) decision {
-	e := p.relay.session.begin(p.from, m)
+func (p *pump) request(m *item) decision {
+	e := p.relay.session.begin(p.from, m.Message)
 	refused := func(r stage.Refusal) decision {
-		return decision{back: p.refuse(r, m, e.call).Answer(m.ID, m.Method)}
+		return decision{back: p.refuse(r, m.Message, e.call).Answer(m.ID, m.Method)}
 	}
 	switch p.asked.add(e) {
 	case entered:
@@ -238,7 +268,8 @@ func (p *pump) request(m *jsonrpc.Message) decision {
 	case gone:
 		return refused(serverGone())
 	}
-	v := p.verdict(m, e.call)
+	m.asked = e
+	v := p.verdict(m.Message, e.call)
 	if v.Later == nil {
 		return p.requested(e, m, v)
 	}
@@ -251,11 +282,12 @@ func (p *pump) request(m *jsonrpc.Message) decision {
 }
 
 // requested does what was decided about a request. One that the observer cannot take is refused.
-func (p *pump) requested(e *entry, m *jsonrpc.Message, v stage.Verdict) decision {
+func (p *pump) requested(e *entry, m *item, v stage.Verdict) decision {
 	if v.Action != stage.Block {
-		err := p.relay.options.Observer.Begin(p.known(m, e.call))
+		err := p.relay.options.Observer.Begin(p.known(m.Message, e.call))
 		if err == nil {
-			p.passes(m, e.call, v)
+			e.open.Store(true)
+			p.passes(m.Message, e.call, v)
 			return decision{pass: p.send(e)}
 		}
 		v = stage.Blocked(unrecorded(err))
@@ -264,7 +296,8 @@ func (p *pump) requested(e *entry, m *jsonrpc.Message, v stage.Verdict) decision
 	if !p.asked.drop(e) { // cancelled, or answered when the server went
 		return decision{}
 	}
-	return decision{back: p.refuse(v.Refusal, m, e.call).Answer(e.call.ID, e.call.Method)}
+	m.dropped = true
+	return decision{back: p.refuse(v.Refusal, m.Message, e.call).Answer(e.call.ID, e.call.Method)}
 }
 
 // send marks a request as passed on, unless nobody waits for its answer any more.
@@ -278,8 +311,8 @@ func (p *pump) send(e *entry) bool {
 }
 
 // answer decides about an answer, which must be to a request that was passed on.
-func (p *pump) answer(m *jsonrpc.Message) decision {
-	e := p.due.take(m.ID)
+func (p *pump) answer(m *item) decision {
+	e := m.answered(p.due.take(m.ID))
 	// An error without an id is about a request that its receiver could not read.
 	if e == nil && (m.ID != nil || m.Error == nil || !p.due.awaits()) {
 		p.relay.options.Observer.Violated(p.from, Unasked, m.Raw)
@@ -287,15 +320,15 @@ func (p *pump) answer(m *jsonrpc.Message) decision {
 		return decision{}
 	}
 	if e == nil {
-		return decision{pass: p.verdict(m, nil).Action != stage.Block}
+		return decision{pass: p.verdict(m.Message, nil).Action != stage.Block}
 	}
-	p.relay.session.answered(p.from, e, m)
-	v := p.verdict(m, e.call)
-	p.relay.over(e, verdictOf(m))
+	p.relay.session.answered(p.from, e, m.Message)
+	v := p.verdict(m.Message, e.call)
+	p.relay.over(e, verdictOf(m.Message))
 	if v.Later == nil {
-		return p.answered(e, m, v)
+		return p.answered(e, m.Message, v)
 	}
-	return p.wait(p.relay.ctx, v, func(v stage.Verdict) decision { return p.answered(e, m, v) })
+	return p.wait(p.relay.ctx, v, func(v stage.Verdict) decision { return p.answered(e, m.Message, v) })
 }
 
 // answered does what was decided about an answer.
@@ -319,8 +352,8 @@ func verdictOf(m *jsonrpc.Message) stage.End {
 func (p *pump) notification(m *jsonrpc.Message) decision {
 	if m.Method == "notifications/cancelled" {
 		p.asked.cancel(m.Members.Get("requestId"), func(e *entry) {
-			p.relay.ended(p.from, e, End{Outcome: Cancelled})
 			p.relay.over(e, stage.Cancelled)
+			p.relay.ended(p.from, e, End{Outcome: Cancelled})
 		})
 	}
 	v := p.verdict(m, nil)
@@ -358,6 +391,12 @@ func (p *pump) wait(ctx context.Context, v stage.Verdict, finish func(stage.Verd
 // not at hand, the call for what is no request and no answer to one.
 func (p *pump) refuse(r stage.Refusal, m *jsonrpc.Message, call *stage.Call) stage.Refusal {
 	r.Event = p.relay.event()
+	p.tell(r, m, call)
+	return r
+}
+
+// tell has a refusal noted.
+func (p *pump) tell(r stage.Refusal, m *jsonrpc.Message, call *stage.Call) {
 	if m == nil {
 		m = &jsonrpc.Message{}
 	}
@@ -367,7 +406,6 @@ func (p *pump) refuse(r stage.Refusal, m *jsonrpc.Message, call *stage.Call) sta
 		sentence += ": " + sanitize.Text(r.Cause.Error(), 200)
 	}
 	p.relay.options.Note(string(r.Code)+" "+r.Rule, sentence)
-	return r
 }
 
 func malformed(reason string) stage.Refusal {
@@ -387,10 +425,16 @@ func unrecorded(cause error) stage.Refusal {
 	}
 }
 
-// tooLong answers a line that was skipped, of which the beginning and the end are known. An answer
-// that names no request is that to the only one there is.
-func (p *pump) tooLong(head []byte) {
-	m := jsonrpc.ParseHead(head, p.in.Tail())
+// tooLong answers a line that was skipped, of which the beginning and the end are known.
+func (p *pump) tooLong(h *handling) {
+	h.of([]jsonrpc.Message{jsonrpc.ParseHead(h.line, p.in.Tail())})
+	m := &h.items[0]
+	p.apply(nil, h.items, p.guarded(m, func() decision { return p.skipped(m) }))
+}
+
+// skipped decides about a message that is too long. An answer that names no request is that to the
+// only one there is.
+func (p *pump) skipped(m *item) decision {
 	refusal := stage.Refusal{
 		Code: stage.TooLarge, Rule: "relay",
 		Reason: fmt.Sprintf("A line of the %s was longer than %d bytes and was skipped.", p.from, p.relay.options.MaxLine),
@@ -401,66 +445,77 @@ func (p *pump) tooLong(head []byte) {
 	if !isAnswer && m.Method == "" && m.ID == nil {
 		id = p.due.only()
 	}
-	if e := p.due.take(id); e != nil {
+	if e := m.answered(p.due.take(id)); e != nil {
 		p.relay.over(e, stage.Unreadable)
-		p.apply(nil, nil, decision{instead: p.keepBack(e, &m, refusal)})
-		return
+		return decision{instead: p.keepBack(e, m.Message, refusal)}
 	}
-	refused := p.refuse(refusal, &m, nil)
+	refused := p.refuse(refusal, m.Message, nil)
 	if isAnswer || strings.HasPrefix(m.Method, "notifications/") || p.from == stage.Server && m.ID == nil {
-		return
+		return decision{}
 	}
-	p.back.post(withEnd(refused.Answer(m.ID, m.Method)))
+	return decision{back: refused.Answer(m.ID, m.Method)}
 }
 
 // batch decides about an array of messages, one by one.
-func (p *pump) batch(line []byte, messages []jsonrpc.Message) {
+func (p *pump) batch(h *handling) {
 	if p.relay.session.spoken() != revisionWithBatches {
-		p.noBatch(messages, "Batches are part of revision "+revisionWithBatches+" alone; this one was refused as a whole.")
+		p.noBatch(h, "Batches are part of revision "+revisionWithBatches+" alone; this one was refused as a whole.")
 		return
 	}
-	if len(messages) == 0 {
-		p.noBatch(nil, "A batch holds at least one message.")
+	if len(h.items) == 0 {
+		p.noBatch(h, "A batch holds at least one message.")
 		return
 	}
-	all := make([]decision, len(messages))
-	for i := range messages {
-		all[i] = p.judge(&messages[i])
+	all := make([]decision, len(h.items))
+	for i := range h.items {
+		all[i] = p.judge(&h.items[i])
 	}
-	p.await(all, func(all []decision) { p.applyBatch(line, messages, all) })
+	p.await(h, all, func(all []decision) { p.applyBatch(h.line, h.items, all) })
 }
 
 // noBatch refuses a batch as a whole. Who waits for an answer that is in it gets a refusal.
-func (p *pump) noBatch(messages []jsonrpc.Message, why string) {
+func (p *pump) noBatch(h *handling, why string) {
 	refusal := malformed(why)
-	for _, m := range messages {
-		id := m.ID
-		if m.Fault != nil {
-			id = m.Fault.Answered
-		} else if !m.Answer() {
-			continue
-		}
-		if e := p.due.take(id); e != nil {
-			p.relay.over(e, stage.Unreadable)
-			p.apply(nil, nil, decision{instead: p.keepBack(e, &m, refusal)})
-		}
+	for i := range h.items {
+		m := &h.items[i]
+		p.apply(nil, h.items[i:i+1], p.guarded(m, func() decision { return p.unbatched(m, refusal) }))
 	}
-	refused := p.refuse(refusal, nil, nil)
-	if p.from == stage.Client {
-		p.back.post(withEnd(refused.Answer(nil, "")))
+	whole := item{Message: &jsonrpc.Message{Fault: &jsonrpc.Fault{}}}
+	p.apply(nil, nil, p.guarded(&whole, func() decision {
+		refused := p.refuse(refusal, nil, nil)
+		if p.from == stage.Server {
+			return decision{}
+		}
+		return decision{back: refused.Answer(nil, "")}
+	}))
+}
+
+// unbatched decides about a message of a batch that is refused.
+func (p *pump) unbatched(m *item, r stage.Refusal) decision {
+	id := m.ID
+	if m.Fault != nil {
+		id = m.Fault.Answered
+	} else if !m.Answer() {
+		return decision{}
 	}
+	e := m.answered(p.due.take(id))
+	if e == nil {
+		return decision{}
+	}
+	p.relay.over(e, stage.Unreadable)
+	return decision{instead: p.keepBack(e, m.Message, r)}
 }
 
 // applyBatch does what was decided about the messages of a batch. What is refused is taken out of
 // it; when nothing is, it passes as it came.
-func (p *pump) applyBatch(line []byte, messages []jsonrpc.Message, all []decision) {
+func (p *pump) applyBatch(line []byte, items []item, all []decision) {
 	var whole decision
 	var kept, refused [][]byte
 	untouched := true
 	for i, d := range all {
 		switch {
 		case d.pass:
-			kept = append(kept, messages[i].Raw)
+			kept = append(kept, items[i].Raw)
 		case d.instead != nil:
 			kept = append(kept, d.instead)
 		}
@@ -476,7 +531,7 @@ func (p *pump) applyBatch(line []byte, messages []jsonrpc.Message, all []decisio
 	if !untouched {
 		line = withEnd(array(kept))
 	}
-	p.apply(line, messages, whole)
+	p.apply(line, items, whole)
 }
 
 func array(elements [][]byte) []byte {

@@ -105,13 +105,13 @@ func (r *Relay) Serve() {
 	r.stop()
 	server.held.Wait()
 	for _, e := range open {
-		server.to.write(withEnd(client.unserved(e).Answer(e.call.ID, e.call.Method)))
+		server.to.write(withEnd(client.unserved(e)))
 	}
 	server.flush()
 	for _, e := range server.asked.close() {
-		r.ended(stage.Server, e, End{Outcome: ServerGone})
+		r.quietly(func() { r.ended(stage.Server, e, End{Outcome: ServerGone}) }) //nolint:errcheck // it is noted
 		if e.sent {
-			r.over(e, stage.Gone)
+			r.quietly(func() { r.over(e, stage.Gone) }) //nolint:errcheck // it is noted
 		}
 	}
 }
