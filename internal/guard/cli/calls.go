@@ -69,10 +69,6 @@ func callsText(calls []record.Event) string {
 	}
 	var b strings.Builder
 	for _, c := range calls {
-		name := c.ToolName
-		if name == "" {
-			name = c.Method
-		}
 		outcome := c.Outcome
 		switch {
 		case c.Code != "":
@@ -82,7 +78,7 @@ func callsText(calls []record.Event) string {
 		case c.DurationMS > 0:
 			outcome += fmt.Sprintf(" %.1f ms", c.DurationMS)
 		}
-		fmt.Fprintf(&b, "%s  %-16s  %-26s  %s\n", moment(c.Timestamp), sanitize.Text(c.ServerID, 16), sanitize.Text(name, 26), sanitize.Text(outcome, 28))
+		fmt.Fprintf(&b, "%s  %-16s  %-26s  %s\n", moment(c.Timestamp), sanitize.Text(c.ServerID, 16), sanitize.Text(nameOf(c.ToolName, c.Method), 26), sanitize.Text(outcome, 28))
 	}
 	return b.String()
 }

@@ -14,6 +14,7 @@ func Commands() []*cobra.Command {
 		unwrapCommand(),
 		callsCommand(),
 		eventsCommand(),
+		reportCommand(),
 		verifyCommand(),
 	}
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"sentinel/internal/guard/record"
+	"sentinel/internal/guard/relay"
+	"sentinel/internal/guard/stage"
+	"sentinel/internal/jsonrpc"
+)
+
+// recorded gives a test a home with the record of a session AAAA: a call of read, and one of write
+// that was refused.
+func recorded(t *testing.T) {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	l := record.Open(record.Options{Dir: record.Dir(), Session: "AAAA", Server: "files", Command: []string{"server"},
+		BestEffort: func() bool { return false }, Note: func(text string) { t.Error(text) }})
+	for n, tool := range []string{"read", "write"} {
+		m := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1}}}`)).Messages[0]
+		asked := &stage.Message{Message: &m, Call: &stage.Call{ID: m.ID, Method: m.Method, Number: n + 1, Name: tool}}
+		if tool == "write" {
+			l.Refused(asked, stage.Refusal{Code: stage.PolicyBlocks, Rule: "no-writes", Reason: "No.", Event: "AAAA-1"})
+			continue
+		}
+		if err := l.Begin(asked); err != nil {
+			t.Fatal(err)
+		}
+		l.End(stage.Client, asked.Call, relay.End{Outcome: relay.OK, Answer: []byte(`{}`)})
+	}
+	l.Close(0)
+}
+
+func TestReport(t *testing.T) {
+	recorded(t)
+	status, text, stderr := run(t, "report")
+	for _, want := range []string{"1 sessions, 2 calls, 1 refusals", "AAAA", "with status 0", "read", "refused 1", "no-writes"} {
+		if status != 0 || !strings.Contains(text, want) {
+			t.Errorf("status %d, no %q in\n%s%s", status, want, text, stderr)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if len([]rune(line)) > width+1 {
+			t.Errorf("a line is wider than a terminal: %s", line)
+		}
+	}
+	_, raw, _ := run(t, "report", "--session", "AAAA", "--json")
+	var sum record.Summary
+	if err := json.Unmarshal([]byte(raw), &sum); err != nil || sum.Calls != 2 || sum.Refusals[0].Rule != "no-writes" {
+		t.Errorf("%v %s", err, raw)
+	}
+}
+
+func TestReportSaysWhatItCannotDo(t *testing.T) {
+	recorded(t)
+	for says, args := range map[string][]string{
+		"no session ZZZZ is recorded": {"--session", "ZZZZ"},
+		"leave out --since":           {"--session", "AAAA", "--since", "1h"},
+		"--since":                     {"--since", "when"},
+	} {
+		if status, _, stderr := run(t, append([]string{"report"}, args...)...); status != StatusUsage || !strings.Contains(stderr, says) {
+			t.Errorf("%v: status %d, %s", args, status, stderr)
+		}
+	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	if status, text, _ := run(t, "report"); status != 0 || !strings.HasPrefix(text, "Nothing is recorded since") {
+		t.Errorf("without a record: status %d, %s", status, text)
+	}
+}
