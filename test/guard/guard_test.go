@@ -44,6 +44,13 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	built = dir
+	// Guards record there, and read the user's rules here. HOME stays: npm and the compiler have their
+	// settings and caches below it.
+	for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+		if err := os.Setenv(name, filepath.Join(dir, name)); err != nil {
+			return failed(err)
+		}
+	}
 	return m.Run()
 }
 
