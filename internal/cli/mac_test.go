@@ -287,7 +287,7 @@ func goldenDocument(ts *testscript.TestScript, _ bool, args []string) {
 // volatile are the members that differ from run to run.
 var volatile = map[string]bool{
 	"timestamp": true, "uptime": true, "agent_id": true, "agent_uuid": true, "last_updated": true, "journal_seq": true, "exited_after_ms": true, "uptime_seconds": true, "time_ms": true, "file_changed": true,
-	"bytes_sent_per_second": true, "bytes_recv_per_second": true, "time": true, "ended_at": true, "blocked_at": true, "generated_at": true, "list_age_seconds": true, "took_ms": true, "modified": true, "window_ms": true, "cpu_percent": true, "scan_time_ms": true, "last_checked": true,
+	"bytes_sent_per_second": true, "bytes_recv_per_second": true, "time": true, "ended_at": true, "blocked_at": true, "generated_at": true, "list_age_seconds": true, "age_seconds": true, "took_ms": true, "modified": true, "window_ms": true, "cpu_percent": true, "scan_time_ms": true, "last_checked": true,
 }
 
 // scrubbed is the document in lines, with a word in place of what is volatile.
