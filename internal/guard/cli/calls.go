@@ -23,9 +23,10 @@ func callsCommand() *cobra.Command {
 		Example: "  sentinel-guard calls --server files --since 1h",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			calls, err := s.read(cmd, func(e record.Event) bool {
-				return e.Type == record.Call || e.Outcome != ""
-			}, 2)
+			if s.follows {
+				return s.follow(cmd, ofCall, callsText)
+			}
+			calls, err := s.read(cmd, ofCall, 2)
 			if err != nil {
 				return err
 			}
@@ -39,6 +40,9 @@ func callsCommand() *cobra.Command {
 	s.flags(cmd)
 	return cmd
 }
+
+// ofCall tells the lines of calls: of each its beginning and its end, or that it was refused.
+func ofCall(e record.Event) bool { return e.Type == record.Call || e.Outcome != "" }
 
 // ended puts the two lines of a call together, at the place of its beginning.
 func ended(events []record.Event) []record.Event {

@@ -25,6 +25,7 @@ const maxListed = 10_000
 type selection struct {
 	server, tool, session, severity, since string
 	last                                   int
+	follows                                bool
 }
 
 func (s *selection) flags(cmd *cobra.Command) {
@@ -34,11 +35,22 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f.StringVar(&s.session, "session", "", "of this session alone")
 	f.StringVar(&s.since, "since", "", "not older than: 2h, yesterday, 2026-11-01")
 	f.IntVar(&s.last, "last", 20, "how many at most")
+	f.BoolVar(&s.follows, "follow", false, "go on with what comes, one event a line in JSON")
 	f.Bool("json", false, "print JSON")
 }
 
 // read returns the newest events that are wanted, lines a piece.
 func (s *selection) read(cmd *cobra.Command, want func(record.Event) bool, lines int) ([]record.Event, error) {
+	want, err := s.wanted(want)
+	if err != nil {
+		return nil, err
+	}
+	events, err := record.Newest(cmd.Context(), record.Dir(), lines*s.last, want)
+	return events, unable(err)
+}
+
+// wanted returns what holds for those events for which want does, and that are selected.
+func (s *selection) wanted(want func(record.Event) bool) (func(record.Event) bool, error) {
 	if s.last < 1 || s.last > maxListed {
 		return nil, &exit{StatusUsage, fmt.Errorf("--last must be from 1 to %d", maxListed)}
 	}
@@ -53,12 +65,11 @@ func (s *selection) read(cmd *cobra.Command, want func(record.Event) bool, lines
 			return nil, &exit{StatusUsage, fmt.Errorf("--since: %w", err)}
 		}
 	}
-	events, err := record.Newest(cmd.Context(), record.Dir(), lines*s.last, func(e record.Event) bool {
+	return func(e record.Event) bool {
 		return want(e) && (s.server == "" || e.ServerID == s.server) && (s.tool == "" || e.ToolName == s.tool) &&
 			(s.session == "" || e.SessionID == s.session) && !e.Timestamp.Before(since) &&
 			(least < 0 || slices.Index(severities, e.Severity) >= least)
-	})
-	return events, unable(err)
+	}, nil
 }
 
 // eventsCommand lists what was decided and noticed.
@@ -71,9 +82,10 @@ func eventsCommand() *cobra.Command {
 		Example: "  sentinel-guard events --severity medium --since yesterday",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			events, err := s.read(cmd, func(e record.Event) bool {
-				return slices.Contains([]string{record.Session, record.Decision, record.Violation}, e.Type)
-			}, 1)
+			if s.follows {
+				return s.follow(cmd, isEvent, eventsText)
+			}
+			events, err := s.read(cmd, isEvent, 1)
 			if err != nil {
 				return err
 			}
@@ -88,6 +100,10 @@ func eventsCommand() *cobra.Command {
 	s.flags(cmd)
 	cmd.Flags().StringVar(&s.severity, "severity", "", "at least: "+strings.Join(severities, ", "))
 	return cmd
+}
+
+func isEvent(e record.Event) bool {
+	return slices.Contains([]string{record.Session, record.Decision, record.Violation}, e.Type)
 }
 
 func eventsText(events []record.Event) string {

@@ -18,13 +18,18 @@ import (
 func recorded(t *testing.T) {
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	l := record.Open(record.Options{Dir: record.Dir(), Session: "AAAA", Server: "files", Command: []string{"server"},
+	recordSession(t, "AAAA")
+}
+
+func recordSession(t *testing.T, session string) {
+	t.Helper()
+	l := record.Open(record.Options{Dir: record.Dir(), Session: session, Server: "files", Command: []string{"server"},
 		BestEffort: func() bool { return false }, Note: func(text string) { t.Error(text) }})
 	for n, tool := range []string{"read", "write"} {
 		m := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1}}}`)).Messages[0]
 		asked := &stage.Message{Message: &m, Call: &stage.Call{ID: m.ID, Method: m.Method, Number: n + 1, Name: tool}}
 		if tool == "write" {
-			l.Refused(asked, stage.Refusal{Code: stage.PolicyBlocks, Rule: "no-writes", Reason: "No.", Event: "AAAA-1"})
+			l.Refused(asked, stage.Refusal{Code: stage.PolicyBlocks, Rule: "no-writes", Reason: "No.", Event: session + "-1"})
 			continue
 		}
 		if err := l.Begin(asked); err != nil {

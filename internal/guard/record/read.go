@@ -66,22 +66,35 @@ func byTime(dir string) ([]named, error) {
 
 // scan reads the events of one file.
 func scan(path string, each func(Event)) error {
-	f, err := open(path)
+	_, err := readFrom(path, 0, func(e Event) error { each(e); return nil })
+	return err
+}
+
+// readFrom reads the whole lines of a file that begin at an offset, and returns how many bytes they
+// have. A line without an end is left.
+func readFrom(path string, offset int64, each func(Event) error) (read int64, err error) {
+	file, err := open(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	defer f.Close() //nolint:errcheck // only read from
-	lines := bufio.NewReaderSize(f, maxLine+1)
+	defer file.Close() //nolint:errcheck // only read from
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return 0, err
+	}
+	lines := bufio.NewReaderSize(file, maxLine+1)
 	for {
 		line, err := lines.ReadSlice('\n')
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil
+			return read, nil
 		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
-			return err
+			return read, err
 		}
-		if e, _, intact, ok := parseEvent(line[:max(0, len(line)-1)]); ok && intact {
-			each(e)
+		read += int64(len(line))
+		if e, _, intact, ok := parseEvent(line[:len(line)-1]); ok && intact {
+			if err := each(e); err != nil {
+				return read, err
+			}
 		}
 	}
 }
