@@ -27,6 +27,7 @@ const (
 type key struct {
 	signer   note.Signer
 	verifier note.Verifier
+	public   string // the verifier as text
 	digests  []byte
 }
 
@@ -63,5 +64,5 @@ func loadKey(dir string, create bool) (key, error) {
 	}
 	mac := hmac.New(sha256.New, []byte(lines[0]))
 	mac.Write([]byte("sentinel-guard digests of values"))
-	return key{signer, verifier, mac.Sum(nil)}, nil
+	return key{signer, verifier, lines[1], mac.Sum(nil)}, nil
 }
