@@ -67,6 +67,7 @@ var guardSections = []struct {
 		{".I ~/.local/state/sentinel/guard/log", "The record of sessions, calls and decisions; below XDG_STATE_HOME where that is set."},
 	}},
 	{"ENVIRONMENT", [][2]string{
+		{".B MCP_AUDIT_LOG", "One more file that refused calls are written to, as lines of JSON: shapes, no values."},
 		{".B MCP_POLICY_FILE", "One more file of rules, as an entry in the configuration of a client names it."},
 	}},
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sentinel/internal/guard/limits"
+	"sentinel/internal/guard/record"
 )
 
 // quotaOf returns what the variables of the first gateway let each tool be called. Those that are
@@ -23,4 +24,17 @@ func quotaOf(cmd *cobra.Command) (limits.Quota, error) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "sentinel-guard: %s: not used yet, nobody can be asked\n", shown(strings.Join(unused, ", "))) //nolint:errcheck // there is nobody else to tell
 	}
 	return quota, nil
+}
+
+// auditOf returns the file that the first gateway wrote what it refused to, nil where none is named.
+func auditOf() (*record.Audit, error) {
+	path, ok := os.LookupEnv(record.AuditVariable)
+	if !ok {
+		return nil, nil
+	}
+	audit, err := record.OpenAudit(path)
+	if err != nil {
+		return nil, &exit{StatusUsage, err}
+	}
+	return audit, nil
 }

@@ -79,6 +79,10 @@ func runServer(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	audit, err := auditOf()
+	if err != nil {
+		return err
+	}
 	live, err := policy.Open(policy.Here(), sources(cmd)...)
 	if err != nil {
 		return &exit{StatusUnjudged, fmt.Errorf("the rules cannot be used, and so nothing is started:\n%w", err)}
@@ -99,6 +103,7 @@ func runServer(cmd *cobra.Command, args []string) error {
 		Dir: record.Dir(), Session: session, Server: name, Command: args,
 		BestEffort: func() bool { return !live.Current().RecordRequired() },
 		Note:       func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard:", text) }, //nolint:errcheck // there is nobody else to tell
+		Audit:      audit,
 	})
 	server := supervisor.Server{
 		Command: args, Variables: environment, Stages: stages.All(stages.Settings{Server: name, Rules: live, PerTool: perTool}), MaxLine: most,

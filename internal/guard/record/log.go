@@ -52,6 +52,7 @@ type Options struct {
 	Command    []string          // that runs it
 	BestEffort func() bool       // what cannot be recorded passes all the same
 	Note       func(text string) // is told once that nothing can be recorded
+	Audit      *Audit            // has refused requests too; may be nil
 }
 
 // A Log records one session. It is safe for concurrent use.
@@ -80,6 +81,8 @@ type Log struct {
 	names   map[string]string // of servers and tools, as they are recorded
 	retryAt time.Time         // when to try again to begin
 	failure error             // of the last try
+
+	auditTold sync.Once
 }
 
 // retryAfter is how long a state folder that cannot be used is left alone.

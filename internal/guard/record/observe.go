@@ -107,6 +107,7 @@ func (l *Log) Refused(m *stage.Message, r stage.Refusal) {
 	if e.Type != Violation || l.flood.admits(&e) {
 		l.write(e) //nolint:errcheck // told
 	}
+	l.audit(e, m)
 }
 
 // Flagged records what passes and is for a person to see.
