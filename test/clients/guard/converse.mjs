@@ -15,7 +15,6 @@ const types = split ? {} : await import(`${base}/types.js`);
 // Each plan names what a server has: calls of tools, prompts, resources, and how it asks for roots.
 const plans = {
   everything: {
-    asksForRoots: true,
     logsRoots: true,
     calls: [
       ["echo", { message: "ü\u2028\n\ud83d\ude00" }], ["get-sum", { a: 1.5, b: -2e3 }], ["get-sum", { a: "one" }], ["get-tiny-image", {}],
@@ -29,7 +28,7 @@ const plans = {
     flood: (i) => ["echo", { message: `<${i}>` }],
   },
   filesystem: {
-    asksForRoots: true,
+    tookRoots: "Updated allowed directories", // on stderr: it serves calls before it has looked at the roots
     calls: [
       ["write_file", { path: `${root}/a.txt`, content: "one\r\ntwo\u0000\n" }], ["read_text_file", { path: `${root}/a.txt` }],
       ["edit_file", { path: `${root}/a.txt`, edits: [{ oldText: "one", newText: "1" }], dryRun: true }],
@@ -102,23 +101,21 @@ for (const revision of revisions.split(",")) {
   const capabilities = { roots: { listChanged: true }, sampling: {}, ...(elicits ? { elicitation: {} } : {}) };
   const modern = revision === "2026-07-28" ? { versionNegotiation: { mode: { pin: revision } } } : {};
   const client = new Client({ name: "converse", version: "1" }, { capabilities, ...modern });
-  const asked = { roots: once(), again: once() };
+  const took = once();
   const logged = { first: once(), again: once() };
-  let rounds = 0;
+  let errors = "";
   let logs = 0;
   let changes = 0;
   for (const [method, answer] of Object.entries(answers)) {
     if (!split && !types[schemas[method]]) continue;
-    client.setRequestHandler(split ? method : types[schemas[method]], async () => {
-      if (method === "roots/list") (rounds++ ? asked.again : asked.roots).happens();
-      return answer();
-    });
+    client.setRequestHandler(split ? method : types[schemas[method]], async () => answer());
   }
   client.fallbackNotificationHandler = async (notification) => {
     if (notification.method.endsWith("list_changed")) changes++;
     if (String(notification.params?.data).includes("Roots updated")) (logs++ ? logged.again : logged.first).happens();
   };
-  const transport = new Respelt({ command, args: args.map((a) => a.replaceAll("REVISION", revision)), env: process.env, stderr: "ignore" }, revision);
+  const transport = new Respelt({ command, args: args.map((a) => a.replaceAll("REVISION", revision)), env: process.env, stderr: "pipe" }, revision);
+  transport.stderr.on("data", (text) => (errors += text).includes(plan.tookRoots) && took.happens());
   const call = (name, given, options) => client.callTool({ name, arguments: given }, ...(split ? [options] : [undefined, options]));
 
   try {
@@ -129,7 +126,8 @@ for (const revision of revisions.split(",")) {
     continue;
   }
   const legacy = !modern.versionNegotiation;
-  if (plan.asksForRoots && legacy) await (plan.logsRoots ? logged.first : asked.roots);
+  if (plan.logsRoots && legacy) await logged.first;
+  if (plan.tookRoots && legacy) await took;
   said("server", { info: client.getServerVersion(), capabilities: client.getServerCapabilities(), instructions: client.getInstructions() });
 
   for (const [kind, list] of [["tools", "listTools"], ["prompts", "listPrompts"], ["resources", "listResources"], ["resourceTemplates", "listResourceTemplates"]]) {
