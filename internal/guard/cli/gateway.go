@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sentinel/internal/guard/limits"
+	"sentinel/internal/guard/policy"
 	"sentinel/internal/guard/record"
 )
 
@@ -37,4 +39,46 @@ func auditOf() (*record.Audit, error) {
 		return nil, &exit{StatusUsage, err}
 	}
 	return audit, nil
+}
+
+// bounds are all that calls are held to besides the rules.
+type bounds struct {
+	Limits policy.Limits `json:"limits"`              // the tightest of all files
+	Quota  *toolQuota    `json:"variables,omitempty"` // what the variables of the first gateway set
+}
+
+// A toolQuota is how often each tool may be called.
+type toolQuota struct {
+	Calls   int `json:"calls_per_tool"`
+	Seconds int `json:"window_seconds"`
+}
+
+func boundsOf(cmd *cobra.Command, set *policy.Set) (bounds, error) {
+	b := bounds{Limits: set.Limits()}
+	q, err := quotaOf(cmd)
+	if err == nil && q.Calls > 0 {
+		b.Quota = &toolQuota{q.Calls, int(q.Span / time.Second)}
+	}
+	return b, err
+}
+
+// text returns the bounds in words, "" when there are none.
+func (b bounds) text() string {
+	var parts []string
+	if text := b.Limits.Text(); text != "" {
+		parts = append(parts, text)
+	}
+	if b.Quota != nil {
+		parts = append(parts, fmt.Sprintf("%d calls of each tool in %d seconds (%s)", b.Quota.Calls, b.Quota.Seconds, limits.CallsVariable))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// inForce says what holds of all files and variables together.
+func (b bounds) inForce() string {
+	text := b.text()
+	if text == "" {
+		return ""
+	}
+	return wrapped("Limits in force: "+text, "")
 }

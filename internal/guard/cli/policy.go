@@ -380,7 +380,11 @@ func policyExplain() *cobra.Command {
 			if err != nil {
 				return &exit{StatusUnjudged, err}
 			}
-			return explained(cmd, set, c)
+			limits, err := boundsOf(cmd, set)
+			if err != nil {
+				return err
+			}
+			return explained(cmd, set, limits, c)
 		},
 	}
 	f := cmd.Flags()
@@ -392,32 +396,35 @@ func policyExplain() *cobra.Command {
 	return cmd
 }
 
-func explained(cmd *cobra.Command, set *policy.Set, c policy.Call) error {
+func explained(cmd *cobra.Command, set *policy.Set, b bounds, c policy.Call) error {
 	decision, steps := set.Explain(c)
 	return printed(cmd, struct {
 		Decision policy.Decision `json:"decision"`
 		Steps    []policy.Step   `json:"steps"`
-	}{decision, steps}, func() string {
-		var b strings.Builder
-		b.WriteString(decisionText(decision) + "\n")
-		if decision.Action > policy.Log {
-			b.WriteString(wrapped(decision.Sentence(), "  "))
+		bounds
+	}{decision, steps, b}, func() string { return explainText(decision, steps, b) })
+}
+
+func explainText(decision policy.Decision, steps []policy.Step, limits bounds) string {
+	var b strings.Builder
+	b.WriteString(decisionText(decision) + "\n")
+	if decision.Action > policy.Log {
+		b.WriteString(wrapped(decision.Sentence(), "  "))
+	}
+	if decision.Unreadable != "" {
+		b.WriteString(wrapped(decision.Unreadable, "  "))
+	}
+	if text := limits.text(); text != "" {
+		b.WriteString(wrapped("Limits besides: "+text, ""))
+	}
+	for _, s := range steps {
+		word := "no "
+		if s.Matched {
+			word = "yes"
 		}
-		if decision.Unreadable != "" {
-			b.WriteString(wrapped(decision.Unreadable, "  "))
-		}
-		if limits := set.Limits().Text(); limits != "" {
-			b.WriteString(wrapped("Limits besides: "+limits, ""))
-		}
-		for _, s := range steps {
-			word := "no "
-			if s.Matched {
-				word = "yes"
-			}
-			b.WriteString(wrapped(fmt.Sprintf("%s:%d %s (%s): %s", filepath.Base(s.File), s.Line, s.Rule, s.Action, s.Why), word+" "))
-		}
-		return b.String()
-	})
+		b.WriteString(wrapped(fmt.Sprintf("%s:%d %s (%s): %s", filepath.Base(s.File), s.Line, s.Rule, s.Action, s.Why), word+" "))
+	}
+	return b.String()
 }
 
 // A shownPolicy is one file as policy show prints it.
@@ -439,12 +446,16 @@ type shownRule struct {
 func policyShow() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show",
-		Short: "Show all rules in force, file by file; the most severe decides",
+		Short: "Show all rules in force, file by file, and the limits of all",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := policy.Load(policy.Here(), policy.Sources()...)
 			if err != nil {
 				return &exit{StatusUnjudged, err}
+			}
+			limits, err := boundsOf(cmd, set)
+			if err != nil {
+				return err
 			}
 			files := []shownPolicy{}
 			for _, p := range set.Policies {
@@ -457,7 +468,8 @@ func policyShow() *cobra.Command {
 			}
 			return printed(cmd, struct {
 				Files []shownPolicy `json:"files"`
-			}{files}, func() string { return showText(files) })
+				bounds
+			}{files, limits}, func() string { return showText(files) + limits.inForce() })
 		},
 	}
 }

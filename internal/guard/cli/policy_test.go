@@ -3,10 +3,13 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sentinel/internal/guard/policy"
 )
 
 func TestPolicyCommands(t *testing.T) {
@@ -73,6 +76,50 @@ func TestPolicyCommands(t *testing.T) {
 				t.Errorf("%s prints a line of more than %d columns: %s", c.args, width, line)
 			}
 		}
+	}
+}
+
+// What holds together is told where somebody looks for it, whether files or variables set it.
+func TestPolicyTellsTheLimitsInForce(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"home/.config/sentinel/guard.yaml": "limits: {calls_per_minute: 9, concurrency: 3, per_tool: {'s:*': 2}}\n",
+		"project.yaml":                     "limits: {calls_per_minute: 5, per_tool: {'t:x': 1}}\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", filepath.Join(dir, "home"))
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "home/.config"))
+	t.Setenv("MCP_POLICY_FILE", filepath.Join(dir, "project.yaml"))
+	t.Setenv("MCP_MAX_CALLS_PER_TOOL", "7")
+	const merged = "5 calls a minute, 2 of s:*, 1 of t:x, 3 at once, 7 calls of each tool in 60 seconds (MCP_MAX_CALLS_PER_TOOL)"
+	for args, want := range map[string]string{"policy show": "Limits in force: " + merged, "policy explain s:a": "Limits besides: " + merged} {
+		_, stdout, stderr := run(t, strings.Fields(args)...)
+		if got := strings.Join(strings.Fields(stdout), " "); !strings.Contains(got, want) {
+			t.Errorf("%s:\n%s\n%s", args, stdout, stderr)
+		}
+		_, stdout, stderr = run(t, append(strings.Fields(args), "--json")...)
+		var told struct {
+			Limits    policy.Limits
+			Variables map[string]int
+		}
+		if err := json.Unmarshal([]byte(stdout), &told); err != nil {
+			t.Fatal(err, stdout, stderr)
+		}
+		l := told.Limits
+		if l.CallsPerMinute != 5 || l.Concurrency != 3 || len(l.PerTool) != 2 || told.Variables["calls_per_tool"] != 7 || told.Variables["window_seconds"] != 60 {
+			t.Errorf("%s: %+v", args, told)
+		}
+	}
+	t.Setenv("MCP_MAX_CALLS_PER_TOOL", "x")
+	if status, _, stderr := run(t, "policy", "show"); status != StatusUsage || !strings.Contains(stderr, `MCP_MAX_CALLS_PER_TOOL is "x"`) {
+		t.Errorf("status %d: %s", status, stderr)
 	}
 }
 

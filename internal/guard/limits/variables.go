@@ -16,7 +16,7 @@ import (
 // user: what they set holds besides the limits of the files, and loosens none.
 const (
 	breakerVariable = "MCP_CIRCUIT_BREAKER" // which was a quota of calls
-	callsVariable   = "MCP_MAX_CALLS_PER_TOOL"
+	CallsVariable   = "MCP_MAX_CALLS_PER_TOOL"
 	windowVariable  = "MCP_CALL_WINDOW_SECONDS"
 	askingVariables = "MCP_HITL_" // about asking a person
 )
@@ -64,7 +64,7 @@ func quota(set map[string]string) (Quota, error) {
 		}
 		asked = on
 	}
-	calls, callsSet, err := number(set, callsVariable, defaultCalls, maxCalls)
+	calls, callsSet, err := number(set, CallsVariable, defaultCalls, maxCalls)
 	if err != nil {
 		return Quota{}, err
 	}
