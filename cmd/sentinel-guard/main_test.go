@@ -68,6 +68,12 @@ func guard(t *testing.T, script string, args ...string) *program {
 
 func start(t *testing.T, args ...string) *program {
 	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith starts the guard with a stderr, nil for the one that said returns.
+func startWith(t *testing.T, stderr *os.File, args ...string) *program {
+	t.Helper()
 	testenv.HangGuard(t)
 	p := &program{t: t, cmd: exec.Command("sentinel-guard", args...)}
 	var err error
@@ -80,6 +86,9 @@ func start(t *testing.T, args ...string) *program {
 	}
 	p.stdout, p.out = r, bufio.NewReader(r)
 	p.cmd.Stdout, p.cmd.Stderr = w, p
+	if stderr != nil {
+		p.cmd.Stderr = stderr
+	}
 	p.cmd.Env = append(os.Environ(), "GIVEN_BY_CLIENT=yes")
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -15,11 +15,23 @@ import (
 // anonymous returns the memory in bytes that a process shares with no file.
 func anonymous(t *testing.T, pid int) (bytes int) {
 	t.Helper()
+	return memory(t, pid, "RssAnon:")
+}
+
+// peak returns the most memory in bytes that a process has had.
+func peak(t *testing.T, pid int) (bytes int) {
+	t.Helper()
+	return memory(t, pid, "VmHWM:")
+}
+
+// memory returns a figure of proc_pid_status(5).
+func memory(t *testing.T, pid int, field string) (bytes int) {
+	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(status), "RssAnon:")
+	_, rest, _ := strings.Cut(string(status), field)
 	if _, err := fmt.Sscan(rest, &bytes); err != nil {
 		t.Fatal(err)
 	}

@@ -4,4 +4,4 @@
 
 package main
 
-func init() { rounds = 300 }
+func init() { rounds, flood = 300, 5<<30 }
