@@ -51,6 +51,8 @@ func TestALineThatIsAByteTooLongIsAnsweredAtFullSize(t *testing.T) {
 	}
 	p.long(longest+1, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{"x":"`, `"}}}`)
 	refused("7")
+	p.long(longest+1, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a","arguments":{"x":"`, `"}},"id":8}`)
+	refused("8")
 	for _, id := range []string{"2", "3"} {
 		p.send(strings.Replace(request, "1", id, 1))
 		refused(id)

@@ -39,6 +39,10 @@ func (l *Lines) Next() ([]byte, error) {
 			return bytes.Clone(part), nil
 		}
 		if size+len(withoutEnd(part)) > l.most {
+			l.tail = nil
+			if parts != nil { // the end of a line may begin before what was read last
+				l.tail = lastBytes(nil, parts[len(parts)-1])
+			}
 			parts = append(parts, bytes.Clone(part[:max(0, l.most-size)]))
 			return joined(parts), l.skip(part, err)
 		}
@@ -82,9 +86,9 @@ const maxTail = 512
 // Tail returns the end of the line that was skipped last, up to the next call of Next.
 func (l *Lines) Tail() []byte { return l.tail }
 
-// skip reads to the end of the line, of which part was read last, with err.
+// skip reads to the end of the line, of which part was read last, with err, and tail before it.
 func (l *Lines) skip(part []byte, err error) error {
-	l.tail = lastBytes(nil, part)
+	l.tail = lastBytes(l.tail, part)
 	for errors.Is(err, bufio.ErrBufferFull) {
 		part, err = l.r.ReadSlice('\n')
 		l.tail = lastBytes(l.tail, part)
