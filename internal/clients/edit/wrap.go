@@ -30,6 +30,12 @@ type Server struct {
 	Behind  []string // what that starts
 }
 
+// Why an entry is not one that the client starts.
+const (
+	Remote   = "it is reached over the network, and not started by the client"
+	Disabled = "it is disabled; wrap it once it is enabled"
+)
+
 // A Wrapping is what was done to a configuration, or would be.
 type Wrapping struct {
 	Path    string
@@ -218,11 +224,11 @@ func (t text) read(e *entry, servers *hujson.Object) string {
 	e.command, e.args = found["command"], found["args"]
 	switch {
 	case e.command == nil && (found["url"] != nil || found["httpUrl"] != nil), isWord(found["type"], "http", "sse", "streamable-http", "ws"):
-		return "it is reached over the network, and not started by the client"
+		return Remote
 	case e.command == nil:
 		return "it has no command"
 	case isWord(found["disabled"], "true"), isWord(found["enabled"], "false"):
-		return "it is disabled; wrap it once it is enabled"
+		return Disabled
 	}
 	if m := found["env"]; m != nil {
 		e.env = namesOf(m.Value)

@@ -16,5 +16,6 @@ func Commands() []*cobra.Command {
 		eventsCommand(),
 		reportCommand(),
 		verifyCommand(),
+		doctorCommand(),
 	}
 }

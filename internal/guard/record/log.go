@@ -218,10 +218,42 @@ func (l *Log) next() error {
 	return nil
 }
 
+// Usable returns why nothing can be recorded below dir, nil where it can. It makes nothing: of a
+// folder that is not there yet, the nearest one above it is judged.
+func Usable(dir string) error {
+	if dir == "" {
+		return errNoHome
+	}
+	at := dir
+	for {
+		_, err := os.Lstat(at)
+		if err == nil || at == filepath.Dir(at) {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		at = filepath.Dir(at)
+	}
+	if err := trust.RootOrSelf.File(at); err != nil {
+		return err
+	}
+	const write, search = 2, 1 // W_OK and X_OK of access(2)
+	if err := syscall.Access(at, write|search); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	if info, err := os.Stat(at); err != nil || !info.IsDir() {
+		return errors.Join(err, fmt.Errorf("%s is not a folder", at))
+	}
+	return nil
+}
+
+var errNoHome = errors.New("there is no home for the state: set HOME or XDG_STATE_HOME")
+
 // prepare makes the folder and the key, and refuses a folder that others can write to.
 func (l *Log) prepare() error {
 	if l.dir == "" {
-		return errors.New("there is no home for the state: set HOME or XDG_STATE_HOME")
+		return errNoHome
 	}
 	if err := trust.MakeDir(filepath.Dir(l.dir), 0o700); err != nil {
 		return err
