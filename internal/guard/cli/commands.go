@@ -17,5 +17,6 @@ func Commands() []*cobra.Command {
 		reportCommand(),
 		verifyCommand(),
 		doctorCommand(),
+		statusCommand(),
 	}
 }
