@@ -60,6 +60,9 @@ func StartChild(name string, args, variables []string, stderr *os.File) (*Child,
 	return c, nil
 }
 
+// Look returns the path of the program that StartChild starts by this name.
+func Look(name string) (string, error) { return exec.LookPath(name) }
+
 // NotFound says of the error of StartChild that there is no such program.
 func NotFound(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)

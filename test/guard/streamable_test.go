@@ -110,7 +110,7 @@ func (s *streamable) start(id string) *session {
 	go func() {
 		defer close(started.ended)
 		started.read(out)
-		cmd.Wait() //nolint:errcheck // what it said before is compared
+		cmd.Wait()
 	}()
 	return started
 }
@@ -174,9 +174,9 @@ type params struct {
 // parse leaves empty what is not as it should be: to judge that is the program's business.
 func parse(raw []byte) (m parsed) {
 	var whole struct{ Params json.RawMessage }
-	_ = json.Unmarshal(raw, &m)                 //nolint:errcheck // see above
-	_ = json.Unmarshal(raw, &whole)             //nolint:errcheck // see above
-	_ = json.Unmarshal(whole.Params, &m.params) //nolint:errcheck // see above
+	_ = json.Unmarshal(raw, &m)
+	_ = json.Unmarshal(raw, &whole)
+	_ = json.Unmarshal(whole.Params, &m.params)
 	return m
 }
 
@@ -233,7 +233,7 @@ func (s *session) write(raw []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stdin.Write(append(line.Bytes(), '\n')) //nolint:errcheck // the client gets no answer
+	s.stdin.Write(append(line.Bytes(), '\n'))
 }
 
 // renamed returns a message with another id.
@@ -265,7 +265,7 @@ func (s *session) forward(w http.ResponseWriter, r *http.Request, from *stream) 
 			if first && answer {
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(s.status(m))
-				w.Write(line) //nolint:errcheck // the client has gone
+				w.Write(line)
 				return true
 			}
 			if first {

@@ -94,7 +94,7 @@ func rulesFinding() finding {
 	f := finding{ID: "rules", Status: findingOK}
 	sources := policy.Sources()
 	if _, err := policy.Load(policy.Here(), sources...); err != nil {
-		f.Status, f.Value, f.Fix = findingProblem, "The rules cannot be used, and no server starts: "+firstLine(err.Error()), "Mend the file, then run: sentinel-guard policy check"
+		f.Status, f.Value, f.Fix = findingProblem, "The rules cannot be used, and no server starts: "+firstLine(err.Error()), "Correct the file, then run: sentinel-guard policy check"
 		return f
 	}
 	var there []string

@@ -113,7 +113,7 @@ func TestDoctorChecksRulesAndRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, diagnosed(t), "rules", "", findingOK, "rules.yaml", "")
-	if err := os.Chmod(rules, 0o666); err != nil { //nolint:gosec // what is to be found
+	if err := os.Chmod(rules, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, diagnosed(t), "rules", "", findingProblem, "written by others", "")
@@ -126,7 +126,7 @@ func TestDoctorChecksRulesAndRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, diagnosed(t), "record_verifies", "", findingProblem, "not what was written", "sentinel-guard verify")
-	if err := os.Chmod(filepath.Dir(files[0]), 0o777); err != nil { //nolint:gosec // what is to be found
+	if err := os.Chmod(filepath.Dir(files[0]), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, diagnosed(t), "record", "", findingProblem, "can be written by others", "XDG_STATE_HOME")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"sentinel/internal/clients/edit"
 	"sentinel/internal/fault"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/sysexec"
 	"sentinel/internal/trust"
 )
 
@@ -115,7 +115,7 @@ func (e entryCheck) program(command string) finding {
 	_, status, why := program(command)
 	fix := ""
 	if status != findingOK {
-		fix = fmt.Sprintf("Install or mend the program, or correct line %d of %s.", e.server.Line, e.path)
+		fix = fmt.Sprintf("Install the program again, or correct line %d of %s.", e.server.Line, e.path)
 	}
 	return e.finding("program", status, why, fix)
 }
@@ -129,7 +129,7 @@ func program(command string) (path, status, why string) {
 	case strings.Contains(command, "/") && !filepath.IsAbs(command):
 		return "", findingUnknown, shown + " depends on the folder in which the client starts it."
 	}
-	path, err := exec.LookPath(command)
+	path, err := sysexec.Look(command)
 	switch {
 	case err != nil && !filepath.IsAbs(command):
 		return "", findingWarning, shown + " is not in the PATH here; that of the client may be another."

@@ -24,9 +24,9 @@ func following(t *testing.T, args ...string) (lines *bufio.Scanner, reader *os.F
 	ended := make(chan int, 1)
 	go func() {
 		ended <- Run(ctx, "linux", args, strings.NewReader(""), w, os.Stderr)
-		w.Close() //nolint:errcheck // of a test
+		w.Close()
 	}()
-	t.Cleanup(func() { r.Close() }) //nolint:errcheck // of a test
+	t.Cleanup(func() { r.Close() })
 	return bufio.NewScanner(r), r, stop, ended
 }
 

@@ -123,6 +123,18 @@ func verifyText(r record.Report) string {
 	if r.ProblemsTotal > 0 {
 		verdict = fmt.Sprintf("The record is NOT what was written, in %d places", r.ProblemsTotal)
 	}
-	b.WriteString(wrapped(fmt.Sprintf("%s: %d lines in %d files. %d of them came after the head was signed last, and their end could be cut off unnoticed.", verdict, r.Records, r.Files, r.Unsigned), ""))
+	b.WriteString(wrapped(fmt.Sprintf("%s: lines: %d, files: %d. %s", verdict, r.Records, r.Files, unsigned(r.Unsigned)), ""))
 	return b.String()
+}
+
+// unsigned says how much of the record no signature covers.
+func unsigned(lines int64) string {
+	switch lines {
+	case 0:
+		return "All are signed."
+	case 1:
+		return "One came after the last signature, and could be cut off unnoticed."
+	default:
+		return fmt.Sprintf("%d came after the last signature, and those at the end could be cut off unnoticed.", lines)
+	}
 }

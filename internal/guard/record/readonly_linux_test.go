@@ -24,7 +24,7 @@ func TestAReadOnlyMountIsToldAndRefused(t *testing.T) {
 	if err := errors.Join(syscall.Mount(dir, dir, "", syscall.MS_BIND, ""), syscall.Mount(dir, dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, "")); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Unmount(dir, 0) //nolint:errcheck // ends with the namespace
+	defer syscall.Unmount(dir, 0)
 	l = begin(t, filepath.Join(dir, "log"), "BBBB")
 	if err := called(l, "{}"); !errors.Is(err, syscall.EROFS) {
 		t.Error(err)

@@ -27,7 +27,6 @@ func TestTheSummaryOfASession(t *testing.T) {
 	l := begin(t, dir, "AAAA")
 	hello := message(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"clientInfo":{"name":"probe","version":"2"}}}`)
 	hello.Call.Number, hello.Call.Name, hello.Revision = 1, "", "2025-11-25"
-	hello.Members = hello.Message.Members
 	if err := l.Begin(hello); err != nil {
 		t.Fatal(err)
 	}

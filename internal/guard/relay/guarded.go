@@ -52,7 +52,7 @@ func (r *Relay) quietly(do func()) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = newPanicError(cause)
-			defer func() { _ = recover() }() // it may be the one that notes which panics
+			defer func() { recover() }() //nolint:errcheck // it may be the one that notes which panics
 			r.options.Note("panic", "The guard failed: "+sanitize.Text(err.Error(), 200))
 		}
 	}()
