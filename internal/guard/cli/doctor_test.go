@@ -72,7 +72,7 @@ func TestDoctorFindsWhatIsWrongWithEntries(t *testing.T) {
 		{"guard", "other", findingWarning, "behind another guard", "wrap --client claude-code --server other"},
 		{"program", "lost", findingProblem, "does not exist", "correct line 5"},
 		{"program", "plain", findingProblem, "cannot be run", "correct line 6"},
-		{"program", "open", findingProblem, "can be written by others", "mend"},
+		{"program", "open", findingProblem, "can be written by others", "Install the program again"},
 		{"entry", "far", findingWarning, "over the network", "remove the entry"},
 		{"entry", "off", findingOK, "disabled", ""},
 		{"program", "evil", findingUnknown, "completed by the client", "correct line 10"},
