@@ -96,7 +96,7 @@ func reportText(r record.Summary) string {
 	if !r.Since.IsZero() {
 		b.WriteString("Since " + moment(r.Since) + ": ")
 	}
-	fmt.Fprintf(&b, "%d sessions, %d calls, %d refusals\n", r.SessionsTotal, r.Calls, r.RefusalsTotal)
+	fmt.Fprintf(&b, "%s, %s, %s\n", humanize.Count(r.SessionsTotal, "session", "sessions"), humanize.Count(r.Calls, "call", "calls"), humanize.Count(r.RefusalsTotal, "refusal", "refusals"))
 	fmt.Fprintf(&b, "%s of arguments, %s of results\n", humanize.Bytes(uint64(r.ArgumentBytes)), humanize.Bytes(uint64(r.ResultBytes))) // both sums of sizes
 	heading(&b, "SESSIONS", len(r.Sessions), r.SessionsTotal)
 	for _, s := range r.Sessions {
@@ -141,7 +141,7 @@ func sessionText(b *strings.Builder, s record.SessionSum) {
 		ended += fmt.Sprintf(" with status %d", *s.ExitStatus)
 	}
 	fmt.Fprintf(b, "%s  %-16s  %s\n", began, sanitize.Text(s.ServerID, 16), ended)
-	detail := fmt.Sprintf("%d calls, %d refusals, %d violations; %s", s.Calls, s.Refusals, s.Violations,
+	detail := fmt.Sprintf("%s, %s, %s; %s", humanize.Count(s.Calls, "call", "calls"), humanize.Count(s.Refusals, "refusal", "refusals"), humanize.Count(s.Violations, "violation", "violations"),
 		strings.Join([]string{s.SessionID, s.ClientName, s.ClientVersion, s.Revision}, " "))
 	b.WriteString(wrapped(detail, strings.Repeat(" ", 16)))
 }

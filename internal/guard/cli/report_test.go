@@ -43,7 +43,7 @@ func recordSession(t *testing.T, session string) {
 func TestReport(t *testing.T) {
 	recorded(t)
 	status, text, stderr := run(t, "report")
-	for _, want := range []string{"1 sessions, 2 calls, 1 refusals", "AAAA", "with status 0", "read", "refused 1", "no-writes"} {
+	for _, want := range []string{"1 session, 2 calls, 1 refusal", "AAAA", "with status 0", "read", "refused 1", "no-writes"} {
 		if status != 0 || !strings.Contains(text, want) {
 			t.Errorf("status %d, no %q in\n%s%s", status, want, text, stderr)
 		}

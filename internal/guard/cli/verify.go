@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sentinel/internal/guard/record"
+	"sentinel/internal/humanize"
 )
 
 // verifyCommand checks the record.
@@ -123,7 +124,7 @@ func verifyText(r record.Report) string {
 	if r.ProblemsTotal > 0 {
 		verdict = fmt.Sprintf("The record is NOT what was written, in %d places", r.ProblemsTotal)
 	}
-	b.WriteString(wrapped(fmt.Sprintf("%s: lines: %d, files: %d. %s", verdict, r.Records, r.Files, unsigned(r.Unsigned)), ""))
+	b.WriteString(wrapped(fmt.Sprintf("%s: %s in %s. %s", verdict, humanize.Count(int(r.Records), "line", "lines"), humanize.Count(r.Files, "file", "files"), unsigned(r.Unsigned)), ""))
 	return b.String()
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"sentinel/internal/guard/policy"
 	"sentinel/internal/guard/stage"
+	"sentinel/internal/humanize"
 )
 
 // maxTools is how many tools are counted at a time. An assistant makes names up.
@@ -242,7 +243,7 @@ func refused(code stage.Code, rule, reason, fix string) stage.Refusal {
 }
 
 func tooMany(rule, what string, q Quota, wait time.Duration) stage.Refusal {
-	reason := fmt.Sprintf("%s %d calls in %s, and no more may be.", what, q.Calls, seconds(q.Span))
+	reason := fmt.Sprintf("%s %s in %s, and no more may be.", what, humanize.Count(q.Calls, "call", "calls"), seconds(q.Span))
 	return refused(stage.RateLimited, rule, reason, "Call again in "+seconds(wait)+".")
 }
 

@@ -87,7 +87,7 @@ func TestCallsOfATool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &caller{t, New(Quota{4, 2 * time.Minute}), parse(t, "{per_tool: {'*:send_*': 2, 's:send_a': 1, 'other:x': 1}}")}
 		k.passes("send_a", stage.Answered)
-		k.refused("send_a", stage.RateLimited, "1 calls in 60 seconds")
+		k.refused("send_a", stage.RateLimited, "1 call in 60 seconds")
 		k.passes("send_b", stage.Answered) // each tool for itself
 		k.passes("send_b", stage.Answered)
 		k.refused("send_b", stage.RateLimited, "2 calls in 60 seconds")
