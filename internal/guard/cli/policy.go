@@ -253,20 +253,29 @@ type testedCall struct {
 }
 
 func policyTest() *cobra.Command {
-	return &cobra.Command{
+	var recorded bool
+	var since string
+	cmd := &cobra.Command{
 		Use:   "test RULES [CALLS]",
-		Short: "Try a file of rules on written calls",
+		Short: "Try a file of rules on written or recorded calls",
 		Long: `Test reads calls as JSON Lines from a file, or from standard input:
   {"server":"db","name":"query","arguments":{"sql":"..."},"expect":"block"}
 with "method", "on" and "annotations" where they matter. The exit status is 1
 when a decision is not what a line expects. Limits are not judged: they depend
-on what was called before.`,
-		Example: "  sentinel-guard policy test guard.yaml calls.jsonl",
+on what was called before. With --recorded it judges the calls of the record
+whose arguments are there (record_values), and shows which would end otherwise.`,
+		Example: "  sentinel-guard policy test guard.yaml calls.jsonl\n  sentinel-guard policy test guard.yaml --recorded --since 2h",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if recorded && len(args) == 2 {
+				return &exit{StatusUsage, errors.New("--recorded takes the calls from the record; leave out " + shown(args[1]))}
+			}
 			set, err := policy.Load(policy.Here(), policy.Source{Path: args[0], Required: true})
 			if err != nil {
 				return &exit{StatusFound, err}
+			}
+			if recorded {
+				return testRecorded(cmd, set, since)
 			}
 			in := cmd.InOrStdin()
 			if len(args) == 2 && args[1] != "-" {
@@ -280,6 +289,9 @@ on what was called before.`,
 			return testCalls(cmd, set, in)
 		},
 	}
+	cmd.Flags().BoolVar(&recorded, "recorded", false, "judge the calls of the record")
+	cmd.Flags().StringVar(&since, "since", "24h", "with --recorded, not older than: 2h, yesterday, 2026-11-01")
+	return cmd
 }
 
 func testCalls(cmd *cobra.Command, set *policy.Set, in io.Reader) error {

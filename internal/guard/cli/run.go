@@ -102,6 +102,7 @@ func runServer(cmd *cobra.Command, args []string) error {
 	log := record.Open(record.Options{
 		Dir: record.Dir(), Session: session, Server: name, Command: args,
 		BestEffort: func() bool { return !live.Current().RecordRequired() },
+		Values:     func() bool { return live.Current().RecordValues() },
 		Note:       func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard:", text) }, //nolint:errcheck // there is nobody else to tell
 		Audit:      audit,
 	})

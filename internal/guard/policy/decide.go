@@ -78,6 +78,18 @@ func (s *Set) RecordRequired() bool {
 	return !lenient
 }
 
+// RecordValues says that the record keeps arguments and results: a file asks for it, and none forbids it.
+func (s *Set) RecordValues() bool {
+	asked := false
+	for _, p := range s.Policies {
+		if p.Values != nil && !*p.Values {
+			return false
+		}
+		asked = asked || p.Values != nil
+	}
+	return asked
+}
+
 // tightest returns the smaller of two limits, of which 0 is none.
 func tightest[T int | float64](a, b T) T {
 	if a == 0 || b != 0 && b < a {

@@ -200,6 +200,11 @@ func (p *parser) policy(root *yaml.Node, into *Policy) {
 			word, _ := choice(p, n, "environment", []string{"inherit", "minimal"})
 			into.MinimalEnvironment = word == "minimal"
 		},
+		"record_values": func(_, n *yaml.Node) {
+			if is, ok := p.flag(n, "record_values"); ok {
+				into.Values = &is
+			}
+		},
 		"record": func(_, n *yaml.Node) {
 			into.Record, _ = choice(p, n, "record", []Record{RecordRequired, RecordBestEffort})
 		},

@@ -326,7 +326,7 @@ func TestThePolicyOfTheFirstGateway(t *testing.T) {
 func TestFilesThatAreWrong(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nrules: [*b,*b,*b,*b]\n"
 	for _, c := range []struct{ text, want string }{
-		{"rule: []", `guard.yaml:1:1: the file has no setting "rule"; it has default, environment, limits, record, rules, version`},
+		{"rule: []", `guard.yaml:1:1: the file has no setting "rule"; it has default, environment, limits, record, record_values, rules, version`},
 		{"version: 2", `1:10: the version is "2"`},
 		{"default: log", `1:10: default is "log"; it may be allow, block, allow_with_approval`},
 		{"default: allow\ndefault: block", `2:1: "default" is there twice`},
@@ -424,6 +424,19 @@ func TestOneFileIsEnoughForAMinimalEnvironment(t *testing.T) {
 	_, err := Parse("p", []byte("version: 1\nenvironment: none"), env)
 	if err == nil || err.Error() != `p:2:14: environment is "none"; it may be inherit, minimal` {
 		t.Error(err)
+	}
+}
+
+func TestValuesAreRecordedIfAFileAsksAndNoneForbids(t *testing.T) {
+	env := Environment{}
+	silent, yes, no := compile(t, env, "version: 1").Policies[0], compile(t, env, "record_values: true").Policies[0], compile(t, env, "record_values: false").Policies[0]
+	for _, c := range []struct {
+		files []*Policy
+		want  bool
+	}{{nil, false}, {[]*Policy{silent}, false}, {[]*Policy{yes}, true}, {[]*Policy{silent, yes}, true}, {[]*Policy{no, yes}, false}, {[]*Policy{yes, no}, false}} {
+		if got := NewSet(env, c.files...).RecordValues(); got != c.want {
+			t.Errorf("%d files: %v, want %v", len(c.files), got, c.want)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type Policy struct {
 	Rules   []Rule
 	Limits  Limits
 	Record  Record
+	Values  *bool // the record keeps arguments and results; nil when the file does not say
 
 	MinimalEnvironment bool // servers get no more variables than they need
 }

@@ -71,6 +71,10 @@ type Value struct {
 	Size   int             `json:"size"`   // bytes
 	Digest string          `json:"digest"` // keyed
 	Shape  json.RawMessage `json:"shape,omitempty"`
+	// Content is the value, where the rules want values kept and it is short. Whole says that no
+	// secret was taken out.
+	Content json.RawMessage `json:"content,omitempty"`
+	Whole   bool            `json:"whole,omitempty"`
 }
 
 // maxLine bounds a line in bytes.

@@ -6,7 +6,8 @@
 // Every guard writes files of its own, so that none waits for another, and all sign one head, which
 // lists how far each file goes. A line is written before the call is passed on that it tells of,
 // and outlives the guard from then on; the disk has it once the head is signed: each minute, each
-// thousand lines, and at the end. Arguments and results are kept as size, keyed digest and shape.
+// thousand lines, and at the end. Arguments and results are kept as size, keyed digest and shape,
+// and without their secrets where the options say so.
 package record
 
 import (
@@ -51,6 +52,7 @@ type Options struct {
 	Server     string            // what rules call it
 	Command    []string          // that runs it
 	BestEffort func() bool       // what cannot be recorded passes all the same
+	Values     func() bool       // arguments and results are kept as they are, without secrets; nil is never
 	Note       func(text string) // is told once that nothing can be recorded
 	Audit      *Audit            // has refused requests too; may be nil
 }

@@ -20,7 +20,7 @@ const (
 	maxName    = 64
 )
 
-// value returns what is kept of a value: size, digest and, if wanted, its shape. The digest is
+// value returns what is kept of a value: size, digest and, if wanted, its shape and content. The digest is
 // keyed, because short values could be guessed.
 func (l *Log) value(raw []byte, shaped bool) *Value {
 	if raw == nil {
@@ -32,6 +32,9 @@ func (l *Log) value(raw []byte, shaped bool) *Value {
 	if shaped && len(raw) <= maxShaped {
 		left := maxMembers
 		v.Shape, _ = json.Marshal(shape(raw, maxDepth, &left)) //nolint:errcheck // of texts and maps alone
+	}
+	if l.options.Values != nil && l.options.Values() {
+		v.Content, v.Whole = content(raw)
 	}
 	return v
 }
