@@ -32,7 +32,8 @@ func TestTheRecorderIsJudgedByItsLastSample(t *testing.T) {
 		"a run that failed": {Recording{Last: now}, nil, "active", "failed", Problem, "sentinel-record.service has failed", "journalctl --unit sentinel-record.service"},
 		"none yet":          {Recording{}, nil, "active", "", Warning, "No sample was taken yet", "sudo sentinel --record"},
 		"an old one":        {Recording{Last: now.Add(-staleSample - time.Minute)}, nil, "active", "", Warning, "one a minute is usual", "sudo sentinel --record"},
-		"not for everybody": {Recording{}, fs.ErrPermission, "active", "", Unknown, "Only root can tell", "sudo sentinel --doctor"},
+		"not for everybody": {Recording{}, fs.ErrPermission, "active", "", OK, "sentinel-record.timer runs; when it took its last sample only root can tell", ""},
+		"timer not known":   {Recording{}, fs.ErrPermission, "", "", Unknown, "Only root can tell", "sudo sentinel --doctor"},
 		"damaged":           {Recording{}, errors.New("it has another form"), "active", "", Problem, "cannot be read: it has another form", "sudo sentinel --record"},
 	} {
 		t.Run(name, func(t *testing.T) {
