@@ -15,29 +15,12 @@ import (
 
 // callsCommand lists calls.
 func callsCommand() *cobra.Command {
-	var s selection
-	cmd := &cobra.Command{
+	cmd, _ := listing{want: ofCall, lines: 2, whole: ended, text: callsText}.command(&cobra.Command{
 		Use:     "calls",
 		Short:   "List the calls that went through the guard, the newest last",
 		Long:    "Calls lists calls of tools, prompts and resources, and other requests, with\nhow each ended. Arguments and results are recorded as size, digest and shape.",
 		Example: "  sentinel-guard calls --server files --since 1h",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.follows {
-				return s.follow(cmd, ofCall, callsText)
-			}
-			calls, err := s.read(cmd, ofCall, 2)
-			if err != nil {
-				return err
-			}
-			calls = ended(calls)
-			calls = calls[max(0, len(calls)-s.last):]
-			return printed(cmd, struct {
-				Calls []record.Event `json:"calls"`
-			}{calls}, func() string { return callsText(calls) })
-		},
-	}
-	s.flags(cmd)
+	})
 	return cmd
 }
 

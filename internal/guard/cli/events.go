@@ -72,32 +72,43 @@ func (s *selection) wanted(want func(record.Event) bool) (func(record.Event) boo
 	}, nil
 }
 
+// A listing is a command that lists events, or what they tell together.
+type listing struct {
+	want  func(record.Event) bool
+	lines int // how many events a row has at most
+	whole func([]record.Event) []record.Event
+	text  func([]record.Event) string
+}
+
+// command makes of cmd the command that lists, by what the selection's flags say. In JSON the rows
+// have its name.
+func (l listing) command(cmd *cobra.Command) (*cobra.Command, *selection) {
+	s := &selection{}
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if s.follows {
+			return s.follow(cmd, l.want, l.text)
+		}
+		events, err := s.read(cmd, l.want, l.lines)
+		if err != nil {
+			return err
+		}
+		rows := append([]record.Event{}, l.whole(events)...)
+		rows = rows[max(0, len(rows)-s.last):]
+		return printed(cmd, map[string][]record.Event{cmd.Name(): rows}, func() string { return l.text(rows) })
+	}
+	s.flags(cmd)
+	return cmd, s
+}
+
 // eventsCommand lists what was decided and noticed.
 func eventsCommand() *cobra.Command {
-	var s selection
-	cmd := &cobra.Command{
+	cmd, s := listing{want: isEvent, lines: 1, whole: slices.Clone[[]record.Event], text: eventsText}.command(&cobra.Command{
 		Use:     "events",
 		Short:   "List sessions, decisions and violations, the newest last",
 		Long:    "Events lists when servers began and ended, what was refused or marked for\nreview, and what broke the protocol. Calls are listed by: sentinel-guard calls",
 		Example: "  sentinel-guard events --severity medium --since yesterday",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.follows {
-				return s.follow(cmd, isEvent, eventsText)
-			}
-			events, err := s.read(cmd, isEvent, 1)
-			if err != nil {
-				return err
-			}
-			if events == nil {
-				events = []record.Event{}
-			}
-			return printed(cmd, struct {
-				Events []record.Event `json:"events"`
-			}{events}, func() string { return eventsText(events) })
-		},
-	}
-	s.flags(cmd)
+	})
 	cmd.Flags().StringVar(&s.severity, "severity", "", "at least: "+strings.Join(severities, ", "))
 	return cmd
 }

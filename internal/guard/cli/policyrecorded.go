@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"sentinel/internal/guard/policy"
 	"sentinel/internal/guard/record"
+	"sentinel/internal/guard/stage"
 	"sentinel/internal/humanize"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/timespec"
@@ -19,6 +21,9 @@ import (
 // maxJudged is how many recorded calls are judged, the newest.
 const maxJudged = 10_000
 
+// ruled are the codes of refusals by rules. What was refused for another reason had passed them.
+var ruled = []stage.Code{stage.PolicyBlocks, stage.NoApprover}
+
 // A judgedCall is a recorded call with what rules would have decided about it.
 type judgedCall struct {
 	Timestamp time.Time       `json:"timestamp"`
@@ -26,7 +31,7 @@ type judgedCall struct {
 	Server    string          `json:"server_id"`
 	Method    string          `json:"method"`
 	Name      string          `json:"name"`
-	Refused   bool            `json:"refused"` // when it came
+	Refused   bool            `json:"refused"` // by the rules that held when it came
 	Decision  policy.Decision `json:"decision"`
 }
 
@@ -50,7 +55,7 @@ func testRecorded(cmd *cobra.Command, set *policy.Set, since string) error {
 		return &exit{StatusUsage, fmt.Errorf("--since: %w", err)}
 	}
 	events, err := record.Newest(cmd.Context(), record.Dir(), maxJudged, func(e record.Event) bool {
-		return e.Arguments != nil && policy.Judges(e.Method) && !e.Timestamp.Before(from)
+		return e.Arguments != nil && e.Type != record.Violation && policy.Judges(e.Method) && !e.Timestamp.Before(from)
 	})
 	if err != nil {
 		return unable(err)
@@ -61,7 +66,7 @@ func testRecorded(cmd *cobra.Command, set *policy.Set, since string) error {
 			judged.Unjudged++
 			continue
 		}
-		c := judgedCall{Timestamp: e.Timestamp, Session: e.SessionID, Server: e.ServerID, Method: e.Method, Name: e.ToolName, Refused: e.Type == record.Decision}
+		c := judgedCall{Timestamp: e.Timestamp, Session: e.SessionID, Server: e.ServerID, Method: e.Method, Name: e.ToolName, Refused: slices.Contains(ruled, stage.Code(e.Code))}
 		c.Decision = set.Decide(policy.Call{Method: e.Method, On: policy.OnCall, Server: e.ServerID, Name: e.ToolName, Arguments: e.Arguments.Content})
 		if c.changed() {
 			judged.Changed++

@@ -21,15 +21,33 @@ func recorded(t *testing.T) {
 	recordSession(t, "AAAA")
 }
 
+// recordSession records a session of files with a call of read, and one of write that was refused.
 func recordSession(t *testing.T, session string) {
 	t.Helper()
-	l := record.Open(record.Options{Dir: record.Dir(), Session: session, Server: "files", Command: []string{"server"},
-		BestEffort: func() bool { return false }, Note: func(text string) { t.Error(text) }})
-	for n, tool := range []string{"read", "write"} {
-		m := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":1}}}`)).Messages[0]
-		asked := &stage.Message{Message: &m, Call: &stage.Call{ID: m.ID, Method: m.Method, Number: n + 1, Name: tool}}
-		if tool == "write" {
-			l.Refused(asked, stage.Refusal{Code: stage.PolicyBlocks, Rule: "no-writes", Reason: "No.", Event: session + "-1"})
+	recordCalls(t, session, false,
+		recordedCall{tool: "read", arguments: `{"a":1}`},
+		recordedCall{tool: "write", arguments: `{"a":1}`, refused: stage.PolicyBlocks, rule: "no-writes"})
+}
+
+// A recordedCall passed, unless it has a code.
+type recordedCall struct {
+	tool, arguments string
+	refused         stage.Code
+	rule            string
+}
+
+// recordCalls records a session of files.
+func recordCalls(t *testing.T, session string, values bool, calls ...recordedCall) {
+	t.Helper()
+	l := record.Open(record.Options{
+		Dir: record.Dir(), Session: session, Server: "files", Command: []string{"server"},
+		BestEffort: func() bool { return false }, Values: func() bool { return values }, Note: func(text string) { t.Error(text) },
+	})
+	for n, c := range calls {
+		m := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":` + c.arguments + `}}`)).Messages[0]
+		asked := &stage.Message{Message: &m, Call: &stage.Call{ID: m.ID, Method: m.Method, Number: n + 1, Name: c.tool}}
+		if c.refused != "" {
+			l.Refused(asked, stage.Refusal{Code: c.refused, Rule: c.rule, Reason: "No.", Event: session + "-1"})
 			continue
 		}
 		if err := l.Begin(asked); err != nil {

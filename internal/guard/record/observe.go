@@ -29,21 +29,13 @@ func (l *Log) Begin(m *stage.Message) error {
 		return nil
 	}
 	e := l.call(m.From, m.Call)
-	e.Outcome, e.Arguments = Pending, l.value(asked(m.Message), true)
+	e.Outcome, e.Arguments = Pending, l.value(stage.ArgumentsOf(m.Method, m.Params, m.Members), true)
 	err := l.write(e)
 	l.meet(m)
 	if harmless[m.Method] || err != nil && l.options.BestEffort() {
 		return nil
 	}
 	return err
-}
-
-// asked returns what a request asks with.
-func asked(m *jsonrpc.Message) []byte {
-	if m.Method == "tools/call" || m.Method == "prompts/get" {
-		return m.Members.Get("arguments")
-	}
-	return m.Params
 }
 
 func (l *Log) call(from stage.Side, c *stage.Call) Event {
@@ -102,7 +94,7 @@ func (l *Log) Refused(m *stage.Message, r stage.Refusal) {
 	}
 	begun := m.Message != nil && m.Request() && m.Call != nil && r.Code != stage.ServerGone
 	if begun {
-		e.Outcome, e.Arguments = string(relay.Refused), l.value(asked(m.Message), true)
+		e.Outcome, e.Arguments = string(relay.Refused), l.value(stage.ArgumentsOf(m.Method, m.Params, m.Members), true)
 	}
 	if e.Type != Violation || l.flood.admits(&e) {
 		l.write(e) //nolint:errcheck // told

@@ -51,18 +51,11 @@ func (s *session) spoken() string {
 	return s.revision
 }
 
-// about has the member of params that says what a request asks for, and by which its repetition
-// is known (MCP 2026-07-28: these three may be answered with input_required).
-var about = map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-
 // begin notes a request and returns its entry.
 func (s *session) begin(from stage.Side, m *jsonrpc.Message) *entry {
 	key, _ := m.ID.Key()
-	e := &entry{key: key, call: &stage.Call{ID: bytes.Clone(m.ID), Method: m.Method}, began: time.Now()}
-	member, repeatable := about[m.Method]
-	if repeatable {
-		e.call.Name, _ = jsonrpc.Text(m.Members.Get(member))
-	}
+	e := &entry{key: key, call: &stage.Call{ID: bytes.Clone(m.ID), Method: m.Method, Name: stage.NameOf(m.Method, m.Members)}, began: time.Now()}
+	_, repeatable := stage.NameMember(m.Method)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	revision, told := jsonrpc.Text(m.Meta.Get(metaRevision))

@@ -34,14 +34,11 @@ func envelope() stage.Stage {
 	}}
 }
 
-// named has the member of params that says what a request is about.
-var named = map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-
 func checkCall(m *jsonrpc.Message) string {
 	if len(m.Params) > 0 && m.Params[0] != '{' && string(m.Params) != "null" && m.Params[0] != '[' {
 		return "Invalid request: params must be an object"
 	}
-	member, ok := named[m.Method]
+	member, ok := stage.NameMember(m.Method)
 	if !ok {
 		return ""
 	}

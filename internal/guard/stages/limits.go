@@ -73,7 +73,7 @@ func tool(m *stage.Message) string {
 	if m.Method != policy.ToolsCall {
 		return ""
 	}
-	return nameOf(m.Method, m.Members)
+	return stage.NameOf(m.Method, m.Members)
 }
 
 // tooLarge refuses what is longer than the limits say. That it passes later is not to be expected.

@@ -74,21 +74,9 @@ func (j *ruleJudge) calls(m *stage.Message) []policy.Call {
 
 // call returns a request as the rules see it.
 func (j *ruleJudge) call(method string, params []byte, members jsonrpc.Object) policy.Call {
-	c := policy.Call{Method: method, Server: j.settings.Server, Arguments: params}
-	c.Name = nameOf(method, members)
-	if method == policy.ToolsCall || method == policy.PromptsGet {
-		c.Arguments = members.Get("arguments")
-	}
+	c := policy.Call{Method: method, Server: j.settings.Server, Name: stage.NameOf(method, members), Arguments: stage.ArgumentsOf(method, params, members)}
 	c.Annotations = j.of(method, c.Name)
 	return c
-}
-
-// nameOf returns what a request is about, "" when its method names nothing.
-func nameOf(method string, members jsonrpc.Object) (name string) {
-	if member, ok := named[method]; ok {
-		name, _ = jsonrpc.Text(members.Get(member))
-	}
-	return name
 }
 
 // asked returns the requests of the server that stand in a result (MCP 2026-07-28, inputRequests).

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stage
+
+import "sentinel/internal/jsonrpc"
+
+// nameMembers has the member of params that says what a request asks for. MCP 2026-07-28 lets these
+// methods, and no others, be answered with input_required.
+var nameMembers = map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+// NameMember returns the member of params by which a method names what it asks for; ok is false where
+// it names nothing.
+func NameMember(method string) (member string, ok bool) {
+	member, ok = nameMembers[method]
+	return member, ok
+}
+
+// NameOf returns the tool or prompt, or the URI of the resource, that a request with these params asks
+// for; "" when its method names nothing.
+func NameOf(method string, params jsonrpc.Object) (name string) {
+	if member, ok := nameMembers[method]; ok {
+		name, _ = jsonrpc.Text(params.Get(member))
+	}
+	return name
+}
+
+// ArgumentsOf returns the arguments of a request, or its params where its method has no arguments.
+func ArgumentsOf(method string, params []byte, members jsonrpc.Object) []byte {
+	if method == "tools/call" || method == "prompts/get" {
+		return members.Get("arguments")
+	}
+	return params
+}
