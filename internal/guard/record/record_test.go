@@ -295,10 +295,11 @@ func BenchmarkCall(b *testing.B) {
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		c := checker{report: &Report{}, sessions: map[string]link{}}
-		if err := c.lines("f", nil, bytes.NewReader(raw)); err != nil {
+		c := fileChecker{checker: &checker{report: &Report{}, sessions: map[string]link{}}, name: "f"}
+		if err := c.lines(bytes.NewReader(raw)); err != nil {
 			t.Fatal(err)
 		}
+		c.end()
 		if len(raw) > 0 && c.report.Records == 0 && len(c.report.Torn) == 0 && c.report.ProblemsTotal == 0 {
 			t.Error("nothing was found")
 		}

@@ -82,43 +82,35 @@ func verifyOnce(ctx context.Context, dir string, r *Report) (number uint64, err 
 	if err != nil {
 		return 0, err
 	}
-	aside, err := filepath.Glob(filepath.Join(dir, headName+".damaged-*"))
+	h, err := r.head(dir, k)
 	if err != nil {
 		return 0, err
-	}
-	for _, path := range aside {
-		r.problem(filepath.Base(path), 0, "a head that did not verify was set aside under this name")
-	}
-	h, err := readHead(dir, k)
-	if err != nil && !errors.Is(err, errHead) {
-		return 0, err
-	}
-	if err != nil {
-		r.problem(headName, 0, "%v", err)
 	}
 	c := checker{report: r, dir: dir, sessions: map[string]link{}}
-	for _, m := range h.marks {
-		names = append(names, m.file)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		at := slices.IndexFunc(h.marks, func(m mark) bool { return m.file == name })
-		var m *mark
-		if at >= 0 {
-			m = &h.marks[at]
-		}
-		if err := c.file(name, m); err != nil {
-			return 0, err
-		}
+	if err := c.all(ctx, names, h.marks); err != nil {
+		return 0, err
 	}
 	if c.newest > h.number && r.ProblemsTotal == 0 {
 		r.problem(headName, 0, "it is head %d, and the record tells of head %d: an older one was put in its place", h.number, c.newest)
 	}
 	return h.number, nil
+}
+
+// head reads the head. One that does not verify, or was set aside for that, is a problem.
+func (r *Report) head(dir string, k key) (head, error) {
+	aside, err := filepath.Glob(filepath.Join(dir, headName+".damaged-*"))
+	if err != nil {
+		return head{}, err
+	}
+	for _, path := range aside {
+		r.problem(filepath.Base(path), 0, "a head that did not verify was set aside under this name")
+	}
+	h, err := readHead(dir, k)
+	if errors.Is(err, errHead) {
+		r.problem(headName, 0, "%v", err)
+		err = nil
+	}
+	return h, err
 }
 
 // files lists the names of the files below dir, sorted, which is by time.
@@ -174,6 +166,27 @@ type checker struct {
 	newest   uint64 // head that a line tells of
 }
 
+// all judges the files that are there, and those that the head lists.
+func (c *checker) all(ctx context.Context, names []string, marks []mark) error {
+	listed := map[string]*mark{}
+	for i := range marks {
+		if listed[marks[i].file] == nil {
+			listed[marks[i].file] = &marks[i]
+		}
+		names = append(names, marks[i].file)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.file(name, listed[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *checker) file(name string, m *mark) error {
 	f, err := open(filepath.Join(c.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,22 +203,38 @@ func (c *checker) file(name string, m *mark) error {
 	if m == nil {
 		c.report.problem(name, 0, "the head does not list the file: somebody added it")
 	}
-	return c.lines(name, m, f)
+	one := fileChecker{checker: c, name: name, mark: m, before: c.report.ProblemsTotal}
+	if err := one.lines(f); err != nil {
+		return err
+	}
+	one.end()
+	return nil
 }
 
-func (c *checker) lines(name string, m *mark, f io.Reader) error {
+// A fileChecker judges one file, line by line.
+type fileChecker struct {
+	*checker
+	name    string
+	mark    *mark // nil where the head does not list the file
+	before  int   // problems before the first line
+	tree    tree
+	number  int // of the line
+	session string
+	last    link
+}
+
+func (c *fileChecker) problem(format string, args ...any) {
+	c.report.problem(c.name, c.number, format, args...)
+}
+
+func (c *fileChecker) lines(f io.Reader) error {
 	lines := bufio.NewReaderSize(f, maxLine+1)
-	var t tree
-	var last link
-	before := c.report.ProblemsTotal
-	number, session := 0, ""
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
-			c.rest(name, number+1, line)
-			break
+			c.rest(line)
+			return nil
 		}
-		number++
 		for errors.Is(err, bufio.ErrBufferFull) {
 			line = nil
 			_, err = lines.ReadSlice('\n')
@@ -213,65 +242,77 @@ func (c *checker) lines(name string, m *mark, f io.Reader) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		line = line[:max(0, len(line)-1)]
-		t.add(line)
-		e, hash, intact, ok := parseEvent(line)
-		switch {
-		case !ok:
-			c.report.problem(name, number, "this is no line of the record")
-			last = link{last.seq + 1, ""}
-			continue
-		case !intact:
-			c.report.problem(name, number, "the line was changed: it does not match its hash")
-		}
-		if number == 1 {
-			session = e.SessionID
-			last = c.sessions[session]
-			if last == (link{}) { // what came before was removed for its age, or there is nothing
-				last = link{e.Seq - 1, e.Prev}
-			}
-		}
-		c.follows(name, number, last, e)
-		if m != nil && t.size == m.records && t.root() != m.root && c.report.ProblemsTotal == before {
-			c.report.problem(name, number, "the lines up to this one are not those that were signed")
-		}
-		last = link{e.Seq, hash}
-		c.newest = max(c.newest, e.Head)
-		if m != nil && m.closed && t.size > m.records && e.Type != headEvent {
-			c.report.problem(name, number, "the line was added after the end")
-		}
+		c.line(line[:max(0, len(line)-1)])
 	}
-	if session != "" {
-		c.sessions[session] = last
-	}
-	c.report.Records += t.size
-	if m != nil && !m.closed {
-		c.report.Unsigned += max(0, t.size-m.records)
-	}
-	if m != nil && t.size < m.records {
-		c.report.problem(name, number, "%d lines are lost after this one", m.records-t.size)
-	}
-	return nil
 }
 
-func (c *checker) follows(name string, number int, last link, e Event) {
+func (c *fileChecker) line(line []byte) {
+	c.number++
+	c.tree.add(line)
+	e, hash, intact, ok := parseEvent(line)
 	switch {
-	case e.Seq > last.seq+1:
-		c.report.problem(name, number, "%d lines are lost before this one", e.Seq-last.seq-1)
-	case e.Seq <= last.seq:
-		c.report.problem(name, number, "the line does not belong here: it was added or moved")
-	case last.hash != "" && e.Prev != last.hash || e.Seq == 1 && e.Prev != "":
-		c.report.problem(name, number, "the line does not follow the one before it")
+	case !ok:
+		c.problem("this is no line of the record")
+		c.last = link{c.last.seq + 1, ""}
+		return
+	case !intact:
+		c.problem("the line was changed: it does not match its hash")
+	}
+	if c.number == 1 {
+		c.begin(e)
+	}
+	c.follows(e)
+	if m := c.mark; m != nil && c.tree.size == m.records && c.tree.root() != m.root && c.report.ProblemsTotal == c.before {
+		c.problem("the lines up to this one are not those that were signed")
+	}
+	c.last = link{e.Seq, hash}
+	c.newest = max(c.newest, e.Head)
+	if m := c.mark; m != nil && m.closed && c.tree.size > m.records && e.Type != headEvent {
+		c.problem("the line was added after the end")
+	}
+}
+
+// begin takes up the session where the file before has left it. Where that was removed for its age, or
+// there is none, the first line says where it stands.
+func (c *fileChecker) begin(e Event) {
+	c.session = e.SessionID
+	if c.last = c.sessions[c.session]; c.last == (link{}) {
+		c.last = link{e.Seq - 1, e.Prev}
+	}
+}
+
+// end judges the file as a whole.
+func (c *fileChecker) end() {
+	if c.session != "" {
+		c.sessions[c.session] = c.last
+	}
+	c.report.Records += c.tree.size
+	if m := c.mark; m != nil && !m.closed {
+		c.report.Unsigned += max(0, c.tree.size-m.records)
+	}
+	if m := c.mark; m != nil && c.tree.size < m.records {
+		c.problem("%d lines are lost after this one", m.records-c.tree.size)
+	}
+}
+
+func (c *fileChecker) follows(e Event) {
+	switch {
+	case e.Seq > c.last.seq+1:
+		c.problem("%d lines are lost before this one", e.Seq-c.last.seq-1)
+	case e.Seq <= c.last.seq:
+		c.problem("the line does not belong here: it was added or moved")
+	case c.last.hash != "" && e.Prev != c.last.hash || e.Seq == 1 && e.Prev != "":
+		c.problem("the line does not follow the one before it")
 	}
 }
 
 // rest judges what follows the last newline.
-func (c *checker) rest(name string, number int, rest []byte) {
+func (c *fileChecker) rest(rest []byte) {
 	switch {
 	case len(rest) == 0:
 	case hashchain.Torn(rest, maxLine):
-		c.report.Torn = append(c.report.Torn, name)
+		c.report.Torn = append(c.report.Torn, c.name)
 	default:
-		c.report.problem(name, number, "the last line has no end")
+		c.report.problem(c.name, c.number+1, "the last line has no end")
 	}
 }
