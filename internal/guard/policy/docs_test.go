@@ -11,45 +11,44 @@ import (
 	"testing"
 )
 
-// The rules of the documentation decide as it says.
-func TestTheRulesOfTheDocumentation(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/policy.md")
+// workedRules returns the ten rules of a page, each with its calls.
+func workedRules(t *testing.T, page string) [][]string {
+	t.Helper()
+	raw, err := os.ReadFile("../../../docs/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := Environment{Home: "/home/nobody", Project: "/srv/project", Dir: "/srv/project"}
 	rules := regexp.MustCompile("(?s)```yaml\n(.*?)```\n\n```json\n(.*?)```").FindAllStringSubmatch(string(raw), -1)
 	if len(rules) != 10 {
 		t.Fatalf("there are %d rules with calls", len(rules))
 	}
-	for _, r := range rules {
-		set := compile(t, env, r[1])
-		for line := range strings.SplitSeq(strings.TrimSpace(r[2]), "\n") {
-			checkLine(t, set, line)
-		}
+	return rules
+}
+
+// checkCalls holds rules to what a page says of calls.
+func checkCalls(t *testing.T, rules, calls string) {
+	t.Helper()
+	set := compile(t, Environment{Home: "/home/nobody", Project: "/srv/project", Dir: "/srv/project"}, rules)
+	for line := range strings.SplitSeq(strings.TrimSpace(calls), "\n") {
+		checkLine(t, set, line)
+	}
+}
+
+// The rules of the documentation decide as it says.
+func TestTheRulesOfTheDocumentation(t *testing.T) {
+	for _, r := range workedRules(t, "policy.md") {
+		checkCalls(t, r[1], r[2])
 	}
 }
 
 // A worked rule stops something, and something passes it.
 func TestTheRulesOfTheGuide(t *testing.T) {
-	raw, err := os.ReadFile("../../../docs/guard.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := Environment{Home: "/home/nobody", Project: "/srv/project", Dir: "/srv/project"}
-	rules := regexp.MustCompile("(?s)```yaml\n(.*?)```\n\n```json\n(.*?)```").FindAllStringSubmatch(string(raw), -1)
-	if len(rules) != 10 {
-		t.Fatalf("there are %d rules with calls", len(rules))
-	}
-	for _, r := range rules {
-		set := compile(t, env, r[1])
+	for _, r := range workedRules(t, "guard.md") {
 		stopped, passed := strings.Count(r[2], `"expect":"block"`), strings.Count(r[2], `"expect":"allow"`)
 		if stopped == 0 || passed == 0 {
 			t.Errorf("%d calls are stopped and %d pass\n%s", stopped, passed, r[1])
 		}
-		for line := range strings.SplitSeq(strings.TrimSpace(r[2]), "\n") {
-			checkLine(t, set, line)
-		}
+		checkCalls(t, r[1], r[2])
 	}
 }
 
