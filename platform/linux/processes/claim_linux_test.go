@@ -9,7 +9,33 @@ import (
 	"testing"
 
 	"sentinel/internal/processes"
+	"sentinel/platform/linux/procfs"
 )
+
+// Root is not told to become root.
+func TestWhoseProgramsCannotBeSeen(t *testing.T) {
+	first, other := procfs.Process{}, procfs.Process{}
+	first.PID, first.Name = 1, "in\x1bit"
+	for _, c := range []struct {
+		user   int
+		barred []procfs.Process
+		want   string
+	}{
+		{0, nil, ""},
+		{1000, nil, ""},
+		{1000, []procfs.Process{first}, "the programs of other users' processes cannot be seen without root"},
+		{0, []procfs.Process{first}, "not even root may see the program of in\ufffdit (PID 1) here"},
+		{0, []procfs.Process{first, other, other}, "not even root may see the program of in\ufffdit (PID 1) and of 2 other processes here"},
+	} {
+		got := ""
+		if err := unseen(c.user, c.barred); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("user %d, %d barred: %q, want %q", c.user, len(c.barred), got, c.want)
+		}
+	}
+}
 
 func TestDisguises(t *testing.T) {
 	sleep := processes.Claim{Name: "sleep", Argument: "sleep", Program: "/usr/bin/sleep", System: true}

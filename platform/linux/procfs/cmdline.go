@@ -16,11 +16,7 @@ const maxCommand = 8 << 10
 // rewrite its own, so it proves nothing; and it can keep others from reading them, which is
 // [ErrStuck] after a while. Do not call it while holding a lock that others wait for.
 func (fs FS) CommandLine(pid int) ([]string, error) {
-	uid, err := fs.UID(pid)
-	if err != nil {
-		uid = unknownUser
-	}
-	raw, err := fs.memory.read(pid, uid, func() ([]byte, error) { return fs.readUpTo(maxCommand, strconv.Itoa(pid), "cmdline") })
+	raw, err := fs.memory.readOne(pid, fs.userOf, func(pid int) ([]byte, error) { return fs.readUpTo(maxCommand, strconv.Itoa(pid), "cmdline") })
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +40,15 @@ func splitCommand(b []byte) []string {
 // UID reads the real user id of a process from /proc/PID/status.
 func (fs FS) UID(pid int) (int, error) {
 	return readWith(fs, parseUID, strconv.Itoa(pid), "status")
+}
+
+// userOf is the real user id of a process, or unknownUser.
+func (fs FS) userOf(pid int) int {
+	uid, err := fs.UID(pid)
+	if err != nil {
+		return unknownUser
+	}
+	return uid
 }
 
 func parseUID(b []byte) (int, error) {

@@ -50,8 +50,10 @@ const maxAbout = 4096
 // it returns the first byte, and anybody may take hundreds of thousands of locks.
 func (f OpenFile) About() []byte {
 	f.from.told = true
-	fs, pid, fd := f.from.fs, strconv.Itoa(f.PID), strconv.Itoa(f.FD)
-	about, _ := fs.memory.read(f.PID, f.from.asked.uid, func() ([]byte, error) { return fs.readUpTo(maxAbout, pid, "fdinfo", fd) }) //nolint:errcheck // see above
+	fs, fd, user := f.from.fs, strconv.Itoa(f.FD), f.from.asked.uid
+	about, _ := fs.memory.readOne(f.PID, func(int) int { return user }, func(pid int) ([]byte, error) { //nolint:errcheck // see above
+		return fs.readUpTo(maxAbout, strconv.Itoa(pid), "fdinfo", fd)
+	})
 	return about
 }
 
@@ -173,7 +175,7 @@ func (r *FileReader) links(c candidate, fd int, visit func(n int, link []byte) (
 			return err
 		}
 		r.read[c.uid]++
-		length, err := readlinkat(fd, n, r.link[:])
+		length, err := readlinkat(fd, n, "", r.link[:])
 		switch {
 		case err != nil && !gone(err):
 			denied = err

@@ -4,7 +4,9 @@ package procfs
 
 import (
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -52,41 +54,87 @@ func newMemoryReader() *memoryReader {
 	return &memoryReader{pids: map[int]bool{}, byUser: map[int]int{}}
 }
 
-// read calls open for a process of the user with the real ID uid. A process that was stuck
-// once is not asked again.
-func (m *memoryReader) read(pid, uid int, open func() ([]byte, error)) ([]byte, error) {
-	patience, ok := m.patience(pid, uid)
-	if !ok {
-		return nil, ErrStuck
+// An outcome is what came of reading from the memory of a process.
+type outcome[T any] struct {
+	value T
+	err   error
+}
+
+// readEach calls open for the processes, in order and in one goroutine: one for each would cost more than
+// what is read. The real user of a process is only asked for where that matters. A process that is
+// stuck is given up, and another goroutine goes on with the next; one that was stuck once is not asked
+// again.
+func readEach[T any](m *memoryReader, pids []int, user func(pid int) int, open func(pid int) (T, error)) []outcome[T] {
+	var all []outcome[T]
+	for len(all) < len(pids) {
+		all = append(all, readUntilStuck(m, pids[len(all):], user, open)...)
 	}
-	type outcome struct {
-		raw []byte
-		err error
-	}
-	done := make(chan outcome, 1)
-	began := time.Now()
+	return all
+}
+
+// readUntilStuck reads up to the first process that is stuck, whose outcome is the last.
+func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, open func(pid int) (T, error)) []outcome[T] {
+	outcomes, done := make([]outcome[T], len(pids)), make(chan struct{})
+	var read atomic.Int32
+	var abandoned atomic.Bool
 	go func() {
-		raw, err := open()
-		done <- outcome{raw, err}
+		defer close(done)
+		for i, pid := range pids {
+			if outcomes[i].err = ErrStuck; !m.refuses(pid, user) {
+				outcomes[i].value, outcomes[i].err = open(pid)
+			}
+			read.Store(int32(i + 1)) //nolint:gosec // the largest PID is below 1<<22
+			if abandoned.Load() {
+				return
+			}
+		}
 	}()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case o := <-done:
-		return o.raw, o.err
-	case <-timer.C:
-		m.giveUp(pid, uid, time.Since(began))
-		return nil, ErrStuck
+	for seen := -1; ; {
+		timer, began := time.NewTimer(m.patience()), time.Now()
+		select {
+		case <-done:
+			timer.Stop()
+			return outcomes
+		case <-timer.C:
+		}
+		at := int(read.Load())
+		if (at == seen || at == 0) && at < len(pids) {
+			abandoned.Store(true)
+			m.giveUp(pids[at], user(pids[at]), time.Since(began))
+			return append(slices.Clone(outcomes[:at]), outcome[T]{err: ErrStuck})
+		}
+		seen = at
 	}
 }
 
-func (m *memoryReader) patience(pid, uid int) (time.Duration, bool) {
+// readOne is [readEach] for one process.
+func (m *memoryReader) readOne(pid int, user func(pid int) int, open func(pid int) ([]byte, error)) ([]byte, error) {
+	only := readEach(m, []int{pid}, user, open)[0]
+	return only.value, only.err
+}
+
+// refuses reports whether a process is not asked, because it was stuck or too many others were.
+func (m *memoryReader) refuses(pid int, user func(pid int) int) bool {
+	if m.stuck() == 0 {
+		return false
+	}
+	uid := user(pid)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.pids[pid] || m.byUser[uid] >= maxStuckUser || len(m.pids) >= maxStuck && !SystemAccount(uid) {
-		return 0, false
-	}
-	return max(leastPatience, min(readPatience, totalPatience-m.waited)), true
+	return m.pids[pid] || m.byUser[uid] >= maxStuckUser || len(m.pids) >= maxStuck && !SystemAccount(uid)
+}
+
+func (m *memoryReader) stuck() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.pids)
+}
+
+// patience is how long a process is waited for.
+func (m *memoryReader) patience() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(leastPatience, min(readPatience, totalPatience-m.waited))
 }
 
 func (m *memoryReader) giveUp(pid, uid int, waited time.Duration) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"sentinel/internal/testenv"
 	"sentinel/internal/testenv/deadfuse"
@@ -21,6 +22,10 @@ func TestProcessWhoseMemoryIsLockedIsGivenUp(t *testing.T) {
 	fs := New("/")
 	if line, err := fs.CommandLine(pid); !errors.Is(err, ErrStuck) || line != nil {
 		t.Errorf("got %q, %v", line, err)
+	}
+	faces, err := New("/").Faces([]int{os.Getpid(), pid, os.Getpid()})
+	if err != nil || faces[0].Argument == "" || faces[1].Program == "" || faces[1].Argument != "" || faces[2].Argument == "" {
+		t.Errorf("faces around it: %+v, %v", faces, err)
 	}
 	if p, err := fs.Process(pid); p.Name != "sshd" || err != nil {
 		t.Errorf("what does not stand in its memory: %+v, %v", p, err)
@@ -37,22 +42,65 @@ func TestProcessWhoseMemoryIsLockedIsGivenUp(t *testing.T) {
 	}
 }
 
+// of is the user of any process.
+func of(uid int) func(int) int { return func(int) int { return uid } }
+
+// One that is stuck among many costs its own patience, and neither it nor those around it take another's
+// answer.
+func TestTheProcessesAroundAStuckOneAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, end := newMemoryReader(), make(chan struct{})
+		pids := []int{10, 11, 12, 13, 14, 15}
+		read := func(pid int) (int, error) {
+			if pid == 12 || pid == 14 {
+				<-end
+			}
+			return pid * pid, nil
+		}
+		for round := range 2 {
+			for i, o := range readEach(m, pids, of(1000), read) {
+				stuck := pids[i] == 12 || pids[i] == 14
+				if stuck != errors.Is(o.err, ErrStuck) || !stuck && o.value != pids[i]*pids[i] {
+					t.Errorf("round %d, process %d: %d, %v", round, pids[i], o.value, o.err)
+				}
+			}
+		}
+		if m.waited != 2*readPatience {
+			t.Errorf("waited %v", m.waited)
+		}
+		close(end) // what was given up ends without going on
+	})
+}
+
+// A machine that gives little time is no reason to give a process up: only one that holds up is stuck.
+func TestSlowReadsAreNotStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemoryReader()
+		slow := func(pid int) (int, error) { <-time.After(readPatience / 2); return pid, nil }
+		for i, o := range readEach(m, []int{1, 2, 3, 4, 5, 6, 7}, of(1000), slow) {
+			if o.value != i+1 || o.err != nil {
+				t.Errorf("%d: %d, %v", i+1, o.value, o.err)
+			}
+		}
+	})
+}
+
 // A user who has many such processes costs no more than a bound, and only his own are given up.
 func TestOneUsersStuckProcessesDoNotHideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, end := newMemoryReader(), make(chan struct{})
 		defer close(end)
 		asked := 0
-		stuck := func() ([]byte, error) { asked++; <-end; return nil, nil }
+		stuck := func(int) ([]byte, error) { asked++; <-end; return nil, nil }
 		for pid := range 500 {
-			if _, err := m.read(pid, 1000+pid%2, stuck); !errors.Is(err, ErrStuck) {
+			if _, err := m.readOne(pid, func(pid int) int { return 1000 + pid%2 }, stuck); !errors.Is(err, ErrStuck) {
 				t.Errorf("process %d: %v", pid, err)
 			}
 		}
 		if asked != 2*maxStuckUser || m.waited > totalPatience+2*maxStuckUser*leastPatience {
 			t.Errorf("asked %d, waited %v", asked, m.waited)
 		}
-		if raw, err := m.read(7, 1002, func() ([]byte, error) { return []byte("x"), nil }); string(raw) != "x" || err != nil {
+		if raw, err := m.readOne(7, of(1002), func(int) ([]byte, error) { return []byte("x"), nil }); string(raw) != "x" || err != nil {
 			t.Errorf("another user's process: %q, %v", raw, err)
 		}
 	})
@@ -64,12 +112,12 @@ func TestManyUsersStuckProcessesDoNotHideTheSystems(t *testing.T) {
 		m, end := newMemoryReader(), make(chan struct{})
 		defer close(end)
 		for pid := range 1000 {
-			m.read(pid, 100_000+pid, func() ([]byte, error) { <-end; return nil, nil })
+			m.readOne(pid, of(100_000+pid), func(int) ([]byte, error) { <-end; return nil, nil })
 		}
 		if most := totalPatience + maxStuck*leastPatience; len(m.pids) != maxStuck || m.waited > most {
 			t.Errorf("%d are stuck, waited %v; want at most %v", len(m.pids), m.waited, most)
 		}
-		if raw, err := m.read(7000, 0, func() ([]byte, error) { return []byte("x"), nil }); string(raw) != "x" || err != nil {
+		if raw, err := m.readOne(7000, of(0), func(int) ([]byte, error) { return []byte("x"), nil }); string(raw) != "x" || err != nil {
 			t.Errorf("root's process: %q, %v", raw, err)
 		}
 	})

@@ -159,7 +159,7 @@ func (s *search) record(pid, fd int) (found bool) {
 		return false
 	}
 	for _, n := range s.held {
-		length, err := readlinkat(fd, n, s.reader.link[:])
+		length, err := readlinkat(fd, n, "", s.reader.link[:])
 		if err != nil {
 			continue
 		}
