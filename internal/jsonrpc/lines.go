@@ -20,16 +20,20 @@ type Lines struct {
 	tail []byte // of the line that was skipped last
 }
 
+// maxPart is how much of a line is read at once, in bytes, and how much is returned of one that is
+// too long.
+const maxPart = 64 << 10
+
 // NewLines returns a reader of the lines of r, each of at most most bytes
 // without its end.
 func NewLines(r io.Reader, most int) *Lines {
-	return &Lines{r: bufio.NewReaderSize(r, 64<<10), most: most}
+	return &Lines{r: bufio.NewReaderSize(r, maxPart), most: most}
 }
 
 // Next returns the next line with its end, as it came; the last line need have
 // none. The line belongs to the caller. Of a line that is too long it returns the beginning, from
-// which its sender may be told, with ErrTooLong; the rest is skipped, and the next call returns a
-// whole line. At the end of the stream it returns [io.EOF].
+// which its sender may be told, with ErrTooLong: at most 64 KiB. The rest is skipped, and the next
+// call returns a whole line. At the end of the stream it returns [io.EOF].
 func (l *Lines) Next() ([]byte, error) {
 	var parts [][]byte // put together once: a line that grows would be copied again and again
 	size := 0
@@ -39,12 +43,7 @@ func (l *Lines) Next() ([]byte, error) {
 			return bytes.Clone(part), nil
 		}
 		if size+len(withoutEnd(part)) > l.most {
-			l.tail = nil
-			if parts != nil { // the end of a line may begin before what was read last
-				l.tail = lastBytes(nil, parts[len(parts)-1])
-			}
-			parts = append(parts, bytes.Clone(part[:max(0, l.most-size)]))
-			return joined(parts), l.skip(part, err)
+			return l.tooLong(parts, part, err)
 		}
 		parts = append(parts, bytes.Clone(part))
 		size += len(part)
@@ -55,6 +54,17 @@ func (l *Lines) Next() ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// tooLong skips a line that begins with parts, and of which part was read last, with err. It returns
+// the beginning.
+func (l *Lines) tooLong(parts [][]byte, part []byte, err error) ([]byte, error) {
+	l.tail = nil
+	if parts == nil {
+		return bytes.Clone(part[:l.most]), l.skip(part, err)
+	}
+	l.tail = lastBytes(nil, parts[len(parts)-1]) // the end may begin there
+	return parts[0], l.skip(part, err)
 }
 
 func joined(parts [][]byte) []byte {

@@ -40,6 +40,7 @@ func split(t *testing.T, r io.Reader) []string {
 
 func TestEveryLineIsReadWhole(t *testing.T) {
 	long := strings.Repeat("x", bound)
+	head := "!" + long[:maxPart]
 	for _, test := range []struct {
 		name, in string
 		want     []string
@@ -52,9 +53,9 @@ func TestEveryLineIsReadWhole(t *testing.T) {
 		{"longer than the buffer", long[:80_000] + "\nb\n", []string{long[:80_000] + "\n", "b\n"}},
 		{"as long as allowed", long + "\nb\n", []string{long + "\n", "b\n"}},
 		{"as long as allowed, with CRLF", long + "\r\nb\r\n", []string{long + "\r\n", "b\r\n"}},
-		{"a byte too long", long + "x\nb\n", []string{"!" + long, "b\n"}},
-		{"much too long", long + long + long + "\nb\n", []string{"!" + long, "b\n"}},
-		{"too long and without an end", long + long, []string{"!" + long}},
+		{"a byte too long", long + "x\nb\n", []string{head, "b\n"}},
+		{"much too long", long + long + long + "\nb\n", []string{head, "b\n"}},
+		{"too long and without an end", long + long, []string{head}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, split(t, strings.NewReader(test.in))); diff != "" {
