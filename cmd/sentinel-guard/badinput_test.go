@@ -4,12 +4,15 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"sentinel/internal/testenv"
 )
@@ -91,4 +94,67 @@ func TestAFloodOnStderrHoldsNoMessageUp(t *testing.T) {
 		t.Errorf("%d bytes came, want %d", n, flood)
 	}
 	gone(t, pid)
+}
+
+// fullPipe returns a pipe that takes no byte more until somebody reads it.
+func fullPipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	w.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := w.Write(make([]byte, 4<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the pipe took %d bytes: %v", n, err)
+	}
+	w.SetWriteDeadline(time.Time{})
+	return r, w
+}
+
+// The guard has something to say at its start, of noise, of refusals and of a record that cannot be
+// written. Nobody reads it.
+func TestAFullStderrHoldsNoMessageUp(t *testing.T) {
+	testenv.HangGuard(t)
+	t.Setenv("MCP_HITL_PORT", "1") // is named at the start
+	noState(t)
+	for name, reads := range map[string]bool{"read late": true, "never read": false} {
+		t.Run(name, func(t *testing.T) {
+			r, w := fullPipe(t)
+			p := startWith(t, w, "--", "sh", "-c", ready+`while read -r line; do echo noise; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done; exit 5`)
+			w.Close()
+			pid := p.pid()
+			for range 100 {
+				p.send(request)
+				if got := p.line(); got != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+					t.Fatal(got)
+				}
+			}
+			p.send(toolCall("2"))
+			if got := p.line(); !strings.Contains(got, "GUARD_FAILED") {
+				t.Error(got)
+			}
+			if reads {
+				go io.Copy(p, r)
+				for _, want := range []string{"MCP_HITL_PORT", "a line that is no message", "GUARD_FAILED", "The record cannot be written"} {
+					testenv.WaitFor(t, want, func() bool { return strings.Count(p.said(), want) == 1 })
+				}
+			}
+			p.in.Close()
+			if got := p.status(); got != 5 {
+				t.Errorf("status %d", got)
+			}
+			gone(t, pid)
+		})
+	}
+}
+
+// noState has the guards of a test record where nothing can be.
+func noState(t *testing.T) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(stateVariable, file)
 }

@@ -72,8 +72,11 @@ func runServer(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return &exit{StatusUsage, err}
 	}
+	stderr, said := fileOf(cmd.ErrOrStderr()), supervisor.NewDiagnostics(cmd.ErrOrStderr())
+	defer said.Flush()
+	cmd.SetErr(said) // no message waits for who reads stderr
 	if privilege.IsRoot() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard: this is root, and so is the server; neither needs that") //nolint:errcheck // there is nobody else to tell
+		fmt.Fprintln(said, "sentinel-guard: this is root, and so is the server; neither needs that") //nolint:errcheck // there is nobody else to tell
 	}
 	perTool, err := quotaOf(cmd)
 	if err != nil {
@@ -94,7 +97,7 @@ func runServer(cmd *cobra.Command, args []string) error {
 	ctx := context.WithoutCancel(cmd.Context())
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	go follow(watching, live, cmd.ErrOrStderr())
+	go follow(watching, live, said)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -103,7 +106,7 @@ func runServer(cmd *cobra.Command, args []string) error {
 		Dir: record.Dir(), Session: session, Server: name, Command: args,
 		BestEffort: func() bool { return !live.Current().RecordRequired() },
 		Values:     func() bool { return live.Current().RecordValues() },
-		Note:       func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "sentinel-guard:", text) }, //nolint:errcheck // there is nobody else to tell
+		Note:       func(text string) { fmt.Fprintln(said, "sentinel-guard:", text) }, //nolint:errcheck // there is nobody else to tell
 		Audit:      audit,
 	})
 	server := supervisor.Server{
@@ -113,8 +116,8 @@ func runServer(cmd *cobra.Command, args []string) error {
 	status := server.Run(ctx, signals, supervisor.Streams{
 		In:          cmd.InOrStdin(),
 		Out:         writeCloser(cmd.OutOrStdout()),
-		Err:         fileOf(cmd.ErrOrStderr()),
-		Diagnostics: cmd.ErrOrStderr(),
+		Err:         stderr,
+		Diagnostics: said,
 	})
 	log.Close(status)
 	return &exit{status: status}

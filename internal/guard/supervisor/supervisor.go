@@ -57,7 +57,7 @@ type Streams struct {
 	In          io.Reader
 	Out         io.WriteCloser
 	Err         *os.File
-	Diagnostics io.Writer // where the guard itself reports
+	Diagnostics io.Writer // where the guard itself reports; whoever reports there is not to wait
 }
 
 // Run runs a server until it has ended, and returns its exit status. Signals are passed on to it.
