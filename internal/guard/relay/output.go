@@ -27,17 +27,16 @@ type output struct {
 	err      error // of the first write that failed
 	lost     error // of a write that panicked, until flush has told
 
-	mu     sync.Mutex // of what follows
-	space  sync.Cond
-	queue  []byte
-	closed bool
-	wake   chan struct{}
+	mu       sync.Mutex // of what follows
+	space    sync.Cond
+	queue    []byte
+	flushing bool // somebody is about to write what is queued
+	closed   bool
 }
 
 func newOutput(w io.WriteCloser) *output {
-	o := &output{w: w, wake: make(chan struct{}, 1)}
+	o := &output{w: w}
 	o.space.L = &o.mu
-	go o.flushQueued()
 	return o
 }
 
@@ -121,19 +120,20 @@ func (o *output) post(lines []byte) {
 		return
 	}
 	o.queue = append(o.queue, lines...)
-	select {
-	case o.wake <- struct{}{}:
-	default:
+	if !o.flushing {
+		o.flushing = true
+		go o.flushQueued()
 	}
 }
 
 func (o *output) flushQueued() {
-	for range o.wake {
-		o.writing.Lock()
-		o.takeQueued()
-		o.writeGathered()
-		o.writing.Unlock() // what failed is told to who writes next
-	}
+	o.writing.Lock()
+	defer o.writing.Unlock() // what failed is told to who writes next
+	o.mu.Lock()
+	o.flushing = false
+	o.mu.Unlock()
+	o.takeQueued()
+	o.writeGathered()
 }
 
 // close closes the stream after what is queued. Nothing is written after it.
@@ -149,7 +149,6 @@ func (o *output) close() {
 	o.flush() //nolint:errcheck // nobody writes any more
 	o.writing.Lock()
 	defer o.writing.Unlock()
-	close(o.wake)
 	if err := o.closeNow(); o.err == nil {
 		o.err = cmp.Or(err, io.ErrClosedPipe)
 	}
