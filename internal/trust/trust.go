@@ -144,9 +144,27 @@ func (r Rule) Info(path string, info fs.FileInfo) error {
 	sticky := r != RootOnly && info.IsDir() && info.Mode()&fs.ModeSticky != 0 && owner(info) == 0
 	shared := r == InLogs && slices.Contains(logs, path) && info.Mode().Perm()&0o002 == 0
 	if writable && !sticky && !shared {
-		return fmt.Errorf("%s can be written by others%s", path, fixCommand("chmod go-w", path, info))
+		return &Untrusted{path, "can be written by others" + fixCommand("chmod go-w", path, info)}
 	}
 	return nil
+}
+
+// An Untrusted says which file or directory cannot be trusted.
+type Untrusted struct {
+	Path string
+	what string // a predicate
+}
+
+// Error names the file, and what is wrong with it.
+func (u *Untrusted) Error() string { return u.Path + " " + u.what }
+
+// About words an error for who is told the path anyway: what is wrong with that very file, and not
+// with one above it or behind a link, begins with "it".
+func About(path string, err error) string {
+	if u, ok := errors.AsType[*Untrusted](err); ok && u.Path == path {
+		return "it " + u.what
+	}
+	return err.Error()
 }
 
 func (r Rule) owner(path string, info fs.FileInfo) error {
@@ -156,7 +174,11 @@ func (r Rule) owner(path string, info fs.FileInfo) error {
 	case uid == 0, r != RootOnly && uid == r.self():
 		return nil
 	default:
-		return fmt.Errorf("%s belongs to user %d; it must belong to root%s", path, uid, fixCommand("chown root", path, info))
+		must, command := "root", "chown root"
+		if r != RootOnly && r.self() != 0 {
+			must, command = "root or to you", fmt.Sprintf("chown %d", r.self())
+		}
+		return &Untrusted{path, fmt.Sprintf("belongs to user %d; it must belong to %s%s", uid, must, fixCommand(command, path, info))}
 	}
 }
 

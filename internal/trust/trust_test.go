@@ -3,6 +3,7 @@
 package trust
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -222,3 +223,47 @@ type fakeInfo struct {
 func (f fakeInfo) Mode() fs.FileMode { return 0o644 }
 func (f fakeInfo) IsDir() bool       { return false }
 func (f fakeInfo) Sys() any          { return &syscall.Stat_t{Uid: uint32(f.uid)} }
+
+func TestAboutNamesAPathOnce(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "f")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o622); err != nil {
+		t.Fatal(err)
+	}
+	of := RootOrSelf.File(path)
+	for told, want := range map[string]string{path: "it can be written by others (chmod go-w " + path + ")", "/other": path + " can be written by others (chmod go-w " + path + ")"} {
+		if got := About(told, of); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := About(path, errors.New("x")); got != "x" {
+		t.Error(got)
+	}
+}
+
+// Who runs a program for himself is not told to give his file away.
+func TestTheOwnerThatIsNamedMayOwnIt(t *testing.T) {
+	testenv.Need(t, os.Geteuid() == 0, "root, which gives files away")
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(path, 65534, -1); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rule, want := range map[Rule]string{RootOnly: "must belong to root (chown root ", User(0): "must belong to root (chown root ", User(1234): "must belong to root or to you (chown 1234 "} {
+		if err := rule.Info(path, info); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", rule, err)
+		}
+	}
+}

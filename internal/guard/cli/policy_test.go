@@ -136,3 +136,36 @@ func TestServersHaveTheNameOfTheirProgram(t *testing.T) {
 		t.Error("the name that the user gave is not taken")
 	}
 }
+
+// A file of rules that others can write is named once, and in the command that mends it.
+func TestPolicyCheckNamesAFileOfOthersOnce(t *testing.T) {
+	atHome(t, nil)
+	os.Unsetenv("MCP_POLICY_FILE")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, folder := filepath.Join(dir, "guard.yaml"), filepath.Join(dir, "open")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	below := filepath.Join(folder, "guard.yaml")
+	for _, one := range []string{path, below} {
+		if err := os.WriteFile(one, []byte("version: 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for of, mode := range map[string]os.FileMode{path: 0o666, folder: 0o777} {
+		if err := os.Chmod(of, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, want := range map[string]string{
+		path:  path + ": it can be written by others (chmod go-w " + path + ")",
+		below: below + ": " + folder + " can be written by others",
+	} {
+		if status, stdout, stderr := run(t, "policy", "check", file); status != StatusFound || strings.Join(strings.Fields(stdout), " ") != want {
+			t.Errorf("status %d: %q%q, want %q", status, stdout, stderr, want)
+		}
+	}
+}

@@ -67,11 +67,11 @@ func (s Source) load(env Environment) (*Policy, error) {
 func LoadFile(env Environment, path string) (*Policy, error) {
 	before, err := os.Stat(path)
 	if err != nil {
-		return nil, plain(err)
+		return nil, plain(path, err)
 	}
 	raw, err := trust.RootOrSelf.Read(path, maxFile)
 	if err != nil {
-		return nil, plain(err)
+		return nil, plain(path, err)
 	}
 	after, err := os.Stat(path)
 	if err != nil || !sameState(stateOf(before), stateOf(after)) || int64(len(raw)) != after.Size() {
@@ -81,9 +81,9 @@ func LoadFile(env Environment, path string) (*Policy, error) {
 }
 
 // plain takes the path out of an error that is told with the path.
-func plain(err error) error {
+func plain(path string, err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("it cannot be read: %w", of.Err)
 	}
-	return err
+	return errors.New(trust.About(path, err))
 }
