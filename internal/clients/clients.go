@@ -22,7 +22,11 @@ type Client struct {
 	// Install describes how to add a server; nil for a client whose configuration is only read.
 	Install *Install
 
+	// Folder is that of the project to which the configuration belongs; "" for the user's own.
+	Folder string
+
 	config  place               // where the servers are
+	project string              // where those of a project are, below its folder; "" for none
 	more    []place             // other files in a home that may name servers
 	managed map[string][]string // absolute paths of files for all users, by OS
 	traces  []place             // any of them shows that the client is installed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"sentinel/internal/clients"
 	guard "sentinel/internal/guard/cli"
 )
 
@@ -33,6 +34,10 @@ func guardManPage() string {
 		for _, row := range s.rows {
 			fmt.Fprintf(&b, ".TP\n%s\n%s\n", row[0], roff(row[1]))
 		}
+	}
+	b.WriteString(".SH ENVIRONMENT\n")
+	for _, v := range guard.Variables {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(v.Name), roff(v.About))
 	}
 	b.WriteString(".SH EXAMPLES\n.nf\n")
 	for _, p := range pages {
@@ -64,11 +69,8 @@ var guardSections = []struct {
 	{"FILES", [][2]string{
 		{".I /etc/sentinel/guard.yaml", "The rules and settings of this machine: what they forbid stays forbidden."},
 		{".I ~/.config/sentinel/guard.yaml", "Those of the user, which can only tighten them; below XDG_CONFIG_HOME where that is set. On macOS ~/Library/Application Support/Sentinel/guard.yaml."},
-		{".I ~/.local/state/sentinel/guard/log", "The record of sessions, calls and decisions; below XDG_STATE_HOME where that is set."},
-	}},
-	{"ENVIRONMENT", [][2]string{
-		{".B MCP_AUDIT_LOG", "One more file that refused calls are written to, as lines of JSON: shapes, no values."},
-		{".B MCP_POLICY_FILE", "One more file of rules, as an entry in the configuration of a client names it."},
+		{".I ~/.local/state/sentinel/guard/log", "The record of sessions, calls and decisions, a file for each session that a guard serves; below XDG_STATE_HOME where that is set. The file head is what was signed of it, log.key with what: its second line is public, its first is not."},
+		{".I " + strings.Join(clients.ProjectFiles(), ", "), "Servers that a project shares, in the folder at hand or above it: wrap and unwrap change them with --project alone."},
 	}},
 }
 

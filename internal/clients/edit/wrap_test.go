@@ -186,11 +186,30 @@ func layouts(c clients.Client) *rapid.Generator[string] {
 	})
 }
 
+// ofProject returns the clients that have a file in a project, with that file.
+func ofProject(t *testing.T) []clients.Client {
+	t.Helper()
+	dir := t.TempDir()
+	for _, path := range []string{".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json", ".github/mcp.json"} {
+		put(t, filepath.Join(dir, path), "")
+	}
+	all := clients.InProject(person(t, "linux", nil), dir)
+	if len(all) != 5 {
+		t.Fatalf("%+v", all)
+	}
+	return all
+}
+
 // Whatever a configuration looks like: wrapped twice is wrapped once, unwrapped is the same bytes,
 // and nothing but commands and arguments differs.
 func TestWrappingIsUndoneExactly(t *testing.T) {
-	for _, c := range clients.Installable() {
-		t.Run(c.ID, func(t *testing.T) {
+	for _, c := range append(clients.Installable(), ofProject(t)...) {
+		program := guardProgram
+		if c.Folder != "" {
+			program = clients.Guard
+		}
+		toWrap := func(t text, e entry) []splice { return t.wrap(e, program) }
+		t.Run(c.ID+c.Folder, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				raw := layouts(c).Draw(t, "file")
 				after, servers := changedBy(t, c, raw, toWrap)

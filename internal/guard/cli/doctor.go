@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sentinel/internal/clients"
+	"sentinel/internal/clients/edit"
 	"sentinel/internal/guard/policy"
 	"sentinel/internal/guard/record"
 	"sentinel/internal/humanize"
@@ -48,7 +50,28 @@ type diagnosis struct {
 // verifyWithin bounds how long the record is read.
 const verifyWithin = 20 * time.Second
 
+// A focus is whose entries doctor looks at; "" is all.
+type focus struct{ client, server string }
+
+// takes says whether a finding is in focus. What is said of a client as a whole concerns each of
+// its servers.
+func (o focus) takes(f finding) bool {
+	return f.Client == "" || (o.client == "" || f.Client == o.client) && (o.server == "" || f.Server == o.server || f.Server == "" && o.client != "")
+}
+
+// check refuses what no client has.
+func (o focus) check(all []finding) error {
+	if _, ok := clients.ByID(o.client); o.client != "" && !ok {
+		return fmt.Errorf("no client %q is known; known are %s", shown(o.client), strings.Join(clients.IDs(), ", "))
+	}
+	if o.server != "" && !slices.ContainsFunc(all, func(f finding) bool { return f.Server == o.server && o.takes(f) }) {
+		return fmt.Errorf("no client that was looked at has a server named %q", shown(o.server))
+	}
+	return nil
+}
+
 func doctorCommand() *cobra.Command {
+	var on focus
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check what the guard needs, and say what to do",
@@ -56,18 +79,28 @@ func doctorCommand() *cobra.Command {
 this guard, whether their programs are there, and whether others could write
 them. It checks that the rules load and that the record can be written and
 verifies. The exit status is 0 whatever it finds.`,
-		Args: cobra.NoArgs,
+		Example: "  sentinel-guard doctor --server memory",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := diagnose(cmd.Context(), system(cmd.Context()))
+			entries := entryFindings(cmd.Context(), caller(system(cmd.Context())))
+			if err := on.check(entries); err != nil {
+				return &exit{StatusUsage, err}
+			}
+			d := diagnose(cmd.Context(), slices.DeleteFunc(entries, func(f finding) bool { return !on.takes(f) }))
 			return printed(cmd, d, func() string { return doctorText(d) })
 		},
 	}
+	cmd.Flags().StringVar(&on.client, "client", "", "of the entries those of this client alone")
+	cmd.Flags().StringVar(&on.server, "server", "", "of the entries those of this server alone")
 	cmd.Flags().Bool("json", false, "print JSON")
+	completes(cmd, "client", clients.IDs()...)
+	completesServers(cmd, &on.client, func(edit.Server, bool) bool { return true })
 	return cmd
 }
 
-func diagnose(ctx context.Context, goos string) diagnosis {
-	all := append(entryFindings(ctx, caller(goos)), rulesFinding())
+// diagnose adds what concerns all entries to what was found of them.
+func diagnose(ctx context.Context, entries []finding) diagnosis {
+	all := append(entries, rulesFinding())
 	d := diagnosis{Checks: append(all, recordFindings(ctx)...)}
 	for i := range d.Checks {
 		f := &d.Checks[i]

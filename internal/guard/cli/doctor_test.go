@@ -41,9 +41,9 @@ func atDoctor(t *testing.T) (home string) {
 	return home
 }
 
-func diagnosed(t *testing.T) diagnosis {
+func diagnosed(t *testing.T, flags ...string) diagnosis {
 	t.Helper()
-	status, stdout, stderr := run(t, "doctor", "--json")
+	status, stdout, stderr := run(t, append([]string{"doctor", "--json"}, flags...)...)
 	var d diagnosis
 	if err := json.Unmarshal([]byte(stdout), &d); err != nil || status != 0 || stderr != "" {
 		t.Fatalf("status %d, %v: %s%s", status, err, stdout, stderr)
@@ -72,7 +72,7 @@ func TestDoctorFindsWhatIsWrongWithEntries(t *testing.T) {
 		{"guard", "other", findingWarning, "behind another guard", "wrap --client claude-code --server other"},
 		{"program", "lost", findingProblem, "does not exist", "correct line 5"},
 		{"program", "plain", findingProblem, "cannot be run", "correct line 6"},
-		{"program", "open", findingProblem, "can be written by others", "Install the program again"},
+		{"program", "open", findingProblem, "open: it can be written by others (chmod go-w", "Install the program again"},
 		{"entry", "far", findingWarning, "over the network", "remove the entry"},
 		{"entry", "off", findingOK, "disabled", ""},
 		{"program", "evil", findingUnknown, "completed by the client", "correct line 10"},
@@ -88,6 +88,28 @@ func TestDoctorFindsWhatIsWrongWithEntries(t *testing.T) {
 	for _, f := range d.Checks {
 		if strings.ContainsAny(f.Server+f.Value+f.Fix, "\x1b;") && strings.Contains(f.Fix, "rm") {
 			t.Errorf("%+v", f)
+		}
+	}
+}
+
+func TestDoctorLooksAtOneServer(t *testing.T) {
+	atDoctor(t)
+	for flags, want := range map[string]string{
+		"--server plain":                    "program plain, rules , guard plain, record , record_verifies ",
+		"--client cursor":                   "configuration , rules , record , record_verifies ",
+		"--client claude-code --server far": "entry far, rules , record , record_verifies ",
+	} {
+		var got []string
+		for _, f := range diagnosed(t, strings.Fields(flags)...).Checks {
+			got = append(got, f.ID+" "+f.Server)
+		}
+		if all := strings.Join(got, ", "); all != want {
+			t.Errorf("%s: %s", flags, all)
+		}
+	}
+	for flags, want := range map[string]string{"--server nobody": `has a server named "nobody"`, "--client nobody": "known are claude-desktop", "--client cursor --server plain": `has a server named "plain"`} {
+		if status, _, stderr := run(t, append([]string{"doctor"}, strings.Fields(flags)...)...); status != StatusUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d: %s", flags, status, stderr)
 		}
 	}
 }

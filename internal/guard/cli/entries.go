@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -32,6 +31,9 @@ func entryFindings(ctx context.Context, u clients.User) (all []finding) {
 			all = append(all, clientFindings(ctx, u, c, guard)...)
 		}
 	}
+	for _, c := range inProject(u) {
+		all = append(all, configurationFindings(ctx, u, c, guard)...)
+	}
 	if len(all) == 0 {
 		all = append(all, finding{ID: "clients", Status: findingOK, Value: "No client that is known is here."})
 	}
@@ -45,13 +47,23 @@ func clientFindings(ctx context.Context, u clients.User, c clients.Client, guard
 	if c.Install == nil {
 		return all
 	}
+	return append(all, configurationFindings(ctx, u, c, guard)...)
+}
+
+// configurationFindings says how the servers in one file stand to the guard. That the file of a
+// project cannot be read may be meant.
+func configurationFindings(ctx context.Context, u clients.User, c clients.Client, guard string) (all []finding) {
 	w, err := edit.Servers(ctx, u, c)
 	if err != nil {
 		d := fault.NewDocument("", err)
-		return append(all, finding{ID: "configuration", Status: findingProblem, Client: c.ID, Value: d.Error, Fix: d.Fix})
+		f := finding{ID: "configuration", Status: findingProblem, Client: c.ID, Project: c.Folder, Value: d.Error, Fix: d.Fix}
+		if c.Folder != "" {
+			f.Status = findingUnknown
+		}
+		return append(all, f)
 	}
 	for _, s := range w.Servers {
-		e := entryCheck{client: c.ID, path: w.Path, server: s, guard: guard}
+		e := entryCheck{client: c.ID, folder: c.Folder, path: w.Path, server: s, guard: guard}
 		all = append(all, e.findings()...)
 	}
 	return all
@@ -60,11 +72,20 @@ func clientFindings(ctx context.Context, u clients.User, c clients.Client, guard
 // An entryCheck looks at one entry.
 type entryCheck struct {
 	client, path, guard string
+	folder              string // of the project that shares the file; "" for the user's own
 	server              edit.Server
 }
 
 func (e entryCheck) finding(id, status, value, fix string) finding {
-	return finding{ID: id, Status: status, Client: e.client, Server: e.server.Name, Project: e.server.Project, Value: value, Fix: fix}
+	return finding{ID: id, Status: status, Client: e.client, Server: e.server.Name, Project: e.project(), Value: value, Fix: fix}
+}
+
+// project is the folder for which the client has the server.
+func (e entryCheck) project() string {
+	if e.folder != "" {
+		return e.folder
+	}
+	return e.server.Project
 }
 
 func (e entryCheck) findings() []finding {
@@ -76,6 +97,8 @@ func (e entryCheck) findings() []finding {
 		return []finding{e.finding("entry", findingWarning, "It is not behind the guard: "+s.Why+".", "The guard reaches only servers that the client starts; remove the entry if the server is not to be trusted.")}
 	case s.Why != "":
 		return []finding{e.finding("entry", findingWarning, "It is not behind the guard: "+s.Why+".", e.correct())}
+	case !s.Wrapped && e.folder != "":
+		return []finding{e.finding("entry", findingWarning, "It is not behind the guard. The project shares its file, so wrap --all leaves it.", e.wrap()), e.program(s.Command[0])}
 	case !s.Wrapped:
 		return []finding{e.finding("entry", findingWarning, "It is not behind the guard.", e.wrap()), e.program(s.Command[0])}
 	}
@@ -91,6 +114,9 @@ func (e entryCheck) wrap() string {
 	if plainName.MatchString(e.server.Name) {
 		command += " --server " + e.server.Name
 	}
+	if e.folder != "" {
+		command += " --project"
+	}
 	return command
 }
 
@@ -104,7 +130,7 @@ func (e entryCheck) ownGuard() finding {
 	switch {
 	case status != findingOK:
 		return e.finding("guard", status, "The guard that its entry names: "+why, e.wrap())
-	case !sameFile(path, e.guard):
+	case !clients.SameFile(path, e.guard):
 		return e.finding("guard", findingWarning, fmt.Sprintf("It is behind another guard, %s; this one is %s.", path, e.guard), e.wrap())
 	}
 	return e.finding("guard", findingOK, "It is behind this guard.", "")
@@ -139,16 +165,7 @@ func program(command string) (path, status, why string) {
 		return "", findingProblem, shown + " cannot be run: it is no program that you may execute."
 	}
 	if err := trust.RootOrSelf.File(path); err != nil {
-		return path, findingProblem, "Others could replace " + shown + ": " + err.Error() + "."
+		return path, findingProblem, "Others could replace " + shown + ": " + trust.About(path, err) + "."
 	}
 	return path, findingOK, shown + " is there."
-}
-
-func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
 }

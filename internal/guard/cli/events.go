@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sentinel/internal/clients/edit"
 	"sentinel/internal/guard/record"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/timespec"
@@ -37,6 +38,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 	f.IntVar(&s.last, "last", 20, "how many at most")
 	f.BoolVar(&s.follows, "follow", false, "go on with what comes, one event a line in JSON")
 	f.Bool("json", false, "print JSON")
+	completesServers(cmd, new(string), func(s edit.Server, _ bool) bool { return s.Wrapped })
 }
 
 // read returns the newest events that are wanted, lines a piece.
@@ -110,6 +112,7 @@ func eventsCommand() *cobra.Command {
 		Example: "  sentinel-guard events --severity medium --since yesterday",
 	})
 	cmd.Flags().StringVar(&s.severity, "severity", "", "at least: "+strings.Join(severities, ", "))
+	completes(cmd, "severity", severities...)
 	return cmd
 }
 

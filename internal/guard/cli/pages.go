@@ -10,13 +10,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completes has shells offer these values of a flag.
-func completes(cmd *cobra.Command, flag string, values ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // there is no such flag
-	}
-}
-
 // A Page is what a manual says of one command.
 type Page struct {
 	Path    string // the words before the arguments, such as "sentinel-guard policy check"

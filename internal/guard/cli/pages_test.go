@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +60,42 @@ func TestShellsGetCompletions(t *testing.T) {
 			t.Errorf("%s: status %d\n%s", shell, status, script)
 		}
 	}
-	if _, offered, _ := run(t, "__complete", "policy", "init", "--preset", "f"); !strings.HasPrefix(offered, "filesystem\n") {
-		t.Errorf("for a preset that begins with f: %q", offered)
+}
+
+// offered returns what a shell offers for the last of the words.
+func offered(t *testing.T, words ...string) string {
+	t.Helper()
+	_, out, _ := run(t, append([]string{"__complete"}, words...)...)
+	values, directive, _ := strings.Cut("\n"+out, "\n:")
+	if directive != "4\n" { // no files
+		t.Errorf("%q: directive %q", words, directive)
+	}
+	return strings.Join(strings.Fields(values), " ")
+}
+
+func TestShellsOfferWhatThereIs(t *testing.T) {
+	config := strings.Replace(claudeCode, `"far"`, `"hostile\n:0\u001b[2J": {"command": "y"}, "": {"command": "z"}, "far"`, 1)
+	inTeam(t, map[string]string{"p/.mcp.json": teamFile, ".cursor/mcp.json": `{"mcpServers": {"memory": {"command": "x"}, "kept": {"command": "sentinel-guard", "args": ["--", "y"]}}}`, ".gemini/settings.json": "{"})
+	if err := os.WriteFile(filepath.Join(os.Getenv("HOME"), ".claude.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clientIDs := "claude-desktop claude-code cursor vscode gemini-cli copilot-cli"
+	for words, want := range map[string]string{
+		"policy init --preset ":                         "filesystem git read-only sentinel sql",
+		"wrap --client ":                                clientIDs,
+		"unwrap --client ":                              clientIDs,
+		"doctor --client ":                              clientIDs,
+		"wrap --server ":                                "db kept memory",
+		"wrap --client cursor --server ":                "kept memory",
+		"wrap --client gemini-cli --server ":            "",
+		"wrap --client claude-code --project --server ": "shared-db",
+		"unwrap --server ":                              "kept",
+		"doctor --server ":                              "db far kept memory off shared-db",
+		"calls --server ":                               "kept",
+		"events --severity ":                            "low medium high critical",
+	} {
+		if got := offered(t, strings.Split(words, " ")...); got != want {
+			t.Errorf("%s: %q, want %q", words, got, want)
+		}
 	}
 }

@@ -38,7 +38,8 @@ type guardStatus struct {
 type statusEntry struct {
 	Client  string `json:"client"`
 	Server  string `json:"server"`
-	Project string `json:"project,omitempty"`
+	Project string `json:"project,omitempty"` // the folder for which the client has it
+	Shared  bool   `json:"shared"`            // in a file of that folder, for all who work there
 	Wrapped bool   `json:"wrapped"`
 }
 
@@ -86,16 +87,13 @@ func (s *guardStatus) known(what string, err error) bool {
 }
 
 func (s *guardStatus) readEntries(ctx context.Context, u clients.User) {
-	for _, c := range clients.All() {
-		if !c.Found(u) || c.Install == nil {
-			continue
-		}
+	for _, c := range configurations(u) {
 		w, err := edit.Servers(ctx, u, c)
 		if !s.known("the servers of "+c.ID, err) {
 			continue
 		}
 		for _, e := range w.Servers {
-			s.Entries = append(s.Entries, statusEntry{c.ID, sanitize.Text(e.Name, width), sanitize.Text(e.Project, 200), e.Wrapped})
+			s.Entries = append(s.Entries, statusEntry{c.ID, sanitize.Text(e.Name, width), sanitize.Text(e.Project+c.Folder, 200), c.Folder != "", e.Wrapped})
 			if e.Wrapped {
 				s.Wrapped++
 			}
@@ -147,7 +145,7 @@ func statusText(s guardStatus) string {
 	for _, e := range s.Entries {
 		if !e.Wrapped && left > 0 {
 			left--
-			fmt.Fprintf(&b, "%-16s  %s\n", e.Client, sanitize.Text(e.Server, 60))
+			fmt.Fprintf(&b, "%-16s  %s\n", e.Client, sanitize.Text(e.Server+inFolder(e.Project), 60))
 		}
 	}
 	heading(&b, "RUNNING", min(len(s.Running), maxRefused), len(s.Running))

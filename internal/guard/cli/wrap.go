@@ -23,11 +23,12 @@ import (
 
 // A wrapRequest is what the flags of wrap and unwrap say.
 type wrapRequest struct {
-	undo   bool
-	client string
-	all    bool
-	server string
-	dryRun bool
+	undo    bool
+	client  string
+	all     bool
+	project bool
+	server  string
+	dryRun  bool
 }
 
 func wrapCommand() *cobra.Command {
@@ -36,6 +37,8 @@ func wrapCommand() *cobra.Command {
 		Short: "Put servers in the configurations of clients behind the guard",
 		Long: `Wrap rewrites the command of servers that a client starts to one of
 "sentinel-guard run". All else keeps every byte; unwrap undoes it exactly.
+The file of a project, such as .mcp.json, is shared with those who work on it:
+it is changed with --project alone, and then names the guard without its path.
 Clients: ` + strings.Join(clients.IDs(), ", ") + ".",
 		Example: "  sentinel-guard wrap --client claude-code --dry-run\n  sentinel-guard wrap --all",
 	})
@@ -54,11 +57,16 @@ func wrapping(r *wrapRequest, cmd *cobra.Command) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&r.client, "client", "", "the client whose configuration is changed")
 	f.BoolVar(&r.all, "all", false, "all clients that are here")
+	f.BoolVar(&r.project, "project", false, "instead of your own files those of the project in this folder or above it")
 	f.StringVar(&r.server, "server", "", "only the server of this name")
 	f.BoolVar(&r.dryRun, "dry-run", false, "show what would change, and change nothing")
 	f.Bool("json", false, "print JSON")
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return r.run(cmd) }
+	completes(cmd, "client", clients.IDs()...)
+	completesServers(cmd, &r.client, func(s edit.Server, shared bool) bool {
+		return s.Why == "" && (s.Wrapped || !r.undo) && shared == r.project
+	})
 	return cmd
 }
 
@@ -81,6 +89,7 @@ func caller(goos string) clients.User {
 type wrappedClient struct {
 	Client  string          `json:"client"`
 	Path    string          `json:"path"`
+	Shared  bool            `json:"shared"` // the file is a project's, for all who work on it
 	Changed bool            `json:"changed"`
 	Servers []wrappedServer `json:"servers"`
 	Notes   []string        `json:"notes"`           // what is not in reach
@@ -111,15 +120,16 @@ func (r *wrapRequest) run(cmd *cobra.Command) error {
 	if err != nil {
 		return &exit{StatusUsage, err}
 	}
-	program := ""
-	if !r.undo {
-		if program, err = guardProgram(); err != nil {
-			return refused(err)
-		}
+	program, err := r.program()
+	if err != nil {
+		return refused(err)
 	}
 	all, found, status := []wrappedClient{}, r.server == "", 0
 	for _, c := range chosen {
 		w := r.one(cmd.Context(), u, c, program)
+		if w.Shared && len(w.Servers) == 0 && w.Error == "" {
+			continue
+		}
 		found = found || slices.ContainsFunc(w.Servers, func(s wrappedServer) bool { return s.Name == r.server })
 		status = max(status, w.status)
 		all = append(all, w)
@@ -142,17 +152,18 @@ func (r *wrapRequest) chosen(u clients.User) ([]clients.Client, error) {
 	if r.client != "" && r.all {
 		return nil, errors.New("--client and --all do not go together")
 	}
-	if r.client != "" {
-		c, ok := clients.ByID(r.client)
-		if !ok {
-			return nil, fmt.Errorf("no client %q is known; known are %s", shown(r.client), strings.Join(clients.IDs(), ", "))
-		}
-		return []clients.Client{c}, nil
+	if _, ok := clients.ByID(r.client); r.client != "" && !ok {
+		return nil, fmt.Errorf("no client %q is known; known are %s", shown(r.client), strings.Join(clients.IDs(), ", "))
 	}
-	if !r.all {
+	if r.client == "" && !r.all {
 		return nil, errors.New("which client? --client NAME or --all; known are " + strings.Join(clients.IDs(), ", "))
 	}
-	return slices.DeleteFunc(slices.Clone(clients.All()), func(c clients.Client) bool { return !c.Found(u) }), nil
+	var chosen []clients.Client
+	if !r.project {
+		chosen = slices.DeleteFunc(slices.Clone(clients.All()), func(c clients.Client) bool { return c.ID != r.client && !(r.all && c.Found(u)) })
+	}
+	shared := slices.DeleteFunc(inProject(u), func(c clients.Client) bool { return c.ID != r.client && !r.all })
+	return append(chosen, shared...), nil
 }
 
 // refused gives an error of the configuration its exit status and its fix.
@@ -170,9 +181,12 @@ func refused(err error) error {
 
 // one wraps or unwraps the servers of a client.
 func (r *wrapRequest) one(ctx context.Context, u clients.User, c clients.Client, program string) wrappedClient {
-	w := wrappedClient{Client: c.ID, Path: c.File(u), Servers: []wrappedServer{}, Notes: outOfReach(u, c), name: c.Name}
-	if c.Install == nil {
+	w := wrappedClient{Client: c.ID, Path: c.File(u), Shared: c.Folder != "", Servers: []wrappedServer{}, Notes: outOfReach(u, c), name: c.Name}
+	switch {
+	case c.Install == nil:
 		return w
+	case c.Folder != "" && !r.project:
+		return r.spared(ctx, u, c)
 	}
 	w.reload = c.Install.Reload
 	only := func(name string) bool { return r.server == "" || name == r.server }
@@ -191,6 +205,9 @@ func (r *wrapRequest) one(ctx context.Context, u clients.User, c clients.Client,
 		return w
 	}
 	w.Changed = done.Changed
+	if w.Shared && w.Changed && !r.undo {
+		w.Notes = append(w.Notes, "Whoever works on this project needs sentinel-guard in the PATH of the client.")
+	}
 	for _, s := range done.Servers {
 		if only(s.Name) {
 			w.Servers = append(w.Servers, newWrappedServer(s))
@@ -219,7 +236,7 @@ func outOfReach(u clients.User, c clients.Client) []string {
 	if c.Install == nil {
 		return append(notes, "its configuration is not edited here; begin the command of each server in it by hand with: sentinel-guard run --name=NAME --")
 	}
-	if c.ID != "claude-desktop" {
+	if c.ID != "claude-desktop" { // which has no files of projects
 		return notes
 	}
 	dir, err := os.Open(filepath.Join(filepath.Dir(c.File(u)), "Claude Extensions"))
@@ -240,7 +257,10 @@ func outOfReach(u clients.User, c clients.Client) []string {
 
 // text is the answer for people.
 func (r *wrapRequest) text(all []wrappedClient) string {
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0 && r.project:
+		return "No client has servers in a file of this folder, nor of one above it.\n"
+	case len(all) == 0:
 		return "No client that is known is here.\n"
 	}
 	var b strings.Builder
@@ -279,14 +299,12 @@ func (r *wrapRequest) serverText(s wrappedServer) string {
 		state = "would be " + map[bool]string{true: "unwrapped", false: "wrapped"}[r.undo]
 	case s.Changed:
 		state = map[bool]string{true: "unwrapped", false: "wrapped"}[r.undo]
+	case s.Wrapped && r.undo:
+		state = "still wrapped"
 	case s.Wrapped:
 		state = "wrapped already"
 	}
-	where := ""
-	if s.Project != "" {
-		where = " in " + sanitize.Text(s.Project, width)
-	}
-	text := wrapped(fmt.Sprintf("%s%s (line %d): %s", sanitize.Text(s.Name, width/2), where, s.Line, state), "  ")
+	text := wrapped(fmt.Sprintf("%s%s (line %d): %s", sanitize.Text(s.Name, width/2), inFolder(s.Project), s.Line, state), "  ")
 	if s.Changed {
 		text += difference(s.before, s.after)
 	}

@@ -49,8 +49,9 @@ func atHome(t *testing.T, files map[string]string) (home string) {
 			t.Fatal(err)
 		}
 	}
-	installed := guardProgram
-	t.Cleanup(func() { guardProgram = installed })
+	installed, folder := guardProgram, workingFolder
+	t.Cleanup(func() { guardProgram, workingFolder = installed, folder })
+	workingFolder = func() (string, error) { return home, nil }
 	guardProgram = func() (string, error) { return "/usr/local/bin/sentinel-guard", nil }
 	return home
 }

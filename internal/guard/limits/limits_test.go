@@ -377,7 +377,7 @@ func FuzzVariables(f *testing.F) {
 		f.Add(seed, seed)
 	}
 	f.Fuzz(func(t *testing.T, calls, window string) {
-		q, _, err := FromEnvironment([]string{CallsVariable + "=" + calls, windowVariable + "=" + window})
+		q, _, err := FromEnvironment([]string{CallsVariable + "=" + calls, WindowVariable + "=" + window})
 		if err == nil && (q.Calls < 1 || q.Calls > maxCalls || q.Span < time.Second || q.Span > maxWindow*time.Second) {
 			t.Errorf("%q, %q: %+v", calls, window, q)
 		}

@@ -15,16 +15,16 @@ import (
 // The variables of the first gateway. They come from the configuration of a client, so from the
 // user: what they set holds besides the limits of the files, and loosens none.
 const (
-	breakerVariable = "MCP_CIRCUIT_BREAKER" // which was a quota of calls
+	BreakerVariable = "MCP_CIRCUIT_BREAKER" // which was a quota of calls
 	CallsVariable   = "MCP_MAX_CALLS_PER_TOOL"
-	windowVariable  = "MCP_CALL_WINDOW_SECONDS"
-	askingVariables = "MCP_HITL_" // about asking a person
+	WindowVariable  = "MCP_CALL_WINDOW_SECONDS"
+	AskingVariables = "MCP_HITL_" // about asking a person
 )
 
-// What the first gateway did where a variable was not set.
+// What the first gateway did where a variable was not set; the window is in seconds.
 const (
-	defaultCalls  = 100
-	defaultWindow = 60
+	DefaultCalls  = 100
+	DefaultWindow = 60
 )
 
 // Bounds of what they may say.
@@ -40,7 +40,7 @@ func FromEnvironment(environment []string) (perTool Quota, unused []string, err 
 	for _, e := range environment {
 		name, value, _ := strings.Cut(e, "=")
 		switch {
-		case strings.HasPrefix(name, askingVariables):
+		case strings.HasPrefix(name, AskingVariables):
 			unused = append(unused, name)
 		case strings.HasPrefix(name, "MCP_"):
 			set[name] = value
@@ -57,18 +57,18 @@ func FromEnvironment(environment []string) (perTool Quota, unused []string, err 
 // quota returns the quota that was asked for by any of the variables.
 func quota(set map[string]string) (Quota, error) {
 	on, asked := true, false
-	if text, ok := set[breakerVariable]; ok {
+	if text, ok := set[BreakerVariable]; ok {
 		var err error
 		if on, err = strconv.ParseBool(strings.ToLower(text)); err != nil {
-			return Quota{}, fmt.Errorf("%s is %q; it may be true or false", breakerVariable, shorten(text))
+			return Quota{}, fmt.Errorf("%s is %q; it may be true or false", BreakerVariable, shorten(text))
 		}
 		asked = on
 	}
-	calls, callsSet, err := number(set, CallsVariable, defaultCalls, maxCalls)
+	calls, callsSet, err := number(set, CallsVariable, DefaultCalls, maxCalls)
 	if err != nil {
 		return Quota{}, err
 	}
-	window, windowSet, err := number(set, windowVariable, defaultWindow, maxWindow)
+	window, windowSet, err := number(set, WindowVariable, DefaultWindow, maxWindow)
 	if err != nil || !on || !asked && !callsSet && !windowSet {
 		return Quota{}, err
 	}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"sentinel/internal/clients"
+	"sentinel/internal/clients/edit"
+	"sentinel/internal/fault"
+	"sentinel/internal/sanitize"
+)
+
+// workingFolder returns the folder in which one works; tests have one of their own.
+var workingFolder = os.Getwd
+
+// inProject returns the clients that have a file in the project in which one works.
+func inProject(u clients.User) []clients.Client {
+	dir, err := workingFolder()
+	if err != nil {
+		return nil // it was removed, and so were its files
+	}
+	return clients.InProject(u, dir)
+}
+
+// inFolder names the folder for which a client has a server, where there is one.
+func inFolder(path string) string {
+	if path == "" {
+		return ""
+	}
+	return " in " + sanitize.Text(path, width)
+}
+
+// program returns how clients are to start the guard. It is somewhere else for each who shares a
+// project.
+func (r *wrapRequest) program() (string, error) {
+	switch {
+	case r.undo:
+		return "", nil
+	case r.project:
+		return clients.Guard, nil
+	}
+	return guardProgram()
+}
+
+// spared says what stands in a file that a project shares, which is changed on demand alone. That it
+// cannot be read is no failure of what was asked for.
+func (r *wrapRequest) spared(ctx context.Context, u clients.User, c clients.Client) wrappedClient {
+	w := wrappedClient{Client: c.ID, Path: c.File(u), Shared: true, Servers: []wrappedServer{}, Notes: []string{}, name: c.Name}
+	done, err := edit.Servers(ctx, u, c)
+	if err != nil {
+		d := fault.NewDocument("", err)
+		w.Error, w.Fix = d.Error, d.Fix
+		return w
+	}
+	for _, s := range done.Servers {
+		if r.server == "" || s.Name == r.server {
+			w.Servers = append(w.Servers, newWrappedServer(s))
+		}
+	}
+	if slices.ContainsFunc(w.Servers, func(s wrappedServer) bool { return s.Why == "" && s.Wrapped == r.undo }) {
+		verb := map[bool]string{true: "unwrap", false: "wrap"}[r.undo]
+		w.Notes = append(w.Notes, "The project shares this file, so it is left as it is, unless you ask for it: sentinel-guard "+verb+" --client "+c.ID+" --project")
+	}
+	return w
+}
