@@ -31,6 +31,9 @@ class Sentinel < Formula
 
       sentinel-mcp then runs the sentinel that root has installed by itself.
       To connect a client: sentinel-mcp --install claude-desktop
+
+      Servers that clients start through sentinel-guard do not start without it.
+      Before you uninstall: sentinel-guard unwrap --all
     TEXT
   end
 

@@ -70,7 +70,7 @@ func (m fakeMac) run(t *testing.T, script string) (said, log string) {
 		t.Fatal(err)
 	}
 	text := string(raw)
-	for _, dir := range []string{"/private/etc", "/Library", "/var/lib", "/etc/"} {
+	for _, dir := range []string{"/private/etc", "/Library", "/var/lib", "/etc/", "/Users"} {
 		text = strings.ReplaceAll(text, dir, "\x00"+dir)
 	}
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "/private\x00/etc", "/private/etc"), "\x00", m.dir)
@@ -195,6 +195,31 @@ flush
 `
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Without the guard, what clients start through it fails in words that tell nobody why.
+func TestRemovalNamesWhoseServersAreBehindTheGuard(t *testing.T) {
+	const warning = "cannot start them any longer:"
+	m := newMac(t, nil, 0)
+	if said, _ := m.run(t, "uninstall.sh"); strings.Contains(said, warning) {
+		t.Error(said)
+	}
+	m = newMac(t, nil, 0)
+	for file, text := range map[string]string{
+		"ann/Library/Application Support/Claude/claude_desktop_config.json": `{"mcpServers": {"a": {"command": "/opt/sentinel/bin/sentinel-guard", "args": []}}}`,
+		"bob b/.claude.json": `{"mcpServers": {"a": {"command": "npx", "args": ["sentinel-guard"]}}}`,
+	} {
+		path := filepath.Join(m.dir, "Users", file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if said, _ := m.run(t, "uninstall.sh"); !strings.Contains(said, warning+" ann\n") || !strings.Contains(said, `"sentinel-guard unwrap --all"`) {
+		t.Error(said)
 	}
 }
 

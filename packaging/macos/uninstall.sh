@@ -7,6 +7,16 @@ PATH=/usr/bin:/bin:/usr/sbin:/sbin # sudo on a Mac keeps the user's
 bin=/usr/local/bin
 prefix=${bin%/bin}
 
+# What clients start through the guard does not start without it. Entries are looked for where
+# clients keep them by default.
+behind=
+for home in /Users/*; do
+  for file in .claude.json .claude/settings.json .mcp.json "Library/Application Support/Claude/claude_desktop_config.json" .cursor/mcp.json "Library/Application Support/Code/User/mcp.json" "Library/Application Support/Code/User/settings.json" .vscode/mcp.json .gemini/settings.json .copilot/mcp-config.json .codeium/windsurf/mcp_config.json .config/zed/settings.json .lmstudio/mcp.json .continue/config.json .config/goose/config.json .aws/amazonq/mcp.json .kiro/settings/mcp.json; do
+    [ -f "$home/$file" ] || continue
+    ! head -c 33554432 "$home/$file" 2>/dev/null | grep -Eq '"command"[[:space:]]*:[[:space:]]*"([^"]*/)?sentinel-guard"' || { behind="$behind ${home##*/}"; break; }
+  done
+done
+
 # bootout returns while the job still ends. A run that goes on might block again what is
 # lifted below.
 for job in com.sentinel.report com.sentinel.record com.sentinel.restore; do
@@ -36,3 +46,7 @@ rmdir /etc/sentinel/secrets /etc/sentinel/config.d /etc/sentinel 2>/dev/null || 
 /usr/sbin/dseditgroup -o delete sentinel 2>/dev/null || true
 /usr/sbin/pkgutil --forget com.sentinel.pkg >/dev/null 2>&1 || true
 echo "Removed. What was done to this Mac is still in /var/log/sentinel and /var/lib/sentinel."
+if [ -n "$behind" ]; then
+  echo "Clients of these users start servers through sentinel-guard, and cannot start them any longer:$behind" >&2
+  echo "To undo that, install it again, have each of them run \"sentinel-guard unwrap --all\", and remove it then." >&2
+fi

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"sentinel/internal/clients"
 	"sentinel/internal/testenv"
 )
 
@@ -65,5 +67,83 @@ func TestAReadOnlyDiskKeepsNoPackage(t *testing.T) {
 	t.Setenv("PATH", bin+":/usr/bin:/bin")
 	if out, err := exec.Command("/bin/sh", "preremove.sh", "remove").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// homesOf gives a test homes with files and a getent that knows them.
+func homesOf(t *testing.T, homes map[string]map[string]string) {
+	t.Helper()
+	dir, passwd := t.TempDir(), ""
+	for user, files := range homes {
+		home := filepath.Join(dir, "homes", user)
+		passwd += user + ":x:1000:1000::" + home + ":/bin/sh\n"
+		for name, text := range files {
+			path := filepath.Join(home, name)
+			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			if text == "pipe" {
+				must(t, unix.Mkfifo(path, 0o644))
+				continue
+			}
+			must(t, os.WriteFile(path, []byte(text), 0o600))
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "passwd"), []byte(passwd+"none:x:1:1::/nowhere:/bin/false\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "getent"), []byte("#!/bin/sh\ncat "+filepath.Join(dir, "passwd")+"\n"), 0o755)) //nolint:gosec // a program
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+}
+
+// Without the guard, what clients start through it fails in words that tell nobody why.
+func TestRemovalNamesWhoseServersAreBehindTheGuard(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	must(t, unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755"))
+	const wrapped = `{"mcpServers": {"a": {"command": "/usr/bin/sentinel-guard", "args": ["run", "--", "x"]}}}`
+	homesOf(t, map[string]map[string]string{
+		"ann":  {".claude.json": "{}", ".cursor/mcp.json": wrapped, ".config/Code/User/mcp.json": wrapped},
+		"bob":  {".claude.json": `{"history": ["the \\"command\\": \\"sentinel-guard\\" of"], "mcpServers": {"a": {"command": "/opt/not-sentinel-guard"}}}`},
+		"eve":  {".claude.json": "pipe"},
+		"carl": {".config/zed/settings.json": "{\"context_servers\": {\"a\": {\"command\"\n : \"x\"}, \"b\": {\"command\" :\t\"sentinel-guard\"}}}"},
+	})
+	said := func(word string) string {
+		out, err := exec.Command("/bin/sh", "preremove.sh", word).CombinedOutput()
+		must(t, err)
+		return string(out)
+	}
+	for _, word := range []string{"remove", "0"} {
+		out := said(word)
+		if !strings.Contains(out, "cannot start them any longer: ann carl \n") || !strings.Contains(out, `have each of them run "sentinel-guard unwrap --all"`) {
+			t.Errorf("%s: %s", word, out)
+		}
+	}
+	for _, word := range []string{"upgrade", "1", "failed-upgrade", "deconfigure"} {
+		if out := said(word); out != "" {
+			t.Errorf("%s: %s", word, out)
+		}
+	}
+}
+
+// Both scripts look into all files that clients have below a home.
+func TestRemovalLooksWhereClientsKeepServers(t *testing.T) {
+	for goos, script := range map[string]string{"linux": "preremove.sh", "darwin": "../macos/uninstall.sh"} {
+		raw, err := os.ReadFile(script)
+		must(t, err)
+		_, list, _ := strings.Cut(string(raw), "for file in ")
+		list, _, _ = strings.Cut(list, "; do")
+		var want []string
+		for _, file := range clients.HomeFiles(goos) {
+			if strings.Contains(file, " ") {
+				file = `"` + file + `"`
+			}
+			want = append(want, file)
+		}
+		for _, file := range want {
+			if !strings.Contains(" "+list+" ", " "+file+" ") {
+				t.Errorf("%s does not look into %s", script, file)
+			}
+		}
+		if len(list) != len(strings.Join(want, " ")) {
+			t.Errorf("%s looks into others: %s", script, list)
+		}
 	}
 }
