@@ -109,8 +109,8 @@ func TestAnActionOnAnotherMachine(t *testing.T) {
 			"web1 sentinel --request get_health_history", `{"_context":{CALLER},"figure":"load"}`, 0, []string{"LEAST  MEAN  MOST"}},
 		"lines of logs": {"--host web1 --logs --raw --output text", "", printed(`{"success":true,"action":"logs","version":"0.1.0","lines_total":1,"lines":[]}`, 0),
 			"web1 sentinel --request get_logs", `{"_context":{CALLER},"raw":true}`, 0, []string{"The newest 0 of 1 line"}},
-		"where to run a command of others": {"--host web1 --output text", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"CRITICAL","threat_reasons":[{"code":"FILESYSTEM_READ_ONLY","severity":"CRITICAL","message":"It is read-only."},{"code":"CPU_HIGH","severity":"WARNING","message":"It is busy."}]}`, 0),
-			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 0, []string{"  On web1:\n  sudo dmesg | tail -n 50\n", "busy.\n  sentinel --host web1 --top\n"}},
+		"where the next command is for": {"--host web1 --output text", "", printed(`{"success":true,"action":"system_health","version":"0.1.0","threat_level":"CRITICAL","threat_reasons":[{"code":"FILESYSTEM_READ_ONLY","severity":"CRITICAL","message":"It is read-only."},{"code":"CPU_HIGH","severity":"WARNING","message":"It is busy."}]}`, 0),
+			"web1 sentinel --request get_system_health", `{"_context":{CALLER}}`, 0, []string{"  sentinel --host web1 --logs --unit kernel --priority err --since 7d\n", "busy.\n  sentinel --host web1 --top\n"}},
 		"no connection": {"--host web1 --top", "", func(string) sysexec.Result {
 			return sysexec.Result{Exit: 255, Stderr: []byte("ssh: connect to host 192.0.2.7 port 22: Connection refused\n")}
 		}, "web1 sentinel --request get_top_processes", `{"_context":{CALLER}}`, 1, []string{"HOST_UNREACHABLE", `"_context":{"host":"web1"}`}},

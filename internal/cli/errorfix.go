@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sentinel/internal/fault"
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/ops"
 )
 
@@ -57,17 +58,20 @@ func usualFix(code fault.Code) string {
 	return ""
 }
 
-// named puts the whole path of this program into the commands of a fix where
+// bareCommand is a command of this program by its name.
+var bareCommand = lazyregexp.New(`(^|\s)sentinel --`)
+
+// named puts the whole path of this program into the commands of a text where
 // sudo would not find it by its name.
-func (p Program) named(fix string) string {
+func (p Program) named(text string) string {
 	if p.Own == nil {
-		return fix
+		return text
 	}
 	own, err := p.Own()
 	if err != nil || slices.Contains(securePath(), filepath.Dir(own)) || !pasteable(own) {
-		return fix
+		return text
 	}
-	return strings.ReplaceAll(fix, " sentinel --", " "+own+" --")
+	return bareCommand.Get().ReplaceAllString(text, "${1}"+own+" --")
 }
 
 // securePath are the directories in which sudo looks for a program, by the default

@@ -8,7 +8,11 @@ import (
 	"sentinel/internal/health"
 )
 
-// steps are the commands that lead on from a reason of the threat level, by its code.
+// object stands in a step for what the reason is about.
+const object = "OBJECT"
+
+// steps are the commands that lead on from a reason of the threat level, by its code. All are of
+// sentinel: a person types them on whatever system it is, and a model has the calls that they are.
 var steps = map[string]string{
 	"TEMPERATURE_HIGH":     "sentinel --top",
 	"THERMAL_PRESSURE":     "sentinel --top",
@@ -19,47 +23,50 @@ var steps = map[string]string{
 	"MEMORY_LOW":           "sentinel --top --sort memory",
 	"MEMORY_PRESSURE":      "sentinel --top --sort memory",
 	"SWAP_HIGH":            "sentinel --top --sort memory",
-	"OOM_KILLS":            "sudo dmesg | grep -i 'out of memory'",
+	"OOM_KILLS":            "sudo sentinel --logs --unit kernel --text 'out of memory'",
+	"DISK_FULL":            "sudo sentinel --disk-usage OBJECT",
+	"INODES_FULL":          "sudo sentinel --disk-usage OBJECT",
+	"FILESYSTEM_READ_ONLY": "sudo sentinel --logs --unit kernel --priority err --since 7d",
+	"FAILED_UNITS":         "sentinel --service OBJECT",
+	"RESTARTING_UNITS":     "sentinel --service OBJECT",
+	"CAPPED_UNITS":         "sentinel --service OBJECT",
 	"FIREWALL_DISABLED":    "sudo sentinel --fix-firewall --dry-run",
-	"FILESYSTEM_READ_ONLY": "sudo dmesg | tail -n 50",
 	"CLOCK_UNSYNCHRONIZED": "sentinel --security-audit",
 	"CLOCK_OFFSET":         "sentinel --security-audit",
 	"CLOCK_BEHIND":         "sentinel --security-audit",
 	"TIME_SERVICE_MISSING": "sentinel --security-audit",
-	"ZOMBIE_PROCESSES":     "ps -o pid,ppid,stat,etime,comm -e",
+	"ZOMBIE_PROCESSES":     "sudo sentinel --process OBJECT",
+	"FALSE_DAEMON":         "sudo sentinel --process OBJECT",
+	"HIDDEN_PROGRAM":       "sudo sentinel --process OBJECT",
 	"LOGIN_GUESSING":       "sudo sentinel --logins",
 	"RESOLVER_SILENT":      "sudo sentinel --health-history --figure resolver_ms",
 }
 
+// ofOtherUnit leads on from a unit that is no service: a mount or a timer, whose log says why it failed.
+const ofOtherUnit = "sudo sentinel --logs --unit OBJECT --since 7d"
+
 // nextStep is what to run next because of a reason, "" where there is nothing.
 func (d *healthDocument) nextStep(r health.Reason) string {
-	switch {
-	case r.Code == "FAILED_UNITS" && r.Object != "" && d.unitStatus != "" && !strings.HasSuffix(r.Object, ".service"):
-		return d.unitStatus + " " + shellWord(r.Object)
-	case r.Object != "" && strings.HasSuffix(r.Code, "_UNITS"):
-		return d.command("sentinel --service " + shellWord(r.Object))
-	case r.Object != "" && (r.Code == "DISK_FULL" || r.Code == "INODES_FULL"):
-		return d.command("sudo sentinel --disk-usage " + shellWord(r.Object))
-	case (r.Code == "FALSE_DAEMON" || r.Code == "HIDDEN_PROGRAM") && pasteable(r.Object):
-		return d.command("sudo sentinel --process " + r.Object)
-	default:
-		return d.command(steps[r.Code])
+	step := steps[r.Code]
+	if strings.HasSuffix(r.Code, "_UNITS") && d.isService != nil && !d.isService(r.Object) {
+		step = ofOtherUnit
 	}
+	if strings.Contains(step, object) && r.Object == "" {
+		return ""
+	}
+	return strings.Replace(step, object, shellWord(r.Object), 1)
 }
 
-// command makes a command such that it can be pasted.
-func (d *healthDocument) command(text string) string {
-	if d.named == nil {
-		return text
-	}
-	return d.named(text)
+// isService tells services from other units of the service manager.
+func (s session) isService(name string) bool {
+	_, err := s.host.Services.Kind().CheckName(name)
+	return err == nil
 }
 
 // advise names the tool that tells more of each reason, where f makes a call of its command.
 func (d *healthDocument) advise(f func(string) string) document {
 	for i, r := range d.ThreatReasons {
-		command := d.nextStep(r)
-		if call := f(command); strings.Contains(command, "sentinel --") && !strings.Contains(call, "sentinel --") && !strings.Contains(command, "'") {
+		if call := f(d.nextStep(r)); !strings.Contains(call, "sentinel --") {
 			d.ThreatReasons[i].Next = call
 		}
 	}

@@ -105,7 +105,7 @@ func TestAdviceInAnAnswerNamesTools(t *testing.T) {
 	sick.advise(func(text string) string {
 		return ops.AsCalls(text, func(tool string) bool { return tool == "get_disk_usage" })
 	})
-	for i, want := range []string{`get_disk_usage {"path":"/srv"}`, "", "", ""} {
+	for i, want := range []string{`get_disk_usage {"path":"/srv"}`, `get_disk_usage {"path":"/my data"}`, "", ""} {
 		if got := sick.ThreatReasons[i].Next; got != want {
 			t.Errorf("%s: %q, want %q", sick.ThreatReasons[i].Code, got, want)
 		}

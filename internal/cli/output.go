@@ -45,6 +45,7 @@ type output struct {
 	screen         screen
 	verbose        bool
 	command        string                 // that was typed
+	named          func(string) string    // makes the commands of a page such that they can be pasted
 	fuller         func() string          // the command that shows what only root sees, "" if there is none for this user
 	host           string                 // the answer is from; "" is this machine
 	root           bool                   // the answer is that of root
@@ -66,7 +67,7 @@ const (
 // newOutput returns the output of call.
 func (p Program) newOutput(ctx context.Context, call invocation, stdout, stderr io.Writer) output {
 	o := output{
-		stdout: stdout, stderr: stderr, form: call.form, screen: screenOf(stdout, p.env), verbose: call.verbose, command: p.command(call), root: p.Root,
+		stdout: stdout, stderr: stderr, form: call.form, screen: screenOf(stdout, p.env), verbose: call.verbose, command: p.command(call), named: p.named, root: p.Root,
 		fuller: func() string { return p.fuller(ctx, call) },
 		giveUp: func() <-chan struct{} { return afterwards(ctx, lastWord) },
 	}
@@ -154,7 +155,7 @@ func (o output) fail(action string, err error) int {
 
 func (o output) page() *page {
 	p := newPage(o.screen.width, o.screen.colour)
-	p.height, p.verbose, p.command, p.fuller, p.root, p.host = o.screen.height, o.verbose, o.command, o.fuller, o.root || o.host != "", o.host
+	p.height, p.verbose, p.command, p.named, p.fuller, p.root, p.host = o.screen.height, o.verbose, o.command, o.named, o.fuller, o.root || o.host != "", o.host
 	return p
 }
 

@@ -36,15 +36,16 @@ type page struct {
 	width   int
 	height  int // rows of the screen; 0 is unknown
 	colour  bool
-	verbose bool          // everything, and whole
-	root    bool          // nobody sees more
-	judged  []byte        // the verdict, as it was written
-	step    []byte        // the first thing to do about it, as it was written
-	cut     bool          // a value was cut
-	command string        // that was typed
-	fuller  func() string // the command that shows what only root sees, "" if there is none for this user; may be nil
-	host    string        // that the answer is from; "" is this machine
-	pointed bool          // to the page with everything
+	verbose bool                // everything, and whole
+	root    bool                // nobody sees more
+	judged  []byte              // the verdict, as it was written
+	step    []byte              // the first thing to do about it, as it was written
+	cut     bool                // a value was cut
+	command string              // that was typed
+	named   func(string) string // makes commands such that they can be pasted; nil leaves them
+	fuller  func() string       // the command that shows what only root sees, "" if there is none for this user; may be nil
+	host    string              // that the answer is from; "" is this machine
+	pointed bool                // to the page with everything
 }
 
 func newPage(width int, colour bool) *page {
@@ -55,20 +56,24 @@ func newPage(width int, colour bool) *page {
 // would otherwise have scrolled away, and with the first thing to do about it.
 func (p *page) bytes() []byte {
 	if p.fits() || len(p.judged) == 0 {
-		return p.onHost(p.b.Bytes())
+		return p.finish(p.b.Bytes())
 	}
-	return p.onHost(slices.Concat(p.b.Bytes(), []byte("\n"), p.judged, p.step))
+	return p.finish(slices.Concat(p.b.Bytes(), []byte("\n"), p.judged, p.step))
 }
 
 var ownCommand = lazyregexp.New(`(?:sudo )?sentinel (?:--host \S+ )?--`)
 
-// onHost makes the commands of a page those for the host that it is about, where sentinel takes sudo
-// by itself.
-func (p *page) onHost(text []byte) []byte {
-	if p.host == "" {
+// finish makes the commands of a page those for the host that it is about, where sentinel takes sudo
+// by itself, or for the place that this program is in.
+func (p *page) finish(text []byte) []byte {
+	switch {
+	case p.host != "":
+		return ownCommand.Get().ReplaceAllLiteral(text, []byte("sentinel --host "+p.host+" --"))
+	case p.named != nil:
+		return []byte(p.named(string(text)))
+	default:
 		return text
 	}
-	return ownCommand.Get().ReplaceAllLiteral(text, []byte("sentinel --host "+p.host+" --"))
 }
 
 // fits says that the screen holds the page and the prompt of a shell below it.

@@ -22,8 +22,6 @@ type serviceDocument struct {
 	answer.Header
 	Label string `json:"label,omitempty"` // name of the service that was asked for; absent without one
 	services.Status
-
-	named func(string) string // makes a command such that it can be pasted; nil leaves it
 }
 
 // formOfServiceAsked checks the name of a service that may be left out.
@@ -50,7 +48,7 @@ func runServiceStatus(ctx context.Context, s session, call invocation) (document
 	for _, gap := range hidden {
 		status.Unavailable.Note("ports", gap.Reason)
 	}
-	d := &serviceDocument{answer.NewHeader(call.op.Action, true), sanitize.Text(name, 255), status, s.named}
+	d := &serviceDocument{answer.NewHeader(call.op.Action, true), sanitize.Text(name, 255), status}
 	if call.rows == defaultRows {
 		d.fit()
 	}
@@ -113,14 +111,6 @@ func ports(ctx context.Context, source network.Source, gaps *answer.Gaps) ([]ser
 	return list, nil
 }
 
-// command makes a command such that it can be pasted.
-func (d *serviceDocument) command(text string) string {
-	if d.named == nil {
-		return text
-	}
-	return d.named(text)
-}
-
 func (d *serviceDocument) view(p *page) {
 	switch {
 	case d.Label != "":
@@ -131,7 +121,7 @@ func (d *serviceDocument) view(p *page) {
 		p.verdict(warn, "NOT WELL", counted(d.Total, "service")+" not well.")
 		var list []finding
 		for _, s := range d.Services {
-			list = append(list, finding{status: strings.ToUpper(s.State.Active), message: s.Summary, fix: d.command("sentinel --service " + shellWord(s.Name))})
+			list = append(list, finding{status: strings.ToUpper(s.State.Active), message: s.Summary, fix: "sentinel --service " + shellWord(s.Name)})
 		}
 		p.line("")
 		p.findings(list, func(p *page, rest []finding) {
@@ -172,7 +162,7 @@ func (d *serviceDocument) viewOne(p *page, s services.Service) {
 		p.line("%s", strings.TrimSpace(l.Time+" "+l.Text))
 	}
 	if !s.Well {
-		p.fix("Once it is repaired: " + d.command("sudo sentinel --restart-service "+shellWord(s.Name)))
+		p.fix("Once it is repaired: sudo sentinel --restart-service " + shellWord(s.Name))
 	}
 }
 

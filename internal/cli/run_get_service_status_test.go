@@ -13,7 +13,7 @@ import (
 
 // sickServices are n services with as much as there is of each.
 func sickServices(n int) *serviceDocument {
-	d := &serviceDocument{Header: answer.NewHeader("service_status", true), named: func(command string) string { return command }}
+	d := &serviceDocument{Header: answer.NewHeader("service_status", true)}
 	for i := range n {
 		s := services.Service{Name: fmt.Sprintf("job%d.service", i), Summary: strings.Repeat("why ", 40), State: services.State{Active: "failed", Sub: "failed"}}
 		for j := range 3 {
@@ -46,7 +46,7 @@ func TestAServicePageHasTheVerdictFirstAndTheNextCommandLast(t *testing.T) {
 	}{
 		"none": {sickServices(0), "WELL: No service has failed", ""},
 		"some": {sickServices(2), "NOT WELL: 2 services not well.", "FAILED  why why"},
-		"one":  {&serviceDocument{Label: "job0", Status: sickServices(1).Status, named: sickServices(1).named}, "NOT WELL: why why", "sudo sentinel --restart-service job0.service\n"},
+		"one":  {&serviceDocument{Label: "job0", Status: sickServices(1).Status}, "NOT WELL: why why", "sudo sentinel --restart-service job0.service\n"},
 	} {
 		p := usualScreen(c.doc)
 		if got := string(p.bytes()); !strings.HasPrefix(got, c.begins) || !strings.Contains(got, c.has) || !p.fits() {

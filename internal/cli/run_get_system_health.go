@@ -39,9 +39,8 @@ type healthDocument struct {
 	TopProcesses         []processes.Process `json:"top_processes,omitzero" schema:"brief"` // nil is unknown
 	ProcessesTotal       *int                `json:"processes_total,omitempty"`             // processes of this machine
 
-	thresholds health.Thresholds   // that it was judged by
-	unitStatus string              // the command that shows a unit, before its name
-	named      func(string) string // makes a command such that it can be pasted; nil leaves it
+	thresholds health.Thresholds // that it was judged by
+	isService  func(string) bool // tells services from other units; nil takes all for services
 	kept       kept
 }
 
@@ -59,7 +58,7 @@ func runSystemHealth(ctx context.Context, s session, call invocation) (document,
 	last, age := s.lastSample(ctx)
 	facts := health.Collect(ctx, s.withRecorded(last), &gaps)
 	report := health.Build(facts, health.Options{Rows: call.rows, Now: s.host.Now()}, &gaps)
-	d := &healthDocument{Report: report, unitStatus: s.host.Services.Kind().Commands.Status, named: s.named}
+	d := &healthDocument{Report: report, isService: s.isService}
 	found, rules := <-sockets, <-firewalls
 	d.Connections = found.connections
 	gaps = append(gaps, found.gaps...)

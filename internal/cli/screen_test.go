@@ -32,7 +32,7 @@ func troubled(failed int) *healthDocument {
 		{ProcessName: "sshd", Address: "0.0.0.0:22", Protocol: network.TCP, Exposed: true, Reach: reach.Reachable},
 		{ProcessName: "sshd", Address: "[::]:22", Protocol: network.TCP, Exposed: true, Reach: reach.Reachable},
 		{ProcessName: "mysqld", Address: "127.0.0.1:3306", Protocol: network.TCP},
-	}}, unitStatus: "systemctl status"}
+	}}}
 	d.Hostname = "web-1"
 	d.CPU = &health.CPU{Percent: new(12.0), Cores: 4, Load1: new(0.5), Load5: new(0.5), Load15: new(0.5)}
 	d.Memory = &health.Memory{TotalBytes: 16 << 30, UsedBytes: 4 << 30, UsedPercent: 25}

@@ -119,7 +119,7 @@ func DefaultThresholds() Thresholds {
 type Reading struct {
 	Value float64
 	Names []string // of what was counted, where that helps
-	PIDs  []int    // of what was counted, where it is processes
+	PIDs  []int    // of what is named, where it is processes
 	// Object is what a command about a reason needs; "" is nothing.
 	Object string
 }

@@ -22,6 +22,7 @@ var zombieProcesses = Figure{
 	Max:          maxCount,
 	Code:         "ZOMBIE_PROCESSES",
 	Message:      "Processes that have ended and that their parents leave behind: %.0f.",
+	Object:       func(r *Report) string { return firstPID(r, ZombieProcesses) },
 	Instrument:   otlp.Instrument{Unit: "{process}"},
 	Metric:       Metric{Name: "sentinel_zombie_processes", Kind: prometheus.Gauge},
 	LineInReason: true,

@@ -36,7 +36,7 @@ func AsCalls(text string, on func(tool string) bool) string {
 		case len(command) == 0:
 			said.WriteString(before + program)
 		default:
-			said.WriteString(before + program + strings.Join(command, " ") + forAPerson)
+			said.WriteString(before + program + strings.TrimSuffix(rest, after) + forAPerson)
 		}
 		text = after
 	}
@@ -71,18 +71,28 @@ func ofAnotherProgram(word string) bool {
 // flag and no value of one follows.
 func cutCommand(text string) (words []string, rest string) {
 	for value := true; ; { // the name of the first flag is without its dashes here
-		word, _, more := strings.Cut(strings.TrimPrefix(text, " "), " ")
-		bare := strings.TrimRight(word, ".,;:)")
-		if bare == "" || len(words) == 0 && text[0] == ' ' || len(words) > 0 && !value && !strings.HasPrefix(word, "--") {
+		word, after, ends := cutWord(strings.TrimPrefix(text, " "))
+		if word == "" || len(words) == 0 && text[0] == ' ' || len(words) > 0 && !value && !strings.HasPrefix(word, "--") {
 			return words, text
 		}
-		text = text[strings.Index(text, bare)+len(bare):]
-		words = append(words, bare)
-		if bare != word || !more {
+		text = after
+		words = append(words, word)
+		if ends {
 			return words, text
 		}
-		value = takesValue(bare)
+		value = takesValue(word)
 	}
+}
+
+// cutWord cuts the first word of a command off, without its quotes or the marks of the sentence behind
+// it. The command ends with it unless a blank follows.
+func cutWord(text string) (word, rest string, ends bool) {
+	if quoted, after, ok := strings.Cut(strings.TrimPrefix(text, "'"), "'"); ok && text[0] == '\'' {
+		return quoted, after, !strings.HasPrefix(after, " ")
+	}
+	word, _, more := strings.Cut(text, " ")
+	bare := strings.TrimRight(word, ".,;:)")
+	return bare, text[len(bare):], bare != word || !more
 }
 
 // takesValue reports whether a flag, with or without its dashes, has a value.
@@ -136,9 +146,10 @@ func asCall(command []string, on func(tool string) bool) (call string, ok bool) 
 	return withArguments(op.Name, arguments), true
 }
 
-// placeholder reports whether a word stands for a value that the reader fills in.
+// placeholder reports whether a word stands for a value that the reader fills in: NAME. /DATA is a
+// folder.
 func placeholder(word string) bool {
-	return word == strings.ToUpper(word) && strings.ToLower(word) != word
+	return !strings.ContainsFunc(word, func(r rune) bool { return (r < 'A' || r > 'Z') && r != '|' })
 }
 
 func (o Operation) byFlag(flag string) (Field, bool) {

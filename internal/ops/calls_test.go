@@ -23,8 +23,12 @@ func TestCommandsAreSaidAsCalls(t *testing.T) {
 		"See it in the history of web1: sentinel --host web1 --history --last 5": `See it in the history of web1: get_action_history {"host":"web1","last":5}`,
 		"Look there: sentinel --host web1 --doctor":                              "Look there: sentinel --host web1 --doctor (for the user, at a shell of this machine)",
 		"Nothing of ours: sudo dmesg | tail":                                     "Nothing of ours: sudo dmesg | tail",
+		"Look into sudo sentinel --disk-usage '/my data', then.":                 `Look into get_disk_usage {"path":"/my data"}, then.`,
+		"sudo sentinel --logs --unit kernel --text 'out of memory' --since 7d":   `get_logs {"since":"7d","text":"out of memory","unit":"kernel"}`,
+		"sudo sentinel --disk-usage /DATA":                                       `get_disk_usage {"path":"/DATA"}`,
 		"":                                                                       "",
 		// What no tool does is for a person.
+		"Look: sudo sentinel --doctor --config '/my conf'":  "Look: sudo sentinel --doctor --config '/my conf' (for the user, at a shell of this machine)",
 		"Send it: sudo sentinel --report":                   "Send it: sudo sentinel --report (for the user, at a shell of this machine)",
 		"Run sudo sentinel --restore-blocklist, then look.": "Run sudo sentinel --restore-blocklist (for the user, at a shell of this machine), then look.",
 		"Run: sudo sentinel --fix-firewall --force":         "Run: sudo sentinel --fix-firewall --force (for the user, at a shell of this machine)",

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,7 +135,7 @@ func TestZombiesAreCountedWhereAllProcessesAreSeen(t *testing.T) {
 	files := map[string]string{
 		"proc/1/stat": stat(1, "S"), "proc/7/stat": ofParent(7, 1), "proc/8/stat": ofParent(8, 9), "proc/9/stat": stat(9, "R"), "proc/10/stat": ofParent(10, 9),
 	}
-	if got, err := tree(t, files).zombies(t.Context()); err != nil || got.Value != 3 || strings.Join(got.Names, ", ") != "2 of x (PID 9), 1 of x (PID 1)" {
+	if got, err := tree(t, files).zombies(t.Context()); err != nil || got.Value != 3 || strings.Join(got.Names, ", ") != "2 of x (PID 9), 1 of x (PID 1)" || !slices.Equal(got.PIDs, []int{9, 1}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	delete(files, "proc/1/stat")

@@ -40,6 +40,7 @@ func (s source) zombies(ctx context.Context) (health.Reading, error) {
 	parents := slices.SortedFunc(maps.Keys(left), func(a, b int) int { return cmp.Or(cmp.Compare(left[b], left[a]), cmp.Compare(a, b)) })
 	for _, pid := range parents[:min(maxParents, len(parents))] {
 		r.Names = append(r.Names, fmt.Sprintf("%d of %s (PID %d)", left[pid], names[pid], pid))
+		r.PIDs = append(r.PIDs, pid)
 	}
 	return r, nil
 }

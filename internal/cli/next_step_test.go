@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sentinel/internal/health"
+	"sentinel/internal/ops"
+)
+
+// A person gets a command of sentinel, whatever the system, and a model the call that it is.
+func TestEveryReasonLeadsOnForPeopleAndModels(t *testing.T) {
+	codes := map[string]bool{}
+	for _, file := range healthSources(t) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`(?:Code: +|reach\(|wrong\()"([A-Z_]+)"`).FindAllSubmatch(raw, -1) {
+			codes[string(found[1])] = true
+		}
+	}
+	if !codes["DISK_FULL"] || !codes["THERMAL_PRESSURE"] || !codes["CLOCK_BEHIND"] {
+		t.Fatalf("the codes are not found: %v", codes)
+	}
+	d := &healthDocument{}
+	all := func(text string) string { return ops.AsCalls(text, func(string) bool { return true }) }
+	for code := range codes {
+		r := health.Reason{Code: code, Object: "12"}
+		step := d.nextStep(r)
+		if code == "CPU_STOLEN" { // the host's doing, which no command here tells more of
+			if step != "" {
+				t.Errorf("%s: %s", code, step)
+			}
+			continue
+		}
+		if !strings.HasPrefix(strings.TrimPrefix(step, "sudo "), "sentinel --") {
+			t.Errorf("%s: a person is told %q", code, step)
+		}
+		d.ThreatReasons = []health.Reason{r}
+		d.advise(all)
+		name, arguments, _ := strings.Cut(d.ThreatReasons[0].Next, " ")
+		op, known := ops.ByName(name)
+		if !known {
+			t.Errorf("%s: a model is told %q", code, d.ThreatReasons[0].Next)
+			continue
+		}
+		if arguments == "" {
+			arguments = "{}"
+		}
+		if _, err := op.ParseRequest([]byte(arguments)); err != nil {
+			t.Errorf("%s: %s: %v", code, d.ThreatReasons[0].Next, err)
+		}
+	}
+	for code := range steps {
+		if !codes[code] {
+			t.Errorf("%s is no reason", code)
+		}
+	}
+}
+
+func healthSources(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../health/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestTheNextStepIsAboutWhatFailed(t *testing.T) {
+	services := func(name string) bool { return strings.HasSuffix(name, ".service") }
+	d := &healthDocument{isService: services}
+	for r, want := range map[health.Reason]string{
+		{Code: "FAILED_UNITS", Object: "nginx.service"}:       "sentinel --service nginx.service",
+		{Code: "FAILED_UNITS", Object: "srv.mount"}:           "sudo sentinel --logs --unit srv.mount --since 7d",
+		{Code: "FAILED_UNITS", Object: `dev-a\x2db.swap`}:     `sudo sentinel --logs --unit 'dev-a\x2db.swap' --since 7d`,
+		{Code: "FAILED_UNITS"}:                                "",
+		{Code: "ZOMBIE_PROCESSES", Object: "77"}:              "sudo sentinel --process 77",
+		{Code: "ZOMBIE_PROCESSES"}:                            "",
+		{Code: "DISK_FULL", Object: "/my data"}:               "sudo sentinel --disk-usage '/my data'",
+		{Code: "OOM_KILLS"}:                                   "sudo sentinel --logs --unit kernel --text 'out of memory'",
+		{Code: "CPU_STOLEN"}:                                  "",
+		{Code: "A_REASON_OF_A_LATER_VERSION_OF_ANOTHER_HOST"}: "",
+	} {
+		if got := d.nextStep(r); got != want {
+			t.Errorf("%s %s: %q, want %q", r.Code, r.Object, got, want)
+		}
+	}
+}
+
+// Where sudo would not find this program by its name, every command of a page has its path.
+func TestCommandsOfAPageHaveThePathOfTheProgram(t *testing.T) {
+	p := newPage(80, false)
+	p.named = Program{Own: func() (string, error) { return "/opt/own/sentinel", nil }}.named
+	troubled(2).view(p)
+	got := string(p.bytes())
+	for _, want := range []string{"  /opt/own/sentinel --service job0.service\n", "  sudo /opt/own/sentinel --disk-usage /srv\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
