@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -16,6 +15,7 @@ const (
 	maxServers = 200
 	maxDepth   = 8
 	maxText    = 4096 // bytes of a command or an argument
+	maxArgs    = 1000 // of one server
 )
 
 var (
@@ -77,9 +77,10 @@ func (c Client) Parse(raw []byte) ([]Server, error) {
 
 // Parse returns the servers in a file of any client, wherever in it their object
 // is: clients keep one for each project as well. With [ErrTooMany] it returns those that were read.
+// Beside raw it takes as much memory again, however many values there are.
 func Parse(raw []byte) ([]Server, error) {
-	var document any
-	if err := json.Unmarshal(plain(withoutMark(raw)), &document); err != nil {
+	document := bytes.TrimSpace(plain(withoutMark(raw)))
+	if !json.Valid(document) {
 		return nil, ErrFormat
 	}
 	var found []Server
@@ -95,23 +96,20 @@ func Parse(raw []byte) ([]Server, error) {
 // withoutMark drops the byte order mark with which some editors begin a file.
 func withoutMark(raw []byte) []byte { return bytes.TrimPrefix(raw, []byte("\ufeff")) }
 
-func find(v any, depth int, found *[]Server) {
-	object, ok := v.(map[string]any)
-	if !ok || depth == maxDepth {
+func find(object []byte, depth int, found *[]Server) {
+	if object[0] != '{' || depth == maxDepth {
 		return
 	}
-	for _, key := range slices.Sorted(maps.Keys(object)) {
-		inner := object[key]
-		servers, isMap := inner.(map[string]any)
-		if !isMap {
+	for key, inner := range values(object) {
+		if inner[0] != '{' {
 			continue
 		}
 		if !isServers(key) {
 			find(inner, depth+1, found)
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(servers)) {
-			if one, ok := server(name, servers[name]); ok && len(*found) <= maxServers {
+		for name, entry := range values(inner) {
+			if one, ok := server(name, entry); ok && len(*found) <= maxServers {
 				*found = append(*found, one)
 			}
 		}
@@ -119,33 +117,37 @@ func find(v any, depth int, found *[]Server) {
 }
 
 // server reads one entry. Zed keeps the path in an object of its own.
-func server(name string, v any) (Server, bool) {
-	object, ok := v.(map[string]any)
-	if !ok {
+func server(name string, entry []byte) (Server, bool) {
+	if entry[0] != '{' {
 		return Server{}, false
 	}
 	s := Server{Name: name}
-	args := object["args"]
-	switch c := object["command"].(type) {
-	case string:
-		s.Command = c
-	case map[string]any:
-		s.Command, _ = c["path"].(string)
-		args = c["args"]
-	case []any:
-		if len(c) > 0 {
-			s.Command, _ = c[0].(string)
-			args = c[1:]
+	command, args := member(entry, "command"), member(entry, "args")
+	switch command[0] {
+	case '"':
+		s.Command, _ = text(command)
+	case '{':
+		s.Command, _ = text(member(command, "path"))
+		args = member(command, "args")
+	case '[':
+		args = command
+	}
+	if args[0] != '[' {
+		return s, s.Command != ""
+	}
+	first := command[0] == '[' // is the command
+	for _, one := range values(args) {
+		said, ok := text(one)
+		switch {
+		case first:
+			s.Command, first = said, false
+		case len(s.Args) == maxArgs:
+			return s, s.Command != ""
+		case ok:
+			s.Args = append(s.Args, said)
 		}
 	}
-	if all, ok := args.([]any); ok {
-		for _, a := range all {
-			if text, ok := a.(string); ok && len(text) <= maxText {
-				s.Args = append(s.Args, text)
-			}
-		}
-	}
-	return s, s.Command != "" && len(s.Command) <= maxText
+	return s, s.Command != ""
 }
 
 // plain blanks out comments and commas before a closing bracket, which the

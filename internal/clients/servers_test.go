@@ -5,6 +5,7 @@ package clients
 import (
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -57,6 +58,43 @@ func TestParseIsBounded(t *testing.T) {
 	}
 }
 
+// A file of a user is read by root's audit: however it is made, it takes little more memory than its
+// own size. Values that become objects of Go take forty times as much.
+func TestParseTakesLittleMoreMemoryThanTheFile(t *testing.T) {
+	filled := func(begin, fill, end string) []byte {
+		return []byte(begin + strings.Repeat(fill, (MaxFile-len(begin)-len(end))/len(fill)) + end)
+	}
+	for name, raw := range map[string][]byte{
+		"history":      filled(`{"mcpServers": {"a": {"command": "a"}}, "history": [`, `[],`, `0]}`),
+		"objects":      filled(`{"mcpServers": {"a": {"command": "a"}}, "history": [`, `{"":{}},`, `0]}`),
+		"arguments":    filled(`{"mcpServers": {"a": {"command": "a", "args": [`, `"",`, `""]}}}`),
+		"environment":  filled(`{"mcpServers": {"a": {"command": "a", "env": {`, `"a":"",`, `"":""}}}}`),
+		"one text":     filled(`{"mcpServers": {"a": {"command": "a"}}, "history": "`, `x`, `"}`),
+		"odd servers":  filled(`{"mcpServers": {"a": {"command": "a"},`, `"a":[],`, `"":0}}`),
+		"odd projects": filled(`{"mcpServers": {"a": {"command": "a"}}, "projects": {`, `"a":{},`, `"":0}}`),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		servers, err := Parse(raw)
+		runtime.ReadMemStats(&after)
+		if err != nil || len(servers) != 1 || servers[0].Command != "a" {
+			t.Errorf("%s: %d servers, %v", name, len(servers), err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 2*MaxFile {
+			t.Errorf("%s of %d MiB takes %.1f MiB", name, MaxFile>>20, float64(took)/(1<<20))
+		}
+	}
+}
+
+// Members that are there twice: the last one counts, as for the clients. Of whole entries all are told,
+// so that none can hide behind another.
+func TestParseKeepsRepeatedServers(t *testing.T) {
+	got, err := Parse([]byte(`{"mcpServers": {"a": {"command": "one", "command": "two"}, "a": {"command": "three"}}}`))
+	if diff := cmp.Diff([]Server{{Name: "a", Command: "two"}, {Name: "a", Command: "three"}}, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
 func TestPathsAreThoseThatDecideWhatRuns(t *testing.T) {
 	s := Server{Command: "/usr/bin/node", Args: []string{"--flag", "/opt/server.js", "/srv/data", "relative.js", "/", "/opt/.js", "/opt/dir.d/x", "/opt/tool.py"}}
 	if diff := cmp.Diff([]string{"/usr/bin/node", "/opt/server.js", "/opt/tool.py"}, s.Paths()); diff != "" {
@@ -73,6 +111,7 @@ func TestPathsAreThoseThatDecideWhatRuns(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a": {"command": "a", "args": ["b"]}}} // c`))
+	f.Add([]byte(` {"a\u0022":[1,{"x":"]\\""}],"mcpServers":{"\ud800":{"command":["/x","\\",null],"args":[]}}} `))
 	f.Add([]byte("{/* */ \"servers\": {\"a\": {\"command\": {\"path\": \"x\"}},},}"))
 	f.Add([]byte(`{"mcpServers":{"a":{"command":"/x/sentinel-mcp"}},"b":[{"command":7}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {

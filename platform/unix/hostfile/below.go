@@ -3,6 +3,7 @@
 package hostfile
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
@@ -27,11 +28,13 @@ func ReadBelow(home, name string, limit int) ([]byte, Meta, error) {
 	if !f.Mode.IsRegular() {
 		return nil, f, ErrNotRegular
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
-	if err == nil && len(raw) > limit {
+	var raw bytes.Buffer
+	raw.Grow(int(min(f.Size, int64(limit))) + bytes.MinRead) // in one piece: it may have MiB
+	_, err = raw.ReadFrom(io.LimitReader(file, int64(limit)+1))
+	if err == nil && raw.Len() > limit {
 		err = ErrTooLarge
 	}
-	return raw, f, err
+	return raw.Bytes(), f, err
 }
 
 // OpenBelow opens a regular file, of whatever size, in the directory home or below it. It follows no
