@@ -3,7 +3,8 @@
 # and the version that was configured last, if any, which may have been removed since; rpm with the
 # number of versions that are installed then.
 set -e
-noted=/var/lib/sentinel/units # what preremove.sh switched off
+noted=/var/lib/sentinel/units     # what preremove.sh switched off
+offered=/var/lib/sentinel/offered # what was switched on once
 first=
 case "$1 $2" in
   "configure " | "1 ") first=yes ;;
@@ -28,8 +29,12 @@ if [ -n "$first" ]; then
   units="sentinel-restore.service sentinel-record.timer"
 else
   units=$(cat "$noted" 2>/dev/null || true)
+  # What an upgrade has brought is switched on once, as by a first installation. Recordings
+  # show that the recorder came before there was a list.
+  [ -e "$offered" ] || [ -e /var/lib/sentinel/recorder ] || units="$units sentinel-record.timer"
 fi
-rm -f "$noted"
+rm -f "$noted" || true
+mkdir -p /var/lib/sentinel && echo sentinel-record.timer > "$offered" || true
 command -v systemctl >/dev/null || exit 0
 [ ! -d /run/systemd/system ] || systemctl daemon-reload || true
 for unit in $units; do

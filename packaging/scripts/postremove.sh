@@ -11,7 +11,7 @@ if [ -d /run/systemd/system ]; then
 fi
 case "$1" in
   purge | 0)
-    rm -f /var/lib/sentinel/units
+    rm -f /var/lib/sentinel/units /var/lib/sentinel/offered
     # rpm has no purge: there the lists apply again after the next installation.
     [ "$1" != purge ] || rm -rf /var/lib/sentinel/blocklist.json* /var/lib/sentinel/.blocklist.json* /var/lib/sentinel/firewall*.json* /var/lib/sentinel/.firewall*.json* /var/lib/sentinel/audit.json* /var/lib/sentinel/reported.json* /var/lib/sentinel/recorder
     rmdir /var/lib/sentinel 2>/dev/null || true

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"sentinel/internal/clients"
@@ -146,4 +147,62 @@ func TestRemovalLooksWhereClientsKeepServers(t *testing.T) {
 			t.Errorf("%s looks into others: %s", script, list)
 		}
 	}
+
+// A timer that an upgrade brings is switched on once, and what the administrator switched off stays so.
+func TestWhatPostinstallSwitchesOn(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	bin := t.TempDir()
+	for name, text := range map[string]string{"systemctl": `[ "$1" != enable ] || echo "$2" >> ` + bin + "/enabled", "getent": "echo sentinel:x:999:"} {
+		must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
+	}
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	install := func(args ...string) (enabled []string) {
+		must(t, os.RemoveAll(filepath.Join(bin, "enabled")))
+		if out, err := exec.Command("/bin/sh", append([]string{"postinstall.sh"}, args...)...).CombinedOutput(); err != nil {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+		raw, err := os.ReadFile(filepath.Join(bin, "enabled"))
+		if err != nil {
+			return nil
+		}
+		return strings.Fields(string(raw))
+	}
+	const restore, record = "sentinel-restore.service", "sentinel-record.timer"
+	fresh := func(files ...string) {
+		unix.Unmount("/var/lib", unix.MNT_DETACH)
+		must(t, unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, "mode=755"))
+		for _, name := range files {
+			must(t, os.MkdirAll("/var/lib/sentinel/"+name, 0o755))
+		}
+	}
+	for name, c := range map[string]struct {
+		there []string   // before
+		calls [][]string // of the script
+		want  [][]string // enabled by each
+	}{
+		"dpkg, first and again":        {nil, [][]string{{"configure", ""}, {"configure", "0.1.0"}}, [][]string{{restore, record}, nil}},
+		"rpm, first and again":         {nil, [][]string{{"1"}, {"2"}}, [][]string{{restore, record}, nil}},
+		"dpkg, from one without":       {nil, [][]string{{"configure", "0.0.9"}, {"configure", "0.1.0"}}, [][]string{{record}, nil}},
+		"rpm, from one without":        {nil, [][]string{{"2"}, {"2"}}, [][]string{{record}, nil}},
+		"it has recorded":              {[]string{"recorder"}, [][]string{{"configure", "0.1.0"}}, [][]string{nil}},
+		"a call that installs nothing": {nil, [][]string{{"abort-upgrade", "0.1.0"}, {"configure", ""}}, [][]string{nil, {restore, record}}},
+	} {
+		fresh(c.there...)
+		for i, args := range c.calls {
+			if got := install(args...); !cmp.Equal(got, c.want[i]) {
+				t.Errorf("%s, %v: %v, want %v", name, args, got, c.want[i])
+			}
+		}
+	}
+	fresh()
+	must(t, os.MkdirAll("/var/lib/sentinel", 0o755))
+	must(t, os.WriteFile("/var/lib/sentinel/units", []byte(restore+"\n"), 0o644))
+	must(t, os.WriteFile("/var/lib/sentinel/offered", nil, 0o644))
+	if got := install("configure", "0.1.0"); !cmp.Equal(got, []string{restore}) {
+		t.Errorf("after a removal: %v", got)
+	}
+	must(t, unix.Mount("", "/var/lib", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	install("configure", "0.1.0")
 }

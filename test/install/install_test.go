@@ -135,7 +135,7 @@ func TestThePackageFromInstallationToRemoval(t *testing.T) {
 	if _, err := os.Stat("/var/log/sentinel/journal.jsonl"); err != nil {
 		t.Errorf("the journal did not stay: %v", err)
 	}
-	for _, pattern := range []string{"/var/lib/sentinel/*blocklist*", "/var/lib/sentinel/*firewall*", "/var/lib/sentinel/audit*", "/var/lib/sentinel/recorder"} {
+	for _, pattern := range []string{"/var/lib/sentinel/*blocklist*", "/var/lib/sentinel/*firewall*", "/var/lib/sentinel/audit*", "/var/lib/sentinel/recorder", "/var/lib/sentinel/offered"} {
 		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
 			t.Errorf("a later installation would find %v, %v", left, err)
 		}
