@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,14 +46,19 @@ func formOfHealthHistory(s session, call invocation) error {
 	return err
 }
 
+// historyGC has a run that reads weeks of samples hold less memory at the price of processor time: most of
+// what is read is gone again at once.
+const historyGC = 25
+
 func runHealthHistory(ctx context.Context, s session, call invocation) (document, error) {
+	debug.SetGCPercent(historyGC)
 	request := historyRequest(call)
 	now := s.host.Now()
 	since, until, err := request.Span(now)
 	if err != nil {
 		return nil, err
 	}
-	recording, err := s.recording(ctx, now)
+	recording, err := s.recording(ctx, now, since, until)
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +72,20 @@ func runHealthHistory(ctx context.Context, s session, call invocation) (document
 	return d, nil
 }
 
-// recording reads all samples. Where there are none it says how to have some.
-func (s session) recording(ctx context.Context, now time.Time) (recorder.Recording, error) {
-	r := recorder.Recording{Now: now}
-	damaged, err := recorder.NewRing(s.recordings()).Samples(func(sample recorder.Sample) { r.Samples = append(r.Samples, sample) })
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return r, fault.Wrap(fault.Unavailable, "The samples of the recorder cannot be read", err)
-	case len(r.Samples) == 0:
-		return r, s.noRecorder()
-	}
-	r.Damaged = damaged
+// recording reads the samples that are needed to tell of a time. Where there are none at all it says how to
+// have some.
+func (s session) recording(ctx context.Context, now, since, until time.Time) (recorder.Recording, error) {
+	r := recorder.Recording{Now: now, Since: since, Until: until}
 	up, err := s.host.Health.Uptime(ctx)
 	if boot, unknown := s.boot(); err == nil && unknown == nil {
 		r.Boot, r.Up = boot, up
+	}
+	r.Damaged, err = recorder.NewRing(s.recordings()).Records(r.AddRecord)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return r, fault.Wrap(fault.Unavailable, "The samples of the recorder cannot be read", err)
+	case r.Len() == 0:
+		return r, s.noRecorder()
 	}
 	return r, nil
 }

@@ -206,7 +206,7 @@ func TestTheFiguresOfARequestAreThoseOfSamples(t *testing.T) {
 func restless(figure string) *healthHistoryDocument {
 	now := time.Unix(1_800_000_000, 0).UTC()
 	r := recorder.Recording{Boot: "b", Up: 48 * time.Hour, Now: now}
-	for n := range 24 * 60 {
+	for n := 24*60 - 1; n >= 0; n-- {
 		s := recorder.Sample{Boot: "b", Up: float64(24*3600 + n*60), Span: 60, Figures: map[string]float64{}, Fullest: wide(40)}
 		for i, key := range recorder.Keys() {
 			s.Figures[key] = float64(i) + 0.25
@@ -217,7 +217,7 @@ func restless(figure string) *healthHistoryDocument {
 		s.Busiest = []recorder.Process{{PID: 4_000_000 + n/10, Name: wide(40), User: wide(32), Value: 99.9}}
 		s.Events = []recorder.Event{{Kind: recorder.UnitFailed, Text: wide(96)}, {Kind: recorder.Reason, Text: wide(160)}}
 		if n%100 < 90 {
-			r.Samples = append(r.Samples, s)
+			r.Add(s)
 		}
 	}
 	return &healthHistoryDocument{answer.NewHeader("health_history", true), recorder.Tell(r, figure, now.Add(-24*time.Hour), now, nil, -1), figure}

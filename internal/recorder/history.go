@@ -83,22 +83,13 @@ const (
 	usualSeries  = 2
 )
 
-// A Recording is what there is to tell from.
-type Recording struct {
-	Samples []Sample
-	Boot    string        // the present one; "" where it is not known
-	Up      time.Duration // in it
-	Now     time.Time     // in the time zone of this machine
-	Damaged int           // records that cannot be read
-}
-
 // usualBefore is the time before a span from which it is told what was usual.
 const usualBefore = 6 * time.Hour
 
-// Tell tells what changed between two moments. more is what happened by other records; rows bounds the
+// Tell tells what changed between two moments, which lie in what the recording is of. more is what happened by other records; rows bounds the
 // changes, 0 is all of them.
 func Tell(r Recording, figure string, since, until time.Time, more []Change, rows int) History {
-	all := timeline(r.Samples, r.Boot, r.Up, r.Now)
+	all := r.timeline()
 	inside, context := between(all, since, until), between(all, since.Add(-usualBefore), until)
 	h := History{
 		Since: stamp(since), Until: stamp(until), TimeZone: r.Now.Format("MST -07:00"), Samples: len(inside),
@@ -111,7 +102,7 @@ func Tell(r Recording, figure string, since, until time.Time, more []Change, row
 	if n := dropped(inside); n > 0 {
 		h.Unavailable.Note("changes", humanize.Count(n, "event was", "events were")+" too many at once to be kept")
 	}
-	t := teller{r.Now}
+	t := teller{r.Now, r.names.owners}
 	var found []rise
 	for _, f := range Figures() {
 		if figure == "" || figure == f.Key {
@@ -124,7 +115,7 @@ func Tell(r Recording, figure string, since, until time.Time, more []Change, row
 	h.GapsTotal = len(h.Gaps)
 	h.Gaps = h.Gaps[max(0, len(h.Gaps)-usualGaps):]
 	if len(inside) > 0 {
-		h.FullestVolume = inside[len(inside)-1].Fullest
+		h.FullestVolume = inside[len(inside)-1].fullest
 	}
 	return h
 }
@@ -132,7 +123,7 @@ func Tell(r Recording, figure string, since, until time.Time, more []Change, row
 // dropped counts the events that did not fit their samples.
 func dropped(points []point) (n int) {
 	for _, p := range points {
-		n += p.More
+		n += p.more
 	}
 	return n
 }
@@ -167,7 +158,7 @@ func (h *History) KeepChanges(n int) {
 func (h *History) summarize(points []point, f Figure) {
 	s, sum, n := Summary{Figure: f.Key, Unit: f.Unit}, 0.0, 0
 	for _, p := range points {
-		v, ok := p.Figures[f.Key]
+		v, ok := p.value(f)
 		if !ok {
 			continue
 		}
@@ -212,7 +203,7 @@ func series(points []point, f Figure, since, until time.Time, count int) Series 
 	s := Series{Figure: f.Key, Unit: f.Unit, BucketSeconds: int(width / time.Second), Buckets: []Bucket{}}
 	at, n := -1, 0.0
 	for _, p := range points {
-		v, ok := p.Figures[f.Key]
+		v, ok := p.value(f)
 		if !ok {
 			continue
 		}
@@ -251,7 +242,10 @@ func (s Series) Coarser(n int) Series {
 }
 
 // A teller words what happened, with times of the zone of now.
-type teller struct{ now time.Time }
+type teller struct {
+	now    time.Time
+	owners []owner // of processes
+}
 
 // clock is a time of today without its day.
 func (t teller) clock(at time.Time) string {
@@ -281,7 +275,7 @@ var sentences = map[string]struct {
 func (t teller) events(points []point) []Change {
 	var list []Change
 	for _, p := range points {
-		for _, e := range p.Events {
+		for _, e := range p.events {
 			how, known := sentences[e.Kind]
 			if !known {
 				continue

@@ -94,7 +94,16 @@ func week() Recording {
 	m.until(at("2027-03-06 12:00"), nil)
 	m.now = m.now.Add(3 * time.Hour) // suspended
 	m.until(at("2027-03-08 12:00"), nil)
-	return Recording{Samples: m.samples, Boot: "boot-1", Up: m.now.Sub(m.began), Now: m.now}
+	return m.recording("boot-1", m.now.Sub(m.began))
+}
+
+// recording is what was recorded by now.
+func (m *machine) recording(boot string, up time.Duration) Recording {
+	r := Recording{Boot: boot, Up: up, Now: m.now}
+	for _, s := range slices.Backward(m.samples) {
+		r.Add(s)
+	}
+	return r
 }
 
 func textsOf(h History) (texts []string) {
@@ -168,7 +177,7 @@ func TestTheWeekHasItsGapsAndBoots(t *testing.T) {
 			t.Errorf("%s, want %s", h.Changes[i].Text, want)
 		}
 	}
-	if len(h.Series) != 1 || len(h.Series[0].Buckets) != askedBuckets || h.Samples != len(r.Samples) {
+	if len(h.Series) != 1 || len(h.Series[0].Buckets) != askedBuckets || h.Samples != r.Len() {
 		t.Errorf("%d samples, %+v", h.Samples, h.Series)
 	}
 	for _, b := range h.Series[0].Buckets {
@@ -228,7 +237,7 @@ func TestWhyNothingIsKnown(t *testing.T) {
 func TestTimesGoByTheClockOfNow(t *testing.T) {
 	m := &machine{now: at("2027-03-01 12:00"), began: at("2027-03-01 11:00"), clock: 200 * 365 * 24 * time.Hour}
 	m.until(at("2027-03-01 13:00"), nil)
-	h := Tell(Recording{Samples: m.samples, Boot: "boot-0", Up: 2 * time.Hour, Now: m.now}, "", m.now.Add(-30*time.Minute), m.now, nil, -1)
+	h := Tell(m.recording("boot-0", 2*time.Hour), "", m.now.Add(-30*time.Minute), m.now, nil, -1)
 	if h.Samples != 31 || h.LastSample != "2027-03-01T12:00:00Z" {
 		t.Errorf("%+v", h)
 	}
@@ -255,15 +264,11 @@ func TestARiseIsMoreThanWhatIsUsual(t *testing.T) {
 		began := at("2027-03-01 03:00")
 		var points []point
 		for i, v := range c.values {
-			s := &Sample{Boot: "b", Figures: map[string]float64{"load": v}}
-			if math.IsNaN(v) {
-				s.Figures = nil
-			}
-			points = append(points, point{began.Add(time.Duration(i) * time.Minute), s})
+			points = append(points, point{began.Add(time.Duration(i) * time.Minute), "b", &kept{values: valuesOf(map[string]float64{"load": v})}})
 		}
 		got := ""
 		for _, r := range rises(points, figureOf("load"), began) {
-			got += r.change(teller{began}).Text
+			got += r.change(teller{now: began}).Text
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -275,10 +280,10 @@ func TestARiseEndsWhereNothingIsKnown(t *testing.T) {
 	began := at("2027-03-01 03:00")
 	var points []point
 	for i, v := range []float64{1, 1, 5, 5, 5} {
-		points = append(points, point{began.Add(time.Duration(i) * time.Minute), &Sample{Boot: "b", Figures: map[string]float64{"load": v}}})
+		points = append(points, point{began.Add(time.Duration(i) * time.Minute), "b", &kept{values: valuesOf(map[string]float64{"load": v})}})
 	}
 	for i := range 5 {
-		points = append(points, point{began.Add(time.Hour + time.Duration(i)*time.Minute), &Sample{Boot: "b", Figures: map[string]float64{"load": 1}}})
+		points = append(points, point{began.Add(time.Hour + time.Duration(i)*time.Minute), "b", &kept{values: valuesOf(map[string]float64{"load": 1})}})
 	}
 	got := rises(points, figureOf("load"), began)
 	if len(got) != 1 || got[0].ended != began.Add(4*time.Minute) {
@@ -293,9 +298,30 @@ func TestProcessesThatGrowAreTold(t *testing.T) {
 		size += 30
 		s.Largest = []Process{{77, "leak\n\x1b[31m", "", size}, {900, "mysqld", "mysql", 1200}}
 	})
-	h := Tell(Recording{Samples: m.samples, Boot: "boot-0", Up: 2 * time.Hour, Now: m.now}, "", m.now.Add(-time.Hour), m.now, nil, -1)
+	h := Tell(m.recording("boot-0", 2*time.Hour), "", m.now.Add(-time.Hour), m.now, nil, -1)
 	if len(h.Changes) != 1 || !strings.Contains(h.Changes[0].Text, "(PID 77) grew from 330 MiB to 2.1 GiB of memory between 12:00 and 13:00.") {
 		t.Errorf("%q", textsOf(h))
+	}
+}
+
+// Processes that live for a minute, in their thousands, neither push out one that goes on nor fill memory.
+func TestThousandsOfShortLivesHideNoLongOne(t *testing.T) {
+	m := &machine{now: at("2027-03-01 12:00"), began: at("2027-03-01 11:00")}
+	n := 0
+	m.until(at("2027-03-03 12:00"), func(s *Sample) {
+		n += 2
+		s.Busiest = []Process{{n, "cc1", "build", 99}, {n + 1, "as", "build", 98}}
+		if hour := m.now.Hour(); m.now.Day() == 2 && hour < 3 {
+			s.Busiest = append(s.Busiest, Process{999_999, "backup.sh", "backup", 30})
+		}
+	})
+	r := m.recording("boot-0", 49*time.Hour)
+	points := r.timeline()
+	if list := (teller{owners: r.names.owners}).stretches(points, busyPercent, func(k *kept) []use { return k.busiest }, func(a, b stretch) int { return int(b.sum - a.sum) }); len(list) > maxStretches+2 || n < 2*maxStretches {
+		t.Errorf("%d stretches of %d", len(list), n)
+	}
+	if got := busiest(points, teller{m.now, r.names.owners}); len(got) != toldBusy || got[0].Text != "backup.sh of user backup (PID 999999) took 30 % of a processor from 2027-03-01 23:59 until 2027-03-02 02:59." {
+		t.Errorf("%+v", got)
 	}
 }
 

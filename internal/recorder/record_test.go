@@ -30,6 +30,36 @@ func TestTheFormOfARecordStays(t *testing.T) {
 	}
 }
 
+// decode reads a line whole.
+func decode(line []byte) (Sample, error) {
+	r, err := parse(line)
+	if err != nil {
+		return Sample{}, err
+	}
+	s, err := r.Sample()
+	if err == nil && (s.Time != r.Time || s.Boot != r.Boot || s.Up != r.Up) {
+		return s, fmt.Errorf("the head of %q is %d, %q, %v", line, r.Time, r.Boot, r.Up)
+	}
+	return s, err
+}
+
+// The head is found in all that is written, and found right.
+func TestTheHeadOfARecord(t *testing.T) {
+	for _, boot := range []string{"", "b.1", `quo"te`, `back\slash`, "\u00e9\U0001F600", "tab\t", `","u":7,`} {
+		for _, up := range []float64{0, 0.01, 59.5, 1e7 + 0.25, 1e21} {
+			s := sampleAt(1)
+			s.Boot, s.Up = boot, up
+			line, err := encode(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if back, err := decode(line[:len(line)-1]); err != nil || !cmp.Equal(back, s) {
+				t.Errorf("%+v reads as %+v, %v", s, back, err)
+			}
+		}
+	}
+}
+
 func TestWhatIsNoRecordIsRefused(t *testing.T) {
 	good, err := encode(sampleAt(1))
 	if err != nil {

@@ -132,26 +132,28 @@ func write(f *os.File, size int64, line []byte, save func() error) error {
 	return nil
 }
 
-// Samples calls visit for every sample, oldest first, and returns how many lines are no record.
-func (r Ring) Samples(visit func(Sample)) (damaged int, err error) {
+// Records calls visit for every record, newest first, and returns how many lines are none. A record is valid
+// until visit returns.
+func (r Ring) Records(visit func(Record) error) (damaged int, err error) {
 	numbers, err := r.segments()
 	if err != nil {
 		return 0, err
 	}
-	for _, number := range numbers {
-		raw, err := r.read(number)
+	buf := make([]byte, r.maxSegment)
+	for _, number := range slices.Backward(numbers) {
+		raw, err := r.read(number, buf)
 		if errors.Is(err, fs.ErrNotExist) { // it went meanwhile
 			continue
 		}
 		if err != nil {
 			return damaged, err
 		}
-		for line := range bytes.SplitSeq(raw, []byte{'\n'}) {
-			s, err := decode(line)
-			switch {
-			case err == nil:
-				visit(s)
-			case len(line) > 0:
+		for line := range linesBackward(raw) {
+			record, err := parse(line)
+			if err == nil {
+				err = visit(record)
+			}
+			if err != nil {
 				damaged++
 			}
 		}
@@ -159,13 +161,32 @@ func (r Ring) Samples(visit func(Sample)) (damaged int, err error) {
 	return damaged, nil
 }
 
-func (r Ring) read(number int) ([]byte, error) {
+// linesBackward yields the lines that are not empty, the last one first.
+func linesBackward(raw []byte) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(raw) > 0 {
+			at := bytes.LastIndexByte(raw, '\n')
+			line := raw[at+1:]
+			raw = raw[:max(at, 0)]
+			if len(line) > 0 && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// read reads a segment into buf.
+func (r Ring) read(number int, buf []byte) ([]byte, error) {
 	f, err := os.OpenFile(r.path(number), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	return io.ReadAll(io.LimitReader(f, r.maxSegment))
+	n, err := io.ReadFull(f, buf)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return buf[:n], err
 }
 
 func (r Ring) path(number int) string {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,10 +42,15 @@ func (r Ring) mustAppend(t *testing.T, samples ...Sample) {
 // kept returns the times of the samples.
 func (r Ring) kept(t *testing.T) (times []int64, damaged int) {
 	t.Helper()
-	damaged, err := r.Samples(func(s Sample) { times = append(times, s.Time) })
+	damaged, err := r.Records(func(record Record) error {
+		times = append(times, record.Time)
+		_, err := record.Sample()
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.Reverse(times)
 	return times, damaged
 }
 
@@ -152,7 +158,7 @@ func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 	if err := open.Make(); err == nil || !strings.Contains(err.Error(), "written by others") {
 		t.Errorf("a folder that others can write: %v", err)
 	}
-	if _, err := NewRing(filepath.Join(r.Dir, "none")).Samples(func(Sample) {}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := NewRing(filepath.Join(r.Dir, "none")).Records(func(Record) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
 }

@@ -27,7 +27,7 @@ const usualShare = 0.25
 // rises finds the rises of a figure. What is usual comes from all points; those that were over before
 // since are left out.
 func rises(points []point, f Figure, since time.Time) []rise {
-	usual, ok := usualOf(points, f.Key)
+	usual, ok := usualOf(points, f)
 	if !ok {
 		return nil
 	}
@@ -44,7 +44,7 @@ func rises(points []point, f Figure, since time.Time) []rise {
 		now = nil
 	}
 	for i, p := range points {
-		v, known := p.Figures[f.Key]
+		v, known := p.value(f)
 		switch {
 		case !known:
 		case now != nil && i > 0 && p.at.Sub(points[i-1].at) > missed:
@@ -52,7 +52,7 @@ func rises(points []point, f Figure, since time.Time) []rise {
 			fallthrough
 		case now == nil:
 			if below = 0; v >= usual+over {
-				now = &rise{figure: f, from: beforeAt(points[:i], f.Key, usual), peak: v, began: p.at, samples: 1}
+				now = &rise{figure: f, from: beforeAt(points[:i], f, usual), peak: v, began: p.at, samples: 1}
 			}
 		case v < usual+over/2:
 			if below++; below == 2 {
@@ -70,10 +70,10 @@ func rises(points []point, f Figure, since time.Time) []rise {
 	return list
 }
 
-func usualOf(points []point, key string) (float64, bool) {
-	var values []float64
+func usualOf(points []point, f Figure) (float64, bool) {
+	values := make([]float64, 0, len(points))
 	for _, p := range points {
-		if v, ok := p.Figures[key]; ok {
+		if v, ok := p.value(f); ok {
 			values = append(values, v)
 		}
 	}
@@ -85,10 +85,10 @@ func usualOf(points []point, key string) (float64, bool) {
 }
 
 // beforeAt is the value right before a rise: of three samples, or what is usual.
-func beforeAt(points []point, key string, usual float64) float64 {
+func beforeAt(points []point, f Figure, usual float64) float64 {
 	sum, n := 0.0, 0
 	for _, p := range points[max(0, len(points)-3):] {
-		if v, ok := p.Figures[key]; ok {
+		if v, ok := p.value(f); ok {
 			sum, n = sum+v, n+1
 		}
 	}
@@ -104,7 +104,7 @@ const near = 0.8
 // reachedAt finds when a rise was near its peak first.
 func reachedAt(points []point, r rise) time.Time {
 	for _, p := range between(points, r.began, r.ended) {
-		if v, known := p.Figures[r.figure.Key]; known && v >= r.from+near*(r.peak-r.from) {
+		if v, known := p.value(r.figure); known && v >= r.from+near*(r.peak-r.from) {
 			return p.at
 		}
 	}

@@ -23,42 +23,73 @@ const (
 
 // A stretch is a time in which a process was among the busiest, or the largest.
 type stretch struct {
-	Process
+	of          process
+	user        string
 	began, last time.Time
 	still       bool // it was there to the end
 	sum         float64
-	first       float64
+	first, now  float64
 	samples     int
 }
 
+// A process is one of all boots.
+type process struct {
+	pid        int32
+	name, boot string
+}
+
+// maxStretches bounds how many are held: a machine may start thousands of processes that live for a minute.
+const maxStretches = 2000
+
 // stretches follows processes through the samples; pick lists those of one. A stretch begins with the
-// time that its first value is the average of.
-func stretches(points []point, least float64, pick func(*Sample) []Process) []stretch {
-	type key struct {
-		pid        int
-		name, boot string
-	}
-	open, list := map[key]int{}, []stretch{}
+// time that its first value is the average of. Of very many, those that are better are returned.
+func (t teller) stretches(points []point, least float64, pick func(*kept) []use, better func(a, b stretch) int) []stretch {
+	open, list := map[process]int{}, []stretch{}
 	for _, p := range points {
-		for _, process := range pick(p.Sample) {
-			if process.Value < least {
+		if len(list) > maxStretches {
+			open, list = best(list, p.at, better)
+		}
+		for _, u := range pick(p.kept) {
+			value := float64(u.value)
+			if value < least {
 				continue
 			}
-			k := key{process.PID, process.Name, p.Boot}
-			at, known := open[k]
+			who := t.owners[u.who]
+			of := process{u.pid, who.name, p.boot}
+			at, known := open[of]
 			if !known || p.at.Sub(list[at].last) >= apart {
 				at = len(list)
-				open[k] = at
-				list = append(list, stretch{Process: process, began: p.at.Add(-time.Duration(p.Span * float64(time.Second))), first: process.Value})
+				open[of] = at
+				list = append(list, stretch{of: of, user: who.user, began: p.at.Add(-time.Duration(p.span * float64(time.Second))), first: value})
 			}
 			s := &list[at]
-			s.last, s.sum, s.samples, s.Value = p.at, s.sum+process.Value, s.samples+1, process.Value
+			s.last, s.sum, s.samples, s.now = p.at, s.sum+value, s.samples+1, value
 		}
 	}
 	for i := range list {
 		list[i].still = list[i].last.Equal(points[len(points)-1].at)
 	}
+	slices.SortStableFunc(list, better)
 	return list
+}
+
+// best leaves half of the stretches: those that may go on, and the best of the others.
+func best(list []stretch, now time.Time, better func(a, b stretch) int) (map[process]int, []stretch) {
+	over := func(s stretch) int {
+		if now.Sub(s.last) >= apart {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(list, func(a, b stretch) int { return cmp.Or(cmp.Compare(over(a), over(b)), better(a, b)) })
+	list = list[:maxStretches/2]
+	open := map[process]int{}
+	for i, s := range list {
+		if over(s) == 0 {
+			open[s.of] = i
+		}
+	}
+	return open, list
 }
 
 func (s stretch) mean() float64 { return s.sum / float64(s.samples) }
@@ -66,16 +97,16 @@ func (s stretch) mean() float64 { return s.sum / float64(s.samples) }
 // name names the process and who it ran as.
 func (s stretch) name() string {
 	of := ""
-	if s.User != "" {
-		of = " of user " + s.User
+	if s.user != "" {
+		of = " of user " + s.user
 	}
-	return fmt.Sprintf("%s%s (PID %d)", s.Name, of, s.PID)
+	return fmt.Sprintf("%s%s (PID %d)", s.of.name, of, s.of.pid)
 }
 
 // busiest tells of the processes that took most of the processor.
 func busiest(points []point, t teller) []Change {
-	list := stretches(points, busyPercent, func(s *Sample) []Process { return s.Busiest })
-	slices.SortStableFunc(list, func(a, b stretch) int { return cmp.Compare(b.sum, a.sum) })
+	more := func(a, b stretch) int { return cmp.Compare(b.sum, a.sum) }
+	list := t.stretches(points, busyPercent, func(k *kept) []use { return k.busiest }, more)
 	var changes []Change
 	for _, s := range list[:min(toldBusy, len(list))] {
 		span := fmt.Sprintf("from %s until %s", t.clock(s.began), t.clock(s.last))
@@ -92,14 +123,14 @@ func busiest(points []point, t teller) []Change {
 
 // grown tells of the processes whose memory grew most.
 func grown(points []point, t teller) []Change {
-	list := stretches(points, worthKeeping, func(s *Sample) []Process { return s.Largest })
-	list = slices.DeleteFunc(list, func(s stretch) bool { return s.Value-s.first < grownMiB || s.Value < grownTimes*s.first })
-	slices.SortStableFunc(list, func(a, b stretch) int { return cmp.Compare(b.Value-b.first, a.Value-a.first) })
+	more := func(a, b stretch) int { return cmp.Compare(b.now-b.first, a.now-a.first) }
+	list := t.stretches(points, worthKeeping, func(k *kept) []use { return k.largest }, more)
+	list = slices.DeleteFunc(list, func(s stretch) bool { return s.now-s.first < grownMiB || s.now < grownTimes*s.first })
 	var changes []Change
 	for _, s := range list[:min(toldGrown, len(list))] {
 		changes = append(changes, Change{
 			Time: stamp(s.began), Kind: "growing_process",
-			Text: fmt.Sprintf("%s grew from %s to %s of memory between %s and %s.", s.name(), mib(s.first), mib(s.Value), t.clock(s.began), t.clock(s.last)),
+			Text: fmt.Sprintf("%s grew from %s to %s of memory between %s and %s.", s.name(), mib(s.first), mib(s.now), t.clock(s.began), t.clock(s.last)),
 			at:   s.began, weight: 45,
 		})
 	}

@@ -9,33 +9,13 @@ import (
 
 // A point is a sample with when it was taken.
 type point struct {
-	at time.Time
-	*Sample
+	at   time.Time
+	boot string
+	*kept
 }
 
 // missed is how long after a sample the next one is overdue.
 const missed = 5 * Interval / 2
-
-// timeline puts samples in the order of time. The clock of a machine is set now and then, by days where it
-// had none while it was off; the time since boot is not. So within a boot samples are as far apart as that
-// says, and the clock of its last sample says when they were, or that of now, for the present boot.
-func timeline(samples []Sample, boot string, up time.Duration, now time.Time) []point {
-	began := map[string]time.Time{}
-	if boot != "" {
-		began[boot] = now.Add(-up)
-	}
-	points := make([]point, len(samples))
-	for i := len(samples) - 1; i >= 0; i-- {
-		s := &samples[i]
-		since := time.Duration(s.Up * float64(time.Second))
-		if _, known := began[s.Boot]; !known {
-			began[s.Boot] = time.Unix(s.Time, 0).Add(-since)
-		}
-		points[i] = point{began[s.Boot].Add(since), s}
-	}
-	slices.SortStableFunc(points, func(a, b point) int { return a.at.Compare(b.at) })
-	return points
-}
 
 // between returns the points of a span of time, which includes its ends.
 func between(points []point, since, until time.Time) []point {
@@ -77,7 +57,7 @@ func gaps(all []point, since, until time.Time) []Gap {
 	add(since, all[0].at, gapBefore)
 	for i, p := range all[1:] {
 		reason := gapMissed
-		if p.Boot != all[i].Boot {
+		if p.boot != all[i].boot {
 			reason = gapOff
 		}
 		add(all[i].at, p.at, reason)
