@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"sentinel/internal/guard/policy/as"
 )
 
 // maxWork is how many bytes the conditions of all rules may look at for one call. What is larger
@@ -47,13 +49,14 @@ func (j *judge) condition(c *condition, forbids bool) (answer, error) {
 	if err != nil {
 		return answer{forbids, forbids, "the arguments cannot be read: " + err.Error()}, nil
 	}
-	all, some, seen := true, answer{}, 0
-	found := c.selector.find(root, func(v *value) {
+	all, some, f := true, answer{}, finds{}
+	c.selector.find(root, func(v *value, exact bool) {
+		f.found(exact)
 		c.flatten(v, func(v *value) {
 			if c.passesOver(v) || err != nil {
 				return
 			}
-			seen++
+			f.looked(exact)
 			var a answer
 			if a, err = j.one(c, v, forbids); a.so && !some.so {
 				some = a
@@ -64,21 +67,48 @@ func (j *judge) condition(c *condition, forbids bool) (answer, error) {
 	switch name := c.selector.text; {
 	case err != nil:
 		return answer{}, err
-	case c.exists != nil && *c.exists != (found > 0):
-		return answer{why: fmt.Sprintf("%q is there: %v", name, found > 0)}, nil
+	case c.exists != nil && !f.exists(*c.exists, forbids):
+		return answer{why: fmt.Sprintf("%q is there: %v", name, f.values > 0)}, nil
 	case len(c.tests) == 0:
-		return answer{so: true, why: fmt.Sprintf("%q is there: %v", name, found > 0)}, nil
-	case seen == 0 && (c.selector.anywhere() || c.ifPresent || !forbids):
-		return answer{why: fmt.Sprintf("there is no %q", name)}, nil
-	case seen == 0:
-		return answer{true, true, fmt.Sprintf("there is no %q to look at", name)}, nil
+		return answer{so: true, why: fmt.Sprintf("%q is there: %v", name, f.values > 0)}, nil
 	case forbids && some.so:
 		return some, nil
+	case f.seen == 0 && (c.selector.anywhere() || c.ifPresent || !forbids):
+		return answer{why: fmt.Sprintf("there is no %q", name)}, nil
+	case f.seen == 0:
+		return answer{true, true, fmt.Sprintf("there is no %q to look at", name)}, nil
 	case !forbids && all:
 		return answer{so: true, why: fmt.Sprintf("%q is as the rule wants it", name)}, nil
 	default:
 		return answer{why: fmt.Sprintf("%q is not what the rule is about", name)}, nil
 	}
+}
+
+// finds counts what a selector finds: values, those of them under the exact name, and those of
+// these that were looked at.
+type finds struct{ values, exact, seen int }
+
+func (f *finds) found(exact bool) {
+	f.values++
+	if exact {
+		f.exact++
+	}
+}
+
+func (f *finds) looked(exact bool) {
+	if exact {
+		f.seen++
+	}
+}
+
+// exists says whether the argument is there, or is not, as the rule wants it. Under a name that
+// differs by case it is there for some servers: a rule that forbids takes it so or so, one that
+// allows neither.
+func (f *finds) exists(want, forbids bool) bool {
+	if forbids {
+		return want && f.values > 0 || !want && f.exact == 0
+	}
+	return want && f.exact > 0 || !want && f.values == 0
 }
 
 // flatten calls see with the items of a list, each a value of its own, unless the condition
@@ -219,13 +249,13 @@ func (j *judge) quantified(t *test, samples []sample, forbids bool) truth {
 // resolve returns the test with its paths where they lead now.
 func (j *judge) resolve(t *test) (test, error) {
 	resolved := *t
-	resolved.texts = make([]string, len(t.texts))
+	resolved.texts, resolved.places = nil, make([]as.Place, len(t.texts))
 	for i, dir := range t.texts {
 		place, err := j.env.paths().Literal(dir)
 		if err != nil {
 			return test{}, err
 		}
-		resolved.texts[i] = place.Path
+		resolved.places[i] = place
 	}
 	return resolved, nil
 }

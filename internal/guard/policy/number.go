@@ -47,11 +47,27 @@ func parseNumber(text string) number {
 	if n.digits == "" {
 		return number{point: new(big.Int)}
 	}
-	n.point, _ = new(big.Int).SetString(strings.TrimPrefix(exponent, "+"), 10)
-	if n.point == nil {
-		n.point = new(big.Int)
-	}
+	n.point = exponentOf(exponent)
 	n.point.Add(n.point, big.NewInt(int64(len(digits)-len(fraction))))
+	return n
+}
+
+// maxExponent is how many digits of an exponent are read. Longer ones are the greatest or the least
+// there is: a million digits would take their time.
+const maxExponent = 64
+
+func exponentOf(text string) *big.Int {
+	digits, negative := strings.CutPrefix(strings.TrimPrefix(text, "+"), "-")
+	if digits = strings.TrimLeft(digits, "0"); len(digits) > maxExponent {
+		digits = "1" + strings.Repeat("0", maxExponent)
+	}
+	n, ok := new(big.Int).SetString(digits, 10)
+	switch {
+	case !ok: // no digits
+		return new(big.Int)
+	case negative:
+		n.Neg(n)
+	}
 	return n
 }
 

@@ -59,6 +59,17 @@ func TestOperators(t *testing.T) {
 		{`{argument: a, equals: [1, x]}`, `{"a":[1.0,"x"]}`, matches, matches},
 		{`{argument: a, equals: {b: 1, c: 2}}`, `{"a":{"c":2,"b":1}}`, matches, matches},
 		{`{argument: a, equals: {b: 1}}`, `{"a":{"c":2,"b":1}}`, not, not},
+		// A name in another case is the argument to some servers and none to others.
+		{`{argument: a, equals: x}`, `{"A":"x"}`, matches, not},
+		{`{argument: a, equals: x}`, `{"a":"x","A":"y"}`, matches, not},
+		{`{argument: a, equals: x}`, `{"a":"y","A":"x"}`, matches, not},
+		{`{argument: a, equals: x}`, `{"a":"x","A":"x"}`, matches, matches},
+		{`{argument: '**.key', equals: x}`, `{"b":{"\u212aey":"x"}}`, matches, not},
+		{`{argument: '**.key', equals: x}`, `{"b":{"KEYS":"x"}}`, not, not},
+		{`{argument: /a/b, equals: x}`, `{"A":{"B":"x"}}`, matches, not},
+		{`{argument: a, exists: true}`, `{"A":1}`, matches, not},
+		{`{argument: a, exists: false}`, `{"A":1}`, matches, not},
+		{`{argument: a, exists: true, equals: x}`, `{"A":"x"}`, matches, not},
 		{`{argument: a, not_equals: x}`, `{"a":"y"}`, matches, matches},
 		{`{argument: a, not_equals: x}`, `{"a":"x"}`, not, not},
 		{`{argument: a, not_equals: x}`, `{"a":["x","y"]}`, matches, not},
@@ -87,6 +98,9 @@ func TestOperators(t *testing.T) {
 		{`{argument: a, gt: 5}`, `{"a":1e400}`, matches, matches},
 		{`{argument: a, gt: 5}`, `{"a":1e99999999999999999999}`, matches, matches},
 		{`{argument: a, gt: 5}`, `{"a":-1e400}`, not, not},
+		{`{argument: a, gt: 5}`, `{"a":1e` + strings.Repeat("9", 1_000_000) + `}`, matches, matches},
+		{`{argument: a, lt: 5}`, `{"a":1e-` + strings.Repeat("9", 1_000_000) + `}`, matches, matches},
+		{`{argument: a, equals: 100}`, `{"a":1e` + strings.Repeat("0", 1000) + `2}`, matches, matches},
 		{`{argument: a, gt: 5}`, `{"a":"6"}`, matches, not},
 		{`{argument: a, lt: -1}`, `{"a":-1.5}`, matches, matches},
 		{`{argument: a, gt: 1, lt: 3}`, `{"a":2}`, matches, matches},
@@ -126,6 +140,8 @@ func TestOperators(t *testing.T) {
 		{`{argument: a, as: shell, inside: [git]}`, `{"a":"git log > x"}`, matches, not},
 		{`{argument: a, as: shell, inside: [rm]}`, `{"a":"r''m x"}`, matches, matches},
 		{`{argument: a, as: shell, inside: [rm]}`, `{"a":"$(x)"}`, matches, not},
+		{`{argument: a, as: shell, inside: [rm], ignore_case: true}`, `{"a":"RM x"}`, matches, matches},
+		{`{argument: a, as: shell, inside: [find, grep]}`, `{"a":"find . -name x -exec grep -l y {} +"}`, matches, matches},
 		{`{argument: a, as: shell, regex: '^rm .*-[a-z]*r'}`, `{"a":"sudo rm -fr /"}`, matches, not},
 		{`{argument: a, as: sql, not_inside: [select]}`, `{"a":"SELECT 1"}`, not, not},
 		{`{argument: a, as: sql, not_inside: [SELECT]}`, `{"a":"WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x"}`, matches, not},
@@ -436,6 +452,32 @@ func TestValuesAreRecordedIfAFileAsksAndNoneForbids(t *testing.T) {
 	}{{nil, false}, {[]*Policy{silent}, false}, {[]*Policy{yes}, true}, {[]*Policy{silent, yes}, true}, {[]*Policy{no, yes}, false}, {[]*Policy{yes, no}, false}} {
 		if got := NewSet(env, c.files...).RecordValues(); got != c.want {
 			t.Errorf("%d files: %v, want %v", len(c.files), got, c.want)
+		}
+	}
+}
+
+// What cannot be recorded passes only when the machine's file says so, where there is one.
+func TestAUserLoosensTheRecordOnlyWhereTheMachineDoes(t *testing.T) {
+	for _, c := range []struct {
+		machine, user string // "none": there is no such file
+		want          bool
+	}{
+		{"none", "none", true}, {"none", "", true}, {"none", "record: best_effort", false}, {"none", "record: required", true}, {"", "record: best_effort", true}, {"record: required", "record: best_effort", true},
+		{"record: best_effort", "", false}, {"record: best_effort", "record: required", true}, {"record: best_effort", "none", false},
+	} {
+		var policies []*Policy
+		for file, text := range map[string]string{MachineFile: c.machine, "own": c.user} {
+			if text == "none" {
+				continue
+			}
+			p, err := Parse(file, []byte(text), Environment{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			policies = append(policies, p)
+		}
+		if got := NewSet(Environment{}, policies...).RecordRequired(); got != c.want {
+			t.Errorf("%q and %q: required %v", c.machine, c.user, got)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (t *test) plain(s sample) bool {
 }
 
 func (t *test) equals(s sample) bool {
-	return slices.ContainsFunc(t.texts, func(x string) bool { return folded(s.text, s.fold) == folded(x, s.fold) }) ||
+	return slices.ContainsFunc(t.places, s.place.Is) || slices.ContainsFunc(t.texts, func(x string) bool { return folded(s.text, s.fold) == folded(x, s.fold) }) ||
 		slices.ContainsFunc(t.sites, func(site as.Site) bool { return site.Has(s.text) })
 }
 
@@ -128,13 +128,13 @@ func folded(text string, fold bool) string {
 func (t *test) inside(s sample) bool {
 	switch {
 	case s.place.Path != "":
-		return slices.ContainsFunc(t.texts, s.place.Below)
+		return slices.ContainsFunc(t.places, s.place.Below)
 	case t.areas != nil:
 		return slices.ContainsFunc(t.areas, func(a as.Area) bool { return a.Has(s.link) })
 	case t.sites != nil:
 		return slices.ContainsFunc(t.sites, func(site as.Site) bool { return site.Has(s.text) })
 	case t.starts != nil:
-		return slices.ContainsFunc(t.starts, s.command.Begins)
+		return slices.ContainsFunc(t.starts, func(start as.Command) bool { return s.command.Begins(start, s.fold) })
 	default:
 		return s.kinds && slices.Contains(t.texts, s.text)
 	}

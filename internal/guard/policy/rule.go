@@ -88,6 +88,7 @@ type test struct {
 	not      bool // the opposite of the operator
 	values   []value
 	texts    []string          // of values, as the condition reads them
+	places   []as.Place        // where those that are paths lead, at the call
 	pattern  [2]*regexp.Regexp // as written, and without regard to case where a volume has none
 	number   string
 	most     uint64

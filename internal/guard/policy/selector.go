@@ -54,24 +54,25 @@ func (s selector) anywhere() bool {
 	return !s.pointer && strings.Contains(s.text, "**")
 }
 
-// find calls see with each value that the selector finds in v, and returns how many there
-// were.
-func (s selector) find(v *value, see func(*value)) int {
+// find calls see with each value that the selector finds in v. Names that differ by case alone are
+// found as well, and are not exact: some servers take one for the other (encoding/json does).
+func (s selector) find(v *value, see func(v *value, exact bool)) {
 	if s.everything() {
-		return walk(v, see)
+		walk(v, func(v *value) { see(v, true) })
+		return
 	}
-	return s.below(v, s.segments, see)
+	s.below(v, s.segments, true, see)
 }
 
-func (s selector) below(v *value, segments []string, see func(*value)) (found int) {
+func (s selector) below(v *value, segments []string, exact bool, see func(v *value, exact bool)) {
 	if len(segments) == 0 {
-		see(v)
-		return 1
+		see(v, exact)
+		return
 	}
 	name, rest := segments[0], segments[1:]
 	deep := name == "**" && !s.pointer
 	if deep {
-		found += s.below(v, rest, see)
+		s.below(v, rest, exact, see)
 	}
 	each := deep || name == "*" && !s.pointer
 	next := rest
@@ -79,8 +80,9 @@ func (s selector) below(v *value, segments []string, see func(*value)) (found in
 		next = segments
 	}
 	for i := range v.members {
-		if each || v.members[i].name == name {
-			found += s.below(&v.members[i].value, next, see)
+		m := &v.members[i]
+		if same := each || m.name == name; same || strings.EqualFold(m.name, name) {
+			s.below(&m.value, next, exact && same, see)
 		}
 	}
 	index := -1
@@ -89,27 +91,24 @@ func (s selector) below(v *value, segments []string, see func(*value)) (found in
 	}
 	for i := range v.items {
 		if each || i == index {
-			found += s.below(&v.items[i], next, see)
+			s.below(&v.items[i], next, exact, see)
 		}
 	}
-	return found
 }
 
 // walk calls see with every scalar in v and with every name, as a string.
-func walk(v *value, see func(*value)) (found int) {
+func walk(v *value, see func(*value)) {
 	switch v.kind {
 	case isObject:
 		for i := range v.members {
 			see(&value{kind: isName, text: v.members[i].name})
-			found += 1 + walk(&v.members[i].value, see)
+			walk(&v.members[i].value, see)
 		}
 	case isArray:
 		for i := range v.items {
-			found += walk(&v.items[i], see)
+			walk(&v.items[i], see)
 		}
 	default:
 		see(v)
-		found++
 	}
-	return found
 }

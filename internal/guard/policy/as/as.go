@@ -12,6 +12,7 @@ package as
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +24,7 @@ var (
 	errZero     = errors.New("it holds a zero byte")
 	errControl  = errors.New("it holds a control character")
 	errEncoding = errors.New("it is percent-encoded too often")
+	errOverlong = errors.New("it holds a character in a longer encoding than it has")
 )
 
 // control says that c is a control character of ASCII.
@@ -39,13 +41,29 @@ func decodings(text string) ([]string, error) {
 		if !changed {
 			return all, nil
 		}
-		text = decoded
+		if text = decoded; overlong(text) {
+			return nil, errOverlong
+		}
 		all = append(all, text)
 	}
 	if _, changed := unescape(text); changed {
 		return nil, errEncoding
 	}
 	return all, nil
+}
+
+// overlong says whether text holds UTF-8 of more bytes than the character needs (RFC 3629, section
+// 10), which careless decoders take for a dot or a slash.
+func overlong(text string) bool {
+	for i := 0; i+1 < len(text); i++ {
+		first, next := text[i], text[i+1]
+		switch {
+		case next < 0x80 || next > 0xbf:
+		case first == 0xc0, first == 0xc1, first == 0xe0 && next < 0xa0, first == 0xf0 && next < 0x90:
+			return true
+		}
+	}
+	return false
 }
 
 // unescape takes one level of percent-encoding away. A percent sign that encodes nothing
@@ -56,30 +74,37 @@ func unescape(text string) (string, bool) {
 	}
 	var b strings.Builder
 	changed := false
-	for i := 0; i < len(text); i++ {
-		if text[i] == '%' && i+2 < len(text) {
-			high, low := unhex(text[i+1]), unhex(text[i+2])
-			if high >= 0 && low >= 0 {
-				b.WriteByte(byte(high<<4 | low))
-				i += 2
-				changed = true
-				continue
-			}
+	for i := 0; i < len(text); {
+		n := escape(text[i:], &b)
+		changed = changed || n > 0
+		if n == 0 {
+			b.WriteByte(text[i])
+			n = 1
 		}
-		b.WriteByte(text[i])
+		i += n
 	}
 	return b.String(), changed
 }
 
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	default:
-		return -1
+// escape decodes what text begins with, %2e or %u002e, and returns its length, 0 when that encodes
+// nothing.
+func escape(text string, into *strings.Builder) int {
+	if text[0] != '%' {
+		return 0
 	}
+	if len(text) > 2 {
+		if c, err := strconv.ParseUint(text[1:3], 16, 8); err == nil {
+			into.WriteByte(byte(c))
+			return len("%2e")
+		}
+	}
+	if len(text) > 5 && text[1]|0x20 == 'u' { // of ECMAScript's escape(), and IIS
+		if c, err := strconv.ParseUint(text[2:6], 16, 16); err == nil {
+			into.WriteRune(rune(c))
+			return len("%u002e")
+		}
+	}
+	return 0
 }
 
 // add appends what is not in list yet.

@@ -3,8 +3,10 @@
 package as
 
 import (
+	"bytes"
 	"errors"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,45 +19,25 @@ const notInHosts = "%/?#@:[]\\ <>^|\"'`{}"
 var errHost = errors.New("it names no host")
 
 // Host returns the hosts that text may mean: names in ASCII and lower case, without the dot at
-// the end; addresses in their usual form. The text is a host, with a port or without, or an
-// address on the web.
+// the end; addresses in their usual form. The text is an address on the web, or one without its
+// scheme: a host, with a user, a port and a path or without.
 func Host(text string) ([]string, error) {
+	if _, err := netip.ParseAddr(text); err == nil { // of IPv6 too, without brackets
+		return hostOnly(text)
+	}
+	scheme, rest, _ := strings.Cut(text, ":")
+	_, special := defaultPorts[strings.ToLower(scheme)]
 	switch {
-	case hasControl(text):
-		return nil, errControl
-	case strings.ContainsAny(text, " \\"):
-		return nil, errHost
-	case strings.Contains(text, "://"):
-		u, err := parseURL(text)
-		if err != nil {
-			return nil, err
-		}
-		return hostOnly(u.host)
+	case strings.HasPrefix(text, "//"):
+		text = "http:" + text
+	case !special && !strings.HasPrefix(rest, "//"):
+		text = "http://" + text
 	}
-	return hostOnly(withoutPort(text))
-}
-
-// withoutPort takes a port away. A bare IPv6 address has colons and no port.
-func withoutPort(text string) string {
-	if inner, ok := strings.CutPrefix(text, "["); ok {
-		host, rest, closed := strings.Cut(inner, "]")
-		if closed && (rest == "" || isPort(rest)) {
-			return "[" + host + "]"
-		}
-		return text
+	u, err := parseURL(text)
+	if err != nil {
+		return nil, err
 	}
-	if at := strings.LastIndexByte(text, ':'); at >= 0 && strings.Count(text, ":") == 1 && isPort(text[at:]) {
-		return text[:at]
-	}
-	return text
-}
-
-func isPort(text string) bool {
-	if text == ":" {
-		return true
-	}
-	_, err := strconv.ParseUint(strings.TrimPrefix(text, ":"), 10, 16)
-	return err == nil && text[0] == ':'
+	return hostOnly(u.host)
 }
 
 // hostOnly reads a host without a port.
@@ -101,22 +83,43 @@ func unescapeZone(text string) (string, bool) {
 	return host + "%" + zone, true
 }
 
-// embedded returns the IPv4 address in an IPv6 one that a translator reaches: NAT64 (RFC 6052),
-// 6to4 (RFC 3056), IPv4-compatible (RFC 4291, 2.5.5.1).
-func embedded(address netip.Addr) (netip.Addr, bool) {
+// translated are the networks of IPv6 whose addresses hold one of IPv4, and at which byte.
+var translated = []struct {
+	network netip.Prefix
+	at      int
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},    // NAT64 (RFC 6052)
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12},  // the same of a site (RFC 8215)
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12}, // SIIT (RFC 2765)
+	{netip.MustParsePrefix("2002::/16"), 2},        // 6to4 (RFC 3056)
+	{netip.MustParsePrefix("::/96"), 12},           // IPv4-compatible (RFC 4291, 2.5.5.1)
+}
+
+// Networks of IPv6 that tunnel one of IPv4: its address is inverted (Teredo, RFC 4380), or stands
+// behind a mark that any network may have (ISATAP, RFC 5214).
+var (
+	teredo = netip.MustParsePrefix("2001::/32")
+	isatap = []byte{0, 0, 0x5e, 0xfe}
+)
+
+// embedded returns the IPv4 address in an IPv6 one that a translator or a tunnel reaches.
+func embedded(address netip.Addr) (inner netip.Addr, ok bool) {
 	b := address.As16()
-	inner := func(at int) (netip.Addr, bool) { return netip.AddrFrom4([4]byte(b[at : at+4])), true }
-	switch {
-	case address.Is4In6():
-		return netip.Addr{}, false
-	case netip.MustParsePrefix("64:ff9b::/96").Contains(address):
-		return inner(12)
-	case netip.MustParsePrefix("2002::/16").Contains(address):
-		return inner(2)
-	case netip.MustParsePrefix("::/96").Contains(address) && b[12] != 0:
-		return inner(12)
+	if address.Is4In6() {
+		return inner, false
 	}
-	return netip.Addr{}, false
+	if mark := b[8:12]; bytes.Equal(mark, isatap) || mark[0] == 2 && bytes.Equal(mark[1:], isatap[1:]) {
+		return netip.AddrFrom4([4]byte(b[12:])), true
+	}
+	if teredo.Contains(address) {
+		return netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}), true
+	}
+	for _, t := range translated {
+		if t.network.Contains(address) && b[t.at] != 0 {
+			return netip.AddrFrom4([4]byte(b[t.at : t.at+4])), true
+		}
+	}
+	return inner, false
 }
 
 // orLoopback adds what the address of no host reaches when somebody connects to it: this host.
@@ -264,8 +267,13 @@ func (s Site) Has(host string) bool {
 	}
 }
 
-// Local says whether name is one that every system takes for itself.
-func Local(name string) bool { return name == "localhost" || strings.HasSuffix(name, ".localhost") }
+// hosts are the names that systems have for themselves in /etc/hosts.
+var hosts = []string{"localhost", "localhost4", "localhost6", "localhost.localdomain", "localhost4.localdomain4", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback"}
+
+// Local says whether name is one that a system takes for itself.
+func Local(name string) bool {
+	return slices.Contains(hosts, name) || strings.HasSuffix(name, ".localhost")
+}
 
 // bracketed writes a host as an address on the web has it.
 func bracketed(host string) string {

@@ -7,8 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -31,6 +35,9 @@ type Paths struct {
 type Place struct {
 	Path string
 	Fold bool // names there differ by more than case
+
+	files []fs.FileInfo // of the names of Path, as far as they exist
+	self  fs.FileInfo   // the last of them where all exist
 }
 
 // Read returns where text may lead.
@@ -42,13 +49,16 @@ func (p Paths) Read(text string) ([]Place, error) {
 	var places []Place
 	var found []string
 	for _, s := range written {
-		absolute, err := p.absolute(s)
+		starts, err := p.starts(s)
 		if err != nil {
 			return nil, err
 		}
 		// Some programs clean a path before they open it, the kernel follows links first:
 		// "link/.." is another place for each of them.
-		for _, start := range add([]string{absolute}, filepath.Clean(absolute)) {
+		for _, start := range starts {
+			starts = add(starts, filepath.Clean(start))
+		}
+		for _, start := range starts {
 			place, err := p.resolve(start)
 			if err != nil {
 				return nil, err
@@ -72,8 +82,8 @@ func (p Paths) Literal(text string) (Place, error) {
 }
 
 // spellings returns the ways in which a path may have been meant: with its percent-encoding and
-// without, with backslashes for slashes, without the dots and blanks at the end of names that
-// some systems drop.
+// without, with the quotes and blanks around it and without, with backslashes for slashes, without
+// the dots and blanks at the end of names that some systems drop.
 func spellings(text string) ([]string, error) {
 	switch {
 	case text == "":
@@ -94,10 +104,20 @@ func spellings(text string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		slashed := strings.ReplaceAll(s, `\`, "/")
-		all = add(all, s, slashed, trimNames(s), trimNames(slashed))
+		for _, s := range add([]string{s}, unquoted(s)) {
+			slashed := strings.ReplaceAll(s, `\`, "/")
+			all = add(all, s, slashed, trimNames(s), trimNames(slashed))
+		}
 	}
 	return all, nil
+}
+
+// unquoted takes away what some servers trim from a path; one that is nothing else stays.
+func unquoted(s string) string {
+	if bare := strings.TrimSpace(strings.Trim(strings.TrimSpace(s), `"'`)); bare != "" {
+		return bare
+	}
+	return s
 }
 
 // withoutScheme takes "file:" away, and the host that may stand behind it.
@@ -131,6 +151,30 @@ func trimNames(s string) string {
 	return strings.Join(names, "/")
 }
 
+// variables are those that a path may hold, ${NAME} or, in capitals, $NAME.
+var variables = regexp.MustCompile(`\$(?:\{(\w+)\}|([A-Z_][A-Z0-9_]*)\b)`)
+
+// starts returns the absolute paths that s may stand for: as it is written, and with its variables,
+// which some servers expand. One that nothing is known of is empty, as it is to a server that has
+// none of that name, unless the path begins with it.
+func (p Paths) starts(s string) ([]string, error) {
+	written, err := p.absolute(s)
+	at := variables.FindStringSubmatchIndex(s)
+	if err != nil || at == nil {
+		return []string{written}, err
+	}
+	known := map[string]string{"HOME": p.Home, "PWD": p.Dir}
+	first := variables.FindStringSubmatch(s)
+	if at[0] == 0 && !filepath.IsAbs(known[first[1]+first[2]]) {
+		return nil, errors.New("it begins with a variable that nobody knows here")
+	}
+	expanded, err := p.absolute(variables.ReplaceAllStringFunc(s, func(v string) string { return known[strings.Trim(v, "${}")] }))
+	return add([]string{written}, expanded), err
+}
+
+// users is how the homes of other users are written.
+var users = regexp.MustCompile(`^~[\w.-]+(/|$)`)
+
 // absolute expands "~" and puts a relative path below the directory. It cleans nothing.
 func (p Paths) absolute(s string) (string, error) {
 	base, rest := p.Dir, s
@@ -139,7 +183,7 @@ func (p Paths) absolute(s string) (string, error) {
 		return s, nil
 	case s == "~" || strings.HasPrefix(s, "~/"):
 		base, rest = p.Home, strings.TrimPrefix(s[1:], "/")
-	case strings.HasPrefix(s, "~"):
+	case users.MatchString(s):
 		return "", errors.New("it begins in the home of another user")
 	case s == "":
 		return "", errors.New("it is empty")
@@ -154,11 +198,12 @@ func (p Paths) absolute(s string) (string, error) {
 // exists.
 func (p Paths) resolve(path string) (Place, error) {
 	at, rest, links := "/", names(path), 0
+	var files []fs.FileInfo // of the names of at
 	for len(rest) > 0 {
 		name := rest[0]
 		rest = rest[1:]
 		if name == ".." {
-			at = filepath.Dir(at)
+			at, files = filepath.Dir(at), files[:max(0, len(files)-1)]
 			continue
 		}
 		next := filepath.Join(at, name)
@@ -166,12 +211,16 @@ func (p Paths) resolve(path string) (Place, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err != nil && !errors.Is(err, fs.ErrPermission) && isFile(at):
 			// What is not there leads nowhere else.
-			return Place{filepath.Join(append([]string{next}, rest...)...), p.folding(at)}, nil
+			place := Place{Path: filepath.Join(append([]string{next}, rest...)...), Fold: p.folding(at)}
+			place.files = files[:common(names(at), names(place.Path))]
+			return place, nil
 		case err != nil:
 			return Place{}, errors.New("where it leads cannot be seen")
 		case info.Mode()&fs.ModeSymlink == 0:
-			at = next
+			at, files = next, append(files, info)
 			continue
+		case strings.HasPrefix(at, "/proc/"): // such as /proc/self/root, and its fd/3 (proc_pid_root(5))
+			return Place{}, errors.New("it leads where the server's own process does")
 		}
 		if links++; links > maxLinks {
 			return Place{}, errors.New("it leads through too many symbolic links")
@@ -181,11 +230,23 @@ func (p Paths) resolve(path string) (Place, error) {
 			return Place{}, errors.New("where it leads cannot be seen")
 		}
 		if filepath.IsAbs(target) {
-			at = "/"
+			at, files = "/", nil
 		}
 		rest = append(names(target), rest...)
 	}
-	return Place{at, p.folding(filepath.Dir(at))}, nil
+	place := Place{Path: at, Fold: p.folding(filepath.Dir(at)), files: files}
+	if len(files) > 0 {
+		place.self = files[len(files)-1]
+	}
+	return place, nil
+}
+
+// common returns how many names two paths begin with alike.
+func common(a, b []string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func isFile(path string) bool {
@@ -244,14 +305,29 @@ func swapCase(name string) string {
 	}, name)
 }
 
-// Below says whether the place is dir or in it.
-func (at Place) Below(dir string) bool {
-	path := at.Path
-	if at.Fold {
-		path, dir = Fold(path), Fold(dir)
-	}
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+// Is says whether two places are one: by their names, or because both are one file, which has other
+// names by a hard link, a bind mount, and on macOS by firmlinks and /.vol.
+func (at Place) Is(other Place) bool {
+	path, name := at.spelt(other)
+	return path == name || at.self != nil && other.file(at.self)
 }
+
+// Below says whether the place is dir or in it, by names or by files.
+func (at Place) Below(dir Place) bool {
+	path, name := at.spelt(dir)
+	return path == name || strings.HasPrefix(path, strings.TrimSuffix(name, "/")+"/") || slices.ContainsFunc(at.files, dir.file)
+}
+
+// spelt returns the paths of two places as the volume of the first compares them.
+func (at Place) spelt(other Place) (path, name string) {
+	if !at.Fold {
+		return at.Path, other.Path
+	}
+	return Fold(norm.NFC.String(at.Path)), Fold(norm.NFC.String(other.Path))
+}
+
+// file says whether the place is this file.
+func (at Place) file(info fs.FileInfo) bool { return at.self != nil && os.SameFile(at.self, info) }
 
 // Fold returns the same text for two that differ by case alone.
 func Fold(text string) string {

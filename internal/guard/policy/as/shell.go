@@ -5,8 +5,12 @@ package as
 import (
 	"errors"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds of one text of a shell.
@@ -23,10 +27,22 @@ type Command []string
 // String returns the words with one blank between them.
 func (c Command) String() string { return strings.Join(c, " ") }
 
-// Begins says whether the first words of the command are those of beginning.
-func (c Command) Begins(beginning Command) bool {
-	return len(c) >= len(beginning) && slices.Equal(c[:len(beginning)], beginning)
+// Begins says whether the first words of the command are those of beginning; fold takes upper and
+// lower case for one. The name of the program is one in either case where its volume says so.
+func (c Command) Begins(beginning Command, fold bool) bool {
+	if len(c) < len(beginning) {
+		return false
+	}
+	for i, want := range beginning {
+		if c[i] != want && (Fold(c[i]) != Fold(want) || !fold && (i > 0 || !programsFold())) {
+			return false
+		}
+	}
+	return true
 }
+
+// programsFold says whether /bin/RM is /bin/rm.
+var programsFold = sync.OnceValue(func() bool { return foldsCase("/usr/bin") })
 
 var errExpansion = errors.New("the shell puts something into it that cannot be seen here")
 
@@ -34,13 +50,42 @@ var errExpansion = errors.New("the shell puts something into it that cannot be s
 // together, for a text of a shell.
 var (
 	starters = []string{
-		"builtin", "busybox", "chroot", "chrt", "command", "doas", "env", "exec", "fd", "find", "flock", "ionice", "nice", "nohup", "nsenter", "parallel", "pkexec",
-		"runuser", "setpriv", "setsid", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "time", "timeout", "torsocks", "toybox", "unshare", "watch", "xargs",
+		"-", "aa-exec", "and", "arch", "builtin", "busybox", "bwrap", "caffeinate", "capsh", "catchsegv", "cgexec", "choom", "chpst", "chroot", "chrt", "command", "cpulimit", "daemonize", "dbus-run-session",
+		"doas", "dumb-init", "eatmydata", "entr", "env", "exec", "fakechroot", "fakeroot", "firejail", "flock", "gdb", "gosu", "i386", "ionice", "jobs", "ld.so", "linux32", "linux64", "logsave", "ltrace", "multitime", "newgrp",
+		"nice", "nocorrect", "noglob", "nohup", "not", "npx", "nsenter", "numactl", "openvt", "or", "parallel", "perf", "pkexec", "prlimit", "proot", "proxychains", "qemu", "repeat", "rlwrap", "run0", "runcon", "runuser",
+		"s6-setuidgid", "sandbox-exec", "screen", "sem", "setarch", "setpriv", "setsid", "setuidgid", "sshpass", "ssh-agent", "start-stop-daemon", "stdbuf", "strace", "su", "su-exec", "sudo", "systemd-inhibit", "systemd-run",
+		"taskset", "time", "timeout", "tini", "tmux", "torify", "torsocks", "toybox", "tsocks", "unbuffer", "unshare", "uvx", "valgrind", "watch", "watchexec", "x86_64", "xargs", "xterm", "xvfb-run",
 	}
 	readers = []string{
-		"ash", "bash", "csh", "dash", "env", "eval", "fish", "flock", "ksh", "parallel", "runuser", "script", "sh", "ssh", "su", "tcsh", "trap", "watch", "zsh",
+		"ash", "bash", "compgen", "complete", "csh", "dash", "env", "eval", "fish", "flock", "hyperfine", "ksh", "mapfile", "mksh", "nix-shell", "parallel", "rbash", "readarray", "runuser", "script", "sem", "sg", "sh", "ssh", "su",
+		"tcsh", "tmux", "trap", "watch", "xterm", "yash", "zsh",
 	}
 )
+
+// A runner starts what stands behind one of these words of its own.
+type runner struct {
+	behind []string
+	next   bool // the very next word begins the command, or is a text for a shell
+}
+
+var (
+	finds    = runner{[]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, true}
+	projects = runner{[]string{"exec", "run", "dlx", "x", "-c", "--command"}, false}
+	runners  = map[string]runner{
+		"find": finds, "fd": finds, "fdfind": finds, "git": {[]string{"--exec", "foreach", "run"}, true},
+		"docker": projects, "podman": projects, "nerdctl": projects, "kubectl": projects, "oc": projects, "ip": projects, "npm": projects, "pnpm": projects, "yarn": projects, "bun": projects,
+		"uv": projects, "poetry": projects, "pipenv": projects, "bundle": projects, "conda": projects, "mamba": projects, "direnv": projects, "op": projects, "doppler": projects, "nix": projects,
+	}
+)
+
+// Builtins that change what a name stands for from then on, or read another text.
+var changing = []string{".", "alias", "enable", "hash", "source"}
+
+// Builtins that evaluate the subscript of an array in their arguments, and the substitutions in it.
+var evaluating = []string{"[", "declare", "export", "let", "local", "printf", "read", "readonly", "test", "typeset", "unset", "wait"}
+
+// programs are how the names of variables end that programs start.
+var programs = []string{"ASKPASS", "BROWSER", "CMD", "COMMAND", "EDITOR", "LESSOPEN", "LESSCLOSE", "PAGER", "SHELL", "VISUAL"}
 
 // Shell returns the commands that text starts, each in all the ways it may be meant: with the
 // variables that are set for it and without, with its path and without, and what wrappers such as
@@ -105,8 +150,8 @@ func (r *shellReader) script(text string, depth int) error {
 			if len(tokens) == 0 || tokens[0].operator {
 				return errors.New("it redirects to nothing")
 			}
-			if n := len(words); n > 0 && t.joined && strings.Trim(words[n-1], "0123456789") == "" {
-				words, globs = words[:n-1], globs[:n-1] // the number of a descriptor
+			if n := len(words); n > 0 && t.joined && descriptor.MatchString(words[n-1]) {
+				words, globs = words[:n-1], globs[:n-1]
 			}
 			if err := r.keep(Command{t.text, tokens[0].text}); err != nil {
 				return err
@@ -124,10 +169,14 @@ func (r *shellReader) script(text string, depth int) error {
 	return r.command(words, globs, depth)
 }
 
+// descriptor is what may stand right before the operator of a redirection: its number, or {name} of
+// the variable that is set to it.
+var descriptor = regexp.MustCompile(`^(\d+|\{\w+\})$`)
+
 // Words that a command may stand behind, and those that begin what is not read here.
 var (
 	opening    = []string{"!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"}
-	unreadable = []string{"for", "case", "select", "function", "coproc", "[[", "alias", "source", "."}
+	unreadable = []string{"for", "case", "select", "function", "coproc", "[["}
 )
 
 func (r *shellReader) keep(c Command) error {
@@ -149,6 +198,9 @@ func (r *shellReader) command(words Command, globs []bool, depth int) error {
 	}
 	plain := words
 	for len(plain) > 0 && isAssignment(plain[0]) {
+		if err := r.assignment(plain[0], depth+1); err != nil {
+			return err
+		}
 		plain = plain[1:]
 	}
 	if len(plain) == 0 {
@@ -171,18 +223,44 @@ func (r *shellReader) command(words Command, globs []bool, depth int) error {
 	return r.wrapped(strings.ToLower(name), plain[1:], slices.Contains(globs, true), depth+1)
 }
 
-// wrapped keeps what a wrapper may start: the command may begin at each of its words, and a
-// reader's words may be texts for a shell. So no option of a wrapper need be known.
+// assignment reads the value of a variable that names a program, such as GIT_PAGER.
+func (r *shellReader) assignment(word string, depth int) error {
+	name, value, _ := strings.Cut(word, "=")
+	if !slices.ContainsFunc(programs, func(end string) bool { return strings.HasSuffix(name, end) }) {
+		return nil
+	}
+	return r.script(value, depth)
+}
+
+// wrapped keeps what a wrapper may start.
 func (r *shellReader) wrapped(name string, words Command, globs bool, depth int) error {
-	starts, reads := slices.Contains(starters, name), slices.Contains(readers, name)
-	switch {
+	starts, reads := isOne(starters, name) || strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl"), isOne(readers, name)
+	substitutes := func(word string) bool { return strings.ContainsAny(word, "$`") }
+	switch one, runs := runners[name]; {
+	case slices.Contains(changing, name):
+		return errors.New("it changes what other commands are")
+	case slices.Contains(evaluating, name) && slices.ContainsFunc(words, substitutes):
+		return errExpansion
+	case depth > maxNested:
+		return errors.New("it has wrappers in wrappers")
+	case runs:
+		return r.run(one, words, globs, depth)
 	case !starts && !reads:
 		return nil
 	case globs:
 		return errExpansion
-	case depth > maxNested:
-		return errors.New("it has wrappers in wrappers")
 	}
+	return r.any(words, starts, reads, depth)
+}
+
+// isOne says whether a program is one of list, of whatever version: bash5, ksh93.
+func isOne(list []string, name string) bool {
+	return slices.Contains(list, name) || slices.Contains(list, strings.TrimRight(name, "0123456789.-"))
+}
+
+// any keeps what a wrapper starts of which no option is known: the command may begin at each of its
+// words, and a reader's words may be texts for a shell.
+func (r *shellReader) any(words Command, starts, reads bool, depth int) error {
 	for i, word := range words {
 		if starts && !strings.HasPrefix(word, "-") && !isAssignment(word) {
 			if err := r.command(words[i:], nil, depth); err != nil {
@@ -200,6 +278,35 @@ func (r *shellReader) wrapped(name string, words Command, globs bool, depth int)
 	}
 	if reads && len(words) > 1 { // eval, ssh and watch join their words
 		return r.script(words.String(), depth)
+	}
+	return nil
+}
+
+// run keeps what stands behind the words of a runner.
+func (r *shellReader) run(one runner, words Command, globs bool, depth int) error {
+	for i, word := range words {
+		option, value, _ := strings.Cut(word, "=")
+		if !slices.Contains(one.behind, option) {
+			continue
+		}
+		rest := words[i+1:]
+		if value != "" {
+			rest = Command{value}
+		}
+		switch {
+		case globs:
+			return errExpansion
+		case !one.next:
+			return r.any(rest, true, slices.ContainsFunc(rest, func(w string) bool { return strings.ContainsAny(w, " \t\n;") }), depth)
+		case len(rest) > 0 && strings.ContainsAny(rest[0], " \t\n;"):
+			if err := r.script(rest[0], depth); err != nil {
+				return err
+			}
+		default:
+			if err := r.command(rest, nil, depth); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -291,22 +398,68 @@ func (l *shellLexer) step(c byte) error {
 		}
 	case c == '$' || c == '`':
 		return errExpansion
-	case c == '{' && braces(l.in[l.at:]):
+	case c == '{' && braces(l.in[l.at:]), c == '=' && !l.inWord && equals.MatchString(l.in[l.at:]):
 		return errExpansion
-	case c < ' ' || c == 0x7f:
+	case c < ' ' || c == 0x7f || c >= 0x80 && blank(l.in[l.at:]):
 		return errControl
 	default:
-		l.glob = l.glob || strings.IndexByte("*?[", c) >= 0
+		l.glob = l.glob || c == '*' || c == '?' || c == '[' && !test.MatchString(l.in[l.at:])
 		l.put(l.in[l.at : l.at+1])
 		l.at++
 	}
 	return nil
 }
 
-// braces says whether a brace begins an expansion, such as {rm,-rf}.
+// sequence is {a..z}.
+var sequence = regexp.MustCompile(`^\{[^\s{},;&|<>()]*\.\.[^\s{},;&|<>()]*\}`)
+
+// braces says whether a brace begins an expansion, such as {rm,-rf}: a comma and a brace follow in the
+// word. A brace in between that closes nothing is part of the list: {a}b,c} is a}b and c.
 func braces(s string) bool {
-	inner, _, closed := strings.Cut(s[1:], "}")
-	return closed && (strings.Contains(inner, ",") || strings.Contains(inner, ".."))
+	if strings.HasPrefix(s, "{}") {
+		return false
+	}
+	comma := false
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\':
+			i++
+		case c == '\'' || c == '"':
+			i += quotedLength(s[i:])
+		case strings.IndexByte(" \t\n;&|<>()", c) >= 0:
+			return sequence.MatchString(s)
+		case c == ',':
+			comma = true
+		case c == '}' && comma:
+			return true
+		}
+	}
+	return sequence.MatchString(s)
+}
+
+// quotedLength returns how many bytes follow the quote that s begins with, up to the one that ends it.
+func quotedLength(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && s[0] == '"':
+			i++
+		case s[i] == s[0]:
+			return i
+		}
+	}
+	return len(s)
+}
+
+// equals is a word that zsh replaces by where the program is: =rm.
+var equals = regexp.MustCompile(`^=[\w./]`)
+
+// test is the command "[", which is no pattern.
+var test = regexp.MustCompile(`^\[(\s|$)`)
+
+// blank says whether s begins with a character that some take for a blank, such as U+00A0.
+func blank(s string) bool {
+	c, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsSpace(c)
 }
 
 func (l *shellLexer) operator() error {

@@ -3,6 +3,7 @@
 package as
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +29,14 @@ func SQL(text string) ([]Statement, error) {
 			from = i + 1
 		}
 	}
-	return appendStatement(statements, tokens[from:]), nil
+	statements = appendStatement(statements, tokens[from:])
+	if slices.ContainsFunc(statements, Statement.runsText) {
+		return nil, errSQLText
+	}
+	return statements, nil
 }
+
+var errSQLText = errors.New("it runs a text as a statement")
 
 func appendStatement(list []Statement, tokens []sqlToken) []Statement {
 	if len(tokens) == 0 {
@@ -51,8 +58,8 @@ func (s Statement) String() string {
 // verbs change something wherever they stand: in a common table expression, behind EXPLAIN
 // ANALYZE, or behind another statement, which SQL Server separates by nothing.
 var verbs = []string{
-	"ALTER", "ATTACH", "CALL", "COPY", "CREATE", "DELETE", "DETACH", "DROP", "EXEC", "EXECUTE", "GRANT", "INSERT", "LOAD", "MERGE", "REINDEX", "RENAME",
-	"REPLACE", "REVOKE", "TRUNCATE", "UPDATE", "UPSERT", "VACUUM",
+	"ALTER", "ATTACH", "BACKUP", "CALL", "COPY", "CREATE", "DELETE", "DENY", "DETACH", "DROP", "EXEC", "EXECUTE", "GRANT", "INSERT", "KILL", "LOAD", "MERGE", "REINDEX", "RENAME",
+	"REPLACE", "RESTORE", "REVOKE", "SHUTDOWN", "TRUNCATE", "UPDATE", "UPSERT", "VACUUM",
 }
 
 // functions are the verbs that are functions of some database too.
@@ -60,6 +67,17 @@ var functions = []string{"INSERT", "REPLACE", "TRUNCATE"}
 
 // notVerbs are the words behind which a verb is none: FOR UPDATE, ON DELETE, DO UPDATE.
 var notVerbs = []string{"FOR", "ON", "KEY", "DO", "AS", ".", "BEFORE", "AFTER", "OR", "OF"}
+
+// inDefinitions are those of them behind which a verb is one where a statement defines another:
+// CREATE PROCEDURE p AS DROP TABLE t, CREATE RULE r AS ON INSERT TO t DO DELETE FROM u.
+var inDefinitions = []string{"AS", "DO"}
+
+// Words and symbols around the name of a column. Where one stands on either side of a verb, that is
+// such a name: SELECT load FROM t, ORDER BY copy DESC.
+var (
+	beforeColumns = []string{"SELECT", "DISTINCT", "BY", "WHERE", "AND", "OR", "NOT", "HAVING", "SET", "WHEN", ",", "(", "=", "<", ">", "+", "-", "*", "/", "|", "%"}
+	afterColumns  = []string{"FROM", "AS", "IN", "IS", "LIKE", "BETWEEN", "ASC", "DESC", "AND", "OR", "LIMIT", "THEN", "ELSE", "END", ",", ")", "=", "<", ">", "!", "+", "-", "*", "/", "|", "%", ":", ""}
+)
 
 // Kinds returns what the statement does, each kind once: its first word, the verbs in it, and
 // "SELECT INTO" for a SELECT that writes.
@@ -69,21 +87,55 @@ func (s Statement) Kinds() []string {
 	if first != "WITH" && first != "" {
 		kinds = add(kinds, first)
 	}
+	query := "" // the last word of SELECT and what INTO may belong to besides
 	for i, t := range s.tokens {
-		before, after := s.token(i-1), s.token(i+1)
 		switch {
 		case t.is("SELECT"):
-			kinds = add(kinds, "SELECT")
-		case t.is("INTO") && !slices.Contains([]string{"INSERT", "REPLACE", "MERGE", "IGNORE"}, before.text):
+			kinds, query = add(kinds, "SELECT"), t.text
+		case t.is("INTO") && query == "SELECT":
 			kinds = add(kinds, "SELECT INTO")
-		case t.kind == sqlWord && slices.Contains(verbs, t.text) && (!after.is("(") || !slices.Contains(functions, t.text)) && !slices.Contains(notVerbs, before.text):
-			kinds = add(kinds, t.text)
+		case s.verb(i):
+			kinds, query = add(kinds, t.text), t.text
 		}
 	}
 	if len(kinds) == 0 {
 		return []string{first}
 	}
 	return kinds
+}
+
+// verb says whether a token is a verb, and not a column, a function or part of a clause.
+func (s Statement) verb(i int) bool {
+	t, before, after := s.tokens[i], s.token(i-1), s.token(i+1)
+	first := s.first()
+	defines := slices.Contains(inDefinitions, before.text) && (first == "CREATE" || first == "ALTER" || first == "PREPARE")
+	switch {
+	case t.kind != sqlWord || !slices.Contains(verbs, t.text):
+		return false
+	case after.is("(") && slices.Contains(functions, t.text):
+		return false
+	case slices.Contains(notVerbs, before.text) && !(defines && after.text != "UPDATE"):
+		return false
+	}
+	column := slices.Contains(beforeColumns, before.text) && slices.Contains(afterColumns, after.text)
+	return !column || t.text == "DELETE" && after.is("FROM")
+}
+
+// runsText says whether the statement runs a text as another: what EXECUTE IMMEDIATE 'x', EXEC (@x),
+// DO 'x' and PREPARE p FROM 'x' do stands in no statement.
+func (s Statement) runsText() bool {
+	runs := s.first() == "DO"
+	for i, t := range s.tokens {
+		switch {
+		case t.is("EXEC") || t.is("EXECUTE") || t.is("IMMEDIATE"):
+			runs = runs || s.verb(i) || t.is("IMMEDIATE")
+		case t.is("PREPARE") && s.first() == "PREPARE":
+			runs = runs || slices.ContainsFunc(s.tokens, func(t sqlToken) bool { return t.is("FROM") }) && !slices.ContainsFunc(s.tokens, func(t sqlToken) bool { return t.is("AS") })
+		case runs && (t.kind == sqlText || t.kind == sqlName && t.text[0] == '"' || t.kind == sqlWord && t.text[0] == '@'):
+			return true
+		}
+	}
+	return false
 }
 
 // first returns the first word; brackets may stand before it.
@@ -119,12 +171,30 @@ func (s Statement) Unbounded(most uint64) bool {
 	}
 	switch first := tokens[0].text; {
 	case tokens[0].is("("), first == "SELECT", first == "TABLE", first == "FROM", first == "VALUES":
-		return unboundedQuery(tokens, most)
+		return s.answersMore() || unboundedQuery(tokens, most)
 	case slices.Contains(bounded, first):
 		return answersRows(first, tokens)
 	default:
 		return true
 	}
+}
+
+// answersMore says whether something behind a query answers with rows of its own, as in SQL Server,
+// which separates statements by nothing.
+func (s Statement) answersMore() bool {
+	written := false
+	for i, t := range s.tokens {
+		switch {
+		case t.is("EXEC") || t.is("EXECUTE") || t.is("CALL"):
+			if s.verb(i) {
+				return true
+			}
+		case t.is("OUTPUT") && written:
+			return true
+		}
+		written = written || s.verb(i)
+	}
+	return false
 }
 
 // withoutCTEs returns the tokens behind WITH name AS (…), ….

@@ -98,7 +98,7 @@ func (l *sqlLexer) step() error {
 	case c >= '0' && c <= '9':
 		l.number(rest)
 	case c == '_' || c == '@' || c == ':' && len(rest) > 1 && nameRune(rune(rest[1])) || nameRune(c):
-		l.name(rest)
+		return l.name(rest)
 	case c == '#' || c == '\\' || c < ' ' || c == 0x7f || c >= 0x80:
 		return errSQLSymbol // "#" begins a comment in MySQL, "\" a command of psql
 	default:
@@ -144,8 +144,12 @@ func (l *sqlLexer) quoted(rest string) error {
 		switch {
 		case rest[i] == 0:
 			return errSQLSymbol
-		case rest[i] == '\\' && quote != "`" && backslashed(rest[i:], quote):
-			return errSQLQuote
+		case rest[i] == '\\' && quote != "`":
+			run := len(rest[i:]) - len(strings.TrimLeft(rest[i:], `\`))
+			if run%2 == 1 && strings.HasPrefix(rest[i+run:], quote) {
+				return errSQLQuote
+			}
+			i += run - 1
 		case rest[i:i+1] != quote:
 		case strings.HasPrefix(rest[i+1:], quote):
 			i++
@@ -160,11 +164,6 @@ func (l *sqlLexer) quoted(rest string) error {
 		}
 	}
 	return errSQLQuote
-}
-
-// backslashed says whether the backslashes that s begins with stand before a quote.
-func backslashed(s, quote string) bool {
-	return strings.HasPrefix(strings.TrimLeft(s, `\`), quote)
 }
 
 // dollar reads $1, $name or a string between $tag$ and $tag$, which is none outside
@@ -224,7 +223,7 @@ func (l *sqlLexer) number(rest string) {
 	l.at += end
 }
 
-func (l *sqlLexer) name(rest string) {
+func (l *sqlLexer) name(rest string) error {
 	end := len(rest)
 	for i, c := range rest {
 		if i > 0 && !nameRune(c) && c != '$' {
@@ -232,8 +231,13 @@ func (l *sqlLexer) name(rest string) {
 			break
 		}
 	}
-	l.put(sqlWord, upper(rest[:end]))
+	word := upper(rest[:end])
+	if (word == "Q" || word == "NQ") && strings.HasPrefix(rest[end:], "'") { // a string of Oracle: q'[it's]'
+		return errSQLQuote
+	}
+	l.put(sqlWord, word)
 	l.at += end
+	return nil
 }
 
 // upper changes letters of ASCII alone: no keyword has others.

@@ -5,6 +5,7 @@ package as
 import (
 	"errors"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -46,6 +47,9 @@ func URL(text string) ([]Link, error) {
 	if raw.host == "" {
 		return opaque(raw)
 	}
+	if strings.ContainsAny(raw.path, unlike) {
+		return nil, errUnlike
+	}
 	hosts, err := hostOnly(raw.host)
 	if err != nil {
 		return nil, err
@@ -71,19 +75,34 @@ func URL(text string) ([]Link, error) {
 
 // opaque reads an address without a host, such as data: or file:///.
 func opaque(raw rawURL) ([]Link, error) {
+	paths, err := []string{""}, error(nil)
+	if strings.HasPrefix(raw.path, "/") {
+		paths, err = urlPaths(raw.path)
+		raw.path = ""
+	}
+	if err != nil {
+		return nil, err
+	}
 	rests, err := decodings(raw.path + raw.rest)
 	if err != nil {
 		return nil, err
 	}
 	var links []Link
-	for _, rest := range rests {
-		links = append(links, Link{Scheme: raw.scheme, Rest: rest})
+	for _, p := range paths {
+		for _, rest := range rests {
+			links = append(links, Link{Scheme: raw.scheme, Path: p, Rest: rest})
+		}
 	}
 	return links, nil
 }
 
-// parseURL cuts an address. Blanks, control characters, backslashes and a second "@" are what
-// readers disagree about.
+// unlike are the characters that readers disagree about before the query: a browser takes a backslash
+// for a slash, others end a path at a blank.
+const unlike = " \\"
+
+var errUnlike = errors.New("it holds a blank or a backslash, which not all read alike")
+
+// parseURL cuts an address.
 func parseURL(text string) (rawURL, error) {
 	scheme, rest, ok := strings.Cut(text, ":")
 	scheme = strings.ToLower(scheme)
@@ -92,27 +111,44 @@ func parseURL(text string) (rawURL, error) {
 		return rawURL{}, errControl
 	case !ok || !isScheme(scheme):
 		return rawURL{}, errors.New("it has no scheme")
-	case strings.ContainsAny(text, " \\"):
-		return rawURL{}, errors.New("it holds a blank or a backslash, which not all read alike")
 	}
 	rest, _, _ = strings.Cut(rest, "#")
 	_, special := defaultPorts[scheme]
 	if !strings.HasPrefix(rest, "//") {
-		if special {
+		switch {
+		case special:
 			return rawURL{}, errors.New("it has no slashes before its host")
+		case wraps(rest):
+			return rawURL{}, errors.New("it is an address in an address")
 		}
-		return rawURL{scheme: scheme, rest: rest}, nil
+		p, query := cutAt(rest, "?")
+		return rawURL{scheme: scheme, path: p, rest: query}, nil
 	}
 	authority, behind := cutAt(rest[2:], "/?")
+	if strings.ContainsAny(authority, unlike) {
+		return rawURL{}, errUnlike
+	}
 	p, query := cutAt(behind, "?")
 	host, port, err := cutAuthority(authority, scheme)
 	if err != nil {
 		return rawURL{}, err
 	}
-	if host == "" && special {
+	switch {
+	case host == "" && special:
 		return rawURL{}, errHost
+	case scheme == "file" && (strings.EqualFold(host, "localhost") || host == "127.0.0.1"): // this one, which is none (RFC 8089)
+		host = ""
 	}
 	return rawURL{scheme, host, port, p, query}, nil
+}
+
+// wraps says whether what follows a scheme is an address of its own, as in view-source:https:, and
+// in url:https:, which Java and Python take away.
+func wraps(rest string) bool {
+	inner, behind, _ := strings.Cut(rest, ":")
+	inner = strings.ToLower(strings.TrimPrefix(inner, "<"))
+	_, special := defaultPorts[inner]
+	return special || inner == "file" || isScheme(inner) && strings.HasPrefix(behind, "//")
 }
 
 // cutAt cuts text before the first of the bytes in set.
@@ -153,7 +189,8 @@ func cutAuthority(authority, scheme string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// urlPaths returns the paths that a server may see, without dot segments.
+// urlPaths returns the paths that a server may see, without dot segments: also those of servers that
+// take ";name=value" out of each segment before (RFC 3986, 3.3; servlets).
 func urlPaths(raw string) ([]string, error) {
 	decoded, err := decodings(raw)
 	if err != nil {
@@ -164,10 +201,13 @@ func urlPaths(raw string) ([]string, error) {
 		if strings.ContainsRune(p, 0) {
 			return nil, errZero
 		}
-		all = add(all, cleanPath(p), cleanPath(strings.ReplaceAll(p, `\`, "/")))
+		slashed := strings.ReplaceAll(p, `\`, "/")
+		all = add(all, cleanPath(p), cleanPath(slashed), cleanPath(parameters.ReplaceAllString(slashed, "")))
 	}
 	return all, nil
 }
+
+var parameters = regexp.MustCompile(`;[^/]*`)
 
 func cleanPath(p string) string {
 	clean := path.Clean("/" + p)
