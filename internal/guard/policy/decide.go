@@ -65,15 +65,17 @@ func (s *Set) MinimalEnvironment() bool {
 	return slices.ContainsFunc(s.Policies, func(p *Policy) bool { return p.MinimalEnvironment })
 }
 
-// RecordRequired says that a call is refused which cannot be recorded: unless a file says otherwise,
-// and as soon as one says so.
+// RecordRequired says that a call is refused which cannot be recorded: unless the machine's file says
+// otherwise, or another where there is none, and as soon as one asks for it.
 func (s *Set) RecordRequired() bool {
 	lenient := false
 	for _, p := range s.Policies {
-		if p.Record == RecordRequired {
+		switch {
+		case p.Record == RecordRequired, p.File == MachineFile && p.Record == "":
 			return true
+		case p.Record == RecordBestEffort:
+			lenient = true
 		}
-		lenient = lenient || p.Record == RecordBestEffort
 	}
 	return !lenient
 }
