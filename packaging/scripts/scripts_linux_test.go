@@ -147,6 +147,7 @@ func TestRemovalLooksWhereClientsKeepServers(t *testing.T) {
 			t.Errorf("%s looks into others: %s", script, list)
 		}
 	}
+}
 
 // A timer that an upgrade brings is switched on once, and what the administrator switched off stays so.
 func TestWhatPostinstallSwitchesOn(t *testing.T) {
