@@ -39,14 +39,20 @@ toolchain:
 
 build run test test-mac record-darwin race soak lint bench cross generate golden fuzz package dist archive mcpb: toolchain
 
-## run: build the binaries, show this machine's health, then ask the same through MCP
+## run: build the binaries, show this machine's health, ask the same through MCP, then have the guard judge a call
 run: build
 	@if [ -t 1 ]; then $(BIN)/sentinel; else NO_COLOR=1 script -qec $(BIN)/sentinel /dev/null </dev/null | tr -d '\r'; fi
 	@echo
 	@echo "The same question to sentinel-mcp, as an MCP client sends it:"
 	@echo '$(ASK)'
 	@echo '$(ASK)' | $(BIN)/sentinel-mcp | cut -c 1-600
+	@echo
+	@echo "A call to some other server, as sentinel-guard judges it by the preset for servers of files:"
+	@echo 'files:read_text_file $(CALL)'
+	@home=$$(mktemp -d) && trap 'rm -r "$$home"' EXIT && unset MCP_POLICY_FILE XDG_CONFIG_HOME && export HOME=$$home && \
+		$(BIN)/sentinel-guard policy init --preset filesystem >/dev/null && $(BIN)/sentinel-guard policy explain files:read_text_file --arguments '$(CALL)' | head -n 3
 
+CALL := {"path":"../../.ssh/id_ed25519"}
 ASK := {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_system_health","arguments":{}}}
 
 ## build: the binaries, into bin/

@@ -221,6 +221,38 @@ func TestAnArchiveInstallsWithoutGo(t *testing.T) {
 	}
 }
 
+// What make run shows of the guard is on a home of its own, which goes with it.
+func TestRunLeavesTheHomeOfItsUser(t *testing.T) {
+	testenv.Program(t, "script", "bsdutils")
+	dir, home := t.TempDir(), t.TempDir()
+	notes := filepath.Join(dir, "notes")
+	program := `#!/bin/sh\nmkdir -p "$HOME/touched" && echo "${0##*/} $1 $2 $HOME ${MCP_POLICY_FILE-none} ${XDG_CONFIG_HOME-none}" >>` + notes + `\necho of ${0##*/} $1 $2\n`
+	must(t, os.WriteFile(filepath.Join(dir, "go"), []byte(strings.Replace(dummyGo, `#!/bin/sh\n' >"$2"`, program+`' >"$2"`, 1)), 0o700)) //nolint:gosec // a program
+	cmd := exec.Command(testenv.Program(t, "make", "make"), "GO="+filepath.Join(dir, "go"), "BIN="+filepath.Join(dir, "bin"), "run")
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "HOME="+home, "MCP_POLICY_FILE=/nowhere", "XDG_CONFIG_HOME="+home, "TMPDIR="+dir)
+	out, err := cmd.CombinedOutput()
+	must(t, err)
+	raw, err := os.ReadFile(notes)
+	must(t, err)
+	guards := 0
+	for line := range strings.Lines(string(raw)) {
+		words := strings.Fields(line)
+		if words[0] != "sentinel-guard" {
+			continue
+		}
+		guards++
+		if words[3] == home || !strings.HasPrefix(words[3], dir) || words[4] != "none" || words[5] != "none" {
+			t.Errorf("it runs with %q", line)
+		}
+		if _, err := os.Stat(words[3]); err == nil {
+			t.Errorf("%s is left", words[3])
+		}
+	}
+	if guards != 2 || !strings.Contains(string(out), "of sentinel-guard policy explain") || !strings.Contains(string(out), `files:read_text_file {"path":"../../.ssh/id_ed25519"}`) {
+		t.Errorf("the guard ran %d times:\n%s", guards, out)
+	}
+}
+
 // dummyNFPM writes a package as nfpm does, of the kind that it is asked for.
 const dummyNFPM = `#!/bin/sh
 test -x "$7/stage/usr/bin/sentinel" || exit 1
