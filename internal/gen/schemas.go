@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"sentinel/internal/cli"
+	guard "sentinel/internal/guard/cli"
+	"sentinel/internal/guard/record"
 	"sentinel/internal/ops"
 	"sentinel/internal/schema"
 	"sentinel/internal/webhook"
@@ -44,7 +47,27 @@ func addSchemas(files map[string][]byte) error {
 	if err := addJSON(files, fmt.Sprintf("docs/schemas/webhook-v%d.json", webhook.SchemaVersion), deliveredSchema(source)); err != nil {
 		return err
 	}
+	if err := addJSON(files, "docs/schemas/guard_record.json", recordSchema(source)); err != nil {
+		return err
+	}
+	for name, document := range guard.Documents() {
+		s := schema.Whole(schema.NewSource(root)).Object(document) // whose members say what they are
+		s["$schema"], s["title"] = dialect, "What sentinel-guard "+strings.ReplaceAll(name, "_", " ")+" --json prints"
+		if err := addJSON(files, "docs/schemas/guard_"+name+".json", s); err != nil {
+			return err
+		}
+	}
 	return source.Err()
+}
+
+// recordSchema is the schema of a line of the guard's record. A line ends with its hash, which no
+// event has.
+func recordSchema(source *schema.Source) map[string]any {
+	s := schema.Whole(source).Object(reflect.TypeFor[record.Event]())
+	s["properties"].(map[string]any)["hash"] = map[string]any{"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 of the bytes of the line before ,\"hash\":"}
+	s["$schema"], s["$id"], s["title"] = dialect, "urn:sentinel:schema:guard-record:1", "A line of the record of sentinel-guard"
+	s["required"] = []string{"seq", "type", "timestamp", "session_id", "server_id", "prev", "hash"}
+	return s
 }
 
 // addDryRun adds the members of the answer to a dry run.

@@ -5,6 +5,8 @@
 package schema
 
 import (
+	"encoding"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"time"
@@ -102,6 +104,12 @@ func (f Form) value(t reflect.Type) map[string]any {
 	}
 	if t.Implements(reflect.TypeFor[describer]()) {
 		return f.describe(reflect.Zero(t).Interface().(describer))
+	}
+	switch {
+	case t.Kind() == reflect.Int && t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return map[string]any{"type": "string"}
+	case (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && t.Implements(reflect.TypeFor[json.Marshaler]()):
+		return map[string]any{} // whatever it writes
 	}
 	switch t.Kind() {
 	case reflect.Interface:

@@ -13,9 +13,14 @@ import (
 	"sentinel/internal/sanitize"
 )
 
+// A callList is what calls prints.
+type callList struct {
+	Calls []record.Event `json:"calls"` // the newest last, beginning and end of a call in one
+}
+
 // callsCommand lists calls.
 func callsCommand() *cobra.Command {
-	cmd, _ := listing{want: ofCall, lines: 2, whole: ended, text: callsText}.command(&cobra.Command{
+	cmd, _ := listing{want: ofCall, lines: 2, whole: ended, text: callsText, document: func(rows []record.Event) any { return callList{rows} }}.command(&cobra.Command{
 		Use:     "calls",
 		Short:   "List the calls that went through the guard, the newest last",
 		Long:    "Calls lists calls of tools, prompts and resources, and other requests, with\nhow each ended. Arguments and results are recorded as size, digest and shape.",

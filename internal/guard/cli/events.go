@@ -80,10 +80,11 @@ type listing struct {
 	lines int // how many events a row has at most
 	whole func([]record.Event) []record.Event
 	text  func([]record.Event) string
+
+	document func([]record.Event) any // in JSON
 }
 
-// command makes of cmd the command that lists, by what the selection's flags say. In JSON the rows
-// have its name.
+// command makes of cmd the command that lists, by what the selection's flags say.
 func (l listing) command(cmd *cobra.Command) (*cobra.Command, *selection) {
 	s := &selection{}
 	cmd.Args = cobra.NoArgs
@@ -97,15 +98,20 @@ func (l listing) command(cmd *cobra.Command) (*cobra.Command, *selection) {
 		}
 		rows := append([]record.Event{}, l.whole(events)...)
 		rows = rows[max(0, len(rows)-s.last):]
-		return printed(cmd, map[string][]record.Event{cmd.Name(): rows}, func() string { return l.text(rows) })
+		return printed(cmd, l.document(rows), func() string { return l.text(rows) })
 	}
 	s.flags(cmd)
 	return cmd, s
 }
 
+// An eventList is what events prints.
+type eventList struct {
+	Events []record.Event `json:"events"` // the newest last
+}
+
 // eventsCommand lists what was decided and noticed.
 func eventsCommand() *cobra.Command {
-	cmd, s := listing{want: isEvent, lines: 1, whole: slices.Clone[[]record.Event], text: eventsText}.command(&cobra.Command{
+	cmd, s := listing{want: isEvent, lines: 1, whole: slices.Clone[[]record.Event], text: eventsText, document: func(rows []record.Event) any { return eventList{rows} }}.command(&cobra.Command{
 		Use:     "events",
 		Short:   "List sessions, decisions and violations, the newest last",
 		Long:    "Events lists when servers began and ended, what was refused or marked for\nreview, and what broke the protocol. Calls are listed by: sentinel-guard calls",

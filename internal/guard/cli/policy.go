@@ -98,10 +98,7 @@ func policyInit() *cobra.Command {
 			if err := writeNew(path, text); err != nil {
 				return err
 			}
-			return printed(cmd, struct {
-				Path   string `json:"path"`
-				Preset string `json:"preset"`
-			}{path, preset}, func() string {
+			return printed(cmd, writtenPreset{path, preset}, func() string {
 				return "Wrote " + shown(path) + "\nChange it, then: sentinel-guard policy check\n"
 			})
 		},
@@ -109,6 +106,12 @@ func policyInit() *cobra.Command {
 	cmd.Flags().StringVar(&preset, "preset", "sentinel", "one of those above")
 	completes(cmd, "preset", policy.Presets()...)
 	return cmd
+}
+
+// A writtenPreset is the file that policy init wrote.
+type writtenPreset struct {
+	Path   string `json:"path"`
+	Preset string `json:"preset"`
 }
 
 // writeNew writes a file that is not there yet.
@@ -139,6 +142,11 @@ func unable(err error) error {
 	}
 }
 
+// checkedFiles is what policy check says.
+type checkedFiles struct {
+	Files []checkedFile `json:"files"`
+}
+
 // A checkedFile is what policy check says of a file.
 type checkedFile struct {
 	File     string           `json:"file"`
@@ -158,9 +166,7 @@ func policyCheck() *cobra.Command {
 				return err
 			}
 			files, found := checkFiles(names)
-			err := printed(cmd, struct {
-				Files []checkedFile `json:"files"`
-			}{files}, func() string { return checkText(files) })
+			err := printed(cmd, checkedFiles{files}, func() string { return checkText(files) })
 			if err == nil && found {
 				return &exit{status: StatusFound}
 			}
@@ -272,13 +278,16 @@ func policyExplain() *cobra.Command {
 	return cmd
 }
 
+// An explanation says how a call would be decided, and why.
+type explanation struct {
+	Decision policy.Decision `json:"decision"`
+	Steps    []policy.Step   `json:"steps"` // a rule each
+	bounds
+}
+
 func explained(cmd *cobra.Command, set *policy.Set, b bounds, c policy.Call) error {
 	decision, steps := set.Explain(c)
-	return printed(cmd, struct {
-		Decision policy.Decision `json:"decision"`
-		Steps    []policy.Step   `json:"steps"`
-		bounds
-	}{decision, steps, b}, func() string { return explainText(decision, steps, b) })
+	return printed(cmd, explanation{decision, steps, b}, func() string { return explainText(decision, steps, b) })
 }
 
 func explainText(decision policy.Decision, steps []policy.Step, limits bounds) string {
@@ -301,6 +310,12 @@ func explainText(decision policy.Decision, steps []policy.Step, limits bounds) s
 		b.WriteString(wrapped(fmt.Sprintf("%s:%d %s (%s): %s", filepath.Base(s.File), s.Line, s.Rule, s.Action, s.Why), word+" "))
 	}
 	return b.String()
+}
+
+// shownPolicies are the rules and limits in force.
+type shownPolicies struct {
+	Files []shownPolicy `json:"files"`
+	bounds
 }
 
 // A shownPolicy is one file as policy show prints it.
@@ -342,10 +357,7 @@ func policyShow() *cobra.Command {
 				}
 				files = append(files, s)
 			}
-			return printed(cmd, struct {
-				Files []shownPolicy `json:"files"`
-				bounds
-			}{files, limits}, func() string { return showText(files) + limits.inForce() })
+			return printed(cmd, shownPolicies{files, limits}, func() string { return showText(files) + limits.inForce() })
 		},
 	}
 }

@@ -44,6 +44,12 @@ func (w writtenCall) call() (policy.Call, error) {
 	return c, nil
 }
 
+// testedCalls is what policy test prints.
+type testedCalls struct {
+	Calls  []testedCall `json:"calls"`
+	Failed int          `json:"failed"` // how many were not as expected
+}
+
 // A testedCall is what policy test prints for one.
 type testedCall struct {
 	Line     int             `json:"line"`
@@ -115,10 +121,7 @@ func testCalls(cmd *cobra.Command, set *policy.Set, in io.Reader) error {
 	if err := lines.Err(); err != nil {
 		return unable(err)
 	}
-	err := printed(cmd, struct {
-		Calls  []testedCall `json:"calls"`
-		Failed int          `json:"failed"`
-	}{tested, failed}, func() string { return testText(tested, failed) })
+	err := printed(cmd, testedCalls{tested, failed}, func() string { return testText(tested, failed) })
 	if err == nil && failed > 0 {
 		return &exit{status: StatusFound}
 	}

@@ -66,6 +66,12 @@ func prove(cmd *cobra.Command, event string) error {
 	return e.Encode(p)
 }
 
+// A checkedProof is a proof that holds.
+type checkedProof struct {
+	Event    record.Event `json:"event"`
+	Verifier string       `json:"verifier"` // who signed it, as sumdb/note writes a key
+}
+
 // checkProof says whether a proof holds, of which event and signed by which key. It needs no record.
 func checkProof(cmd *cobra.Command, path, key string) error {
 	p, err := record.ReadProof(path, cmd.InOrStdin())
@@ -76,10 +82,7 @@ func checkProof(cmd *cobra.Command, path, key string) error {
 	if err != nil {
 		return unproved(err)
 	}
-	return printed(cmd, struct {
-		Event    record.Event `json:"event"`
-		Verifier string       `json:"verifier"`
-	}{event, p.Verifier}, func() string { return proofText(p, event, key != "") })
+	return printed(cmd, checkedProof{event, p.Verifier}, func() string { return proofText(p, event, key != "") })
 }
 
 // unproved has a status of its own for what is not what was signed, and for what is not there.

@@ -85,6 +85,12 @@ func caller(goos string) clients.User {
 	return clients.User{OS: goos, Home: home, Env: os.Getenv, UID: privilege.EffectiveUID()}
 }
 
+// wrappedClients is what wrap and unwrap say.
+type wrappedClients struct {
+	DryRun  bool            `json:"dry_run"` // nothing was changed
+	Clients []wrappedClient `json:"clients"`
+}
+
 // A wrappedClient is what wrap says of a client.
 type wrappedClient struct {
 	Client  string          `json:"client"`
@@ -137,10 +143,7 @@ func (r *wrapRequest) run(cmd *cobra.Command) error {
 	if !found && status == 0 {
 		return &exit{StatusUsage, fmt.Errorf("no client that was looked at has a server named %q", shown(r.server))}
 	}
-	err = printed(cmd, struct {
-		DryRun  bool            `json:"dry_run"`
-		Clients []wrappedClient `json:"clients"`
-	}{r.dryRun, all}, func() string { return r.text(all) })
+	err = printed(cmd, wrappedClients{r.dryRun, all}, func() string { return r.text(all) })
 	if err == nil && status != 0 {
 		return &exit{status: status}
 	}

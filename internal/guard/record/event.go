@@ -23,44 +23,44 @@ const Pending = "pending"
 
 // An Event is one line of the record.
 type Event struct {
-	Seq       uint64    `json:"seq"` // in its session, from 1
-	Type      string    `json:"type"`
-	Timestamp time.Time `json:"timestamp"` // UTC
-	SessionID string    `json:"session_id"`
-	ServerID  string    `json:"server_id"` // what rules call the server
+	Seq       uint64    `json:"seq"`                                                                  // in its session, from 1
+	Type      string    `json:"type" enum:"mcp_session,mcp_call,mcp_decision,mcp_violation,mcp_head"` // what it tells of
+	Timestamp time.Time `json:"timestamp"`                                                            // UTC
+	SessionID string    `json:"session_id"`                                                           // of the life of one guard; its lines are one file
+	ServerID  string    `json:"server_id"`                                                            // what rules call the server
 
 	// Of a session.
-	Phase         string `json:"phase,omitempty"` // start, agreed, end
-	ServerType    string `json:"server_type,omitempty"`
-	Command       string `json:"command,omitempty"` // without secrets
-	PID           int    `json:"pid,omitempty"`     // of the guard
-	Revision      string `json:"revision,omitempty"`
-	ClientName    string `json:"client_name,omitempty"`
-	ClientVersion string `json:"client_version,omitempty"`
-	ExitStatus    *int   `json:"exit_status,omitempty"`
+	Phase         string `json:"phase,omitempty" enum:"start,agreed,end"`
+	ServerType    string `json:"server_type,omitempty"`    // how it is reached: stdio
+	Command       string `json:"command,omitempty"`        // without secrets
+	PID           int    `json:"pid,omitempty"`            // of the guard
+	Revision      string `json:"revision,omitempty"`       // of the protocol
+	ClientName    string `json:"client_name,omitempty"`    // as it says
+	ClientVersion string `json:"client_version,omitempty"` // as it says
+	ExitStatus    *int   `json:"exit_status,omitempty"`    // of the server
 
 	// Of a call, and of what was decided about one.
-	From       string  `json:"from,omitempty"` // client or server
-	Call       int     `json:"call,omitempty"` // its number in the session
-	Method     string  `json:"method,omitempty"`
-	ToolName   string  `json:"tool_name,omitempty"` // or the name of the prompt, the URI of the resource
-	Arguments  *Value  `json:"arguments,omitempty"`
-	Result     *Value  `json:"result,omitempty"`
-	Outcome    string  `json:"outcome,omitempty"`
-	ErrorCode  int64   `json:"error_code,omitempty"`
-	DurationMS float64 `json:"duration_ms,omitempty"`
+	From       string  `json:"from,omitempty" enum:"client,server"`
+	Call       int     `json:"call,omitempty"`        // its number in the session
+	Method     string  `json:"method,omitempty"`      // of the request
+	ToolName   string  `json:"tool_name,omitempty"`   // or the name of the prompt, the URI of the resource
+	Arguments  *Value  `json:"arguments,omitempty"`   // of the request
+	Result     *Value  `json:"result,omitempty"`      // or the error
+	Outcome    string  `json:"outcome,omitempty"`     // pending at its beginning, then how it ended
+	ErrorCode  int64   `json:"error_code,omitempty"`  // of JSON-RPC
+	DurationMS float64 `json:"duration_ms,omitempty"` // from its beginning to its end
 
 	// Of a decision or a violation.
-	EventID   string   `json:"event_id,omitempty"` // as in the answer
-	Action    string   `json:"action,omitempty"`   // block, or alert
-	Code      string   `json:"code,omitempty"`
-	Rule      string   `json:"rule,omitempty"`
-	Reason    string   `json:"reason,omitempty"`
-	Flags     []string `json:"flags,omitempty"`
-	Severity  string   `json:"severity,omitempty"`
-	Violation string   `json:"violation,omitempty"`
-	Size      int      `json:"size,omitempty"`    // of the line in bytes
-	Omitted   int      `json:"omitted,omitempty"` // violations before this one that were too many to record
+	EventID   string   `json:"event_id,omitempty"`                                 // as in the answer
+	Action    string   `json:"action,omitempty" enum:"block,alert"`                // what was done: refused, or marked for a person to see
+	Code      string   `json:"code,omitempty"`                                     // of the refusal
+	Rule      string   `json:"rule,omitempty"`                                     // that decided
+	Reason    string   `json:"reason,omitempty"`                                   // as in the answer
+	Flags     []string `json:"flags,omitempty"`                                    // why it is for a person to see
+	Severity  string   `json:"severity,omitempty" enum:"low,medium,high,critical"` // how bad it may be
+	Violation string   `json:"violation,omitempty"`                                // what of the protocol was broken
+	Size      int      `json:"size,omitempty"`                                     // of the line in bytes
+	Omitted   int      `json:"omitted,omitempty"`                                  // violations before this one that were too many to record
 
 	Head uint64 `json:"head,omitempty"` // the number of the head that was signed
 	Prev string `json:"prev"`           // the hash of the line before, "" in the first of a session
@@ -68,13 +68,12 @@ type Event struct {
 
 // A Value is what is kept of arguments or a result.
 type Value struct {
-	Size   int             `json:"size"`   // bytes
-	Digest string          `json:"digest"` // keyed
-	Shape  json.RawMessage `json:"shape,omitempty"`
-	// Content is the value, where the rules want values kept and it is short. Whole says that no
-	// secret was taken out.
+	Size   int             `json:"size"`            // bytes
+	Digest string          `json:"digest"`          // keyed
+	Shape  json.RawMessage `json:"shape,omitempty"` // names and types, and no values
+	// Content is the value, where the rules want values kept and it is short.
 	Content json.RawMessage `json:"content,omitempty"`
-	Whole   bool            `json:"whole,omitempty"`
+	Whole   bool            `json:"whole,omitempty"` // no secret was taken out of content
 }
 
 // maxLine bounds a line in bytes.
