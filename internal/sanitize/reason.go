@@ -36,7 +36,7 @@ func mayHoldSecret(s string) bool {
 		if len(word) >= shortestToken || strings.HasPrefix(bare, "-") && len(bare) > 1 {
 			return true
 		}
-		if before == "bearer" || before == "by" || slices.Contains(plainWords, before) && strings.ContainsAny(word, `0123456789"'`) {
+		if before == "bearer" || before == "basic" || before == "by" || slices.Contains(plainWords, before) && strings.ContainsAny(word, `0123456789"'`) {
 			return true
 		}
 		before = strings.ToLower(bare)

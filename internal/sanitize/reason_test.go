@@ -9,7 +9,7 @@ import (
 
 func TestReasonHidesSecrets(t *testing.T) {
 	for _, text := range []string{
-		"Authorization: Bearer hunter2abc", "tested with --password hunter2", "mysql -phunter2", "sent bearer hunter2abc", `sent "bearer hunter2abc"`,
+		"Authorization: Bearer hunter2abc", "tested with --password hunter2", "mysql -phunter2", "sent bearer hunter2abc", "sent basic YTpodW50ZXIyYWJj", `sent "bearer hunter2abc"`,
 		"curl https://u:hunter2@x.example/", "token=hunter2", "the password hunter2 leaked", "the PASSWORD 'hunter'", "leaked AKIAIOSFODNN7EXAMPLE",
 		"leaked ghp_hunter2hunter2hunter2", "identified by hunter", "Cookie: sid=hunter2", "curl -u bob:hunter2 x", "sshpass -p hunter2 ssh",
 	} {
@@ -43,7 +43,7 @@ func TestReasonKeepsWhatPeopleWrite(t *testing.T) {
 // What the cheap test lets through, Command leaves unchanged too, except after
 // words that people also use without a secret.
 func FuzzQuickLookMissesNoSecret(f *testing.F) {
-	for _, seed := range []string{"brute force", "-p x", "a bearer b", "x://u:p@h", "AKIAIOSFODNN7EXAMPLE", "identified by x"} {
+	for _, seed := range []string{"brute force", "-p x", "a bearer b", "basic YTpi", "x://u:p@h", "AKIAIOSFODNN7EXAMPLE", "identified by x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

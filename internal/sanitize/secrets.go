@@ -3,6 +3,8 @@
 package sanitize
 
 import (
+	"bytes"
+	"encoding/base64"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,6 +39,7 @@ type patterns struct {
 	driver     *regexp.Regexp // user:password@tcp(...), as in Go's MySQL driver
 	header     *regexp.Regexp
 	bearer     *regexp.Regexp
+	basic      *regexp.Regexp // user and password in base64
 	identified *regexp.Regexp // SQL
 	known      *regexp.Regexp // tokens that are recognized by their form
 }
@@ -59,6 +62,7 @@ var secrets = sync.OnceValue(func() *patterns {
 		driver:     c(`[^\s:/@="']+:[^\s@/"']+(@(?:tcp|unix)\()`),
 		header:     c(`(?i)((?:authorization|cookie|x-[\w-]*(?:token|key|secret|auth)[\w-]*)\s*:\s*)[^"'\r\n]+`),
 		bearer:     c(`(?i)\b(bearer\s+)[^\s"']{6,}`),
+		basic:      c(`(?i)\b(basic\s+)([A-Za-z0-9+/]{4,}={0,2})`),
 		identified: c(`(?i)\b(identified\s+by\s+)(?:` + value + `)`),
 		known: c(`\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|dckr_pat_[\w-]{16,}|hooks\.slack\.com/services/[\w/]+|bot\d{6,}:[\w-]{20,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[a-z]-[\w-]{10,}|[srp]k_(?:live|test)_\w{10,}` +
 			`|sk-[\w-]{16,}|hf_\w{20,}|npm_\w{30,}|tskey-[\w-]{10,}|hvs\.[\w-]{16,}|AIza[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,}` +
@@ -78,6 +82,7 @@ func (p *patterns) text(s string) string {
 	}
 	if strings.ContainsAny(s, " \t\n") {
 		s = p.bearer.ReplaceAllString(s, "${1}"+Redacted)
+		s = p.basic.ReplaceAllStringFunc(s, p.withoutBasic)
 		s = p.identified.ReplaceAllString(s, "${1}"+Redacted)
 	}
 	if strings.ContainsAny(s, "=:") {
@@ -88,6 +93,27 @@ func (p *patterns) text(s string) string {
 		s = p.known.ReplaceAllString(s, Redacted)
 	}
 	return s
+}
+
+// withoutBasic redacts what follows the word "basic" where that is a user and a password (RFC 7617).
+func (p *patterns) withoutBasic(match string) string {
+	parts := p.basic.FindStringSubmatch(match)
+	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(parts[2], "="))
+	if err != nil || !bytes.Contains(decoded, []byte(":")) {
+		return match
+	}
+	return parts[1] + Redacted
+}
+
+// SecretName says whether what is called so is a secret: an option, a variable, a member, a header.
+func SecretName(s string) bool {
+	const longest = 256
+	if s == "" || len(s) > longest {
+		return false
+	}
+	p := secrets()
+	s = strings.TrimLeft(s, "-")
+	return p.option.MatchString("--"+s) || p.header.MatchString(s+": x")
 }
 
 // assignment returns where the value begins if the whole argument is one

@@ -5,6 +5,9 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"slices"
 	"strings"
 
 	"sentinel/internal/sanitize"
@@ -33,39 +36,108 @@ func content(raw []byte) (kept json.RawMessage, whole bool) {
 	return text, whole
 }
 
-// withoutSecrets returns a member of a value. What its name says to be a secret is none of ours to keep.
+// withoutSecrets returns a member of a value. What its name says to be a secret is none of ours to keep,
+// whatever it consists of.
 func withoutSecrets(name string, v any, whole *bool) any {
 	switch v := v.(type) {
+	case nil, bool:
+		return v
 	case string:
-		return withoutSecret(name, v, whole)
-	case json.Number:
-		if withoutSecret(name, v.String(), whole) != v.String() {
-			return sanitize.Redacted
+		if v == "" {
+			return v
 		}
-		return v
+	}
+	if sanitize.SecretName(name) {
+		*whole = false
+		return sanitize.Redacted
+	}
+	switch v := v.(type) {
+	case string:
+		return withoutSecret(v, whole)
 	case []any:
-		for i := range v {
-			v[i] = withoutSecrets(name, v[i], whole)
-		}
-		return v
+		return listWithoutSecrets(v, whole)
 	case map[string]any:
-		kept := make(map[string]any, len(v))
-		for inner, value := range v {
-			kept[withoutSecret("", inner, whole)] = withoutSecrets(inner, value, whole)
-		}
-		return kept
+		return objectWithoutSecrets(v, whole)
 	default:
 		return v
 	}
 }
 
-func withoutSecret(name, text string, whole *bool) string {
-	kept := sanitize.Reason(text, maxContent)
-	if kept == text && name != "" && strings.Contains(sanitize.Command([]string{"--" + name + "=" + text}, maxContent), sanitize.Redacted) {
-		kept = sanitize.Redacted
+// objectWithoutSecrets looks at the members of an object. One that has the name of a secret as a value,
+// as headers and variables are listed, has the secret in its "value".
+func objectWithoutSecrets(object map[string]any, whole *bool) any {
+	named := slices.ContainsFunc([]string{"name", "key", "header"}, func(member string) bool {
+		name, _ := object[member].(string)
+		return sanitize.SecretName(name)
+	})
+	kept := make(map[string]any, len(object))
+	for name, value := range object {
+		as := name
+		if named && (name == "value" || name == "values") {
+			as = "secret"
+		}
+		kept[withoutSecret(name, whole)] = withoutSecrets(as, value, whole)
 	}
+	return kept
+}
+
+// listWithoutSecrets looks at the items of a list, each by itself and as a word of a command line, in
+// which --password announces a secret and mysql takes one behind -p. In a pair the name announces it.
+func listWithoutSecrets(list []any, whole *bool) any {
+	kept := make([]any, len(list))
+	words := make([]string, len(list))
+	for i, item := range list {
+		kept[i] = withoutSecrets("", item, whole)
+		words[i], _ = item.(string)
+		if i == 0 || words[i] == "" {
+			continue
+		}
+		shown := lastWord(words[0], words[i])
+		if len(list) == 2 && sanitize.SecretName(words[0]) || lastWord(words[0], words[i-1], words[i]) == sanitize.Redacted {
+			shown = sanitize.Redacted
+		}
+		if shown != lastWord(words[i]) {
+			kept[i], *whole = shown, false
+		}
+	}
+	return kept
+}
+
+// lastWord returns the last word of a command line as it is shown.
+func lastWord(words ...string) string {
+	before := sanitize.Command(words[:len(words)-1], maxContent) + " "
+	return strings.TrimPrefix(strings.TrimPrefix(sanitize.Command(words, 2*maxContent), before), " ")
+}
+
+// withoutSecret looks at a text. One that is JSON is looked at as that.
+func withoutSecret(text string, whole *bool) string {
+	if nested, ok := decode(text); ok {
+		safe := true
+		raw, err := json.Marshal(withoutSecrets("", nested, &safe))
+		if err == nil && !safe {
+			*whole = false
+			return string(raw)
+		}
+		return text
+	}
+	kept := sanitize.Reason(text, maxContent)
 	if kept != text {
 		*whole = false
 	}
 	return kept
+}
+
+// decode returns the object or list that a text is.
+func decode(text string) (v any, ok bool) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return nil, false
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if d.Decode(&v) != nil {
+		return nil, false
+	}
+	_, err := d.Token()
+	return v, errors.Is(err, io.EOF)
 }
