@@ -77,6 +77,11 @@ func TestRankingIsByTheKeyThenTheOtherThenThePID(t *testing.T) {
 		if diff := cmp.Diff(want, lines(got)); diff != "" || got.SortedBy != key || got.WindowMS != 500 {
 			t.Errorf("%s, over %d ms: %s", got.SortedBy, got.WindowMS, diff)
 		}
+		for n := 1; n <= len(want)+1; n++ {
+			if diff := cmp.Diff(want[:min(n, len(want))], lines(ranked(t, before, after, Options{Sort: key, Count: n}))); diff != "" {
+				t.Errorf("the first %d by %s: %s", n, key, diff)
+			}
+		}
 	}
 }
 

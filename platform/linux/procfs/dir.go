@@ -6,7 +6,6 @@ package procfs
 
 import (
 	"encoding/binary"
-	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -74,14 +73,4 @@ func appendNumbers(to []int, b []byte) []int {
 		b = b[length:]
 	}
 	return to
-}
-
-// retry repeats a system call that a signal interrupted.
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
-	}
 }
