@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package userdb parses the files of local accounts: passwd(5), shadow(5), group(5)
+// Package userdb parses the files of local accounts: passwd(5), shadow(5), group(5), subuid(5)
 // and login.defs(5). Accounts of directory services or systemd-userdbd are in none
 // of them.
 package userdb

@@ -27,6 +27,10 @@ func TestAccountsAreReadLineByLine(t *testing.T) {
 	if diff := cmp.Diff([]Secret{{"root", "*", 1, 19800}}, secrets) + cmp.Diff([]int{2}, bad); diff != "" {
 		t.Error(diff)
 	}
+	ranges, bad := Subordinate([]byte("mira:100000:65536\n1001:165536:65536\nmira:x:1\nmira:1:-1\n"))
+	if diff := cmp.Diff([]Range{{"mira", 100000, 65536}, {"1001", 165536, 65536}}, ranges) + cmp.Diff([]int{3, 4}, bad); diff != "" {
+		t.Error(diff)
+	}
 	groups, bad := Groups([]byte("root:x:0:\nmira:x:1000:a,b\nx:y\n"))
 	if diff := cmp.Diff([]Group{{"root", 0, []string{}, 1}, {"mira", 1000, []string{"a", "b"}, 2}}, groups) + cmp.Diff([]int{3}, bad); diff != "" {
 		t.Error(diff)

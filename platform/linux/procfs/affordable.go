@@ -14,7 +14,7 @@ import (
 
 // A candidate is a process whose files are to be looked at.
 type candidate struct {
-	pid, uid int
+	pid, uid int // uid is of the user whom the process belongs to, as [accounts] tells
 	files    int64
 }
 
@@ -28,11 +28,11 @@ func (c candidate) ordinary() bool { return !SystemAccount(c.uid) }
 //
 // The size of /proc/PID/fd is the number of open files since Linux 6.2, and anyone may ask for it.
 // Before that it is 0 for every process, and a user counts for as much as he has processes.
-func (d dirHandle) affordable(pids []int) []candidate {
-	told := d.size("self/fd") > 0
+func (r *FileReader) affordable(pids []int) []candidate {
+	told := r.dir.size("self/fd") > 0
 	byUser := map[int][]candidate{}
 	for _, pid := range pids {
-		if c := d.candidate(pid); c.files != 0 || !told {
+		if c := r.candidate(pid); c.files != 0 || !told {
 			byUser[c.account()] = append(byUser[c.account()], c)
 		}
 	}
@@ -89,19 +89,20 @@ func newGroup(account int, list []candidate) group {
 // known: the process has ended, or hidepid (proc(5)) hides it. The files of a process belong to its
 // effective user, or to root if it may not be traced, which anyone can have for his own; so where a
 // system account is said, the real user decides, whom set-user-ID programs do not change.
-func (d dirHandle) candidate(pid int) candidate {
+func (r *FileReader) candidate(pid int) candidate {
 	var stat unix.Stat_t
-	if err := unix.Fstatat(int(d), strconv.Itoa(pid)+"/fd", &stat, 0); err != nil {
+	if err := unix.Fstatat(int(r.dir), strconv.Itoa(pid)+"/fd", &stat, 0); err != nil {
 		return candidate{pid: pid, files: -1}
 	}
 	c := candidate{pid: pid, uid: int(stat.Uid), files: stat.Size}
 	if c.files != 0 && !c.ordinary() {
-		if raw, err := d.readFile(pid, "/status", make([]byte, 4096)); err == nil {
+		if raw, err := r.dir.readFile(pid, "/status", make([]byte, 4096)); err == nil {
 			if uid, err := parseUID(raw); err == nil {
 				c.uid = uid
 			}
 		}
 	}
+	c.uid = r.fs.users.of(c.uid)
 	return c
 }
 

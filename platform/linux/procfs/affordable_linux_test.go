@@ -55,27 +55,30 @@ func socketFile(t *testing.T) (*os.File, uint64) {
 }
 
 // order returns the PIDs in the order of a walk.
-func order(d dirHandle, pids ...int) []int {
+func order(r *FileReader, pids ...int) []int {
 	var list []int
-	for _, c := range d.affordable(pids) {
+	for _, c := range r.affordable(pids) {
 		list = append(list, c.pid)
 	}
 	return list
 }
 
-func liveProc(t *testing.T) dirHandle {
+func reader(t *testing.T, fs FS) *FileReader {
 	t.Helper()
-	d, err := openDir("/proc")
+	r, err := fs.FileReader()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.close)
-	return d
+	t.Cleanup(r.Close)
+	return r
 }
 
+// tellsFiles reports whether the kernel tells how many files a process has open.
+func tellsFiles(t *testing.T) bool { return reader(t, New("/")).dir.size("self/fd") > 0 }
+
 func TestProcessesWithManyFilesAreSearchedFirst(t *testing.T) {
-	d := liveProc(t)
-	testenv.Need(t, d.size("self/fd") > 0, "Linux before 6.2 does not tell how many files a process has open")
+	testenv.Need(t, tellsFiles(t), "Linux before 6.2 does not tell how many files a process has open")
+	r := reader(t, New("/"))
 	file, _ := socketFile(t)
 	few, many := sleeper(t, file, 2), sleeper(t, file, 200)
 	dead := exec.Command("true") // not waited for, so that it stays as a zombie without files
@@ -84,28 +87,27 @@ func TestProcessesWithManyFilesAreSearchedFirst(t *testing.T) {
 	}
 	t.Cleanup(func() { dead.Wait() })
 	for state := byte(0); state != 'Z'; {
-		p, err := d.process(dead.Process.Pid, make([]byte, 4096))
+		p, err := r.dir.process(dead.Process.Pid, make([]byte, 4096))
 		if err != nil {
 			t.Fatal("the zombie is gone:", err)
 		}
 		state = p.State
 	}
-	if diff := cmp.Diff([]int{many, few}, order(d, few, dead.Process.Pid, many)); diff != "" {
+	if diff := cmp.Diff([]int{many, few}, order(r, few, dead.Process.Pid, many)); diff != "" {
 		t.Error(diff)
 	}
 	const gone = 1<<31 - 1
-	if diff := cmp.Diff([]int{few, gone}, order(d, gone, few)); diff != "" {
+	if diff := cmp.Diff([]int{few, gone}, order(r, gone, few)); diff != "" {
 		t.Errorf("a process that does not tell was not kept for the end:\n%s", diff)
 	}
 }
 
 func TestSearchKeepsItsOrderWhereNobodyTells(t *testing.T) {
-	d, err := openDir(t.TempDir())
-	if err != nil {
+	root := t.TempDir()
+	if err := os.Mkdir(root+"/proc", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(d.close)
-	if diff := cmp.Diff([]int{3, 1, 2}, order(d, 3, 1, 2)); diff != "" {
+	if diff := cmp.Diff([]int{3, 1, 2}, order(reader(t, New(root)), 3, 1, 2)); diff != "" {
 		t.Error(diff)
 	}
 }

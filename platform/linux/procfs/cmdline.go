@@ -42,13 +42,13 @@ func (fs FS) UID(pid int) (int, error) {
 	return readWith(fs, parseUID, strconv.Itoa(pid), "status")
 }
 
-// userOf is the real user id of a process, or unknownUser.
+// userOf is the user that a process belongs to, as [accounts] tells, or unknownUser.
 func (fs FS) userOf(pid int) int {
 	uid, err := fs.UID(pid)
 	if err != nil {
 		return unknownUser
 	}
-	return uid
+	return fs.users.of(uid)
 }
 
 func parseUID(b []byte) (int, error) {

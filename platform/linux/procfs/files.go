@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// userFiles bounds the open files that are read of all processes of one ordinary user. Anyone may open
+// userFiles bounds the open files that are read of all processes of one ordinary user, under whichever
+// user IDs they run ([accounts]). Anyone may open
 // hundreds of thousands and share them among hundreds of processes at no cost to himself; each costs a
 // few microseconds to look at.
 const userFiles = 50_000
@@ -28,7 +29,7 @@ var (
 // Skipped is a process whose open files were not all read.
 type Skipped struct {
 	PID int
-	UID int // real user ID
+	UID int // real user ID, or that of the user whose subordinate ID it is
 	Err error
 }
 
@@ -115,7 +116,7 @@ func (r *FileReader) Close() { r.dir.close() }
 // Files visits the open files of a process until visit returns false. A process that ended has
 // none. The error, [ErrManyFiles], [ErrFilesTime] or fs.ErrPermission, says that there may be more.
 func (r *FileReader) Files(pid int, visit func(OpenFile) (more bool)) error {
-	return r.files(r.dir.candidate(pid), visit)
+	return r.files(r.candidate(pid), visit)
 }
 
 func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error {
@@ -124,9 +125,9 @@ func (r *FileReader) files(c candidate, visit func(OpenFile) (more bool)) error 
 	})
 }
 
-// each calls inspect for processes in the order of [dirHandle.affordable] for as long as goOn says so.
+// each calls inspect for processes in the order of [FileReader.affordable] for as long as goOn says so.
 func (r *FileReader) each(ctx context.Context, pids []int, inspect func(candidate) error, goOn func() bool) (skipped []Skipped, err error) {
-	for _, c := range r.dir.affordable(pids) {
+	for _, c := range r.affordable(pids) {
 		if err := ctx.Err(); err != nil {
 			return skipped, err
 		}

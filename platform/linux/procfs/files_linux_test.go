@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -63,7 +64,7 @@ func TestUserWithTooManyFilesIsSkippedAndNobodyElse(t *testing.T) {
 	if !testenv.Isolated(t) {
 		return
 	}
-	testenv.Need(t, liveProc(t).size("self/fd") > 0, "Linux before 6.2 does not tell how many files a process has open")
+	testenv.Need(t, tellsFiles(t), "Linux before 6.2 does not tell how many files a process has open")
 	live := New("/")
 	live.filesTime = time.Minute // a busy machine takes longer than the bound
 	busyFile, busyInode := socketFile(t)
@@ -119,6 +120,61 @@ func TestUserWithTooManyFilesIsSkippedAndNobodyElse(t *testing.T) {
 	}
 }
 
+// A user who runs processes under subordinate IDs has no more read of them, and nobody waits for them.
+func TestSubordinateUsersShareTheBoundOfTheirOwner(t *testing.T) {
+	if !testenv.Isolated(t) {
+		return
+	}
+	testenv.Need(t, tellsFiles(t), "Linux before 6.2 does not tell how many files a process has open")
+	live := New(rootWith(t, map[string]string{
+		"subuid": fmt.Sprintf("busy:100000:65536\n%d:400000:65536\n", quietUser),
+		"passwd": fmt.Sprintf("busy:x:%d:%d::/:/bin/sh\nquiet:x:%d:%d::/:/bin/sh\n", busyUser, busyUser, quietUser, quietUser),
+	}))
+	live.filesTime = time.Minute
+	file, _ := socketFile(t)
+	var busy []int
+	for i := range uint32(4) {
+		busy = append(busy, crowd(t, 100_000+i, 3, 5_000, file)...)
+	}
+	quiet := crowd(t, quietUser, 1, 1_000, file)
+	quiet = append(quiet, crowd(t, 400_001, 1, 1_000, file)...)
+
+	at, read := map[int]int{}, 0
+	skipped, err := live.OpenFiles(t.Context(), append(slices.Clone(busy), quiet...), func(f OpenFile) bool {
+		at[f.PID] = read
+		read++
+		return true
+	})
+	if err != nil || len(skipped) != 3 {
+		t.Errorf("%d processes were skipped, want 3: %v, %v", len(skipped), skipped, err)
+	}
+	for _, s := range skipped {
+		if !slices.Contains(busy, s.PID) || s.UID != busyUser || !errors.Is(s.Err, ErrManyFiles) {
+			t.Errorf("skipped %+v", s)
+		}
+	}
+	for _, pid := range quiet {
+		if last, seen := at[pid]; !seen || last > 2_100 {
+			t.Errorf("the process %d of the other user was read up to file %d, %t", pid, last, seen)
+		}
+	}
+}
+
+// rootWith makes a root whose processes are the machine's, and whose accounts are made up.
+func rootWith(t *testing.T, etc map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := errors.Join(os.Symlink("/proc", root+"/proc"), os.Mkdir(root+"/etc", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range etc {
+		if err := os.WriteFile(filepath.Join(root, "etc", name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
 // A program that its user may not read makes a process that may not be traced, and /proc says
 // that the files of such a process are root's.
 func TestProcessThatMayNotBeTracedStaysItsUsers(t *testing.T) {
@@ -149,7 +205,7 @@ func TestProcessThatMayNotBeTracedStaysItsUsers(t *testing.T) {
 	if err := unix.Stat(fmt.Sprintf("/proc/%d/fd", c.Process.Pid), &stat); err != nil || stat.Uid != 0 {
 		t.Fatalf("the files are said to be of user %d, %v", stat.Uid, err)
 	}
-	if got := liveProc(t).candidate(c.Process.Pid); got.uid != quietUser {
+	if got := reader(t, New("/")).candidate(c.Process.Pid); got.uid != quietUser {
 		t.Errorf("got %+v", got)
 	}
 }

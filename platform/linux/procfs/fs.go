@@ -29,6 +29,7 @@ var ErrFormat = errors.New("unexpected format")
 type FS struct {
 	dir    string
 	memory *memoryReader
+	users  accounts
 	// filesTime bounds the reading of open files, of the system's processes and of all others.
 	filesTime time.Duration
 }
@@ -37,7 +38,9 @@ type FS struct {
 const filesTime = 3 * time.Second
 
 // New returns the /proc below root; root is "/" on a live system.
-func New(root string) FS { return FS{filepath.Join(root, "proc"), newMemoryReader(), filesTime} }
+func New(root string) FS {
+	return FS{filepath.Join(root, "proc"), newMemoryReader(), accountsOf(root), filesTime}
+}
 
 func (fs FS) path(parts ...string) string {
 	return filepath.Join(append([]string{fs.dir}, parts...)...)

@@ -4,7 +4,9 @@ package procfs
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,7 +108,33 @@ func TestOneUsersStuckProcessesDoNotHideOthers(t *testing.T) {
 	})
 }
 
-// A user with user IDs of his own (subuid(5)) is held to the bound of all, which leaves out the system.
+func TestSubordinateUsersStuckProcessesAreTheirOwners(t *testing.T) {
+	const processes = 20
+	root := t.TempDir()
+	files := map[string]string{"etc/subuid": "eve:100000:65536\n", "etc/passwd": "eve:x:1001:1001::/:/bin/sh\n"}
+	for pid := range processes {
+		files[fmt.Sprintf("proc/%d/status", pid)] = fmt.Sprintf("Uid:\t%d\t0\t0\t0\n", 100_000+pid)
+	}
+	for name, content := range files {
+		name = filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(content), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		fs, end := New(root), make(chan struct{})
+		defer close(end)
+		asked := 0
+		for pid := range processes {
+			fs.memory.readOne(pid, fs.userOf, func(int) ([]byte, error) { asked++; <-end; return nil, nil })
+		}
+		if asked != maxStuckUser {
+			t.Errorf("%d of them were waited for, want %d", asked, maxStuckUser)
+		}
+	})
+}
+
+// Many users, as those of a directory are, are held to the bound of all, which leaves out the system.
 func TestManyUsersStuckProcessesDoNotHideTheSystems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, end := newMemoryReader(), make(chan struct{})

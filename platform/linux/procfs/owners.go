@@ -126,7 +126,7 @@ func (s *search) inspectParents(owners map[uint64]Holder) {
 		if err != nil || parent == 0 || s.walked[parent] {
 			continue
 		}
-		if found, _ := s.inspect(dir.candidate(parent)); found { //nolint:errcheck // what is there counts
+		if found, _ := s.inspect(s.reader.candidate(parent)); found { //nolint:errcheck // what is there counts
 			queue = append(queue, parent)
 		}
 	}
