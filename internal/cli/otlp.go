@@ -62,7 +62,11 @@ func (s session) document(ctx context.Context, p payload, d *healthDocument, mad
 		if reason != nil {
 			made.notes = append(made.notes, "What the last report said is not known, so that what goes on counts as new: "+reason.Error())
 		}
-		made.next = newReported(d)
+		boot, err := s.boot()
+		if err != nil {
+			boot = "" // the time since boot has to do
+		}
+		made.next = newReported(d, boot)
 		body, err = otlp.Logs{Observed: d.moment(), Events: d.events(before, made.next)}.Body(s.resource(ctx, d))
 	default:
 		err = errors.New("a report without a payload")

@@ -22,7 +22,8 @@ import (
 type reported struct {
 	Version int                `json:"version"`
 	Level   string             `json:"level"`
-	Reasons map[string]lasting `json:"reasons"` // by what tells one from another
+	Reasons map[string]lasting `json:"reasons"`        // by what tells one from another
+	Boot    string             `json:"boot,omitempty"` // which one it was; absent where that is not known
 	Uptime  *int64             `json:"uptime_seconds,omitempty"`
 	Killed  time.Time          `json:"killed,omitzero"` // when the last process was killed for want of memory
 }
@@ -71,8 +72,8 @@ func (s session) remember(next reported, routes []route, sent []delivery) (notes
 	return notes
 }
 
-func newReported(d *healthDocument) reported {
-	r := reported{Version: 1, Level: d.ThreatLevel, Reasons: map[string]lasting{}, Uptime: d.UptimeSeconds}
+func newReported(d *healthDocument, boot string) reported {
+	r := reported{Version: 1, Level: d.ThreatLevel, Reasons: map[string]lasting{}, Boot: boot, Uptime: d.UptimeSeconds}
 	for _, reason := range d.ThreatReasons {
 		r.Reasons[reasonIdentity(reason)] = lasting{reason.Severity, reason.Message}
 	}
@@ -109,7 +110,7 @@ func (d *healthDocument) events(before *reported, now reported) []otlp.Event {
 	if before == nil {
 		before = &reported{Level: now.Level}
 	}
-	if before.Uptime != nil && now.Uptime != nil && *now.Uptime < *before.Uptime {
+	if now.Uptime != nil && now.bootedSince(*before) {
 		events = append(events, otlp.Event{
 			Name: "sentinel.boot", At: d.moment().Add(-time.Duration(*now.Uptime) * time.Second), Severity: otlp.Info, Text: "The machine was started.",
 		})
@@ -127,6 +128,16 @@ func (d *healthDocument) events(before *reported, now reported) []otlp.Event {
 		}
 	}
 	return append(events, d.killEvents(before.Killed)...)
+}
+
+// bootedSince reports whether the machine was started between two reports. One that crashes again and again
+// may have been up for longer than the time before, so the time since boot only decides where it is not known
+// which boot it was.
+func (r reported) bootedSince(before reported) bool {
+	if r.Boot != "" && before.Boot != "" {
+		return r.Boot != before.Boot
+	}
+	return before.Uptime != nil && r.Uptime != nil && *r.Uptime < *before.Uptime
 }
 
 // reportEvent says in every report how the machine is doing, so that one that fell silent is noticed.

@@ -155,11 +155,28 @@ func TestEventsAreWhatHasChanged(t *testing.T) {
 	} {
 		var before *reported
 		if c.before != nil {
-			r := newReported(c.before)
+			r := newReported(c.before, "")
 			before = &r
 		}
-		if got := told(c.after.events(before, newReported(c.after))); !slices.Equal(got, c.want) {
+		if got := told(c.after.events(before, newReported(c.after, ""))); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, c.want)
+		}
+	}
+	for name, c := range map[string]struct {
+		before, now string
+		uptime      *int64
+		want        []string
+	}{
+		"a crash loop, up for longer each time": {"ab.24", "cd.24", &day, []string{"report LOW", "boot"}},
+		"the same boot":                         {"ab.24", "ab.24", &day, []string{"report LOW"}},
+		"the same boot, a clock of its own":     {"ab.24", "ab.24", &hour, []string{"report LOW"}},
+		"by a version that did not know":        {"", "cd.24", &day, []string{"report LOW"}},
+		"since when is not known":               {"ab.24", "cd.24", nil, []string{"report LOW"}},
+	} {
+		before := newReported(report(health.Low, &hour, nil), c.before)
+		after := report(health.Low, c.uptime, nil)
+		if got := told(after.events(&before, newReported(after, c.now))); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 	boot := report(health.Low, &hour, nil).events(&reported{Level: health.Low, Uptime: &day}, reported{Level: health.Low, Uptime: &hour})[1]

@@ -5,6 +5,7 @@ package otlp
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -30,10 +31,10 @@ func Partial(raw []byte) string {
 	p, text := answer.Partial, ""
 	message := sanitize.Reason(p.Message, maxMessage)
 	switch {
-	case p.Points > 0:
-		text = fmt.Sprintf("it rejected data points (%d)", p.Points)
-	case p.Records > 0:
-		text = fmt.Sprintf("it rejected log records (%d)", p.Records)
+	case p.Points != "":
+		text = fmt.Sprintf("it rejected data points (%s)", p.Points)
+	case p.Records != "":
+		text = fmt.Sprintf("it rejected log records (%s)", p.Records)
 	case message != "":
 		text = "it took all, with a warning"
 	}
@@ -43,12 +44,25 @@ func Partial(raw []byte) string {
 	return text
 }
 
-// A count is an int64, which JSON of Protocol Buffers has as a string or as a number.
-type count int64
+// A count is how many of something were rejected; "" is none.
+type count string
 
-// UnmarshalJSON implements [json.Unmarshaler].
+// UnmarshalJSON implements [json.Unmarshaler]. JSON of Protocol Buffers has an int64 as a string or as a
+// number, which may have an exponent, and null for 0. What is no number of things is not taken for none: it is
+// told as it is.
 func (c *count) UnmarshalJSON(raw []byte) error {
-	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
-	*c = count(n)
-	return err
+	text := strings.Trim(string(raw), `"`)
+	n, err := strconv.ParseFloat(text, 64)
+	switch whole := n == math.Trunc(n) && math.Abs(n) < 1<<53; {
+	case text == "null" || text == "" || err == nil && n == 0:
+		*c = ""
+	case err == nil && whole && n > 0:
+		*c = count(strconv.FormatInt(int64(n), 10))
+	default:
+		*c = count("by its answer " + sanitize.Reason(text, maxCount))
+	}
+	return nil
 }
+
+// maxCount bounds what is shown of a count that is none, in characters: an int64 has at most twenty.
+const maxCount = 24
