@@ -71,19 +71,56 @@ func checkReadable(raw string) error {
 		}
 		return invalid(fmt.Sprintf("line %d is not in UTF-8", lineOf(raw, n)))
 	}
+	if at := tooDeep(raw); at >= 0 {
+		return invalid(fmt.Sprintf("line %d is nested deeper than %d levels", lineOf(raw, at), maxDepth))
+	}
+	return nil
+}
+
+// tooDeep returns where a text is nested deeper than maxDepth, or -1. The brackets in strings and
+// comments do not count: clients keep what people typed.
+func tooDeep(raw string) int {
 	depth := 0
-	for i := range len(raw) {
+	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
+		case '"', '/':
+			i += closed(raw[i:]) - 1
 		case '{', '[':
-			depth++
+			if depth++; depth > maxDepth {
+				return i
+			}
 		case '}', ']':
 			depth--
 		}
-		if depth > maxDepth { // braces in strings count too; nobody has that many
-			return invalid(fmt.Sprintf("line %d is nested deeper than %d levels", lineOf(raw, i), maxDepth))
-		}
 	}
-	return nil
+	return -1
+}
+
+// closed is the length of the string or the comment with which rest begins.
+func closed(rest string) int {
+	end := ""
+	switch {
+	case strings.HasPrefix(rest, "//"):
+		end = "\n"
+	case strings.HasPrefix(rest, "/*"):
+		end = "*/"
+	case rest[0] == '"':
+		for i := 1; i < len(rest); i++ {
+			switch rest[i] {
+			case '\\':
+				i++
+			case '"':
+				return i + 1
+			}
+		}
+		return len(rest)
+	default:
+		return 1
+	}
+	if at := strings.Index(rest[2:], end); at >= 0 {
+		return 2 + at + len(end)
+	}
+	return len(rest)
 }
 
 // positionOf words an error of the parser, whose text begins "hujson: line 3,

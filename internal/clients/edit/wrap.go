@@ -165,9 +165,9 @@ func entriesOf(raw []byte, c clients.Client) (text, []entry, error) {
 	if err != nil {
 		return text{}, nil, err
 	}
-	all := t.entries(servers, "")
-	if c.Install.Projects == "" {
-		return t, all, nil
+	all, err := t.entries(nil, servers, "")
+	if err != nil || c.Install.Projects == "" {
+		return t, all, err
 	}
 	_, projects, err := t.servers(c.Install.Projects)
 	if projects == nil || err != nil {
@@ -185,15 +185,25 @@ func entriesOf(raw []byte, c clients.Client) (text, []entry, error) {
 		}
 		if servers != nil {
 			inner, _ := servers.Value.Value.(*hujson.Object)
-			all = append(all, t.entries(inner, literal(m.Name))...)
+			if all, err = t.entries(all, inner, literal(m.Name)); err != nil {
+				return text{}, nil, err
+			}
 		}
 	}
 	return t, all, nil
 }
 
-func (t text) entries(servers *hujson.Object, project string) (all []entry) {
+// maxServers bounds how many servers a file may have: each is compared with all others, and a file
+// of a project is whoever's it is.
+const maxServers = 500
+
+// entries adds the servers of an object to all.
+func (t text) entries(all []entry, servers *hujson.Object, project string) ([]entry, error) {
 	if servers == nil {
-		return nil
+		return all, nil
+	}
+	if len(all)+len(servers.Members) > maxServers {
+		return nil, flaw{fmt.Sprintf("it has more than %d servers", maxServers), "Take those that are not used out of it, then run the same command again."}
 	}
 	for i := range servers.Members {
 		m := &servers.Members[i]
@@ -201,7 +211,7 @@ func (t text) entries(servers *hujson.Object, project string) (all []entry) {
 		e.why = t.read(&e, servers)
 		all = append(all, e)
 	}
-	return all
+	return all, nil
 }
 
 // read fills in an entry, and returns why it cannot be wrapped.
