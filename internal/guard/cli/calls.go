@@ -57,7 +57,7 @@ func ended(events []record.Event) []record.Event {
 
 func callsText(calls []record.Event) string {
 	if len(calls) == 0 {
-		return "No calls are recorded.\n"
+		return "No calls are recorded. What is behind the guard: sentinel-guard status\n"
 	}
 	var b strings.Builder
 	for _, c := range calls {
@@ -70,7 +70,7 @@ func callsText(calls []record.Event) string {
 		case c.DurationMS > 0:
 			outcome += fmt.Sprintf(" %.1f ms", c.DurationMS)
 		}
-		fmt.Fprintf(&b, "%s  %-16s  %-26s  %s\n", moment(c.Timestamp), sanitize.Text(c.ServerID, 16), sanitize.Text(nameOf(c.ToolName, c.Method), 26), sanitize.Text(outcome, 28))
+		fmt.Fprintf(&b, "%s  %-14s  %-21s  %s\n", moment(c.Timestamp), sanitize.Text(c.ServerID, 14), sanitize.Text(nameOf(c.ToolName, c.Method), 21), sanitize.Text(outcome, 25))
 	}
 	return b.String()
 }

@@ -61,8 +61,8 @@ func (o focus) takes(f finding) bool {
 
 // check refuses what no client has.
 func (o focus) check(all []finding) error {
-	if _, ok := clients.ByID(o.client); o.client != "" && !ok {
-		return fmt.Errorf("no client %q is known; known are %s", shown(o.client), strings.Join(clients.IDs(), ", "))
+	if err := known(o.client); err != nil {
+		return err
 	}
 	if o.server != "" && !slices.ContainsFunc(all, func(f finding) bool { return f.Server == o.server && o.takes(f) }) {
 		return fmt.Errorf("no client that was looked at has a server named %q", shown(o.server))
@@ -116,9 +116,13 @@ func diagnose(ctx context.Context, entries []finding) diagnosis {
 		}
 	}
 	order := []string{findingProblem, findingWarning, findingUnknown, findingOK}
-	slices.SortStableFunc(d.Checks, func(a, b finding) int {
-		return slices.Index(order, a.Status) - slices.Index(order, b.Status)
-	})
+	rank := func(f finding) int { // what concerns all servers before what concerns one
+		if f.Client == "" {
+			return 2 * slices.Index(order, f.Status)
+		}
+		return 2*slices.Index(order, f.Status) + 1
+	}
+	slices.SortStableFunc(d.Checks, func(a, b finding) int { return rank(a) - rank(b) })
 	return d
 }
 
@@ -187,7 +191,7 @@ func doctorText(d diagnosis) string {
 	for i, f := range d.Checks {
 		text := findingText(f)
 		if lines += strings.Count(text, "\n"); lines > 21 && i > 0 || i >= maxShown && f.Status == findingOK {
-			fmt.Fprintf(&b, "%d more, not as bad as these: sentinel-guard doctor --json\n", len(d.Checks)-i)
+			fmt.Fprintf(&b, "%d more, none worse than these: --json has all, --server NAME those of one\n", len(d.Checks)-i)
 			break
 		}
 		b.WriteString(text)

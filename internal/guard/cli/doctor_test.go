@@ -95,9 +95,9 @@ func TestDoctorFindsWhatIsWrongWithEntries(t *testing.T) {
 func TestDoctorLooksAtOneServer(t *testing.T) {
 	atDoctor(t)
 	for flags, want := range map[string]string{
-		"--server plain":                    "program plain, rules , guard plain, record , record_verifies ",
+		"--server plain":                    "program plain, rules , record , record_verifies , guard plain",
 		"--client cursor":                   "configuration , rules , record , record_verifies ",
-		"--client claude-code --server far": "entry far, rules , record , record_verifies ",
+		"--client claude-code --server far": "rules , entry far, record , record_verifies ",
 	} {
 		var got []string
 		for _, f := range diagnosed(t, strings.Fields(flags)...).Checks {

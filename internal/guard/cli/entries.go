@@ -140,7 +140,11 @@ func (e entryCheck) ownGuard() finding {
 func (e entryCheck) program(command string) finding {
 	_, status, why := program(command)
 	fix := ""
-	if status != findingOK {
+	switch status {
+	case findingOK:
+	case findingWarning: // it is somewhere else for the client, perhaps
+		fix = fmt.Sprintf("If the client does not find it either: install it, or write its whole path in line %d of %s.", e.server.Line, e.path)
+	default:
 		fix = fmt.Sprintf("Install the program again, or correct line %d of %s.", e.server.Line, e.path)
 	}
 	return e.finding("program", status, why, fix)

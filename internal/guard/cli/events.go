@@ -64,7 +64,7 @@ func (s *selection) wanted(want func(record.Event) bool) (func(record.Event) boo
 	if s.since != "" {
 		var err error
 		if since, err = timespec.Parse(s.since, time.Now()); err != nil {
-			return nil, &exit{StatusUsage, fmt.Errorf("--since: %w", err)}
+			return nil, &exit{StatusUsage, fmt.Errorf("--since: %w; write 2h, yesterday or 2026-11-01", err)}
 		}
 	}
 	return func(e record.Event) bool {
@@ -128,13 +128,13 @@ func isEvent(e record.Event) bool {
 
 func eventsText(events []record.Event) string {
 	if len(events) == 0 {
-		return "No events are recorded.\n"
+		return "No events are recorded. What is behind the guard: sentinel-guard status\n"
 	}
 	var b strings.Builder
 	for _, e := range events {
 		what := strings.TrimPrefix(e.Type, "mcp_") + " " + e.Phase + e.Action + " " + e.Code + " " + e.Violation
 		fmt.Fprintf(&b, "%s  %-16s  %-8s %s\n", moment(e.Timestamp), sanitize.Text(e.ServerID, 16), e.Severity, sanitize.Text(strings.Join(strings.Fields(what), " "), 36))
-		detail := strings.Join(strings.Fields(strings.Join([]string{e.ToolName, e.Command, e.ClientName, e.ClientVersion, e.Revision, e.Reason, strings.Join(e.Flags, ", "), e.EventID}, " ")), " ")
+		detail := strings.Join(strings.Fields(strings.Join([]string{sanitize.Text(e.ToolName, 60), e.Command, e.ClientName, e.ClientVersion, e.Revision, e.Reason, strings.Join(e.Flags, ", "), e.EventID}, " ")), " ")
 		if detail != "" {
 			b.WriteString(wrapped(detail, strings.Repeat(" ", 16)))
 		}

@@ -203,9 +203,11 @@ func checkFiles(names []string) (files []checkedFile, found bool) {
 	return files, found
 }
 
+const noRules = "There is no file of rules; everything that can be read is let through.\nBegin with: sentinel-guard policy init\n"
+
 func checkText(files []checkedFile) string {
 	if len(files) == 0 {
-		return "There is no file of rules; everything that can be read is let through.\n"
+		return noRules
 	}
 	var b strings.Builder
 	for _, f := range files {
@@ -364,7 +366,7 @@ func policyShow() *cobra.Command {
 
 func showText(files []shownPolicy) string {
 	if len(files) == 0 {
-		return "There is no file of rules; everything that can be read is let through.\nBegin with: sentinel-guard policy init\n"
+		return noRules
 	}
 	var b strings.Builder
 	for _, f := range files {

@@ -101,10 +101,10 @@ func TestDoctorAndStatusNameServersOfTheProject(t *testing.T) {
 		}
 	}
 	s := statusNow(t)
-	if len(s.Entries) != 3 || s.Entries[1] != (statusEntry{"claude-code", "shared-db", project, true, false}) || s.Entries[0].Shared {
+	if len(s.Entries) != 3 || s.Entries[1] != (statusEntry{"claude-code", "shared-db", project, true, false, ""}) || s.Entries[0].Shared {
 		t.Errorf("%+v", s.Entries)
 	}
-	if _, text, _ := run(t, "status"); !strings.Contains(text, "claude-code       shared-db in ") {
+	if _, text, _ := run(t, "status"); !strings.Contains(text, "claude-code     shared-db in ") {
 		t.Error(text)
 	}
 	if err := os.Remove(filepath.Join(project, ".mcp.json")); err != nil {

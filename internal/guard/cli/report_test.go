@@ -58,6 +58,29 @@ func recordCalls(t *testing.T, session string, values bool, calls ...recordedCal
 	l.Close(0)
 }
 
+// Whatever names servers and tools have, what is listed fits a terminal.
+func TestListsFitATerminal(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for _, args := range []string{"calls", "events", "report"} {
+		if _, text, _ := run(t, args); strings.Count(text, "\n") > 2 || !strings.Contains(text, " recorded") {
+			t.Errorf("%s of nothing: %s", args, text)
+		}
+	}
+	long := strings.Repeat("long-name", 9)
+	recordCalls(t, "AAAA", false, recordedCall{tool: long, arguments: `{"a":1}`}, recordedCall{tool: long, arguments: `{"a":1}`, refused: stage.TooLarge, rule: long}, recordedCall{tool: "t", arguments: `{}`, refused: stage.Code("CONTEXT_EXHAUSTED"), rule: "r"})
+	for _, args := range []string{"calls", "events", "report", "status"} {
+		_, text, _ := run(t, args)
+		for line := range strings.Lines(text) {
+			if len([]rune(line)) > width+1 {
+				t.Errorf("%s: a line of %d columns: %s", args, len([]rune(line))-1, line)
+			}
+		}
+	}
+	if _, text, _ := run(t, "calls"); !strings.Contains(text, "refused CONTEXT_EXHAUSTED\n") {
+		t.Error(text)
+	}
+}
+
 func TestReport(t *testing.T) {
 	recorded(t)
 	status, text, stderr := run(t, "report")

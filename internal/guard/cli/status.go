@@ -29,6 +29,7 @@ type guardStatus struct {
 	RefusalsTotal  *int                  `json:"refusals_total"`
 	Refusals       []record.RefusalSum   `json:"refusals"` // the most frequent first
 	Newest         []record.Event        `json:"newest"`   // refusals, the newest last
+	Records        *int64                `json:"records"`  // lines
 	Verifies       *bool                 `json:"verifies"`
 	RecordRequired *bool                 `json:"record_required"` // false: a call that cannot be recorded passes, and is not counted
 	Unavailable    []string              `json:"unavailable"`
@@ -41,6 +42,7 @@ type statusEntry struct {
 	Project string `json:"project,omitempty"` // the folder for which the client has it
 	Shared  bool   `json:"shared"`            // in a file of that folder, for all who work there
 	Wrapped bool   `json:"wrapped"`
+	Why     string `json:"why,omitempty"` // it is not, and cannot be put there
 }
 
 const (
@@ -93,7 +95,7 @@ func (s *guardStatus) readEntries(ctx context.Context, u clients.User) {
 			continue
 		}
 		for _, e := range w.Servers {
-			s.Entries = append(s.Entries, statusEntry{c.ID, sanitize.Text(e.Name, width), sanitize.Text(e.Project+c.Folder, 200), c.Folder != "", e.Wrapped})
+			s.Entries = append(s.Entries, statusEntry{c.ID, sanitize.Text(e.Name, width), sanitize.Text(e.Project+c.Folder, 200), c.Folder != "", e.Wrapped, e.Why})
 			if e.Wrapped {
 				s.Wrapped++
 			}
@@ -118,7 +120,7 @@ func (s *guardStatus) readRecord(ctx context.Context, dir string) {
 	}
 	if report, err := record.Verify(ctx, dir); s.known("whether the record verifies", err) {
 		verifies := report.ProblemsTotal == 0
-		s.Verifies = &verifies
+		s.Verifies, s.Records = &verifies, &report.Records
 	}
 }
 
@@ -128,6 +130,8 @@ func statusText(s guardStatus) string {
 	switch {
 	case s.Verifies == nil:
 		b.WriteString("Whether the record verifies is not known.\n")
+	case *s.Verifies && *s.Records == 0:
+		b.WriteString("Nothing is recorded yet.\n")
 	case *s.Verifies:
 		b.WriteString("The record is what was written.\n")
 	default:
@@ -141,19 +145,34 @@ func statusText(s guardStatus) string {
 	}
 	unwrapped := len(s.Entries) - s.Wrapped
 	heading(&b, "NOT BEHIND THE GUARD", min(unwrapped, maxRefused), unwrapped)
-	left := maxRefused
-	for _, e := range s.Entries {
-		if !e.Wrapped && left > 0 {
-			left--
-			fmt.Fprintf(&b, "%-16s  %s\n", e.Client, sanitize.Text(e.Server+inFolder(e.Project), 60))
-		}
-	}
+	b.WriteString(unwrappedText(s.Entries))
 	heading(&b, "RUNNING", min(len(s.Running), maxRefused), len(s.Running))
 	for _, g := range s.Running[max(0, len(s.Running)-maxRefused):] {
 		fmt.Fprintf(&b, "%s  %-16s  %7d  %s\n", moment(g.Start), sanitize.Text(g.ServerID, 16), g.PID, sanitize.Text(g.ClientName, 30))
 	}
 	statusRefusals(&b, s)
 	return b.String()
+}
+
+// unwrappedText lists what can be put behind the guard before what cannot, and says how.
+func unwrappedText(entries []statusEntry) string {
+	var able, unable []string
+	for _, e := range entries {
+		line := fmt.Sprintf("%-14s  %s", e.Client, sanitize.Text(e.Server+inFolder(e.Project), 60))
+		switch {
+		case e.Wrapped:
+		case e.Why == "":
+			able = append(able, line+"\n")
+		default:
+			unable = append(unable, sanitize.Text(line+": "+e.Why, width-1)+"\n")
+		}
+	}
+	all := append(able, unable...)
+	text := strings.Join(all[:min(len(all), maxRefused)], "")
+	if len(able) > 0 {
+		text += "To see what can be done: sentinel-guard wrap --all --dry-run\n"
+	}
+	return text
 }
 
 func runningText(s guardStatus) string {

@@ -47,6 +47,32 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// Somebody who has done nothing yet reads what comes next.
+func TestStatusBeginsWithWhatToDo(t *testing.T) {
+	atHome(t, map[string]string{".claude.json": claudeCode})
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	_, text, _ := run(t, "status")
+	want := `0 of 4 servers behind the guard; 0 guards run; 0 refusals in the last day
+Nothing is recorded yet.
+
+NOT BEHIND THE GUARD (3 of 4)
+claude-code     memory
+claude-code     db in /srv/p
+claude-code     far: it is reached over the network, and not started by the cl…
+To see what can be done: sentinel-guard wrap --all --dry-run
+`
+	if text != want {
+		t.Errorf("%s\nwant\n%s", text, want)
+	}
+	if s := statusNow(t); *s.Records != 0 || s.Entries[1].Why == "" {
+		t.Errorf("%+v", s)
+	}
+	run(t, "wrap", "--all")
+	if _, text, _ := run(t, "status"); strings.Contains(text, "wrap --all") || !strings.Contains(text, "claude-code     off: it is disabled") {
+		t.Error(text)
+	}
+}
+
 func TestStatusSeesGuardsThatRun(t *testing.T) {
 	atHome(t, nil)
 	recorded(t)

@@ -155,8 +155,8 @@ func (r *wrapRequest) chosen(u clients.User) ([]clients.Client, error) {
 	if r.client != "" && r.all {
 		return nil, errors.New("--client and --all do not go together")
 	}
-	if _, ok := clients.ByID(r.client); r.client != "" && !ok {
-		return nil, fmt.Errorf("no client %q is known; known are %s", shown(r.client), strings.Join(clients.IDs(), ", "))
+	if err := known(r.client); err != nil {
+		return nil, err
 	}
 	if r.client == "" && !r.all {
 		return nil, errors.New("which client? --client NAME or --all; known are " + strings.Join(clients.IDs(), ", "))
@@ -167,6 +167,14 @@ func (r *wrapRequest) chosen(u clients.User) ([]clients.Client, error) {
 	}
 	shared := slices.DeleteFunc(inProject(u), func(c clients.Client) bool { return c.ID != r.client && !r.all })
 	return append(chosen, shared...), nil
+}
+
+// known refuses a client that is not in the table. One whose configuration is not edited is.
+func known(id string) error {
+	if id == "" || slices.ContainsFunc(clients.All(), func(c clients.Client) bool { return c.ID == id }) {
+		return nil
+	}
+	return fmt.Errorf("no client %q is known; known are %s", shown(id), strings.Join(clients.IDs(), ", "))
 }
 
 // refused gives an error of the configuration its exit status and its fix.
@@ -287,8 +295,11 @@ func (r *wrapRequest) text(all []wrappedClient) string {
 			b.WriteString(wrapped(w.reload, "  "))
 		}
 	}
-	if r.dryRun {
+	switch {
+	case r.dryRun:
 		b.WriteString("\nNothing was changed: this was a dry run.\n")
+	case !r.undo && slices.ContainsFunc(all, func(w wrappedClient) bool { return w.Changed }):
+		b.WriteString("\nWhat then runs behind the guard: sentinel-guard status\n")
 	}
 	return b.String()
 }

@@ -105,6 +105,7 @@ func TestWrapAndUnwrap(t *testing.T) {
 	}{
 		{"wrap", StatusUsage, "", "which client?"},
 		{"wrap --client nobody", StatusUsage, "", "known are claude-desktop"},
+		{"wrap --client zed", 0, "its configuration is not edited here", ""},
 		{"wrap --client cursor --all", StatusUsage, "", "do not go together"},
 		{"wrap --client claude-code --server nobody", StatusUsage, "", `has a server named "nobody"`},
 		{"wrap --client vscode", 0, "no servers", ""},
