@@ -83,3 +83,16 @@ func TestValuesAreKeptWhenAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A call may come before the key is read.
+func TestTheFirstValueHasTheDigestOfTheKey(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "guard", "log")
+	for range 20 {
+		l := begin(t, dir, "AAAA")
+		first := l.value([]byte(`{"path":"/x"}`), true).Digest
+		l.Close(0)
+		if again := l.value([]byte(`{"path":"/x"}`), true).Digest; first == "" || first != again {
+			t.Fatalf("%q, then %q", first, again)
+		}
+	}
+}

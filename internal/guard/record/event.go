@@ -68,9 +68,9 @@ type Event struct {
 
 // A Value is what is kept of arguments or a result.
 type Value struct {
-	Size   int             `json:"size"`            // bytes
-	Digest string          `json:"digest"`          // keyed
-	Shape  json.RawMessage `json:"shape,omitempty"` // names and types, and no values
+	Size   int             `json:"size"`             // bytes
+	Digest string          `json:"digest,omitempty"` // keyed
+	Shape  json.RawMessage `json:"shape,omitempty"`  // names and types, and no values
 	// Content is the value, where the rules want values kept and it is short.
 	Content json.RawMessage `json:"content,omitempty"`
 	Whole   bool            `json:"whole,omitempty"` // no secret was taken out of content

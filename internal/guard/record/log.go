@@ -62,6 +62,7 @@ type Log struct {
 	options   Options
 	dir       string
 	digestKey []byte
+	macs      sync.Pool // with the key
 	key       key
 	began     time.Time
 

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"hash"
 
 	"sentinel/internal/jsonrpc"
 	"sentinel/internal/sanitize"
@@ -26,9 +27,7 @@ func (l *Log) value(raw []byte, shaped bool) *Value {
 	if raw == nil {
 		return nil
 	}
-	mac := hmac.New(sha256.New, l.digestKey)
-	mac.Write(raw)
-	v := &Value{Size: len(raw), Digest: "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))}
+	v := &Value{Size: len(raw), Digest: l.digest(raw)}
 	if shaped && len(raw) <= maxShaped {
 		left := maxMembers
 		v.Shape, _ = json.Marshal(shape(raw, maxDepth, &left)) //nolint:errcheck // of texts and maps alone
@@ -37,6 +36,24 @@ func (l *Log) value(raw []byte, shaped bool) *Value {
 		v.Content, v.Whole = content(raw)
 	}
 	return v
+}
+
+// digest is "" while there is no key, and so no record either.
+func (l *Log) digest(raw []byte) string {
+	mac, ok := l.macs.Get().(hash.Hash)
+	if !ok {
+		l.mu.Lock() // waits for Open
+		key := l.digestKey
+		l.mu.Unlock()
+		if key == nil {
+			return ""
+		}
+		mac = hmac.New(sha256.New, key)
+	}
+	defer l.macs.Put(mac)
+	mac.Reset()
+	mac.Write(raw)
+	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))
 }
 
 // shape returns the names and kinds of a value and nothing of what it says.
