@@ -15,10 +15,11 @@ import (
 // it.
 type item struct {
 	*jsonrpc.Message
-	asked   *entry // that the request has made
-	dropped bool   // asked is not in flight any more, and the sender is still to be answered
-	answers *entry // that the answer has taken out of those in flight
-	done    bool   // what was decided about it is done
+	known   stage.Message // what stages and observer are shown
+	asked   *entry        // that the request has made
+	dropped bool          // asked is not in flight any more, and the sender is still to be answered
+	answers *entry        // that the answer has taken out of those in flight
+	done    bool          // what was decided about it is done
 }
 
 // answered notes which request an answer is for.
@@ -31,10 +32,13 @@ func (m *item) answered(e *entry) *entry {
 type handling struct {
 	line  []byte
 	items []item
+	one   [1]item // room for those of a line that is no batch
 }
 
 func (h *handling) of(messages []jsonrpc.Message) {
-	h.items = make([]item, len(messages))
+	if h.items = h.one[:]; len(messages) != 1 {
+		h.items = make([]item, len(messages))
+	}
 	for i := range messages {
 		h.items[i].Message = &messages[i]
 	}
@@ -101,7 +105,7 @@ func (p *pump) failed(m *item, cause error) decision {
 	}
 	switch {
 	case m.answers != nil:
-		r := p.failure(m.Message, m.answers.call, cause)
+		r := p.failure(m.Message, &m.answers.call, cause)
 		p.forget(p.from.Other(), m.answers, stage.Unreadable)
 		return decision{instead: r.Answer(m.answers.call.ID, m.answers.call.Method)}
 	case m.asked != nil:
@@ -110,7 +114,7 @@ func (p *pump) failed(m *item, cause error) decision {
 		if !waits { // it was cancelled, or answered when the server went
 			return decision{}
 		}
-		return decision{back: p.failure(m.Message, m.asked.call, cause).Answer(m.asked.call.ID, m.asked.call.Method)}
+		return decision{back: p.failure(m.Message, &m.asked.call, cause).Answer(m.asked.call.ID, m.asked.call.Method)}
 	}
 	r := p.failure(m.Message, nil, cause)
 	if m.Request() || m.Fault != nil && !m.Fault.Notification && !p.noise(m.Message) {

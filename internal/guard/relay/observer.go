@@ -72,7 +72,7 @@ func (r *Relay) ended(from stage.Side, e *entry, end End) {
 		return
 	}
 	end.Took = time.Since(e.began)
-	r.options.Observer.End(from, e.call, end)
+	r.options.Observer.End(from, &e.call, end)
 }
 
 // endOf returns how an answer that passes ends its request.

@@ -22,7 +22,7 @@ const (
 // An entry is a request that is not answered yet.
 type entry struct {
 	key       string // of its id
-	call      *stage.Call
+	call      stage.Call
 	began     time.Time
 	digest    uint64 // of what it asks for, to know its repetition; 0 where there can be none
 	sent      bool   // it was passed on; before that nobody can answer it

@@ -172,7 +172,7 @@ func (p *pump) unserved(e *entry) []byte {
 			p.relay.over(e, stage.Gone)
 		}
 		p.relay.ended(p.from, e, End{Outcome: ServerGone})
-		return decision{back: p.refuse(serverGone(), nil, e.call).Answer(e.call.ID, e.call.Method)}
+		return decision{back: p.refuse(serverGone(), nil, &e.call).Answer(e.call.ID, e.call.Method)}
 	}).back
 }
 
@@ -189,22 +189,23 @@ func (p *pump) judge(m *item) decision {
 		case m.Answer():
 			return p.answer(m)
 		default:
-			return p.notification(m.Message)
+			return p.notification(m)
 		}
 	})
 }
 
-func (p *pump) verdict(m *jsonrpc.Message, call *stage.Call) stage.Verdict {
+func (p *pump) verdict(m *item, call *stage.Call) stage.Verdict {
 	return stage.Run(p.relay.options.Stages, p.known(m, call))
 }
 
 // known is a message with what is known of it.
-func (p *pump) known(m *jsonrpc.Message, call *stage.Call) *stage.Message {
-	return &stage.Message{Message: m, From: p.from, Call: call, Revision: p.relay.session.spoken()}
+func (p *pump) known(m *item, call *stage.Call) *stage.Message {
+	m.known = stage.Message{Message: m.Message, From: p.from, Call: call, Revision: p.relay.session.spoken()}
+	return &m.known
 }
 
 // passes notes the flags of a message that passes.
-func (p *pump) passes(m *jsonrpc.Message, call *stage.Call, v stage.Verdict) {
+func (p *pump) passes(m *item, call *stage.Call, v stage.Verdict) {
 	if len(v.Flags) > 0 {
 		p.relay.options.Observer.Flagged(p.known(m, call), v.Flags, p.relay.event())
 	}
@@ -212,7 +213,7 @@ func (p *pump) passes(m *jsonrpc.Message, call *stage.Call, v stage.Verdict) {
 
 // keepBack returns the refusal that who waits gets in the place of an answer.
 func (p *pump) keepBack(e *entry, m *jsonrpc.Message, r stage.Refusal) []byte {
-	refused := p.refuse(r, m, e.call)
+	refused := p.refuse(r, m, &e.call)
 	p.relay.ended(p.from.Other(), e, End{Outcome: Refused})
 	return refused.Answer(e.call.ID, e.call.Method)
 }
@@ -222,7 +223,7 @@ func (p *pump) keepBack(e *entry, m *jsonrpc.Message, r stage.Refusal) []byte {
 // is noise, and is dropped.
 func (p *pump) faulty(m *item) decision {
 	refusal := malformed(m.Fault.Reason + ".")
-	if v := p.verdict(m.Message, nil); v.Action == stage.Block {
+	if v := p.verdict(m, nil); v.Action == stage.Block {
 		refusal = v.Refusal
 	}
 	if e := m.answered(p.due.take(m.Fault.Answered)); e != nil {
@@ -256,7 +257,7 @@ func shown(text []byte) string {
 func (p *pump) request(m *item) decision {
 	e := p.relay.session.begin(p.from, m.Message)
 	refused := func(r stage.Refusal) decision {
-		return decision{back: p.refuse(r, m.Message, e.call).Answer(m.ID, m.Method)}
+		return decision{back: p.refuse(r, m.Message, &e.call).Answer(m.ID, m.Method)}
 	}
 	switch p.asked.add(e) {
 	case entered:
@@ -268,7 +269,7 @@ func (p *pump) request(m *item) decision {
 		return refused(serverGone())
 	}
 	m.asked = e
-	v := p.verdict(m.Message, e.call)
+	v := p.verdict(m, &e.call)
 	if v.Later == nil {
 		return p.requested(e, m, v)
 	}
@@ -283,10 +284,10 @@ func (p *pump) request(m *item) decision {
 // requested does what was decided about a request. One that the observer cannot take is refused.
 func (p *pump) requested(e *entry, m *item, v stage.Verdict) decision {
 	if v.Action != stage.Block {
-		err := p.relay.options.Observer.Begin(p.known(m.Message, e.call))
+		err := p.relay.options.Observer.Begin(p.known(m, &e.call))
 		if err == nil {
 			e.open.Store(true)
-			p.passes(m.Message, e.call, v)
+			p.passes(m, &e.call, v)
 			return decision{pass: p.send(e)}
 		}
 		v = stage.Blocked(unrecorded(err))
@@ -296,7 +297,7 @@ func (p *pump) requested(e *entry, m *item, v stage.Verdict) decision {
 		return decision{}
 	}
 	m.dropped = true
-	return decision{back: p.refuse(v.Refusal, m.Message, e.call).Answer(e.call.ID, e.call.Method)}
+	return decision{back: p.refuse(v.Refusal, m.Message, &e.call).Answer(e.call.ID, e.call.Method)}
 }
 
 // send marks a request as passed on, unless nobody waits for its answer any more.
@@ -319,25 +320,25 @@ func (p *pump) answer(m *item) decision {
 		return decision{}
 	}
 	if e == nil {
-		return decision{pass: p.verdict(m.Message, nil).Action != stage.Block}
+		return decision{pass: p.verdict(m, nil).Action != stage.Block}
 	}
 	p.relay.session.answered(p.from, e, m.Message)
-	v, end := p.verdict(m.Message, e.call), endOf(m.Message)
+	v, end := p.verdict(m, &e.call), endOf(m.Message)
 	p.relay.over(e, verdictOf(end))
 	if v.Later == nil {
-		return p.answered(e, m.Message, v, end)
+		return p.answered(e, m, v, end)
 	}
-	return p.wait(p.relay.ctx, v, func(v stage.Verdict) decision { return p.answered(e, m.Message, v, end) })
+	return p.wait(p.relay.ctx, v, func(v stage.Verdict) decision { return p.answered(e, m, v, end) })
 }
 
 // answered does what was decided about an answer.
-func (p *pump) answered(e *entry, m *jsonrpc.Message, v stage.Verdict, end End) decision {
+func (p *pump) answered(e *entry, m *item, v stage.Verdict, end End) decision {
 	if v.Action != stage.Block {
-		p.passes(m, e.call, v)
+		p.passes(m, &e.call, v)
 		p.relay.ended(p.from.Other(), e, end)
 		return decision{pass: true}
 	}
-	return decision{instead: p.keepBack(e, m, v.Refusal)}
+	return decision{instead: p.keepBack(e, m.Message, v.Refusal)}
 }
 
 // verdictOf returns what an answer says of the side that it is from.
@@ -348,7 +349,7 @@ func verdictOf(end End) stage.End {
 	return stage.Answered
 }
 
-func (p *pump) notification(m *jsonrpc.Message) decision {
+func (p *pump) notification(m *item) decision {
 	if m.Method == "notifications/cancelled" {
 		p.asked.cancel(m.Members.Get("requestId"), func(e *entry) {
 			p.relay.over(e, stage.Cancelled)
@@ -363,9 +364,9 @@ func (p *pump) notification(m *jsonrpc.Message) decision {
 }
 
 // notified does what was decided about a notification.
-func (p *pump) notified(m *jsonrpc.Message, v stage.Verdict) decision {
+func (p *pump) notified(m *item, v stage.Verdict) decision {
 	if v.Action == stage.Block {
-		p.refuse(v.Refusal, m, nil)
+		p.refuse(v.Refusal, m.Message, nil)
 		return decision{}
 	}
 	p.passes(m, nil, v)
@@ -399,7 +400,7 @@ func (p *pump) tell(r stage.Refusal, m *jsonrpc.Message, call *stage.Call) {
 	if m == nil {
 		m = &jsonrpc.Message{}
 	}
-	p.relay.options.Observer.Refused(p.known(m, call), r)
+	p.relay.options.Observer.Refused(p.known(&item{Message: m}, call), r)
 	sentence := fmt.Sprintf("A message of the %s was refused: %s %s (%s)", p.from, r.Code, sanitize.Text(r.Reason, 200), r.Event)
 	if r.Cause != nil {
 		sentence += ": " + sanitize.Text(r.Cause.Error(), 200)

@@ -167,7 +167,7 @@ func (r *Relay) over(e *entry, how stage.End) {
 	if e.ended.Swap(true) {
 		return
 	}
-	if err := stage.Ended(r.options.Stages, e.call, how); err != nil {
+	if err := stage.Ended(r.options.Stages, &e.call, how); err != nil {
 		r.options.Note("ended", "The guard failed at the end of a request: "+sanitize.Text(err.Error(), 200))
 	}
 }

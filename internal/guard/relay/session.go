@@ -54,7 +54,7 @@ func (s *session) spoken() string {
 // begin notes a request and returns its entry.
 func (s *session) begin(from stage.Side, m *jsonrpc.Message) *entry {
 	key, _ := m.ID.Key()
-	e := &entry{key: key, call: &stage.Call{ID: bytes.Clone(m.ID), Method: m.Method, Name: stage.NameOf(m.Method, m.Members)}, began: time.Now()}
+	e := &entry{key: key, call: stage.Call{ID: bytes.Clone(m.ID), Method: m.Method, Name: stage.NameOf(m.Method, m.Members)}, began: time.Now()}
 	_, repeatable := stage.NameMember(m.Method)
 	s.mu.Lock()
 	defer s.mu.Unlock()
