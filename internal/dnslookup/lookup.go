@@ -220,18 +220,32 @@ func (l *Lookup) add(f result) {
 // noteFailures says which servers did not help, once each, and which types have
 // no answer.
 func (l *Lookup) noteFailures(found []result) {
-	noted := map[netip.AddrPort]bool{}
+	for _, s := range failuresOf(found) {
+		l.Unavailable.Add("server."+s.server.String(), s.err)
+	}
 	for _, f := range found {
-		for _, s := range f.failures {
-			if !noted[s.server] {
-				noted[s.server] = true
-				l.Unavailable.Add("server."+s.server.String(), s.err)
-			}
-		}
 		if !f.settled() {
 			l.Unavailable.Note("records."+f.question.Type, "no name server gave an answer")
 		}
 	}
+}
+
+// failuresOf returns the servers that did not help, in the order in which they were asked, each
+// with what tells most of it. Of several questions a host may refuse one and leave the others
+// unanswered: kernels limit how often they say so (Linux: icmp_ratelimit).
+func failuresOf(found []result) (list []serverFailure) {
+	for _, f := range found {
+		for _, s := range f.failures {
+			at := slices.IndexFunc(list, func(o serverFailure) bool { return o.server == s.server })
+			switch {
+			case at < 0:
+				list = append(list, s)
+			case errors.Is(list[at].err, context.DeadlineExceeded):
+				list[at].err = s.err
+			}
+		}
+	}
+	return list
 }
 
 // limit makes the records safe to show, and leaves out those that do not fit.
@@ -279,12 +293,9 @@ func detailsOf(l Lookup) failureDetails {
 	return failureDetails{l.Name, l.Types, l.Server, l.Code, l.Unavailable}
 }
 
-func failureReasons(found []result) []string {
-	list := []string{}
-	for _, s := range found[0].failures {
-		if text := s.server.String() + " " + answer.Reason(s.err); !slices.Contains(list, text) {
-			list = append(list, text)
-		}
+func failureReasons(found []result) (list []string) {
+	for _, s := range failuresOf(found) {
+		list = append(list, s.server.String()+" "+answer.Reason(s.err))
 	}
 	return list
 }

@@ -187,6 +187,25 @@ func TestAServerThatDidNotHelpIsNamedOnce(t *testing.T) {
 	}
 }
 
+// A host may refuse one question and leave the other unanswered.
+func TestAServerThatFailsInTwoWaysHasTheReasonThatTellsMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &servers{answers: map[byte]answerer{1: func(ctx context.Context, q Question) (Reply, error) {
+			if q.Type == "A" {
+				return silent(ctx, q)
+			}
+			return refuses(ctx, q)
+		}}}
+		l, err := look(t, s, "a.example", "")
+		want := answer.Gaps{
+			{Field: "server.192.0.2.1:53", Reason: "connection refused"}, {Field: "records.A", Reason: "no name server gave an answer"}, {Field: "records.AAAA", Reason: "no name server gave an answer"},
+		}
+		if message := fault.From(err).Message; message != "No name server answers about a.example: 192.0.2.1:53 connection refused." || !cmp.Equal(l.Unavailable, want) {
+			t.Errorf("%s\n%s", message, cmp.Diff(want, l.Unavailable))
+		}
+	})
+}
+
 func TestEveryAnswerHasToBeAuthenticated(t *testing.T) {
 	for _, unsigned := range []string{"A", "AAAA", ""} {
 		got, err := look(t, &servers{answers: map[byte]answerer{1: func(_ context.Context, q Question) (Reply, error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -94,6 +95,7 @@ func runServer(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return &exit{StatusUsage, err}
 	}
+	collectLess()
 	ctx := context.WithoutCancel(cmd.Context())
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -121,6 +123,23 @@ func runServer(cmd *cobra.Command, args []string) error {
 	})
 	log.Close(status)
 	return &exit{status: status}
+}
+
+// Messages are short-lived and small. At Go's own pace, collecting them is a quarter of the work
+// under load; what large ones leave is collected sooner. What is not in use is given back when
+// nothing passes.
+const (
+	collectAt  = 400      // percent of what is in use; Go's own is 100
+	memorySoon = 96 << 20 // bytes, from which on that is not waited for
+)
+
+func collectLess() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memorySoon)
+	}
 }
 
 // sources returns the rules that hold: those of the files, and a preset that is named.
