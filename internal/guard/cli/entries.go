@@ -127,11 +127,15 @@ func (e entryCheck) correct() string {
 // ownGuard says whether the guard of an entry is this one.
 func (e entryCheck) ownGuard() finding {
 	path, status, why := program(e.server.Guard)
+	fix := e.wrap()
+	if e.folder != "" { // where it has no path
+		fix = "The client takes the first sentinel-guard in its PATH: install it there, for all who work on the project."
+	}
 	switch {
 	case status != findingOK:
-		return e.finding("guard", status, "The guard that its entry names: "+why, e.wrap())
+		return e.finding("guard", status, "The guard that its entry names: "+why, fix)
 	case !clients.SameFile(path, e.guard):
-		return e.finding("guard", findingWarning, fmt.Sprintf("It is behind another guard, %s; this one is %s.", path, e.guard), e.wrap())
+		return e.finding("guard", findingWarning, fmt.Sprintf("It is behind another guard, %s; this one is %s.", path, e.guard), fix)
 	}
 	return e.finding("guard", findingOK, "It is behind this guard.", "")
 }

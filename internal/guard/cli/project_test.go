@@ -107,6 +107,16 @@ func TestDoctorAndStatusNameServersOfTheProject(t *testing.T) {
 	if _, text, _ := run(t, "status"); !strings.Contains(text, "claude-code     shared-db in ") {
 		t.Error(text)
 	}
+	run(t, "wrap", "--client", "claude-code", "--project")
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	expect(t, diagnosed(t), "guard", "shared-db", findingWarning, "not in the PATH here", "first sentinel-guard in its PATH")
+	own := filepath.Join(bin, "sentinel-guard")
+	if err := os.WriteFile(own, nil, 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	guardProgram = func() (string, error) { return own, nil }
+	expect(t, diagnosed(t), "guard", "shared-db", findingOK, "behind this guard", "")
 	if err := os.Remove(filepath.Join(project, ".mcp.json")); err != nil {
 		t.Fatal(err)
 	}
