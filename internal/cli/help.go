@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"sentinel/internal/ops"
+	"sentinel/internal/remote"
 )
 
 // textAction returns what prints something instead of running an operation, nil where none was chosen.
@@ -34,10 +35,23 @@ func (f *flags) textAction() (func() string, error) {
 			chosen = append(chosen, "--"+o.Flag)
 		}
 	}
-	if len(chosen) > 1 {
+	switch {
+	case len(chosen) > 1:
 		return nil, usage(strings.Join(chosen, " and ") + " are two actions; a run does one.")
+	case action != nil && f.given("host"):
+		return nil, f.ofThisMachine(chosen[0])
+	default:
+		return action, nil
 	}
-	return action, nil
+}
+
+// ofThisMachine refuses --host beside an action that would answer for this machine.
+func (f *flags) ofThisMachine(action string) error {
+	e := usage("--host does not belong to " + action + ", which is of this machine alone.")
+	if name := f.value("host"); action == "--version" && remote.CheckNames([]string{name}) == nil {
+		return e.WithFix("Run it there: ssh " + name + " sentinel --version")
+	}
+	return e
 }
 
 // asksForHelp says that help is asked for anywhere on the command line, where

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -176,3 +177,46 @@ func withArguments(tool string, arguments map[string]any) string {
 	}
 	return tool + " {" + strings.Join(members, ",") + "}"
 }
+
+// OnHost names the host in the calls of a text that sentinel on that host has written, as [AsCalls] writes
+// them: who follows one would ask this machine.
+func OnHost(text, host string) string {
+	for _, op := range All() {
+		if op.OfFleet() || !strings.Contains(text, op.Name) {
+			continue
+		}
+		var said strings.Builder
+		for {
+			before, after, found := strings.Cut(text, op.Name)
+			if said.WriteString(before); !found {
+				break
+			}
+			said.WriteString(op.Name)
+			text = onHost(&said, op.Name, before, after, host)
+		}
+		text = said.String()
+	}
+	return text
+}
+
+// onHost writes the host behind the name of a tool and returns the rest. A name within another word is none,
+// and one that is a word of the language is one only with arguments.
+func onHost(said *strings.Builder, name, before, after, host string) (rest string) {
+	arguments, given := strings.CutPrefix(after, " {")
+	member := fmt.Sprintf("%q:%q", "host", host)
+	switch {
+	case strings.TrimRight(before, toolRunes) != before, strings.TrimLeft(after, toolRunes) != after:
+		return after
+	case given && strings.HasPrefix(arguments, `"host":`):
+		return after
+	case given:
+		said.WriteString(" {" + member + ",")
+		return arguments
+	case strings.Contains(name, "_"):
+		said.WriteString(" {" + member + "}")
+	}
+	return after
+}
+
+// toolRunes are what names of tools are made of.
+const toolRunes = "abcdefghijklmnopqrstuvwxyz_"

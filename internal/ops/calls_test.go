@@ -76,3 +76,24 @@ func FuzzAsCalls(f *testing.F) {
 		AsCalls(text, func(string) bool { return true })
 	})
 }
+
+func TestCallsOfAnotherHostNameIt(t *testing.T) {
+	for text, want := range map[string]string{
+		"get_top_processes":                                   `get_top_processes {"host":"web1"}`,
+		`get_process_details {"pid":77}`:                      `get_process_details {"host":"web1","pid":77}`,
+		`See it: get_action_history {"host":"web1","last":5}`: `See it: get_action_history {"host":"web1","last":5}`,
+		"disable_firewall, then: enable_firewall.":            `disable_firewall {"host":"web1"}, then: enable_firewall {"host":"web1"}.`,
+		"unblock_ip_address, not block_ip_address":            `unblock_ip_address {"host":"web1"}, not block_ip_address {"host":"web1"}`,
+		"get_top_processes, and again get_top_processes":      `get_top_processes {"host":"web1"}, and again get_top_processes {"host":"web1"}`,
+		"a traceroute shows it":                               "a traceroute shows it",
+		`traceroute {"target":"x"}`:                           `traceroute {"host":"web1","target":"x"}`,
+		"get_fleet_health":                                    "get_fleet_health",
+		"my_get_logs and get_logs_old":                        "my_get_logs and get_logs_old",
+		"sudo sentinel --top":                                 "sudo sentinel --top",
+		"":                                                    "",
+	} {
+		if got := OnHost(text, "web1"); got != want {
+			t.Errorf("%q:\ngot  %q\nwant %q", text, got, want)
+		}
+	}
+}

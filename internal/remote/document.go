@@ -11,6 +11,7 @@ import (
 
 	"sentinel/internal/fault"
 	"sentinel/internal/jsonrpc"
+	"sentinel/internal/lazyregexp"
 	"sentinel/internal/ops"
 	"sentinel/internal/sanitize"
 	"sentinel/internal/version"
@@ -90,7 +91,36 @@ func (d parsed) answer(host string, op ops.Operation, exit int) (Answer, error) 
 	if err != nil {
 		return Answer{}, fault.Wrap(fault.BadOutput, "What came from "+host+" cannot be read", err)
 	}
-	return Answer{Document: named(raw, host), Success: d.success, Exit: exit}, nil
+	return Answer{Document: named(onHost(raw, host), host), Success: d.success, Exit: exit}, nil
+}
+
+// advice are the members that name the next call.
+var advice = lazyregexp.New(`"(?:next|fix)":("(?:[^"\\]|\\.)*")`)
+
+// onHost names the host in the calls that a document says come next. All quotes within texts are escaped, so
+// that nothing in a text looks like a member.
+func onHost(raw json.RawMessage, host string) json.RawMessage {
+	var b bytes.Buffer
+	end := 0
+	for _, at := range advice.Get().FindAllSubmatchIndex(raw, -1) {
+		var text string
+		if json.Unmarshal(raw[at[2]:at[3]], &text) != nil {
+			continue
+		}
+		said := ops.OnHost(text, host)
+		if said == text {
+			continue
+		}
+		quoted, err := json.Marshal(said)
+		if err != nil {
+			continue // texts always encode
+		}
+		b.Write(raw[end:at[2]])
+		b.Write(quoted)
+		end = at[3]
+	}
+	b.Write(raw[end:])
+	return b.Bytes()
 }
 
 // odd is the error for a document that sentinel does not print.
