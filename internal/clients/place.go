@@ -69,6 +69,9 @@ func HomeFiles(goos string) []string {
 	return files
 }
 
+// Managed lists the absolute paths of files with servers for all users that c reads on an OS.
+func (c Client) Managed(goos string) []string { return c.managed[goos] }
+
 // ManagedFiles lists the absolute paths of those for all users.
 func ManagedFiles(goos string) []string {
 	var files []string

@@ -227,7 +227,7 @@ func TestRunLeavesTheHomeOfItsUser(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	notes := filepath.Join(dir, "notes")
 	program := `#!/bin/sh\nmkdir -p "$HOME/touched" && echo "${0##*/} $1 $2 $HOME ${MCP_POLICY_FILE-none} ${XDG_CONFIG_HOME-none}" >>` + notes + `\necho of ${0##*/} $1 $2\n`
-	must(t, os.WriteFile(filepath.Join(dir, "go"), []byte(strings.Replace(dummyGo, `#!/bin/sh\n' >"$2"`, program+`' >"$2"`, 1)), 0o700)) //nolint:gosec // a program
+	must(t, os.WriteFile(filepath.Join(dir, "go"), []byte(strings.Replace(dummyGo, `#!/bin/sh\n' >"$2"`, program+`' >"$2"`, 1)), 0o700))
 	cmd := exec.Command(testenv.Program(t, "make", "make"), "GO="+filepath.Join(dir, "go"), "BIN="+filepath.Join(dir, "bin"), "run")
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "HOME="+home, "MCP_POLICY_FILE=/nowhere", "XDG_CONFIG_HOME="+home, "TMPDIR="+dir)
 	out, err := cmd.CombinedOutput()

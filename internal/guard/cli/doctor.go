@@ -187,16 +187,42 @@ func doctorText(d diagnosis) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, of %s\n", verdict, humanize.Count(len(d.Checks), "check", "checks"))
-	lines := 1
-	for i, f := range d.Checks {
+	lines, checks := 1, together(d.Checks)
+	for i, f := range checks {
 		text := findingText(f)
 		if lines += strings.Count(text, "\n"); lines > 21 && i > 0 || i >= maxShown && f.Status == findingOK {
-			fmt.Fprintf(&b, "%d more, none worse than these: --json has all, --server NAME those of one\n", len(d.Checks)-i)
+			fmt.Fprintf(&b, "%d more, none worse than these: --json has all, --server NAME those of one\n", len(checks)-i)
 			break
 		}
 		b.WriteString(text)
 	}
 	return b.String()
+}
+
+// maxNames is how many servers one finding names.
+const maxNames = 10
+
+// together joins the entries of a client that wrap would take: one command takes them all.
+func together(checks []finding) (all []finding) {
+	names, at := map[string][]string{}, map[string]int{}
+	for _, f := range checks {
+		if f.ID != "entry" || f.Value != notBehind {
+			all = append(all, f)
+			continue
+		}
+		of := append(names[f.Client], sanitize.Text(f.Server, 40)+inFolder(f.Project))
+		if names[f.Client] = of; len(of) == 1 {
+			at[f.Client] = len(all)
+			all = append(all, f)
+			continue
+		}
+		value := strings.Join(of[:min(len(of), maxNames)], ", ")
+		if more := len(of) - maxNames; more > 0 {
+			value += fmt.Sprintf(" and %d more", more)
+		}
+		all[at[f.Client]] = finding{ID: f.ID, Status: f.Status, Client: f.Client, Value: value + " are not behind the guard.", Fix: "sentinel-guard wrap --client " + f.Client}
+	}
+	return all
 }
 
 func findingText(f finding) string {

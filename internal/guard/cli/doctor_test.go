@@ -4,6 +4,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,6 +112,29 @@ func TestDoctorLooksAtOneServer(t *testing.T) {
 		if status, _, stderr := run(t, append([]string{"doctor"}, strings.Fields(flags)...)...); status != StatusUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: status %d: %s", flags, status, stderr)
 		}
+	}
+}
+
+func TestDoctorJoinsWhatOneCommandCorrects(t *testing.T) {
+	var many strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&many, `, "s%d": {"command": "/bin/sh"}`, i)
+	}
+	atHome(t, map[string]string{".claude.json": claudeCode, ".cursor/mcp.json": `{"mcpServers": {"one": {"command": "/bin/sh"}}}`, ".gemini/settings.json": `{"mcpServers": {` + strings.TrimPrefix(many.String(), ", ") + "}}"})
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	_, text, _ := run(t, "doctor")
+	flat := strings.Join(strings.Fields(text), " ") + " "
+	for _, want := range []string{
+		"warning claude-code: memory, db in /srv/p are not behind the guard. > sentinel-guard wrap --client claude-code ",
+		"warning cursor, one: It is not behind the guard. > sentinel-guard wrap --client cursor --server one ",
+		"s8, s9 and 2 more are not behind the guard. > sentinel-guard wrap --client gemini-cli ",
+	} {
+		if !strings.Contains(flat, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if d := diagnosed(t); d.Warnings < 16 {
+		t.Errorf("%d warnings", d.Warnings)
 	}
 }
 

@@ -88,6 +88,9 @@ func (e entryCheck) project() string {
 	return e.server.Project
 }
 
+// notBehind is all that is wrong with an entry that wrap would take.
+const notBehind = "It is not behind the guard."
+
 func (e entryCheck) findings() []finding {
 	s := e.server
 	switch {
@@ -100,7 +103,7 @@ func (e entryCheck) findings() []finding {
 	case !s.Wrapped && e.folder != "":
 		return []finding{e.finding("entry", findingWarning, "It is not behind the guard. The project shares its file, so wrap --all leaves it.", e.wrap()), e.program(s.Command[0])}
 	case !s.Wrapped:
-		return []finding{e.finding("entry", findingWarning, "It is not behind the guard.", e.wrap()), e.program(s.Command[0])}
+		return []finding{e.finding("entry", findingWarning, notBehind, e.wrap()), e.program(s.Command[0])}
 	}
 	return []finding{e.ownGuard(), e.program(s.Behind[0])}
 }

@@ -10,7 +10,9 @@ import (
 	"sentinel/internal/clients"
 	"sentinel/internal/clients/edit"
 	"sentinel/internal/fault"
+	"sentinel/internal/humanize"
 	"sentinel/internal/sanitize"
+	"sentinel/internal/trust"
 )
 
 // workingFolder returns the folder in which one works; tests have one of their own.
@@ -23,6 +25,21 @@ func inProject(u clients.User) []clients.Client {
 		return nil // it was removed, and so were its files
 	}
 	return clients.InProject(u, dir)
+}
+
+// ofTheAdministrator says which servers of a client are in files for all users.
+func ofTheAdministrator(u clients.User, c clients.Client) []string {
+	notes := []string{}
+	for _, path := range c.Managed(u.OS) {
+		raw, err := trust.RootOrSelf.Read(path, clients.MaxFile>>10)
+		if err != nil {
+			continue // it is not there, or not an administrator's
+		}
+		if servers, _ := clients.Parse(raw); len(servers) > 0 { //nolint:errcheck // what cannot be read has none
+			notes = append(notes, humanize.Count(len(servers), "server", "servers")+" in "+path+" can be put behind the guard by the administrator alone: sentinel-guard run --name=NAME -- before the command of each")
+		}
+	}
+	return notes
 }
 
 // inFolder names the folder for which a client has a server, where there is one.

@@ -112,7 +112,7 @@ func TestDoctorAndStatusNameServersOfTheProject(t *testing.T) {
 	t.Setenv("PATH", bin)
 	expect(t, diagnosed(t), "guard", "shared-db", findingWarning, "not in the PATH here", "first sentinel-guard in its PATH")
 	own := filepath.Join(bin, "sentinel-guard")
-	if err := os.WriteFile(own, nil, 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(own, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	guardProgram = func() (string, error) { return own, nil }

@@ -243,7 +243,7 @@ const maxExtensions = 50
 
 // outOfReach says which servers of a client no edit of its configuration reaches.
 func outOfReach(u clients.User, c clients.Client) []string {
-	notes := []string{}
+	notes := ofTheAdministrator(u, c)
 	if c.Install == nil {
 		return append(notes, "its configuration is not edited here; begin the command of each server in it by hand with: sentinel-guard run --name=NAME --")
 	}
