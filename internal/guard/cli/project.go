@@ -18,13 +18,22 @@ import (
 // workingFolder returns the folder in which one works; tests have one of their own.
 var workingFolder = os.Getwd
 
-// inProject returns the clients that have a file in the project in which one works.
-func inProject(u clients.User) []clients.Client {
+// ofProject returns the clients that have a file in the project in which one works, also those that
+// only others who work on it use.
+func ofProject(u clients.User) []clients.Client {
 	dir, err := workingFolder()
 	if err != nil {
 		return nil // it was removed, and so were its files
 	}
 	return clients.InProject(u, dir)
+}
+
+// inProject returns those of them that are here.
+func inProject(u clients.User) []clients.Client {
+	return slices.DeleteFunc(ofProject(u), func(c clients.Client) bool {
+		own, ok := clients.ByID(c.ID)
+		return !ok || !own.Found(u)
+	})
 }
 
 // ofTheAdministrator says which servers of a client are in files for all users.

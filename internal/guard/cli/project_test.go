@@ -29,7 +29,7 @@ func inTeam(t *testing.T, files map[string]string) (home, project string) {
 
 // What a team shares is named, and changed only on demand.
 func TestFilesOfAProjectAreChangedOnDemandAlone(t *testing.T) {
-	home, project := inTeam(t, map[string]string{"p/.mcp.json": teamFile, "p/.vscode/mcp.json": "{\"servers\": {\"v\": {\"command\": \"y\",},}, // all\n}", "p/.gemini/settings.json": `{"theme": "dark"}`})
+	home, project := inTeam(t, map[string]string{".config/Code/x": "", "p/.mcp.json": teamFile, "p/.vscode/mcp.json": "{\"servers\": {\"v\": {\"command\": \"y\",},}, // all\n}", "p/.gemini/settings.json": `{"theme": "dark"}`})
 	mine, team, code := filepath.Join(home, ".claude.json"), filepath.Join(project, ".mcp.json"), filepath.Join(project, ".vscode/mcp.json")
 	own, ofCode := read(t, mine), read(t, code)
 	step := func(args string, want ...string) {
@@ -88,6 +88,24 @@ func TestAProjectThatCannotBeReadIsNamed(t *testing.T) {
 		}
 	}
 	expect(t, diagnosed(t), "configuration", "", findingUnknown, "is left as it is", "")
+}
+
+// That somebody else's client has a file is of no interest, unless one asks for it.
+func TestFilesOfClientsThatAreNotHereAreLeftOut(t *testing.T) {
+	_, project := inTeam(t, map[string]string{"p/.cursor/mcp.json": `{"mcpServers": {"theirs": {"command": "x"}}}`})
+	for _, args := range []string{"status --json", "doctor --json", "wrap --all --dry-run"} {
+		if status, stdout, _ := run(t, strings.Fields(args)...); status != 0 || strings.Contains(stdout, "theirs") {
+			t.Errorf("%s: status %d\n%s", args, status, stdout)
+		}
+	}
+	for _, args := range []string{"wrap --client cursor", "wrap --client cursor --project --dry-run", "wrap --all --project"} {
+		if status, stdout, _ := run(t, strings.Fields(args)...); status != 0 || !strings.Contains(stdout, "theirs") {
+			t.Errorf("%s: status %d\n%s", args, status, stdout)
+		}
+	}
+	if text := read(t, filepath.Join(project, ".cursor/mcp.json")); !strings.Contains(text, `"sentinel-guard"`) {
+		t.Error(text)
+	}
 }
 
 func TestDoctorAndStatusNameServersOfTheProject(t *testing.T) {

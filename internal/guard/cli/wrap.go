@@ -161,12 +161,14 @@ func (r *wrapRequest) chosen(u clients.User) ([]clients.Client, error) {
 	if r.client == "" && !r.all {
 		return nil, errors.New("which client? --client NAME or --all; known are " + strings.Join(clients.IDs(), ", "))
 	}
-	var chosen []clients.Client
-	if !r.project {
-		chosen = slices.DeleteFunc(slices.Clone(clients.All()), func(c clients.Client) bool { return c.ID != r.client && !(r.all && c.Found(u)) })
+	named := func(c clients.Client) bool { return r.client == c.ID }
+	if r.project {
+		return slices.DeleteFunc(ofProject(u), func(c clients.Client) bool { return !r.all && !named(c) }), nil
 	}
-	shared := slices.DeleteFunc(inProject(u), func(c clients.Client) bool { return c.ID != r.client && !r.all })
-	return append(chosen, shared...), nil
+	if r.all {
+		return append(slices.DeleteFunc(slices.Clone(clients.All()), func(c clients.Client) bool { return !c.Found(u) }), inProject(u)...), nil
+	}
+	return slices.DeleteFunc(append(slices.Clone(clients.All()), ofProject(u)...), func(c clients.Client) bool { return !named(c) }), nil
 }
 
 // known refuses a client that is not in the table. One whose configuration is not edited is.
@@ -243,11 +245,14 @@ const maxExtensions = 50
 
 // outOfReach says which servers of a client no edit of its configuration reaches.
 func outOfReach(u clients.User, c clients.Client) []string {
+	if c.Folder != "" {
+		return []string{} // it has nothing to do with the file of a project
+	}
 	notes := ofTheAdministrator(u, c)
 	if c.Install == nil {
 		return append(notes, "its configuration is not edited here; begin the command of each server in it by hand with: sentinel-guard run --name=NAME --")
 	}
-	if c.ID != "claude-desktop" { // which has no files of projects
+	if c.ID != "claude-desktop" {
 		return notes
 	}
 	dir, err := os.Open(filepath.Join(filepath.Dir(c.File(u)), "Claude Extensions"))
