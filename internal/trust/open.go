@@ -23,24 +23,36 @@ func (r Rule) Read(path string, limit int) ([]byte, error) {
 	if err := r.Dirs(path); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	f, err := r.open(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, ErrNotRegular
-	}
-	if err := r.Info(path, info); err != nil {
-		return nil, err
-	}
 	raw, err := io.ReadAll(io.LimitReader(f, int64(limit)<<10+1))
 	if err == nil && len(raw) > limit<<10 {
 		return nil, fmt.Errorf("%w %d KiB", ErrTooLarge, limit)
 	}
 	return raw, err
+}
+
+// Open opens the file at path to be read and checks it, but not the directories that lead to it. A
+// symbolic link is an error, and so is what could block.
+func (r Rule) Open(path string) (*os.File, error) { return r.open(path, syscall.O_NOFOLLOW) }
+
+func (r Rule) open(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err == nil {
+		err = r.Info(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

@@ -74,7 +74,7 @@ func (f *Follower) look(ctx context.Context, each func(Event) error) error {
 		}
 		read, err := readFrom(filepath.Join(f.dir, name), at[name], each)
 		at[name] += read
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !passed(err) {
 			return err
 		}
 	}

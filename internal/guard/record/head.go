@@ -23,6 +23,7 @@ import (
 
 const (
 	headName   = "head"
+	asideName  = headName + ".damaged-"
 	headOrigin = "sentinel-guard log"
 	maxHead    = 4 << 10 // KiB
 	lockWait   = 2 * time.Second
@@ -61,18 +62,28 @@ func (h head) text() string {
 // readHead returns the head, an empty one where there is none. The error is errHead when its
 // signature does not hold.
 func readHead(dir string, k key) (head, error) {
-	raw, err := trust.RootOrSelf.Read(filepath.Join(dir, headName), maxHead)
+	_, h, err := signedHead(dir, k)
 	if errors.Is(err, fs.ErrNotExist) {
 		return head{}, nil
 	}
+	return h, err
+}
+
+// signedHead returns the head with its signature, and what it says.
+func signedHead(dir string, k key) (signed string, h head, err error) {
+	raw, err := trust.RootOrSelf.Read(filepath.Join(dir, headName), maxHead)
+	if errors.Is(err, trust.ErrNotRegular) || errors.Is(err, trust.ErrTooLarge) {
+		err = errHead
+	}
 	if err != nil {
-		return head{}, err
+		return "", head{}, err
 	}
 	n, err := note.Open(raw, note.VerifierList(k.verifier))
 	if err != nil {
-		return head{}, errHead
+		return "", head{}, errHead
 	}
-	return parseHead(n.Text)
+	h, err = parseHead(n.Text)
+	return string(raw), h, err
 }
 
 func parseHead(text string) (head, error) {
@@ -100,6 +111,10 @@ func parseHead(text string) (head, error) {
 	return h, nil
 }
 
+func (h head) lists(file string) bool {
+	return slices.ContainsFunc(h.marks, func(m mark) bool { return m.file == file })
+}
+
 func (h *head) put(m mark) {
 	for i := range h.marks {
 		if h.marks[i].file != m.file {
@@ -124,7 +139,7 @@ func publish(dir string, k key, marks ...mark) (number uint64, err error) {
 	defer release()
 	h, err := readHead(dir, k)
 	if errors.Is(err, errHead) {
-		aside := filepath.Join(dir, headName+".damaged-"+time.Now().UTC().Format("20060102T150405.000000000Z"))
+		aside := filepath.Join(dir, asideName+time.Now().UTC().Format("20060102T150405.000000000Z"))
 		h, err = head{}, os.Rename(filepath.Join(dir, headName), aside)
 	}
 	if err != nil {
@@ -144,25 +159,49 @@ func publish(dir string, k key, marks ...mark) (number uint64, err error) {
 
 // Bounds of what is kept.
 const (
-	keepFor  = 30 * 24 * time.Hour
-	maxTotal = 256 << 20 // bytes
+	keepFor   = 30 * 24 * time.Hour
+	maxTotal  = 256 << 20 // bytes
+	maxListed = 5000      // files, so that the head stays within its bound
 )
 
-// expire removes files that are closed and too old, or too much together, oldest first.
+// expire removes files that are too old, or too much together, oldest first. What is written in is
+// kept. Neither a length nor a date that somebody gives a file makes the guard remove others, or it, before
+// its time: a file counts as at most what a guard writes, and its age is that of its name as well.
 func (h *head) expire(dir string) {
 	var total int64
 	kept := h.marks[:0:0]
-	for _, m := range slices.Backward(h.marks) {
+	for i, m := range slices.Backward(h.marks) {
 		info, err := os.Lstat(filepath.Join(dir, m.file))
 		if err == nil {
-			total += info.Size()
+			total += min(info.Size(), maxRead)
 		}
-		if err == nil && m.closed && (total > maxTotal || time.Since(info.ModTime()) > keepFor) && os.Remove(filepath.Join(dir, m.file)) == nil {
+		much := total > maxTotal || len(h.marks)-i > maxListed
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && m.records == 0 && old(m.file): // its guard was killed before it was made
+			continue
+		case err == nil && (much || old(m.file) && time.Since(info.ModTime()) > keepFor) && m.ended(dir) && os.Remove(filepath.Join(dir, m.file)) == nil:
 			continue
 		}
-		kept = append([]mark{m}, kept...)
+		kept = append(kept, m)
 	}
+	slices.Reverse(kept)
 	h.marks = kept
+}
+
+// old says whether a file is too old by its name, which begins with when its session began.
+func old(name string) bool {
+	began, _, _ := strings.Cut(name, "-")
+	at, err := time.Parse(fileTime, began)
+	return err == nil && time.Since(at) > keepFor
+}
+
+// ended says whether nobody writes a file any more: it was closed, or its guard was killed.
+func (m mark) ended(dir string) bool {
+	if m.closed {
+		return true
+	}
+	held, err := locked(filepath.Join(dir, m.file))
+	return err == nil && !held
 }
 
 // lockHead keeps other guards from signing meanwhile. Where the file system has no locks, and when

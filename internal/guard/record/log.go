@@ -30,6 +30,7 @@ const (
 	maxFile      = 8 << 20 // bytes, after which the next file is begun
 	signEvery    = 1000    // lines
 	signInterval = time.Minute
+	fileTime     = "20060102T150405.000Z" // the name of a file begins with when its session began
 )
 
 // Dir returns where the record is, "" where there is no home (XDG Base Directory Specification).
@@ -198,7 +199,7 @@ func (l *Log) next() error {
 			return err
 		}
 	}
-	name := fmt.Sprintf("%s-%s-%04d.jsonl", l.began.UTC().Format("20060102T150405.000Z"), l.options.Session, l.part+1)
+	name := fmt.Sprintf("%s-%s-%04d.jsonl", l.began.UTC().Format(fileTime), l.options.Session, l.part+1)
 	marks := []mark{{file: name}}
 	if l.file != nil {
 		if err := l.file.Sync(); err != nil {

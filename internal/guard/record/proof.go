@@ -18,8 +18,6 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
-
-	"sentinel/internal/trust"
 )
 
 // A Proof shows that one line stands in the record that a head signs, without the other lines: an
@@ -58,15 +56,10 @@ func Prove(ctx context.Context, dir, event string) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
-	raw, err := trust.RootOrSelf.Read(filepath.Join(dir, headName), maxHead)
-	if err != nil {
-		return Proof{}, err
+	signed, h, err := signedHead(dir, k)
+	if errors.Is(err, errHead) {
+		err = fmt.Errorf("the head is %w", ErrNotTheRecord)
 	}
-	n, err := note.Open(raw, note.VerifierList(k.verifier))
-	if err != nil {
-		return Proof{}, fmt.Errorf("the head is %w", ErrNotTheRecord)
-	}
-	h, err := parseHead(n.Text)
 	if err != nil {
 		return Proof{}, err
 	}
@@ -74,7 +67,7 @@ func Prove(ctx context.Context, dir, event string) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
-	p := Proof{File: name, Index: index, Head: string(raw), Verifier: k.public}
+	p := Proof{File: name, Index: index, Head: signed, Verifier: k.public}
 	return p, p.prove(dir, h)
 }
 
@@ -91,7 +84,7 @@ func (p *Proof) prove(dir string, h head) error {
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	var stored hashes
-	lines := bufio.NewReaderSize(f, maxLine+1)
+	lines := bufio.NewReaderSize(io.LimitReader(f, maxRead), maxLine+1)
 	for n := range p.TreeSize {
 		line, err := lines.ReadSlice('\n')
 		if err != nil {
@@ -144,7 +137,7 @@ func find(ctx context.Context, dir, event string) (name string, index int64, err
 		index, err := indexOf(filepath.Join(dir, name), func(e Event) bool {
 			return bySeq && e.SessionID == session && e.Seq == seq || !bySeq && e.EventID == event
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !passed(err) {
 			return "", 0, err
 		}
 		if err == nil && index >= 0 {
@@ -162,14 +155,21 @@ func indexOf(path string, want func(Event) bool) (int64, error) {
 		return -1, err
 	}
 	defer f.Close() //nolint:errcheck // only read from
-	lines := bufio.NewReaderSize(f, maxLine+1)
+	lines := bufio.NewReaderSize(io.LimitReader(f, maxRead), maxLine+1)
 	for n := int64(0); ; n++ {
 		line, err := lines.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) { // no line of the record
+			line = nil
+			_, err = lines.ReadSlice('\n')
+		}
 		if errors.Is(err, io.EOF) {
 			return -1, nil
 		}
 		if err != nil {
-			return -1, fmt.Errorf("%s is %w", filepath.Base(path), ErrNotTheRecord)
+			return -1, err
+		}
+		if line == nil {
+			continue
 		}
 		if e, _, _, ok := parseEvent(line[:len(line)-1]); ok && want(e) {
 			return n, nil
@@ -194,7 +194,7 @@ func (p Proof) Check(key string) (Event, error) {
 	}
 	h, err := parseHead(n.Text)
 	if err != nil {
-		return Event{}, err
+		return Event{}, fmt.Errorf("the head is %w", ErrNotTheRecord)
 	}
 	signs := func(m mark) bool { return m.file == p.File && m.records == p.TreeSize && m.root == p.Root }
 	if !slices.ContainsFunc(h.marks, signs) {

@@ -34,7 +34,7 @@ func Newest(ctx context.Context, dir string, most int, want func(Event) bool) ([
 			if want(e) {
 				found = append(found, e)
 			}
-		}); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		}); err != nil && !passed(err) {
 			return nil, err
 		}
 		slices.SortStableFunc(found, func(a, b Event) int { return a.Timestamp.Compare(b.Timestamp) })
@@ -81,7 +81,7 @@ func readFrom(path string, offset int64, each func(Event) error) (read int64, er
 	if _, err := file.Seek(offset, io.SeekStart); err != nil {
 		return 0, err
 	}
-	lines := bufio.NewReaderSize(file, maxLine+1)
+	lines := bufio.NewReaderSize(io.LimitReader(file, maxRead), maxLine+1)
 	for {
 		line, err := lines.ReadSlice('\n')
 		switch {

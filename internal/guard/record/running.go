@@ -43,8 +43,8 @@ func Running(ctx context.Context, dir string) ([]RunningGuard, error) {
 			return nil, err
 		}
 		held, err := locked(filepath.Join(dir, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was removed meanwhile
+		if passed(err) {
+			continue
 		}
 		if err != nil {
 			return nil, err

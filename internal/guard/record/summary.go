@@ -122,7 +122,7 @@ func summarize(ctx context.Context, dir, session string, since time.Time) (Summa
 				s.add(e)
 			}
 		})
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !passed(err) {
 			return Summary{}, err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"sentinel/internal/hashchain"
 	"sentinel/internal/trust"
@@ -21,8 +20,19 @@ import (
 
 // Bounds of what is read.
 const (
-	maxFiles    = 10_000
+	maxRead     = maxFile + 1<<20 // bytes of one file: those of a guard are hardly longer than maxFile
 	maxProblems = 100
+)
+
+// maxEntries is how many names of the folder are read; the head keeps far fewer files. It is a variable
+// for tests.
+var maxEntries = 100_000
+
+var (
+	// errCrowded is that somebody has put files into the folder: there are more than are read.
+	errCrowded = errors.New("there are more names in the folder of the record than are read")
+	// errForeign is that a file is none that a guard has written: a link, a pipe, of another user.
+	errForeign = errors.New("it is no file of the record")
 )
 
 // A Problem is a place where the record is not what was written.
@@ -49,61 +59,47 @@ func (r *Report) problem(file string, line int, format string, args ...any) {
 	}
 }
 
-// Verify reads the whole record below dir. It changes nothing.
+// Verify reads the whole record below dir. It changes nothing. Guards may go on meanwhile: what does not
+// fit the head that was read first is held to the one that stands there by then.
 func Verify(ctx context.Context, dir string) (Report, error) {
-	var r Report
-	for range 3 { // a guard may remove old files meanwhile
-		before, err := verifyOnce(ctx, dir, &r)
-		if err != nil || r.ProblemsTotal == 0 {
-			return r, err
-		}
-		if k, err := loadKey(dir, false); err == nil {
-			if after, err := readHead(dir, k); err == nil && after.number == before {
-				break
-			}
-		}
+	r := Report{Torn: []string{}, Problems: []Problem{}}
+	all, err := entries(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r, nil
+	case errors.Is(err, errCrowded):
+		r.problem("", 0, "%v: somebody added them", err)
+	case err != nil:
+		return r, err
+	}
+	names := parts(all)
+	k, err := loadKey(dir, false)
+	if errors.Is(err, fs.ErrNotExist) && len(names) == 0 {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	h, err := r.head(dir, k, all)
+	if err != nil {
+		return r, err
+	}
+	c := checker{report: &r, dir: dir, key: k, sessions: map[string]link{}}
+	if err := c.all(ctx, names, h.marks); err != nil {
+		return r, err
+	}
+	if c.newest > h.number && r.ProblemsTotal == 0 && c.newest > c.current().number {
+		r.problem(headName, 0, "it is head %d, and the record tells of head %d: an older one was put in its place", h.number, c.newest)
 	}
 	return r, nil
 }
 
-func verifyOnce(ctx context.Context, dir string, r *Report) (number uint64, err error) {
-	*r = Report{Torn: []string{}, Problems: []Problem{}}
-	names, err := files(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	k, err := loadKey(dir, false)
-	if errors.Is(err, fs.ErrNotExist) && len(names) == 0 {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	h, err := r.head(dir, k)
-	if err != nil {
-		return 0, err
-	}
-	c := checker{report: r, dir: dir, sessions: map[string]link{}}
-	if err := c.all(ctx, names, h.marks); err != nil {
-		return 0, err
-	}
-	if c.newest > h.number && r.ProblemsTotal == 0 {
-		r.problem(headName, 0, "it is head %d, and the record tells of head %d: an older one was put in its place", h.number, c.newest)
-	}
-	return h.number, nil
-}
-
 // head reads the head. One that does not verify, or was set aside for that, is a problem.
-func (r *Report) head(dir string, k key) (head, error) {
-	aside, err := filepath.Glob(filepath.Join(dir, headName+".damaged-*"))
-	if err != nil {
-		return head{}, err
-	}
-	for _, path := range aside {
-		r.problem(filepath.Base(path), 0, "a head that did not verify was set aside under this name")
+func (r *Report) head(dir string, k key, names []string) (head, error) {
+	for _, name := range names {
+		if strings.HasPrefix(name, asideName) {
+			r.problem(name, 0, "a head that did not verify was set aside under this name")
+		}
 	}
 	h, err := readHead(dir, k)
 	if errors.Is(err, errHead) {
@@ -113,45 +109,53 @@ func (r *Report) head(dir string, k key) (head, error) {
 	return h, err
 }
 
-// files lists the names of the files below dir, sorted, which is by time.
-func files(dir string) ([]string, error) {
+// entries lists the names in dir, sorted, as far as the bound goes: beyond it the error is errCrowded.
+func entries(dir string) ([]string, error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close() //nolint:errcheck // only read from
-	all, err := d.Readdirnames(maxFiles)
+	names, err := d.Readdirnames(maxEntries + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	var names []string
-	for _, name := range all {
-		if strings.HasSuffix(name, ".jsonl") {
-			names = append(names, name)
-		}
-	}
 	slices.Sort(names)
+	if len(names) > maxEntries {
+		return names, errCrowded
+	}
 	return names, nil
 }
 
-// open opens a file of the record, and nothing that could block or belongs to another.
-func open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// parts are those of names that are files of the record.
+func parts(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasSuffix(name, ".jsonl") })
+}
+
+// files lists the names of the files below dir, sorted, which is by time.
+func files(dir string) ([]string, error) {
+	names, err := entries(dir)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = trust.ErrNotRegular
-	}
-	if err == nil {
-		err = trust.RootOrSelf.Info(path, info)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return parts(names), nil
 }
+
+// open opens a file of the record, and nothing that could block or belongs to another: that is
+// errForeign.
+func open(path string) (*os.File, error) {
+	f, err := trust.RootOrSelf.Open(path)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		return f, err
+	default:
+		return nil, fmt.Errorf("%w: %w", errForeign, err)
+	}
+}
+
+// passed says that who lists events passes over a file with this error: it was removed meanwhile, or
+// is none of the record, and Verify tells of it.
+func passed(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errForeign) }
 
 // A link is where a session ends so far.
 type link struct {
@@ -162,8 +166,26 @@ type link struct {
 type checker struct {
 	report   *Report
 	dir      string
+	key      key
 	sessions map[string]link
 	newest   uint64 // head that a line tells of
+
+	later     head // that stood there when it was last looked for
+	laterFile fs.FileInfo
+}
+
+// current returns the head that stands there now, an empty one when there is none that verifies.
+func (c *checker) current() head {
+	info, err := os.Lstat(filepath.Join(c.dir, headName))
+	if err != nil || c.laterFile != nil && os.SameFile(info, c.laterFile) {
+		return c.later
+	}
+	c.later, err = readHead(c.dir, c.key)
+	if err != nil {
+		c.later = head{}
+	}
+	c.laterFile = info
+	return c.later
 }
 
 // all judges the files that are there, and those that the head lists.
@@ -190,21 +212,30 @@ func (c *checker) all(ctx context.Context, names []string, marks []mark) error {
 func (c *checker) file(name string, m *mark) error {
 	f, err := open(filepath.Join(c.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		if m != nil && m.records > 0 {
+		if m != nil && m.records > 0 && c.current().lists(name) {
 			c.report.problem(name, 0, "the file is lost; it had %d lines", m.records)
 		}
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		c.report.problem(name, 0, "%v", err)
+		return nil
 	}
 	defer f.Close() //nolint:errcheck // only read from
 	c.report.Files++
-	if m == nil {
+	if m == nil && !c.current().lists(name) {
 		c.report.problem(name, 0, "the head does not list the file: somebody added it")
 	}
 	one := fileChecker{checker: c, name: name, mark: m, before: c.report.ProblemsTotal}
-	if err := one.lines(f); err != nil {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxRead {
+		c.report.problem(name, 0, "it is larger than any file of the record")
+	}
+	// What a guard writes meanwhile is left: who reads as fast as it writes would never end.
+	if err := one.lines(io.LimitReader(f, min(info.Size(), maxRead))); err != nil {
 		return err
 	}
 	one.end()
@@ -302,7 +333,7 @@ func (c *fileChecker) follows(e Event) {
 	case e.Seq <= c.last.seq:
 		c.problem("the line does not belong here: it was added or moved")
 	case c.last.hash != "" && e.Prev != c.last.hash || e.Seq == 1 && e.Prev != "":
-		c.problem("the line does not follow the one before it")
+		c.problem("the line does not follow the one before it: one of the two was changed")
 	}
 }
 
