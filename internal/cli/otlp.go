@@ -62,8 +62,8 @@ func (s session) document(ctx context.Context, p payload, d *healthDocument, mad
 		if reason != nil {
 			made.notes = append(made.notes, "What the last report said is not known, so that what goes on counts as new: "+reason.Error())
 		}
-		boot, err := s.boot()
-		if err != nil {
+		boot, unknown := s.boot()
+		if unknown != nil {
 			boot = "" // the time since boot has to do
 		}
 		made.next = newReported(d, boot)

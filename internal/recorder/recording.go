@@ -147,7 +147,7 @@ func (n *names) uses(list []Process) []use {
 	}
 	uses := make([]use, len(list))
 	for i, p := range list {
-		uses[i] = use{int32(p.PID), n.who(owner{p.Name, p.User}), float32(p.Value)} //nolint:gosec // PIDs are below 1<<22
+		uses[i] = use{int32(p.PID), n.who(owner{p.Name, p.User}), float32(p.Value)}
 	}
 	return uses
 }
@@ -158,7 +158,7 @@ func (n *names) who(o owner) int32 {
 	}
 	at, known := n.index[o]
 	if !known {
-		at = int32(len(n.owners)) //nolint:gosec // a ring has fewer bytes
+		at = int32(len(n.owners))
 		n.index[o], n.owners = at, append(n.owners, o)
 	}
 	return at

@@ -83,7 +83,7 @@ func readUntilStuck[T any](m *memoryReader, pids []int, user func(pid int) int, 
 			if outcomes[i].err = ErrStuck; !m.refuses(pid, user) {
 				outcomes[i].value, outcomes[i].err = open(pid)
 			}
-			read.Store(int32(i + 1)) //nolint:gosec // the largest PID is below 1<<22
+			read.Store(int32(i + 1))
 			if abandoned.Load() {
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,15 +93,15 @@ func TestOneUsersStuckProcessesDoNotHideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, end := newMemoryReader(), make(chan struct{})
 		defer close(end)
-		asked := 0
-		stuck := func(int) ([]byte, error) { asked++; <-end; return nil, nil }
+		var asked atomic.Int32
+		stuck := func(int) ([]byte, error) { asked.Add(1); <-end; return nil, nil }
 		for pid := range 500 {
 			if _, err := m.readOne(pid, func(pid int) int { return 1000 + pid%2 }, stuck); !errors.Is(err, ErrStuck) {
 				t.Errorf("process %d: %v", pid, err)
 			}
 		}
-		if asked != 2*maxStuckUser || m.waited > totalPatience+2*maxStuckUser*leastPatience {
-			t.Errorf("asked %d, waited %v", asked, m.waited)
+		if asked.Load() != 2*maxStuckUser || m.waited > totalPatience+2*maxStuckUser*leastPatience {
+			t.Errorf("asked %d, waited %v", asked.Load(), m.waited)
 		}
 		if raw, err := m.readOne(7, of(1002), func(int) ([]byte, error) { return []byte("x"), nil }); string(raw) != "x" || err != nil {
 			t.Errorf("another user's process: %q, %v", raw, err)
@@ -124,12 +125,12 @@ func TestSubordinateUsersStuckProcessesAreTheirOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fs, end := New(root), make(chan struct{})
 		defer close(end)
-		asked := 0
+		var asked atomic.Int32
 		for pid := range processes {
-			fs.memory.readOne(pid, fs.userOf, func(int) ([]byte, error) { asked++; <-end; return nil, nil })
+			fs.memory.readOne(pid, fs.userOf, func(int) ([]byte, error) { asked.Add(1); <-end; return nil, nil })
 		}
-		if asked != maxStuckUser {
-			t.Errorf("%d of them were waited for, want %d", asked, maxStuckUser)
+		if asked.Load() != maxStuckUser {
+			t.Errorf("%d of them were waited for, want %d", asked.Load(), maxStuckUser)
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (s Statement) verb(i int) bool {
 		return false
 	case after.is("(") && slices.Contains(functions, t.text):
 		return false
-	case slices.Contains(notVerbs, before.text) && !(defines && after.text != "UPDATE"):
+	case slices.Contains(notVerbs, before.text) && (!defines || after.text == "UPDATE"):
 		return false
 	}
 	column := slices.Contains(beforeColumns, before.text) && slices.Contains(afterColumns, after.text)
