@@ -62,7 +62,9 @@ func runRecord(ctx context.Context, s session, call invocation) (document, error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		d.Unavailable.Add("last_sample", err)
 	}
-	taken, gaps, err := recorder.Take(ctx, s.recorderSources(), last)
+	sources := s.recorderSources()
+	sources.Unsaved = ring.Unsaved(last)
+	taken, gaps, err := recorder.Take(ctx, sources, last)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,9 @@ var notEvents = []string{"OOM_KILLS", "FAILED_UNITS"}
 func (t *taker) events(r health.Report, kills []health.OOMKill) {
 	s := &t.now.Sample
 	add := func(kind, text string, ago float64) {
-		s.Events = append(s.Events, Event{kind, sanitize.Text(text, maxText), roundTo(ago, 0)})
+		if e := (Event{kind, sanitize.Text(text, maxText), roundTo(ago, 0)}); !t.wasTold(e) {
+			s.Events = append(s.Events, e)
+		}
 	}
 	before := t.previous
 	if before != nil && t.before == nil {

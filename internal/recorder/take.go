@@ -4,6 +4,7 @@ package recorder
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sentinel/internal/answer"
@@ -24,6 +25,8 @@ type Sources struct {
 	Ask        func(context.Context) (*Resolver, error) // nil asks no name server
 	Now        func() time.Time
 	Thresholds health.Thresholds
+	// Unsaved is what the sample before has told without being kept as the last one; see [Ring.Unsaved].
+	Unsaved *Sample
 }
 
 // cheap are the facts of a report that cost little enough for every minute. A kernel's log, which takes
@@ -61,6 +64,7 @@ type taker struct {
 	span     time.Duration
 	now      Last
 	gaps     answer.Gaps
+	untold   []Event // of Unsaved, that were not found again yet
 }
 
 // Take takes a sample. previous is the last one, or nil. What could not be read is absent, and in gaps.
@@ -78,6 +82,9 @@ func Take(ctx context.Context, s Sources, previous *Last) (*Last, answer.Gaps, e
 	t := taker{Sources: s, previous: previous, now: Last{Version: 1, Sample: Sample{
 		Time: s.Now().Unix(), Boot: sanitize.Text(boot, maxUser), Up: roundTo(up.Seconds(), 2), Figures: map[string]float64{},
 	}}}
+	if s.Unsaved != nil {
+		t.untold = slices.Clone(s.Unsaved.Events)
+	}
 	if age, same := previous.Age(t.now.Sample.Boot, up); same && age > 0 {
 		t.before, t.span, t.now.Sample.Span = previous, age, roundTo(age.Seconds(), 2)
 	}

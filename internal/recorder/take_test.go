@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +206,76 @@ func TestEventsAreWhatIsNew(t *testing.T) {
 	}
 	if fourth.Sample.Figures["resolver_ms"] != 2 {
 		t.Errorf("%+v", fourth.Sample.Figures)
+	}
+}
+
+// Between the ring and what the next sample is compared with there may be a power cut: the next sample finds
+// the same events again, and tells those alone that are new.
+func TestEventsOfASampleThatWasNotSavedAreToldOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		reboot bool
+		want   []string
+	}{
+		"the program was killed": {false, []string{"oom_kill mysqld", "unit_failed b.service"}},
+		"the machine went off":   {true, []string{"boot", "oom_kill mysqld", "unit_failed b.service"}},
+	} {
+		ring, h := newRing(t), newHost()
+		first := h.take(t, nil, 0)
+		ring.mustAppend(t, first.Sample)
+		if got := ring.Unsaved(first); got != nil {
+			t.Errorf("%s: %+v was saved", name, got)
+		}
+		h.failed, h.disk = []health.Unit{{Name: "a.service"}}, 97
+		h.counters.OOMKills, h.kills = new(uint64(4)), []health.OOMKill{{Process: "mysqld"}}
+		second := h.take(t, first, time.Minute)
+		if got := kindsOf(second); !cmp.Equal(got, []string{"oom_kill mysqld", "unit_failed a.service", "reason The file system at /srv is 97 % full."}) {
+			t.Errorf("%s: %q", name, got)
+		}
+		ring.mustAppend(t, second.Sample) // and no more
+		h.failed, h.disk = append(h.failed, health.Unit{Name: "b.service"}), 98
+		h.counters.OOMKills, h.kills = new(uint64(5)), []health.OOMKill{{Process: "mysqld"}, {Process: "mysqld"}}
+		if c.reboot {
+			h.boot, h.up, h.counters.OOMKills = "b2", time.Minute, new(uint64(1))
+		}
+		sources := h.sources()
+		sources.Unsaved = ring.Unsaved(first)
+		h.up, h.now = h.up+time.Minute, h.now.Add(time.Minute)
+		third, _, err := Take(t.Context(), sources, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, kindsOf(third)); diff != "" || sources.Unsaved == nil {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestOnlyANewerSampleWasNotSaved(t *testing.T) {
+	r := newRing(t)
+	last := &Last{Version: 1, Sample: sampleAt(5)}
+	if r.Unsaved(last) != nil {
+		t.Error("an empty ring has one")
+	}
+	for n, want := range map[int]bool{4: false, 5: false, 6: true} {
+		r.mustAppend(t, sampleAt(n))
+		if got := r.Unsaved(last); (got != nil) != want || got != nil && got.Time != sampleAt(n).Time {
+			t.Errorf("%d after 5: %+v", n, got)
+		}
+	}
+	if r.Unsaved(nil) != nil {
+		t.Error("without a last one")
+	}
+	r.mustAppend(t, sampleAt(6))
+	f, err := os.OpenFile(r.path(1), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("00000000 7 {\"t\":18"); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Unsaved(last); got != nil {
+		t.Errorf("behind a line that was cut off: %+v", got)
 	}
 }
 
