@@ -299,7 +299,11 @@ func quiet(t *testing.T) {
 	timerIs(t, "active")
 }
 
-// guards runs the guard as the package installs it, and looks for what stands beside it.
+// leftBehind is what a removal says where a client starts servers through the guard.
+const leftBehind = "cannot start them any longer: " + user
+
+// guards runs the guard as the package installs it, and looks for what stands beside it. A server of
+// the user stays behind it.
 func guards(t *testing.T) {
 	as := []string{"runuser", "-u", user, "--"}
 	versions := map[string]bool{}
@@ -316,6 +320,10 @@ func guards(t *testing.T) {
 	}
 	for _, file := range []string{"man/man1/sentinel-guard.1", "bash-completion/completions/sentinel-guard", "zsh/vendor-completions/_sentinel-guard", "fish/vendor_completions.d/sentinel-guard.fish", "doc/sentinel/docs/guard.md"} {
 		run(t, "grep", "--quiet", "sentinel-guard", "/usr/share/"+file)
+	}
+	run(t, append(as, "sh", "-c", `mkdir ~/.cursor && printf '{"mcpServers": {"a": {"command": "/bin/cat"}}}' >~/.cursor/mcp.json`)...)
+	if out := run(t, append(as, "sentinel-guard", "wrap", "--client", "cursor")...); !strings.Contains(out, "+ command: /usr/bin/sentinel-guard") {
+		t.Errorf("wrap says:\n%s", out)
 	}
 	offered := run(t, append(as, "bash", "-c", "sentinel-guard __complete policy in")...)
 	if !strings.Contains(offered, "init") {
@@ -423,7 +431,9 @@ func upgrades(t *testing.T) {
 	write(t, "/etc/sentinel/config.yaml", own, 0o644)
 	write(t, "/etc/sentinel/config.d/50-own.yaml", "agent_id: upgraded\n", 0o644)
 	run(t, "systemctl", "disable", "--now", "sentinel-restore.service")
-	run(t, "dpkg", "--install", "/packages/0.1.1.deb")
+	if out := run(t, "dpkg", "--install", "/packages/0.1.1.deb"); strings.Contains(out, leftBehind) {
+		t.Errorf("an upgrade takes itself for a removal:\n%s", out)
+	}
 	if version := run(t, "dpkg-query", "--show", "--showformat=${Version}", "sentinel"); version != "0.1.1-1" {
 		t.Errorf("version %s is installed", version)
 	}
@@ -467,7 +477,7 @@ func endsTrial(t *testing.T) {
 func removes(t *testing.T) {
 	write(t, "/var/lib/sentinel/firewall.json", `{"version":1,"allow":["22/tcp"]}`, 0o644) // of a firewall of its own
 	out := run(t, "apt-get", "remove", "--yes", "sentinel")
-	for _, want := range []string{"its firewall (nftables, table sentinel_firewall) goes with it", "the addresses that it blocks get in again; the list of them stays for a new installation, unless the package is purged"} {
+	for _, want := range []string{"its firewall (nftables, table sentinel_firewall) goes with it", "the addresses that it blocks get in again; the list of them stays for a new installation, unless the package is purged", leftBehind, `"sentinel-guard unwrap --all"`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the removal does not say %q:\n%s", want, out)
 		}
