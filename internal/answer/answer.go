@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"sentinel/internal/sanitize"
@@ -40,7 +41,7 @@ func NewHeader(action string, success bool) Header {
 // A Gap names a field that is absent from a document and why. Field is the
 // JSON path of the field with dots, such as "thermal" or "disks./srv".
 type Gap struct {
-	Field  string `json:"field"`  // the field that is absent: its path with dots, such as "disks./srv"
+	Field  string `json:"field"`  // the field that is absent: its path with dots, such as "disks./srv"; several with commas between
 	Reason string `json:"reason"` // why, for people
 }
 
@@ -54,9 +55,31 @@ func (g *Gaps) Add(field string, err error) {
 	}
 }
 
+// Also records that a further field is absent. Where the reason is that of the gap before, it is told
+// once, with both fields.
+func (g *Gaps) Also(field string, err error) {
+	if err == nil {
+		return
+	}
+	if last := len(*g) - 1; last >= 0 && (*g)[last].Reason == sanitize.Text(Reason(err), maxReason) {
+		(*g)[last].Field += between + field
+		return
+	}
+	g.Add(field, err)
+}
+
+// between stands between the fields of one gap.
+const between = ", "
+
+// Fields are those of the gap.
+func (g Gap) Fields() []string { return strings.Split(g.Field, between) }
+
+// maxReason bounds a reason, in characters.
+const maxReason = 200
+
 // Note records that field is absent for the given reason.
 func (g *Gaps) Note(field, reason string) {
-	*g = append(*g, Gap{Field: field, Reason: sanitize.Text(reason, 200)})
+	*g = append(*g, Gap{Field: field, Reason: sanitize.Text(reason, maxReason)})
 }
 
 // Reason explains to people why err left a value unknown. For a missing or

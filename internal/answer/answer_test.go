@@ -38,6 +38,23 @@ func TestHeaderSaysWhatWhenWhereAndWho(t *testing.T) {
 	}
 }
 
+func TestAReasonOfSeveralFieldsIsToldOnce(t *testing.T) {
+	var g Gaps
+	none := errors.New("systemd does not run here")
+	g.Also("failed_units", none)
+	g.Also("restarting_units", none)
+	g.Also("load", nil)
+	g.Also("memory", errors.New("other"))
+	g.Also("disks", none)
+	want := Gaps{{"failed_units, restarting_units", none.Error()}, {"memory", "other"}, {"disks", none.Error()}}
+	if diff := cmp.Diff(want, g); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"failed_units", "restarting_units"}, g[0].Fields()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestReasonIsForPeople(t *testing.T) {
 	missing := &fs.PathError{Op: "open", Path: "/proc/pressure/cpu", Err: syscall.ENOENT}
 	for want, errs := range map[string][]error{

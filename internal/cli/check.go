@@ -82,10 +82,10 @@ func (d *healthDocument) check() nagios.Result {
 		r.Text = strings.Join(messages, " ")
 	}
 	for _, gap := range d.Unavailable {
-		unknown = append(unknown, gap.Field)
-		if r.Status == nagios.OK && slices.Contains(vital, gap.Field) {
-			r.Status, r.Text = nagios.Unknown, "Nothing that is known is at a threshold."
-		}
+		unknown = append(unknown, gap.Fields()...)
+	}
+	if r.Status == nagios.OK && slices.ContainsFunc(unknown, func(field string) bool { return slices.Contains(vital, field) }) {
+		r.Status, r.Text = nagios.Unknown, "Nothing that is known is at a threshold."
 	}
 	if len(unknown) > 0 {
 		r.Text += " Not known: " + someOf(unknown) + "."

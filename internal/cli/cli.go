@@ -98,6 +98,8 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 		return out.fail(cmp.Or(call.op.Action, "usage"), p.worded(call, err))
 	}
 	switch {
+	case call.help:
+		return out.help(call.text())
 	case call.text != nil:
 		return out.text(call.text())
 	case call.candidates != "":

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sentinel/internal/completion"
@@ -47,7 +48,68 @@ func completed() completion.Program {
 			p.Actions = append(p.Actions, completion.Action{Name: o.Name, About: o.Usage, Value: value})
 		}
 	}
+	p.Choices, p.Usual = choices()
 	return p
+}
+
+// choices are the flags that go with each action, and those to begin with: the flags of all actions, and
+// what goes with health, which is shown without one.
+func choices() (list []completion.Choice, usual []string) {
+	for _, o := range ops.Actions() {
+		list = append(list, choiceOfAction(o))
+		if o.Flag != "" {
+			usual = append(usual, o.Flag)
+		}
+	}
+	for _, o := range ops.Options() {
+		if o.Action {
+			list = append(list, choiceOfOption(o))
+			usual = append(usual, o.Name)
+		}
+	}
+	for _, c := range list {
+		if slices.Contains(c.Typed, wordOfHealth) {
+			usual = append(usual, c.Flags...)
+		}
+	}
+	return list, usual
+}
+
+// wordOfHealth is that of the action without a flag.
+const wordOfHealth = "health"
+
+func choiceOfAction(o ops.Operation) completion.Choice {
+	c := completion.Choice{Typed: []string{o.Word()}}
+	if o.Flag != "" {
+		c.Typed = append(c.Typed, "--"+o.Flag)
+	}
+	if o.Alias != "" && o.Flag != "" {
+		c.Typed = append(c.Typed, o.Flag)
+	}
+	for _, f := range o.Modifiers() {
+		c.Flags = append(c.Flags, f.Flag)
+	}
+	for _, option := range ops.Options() {
+		if !option.Action && goesWith(option.Name, o) {
+			c.Flags = append(c.Flags, option.Name)
+		}
+	}
+	return c
+}
+
+// choiceOfOption is that of an option that is an action, with which hardly any other goes.
+func choiceOfOption(option ops.Option) completion.Choice {
+	c := completion.Choice{Typed: []string{"--" + option.Name}}
+	if option.Shorthand != "" {
+		c.Typed = append(c.Typed, "-"+option.Shorthand)
+	}
+	if option.ByWord {
+		c.Typed = append(c.Typed, option.Name)
+	}
+	if option.Name == "request" {
+		c.Flags = []string{"json", "output", "verbose", "host", "config"}
+	}
+	return c
 }
 
 // actionWords lists the actions as words.

@@ -96,12 +96,30 @@ func (s typist) types(line string) string {
 func TestARealBashCompletes(t *testing.T) {
 	s := atBash(t, completed())
 	for line, want := range map[string]string{
-		"sentinel --asset":                           "<sentinel><--asset-info><>",
-		"sentinel aud":                               "<sentinel><audit><>",
-		"sentinel --top --sort=m":                    "<sentinel><--top><--sort=memory><>",
-		"sentinel --top --sort m":                    "<sentinel><--top><--sort><memory><>",
-		"sentinel --request traceroute --completion": "<sentinel><--request><traceroute><--completion><>",
-		"sentinel help unbl":                         "<sentinel><help><unblock><>",
+		"sentinel --asset":         "<sentinel><--asset-info><>",
+		"sentinel aud":             "<sentinel><audit><>",
+		"sentinel --top --sort=m":  "<sentinel><--top><--sort=memory><>",
+		"sentinel --top --sort m":  "<sentinel><--top><--sort><memory><>",
+		"sentinel --request trace": "<sentinel><--request><traceroute><>",
+		"sentinel help unbl":       "<sentinel><help><unblock><>",
+
+		// Flags that go with what was chosen, and no others.
+		"sentinel --top --so":            "<sentinel><--top><--sort><>",
+		"sentinel top --so":              "<sentinel><top><--sort><>",
+		"sentinel --top --rea":           "<sentinel><--top><--rea><>",
+		"sentinel --top --tt":            "<sentinel><--top><--tt><>",
+		"sentinel --block-ip 2 --tt":     "<sentinel><--block-ip><2><--ttl><>",
+		"sentinel block 2 --tt":          "<sentinel><block><2><--ttl><>",
+		"sentinel unblock 2 --tt":        "<sentinel><unblock><2><--tt><>",
+		"sentinel --tt":                  "<sentinel><--tt><>",
+		"sentinel --top --sort m --host": "<sentinel><--top><--sort><m><--host><>",
+		"sentinel --top --dry":           "<sentinel><--top><--dry><>",
+		"sentinel --doctor --hos":        "<sentinel><--doctor><--hos><>",
+		"sentinel --version --v":         "<sentinel><--version><--v><>",
+		"sentinel --request x --con":     "<sentinel><--request><x><--config><>",
+		"sentinel --che":                 "<sentinel><--check><>",
+		"sentinel audit --che":           "<sentinel><audit><--check><>",
+		"sentinel logs --che":            "<sentinel><logs><--che><>",
 
 		// Values of the machine, also those with colons.
 		"sentinel --restart-service ng":    "<sentinel><--restart-service><nginx><>",
@@ -129,6 +147,37 @@ func TestARealBashCompletes(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(s.dir, "canary")); err == nil {
 		t.Error("something that was completed was run")
+	}
+}
+
+// fish knows what follows a flag only where the flag is offered.
+func TestARealFishOffersWhatGoesWithTheAction(t *testing.T) {
+	fish := testenv.Program(t, "fish", "fish")
+	dir := t.TempDir()
+	script, _ := completion.Script(completed(), "fish")
+	for name, content := range map[string]string{"sentinel": hostileValues, "sentinel.fish": script} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line, want := range map[string]string{
+		"sentinel --top --s":        "--sort ",
+		"sentinel top --s":          "--sort ",
+		"sentinel --top --t":        "--top-count ",
+		"sentinel --t":              "--top --traceroute ",
+		"sentinel block 2 --t":      "--ttl ",
+		"sentinel --top --sort ":    "cpu memory ",
+		"sentinel --unblock-ip 2":   "2001:db8::7 203.0.113.7 ",
+		"sentinel --kill 4242 --ex": "--expect-name --expect-start ",
+		"sentinel --version --":     "",
+		"sentinel help bl":          "block blocked ",
+	} {
+		cmd := exec.CommandContext(t.Context(), fish, "--no-config", "-c", `source sentinel.fish; complete -C $argv[1] | string replace -r '\t.*' ''; true`, line)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=" + dir + ":/usr/bin:/bin", "HOME=" + dir, "LC_ALL=C"}
+		out, err := cmd.Output()
+		if got := strings.ReplaceAll(string(out), "\n", " "); got != want || err != nil && want != "" {
+			t.Errorf("%q: %q, want %q (%v)", line, got, want, err)
+		}
 	}
 }
 

@@ -26,23 +26,13 @@ func known(s string) string {
 	return s
 }
 
-// momentText shows a time of the past or the future in the time zone of this
-// machine and its offset from UTC, with its year only where that is not this one.
-func momentText(t, now time.Time) string {
-	t = t.Local()
-	if t.Year() == now.Local().Year() {
-		return t.Format("01-02 15:04 -07:00")
-	}
-	return t.Format("2006-01-02 15:04 -07:00")
-}
-
-// whenText is [momentText] of a time in a document.
-func whenText(rfc3339 string, now time.Time) string {
+// whenText is [humanize.Moment] of a time in a document.
+func whenText(rfc3339 string) string {
 	t, err := time.Parse(time.RFC3339, rfc3339)
 	if err != nil {
 		return known(rfc3339)
 	}
-	return momentText(t, now)
+	return humanize.Moment(t)
 }
 
 // failureWord is the verdict on what did not happen: only what was tried has failed.

@@ -43,7 +43,9 @@ func (d *healthDocument) metrics(p *prometheus.Page) {
 	}
 	d.kept.metrics(p)
 	for _, gap := range d.Unavailable {
-		p.Add("sentinel_unavailable", "What could not be read; 1 for each field.", prometheus.Gauge, 1, prometheus.Label{Name: "field", Value: gap.Field})
+		for _, field := range gap.Fields() {
+			p.Add("sentinel_unavailable", "What could not be read; 1 for each field.", prometheus.Gauge, 1, prometheus.Label{Name: "field", Value: field})
+		}
 	}
 }
 

@@ -137,7 +137,9 @@ func (s session) metricsBody(ctx context.Context, d *healthDocument) ([]byte, er
 	gaps.Add("network.interfaces", err)
 	network.Observe(found, m)
 	for _, gap := range gaps {
-		m.Int(missing, 1, otlp.Attribute{Key: "sentinel.field", Value: gap.Field})
+		for _, field := range gap.Fields() {
+			m.Int(missing, 1, otlp.Attribute{Key: "sentinel.field", Value: field})
+		}
 	}
 	return m.Body(s.resource(ctx, d))
 }

@@ -161,8 +161,11 @@ func (o output) page() *page {
 
 // show prints a page, through the pager if it is longer than the screen.
 func (o output) show(p *page, status int) int {
-	raw := p.bytes()
-	if o.pager == nil || p.fits() {
+	return o.paged(p.bytes(), p.fits(), status)
+}
+
+func (o output) paged(raw []byte, fits bool, status int) int {
+	if o.pager == nil || fits {
 		return o.write(raw, status)
 	}
 	pager := *o.pager
@@ -171,6 +174,13 @@ func (o output) show(p *page, status int) int {
 		return o.write(raw, status)
 	}
 	return status
+}
+
+// help prints a help text, which is a page.
+func (o output) help(text string) int {
+	p := o.page()
+	p.b.WriteString(text)
+	return o.paged([]byte(text), p.fits(), fault.ExitOK)
 }
 
 func (o output) text(text string) int { return o.write([]byte(text), fault.ExitOK) }

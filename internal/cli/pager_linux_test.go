@@ -82,6 +82,21 @@ func TestAPageLongerThanTheScreenGoesThroughThePager(t *testing.T) {
 	}
 }
 
+// The help is longer than a screen, too; what a program reads is not paged.
+func TestTheHelpGoesThroughThePager(t *testing.T) {
+	environ := []string{"PAGER=" + fakePager(t), "TERM=xterm", "PATH=" + os.Getenv("PATH")}
+	p := Program{Environ: func() []string { return environ }, Getenv: func(name string) string {
+		value, _ := lookup(environ, name)
+		return value
+	}}
+	for line, paged := range map[string]bool{"--help": true, "help": true, "--help --no-pager": false, "--no-pager -h": false, "help top": false, "--completion bash": false} {
+		got := shown(t, func(terminal *os.File) { p.Run(t.Context(), strings.Fields(line), nil, terminal, os.Stderr) })
+		if is := strings.HasPrefix(got, "pager: "); is != paged || !paged && len(got) < 100 {
+			t.Errorf("%s: paged: %v\n%s", line, is, got)
+		}
+	}
+}
+
 func TestTheEndOfAPipeHasNoPager(t *testing.T) {
 	p := Program{Environ: func() []string { return []string{"PAGER=" + fakePager(t)} }, Getenv: func(string) string { return "xterm" }}
 	if o := p.newOutput(t.Context(), invocation{}, io.Discard, io.Discard); o.pager != nil {

@@ -55,6 +55,7 @@ type invocation struct {
 	// candidates is the kind of values that are printed for completions; "" is none.
 	candidates string
 	text       func() string // prints instead of running: help, version, completion
+	help       bool          // what is printed is a page for people
 }
 
 // brief reports whether an answer leaves out what is well, and what it says
@@ -77,6 +78,7 @@ func parse(args []string) (invocation, error) {
 	if asksForHelp(args) {
 		var err error
 		call.text, err = helpOn(args)
+		call.help, call.noPager = true, slices.Contains(args, "--no-pager")
 		return call, err
 	}
 	word, args := leadingWord(args)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
@@ -82,7 +81,7 @@ func (d *blockDocument) outcome() string {
 func (d *blockDocument) view(p *page) {
 	ends := d.ExpiresAt
 	if ends != "" {
-		ends = whenText(ends, time.Now())
+		ends = whenText(ends)
 	}
 	p.verdict(calm, "BLOCKED", fmt.Sprintf("%s is dropped by %s (%s), %s.", d.IP, d.Backend, strings.Join(d.Directions, ", "), untilText(ends)))
 	if n := d.ConnectionsCut; n != nil {

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
@@ -52,7 +51,7 @@ func (d *unblockDocument) view(p *page) {
 
 // formerBlock says who had blocked an address and, where it is known, why.
 func formerBlock(was blocklist.Row) string {
-	text := fmt.Sprintf("It was blocked by %s at %s", known(was.BlockedBy), whenText(was.BlockedAt, time.Now()))
+	text := fmt.Sprintf("It was blocked by %s at %s", known(was.BlockedBy), whenText(was.BlockedAt))
 	if was.Reason == "" {
 		return text + "."
 	}

@@ -7,9 +7,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"sentinel/internal/answer"
+	"sentinel/internal/humanize"
 	"sentinel/internal/journal"
 )
 
@@ -86,7 +86,7 @@ func (d *historyDocument) view(p *page) {
 	var rows [][]string
 	for _, a := range d.Actions {
 		rows = append(rows, []string{
-			momentText(a.Time, time.Now()), timesText(a), objectText(a), p.whoText(a.Who), known(a.Reason), cmp.Or(a.Code, a.State),
+			humanize.Moment(a.Time), timesText(a), objectText(a), p.whoText(a.Who), known(a.Reason), cmp.Or(a.Code, a.State),
 		})
 	}
 	p.table("", []column{{title: "when", whole: true}, {title: "what"}, {title: "object", whole: true}, {title: "who"}, {title: "why"}, {title: "ended"}}, rows)

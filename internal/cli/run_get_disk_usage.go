@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/diskusage"
@@ -68,7 +67,7 @@ func (d *diskUsageDocument) view(p *page) {
 	p.table("Directories, where most of it is", usageColumns("directory"), folderRows(d.Directories))
 	p.table("Files", []column{{title: "size", right: true}, {title: "changed", whole: true}, {title: "file"}}, d.fileRows())
 	d.viewDeleted(p)
-	p.table("Grew since "+whenText(d.GrownSince, time.Now()), []column{{title: "by", right: true}, {title: "to", right: true}, {title: "directory"}}, d.grownRows())
+	p.table("Grew since "+whenText(d.GrownSince), []column{{title: "by", right: true}, {title: "to", right: true}, {title: "directory"}}, d.grownRows())
 	p.table("Journals and caches", []column{{title: "size", right: true}, {title: "of", whole: true}, {title: "what frees it"}}, d.cacheRows())
 	if p.verbose || d.FileSystem.InodesUsedPercent != nil && *d.FileSystem.InodesUsedPercent >= manyInodes {
 		p.table("Directories with the most files", usageColumns("directory"), folderRows(d.ByEntries))
@@ -121,7 +120,7 @@ func boundText(n uint64, atLeast bool) string {
 
 func (d *diskUsageDocument) fileRows() (rows [][]string) {
 	for _, f := range d.Files {
-		rows = append(rows, []string{humanize.Bytes(f.Bytes), whenText(f.Modified, time.Now()), f.Path})
+		rows = append(rows, []string{humanize.Bytes(f.Bytes), whenText(f.Modified), f.Path})
 	}
 	return rows
 }

@@ -164,7 +164,7 @@ func (d *healthHistoryDocument) view(p *page) {
 }
 
 func (d *healthHistoryDocument) verdict(p *page) {
-	span := fmt.Sprintf("from %s to %s", whenText(d.Since, time.Now()), whenText(d.Until, time.Now()))
+	span := fmt.Sprintf("from %s to %s", whenText(d.Since), whenText(d.Until))
 	switch {
 	case d.Samples == 0:
 		p.verdict(warn, "UNKNOWN", "There is no sample "+span+".")
@@ -223,7 +223,7 @@ func (d *healthHistoryDocument) ending(p *page) {
 		shown = shown[max(0, len(shown)-1):]
 	}
 	for _, g := range shown {
-		p.line("Nothing is known from %s to %s: %s.", whenText(g.From, time.Now()), whenText(g.To, time.Now()), g.Reason)
+		p.line("Nothing is known from %s to %s: %s.", whenText(g.From), whenText(g.To), g.Reason)
 	}
 	if rest := d.GapsTotal - len(shown); rest > 0 {
 		p.line("%s before that.", humanize.Count(rest, "more gap", "more gaps"))

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/deadline"
@@ -106,17 +105,17 @@ func (d *loginsDocument) view(p *page) {
 	var on [][]string
 	for _, s := range d.Sessions[:min(len(d.Sessions), rows)] {
 		from := cmp.Or(strings.Join(s.From, " "), map[bool]string{true: "local"}[s.Local])
-		on = append(on, []string{known(s.User), known(from), known(s.Terminal), whenText(s.Since, time.Now()), map[string]string{"yes": "this one", "possibly": "maybe this one"}[s.Own]})
+		on = append(on, []string{known(s.User), known(from), known(s.Terminal), whenText(s.Since), map[string]string{"yes": "this one", "possibly": "maybe this one"}[s.Own]})
 	}
 	p.table(titleOf("Logged in", len(on), d.SessionsTotal), []column{{title: "user"}, {title: "from", whole: true}, {title: "at"}, {title: "since"}, {title: ""}}, on)
 	var failed [][]string
 	for _, a := range d.ByAddress[:min(len(d.ByAddress), rows)] {
-		failed = append(failed, []string{a.Address, strconv.Itoa(a.Failures), withMore(a.Users, a.UsersTotal, " "), whenText(a.Last, time.Now()), standingText(a.Standing)})
+		failed = append(failed, []string{a.Address, strconv.Itoa(a.Failures), withMore(a.Users, a.UsersTotal, " "), whenText(a.Last), standingText(a.Standing)})
 	}
 	p.table(titleOf("Failed", len(failed), d.AddressesTotal), []column{{title: "address", whole: true}, {title: "times", right: true}, {title: "users"}, {title: "last"}, {title: ""}}, failed)
 	var last [][]string
 	for _, l := range d.Last[:min(len(d.Last), rows)] {
-		last = append(last, []string{known(l.User), known(l.From), known(cmp.Or(l.Method, l.Service, l.Terminal)), whenText(l.At, time.Now())})
+		last = append(last, []string{known(l.User), known(l.From), known(cmp.Or(l.Method, l.Service, l.Terminal)), whenText(l.At)})
 	}
 	p.table(titleOf("Last logins", len(last), d.LastTotal), []column{{title: "user"}, {title: "from", whole: true}, {title: "by"}, {title: "at"}}, last)
 	d.changes(p, rows)
@@ -157,7 +156,7 @@ func (d *loginsDocument) verdict(p *page) {
 	switch {
 	case len(d.Intrusions) > 0:
 		for _, i := range d.Intrusions {
-			p.verdict(severe, "GUESSED", fmt.Sprintf("%s failed %s and then logged in as %s at %s.", i.Address, counted(i.Failures, "time"), i.User, whenText(i.At, time.Now())))
+			p.verdict(severe, "GUESSED", fmt.Sprintf("%s failed %s and then logged in as %s at %s.", i.Address, counted(i.Failures, "time"), i.User, whenText(i.At)))
 		}
 		d.keepOut(p, d.Intrusions[0].Address, d.Intrusions[0].Standing)
 	case d.Failures == nil:
@@ -168,7 +167,7 @@ func (d *loginsDocument) verdict(p *page) {
 			d.keepOut(p, d.ByAddress[0].Address, d.ByAddress[0].Standing)
 		}
 	default:
-		p.verdict(calm, "QUIET", fmt.Sprintf("%s since %s.", counted(*d.Failures, "failed login"), whenText(d.Since, time.Now())))
+		p.verdict(calm, "QUIET", fmt.Sprintf("%s since %s.", counted(*d.Failures, "failed login"), whenText(d.Since)))
 	}
 	if d.AnybodyWrites {
 		p.line("Any user of this machine can write into %s, from which this is.", d.Source)
@@ -200,10 +199,10 @@ func (d *loginsDocument) changes(p *page, most int) {
 		}
 	}
 	for _, c := range d.Changes {
-		lines = append(lines, c.User+": "+c.What+", "+whenText(c.At, time.Now()))
+		lines = append(lines, c.User+": "+c.What+", "+whenText(c.At))
 	}
 	for _, k := range d.Keys {
-		lines = append(lines, "keys of "+k.User+" changed "+whenText(k.Changed, time.Now())+": "+k.Fingerprint)
+		lines = append(lines, "keys of "+k.User+" changed "+whenText(k.Changed)+": "+k.Fingerprint)
 	}
 	if len(lines) == 0 {
 		return

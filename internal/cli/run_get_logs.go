@@ -85,7 +85,7 @@ func (d *logsDocument) view(p *page) {
 	}
 	if d.Boots > 1 {
 		p.line("")
-		p.line("The machine was started anew in between: the newest of %d boots begins at %s.", d.Boots, whenText(d.BootedBefore, time.Now()))
+		p.line("The machine was started anew in between: the newest of %d boots begins at %s.", d.Boots, whenText(d.BootedBefore))
 	}
 	p.gaps(d.Unavailable)
 	d.next(p)
@@ -93,7 +93,7 @@ func (d *logsDocument) view(p *page) {
 
 // verdict says how much there is and how bad it is.
 func (d *logsDocument) verdict(p *page) {
-	span := fmt.Sprintf("from %s to %s", whenText(d.Since, time.Now()), whenText(d.Until, time.Now()))
+	span := fmt.Sprintf("from %s to %s", whenText(d.Since), whenText(d.Until))
 	of := ""
 	if d.Unit != "" {
 		of = " of " + d.Unit

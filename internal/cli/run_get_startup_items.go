@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/startup"
@@ -66,10 +65,10 @@ func (d startupDocument) verdict(p *page) {
 	case d.Since == "":
 		p.verdict(warn, "STARTUP", fmt.Sprintf("%s by themselves%s. Nothing to compare with%s.", startText(d.ItemsTotal), d.unpackagedText(), d.whyNot()))
 	case fresh+changed > 0:
-		p.verdict(severe, "NEW", fmt.Sprintf("Since %s: %d new, %d changed, %d gone.", whenText(d.Since, time.Now()), fresh, changed, total(d.GoneTotal)))
+		p.verdict(severe, "NEW", fmt.Sprintf("Since %s: %d new, %d changed, %d gone.", whenText(d.Since), fresh, changed, total(d.GoneTotal)))
 		d.nextStep(p)
 	default:
-		p.verdict(calm, "AS BEFORE", fmt.Sprintf("Nothing new since %s. %s by themselves%s.", whenText(d.Since, time.Now()), startText(d.ItemsTotal), d.unpackagedText()))
+		p.verdict(calm, "AS BEFORE", fmt.Sprintf("Nothing new since %s. %s by themselves%s.", whenText(d.Since), startText(d.ItemsTotal), d.unpackagedText()))
 	}
 }
 

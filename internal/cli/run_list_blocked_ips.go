@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"sentinel/internal/answer"
 	"sentinel/internal/blocklist"
@@ -113,7 +112,7 @@ func endText(e blocklist.Row) string {
 	if e.Permanent {
 		return "never"
 	}
-	return whenText(e.ExpiresAt, time.Now())
+	return whenText(e.ExpiresAt)
 }
 
 func stateText(e blocklist.Row) string {

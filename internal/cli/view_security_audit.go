@@ -5,7 +5,6 @@ package cli
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"sentinel/internal/audit"
 )
@@ -64,7 +63,7 @@ func (d auditDocument) ending(p *page, rest []finding) {
 	}
 	p.line("%s, %s.", passed(d.ChecksTotal-len(d.findings())), d.unchecked())
 	if c := d.Changed; c != nil && len(c.New)+len(c.Fixed) > 0 {
-		p.line("Since %s: %s.", whenText(c.Since, time.Now()), d.changes())
+		p.line("Since %s: %s.", whenText(c.Since), d.changes())
 	}
 	p.facts(p.unknown(d.Unavailable))
 	if !p.verbose {

@@ -21,12 +21,36 @@ func bash(p Program) string {
 	if len(p.Actions) > 0 {
 		bashActions(&b, p)
 	}
-	b.WriteString("  " + bashName(p) + "_offer")
-	for _, f := range p.Flags {
-		b.WriteString(" --" + f.Name)
-	}
-	fmt.Fprintf(&b, "\n}\ncomplete -F %s %s\n", bashName(p), p.Name)
+	bashFlags(&b, p)
+	fmt.Fprintf(&b, "}\ncomplete -F %s %s\n", bashName(p), p.Name)
 	return b.String()
+}
+
+// bashFlags offers the flags that go with what was chosen.
+func bashFlags(b *strings.Builder, p Program) {
+	offered := func(names []string) string { return bashName(p) + "_offer --" + strings.Join(names, " --") }
+	b.WriteString("  local i\n  for ((i = 1; i < COMP_CWORD; i++)); do\n    case $i:${COMP_WORDS[i]} in\n")
+	for _, c := range p.Choices {
+		offers := ""
+		if len(c.Flags) > 0 {
+			offers = offered(c.Flags) + "; "
+		}
+		fmt.Fprintf(b, "      %s) %sreturn ;;\n", places(c), offers)
+	}
+	fmt.Fprintf(b, "    esac\n  done\n  %s\n", offered(p.Usual))
+}
+
+// places is the pattern of an argument, behind its number, that makes a choice.
+func places(c Choice) string {
+	var patterns []string
+	for _, typed := range c.Typed {
+		number := "1"
+		if isFlag(typed) {
+			number = "*"
+		}
+		patterns = append(patterns, number+":"+typed)
+	}
+	return strings.Join(patterns, "|")
 }
 
 // bashActions completes the first word, and the one behind it.

@@ -8,13 +8,26 @@
 // than a word is never printed, and the scripts hand nothing to be evaluated.
 package completion
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A Program is one whose command line is completed.
 type Program struct {
 	Name    string
 	Flags   []Flag
 	Actions []Action
+	Choices []Choice
+	// Usual are the flags that go where nothing was chosen yet, by name.
+	Usual []string
+}
+
+// A Choice is one thing that a run can do. What is typed of it decides which flags are offered from
+// there on.
+type Choice struct {
+	Typed []string // "--top" anywhere, and "top" as the first argument
+	Flags []string // names of those that go with it, without its own
 }
 
 // A Flag is one with two dashes.
@@ -37,6 +50,9 @@ type Value struct {
 	IsFile bool
 	Kind   string // of what sentinel prints with --complete; "" is nothing
 }
+
+// isFlag tells a flag from a word among what is typed of a choice.
+func isFlag(typed string) bool { return strings.HasPrefix(typed, "-") }
 
 // Shells lists those that are known.
 func Shells() []string { return []string{"bash", "zsh", "fish"} }

@@ -13,11 +13,14 @@ func TestTextsCannotLeaveTheirQuotes(t *testing.T) {
 		Name:    "x-y",
 		Flags:   []Flag{{Name: "flag", Short: "f", About: `it's [a]: "b" \c`, Value: Value{Takes: true, Among: []string{"one", "two"}}}},
 		Actions: []Action{{Name: "act", About: "it's \"b\" `c` $d: e\\", Value: Value{Takes: true, Kind: "services"}}},
+		Choices: []Choice{{Typed: []string{"act", "--act"}}, {Typed: []string{"--other"}, Flags: []string{"flag"}}},
+		Usual:   []string{"flag"},
 	}
 	for shell, wanted := range map[string][]string{
-		"bash": {"complete -F _x_y x-y\n", "    --flag) _x_y_offer one two; return ;;\n", "    act) _x_y_values services; return ;;\n"},
-		"zsh":  {`'--flag[it'\''s \[a\]\: "b" \c]:value:(one two)'`, `'-f[it'\''s `, `act\:"it'\''s \"b\" \` + "`c\\`" + ` \$d\: e\\"`},
-		"fish": {`complete -c x-y -s f -l flag -d 'it\'s [a]: "b" \\c' -x -a 'one two'`, `-a act -d 'it\'s "b" ` + "`c`" + ` $d: e\\'`},
+		"bash": {"complete -F _x_y x-y\n", "    --flag) _x_y_offer one two; return ;;\n", "    act) _x_y_values services; return ;;\n",
+			"      1:act|*:--act) return ;;\n      *:--other) _x_y_offer --flag; return ;;\n", "  done\n  _x_y_offer --flag\n"},
+		"zsh":  {"offered=(--flag -f)\n", "(1:act|*:--act) offered=(); break ;;", `'--flag[it'\''s \[a\]\: "b" \c]:value:(one two)'`, `'-f[it'\''s `, `act\:"it'\''s \"b\" \` + "`c\\`" + ` \$d\: e\\"`},
+		"fish": {`complete -c x-y -n '__x_y_usual; or __x_y_with --other' -s f -l flag -d 'it\'s [a]: "b" \\c' -x -a 'one two'`, `-a act -d 'it\'s "b" ` + "`c`" + ` $d: e\\'`},
 	} {
 		script, known := Script(p, shell)
 		if !known {

@@ -4,6 +4,7 @@ package completion
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -20,34 +21,74 @@ func zsh(p Program) string {
 		}
 		b.WriteString("  esac\n}\n")
 	}
-	b.WriteString("_arguments")
+	fmt.Fprintf(&b, "%s() {\n  local -A spec\n  spec=(\n", name)
+	for _, f := range p.Flags {
+		for _, typed := range zshSpellings(f) {
+			fmt.Fprintf(&b, "    %s %s\n", typed, single(typed+zshSpec(name, f)))
+		}
+	}
+	b.WriteString("  )\n")
+	zshChoices(&b, p)
+	b.WriteString("  _arguments")
 	if len(p.Actions) > 0 {
 		var all []string
 		for _, a := range p.Actions {
 			all = append(all, a.Name+`\:`+zshQuoted(a.About))
 		}
-		fmt.Fprintf(&b, " \\\n  %s \\\n  %s", single("1::action:(("+strings.Join(all, " ")+"))"), single("2::value:"+name+"_of_action"))
+		fmt.Fprintf(&b, " \\\n    %s \\\n    %s", single("1::action:(("+strings.Join(all, " ")+"))"), single("2::value:"+name+"_of_action"))
 	}
-	for _, f := range p.Flags {
-		value := ""
-		switch {
-		case !f.Takes:
-		case len(f.Among) > 0:
-			value = ":value:(" + strings.Join(f.Among, " ") + ")"
-		case f.IsFile:
-			value = ":file:_files"
-		case f.Kind != "":
-			value = ":value: " + name + "_values " + f.Kind // without the blank zsh puts words in between
-		default:
-			value = ":value:"
+	return b.String() + " \\\n    $specs\n}\n" + name + " \"$@\"\n"
+}
+
+// zshChoices takes the flags that go with what was chosen, and those that chose it, which zsh has to
+// know to see what else is typed.
+func zshChoices(b *strings.Builder, p Program) {
+	spelled := func(names []string) string {
+		var all []string
+		for _, f := range p.Flags {
+			if slices.Contains(names, f.Name) {
+				all = append(all, zshSpellings(f)...)
+			}
 		}
-		about := strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(f.About)
-		fmt.Fprintf(&b, " \\\n  %s", single("--"+f.Name+"["+about+"]"+value))
-		if f.Short != "" {
-			fmt.Fprintf(&b, " \\\n  %s", single("-"+f.Short+"["+about+"]"+value))
-		}
+		return strings.Join(all, " ")
 	}
-	return b.String() + "\n"
+	fmt.Fprintf(b, "  local -a offered specs\n  local -i i\n  local one\n  offered=(%s)\n  for (( i = 2; i < CURRENT; i++ )); do\n    case $(( i - 1 )):${words[i]} in\n", spelled(p.Usual))
+	for _, c := range p.Choices {
+		names := slices.Clone(c.Flags)
+		for _, typed := range c.Typed {
+			if isFlag(typed) {
+				names = append(names, strings.TrimLeft(typed, "-"))
+			}
+		}
+		fmt.Fprintf(b, "      (%s) offered=(%s); break ;;\n", places(c), spelled(names))
+	}
+	b.WriteString("    esac\n  done\n  for one in $offered; do\n    specs+=(\"${spec[$one]}\")\n  done\n")
+}
+
+// zshSpellings are the ways to type a flag.
+func zshSpellings(f Flag) []string {
+	all := []string{"--" + f.Name}
+	if f.Short != "" {
+		all = append(all, "-"+f.Short)
+	}
+	return all
+}
+
+// zshSpec says what a flag is about and what follows it.
+func zshSpec(name string, f Flag) string {
+	value := ""
+	switch {
+	case !f.Takes:
+	case len(f.Among) > 0:
+		value = ":value:(" + strings.Join(f.Among, " ") + ")"
+	case f.IsFile:
+		value = ":file:_files"
+	case f.Kind != "":
+		value = ":value: " + name + "_values " + f.Kind // without the blank zsh puts words in between
+	default:
+		value = ":value:"
+	}
+	return "[" + strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(f.About) + "]" + value
 }
 
 // zshValues shows what a value is beside it, and inserts the value alone.

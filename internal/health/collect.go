@@ -101,7 +101,7 @@ func Collect(ctx context.Context, s Sources, gaps *answer.Gaps) Facts {
 		if o := <-outcomes[i]; o.err == nil {
 			o.store()
 		} else {
-			gaps.Add(r.field, o.err)
+			gaps.Also(r.field, o.err)
 		}
 	}
 	return f

@@ -46,7 +46,7 @@ func Duration(seconds int64) string {
 }
 
 // Moment formats a time in the zone of this machine, with its offset from UTC.
-func Moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
+func Moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04 -07:00") }
 
 // Count shows a number of things with the word for one or for several: "1 file", "2 files".
 func Count(n int, one, many string) string {

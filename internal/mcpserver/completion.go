@@ -35,6 +35,28 @@ func (o *options) completions() string {
 		}
 		p.Flags = append(p.Flags, flag)
 	})
+	p.Choices, p.Usual = choices(p.Flags)
 	script, _ := completion.Script(p, o.shell)
 	return script
+}
+
+// choices are the flags that go with what a run can do besides serving, and those of a server, which go
+// where nothing was chosen yet, and with --install.
+func choices(all []completion.Flag) (list []completion.Choice, usual []string) {
+	alone := []string{"uninstall", "completion", "version", "help"}
+	var server []string
+	for _, f := range all {
+		if !slices.Contains(ownFlags(), f.Name) {
+			server = append(server, f.Name)
+		}
+	}
+	list = []completion.Choice{{Typed: []string{"--install"}, Flags: append(slices.Clone(server), "guarded", "dry-run", "json")}}
+	for _, name := range alone {
+		c := completion.Choice{Typed: []string{"--" + name}}
+		if name == "uninstall" {
+			c.Flags = []string{"dry-run", "json"}
+		}
+		list = append(list, c)
+	}
+	return list, slices.Concat(server, []string{"install"}, alone)
 }
