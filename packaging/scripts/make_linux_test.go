@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -298,6 +299,20 @@ func TestPackagesPutCompletionsWhereTheirZshLooks(t *testing.T) {
 			if want := "dst: /usr/share/zsh/" + dir + "/_" + program + ", packager: " + kind + ","; !strings.Contains(string(raw), want) {
 				t.Errorf("nfpm.yaml lacks %q", want)
 			}
+		}
+	}
+}
+
+// Who was killed for want of memory stands in the kernel's log, which CAP_SYSLOG opens where
+// kernel.dmesg_restrict is 1, as on Debian (kernel/printk/printk.c, check_syslog_permissions).
+func TestUnitsThatTellHealthMayReadTheKernelsLog(t *testing.T) {
+	for _, unit := range []string{"report", "record", "metrics"} {
+		raw, err := os.ReadFile("../systemd/sentinel-" + unit + ".service")
+		must(t, err)
+		text := string(raw)
+		if !regexp.MustCompile(`(?m)^CapabilityBoundingSet=.*\bCAP_SYSLOG\b`).MatchString(text) ||
+			!strings.Contains(text, "\nDevicePolicy=closed\nDeviceAllow=/dev/kmsg r\n") || strings.Contains(text, "\nProtectKernelLogs=yes") {
+			t.Errorf("sentinel-%s.service cannot read it", unit)
 		}
 	}
 }
