@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,4 +109,28 @@ func TestAServerOfAClientIsWrappedGuardedAndUnwrapped(t *testing.T) {
 	n.must("The record is what was written", guard, "verify")
 	n.must("machine (line 4): unwrapped\n", guard, "unwrap", "--all")
 	n.same(config, before)
+	n.shares(config, guard)
+}
+
+// shares has the server in the file of a project instead, which is changed on demand and names the
+// guard without its path.
+func (n newcomer) shares(own, guard string) {
+	n.t.Helper()
+	if err := os.Remove(own); err != nil {
+		n.t.Fatal(err)
+	}
+	n.file(".claude/settings.json", "{}")
+	const before = "{\"mcpServers\": {\n\"machine\": {\"command\": \"/usr/local/bin/sentinel-mcp\"}}}\n"
+	shared := n.file("p/.mcp.json", before)
+	there := func(command string) []string {
+		return []string{"sh", "-c", "cd " + filepath.Dir(shared) + " && " + guard + " " + command}
+	}
+	n.must("machine (line 2): not wrapped\n", there("wrap --all")...)
+	n.same(shared, before)
+	n.must("machine (line 2): wrapped\n", there("wrap --client claude-code --project")...)
+	inspector := slices.Clone(n.inspector)
+	inspector[slices.Index(inspector, own)] = shared
+	n.must("This call is not allowed by the user's rule", append(inspector, "--method", "tools/call", "--tool-name", "get_asset_info")...)
+	n.must("machine (line 2): unwrapped\n", there("unwrap --client claude-code --project")...)
+	n.same(shared, before)
 }
